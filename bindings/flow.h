@@ -1,0 +1,310 @@
+/* flow.h: the C API of flowlua, and, stripped of its preprocessor lines, the FFI cdef of lua/flow/ffi.lua.
+ *
+ * Reading guide
+ *   - Every function that can fail returns a flow_status; the sentence that explains it stands in
+ *     flow_last_error() of the calling thread. Nothing here exits, aborts, prints or touches signals.
+ *   - Handles are pointers to opaque structs. "Returns a new reference" means the caller releases it;
+ *     "borrowed" means it lives as long as the object it came from; "takes ownership" is never used.
+ *   - Shapes are arrays of int64_t, elements not bytes, outermost dimension first. In a trace a negative
+ *     dimension -k stands for k x rows, where rows is the batch size that a run brings along (almost always -1).
+ *   - A flow_context belongs to one caller at a time (one Lua state); everything else may be shared
+ *     between threads as long as nobody writes to it at the same time.
+ *
+ * Worked example: y = x * 2 without Lua
+ *   flow_context *context;  flow_tensor *x, *two, *y;  int64_t shape[1] = {3};
+ *   flow_context_new(&context);
+ *   flow_tensor_new(FLOW_FLOAT32, 1, shape, &x);             flow_tensor_fill(x, 1.0);
+ *   flow_tensor_scalar(FLOW_FLOAT32, 2.0, &two);
+ *   flow_tensor *inputs[2] = { x, two };
+ *   flow_apply(context, flow_op_find("mul"), inputs, 2, NULL, &y);
+ */
+#ifndef FLOW_H
+#define FLOW_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define FLOW_API __attribute__((visibility("default")))
+#else
+#define FLOW_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { FLOW_ABI_VERSION = 1, FLOW_MAX_RANK = 8, FLOW_MAX_OPERANDS = 16 };
+
+/* Classes of failure. The class is for programs, flow_last_error() is for people. */
+typedef enum flow_status {
+  FLOW_OK = 0,
+  FLOW_INVALID_ARGUMENT,   /* a value the caller passed is wrong: shape, dtype, axis, option, label */
+  FLOW_INVALID_STATE,      /* the call is right, the moment is not: a used-up trace, a closed handle */
+  FLOW_OUT_OF_MEMORY,      /* nothing was changed; release something and try again */
+  FLOW_NOT_FOUND,          /* a file, name or plugin is not there */
+  FLOW_UNSUPPORTED,        /* Keras has it, flowlua does not (yet) */
+  FLOW_CORRUPT_DATA,       /* a file's content contradicts its format */
+  FLOW_IO_ERROR,           /* the operating system refused a read or write */
+  FLOW_INTERRUPTED,        /* flow_interrupt() was called while the work ran */
+  FLOW_INTERNAL            /* a fault of flowlua itself; please report it */
+} flow_status;
+
+typedef enum flow_dtype {
+  FLOW_FLOAT32 = 0, FLOW_FLOAT16, FLOW_BFLOAT16, FLOW_FLOAT64,
+  FLOW_INT8, FLOW_UINT8, FLOW_INT32, FLOW_INT64, FLOW_BOOL,
+  FLOW_DTYPE_COUNT
+} flow_dtype;
+
+/* What flow_log's sink receives; FLOW_LOG_PRINT is text a Keras user expects on standard output (progress, summary). */
+typedef enum flow_log_level { FLOW_LOG_PRINT = 0, FLOW_LOG_INFO, FLOW_LOG_WARNING } flow_log_level;
+
+/* How copies of a variable on several replicas relate. */
+typedef enum flow_sync { FLOW_MIRRORED = 0, FLOW_MEAN_ON_READ, FLOW_SUM_ON_READ } flow_sync;
+
+typedef enum flow_activation { FLOW_LINEAR = 0, FLOW_RELU } flow_activation;
+
+typedef struct flow_context   flow_context;    /* one caller's traces, tapes, seed: one per Lua state */
+typedef struct flow_tensor    flow_tensor;     /* concrete (has data) or symbolic (stands for a value of a trace) */
+typedef struct flow_variable  flow_variable;   /* a tensor that plans read and write, reached by an indirect handle */
+typedef struct flow_tape      flow_tape;       /* remembers ops so that gradients can be taken */
+typedef struct flow_plan      flow_plan;       /* a finished trace: immutable, shared */
+typedef struct flow_instance  flow_instance;   /* a plan's memory and bindings: one per concurrent caller */
+typedef struct flow_layer     flow_layer;
+typedef struct flow_optimizer flow_optimizer;
+typedef struct flow_arguments flow_arguments;  /* named values on their way to a layer, optimizer or loss record */
+
+/* Attributes of one op call: the member named after the op's family counts, the rest stays zero. A NULL pointer
+ * means all zero. `flow_op_doc(op)` says which member an op reads. */
+typedef union flow_attributes {
+  struct { int32_t dtype; } cast;
+  struct { int32_t rank; int32_t unused; int64_t dims[8]; } shape;                 /* reshape, broadcast_to, fill, random_* (see random) */
+  struct { int32_t count; int32_t keepdims; int32_t axes[8]; int32_t base; } reduce; /* axes from 0; count 0 = all axes; argmax adds base */
+  struct { int32_t rank; int32_t axes[8]; } transpose;                             /* output axis i is input axis axes[i] */
+  struct { int32_t axis; } axis;                                                   /* softmax, concat; -1 is the last */
+  struct { int32_t rank; int32_t unused; int64_t begin[8], end[8], step[8], dims[8]; } slice; /* from 0, end exclusive (beyond the end = the end), step >= 1; dims: of the gradient's output */
+  struct { int32_t transpose_a, transpose_b, activation; } matmul;                 /* activation: of the fused op `dense` */
+  struct {
+    int32_t stride[2], dilation[2], padding[4];   /* height, width; top, bottom, left, right */
+    int32_t groups, activation;                   /* activation: flow_activation, applied after the bias */
+    int32_t pool[2], pool_stride[2];              /* fused max pooling without padding; pool[0] = 0: none */
+    int32_t has_bias;
+    int32_t input_size[2];                        /* gradients: height and width of the forward input */
+  } convolution;
+  struct { int32_t size[2], stride[2], padding[4]; int32_t input_size[2]; } pool;
+  struct { double rate; uint64_t seed, stream; } dropout;                          /* keyed by (seed, stream, step, sample, element) */
+  struct { int32_t rank, dtype; int64_t dims[8]; double low, high; uint64_t seed, stream; int32_t keyed_by_step; } random; /* normal: mean low, stddev high */
+  struct { double epsilon; int32_t axis; } normalization;
+  struct { double momentum, beta_1, beta_2, epsilon; int32_t nesterov, amsgrad; } optimizer;
+  struct { double value; int32_t rank, dtype; int64_t dims[8]; } fill;
+} flow_attributes;
+
+/* ---- the library ---------------------------------------------------------------------------------------------- */
+
+FLOW_API int         flow_abi_version(void);                 /* FLOW_ABI_VERSION of the library that was loaded */
+FLOW_API const char *flow_version(void);                     /* "0.1.0"; borrowed, static */
+FLOW_API const char *flow_last_error(void);                  /* this thread's last failure, "" if none; borrowed until the next failing call */
+FLOW_API const char *flow_status_name(int status);           /* "out of memory"; borrowed, static */
+
+/* Sends one message to the sink: standard error or output after flow_log_to_stdio(1), else the callback's absence
+ * means silence. Messages are also kept for flow_log_take() so that a host without a terminal can collect them. */
+FLOW_API void        flow_log(int level, const char *text);
+FLOW_API void        flow_log_to_stdio(int enabled);         /* the flowlua program switches it on; default off */
+FLOW_API int         flow_log_stdio(void);
+
+FLOW_API const char *flow_isa(void);                         /* "avx512", "avx2" or "plain": what kernels run here; FLOW_ISA pins it */
+FLOW_API flow_status flow_set_threads(int count);            /* compute threads of the process; 0 = one per available core */
+FLOW_API int         flow_threads(void);
+FLOW_API int         flow_tape_depth(const flow_context *context);   /* tapes that record now */
+FLOW_API double      flow_live_bytes(void);                  /* bytes held by tensors and plans, whole process */
+FLOW_API double      flow_allocation_count(void);            /* allocations ever made: flat in a steady loop */
+FLOW_API void        flow_fail_allocation(double after);     /* tests: the allocation that many from now fails once; < 0 never */
+
+FLOW_API flow_status flow_context_new(flow_context **out);   /* returns a new reference */
+FLOW_API void        flow_context_release(flow_context *context);
+FLOW_API void        flow_context_seed(flow_context *context, double seed);  /* global seed of unseeded random ops */
+FLOW_API double      flow_context_next_seed(flow_context *context);          /* a fresh seed below 2^31, reproducible after flow_context_seed */
+FLOW_API void        flow_interrupt(flow_context *context, int raised);      /* async-signal-safe; work of this context stops with FLOW_INTERRUPTED */
+FLOW_API int         flow_interrupted(const flow_context *context);
+
+/* ---- dtypes and tensors --------------------------------------------------------------------------------------- */
+
+FLOW_API const char *flow_dtype_name(int dtype);             /* "float32"; NULL for no dtype; borrowed, static */
+FLOW_API int         flow_dtype_find(const char *name);      /* -1 if there is none of that name */
+FLOW_API int         flow_dtype_size(int dtype);             /* bytes per element */
+FLOW_API int         flow_dtype_promote(int a, int b);       /* dtype of an op over both */
+
+/* New tensors: contiguous, 64-byte aligned. Each returns a new reference. */
+FLOW_API flow_status flow_tensor_new(int dtype, int rank, const int64_t *shape, flow_tensor **out);   /* zeros */
+FLOW_API flow_status flow_tensor_scalar(int dtype, double value, flow_tensor **out);                   /* rank 0 */
+FLOW_API flow_status flow_tensor_borrow(void *data, int dtype, int rank, const int64_t *shape, flow_tensor **out); /* caller keeps data alive */
+FLOW_API flow_status flow_tensor_arange(int dtype, double start, double step, double count, flow_tensor **out);
+FLOW_API flow_status flow_tensor_view(flow_tensor *source, int rank, const int64_t *shape, const int64_t *strides,
+                                      int64_t offset, flow_tensor **out); /* shares memory; strides and offset in elements, checked */
+FLOW_API flow_tensor *flow_tensor_retain(flow_tensor *tensor);
+FLOW_API void        flow_tensor_release(flow_tensor *tensor);  /* NULL is fine */
+
+FLOW_API int         flow_tensor_dtype(const flow_tensor *tensor);
+FLOW_API int         flow_tensor_rank(const flow_tensor *tensor);
+FLOW_API double      flow_tensor_dim(const flow_tensor *tensor, int axis);     /* axis from 0; negative in a trace: multiples of rows */
+FLOW_API double      flow_tensor_stride(const flow_tensor *tensor, int axis);  /* elements */
+FLOW_API double      flow_tensor_size(const flow_tensor *tensor);              /* number of elements; negative in a trace if unknown */
+FLOW_API int         flow_tensor_is_symbolic(const flow_tensor *tensor);
+FLOW_API int         flow_tensor_is_contiguous(const flow_tensor *tensor);
+FLOW_API void       *flow_tensor_data(const flow_tensor *tensor);              /* borrowed; NULL if symbolic */
+FLOW_API flow_status flow_tensor_item(const flow_tensor *tensor, double *out); /* of exactly one element; int64 beyond 2^53 rounds */
+FLOW_API flow_status flow_tensor_get(const flow_tensor *tensor, const int64_t *position, double *out);  /* positions from 0 */
+FLOW_API flow_status flow_tensor_set(flow_tensor *tensor, const int64_t *position, double value);
+FLOW_API flow_status flow_tensor_fill(flow_tensor *tensor, double value);
+FLOW_API flow_status flow_tensor_copy(flow_tensor *to, const flow_tensor *from); /* casts and broadcasts from's shape to to's; strided both; overlap allowed */
+FLOW_API flow_status flow_tensor_contiguous(flow_tensor *tensor, flow_tensor **out); /* a new reference, to itself when already contiguous */
+FLOW_API flow_status flow_tensor_read(const flow_tensor *tensor, double *out, double count); /* all elements in order, as doubles */
+FLOW_API flow_status flow_tensor_write(flow_tensor *tensor, const double *values, double count);
+/* Text as NumPy prints it (threshold 1000, 3 edge items, precision 4) without a header. Writes at most size bytes
+ * with the final NUL and returns the length that the whole text has. */
+FLOW_API int         flow_tensor_format(const flow_tensor *tensor, char *text, int size);
+/* Rows first..first+count-1 of the permutation `order` (int64, from 0; NULL = identity) out of source into the first
+ * rows of `into`: the batch feeder of fit. Same dtype and trailing shape, both contiguous. */
+FLOW_API flow_status flow_tensor_gather_rows(const flow_tensor *source, const flow_tensor *order, double first, double count, flow_tensor *into);
+FLOW_API flow_status flow_tensor_shuffle(flow_tensor *order, double seed);   /* in place, int64 rank 1: Fisher-Yates by Philox */
+
+FLOW_API flow_status flow_tensor_save_npy(const flow_tensor *tensor, const char *path);
+FLOW_API flow_status flow_tensor_load_npy(const char *path, flow_tensor **out);
+FLOW_API flow_status flow_tensor_load_npz(const char *path, const char *member, flow_tensor **out); /* member without ".npy" */
+FLOW_API flow_status flow_tensor_load_idx(const char *path, flow_tensor **out);  /* IDX (MNIST), gzipped or not */
+
+/* ---- ops ------------------------------------------------------------------------------------------------------- */
+
+FLOW_API int         flow_op_count(void);
+FLOW_API int         flow_op_find(const char *name);          /* -1 if there is none */
+FLOW_API const char *flow_op_name(int op);
+FLOW_API const char *flow_op_doc(int op);
+FLOW_API int         flow_op_outputs(int op);
+/* Runs `op` at once, or appends it to the trace that a symbolic input belongs to, and to the recording tapes.
+ * Fills outputs[0 .. flow_op_outputs(op)-1] with new references; on failure none is set. */
+FLOW_API flow_status flow_apply(flow_context *context, int op, flow_tensor *const *inputs, int input_count,
+                                const flow_attributes *attributes, flow_tensor **outputs);
+
+/* Composites of ops, with Keras' semantics (see core/ops/composites.c). Each returns a new reference. */
+FLOW_API flow_status flow_mean(flow_context *context, flow_tensor *x, const flow_attributes *reduce, flow_tensor **out);
+FLOW_API flow_status flow_activate(flow_context *context, const char *activation, flow_tensor *x, flow_tensor **out);
+FLOW_API int         flow_activation_known(const char *name);
+
+/* ---- variables ------------------------------------------------------------------------------------------------- */
+
+FLOW_API flow_status flow_variable_new(flow_tensor *initial, const char *name, int trainable, int sync, flow_variable **out); /* copies initial; new reference */
+FLOW_API flow_variable *flow_variable_retain(flow_variable *variable);
+FLOW_API void        flow_variable_release(flow_variable *variable);
+FLOW_API const char *flow_variable_name(const flow_variable *variable);
+FLOW_API int         flow_variable_trainable(const flow_variable *variable);
+FLOW_API void        flow_variable_set_trainable(flow_variable *variable, int trainable);
+FLOW_API double      flow_variable_version(const flow_variable *variable);   /* grows with every write outside a plan */
+FLOW_API flow_status flow_variable_tensor(flow_variable *variable, flow_tensor **out); /* new reference to the storage itself: sees later writes until the variable moves */
+FLOW_API flow_status flow_variable_read(flow_context *context, flow_variable *variable, flow_tensor **out);   /* in a trace: the current version, symbolic */
+FLOW_API flow_status flow_variable_assign(flow_context *context, flow_variable *variable, flow_tensor *value); /* in a trace: an effect of the plan's commit tail */
+FLOW_API flow_status flow_variable_assign_add(flow_context *context, flow_variable *variable, flow_tensor *value);
+FLOW_API double      flow_variable_number(const flow_variable *variable);    /* of one element: metric and counter reads in the batch loop, never fails */
+
+/* ---- tapes ------------------------------------------------------------------------------------------------------ */
+
+FLOW_API flow_status flow_tape_begin(flow_context *context, flow_tape **out);   /* starts recording; new reference */
+FLOW_API flow_status flow_tape_end(flow_context *context, flow_tape *tape);     /* stops recording */
+FLOW_API void        flow_tape_release(flow_tape *tape);
+FLOW_API flow_status flow_tape_watch(flow_tape *tape, flow_tensor *tensor);     /* trainable variables are watched by being read */
+/* Gradients of the sum of target's elements. Source i is variables[i] if not NULL, else tensors[i]. out[i] is a new
+ * reference, or NULL where target does not depend on source i. */
+FLOW_API flow_status flow_tape_gradient(flow_context *context, flow_tape *tape, flow_tensor *target, flow_tensor *const *tensors,
+                                        flow_variable *const *variables, int count, flow_tensor **out);
+
+/* ---- traces, plans, instances ------------------------------------------------------------------------------------ */
+
+FLOW_API flow_status flow_trace_begin(flow_context *context);
+FLOW_API int         flow_trace_depth(const flow_context *context);
+FLOW_API flow_status flow_trace_input(flow_context *context, int dtype, int rank, const int64_t *shape, flow_tensor **out); /* shape[0] = -1: rows of the batch */
+FLOW_API flow_status flow_trace_constant(flow_context *context, flow_tensor *value, flow_tensor **out);   /* a symbolic stand-in for a concrete tensor */
+FLOW_API flow_status flow_trace_end(flow_context *context, flow_tensor *const *outputs, int count, flow_plan **out); /* closes the innermost trace; new reference */
+FLOW_API void        flow_trace_abort(flow_context *context);   /* drops the innermost trace; harmless without one */
+FLOW_API void        flow_plan_release(flow_plan *plan);
+FLOW_API int         flow_plan_describe(const flow_plan *plan, char *text, int size); /* one line an entry: segment, op, variant, shape; returns the whole length */
+
+FLOW_API flow_status flow_instance_new(flow_plan *plan, double capacity, flow_instance **out); /* capacity: most rows a run may bring; keeps the plan */
+FLOW_API void        flow_instance_release(flow_instance *instance);
+FLOW_API double      flow_instance_capacity(const flow_instance *instance);
+FLOW_API int         flow_instance_describe(const flow_instance *instance, char *text, int size);
+FLOW_API void        flow_instance_scalars(flow_instance *instance, double seed, double step, double first_sample); /* keys of random ops in the next runs */
+/* Runs the plan on `inputs` (dtypes and shapes of its signature, equal rows). outputs may be NULL; else each becomes a
+ * new tensor. A run that fails writes no variable. */
+FLOW_API flow_status flow_instance_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs);
+/* The same with rows <= capacity of borrowed, larger input tensors: no allocation in steady state. */
+FLOW_API flow_status flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, double rows);
+
+/* ---- arguments, layers, losses, optimizers ----------------------------------------------------------------------- */
+
+FLOW_API flow_status flow_arguments_new(flow_arguments **out);
+FLOW_API void        flow_arguments_release(flow_arguments *arguments);
+FLOW_API flow_status flow_arguments_set_number(flow_arguments *arguments, const char *name, double value);
+FLOW_API flow_status flow_arguments_set_boolean(flow_arguments *arguments, const char *name, int value);
+FLOW_API flow_status flow_arguments_set_text(flow_arguments *arguments, const char *name, const char *value);
+FLOW_API flow_status flow_arguments_set_numbers(flow_arguments *arguments, const char *name, const double *values, int count);
+FLOW_API flow_status flow_arguments_set_null(flow_arguments *arguments, const char *name);
+
+/* Records can be asked for what they take, so that Lua's constructors, the docs and the file formats are made from them. */
+FLOW_API int         flow_layer_class_count(void);
+FLOW_API const char *flow_layer_class_name(int index);            /* "Conv2D" */
+FLOW_API int         flow_layer_class_find(const char *name);     /* -1 if there is none; knows aliases (InputLayer) */
+FLOW_API int         flow_layer_class_positional(int index);      /* how many of the arguments may be given by position */
+FLOW_API int         flow_layer_class_argument_count(int index);
+FLOW_API const char *flow_layer_class_argument(int index, int argument);      /* name */
+FLOW_API const char *flow_layer_class_argument_type(int index, int argument); /* "integer", "number", "boolean", "text", "pair", "shape", "activation", "initializer" */
+FLOW_API const char *flow_layer_class_argument_default(int index, int argument); /* as text; NULL: required */
+FLOW_API const char *flow_layer_class_doc(int index);
+
+FLOW_API flow_status flow_layer_new(const char *class_name, const char *name, const flow_arguments *arguments, flow_layer **out); /* copies arguments; new reference */
+FLOW_API void        flow_layer_release(flow_layer *layer);
+FLOW_API const char *flow_layer_name(const flow_layer *layer);
+/* Creates the variables for these input shapes (-1 = batch). Seed: of the initializers that have none of their own. */
+FLOW_API flow_status flow_layer_build(flow_context *context, flow_layer *layer, int input_count, const int *ranks, const int64_t *const *shapes);
+FLOW_API int         flow_layer_built(const flow_layer *layer);
+FLOW_API flow_status flow_layer_call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out);
+FLOW_API int         flow_layer_variable_count(const flow_layer *layer);         /* trainable first, then not, as Keras stores them */
+FLOW_API flow_variable *flow_layer_variable(const flow_layer *layer, int index); /* borrowed */
+FLOW_API int         flow_layer_trainable(const flow_layer *layer);
+FLOW_API void        flow_layer_set_trainable(flow_layer *layer, int trainable);
+FLOW_API int         flow_layer_config(const flow_layer *layer, char *text, int size); /* Keras' config as JSON; returns the whole length */
+
+FLOW_API flow_status flow_initialize(flow_context *context, const char *initializer, const flow_arguments *arguments, double seed, flow_tensor *into);
+
+/* Per-sample loss values (rank of y_pred less one) and per-sample hits of a metric; both in eager mode and traces.
+ * Options: from_logits (boolean). */
+FLOW_API int         flow_loss_find(const char *name);            /* class or snake-case name, Keras' short forms; -1 */
+FLOW_API const char *flow_loss_name(int loss);                    /* snake-case name */
+FLOW_API flow_status flow_loss_values(flow_context *context, int loss, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred, flow_tensor **out);
+FLOW_API int         flow_metric_find(const char *name);
+FLOW_API const char *flow_metric_name(int metric);
+FLOW_API flow_status flow_metric_values(flow_context *context, int metric, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred, flow_tensor **out);
+/* sum(values x weights) / number of values; weights may be NULL; an empty batch gives 0. */
+FLOW_API flow_status flow_loss_reduce(flow_context *context, flow_tensor *values, flow_tensor *weights, flow_tensor **out);
+
+FLOW_API int         flow_optimizer_class_find(const char *name);  /* "SGD", "adam"; -1 */
+FLOW_API int         flow_optimizer_class_argument_count(int index);
+FLOW_API const char *flow_optimizer_class_name(int index);
+FLOW_API const char *flow_optimizer_class_argument(int index, int argument);
+FLOW_API const char *flow_optimizer_class_argument_type(int index, int argument);
+FLOW_API const char *flow_optimizer_class_argument_default(int index, int argument);
+FLOW_API flow_status flow_optimizer_new(const char *class_name, const char *name, const flow_arguments *arguments, flow_optimizer **out);
+FLOW_API void        flow_optimizer_release(flow_optimizer *optimizer);
+FLOW_API const char *flow_optimizer_name(const flow_optimizer *optimizer);
+/* Adopts the variables into one arena (their storage moves, the handles stay), makes the slots and appends or runs the
+ * update. Gradients that are NULL are left out. */
+FLOW_API flow_status flow_optimizer_apply(flow_context *context, flow_optimizer *optimizer, flow_tensor *const *gradients,
+                                          flow_variable *const *variables, int count);
+FLOW_API flow_status flow_optimizer_build(flow_optimizer *optimizer, flow_variable *const *variables, int count);
+FLOW_API flow_variable *flow_optimizer_learning_rate(flow_optimizer *optimizer);  /* float32 scalar; borrowed */
+FLOW_API flow_variable *flow_optimizer_iterations(flow_optimizer *optimizer);     /* int64 scalar; borrowed */
+FLOW_API int         flow_optimizer_slot_count(const flow_optimizer *optimizer);  /* slots per variable in Keras' order: m0 v0 m1 v1 ... */
+FLOW_API flow_variable *flow_optimizer_slot(const flow_optimizer *optimizer, int index); /* borrowed view into the slot's arena */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,22 @@
+/* memory.h: the one door to the heap. Counts live bytes and allocations, can be told to fail (tests), never aborts.
+ * Blocks are 64-byte aligned, so that every tensor can be read by whole vectors from its first element. */
+#ifndef FLOW_BASE_MEMORY_H
+#define FLOW_BASE_MEMORY_H
+
+#include "base/status.h"
+
+/* Returns memory that flow_free releases. FLOW_OUT_OF_MEMORY names the bytes asked for and the bytes held.
+ * A size of 0 gives a valid pointer. Large blocks (>= 4 MB) are 2 MB aligned and advised to huge pages. */
+flow_status flow_alloc(size_t bytes, void **out);
+flow_status flow_alloc_zero(size_t bytes, void **out);
+void        flow_free(void *block);            /* NULL is fine */
+
+/* a * b in *out; FLOW_INVALID_ARGUMENT on overflow of size_t. */
+flow_status flow_multiply(size_t a, size_t b, size_t *out);
+
+/* Grows an array of `size`-byte elements so that at least `count` fit; *capacity counts elements. */
+flow_status flow_grow(void *array_pointer, size_t size, int count, int *capacity);
+
+char *flow_duplicate_text(const char *text);   /* NULL when memory is out (flow_last_error is set) */
+
+#endif

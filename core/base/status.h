@@ -1,0 +1,41 @@
+/* core/base: what every other folder stands on: status, memory, log, thread team, random bits.
+ *
+ * status.h: how failure travels. A function that can fail returns flow_status; the text of the failure is written once,
+ * where it is found, into a buffer of the calling thread, and never overwritten while it travels up. */
+#ifndef FLOW_BASE_STATUS_H
+#define FLOW_BASE_STATUS_H
+
+#include "flow.h"
+
+/* Writes the message (printf format, at most 1,023 bytes kept) of this thread and returns `status`. */
+flow_status flow_fail(flow_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Puts text in front of the current message: a layer names itself around an op's error. Returns `status`. */
+flow_status flow_fail_prefix(flow_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Returns from the calling function with the status of a failed call. */
+#define FLOW_TRY(call)                                    \
+  do {                                                    \
+    flow_status flow_try_status_ = (call);                \
+    if (flow_try_status_ != FLOW_OK) return flow_try_status_; \
+  } while (0)
+
+/* The same for functions with something to clean up: sets `status` (a local variable) and jumps. */
+#define FLOW_TRY_GOTO(call, label)      \
+  do {                                  \
+    status = (call);                    \
+    if (status != FLOW_OK) goto label;  \
+  } while (0)
+
+/* A text that is built up piece by piece into the caller's buffer: counts the whole length, never overruns.
+ *   flow_text text = flow_text_into(buffer, size);  flow_text_add(&text, "%d", 1);  return text.length; */
+typedef struct flow_text { char *buffer; int size; int length; } flow_text;
+flow_text flow_text_into(char *buffer, int size);
+void      flow_text_add(flow_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Appends a shape as {2, 3}; a negative dimension -1 is written None, -k as k*None. */
+void      flow_text_add_shape(flow_text *text, int rank, const int64_t *shape);
+
+/* A shape as text in one of eight buffers of this thread, for messages: at most eight in one format call. */
+const char *flow_shape_text(int rank, const int64_t *shape);
+
+#endif

@@ -1,0 +1,44 @@
+/* arguments.h: named values on their way from a caller to a record, and the parameter lists that records declare.
+ * One mechanism for layers, optimizers, losses and metrics: unknown names, wrong types and missing values are found here,
+ * with a message that lists what the record takes. */
+#ifndef FLOW_LAYERS_ARGUMENTS_H
+#define FLOW_LAYERS_ARGUMENTS_H
+
+#include "base/memory.h"
+
+typedef enum flow_argument_type {
+  FLOW_INTEGER, FLOW_NUMBER, FLOW_BOOLEAN, FLOW_TEXT,
+  FLOW_PAIR,          /* one integer or a list of two: {height, width} */
+  FLOW_SHAPE,         /* list of integers */
+  FLOW_ACTIVATION,    /* text, checked against the known activations */
+  FLOW_INITIALIZER    /* text, checked against the known initializers */
+} flow_argument_type;
+
+/* One parameter of a record. `initial` is the default as text ("0.001", "true", "valid", "2,2"); "null" = none;
+ * NULL = the caller must give it. `choices`: for text, the allowed values separated by "|", or NULL. */
+typedef struct flow_argument {
+  const char        *name;
+  flow_argument_type type;
+  const char        *initial;
+  const char        *choices;
+} flow_argument;
+
+/* Makes a complete set: every parameter of the record, from `given` (may be NULL) or the default. Unknown names,
+ * wrong types, values outside the choices are errors that begin with `who` (a class name). New object in *out. */
+flow_status flow_arguments_complete(const char *who, const flow_argument *parameters, const flow_arguments *given, flow_arguments **out);
+
+/* Readers of a completed set. They cannot fail: completeness was checked. */
+int         flow_argument_is_null(const flow_arguments *arguments, const char *name);
+int64_t     flow_argument_integer(const flow_arguments *arguments, const char *name);
+double      flow_argument_number(const flow_arguments *arguments, const char *name);
+int         flow_argument_boolean(const flow_arguments *arguments, const char *name);
+const char *flow_argument_text(const flow_arguments *arguments, const char *name);
+int         flow_argument_list(const flow_arguments *arguments, const char *name, const double **values);  /* count */
+void        flow_argument_pair(const flow_arguments *arguments, const char *name, int32_t pair[2]);
+
+const char *flow_argument_type_name(flow_argument_type type);
+/* Index of parameter `name`, or -1; number of parameters. */
+int flow_argument_find(const flow_argument *parameters, const char *name);
+int flow_argument_count(const flow_argument *parameters);
+
+#endif

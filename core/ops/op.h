@@ -1,0 +1,80 @@
+/* core/ops: what an op is, and flow_apply, the single way to run one.
+ *
+ * An op is one record of ops.def: name, arity, batch kind, shape rule, gradient rule, doc line. The enum, the table of
+ * records and the kernel tables of the devices are made from it; there is no switch over ops anywhere. */
+#ifndef FLOW_OPS_OP_H
+#define FLOW_OPS_OP_H
+
+#include "tensor/tensor.h"
+
+enum {
+#define FLOW_OP(name, ...) FLOW_OP_##name,
+#include "ops/ops.def"
+#undef FLOW_OP
+  FLOW_OP_COUNT
+};
+
+/* How an op treats the rows (axis 0) of a batch; see kernels/kernels.h. */
+typedef enum flow_batch_kind { FLOW_MAP, FLOW_REDUCE, FLOW_WHOLE } flow_batch_kind;
+
+/* Row inputs of an op as a bit mask; FLOW_ROWS_BY_SHAPE: every input whose rank and first dimension are the output's. */
+enum { FLOW_ROWS_BY_SHAPE = 0xffff };
+
+enum flow_op_flags {
+  FLOW_OP_STRIDED     = 1,    /* the kernel reads any strides; otherwise inputs are made contiguous */
+  FLOW_OP_PROMOTE     = 2,    /* inputs are cast to their common dtype first */
+  FLOW_OP_FLOAT_ONLY  = 4,    /* integer inputs are an error that names the op */
+  FLOW_OP_VIA_FLOAT   = 8,    /* 16-bit floats are computed in float32 and cast back */
+  FLOW_OP_EFFECT      = 16,   /* writes through its inputs: runs in a plan's commit tail */
+  FLOW_OP_RANDOM      = 32,   /* never folded or run at trace time */
+  FLOW_OP_ALIAS       = 64,   /* output is the first input's memory under another shape */
+  FLOW_OP_TO_FLOAT    = 128   /* integer inputs are cast to float32 (exp, div, mean) */
+};
+
+/* Shapes (negative: multiples of rows) and dtypes going into and out of a shape rule. */
+typedef struct flow_signature { int dtype, rank; int64_t dims[FLOW_MAX_RANK]; } flow_signature;
+
+/* Fills outputs from inputs or fails with a message that names the op, what was found and what was expected. */
+typedef flow_status (*flow_shape_rule)(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                       flow_signature *outputs);
+
+/* One step of reverse differentiation. All tensors are concrete (eager) or symbolic (trace): rules just call ops. */
+typedef struct flow_gradient_step {
+  flow_context          *context;
+  int                    op, input_count, output_count;
+  const flow_attributes *attributes;
+  flow_tensor *const    *inputs;
+  flow_tensor *const    *outputs;
+  flow_tensor *const    *output_gradients;   /* NULL where nothing flows back */
+  const int             *needed;             /* needed[i]: somebody wants the gradient of input i */
+  flow_tensor          **input_gradients;    /* the rule's results: new references, NULL = zero. Shape of input i */
+} flow_gradient_step;
+typedef flow_status (*flow_gradient_rule)(flow_gradient_step *step);
+
+/* Batch kind for these attributes and symbolic shapes, where the record's own kind is not the whole truth. */
+typedef flow_batch_kind (*flow_kind_rule)(const flow_attributes *attributes, const flow_signature *inputs, int input_count);
+
+typedef struct flow_op_record {
+  const char        *name;
+  int                min_inputs, max_inputs, outputs;
+  flow_batch_kind    kind;
+  int                row_inputs;      /* mask, see FLOW_ROWS_BY_SHAPE */
+  int                row_outputs;     /* mask: REDUCE ops sum the outputs that are not in it; MAP ops have all */
+  int                flags;
+  flow_shape_rule    shape;
+  flow_gradient_rule gradient;        /* NULL: not differentiable, nothing flows back */
+  flow_kind_rule     kind_rule;       /* NULL: kind holds always */
+  const char        *doc;
+} flow_op_record;
+
+const flow_op_record *flow_op(int op);   /* the record; op must be in range */
+
+/* flow_apply for ops with one output, as gradient rules and composites write it. */
+flow_status flow_apply1(flow_context *context, int op, flow_tensor *a, flow_tensor *b, flow_tensor *c,
+                        const flow_attributes *attributes, flow_tensor **out);   /* b, c may be NULL */
+
+/* Runs an op on concrete tensors at once; inputs are already cast and checked. core/ops/eager.c */
+flow_status flow_run_eager(flow_context *context, int op, flow_tensor *const *inputs, int input_count,
+                           const flow_attributes *attributes, const flow_signature *signatures, flow_tensor **outputs);
+
+#endif

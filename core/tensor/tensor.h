@@ -1,0 +1,72 @@
+/* core/tensor: n-dimensional arrays: dtypes, storage, views, element access, text. No arithmetic: that is core/ops.
+ *
+ * A tensor is a view (shape, strides, first element) onto a reference-counted storage, or symbolic: a stand-in for a
+ * value of a graph under construction, without storage. Tensors are immutable but for flow_tensor_set/fill/copy/write. */
+#ifndef FLOW_TENSOR_TENSOR_H
+#define FLOW_TENSOR_TENSOR_H
+
+#include <stdatomic.h>
+#include "base/status.h"
+
+struct flow_graph;
+
+typedef struct flow_storage {
+  _Atomic int references;
+  void       *data;
+  size_t      bytes;
+  int         borrowed;        /* data belongs to the caller of flow_tensor_borrow */
+} flow_storage;
+
+enum { FLOW_TENSOR_MAGIC = 0x464c5754, FLOW_TENSOR_DEAD = 0x44454144 };
+
+struct flow_tensor {
+  uint32_t           magic;       /* FLOW_TENSOR_MAGIC while alive: the API's check against stale handles */
+  _Atomic int        references;
+  int                dtype, rank;
+  int64_t            shape[FLOW_MAX_RANK];
+  int64_t            strides[FLOW_MAX_RANK];   /* elements; 0 on broadcast axes */
+  flow_storage      *storage;     /* NULL when symbolic */
+  char              *data;        /* first element, inside storage */
+  struct flow_graph *graph;       /* symbolic: the graph (a reference) ... */
+  int                value;       /* ... and the value in it */
+};
+
+/* Number of elements; -1 on overflow or a negative dimension. */
+int64_t flow_shape_size(int rank, const int64_t *shape);
+/* Row-major strides of a shape, in elements. */
+void    flow_contiguous_strides(int rank, const int64_t *shape, int64_t *strides);
+int     flow_shape_equal(int rank_a, const int64_t *a, int rank_b, const int64_t *b);
+
+/* FLOW_INVALID_ARGUMENT unless rank and dims are in range and dtype exists; dims may be 0. */
+flow_status flow_check_shape(const char *what, int dtype, int rank, const int64_t *shape);
+
+/* A tensor whose memory is not zeroed: for ops, which write every element. */
+flow_status flow_tensor_new_uninitialized(int dtype, int rank, const int64_t *shape, flow_tensor **out);
+/* A symbolic tensor for a value of a graph; retains the graph (flow_graph_retain). Shape may hold negative dims. */
+flow_status flow_tensor_new_symbolic(struct flow_graph *graph, int value, int dtype, int rank, const int64_t *shape, flow_tensor **out);
+
+/* FLOW_INVALID_ARGUMENT for NULL or a released tensor, FLOW_INVALID_STATE for a symbolic one ("has no value while the
+ * function is traced"); `what` names the argument. */
+flow_status flow_check_tensor(const char *what, const flow_tensor *tensor);
+flow_status flow_check_concrete(const char *what, const flow_tensor *tensor);
+
+/* dtype facts: see dtype.c */
+int flow_dtype_is_float(int dtype);
+int flow_dtype_is_integer(int dtype);     /* not bool */
+
+/* Conversion of n elements, `step` elements apart in from, packed in to; saturating from float to integer. */
+void flow_convert_to_double(int dtype, const void *from, int64_t step, double *to, int64_t n);
+void flow_convert_from_double(int dtype, const double *from, void *to, int64_t step, int64_t n);
+
+/* Scalar conversions of the two 16-bit floats, round to nearest even. */
+float    flow_half_to_float(uint16_t half);
+uint16_t flow_float_to_half(float value);
+static inline float flow_bfloat16_to_float(uint16_t b) { union { uint32_t u; float f; } v = { .u = (uint32_t)b << 16 }; return v.f; }
+static inline uint16_t flow_float_to_bfloat16(float value)
+{
+  union { float f; uint32_t u; } v = { .f = value };
+  if ((v.u & 0x7fffffffu) > 0x7f800000u) return (uint16_t)((v.u >> 16) | 0x40u);   /* NaN stays a NaN */
+  return (uint16_t)((v.u + 0x7fffu + ((v.u >> 16) & 1u)) >> 16);
+}
+
+#endif

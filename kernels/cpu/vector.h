@@ -1,0 +1,78 @@
+/* kernels/cpu: the CPU's kernels. Every file but device.c is compiled once per instruction set (FLOW_ISA = avx512, avx2,
+ * plain), so code here is written once over the vector length and names its tables with FLOW_KERNELS.
+ *
+ * vector.h: vectors of floats as GCC vector extensions, and the few things about them that C cannot say.
+ *
+ *   vf       a vector of VL floats (VL = 16, 8, 4)     vd     the same bytes as VL/2 doubles
+ *   vi       VL int32, also the result of comparing two vf (all ones where true)
+ *   REGISTERS  architectural vector registers: tiles are sized so that accumulators, weights and one broadcast fit */
+#ifndef FLOW_CPU_VECTOR_H
+#define FLOW_CPU_VECTOR_H
+
+#include <string.h>
+#include "kernels.h"
+#include "ops/op.h"
+
+#if defined(FLOW_ISA_AVX512)
+#define FLOW_ISA_NAME(name) flow_cpu_avx512_##name
+enum { VL = 16, REGISTERS = 32 };
+#elif defined(FLOW_ISA_AVX2)
+#define FLOW_ISA_NAME(name) flow_cpu_avx2_##name
+enum { VL = 8, REGISTERS = 16 };
+#else
+#define FLOW_ISA_NAME(name) flow_cpu_plain_##name
+enum { VL = 4, REGISTERS = 16 };
+#endif
+
+/* const flow_kernel FLOW_KERNELS(add)[] = { { .variant = "...", .run = ... }, { 0 } }; */
+#define FLOW_KERNELS(op) FLOW_ISA_NAME(op##_kernels)
+
+#if defined(FLOW_ISA_AVX512)
+typedef float   vf __attribute__((vector_size(64)));
+typedef double  vd __attribute__((vector_size(64)));
+typedef int32_t vi __attribute__((vector_size(64)));
+typedef float   vf_unaligned __attribute__((vector_size(64), aligned(4), may_alias));
+typedef double  vd_unaligned __attribute__((vector_size(64), aligned(8), may_alias));
+#elif defined(FLOW_ISA_AVX2)
+typedef float   vf __attribute__((vector_size(32)));
+typedef double  vd __attribute__((vector_size(32)));
+typedef int32_t vi __attribute__((vector_size(32)));
+typedef float   vf_unaligned __attribute__((vector_size(32), aligned(4), may_alias));
+typedef double  vd_unaligned __attribute__((vector_size(32), aligned(8), may_alias));
+#else
+typedef float   vf __attribute__((vector_size(16)));
+typedef double  vd __attribute__((vector_size(16)));
+typedef int32_t vi __attribute__((vector_size(16)));
+typedef float   vf_unaligned __attribute__((vector_size(16), aligned(4), may_alias));
+typedef double  vd_unaligned __attribute__((vector_size(16), aligned(8), may_alias));
+#endif
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+ALWAYS_INLINE vf   vf_load(const float *p)          { return *(const vf_unaligned *)p; }
+ALWAYS_INLINE void vf_store(float *p, vf v)         { *(vf_unaligned *)p = v; }
+ALWAYS_INLINE vf   vf_set(float x)                  { return x - (vf){ 0 }; }      /* x in every lane */
+ALWAYS_INLINE vf   vf_select(vi mask, vf a, vf b)   { return (vf)(((vi)a & mask) | ((vi)b & ~mask)); }  /* mask ? a : b */
+ALWAYS_INLINE vf   vf_max(vf a, vf b)               { return vf_select(a > b, a, b); }
+ALWAYS_INLINE vf   vf_relu(vf a)                    { return vf_select(a < vf_set(0.0f), vf_set(0.0f), a); }  /* NaN stays */
+
+/* The first n < VL lanes from or to memory; other lanes are zero or untouched. */
+ALWAYS_INLINE vf vf_load_part(const float *p, int n)
+{
+  vf v = { 0 };
+  memcpy(&v, p, (size_t)n * sizeof(float));
+  return v;
+}
+ALWAYS_INLINE void vf_store_part(float *p, vf v, int n) { memcpy(p, &v, (size_t)n * sizeof(float)); }
+
+/* Sum of the lanes in a fixed (pairwise) order. */
+ALWAYS_INLINE float vf_sum(vf v)
+{
+  float lane[VL];
+  memcpy(lane, &v, sizeof v);
+  for (int width = VL / 2; width > 0; width /= 2)
+    for (int i = 0; i < width; i++) lane[i] += lane[i + width];
+  return lane[0];
+}
+
+#endif

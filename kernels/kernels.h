@@ -1,0 +1,69 @@
+/* kernels.h: the whole contract between the engine and a device's kernels. An author of a back end reads this file.
+ *
+ * A device is a table that maps every op to a list of kernel variants, best first; the first whose supports() agrees runs
+ * an op. The last variant of a list supports every call of its op ("plain": the oracle of the others).
+ *
+ * How a kernel is run depends on the op's batch kind (core/ops/op.h):
+ *   MAP     output row i needs only row i of the row inputs. The engine hands the kernel a chunk of rows: operands that
+ *           carry rows are already moved to the first row of the chunk and shortened, others come whole.
+ *           The kernel does the whole call: phase 0, begin 0, end 1.
+ *   REDUCE  the same for the inputs; outputs are sums over rows. The kernel overwrites its outputs, or adds to them when
+ *           call->accumulate is set. The engine adds the partial sums of the slots in a fixed order.
+ *   WHOLE   sees whole operands. It splits its own work: phase p has parts(call, p) independent parts; run(call, p,
+ *           begin, end) does parts [begin, end). All parts of a phase are finished before the next phase starts.
+ * The same kernels serve eager ops: there a MAP call is split into chunks of rows by the engine as well.
+ *
+ * Results must not depend on how rows or parts are grouped: neither on the number of threads nor on the chunk size
+ * (sums in REDUCE kernels run row after row in order). */
+#ifndef FLOW_KERNELS_H
+#define FLOW_KERNELS_H
+
+#include "flow.h"
+
+typedef struct flow_operand {
+  void    *data;                      /* first element; NULL for an output that nobody reads: the kernel skips it */
+  int      dtype, rank;
+  int64_t  shape[FLOW_MAX_RANK];      /* concrete; the row axis is already cut to the chunk */
+  int64_t  strides[FLOW_MAX_RANK];    /* elements; contiguous unless the op's record says STRIDED */
+} flow_operand;
+
+/* Keys of random kernels; the same for all ops of one run. */
+typedef struct flow_scalars { uint64_t seed; int64_t step; int64_t first_sample; } flow_scalars;
+
+typedef struct flow_call {
+  int                    op;
+  const flow_attributes *attributes;      /* never NULL */
+  int                    input_count, output_count;
+  flow_operand          *inputs, *outputs; /* effects (optimizers) write through inputs; optional inputs may be absent */
+  int64_t                first_row;       /* of this chunk in the batch (0 unless MAP or REDUCE) */
+  int                    accumulate;      /* REDUCE: add to the outputs */
+  void                  *shared;          /* shared_bytes(): one block for all members, lives from prepare to the last part */
+  void                  *scratch;         /* scratch_bytes(): the member's own, contents undefined; 64-byte aligned, as shared is */
+  const flow_scalars    *scalars;
+} flow_call;
+
+typedef struct flow_kernel {
+  const char *variant;                                              /* "direct", "plain": shown by describe and profile */
+  int         (*supports)(const flow_call *call);                   /* (optional, default: every call) sees shapes, no data */
+  size_t      (*shared_bytes)(const flow_call *call);               /* (optional, default: 0) */
+  size_t      (*scratch_bytes)(const flow_call *call);              /* (optional, default: 0) */
+  flow_status (*prepare)(const flow_call *call);                    /* (optional, default: nothing) MAP and REDUCE: once a run, before the first chunk, inputs that carry no rows are whole */
+  int         phases;                                               /* WHOLE: number of phases, 0 means 1 */
+  int64_t     (*parts)(const flow_call *call, int phase);           /* (optional, default: 1) WHOLE */
+  flow_status (*run)(const flow_call *call, int phase, int64_t begin, int64_t end); /* fails only on bad data (a label out of range) */
+} flow_kernel;
+
+/* Variants of one op, ended by one whose run is NULL. shared_bytes and scratch_bytes are asked with the largest chunk. */
+typedef struct flow_device {
+  const char               *name;        /* "cpu" */
+  const char               *isa;         /* "avx2" */
+  const flow_kernel *const *kernels;     /* [op] */
+} flow_device;
+
+/* The CPU device for this machine: widest instruction set that it has, or the one that FLOW_ISA names
+ * ("avx512", "avx2", "plain"). Chosen once per process. */
+const flow_device *flow_cpu_device(void);
+/* A particular build; NULL if this machine cannot run it. For tests. */
+const flow_device *flow_cpu_device_for(const char *isa);
+
+#endif
