@@ -1,0 +1,100 @@
+/* math.h: elementary functions of whole vectors of floats.
+ *
+ * exp, log and tanh are within 1.5, sigmoid within 2.5 units in the last place of the exact value for every float, denormal
+ * arguments and results included; NaN stays NaN (spec/c/test_network_kernels.c). Range reduction and polynomials as in Cephes' single precision library
+ * (S. Moshier, netlib.org/cephes), rearranged so that no lane branches. */
+#ifndef FLOW_CPU_MATH_H
+#define FLOW_CPU_MATH_H
+
+#include "cpu/vector.h"
+
+ALWAYS_INLINE vi vi_set(int32_t x) { return x - (vi){ 0 }; }
+ALWAYS_INLINE vf vf_abs(vf x)      { return (vf)((vi)x & vi_set(0x7fffffff)); }
+
+/* |magnitude| with the sign of `sign`. */
+ALWAYS_INLINE vf vf_copysign(vf magnitude, vf sign)
+{
+  vi mask = vi_set(0x7fffffff);
+  return (vf)(((vi)magnitude & mask) | ((vi)sign & ~mask));
+}
+
+/* Square root, correctly rounded. GCC turns the loop into one instruction where math errno is off. */
+ALWAYS_INLINE vf vf_sqrt(vf x)
+{
+  vf y;
+  for (int i = 0; i < VL; i++) y[i] = __builtin_sqrtf(x[i]);
+  return y;
+}
+
+/* e^x = 2^n e^r with n = round(x / ln 2), |r| <= ln 2 / 2. */
+ALWAYS_INLINE vf vf_exp(vf x)
+{
+  const vf highest = vf_set(89.0f), lowest = vf_set(-104.0f);   /* beyond them: infinity and 0 also after rounding */
+  x = vf_select(x > highest, highest, x);
+  x = vf_select(x < lowest, lowest, x);
+  const vf magic = vf_set(0x1.8p23f);                           /* adding it leaves round(x / ln 2) in the low bits */
+  vf shifted = x * vf_set(1.44269504f) + magic;
+  vf n = shifted - magic;
+  vf r = x - n * vf_set(0.693359375f);                          /* ln 2 in two pieces: n times the first is exact */
+  r = r - n * vf_set(-2.12194440e-4f);
+  vf p = vf_set(1.9875691500e-4f);
+  p = p * r + vf_set(1.3981999507e-3f);
+  p = p * r + vf_set(8.3334519073e-3f);
+  p = p * r + vf_set(4.1665795894e-2f);
+  p = p * r + vf_set(1.6666665459e-1f);
+  p = p * r + vf_set(5.0000001201e-1f);
+  p = p * (r * r) + r + vf_set(1.0f);
+  vi exponent = (vi)shifted - (vi)magic;
+  vi half = exponent >> 1;                                      /* two factors: 2^n itself may be no normal float */
+  vf first = (vf)((half + 127) << 23), second = (vf)((exponent - half + 127) << 23);
+  return p * first * second;
+}
+
+/* ln x = e ln 2 + ln m with x = 2^e m and m between sqrt(1/2) and sqrt(2). */
+ALWAYS_INLINE vf vf_log(vf x)
+{
+  vi denormal = x < vf_set(0x1p-126f);
+  vf scaled = vf_select(denormal, x * vf_set(0x1p23f), x);
+  vi bits = (vi)scaled - 0x3f3504f3;                            /* bits of sqrt(1/2) */
+  vi exponent = (bits >> 23) - (denormal & 23);
+  vf m = (vf)((bits & 0x007fffff) + 0x3f3504f3) - vf_set(1.0f);
+  vf e = __builtin_convertvector(exponent, vf);
+  vf p = vf_set(7.0376836292e-2f);
+  p = p * m + vf_set(-1.1514610310e-1f);
+  p = p * m + vf_set(1.1676998740e-1f);
+  p = p * m + vf_set(-1.2420140846e-1f);
+  p = p * m + vf_set(1.4249322787e-1f);
+  p = p * m + vf_set(-1.6668057665e-1f);
+  p = p * m + vf_set(2.0000714765e-1f);
+  p = p * m + vf_set(-2.4999993993e-1f);
+  p = p * m + vf_set(3.3333331174e-1f);
+  vf square = m * m;
+  vf y = p * m * square + e * vf_set(-2.12194440e-4f) - square * vf_set(0.5f);
+  y = (m + y) + e * vf_set(0.693359375f);
+  y = vf_select(x == vf_set(0.0f), vf_set(-__builtin_inff()), y);
+  y = vf_select(x == vf_set(__builtin_inff()), x, y);
+  return vf_select(x >= vf_set(0.0f), y, vf_set(__builtin_nanf("")));
+}
+
+/* 1 / (1 + e^-x) without overflow: only e^-|x| is formed. */
+ALWAYS_INLINE vf vf_sigmoid(vf x)
+{
+  vf e = vf_exp(-vf_abs(x));
+  return vf_select(x < vf_set(0.0f), e, vf_set(1.0f)) / (vf_set(1.0f) + e);
+}
+
+/* A polynomial near 0, where 1 - 2 / (e^2x + 1) would cancel. */
+ALWAYS_INLINE vf vf_tanh(vf x)
+{
+  vf a = vf_abs(x), square = x * x;
+  vf p = vf_set(-5.70498872745e-3f);
+  p = p * square + vf_set(2.06390887954e-2f);
+  p = p * square + vf_set(-5.37397155531e-2f);
+  p = p * square + vf_set(1.33314422036e-1f);
+  p = p * square + vf_set(-3.33332819422e-1f);
+  vf small = p * square * x + x;
+  vf large = vf_set(1.0f) - vf_set(2.0f) / (vf_exp(a + a) + vf_set(1.0f));
+  return vf_select(a < vf_set(0.625f), small, vf_copysign(large, x));
+}
+
+#endif
