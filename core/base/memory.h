@@ -6,7 +6,8 @@
 #include "base/status.h"
 
 /* Returns memory that flow_free releases. FLOW_OUT_OF_MEMORY names the bytes asked for and the bytes held.
- * A size of 0 gives a valid pointer. Large blocks (>= 4 MB) are 2 MB aligned and advised to huge pages. */
+ * A size of 0 gives a valid pointer. Large blocks (>= 4 MB) start one cache line after a 2 MB boundary and are advised
+ * to huge pages. */
 flow_status flow_alloc(size_t bytes, void **out);
 flow_status flow_alloc_zero(size_t bytes, void **out);
 void        flow_free(void *block);            /* NULL is fine */

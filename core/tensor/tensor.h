@@ -45,6 +45,10 @@ flow_status flow_tensor_new_uninitialized(int dtype, int rank, const int64_t *sh
 /* A symbolic tensor for a value of a graph; retains the graph (flow_graph_retain). Shape may hold negative dims. */
 flow_status flow_tensor_new_symbolic(struct flow_graph *graph, int value, int dtype, int rank, const int64_t *shape, flow_tensor **out);
 
+/* Written by core/graph: what a symbolic tensor needs of its graph. */
+struct flow_graph *flow_graph_retain(struct flow_graph *graph);
+void               flow_graph_release(struct flow_graph *graph);
+
 /* FLOW_INVALID_ARGUMENT for NULL or a released tensor, FLOW_INVALID_STATE for a symbolic one ("has no value while the
  * function is traced"); `what` names the argument. */
 flow_status flow_check_tensor(const char *what, const flow_tensor *tensor);

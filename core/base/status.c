@@ -1,0 +1,91 @@
+/* status.c: the message of this thread's last failure, and texts that are built piece by piece. */
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MESSAGE_SIZE = 1024, SHAPE_BUFFERS = 8, SHAPE_SIZE = 256 };
+
+static _Thread_local char last_message[MESSAGE_SIZE];
+static _Thread_local char shape_text[SHAPE_BUFFERS][SHAPE_SIZE];
+static _Thread_local unsigned next_shape_text;
+
+const char *flow_last_error(void)
+{
+  return last_message;
+}
+
+const char *flow_status_name(int status)
+{
+  static const char *const names[] = {
+    [FLOW_OK] = "ok", [FLOW_INVALID_ARGUMENT] = "invalid argument", [FLOW_INVALID_STATE] = "invalid state",
+    [FLOW_OUT_OF_MEMORY] = "out of memory", [FLOW_NOT_FOUND] = "not found", [FLOW_UNSUPPORTED] = "unsupported",
+    [FLOW_CORRUPT_DATA] = "corrupt data", [FLOW_IO_ERROR] = "input/output error", [FLOW_INTERRUPTED] = "interrupted",
+    [FLOW_INTERNAL] = "internal error",
+  };
+  if (status < 0 || status > FLOW_INTERNAL) return "unknown status";
+  return names[status];
+}
+
+flow_status flow_fail(flow_status status, const char *format, ...)
+{
+  char text[MESSAGE_SIZE];      /* arguments may point into last_message: format beside it, then copy */
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  memcpy(last_message, text, strlen(text) + 1);
+  return status;
+}
+
+flow_status flow_fail_prefix(flow_status status, const char *format, ...)
+{
+  char text[MESSAGE_SIZE];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  size_t length = strlen(text), kept = strlen(last_message);
+  if (kept > sizeof text - 1 - length) kept = sizeof text - 1 - length;
+  memcpy(text + length, last_message, kept);
+  text[length + kept] = '\0';
+  memcpy(last_message, text, length + kept + 1);
+  return status;
+}
+
+flow_text flow_text_into(char *buffer, int size)
+{
+  if (size > 0) buffer[0] = '\0';
+  return (flow_text){ buffer, size, 0 };
+}
+
+void flow_text_add(flow_text *text, const char *format, ...)
+{
+  int room = text->size > text->length ? text->size - text->length : 0;
+  va_list arguments;
+  va_start(arguments, format);
+  int length = vsnprintf(room > 0 ? text->buffer + text->length : NULL, (size_t)room, format, arguments);
+  va_end(arguments);
+  if (length > 0 && text->length <= INT32_MAX - length) text->length += length;
+}
+
+void flow_text_add_shape(flow_text *text, int rank, const int64_t *shape)
+{
+  flow_text_add(text, "{");
+  for (int axis = 0; axis < rank; axis++) {
+    const char *comma = axis > 0 ? ", " : "";
+    if (shape[axis] >= 0) flow_text_add(text, "%s%lld", comma, (long long)shape[axis]);
+    else if (shape[axis] == -1) flow_text_add(text, "%sNone", comma);
+    else flow_text_add(text, "%s%llu*None", comma, -(unsigned long long)shape[axis]);
+  }
+  flow_text_add(text, "}");
+}
+
+const char *flow_shape_text(int rank, const int64_t *shape)
+{
+  char *buffer = shape_text[next_shape_text++ % SHAPE_BUFFERS];
+  flow_text text = flow_text_into(buffer, SHAPE_SIZE);
+  flow_text_add_shape(&text, rank, shape);
+  return buffer;
+}

@@ -1,0 +1,260 @@
+/* team.c: the persistent thread team.
+ *
+ * Whoever swaps `busy` from 0 to 1 owns the team for one region: only the owner starts threads and writes the region.
+ * Each worker has a mailbox of its own; the owner posts to those that take part and waits until they have returned, so
+ * a worker reads the region only between its post and its return. Workers spin for some tens of microseconds after a
+ * region, since regions come in series, then sleep on their condition variable.
+ *
+ * Threads are detached and never stopped: the library stays mapped (-z nodelete), sleeping threads cost nothing, and
+ * the end of the process takes them along. After fork only the calling thread exists in the child: the child's handler
+ * makes every mailbox anew and the next region starts fresh threads. */
+#define _GNU_SOURCE            /* CPU_COUNT, sched_getaffinity */
+#include "base/team.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST_MEMBERS = 512, SPIN_NANOSECONDS = 50000, PAUSES_PER_LOOK = 16 };
+
+struct flow_region {
+  flow_region_function fn;
+  void       *argument;
+  int         members;
+  _Atomic int arrived;         /* members at the barrier */
+  _Atomic int phase;           /* barriers passed: what the waiting members watch */
+  _Atomic int running;         /* workers that have not returned */
+};
+
+typedef struct worker {
+  _Atomic unsigned posts;      /* regions this worker was asked to join */
+  _Atomic int      asleep;
+  int              member;
+  pthread_mutex_t  lock;       /* only for sleeping and waking */
+  pthread_cond_t   wake;
+} __attribute__((aligned(64))) worker;
+
+static struct {
+  _Atomic int busy;            /* 1 while somebody owns the team */
+  _Atomic int size;            /* flow_team_set_size; 0 = one per core */
+  _Atomic int cores;           /* of the affinity mask, found when the team starts; 0 before */
+  _Atomic int may_start;       /* 0 after a thread could not be started, until the size is set again */
+  int         started;         /* workers that exist: member numbers 1 .. started */
+  flow_region region;
+  worker      workers[MOST_MEMBERS];   /* [member]; 0 is unused */
+} team = { .may_start = 1 };
+
+static _Thread_local int inside_region;
+static pthread_once_t    register_once = PTHREAD_ONCE_INIT;
+
+static inline void pause_briefly(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+static int64_t now_nanoseconds(void)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Waits until *number differs from `old`: by spinning, then by giving the core away. */
+static void wait_for_change(_Atomic int *number, int old)
+{
+  int64_t give_up = 0;
+  for (;;) {
+    for (int i = 0; i < PAUSES_PER_LOOK; i++) {
+      if (atomic_load_explicit(number, memory_order_acquire) != old) return;
+      pause_briefly();
+    }
+    int64_t now = now_nanoseconds();
+    if (give_up == 0) give_up = now + SPIN_NANOSECONDS;
+    if (now > give_up) sched_yield();
+  }
+}
+
+/* ---- workers --------------------------------------------------------------------------------------------------- */
+
+static void sleep_until_posted(worker *self, unsigned seen)
+{
+  int64_t give_up = now_nanoseconds() + SPIN_NANOSECONDS;
+  do {
+    for (int i = 0; i < PAUSES_PER_LOOK; i++) {
+      if (atomic_load_explicit(&self->posts, memory_order_acquire) != seen) return;
+      pause_briefly();
+    }
+  } while (now_nanoseconds() < give_up);
+  pthread_mutex_lock(&self->lock);
+  /* Sequentially consistent, as in post(): either the owner sees `asleep` or this thread sees the post. */
+  atomic_store(&self->asleep, 1);
+  while (atomic_load(&self->posts) == seen) pthread_cond_wait(&self->wake, &self->lock);
+  atomic_store(&self->asleep, 0);
+  pthread_mutex_unlock(&self->lock);
+}
+
+static void *worker_main(void *argument)
+{
+  worker *self = argument;
+  inside_region = 1;            /* whatever runs here runs inside a region */
+  for (unsigned seen = 0;;) {
+    sleep_until_posted(self, seen);
+    seen++;                     /* the owner waits for this worker before it posts again: never more than one behind */
+    team.region.fn(&team.region, self->member, team.region.members, team.region.argument);
+    atomic_fetch_sub_explicit(&team.region.running, 1, memory_order_release);
+  }
+  return NULL;
+}
+
+static void post(worker *to)
+{
+  atomic_fetch_add(&to->posts, 1);
+  if (!atomic_load(&to->asleep)) return;
+  pthread_mutex_lock(&to->lock);
+  pthread_cond_signal(&to->wake);
+  pthread_mutex_unlock(&to->lock);
+}
+
+/* ---- starting and forking ----------------------------------------------------------------------------------------- */
+
+static void forget_threads_in_child(void)
+{
+  team.started = 0;
+  atomic_store(&team.busy, 0);          /* whoever owned the team is a thread of the parent */
+  atomic_store(&team.cores, 0);         /* children are often pinned to cores of their own */
+  atomic_store(&team.may_start, 1);
+}
+
+static void register_fork_handler(void)
+{
+  if (pthread_atfork(NULL, NULL, forget_threads_in_child) != 0) atomic_store(&team.may_start, 0);
+}
+
+static int start_worker(int member)
+{
+  worker *fresh = &team.workers[member];
+  fresh->member = member;
+  fresh->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;   /* not init(): after fork the old contents mean nothing */
+  fresh->wake = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+  atomic_store(&fresh->posts, 0);
+  atomic_store(&fresh->asleep, 0);
+
+  pthread_attr_t attributes;
+  pthread_t thread;
+  if (pthread_attr_init(&attributes) != 0) return 0;
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  int failed = pthread_create(&thread, &attributes, worker_main, fresh);
+  pthread_attr_destroy(&attributes);
+  return !failed;
+}
+
+/* Called by the owner. Signals are for the host's threads: workers inherit a mask that blocks all but the synchronous. */
+static void start_workers(int members)
+{
+  pthread_once(&register_once, register_fork_handler);
+  if (!atomic_load(&team.may_start)) return;
+  static const int synchronous[] = { SIGILL, SIGFPE, SIGSEGV, SIGBUS };
+  sigset_t blocked, before;
+  sigfillset(&blocked);
+  for (int i = 0; i < 4; i++) sigdelset(&blocked, synchronous[i]);
+  pthread_sigmask(SIG_SETMASK, &blocked, &before);
+  while (team.started + 1 < members) {
+    if (!start_worker(team.started + 1)) {
+      atomic_store(&team.may_start, 0);     /* a limit of the host: do not ask again for every region */
+      break;
+    }
+    team.started++;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static int count_cores(void)
+{
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  long cores = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : sysconf(_SC_NPROCESSORS_ONLN);
+  return cores < 1 ? 1 : cores > MOST_MEMBERS ? MOST_MEMBERS : (int)cores;
+}
+
+int flow_team_size(void)
+{
+  int size = atomic_load_explicit(&team.size, memory_order_relaxed);
+  if (size > 0) return size;
+  int cores = atomic_load_explicit(&team.cores, memory_order_relaxed);
+  return cores > 0 ? cores : count_cores();
+}
+
+flow_status flow_team_set_size(int count)
+{
+  if (count < 0 || count > MOST_MEMBERS) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "the number of threads is %d; it must be 1 to %d, or 0 for one per core",
+                     count, MOST_MEMBERS);
+  }
+  atomic_store(&team.size, count);
+  atomic_store(&team.may_start, 1);
+  return FLOW_OK;
+}
+
+/* ---- regions ------------------------------------------------------------------------------------------------------ */
+
+static void run_alone(flow_region_function fn, void *argument)
+{
+  flow_region region = { .fn = fn, .argument = argument, .members = 1 };
+  int before = inside_region;
+  inside_region = 1;
+  fn(&region, 0, 1, argument);
+  inside_region = before;
+}
+
+static void run_as_owner(int members, flow_region_function fn, void *argument)
+{
+  flow_region *region = &team.region;
+  region->fn = fn;
+  region->argument = argument;
+  region->members = members;
+  atomic_store_explicit(&region->arrived, 0, memory_order_relaxed);
+  atomic_store_explicit(&region->running, members - 1, memory_order_relaxed);
+  for (int member = 1; member < members; member++) post(&team.workers[member]);
+  inside_region = 1;
+  fn(region, 0, members, argument);
+  inside_region = 0;
+  for (int left; (left = atomic_load_explicit(&region->running, memory_order_acquire)) != 0;) {
+    wait_for_change(&region->running, left);
+  }
+}
+
+void flow_team_run(int wanted, flow_region_function fn, void *argument)
+{
+  int free_team = 0;
+  if (inside_region || wanted == 1 || flow_team_size() == 1 ||
+      !atomic_compare_exchange_strong_explicit(&team.busy, &free_team, 1, memory_order_acquire, memory_order_relaxed)) {
+    run_alone(fn, argument);
+    return;
+  }
+  if (atomic_load_explicit(&team.cores, memory_order_relaxed) == 0) atomic_store(&team.cores, count_cores());
+  int members = flow_team_size();
+  if (wanted > 0 && wanted < members) members = wanted;
+  if (team.started + 1 < members) start_workers(members);
+  if (team.started + 1 < members) members = team.started + 1;
+  if (members > 1) run_as_owner(members, fn, argument);
+  else run_alone(fn, argument);
+  atomic_store_explicit(&team.busy, 0, memory_order_release);
+}
+
+void flow_region_barrier(flow_region *region)
+{
+  if (region->members == 1) return;
+  int phase = atomic_load_explicit(&region->phase, memory_order_relaxed);
+  if (atomic_fetch_add_explicit(&region->arrived, 1, memory_order_acq_rel) + 1 < region->members) {
+    wait_for_change(&region->phase, phase);
+    return;
+  }
+  atomic_store_explicit(&region->arrived, 0, memory_order_relaxed);
+  atomic_store_explicit(&region->phase, (int)((unsigned)phase + 1u), memory_order_release);
+}

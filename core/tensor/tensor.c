@@ -1,0 +1,236 @@
+/* tensor.c: life of tensors: storage, new, borrow, view, retain and release, and the checks every entry makes. */
+#include "tensor/tensor.h"
+
+#include <string.h>
+#include "base/memory.h"
+
+/* ---- shapes ------------------------------------------------------------------------------------------------------ */
+
+/* A zero among the dimensions does not excuse an overflow of the others: strides are products of them too. */
+int64_t flow_shape_size(int rank, const int64_t *shape)
+{
+  int64_t size = 1;
+  int empty = 0;
+  for (int axis = 0; axis < rank; axis++) {
+    if (shape[axis] < 0) return -1;
+    if (shape[axis] == 0) empty = 1;
+    else if (__builtin_mul_overflow(size, shape[axis], &size)) return -1;
+  }
+  return empty ? 0 : size;
+}
+
+void flow_contiguous_strides(int rank, const int64_t *shape, int64_t *strides)
+{
+  int64_t stride = 1;
+  for (int axis = rank - 1; axis >= 0; axis--) {
+    strides[axis] = stride;
+    if (shape[axis] > 0) stride *= shape[axis];
+  }
+}
+
+int flow_shape_equal(int rank_a, const int64_t *a, int rank_b, const int64_t *b)
+{
+  if (rank_a != rank_b) return 0;
+  for (int axis = 0; axis < rank_a; axis++) {
+    if (a[axis] != b[axis]) return 0;
+  }
+  return 1;
+}
+
+static flow_status check_dtype_and_rank(const char *what, int dtype, int rank)
+{
+  if (!flow_dtype_name(dtype)) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: there is no dtype number %d", what, dtype);
+  if (rank < 0 || rank > FLOW_MAX_RANK) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: rank %d is outside 0 to %d", what, rank, FLOW_MAX_RANK);
+  }
+  return FLOW_OK;
+}
+
+flow_status flow_check_shape(const char *what, int dtype, int rank, const int64_t *shape)
+{
+  FLOW_TRY(check_dtype_and_rank(what, dtype, rank));
+  for (int axis = 0; axis < rank; axis++) {
+    if (shape[axis] < 0) {
+      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: shape %s has a negative dimension", what, flow_shape_text(rank, shape));
+    }
+  }
+  int64_t size = flow_shape_size(rank, shape), bytes;
+  if (size < 0 || __builtin_mul_overflow(size, (int64_t)flow_dtype_size(dtype), &bytes)) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: shape %s has too many elements", what, flow_shape_text(rank, shape));
+  }
+  return FLOW_OK;
+}
+
+/* ---- storage --------------------------------------------------------------------------------------------------------- */
+
+/* data NULL: allocates; else borrows. Returns a new reference. */
+static flow_status storage_new(size_t bytes, void *data, flow_storage **out)
+{
+  void *block;
+  FLOW_TRY(flow_alloc(sizeof(flow_storage), &block));
+  flow_storage *storage = block;
+  atomic_init(&storage->references, 1);
+  storage->bytes = bytes;
+  storage->data = data;
+  storage->borrowed = data != NULL;
+  if (!data) {
+    flow_status status = flow_alloc(bytes, &storage->data);
+    if (status != FLOW_OK) {
+      flow_free(storage);
+      return status;
+    }
+  }
+  *out = storage;
+  return FLOW_OK;
+}
+
+static void storage_release(flow_storage *storage)
+{
+  if (atomic_fetch_sub_explicit(&storage->references, 1, memory_order_acq_rel) > 1) return;
+  if (!storage->borrowed) flow_free(storage->data);
+  flow_free(storage);
+}
+
+/* ---- tensors ----------------------------------------------------------------------------------------------------------- */
+
+/* A tensor without storage: the caller adds storage or graph. */
+static flow_status tensor_struct_new(int dtype, int rank, const int64_t *shape, flow_tensor **out)
+{
+  void *block;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_tensor), &block));
+  flow_tensor *tensor = block;
+  tensor->magic = FLOW_TENSOR_MAGIC;
+  atomic_init(&tensor->references, 1);
+  tensor->dtype = dtype;
+  tensor->rank = rank;
+  if (rank > 0) memcpy(tensor->shape, shape, (size_t)rank * sizeof *shape);
+  *out = tensor;
+  return FLOW_OK;
+}
+
+static void tensor_struct_free(flow_tensor *tensor)
+{
+  tensor->magic = FLOW_TENSOR_DEAD;
+  flow_free(tensor);
+}
+
+static flow_status tensor_over(void *data, int dtype, int rank, const int64_t *shape, flow_tensor **out)
+{
+  *out = NULL;
+  FLOW_TRY(flow_check_shape("a new tensor", dtype, rank, shape));
+  flow_tensor *tensor;
+  FLOW_TRY(tensor_struct_new(dtype, rank, shape, &tensor));
+  size_t bytes = (size_t)flow_shape_size(rank, shape) * (size_t)flow_dtype_size(dtype);
+  flow_status status = storage_new(bytes, data, &tensor->storage);
+  if (status != FLOW_OK) {
+    tensor_struct_free(tensor);
+    return status;
+  }
+  flow_contiguous_strides(rank, tensor->shape, tensor->strides);
+  tensor->data = tensor->storage->data;
+  *out = tensor;
+  return FLOW_OK;
+}
+
+flow_status flow_tensor_new_uninitialized(int dtype, int rank, const int64_t *shape, flow_tensor **out)
+{
+  return tensor_over(NULL, dtype, rank, shape, out);
+}
+
+flow_status flow_tensor_new(int dtype, int rank, const int64_t *shape, flow_tensor **out)
+{
+  FLOW_TRY(tensor_over(NULL, dtype, rank, shape, out));
+  memset((*out)->data, 0, (*out)->storage->bytes);
+  return FLOW_OK;
+}
+
+flow_status flow_tensor_borrow(void *data, int dtype, int rank, const int64_t *shape, flow_tensor **out)
+{
+  *out = NULL;
+  if (!data) return flow_fail(FLOW_INVALID_ARGUMENT, "a borrowed tensor needs memory, not NULL");
+  return tensor_over(data, dtype, rank, shape, out);
+}
+
+flow_status flow_tensor_new_symbolic(struct flow_graph *graph, int value, int dtype, int rank, const int64_t *shape, flow_tensor **out)
+{
+  *out = NULL;
+  FLOW_TRY(check_dtype_and_rank("a symbolic tensor", dtype, rank));
+  FLOW_TRY(tensor_struct_new(dtype, rank, shape, out));
+  (*out)->graph = flow_graph_retain(graph);
+  (*out)->value = value;
+  return FLOW_OK;
+}
+
+/* The elements of a view reach from *low to *high (both inclusive, relative to its first element). 0 on overflow. */
+static int view_extent(int rank, const int64_t *shape, const int64_t *strides, int64_t *low, int64_t *high)
+{
+  *low = *high = 0;
+  for (int axis = 0; axis < rank; axis++) {
+    int64_t reach, *end;
+    if (__builtin_mul_overflow(shape[axis] - 1, strides[axis], &reach)) return 0;
+    end = reach < 0 ? low : high;
+    if (__builtin_add_overflow(*end, reach, end)) return 0;
+  }
+  return 1;
+}
+
+flow_status flow_tensor_view(flow_tensor *source, int rank, const int64_t *shape, const int64_t *strides, int64_t offset, flow_tensor **out)
+{
+  *out = NULL;
+  FLOW_TRY(flow_check_concrete("the source of a view", source));
+  FLOW_TRY(flow_check_shape("a view", source->dtype, rank, shape));
+  int64_t element = flow_dtype_size(source->dtype);
+  int64_t elements = (int64_t)(source->storage->bytes / (size_t)element);
+  int64_t first = (source->data - (char *)source->storage->data) / element;
+  int64_t low = 0, high = -1;                       /* an empty view touches nothing, but starts inside or at the end */
+  int fits = !__builtin_add_overflow(first, offset, &first);
+  if (flow_shape_size(rank, shape) > 0) fits = fits && view_extent(rank, shape, strides, &low, &high);
+  fits = fits && !__builtin_add_overflow(first, low, &low) && !__builtin_add_overflow(first, high, &high);
+  if (!fits || low < 0 || high >= elements) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "a view of shape %s, strides %s and offset %lld reaches outside of its source of shape %s",
+                     flow_shape_text(rank, shape), flow_shape_text(rank, strides), (long long)offset,
+                     flow_shape_text(source->rank, source->shape));
+  }
+  flow_tensor *view;
+  FLOW_TRY(tensor_struct_new(source->dtype, rank, shape, &view));
+  if (rank > 0) memcpy(view->strides, strides, (size_t)rank * sizeof *strides);
+  view->storage = source->storage;
+  atomic_fetch_add_explicit(&view->storage->references, 1, memory_order_relaxed);
+  view->data = (char *)source->storage->data + first * element;
+  *out = view;
+  return FLOW_OK;
+}
+
+flow_tensor *flow_tensor_retain(flow_tensor *tensor)
+{
+  if (tensor) atomic_fetch_add_explicit(&tensor->references, 1, memory_order_relaxed);
+  return tensor;
+}
+
+void flow_tensor_release(flow_tensor *tensor)
+{
+  if (!tensor || tensor->magic != FLOW_TENSOR_MAGIC) return;
+  if (atomic_fetch_sub_explicit(&tensor->references, 1, memory_order_acq_rel) > 1) return;
+  if (tensor->storage) storage_release(tensor->storage);
+  if (tensor->graph) flow_graph_release(tensor->graph);
+  tensor_struct_free(tensor);
+}
+
+/* ---- checks -------------------------------------------------------------------------------------------------------------- */
+
+flow_status flow_check_tensor(const char *what, const flow_tensor *tensor)
+{
+  if (!tensor) return flow_fail(FLOW_INVALID_ARGUMENT, "%s is missing: a tensor is needed", what);
+  if (tensor->magic != FLOW_TENSOR_MAGIC) return flow_fail(FLOW_INVALID_ARGUMENT, "%s is a closed tensor", what);
+  return FLOW_OK;
+}
+
+flow_status flow_check_concrete(const char *what, const flow_tensor *tensor)
+{
+  FLOW_TRY(flow_check_tensor(what, tensor));
+  if (!tensor->storage) {
+    return flow_fail(FLOW_INVALID_STATE, "%s (shape %s) has no value while the function is traced: use flow.where for choices "
+                     "by value, or run the function eagerly", what, flow_shape_text(tensor->rank, tensor->shape));
+  }
+  return FLOW_OK;
+}
