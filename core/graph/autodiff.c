@@ -1,0 +1,163 @@
+/* autodiff.c: reverse differentiation. One pass for eager tapes and traces: it walks a tape's nodes backwards and calls
+ * the gradient rule of each op's record, which itself just calls ops. */
+#include "graph/tape.h"
+#include "graph/variable.h"
+#include <string.h>
+
+typedef struct pass {
+  flow_context *context;
+  flow_graph   *graph;
+  int           value_count;     /* values that existed before the pass; rules append more */
+  char         *wanted;          /* [value]: some source reaches it */
+  flow_tensor **gradients;       /* [value]: sum so far; references */
+} pass;
+
+/* gradients[value] += gradient; takes over the reference. */
+static flow_status accumulate(pass *p, int value, flow_tensor *gradient)
+{
+  flow_tensor *before = p->gradients[value], *sum;
+  if (!before) {
+    p->gradients[value] = gradient;
+    return FLOW_OK;
+  }
+  flow_status status = flow_apply1(p->context, FLOW_OP_add, before, gradient, NULL, NULL, &sum);
+  flow_tensor_release(gradient);
+  if (status != FLOW_OK) return status;
+  flow_tensor_release(before);
+  p->gradients[value] = sum;
+  return FLOW_OK;
+}
+
+static void mark_sources(const pass *p, const flow_tape *tape, flow_tensor *const *tensors, flow_variable *const *variables, int count)
+{
+  for (int i = 0; i < count; i++) {
+    if (variables && variables[i]) {
+      for (int v = 0; v < p->value_count; v++)
+        if (p->graph->values[v].kind == FLOW_VALUE_VARIABLE && p->graph->values[v].variable == variables[i]) p->wanted[v] = 1;
+    } else if (tensors && tensors[i]) {
+      int v = flow_tape_find(tape, tensors[i]);
+      if (v >= 0) p->wanted[v] = 1;
+    }
+  }
+}
+
+static void mark_reached(const pass *p, int begin, int end)
+{
+  for (int n = begin; n < end; n++) {
+    const flow_node *node = &p->graph->nodes[n];
+    int reached = 0;
+    for (int i = 0; i < node->input_count; i++) reached |= p->wanted[node->inputs[i]];
+    if (!reached || !flow_op(node->op)->gradient) continue;
+    for (int i = 0; i < node->output_count; i++)
+      if (flow_dtype_is_float(p->graph->values[node->outputs[i]].signature.dtype)) p->wanted[node->outputs[i]] = 1;
+  }
+}
+
+/* Calls one node's rule with tensors for its values. */
+static flow_status step_back(pass *p, int index)
+{
+  /* A copy: rules append nodes to the same graph in a trace, which may move the array. */
+  flow_node node = p->graph->nodes[index];
+  int flows = 0, n = node.input_count, m = node.output_count;
+  for (int i = 0; i < m; i++) flows |= node.outputs[i] < p->value_count && p->gradients[node.outputs[i]] != NULL;
+  if (!flows) return FLOW_OK;
+
+  void *block;
+  FLOW_TRY(flow_alloc_zero((sizeof(flow_tensor *) * 2 + sizeof(int)) * (size_t)(n + m), &block));
+  flow_tensor **inputs = block, **outputs = inputs + n, **input_gradients = outputs + m, **output_gradients = input_gradients + n;
+  int *needed = (int *)(output_gradients + m), any = 0;
+  flow_status status = FLOW_OK;
+  for (int i = 0; i < n; i++) any |= needed[i] = node.inputs[i] < p->value_count && p->wanted[node.inputs[i]];
+  if (any) {
+    for (int i = 0; i < n && status == FLOW_OK; i++) status = flow_graph_tensor(p->graph, node.inputs[i], &inputs[i]);
+    for (int i = 0; i < m && status == FLOW_OK; i++) {
+      status = flow_graph_tensor(p->graph, node.outputs[i], &outputs[i]);
+      output_gradients[i] = node.outputs[i] < p->value_count ? p->gradients[node.outputs[i]] : NULL;
+    }
+    flow_gradient_step step = { .context = p->context, .op = node.op, .input_count = n, .output_count = m,
+                                .attributes = &node.attributes, .inputs = inputs, .outputs = outputs,
+                                .output_gradients = output_gradients, .needed = needed, .input_gradients = input_gradients };
+    if (status == FLOW_OK) status = flow_op(node.op)->gradient(&step);
+    for (int i = 0; i < n; i++) {
+      if (status == FLOW_OK && input_gradients[i] && needed[i]) status = accumulate(p, node.inputs[i], input_gradients[i]);
+      else flow_tensor_release(input_gradients[i]);
+    }
+    for (int i = 0; i < n + m; i++) flow_tensor_release(inputs[i]);   /* inputs and outputs lie side by side */
+  }
+  flow_free(block);
+  return status;
+}
+
+/* d target / d target: ones of its shape. */
+static flow_status seed(pass *p, flow_tensor *target, int value)
+{
+  flow_tensor *one, *ones;
+  flow_attributes shape = { .shape = { .rank = target->rank } };
+  FLOW_TRY(flow_tensor_scalar(target->dtype, 1.0, &one));
+  memcpy(shape.shape.dims, target->shape, sizeof(int64_t) * (size_t)target->rank);
+  flow_status status = FLOW_OK;
+  if (target->rank) status = flow_apply1(p->context, FLOW_OP_broadcast_to, one, NULL, NULL, &shape, &ones);
+  else ones = flow_tensor_retain(one);
+  flow_tensor_release(one);
+  if (status == FLOW_OK) p->gradients[value] = ones;
+  return status;
+}
+
+/* The sum of what arrived at a source, or NULL. */
+static flow_status collect(pass *p, const flow_tape *tape, flow_tensor *tensor, const flow_variable *variable, flow_tensor **out)
+{
+  *out = NULL;
+  if (!variable) {
+    int v = tensor ? flow_tape_find(tape, tensor) : -1;
+    if (v >= 0 && v < p->value_count && p->gradients[v]) *out = flow_tensor_retain(p->gradients[v]);
+    return FLOW_OK;
+  }
+  for (int v = 0; v < p->value_count; v++) {
+    if (p->graph->values[v].kind != FLOW_VALUE_VARIABLE || p->graph->values[v].variable != variable || !p->gradients[v]) continue;
+    if (!*out) {
+      *out = flow_tensor_retain(p->gradients[v]);
+      continue;
+    }
+    flow_tensor *sum;
+    FLOW_TRY(flow_apply1(p->context, FLOW_OP_add, *out, p->gradients[v], NULL, NULL, &sum));
+    flow_tensor_release(*out);
+    *out = sum;
+  }
+  return FLOW_OK;
+}
+
+flow_status flow_tape_gradient(flow_context *context, flow_tape *tape, flow_tensor *target, flow_tensor *const *tensors,
+                               flow_variable *const *variables, int count, flow_tensor **out)
+{
+  FLOW_TRY(flow_check_tensor("target of a gradient", target));
+  if (!flow_dtype_is_float(target->dtype))
+    return flow_fail(FLOW_INVALID_ARGUMENT, "gradient: the target is %s; only floating-point results have gradients",
+                     flow_dtype_name(target->dtype));
+  if (tape->traced && flow_context_trace(context) != tape->graph)
+    return flow_fail(FLOW_INVALID_STATE, "gradient: the trace that this tape recorded has ended; take gradients inside the traced function");
+  for (int i = 0; i < count; i++) out[i] = NULL;
+  if (tape->traced) FLOW_TRY(flow_graph_fuse(tape->graph, tape->begin));
+  int target_value = flow_tape_find(tape, target);
+  if (target_value < 0) return FLOW_OK;   /* does not depend on anything watched */
+
+  pass p = { .context = context, .graph = tape->graph, .value_count = tape->graph->value_count };
+  int end = tape->end >= 0 ? tape->end : tape->graph->node_count;
+  void *block;
+  FLOW_TRY(flow_alloc_zero((sizeof(flow_tensor *) + 1) * (size_t)(p.value_count + 1), &block));
+  p.gradients = block;
+  p.wanted = (char *)(p.gradients + p.value_count + 1);
+  mark_sources(&p, tape, tensors, variables, count);
+  mark_reached(&p, tape->begin, end);
+  flow_status status = seed(&p, target, target_value);
+  for (int n = end - 1; n >= tape->begin && status == FLOW_OK; n--) status = step_back(&p, n);
+  for (int i = 0; i < count && status == FLOW_OK; i++)
+    status = collect(&p, tape, tensors ? tensors[i] : NULL, variables ? variables[i] : NULL, &out[i]);
+  for (int v = 0; v < p.value_count; v++) flow_tensor_release(p.gradients[v]);
+  flow_free(block);
+  if (status != FLOW_OK)
+    for (int i = 0; i < count; i++) {
+      flow_tensor_release(out[i]);
+      out[i] = NULL;
+    }
+  return status;
+}

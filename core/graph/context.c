@@ -1,0 +1,120 @@
+/* context.c: contexts, and the stack of traces that flow.h offers. */
+#include "graph/context.h"
+#include "base/philox.h"
+#include "graph/plan.h"
+
+flow_status flow_context_new(flow_context **out)
+{
+  void *block;
+  if (!out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_context_new: out is NULL");
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_context), &block));
+  *out = block;
+  atomic_init(&(*out)->interrupted, 0);
+  return FLOW_OK;
+}
+
+void flow_context_release(flow_context *context)
+{
+  if (!context) return;
+  while (context->trace_count) flow_trace_abort(context);
+  while (context->tape_count) flow_tape_release(context->tapes[--context->tape_count]);
+  flow_free(context);
+}
+
+void flow_context_seed(flow_context *context, double seed)
+{
+  context->seed = flow_mix((uint64_t)(int64_t)seed, 0x666c6f77);
+  context->draws = 0;
+}
+
+double flow_context_next_seed(flow_context *context)
+{
+  return (double)(flow_mix(context->seed, context->draws++) >> 33);
+}
+
+void flow_interrupt(flow_context *context, int raised)
+{
+  atomic_store_explicit(&context->interrupted, raised, memory_order_relaxed);
+}
+
+int flow_interrupted(const flow_context *context)
+{
+  return atomic_load_explicit(&((flow_context *)(uintptr_t)context)->interrupted, memory_order_relaxed);
+}
+
+int flow_trace_depth(const flow_context *context) { return context->trace_count; }
+int flow_tape_depth(const flow_context *context)  { return context->tape_count; }
+
+flow_status flow_trace_begin(flow_context *context)
+{
+  if (context->trace_count == FLOW_MAX_TRACES)
+    return flow_fail(FLOW_INVALID_STATE, "%d traces are open within each other: does the traced function call itself?", FLOW_MAX_TRACES);
+  flow_graph *graph;
+  FLOW_TRY(flow_graph_new(&graph));
+  context->traces[context->trace_count++] = graph;
+  return FLOW_OK;
+}
+
+static flow_status innermost(flow_context *context, const char *who, flow_graph **out)
+{
+  *out = flow_context_trace(context);
+  if (!*out) return flow_fail(FLOW_INVALID_STATE, "%s: no trace is open", who);
+  return FLOW_OK;
+}
+
+flow_status flow_trace_input(flow_context *context, int dtype, int rank, const int64_t *shape, flow_tensor **out)
+{
+  flow_graph *graph;
+  int value;
+  FLOW_TRY(innermost(context, "flow_trace_input", &graph));
+  if (rank < 0 || rank > FLOW_MAX_RANK || !flow_dtype_name(dtype))
+    return flow_fail(FLOW_INVALID_ARGUMENT, "input of a trace: rank %d or dtype %d does not exist", rank, dtype);
+  flow_signature signature = { .dtype = dtype, .rank = rank };
+  for (int i = 0; i < rank; i++) {
+    if (shape[i] < 0 && i > 0)
+      return flow_fail(FLOW_UNSUPPORTED, "input of a trace: dimension %d is unknown; only the batch dimension may be", i + 1);
+    signature.dims[i] = shape[i];
+  }
+  FLOW_TRY(flow_graph_input(graph, &signature, &value));
+  return flow_graph_tensor(graph, value, out);
+}
+
+flow_status flow_trace_constant(flow_context *context, flow_tensor *tensor, flow_tensor **out)
+{
+  flow_graph *graph;
+  int value;
+  FLOW_TRY(innermost(context, "flow_trace_constant", &graph));
+  FLOW_TRY(flow_check_concrete("constant of a trace", tensor));
+  FLOW_TRY(flow_graph_constant(graph, tensor, &value));
+  flow_signature signature = graph->values[value].signature;
+  return flow_tensor_new_symbolic(graph, value, signature.dtype, signature.rank, signature.dims, out);
+}
+
+void flow_trace_abort(flow_context *context)
+{
+  if (!context->trace_count) return;
+  flow_graph *graph = context->traces[--context->trace_count];
+  graph->closed = 1;
+  flow_graph_release(graph);
+}
+
+flow_status flow_trace_end(flow_context *context, flow_tensor *const *outputs, int count, flow_plan **out)
+{
+  flow_graph *graph;
+  FLOW_TRY(innermost(context, "flow_trace_end", &graph));
+  flow_status status = flow_plan_make(graph, outputs, count, out);
+  flow_trace_abort(context);
+  return status;
+}
+
+/* The input of the op that made `tensor`, for losses that want the logits behind a softmax. Declared in op.h. */
+flow_tensor *flow_producer_input(flow_context *context, flow_tensor *tensor, int op)
+{
+  flow_graph *graph = tensor->graph;
+  int value = tensor->value;
+  if (!graph && !(graph = flow_tapes_find(context, tensor, &value))) return NULL;
+  const flow_value *v = &graph->values[value];
+  if (v->kind != FLOW_VALUE_RESULT || graph->nodes[v->node].op != op) return NULL;
+  flow_tensor *input;
+  return flow_graph_tensor(graph, graph->nodes[v->node].inputs[0], &input) == FLOW_OK ? input : NULL;
+}

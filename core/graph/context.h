@@ -1,0 +1,31 @@
+/* context.h: one caller of the engine (one Lua state): which traces it has open, which tapes record, its random seed. */
+#ifndef FLOW_GRAPH_CONTEXT_H
+#define FLOW_GRAPH_CONTEXT_H
+
+#include "graph/graph.h"
+
+enum { FLOW_MAX_TRACES = 16, FLOW_MAX_TAPES = 16 };
+
+struct flow_context {
+  flow_graph *traces[FLOW_MAX_TRACES];   /* innermost last; references */
+  int         trace_count;
+  flow_tape  *tapes[FLOW_MAX_TAPES];     /* recording tapes, in order of their start; references */
+  int         tape_count;
+  uint64_t    seed, draws;               /* flow_context_next_seed: mix(seed, draws++) */
+  _Atomic int interrupted;
+};
+
+/* The innermost open trace, or NULL. */
+static inline flow_graph *flow_context_trace(const flow_context *context)
+{
+  return context->trace_count ? context->traces[context->trace_count - 1] : NULL;
+}
+
+/* Tells the eager tapes that record about an op that ran (tape.c). */
+flow_status flow_tapes_record(flow_context *context, int op, flow_tensor *const *inputs, int input_count,
+                              const flow_attributes *attributes, flow_tensor *const *outputs, int output_count);
+flow_graph *flow_tapes_find(flow_context *context, const flow_tensor *tensor, int *value);   /* the newest tape that knows it; NULL if none */
+/* Tells them that `tensor` is a reading of a trainable variable. */
+flow_status flow_tapes_watch_variable(flow_context *context, flow_variable *variable, flow_tensor *tensor);
+
+#endif

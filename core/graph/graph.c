@@ -1,0 +1,187 @@
+/* graph.c: building and rewriting the list of nodes. See graph.h. */
+#include "graph/variable.h"
+#include <string.h>
+
+flow_status flow_graph_new(flow_graph **out)
+{
+  void *block;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_graph), &block));
+  flow_graph *graph = block;
+  atomic_init(&graph->references, 1);
+  *out = graph;
+  return FLOW_OK;
+}
+
+flow_graph *flow_graph_retain(flow_graph *graph)
+{
+  atomic_fetch_add_explicit(&graph->references, 1, memory_order_relaxed);
+  return graph;
+}
+
+void flow_graph_release(flow_graph *graph)
+{
+  if (!graph || atomic_fetch_sub_explicit(&graph->references, 1, memory_order_acq_rel) != 1) return;
+  for (int i = 0; i < graph->value_count; i++) {
+    flow_tensor_release(graph->values[i].tensor);
+    flow_variable_release(graph->values[i].variable);
+  }
+  for (int i = 0; i < graph->node_count; i++) flow_free(graph->nodes[i].inputs);
+  flow_free(graph->values);
+  flow_free(graph->nodes);
+  flow_free(graph->inputs);
+  flow_free(graph->versions);
+  flow_free(graph);
+}
+
+flow_signature flow_tensor_signature(const flow_tensor *tensor)
+{
+  flow_signature signature = { .dtype = tensor->dtype, .rank = tensor->rank };
+  memcpy(signature.dims, tensor->shape, sizeof(int64_t) * (size_t)tensor->rank);
+  return signature;
+}
+
+static flow_status add_value(flow_graph *graph, const flow_value *value, int *index)
+{
+  FLOW_TRY(flow_grow(&graph->values, sizeof(flow_value), graph->value_count + 1, &graph->value_capacity));
+  *index = graph->value_count;
+  graph->values[graph->value_count++] = *value;
+  return FLOW_OK;
+}
+
+flow_status flow_graph_input(flow_graph *graph, const flow_signature *signature, int *value)
+{
+  FLOW_TRY(flow_grow(&graph->inputs, sizeof(int), graph->input_count + 1, &graph->input_capacity));
+  FLOW_TRY(add_value(graph, &(flow_value){ .kind = FLOW_VALUE_INPUT, .signature = *signature, .node = -1 }, value));
+  graph->inputs[graph->input_count++] = *value;
+  return FLOW_OK;
+}
+
+flow_status flow_graph_constant(flow_graph *graph, flow_tensor *tensor, int *value)
+{
+  for (int i = 0; i < graph->value_count; i++)
+    if (graph->values[i].kind == FLOW_VALUE_CONSTANT && graph->values[i].tensor == tensor) {
+      *value = i;
+      return FLOW_OK;
+    }
+  flow_tensor *contiguous;
+  FLOW_TRY(flow_tensor_contiguous(tensor, &contiguous));
+  flow_value constant = { .kind = FLOW_VALUE_CONSTANT, .signature = flow_tensor_signature(tensor), .node = -1, .tensor = contiguous };
+  flow_status status = add_value(graph, &constant, value);
+  if (status != FLOW_OK) flow_tensor_release(contiguous);
+  return status;
+}
+
+flow_status flow_graph_variable(flow_graph *graph, flow_variable *variable, int late, int *value)
+{
+  flow_value read = { .kind = FLOW_VALUE_VARIABLE, .signature = flow_tensor_signature(variable->tensor), .node = -1,
+                      .late = late, .variable = variable };
+  FLOW_TRY(add_value(graph, &read, value));
+  flow_variable_retain(variable);
+  return FLOW_OK;
+}
+
+flow_status flow_graph_operand(flow_graph *graph, flow_tensor *tensor, int *value)
+{
+  if (!tensor->graph) return flow_graph_constant(graph, tensor, value);
+  if (tensor->graph != graph)
+    return flow_fail(FLOW_INVALID_STATE, "a tensor of one trace is used in another: pass it as an argument instead");
+  *value = tensor->value;
+  return FLOW_OK;
+}
+
+/* Fills a node's value lists; inputs are checked to exist. */
+static flow_status set_lists(flow_node *node, const int *inputs, int input_count, int output_count)
+{
+  void *block;
+  FLOW_TRY(flow_alloc(sizeof(int) * (size_t)(input_count + output_count + 1), &block));
+  node->inputs = block;
+  node->outputs = node->inputs + input_count;
+  node->input_count = input_count;
+  node->output_count = output_count;
+  if (input_count) memcpy(node->inputs, inputs, sizeof(int) * (size_t)input_count);
+  return FLOW_OK;
+}
+
+flow_status flow_graph_append(flow_graph *graph, int op, const int *inputs, int input_count, const flow_attributes *attributes,
+                              const flow_signature *output_signatures, int *outputs)
+{
+  int output_count = flow_op(op)->outputs;
+  if (graph->closed) return flow_fail(FLOW_INVALID_STATE, "%s: the trace that this tensor belongs to has ended", flow_op(op)->name);
+  FLOW_TRY(flow_grow(&graph->nodes, sizeof(flow_node), graph->node_count + 1, &graph->node_capacity));
+  FLOW_TRY(flow_grow(&graph->values, sizeof(flow_value), graph->value_count + output_count, &graph->value_capacity));
+  flow_node node = { .op = op, .attributes = *attributes };
+  FLOW_TRY(set_lists(&node, inputs, input_count, output_count));
+  for (int i = 0; i < output_count; i++) {
+    flow_value result = { .kind = FLOW_VALUE_RESULT, .signature = output_signatures[i], .node = graph->node_count, .output = i };
+    FLOW_TRY(add_value(graph, &result, &node.outputs[i]));   /* cannot fail: there is room */
+    outputs[i] = node.outputs[i];
+  }
+  graph->nodes[graph->node_count++] = node;
+  return FLOW_OK;
+}
+
+flow_status flow_graph_rewrite(flow_graph *graph, int index, int op, const int *inputs, int input_count,
+                               const flow_attributes *attributes, const flow_signature *output_signatures, int output_count)
+{
+  flow_node node = { .op = op, .attributes = *attributes };
+  FLOW_TRY(flow_grow(&graph->values, sizeof(flow_value), graph->value_count + output_count, &graph->value_capacity));
+  FLOW_TRY(set_lists(&node, inputs, input_count, output_count));
+  flow_node *old = &graph->nodes[index];
+  for (int i = 0; i < output_count; i++) {
+    if (i < old->output_count) {
+      node.outputs[i] = old->outputs[i];
+      continue;
+    }
+    flow_value result = { .kind = FLOW_VALUE_RESULT, .signature = output_signatures[i], .node = index, .output = i };
+    FLOW_TRY(add_value(graph, &result, &node.outputs[i]));   /* cannot fail: there is room */
+  }
+  flow_free(old->inputs);
+  *old = node;
+  return FLOW_OK;
+}
+
+flow_status flow_graph_tensor(flow_graph *graph, int value, flow_tensor **out)
+{
+  const flow_value *v = &graph->values[value];
+  if (v->tensor) {
+    *out = flow_tensor_retain(v->tensor);
+    return FLOW_OK;
+  }
+  return flow_tensor_new_symbolic(graph, value, v->signature.dtype, v->signature.rank, v->signature.dims, out);
+}
+
+int flow_graph_version(const flow_graph *graph, const flow_variable *variable)
+{
+  for (int i = 0; i < graph->version_count; i++)
+    if (graph->versions[i].variable == variable) return graph->versions[i].value;
+  return -1;
+}
+
+flow_status flow_graph_set_version(flow_graph *graph, flow_variable *variable, int value)
+{
+  for (int i = 0; i < graph->version_count; i++)
+    if (graph->versions[i].variable == variable) {
+      graph->versions[i].value = value;
+      return FLOW_OK;
+    }
+  FLOW_TRY(flow_grow(&graph->versions, sizeof(flow_version), graph->version_count + 1, &graph->version_capacity));
+  graph->versions[graph->version_count++] = (flow_version){ .variable = variable, .value = value };
+  return FLOW_OK;
+}
+
+int flow_graph_root(const flow_graph *graph, int value)
+{
+  while (graph->values[value].kind == FLOW_VALUE_RESULT) {
+    const flow_node *node = &graph->nodes[graph->values[value].node];
+    if (!(flow_op(node->op)->flags & FLOW_OP_ALIAS)) break;
+    value = node->inputs[0];
+  }
+  return value;
+}
+
+void flow_graph_count_uses(const flow_graph *graph, int *uses)
+{
+  memset(uses, 0, sizeof(int) * (size_t)graph->value_count);
+  for (int n = 0; n < graph->node_count; n++)
+    for (int i = 0; i < graph->nodes[n].input_count; i++) uses[graph->nodes[n].inputs[i]]++;
+}

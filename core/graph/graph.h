@@ -1,0 +1,93 @@
+/* core/graph: from calls of ops to plans. Reading order:
+ *   graph.h      the list of nodes that a trace appends to (and an eager tape remembers)
+ *   context.h    one caller: its stack of traces, its recording tapes, its seed
+ *   variable.h   tensors that outlive a step, and their versions within a trace
+ *   autodiff.c   reverse differentiation over the nodes, the same for tapes and traces
+ *   fuse.c       patterns of nodes that one fused op does better
+ *   plan.h       a finished graph: dead nodes dropped, effects last, nodes grouped into segments; immutable
+ *   instance.h   a plan's memory, bindings and kernels for one capacity
+ *   executor.c   one run: segments, slots, chunks, the verdict, the commit tail
+ *
+ * graph.h: values and nodes in static single assignment: every value is written once, by its node. */
+#ifndef FLOW_GRAPH_GRAPH_H
+#define FLOW_GRAPH_GRAPH_H
+
+#include "base/memory.h"
+#include "ops/op.h"
+
+typedef enum flow_value_kind {
+  FLOW_VALUE_INPUT,      /* given at every run */
+  FLOW_VALUE_CONSTANT,   /* a concrete tensor that was captured */
+  FLOW_VALUE_VARIABLE,   /* a variable's storage at the start of the run, or, if late, after the effects before it */
+  FLOW_VALUE_RESULT      /* output of a node */
+} flow_value_kind;
+
+typedef struct flow_value {
+  flow_value_kind kind;
+  flow_signature  signature;
+  int             node, output;     /* RESULT: who makes it */
+  int             late;             /* VARIABLE: read after an update in place; whoever uses it runs in the commit tail */
+  flow_tensor    *tensor;           /* CONSTANT; any value of an eager tape. A reference */
+  flow_variable  *variable;         /* VARIABLE. A reference */
+} flow_value;
+
+typedef struct flow_node {
+  int             op;
+  int             input_count, output_count;
+  int            *inputs, *outputs;   /* values; one block, inputs first */
+  flow_attributes attributes;
+} flow_node;
+
+typedef struct flow_version { flow_variable *variable; int value; } flow_version;
+
+typedef struct flow_graph {
+  _Atomic int   references;
+  int           closed;              /* the trace has ended: no node may be added, symbolic tensors are used up */
+  flow_value   *values;
+  int           value_count, value_capacity;
+  flow_node    *nodes;
+  int           node_count, node_capacity;
+  int          *inputs;              /* INPUT values in the order of their creation */
+  int           input_count, input_capacity;
+  flow_version *versions;            /* the value that reading a variable yields now */
+  int           version_count, version_capacity;
+} flow_graph;
+
+flow_status flow_graph_new(flow_graph **out);
+flow_graph *flow_graph_retain(flow_graph *graph);
+void        flow_graph_release(flow_graph *graph);
+
+/* Each appends one value and gives its index. */
+flow_status flow_graph_input(flow_graph *graph, const flow_signature *signature, int *value);
+flow_status flow_graph_constant(flow_graph *graph, flow_tensor *tensor, int *value);   /* the same tensor gives the same value */
+flow_status flow_graph_variable(flow_graph *graph, flow_variable *variable, int late, int *value);
+/* The value of an operand: a symbolic tensor's own, or a constant for a concrete one. */
+flow_status flow_graph_operand(flow_graph *graph, flow_tensor *tensor, int *value);
+
+/* Appends a node with new RESULT values for its outputs; their indices land in outputs[]. */
+flow_status flow_graph_append(flow_graph *graph, int op, const int *inputs, int input_count, const flow_attributes *attributes,
+                              const flow_signature *output_signatures, int *outputs);
+/* Makes `node` run another op on other inputs; its outputs stay. output_count may grow: new values are appended. */
+flow_status flow_graph_rewrite(flow_graph *graph, int node, int op, const int *inputs, int input_count,
+                               const flow_attributes *attributes, const flow_signature *output_signatures, int output_count);
+
+/* A tensor for a value: symbolic, or the concrete one of a constant or an eager tape. New reference. */
+flow_status flow_graph_tensor(flow_graph *graph, int value, flow_tensor **out);
+
+/* What reading the variable yields now; -1 if it was not touched yet. */
+int         flow_graph_version(const flow_graph *graph, const flow_variable *variable);
+flow_status flow_graph_set_version(flow_graph *graph, flow_variable *variable, int value);
+
+flow_signature flow_tensor_signature(const flow_tensor *tensor);
+
+/* Follows ALIAS ops up to the value whose memory this one is. */
+int flow_graph_root(const flow_graph *graph, int value);
+
+/* Counts readers of every value (nodes only) into uses[value_count]. */
+void flow_graph_count_uses(const flow_graph *graph, int *uses);
+
+/* fuse.c: rewrites patterns among nodes [begin, end of graph) in place; nodes that lost their readers stay for the dead
+ * node pass. Values that somebody else reads are still computed. */
+flow_status flow_graph_fuse(flow_graph *graph, int begin);
+
+#endif

@@ -1,0 +1,40 @@
+/* launch.h: how one kernel call is spread over a thread team. Eager ops and the WHOLE entries of plans share it. */
+#ifndef FLOW_GRAPH_LAUNCH_H
+#define FLOW_GRAPH_LAUNCH_H
+
+#include "base/team.h"
+#include "kernels.h"
+#include "ops/op.h"
+
+enum { FLOW_MAX_PHASES = 4 };
+
+/* The first failure among the members of a region, with its message: error texts are per thread, the caller's thread
+ * wants this one. */
+typedef struct flow_verdict {
+  _Atomic int status;       /* FLOW_OK while nothing failed */
+  char        message[512];
+} flow_verdict;
+void        flow_verdict_reset(flow_verdict *verdict);
+void        flow_verdict_fail(flow_verdict *verdict, flow_status status);   /* takes this thread's message; the first one stays */
+flow_status flow_verdict_raise(const flow_verdict *verdict);                /* on the caller's thread */
+static inline int flow_verdict_failed(flow_verdict *verdict) { return atomic_load_explicit(&verdict->status, memory_order_acquire) != FLOW_OK; }
+
+/* The variant that runs `call`; never NULL for an op that has kernels. */
+const flow_kernel *flow_select_kernel(const flow_device *device, const flow_call *call);
+
+/* How a call is cut: parts per phase; a MAP call into `chunk` rows each. */
+typedef struct flow_cut {
+  int     phases, by_rows;      /* by_rows: parts are chunks of rows of the row operands */
+  int64_t parts[FLOW_MAX_PHASES];
+  int64_t rows, chunk;
+  int     row_inputs;           /* mask, resolved */
+} flow_cut;
+/* Rows of a MAP call are cut into about 64 KB of output each; a call with little work is one part. */
+void flow_cut_call(const flow_op_record *record, const flow_kernel *kernel, const flow_call *call, flow_cut *cut);
+
+/* What each member of a region does for one call: draws parts from tickets[phase] until none is left, with a barrier
+ * after every phase when members > 1. `call` is the member's own copy (its scratch). */
+void flow_run_parts(flow_region *region, int members, const flow_kernel *kernel, const flow_call *call, const flow_cut *cut,
+                    flow_ticket *tickets, flow_verdict *verdict);
+
+#endif

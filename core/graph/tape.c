@@ -1,0 +1,165 @@
+/* tape.c: recording. See tape.h; taking gradients is in autodiff.c. */
+#include "graph/tape.h"
+#include "graph/variable.h"
+#include <string.h>
+
+static size_t slot_of(const flow_tape *tape, const flow_tensor *tensor)
+{
+  size_t mask = (size_t)tape->entry_capacity - 1, slot = ((uintptr_t)tensor >> 6) * 0x9E3779B97F4A7C15u >> 20 & mask;
+  while (tape->entries[slot].tensor && tape->entries[slot].tensor != tensor) slot = (slot + 1) & mask;
+  return slot;
+}
+
+int flow_tape_find(const flow_tape *tape, const flow_tensor *tensor)
+{
+  if (tape->traced) return tensor->graph == tape->graph ? tensor->value : -1;
+  if (!tape->entry_capacity) return -1;
+  const flow_tape_entry *entry = &tape->entries[slot_of(tape, tensor)];
+  return entry->tensor ? entry->value : -1;
+}
+
+/* Makes room for one more entry, so that the next insertion cannot fail. */
+static flow_status reserve(flow_tape *tape)
+{
+  if (2 * (tape->entry_count + 1) <= tape->entry_capacity) return FLOW_OK;
+  flow_tape_entry *old = tape->entries;
+  int old_capacity = tape->entry_capacity, capacity = old_capacity ? 2 * old_capacity : 64;
+  void *block;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_tape_entry) * (size_t)capacity, &block));
+  tape->entries = block;
+  tape->entry_capacity = capacity;
+  for (int i = 0; i < old_capacity; i++)
+    if (old[i].tensor) tape->entries[slot_of(tape, old[i].tensor)] = old[i];
+  flow_free(old);
+  return FLOW_OK;
+}
+
+static flow_status insert(flow_tape *tape, flow_tensor *tensor, int value)
+{
+  FLOW_TRY(reserve(tape));
+  flow_tape_entry *entry = &tape->entries[slot_of(tape, tensor)];
+  if (!entry->tensor) tape->entry_count++;
+  *entry = (flow_tape_entry){ .tensor = tensor, .value = value };
+  return FLOW_OK;
+}
+
+flow_status flow_tape_begin(flow_context *context, flow_tape **out)
+{
+  if (context->tape_count == FLOW_MAX_TAPES)
+    return flow_fail(FLOW_INVALID_STATE, "%d tapes record already; end one first", FLOW_MAX_TAPES);
+  void *block;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_tape), &block));
+  flow_tape *tape = block;
+  flow_graph *trace = flow_context_trace(context);
+  flow_status status = FLOW_OK;
+  if (trace) tape->graph = flow_graph_retain(trace);
+  else status = flow_graph_new(&tape->graph);
+  if (status != FLOW_OK) {
+    flow_free(tape);
+    return status;
+  }
+  tape->traced = trace != NULL;
+  tape->begin = tape->graph->node_count;
+  tape->end = -1;
+  atomic_init(&tape->references, 2);   /* the caller's and the context's */
+  context->tapes[context->tape_count++] = tape;
+  *out = tape;
+  return FLOW_OK;
+}
+
+flow_status flow_tape_end(flow_context *context, flow_tape *tape)
+{
+  for (int i = context->tape_count - 1; i >= 0; i--)
+    if (context->tapes[i] == tape) {
+      tape->end = tape->graph->node_count;
+      memmove(&context->tapes[i], &context->tapes[i + 1], sizeof(flow_tape *) * (size_t)(context->tape_count - i - 1));
+      context->tape_count--;
+      flow_tape_release(tape);
+      return FLOW_OK;
+    }
+  return flow_fail(FLOW_INVALID_STATE, "this tape does not record");
+}
+
+void flow_tape_release(flow_tape *tape)
+{
+  if (!tape || atomic_fetch_sub_explicit(&tape->references, 1, memory_order_acq_rel) != 1) return;
+  flow_graph_release(tape->graph);
+  flow_free(tape->entries);
+  flow_free(tape);
+}
+
+/* Appends a value that holds `tensor` to an eager tape. */
+static flow_status add_leaf(flow_tape *tape, flow_tensor *tensor, flow_variable *variable, int *value)
+{
+  flow_signature signature = flow_tensor_signature(tensor);
+  FLOW_TRY(reserve(tape));
+  FLOW_TRY(flow_graph_input(tape->graph, &signature, value));
+  flow_value *leaf = &tape->graph->values[*value];
+  leaf->tensor = flow_tensor_retain(tensor);
+  if (variable) {
+    leaf->kind = FLOW_VALUE_VARIABLE;
+    leaf->variable = flow_variable_retain(variable);
+  }
+  return insert(tape, tensor, *value);   /* cannot fail: there is room */
+}
+
+flow_status flow_tape_watch(flow_tape *tape, flow_tensor *tensor)
+{
+  int value;
+  FLOW_TRY(flow_check_tensor("watched tensor", tensor));
+  if (flow_tape_find(tape, tensor) >= 0) return FLOW_OK;
+  if (tape->traced)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "watch: this tensor is a constant of the trace; pass it to the traced function as an argument");
+  return add_leaf(tape, tensor, NULL, &value);
+}
+
+flow_status flow_tapes_watch_variable(flow_context *context, flow_variable *variable, flow_tensor *tensor)
+{
+  int value;
+  for (int i = 0; i < context->tape_count; i++)
+    if (!context->tapes[i]->traced) FLOW_TRY(add_leaf(context->tapes[i], tensor, variable, &value));
+  return FLOW_OK;
+}
+
+flow_graph *flow_tapes_find(flow_context *context, const flow_tensor *tensor, int *value)
+{
+  for (int i = context->tape_count - 1; i >= 0; i--)
+    if (!context->tapes[i]->traced && (*value = flow_tape_find(context->tapes[i], tensor)) >= 0) return context->tapes[i]->graph;
+  return NULL;
+}
+
+static flow_status record(flow_tape *tape, int op, flow_tensor *const *inputs, int input_count, const flow_attributes *attributes,
+                          flow_tensor *const *outputs, int output_count)
+{
+  int known = 0;
+  for (int i = 0; i < input_count; i++) known |= flow_tape_find(tape, inputs[i]) >= 0;
+  if (!known) return FLOW_OK;   /* nothing watched flows through this op */
+
+  void *block;
+  FLOW_TRY(flow_alloc(sizeof(int) * (size_t)(input_count + output_count + 1), &block));
+  int *values = block, *results = values + input_count;
+  flow_signature signatures[FLOW_MAX_OPERANDS];
+  flow_status status = FLOW_OK;
+  for (int i = 0; i < input_count && status == FLOW_OK; i++) {
+    values[i] = flow_tape_find(tape, inputs[i]);
+    if (values[i] < 0) status = flow_graph_constant(tape->graph, inputs[i], &values[i]);
+  }
+  for (int i = 0; i < output_count; i++) signatures[i] = flow_tensor_signature(outputs[i]);
+  if (status == FLOW_OK)
+    status = flow_graph_append(tape->graph, op, values, input_count, attributes, signatures, results);
+  for (int i = 0; i < output_count && status == FLOW_OK; i++) {
+    tape->graph->values[results[i]].tensor = flow_tensor_retain(outputs[i]);
+    status = insert(tape, outputs[i], results[i]);
+  }
+  flow_free(block);
+  return status;
+}
+
+flow_status flow_tapes_record(flow_context *context, int op, flow_tensor *const *inputs, int input_count,
+                              const flow_attributes *attributes, flow_tensor *const *outputs, int output_count)
+{
+  for (int i = 0; i < context->tape_count; i++)
+    if (!context->tapes[i]->traced)
+      FLOW_TRY(record(context->tapes[i], op, inputs, input_count, attributes, outputs, output_count));
+  return FLOW_OK;
+}

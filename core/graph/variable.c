@@ -1,0 +1,210 @@
+/* variable.c: variables, eager and in traces. See variable.h. */
+#include "graph/variable.h"
+#include <string.h>
+
+enum { VARIABLE_MAGIC = 0x5641524c };
+
+flow_status flow_check_variable(const char *what, const flow_variable *variable)
+{
+  if (!variable || variable->magic != VARIABLE_MAGIC)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: not a variable, or one that was released", what);
+  return FLOW_OK;
+}
+
+flow_status flow_variable_new(flow_tensor *initial, const char *name, int trainable, int sync, flow_variable **out)
+{
+  FLOW_TRY(flow_check_concrete("initial value of a variable", initial));
+  void *block;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_variable), &block));
+  flow_variable *variable = block;
+  flow_status status = flow_tensor_new_uninitialized(initial->dtype, initial->rank, initial->shape, &variable->tensor);
+  if (status == FLOW_OK) status = flow_tensor_copy(variable->tensor, initial);
+  if (status == FLOW_OK && !(variable->name = flow_duplicate_text(name ? name : "variable"))) status = FLOW_OUT_OF_MEMORY;
+  if (status != FLOW_OK) {
+    flow_tensor_release(variable->tensor);
+    flow_free(variable);
+    return status;
+  }
+  variable->magic = VARIABLE_MAGIC;
+  atomic_init(&variable->references, 1);
+  variable->trainable = trainable;
+  variable->sync = sync;
+  *out = variable;
+  return FLOW_OK;
+}
+
+flow_variable *flow_variable_retain(flow_variable *variable)
+{
+  atomic_fetch_add_explicit(&variable->references, 1, memory_order_relaxed);
+  return variable;
+}
+
+void flow_variable_release(flow_variable *variable)
+{
+  if (!variable || atomic_fetch_sub_explicit(&variable->references, 1, memory_order_acq_rel) != 1) return;
+  variable->magic = 0;
+  flow_tensor_release(variable->tensor);
+  flow_free(variable->name);
+  flow_free(variable);
+}
+
+const char *flow_variable_name(const flow_variable *variable)      { return variable->name; }
+int         flow_variable_trainable(const flow_variable *variable) { return variable->trainable; }
+void        flow_variable_set_trainable(flow_variable *variable, int trainable) { variable->trainable = trainable != 0; }
+double      flow_variable_version(const flow_variable *variable)   { return variable->version; }
+
+flow_status flow_variable_tensor(flow_variable *variable, flow_tensor **out)
+{
+  FLOW_TRY(flow_check_variable("flow_variable_tensor", variable));
+  *out = flow_tensor_retain(variable->tensor);
+  return FLOW_OK;
+}
+
+double flow_variable_number(const flow_variable *variable)
+{
+  double value = 0;
+  flow_convert_to_double(variable->tensor->dtype, variable->tensor->data, 1, &value, 1);
+  return value;
+}
+
+flow_status flow_variable_read(flow_context *context, flow_variable *variable, flow_tensor **out)
+{
+  FLOW_TRY(flow_check_variable("reading a variable", variable));
+  flow_graph *graph = flow_context_trace(context);
+  if (!graph) {
+    const flow_tensor *t = variable->tensor;
+    int64_t strides[FLOW_MAX_RANK];
+    flow_contiguous_strides(t->rank, t->shape, strides);
+    FLOW_TRY(flow_tensor_view(variable->tensor, t->rank, t->shape, strides, 0, out));   /* its own handle: tapes know tensors by identity */
+    flow_status status = variable->trainable ? flow_tapes_watch_variable(context, variable, *out) : FLOW_OK;
+    if (status != FLOW_OK) {
+      flow_tensor_release(*out);
+      *out = NULL;
+    }
+    return status;
+  }
+  int value = flow_graph_version(graph, variable);
+  if (value < 0) {
+    FLOW_TRY(flow_graph_variable(graph, variable, 0, &value));
+    FLOW_TRY(flow_graph_set_version(graph, variable, value));
+  }
+  return flow_graph_tensor(graph, value, out);
+}
+
+flow_status flow_variable_handle(flow_context *context, flow_variable *variable, flow_tensor **out)
+{
+  flow_graph *graph = flow_context_trace(context);
+  if (!graph) {
+    *out = flow_tensor_retain(variable->tensor);
+    return FLOW_OK;
+  }
+  int value;
+  FLOW_TRY(flow_graph_variable(graph, variable, 0, &value));
+  return flow_graph_tensor(graph, value, out);
+}
+
+flow_status flow_variable_updated(flow_context *context, flow_variable *variable)
+{
+  flow_graph *graph = flow_context_trace(context);
+  if (!graph) {
+    variable->version++;
+    return FLOW_OK;
+  }
+  int value;
+  FLOW_TRY(flow_graph_variable(graph, variable, 1, &value));
+  return flow_graph_set_version(graph, variable, value);
+}
+
+flow_status flow_variable_move(flow_variable *variable, flow_tensor *tensor)
+{
+  int64_t strides[FLOW_MAX_RANK];
+  const flow_tensor *old = variable->tensor;
+  flow_tensor *view;
+  flow_contiguous_strides(old->rank, old->shape, strides);
+  FLOW_TRY(flow_tensor_view(tensor, old->rank, old->shape, strides, 0, &view));
+  flow_status status = flow_tensor_copy(view, old);
+  if (status != FLOW_OK) {
+    flow_tensor_release(view);
+    return status;
+  }
+  flow_tensor_release(variable->tensor);
+  variable->tensor = view;
+  return FLOW_OK;
+}
+
+/* The value as the variable keeps it: its dtype and shape. In a trace also a copy where it is another variable's storage,
+ * which an earlier effect of the commit tail may overwrite. */
+static flow_status as_stored(flow_context *context, flow_variable *variable, flow_tensor *value, flow_tensor **out)
+{
+  const flow_tensor *storage = variable->tensor;
+  flow_tensor *current = flow_tensor_retain(value), *next;
+  flow_status status = FLOW_OK;
+  if (current->dtype != storage->dtype) {
+    status = flow_apply1(context, FLOW_OP_cast, current, NULL, NULL, &(flow_attributes){ .cast = { storage->dtype } }, &next);
+    flow_tensor_release(current);
+    if (status != FLOW_OK) return status;
+    current = next;
+  }
+  if (!flow_shape_equal(current->rank, current->shape, storage->rank, storage->shape)) {
+    flow_attributes shape = { .shape = { .rank = storage->rank } };
+    memcpy(shape.shape.dims, storage->shape, sizeof(int64_t) * (size_t)storage->rank);
+    status = flow_apply1(context, FLOW_OP_broadcast_to, current, NULL, NULL, &shape, &next);
+    flow_tensor_release(current);
+    if (status != FLOW_OK)
+      return flow_fail(FLOW_INVALID_ARGUMENT, "assign to variable \"%s\": value has shape %s, the variable %s", variable->name,
+                       flow_shape_text(value->rank, value->shape), flow_shape_text(storage->rank, storage->shape));
+    current = next;
+  }
+  flow_graph *graph = flow_context_trace(context);
+  if (graph && current->graph == graph && graph->values[flow_graph_root(graph, current->value)].kind == FLOW_VALUE_VARIABLE) {
+    status = flow_apply1(context, FLOW_OP_copy, current, NULL, NULL, NULL, &next);
+    flow_tensor_release(current);
+    if (status != FLOW_OK) return status;
+    current = next;
+  }
+  *out = current;
+  return FLOW_OK;
+}
+
+flow_status flow_variable_assign(flow_context *context, flow_variable *variable, flow_tensor *value)
+{
+  FLOW_TRY(flow_check_variable("assign", variable));
+  FLOW_TRY(flow_check_tensor("assigned value", value));
+  flow_graph *graph = flow_context_trace(context);
+  if (!graph) {
+    const flow_tensor *storage = variable->tensor;
+    FLOW_TRY(flow_check_concrete("assigned value", value));
+    flow_status status = flow_tensor_copy(variable->tensor, value);
+    if (status != FLOW_OK)
+      return flow_fail(status, "assign to variable \"%s\": value has shape %s, the variable %s", variable->name,
+                       flow_shape_text(value->rank, value->shape), flow_shape_text(storage->rank, storage->shape));
+    variable->version++;
+    return FLOW_OK;
+  }
+  flow_tensor *stored, *target = NULL;
+  FLOW_TRY(as_stored(context, variable, value, &stored));
+  flow_status status = flow_variable_handle(context, variable, &target);
+  int index = -1;
+  if (status == FLOW_OK) status = flow_graph_operand(graph, stored, &index);
+  if (status == FLOW_OK)
+    status = flow_apply(context, FLOW_OP_assign, (flow_tensor *[]){ target, stored }, 2, NULL, NULL);
+  if (status == FLOW_OK) status = flow_graph_set_version(graph, variable, index);
+  flow_tensor_release(target);
+  flow_tensor_release(stored);
+  return status;
+}
+
+flow_status flow_variable_assign_add(flow_context *context, flow_variable *variable, flow_tensor *value)
+{
+  FLOW_TRY(flow_check_variable("assign_add", variable));
+  flow_tensor *current, *sum = NULL, *cast = NULL;
+  FLOW_TRY(flow_variable_read(context, variable, &current));
+  flow_status status = flow_apply1(context, FLOW_OP_cast, value, NULL, NULL,
+                                   &(flow_attributes){ .cast = { variable->tensor->dtype } }, &cast);
+  if (status == FLOW_OK) status = flow_apply1(context, FLOW_OP_add, current, cast, NULL, NULL, &sum);
+  if (status == FLOW_OK) status = flow_variable_assign(context, variable, sum);
+  flow_tensor_release(cast);
+  flow_tensor_release(sum);
+  flow_tensor_release(current);
+  return status;
+}

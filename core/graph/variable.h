@@ -1,0 +1,26 @@
+/* variable.h: a tensor that outlives a step. Plans reach it through this handle at every run, so its storage may move
+ * into an optimizer's arena at any time between runs. */
+#ifndef FLOW_GRAPH_VARIABLE_H
+#define FLOW_GRAPH_VARIABLE_H
+
+#include "graph/context.h"
+
+struct flow_variable {
+  uint32_t     magic;
+  _Atomic int  references;
+  char        *name;
+  int          trainable;
+  int          sync;            /* flow_sync */
+  double       version;         /* writes outside plans */
+  flow_tensor *tensor;          /* contiguous storage; a reference */
+};
+
+/* What an effect writes through: in a trace the VARIABLE value of the storage, else the storage itself. New reference. */
+flow_status flow_variable_handle(flow_context *context, flow_variable *variable, flow_tensor **out);
+/* After an effect updated the storage in place: later reads see the new content. */
+flow_status flow_variable_updated(flow_context *context, flow_variable *variable);
+/* Moves the storage: `tensor` (same dtype and size, contiguous) becomes the variable's memory under its own shape. */
+flow_status flow_variable_move(flow_variable *variable, flow_tensor *tensor);
+flow_status flow_check_variable(const char *what, const flow_variable *variable);
+
+#endif
