@@ -152,6 +152,7 @@ FLOW_API double      flow_tensor_size(const flow_tensor *tensor);              /
 FLOW_API int         flow_tensor_is_symbolic(const flow_tensor *tensor);
 FLOW_API int         flow_tensor_is_contiguous(const flow_tensor *tensor);
 FLOW_API void       *flow_tensor_data(const flow_tensor *tensor);              /* borrowed; NULL if symbolic */
+FLOW_API int         flow_tensor_owners(const flow_tensor *tensor);              /* tensors that share its memory, itself included; 0 if symbolic */
 FLOW_API flow_status flow_tensor_item(const flow_tensor *tensor, double *out); /* of exactly one element; int64 beyond 2^53 rounds */
 FLOW_API flow_status flow_tensor_get(const flow_tensor *tensor, const int64_t *position, double *out);  /* positions from 0 */
 FLOW_API flow_status flow_tensor_set(flow_tensor *tensor, const int64_t *position, double value);

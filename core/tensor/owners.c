@@ -1,0 +1,9 @@
+/* owners.c: who still reads a tensor's memory. A binding that lends memory of its own (flow_tensor_borrow) asks this to
+ * learn when it may take it back: views, tapes and plans hold tensors that nobody else sees. */
+#include "tensor/tensor.h"
+
+int flow_tensor_owners(const flow_tensor *tensor)
+{
+  if (!tensor || tensor->magic != FLOW_TENSOR_MAGIC || !tensor->storage) return 0;
+  return atomic_load_explicit(&tensor->storage->references, memory_order_acquire);
+}

@@ -1,0 +1,205 @@
+-- Generated from bindings/flow.h by scripts/gen_cdef. Do not edit: change flow.h and run the script.
+return [[
+enum { FLOW_ABI_VERSION = 1, FLOW_MAX_RANK = 8, FLOW_MAX_OPERANDS = 16 };
+typedef enum flow_status {
+ FLOW_OK = 0,
+ FLOW_INVALID_ARGUMENT,
+ FLOW_INVALID_STATE,
+ FLOW_OUT_OF_MEMORY,
+ FLOW_NOT_FOUND,
+ FLOW_UNSUPPORTED,
+ FLOW_CORRUPT_DATA,
+ FLOW_IO_ERROR,
+ FLOW_INTERRUPTED,
+ FLOW_INTERNAL
+} flow_status;
+typedef enum flow_dtype {
+ FLOW_FLOAT32 = 0, FLOW_FLOAT16, FLOW_BFLOAT16, FLOW_FLOAT64,
+ FLOW_INT8, FLOW_UINT8, FLOW_INT32, FLOW_INT64, FLOW_BOOL,
+ FLOW_DTYPE_COUNT
+} flow_dtype;
+typedef enum flow_log_level { FLOW_LOG_PRINT = 0, FLOW_LOG_INFO, FLOW_LOG_WARNING } flow_log_level;
+typedef enum flow_sync { FLOW_MIRRORED = 0, FLOW_MEAN_ON_READ, FLOW_SUM_ON_READ } flow_sync;
+typedef enum flow_activation { FLOW_LINEAR = 0, FLOW_RELU } flow_activation;
+typedef struct flow_context flow_context;
+typedef struct flow_tensor flow_tensor;
+typedef struct flow_variable flow_variable;
+typedef struct flow_tape flow_tape;
+typedef struct flow_plan flow_plan;
+typedef struct flow_instance flow_instance;
+typedef struct flow_layer flow_layer;
+typedef struct flow_optimizer flow_optimizer;
+typedef struct flow_arguments flow_arguments;
+typedef union flow_attributes {
+ struct { int32_t dtype; } cast;
+ struct { int32_t rank; int32_t unused; int64_t dims[8]; } shape;
+ struct { int32_t count; int32_t keepdims; int32_t axes[8]; int32_t base; } reduce;
+ struct { int32_t rank; int32_t axes[8]; } transpose;
+ struct { int32_t axis; } axis;
+ struct { int32_t rank; int32_t unused; int64_t begin[8], end[8], step[8], dims[8]; } slice;
+ struct { int32_t transpose_a, transpose_b, activation; } matmul;
+ struct {
+ int32_t stride[2], dilation[2], padding[4];
+ int32_t groups, activation;
+ int32_t pool[2], pool_stride[2];
+ int32_t has_bias;
+ int32_t input_size[2];
+ } convolution;
+ struct { int32_t size[2], stride[2], padding[4]; int32_t input_size[2]; } pool;
+ struct { double rate; uint64_t seed, stream; } dropout;
+ struct { int32_t rank, dtype; int64_t dims[8]; double low, high; uint64_t seed, stream; int32_t keyed_by_step; } random;
+ struct { double epsilon; int32_t axis; } normalization;
+ struct { double momentum, beta_1, beta_2, epsilon; int32_t nesterov, amsgrad; } optimizer;
+ struct { double value; int32_t rank, dtype; int64_t dims[8]; } fill;
+} flow_attributes;
+int flow_abi_version(void);
+const char *flow_version(void);
+const char *flow_last_error(void);
+const char *flow_status_name(int status);
+void flow_log(int level, const char *text);
+void flow_log_to_stdio(int enabled);
+int flow_log_stdio(void);
+const char *flow_isa(void);
+int flow_set_threads(int count);
+int flow_threads(void);
+int flow_tape_depth(const flow_context *context);
+double flow_live_bytes(void);
+double flow_allocation_count(void);
+void flow_fail_allocation(double after);
+int flow_context_new(flow_context **out);
+void flow_context_release(flow_context *context);
+void flow_context_seed(flow_context *context, double seed);
+double flow_context_next_seed(flow_context *context);
+void flow_interrupt(flow_context *context, int raised);
+int flow_interrupted(const flow_context *context);
+const char *flow_dtype_name(int dtype);
+int flow_dtype_find(const char *name);
+int flow_dtype_size(int dtype);
+int flow_dtype_promote(int a, int b);
+int flow_tensor_new(int dtype, int rank, const int64_t *shape, flow_tensor **out);
+int flow_tensor_scalar(int dtype, double value, flow_tensor **out);
+int flow_tensor_borrow(void *data, int dtype, int rank, const int64_t *shape, flow_tensor **out);
+int flow_tensor_arange(int dtype, double start, double step, double count, flow_tensor **out);
+int flow_tensor_view(flow_tensor *source, int rank, const int64_t *shape, const int64_t *strides,
+ int64_t offset, flow_tensor **out);
+flow_tensor *flow_tensor_retain(flow_tensor *tensor);
+void flow_tensor_release(flow_tensor *tensor);
+int flow_tensor_dtype(const flow_tensor *tensor);
+int flow_tensor_rank(const flow_tensor *tensor);
+double flow_tensor_dim(const flow_tensor *tensor, int axis);
+double flow_tensor_stride(const flow_tensor *tensor, int axis);
+double flow_tensor_size(const flow_tensor *tensor);
+int flow_tensor_is_symbolic(const flow_tensor *tensor);
+int flow_tensor_is_contiguous(const flow_tensor *tensor);
+void *flow_tensor_data(const flow_tensor *tensor);
+int flow_tensor_owners(const flow_tensor *tensor);
+int flow_tensor_item(const flow_tensor *tensor, double *out);
+int flow_tensor_get(const flow_tensor *tensor, const int64_t *position, double *out);
+int flow_tensor_set(flow_tensor *tensor, const int64_t *position, double value);
+int flow_tensor_fill(flow_tensor *tensor, double value);
+int flow_tensor_copy(flow_tensor *to, const flow_tensor *from);
+int flow_tensor_contiguous(flow_tensor *tensor, flow_tensor **out);
+int flow_tensor_read(const flow_tensor *tensor, double *out, double count);
+int flow_tensor_write(flow_tensor *tensor, const double *values, double count);
+int flow_tensor_format(const flow_tensor *tensor, char *text, int size);
+int flow_tensor_gather_rows(const flow_tensor *source, const flow_tensor *order, double first, double count, flow_tensor *into);
+int flow_tensor_shuffle(flow_tensor *order, double seed);
+int flow_tensor_save_npy(const flow_tensor *tensor, const char *path);
+int flow_tensor_load_npy(const char *path, flow_tensor **out);
+int flow_tensor_load_npz(const char *path, const char *member, flow_tensor **out);
+int flow_tensor_load_idx(const char *path, flow_tensor **out);
+int flow_op_count(void);
+int flow_op_find(const char *name);
+const char *flow_op_name(int op);
+const char *flow_op_doc(int op);
+int flow_op_outputs(int op);
+int flow_apply(flow_context *context, int op, flow_tensor *const *inputs, int input_count,
+ const flow_attributes *attributes, flow_tensor **outputs);
+int flow_mean(flow_context *context, flow_tensor *x, const flow_attributes *reduce, flow_tensor **out);
+int flow_activate(flow_context *context, const char *activation, flow_tensor *x, flow_tensor **out);
+int flow_activation_known(const char *name);
+int flow_variable_new(flow_tensor *initial, const char *name, int trainable, int sync, flow_variable **out);
+flow_variable *flow_variable_retain(flow_variable *variable);
+void flow_variable_release(flow_variable *variable);
+const char *flow_variable_name(const flow_variable *variable);
+int flow_variable_trainable(const flow_variable *variable);
+void flow_variable_set_trainable(flow_variable *variable, int trainable);
+double flow_variable_version(const flow_variable *variable);
+int flow_variable_tensor(flow_variable *variable, flow_tensor **out);
+int flow_variable_read(flow_context *context, flow_variable *variable, flow_tensor **out);
+int flow_variable_assign(flow_context *context, flow_variable *variable, flow_tensor *value);
+int flow_variable_assign_add(flow_context *context, flow_variable *variable, flow_tensor *value);
+double flow_variable_number(const flow_variable *variable);
+int flow_tape_begin(flow_context *context, flow_tape **out);
+int flow_tape_end(flow_context *context, flow_tape *tape);
+void flow_tape_release(flow_tape *tape);
+int flow_tape_watch(flow_tape *tape, flow_tensor *tensor);
+int flow_tape_gradient(flow_context *context, flow_tape *tape, flow_tensor *target, flow_tensor *const *tensors,
+ flow_variable *const *variables, int count, flow_tensor **out);
+int flow_trace_begin(flow_context *context);
+int flow_trace_depth(const flow_context *context);
+int flow_trace_input(flow_context *context, int dtype, int rank, const int64_t *shape, flow_tensor **out);
+int flow_trace_constant(flow_context *context, flow_tensor *value, flow_tensor **out);
+int flow_trace_end(flow_context *context, flow_tensor *const *outputs, int count, flow_plan **out);
+void flow_trace_abort(flow_context *context);
+void flow_plan_release(flow_plan *plan);
+int flow_plan_describe(const flow_plan *plan, char *text, int size);
+int flow_instance_new(flow_plan *plan, double capacity, flow_instance **out);
+void flow_instance_release(flow_instance *instance);
+double flow_instance_capacity(const flow_instance *instance);
+int flow_instance_describe(const flow_instance *instance, char *text, int size);
+void flow_instance_scalars(flow_instance *instance, double seed, double step, double first_sample);
+int flow_instance_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs);
+int flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, double rows);
+int flow_arguments_new(flow_arguments **out);
+void flow_arguments_release(flow_arguments *arguments);
+int flow_arguments_set_number(flow_arguments *arguments, const char *name, double value);
+int flow_arguments_set_boolean(flow_arguments *arguments, const char *name, int value);
+int flow_arguments_set_text(flow_arguments *arguments, const char *name, const char *value);
+int flow_arguments_set_numbers(flow_arguments *arguments, const char *name, const double *values, int count);
+int flow_arguments_set_null(flow_arguments *arguments, const char *name);
+int flow_layer_class_count(void);
+const char *flow_layer_class_name(int index);
+int flow_layer_class_find(const char *name);
+int flow_layer_class_positional(int index);
+int flow_layer_class_argument_count(int index);
+const char *flow_layer_class_argument(int index, int argument);
+const char *flow_layer_class_argument_type(int index, int argument);
+const char *flow_layer_class_argument_default(int index, int argument);
+const char *flow_layer_class_doc(int index);
+int flow_layer_new(const char *class_name, const char *name, const flow_arguments *arguments, flow_layer **out);
+void flow_layer_release(flow_layer *layer);
+const char *flow_layer_name(const flow_layer *layer);
+int flow_layer_build(flow_context *context, flow_layer *layer, int input_count, const int *ranks, const int64_t *const *shapes);
+int flow_layer_built(const flow_layer *layer);
+int flow_layer_call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out);
+int flow_layer_variable_count(const flow_layer *layer);
+flow_variable *flow_layer_variable(const flow_layer *layer, int index);
+int flow_layer_trainable(const flow_layer *layer);
+void flow_layer_set_trainable(flow_layer *layer, int trainable);
+int flow_layer_config(const flow_layer *layer, char *text, int size);
+int flow_initialize(flow_context *context, const char *initializer, const flow_arguments *arguments, double seed, flow_tensor *into);
+int flow_loss_find(const char *name);
+const char *flow_loss_name(int loss);
+int flow_loss_values(flow_context *context, int loss, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred, flow_tensor **out);
+int flow_metric_find(const char *name);
+const char *flow_metric_name(int metric);
+int flow_metric_values(flow_context *context, int metric, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred, flow_tensor **out);
+int flow_loss_reduce(flow_context *context, flow_tensor *values, flow_tensor *weights, flow_tensor **out);
+int flow_optimizer_class_find(const char *name);
+int flow_optimizer_class_argument_count(int index);
+const char *flow_optimizer_class_name(int index);
+const char *flow_optimizer_class_argument(int index, int argument);
+const char *flow_optimizer_class_argument_type(int index, int argument);
+const char *flow_optimizer_class_argument_default(int index, int argument);
+int flow_optimizer_new(const char *class_name, const char *name, const flow_arguments *arguments, flow_optimizer **out);
+void flow_optimizer_release(flow_optimizer *optimizer);
+const char *flow_optimizer_name(const flow_optimizer *optimizer);
+int flow_optimizer_apply(flow_context *context, flow_optimizer *optimizer, flow_tensor *const *gradients,
+ flow_variable *const *variables, int count);
+int flow_optimizer_build(flow_optimizer *optimizer, flow_variable *const *variables, int count);
+flow_variable *flow_optimizer_learning_rate(flow_optimizer *optimizer);
+flow_variable *flow_optimizer_iterations(flow_optimizer *optimizer);
+int flow_optimizer_slot_count(const flow_optimizer *optimizer);
+flow_variable *flow_optimizer_slot(const flow_optimizer *optimizer, int index);
+]]

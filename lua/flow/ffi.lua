@@ -1,0 +1,336 @@
+-- ffi.lua: the only file that touches the FFI: it loads the library, declares flow.h and makes tensors Lua values.
+--
+-- How the other modules of lua/flow use it:
+--
+--   local native = require "flow.ffi"
+--   local C, check, context = native.C, native.check, native.context
+--
+--   check(C.flow_variable_assign(context, handle, t.p))     a failed status is raised at the user's line
+--   local out = native.out("flow_layer")                    a pointer to receive one handle
+--   check(C.flow_layer_new("Dense", nil, arguments, out))
+--   local handle = native.own(out, C.flow_layer_release)    released by the collector; nil'ed by native.close(handle)
+--   local t = native.tensor(pointer)                        a Lua tensor that owns this new reference
+--   native.pointer(t)                                       its flow_tensor *, borrowed; raises if t is closed or no tensor
+--   local list = native.pointers { t1, t2 }                 flow_tensor *[2] (keep t1, t2 alive during the call)
+--   local dims, rank = native.dims { 2, 3 }                 int64_t[8] and 2
+--   native.text(C.flow_layer_config, handle)                calls f(handle, buffer, size) until all text fits
+--   native.try(C.flow_tensor_new, ...)                      like check(f(...)), with one collection and retry when memory is out
+--
+-- A Lua tensor is a value struct of one pointer, because LuaJIT takes a[1] on a pointer for pointer arithmetic and because
+-- a value struct with __gc costs one small allocation. Its methods, operators and fields are set by tensor.lua and ops.lua
+-- in native.hooks and native.methods. What must exist once per Lua state (declarations, metatype, context) is kept in the
+-- registry, since hosts and test runners unload and reload modules.
+
+local ffi = require "ffi"
+local errors = require "flow.errors"
+
+local native = { errors = errors }
+
+local REGISTRY_KEY = "flowlua.state"
+local registry = debug.getregistry()
+local state = registry[REGISTRY_KEY]
+
+---- the library -------------------------------------------------------------------------------------------------
+
+local home = debug.getinfo(1, "S").source:match("^@(.*[/\\])") or "./"
+
+local function readable(path)
+  local file = io.open(path, "rb")
+  if file then file:close() end
+  return file ~= nil
+end
+
+-- Candidates in order: the environment, a source tree or installation around this file, LuaRocks, the system.
+local function candidates()
+  local list = {}
+  local named = os.getenv("FLOWLUA_LIB")
+  if named and named ~= "" then return { named } end
+  for _, relative in ipairs { "../../build/lib/libflow.so.0", "../../../../lib/libflow.so.0" } do
+    if readable(home .. relative) then list[#list + 1] = home .. relative end
+  end
+  local rock = package.searchpath and package.searchpath("flow_native", package.cpath)
+  if rock then list[#list + 1] = rock end
+  list[#list + 1] = "libflow.so.0"
+  list[#list + 1] = "flow"
+  return list
+end
+
+local function load_library()
+  local tried = {}
+  for _, path in ipairs(candidates()) do
+    local ok, library = pcall(ffi.load, path)
+    if ok then
+      local found = library.flow_abi_version()
+      if found ~= ffi.C.FLOW_ABI_VERSION then
+        errors.raise("%s has interface version %d, this flow module needs %d: install matching versions, or set FLOWLUA_LIB",
+          path, found, ffi.C.FLOW_ABI_VERSION)
+      end
+      return library, path
+    end
+    tried[#tried + 1] = "  " .. tostring(library)
+  end
+  errors.raise("the flowlua library was not found: build it with scripts/setup or set FLOWLUA_LIB to libflow.so.0; tried\n%s",
+    table.concat(tried, "\n"))
+end
+
+---- what exists once per Lua state --------------------------------------------------------------------------------
+
+if not state then
+  if not pcall(ffi.typeof, "flow_ref") then     -- left over when a first attempt found no library
+    ffi.cdef(require "flow.cdef")
+    ffi.cdef [[
+      typedef struct { flow_tensor *p; } flow_ref;                         /* a Lua tensor: owns one reference */
+      typedef struct { int32_t rank; int32_t unused; int64_t dims[8]; } flow_symbolic_shape;
+    ]]
+  end
+  local C, path = load_library()
+  state = { C = C, path = path, hooks = {}, shape_hooks = {} }
+
+  local hooks = state.hooks
+  state.ref = ffi.metatype("flow_ref", {
+    __index = function(t, key) return hooks.index(t, key) end,
+    __newindex = function(t, key, value) hooks.newindex(t, key, value) end,
+    __len = function(t) return hooks.length(t) end,
+    __call = function(t, ...) return hooks.call(t, ...) end,
+    __tostring = function(t) return hooks.tostring(t) end,
+    __concat = function(a, b) return tostring(a) .. tostring(b) end,
+    __eq = function(a, b) return hooks.same(a, b) end,
+    __lt = function(a, b) return hooks.order(a, b) end,
+    __le = function(a, b) return hooks.order(a, b) end,
+    __unm = function(a) return hooks.neg(a) end,
+    __add = function(a, b) return hooks.add(a, b) end,
+    __sub = function(a, b) return hooks.sub(a, b) end,
+    __mul = function(a, b) return hooks.mul(a, b) end,
+    __div = function(a, b) return hooks.div(a, b) end,
+    __pow = function(a, b) return hooks.pow(a, b) end,
+    __mod = function(a, b) return hooks.mod(a, b) end,
+    __gc = function(t) C.flow_tensor_release(t.p) end,
+  })
+  local shape_hooks = state.shape_hooks
+  state.symbolic_shape = ffi.metatype("flow_symbolic_shape", {
+    __index = function(s, key) return shape_hooks.index(s, key) end,
+    __len = function(s) return s.rank end,
+    __tostring = function(s) return shape_hooks.tostring(s) end,
+  })
+
+  local out = ffi.new("flow_context *[1]")
+  if C.flow_context_new(out) ~= 0 then errors.raise("%s", ffi.string(C.flow_last_error())) end
+  state.context = out[0]
+  -- A userdata's finalizer runs after those of all cdata when a state closes, so the context outlives its tensors and plans.
+  state.sentinel = newproxy(true)
+  local context = out[0]
+  getmetatable(state.sentinel).__gc = function() C.flow_context_release(context) end
+  registry[REGISTRY_KEY] = state
+end
+
+local C = state.C
+native.C = C
+native.path = state.path
+native.context = state.context
+native.hooks = state.hooks
+native.shape_hooks = state.shape_hooks
+native.methods = {}
+native.new, native.cast, native.string, native.sizeof, native.typeof, native.gc =
+  ffi.new, ffi.cast, ffi.string, ffi.sizeof, ffi.typeof, ffi.gc
+
+---- statuses ------------------------------------------------------------------------------------------------------
+
+local function fail(status)
+  local text = ffi.string(C.flow_last_error())
+  if status == C.FLOW_INTERRUPTED then
+    C.flow_interrupt(state.context, 0)
+    text = text ~= "" and text or "interrupted"
+  end
+  errors.raise("%s", text)
+end
+
+function native.check(status)
+  if status ~= 0 then fail(status) end
+end
+
+-- Calls f(...), a function of flow.h that returns a status; when memory is out, collects dead tensors and tries once more.
+function native.try(f, ...)
+  local status = f(...)
+  if status == C.FLOW_OUT_OF_MEMORY then
+    native.collect()
+    status = f(...)
+  end
+  if status ~= 0 then fail(status) end
+end
+
+-- Memory the collector does not see: past a limit that follows what survived the last collection, collect in full.
+-- Called before tensors are made. LuaJIT sees some 40 bytes of each tensor, however large it is.
+local SLACK = 128 * 1024 * 1024
+local limit = SLACK
+function native.collect()
+  collectgarbage()
+  limit = C.flow_live_bytes() * 1.5 + SLACK
+end
+function native.pressure()
+  if C.flow_live_bytes() > limit then native.collect() end
+end
+
+---- handles ----------------------------------------------------------------------------------------------------------
+
+local ref = state.ref
+
+function native.is_tensor(value)
+  return type(value) == "cdata" and ffi.istype(ref, value)
+end
+
+function native.tensor(pointer)
+  return ref(pointer)
+end
+
+function native.pointer(t)
+  if type(t) ~= "cdata" or not ffi.istype(ref, t) then errors.raise("expected a tensor, got %s", errors.describe(t)) end
+  if t.p == nil then errors.raise("this tensor was closed") end
+  return t.p
+end
+
+function native.close_tensor(t)
+  local p = t.p
+  t.p = nil
+  C.flow_tensor_release(p)
+end
+
+local out_types = {}
+function native.out(name, count)
+  local ctype = out_types[name]
+  if not ctype then
+    ctype = ffi.typeof(name .. " *[?]")
+    out_types[name] = ctype
+  end
+  return ctype(count or 1)
+end
+
+function native.own(out, release)
+  return ffi.gc(out[0], release)
+end
+
+function native.close(handle, release)
+  release(ffi.gc(handle, nil))
+end
+
+local pointers_type = ffi.typeof("flow_tensor *[?]")
+function native.pointers(tensors, count)
+  count = count or #tensors
+  local list = pointers_type(math.max(count, 1))
+  for i = 1, count do list[i - 1] = native.pointer(tensors[i]) end
+  return list, count
+end
+
+local dims_type = ffi.typeof("int64_t[8]")
+function native.dims(shape)
+  local rank = #shape
+  if rank > C.FLOW_MAX_RANK then errors.raise("a tensor has at most %d dimensions, got %d", C.FLOW_MAX_RANK, rank) end
+  local dims = dims_type()
+  for i = 1, rank do dims[i - 1] = shape[i] end
+  return dims, rank
+end
+
+-- Text of a function f(handle, buffer, size) that returns the whole length.
+function native.text(f, handle)
+  local size = 4096
+  while true do
+    local buffer = ffi.new("char[?]", size)
+    local length = f(handle, buffer, size)
+    if length < size then return ffi.string(buffer, math.max(length, 0)) end
+    size = length + 1
+  end
+end
+
+---- attributes ---------------------------------------------------------------------------------------------------------
+
+-- The attributes of one op call, all zero: one scratch union, valid until the next call of this function.
+local scratch = ffi.new("flow_attributes")
+local scratch_size = ffi.sizeof(scratch)
+function native.attributes()
+  ffi.fill(scratch, scratch_size)
+  return scratch
+end
+
+native.INFER = -9223372036854775807LL - 1LL     -- INT64_MIN: the dimension that reshape works out
+
+---- dtypes -----------------------------------------------------------------------------------------------------------------
+
+native.dtypes, native.dtype_names = {}, {}
+for dtype = 0, C.FLOW_DTYPE_COUNT - 1 do
+  local name = ffi.string(C.flow_dtype_name(dtype))
+  native.dtypes[name], native.dtype_names[dtype] = dtype, name
+end
+
+function native.dtype(name)
+  local dtype = native.dtypes[name]
+  if not dtype then
+    if type(name) ~= "string" then errors.raise("a dtype is a string such as \"float32\", got %s", errors.describe(name)) end
+    errors.raise("unknown dtype %q%s", name, errors.suggestion(name, native.dtypes))
+  end
+  return dtype
+end
+
+local pointer_types = {
+  float32 = "float *", float64 = "double *", float16 = "uint16_t *", bfloat16 = "uint16_t *", int8 = "int8_t *",
+  uint8 = "uint8_t *", int32 = "int32_t *", int64 = "int64_t *", bool = "bool *",
+}
+function native.data(t)
+  local pointer = native.pointer(t)
+  return ffi.cast(pointer_types[native.dtype_names[C.flow_tensor_dtype(pointer)]], C.flow_tensor_data(pointer))
+end
+
+-- dtype name, dimensions and address of a numeric cdata array such as ffi.new("float[2][3]"); nil for anything else.
+local element_types = {
+  float = "float32", double = "float64", ["signed char"] = "int8", char = "int8", ["unsigned char"] = "uint8", int = "int32",
+  int8_t = "int8", uint8_t = "uint8", int32_t = "int32", int64_t = "int64", long = "int64", ["long long"] = "int64", bool = "bool",
+}
+function native.array_of(value)
+  local element, suffix = tostring(ffi.typeof(value)):match("^ctype<(.-) ?%(?&?%)?(%[[%[%]%d]*)>$")
+  local dtype = element and element_types[element:gsub("^const ", "")]
+  if not dtype then return nil end
+  local shape, known = {}, 1
+  for n in suffix:gmatch("%d+") do
+    shape[#shape + 1] = tonumber(n)
+    known = known * tonumber(n)
+  end
+  if suffix:find("[]", 1, true) or suffix:find("[?]", 1, true) then
+    table.insert(shape, 1, ffi.sizeof(value) / C.flow_dtype_size(native.dtypes[dtype]) / known)
+  end
+  return dtype, shape, ffi.cast("void *", value)
+end
+
+function native.is_int64(value)
+  return type(value) == "cdata" and (ffi.istype("int64_t", value) or ffi.istype("uint64_t", value))
+end
+
+function native.symbolic_shape(t)
+  local pointer = native.pointer(t)
+  local shape = state.symbolic_shape()
+  shape.rank = C.flow_tensor_rank(pointer)
+  for i = 0, shape.rank - 1 do shape.dims[i] = C.flow_tensor_dim(pointer, i) end
+  return shape
+end
+
+---- interrupts -----------------------------------------------------------------------------------------------------------------
+
+-- While f runs, Ctrl-C in the flowlua program only raises the flag that native.interrupted() reads; otherwise it raises an
+-- error at the next line of Lua. fit uses this to stop between two batches. The flag stays up after f.
+function native.defer_interrupts(f, ...)
+  local before = registry["flowlua.defer_interrupts"]
+  registry["flowlua.defer_interrupts"] = true
+  local function finish(ok, ...)
+    registry["flowlua.defer_interrupts"] = before
+    if not ok then error((...), 0) end
+    return ...
+  end
+  return finish(pcall(f, ...))
+end
+
+function native.interrupted()
+  return C.flow_interrupted(state.context) ~= 0
+end
+
+function native.clear_interrupt()
+  C.flow_interrupt(state.context, 0)
+end
+
+return native

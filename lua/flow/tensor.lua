@@ -1,0 +1,518 @@
+-- tensor.lua: what a tensor is in Lua: how it is made, its fields, its values as Lua values, its text. Arithmetic is in
+-- ops.lua, a[i] in indexing.lua; both add to native.methods, where a tensor's methods are looked up.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+
+local C, check, raise = native.C, native.check, errors.raise
+local methods, hooks = native.methods, native.hooks
+local is_tensor, pointer = native.is_tensor, native.pointer
+
+local tensor = {}
+
+---- devices -----------------------------------------------------------------------------------------------------------
+
+-- Accepts Keras' and TensorFlow's spellings of the CPU: "cpu", "CPU:0", "/cpu:0", "/device:CPU:0".
+function tensor.check_device(name)
+  if name == nil then return "cpu" end
+  if type(name) ~= "string" then raise("a device is a string such as \"cpu\", got %s", errors.describe(name)) end
+  local kind, number = name:lower():match("^/?d?e?v?i?c?e?:?(%a+):?(%d*)$")
+  if kind == "cpu" then
+    if number ~= "" and tonumber(number) ~= 0 then raise("device %q does not exist: this process has only \"cpu:0\"", name) end
+    return "cpu"
+  end
+  if kind == "gpu" or kind == "cuda" then raise("device %q: there is no GPU back end in this build; use \"cpu\"", name) end
+  raise("unknown device %q: use \"cpu\"", name)
+end
+
+local function is_device(name)
+  local kind = type(name) == "string" and name:lower():match("^/?d?e?v?i?c?e?:?(%a+):?%d*$")
+  return kind == "cpu" or kind == "gpu" or kind == "cuda"
+end
+tensor.is_device = is_device
+
+---- traced tensors --------------------------------------------------------------------------------------------------------
+
+tensor.tracing = {}     -- the functions being traced now, innermost last, as "file:line": set by fn.lua
+
+function tensor.is_symbolic(t)
+  return C.flow_tensor_is_symbolic(pointer(t)) ~= 0
+end
+
+-- Raises if t stands for a value that exists only when a plan runs; what names the attempt: "item()".
+local function need_value(t, what)
+  local p = pointer(t)
+  if C.flow_tensor_is_symbolic(p) ~= 0 then
+    local where = tensor.tracing[#tensor.tracing]
+    raise("%s: this tensor has no value while f is traced%s: use flow.where, or run it eagerly", what, where and " (" .. where .. ")" or "")
+  end
+  return p
+end
+tensor.need_value = need_value
+
+---- new tensors -----------------------------------------------------------------------------------------------------------
+
+local function is_list(value)
+  return type(value) == "table" and (value[1] ~= nil or next(value) == nil)
+end
+
+local function check_dims(what, shape)
+  for i = 1, #shape do
+    local n = shape[i]
+    if type(n) ~= "number" or n < 0 or n ~= math.floor(n) then
+      raise("%s: dimension %d of a shape is a whole number from 0, got %s", what, i, errors.describe(n))
+    end
+  end
+  return shape
+end
+
+-- Shape and options out of f{2, 3}, f({2, 3}, {...}), f(2, 3), f(2, 3, {...}) or f{2, 3, dtype = "int32"}.
+local function shape_and_options(what, known, first, ...)
+  local shape, options = {}, nil
+  if type(first) == "number" then
+    shape[1] = first
+    for i = 1, select("#", ...) do
+      local value = (select(i, ...))
+      if type(value) == "number" then shape[#shape + 1] = value else options = value end
+    end
+  elseif type(first) == "table" then
+    options = ...
+    local named
+    for key, value in pairs(first) do
+      if type(key) == "number" then shape[key] = value else named = named or {}; named[key] = value end
+    end
+    options = options or named
+  elseif type(first) == "cdata" then
+    raise("%s: the shape holds the batch dimension of a traced function: use flow.zeros_like and its kin", what)
+  else
+    raise("%s: a shape is a list of dimensions such as {2, 3}, got %s", what, errors.describe(first))
+  end
+  return check_dims(what, shape), errors.check_options(what, options, known)
+end
+tensor.shape_and_options = shape_and_options
+
+local one = native.out("flow_tensor")
+local CREATE = { dtype = true, device = true }
+
+-- A new tensor of zeros; dtype is a number of enum flow_dtype.
+local function new(dtype, shape)
+  native.pressure()
+  local dims, rank = native.dims(shape)
+  native.try(C.flow_tensor_new, dtype, rank, dims, one)
+  return native.tensor(one[0])
+end
+tensor.new = new
+
+local function fill(t, value)
+  check(C.flow_tensor_fill(t.p, value))
+  return t
+end
+
+-- A rank 0 tensor; value is a number.
+function tensor.scalar(dtype, value)
+  native.try(C.flow_tensor_scalar, dtype, value, one)
+  return native.tensor(one[0])
+end
+
+-- The dtype number that options ask for, else the default.
+local function wanted_dtype(options, default)
+  tensor.check_device(options.device)
+  return native.dtype(options.dtype or default)
+end
+
+function tensor.zeros(...)
+  local shape, options = shape_and_options("flow.zeros", CREATE, ...)
+  return new(wanted_dtype(options, "float32"), shape)
+end
+
+function tensor.ones(...)
+  local shape, options = shape_and_options("flow.ones", CREATE, ...)
+  return fill(new(wanted_dtype(options, "float32"), shape), 1)
+end
+
+function tensor.full(shape, value, options)
+  local dims = shape_and_options("flow.full", {}, shape)
+  options = errors.check_options("flow.full", options, CREATE)
+  local kind = type(value)
+  if kind ~= "number" and kind ~= "boolean" then
+    raise("flow.full: the value is a number or a boolean, got %s", errors.describe(value))
+  end
+  if kind == "boolean" then return fill(new(wanted_dtype(options, "bool"), dims), value and 1 or 0) end
+  return fill(new(wanted_dtype(options, "float32"), dims), value)
+end
+
+-- eye(n [, m] [, options]): ones on the diagonal.
+function tensor.eye(n, m, options)
+  if type(m) == "table" then m, options = nil, m end
+  m = m or n
+  check_dims("flow.eye", { n, m })
+  local t = new(wanted_dtype(errors.check_options("flow.eye", options, CREATE), "float32"), { n, m })
+  local diagonal = math.min(n, m)
+  if diagonal == 0 then return t end
+  check(C.flow_tensor_view(t.p, 1, (native.dims { diagonal }), (native.dims { m + 1 }), 0, one))
+  fill(native.tensor(one[0]), 1)
+  return t
+end
+
+local function all_whole(...)
+  for i = 1, select("#", ...) do
+    local value = (select(i, ...))
+    if value ~= math.floor(value) then return false end
+  end
+  return true
+end
+
+-- arange(stop), arange(start, stop [, step]) [, options]: start, start + step ... before stop; int32 when all are whole.
+function tensor.arange(...)
+  local numbers, options = {}, nil
+  for i = 1, select("#", ...) do
+    local value = (select(i, ...))
+    if type(value) == "number" then numbers[#numbers + 1] = value else options = value end
+  end
+  options = errors.check_options("flow.arange", options, CREATE)
+  if #numbers < 1 or #numbers > 3 then raise("flow.arange takes stop, or start, stop and step; got %d numbers", #numbers) end
+  local start, stop, step = numbers[1], numbers[2], numbers[3] or 1
+  if not stop then start, stop = 0, start end
+  if step == 0 then raise("flow.arange: the step is 0") end
+  local count = math.max(0, math.ceil((stop - start) / step))
+  local dtype = wanted_dtype(options, all_whole(start, stop, step) and "int32" or "float32")
+  native.try(C.flow_tensor_arange, dtype, start, step, count, one)
+  return native.tensor(one[0])
+end
+
+-- num numbers from start to stop; { endpoint = false } leaves stop out.
+function tensor.linspace(start, stop, num, options)
+  if type(num) == "table" then num, options = nil, num end
+  options = errors.check_options("flow.linspace", options, { dtype = true, device = true, endpoint = true })
+  num = num or 50
+  check_dims("flow.linspace", { num })
+  local gaps = options.endpoint == false and num or num - 1
+  local step = gaps > 0 and (stop - start) / gaps or 0
+  local values = native.new("double[?]", math.max(num, 1))
+  for i = 0, num - 1 do values[i] = start + step * i end
+  if gaps > 0 and options.endpoint ~= false then values[num - 1] = stop end
+  local t = new(wanted_dtype(options, "float32"), { num })
+  check(C.flow_tensor_write(t.p, values, num))
+  return t
+end
+
+---- Lua values to tensors ---------------------------------------------------------------------------------------------------
+
+-- Shape of nested lists by their first entries, and whether the leaves are booleans.
+local function shape_of(value, shape)
+  shape = shape or {}
+  if type(value) ~= "table" then return shape, value end
+  shape[#shape + 1] = #value
+  if #value == 0 then
+    if next(value) ~= nil then raise("flow.tensor: a table with names is not a value; it has %q", tostring(next(value))) end
+    return shape, nil
+  end
+  return shape_of(value[1], shape)
+end
+
+local function path_text(path)
+  return "[" .. table.concat(path, "][") .. "]"
+end
+
+-- Writes the leaves of nested lists into values from position n on; returns the position behind them.
+local function flatten(value, shape, depth, values, n, path)
+  if depth > #shape then
+    local kind = type(value)
+    if kind == "number" then values[n] = value
+    elseif kind == "boolean" then values[n] = value and 1 or 0
+    elseif native.is_int64(value) then values[n] = tonumber(value)
+    elseif kind == "table" then raise("flow.tensor: the value at %s is a table where a number was expected: the lists differ in depth", path_text(path))
+    else raise("flow.tensor: the value at %s is %s, expected a number", path_text(path), errors.describe(value)) end
+    return n + 1
+  end
+  if type(value) ~= "table" then
+    raise("flow.tensor: the value at %s is %s where a list of %d was expected", path_text(path), errors.describe(value), shape[depth])
+  end
+  if #value ~= shape[depth] then
+    raise("flow.tensor: the list%s has %d entries, its neighbours have %d: all rows need the same length",
+      #path > 0 and " at " .. path_text(path) or "", #value, shape[depth])
+  end
+  for i = 1, #value do
+    path[depth] = i
+    n = flatten(value[i], shape, depth + 1, values, n, path)
+  end
+  path[depth] = nil
+  return n
+end
+
+-- flow.tensor(number | boolean | nested lists | numeric cdata array | tensor [, { dtype =, device = }]): always a copy.
+function tensor.tensor(value, options)
+  options = errors.check_options("flow.tensor", options, CREATE)
+  local kind = type(value)
+  if kind == "cdata" then
+    if is_tensor(value) then
+      tensor.check_device(options.device)
+      return options.dtype and value:to(options.dtype) or value:clone()
+    end
+    if native.is_int64(value) then return fill(new(wanted_dtype(options, "int64"), {}), tonumber(value)) end
+    local dtype, shape, memory = native.array_of(value)
+    if not dtype then raise("flow.tensor: %s is not a numeric array", tostring(native.typeof(value))) end
+    local dims, rank = native.dims(shape)
+    check(C.flow_tensor_borrow(memory, native.dtype(dtype), rank, dims, one))
+    local source = native.tensor(one[0])
+    local t = new(wanted_dtype(options, dtype), shape)
+    check(C.flow_tensor_copy(t.p, source.p))
+    source:close()
+    return t
+  elseif kind ~= "number" and kind ~= "boolean" and kind ~= "table" then
+    raise("flow.tensor: expected a number, nested lists or an array, got %s", errors.describe(value))
+  end
+  local metatable = kind == "table" and getmetatable(value)
+  if metatable and metatable.__tensor then return tensor.tensor(metatable.__tensor(value), options) end
+  local shape, leaf = shape_of(value)
+  if type(leaf) == "cdata" and is_tensor(leaf) then
+    if #shape > 1 then raise("flow.tensor: a list of tensors may not be nested; use flow.stack") end
+    local t = tensor.stack(value)
+    return options.dtype and t:to(options.dtype) or t
+  end
+  local count = 1
+  for i = 1, #shape do count = count * shape[i] end
+  local t = new(wanted_dtype(options, type(leaf) == "boolean" and "bool" or native.is_int64(leaf) and "int64" or "float32"), shape)
+  local values = native.new("double[?]", math.max(count, 1))
+  flatten(value, shape, 1, values, 0, {})
+  check(C.flow_tensor_write(t.p, values, count))
+  return t
+end
+
+---- borrowed memory ----------------------------------------------------------------------------------------------------------
+
+-- Memory lent by frombuffer stays anchored while any tensor, view, tape or plan still reads it: a second view of ours asks
+-- the library for the number of holders after each collection.
+local anchors = {}
+
+local function sweep_anchors()
+  local kept = {}
+  for _, anchor in ipairs(anchors) do
+    if C.flow_tensor_owners(anchor.keeper.p) > 1 then kept[#kept + 1] = anchor else anchor.keeper:close() end
+  end
+  anchors = kept
+  return #kept > 0
+end
+
+local watching = false
+local function watch_collections()
+  watching = true
+  local sentinel = newproxy(true)
+  getmetatable(sentinel).__gc = function()
+    watching = false
+    if sweep_anchors() then watch_collections() end
+  end
+end
+
+-- A tensor over the memory of a cdata array or pointer, without a copy.
+function tensor.frombuffer(memory, shape, dtype)
+  if type(memory) ~= "cdata" or is_tensor(memory) then
+    raise("flow.frombuffer: expected a cdata array or pointer, got %s", errors.describe(memory))
+  end
+  shape = shape_and_options("flow.frombuffer", {}, shape)
+  local number = native.dtype(dtype or "float32")
+  local dims, rank = native.dims(shape)
+  local _, own = native.array_of(memory)
+  if own then
+    local wanted = C.flow_dtype_size(number)
+    for i = 1, rank do wanted = wanted * shape[i] end
+    if wanted > native.sizeof(memory) then
+      raise("flow.frombuffer: the shape takes %d bytes, the array has %d", wanted, native.sizeof(memory))
+    end
+  end
+  check(C.flow_tensor_borrow(native.cast("void *", memory), number, rank, dims, one))
+  local t = native.tensor(one[0])
+  local strides, stride = native.dims(shape), 1
+  for i = rank - 1, 0, -1 do
+    strides[i] = stride
+    stride = stride * dims[i]
+  end
+  check(C.flow_tensor_view(t.p, rank, dims, strides, 0, one))
+  anchors[#anchors + 1] = { memory = memory, keeper = native.tensor(one[0]) }
+  if not watching then watch_collections() end
+  return t
+end
+
+---- fields -------------------------------------------------------------------------------------------------------------------
+
+local fields = {}
+
+local function shape_table(p)
+  local shape = {}
+  for i = 1, C.flow_tensor_rank(p) do shape[i] = C.flow_tensor_dim(p, i - 1) end
+  return shape
+end
+
+-- The dimensions as a plain list, negative where they count rows of a batch (for lua/flow; users read t.shape).
+function tensor.raw_shape(t)
+  return shape_table(pointer(t))
+end
+
+function tensor.shape_text(shape)
+  local parts = {}
+  for i = 1, #shape do
+    local n = shape[i]
+    parts[i] = n < 0 and (n == -1 and "None" or ("%d*None"):format(-n)) or ("%d"):format(n)
+  end
+  return "{" .. table.concat(parts, ", ") .. "}"
+end
+
+function fields.shape(t)
+  local shape = shape_table(pointer(t))
+  for i = 1, #shape do
+    if shape[i] < 0 then return native.symbolic_shape(t) end
+  end
+  return shape
+end
+function fields.dtype(t) return native.dtype_names[C.flow_tensor_dtype(pointer(t))] end
+function fields.device(t) return pointer(t) and "cpu" end
+function fields.rank(t) return C.flow_tensor_rank(pointer(t)) end
+function fields.size(t) return C.flow_tensor_size(pointer(t)) end
+fields.ndim = fields.rank
+
+local function unknown_rows(what)
+  raise("%s is the number of rows of the batch, which a traced function does not know: use -1 in reshape, or run it eagerly", what)
+end
+tensor.unknown_rows = unknown_rows
+
+-- A shape whose batch dimension is known only when the plan runs: reading that entry is an error, the others are numbers.
+function native.shape_hooks.index(shape, key)
+  if type(key) ~= "number" then raise("a shape has no field %q", tostring(key)) end
+  if key < 1 or key > shape.rank then return nil end
+  local n = tonumber(shape.dims[key - 1])
+  if n < 0 then unknown_rows(("shape[%d]"):format(key)) end
+  return n
+end
+function native.shape_hooks.tostring(shape)
+  local list = {}
+  for i = 1, shape.rank do list[i] = tonumber(shape.dims[i - 1]) end
+  return tensor.shape_text(list)
+end
+
+function hooks.index(t, key)
+  if type(key) == "string" then
+    local method = methods[key]
+    if method then return method end
+    local field = fields[key]
+    if field then return field(t) end
+    local names = {}
+    for name in pairs(methods) do names[name] = true end
+    for name in pairs(fields) do names[name] = true end
+    raise("a tensor has no field %q%s", key, errors.suggestion(key, names))
+  end
+  return tensor.select(t, key)
+end
+
+function hooks.newindex(t, key, value)
+  if type(key) == "string" then raise("a tensor's field %q cannot be set", key) end
+  tensor.assign(t, key, value)
+end
+
+function hooks.length(t)
+  local p = pointer(t)
+  if C.flow_tensor_rank(p) == 0 then raise("a tensor of rank 0 has no length") end
+  local n = C.flow_tensor_dim(p, 0)
+  if n < 0 then unknown_rows("#tensor") end
+  return n
+end
+
+function hooks.call(t)
+  raise("a tensor cannot be called: positions stand in brackets, a[1] or a[{1, 2}] (got %s)", errors.describe(t))
+end
+
+function hooks.same(a, b)
+  return is_tensor(a) and is_tensor(b) and a.p == b.p
+end
+
+function hooks.order()
+  raise("tensors are compared elementwise by a:lt(b), a:le(b), a:gt(b), a:ge(b)")
+end
+
+---- values as Lua values --------------------------------------------------------------------------------------------------------
+
+local number = native.new("double[1]")
+
+-- The only element: a number, or a boolean for dtype bool.
+function methods.item(t)
+  local p = need_value(t, "item()")
+  check(C.flow_tensor_item(p, number))
+  if C.flow_tensor_dtype(p) == C.FLOW_BOOL then return number[0] ~= 0 end
+  return number[0]
+end
+
+-- Nested Lua lists of numbers (booleans for dtype bool); a rank 0 tensor gives its value.
+function methods.totable(t)
+  local p = need_value(t, "totable()")
+  local count = C.flow_tensor_size(p)
+  local values = native.new("double[?]", math.max(count, 1))
+  check(C.flow_tensor_read(p, values, count))
+  local boolean = C.flow_tensor_dtype(p) == C.FLOW_BOOL
+  local shape, n = shape_table(p), -1
+  local function nest(depth)
+    if depth > #shape then
+      n = n + 1
+      if boolean then return values[n] ~= 0 end
+      return values[n]
+    end
+    local list = {}
+    for i = 1, shape[depth] do list[i] = nest(depth + 1) end
+    return list
+  end
+  return nest(1)
+end
+
+-- A typed cdata pointer to the elements, borrowed: it is good as long as t lives. float16 and bfloat16 come as uint16_t.
+function methods.data(t)
+  local p = need_value(t, "data()")
+  if C.flow_tensor_is_contiguous(p) == 0 then raise("data(): this tensor is a view with gaps; take :contiguous() first") end
+  return native.data(t)
+end
+
+-- Releases the tensor's memory now instead of at the next collection; any later use is an error.
+function methods.close(t)
+  native.close_tensor(t)
+end
+
+function methods.is_symbolic(t)
+  return tensor.is_symbolic(t)
+end
+
+function hooks.tostring(t)
+  if t.p == nil then return "Tensor (closed)" end
+  local p = t.p
+  local symbolic = C.flow_tensor_is_symbolic(p) ~= 0
+  local header = ("Tensor %s %s %s"):format(native.dtype_names[C.flow_tensor_dtype(p)], tensor.shape_text(shape_table(p)),
+    symbolic and "symbolic" or "cpu")
+  if symbolic then return header end
+  return header .. "\n" .. native.text(C.flow_tensor_format, p)
+end
+
+---- files ----------------------------------------------------------------------------------------------------------------------
+
+local function check_path(what, path)
+  if type(path) ~= "string" then raise("%s: the path is a string, got %s", what, errors.describe(path)) end
+  return path
+end
+
+function tensor.save_npy(path, t)
+  if is_tensor(path) then path, t = t, path end
+  check_path("flow.save_npy", path)
+  if not is_tensor(t) then t = tensor.tensor(t) end
+  check(C.flow_tensor_save_npy(need_value(t, "flow.save_npy"), path))
+end
+
+function tensor.load_npy(path)
+  native.try(C.flow_tensor_load_npy, check_path("flow.load_npy", path), one)
+  return native.tensor(one[0])
+end
+
+-- One array of an .npz archive; member without ".npy".
+function tensor.load_npz(path, member)
+  if type(member) ~= "string" then raise("flow.load_npz: name the array, e.g. flow.load_npz(%q, \"x_train\")", tostring(path)) end
+  native.try(C.flow_tensor_load_npz, check_path("flow.load_npz", path), member, one)
+  return native.tensor(one[0])
+end
+
+tensor.is_list = is_list
+
+return tensor
