@@ -1,0 +1,439 @@
+/* gemm.c: see gemm.h. The design is that of Goto and van de Geijn, "Anatomy of high-performance matrix multiplication"
+ * (2008), with one block of A per part:
+ *
+ *   part      a block of C, at most BLOCK_ROWS x BLOCK_COLUMNS, over all of k or one range of it
+ *   depth     k is walked in steps of at most DEPTH, so that a panel of B stays in the first-level cache
+ *   panel     DEPTH x PANEL of B, copied (and transposed) so that the tile reads whole vectors one behind the other
+ *   tile      TILE_ROWS x PANEL of C in registers: per step of k two vectors of B and TILE_ROWS broadcasts of A
+ *
+ * A {m, k} is read where it lies: a tile's rows are TILE_ROWS streams. A {k, m} is copied first: its columns would fall
+ * into few sets of the cache. Products with one to three rows are bound by memory and take B where it lies, too. */
+#include "cpu/gemm.h"
+#include "cpu/transpose.h"
+
+#if defined(FLOW_ISA_AVX512)
+enum { TILE_ROWS = 8, DEPTH = 192 };
+#elif defined(FLOW_ISA_AVX2)
+enum { TILE_ROWS = 6, DEPTH = 256 };
+#else
+enum { TILE_ROWS = 6, DEPTH = 512 };
+#endif
+enum {
+  PANEL         = 2 * VL,
+  BLOCK_ROWS    = 192,           /* a block of A, BLOCK_ROWS x DEPTH, stays in half of the second-level cache */
+  BLOCK_COLUMNS = 512,
+  SMALL_ROWS    = 96,            /* blocks are halved down to this size ... */
+  SMALL_COLUMNS = 128,
+  WANTED_PARTS  = 32,            /* ... until there are so many parts: enough for any team, each still worth its ticket */
+  PART_WORK     = 1 << 20,       /* multiplications that a part should have at least */
+  SPLIT_DEPTH   = 512,           /* shortest range of k that is worth a partial sum */
+  FEW_ROWS      = 3
+};
+
+/* ---- plan ------------------------------------------------------------------------------------------------------- */
+
+typedef struct plan {
+  gemm    g;                               /* the product as it is computed */
+  int64_t bias_step;                       /* 0: every column has bias[0] */
+  int64_t rows, columns, depth;            /* of one part */
+  int64_t row_blocks, column_blocks, splits;
+} plan;
+
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t blocks_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
+
+/* The block size that cuts n evenly into blocks of at most `size`, a multiple of `unit`. */
+static int64_t even_block(int64_t n, int64_t size, int64_t unit)
+{
+  int64_t each = blocks_of(n, blocks_of(n, size));
+  return blocks_of(each, unit) * unit;
+}
+
+/* A matrix times one column is computed as one row times the transposed matrix: C lies in memory the same. */
+static plan turn_column(const gemm *g)
+{
+  plan p = { .g = *g, .bias_step = 1 };
+  if (g->n == 1 && g->m > 1 && g->ldc == 1 && (g->transpose_b || g->ldb == 1)) {
+    p.g.m = 1;
+    p.g.n = g->m;
+    p.g.a = g->b;
+    p.g.b = g->a;
+    p.g.transpose_a = 0;
+    p.g.transpose_b = !g->transpose_a;
+    p.g.lda = g->k;
+    p.g.ldb = g->lda;
+    p.g.ldc = g->m;
+    p.bias_step = 0;
+  } else if (g->m == 1 && g->transpose_a && g->lda == 1) {
+    p.g.transpose_a = 0;
+  }
+  return p;
+}
+
+static plan make_plan(const gemm *original)
+{
+  plan p = turn_column(original);
+  const gemm *g = &p.g;
+  int64_t rows = BLOCK_ROWS, columns = BLOCK_COLUMNS;
+  double work = (double)g->m * (double)g->n * (double)g->k / PART_WORK;
+  int64_t wanted = work > WANTED_PARTS ? WANTED_PARTS : work < 1 ? 1 : (int64_t)work;
+  while (blocks_of(g->m, rows) * blocks_of(g->n, columns) < wanted) {
+    if (columns > SMALL_COLUMNS && (g->n > SMALL_COLUMNS || rows <= SMALL_ROWS)) columns /= 2;
+    else if (rows > SMALL_ROWS) rows /= 2;
+    else break;
+  }
+  p.rows = even_block(g->m, rows, TILE_ROWS);
+  p.columns = even_block(g->n, columns, PANEL);
+  p.row_blocks = blocks_of(g->m, p.rows);
+  p.column_blocks = blocks_of(g->n, p.columns);
+  p.splits = min64(blocks_of(wanted, p.row_blocks * p.column_blocks), g->k / SPLIT_DEPTH);
+  if (p.splits < 1) p.splits = 1;
+  p.depth = blocks_of(g->k, p.splits);
+  if (g->k > 0) p.splits = blocks_of(g->k, p.depth);
+  return p;
+}
+
+int64_t gemm_parts(const gemm *g, int phase)
+{
+  if (g->m == 0 || g->n == 0) return 0;
+  plan p = make_plan(g);
+  if (phase == 1) return p.splits > 1 ? p.row_blocks : 0;
+  return p.row_blocks * p.column_blocks * p.splits;
+}
+
+size_t gemm_shared_bytes(const gemm *g)
+{
+  if (g->m == 0 || g->n == 0) return 0;
+  plan p = make_plan(g);
+  return p.splits > 1 ? (size_t)p.splits * (size_t)g->m * (size_t)g->n * sizeof(float) : 0;
+}
+
+size_t gemm_scratch_bytes(void)
+{
+  return (size_t)(DEPTH * PANEL + (BLOCK_ROWS + TILE_ROWS) * DEPTH) * sizeof(float);
+}
+
+/* ---- packing ---------------------------------------------------------------------------------------------------- */
+
+/* B {k, n}: `depth` rows of `columns` <= PANEL floats, the missing columns zero. `next` is what will be packed after
+ * this: the same rows elsewhere, fetched meanwhile; NULL if this is the last. */
+static void pack_rows(const float *b, int64_t ldb, int64_t depth, int64_t columns, const float *next, float *panel)
+{
+  if (columns < PANEL) {
+    memset(panel, 0, (size_t)depth * PANEL * sizeof(float));
+    for (int64_t k = 0; k < depth; k++)
+      for (int64_t j = 0; j < columns; j++) panel[k * PANEL + j] = b[k * ldb + j];
+    return;
+  }
+  for (int64_t k = 0; k < depth; k++) {
+    if (next) __builtin_prefetch(next + k * ldb, 0, 2);
+    vf_store(panel + k * PANEL, vf_load(b + k * ldb));
+    vf_store(panel + k * PANEL + VL, vf_load(b + k * ldb + VL));
+  }
+}
+
+/* B {n, k}: the same panel out of `columns` rows of `depth` floats. */
+static void pack_columns(const float *b, int64_t ldb, int64_t depth, int64_t columns, float *panel)
+{
+  if (columns < PANEL) memset(panel, 0, (size_t)depth * PANEL * sizeof(float));
+  int64_t whole_columns = columns / VL * VL, whole_depth = depth / VL * VL;
+  for (int64_t j = 0; j < whole_columns; j += VL)
+    for (int64_t k = 0; k < whole_depth; k += VL) {
+      vf r[VL];
+#pragma GCC unroll 16
+      for (int i = 0; i < VL; i++) r[i] = vf_load(b + (j + i) * ldb + k);
+      vf_transpose(r);
+#pragma GCC unroll 16
+      for (int i = 0; i < VL; i++) vf_store(panel + (k + i) * PANEL + j, r[i]);
+    }
+  for (int64_t j = 0; j < columns; j++)
+    for (int64_t k = j < whole_columns ? whole_depth : 0; k < depth; k++) panel[k * PANEL + j] = b[j * ldb + k];
+}
+
+/* A {k, m}: `rows` columns of it as stacks of depth x TILE_ROWS. */
+static void pack_a(const float *a, int64_t lda, int64_t depth, int64_t rows, float *packed)
+{
+  int64_t whole = rows / TILE_ROWS * TILE_ROWS;
+  for (int64_t k = 0; k < depth; k++) {
+    for (int64_t i = 0; i < whole; i += TILE_ROWS)
+      memcpy(packed + i * depth + k * TILE_ROWS, a + k * lda + i, TILE_ROWS * sizeof(float));
+    for (int64_t i = whole; i < rows; i++) packed[whole * depth + k * TILE_ROWS + i - whole] = a[k * lda + i];
+  }
+}
+
+/* ---- tiles ------------------------------------------------------------------------------------------------------ */
+
+/* What happens to a tile of C around the sum over this step of k. */
+typedef struct epilogue {
+  int          add;       /* start from C, not from 0 */
+  const float *bias;      /* of the tile's PANEL columns; NULL: none */
+  int          relu;
+} epilogue;
+
+/* C[rows][PANEL] (+)= A[rows][depth] panel. a_row, a_k: floats between rows and between steps of k; one of them is 1,
+ * so that every instance below has its addresses as constants. */
+ALWAYS_INLINE void tile(const int rows, int64_t depth, const float *a, int64_t a_row, int64_t a_k, const float *panel,
+                        float *c, int64_t ldc, const epilogue *e)
+{
+  vf sum[TILE_ROWS][2];
+#pragma GCC unroll 8
+  for (int i = 0; i < rows; i++) sum[i][0] = sum[i][1] = (vf){ 0 };
+  for (int64_t k = 0; k < depth; k++) {
+    vf b0 = vf_load(panel), b1 = vf_load(panel + VL);
+#pragma GCC unroll 8
+    for (int i = 0; i < rows; i++) {
+      vf x = vf_set(a[i * a_row]);
+      sum[i][0] += x * b0;
+      sum[i][1] += x * b1;
+    }
+    a += a_k;
+    panel += PANEL;
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < rows; i++) {
+#pragma GCC unroll 2
+    for (int v = 0; v < 2; v++) {
+      vf y = sum[i][v];
+      float *to = c + i * ldc + v * VL;
+      if (e->add) y += vf_load(to);
+      if (e->bias) y += vf_load(e->bias + v * VL);
+      if (e->relu) y = vf_relu(y);
+      vf_store(to, y);
+    }
+  }
+}
+
+typedef void (*tile_function)(int64_t depth, const float *a, int64_t lda, const float *panel, float *c, int64_t ldc,
+                              const epilogue *e);
+
+/* lda: floats between rows where A lies as {m, k}, between steps of k where it was packed. */
+#define TILE(rows)                                                                                                     \
+  static void tile_##rows##_plain(int64_t depth, const float *a, int64_t lda, const float *panel, float *c,            \
+                                  int64_t ldc, const epilogue *e)                                                      \
+  {                                                                                                                    \
+    tile(rows, depth, a, lda, 1, panel, c, ldc, e);                                                                    \
+  }                                                                                                                    \
+  static void tile_##rows##_packed(int64_t depth, const float *a, int64_t lda, const float *panel, float *c,           \
+                                   int64_t ldc, const epilogue *e)                                                     \
+  {                                                                                                                    \
+    tile(rows, depth, a, 1, lda, panel, c, ldc, e);                                                                    \
+  }
+TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6)
+#if defined(FLOW_ISA_AVX512)
+TILE(7) TILE(8)
+#endif
+
+static const tile_function tiles[TILE_ROWS + 1][2] = {    /* [rows][packed] */
+  { NULL, NULL }, { tile_1_plain, tile_1_packed }, { tile_2_plain, tile_2_packed }, { tile_3_plain, tile_3_packed },
+  { tile_4_plain, tile_4_packed }, { tile_5_plain, tile_5_packed }, { tile_6_plain, tile_6_packed },
+#if defined(FLOW_ISA_AVX512)
+  { tile_7_plain, tile_7_packed }, { tile_8_plain, tile_8_packed },
+#endif
+};
+
+/* A tile with fewer than PANEL columns: through a buffer, so that nothing beside C is touched. */
+static void edge_tile(tile_function function, int64_t depth, const float *a, int64_t lda, const float *panel,
+                      float *c, int64_t ldc, int64_t rows, int64_t columns, const epilogue *e)
+{
+  float buffer[TILE_ROWS * PANEL], bias[PANEL] = { 0 };
+  epilogue inner = { .add = e->add, .relu = e->relu };
+  if (e->bias) {
+    for (int64_t j = 0; j < columns; j++) bias[j] = e->bias[j];
+    inner.bias = bias;
+  }
+  if (e->add) {
+    memset(buffer, 0, sizeof buffer);
+    for (int64_t i = 0; i < rows; i++)
+      for (int64_t j = 0; j < columns; j++) buffer[i * PANEL + j] = c[i * ldc + j];
+  }
+  function(depth, a, lda, panel, buffer, PANEL, &inner);
+  for (int64_t i = 0; i < rows; i++)
+    for (int64_t j = 0; j < columns; j++) c[i * ldc + j] = buffer[i * PANEL + j];
+}
+
+/* ---- a block of C --------------------------------------------------------------------------------------------------- */
+
+typedef struct block {
+  int64_t      row, rows, column, columns, k, depth;
+  float       *c;          /* of the block: C itself or a partial sum */
+  int64_t      ldc;
+  const float *bias;       /* of the block's columns */
+  int          relu;
+} block;
+
+/* op(A)[i][k] and op(B)[k][j]. */
+static const float *a_at(const gemm *g, int64_t i, int64_t k) { return g->a + (g->transpose_a ? k * g->lda + i : i * g->lda + k); }
+static const float *b_at(const gemm *g, int64_t k, int64_t j) { return g->b + (g->transpose_b ? j * g->ldb + k : k * g->ldb + j); }
+
+static void block_tiled(const gemm *g, const block *w, float *scratch)
+{
+  float *panel = scratch, *packed = scratch + DEPTH * PANEL;
+  int64_t step = even_block(w->depth, DEPTH, 1);
+  for (int64_t k = 0; k < w->depth; k += step) {
+    int64_t depth = min64(step, w->depth - k);
+    int last = k + depth == w->depth;
+    if (g->transpose_a) pack_a(a_at(g, w->row, w->k + k), g->lda, depth, w->rows, packed);
+    for (int64_t j = 0; j < w->columns; j += PANEL) {
+      int64_t columns = min64(PANEL, w->columns - j);
+      const float *b = b_at(g, w->k + k, w->column + j);
+      if (g->transpose_b) {
+        pack_columns(b, g->ldb, depth, columns, panel);
+      } else {
+        const float *next = j + 2 * PANEL <= w->columns ? b + PANEL : NULL;
+        pack_rows(b, g->ldb, depth, columns, next, panel);
+      }
+      epilogue e = { .add = k > 0, .bias = last && w->bias ? w->bias + j : NULL, .relu = last && w->relu };
+      for (int64_t i = 0; i < w->rows; i += TILE_ROWS) {
+        int64_t rows = min64(TILE_ROWS, w->rows - i);
+        tile_function function = tiles[rows][g->transpose_a];
+        const float *a = g->transpose_a ? packed + i * depth : a_at(g, w->row + i, w->k + k);
+        int64_t lda = g->transpose_a ? TILE_ROWS : g->lda;
+        float *c = w->c + i * w->ldc + j;
+        if (columns == PANEL) function(depth, a, lda, panel, c, w->ldc, &e);
+        else edge_tile(function, depth, a, lda, panel, c, w->ldc, rows, columns, &e);
+      }
+    }
+  }
+}
+
+/* A few rows of C, B {k, n} where it lies: four vectors of columns at a time, then single ones. The last vector is moved
+ * back to end with the row: it computes some columns twice, with the same result. */
+ALWAYS_INLINE void rows_of_vectors(const int rows, const int vectors, int64_t depth, const float *a, int64_t lda,
+                                   const float *b, int64_t ldb, float *c, int64_t ldc)
+{
+  vf sum[FEW_ROWS][4];
+#pragma GCC unroll 12
+  for (int i = 0; i < rows * vectors; i++) sum[i / vectors][i % vectors] = (vf){ 0 };
+  for (int64_t k = 0; k < depth; k++) {
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) {
+      vf y = vf_load(b + k * ldb + v * VL);
+#pragma GCC unroll 4
+      for (int i = 0; i < rows; i++) sum[i][v] += vf_set(a[i * lda + k]) * y;
+    }
+  }
+#pragma GCC unroll 12
+  for (int i = 0; i < rows * vectors; i++) vf_store(c + i / vectors * ldc + i % vectors * VL, sum[i / vectors][i % vectors]);
+}
+
+ALWAYS_INLINE void few_rows_by_rows(const int rows, const gemm *g, const block *w, int64_t row)
+{
+  const float *a = a_at(g, w->row + row, w->k), *b = b_at(g, w->k, w->column);
+  float *c = w->c + row * w->ldc;
+  int64_t j = 0;
+  for (; j + 4 * VL <= w->columns; j += 4 * VL) rows_of_vectors(rows, 4, w->depth, a, g->lda, b + j, g->ldb, c + j, w->ldc);
+  for (; j < w->columns && w->columns >= VL; j += VL) {
+    int64_t at = min64(j, w->columns - VL);
+    rows_of_vectors(rows, 1, w->depth, a, g->lda, b + at, g->ldb, c + at, w->ldc);
+  }
+  for (; j < w->columns; j++)
+    for (int i = 0; i < rows; i++) {
+      float sum = 0;
+      for (int64_t k = 0; k < w->depth; k++) sum += a[i * g->lda + k] * b[k * g->ldb + j];
+      c[i * w->ldc + j] = sum;
+    }
+}
+
+/* A few rows of C, B {n, k} where it lies: every element is a scalar product of two rows, four columns at a time. */
+ALWAYS_INLINE void few_rows_by_columns(const int rows, const gemm *g, const block *w, int64_t row)
+{
+  const float *a = a_at(g, w->row + row, w->k), *b = b_at(g, w->k, w->column);
+  float *c = w->c + row * w->ldc;
+  int64_t whole = w->depth / VL * VL;
+  for (int64_t j = 0; j < w->columns; j += 4) {
+    int64_t together = min64(4, w->columns - j);
+    const float *column[4];
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; v++) column[v] = b + (j + min64(v, together - 1)) * g->ldb;
+    vf sum[FEW_ROWS][4];
+#pragma GCC unroll 12
+    for (int i = 0; i < rows * 4; i++) sum[i / 4][i % 4] = (vf){ 0 };
+    for (int64_t k = 0; k < whole; k += VL) {
+#pragma GCC unroll 4
+      for (int v = 0; v < 4; v++) {
+        vf y = vf_load(column[v] + k);
+#pragma GCC unroll 4
+        for (int i = 0; i < rows; i++) sum[i][v] += vf_load(a + i * g->lda + k) * y;
+      }
+    }
+    for (int i = 0; i < rows; i++)
+      for (int64_t v = 0; v < together; v++) {
+        float total = vf_sum(sum[i][v]);
+        for (int64_t k = whole; k < w->depth; k++) total += a[i * g->lda + k] * column[v][k];
+        c[i * w->ldc + j + v] = total;
+      }
+  }
+}
+
+static void block_few_rows(const gemm *g, const block *w)
+{
+  switch (w->rows * 2 + g->transpose_b) {
+  case 2: few_rows_by_rows(1, g, w, 0); break;
+  case 3: few_rows_by_columns(1, g, w, 0); break;
+  case 4: few_rows_by_rows(2, g, w, 0); break;
+  case 5: few_rows_by_columns(2, g, w, 0); break;
+  case 6: few_rows_by_rows(3, g, w, 0); break;
+  case 7: few_rows_by_columns(3, g, w, 0); break;
+  }
+}
+
+/* ---- parts ---------------------------------------------------------------------------------------------------------- */
+
+/* c = act(c + bias) for one row of n. */
+static void finish_row(float *c, int64_t n, const float *bias, int64_t bias_step, int relu)
+{
+  if (bias)
+    for (int64_t j = 0; j < n; j++) c[j] += bias[j * bias_step];
+  if (relu)
+    for (int64_t j = 0; j < n; j++) c[j] = c[j] < 0 ? 0 : c[j];
+}
+
+static void run_block(const plan *p, int64_t part, float *partial, float *scratch)
+{
+  const gemm *g = &p->g;
+  int64_t split = part % p->splits, column_block = part / p->splits % p->column_blocks;
+  int64_t row_block = part / p->splits / p->column_blocks;
+  block w = { .row = row_block * p->rows, .column = column_block * p->columns, .k = split * p->depth };
+  w.rows = min64(p->rows, g->m - w.row);
+  w.columns = min64(p->columns, g->n - w.column);
+  w.depth = min64(p->depth, g->k - w.k);
+  w.ldc = p->splits > 1 ? g->n : g->ldc;
+  w.c = (p->splits > 1 ? partial + split * g->m * g->n : g->c) + w.row * w.ldc + w.column;
+  const float *bias = p->splits == 1 && g->bias ? g->bias + w.column * p->bias_step : NULL;
+  int relu = p->splits == 1 && g->relu;
+  if (w.depth > 0 && (w.rows > FEW_ROWS || g->transpose_a || p->row_blocks > 1)) {
+    w.bias = bias;
+    w.relu = relu;
+    block_tiled(g, &w, scratch);
+    return;
+  }
+  if (w.depth > 0) block_few_rows(g, &w);
+  for (int64_t i = 0; i < w.rows; i++) {
+    float *c = w.c + i * w.ldc;
+    if (w.depth == 0) memset(c, 0, (size_t)w.columns * sizeof(float));
+    finish_row(c, w.columns, bias, p->bias_step, relu);
+  }
+}
+
+/* Adds the partial sums of a block of rows in order. */
+static void run_sum(const plan *p, int64_t part, const float *partial)
+{
+  const gemm *g = &p->g;
+  int64_t last = min64((part + 1) * p->rows, g->m);
+  for (int64_t i = part * p->rows; i < last; i++) {
+    float *c = g->c + i * g->ldc;
+    memcpy(c, partial + i * g->n, (size_t)g->n * sizeof(float));
+    for (int64_t split = 1; split < p->splits; split++) {
+      const float *more = partial + (split * g->m + i) * g->n;
+      for (int64_t j = 0; j < g->n; j++) c[j] += more[j];
+    }
+    finish_row(c, g->n, g->bias, p->bias_step, g->relu);
+  }
+}
+
+void gemm_run(const gemm *g, int phase, int64_t part, void *shared, void *scratch)
+{
+  plan p = make_plan(g);
+  if (phase == 0) run_block(&p, part, shared, scratch);
+  else run_sum(&p, part, shared);
+}
