@@ -106,11 +106,14 @@ FLOW_API const char *flow_version(void);                     /* "0.1.0"; borrowe
 FLOW_API const char *flow_last_error(void);                  /* this thread's last failure, "" if none; borrowed until the next failing call */
 FLOW_API const char *flow_status_name(int status);           /* "out of memory"; borrowed, static */
 
-/* Sends one message to the sink: standard error or output after flow_log_to_stdio(1), else the callback's absence
- * means silence. Messages are also kept for flow_log_take() so that a host without a terminal can collect them. */
+/* Sends one message to the sink. After flow_log_to_stdio(1): FLOW_LOG_PRINT as it stands to standard output, others as
+ * a line to standard error. Before, nothing is written; the last messages are kept for flow_log_take(), so that a host
+ * without a terminal can collect them. */
 FLOW_API void        flow_log(int level, const char *text);
 FLOW_API void        flow_log_to_stdio(int enabled);         /* the flowlua program switches it on; default off */
 FLOW_API int         flow_log_stdio(void);
+/* Takes the oldest kept message (of at most 64) out: returns its length and writes at most size bytes of it; -1: none. */
+FLOW_API int         flow_log_take(int *level, char *text, int size);
 
 FLOW_API const char *flow_isa(void);                         /* "avx512", "avx2" or "plain": what kernels run here; FLOW_ISA pins it */
 FLOW_API flow_status flow_set_threads(int count);            /* compute threads of the process; 0 = one per available core */

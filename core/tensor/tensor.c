@@ -148,6 +148,10 @@ flow_status flow_tensor_borrow(void *data, int dtype, int rank, const int64_t *s
 {
   *out = NULL;
   if (!data) return flow_fail(FLOW_INVALID_ARGUMENT, "a borrowed tensor needs memory, not NULL");
+  if (flow_dtype_name(dtype) && (uintptr_t)data % (uintptr_t)flow_dtype_size(dtype) != 0) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "borrowed memory for %s must lie on a multiple of %d bytes", flow_dtype_name(dtype),
+                     flow_dtype_size(dtype));
+  }
   return tensor_over(data, dtype, rank, shape, out);
 }
 
@@ -187,9 +191,8 @@ flow_status flow_tensor_view(flow_tensor *source, int rank, const int64_t *shape
   if (flow_shape_size(rank, shape) > 0) fits = fits && view_extent(rank, shape, strides, &low, &high);
   fits = fits && !__builtin_add_overflow(first, low, &low) && !__builtin_add_overflow(first, high, &high);
   if (!fits || low < 0 || high >= elements) {
-    return flow_fail(FLOW_INVALID_ARGUMENT, "a view of shape %s, strides %s and offset %lld reaches outside of its source of shape %s",
-                     flow_shape_text(rank, shape), flow_shape_text(rank, strides), (long long)offset,
-                     flow_shape_text(source->rank, source->shape));
+    return flow_fail(FLOW_INVALID_ARGUMENT, "a view of shape %s at offset %lld reaches outside of its source of shape %s",
+                     flow_shape_text(rank, shape), (long long)offset, flow_shape_text(source->rank, source->shape));
   }
   flow_tensor *view;
   FLOW_TRY(tensor_struct_new(source->dtype, rank, shape, &view));
