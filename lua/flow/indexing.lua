@@ -10,7 +10,7 @@ local tensor = require "flow.tensor"
 
 local C, check, raise = native.C, native.check, errors.raise
 local one = native.out("flow_tensor")
-local LAST = 9007199254740992      -- 2^53: "to the end" of an axis whose size is known only when a plan runs
+local LAST = 4611686018427387903LL    -- INT64_MAX / 2: "to the end" of an axis whose size is known only when a plan runs
 
 local function whole(value, axis)
   if type(value) ~= "number" or value ~= math.floor(value) then

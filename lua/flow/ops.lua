@@ -1,0 +1,514 @@
+-- ops.lua: the ops as functions flow.exp(x), methods x:exp() and operators a + b.
+--
+-- An operand is a tensor, a variable, a Lua number or boolean, or nested lists. Lua numbers are weakly typed: they take the
+-- tensor's dtype if it can hold them, so that uint8 images / 255 are float32 and float16 weights * 2 stay float16.
+-- Axes count from 1, negative ones from the end. A layer library takes part in two ways, both fields of a metatable:
+--   __tensor(object)              the tensor that stands for the object (variables)
+--   __apply(op, a, b, c)          called instead of the op when an operand has it (the nodes of functional models)
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local tensor = require "flow.tensor"
+require "flow.indexing"
+
+local C, raise = native.C, errors.raise
+local context, methods, hooks = native.context, native.methods, native.hooks
+local is_tensor, pointer = native.is_tensor, native.pointer
+local floor, abs = math.floor, math.abs
+
+local ops = {}
+
+---- calling an op ---------------------------------------------------------------------------------------------------------
+
+local ids = {}     -- op numbers by name
+for id = 0, C.flow_op_count() - 1 do ids[native.string(C.flow_op_name(id))] = id end
+
+local inputs, outputs = native.out("flow_tensor", 3), native.out("flow_tensor", 4)
+
+-- LuaJIT may collect a tensor after its last use in Lua, which lies before the call that reads its pointer; the newest
+-- operands are therefore also held here.
+local held = {}
+
+local function run(op, list, count, attributes)
+  local status = C.flow_apply(context, op, list, count, attributes, outputs)
+  if status ~= 0 then
+    if status == C.FLOW_OUT_OF_MEMORY then
+      native.collect()
+      status = C.flow_apply(context, op, list, count, attributes, outputs)
+    end
+    native.check(status)
+  end
+  return native.tensor(outputs[0])
+end
+
+local function apply1(op, a, attributes)
+  native.pressure()
+  held[1] = a
+  inputs[0] = pointer(a)
+  return run(op, inputs, 1, attributes)
+end
+
+local function apply2(op, a, b, attributes)
+  native.pressure()
+  held[1], held[2] = a, b
+  inputs[0], inputs[1] = pointer(a), pointer(b)
+  return run(op, inputs, 2, attributes)
+end
+
+local function apply3(op, a, b, c, attributes)
+  native.pressure()
+  held[1], held[2], held[3] = a, b, c
+  inputs[0], inputs[1], inputs[2] = pointer(a), pointer(b), pointer(c)
+  return run(op, inputs, 3, attributes)
+end
+
+local function apply_list(op, list, attributes)
+  native.pressure()
+  held[1] = list
+  local pointers, count = native.pointers(list)
+  return run(op, pointers, count, attributes)
+end
+
+---- operands -----------------------------------------------------------------------------------------------------------------
+
+local ranges = {
+  int8 = { -128, 127 }, uint8 = { 0, 255 }, int32 = { -2147483648, 2147483647 }, int64 = { -9007199254740992, 9007199254740992 },
+}
+local is_float = { float32 = true, float16 = true, bfloat16 = true, float64 = true }
+
+-- The dtype that a Lua number takes beside a tensor of dtype `name`.
+local function weak_dtype(value, name)
+  if is_float[name] then return name end
+  if value ~= floor(value) or value - value ~= 0 then return "float32" end
+  local range = ranges[name]
+  if range and value >= range[1] and value <= range[2] then return name end
+  return abs(value) < 2147483648 and "int32" or "int64"
+end
+
+local function scalar(value, name)
+  if type(value) == "boolean" then return tensor.scalar(C.FLOW_BOOL, value and 1 or 0) end
+  return tensor.scalar(native.dtypes[weak_dtype(value, name)], value)
+end
+
+-- The tensor of an operand; like: the dtype name of the tensor that it meets (nil: float32).
+local function operand(value, like, what)
+  local kind = type(value)
+  if kind == "cdata" then
+    if is_tensor(value) then return value end
+    if native.is_int64(value) then return tensor.scalar(C.FLOW_INT64, tonumber(value)) end
+  elseif kind == "number" or kind == "boolean" then
+    return scalar(value, like or "float32")
+  elseif kind == "table" then
+    local metatable = getmetatable(value)
+    if metatable then
+      if metatable.__tensor then return metatable.__tensor(value) end
+    else
+      return tensor.tensor(value, { dtype = is_float[like] and like or nil })
+    end
+  end
+  raise("%s: expected a tensor or a number, got %s", what or "operand", errors.describe(value))
+end
+ops.operand = operand
+
+local function dtype_of(t)
+  return native.dtype_names[C.flow_tensor_dtype(pointer(t))]
+end
+
+-- Both operands of a binary op as tensors.
+local function operands(a, b, what)
+  if is_tensor(a) then return a, operand(b, dtype_of(a), what) end
+  if is_tensor(b) then return operand(a, dtype_of(b), what), b end
+  if type(a) == "table" then
+    a = operand(a, nil, what)
+    return a, operand(b, dtype_of(a), what)
+  end
+  b = operand(b, nil, what)
+  return operand(a, dtype_of(b), what), b
+end
+
+local function deferred(value)
+  local metatable = type(value) == "table" and getmetatable(value)
+  return metatable and metatable.__apply
+end
+
+-- Makes f an op under its names: functions of ops, methods of tensors.
+local function define(f, ...)
+  local function op(a, b, c, d)
+    if type(a) == "table" or type(b) == "table" or type(c) == "table" then
+      local call = deferred(a) or deferred(b) or deferred(c) or (type(a) == "table" and deferred(a[1]))
+      if call then return call(op, a, b, c, d) end
+    end
+    return f(a, b, c, d)
+  end
+  for _, name in ipairs { ... } do
+    ops[name] = op
+    methods[name] = op
+  end
+end
+
+---- elementwise -----------------------------------------------------------------------------------------------------------------
+
+local unary = {
+  neg = "negative", abs = "absolute", sign = true, square = true, relu = true, floor = true, ceil = true, round = true, exp = true,
+  expm1 = true, log = true, log1p = true, sqrt = true, rsqrt = true, reciprocal = true, sin = true, cos = true, tanh = true,
+  sigmoid = true, erf = true, softplus = true, logical_not = true, is_finite = "isfinite", stop_gradient = true, copy = "clone",
+}
+for name, alias in pairs(unary) do
+  local id, what = ids[name], "flow." .. name
+  define(function(x) return apply1(id, operand(x, nil, what)) end, name, alias ~= true and alias or nil)
+end
+
+local binary = {
+  add = true, sub = "subtract", mul = "multiply", div = "divide", divide_no_nan = true, pow = "power", mod = true, maximum = true,
+  minimum = true, eq = "equal", ne = "not_equal", lt = "less", le = "less_equal", gt = "greater", ge = "greater_equal",
+  logical_and = true, logical_or = true,
+}
+for name, alias in pairs(binary) do
+  local id, what = ids[name], "flow." .. name
+  define(function(a, b)
+    a, b = operands(a, b, what)
+    return apply2(id, a, b)
+  end, name, alias ~= true and alias or nil)
+end
+
+for _, name in ipairs { "neg", "add", "sub", "mul", "div", "pow", "mod" } do hooks[name] = ops[name] end
+
+define(function(x)
+  x = operand(x, nil, "flow.isnan")
+  return apply2(ids.ne, x, x)
+end, "isnan")
+
+-- where(condition, a, b): a where the condition is non-zero, else b.
+define(function(condition, a, b)
+  if a == nil or b == nil then raise("flow.where takes a condition and two values") end
+  condition = operand(condition, nil, "flow.where")
+  a, b = operands(a, b, "flow.where")
+  return apply3(ids.where, condition, a, b)
+end, "where")
+
+define(function(x, low, high)
+  return ops.minimum(ops.maximum(x, low), high)
+end, "clip")
+
+---- casts and copies --------------------------------------------------------------------------------------------------------------
+
+local function cast(x, name)
+  local dtype = native.dtype(name)
+  x = operand(x, nil, "flow.cast")
+  if C.flow_tensor_dtype(pointer(x)) == dtype then return x end
+  local attributes = native.attributes()
+  attributes.cast.dtype = dtype
+  return apply1(ids.cast, x, attributes)
+end
+define(cast, "cast", "astype")
+
+-- to("float16") casts, to("cpu") moves; what is there already comes back as it is.
+define(function(x, target)
+  if tensor.is_device(target) then
+    tensor.check_device(target)
+    return operand(x, nil, "to()")
+  end
+  return cast(x, target)
+end, "to")
+
+function methods.contiguous(t)
+  if C.flow_tensor_is_contiguous(pointer(t)) ~= 0 or tensor.is_symbolic(t) then return t end
+  return ops.copy(t)
+end
+
+---- axes --------------------------------------------------------------------------------------------------------------------------
+
+-- Axis from 0 of a user's axis; limit: how many axes there are to name.
+local function axis_from(axis, limit, what)
+  if type(axis) ~= "number" or axis ~= floor(axis) then raise("%s: an axis is a whole number, got %s", what, errors.describe(axis)) end
+  local from = axis < 0 and axis + limit or axis - 1
+  if from < 0 or from >= limit then
+    raise("%s: axis %d is out of range: there are %d axes, counted from 1", what, axis, limit)
+  end
+  return from
+end
+
+local function rank_of(t)
+  return C.flow_tensor_rank(pointer(t))
+end
+
+-- axis: nil (all), a number, a list of them, or a table { axis =, keepdims = }.
+local function reduction(t, axis, keepdims, what)
+  if type(axis) == "table" and (axis.axis ~= nil or axis.keepdims ~= nil) then
+    errors.check_options(what, axis, { axis = true, keepdims = true })
+    axis, keepdims = axis.axis, axis.keepdims
+  elseif type(keepdims) == "table" then
+    keepdims = errors.check_options(what, keepdims, { keepdims = true }).keepdims
+  end
+  local attributes, rank = native.attributes(), rank_of(t)
+  local reduce = attributes.reduce
+  reduce.keepdims = keepdims and 1 or 0
+  if type(axis) == "table" then
+    reduce.count = #axis
+    if #axis == 0 or #axis > rank then raise("%s: %d axes named for a tensor of rank %d", what, #axis, rank) end
+    for i = 1, #axis do reduce.axes[i - 1] = axis_from(axis[i], rank, what) end
+  elseif axis ~= nil then
+    reduce.count = 1
+    reduce.axes[0] = axis_from(axis, rank, what)
+  end
+  return attributes
+end
+
+for _, name in ipairs { "sum", "prod", "max", "min", "any", "all" } do
+  local id, what = ids[name], "flow." .. name
+  define(function(x, axis, keepdims)
+    x = operand(x, nil, what)
+    return apply1(id, x, reduction(x, axis, keepdims, what))
+  end, name)
+end
+
+for _, name in ipairs { "argmax", "argmin" } do
+  local id, what = ids[name], "flow." .. name
+  -- Positions from 1 along one axis, or in the flattened tensor.
+  define(function(x, axis, keepdims)
+    x = operand(x, nil, what)
+    local attributes = reduction(x, axis, keepdims, what)
+    attributes.reduce.base = 1
+    return apply1(id, x, attributes)
+  end, name)
+end
+
+-- Labels, from 0, of the largest entries along the last axis: what y holds for predictions x.
+define(function(x)
+  x = operand(x, nil, "classes()")
+  return apply1(ids.argmax, x, reduction(x, -1, false, "classes()"))
+end, "classes")
+
+local one = native.out("flow_tensor")
+define(function(x, axis, keepdims)
+  x = operand(x, nil, "flow.mean")
+  native.pressure()
+  native.try(C.flow_mean, context, pointer(x), reduction(x, axis, keepdims, "flow.mean"), one)
+  held[1] = x
+  return native.tensor(one[0])
+end, "mean")
+
+-- Variance and standard deviation of the population, as NumPy and Keras define them.
+define(function(x, axis, keepdims)
+  x = operand(x, nil, "flow.var")
+  local centered = x - ops.mean(x, type(axis) == "table" and axis.axis or axis, true)
+  return ops.mean(ops.square(centered), axis, keepdims)
+end, "var")
+define(function(x, axis, keepdims) return ops.sqrt(ops.var(x, axis, keepdims)) end, "std")
+
+for _, name in ipairs { "softmax", "log_softmax" } do
+  local id, what = ids[name], "flow." .. name
+  define(function(x, axis)
+    x = operand(x, nil, what)
+    local attributes = native.attributes()
+    attributes.axis.axis = axis_from(axis or -1, rank_of(x), what)
+    return apply1(id, x, attributes)
+  end, name)
+end
+
+for _, name in ipairs { "elu", "selu", "gelu", "silu", "swish", "leaky_relu", "relu6", "softsign", "hard_sigmoid", "hard_silu",
+                        "hard_swish", "mish", "exponential" } do
+  if C.flow_activation_known(name) ~= 0 then
+    define(function(x)
+      x = operand(x, nil, "flow." .. name)
+      native.pressure()
+      native.try(C.flow_activate, context, name, pointer(x), one)
+      held[1] = x
+      return native.tensor(one[0])
+    end, name)
+  end
+end
+
+---- shapes -----------------------------------------------------------------------------------------------------------------------------
+
+local function with_dims(op, x, dims)
+  if #dims > C.FLOW_MAX_RANK then raise("a tensor has at most %d dimensions, got %d", C.FLOW_MAX_RANK, #dims) end
+  local attributes = native.attributes()
+  attributes.shape.rank = #dims
+  for i = 1, #dims do attributes.shape.dims[i - 1] = dims[i] end
+  return apply1(op, x, attributes)
+end
+
+-- Dimensions as the library counts them: negative ones are multiples of the rows of a batch, native.INFER is worked out.
+function ops.reshape_raw(x, dims)
+  return with_dims(ids.reshape, x, dims)
+end
+
+-- A user's shape, a list or several numbers.
+local function dims_of(what, first, ...)
+  if type(first) == "cdata" and not is_tensor(first) then
+    local list = {}
+    for i = 1, #first do list[i] = first[i] end
+    return list
+  end
+  local list = type(first) == "table" and first or { first, ... }
+  for i = 1, #list do
+    if type(list[i]) ~= "number" or list[i] ~= floor(list[i]) then
+      raise("%s: dimension %d of the shape is %s, expected a whole number", what, i, errors.describe(list[i]))
+    end
+  end
+  return list
+end
+
+local function reshape(x, ...)
+  x = operand(x, nil, "reshape()")
+  local wanted, dims, inferred = dims_of("reshape()", ...), {}, nil
+  for i = 1, #wanted do
+    if wanted[i] == -1 then
+      if inferred then raise("reshape(): dimensions %d and %d are both -1, at most one can be worked out", inferred, i) end
+      inferred, dims[i] = i, native.INFER
+    elseif wanted[i] < 0 then
+      raise("reshape(): dimension %d is %d; a dimension is a whole number from 0, or -1: worked out", i, wanted[i])
+    else
+      dims[i] = wanted[i]
+    end
+  end
+  return ops.reshape_raw(x, dims)
+end
+
+-- reshape and broadcast_to take a shape in several arguments, which define() would cut.
+local function define_variadic(f, name)
+  local function op(x, ...)
+    local call = deferred(x)
+    if call then return call(op, x, ...) end
+    return f(x, ...)
+  end
+  ops[name], methods[name] = op, op
+end
+define_variadic(reshape, "reshape")
+define_variadic(function(x, ...)
+  return with_dims(ids.broadcast_to, operand(x, nil, "broadcast_to()"), dims_of("broadcast_to()", ...))
+end, "broadcast_to")
+
+define(function(x) return reshape(x, -1) end, "flatten", "ravel")
+
+define(function(x, axis)
+  x = operand(x, nil, "expand_dims()")
+  local dims = tensor.raw_shape(x)
+  table.insert(dims, axis_from(axis or 1, #dims + 1, "expand_dims()") + 1, 1)
+  return ops.reshape_raw(x, dims)
+end, "expand_dims")
+
+-- squeeze() drops all axes of length 1, squeeze(axis) or squeeze{1, 3} the named ones, which must have it.
+define(function(x, axis)
+  x = operand(x, nil, "squeeze()")
+  local shape, drop, dims = tensor.raw_shape(x), {}, {}
+  for _, a in ipairs(type(axis) == "table" and axis or { axis }) do
+    local index = axis_from(a, #shape, "squeeze()") + 1
+    if shape[index] ~= 1 then raise("squeeze(): axis %d of shape %s is not 1", a, tensor.shape_text(shape)) end
+    drop[index] = true
+  end
+  for i = 1, #shape do
+    if not (drop[i] or (axis == nil and shape[i] == 1)) then dims[#dims + 1] = shape[i] end
+  end
+  return ops.reshape_raw(x, dims)
+end, "squeeze")
+
+local function permute(x, axes, what)
+  x = operand(x, nil, what)
+  local rank, attributes = rank_of(x), native.attributes()
+  if axes and #axes ~= rank then raise("%s: %d axes named for a tensor of rank %d", what, #axes, rank) end
+  attributes.transpose.rank = rank
+  local seen = {}
+  for i = 0, rank - 1 do
+    local axis = axes and axis_from(axes[i + 1], rank, what) or rank - 1 - i
+    if seen[axis] then raise("%s: axis %d is named twice", what, axis + 1) end
+    seen[axis] = true
+    attributes.transpose.axes[i] = axis
+  end
+  return apply1(ids.transpose, x, attributes)
+end
+
+-- transpose() reverses the axes, transpose{2, 1, 3} says which old axis each new one is.
+define(function(x, axes)
+  if axes ~= nil and type(axes) ~= "table" then
+    raise("transpose() takes the list of all axes in their new order, e.g. {2, 1}; swapaxes(1, 2) swaps two")
+  end
+  return permute(x, axes, "transpose()")
+end, "transpose", "T")
+define_variadic(function(x, first, ...)
+  return permute(x, type(first) == "table" and first or { first, ... }, "permute()")
+end, "permute")
+define(function(x, a, b)
+  x = operand(x, nil, "swapaxes()")
+  local axes, rank = {}, rank_of(x)
+  for i = 1, rank do axes[i] = i end
+  local i, j = axis_from(a, rank, "swapaxes()") + 1, axis_from(b, rank, "swapaxes()") + 1
+  axes[i], axes[j] = axes[j], axes[i]
+  return permute(x, axes, "swapaxes()")
+end, "swapaxes")
+
+function ops.slice_from_zero(x, begins, finishes, steps)
+  local attributes = native.attributes()
+  local slice = attributes.slice
+  slice.rank = #begins
+  for i = 1, #begins do
+    slice.begin[i - 1], slice["end"][i - 1], slice.step[i - 1] = begins[i], finishes[i], steps[i]
+  end
+  return apply1(ids.slice, x, attributes)
+end
+
+local function list_of(values, what)
+  if type(values) ~= "table" or #values == 0 then raise("%s takes a list of tensors, got %s", what, errors.describe(values)) end
+  local list = {}
+  for i = 1, #values do list[i] = operand(values[i], nil, what) end
+  return list
+end
+
+local function axis_option(axis, what)
+  if type(axis) == "table" then axis = errors.check_options(what, axis, { axis = true }).axis end
+  return axis or 1
+end
+
+-- concat({a, b, ...} [, axis = 1]) joins along an axis that exists, stack along a new one.
+local function concat(values, axis)
+  local list = list_of(values, "flow.concat")
+  local attributes = native.attributes()
+  attributes.axis.axis = axis_from(axis_option(axis, "flow.concat"), rank_of(list[1]), "flow.concat")
+  return apply_list(ids.concat, list, attributes)
+end
+define(concat, "concat", "concatenate")
+define(function(values, axis)
+  local list = list_of(values, "flow.stack")
+  local position = axis_from(axis_option(axis, "flow.stack"), rank_of(list[1]) + 1, "flow.stack") + 1
+  for i = 1, #list do list[i] = ops.expand_dims(list[i], position) end
+  return concat(list, position)
+end, "stack")
+for _, name in ipairs { "concat", "concatenate", "stack" } do methods[name] = nil end
+tensor.stack = ops.stack
+
+---- linear algebra and the rest ----------------------------------------------------------------------------------------------------
+
+local function matmul(a, b)
+  a, b = operands(a, b, "flow.matmul")
+  return apply2(ids.matmul, a, b)
+end
+define(matmul, "matmul", "dot")
+
+-- A traced stand-in for a concrete tensor while a trace is open, so that ops on it may use the batch's rows.
+local function constant(t)
+  native.try(C.flow_trace_constant, context, pointer(t), one)
+  return native.tensor(one[0])
+end
+
+local function full_like(x, value, options, what)
+  x = operand(x, nil, what)
+  local dtype = native.dtype(errors.check_options(what, options, { dtype = true }).dtype or dtype_of(x))
+  local shape = tensor.raw_shape(x)
+  local t = tensor.scalar(dtype, value)
+  if tensor.is_symbolic(x) then return with_dims(ids.broadcast_to, constant(t), shape) end
+  return tensor.full(shape, value, { dtype = native.dtype_names[dtype] })
+end
+define(function(x, options) return full_like(x, 0, options, "flow.zeros_like") end, "zeros_like")
+define(function(x, options) return full_like(x, 1, options, "flow.ones_like") end, "ones_like")
+define(function(x, value, options) return full_like(x, value, options, "flow.full_like") end, "full_like")
+
+-- one_hot(labels, n): labels from 0 to rows of n with a single 1; a label outside gives zeros.
+define(function(labels, count, options)
+  labels = operand(labels, "int32", "flow.one_hot")
+  if type(count) ~= "number" then raise("flow.one_hot: the number of classes is a number, got %s", errors.describe(count)) end
+  local hits = ops.eq(ops.expand_dims(labels, -1), tensor.arange(count))
+  return cast(hits, errors.check_options("flow.one_hot", options, { dtype = true }).dtype or "float32")
+end, "one_hot")
+
+return ops
