@@ -164,8 +164,8 @@ flow_status flow_graph_set_version(flow_graph *graph, flow_variable *variable, i
       graph->versions[i].value = value;
       return FLOW_OK;
     }
-  FLOW_TRY(flow_grow(&graph->versions, sizeof(flow_version), graph->version_count + 1, &graph->version_capacity));
-  graph->versions[graph->version_count++] = (flow_version){ .variable = variable, .value = value };
+  FLOW_TRY(flow_grow(&graph->versions, sizeof(flow_reading), graph->version_count + 1, &graph->version_capacity));
+  graph->versions[graph->version_count++] = (flow_reading){ .variable = variable, .value = value };
   return FLOW_OK;
 }
 

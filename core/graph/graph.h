@@ -38,7 +38,7 @@ typedef struct flow_node {
   flow_attributes attributes;
 } flow_node;
 
-typedef struct flow_version { flow_variable *variable; int value; } flow_version;
+typedef struct flow_reading { flow_variable *variable; int value; } flow_reading;
 
 typedef struct flow_graph {
   _Atomic int   references;
@@ -49,7 +49,7 @@ typedef struct flow_graph {
   int           node_count, node_capacity;
   int          *inputs;              /* INPUT values in the order of their creation */
   int           input_count, input_capacity;
-  flow_version *versions;            /* the value that reading a variable yields now */
+  flow_reading *versions;            /* the value that reading a variable yields now */
   int           version_count, version_capacity;
 } flow_graph;
 

@@ -12,6 +12,7 @@ struct flow_variable {
   int          trainable;
   int          sync;            /* flow_sync */
   double       version;         /* writes outside plans */
+  int          adopted;         /* lives in an optimizer's arena: the first optimizer keeps it, others leave it there */
   flow_tensor *tensor;          /* contiguous storage; a reference */
 };
 

@@ -73,6 +73,10 @@ const flow_op_record *flow_op(int op);   /* the record; op must be in range */
 flow_status flow_apply1(flow_context *context, int op, flow_tensor *a, flow_tensor *b, flow_tensor *c,
                         const flow_attributes *attributes, flow_tensor **out);   /* b, c may be NULL */
 
+/* Input 0 of the op that produced `tensor`, if that op is `op` and a trace or a recording tape knows it; a new reference,
+ * or NULL. Losses use it to find the logits behind a softmax. core/graph/context.c */
+flow_tensor *flow_producer_input(flow_context *context, flow_tensor *tensor, int op);
+
 /* Runs an op on concrete tensors at once; inputs are already cast and checked. core/ops/eager.c */
 flow_status flow_run_eager(flow_context *context, int op, flow_tensor *const *inputs, int input_count,
                            const flow_attributes *attributes, const flow_signature *signatures, flow_tensor **outputs);

@@ -1,0 +1,282 @@
+/* executor.c: one run of an instance. One parallel region per run: every member of the team walks the same segments with
+ * a barrier behind each. Kernels that fail leave a verdict; then the remaining work is skipped (never the barriers) and
+ * the commit tail writes nothing. */
+#include "graph/instance.h"
+#include "graph/variable.h"
+#include <string.h>
+
+/* ---- binding operands -------------------------------------------------------------------------------------------------- */
+
+/* Sets shapes and addresses that hold for the whole run. */
+static void bind_run(flow_instance *instance, flow_member *member)
+{
+  const flow_plan *plan = instance->plan;
+  int reshape = member->rows != instance->rows;
+  for (int e = 0; e < plan->order_count; e++) {
+    const flow_entry *entry = &instance->entries[e];
+    flow_operand *operands = member->calls[e].inputs;
+    if (entry->alias) continue;
+    for (int i = 0; i < entry->input_count + entry->output_count; i++) {
+      const flow_binding *b = &entry->bindings[i];
+      if (b->mode == FLOW_BIND_NONE) continue;
+      if (b->mode == FLOW_BIND_WHOLE) operands[i].data = instance->bases[b->root];
+      if (!reshape) continue;
+      flow_resolve_shape(&plan->graph->values[b->value].signature, instance->rows, operands[i].shape);
+      flow_contiguous_strides(operands[i].rank, operands[i].shape, operands[i].strides);
+    }
+  }
+  member->rows = instance->rows;
+}
+
+/* Points an entry's operands to rows [first, first + count) of slot `slot`. */
+static void bind_chunk(flow_instance *instance, flow_member *member, int e, int64_t slot, int64_t first, int64_t count)
+{
+  const flow_entry *entry = &instance->entries[e];
+  flow_operand *operands = member->calls[e].inputs;
+  for (int i = 0; i < entry->input_count + entry->output_count; i++) {
+    const flow_binding *b = &entry->bindings[i];
+    switch (b->mode) {
+    case FLOW_BIND_ROWS:
+      operands[i].data = instance->bases[b->root] + (size_t)first * b->row_bytes;
+      operands[i].shape[0] = b->row_factor * count;
+      break;
+    case FLOW_BIND_LOCAL:
+      operands[i].data = member->local + b->offset;
+      operands[i].shape[0] = b->row_factor * count;
+      break;
+    case FLOW_BIND_PARTIAL:
+      operands[i].data = instance->arena + b->offset + (size_t)slot * b->bytes;
+      break;
+    case FLOW_BIND_NONE:
+    case FLOW_BIND_WHOLE:
+      break;
+    }
+  }
+}
+
+/* ---- segments ------------------------------------------------------------------------------------------------------------- */
+
+static void prepare_kernels(flow_instance *instance, flow_member *member, int s)
+{
+  const flow_segment *segment = &instance->plan->segments[s];
+  int64_t k;
+  while ((k = flow_ticket_take(&instance->stages[s].prepare_ticket)) < segment->count) {
+    int e = segment->first + (int)k;
+    const flow_entry *entry = &instance->entries[e];
+    if (entry->alias || !entry->kernel->prepare || flow_verdict_failed(&instance->verdict)) continue;
+    bind_chunk(instance, member, e, 0, 0, 0);
+    flow_status status = entry->kernel->prepare(&member->calls[e]);
+    if (status != FLOW_OK) flow_verdict_fail(&instance->verdict, status);
+  }
+}
+
+static void run_slot(flow_instance *instance, flow_member *member, int s, int64_t slot)
+{
+  const flow_segment *segment = &instance->plan->segments[s];
+  const flow_stage *stage = &instance->stages[s];
+  int64_t begin = slot * stage->rows_per_slot, end = begin + stage->rows_per_slot;
+  if (end > instance->rows) end = instance->rows;
+  for (int64_t first = begin; first < end; first += stage->chunk) {
+    int64_t count = end - first < stage->chunk ? end - first : stage->chunk;
+    for (int e = segment->first; e < segment->first + segment->count; e++) {
+      const flow_entry *entry = &instance->entries[e];
+      flow_call *call = &member->calls[e];
+      if (entry->alias) continue;
+      if (flow_verdict_failed(&instance->verdict)) return;
+      bind_chunk(instance, member, e, slot, first, count);
+      call->first_row = first;
+      call->accumulate = first > begin;
+      flow_status status = entry->kernel->run(call, 0, 0, 1);
+      if (status != FLOW_OK) flow_verdict_fail(&instance->verdict, status);
+    }
+  }
+}
+
+/* out[i] = sum over slots of partial[slot][i], in the order of the slots, for i in [begin, end). */
+#define ADD_SLOTS(type)                                                                   \
+  do {                                                                                    \
+    type *sum = (type *)(void *)out;                                                      \
+    for (int64_t i = begin; i < end; i++) sum[i] = slots ? ((const type *)(const void *)partial)[i] : 0; \
+    for (int64_t slot = 1; slot < slots; slot++) {                                        \
+      const type *part = (const type *)(const void *)(partial + (size_t)slot * stride);   \
+      for (int64_t i = begin; i < end; i++) sum[i] += part[i];                            \
+    }                                                                                     \
+  } while (0)
+
+static void add_slots(int dtype, char *out, const char *partial, size_t stride, int64_t slots, int64_t begin, int64_t end)
+{
+  if (dtype == FLOW_FLOAT32) ADD_SLOTS(float);
+  else if (dtype == FLOW_FLOAT64) ADD_SLOTS(double);
+  else if (dtype == FLOW_INT64) ADD_SLOTS(int64_t);
+}
+
+/* Adds the partial sums of a segment's REDUCE outputs; each member does its share of the elements. */
+static void add_partials(flow_instance *instance, int s, int member, int members)
+{
+  const flow_segment *segment = &instance->plan->segments[s];
+  const flow_stage *stage = &instance->stages[s];
+  int64_t active = (instance->rows + stage->rows_per_slot - 1) / stage->rows_per_slot;
+  for (int e = segment->first; e < segment->first + segment->count; e++) {
+    const flow_entry *entry = &instance->entries[e];
+    for (int i = 0; i < entry->output_count; i++) {
+      const flow_binding *b = &entry->bindings[entry->input_count + i];
+      if (b->mode != FLOW_BIND_PARTIAL) continue;
+      const flow_signature *signature = &instance->plan->graph->values[b->value].signature;
+      int64_t size = flow_shape_size(signature->rank, signature->dims), share = (size + members - 1) / members;
+      share = (share + 15) & ~(int64_t)15;
+      int64_t begin = share * member, end = begin + share < size ? begin + share : size;
+      if (begin < end) add_slots(signature->dtype, instance->bases[b->root], instance->arena + b->offset, b->bytes, active, begin, end);
+    }
+  }
+}
+
+static void run_rows_segment(flow_instance *instance, flow_region *region, int s, int member, int members)
+{
+  flow_stage *stage = &instance->stages[s];
+  flow_member *own = &instance->members[member];
+  int64_t slot, active = (instance->rows + stage->rows_per_slot - 1) / stage->rows_per_slot;
+  if (stage->prepares) {
+    prepare_kernels(instance, own, s);
+    flow_region_barrier(region);
+  }
+  while ((slot = flow_ticket_take(&stage->slot_ticket)) < active) run_slot(instance, own, s, slot);
+  flow_region_barrier(region);
+  if (stage->sums) {
+    add_partials(instance, s, member, members);
+    flow_region_barrier(region);
+  }
+}
+
+static void run_whole_segment(flow_instance *instance, flow_region *region, int s, int member, int members)
+{
+  int e = instance->plan->segments[s].first;
+  const flow_entry *entry = &instance->entries[e];
+  const flow_call *call = &instance->members[member].calls[e];
+  flow_cut cut;
+  if (entry->alias) return;
+  flow_cut_call(flow_op(call->op), entry->kernel, call, &cut);
+  if (entry->kernel->prepare) {   /* a MAP kernel over a batch of fixed size */
+    if (flow_ticket_take(&instance->stages[s].prepare_ticket) == 0 && !flow_verdict_failed(&instance->verdict)) {
+      flow_status status = entry->kernel->prepare(call);
+      if (status != FLOW_OK) flow_verdict_fail(&instance->verdict, status);
+    }
+    flow_region_barrier(region);
+  }
+  flow_run_parts(region, members, entry->kernel, call, &cut, instance->stages[s].tickets, &instance->verdict);
+}
+
+static void run_member(flow_region *region, int member, int members, void *argument)
+{
+  flow_instance *instance = argument;
+  const flow_plan *plan = instance->plan;
+  bind_run(instance, &instance->members[member]);
+  for (int s = 0; s < plan->segment_count; s++) {
+    if (member == 0 && !plan->segments[s].tail && flow_interrupted(instance->context))
+      flow_verdict_fail(&instance->verdict, flow_fail(FLOW_INTERRUPTED, "interrupted"));
+    /* Every member is past the last barrier of the body here, so all see the same verdict and leave together. */
+    if (plan->segments[s].tail && flow_verdict_failed(&instance->verdict)) return;
+    if (plan->segments[s].by_rows) run_rows_segment(instance, region, s, member, members);
+    else run_whole_segment(instance, region, s, member, members);
+  }
+}
+
+flow_status flow_execute(flow_instance *instance)
+{
+  int members = flow_team_size();
+  if (members > instance->member_count) FLOW_TRY(flow_instance_set_members(instance, members));
+  for (int s = 0; s < instance->plan->segment_count; s++) {
+    flow_stage *stage = &instance->stages[s];
+    flow_ticket_reset(&stage->slot_ticket);
+    flow_ticket_reset(&stage->prepare_ticket);
+    for (int p = 0; p < FLOW_MAX_PHASES; p++) flow_ticket_reset(&stage->tickets[p]);
+  }
+  flow_verdict_reset(&instance->verdict);
+  flow_team_run(members, run_member, instance);
+  return flow_verdict_raise(&instance->verdict);
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------------------- */
+
+/* Checks one input against the signature and finds the rows that it brings; rows < 0: not known yet. `at_least`: more rows
+ * than are used are fine. */
+static flow_status check_input(const flow_instance *instance, int index, const flow_tensor *tensor, int at_least, int64_t *rows)
+{
+  const flow_signature *s = &instance->plan->graph->values[instance->plan->graph->inputs[index]].signature;
+  FLOW_TRY(flow_check_concrete("input of a plan", tensor));
+  int fits = tensor->dtype == s->dtype && tensor->rank == s->rank;
+  for (int d = 0; d < s->rank && fits; d++) {
+    if (s->dims[d] >= 0) {
+      fits = tensor->shape[d] == s->dims[d];
+      continue;
+    }
+    int64_t found = tensor->shape[d] / -s->dims[d];
+    if (*rows < 0) *rows = found;
+    fits = at_least ? found >= *rows : tensor->shape[d] == -s->dims[d] * *rows;
+  }
+  if (!fits)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "input %d is %s %s, the plan was traced for %s %s", index + 1, flow_dtype_name(tensor->dtype),
+                     flow_shape_text(tensor->rank, tensor->shape), flow_dtype_name(s->dtype), flow_shape_text(s->rank, s->dims));
+  return FLOW_OK;
+}
+
+static flow_status run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, int64_t rows, int at_least)
+{
+  const flow_graph *graph = instance->plan->graph;
+  if (count != graph->input_count)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "the plan takes %d inputs, found %d", graph->input_count, count);
+  for (int i = 0; i < count; i++) FLOW_TRY(check_input(instance, i, inputs[i], at_least, &rows));
+  if (rows > instance->capacity)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%lld rows are more than the instance's capacity of %lld", (long long)rows, (long long)instance->capacity);
+  int idle = 0;
+  if (!atomic_compare_exchange_strong(&instance->running, &idle, 1))
+    return flow_fail(FLOW_INVALID_STATE, "this instance runs in another thread; make one instance per concurrent caller");
+  for (int i = 0; i < count; i++) instance->bases[graph->inputs[i]] = inputs[i]->data;
+  for (int v = 0; v < graph->value_count; v++)
+    if (graph->values[v].kind == FLOW_VALUE_VARIABLE) instance->bases[v] = graph->values[v].variable->tensor->data;
+  instance->rows = rows < 0 ? 1 : rows;
+  instance->context = context;
+  flow_status status = flow_execute(instance);
+  atomic_store(&instance->running, 0);
+  return status;
+}
+
+static flow_status copy_output(const flow_instance *instance, int index, flow_tensor **out)
+{
+  const flow_plan *plan = instance->plan;
+  int value = plan->outputs[index];
+  const flow_signature *signature = &plan->graph->values[value].signature;
+  int64_t shape[FLOW_MAX_RANK];
+  flow_resolve_shape(signature, instance->rows, shape);
+  FLOW_TRY(flow_tensor_new_uninitialized(signature->dtype, signature->rank, shape, out));
+  size_t bytes = flow_value_bytes(signature, instance->rows);
+  if (bytes) memcpy((*out)->data, instance->bases[plan->roots[value]], bytes);
+  return FLOW_OK;
+}
+
+flow_status flow_instance_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs)
+{
+  flow_tensor *contiguous[FLOW_MAX_OPERANDS] = { NULL };
+  flow_status status = FLOW_OK;
+  if (count > FLOW_MAX_OPERANDS) return flow_fail(FLOW_UNSUPPORTED, "a plan takes at most %d inputs, found %d", FLOW_MAX_OPERANDS, count);
+  for (int i = 0; i < count && status == FLOW_OK; i++) {
+    status = flow_check_concrete("input of a plan", inputs[i]);
+    if (status == FLOW_OK) status = flow_tensor_contiguous(inputs[i], &contiguous[i]);
+  }
+  if (status == FLOW_OK) status = run(context, instance, contiguous, count, -1, 0);
+  int made = 0;
+  if (status == FLOW_OK && outputs)
+    for (; made < instance->plan->output_count && status == FLOW_OK; made++) status = copy_output(instance, made, &outputs[made]);
+  if (status != FLOW_OK && outputs)
+    for (int i = 0; i < made - 1; i++) flow_tensor_release(outputs[i]);
+  for (int i = 0; i < count; i++) flow_tensor_release(contiguous[i]);
+  return status;
+}
+
+flow_status flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, double rows)
+{
+  for (int i = 0; i < count; i++)
+    if (!flow_tensor_is_contiguous(inputs[i]))
+      return flow_fail(FLOW_INVALID_ARGUMENT, "input %d is not contiguous", i + 1);
+  if (!(rows >= 0)) return flow_fail(FLOW_INVALID_ARGUMENT, "the number of rows is %g", rows);
+  return run(context, instance, inputs, count, (int64_t)rows, 1);
+}

@@ -1,0 +1,116 @@
+/* fuse.c: patterns of nodes that one fused op does better. The pass knows shapes of graphs, never models or algorithms;
+ * which kernel variant runs a fused op is the device's choice.
+ *
+ *   convolution(x, w) + b                     -> convolution(x, w, b)
+ *   relu(convolution(...))                    -> convolution(..., activation relu)
+ *   max_pool(convolution(...)), no padding    -> convolution(..., pool)
+ *   matmul(x, w) + b, w {k, n}, b {n}         -> dense(x, w, b)
+ *   relu(dense(...))                          -> dense(..., activation relu)
+ *
+ * The last node of a pattern is rewritten in place, so the order of nodes stays a valid one and its results keep their
+ * readers. The nodes before it lose theirs and are dropped with the dead ones. A pattern is left alone when somebody
+ * else reads a value inside it: computing it twice would cost more than fusion brings. */
+#include "graph/graph.h"
+#include <string.h>
+
+typedef struct fusion { flow_graph *graph; int *uses; } fusion;
+
+/* The node that makes `value`, if it runs `op` and only one reader wants its first result; else NULL. */
+static const flow_node *sole_producer(const fusion *f, int value, int op)
+{
+  const flow_value *v = &f->graph->values[value];
+  if (v->kind != FLOW_VALUE_RESULT || v->output != 0 || f->uses[value] != 1) return NULL;
+  const flow_node *node = &f->graph->nodes[v->node];
+  return node->op == op ? node : NULL;
+}
+
+static const flow_signature *signature_of(const fusion *f, int value) { return &f->graph->values[value].signature; }
+
+/* Rewrites node `index` as `op`; operands that it reads instead of the old ones keep the use counts right. */
+static flow_status rewrite(fusion *f, int index, int op, const int *inputs, int count, const flow_attributes *attributes)
+{
+  flow_signature signatures[4] = { 0 }, operands[3];
+  for (int i = 0; i < count; i++) operands[i] = *signature_of(f, inputs[i]);
+  FLOW_TRY(flow_op(op)->shape(op, attributes, operands, count, signatures));
+  const flow_node *node = &f->graph->nodes[index];
+  for (int i = 0; i < node->input_count; i++) f->uses[node->inputs[i]]--;
+  for (int i = 0; i < count; i++) f->uses[inputs[i]]++;
+  return flow_graph_rewrite(f->graph, index, op, inputs, count, attributes, signatures, flow_op(op)->outputs);
+}
+
+static flow_status fuse_bias(fusion *f, int index)
+{
+  for (int side = 0; side < 2; side++) {
+    int made = f->graph->nodes[index].inputs[side], bias = f->graph->nodes[index].inputs[1 - side];
+    const flow_signature *b = signature_of(f, bias), *y = signature_of(f, made);
+    if (b->rank != 1 || y->rank < 2 || b->dims[0] != y->dims[y->rank - 1] || b->dtype != y->dtype) continue;
+    const flow_node *conv = sole_producer(f, made, FLOW_OP_convolution);
+    if (conv && conv->input_count == 2 && conv->attributes.convolution.activation == FLOW_LINEAR && !conv->attributes.convolution.pool[0]) {
+      flow_attributes attributes = conv->attributes;
+      attributes.convolution.has_bias = 1;
+      return rewrite(f, index, FLOW_OP_convolution, (int[]){ conv->inputs[0], conv->inputs[1], bias }, 3, &attributes);
+    }
+    const flow_node *product = sole_producer(f, made, FLOW_OP_matmul);
+    if (product && signature_of(f, product->inputs[1])->rank == 2 && signature_of(f, product->inputs[0])->rank >= 2 &&
+        !product->attributes.matmul.transpose_a && !product->attributes.matmul.transpose_b && flow_dtype_is_float(y->dtype))
+      return rewrite(f, index, FLOW_OP_dense, (int[]){ product->inputs[0], product->inputs[1], bias }, 3, &product->attributes);
+  }
+  return FLOW_OK;
+}
+
+static flow_status fuse_relu(fusion *f, int index)
+{
+  int made = f->graph->nodes[index].inputs[0];
+  const flow_node *conv = sole_producer(f, made, FLOW_OP_convolution);
+  if (conv && conv->attributes.convolution.activation == FLOW_LINEAR && !conv->attributes.convolution.pool[0]) {
+    flow_attributes attributes = conv->attributes;
+    attributes.convolution.activation = FLOW_RELU;
+    return rewrite(f, index, FLOW_OP_convolution, conv->inputs, conv->input_count, &attributes);
+  }
+  const flow_node *dense = sole_producer(f, made, FLOW_OP_dense);
+  if (dense && dense->attributes.matmul.activation == FLOW_LINEAR) {
+    flow_attributes attributes = dense->attributes;
+    attributes.matmul.activation = FLOW_RELU;
+    return rewrite(f, index, FLOW_OP_dense, dense->inputs, 3, &attributes);
+  }
+  return FLOW_OK;
+}
+
+static flow_status fuse_pool(fusion *f, int index)
+{
+  const flow_node *pool = &f->graph->nodes[index];
+  const flow_node *conv = sole_producer(f, pool->inputs[0], FLOW_OP_convolution);
+  for (int i = 0; i < 4; i++)
+    if (pool->attributes.pool.padding[i]) return FLOW_OK;
+  if (!conv || conv->attributes.convolution.pool[0] || signature_of(f, pool->inputs[0])->dtype != FLOW_FLOAT32) return FLOW_OK;
+  flow_attributes attributes = conv->attributes;
+  for (int i = 0; i < 2; i++) {
+    /* Overlapping windows could send two gradients to one pixel, where one byte of index cannot say that relu stopped only one. */
+    if (pool->attributes.pool.stride[i] < pool->attributes.pool.size[i]) return FLOW_OK;
+    attributes.convolution.pool[i] = pool->attributes.pool.size[i];
+    attributes.convolution.pool_stride[i] = pool->attributes.pool.stride[i];
+  }
+  return rewrite(f, index, FLOW_OP_convolution, conv->inputs, conv->input_count, &attributes);
+}
+
+static const struct { int op; flow_status (*fuse)(fusion *f, int index); } patterns[] = {
+  { FLOW_OP_add, fuse_bias }, { FLOW_OP_relu, fuse_relu }, { FLOW_OP_max_pool, fuse_pool },
+};
+
+flow_status flow_graph_fuse(flow_graph *graph, int begin)
+{
+  void *block;
+  /* A rewrite adds at most one value (the index of a convolution) per node. */
+  FLOW_TRY(flow_alloc_zero(sizeof(int) * (size_t)(graph->value_count + graph->node_count + 1), &block));
+  fusion f = { .graph = graph, .uses = block };
+  flow_graph_count_uses(graph, f.uses);
+  flow_status status = FLOW_OK;
+  for (int n = begin; n < graph->node_count && status == FLOW_OK; n++)
+    for (size_t p = 0; p < sizeof patterns / sizeof patterns[0] && status == FLOW_OK; p++)
+      if (graph->nodes[n].op == patterns[p].op) {
+        status = patterns[p].fuse(&f, n);
+        break;
+      }
+  flow_free(block);
+  return status;
+}

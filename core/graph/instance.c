@@ -1,0 +1,450 @@
+/* instance.c: making an instance: which values are computed chunk by chunk, where everything lies, which kernel runs
+ * what. See instance.h; running is in executor.c. */
+#include "graph/instance.h"
+#include "graph/memory_plan.h"
+#include "graph/variable.h"
+#include <string.h>
+#include <unistd.h>
+
+/* Partial sums of one segment may take this much; beyond, fewer slots are used. */
+static const size_t max_partial_bytes = (size_t)64 << 20;
+
+/* Share of the second-level cache that a chunk may fill: the rest holds weights and what the next op writes. */
+static size_t chunk_budget(void)
+{
+  long level2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return (size_t)((level2 > 0 ? (double)level2 : 512 << 10) * 0.6);
+}
+
+void flow_resolve_shape(const flow_signature *signature, int64_t rows, int64_t *shape)
+{
+  for (int i = 0; i < signature->rank; i++) shape[i] = signature->dims[i] < 0 ? -signature->dims[i] * rows : signature->dims[i];
+}
+
+size_t flow_value_bytes(const flow_signature *signature, int64_t rows)
+{
+  int64_t shape[FLOW_MAX_RANK];
+  flow_resolve_shape(signature, rows, shape);
+  int64_t size = flow_shape_size(signature->rank, shape);
+  return size < 0 ? FLOW_NOT_PLACED : (size_t)size * (size_t)flow_dtype_size(signature->dtype);
+}
+
+static const flow_signature *signature_of(const flow_instance *instance, int value)
+{
+  return &instance->plan->graph->values[value].signature;
+}
+
+/* ---- bindings --------------------------------------------------------------------------------------------------------- */
+
+static void bind(const flow_instance *instance, int value, int row_operand, flow_binding *binding)
+{
+  const flow_plan *plan = instance->plan;
+  const flow_signature *signature = signature_of(instance, value);
+  *binding = (flow_binding){ .mode = FLOW_BIND_WHOLE, .value = value, .root = plan->roots[value] };
+  if (!row_operand) return;
+  binding->mode = plan->lifetimes[binding->root].local ? FLOW_BIND_LOCAL : FLOW_BIND_ROWS;
+  binding->row_factor = -signature->dims[0];
+  binding->row_bytes = flow_value_bytes(signature, 1);
+}
+
+/* Binds every operand of every entry. read[value]: somebody reads it. */
+static void bind_entries(flow_instance *instance, const char *read)
+{
+  const flow_plan *plan = instance->plan;
+  flow_binding *next = instance->bindings;
+  for (int s = 0; s < plan->segment_count; s++)
+    for (int k = 0; k < plan->segments[s].count; k++) {
+      flow_entry *entry = &instance->entries[plan->segments[s].first + k];
+      const flow_node *node = &plan->graph->nodes[plan->order[plan->segments[s].first + k]];
+      int by_rows = plan->segments[s].by_rows;
+      entry->node = plan->order[plan->segments[s].first + k];
+      entry->alias = (flow_op(node->op)->flags & FLOW_OP_ALIAS) != 0;
+      entry->bindings = next;
+      entry->input_count = node->input_count;
+      entry->output_count = node->output_count;
+      for (int i = 0; i < node->input_count; i++)
+        bind(instance, node->inputs[i], by_rows && flow_node_row_input(plan->graph, node, i), next++);
+      for (int i = 0; i < node->output_count; i++, next++) {
+        bind(instance, node->outputs[i], by_rows && flow_node_row_output(plan->graph, node, i), next);
+        if (!read[node->outputs[i]]) next->mode = FLOW_BIND_NONE;
+        else if (by_rows && next->mode == FLOW_BIND_WHOLE) {
+          next->mode = FLOW_BIND_PARTIAL;
+          next->bytes = flow_value_bytes(signature_of(instance, next->value), 1);
+        }
+      }
+    }
+}
+
+/* ---- slots and chunks ---------------------------------------------------------------------------------------------------- */
+
+/* Sizes of one ROWS segment: how rows are grouped. Functions of shapes and the cache only. */
+static void size_stage(flow_instance *instance, int s, char *seen)
+{
+  const flow_plan *plan = instance->plan;
+  flow_stage *stage = &instance->stages[s];
+  size_t partial = 0, row_bytes = 0;
+  memset(seen, 0, (size_t)plan->graph->value_count);
+  for (int k = 0; k < plan->segments[s].count; k++) {
+    const flow_entry *entry = &instance->entries[plan->segments[s].first + k];
+    for (int i = 0; i < entry->input_count + entry->output_count; i++) {
+      const flow_binding *b = &entry->bindings[i];
+      if (b->mode == FLOW_BIND_PARTIAL) partial += b->bytes;
+      if ((b->mode != FLOW_BIND_ROWS && b->mode != FLOW_BIND_LOCAL) || seen[b->root]) continue;
+      seen[b->root] = 1;
+      row_bytes += b->row_bytes;
+    }
+  }
+  stage->slots = instance->capacity < FLOW_MAX_SLOTS ? (int)instance->capacity : FLOW_MAX_SLOTS;
+  if (stage->slots < 1) stage->slots = 1;
+  while (stage->slots > 1 && partial * (size_t)stage->slots > max_partial_bytes) stage->slots /= 2;
+  stage->rows_per_slot = (instance->capacity + stage->slots - 1) / stage->slots;
+  if (stage->rows_per_slot < 1) stage->rows_per_slot = 1;
+  int64_t fits = row_bytes ? (int64_t)(chunk_budget() / row_bytes) : stage->rows_per_slot;
+  stage->chunk = fits < 1 ? 1 : fits > stage->rows_per_slot ? stage->rows_per_slot : fits;
+}
+
+/* Lays out the chunk-sized values of a segment in the member's block. */
+static flow_status place_locals(flow_instance *instance, int s, flow_block *blocks, int *block_of)
+{
+  const flow_plan *plan = instance->plan;
+  flow_stage *stage = &instance->stages[s];
+  int count = 0;
+  for (int k = 0; k < plan->segments[s].count; k++) {
+    flow_entry *entry = &instance->entries[plan->segments[s].first + k];
+    for (int i = entry->input_count + entry->output_count - 1; i >= 0; i--) {   /* outputs first: they define */
+      flow_binding *b = &entry->bindings[i];
+      if (b->mode != FLOW_BIND_LOCAL) continue;
+      if (i >= entry->input_count && b->root == b->value) {
+        block_of[b->root] = count;
+        blocks[count++] = (flow_block){ .bytes = b->row_bytes * (size_t)stage->chunk, .begin = k, .end = k };
+      } else {
+        blocks[block_of[b->root]].end = k;
+      }
+    }
+  }
+  FLOW_TRY(flow_pack_blocks(blocks, count, &stage->local_bytes));
+  for (int k = 0; k < plan->segments[s].count; k++) {
+    flow_entry *entry = &instance->entries[plan->segments[s].first + k];
+    for (int i = 0; i < entry->input_count + entry->output_count; i++)
+      if (entry->bindings[i].mode == FLOW_BIND_LOCAL) entry->bindings[i].offset = blocks[block_of[entry->bindings[i].root]].offset;
+  }
+  if (stage->local_bytes > instance->local_bytes) instance->local_bytes = stage->local_bytes;
+  return FLOW_OK;
+}
+
+/* ---- kernels --------------------------------------------------------------------------------------------------------------- */
+
+static void describe_operand(const flow_instance *instance, const flow_binding *binding, int64_t rows, flow_operand *operand)
+{
+  const flow_signature *signature = signature_of(instance, binding->value);
+  memset(operand, 0, sizeof *operand);
+  operand->dtype = signature->dtype;
+  operand->rank = signature->rank;
+  flow_resolve_shape(signature, rows, operand->shape);
+  flow_contiguous_strides(operand->rank, operand->shape, operand->strides);
+}
+
+/* Chooses the kernel of an entry and asks it for its memory, for the largest call that it will see. */
+static flow_status choose_kernel(flow_instance *instance, int s, flow_entry *entry, flow_operand *operands)
+{
+  const flow_plan *plan = instance->plan;
+  const flow_node *node = &plan->graph->nodes[entry->node];
+  int64_t rows = plan->segments[s].by_rows ? instance->stages[s].chunk : instance->capacity;
+  for (int i = 0; i < entry->input_count + entry->output_count; i++) describe_operand(instance, &entry->bindings[i], rows, &operands[i]);
+  flow_call call = { .op = node->op, .attributes = &node->attributes, .input_count = entry->input_count,
+                     .output_count = entry->output_count, .inputs = operands, .outputs = operands + entry->input_count,
+                     .scalars = &instance->scalars };
+  entry->kernel = flow_select_kernel(flow_cpu_device(), &call);
+  if (!entry->kernel) return flow_fail(FLOW_INTERNAL, "%s: the CPU has no kernel for it", flow_op(node->op)->name);
+  if (entry->kernel->shared_bytes) entry->shared_bytes = entry->kernel->shared_bytes(&call);
+  if (entry->kernel->scratch_bytes) entry->scratch_bytes = (entry->kernel->scratch_bytes(&call) + 63) & ~(size_t)63;
+  if (entry->scratch_bytes > instance->scratch_bytes) instance->scratch_bytes = entry->scratch_bytes;
+  if (plan->segments[s].by_rows && entry->kernel->prepare) instance->stages[s].prepares++;
+  return FLOW_OK;
+}
+
+/* ---- the arena ---------------------------------------------------------------------------------------------------------------- */
+
+typedef struct layout {
+  flow_instance *instance;
+  flow_block    *blocks;
+  size_t       **targets;      /* [block]: where its offset goes */
+  int            count;
+  int           *inside;       /* [value]: pack output that it lies in, or -1 */
+  size_t        *within;       /* [value]: its offset there */
+} layout;
+
+static void add_block(layout *l, size_t bytes, int begin, int end, size_t *target)
+{
+  l->blocks[l->count] = (flow_block){ .bytes = bytes, .begin = begin, .end = end };
+  l->targets[l->count++] = target;
+}
+
+/* Lets the inputs of `pack` be computed where pack would copy them: gradients land in the optimizer's flat arena. */
+static void place_inside_packs(layout *l)
+{
+  const flow_plan *plan = l->instance->plan;
+  for (int v = 0; v < plan->graph->value_count; v++) l->inside[v] = -1;
+  for (int k = 0; k < plan->order_count; k++) {
+    const flow_node *node = &plan->graph->nodes[plan->order[k]];
+    if (node->op != FLOW_OP_pack) continue;
+    size_t offset = 0;
+    for (int i = 0; i < node->input_count; i++) {
+      int root = plan->roots[node->inputs[i]];
+      size_t bytes = flow_value_bytes(signature_of(l->instance, root), 1);
+      flow_lifetime *life = &plan->lifetimes[root], *pack = &plan->lifetimes[node->outputs[0]];
+      if (plan->graph->values[root].kind == FLOW_VALUE_RESULT && l->inside[root] < 0 && !life->local && life->defined < pack->defined &&
+          plan->graph->nodes[plan->graph->values[root].node].op != FLOW_OP_pack) {
+        l->inside[root] = node->outputs[0];
+        l->within[root] = offset;
+      }
+      offset += bytes;
+    }
+  }
+}
+
+static void collect_blocks(layout *l, const char *read)
+{
+  flow_instance *instance = l->instance;
+  const flow_plan *plan = instance->plan;
+  for (int v = 0; v < plan->graph->value_count; v++) {
+    const flow_lifetime *life = &plan->lifetimes[v];
+    if (plan->graph->values[v].kind != FLOW_VALUE_RESULT || plan->roots[v] != v || life->defined < 0 || life->local || !read[v] ||
+        l->inside[v] >= 0) continue;
+    int begin = life->defined, end = life->last_use;
+    for (int w = 0; w < plan->graph->value_count; w++)
+      if (l->inside[w] == v) {
+        if (plan->lifetimes[w].defined < begin) begin = plan->lifetimes[w].defined;
+        if (plan->lifetimes[w].last_use > end) end = plan->lifetimes[w].last_use;
+      }
+    add_block(l, flow_value_bytes(signature_of(instance, v), instance->capacity), begin, end, &instance->offsets[v]);
+  }
+  for (int s = 0; s < plan->segment_count; s++)
+    for (int k = 0; k < plan->segments[s].count; k++) {
+      flow_entry *entry = &instance->entries[plan->segments[s].first + k];
+      if (entry->shared_bytes) add_block(l, entry->shared_bytes, s, s, &entry->shared_offset);
+      for (int i = 0; i < entry->output_count; i++) {
+        flow_binding *b = &entry->bindings[entry->input_count + i];
+        if (b->mode != FLOW_BIND_PARTIAL) continue;
+        instance->stages[s].sums++;
+        b->bytes = (b->bytes + 63) & ~(size_t)63;
+        add_block(l, b->bytes * (size_t)instance->stages[s].slots, s, s, &b->offset);
+      }
+    }
+}
+
+static flow_status make_arena(flow_instance *instance, const char *read)
+{
+  const flow_plan *plan = instance->plan;
+  size_t values = (size_t)plan->graph->value_count + 1, most = values + instance->operand_count + (size_t)plan->order_count;
+  void *memory, *arena;
+  FLOW_TRY(flow_alloc_zero(most * (sizeof(flow_block) + sizeof(size_t *)) + values * (sizeof(size_t) + sizeof(int)), &memory));
+  layout l = { .instance = instance, .blocks = memory };
+  l.targets = (size_t **)(l.blocks + most);
+  l.within = (size_t *)(l.targets + most);
+  l.inside = (int *)(l.within + values);
+  for (size_t v = 0; v < values; v++) instance->offsets[v] = FLOW_NOT_PLACED;
+  place_inside_packs(&l);
+  collect_blocks(&l, read);
+  flow_status status = FLOW_OK;
+  for (int i = 0; i < l.count && status == FLOW_OK; i++)
+    if (l.blocks[i].bytes > SIZE_MAX / 4)
+      status = flow_fail(FLOW_OUT_OF_MEMORY, "a value of the plan would be larger than the address space");
+  if (status == FLOW_OK) status = flow_pack_blocks(l.blocks, l.count, &instance->arena_bytes);
+  for (int i = 0; i < l.count; i++) *l.targets[i] = l.blocks[i].offset;
+  for (int v = 0; v < plan->graph->value_count; v++)
+    if (l.inside[v] >= 0) instance->offsets[v] = instance->offsets[l.inside[v]] + l.within[v];
+  flow_free(memory);
+  if (status != FLOW_OK) return status;
+  FLOW_TRY(flow_alloc(instance->arena_bytes, &arena));
+  instance->arena = arena;
+  for (int v = 0; v < plan->graph->value_count; v++) {
+    const flow_value *value = &plan->graph->values[v];
+    if (instance->offsets[v] != FLOW_NOT_PLACED) instance->bases[v] = instance->arena + instance->offsets[v];
+    else if (value->kind == FLOW_VALUE_CONSTANT) instance->bases[v] = value->tensor->data;
+  }
+  return FLOW_OK;
+}
+
+/* ---- members ------------------------------------------------------------------------------------------------------------------ */
+
+static void release_members(flow_instance *instance)
+{
+  for (int m = 0; m < instance->member_count; m++) {
+    flow_free(instance->members[m].calls);
+    flow_free(instance->members[m].local);
+    flow_free(instance->members[m].scratch);
+  }
+  flow_free(instance->members);
+  instance->members = NULL;
+  instance->member_count = 0;
+}
+
+static flow_status make_member(flow_instance *instance, flow_member *member)
+{
+  int entries = instance->plan->order_count;
+  void *block;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_call) * (size_t)(entries + 1) + sizeof(flow_operand) * (instance->operand_count + 1), &block));
+  member->calls = block;
+  member->operands = (flow_operand *)(member->calls + entries + 1);
+  member->rows = -1;
+  FLOW_TRY(flow_alloc(instance->local_bytes, &block));
+  member->local = block;
+  FLOW_TRY(flow_alloc(instance->scratch_bytes, &block));
+  member->scratch = block;
+  for (int e = 0; e < entries; e++) {
+    const flow_entry *entry = &instance->entries[e];
+    const flow_node *node = &instance->plan->graph->nodes[entry->node];
+    flow_operand *operands = member->operands + (entry->bindings - instance->bindings);
+    for (int i = 0; i < entry->input_count + entry->output_count; i++)
+      describe_operand(instance, &entry->bindings[i], instance->capacity, &operands[i]);
+    member->calls[e] = (flow_call){
+      .op = node->op, .attributes = &node->attributes, .input_count = entry->input_count, .output_count = entry->output_count,
+      .inputs = operands, .outputs = operands + entry->input_count, .scratch = member->scratch, .scalars = &instance->scalars,
+      .shared = entry->shared_bytes ? instance->arena + entry->shared_offset : NULL };
+  }
+  return FLOW_OK;
+}
+
+flow_status flow_instance_set_members(flow_instance *instance, int count)
+{
+  void *block;
+  release_members(instance);
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_member) * (size_t)count, &block));
+  instance->members = block;
+  instance->member_count = count;
+  for (int m = 0; m < count; m++) {
+    flow_status status = make_member(instance, &instance->members[m]);
+    if (status != FLOW_OK) {
+      release_members(instance);
+      return status;
+    }
+  }
+  return FLOW_OK;
+}
+
+/* ---- making ---------------------------------------------------------------------------------------------------------------------- */
+
+static flow_status allocate_tables(flow_instance *instance)
+{
+  const flow_plan *plan = instance->plan;
+  void *block;
+  for (int k = 0; k < plan->order_count; k++) {
+    const flow_node *node = &plan->graph->nodes[plan->order[k]];
+    instance->operand_count += (size_t)(node->input_count + node->output_count);
+  }
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_entry) * (size_t)(plan->order_count + 1), &block));
+  instance->entries = block;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_binding) * (instance->operand_count + 1), &block));
+  instance->bindings = block;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_stage) * (size_t)(plan->segment_count + 1), &block));
+  instance->stages = block;
+  FLOW_TRY(flow_alloc_zero((sizeof(size_t) + sizeof(char *)) * (size_t)(plan->graph->value_count + 1), &block));
+  instance->offsets = block;
+  instance->bases = (char **)(instance->offsets + plan->graph->value_count + 1);
+  return FLOW_OK;
+}
+
+static void mark_read(const flow_plan *plan, char *read)
+{
+  for (int k = 0; k < plan->order_count; k++) {
+    const flow_node *node = &plan->graph->nodes[plan->order[k]];
+    for (int i = 0; i < node->input_count; i++) read[node->inputs[i]] = read[plan->roots[node->inputs[i]]] = 1;
+  }
+  for (int i = 0; i < plan->output_count; i++) read[plan->outputs[i]] = read[plan->roots[plan->outputs[i]]] = 1;
+}
+
+static flow_status fill_instance(flow_instance *instance)
+{
+  const flow_plan *plan = instance->plan;
+  size_t values = (size_t)plan->graph->value_count + 1;
+  void *work;
+  FLOW_TRY(allocate_tables(instance));
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_operand) * (instance->operand_count + 1) + sizeof(flow_block) * (instance->operand_count + 1) +
+                           (sizeof(int) + 2) * values, &work));
+  flow_operand *operands = work;
+  flow_block *blocks = (flow_block *)(operands + instance->operand_count + 1);
+  int *block_of = (int *)(blocks + instance->operand_count + 1);
+  char *read = (char *)(block_of + values), *seen = read + values;
+  flow_status status = FLOW_OK;
+  mark_read(plan, read);
+  bind_entries(instance, read);
+  for (int s = 0; s < plan->segment_count && status == FLOW_OK; s++) {
+    if (plan->segments[s].by_rows) {
+      size_stage(instance, s, seen);
+      status = place_locals(instance, s, blocks, block_of);
+    }
+    for (int k = 0; k < plan->segments[s].count && status == FLOW_OK; k++) {
+      flow_entry *entry = &instance->entries[plan->segments[s].first + k];
+      if (!entry->alias) status = choose_kernel(instance, s, entry, operands);
+    }
+  }
+  if (status == FLOW_OK) status = make_arena(instance, read);
+  flow_free(work);
+  return status;
+}
+
+flow_status flow_instance_new(flow_plan *plan, double capacity, flow_instance **out)
+{
+  void *block;
+  if (!plan || !out || !(capacity >= 0 && capacity < 1e9))
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_instance_new: a plan and a capacity below 1e9 rows are needed, found %g rows", capacity);
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_instance), &block));
+  flow_instance *instance = block;
+  instance->plan = flow_plan_retain(plan);
+  instance->capacity = capacity < 1 ? 1 : (int64_t)capacity;
+  flow_status status = fill_instance(instance);
+  if (status != FLOW_OK) {
+    flow_instance_release(instance);
+    return status;
+  }
+  *out = instance;
+  return FLOW_OK;
+}
+
+void flow_instance_release(flow_instance *instance)
+{
+  if (!instance) return;
+  release_members(instance);
+  flow_free(instance->arena);
+  flow_free(instance->offsets);
+  flow_free(instance->stages);
+  flow_free(instance->bindings);
+  flow_free(instance->entries);
+  flow_plan_release(instance->plan);
+  flow_free(instance);
+}
+
+double flow_instance_capacity(const flow_instance *instance) { return (double)instance->capacity; }
+
+void flow_instance_scalars(flow_instance *instance, double seed, double step, double first_sample)
+{
+  instance->scalars = (flow_scalars){ .seed = (uint64_t)(int64_t)seed, .step = (int64_t)step, .first_sample = (int64_t)first_sample };
+}
+
+int flow_instance_describe(const flow_instance *instance, char *text, int size)
+{
+  const flow_plan *plan = instance->plan;
+  flow_text out = flow_text_into(text, size);
+  flow_text_add(&out, "arena %zu bytes, local %zu, scratch %zu per thread\n", instance->arena_bytes, instance->local_bytes, instance->scratch_bytes);
+  for (int s = 0; s < plan->segment_count; s++) {
+    const flow_segment *segment = &plan->segments[s];
+    const flow_stage *stage = &instance->stages[s];
+    if (segment->by_rows)
+      flow_text_add(&out, "%3d rows: %d slots, chunks of %lld\n", s, stage->slots, (long long)stage->chunk);
+    for (int k = 0; k < segment->count; k++) {
+      const flow_entry *entry = &instance->entries[segment->first + k];
+      const flow_node *node = &plan->graph->nodes[entry->node];
+      flow_text_add(&out, "%3d %-5s %-26s %-10s", s, segment->tail ? "tail" : segment->by_rows ? "rows" : "whole",
+                    flow_op(node->op)->name, entry->alias ? "alias" : entry->kernel->variant);
+      for (int i = 0; i < entry->input_count + entry->output_count; i++) {
+        const flow_signature *signature = signature_of(instance, entry->bindings[i].value);
+        if (entry->input_count > 8 && i > 2 && i < entry->input_count - 1) continue;
+        flow_text_add(&out, i == entry->input_count ? " -> " : " ");
+        flow_text_add_shape(&out, signature->rank, signature->dims);
+      }
+      flow_text_add(&out, "\n");
+    }
+  }
+  return out.length;
+}

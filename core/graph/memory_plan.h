@@ -1,0 +1,17 @@
+/* memory_plan.h: packs blocks with known lifetimes into one arena so that blocks which are never needed at the same time
+ * share bytes. */
+#ifndef FLOW_GRAPH_MEMORY_PLAN_H
+#define FLOW_GRAPH_MEMORY_PLAN_H
+
+#include "base/status.h"
+
+typedef struct flow_block {
+  size_t bytes;
+  int    begin, end;      /* needed from step begin to step end, both inclusive */
+  size_t offset;          /* result, a multiple of 64 */
+} flow_block;
+
+/* Greedy by size, first fit among the blocks that overlap in time. Returns the arena's size through *total. */
+flow_status flow_pack_blocks(flow_block *blocks, int count, size_t *total);
+
+#endif

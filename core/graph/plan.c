@@ -1,0 +1,314 @@
+/* plan.c: from a traced graph to a plan: dead nodes out, commit tail last, segments, lifetimes. */
+#include "graph/plan.h"
+#include "graph/variable.h"
+#include <string.h>
+
+static int symbolic_dims(const flow_signature *signature)
+{
+  for (int i = 0; i < signature->rank; i++)
+    if (signature->dims[i] < 0) return 1;
+  return 0;
+}
+
+static const flow_signature *signature_of(const flow_graph *graph, int value) { return &graph->values[value].signature; }
+
+static int leads_with_rows(const flow_signature *signature) { return signature->rank > 0 && signature->dims[0] < 0; }
+
+static flow_batch_kind kind_of(const flow_graph *graph, const flow_node *node)
+{
+  const flow_op_record *record = flow_op(node->op);
+  if (!record->kind_rule || !node->input_count) return record->kind;
+  return record->kind_rule(&node->attributes, signature_of(graph, node->inputs[0]), 1);
+}
+
+int flow_node_row_input(const flow_graph *graph, const flow_node *node, int input)
+{
+  const flow_op_record *record = flow_op(node->op);
+  const flow_signature *signature = signature_of(graph, node->inputs[input]);
+  if (!leads_with_rows(signature)) return 0;
+  if (record->row_inputs != FLOW_ROWS_BY_SHAPE) return input < 30 && (record->row_inputs >> input & 1);
+  const flow_signature *out = signature_of(graph, node->outputs[0]);
+  return signature->rank == out->rank && signature->dims[0] == out->dims[0];
+}
+
+int flow_node_row_output(const flow_graph *graph, const flow_node *node, int output)
+{
+  if (!leads_with_rows(signature_of(graph, node->outputs[output]))) return 0;
+  return kind_of(graph, node) == FLOW_MAP || (flow_op(node->op)->row_outputs >> output & 1);
+}
+
+int flow_node_by_rows(const flow_graph *graph, const flow_node *node)
+{
+  flow_batch_kind kind = kind_of(graph, node);
+  int rows = 0;
+  if (kind == FLOW_WHOLE || (flow_op(node->op)->flags & FLOW_OP_EFFECT)) return 0;
+  for (int i = 0; i < node->input_count; i++) {
+    const flow_signature *signature = signature_of(graph, node->inputs[i]);
+    if (flow_node_row_input(graph, node, i)) {
+      rows++;
+      for (int d = 1; d < signature->rank; d++)
+        if (signature->dims[d] < 0) return 0;
+    } else if (symbolic_dims(signature)) {
+      return 0;   /* rows on another axis: needs the whole batch */
+    }
+  }
+  if (!rows) return 0;
+  for (int i = 0; i < node->output_count; i++) {
+    const flow_signature *signature = signature_of(graph, node->outputs[i]);
+    if (kind == FLOW_MAP && !leads_with_rows(signature) && flow_shape_size(signature->rank, signature->dims) != 0) return 0;
+    for (int d = 1; d < signature->rank; d++)
+      if (signature->dims[d] < 0) return 0;
+  }
+  return 1;
+}
+
+/* ---- scheduling ------------------------------------------------------------------------------------------------------ */
+
+typedef struct schedule {
+  flow_graph *graph;
+  flow_plan  *plan;
+  char       *live, *tail, *done;      /* [node] */
+  int        *available;               /* [value]: segment that made it complete; -1 not yet */
+  char       *rows_here;               /* [value]: row output of the segment being built */
+} schedule;
+
+static int is_effect(const flow_graph *graph, int node) { return (flow_op(graph->nodes[node].op)->flags & FLOW_OP_EFFECT) != 0; }
+
+/* Effects and outputs live; so does what they read. Late values and effects make the commit tail. */
+static void mark_live(schedule *s, const int *outputs, int count)
+{
+  const flow_graph *graph = s->graph;
+  for (int i = 0; i < count; i++)
+    if (graph->values[outputs[i]].kind == FLOW_VALUE_RESULT) s->live[graph->values[outputs[i]].node] = 1;
+  for (int n = graph->node_count - 1; n >= 0; n--) {
+    s->live[n] |= (char)is_effect(graph, n);
+    if (!s->live[n]) continue;
+    for (int i = 0; i < graph->nodes[n].input_count; i++) {
+      const flow_value *v = &graph->values[graph->nodes[n].inputs[i]];
+      if (v->kind == FLOW_VALUE_RESULT) s->live[v->node] = 1;
+    }
+  }
+  for (int n = 0; n < graph->node_count; n++) {
+    s->tail[n] = (char)is_effect(graph, n);
+    for (int i = 0; i < graph->nodes[n].input_count; i++) {
+      const flow_value *v = &graph->values[graph->nodes[n].inputs[i]];
+      s->tail[n] |= (char)(v->late || (v->kind == FLOW_VALUE_RESULT && s->tail[v->node]));
+    }
+  }
+}
+
+/* Whether every input of the node is there: made by an earlier segment, or as rows by this one. */
+static int ready(const schedule *s, const flow_node *node, int as_rows)
+{
+  for (int i = 0; i < node->input_count; i++) {
+    int value = node->inputs[i];
+    if (s->graph->values[value].kind != FLOW_VALUE_RESULT || s->available[value] >= 0) continue;
+    if (!as_rows || !s->rows_here[value]) return 0;
+    if (!(flow_op(node->op)->flags & FLOW_OP_ALIAS) && !flow_node_row_input(s->graph, node, i)) return 0;
+  }
+  return 1;
+}
+
+static void take(schedule *s, int node)
+{
+  s->plan->order[s->plan->order_count++] = node;
+  s->done[node] = 1;
+}
+
+/* Takes all nodes that can join a ROWS segment now. Aliases ride along: they do nothing. */
+static int take_rows(schedule *s, int segment)
+{
+  flow_graph *graph = s->graph;
+  int first = s->plan->order_count;
+  for (int n = 0; n < graph->node_count; n++) {
+    const flow_node *node = &graph->nodes[n];
+    if (!s->live[n] || s->tail[n] || s->done[n] || !flow_node_by_rows(graph, node) || !ready(s, node, 1)) continue;
+    take(s, n);
+    for (int i = 0; i < node->output_count; i++) s->rows_here[node->outputs[i]] = (char)flow_node_row_output(graph, node, i);
+  }
+  for (int k = first; k < s->plan->order_count; k++) {
+    const flow_node *node = &graph->nodes[s->plan->order[k]];
+    for (int i = 0; i < node->output_count; i++) {
+      s->available[node->outputs[i]] = segment;
+      s->rows_here[node->outputs[i]] = 0;
+    }
+  }
+  return s->plan->order_count - first;
+}
+
+static flow_status add_segment(flow_plan *plan, int *capacity, flow_segment segment)
+{
+  FLOW_TRY(flow_grow(&plan->segments, sizeof(flow_segment), plan->segment_count + 1, capacity));
+  plan->segments[plan->segment_count++] = segment;
+  return FLOW_OK;
+}
+
+static flow_status take_whole(schedule *s, int n, int *capacity)
+{
+  const flow_node *node = &s->graph->nodes[n];
+  flow_plan *plan = s->plan;
+  take(s, n);
+  for (int i = 0; i < node->output_count; i++) s->available[node->outputs[i]] = plan->segment_count;
+  return add_segment(plan, capacity, (flow_segment){ .tail = s->tail[n], .first = plan->order_count - 1, .count = 1 });
+}
+
+/* Alternates: as many rows nodes as fit, then every whole node that is ready. In the tail the order of the trace holds. */
+static flow_status make_segments(schedule *s)
+{
+  flow_graph *graph = s->graph;
+  flow_plan *plan = s->plan;
+  int capacity = 0, progress = 1;
+  while (progress) {
+    int first = plan->order_count;
+    progress = take_rows(s, plan->segment_count);
+    if (progress) FLOW_TRY(add_segment(plan, &capacity, (flow_segment){ .by_rows = 1, .first = first, .count = progress }));
+    for (int n = 0; n < graph->node_count; n++) {
+      if (!s->live[n] || s->tail[n] || s->done[n] || flow_node_by_rows(graph, &graph->nodes[n])) continue;
+      if (!ready(s, &graph->nodes[n], 0)) continue;
+      FLOW_TRY(take_whole(s, n, &capacity));
+      progress++;
+    }
+  }
+  for (int n = 0; n < graph->node_count; n++)
+    if (s->live[n] && s->tail[n]) FLOW_TRY(take_whole(s, n, &capacity));
+  return FLOW_OK;
+}
+
+/* ---- lifetimes -------------------------------------------------------------------------------------------------------- */
+
+static void use_value(flow_plan *plan, int value, int segment)
+{
+  flow_lifetime *life = &plan->lifetimes[plan->roots[value]];
+  if (life->last_use < segment) life->last_use = segment;
+  if (life->defined != segment) life->local = 0;
+}
+
+static flow_status find_lifetimes(flow_plan *plan)
+{
+  flow_graph *graph = plan->graph;
+  void *block;
+  FLOW_TRY(flow_alloc(sizeof(flow_lifetime) * (size_t)(graph->value_count + 1), &block));
+  plan->lifetimes = block;
+  FLOW_TRY(flow_alloc(sizeof(int) * (size_t)(graph->value_count + 1), &block));
+  plan->roots = block;
+  for (int v = 0; v < graph->value_count; v++) {
+    plan->roots[v] = flow_graph_root(graph, v);
+    plan->lifetimes[v] = (flow_lifetime){ .defined = -1, .last_use = -1 };
+  }
+  for (int s = 0; s < plan->segment_count; s++)
+    for (int k = 0; k < plan->segments[s].count; k++) {
+      const flow_node *node = &graph->nodes[plan->order[plan->segments[s].first + k]];
+      for (int i = 0; i < node->output_count; i++) {
+        if (plan->roots[node->outputs[i]] != node->outputs[i]) continue;   /* an alias makes nothing */
+        plan->lifetimes[node->outputs[i]] = (flow_lifetime){
+          .defined = s, .last_use = s, .local = plan->segments[s].by_rows && flow_node_row_output(graph, node, i) };
+      }
+    }
+  for (int s = 0; s < plan->segment_count; s++)
+    for (int k = 0; k < plan->segments[s].count; k++) {
+      const flow_node *node = &graph->nodes[plan->order[plan->segments[s].first + k]];
+      for (int i = 0; i < node->input_count; i++) use_value(plan, node->inputs[i], s);
+    }
+  for (int i = 0; i < plan->output_count; i++) use_value(plan, plan->outputs[i], plan->segment_count);
+  return FLOW_OK;
+}
+
+/* ---- making ------------------------------------------------------------------------------------------------------------- */
+
+/* The values to return. A variable's storage is copied first: the commit tail may overwrite it. */
+static flow_status find_outputs(flow_plan *plan, flow_tensor *const *outputs, int count)
+{
+  flow_graph *graph = plan->graph;
+  void *block;
+  FLOW_TRY(flow_alloc(sizeof(int) * (size_t)(count + 1), &block));
+  plan->outputs = block;
+  plan->output_count = count;
+  for (int i = 0; i < count; i++) {
+    FLOW_TRY(flow_check_tensor("result of the traced function", outputs[i]));
+    FLOW_TRY(flow_graph_operand(graph, outputs[i], &plan->outputs[i]));
+    if (graph->values[flow_graph_root(graph, plan->outputs[i])].kind != FLOW_VALUE_VARIABLE) continue;
+    flow_signature signature = graph->values[plan->outputs[i]].signature;
+    FLOW_TRY(flow_graph_append(graph, FLOW_OP_copy, &plan->outputs[i], 1, &(flow_attributes){ .cast = { 0 } }, &signature, &plan->outputs[i]));
+  }
+  return FLOW_OK;
+}
+
+static flow_status fill_plan(flow_plan *plan, flow_tensor *const *outputs, int count)
+{
+  flow_graph *graph = plan->graph;
+  FLOW_TRY(find_outputs(plan, outputs, count));
+  FLOW_TRY(flow_graph_fuse(graph, 0));
+  graph->closed = 1;
+
+  void *block;
+  size_t nodes = (size_t)graph->node_count + 1, values = (size_t)graph->value_count + 1;
+  FLOW_TRY(flow_alloc(sizeof(int) * nodes, &block));
+  plan->order = block;
+  FLOW_TRY(flow_alloc_zero(3 * nodes + values + sizeof(int) * values, &block));
+  schedule s = { .graph = graph, .plan = plan, .available = block };
+  s.live = (char *)(s.available + values);
+  s.tail = s.live + nodes;
+  s.done = s.tail + nodes;
+  s.rows_here = s.done + nodes;
+  for (size_t v = 0; v < values; v++) s.available[v] = -1;
+  mark_live(&s, plan->outputs, count);
+  flow_status status = make_segments(&s);
+  for (int n = 0; n < graph->node_count && status == FLOW_OK; n++)
+    if (s.live[n] && !s.done[n])
+      status = flow_fail(FLOW_INTERNAL, "plan: op %s (node %d) could not be scheduled", flow_op(graph->nodes[n].op)->name, n);
+  flow_free(block);
+  if (status != FLOW_OK) return status;
+  return find_lifetimes(plan);
+}
+
+flow_status flow_plan_make(flow_graph *graph, flow_tensor *const *outputs, int count, flow_plan **out)
+{
+  void *block;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_plan), &block));
+  flow_plan *plan = block;
+  atomic_init(&plan->references, 1);
+  plan->graph = flow_graph_retain(graph);
+  flow_status status = fill_plan(plan, outputs, count);
+  if (status != FLOW_OK) {
+    flow_plan_release(plan);
+    return status;
+  }
+  *out = plan;
+  return FLOW_OK;
+}
+
+flow_plan *flow_plan_retain(flow_plan *plan)
+{
+  atomic_fetch_add_explicit(&plan->references, 1, memory_order_relaxed);
+  return plan;
+}
+
+void flow_plan_release(flow_plan *plan)
+{
+  if (!plan || atomic_fetch_sub_explicit(&plan->references, 1, memory_order_acq_rel) != 1) return;
+  flow_graph_release(plan->graph);
+  flow_free(plan->order);
+  flow_free(plan->segments);
+  flow_free(plan->lifetimes);
+  flow_free(plan->roots);
+  flow_free(plan->outputs);
+  flow_free(plan);
+}
+
+int flow_plan_describe(const flow_plan *plan, char *text, int size)
+{
+  flow_text out = flow_text_into(text, size);
+  for (int s = 0; s < plan->segment_count; s++)
+    for (int k = 0; k < plan->segments[s].count; k++) {
+      const flow_node *node = &plan->graph->nodes[plan->order[plan->segments[s].first + k]];
+      flow_text_add(&out, "%3d %-5s %-28s", s, plan->segments[s].tail ? "tail" : plan->segments[s].by_rows ? "rows" : "whole",
+                    flow_op(node->op)->name);
+      for (int i = 0; i < node->output_count; i++) {
+        const flow_signature *signature = signature_of(plan->graph, node->outputs[i]);
+        flow_text_add_shape(&out, signature->rank, signature->dims);
+        flow_text_add(&out, " ");
+      }
+      flow_text_add(&out, "\n");
+    }
+  return out.length;
+}
