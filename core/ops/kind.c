@@ -1,0 +1,51 @@
+/* kind.c: batch kinds that depend on attributes: whether an op touches axis 0, the rows of a batch (op.h, flow_kind_rule). */
+#include "ops/rules.h"
+
+flow_batch_kind flow_kind_reduce_sum(const flow_attributes *attributes, const flow_signature *inputs, int input_count)
+{
+  (void)input_count;
+  return flow_reduced_axes(attributes, inputs[0].rank) & 1u ? FLOW_REDUCE : FLOW_MAP;
+}
+
+flow_batch_kind flow_kind_reduce(const flow_attributes *attributes, const flow_signature *inputs, int input_count)
+{
+  (void)input_count;
+  return flow_reduced_axes(attributes, inputs[0].rank) & 1u ? FLOW_WHOLE : FLOW_MAP;
+}
+
+flow_batch_kind flow_kind_axis(const flow_attributes *attributes, const flow_signature *inputs, int input_count)
+{
+  (void)input_count;
+  int axis = attributes->axis.axis;
+  return axis == 0 || axis == -inputs[0].rank ? FLOW_WHOLE : FLOW_MAP;
+}
+
+/* Rows that lay along axis 0 stay there unless the new axis 0 is a plain number or another axis takes them. */
+flow_batch_kind flow_kind_reshape(const flow_attributes *attributes, const flow_signature *inputs, int input_count)
+{
+  (void)input_count;
+  if (inputs[0].rank == 0 || inputs[0].dims[0] >= 0) return FLOW_MAP;
+  if (attributes->shape.rank == 0 || attributes->shape.dims[0] >= 0) return FLOW_WHOLE;
+  for (int i = 1; i < attributes->shape.rank; i++) {
+    if (attributes->shape.dims[i] < 0 && attributes->shape.dims[i] != FLOW_DIM_INFER) return FLOW_WHOLE;
+  }
+  return FLOW_MAP;
+}
+
+flow_batch_kind flow_kind_transpose(const flow_attributes *attributes, const flow_signature *inputs, int input_count)
+{
+  (void)input_count;
+  return inputs[0].rank > 0 && attributes->transpose.axes[0] != 0 ? FLOW_WHOLE : FLOW_MAP;
+}
+
+/* Serves slice (the sliced tensor is the input) and slice_gradient (it is the output, slice.dims): the longer is meant. */
+flow_batch_kind flow_kind_slice(const flow_attributes *attributes, const flow_signature *inputs, int input_count)
+{
+  (void)input_count;
+  if (inputs[0].rank == 0) return FLOW_MAP;
+  int64_t length = inputs[0].dims[0], whole = attributes->slice.dims[0];
+  if (whole > length) length = whole;
+  int64_t end = attributes->slice.end[0];
+  int to_end = length < 0 ? end >= FLOW_SLICE_ALL : end >= length;
+  return attributes->slice.begin[0] == 0 && attributes->slice.step[0] == 1 && to_end ? FLOW_MAP : FLOW_WHOLE;
+}

@@ -1,0 +1,53 @@
+/* op.c: the table of op records, made from ops.def, and the questions about ops that the C API answers. */
+#include "ops/op.h"
+
+#include <string.h>
+
+#include "ops/rules.h"
+
+/* The short words of ops.def. */
+enum {
+  BY_SHAPE   = FLOW_ROWS_BY_SHAPE,
+  ALL        = 0xffff,
+  STRIDED    = FLOW_OP_STRIDED,
+  PROMOTE    = FLOW_OP_PROMOTE,
+  FLOAT_ONLY = FLOW_OP_FLOAT_ONLY,
+  VIA_FLOAT  = FLOW_OP_VIA_FLOAT,
+  EFFECT     = FLOW_OP_EFFECT,
+  RANDOM     = FLOW_OP_RANDOM,
+  ALIAS      = FLOW_OP_ALIAS,
+  TO_FLOAT   = FLOW_OP_TO_FLOAT
+};
+
+/* A NULL in the gradient or kind column of ops.def, after pasting. */
+#define flow_gradient_NULL NULL
+#define flow_kind_NULL     NULL
+
+static const flow_op_record records[FLOW_OP_COUNT] = {
+#define FLOW_OP(name, min_inputs, max_inputs, outputs, kind, row_inputs, row_outputs, flags, shape, gradient, kind_rule, doc) \
+  { #name, min_inputs, max_inputs, outputs, FLOW_##kind, row_inputs, row_outputs, flags, \
+    flow_shape_##shape, flow_gradient_##gradient, flow_kind_##kind_rule, doc },
+#include "ops/ops.def"
+#undef FLOW_OP
+};
+
+const flow_op_record *flow_op(int op) { return &records[op]; }
+
+static int op_exists(int op) { return op >= 0 && op < FLOW_OP_COUNT; }
+
+int flow_op_count(void) { return FLOW_OP_COUNT; }
+
+int flow_op_find(const char *name)
+{
+  if (name == NULL) return -1;
+  for (int op = 0; op < FLOW_OP_COUNT; op++) {
+    if (strcmp(records[op].name, name) == 0) return op;
+  }
+  return -1;
+}
+
+const char *flow_op_name(int op) { return op_exists(op) ? records[op].name : NULL; }
+
+const char *flow_op_doc(int op) { return op_exists(op) ? records[op].doc : NULL; }
+
+int flow_op_outputs(int op) { return op_exists(op) ? records[op].outputs : -1; }

@@ -1,0 +1,145 @@
+/* shape.c: what shape rules share: messages, element counts with a symbolic batch, axes, broadcasting. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "ops/rules.h"
+
+flow_status flow_rule_fail(int op, const char *format, ...)
+{
+  char message[768];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(message, sizeof message, format, arguments);
+  va_end(arguments);
+  return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s", flow_op(op)->name, message);
+}
+
+flow_status flow_rule_extent(int op, int rank, const int64_t *dims, flow_extent *out)
+{
+  /* The widest element has 8 bytes, and byte offsets are ptrdiff_t. */
+  const int64_t most = INT64_MAX / 8;
+  flow_extent extent = { 1, 0 };
+  int empty = 0;
+  for (int i = 0; i < rank; i++) {
+    int64_t dim = dims[i];
+    if (dim < 0) {
+      if (dim < -most) return flow_rule_fail(op, "shape %s has more elements than can be addressed", flow_shape_text(rank, dims));
+      extent.power++;
+      dim = -dim;
+    }
+    if (dim == 0) {
+      empty = 1;
+    } else if (extent.count > most / dim) {
+      return flow_rule_fail(op, "shape %s has more elements than can be addressed", flow_shape_text(rank, dims));
+    } else {
+      extent.count *= dim;
+    }
+  }
+  if (empty) extent.count = 0;
+  *out = extent;
+  return FLOW_OK;
+}
+
+flow_status flow_rule_given_shape(int op, int dtype, int rank, const int64_t *dims, flow_signature *out)
+{
+  if (dtype < 0 || dtype >= FLOW_DTYPE_COUNT) return flow_rule_fail(op, "there is no dtype number %d", dtype);
+  if (rank < 0 || rank > FLOW_MAX_RANK) {
+    return flow_rule_fail(op, "the shape asked for has %d dimensions, 0 to %d are possible", rank, FLOW_MAX_RANK);
+  }
+  for (int i = 0; i < rank; i++) {
+    if (dims[i] == FLOW_DIM_INFER) return flow_rule_fail(op, "dimension %d of the shape cannot be inferred here; give a number", i + 1);
+  }
+  flow_extent extent;
+  FLOW_TRY(flow_rule_extent(op, rank, dims, &extent));
+  out->dtype = dtype;
+  out->rank = rank;
+  for (int i = 0; i < rank; i++) out->dims[i] = dims[i];
+  return FLOW_OK;
+}
+
+flow_status flow_rule_axis(int op, int axis, const flow_signature *x, int *out)
+{
+  if (axis < -x->rank || axis >= x->rank) {
+    return flow_rule_fail(op, "axis %d (the first is 0) does not exist in shape %s", axis, flow_shape_text(x->rank, x->dims));
+  }
+  *out = axis < 0 ? axis + x->rank : axis;
+  return FLOW_OK;
+}
+
+flow_status flow_rule_broadcast(int op, const flow_signature *a, const flow_signature *b, flow_signature *out)
+{
+  int rank = a->rank > b->rank ? a->rank : b->rank;
+  int64_t dims[FLOW_MAX_RANK] = { 0 };
+  for (int i = 0; i < rank; i++) {
+    int ia = i - (rank - a->rank), ib = i - (rank - b->rank);
+    int64_t da = ia < 0 ? 1 : a->dims[ia], db = ib < 0 ? 1 : b->dims[ib];
+    if (da != db && da != 1 && db != 1) {
+      return flow_rule_fail(op, "shapes %s and %s do not broadcast: their dimensions, last to first, must be equal or 1%s",
+                            flow_shape_text(a->rank, a->dims), flow_shape_text(b->rank, b->dims),
+                            da < 0 || db < 0 ? "; the number of rows is not known while tracing" : "");
+    }
+    dims[i] = da == 1 ? db : da;
+  }
+  flow_extent extent;
+  FLOW_TRY(flow_rule_extent(op, rank, dims, &extent));
+  out->rank = rank;
+  for (int i = 0; i < rank; i++) out->dims[i] = dims[i];
+  return FLOW_OK;
+}
+
+flow_status flow_rule_float(int op, const char *what, const flow_signature *x)
+{
+  if (flow_dtype_is_float(x->dtype)) return FLOW_OK;
+  return flow_rule_fail(op, "%s is %s, expected a float; cast it to float32 first", what, flow_dtype_name(x->dtype));
+}
+
+flow_status flow_rule_same_dtype(int op, const char *what, int dtype, const flow_signature *x)
+{
+  if (x->dtype == dtype) return FLOW_OK;
+  return flow_rule_fail(op, "%s is %s, expected %s; cast it first", what, flow_dtype_name(x->dtype), flow_dtype_name(dtype));
+}
+
+flow_status flow_rule_rank(int op, const char *what, const flow_signature *x, int rank, const char *layout)
+{
+  if (x->rank == rank) return FLOW_OK;
+  return flow_rule_fail(op, "%s has %d dimension%s %s, expected %d %s", what, x->rank, x->rank == 1 ? "" : "s",
+                        flow_shape_text(x->rank, x->dims), rank, layout);
+}
+
+flow_status flow_rule_dims(int op, const char *what, const flow_signature *x, int rank, const int64_t *dims)
+{
+  if (flow_shape_equal(x->rank, x->dims, rank, dims)) return FLOW_OK;
+  return flow_rule_fail(op, "%s has shape %s, expected %s", what, flow_shape_text(x->rank, x->dims), flow_shape_text(rank, dims));
+}
+
+flow_status flow_rule_reduced(int op, const flow_attributes *attributes, const flow_signature *x, unsigned *mask)
+{
+  int count = attributes->reduce.count;
+  if (count < 0 || count > FLOW_MAX_RANK) return flow_rule_fail(op, "%d axes given, at most %d are possible", count, FLOW_MAX_RANK);
+  *mask = 0;
+  for (int i = 0; i < count; i++) {
+    int axis = 0;
+    FLOW_TRY(flow_rule_axis(op, attributes->reduce.axes[i], x, &axis));
+    if (*mask & 1u << axis) return flow_rule_fail(op, "axis %d (the first is 0) is given twice", axis);
+    *mask |= 1u << axis;
+  }
+  if (count == 0) *mask = (1u << x->rank) - 1;
+  return FLOW_OK;
+}
+
+unsigned flow_reduced_axes(const flow_attributes *attributes, int rank)
+{
+  if (attributes->reduce.count == 0) return (1u << rank) - 1;
+  unsigned mask = 0;
+  for (int i = 0; i < attributes->reduce.count; i++) {
+    int axis = attributes->reduce.axes[i];
+    mask |= 1u << (axis < 0 ? axis + rank : axis);
+  }
+  return mask;
+}
+
+int64_t flow_slice_length(int64_t dim, int64_t begin, int64_t end, int64_t step)
+{
+  if (end > dim) end = dim;
+  return begin < end ? (end - begin - 1) / step + 1 : 0;
+}

@@ -1,0 +1,133 @@
+/* shape_elementwise.c: shape rules of elementwise ops, of ops that make tensors from attributes, and of assignment. */
+#include <math.h>
+
+#include "ops/rules.h"
+
+/* What the record's flags promise of an arithmetic op's inputs, once flow_apply has cast them. */
+static flow_status check_arithmetic(int op, const flow_signature *inputs, int input_count)
+{
+  if (flow_op(op)->flags & (FLOW_OP_FLOAT_ONLY | FLOW_OP_TO_FLOAT)) FLOW_TRY(flow_rule_float(op, "the input", &inputs[0]));
+  for (int i = 1; i < input_count; i++) FLOW_TRY(flow_rule_same_dtype(op, "an input", inputs[0].dtype, &inputs[i]));
+  return FLOW_OK;
+}
+
+/* Every input has the output's shape and dtype. */
+flow_status flow_shape_same(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                            flow_signature *outputs)
+{
+  FLOW_TRY(check_arithmetic(op, inputs, input_count));
+  for (int i = 1; i < input_count; i++) FLOW_TRY(flow_rule_dims(op, "an input", &inputs[i], inputs[0].rank, inputs[0].dims));
+  if (op == FLOW_OP_dropout && !(attributes->dropout.rate >= 0 && attributes->dropout.rate <= 1)) {
+    return flow_rule_fail(op, "the rate is %g, expected 0 to 1", attributes->dropout.rate);
+  }
+  outputs[0] = inputs[0];
+  return FLOW_OK;
+}
+
+flow_status flow_shape_predicate(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                 flow_signature *outputs)
+{
+  (void)op; (void)attributes; (void)input_count;
+  outputs[0] = inputs[0];
+  outputs[0].dtype = FLOW_BOOL;
+  return FLOW_OK;
+}
+
+flow_status flow_shape_cast(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                            flow_signature *outputs)
+{
+  (void)input_count;
+  int dtype = attributes->cast.dtype;
+  if (dtype < 0 || dtype >= FLOW_DTYPE_COUNT) return flow_rule_fail(op, "there is no dtype number %d", dtype);
+  outputs[0] = inputs[0];
+  outputs[0].dtype = dtype;
+  return FLOW_OK;
+}
+
+flow_status flow_shape_broadcast(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                 flow_signature *outputs)
+{
+  (void)attributes;
+  FLOW_TRY(check_arithmetic(op, inputs, input_count));
+  outputs[0].dtype = inputs[0].dtype;
+  return flow_rule_broadcast(op, &inputs[0], &inputs[1], &outputs[0]);
+}
+
+flow_status flow_shape_compare(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                               flow_signature *outputs)
+{
+  FLOW_TRY(flow_shape_broadcast(op, attributes, inputs, input_count, outputs));
+  outputs[0].dtype = FLOW_BOOL;
+  return FLOW_OK;
+}
+
+flow_status flow_shape_where(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                             flow_signature *outputs)
+{
+  (void)attributes; (void)input_count;
+  FLOW_TRY(flow_rule_same_dtype(op, "the third input", inputs[1].dtype, &inputs[2]));
+  outputs[0].dtype = inputs[1].dtype;
+  FLOW_TRY(flow_rule_broadcast(op, &inputs[1], &inputs[2], &outputs[0]));
+  return flow_rule_broadcast(op, &inputs[0], &outputs[0], &outputs[0]);
+}
+
+flow_status flow_shape_broadcast_to(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                    flow_signature *outputs)
+{
+  (void)input_count;
+  flow_signature target;
+  FLOW_TRY(flow_rule_given_shape(op, inputs[0].dtype, attributes->shape.rank, attributes->shape.dims, &target));
+  int missing = target.rank - inputs[0].rank;
+  int fits = missing >= 0;
+  for (int i = 0; fits && i < inputs[0].rank; i++) {
+    int64_t dim = inputs[0].dims[i];
+    fits = dim == 1 || dim == target.dims[missing + i];
+  }
+  if (!fits) {
+    return flow_rule_fail(op, "shape %s cannot be repeated to %s: dimensions, last to first, must be equal or 1",
+                          flow_shape_text(inputs[0].rank, inputs[0].dims), flow_shape_text(target.rank, target.dims));
+  }
+  outputs[0] = target;
+  return FLOW_OK;
+}
+
+flow_status flow_shape_fill(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                            flow_signature *outputs)
+{
+  (void)inputs; (void)input_count;
+  return flow_rule_given_shape(op, attributes->fill.dtype, attributes->fill.rank, attributes->fill.dims, &outputs[0]);
+}
+
+flow_status flow_shape_random(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                              flow_signature *outputs)
+{
+  (void)inputs; (void)input_count;
+  double low = attributes->random.low, high = attributes->random.high;
+  FLOW_TRY(flow_rule_given_shape(op, attributes->random.dtype, attributes->random.rank, attributes->random.dims, &outputs[0]));
+  if (!isfinite(low) || !isfinite(high)) return flow_rule_fail(op, "the parameters are %g and %g, expected finite numbers", low, high);
+  if (op != FLOW_OP_random_uniform) {
+    FLOW_TRY(flow_rule_float(op, "the result", &outputs[0]));
+    if (high < 0) return flow_rule_fail(op, "the standard deviation is %g, expected 0 or more", high);
+    return FLOW_OK;
+  }
+  if (outputs[0].dtype == FLOW_BOOL) return flow_rule_fail(op, "the result is bool, expected a float or integer dtype");
+  int integer = flow_dtype_is_integer(outputs[0].dtype);
+  if (integer ? low >= high : low > high) {
+    return flow_rule_fail(op, "the range is %g to %g, expected the lower end first%s", low, high,
+                          integer ? " (the upper end is excluded)" : "");
+  }
+  return FLOW_OK;
+}
+
+/* The value is cast and broadcast to the variable, which keeps its shape. */
+flow_status flow_shape_assign(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                              flow_signature *outputs)
+{
+  (void)attributes; (void)input_count; (void)outputs;
+  const flow_signature *variable = &inputs[0], *value = &inputs[1];
+  flow_signature common;
+  FLOW_TRY(flow_rule_broadcast(op, variable, value, &common));
+  if (flow_shape_equal(common.rank, common.dims, variable->rank, variable->dims)) return FLOW_OK;
+  return flow_rule_fail(op, "a value of shape %s does not fit a variable of shape %s", flow_shape_text(value->rank, value->dims),
+                        flow_shape_text(variable->rank, variable->dims));
+}

@@ -1,0 +1,174 @@
+/* shape_movement.c: shape rules of ops that only move elements. */
+#include "ops/rules.h"
+
+/* The inferred dimension is what the given ones leave of the input's count x rows^power. */
+static flow_status infer_dimension(int op, const flow_signature *x, flow_extent have, flow_extent given, int at, flow_signature *out)
+{
+  int power = have.power - given.power;
+  if (power < 0 || power > 1 || given.count == 0 || have.count % given.count != 0) {
+    out->dims[at] = -1;   /* shown as None */
+    return flow_rule_fail(op, "shape %s does not divide into %s", flow_shape_text(x->rank, x->dims),
+                          flow_shape_text(out->rank, out->dims));
+  }
+  out->dims[at] = power == 1 ? -(have.count / given.count) : have.count / given.count;
+  return FLOW_OK;
+}
+
+/* {-1, 26, 26, 32} as {infer, 21632} is {-1, 21632}; {-1, 4, 8} as {infer, 8} is {-4, 8}. */
+flow_status flow_shape_reshape(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                               flow_signature *outputs)
+{
+  (void)input_count;
+  const flow_signature *x = &inputs[0];
+  flow_signature target = { .dtype = x->dtype, .rank = attributes->shape.rank };
+  if (target.rank < 0 || target.rank > FLOW_MAX_RANK) {
+    return flow_rule_fail(op, "the shape asked for has %d dimensions, 0 to %d are possible", target.rank, FLOW_MAX_RANK);
+  }
+  int at = -1, given_rank = 0;
+  int64_t given_dims[FLOW_MAX_RANK];
+  for (int i = 0; i < target.rank; i++) {
+    target.dims[i] = attributes->shape.dims[i];
+    if (target.dims[i] != FLOW_DIM_INFER) {
+      given_dims[given_rank++] = target.dims[i];
+    } else if (at < 0) {
+      at = i;
+    } else {
+      return flow_rule_fail(op, "dimensions %d and %d are both to be inferred, at most one can", at + 1, i + 1);
+    }
+  }
+  flow_extent have, given;
+  FLOW_TRY(flow_rule_extent(op, x->rank, x->dims, &have));
+  FLOW_TRY(flow_rule_extent(op, given_rank, given_dims, &given));
+  if (at >= 0) {
+    FLOW_TRY(infer_dimension(op, x, have, given, at, &target));
+  } else if (have.count != given.count || (have.power != given.power && have.count != 0)) {
+    const char *reason = have.power > given.power ? "; the number of rows is not known while tracing"
+                       : have.power < given.power ? "; only a shape with rows can be given a dimension in rows" : "";
+    return flow_rule_fail(op, "shape %s does not have the elements of %s%s", flow_shape_text(x->rank, x->dims),
+                          flow_shape_text(target.rank, target.dims), reason);
+  }
+  outputs[0] = target;
+  return FLOW_OK;
+}
+
+flow_status flow_shape_transpose(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                 flow_signature *outputs)
+{
+  (void)input_count;
+  const flow_signature *x = &inputs[0];
+  if (attributes->transpose.rank != x->rank) {
+    return flow_rule_fail(op, "%d axes given for shape %s, expected all %d", attributes->transpose.rank,
+                          flow_shape_text(x->rank, x->dims), x->rank);
+  }
+  unsigned seen = 0;
+  outputs[0] = *x;
+  for (int i = 0; i < x->rank; i++) {
+    int axis = attributes->transpose.axes[i];
+    if (axis < 0 || axis >= x->rank || (seen & 1u << axis)) {
+      return flow_rule_fail(op, "axis %d (the first is 0) is out of range or given twice; expected a permutation of the %d axes", axis,
+                            x->rank);
+    }
+    seen |= 1u << axis;
+    outputs[0].dims[i] = x->dims[axis];
+  }
+  return FLOW_OK;
+}
+
+flow_status flow_shape_concat(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                              flow_signature *outputs)
+{
+  int axis;
+  flow_signature joined = inputs[0];
+  if (joined.rank == 0) return flow_rule_fail(op, "scalars cannot be joined; reshape them to {1} first");
+  FLOW_TRY(flow_rule_axis(op, attributes->axis.axis, &joined, &axis));
+  for (int i = 1; i < input_count; i++) {
+    const flow_signature *x = &inputs[i];
+    FLOW_TRY(flow_rule_same_dtype(op, "an input", joined.dtype, x));
+    int fits = x->rank == joined.rank;
+    for (int d = 0; fits && d < x->rank; d++) fits = d == axis || x->dims[d] == joined.dims[d];
+    if (!fits) {
+      return flow_rule_fail(op, "shapes %s and %s differ beside axis %d (the first is 0)",
+                            flow_shape_text(inputs[0].rank, inputs[0].dims), flow_shape_text(x->rank, x->dims), axis);
+    }
+    if ((x->dims[axis] < 0) != (joined.dims[axis] < 0)) {
+      return flow_rule_fail(op, "shapes %s and %s cannot be joined along the batch: the number of rows is not known while tracing",
+                            flow_shape_text(inputs[0].rank, inputs[0].dims), flow_shape_text(x->rank, x->dims));
+    }
+    if (__builtin_add_overflow(joined.dims[axis], x->dims[axis], &joined.dims[axis]) || joined.dims[axis] == FLOW_DIM_INFER) {
+      return flow_rule_fail(op, "the result would have more elements than can be addressed");
+    }
+  }
+  flow_extent extent;
+  FLOW_TRY(flow_rule_extent(op, joined.rank, joined.dims, &extent));
+  outputs[0] = joined;
+  return FLOW_OK;
+}
+
+/* What slice takes out of shape `whole`; serves slice and, for the gradient it gets, slice_gradient. */
+static flow_status sliced_dims(int op, const flow_attributes *attributes, const flow_signature *whole, flow_signature *out)
+{
+  if (attributes->slice.rank != whole->rank) {
+    return flow_rule_fail(op, "ranges for %d axes given for shape %s, expected all %d", attributes->slice.rank,
+                          flow_shape_text(whole->rank, whole->dims), whole->rank);
+  }
+  out->rank = whole->rank;
+  for (int i = 0; i < whole->rank; i++) {
+    int64_t begin = attributes->slice.begin[i], end = attributes->slice.end[i], step = attributes->slice.step[i];
+    if (begin < 0 || end < 0 || step < 1) {
+      return flow_rule_fail(op, "axis %d: begin %lld, end %lld, step %lld; expected begin and end from 0, step from 1", i,
+                            (long long)begin, (long long)end, (long long)step);
+    }
+    if (whole->dims[i] >= 0) {
+      out->dims[i] = flow_slice_length(whole->dims[i], begin, end, step);
+    } else if (begin == 0 && step == 1 && end >= FLOW_SLICE_ALL) {
+      out->dims[i] = whole->dims[i];
+    } else {
+      return flow_rule_fail(op, "the batch axis of %s cannot be cut: the number of rows is not known while tracing",
+                            flow_shape_text(whole->rank, whole->dims));
+    }
+  }
+  return FLOW_OK;
+}
+
+flow_status flow_shape_slice(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                             flow_signature *outputs)
+{
+  (void)input_count;
+  outputs[0].dtype = inputs[0].dtype;
+  return sliced_dims(op, attributes, &inputs[0], &outputs[0]);
+}
+
+flow_status flow_shape_slice_gradient(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                      flow_signature *outputs)
+{
+  (void)input_count;
+  flow_signature whole, taken;
+  FLOW_TRY(flow_rule_given_shape(op, inputs[0].dtype, attributes->slice.rank, attributes->slice.dims, &whole));
+  FLOW_TRY(sliced_dims(op, attributes, &whole, &taken));
+  FLOW_TRY(flow_rule_dims(op, "the gradient", &inputs[0], taken.rank, taken.dims));
+  outputs[0] = whole;
+  return FLOW_OK;
+}
+
+flow_status flow_shape_pack(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                            flow_signature *outputs)
+{
+  (void)attributes;
+  int64_t total = 0;
+  for (int i = 0; i < input_count; i++) {
+    flow_extent extent;
+    FLOW_TRY(flow_rule_same_dtype(op, "an input", inputs[0].dtype, &inputs[i]));
+    FLOW_TRY(flow_rule_extent(op, inputs[i].rank, inputs[i].dims, &extent));
+    if (extent.power > 0) {
+      return flow_rule_fail(op, "shape %s depends on the number of rows, expected fixed sizes",
+                            flow_shape_text(inputs[i].rank, inputs[i].dims));
+    }
+    if (__builtin_add_overflow(total, extent.count, &total)) {
+      return flow_rule_fail(op, "the result would have more elements than can be addressed");
+    }
+  }
+  flow_extent sum;
+  FLOW_TRY(flow_rule_extent(op, 1, &total, &sum));
+  outputs[0] = (flow_signature){ .dtype = inputs[0].dtype, .rank = 1, .dims = { total } };
+  return FLOW_OK;
+}

@@ -1,0 +1,411 @@
+/* shape_network.c: shape rules of linear algebra, convolution, pooling, normalization, losses and optimizers.
+ *
+ * Images are NHWC {batch, height, width, channels}, kernels HWIO {height, width, channels in / groups, channels out}.
+ * Only the batch may be symbolic where a rule computes with a dimension. */
+#include "ops/rules.h"
+
+static flow_status check_known(int op, const char *what, const flow_signature *x, int from)
+{
+  for (int i = from; i < x->rank; i++) {
+    if (x->dims[i] < 0) {
+      return flow_rule_fail(op, "%s %s depends on the number of rows beyond axis 0, expected fixed sizes there", what,
+                            flow_shape_text(x->rank, x->dims));
+    }
+  }
+  return FLOW_OK;
+}
+
+/* ---- linear algebra --------------------------------------------------------------------------------------------------- */
+
+/* NumPy's rules: the last two axes multiply, the ones before broadcast; a of rank 1 is a row, b of rank 1 a column, and
+ * the axis that was added goes again. Transposing a rank 1 operand changes nothing. */
+flow_status flow_shape_matmul(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                              flow_signature *outputs)
+{
+  (void)input_count;
+  const flow_signature *a = &inputs[0], *b = &inputs[1];
+  FLOW_TRY(flow_rule_same_dtype(op, "b", a->dtype, b));
+  if (a->rank == 0 || b->rank == 0) {
+    return flow_rule_fail(op, "shapes %s and %s: scalars have no rows and columns; use mul", flow_shape_text(a->rank, a->dims),
+                          flow_shape_text(b->rank, b->dims));
+  }
+  int transpose_a = attributes->matmul.transpose_a && a->rank > 1, transpose_b = attributes->matmul.transpose_b && b->rank > 1;
+  int64_t inner_a = a->dims[a->rank - (transpose_a ? 2 : 1)];
+  int64_t inner_b = b->rank == 1 ? b->dims[0] : b->dims[b->rank - (transpose_b ? 1 : 2)];
+  if (inner_a != inner_b) {
+    return flow_rule_fail(op, "a %s%s has %lld columns, b %s%s has %lld rows; these must be equal", flow_shape_text(a->rank, a->dims),
+                          transpose_a ? " transposed" : "", (long long)inner_a, flow_shape_text(b->rank, b->dims),
+                          transpose_b ? " transposed" : "", (long long)inner_b);
+  }
+  flow_signature leading_a = *a, leading_b = *b, out;
+  leading_a.rank = a->rank > 2 ? a->rank - 2 : 0;
+  leading_b.rank = b->rank > 2 ? b->rank - 2 : 0;
+  FLOW_TRY(flow_rule_broadcast(op, &leading_a, &leading_b, &out));
+  out.dtype = a->dtype;
+  if (a->rank > 1) out.dims[out.rank++] = a->dims[a->rank - (transpose_a ? 1 : 2)];
+  if (b->rank > 1) out.dims[out.rank++] = b->dims[b->rank - (transpose_b ? 2 : 1)];
+  flow_extent extent;
+  FLOW_TRY(flow_rule_extent(op, out.rank, out.dims, &extent));
+  outputs[0] = out;
+  return FLOW_OK;
+}
+
+static flow_status check_activation(int op, int activation)
+{
+  if (activation == FLOW_LINEAR || activation == FLOW_RELU) return FLOW_OK;
+  return flow_rule_fail(op, "activation number %d cannot be fused, expected FLOW_LINEAR or FLOW_RELU", activation);
+}
+
+flow_status flow_shape_dense(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                             flow_signature *outputs)
+{
+  (void)input_count;
+  const flow_signature *x = &inputs[0], *w = &inputs[1], *b = &inputs[2];
+  FLOW_TRY(flow_rule_float(op, "x", x));
+  FLOW_TRY(flow_rule_same_dtype(op, "w", x->dtype, w));
+  FLOW_TRY(flow_rule_same_dtype(op, "b", x->dtype, b));
+  FLOW_TRY(check_activation(op, attributes->matmul.activation));
+  FLOW_TRY(flow_rule_rank(op, "w", w, 2, "{inputs, units}"));
+  if (x->rank == 0) return flow_rule_fail(op, "x is a scalar, expected {..., %lld}", (long long)w->dims[0]);
+  if (x->dims[x->rank - 1] != w->dims[0]) {
+    return flow_rule_fail(op, "x %s has %lld values in its last axis, w %s expects %lld", flow_shape_text(x->rank, x->dims),
+                          (long long)x->dims[x->rank - 1], flow_shape_text(2, w->dims), (long long)w->dims[0]);
+  }
+  FLOW_TRY(flow_rule_dims(op, "b", b, 1, &w->dims[1]));
+  flow_signature out = *x;
+  out.dims[out.rank - 1] = w->dims[1];
+  flow_extent extent;
+  FLOW_TRY(flow_rule_extent(op, out.rank, out.dims, &extent));
+  outputs[0] = out;
+  return FLOW_OK;
+}
+
+/* ---- convolution and pooling ------------------------------------------------------------------------------------------- */
+
+/* floor((size + padding - reach) / stride) + 1, where reach is how far a window extends. */
+static flow_status window_count(int op, const char *axis, int64_t size, int64_t padding, int64_t reach, int64_t stride, int64_t *out)
+{
+  int64_t room;
+  if (__builtin_add_overflow(size, padding, &room)) return flow_rule_fail(op, "the padded %s overflows", axis);
+  if (room < reach) {
+    return flow_rule_fail(op, "Computed output size would be negative: the %s of the input is %lld (%lld with padding), "
+                          "a window spans %lld", axis, (long long)size, (long long)room, (long long)reach);
+  }
+  *out = (room - reach) / stride + 1;
+  return FLOW_OK;
+}
+
+/* A window of the kernels stores the place of its maximum in one byte; 255 means none. */
+static flow_status check_window(int op, const int32_t size[2], const int32_t stride[2])
+{
+  if (size[0] < 1 || size[1] < 1 || stride[0] < 1 || stride[1] < 1) {
+    return flow_rule_fail(op, "pool size is {%d, %d} with strides {%d, %d}, expected 1 or more", size[0], size[1], stride[0], stride[1]);
+  }
+  if ((int64_t)size[0] * size[1] > 254) {
+    return flow_rule_fail(op, "a pool of {%d, %d} covers %lld cells, at most 254 are possible; for whole images reduce with max",
+                          size[0], size[1], (long long)size[0] * size[1]);
+  }
+  return FLOW_OK;
+}
+
+static flow_status check_convolution_attributes(int op, const flow_attributes *attributes)
+{
+  static const char *const axes[2] = { "height", "width" };
+  for (int i = 0; i < 2; i++) {
+    if (attributes->convolution.stride[i] < 1 || attributes->convolution.dilation[i] < 1) {
+      return flow_rule_fail(op, "stride %d and dilation %d of the %s, expected 1 or more", attributes->convolution.stride[i],
+                            attributes->convolution.dilation[i], axes[i]);
+    }
+  }
+  for (int i = 0; i < 4; i++) {
+    int padding = attributes->convolution.padding[i];
+    if (padding < 0) return flow_rule_fail(op, "padding %d, expected 0 or more", padding);
+  }
+  if (attributes->convolution.groups < 1) return flow_rule_fail(op, "%d groups, expected 1 or more", attributes->convolution.groups);
+  FLOW_TRY(check_activation(op, attributes->convolution.activation));
+  if (attributes->convolution.pool[0] == 0) return FLOW_OK;
+  return check_window(op, attributes->convolution.pool, attributes->convolution.pool_stride);
+}
+
+static flow_status check_channels(int op, int64_t groups, const flow_signature *x, const flow_signature *w)
+{
+  int64_t in = x->dims[3], out = w->dims[3];
+  if (in % groups != 0 || out % groups != 0) {
+    return flow_rule_fail(op, "the input has %lld channels and the kernel %lld filters, which %lld groups must both divide", (long long)in,
+                          (long long)out, (long long)groups);
+  }
+  if (w->dims[2] == in / groups) return FLOW_OK;
+  return flow_rule_fail(op, "the input %s has %lld channels in %lld group%s, the kernel %s expects %lld in each",
+                        flow_shape_text(4, x->dims), (long long)in, (long long)groups, groups == 1 ? "" : "s",
+                        flow_shape_text(4, w->dims), (long long)w->dims[2]);
+}
+
+/* Output and index of a convolution over x and w: floor((in + padding - d (k - 1) - 1) / s) + 1, then the pool's windows. */
+static flow_status convolved(int op, const flow_attributes *attributes, const flow_signature *x, const flow_signature *w,
+                             flow_signature *y, flow_signature *index)
+{
+  static const char *const axes[2] = { "height", "width" };
+  FLOW_TRY(flow_rule_float(op, "the input", x));
+  FLOW_TRY(flow_rule_same_dtype(op, "the kernel", x->dtype, w));
+  FLOW_TRY(flow_rule_rank(op, "the input", x, 4, "{batch, height, width, channels}"));
+  FLOW_TRY(flow_rule_rank(op, "the kernel", w, 4, "{height, width, channels in / groups, channels out}"));
+  FLOW_TRY(check_known(op, "the input", x, 1));
+  FLOW_TRY(check_known(op, "the kernel", w, 0));
+  FLOW_TRY(check_convolution_attributes(op, attributes));
+  FLOW_TRY(check_channels(op, attributes->convolution.groups, x, w));
+  int pooled = attributes->convolution.pool[0] > 0;
+  flow_signature out = { .dtype = x->dtype, .rank = 4, .dims = { x->dims[0], 0, 0, w->dims[3] } };
+  for (int i = 0; i < 2; i++) {
+    int64_t kernel = w->dims[i], reach, before_pool = 0;
+    if (kernel < 1) return flow_rule_fail(op, "the kernel %s has no %s", flow_shape_text(4, w->dims), axes[i]);
+    if (__builtin_mul_overflow((int64_t)attributes->convolution.dilation[i], kernel - 1, &reach) || reach == INT64_MAX) {
+      return flow_rule_fail(op, "the dilated kernel's %s overflows", axes[i]);
+    }
+    int64_t padding = (int64_t)attributes->convolution.padding[2 * i] + attributes->convolution.padding[2 * i + 1];
+    FLOW_TRY(window_count(op, axes[i], x->dims[i + 1], padding, reach + 1, attributes->convolution.stride[i], &before_pool));
+    out.dims[i + 1] = before_pool;
+    if (pooled) {
+      FLOW_TRY(window_count(op, axes[i], before_pool, 0, attributes->convolution.pool[i], attributes->convolution.pool_stride[i],
+                            &out.dims[i + 1]));
+    }
+  }
+  flow_extent extent;
+  FLOW_TRY(flow_rule_extent(op, 4, out.dims, &extent));
+  *y = out;
+  *index = pooled ? out : (flow_signature){ .rank = 1, .dims = { 0 } };
+  index->dtype = FLOW_UINT8;
+  return FLOW_OK;
+}
+
+flow_status flow_shape_convolution(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                   flow_signature *outputs)
+{
+  FLOW_TRY(convolved(op, attributes, &inputs[0], &inputs[1], &outputs[0], &outputs[1]));
+  if ((attributes->convolution.has_bias != 0) != (input_count == 3)) {
+    return flow_rule_fail(op, "%d inputs with has_bias = %d; a bias is the third input", input_count, attributes->convolution.has_bias);
+  }
+  if (input_count < 3) return FLOW_OK;
+  FLOW_TRY(flow_rule_same_dtype(op, "the bias", inputs[0].dtype, &inputs[2]));
+  return flow_rule_dims(op, "the bias", &inputs[2], 1, &inputs[1].dims[3]);
+}
+
+/* g, x, w, y, index -> dx, dw, db; db is there without a bias, too: nobody reads it then. */
+flow_status flow_shape_convolution_gradient(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                            flow_signature *outputs)
+{
+  (void)input_count;
+  const flow_signature *x = &inputs[1], *w = &inputs[2];
+  flow_signature y, index;
+  FLOW_TRY(convolved(op, attributes, x, w, &y, &index));
+  FLOW_TRY(flow_rule_same_dtype(op, "the gradient", x->dtype, &inputs[0]));
+  FLOW_TRY(flow_rule_dims(op, "the gradient", &inputs[0], 4, y.dims));
+  FLOW_TRY(flow_rule_same_dtype(op, "y", x->dtype, &inputs[3]));
+  FLOW_TRY(flow_rule_dims(op, "y", &inputs[3], 4, y.dims));
+  FLOW_TRY(flow_rule_same_dtype(op, "the index", FLOW_UINT8, &inputs[4]));
+  FLOW_TRY(flow_rule_dims(op, "the index", &inputs[4], index.rank, index.dims));
+  if (attributes->convolution.input_size[0] != x->dims[1] || attributes->convolution.input_size[1] != x->dims[2]) {
+    return flow_rule_fail(op, "input_size is {%d, %d}, the input is %s", attributes->convolution.input_size[0],
+                          attributes->convolution.input_size[1], flow_shape_text(4, x->dims));
+  }
+  outputs[0] = *x;
+  outputs[1] = *w;
+  outputs[2] = (flow_signature){ .dtype = x->dtype, .rank = 1, .dims = { w->dims[3] } };
+  return FLOW_OK;
+}
+
+/* Height and width after pooling. Padding narrower than the window: so each window holds a real cell. */
+static flow_status pooled_size(int op, const flow_attributes *attributes, const int64_t size[2], int64_t out[2])
+{
+  static const char *const axes[2] = { "height", "width" };
+  FLOW_TRY(check_window(op, attributes->pool.size, attributes->pool.stride));
+  for (int i = 0; i < 2; i++) {
+    int32_t before = attributes->pool.padding[2 * i], after = attributes->pool.padding[2 * i + 1], window = attributes->pool.size[i];
+    if (before < 0 || after < 0 || before >= window || after >= window) {
+      return flow_rule_fail(op, "padding %d and %d of the %s, expected from 0 to less than the window's %d", before, after, axes[i],
+                            window);
+    }
+    if (size[i] < 1) {
+      return flow_rule_fail(op, "Computed output size would be negative: the %s of the input is %lld", axes[i], (long long)size[i]);
+    }
+    FLOW_TRY(window_count(op, axes[i], size[i], (int64_t)before + after, window, attributes->pool.stride[i], &out[i]));
+  }
+  return FLOW_OK;
+}
+
+flow_status flow_shape_max_pool(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                flow_signature *outputs)
+{
+  (void)input_count;
+  const flow_signature *x = &inputs[0];
+  FLOW_TRY(flow_rule_rank(op, "the input", x, 4, "{batch, height, width, channels}"));
+  FLOW_TRY(check_known(op, "the input", x, 1));
+  flow_signature y = *x;
+  FLOW_TRY(pooled_size(op, attributes, &x->dims[1], &y.dims[1]));
+  flow_extent extent;
+  FLOW_TRY(flow_rule_extent(op, 4, y.dims, &extent));
+  outputs[0] = outputs[1] = y;
+  outputs[1].dtype = FLOW_UINT8;
+  return FLOW_OK;
+}
+
+flow_status flow_shape_max_pool_gradient(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                         flow_signature *outputs)
+{
+  (void)input_count;
+  const flow_signature *g = &inputs[0];
+  FLOW_TRY(flow_rule_float(op, "the gradient", g));
+  FLOW_TRY(flow_rule_rank(op, "the gradient", g, 4, "{batch, height, width, channels}"));
+  FLOW_TRY(flow_rule_same_dtype(op, "the index", FLOW_UINT8, &inputs[1]));
+  FLOW_TRY(flow_rule_dims(op, "the index", &inputs[1], 4, g->dims));
+  int64_t size[2] = { attributes->pool.input_size[0], attributes->pool.input_size[1] };
+  flow_signature expected = *g;
+  FLOW_TRY(pooled_size(op, attributes, size, &expected.dims[1]));
+  FLOW_TRY(flow_rule_dims(op, "the gradient", g, 4, expected.dims));
+  outputs[0] = *g;
+  outputs[0].dims[1] = size[0];
+  outputs[0].dims[2] = size[1];
+  return FLOW_OK;
+}
+
+/* ---- normalization, softmax, losses ------------------------------------------------------------------------------------- */
+
+static flow_status check_batch_norm(int op, const flow_attributes *attributes, const flow_signature *x)
+{
+  FLOW_TRY(flow_rule_float(op, "the input", x));
+  if (x->rank < 2) {
+    return flow_rule_fail(op, "the input is %s, expected two or more dimensions {batch, ..., channels}", flow_shape_text(x->rank, x->dims));
+  }
+  if (x->dims[x->rank - 1] < 0) {
+    return flow_rule_fail(op, "the channels of the input %s depend on the number of rows", flow_shape_text(x->rank, x->dims));
+  }
+  double epsilon = attributes->normalization.epsilon;
+  if (!(epsilon >= 0)) return flow_rule_fail(op, "epsilon is %g, expected 0 or more", epsilon);
+  return FLOW_OK;
+}
+
+/* A parameter or statistic: one value a channel, in the dtype of x. */
+static flow_status check_per_channel(int op, const char *what, const flow_signature *x, const flow_signature *parameter)
+{
+  FLOW_TRY(flow_rule_same_dtype(op, what, x->dtype, parameter));
+  return flow_rule_dims(op, what, parameter, 1, &x->dims[x->rank - 1]);
+}
+
+flow_status flow_shape_batch_norm(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                  flow_signature *outputs)
+{
+  (void)input_count;
+  const flow_signature *x = &inputs[0];
+  FLOW_TRY(check_batch_norm(op, attributes, x));
+  FLOW_TRY(check_per_channel(op, "gamma", x, &inputs[1]));
+  FLOW_TRY(check_per_channel(op, "beta", x, &inputs[2]));
+  outputs[0] = *x;
+  outputs[1] = outputs[2] = inputs[1];
+  return FLOW_OK;
+}
+
+flow_status flow_shape_batch_norm_gradient(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                           flow_signature *outputs)
+{
+  (void)input_count;
+  const flow_signature *g = &inputs[0], *x = &inputs[1];
+  FLOW_TRY(check_batch_norm(op, attributes, x));
+  FLOW_TRY(flow_rule_same_dtype(op, "the gradient", x->dtype, g));
+  FLOW_TRY(flow_rule_dims(op, "the gradient", g, x->rank, x->dims));
+  FLOW_TRY(check_per_channel(op, "gamma", x, &inputs[2]));
+  FLOW_TRY(check_per_channel(op, "the mean", x, &inputs[3]));
+  FLOW_TRY(check_per_channel(op, "the variance", x, &inputs[4]));
+  outputs[0] = *x;
+  outputs[1] = outputs[2] = inputs[2];
+  return FLOW_OK;
+}
+
+flow_status flow_shape_softmax(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                               flow_signature *outputs)
+{
+  (void)input_count;
+  int axis;
+  FLOW_TRY(flow_rule_float(op, "the input", &inputs[0]));
+  FLOW_TRY(flow_rule_axis(op, attributes->axis.axis, &inputs[0], &axis));
+  outputs[0] = inputs[0];
+  return FLOW_OK;
+}
+
+/* logits {..., classes} and integer labels {...}; *values is one float per label. */
+static flow_status cross_entropy_values(int op, const flow_signature *logits, const flow_signature *labels, flow_signature *values)
+{
+  FLOW_TRY(flow_rule_float(op, "the logits", logits));
+  if (!flow_dtype_is_integer(labels->dtype)) {
+    return flow_rule_fail(op, "the labels are %s, expected integers: the number of each sample's class", flow_dtype_name(labels->dtype));
+  }
+  if (logits->rank == 0 || logits->dims[logits->rank - 1] < 1) {
+    return flow_rule_fail(op, "the logits are %s, expected {..., classes} with one class or more",
+                          flow_shape_text(logits->rank, logits->dims));
+  }
+  FLOW_TRY(flow_rule_dims(op, "the labels", labels, logits->rank - 1, logits->dims));
+  *values = *labels;
+  values->dtype = logits->dtype;
+  return FLOW_OK;
+}
+
+flow_status flow_shape_sparse_cross_entropy(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                            flow_signature *outputs)
+{
+  (void)attributes; (void)input_count;
+  return cross_entropy_values(op, &inputs[0], &inputs[1], &outputs[0]);
+}
+
+flow_status flow_shape_sparse_cross_entropy_gradient(int op, const flow_attributes *attributes, const flow_signature *inputs,
+                                                     int input_count, flow_signature *outputs)
+{
+  (void)attributes; (void)input_count;
+  const flow_signature *g = &inputs[0], *logits = &inputs[1];
+  flow_signature values;
+  FLOW_TRY(cross_entropy_values(op, logits, &inputs[2], &values));
+  FLOW_TRY(flow_rule_same_dtype(op, "the gradient", logits->dtype, g));
+  FLOW_TRY(flow_rule_dims(op, "the gradient", g, values.rank, values.dims));
+  outputs[0] = *logits;
+  return FLOW_OK;
+}
+
+/* ---- optimizers: effects without outputs --------------------------------------------------------------------------------- */
+
+static flow_status check_single(int op, const char *what, int dtype, const flow_signature *x)
+{
+  FLOW_TRY(flow_rule_same_dtype(op, what, dtype, x));
+  for (int i = 0; i < x->rank; i++) {
+    if (x->dims[i] != 1) return flow_rule_fail(op, "%s has shape %s, expected one element", what, flow_shape_text(x->rank, x->dims));
+  }
+  return FLOW_OK;
+}
+
+/* sgd: g, w, learning rate [, velocity]. adam: g, w, m, v, learning rate, iterations [, v maximum]. All but the scalars
+ * are float32 ranges of equally many elements: a kernel walks them in step. */
+flow_status flow_shape_optimizer(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                 flow_signature *outputs)
+{
+  (void)outputs;
+  static const char *const sgd_names[] = { "the gradient", "the weight", NULL, "the velocity" };
+  static const char *const adam_names[] = { "the gradient", "the weight", "m", "v", NULL, NULL, "the maximum of v" };
+  const char *const *names = op == FLOW_OP_adam ? adam_names : sgd_names;
+  int scalar = op == FLOW_OP_adam ? 4 : 2;
+  int optional = op == FLOW_OP_adam ? attributes->optimizer.amsgrad : attributes->optimizer.momentum != 0;
+  int required = flow_op(op)->min_inputs + (optional ? 1 : 0);
+  if (input_count < required) {
+    return flow_rule_fail(op, "%d inputs, expected %d: %s is missing", input_count, required, names[required - 1]);
+  }
+  FLOW_TRY(check_single(op, "the learning rate", FLOW_FLOAT32, &inputs[scalar]));
+  if (op == FLOW_OP_adam) FLOW_TRY(check_single(op, "the iteration count", FLOW_INT64, &inputs[scalar + 1]));
+  flow_extent expected;
+  FLOW_TRY(flow_rule_extent(op, inputs[1].rank, inputs[1].dims, &expected));
+  for (int i = 0; i < input_count; i++) {
+    if (names[i] == NULL) continue;
+    flow_extent extent;
+    FLOW_TRY(flow_rule_same_dtype(op, names[i], FLOW_FLOAT32, &inputs[i]));
+    FLOW_TRY(flow_rule_extent(op, inputs[i].rank, inputs[i].dims, &extent));
+    if (extent.power != 0 || extent.count != expected.count) {
+      return flow_rule_fail(op, "%s has shape %s, expected the elements of the weight %s", names[i],
+                            flow_shape_text(inputs[i].rank, inputs[i].dims), flow_shape_text(inputs[1].rank, inputs[1].dims));
+    }
+  }
+  return FLOW_OK;
+}
