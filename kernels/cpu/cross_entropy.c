@@ -1,0 +1,137 @@
+/* cross_entropy.c: sparse_cross_entropy and its gradient over logits {..., classes} and one integer label a row.
+ *
+ *   loss = log(sum of e^z) - z[label]        gradient = g (softmax(z) - onehot(label))
+ *
+ * Variants: vector (float32 logits), plain (every dtype, in double). Labels have any dtype; one outside 0..classes-1 is
+ * the caller's mistake and is named. */
+#include <math.h>
+#include "base/status.h"
+#include "cpu/math.h"
+#include "tensor/tensor.h"
+
+/* The label of line i of this chunk; `lines` of them stand in all its rows. */
+static flow_status read_label(const flow_call *call, const flow_operand *labels, int64_t i, int64_t classes, int64_t *label)
+{
+  double value;
+  flow_convert_to_double(labels->dtype, (const char *)labels->data + i * flow_dtype_size(labels->dtype), 1, &value, 1);
+  if (value >= 0 && value < (double)classes) {
+    *label = (int64_t)value;
+    return FLOW_OK;
+  }
+  int64_t lines_a_row = 1;
+  for (int axis = 1; axis < labels->rank; axis++) lines_a_row *= labels->shape[axis];
+  return flow_fail(FLOW_INVALID_ARGUMENT, "label %.15g of row %lld is outside 0..%lld", value,
+                   (long long)(call->first_row + i / lines_a_row), (long long)(classes - 1));
+}
+
+static int supports_float32(const flow_call *call)
+{
+  int last = call->input_count - 1;                    /* the labels */
+  for (int i = 0; i < last; i++)
+    if (call->inputs[i].dtype != FLOW_FLOAT32) return 0;
+  return 1;
+}
+
+/* Softmax of n floats before the division: e[i] = e^(z[i] - largest), where e is not NULL. Returns their sum. */
+static float exponentials(const float *z, int64_t n, float *e, float *largest)
+{
+  vf top = vf_set(-INFINITY), sum = { 0 };
+  int64_t whole = n / VL * VL;
+  int rest = (int)(n - whole);
+  vf tail = vf_set(-INFINITY);
+  memcpy(&tail, z + whole, (size_t)rest * sizeof(float));
+  for (int64_t i = 0; i < whole; i += VL) top = vf_max(top, vf_load(z + i));
+  top = vf_max(top, tail);
+  *largest = -INFINITY;
+  for (int i = 0; i < VL; i++) *largest = top[i] > *largest ? top[i] : *largest;
+  for (int64_t i = 0; i < whole; i += VL) {
+    vf y = vf_exp(vf_load(z + i) - vf_set(*largest));
+    sum += y;
+    if (e) vf_store(e + i, y);
+  }
+  tail = vf_exp(tail - vf_set(*largest));
+  if (e) vf_store_part(e + whole, tail, rest);
+  return vf_sum(sum + tail);
+}
+
+static flow_status loss_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase; (void)begin; (void)end;
+  const flow_operand *logits = &call->inputs[0], *labels = &call->inputs[1];
+  int64_t classes = logits->shape[logits->rank - 1], lines = flow_shape_size(labels->rank, labels->shape);
+  const float *z = logits->data;
+  float *loss = call->outputs[0].data;
+  for (int64_t i = 0; i < lines; i++, z += classes) {
+    int64_t label;
+    float largest;
+    FLOW_TRY(read_label(call, labels, i, classes, &label));
+    if (!loss) continue;
+    float sum = exponentials(z, classes, NULL, &largest);
+    loss[i] = logf(sum) - (z[label] - largest);
+  }
+  return FLOW_OK;
+}
+
+static flow_status gradient_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase; (void)begin; (void)end;
+  const flow_operand *logits = &call->inputs[1], *labels = &call->inputs[2];
+  int64_t classes = logits->shape[logits->rank - 1], lines = flow_shape_size(labels->rank, labels->shape);
+  const float *g = call->inputs[0].data, *z = logits->data;
+  float *dz = call->outputs[0].data;
+  if (!dz) return FLOW_OK;
+  for (int64_t i = 0; i < lines; i++, z += classes, dz += classes) {
+    int64_t label;
+    float largest;
+    FLOW_TRY(read_label(call, labels, i, classes, &label));
+    float scale = g[i] / exponentials(z, classes, dz, &largest);
+    for (int64_t j = 0; j < classes; j++) dz[j] *= scale;
+    dz[label] -= g[i];
+  }
+  return FLOW_OK;
+}
+
+/* One line of doubles. */
+static size_t plain_scratch(const flow_call *call)
+{
+  const flow_operand *logits = &call->inputs[call->input_count - 2];
+  return (size_t)logits->shape[logits->rank - 1] * sizeof(double);
+}
+
+static flow_status plain_run(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase; (void)begin; (void)end;
+  int gradient = call->op == FLOW_OP_sparse_cross_entropy_gradient;
+  const flow_operand *logits = &call->inputs[gradient], *labels = &call->inputs[gradient + 1], *out = &call->outputs[0];
+  int64_t classes = logits->shape[logits->rank - 1], lines = flow_shape_size(labels->rank, labels->shape);
+  double *z = call->scratch;
+  for (int64_t i = 0; i < lines; i++) {
+    int64_t label;
+    FLOW_TRY(read_label(call, labels, i, classes, &label));
+    if (!out->data) continue;
+    flow_convert_to_double(logits->dtype, (const char *)logits->data + i * classes * flow_dtype_size(logits->dtype), 1, z, classes);
+    double largest = -INFINITY, sum = 0;
+    for (int64_t j = 0; j < classes; j++) largest = z[j] > largest ? z[j] : largest;
+    for (int64_t j = 0; j < classes; j++) sum += exp(z[j] - largest);
+    if (gradient) {
+      const flow_operand *upstream = &call->inputs[0];
+      double g;
+      flow_convert_to_double(upstream->dtype, (const char *)upstream->data + i * flow_dtype_size(upstream->dtype), 1, &g, 1);
+      for (int64_t j = 0; j < classes; j++) z[j] = g * (exp(z[j] - largest) / sum - (j == label));
+      flow_convert_from_double(out->dtype, z, (char *)out->data + i * classes * flow_dtype_size(out->dtype), 1, classes);
+    } else {
+      double loss = log(sum) - (z[label] - largest);
+      flow_convert_from_double(out->dtype, &loss, (char *)out->data + i * flow_dtype_size(out->dtype), 1, 1);
+    }
+  }
+  return FLOW_OK;
+}
+
+#define VARIANTS(function)                                                    \
+  {                                                                           \
+    { .variant = "vector", .supports = supports_float32, .run = function },   \
+    { .variant = "plain", .scratch_bytes = plain_scratch, .run = plain_run }, \
+    { 0 }                                                                     \
+  }
+const flow_kernel FLOW_KERNELS(sparse_cross_entropy)[] = VARIANTS(loss_vector);
+const flow_kernel FLOW_KERNELS(sparse_cross_entropy_gradient)[] = VARIANTS(gradient_vector);

@@ -1,0 +1,210 @@
+/* softmax.c: softmax, softmax_gradient and log_softmax along one axis of {outer, n, inner}.
+ *
+ * Stable: the largest element is subtracted first. Variants: vector (float32; vectors run along the axis when it is the
+ * last one, across `inner` otherwise), plain (every dtype, in double). */
+#include <math.h>
+#include "cpu/math.h"
+#include "tensor/tensor.h"
+
+typedef struct lines { int64_t outer, n, inner; } lines;
+
+static lines lines_of(const flow_call *call)
+{
+  const flow_operand *x = &call->inputs[0];
+  int axis = call->attributes->axis.axis < 0 ? call->attributes->axis.axis + x->rank : call->attributes->axis.axis;
+  lines l = { 1, x->shape[axis], 1 };
+  for (int i = 0; i < axis; i++) l.outer *= x->shape[i];
+  for (int i = axis + 1; i < x->rank; i++) l.inner *= x->shape[i];
+  return l;
+}
+
+static int supports_float32(const flow_call *call)
+{
+  for (int i = 0; i < call->input_count; i++)
+    if (call->inputs[i].dtype != FLOW_FLOAT32) return 0;
+  return 1;
+}
+
+/* The first `lanes` floats, -infinity in the rest: it changes neither a maximum nor a sum of exponentials. */
+ALWAYS_INLINE vf load_lanes(const float *p, int64_t lanes)
+{
+  if (lanes >= VL) return vf_load(p);
+  vf v = vf_set(-INFINITY);
+  memcpy(&v, p, (size_t)lanes * sizeof(float));
+  return v;
+}
+
+ALWAYS_INLINE void store_lanes(float *p, vf v, int64_t lanes)
+{
+  if (lanes >= VL) vf_store(p, v);
+  else vf_store_part(p, v, (int)lanes);
+}
+
+/* ---- along the last axis ---------------------------------------------------------------------------------------- */
+
+static float row_max(const float *x, int64_t n)
+{
+  vf largest = vf_set(-INFINITY);
+  for (int64_t i = 0; i < n; i += VL) largest = vf_max(largest, load_lanes(x + i, n - i));
+  float result = -INFINITY;
+  for (int i = 0; i < VL; i++) result = largest[i] > result ? largest[i] : result;
+  return result;
+}
+
+static void softmax_row(const float *x, float *y, int64_t n)
+{
+  vf largest = vf_set(row_max(x, n)), sum = { 0 };
+  for (int64_t i = 0; i < n; i += VL) {
+    vf e = vf_exp(load_lanes(x + i, n - i) - largest);
+    sum += e;
+    store_lanes(y + i, e, n - i);
+  }
+  vf scale = vf_set(1.0f / vf_sum(sum));
+  for (int64_t i = 0; i < n; i += VL) store_lanes(y + i, load_lanes(y + i, n - i) * scale, n - i);
+}
+
+static void log_softmax_row(const float *x, float *y, int64_t n)
+{
+  vf largest = vf_set(row_max(x, n)), sum = { 0 };
+  for (int64_t i = 0; i < n; i += VL) sum += vf_exp(load_lanes(x + i, n - i) - largest);
+  vf log_sum = vf_set(logf(vf_sum(sum)));
+  for (int64_t i = 0; i < n; i += VL) store_lanes(y + i, load_lanes(x + i, n - i) - largest - log_sum, n - i);
+}
+
+static void softmax_gradient_row(const float *g, const float *y, float *dx, int64_t n)
+{
+  vf sum = { 0 };
+  int64_t i = 0;
+  for (; i + VL <= n; i += VL) sum += vf_load(g + i) * vf_load(y + i);
+  float total = vf_sum(sum);
+  for (; i < n; i++) total += g[i] * y[i];
+  for (i = 0; i + VL <= n; i += VL) vf_store(dx + i, (vf_load(g + i) - vf_set(total)) * vf_load(y + i));
+  for (; i < n; i++) dx[i] = (g[i] - total) * y[i];
+}
+
+/* ---- across: `lanes` <= VL neighbouring lines, their elements `step` floats apart -------------------------------- */
+
+ALWAYS_INLINE vf strip_max(const float *x, int64_t n, int64_t step, int64_t lanes)
+{
+  vf largest = vf_set(-INFINITY);
+  for (int64_t i = 0; i < n; i++) largest = vf_max(load_lanes(x + i * step, lanes), largest);
+  return largest;
+}
+
+static void softmax_strip(const float *x, float *y, int64_t n, int64_t step, int64_t lanes)
+{
+  vf largest = strip_max(x, n, step, lanes), sum = { 0 };
+  for (int64_t i = 0; i < n; i++) {
+    vf e = vf_exp(load_lanes(x + i * step, lanes) - largest);
+    sum += e;
+    store_lanes(y + i * step, e, lanes);
+  }
+  for (int64_t i = 0; i < n; i++) store_lanes(y + i * step, load_lanes(y + i * step, lanes) / sum, lanes);
+}
+
+static void log_softmax_strip(const float *x, float *y, int64_t n, int64_t step, int64_t lanes)
+{
+  vf largest = strip_max(x, n, step, lanes), sum = { 0 };
+  for (int64_t i = 0; i < n; i++) sum += vf_exp(load_lanes(x + i * step, lanes) - largest);
+  vf log_sum = vf_log(sum);
+  for (int64_t i = 0; i < n; i++) store_lanes(y + i * step, load_lanes(x + i * step, lanes) - largest - log_sum, lanes);
+}
+
+static void softmax_gradient_strip(const float *g, const float *y, float *dx, int64_t n, int64_t step, int64_t lanes)
+{
+  vf sum = { 0 };
+  for (int64_t i = 0; i < n; i++) sum += load_lanes(g + i * step, lanes) * load_lanes(y + i * step, lanes);
+  for (int64_t i = 0; i < n; i++) {
+    vf d = (load_lanes(g + i * step, lanes) - sum) * load_lanes(y + i * step, lanes);
+    store_lanes(dx + i * step, d, lanes);
+  }
+}
+
+/* ---- entries ---------------------------------------------------------------------------------------------------- */
+
+typedef void (*row_function)(const float *x, float *y, int64_t n);
+typedef void (*strip_function)(const float *x, float *y, int64_t n, int64_t step, int64_t lanes);
+
+static void run_lines(const flow_call *call, row_function row, strip_function strip)
+{
+  lines l = lines_of(call);
+  const float *x = call->inputs[0].data;
+  float *y = call->outputs[0].data;
+  if (!y || l.n == 0) return;
+  for (int64_t o = 0; o < l.outer; o++, x += l.n * l.inner, y += l.n * l.inner) {
+    if (l.inner == 1) row(x, y, l.n);
+    else for (int64_t i = 0; i < l.inner; i += VL) strip(x + i, y + i, l.n, l.inner, l.inner - i);
+  }
+}
+
+static flow_status softmax_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase; (void)begin; (void)end;
+  run_lines(call, softmax_row, softmax_strip);
+  return FLOW_OK;
+}
+
+static flow_status log_softmax_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase; (void)begin; (void)end;
+  run_lines(call, log_softmax_row, log_softmax_strip);
+  return FLOW_OK;
+}
+
+static flow_status softmax_gradient_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase; (void)begin; (void)end;
+  lines l = lines_of(call);
+  const float *g = call->inputs[0].data, *y = call->inputs[1].data;
+  float *dx = call->outputs[0].data;
+  if (!dx) return FLOW_OK;
+  for (int64_t o = 0; o < l.outer; o++, g += l.n * l.inner, y += l.n * l.inner, dx += l.n * l.inner) {
+    if (l.inner == 1) softmax_gradient_row(g, y, dx, l.n);
+    else for (int64_t i = 0; i < l.inner; i += VL) softmax_gradient_strip(g + i, y + i, dx + i, l.n, l.inner, l.inner - i);
+  }
+  return FLOW_OK;
+}
+
+/* Two lines of doubles. */
+static size_t plain_scratch(const flow_call *call) { return 2 * (size_t)lines_of(call).n * sizeof(double); }
+
+static flow_status plain_run(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase; (void)begin; (void)end;
+  lines l = lines_of(call);
+  const flow_operand *x = &call->inputs[0], *out = &call->outputs[0];
+  if (!out->data || l.n == 0) return FLOW_OK;
+  double *a = call->scratch, *b = a + l.n;
+  for (int64_t o = 0; o < l.outer; o++)
+    for (int64_t i = 0; i < l.inner; i++) {
+      int64_t at = o * l.n * l.inner + i;
+      flow_convert_to_double(x->dtype, (const char *)x->data + at * flow_dtype_size(x->dtype), l.inner, a, l.n);
+      if (call->op == FLOW_OP_softmax_gradient) {
+        const flow_operand *y = &call->inputs[1];
+        flow_convert_to_double(y->dtype, (const char *)y->data + at * flow_dtype_size(y->dtype), l.inner, b, l.n);
+        double sum = 0;
+        for (int64_t k = 0; k < l.n; k++) sum += a[k] * b[k];
+        for (int64_t k = 0; k < l.n; k++) a[k] = (a[k] - sum) * b[k];
+      } else {
+        double largest = -INFINITY, sum = 0;
+        for (int64_t k = 0; k < l.n; k++) largest = a[k] > largest ? a[k] : largest;
+        for (int64_t k = 0; k < l.n; k++) sum += exp(a[k] - largest);
+        if (call->op == FLOW_OP_softmax)
+          for (int64_t k = 0; k < l.n; k++) a[k] = exp(a[k] - largest) / sum;
+        else
+          for (int64_t k = 0; k < l.n; k++) a[k] = a[k] - largest - log(sum);
+      }
+      flow_convert_from_double(out->dtype, a, (char *)out->data + at * flow_dtype_size(out->dtype), l.inner, l.n);
+    }
+  return FLOW_OK;
+}
+
+#define VARIANTS(function)                                                            \
+  {                                                                                   \
+    { .variant = "vector", .supports = supports_float32, .run = function },           \
+    { .variant = "plain", .scratch_bytes = plain_scratch, .run = plain_run },         \
+    { 0 }                                                                             \
+  }
+const flow_kernel FLOW_KERNELS(softmax)[] = VARIANTS(softmax_vector);
+const flow_kernel FLOW_KERNELS(log_softmax)[] = VARIANTS(log_softmax_vector);
+const flow_kernel FLOW_KERNELS(softmax_gradient)[] = VARIANTS(softmax_gradient_vector);
