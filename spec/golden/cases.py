@@ -1,0 +1,130 @@
+"""The cases: what is compared. Names and options are Keras' own."""
+
+IMAGE = [2, 7, 9, 3]
+
+
+def conv(name, shape=IMAGE, **options):
+    return {"name": "Conv2D " + name, "layer": "Conv2D", "options": options, "inputs": [shape]}
+
+
+def pool(name, shape=IMAGE, layer="MaxPooling2D", **options):
+    return {"name": layer + " " + name, "layer": layer, "options": options, "inputs": [shape]}
+
+
+def plain(layer, name="", shapes=None, **options):
+    return {"name": (layer + " " + name).strip(), "layer": layer, "options": options, "inputs": shapes or [[3, 5, 4]]}
+
+
+ACTIVATIONS = ["linear", "relu", "sigmoid", "tanh", "softmax", "elu", "selu", "gelu", "softplus", "softsign", "silu", "exponential",
+               "hard_sigmoid", "leaky_relu", "relu6", "mish", "log_softmax"]
+
+LAYERS = [
+    conv("valid", filters=4, kernel_size=3),
+    conv("same", filters=4, kernel_size=3, padding="same"),
+    conv("same, relu", filters=16, kernel_size=3, padding="same", activation="relu"),
+    conv("stride 2 valid", filters=5, kernel_size=3, strides=2),
+    conv("stride 2 same", filters=5, kernel_size=3, strides=2, padding="same"),
+    conv("stride 2 same, even size", shape=[2, 8, 6, 3], filters=5, kernel_size=3, strides=2, padding="same"),
+    conv("dilation 2 valid", filters=4, kernel_size=3, dilation_rate=2),
+    conv("dilation 2 same", filters=4, kernel_size=3, dilation_rate=2, padding="same"),
+    conv("groups 2", shape=[2, 6, 5, 4], filters=6, kernel_size=3, groups=2, padding="same"),
+    conv("groups as many as channels", shape=[2, 6, 5, 4], filters=4, kernel_size=3, groups=4),
+    conv("3 to 17 channels", shape=[3, 9, 11, 3], filters=17, kernel_size=3, padding="same", activation="relu"),
+    conv("17 to 33 channels", shape=[2, 6, 7, 17], filters=33, kernel_size=3, padding="same"),
+    conv("32 to 64 channels", shape=[2, 9, 8, 32], filters=64, kernel_size=3, padding="same", activation="relu"),
+    conv("5 x 5, stride 2, same", shape=[2, 13, 10, 3], filters=8, kernel_size=5, strides=2, padding="same"),
+    conv("1 x 1", shape=[2, 5, 5, 8], filters=3, kernel_size=1),
+    conv("1 x 1, stride 2", shape=[2, 5, 6, 8], filters=16, kernel_size=1, strides=2),
+    conv("2 x 3 kernel, strides 2 x 1", filters=4, kernel_size=[2, 3], strides=[2, 1], padding="same"),
+    conv("without bias", filters=4, kernel_size=3, use_bias=False),
+    conv("one image, one channel", shape=[1, 28, 28, 1], filters=32, kernel_size=3, activation="relu"),
+    conv("kernel as large as the image", shape=[2, 4, 4, 3], filters=6, kernel_size=4),
+    pool("valid"),
+    pool("same", padding="same"),
+    pool("even size", shape=[2, 8, 6, 16]),
+    pool("3 x 3, stride 2", pool_size=3, strides=2),
+    pool("3 x 3, stride 2, same", pool_size=3, strides=2, padding="same"),
+    pool("2 x 3 window, strides 1", pool_size=[2, 3], strides=1),
+    plain("Dense", shapes=[[5, 7]], units=4),
+    plain("Dense", "relu", shapes=[[3, 33]], units=17, activation="relu"),
+    plain("Dense", "without bias", shapes=[[5, 7]], units=4, use_bias=False),
+    plain("Dense", "on the last of three axes", shapes=[[2, 3, 6]], units=5),
+    plain("Dense", "softmax", shapes=[[4, 12]], units=10, activation="softmax"),
+    plain("BatchNormalization", "training", shapes=[[4, 5, 3, 6]], momentum=0.9) | {"training": True},
+    plain("BatchNormalization", "inference", shapes=[[4, 5, 3, 6]]),
+    plain("BatchNormalization", "training, rank 2", shapes=[[8, 5]], epsilon=0.01) | {"training": True},
+    plain("BatchNormalization", "training, neither scale nor center", shapes=[[6, 3, 3, 4]], scale=False, center=False) | {"training": True},
+    plain("GlobalAveragePooling2D", shapes=[[3, 4, 5, 6]]),
+    plain("GlobalAveragePooling2D", "keepdims", shapes=[[3, 4, 5, 6]], keepdims=True),
+    plain("Flatten", shapes=[[3, 4, 5, 2]]),
+    plain("Reshape", shapes=[[3, 4, 5]], target_shape=[10, 2]),
+    plain("Reshape", "inferred", shapes=[[3, 4, 5]], target_shape=[2, -1]),
+    plain("Rescaling", shapes=[[3, 4, 5]], scale=1 / 127.5, offset=-1.0) | {"range": (0.0, 255.0)},
+    plain("Softmax", shapes=[[4, 3, 6]]) | {"range": (-4.0, 4.0)},
+    plain("ReLU", shapes=[[6, 9]]) | {"range": (-8.0, 8.0)},
+    plain("ReLU", "max_value", shapes=[[6, 9]], max_value=3.0) | {"range": (-8.0, 8.0)},
+    plain("ReLU", "negative_slope", shapes=[[6, 9]], negative_slope=0.2) | {"range": (-8.0, 8.0)},
+    plain("ReLU", "threshold", shapes=[[6, 9]], threshold=1.5) | {"range": (-8.0, 8.0)},
+    plain("ReLU", "all three", shapes=[[6, 9]], max_value=4.0, negative_slope=0.1, threshold=1.0) | {"range": (-8.0, 8.0)},
+    plain("Add", shapes=[[3, 4, 5], [3, 4, 5]]),
+    plain("Add", "three inputs", shapes=[[3, 4], [3, 4], [3, 4]]),
+    plain("Concatenate", shapes=[[3, 4, 5], [3, 4, 2]]),
+    plain("Concatenate", "channels of images", shapes=[[2, 3, 3, 4], [2, 3, 3, 17], [2, 3, 3, 1]]),
+] + [plain("Activation", name, shapes=[[5, 11]], activation=name) | {"range": (-4.0, 4.0)} for name in ACTIVATIONS]
+
+
+def loss(name, kind, shape, value_range, **more):
+    return {"name": kind + " " + name, "loss": kind, "shape": shape, "range": value_range} | more
+
+
+LOGITS, PROBABILITIES = (-3.0, 3.0), (0.02, 0.98)
+LOSSES = [
+    loss("logits", "SparseCategoricalCrossentropy", [6, 5], LOGITS, classes=5, options={"from_logits": True}),
+    loss("large logits", "SparseCategoricalCrossentropy", [6, 5], (-200.0, 200.0), classes=5, options={"from_logits": True}),
+    loss("probabilities", "SparseCategoricalCrossentropy", [6, 5], PROBABILITIES, classes=5),
+    loss("logits of rank 3", "SparseCategoricalCrossentropy", [2, 3, 4], LOGITS, classes=4, options={"from_logits": True}),
+    loss("logits", "CategoricalCrossentropy", [6, 5], LOGITS, options={"from_logits": True}),
+    loss("probabilities", "CategoricalCrossentropy", [6, 5], PROBABILITIES),
+    loss("logits", "BinaryCrossentropy", [6, 2], LOGITS, options={"from_logits": True}),
+    loss("probabilities", "BinaryCrossentropy", [6, 2], PROBABILITIES),
+    loss("", "MeanSquaredError", [6, 5], (-1.0, 1.0)),
+    loss("", "MeanAbsoluteError", [6, 5], (-1.0, 1.0)),
+    loss("", "Huber", [6, 5], (-3.0, 3.0)),
+]
+for case in LOSSES:
+    case["name"] = case["name"].strip()
+
+METRICS = [
+    {"name": "labels", "shape": [40, 5], "range": LOGITS, "classes": 5, "loss": "SparseCategoricalCrossentropy",
+     "options": {"from_logits": True}, "metrics": ["accuracy"]},
+    {"name": "labels {n, 1}", "shape": [40, 5], "true_shape": [40, 1], "range": LOGITS, "classes": 5,
+     "loss": "SparseCategoricalCrossentropy", "options": {"from_logits": True}, "metrics": ["sparse_categorical_accuracy"]},
+    {"name": "binary", "shape": [40, 1], "true_shape": [40, 1], "range": (0.0, 1.0), "classes": 2, "loss": "MeanSquaredError",
+     "metrics": ["accuracy"]},
+]
+
+OPTIMIZERS = [
+    {"name": "SGD", "optimizer": "SGD", "options": {"learning_rate": 0.1}, "steps": 3},
+    {"name": "SGD momentum", "optimizer": "SGD", "options": {"learning_rate": 0.1, "momentum": 0.9}, "steps": 6},
+    {"name": "SGD Nesterov", "optimizer": "SGD", "options": {"learning_rate": 0.1, "momentum": 0.9, "nesterov": True}, "steps": 6},
+    {"name": "Adam", "optimizer": "Adam", "options": {}, "steps": 6},
+    {"name": "Adam, other numbers", "optimizer": "Adam",
+     "options": {"learning_rate": 0.05, "beta_1": 0.8, "beta_2": 0.95, "epsilon": 0.001}, "steps": 6},
+    {"name": "Adam amsgrad", "optimizer": "Adam", "options": {"learning_rate": 0.05, "beta_2": 0.6, "amsgrad": True}, "steps": 8},
+]
+
+SGD, ADAM = {"learning_rate": 0.05}, {"learning_rate": 0.001}
+TRAINING = [
+    {"name": "mnist, SGD", "net": "mnist", "size": 28, "optimizer": "SGD", "options": SGD, "from_logits": True,
+     "batch": 32, "batches": 4, "steps": 20, "range": (0.0, 1.0)},
+    {"name": "flowers 60, Adam", "net": "flowers", "size": 60, "optimizer": "Adam", "options": ADAM, "from_logits": False,
+     "batch": 16, "batches": 2, "steps": 10, "range": (0.0, 256.0)},
+    {"name": "flowers 180, Adam", "net": "flowers", "size": 180, "optimizer": "Adam", "options": {"learning_rate": 0.0001}, "from_logits": False,
+     "batch": 8, "batches": 2, "steps": 10, "range": (0.0, 256.0)},
+    {"name": "residual, SGD momentum", "net": "residual", "size": 8, "optimizer": "SGD",
+     "options": {"learning_rate": 0.05, "momentum": 0.9}, "from_logits": True, "batch": 16, "batches": 2, "steps": 5, "range": (-1.0, 1.0)},
+    {"name": "residual, Adam", "net": "residual", "size": 8, "optimizer": "Adam", "options": ADAM, "from_logits": True,
+     "batch": 16, "batches": 2, "steps": 5, "range": (-1.0, 1.0)},
+    {"name": "odd shapes, SGD", "net": "odd", "size": 31, "optimizer": "SGD", "options": SGD, "from_logits": True,
+     "batch": 5, "batches": 3, "steps": 9, "range": (-1.0, 1.0)},
+]

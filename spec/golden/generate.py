@@ -1,0 +1,266 @@
+"""Golden values: what Keras computes, for the specs of this folder to compare with.
+
+    python3 -m venv /tmp/keras && /tmp/keras/bin/pip install tensorflow-cpu
+    /tmp/keras/bin/python spec/golden/generate.py
+
+writes manifest.lua (what each case is and where its results lie) and values/*.npy (the results, float32 in one row per family).
+Inputs and weights are not stored: both sides compute them from a formula (`uniform`, spec/support/golden.lua), so that a
+case with four million weights costs a line. Everything but the metrics is run in float64, for the truth to be better than
+what is measured with it. A training case must also come out nearly the same in float32: else it would measure luck.
+"""
+import os
+import sys
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["KERAS_BACKEND"] = "tensorflow"
+import keras
+import numpy as np
+import tensorflow as tf
+
+from cases import LAYERS, LOSSES, METRICS, OPTIMIZERS, TRAINING
+from nets import NETS
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+# ---- the formula ----------------------------------------------------------------------------------------------------
+
+def unit(count, seed):
+    """`count` doubles in [0, 1): a Weyl sequence through one round of xorshift. The same, bit for bit, in spec/support/golden.lua."""
+    mask = np.uint64(0xFFFFFFFF)
+    x = (np.uint64(seed * 668265263) + np.arange(1, count + 1, dtype=np.uint64) * np.uint64(2654435761)) & mask
+    x ^= (x << np.uint64(13)) & mask
+    x ^= x >> np.uint64(17)
+    x ^= (x << np.uint64(5)) & mask
+    return x.astype(np.float64) / 4294967296.0
+
+
+def make(tensor):
+    """The array that a tensor of the manifest stands for: labels below `classes`, else float32 numbers in [low, high)."""
+    u = unit(int(np.prod(tensor["shape"])), tensor["seed"]).reshape(tensor["shape"])
+    if "classes" in tensor:
+        return np.floor(u * tensor["classes"]).astype(np.int32)
+    return (tensor["low"] + u * (tensor["high"] - tensor["low"])).astype(np.float32)
+
+
+class Seeds:
+    """Numbers the tensors of all cases, so that no two are alike."""
+    def __init__(self):
+        self.last = 0
+
+    def uniform(self, shape, low=-1.0, high=1.0):
+        self.last += 1
+        return {"shape": list(shape), "seed": self.last, "low": low, "high": high}
+
+    def labels(self, shape, classes):
+        self.last += 1
+        return {"shape": list(shape), "seed": self.last, "classes": classes}
+
+    def weight(self, variable):
+        """Glorot's limits for kernels; scales, shifts and statistics near their usual values."""
+        shape, name = tuple(variable.shape), variable.path.split("/")[-1]
+        if name in ("gamma", "moving_variance"):
+            return self.uniform(shape, 0.5, 1.5)
+        if len(shape) < 2:
+            return self.uniform(shape, -0.1, 0.1)
+        receptive = int(np.prod(shape[:-2]))
+        limit = float(np.sqrt(6.0 / ((shape[-2] + shape[-1]) * receptive)))
+        return self.uniform(shape, -limit, limit)
+
+
+# ---- results --------------------------------------------------------------------------------------------------------
+
+class Results:
+    """The results of a family of cases, one behind the other, and where each lies."""
+    def __init__(self):
+        self.parts, self.offset = [], 0
+
+    def add(self, name, value):
+        value = np.asarray(value, dtype=np.float32)
+        where = {"name": name, "shape": list(value.shape), "offset": self.offset}
+        self.parts.append(value.reshape(-1))
+        self.offset += value.size
+        return where
+
+    def save(self, name):
+        np.save(os.path.join(HERE, "values", name + ".npy"), np.concatenate(self.parts))
+
+
+def to_lua(value, indent=0):
+    """A Python value as a Lua constructor. None entries of a dict are left out."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, np.integer)):
+        return str(int(value))
+    if isinstance(value, (float, np.floating)):
+        return "%.17g" % value
+    if isinstance(value, str):
+        return '"%s"' % value
+    if isinstance(value, (list, tuple)):
+        return "{ " + ", ".join(to_lua(item) for item in value) + " }" if value else "{}"
+    fields = ["%s = %s" % (key, to_lua(item)) for key, item in value.items() if item is not None]
+    return "{ " + ", ".join(fields) + " }" if fields else "{}"
+
+
+def to_float64(array):
+    return tf.constant(array.astype(np.float64) if array.dtype == np.float32 else array)
+
+
+# ---- families -------------------------------------------------------------------------------------------------------
+
+def run_layers(seeds):
+    """Output, gradients of every input and trainable weight for a random gradient of the output, statistics after the call."""
+    results, entries = Results(), []
+    for case in LAYERS:
+        keras.backend.clear_session()
+        inputs = [keras.Input(tuple(shape[1:])) for shape in case["inputs"]]
+        layer = getattr(keras.layers, case["layer"])(**case.get("options", {}))
+        model = keras.Model(inputs if len(inputs) > 1 else inputs[0], layer(inputs if len(inputs) > 1 else inputs[0]))
+        low, high = case.get("range", (-1.0, 1.0))
+        tensors = [seeds.uniform(shape, low, high) for shape in case["inputs"]]
+        weights = [seeds.weight(variable) for variable in model.weights]
+        model.set_weights([make(tensor).astype(np.float64) for tensor in weights])
+        x = [to_float64(make(tensor)) for tensor in tensors]
+        with tf.GradientTape() as tape:
+            for tensor in x:
+                tape.watch(tensor)
+            y = model(x if len(x) > 1 else x[0], training=case.get("training", False))
+        upstream = seeds.uniform(y.shape)
+        sources = x + [variable.value for variable in model.trainable_variables]
+        gradients = tape.gradient(y, sources, output_gradients=to_float64(make(upstream)))
+        where = [results.add("output", y)]
+        where += [results.add("gradient of input %d" % (i + 1), g) for i, g in enumerate(gradients[:len(x)])]
+        where += [results.add("gradient of weight %d" % (i + 1), g) for i, g in enumerate(gradients[len(x):])]
+        if case.get("training"):
+            where += [results.add("state %d" % (i + 1), v) for i, v in enumerate(model.non_trainable_variables)]
+        entries.append({"name": case["name"], "layer": case["layer"], "options": case.get("options", {}), "training": case.get("training", False),
+                        "inputs": tensors, "weights": weights, "upstream": upstream, "results": where})
+    results.save("layers")
+    return entries
+
+
+def run_losses(seeds):
+    """The mean loss and its gradient for the predictions."""
+    results, entries = Results(), []
+    for case in LOSSES:
+        shape = case["shape"]
+        if case.get("classes"):
+            y_true = seeds.labels(shape[:-1], case["classes"])
+        else:
+            y_true = seeds.uniform(shape, *case.get("true_range", (0.0, 1.0)))
+        y_pred = seeds.uniform(shape, *case["range"])
+        loss = getattr(keras.losses, case["loss"])(**case.get("options", {}))
+        prediction = to_float64(make(y_pred))
+        with tf.GradientTape() as tape:
+            tape.watch(prediction)
+            value = loss(to_float64(make(y_true)), prediction)
+        where = [results.add("value", value), results.add("gradient", tape.gradient(value, prediction))]
+        entries.append({"name": case["name"], "loss": case["loss"], "options": case.get("options", {}), "y_true": y_true, "y_pred": y_pred,
+                        "results": where})
+    results.save("losses")
+    return entries
+
+
+def run_metrics(seeds):
+    """Loss and metrics of one batch, as test_on_batch reports them for a model that passes its input on."""
+    entries = []
+    for case in METRICS:
+        keras.backend.clear_session()
+        shape = case["shape"]
+        y_true = seeds.labels(case.get("true_shape", shape[:-1]), case["classes"])
+        y_pred = seeds.uniform(shape, *case["range"])
+        model = keras.Sequential([keras.Input(tuple(shape[1:])), keras.layers.Activation("linear")])
+        model.compile(optimizer="sgd", loss=getattr(keras.losses, case["loss"])(**case.get("options", {})), metrics=list(case["metrics"]))
+        expected = model.test_on_batch(make(y_pred), make(y_true), return_dict=True)
+        entries.append({"name": case["name"], "loss": case["loss"], "options": case.get("options", {}), "metrics": case["metrics"],
+                        "y_true": y_true, "y_pred": y_pred, "expected": {key: float(value) for key, value in sorted(expected.items())}})
+    return entries
+
+
+def run_optimizers(seeds):
+    """The variables after the first and after the last step of random gradients."""
+    results, entries = Results(), []
+    for case in OPTIMIZERS:
+        keras.backend.clear_session()
+        optimizer = getattr(keras.optimizers, case["optimizer"])(**case["options"])
+        starts = [seeds.uniform(shape) for shape in ([7], [3, 4])]
+        variables = [keras.Variable(make(start).astype(np.float64), dtype="float64") for start in starts]
+        steps, where = [], []
+        for step in range(case["steps"]):
+            gradients = [seeds.uniform(start["shape"]) for start in starts]
+            optimizer.apply_gradients([(to_float64(make(g)), v) for g, v in zip(gradients, variables)])
+            steps.append(gradients)
+            if step in (0, case["steps"] - 1):
+                where += [results.add("variable %d after step %d" % (i + 1, step + 1), v) for i, v in enumerate(variables)]
+        entries.append({"name": case["name"], "optimizer": case["optimizer"], "options": case["options"], "variables": starts, "steps": steps,
+                        "results": where})
+    results.save("optimizers")
+    return entries
+
+
+def train(case, weights, x, y, floatx):
+    """Losses before each step, then the model."""
+    keras.config.set_floatx(floatx)
+    keras.backend.clear_session()
+    model = NETS[case["net"]](case["size"])
+    model.set_weights([make(tensor).astype(floatx) for tensor in weights])
+    optimizer = getattr(keras.optimizers, case["optimizer"])(**case["options"])
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=case["from_logits"])
+    model.compile(optimizer=optimizer, loss=loss)
+    losses, batch = [], case["batch"]
+    for step in range(case["steps"]):
+        first = step * batch % len(y)
+        with tf.GradientTape() as tape:
+            value = loss(y[first:first + batch], model(tf.constant(x[first:first + batch].astype(floatx)), training=True))
+        optimizer.apply(tape.gradient(value, [v.value for v in model.trainable_variables]), model.trainable_variables)
+        losses.append(float(value))
+    return losses, model
+
+
+def run_training(seeds):
+    """Losses of consecutive steps of whole nets; for small nets the prediction (inference mode) and the statistics afterwards, too."""
+    results, entries = Results(), []
+    for case in TRAINING:
+        keras.backend.clear_session()
+        model = NETS[case["net"]](case["size"])
+        weights = [seeds.weight(variable) for variable in model.weights]
+        x = seeds.uniform([case["batch"] * case["batches"]] + list(model.input_shape[1:]), *case["range"])
+        y = seeds.labels([case["batch"] * case["batches"]], model.output_shape[-1])
+        single, _ = train(case, weights, make(x), make(y), "float32")
+        losses, model = train(case, weights, make(x), make(y), "float64")
+        gap = float(np.max(np.abs(np.array(losses) - np.array(single))))
+        print("  %-24s loss %.4f to %.4f, float32 is within %.1e of float64" % (case["name"], losses[0], losses[-1], gap))
+        if gap > 3e-5:
+            sys.exit("generate.py: %s depends on rounding; choose a tamer learning rate" % case["name"])
+        prediction = model(to_float64(make(x)[:case["batch"]]), training=False)
+        where = [results.add("prediction", prediction)]
+        where += [results.add("state %d" % (i + 1), v) for i, v in enumerate(model.non_trainable_variables)]
+        entries.append({key: case.get(key) for key in ("name", "net", "size", "optimizer", "options", "from_logits", "batch", "steps")}
+                       | {"x": x, "y": y, "weights": weights, "losses": [float("%.9g" % value) for value in losses], "results": where})
+    results.save("training")
+    return entries
+
+
+def main():
+    os.makedirs(os.path.join(HERE, "values"), exist_ok=True)
+    tf.config.threading.set_intra_op_parallelism_threads(2)
+    seeds = Seeds()
+    keras.config.set_floatx("float64")
+    families = {"layers": run_layers(seeds), "losses": run_losses(seeds), "optimizers": run_optimizers(seeds)}
+    keras.config.set_floatx("float32")
+    families["metrics"] = run_metrics(seeds)
+    families["training"] = run_training(seeds)      # sets floatx itself
+    with open(os.path.join(HERE, "manifest.lua"), "w") as file:
+        file.write("-- Generated by spec/golden/generate.py with Keras %s and TensorFlow %s. Do not edit.\n" % (keras.__version__, tf.__version__))
+        file.write("return {\n")
+        for family, entries in families.items():
+            file.write("  %s = {\n" % family)
+            for entry in entries:
+                file.write("    %s,\n" % to_lua(entry))
+            file.write("  },\n")
+        file.write("}\n")
+    print(", ".join("%d %s" % (len(entries), family) for family, entries in families.items()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+--- Every layer against Keras: output, gradients of inputs and weights, statistics. Once eagerly, once as a traced function.
+local flow = require "flow"
+local golden = require "spec.support.golden"
+
+local FORWARD, GRADIENT = 1e-5, 1e-4
+
+--- A model of the one layer, with the case's weights.
+local function build(case)
+  local inputs = {}
+  for i, entry in ipairs(case.inputs) do
+    local shape = {}
+    for axis = 2, #entry.shape do shape[axis - 1] = entry.shape[axis] end
+    inputs[i] = flow.Input(shape)
+  end
+  local several = #inputs > 1
+  local layer = flow.layers[case.layer](case.options)
+  local model = flow.Model { inputs = several and inputs or inputs[1], outputs = layer(several and inputs or inputs[1]) }
+  model:set_weights(golden.make_all(case.weights))
+  return model, several
+end
+
+--- Output and gradients, in the order of the case's results.
+local function compute(case, model, several, variables, upstream)
+  local sources = {}
+  for _, variable in ipairs(variables) do sources[#sources + 1] = variable end
+  for _, variable in ipairs(model.trainable_variables) do sources[#sources + 1] = variable end
+  local tape = flow.GradientTape()
+  local output
+  local target = tape:record(function()
+    local x = {}
+    for i, variable in ipairs(variables) do x[i] = variable:value() end
+    output = model(several and x or x[1], { training = case.training })
+    return (output * upstream):sum()
+  end)
+  return { output, unpack(tape:gradient(target, sources), 1, #sources) }
+end
+
+local function check(case, model, results)
+  for i, where in ipairs(case.results) do
+    if where.name:match("^state") then break end
+    golden.check("layers", where, results[i], i == 1 and FORWARD or GRADIENT)
+  end
+  if case.training then
+    local weights = model:get_weights()
+    local states = #model.non_trainable_variables
+    for i = 1, states do
+      golden.check("layers", case.results[#case.results - states + i], weights[#weights - states + i], FORWARD)
+    end
+  end
+end
+
+describe("layers as in Keras:", function()
+  for _, case in ipairs(golden.manifest.layers) do
+    for _, mode in ipairs { "eager", "traced" } do
+      it(case.name .. ", " .. mode, function()
+        local model, several = build(case)
+        local variables = {}
+        for i, entry in ipairs(case.inputs) do variables[i] = flow.Variable(golden.make(entry)) end
+        local upstream = golden.make(case.upstream)
+        local run = function() return unpack(compute(case, model, several, variables, upstream)) end
+        if mode == "traced" then run = flow.fn(run) end
+        check(case, model, { run() })
+      end)
+    end
+  end
+end)
+
+describe("the formula of the inputs", function()
+  it("gives what generate.py gives", function()
+    local values = golden.make({ shape = { 3 }, seed = 1, low = 0, high = 1 }):totable()
+    for i, expected in ipairs { 0.096076289191842079, 0.92846456007100642, 0.27769014867953956 } do
+      assert.is_near(expected, values[i], 1e-7)
+    end
+  end)
+  it("gives labels of every class", function()
+    local seen = {}
+    for _, label in ipairs(golden.make({ shape = { 200 }, seed = 9, classes = 10 }):totable()) do seen[label] = true end
+    for label = 0, 9 do assert.is_true(seen[label]) end
+  end)
+end)

@@ -1,0 +1,84 @@
+--- Whole nets against Keras: the loss of every step, then predictions and statistics, for the same weights and batches.
+local flow = require "flow"
+local golden = require "spec.support.golden"
+local layers = flow.layers
+
+--- The nets of nets.py.
+local nets = {}
+
+function nets.mnist(size)
+  return flow.Sequential {
+    layers.Input { size, size }, layers.Reshape { size, size, 1 }, layers.Conv2D(32, 3, { activation = "relu" }), layers.Flatten(),
+    layers.Dense(128, { activation = "relu" }), layers.Dense(10),
+  }
+end
+
+function nets.flowers(size)
+  local list = { layers.Input { size, size, 3 }, layers.Rescaling(1 / 255) }
+  for _, filters in ipairs { 16, 32, 64 } do
+    list[#list + 1] = layers.Conv2D(filters, 3, { padding = "same", activation = "relu" })
+    list[#list + 1] = layers.MaxPooling2D()
+  end
+  list[#list + 1] = layers.Flatten()
+  list[#list + 1] = layers.Dense(128, { activation = "relu" })
+  list[#list + 1] = layers.Dense(5, { activation = "softmax" })
+  return flow.Sequential(list)
+end
+
+function nets.residual(size)
+  local x = flow.Input { size, size, 4 }
+  local h = layers.Conv2D(8, 3, { padding = "same", use_bias = false })(x)
+  h = layers.ReLU()(layers.BatchNormalization { momentum = 0.9 }(h))
+  h = layers.BatchNormalization { momentum = 0.9 }(layers.Conv2D(8, 3, { padding = "same", use_bias = false })(h))
+  h = layers.ReLU()(layers.Add()({ h, layers.Conv2D(8, 1)(x) }))
+  return flow.Model { inputs = x, outputs = layers.Dense(5)(layers.GlobalAveragePooling2D()(h)) }
+end
+
+function nets.odd(size)
+  return flow.Sequential {
+    layers.Input { size, size, 3 }, layers.Conv2D(17, 5, { strides = 2, padding = "same", activation = "relu" }),
+    layers.Conv2D(33, 3, { activation = "relu" }), layers.MaxPooling2D(3, { strides = 2 }), layers.Flatten(),
+    layers.Dense(11, { activation = "tanh" }), layers.Dense(3),
+  }
+end
+
+--- Rows first .. first + count - 1 (from 0) of a tensor.
+local function rows(tensor, first, count) return tensor[{ { first + 1, first + count } }] end
+
+--- The first differences, for a message that shows how a divergence grows.
+local function compare_losses(case, losses)
+  local lines, worst = {}, 0
+  for step, loss in ipairs(losses) do
+    local difference = math.abs(loss - case.losses[step])
+    if not (difference <= worst) then worst = difference end
+    lines[step] = string.format("step %2d: %.7f, Keras %.7f, off by %.1e", step, loss, case.losses[step], difference)
+  end
+  assert.are.equal(#case.losses, #losses)
+  if not (worst <= 1e-4) then error(case.name .. ": losses differ\n" .. table.concat(lines, "\n")) end
+end
+
+describe("training as in Keras:", function()
+  for _, case in ipairs(golden.manifest.training) do
+    it(case.name, function()
+      local model = nets[case.net](case.size)
+      model:set_weights(golden.make_all(case.weights))
+      model:compile {
+        optimizer = flow.optimizers[case.optimizer](case.options),
+        loss = flow.losses.SparseCategoricalCrossentropy { from_logits = case.from_logits },
+      }
+      local x, y = golden.make(case.x), golden.make(case.y)
+      local losses = {}
+      for step = 1, case.steps do
+        local first = (step - 1) * case.batch % y.shape[1]
+        losses[step] = model:train_on_batch(rows(x, first, case.batch), rows(y, first, case.batch)).loss
+      end
+      compare_losses(case, losses)
+
+      golden.check("training", case.results[1], model:predict_on_batch(rows(x, 0, case.batch)), 2e-4)
+      local states = model.non_trainable_variables
+      for i, variable in ipairs(states) do
+        golden.check("training", case.results[1 + i], variable:value(), 1e-5)
+      end
+    end)
+  end
+end)

@@ -1,0 +1,84 @@
+--- Golden cases (spec/golden): the formula that stands for inputs and weights, the stored results, and the comparison.
+local ffi = require "ffi"
+local bit = require "bit"
+local flow = require "flow"
+
+local golden = { manifest = require "spec.golden.manifest" }
+
+local folder = debug.getinfo(1, "S").source:match("^@(.*)support/golden%.lua$") .. "golden/values/"
+local families = {}
+
+--- Fills `into` (a cdata array of `count`) with value(u): u is the same sequence of doubles in [0, 1) as `unit` in generate.py.
+local function each_unit(into, count, seed, value)
+  local state = (seed * 668265263) % 4294967296
+  for i = 0, count - 1 do
+    state = (state + 2654435761) % 4294967296
+    local x = bit.tobit(state)
+    x = bit.bxor(x, bit.lshift(x, 13))
+    x = bit.bxor(x, bit.rshift(x, 17))
+    x = bit.bxor(x, bit.lshift(x, 5))
+    into[i] = value(x % 4294967296 / 4294967296)
+  end
+end
+
+local function size_of(shape)
+  local size = 1
+  for _, dim in ipairs(shape) do size = size * dim end
+  return size
+end
+
+--- The tensor that an entry { shape, seed, low, high } or { shape, seed, classes } stands for.
+function golden.make(entry)
+  local count = size_of(entry.shape)
+  local values
+  if entry.classes then
+    local classes = entry.classes
+    values = ffi.new("int32_t[?]", count)
+    each_unit(values, count, entry.seed, function(u) return math.floor(u * classes) end)
+    return flow.frombuffer(values, entry.shape, "int32")
+  end
+  local low, width = entry.low, entry.high - entry.low
+  values = ffi.new("float[?]", count)
+  each_unit(values, count, entry.seed, function(u) return low + u * width end)
+  return flow.frombuffer(values, entry.shape, "float32")
+end
+
+function golden.make_all(entries)
+  local list = {}
+  for i, entry in ipairs(entries) do list[i] = golden.make(entry) end
+  return list
+end
+
+--- The stored result `where` of a family ("layers", ...), as { shape, values } with values[0 .. size - 1].
+local function stored(family, where)
+  if not families[family] then families[family] = flow.load_npy(folder .. family .. ".npy") end
+  return ffi.cast("const float *", families[family]:data()) + where.offset, size_of(where.shape)
+end
+
+--- Fails unless `actual` has the stored shape and every element is within tolerance * max(1, largest stored magnitude).
+function golden.check(family, where, actual, tolerance)
+  local what = where.name
+  assert(actual ~= nil, what .. " is missing")
+  assert.are.same(where.shape, golden.dims(actual), what .. ": shape")
+  local expected, size = stored(family, where)
+  local flat = actual:reshape({ size }):totable()
+  local largest, worst, at = 1, 0, 0
+  for i = 0, size - 1 do
+    largest = math.max(largest, math.abs(expected[i]))
+    local difference = math.abs(flat[i + 1] - expected[i])
+    if not (difference <= worst) then worst, at = difference, i end          -- a NaN becomes the worst
+  end
+  if not (worst <= tolerance * largest) then
+    error(string.format("%s: element %d of %d is %.9g, Keras has %.9g: off by %.2g, allowed %.2g", what, at + 1, size, flat[at + 1],
+      expected[at], worst, tolerance * largest), 2)
+  end
+end
+
+--- The shape of a tensor as a plain list.
+function golden.dims(tensor)
+  local dims = {}
+  for i = 1, #tensor.shape do dims[i] = tensor.shape[i] end
+  return dims
+end
+
+return golden
