@@ -11,11 +11,13 @@ typedef enum flow_argument_type {
   FLOW_PAIR,          /* one integer or a list of two: {height, width} */
   FLOW_SHAPE,         /* list of integers */
   FLOW_ACTIVATION,    /* text, checked against the known activations */
-  FLOW_INITIALIZER    /* text, checked against the known initializers */
+  FLOW_INITIALIZER,   /* text, checked against the known initializers; its own options follow as "kernel_initializer.stddev" */
+  FLOW_ABSENT         /* Keras has it, flowlua does not: only null is accepted */
 } flow_argument_type;
 
 /* One parameter of a record. `initial` is the default as text ("0.001", "true", "valid", "2,2"); "null" = none;
- * NULL = the caller must give it. `choices`: for text, the allowed values separated by "|", or NULL. */
+ * NULL = the caller must give it. `choices`: for text, the allowed values separated by "|", or NULL; one that begins with
+ * "!" is known to Keras and refused as unsupported. */
 typedef struct flow_argument {
   const char        *name;
   flow_argument_type type;
@@ -23,8 +25,13 @@ typedef struct flow_argument {
   const char        *choices;
 } flow_argument;
 
-/* Makes a complete set: every parameter of the record, from `given` (may be NULL) or the default. Unknown names,
- * wrong types, values outside the choices are errors that begin with `who` (a class name). New object in *out. */
+/* What ends a list of parameters. */
+#define FLOW_ARGUMENTS_END { NULL, FLOW_INTEGER, NULL, NULL }
+
+/* Makes a complete set: every parameter of the record, from `given` (may be NULL) or the default; a null that is given
+ * stands for the default. Unknown names, wrong types, values outside the choices are errors that begin with `who` (a
+ * class name). Choices are stored as the record spells them, initializers by their snake-case name, pairs as two
+ * numbers. New object in *out. */
 flow_status flow_arguments_complete(const char *who, const flow_argument *parameters, const flow_arguments *given, flow_arguments **out);
 
 /* Readers of a completed set. They cannot fail: completeness was checked. */
@@ -35,6 +42,9 @@ int         flow_argument_boolean(const flow_arguments *arguments, const char *n
 const char *flow_argument_text(const flow_arguments *arguments, const char *name);
 int         flow_argument_list(const flow_arguments *arguments, const char *name, const double **values);  /* count */
 void        flow_argument_pair(const flow_arguments *arguments, const char *name, int32_t pair[2]);
+
+/* The entries "<prefix>.<name>" as a new set of "<name>": an initializer's own options. */
+flow_status flow_arguments_extract(const flow_arguments *arguments, const char *prefix, flow_arguments **out);
 
 const char *flow_argument_type_name(flow_argument_type type);
 /* Index of parameter `name`, or -1; number of parameters. */

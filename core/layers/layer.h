@@ -9,16 +9,25 @@
 #include "layers/arguments.h"
 #include "ops/op.h"
 
-enum { FLOW_LAYER_MAX_VARIABLES = 8 };
+enum { FLOW_LAYER_MAX_VARIABLES = 8, FLOW_LAYER_MAGIC = 0x464c4c59, FLOW_LAYER_DEAD = 0x444c4c59 };
 
 typedef struct flow_layer_class flow_layer_class;
+struct cJSON;
 
+/* The last parameters of every layer. The name comes to flow_layer_new as an argument of its own. */
+#define FLOW_LAYER_COMMON                    \
+  { "trainable", FLOW_BOOLEAN, "true", NULL }, \
+  { "dtype", FLOW_TEXT, "float32", "float32|!float16|!bfloat16|!float64|!mixed_float16|!mixed_bfloat16" }, \
+  FLOW_ARGUMENTS_END
+
+/* A layer has one owner, its caller; the tensors and variables that it hands out outlive it. */
 struct flow_layer {
+  uint32_t                magic;         /* FLOW_LAYER_MAGIC while alive */
   const flow_layer_class *class;
   char                   *name;
   flow_arguments         *arguments;     /* every argument of the record, defaults filled in */
   int                     trainable, built;
-  int                     variable_count;               /* trainable first */
+  int                     variable_count, trainable_count;   /* trainable first; those are frozen while `trainable` is 0 */
   flow_variable          *variables[FLOW_LAYER_MAX_VARIABLES];
   int                     build_rank;                   /* shape of the first input at build time */
   int64_t                 build_shape[FLOW_MAX_RANK];
@@ -38,10 +47,24 @@ struct flow_layer_class {
   /* (optional, default: nothing) Checks the arguments against each other, once, at construction. */
   flow_status (*check)(flow_layer *layer);
   const char          *doc;
+  /* (optional, default: name, trainable, dtype and every parameter) Fills Keras' config. */
+  void (*config)(const flow_layer *layer, struct cJSON *config);
 };
 
+/* The records, in the order of layers.def. */
+int                     flow_layer_class_total(void);
+const flow_layer_class *flow_layer_class_record(int index);
+int                     flow_layer_class_lookup(const char *name);   /* class name or alias; -1 */
+
+/* What flow_layer_new, _release, _build and _call do, behind the checks of their handles. */
+flow_status flow_layer_create(const char *class_name, const char *name, const flow_arguments *given, flow_layer **out);
+void        flow_layer_destroy(flow_layer *layer);
+flow_status flow_layer_make(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs);
+flow_status flow_layer_run(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out);
+
 /* Creates variable `index` of the layer: name "<layer>/<suffix>", initialized by the initializer argument `initializer`
- * (or zeros/ones by name when it is not an argument), float32. */
+ * (or zeros/ones by name when it is not an argument), float32. Replicas hold one value of what is trainable and average
+ * the rest (moving statistics) when it is read. Trainable ones come first. */
 flow_status flow_layer_add_variable(flow_context *context, flow_layer *layer, int index, const char *suffix, const char *initializer,
                                     int rank, const int64_t *shape, int trainable);
 
@@ -49,5 +72,14 @@ flow_status flow_layer_add_variable(flow_context *context, flow_layer *layer, in
 flow_status flow_layer_fail(const flow_layer *layer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The usual check: rank of the input, "input has 1 dimension {128}, expected 4 {batch, height, width, channels}" + hint. */
 flow_status flow_layer_check_rank(const flow_layer *layer, const flow_signature *input, int rank, const char *expected, const char *hint);
+/* The size of the last axis: known at build time, and the one that the layer was built for afterwards. */
+flow_status flow_layer_check_channels(const flow_layer *layer, const flow_signature *input, const char *what);
+/* Fails unless each argument (NULL ends the list) is positive; pairs count both numbers. */
+flow_status flow_layer_check_positive(const flow_layer *layer, const char *const *names);
+/* Axis argument `name` as an index from 0 into a shape of this rank. */
+flow_status flow_layer_axis(const flow_layer *layer, const char *name, int rank, int *axis);
+/* top, bottom, left, right of argument "padding" ("valid" or "same": the extra cell at the bottom and the right). */
+flow_status flow_layer_padding(const flow_layer *layer, const flow_signature *input, const int32_t window[2], const int32_t stride[2],
+                               const int32_t dilation[2], int32_t padding[4]);
 
 #endif

@@ -1,0 +1,156 @@
+/* layers.c: the layer functions of flow.h: handles and counts are checked here, the work is done in core/layers. */
+#include <limits.h>
+#include <string.h>
+
+#include "layers/config.h"
+#include "layers/layer.h"
+
+/* ---- records ----------------------------------------------------------------------------------------------------------- */
+
+static const flow_layer_class *class_at(int index)
+{
+  return index >= 0 && index < flow_layer_class_total() ? flow_layer_class_record(index) : NULL;
+}
+
+static const flow_argument *argument_at(int index, int argument)
+{
+  const flow_layer_class *class = class_at(index);
+  return class && argument >= 0 && argument < flow_argument_count(class->parameters) ? &class->parameters[argument] : NULL;
+}
+
+int flow_layer_class_count(void) { return flow_layer_class_total(); }
+
+const char *flow_layer_class_name(int index)
+{
+  const flow_layer_class *class = class_at(index);
+  return class ? class->name : NULL;
+}
+
+int flow_layer_class_find(const char *name) { return name ? flow_layer_class_lookup(name) : -1; }
+
+int flow_layer_class_positional(int index)
+{
+  const flow_layer_class *class = class_at(index);
+  return class ? class->positional : 0;
+}
+
+int flow_layer_class_argument_count(int index)
+{
+  const flow_layer_class *class = class_at(index);
+  return class ? flow_argument_count(class->parameters) : 0;
+}
+
+const char *flow_layer_class_argument(int index, int argument)
+{
+  const flow_argument *parameter = argument_at(index, argument);
+  return parameter ? parameter->name : NULL;
+}
+
+const char *flow_layer_class_argument_type(int index, int argument)
+{
+  const flow_argument *parameter = argument_at(index, argument);
+  return parameter ? flow_argument_type_name(parameter->type) : NULL;
+}
+
+const char *flow_layer_class_argument_default(int index, int argument)
+{
+  const flow_argument *parameter = argument_at(index, argument);
+  return parameter ? parameter->initial : NULL;
+}
+
+const char *flow_layer_class_doc(int index)
+{
+  const flow_layer_class *class = class_at(index);
+  return class ? class->doc : NULL;
+}
+
+/* ---- layers ------------------------------------------------------------------------------------------------------------ */
+
+static int alive(const flow_layer *layer) { return layer && layer->magic == FLOW_LAYER_MAGIC; }
+
+static flow_status check_layer(const char *function, const flow_context *context, const flow_layer *layer)
+{
+  if (!context) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: context is NULL", function);
+  if (!layer) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: layer is NULL", function);
+  if (!alive(layer)) return flow_fail(FLOW_INVALID_STATE, "%s: the layer was released", function);
+  return FLOW_OK;
+}
+
+flow_status flow_layer_new(const char *class_name, const char *name, const flow_arguments *arguments, flow_layer **out)
+{
+  if (!out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_layer_new: out is NULL");
+  if (!class_name) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_layer_new: class_name is NULL");
+  if (!name || !*name) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: a layer needs a name", class_name);
+  if (strchr(name, '/')) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the name \"%s\" contains a \"/\"", class_name, name);
+  return flow_layer_create(class_name, name, arguments, out);
+}
+
+void flow_layer_release(flow_layer *layer)
+{
+  if (alive(layer)) flow_layer_destroy(layer);
+}
+
+const char *flow_layer_name(const flow_layer *layer) { return alive(layer) ? layer->name : NULL; }
+
+flow_status flow_layer_build(flow_context *context, flow_layer *layer, int input_count, const int *ranks, const int64_t *const *shapes)
+{
+  FLOW_TRY(check_layer("flow_layer_build", context, layer));
+  if (input_count < 1 || input_count > USHRT_MAX || !ranks || !shapes)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_layer_build: %d input shapes, expected 1 to %d", input_count, USHRT_MAX);
+  flow_signature *inputs;
+  FLOW_TRY(flow_alloc_zero(sizeof *inputs * (size_t)input_count, (void **)&inputs));
+  flow_status status = FLOW_OK;
+  for (int i = 0; i < input_count && status == FLOW_OK; i++) {
+    if (ranks[i] < 0 || ranks[i] > FLOW_MAX_RANK || (ranks[i] > 0 && !shapes[i])) {
+      status = flow_fail(FLOW_INVALID_ARGUMENT, "flow_layer_build: input %d has %d dimensions, expected 0 to %d", i, ranks[i], FLOW_MAX_RANK);
+      break;
+    }
+    inputs[i].dtype = FLOW_FLOAT32;
+    inputs[i].rank = ranks[i];
+    for (int j = 0; j < ranks[i]; j++) inputs[i].dims[j] = shapes[i][j];
+  }
+  if (status == FLOW_OK) status = flow_layer_make(context, layer, input_count, inputs);
+  flow_free(inputs);
+  return status;
+}
+
+int flow_layer_built(const flow_layer *layer) { return alive(layer) && layer->built; }
+
+flow_status flow_layer_call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+{
+  FLOW_TRY(check_layer("flow_layer_call", context, layer));
+  if (!inputs || !out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_layer_call: %s is NULL", inputs ? "out" : "inputs");
+  for (int i = 0; i < count; i++) FLOW_TRY(flow_check_tensor("flow_layer_call: input", inputs[i]));
+  return flow_layer_run(context, layer, inputs, count, training, out);
+}
+
+int flow_layer_variable_count(const flow_layer *layer) { return alive(layer) ? layer->variable_count : 0; }
+
+flow_variable *flow_layer_variable(const flow_layer *layer, int index)
+{
+  return alive(layer) && index >= 0 && index < layer->variable_count ? layer->variables[index] : NULL;
+}
+
+int flow_layer_trainable(const flow_layer *layer) { return alive(layer) && layer->trainable; }
+
+void flow_layer_set_trainable(flow_layer *layer, int trainable)
+{
+  if (!alive(layer)) return;
+  layer->trainable = trainable != 0;
+  for (int i = 0; i < layer->trainable_count; i++) flow_variable_set_trainable(layer->variables[i], layer->trainable);
+}
+
+int flow_layer_config(const flow_layer *layer, char *text, int size)
+{
+  if (text && size > 0) text[0] = '\0';
+  cJSON *config = alive(layer) ? flow_layer_config_json(layer) : NULL;
+  char *json = config ? cJSON_PrintUnformatted(config) : NULL;
+  int length = json ? (int)strlen(json) : 0;
+  if (json && text && size > 0) {
+    flow_text into = flow_text_into(text, size);
+    flow_text_add(&into, "%s", json);
+  }
+  cJSON_free(json);
+  cJSON_Delete(config);
+  return length;
+}

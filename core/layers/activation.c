@@ -1,0 +1,20 @@
+/* activation.c: Activation: one of the named functions, elementwise (softmax: along the last axis). */
+#include "layers/formula.h"
+#include "layers/layer.h"
+
+static const flow_argument parameters[] = {
+  { "activation", FLOW_ACTIVATION, NULL, NULL },
+  FLOW_LAYER_COMMON
+};
+
+static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+{
+  (void)count; (void)training;
+  flow_formula f = flow_formula_begin(context);
+  return flow_formula_end(&f, flow_formula_activate(&f, flow_argument_text(layer->arguments, "activation"), inputs[0]), out);
+}
+
+const flow_layer_class flow_layer_activation = {
+  .name = "Activation", .positional = 1, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call,
+  .doc = "A named activation function."
+};

@@ -1,0 +1,151 @@
+/* batch_normalization.c: BatchNormalization (Ioffe and Szegedy 2015): (x - mean) / sqrt(variance + epsilon) * gamma + beta
+ * over all axes but one. In training with the batch's mean and biased variance, which also move the moving averages; else,
+ * and always when the layer is frozen, with the moving averages. */
+#include "layers/formula.h"
+#include "layers/layer.h"
+
+static const flow_argument parameters[] = {
+  { "axis", FLOW_INTEGER, "-1", NULL },
+  { "momentum", FLOW_NUMBER, "0.99", NULL },
+  { "epsilon", FLOW_NUMBER, "0.001", NULL },
+  { "center", FLOW_BOOLEAN, "true", NULL },
+  { "scale", FLOW_BOOLEAN, "true", NULL },
+  { "beta_initializer", FLOW_INITIALIZER, "zeros", NULL },
+  { "gamma_initializer", FLOW_INITIALIZER, "ones", NULL },
+  { "moving_mean_initializer", FLOW_INITIALIZER, "zeros", NULL },
+  { "moving_variance_initializer", FLOW_INITIALIZER, "ones", NULL },
+  { "beta_regularizer", FLOW_ABSENT, "null", NULL },
+  { "gamma_regularizer", FLOW_ABSENT, "null", NULL },
+  { "beta_constraint", FLOW_ABSENT, "null", NULL },
+  { "gamma_constraint", FLOW_ABSENT, "null", NULL },
+  { "synchronized", FLOW_BOOLEAN, "false", NULL },
+  FLOW_LAYER_COMMON
+};
+
+/* Indices of the variables, in Keras' order; -1: not there. */
+typedef struct variable_indices { int gamma, beta, mean, variance; } variable_indices;
+
+static variable_indices indices_of(const flow_layer *layer)
+{
+  int next = 0;
+  variable_indices indices = { -1, -1, -1, -1 };
+  if (flow_argument_boolean(layer->arguments, "scale")) indices.gamma = next++;
+  if (flow_argument_boolean(layer->arguments, "center")) indices.beta = next++;
+  indices.mean = next++;
+  indices.variance = next;
+  return indices;
+}
+
+static flow_status check(flow_layer *layer)
+{
+  double momentum = flow_argument_number(layer->arguments, "momentum"), epsilon = flow_argument_number(layer->arguments, "epsilon");
+  if (!(momentum >= 0 && momentum <= 1)) return flow_layer_fail(layer, "momentum must be between 0 and 1, found %.15g", momentum);
+  if (epsilon < 0) return flow_layer_fail(layer, "epsilon must be 0 or greater, found %.15g", epsilon);
+  if (flow_argument_boolean(layer->arguments, "synchronized")) return flow_layer_fail(layer, "synchronized = true is not supported; leave it out");
+  return FLOW_OK;
+}
+
+/* The size of the normalized axis; *axis counts from 0. */
+static flow_status check_input(const flow_layer *layer, const flow_signature *input, int *axis, int64_t *size)
+{
+  FLOW_TRY(flow_layer_axis(layer, "axis", input->rank, axis));
+  *size = input->dims[*axis];
+  if (*axis == 0 || *size <= 0)
+    return flow_layer_fail(layer, "the normalized axis of the input %s must have a known size and not be the batch",
+                           flow_shape_text(input->rank, input->dims));
+  if (layer->built && (input->rank != layer->build_rank || *size != layer->build_shape[*axis]))
+    return flow_layer_fail(layer, "input %s does not fit the shape %s that the layer was built for",
+                           flow_shape_text(input->rank, input->dims), flow_shape_text(layer->build_rank, layer->build_shape));
+  return FLOW_OK;
+}
+
+static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
+{
+  (void)count;
+  int axis;
+  int64_t size;
+  variable_indices indices = indices_of(layer);
+  FLOW_TRY(check_input(layer, inputs, &axis, &size));
+  if (indices.gamma >= 0) FLOW_TRY(flow_layer_add_variable(context, layer, indices.gamma, "gamma", "gamma_initializer", 1, &size, 1));
+  if (indices.beta >= 0) FLOW_TRY(flow_layer_add_variable(context, layer, indices.beta, "beta", "beta_initializer", 1, &size, 1));
+  FLOW_TRY(flow_layer_add_variable(context, layer, indices.mean, "moving_mean", "moving_mean_initializer", 1, &size, 0));
+  return flow_layer_add_variable(context, layer, indices.variance, "moving_variance", "moving_variance_initializer", 1, &size, 0);
+}
+
+/* gamma or beta, or the number that stands for it. */
+static flow_tensor *parameter(flow_formula *f, const flow_layer *layer, int index, double otherwise, int64_t size)
+{
+  if (index >= 0) return flow_formula_variable(f, layer->variables[index]);
+  flow_tensor *constant = NULL;
+  flow_status status = flow_tensor_new(FLOW_FLOAT32, 1, &size, &constant);
+  if (status == FLOW_OK) status = flow_tensor_fill(constant, otherwise);
+  return flow_formula_take(f, status, constant);
+}
+
+/* moving = moving * momentum + batch * (1 - momentum), an effect of the step. */
+static void move_average(flow_formula *f, flow_variable *moving, flow_tensor *batch, double momentum)
+{
+  flow_tensor *old = flow_formula_number(f, FLOW_OP_mul, flow_formula_variable(f, moving), momentum);
+  flow_tensor *value = flow_formula_op(f, FLOW_OP_add, old, flow_formula_number(f, FLOW_OP_mul, batch, 1 - momentum), NULL);
+  if (f->status == FLOW_OK) f->status = flow_variable_assign(f->context, moving, value);
+}
+
+static flow_tensor *normalize_by_batch(flow_formula *f, const flow_layer *layer, flow_tensor *x, int64_t size)
+{
+  variable_indices indices = indices_of(layer);
+  double momentum = flow_argument_number(layer->arguments, "momentum");
+  flow_attributes attributes = { .normalization = { .epsilon = flow_argument_number(layer->arguments, "epsilon"), .axis = -1 } };
+  flow_tensor *inputs[3] = { x, parameter(f, layer, indices.gamma, 1, size), parameter(f, layer, indices.beta, 0, size) };
+  flow_tensor *outputs[3];      /* y, mean, variance */
+  flow_formula_many(f, FLOW_OP_batch_norm, inputs, 3, &attributes, outputs, 3);
+  move_average(f, layer->variables[indices.mean], outputs[1], momentum);
+  move_average(f, layer->variables[indices.variance], outputs[2], momentum);
+  return outputs[0];
+}
+
+static flow_tensor *normalize_by_averages(flow_formula *f, const flow_layer *layer, flow_tensor *x)
+{
+  variable_indices indices = indices_of(layer);
+  flow_tensor *mean = flow_formula_variable(f, layer->variables[indices.mean]);
+  flow_tensor *variance = flow_formula_variable(f, layer->variables[indices.variance]);
+  flow_tensor *shifted = flow_formula_number(f, FLOW_OP_add, variance, flow_argument_number(layer->arguments, "epsilon"));
+  flow_tensor *factor = flow_formula_op(f, FLOW_OP_rsqrt, shifted, NULL, NULL);
+  if (indices.gamma >= 0)
+    factor = flow_formula_op(f, FLOW_OP_mul, flow_formula_variable(f, layer->variables[indices.gamma]), factor, NULL);
+  flow_tensor *y = flow_formula_op(f, FLOW_OP_mul, flow_formula_op(f, FLOW_OP_sub, x, mean, NULL), factor, NULL);
+  if (indices.beta >= 0) y = flow_formula_op(f, FLOW_OP_add, y, flow_formula_variable(f, layer->variables[indices.beta]), NULL);
+  return y;
+}
+
+/* x with axis `from` moved to place `to`. */
+static flow_tensor *move_axis(flow_formula *f, flow_tensor *x, int rank, int from, int to)
+{
+  flow_attributes attributes = { .transpose = { .rank = rank } };
+  int next = 0;
+  for (int i = 0; i < rank; i++) {
+    if (next == from) next++;
+    attributes.transpose.axes[i] = i == to ? from : next++;
+  }
+  return flow_formula_op(f, FLOW_OP_transpose, x, NULL, &attributes);
+}
+
+static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+{
+  (void)count;
+  flow_signature input = flow_signature_of(inputs[0]);
+  int axis, last = input.rank - 1;
+  int64_t size;
+  FLOW_TRY(check_input(layer, &input, &axis, &size));
+  flow_formula f = flow_formula_begin(context);
+  flow_tensor *x = inputs[0];
+  if (axis != last) x = move_axis(&f, x, input.rank, axis, last);
+  flow_tensor *y = training && layer->trainable ? normalize_by_batch(&f, layer, x, size) : normalize_by_averages(&f, layer, x);
+  if (axis != last) y = move_axis(&f, y, input.rank, last, axis);
+  return flow_formula_end(&f, y, out);
+}
+
+const flow_layer_class flow_layer_batch_normalization = {
+  .name = "BatchNormalization", .positional = 9, .parameters = parameters, .min_inputs = 1, .max_inputs = 1,
+  .build = build, .call = call, .check = check,
+  .doc = "Shifts and scales each channel to mean 0 and variance 1, then by the learned beta and gamma."
+};

@@ -1,0 +1,84 @@
+/* config.c: Keras' config of a layer, made from its record. cJSON's own allocator is used and left alone: its hooks belong
+ * to the host, which may use the same library. */
+#include "layers/config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "layers/initializers.h"
+
+cJSON *flow_config_object(const char *module, const char *class_name, cJSON *config)
+{
+  cJSON *object = cJSON_CreateObject();
+  if (object && config && cJSON_AddStringToObject(object, "module", module) && cJSON_AddStringToObject(object, "class_name", class_name) &&
+      cJSON_AddItemToObject(object, "config", config)) {
+    cJSON_AddNullToObject(object, "registered_name");
+    return object;
+  }
+  cJSON_Delete(config);
+  cJSON_Delete(object);
+  return NULL;
+}
+
+static cJSON *initializer_json(const flow_arguments *arguments, const char *name)
+{
+  const flow_initializer *record = flow_initializer_record(flow_initializer_find(flow_argument_text(arguments, name)));
+  flow_arguments *options;
+  if (flow_arguments_extract(arguments, name, &options) != FLOW_OK) return NULL;
+  cJSON *config = cJSON_CreateObject();
+  if (config) flow_config_add_arguments(config, record->parameters, options);
+  flow_arguments_release(options);
+  return flow_config_object("keras.initializers", record->class_name, config);
+}
+
+static cJSON *value_json(const flow_argument *parameter, const flow_arguments *arguments)
+{
+  const char *name = parameter->name;
+  const double *numbers;
+  if (flow_argument_is_null(arguments, name)) return cJSON_CreateNull();
+  switch (parameter->type) {
+    case FLOW_INTEGER: case FLOW_NUMBER: return cJSON_CreateNumber(flow_argument_number(arguments, name));
+    case FLOW_BOOLEAN: return cJSON_CreateBool(flow_argument_boolean(arguments, name));
+    case FLOW_TEXT: case FLOW_ACTIVATION: return cJSON_CreateString(flow_argument_text(arguments, name));
+    case FLOW_INITIALIZER: return initializer_json(arguments, name);
+    case FLOW_PAIR: case FLOW_SHAPE: {
+      int count = flow_argument_list(arguments, name, &numbers);
+      return cJSON_CreateDoubleArray(numbers, count);
+    }
+    case FLOW_ABSENT: break;
+  }
+  return cJSON_CreateNull();
+}
+
+void flow_config_add_arguments(cJSON *object, const flow_argument *parameters, const flow_arguments *arguments)
+{
+  for (; parameters->name; parameters++) {
+    if (strcmp(parameters->name, "trainable") == 0 || strcmp(parameters->name, "dtype") == 0) continue;
+    cJSON *value = value_json(parameters, arguments);
+    if (value && !cJSON_AddItemToObject(object, parameters->name, value)) cJSON_Delete(value);
+  }
+}
+
+/* {"module": "keras", "class_name": "DTypePolicy", "config": {"name": "float32"}, "registered_name": null} */
+static cJSON *policy_json(const flow_layer *layer)
+{
+  cJSON *config = cJSON_CreateObject();
+  if (config) cJSON_AddStringToObject(config, "name", flow_argument_text(layer->arguments, "dtype"));
+  return flow_config_object("keras", "DTypePolicy", config);
+}
+
+cJSON *flow_layer_config_json(const flow_layer *layer)
+{
+  cJSON *config = cJSON_CreateObject();
+  if (!config) return NULL;
+  if (layer->class->config) {
+    layer->class->config(layer, config);
+    return config;
+  }
+  cJSON *policy = policy_json(layer);
+  cJSON_AddStringToObject(config, "name", layer->name);
+  cJSON_AddBoolToObject(config, "trainable", layer->trainable);
+  if (policy && !cJSON_AddItemToObject(config, "dtype", policy)) cJSON_Delete(policy);
+  flow_config_add_arguments(config, layer->class->parameters, layer->arguments);
+  return config;
+}

@@ -1,0 +1,20 @@
+/* config.h: a layer or its parts as the JSON that Keras writes into config.json. */
+#ifndef FLOW_LAYERS_CONFIG_H
+#define FLOW_LAYERS_CONFIG_H
+
+#include <cjson/cJSON.h>
+
+#include "layers/layer.h"
+
+/* The layer's "config" object; NULL when memory is out. The caller deletes it. */
+cJSON *flow_layer_config_json(const flow_layer *layer);
+
+/* One object of Keras' serialization: {"module", "class_name", "config", "registered_name": null}. Takes over `config`;
+ * NULL when memory is out. */
+cJSON *flow_config_object(const char *module, const char *class_name, cJSON *config);
+
+/* Completed arguments as members of `object`, by the types of their parameters; "trainable" and "dtype" are left out.
+ * What memory was missing for is missing in the object. */
+void flow_config_add_arguments(cJSON *object, const flow_argument *parameters, const flow_arguments *arguments);
+
+#endif

@@ -1,0 +1,59 @@
+/* dense.c: Dense: activation(x . kernel + bias) over the last axis; kernel {in, units}, bias {units}. */
+#include "layers/formula.h"
+#include "layers/layer.h"
+
+static const flow_argument parameters[] = {
+  { "units", FLOW_INTEGER, NULL, NULL },
+  { "activation", FLOW_ACTIVATION, "linear", NULL },
+  { "use_bias", FLOW_BOOLEAN, "true", NULL },
+  { "kernel_initializer", FLOW_INITIALIZER, "glorot_uniform", NULL },
+  { "bias_initializer", FLOW_INITIALIZER, "zeros", NULL },
+  { "kernel_regularizer", FLOW_ABSENT, "null", NULL },
+  { "bias_regularizer", FLOW_ABSENT, "null", NULL },
+  { "activity_regularizer", FLOW_ABSENT, "null", NULL },
+  { "kernel_constraint", FLOW_ABSENT, "null", NULL },
+  { "bias_constraint", FLOW_ABSENT, "null", NULL },
+  FLOW_LAYER_COMMON
+};
+
+enum { KERNEL, BIAS };
+
+static flow_status check(flow_layer *layer)
+{
+  static const char *const positive[] = { "units", NULL };
+  return flow_layer_check_positive(layer, positive);
+}
+
+static flow_status check_input(const flow_layer *layer, const flow_signature *input)
+{
+  if (input->rank < 2)
+    return flow_layer_fail(layer, "input has %d dimension%s %s, expected at least 2 {batch, ..., features}", input->rank,
+                           input->rank == 1 ? "" : "s", flow_shape_text(input->rank, input->dims));
+  return flow_layer_check_channels(layer, input, "features");
+}
+
+static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
+{
+  (void)count;
+  FLOW_TRY(check_input(layer, inputs));
+  int64_t units = flow_argument_integer(layer->arguments, "units"), shape[2] = { inputs->dims[inputs->rank - 1], units };
+  FLOW_TRY(flow_layer_add_variable(context, layer, KERNEL, "kernel", "kernel_initializer", 2, shape, 1));
+  if (!flow_argument_boolean(layer->arguments, "use_bias")) return FLOW_OK;
+  return flow_layer_add_variable(context, layer, BIAS, "bias", "bias_initializer", 1, &units, 1);
+}
+
+static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+{
+  (void)count; (void)training;
+  flow_signature input = flow_signature_of(inputs[0]);
+  FLOW_TRY(check_input(layer, &input));
+  flow_formula f = flow_formula_begin(context);
+  flow_tensor *y = flow_formula_op(&f, FLOW_OP_matmul, inputs[0], flow_formula_variable(&f, layer->variables[KERNEL]), NULL);
+  if (layer->variables[BIAS]) y = flow_formula_op(&f, FLOW_OP_add, y, flow_formula_variable(&f, layer->variables[BIAS]), NULL);
+  return flow_formula_end(&f, flow_formula_activate(&f, flow_argument_text(layer->arguments, "activation"), y), out);
+}
+
+const flow_layer_class flow_layer_dense = {
+  .name = "Dense", .positional = 5, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .build = build, .call = call, .check = check,
+  .doc = "activation(x . kernel + bias) over the last axis."
+};

@@ -1,0 +1,35 @@
+/* dropout.c: Dropout: in training, zeroes with probability rate and scales what is kept by 1 / (1 - rate). The mask is keyed
+ * by (seed, the layer's name, step, sample, element), so that replicas and restarts see the same one. */
+#include "layers/formula.h"
+#include "layers/layer.h"
+
+static const flow_argument parameters[] = {
+  { "rate", FLOW_NUMBER, NULL, NULL },
+  { "noise_shape", FLOW_ABSENT, "null", NULL },
+  { "seed", FLOW_INTEGER, "null", NULL },
+  FLOW_LAYER_COMMON
+};
+
+static flow_status check(flow_layer *layer)
+{
+  double rate = flow_argument_number(layer->arguments, "rate");
+  if (!(rate >= 0 && rate <= 1)) return flow_layer_fail(layer, "rate must be between 0 and 1, found %.15g", rate);
+  return FLOW_OK;
+}
+
+static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+{
+  (void)count;
+  double rate = flow_argument_number(layer->arguments, "rate");
+  uint64_t seed = (uint64_t)flow_argument_integer(layer->arguments, "seed");
+  flow_attributes attributes = { .dropout = { .rate = rate, .seed = seed, .stream = layer->stream } };
+  flow_formula f = flow_formula_begin(context);
+  flow_tensor *y = inputs[0];
+  if (training && rate > 0) y = flow_formula_op(&f, FLOW_OP_dropout, y, NULL, &attributes);
+  return flow_formula_end(&f, y, out);
+}
+
+const flow_layer_class flow_layer_dropout = {
+  .name = "Dropout", .positional = 3, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call, .check = check,
+  .doc = "In training, zeroes a share rate of the values and scales the others by 1 / (1 - rate)."
+};

@@ -1,0 +1,24 @@
+/* flatten.c: Flatten: each sample as one row, in row-major order; a scalar per sample becomes {batch, 1}. */
+#include "layers/formula.h"
+#include "layers/layer.h"
+
+static const flow_argument parameters[] = {
+  { "data_format", FLOW_TEXT, "channels_last", "channels_last|!channels_first" },
+  FLOW_LAYER_COMMON
+};
+
+static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+{
+  (void)count; (void)training;
+  flow_signature input = flow_signature_of(inputs[0]);
+  if (input.rank == 0) return flow_layer_fail(layer, "input is a scalar, expected at least 1 dimension {batch, ...}");
+  int64_t size = flow_shape_size(input.rank - 1, input.dims + 1);
+  int64_t dims[2] = { input.dims[0], size < 0 ? INT64_MIN : size };
+  flow_formula f = flow_formula_begin(context);
+  return flow_formula_end(&f, flow_formula_reshape(&f, inputs[0], 2, dims), out);
+}
+
+const flow_layer_class flow_layer_flatten = {
+  .name = "Flatten", .positional = 1, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call,
+  .doc = "Each sample as one row."
+};

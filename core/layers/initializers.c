@@ -1,0 +1,235 @@
+/* initializers.c: Keras' initializers. Formulas: Glorot and Bengio 2010 (glorot), He et al. 2015 (he), LeCun et al. 1998
+ * (lecun); all three are Keras' VarianceScaling with a scale, a mode and a distribution. */
+#include "layers/initializers.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/philox.h"
+#include "tensor/tensor.h"
+
+#define SEED { "seed", FLOW_INTEGER, "null", NULL }
+
+static const flow_argument no_options[] = { FLOW_ARGUMENTS_END };
+static const flow_argument seed_options[] = { SEED, FLOW_ARGUMENTS_END };
+static const flow_argument constant_options[] = { { "value", FLOW_NUMBER, "0", NULL }, FLOW_ARGUMENTS_END };
+static const flow_argument normal_options[] = { { "mean", FLOW_NUMBER, "0", NULL }, { "stddev", FLOW_NUMBER, "0.05", NULL }, SEED, FLOW_ARGUMENTS_END };
+static const flow_argument uniform_options[] = { { "minval", FLOW_NUMBER, "-0.05", NULL }, { "maxval", FLOW_NUMBER, "0.05", NULL }, SEED, FLOW_ARGUMENTS_END };
+static const flow_argument scaling_options[] = {
+  { "scale", FLOW_NUMBER, "1", NULL },
+  { "mode", FLOW_TEXT, "fan_in", "fan_in|fan_out|fan_avg" },
+  { "distribution", FLOW_TEXT, "truncated_normal", "truncated_normal|untruncated_normal|uniform" },
+  SEED, FLOW_ARGUMENTS_END
+};
+
+/* ---- rules ------------------------------------------------------------------------------------------------------------- */
+
+typedef enum fan_mode { FAN_IN, FAN_OUT, FAN_AVERAGE } fan_mode;
+
+/* Values that enter and leave one unit: a kernel's last two dimensions times the size of its window. */
+static double fan(fan_mode mode, int rank, const int64_t *shape)
+{
+  double window = 1, in = 1, out = 1;
+  if (rank == 1) in = out = (double)shape[0];
+  for (int i = 0; i + 2 < rank; i++) window *= (double)shape[i];
+  if (rank >= 2) {
+    in = window * (double)shape[rank - 2];
+    out = window * (double)shape[rank - 1];
+  }
+  double value = mode == FAN_IN ? in : mode == FAN_OUT ? out : (in + out) / 2;
+  return value > 1 ? value : 1;
+}
+
+static flow_draw variance_scaling(double scale, fan_mode mode, flow_distribution distribution, int rank, const int64_t *shape)
+{
+  double variance = scale / fan(mode, rank, shape);
+  if (distribution == FLOW_UNIFORM) return (flow_draw){ FLOW_UNIFORM, -sqrt(3 * variance), sqrt(3 * variance) };
+  /* A normal cut off at two standard deviations has 0.8796... of its deviation left. */
+  double cut = distribution == FLOW_TRUNCATED_NORMAL ? 0.87962566103423978 : 1;
+  return (flow_draw){ distribution, 0, sqrt(variance) / cut };
+}
+
+static flow_draw zeros(const flow_arguments *options, int rank, const int64_t *shape)
+{
+  (void)options; (void)rank; (void)shape;
+  return (flow_draw){ FLOW_CONSTANT, 0, 0 };
+}
+
+static flow_draw ones(const flow_arguments *options, int rank, const int64_t *shape)
+{
+  (void)options; (void)rank; (void)shape;
+  return (flow_draw){ FLOW_CONSTANT, 1, 0 };
+}
+
+static flow_draw constant(const flow_arguments *options, int rank, const int64_t *shape)
+{
+  (void)rank; (void)shape;
+  return (flow_draw){ FLOW_CONSTANT, flow_argument_number(options, "value"), 0 };
+}
+
+static flow_draw random_normal(const flow_arguments *options, int rank, const int64_t *shape)
+{
+  (void)rank; (void)shape;
+  return (flow_draw){ FLOW_NORMAL, flow_argument_number(options, "mean"), flow_argument_number(options, "stddev") };
+}
+
+static flow_draw truncated_normal(const flow_arguments *options, int rank, const int64_t *shape)
+{
+  (void)rank; (void)shape;
+  return (flow_draw){ FLOW_TRUNCATED_NORMAL, flow_argument_number(options, "mean"), flow_argument_number(options, "stddev") };
+}
+
+static flow_draw random_uniform(const flow_arguments *options, int rank, const int64_t *shape)
+{
+  (void)rank; (void)shape;
+  return (flow_draw){ FLOW_UNIFORM, flow_argument_number(options, "minval"), flow_argument_number(options, "maxval") };
+}
+
+static flow_draw scaling(const flow_arguments *options, int rank, const int64_t *shape)
+{
+  const char *mode = flow_argument_text(options, "mode"), *distribution = flow_argument_text(options, "distribution");
+  return variance_scaling(flow_argument_number(options, "scale"),
+                          strcmp(mode, "fan_in") == 0 ? FAN_IN : strcmp(mode, "fan_out") == 0 ? FAN_OUT : FAN_AVERAGE,
+                          strcmp(distribution, "uniform") == 0 ? FLOW_UNIFORM :
+                          strcmp(distribution, "untruncated_normal") == 0 ? FLOW_NORMAL : FLOW_TRUNCATED_NORMAL, rank, shape);
+}
+
+static flow_draw glorot_uniform(const flow_arguments *options, int rank, const int64_t *shape)
+{
+  (void)options;
+  return variance_scaling(1, FAN_AVERAGE, FLOW_UNIFORM, rank, shape);
+}
+
+static flow_draw glorot_normal(const flow_arguments *options, int rank, const int64_t *shape)
+{
+  (void)options;
+  return variance_scaling(1, FAN_AVERAGE, FLOW_TRUNCATED_NORMAL, rank, shape);
+}
+
+static flow_draw he_uniform(const flow_arguments *options, int rank, const int64_t *shape)
+{
+  (void)options;
+  return variance_scaling(2, FAN_IN, FLOW_UNIFORM, rank, shape);
+}
+
+static flow_draw he_normal(const flow_arguments *options, int rank, const int64_t *shape)
+{
+  (void)options;
+  return variance_scaling(2, FAN_IN, FLOW_TRUNCATED_NORMAL, rank, shape);
+}
+
+static flow_draw lecun_uniform(const flow_arguments *options, int rank, const int64_t *shape)
+{
+  (void)options;
+  return variance_scaling(1, FAN_IN, FLOW_UNIFORM, rank, shape);
+}
+
+static flow_draw lecun_normal(const flow_arguments *options, int rank, const int64_t *shape)
+{
+  (void)options;
+  return variance_scaling(1, FAN_IN, FLOW_TRUNCATED_NORMAL, rank, shape);
+}
+
+static const flow_initializer records[] = {
+  { "zeros", "Zeros", no_options, zeros },
+  { "ones", "Ones", no_options, ones },
+  { "constant", "Constant", constant_options, constant },
+  { "random_normal", "RandomNormal", normal_options, random_normal },
+  { "random_uniform", "RandomUniform", uniform_options, random_uniform },
+  { "truncated_normal", "TruncatedNormal", normal_options, truncated_normal },
+  { "variance_scaling", "VarianceScaling", scaling_options, scaling },
+  { "glorot_uniform", "GlorotUniform", seed_options, glorot_uniform },
+  { "glorot_normal", "GlorotNormal", seed_options, glorot_normal },
+  { "he_uniform", "HeUniform", seed_options, he_uniform },
+  { "he_normal", "HeNormal", seed_options, he_normal },
+  { "lecun_uniform", "LecunUniform", seed_options, lecun_uniform },
+  { "lecun_normal", "LecunNormal", seed_options, lecun_normal },
+};
+
+int flow_initializer_count(void) { return (int)(sizeof records / sizeof *records); }
+
+const flow_initializer *flow_initializer_record(int index) { return &records[index]; }
+
+int flow_initializer_find(const char *name)
+{
+  for (int i = 0; i < flow_initializer_count(); i++)
+    if (strcmp(name, records[i].name) == 0 || strcmp(name, records[i].class_name) == 0) return i;
+  return -1;
+}
+
+int flow_initializer_is_random(int index)
+{
+  return flow_argument_find(records[index].parameters, "seed") >= 0;
+}
+
+/* ---- drawing ------------------------------------------------------------------------------------------------------------ */
+
+/* Box and Muller: two independent normals of two words. The first uniform is in (0, 1], so that its logarithm exists. */
+static void normal_pair(uint32_t a, uint32_t b, double *normals)
+{
+  double radius = sqrt(-2 * log(1 - (double)flow_uniform_float(a))), angle = 6.283185307179586 * (double)flow_uniform_float(b);
+  normals[0] = radius * cos(angle);
+  normals[1] = radius * sin(angle);
+}
+
+static void normal_block(uint64_t key, uint64_t block, uint64_t attempt, double normals[4])
+{
+  flow_philox_block bits = flow_philox(key, block, attempt);
+  normal_pair(bits.word[0], bits.word[1], normals);
+  normal_pair(bits.word[2], bits.word[3], normals + 2);
+}
+
+/* Elements 4 * block to 4 * block + 3. A truncated normal is drawn again from the next attempt's block until it is within
+ * two deviations (each attempt succeeds with probability 0.954). */
+static void draw_block(const flow_draw *draw, uint64_t key, uint64_t block, double values[4])
+{
+  if (draw->distribution == FLOW_UNIFORM) {
+    flow_philox_block bits = flow_philox(key, block, 0);
+    for (int i = 0; i < 4; i++) values[i] = draw->low + (draw->high - draw->low) * (double)flow_uniform_float(bits.word[i]);
+    return;
+  }
+  normal_block(key, block, 0, values);
+  if (draw->distribution == FLOW_TRUNCATED_NORMAL) {
+    double again[4];
+    uint64_t attempt = 0;
+    while (fabs(values[0]) > 2 || fabs(values[1]) > 2 || fabs(values[2]) > 2 || fabs(values[3]) > 2) {
+      normal_block(key, block, ++attempt, again);
+      for (int i = 0; i < 4; i++)
+        if (fabs(values[i]) > 2) values[i] = again[i];
+    }
+  }
+  for (int i = 0; i < 4; i++) values[i] = draw->low + draw->high * values[i];
+}
+
+static void fill(const flow_draw *draw, uint64_t key, flow_tensor *into, int64_t size)
+{
+  enum { CHUNK = 256 };
+  size_t element = (size_t)flow_dtype_size(into->dtype);
+  double values[CHUNK];
+  for (int64_t i = 0; i < size; i += CHUNK) {
+    int64_t count = size - i < CHUNK ? size - i : CHUNK;
+    for (int64_t j = 0; j < count; j += 4) draw_block(draw, key, (uint64_t)((i + j) / 4), values + j);
+    flow_convert_from_double(into->dtype, values, into->data + (size_t)i * element, 1, count);
+  }
+}
+
+flow_status flow_initialize(flow_context *context, const char *initializer, const flow_arguments *arguments, double seed, flow_tensor *into)
+{
+  flow_arguments *options;
+  (void)context;      /* the numbers depend on the seed alone */
+  FLOW_TRY(flow_check_concrete("flow_initialize: into", into));
+  int index = initializer ? flow_initializer_find(initializer) : -1;
+  if (index < 0) return flow_fail(FLOW_INVALID_ARGUMENT, "initializer \"%s\" is not known", initializer ? initializer : "NULL");
+  const flow_initializer *record = &records[index];
+  if (!flow_dtype_is_float(into->dtype) || !flow_tensor_is_contiguous(into))
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: fills contiguous tensors of a float dtype, found %s", record->class_name,
+                     flow_dtype_name(into->dtype));
+  if (!(fabs(seed) < 0x1p53)) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: seed must be an integer below 2^53, found %g", record->class_name, seed);
+  FLOW_TRY(flow_arguments_complete(record->class_name, record->parameters, arguments, &options));
+  if (!flow_argument_is_null(options, "seed")) seed = flow_argument_number(options, "seed");
+  flow_draw draw = record->rule(options, into->rank, into->shape);
+  flow_arguments_release(options);
+  if (draw.distribution == FLOW_CONSTANT) return flow_tensor_fill(into, draw.low);
+  fill(&draw, flow_mix((uint64_t)(int64_t)seed, 0), into, flow_shape_size(into->rank, into->shape));
+  return FLOW_OK;
+}

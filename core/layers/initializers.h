@@ -1,0 +1,26 @@
+/* initializers.h: how a variable gets its first values. One record an initializer: names, options, rule. Random ones draw
+ * Philox numbers: element i depends on (seed, i) only. */
+#ifndef FLOW_LAYERS_INITIALIZERS_H
+#define FLOW_LAYERS_INITIALIZERS_H
+
+#include "layers/arguments.h"
+
+typedef enum flow_distribution { FLOW_CONSTANT, FLOW_UNIFORM, FLOW_NORMAL, FLOW_TRUNCATED_NORMAL } flow_distribution;
+
+/* What is drawn: low..high of FLOW_UNIFORM, mean and standard deviation of the normals, low of FLOW_CONSTANT. */
+typedef struct flow_draw { flow_distribution distribution; double low, high; } flow_draw;
+
+typedef struct flow_initializer {
+  const char          *name, *class_name;     /* "glorot_uniform", "GlorotUniform" */
+  const flow_argument *parameters;
+  /* Chooses the distribution for a variable of this shape. */
+  flow_draw          (*rule)(const flow_arguments *options, int rank, const int64_t *shape);
+} flow_initializer;
+
+int                     flow_initializer_count(void);
+int                     flow_initializer_find(const char *name);    /* snake-case or class name; -1 */
+const flow_initializer *flow_initializer_record(int index);
+/* Whether it has a seed: "zeros" has none. */
+int                     flow_initializer_is_random(int index);
+
+#endif

@@ -1,0 +1,258 @@
+/* layer.c: what all layers share: the table of records, a layer's life (create, build, call, destroy) and the checks that
+ * records use. */
+#include "layers/layer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/philox.h"
+#include "layers/formula.h"
+#include "layers/initializers.h"
+#include "layers/suggest.h"
+
+#define FLOW_LAYER(name) extern const flow_layer_class flow_layer_##name;
+#include "layers/layers.def"
+#undef FLOW_LAYER
+
+static const flow_layer_class *const classes[] = {
+#define FLOW_LAYER(name) &flow_layer_##name,
+#include "layers/layers.def"
+#undef FLOW_LAYER
+};
+
+/* ---- records ------------------------------------------------------------------------------------------------------------- */
+
+int flow_layer_class_total(void) { return (int)(sizeof classes / sizeof *classes); }
+
+const flow_layer_class *flow_layer_class_record(int index) { return classes[index]; }
+
+int flow_layer_class_lookup(const char *name)
+{
+  for (int i = 0; i < flow_layer_class_total(); i++)
+    if (strcmp(name, classes[i]->name) == 0 || (classes[i]->alias && strcmp(name, classes[i]->alias) == 0)) return i;
+  return -1;
+}
+
+/* ---- failing -------------------------------------------------------------------------------------------------------------- */
+
+flow_status flow_layer_fail(const flow_layer *layer, const char *format, ...)
+{
+  char message[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(message, sizeof message, format, arguments);
+  va_end(arguments);
+  return flow_fail(FLOW_INVALID_ARGUMENT, "%s \"%s\": %s", layer->class->name, layer->name, message);
+}
+
+/* Puts the layer in front of an op's message; flow_layer_fail has already done so for the layer's own. */
+static flow_status name_failure(const flow_layer *layer, flow_status status)
+{
+  char own[256];
+  int length = snprintf(own, sizeof own, "%s \"%s\": ", layer->class->name, layer->name);
+  if (length >= (int)sizeof own) length = (int)sizeof own - 1;
+  if (strncmp(flow_last_error(), own, (size_t)length) == 0) return status;
+  return flow_fail_prefix(status, "%s", own);
+}
+
+/* ---- life ------------------------------------------------------------------------------------------------------------------ */
+
+/* FNV-1a of the name: the same stream in every process and after loading a file. */
+static uint64_t stream_of(const char *name)
+{
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (; *name; name++) hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
+  return flow_mix(hash, 0);
+}
+
+flow_status flow_layer_create(const char *class_name, const char *name, const flow_arguments *given, flow_layer **out)
+{
+  int index = flow_layer_class_lookup(class_name);
+  if (index < 0) {
+    char hint[FLOW_SUGGESTION_SIZE];
+    flow_suggestion suggestion = flow_suggestion_for(class_name);
+    for (int i = 0; i < flow_layer_class_total(); i++) flow_suggestion_offer(&suggestion, classes[i]->name);
+    return flow_fail(FLOW_INVALID_ARGUMENT, "there is no layer class \"%s\"%s", class_name, flow_suggestion_text(&suggestion, hint));
+  }
+  const flow_layer_class *class = classes[index];
+  flow_arguments *arguments;
+  flow_layer *layer;
+  flow_status status;
+  FLOW_TRY(flow_arguments_complete(class->name, class->parameters, given, &arguments));
+  status = flow_alloc_zero(sizeof *layer, (void **)&layer);
+  if (status != FLOW_OK) {
+    flow_arguments_release(arguments);
+    return status;
+  }
+  layer->magic = FLOW_LAYER_MAGIC;
+  layer->class = class;
+  layer->arguments = arguments;
+  layer->trainable = flow_argument_boolean(arguments, "trainable");
+  layer->stream = stream_of(name);
+  layer->name = flow_duplicate_text(name);
+  status = layer->name ? FLOW_OK : FLOW_OUT_OF_MEMORY;
+  if (status == FLOW_OK && class->check) status = class->check(layer);
+  if (status != FLOW_OK) {
+    flow_layer_destroy(layer);
+    return status;
+  }
+  *out = layer;
+  return FLOW_OK;
+}
+
+static void release_variables(flow_layer *layer)
+{
+  for (int i = 0; i < FLOW_LAYER_MAX_VARIABLES; i++) {
+    flow_variable_release(layer->variables[i]);
+    layer->variables[i] = NULL;
+  }
+  layer->variable_count = layer->trainable_count = 0;
+}
+
+void flow_layer_destroy(flow_layer *layer)
+{
+  release_variables(layer);
+  flow_arguments_release(layer->arguments);
+  flow_free(layer->name);
+  layer->magic = FLOW_LAYER_DEAD;
+  flow_free(layer);
+}
+
+static flow_status check_input_count(const flow_layer *layer, int count)
+{
+  const flow_layer_class *class = layer->class;
+  if (count >= class->min_inputs && count <= class->max_inputs) return FLOW_OK;
+  if (class->min_inputs == class->max_inputs)
+    return flow_layer_fail(layer, "takes %d input%s, found %d", class->min_inputs, class->min_inputs == 1 ? "" : "s", count);
+  return flow_layer_fail(layer, "takes a list of at least %d input%s, found %d", class->min_inputs, class->min_inputs == 1 ? "" : "s", count);
+}
+
+flow_status flow_layer_make(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
+{
+  if (layer->built) return FLOW_OK;
+  FLOW_TRY(check_input_count(layer, count));
+  if (layer->class->build) {
+    flow_status status = layer->class->build(context, layer, count, inputs);
+    if (status != FLOW_OK) {
+      release_variables(layer);
+      return name_failure(layer, status);
+    }
+  }
+  layer->build_rank = inputs[0].rank;
+  for (int i = 0; i < inputs[0].rank; i++) layer->build_shape[i] = i == 0 ? -1 : inputs[0].dims[i];
+  layer->built = 1;
+  return FLOW_OK;
+}
+
+flow_status flow_layer_run(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+{
+  FLOW_TRY(check_input_count(layer, count));
+  if (!layer->built) {
+    flow_signature *signatures;
+    FLOW_TRY(flow_alloc(sizeof *signatures * (size_t)count, (void **)&signatures));
+    for (int i = 0; i < count; i++) signatures[i] = flow_signature_of(inputs[i]);
+    flow_status status = flow_layer_make(context, layer, count, signatures);
+    flow_free(signatures);
+    FLOW_TRY(status);
+  }
+  flow_status status = layer->class->call(context, layer, inputs, count, training, out);
+  return status == FLOW_OK ? FLOW_OK : name_failure(layer, status);
+}
+
+/* ---- variables -------------------------------------------------------------------------------------------------------------- */
+
+/* Fills `into` by an initializer argument of the layer, or by an initializer's own name. */
+static flow_status initialize(flow_context *context, const flow_layer *layer, const char *initializer, flow_tensor *into)
+{
+  const char *chosen = flow_argument_text(layer->arguments, initializer);
+  flow_arguments *options = NULL;
+  if (!chosen) chosen = initializer;
+  else FLOW_TRY(flow_arguments_extract(layer->arguments, initializer, &options));
+  /* Only random ones take a number from the context, so that a bias does not shift the seeds of later kernels. */
+  int random = flow_initializer_is_random(flow_initializer_find(chosen)) && flow_argument_is_null(options, "seed");
+  flow_status status = flow_initialize(context, chosen, options, random ? flow_context_next_seed(context) : 0, into);
+  flow_arguments_release(options);
+  return status;
+}
+
+flow_status flow_layer_add_variable(flow_context *context, flow_layer *layer, int index, const char *suffix, const char *initializer,
+                                    int rank, const int64_t *shape, int trainable)
+{
+  flow_tensor *initial = NULL;
+  char name[256];
+  flow_status status;
+  snprintf(name, sizeof name, "%s/%s", layer->name, suffix);
+  FLOW_TRY(flow_tensor_new(FLOW_FLOAT32, rank, shape, &initial));
+  FLOW_TRY_GOTO(initialize(context, layer, initializer, initial), done);
+  FLOW_TRY_GOTO(flow_variable_new(initial, name, trainable && layer->trainable, trainable ? FLOW_MIRRORED : FLOW_MEAN_ON_READ,
+                                  &layer->variables[index]), done);
+  layer->variable_count++;
+  layer->trainable_count += trainable;
+done:
+  flow_tensor_release(initial);
+  return status;
+}
+
+/* ---- checks ------------------------------------------------------------------------------------------------------------------ */
+
+flow_status flow_layer_check_rank(const flow_layer *layer, const flow_signature *input, int rank, const char *expected, const char *hint)
+{
+  if (input->rank == rank) return FLOW_OK;
+  return flow_layer_fail(layer, "input has %d dimension%s %s, expected %d %s%s%s", input->rank, input->rank == 1 ? "" : "s",
+                         flow_shape_text(input->rank, input->dims), rank, expected, hint ? "; " : "", hint ? hint : "");
+}
+
+flow_status flow_layer_check_channels(const flow_layer *layer, const flow_signature *input, const char *what)
+{
+  int64_t size = input->dims[input->rank - 1];
+  if (size <= 0)
+    return flow_layer_fail(layer, "the last dimension of the input %s must be a known number of %s", flow_shape_text(input->rank, input->dims), what);
+  if (layer->built && size != layer->build_shape[layer->build_rank - 1])
+    return flow_layer_fail(layer, "input %s has %lld %s, but the layer was built for %lld", flow_shape_text(input->rank, input->dims),
+                           (long long)size, what, (long long)layer->build_shape[layer->build_rank - 1]);
+  return FLOW_OK;
+}
+
+flow_status flow_layer_check_positive(const flow_layer *layer, const char *const *names)
+{
+  for (; *names; names++) {
+    const double *values;
+    double number = flow_argument_number(layer->arguments, *names);
+    int count = flow_argument_list(layer->arguments, *names, &values);
+    if (count == 0) values = &number, count = 1;
+    for (int i = 0; i < count; i++)
+      if (values[i] < 1 || values[i] > INT32_MAX) return flow_layer_fail(layer, "%s must be greater than 0, found %.15g", *names, values[i]);
+  }
+  return FLOW_OK;
+}
+
+flow_status flow_layer_axis(const flow_layer *layer, const char *name, int rank, int *axis)
+{
+  int64_t given = flow_argument_integer(layer->arguments, name);
+  if (given < -rank || given >= rank)
+    return flow_layer_fail(layer, "%s %lld (counted from 0) is outside an input of %d dimension%s", name, (long long)given, rank,
+                           rank == 1 ? "" : "s");
+  *axis = (int)(given < 0 ? given + rank : given);
+  return FLOW_OK;
+}
+
+/* Output size ceil(in / stride); total = what the windows of that many outputs need beyond `in`. */
+flow_status flow_layer_padding(const flow_layer *layer, const flow_signature *input, const int32_t window[2], const int32_t stride[2],
+                               const int32_t dilation[2], int32_t padding[4])
+{
+  memset(padding, 0, 4 * sizeof *padding);
+  if (strcmp(flow_argument_text(layer->arguments, "padding"), "valid") == 0) return FLOW_OK;
+  for (int i = 0; i < 2; i++) {
+    int64_t in = input->dims[1 + i], reach = (int64_t)dilation[i] * (window[i] - 1) + 1;
+    if (in < 0)
+      return flow_layer_fail(layer, "padding \"same\" needs a known height and width, found %s", flow_shape_text(input->rank, input->dims));
+    if (in == 0) continue;
+    int64_t total = ((in - 1) / stride[i]) * stride[i] + reach - in;
+    if (total < 0) total = 0;
+    if (total > INT32_MAX) return flow_layer_fail(layer, "a window that reaches %lld cells is too large", (long long)reach);
+    padding[2 * i] = (int32_t)(total / 2);
+    padding[2 * i + 1] = (int32_t)(total - total / 2);
+  }
+  return FLOW_OK;
+}

@@ -1,0 +1,15 @@
+/* suggest.h: "did you mean": the nearest of the names that would have been right. */
+#ifndef FLOW_LAYERS_SUGGEST_H
+#define FLOW_LAYERS_SUGGEST_H
+
+/* Offer every right name, then read `best`: NULL when none is near enough to be a typing error. */
+typedef struct flow_suggestion { const char *asked, *best; int distance; } flow_suggestion;
+
+flow_suggestion flow_suggestion_for(const char *asked);
+void flow_suggestion_offer(flow_suggestion *suggestion, const char *name);   /* keeps the pointer */
+
+/* `; did you mean "filters"?` in the caller's buffer, or "" without a suggestion. Returns the buffer. */
+enum { FLOW_SUGGESTION_SIZE = 128 };
+const char *flow_suggestion_text(const flow_suggestion *suggestion, char text[FLOW_SUGGESTION_SIZE]);
+
+#endif
