@@ -115,6 +115,8 @@ FLOW_API int         flow_log_stdio(void);
 /* Takes the oldest kept message (of at most 64) out: returns its length and writes at most size bytes of it; -1: none. */
 FLOW_API int         flow_log_take(int *level, char *text, int size);
 
+FLOW_API double      flow_clock(void);                       /* seconds of a clock that never jumps, for durations */
+FLOW_API int         flow_terminal_columns(void);            /* width of the terminal that PRINT messages reach; 0: none does */
 FLOW_API const char *flow_isa(void);                         /* "avx512", "avx2" or "plain": what kernels run here; FLOW_ISA pins it */
 FLOW_API flow_status flow_set_threads(int count);            /* compute threads of the process; 0 = one per available core */
 FLOW_API int         flow_threads(void);
