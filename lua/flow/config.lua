@@ -1,0 +1,59 @@
+-- config.lua: settings of the process: threads, precision, determinism, devices.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local tensor = require "flow.tensor"
+
+local C, raise = native.C, errors.raise
+local config = {}
+
+-- Compute threads of the process; 0 = one per core that may be used.
+function config.set_threads(count)
+  if type(count) ~= "number" or count < 0 or count ~= math.floor(count) then
+    raise("flow.config.set_threads: a whole number from 0 (one per core), got %s", errors.describe(count))
+  end
+  native.check(C.flow_set_threads(count))
+end
+
+function config.get_threads()
+  return C.flow_threads()
+end
+
+local precision = "fast"
+
+-- "fast" (the default) lets kernels trade rounding for speed, "exact" does not. The CPU kernels of this build compute in
+-- the tensors' own dtype either way, so the two give the same results.
+function config.set_precision(name)
+  if name ~= "fast" and name ~= "exact" then
+    raise("flow.config.set_precision: \"fast\" or \"exact\", got %s", errors.describe(name))
+  end
+  precision = name
+end
+
+function config.get_precision()
+  return precision
+end
+
+-- The CPU's kernels add in an order that depends on shapes only: results are the same whatever the number of threads, so
+-- there is nothing to switch. Accepted for scripts that ask for it.
+function config.enable_op_determinism(enabled)
+  if enabled ~= nil and type(enabled) ~= "boolean" then
+    raise("flow.config.enable_op_determinism: true or nothing, got %s", errors.describe(enabled))
+  end
+end
+
+function config.set_logical_devices(kind, count)
+  if tensor.check_device(kind) ~= "cpu" or count ~= 1 then
+    raise("flow.config.set_logical_devices: this build has one CPU replica, got %s; use (\"cpu\", 1)", tostring(count))
+  end
+end
+
+-- Names of the devices, of one kind if that is given.
+function config.list_devices(kind)
+  if kind ~= nil and type(kind) ~= "string" then raise("flow.config.list_devices: \"cpu\" or \"gpu\", got %s", errors.describe(kind)) end
+  kind = kind and kind:lower()
+  if kind and kind ~= "cpu" and kind ~= "gpu" then raise("flow.config.list_devices: \"cpu\" or \"gpu\", got %q", kind) end
+  return kind == "gpu" and {} or { "cpu:0" }
+end
+
+return config

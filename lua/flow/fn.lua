@@ -1,0 +1,306 @@
+-- fn.lua: flow.fn(f): a function whose tensor operations are traced once per signature and then run as one plan, without Lua.
+--
+-- A signature is what could change the trace: dtypes and shapes of tensors, Lua numbers, strings and booleans by value,
+-- nested tables by their content, objects by identity, and which variables are trainable. The first dimension of the
+-- tensors is the batch: the plan first is traced for any number of rows, and for exactly this number if that fails, for
+-- example because f reads x.shape[1]. A plan runs with fewer rows as it is; more rows get a larger instance of it.
+--
+-- Inside another trace, and while a tape records, f is simply called, so that its operations become part of that.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local tensor = require "flow.tensor"
+local variable = require "flow.variable"
+local log = require "flow.log"
+
+local C, check, raise = native.C, native.check, errors.raise
+local context = native.context
+local is_tensor = native.is_tensor
+
+local fn = {}
+
+local MAX_PLANS = 8                -- per function; the least recently used one goes
+local RETRACES_BEFORE_WARNING = 5
+
+---- signatures ------------------------------------------------------------------------------------------------------------
+
+local identities, identity_count = setmetatable({}, { __mode = "k" }), 0
+local function identity(object)
+  if not identities[object] then
+    identity_count = identity_count + 1
+    identities[object] = identity_count
+  end
+  return identities[object]
+end
+
+local function sorted_keys(t)
+  local keys = {}
+  for key in pairs(t) do keys[#keys + 1] = key end
+  table.sort(keys, function(a, b)
+    if type(a) == type(b) and (type(a) == "number" or type(a) == "string") then return a < b end
+    return tostring(a) < tostring(b)
+  end)
+  return keys
+end
+
+-- Describes value in `parts` (one entry per leaf, with its place in `places`) and appends its tensors to `tensors`.
+local function describe(value, place, parts, places, tensors)
+  local kind = type(value)
+  local text
+  if kind == "cdata" and is_tensor(value) then
+    local p = native.pointer(value)
+    local dims = {}
+    for i = 1, C.flow_tensor_rank(p) do dims[i] = C.flow_tensor_dim(p, i - 1) end
+    tensors[#tensors + 1] = { value = value, dtype = C.flow_tensor_dtype(p), dims = dims, part = #parts + 1 }
+    text = ""        -- filled in when the rows of the batch are known
+  elseif kind == "number" then
+    text = ("%.17g"):format(value)
+  elseif kind == "string" then
+    text = ("%q"):format(value)
+  elseif kind == "nil" or kind == "boolean" then
+    text = tostring(value)
+  elseif kind == "table" and getmetatable(value) == nil then
+    parts[#parts + 1], places[#places + 1] = "{", place
+    for _, key in ipairs(sorted_keys(value)) do
+      parts[#parts + 1], places[#places + 1] = ("%s %q"):format(type(key), tostring(key)), place
+      describe(value[key], place .. "[" .. tostring(key) .. "]", parts, places, tensors)
+    end
+    text = "}"
+  else
+    text = kind .. " #" .. identity(value)
+  end
+  parts[#parts + 1], places[#places + 1] = text, place
+end
+
+-- Fills in the tensors' shapes, with "rows" for the batch dimension; returns the signature's text.
+local function complete(parts, tensors, rows)
+  for _, t in ipairs(tensors) do
+    local dims = {}
+    for i, n in ipairs(t.dims) do dims[i] = ("%d"):format(n) end
+    t.batched = rows ~= nil and #dims > 0 and t.dims[1] == rows
+    if t.batched then dims[1] = "None" end
+    parts[t.part] = native.dtype_names[t.dtype] .. " {" .. table.concat(dims, ", ") .. "}"
+  end
+  return table.concat(parts, "|")
+end
+
+local function batch_rows(tensors)
+  for _, t in ipairs(tensors) do
+    if #t.dims > 0 then return t.dims[1] end
+  end
+end
+
+---- structures ----------------------------------------------------------------------------------------------------------------
+
+-- The value with its n-th tensor (in the order of describe) replaced by replacements[n].
+local function substitute(value, replacements, counter)
+  if is_tensor(value) then
+    counter[1] = counter[1] + 1
+    return replacements[counter[1]]
+  end
+  if type(value) ~= "table" or getmetatable(value) ~= nil then return value end
+  local result = {}
+  for _, key in ipairs(sorted_keys(value)) do result[key] = substitute(value[key], replacements, counter) end
+  return result
+end
+
+-- Replaces tensors and variables in a result by their number in `outputs`, as { output = n }.
+local OUTPUT = {}
+local function template(value, outputs)
+  if variable.is_variable(value) then value = variable.read(value) end
+  if is_tensor(value) then
+    outputs[#outputs + 1] = value
+    return setmetatable({ number = #outputs }, OUTPUT)
+  end
+  if type(value) ~= "table" or getmetatable(value) ~= nil then return value end
+  local result = {}
+  for key, entry in pairs(value) do result[key] = template(entry, outputs) end
+  return result
+end
+
+local function fill_template(value, results)
+  if type(value) ~= "table" then return value end
+  local metatable = getmetatable(value)
+  if metatable == OUTPUT then return results[value.number] end
+  if metatable ~= nil then return value end
+  local filled = {}
+  for key, entry in pairs(value) do filled[key] = fill_template(entry, results) end
+  return filled
+end
+
+---- tracing --------------------------------------------------------------------------------------------------------------------
+
+local one, out_plan, out_instance = native.out("flow_tensor"), native.out("flow_plan"), native.out("flow_instance")
+
+local function pack(...)
+  return { n = select("#", ...), ... }
+end
+
+-- Calls f once on symbolic tensors. Returns the finished plan with the template of its results; an error passes through.
+local function trace(self, arguments, tensors)
+  local depth = C.flow_trace_depth(context)
+  check(C.flow_trace_begin(context))
+  table.insert(tensor.tracing, self.where)
+  local ok, result = pcall(function()
+    local symbols = {}
+    for i, t in ipairs(tensors) do
+      local dims, rank = native.dims(t.dims)
+      if t.batched then dims[0] = -1 end
+      check(C.flow_trace_input(context, t.dtype, rank, dims, one))
+      symbols[i] = native.tensor(one[0])
+    end
+    local counter, symbolic = { 0 }, { n = arguments.n }
+    for i = 1, arguments.n do symbolic[i] = substitute(arguments[i], symbols, counter) end
+    local returned = pack(self.f(unpack(symbolic, 1, symbolic.n)))
+
+    local outputs, templates = {}, { n = returned.n }
+    for i = 1, returned.n do templates[i] = template(returned[i], outputs) end
+    for i, output in ipairs(outputs) do
+      if not tensor.is_symbolic(output) then
+        check(C.flow_trace_constant(context, native.pointer(output), one))
+        outputs[i] = native.tensor(one[0])
+      end
+    end
+    local pointers, count = native.pointers(outputs)
+    check(C.flow_trace_end(context, pointers, count, out_plan))
+    return { plan = native.own(out_plan, C.flow_plan_release), templates = templates, output_count = #outputs, instance = false }
+  end)
+  table.remove(tensor.tracing)
+  while C.flow_trace_depth(context) > depth do C.flow_trace_abort(context) end
+  if not ok then error(result, 0) end
+  return result
+end
+
+---- running ------------------------------------------------------------------------------------------------------------------------
+
+local function release(entry)
+  if entry.instance then native.close(entry.instance, C.flow_instance_release) end
+  if entry.plan then native.close(entry.plan, C.flow_plan_release) end
+  entry.instance, entry.plan = false, false
+end
+
+local function run(self, entry, tensors, rows)
+  rows = math.max(rows or 1, 1)
+  if not entry.instance or C.flow_instance_capacity(entry.instance) < rows then
+    if entry.instance then native.close(entry.instance, C.flow_instance_release) end
+    entry.instance = false
+    native.try(C.flow_instance_new, entry.plan, rows, out_instance)
+    entry.instance = native.own(out_instance, C.flow_instance_release)
+  end
+  self.runs = self.runs + 1
+  native.pressure()
+  C.flow_instance_scalars(entry.instance, self.seed, self.runs, 0)
+  local list = {}
+  for i, t in ipairs(tensors) do list[i] = t.value end
+  local pointers, count = native.pointers(list)
+  local outputs = native.out("flow_tensor", math.max(entry.output_count, 1))
+  native.try(C.flow_instance_run, context, entry.instance, pointers, count, outputs)
+  local results = {}
+  for i = 1, entry.output_count do results[i] = native.tensor(outputs[i - 1]) end
+  local values = {}
+  for i = 1, entry.templates.n do values[i] = fill_template(entry.templates[i], results) end
+  return unpack(values, 1, entry.templates.n)
+end
+
+-- One line that names the first difference to the call before, so that the cause of the retraces can be found.
+local function warn_of_retraces(self, parts, places)
+  local before = self.last_parts
+  local difference = "the structure of the arguments changed"
+  if before and #before == #parts then
+    for i = 1, #parts do
+      if before[i] ~= parts[i] then
+        difference = ("%s is %s, it was %s"):format(places[i], parts[i], before[i])
+        break
+      end
+    end
+  end
+  log.warning("flow.fn (%s): traced %d times; %s. Pass what changes as a tensor, and keep the shapes equal.",
+    self.where, self.traces, difference)
+end
+
+local function remember(self, key, entry)
+  local recent = self.recent
+  for i = 1, #recent do
+    if recent[i] == key then table.remove(recent, i) break end
+  end
+  table.insert(recent, key)
+  self.plans[key] = entry
+  if #recent > MAX_PLANS then
+    local oldest = table.remove(recent, 1)
+    release(self.plans[oldest])
+    self.plans[oldest] = nil
+  end
+end
+
+local function call(self, ...)
+  if C.flow_trace_depth(context) > 0 or C.flow_tape_depth(context) > 0 then return self.f(...) end
+  local arguments = pack(...)
+  local parts, places, tensors = {}, {}, {}
+  for i = 1, arguments.n do describe(arguments[i], "argument " .. i, parts, places, tensors) end
+  parts[#parts + 1], places[#places + 1] = ("trainable set %d"):format(variable.trainable_version), "which variables are trainable"
+  for _, t in ipairs(tensors) do tensor.need_value(t.value, "an argument of a traced function") end
+
+  local rows = batch_rows(tensors)
+  local key = complete(parts, tensors, rows)
+  local fixed = rows and self.fixed[key]
+  if fixed then key = complete(parts, tensors, nil) end
+  local entry = self.plans[key]
+  if not entry then
+    self.traces = self.traces + 1
+    if self.traces > RETRACES_BEFORE_WARNING then warn_of_retraces(self, parts, places) end
+    local ok, result
+    if rows and not fixed then
+      ok, result = pcall(trace, self, arguments, tensors)
+      if not ok then
+        self.fixed[key] = true
+        key = complete(parts, tensors, nil)
+        result = trace(self, arguments, tensors)
+      end
+    else
+      result = trace(self, arguments, tensors)
+    end
+    entry = result
+  end
+  self.last_parts = parts
+  remember(self, key, entry)
+  return run(self, entry, tensors, rows)
+end
+
+local Fn = {}
+local metatable = { __call = call, __tostring = function(self) return "flow.fn (" .. self.where .. ")" end }
+
+function metatable.__index(_, key)
+  local method = Fn[key]
+  if method == nil then raise("a traced function has no field %q%s", tostring(key), errors.suggestion(tostring(key), Fn)) end
+  return method
+end
+
+-- Text of the most recently used plan: one line an entry. "" before the first call.
+function Fn:describe()
+  local entry = self.plans[self.recent[#self.recent]]
+  return entry and native.text(C.flow_plan_describe, entry.plan) or ""
+end
+
+-- Releases all plans; the next call traces again.
+function Fn:close()
+  for _, entry in pairs(self.plans) do release(entry) end
+  self.plans, self.recent, self.fixed = {}, {}, {}
+end
+
+-- A traced version of f, which is a function or anything that can be called.
+function fn.fn(f)
+  local callable = type(f) == "function" or (type(f) == "table" and getmetatable(f) and getmetatable(f).__call)
+  if not callable then raise("flow.fn takes a function, got %s", errors.describe(f)) end
+  if type(f) == "table" and getmetatable(f) == metatable then return f end
+  local where = "a callable table"
+  if type(f) == "function" then
+    local info = debug.getinfo(f, "S")
+    where = info.short_src .. ":" .. info.linedefined
+  end
+  return setmetatable({
+    f = f, where = where, plans = {}, recent = {}, fixed = {}, traces = 0, runs = 0, last_parts = false,
+    seed = C.flow_context_next_seed(context),
+  }, metatable)
+end
+
+return fn

@@ -1,0 +1,76 @@
+-- init.lua: what `require "flow"` returns. Tensors and ops are here at once; layers, models, data and the other parts are
+-- loaded when a script first names them. A name that does not exist is an error, never nil.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local tensor = require "flow.tensor"
+local ops = require "flow.ops"
+local variable = require "flow.variable"
+
+local flow = {
+  version = native.string(native.C.flow_version()),
+  library = native.path,
+  AUTOTUNE = -1,
+  errors = errors,
+}
+
+for _, name in ipairs { "tensor", "zeros", "ones", "full", "eye", "arange", "linspace", "frombuffer", "save_npy", "load_npy", "load_npz" } do
+  flow[name] = tensor[name]
+end
+
+local internal = { operand = true, reshape_raw = true, slice_from_zero = true }
+for name, op in pairs(ops) do
+  if not internal[name] then flow[name] = op end
+end
+
+flow.Variable = variable.Variable
+
+-- The kernels' instruction set: "avx512", "avx2" or "plain".
+function flow.isa()
+  return native.string(native.C.flow_isa())
+end
+
+function flow.is_tensor(value)
+  return native.is_tensor(value)
+end
+
+function flow.is_variable(value)
+  return variable.is_variable(value)
+end
+
+-- Calls f and releases at once every tensor that became garbage meanwhile; returns f's results.
+function flow.tidy(f, ...)
+  local function finish(...)
+    native.collect()
+    return ...
+  end
+  return finish(f(...))
+end
+
+-- Names that another module gives: { module, field }, or the module itself.
+local parts = {
+  log = { "flow.log" }, config = { "flow.config" }, random = { "flow.random" },
+  set_random_seed = { "flow.random", "set_seed" }, GradientTape = { "flow.tape", "GradientTape" }, fn = { "flow.fn", "fn" },
+  args = { "flow.args", "parse" }, repl = { "flow.repl" },
+  layers = { "flow.layers" }, Input = { "flow.models", "Input" }, Sequential = { "flow.models", "Sequential" },
+  Model = { "flow.models", "Model" }, load_model = { "flow.models", "load_model" }, models = { "flow.models" },
+  optimizers = { "flow.optimizers" }, losses = { "flow.losses" }, metrics = { "flow.losses", "metrics" },
+  callbacks = { "flow.callbacks" }, datasets = { "flow.datasets" }, distribute = { "flow.distribute" },
+}
+
+return setmetatable(flow, {
+  __index = function(_, name)
+    local part = parts[name]
+    if not part then
+      local names = {}
+      for _, list in ipairs { flow, parts } do
+        for key in pairs(list) do names[key] = true end
+      end
+      errors.raise("flow has no field %q%s", tostring(name), errors.suggestion(tostring(name), names))
+    end
+    local value = require(part[1])
+    if part[2] then value = value[part[2]] end
+    rawset(flow, name, value)
+    return value
+  end,
+})

@@ -1,0 +1,126 @@
+-- tape.lua: gradients of what ran while a tape recorded.
+--
+--   local tape = flow.GradientTape()
+--   local loss = tape:record(function() return loss_fn(y, model(x)) end)
+--   local gradients = tape:gradient(loss, model.trainable_variables)
+--
+-- Trainable variables are watched by being read; tensors are watched by tape:watch(t). A tape may be asked for gradients
+-- any number of times; recording again starts anew.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local variable = require "flow.variable"
+
+local C, check, raise = native.C, native.check, errors.raise
+local context = native.context
+local tape = {}
+
+local Tape = {}
+Tape.__index = function(_, key)
+  local method = Tape[key]
+  if method == nil then raise("a gradient tape has no field %q%s", tostring(key), errors.suggestion(tostring(key), Tape)) end
+  return method
+end
+
+-- Options as in TensorFlow: persistent is accepted (every tape is), watch_accessed_variables = false is not supported.
+function tape.GradientTape(options)
+  options = errors.check_options("flow.GradientTape", options, { persistent = true, watch_accessed_variables = true })
+  if options.watch_accessed_variables == false then
+    raise("flow.GradientTape: watch_accessed_variables = false is not supported; set variable.trainable = false")
+  end
+  return setmetatable({ handle = false, recording = false, watched = {} }, Tape)
+end
+
+local out = native.out("flow_tape")
+
+-- Runs f(...) while the tape records, and returns its results.
+function Tape:record(f, ...)
+  if self.recording then raise("this tape records already") end
+  if self.handle then native.close(self.handle, C.flow_tape_release) end
+  self.handle = false
+  check(C.flow_tape_begin(context, out))
+  self.handle = native.own(out, C.flow_tape_release)
+  self.recording = true
+  local function finish(ok, ...)
+    self.recording = false
+    local status = C.flow_tape_end(context, self.handle)
+    if not ok then error((...), 0) end
+    check(status)
+    return ...
+  end
+  local function body(...)
+    for _, t in ipairs(self.watched) do check(C.flow_tape_watch(self.handle, native.pointer(t))) end
+    return f(...)
+  end
+  return finish(pcall(body, ...))
+end
+
+-- Watches a tensor (or a list of them), before recording starts or while it runs. Variables need no watching.
+function Tape:watch(t)
+  if native.is_tensor(t) then
+    if not t.dtype:find("float", 1, true) then raise("watch(): gradients need floating-point numbers, this tensor is %s", t.dtype) end
+    self.watched[#self.watched + 1] = t
+    if self.recording then check(C.flow_tape_watch(self.handle, native.pointer(t))) end
+  elseif type(t) == "table" and not variable.is_variable(t) then
+    for i = 1, #t do self:watch(t[i]) end
+  elseif not variable.is_variable(t) then
+    raise("watch(): expected a tensor or a list of tensors, got %s", errors.describe(t))
+  end
+end
+
+-- Appends the tensors and variables of a nested list to `leaves`; returns the same structure with positions in their place.
+local function flatten(sources, leaves)
+  if native.is_tensor(sources) or variable.is_variable(sources) then
+    leaves[#leaves + 1] = sources
+    return #leaves
+  end
+  if type(sources) ~= "table" or getmetatable(sources) then
+    raise("gradient(): a source is a tensor, a variable or a list of them, got %s", errors.describe(sources))
+  end
+  local positions = {}
+  for key, value in pairs(sources) do positions[key] = flatten(value, leaves) end
+  return positions
+end
+
+local function unflatten(positions, gradients)
+  if type(positions) == "number" then return gradients[positions] end
+  local result = {}
+  for key, position in pairs(positions) do result[key] = unflatten(position, gradients) end
+  return result
+end
+
+-- Gradients of the sum of target's elements, in the structure of sources; nil for a source that target does not depend on.
+function Tape:gradient(target, sources)
+  if not self.handle then raise("gradient(): this tape has recorded nothing; call tape:record(f) first") end
+  if not native.is_tensor(target) then raise("gradient(): the target is a tensor, got %s", errors.describe(target)) end
+  if not target.dtype:find("float", 1, true) then
+    raise("gradient(): the target has dtype %s, which has no gradient", target.dtype)
+  end
+  local leaves = {}
+  local positions = flatten(sources, leaves)
+  local count = #leaves
+  local tensors, variables = native.out("flow_tensor", math.max(count, 1)), native.out("flow_variable", math.max(count, 1))
+  for i = 1, count do
+    if native.is_tensor(leaves[i]) then tensors[i - 1] = native.pointer(leaves[i]) else variables[i - 1] = leaves[i].handle end
+  end
+  local results = native.out("flow_tensor", math.max(count, 1))
+  native.try(C.flow_tape_gradient, context, self.handle, native.pointer(target), tensors, variables, count, results)
+  local gradients = {}
+  for i = 1, count do
+    if results[i - 1] ~= nil then gradients[i] = native.tensor(results[i - 1]) end
+  end
+  return unflatten(positions, gradients)
+end
+
+function Tape:close()
+  if self.handle and not self.recording then native.close(self.handle, C.flow_tape_release) end
+  self.handle = false
+  self.watched = {}
+end
+
+function Tape.__tostring(self)
+  return self.recording and "GradientTape (recording)" or "GradientTape"
+end
+
+
+return tape
