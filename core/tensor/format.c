@@ -59,15 +59,49 @@ static double round_to_dtype(int dtype, double value)
   return value;
 }
 
+static int reads_back(const char *word, int dtype, double value)
+{
+  return round_to_dtype(dtype, read_number(word)) == value;
+}
+
+/* Adds one to the last digit of the number; 0 if that would need one more digit in front. */
+static int increase_last_digit(char *word)
+{
+  char *digit = word + strcspn(word, "e") - 1;
+  for (; digit >= word && *digit != '-'; digit--) {
+    if (*digit == '.') continue;
+    if (*digit != '9') {
+      ++*digit;
+      return 1;
+    }
+    *digit = '0';
+  }
+  return 0;
+}
+
+/* Writes value with so many fractional digits; 1 if the text reads back as value. The numbers below a power of two lie
+ * twice as dense as above it, so that there the text next above may read back where the nearest text, below, does not. */
+static int print_digits(char *word, const char *format, int digits, int dtype, double value)
+{
+  char above[WORD_SIZE];
+  int exponent;
+  print_number(word, format, digits, value);
+  if (reads_back(word, dtype, value)) return 1;
+  if (fabs(frexp(value, &exponent)) != 0.5) return 0;
+  strcpy(above, word);
+  if (!increase_last_digit(above) || !reads_back(above, dtype, value)) return 0;
+  strcpy(word, above);
+  return 1;
+}
+
 /* Writes value with the fewest fractional digits that identify it, at most PRECISION, without trailing zeros.
  * Returns their number. */
 static int print_shortest(char *word, const char *format, int dtype, double value)
 {
   for (int digits = 0; digits < PRECISION; digits++) {
-    print_number(word, format, digits, value);
-    if (round_to_dtype(dtype, read_number(word)) == value) return digits;
+    if (print_digits(word, format, digits, dtype, value)) return digits;
   }
-  print_number(word, format, PRECISION, value);
+  print_digits(word, format, PRECISION, dtype, value);
   char *point = strchr(word, '.'), *end = point + 1 + PRECISION, *last = end;
   while (last[-1] == '0') last--;
   memmove(last, end, strlen(end) + 1);
@@ -196,7 +230,7 @@ static int print_element(const printer *self, int64_t offset, char *word, int *b
     return self->left + self->right + 1 - (int)strlen(word);
   }
   if (self->scientific) {
-    print_number(word, "%#.*e", self->digits, value);
+    print_digits(word, "%#.*e", self->digits, self->tensor->dtype, value);
     widen_exponent(strchr(word, 'e') + 1, self->exponent_digits);
   } else {
     *behind = self->right - print_shortest(word, "%#.*f", self->tensor->dtype, value);
