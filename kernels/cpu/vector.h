@@ -5,6 +5,7 @@
  *
  *   vf       a vector of VL floats (VL = 16, 8, 4)     vd     the same bytes as VL/2 doubles
  *   vi       VL int32, also the result of comparing two vf (all ones where true)
+ *   vb       VL bytes
  *   REGISTERS  architectural vector registers: tiles are sized so that accumulators, weights and one broadcast fit */
 #ifndef FLOW_CPU_VECTOR_H
 #define FLOW_CPU_VECTOR_H
@@ -46,6 +47,8 @@ typedef int32_t vi __attribute__((vector_size(16)));
 typedef float   vf_unaligned __attribute__((vector_size(16), aligned(4), may_alias));
 typedef double  vd_unaligned __attribute__((vector_size(16), aligned(8), may_alias));
 #endif
+
+typedef uint8_t vb __attribute__((vector_size(VL)));   /* one byte per lane of a vf */
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 

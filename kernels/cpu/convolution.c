@@ -1,0 +1,198 @@
+/* convolution.c: y, index = pool(activation(conv(x, w) + b)): the forward kernels.
+ *
+ * The direct variant walks an image in bands of rows. Padding is made by copying a band's input rows into scratch, with
+ * zeros around them; without padding the input is read where it lies. Per band each block of output channels is done
+ * for all rows, so that its weights and the band's input stay in the inner caches. With a fused max pool the rows of
+ * a block go to a ring of as many rows as the window is high, and only the winners are written. */
+#include "cpu/convolution.h"
+
+enum { BAND_BYTES = 96 * 1024 };   /* input of a band: with the weights of a block well inside a second-level cache */
+
+typedef struct layout {
+  flow_geometry s;
+  int     padded;                   /* input rows are copied */
+  int64_t width;                    /* pixels of an input row as the kernel sees it */
+  int64_t band;                     /* rows of y in a band */
+  int64_t band_rows;                /* input rows that they need */
+  int64_t ring_floats;              /* one row of conv outputs of one block, for pooling */
+  size_t  packed;                   /* floats of packed weights; the packed biases follow */
+  size_t  band_floats;              /* scratch: the band, then the ring */
+} layout;
+
+static layout layout_of(const flow_call *call)
+{
+  layout l = { .s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]) };
+  const flow_geometry *s = &l.s;
+  l.padded = s->before[0] || s->before[1] || s->after[0] || s->after[1];
+  l.width = s->in[1] + s->before[1] + s->after[1];
+  int64_t row_bytes = l.width * s->channels_in * (int64_t)sizeof(float);
+  int64_t rows_per_unit = s->pool_stride[0] * s->stride[0];
+  l.band = row_bytes * rows_per_unit > 0 ? BAND_BYTES / (row_bytes * rows_per_unit) : 1;
+  if (l.band > s->result[0]) l.band = s->result[0];
+  if (l.band < 1) l.band = 1;
+  l.band_rows = ((l.band - 1) * s->pool_stride[0] + s->pool[0] - 1) * s->stride[0] + flow_reach(s, 0) + 1;
+  l.ring_floats = s->pooled ? s->out[1] * BLOCK : 0;
+  l.packed = flow_packed_floats(s, 0);
+  l.band_floats = l.padded ? (size_t)flow_padded_channels(l.band_rows * l.width * s->channels_in) : 0;
+  return l;
+}
+
+static size_t packed_biases(const flow_geometry *s) { return (size_t)(s->groups * flow_padded_channels(s->group_out)); }
+
+static size_t shared_bytes(const flow_call *call)
+{
+  layout l = layout_of(call);
+  return (l.packed + packed_biases(&l.s)) * sizeof(float);
+}
+
+static size_t scratch_bytes(const flow_call *call)
+{
+  layout l = layout_of(call);
+  return (l.band_floats + (size_t)(l.ring_floats * l.s.pool[0])) * sizeof(float);
+}
+
+static flow_status prepare(const flow_call *call)
+{
+  layout l = layout_of(call);
+  const flow_geometry *s = &l.s;
+  float *packed = call->shared, *biases = packed + l.packed;
+  const float *b = s->has_bias ? call->inputs[2].data : NULL;
+  flow_pack_weights(s, call->inputs[1].data, 0, packed);
+  memset(biases, 0, packed_biases(s) * sizeof(float));
+  if (b)
+    for (int64_t group = 0; group < s->groups; group++)
+      memcpy(biases + group * flow_padded_channels(s->group_out), b + group * s->group_out, (size_t)s->group_out * sizeof(float));
+  return FLOW_OK;
+}
+
+/* Input rows first .. first + rows - 1, counted from the top padding, into the band. Its left and right margins are
+ * zero already and stay so. */
+static void fill_band(const layout *l, const float *x, int64_t first, int64_t rows, float *band)
+{
+  const flow_geometry *s = &l->s;
+  int64_t row_floats = l->width * s->channels_in, inner = s->in[1] * s->channels_in;
+  for (int64_t row = 0; row < rows; row++) {
+    int64_t iy = first + row - s->before[0];
+    float *to = band + row * row_floats + s->before[1] * s->channels_in;
+    if (iy >= 0 && iy < s->in[0]) memcpy(to, x + iy * inner, (size_t)inner * sizeof(float));
+    else memset(to, 0, (size_t)inner * sizeof(float));
+  }
+}
+
+/* Max pooling of one row of windows over conv rows: rows[i] is the i-th row of the windows, one block wide. The first
+ * of equals wins, a NaN wins over numbers. y or index may be NULL. */
+static void pool_row(const flow_geometry *s, const float *const *rows, int64_t step, int64_t channels, float *y, uint8_t *index)
+{
+  const vf zero = { 0 };
+  for (int64_t px = 0; px < s->result[1]; px++) {
+    for (int64_t c = 0; c < channels; c += VL) {
+      int64_t at = px * s->pool_stride[1] * step + c;
+      vf best = vf_load(rows[0] + at);
+      vi winner = { 0 };
+      int32_t k = 0;
+      for (int64_t ky = 0; ky < s->pool[0]; ky++) {
+        for (int64_t kx = 0; kx < s->pool[1]; kx++, k++) {
+          vf value = vf_load(rows[ky] + at + kx * step);
+          vi better = ~(value <= best) & (best == best);
+          best = vf_select(better, value, best);
+          winner = (better & k) | (~better & winner);
+        }
+      }
+      if (s->relu) {
+        vi dead = best <= zero;
+        best = vf_select(dead, zero, best);
+        winner = (dead & NO_WINNER) | (~dead & winner);
+      }
+      vb bytes = __builtin_convertvector(winner, vb);
+      int64_t to = px * s->channels_out + c, lanes = channels - c;
+      if (lanes >= VL) {
+        if (y) vf_store(y + to, best);
+        if (index) memcpy(index + to, &bytes, sizeof bytes);
+      } else {
+        for (int64_t lane = 0; lane < lanes && y; lane++) y[to + lane] = best[lane];
+        for (int64_t lane = 0; lane < lanes && index; lane++) index[to + lane] = bytes[lane];
+      }
+    }
+  }
+}
+
+/* One block of output channels for rows `first` .. `last` - 1 of y. x: the input row of the first conv row. */
+static void convolve_block(const layout *l, const float *x, const float *weights, const float *bias, int64_t channels,
+                           int64_t first, int64_t last, float *y, uint8_t *index, float *ring)
+{
+  const flow_geometry *s = &l->s;
+  int one_run = s->dilation[1] == 1 && s->groups == 1;
+  int64_t row_floats = l->width * s->channels_in;
+  flow_taps taps = {
+    .rows = s->kernel[0], .columns = one_run ? 1 : s->kernel[1], .run = one_run ? s->kernel[1] * s->group_in : s->group_in,
+    .row_step = s->dilation[0] * row_floats, .column_step = s->dilation[1] * s->channels_in,
+    .pixel_step = s->stride[1] * s->channels_in,
+  };
+  int64_t row_step = s->stride[0] * row_floats, y_row = s->result[1] * s->channels_out;
+  if (!s->pooled) {
+    float floor = s->relu ? 0.0f : -__builtin_inff();
+    for (int64_t row = first; row < last; row++, x += row_step)
+      flow_convolve_row(&taps, x, weights, bias, floor, channels, y + row * y_row, s->channels_out, s->out[1]);
+    return;
+  }
+  int64_t step = flow_padded_channels(channels), done = first * s->pool_stride[0];
+  const float *rows[NO_WINNER];
+  for (int64_t row = first; row < last; row++) {
+    int64_t top = row * s->pool_stride[0];
+    if (done < top) done = top;
+    for (; done < top + s->pool[0]; done++)
+      flow_convolve_row(&taps, x + (done - first * s->pool_stride[0]) * row_step, weights, bias, -__builtin_inff(), step,
+                        ring + done % s->pool[0] * l->ring_floats, step, s->out[1]);
+    for (int64_t ky = 0; ky < s->pool[0]; ky++) rows[ky] = ring + (top + ky) % s->pool[0] * l->ring_floats;
+    pool_row(s, rows, step, channels, y ? y + row * y_row : NULL, index ? index + row * y_row : NULL);
+  }
+}
+
+static flow_status run_direct(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase, (void)begin, (void)end;
+  layout l = layout_of(call);
+  const flow_geometry *s = &l.s;
+  const float *x = call->inputs[0].data, *packed = call->shared, *biases = packed + l.packed;
+  float *y = call->outputs[0].data, *band = call->scratch, *ring = band + l.band_floats;
+  uint8_t *index = s->pooled ? call->outputs[1].data : NULL;
+  if (!y && !index) return FLOW_OK;
+  if (l.padded) memset(band, 0, l.band_floats * sizeof(float));
+  int64_t group_padded = flow_padded_channels(s->group_out), taps = s->kernel[0] * s->kernel[1] * s->group_in;
+  int64_t row_floats = l.width * s->channels_in;
+  for (int64_t image = 0; image < s->images; image++) {
+    for (int64_t first = 0; first < s->result[0]; first += l.band) {
+      int64_t last = first + l.band < s->result[0] ? first + l.band : s->result[0];
+      int64_t top = first * s->pool_stride[0] * s->stride[0];
+      int64_t rows = ((last - first - 1) * s->pool_stride[0] + s->pool[0] - 1) * s->stride[0] + flow_reach(s, 0) + 1;
+      const float *input = band;
+      if (l.padded) fill_band(&l, x, top, rows, band);
+      else input = x + top * row_floats;
+      for (int64_t group = 0; group < s->groups; group++) {
+        for (int64_t block = 0; block < s->group_out; block += BLOCK) {
+          int64_t channels = s->group_out - block < BLOCK ? s->group_out - block : BLOCK;
+          int64_t channel = group * s->group_out + block;
+          convolve_block(&l, input + group * s->group_in, packed + (group * group_padded + block) * taps,
+                         biases + group * group_padded + block, channels, first, last, y ? y + channel : NULL, index ? index + channel : NULL, ring);
+        }
+      }
+    }
+    x += s->in[0] * s->in[1] * s->channels_in;
+    if (y) y += s->result[0] * s->result[1] * s->channels_out;
+    if (index) index += s->result[0] * s->result[1] * s->channels_out;
+  }
+  return FLOW_OK;
+}
+
+static int supports_direct(const flow_call *call)
+{
+  const int32_t *pool = call->attributes->convolution.pool;
+  return call->inputs[0].dtype == FLOW_FLOAT32 && pool[0] * (int64_t)pool[1] <= NO_WINNER;
+}
+
+const flow_kernel FLOW_KERNELS(convolution)[] = {
+  { .variant = "direct", .supports = supports_direct, .shared_bytes = shared_bytes, .scratch_bytes = scratch_bytes,
+    .prepare = prepare, .run = run_direct },
+  { .variant = "plain", .run = flow_convolution_plain },
+  { 0 }
+};

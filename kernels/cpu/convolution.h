@@ -1,0 +1,106 @@
+/* convolution.h: what the convolution kernels share: the geometry of a call, and the two inner engines of the direct
+ * variant (convolution_direct.c: rows of outputs; convolution_outer.c: weight gradients).
+ *
+ * Activations are NHWC, weights HWIO: {kernel height, kernel width, channels in / groups, channels out}; the output
+ * channels of a group are neighbours. In arrays of two, [0] is height and [1] is width. */
+#ifndef FLOW_CPU_CONVOLUTION_H
+#define FLOW_CPU_CONVOLUTION_H
+
+#include "cpu/vector.h"
+
+typedef struct flow_geometry {
+  int64_t images;
+  int64_t in[2], out[2];                /* sizes before and after the convolution */
+  int64_t result[2];                    /* size of y: after pooling, or out */
+  int64_t kernel[2], stride[2], dilation[2];
+  int64_t before[2], after[2];          /* zero padding: top and left, bottom and right */
+  int64_t pool[2], pool_stride[2];      /* 1, 1 without pooling */
+  int64_t channels_in, channels_out, groups;
+  int64_t group_in, group_out;          /* channels of one group */
+  int     pooled, relu, has_bias;
+} flow_geometry;
+
+/* Pixels that a kernel reaches beyond its first one. */
+static inline int64_t flow_reach(const flow_geometry *geometry, int axis) { return (geometry->kernel[axis] - 1) * geometry->dilation[axis]; }
+
+static inline flow_geometry flow_geometry_of(const flow_call *call, const flow_operand *x, const flow_operand *w)
+{
+  flow_geometry s = {
+    .images = x->shape[0], .channels_in = x->shape[3], .channels_out = w->shape[3],
+    .groups = call->attributes->convolution.groups > 0 ? call->attributes->convolution.groups : 1,
+    .pooled = call->attributes->convolution.pool[0] > 0,
+    .relu = call->attributes->convolution.activation == FLOW_RELU,
+    .has_bias = call->attributes->convolution.has_bias,
+  };
+  s.group_in = w->shape[2];
+  s.group_out = s.channels_out / s.groups;
+  for (int axis = 0; axis < 2; axis++) {
+    int32_t stride = call->attributes->convolution.stride[axis], dilation = call->attributes->convolution.dilation[axis];
+    s.in[axis] = x->shape[1 + axis];
+    s.kernel[axis] = w->shape[axis];
+    s.stride[axis] = stride > 0 ? stride : 1;
+    s.dilation[axis] = dilation > 0 ? dilation : 1;
+    s.before[axis] = call->attributes->convolution.padding[2 * axis];
+    s.after[axis] = call->attributes->convolution.padding[2 * axis + 1];
+    int64_t room = s.in[axis] + s.before[axis] + s.after[axis] - flow_reach(&s, axis) - 1;
+    s.out[axis] = room < 0 ? 0 : room / s.stride[axis] + 1;
+    s.pool[axis] = s.pool_stride[axis] = 1;
+    s.result[axis] = s.out[axis];
+    if (s.pooled) {
+      int32_t pool_stride = call->attributes->convolution.pool_stride[axis];
+      s.pool[axis] = call->attributes->convolution.pool[axis];
+      s.pool_stride[axis] = pool_stride > 0 ? pool_stride : s.pool[axis];
+      s.result[axis] = s.out[axis] < s.pool[axis] ? 0 : (s.out[axis] - s.pool[axis]) / s.pool_stride[axis] + 1;
+    }
+  }
+  return s;
+}
+
+/* ---- the direct variant: channels in blocks of two vectors, the last block of a group of one or two ----------------- */
+enum { BLOCK = 2 * VL, NO_WINNER = 255 };
+
+/* Channels as the packed weights hold them: whole vectors, filled up with zeros. */
+static inline int64_t flow_padded_channels(int64_t channels) { return (channels + VL - 1) / VL * VL; }
+
+/* Where the taps of one output lie in the input. A kernel row over neighbouring pixels with all their channels is one
+ * run of floats: then columns is 1 and run is kernel width x channels. */
+typedef struct flow_taps {
+  int64_t rows, columns, run;
+  int64_t row_step, column_step;        /* floats between taps */
+  int64_t pixel_step;                   /* floats between the first taps of neighbouring outputs */
+} flow_taps;
+
+/* The sum of a weight gradient runs over these pixels; steps in floats. */
+typedef struct flow_pixels {
+  int64_t rows, columns;
+  int64_t x_row_step, x_step, g_row_step, g_step;
+} flow_pixels;
+
+#define flow_convolve_row     FLOW_ISA_NAME(convolve_row)
+#define flow_packed_floats    FLOW_ISA_NAME(packed_floats)
+#define flow_pack_weights     FLOW_ISA_NAME(pack_weights)
+#define flow_outer_products   FLOW_ISA_NAME(outer_products)
+
+/* y[pixel][channel] = max(floor, bias[channel] + sum over taps of x * weights) for `width` pixels that lie y_step floats
+ * apart, and one block's `channels` <= BLOCK. weights: [tap][padded channels], bias: [padded channels].
+ * floor: 0 for relu, -infinity for none; NaN stays. */
+void flow_convolve_row(const flow_taps *taps, const float *x, const float *weights, const float *bias, float floor,
+                       int64_t channels, float *y, int64_t y_step, int64_t width);
+
+/* Weights as flow_convolve_row reads them: [group][block][kernel row][kernel column][input][channels of the block].
+ * transposed: for the input gradient: the kernel is turned by 180 degrees, outputs become inputs. */
+size_t flow_packed_floats(const flow_geometry *geometry, int transposed);
+void   flow_pack_weights(const flow_geometry *geometry, const float *w, int transposed, float *packed);
+
+/* dw[position][channel] += sum over pixels, in order, of x[offsets[position] + pixel] * g[pixel][channel], for one
+ * block's `channels`. Whole vectors of g are read: it is padded. dw_step: floats between positions. */
+void flow_outer_products(const flow_pixels *pixels, const float *x, const int64_t *offsets, int64_t positions, const float *g,
+                         int64_t channels, float *dw, int64_t dw_step);
+
+/* The plain variants (convolution_plain.c): any float32 or float64 call. */
+#define flow_convolution_plain          FLOW_ISA_NAME(convolution_plain)
+#define flow_convolution_gradient_plain FLOW_ISA_NAME(convolution_gradient_plain)
+flow_status flow_convolution_plain(const flow_call *call, int phase, int64_t begin, int64_t end);
+flow_status flow_convolution_gradient_plain(const flow_call *call, int phase, int64_t begin, int64_t end);
+
+#endif

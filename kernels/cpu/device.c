@@ -1,0 +1,89 @@
+/* device.c: the CPU as a device. Every kernel is compiled once per instruction set; this file makes one table of ops.def
+ * for each build and picks the one that this machine runs. The only kernel file that is compiled once. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "kernels.h"
+#include "ops/op.h"
+
+#define FLOW_OP(name, ...) extern const flow_kernel flow_cpu_plain_##name##_kernels[];
+#include "ops/ops.def"
+#undef FLOW_OP
+static const flow_kernel *const plain_kernels[FLOW_OP_COUNT] = {
+#define FLOW_OP(name, ...) [FLOW_OP_##name] = flow_cpu_plain_##name##_kernels,
+#include "ops/ops.def"
+#undef FLOW_OP
+};
+
+#if FLOW_HAVE_X86
+#define FLOW_OP(name, ...) extern const flow_kernel flow_cpu_avx2_##name##_kernels[], flow_cpu_avx512_##name##_kernels[];
+#include "ops/ops.def"
+#undef FLOW_OP
+static const flow_kernel *const avx2_kernels[FLOW_OP_COUNT] = {
+#define FLOW_OP(name, ...) [FLOW_OP_##name] = flow_cpu_avx2_##name##_kernels,
+#include "ops/ops.def"
+#undef FLOW_OP
+};
+static const flow_kernel *const avx512_kernels[FLOW_OP_COUNT] = {
+#define FLOW_OP(name, ...) [FLOW_OP_##name] = flow_cpu_avx512_##name##_kernels,
+#include "ops/ops.def"
+#undef FLOW_OP
+};
+
+/* What the build flags of CMakeLists.txt let the compiler use. */
+static int has_avx2(void)
+{
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2");
+}
+
+static int has_avx512(void)
+{
+  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")
+      && __builtin_cpu_supports("avx512dq");
+}
+#endif
+
+static int always(void) { return 1; }
+
+/* Widest first. */
+static const struct build { flow_device device; int (*runs_here)(void); } builds[] = {
+#if FLOW_HAVE_X86
+  { { "cpu", "avx512", avx512_kernels }, has_avx512 },
+  { { "cpu", "avx2", avx2_kernels }, has_avx2 },
+#endif
+  { { "cpu", "plain", plain_kernels }, always },
+};
+enum { BUILD_COUNT = sizeof builds / sizeof builds[0] };
+
+const flow_device *flow_cpu_device_for(const char *isa)
+{
+  for (int i = 0; i < BUILD_COUNT; i++)
+    if (strcmp(builds[i].device.isa, isa) == 0 && builds[i].runs_here()) return &builds[i].device;
+  return NULL;
+}
+
+static const flow_device *choose(void)
+{
+  const char *wanted = getenv("FLOW_ISA");
+  if (wanted && *wanted) {
+    const flow_device *device = flow_cpu_device_for(wanted);
+    if (device) return device;
+    char text[160];
+    snprintf(text, sizeof text, "FLOW_ISA=%.32s: this machine has no such kernels (avx512, avx2, plain); using the widest it has", wanted);
+    flow_log(FLOW_LOG_WARNING, text);
+  }
+  for (int i = 0; i < BUILD_COUNT; i++)
+    if (builds[i].runs_here()) return &builds[i].device;
+  return NULL;   /* unreachable: plain runs everywhere */
+}
+
+/* The first choice stays: threads that race here agree on one, and a later change of the environment is not seen. */
+const flow_device *flow_cpu_device(void)
+{
+  static _Atomic(const flow_device *) chosen;
+  const flow_device *device = atomic_load(&chosen);
+  if (device) return device;
+  const flow_device *mine = choose();
+  return atomic_compare_exchange_strong(&chosen, &device, mine) ? mine : device;
+}
