@@ -1,0 +1,248 @@
+/* file.c: checked reading, with or without inflating, and atomic writing. */
+#include "io/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/memory.h"
+
+enum { INFLATE_BUFFER = 65536, MOST_EXPANSION = 1032 };
+
+static flow_status fail_by_errno(const char *action, const char *path)
+{
+  int error = errno;
+  return flow_fail(error == ENOENT ? FLOW_NOT_FOUND : FLOW_IO_ERROR, "cannot %s %s: %s", action, path, strerror(error));
+}
+
+/* ---- source ---------------------------------------------------------------------------------------------------------------- */
+
+flow_status flow_source_open(const char *path, flow_source *source)
+{
+  *source = (flow_source){ .path = path };
+  if (!path || !*path) return flow_fail(FLOW_INVALID_ARGUMENT, "the path of a file is missing");
+  int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);    /* O_NONBLOCK: a pipe is refused below, not waited for */
+  if (descriptor < 0) return fail_by_errno("open", path);
+  struct stat facts;
+  if (fstat(descriptor, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+    close(descriptor);
+    return flow_fail(FLOW_IO_ERROR, "%s is not a regular file", path);
+  }
+  source->file = fdopen(descriptor, "rb");
+  if (!source->file) {
+    flow_status status = fail_by_errno("open", path);
+    close(descriptor);
+    return status;
+  }
+  source->file_bytes = source->left = (uint64_t)facts.st_size;
+  return FLOW_OK;
+}
+
+static void stop_inflating(flow_source *source)
+{
+  if (source->coding != FLOW_PLAIN) inflateEnd(&source->inflater);
+  flow_free(source->buffer);
+  source->buffer = NULL;
+  source->coding = FLOW_PLAIN;
+}
+
+void flow_source_close(flow_source *source)
+{
+  stop_inflating(source);
+  if (source->file) fclose(source->file);
+  source->file = NULL;
+}
+
+static void *inflater_alloc(void *unused, unsigned count, unsigned size)
+{
+  (void)unused;
+  size_t bytes;
+  void *block;
+  if (flow_multiply(count, size, &bytes) != FLOW_OK || flow_alloc(bytes, &block) != FLOW_OK) return Z_NULL;
+  return block;
+}
+
+static void inflater_free(void *unused, void *block)
+{
+  (void)unused;
+  flow_free(block);
+}
+
+static flow_status start_inflating(flow_source *source, flow_coding coding)
+{
+  void *buffer;
+  FLOW_TRY(flow_alloc(INFLATE_BUFFER, &buffer));
+  source->inflater = (z_stream){ .zalloc = inflater_alloc, .zfree = inflater_free };
+  int window = coding == FLOW_GZIP ? 16 + MAX_WBITS : -MAX_WBITS;      /* zlib's way to say gzip, or no header at all */
+  if (inflateInit2(&source->inflater, window) != Z_OK) {
+    flow_free(buffer);
+    return FLOW_OUT_OF_MEMORY;                                         /* inflater_alloc has set the message */
+  }
+  source->buffer = buffer;
+  source->coding = coding;
+  return FLOW_OK;
+}
+
+flow_status flow_source_range(flow_source *source, uint64_t offset, uint64_t bytes, flow_coding coding)
+{
+  stop_inflating(source);
+  if (offset > source->file_bytes || bytes > source->file_bytes - offset) {
+    return flow_fail(FLOW_CORRUPT_DATA, "%s is damaged: it refers to %.0f bytes from byte %.0f on, but has only %.0f", source->path,
+                     (double)bytes, (double)offset, (double)source->file_bytes);
+  }
+  if (fseeko(source->file, (off_t)offset, SEEK_SET) != 0) return fail_by_errno("read", source->path);
+  source->left = bytes;
+  source->ended = source->wants_crc = 0;
+  source->crc = 0;
+  return coding == FLOW_PLAIN ? FLOW_OK : start_inflating(source, coding);
+}
+
+uint64_t flow_source_most(const flow_source *source)
+{
+  if (source->coding == FLOW_PLAIN) return source->left;
+  uint64_t most;
+  return __builtin_mul_overflow(source->left + source->inflater.avail_in + 1, (uint64_t)MOST_EXPANSION, &most) ? UINT64_MAX : most;
+}
+
+/* Bytes as they stand in the file; fewer only at the end of the range, or of a file that shrinks while it is read. */
+static flow_status read_plain(flow_source *source, void *to, uint64_t bytes, uint64_t *got)
+{
+  if (bytes > source->left) bytes = source->left;
+  *got = fread(to, 1, bytes, source->file);
+  if (*got < bytes && ferror(source->file)) return fail_by_errno("read", source->path);
+  source->left = *got < bytes ? 0 : source->left - bytes;
+  return FLOW_OK;
+}
+
+static flow_status read_inflated(flow_source *source, void *to, uint64_t bytes, uint64_t *got)
+{
+  z_stream *inflater = &source->inflater;
+  for (*got = 0; *got < bytes;) {
+    if (inflater->avail_in == 0 && source->left > 0) {
+      uint64_t filled;
+      FLOW_TRY(read_plain(source, source->buffer, INFLATE_BUFFER, &filled));
+      inflater->next_in = source->buffer;
+      inflater->avail_in = (uInt)filled;
+    }
+    uint64_t room = bytes - *got < (1u << 30) ? bytes - *got : 1u << 30;
+    inflater->next_out = (Bytef *)to + *got;
+    inflater->avail_out = (uInt)room;
+    int result = inflate(inflater, Z_NO_FLUSH);
+    *got += room - inflater->avail_out;
+    if (result == Z_MEM_ERROR) return FLOW_OUT_OF_MEMORY;              /* inflater_alloc has set the message */
+    source->ended = result == Z_STREAM_END;
+    if (source->ended) {
+      if (source->coding != FLOW_GZIP || (inflater->avail_in == 0 && source->left == 0)) return FLOW_OK;
+      inflateReset(inflater);                                          /* gzip files may be several, one after another */
+    } else if (result == Z_BUF_ERROR && inflater->avail_in == 0 && source->left == 0) {
+      return FLOW_OK;                                                  /* cut off: the caller counts the bytes */
+    } else if (result != Z_OK) {
+      return flow_fail(FLOW_CORRUPT_DATA, "%s is damaged: %s", source->path, inflater->msg ? inflater->msg : "its compression is broken");
+    }
+  }
+  return FLOW_OK;
+}
+
+flow_status flow_source_read_some(flow_source *source, void *to, uint64_t bytes, uint64_t *got)
+{
+  if (source->coding == FLOW_PLAIN) FLOW_TRY(read_plain(source, to, bytes, got));
+  else FLOW_TRY(read_inflated(source, to, bytes, got));
+  if (source->wants_crc) source->crc = (uint32_t)crc32_z(source->crc, to, *got);
+  return FLOW_OK;
+}
+
+flow_status flow_source_read(flow_source *source, const char *what, void *to, uint64_t bytes)
+{
+  uint64_t got;
+  FLOW_TRY(flow_source_read_some(source, to, bytes, &got));
+  if (got < bytes) {
+    return flow_fail(FLOW_CORRUPT_DATA, "%s is cut off: %s takes %.0f bytes, %.0f were found", source->path, what, (double)bytes,
+                     (double)got);
+  }
+  return FLOW_OK;
+}
+
+flow_status flow_source_expect_end(flow_source *source)
+{
+  unsigned char more;
+  uint64_t got;
+  FLOW_TRY(flow_source_read_some(source, &more, 1, &got));
+  if (got > 0) return flow_fail(FLOW_CORRUPT_DATA, "%s has more bytes than its header says", source->path);
+  if (source->coding != FLOW_PLAIN && !source->ended) {
+    return flow_fail(FLOW_CORRUPT_DATA, "%s is cut off: the end of its compressed data is missing", source->path);
+  }
+  return FLOW_OK;
+}
+
+/* ---- sink ------------------------------------------------------------------------------------------------------------------------ */
+
+/* A name beside the target that no other process or thread uses. */
+static flow_status open_temporary(flow_sink *sink)
+{
+  static _Atomic unsigned serial;
+  size_t size = strlen(sink->path) + 40;
+  void *name;
+  FLOW_TRY(flow_alloc(size, &name));
+  sink->temporary = name;
+  for (int attempt = 0; attempt < 100; attempt++) {
+    snprintf(name, size, "%s.%ld-%u.tmp", sink->path, (long)getpid(), atomic_fetch_add(&serial, 1u));
+    int descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor >= 0) {
+      sink->file = fdopen(descriptor, "wb");
+      if (sink->file) return FLOW_OK;
+      close(descriptor);
+      break;
+    }
+    if (errno != EEXIST) break;
+  }
+  flow_status status = fail_by_errno("write", sink->path);
+  flow_free(sink->temporary);
+  sink->temporary = NULL;                /* nothing to remove */
+  return status;
+}
+
+flow_status flow_sink_open(const char *path, flow_sink *sink)
+{
+  *sink = (flow_sink){ 0 };
+  if (!path || !*path) return flow_fail(FLOW_INVALID_ARGUMENT, "the path of a file is missing");
+  sink->path = flow_duplicate_text(path);
+  if (!sink->path) return FLOW_OUT_OF_MEMORY;
+  flow_status status = open_temporary(sink);
+  if (status != FLOW_OK) flow_sink_discard(sink);
+  return status;
+}
+
+flow_status flow_sink_write(flow_sink *sink, const void *from, uint64_t bytes)
+{
+  if (bytes > 0 && fwrite(from, 1, bytes, sink->file) < bytes) return fail_by_errno("write", sink->path);
+  return FLOW_OK;
+}
+
+flow_status flow_sink_commit(flow_sink *sink)
+{
+  flow_status status = FLOW_OK;
+  if (fflush(sink->file) != 0 || fsync(fileno(sink->file)) != 0) status = fail_by_errno("write", sink->path);
+  if (fclose(sink->file) != 0 && status == FLOW_OK) status = fail_by_errno("write", sink->path);
+  sink->file = NULL;
+  if (status == FLOW_OK) {
+    if (rename(sink->temporary, sink->path) != 0) {
+      status = fail_by_errno("write", sink->path);
+    } else {
+      flow_free(sink->temporary);        /* it has become the file: nothing to remove */
+      sink->temporary = NULL;
+    }
+  }
+  flow_sink_discard(sink);
+  return status;
+}
+
+void flow_sink_discard(flow_sink *sink)
+{
+  if (sink->file) fclose(sink->file);
+  if (sink->temporary) unlink(sink->temporary);
+  flow_free(sink->temporary);
+  flow_free(sink->path);
+  *sink = (flow_sink){ 0 };
+}

@@ -1,0 +1,53 @@
+/* core/io: files: NumPy arrays (npy, npz) and what every format needs: checked reading, atomic writing.
+ *
+ * file.h: a source reads a file, or a range of it, as it stands or inflated. It knows the real size of the file, so that
+ * a format can refuse a size that its header claims before it takes memory. A sink writes beside the target and renames,
+ * so that a reader sees the old file or the new one, never a part. */
+#ifndef FLOW_IO_FILE_H
+#define FLOW_IO_FILE_H
+
+#include <stdio.h>
+#include <zlib.h>
+#include "base/status.h"
+
+typedef enum flow_coding { FLOW_PLAIN, FLOW_DEFLATE, FLOW_GZIP } flow_coding;
+
+typedef struct flow_source {
+  FILE          *file;
+  const char    *path;         /* borrowed; for messages */
+  uint64_t       file_bytes;   /* of the whole file */
+  uint64_t       left;         /* bytes of the range that are not read yet, as they stand in the file */
+  flow_coding    coding;
+  z_stream       inflater;
+  unsigned char *buffer;       /* input of the inflater */
+  int            ended;        /* the inflater has seen the end of its stream, and gzip's checksum */
+  int            wants_crc;    /* set after flow_source_range: ... */
+  uint32_t       crc;          /* ... CRC-32 of all bytes delivered since */
+} flow_source;
+
+/* FLOW_NOT_FOUND, or FLOW_IO_ERROR if it is no regular file that may be read. The range is the whole file, plain. */
+flow_status flow_source_open(const char *path, flow_source *source);
+void        flow_source_close(flow_source *source);     /* also after a failed open; a second time does nothing */
+
+/* Reads from `offset` on, `bytes` as they stand in the file, coded so. FLOW_CORRUPT_DATA if the file has no such range. */
+flow_status flow_source_range(flow_source *source, uint64_t offset, uint64_t bytes, flow_coding coding);
+
+/* Most bytes that the rest of the range can become: deflate makes at most 1,032 bytes of one (zlib's technical notes). */
+uint64_t    flow_source_most(const flow_source *source);
+
+/* Reads up to `bytes`; *got is less only at the end of the range. */
+flow_status flow_source_read_some(flow_source *source, void *to, uint64_t bytes, uint64_t *got);
+/* Reads exactly `bytes`; FLOW_CORRUPT_DATA with both numbers if there are fewer; `what` is what is being read. */
+flow_status flow_source_read(flow_source *source, const char *what, void *to, uint64_t bytes);
+/* FLOW_CORRUPT_DATA unless the range ends here, and a compressed stream with it; verifies gzip's checksum on the way. */
+flow_status flow_source_expect_end(flow_source *source);
+
+typedef struct flow_sink { FILE *file; char *path, *temporary; } flow_sink;
+
+flow_status flow_sink_open(const char *path, flow_sink *sink);
+flow_status flow_sink_write(flow_sink *sink, const void *from, uint64_t bytes);
+/* Brings the file to the disk and to its name. Whatever happens, the sink is closed and no temporary file stays. */
+flow_status flow_sink_commit(flow_sink *sink);
+void        flow_sink_discard(flow_sink *sink);         /* after a failure; harmless after commit */
+
+#endif

@@ -1,0 +1,260 @@
+/* npy.c: NumPy's file of one array: "\x93NUMPY", version, length, a Python literal with dtype, order and shape, the
+ * elements (numpy.lib.format; NumPy enhancement proposal 1). */
+#include "io/npy.h"
+
+#include <string.h>
+#include "base/memory.h"
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "npy files are read and written as they lie in memory: little-endian"
+#endif
+
+enum { PREFIX_BYTES = 8, MOST_HEADER_BYTES = 65536, ALIGNMENT = 64 };
+
+static const char *const descriptions[FLOW_DTYPE_COUNT] = {
+  [FLOW_FLOAT32] = "<f4", [FLOW_FLOAT16] = "<f2", [FLOW_FLOAT64] = "<f8", [FLOW_INT8] = "|i1", [FLOW_UINT8] = "|u1",
+  [FLOW_INT32] = "<i4", [FLOW_INT64] = "<i8", [FLOW_BOOL] = "|b1",
+};
+
+typedef struct npy_header {
+  int     dtype, fortran_order, rank;
+  int64_t shape[FLOW_MAX_RANK];
+  int     has_dtype, has_order, has_shape;
+} npy_header;
+
+/* ---- the header's literal ------------------------------------------------------------------------------------------------- */
+
+typedef struct reader { const char *path, *next; } reader;      /* over text that ends with NUL */
+
+static flow_status fail_header(const reader *self, const char *expected)
+{
+  return flow_fail(FLOW_CORRUPT_DATA, "%s is not a NumPy array file: its header has \"%.20s\" where %s should stand", self->path,
+                   self->next, expected);
+}
+
+static int skip(reader *self, char symbol)
+{
+  self->next += strspn(self->next, " \n\t");
+  if (*self->next != symbol) return 0;
+  self->next++;
+  return 1;
+}
+
+static int skip_word(reader *self, const char *word)
+{
+  self->next += strspn(self->next, " \n\t");
+  size_t length = strlen(word);
+  if (strncmp(self->next, word, length) != 0) return 0;
+  self->next += length;
+  return 1;
+}
+
+static flow_status read_text(reader *self, char *text, size_t size)
+{
+  self->next += strspn(self->next, " \n\t");
+  char quote = *self->next;
+  if (quote != '\'' && quote != '"') return fail_header(self, "a text");
+  const char *end = strchr(self->next + 1, quote);
+  size_t length = end ? (size_t)(end - self->next - 1) : size;
+  if (length >= size) return fail_header(self, "a short text");
+  memcpy(text, self->next + 1, length);
+  text[length] = '\0';
+  self->next = end + 1;
+  return FLOW_OK;
+}
+
+static flow_status read_size(reader *self, int64_t *size)
+{
+  self->next += strspn(self->next, " \n\t");
+  if (*self->next < '0' || *self->next > '9') return fail_header(self, "a size");
+  for (*size = 0; *self->next >= '0' && *self->next <= '9'; self->next++) {
+    if (__builtin_mul_overflow(*size, 10, size) || __builtin_add_overflow(*size, *self->next - '0', size)) {
+      return fail_header(self, "a smaller size");
+    }
+  }
+  if (*self->next == 'L') self->next++;       /* Python 2 wrote 3L */
+  return FLOW_OK;
+}
+
+static flow_status read_shape(reader *self, npy_header *header)
+{
+  if (!skip(self, '(')) return fail_header(self, "a shape");
+  header->rank = 0;
+  while (!skip(self, ')')) {
+    if (header->rank == FLOW_MAX_RANK) {
+      return flow_fail(FLOW_UNSUPPORTED, "%s holds an array of more than %d axes", self->path, FLOW_MAX_RANK);
+    }
+    FLOW_TRY(read_size(self, &header->shape[header->rank++]));
+    if (!skip(self, ',') && *self->next != ')') return fail_header(self, "a comma");
+  }
+  return FLOW_OK;
+}
+
+static flow_status read_dtype(reader *self, npy_header *header)
+{
+  char text[32];
+  FLOW_TRY(read_text(self, text, sizeof text));
+  for (int dtype = 0; dtype < FLOW_DTYPE_COUNT; dtype++) {
+    if (!descriptions[dtype] || strcmp(descriptions[dtype] + 1, text + (*text != '\0')) != 0) continue;
+    if (*text != '<' && *text != '=' && !(*text == '|' && flow_dtype_size(dtype) == 1)) continue;
+    header->dtype = dtype;
+    return FLOW_OK;
+  }
+  return flow_fail(FLOW_UNSUPPORTED, "%s holds elements of NumPy's type '%s'; convert the array before saving it: "
+                   "array.astype('float32'), float16, float64, int8, uint8, int32, int64 or bool", self->path, text);
+}
+
+static flow_status read_literal(reader *self, npy_header *header)
+{
+  if (!skip(self, '{')) return fail_header(self, "{");
+  while (!skip(self, '}')) {
+    char key[32];
+    FLOW_TRY(read_text(self, key, sizeof key));
+    if (!skip(self, ':')) return fail_header(self, ":");
+    if (strcmp(key, "descr") == 0 && !header->has_dtype++) {
+      FLOW_TRY(read_dtype(self, header));
+    } else if (strcmp(key, "shape") == 0 && !header->has_shape++) {
+      FLOW_TRY(read_shape(self, header));
+    } else if (strcmp(key, "fortran_order") == 0 && !header->has_order++) {
+      header->fortran_order = skip_word(self, "True");
+      if (!header->fortran_order && !skip_word(self, "False")) return fail_header(self, "True or False");
+    } else {
+      return flow_fail(FLOW_CORRUPT_DATA, "%s is not a NumPy array file: its header has a second or unknown entry '%s'", self->path, key);
+    }
+    if (!skip(self, ',') && *self->next != '}') return fail_header(self, "a comma");
+  }
+  if (!header->has_dtype || !header->has_shape || !header->has_order) return fail_header(self, "descr, fortran_order and shape");
+  return FLOW_OK;
+}
+
+static flow_status read_header(flow_source *source, npy_header *header)
+{
+  unsigned char prefix[PREFIX_BYTES], length[4] = { 0 };
+  FLOW_TRY(flow_source_read(source, "the start of a NumPy array", prefix, sizeof prefix));
+  if (memcmp(prefix, "\x93NUMPY", 6) != 0) return flow_fail(FLOW_CORRUPT_DATA, "%s is not a NumPy array file", source->path);
+  if (prefix[6] < 1 || prefix[6] > 3) {
+    return flow_fail(FLOW_UNSUPPORTED, "%s is version %d of the npy format; 1 to 3 are known", source->path, prefix[6]);
+  }
+  FLOW_TRY(flow_source_read(source, "the length of the header", length, prefix[6] == 1 ? 2 : 4));
+  size_t bytes = (size_t)length[0] | (size_t)length[1] << 8 | (size_t)length[2] << 16 | (size_t)length[3] << 24;
+  if (bytes > MOST_HEADER_BYTES) {
+    return flow_fail(FLOW_CORRUPT_DATA, "%s: a header of %.0f bytes is no NumPy array's", source->path, (double)bytes);
+  }
+  void *text;
+  FLOW_TRY(flow_alloc_zero(bytes + 1, &text));
+  flow_status status = flow_source_read(source, "the header", text, bytes);
+  reader self = { source->path, text };
+  if (status == FLOW_OK) status = read_literal(&self, header);
+  flow_free(text);
+  return status;
+}
+
+/* ---- elements ----------------------------------------------------------------------------------------------------------------- */
+
+static flow_status check_size(const flow_source *source, const npy_header *header)
+{
+  FLOW_TRY(flow_check_shape(source->path, header->dtype, header->rank, header->shape));
+  uint64_t bytes = (uint64_t)flow_shape_size(header->rank, header->shape) * (uint64_t)flow_dtype_size(header->dtype);
+  if (bytes > flow_source_most(source)) {
+    return flow_fail(FLOW_CORRUPT_DATA, "%s is cut off: shape %s takes %.0f bytes, at most %.0f are there", source->path,
+                     flow_shape_text(header->rank, header->shape), (double)bytes, (double)flow_source_most(source));
+  }
+  return FLOW_OK;
+}
+
+/* An array in Fortran's order is the transpose of what its elements are in C's order. */
+static flow_status transpose(flow_tensor **tensor)
+{
+  flow_tensor *stored = *tensor, *view = NULL;
+  int rank = stored->rank;
+  int64_t shape[FLOW_MAX_RANK], strides[FLOW_MAX_RANK];
+  for (int axis = 0; axis < rank; axis++) {
+    shape[axis] = stored->shape[rank - 1 - axis];
+    strides[axis] = stored->strides[rank - 1 - axis];
+  }
+  *tensor = NULL;
+  flow_status status = flow_tensor_view(stored, rank, shape, strides, 0, &view);
+  if (status == FLOW_OK) status = flow_tensor_contiguous(view, tensor);
+  flow_tensor_release(view);
+  flow_tensor_release(stored);
+  return status;
+}
+
+flow_status flow_npy_read(flow_source *source, flow_tensor **out)
+{
+  *out = NULL;
+  npy_header header = { 0 };
+  FLOW_TRY(read_header(source, &header));
+  FLOW_TRY(check_size(source, &header));
+  for (int low = 0, high = header.rank - 1; header.fortran_order && low < high; low++, high--) {
+    int64_t size = header.shape[low];
+    header.shape[low] = header.shape[high];
+    header.shape[high] = size;
+  }
+  flow_tensor *tensor;
+  FLOW_TRY(flow_tensor_new_uninitialized(header.dtype, header.rank, header.shape, &tensor));
+  flow_status status = flow_source_read(source, "the array", tensor->data, tensor->storage->bytes);
+  if (status != FLOW_OK) {
+    flow_tensor_release(tensor);
+    return status;
+  }
+  for (size_t i = 0; header.dtype == FLOW_BOOL && i < tensor->storage->bytes; i++) tensor->data[i] = tensor->data[i] != 0;
+  if (header.fortran_order && header.rank > 1) FLOW_TRY(transpose(&tensor));
+  *out = tensor;
+  return FLOW_OK;
+}
+
+/* What follows the array is left alone: NumPy appends several arrays to one file. */
+flow_status flow_tensor_load_npy(const char *path, flow_tensor **out)
+{
+  *out = NULL;
+  flow_source source;
+  flow_status status = flow_source_open(path, &source);
+  if (status == FLOW_OK) status = flow_npy_read(&source, out);
+  flow_source_close(&source);
+  return status;
+}
+
+/* ---- writing --------------------------------------------------------------------------------------------------------------------- */
+
+/* Version 1: 10 bytes, then the literal, blanks and a line end up to a multiple of 64. Returns the whole length. */
+static size_t write_header(const flow_tensor *tensor, char *header, int size)
+{
+  flow_text text = flow_text_into(header + PREFIX_BYTES + 2, size - PREFIX_BYTES - 2);
+  flow_text_add(&text, "{'descr': '%s', 'fortran_order': False, 'shape': (", descriptions[tensor->dtype]);
+  for (int axis = 0; axis < tensor->rank; axis++) {
+    flow_text_add(&text, axis > 0 ? " %lld," : "%lld,", (long long)tensor->shape[axis]);
+  }
+  if (tensor->rank > 1) text.length--;               /* (3,) but (3, 4) */
+  flow_text_add(&text, "), }");
+  int blanks = ALIGNMENT - 1 - (PREFIX_BYTES + 2 + text.length) % ALIGNMENT;
+  flow_text_add(&text, "%*s\n", blanks, "");
+  memcpy(header, "\x93NUMPY\x01\x00", PREFIX_BYTES);
+  header[PREFIX_BYTES] = (char)(text.length & 255);
+  header[PREFIX_BYTES + 1] = (char)(text.length >> 8);
+  return (size_t)(PREFIX_BYTES + 2 + text.length);
+}
+
+flow_status flow_tensor_save_npy(const flow_tensor *tensor, const char *path)
+{
+  FLOW_TRY(flow_check_concrete("the tensor to save", tensor));
+  if (!descriptions[tensor->dtype]) {
+    return flow_fail(FLOW_UNSUPPORTED, "NumPy has no %s: cast the tensor to float32 before saving it as %s",
+                     flow_dtype_name(tensor->dtype), path);
+  }
+  char header[512];                                  /* eight sizes of 19 digits and the rest need fewer */
+  size_t header_bytes = write_header(tensor, header, sizeof header);
+  flow_tensor *packed = NULL;
+  flow_sink sink = { 0 };
+  flow_status status;
+  FLOW_TRY_GOTO(flow_tensor_contiguous((flow_tensor *)(uintptr_t)tensor, &packed), done);
+  FLOW_TRY_GOTO(flow_sink_open(path, &sink), done);
+  FLOW_TRY_GOTO(flow_sink_write(&sink, header, header_bytes), done);
+  uint64_t bytes = (uint64_t)flow_shape_size(packed->rank, packed->shape) * (uint64_t)flow_dtype_size(packed->dtype);
+  FLOW_TRY_GOTO(flow_sink_write(&sink, packed->data, bytes), done);
+  status = flow_sink_commit(&sink);
+done:
+  flow_sink_discard(&sink);
+  flow_tensor_release(packed);
+  return status;
+}
