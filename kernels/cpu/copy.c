@@ -2,6 +2,7 @@
  * planes of rows x columns, and a plane is copied as runs, as a blocked transposition, or element by element. */
 #include "cpu/movement.h"
 
+#include "cpu/transpose.h"
 #include "tensor/tensor.h"
 
 typedef struct plane { int64_t rows, columns, from_row, from_column, to_row, to_column; } plane;
@@ -11,20 +12,6 @@ typedef uint8_t  element_1 __attribute__((may_alias));
 typedef uint16_t element_2 __attribute__((may_alias));
 typedef uint32_t element_4 __attribute__((may_alias));
 typedef uint64_t element_8 __attribute__((may_alias));
-
-/* 4 x 4 elements of 4 bytes, transposed in registers. */
-typedef uint32_t quad __attribute__((vector_size(16), aligned(4), may_alias));
-static void transpose_4x4(const element_4 *from, int64_t from_column, element_4 *to, int64_t to_row)
-{
-  quad a = *(const quad *)from, b = *(const quad *)(from + from_column);
-  quad c = *(const quad *)(from + 2 * from_column), d = *(const quad *)(from + 3 * from_column);
-  quad ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-  quad cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-  *(quad *)to = __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5);
-  *(quad *)(to + to_row) = __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7);
-  *(quad *)(to + 2 * to_row) = __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5);
-  *(quad *)(to + 3 * to_row) = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
-}
 
 /* One tile of a transposition: columns are packed in the destination, rows in the source. */
 #define TRANSPOSE_TILE(size)                                                                                        \
@@ -36,12 +23,18 @@ static void transpose_4x4(const element_4 *from, int64_t from_column, element_4 
 TRANSPOSE_TILE(1)
 TRANSPOSE_TILE(2)
 TRANSPOSE_TILE(8)
+
+/* Elements of 4 bytes in blocks of VL x VL, as floats: vectors move bits unchanged. */
 static void transpose_tile_4(const plane *p, const element_4 *from, element_4 *to, int64_t rows, int64_t columns)
 {
-  int64_t whole_rows = rows & ~(int64_t)3, whole_columns = columns & ~(int64_t)3;
-  for (int64_t r = 0; r < whole_rows; r += 4)
-    for (int64_t c = 0; c < whole_columns; c += 4)
-      transpose_4x4(from + c * p->from_column + r, p->from_column, to + r * p->to_row + c, p->to_row);
+  int64_t whole_rows = rows / VL * VL, whole_columns = columns / VL * VL;
+  for (int64_t r = 0; r < whole_rows; r += VL)
+    for (int64_t c = 0; c < whole_columns; c += VL) {
+      vf block[VL];
+      for (int i = 0; i < VL; i++) block[i] = vf_load((const float *)(from + (c + i) * p->from_column + r));
+      vf_transpose(block);
+      for (int i = 0; i < VL; i++) vf_store((float *)(to + (r + i) * p->to_row + c), block[i]);
+    }
   for (int64_t r = 0; r < rows; r++)
     for (int64_t c = r < whole_rows ? whole_columns : 0; c < columns; c++) to[r * p->to_row + c] = from[c * p->from_column + r];
 }

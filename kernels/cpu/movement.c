@@ -1,7 +1,7 @@
 /* movement.c: ops that move elements and never compute with them.
  *
- * Ops that run WHOLE split their output into parts of about PART_BYTES. Those that are MAP for some attributes and WHOLE
- * for others have more than one part only where the first axis itself is moved, which makes them WHOLE. */
+ * Ops that run WHOLE split their output into parts of about PART_BYTES. Ops that are MAP for some attributes and WHOLE for
+ * others, because they move the first axis, have a variant for each. */
 #include "cpu/movement.h"
 
 #include "cpu/convert.h"
@@ -19,6 +19,18 @@ static int64_t part_count(const flow_operand *output, int64_t most)
   if (parts > MOST_PARTS) parts = MOST_PARTS;
   if (parts > most) parts = most;
   return parts < 1 ? 1 : parts;
+}
+
+/* First of `total` items that belongs to a part; without total * part, which may overflow. */
+static int64_t part_start(int64_t total, int64_t parts, int64_t part) { return total / parts * part + total % parts * part / parts; }
+
+static int64_t row_count(const flow_operand *operand) { return operand->rank > 0 ? operand->shape[0] : 1; }
+
+/* Parts that are ranges of rows of the output. */
+static int64_t row_parts(const flow_call *call, int phase)
+{
+  (void)phase;
+  return part_count(&call->outputs[0], row_count(&call->outputs[0]));
 }
 
 /* Copies rows [first, end) of the output; `from` is the element that belongs to the output's first one and
@@ -61,23 +73,34 @@ const flow_kernel FLOW_KERNELS(reshape)[] = { { .variant = "copy", .run = run_re
 
 /* ---- transpose -------------------------------------------------------------------------------------------------------- */
 
-static int64_t transpose_parts(const flow_call *call, int phase)
+static int moves_rows(const flow_call *call) { return call->outputs[0].rank > 0 && call->attributes->transpose.axes[0] != 0; }
+
+static void transpose_rows(const flow_call *call, int64_t first, int64_t end)
 {
-  (void)phase;
-  const flow_operand *out = &call->outputs[0];
-  return out->rank == 0 || call->attributes->transpose.axes[0] == 0 ? 1 : part_count(out, out->shape[0]);
+  const flow_operand *in = &call->inputs[0], *out = &call->outputs[0];
+  int64_t strides[FLOW_MAX_RANK];
+  for (int i = 0; i < out->rank; i++) strides[i] = in->strides[call->attributes->transpose.axes[i]];
+  if (out->data) copy_rows(in->data, strides, out, first, end);
+}
+
+static flow_status run_transpose_parts(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  int64_t parts = row_parts(call, phase), rows = call->outputs[0].shape[0];
+  transpose_rows(call, part_start(rows, parts, begin), part_start(rows, parts, end));
+  return FLOW_OK;
 }
 
 static flow_status run_transpose(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
-  const flow_operand *in = &call->inputs[0], *out = &call->outputs[0];
-  if (!out->data) return FLOW_OK;
-  int64_t strides[FLOW_MAX_RANK] = { 0 }, parts = transpose_parts(call, phase), rows = out->rank > 0 ? out->shape[0] : 1;
-  for (int i = 0; i < out->rank; i++) strides[i] = in->strides[call->attributes->transpose.axes[i]];
-  copy_rows(in->data, strides, out, rows * begin / parts, rows * end / parts);
+  (void)phase; (void)begin; (void)end;
+  transpose_rows(call, 0, row_count(&call->outputs[0]));
   return FLOW_OK;
 }
-const flow_kernel FLOW_KERNELS(transpose)[] = { { .variant = "blocked", .parts = transpose_parts, .run = run_transpose }, { 0 } };
+const flow_kernel FLOW_KERNELS(transpose)[] = {
+  { .variant = "blocked", .supports = moves_rows, .parts = row_parts, .run = run_transpose_parts },
+  { .variant = "blocked", .run = run_transpose },
+  { 0 },
+};
 
 /* ---- slices ----------------------------------------------------------------------------------------------------------- */
 
@@ -93,23 +116,37 @@ static int64_t slice_view(const flow_attributes *attributes, const flow_operand 
   return offset;
 }
 
-static int64_t slice_parts(const flow_call *call, int phase)
+static int cuts_rows(const flow_call *call)
 {
-  (void)phase;
+  return call->outputs[0].rank > 0 && call->inputs[0].shape[0] != call->outputs[0].shape[0];
+}
+
+static void slice_rows(const flow_call *call, int64_t first, int64_t end)
+{
   const flow_operand *in = &call->inputs[0], *out = &call->outputs[0];
-  return out->rank == 0 || in->shape[0] == out->shape[0] ? 1 : part_count(out, out->shape[0]);
+  if (!out->data || operand_size(out) == 0) return;
+  int64_t strides[FLOW_MAX_RANK], offset = slice_view(call->attributes, in, strides);
+  copy_rows((const char *)in->data + offset * (int64_t)element_size(in), strides, out, first, end);
+}
+
+static flow_status run_slice_parts(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  int64_t parts = row_parts(call, phase), rows = call->outputs[0].shape[0];
+  slice_rows(call, part_start(rows, parts, begin), part_start(rows, parts, end));
+  return FLOW_OK;
 }
 
 static flow_status run_slice(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
-  const flow_operand *in = &call->inputs[0], *out = &call->outputs[0];
-  if (!out->data || operand_size(out) == 0) return FLOW_OK;
-  int64_t strides[FLOW_MAX_RANK], parts = slice_parts(call, phase), rows = out->rank > 0 ? out->shape[0] : 1;
-  int64_t offset = slice_view(call->attributes, in, strides);
-  copy_rows((const char *)in->data + offset * (int64_t)element_size(in), strides, out, rows * begin / parts, rows * end / parts);
+  (void)phase; (void)begin; (void)end;
+  slice_rows(call, 0, row_count(&call->outputs[0]));
   return FLOW_OK;
 }
-const flow_kernel FLOW_KERNELS(slice)[] = { { .variant = "copy", .parts = slice_parts, .run = run_slice }, { 0 } };
+const flow_kernel FLOW_KERNELS(slice)[] = {
+  { .variant = "copy", .supports = cuts_rows, .parts = row_parts, .run = run_slice_parts },
+  { .variant = "copy", .run = run_slice },
+  { 0 },
+};
 
 static flow_status run_slice_gradient(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
@@ -138,9 +175,8 @@ static flow_status run_pack(const flow_call *call, int phase, int64_t begin, int
 {
   const flow_operand *out = &call->outputs[0];
   if (!out->data) return FLOW_OK;
-  int64_t parts = pack_parts(call, phase), total = operand_size(out);
-  int64_t first = total / parts * begin + total % parts * begin / parts, last = total / parts * end + total % parts * end / parts;
-  int64_t size = (int64_t)element_size(out), position = 0;
+  int64_t parts = pack_parts(call, phase), total = operand_size(out), size = (int64_t)element_size(out), position = 0;
+  int64_t first = part_start(total, parts, begin), last = part_start(total, parts, end);
   for (int i = 0; i < call->input_count && position < last; i++) {
     const flow_operand *in = &call->inputs[i];
     int64_t count = operand_size(in);
@@ -161,23 +197,26 @@ static int concat_axis(const flow_call *call)
   return axis < 0 ? axis + call->outputs[0].rank : axis;
 }
 
-static int64_t concat_parts(const flow_call *call, int phase) { return concat_axis(call) == 0 ? pack_parts(call, phase) : 1; }
+static int joins_rows(const flow_call *call) { return concat_axis(call) == 0; }
 
 static flow_status run_concat(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
+  (void)phase; (void)begin; (void)end;
   const flow_operand *out = &call->outputs[0];
   int axis = concat_axis(call);
-  if (!out->data) return FLOW_OK;
-  if (axis == 0) return run_pack(call, phase, begin, end);
-  flow_operand place = *out;
-  for (int i = 0; i < call->input_count; i++) {
+  char *to = out->data;
+  for (int i = 0; i < call->input_count && out->data; i++) {
     const flow_operand *in = &call->inputs[i];
-    FLOW_ISA_NAME(copy_strided)(element_size(out), in->rank, in->shape, in->data, in->strides, place.data, out->strides);
-    place.data = (char *)place.data + in->shape[axis] * out->strides[axis] * (int64_t)element_size(out);
+    FLOW_ISA_NAME(copy_strided)(element_size(out), in->rank, in->shape, in->data, in->strides, to, out->strides);
+    to += in->shape[axis] * out->strides[axis] * (int64_t)element_size(out);
   }
   return FLOW_OK;
 }
-const flow_kernel FLOW_KERNELS(concat)[] = { { .variant = "copy", .parts = concat_parts, .run = run_concat }, { 0 } };
+const flow_kernel FLOW_KERNELS(concat)[] = {
+  { .variant = "copy", .supports = joins_rows, .parts = pack_parts, .run = run_pack },
+  { .variant = "copy", .run = run_concat },
+  { 0 },
+};
 
 /* ---- fill, element_count ------------------------------------------------------------------------------------------------ */
 
@@ -186,7 +225,7 @@ static flow_status run_fill(const flow_call *call, int phase, int64_t begin, int
   const flow_operand *out = &call->outputs[0];
   if (!out->data) return FLOW_OK;
   int64_t parts = pack_parts(call, phase), total = operand_size(out), size = (int64_t)element_size(out);
-  int64_t first = total / parts * begin + total % parts * begin / parts, last = total / parts * end + total % parts * end / parts;
+  int64_t first = part_start(total, parts, begin), last = part_start(total, parts, end);
   char value[8];
   FLOW_ISA_NAME(store)[FLOW_KIND_DOUBLE][out->dtype](&call->attributes->fill.value, value, 1, 1);
   int64_t shape[1] = { last - first }, repeat[1] = { 0 }, packed[1] = { 1 };
