@@ -28,14 +28,27 @@ local train_step = flow.fn(function(x, y)
   return loss
 end)
 
-local train = flow.data.Dataset.from_tensor_slices { x_train, y_train }:shuffle(#x_train, { seed = options.seed }):batch(options.batch_size)
-for epoch = 1, options.epochs do
-  local sum, batches = 0, 0
-  for x, y in train:iter() do
-    sum = sum + train_step(x, y):item()
-    batches = batches + 1
+-- The batches in another order each epoch. {first, last} is inclusive and counts from 1.
+local function batches()
+  local firsts = {}
+  for first = 1, #x_train, options.batch_size do table.insert(firsts, math.random(#firsts + 1), first) end
+  local i = 0
+  return function()
+    i = i + 1
+    if not firsts[i] then return end
+    local range = { firsts[i], math.min(firsts[i] + options.batch_size - 1, #x_train) }
+    return x_train[{ range }], y_train[{ range }]
   end
-  print(string.format("epoch %d: loss %.4f", epoch, sum / batches))
+end
+
+math.randomseed(options.seed)
+for epoch = 1, options.epochs do
+  local sum, count = 0, 0
+  for x, y in batches() do
+    sum = sum + train_step(x, y):item()
+    count = count + 1
+  end
+  print(string.format("epoch %d: loss %.4f", epoch, sum / count))
 end
 
 local hits = model:predict(x_test, { verbose = 0 }):classes():to("int64"):eq(y_test:to("int64")):to("float32"):sum():item()

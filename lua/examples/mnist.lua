@@ -13,7 +13,7 @@ flow.config.set_threads(options.threads)                    -- 0: one for every 
 
 local path = options.path ~= "" and options.path or here .. "digits"
 local x_train, y_train, x_test, y_test = flow.datasets.mnist { path = path }
-print(string.format("%d images to train, %d to test, %d threads", #x_train, #x_test, flow.config.threads()))
+print(string.format("%d images to train, %d to test, %d threads", #x_train, #x_test, flow.config.get_threads()))
 
 -- Convolution, batch normalization, relu: the block that the net is made of.
 local function block(net, filters, kernel_size, strides)
