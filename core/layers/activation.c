@@ -1,5 +1,5 @@
 /* activation.c: Activation: one of the named functions, elementwise (softmax: along the last axis). */
-#include "layers/formula.h"
+#include "layers/express.h"
 #include "layers/layer.h"
 
 static const flow_argument parameters[] = {
@@ -10,8 +10,8 @@ static const flow_argument parameters[] = {
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count; (void)training;
-  flow_formula f = flow_formula_begin(context);
-  return flow_formula_end(&f, flow_formula_activate(&f, flow_argument_text(layer->arguments, "activation"), inputs[0]), out);
+  flow_expression e = flow_expression_of(context);
+  return flow_expression_take(&e, flow_express_activation(&e, flow_argument_text(layer->arguments, "activation"), inputs[0]), out);
 }
 
 const flow_layer_class flow_layer_activation = {

@@ -1,17 +1,17 @@
 /* add.c: Add: the sum of several inputs, broadcast per sample as in Keras. */
-#include "layers/formula.h"
+#include "layers/express.h"
 #include "layers/layer.h"
 
 static const flow_argument parameters[] = { FLOW_LAYER_COMMON };
 
 /* Samples of a smaller rank get dimensions of 1 behind the batch: {batch, c} -> {batch, 1, 1, c}. */
-static flow_tensor *raise_rank(flow_formula *f, flow_tensor *x, int rank)
+static flow_tensor *raise_rank(flow_expression *e, flow_tensor *x, int rank)
 {
   if (x->rank == rank) return x;
   int64_t dims[FLOW_MAX_RANK];
   int added = rank - x->rank;
   for (int i = 0; i < rank; i++) dims[i] = i == 0 ? x->shape[0] : i <= added ? 1 : x->shape[i - added];
-  return flow_formula_reshape(f, x, rank, dims);
+  return flow_express_reshape(e, x, rank, dims);
 }
 
 /* Whether both broadcast to one shape; the batch must agree. Symbolic dimensions are left to the op. */
@@ -36,10 +36,10 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
       return flow_layer_fail(layer, "inputs 1 and %d have shapes %s and %s, which cannot be added", i + 1, flow_tensor_shape_text(inputs[0]),
                              flow_tensor_shape_text(inputs[i]));
   }
-  flow_formula f = flow_formula_begin(context);
-  flow_tensor *sum = raise_rank(&f, inputs[0], rank);
-  for (int i = 1; i < count; i++) sum = flow_formula_op(&f, FLOW_OP_add, sum, raise_rank(&f, inputs[i], rank), NULL);
-  return flow_formula_end(&f, sum, out);
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *sum = raise_rank(&e, inputs[0], rank);
+  for (int i = 1; i < count; i++) sum = e_add(&e, sum, raise_rank(&e, inputs[i], rank));
+  return flow_expression_take(&e, sum, out);
 }
 
 const flow_layer_class flow_layer_add = {

@@ -1,7 +1,7 @@
 /* batch_normalization.c: BatchNormalization (Ioffe and Szegedy 2015): (x - mean) / sqrt(variance + epsilon) * gamma + beta
  * over all axes but one. In training with the batch's mean and biased variance, which also move the moving averages; else,
  * and always when the layer is frozen, with the moving averages. */
-#include "layers/formula.h"
+#include "layers/express.h"
 #include "layers/layer.h"
 
 static const flow_argument parameters[] = {
@@ -73,52 +73,52 @@ static flow_status build(flow_context *context, flow_layer *layer, int count, co
 }
 
 /* gamma or beta, or the number that stands for it. */
-static flow_tensor *parameter(flow_formula *f, const flow_layer *layer, int index, double otherwise, int64_t size)
+static flow_tensor *parameter(flow_expression *e, const flow_layer *layer, int index, double otherwise, int64_t size)
 {
-  if (index >= 0) return flow_formula_variable(f, layer->variables[index]);
+  if (index >= 0) return flow_express_variable(e, layer->variables[index]);
   flow_tensor *constant = NULL;
   flow_status status = flow_tensor_new(FLOW_FLOAT32, 1, &size, &constant);
   if (status == FLOW_OK) status = flow_tensor_fill(constant, otherwise);
-  return flow_formula_take(f, status, constant);
+  return flow_express_keep(e, status, constant);
 }
 
 /* moving = moving * momentum + batch * (1 - momentum), an effect of the step. */
-static void move_average(flow_formula *f, flow_variable *moving, flow_tensor *batch, double momentum)
+static void move_average(flow_expression *e, flow_variable *moving, flow_tensor *batch, double momentum)
 {
-  flow_tensor *old = flow_formula_number(f, FLOW_OP_mul, flow_formula_variable(f, moving), momentum);
-  flow_tensor *value = flow_formula_op(f, FLOW_OP_add, old, flow_formula_number(f, FLOW_OP_mul, batch, 1 - momentum), NULL);
-  if (f->status == FLOW_OK) f->status = flow_variable_assign(f->context, moving, value);
+  flow_tensor *old = flow_express_variable(e, moving);
+  flow_tensor *kept = e_mul(e, old, flow_express_number(e, old, momentum));
+  flow_tensor *value = e_add(e, kept, e_mul(e, batch, flow_express_number(e, old, 1 - momentum)));
+  if (e->status == FLOW_OK) e->status = flow_variable_assign(e->context, moving, value);
 }
 
-static flow_tensor *normalize_by_batch(flow_formula *f, const flow_layer *layer, flow_tensor *x, int64_t size)
+static flow_tensor *normalize_by_batch(flow_expression *e, const flow_layer *layer, flow_tensor *x, int64_t size)
 {
   variable_indices indices = indices_of(layer);
   double momentum = flow_argument_number(layer->arguments, "momentum");
   flow_attributes attributes = { .normalization = { .epsilon = flow_argument_number(layer->arguments, "epsilon"), .axis = -1 } };
-  flow_tensor *inputs[3] = { x, parameter(f, layer, indices.gamma, 1, size), parameter(f, layer, indices.beta, 0, size) };
+  flow_tensor *inputs[3] = { x, parameter(e, layer, indices.gamma, 1, size), parameter(e, layer, indices.beta, 0, size) };
   flow_tensor *outputs[3];      /* y, mean, variance */
-  flow_formula_many(f, FLOW_OP_batch_norm, inputs, 3, &attributes, outputs, 3);
-  move_average(f, layer->variables[indices.mean], outputs[1], momentum);
-  move_average(f, layer->variables[indices.variance], outputs[2], momentum);
+  flow_express_all(e, FLOW_OP_batch_norm, inputs, 3, &attributes, outputs);
+  move_average(e, layer->variables[indices.mean], outputs[1], momentum);
+  move_average(e, layer->variables[indices.variance], outputs[2], momentum);
   return outputs[0];
 }
 
-static flow_tensor *normalize_by_averages(flow_formula *f, const flow_layer *layer, flow_tensor *x)
+static flow_tensor *normalize_by_averages(flow_expression *e, const flow_layer *layer, flow_tensor *x)
 {
   variable_indices indices = indices_of(layer);
-  flow_tensor *mean = flow_formula_variable(f, layer->variables[indices.mean]);
-  flow_tensor *variance = flow_formula_variable(f, layer->variables[indices.variance]);
-  flow_tensor *shifted = flow_formula_number(f, FLOW_OP_add, variance, flow_argument_number(layer->arguments, "epsilon"));
-  flow_tensor *factor = flow_formula_op(f, FLOW_OP_rsqrt, shifted, NULL, NULL);
-  if (indices.gamma >= 0)
-    factor = flow_formula_op(f, FLOW_OP_mul, flow_formula_variable(f, layer->variables[indices.gamma]), factor, NULL);
-  flow_tensor *y = flow_formula_op(f, FLOW_OP_mul, flow_formula_op(f, FLOW_OP_sub, x, mean, NULL), factor, NULL);
-  if (indices.beta >= 0) y = flow_formula_op(f, FLOW_OP_add, y, flow_formula_variable(f, layer->variables[indices.beta]), NULL);
+  flow_tensor *mean = flow_express_variable(e, layer->variables[indices.mean]);
+  flow_tensor *variance = flow_express_variable(e, layer->variables[indices.variance]);
+  flow_tensor *shifted = e_add(e, variance, flow_express_number(e, variance, flow_argument_number(layer->arguments, "epsilon")));
+  flow_tensor *factor = flow_express(e, FLOW_OP_rsqrt, shifted, NULL, NULL, NULL);
+  if (indices.gamma >= 0) factor = e_mul(e, flow_express_variable(e, layer->variables[indices.gamma]), factor);
+  flow_tensor *y = e_mul(e, e_sub(e, x, mean), factor);
+  if (indices.beta >= 0) y = e_add(e, y, flow_express_variable(e, layer->variables[indices.beta]));
   return y;
 }
 
 /* x with axis `from` moved to place `to`. */
-static flow_tensor *move_axis(flow_formula *f, flow_tensor *x, int rank, int from, int to)
+static flow_tensor *move_axis(flow_expression *e, flow_tensor *x, int rank, int from, int to)
 {
   flow_attributes attributes = { .transpose = { .rank = rank } };
   int next = 0;
@@ -126,7 +126,7 @@ static flow_tensor *move_axis(flow_formula *f, flow_tensor *x, int rank, int fro
     if (next == from) next++;
     attributes.transpose.axes[i] = i == to ? from : next++;
   }
-  return flow_formula_op(f, FLOW_OP_transpose, x, NULL, &attributes);
+  return flow_express(e, FLOW_OP_transpose, x, NULL, NULL, &attributes);
 }
 
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
@@ -136,12 +136,12 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   int axis, last = input.rank - 1;
   int64_t size;
   FLOW_TRY(check_input(layer, &input, &axis, &size));
-  flow_formula f = flow_formula_begin(context);
+  flow_expression e = flow_expression_of(context);
   flow_tensor *x = inputs[0];
-  if (axis != last) x = move_axis(&f, x, input.rank, axis, last);
-  flow_tensor *y = training && layer->trainable ? normalize_by_batch(&f, layer, x, size) : normalize_by_averages(&f, layer, x);
-  if (axis != last) y = move_axis(&f, y, input.rank, last, axis);
-  return flow_formula_end(&f, y, out);
+  if (axis != last) x = move_axis(&e, x, input.rank, axis, last);
+  flow_tensor *y = training && layer->trainable ? normalize_by_batch(&e, layer, x, size) : normalize_by_averages(&e, layer, x);
+  if (axis != last) y = move_axis(&e, y, input.rank, last, axis);
+  return flow_expression_take(&e, y, out);
 }
 
 const flow_layer_class flow_layer_batch_normalization = {

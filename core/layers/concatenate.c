@@ -1,7 +1,7 @@
 /* concatenate.c: Concatenate: a list of inputs side by side along one axis; their other dimensions must be equal. */
 #include <limits.h>
 
-#include "layers/formula.h"
+#include "layers/express.h"
 #include "layers/layer.h"
 
 static const flow_argument parameters[] = {
@@ -30,9 +30,9 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   }
   flow_attributes attributes = { .axis = { axis } };
   flow_tensor *output;
-  flow_formula f = flow_formula_begin(context);
-  flow_formula_many(&f, FLOW_OP_concat, inputs, count, &attributes, &output, 1);
-  return flow_formula_end(&f, output, out);
+  flow_expression e = flow_expression_of(context);
+  flow_express_all(&e, FLOW_OP_concat, inputs, count, &attributes, &output);
+  return flow_expression_take(&e, output, out);
 }
 
 const flow_layer_class flow_layer_concatenate = {

@@ -1,5 +1,5 @@
 /* conv2d.c: Conv2D: cross-correlation over height and width; kernel {kh, kw, channels / groups, filters}, bias {filters}. */
-#include "layers/formula.h"
+#include "layers/express.h"
 #include "layers/layer.h"
 
 static const flow_argument parameters[] = {
@@ -74,10 +74,10 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   flow_argument_pair(layer->arguments, "strides", attributes.convolution.stride);
   flow_argument_pair(layer->arguments, "dilation_rate", attributes.convolution.dilation);
   FLOW_TRY(flow_layer_padding(layer, &input, window, attributes.convolution.stride, attributes.convolution.dilation, attributes.convolution.padding));
-  flow_formula f = flow_formula_begin(context);
-  flow_tensor *y = flow_formula_op(&f, FLOW_OP_convolution, inputs[0], flow_formula_variable(&f, layer->variables[KERNEL]), &attributes);
-  if (layer->variables[BIAS]) y = flow_formula_op(&f, FLOW_OP_add, y, flow_formula_variable(&f, layer->variables[BIAS]), NULL);
-  return flow_formula_end(&f, flow_formula_activate(&f, flow_argument_text(layer->arguments, "activation"), y), out);
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *y = flow_express_first(&e, FLOW_OP_convolution, inputs[0], flow_express_variable(&e, layer->variables[KERNEL]), &attributes);
+  if (layer->variables[BIAS]) y = e_add(&e, y, flow_express_variable(&e, layer->variables[BIAS]));
+  return flow_expression_take(&e, flow_express_activation(&e, flow_argument_text(layer->arguments, "activation"), y), out);
 }
 
 const flow_layer_class flow_layer_conv2d = {

@@ -1,5 +1,5 @@
 /* dense.c: Dense: activation(x . kernel + bias) over the last axis; kernel {in, units}, bias {units}. */
-#include "layers/formula.h"
+#include "layers/express.h"
 #include "layers/layer.h"
 
 static const flow_argument parameters[] = {
@@ -47,10 +47,10 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   (void)count; (void)training;
   flow_signature input = flow_signature_of(inputs[0]);
   FLOW_TRY(check_input(layer, &input));
-  flow_formula f = flow_formula_begin(context);
-  flow_tensor *y = flow_formula_op(&f, FLOW_OP_matmul, inputs[0], flow_formula_variable(&f, layer->variables[KERNEL]), NULL);
-  if (layer->variables[BIAS]) y = flow_formula_op(&f, FLOW_OP_add, y, flow_formula_variable(&f, layer->variables[BIAS]), NULL);
-  return flow_formula_end(&f, flow_formula_activate(&f, flow_argument_text(layer->arguments, "activation"), y), out);
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *y = flow_express(&e, FLOW_OP_matmul, inputs[0], flow_express_variable(&e, layer->variables[KERNEL]), NULL, NULL);
+  if (layer->variables[BIAS]) y = e_add(&e, y, flow_express_variable(&e, layer->variables[BIAS]));
+  return flow_expression_take(&e, flow_express_activation(&e, flow_argument_text(layer->arguments, "activation"), y), out);
 }
 
 const flow_layer_class flow_layer_dense = {

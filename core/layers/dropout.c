@@ -1,6 +1,6 @@
 /* dropout.c: Dropout: in training, zeroes with probability rate and scales what is kept by 1 / (1 - rate). The mask is keyed
  * by (seed, the layer's name, step, sample, element), so that replicas and restarts see the same one. */
-#include "layers/formula.h"
+#include "layers/express.h"
 #include "layers/layer.h"
 
 static const flow_argument parameters[] = {
@@ -23,10 +23,10 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   double rate = flow_argument_number(layer->arguments, "rate");
   uint64_t seed = (uint64_t)flow_argument_integer(layer->arguments, "seed");
   flow_attributes attributes = { .dropout = { .rate = rate, .seed = seed, .stream = layer->stream } };
-  flow_formula f = flow_formula_begin(context);
+  flow_expression e = flow_expression_of(context);
   flow_tensor *y = inputs[0];
-  if (training && rate > 0) y = flow_formula_op(&f, FLOW_OP_dropout, y, NULL, &attributes);
-  return flow_formula_end(&f, y, out);
+  if (training && rate > 0) y = flow_express(&e, FLOW_OP_dropout, y, NULL, NULL, &attributes);
+  return flow_expression_take(&e, y, out);
 }
 
 const flow_layer_class flow_layer_dropout = {

@@ -1,5 +1,5 @@
 /* flatten.c: Flatten: each sample as one row, in row-major order; a scalar per sample becomes {batch, 1}. */
-#include "layers/formula.h"
+#include "layers/express.h"
 #include "layers/layer.h"
 
 static const flow_argument parameters[] = {
@@ -14,8 +14,8 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   if (input.rank == 0) return flow_layer_fail(layer, "input is a scalar, expected at least 1 dimension {batch, ...}");
   int64_t size = flow_shape_size(input.rank - 1, input.dims + 1);
   int64_t dims[2] = { input.dims[0], size < 0 ? INT64_MIN : size };
-  flow_formula f = flow_formula_begin(context);
-  return flow_formula_end(&f, flow_formula_reshape(&f, inputs[0], 2, dims), out);
+  flow_expression e = flow_expression_of(context);
+  return flow_expression_take(&e, flow_express_reshape(&e, inputs[0], 2, dims), out);
 }
 
 const flow_layer_class flow_layer_flatten = {

@@ -1,5 +1,5 @@
 /* global_average_pooling2d.c: GlobalAveragePooling2D: the mean over height and width. */
-#include "layers/formula.h"
+#include "layers/express.h"
 #include "layers/layer.h"
 
 static const flow_argument parameters[] = {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/philox.h"
-#include "layers/formula.h"
+#include "layers/express.h"
 #include "layers/initializers.h"
 #include "layers/suggest.h"
 

@@ -1,5 +1,5 @@
 /* max_pooling2d.c: MaxPooling2D: the largest value of each window; padding never wins. */
-#include "layers/formula.h"
+#include "layers/express.h"
 #include "layers/layer.h"
 
 static const flow_argument parameters[] = {
@@ -32,8 +32,8 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   flow_argument_pair(layer->arguments, "pool_size", attributes.pool.size);
   flow_argument_pair(layer->arguments, "strides", attributes.pool.stride);
   FLOW_TRY(flow_layer_padding(layer, &input, attributes.pool.size, attributes.pool.stride, no_dilation, attributes.pool.padding));
-  flow_formula f = flow_formula_begin(context);
-  return flow_formula_end(&f, flow_formula_op(&f, FLOW_OP_max_pool, inputs[0], NULL, &attributes), out);
+  flow_expression e = flow_expression_of(context);
+  return flow_expression_take(&e, flow_express_first(&e, FLOW_OP_max_pool, inputs[0], NULL, &attributes), out);
 }
 
 const flow_layer_class flow_layer_max_pooling2d = {

@@ -1,5 +1,5 @@
 /* relu.c: ReLU with Keras' three options: a cap, a slope below the threshold, and the threshold. */
-#include "layers/formula.h"
+#include "layers/express.h"
 #include "layers/layer.h"
 
 static const flow_argument parameters[] = {
@@ -24,23 +24,18 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 {
   (void)count; (void)training;
   double slope = flow_argument_number(layer->arguments, "negative_slope"), threshold = flow_argument_number(layer->arguments, "threshold");
-  flow_formula f = flow_formula_begin(context);
-  flow_tensor *x = inputs[0], *y;
-  if (threshold == 0) {
-    y = flow_formula_op(&f, FLOW_OP_relu, x, NULL, NULL);
-  } else {
-    flow_tensor *above = flow_formula_number(&f, FLOW_OP_gt, x, threshold);
-    y = flow_formula_where(&f, above, x, flow_formula_constant(&f, x, 0));
-  }
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *x = inputs[0];
+  if (!flow_dtype_is_float(x->dtype)) x = flow_express_cast(&e, x, FLOW_FLOAT32);
+  flow_tensor *y = threshold == 0 ? e_relu(&e, x)
+                                  : e_where(&e, e_gt(&e, x, flow_express_number(&e, x, threshold)), x, flow_express_number(&e, x, 0));
   if (!flow_argument_is_null(layer->arguments, "max_value"))
-    y = flow_formula_number(&f, FLOW_OP_minimum, y, flow_argument_number(layer->arguments, "max_value"));
+    y = e_minimum(&e, y, flow_express_number(&e, x, flow_argument_number(layer->arguments, "max_value")));
   if (slope != 0) {
-    flow_tensor *below = flow_formula_op(&f, FLOW_OP_neg, x, NULL, NULL);
-    if (threshold != 0) below = flow_formula_number(&f, FLOW_OP_add, below, threshold);
-    below = flow_formula_op(&f, FLOW_OP_relu, below, NULL, NULL);
-    y = flow_formula_op(&f, FLOW_OP_sub, y, flow_formula_number(&f, FLOW_OP_mul, below, slope), NULL);
+    flow_tensor *below = e_relu(&e, e_sub(&e, flow_express_number(&e, x, threshold), x));
+    y = e_sub(&e, y, e_mul(&e, below, flow_express_number(&e, x, slope)));
   }
-  return flow_formula_end(&f, y, out);
+  return flow_expression_take(&e, y, out);
 }
 
 const flow_layer_class flow_layer_relu = {

@@ -1,5 +1,5 @@
 /* rescaling.c: Rescaling: float32(x) * scale + offset. */
-#include "layers/formula.h"
+#include "layers/express.h"
 #include "layers/layer.h"
 
 static const flow_argument parameters[] = {
@@ -12,11 +12,11 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 {
   (void)count; (void)training;
   double offset = flow_argument_number(layer->arguments, "offset");
-  flow_formula f = flow_formula_begin(context);
-  flow_tensor *y = flow_formula_cast(&f, inputs[0], FLOW_FLOAT32);
-  y = flow_formula_number(&f, FLOW_OP_mul, y, flow_argument_number(layer->arguments, "scale"));
-  if (offset != 0) y = flow_formula_number(&f, FLOW_OP_add, y, offset);
-  return flow_formula_end(&f, y, out);
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *y = flow_express_cast(&e, inputs[0], FLOW_FLOAT32);
+  y = e_mul(&e, y, flow_express_number(&e, y, flow_argument_number(layer->arguments, "scale")));
+  if (offset != 0) y = e_add(&e, y, flow_express_number(&e, y, offset));
+  return flow_expression_take(&e, y, out);
 }
 
 const flow_layer_class flow_layer_rescaling = {

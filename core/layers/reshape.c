@@ -1,5 +1,5 @@
 /* reshape.c: Reshape: each sample under another shape; the batch stays. */
-#include "layers/formula.h"
+#include "layers/express.h"
 #include "layers/layer.h"
 
 static const flow_argument parameters[] = {
@@ -40,8 +40,8 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
     return flow_layer_fail(layer, "a sample %s has %lld elements, which do not fit target_shape %s", flow_shape_text(input.rank - 1, input.dims + 1),
                            (long long)size, flow_shape_text(rank, dims + 1));
   }
-  flow_formula f = flow_formula_begin(context);
-  return flow_formula_end(&f, flow_formula_reshape(&f, inputs[0], rank + 1, dims), out);
+  flow_expression e = flow_expression_of(context);
+  return flow_expression_take(&e, flow_express_reshape(&e, inputs[0], rank + 1, dims), out);
 }
 
 const flow_layer_class flow_layer_reshape = {

@@ -1,5 +1,5 @@
 /* softmax.c: Softmax along one axis. */
-#include "layers/formula.h"
+#include "layers/express.h"
 #include "layers/layer.h"
 
 static const flow_argument parameters[] = {
@@ -13,8 +13,8 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   int axis;
   FLOW_TRY(flow_layer_axis(layer, "axis", inputs[0]->rank, &axis));
   flow_attributes attributes = { .axis = { axis } };
-  flow_formula f = flow_formula_begin(context);
-  return flow_formula_end(&f, flow_formula_op(&f, FLOW_OP_softmax, inputs[0], NULL, &attributes), out);
+  flow_expression e = flow_expression_of(context);
+  return flow_expression_take(&e, flow_express(&e, FLOW_OP_softmax, inputs[0], NULL, NULL, &attributes), out);
 }
 
 const flow_layer_class flow_layer_softmax = {

@@ -1,0 +1,44 @@
+/* train.c: the loss and metric functions of flow.h: handles and indices are checked here, the work is done in core/train. */
+#include "train/losses.h"
+#include "train/metrics.h"
+
+static flow_status check_call(const char *function, const flow_context *context, const flow_tensor *y_true, const flow_tensor *y_pred,
+                              flow_tensor **out)
+{
+  if (!context) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: context is NULL", function);
+  if (!out) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: out is NULL", function);
+  FLOW_TRY(flow_check_tensor("y_true", y_true));
+  return flow_check_tensor("y_pred", y_pred);
+}
+
+int flow_loss_find(const char *name) { return name ? flow_loss_lookup(name) : -1; }
+
+const char *flow_loss_name(int loss) { return loss >= 0 && loss < flow_loss_total() ? flow_loss_record(loss)->name : NULL; }
+
+flow_status flow_loss_values(flow_context *context, int loss, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred,
+                             flow_tensor **out)
+{
+  if (!flow_loss_name(loss)) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_loss_values: there is no loss %d", loss);
+  FLOW_TRY(check_call("flow_loss_values", context, y_true, y_pred, out));
+  return flow_loss_run(context, flow_loss_record(loss), options, y_true, y_pred, out);
+}
+
+flow_status flow_loss_reduce(flow_context *context, flow_tensor *values, flow_tensor *weights, flow_tensor **out)
+{
+  if (!context || !out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_loss_reduce: %s is NULL", context ? "out" : "context");
+  FLOW_TRY(flow_check_tensor("values", values));
+  if (weights) FLOW_TRY(flow_check_tensor("weights", weights));
+  return flow_loss_mean(context, values, weights, out);
+}
+
+int flow_metric_find(const char *name) { return name ? flow_metric_lookup(name) : -1; }
+
+const char *flow_metric_name(int metric) { return metric >= 0 && metric < flow_metric_total() ? flow_metric_record(metric)->name : NULL; }
+
+flow_status flow_metric_values(flow_context *context, int metric, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred,
+                               flow_tensor **out)
+{
+  if (!flow_metric_name(metric)) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_metric_values: there is no metric %d", metric);
+  FLOW_TRY(check_call("flow_metric_values", context, y_true, y_pred, out));
+  return flow_metric_run(context, flow_metric_record(metric), options, y_true, y_pred, out);
+}

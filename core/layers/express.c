@@ -1,0 +1,77 @@
+/* express.c: see express.h. */
+#include "layers/express.h"
+
+enum { MOST_OUTPUTS = 4 };
+
+flow_tensor *flow_express_keep(flow_expression *e, flow_status status, flow_tensor *made)
+{
+  if (e->status == FLOW_OK && status == FLOW_OK && e->count == FLOW_EXPRESSION_MOST)
+    status = flow_fail(FLOW_INTERNAL, "a formula makes more than %d tensors", FLOW_EXPRESSION_MOST);
+  if (e->status == FLOW_OK) e->status = status;
+  if (e->status == FLOW_OK) return e->made[e->count++] = made;
+  flow_tensor_release(made);
+  return NULL;
+}
+
+flow_tensor *flow_express_variable(flow_expression *e, flow_variable *variable)
+{
+  flow_tensor *value = NULL;
+  if (e->status != FLOW_OK) return NULL;
+  flow_status status = flow_variable_read(e->context, variable, &value);
+  return flow_express_keep(e, status, value);
+}
+
+flow_tensor *flow_express_activation(flow_expression *e, const char *activation, flow_tensor *x)
+{
+  flow_tensor *value = NULL;
+  if (e->status != FLOW_OK) return NULL;
+  flow_status status = flow_activate(e->context, activation, x, &value);
+  return flow_express_keep(e, status, value);
+}
+
+static flow_attributes one_axis(const flow_tensor *x, int axis, int keepdims)
+{
+  return (flow_attributes){ .reduce = { .count = 1, .keepdims = keepdims, .axes = { axis < 0 ? x->rank + axis : axis } } };
+}
+
+flow_tensor *flow_express_sum(flow_expression *e, flow_tensor *x, int axis, int keepdims)
+{
+  if (e->status != FLOW_OK) return NULL;
+  flow_attributes attributes = one_axis(x, axis, keepdims);
+  return flow_express(e, FLOW_OP_sum, x, NULL, NULL, &attributes);
+}
+
+flow_tensor *flow_express_mean(flow_expression *e, flow_tensor *x, int axis)
+{
+  flow_tensor *value = NULL;
+  if (e->status != FLOW_OK) return NULL;
+  flow_attributes attributes = one_axis(x, axis, 0);
+  flow_status status = flow_mean(e->context, x, &attributes, &value);
+  return flow_express_keep(e, status, value);
+}
+
+flow_tensor *flow_express_reshape(flow_expression *e, flow_tensor *x, int rank, const int64_t *dims)
+{
+  flow_attributes attributes = { .shape = { .rank = rank } };
+  for (int i = 0; i < rank; i++) attributes.shape.dims[i] = dims[i];
+  return flow_express(e, FLOW_OP_reshape, x, NULL, NULL, &attributes);
+}
+
+flow_tensor *flow_express_first(flow_expression *e, int op, flow_tensor *a, flow_tensor *b, const flow_attributes *attributes)
+{
+  flow_tensor *inputs[2] = { a, b }, *outputs[MOST_OUTPUTS];
+  flow_express_all(e, op, inputs, b ? 2 : 1, attributes, outputs);
+  return outputs[0];
+}
+
+flow_signature flow_signature_of(const flow_tensor *tensor)
+{
+  flow_signature signature = { .dtype = tensor->dtype, .rank = tensor->rank };
+  for (int i = 0; i < tensor->rank; i++) signature.dims[i] = tensor->shape[i];
+  return signature;
+}
+
+const char *flow_tensor_shape_text(const flow_tensor *tensor)
+{
+  return flow_shape_text(tensor->rank, tensor->shape);
+}

@@ -1,0 +1,23 @@
+/* express.h: what layers, losses and metrics add to the expressions of core/ops: variables, activations, means, reshapes. */
+#ifndef FLOW_LAYERS_EXPRESS_H
+#define FLOW_LAYERS_EXPRESS_H
+
+#include "ops/expression.h"
+
+/* Results are borrowed from the expression, as everywhere in expression.h. */
+flow_tensor *flow_express_variable(flow_expression *e, flow_variable *variable);                   /* its current value */
+flow_tensor *flow_express_activation(flow_expression *e, const char *activation, flow_tensor *x);
+flow_tensor *flow_express_sum(flow_expression *e, flow_tensor *x, int axis, int keepdims);         /* one axis from 0; -1: the last */
+flow_tensor *flow_express_mean(flow_expression *e, flow_tensor *x, int axis);
+flow_tensor *flow_express_reshape(flow_expression *e, flow_tensor *x, int rank, const int64_t *dims);
+/* One op of one input with attributes, of which the first output counts: max_pool without its index. */
+flow_tensor *flow_express_first(flow_expression *e, int op, flow_tensor *a, flow_tensor *b, const flow_attributes *attributes);
+/* `made` belongs to the expression from now on; `status` tells whether making it succeeded. */
+flow_tensor *flow_express_keep(flow_expression *e, flow_status status, flow_tensor *made);
+
+/* dtype and shape of a tensor as rules see them. */
+flow_signature flow_signature_of(const flow_tensor *tensor);
+/* "{None, 28, 28}": see flow_shape_text. */
+const char *flow_tensor_shape_text(const flow_tensor *tensor);
+
+#endif

@@ -1,0 +1,292 @@
+/* losses.c: Keras' losses as formulas of ops. Probabilities are clipped to [1e-7, 1 - 1e-7]; where the op that made y_pred is
+ * known to be the matching softmax or sigmoid, its input is used instead, which is exact and saves the logarithm. */
+#include "train/losses.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- what formulas share ------------------------------------------------------------------------------------------------- */
+
+flow_tensor *flow_express_fail(flow_expression *e, const char *format, ...)
+{
+  char message[512];
+  va_list arguments;
+  if (e->status != FLOW_OK) return NULL;
+  va_start(arguments, format);
+  vsnprintf(message, sizeof message, format, arguments);
+  va_end(arguments);
+  e->status = flow_fail(FLOW_INVALID_ARGUMENT, "%s", message);
+  return NULL;
+}
+
+flow_tensor *flow_express_float(flow_expression *e, flow_tensor *x)
+{
+  if (e->status != FLOW_OK || x->dtype == FLOW_FLOAT64) return x;
+  return flow_express_cast(e, x, FLOW_FLOAT32);
+}
+
+flow_tensor *flow_express_squeeze(flow_expression *e, flow_tensor *x)
+{
+  return e->status == FLOW_OK ? flow_express_reshape(e, x, x->rank - 1, x->shape) : NULL;
+}
+
+static flow_tensor *expand(flow_expression *e, flow_tensor *x)
+{
+  int64_t dims[FLOW_MAX_RANK] = { 0 };
+  for (int i = 0; i < x->rank; i++) dims[i] = x->shape[i];
+  dims[x->rank] = 1;
+  return flow_express_reshape(e, x, x->rank + 1, dims);
+}
+
+/* The longer one is {..., 1}: a vector is made longer, anything else makes the other one shorter. */
+static void align_to(flow_expression *e, flow_tensor **longer, flow_tensor **shorter)
+{
+  if ((*longer)->shape[(*longer)->rank - 1] != 1) return;
+  if ((*shorter)->rank == 1) *shorter = expand(e, *shorter);
+  else *longer = flow_express_squeeze(e, *longer);
+}
+
+void flow_express_align(flow_expression *e, flow_tensor **a, flow_tensor **b)
+{
+  if (e->status != FLOW_OK) return;
+  if ((*a)->rank == (*b)->rank + 1) align_to(e, a, b);
+  else if ((*b)->rank == (*a)->rank + 1) align_to(e, b, a);
+}
+
+/* Both as floats of one rank, one value a sample as {batch, 1}; 0 after a failure. */
+static int prepare(flow_expression *e, flow_tensor **y_true, flow_tensor **y_pred)
+{
+  *y_pred = flow_express_float(e, *y_pred);
+  *y_true = flow_express_float(e, *y_true);
+  flow_express_align(e, y_true, y_pred);
+  if (e->status == FLOW_OK && (*y_pred)->rank == 0) flow_express_fail(e, "y_pred is a scalar, expected {batch, ...}");
+  if (e->status == FLOW_OK && (*y_pred)->rank == 1 && (*y_true)->rank == 1) {
+    *y_pred = expand(e, *y_pred);
+    *y_true = expand(e, *y_true);
+  }
+  return e->status == FLOW_OK;
+}
+
+static flow_tensor *clip(flow_expression *e, flow_tensor *p)
+{
+  const double epsilon = 1e-7;
+  return e_minimum(e, e_maximum(e, p, flow_express_number(e, p, epsilon)), flow_express_number(e, p, 1 - epsilon));
+}
+
+/* What went into the softmax or sigmoid `op` that made y_pred; y_pred itself from_logits; else NULL. */
+static flow_tensor *logits_of(flow_expression *e, const flow_arguments *options, flow_tensor *y_pred, int op)
+{
+  if (e->status != FLOW_OK) return NULL;
+  int from_logits = flow_argument_boolean(options, "from_logits");
+  flow_tensor *input = flow_producer_input(e->context, y_pred, op);
+  if (input && from_logits && flow_tensor_is_symbolic(y_pred))      /* in a trace, so once and not every step */
+    flow_log(FLOW_LOG_WARNING, "a loss with from_logits = true was given the output of a softmax or sigmoid; its input is used");
+  if (input) return flow_express_float(e, flow_express_keep(e, FLOW_OK, input));
+  return from_logits ? flow_express_float(e, y_pred) : NULL;
+}
+
+/* labels * (1 - a) + a / classes */
+static flow_tensor *smooth(flow_expression *e, const flow_arguments *options, flow_tensor *labels, double classes)
+{
+  double amount = flow_argument_number(options, "label_smoothing");
+  if (amount == 0) return labels;
+  if (!(amount >= 0 && amount <= 1)) return flow_express_fail(e, "label_smoothing must be between 0 and 1, found %g", amount);
+  return e_add(e, e_mul(e, labels, flow_express_number(e, labels, 1 - amount)), flow_express_number(e, labels, amount / classes));
+}
+
+/* Cross-entropies are computed along the last axis. */
+static void check_axis(flow_expression *e, const flow_arguments *options, const flow_tensor *y_pred)
+{
+  int64_t axis = flow_argument_integer(options, "axis");
+  if (e->status == FLOW_OK && axis != -1 && axis != y_pred->rank - 1) {
+    flow_express_fail(e, "axis %lld is not supported; use -1, the last", (long long)axis);
+    e->status = FLOW_UNSUPPORTED;
+  }
+}
+
+/* ---- formulas -------------------------------------------------------------------------------------------------------------- */
+
+/* -log(softmax(z)[label]). Of probabilities: q = clip(p), -log(q[label] / sum q). */
+static flow_tensor *sparse_categorical_crossentropy(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
+{
+  flow_tensor *logits = logits_of(e, options, y_pred, FLOW_OP_softmax);
+  if (!logits) {
+    flow_tensor *p = clip(e, flow_express_float(e, y_pred));
+    logits = e_log(e, p);
+  }
+  if (e->status != FLOW_OK) return NULL;
+  if (y_true->rank == logits->rank && y_true->rank > 0 && y_true->shape[y_true->rank - 1] == 1) y_true = flow_express_squeeze(e, y_true);
+  if (e->status == FLOW_OK && y_true->rank != logits->rank - 1)
+    return flow_express_fail(e, "y_true %s does not fit y_pred %s: expected integer labels of one dimension less; for one-hot labels use "
+                             "categorical_crossentropy", flow_tensor_shape_text(y_true), flow_tensor_shape_text(logits));
+  if (e->status == FLOW_OK && !flow_dtype_is_integer(y_true->dtype)) y_true = flow_express_cast(e, y_true, FLOW_INT32);
+  return flow_express(e, FLOW_OP_sparse_cross_entropy, logits, y_true, NULL, NULL);
+}
+
+/* -sum(y log softmax(z)). Of probabilities: p / sum p, clipped. */
+static flow_tensor *categorical_crossentropy(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
+{
+  static const flow_attributes last = { .axis = { -1 } };
+  flow_tensor *logits = logits_of(e, options, y_pred, FLOW_OP_softmax), *logarithm;
+  if (y_pred->rank < 2) return flow_express_fail(e, "y_pred %s, expected {batch, classes}", flow_tensor_shape_text(y_pred));
+  if (logits) y_pred = logits;
+  if (!prepare(e, &y_true, &y_pred)) return NULL;
+  check_axis(e, options, y_pred);
+  if (!flow_shape_equal(y_true->rank, y_true->shape, y_pred->rank, y_pred->shape))
+    return flow_express_fail(e, "y_true %s and y_pred %s must have one shape; for integer labels use sparse_categorical_crossentropy",
+                             flow_tensor_shape_text(y_true), flow_tensor_shape_text(y_pred));
+  y_true = smooth(e, options, y_true, (double)y_pred->shape[y_pred->rank - 1]);
+  if (logits) {
+    logarithm = flow_express(e, FLOW_OP_log_softmax, y_pred, NULL, NULL, &last);
+  } else {
+    flow_tensor *p = e_div(e, y_pred, flow_express_sum(e, y_pred, -1, 1));
+    logarithm = e_log(e, clip(e, p));
+  }
+  return e_neg(e, flow_express_sum(e, e_mul(e, y_true, logarithm), -1, 0));
+}
+
+/* -(y log p + (1 - y) log(1 - p)), with -log(sigmoid(z)) = softplus(-z) of logits, which is stable on both sides. */
+static flow_tensor *binary_crossentropy(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
+{
+  flow_tensor *logits = logits_of(e, options, y_pred, FLOW_OP_sigmoid), *when_true, *when_false;
+  if (logits) y_pred = logits;
+  if (!prepare(e, &y_true, &y_pred)) return NULL;
+  check_axis(e, options, y_pred);
+  y_true = smooth(e, options, y_true, 2);
+  flow_tensor *one = flow_express_number(e, y_pred, 1);
+  if (logits) {
+    when_true = e_softplus(e, e_neg(e, y_pred));
+    when_false = e_softplus(e, y_pred);
+  } else {
+    flow_tensor *p = clip(e, y_pred);
+    when_true = e_neg(e, e_log(e, p));
+    when_false = e_neg(e, e_log(e, e_sub(e, one, p)));
+  }
+  flow_tensor *values = e_add(e, e_mul(e, y_true, when_true), e_mul(e, e_sub(e, one, y_true), when_false));
+  return flow_express_mean(e, values, -1);
+}
+
+static flow_tensor *mean_squared_error(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
+{
+  (void)options;
+  if (!prepare(e, &y_true, &y_pred)) return NULL;
+  return flow_express_mean(e, e_square(e, e_sub(e, y_pred, y_true)), -1);
+}
+
+static flow_tensor *mean_absolute_error(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
+{
+  (void)options;
+  if (!prepare(e, &y_true, &y_pred)) return NULL;
+  return flow_express_mean(e, e_abs(e, e_sub(e, y_pred, y_true)), -1);
+}
+
+/* 100 |y - p| / max(|y|, 1e-7) */
+static flow_tensor *mean_absolute_percentage_error(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
+{
+  (void)options;
+  if (!prepare(e, &y_true, &y_pred)) return NULL;
+  flow_tensor *size = e_maximum(e, e_abs(e, y_true), flow_express_number(e, y_true, 1e-7));
+  flow_tensor *mean = flow_express_mean(e, e_abs(e, e_div(e, e_sub(e, y_true, y_pred), size)), -1);
+  return e_mul(e, mean, flow_express_number(e, y_pred, 100));
+}
+
+/* (log(1 + p) - log(1 + y))^2, both cut off at 1e-7 */
+static flow_tensor *mean_squared_logarithmic_error(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
+{
+  (void)options;
+  if (!prepare(e, &y_true, &y_pred)) return NULL;
+  flow_tensor *epsilon = flow_express_number(e, y_pred, 1e-7);
+  flow_tensor *a = flow_express(e, FLOW_OP_log1p, e_maximum(e, y_pred, epsilon), NULL, NULL, NULL);
+  flow_tensor *b = flow_express(e, FLOW_OP_log1p, e_maximum(e, y_true, epsilon), NULL, NULL, NULL);
+  return flow_express_mean(e, e_square(e, e_sub(e, a, b)), -1);
+}
+
+/* |d| <= delta: d^2 / 2, else delta |d| - delta^2 / 2 */
+static flow_tensor *huber(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
+{
+  if (!prepare(e, &y_true, &y_pred)) return NULL;
+  double delta = flow_argument_number(options, "delta");
+  flow_tensor *size = e_abs(e, e_sub(e, y_pred, y_true)), *limit = flow_express_number(e, y_pred, delta);
+  flow_tensor *half = flow_express_number(e, y_pred, 0.5);
+  flow_tensor *near = e_mul(e, half, e_square(e, size));
+  flow_tensor *far = e_sub(e, e_mul(e, limit, size), flow_express_number(e, y_pred, 0.5 * delta * delta));
+  return flow_express_mean(e, e_where(e, e_le(e, size, limit), near, far), -1);
+}
+
+/* ---- table ------------------------------------------------------------------------------------------------------------------ */
+
+#define FROM_LOGITS { "from_logits", FLOW_BOOLEAN, "false", NULL }
+#define SMOOTHING { "label_smoothing", FLOW_NUMBER, "0", NULL }
+#define AXIS { "axis", FLOW_INTEGER, "-1", NULL }
+
+static const flow_argument no_options[] = { FLOW_ARGUMENTS_END };
+static const flow_argument sparse_options[] = { FROM_LOGITS, { "ignore_class", FLOW_ABSENT, "null", NULL }, AXIS, FLOW_ARGUMENTS_END };
+static const flow_argument entropy_options[] = { FROM_LOGITS, SMOOTHING, AXIS, FLOW_ARGUMENTS_END };
+static const flow_argument huber_options[] = { { "delta", FLOW_NUMBER, "1", NULL }, FLOW_ARGUMENTS_END };
+
+static const flow_loss records[] = {
+  { "sparse_categorical_crossentropy", "SparseCategoricalCrossentropy", NULL, sparse_options, sparse_categorical_crossentropy },
+  { "categorical_crossentropy", "CategoricalCrossentropy", NULL, entropy_options, categorical_crossentropy },
+  { "binary_crossentropy", "BinaryCrossentropy", "bce|BCE", entropy_options, binary_crossentropy },
+  { "mean_squared_error", "MeanSquaredError", "mse|MSE", no_options, mean_squared_error },
+  { "mean_absolute_error", "MeanAbsoluteError", "mae|MAE", no_options, mean_absolute_error },
+  { "mean_absolute_percentage_error", "MeanAbsolutePercentageError", "mape|MAPE", no_options, mean_absolute_percentage_error },
+  { "mean_squared_logarithmic_error", "MeanSquaredLogarithmicError", "msle|MSLE", no_options, mean_squared_logarithmic_error },
+  { "huber", "Huber", "huber_loss", huber_options, huber },
+};
+
+int flow_loss_total(void) { return (int)(sizeof records / sizeof *records); }
+
+const flow_loss *flow_loss_record(int index) { return &records[index]; }
+
+int flow_loss_is_named(const flow_loss *loss, const char *name)
+{
+  if (strcmp(name, loss->name) == 0 || (loss->class_name && strcmp(name, loss->class_name) == 0)) return 1;
+  const char *rest = loss->short_names;
+  size_t length = strlen(name);
+  while (rest) {
+    size_t part = strcspn(rest, "|");
+    if (part == length && strncmp(name, rest, part) == 0) return 1;
+    rest = rest[part] ? rest + part + 1 : NULL;
+  }
+  return 0;
+}
+
+int flow_loss_lookup(const char *name)
+{
+  for (int i = 0; i < flow_loss_total(); i++)
+    if (flow_loss_is_named(&records[i], name)) return i;
+  return -1;
+}
+
+flow_status flow_loss_run(flow_context *context, const flow_loss *loss, const flow_arguments *options, flow_tensor *y_true,
+                          flow_tensor *y_pred, flow_tensor **out)
+{
+  flow_arguments *complete;
+  FLOW_TRY(flow_arguments_complete(loss->name, loss->parameters, options, &complete));
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *values = loss->formula(&e, complete, y_true, y_pred);
+  flow_arguments_release(complete);
+  flow_status status = flow_expression_take(&e, values, out);
+  return status == FLOW_OK ? FLOW_OK : flow_fail_prefix(status, "%s: ", loss->name);
+}
+
+flow_status flow_loss_mean(flow_context *context, flow_tensor *values, flow_tensor *weights, flow_tensor **out)
+{
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *weighted = flow_express_float(&e, values);
+  if (weights) {
+    weights = flow_express_float(&e, weights);
+    flow_express_align(&e, &weighted, &weights);
+    if (e.status == FLOW_OK && weights->rank > 0 && weights->rank < weighted->rank) {    /* one weight a sample */
+      int64_t dims[FLOW_MAX_RANK];
+      for (int i = 0; i < weighted->rank; i++) dims[i] = i < weights->rank ? weights->shape[i] : 1;
+      weights = flow_express_reshape(&e, weights, weighted->rank, dims);
+    }
+    weighted = e_mul(&e, weighted, weights);
+  }
+  flow_tensor *sum = flow_express(&e, FLOW_OP_sum, weighted, NULL, NULL, NULL);
+  flow_tensor *count = flow_express(&e, FLOW_OP_element_count, values, NULL, NULL, NULL);
+  return flow_expression_take(&e, e_divide_no_nan(&e, sum, count), out);
+}

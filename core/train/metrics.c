@@ -1,0 +1,95 @@
+/* metrics.c: Keras' metrics that are means over samples. A loss is a metric, too. */
+#include "train/metrics.h"
+
+#include <strings.h>
+
+static flow_tensor *position_of_largest(flow_expression *e, flow_tensor *x)
+{
+  if (e->status != FLOW_OK) return NULL;
+  flow_attributes last = { .reduce = { .count = 1, .axes = { x->rank - 1 } } };
+  return flow_express(e, FLOW_OP_argmax, x, NULL, NULL, &last);
+}
+
+/* y_pred > threshold is the label 1. */
+static flow_tensor *binary_accuracy(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
+{
+  y_pred = flow_express_float(e, y_pred);
+  y_true = flow_express_float(e, y_true);
+  flow_express_align(e, &y_true, &y_pred);
+  if (e->status != FLOW_OK) return NULL;
+  flow_tensor *label = e_gt(e, y_pred, flow_express_number(e, y_pred, flow_argument_number(options, "threshold")));
+  return e_eq(e, y_true, flow_express_float(e, label));
+}
+
+/* Integer labels {...} or {..., 1} against the largest of y_pred {..., classes}. */
+static flow_tensor *sparse_categorical_accuracy(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
+{
+  (void)options;
+  if (y_true->rank == y_pred->rank && y_true->rank > 0 && y_true->shape[y_true->rank - 1] == 1) y_true = flow_express_squeeze(e, y_true);
+  if (e->status == FLOW_OK && y_true->rank != y_pred->rank - 1)
+    return flow_express_fail(e, "y_true %s does not fit y_pred %s: expected integer labels of one dimension less",
+                             flow_tensor_shape_text(y_true), flow_tensor_shape_text(y_pred));
+  y_true = flow_express_cast(e, y_true, FLOW_INT64);
+  return e_eq(e, y_true, position_of_largest(e, y_pred));
+}
+
+/* One-hot labels: the largest of y_true against the largest of y_pred. */
+static flow_tensor *categorical_accuracy(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
+{
+  (void)options;
+  if (y_true->rank != y_pred->rank || y_pred->rank == 0)
+    return flow_express_fail(e, "y_true %s and y_pred %s must have one shape", flow_tensor_shape_text(y_true), flow_tensor_shape_text(y_pred));
+  return e_eq(e, position_of_largest(e, y_true), position_of_largest(e, y_pred));
+}
+
+/* Keras' choice by shapes: one output: binary; labels of a smaller rank or {..., 1}: sparse; else one-hot. */
+static flow_tensor *accuracy(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
+{
+  int one_output = y_pred->rank < 2 || y_pred->shape[y_pred->rank - 1] == 1;
+  if (one_output) return binary_accuracy(e, options, y_true, y_pred);
+  int sparse = y_true->rank < y_pred->rank || y_true->shape[y_true->rank - 1] == 1;
+  return sparse ? sparse_categorical_accuracy(e, options, y_true, y_pred) : categorical_accuracy(e, options, y_true, y_pred);
+}
+
+/* ---- table ------------------------------------------------------------------------------------------------------------------ */
+
+static const flow_argument no_options[] = { FLOW_ARGUMENTS_END };
+static const flow_argument threshold_options[] = { { "threshold", FLOW_NUMBER, "0.5", NULL }, FLOW_ARGUMENTS_END };
+
+static const flow_metric records[] = {
+  { "accuracy", NULL, "acc", threshold_options, accuracy },
+  { "binary_accuracy", "BinaryAccuracy", NULL, threshold_options, binary_accuracy },
+  { "sparse_categorical_accuracy", "SparseCategoricalAccuracy", NULL, no_options, sparse_categorical_accuracy },
+  { "categorical_accuracy", "CategoricalAccuracy", NULL, no_options, categorical_accuracy },
+};
+enum { OWN = sizeof records / sizeof *records };
+
+int flow_metric_total(void) { return OWN + flow_loss_total(); }
+
+const flow_metric *flow_metric_record(int index) { return index < OWN ? &records[index] : flow_loss_record(index - OWN); }
+
+int flow_metric_lookup(const char *name)
+{
+  if (strcasecmp(name, "accuracy") == 0 || strcasecmp(name, "acc") == 0) return 0;
+  for (int i = 0; i < OWN; i++)
+    if (flow_loss_is_named(&records[i], name)) return i;
+  int loss = flow_loss_lookup(name);
+  return loss < 0 ? -1 : OWN + loss;
+}
+
+flow_status flow_metric_run(flow_context *context, const flow_metric *metric, const flow_arguments *options, flow_tensor *y_true,
+                            flow_tensor *y_pred, flow_tensor **out)
+{
+  flow_tensor *values;
+  FLOW_TRY(flow_loss_run(context, metric, options, y_true, y_pred, &values));
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *result = flow_express_cast(&e, flow_express_keep(&e, FLOW_OK, values), FLOW_FLOAT32);
+  if (e.status == FLOW_OK && result->rank > 1) {
+    flow_attributes samples = { .reduce = { .count = result->rank - 1 } };
+    for (int i = 1; i < result->rank; i++) samples.reduce.axes[i - 1] = i;
+    flow_tensor *mean = NULL;
+    flow_status status = flow_mean(context, result, &samples, &mean);
+    result = flow_express_keep(&e, status, mean);
+  }
+  return flow_expression_take(&e, result, out);
+}
