@@ -1,0 +1,393 @@
+/* test_convolution.c: every variant of convolution and convolution_gradient, of every instruction set that runs here,
+ * against loops in double precision. Inputs are such that all sums are exact: results must be equal, not close. */
+#include "kernel_call.h"
+#include <stdio.h>
+
+typedef struct convolution_case {
+  int n, h, w, ci, co, kh, kw, stride[2], dilation, groups, padding[4], relu, bias, pool[2], pool_stride[2];
+} convolution_case;
+
+#define SAME3 { 1, 1, 1, 1 }
+#define NO_PAD { 0 }
+static const convolution_case cases[] = {
+  /*  n  h   w  ci  co kh kw  stride  d  g  padding         relu bias pool     stride */
+  {  4,  8,  9,  3, 16, 3, 3, { 1, 1 }, 1, 1, SAME3,          1, 1, { 0, 0 }, { 0, 0 } },
+  {  4, 10, 10,  3, 16, 3, 3, { 1, 1 }, 1, 1, SAME3,          1, 1, { 2, 2 }, { 2, 2 } },
+  {  4, 11, 13, 16, 32, 3, 3, { 1, 1 }, 1, 1, SAME3,          1, 1, { 2, 2 }, { 2, 2 } },
+  {  4, 13, 11, 16, 33, 3, 3, { 1, 1 }, 1, 1, SAME3,          0, 1, { 3, 3 }, { 2, 2 } },
+  {  4, 12, 12,  5, 17, 3, 3, { 1, 1 }, 1, 1, NO_PAD,         1, 0, { 3, 2 }, { 1, 3 } },
+  {  4, 12,  9,  4,  8, 3, 3, { 1, 1 }, 1, 1, NO_PAD,         1, 1, { 2, 2 }, { 3, 3 } },
+  {  4, 12, 12,  1, 32, 3, 3, { 1, 1 }, 1, 1, NO_PAD,         1, 1, { 0, 0 }, { 0, 0 } },
+  {  4,  7,  7, 33, 17, 1, 1, { 1, 1 }, 1, 1, NO_PAD,         0, 0, { 0, 0 }, { 0, 0 } },
+  {  4,  9,  7, 17, 33, 1, 1, { 2, 2 }, 1, 1, NO_PAD,         0, 1, { 0, 0 }, { 0, 0 } },
+  {  4,  9, 31,  3,  5, 2, 2, { 1, 1 }, 1, 1, { 0, 1, 0, 1 }, 0, 1, { 0, 0 }, { 0, 0 } },
+  {  4, 11,  8,  5, 16, 5, 5, { 2, 2 }, 1, 1, { 2, 2, 1, 2 }, 1, 1, { 0, 0 }, { 0, 0 } },
+  {  4, 15, 14,  3,  9, 7, 7, { 2, 3 }, 1, 1, { 3, 3, 2, 3 }, 0, 1, { 0, 0 }, { 0, 0 } },
+  {  4, 14, 14,  3, 40, 7, 5, { 3, 1 }, 1, 1, NO_PAD,         1, 0, { 2, 1 }, { 1, 1 } },
+  {  4, 13, 12,  5,  3, 3, 3, { 1, 1 }, 2, 1, { 2, 2, 2, 2 }, 1, 1, { 0, 0 }, { 0, 0 } },
+  {  4, 13, 12,  6, 20, 3, 2, { 2, 1 }, 2, 1, NO_PAD,         0, 1, { 2, 2 }, { 2, 2 } },
+  {  4, 10,  9,  6, 10, 3, 3, { 1, 1 }, 1, 2, SAME3,          1, 1, { 0, 0 }, { 0, 0 } },
+  {  4, 10, 10, 48, 36, 3, 3, { 1, 1 }, 1, 2, SAME3,          1, 1, { 2, 2 }, { 2, 2 } },
+  {  4,  9,  9, 17, 17, 3, 3, { 1, 1 }, 1,17, SAME3,          1, 1, { 0, 0 }, { 0, 0 } },
+  {  4,  9,  9, 33, 33, 3, 3, { 2, 2 }, 1,33, { 0, 1, 0, 1 }, 0, 0, { 0, 0 }, { 0, 0 } },
+  {  4,  9,  8,  5, 15, 3, 3, { 1, 1 }, 1, 5, SAME3,          0, 1, { 2, 2 }, { 2, 2 } },
+  {  4,  3,  3,  2,  3, 3, 3, { 1, 1 }, 1, 1, NO_PAD,         1, 1, { 0, 0 }, { 0, 0 } },
+  {  4,  3,  4,  2,  3, 1, 1, { 1, 1 }, 1, 1, SAME3,          0, 1, { 0, 0 }, { 0, 0 } },   /* padding beyond the kernel */
+  {  4,  5,  5,  2,  3, 3, 3, { 1, 1 }, 1, 1, { 3, 0, 0, 4 }, 0, 1, { 0, 0 }, { 0, 0 } },
+  {  2, 60, 70, 16, 16, 3, 3, { 1, 1 }, 1, 1, SAME3,          1, 1, { 0, 0 }, { 0, 0 } },   /* several bands */
+  {  2, 61, 64, 16, 18, 3, 3, { 1, 1 }, 1, 1, SAME3,          1, 1, { 3, 3 }, { 2, 2 } },
+  {  2, 61, 66, 32,  8, 3, 5, { 2, 2 }, 1, 1, { 1, 1, 2, 2 }, 1, 1, { 0, 0 }, { 0, 0 } },
+  {  2, 60, 60,  8, 48, 3, 3, { 1, 1 }, 1, 1, NO_PAD,         1, 1, { 2, 2 }, { 2, 2 } },
+};
+enum { CASE_COUNT = sizeof cases / sizeof cases[0] };
+
+/* Operands of forward and backward calls and what they should come to. */
+typedef struct fixture {
+  flow_attributes attributes;
+  int64_t out[2], result[2];                    /* conv output, y */
+  test_tensor x, w, b, g, y, index;             /* y, index: the reference's results, inputs of the gradient */
+  test_tensor dx, dw, db;                       /* references */
+} fixture;
+
+enum { NO_WINNER = 255 };
+
+static int64_t at4(const flow_operand *t, int64_t a, int64_t b, int64_t c, int64_t d)
+{
+  return ((a * t->shape[1] + b) * t->shape[2] + c) * t->shape[3] + d;
+}
+
+/* Calls visit for every (input, weight) pair under conv output (i, row, column, channel). */
+typedef void (*visitor)(fixture *f, int64_t input, int64_t weight, double *value);
+static void visit_taps(const convolution_case *c, fixture *f, int64_t i, int64_t row, int64_t column, int64_t channel, visitor visit, double *value)
+{
+  int64_t group_in = c->ci / c->groups, group = channel / (c->co / c->groups);
+  for (int64_t ky = 0; ky < c->kh; ky++)
+    for (int64_t kx = 0; kx < c->kw; kx++)
+      for (int64_t k = 0; k < group_in; k++) {
+        int64_t iy = row * c->stride[0] + ky * c->dilation - c->padding[0], ix = column * c->stride[1] + kx * c->dilation - c->padding[2];
+        if (iy < 0 || iy >= c->h || ix < 0 || ix >= c->w) continue;
+        visit(f, at4(&f->x.operand, i, iy, ix, group * group_in + k), at4(&f->w.operand, ky, kx, k, channel), value);
+      }
+}
+
+static void visit_forward(fixture *f, int64_t input, int64_t weight, double *value)
+{
+  *value += tensor_get(&f->x, input) * tensor_get(&f->w, weight);
+}
+
+static void visit_backward(fixture *f, int64_t input, int64_t weight, double *value)
+{
+  tensor_set(&f->dx, input, tensor_get(&f->dx, input) + *value * tensor_get(&f->w, weight));
+  tensor_set(&f->dw, weight, tensor_get(&f->dw, weight) + *value * tensor_get(&f->x, input));
+}
+
+static void reference_forward(const convolution_case *c, fixture *f)
+{
+  int pooled = c->pool[0] > 0, windows = pooled ? c->pool[0] * c->pool[1] : 1, wide = pooled ? c->pool[1] : 1;
+  for (int64_t i = 0; i < c->n; i++)
+    for (int64_t row = 0; row < f->result[0]; row++)
+      for (int64_t column = 0; column < f->result[1]; column++)
+        for (int64_t channel = 0; channel < c->co; channel++) {
+          double best = 0;
+          int winner = 0;
+          for (int k = 0; k < windows; k++) {
+            double value = c->bias ? tensor_get(&f->b, channel) : 0;
+            visit_taps(c, f, i, (pooled ? row * c->pool_stride[0] : row) + k / wide, (pooled ? column * c->pool_stride[1] : column) + k % wide,
+                       channel, visit_forward, &value);
+            if (k == 0 || value > best) { best = value; winner = k; }
+          }
+          if (c->relu && best <= 0) { best = 0; winner = NO_WINNER; }
+          tensor_set(&f->y, at4(&f->y.operand, i, row, column, channel), best);
+          if (pooled) tensor_set(&f->index, at4(&f->y.operand, i, row, column, channel), winner);
+        }
+}
+
+static void reference_backward(const convolution_case *c, fixture *f)
+{
+  int pooled = c->pool[0] > 0;
+  memset(f->dx.operand.data, 0, f->dx.memory.bytes);
+  memset(f->dw.operand.data, 0, f->dw.memory.bytes);
+  memset(f->db.operand.data, 0, f->db.memory.bytes);
+  for (int64_t i = 0; i < c->n; i++)
+    for (int64_t row = 0; row < f->result[0]; row++)
+      for (int64_t column = 0; column < f->result[1]; column++)
+        for (int64_t channel = 0; channel < c->co; channel++) {
+          int64_t at = at4(&f->y.operand, i, row, column, channel), r = row, k = column;
+          double g = tensor_get(&f->g, at);
+          if (c->relu && !(tensor_get(&f->y, at) > 0)) continue;
+          if (pooled) {
+            int winner = (int)tensor_get(&f->index, at);
+            r = row * c->pool_stride[0] + winner / c->pool[1];
+            k = column * c->pool_stride[1] + winner % c->pool[1];
+          }
+          if (c->bias) tensor_set(&f->db, channel, tensor_get(&f->db, channel) + g);
+          visit_taps(c, f, i, r, k, channel, visit_backward, &g);
+        }
+}
+
+typedef void (*filler)(test_tensor *t, uint32_t *state);
+
+static void fixture_make(const convolution_case *c, int dtype, filler fill, fixture *f)
+{
+  memset(f, 0, sizeof *f);
+  for (int axis = 0; axis < 2; axis++) {
+    f->attributes.convolution.stride[axis] = c->stride[axis];
+    f->attributes.convolution.dilation[axis] = c->dilation;
+    f->attributes.convolution.pool[axis] = c->pool[axis];
+    f->attributes.convolution.pool_stride[axis] = c->pool_stride[axis];
+    f->attributes.convolution.input_size[axis] = axis ? c->w : c->h;
+    int size = (axis ? c->w : c->h) + c->padding[2 * axis] + c->padding[2 * axis + 1], kernel = axis ? c->kw : c->kh;
+    f->out[axis] = (size - (kernel - 1) * c->dilation - 1) / c->stride[axis] + 1;
+    f->result[axis] = c->pool[0] ? (f->out[axis] - c->pool[axis]) / c->pool_stride[axis] + 1 : f->out[axis];
+  }
+  memcpy(f->attributes.convolution.padding, c->padding, sizeof c->padding);
+  f->attributes.convolution.groups = c->groups;
+  f->attributes.convolution.activation = c->relu ? FLOW_RELU : FLOW_LINEAR;
+  f->attributes.convolution.has_bias = c->bias;
+  int64_t x[4] = { c->n, c->h, c->w, c->ci }, w[4] = { c->kh, c->kw, c->ci / c->groups, c->co }, b[1] = { c->bias ? c->co : 0 };
+  int64_t y[4] = { c->n, f->result[0], f->result[1], c->co }, none[1] = { 0 };
+  tensor_make(&f->x, dtype, 4, x);
+  tensor_make(&f->w, dtype, 4, w);
+  tensor_make(&f->b, dtype, 1, b);
+  tensor_make(&f->g, dtype, 4, y);
+  tensor_make(&f->y, dtype, 4, y);
+  tensor_make(&f->index, FLOW_UINT8, c->pool[0] ? 4 : 1, c->pool[0] ? y : none);
+  tensor_make(&f->dx, dtype, 4, x);
+  tensor_make(&f->dw, dtype, 4, w);
+  tensor_make(&f->db, dtype, 1, b);
+  uint32_t state = 12345u + (uint32_t)(c->ci * 31 + c->co);
+  fill(&f->x, &state);
+  fill(&f->w, &state);
+  fill(&f->b, &state);
+  fill(&f->g, &state);
+  reference_forward(c, f);
+  reference_backward(c, f);
+}
+
+static void fixture_free(fixture *f)
+{
+  test_tensor *all[] = { &f->x, &f->w, &f->b, &f->g, &f->y, &f->index, &f->dx, &f->dw, &f->db };
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) tensor_free(all[i]);
+}
+
+static void expect_equal(const test_tensor *expected, const test_tensor *found, const char *what, const char *isa, const char *variant, int number)
+{
+  if (memcmp(expected->operand.data, found->operand.data, expected->memory.bytes) == 0) return;
+  int64_t size = operand_size(&expected->operand);
+  for (int64_t i = 0; i < size; i++)
+    if (!(tensor_get(expected, i) == tensor_get(found, i)))
+      fail_msg("case %d, %s %s: %s[%lld] is %g, should be %g", number, isa, variant, what, (long long)i, tensor_get(found, i), tensor_get(expected, i));
+}
+
+static test_tensor like(const test_tensor *t)
+{
+  test_tensor copy;
+  tensor_make(&copy, t->operand.dtype, t->operand.rank, t->operand.shape);
+  return copy;
+}
+
+static void run_forward(const flow_kernel *kernel, const convolution_case *c, fixture *f, test_tensor *y, test_tensor *index, const int *chunks)
+{
+  flow_operand inputs[3] = { f->x.operand, f->w.operand, f->b.operand };
+  flow_operand outputs[2] = { y->operand, index ? index->operand : f->index.operand };
+  if (!index) outputs[1].data = NULL;
+  flow_call call = { .op = FLOW_OP_convolution, .attributes = &f->attributes, .input_count = c->bias ? 3 : 2, .output_count = 2,
+                     .inputs = inputs, .outputs = outputs };
+  run_in_chunks(kernel, &call, 1, c->pool[0] ? 3 : 1, chunks);
+}
+
+/* Outputs that are NULL are not wanted. */
+static void run_backward(const flow_kernel *kernel, const convolution_case *c, fixture *f, test_tensor *dx, test_tensor *dw, test_tensor *db, const int *chunks)
+{
+  flow_operand inputs[5] = { f->g.operand, f->x.operand, f->w.operand, f->y.operand, f->index.operand };
+  flow_operand outputs[3] = { f->dx.operand, f->dw.operand, f->db.operand };
+  outputs[0].data = dx ? dx->operand.data : NULL;
+  outputs[1].data = dw ? dw->operand.data : NULL;
+  outputs[2].data = db ? db->operand.data : NULL;
+  flow_call call = { .op = FLOW_OP_convolution_gradient, .attributes = &f->attributes, .input_count = 5, .output_count = 3,
+                     .inputs = inputs, .outputs = outputs };
+  run_in_chunks(kernel, &call, c->pool[0] ? 0x1b : 0x0b, 1, chunks);
+}
+
+/* Whether a variant takes this call; the first chunk decides as it would in the engine. */
+static int supported(const flow_kernel *kernel, int op, const fixture *f)
+{
+  flow_operand forward[3] = { f->x.operand, f->w.operand, f->b.operand };
+  flow_operand backward[5] = { f->g.operand, f->x.operand, f->w.operand, f->y.operand, f->index.operand };
+  flow_operand outputs[3] = { f->y.operand, f->index.operand, f->db.operand };
+  flow_call call = { .op = op, .attributes = &f->attributes, .inputs = op == FLOW_OP_convolution ? forward : backward, .outputs = outputs,
+                     .input_count = op == FLOW_OP_convolution ? 3 : 5, .output_count = op == FLOW_OP_convolution ? 2 : 3 };
+  if (op == FLOW_OP_convolution_gradient) { outputs[0] = f->dx.operand; outputs[1] = f->dw.operand; }
+  return !kernel->supports || kernel->supports(&call);
+}
+
+/* Runs a check for every variant of an op that this machine can run. */
+typedef void (*check)(const flow_kernel *kernel, const convolution_case *c, fixture *f, const char *isa, int number);
+static void each_variant(int op, int dtype, filler fill, check run_check)
+{
+  for (int number = 0; number < CASE_COUNT; number++) {
+    fixture f;
+    fixture_make(&cases[number], dtype, fill, &f);
+    for (size_t i = 0; i < sizeof test_isas / sizeof test_isas[0]; i++) {
+      const flow_device *device = flow_cpu_device_for(test_isas[i]);
+      if (!device) continue;
+      int ran = 0;
+      for (const flow_kernel *kernel = device->kernels[op]; kernel->run; kernel++)
+        if (supported(kernel, op, &f)) { run_check(kernel, &cases[number], &f, test_isas[i], number); ran++; }
+      assert_true(ran >= 1);
+    }
+    fixture_free(&f);
+  }
+}
+
+static void check_forward(const flow_kernel *kernel, const convolution_case *c, fixture *f, const char *isa, int number)
+{
+  const int chunks[] = { c->n - 1, 1, 0 };
+  test_tensor y = like(&f->y), index = like(&f->index), alone = like(&f->y);
+  run_forward(kernel, c, f, &y, &index, chunks);
+  expect_equal(&f->y, &y, "y", isa, kernel->variant, number);
+  expect_equal(&f->index, &index, "index", isa, kernel->variant, number);
+  run_forward(kernel, c, f, &alone, NULL, chunks);   /* nobody reads the index */
+  expect_equal(&f->y, &alone, "y without index", isa, kernel->variant, number);
+  tensor_free(&y), tensor_free(&index), tensor_free(&alone);
+}
+
+static void check_backward(const flow_kernel *kernel, const convolution_case *c, fixture *f, const char *isa, int number)
+{
+  const int chunks[] = { 1, c->n - 1, 0 };
+  test_tensor dx = like(&f->dx), dw = like(&f->dw), db = like(&f->db), other_dw = like(&f->dw), other_db = like(&f->db), other_dx = like(&f->dx);
+  run_backward(kernel, c, f, &dx, &dw, &db, chunks);
+  expect_equal(&f->dx, &dx, "dx", isa, kernel->variant, number);
+  expect_equal(&f->dw, &dw, "dw", isa, kernel->variant, number);
+  expect_equal(&f->db, &db, "db", isa, kernel->variant, number);
+  run_backward(kernel, c, f, NULL, &other_dw, &other_db, chunks);
+  expect_equal(&f->dw, &other_dw, "dw without dx", isa, kernel->variant, number);
+  expect_equal(&f->db, &other_db, "db without dx", isa, kernel->variant, number);
+  run_backward(kernel, c, f, &other_dx, NULL, NULL, chunks);
+  expect_equal(&f->dx, &other_dx, "dx alone", isa, kernel->variant, number);
+  tensor_free(&dx), tensor_free(&dw), tensor_free(&db), tensor_free(&other_dx), tensor_free(&other_dw), tensor_free(&other_db);
+}
+
+static void forward_equals_reference(void **state)
+{
+  (void)state;
+  each_variant(FLOW_OP_convolution, FLOW_FLOAT32, tensor_fill_exact, check_forward);
+}
+
+static void backward_equals_reference(void **state)
+{
+  (void)state;
+  each_variant(FLOW_OP_convolution_gradient, FLOW_FLOAT32, tensor_fill_exact, check_backward);
+}
+
+static void forward_equals_reference_in_float64(void **state)
+{
+  (void)state;
+  each_variant(FLOW_OP_convolution, FLOW_FLOAT64, tensor_fill_exact, check_forward);
+}
+
+static void backward_equals_reference_in_float64(void **state)
+{
+  (void)state;
+  each_variant(FLOW_OP_convolution_gradient, FLOW_FLOAT64, tensor_fill_exact, check_backward);
+}
+
+/* With sums that round, one chunk of all rows and two chunks must still agree in every bit. */
+static void check_chunks(const flow_kernel *kernel, const convolution_case *c, fixture *f, const char *isa, int number)
+{
+  const int whole[] = { c->n, 0 }, split[] = { 1, c->n - 1, 0 };
+  test_tensor y[2] = { like(&f->y), like(&f->y) }, index[2] = { like(&f->index), like(&f->index) };
+  run_forward(kernel, c, f, &y[0], &index[0], whole);
+  run_forward(kernel, c, f, &y[1], &index[1], split);
+  expect_equal(&y[0], &y[1], "y in chunks", isa, kernel->variant, number);
+  expect_equal(&index[0], &index[1], "index in chunks", isa, kernel->variant, number);
+  for (int i = 0; i < 2; i++) tensor_free(&y[i]), tensor_free(&index[i]);
+}
+
+static void check_chunks_backward(const flow_kernel *kernel, const convolution_case *c, fixture *f, const char *isa, int number)
+{
+  const int whole[] = { c->n, 0 }, split[] = { 1, c->n - 1, 0 };
+  test_tensor dx[2] = { like(&f->dx), like(&f->dx) }, dw[2] = { like(&f->dw), like(&f->dw) }, db[2] = { like(&f->db), like(&f->db) };
+  run_backward(kernel, c, f, &dx[0], &dw[0], &db[0], whole);
+  run_backward(kernel, c, f, &dx[1], &dw[1], &db[1], split);
+  expect_equal(&dx[0], &dx[1], "dx in chunks", isa, kernel->variant, number);
+  expect_equal(&dw[0], &dw[1], "dw in chunks", isa, kernel->variant, number);
+  expect_equal(&db[0], &db[1], "db in chunks", isa, kernel->variant, number);
+  for (int i = 0; i < 2; i++) tensor_free(&dx[i]), tensor_free(&dw[i]), tensor_free(&db[i]);
+}
+
+static void chunks_do_not_change_a_bit(void **state)
+{
+  (void)state;
+  each_variant(FLOW_OP_convolution, FLOW_FLOAT32, tensor_fill_rough, check_chunks);
+  each_variant(FLOW_OP_convolution_gradient, FLOW_FLOAT32, tensor_fill_rough, check_chunks_backward);
+}
+
+/* No rows: nothing is written but the sums, which are zero. */
+static void check_no_rows(const flow_kernel *kernel, const convolution_case *c, fixture *f, const char *isa, int number)
+{
+  const int none[] = { 0 };
+  test_tensor dw = like(&f->dw), zero = like(&f->dw);
+  memset(zero.operand.data, 0, zero.memory.bytes);
+  run_backward(kernel, c, f, NULL, &dw, NULL, none);
+  expect_equal(&zero, &dw, "dw of no rows", isa, kernel->variant, number);
+  tensor_free(&dw), tensor_free(&zero);
+}
+
+static void check_no_rows_forward(const flow_kernel *kernel, const convolution_case *c, fixture *f, const char *isa, int number)
+{
+  const int none[] = { 0 };
+  test_tensor y = like(&f->y), untouched = like(&f->y), index = like(&f->index);
+  run_forward(kernel, c, f, &y, &index, none);
+  if (memcmp(y.operand.data, untouched.operand.data, y.memory.bytes) != 0) fail_msg("case %d, %s %s writes without rows", number, isa, kernel->variant);
+  tensor_free(&y), tensor_free(&untouched), tensor_free(&index);
+}
+
+static void no_rows_are_fine(void **state)
+{
+  (void)state;
+  each_variant(FLOW_OP_convolution, FLOW_FLOAT32, tensor_fill_exact, check_no_rows_forward);
+  each_variant(FLOW_OP_convolution_gradient, FLOW_FLOAT32, tensor_fill_exact, check_no_rows);
+}
+
+/* A NaN in the input reaches exactly the outputs that see it, through relu and pooling, and is its window's winner. */
+static void nan_is_not_lost(void **state)
+{
+  (void)state;
+  const convolution_case c = { 1, 8, 8, 2, 9, 1, 1, { 1, 1 }, 1, 1, NO_PAD, 1, 1, { 2, 2 }, { 2, 2 } };
+  fixture f;
+  fixture_make(&c, FLOW_FLOAT32, tensor_fill_exact, &f);
+  tensor_set(&f.x, at4(&f.x.operand, 0, 3, 4, 1), __builtin_nan(""));   /* window (1, 2), position 2 */
+  tensor_set(&f.x, at4(&f.x.operand, 0, 3, 5, 1), __builtin_nan(""));   /* position 3: the first one counts */
+  for (size_t i = 0; i < sizeof test_isas / sizeof test_isas[0]; i++) {
+    const flow_device *device = flow_cpu_device_for(test_isas[i]);
+    if (!device) continue;
+    for (const flow_kernel *kernel = device->kernels[FLOW_OP_convolution]; kernel->run; kernel++) {
+      const int chunks[] = { 1, 0 };
+      test_tensor y = like(&f.y), index = like(&f.index);
+      run_forward(kernel, &c, &f, &y, &index, chunks);
+      int64_t size = operand_size(&y.operand);
+      for (int64_t k = 0; k < size; k++) {
+        int hit = k / 9 == 1 * 4 + 2;
+        assert_int_equal(tensor_get(&y, k) != tensor_get(&y, k), hit);
+        assert_int_equal((int)tensor_get(&index, k), hit ? 2 : (int)tensor_get(&f.index, k));
+      }
+      tensor_free(&y), tensor_free(&index);
+    }
+  }
+  fixture_free(&f);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(forward_equals_reference),
+    cmocka_unit_test(backward_equals_reference),
+    cmocka_unit_test(forward_equals_reference_in_float64),
+    cmocka_unit_test(backward_equals_reference_in_float64),
+    cmocka_unit_test(chunks_do_not_change_a_bit),
+    cmocka_unit_test(no_rows_are_fine),
+    cmocka_unit_test(nan_is_not_lost),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
