@@ -1,0 +1,370 @@
+/* batch_norm.c: batch_norm and batch_norm_gradient over x {rows, c} (all leading axes are rows).
+ *
+ *   forward    xhat = (x - mean) / sqrt(variance + epsilon)      y = gamma xhat + beta
+ *   gradient   dbeta = sum g     dgamma = sum g xhat     dx = gamma / sqrt(variance + epsilon) (g - dbeta / n - xhat dgamma / n)
+ *
+ * Variants: vector (float32), plain (every dtype, in double). The vector variant runs in three phases over parts of rows
+ * whose size depends on c only: moments of each part, combination of the parts in order, result. A part finds its mean
+ * first and sums squares of differences from it; parts are combined by Chan, Golub and LeVeque's rule ("Algorithms for
+ * computing the sample variance", 1983), so a large mean does not cancel. Sums are floats over RUN rows, then double. */
+#include <math.h>
+#include "cpu/math.h"
+#include "tensor/tensor.h"
+
+enum { PART_FLOATS = 32768, RUN = 32, TOGETHER = 4, CHANNEL_BLOCK = 64, PHASES = 3 };
+
+/* How rows are walked. With fewer channels than lanes, VL rows are taken as one line of VL c floats, whose coefficients
+ * repeat every c; otherwise a line is a row, and its last vector is moved back to end with it. */
+typedef struct layout {
+  int64_t rows, channels, line, rows_per_line, rows_per_part, parts;
+} layout;
+
+static layout layout_of(const flow_operand *x)
+{
+  layout l = { .rows = flow_shape_size(x->rank - 1, x->shape), .channels = x->shape[x->rank - 1] };
+  l.rows_per_line = l.channels < VL ? VL : 1;
+  l.line = l.channels * l.rows_per_line;
+  int64_t lines = l.line > 0 ? PART_FLOATS / l.line : 0;
+  l.rows_per_part = (lines > 0 ? lines : 1) * l.rows_per_line;
+  l.parts = (l.rows + l.rows_per_part - 1) / l.rows_per_part;
+  return l;
+}
+
+/* shared: two doubles per part and channel, then four floats per channel */
+static double *part_sums(const flow_call *call, const layout *l, int64_t part)
+{
+  return (double *)call->shared + part * 2 * l->channels;
+}
+static float *coefficients(const flow_call *call, const layout *l, int which)
+{
+  return (float *)part_sums(call, l, l->parts) + which * l->channels;
+}
+
+static const flow_operand *x_of(const flow_call *call) { return &call->inputs[call->op == FLOW_OP_batch_norm_gradient]; }
+
+static size_t shared_bytes(const flow_call *call)
+{
+  layout l = layout_of(x_of(call));
+  return (size_t)l.channels * ((size_t)l.parts * 2 * sizeof(double) + 4 * sizeof(float));
+}
+
+/* scratch: sums of a line (2 doubles a float), then up to four lines of coefficients */
+static size_t scratch_bytes(const flow_call *call)
+{
+  return (size_t)layout_of(x_of(call)).line * (2 * sizeof(double) + 4 * sizeof(float));
+}
+
+/* One value per channel, repeated over a line. */
+static void spread(const layout *l, const float *per_channel, float *line)
+{
+  for (int64_t i = 0; i < l->line; i += l->channels) memcpy(line + i, per_channel, (size_t)l->channels * sizeof(float));
+}
+
+/* ---- moments -------------------------------------------------------------------------------------------------------- */
+
+/* Adds the lanes `from` and up of a vector to doubles. */
+ALWAYS_INLINE void add_lanes(double *to, vf v, int64_t from)
+{
+  for (int64_t i = from; i < VL; i++) to[i] += (double)v[i];
+}
+
+/* `count` vectors from column `at` of `lines` lines: first += d or g, second += d d or g d, where d = x - center. `fresh` is
+ * the first lane that no earlier vector has summed. */
+ALWAYS_INLINE void column_moments(const int count, const int has_g, const float *g, const float *x, const float *center,
+                                  int64_t lines, int64_t line, int64_t at, int64_t fresh, double *first, double *second)
+{
+  vf middle[TOGETHER];
+  for (int v = 0; v < count; v++) middle[v] = vf_load(center + at + v * VL);
+  for (int64_t begin = 0; begin < lines; begin += RUN) {
+    int64_t end = lines - begin < RUN ? lines : begin + RUN;
+    vf a[TOGETHER] = { { 0 } }, b[TOGETHER] = { { 0 } };
+    for (int64_t i = begin; i < end; i++) {
+#pragma GCC unroll 4
+      for (int v = 0; v < count; v++) {
+        vf d = vf_load(x + i * line + at + v * VL) - middle[v];
+        vf w = has_g ? vf_load(g + i * line + at + v * VL) : d;
+        a[v] += w;
+        b[v] += w * d;
+      }
+    }
+    for (int v = 0; v < count; v++) {
+      add_lanes(first + at + v * VL, a[v], fresh);
+      add_lanes(second + at + v * VL, b[v], fresh);
+    }
+  }
+}
+
+/* Sums of a part per channel: first[c], second[c] as above. g is NULL in the forward pass. `sums` has room for a line twice. */
+ALWAYS_INLINE void moments(const int has_g, const layout *l, const float *g, const float *x, int64_t rows, const float *center,
+                           double *sums, double *first, double *second)
+{
+  int64_t lines = rows / l->rows_per_line, whole = l->line / VL * VL, at = 0;
+  double *line_first = sums, *line_second = sums + l->line;
+  memset(sums, 0, (size_t)l->line * 2 * sizeof(double));
+  for (; at + TOGETHER * VL <= whole; at += TOGETHER * VL)
+    column_moments(TOGETHER, has_g, g, x, center, lines, l->line, at, 0, line_first, line_second);
+  for (; at < whole; at += VL) column_moments(1, has_g, g, x, center, lines, l->line, at, 0, line_first, line_second);
+  if (whole < l->line) {
+    int64_t last = l->line - VL;
+    column_moments(1, has_g, g, x, center, lines, l->line, last, whole - last, line_first, line_second);
+  }
+  memset(first, 0, (size_t)l->channels * sizeof(double));
+  memset(second, 0, (size_t)l->channels * sizeof(double));
+  for (int64_t i = 0; i < l->line; i++) {
+    first[i % l->channels] += line_first[i];
+    second[i % l->channels] += line_second[i];
+  }
+  for (int64_t i = lines * l->line; i < rows * l->channels; i++) {        /* rows that fill no line */
+    int64_t c = i % l->channels;
+    float d = x[i] - center[c], w = has_g ? g[i] : d;
+    first[c] += (double)w;
+    second[c] += (double)(w * d);
+  }
+}
+
+/* Mean and sum of squared differences from it, for one part. */
+static void forward_part(const flow_call *call, const layout *l, int64_t part)
+{
+  const float *x = (const float *)call->inputs[0].data + part * l->rows_per_part * l->channels;
+  int64_t rows = l->rows - part * l->rows_per_part;
+  if (rows > l->rows_per_part) rows = l->rows_per_part;
+  double *sums = call->scratch, *mean = part_sums(call, l, part), *squares = mean + l->channels;
+  float *center = (float *)(sums + 2 * l->line), *line = center + l->line;
+  memset(line, 0, (size_t)l->line * sizeof(float));
+  moments(0, l, NULL, x, rows, line, sums, mean, squares);
+  for (int64_t c = 0; c < l->channels; c++) center[c] = (float)(mean[c] / (double)rows);
+  spread(l, center, line);
+  moments(0, l, NULL, x, rows, line, sums, mean, squares);
+  for (int64_t c = 0; c < l->channels; c++) {
+    double shift = mean[c] / (double)rows;                                /* center is a rounded mean */
+    squares[c] -= mean[c] * shift;
+    mean[c] = (double)center[c] + shift;
+  }
+}
+
+/* Sums of g and of g (x - mean), for one part. */
+static void gradient_part(const flow_call *call, const layout *l, int64_t part)
+{
+  int64_t at = part * l->rows_per_part * l->channels, rows = l->rows - part * l->rows_per_part;
+  if (rows > l->rows_per_part) rows = l->rows_per_part;
+  double *sums = call->scratch, *first = part_sums(call, l, part);
+  float *line = (float *)(sums + 2 * l->line);
+  spread(l, call->inputs[3].data, line);
+  moments(1, l, (const float *)call->inputs[0].data + at, (const float *)call->inputs[1].data + at, rows, line, sums, first,
+          first + l->channels);
+}
+
+/* ---- combination ------------------------------------------------------------------------------------------------------ */
+
+static void forward_channel(const flow_call *call, const layout *l, int64_t c)
+{
+  double count = 0, mean = 0, squares = 0, variance = 1;
+  for (int64_t part = 0; part < l->parts; part++) {
+    const double *of_part = part_sums(call, l, part);
+    double rows = (double)(part < l->parts - 1 ? l->rows_per_part : l->rows - part * l->rows_per_part);
+    double delta = of_part[c] - mean, total = count + rows;
+    mean += delta * rows / total;
+    squares += of_part[l->channels + c] + delta * delta * count * rows / total;
+    count = total;
+  }
+  if (l->rows > 0) variance = squares / (double)l->rows;
+  const float *gamma = call->inputs[1].data, *beta = call->inputs[2].data;
+  float *mean_out = call->outputs[1].data, *variance_out = call->outputs[2].data;
+  if (mean_out) mean_out[c] = (float)mean;
+  if (variance_out) variance_out[c] = (float)variance;
+  coefficients(call, l, 0)[c] = (float)mean;
+  coefficients(call, l, 1)[c] = (float)((double)gamma[c] / sqrt(variance + call->attributes->normalization.epsilon));
+  coefficients(call, l, 2)[c] = beta[c];
+}
+
+/* dx = a g + b (x - mean) + d. */
+static void gradient_channel(const flow_call *call, const layout *l, int64_t c)
+{
+  double sum_g = 0, sum_gd = 0, n = l->rows > 0 ? (double)l->rows : 1;
+  for (int64_t part = 0; part < l->parts; part++) {
+    sum_g += part_sums(call, l, part)[c];
+    sum_gd += part_sums(call, l, part)[l->channels + c];
+  }
+  const float *gamma = call->inputs[2].data, *mean = call->inputs[3].data, *variance = call->inputs[4].data;
+  double inverse = 1 / sqrt((double)variance[c] + call->attributes->normalization.epsilon), a = (double)gamma[c] * inverse;
+  float *dgamma = call->outputs[1].data, *dbeta = call->outputs[2].data;
+  if (dgamma) dgamma[c] = (float)(sum_gd * inverse);
+  if (dbeta) dbeta[c] = (float)sum_g;
+  coefficients(call, l, 0)[c] = mean[c];
+  coefficients(call, l, 1)[c] = (float)a;
+  coefficients(call, l, 2)[c] = (float)(-a * sum_g / n);
+  coefficients(call, l, 3)[c] = (float)(-a * inverse * inverse * sum_gd / n);
+}
+
+/* ---- result -------------------------------------------------------------------------------------------------------------- */
+
+/* Coefficients of a line: mean, scale, shift and, in the gradient, slope. */
+typedef struct affine { const float *mean, *scale, *shift, *slope; } affine;
+
+/* scale (x - mean) + shift, or scale g + slope (x - mean) + shift. */
+ALWAYS_INLINE vf apply_vector(const int has_g, const affine *f, const float *g, const float *x, int64_t at)
+{
+  vf d = vf_load(x + at) - vf_load(f->mean + at), scale = vf_load(f->scale + at), shift = vf_load(f->shift + at);
+  return has_g ? scale * vf_load(g + at) + (vf_load(f->slope + at) * d + shift) : scale * d + shift;
+}
+
+ALWAYS_INLINE void apply(const int has_g, const flow_call *call, const layout *l, int64_t part, const float *g, const float *x, float *y)
+{
+  const float *line[4];
+  for (int i = 0; i < (has_g ? 4 : 3); i++) {
+    line[i] = coefficients(call, l, i);
+    if (l->rows_per_line == 1) continue;
+    float *repeated = (float *)call->scratch + i * l->line;
+    spread(l, line[i], repeated);
+    line[i] = repeated;
+  }
+  affine f = { line[0], line[1], line[2], has_g ? line[3] : NULL };
+  int64_t first = part * l->rows_per_part * l->channels, last = first + l->rows_per_part * l->channels;
+  if (last > l->rows * l->channels) last = l->rows * l->channels;
+  int64_t whole = l->line / VL * VL;
+  for (; first + l->line <= last; first += l->line) {
+    const float *gp = has_g ? g + first : NULL, *xp = x + first;
+    float *yp = y + first;
+    vf end = { 0 };
+    if (whole < l->line) end = apply_vector(has_g, &f, gp, xp, l->line - VL);   /* read before y is written: y may be x or g */
+    for (int64_t at = 0; at < whole; at += VL) vf_store(yp + at, apply_vector(has_g, &f, gp, xp, at));
+    if (whole < l->line) vf_store(yp + l->line - VL, end);
+  }
+  for (int64_t i = first; i < last; i++) {                                      /* rows that fill no line */
+    int64_t c = i % l->channels;
+    float d = x[i] - f.mean[c];
+    y[i] = has_g ? f.scale[c] * g[i] + (f.slope[c] * d + f.shift[c]) : f.scale[c] * d + f.shift[c];
+  }
+}
+
+/* ---- entries ---------------------------------------------------------------------------------------------------------------- */
+
+static int supports_float32(const flow_call *call)
+{
+  for (int i = 0; i < call->input_count; i++)
+    if (call->inputs[i].dtype != FLOW_FLOAT32) return 0;
+  return 1;
+}
+
+static int64_t vector_parts(const flow_call *call, int phase)
+{
+  layout l = layout_of(x_of(call));
+  return phase == 1 ? (l.channels + CHANNEL_BLOCK - 1) / CHANNEL_BLOCK : l.parts;
+}
+
+static flow_status forward_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  layout l = layout_of(&call->inputs[0]);
+  for (int64_t part = begin; part < end; part++) {
+    if (phase == 0) forward_part(call, &l, part);
+    if (phase == 1)
+      for (int64_t c = part * CHANNEL_BLOCK; c < l.channels && c < (part + 1) * CHANNEL_BLOCK; c++) forward_channel(call, &l, c);
+    if (phase == 2 && call->outputs[0].data) apply(0, call, &l, part, NULL, call->inputs[0].data, call->outputs[0].data);
+  }
+  return FLOW_OK;
+}
+
+static flow_status gradient_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  layout l = layout_of(&call->inputs[1]);
+  for (int64_t part = begin; part < end; part++) {
+    if (phase == 0) gradient_part(call, &l, part);
+    if (phase == 1)
+      for (int64_t c = part * CHANNEL_BLOCK; c < l.channels && c < (part + 1) * CHANNEL_BLOCK; c++) gradient_channel(call, &l, c);
+    if (phase == 2 && call->outputs[0].data)
+      apply(1, call, &l, part, call->inputs[0].data, call->inputs[1].data, call->outputs[0].data);
+  }
+  return FLOW_OK;
+}
+
+/* ---- plain: a part is PLAIN_CHANNELS channels over all rows ------------------------------------------------------------------- */
+
+enum { PLAIN_CHANNELS = 16 };
+
+static void read_channels(const flow_operand *x, int64_t at, int64_t n, double *to)
+{
+  flow_convert_to_double(x->dtype, (const char *)x->data + at * flow_dtype_size(x->dtype), 1, to, n);
+}
+static void write_channels(const flow_operand *x, int64_t at, int64_t n, const double *from)
+{
+  if (x->data) flow_convert_from_double(x->dtype, from, (char *)x->data + at * flow_dtype_size(x->dtype), 1, n);
+}
+
+static int64_t plain_parts(const flow_call *call, int phase)
+{
+  (void)phase;
+  const flow_operand *x = x_of(call);
+  return (x->shape[x->rank - 1] + PLAIN_CHANNELS - 1) / PLAIN_CHANNELS;
+}
+
+static void forward_channels(const flow_call *call, const layout *l, int64_t c, int64_t n)
+{
+  double mean[PLAIN_CHANNELS] = { 0 }, variance[PLAIN_CHANNELS] = { 0 }, gamma[PLAIN_CHANNELS], beta[PLAIN_CHANNELS], x[PLAIN_CHANNELS];
+  for (int64_t row = 0; row < l->rows; row++) {
+    read_channels(&call->inputs[0], row * l->channels + c, n, x);
+    for (int64_t i = 0; i < n; i++) mean[i] += x[i] / (double)l->rows;
+  }
+  for (int64_t row = 0; row < l->rows; row++) {
+    read_channels(&call->inputs[0], row * l->channels + c, n, x);
+    for (int64_t i = 0; i < n; i++) variance[i] += (x[i] - mean[i]) * (x[i] - mean[i]) / (double)l->rows;
+  }
+  for (int64_t i = 0; i < n && l->rows == 0; i++) variance[i] = 1;
+  write_channels(&call->outputs[1], c, n, mean);
+  write_channels(&call->outputs[2], c, n, variance);
+  read_channels(&call->inputs[1], c, n, gamma);
+  read_channels(&call->inputs[2], c, n, beta);
+  for (int64_t row = 0; row < l->rows; row++) {
+    read_channels(&call->inputs[0], row * l->channels + c, n, x);
+    for (int64_t i = 0; i < n; i++) x[i] = (x[i] - mean[i]) / sqrt(variance[i] + call->attributes->normalization.epsilon) * gamma[i] + beta[i];
+    write_channels(&call->outputs[0], row * l->channels + c, n, x);
+  }
+}
+
+static void gradient_channels(const flow_call *call, const layout *l, int64_t c, int64_t n)
+{
+  double dbeta[PLAIN_CHANNELS] = { 0 }, dgamma[PLAIN_CHANNELS] = { 0 }, gamma[PLAIN_CHANNELS], mean[PLAIN_CHANNELS];
+  double inverse[PLAIN_CHANNELS], g[PLAIN_CHANNELS], x[PLAIN_CHANNELS];
+  read_channels(&call->inputs[2], c, n, gamma);
+  read_channels(&call->inputs[3], c, n, mean);
+  read_channels(&call->inputs[4], c, n, inverse);
+  for (int64_t i = 0; i < n; i++) inverse[i] = 1 / sqrt(inverse[i] + call->attributes->normalization.epsilon);
+  for (int64_t row = 0; row < l->rows; row++) {
+    read_channels(&call->inputs[0], row * l->channels + c, n, g);
+    read_channels(&call->inputs[1], row * l->channels + c, n, x);
+    for (int64_t i = 0; i < n; i++) {
+      dbeta[i] += g[i];
+      dgamma[i] += g[i] * (x[i] - mean[i]) * inverse[i];
+    }
+  }
+  write_channels(&call->outputs[1], c, n, dgamma);
+  write_channels(&call->outputs[2], c, n, dbeta);
+  for (int64_t row = 0; row < l->rows; row++) {
+    read_channels(&call->inputs[0], row * l->channels + c, n, g);
+    read_channels(&call->inputs[1], row * l->channels + c, n, x);
+    for (int64_t i = 0; i < n; i++)
+      g[i] = gamma[i] * inverse[i] * (g[i] - (dbeta[i] + (x[i] - mean[i]) * inverse[i] * dgamma[i]) / (double)l->rows);
+    write_channels(&call->outputs[0], row * l->channels + c, n, g);
+  }
+}
+
+static flow_status plain_run(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase;
+  layout l = layout_of(x_of(call));
+  for (int64_t part = begin; part < end; part++) {
+    int64_t c = part * PLAIN_CHANNELS, n = l.channels - c < PLAIN_CHANNELS ? l.channels - c : PLAIN_CHANNELS;
+    if (call->op == FLOW_OP_batch_norm) forward_channels(call, &l, c, n);
+    else gradient_channels(call, &l, c, n);
+  }
+  return FLOW_OK;
+}
+
+#define VARIANTS(function)                                                                                              \
+  {                                                                                                                     \
+    { .variant = "vector", .supports = supports_float32, .shared_bytes = shared_bytes, .scratch_bytes = scratch_bytes,  \
+      .phases = PHASES, .parts = vector_parts, .run = function },                                                       \
+    { .variant = "plain", .parts = plain_parts, .run = plain_run },                                                     \
+    { 0 }                                                                                                               \
+  }
+const flow_kernel FLOW_KERNELS(batch_norm)[] = VARIANTS(forward_vector);
+const flow_kernel FLOW_KERNELS(batch_norm_gradient)[] = VARIANTS(gradient_vector);
