@@ -59,7 +59,7 @@ end
 
 -- '; did you mean "units"?' for the nearest of the names (keys of a table, or its list part), "" if none is near.
 function errors.suggestion(name, names)
-  local best, least = nil, math.max(2, math.floor(#name / 3)) + 1
+  local best, least = nil, math.max(1, math.floor(#name / 3)) + 1
   for key, value in pairs(names) do
     local candidate = type(key) == "number" and value or key
     if type(candidate) == "string" then

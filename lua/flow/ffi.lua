@@ -40,10 +40,11 @@ local function readable(path)
   return file ~= nil
 end
 
--- Candidates in order: the environment, a source tree or installation around this file, LuaRocks, the system.
+-- Candidates in order: the library that the host program already uses, the environment, a source tree or installation
+-- around this file, LuaRocks, the system.
 local function candidates()
   local list = {}
-  local named = os.getenv("FLOWLUA_LIB")
+  local named = registry["flowlua.library"] or os.getenv("FLOWLUA_LIB")
   if named and named ~= "" then return { named } end
   for _, relative in ipairs { "../../build/lib/libflow.so.0", "../../../../lib/libflow.so.0" } do
     if readable(home .. relative) then list[#list + 1] = home .. relative end

@@ -1,0 +1,111 @@
+/* main.c: the flowlua program. It opens a LuaJIT state with flowlua in it, turns Ctrl-C into an interrupt of the work that
+ * runs, and leaves everything else to lua/flow/cli/main.lua. */
+#define _GNU_SOURCE
+#include "flow.h"
+#include "../flow_lua.h"
+#include <lauxlib.h>
+#include <lualib.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static lua_State *interrupt_state;        /* written before the handler is installed */
+static flow_context *interrupt_context;
+
+/* Runs at the next line of Lua after Ctrl-C and raises, unless native.defer_interrupts says that the flag is being watched. */
+static void interrupt_hook(lua_State *L, lua_Debug *activation)
+{
+  (void)activation;
+  lua_sethook(L, NULL, 0, 0);
+  lua_getfield(L, LUA_REGISTRYINDEX, "flowlua.defer_interrupts");
+  int deferred = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  if (deferred) return;
+  if (interrupt_context) flow_interrupt(interrupt_context, 0);
+  luaL_error(L, "interrupted");
+}
+
+/* The first Ctrl-C interrupts, the second one kills: work that cannot be interrupted must not lock the terminal. */
+static void on_interrupt(int number)
+{
+  signal(number, SIG_DFL);
+  if (interrupt_context) flow_interrupt(interrupt_context, 1);
+  lua_sethook(interrupt_state, interrupt_hook, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
+}
+
+/* arm(): the next Ctrl-C interrupts. */
+static int arm(lua_State *L)
+{
+  lua_sethook(L, NULL, 0, 0);
+  if (interrupt_context) flow_interrupt(interrupt_context, 0);
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = on_interrupt;         /* without SA_RESTART: a blocked read ends, the prompt comes back */
+  sigaction(SIGINT, &action, NULL);
+  return 0;
+}
+
+/* watch(address): the flow_context that Ctrl-C interrupts, as a number. */
+static int watch(lua_State *L)
+{
+  interrupt_context = (flow_context *)(uintptr_t)luaL_checknumber(L, 1);
+  return 0;
+}
+
+static int is_terminal(lua_State *L)
+{
+  lua_pushboolean(L, isatty((int)luaL_checkinteger(L, 1)));
+  return 1;
+}
+
+/* Calls flow.cli.main(host, { program, arguments... }) and returns its exit code. */
+static int run_protected(lua_State *L)
+{
+  int argc = (int)lua_tointeger(L, 1);
+  char **argv = lua_touserdata(L, 2);
+  luaL_openlibs(L);
+  if (flow_lua_open(L) != 0) return lua_error(L);
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "flow.cli.main");
+  lua_call(L, 1, 1);
+  static const luaL_Reg host[] = { { "arm", arm }, { "watch", watch }, { "isatty", is_terminal }, { NULL, NULL } };
+  lua_newtable(L);
+  for (const luaL_Reg *entry = host; entry->name; entry++) {
+    lua_pushcfunction(L, entry->func);
+    lua_setfield(L, -2, entry->name);
+  }
+  lua_createtable(L, argc, 0);
+  for (int i = 0; i < argc; i++) {
+    lua_pushstring(L, argv[i]);
+    lua_rawseti(L, -2, i);
+  }
+  lua_call(L, 2, 1);
+  return 1;
+}
+
+int main(int argc, char **argv)
+{
+  lua_State *L = luaL_newstate();
+  if (!L) {
+    fprintf(stderr, "flowlua: out of memory\n");
+    return 1;
+  }
+  interrupt_state = L;
+  flow_log_to_stdio(1);
+  lua_pushcfunction(L, run_protected);
+  lua_pushinteger(L, argc);
+  lua_pushlightuserdata(L, argv);
+  int code = 1;
+  if (lua_pcall(L, 2, 1, 0) == 0) {
+    code = (int)lua_tointeger(L, -1);
+  } else {
+    const char *message = lua_tostring(L, -1);
+    fprintf(stderr, "flowlua: %s\n", message ? message : "an error that is no text");
+  }
+  signal(SIGINT, SIG_DFL);
+  interrupt_context = NULL;
+  lua_close(L);
+  return code;
+}

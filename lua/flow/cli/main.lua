@@ -1,0 +1,180 @@
+-- cli/main.lua: the command line of the flowlua program. bindings/cli/main.c calls it with what only C can do (host.arm,
+-- host.watch, host.isatty) and the arguments; it returns the exit code.
+
+local native = require "flow.ffi"
+local args = require "flow.args"
+local flow = require "flow"
+
+local USAGE = [=[
+Usage: flowlua [options] [script.lua [arguments]]
+       flowlua COMMAND [arguments]
+
+  flowlua                   the interactive prompt; a script on standard input if that is no terminal
+  flowlua train.lua a b     runs a script with arg[1] = "a", arg[2] = "b"
+  flowlua doctor            what this installation can do: version, CPU, devices, plugins
+
+  -e CODE     runs CODE
+  -l MODULE   requires MODULE
+  -m MODULE   runs a module as a script, found as require finds it
+  -i          the interactive prompt after all that
+  -v          the version
+  -h, --help  this text
+  --          ends the options
+  -           a script on standard input]=]
+
+-- Words that name a command when they stand first: each is a module flow.cli.<word>, which returns f(host, arguments).
+local commands = { doctor = true, launch = true, submit = true, jobs = true, summary = true, predict = true, bench = true }
+
+local function version()
+  return ("flowlua %s (%s, kernels: %s)"):format(flow.version, jit.version, flow.isa())
+end
+
+local function complain(message)
+  io.stderr:write("flowlua: ", message, "\n")
+end
+
+local function traceback(message)
+  if type(message) == "table" then
+    if getmetatable(message) == args.Exit then return message end
+    local described = getmetatable(message) and getmetatable(message).__tostring and tostring(message)
+    message = described or "an error that is no text: " .. type(message)
+  end
+  return { text = tostring(message), trace = debug.traceback(tostring(message), 2) }
+end
+
+-- Calls f(...) with Ctrl-C armed. Returns nil, or the exit code with which the program ends.
+local function call(host, f, ...)
+  host.arm()
+  local arguments = { n = select("#", ...), ... }
+  local ok, failure = xpcall(function() f(unpack(arguments, 1, arguments.n)) end, traceback)
+  if ok then return nil end
+  if getmetatable(failure) == args.Exit then
+    print(failure.text)
+    return failure.code
+  end
+  if failure.text:find("interrupted$") then
+    complain("interrupted")
+    return 130
+  end
+  complain(failure.trace)
+  return 1
+end
+
+-- Runs a loaded chunk as a script: global arg as in lua, its entries as `...`.
+local function run_script(host, chunk, message, name, arguments)
+  if not chunk then
+    complain(message)
+    return 1
+  end
+  local list = { [0] = name }
+  for i, value in ipairs(arguments) do list[i] = value end
+  _G.arg = list
+  return call(host, chunk, unpack(list))
+end
+
+local function rest(list, first)
+  local result = {}
+  for i = first, #list do result[#result + 1] = list[i] end
+  return result
+end
+
+local function run_module(host, name, arguments)
+  local path, message = package.searchpath(name, package.path)
+  if not path then
+    complain(("module %q was not found:%s"):format(name, message))
+    return 1
+  end
+  local chunk, failure = loadfile(path)
+  return run_script(host, chunk, failure, path, arguments)
+end
+
+local function run_command(host, name, arguments)
+  if not package.searchpath("flow.cli." .. name, package.path) then
+    complain(("the command %q is not part of this build"):format(name))
+    return 1
+  end
+  local code
+  return call(host, function() code = require("flow.cli." .. name)(host, arguments) end) or code or 0
+end
+
+local function interactive(host)
+  flow.repl.run(host, version())
+  return 0
+end
+
+-- Options with a value, written -eCODE or -e CODE.
+local takes_value = { e = "code", l = "a module", m = "a module" }
+
+return function(host, list)
+  io.stdout:setvbuf("line")
+  host.watch(tonumber(native.cast("intptr_t", native.context)))
+  local i, prompt, ran = 1, false, false
+  while list[i] and list[i]:match("^%-.") do
+    local option = list[i]
+    local letter, value = option:match("^%-(%l)(.*)$")
+    if option == "--" then
+      i = i + 1
+      break
+    elseif option == "--help" or option == "-h" then
+      print(USAGE)
+      return 0
+    elseif option == "--version" or option == "-v" then
+      print(version())
+      ran = true
+    elseif option == "-i" then
+      prompt = true
+    elseif letter and takes_value[letter] then
+      if value == "" then
+        i = i + 1
+        value = list[i]
+      end
+      if not value then
+        complain(("-%s needs %s"):format(letter, takes_value[letter]))
+        return 1
+      end
+      local code
+      if letter == "m" then
+        code = run_module(host, value, rest(list, i + 1))
+        if code or not prompt then return code or 0 end
+        return interactive(host)
+      elseif letter == "l" then
+        code = call(host, function() _G[value] = require(value) end)
+      else
+        _G.arg = list
+        local chunk, message = loadstring(value, "=(command line)")
+        if not chunk then
+          complain(message)
+          return 1
+        end
+        code = call(host, chunk)
+      end
+      if code then return code end
+      ran = true
+    else
+      complain(("unknown option %s; flowlua --help shows what there is"):format(option))
+      return 1
+    end
+    i = i + 1
+  end
+
+  local script = list[i]
+  local code
+  if script == nil then
+    if not ran and not prompt and not host.isatty(0) then
+      local chunk, message = loadstring(io.read("*a"), "=stdin")
+      return run_script(host, chunk, message, "-", {}) or 0
+    end
+    if ran and not prompt then return 0 end
+    return interactive(host)
+  elseif i == 1 and commands[script] then
+    return run_command(host, script, rest(list, 2))
+  elseif script == "-" then
+    local chunk, message = loadstring(io.read("*a"), "=stdin")
+    code = run_script(host, chunk, message, "-", rest(list, i + 1))
+  else
+    local chunk, message = loadfile(script)
+    code = run_script(host, chunk, message, script, rest(list, i + 1))
+  end
+  if code or not prompt then return code or 0 end
+  return interactive(host)
+end
