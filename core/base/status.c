@@ -28,6 +28,16 @@ const char *flow_status_name(int status)
   return names[status];
 }
 
+/* Messages may quote damaged files: no control character but the line end may reach somebody's terminal. */
+static void keep_message(const char *text, size_t length)
+{
+  for (size_t i = 0; i < length; i++) {
+    unsigned char symbol = (unsigned char)text[i];
+    last_message[i] = (symbol < 32 && symbol != '\n') || symbol == 127 ? '?' : text[i];
+  }
+  last_message[length] = '\0';
+}
+
 flow_status flow_fail(flow_status status, const char *format, ...)
 {
   char text[MESSAGE_SIZE];      /* arguments may point into last_message: format beside it, then copy */
@@ -35,7 +45,7 @@ flow_status flow_fail(flow_status status, const char *format, ...)
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  memcpy(last_message, text, strlen(text) + 1);
+  keep_message(text, strlen(text));
   return status;
 }
 
@@ -50,7 +60,7 @@ flow_status flow_fail_prefix(flow_status status, const char *format, ...)
   if (kept > sizeof text - 1 - length) kept = sizeof text - 1 - length;
   memcpy(text + length, last_message, kept);
   text[length + kept] = '\0';
-  memcpy(last_message, text, length + kept + 1);
+  keep_message(text, length + kept);
   return status;
 }
 

@@ -70,7 +70,7 @@ static flow_status read_idx(flow_source *source, flow_tensor **out)
   int type, rank;
   int64_t shape[FLOW_MAX_RANK];
   FLOW_TRY(read_header(source, &type, &rank, shape));
-  FLOW_TRY(flow_check_shape(source->path, types[type].dtype, rank, shape));
+  if (flow_check_shape(source->path, types[type].dtype, rank, shape) != FLOW_OK) return FLOW_CORRUPT_DATA;
   uint64_t bytes = (uint64_t)flow_shape_size(rank, shape) * (uint64_t)types[type].file_bytes;
   if (bytes > flow_source_most(source)) {
     return flow_fail(FLOW_CORRUPT_DATA, "%s is cut off: shape %s takes %.0f bytes, at most %.0f were found", source->path,
