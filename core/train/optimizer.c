@@ -355,7 +355,7 @@ static flow_status apply_arenas(flow_context *context, flow_optimizer *optimizer
   for (int a = 0; a < optimizer->arena_count; a++) {
     const arena *home = optimizer->arenas[a];
     void *block;
-    int any = 0, index;
+    int any = 0, index = 0;
     FLOW_TRY(flow_alloc_zero(sizeof(flow_tensor *) * (size_t)(home->count + 1), &block));
     flow_tensor **by_home = block;
     flow_status status = FLOW_OK;

@@ -1,0 +1,81 @@
+-- arguments.lua: from a Lua call to the named arguments of a C record.
+--
+-- The rule of constructors: positional arguments first, in Keras' order, then one table of named options; a single table may
+-- carry everything. A table with names is options, a table with only a list part is a value:
+--   Conv2D(16, 3, { padding = "same" })    Conv2D { filters = 16, kernel_size = 3 }    Conv2D(32, {3, 3})    Input {180, 180, 3}
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+
+local C, check, raise = native.C, native.check, errors.raise
+local arguments = {}
+
+-- Whether a table is options: it has a key that is no list position. An empty table is options.
+local function is_options(value)
+  if type(value) ~= "table" or getmetatable(value) then return false end
+  for key in pairs(value) do
+    if type(key) ~= "number" then return true end
+  end
+  return next(value) == nil
+end
+arguments.is_options = is_options
+
+-- Sorts the arguments of a constructor call into one table of names. parameters: list of names in positional order.
+function arguments.named(what, parameters, positional, ...)
+  local count, named = select("#", ...), {}
+  local last = count > 0 and (select(count, ...))
+  if is_options(last) then
+    for name, value in pairs(last) do
+      if type(name) == "number" then
+        if not parameters[1] then raise("%s takes no value by position", what) end
+        local first = named[parameters[1]] or {}
+        first[name] = value
+        named[parameters[1]] = first
+      else
+        named[name] = value
+      end
+    end
+    count = count - 1
+  end
+  if count > positional then
+    raise("%s takes at most %d arguments by position, got %d; give the others by name: { %s = ... }", what, positional, count,
+      parameters[positional + 1] or "name")
+  end
+  for i = 1, count do
+    local name, value = parameters[i], (select(i, ...))
+    if named[name] ~= nil then raise("%s: %s is given twice, by position and by name", what, name) end
+    named[name] = value
+  end
+  return named
+end
+
+local out = native.out("flow_arguments")
+
+-- A flow_arguments for a table of names; owned by the collector.
+function arguments.native(what, named)
+  check(C.flow_arguments_new(out))
+  local handle = native.own(out, C.flow_arguments_release)
+  for name, value in pairs(named) do
+    local kind = type(value)
+    if type(name) ~= "string" then raise("%s: an option needs a name, got %s", what, errors.describe(name)) end
+    if kind == "number" then
+      check(C.flow_arguments_set_number(handle, name, value))
+    elseif kind == "boolean" then
+      check(C.flow_arguments_set_boolean(handle, name, value and 1 or 0))
+    elseif kind == "string" then
+      check(C.flow_arguments_set_text(handle, name, value))
+    elseif kind == "table" and not getmetatable(value) then
+      local values = native.new("double[?]", math.max(#value, 1))
+      for i = 1, #value do
+        if type(value[i]) ~= "number" then raise("%s: entry %d of %s is %s, expected a number", what, i, name, errors.describe(value[i])) end
+        values[i - 1] = value[i]
+      end
+      check(C.flow_arguments_set_numbers(handle, name, values, #value))
+    else
+      raise("%s: option %s is %s, expected a number, text, boolean or list", what, name, errors.describe(value))
+    end
+  end
+  return handle
+end
+
+return arguments

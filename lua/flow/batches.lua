@@ -1,0 +1,51 @@
+-- batches.lua: the hot loop over tensors: rows of every array are gathered into staging tensors in C, then the step's plan
+-- runs in C. Lua only counts; the loop is compiled by LuaJIT.
+
+local native = require "flow.ffi"
+local tensor = require "flow.tensor"
+
+local C = native.C
+local context = native.context
+local min = math.min
+local batches = {}
+
+-- Arrays with equal numbers of rows, fed in batches of `size`. order: a permutation (int64) or nil.
+function batches.source(arrays, rows, size, order)
+  local self = { arrays = arrays, rows = rows, size = size, count = #arrays, order = order, staging = {} }
+  for i, array in ipairs(arrays) do
+    local shape = array.shape
+    shape[1] = min(size, rows)
+    self.staging[i] = tensor.new(native.dtype(array.dtype), shape)
+  end
+  self.from = native.pointers(arrays)
+  self.into = native.pointers(self.staging)
+  self.permutation = order and native.pointer(order) or nil
+  return self
+end
+
+-- Batches in an epoch; the last one may be smaller.
+function batches.count(source)
+  return math.ceil(source.rows / source.size)
+end
+
+-- Runs batches [first, last) of the source, counted from 0. after(batch, rows) is called behind each where there is one, and
+-- stops the loop by returning true. Returns a status and the number of batches that ran.
+function batches.run(source, instance, seed, step, first, last, after)
+  local from, into, count, permutation = source.from, source.into, source.count, source.permutation
+  local rows, size = source.rows, source.size
+  for batch = first, last - 1 do
+    local begin = batch * size
+    local n = min(size, rows - begin)
+    for i = 0, count - 1 do
+      local status = C.flow_tensor_gather_rows(from[i], permutation, begin, n, into[i])
+      if status ~= 0 then return status, batch - first end
+    end
+    C.flow_instance_scalars(instance, seed, step + batch - first, begin)
+    local status = C.flow_instance_run_rows(context, instance, into, count, n)
+    if status ~= 0 then return status, batch - first end
+    if after and after(batch, n) then return 0, batch - first + 1 end
+  end
+  return 0, last - first
+end
+
+return batches

@@ -1,0 +1,119 @@
+-- callbacks.lua: what runs beside the loops of fit, evaluate and predict.
+--
+-- A callback is an object with any of Keras' hooks: on_train_begin(logs), on_epoch_begin(epoch, logs), on_train_batch_begin(batch,
+-- logs), on_train_batch_end(batch, logs), on_epoch_end(epoch, logs), on_train_end(logs), and on_test_... and on_predict_... alike.
+-- Epochs and batches count from 0. Write one with flow.callbacks.Callback:extend("Name").
+
+local errors = require "flow.errors"
+local object = require "flow.object"
+
+local raise = errors.raise
+local callbacks = {}
+
+local HOOKS = {}
+for _, what in ipairs { "train", "test", "predict" } do
+  for _, where in ipairs { "begin", "end", "batch_begin", "batch_end" } do HOOKS[#HOOKS + 1] = "on_" .. what .. "_" .. where end
+end
+HOOKS[#HOOKS + 1] = "on_epoch_begin"
+HOOKS[#HOOKS + 1] = "on_epoch_end"
+
+local Callback = object.class("Callback")
+for _, hook in ipairs(HOOKS) do Callback[hook] = false end
+Callback.model = false
+Callback.params = false
+callbacks.Callback = Callback
+
+-- A class of callbacks: Mine(a, b) calls Mine.init(self, a, b); without init a table of options becomes fields.
+function Callback.extend(parent, name)
+  local class = object.class(name, parent)
+  getmetatable(class).__call = function(_, ...)
+    local self = object.new(class)
+    if class.init then
+      class.init(self, ...)
+    else
+      for key, value in pairs((...) or {}) do self[key] = value end
+    end
+    return self
+  end
+  return class
+end
+
+-- Keeps the results of every epoch: history.history.loss[i], history.epoch[i].
+local History = Callback:extend("History")
+function History:init()
+  self.history, self.epoch = {}, {}
+end
+function History:on_train_begin()
+  self.history, self.epoch = {}, {}
+end
+function History:on_epoch_end(epoch, logs)
+  self.epoch[#self.epoch + 1] = epoch
+  for key, value in pairs(logs) do
+    self.history[key] = self.history[key] or {}
+    table.insert(self.history[key], value)
+  end
+end
+callbacks.History = History
+
+-- Hooks given as functions: LambdaCallback { on_epoch_end = function(epoch, logs) ... end }.
+local LambdaCallback = Callback:extend("LambdaCallback")
+function LambdaCallback:init(hooks)
+  local known = {}
+  for _, hook in ipairs(HOOKS) do known[hook] = true end
+  for name, f in pairs(errors.check_options("LambdaCallback", hooks, known)) do
+    self[name] = function(_, ...) return f(...) end
+  end
+end
+callbacks.LambdaCallback = LambdaCallback
+
+---- running them -------------------------------------------------------------------------------------------------------------------
+
+-- The callbacks of one run, asked by hook. list:has(hook) tells whether a hot loop needs to call at all.
+local List = {}
+List.__index = List
+
+function callbacks.list(given, model, params)
+  local members = {}
+  if object.is(given, Callback) then given = { given } end
+  if given ~= nil and type(given) ~= "table" then raise("callbacks is a list, got %s", errors.describe(given)) end
+  for i, member in ipairs(given or {}) do
+    if not object.is(member, Callback) then
+      raise("callbacks: entry %d is %s, expected a callback such as flow.callbacks.LambdaCallback { ... }", i, errors.describe(member))
+    end
+    members[i] = member
+  end
+  for _, member in ipairs(members) do
+    rawset(member, "model", model)
+    rawset(member, "params", params)
+  end
+  return setmetatable({ members = members }, List)
+end
+
+function List:add(member, model)
+  rawset(member, "model", model)
+  self.members[#self.members + 1] = member
+end
+
+function List:find(class)
+  for _, member in ipairs(self.members) do
+    if object.is(member, class) then return member end
+  end
+end
+
+function List:has(hook)
+  for _, member in ipairs(self.members) do
+    if member[hook] then return true end
+  end
+  return false
+end
+
+function List:call(hook, ...)
+  for _, member in ipairs(self.members) do
+    local f = member[hook]
+    if f then f(member, ...) end
+  end
+end
+
+return setmetatable(callbacks, {
+  __index = function(_, name) raise("flow.callbacks has no %q%s", tostring(name), errors.suggestion(tostring(name), callbacks)) end,
+})

@@ -1,0 +1,100 @@
+-- datasets.lua: flow.datasets.mnist { path = "dir" }: images {n, 28, 28} and labels {n}, uint8, for training and test.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+
+local C, check, raise = native.C, native.check, errors.raise
+local datasets = {}
+local out = native.out("flow_tensor")
+
+local function exists(path)
+  local file = io.open(path, "rb")
+  if file then file:close() end
+  return file ~= nil
+end
+
+local FILES = { "train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte" }
+local MEMBERS = { "x_train", "y_train", "x_test", "y_test" }
+
+-- The four IDX files in a folder (each gzipped or not, with "-" or "." before idx), or nil and the first one missing.
+local function idx_files(folder)
+  local paths = {}
+  for i, name in ipairs(FILES) do
+    for _, spelling in ipairs { name, name .. ".gz", (name:gsub("%-idx", ".idx")), (name:gsub("%-idx", ".idx")) .. ".gz" } do
+      if not paths[i] and exists(folder .. "/" .. spelling) then paths[i] = folder .. "/" .. spelling end
+    end
+    if not paths[i] then return nil, folder .. "/" .. name .. "[.gz]" end
+  end
+  return paths
+end
+
+local function load_idx(path)
+  check(C.flow_tensor_load_idx(path, out))
+  return native.tensor(out[0])
+end
+
+local function load_npz(path, member)
+  check(C.flow_tensor_load_npz(path, member, out))
+  return native.tensor(out[0])
+end
+
+-- Loads from one place, or returns nil and what was looked for there.
+local function load_from(place)
+  if place:find("%.npz$") then
+    if not exists(place) then return nil, place end
+    local parts = {}
+    for i, member in ipairs(MEMBERS) do parts[i] = load_npz(place, member) end
+    return parts
+  end
+  local paths, missing = idx_files(place)
+  if paths then
+    local parts = {}
+    for i, path in ipairs(paths) do parts[i] = load_idx(path) end
+    return parts
+  end
+  if exists(place .. "/mnist.npz") then return load_from(place .. "/mnist.npz") end
+  return nil, missing .. " or " .. place .. "/mnist.npz"
+end
+
+local function check_parts(parts, place)
+  for i = 1, 3, 2 do
+    local images, labels = parts[i], parts[i + 1]
+    if images.rank ~= 3 or labels.rank ~= 1 or images.shape[1] ~= labels.shape[1] then
+      raise("datasets.mnist: %s holds images %s and labels %s, expected {n, height, width} and {n}", place,
+        table.concat(images.shape, "x"), table.concat(labels.shape, "x"))
+    end
+  end
+  return parts[1], parts[2], parts[3], parts[4]
+end
+
+-- x_train, y_train, x_test, y_test. path: a folder with the IDX files or mnist.npz, or an .npz file. Without a path FLOW_DATA
+-- and Keras' cache folder are searched.
+function datasets.mnist(options)
+  if type(options) == "string" then options = { path = options } end
+  options = errors.check_options("datasets.mnist", options, { path = true })
+  local places = {}
+  if options.path and options.path ~= "" then
+    places[1] = (options.path:gsub("/+$", ""))
+  else
+    local data, home = os.getenv("FLOW_DATA"), os.getenv("KERAS_HOME") or (os.getenv("HOME") or "") .. "/.keras"
+    if data and data ~= "" then
+      places[1] = data
+      places[2] = data .. "/mnist"
+    end
+    places[#places + 1] = home .. "/datasets"
+  end
+  local looked = {}
+  for _, place in ipairs(places) do
+    local parts, missing = load_from(place)
+    if parts then return check_parts(parts, place) end
+    looked[#looked + 1] = "  " .. missing
+  end
+  raise("datasets.mnist: no data found; give { path = \"folder\" } or set FLOW_DATA. Looked for\n%s", table.concat(looked, "\n"))
+end
+
+-- One IDX file as a tensor.
+datasets.load_idx = load_idx
+
+return setmetatable(datasets, {
+  __index = function(_, name) raise("flow.datasets has no %q; there is mnist", tostring(name)) end,
+})

@@ -1,0 +1,309 @@
+-- layer.lua: what every layer is in Lua. Built-in layers are C records behind a handle; layers written in Lua extend this
+-- class with build() and call(). Both are called alike:
+--
+--   layer(tensor)                 runs it, eagerly or inside a trace; builds it at the first call
+--   layer(symbolic)               adds a node to a functional model (symbolic.lua)
+--   layer(x, { training = true }) layers called inside without the option inherit it
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local names = require "flow.names"
+local object = require "flow.object"
+local symbolic = require "flow.symbolic"
+local variable = require "flow.variable"
+local tensor = require "flow.tensor"
+local ops = require "flow.ops"
+local arguments = require "flow.arguments"
+
+local C, check, raise = native.C, native.check, errors.raise
+local context = native.context
+
+local Layer = object.class("Layer")
+local out_tensor, out_layer = native.out("flow_tensor"), native.out("flow_layer")
+
+---- life -------------------------------------------------------------------------------------------------------------------
+
+-- Fields that every layer has. options: name, trainable.
+function Layer:_prepare(class_name, options)
+  rawset(self, "name", options.name or names.auto(class_name))
+  rawset(self, "_trainable", options.trainable ~= false)
+  rawset(self, "_built", false)
+  rawset(self, "_own", {})          -- variables made by add_weight, in order
+  rawset(self, "_children", {})     -- layers assigned to fields, in order
+  rawset(self, "_nodes", {})        -- calls on symbolic tensors
+  rawset(self, "_handle", false)    -- flow_layer of a built-in layer
+  if type(self.name) ~= "string" then raise("%s: name is a string, got %s", class_name, errors.describe(self.name)) end
+  return self
+end
+
+-- A built-in layer. named: its arguments, with name, trainable and input_shape among them.
+function Layer.from_record(class, named)
+  local self = object.new(class)
+  local input_shape = named.input_shape
+  local options = { name = named.name, trainable = named.trainable }
+  named.input_shape, named.name = nil, nil
+  local handle = arguments.native(class.name, named)
+  self:_prepare(class.name, options)
+  check(C.flow_layer_new(class.name, self.name, handle, out_layer))
+  rawset(self, "_handle", native.own(out_layer, C.flow_layer_release))
+  rawset(self, "input_shape_given", input_shape or false)
+  return self
+end
+
+-- A class of layers written in Lua: local Scale = Layer:extend("Scale"); function Scale:call(x) return x * self.gain end.
+-- Scale(a, b, { name = "s" }) calls Scale.init(self, a, b) if there is one; without init a table of options becomes fields.
+function Layer.extend(parent, class_name)
+  if type(class_name) ~= "string" then raise("extend(): the class needs a name, got %s", errors.describe(class_name)) end
+  local class = object.class(class_name, parent)
+  getmetatable(class).__call = function(_, ...)
+    local self = object.new(class)
+    local count = select("#", ...)
+    local last = count > 0 and (select(count, ...))
+    local options = arguments.is_options(last) and last or {}
+    self:_prepare(class_name, options)
+    rawset(self, "input_shape_given", options.input_shape or false)
+    if class.init then
+      class.init(self, ...)
+    else
+      for name, value in pairs(options) do
+        if name ~= "name" and name ~= "trainable" and name ~= "input_shape" then self[name] = value end
+      end
+    end
+    return self
+  end
+  return class
+end
+
+-- Sees assignments of new fields: layers and variables become part of this one.
+function Layer:_assigned(_, value)
+  if object.is(value, Layer) then
+    self._children[#self._children + 1] = value
+  elseif variable.is_variable(value) then
+    for _, own in ipairs(self._own) do
+      if own == value then return end
+    end
+    self._own[#self._own + 1] = value
+  elseif type(value) == "table" and not getmetatable(value) then
+    for _, entry in ipairs(value) do
+      if type(entry) == "table" then self:_assigned(nil, entry) end
+    end
+  end
+end
+
+---- building ----------------------------------------------------------------------------------------------------------------
+
+-- Shape as layers see it while they are built: the batch dimension is -1.
+local function batch_shape(shape)
+  local result = { -1 }
+  for i = 2, #shape do result[i] = shape[i] end
+  return result
+end
+
+local function build_native(self, shapes)
+  local count = #shapes
+  local ranks, pointers, keep = native.new("int[?]", count), native.new("const int64_t *[?]", count), {}
+  for i = 1, count do
+    local dims, rank = native.dims(shapes[i])
+    keep[i], pointers[i - 1], ranks[i - 1] = dims, dims, rank
+  end
+  native.try(C.flow_layer_build, context, self._handle, count, ranks, pointers)
+end
+
+-- Builds the layer for these input shapes unless it is built. single: build() gets the shape itself, not a list of shapes.
+function Layer:_ensure_built(shapes, single)
+  if self._built then return end
+  for i = 1, #shapes do shapes[i] = batch_shape(shapes[i]) end
+  rawset(self, "_input_shape", single and shapes[1] or shapes)
+  if self._handle then build_native(self, shapes)
+  elseif self.build then self:build(self._input_shape) end
+  rawset(self, "_built", true)
+end
+Layer.build = false      -- none by default
+
+local WEIGHT = { name = true, shape = true, initializer = true, trainable = true, dtype = true }
+
+-- A new variable of this layer: { name =, shape =, initializer = "glorot_uniform", trainable = true }.
+function Layer:add_weight(options)
+  options = errors.check_options("add_weight", options, WEIGHT)
+  local shape = options.shape or {}
+  for i = 1, #shape do
+    if type(shape[i]) ~= "number" or shape[i] < 0 then
+      raise("%s: add_weight: dimension %d of the shape is %s; the shape of a weight has no batch dimension", object.title(self), i,
+        errors.describe(shape[i]))
+    end
+  end
+  local initial = tensor.zeros(shape, { dtype = options.dtype })
+  check(C.flow_initialize(context, options.initializer or "glorot_uniform", nil, C.flow_context_next_seed(context), initial.p))
+  local name = self.name .. "/" .. (options.name or "variable")
+  local weight = variable.Variable(initial, { name = name, trainable = options.trainable ~= false })
+  self._own[#self._own + 1] = weight
+  return weight
+end
+
+---- calling ------------------------------------------------------------------------------------------------------------------
+
+local inherited = false      -- training, of the call that is running
+local pointers = native.typeof("flow_tensor *[?]")
+
+local function run_native(self, list, training)
+  local count = #list
+  local inputs = pointers(math.max(count, 1))
+  for i = 1, count do inputs[i - 1] = native.pointer(list[i]) end
+  native.try(C.flow_layer_call, context, self._handle, inputs, count, training and 1 or 0, out_tensor)
+  return native.tensor(out_tensor[0])
+end
+
+-- Runs the built layer on a tensor or a list of tensors.
+function Layer:_run(inputs, list, training)
+  if self._handle then return run_native(self, list, training) end
+  return self:call(inputs, { training = training })
+end
+
+function Layer:call()
+  raise("%s has no call(): define function %s:call(x) ... end", object.title(self), object.class_of(self).name)
+end
+
+local CALL = { training = true, mask = true }
+
+function Layer:_call(inputs, options)
+  if inputs == nil then raise("%s: called without an input", object.title(self)) end
+  options = errors.check_options(object.title(self), options, CALL)
+  if symbolic.any(inputs) then return symbolic.call(self, inputs, options) end
+  local single = native.is_tensor(inputs) or getmetatable(inputs) ~= nil or type(inputs) ~= "table" or type(inputs[1]) == "number"
+  local list = {}
+  if single then
+    inputs = ops.operand(inputs, nil, self.name)
+    list[1] = inputs
+  else
+    for i = 1, #inputs do list[i] = ops.operand(inputs[i], nil, self.name) end
+    inputs = list
+  end
+  if not self._built then
+    local shapes = {}
+    for i = 1, #list do shapes[i] = symbolic.dims(list[i]) end
+    self:_ensure_built(shapes, single)
+  end
+  local before = inherited
+  local training = options.training
+  if training == nil then training = before end
+  inherited = training
+  local ok, result = pcall(self._run, self, inputs, list, training)
+  inherited = before
+  if not ok then error(result, 0) end
+  return result
+end
+
+---- variables -----------------------------------------------------------------------------------------------------------------
+
+-- All variables in Keras' order: own trainable ones, own others, then those of the layers inside.
+function Layer:_collect(list, seen)
+  if self._handle then
+    for i = 0, C.flow_layer_variable_count(self._handle) - 1 do
+      local v = variable.wrap(C.flow_layer_variable(self._handle, i))
+      if not seen[v] then
+        seen[v] = true
+        list[#list + 1] = v
+      end
+    end
+  end
+  for _, trainable in ipairs { true, false } do
+    for _, v in ipairs(self._own) do
+      if v.trainable == trainable and not seen[v] then
+        seen[v] = true
+        list[#list + 1] = v
+      end
+    end
+  end
+  for _, child in ipairs(self._children) do child:_collect(list, seen) end
+  return list
+end
+
+-- Variables that training changes: none under a layer with trainable = false.
+function Layer:_collect_trainable(list, seen)
+  if not self._trainable then return list end
+  local own = {}
+  if self._handle then
+    for i = 0, C.flow_layer_variable_count(self._handle) - 1 do own[#own + 1] = variable.wrap(C.flow_layer_variable(self._handle, i)) end
+  end
+  for _, v in ipairs(self._own) do own[#own + 1] = v end
+  for _, v in ipairs(own) do
+    if v.trainable and not seen[v] then
+      seen[v] = true
+      list[#list + 1] = v
+    end
+  end
+  for _, child in ipairs(self._children) do child:_collect_trainable(list, seen) end
+  return list
+end
+
+function Layer.fields.weights(self) return self:_collect({}, {}) end
+function Layer.fields.trainable_weights(self) return self:_collect_trainable({}, {}) end
+function Layer.fields.non_trainable_weights(self)
+  local trainable, list = {}, {}
+  for _, v in ipairs(self.trainable_weights) do trainable[v] = true end
+  for _, v in ipairs(self.weights) do
+    if not trainable[v] then list[#list + 1] = v end
+  end
+  return list
+end
+Layer.fields.variables = Layer.fields.weights
+Layer.fields.trainable_variables = Layer.fields.trainable_weights
+Layer.fields.non_trainable_variables = Layer.fields.non_trainable_weights
+function Layer.fields.built(self) return self._built end
+function Layer.fields.class_name(self) return object.class_of(self).name end
+function Layer.fields.trainable(self) return self._trainable end
+
+-- The variable itself, by its suffix in Keras: layer.kernel, layer.bias, layer.gamma ...
+for _, name in ipairs { "kernel", "bias", "gamma", "beta", "moving_mean", "moving_variance" } do
+  Layer.fields[name] = function(self)
+    for _, v in ipairs(self.weights) do
+      if v.name == self.name .. "/" .. name then return v end
+    end
+    raise("%s has no %s%s", object.title(self), name, self._built and "" or " yet: it is made when the layer is first called")
+  end
+end
+
+function Layer.setters.trainable(self, value)
+  if type(value) ~= "boolean" then raise("%s: trainable is true or false, got %s", object.title(self), errors.describe(value)) end
+  rawset(self, "_trainable", value)
+  if self._handle then C.flow_layer_set_trainable(self._handle, value and 1 or 0) end
+  for _, child in ipairs(self._children) do child.trainable = value end
+  variable.trainable_version = variable.trainable_version + 1
+end
+
+-- Number of elements in all variables.
+function Layer:count_params()
+  local total = 0
+  for _, v in ipairs(self.weights) do total = total + v.size end
+  return total
+end
+
+-- Copies of all variables, in Keras' order.
+function Layer:get_weights()
+  local list = {}
+  for i, v in ipairs(self.weights) do list[i] = v:value() end
+  return list
+end
+
+local function shape_text(shape)
+  return "{" .. table.concat(shape, ", ") .. "}"
+end
+
+function Layer:set_weights(values)
+  local weights = self.weights
+  if type(values) ~= "table" or #values ~= #weights then
+    raise("%s: set_weights() takes a list of %d tensors, got %s", object.title(self), #weights,
+      type(values) == "table" and #values .. " entries" or errors.describe(values))
+  end
+  local converted = {}
+  for i, v in ipairs(weights) do
+    converted[i] = ops.operand(values[i], v.dtype, "set_weights()")
+    if shape_text(converted[i].shape) ~= shape_text(v.shape) then
+      raise("%s: set_weights(): entry %d has shape %s, \"%s\" has %s", object.title(self), i, shape_text(converted[i].shape), v.name,
+        shape_text(v.shape))
+    end
+  end
+  for i, v in ipairs(weights) do v:assign(converted[i]) end
+end
+
+return Layer

@@ -1,0 +1,74 @@
+-- layers.lua: flow.layers: a constructor for every layer record of the library, Input, and the base class Layer.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local arguments = require "flow.arguments"
+local symbolic = require "flow.symbolic"
+local Layer = require "flow.layer"
+
+local C, raise = native.C, errors.raise
+local layers = { Layer = Layer }
+
+-- Parameters whose values are axes: Lua counts them from 1, the records from 0.
+local AXIS = { axis = true }
+
+local function zero_based(what, name, value)
+  if value == 0 then raise("%s: %s is 0; axes count from 1, -1 is the last", what, name) end
+  return type(value) == "number" and value > 0 and value - 1 or value
+end
+
+local function define(index)
+  local name = native.string(C.flow_layer_class_name(index))
+  local class = object.class(name, Layer)
+  local parameters = {}
+  for i = 0, C.flow_layer_class_argument_count(index) - 1 do
+    parameters[i + 1] = native.string(C.flow_layer_class_argument(index, i))
+  end
+  local positional = C.flow_layer_class_positional(index)
+  getmetatable(class).__call = function(_, ...)
+    local named = arguments.named(name, parameters, positional, ...)
+    for parameter in pairs(AXIS) do
+      if named[parameter] ~= nil then named[parameter] = zero_based(name, parameter, named[parameter]) end
+    end
+    return Layer.from_record(class, named)
+  end
+  layers[name] = class
+  return class
+end
+
+for index = 0, C.flow_layer_class_count() - 1 do define(index) end
+
+local INPUT = { shape = true, batch_size = true, dtype = true, name = true }
+
+-- InputLayer: where a model's data comes in. It has no variables and does nothing.
+local InputLayer = object.class("InputLayer", Layer)
+function InputLayer:call(x) return x end
+layers.InputLayer = InputLayer
+
+-- Input {28, 28, 1} or Input({28, 28, 1}, { dtype =, name = }): a symbolic tensor to build a functional model from.
+function layers.Input(shape, options)
+  if arguments.is_options(shape) and options == nil then
+    options, shape = shape, shape.shape or (shape[1] and shape) or nil
+    if shape == options then
+      shape = {}
+      for i = 1, #options do shape[i] = options[i] end
+    end
+  end
+  local known = {}
+  for key, value in pairs(options or {}) do
+    if type(key) == "string" then known[key] = value end
+  end
+  errors.check_options("Input", known, INPUT)
+  if type(shape) ~= "table" then raise("Input: the shape is a list such as {28, 28, 1}, got %s", errors.describe(shape)) end
+  local layer = object.new(InputLayer):_prepare("InputLayer", known)
+  rawset(layer, "_built", true)
+  rawset(layer, "_input_shape", { -1, unpack(shape) })
+  return symbolic.input(layer, shape, known.dtype or "float32")
+end
+
+getmetatable(InputLayer).__call = function(_, ...) return layers.Input(...).layer end
+
+return setmetatable(layers, {
+  __index = function(_, name) raise("flow.layers has no layer %q%s", tostring(name), errors.suggestion(tostring(name), layers)) end,
+})

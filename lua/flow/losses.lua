@@ -1,0 +1,91 @@
+-- losses.lua: flow.losses: loss(y_true, y_pred [, sample_weight]) gives a number as a rank 0 tensor.
+--   flow.losses.SparseCategoricalCrossentropy { from_logits = true }     an object
+--   flow.losses.mean_squared_error(y_true, y_pred)                       values per sample
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local arguments = require "flow.arguments"
+local ops = require "flow.ops"
+
+local C, raise = native.C, errors.raise
+local context = native.context
+
+local losses = {}
+local Loss = object.class("Loss")
+local out = native.out("flow_tensor")
+
+local REDUCTIONS = { sum_over_batch_size = true, mean = true, sum = true, none = true }
+
+local function values_of(index, options, y_true, y_pred)
+  y_pred = ops.operand(y_pred, nil, "y_pred")
+  y_true = ops.operand(y_true, nil, "y_true")
+  native.try(C.flow_loss_values, context, index, options, native.pointer(y_true), native.pointer(y_pred), out)
+  return native.tensor(out[0])
+end
+
+-- sum(values * weights) / number of values; weights of shape {n} count for all values of a sample.
+local function reduce(values, weights, reduction)
+  if weights ~= nil then
+    weights = ops.operand(weights, "float32", "sample_weight")
+    for _ = weights.rank + 1, values.rank do weights = weights:expand_dims(-1) end
+  end
+  if reduction == "none" then return weights and values * weights or values end
+  if reduction == "sum" then return (weights and values * weights or values):sum() end
+  native.try(C.flow_loss_reduce, context, native.pointer(values), weights and native.pointer(weights) or nil, out)
+  return native.tensor(out[0])
+end
+
+function Loss:_call(y_true, y_pred, weights)
+  return reduce(self:call(y_true, y_pred), weights, self.reduction)
+end
+
+-- Values per sample; classes that extend Loss define their own.
+function Loss:call(y_true, y_pred)
+  return values_of(self.index, self.options, y_true, y_pred)
+end
+
+local function make(class_name, index, ...)
+  local named = arguments.named(class_name, {}, 0, ...)
+  local reduction = named.reduction or "sum_over_batch_size"
+  if not REDUCTIONS[reduction] then
+    raise("%s: reduction is %s; it is sum_over_batch_size, mean, sum or none", class_name, errors.describe(named.reduction))
+  end
+  local name = named.name or native.string(C.flow_loss_name(index))
+  named.reduction, named.name = nil, nil
+  local class = object.class(class_name, Loss)
+  local self = object.new(class, { name = name, index = index, reduction = reduction, options = arguments.native(class_name, named) })
+  return self
+end
+
+-- The loss that compile() was given: an object, a name, or a function(y_true, y_pred).
+function losses.get(value)
+  if object.is(value, Loss) then return value end
+  if type(value) == "string" then
+    local index = C.flow_loss_find(value)
+    if index >= 0 then return make(value, index) end
+    raise("there is no loss %q; there are sparse_categorical_crossentropy, categorical_crossentropy, binary_crossentropy, mse, mae", value)
+  end
+  if type(value) == "function" then
+    local class = object.class("Loss function", Loss)
+    function class.call(_, y_true, y_pred) return value(y_true, y_pred) end
+    return object.new(class, { name = "loss", reduction = "sum_over_batch_size" })
+  end
+  raise("a loss is an object, a name or a function(y_true, y_pred), got %s", errors.describe(value))
+end
+
+losses.Loss = Loss
+losses.reduce = reduce
+
+return setmetatable(losses, {
+  __index = function(_, name)
+    local index = type(name) == "string" and C.flow_loss_find(name) or -1
+    if index < 0 then raise("flow.losses has no %q", tostring(name)) end
+    if name:find("^%u") and name ~= name:upper() then
+      local constructor = function(...) return make(name, index, ...) end
+      rawset(losses, name, constructor)
+      return constructor
+    end
+    return function(y_true, y_pred) return values_of(index, nil, y_true, y_pred) end
+  end,
+})

@@ -1,0 +1,257 @@
+-- model.lua: models: layers that contain layers, and can be trained (training.lua adds compile, fit and their kin).
+--
+--   flow.Sequential { layer, layer, ... }                 one after the other
+--   flow.Model { inputs = input, outputs = output }       any graph of calls
+--   flow.Model:extend("Name") with call()                 written in Lua
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local symbolic = require "flow.symbolic"
+local Layer = require "flow.layer"
+local arguments = require "flow.arguments"
+
+local C, raise = native.C, errors.raise
+
+local Model = object.class("Model", Layer)
+local Functional = object.class("Functional", Model)
+local Sequential = object.class("Sequential", Model)
+local models = { Model = Model, Functional = Functional, Sequential = Sequential }
+
+---- common ---------------------------------------------------------------------------------------------------------------------
+
+function Model.extend(parent, class_name)
+  return Layer.extend(parent, class_name)
+end
+
+function Model.fields.layers(self) return self._children end
+function Model.fields.input_shape(self) return self._input_shape end
+
+-- A layer by name, or by position from 1.
+function Model:get_layer(name, options)
+  if arguments.is_options(name) then name, options = name.name or name.index, nil end
+  local layers = self.layers
+  if type(name) == "number" then
+    return layers[name] or raise("%s: there is no layer %d, it has %d", object.title(self), name, #layers)
+  end
+  local known = {}
+  for i, layer in ipairs(layers) do
+    if layer.name == name then return layer end
+    known[i] = layer.name
+  end
+  raise("%s: no layer is called %s%s", object.title(self), errors.describe(name), errors.suggestion(tostring(name), known))
+end
+
+-- Casts an input to what its Input asks for and gives it the trailing dimension of 1 that the data may leave out.
+local function fit_input(self, x, wanted)
+  local found = symbolic.dims(x)
+  if native.dtype_names[C.flow_tensor_dtype(native.pointer(x))] ~= wanted.dtype then x = x:to(wanted.dtype) end
+  local n = #wanted.shape
+  if #found == n - 1 and wanted.shape[n] == 1 then x, found[n] = x:expand_dims(-1), 1
+  elseif #found == n + 1 and found[n + 1] == 1 then x, found[n + 1] = x:squeeze(-1), nil end
+  local fits = #found == n
+  for i = 2, n do fits = fits and found[i] == wanted.shape[i] end
+  if not fits then
+    raise("%s: input \"%s\" has shape %s, expected %s", object.title(self), wanted.name, symbolic.shape_text(found),
+      symbolic.shape_text(wanted.shape))
+  end
+  return x
+end
+
+---- graphs of calls -------------------------------------------------------------------------------------------------------------
+
+-- Nodes between inputs and outputs in running order, and the layers in Keras' order: by depth, then by when they were met
+-- on the way back from the outputs (keras.src.ops.function.map_graph).
+local function map_graph(self, outputs)
+  local finished, order, met, met_count = {}, {}, {}, 0
+  local is_input = {}
+  for _, input in ipairs(self.inputs) do is_input[input] = true end
+  local function visit(t)
+    local node = t.node
+    if finished[node] then return end
+    if not met[node.layer] then
+      met_count = met_count + 1
+      met[node.layer] = met_count
+    end
+    if #node.inputs == 0 and not is_input[t] then
+      raise("%s: the output depends on Input \"%s\", which is not among the inputs", object.title(self), node.layer.name)
+    end
+    if not is_input[t] then
+      for _, input in ipairs(node.inputs) do visit(input) end
+    end
+    finished[node] = true
+    order[#order + 1] = node
+  end
+  for _, output in ipairs(outputs) do visit(output) end
+
+  local node_depth, layer_depth = {}, {}
+  for i = #order, 1, -1 do
+    local node = order[i]
+    local depth = math.max(node_depth[node] or 0, layer_depth[node.layer] or 0)
+    node_depth[node], layer_depth[node.layer] = depth, depth
+    for _, input in ipairs(node.inputs) do
+      node_depth[input.node] = math.max(depth + 1, node_depth[input.node] or 0)
+    end
+  end
+  for _, input in ipairs(self.inputs) do
+    if not met[input.layer] then
+      met_count = met_count + 1
+      met[input.layer] = met_count
+      layer_depth[input.layer] = 0
+    end
+  end
+  local layers, deepest = {}, 0
+  for layer in pairs(met) do
+    layers[#layers + 1] = layer
+    deepest = math.max(deepest, layer_depth[layer])
+  end
+  for _, input in ipairs(self.inputs) do layer_depth[input.layer] = deepest end
+  table.sort(layers, function(a, b)
+    if layer_depth[a] ~= layer_depth[b] then return layer_depth[a] > layer_depth[b] end
+    return met[a] < met[b]
+  end)
+  return order, layers
+end
+
+local function as_list(value, what)
+  if symbolic.is(value) then return { value } end
+  if type(value) == "table" and getmetatable(value) == nil and #value > 0 then
+    for i = 1, #value do
+      if not symbolic.is(value[i]) then raise("%s: entry %d is %s, expected a symbolic tensor", what, i, errors.describe(value[i])) end
+    end
+    return value
+  end
+  raise("%s: expected symbolic tensors as flow.Input gives them, got %s", what, errors.describe(value))
+end
+
+-- Makes self the function from inputs to outputs.
+local function set_graph(self, inputs, outputs)
+  rawset(self, "inputs", inputs)
+  rawset(self, "outputs", outputs)
+  local order, layers = map_graph(self, outputs)
+  rawset(self, "_order", order)
+  rawset(self, "_graph_layers", layers)
+  local shapes = {}
+  for i, input in ipairs(inputs) do shapes[i] = input.shape end
+  rawset(self, "_input_shape", #inputs == 1 and shapes[1] or shapes)
+  rawset(self, "_built", true)
+end
+
+local function run_graph(self, list, training)
+  if #list ~= #self.inputs then
+    raise("%s: expected %d inputs, got %d", object.title(self), #self.inputs, #list)
+  end
+  local values = {}
+  for i, input in ipairs(self.inputs) do values[input] = fit_input(self, list[i], input) end
+  for _, node in ipairs(self._order) do
+    if not values[node.outputs[1]] then
+      local arguments_list = {}
+      for i, input in ipairs(node.inputs) do arguments_list[i] = values[input] end
+      local own = node.options and node.options.training
+      if own == nil then own = training end
+      local result = node.layer(node.single and arguments_list[1] or arguments_list, { training = own })
+      if native.is_tensor(result) then
+        values[node.outputs[1]] = result
+      else
+        for i, output in ipairs(node.outputs) do values[output] = result[i] end
+      end
+    end
+  end
+  local results = {}
+  for i, output in ipairs(self.outputs) do results[i] = values[output] end
+  return #results == 1 and not self._list_output and results[1] or results
+end
+
+function Functional:_run(_, list, training) return run_graph(self, list, training) end
+function Functional.fields.output_shape(self)
+  if #self.outputs == 1 then return self.outputs[1].shape end
+  local shapes = {}
+  for i, output in ipairs(self.outputs) do shapes[i] = output.shape end
+  return shapes
+end
+
+local MODEL = { inputs = true, outputs = true, name = true, trainable = true }
+
+getmetatable(Model).__call = function(_, options, outputs, more)
+  if outputs ~= nil then
+    options = { inputs = options, outputs = outputs, name = more and more.name }
+  end
+  options = errors.check_options("flow.Model", options, MODEL)
+  local self = object.new(Functional):_prepare("Functional", options)
+  rawset(self, "_list_output", not symbolic.is(options.outputs) and #as_list(options.outputs, "outputs") > 1)
+  set_graph(self, as_list(options.inputs, "flow.Model: inputs"), as_list(options.outputs, "flow.Model: outputs"))
+  for _, layer in ipairs(self._graph_layers) do self._children[#self._children + 1] = layer end
+  return self
+end
+
+---- Sequential --------------------------------------------------------------------------------------------------------------------
+
+-- Once the input shape is known the layers are called on symbolic tensors, which builds them and finds every shape.
+local function connect(self)
+  local x = self._input
+  for _, layer in ipairs(self._children) do x = layer(x) end
+  if #self._children > 0 then set_graph(self, { self._input }, { x }) end
+end
+
+function Sequential:add(layer)
+  if symbolic.is(layer) then layer = layer.layer end
+  if not object.is(layer, Layer) then raise("%s: add() takes a layer, got %s", object.title(self), errors.describe(layer)) end
+  if object.class_of(layer).name == "InputLayer" then
+    if #self._children > 0 or self._input then raise("%s: an Input can only stand first", object.title(self)) end
+    rawset(self, "_input", layer._nodes[1].outputs[1])
+    return
+  end
+  for _, other in ipairs(self._children) do
+    if other.name == layer.name then
+      raise("%s: two layers are called \"%s\"; give one another name", object.title(self), layer.name)
+    end
+  end
+  local given = rawget(layer, "input_shape_given") or (rawget(layer, "_order") and layer.inputs and not self._input and { unpack(layer.inputs[1].shape, 2) })
+  if #self._children == 0 and not self._input and given then
+    rawset(self, "_input", require("flow.layers").Input(given))
+  end
+  self._children[#self._children + 1] = layer
+  if self._input then
+    local before = rawget(self, "outputs")
+    local x = layer(before and before[1] or self._input)
+    set_graph(self, { self._input }, { x })
+  end
+end
+
+function Sequential:pop()
+  if #self._children == 0 then raise("%s: there is no layer to take away", object.title(self)) end
+  local layer = table.remove(self._children)
+  rawset(self, "outputs", nil)
+  if self._input then connect(self) end
+  return layer
+end
+
+function Sequential:build(shape)
+  if self._built or #self._children == 0 then return end
+  rawset(self, "_input", require("flow.layers").Input({ unpack(shape, 2) }))
+  connect(self)
+end
+
+function Sequential:_run(_, list, training)
+  if #self._children == 0 then raise("%s: it has no layers yet; add() some", object.title(self)) end
+  return run_graph(self, list, training)
+end
+
+Sequential.fields.output_shape = Functional.fields.output_shape
+
+getmetatable(Sequential).__call = function(_, list, options)
+  list = list or {}
+  if object.is(list, Layer) or symbolic.is(list) then list = { list } end
+  local known = {}
+  for key, value in pairs(list) do
+    if type(key) == "string" then known[key] = value end
+  end
+  for key, value in pairs(options or {}) do known[key] = value end
+  errors.check_options("flow.Sequential", known, { name = true, trainable = true, layers = true })
+  local self = object.new(Sequential):_prepare("Sequential", known)
+  rawset(self, "_input", false)
+  for _, layer in ipairs(known.layers or list) do self:add(layer) end
+  return self
+end
+
+return models

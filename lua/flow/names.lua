@@ -1,0 +1,26 @@
+-- names.lua: Keras' automatic names: conv2d, conv2d_1, ... counted per Lua state.
+
+local names = {}
+local counters = {}
+
+-- Keras' snake case: Conv2D -> conv2d, MaxPooling2D -> max_pooling2d, ReLU -> re_lu.
+function names.snake(class)
+  local text = class:gsub("[^%w_]", "")
+  text = text:gsub("(.)(%u%l+)", "%1_%2")
+  return (text:gsub("(%l)(%u)", "%1_%2"):lower())
+end
+
+-- The next free automatic name of a class.
+function names.auto(class)
+  local base = names.snake(class)
+  local count = counters[base] or 0
+  counters[base] = count + 1
+  return count == 0 and base or base .. "_" .. count
+end
+
+-- Counting starts again, as after keras.backend.clear_session().
+function names.reset()
+  counters = {}
+end
+
+return names

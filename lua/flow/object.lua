@@ -1,0 +1,89 @@
+-- object.lua: the little that layers, models and optimizers share as Lua objects: methods along a chain of classes, computed
+-- fields, assignments that are seen, and a named error for a field that is not there.
+--
+--   local Layer = object.class("Layer")
+--   function Layer:call(x) ... end
+--   function Layer.fields.built(self) return ... end          layer.built
+--   function Layer.setters.trainable(self, value) ... end      layer.trainable = false
+--   local Dense = object.class("Dense", Layer)
+
+local errors = require "flow.errors"
+
+local object = {}
+
+local function lookup(class, kind, key)
+  while class do
+    local found = class[kind][key]
+    if found ~= nil then return found end
+    class = class.parent
+  end
+end
+
+local function known_names(self, class)
+  local known = {}
+  for name in pairs(self) do known[name] = true end
+  while class do
+    for _, kind in ipairs { "methods", "fields" } do
+      for name in pairs(class[kind]) do
+        if not tostring(name):find("^_") then known[name] = true end
+      end
+    end
+    class = class.parent
+  end
+  return known
+end
+
+-- A class: writing to it defines methods. Instances are made by object.new(class).
+function object.class(name, parent)
+  local class = { name = name, parent = parent, methods = {}, fields = {}, setters = {} }
+  class.metatable = {
+    class = class,
+    __index = function(self, key)
+      local method = lookup(class, "methods", key)
+      if method ~= nil then return method end
+      local field = lookup(class, "fields", key)
+      if field then return field(self) end
+      errors.raise("%s has no field %q%s", object.title(self), tostring(key), errors.suggestion(tostring(key), known_names(self, class)))
+    end,
+    __newindex = function(self, key, value)
+      local setter = lookup(class, "setters", key)
+      if setter then return setter(self, value) end
+      local assigned = lookup(class, "methods", "_assigned")
+      if assigned then assigned(self, key, value) end
+      rawset(self, key, value)
+    end,
+    __call = function(self, ...) return self:_call(...) end,
+    __tostring = function(self) return object.title(self) end,
+  }
+  return setmetatable(class, {
+    __newindex = function(_, key, value) class.methods[key] = value end,
+    __index = function(_, key) return lookup(class, "methods", key) end,
+  })
+end
+
+function object.new(class, fields)
+  return setmetatable(fields or {}, class.metatable)
+end
+
+-- Whether value is an instance of class or of one that extends it.
+function object.is(value, class)
+  local metatable = type(value) == "table" and getmetatable(value)
+  local own = type(metatable) == "table" and rawget(metatable, "class")
+  while own do
+    if own == class then return true end
+    own = own.parent
+  end
+  return false
+end
+
+function object.class_of(value)
+  return getmetatable(value).class
+end
+
+-- Conv2D "conv2d_1", as messages name an object.
+function object.title(self)
+  local name = rawget(self, "name")
+  return getmetatable(self).class.name .. (name and (' "%s"'):format(name) or "")
+end
+
+return object

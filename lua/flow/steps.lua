@@ -1,0 +1,168 @@
+-- steps.lua: a model's training, test and prediction step as plans: traced once per signature, then one C call a batch.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local symbolic = require "flow.symbolic"
+local variable = require "flow.variable"
+local metrics = require "flow.metrics"
+local tape = require "flow.tape"
+
+local C, check, raise = native.C, native.check, errors.raise
+local context = native.context
+local steps = {}
+
+local out_plan, out_instance = native.out("flow_plan"), native.out("flow_instance")
+
+---- what a batch looks like ---------------------------------------------------------------------------------------------------
+
+-- A batch is a flat list of tensors: inputs, targets, sample weights. layout: { x = count, y = count, weights = 0 or 1 }.
+local function signature(kind, tensors, layout)
+  local parts = { kind, layout.x, layout.y, layout.weights, variable.trainable_version }
+  for i = 1, #tensors do
+    local shape = tensors[i].shape
+    parts[#parts + 1] = tensors[i].dtype .. "," .. table.concat(shape, ",", 2)
+  end
+  return table.concat(parts, "|")
+end
+
+local function spec_of(t)
+  local shape = { -1 }
+  local found = t.shape
+  for i = 2, #found do shape[i] = found[i] end
+  return { shape = shape, dtype = t.dtype }
+end
+
+local function group(list, first, count)
+  local part = {}
+  for i = 1, count do part[i] = list[first + i - 1] end
+  return part
+end
+
+local function one_or_list(list)
+  return #list == 1 and list[1] or list
+end
+
+---- the traced functions -----------------------------------------------------------------------------------------------------------
+
+local function outputs_of(prediction)
+  return native.is_tensor(prediction) and { prediction } or prediction
+end
+
+-- The loss that is minimized: the sum over outputs of weight * loss.
+local function total_loss(model, targets, predictions, weights)
+  local compiled, total = model._compiled, nil
+  if #compiled.losses > 0 and #targets ~= #predictions then
+    raise("%s: %d targets for %d outputs", object.title(model), #targets, #predictions)
+  end
+  for i = 1, #predictions do
+    local loss = compiled.losses[i]
+    if loss then
+      local value = loss(targets[i], predictions[i], weights)
+      if value.rank > 0 then value = value:mean() end
+      if compiled.loss_weights[i] then value = value * compiled.loss_weights[i] end
+      total = total and total + value or value
+    end
+  end
+  if not total then raise("No loss to compute. Provide a `loss` argument in `compile()`.") end
+  return total
+end
+
+local function update_metrics(model, loss, x, targets, predictions, weights)
+  local compiled = model._compiled
+  compiled.loss_tracker:update_batch(loss, metrics.rows(x))
+  for _, entry in ipairs(compiled.metrics) do
+    entry.metric:update_state(targets[entry.output], predictions[entry.output], entry.weighted and weights or nil)
+  end
+end
+
+local bodies = {}
+
+function bodies.train(model, inputs, targets, weights)
+  local recorder = tape.GradientTape()
+  local predictions
+  local loss = recorder:record(function()
+    predictions = outputs_of(model(inputs, { training = true }))
+    return total_loss(model, targets, predictions, weights)
+  end)
+  local variables = model.trainable_variables
+  if #variables == 0 then raise("%s: there is nothing to train: no layer has trainable variables", object.title(model)) end
+  model._compiled.optimizer:apply_gradients(recorder:gradient(loss, variables), variables)
+  recorder:close()
+  update_metrics(model, loss, native.is_tensor(inputs) and inputs or inputs[1], targets, predictions, weights)
+  return {}
+end
+
+function bodies.test(model, inputs, targets, weights)
+  local predictions = outputs_of(model(inputs, { training = false }))
+  update_metrics(model, total_loss(model, targets, predictions, weights), native.is_tensor(inputs) and inputs or inputs[1], targets,
+    predictions, weights)
+  return {}
+end
+
+function bodies.predict(model, inputs)
+  return outputs_of(model(inputs, { training = false }))
+end
+
+-- Builds every layer by a forward pass whose trace is thrown away: variables exist before the step is traced.
+local function build(model, specs, layout)
+  check(C.flow_trace_begin(context))
+  local ok, problem = pcall(function()
+    local inputs = {}
+    for i = 1, layout.x do inputs[i] = symbolic.trace_input(specs[i].shape, specs[i].dtype) end
+    model(one_or_list(inputs), { training = false })
+  end)
+  C.flow_trace_abort(context)
+  if not ok then error(problem, 0) end
+end
+
+local function trace(model, kind, specs, layout)
+  check(C.flow_trace_begin(context))
+  local ok, results = pcall(function()
+    local tensors = {}
+    for i = 1, #specs do tensors[i] = symbolic.trace_input(specs[i].shape, specs[i].dtype) end
+    return bodies[kind](model, one_or_list(group(tensors, 1, layout.x)), group(tensors, layout.x + 1, layout.y),
+      layout.weights > 0 and tensors[#tensors] or nil)
+  end)
+  if not ok then
+    C.flow_trace_abort(context)
+    error(results, 0)
+  end
+  local list, count = native.pointers(results)
+  native.try(C.flow_trace_end, context, list, count, out_plan)
+  return native.own(out_plan, C.flow_plan_release)
+end
+
+---- plans ----------------------------------------------------------------------------------------------------------------------------
+
+-- The step for batches like these tensors with up to `capacity` rows: { instance =, outputs = }, kept with the model.
+function steps.get(model, kind, tensors, layout, capacity)
+  local cache = model._steps
+  local key = signature(kind, tensors, layout)
+  local step = cache[key]
+  if not step then
+    local specs = {}
+    for i = 1, #tensors do specs[i] = spec_of(tensors[i]) end
+    if not model._all_built then
+      build(model, specs, layout)
+      rawset(model, "_all_built", true)
+    end
+    step = { plan = trace(model, kind, specs, layout), capacity = -1, key = key }
+    cache[key] = step
+  end
+  if step.capacity < capacity then
+    if step.instance then native.close(step.instance, C.flow_instance_release) end
+    step.instance = nil
+    native.try(C.flow_instance_new, step.plan, capacity, out_instance)
+    step.instance = native.own(out_instance, C.flow_instance_release)
+    step.capacity = capacity
+  end
+  return step
+end
+
+-- One line per op of the step's plan, with the kernel variant that runs it.
+function steps.describe(step)
+  return native.text(C.flow_instance_describe, step.instance)
+end
+
+return steps

@@ -1,0 +1,179 @@
+-- summary.lua: model:summary() as Keras prints it (keras.src.utils.summary_utils, rich's tables).
+
+local native = require "flow.ffi"
+local object = require "flow.object"
+local symbolic = require "flow.symbolic"
+local log = require "flow.log"
+local models = require "flow.model"
+local errors = require "flow.errors"
+
+local C = native.C
+local Model = models.Model
+
+-- 3989285 -> 3,989,285
+local function thousands(n)
+  local text = ("%d"):format(n)
+  local count
+  repeat text, count = text:gsub("^(%-?%d+)(%d%d%d)", "%1,%2") until count == 0
+  return text
+end
+
+local function bytes_text(bytes)
+  for _, unit in ipairs { "B", "KB", "MB", "GB", "TB" } do
+    if bytes < 1024 then return ("%.2f %s"):format(bytes, unit) end
+    bytes = bytes / 1024
+  end
+  return ("%.2f PB"):format(bytes)
+end
+
+local function size_of(variables)
+  local count, bytes = 0, 0
+  for _, v in ipairs(variables) do
+    count = count + v.size
+    bytes = bytes + v.size * C.flow_dtype_size(native.dtype(v.dtype))
+  end
+  return count, bytes
+end
+
+-- Number of characters of UTF-8 text.
+local function length(text)
+  return select(2, text:gsub("[^\128-\191]", ""))
+end
+
+local function cut(text, width)
+  if length(text) <= width then return text end
+  return text:sub(1, width - 1) .. "…"
+end
+
+-- Text broken at spaces into lines of at most `width`; a longer word is cut.
+local function wrap(text, width)
+  local lines, line = {}, ""
+  for word in text:gmatch("%S+") do
+    word = cut(word, width)
+    if line == "" then line = word
+    elseif length(line) + 1 + length(word) <= width then line = line .. " " .. word
+    else
+      lines[#lines + 1] = line
+      line = word
+    end
+  end
+  lines[#lines + 1] = line
+  return lines
+end
+
+local function rule(widths, left, fill, middle, right)
+  local parts = {}
+  for i, width in ipairs(widths) do parts[i] = fill:rep(width) end
+  return left .. table.concat(parts, middle) .. right
+end
+
+local function row(widths, cells, edge, out)
+  local columns, height = {}, 1
+  for i, cell in ipairs(cells) do
+    columns[i] = wrap(cell, widths[i] - 2)
+    height = math.max(height, #columns[i])
+  end
+  for line = 1, height do
+    local parts = {}
+    for i, column in ipairs(columns) do
+      local text = column[line] or ""
+      local space = (" "):rep(widths[i] - 2 - length(text))
+      local right = (i == 3)      -- the parameter count
+      parts[i] = " " .. (right and space .. text or text .. space) .. " "
+    end
+    out[#out + 1] = edge .. table.concat(parts, edge) .. edge
+  end
+end
+
+local function output_shape(layer)
+  local node = layer._nodes[1]
+  if not node then return rawget(layer, "outputs") and symbolic.shape_text(layer.outputs[1].shape) or "?" end
+  if #node.outputs == 1 then return symbolic.shape_text(node.outputs[1].shape) end
+  local parts = {}
+  for i, output in ipairs(node.outputs) do parts[i] = symbolic.shape_text(output.shape) end
+  return "[" .. table.concat(parts, ", ") .. "]"
+end
+
+local function connections(layer)
+  local parts = {}
+  for _, node in ipairs(layer._nodes) do
+    for _, input in ipairs(node.inputs) do
+      parts[#parts + 1] = ("%s[%d][%d]"):format(input.layer.name, input.node.position - 1, input.index - 1)
+    end
+  end
+  return #parts > 0 and table.concat(parts, ", ") or "-"
+end
+
+-- A model without branches prints three columns.
+local function is_linear(model)
+  local order = rawget(model, "_order")
+  if not order or object.class_of(model).name == "Sequential" then return true end
+  local used = {}
+  for _, node in ipairs(order) do
+    if #node.inputs > 1 or #node.outputs > 1 then return false end
+    for _, input in ipairs(node.inputs) do
+      if used[input] then return false end
+      used[input] = true
+    end
+  end
+  return true
+end
+
+local function column_widths(total, linear)
+  local positions = linear and { 0.45, 0.8, 1 } or { 0.3, 0.56, 0.74, 1 }
+  local less = linear and { 1, 2, 1 } or { 1, 1, 2, 1 }
+  local widths, before = {}, 0
+  for i, position in ipairs(positions) do
+    local at = math.floor(total * position)
+    widths[i] = at - before - less[i]
+    before = at
+  end
+  return widths
+end
+
+-- The table as one string; options: line_length.
+function Model:summary_text(options)
+  options = errors.check_options("summary", options, { line_length = true })
+  local linear = is_linear(self)
+  local columns = C.flow_terminal_columns()
+  local total = options.line_length or (linear and math.min(88, (columns > 0 and columns or 80) - 4) or 108)
+  local widths = column_widths(total, linear)
+  local out = { ('Model: "%s"'):format(self.name) }
+  local header = { "Layer (type)", "Output Shape", "Param #" }
+  if not linear then header[4] = "Connected to" end
+  out[#out + 1] = rule(widths, "┏", "━", "┳", "┓")
+  row(widths, header, "┃", out)
+  out[#out + 1] = rule(widths, "┡", "━", "╇", "┩")
+  for i, layer in ipairs(self.layers) do
+    if i > 1 then out[#out + 1] = rule(widths, "├", "─", "┼", "┤") end
+    local count = layer.built and thousands(layer:count_params()) or "0 (unbuilt)"
+    local cells = { ("%s (%s)"):format(layer.name, layer.class_name), layer.built and output_shape(layer) or "?", count }
+    if not linear then cells[4] = connections(layer) end
+    row(widths, cells, "│", out)
+  end
+  out[#out + 1] = rule(widths, "└", "─", "┴", "┘")
+
+  local trainable, trainable_bytes = size_of(self.trainable_variables)
+  local other, other_bytes = size_of(self.non_trainable_variables)
+  local optimizer, optimizer_bytes = 0, 0
+  if self._compiled then
+    local variables = self._compiled.optimizer.variables
+    if #variables > 2 then optimizer, optimizer_bytes = size_of(variables) end
+  end
+  local function line(what, count, bytes)
+    out[#out + 1] = (" %s params: %s (%s)"):format(what, thousands(count), bytes_text(bytes))
+  end
+  line("Total", trainable + other + optimizer, trainable_bytes + other_bytes + optimizer_bytes)
+  line("Trainable", trainable, trainable_bytes)
+  line("Non-trainable", other, other_bytes)
+  if optimizer > 0 then line("Optimizer", optimizer, optimizer_bytes) end
+  return table.concat(out, "\n") .. "\n"
+end
+
+-- Prints the model's layers, shapes and sizes. { print_fn = f } sends each line to f.
+function Model:summary(options)
+  options = errors.check_options("summary", options, { line_length = true, print_fn = true })
+  local text = self:summary_text { line_length = options.line_length }
+  if not options.print_fn then return log.print("%s", text) end
+  for line in text:gmatch("([^\n]*)\n") do options.print_fn(line) end
+end
