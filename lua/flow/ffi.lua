@@ -330,8 +330,10 @@ function native.interrupted()
   return C.flow_interrupted(state.context) ~= 0
 end
 
+-- Lowers the flag; in the flowlua program the next Ctrl-C interrupts again instead of ending the program.
 function native.clear_interrupt()
   C.flow_interrupt(state.context, 0)
+  if native.arm_interrupt then native.arm_interrupt() end
 end
 
 return native

@@ -14,7 +14,8 @@ local flow = {
   errors = errors,
 }
 
-for _, name in ipairs { "tensor", "zeros", "ones", "full", "eye", "arange", "linspace", "frombuffer", "save_npy", "load_npy", "load_npz" } do
+for _, name in ipairs { "tensor", "zeros", "ones", "full", "eye", "arange", "linspace", "frombuffer", "save_npy", "load_npy",
+                        "load_npz" } do
   flow[name] = tensor[name]
 end
 
@@ -54,7 +55,7 @@ local parts = {
   args = { "flow.args", "parse" }, repl = { "flow.repl" },
   layers = { "flow.layers" }, Input = { "flow.models", "Input" }, Sequential = { "flow.models", "Sequential" },
   Model = { "flow.models", "Model" }, load_model = { "flow.models", "load_model" }, models = { "flow.models" },
-  optimizers = { "flow.optimizers" }, losses = { "flow.losses" }, metrics = { "flow.losses", "metrics" },
+  optimizers = { "flow.optimizers" }, losses = { "flow.losses" }, metrics = { "flow.metrics" }, clear_session = { "flow.models", "clear_session" },
   callbacks = { "flow.callbacks" }, datasets = { "flow.datasets" }, distribute = { "flow.distribute" },
 }
 
@@ -70,6 +71,7 @@ return setmetatable(flow, {
     end
     local value = require(part[1])
     if part[2] then value = value[part[2]] end
+    if value == nil then errors.raise("flow.%s is not part of this build", name) end
     rawset(flow, name, value)
     return value
   end,

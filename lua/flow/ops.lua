@@ -28,6 +28,7 @@ local inputs, outputs = native.out("flow_tensor", 3), native.out("flow_tensor", 
 -- LuaJIT may collect a tensor after its last use in Lua, which lies before the call that reads its pointer; the newest
 -- operands are therefore also held here.
 local held = {}
+native.held = held
 
 local function run(op, list, count, attributes)
   local status = C.flow_apply(context, op, list, count, attributes, outputs)

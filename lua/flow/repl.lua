@@ -84,8 +84,10 @@ local function traceback(message)
   return tostring(message)
 end
 
--- Runs one complete input; write(text) receives what is to be shown.
+-- Runs one complete input; write(text) receives what is to be shown. What was typed is interpreted: compiled loops do not
+-- notice Ctrl-C. Functions that it calls are compiled as ever.
 function repl.evaluate(chunk, prints, write)
+  jit.off(chunk, true)
   local function finish(ok, ...)
     if not ok then
       write(tostring((...)))

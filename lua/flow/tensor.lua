@@ -221,7 +221,8 @@ local function flatten(value, shape, depth, values, n, path)
     if kind == "number" then values[n] = value
     elseif kind == "boolean" then values[n] = value and 1 or 0
     elseif native.is_int64(value) then values[n] = tonumber(value)
-    elseif kind == "table" then raise("flow.tensor: the value at %s is a table where a number was expected: the lists differ in depth", path_text(path))
+    elseif kind == "table" then
+      raise("flow.tensor: the value at %s is a table where a number was expected: the lists differ in depth", path_text(path))
     else raise("flow.tensor: the value at %s is %s, expected a number", path_text(path), errors.describe(value)) end
     return n + 1
   end

@@ -39,7 +39,8 @@ local function traceback(message)
     local described = getmetatable(message) and getmetatable(message).__tostring and tostring(message)
     message = described or "an error that is no text: " .. type(message)
   end
-  return { text = tostring(message), trace = debug.traceback(tostring(message), 2) }
+  local frames = debug.traceback("", 2):gsub("\n[^\n]*flow[/\\]cli[/\\]main%.lua.*$", "")   -- the frames of this file
+  return { text = tostring(message), trace = tostring(message) .. frames }
 end
 
 -- Calls f(...) with Ctrl-C armed. Returns nil, or the exit code with which the program ends.
@@ -107,6 +108,7 @@ local takes_value = { e = "code", l = "a module", m = "a module" }
 
 return function(host, list)
   io.stdout:setvbuf("line")
+  native.arm_interrupt = host.arm
   host.watch(tonumber(native.cast("intptr_t", native.context)))
   local i, prompt, ran = 1, false, false
   while list[i] and list[i]:match("^%-.") do
