@@ -54,7 +54,7 @@ local parts = {
   set_random_seed = { "flow.random", "set_seed" }, GradientTape = { "flow.tape", "GradientTape" }, fn = { "flow.fn", "fn" },
   args = { "flow.args", "parse" }, repl = { "flow.repl" },
   layers = { "flow.layers" }, Input = { "flow.models", "Input" }, Sequential = { "flow.models", "Sequential" },
-  Model = { "flow.models", "Model" }, load_model = { "flow.models", "load_model" }, models = { "flow.models" },
+  Model = { "flow.models", "Model" }, models = { "flow.models" },
   optimizers = { "flow.optimizers" }, losses = { "flow.losses" }, metrics = { "flow.metrics" }, clear_session = { "flow.models", "clear_session" },
   callbacks = { "flow.callbacks" }, datasets = { "flow.datasets" }, distribute = { "flow.distribute" },
 }

@@ -159,7 +159,7 @@ local function run_graph(self, list, training)
   end
   local results = {}
   for i, output in ipairs(self.outputs) do results[i] = values[output] end
-  return #results == 1 and not self._list_output and results[1] or results
+  return #results == 1 and not rawget(self, "_list_output") and results[1] or results
 end
 
 function Functional:_run(_, list, training) return run_graph(self, list, training) end

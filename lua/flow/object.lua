@@ -35,7 +35,7 @@ end
 
 -- A class: writing to it defines methods. Instances are made by object.new(class).
 function object.class(name, parent)
-  local class = { name = name, parent = parent, methods = {}, fields = {}, setters = {} }
+  local class = { name = name, parent = parent or false, methods = {}, fields = {}, setters = {} }
   class.metatable = {
     class = class,
     __index = function(self, key)
