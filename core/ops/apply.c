@@ -85,6 +85,20 @@ static void release_all(flow_tensor **tensors, int count)
   }
 }
 
+/* A result that counts rows, like a constant repeated over the batch, belongs to the trace even if no input is traced. */
+static flow_status find_trace_of_rows(flow_context *context, int op, const flow_signature *results, flow_graph **graph)
+{
+  for (int i = 0; i < flow_op(op)->outputs; i++)
+    for (int d = 0; d < results[i].rank; d++) {
+      if (results[i].dims[d] >= 0) continue;
+      *graph = flow_context_trace(context);
+      if (*graph) return FLOW_OK;
+      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: shape %s has a negative dimension; only in a trace these stand for rows",
+                       flow_op(op)->name, flow_shape_text(results[i].rank, results[i].dims));
+    }
+  return FLOW_OK;
+}
+
 static flow_status apply_cast(flow_context *context, int op, flow_tensor **inputs, int count, const flow_attributes *attributes,
                               flow_tensor **outputs)
 {
@@ -101,6 +115,7 @@ static flow_status apply_cast(flow_context *context, int op, flow_tensor **input
   for (int i = 0; i < count; i++) signatures[i] = flow_tensor_signature(inputs[i]);
   flow_status status = record->shape(op, attributes, signatures, count, results);
   flow_free(block);
+  if (status == FLOW_OK && !graph) status = find_trace_of_rows(context, op, results, &graph);
   if (status != FLOW_OK) return status;
 
   if (graph) {
