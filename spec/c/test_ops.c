@@ -1,4 +1,4 @@
-/* test_ops.c: op records are complete, batch kinds follow the attributes, activations are known by name. */
+/* test_ops.c: op records are complete, batch kinds follow the attributes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -104,28 +104,11 @@ static void kinds_follow_the_attributes(void **state)
   }
 }
 
-/* ---- activations: names ----------------------------------------------------------------------------------------- */
-
-static void activation_names(void **state)
-{
-  (void)state;
-  assert_true(flow_activation_known("relu"));
-  assert_true(flow_activation_known("swish"));
-  assert_true(flow_activation_known(NULL));
-  assert_true(flow_activation_known(""));
-  assert_false(flow_activation_known("rel"));
-  flow_tensor *out = NULL;
-  assert_int_equal(flow_activate(NULL, "rel", NULL, &out), FLOW_INVALID_ARGUMENT);
-  assert_null(out);
-  assert_non_null(strstr(flow_last_error(), "there is no activation \"rel\"; known are linear, relu, sigmoid"));
-  assert_non_null(strstr(flow_last_error(), "mish"));
-}
-
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_record_is_complete), cmocka_unit_test(ops_without_gradient_are_meant),
-    cmocka_unit_test(kinds_follow_the_attributes), cmocka_unit_test(activation_names),
+    cmocka_unit_test(kinds_follow_the_attributes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
