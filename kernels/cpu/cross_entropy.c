@@ -62,7 +62,7 @@ static flow_status loss_vector(const flow_call *call, int phase, int64_t begin, 
   const float *z = logits->data;
   float *loss = call->outputs[0].data;
   for (int64_t i = 0; i < lines; i++, z += classes) {
-    int64_t label;
+    int64_t label = 0;
     float largest;
     FLOW_TRY(read_label(call, labels, i, classes, &label));
     if (!loss) continue;
@@ -81,7 +81,7 @@ static flow_status gradient_vector(const flow_call *call, int phase, int64_t beg
   float *dz = call->outputs[0].data;
   if (!dz) return FLOW_OK;
   for (int64_t i = 0; i < lines; i++, z += classes, dz += classes) {
-    int64_t label;
+    int64_t label = 0;
     float largest;
     FLOW_TRY(read_label(call, labels, i, classes, &label));
     float scale = g[i] / exponentials(z, classes, dz, &largest);
@@ -106,7 +106,7 @@ static flow_status plain_run(const flow_call *call, int phase, int64_t begin, in
   int64_t classes = logits->shape[logits->rank - 1], lines = flow_shape_size(labels->rank, labels->shape);
   double *z = call->scratch;
   for (int64_t i = 0; i < lines; i++) {
-    int64_t label;
+    int64_t label = 0;
     FLOW_TRY(read_label(call, labels, i, classes, &label));
     if (!out->data) continue;
     flow_convert_to_double(logits->dtype, (const char *)logits->data + i * classes * flow_dtype_size(logits->dtype), 1, z, classes);
