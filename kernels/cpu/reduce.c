@@ -252,20 +252,37 @@ static int sum_rows_in_order(const layout *l, const char *x, int64_t rows, int64
   return 1;
 }
 
-/* MAP and REDUCE: row after row of the first axis. */
+/* Part number `part` of a reduction that sees its first axis whole: a range of the first kept axis. */
+static axis *first_kept(layout *l) { return l->rank > 0 ? &l->kept[0] : &l->column; }
+
+static void reduce_part(const flow_call *call, int64_t part, int64_t parts)
+{
+  layout l;
+  layout_make(&l, call, 0);
+  axis *split = first_kept(&l);
+  int64_t first = split->size * part / parts, last = split->size * (part + 1) / parts;
+  split->size = last - first;
+  reduce_all(&reductions[call->op], &l, (const char *)call->inputs[0].data + first * split->stride * (int64_t)l.size,
+             (char *)call->outputs[0].data + first * split->out_stride * (int64_t)l.out_size, 0);
+}
+
+/* Row after row of the first axis; ops that cannot add rows up take it whole. */
 static flow_status run_rows(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;
   const flow_operand *in = &call->inputs[0], *out = &call->outputs[0];
-  const reduction *op = &reductions[call->op];
   if (!out->data) return FLOW_OK;
   FLOW_TRY(check_not_empty(call));
+  int add_rows = reduces_rows(call);
+  if (add_rows && call->op != FLOW_OP_sum) {
+    reduce_part(call, 0, 1);
+    return FLOW_OK;
+  }
   layout l;
   layout_make(&l, call, 1);
   const char *x = in->data;
   char *to = out->data;
   int64_t rows = in->rank > 0 ? in->shape[0] : 1, row_stride = in->rank > 0 ? in->strides[0] : 0;
-  int add_rows = reduces_rows(call);
   if (add_rows && !call->accumulate) {
     flow_operand zero = { .data = &(double){ 0 }, .dtype = out->dtype, .rank = 0 };
     FLOW_ISA_NAME(copy_operand)(&zero, out);
@@ -273,14 +290,12 @@ static flow_status run_rows(const flow_call *call, int phase, int64_t begin, int
   if (add_rows && sum_rows_in_order(&l, x, rows, row_stride, to)) return FLOW_OK;
   int64_t out_stride = add_rows || in->rank == 0 ? 0 : out->strides[0];
   for (int64_t row = 0; row < rows; row++)
-    reduce_all(op, &l, x + row * row_stride * (int64_t)l.size, to + row * out_stride * (int64_t)l.out_size, add_rows);
+    reduce_all(&reductions[call->op], &l, x + row * row_stride * (int64_t)l.size, to + row * out_stride * (int64_t)l.out_size, add_rows);
   return FLOW_OK;
 }
 
-/* WHOLE: the first axis is reduced with the others; parts are ranges of the first kept axis, at least PART_BYTES of input. */
+/* WHOLE: the first axis is reduced with the others. Parts have at least PART_BYTES of input. */
 enum { PART_BYTES = 256 * 1024, MOST_PARTS = 64 };
-
-static axis *first_kept(layout *l) { return l->rank > 0 ? &l->kept[0] : &l->column; }
 
 static int64_t whole_parts(const flow_call *call, int phase)
 {
@@ -290,7 +305,8 @@ static int64_t whole_parts(const flow_call *call, int phase)
   const flow_operand *in = &call->inputs[0];
   int64_t parts = flow_shape_size(in->rank, in->shape) * (int64_t)l.size / PART_BYTES, most = first_kept(&l)->size;
   if (most > MOST_PARTS) most = MOST_PARTS;
-  return parts < 1 || most < 1 ? 1 : parts < most ? parts : most;
+  if (parts > most) parts = most;
+  return parts < 1 ? 1 : parts;
 }
 
 static flow_status run_whole(const flow_call *call, int phase, int64_t begin, int64_t end)
@@ -298,15 +314,7 @@ static flow_status run_whole(const flow_call *call, int phase, int64_t begin, in
   if (!call->outputs[0].data) return FLOW_OK;
   FLOW_TRY(check_not_empty(call));
   int64_t parts = whole_parts(call, phase);
-  for (int64_t part = begin; part < end; part++) {
-    layout l;
-    layout_make(&l, call, 0);
-    axis *split = first_kept(&l);
-    int64_t first = split->size * part / parts, last = split->size * (part + 1) / parts;
-    split->size = last - first;
-    reduce_all(&reductions[call->op], &l, (const char *)call->inputs[0].data + first * split->stride * (int64_t)l.size,
-               (char *)call->outputs[0].data + first * split->out_stride * (int64_t)l.out_size, 0);
-  }
+  for (int64_t part = begin; part < end; part++) reduce_part(call, part, parts);
   return FLOW_OK;
 }
 
