@@ -285,7 +285,7 @@ local element_types = {
   int8_t = "int8", uint8_t = "uint8", int32_t = "int32", int64_t = "int64", long = "int64", ["long long"] = "int64", bool = "bool",
 }
 function native.array_of(value)
-  local element, suffix = tostring(ffi.typeof(value)):match("^ctype<(.-) ?%(?&?%)?(%[[%[%]%d]*)>$")
+  local element, suffix = tostring(value):match("^cdata<(.-) ?%(?&?%)?(%[[%[%]%d?]*)>")
   local dtype = element and element_types[element:gsub("^const ", "")]
   if not dtype then return nil end
   local shape, known = {}, 1

@@ -55,7 +55,8 @@ local parts = {
   args = { "flow.args", "parse" }, repl = { "flow.repl" },
   layers = { "flow.layers" }, Input = { "flow.models", "Input" }, Sequential = { "flow.models", "Sequential" },
   Model = { "flow.models", "Model" }, models = { "flow.models" },
-  optimizers = { "flow.optimizers" }, losses = { "flow.losses" }, metrics = { "flow.metrics" }, clear_session = { "flow.models", "clear_session" },
+  optimizers = { "flow.optimizers" }, losses = { "flow.losses" }, metrics = { "flow.metrics" },
+  clear_session = { "flow.models", "clear_session" },
   callbacks = { "flow.callbacks" }, datasets = { "flow.datasets" }, distribute = { "flow.distribute" },
 }
 

@@ -1,0 +1,49 @@
+--- What every spec begins with: require "spec.support" finds the modules of this tree and the library of the build under
+--- test ($FLOWLUA_LIB, else build/lib), and gives the helpers below.
+local ffi = require "ffi"
+
+local root = debug.getinfo(1, "S").source:match("^@(.*)spec/support/init%.lua$")
+if root == "" then root = "./" end
+package.path = root .. "lua/?.lua;" .. root .. "lua/?/init.lua;" .. package.path
+
+if not os.getenv("FLOWLUA_LIB") then
+  pcall(ffi.cdef, "int setenv(const char *name, const char *value, int overwrite);")
+  ffi.C.setenv("FLOWLUA_LIB", root .. "build/lib/libflow.so.0", 1)
+end
+
+local support = { root = root }
+
+--- The flowlua program of the build under test.
+support.program = os.getenv("FLOWLUA_PROGRAM") or (os.getenv("FLOWLUA_LIB"):gsub("lib/libflow%.so%.0$", "bin/flowlua"))
+
+--- The message of the error that f(...) raises, which must carry the line of the spec that called, without that position.
+function support.message_of(f, ...)
+  local ok, message = pcall(f, ...)
+  if ok then error("expected an error, but the call succeeded", 2) end
+  local file, text = tostring(message):match("^([^\n]-_spec%.lua):%d+: (.*)$")
+  if not file then error("the error does not name a line of the spec: " .. tostring(message), 2) end
+  return text
+end
+
+--- Runs a shell command; returns its standard output and error together, and its exit code.
+function support.run(command)
+  local pipe = assert(io.popen("{ " .. command .. "; } 2>&1; echo \"[exit $?]\""))
+  local text = pipe:read("*a")
+  pipe:close()
+  local output, code = text:match("^(.*)%[exit (%d+)%]\n$")
+  return output, tonumber(code)
+end
+
+--- A file with this content in a fresh temporary folder; its path.
+function support.file(name, content)
+  local folder = os.tmpname()
+  os.remove(folder)
+  assert(os.execute("mkdir " .. folder) == 0 or true)
+  local path = folder .. "/" .. name
+  local file = assert(io.open(path, "wb"))
+  file:write(content)
+  file:close()
+  return path
+end
+
+return support
