@@ -38,6 +38,51 @@ static double *doubles_of(const flow_operand *x)
 
 static const int real_dtypes[] = { FLOW_FLOAT32, FLOW_FLOAT64 };
 
+/* ---- elementary functions (kernels/cpu/math.h) through their ops ----------------------------------------------------- */
+
+static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+
+/* Distance from the exact value in units in the last place of a float. */
+static double units_off(float found, double exact)
+{
+  int exponent;
+  if (isnan(exact) || isnan(found)) return isnan(exact) && isnan(found) ? 0 : INFINITY;
+  if (isinf((float)exact) || isinf(found)) return (float)exact == found ? 0 : INFINITY;
+  frexp(exact, &exponent);
+  return fabs((double)found - exact) / fmax(ldexp(1, exponent - 24), 0x1p-149);
+}
+
+static void test_elementary_functions(void **state)
+{
+  (void)state;
+  static const struct { int op; double (*exact)(double x), limit; } functions[] = {
+    { FLOW_OP_exp, exp, 1.5 }, { FLOW_OP_log, log, 1.5 }, { FLOW_OP_tanh, tanh, 1.5 }, { FLOW_OP_sigmoid, sigmoid, 2.5 }
+  };
+  enum { N = 1 << 17 };
+  flow_operand x = operand(FLOW_FLOAT32, 1, N), y = operand(FLOW_FLOAT32, 1, N);
+  float *bits = x.data;
+  for (uint32_t i = 0; i < N; i++) {              /* half: all exponents and signs, NaN and infinities; half: where exp is a float */
+    uint32_t pattern = i * 65537u;
+    if (i % 2) memcpy(&bits[i], &pattern, sizeof pattern);
+    else bits[i] = (float)(next_number() * 105);
+  }
+  bits[0] = 0.0f; bits[2] = -0.0f; bits[4] = INFINITY; bits[6] = -INFINITY; bits[8] = NAN; bits[10] = 0x1p-149f; bits[12] = 88.7228394f;
+  flow_attributes attributes = { .cast = { 0 } };
+  for (size_t f = 0; f < sizeof functions / sizeof functions[0]; f++) {
+    flow_call call = { .op = functions[f].op, .attributes = &attributes, .input_count = 1, .output_count = 1, .inputs = &x, .outputs = &y };
+    for_each_kernel(kernel, call.op) {
+      assert_int_equal(run_kernel(kernel, &call, ALL_AT_ONCE), FLOW_OK);
+      for (int i = 0; i < N; i++) {
+        float found = ((float *)y.data)[i];
+        double off = units_off(found, functions[f].exact((double)bits[i]));
+        if (off > functions[f].limit) fail_msg("%s %s(%a) = %a: %.2f units off", kernel->variant, flow_op_name(call.op), (double)bits[i], (double)found, off);
+      }
+    }
+  }
+  operand_free(&x);
+  operand_free(&y);
+}
+
 /* ---- batch normalization ------------------------------------------------------------------------------------------- */
 
 static void try_batch_norm(int dtype, int rows, int channels, double offset)
@@ -557,7 +602,8 @@ static void test_assign_exact(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_batch_norm), cmocka_unit_test(test_batch_norm_large_mean), cmocka_unit_test(test_softmax),
+    cmocka_unit_test(test_elementary_functions), cmocka_unit_test(test_batch_norm), cmocka_unit_test(test_batch_norm_large_mean),
+    cmocka_unit_test(test_softmax),
     cmocka_unit_test(test_cross_entropy), cmocka_unit_test(test_bad_labels), cmocka_unit_test(test_dropout),
     cmocka_unit_test(test_random_distributions), cmocka_unit_test(test_random_integers), cmocka_unit_test(test_optimizers),
     cmocka_unit_test(test_assign), cmocka_unit_test(test_assign_exact)
