@@ -1,9 +1,13 @@
 /* team.c: the persistent thread team.
  *
  * Whoever swaps `busy` from 0 to 1 owns the team for one region: only the owner starts threads and writes the region.
- * Each worker has a mailbox of its own; the owner posts to those that take part and waits until they have returned, so
- * a worker reads the region only between its post and its return. Workers spin for some tens of microseconds after a
- * region, since regions come in series, then sleep on their condition variable.
+ * Each worker has a mailbox of its own: the owner posts to those that take part, a worker takes its post, and the owner
+ * waits until all that were taken have returned, so a worker reads the region only between taking and returning.
+ * Workers spin for some tens of microseconds after a region, since regions come in series, then sleep.
+ *
+ * Waking a thread can take longer than a small region lasts. An owner that has done its own part therefore revokes the
+ * posts that nobody took yet and does these members' parts itself. That cannot break a barrier: where there is one, the
+ * owner has passed it, so every member has arrived there.
  *
  * Threads are detached and never stopped: the library stays mapped (-z nodelete), sleeping threads cost nothing, and
  * the end of the process takes them along. After fork only the calling thread exists in the child: the child's handler
@@ -25,11 +29,11 @@ struct flow_region {
   int         members;
   _Atomic int arrived;         /* members at the barrier */
   _Atomic int phase;           /* barriers passed: what the waiting members watch */
-  _Atomic int running;         /* workers that have not returned */
+  _Atomic int running;         /* members posted to whose part is not done */
 };
 
 typedef struct worker {
-  _Atomic unsigned posts;      /* regions this worker was asked to join */
+  _Atomic int      posted;     /* a post that nobody has taken: the worker does its part, or the owner revokes it */
   _Atomic int      asleep;
   int              member;
   pthread_mutex_t  lock;       /* only for sleeping and waking */
@@ -82,39 +86,50 @@ static void wait_for_change(_Atomic int *number, int old)
 
 /* ---- workers --------------------------------------------------------------------------------------------------- */
 
-static void sleep_until_posted(worker *self, unsigned seen)
+static int take_post(worker *of)
+{
+  int posted = 1;
+  return atomic_load_explicit(&of->posted, memory_order_relaxed) &&
+         atomic_compare_exchange_strong_explicit(&of->posted, &posted, 0, memory_order_acquire, memory_order_relaxed);
+}
+
+static void wait_for_post(worker *self)
 {
   int64_t give_up = now_nanoseconds() + SPIN_NANOSECONDS;
   do {
     for (int i = 0; i < PAUSES_PER_LOOK; i++) {
-      if (atomic_load_explicit(&self->posts, memory_order_acquire) != seen) return;
+      if (take_post(self)) return;
       pause_briefly();
     }
   } while (now_nanoseconds() < give_up);
   pthread_mutex_lock(&self->lock);
   /* Sequentially consistent, as in post(): either the owner sees `asleep` or this thread sees the post. */
   atomic_store(&self->asleep, 1);
-  while (atomic_load(&self->posts) == seen) pthread_cond_wait(&self->wake, &self->lock);
+  while (!atomic_load(&self->posted) || !take_post(self)) pthread_cond_wait(&self->wake, &self->lock);
   atomic_store(&self->asleep, 0);
   pthread_mutex_unlock(&self->lock);
+}
+
+static void do_part(int member)
+{
+  team.region.fn(&team.region, member, team.region.members, team.region.argument);
+  atomic_fetch_sub_explicit(&team.region.running, 1, memory_order_release);
 }
 
 static void *worker_main(void *argument)
 {
   worker *self = argument;
   inside_region = 1;            /* whatever runs here runs inside a region */
-  for (unsigned seen = 0;;) {
-    sleep_until_posted(self, seen);
-    seen++;                     /* the owner waits for this worker before it posts again: never more than one behind */
-    team.region.fn(&team.region, self->member, team.region.members, team.region.argument);
-    atomic_fetch_sub_explicit(&team.region.running, 1, memory_order_release);
+  for (;;) {
+    wait_for_post(self);
+    do_part(self->member);
   }
   return NULL;
 }
 
 static void post(worker *to)
 {
-  atomic_fetch_add(&to->posts, 1);
+  atomic_store(&to->posted, 1);
   if (!atomic_load(&to->asleep)) return;
   pthread_mutex_lock(&to->lock);
   pthread_cond_signal(&to->wake);
@@ -142,7 +157,7 @@ static int start_worker(int member)
   fresh->member = member;
   fresh->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;   /* not init(): after fork the old contents mean nothing */
   fresh->wake = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
-  atomic_store(&fresh->posts, 0);
+  atomic_store(&fresh->posted, 0);
   atomic_store(&fresh->asleep, 0);
 
   pthread_attr_t attributes;
@@ -223,6 +238,9 @@ static void run_as_owner(int members, flow_region_function fn, void *argument)
   for (int member = 1; member < members; member++) post(&team.workers[member]);
   inside_region = 1;
   fn(region, 0, members, argument);
+  for (int member = members - 1; member > 0; member--) {       /* the last posted are the least likely to be awake */
+    if (take_post(&team.workers[member])) do_part(member);
+  }
   inside_region = 0;
   for (int left; (left = atomic_load_explicit(&region->running, memory_order_acquire)) != 0;) {
     wait_for_change(&region->running, left);

@@ -14,7 +14,8 @@ typedef struct flow_region flow_region;   /* one parallel region in flight */
 typedef void (*flow_region_function)(flow_region *region, int member, int members, void *argument);
 
 /* Runs fn on up to `wanted` members (0 = all) and returns when each has returned. Falls back to the caller alone when
- * the team is busy, cannot be started or wanted == 1. Regions do not nest: a call from inside a region runs alone. */
+ * the team is busy, cannot be started or wanted == 1. Regions do not nest: a call from inside a region runs alone.
+ * The caller does the part of a member whose thread has not woken up when the caller's own part is done. */
 void flow_team_run(int wanted, flow_region_function fn, void *argument);
 
 /* Waits until every member of the region has arrived. Spins briefly, then yields. No-op for one member. */

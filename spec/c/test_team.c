@@ -172,6 +172,17 @@ static void *own_the_team(void *argument)
   return NULL;
 }
 
+/* The caller may do the part of a thread that sleeps: parts by member number are done once all the same. */
+static void sleeping_threads_lose_no_part(void **state)
+{
+  (void)state;
+  flow_team_set_size(4);
+  for (int round = 0; round < 20; round++) {
+    usleep(500);                        /* longer than workers spin */
+    check_visit(0, 4);
+  }
+}
+
 static void a_busy_team_leaves_the_caller_alone(void **state)
 {
   (void)state;
@@ -241,8 +252,9 @@ static void a_child_forked_while_the_team_is_busy_computes(void **state)
 
 static void read_mask(flow_region *region, int member, int members, void *argument)
 {
-  (void)region, (void)members;
+  (void)members;
   sigset_t blocked;
+  flow_region_barrier(region);          /* each member on a thread of its own */
   pthread_sigmask(SIG_SETMASK, NULL, &blocked);
   ((int *)argument)[member] = sigismember(&blocked, SIGINT) + 2 * sigismember(&blocked, SIGTERM) + 4 * sigismember(&blocked, SIGSEGV);
 }
@@ -267,6 +279,7 @@ int main(void)
     cmocka_unit_test(tickets_hand_out_every_part_once),
     cmocka_unit_test(nested_regions_run_alone),
     cmocka_unit_test(callers_at_once_all_get_their_result),
+    cmocka_unit_test(sleeping_threads_lose_no_part),
     cmocka_unit_test(a_busy_team_leaves_the_caller_alone),
     cmocka_unit_test(a_forked_child_computes_with_threads_of_its_own),
     cmocka_unit_test(a_child_forked_while_the_team_is_busy_computes),
