@@ -104,8 +104,8 @@ void FLOW_ISA_NAME(copy_strided)(size_t size, int rank, const int64_t *shape, co
   }
   int merged = 0;
   for (int i = 0; i < count; i++) {
-    axis *last = &axes[merged - 1];
-    if (merged > 0 && last->from == axes[i].from * axes[i].size && last->to == axes[i].to * axes[i].size)
+    axis *last = merged > 0 ? &axes[merged - 1] : NULL;
+    if (last && last->from == axes[i].from * axes[i].size && last->to == axes[i].to * axes[i].size)
       *last = (axis){ last->size * axes[i].size, axes[i].from, axes[i].to };
     else
       axes[merged++] = axes[i];

@@ -99,8 +99,8 @@ static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
 static void add_axis(axis *axes, int *count, axis added)
 {
   if (added.size == 1) return;
-  axis *last = &axes[*count - 1];
-  if (*count > 0 && last->stride == added.stride * added.size && last->out_stride == added.out_stride * added.size)
+  axis *last = *count > 0 ? &axes[*count - 1] : NULL;
+  if (last && last->stride == added.stride * added.size && last->out_stride == added.out_stride * added.size)
     *last = (axis){ last->size * added.size, added.stride, added.out_stride };
   else
     axes[(*count)++] = added;
