@@ -12,11 +12,15 @@ local tensor = {}
 
 ---- devices -----------------------------------------------------------------------------------------------------------
 
--- Accepts Keras' and TensorFlow's spellings of the CPU: "cpu", "CPU:0", "/cpu:0", "/device:CPU:0".
+-- Kind and number of a device name: "cpu", "CPU:0", "/cpu:0", "/device:CPU:0".
+local function parse_device(name)
+  return name:lower():gsub("^/", ""):gsub("^device:", ""):match("^(%a+):?(%d*)$")
+end
+
 function tensor.check_device(name)
   if name == nil then return "cpu" end
   if type(name) ~= "string" then raise("a device is a string such as \"cpu\", got %s", errors.describe(name)) end
-  local kind, number = name:lower():match("^/?d?e?v?i?c?e?:?(%a+):?(%d*)$")
+  local kind, number = parse_device(name)
   if kind == "cpu" then
     if number ~= "" and tonumber(number) ~= 0 then raise("device %q does not exist: this process has only \"cpu:0\"", name) end
     return "cpu"
@@ -26,7 +30,7 @@ function tensor.check_device(name)
 end
 
 local function is_device(name)
-  local kind = type(name) == "string" and name:lower():match("^/?d?e?v?i?c?e?:?(%a+):?%d*$")
+  local kind = type(name) == "string" and parse_device(name)
   return kind == "cpu" or kind == "gpu" or kind == "cuda"
 end
 tensor.is_device = is_device

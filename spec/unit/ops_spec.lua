@@ -1,0 +1,244 @@
+-- ops_spec.lua: ops as functions, methods and operators: values, dtypes of Lua numbers, axes from 1, error texts.
+local support = require "spec.support.init"
+local flow = require "flow"
+local message_of = support.message_of
+
+local function near(expected, found, tolerance)
+  tolerance = tolerance or 1e-5
+  if type(expected) == "table" then
+    assert.equal(#expected, #found)
+    for i = 1, #expected do near(expected[i], found[i], tolerance) end
+  else
+    assert.is_true(math.abs(expected - found) <= tolerance, ("expected %.9g, found %.9g"):format(expected, found))
+  end
+end
+
+describe("operators", function()
+  local a = flow.tensor { { 1, 2 }, { 3, 4 } }
+
+  it("work elementwise and broadcast", function()
+    assert.same({ { 2, 3 }, { 4, 5 } }, (a + 1):totable())
+    assert.same({ { 2, 3 }, { 4, 5 } }, (1 + a):totable())
+    assert.same({ { 0, -1 }, { -2, -3 } }, (1 - a):totable())
+    assert.same({ { 10, 40 }, { 30, 80 } }, (a * flow.tensor { 10, 20 }):totable())
+    assert.same({ { 1, 0.5 }, { 1, 2 } }, (a / flow.tensor { { 1, 4 }, { 3, 2 } }):totable())
+    assert.same({ { 1, 4 }, { 9, 16 } }, (a ^ 2):totable())
+    assert.same({ { 1, 0 }, { 1, 0 } }, (a % 2):totable())
+    assert.same({ { -1, -2 }, { -3, -4 } }, (-a):totable())
+    assert.same({ { 2, 4 }, { 4, 6 } }, (a + { 1, 2 }):totable())
+  end)
+
+  it("give Lua numbers the tensor's dtype if it can hold them", function()
+    local bytes = flow.tensor({ 10, 200 }, { dtype = "uint8" })
+    assert.equal("uint8", (bytes + 1).dtype)
+    assert.equal("int32", (bytes + 300).dtype)
+    assert.same({ 310, 500 }, (bytes + 300):totable())
+    assert.same({ 9.5, 199.5 }, (bytes - 0.5):totable())
+    assert.equal("float32", (bytes / 255).dtype)
+    assert.equal("float16", (flow.ones({ 1 }, { dtype = "float16" }) * 2).dtype)
+    assert.equal("float64", (flow.ones({ 1 }, { dtype = "float64" }) * 0.1).dtype)
+    assert.equal(0.1, (flow.ones({ 1 }, { dtype = "float64" }) * 0.1):item())
+  end)
+
+  it("promote mixed dtypes", function()
+    local whole = flow.tensor({ 1, 2 }, { dtype = "int32" })
+    assert.equal("float32", (whole + flow.ones { 2 }).dtype)
+    assert.equal("int64", (whole + flow.ones({ 2 }, { dtype = "int64" })).dtype)
+  end)
+
+  it("compare elementwise by name", function()
+    assert.same({ { true, false }, { false, false } }, a:lt(2):totable())
+    assert.same({ { true, true }, { false, false } }, a:le(2):totable())
+    assert.same({ { false, true }, { false, false } }, a:eq(2):totable())
+    assert.same({ { true, false }, { true, true } }, flow.not_equal(a, 2):totable())
+    assert.same({ { false, false }, { true, true } }, a:gt(2):totable())
+    assert.same({ { false, true }, { true, true } }, a:ge(2):totable())
+  end)
+
+  it("say what does not fit", function()
+    assert.truthy(message_of(function() return a + flow.ones { 3 } end):find("{2, 2} and {3}", 1, true))
+    assert.equal('flow.add: expected a tensor or a number, got the string "1"', message_of(function() return a + "1" end))
+    assert.equal("flow.add: expected a tensor or a number, got nil", message_of(function() return a + nil end))
+  end)
+end)
+
+describe("elementwise functions", function()
+  local x = flow.tensor { -1, 0, 2 }
+
+  it("have their values", function()
+    near({ 1, 0, 2 }, x:abs():totable())
+    near({ -1, 0, 1 }, flow.sign(x):totable())
+    near({ 1, 0, 4 }, x:square():totable())
+    near({ 0, 0, 2 }, x:relu():totable())
+    near({ math.exp(-1), 1, math.exp(2) }, x:exp():totable())
+    near({ math.tanh(-1), 0, math.tanh(2) }, x:tanh():totable())
+    near({ 1 / (1 + math.exp(1)), 0.5, 1 / (1 + math.exp(-2)) }, x:sigmoid():totable())
+    near({ math.log(3), math.sqrt(3) }, { flow.tensor(3):log():item(), flow.tensor(3):sqrt():item() })
+    near({ 0, 0, 1 }, flow.clip(x, 0, 1):totable())
+    assert.same({ -1, 1, 1 }, flow.where(x:lt(0), -1, 1):totable())
+    assert.same({ 0, 1, 2 }, flow.maximum(x, { 0, 1, 1 }):totable())
+    assert.same({ true, false }, flow.isnan(flow.tensor { 0 / 0, 1 }):totable())
+    assert.same({ true, true, false }, flow.logical_or(x:lt(0), x:eq(0)):totable())
+  end)
+
+  it("activations follow Keras", function()
+    near({ -0.15865525, 0, 1.9544997 }, x:gelu():totable(), 1e-4)
+    near({ math.exp(-1) - 1, 0, 2 }, x:elu():totable())
+    near({ 0.09003057, 0.24472847, 0.66524096 }, flow.tensor({ 1, 2, 3 }):softmax():totable())
+    near({ { 0.5, 0.5 }, { 0.5, 0.5 } }, flow.ones({ 2, 2 }):softmax(1):totable())
+    near({ -2.4076059, -1.4076059, -0.4076059 }, flow.tensor({ 1, 2, 3 }):log_softmax():totable())
+  end)
+
+  it("do not need their argument to be a tensor", function()
+    assert.equal(3, flow.abs(-3):item())
+    assert.same({ 1, 4 }, flow.square({ 1, 2 }):totable())
+  end)
+end)
+
+describe("reductions", function()
+  local a = flow.tensor { { 1, 5 }, { 4, 2 } }
+
+  it("take axes from 1, lists of axes and keepdims", function()
+    assert.equal(12, a:sum():item())
+    assert.same({ 5, 7 }, a:sum(1):totable())
+    assert.same({ { 3 }, { 3 } }, a:mean(-1, true):totable())
+    assert.same({ { 12 } }, a:sum({ 1, 2 }, true):totable())
+    assert.same({ { 5, 7 } }, a:sum({ axis = 1, keepdims = true }):totable())
+    assert.same({ 5, 4 }, a:max(2):totable())
+    assert.same({ 1, 2 }, a:min(1):totable())
+    assert.equal(40, a:prod():item())
+    assert.is_true(a:gt(0):all():item())
+    assert.same({ true, true }, a:gt(3):any(1):totable())
+    near({ 2.25, 2.25 }, a:var(1):totable())
+    near(math.sqrt(2.5), a:std():item())
+  end)
+
+  it("argmax gives positions, classes labels", function()
+    assert.same({ 2, 1 }, a:argmax(2):totable())
+    assert.same({ 1, 2 }, a:argmin(1):totable())
+    assert.equal(2, a:argmax():item())
+    assert.equal("int64", a:argmax(2).dtype)
+    assert.same({ 1, 0 }, a:classes():totable())
+  end)
+
+  it("name an axis that is not there", function()
+    assert.equal("flow.sum: axis 3 is out of range: there are 2 axes, counted from 1", message_of(function() a:sum(3) end))
+    assert.equal("flow.sum: axis 0 is out of range: there are 2 axes, counted from 1", message_of(function() a:sum(0) end))
+    assert.equal("flow.mean: an axis is a whole number, got true", message_of(function() a:mean(true) end))
+    assert.equal('flow.max: unknown option "keepdim"; did you mean "keepdims"?',
+      message_of(function() a:max { axis = 1, keepdim = true } end))
+  end)
+end)
+
+describe("shapes", function()
+  local a = flow.arange(6, { dtype = "float32" })
+
+  it("reshape, infer, flatten, squeeze and expand", function()
+    assert.same({ { 0, 1, 2 }, { 3, 4, 5 } }, a:reshape({ 2, 3 }):totable())
+    assert.same({ 3, 2 }, a:reshape(-1, 2).shape)
+    assert.same({ 6 }, a:reshape(1, 6, 1):flatten().shape)
+    assert.same({ 6 }, a:reshape(1, 6, 1):squeeze().shape)
+    assert.same({ 6, 1 }, a:reshape(1, 6, 1):squeeze(1).shape)
+    assert.same({ 1, 6 }, a:expand_dims(1).shape)
+    assert.same({ 6, 1 }, a:expand_dims(-1).shape)
+    assert.same({ { 0, 1 }, { 0, 1 } }, a[{ { 1, 2 } }]:broadcast_to(2, 2):totable())
+  end)
+
+  it("permute axes", function()
+    local b = a:reshape(1, 2, 3)
+    assert.same({ 3, 2, 1 }, b:transpose().shape)
+    assert.same({ { { 0, 3 } }, { { 1, 4 } }, { { 2, 5 } } }, b:transpose({ 3, 1, 2 }):totable())
+    assert.same({ 3, 1, 2 }, b:permute(3, 1, 2).shape)
+    assert.same({ 3, 2, 1 }, b:swapaxes(1, -1).shape)
+    assert.same({ { 0, 3 }, { 1, 4 }, { 2, 5 } }, a:reshape(2, 3):T():totable())
+  end)
+
+  it("join and stack along axes from 1", function()
+    local b = a:reshape(2, 3)
+    assert.same({ 4, 3 }, flow.concat({ b, b }).shape)
+    assert.same({ { 0, 1, 2, 0 }, { 3, 4, 5, 0 } }, flow.concat({ b, flow.zeros { 2, 1 } }, 2):totable())
+    assert.same({ 2, 6 }, flow.concatenate({ b, b }, { axis = -1 }).shape)
+    assert.same({ 2, 2, 3 }, flow.stack({ b, b }).shape)
+    assert.same({ 2, 3, 2 }, flow.stack({ b, b }, -1).shape)
+  end)
+
+  it("say what does not fit", function()
+    assert.truthy(message_of(function() a:reshape { 4 } end):find("{6}", 1, true))
+    assert.equal("reshape(): dimensions 1 and 2 are both -1, at most one can be worked out",
+      message_of(function() a:reshape(-1, -1) end))
+    assert.equal("squeeze(): axis 1 of shape {6} is not 1", message_of(function() a:squeeze(1) end))
+    assert.equal("transpose() takes the list of all axes in their new order, e.g. {2, 1}; swapaxes(1, 2) swaps two",
+      message_of(function() a:transpose(1) end))
+    assert.equal("permute(): axis 1 is named twice", message_of(function() a:reshape(2, 3):permute(1, 1) end))
+  end)
+end)
+
+describe("other ops", function()
+  it("multiply matrices", function()
+    local a = flow.tensor { { 1, 2 }, { 3, 4 } }
+    assert.same({ { 7, 10 }, { 15, 22 } }, a:matmul(a):totable())
+    assert.same({ 5, 11 }, a:matmul(flow.tensor { 1, 2 }):totable())
+    assert.truthy(message_of(function() a:matmul(flow.ones { 3, 3 }) end):find("{2, 2}", 1, true))
+  end)
+
+  it("cast, and leave alone what is right already", function()
+    local a = flow.tensor { 1.7, -1.7 }
+    assert.same({ 1, -1 }, a:to("int32"):totable())
+    assert.equal("bfloat16", a:astype("bfloat16").dtype)
+    assert.is_true(a:to("float32") == a)
+    assert.is_true(a:to("cpu") == a)
+    assert.equal('device "gpu:1": there is no GPU back end in this build; use "cpu"', message_of(function() a:to("gpu:1") end))
+  end)
+
+  it("one_hot and the like", function()
+    local labels = flow.tensor({ 2, 0, 5 }, { dtype = "uint8" })
+    assert.same({ { 0, 0, 1 }, { 1, 0, 0 }, { 0, 0, 0 } }, flow.one_hot(labels, 3):totable())
+    assert.same({ 0, 0, 0 }, flow.zeros_like(labels):totable())
+    assert.equal("uint8", flow.ones_like(labels).dtype)
+    assert.same({ 0.5, 0.5, 0.5 }, flow.full_like(labels, 0.5, { dtype = "float32" }):totable())
+  end)
+end)
+
+describe("flow.random", function()
+  it("gives the same tensor for the same seed", function()
+    local a = flow.random.normal({ 3, 2 }, { seed = 7 })
+    assert.same(a:totable(), flow.random.normal({ 3, 2 }, { seed = 7 }):totable())
+    assert.are_not.same(a:totable(), flow.random.normal({ 3, 2 }, { seed = 8 }):totable())
+    flow.set_random_seed(5)
+    local b, c = flow.random.uniform({ 4 }), flow.random.uniform({ 4 })
+    assert.are_not.same(b:totable(), c:totable())
+    flow.set_random_seed(5)
+    assert.same(b:totable(), flow.random.uniform({ 4 }):totable())
+  end)
+
+  it("has the moments and ranges asked for", function()
+    local normal = flow.random.normal({ 20000 }, { seed = 1, mean = 3, stddev = 2 })
+    near(3, normal:mean():item(), 0.06)
+    near(2, normal:std():item(), 0.06)
+    local uniform = flow.random.uniform({ 20000 }, { seed = 2, minval = -1, maxval = 1 })
+    near(0, uniform:mean():item(), 0.03)
+    assert.is_true(uniform:min():item() >= -1 and uniform:max():item() < 1)
+    local truncated = flow.random.truncated_normal({ 20000 }, { seed = 3 })
+    assert.is_true(truncated:abs():max():item() <= 2)
+    local whole = flow.random.randint({ 1000 }, 2, 5, { seed = 4 })
+    assert.equal("int32", whole.dtype)
+    assert.equal(2, whole:min():item())
+    assert.equal(4, whole:max():item())
+  end)
+
+  it("permutes positions and rows", function()
+    local order = flow.random.permutation(50, { seed = 1 }):totable()
+    local seen = {}
+    for _, position in ipairs(order) do seen[position] = true end
+    for i = 1, 50 do assert.is_true(seen[i]) end
+    local rows = flow.random.shuffle(flow.arange(10, { dtype = "float32" }):reshape(5, 2), { seed = 3 })
+    assert.same({ 20, 25 }, rows:sum(1):totable())
+    assert.same({ 1, 1, 1, 1, 1 }, (rows[{ {}, 2 }] - rows[{ {}, 1 }]):totable())
+  end)
+
+  it("names a wrong option", function()
+    assert.equal('flow.random.normal: unknown option "std"', message_of(function() flow.random.normal({ 1 }, { std = 1 }) end))
+    assert.equal("flow.random.uniform: a seed is a whole number from 0, got the number -1",
+      message_of(function() flow.random.uniform({ 1 }, { seed = -1 }) end))
+  end)
+end)
