@@ -25,6 +25,7 @@ for name, op in pairs(ops) do
 end
 
 flow.Variable = variable.Variable
+flow.log = require "flow.log"     -- messages, and still the logarithm
 
 -- The kernels' instruction set: "avx512", "avx2" or "plain".
 function flow.isa()
@@ -50,7 +51,7 @@ end
 
 -- Names that another module gives: { module, field }, or the module itself.
 local parts = {
-  log = { "flow.log" }, config = { "flow.config" }, random = { "flow.random" },
+  config = { "flow.config" }, random = { "flow.random" },
   set_random_seed = { "flow.random", "set_seed" }, GradientTape = { "flow.tape", "GradientTape" }, fn = { "flow.fn", "fn" },
   args = { "flow.args", "parse" }, repl = { "flow.repl" },
   layers = { "flow.layers" }, Input = { "flow.models", "Input" }, Sequential = { "flow.models", "Sequential" },

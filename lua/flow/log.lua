@@ -1,5 +1,6 @@
 -- log.lua: the one sink for what flowlua has to say: standard output and error in the flowlua program, silence in a host
 -- unless it sets flow.log.sink = function(level, text), level being "print", "info" or "warning".
+-- flow.log("text") sends a message; flow.log(x) of a tensor or number stays the natural logarithm.
 
 local native = require "flow.ffi"
 
@@ -18,4 +19,9 @@ function log.print(text, ...) send("print", text, ...) end
 function log.info(text, ...) send("info", text, ...) end
 function log.warning(text, ...) send("warning", text, ...) end
 
-return setmetatable(log, { __call = function(_, text, ...) send("info", text, ...) end })
+return setmetatable(log, {
+  __call = function(_, text, ...)
+    if type(text) ~= "string" then return require("flow.ops").log(text) end
+    send("info", text, ...)
+  end,
+})

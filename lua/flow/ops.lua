@@ -136,7 +136,8 @@ end
 local function define(f, ...)
   local function op(a, b, c, d)
     if type(a) == "table" or type(b) == "table" or type(c) == "table" then
-      local call = deferred(a) or deferred(b) or deferred(c) or (type(a) == "table" and deferred(a[1]))
+      local call = deferred(a) or deferred(b) or deferred(c)
+      if not call and type(a) == "table" and not getmetatable(a) then call = deferred(a[1]) end     -- concat and stack
       if call then return call(op, a, b, c, d) end
     end
     return f(a, b, c, d)

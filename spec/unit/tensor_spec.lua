@@ -238,11 +238,11 @@ describe("memory", function()
     local native = require "flow.ffi"
     local a = flow.ones { 256, 256 }
     local before, most = native.C.flow_live_bytes(), 0
-    for _ = 1, 4000 do
+    for _ = 1, 1500 do
       local _ = a + 1
       most = math.max(most, native.C.flow_live_bytes())
     end
-    assert.is_true(most - before < 600e6, ("%.0f MB at most"):format((most - before) / 1e6))
+    assert.is_true(most - before < 300e6, ("%.0f MB at most"):format((most - before) / 1e6))
     collectgarbage()
     assert.is_true(native.C.flow_live_bytes() - before < 4 * 256 * 256 * 4)
   end)

@@ -1,0 +1,120 @@
+-- tape_spec.lua: gradients of recorded calls: variables, watched tensors, structures, and what has no gradient.
+local support = require "spec.support.init"
+local flow = require "flow"
+local message_of = support.message_of
+
+describe("flow.GradientTape", function()
+  it("returns the results of the recorded function", function()
+    local tape = flow.GradientTape()
+    local a, b, c = tape:record(function(x, y) return x + y, nil, "text" end, flow.tensor(1), 2)
+    assert.equal(3, a:item())
+    assert.is_nil(b)
+    assert.equal("text", c)
+  end)
+
+  it("differentiates by variables and watched tensors, in the structure of the sources", function()
+    local w, x = flow.Variable { 1, 2, 3 }, flow.tensor { 2, 2, 2 }
+    local tape = flow.GradientTape()
+    tape:watch(x)
+    local loss = tape:record(function() return (w * w * x):sum() end)
+    assert.equal(28, loss:item())
+    local gradients = tape:gradient(loss, { weights = { w }, input = x })
+    assert.same({ 4, 8, 12 }, gradients.weights[1]:totable())
+    assert.same({ 1, 4, 9 }, gradients.input:totable())
+    assert.same({ 4, 8, 12 }, tape:gradient(loss, w):totable())
+  end)
+
+  it("watches tensors while it records, and intermediate ones", function()
+    local tape, x, y = flow.GradientTape(), flow.tensor(3), nil
+    local z = tape:record(function()
+      tape:watch(x)
+      y = x * x
+      return y * y
+    end)
+    assert.equal(108, tape:gradient(z, x):item())
+    assert.equal(18, tape:gradient(z, y):item())
+  end)
+
+  it("gives nil where the target does not depend on a source", function()
+    local v, other = flow.Variable(2), flow.Variable(3)
+    local tape = flow.GradientTape()
+    local y = tape:record(function() return v * v end)
+    local gradients = tape:gradient(y, { v, other })
+    assert.equal(4, gradients[1]:item())
+    assert.is_nil(gradients[2])
+  end)
+
+  it("stops at stop_gradient and passes variables that are not trainable", function()
+    local v = flow.Variable(2)
+    local frozen = flow.Variable(3, { trainable = false })
+    local tape = flow.GradientTape()
+    local y = tape:record(function() return v * flow.stop_gradient(v) * frozen end)
+    assert.equal(6, tape:gradient(y, v):item())
+    assert.is_nil(tape:gradient(y, { frozen })[1])
+  end)
+
+  it("reaches through indexing, shapes and reductions", function()
+    local x = flow.tensor { { 1, 2, 3 }, { 4, 5, 6 } }
+    local tape = flow.GradientTape()
+    tape:watch(x)
+    local y = tape:record(function() return (x[2] * x[{ {}, 1 }]:sum()):reshape(3, 1):mean() end)
+    -- y = s * (4 + 5 + 6) / 3 with s = x11 + x21
+    local gradient = tape:gradient(y, x):totable()
+    assert.same({ 5, 0, 0 }, gradient[1])
+    for i, expected in ipairs { 5 + 5 / 3, 5 / 3, 5 / 3 } do assert.is_true(math.abs(gradient[2][i] - expected) < 1e-5) end
+  end)
+
+  it("agrees with differences for a small network", function()
+    local x = flow.tensor { { 0.5, -0.2 }, { 0.1, 0.9 }, { -0.7, 0.3 } }
+    local w = flow.Variable { { 0.3, -0.5 }, { 0.8, 0.1 } }
+    local function loss() return flow.log_softmax((x:matmul(w)):tanh()):square():mean() end
+    local tape = flow.GradientTape()
+    local y = tape:record(loss)
+    local gradient = tape:gradient(y, w):totable()
+    local start, step = w:totable(), 1e-2
+    for i = 1, 2 do
+      for j = 1, 2 do
+        local function at(delta)
+          local moved = { { start[1][1], start[1][2] }, { start[2][1], start[2][2] } }
+          moved[i][j] = moved[i][j] + delta
+          w:assign(moved)
+          return loss():item()
+        end
+        local difference = (at(step) - at(-step)) / (2 * step)
+        assert.is_true(math.abs(difference - gradient[i][j]) < 1e-3, ("%g and %g"):format(difference, gradient[i][j]))
+      end
+    end
+  end)
+
+  it("starts anew with every recording, and ends when the function fails", function()
+    local v, tape = flow.Variable(3), flow.GradientTape()
+    tape:record(function() return v * v end)
+    local y = tape:record(function() return v * 5 end)
+    assert.equal(5, tape:gradient(y, v):item())
+    local ok, message = pcall(tape.record, tape, function() error("my own", 0) end)
+    assert.is_false(ok)
+    assert.equal("my own", message)
+    local native = require "flow.ffi"
+    assert.equal(0, native.C.flow_tape_depth(native.context))
+  end)
+
+  it("says what it refuses", function()
+    local tape, v = flow.GradientTape(), flow.Variable(1)
+    assert.equal("gradient(): this tape has recorded nothing; call tape:record(f) first",
+      message_of(function() tape:gradient(flow.tensor(1), v) end))
+    local y = tape:record(function() return v * 2 end)
+    assert.equal("gradient(): a source is a tensor, a variable or a list of them, got the number 1",
+      message_of(function() tape:gradient(y, 1) end))
+    assert.equal("gradient(): the target is a tensor, got nil", message_of(function() tape:gradient(nil, v) end))
+    assert.equal("gradient(): the target has dtype int64, which has no gradient",
+      message_of(function() tape:gradient(flow.tensor(1, { dtype = "int64" }), v) end))
+    assert.equal("watch(): gradients need floating-point numbers, this tensor is int32",
+      message_of(function() tape:watch(flow.arange(3)) end))
+    assert.equal("elements cannot be assigned while a tape records, since gradients would not see it: use flow.where",
+      message_of(function() tape:record(function()
+        local t = flow.ones { 2 }
+        t[1] = 0
+      end) end))
+    assert.equal('a gradient tape has no field "gradent"; did you mean "gradient"?', message_of(function() tape:gradent() end))
+  end)
+end)

@@ -1,0 +1,74 @@
+-- variable_spec.lua: variables: value, assignment, fields, arithmetic by reading.
+local support = require "spec.support.init"
+local flow = require "flow"
+local message_of = support.message_of
+
+describe("flow.Variable", function()
+  it("has a name, a dtype, a shape and a trainable flag", function()
+    local v = flow.Variable({ { 1, 2 } }, { name = "w" })
+    assert.equal("w", v.name)
+    assert.equal("float32", v.dtype)
+    assert.same({ 1, 2 }, v.shape)
+    assert.is_true(v.trainable)
+    assert.equal(2, v.rank)
+    v.trainable = false
+    assert.is_false(v.trainable)
+    assert.is_false(flow.Variable(0, { trainable = false }).trainable)
+    assert.equal("int64", flow.Variable(0, { dtype = "int64" }).dtype)
+    assert.equal('Variable "w" float32 {1, 2} cpu\n[[1. 2.]]', tostring(v))
+  end)
+
+  it("copies its initial value, and value() copies it again", function()
+    local start = flow.tensor { 1, 2 }
+    local v = flow.Variable(start)
+    start[1] = 9
+    local value = v:value()
+    v:assign { 5, 6 }
+    assert.same({ 1, 2 }, value:totable())
+    assert.same({ 5, 6 }, v:totable())
+  end)
+
+  it("is assigned, added to and subtracted from", function()
+    local v = flow.Variable { 1, 2 }
+    assert.same({ 2, 4 }, v:assign_add({ 1, 2 }):totable())
+    assert.same({ 1, 3 }, v:assign_sub(1):totable())
+    v:assign(7)
+    assert.same({ 7, 7 }, v:totable())
+    v:assign(flow.Variable { 1, 0 })
+    assert.same({ 1, 0 }, v:totable())
+    local count = flow.Variable(0, { dtype = "int64" })
+    count:assign_add(1)
+    assert.equal(1, count:item())
+  end)
+
+  it("reads in arithmetic and tensor methods", function()
+    local v = flow.Variable { 1, 4 }
+    assert.same({ 2, 8 }, (v * 2):totable())
+    assert.same({ 0, -3 }, (1 - v):totable())
+    assert.same({ 1, 2 }, v:sqrt():totable())
+    assert.same({ 2, 8 }, (v + v):totable())
+    assert.same({ -1, -4 }, (-v):totable())
+    assert.equal(5, v:sum():item())
+    assert.equal(4, v[2]:item())
+    assert.same({ 2, 5 }, (flow.ones { 2 } + v):totable())
+    assert.same({ 1, 4 }, flow.maximum(v, 0):totable())
+  end)
+
+  it("is equal to itself only", function()
+    local v = flow.Variable(1)
+    local variable = require "flow.variable"
+    assert.is_true(variable.wrap(v.handle) == v)
+    assert.is_false(flow.Variable(1) == v)
+  end)
+
+  it("says what it refuses, at the caller's line", function()
+    local v = flow.Variable({ 1, 2 }, { name = "w" })
+    assert.equal('assign to variable "w": value has shape {3}, the variable {2}', message_of(function() v:assign { 1, 2, 3 } end))
+    assert.equal("a variable's elements cannot be assigned one by one; change its value with :assign(x)",
+      message_of(function() v[1] = 0 end))
+    assert.equal('a variable has no field "asign"; did you mean "assign"?', message_of(function() return v.asign end))
+    assert.equal("flow.Variable needs an initial value", message_of(function() flow.Variable() end))
+    assert.equal('flow.Variable: unknown option "nam"; did you mean "name"?',
+      message_of(function() flow.Variable(1, { nam = "x" }) end))
+  end)
+end)
