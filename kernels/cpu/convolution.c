@@ -15,7 +15,9 @@ typedef struct layout {
   int64_t band;                     /* rows of y in a band */
   int64_t band_rows;                /* input rows that they need */
   int64_t ring_floats;              /* one row of conv outputs of one block, for pooling */
-  size_t  packed;                   /* floats of packed weights; the packed biases follow */
+  int     one_run;                  /* a kernel row is one run of floats */
+  int64_t taps;                     /* runs of the kernel */
+  size_t  packed;                   /* floats of packed weights */
   size_t  band_floats;              /* scratch: the band, then the ring */
 } layout;
 
@@ -32,17 +34,30 @@ static layout layout_of(const flow_call *call)
   if (l.band < 1) l.band = 1;
   l.band_rows = ((l.band - 1) * s->pool_stride[0] + s->pool[0] - 1) * s->stride[0] + flow_reach(s, 0) + 1;
   l.ring_floats = s->pooled ? s->out[1] * BLOCK : 0;
+  l.one_run = s->dilation[1] == 1 && s->groups == 1;
+  l.taps = l.one_run ? s->kernel[0] : s->kernel[0] * s->kernel[1];
   l.packed = flow_packed_floats(s, 0);
   l.band_floats = l.padded ? (size_t)flow_padded_channels(l.band_rows * l.width * s->channels_in) : 0;
   return l;
 }
 
+/* shared: offsets of the taps, packed weights, biases filled up like the channels of the weights. */
+typedef struct shared_view { int64_t *offsets; float *weights, *biases; } shared_view;
+
+static size_t offset_bytes(const layout *l) { return ((size_t)l->taps * sizeof(int64_t) + 63) / 64 * 64; }
 static size_t packed_biases(const flow_geometry *s) { return (size_t)(s->groups * flow_padded_channels(s->group_out)); }
+
+static shared_view shared_of(const flow_call *call, const layout *l)
+{
+  shared_view view = { .offsets = call->shared, .weights = (float *)((char *)call->shared + offset_bytes(l)) };
+  view.biases = view.weights + l->packed;
+  return view;
+}
 
 static size_t shared_bytes(const flow_call *call)
 {
   layout l = layout_of(call);
-  return (l.packed + packed_biases(&l.s)) * sizeof(float);
+  return offset_bytes(&l) + (l.packed + packed_biases(&l.s)) * sizeof(float);
 }
 
 static size_t scratch_bytes(const flow_call *call)
@@ -55,13 +70,16 @@ static flow_status prepare(const flow_call *call)
 {
   layout l = layout_of(call);
   const flow_geometry *s = &l.s;
-  float *packed = call->shared, *biases = packed + l.packed;
+  shared_view shared = shared_of(call, &l);
+  int64_t columns = l.one_run ? 1 : s->kernel[1];
+  for (int64_t tap = 0; tap < l.taps; tap++)
+    shared.offsets[tap] = (tap / columns * s->dilation[0] * l.width + tap % columns * s->dilation[1]) * s->channels_in;
+  const flow_tap_range all[2] = { { 0, 1, s->kernel[0] }, { 0, 1, s->kernel[1] } };
+  flow_pack_weights(s, call->inputs[1].data, 0, all, shared.weights);
+  memset(shared.biases, 0, packed_biases(s) * sizeof(float));
   const float *b = s->has_bias ? call->inputs[2].data : NULL;
-  flow_pack_weights(s, call->inputs[1].data, 0, packed);
-  memset(biases, 0, packed_biases(s) * sizeof(float));
-  if (b)
-    for (int64_t group = 0; group < s->groups; group++)
-      memcpy(biases + group * flow_padded_channels(s->group_out), b + group * s->group_out, (size_t)s->group_out * sizeof(float));
+  for (int64_t group = 0; group < s->groups && b; group++)
+    memcpy(shared.biases + group * flow_padded_channels(s->group_out), b + group * s->group_out, (size_t)s->group_out * sizeof(float));
   return FLOW_OK;
 }
 
@@ -80,8 +98,9 @@ static void fill_band(const layout *l, const float *x, int64_t first, int64_t ro
 }
 
 /* Max pooling of one row of windows over conv rows: rows[i] is the i-th row of the windows, one block wide. The first
- * of equals wins, a NaN wins over numbers. y or index may be NULL. */
-static void pool_row(const flow_geometry *s, const float *const *rows, int64_t step, int64_t channels, float *y, uint8_t *index)
+ * of equals wins, a NaN wins over numbers. y or index may be NULL. height and width are constants where it pays. */
+ALWAYS_INLINE void pool_windows(const int64_t height, const int64_t width, const flow_geometry *s, const float *const *rows, int64_t step,
+                                int64_t channels, float *y, uint8_t *index)
 {
   const vf zero = { 0 };
   for (int64_t px = 0; px < s->result[1]; px++) {
@@ -89,46 +108,46 @@ static void pool_row(const flow_geometry *s, const float *const *rows, int64_t s
       int64_t at = px * s->pool_stride[1] * step + c;
       vf best = vf_load(rows[0] + at);
       vi winner = { 0 };
-      int32_t k = 0;
-      for (int64_t ky = 0; ky < s->pool[0]; ky++) {
-        for (int64_t kx = 0; kx < s->pool[1]; kx++, k++) {
+      for (int64_t ky = 0; ky < height; ky++) {
+        for (int64_t kx = ky == 0; kx < width; kx++) {
           vf value = vf_load(rows[ky] + at + kx * step);
           vi better = ~(value <= best) & (best == best);
           best = vf_select(better, value, best);
-          winner = (better & k) | (~better & winner);
+          winner = (better & (int32_t)(ky * width + kx)) | (~better & winner);
         }
       }
       if (s->relu) {
-        vi dead = best <= zero;
-        best = vf_select(dead, zero, best);
-        winner = (dead & NO_WINNER) | (~dead & winner);
+        winner |= (best <= zero) & NO_WINNER;
+        best = vf_at_least(best, zero);
       }
-      vb bytes = __builtin_convertvector(winner, vb);
       int64_t to = px * s->channels_out + c, lanes = channels - c;
       if (lanes >= VL) {
         if (y) vf_store(y + to, best);
-        if (index) memcpy(index + to, &bytes, sizeof bytes);
+        if (index) vi_store_bytes(index + to, winner);
       } else {
         for (int64_t lane = 0; lane < lanes && y; lane++) y[to + lane] = best[lane];
-        for (int64_t lane = 0; lane < lanes && index; lane++) index[to + lane] = bytes[lane];
+        for (int64_t lane = 0; lane < lanes && index; lane++) index[to + lane] = (uint8_t)winner[lane];
       }
     }
   }
 }
 
+static void pool_row(const flow_geometry *s, const float *const *rows, int64_t step, int64_t channels, float *y, uint8_t *index)
+{
+  if (s->pool[0] == 2 && s->pool[1] == 2) pool_windows(2, 2, s, rows, step, channels, y, index);
+  else pool_windows(s->pool[0], s->pool[1], s, rows, step, channels, y, index);
+}
+
 /* One block of output channels for rows `first` .. `last` - 1 of y. x: the input row of the first conv row. */
-static void convolve_block(const layout *l, const float *x, const float *weights, const float *bias, int64_t channels,
-                           int64_t first, int64_t last, float *y, uint8_t *index, float *ring)
+static void convolve_block(const layout *l, const int64_t *offsets, const float *x, const float *weights, const float *bias,
+                           int64_t channels, int64_t first, int64_t last, float *y, uint8_t *index, float *ring)
 {
   const flow_geometry *s = &l->s;
-  int one_run = s->dilation[1] == 1 && s->groups == 1;
-  int64_t row_floats = l->width * s->channels_in;
   flow_taps taps = {
-    .rows = s->kernel[0], .columns = one_run ? 1 : s->kernel[1], .run = one_run ? s->kernel[1] * s->group_in : s->group_in,
-    .row_step = s->dilation[0] * row_floats, .column_step = s->dilation[1] * s->channels_in,
+    .count = l->taps, .run = l->one_run ? s->kernel[1] * s->group_in : s->group_in, .offsets = offsets,
     .pixel_step = s->stride[1] * s->channels_in,
   };
-  int64_t row_step = s->stride[0] * row_floats, y_row = s->result[1] * s->channels_out;
+  int64_t row_step = s->stride[0] * l->width * s->channels_in, y_row = s->result[1] * s->channels_out;
   if (!s->pooled) {
     float floor = s->relu ? 0.0f : -__builtin_inff();
     for (int64_t row = first; row < last; row++, x += row_step)
@@ -153,7 +172,8 @@ static flow_status run_direct(const flow_call *call, int phase, int64_t begin, i
   (void)phase, (void)begin, (void)end;
   layout l = layout_of(call);
   const flow_geometry *s = &l.s;
-  const float *x = call->inputs[0].data, *packed = call->shared, *biases = packed + l.packed;
+  shared_view shared = shared_of(call, &l);
+  const float *x = call->inputs[0].data;
   float *y = call->outputs[0].data, *band = call->scratch, *ring = band + l.band_floats;
   uint8_t *index = s->pooled ? call->outputs[1].data : NULL;
   if (!y && !index) return FLOW_OK;
@@ -172,8 +192,9 @@ static flow_status run_direct(const flow_call *call, int phase, int64_t begin, i
         for (int64_t block = 0; block < s->group_out; block += BLOCK) {
           int64_t channels = s->group_out - block < BLOCK ? s->group_out - block : BLOCK;
           int64_t channel = group * s->group_out + block;
-          convolve_block(&l, input + group * s->group_in, packed + (group * group_padded + block) * taps,
-                         biases + group * group_padded + block, channels, first, last, y ? y + channel : NULL, index ? index + channel : NULL, ring);
+          convolve_block(&l, shared.offsets, input + group * s->group_in, shared.weights + (group * group_padded + block) * taps,
+                         shared.biases + group * group_padded + block, channels, first, last,
+                         y ? y + channel : NULL, index ? index + channel : NULL, ring);
         }
       }
     }
@@ -187,7 +208,7 @@ static flow_status run_direct(const flow_call *call, int phase, int64_t begin, i
 static int supports_direct(const flow_call *call)
 {
   const int32_t *pool = call->attributes->convolution.pool;
-  return call->inputs[0].dtype == FLOW_FLOAT32 && pool[0] * (int64_t)pool[1] <= NO_WINNER;
+  return call->inputs[0].dtype == FLOW_FLOAT32 && pool[0] * (int64_t)pool[1] <= NO_WINNER && call->inputs[0].shape[3] > 0;
 }
 
 const flow_kernel FLOW_KERNELS(convolution)[] = {

@@ -62,13 +62,16 @@ enum { BLOCK = 2 * VL, NO_WINNER = 255 };
 /* Channels as the packed weights hold them: whole vectors, filled up with zeros. */
 static inline int64_t flow_padded_channels(int64_t channels) { return (channels + VL - 1) / VL * VL; }
 
-/* Where the taps of one output lie in the input. A kernel row over neighbouring pixels with all their channels is one
- * run of floats: then columns is 1 and run is kernel width x channels. */
+/* Where the taps of one output lie in the input: `count` runs of neighbouring floats. A kernel row over neighbouring
+ * pixels with all their channels is one run; with groups or dilation every tap is one. */
 typedef struct flow_taps {
-  int64_t rows, columns, run;
-  int64_t row_step, column_step;        /* floats between taps */
+  int64_t count, run;                   /* both at least 1 */
+  const int64_t *offsets;               /* [count] of each run, in floats */
   int64_t pixel_step;                   /* floats between the first taps of neighbouring outputs */
 } flow_taps;
+
+/* Kernel positions along one axis: first, first + step, ... Negative steps turn the kernel around. */
+typedef struct flow_tap_range { int64_t first, step, count; } flow_tap_range;
 
 /* The sum of a weight gradient runs over these pixels; steps in floats. */
 typedef struct flow_pixels {
@@ -87,10 +90,11 @@ typedef struct flow_pixels {
 void flow_convolve_row(const flow_taps *taps, const float *x, const float *weights, const float *bias, float floor,
                        int64_t channels, float *y, int64_t y_step, int64_t width);
 
-/* Weights as flow_convolve_row reads them: [group][block][kernel row][kernel column][input][channels of the block].
- * transposed: for the input gradient: the kernel is turned by 180 degrees, outputs become inputs. */
+/* Weights as flow_convolve_row reads them: [group][block][kernel row][kernel column][input][channels of the block], for
+ * the kernel positions in `ranges`. transposed: outputs become inputs, for the input gradient. Returns the end of packed. */
+float *flow_pack_weights(const flow_geometry *geometry, const float *w, int transposed, const flow_tap_range ranges[2], float *packed);
+/* Floats of all positions together. */
 size_t flow_packed_floats(const flow_geometry *geometry, int transposed);
-void   flow_pack_weights(const flow_geometry *geometry, const float *w, int transposed, float *packed);
 
 /* dw[position][channel] += sum over pixels, in order, of x[offsets[position] + pixel] * g[pixel][channel], for one
  * block's `channels`. Whole vectors of g are read: it is padded. dw_step: floats between positions. */

@@ -20,33 +20,30 @@ ALWAYS_INLINE void convolve_tiles(const int vectors, const int pixels, int64_t c
     vf sums[SUMS];
 #pragma GCC unroll 24
     for (int i = 0; i < pixels * vectors; i++) sums[i] = vf_load(bias + i % vectors * VL);
+    /* Loops that test at their end: the overhead of a tile counts when a kernel has few taps. */
     const float *w = weights;
-    for (int64_t row = 0; row < taps->rows; row++) {
-      for (int64_t column = 0; column < taps->columns; column++) {
-        const float *first = x + row * taps->row_step + column * taps->column_step;
+    int64_t tap = 0;
+    do {
+      const float *first = x + taps->offsets[tap], *end = first + taps->run;
+      do {
+        vf v[2];
 #pragma GCC unroll 2
-        for (int64_t i = 0; i < taps->run; i++, w += vectors * VL) {
-          vf v[2];
-#pragma GCC unroll 2
-          for (int b = 0; b < vectors; b++) v[b] = vf_load(w + b * VL);
+        for (int b = 0; b < vectors; b++, w += VL) v[b] = vf_load(w);
 #pragma GCC unroll 12
-          for (int p = 0; p < pixels; p++) {
-            vf input = vf_set(first[p * step + i]);
+        for (int p = 0; p < pixels; p++) {
+          vf input = vf_set(first[p * step]);
 #pragma GCC unroll 2
-            for (int b = 0; b < vectors; b++) sums[p * vectors + b] += input * v[b];
-          }
+          for (int b = 0; b < vectors; b++) sums[p * vectors + b] += input * v[b];
         }
-      }
-    }
+      } while (++first != end);
+    } while (++tap != taps->count);
     float *to = whole ? y : spill;
     const int64_t to_step = whole ? y_step : vectors * VL;
 #pragma GCC unroll 12
     for (int p = 0; p < pixels; p++) {
 #pragma GCC unroll 2
-      for (int b = 0; b < vectors; b++) {
-        vf sum = sums[p * vectors + b];
-        vf_store(to + p * to_step + b * VL, vf_select(sum < least, least, sum));
-      }
+      for (int b = 0; b < vectors; b++)
+        vf_store(to + p * to_step + b * VL, vf_at_least(sums[p * vectors + b], least));
     }
     if (!whole)
       for (int p = 0; p < pixels; p++)
@@ -102,17 +99,16 @@ size_t flow_packed_floats(const flow_geometry *s, int transposed)
   return (size_t)(s->groups * s->kernel[0] * s->kernel[1] * inputs * flow_padded_channels(outputs));
 }
 
-void flow_pack_weights(const flow_geometry *s, const float *w, int transposed, float *packed)
+float *flow_pack_weights(const flow_geometry *s, const float *w, int transposed, const flow_tap_range ranges[2], float *packed)
 {
   int64_t inputs = transposed ? s->group_out : s->group_in, outputs = transposed ? s->group_in : s->group_out;
-  int64_t taps = s->kernel[0] * s->kernel[1];
   int64_t input_step = transposed ? 1 : s->channels_out, output_step = transposed ? s->channels_out : 1;
   for (int64_t group = 0; group < s->groups; group++) {
     for (int64_t block = 0; block < outputs; block += BLOCK) {
       int64_t channels = outputs - block < BLOCK ? outputs - block : BLOCK, padded = flow_padded_channels(channels);
-      for (int64_t tap = 0; tap < taps; tap++) {
-        int64_t source = transposed ? taps - 1 - tap : tap;
-        const float *from = w + source * s->group_in * s->channels_out + group * s->group_out + block * output_step;
+      for (int64_t tap = 0; tap < ranges[0].count * ranges[1].count; tap++) {
+        int64_t ky = ranges[0].first + tap / ranges[1].count * ranges[0].step, kx = ranges[1].first + tap % ranges[1].count * ranges[1].step;
+        const float *from = w + (ky * s->kernel[1] + kx) * s->group_in * s->channels_out + group * s->group_out + block * output_step;
         for (int64_t input = 0; input < inputs; input++, packed += padded) {
           for (int64_t c = 0; c < channels; c++) packed[c] = from[input * input_step + c * output_step];
           for (int64_t c = channels; c < padded; c++) packed[c] = 0.0f;
@@ -120,4 +116,5 @@ void flow_pack_weights(const flow_geometry *s, const float *w, int transposed, f
       }
     }
   }
+  return packed;
 }

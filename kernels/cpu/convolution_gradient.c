@@ -5,9 +5,11 @@
  *   db += the sum of the pixels                                             (sum_row)
  *   dw += x under the kernel times the pixels                               (flow_outer_products)
  *   dx  = the canvas convolved with the turned and transposed weights       (flow_convolve_row)
- * For dx the canvas has a margin of the kernel's reach, and with strides zeros between the pixels: then dx is an
- * ordinary convolution of stride 1. A canvas holds a band of rows; the rows that the next band needs again are moved
- * to its top. All sums run image by image, row by row, pixel by pixel, however the rows are chunked. */
+ * With a stride S the rows of dx fall into S phases: row i gets the taps ky for which i + padding - ky * dilation is a
+ * multiple of S, so each phase is an ordinary convolution with a part of the kernel; columns likewise.
+ * For dx the canvas has a margin of zeros as wide as the kernel reaches. A canvas holds a band of rows; the rows that
+ * the next band needs again are moved to its top. All sums run image by image, row by row, pixel by pixel, however the
+ * rows are chunked. */
 #include "cpu/convolution.h"
 
 enum { CANVAS_BYTES = 128 * 1024,  /* with the x rows under it inside half of a second-level cache */
@@ -15,64 +17,91 @@ enum { CANVAS_BYTES = 128 * 1024,  /* with the x rows under it inside half of a 
 
 typedef struct layout {
   flow_geometry s;
-  int     padded;                   /* x rows are copied, with zeros around them, for dw */
+  int64_t pixel, x_pixel;           /* floats of a pixel of the canvas and of x as dw sees it */
+  int     x_copied;                 /* x rows are copied, with zeros around them, for dw */
   int64_t x_width;                  /* pixels of an x row as dw sees it */
-  int64_t pixel;                    /* floats of a canvas pixel: channels_out, so that every group can be read in whole vectors */
-  int64_t spread[2];                /* canvas pixels between neighbouring gradients: the stride, or 1 without dx */
   int64_t margin[2];                /* canvas position of the first gradient */
-  int64_t reach[2];                 /* canvas pixels that dx needs beyond its own position; 0 without dx */
+  int64_t reach[2];                 /* canvas pixels behind the first that one group of dx rows (columns) needs */
+  int64_t groups[2];                /* rows (columns) of dx divided by the stride; without dx the gradients themselves */
   int64_t rows, width;              /* the canvas of a whole image */
   int64_t band;                     /* rows of it, without the reach, in scratch at a time */
-  int64_t x_rows;                   /* x rows under the gradients of a band */
   size_t  canvas_floats, x_floats;
 } layout;
+
+/* A pixel of a multiple of 256 bytes makes neighbouring pixels share few sets of the first-level cache: 16 floats more. */
+static int64_t spread_pixel(int64_t floats) { return floats % 64 == 0 ? floats + 16 : floats; }
 
 static layout layout_of(const flow_call *call, int with_dx)
 {
   layout l = { .s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]) };
   const flow_geometry *s = &l.s;
-  l.padded = s->before[0] || s->before[1] || s->after[0] || s->after[1];
+  l.x_pixel = spread_pixel(s->channels_in);
+  l.x_copied = s->before[0] || s->before[1] || s->after[0] || s->after[1] || l.x_pixel != s->channels_in;
   l.x_width = s->in[1] + s->before[1] + s->after[1];
-  l.pixel = s->channels_out - s->group_out + flow_padded_channels(s->group_out);
+  l.pixel = spread_pixel(s->channels_out - s->group_out + flow_padded_channels(s->group_out));   /* whole vectors for every group */
   int64_t size[2];
   for (int axis = 0; axis < 2; axis++) {
-    l.reach[axis] = with_dx ? flow_reach(s, axis) : 0;
-    l.spread[axis] = with_dx ? s->stride[axis] : 1;
-    l.margin[axis] = with_dx ? l.reach[axis] - s->before[axis] : 0;
-    size[axis] = with_dx ? s->in[axis] + l.reach[axis] : s->out[axis];
+    int64_t stride = s->stride[axis];
+    l.margin[axis] = with_dx ? (flow_reach(s, axis) - s->before[axis]) / stride : 0;
+    l.reach[axis] = with_dx ? l.margin[axis] + (stride - 1 + s->before[axis]) / stride : 0;
+    l.groups[axis] = with_dx ? (s->in[axis] + stride - 1) / stride : s->out[axis];
+    size[axis] = l.groups[axis] + l.reach[axis];
   }
   l.rows = size[0];
   l.width = size[1];
   int64_t row_bytes = l.width * l.pixel * (int64_t)sizeof(float);
-  l.band = row_bytes > 0 ? CANVAS_BYTES / row_bytes - l.reach[0] : 1;
+  l.band = CANVAS_BYTES / row_bytes - l.reach[0];
   if (l.band < 1 + l.reach[0]) l.band = 1 + l.reach[0];
-  if (l.band > l.rows) l.band = l.rows;
-  l.x_rows = (l.band + l.reach[0] - 1) / l.spread[0] * s->stride[0] + flow_reach(s, 0) + 1;
+  if (l.band > l.groups[0]) l.band = l.groups[0];
+  int64_t x_rows = (l.band + l.reach[0] - 1) * s->stride[0] + flow_reach(s, 0) + 1;
   l.canvas_floats = (size_t)flow_padded_channels((l.band + l.reach[0]) * l.width * l.pixel);
-  l.x_floats = l.padded ? (size_t)flow_padded_channels(l.x_rows * l.x_width * s->channels_in) : 0;
+  l.x_floats = l.x_copied ? (size_t)flow_padded_channels(x_rows * l.x_width * l.x_pixel) : 0;
   return l;
+}
+
+/* One phase of the rows (axis 0) or columns (axis 1) of dx: which kernel positions they see, last one first, and where
+ * on the canvas, counted from the group's own position, the first of them lies and how far apart they are. */
+typedef struct stride_phase { flow_tap_range taps; int64_t start, step; } stride_phase;
+
+static stride_phase phase_of(const layout *l, int axis, int64_t number)
+{
+  const flow_geometry *s = &l->s;
+  int64_t stride = s->stride[axis], dilation = s->dilation[axis], common = stride;
+  while (dilation % common || stride % common) common--;
+  int64_t tap_step = stride / common, first = 0;
+  while (first < tap_step && first < s->kernel[axis] && (number + s->before[axis] - first * dilation) % stride != 0) first++;
+  if (first == tap_step || first >= s->kernel[axis]) return (stride_phase){ .taps = { .count = 0 } };
+  int64_t count = (s->kernel[axis] - first + tap_step - 1) / tap_step, last = first + (count - 1) * tap_step;
+  return (stride_phase){
+    .taps = { .first = last, .step = -tap_step, .count = count }, .step = dilation / common,
+    .start = l->margin[axis] + (number + s->before[axis] - last * dilation) / stride,
+  };
 }
 
 /* Positions of the kernel within one group, as flow_outer_products sums over them. */
 static int64_t positions_of(const flow_geometry *s) { return s->kernel[0] * s->kernel[1] * s->group_in; }
 
-static size_t align_floats(size_t floats) { return (floats + 15) / 16 * 16; }
+/* shared: offsets of the positions in x, offsets of the taps of all phases on the canvas, a zero bias for one block,
+ * the turned weights of all phases. */
+typedef struct shared_view { int64_t *positions, *taps; float *bias, *weights; } shared_view;
 
-/* shared: offsets of the positions in x, then a zero bias for one block, then the turned weights. */
-typedef struct shared_view { int64_t *offsets; float *bias, *weights; } shared_view;
+static size_t offset_bytes(const flow_geometry *s)
+{
+  return ((size_t)(positions_of(s) + s->kernel[0] * s->kernel[1]) * sizeof(int64_t) + 63) / 64 * 64;
+}
 
 static shared_view shared_of(const flow_call *call, const flow_geometry *s)
 {
-  shared_view view = { .offsets = call->shared };
-  view.bias = (float *)call->shared + align_floats((size_t)positions_of(s) * 2);
+  shared_view view = { .positions = call->shared, .bias = (float *)((char *)call->shared + offset_bytes(s)) };
+  view.taps = view.positions + positions_of(s);
   view.weights = view.bias + BLOCK;
   return view;
 }
 
 static size_t shared_bytes(const flow_call *call)
 {
-  layout l = layout_of(call, 1);
-  return (align_floats((size_t)positions_of(&l.s) * 2) + BLOCK + flow_packed_floats(&l.s, 1)) * sizeof(float);
+  flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);
+  return offset_bytes(&s) + (BLOCK + flow_packed_floats(&s, 1)) * sizeof(float);
 }
 
 static size_t scratch_bytes(const flow_call *call)
@@ -82,29 +111,38 @@ static size_t scratch_bytes(const flow_call *call)
   return (a > b ? a : b) * sizeof(float);
 }
 
+/* A kernel row of a phase is one run of canvas floats. */
+static int one_run(const layout *l, const stride_phase *columns) { return columns->step == 1 && l->s.groups == 1 && l->pixel == l->s.channels_out; }
+
 static flow_status prepare(const flow_call *call)
 {
   layout l = layout_of(call, 1);
   const flow_geometry *s = &l.s;
   shared_view shared = shared_of(call, s);
-  int64_t *offset = shared.offsets;
+  int64_t *position = shared.positions, *tap = shared.taps;
   for (int64_t ky = 0; ky < s->kernel[0]; ky++)
     for (int64_t kx = 0; kx < s->kernel[1]; kx++)
       for (int64_t c = 0; c < s->group_in; c++)
-        *offset++ = (ky * s->dilation[0] * l.x_width + kx * s->dilation[1]) * s->channels_in + c;
+        *position++ = (ky * s->dilation[0] * l.x_width + kx * s->dilation[1]) * l.x_pixel + c;
   memset(shared.bias, 0, BLOCK * sizeof(float));
-  flow_pack_weights(s, call->inputs[2].data, 1, shared.weights);
+  float *packed = shared.weights;
+  for (int64_t i = 0; i < s->stride[0] * s->stride[1]; i++) {
+    stride_phase rows = phase_of(&l, 0, i / s->stride[1]), columns = phase_of(&l, 1, i % s->stride[1]);
+    const flow_tap_range ranges[2] = { rows.taps, columns.taps };
+    packed = flow_pack_weights(s, call->inputs[2].data, 1, ranges, packed);
+    int64_t runs = one_run(&l, &columns) && columns.taps.count > 0 ? 1 : columns.taps.count;
+    for (int64_t k = 0; k < rows.taps.count * runs; k++)
+      *tap++ = ((rows.start + k / runs * rows.step) * l.width + columns.start + k % runs * columns.step) * l.pixel;
+  }
   return FLOW_OK;
 }
 
 /* to[i] = (or +=, with add) g[i] where index[i] is k, else 0. */
-static void take_winners(float *to, const float *g, const uint8_t *index, int32_t k, int64_t n, int add)
+ALWAYS_INLINE void take_winners(float *to, const float *g, const uint8_t *index, int32_t k, int64_t n, const int add)
 {
   int64_t i = 0;
   for (; i + VL <= n; i += VL) {
-    vb bytes;
-    memcpy(&bytes, index + i, sizeof bytes);
-    vf won = (vf)((vi)vf_load(g + i) & (__builtin_convertvector(bytes, vi) == k));
+    vf won = (vf)((vi)vf_load(g + i) & (vi_load_bytes(index + i) == k));
     vf_store(to + i, add ? vf_load(to + i) + won : won);
   }
   for (; i < n; i++) {
@@ -113,11 +151,11 @@ static void take_winners(float *to, const float *g, const uint8_t *index, int32_
   }
 }
 
-/* Row `row` of the gradient of the conv output of one image into the canvas; g, y, index are the image's. */
+/* Row `row` of the gradient of the conv output of one image; g, y, index are the image's. */
 static void gradient_row(const layout *l, int64_t row, const float *g, const float *y, const uint8_t *index, float *to)
 {
   const flow_geometry *s = &l->s;
-  int64_t channels = s->channels_out, step = l->spread[1] * l->pixel;
+  int64_t channels = s->channels_out, step = l->pixel;
   if (!s->pooled) {
     int64_t at = row * s->out[1] * channels, pixels = s->out[1];
     int64_t floats = channels;
@@ -139,34 +177,33 @@ static void gradient_row(const layout *l, int64_t row, const float *g, const flo
     int32_t first = (int32_t)((row - lowest * s->pool_stride[0]) * s->pool[1]);
     for (int64_t px = 0; px < s->result[1]; px++) {
       int64_t at = (lowest * s->result[1] + px) * channels;
-      for (int64_t kx = 0; kx < s->pool[1]; kx++)
-        take_winners(to + (px * s->pool_stride[1] + kx) * step, g + at, index + at, first + (int32_t)kx, channels, overlap);
+      for (int64_t kx = 0; kx < s->pool[1]; kx++) {
+        float *pixel = to + (px * s->pool_stride[1] + kx) * step;
+        if (overlap) take_winners(pixel, g + at, index + at, first + (int32_t)kx, channels, 1);
+        else take_winners(pixel, g + at, index + at, first + (int32_t)kx, channels, 0);
+      }
     }
   }
 }
 
-/* db[channel] += the pixels of one row, in order. */
+/* db[channel] += the pixels of one row: four sums of every fourth pixel, then these, so that additions overlap. */
 static void sum_row(float *db, const float *row, int64_t step, int64_t pixels, int64_t channels)
 {
   int64_t c = 0;
-  for (; c + 4 * VL <= channels; c += 4 * VL) {
-    vf a = vf_load(db + c), b = vf_load(db + c + VL), d = vf_load(db + c + 2 * VL), e = vf_load(db + c + 3 * VL);
-    for (int64_t p = 0; p < pixels; p++) {
-      const float *from = row + p * step + c;
-      a += vf_load(from), b += vf_load(from + VL), d += vf_load(from + 2 * VL), e += vf_load(from + 3 * VL);
-    }
-    vf_store(db + c, a), vf_store(db + c + VL, b), vf_store(db + c + 2 * VL, d), vf_store(db + c + 3 * VL, e);
-  }
   for (; c + VL <= channels; c += VL) {
-    vf a = vf_load(db + c);
-    for (int64_t p = 0; p < pixels; p++) a += vf_load(row + p * step + c);
-    vf_store(db + c, a);
+    vf sums[4] = { { 0 } };
+    const float *from = row + c;
+    int64_t p = 0;
+    for (; p + 4 <= pixels; p += 4, from += 4 * step)
+      for (int k = 0; k < 4; k++) sums[k] += vf_load(from + k * step);
+    for (; p < pixels; p++, from += step) sums[0] += vf_load(from);
+    vf_store(db + c, vf_load(db + c) + ((sums[0] + sums[1]) + (sums[2] + sums[3])));
   }
   for (; c < channels; c++)
     for (int64_t p = 0; p < pixels; p++) db[c] += row[p * step + c];
 }
 
-/* The band of the canvas that begins at canvas row `first`: rows from `have` on are built, the others are there. */
+/* Canvas rows have .. last - 1; the canvas in scratch begins at row `first`. */
 static void build_rows(const layout *l, int64_t first, int64_t have, int64_t last, const float *g, const float *y,
                        const uint8_t *index, float *canvas)
 {
@@ -174,10 +211,8 @@ static void build_rows(const layout *l, int64_t first, int64_t have, int64_t las
   for (int64_t at = have; at < last; at++) {
     float *to = canvas + (at - first) * row_floats;
     int64_t row = at - l->margin[0];
-    if (row >= 0 && row % l->spread[0] == 0 && row / l->spread[0] < l->s.out[0])
-      gradient_row(l, row / l->spread[0], g, y, index, to + l->margin[1] * l->pixel);
-    else
-      memset(to, 0, (size_t)row_floats * sizeof(float));
+    if (row >= 0 && row < l->s.out[0]) gradient_row(l, row, g, y, index, to + l->margin[1] * l->pixel);
+    else memset(to, 0, (size_t)row_floats * sizeof(float));
   }
 }
 
@@ -185,25 +220,28 @@ static void build_rows(const layout *l, int64_t first, int64_t have, int64_t las
 static const float *input_rows(const layout *l, const float *x, int64_t first, int64_t rows, float *copy)
 {
   const flow_geometry *s = &l->s;
-  int64_t inner = s->in[1] * s->channels_in, row_floats = l->x_width * s->channels_in;
-  if (!l->padded) return x + first * inner;
+  int64_t inner = s->in[1] * s->channels_in;
+  if (!l->x_copied) return x + first * inner;
+  int64_t pixels = l->x_pixel == s->channels_in ? 1 : s->in[1], floats = inner / pixels;
   for (int64_t row = 0; row < rows; row++) {
     int64_t iy = first + row - s->before[0];
-    float *to = copy + row * row_floats + s->before[1] * s->channels_in;
-    if (iy >= 0 && iy < s->in[0]) memcpy(to, x + iy * inner, (size_t)inner * sizeof(float));
-    else memset(to, 0, (size_t)inner * sizeof(float));
+    float *to = copy + (row * l->x_width + s->before[1]) * l->x_pixel;
+    for (int64_t p = 0; p < pixels; p++, to += l->x_pixel) {
+      if (iy >= 0 && iy < s->in[0]) memcpy(to, x + iy * inner + p * floats, (size_t)floats * sizeof(float));
+      else memset(to, 0, (size_t)floats * sizeof(float));
+    }
   }
   return copy;
 }
 
 /* dw += for gradient rows first .. last - 1. g: their first pixel in the canvas; x: the input under the first. */
-static void add_weight_gradient(const layout *l, const int64_t *offsets, int64_t first, int64_t last, const float *x, const float *g, float *dw)
+static void add_weight_gradient(const layout *l, const int64_t *positions, int64_t first, int64_t last, const float *x, const float *g, float *dw)
 {
   const flow_geometry *s = &l->s;
   flow_pixels pixels = {
     .columns = s->out[1],
-    .x_row_step = s->stride[0] * l->x_width * s->channels_in, .x_step = s->stride[1] * s->channels_in,
-    .g_row_step = l->spread[0] * l->width * l->pixel, .g_step = l->spread[1] * l->pixel,
+    .x_row_step = s->stride[0] * l->x_width * l->x_pixel, .x_step = s->stride[1] * l->x_pixel,
+    .g_row_step = l->width * l->pixel, .g_step = l->pixel,
   };
   int64_t pass = PASS_PIXELS / s->out[1] > 0 ? PASS_PIXELS / s->out[1] : 1;
   for (int64_t row = first; row < last; row += pass) {
@@ -211,31 +249,56 @@ static void add_weight_gradient(const layout *l, const int64_t *offsets, int64_t
     for (int64_t group = 0; group < s->groups; group++) {
       for (int64_t block = 0; block < s->group_out; block += BLOCK) {
         int64_t channels = s->group_out - block < BLOCK ? s->group_out - block : BLOCK, channel = group * s->group_out + block;
-        flow_outer_products(&pixels, x + (row - first) * pixels.x_row_step + group * s->group_in, offsets, positions_of(s),
+        flow_outer_products(&pixels, x + (row - first) * pixels.x_row_step + group * s->group_in, positions, positions_of(s),
                             g + (row - first) * pixels.g_row_step + channel, channels, dw + channel, s->channels_out);
       }
     }
   }
 }
 
-/* dx rows first .. last - 1 from the canvas rows that begin at `first`. */
+/* The rows of one phase of dx in the groups first .. last - 1; canvas begins at row `first`. dx: first pixel of phase
+ * and image. Returns the weights of the next phase. */
+static const float *phase_gradient(const layout *l, const stride_phase *rows, const stride_phase *columns, int64_t height, int64_t width, const int64_t *offsets,
+                                   const float *weights, const float *bias, int64_t first, int64_t last, const float *canvas, float *dx)
+{
+  const flow_geometry *s = &l->s;
+  int run = one_run(l, columns);
+  int64_t row_step = s->stride[0] * s->in[1] * s->channels_in, pixel_step = s->stride[1] * s->channels_in;
+  flow_taps taps = {
+    .count = rows->taps.count * (run ? 1 : columns->taps.count), .run = (run ? columns->taps.count : 1) * s->group_out,
+    .offsets = offsets, .pixel_step = l->pixel,
+  };
+  if (last > height) last = height;
+  if (rows->taps.count == 0 || columns->taps.count == 0) {   /* no output saw these inputs */
+    for (int64_t row = first; row < last; row++)
+      for (int64_t p = 0; p < width; p++) memset(dx + row * row_step + p * pixel_step, 0, (size_t)s->channels_in * sizeof(float));
+    return weights;
+  }
+  for (int64_t group = 0; group < s->groups; group++) {
+    for (int64_t block = 0; block < s->group_in; block += BLOCK) {
+      int64_t channels = s->group_in - block < BLOCK ? s->group_in - block : BLOCK, channel = group * s->group_in + block;
+      for (int64_t row = first; row < last; row++)
+        flow_convolve_row(&taps, canvas + (row - first) * l->width * l->pixel + group * s->group_out, weights, bias, -__builtin_inff(),
+                          channels, dx + row * row_step + channel, pixel_step, width);
+      weights += rows->taps.count * columns->taps.count * s->group_out * flow_padded_channels(channels);
+    }
+  }
+  return weights;
+}
+
+/* dx of the row groups first .. last - 1. */
 static void input_gradient(const layout *l, const shared_view *shared, int64_t first, int64_t last, const float *canvas, float *dx)
 {
   const flow_geometry *s = &l->s;
-  int one_run = s->dilation[1] == 1 && s->groups == 1 && l->pixel == s->channels_out;
-  int64_t row_floats = l->width * l->pixel, padded = flow_padded_channels(s->group_in);
-  int64_t taps_per_channel = s->kernel[0] * s->kernel[1] * s->group_out;
-  flow_taps taps = {
-    .rows = s->kernel[0], .columns = one_run ? 1 : s->kernel[1], .run = one_run ? s->kernel[1] * s->group_out : s->group_out,
-    .row_step = s->dilation[0] * row_floats, .column_step = s->dilation[1] * l->pixel, .pixel_step = l->pixel,
-  };
-  for (int64_t group = 0; group < s->groups; group++) {
-    for (int64_t block = 0; block < s->group_in; block += BLOCK) {
-      int64_t channels = s->group_in - block < BLOCK ? s->group_in - block : BLOCK;
-      const float *weights = shared->weights + (group * padded + block) * taps_per_channel;
-      for (int64_t row = first; row < last; row++)
-        flow_convolve_row(&taps, canvas + (row - first) * row_floats + group * s->group_out, weights, shared->bias, -__builtin_inff(),
-                          channels, dx + row * s->in[1] * s->channels_in + group * s->group_in + block, s->channels_in, s->in[1]);
+  const float *weights = shared->weights;
+  const int64_t *offsets = shared->taps;
+  for (int64_t py = 0; py < s->stride[0]; py++) {
+    for (int64_t px = 0; px < s->stride[1]; px++) {
+      stride_phase rows = phase_of(l, 0, py), columns = phase_of(l, 1, px);
+      int64_t height = (s->in[0] - py + s->stride[0] - 1) / s->stride[0], width = (s->in[1] - px + s->stride[1] - 1) / s->stride[1];
+      weights = phase_gradient(l, &rows, &columns, height, width, offsets, weights, shared->bias, first, last, canvas,
+                               dx + (py * s->in[1] + px) * s->channels_in);
+      offsets += rows.taps.count * (one_run(l, &columns) && columns.taps.count > 0 ? 1 : columns.taps.count);
     }
   }
 }
@@ -245,24 +308,21 @@ static void image_gradient(const layout *l, const shared_view *shared, const flo
                            const float *x, float *dx, float *dw, float *db, float *canvas, float *x_copy)
 {
   const flow_geometry *s = &l->s;
-  int64_t row_floats = l->width * l->pixel, end = l->rows - l->reach[0], have = 0;
+  int64_t row_floats = l->width * l->pixel, end = l->groups[0], have = 0;
   for (int64_t first = 0; first < end; first += l->band) {
     int64_t last = first + l->band < end ? first + l->band : end;
     build_rows(l, first, have, last + l->reach[0], g, y, index, canvas);
     have = last + l->reach[0];
     /* The gradients that this band adds to dw and db: those in its own rows, in the last band also those in the reach. */
-    int64_t from = first - l->margin[0], to = (last == end ? l->rows : last) - l->margin[0];
-    int64_t row = from <= 0 ? 0 : (from + l->spread[0] - 1) / l->spread[0];
-    int64_t stop = to <= 0 ? 0 : (to + l->spread[0] - 1) / l->spread[0];
+    int64_t row = first - l->margin[0] > 0 ? first - l->margin[0] : 0, stop = (last == end ? l->rows : last) - l->margin[0];
     if (stop > s->out[0]) stop = s->out[0];
-    if (row < stop && s->out[1] > 0) {
-      const float *gradient = canvas + (row * l->spread[0] + l->margin[0] - first) * row_floats + l->margin[1] * l->pixel;
+    if (row < stop) {
+      const float *gradient = canvas + (row + l->margin[0] - first) * row_floats + l->margin[1] * l->pixel;
       if (db)
-        for (int64_t i = row; i < stop; i++)
-          sum_row(db, gradient + (i - row) * l->spread[0] * row_floats, l->spread[1] * l->pixel, s->out[1], s->channels_out);
+        for (int64_t i = row; i < stop; i++) sum_row(db, gradient + (i - row) * row_floats, l->pixel, s->out[1], s->channels_out);
       if (dw) {
         const float *rows = input_rows(l, x, row * s->stride[0], (stop - row - 1) * s->stride[0] + flow_reach(s, 0) + 1, x_copy);
-        add_weight_gradient(l, shared->offsets, row, stop, rows, gradient, dw);
+        add_weight_gradient(l, shared->positions, row, stop, rows, gradient, dw);
       }
     }
     if (dx) input_gradient(l, shared, first, last, canvas, dx);
@@ -296,7 +356,8 @@ static int supports_direct(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);
   for (int axis = 0; axis < 2; axis++)
-    if (s.before[axis] > flow_reach(&s, axis) || s.after[axis] > flow_reach(&s, axis) || s.out[axis] < 1) return 0;
+    if (s.before[axis] > flow_reach(&s, axis) || s.after[axis] > flow_reach(&s, axis) || s.out[axis] < 1 || s.in[axis] < 1) return 0;
+  if (s.channels_in < 1 || s.channels_out < 1) return 0;
   return call->inputs[0].dtype == FLOW_FLOAT32 && s.pool[0] * s.pool[1] <= NO_WINNER;
 }
 

@@ -35,7 +35,7 @@ static void clip(const flow_pooling *s, int axis, int64_t at, int64_t *first, in
 
 /* One vector of channels of one window; x: its first inside pixel, first_k: that pixel's position in the window. */
 ALWAYS_INLINE vf window_maximum(const float *x, int lanes, int64_t rows, int64_t columns, int64_t row_step, int64_t column_step,
-                                int64_t first_k, int64_t window_width, vb *index)
+                                int64_t first_k, int64_t window_width, vi *index)
 {
   vf best = lanes == VL ? vf_load(x) : vf_load_part(x, lanes);
   vi winner = (vi){ 0 } + (int32_t)first_k;
@@ -48,7 +48,7 @@ ALWAYS_INLINE vf window_maximum(const float *x, int lanes, int64_t rows, int64_t
       winner = (better & (int32_t)(first_k + ky * window_width + kx)) | (~better & winner);
     }
   }
-  *index = __builtin_convertvector(winner, vb);
+  *index = winner;
   return best;
 }
 
@@ -71,17 +71,17 @@ static void pool_image(const flow_pooling *s, const float *x, float *y, uint8_t 
       const float *first = x + (row * s->stride[0] - s->before[0] + top) * row_step
                              + (column * s->stride[1] - s->before[1] + left) * s->channels;
       int64_t k = top * s->size[1] + left, c = 0;
-      vb winners;
+      vi winners;
       for (; c + VL <= s->channels; c += VL) {
         vf best = window_maximum(first + c, VL, bottom - top, right - left, row_step, s->channels, k, s->size[1], &winners);
         if (y) vf_store(y + at + c, best);
-        if (index) memcpy(index + at + c, &winners, sizeof winners);
+        if (index) vi_store_bytes(index + at + c, winners);
       }
       if (c < s->channels) {
         int lanes = (int)(s->channels - c);
         vf best = window_maximum(first + c, lanes, bottom - top, right - left, row_step, s->channels, k, s->size[1], &winners);
         if (y) vf_store_part(y + at + c, best, lanes);
-        if (index) memcpy(index + at + c, &winners, (size_t)lanes);
+        for (int lane = 0; lane < lanes && index; lane++) index[at + c + lane] = (uint8_t)winners[lane];
       }
     }
   }
@@ -105,10 +105,8 @@ static void add_winners(float *dx, const float *g, const uint8_t *index, int32_t
 {
   int64_t i = 0;
   for (; i + VL <= n; i += VL) {
-    vb bytes;
-    memcpy(&bytes, index + i, sizeof bytes);
-    vi won = __builtin_convertvector(bytes, vi) == k;
-    vf_store(dx + i, vf_load(dx + i) + (vf)((vi)vf_load(g + i) & won));
+    vf won = (vf)((vi)vf_load(g + i) & (vi_load_bytes(index + i) == k));
+    vf_store(dx + i, vf_load(dx + i) + won);
   }
   for (; i < n; i++)
     if (index[i] == k) dx[i] += g[i];

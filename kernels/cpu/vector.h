@@ -11,6 +11,9 @@
 #define FLOW_CPU_VECTOR_H
 
 #include <string.h>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 #include "kernels.h"
 #include "ops/op.h"
 
@@ -58,6 +61,45 @@ ALWAYS_INLINE vf   vf_set(float x)                  { return x - (vf){ 0 }; }   
 ALWAYS_INLINE vf   vf_select(vi mask, vf a, vf b)   { return (vf)(((vi)a & mask) | ((vi)b & ~mask)); }  /* mask ? a : b */
 ALWAYS_INLINE vf   vf_max(vf a, vf b)               { return vf_select(a > b, a, b); }
 ALWAYS_INLINE vf   vf_relu(vf a)                    { return vf_select(a < vf_set(0.0f), vf_set(0.0f), a); }  /* NaN stays */
+
+/* max(a, least), where a NaN in a stays. */
+ALWAYS_INLINE vf vf_at_least(vf a, vf least)
+{
+#if defined(FLOW_ISA_AVX512) && defined(__AVX512F__)
+  return (vf)_mm512_max_ps((__m512)least, (__m512)a);   /* the second operand if one is NaN */
+#elif defined(FLOW_ISA_AVX2)
+  return (vf)_mm256_max_ps((__m256)least, (__m256)a);
+#else
+  return vf_select(a < least, least, a);
+#endif
+}
+
+/* VL bytes as int32 lanes, and back (lanes must be in 0..255): GCC 12 makes scalar code of __builtin_convertvector. */
+ALWAYS_INLINE vi vi_load_bytes(const uint8_t *p)
+{
+#if defined(FLOW_ISA_AVX512) && defined(__AVX512F__)
+  return (vi)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p));
+#elif defined(FLOW_ISA_AVX2)
+  return (vi)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p));
+#else
+  vb bytes;
+  memcpy(&bytes, p, sizeof bytes);
+  return __builtin_convertvector(bytes, vi);
+#endif
+}
+
+ALWAYS_INLINE void vi_store_bytes(uint8_t *p, vi v)
+{
+#if defined(FLOW_ISA_AVX512) && defined(__AVX512F__)
+  _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8((__m512i)v));
+#elif defined(FLOW_ISA_AVX2)
+  __m256i words = _mm256_packus_epi32((__m256i)v, (__m256i)v), bytes = _mm256_packus_epi16(words, words);
+  _mm_storel_epi64((__m128i *)p, _mm_unpacklo_epi32(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1)));
+#else
+  vb bytes = __builtin_convertvector(v, vb);
+  memcpy(p, &bytes, sizeof bytes);
+#endif
+}
 
 /* The first n < VL lanes from or to memory; other lanes are zero or untouched. */
 ALWAYS_INLINE vf vf_load_part(const float *p, int n)
