@@ -3,7 +3,7 @@
 local ffi = require "ffi"
 
 local root = debug.getinfo(1, "S").source:match("^@(.*)spec/support/init%.lua$")
-if root == "" then root = "./" end
+if root:sub(1, 1) ~= "/" then root = os.getenv("PWD") .. "/" .. root end
 package.path = root .. "lua/?.lua;" .. root .. "lua/?/init.lua;" .. package.path
 
 if not os.getenv("FLOWLUA_LIB") then
@@ -38,7 +38,7 @@ end
 function support.file(name, content)
   local folder = os.tmpname()
   os.remove(folder)
-  assert(os.execute("mkdir " .. folder) == 0 or true)
+  assert(os.execute("mkdir " .. folder) == 0)
   local path = folder .. "/" .. name
   local file = assert(io.open(path, "wb"))
   file:write(content)

@@ -1,0 +1,114 @@
+-- cli_spec.lua: the flowlua program: scripts, options, the prompt, doctor, exit codes, Ctrl-C.
+local support = require "spec.support.init"
+
+local file = io.open(support.program, "rb")
+if file then file:close() end
+local program = ("FLOWLUA_PATH=%slua %s"):format(support.root, support.program)
+local run = support.run
+local repl = require "flow.repl"
+local flow = require "flow"
+
+describe("flowlua", function()
+  it("exists", function() assert.is_truthy(file, support.program .. " was not built") end)
+
+  it("runs a script with its arguments", function()
+    local script = support.file("script.lua", 'print(arg[0]:match("[^/]*$"), #arg, arg[2], ...) print((require "flow").ones({2}):sum():item())')
+    local output, code = run(program .. " " .. script .. " a --b")
+    assert.equal("script.lua\t2\t--b\ta\t--b\n2\n", output)
+    assert.equal(0, code)
+  end)
+
+  it("runs code, modules and standard input", function()
+    assert.equal("3\n", (run(program .. " -e 'print(1 + 2)'")))
+    assert.equal("function\n", (run(program .. " -l flow -e 'print(type(flow.tensor))'")))
+    assert.equal("x\ty\n", (run("echo 'print(...)' | " .. program .. " - x y")))
+    local module = support.file("task.lua", "print('task', ...)")
+    local folder = module:match("^(.*)/")
+    assert.equal("task\t1\n", (run("cd " .. folder .. " && " .. program .. " -m task 1")))
+  end)
+
+  it("tells its version and its usage", function()
+    assert.truthy(run(program .. " -v"):find("^flowlua " .. flow.version:gsub("%.", "%%.") .. " %(LuaJIT 2%.1"))
+    local output, code = run(program .. " --help")
+    assert.truthy(output:find("^Usage: flowlua"))
+    assert.equal(0, code)
+  end)
+
+  it("ends with 1 and a traceback when a script fails", function()
+    local script = support.file("bad.lua", "local flow = require 'flow'\nlocal function f() local x = flow.ones({2}).shpe return x end\nf()\n")
+    local output, code = run(program .. " " .. script)
+    assert.equal(1, code)
+    assert.truthy(output:find('bad.lua:2: a tensor has no field "shpe"; did you mean "shape"?', 1, true), output)
+    assert.truthy(output:find("bad.lua:3:", 1, true), output)
+    assert.falsy(output:find("cli/main.lua", 1, true), output)
+  end)
+
+  it("says what is wrong with its own command line", function()
+    local output, code = run(program .. " nowhere.lua")
+    assert.equal("flowlua: cannot open nowhere.lua: No such file or directory\n", output)
+    assert.equal(1, code)
+    output, code = run(program .. " --frobnicate")
+    assert.equal("flowlua: unknown option --frobnicate; flowlua --help shows what there is\n", output)
+    assert.equal(1, code)
+    assert.equal("flowlua: -e needs code\n", (run(program .. " -e")))
+  end)
+
+  it("ends well when a script prints its --help", function()
+    local script = support.file("help.lua", "require('flow').args { epochs = 3 } print('not reached')")
+    local output, code = run(program .. " " .. script .. " --help")
+    assert.truthy(output:find("^Usage: .*help%.lua %[options%]\n  %-%-epochs NUMBER"), output)
+    assert.falsy(output:find("not reached", 1, true))
+    assert.equal(0, code)
+  end)
+
+  it("doctor reports and tests itself", function()
+    local output, code = run(program .. " doctor")
+    assert.equal(0, code)
+    for _, word in ipairs { "flowlua", "library", "LuaJIT", "kernels", "threads", "devices      cpu:0", "a matrix product is right" } do
+      assert.truthy(output:find(word, 1, true), word)
+    end
+    assert.truthy(output:find("cuda         not part of this build", 1, true))
+  end)
+
+  it("is interrupted by SIGINT with code 130", function()
+    local script = support.file("loop.lua", "local flow = require 'flow' local a = flow.ones{64, 64} print('go') while true do a = a * 1 end")
+    local output, code = run(("timeout --signal=INT 1 env %s %s; test $? -eq 124"):format(program, script))
+    assert.equal("go\nflowlua: interrupted\n", output)
+    assert.equal(0, code)
+  end)
+
+  it("is a prompt with -i", function()
+    local output = run(("printf '1+1\\nx = {1, 2}\\nx\\nfor i = 1, 2 do\\nprint(i) end\\nflow.nope\\n7;\\n_\\n' | %s -i"):format(program))
+    assert.equal('2\n{ 1, 2 }\n1\n2\nstdin:1: flow has no field "nope"\n7\n', output)
+  end)
+end)
+
+describe("the prompt", function()
+  it("knows when input is not complete", function()
+    local chunk, more = repl.compile("for i = 1, 2 do")
+    assert.is_nil(chunk)
+    assert.is_true(more)
+    chunk, more = repl.compile("x = = 1")
+    assert.is_nil(chunk)
+    assert.is_false(more)
+    assert.equal(3, repl.compile("1 + 2")())
+  end)
+
+  it("shows tables with their content", function()
+    assert.equal('{ 1, "a", x = { true } }', repl.show { 1, "a", x = { true } })
+    assert.equal("{}", repl.show {})
+    local loop = {}
+    loop[1] = loop
+    assert.equal("{ {...} }", repl.show(loop))
+    assert.equal("text", repl.show("text"))
+    assert.equal("{\n  Tensor float32 {1} cpu\n[1.]\n}", repl.show { flow.ones { 1 } })
+  end)
+
+  it("completes names of tables and of tensors", function()
+    _G.completed = flow.ones { 1 }
+    assert.same({ "completed:reshape" }, repl.complete("completed:resh"))
+    _G.completed = nil
+    assert.same({ "string.format" }, repl.complete("string.form"))
+    assert.same({}, repl.complete("nowhere.x"))
+  end)
+end)

@@ -1,0 +1,107 @@
+-- errors_spec.lua: how errors read and which line they name.
+local support = require "spec.support.init"
+local errors = require "flow.errors"
+local flow = require "flow"
+local message_of = support.message_of
+
+describe("errors.raise", function()
+  it("names the first line outside lua/flow", function()
+    local line = debug.getinfo(1, "l").currentline + 1
+    local _, message = pcall(function() flow.tensor { "x" } end)
+    assert.truthy(message:find("errors_spec.lua:" .. line .. ": flow.tensor: ", 1, true), message)
+  end)
+
+  it("names the caller's line through callbacks of ours", function()
+    local tape = flow.GradientTape()
+    local line = debug.getinfo(1, "l").currentline + 1
+    local _, message = pcall(tape.record, tape, function() return flow.ones { 2 } + flow.ones { 3 } end)
+    assert.truthy(message:find("errors_spec.lua:" .. line .. ": ", 1, true), message)
+  end)
+
+  it("does without a position where there is none", function()
+    local raised = coroutine.create(errors.raise)
+    local ok, message = coroutine.resume(raised, "%d of %s", 1, "two")
+    assert.is_false(ok)
+    assert.equal("1 of two", message)
+  end)
+
+  it("leaves a percent sign alone without further arguments", function()
+    assert.equal("100%", message_of(function() errors.raise("100%") end))
+  end)
+end)
+
+describe("errors.describe", function()
+  it("shows values as a sentence can hold them", function()
+    assert.equal("the number 3", errors.describe(3))
+    assert.equal('the string "a"', errors.describe("a"))
+    assert.equal("nil", errors.describe(nil))
+    assert.equal("true", errors.describe(true))
+    assert.equal("a table", errors.describe({}))
+    assert.equal("a function", errors.describe(print))
+    assert.equal("a tensor float32 {2} cpu", errors.describe(flow.ones { 2 }))
+  end)
+end)
+
+describe("errors.suggestion", function()
+  local names = { "units", "activation", "use_bias" }
+
+  it("finds the nearest name, if one is near", function()
+    assert.equal('; did you mean "units"?', errors.suggestion("unit", names))
+    assert.equal('; did you mean "activation"?', errors.suggestion("Activaton", names))
+    assert.equal('; did you mean "use_bias"?', errors.suggestion("usebias", { use_bias = 1, units = 2 }))
+    assert.equal("", errors.suggestion("padding", names))
+    assert.equal("", errors.suggestion("x", names))
+  end)
+end)
+
+describe("flow", function()
+  it("has no other fields than its own", function()
+    assert.equal('flow has no field "tensr"; did you mean "tensor"?', message_of(function() return flow.tensr end))
+    assert.equal('flow has no field "nonsense_of_any_kind"', message_of(function() return flow.nonsense_of_any_kind end))
+  end)
+
+  it("sets no globals", function()
+    local before = {}
+    for name in pairs(_G) do before[name] = true end
+    for name in pairs(package.loaded) do
+      if name:match("^flow") then package.loaded[name] = nil end
+    end
+    local again = require "flow"
+    local _ = again.fn, again.args, again.random, again.config, again.repl, again.GradientTape
+    local added = {}
+    for name in pairs(_G) do
+      if not before[name] then added[#added + 1] = name end
+    end
+    assert.same({}, added)
+  end)
+end)
+
+describe("flow.config", function()
+  it("sets threads and refuses what this build does not have", function()
+    local before = flow.config.get_threads()
+    flow.config.set_threads(1)
+    assert.equal(1, flow.config.get_threads())
+    flow.config.set_threads(before)
+    assert.same({ "cpu:0" }, flow.config.list_devices())
+    assert.same({}, flow.config.list_devices("GPU"))
+    flow.config.set_logical_devices("cpu", 1)
+    assert.equal('flow.config.set_logical_devices: this build has one CPU replica, got 4; use ("cpu", 1)',
+      message_of(function() flow.config.set_logical_devices("cpu", 4) end))
+    assert.equal("flow.config.set_threads: a whole number from 0 (one per core), got the number -1",
+      message_of(function() flow.config.set_threads(-1) end))
+    assert.equal('flow.config.set_precision: "fast" or "exact", got the string "slow"',
+      message_of(function() flow.config.set_precision("slow") end))
+  end)
+
+  it("gives the same bits for any number of threads", function()
+    local before = flow.config.get_threads()
+    local a = flow.random.normal({ 400, 300 }, { seed = 1 })
+    local b = flow.random.normal({ 300, 200 }, { seed = 2 })
+    flow.config.set_threads(1)
+    local one = a:matmul(b):tanh():sum(1):totable()
+    flow.config.set_threads(2)
+    local two = a:matmul(b):tanh():sum(1):totable()
+    flow.config.set_threads(before)
+    assert.same(one, two)
+  end)
+end)
