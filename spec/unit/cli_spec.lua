@@ -12,7 +12,8 @@ describe("flowlua", function()
   it("exists", function() assert.is_truthy(file, support.program .. " was not built") end)
 
   it("runs a script with its arguments", function()
-    local script = support.file("script.lua", 'print(arg[0]:match("[^/]*$"), #arg, arg[2], ...) print((require "flow").ones({2}):sum():item())')
+    local script = support.file("script.lua",
+      'print(arg[0]:match("[^/]*$"), #arg, arg[2], ...) print((require "flow").ones({2}):sum():item())')
     local output, code = run(program .. " " .. script .. " a --b")
     assert.equal("script.lua\t2\t--b\ta\t--b\n2\n", output)
     assert.equal(0, code)
@@ -35,7 +36,8 @@ describe("flowlua", function()
   end)
 
   it("ends with 1 and a traceback when a script fails", function()
-    local script = support.file("bad.lua", "local flow = require 'flow'\nlocal function f() local x = flow.ones({2}).shpe return x end\nf()\n")
+    local script = support.file("bad.lua",
+      "local flow = require 'flow'\nlocal function f() local x = flow.ones({2}).shpe return x end\nf()\n")
     local output, code = run(program .. " " .. script)
     assert.equal(1, code)
     assert.truthy(output:find('bad.lua:2: a tensor has no field "shpe"; did you mean "shape"?', 1, true), output)
@@ -71,7 +73,8 @@ describe("flowlua", function()
   end)
 
   it("is interrupted by SIGINT with code 130", function()
-    local script = support.file("loop.lua", "local flow = require 'flow' local a = flow.ones{64, 64} print('go') while true do a = a * 1 end")
+    local script = support.file("loop.lua",
+      "local flow = require 'flow' local a = flow.ones{64, 64} print('go') while true do a = a * 1 end")
     local output, code = run(("timeout --signal=INT 1 env %s %s; test $? -eq 124"):format(program, script))
     assert.equal("go\nflowlua: interrupted\n", output)
     assert.equal(0, code)

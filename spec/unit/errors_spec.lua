@@ -67,7 +67,9 @@ describe("flow", function()
       if name:match("^flow") then package.loaded[name] = nil end
     end
     local again = require "flow"
-    local _ = again.fn, again.args, again.random, again.config, again.repl, again.GradientTape
+    for _, name in ipairs { "fn", "args", "random", "config", "repl", "GradientTape", "layers", "Sequential" } do
+      assert.is_truthy(again[name], name)
+    end
     local added = {}
     for name in pairs(_G) do
       if not before[name] then added[#added + 1] = name end
