@@ -36,7 +36,10 @@ def unit(count, seed):
 
 
 def make(tensor):
-    """The array that a tensor of the manifest stands for: labels below `classes`, else float32 numbers in [low, high)."""
+    """The array that a tensor of the manifest stands for: rows with a single 1, labels below `classes`, or float32 in [low, high)."""
+    if "one_hot" in tensor:
+        rows, classes = tensor["shape"]
+        return np.eye(classes, dtype=np.float32)[np.floor(unit(rows, tensor["seed"]) * classes).astype(np.int32)]
     u = unit(int(np.prod(tensor["shape"])), tensor["seed"]).reshape(tensor["shape"])
     if "classes" in tensor:
         return np.floor(u * tensor["classes"]).astype(np.int32)
@@ -55,6 +58,10 @@ class Seeds:
     def labels(self, shape, classes):
         self.last += 1
         return {"shape": list(shape), "seed": self.last, "classes": classes}
+
+    def one_hot(self, shape):
+        self.last += 1
+        return {"shape": list(shape), "seed": self.last, "one_hot": True}
 
     def weight(self, variable):
         """Glorot's limits for kernels; scales, shifts and statistics near their usual values."""
@@ -146,8 +153,10 @@ def run_losses(seeds):
         shape = case["shape"]
         if case.get("classes"):
             y_true = seeds.labels(shape[:-1], case["classes"])
+        elif case["loss"] == "CategoricalCrossentropy":
+            y_true = seeds.one_hot(shape)      # TensorFlow's gradient takes for granted that a row sums to 1
         else:
-            y_true = seeds.uniform(shape, *case.get("true_range", (0.0, 1.0)))
+            y_true = seeds.uniform(shape, 0.0, 1.0)
         y_pred = seeds.uniform(shape, *case["range"])
         loss = getattr(keras.losses, case["loss"])(**case.get("options", {}))
         prediction = to_float64(make(y_pred))

@@ -1,7 +1,9 @@
 --- Golden cases (spec/golden): the formula that stands for inputs and weights, the stored results, and the comparison.
 local ffi = require "ffi"
 local bit = require "bit"
+local assert = require "luassert"
 local flow = require "flow"
+local luassert = require "luassert"
 
 local golden = { manifest = require "spec.golden.manifest" }
 
@@ -27,10 +29,18 @@ local function size_of(shape)
   return size
 end
 
---- The tensor that an entry { shape, seed, low, high } or { shape, seed, classes } stands for.
+--- The tensor that an entry { shape, seed, low, high }, { shape, seed, classes } or { shape, seed, one_hot } stands for.
 function golden.make(entry)
   local count = size_of(entry.shape)
   local values
+  if entry.one_hot then
+    local rows, classes = entry.shape[1], entry.shape[2]
+    local labels = ffi.new("int32_t[?]", rows)
+    each_unit(labels, rows, entry.seed, function(u) return math.floor(u * classes) end)
+    values = ffi.new("float[?]", count)
+    for row = 0, rows - 1 do values[row * classes + labels[row]] = 1 end
+    return flow.frombuffer(values, entry.shape, "float32")
+  end
   if entry.classes then
     local classes = entry.classes
     values = ffi.new("int32_t[?]", count)
@@ -59,7 +69,7 @@ end
 function golden.check(family, where, actual, tolerance)
   local what = where.name
   assert(actual ~= nil, what .. " is missing")
-  assert.are.same(where.shape, golden.dims(actual), what .. ": shape")
+  luassert.are.same(where.shape, golden.dims(actual), what .. ": shape")
   local expected, size = stored(family, where)
   local flat = actual:reshape({ size }):totable()
   local largest, worst, at = 1, 0, 0
