@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- copy ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- copy ------------------------------------------------------------------------------------------------- */
 
 static void copies_cast_between_all_dtypes(void **state)
 {
@@ -24,7 +24,8 @@ static void copies_cast_between_all_dtypes(void **state)
 static void large_integers_stay_exact(void **state)
 {
   (void)state;
-  flow_tensor *source = zeros(FLOW_INT64, 1, SHAPE(3)), *target = zeros(FLOW_INT64, 2, SHAPE(2, 3)), *narrow = zeros(FLOW_INT32, 1, SHAPE(3));
+  flow_tensor *source = zeros(FLOW_INT64, 1, SHAPE(3)), *target = zeros(FLOW_INT64, 2, SHAPE(2, 3));
+  flow_tensor *narrow = zeros(FLOW_INT32, 1, SHAPE(3));
   int64_t numbers[3] = { INT64_MAX, INT64_MIN + 1, (1LL << 53) + 1 };
   memcpy(source->data, numbers, sizeof numbers);
   assert_int_equal(flow_tensor_copy(target, source), FLOW_OK);
@@ -133,7 +134,7 @@ static void contiguous_returns_itself_or_a_packed_copy(void **state)
   flow_tensor_release(source);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------------------- */
 
 static void rows_are_gathered_in_order(void **state)
 {

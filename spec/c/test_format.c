@@ -4,8 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- text -------------------------------------------------------------------------------------------------------------------------------- */
-
 static void expect_text(const flow_tensor *tensor, const char *expected)
 {
   char text[4096];

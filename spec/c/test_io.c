@@ -456,7 +456,8 @@ static void every_element_type_is_read(void **state)
     { 0x0B, FLOW_INT32, 2, "\x00\x01\x7f\xff\xff\xfe", { 1, 32767, -2 } },
     { 0x0C, FLOW_INT32, 4, "\x00\x00\x01\x00\x7f\xff\xff\xff\xff\xff\xff\xff", { 256, INT32_MAX, -1 } },
     { 0x0D, FLOW_FLOAT32, 4, "\x3f\x80\x00\x00\xc0\x20\x00\x00\x00\x00\x00\x00", { 1, -2.5, 0 } },
-    { 0x0E, FLOW_FLOAT64, 8, "\x3f\xf0\0\0\0\0\0\0\xc0\x04\0\0\0\0\0\0\x7f\xef\xff\xff\xff\xff\xff\xff", { 1, -2.5, 0x1.fffffffffffffp1023 } },
+    { 0x0E, FLOW_FLOAT64, 8, "\x3f\xf0\0\0\0\0\0\0\xc0\x04\0\0\0\0\0\0"
+      "\x7f\xef\xff\xff\xff\xff\xff\xff", { 1, -2.5, 0x1.fffffffffffffp1023 } },
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     for (int gzipped = 0; gzipped < 2; gzipped++) {
