@@ -266,6 +266,23 @@ static void reduce_part(const flow_call *call, int64_t part, int64_t parts)
              (char *)call->outputs[0].data + first * split->out_stride * (int64_t)l.out_size, 0);
 }
 
+/* Rows that are one run of packed floats each, {n, c} to {n}: their results are gathered and stored together. Returns 0
+ * if the layout needs the general way. */
+static int reduce_runs(const reduction *op, layout *l, const char *x, int64_t rows, int64_t row_stride, char *out, int64_t out_stride)
+{
+  if (l->kind != FLOW_KIND_FLOAT || !l->direct || l->rank > 0 || l->reduced_rank > 0 || l->column.size != 1 || l->row.stride != 1) return 0;
+  _Alignas(64) char accumulators[FLOW_BLOCK_BYTES];
+  l->column.out_stride = out_stride;
+  for (int64_t row = 0; row < rows; row += FLOW_BLOCK_LENGTH) {
+    int64_t count = rows - row < FLOW_BLOCK_LENGTH ? rows - row : FLOW_BLOCK_LENGTH;
+    set_identity(op, FLOW_KIND_DOUBLE, accumulators, count);
+    for (int64_t i = 0; i < count; i++)
+      op->run((const float *)x + (row + i) * row_stride, l->row.size, (double *)accumulators + i);
+    emit(l, accumulators, count, out + row * out_stride * (int64_t)l->out_size, 0);
+  }
+  return 1;
+}
+
 /* Row after row of the first axis; ops that cannot add rows up take it whole. */
 static flow_status run_rows(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
@@ -289,6 +306,7 @@ static flow_status run_rows(const flow_call *call, int phase, int64_t begin, int
   }
   if (add_rows && sum_rows_in_order(&l, x, rows, row_stride, to)) return FLOW_OK;
   int64_t out_stride = add_rows || in->rank == 0 ? 0 : out->strides[0];
+  if (!add_rows && in->rank > 0 && reduce_runs(&reductions[call->op], &l, x, rows, row_stride, to, out_stride)) return FLOW_OK;
   for (int64_t row = 0; row < rows; row++)
     reduce_all(&reductions[call->op], &l, x + row * row_stride * (int64_t)l.size, to + row * out_stride * (int64_t)l.out_size, add_rows);
   return FLOW_OK;
