@@ -115,9 +115,8 @@ size_t gemm_scratch_bytes(void)
 
 /* ---- packing ---------------------------------------------------------------------------------------------------- */
 
-/* B {k, n}: `depth` rows of `columns` <= PANEL floats, the missing columns zero. `next` is what will be packed after
- * this: the same rows elsewhere, fetched meanwhile; NULL if this is the last. */
-static void pack_rows(const float *b, int64_t ldb, int64_t depth, int64_t columns, const float *next, float *panel)
+/* B {k, n}: `depth` rows of `columns` <= PANEL floats, the missing columns zero. */
+static void pack_rows(const float *b, int64_t ldb, int64_t depth, int64_t columns, float *panel)
 {
   if (columns < PANEL) {
     memset(panel, 0, (size_t)depth * PANEL * sizeof(float));
@@ -126,7 +125,6 @@ static void pack_rows(const float *b, int64_t ldb, int64_t depth, int64_t column
     return;
   }
   for (int64_t k = 0; k < depth; k++) {
-    if (next) __builtin_prefetch(next + k * ldb, 0, 2);
     vf_store(panel + k * PANEL, vf_load(b + k * ldb));
     vf_store(panel + k * PANEL + VL, vf_load(b + k * ldb + VL));
   }
@@ -150,14 +148,17 @@ static void pack_columns(const float *b, int64_t ldb, int64_t depth, int64_t col
     for (int64_t k = j < whole_columns ? whole_depth : 0; k < depth; k++) panel[k * PANEL + j] = b[j * ldb + k];
 }
 
-/* A {k, m}: `rows` columns of it as stacks of depth x TILE_ROWS. */
-static void pack_a(const float *a, int64_t lda, int64_t depth, int64_t rows, float *packed)
+/* A {k, m}: the columns start[0] to start[count] of it, as `count` stacks of depth x TILE_ROWS, one for each tile. */
+static void pack_a(const float *a, int64_t lda, int64_t depth, const int *start, int count, float *packed)
 {
-  int64_t whole = rows / TILE_ROWS * TILE_ROWS;
+  int rows = start[count];
   for (int64_t k = 0; k < depth; k++) {
-    for (int64_t i = 0; i < whole; i += TILE_ROWS)
-      memcpy(packed + i * depth + k * TILE_ROWS, a + k * lda + i, TILE_ROWS * sizeof(float));
-    for (int64_t i = whole; i < rows; i++) packed[whole * depth + k * TILE_ROWS + i - whole] = a[k * lda + i];
+    const float *from = a + k * lda;
+    float *to = packed + k * TILE_ROWS;
+    for (int t = 0; t < count; t++, to += TILE_ROWS * depth) {
+      if (start[t] + TILE_ROWS <= rows) memcpy(to, from + start[t], TILE_ROWS * sizeof(float));
+      else for (int r = 0; start[t] + r < rows; r++) to[r] = from[start[t] + r];
+    }
   }
 }
 
@@ -176,8 +177,12 @@ ALWAYS_INLINE void tile(const int rows, int64_t depth, const float *a, int64_t a
                         float *c, int64_t ldc, const epilogue *e)
 {
   vf sum[TILE_ROWS][2];
+  const int add = e->add, relu = e->relu;
+  const float *bias = e->bias;
 #pragma GCC unroll 8
-  for (int i = 0; i < rows; i++) sum[i][0] = sum[i][1] = (vf){ 0 };
+  for (int i = 0; i < rows; i++) {
+    sum[i][0] = sum[i][1] = (vf){ 0 };
+  }
   for (int64_t k = 0; k < depth; k++) {
     vf b0 = vf_load(panel), b1 = vf_load(panel + VL);
 #pragma GCC unroll 8
@@ -195,9 +200,9 @@ ALWAYS_INLINE void tile(const int rows, int64_t depth, const float *a, int64_t a
     for (int v = 0; v < 2; v++) {
       vf y = sum[i][v];
       float *to = c + i * ldc + v * VL;
-      if (e->add) y += vf_load(to);
-      if (e->bias) y += vf_load(e->bias + v * VL);
-      if (e->relu) y = vf_relu(y);
+      if (add) y += vf_load(to);
+      if (bias) y += vf_load(bias + v * VL);
+      if (relu) y = vf_relu(y);
       vf_store(to, y);
     }
   }
@@ -265,32 +270,85 @@ typedef struct block {
 static const float *a_at(const gemm *g, int64_t i, int64_t k) { return g->a + (g->transpose_a ? k * g->lda + i : i * g->lda + k); }
 static const float *b_at(const gemm *g, int64_t k, int64_t j) { return g->b + (g->transpose_b ? j * g->ldb + k : k * g->ldb + j); }
 
+/* Memory that will be read soon: `rows` rows of `floats`, `ld` apart. */
+typedef struct region { const float *at; int64_t ld, rows, floats, at_once; } region;
+
+/* Asks for the next at_once rows of a region. Spread over the tiles: all at once would fill the queue of misses, and the
+ * processor would wait. */
+static void fetch_some(region *r)
+{
+  enum { LINE = 16 };                                /* floats of a cache line */
+  for (int64_t n = min64(r->at_once, r->rows); n > 0; n--, r->rows--, r->at += r->ld)
+    for (int64_t i = 0; i < r->floats; i += LINE) __builtin_prefetch(r->at + i, 0, 2);
+}
+
+/* The part of B that is packed after panel j of step k: the next panel, or the first one of the next step. */
+static region next_panel(const gemm *g, const block *w, int64_t k, int64_t depth, int64_t j)
+{
+  if (j + PANEL < w->columns) {
+    j += PANEL;
+  } else {
+    j = 0;
+    k += depth;
+    depth = min64(depth, w->depth - k);
+  }
+  int64_t columns = min64(PANEL, w->columns - j);
+  region r = { .at = b_at(g, w->k + k, w->column + j), .ld = g->ldb, .rows = depth, .floats = columns };
+  if (g->transpose_b) {
+    r.rows = columns;
+    r.floats = depth;
+  }
+  if (depth <= 0) r.rows = 0;
+  return r;
+}
+
+/* The part of A that is read after step k: the next step, or, where k is done in one, the next block of rows. */
+static region next_rows(const gemm *g, const block *w, int64_t k, int64_t depth)
+{
+  int64_t row = w->row, rows = w->rows;
+  if (depth == w->depth) {
+    row += rows;
+    rows = min64(rows, g->m - row);
+  } else {
+    k += depth;
+    depth = min64(depth, w->depth - k);
+  }
+  region r = { .at = a_at(g, row, w->k + k), .ld = g->lda, .rows = rows, .floats = depth };
+  if (g->transpose_a) {
+    r.rows = depth;
+    r.floats = rows;
+  }
+  if (rows <= 0 || depth <= 0) r.rows = 0;
+  return r;
+}
+
 static void block_tiled(const gemm *g, const block *w, float *scratch)
 {
   float *panel = scratch, *packed = scratch + DEPTH * PANEL;
   int64_t step = even_block(w->depth, DEPTH, 1);
+  int start[BLOCK_ROWS / TILE_ROWS + 1], count = (int)blocks_of(w->rows, TILE_ROWS);
+  for (int t = 0; t <= count; t++) start[t] = (int)w->rows * t / count;   /* tiles of nearly equal rows: short ones are slow */
   for (int64_t k = 0; k < w->depth; k += step) {
     int64_t depth = min64(step, w->depth - k);
     int last = k + depth == w->depth;
-    if (g->transpose_a) pack_a(a_at(g, w->row, w->k + k), g->lda, depth, w->rows, packed);
+    region next_a = next_rows(g, w, k, depth);
+    next_a.at_once = blocks_of(next_a.rows, count * blocks_of(w->columns, PANEL));
+    if (g->transpose_a) pack_a(a_at(g, w->row, w->k + k), g->lda, depth, start, count, packed);
     for (int64_t j = 0; j < w->columns; j += PANEL) {
       int64_t columns = min64(PANEL, w->columns - j);
-      const float *b = b_at(g, w->k + k, w->column + j);
-      if (g->transpose_b) {
-        pack_columns(b, g->ldb, depth, columns, panel);
-      } else {
-        const float *next = j + 2 * PANEL <= w->columns ? b + PANEL : NULL;
-        pack_rows(b, g->ldb, depth, columns, next, panel);
-      }
+      region next_b = next_panel(g, w, k, depth, j);
+      next_b.at_once = blocks_of(next_b.rows, count);
+      (g->transpose_b ? pack_columns : pack_rows)(b_at(g, w->k + k, w->column + j), g->ldb, depth, columns, panel);
       epilogue e = { .add = k > 0, .bias = last && w->bias ? w->bias + j : NULL, .relu = last && w->relu };
-      for (int64_t i = 0; i < w->rows; i += TILE_ROWS) {
-        int64_t rows = min64(TILE_ROWS, w->rows - i);
-        tile_function function = tiles[rows][g->transpose_a];
-        const float *a = g->transpose_a ? packed + i * depth : a_at(g, w->row + i, w->k + k);
+      for (int t = 0; t < count; t++) {
+        int i = start[t], rows = start[t + 1] - i;
+        const float *a = g->transpose_a ? packed + t * TILE_ROWS * depth : a_at(g, w->row + i, w->k + k);
         int64_t lda = g->transpose_a ? TILE_ROWS : g->lda;
         float *c = w->c + i * w->ldc + j;
-        if (columns == PANEL) function(depth, a, lda, panel, c, w->ldc, &e);
-        else edge_tile(function, depth, a, lda, panel, c, w->ldc, rows, columns, &e);
+        fetch_some(&next_b);
+        fetch_some(&next_a);
+        if (columns == PANEL) tiles[rows][g->transpose_a](depth, a, lda, panel, c, w->ldc, &e);
+        else edge_tile(tiles[rows][g->transpose_a], depth, a, lda, panel, c, w->ldc, rows, columns, &e);
       }
     }
   }
