@@ -36,9 +36,11 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   }
   if (inferred >= 0) dims[inferred] = size < 0 ? INT64_MIN : rest > 0 && size % rest == 0 ? size / rest : -1;
   if (size >= 0 && (inferred < 0 ? rest != size : dims[inferred] < 0)) {
-    if (inferred >= 0) dims[inferred] = -1;
-    return flow_layer_fail(layer, "a sample %s has %lld elements, which do not fit target_shape %s", flow_shape_text(input.rank - 1, input.dims + 1),
-                           (long long)size, flow_shape_text(rank, dims + 1));
+    char text[128];
+    flow_text shown = flow_text_into(text, sizeof text);
+    for (int i = 0; i < rank; i++) flow_text_add(&shown, i ? ", %lld" : "%lld", (long long)target[i]);
+    return flow_layer_fail(layer, "a sample %s has %lld elements, which do not fit target_shape {%s}",
+                           flow_shape_text(input.rank - 1, input.dims + 1), (long long)size, rank ? text : "");
   }
   flow_expression e = flow_expression_of(context);
   return flow_expression_take(&e, flow_express_reshape(&e, inputs[0], rank + 1, dims), out);
