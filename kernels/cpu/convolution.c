@@ -10,7 +10,8 @@ enum { BAND_BYTES = 96 * 1024 };   /* input of a band: with the weights of a blo
 
 typedef struct layout {
   flow_geometry s;
-  int     padded;                   /* input rows are copied */
+  int     copied;                   /* input rows are copied, with zeros around them */
+  int64_t pixel;                    /* floats of an input pixel as the kernel sees it */
   int64_t width;                    /* pixels of an input row as the kernel sees it */
   int64_t band;                     /* rows of y in a band */
   int64_t band_rows;                /* input rows that they need */
@@ -23,21 +24,22 @@ typedef struct layout {
 
 static layout layout_of(const flow_call *call)
 {
-  layout l = { .s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]) };
+  layout l = { .s = flow_direct_geometry(flow_geometry_of(call, &call->inputs[0], &call->inputs[1])) };
   const flow_geometry *s = &l.s;
-  l.padded = s->before[0] || s->before[1] || s->after[0] || s->after[1];
+  l.pixel = s->depthwise ? flow_padded_channels(s->channels_in) : s->channels_in;
+  l.copied = s->before[0] || s->before[1] || s->after[0] || s->after[1] || l.pixel != s->channels_in;
   l.width = s->in[1] + s->before[1] + s->after[1];
-  int64_t row_bytes = l.width * s->channels_in * (int64_t)sizeof(float);
+  int64_t row_bytes = l.width * l.pixel * (int64_t)sizeof(float);
   int64_t rows_per_unit = s->pool_stride[0] * s->stride[0];
   l.band = row_bytes * rows_per_unit > 0 ? BAND_BYTES / (row_bytes * rows_per_unit) : 1;
   if (l.band > s->result[0]) l.band = s->result[0];
   if (l.band < 1) l.band = 1;
   l.band_rows = ((l.band - 1) * s->pool_stride[0] + s->pool[0] - 1) * s->stride[0] + flow_reach(s, 0) + 1;
   l.ring_floats = s->pooled ? s->out[1] * BLOCK : 0;
-  l.one_run = s->dilation[1] == 1 && s->groups == 1;
+  l.one_run = s->dilation[1] == 1 && s->groups == 1 && !s->depthwise;
   l.taps = l.one_run ? s->kernel[0] : s->kernel[0] * s->kernel[1];
   l.packed = flow_packed_floats(s, 0);
-  l.band_floats = l.padded ? (size_t)flow_padded_channels(l.band_rows * l.width * s->channels_in) : 0;
+  l.band_floats = l.copied ? (size_t)flow_padded_channels(l.band_rows * l.width * l.pixel) : 0;
   return l;
 }
 
@@ -73,7 +75,7 @@ static flow_status prepare(const flow_call *call)
   shared_view shared = shared_of(call, &l);
   int64_t columns = l.one_run ? 1 : s->kernel[1];
   for (int64_t tap = 0; tap < l.taps; tap++)
-    shared.offsets[tap] = (tap / columns * s->dilation[0] * l.width + tap % columns * s->dilation[1]) * s->channels_in;
+    shared.offsets[tap] = (tap / columns * s->dilation[0] * l.width + tap % columns * s->dilation[1]) * l.pixel;
   const flow_tap_range all[2] = { { 0, 1, s->kernel[0] }, { 0, 1, s->kernel[1] } };
   flow_pack_weights(s, call->inputs[1].data, 0, all, shared.weights);
   memset(shared.biases, 0, packed_biases(s) * sizeof(float));
@@ -88,12 +90,14 @@ static flow_status prepare(const flow_call *call)
 static void fill_band(const layout *l, const float *x, int64_t first, int64_t rows, float *band)
 {
   const flow_geometry *s = &l->s;
-  int64_t row_floats = l->width * s->channels_in, inner = s->in[1] * s->channels_in;
+  int64_t pixels = l->pixel == s->channels_in ? 1 : s->in[1], floats = s->in[1] * s->channels_in / pixels;
   for (int64_t row = 0; row < rows; row++) {
     int64_t iy = first + row - s->before[0];
-    float *to = band + row * row_floats + s->before[1] * s->channels_in;
-    if (iy >= 0 && iy < s->in[0]) memcpy(to, x + iy * inner, (size_t)inner * sizeof(float));
-    else memset(to, 0, (size_t)inner * sizeof(float));
+    float *to = band + (row * l->width + s->before[1]) * l->pixel;
+    for (int64_t p = 0; p < pixels; p++, to += l->pixel) {
+      if (iy >= 0 && iy < s->in[0]) memcpy(to, x + (iy * pixels + p) * floats, (size_t)floats * sizeof(float));
+      else memset(to, 0, (size_t)floats * sizeof(float));
+    }
   }
 }
 
@@ -145,13 +149,14 @@ static void convolve_block(const layout *l, const int64_t *offsets, const float 
   const flow_geometry *s = &l->s;
   flow_taps taps = {
     .count = l->taps, .run = l->one_run ? s->kernel[1] * s->group_in : s->group_in, .offsets = offsets,
-    .pixel_step = s->stride[1] * s->channels_in,
+    .pixel_step = s->stride[1] * l->pixel,
   };
-  int64_t row_step = s->stride[0] * l->width * s->channels_in, y_row = s->result[1] * s->channels_out;
+  flow_row_function *convolve_row = s->depthwise ? flow_depthwise_row : flow_convolve_row;
+  int64_t row_step = s->stride[0] * l->width * l->pixel, y_row = s->result[1] * s->channels_out;
   if (!s->pooled) {
     float floor = s->relu ? 0.0f : -__builtin_inff();
     for (int64_t row = first; row < last; row++, x += row_step)
-      flow_convolve_row(&taps, x, weights, bias, floor, channels, y + row * y_row, s->channels_out, s->out[1]);
+      convolve_row(&taps, x, weights, bias, floor, channels, y + row * y_row, s->channels_out, s->out[1]);
     return;
   }
   int64_t step = flow_padded_channels(channels), done = first * s->pool_stride[0];
@@ -160,8 +165,8 @@ static void convolve_block(const layout *l, const int64_t *offsets, const float 
     int64_t top = row * s->pool_stride[0];
     if (done < top) done = top;
     for (; done < top + s->pool[0]; done++)
-      flow_convolve_row(&taps, x + (done - first * s->pool_stride[0]) * row_step, weights, bias, -__builtin_inff(), step,
-                        ring + done % s->pool[0] * l->ring_floats, step, s->out[1]);
+      convolve_row(&taps, x + (done - first * s->pool_stride[0]) * row_step, weights, bias, -__builtin_inff(), step,
+                   ring + done % s->pool[0] * l->ring_floats, step, s->out[1]);
     for (int64_t ky = 0; ky < s->pool[0]; ky++) rows[ky] = ring + (top + ky) % s->pool[0] * l->ring_floats;
     pool_row(s, rows, step, channels, y ? y + row * y_row : NULL, index ? index + row * y_row : NULL);
   }
@@ -177,24 +182,24 @@ static flow_status run_direct(const flow_call *call, int phase, int64_t begin, i
   float *y = call->outputs[0].data, *band = call->scratch, *ring = band + l.band_floats;
   uint8_t *index = s->pooled ? call->outputs[1].data : NULL;
   if (!y && !index) return FLOW_OK;
-  if (l.padded) memset(band, 0, l.band_floats * sizeof(float));
+  if (l.copied) memset(band, 0, l.band_floats * sizeof(float));
   int64_t group_padded = flow_padded_channels(s->group_out), taps = s->kernel[0] * s->kernel[1] * s->group_in;
-  int64_t row_floats = l.width * s->channels_in;
+  int64_t row_floats = l.width * l.pixel;
   for (int64_t image = 0; image < s->images; image++) {
     for (int64_t first = 0; first < s->result[0]; first += l.band) {
       int64_t last = first + l.band < s->result[0] ? first + l.band : s->result[0];
       int64_t top = first * s->pool_stride[0] * s->stride[0];
       int64_t rows = ((last - first - 1) * s->pool_stride[0] + s->pool[0] - 1) * s->stride[0] + flow_reach(s, 0) + 1;
       const float *input = band;
-      if (l.padded) fill_band(&l, x, top, rows, band);
+      if (l.copied) fill_band(&l, x, top, rows, band);
       else input = x + top * row_floats;
       for (int64_t group = 0; group < s->groups; group++) {
         for (int64_t block = 0; block < s->group_out; block += BLOCK) {
           int64_t channels = s->group_out - block < BLOCK ? s->group_out - block : BLOCK;
           int64_t channel = group * s->group_out + block;
-          convolve_block(&l, shared.offsets, input + group * s->group_in, shared.weights + (group * group_padded + block) * taps,
-                         shared.biases + group * group_padded + block, channels, first, last,
-                         y ? y + channel : NULL, index ? index + channel : NULL, ring);
+          convolve_block(&l, shared.offsets, input + (s->depthwise ? block : group * s->group_in),
+                         shared.weights + (group * group_padded + block) * taps, shared.biases + group * group_padded + block,
+                         channels, first, last, y ? y + channel : NULL, index ? index + channel : NULL, ring);
         }
       }
     }

@@ -1,5 +1,6 @@
-/* convolution.h: what the convolution kernels share: the geometry of a call, and the two inner engines of the direct
- * variant (convolution_direct.c: rows of outputs; convolution_outer.c: weight gradients).
+/* convolution.h: what the convolution kernels share: the geometry of a call, and the inner engines of the direct variant
+ * (convolution_direct.c: rows of outputs; convolution_outer.c: weight gradients; convolution_depthwise.c: both, for
+ * depthwise convolutions).
  *
  * Activations are NHWC, weights HWIO: {kernel height, kernel width, channels in / groups, channels out}; the output
  * channels of a group are neighbours. In arrays of two, [0] is height and [1] is width. */
@@ -18,10 +19,14 @@ typedef struct flow_geometry {
   int64_t channels_in, channels_out, groups;
   int64_t group_in, group_out;          /* channels of one group */
   int     pooled, relu, has_bias;
+  int     depthwise;                    /* see flow_direct_geometry */
 } flow_geometry;
 
 /* Pixels that a kernel reaches beyond its first one. */
-static inline int64_t flow_reach(const flow_geometry *geometry, int axis) { return (geometry->kernel[axis] - 1) * geometry->dilation[axis]; }
+static inline int64_t flow_reach(const flow_geometry *geometry, int axis)
+{
+  return (geometry->kernel[axis] - 1) * geometry->dilation[axis];
+}
 
 static inline flow_geometry flow_geometry_of(const flow_call *call, const flow_operand *x, const flow_operand *w)
 {
@@ -59,6 +64,18 @@ static inline flow_geometry flow_geometry_of(const flow_call *call, const flow_o
 /* ---- the direct variant: channels in blocks of two vectors, the last block of a group of one or two ----------------- */
 enum { BLOCK = 2 * VL, NO_WINNER = 255 };
 
+/* The geometry as the direct variant walks it. A depthwise convolution (each channel has a kernel of its own) is one
+ * group there, of one input and all outputs, whose channels in turn read the channels of the input. */
+static inline flow_geometry flow_direct_geometry(flow_geometry s)
+{
+  if (s.groups > 1 && s.groups == s.channels_in && s.groups == s.channels_out) {
+    s.depthwise = 1;
+    s.groups = 1;
+    s.group_out = s.channels_out;
+  }
+  return s;
+}
+
 /* Channels as the packed weights hold them: whole vectors, filled up with zeros. */
 static inline int64_t flow_padded_channels(int64_t channels) { return (channels + VL - 1) / VL * VL; }
 
@@ -79,18 +96,25 @@ typedef struct flow_pixels {
   int64_t x_row_step, x_step, g_row_step, g_step;
 } flow_pixels;
 
-#define flow_convolve_row     FLOW_ISA_NAME(convolve_row)
-#define flow_packed_floats    FLOW_ISA_NAME(packed_floats)
-#define flow_pack_weights     FLOW_ISA_NAME(pack_weights)
-#define flow_outer_products   FLOW_ISA_NAME(outer_products)
+#define flow_convolve_row       FLOW_ISA_NAME(convolve_row)
+#define flow_outer_products     FLOW_ISA_NAME(outer_products)
+#define flow_depthwise_row      FLOW_ISA_NAME(depthwise_row)
+#define flow_depthwise_products FLOW_ISA_NAME(depthwise_products)
+#define flow_packed_floats      FLOW_ISA_NAME(packed_floats)
+#define flow_pack_weights       FLOW_ISA_NAME(pack_weights)
 
 /* y[pixel][channel] = max(floor, bias[channel] + sum over taps of x * weights) for `width` pixels that lie y_step floats
  * apart, and one block's `channels` <= BLOCK. weights: [tap][padded channels], bias: [padded channels].
  * floor: 0 for relu, -infinity for none; NaN stays. */
-void flow_convolve_row(const flow_taps *taps, const float *x, const float *weights, const float *bias, float floor,
-                       int64_t channels, float *y, int64_t y_step, int64_t width);
+typedef void flow_row_function(const flow_taps *taps, const float *x, const float *weights, const float *bias, float floor,
+                               int64_t channels, float *y, int64_t y_step, int64_t width);
+flow_row_function flow_convolve_row;
 
-/* Weights as flow_convolve_row reads them: [group][block][kernel row][kernel column][input][channels of the block], for
+/* The same for a depthwise convolution: each channel reads the input channel at its own place, as whole vectors (the
+ * input is padded), and every run is one tap. */
+flow_row_function flow_depthwise_row;
+
+/* Weights as these two read them: [group][block][kernel row][kernel column][input][channels of the block], for
  * the kernel positions in `ranges`. transposed: outputs become inputs, for the input gradient. Returns the end of packed. */
 float *flow_pack_weights(const flow_geometry *geometry, const float *w, int transposed, const flow_tap_range ranges[2], float *packed);
 /* Floats of all positions together. */
@@ -98,8 +122,12 @@ size_t flow_packed_floats(const flow_geometry *geometry, int transposed);
 
 /* dw[position][channel] += sum over pixels, in order, of x[offsets[position] + pixel] * g[pixel][channel], for one
  * block's `channels`. Whole vectors of g are read: it is padded. dw_step: floats between positions. */
-void flow_outer_products(const flow_pixels *pixels, const float *x, const int64_t *offsets, int64_t positions, const float *g,
-                         int64_t channels, float *dw, int64_t dw_step);
+typedef void flow_products_function(const flow_pixels *pixels, const float *x, const int64_t *offsets, int64_t positions,
+                                    const float *g, int64_t channels, float *dw, int64_t dw_step);
+flow_products_function flow_outer_products;
+
+/* The same for a depthwise convolution: channel by channel, x too in whole vectors. */
+flow_products_function flow_depthwise_products;
 
 /* The plain variants (convolution_plain.c): any float32 or float64 call. */
 #define flow_convolution_plain          FLOW_ISA_NAME(convolution_plain)

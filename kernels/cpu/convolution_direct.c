@@ -107,7 +107,8 @@ float *flow_pack_weights(const flow_geometry *s, const float *w, int transposed,
     for (int64_t block = 0; block < outputs; block += BLOCK) {
       int64_t channels = outputs - block < BLOCK ? outputs - block : BLOCK, padded = flow_padded_channels(channels);
       for (int64_t tap = 0; tap < ranges[0].count * ranges[1].count; tap++) {
-        int64_t ky = ranges[0].first + tap / ranges[1].count * ranges[0].step, kx = ranges[1].first + tap % ranges[1].count * ranges[1].step;
+        int64_t ky = ranges[0].first + tap / ranges[1].count * ranges[0].step;
+        int64_t kx = ranges[1].first + tap % ranges[1].count * ranges[1].step;
         const float *from = w + (ky * s->kernel[1] + kx) * s->group_in * s->channels_out + group * s->group_out + block * output_step;
         for (int64_t input = 0; input < inputs; input++, packed += padded) {
           for (int64_t c = 0; c < channels; c++) packed[c] = from[input * input_step + c * output_step];

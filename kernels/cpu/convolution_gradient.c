@@ -33,9 +33,9 @@ static int64_t spread_pixel(int64_t floats) { return floats % 64 == 0 ? floats +
 
 static layout layout_of(const flow_call *call, int with_dx)
 {
-  layout l = { .s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]) };
+  layout l = { .s = flow_direct_geometry(flow_geometry_of(call, &call->inputs[1], &call->inputs[2])) };
   const flow_geometry *s = &l.s;
-  l.x_pixel = spread_pixel(s->channels_in);
+  l.x_pixel = spread_pixel(s->depthwise ? flow_padded_channels(s->channels_in) : s->channels_in);
   l.x_copied = s->before[0] || s->before[1] || s->after[0] || s->after[1] || l.x_pixel != s->channels_in;
   l.x_width = s->in[1] + s->before[1] + s->after[1];
   l.pixel = spread_pixel(s->channels_out - s->group_out + flow_padded_channels(s->group_out));   /* whole vectors for every group */
@@ -100,8 +100,8 @@ static shared_view shared_of(const flow_call *call, const flow_geometry *s)
 
 static size_t shared_bytes(const flow_call *call)
 {
-  flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);
-  return offset_bytes(&s) + (BLOCK + flow_packed_floats(&s, 1)) * sizeof(float);
+  flow_geometry s = flow_direct_geometry(flow_geometry_of(call, &call->inputs[1], &call->inputs[2]));
+  return offset_bytes(&s) + (BLOCK + flow_packed_floats(&s, !s.depthwise)) * sizeof(float);
 }
 
 static size_t scratch_bytes(const flow_call *call)
@@ -112,7 +112,10 @@ static size_t scratch_bytes(const flow_call *call)
 }
 
 /* A kernel row of a phase is one run of canvas floats. */
-static int one_run(const layout *l, const stride_phase *columns) { return columns->step == 1 && l->s.groups == 1 && l->pixel == l->s.channels_out; }
+static int one_run(const layout *l, const stride_phase *columns)
+{
+  return columns->step == 1 && l->s.groups == 1 && !l->s.depthwise && l->pixel == l->s.channels_out;
+}
 
 static flow_status prepare(const flow_call *call)
 {
@@ -129,7 +132,7 @@ static flow_status prepare(const flow_call *call)
   for (int64_t i = 0; i < s->stride[0] * s->stride[1]; i++) {
     stride_phase rows = phase_of(&l, 0, i / s->stride[1]), columns = phase_of(&l, 1, i % s->stride[1]);
     const flow_tap_range ranges[2] = { rows.taps, columns.taps };
-    packed = flow_pack_weights(s, call->inputs[2].data, 1, ranges, packed);
+    packed = flow_pack_weights(s, call->inputs[2].data, !s->depthwise, ranges, packed);
     int64_t runs = one_run(&l, &columns) && columns.taps.count > 0 ? 1 : columns.taps.count;
     for (int64_t k = 0; k < rows.taps.count * runs; k++)
       *tap++ = ((rows.start + k / runs * rows.step) * l.width + columns.start + k % runs * columns.step) * l.pixel;
@@ -235,7 +238,8 @@ static const float *input_rows(const layout *l, const float *x, int64_t first, i
 }
 
 /* dw += for gradient rows first .. last - 1. g: their first pixel in the canvas; x: the input under the first. */
-static void add_weight_gradient(const layout *l, const int64_t *positions, int64_t first, int64_t last, const float *x, const float *g, float *dw)
+static void add_weight_gradient(const layout *l, const int64_t *positions, int64_t first, int64_t last, const float *x, const float *g,
+                                float *dw)
 {
   const flow_geometry *s = &l->s;
   flow_pixels pixels = {
@@ -249,8 +253,10 @@ static void add_weight_gradient(const layout *l, const int64_t *positions, int64
     for (int64_t group = 0; group < s->groups; group++) {
       for (int64_t block = 0; block < s->group_out; block += BLOCK) {
         int64_t channels = s->group_out - block < BLOCK ? s->group_out - block : BLOCK, channel = group * s->group_out + block;
-        flow_outer_products(&pixels, x + (row - first) * pixels.x_row_step + group * s->group_in, positions, positions_of(s),
-                            g + (row - first) * pixels.g_row_step + channel, channels, dw + channel, s->channels_out);
+        const float *from = x + (row - first) * pixels.x_row_step + (s->depthwise ? channel : group * s->group_in);
+        (s->depthwise ? flow_depthwise_products : flow_outer_products)(&pixels, from, positions, positions_of(s),
+                                                                       g + (row - first) * pixels.g_row_step + channel, channels,
+                                                                       dw + channel, s->channels_out);
       }
     }
   }
@@ -258,8 +264,9 @@ static void add_weight_gradient(const layout *l, const int64_t *positions, int64
 
 /* The rows of one phase of dx in the groups first .. last - 1; canvas begins at row `first`. dx: first pixel of phase
  * and image. Returns the weights of the next phase. */
-static const float *phase_gradient(const layout *l, const stride_phase *rows, const stride_phase *columns, int64_t height, int64_t width, const int64_t *offsets,
-                                   const float *weights, const float *bias, int64_t first, int64_t last, const float *canvas, float *dx)
+static const float *phase_gradient(const layout *l, const stride_phase *rows, const stride_phase *columns, int64_t height, int64_t width,
+                                   const int64_t *offsets, const float *weights, const float *bias, int64_t first, int64_t last,
+                                   const float *canvas, float *dx)
 {
   const flow_geometry *s = &l->s;
   int run = one_run(l, columns);
@@ -274,13 +281,16 @@ static const float *phase_gradient(const layout *l, const stride_phase *rows, co
       for (int64_t p = 0; p < width; p++) memset(dx + row * row_step + p * pixel_step, 0, (size_t)s->channels_in * sizeof(float));
     return weights;
   }
+  int64_t outputs = s->depthwise ? s->channels_in : s->group_in, inputs = s->depthwise ? 1 : s->group_out;
   for (int64_t group = 0; group < s->groups; group++) {
-    for (int64_t block = 0; block < s->group_in; block += BLOCK) {
-      int64_t channels = s->group_in - block < BLOCK ? s->group_in - block : BLOCK, channel = group * s->group_in + block;
+    for (int64_t block = 0; block < outputs; block += BLOCK) {
+      int64_t channels = outputs - block < BLOCK ? outputs - block : BLOCK;
+      const float *from = canvas + (s->depthwise ? block : group * s->group_out);
+      float *to = dx + group * s->group_in + block;
       for (int64_t row = first; row < last; row++)
-        flow_convolve_row(&taps, canvas + (row - first) * l->width * l->pixel + group * s->group_out, weights, bias, -__builtin_inff(),
-                          channels, dx + row * row_step + channel, pixel_step, width);
-      weights += rows->taps.count * columns->taps.count * s->group_out * flow_padded_channels(channels);
+        (s->depthwise ? flow_depthwise_row : flow_convolve_row)(&taps, from + (row - first) * l->width * l->pixel, weights, bias,
+                                                                -__builtin_inff(), channels, to + row * row_step, pixel_step, width);
+      weights += rows->taps.count * columns->taps.count * inputs * flow_padded_channels(channels);
     }
   }
   return weights;

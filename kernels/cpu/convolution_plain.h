@@ -3,7 +3,8 @@
  * Sums of the forward pass are kept in double precision. */
 
 /* conv + bias at output (row, column, channel) of the image at x. */
-static REAL PLAIN(value_at)(const flow_geometry *s, const REAL *x, const REAL *w, const REAL *b, int64_t row, int64_t column, int64_t channel)
+static REAL PLAIN(value_at)(const flow_geometry *s, const REAL *x, const REAL *w, const REAL *b, int64_t row, int64_t column,
+                            int64_t channel)
 {
   double sum = s->has_bias ? (double)b[channel] : 0.0;
   int64_t group = channel / s->group_out;

@@ -34,7 +34,8 @@ static const flow_kernel *const avx512_kernels[FLOW_OP_COUNT] = {
 /* What the build flags of CMakeLists.txt let the compiler use. */
 static int has_avx2(void)
 {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2");
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")
+      && __builtin_cpu_supports("bmi2");
 }
 
 static int has_avx512(void)

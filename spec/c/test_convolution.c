@@ -34,10 +34,15 @@ static const convolution_case cases[] = {
   {  4,  3,  3,  2,  3, 3, 3, { 1, 1 }, 1, 1, NO_PAD,         1, 1, { 0, 0 }, { 0, 0 } },
   {  4,  3,  4,  2,  3, 1, 1, { 1, 1 }, 1, 1, SAME3,          0, 1, { 0, 0 }, { 0, 0 } },   /* padding beyond the kernel */
   {  4,  5,  5,  2,  3, 3, 3, { 1, 1 }, 1, 1, { 3, 0, 0, 4 }, 0, 1, { 0, 0 }, { 0, 0 } },
-  {  2, 60, 70, 16, 16, 3, 3, { 1, 1 }, 1, 1, SAME3,          1, 1, { 0, 0 }, { 0, 0 } },   /* several bands */
-  {  2, 61, 64, 16, 18, 3, 3, { 1, 1 }, 1, 1, SAME3,          1, 1, { 3, 3 }, { 2, 2 } },
+  {  4, 12, 11, 20, 20, 3, 3, { 1, 1 }, 2,20, { 2, 2, 2, 2 }, 1, 1, { 2, 2 }, { 2, 2 } },   /* depthwise: dilated, pooled */
+  {  4, 11, 12, 16, 16, 5, 5, { 2, 3 }, 1,16, { 2, 2, 2, 2 }, 1, 1, { 0, 0 }, { 0, 0 } },
+  {  4, 14, 15,  4,  7, 3, 5, { 2, 3 }, 2, 1, { 2, 1, 3, 4 }, 0, 1, { 0, 0 }, { 0, 0 } },   /* stride and dilation */
+  {  4, 15, 14,  3, 64, 4, 4, { 4, 2 }, 2, 1, { 3, 2, 1, 0 }, 1, 1, { 0, 0 }, { 0, 0 } },   /* dx rows that no output saw */
+  {  4,  6,  5, 64,128, 3, 3, { 1, 1 }, 1, 1, SAME3,          1, 1, { 0, 0 }, { 0, 0 } },   /* pixels of 256 and 512 bytes */
+  {  2, 45, 70, 16,  9, 3, 3, { 1, 1 }, 1, 1, SAME3,          1, 1, { 0, 0 }, { 0, 0 } },   /* several bands */
+  {  2, 45, 74, 16, 18, 3, 3, { 1, 1 }, 1, 1, SAME3,          1, 1, { 3, 3 }, { 2, 2 } },
   {  2, 61, 66, 32,  8, 3, 5, { 2, 2 }, 1, 1, { 1, 1, 2, 2 }, 1, 1, { 0, 0 }, { 0, 0 } },
-  {  2, 60, 60,  8, 48, 3, 3, { 1, 1 }, 1, 1, NO_PAD,         1, 1, { 2, 2 }, { 2, 2 } },
+  {  2, 50, 60,  3, 48, 3, 3, { 1, 1 }, 1, 1, NO_PAD,         1, 1, { 2, 2 }, { 2, 2 } },
 };
 enum { CASE_COUNT = sizeof cases / sizeof cases[0] };
 
@@ -58,13 +63,15 @@ static int64_t at4(const flow_operand *t, int64_t a, int64_t b, int64_t c, int64
 
 /* Calls visit for every (input, weight) pair under conv output (i, row, column, channel). */
 typedef void (*visitor)(fixture *f, int64_t input, int64_t weight, double *value);
-static void visit_taps(const convolution_case *c, fixture *f, int64_t i, int64_t row, int64_t column, int64_t channel, visitor visit, double *value)
+static void visit_taps(const convolution_case *c, fixture *f, int64_t i, int64_t row, int64_t column, int64_t channel,
+                       visitor visit, double *value)
 {
   int64_t group_in = c->ci / c->groups, group = channel / (c->co / c->groups);
   for (int64_t ky = 0; ky < c->kh; ky++)
     for (int64_t kx = 0; kx < c->kw; kx++)
       for (int64_t k = 0; k < group_in; k++) {
-        int64_t iy = row * c->stride[0] + ky * c->dilation - c->padding[0], ix = column * c->stride[1] + kx * c->dilation - c->padding[2];
+        int64_t iy = row * c->stride[0] + ky * c->dilation - c->padding[0];
+        int64_t ix = column * c->stride[1] + kx * c->dilation - c->padding[2];
         if (iy < 0 || iy >= c->h || ix < 0 || ix >= c->w) continue;
         visit(f, at4(&f->x.operand, i, iy, ix, group * group_in + k), at4(&f->w.operand, ky, kx, k, channel), value);
       }
@@ -92,8 +99,8 @@ static void reference_forward(const convolution_case *c, fixture *f)
           int winner = 0;
           for (int k = 0; k < windows; k++) {
             double value = c->bias ? tensor_get(&f->b, channel) : 0;
-            visit_taps(c, f, i, (pooled ? row * c->pool_stride[0] : row) + k / wide, (pooled ? column * c->pool_stride[1] : column) + k % wide,
-                       channel, visit_forward, &value);
+            int64_t r = (pooled ? row * c->pool_stride[0] : row) + k / wide;
+            visit_taps(c, f, i, r, (pooled ? column * c->pool_stride[1] : column) + k % wide, channel, visit_forward, &value);
             if (k == 0 || value > best) { best = value; winner = k; }
           }
           if (c->relu && best <= 0) { best = 0; winner = NO_WINNER; }
@@ -170,13 +177,15 @@ static void fixture_free(fixture *f)
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) tensor_free(all[i]);
 }
 
-static void expect_equal(const test_tensor *expected, const test_tensor *found, const char *what, const char *isa, const char *variant, int number)
+static void expect_equal(const test_tensor *expected, const test_tensor *found, const char *what, const char *isa,
+                         const char *variant, int number)
 {
   if (memcmp(expected->operand.data, found->operand.data, expected->memory.bytes) == 0) return;
   int64_t size = operand_size(&expected->operand);
   for (int64_t i = 0; i < size; i++)
     if (!(tensor_get(expected, i) == tensor_get(found, i)))
-      fail_msg("case %d, %s %s: %s[%lld] is %g, should be %g", number, isa, variant, what, (long long)i, tensor_get(found, i), tensor_get(expected, i));
+      fail_msg("case %d, %s %s: %s[%lld] is %g, should be %g", number, isa, variant, what, (long long)i,
+               tensor_get(found, i), tensor_get(expected, i));
 }
 
 static test_tensor like(const test_tensor *t)
@@ -186,7 +195,8 @@ static test_tensor like(const test_tensor *t)
   return copy;
 }
 
-static void run_forward(const flow_kernel *kernel, const convolution_case *c, fixture *f, test_tensor *y, test_tensor *index, const int *chunks)
+static void run_forward(const flow_kernel *kernel, const convolution_case *c, fixture *f, test_tensor *y, test_tensor *index,
+                        const int *chunks)
 {
   flow_operand inputs[3] = { f->x.operand, f->w.operand, f->b.operand };
   flow_operand outputs[2] = { y->operand, index ? index->operand : f->index.operand };
@@ -197,7 +207,8 @@ static void run_forward(const flow_kernel *kernel, const convolution_case *c, fi
 }
 
 /* Outputs that are NULL are not wanted. */
-static void run_backward(const flow_kernel *kernel, const convolution_case *c, fixture *f, test_tensor *dx, test_tensor *dw, test_tensor *db, const int *chunks)
+static void run_backward(const flow_kernel *kernel, const convolution_case *c, fixture *f, test_tensor *dx, test_tensor *dw,
+                         test_tensor *db, const int *chunks)
 {
   flow_operand inputs[5] = { f->g.operand, f->x.operand, f->w.operand, f->y.operand, f->index.operand };
   flow_operand outputs[3] = { f->dx.operand, f->dw.operand, f->db.operand };
@@ -255,7 +266,8 @@ static void check_forward(const flow_kernel *kernel, const convolution_case *c, 
 static void check_backward(const flow_kernel *kernel, const convolution_case *c, fixture *f, const char *isa, int number)
 {
   const int chunks[] = { 1, c->n - 1, 0 };
-  test_tensor dx = like(&f->dx), dw = like(&f->dw), db = like(&f->db), other_dw = like(&f->dw), other_db = like(&f->db), other_dx = like(&f->dx);
+  test_tensor dx = like(&f->dx), dw = like(&f->dw), db = like(&f->db);
+  test_tensor other_dx = like(&f->dx), other_dw = like(&f->dw), other_db = like(&f->db);
   run_backward(kernel, c, f, &dx, &dw, &db, chunks);
   expect_equal(&f->dx, &dx, "dx", isa, kernel->variant, number);
   expect_equal(&f->dw, &dw, "dw", isa, kernel->variant, number);
@@ -339,7 +351,8 @@ static void check_no_rows_forward(const flow_kernel *kernel, const convolution_c
   const int none[] = { 0 };
   test_tensor y = like(&f->y), untouched = like(&f->y), index = like(&f->index);
   run_forward(kernel, c, f, &y, &index, none);
-  if (memcmp(y.operand.data, untouched.operand.data, y.memory.bytes) != 0) fail_msg("case %d, %s %s writes without rows", number, isa, kernel->variant);
+  if (memcmp(y.operand.data, untouched.operand.data, y.memory.bytes) != 0)
+    fail_msg("case %d, %s %s writes without rows", number, isa, kernel->variant);
   tensor_free(&y), tensor_free(&untouched), tensor_free(&index);
 }
 
