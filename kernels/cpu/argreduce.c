@@ -74,6 +74,8 @@ static void layout_make(layout *l, const flow_operand *in, const flow_operand *o
   if (l->searched_count == 0) l->searched[l->searched_count++] = (axis){ 1, 1, 0 };   /* rank 0 */
 }
 
+static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
+
 /* Element number `position`, in row-major order, of some axes: its offset in the input, and in the output. */
 static int64_t offset_of(const axis *axes, int count, int64_t position, int64_t *out_offset)
 {
@@ -145,7 +147,7 @@ static flow_status run_argreduce(const flow_call *call, int phase, int64_t begin
   int smallest = call->op == FLOW_OP_argmin;
   const axis *last = l.kept_count > 0 ? &l.kept[l.kept_count - 1] : NULL;
   int64_t last_searched = l.searched[l.searched_count - 1].stride;
-  int many = last && last->size > 1 && (last->stride < 0 ? -last->stride : last->stride) < (last_searched < 0 ? -last_searched : last_searched);
+  int many = last && last->size > 1 && magnitude(last->stride) < magnitude(last_searched);
   int64_t positions[FLOW_BLOCK_LENGTH];
   for (int64_t i = 0; i < outputs;) {
     int64_t out_offset = 0, n = 1;

@@ -96,7 +96,8 @@ typedef uint8_t kind_BOOL;
 
 /* In the order of flow_dtype. */
 #define DTYPES(X, kind) \
-  X(float32, kind) X(float16, kind) X(bfloat16, kind) X(float64, kind) X(int8, kind) X(uint8, kind) X(int32, kind) X(int64, kind) X(bool, kind)
+  X(float32, kind) X(float16, kind) X(bfloat16, kind) X(float64, kind) X(int8, kind) \
+  X(uint8, kind) X(int32, kind) X(int64, kind) X(bool, kind)
 
 DTYPES(LOAD, FLOAT) DTYPES(LOAD, DOUBLE) DTYPES(LOAD, INTEGER) DTYPES(LOAD, BOOL)
 DTYPES(STORE, FLOAT) DTYPES(STORE, DOUBLE) DTYPES(STORE, INTEGER) DTYPES(STORE, BOOL)

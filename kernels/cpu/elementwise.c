@@ -211,7 +211,8 @@ static void load_tile(place *p, flow_kind kind, void *to, int64_t rows, int64_t 
     return;
   }
   for (int64_t row = 0; row < rows; row++)
-    load(p->data + row * p->row_stride * (int64_t)p->size, p->column_stride, (char *)to + (size_t)(row * columns) * flow_kind_size(kind), columns);
+    load(p->data + row * p->row_stride * (int64_t)p->size, p->column_stride,
+         (char *)to + (size_t)(row * columns) * flow_kind_size(kind), columns);
 }
 
 static void store_tile(const place *p, flow_kind kind, const void *from, int64_t rows, int64_t columns)
@@ -222,7 +223,8 @@ static void store_tile(const place *p, flow_kind kind, const void *from, int64_t
     return;
   }
   for (int64_t row = 0; row < rows; row++)
-    store((const char *)from + (size_t)(row * columns) * flow_kind_size(kind), p->data + row * p->row_stride * (int64_t)p->size, p->column_stride, columns);
+    store((const char *)from + (size_t)(row * columns) * flow_kind_size(kind),
+          p->data + row * p->row_stride * (int64_t)p->size, p->column_stride, columns);
 }
 
 static void run_tile(const flow_block_program *program, place *places, char *buffers, int64_t rows, int64_t columns)
@@ -246,7 +248,8 @@ static void run_tile(const flow_block_program *program, place *places, char *buf
   }
   for (int s = 0; s < program->step_count; s++) {
     const flow_block_step *step = &program->steps[s];
-    step->function(registers[step->inputs[0]], registers[step->inputs[1]], registers[step->inputs[2]], registers[step->output], rows * columns);
+    step->function(registers[step->inputs[0]], registers[step->inputs[1]], registers[step->inputs[2]], registers[step->output],
+                   rows * columns);
   }
   for (int i = 0; i < program->output_count; i++)
     if (!outputs[i].direct) store_tile(&outputs[i], program->kinds[outputs[i].reg], registers[outputs[i].reg], rows, columns);
@@ -342,7 +345,8 @@ static flow_status run_elementwise(const flow_call *call, int phase, int64_t beg
   if (!record->function[kind])
     return flow_fail(FLOW_INTERNAL, "%s: there is no kernel for %s; cast the input first", flow_op(call->op)->name,
                      flow_dtype_name(call->inputs[0].dtype));
-  flow_block_program program = { .register_count = record->operands + 1, .input_count = record->operands, .output_count = 1, .step_count = 1 };
+  flow_block_program program = { .register_count = record->operands + 1, .input_count = record->operands, .output_count = 1,
+                                 .step_count = 1 };
   for (int i = 0; i < record->operands; i++) {
     program.kinds[i] = (uint8_t)(i < record->condition_operands ? FLOW_KIND_BOOL : kind);
     program.steps[0].inputs[i] = (uint8_t)i;
@@ -370,7 +374,7 @@ static flow_status run_cast(const flow_call *call, int phase, int64_t begin, int
     return FLOW_OK;
   }
   flow_kind kind = flow_kind_of(in->dtype);
-  if (kind == FLOW_KIND_INTEGER && flow_dtype_size(in->dtype) == 1 && flow_kind_of(out->dtype) != FLOW_KIND_INTEGER) kind = flow_kind_of(out->dtype);
+  if (kind == FLOW_KIND_INTEGER && flow_dtype_size(in->dtype) == 1) kind = flow_kind_of(out->dtype);
   if (out->dtype == FLOW_BOOL) kind = FLOW_KIND_BOOL;
   flow_block_program program = { .register_count = 1, .input_count = 1, .output_count = 1, .kinds = { (uint8_t)kind } };
   _Alignas(64) char buffer[FLOW_BLOCK_BYTES];

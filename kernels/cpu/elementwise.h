@@ -17,7 +17,7 @@ typedef struct flow_block_record {
   int                 operands;                    /* 0: not an elementwise op */
   int                 condition_operands;          /* the first so many operands are of kind BOOL, whatever their dtype */
   int                 gives_condition;             /* the result is of kind BOOL */
-  flow_block_function function[FLOW_KIND_COUNT];   /* by the kind computed in; NULL: no such computation. BOOL: all operands are conditions */
+  flow_block_function function[FLOW_KIND_COUNT];   /* by the kind computed in (BOOL: all operands are conditions); NULL: not there */
 } flow_block_record;
 
 /* The record of an op; its `operands` is 0 for ops that are not elementwise. */

@@ -56,7 +56,8 @@ static int64_t rows_for_wide(int64_t columns)
   return rows;
 }
 
-static void reduce_rows(const reduction *op, flow_kind kind, const void *x, int64_t rows, int64_t row_stride, int64_t columns, void *accumulators)
+static void reduce_rows(const reduction *op, flow_kind kind, const void *x, int64_t rows, int64_t row_stride, int64_t columns,
+                        void *accumulators)
 {
   flow_columns_function function = op->columns[kind];
   if (columns == 1 && row_stride == 1 && kind == FLOW_KIND_FLOAT) {
@@ -160,7 +161,8 @@ static void reduce_block(const reduction *op, const layout *l, const char *x, in
       load(from, l->row.stride, buffer, rows);
     } else {
       for (int64_t r = 0; r < rows; r++)
-        load(from + r * l->row.stride * (int64_t)l->size, l->column.stride, buffer + (size_t)(r * columns) * flow_kind_size(l->kind), columns);
+        load(from + r * l->row.stride * (int64_t)l->size, l->column.stride,
+             buffer + (size_t)(r * columns) * flow_kind_size(l->kind), columns);
     }
     reduce_rows(op, l->kind, buffer, rows, columns, columns, accumulators);
   }
@@ -245,7 +247,8 @@ static int sum_rows_in_order(const layout *l, const char *x, int64_t rows, int64
     int64_t most = columns == 1 ? FLOW_BLOCK_LENGTH : 1;
     for (int64_t row = 0; row < rows; row += most) {
       int64_t count = rows - row < most ? rows - row : most;
-      load(x + (row * row_stride + column * l->column.stride) * (int64_t)l->size, columns == 1 ? row_stride : l->column.stride, buffer, count * columns);
+      load(x + (row * row_stride + column * l->column.stride) * (int64_t)l->size, columns == 1 ? row_stride : l->column.stride,
+           buffer, count * columns);
       in_order[l->kind](buffer, count, columns, columns, out + (size_t)column * l->out_size);
     }
   }

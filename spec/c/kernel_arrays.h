@@ -198,6 +198,12 @@ static inline void array_fill_random(array *a, uint64_t seed, double low, double
 static const char *const isa_names[] = { "plain", "avx2", "avx512" };
 enum { ISA_COUNT = 3 };
 
+static inline flow_call call_of(int op, const flow_attributes *attributes, flow_operand *inputs, int input_count, flow_operand *output)
+{
+  return (flow_call){ .op = op, .attributes = attributes, .input_count = input_count, .output_count = 1,
+                      .inputs = inputs, .outputs = output };
+}
+
 /* Runs one kernel: phase by phase, one part at a time. */
 static inline flow_status run_kernel(const flow_kernel *kernel, flow_call *call)
 {

@@ -41,7 +41,7 @@ static int64_t wrap(__int128 x)                  { return (int64_t)(uint64_t)x; 
 static int64_t int_neg(int64_t a)                { return wrap(-(__int128)a); }
 static int64_t int_abs(int64_t a)                { return a < 0 ? wrap(-(__int128)a) : a; }
 static int64_t int_sign(int64_t a)               { return (a > 0) - (a < 0); }
-static int64_t int_square(int64_t a)             { return wrap((__int128)((unsigned __int128)(__int128)a * (unsigned __int128)(__int128)a)); }
+static int64_t int_square(int64_t a)             { return wrap((__int128)a * a); }
 static int64_t int_same(int64_t a)               { return a; }
 static int64_t int_relu(int64_t a)               { return a < 0 ? 0 : a; }
 static int64_t int_not(int64_t a)                { return a == 0; }
@@ -196,7 +196,7 @@ static void run_case(const op_case *c, const shapes *s, int dtype, layout_kind l
   array_fill_random(&inputs[1], 2, is_float ? c->low : -3, is_float ? c->high : 6);
   flow_operand operands[2] = { inputs[0].operand, inputs[1].operand };
   flow_attributes attributes = { 0 };
-  flow_call call = { .op = c->op, .attributes = &attributes, .input_count = c->arity, .output_count = 1, .inputs = operands, .outputs = &out.operand };
+  flow_call call = call_of(c->op, &attributes, operands, c->arity, &out.operand);
   run_everywhere(&call, check_op, &(expectation){ c, inputs, &out });
   for (int i = 0; i < 2; i++) {
     assert_guards(&inputs[i]);
@@ -314,7 +314,7 @@ static void nan_infinity_ties_and_overflow_follow_the_docs(void **state)
     }
     flow_operand inputs[2] = { a.operand, b.operand };
     flow_attributes attributes = { 0 };
-    flow_call call = { .op = s->op, .attributes = &attributes, .input_count = record->operands, .output_count = 1, .inputs = inputs, .outputs = &out.operand };
+    flow_call call = call_of(s->op, &attributes, inputs, record->operands, &out.operand);
     run_everywhere(&call, check_special, (void *)s);
     array_free(&a);
     array_free(&b);
@@ -340,10 +340,10 @@ static void int64_is_exact_and_wraps(void **state)
   };
   for (size_t k = 0; k < sizeof wraps / sizeof wraps[0]; k++) {
     int64_t a = wraps[k].a, b = wraps[k].b, out = 0, expected = wraps[k].expected;
-    flow_operand inputs[2] = { { .data = &a, .dtype = FLOW_INT64 }, { .data = &b, .dtype = FLOW_INT64 } }, output = { .data = &out, .dtype = FLOW_INT64 };
+    flow_operand inputs[2] = { { .data = &a, .dtype = FLOW_INT64 }, { .data = &b, .dtype = FLOW_INT64 } };
+    flow_operand output = { .data = &out, .dtype = FLOW_INT64 };
     flow_attributes attributes = { 0 };
-    flow_call call = { .op = wraps[k].op, .attributes = &attributes, .input_count = flow_cpu_plain_block_record(wraps[k].op)->operands,
-                       .output_count = 1, .inputs = inputs, .outputs = &output };
+    flow_call call = call_of(wraps[k].op, &attributes, inputs, flow_cpu_plain_block_record(wraps[k].op)->operands, &output);
     run_everywhere(&call, check_wrapped, &expected);
   }
 }
@@ -367,7 +367,9 @@ static void check_where(const flow_call *call, void *argument)
 static void where_takes_any_condition_and_broadcasts_all_three(void **state)
 {
   (void)state;
-  static const struct { int rank; int64_t shape[3]; } kinds[] = { { 3, { 6, 5, 300 } }, { 1, { 300 } }, { 0, { 0 } }, { 3, { 6, 1, 1 } }, { 2, { 5, 1 } } };
+  static const struct { int rank; int64_t shape[3]; } kinds[] = {
+    { 3, { 6, 5, 300 } }, { 1, { 300 } }, { 0, { 0 } }, { 3, { 6, 1, 1 } }, { 2, { 5, 1 } },
+  };
   int64_t shape[3] = { 6, 5, 300 };
   uint64_t seed = 7;
   for (int dtype = 0; dtype < FLOW_DTYPE_COUNT; dtype++)
@@ -378,13 +380,14 @@ static void where_takes_any_condition_and_broadcasts_all_three(void **state)
         arrays[1] = array_new(dtype, SPACED, kinds[(k + 1) % 5].rank, kinds[(k + 1) % 5].shape);
         arrays[2] = array_new(dtype, CONTIGUOUS, 3, shape);
         arrays[3] = array_new(dtype, CONTIGUOUS, 3, shape);
-        for (int64_t i = 0; i < size_of(kinds[k].rank, kinds[k].shape); i++)   /* a fraction is true as well */
-          write_double(condition, element(&arrays[0].operand, i), pseudo_random(&seed, 0, 1) < 0.5 ? 0 : flow_dtype_is_float(condition) ? 0.25 : 1);
+        double yes = flow_dtype_is_float(condition) ? 0.25 : 1;   /* a fraction is true as well */
+        for (int64_t i = 0; i < size_of(kinds[k].rank, kinds[k].shape); i++)
+          write_double(condition, element(&arrays[0].operand, i), pseudo_random(&seed, 0, 1) < 0.5 ? 0 : yes);
         array_fill_random(&arrays[1], 3, 0, 100);
         array_fill_random(&arrays[2], 4, 0, 100);
         flow_operand inputs[3] = { arrays[0].operand, arrays[1].operand, arrays[2].operand };
         flow_attributes attributes = { 0 };
-        flow_call call = { .op = FLOW_OP_where, .attributes = &attributes, .input_count = 3, .output_count = 1, .inputs = inputs, .outputs = &arrays[3].operand };
+        flow_call call = call_of(FLOW_OP_where, &attributes, inputs, 3, &arrays[3].operand);
         run_everywhere(&call, check_where, arrays);
         for (int i = 0; i < 4; i++) array_free(&arrays[i]);
       }
@@ -408,7 +411,7 @@ static void an_output_may_be_the_memory_of_an_input(void **state)
   for (int i = 0; i < 1500; i++) ((float *)x.operand.data)[i] = (float)i;
   flow_operand inputs[2] = { x.operand, x.operand };
   flow_attributes attributes = { 0 };
-  flow_call call = { .op = FLOW_OP_add, .attributes = &attributes, .input_count = 2, .output_count = 1, .inputs = inputs, .outputs = &x.operand };
+  flow_call call = call_of(FLOW_OP_add, &attributes, inputs, 2, &x.operand);
   run_everywhere(&call, check_doubled, NULL);
   array_free(&x);
 }
@@ -419,7 +422,7 @@ static void an_output_that_nobody_reads_is_skipped(void **state)
   float x = 1;
   flow_operand input = { .data = &x, .dtype = FLOW_FLOAT32 }, output = { .dtype = FLOW_FLOAT32 };
   flow_attributes attributes = { 0 };
-  flow_call call = { .op = FLOW_OP_neg, .attributes = &attributes, .input_count = 1, .output_count = 1, .inputs = &input, .outputs = &output };
+  flow_call call = call_of(FLOW_OP_neg, &attributes, &input, 1, &output);
   assert_int_equal(run_kernel(flow_cpu_device()->kernels[FLOW_OP_neg], &call), FLOW_OK);
 }
 
@@ -429,7 +432,7 @@ static void an_integer_without_a_kernel_is_an_error_that_names_the_op(void **sta
   int32_t x = 1, y = 0;
   flow_operand input = { .data = &x, .dtype = FLOW_INT32 }, output = { .data = &y, .dtype = FLOW_INT32 };
   flow_attributes attributes = { 0 };
-  flow_call call = { .op = FLOW_OP_exp, .attributes = &attributes, .input_count = 1, .output_count = 1, .inputs = &input, .outputs = &output };
+  flow_call call = call_of(FLOW_OP_exp, &attributes, &input, 1, &output);
   assert_int_equal(run_kernel(flow_cpu_device()->kernels[FLOW_OP_exp], &call), FLOW_INTERNAL);
   assert_non_null(strstr(flow_last_error(), "exp"));
   assert_non_null(strstr(flow_last_error(), "int32"));
@@ -440,7 +443,8 @@ static void a_program_runs_several_steps_and_outputs(void **state)
 {
   (void)state;
   int64_t shape[2] = { 300, 5 }, row[1] = { 5 };
-  array a = array_new(FLOW_FLOAT32, PERMUTED, 2, shape), b = array_new(FLOW_FLOAT32, CONTIGUOUS, 1, row), c = array_new(FLOW_BFLOAT16, SPACED, 2, shape);
+  array a = array_new(FLOW_FLOAT32, PERMUTED, 2, shape), b = array_new(FLOW_FLOAT32, CONTIGUOUS, 1, row);
+  array c = array_new(FLOW_BFLOAT16, SPACED, 2, shape);
   array sum = array_new(FLOW_FLOAT32, SPACED, 2, shape), relu = array_new(FLOW_FLOAT16, CONTIGUOUS, 2, shape);
   array_fill_random(&a, 1, -3, 3);
   array_fill_random(&b, 2, -3, 3);
@@ -449,7 +453,8 @@ static void a_program_runs_several_steps_and_outputs(void **state)
   flow_block_program program = {
     .register_count = 6, .input_count = 3, .output_count = 2, .step_count = 3,   /* all kinds FLOAT = 0 */
     .outputs = { 4, 5 },
-    .steps = { { flow_cpu_plain_block(FLOW_OP_mul, FLOW_KIND_FLOAT), { 0, 1 }, 3 }, { flow_cpu_plain_block(FLOW_OP_add, FLOW_KIND_FLOAT), { 3, 2 }, 4 },
+    .steps = { { flow_cpu_plain_block(FLOW_OP_mul, FLOW_KIND_FLOAT), { 0, 1 }, 3 },
+               { flow_cpu_plain_block(FLOW_OP_add, FLOW_KIND_FLOAT), { 3, 2 }, 4 },
                { flow_cpu_plain_block(FLOW_OP_relu, FLOW_KIND_FLOAT), { 4 }, 5 } },
   };
   _Alignas(64) char buffers[6 * FLOW_BLOCK_BYTES];
@@ -458,7 +463,8 @@ static void a_program_runs_several_steps_and_outputs(void **state)
     float product = (float)read_double(FLOW_FLOAT32, element(&a.operand, i)) * (float)read_double(FLOW_FLOAT32, element(&b.operand, i % 5));
     float expected = product + (float)read_double(FLOW_BFLOAT16, element(&c.operand, i));
     assert_close("sum", FLOW_FLOAT32, read_double(FLOW_FLOAT32, element(&sum.operand, i)), expected, 0);
-    assert_close("relu", FLOW_FLOAT16, read_double(FLOW_FLOAT16, element(&relu.operand, i)), rounded(FLOW_FLOAT16, expected < 0 ? 0 : expected), 0);
+    double positive = rounded(FLOW_FLOAT16, expected < 0 ? 0 : expected);
+    assert_close("relu", FLOW_FLOAT16, read_double(FLOW_FLOAT16, element(&relu.operand, i)), positive, 0);
   }
   assert_guards(&sum);
   assert_guards(&relu);
@@ -475,7 +481,8 @@ static void check_cast(const flow_call *call, void *argument)
   for (int64_t i = 0; i < size_of(out->rank, out->shape); i++) {
     const void *from = element(in, i), *found = element(out, i);
     if (flow_dtype_is_float(out->dtype)) {
-      double value = in->dtype == FLOW_INT64 && out->dtype == FLOW_FLOAT32 ? (double)(float)read_int(FLOW_INT64, from) : read_double(in->dtype, from);
+      int once = in->dtype == FLOW_INT64 && out->dtype == FLOW_FLOAT32;   /* not by way of a double */
+      double value = once ? (double)(float)read_int(FLOW_INT64, from) : read_double(in->dtype, from);
       assert_close("cast", out->dtype, read_double(out->dtype, found), rounded(out->dtype, value), 0);
       continue;
     }
@@ -504,21 +511,27 @@ static void check_cast(const flow_call *call, void *argument)
 static void casts_round_saturate_and_wrap_between_all_dtypes(void **state)
 {
   (void)state;
-  static const double floats[] = { 0, -0.0, 0.4, -0.6, 1.5, 127.5, 128, -129, 255.9, 300, -1e10, 1e10, 65519, 65520, 2147483647, 2147483648.0, -2147483649.0,
-                                   9.3e18, -9.3e18, 1e30, INFINITY, -INFINITY, NAN, 1e-7, 3.0000001, 16777217 };
-  static const int64_t integers[] = { 0, 1, -1, 127, 128, -128, -129, 255, 256, 65535, -70000, INT32_MAX, INT32_MIN, INT64_C(1) << 31, INT64_MAX, INT64_MIN,
-                                      (INT64_C(1) << 53) + 1, 16777217 };
+  static const double floats[] = {
+    0, -0.0, 0.4, -0.6, 1.5, 127.5, 128, -129, 255.9, 300, -1e10, 1e10, 65519, 65520, 2147483647, 2147483648.0, -2147483649.0,
+    9.3e18, -9.3e18, 1e30, INFINITY, -INFINITY, NAN, 1e-7, 3.0000001, 16777217,
+  };
+  const int64_t float_count = sizeof floats / sizeof floats[0];
+  static const int64_t integers[] = {
+    0, 1, -1, 127, 128, -128, -129, 255, 256, 65535, -70000, INT32_MAX, INT32_MIN, INT64_C(1) << 31, INT64_MAX, INT64_MIN,
+    (INT64_C(1) << 53) + 1, 16777217,
+  };
+  const int64_t integer_count = sizeof integers / sizeof integers[0];
   int64_t shape[2] = { 9, 70 };
   for (int from = 0; from < FLOW_DTYPE_COUNT; from++)
     for (int to = 0; to < FLOW_DTYPE_COUNT; to++)
       for (int layout = 0; layout < LAYOUT_COUNT; layout++) {
         array in = array_new(from, (layout_kind)layout, 2, shape), out = array_new(to, CONTIGUOUS, 2, shape);
         for (int64_t i = 0; i < 630; i++) {
-          if (flow_dtype_is_float(from)) write_double(from, element(&in.operand, i), floats[i % (int64_t)(sizeof floats / sizeof floats[0])]);
-          else write_int(from, element(&in.operand, i), integers[i % (int64_t)(sizeof integers / sizeof integers[0])]);
+          if (flow_dtype_is_float(from)) write_double(from, element(&in.operand, i), floats[i % float_count]);
+          else write_int(from, element(&in.operand, i), integers[i % integer_count]);
         }
         flow_attributes attributes = { .cast = { to } };
-        flow_call call = { .op = FLOW_OP_cast, .attributes = &attributes, .input_count = 1, .output_count = 1, .inputs = &in.operand, .outputs = &out.operand };
+        flow_call call = call_of(FLOW_OP_cast, &attributes, &in.operand, 1, &out.operand);
         run_everywhere(&call, check_cast, &out);
         array_free(&in);
         array_free(&out);

@@ -8,8 +8,8 @@ enum { DTYPE_COUNT = sizeof dtypes / sizeof dtypes[0] };
 /* Numbers that name their place: element i is i modulo a prime below 128 (bool: modulo 2), so a wrong source shows. */
 static void number_elements(array *a, int64_t from)
 {
-  int64_t n = size_of(a->operand.rank, a->operand.shape);
-  for (int64_t i = 0; i < n; i++) write_double(a->operand.dtype, element(&a->operand, i), (double)((i + from) % (a->operand.dtype == FLOW_BOOL ? 2 : 113)));
+  int64_t n = size_of(a->operand.rank, a->operand.shape), modulus = a->operand.dtype == FLOW_BOOL ? 2 : 113;
+  for (int64_t i = 0; i < n; i++) write_double(a->operand.dtype, element(&a->operand, i), (double)((i + from) % modulus));
 }
 
 static int same_bits(int dtype, const void *a, const void *b) { return memcmp(a, b, (size_t)flow_dtype_size(dtype)) == 0; }
@@ -40,7 +40,8 @@ static void copies_keep_every_bit_and_broadcast(void **state)
   static const struct { int rank[2]; int64_t shape[2][5]; } kinds[] = {
     { { 0, 0 }, { { 0 }, { 0 } } },           { { 1, 1 }, { { 100 }, { 100 } } },       { { 2, 2 }, { { 37, 41 }, { 37, 41 } } },
     { { 2, 2 }, { { 0, 3 }, { 0, 3 } } },     { { 0, 2 }, { { 0 }, { 5, 70 } } },       { { 1, 3 }, { { 3 }, { 4, 6, 3 } } },
-    { { 3, 3 }, { { 5, 1, 9 }, { 5, 7, 9 } } }, { { 2, 3 }, { { 7, 1 }, { 5, 7, 40 } } }, { { 5, 5 }, { { 2, 3, 4, 2, 3 }, { 2, 3, 4, 2, 3 } } },
+    { { 3, 3 }, { { 5, 1, 9 }, { 5, 7, 9 } } }, { { 2, 3 }, { { 7, 1 }, { 5, 7, 40 } } },
+    { { 5, 5 }, { { 2, 3, 4, 2, 3 }, { 2, 3, 4, 2, 3 } } },
     { { 1, 2 }, { { 1 }, { 0, 4 } } },
   };
   static const int ops[] = { FLOW_OP_copy, FLOW_OP_stop_gradient, FLOW_OP_broadcast_to };
@@ -52,7 +53,7 @@ static void copies_keep_every_bit_and_broadcast(void **state)
           array out = array_new(dtypes[d], CONTIGUOUS, kinds[k].rank[1], kinds[k].shape[1]);
           number_elements(&in, 1);
           flow_attributes attributes = { 0 };
-          flow_call call = { .op = ops[o], .attributes = &attributes, .input_count = 1, .output_count = 1, .inputs = &in.operand, .outputs = &out.operand };
+          flow_call call = call_of(ops[o], &attributes, &in.operand, 1, &out.operand);
           run_everywhere(&call, check_copy, &(expectation){ .in = &in, .out = &out });
           array_free(&in);
           array_free(&out);
@@ -74,7 +75,7 @@ static void a_reshape_that_cannot_alias_copies(void **state)
   array in = array_new(FLOW_FLOAT32, CONTIGUOUS, 2, from), out = array_new(FLOW_FLOAT32, CONTIGUOUS, 3, to);
   number_elements(&in, 1);
   flow_attributes attributes = { 0 };
-  flow_call call = { .op = FLOW_OP_reshape, .attributes = &attributes, .input_count = 1, .output_count = 1, .inputs = &in.operand, .outputs = &out.operand };
+  flow_call call = call_of(FLOW_OP_reshape, &attributes, &in.operand, 1, &out.operand);
   run_everywhere(&call, check_reshaped, &(expectation){ .in = &in, .out = &out });
   array_free(&in);
   array_free(&out);
@@ -101,7 +102,8 @@ static void every_permutation_of_axes(void **state)
 {
   (void)state;
   static const struct { int rank; int64_t shape[4]; } kinds[] = {
-    { 0, { 0 } }, { 1, { 9 } }, { 2, { 67, 45 } }, { 2, { 3, 100 } }, { 3, { 5, 18, 35 } }, { 3, { 4, 0, 3 } }, { 4, { 2, 9, 17, 3 } }, { 4, { 3, 4, 1, 20 } },
+    { 0, { 0 } }, { 1, { 9 } }, { 2, { 67, 45 } }, { 2, { 3, 100 } }, { 3, { 5, 18, 35 } }, { 3, { 4, 0, 3 } },
+    { 4, { 2, 9, 17, 3 } }, { 4, { 3, 4, 1, 20 } },
   };
   for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
     int rank = kinds[k].rank, permutations = 1;
@@ -121,7 +123,7 @@ static void every_permutation_of_axes(void **state)
         for (int layout = 0; layout < LAYOUT_COUNT; layout++) {
           array in = array_new(dtypes[d], (layout_kind)layout, rank, kinds[k].shape), out = array_new(dtypes[d], CONTIGUOUS, rank, shape);
           number_elements(&in, 1);
-          flow_call call = { .op = FLOW_OP_transpose, .attributes = &attributes, .input_count = 1, .output_count = 1, .inputs = &in.operand, .outputs = &out.operand };
+          flow_call call = call_of(FLOW_OP_transpose, &attributes, &in.operand, 1, &out.operand);
           run_everywhere(&call, check_transposed, &(expectation){ .in = &in, .out = &out });
           array_free(&in);
           array_free(&out);
@@ -137,7 +139,7 @@ static void a_large_transpose_has_parts_that_make_up_the_whole(void **state)
   flow_attributes attributes = { .transpose = { .rank = 2, .axes = { 1, 0 } } };
   array in = array_new(FLOW_FLOAT32, CONTIGUOUS, 2, shape), out = array_new(FLOW_FLOAT32, CONTIGUOUS, 2, turned);
   number_elements(&in, 1);
-  flow_call call = { .op = FLOW_OP_transpose, .attributes = &attributes, .input_count = 1, .output_count = 1, .inputs = &in.operand, .outputs = &out.operand };
+  flow_call call = call_of(FLOW_OP_transpose, &attributes, &in.operand, 1, &out.operand);
   assert_true(flow_cpu_device()->kernels[FLOW_OP_transpose]->parts(&call, 0) > 1);
   run_everywhere(&call, check_transposed, &(expectation){ .in = &in, .out = &out });
   array_free(&in);
@@ -207,14 +209,15 @@ static void slices_and_their_gradients(void **state)
           attributes.slice.end[i] = i % 2 ? INT64_MAX : c->begin[i] + (c->taken[i] - 1) * c->step[i] + 1;
           attributes.slice.dims[i] = c->shape[i];
         }
-        array whole = array_new(dtypes[d], (layout_kind)layout, c->rank, c->shape), taken = array_new(dtypes[d], CONTIGUOUS, c->rank, c->taken);
+        array whole = array_new(dtypes[d], (layout_kind)layout, c->rank, c->shape);
+        array taken = array_new(dtypes[d], CONTIGUOUS, c->rank, c->taken);
         number_elements(&whole, 1);
-        flow_call call = { .op = FLOW_OP_slice, .attributes = &attributes, .input_count = 1, .output_count = 1, .inputs = &whole.operand, .outputs = &taken.operand };
+        flow_call call = call_of(FLOW_OP_slice, &attributes, &whole.operand, 1, &taken.operand);
         run_everywhere(&call, check_slice, &(expectation){ .in = &whole, .out = &taken });
         array_free(&whole);
         whole = array_new(dtypes[d], CONTIGUOUS, c->rank, c->shape);
         number_elements(&taken, 1);
-        flow_call back = { .op = FLOW_OP_slice_gradient, .attributes = &attributes, .input_count = 1, .output_count = 1, .inputs = &taken.operand, .outputs = &whole.operand };
+        flow_call back = call_of(FLOW_OP_slice_gradient, &attributes, &taken.operand, 1, &whole.operand);
         run_everywhere(&back, check_slice_gradient, &(expectation){ .in = &taken, .out = &whole });
         array_free(&whole);
         array_free(&taken);
@@ -260,7 +263,7 @@ static void concat_joins_along_any_axis(void **state)
         shape[at] = 44;
         array out = array_new(dtypes[d], CONTIGUOUS, rank, shape);
         flow_attributes attributes = { .axis = { axis } };
-        flow_call call = { .op = FLOW_OP_concat, .attributes = &attributes, .input_count = 4, .output_count = 1, .inputs = operands, .outputs = &out.operand };
+        flow_call call = call_of(FLOW_OP_concat, &attributes, operands, 4, &out.operand);
         run_everywhere(&call, check_joined, &(expectation){ .in = inputs, .out = &out });
         for (int i = 0; i < 4; i++) array_free(&inputs[i]);
         array_free(&out);
@@ -281,7 +284,9 @@ static void check_packed(const flow_call *call, void *argument)
 static void pack_lays_inputs_one_behind_the_other(void **state)
 {
   (void)state;
-  static const struct { int rank; int64_t shape[2]; } kinds[] = { { 2, { 3, 5 } }, { 0, { 0 } }, { 1, { 400000 } }, { 2, { 0, 7 } }, { 1, { 17 } }, { 2, { 500, 300 } } };
+  static const struct { int rank; int64_t shape[2]; } kinds[] = {
+    { 2, { 3, 5 } }, { 0, { 0 } }, { 1, { 400000 } }, { 2, { 0, 7 } }, { 1, { 17 } }, { 2, { 500, 300 } },
+  };
   array inputs[6];
   flow_operand operands[6];
   int64_t total[1] = { 0 };
@@ -293,7 +298,7 @@ static void pack_lays_inputs_one_behind_the_other(void **state)
   }
   array out = array_new(FLOW_FLOAT32, CONTIGUOUS, 1, total);
   flow_attributes attributes = { 0 };
-  flow_call call = { .op = FLOW_OP_pack, .attributes = &attributes, .input_count = 6, .output_count = 1, .inputs = operands, .outputs = &out.operand };
+  flow_call call = call_of(FLOW_OP_pack, &attributes, operands, 6, &out.operand);
   assert_true(flow_cpu_device()->kernels[FLOW_OP_pack]->parts(&call, 0) > 1);
   run_everywhere(&call, check_packed, &(expectation){ .in = inputs, .out = &out });
   for (int i = 0; i < 6; i++) array_free(&inputs[i]);
@@ -313,7 +318,7 @@ static void pack_leaves_what_lies_in_place(void **state)
                              { .data = arena + 2, .dtype = FLOW_FLOAT32, .rank = 2, .shape = { 2, 2 }, .strides = { 2, 1 } } };
   flow_operand out = { .data = arena, .dtype = FLOW_FLOAT32, .rank = 1, .shape = { 6 }, .strides = { 1 } };
   flow_attributes attributes = { 0 };
-  flow_call call = { .op = FLOW_OP_pack, .attributes = &attributes, .input_count = 2, .output_count = 1, .inputs = inputs, .outputs = &out };
+  flow_call call = call_of(FLOW_OP_pack, &attributes, inputs, 2, &out);
   run_everywhere(&call, check_untouched, expected);
 }
 
@@ -356,12 +361,14 @@ static void check_count(const flow_call *call, void *argument)
 static void element_count_reads_shapes_only(void **state)
 {
   (void)state;
-  static const struct { int count; int axes[2]; float expected; } kinds[] = { { 0, { 0 }, 30 }, { 1, { 0 }, 2 }, { 2, { -1, 0 }, 10 }, { 1, { 1 }, 3 } };
+  static const struct { int count; int axes[2]; float expected; } kinds[] = {
+    { 0, { 0 }, 30 }, { 1, { 0 }, 2 }, { 2, { -1, 0 }, 10 }, { 1, { 1 }, 3 },
+  };
   float result;
   for (size_t k = 0; k < 4; k++) {
     flow_operand in = { .dtype = FLOW_FLOAT16, .rank = 3, .shape = { 2, 3, 5 } }, out = { .data = &result, .dtype = FLOW_FLOAT32 };
     flow_attributes attributes = { .reduce = { .count = kinds[k].count, .axes = { kinds[k].axes[0], kinds[k].axes[1] } } };
-    flow_call call = { .op = FLOW_OP_element_count, .attributes = &attributes, .input_count = 1, .output_count = 1, .inputs = &in, .outputs = &out };
+    flow_call call = call_of(FLOW_OP_element_count, &attributes, &in, 1, &out);
     float expected = kinds[k].expected;
     run_everywhere(&call, check_count, &expected);
   }
