@@ -85,7 +85,7 @@ if not state then
     ]]
   end
   local C, path = load_library()
-  state = { C = C, path = path, hooks = {}, shape_hooks = {} }
+  state = { C = C, path = path, hooks = {}, shape_hooks = {}, anchors = { sweep_at = 8 } }
 
   local hooks = state.hooks
   state.ref = ffi.metatype("flow_ref", {
@@ -130,6 +130,7 @@ native.path = state.path
 native.context = state.context
 native.hooks = state.hooks
 native.shape_hooks = state.shape_hooks
+native.anchors = state.anchors      -- memory lent by flow.frombuffer: { memory =, keeper = }
 native.methods = {}
 native.new, native.cast, native.string, native.sizeof, native.typeof, native.gc =
   ffi.new, ffi.cast, ffi.string, ffi.sizeof, ffi.typeof, ffi.gc

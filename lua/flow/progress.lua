@@ -87,9 +87,9 @@ end
 
 -- After `count` more batches with `rows` rows.
 function Bar:advance(count, rows)
+  if self.done == 0 and count == 1 then self.first = C.flow_clock() end
   self.done = self.done + count
   self.rows = self.rows + (rows or 0)
-  if not self.first then self.first = C.flow_clock() end
 end
 
 function Bar:draw(logs)

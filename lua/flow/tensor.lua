@@ -287,26 +287,23 @@ end
 ---- borrowed memory ----------------------------------------------------------------------------------------------------------
 
 -- Memory lent by frombuffer stays anchored while any tensor, view, tape or plan still reads it: a second view of ours asks
--- the library for the number of holders after each collection.
-local anchors = {}
+-- the library for the number of holders. The list outlives reloads of this module; it is swept when more memory is lent
+-- rather than by a finalizer, which would ask about tensors that are gone when a state closes.
+local anchors = native.anchors
 
 local function sweep_anchors()
-  local kept = {}
-  for _, anchor in ipairs(anchors) do
-    if C.flow_tensor_owners(anchor.keeper.p) > 1 then kept[#kept + 1] = anchor else anchor.keeper:close() end
+  local kept = 0
+  for i = 1, #anchors do
+    local anchor = anchors[i]
+    anchors[i] = nil
+    if C.flow_tensor_owners(anchor.keeper.p) > 1 then
+      kept = kept + 1
+      anchors[kept] = anchor
+    else
+      anchor.keeper:close()
+    end
   end
-  anchors = kept
-  return #kept > 0
-end
-
-local watching = false
-local function watch_collections()
-  watching = true
-  local sentinel = newproxy(true)
-  getmetatable(sentinel).__gc = function()
-    watching = false
-    if sweep_anchors() then watch_collections() end
-  end
+  anchors.sweep_at = 2 * kept + 8
 end
 
 -- A tensor over the memory of a cdata array or pointer, without a copy.
@@ -333,8 +330,8 @@ function tensor.frombuffer(memory, shape, dtype)
     stride = stride * dims[i]
   end
   check(C.flow_tensor_view(t.p, rank, dims, strides, 0, one))
+  if #anchors >= anchors.sweep_at then sweep_anchors() end
   anchors[#anchors + 1] = { memory = memory, keeper = native.tensor(one[0]) }
-  if not watching then watch_collections() end
   return t
 end
 
