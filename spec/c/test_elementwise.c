@@ -416,6 +416,31 @@ static void an_output_may_be_the_memory_of_an_input(void **state)
   array_free(&x);
 }
 
+static void check_windows(const flow_call *call, void *argument)
+{
+  float *y = call->outputs[0].data;
+  (void)argument;
+  for (int i = 0; i < 3 * 200 * 5; i++) {
+    assert_true(y[i] == -(float)(i / 1000 * 102 + i / 5 % 200 + i % 5));
+    y[i] = 0;
+  }
+}
+
+/* A view whose rows overlap: different tiles begin at the same element and differ in length. */
+static void sliding_windows_are_views_like_others(void **state)
+{
+  (void)state;
+  int64_t memory[1] = { 408 }, shape[3] = { 3, 200, 5 };
+  array x = array_new(FLOW_FLOAT32, CONTIGUOUS, 1, memory), y = array_new(FLOW_FLOAT32, CONTIGUOUS, 3, shape);
+  for (int i = 0; i < 408; i++) ((float *)x.operand.data)[i] = (float)i;
+  flow_operand windows = { .data = x.operand.data, .dtype = FLOW_FLOAT32, .rank = 3, .shape = { 3, 200, 5 }, .strides = { 102, 1, 1 } };
+  flow_attributes attributes = { 0 };
+  flow_call call = call_of(FLOW_OP_neg, &attributes, &windows, 1, &y.operand);
+  run_everywhere(&call, check_windows, NULL);
+  array_free(&x);
+  array_free(&y);
+}
+
 static void an_output_that_nobody_reads_is_skipped(void **state)
 {
   (void)state;
@@ -548,6 +573,7 @@ int main(void)
     cmocka_unit_test(int64_is_exact_and_wraps),
     cmocka_unit_test(where_takes_any_condition_and_broadcasts_all_three),
     cmocka_unit_test(an_output_may_be_the_memory_of_an_input),
+    cmocka_unit_test(sliding_windows_are_views_like_others),
     cmocka_unit_test(an_output_that_nobody_reads_is_skipped),
     cmocka_unit_test(an_integer_without_a_kernel_is_an_error_that_names_the_op),
     cmocka_unit_test(a_program_runs_several_steps_and_outputs),
