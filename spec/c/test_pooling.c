@@ -90,8 +90,8 @@ static void fixture_free(fixture *f)
   tensor_free(&f->x), tensor_free(&f->dx), tensor_free(&f->y), tensor_free(&f->g), tensor_free(&f->index);
 }
 
-static void expect_equal(const test_tensor *expected, const test_tensor *found, const char *what, const char *isa, const flow_kernel *kernel,
-                         int number)
+static void expect_equal(const test_tensor *expected, const test_tensor *found, const char *what, const char *isa,
+                         const flow_kernel *kernel, int number)
 {
   for (int64_t i = 0; i < operand_size(&expected->operand); i++) {
     double a = tensor_get(expected, i), b = tensor_get(found, i);
