@@ -102,7 +102,8 @@ flow_status flow_layer_build(flow_context *context, flow_layer *layer, int input
   flow_status status = FLOW_OK;
   for (int i = 0; i < input_count && status == FLOW_OK; i++) {
     if (ranks[i] < 0 || ranks[i] > FLOW_MAX_RANK || (ranks[i] > 0 && !shapes[i])) {
-      status = flow_fail(FLOW_INVALID_ARGUMENT, "flow_layer_build: input %d has %d dimensions, expected 0 to %d", i, ranks[i], FLOW_MAX_RANK);
+      status = flow_fail(FLOW_INVALID_ARGUMENT, "flow_layer_build: input %d has %d dimensions, expected 0 to %d", i, ranks[i],
+                         FLOW_MAX_RANK);
       break;
     }
     inputs[i].dtype = FLOW_FLOAT32;
@@ -116,7 +117,8 @@ flow_status flow_layer_build(flow_context *context, flow_layer *layer, int input
 
 int flow_layer_built(const flow_layer *layer) { return alive(layer) && layer->built; }
 
-flow_status flow_layer_call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+flow_status flow_layer_call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training,
+                            flow_tensor **out)
 {
   FLOW_TRY(check_layer("flow_layer_call", context, layer));
   if (!inputs || !out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_layer_call: %s is NULL", inputs ? "out" : "inputs");

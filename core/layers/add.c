@@ -33,7 +33,8 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   for (int i = 0; i < count; i++) {
     if (inputs[i]->rank > rank) rank = inputs[i]->rank;
     if (!shapes_match(inputs[0], inputs[i]))
-      return flow_layer_fail(layer, "inputs 1 and %d have shapes %s and %s, which cannot be added", i + 1, flow_tensor_shape_text(inputs[0]),
+      return flow_layer_fail(layer, "inputs 1 and %d have shapes %s and %s, which cannot be added", i + 1,
+                             flow_tensor_shape_text(inputs[0]),
                              flow_tensor_shape_text(inputs[i]));
   }
   flow_expression e = flow_expression_of(context);

@@ -115,7 +115,8 @@ flow_status flow_arguments_set_text(flow_arguments *arguments, const char *name,
 flow_status flow_arguments_set_numbers(flow_arguments *arguments, const char *name, const double *values, int count)
 {
   if (count < 0 || count > LIST_MOST || (count > 0 && !values))
-    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_arguments_set_numbers: \"%s\" has %d values, expected 0 to %d", name ? name : "", count, LIST_MOST);
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_arguments_set_numbers: \"%s\" has %d values, expected 0 to %d", name ? name : "", count,
+                     LIST_MOST);
   return store(arguments, name, &(argument_value){ .kind = VALUE_NUMBERS, .numbers = values, .count = count });
 }
 
@@ -308,13 +309,15 @@ static flow_status store_text(const char *who, const char *name, const flow_argu
     if (!flow_activation_known(value->text)) {
       for (size_t i = 0; i < sizeof activations / sizeof *activations; i++)
         if (flow_activation_known(activations[i])) flow_suggestion_offer(&suggestion, activations[i]);
-      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s \"%s\" is not known%s", who, name, value->text, flow_suggestion_text(&suggestion, hint));
+      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s \"%s\" is not known%s", who, name, value->text,
+                       flow_suggestion_text(&suggestion, hint));
     }
   } else {
     int index = flow_initializer_find(value->text);
     if (index < 0) {
       for (int i = 0; i < flow_initializer_count(); i++) flow_suggestion_offer(&suggestion, flow_initializer_record(i)->name);
-      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s \"%s\" is not known%s", who, name, value->text, flow_suggestion_text(&suggestion, hint));
+      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s \"%s\" is not known%s", who, name, value->text, flow_suggestion_text(&suggestion,
+                                                                                                                           hint));
     }
     return store(result, name, &(argument_value){ .kind = VALUE_TEXT, .text = flow_initializer_record(index)->name });
   }
@@ -344,7 +347,8 @@ static flow_status store_checked(const char *who, const char *name, const flow_a
       if (value->kind != VALUE_NUMBERS || !all_integers(value) || (parameter->type == FLOW_PAIR && value->count != 2))
         return wrong_type(who, name, parameter, value);
       if (value->count > FLOW_MAX_RANK)
-        return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s has %d dimensions, at most %d are possible", who, name, value->count, FLOW_MAX_RANK);
+        return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s has %d dimensions, at most %d are possible", who, name, value->count,
+                         FLOW_MAX_RANK);
       break;
     case FLOW_TEXT: case FLOW_ACTIVATION: case FLOW_INITIALIZER:
       if (value->kind != VALUE_TEXT) return wrong_type(who, name, parameter, value);

@@ -41,7 +41,8 @@ static flow_status check(flow_layer *layer)
   double momentum = flow_argument_number(layer->arguments, "momentum"), epsilon = flow_argument_number(layer->arguments, "epsilon");
   if (!(momentum >= 0 && momentum <= 1)) return flow_layer_fail(layer, "momentum must be between 0 and 1, found %.15g", momentum);
   if (epsilon < 0) return flow_layer_fail(layer, "epsilon must be 0 or greater, found %.15g", epsilon);
-  if (flow_argument_boolean(layer->arguments, "synchronized")) return flow_layer_fail(layer, "synchronized = true is not supported; leave it out");
+  if (flow_argument_boolean(layer->arguments, "synchronized"))
+    return flow_fail(FLOW_UNSUPPORTED, "%s \"%s\": synchronized = true is not supported; leave it out", layer->class->name, layer->name);
   return FLOW_OK;
 }
 

@@ -73,7 +73,8 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   flow_argument_pair(layer->arguments, "kernel_size", window);
   flow_argument_pair(layer->arguments, "strides", attributes.convolution.stride);
   flow_argument_pair(layer->arguments, "dilation_rate", attributes.convolution.dilation);
-  FLOW_TRY(flow_layer_padding(layer, &input, window, attributes.convolution.stride, attributes.convolution.dilation, attributes.convolution.padding));
+  FLOW_TRY(flow_layer_padding(layer, &input, window, attributes.convolution.stride, attributes.convolution.dilation,
+                              attributes.convolution.padding));
   flow_expression e = flow_expression_of(context);
   flow_tensor *y = flow_express_first(&e, FLOW_OP_convolution, inputs[0], flow_express_variable(&e, layer->variables[KERNEL]), &attributes);
   if (layer->variables[BIAS]) y = e_add(&e, y, flow_express_variable(&e, layer->variables[BIAS]));

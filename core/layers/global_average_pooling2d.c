@@ -14,7 +14,8 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   flow_signature input = flow_signature_of(inputs[0]);
   FLOW_TRY(flow_layer_check_rank(layer, &input, 4, "{batch, height, width, channels}",
                                  input.rank < 4 ? "did you mean to put it before Flatten?" : NULL));
-  flow_attributes attributes = { .reduce = { .count = 2, .keepdims = flow_argument_boolean(layer->arguments, "keepdims"), .axes = { 1, 2 } } };
+  int keepdims = flow_argument_boolean(layer->arguments, "keepdims");
+  flow_attributes attributes = { .reduce = { .count = 2, .keepdims = keepdims, .axes = { 1, 2 } } };
   return flow_mean(context, inputs[0], &attributes, out);
 }
 

@@ -13,8 +13,12 @@
 static const flow_argument no_options[] = { FLOW_ARGUMENTS_END };
 static const flow_argument seed_options[] = { SEED, FLOW_ARGUMENTS_END };
 static const flow_argument constant_options[] = { { "value", FLOW_NUMBER, "0", NULL }, FLOW_ARGUMENTS_END };
-static const flow_argument normal_options[] = { { "mean", FLOW_NUMBER, "0", NULL }, { "stddev", FLOW_NUMBER, "0.05", NULL }, SEED, FLOW_ARGUMENTS_END };
-static const flow_argument uniform_options[] = { { "minval", FLOW_NUMBER, "-0.05", NULL }, { "maxval", FLOW_NUMBER, "0.05", NULL }, SEED, FLOW_ARGUMENTS_END };
+static const flow_argument normal_options[] = {
+  { "mean", FLOW_NUMBER, "0", NULL }, { "stddev", FLOW_NUMBER, "0.05", NULL }, SEED, FLOW_ARGUMENTS_END
+};
+static const flow_argument uniform_options[] = {
+  { "minval", FLOW_NUMBER, "-0.05", NULL }, { "maxval", FLOW_NUMBER, "0.05", NULL }, SEED, FLOW_ARGUMENTS_END
+};
 static const flow_argument scaling_options[] = {
   { "scale", FLOW_NUMBER, "1", NULL },
   { "mode", FLOW_TEXT, "fan_in", "fan_in|fan_out|fan_avg" },
@@ -224,7 +228,8 @@ flow_status flow_initialize(flow_context *context, const char *initializer, cons
   if (!flow_dtype_is_float(into->dtype) || !flow_tensor_is_contiguous(into))
     return flow_fail(FLOW_INVALID_ARGUMENT, "%s: fills contiguous tensors of a float dtype, found %s", record->class_name,
                      flow_dtype_name(into->dtype));
-  if (!(fabs(seed) < 0x1p53)) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: seed must be an integer below 2^53, found %g", record->class_name, seed);
+  if (!(fabs(seed) < 0x1p53))
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: seed must be an integer below 2^53, found %g", record->class_name, seed);
   FLOW_TRY(flow_arguments_complete(record->class_name, record->parameters, arguments, &options));
   if (!flow_argument_is_null(options, "seed")) seed = flow_argument_number(options, "seed");
   flow_draw draw = record->rule(options, into->rank, into->shape);

@@ -32,10 +32,12 @@ static flow_status check(flow_layer *layer)
   if (whole && !flow_argument_is_null(arguments, "batch_size"))
     return flow_layer_fail(layer, "batch_shape holds the batch size already: leave batch_size out");
   rank = flow_argument_list(arguments, whole ? "batch_shape" : "shape", &shape);
-  if (rank + !whole > FLOW_MAX_RANK) return flow_layer_fail(layer, "shape has %d dimensions, at most %d are possible", rank, FLOW_MAX_RANK - 1);
+  if (rank + !whole > FLOW_MAX_RANK)
+    return flow_layer_fail(layer, "shape has %d dimensions, at most %d are possible", rank, FLOW_MAX_RANK - 1);
   if (whole && rank == 0) return flow_layer_fail(layer, "batch_shape is empty: its first dimension is the batch");
   for (int i = 0; i < rank; i++) {
-    if (shape[i] < -1) return flow_layer_fail(layer, "dimension %d of the shape is %.15g, expected a size, or -1 for unknown", i + 1, shape[i]);
+    if (shape[i] < -1)
+      return flow_layer_fail(layer, "dimension %d of the shape is %.15g, expected a size, or -1 for unknown", i + 1, shape[i]);
     batch_shape[i + !whole] = shape[i];
   }
   if (whole) return FLOW_OK;

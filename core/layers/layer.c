@@ -125,7 +125,8 @@ static flow_status check_input_count(const flow_layer *layer, int count)
   if (count >= class->min_inputs && count <= class->max_inputs) return FLOW_OK;
   if (class->min_inputs == class->max_inputs)
     return flow_layer_fail(layer, "takes %d input%s, found %d", class->min_inputs, class->min_inputs == 1 ? "" : "s", count);
-  return flow_layer_fail(layer, "takes a list of at least %d input%s, found %d", class->min_inputs, class->min_inputs == 1 ? "" : "s", count);
+  return flow_layer_fail(layer, "takes a list of at least %d input%s, found %d", class->min_inputs, class->min_inputs == 1 ? "" : "s",
+                         count);
 }
 
 flow_status flow_layer_make(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
@@ -207,7 +208,8 @@ flow_status flow_layer_check_channels(const flow_layer *layer, const flow_signat
 {
   int64_t size = input->dims[input->rank - 1];
   if (size <= 0)
-    return flow_layer_fail(layer, "the last dimension of the input %s must be a known number of %s", flow_shape_text(input->rank, input->dims), what);
+    return flow_layer_fail(layer, "the last dimension of the input %s must be a known number of %s",
+                           flow_shape_text(input->rank, input->dims), what);
   if (layer->built && size != layer->build_shape[layer->build_rank - 1])
     return flow_layer_fail(layer, "input %s has %lld %s, but the layer was built for %lld", flow_shape_text(input->rank, input->dims),
                            (long long)size, what, (long long)layer->build_shape[layer->build_rank - 1]);
@@ -222,7 +224,8 @@ flow_status flow_layer_check_positive(const flow_layer *layer, const char *const
     int count = flow_argument_list(layer->arguments, *names, &values);
     if (count == 0) values = &number, count = 1;
     for (int i = 0; i < count; i++)
-      if (values[i] < 1 || values[i] > INT32_MAX) return flow_layer_fail(layer, "%s must be greater than 0, found %.15g", *names, values[i]);
+      if (values[i] < 1 || values[i] > INT32_MAX)
+        return flow_layer_fail(layer, "%s must be greater than 0, found %.15g", *names, values[i]);
   }
   return FLOW_OK;
 }

@@ -60,7 +60,8 @@ int                     flow_layer_class_lookup(const char *name);   /* class na
 flow_status flow_layer_create(const char *class_name, const char *name, const flow_arguments *given, flow_layer **out);
 void        flow_layer_destroy(flow_layer *layer);
 flow_status flow_layer_make(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs);
-flow_status flow_layer_run(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out);
+flow_status flow_layer_run(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training,
+                           flow_tensor **out);
 
 /* Creates variable `index` of the layer: name "<layer>/<suffix>", initialized by the initializer argument `initializer`
  * (or zeros/ones by name when it is not an argument), float32. Replicas hold one value of what is trainable and average

@@ -11,7 +11,8 @@ static flow_status check(flow_layer *layer)
 {
   const double *target;
   int rank = flow_argument_list(layer->arguments, "target_shape", &target), unknown = 0;
-  if (rank + 1 > FLOW_MAX_RANK) return flow_layer_fail(layer, "target_shape has %d dimensions, at most %d are possible", rank, FLOW_MAX_RANK - 1);
+  if (rank + 1 > FLOW_MAX_RANK)
+    return flow_layer_fail(layer, "target_shape has %d dimensions, at most %d are possible", rank, FLOW_MAX_RANK - 1);
   for (int i = 0; i < rank; i++) {
     if (target[i] < -1) return flow_layer_fail(layer, "target_shape holds %.15g, expected sizes, and -1 for one to infer", target[i]);
     unknown += target[i] < 0;

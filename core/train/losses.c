@@ -108,7 +108,8 @@ static void check_axis(flow_expression *e, const flow_arguments *options, const 
 /* ---- formulas -------------------------------------------------------------------------------------------------------------- */
 
 /* -log(softmax(z)[label]). Of probabilities: q = clip(p), -log(q[label] / sum q). */
-static flow_tensor *sparse_categorical_crossentropy(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
+static flow_tensor *sparse_categorical_crossentropy(flow_expression *e, const flow_arguments *options, flow_tensor *y_true,
+                                                    flow_tensor *y_pred)
 {
   flow_tensor *logits = logits_of(e, options, y_pred, FLOW_OP_softmax);
   if (!logits) {
@@ -182,7 +183,8 @@ static flow_tensor *mean_absolute_error(flow_expression *e, const flow_arguments
 }
 
 /* 100 |y - p| / max(|y|, 1e-7) */
-static flow_tensor *mean_absolute_percentage_error(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
+static flow_tensor *mean_absolute_percentage_error(flow_expression *e, const flow_arguments *options, flow_tensor *y_true,
+                                                   flow_tensor *y_pred)
 {
   (void)options;
   if (!prepare(e, &y_true, &y_pred)) return NULL;
@@ -192,7 +194,8 @@ static flow_tensor *mean_absolute_percentage_error(flow_expression *e, const flo
 }
 
 /* (log(1 + p) - log(1 + y))^2, both cut off at 1e-7 */
-static flow_tensor *mean_squared_logarithmic_error(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
+static flow_tensor *mean_squared_logarithmic_error(flow_expression *e, const flow_arguments *options, flow_tensor *y_true,
+                                                   flow_tensor *y_pred)
 {
   (void)options;
   if (!prepare(e, &y_true, &y_pred)) return NULL;

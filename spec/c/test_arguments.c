@@ -150,14 +150,16 @@ static void wrong_types_say_what_was_found(void **state)
   REFUSED(flow_arguments_set_number(arguments, "use_bias", 1), "Box: use_bias must be true or false, found 1");
   REFUSED(flow_arguments_set_boolean(arguments, "rate", 1), "Box: rate must be a number, found true");
   REFUSED(flow_arguments_set_number(arguments, "rate", NAN), "Box: rate must be a number, found nan");
-  REFUSED(flow_arguments_set_text(arguments, "padding", "sam"), "Box: padding must be \"valid\" or \"same\", found \"sam\"; did you mean \"same\"?");
+  REFUSED(flow_arguments_set_text(arguments, "padding", "sam"),
+          "Box: padding must be \"valid\" or \"same\", found \"sam\"; did you mean \"same\"?");
   REFUSED(flow_arguments_set_text(arguments, "padding", "full"), "Box: padding must be \"valid\" or \"same\", found \"full\"");
   REFUSED(flow_arguments_set_text(arguments, "activation", "rellu"), "Box: activation \"rellu\" is not known; did you mean \"relu\"?");
   REFUSED(flow_arguments_set_text(arguments, "kernel_initializer", "glorot_unform"),
           "Box: kernel_initializer \"glorot_unform\" is not known; did you mean \"glorot_uniform\"?");
   REFUSED(flow_arguments_set_number(arguments, "kernel_initializer.stddev", 1),
           "Box: kernel_initializer \"glorot_uniform\" takes no option \"stddev\"");
-  REFUSED(flow_arguments_set_text(arguments, "kernel_initializer.seed", "x"), "Box: kernel_initializer.seed must be an integer, found \"x\"");
+  REFUSED(flow_arguments_set_text(arguments, "kernel_initializer.seed", "x"),
+          "Box: kernel_initializer.seed must be an integer, found \"x\"");
 #undef REFUSED
 }
 

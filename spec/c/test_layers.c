@@ -184,7 +184,8 @@ static void batch_normalization_moves_its_averages(void **state)
   flow_layer_release(layer);
   /* the same numbers along axis 1 of three, without gamma and beta */
   layer = layer_of("BatchNormalization", "norm", "axis=1 center=false scale=false momentum=0.5");
-  assert_values(call(layer, floats(LIST(1, 3, 10, 30), SHAPE(1, 2, 2)), 1), LIST(-0.99950037, 0.99950037, -0.999995, 0.999995), SHAPE(1, 2, 2));
+  assert_values(call(layer, floats(LIST(1, 3, 10, 30), SHAPE(1, 2, 2)), 1), LIST(-0.99950037, 0.99950037, -0.999995, 0.999995),
+                SHAPE(1, 2, 2));
   assert_int_equal(flow_layer_variable_count(layer), 2);
   assert_values(variable_of(layer, 1), LIST(1, 50.5), SHAPE(2));
   assert_values(call(layer, floats(LIST(1, 3, 10, 30), SHAPE(1, 2, 2)), 0), LIST(0, 2 / sqrt(1.001), 0, 20 / sqrt(50.501)), SHAPE(1, 2, 2));
@@ -233,7 +234,8 @@ static void merging_layers(void **state)
   assert_int_equal(flow_layer_call(context, add, (flow_tensor *[]){ a, wrong }, 2, 0, &y), FLOW_INVALID_ARGUMENT);
   assert_string_equal(flow_last_error(), "Add \"add\": inputs 1 and 2 have shapes {2, 1, 2} and {3, 1}, which cannot be added");
   assert_int_equal(flow_layer_call(context, concatenate, (flow_tensor *[]){ a, b }, 2, 0, &y), FLOW_INVALID_ARGUMENT);
-  assert_string_equal(flow_last_error(), "Concatenate \"concatenate\": inputs 1 and 2 have shapes {2, 1, 2} and {2, 2}; they may differ along "
+  assert_string_equal(flow_last_error(),
+                      "Concatenate \"concatenate\": inputs 1 and 2 have shapes {2, 1, 2} and {2, 2}; they may differ along "
                       "axis -2 only");
   flow_tensor_release(a), flow_tensor_release(b), flow_tensor_release(c), flow_tensor_release(wrong);
   flow_layer_release(add), flow_layer_release(concatenate);
@@ -263,11 +265,14 @@ static void config_is_the_one_of_keras(void **state)
                 "\"pool_size\":[3,3],\"strides\":[3,3],\"padding\":\"valid\",\"data_format\":\"channels_last\"}");
   assert_config("Dense", "d", "units=3 trainable=false kernel_initializer=random_normal kernel_initializer.stddev=0.1",
                 "{\"name\":\"d\",\"trainable\":false," POLICY ",\"units\":3,\"activation\":\"linear\",\"use_bias\":true,"
-                "\"kernel_initializer\":{\"module\":\"keras.initializers\",\"class_name\":\"RandomNormal\",\"config\":{\"mean\":0,\"stddev\":0.1,"
+                "\"kernel_initializer\":{\"module\":\"keras.initializers\",\"class_name\":\"RandomNormal\","
+                "\"config\":{\"mean\":0,\"stddev\":0.1,"
                 "\"seed\":null},\"registered_name\":null},\"bias_initializer\":{\"module\":\"keras.initializers\",\"class_name\":\"Zeros\","
-                "\"config\":{},\"registered_name\":null},\"kernel_regularizer\":null,\"bias_regularizer\":null,\"activity_regularizer\":null,"
+                "\"config\":{},\"registered_name\":null},\"kernel_regularizer\":null,"
+                "\"bias_regularizer\":null,\"activity_regularizer\":null,"
                 "\"kernel_constraint\":null,\"bias_constraint\":null}");
-  assert_config("Input", "in", "shape=4,-1 dtype=uint8", "{\"batch_shape\":[null,4,null],\"dtype\":\"uint8\",\"sparse\":false,\"ragged\":false,"
+  assert_config("Input", "in", "shape=4,-1 dtype=uint8",
+                "{\"batch_shape\":[null,4,null],\"dtype\":\"uint8\",\"sparse\":false,\"ragged\":false,"
                 "\"name\":\"in\",\"optional\":false}");
 }
 
@@ -300,8 +305,10 @@ static void failures_say_what_to_do(void **state)
   const double *six = LIST(1, 2, 3, 4, 5, 6);
   assert_not_made("Conv2d", "", FLOW_INVALID_ARGUMENT, "there is no layer class \"Conv2d\"; did you mean \"Conv2D\"?");
   assert_not_made("Dense", "units=0", FLOW_INVALID_ARGUMENT, "Dense \"x\": units must be greater than 0, found 0");
-  assert_not_made("Conv2D", "filters=4 kernel_size=3,0", FLOW_INVALID_ARGUMENT, "Conv2D \"x\": kernel_size must be greater than 0, found 0");
-  assert_not_made("Conv2D", "filters=4 kernel_size=3 groups=3", FLOW_INVALID_ARGUMENT, "Conv2D \"x\": filters 4 cannot be divided into 3 groups");
+  assert_not_made("Conv2D", "filters=4 kernel_size=3,0", FLOW_INVALID_ARGUMENT,
+                  "Conv2D \"x\": kernel_size must be greater than 0, found 0");
+  assert_not_made("Conv2D", "filters=4 kernel_size=3 groups=3", FLOW_INVALID_ARGUMENT,
+                  "Conv2D \"x\": filters 4 cannot be divided into 3 groups");
   assert_not_made("Conv2D", "filters=4 kernel_size=3 strides=2 dilation_rate=1,2", FLOW_INVALID_ARGUMENT,
                   "Conv2D \"x\": strides {2, 2} and dilation_rate {1, 2} cannot both be greater than 1");
   assert_not_made("Flatten", "data_format=channels_first", FLOW_UNSUPPORTED,
@@ -312,16 +319,20 @@ static void failures_say_what_to_do(void **state)
   assert_not_made("ReLU", "negative_slope=-1", FLOW_INVALID_ARGUMENT, "ReLU \"x\": negative_slope must be 0 or greater, found -1");
   assert_not_made("Input", "", FLOW_INVALID_ARGUMENT, "InputLayer \"x\": give either shape (without the batch) or batch_shape");
   assert_not_called("Conv2D", "filters=4 kernel_size=3", floats(six, SHAPE(6)),
-                    "Conv2D \"x\": input has 1 dimension {6}, expected 4 {batch, height, width, channels}; did you mean to put it before Flatten?");
+                    "Conv2D \"x\": input has 1 dimension {6}, expected 4 {batch, height, width, channels}; "
+                    "did you mean to put it before Flatten?");
   assert_not_called("Conv2D", "filters=4 kernel_size=1 groups=2", floats(six, SHAPE(1, 1, 2, 3)),
                     "Conv2D \"x\": 3 input channels cannot be divided into 2 groups");
-  assert_not_called("Dense", "units=2", floats(six, SHAPE(6)), "Dense \"x\": input has 1 dimension {6}, expected at least 2 {batch, ..., features}");
+  assert_not_called("Dense", "units=2", floats(six, SHAPE(6)),
+                    "Dense \"x\": input has 1 dimension {6}, expected at least 2 {batch, ..., features}");
   assert_not_called("Reshape", "target_shape=4,-1", floats(six, SHAPE(1, 6)),
                     "Reshape \"x\": a sample {6} has 6 elements, which do not fit target_shape {4, -1}");
-  assert_not_called("Softmax", "axis=2", floats(six, SHAPE(2, 3)), "Softmax \"x\": axis 2 (counted from 0) is outside an input of 2 dimensions");
+  assert_not_called("Softmax", "axis=2", floats(six, SHAPE(2, 3)),
+                    "Softmax \"x\": axis 2 (counted from 0) is outside an input of 2 dimensions");
   assert_not_called("BatchNormalization", "axis=0", floats(six, SHAPE(2, 3)),
                     "BatchNormalization \"x\": the normalized axis of the input {2, 3} must have a known size and not be the batch");
-  assert_not_called("Input", "shape=2,2", floats(six, SHAPE(1, 2, 3)), "InputLayer \"x\": input has shape {1, 2, 3}, expected {None, 2, 2}");
+  assert_not_called("Input", "shape=2,2", floats(six, SHAPE(1, 2, 3)),
+                    "InputLayer \"x\": input has shape {1, 2, 3}, expected {None, 2, 2}");
 }
 
 static void a_built_layer_keeps_its_channels(void **state)

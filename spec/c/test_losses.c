@@ -55,7 +55,8 @@ static void sparse_labels_of_any_shape_and_dtype(void **state)
   /* a probability of 0 is clipped: -log(1e-7 / (1 - 1e-7 + 1e-7)) */
   assert_values(values_of(name, NULL, integers(LIST(1), SHAPE(1)), floats(LIST(1, 0), SHAPE(1, 2))), LIST(16.118096), SHAPE(1));
   /* logits are not normalized */
-  assert_values(values_of(name, option("from_logits", 1), integers(LIST(1), SHAPE(1)), floats(LIST(300, -300), SHAPE(1, 2))), LIST(600), SHAPE(1));
+  assert_values(values_of(name, option("from_logits", 1), integers(LIST(1), SHAPE(1)), floats(LIST(300, -300), SHAPE(1, 2))), LIST(600),
+                SHAPE(1));
 }
 
 static void other_losses_by_hand(void **state)
@@ -68,15 +69,18 @@ static void other_losses_by_hand(void **state)
   assert_values(values_of("bce", option("label_smoothing", 0.2), floats(y, SHAPE(1, 2)), floats(p, SHAPE(1, 2))),
                 LIST((-0.9 * log(0.8) - 0.1 * log(0.2) - 0.1 * log(0.4) - 0.9 * log(0.6)) / 2), SHAPE(1));
   /* probabilities are normalized: 2 of 8 */
-  assert_values(values_of("categorical_crossentropy", NULL, floats(LIST(0, 1), SHAPE(1, 2)), floats(LIST(6, 2), SHAPE(1, 2))), LIST(log(4)), SHAPE(1));
-  assert_values(values_of("categorical_crossentropy", option("label_smoothing", 0.5), floats(LIST(0, 1), SHAPE(1, 2)), floats(LIST(6, 2), SHAPE(1, 2))),
-                LIST(0.75 * log(4) - 0.25 * log(0.75)), SHAPE(1));
-  assert_values(values_of("mse", NULL, floats(LIST(1, 2, 3, 4), SHAPE(2, 2)), floats(LIST(1, 4, 6, 8), SHAPE(2, 2))), LIST(2, 12.5), SHAPE(2));
+  assert_values(values_of("categorical_crossentropy", NULL, floats(LIST(0, 1), SHAPE(1, 2)),
+                          floats(LIST(6, 2), SHAPE(1, 2))), LIST(log(4)), SHAPE(1));
+  assert_values(values_of("categorical_crossentropy", option("label_smoothing", 0.5), floats(LIST(0, 1), SHAPE(1, 2)),
+                          floats(LIST(6, 2), SHAPE(1, 2))), LIST(0.75 * log(4) - 0.25 * log(0.75)), SHAPE(1));
+  assert_values(values_of("mse", NULL, floats(LIST(1, 2, 3, 4), SHAPE(2, 2)), floats(LIST(1, 4, 6, 8), SHAPE(2, 2))), LIST(2, 12.5),
+                SHAPE(2));
   assert_values(values_of("MeanAbsoluteError", NULL, floats(LIST(1, 2, 3, 4), SHAPE(2, 2)), floats(LIST(1, 4, 6, 8), SHAPE(2, 2))),
                 LIST(1, 3.5), SHAPE(2));
   assert_values(values_of("mape", NULL, floats(LIST(2, 4), SHAPE(1, 2)), floats(LIST(3, 3), SHAPE(1, 2))), LIST(37.5), SHAPE(1));
   assert_values(values_of("msle", NULL, floats(LIST(1), SHAPE(1, 1)), floats(LIST(3), SHAPE(1, 1))), LIST(log(2) * log(2)), SHAPE(1));
-  assert_values(values_of("huber", NULL, floats(LIST(0, 0), SHAPE(1, 2)), floats(LIST(0.5, -3), SHAPE(1, 2))), LIST((0.125 + 2.5) / 2), SHAPE(1));
+  assert_values(values_of("huber", NULL, floats(LIST(0, 0), SHAPE(1, 2)), floats(LIST(0.5, -3), SHAPE(1, 2))), LIST((0.125 + 2.5) / 2),
+                SHAPE(1));
   assert_values(values_of("huber", option("delta", 4), floats(LIST(0, 0), SHAPE(1, 2)), floats(LIST(0.5, -3), SHAPE(1, 2))),
                 LIST((0.125 + 4.5) / 2), SHAPE(1));
 }
@@ -100,7 +104,8 @@ static void logits_behind_a_softmax_are_used(void **state)
   assert_int_equal(flow_tape_begin(context, &tape), FLOW_OK);
   assert_int_equal(flow_tape_watch(tape, z), FLOW_OK);
   assert_int_equal(flow_activate(context, "softmax", z, &p), FLOW_OK);
-  assert_values(values_of("sparse_categorical_crossentropy", NULL, integers(LIST(1), SHAPE(1)), flow_tensor_retain(p)), LIST(400), SHAPE(1));
+  assert_values(values_of("sparse_categorical_crossentropy", NULL, integers(LIST(1), SHAPE(1)), flow_tensor_retain(p)), LIST(400),
+                SHAPE(1));
   assert_values(values_of("categorical_crossentropy", NULL, floats(LIST(0, 1), SHAPE(1, 2)), flow_tensor_retain(p)), LIST(400), SHAPE(1));
   assert_int_equal(flow_tape_end(context, tape), FLOW_OK);
   flow_tape_release(tape);
@@ -145,10 +150,12 @@ static void accuracy_is_chosen_by_shapes(void **state)
   const double *scores = LIST(0.1, 0.7, 0.2, 0.5, 0.5, 0);      /* the first of equals: 0 */
   assert_values(metric_of("accuracy", NULL, integers(LIST(1, 1), SHAPE(2)), floats(scores, SHAPE(2, 3))), LIST(1, 0), SHAPE(2));
   assert_values(metric_of("Acc", NULL, integers(LIST(1, 0), SHAPE(2, 1)), floats(scores, SHAPE(2, 3))), LIST(1, 1), SHAPE(2));
-  assert_values(metric_of("accuracy", NULL, floats(LIST(0, 0, 1, 1, 0, 0), SHAPE(2, 3)), floats(scores, SHAPE(2, 3))), LIST(0, 1), SHAPE(2));
-  assert_values(metric_of("accuracy", NULL, integers(LIST(1, 0, 1), SHAPE(3)), floats(LIST(0.6, 0.4, 0.5), SHAPE(3, 1))), LIST(1, 1, 0), SHAPE(3));
-  assert_values(metric_of("BinaryAccuracy", option("threshold", 0.3), integers(LIST(1, 0, 1), SHAPE(3)), floats(LIST(0.6, 0.4, 0.5), SHAPE(3))),
-                LIST(1, 0, 1), SHAPE(3));
+  assert_values(metric_of("accuracy", NULL, floats(LIST(0, 0, 1, 1, 0, 0), SHAPE(2, 3)), floats(scores, SHAPE(2, 3))), LIST(0, 1),
+                SHAPE(2));
+  assert_values(metric_of("accuracy", NULL, integers(LIST(1, 0, 1), SHAPE(3)), floats(LIST(0.6, 0.4, 0.5), SHAPE(3, 1))), LIST(1, 1, 0),
+                SHAPE(3));
+  assert_values(metric_of("BinaryAccuracy", option("threshold", 0.3), integers(LIST(1, 0, 1), SHAPE(3)),
+                          floats(LIST(0.6, 0.4, 0.5), SHAPE(3))), LIST(1, 0, 1), SHAPE(3));
   /* one value a sample: labels of pixels are averaged */
   assert_values(metric_of("accuracy", NULL, integers(LIST(1, 1), SHAPE(1, 2)), floats(scores, SHAPE(1, 2, 3))), LIST(0.5), SHAPE(1));
   assert_values(metric_of("mae", NULL, floats(LIST(1, 3), SHAPE(1, 2)), floats(LIST(2, 1), SHAPE(1, 2))), LIST(1.5), SHAPE(1));
@@ -170,8 +177,8 @@ static void what_does_not_fit_is_named(void **state)
   flow_tensor *values = NULL;
   const double *zeros = LIST(0, 0, 0, 0, 0, 0);
   assert_refused("sparse_categorical_crossentropy", integers(zeros, SHAPE(2, 3)), floats(zeros, SHAPE(2, 3)),
-                 "sparse_categorical_crossentropy: y_true {2, 3} does not fit y_pred {2, 3}: expected integer labels of one dimension less; "
-                 "for one-hot labels use categorical_crossentropy");
+                 "sparse_categorical_crossentropy: y_true {2, 3} does not fit y_pred {2, 3}: "
+                 "expected integer labels of one dimension less; for one-hot labels use categorical_crossentropy");
   assert_refused("categorical_crossentropy", integers(zeros, SHAPE(2)), floats(zeros, SHAPE(2, 3)),
                  "categorical_crossentropy: y_true {2} and y_pred {2, 3} must have one shape; for integer labels use "
                  "sparse_categorical_crossentropy");
