@@ -300,6 +300,7 @@ static int64_t plain_parts(const flow_call *call, int phase)
 static void forward_channels(const flow_call *call, const layout *l, int64_t c, int64_t n)
 {
   double mean[PLAIN_CHANNELS] = { 0 }, variance[PLAIN_CHANNELS] = { 0 }, gamma[PLAIN_CHANNELS], beta[PLAIN_CHANNELS], x[PLAIN_CHANNELS];
+  double epsilon = call->attributes->normalization.epsilon;
   for (int64_t row = 0; row < l->rows; row++) {
     read_channels(&call->inputs[0], row * l->channels + c, n, x);
     for (int64_t i = 0; i < n; i++) mean[i] += x[i] / (double)l->rows;
@@ -315,7 +316,7 @@ static void forward_channels(const flow_call *call, const layout *l, int64_t c, 
   read_channels(&call->inputs[2], c, n, beta);
   for (int64_t row = 0; row < l->rows; row++) {
     read_channels(&call->inputs[0], row * l->channels + c, n, x);
-    for (int64_t i = 0; i < n; i++) x[i] = (x[i] - mean[i]) / sqrt(variance[i] + call->attributes->normalization.epsilon) * gamma[i] + beta[i];
+    for (int64_t i = 0; i < n; i++) x[i] = (x[i] - mean[i]) / sqrt(variance[i] + epsilon) * gamma[i] + beta[i];
     write_channels(&call->outputs[0], row * l->channels + c, n, x);
   }
 }

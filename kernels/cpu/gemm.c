@@ -9,17 +9,9 @@
  * A {m, k} is read where it lies: a tile's rows are TILE_ROWS streams. A {k, m} is copied first: its columns would fall
  * into few sets of the cache. Products with one to three rows are bound by memory and take B where it lies, too. */
 #include "cpu/gemm.h"
-#include "cpu/transpose.h"
+#include "cpu/gemm_tile.h"
 
-#if defined(FLOW_ISA_AVX512)
-enum { TILE_ROWS = 8, DEPTH = 192 };
-#elif defined(FLOW_ISA_AVX2)
-enum { TILE_ROWS = 6, DEPTH = 256 };
-#else
-enum { TILE_ROWS = 6, DEPTH = 512 };
-#endif
 enum {
-  PANEL         = 2 * VL,
   BLOCK_ROWS    = 192,           /* a block of A, BLOCK_ROWS x DEPTH, stays in half of the second-level cache */
   BLOCK_COLUMNS = 512,
   SMALL_ROWS    = 96,            /* blocks are halved down to this size ... */
@@ -113,149 +105,6 @@ size_t gemm_scratch_bytes(void)
   return (size_t)(DEPTH * PANEL + (BLOCK_ROWS + TILE_ROWS) * DEPTH) * sizeof(float);
 }
 
-/* ---- packing ---------------------------------------------------------------------------------------------------- */
-
-/* B {k, n}: `depth` rows of `columns` <= PANEL floats, the missing columns zero. */
-static void pack_rows(const float *b, int64_t ldb, int64_t depth, int64_t columns, float *panel)
-{
-  if (columns < PANEL) {
-    memset(panel, 0, (size_t)depth * PANEL * sizeof(float));
-    for (int64_t k = 0; k < depth; k++)
-      for (int64_t j = 0; j < columns; j++) panel[k * PANEL + j] = b[k * ldb + j];
-    return;
-  }
-  for (int64_t k = 0; k < depth; k++) {
-    vf_store(panel + k * PANEL, vf_load(b + k * ldb));
-    vf_store(panel + k * PANEL + VL, vf_load(b + k * ldb + VL));
-  }
-}
-
-/* B {n, k}: the same panel out of `columns` rows of `depth` floats. */
-static void pack_columns(const float *b, int64_t ldb, int64_t depth, int64_t columns, float *panel)
-{
-  if (columns < PANEL) memset(panel, 0, (size_t)depth * PANEL * sizeof(float));
-  int64_t whole_columns = columns / VL * VL, whole_depth = depth / VL * VL;
-  for (int64_t j = 0; j < whole_columns; j += VL)
-    for (int64_t k = 0; k < whole_depth; k += VL) {
-      vf r[VL];
-#pragma GCC unroll 16
-      for (int i = 0; i < VL; i++) r[i] = vf_load(b + (j + i) * ldb + k);
-      vf_transpose(r);
-#pragma GCC unroll 16
-      for (int i = 0; i < VL; i++) vf_store(panel + (k + i) * PANEL + j, r[i]);
-    }
-  for (int64_t j = 0; j < columns; j++)
-    for (int64_t k = j < whole_columns ? whole_depth : 0; k < depth; k++) panel[k * PANEL + j] = b[j * ldb + k];
-}
-
-/* A {k, m}: the columns start[0] to start[count] of it, as `count` stacks of depth x TILE_ROWS, one for each tile. */
-static void pack_a(const float *a, int64_t lda, int64_t depth, const int *start, int count, float *packed)
-{
-  int rows = start[count];
-  for (int64_t k = 0; k < depth; k++) {
-    const float *from = a + k * lda;
-    float *to = packed + k * TILE_ROWS;
-    for (int t = 0; t < count; t++, to += TILE_ROWS * depth) {
-      if (start[t] + TILE_ROWS <= rows) memcpy(to, from + start[t], TILE_ROWS * sizeof(float));
-      else for (int r = 0; start[t] + r < rows; r++) to[r] = from[start[t] + r];
-    }
-  }
-}
-
-/* ---- tiles ------------------------------------------------------------------------------------------------------ */
-
-/* What happens to a tile of C around the sum over this step of k. */
-typedef struct epilogue {
-  int          add;       /* start from C, not from 0 */
-  const float *bias;      /* of the tile's PANEL columns; NULL: none */
-  int          relu;
-} epilogue;
-
-/* C[rows][PANEL] (+)= A[rows][depth] panel. a_row, a_k: floats between rows and between steps of k; one of them is 1,
- * so that every instance below has its addresses as constants. */
-ALWAYS_INLINE void tile(const int rows, int64_t depth, const float *a, int64_t a_row, int64_t a_k, const float *panel,
-                        float *c, int64_t ldc, const epilogue *e)
-{
-  vf sum[TILE_ROWS][2];
-  const int add = e->add, relu = e->relu;
-  const float *bias = e->bias;
-#pragma GCC unroll 8
-  for (int i = 0; i < rows; i++) {
-    sum[i][0] = sum[i][1] = (vf){ 0 };
-  }
-  for (int64_t k = 0; k < depth; k++) {
-    vf b0 = vf_load(panel), b1 = vf_load(panel + VL);
-#pragma GCC unroll 8
-    for (int i = 0; i < rows; i++) {
-      vf x = vf_set(a[i * a_row]);
-      sum[i][0] += x * b0;
-      sum[i][1] += x * b1;
-    }
-    a += a_k;
-    panel += PANEL;
-  }
-#pragma GCC unroll 8
-  for (int i = 0; i < rows; i++) {
-#pragma GCC unroll 2
-    for (int v = 0; v < 2; v++) {
-      vf y = sum[i][v];
-      float *to = c + i * ldc + v * VL;
-      if (add) y += vf_load(to);
-      if (bias) y += vf_load(bias + v * VL);
-      if (relu) y = vf_relu(y);
-      vf_store(to, y);
-    }
-  }
-}
-
-typedef void (*tile_function)(int64_t depth, const float *a, int64_t lda, const float *panel, float *c, int64_t ldc,
-                              const epilogue *e);
-
-/* lda: floats between rows where A lies as {m, k}, between steps of k where it was packed. */
-#define TILE(rows)                                                                                                     \
-  static void tile_##rows##_plain(int64_t depth, const float *a, int64_t lda, const float *panel, float *c,            \
-                                  int64_t ldc, const epilogue *e)                                                      \
-  {                                                                                                                    \
-    tile(rows, depth, a, lda, 1, panel, c, ldc, e);                                                                    \
-  }                                                                                                                    \
-  static void tile_##rows##_packed(int64_t depth, const float *a, int64_t lda, const float *panel, float *c,           \
-                                   int64_t ldc, const epilogue *e)                                                     \
-  {                                                                                                                    \
-    tile(rows, depth, a, 1, lda, panel, c, ldc, e);                                                                    \
-  }
-TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6)
-#if defined(FLOW_ISA_AVX512)
-TILE(7) TILE(8)
-#endif
-
-static const tile_function tiles[TILE_ROWS + 1][2] = {    /* [rows][packed] */
-  { NULL, NULL }, { tile_1_plain, tile_1_packed }, { tile_2_plain, tile_2_packed }, { tile_3_plain, tile_3_packed },
-  { tile_4_plain, tile_4_packed }, { tile_5_plain, tile_5_packed }, { tile_6_plain, tile_6_packed },
-#if defined(FLOW_ISA_AVX512)
-  { tile_7_plain, tile_7_packed }, { tile_8_plain, tile_8_packed },
-#endif
-};
-
-/* A tile with fewer than PANEL columns: through a buffer, so that nothing beside C is touched. */
-static void edge_tile(tile_function function, int64_t depth, const float *a, int64_t lda, const float *panel,
-                      float *c, int64_t ldc, int64_t rows, int64_t columns, const epilogue *e)
-{
-  float buffer[TILE_ROWS * PANEL], bias[PANEL] = { 0 };
-  epilogue inner = { .add = e->add, .relu = e->relu };
-  if (e->bias) {
-    for (int64_t j = 0; j < columns; j++) bias[j] = e->bias[j];
-    inner.bias = bias;
-  }
-  if (e->add) {
-    memset(buffer, 0, sizeof buffer);
-    for (int64_t i = 0; i < rows; i++)
-      for (int64_t j = 0; j < columns; j++) buffer[i * PANEL + j] = c[i * ldc + j];
-  }
-  function(depth, a, lda, panel, buffer, PANEL, &inner);
-  for (int64_t i = 0; i < rows; i++)
-    for (int64_t j = 0; j < columns; j++) c[i * ldc + j] = buffer[i * PANEL + j];
-}
-
 /* ---- a block of C --------------------------------------------------------------------------------------------------- */
 
 typedef struct block {
@@ -338,65 +187,72 @@ static void block_tiled(const gemm *g, const block *w, float *scratch)
       int64_t columns = min64(PANEL, w->columns - j);
       region next_b = next_panel(g, w, k, depth, j);
       next_b.at_once = blocks_of(next_b.rows, count);
-      (g->transpose_b ? pack_columns : pack_rows)(b_at(g, w->k + k, w->column + j), g->ldb, depth, columns, panel);
+      const float *b = b_at(g, w->k + k, w->column + j);
+      /* Packing weighs where few tiles share it: there the first tile packs. Otherwise its misses would stand in the way. */
+      int64_t in_place = !g->transpose_b && columns == PANEL && w->rows <= SMALL_ROWS ? g->ldb : 0;
+      if (!in_place) (g->transpose_b ? pack_columns : pack_rows)(b, g->ldb, depth, columns, panel);
       epilogue e = { .add = k > 0, .bias = last && w->bias ? w->bias + j : NULL, .relu = last && w->relu };
       for (int t = 0; t < count; t++) {
         int i = start[t], rows = start[t + 1] - i;
         const float *a = g->transpose_a ? packed + t * TILE_ROWS * depth : a_at(g, w->row + i, w->k + k);
-        int64_t lda = g->transpose_a ? TILE_ROWS : g->lda;
         float *c = w->c + i * w->ldc + j;
         fetch_some(&next_b);
         fetch_some(&next_a);
-        if (columns == PANEL) tiles[rows][g->transpose_a](depth, a, lda, panel, c, w->ldc, &e);
-        else edge_tile(tiles[rows][g->transpose_a], depth, a, lda, panel, c, w->ldc, rows, columns, &e);
+        if (columns == PANEL) tiles[rows][g->transpose_a](depth, a, g->lda, b, t == 0 ? in_place : 0, panel, c, w->ldc, &e);
+        else edge_tile(tiles[rows][g->transpose_a], depth, a, g->lda, panel, c, w->ldc, rows, columns, &e);
       }
     }
   }
 }
 
-/* A few rows of C, B {k, n} where it lies: four vectors of columns at a time, then single ones. The last vector is moved
- * back to end with the row: it computes some columns twice, with the same result. */
-ALWAYS_INLINE void rows_of_vectors(const int rows, const int vectors, int64_t depth, const float *a, int64_t lda,
-                                   const float *b, int64_t ldb, float *c, int64_t ldc)
+ALWAYS_INLINE void add_vectors(const int rows, const int vectors, int64_t steps, int add, const float *a, int64_t lda, const float *b,
+                               int64_t ldb, float *c, int64_t ldc)
 {
-  vf sum[FEW_ROWS][4];
-#pragma GCC unroll 12
-  for (int i = 0; i < rows * vectors; i++) sum[i / vectors][i % vectors] = (vf){ 0 };
-  for (int64_t k = 0; k < depth; k++) {
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) {
-      vf y = vf_load(b + k * ldb + v * VL);
-#pragma GCC unroll 4
-      for (int i = 0; i < rows; i++) sum[i][v] += vf_set(a[i * lda + k]) * y;
-    }
+  vf sum[FEW_ROWS][2];
+#pragma GCC unroll 8
+  for (int i = 0; i < rows * vectors; i++)
+    sum[i / vectors][i % vectors] = add ? vf_load(c + i / vectors * ldc + i % vectors * VL) : (vf){ 0 };
+#pragma GCC unroll 8
+  for (int64_t k = 0; k < steps; k++) {
+#pragma GCC unroll 8
+    for (int i = 0; i < rows * vectors; i++)
+      sum[i / vectors][i % vectors] += vf_set(a[i / vectors * lda + k]) * vf_load(b + k * ldb + i % vectors * VL);
   }
-#pragma GCC unroll 12
+#pragma GCC unroll 8
   for (int i = 0; i < rows * vectors; i++) vf_store(c + i / vectors * ldc + i % vectors * VL, sum[i / vectors][i % vectors]);
 }
 
-ALWAYS_INLINE void few_rows_by_rows(const int rows, const gemm *g, const block *w, int64_t row)
+/* C (+)= A B over `steps` steps of k for a few rows, B {k, n} where it lies: as many streams through B as there are steps. */
+ALWAYS_INLINE void add_steps(const int rows, int64_t steps, int add, int64_t n, const float *a, int64_t lda, const float *b,
+                             int64_t ldb, float *c, int64_t ldc)
 {
-  const float *a = a_at(g, w->row + row, w->k), *b = b_at(g, w->k, w->column);
-  float *c = w->c + row * w->ldc;
   int64_t j = 0;
-  for (; j + 4 * VL <= w->columns; j += 4 * VL) rows_of_vectors(rows, 4, w->depth, a, g->lda, b + j, g->ldb, c + j, w->ldc);
-  for (; j < w->columns && w->columns >= VL; j += VL) {
-    int64_t at = min64(j, w->columns - VL);
-    rows_of_vectors(rows, 1, w->depth, a, g->lda, b + at, g->ldb, c + at, w->ldc);
-  }
-  for (; j < w->columns; j++)
+  for (; j + 2 * VL <= n; j += 2 * VL) add_vectors(rows, 2, steps, add, a, lda, b + j, ldb, c + j, ldc);
+  for (; j + VL <= n; j += VL) add_vectors(rows, 1, steps, add, a, lda, b + j, ldb, c + j, ldc);
+  for (; j < n; j++)
     for (int i = 0; i < rows; i++) {
-      float sum = 0;
-      for (int64_t k = 0; k < w->depth; k++) sum += a[i * g->lda + k] * b[k * g->ldb + j];
-      c[i * w->ldc + j] = sum;
+      float sum = add ? c[i * ldc + j] : 0;
+      for (int64_t k = 0; k < steps; k++) sum += a[i * lda + k] * b[k * ldb + j];
+      c[i * ldc + j] = sum;
     }
 }
 
-/* A few rows of C, B {n, k} where it lies: every element is a scalar product of two rows, four columns at a time. */
-ALWAYS_INLINE void few_rows_by_columns(const int rows, const gemm *g, const block *w, int64_t row)
+ALWAYS_INLINE void few_rows_by_rows(const int rows, const gemm *g, const block *w)
 {
-  const float *a = a_at(g, w->row + row, w->k), *b = b_at(g, w->k, w->column);
-  float *c = w->c + row * w->ldc;
+  enum { STEPS = 8 };
+  int64_t whole = w->depth / STEPS * STEPS, rest = w->depth - whole;
+  for (int64_t k = 0; k < whole; k += STEPS)
+    add_steps(rows, STEPS, k > 0, w->columns, a_at(g, w->row, w->k + k), g->lda, b_at(g, w->k + k, w->column), g->ldb, w->c, w->ldc);
+  if (rest > 0)
+    add_steps(rows, rest, whole > 0, w->columns, a_at(g, w->row, w->k + whole), g->lda, b_at(g, w->k + whole, w->column), g->ldb,
+              w->c, w->ldc);
+}
+
+/* A few rows of C, B {n, k} where it lies: every element is a scalar product of two rows, four columns at a time. */
+ALWAYS_INLINE void few_rows_by_columns(const int rows, const gemm *g, const block *w)
+{
+  const float *a = a_at(g, w->row, w->k), *b = b_at(g, w->k, w->column);
+  float *c = w->c;
   int64_t whole = w->depth / VL * VL;
   for (int64_t j = 0; j < w->columns; j += 4) {
     int64_t together = min64(4, w->columns - j);
@@ -426,12 +282,12 @@ ALWAYS_INLINE void few_rows_by_columns(const int rows, const gemm *g, const bloc
 static void block_few_rows(const gemm *g, const block *w)
 {
   switch (w->rows * 2 + g->transpose_b) {
-  case 2: few_rows_by_rows(1, g, w, 0); break;
-  case 3: few_rows_by_columns(1, g, w, 0); break;
-  case 4: few_rows_by_rows(2, g, w, 0); break;
-  case 5: few_rows_by_columns(2, g, w, 0); break;
-  case 6: few_rows_by_rows(3, g, w, 0); break;
-  case 7: few_rows_by_columns(3, g, w, 0); break;
+  case 2: few_rows_by_rows(1, g, w); break;
+  case 3: few_rows_by_columns(1, g, w); break;
+  case 4: few_rows_by_rows(2, g, w); break;
+  case 5: few_rows_by_columns(2, g, w); break;
+  case 6: few_rows_by_rows(3, g, w); break;
+  case 7: few_rows_by_columns(3, g, w); break;
   }
 }
 

@@ -81,6 +81,13 @@ static inline void fill(flow_operand *x, double scale)
   for (int64_t i = 0; i < operand_size(x); i++) set(x, i, scale * next_number());
 }
 
+static inline flow_call call_of(int op, const flow_attributes *attributes, flow_operand *inputs, int input_count, flow_operand *outputs,
+                                int output_count)
+{
+  return (flow_call){ .op = op, .attributes = attributes, .inputs = inputs, .input_count = input_count, .outputs = outputs,
+                      .output_count = output_count };
+}
+
 /* How the parts of a phase are handed out. */
 typedef enum grouping { ALL_AT_ONCE, ONE_BY_ONE, BACKWARDS, GROUPINGS } grouping;
 

@@ -58,7 +58,7 @@ static void try_product(const product_case *t)
   fill(a, integer ? 5 : 1);
   fill(b, integer ? 5 : 1);
   flow_attributes attributes = { .matmul = { .transpose_a = t->transpose_a, .transpose_b = t->transpose_b } };
-  flow_call call = { .op = FLOW_OP_matmul, .attributes = &attributes, .input_count = 2, .output_count = 1, .inputs = inputs, .outputs = &output };
+  flow_call call = call_of(FLOW_OP_matmul, &attributes, inputs, 2, &output, 1);
 
   int ta = t->transpose_a && a->rank > 1, tb = t->transpose_b && b->rank > 1;
   int64_t a0 = a->rank > 1 ? a->shape[a->rank - 2] : 1, a1 = a->shape[a->rank - 1];
@@ -142,9 +142,9 @@ static void test_matmul_dtypes(void **state)
   (void)state;
   for (int dtype = 0; dtype < FLOW_DTYPE_COUNT; dtype++)
     for (int flags = 0; flags < 4; flags++) {
-      product_case t = { .dtype = dtype, .a = { 9, 4 }, .b = { 4, 11 }, .c = { 9, 11 }, .transpose_a = flags & 1, .transpose_b = flags >> 1 };
-      if (t.transpose_a) { t.a[0] = 4; t.a[1] = 9; }
-      if (t.transpose_b) { t.b[0] = 11; t.b[1] = 4; }
+      int ta = flags & 1, tb = flags >> 1;
+      product_case t = { .dtype = dtype, .a = { ta ? 4 : 9, ta ? 9 : 4 }, .b = { tb ? 11 : 4, tb ? 4 : 11 }, .c = { 9, 11 },
+                         .transpose_a = ta, .transpose_b = tb };
       if (dtype == FLOW_UINT8) continue;    /* negative numbers: below */
       try_product(&t);
     }
@@ -167,7 +167,7 @@ static void test_matmul_integers_wrap(void **state)
     set(&inputs[0], 0, cases[i].a);
     set(&inputs[1], 0, cases[i].b);
     flow_attributes attributes = { .cast = { 0 } };
-    flow_call call = { .op = FLOW_OP_matmul, .attributes = &attributes, .input_count = 2, .output_count = 1, .inputs = inputs, .outputs = &output };
+    flow_call call = call_of(FLOW_OP_matmul, &attributes, inputs, 2, &output, 1);
     double expected = cases[i].sum;
     run_everywhere(&call, 0, check_value, &expected);
     operand_free(&inputs[0]);
@@ -190,8 +190,7 @@ static void test_empty(void **state)
     for (int j = 0; j < n; j++) set(&inputs[2], j, j - 1);
     flow_attributes attributes = { .matmul = { .activation = FLOW_RELU } };
     for (int dense = 0; dense < 2; dense++) {
-      flow_call call = { .op = dense ? FLOW_OP_dense : FLOW_OP_matmul, .attributes = &attributes, .input_count = 2 + dense, .output_count = 1,
-                         .inputs = inputs, .outputs = &output };
+      flow_call call = call_of(dense ? FLOW_OP_dense : FLOW_OP_matmul, &attributes, inputs, 2 + dense, &output, 1);
       for_each_kernel(kernel, call.op) {
         assert_int_equal(run_kernel(kernel, &call, ALL_AT_ONCE), FLOW_OK);
         for (int64_t e = 0; e < operand_size(&output); e++)
@@ -206,12 +205,15 @@ static void test_empty(void **state)
 static void test_dense(void **state)
 {
   (void)state;
-  static const int sizes[][3] = { { 1, 1, 4 }, { 1, 40, 70 }, { 2, 3, 5 }, { 7, 16, 300 }, { 64, 10, 128 }, { 32, 128, 5000 }, { 50, 1, 9 }, { 70, 150, 31 } };
+  static const int sizes[][3] = {
+    { 1, 1, 4 }, { 1, 40, 70 }, { 2, 3, 5 }, { 7, 16, 300 }, { 64, 10, 128 }, { 32, 128, 5000 }, { 50, 1, 9 }, { 70, 150, 31 }
+  };
   static const int dtypes[] = { FLOW_FLOAT32, FLOW_FLOAT64 };
   for (size_t i = 0; i < 2 * sizeof sizes / sizeof sizes[0]; i++)
     for (int activation = FLOW_LINEAR; activation <= FLOW_RELU; activation++) {
       int m = sizes[i / 2][0], n = sizes[i / 2][1], k = sizes[i / 2][2], dtype = dtypes[i % 2];
-      flow_operand inputs[3] = { operand(dtype, 3, m, 2, k), operand(dtype, 2, k, n), operand(dtype, 1, n) }, output = operand(dtype, 3, m, 2, n);
+      flow_operand inputs[3] = { operand(dtype, 3, m, 2, k), operand(dtype, 2, k, n), operand(dtype, 1, n) };
+      flow_operand output = operand(dtype, 3, m, 2, n);
       for (int j = 0; j < 3; j++) fill(&inputs[j], 1);
       double *value = calloc((size_t)(2 * m * n), sizeof(double)), *absolute = calloc((size_t)(2 * m * n), sizeof(double));
       double *w = malloc((size_t)(k * n) * sizeof(double));
@@ -233,7 +235,7 @@ static void test_dense(void **state)
         if (activation == FLOW_RELU && value[e] < 0) value[e] = 0;
       }
       flow_attributes attributes = { .matmul = { .activation = activation } };
-      flow_call call = { .op = FLOW_OP_dense, .attributes = &attributes, .input_count = 3, .output_count = 1, .inputs = inputs, .outputs = &output };
+      flow_call call = call_of(FLOW_OP_dense, &attributes, inputs, 3, &output, 1);
       run_everywhere(&call, 0, check_product, &(expectation){ value, absolute, k });
       free(value);
       free(absolute);
@@ -254,7 +256,7 @@ static void test_not_finite(void **state)
   set(&inputs[0], 3 * 20 + 7, NAN);
   set(&inputs[0], 5 * 20 + 7, INFINITY);
   flow_attributes attributes = { .matmul = { .activation = FLOW_RELU } };
-  flow_call call = { .op = FLOW_OP_dense, .attributes = &attributes, .input_count = 3, .output_count = 1, .inputs = inputs, .outputs = &output };
+  flow_call call = call_of(FLOW_OP_dense, &attributes, inputs, 3, &output, 1);
   for_each_kernel(kernel, FLOW_OP_dense) {
     assert_int_equal(run_kernel(kernel, &call, ALL_AT_ONCE), FLOW_OK);
     for (int row = 0; row < 8; row++)

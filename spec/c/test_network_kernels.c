@@ -69,13 +69,14 @@ static void test_elementary_functions(void **state)
   bits[0] = 0.0f; bits[2] = -0.0f; bits[4] = INFINITY; bits[6] = -INFINITY; bits[8] = NAN; bits[10] = 0x1p-149f; bits[12] = 88.7228394f;
   flow_attributes attributes = { .cast = { 0 } };
   for (size_t f = 0; f < sizeof functions / sizeof functions[0]; f++) {
-    flow_call call = { .op = functions[f].op, .attributes = &attributes, .input_count = 1, .output_count = 1, .inputs = &x, .outputs = &y };
+    flow_call call = call_of(functions[f].op, &attributes, &x, 1, &y, 1);
     for_each_kernel(kernel, call.op) {
       assert_int_equal(run_kernel(kernel, &call, ALL_AT_ONCE), FLOW_OK);
       for (int i = 0; i < N; i++) {
         float found = ((float *)y.data)[i];
         double off = units_off(found, functions[f].exact((double)bits[i]));
-        if (off > functions[f].limit) fail_msg("%s %s(%a) = %a: %.2f units off", kernel->variant, flow_op_name(call.op), (double)bits[i], (double)found, off);
+        if (off > functions[f].limit)
+          fail_msg("%s %s(%a) = %a: %.2f units off", kernel->variant, flow_op_name(call.op), (double)bits[i], (double)found, off);
       }
     }
   }
@@ -101,12 +102,13 @@ static void try_batch_norm(int dtype, int rows, int channels, double offset)
       y[r * channels + c] = (x[r * channels + c] - mean[c]) / sqrt(variance[c] + epsilon) * gamma[c] + beta[c];
   }
   flow_attributes attributes = { .normalization = { .epsilon = epsilon, .axis = -1 } };
-  flow_call call = { .op = FLOW_OP_batch_norm, .attributes = &attributes, .input_count = 3, .output_count = 3, .inputs = inputs, .outputs = outputs };
+  flow_call call = call_of(FLOW_OP_batch_norm, &attributes, inputs, 3, outputs, 3);
   double unit = dtype == FLOW_FLOAT32 ? 0x1p-23 : 0x1p-50;
-  run_everywhere(&call, 0, check_values, &(expectation){ .value = { y, mean, variance }, .tolerance = unit * (8 + 4 * fabs(offset) * channels) });
+  double tolerance = unit * (8 + 4 * fabs(offset) * channels);
+  run_everywhere(&call, 0, check_values, &(expectation){ .value = { y, mean, variance }, .tolerance = tolerance });
   void *kept = outputs[0].data;
   outputs[0].data = NULL;                               /* nobody reads y */
-  run_everywhere(&call, 0, check_values, &(expectation){ .value = { NULL, mean, variance }, .tolerance = unit * (8 + 4 * fabs(offset) * channels) });
+  run_everywhere(&call, 0, check_values, &(expectation){ .value = { NULL, mean, variance }, .tolerance = tolerance });
   outputs[0].data = kept;
   for (int i = 0; i < 3; i++) {
     operand_free(&inputs[i]);
@@ -136,7 +138,7 @@ static void try_batch_norm_gradient(int dtype, int rows, int channels)
                                                    - (x[r * channels + c] - mean[c]) * inverse * dgamma[c] / rows);
   }
   flow_attributes attributes = { .normalization = { .epsilon = epsilon, .axis = -1 } };
-  flow_call call = { .op = FLOW_OP_batch_norm_gradient, .attributes = &attributes, .input_count = 5, .output_count = 3, .inputs = inputs, .outputs = outputs };
+  flow_call call = call_of(FLOW_OP_batch_norm_gradient, &attributes, inputs, 5, outputs, 3);
   double tolerance = dtype == FLOW_FLOAT32 ? 2e-6 + 1e-8 * rows : 1e-13;
   run_everywhere(&call, 0, check_values, &(expectation){ .value = { dx, dgamma, dbeta }, .tolerance = tolerance });
   for (int i = 0; i < 5; i++) operand_free(&inputs[i]);
@@ -147,7 +149,9 @@ static void try_batch_norm_gradient(int dtype, int rows, int channels)
 static void test_batch_norm(void **state)
 {
   (void)state;
-  static const int sizes[][2] = { { 1, 1 }, { 0, 5 }, { 3, 2 }, { 50, 3 }, { 7, 8 }, { 33, 16 }, { 20, 19 }, { 12000, 5 }, { 700, 64 }, { 9, 300 }, { 2, 40001 } };
+  static const int sizes[][2] = {
+    { 1, 1 }, { 0, 5 }, { 3, 2 }, { 50, 3 }, { 7, 8 }, { 33, 16 }, { 20, 19 }, { 12000, 5 }, { 700, 64 }, { 9, 300 }, { 2, 40001 }
+  };
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
     for (int d = 0; d < 2; d++) {
       try_batch_norm(real_dtypes[d], sizes[i][0], sizes[i][1], 0);
@@ -169,7 +173,7 @@ static void test_batch_norm_large_mean(void **state)
   for (int i = 0; i < 4096; i++) mean += x[i] / 4096;
   for (int i = 0; i < 4096; i++) variance += (x[i] - mean) * (x[i] - mean) / 4096;
   flow_attributes attributes = { .normalization = { .epsilon = 0, .axis = -1 } };
-  flow_call call = { .op = FLOW_OP_batch_norm, .attributes = &attributes, .input_count = 3, .output_count = 3, .inputs = inputs, .outputs = outputs };
+  flow_call call = call_of(FLOW_OP_batch_norm, &attributes, inputs, 3, outputs, 3);
   run_everywhere(&call, 0, check_values, &(expectation){ .value = { NULL, &mean, &variance }, .tolerance = 1e-6 });
   for (int i = 0; i < 3; i++) {
     operand_free(&inputs[i]);
@@ -182,10 +186,12 @@ static void test_batch_norm_large_mean(void **state)
 
 static void try_softmax(int dtype, int outer, int n, int inner, double scale)
 {
-  flow_operand inputs[2] = { operand(dtype, 3, outer, n, inner), operand(dtype, 3, outer, n, inner) }, output = operand(dtype, 3, outer, n, inner);
+  flow_operand inputs[2] = { operand(dtype, 3, outer, n, inner), operand(dtype, 3, outer, n, inner) };
+  flow_operand output = operand(dtype, 3, outer, n, inner);
   int64_t size = operand_size(&output);
   fill(&inputs[0], scale);
-  double *x = doubles_of(&inputs[0]), *soft = doubles(size), *log_soft = doubles(size), *g = doubles(size), *y = doubles(size), *dx = doubles(size);
+  double *x = doubles_of(&inputs[0]), *soft = doubles(size), *log_soft = doubles(size);
+  double *g = doubles(size), *y = doubles(size), *dx = doubles(size);
   double tolerance = dtype == FLOW_FLOAT32 ? 1e-6 : 1e-14;
   for (int o = 0; o < outer; o++)
     for (int i = 0; i < inner; i++) {
@@ -198,7 +204,7 @@ static void try_softmax(int dtype, int outer, int n, int inner, double scale)
       }
     }
   flow_attributes attributes = { .axis = { .axis = -2 } };
-  flow_call call = { .op = FLOW_OP_softmax, .attributes = &attributes, .input_count = 1, .output_count = 1, .inputs = inputs, .outputs = &output };
+  flow_call call = call_of(FLOW_OP_softmax, &attributes, inputs, 1, &output, 1);
   run_everywhere(&call, 0, check_values, &(expectation){ .value = { soft }, .tolerance = tolerance });
   call.op = FLOW_OP_log_softmax;
   run_everywhere(&call, 0, check_values, &(expectation){ .value = { log_soft }, .tolerance = tolerance });
@@ -226,7 +232,9 @@ static void try_softmax(int dtype, int outer, int n, int inner, double scale)
 static void test_softmax(void **state)
 {
   (void)state;
-  static const int sizes[][3] = { { 1, 1, 1 }, { 5, 10, 1 }, { 3, 8, 1 }, { 2, 1001, 1 }, { 0, 4, 1 }, { 2, 5, 3 }, { 1, 7, 16 }, { 2, 33, 21 }, { 4, 17, 1 } };
+  static const int sizes[][3] = {
+    { 1, 1, 1 }, { 5, 10, 1 }, { 3, 8, 1 }, { 2, 1001, 1 }, { 0, 4, 1 }, { 2, 5, 3 }, { 1, 7, 16 }, { 2, 33, 21 }, { 4, 17, 1 }
+  };
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
     for (int d = 0; d < 2; d++) {
       try_softmax(real_dtypes[d], sizes[i][0], sizes[i][1], sizes[i][2], 3);
@@ -254,9 +262,9 @@ static void try_cross_entropy(int dtype, int label_dtype, int rows, int classes)
   }
   flow_attributes attributes = { .axis = { 0 } };
   double tolerance = dtype == FLOW_FLOAT32 ? 1e-6 : 1e-14;
-  flow_call call = { .op = FLOW_OP_sparse_cross_entropy, .attributes = &attributes, .input_count = 2, .output_count = 1, .inputs = inputs + 1, .outputs = &loss };
+  flow_call call = call_of(FLOW_OP_sparse_cross_entropy, &attributes, inputs + 1, 2, &loss, 1);
   run_everywhere(&call, 0, check_values, &(expectation){ .value = { expected }, .tolerance = tolerance });
-  call = (flow_call){ .op = FLOW_OP_sparse_cross_entropy_gradient, .attributes = &attributes, .input_count = 3, .output_count = 1, .inputs = inputs, .outputs = &gradient };
+  call = call_of(FLOW_OP_sparse_cross_entropy_gradient, &attributes, inputs, 3, &gradient, 1);
   run_everywhere(&call, 0, check_values, &(expectation){ .value = { dz }, .tolerance = tolerance });
   for (int i = 0; i < 3; i++) operand_free(&inputs[i]);
   operand_free(&loss);
@@ -290,10 +298,11 @@ static void test_bad_labels(void **state)
       for (int i = 0; i < 4; i++) set(&inputs[2], i, i == 3 ? bad[b] : 9);
       flow_attributes attributes = { .axis = { 0 } };
       flow_call calls[2] = {
-        { .op = FLOW_OP_sparse_cross_entropy, .attributes = &attributes, .input_count = 2, .output_count = 1, .inputs = inputs + 1, .outputs = &loss, .first_row = 40 },
-        { .op = FLOW_OP_sparse_cross_entropy_gradient, .attributes = &attributes, .input_count = 3, .output_count = 1, .inputs = inputs, .outputs = &gradient, .first_row = 40 }
+        call_of(FLOW_OP_sparse_cross_entropy, &attributes, inputs + 1, 2, &loss, 1),
+        call_of(FLOW_OP_sparse_cross_entropy_gradient, &attributes, inputs, 3, &gradient, 1)
       };
-      for (int c = 0; c < 2; c++)
+      for (int c = 0; c < 2; c++) {
+        calls[c].first_row = 40;
         for_each_kernel(kernel, calls[c].op) {
           if (kernel->supports && !kernel->supports(&calls[c])) continue;
           char expected[80];
@@ -301,6 +310,7 @@ static void test_bad_labels(void **state)
           assert_int_equal(run_kernel(kernel, &calls[c], ALL_AT_ONCE), FLOW_INVALID_ARGUMENT);
           assert_non_null(strstr(flow_last_error(), expected));
         }
+      }
       for (int i = 0; i < 3; i++) operand_free(&inputs[i]);
       operand_free(&loss);
       operand_free(&gradient);
@@ -320,7 +330,8 @@ static void test_dropout(void **state)
     flow_operand x = operand(dtypes[d], 2, ROWS, ELEMENTS), y = operand(dtypes[d], 2, ROWS, ELEMENTS);
     for (int64_t i = 0; i < operand_size(&x); i++) set(&x, i, 3);
     flow_attributes attributes = { .dropout = { .rate = 0.25, .seed = 9, .stream = 2 } };
-    flow_call call = { .op = FLOW_OP_dropout, .attributes = &attributes, .input_count = 1, .output_count = 1, .inputs = &x, .outputs = &y, .scalars = &scalars };
+    flow_call call = call_of(FLOW_OP_dropout, &attributes, &x, 1, &y, 1);
+    call.scalars = &scalars;
     for_each_kernel(kernel, FLOW_OP_dropout) {
       if (kernel->supports && !kernel->supports(&call)) continue;
       int64_t kept = 0;
@@ -404,7 +415,8 @@ static void test_random_distributions(void **state)
       flow_operand x = operand(dtypes[d], 1, N);
       int uniform = op == FLOW_OP_random_uniform, truncated = op == FLOW_OP_random_truncated_normal;
       flow_attributes attributes = { .random = { .dtype = dtypes[d], .low = 1, .high = 2, .seed = 3, .stream = 4 } };
-      flow_call call = { .op = op, .attributes = &attributes, .output_count = 1, .outputs = &x, .scalars = &(flow_scalars){ 0, 0, 0 } };
+      flow_call call = call_of(op, &attributes, NULL, 0, &x, 1);
+      call.scalars = &(flow_scalars){ 0, 0, 0 };
       for_each_kernel(kernel, op) {
         double mean, deviation, low, high, first, again[2];
         assert_int_equal(run_kernel(kernel, &call, ALL_AT_ONCE), FLOW_OK);
@@ -457,7 +469,8 @@ static void test_random_integers(void **state)
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     flow_operand x = operand(cases[i].dtype, 1, N);
     flow_attributes attributes = { .random = { .dtype = cases[i].dtype, .low = cases[i].low, .high = cases[i].high } };
-    flow_call call = { .op = FLOW_OP_random_uniform, .attributes = &attributes, .output_count = 1, .outputs = &x, .scalars = &(flow_scalars){ 0, 0, 0 } };
+    flow_call call = call_of(FLOW_OP_random_uniform, &attributes, NULL, 0, &x, 1);
+    call.scalars = &(flow_scalars){ 0, 0, 0 };
     for_each_kernel(kernel, FLOW_OP_random_uniform) {
       double mean, deviation, low, high, range = cases[i].high - cases[i].low;
       assert_int_equal(run_kernel(kernel, &call, ALL_AT_ONCE), FLOW_OK);
@@ -484,17 +497,18 @@ static void try_sgd(int dtype, int n, double momentum, int nesterov)
   }
   flow_attributes attributes = { .optimizer = { .momentum = momentum, .nesterov = nesterov } };
   int with_velocity = momentum != 0;
-  flow_call call = { .op = FLOW_OP_sgd, .attributes = &attributes, .input_count = 3 + with_velocity, .inputs = inputs };
+  flow_call call = call_of(FLOW_OP_sgd, &attributes, inputs, 3 + with_velocity, NULL, 0);
   int written = with_velocity ? 2 | 8 : 2;
-  run_everywhere(&call, written, check_values, &(expectation){ .value = { w, v }, .written = written, .tolerance = dtype == FLOW_FLOAT32 ? 3e-7 : 1e-15 });
+  double tolerance = dtype == FLOW_FLOAT32 ? 3e-7 : 1e-15;
+  run_everywhere(&call, written, check_values, &(expectation){ .value = { w, v }, .written = written, .tolerance = tolerance });
   for (int i = 0; i < 4; i++) operand_free(&inputs[i]);
   free(g); free(w); free(v);
 }
 
 static void try_adam(int dtype, int n, int iterations, int amsgrad)
 {
-  flow_operand inputs[7] = { operand(dtype, 1, n), operand(dtype, 1, n), operand(dtype, 1, n), operand(dtype, 1, n), operand(FLOW_FLOAT32, 0),
-                             operand(FLOW_INT64, 0), operand(dtype, 1, n) };
+  flow_operand inputs[7] = { operand(dtype, 1, n), operand(dtype, 1, n), operand(dtype, 1, n), operand(dtype, 1, n),
+                             operand(FLOW_FLOAT32, 0), operand(FLOW_INT64, 0), operand(dtype, 1, n) };
   for (int i = 0; i < 7; i++) fill(&inputs[i], 1);
   set(&inputs[4], 0, 0.0625);
   set(&inputs[5], 0, iterations);
@@ -502,9 +516,10 @@ static void try_adam(int dtype, int n, int iterations, int amsgrad)
     set(&inputs[3], i, fabs(get(&inputs[3], i)));
     set(&inputs[6], i, fabs(get(&inputs[6], i)));
   }
-  double *g = doubles_of(&inputs[0]), *w = doubles_of(&inputs[1]), *m = doubles_of(&inputs[2]), *v = doubles_of(&inputs[3]), *top = doubles_of(&inputs[6]);
+  double *g = doubles_of(&inputs[0]), *w = doubles_of(&inputs[1]), *m = doubles_of(&inputs[2]), *v = doubles_of(&inputs[3]);
+  double *top = doubles_of(&inputs[6]);
   double beta_1 = 0.9, beta_2 = 0.999, epsilon = 1e-7, t = iterations + 1;
-  double rate = 0.0625 * sqrt(1 - pow(beta_2, t)) / (1 - pow(beta_1, t));
+  double rate = 0.0625 * sqrt(1 - pow((float)beta_2, t)) / (1 - pow((float)beta_1, t));      /* powers of float32, as Keras */
   for (int i = 0; i < n; i++) {
     m[i] += (g[i] - m[i]) * (1 - beta_1);
     v[i] += (g[i] * g[i] - v[i]) * (1 - beta_2);
@@ -512,9 +527,10 @@ static void try_adam(int dtype, int n, int iterations, int amsgrad)
     w[i] -= rate * m[i] / (sqrt(amsgrad ? top[i] : v[i]) + epsilon);
   }
   flow_attributes attributes = { .optimizer = { .beta_1 = beta_1, .beta_2 = beta_2, .epsilon = epsilon, .amsgrad = amsgrad } };
-  flow_call call = { .op = FLOW_OP_adam, .attributes = &attributes, .input_count = 6 + amsgrad, .inputs = inputs };
+  flow_call call = call_of(FLOW_OP_adam, &attributes, inputs, 6 + amsgrad, NULL, 0);
   int written = amsgrad ? 2 | 4 | 8 | 64 : 2 | 4 | 8;
-  run_everywhere(&call, written, check_values, &(expectation){ .value = { w, m, v, top }, .written = written, .tolerance = dtype == FLOW_FLOAT32 ? 1e-6 : 1e-14 });
+  double tolerance = dtype == FLOW_FLOAT32 ? 1e-6 : 1e-14;
+  run_everywhere(&call, written, check_values, &(expectation){ .value = { w, m, v, top }, .written = written, .tolerance = tolerance });
   for (int i = 0; i < 7; i++) operand_free(&inputs[i]);
   free(g); free(w); free(m); free(v); free(top);
 }
@@ -553,7 +569,7 @@ static void try_assign(int to_dtype, int from_dtype, int rank, int a, int b, int
     added[i] = get(&cast, 0);
   }
   flow_attributes attributes = { .cast = { 0 } };
-  flow_call call = { .op = FLOW_OP_assign, .attributes = &attributes, .input_count = 2, .inputs = inputs };
+  flow_call call = call_of(FLOW_OP_assign, &attributes, inputs, 2, NULL, 0);
   run_everywhere(&call, 1, check_values, &(expectation){ .value = { set_to }, .written = 1 });
   call.op = FLOW_OP_assign_add;
   run_everywhere(&call, 1, check_values, &(expectation){ .value = { added }, .written = 1 });
@@ -591,7 +607,7 @@ static void test_assign_exact(void **state)
   *(int64_t *)inputs[0].data = 2;
   *(int64_t *)inputs[1].data = large;
   flow_attributes attributes = { .cast = { 0 } };
-  flow_call call = { .op = FLOW_OP_assign, .attributes = &attributes, .input_count = 2, .inputs = inputs };
+  flow_call call = call_of(FLOW_OP_assign, &attributes, inputs, 2, NULL, 0);
   run_everywhere(&call, 1, check_exact, &large);
   call.op = FLOW_OP_assign_add;
   run_everywhere(&call, 1, check_exact, &sum);
