@@ -6,7 +6,7 @@ local flow = require "flow"
 local layers = flow.layers
 
 local here = arg[0]:match("^(.*/)[^/]*$") or "./"
-local options = flow.args { epochs = 12, batch_size = 32, seed = 1, path = "", threads = 0 }
+local options = flow.args { epochs = 30, batch_size = 32, seed = 1, path = "", threads = 0 }
 
 flow.set_random_seed(options.seed)
 flow.config.set_threads(options.threads)                    -- 0: one for every core
@@ -23,7 +23,7 @@ for i, filters in ipairs { 16, 32, 64 } do
   net[#net + 1] = layers.ReLU()
 end
 net[#net + 1] = layers.GlobalAveragePooling2D()            -- a digit counts wherever it stands
-net[#net + 1] = layers.Dropout(0.2)
+net[#net + 1] = layers.Dropout(0.1)
 net[#net + 1] = layers.Dense(10, { activation = "softmax" })
 
 local model = flow.Sequential(net)

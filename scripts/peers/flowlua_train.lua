@@ -27,7 +27,8 @@ function nets.mnist()
     layers.Dense(128, { activation = "relu" }), layers.Dense(10),
   }
   model:compile {
-    optimizer = flow.optimizers.SGD(0.001), loss = flow.losses.SparseCategoricalCrossentropy { from_logits = true }, metrics = { "accuracy" },
+    optimizer = flow.optimizers.SGD(0.001), metrics = { "accuracy" },
+    loss = flow.losses.SparseCategoricalCrossentropy { from_logits = true },
   }
   local batch, batches = 64, 200
   local x = flow.random.uniform({ batch * batches, 28, 28 }, { seed = 1 })

@@ -17,8 +17,9 @@ class Rescaling(nn.Module):
 
 def flowers():
     model = nn.Sequential(
-        Rescaling(), nn.Conv2d(3, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(22 * 22 * 64, 128), nn.ReLU(), nn.Linear(128, 5))
+        Rescaling(), nn.Conv2d(3, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(22 * 22 * 64, 128), nn.ReLU(), nn.Linear(128, 5))
     model = model.to(memory_format=torch.channels_last)              # its fastest layout here
     xs = [(torch.rand(32, 3, 180, 180) * 255).contiguous(memory_format=torch.channels_last) for _ in range(20)]
     return model, xs, [torch.randint(0, 5, (32,)) for _ in xs], torch.optim.Adam(model.parameters(), fused=True)

@@ -26,8 +26,8 @@ def flowers():
 
 
 def mnist():
-    model = keras.Sequential([layers.Input((28, 28)), layers.Reshape((28, 28, 1)), layers.Conv2D(32, 3, activation="relu"), layers.Flatten(),
-                              layers.Dense(128, activation="relu"), layers.Dense(10)])
+    model = keras.Sequential([layers.Input((28, 28)), layers.Reshape((28, 28, 1)), layers.Conv2D(32, 3, activation="relu"),
+                              layers.Flatten(), layers.Dense(128, activation="relu"), layers.Dense(10)])
     model.compile(optimizer=keras.optimizers.SGD(0.001), loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
                   metrics=["accuracy"])
     batch, batches = 64, 200
