@@ -67,7 +67,9 @@ function arguments.native(what, named)
     elseif kind == "table" and not getmetatable(value) then
       local values = native.new("double[?]", math.max(#value, 1))
       for i = 1, #value do
-        if type(value[i]) ~= "number" then raise("%s: entry %d of %s is %s, expected a number", what, i, name, errors.describe(value[i])) end
+        if type(value[i]) ~= "number" then
+          raise("%s: entry %d of %s is %s, expected a number", what, i, name, errors.describe(value[i]))
+        end
         values[i - 1] = value[i]
       end
       check(C.flow_arguments_set_numbers(handle, name, values, #value))

@@ -1,5 +1,5 @@
 -- batches.lua: the hot loop over tensors: rows of every array are gathered into staging tensors in C, then the step's plan
--- runs in C. Lua only counts; the loop is compiled by LuaJIT.
+-- runs in C. Lua only counts; the loop is compiled by LuaJIT and allocates nothing.
 
 local native = require "flow.ffi"
 local tensor = require "flow.tensor"
@@ -9,9 +9,10 @@ local context = native.context
 local min = math.min
 local batches = {}
 
--- Arrays with equal numbers of rows, fed in batches of `size`. order: a permutation (int64) or nil.
+-- Arrays with equal numbers of rows, fed in batches of `size`. order: a permutation (int64) or nil. The source keeps the tensors
+-- alive whose pointers it holds; position is the next batch, counted from 0.
 function batches.source(arrays, rows, size, order)
-  local self = { arrays = arrays, rows = rows, size = size, count = #arrays, order = order, staging = {} }
+  local self = { arrays = arrays, rows = rows, size = size, order = order, staging = {}, position = 0 }
   for i, array in ipairs(arrays) do
     local shape = array.shape
     shape[1] = min(size, rows)
@@ -23,15 +24,20 @@ function batches.source(arrays, rows, size, order)
   return self
 end
 
--- Batches in an epoch; the last one may be smaller.
+-- Batches in a pass over all rows; the last one may be smaller.
 function batches.count(source)
   return math.ceil(source.rows / source.size)
 end
 
--- Runs batches [first, last) of the source, counted from 0. after(batch, rows) is called behind each where there is one, and
--- stops the loop by returning true. Returns a status and the number of batches that ran.
-function batches.run(source, instance, seed, step, first, last, after)
-  local from, into, count, permutation = source.from, source.into, source.count, source.permutation
+-- Back to the first batch, in a new order if there is one.
+function batches.restart(source)
+  source.position = 0
+  if source.order then native.check(C.flow_tensor_shuffle(source.permutation, C.flow_context_next_seed(context))) end
+end
+
+-- Runs batches first .. last - 1; see batches.run.
+local function loop(source, instance, seed, step, first, last, after)
+  local from, into, count, permutation = source.from, source.into, #source.arrays, source.permutation
   local rows, size = source.rows, source.size
   for batch = first, last - 1 do
     local begin = batch * size
@@ -43,9 +49,21 @@ function batches.run(source, instance, seed, step, first, last, after)
     C.flow_instance_scalars(instance, seed, step + batch - first, begin)
     local status = C.flow_instance_run_rows(context, instance, into, count, n)
     if status ~= 0 then return status, batch - first end
-    if after and after(batch, n) then return 0, batch - first + 1 end
+    if after and after(batch - first, n) then return 0, batch - first + 1 end
   end
   return 0, last - first
+end
+
+-- Runs `count` batches from the source's position. step: of steps.lua; number: of the first step, for the random ops.
+-- after(batch, rows), if given, is called behind each batch, counted from 0, and stops the loop by returning true.
+-- Returns a status and the number of batches that ran.
+function batches.run(source, step, seed, number, count, after)
+  step.running = step.running + 1
+  local ok, status, done = pcall(loop, source, step.instance, seed, number, source.position, source.position + count, after)
+  step.running = step.running - 1
+  if not ok then error(status, 0) end
+  source.position = source.position + done
+  return status, done
 end
 
 return batches

@@ -82,16 +82,17 @@ function callbacks.list(given, model, params)
     end
     members[i] = member
   end
-  for _, member in ipairs(members) do
-    rawset(member, "model", model)
-    rawset(member, "params", params)
-  end
-  return setmetatable({ members = members }, List)
+  local list = setmetatable({ members = {}, model = model, params = params }, List)
+  for _, member in ipairs(members) do list:add(member) end
+  return list
 end
 
-function List:add(member, model)
-  rawset(member, "model", model)
+-- Appends a callback and returns it.
+function List:add(member)
+  rawset(member, "model", self.model)
+  rawset(member, "params", self.params)
   self.members[#self.members + 1] = member
+  return member
 end
 
 function List:find(class)

@@ -72,6 +72,9 @@ end
 function datasets.mnist(options)
   if type(options) == "string" then options = { path = options } end
   options = errors.check_options("datasets.mnist", options, { path = true })
+  if options.path ~= nil and type(options.path) ~= "string" then
+    raise("datasets.mnist: path is a string, got %s", errors.describe(options.path))
+  end
   local places = {}
   if options.path and options.path ~= "" then
     places[1] = (options.path:gsub("/+$", ""))

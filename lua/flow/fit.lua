@@ -14,7 +14,7 @@ local tensor = require "flow.tensor"
 local arguments = require "flow.arguments"
 
 local C, raise = native.C, errors.raise
-local context = native.context
+local context, held = native.context, native.held
 local Model = models.Model
 
 ---- options ---------------------------------------------------------------------------------------------------------------------
@@ -40,12 +40,35 @@ local function read_call(what, parameters, x, y, ...)
   return y, options
 end
 
-local function positive(what, name, value, default)
+local function whole(what, name, value, least, default)
   if value == nil then return default end
-  if type(value) ~= "number" or value < 1 or value ~= math.floor(value) then
-    raise("%s: %s is a whole number from 1, got %s", what, name, errors.describe(value))
+  if type(value) ~= "number" or value < least or value ~= math.floor(value) then
+    raise("%s: %s is a whole number from %d, got %s", what, name, least, errors.describe(value))
   end
   return value
+end
+
+-- validation_freq: every so many epochs, or a list of epochs counted from 1.
+local function check_frequency(value)
+  if type(value) ~= "table" then return whole("fit", "validation_freq", value, 1, 1) end
+  for _, epoch in ipairs(value) do whole("fit", "an entry of validation_freq", epoch, 1) end
+  return value
+end
+
+-- The options of fit, checked and with their defaults.
+local function read_fit_options(options, rows)
+  local steps_per_epoch = whole("fit", "steps_per_epoch", options.steps_per_epoch, 1)
+  if options.shuffle ~= nil and type(options.shuffle) ~= "boolean" then
+    raise("fit: shuffle is true or false, got %s", errors.describe(options.shuffle))
+  end
+  local size = whole("fit", "batch_size", options.batch_size, 1, steps_per_epoch and math.ceil(rows / steps_per_epoch) or 32)
+  return {
+    batch_size = size, steps_per_epoch = steps_per_epoch, shuffle = options.shuffle ~= false, callbacks = options.callbacks,
+    epochs = whole("fit", "epochs", options.epochs, 1, 1), initial_epoch = whole("fit", "initial_epoch", options.initial_epoch, 0, 0),
+    verbose = progress.verbosity(options.verbose), validation_freq = check_frequency(options.validation_freq),
+    validation_steps = whole("fit", "validation_steps", options.validation_steps, 1),
+    validation_batch_size = whole("fit", "validation_batch_size", options.validation_batch_size, 1, size),
+  }
 end
 
 ---- data ------------------------------------------------------------------------------------------------------------------------------
@@ -90,114 +113,112 @@ end
 
 ---- loops -----------------------------------------------------------------------------------------------------------------------------
 
-local function failed(status, model)
-  if status == C.FLOW_INTERRUPTED then
-    native.clear_interrupt()
-    rawset(model, "stop_training", true)
-    return true
-  end
-  native.check(status)
+-- What a pass over data needs: a source, the step for its batches, and how many of them to run at most.
+local function new_pass(model, kind, data, size, limit, order)
+  local arrays, layout = flat(data)
+  local source = batches.source(arrays, data.rows, size, order)
+  return { source = source, limit = limit, step = steps.get(model, kind, arrays, layout, math.min(size, data.rows)) }
 end
 
--- One pass of a test step; results land in the model's metrics.
-local function test_pass(model, data, size, limit, list, bar)
-  local arrays, layout = flat(data)
-  local source = batches.source(arrays, data.rows, size)
-  local step = steps.get(model, "test", arrays, layout, math.min(size, data.rows))
-  local count = math.min(limit or math.huge, batches.count(source))
+local function batch_count(pass)
+  return math.min(pass.limit or math.huge, batches.count(pass.source) - pass.source.position)
+end
+
+-- Calls the hooks of every batch, named on_<what>_batch_begin and _end, and moves the bar. nil if nobody looks at batches, so
+-- that the loop stays compiled.
+local function batch_watcher(model, what, list, bar, count, stops)
+  local on_begin, on_end = "on_" .. what .. "_batch_begin", "on_" .. what .. "_batch_end"
+  local watched = list:has(on_begin) or list:has(on_end)
+  if not watched and not bar:visible() then return nil end
+  list:call(on_begin, 0, {})
+  return function(batch, rows)
+    bar:advance(1, rows)
+    if watched then list:call(on_end, batch, training.results(model)) end
+    if bar:due() then bar:draw(training.results(model)) end
+    if stops() then return true end
+    if batch + 1 < count then list:call(on_begin, batch + 1, {}) end
+  end
+end
+
+-- Runs the batches of a pass. An interrupt is returned as true, other failures are raised.
+local function run_batches(model, pass, what, list, bar, number, stops)
+  local source, count = pass.source, batch_count(pass)
+  local after = batch_watcher(model, what, list, bar, count, stops)
+  local before = source.position
+  local status, done = batches.run(source, pass.step, training.seed(model), number, count, after)
+  if not after then bar:advance(done, math.min(source.position * source.size, source.rows) - before * source.size) end
+  if status == C.FLOW_INTERRUPTED or (status == 0 and native.interrupted()) then
+    native.clear_interrupt()
+    return true, done
+  end
+  if status ~= 0 then training.fail(status, source.position * source.size, source.order) end
+  return false, done
+end
+
+local function never() return false end
+
+-- One pass of test steps; results land in the model's metrics. Returns whether it was interrupted.
+local function test_pass(model, pass, list, bar)
+  pass.source.position = 0
   training.reset(model)
   list:call("on_test_begin", {})
-  local watch = list:has("on_test_batch_begin") or list:has("on_test_batch_end")
-  local after
-  if watch or (bar and bar.verbose == 1) then
-    after = function(batch, rows)
-      if watch then
-        list:call("on_test_batch_end", batch, training.results(model))
-        if batch + 1 < count then list:call("on_test_batch_begin", batch + 1, {}) end
-      end
-      if bar then
-        bar:advance(1, rows)
-        if bar:due() then bar:draw(training.results(model)) end
-      end
-      return native.interrupted()
-    end
-    list:call("on_test_batch_begin", 0, {})
-  end
-  local status, done = batches.run(source, step.instance, training.seed(model), 0, 0, count, after)
-  if status ~= 0 then failed(status, model) end
-  if bar and not after then bar:advance(done, data.rows) end
+  local interrupted = run_batches(model, pass, "test", list, bar, 0, never)
   list:call("on_test_end", training.results(model))
+  return interrupted
 end
 
--- One epoch of training; returns whether training shall stop.
-local function train_epoch(model, loop)
-  local list, bar, source, step = loop.list, loop.bar, loop.source, loop.step
-  local watch = list:has("on_train_batch_begin") or list:has("on_train_batch_end")
-  local after
-  if watch or bar.verbose == 1 then
-    after = function(batch, rows)
-      if watch then
-        list:call("on_train_batch_end", batch, training.results(model))
-        if batch + 1 < loop.count and not model.stop_training then list:call("on_train_batch_begin", batch + 1, {}) end
-      end
-      bar:advance(1, rows)
-      if bar:due() then bar:draw(training.results(model)) end
-      return model.stop_training
-    end
-    if watch then list:call("on_train_batch_begin", 0, {}) end
+-- One epoch of training. With steps_per_epoch an epoch goes on where the one before ended, as in Keras.
+local function train_epoch(model, pass, list, bar)
+  local source = pass.source
+  if not pass.limit or source.position == batches.count(source) then batches.restart(source) end
+  if pass.limit and batch_count(pass) < pass.limit then
+    log.warning("Your input ran out of data; interrupting training. Make sure that your data can generate at least " ..
+      "`steps_per_epoch * epochs` batches.")
   end
-  local status, done = batches.run(source, step.instance, training.seed(model), model._train_steps, 0, loop.count, after)
+  local function stops() return model.stop_training end
+  local interrupted, done = run_batches(model, pass, "train", list, bar, model._train_steps, stops)
   rawset(model, "_train_steps", model._train_steps + done)
-  if not after then bar:advance(done, math.min(done * source.size, source.rows)) end
-  if status ~= 0 then failed(status, model) end
+  if interrupted then rawset(model, "stop_training", true) end
 end
 
-local function validate_now(frequency, epoch)
-  if type(frequency) == "table" then
-    for _, wanted in ipairs(frequency) do
-      if wanted == epoch + 1 then return true end
-    end
-    return false
+local function validates(frequency, epoch)
+  if type(frequency) == "number" then return (epoch + 1) % frequency == 0 end
+  for _, wanted in ipairs(frequency) do
+    if wanted == epoch + 1 then return true end
   end
-  return (epoch + 1) % (frequency or 1) == 0
+  return false
 end
 
 local function run_fit(model, data, validation, options)
-  local size = positive("fit", "batch_size", options.batch_size, options.steps_per_epoch and math.ceil(data.rows / options.steps_per_epoch) or 32)
-  local epochs = positive("fit", "epochs", options.epochs, 1)
-  local limit = positive("fit", "steps_per_epoch", options.steps_per_epoch)
-  local initial = options.initial_epoch or 0
-  local verbose = progress.verbosity(options.verbose)
-  local shuffle = options.shuffle ~= false
-  local order = shuffle and tensor.arange(data.rows, { dtype = "int64" }) or nil
-  local arrays, layout = flat(data)
-  local source = batches.source(arrays, data.rows, size, order)
-  local loop = { source = source, count = math.min(limit or math.huge, batches.count(source)) }
-  loop.step = steps.get(model, "train", arrays, layout, math.min(size, data.rows))
-  loop.list = callbacks.list(options.callbacks, model, { epochs = epochs, steps = loop.count, verbose = verbose })
-  local history = loop.list:find(callbacks.History) or callbacks.History()
-  if not loop.list:find(callbacks.History) then loop.list:add(history, model) end
+  local order = options.shuffle and tensor.arange(data.rows, { dtype = "int64" }) or nil
+  local train = new_pass(model, "train", data, options.batch_size, options.steps_per_epoch, order)
+  train.source.position = batches.count(train.source)      -- the first epoch starts anew
+  local test = validation and new_pass(model, "test", validation, options.validation_batch_size, options.validation_steps)
+  local target = options.steps_per_epoch or batches.count(train.source)
+  local list = callbacks.list(options.callbacks, model, { epochs = options.epochs, steps = target, verbose = options.verbose })
+  local history = list:find(callbacks.History) or list:add(callbacks.History())
+  local silent = progress.new(0)
   rawset(model, "history", history)
   rawset(model, "stop_training", false)
 
-  loop.list:call("on_train_begin", {})
-  for epoch = initial, epochs - 1 do
+  local logs = {}
+  list:call("on_train_begin", {})
+  for epoch = options.initial_epoch, options.epochs - 1 do
     training.reset(model)
-    loop.list:call("on_epoch_begin", epoch, {})
-    if verbose > 0 and epochs > 1 then log.print("%s", ("Epoch %d/%d\n"):format(epoch + 1, epochs)) end
-    if order then native.check(C.flow_tensor_shuffle(native.pointer(order), C.flow_context_next_seed(context))) end
-    loop.bar = progress.new(verbose, loop.count)
-    train_epoch(model, loop)
-    local logs = training.results(model)
-    if validation and validate_now(options.validation_freq, epoch) and not native.interrupted() then
-      test_pass(model, validation, positive("fit", "validation_batch_size", options.validation_batch_size, size), options.validation_steps, loop.list)
+    list:call("on_epoch_begin", epoch, {})
+    if options.verbose > 0 and options.epochs > 1 then log.print("%s", ("Epoch %d/%d\n"):format(epoch + 1, options.epochs)) end
+    local bar = progress.new(options.verbose, target)
+    train_epoch(model, train, list, bar)
+    logs = training.results(model)
+    if test and validates(options.validation_freq, epoch) and not model.stop_training then
+      if test_pass(model, test, list, silent) then rawset(model, "stop_training", true) end
       training.results(model, "val_", logs)
     end
-    loop.bar:finish(logs)
-    loop.list:call("on_epoch_end", epoch, logs)
+    list:call("on_epoch_end", epoch, logs)      -- the bar comes last: callbacks may add to the logs
+    bar:finish(logs)
     if model.stop_training then break end
   end
-  loop.list:call("on_train_end", {})
+  list:call("on_train_end", logs)
   return history
 end
 
@@ -205,22 +226,28 @@ end
 
 Model.fields.stop_training = function() return false end
 
+local function read_validation(model, given)
+  if type(given) ~= "table" or getmetatable(given) or #given < 2 or #given > 3 then
+    raise("fit: validation_data is { x, y } or { x, y, sample_weight }, got %s", errors.describe(given))
+  end
+  return read_data(model, "validation_data", given[1], given[2], given[3])
+end
+
 -- model:fit(x, y, { epochs = 3, ... }) -> History. Options are Keras'; see FIT above.
 function Model:fit(x, y, ...)
   local options
   y, options = read_call("fit", FIT, x, y, ...)
   training.compiled(self)
+  training.check_sample_weight(options.sample_weight)
   local weights = options.sample_weight
   if options.class_weight then weights = training.class_weights(options.class_weight, y, weights) end
   local data, validation = read_data(self, "fit", x, y, weights), nil
   if options.validation_data then
-    local v = options.validation_data
-    if type(v) ~= "table" or #v < 2 then raise("fit: validation_data is { x, y } or { x, y, sample_weight }, got %s", errors.describe(v)) end
-    validation = read_data(self, "validation_data", v[1], v[2], v[3])
-  elseif options.validation_split and options.validation_split > 0 then
+    validation = read_validation(self, options.validation_data)
+  elseif options.validation_split and options.validation_split ~= 0 then
     data, validation = split(data, options.validation_split)
   end
-  return native.defer_interrupts(run_fit, self, data, validation, options)
+  return native.defer_interrupts(run_fit, self, data, validation, read_fit_options(options, data.rows))
 end
 
 -- model:evaluate(x, y, { ... }) -> { loss =, accuracy = }
@@ -228,17 +255,41 @@ function Model:evaluate(x, y, ...)
   local options
   y, options = read_call("evaluate", EVALUATE, x, y, ...)
   training.compiled(self)
+  training.check_sample_weight(options.sample_weight)
   local data = read_data(self, "evaluate", x, y, options.sample_weight)
-  local size = positive("evaluate", "batch_size", options.batch_size, 32)
-  local limit = positive("evaluate", "steps", options.steps)
-  local list = callbacks.list(options.callbacks, self, { steps = limit })
-  local bar = progress.new(progress.verbosity(options.verbose), math.min(limit or math.huge, math.ceil(data.rows / size)))
+  local size, limit = whole("evaluate", "batch_size", options.batch_size, 1, 32), whole("evaluate", "steps", options.steps, 1)
+  local verbose = progress.verbosity(options.verbose)
   return native.defer_interrupts(function()
-    test_pass(self, data, size, limit, list, bar)
+    local pass = new_pass(self, "test", data, size, limit)
+    local count = batch_count(pass)
+    local list = callbacks.list(options.callbacks, self, { steps = count, verbose = verbose })
+    local bar = progress.new(verbose, count)
+    if test_pass(self, pass, list, bar) then raise("evaluate: interrupted") end
     local results = training.results(self)
     bar:finish(results)
     return results
   end)
+end
+
+-- Copies what a batch predicted, rows first .. first + count - 1, into the tensors of all results; makes them at the first batch.
+local function collect_outputs(results, outputs, first, count, total)
+  local batch = {}
+  for i = 0, 15 do
+    if outputs[i] ~= nil then
+      local part = native.tensor(outputs[i])
+      batch[#batch + 1] = part
+      if not results[#batch] then
+        local shape = part.shape
+        shape[1] = total
+        results[#batch] = tensor.new(native.dtype(part.dtype), shape)
+      end
+      local rows = training.rows(results[#batch], first, count)
+      local status = C.flow_tensor_copy(native.pointer(rows), native.pointer(part))
+      held[1], held[2] = rows, part
+      native.check(status)
+    end
+  end
+  return batch
 end
 
 local function run_predict(self, data, size, limit, list, bar)
@@ -246,6 +297,7 @@ local function run_predict(self, data, size, limit, list, bar)
   local step = steps.get(self, "predict", arrays, layout, math.min(size, data.rows))
   local count = math.min(limit or math.huge, math.ceil(data.rows / size))
   local total, results = math.min(data.rows, count * size), {}
+  local outputs = native.out("flow_tensor", 16)
   list:call("on_predict_begin", {})
   for batch = 0, count - 1 do
     local first = batch * size
@@ -255,20 +307,11 @@ local function run_predict(self, data, size, limit, list, bar)
     list:call("on_predict_batch_begin", batch, {})
     C.flow_instance_scalars(step.instance, training.seed(self), 0, first)
     local pointers, inputs = native.pointers(views)
-    local outputs = native.out("flow_tensor", 16)
-    native.try(C.flow_instance_run, context, step.instance, pointers, inputs, outputs)
-    for i = 0, 15 do
-      if outputs[i] ~= nil then
-        local part = native.tensor(outputs[i])
-        if not results[i + 1] then
-          local shape = part.shape
-          shape[1] = total
-          results[i + 1] = tensor.new(native.dtype(part.dtype), shape)
-        end
-        native.check(C.flow_tensor_copy(native.pointer(training.rows(results[i + 1], first, n)), native.pointer(part)))
-      end
-    end
-    list:call("on_predict_batch_end", batch, {})
+    local status = C.flow_instance_run(context, step.instance, pointers, inputs, outputs)
+    held[1] = views
+    native.check(status)
+    local parts = collect_outputs(results, outputs, first, n, total)
+    list:call("on_predict_batch_end", batch, { outputs = #parts == 1 and parts[1] or parts })
     bar:advance(1, n)
     if bar:due() then bar:draw() end
   end
@@ -280,16 +323,13 @@ end
 -- model:predict(x, { batch_size = 32 }) -> a tensor, or a list of them for several outputs.
 function Model:predict(x, ...)
   local _, options
-  if arguments.is_options((...)) or select("#", ...) == 0 then _, options = read_call("predict", PREDICT, x, ...)
+  if arguments.is_options((...)) then _, options = read_call("predict", PREDICT, x, ...)
   else _, options = read_call("predict", PREDICT, x, nil, ...) end
-  if not self._steps then
-    rawset(self, "_steps", {})
-    rawset(self, "_train_steps", 0)
-  end
+  training.prepare(self)
   local data = read_data(self, "predict", x)
-  local size = positive("predict", "batch_size", options.batch_size, 32)
-  local limit = positive("predict", "steps", options.steps)
-  local list = callbacks.list(options.callbacks, self, {})
-  local bar = progress.new(progress.verbosity(options.verbose), math.min(limit or math.huge, math.ceil(data.rows / size)))
+  local size, limit = whole("predict", "batch_size", options.batch_size, 1, 32), whole("predict", "steps", options.steps, 1)
+  local verbose = progress.verbosity(options.verbose)
+  local list = callbacks.list(options.callbacks, self, { verbose = verbose })
+  local bar = progress.new(verbose, math.min(limit or math.huge, math.ceil(data.rows / size)))
   return run_predict(self, data, size, limit, list, bar)
 end

@@ -16,7 +16,7 @@ local ops = require "flow.ops"
 local arguments = require "flow.arguments"
 
 local C, check, raise = native.C, native.check, errors.raise
-local context = native.context
+local context, held = native.context, native.held
 
 local Layer = object.class("Layer")
 local out_tensor, out_layer = native.out("flow_tensor"), native.out("flow_layer")
@@ -26,6 +26,7 @@ local out_tensor, out_layer = native.out("flow_tensor"), native.out("flow_layer"
 -- Fields that every layer has. options: name, trainable.
 function Layer:_prepare(class_name, options)
   rawset(self, "name", options.name or names.auto(class_name))
+  rawset(self, "_assignments", {})
   rawset(self, "_trainable", options.trainable ~= false)
   rawset(self, "_built", false)
   rawset(self, "_own", {})          -- variables made by add_weight, in order
@@ -74,15 +75,32 @@ function Layer.extend(parent, class_name)
   return class
 end
 
--- Sees assignments of new fields: layers and variables become part of this one.
-function Layer:_assigned(_, value)
-  if object.is(value, Layer) then
-    self._children[#self._children + 1] = value
-  elseif variable.is_variable(value) then
-    for _, own in ipairs(self._own) do
-      if own == value then return end
+local function position_of(list, value)
+  for i = 1, #list do
+    if list[i] == value then return i end
+  end
+end
+
+local function add_once(list, value)
+  if not position_of(list, value) then list[#list + 1] = value end
+end
+
+local function drop(list, value)
+  local position = position_of(list, value)
+  if position then table.remove(list, position) end
+end
+
+-- Sees assignments to fields: layers and variables, also in lists, become part of this one; what stood there before leaves.
+function Layer:_assigned(_, value, before)
+  if type(before) == "table" then
+    drop(self._children, before)
+    drop(self._own, before)
+    for _, entry in pairs(self._assignments) do
+      if entry == before then self:_assigned(nil, before) end
     end
-    self._own[#self._own + 1] = value
+  end
+  if object.is(value, Layer) then add_once(self._children, value)
+  elseif variable.is_variable(value) then add_once(self._own, value)
   elseif type(value) == "table" and not getmetatable(value) then
     for _, entry in ipairs(value) do
       if type(entry) == "table" then self:_assigned(nil, entry) end
@@ -107,18 +125,35 @@ local function build_native(self, shapes)
     keep[i], pointers[i - 1], ranks[i - 1] = dims, dims, rank
   end
   native.try(C.flow_layer_build, context, self._handle, count, ranks, pointers)
+  held[1] = keep
 end
 
 -- Builds the layer for these input shapes unless it is built. single: build() gets the shape itself, not a list of shapes.
+-- A build that fails leaves the layer unbuilt and without the weights that it had added.
 function Layer:_ensure_built(shapes, single)
   if self._built then return end
   for i = 1, #shapes do shapes[i] = batch_shape(shapes[i]) end
   rawset(self, "_input_shape", single and shapes[1] or shapes)
-  if self._handle then build_native(self, shapes)
-  elseif self.build then self:build(self._input_shape) end
+  if self._handle then
+    build_native(self, shapes)
+  else
+    local before = #self._own
+    local ok, problem = pcall(self.build, self, self._input_shape)
+    if not ok then
+      for i = #self._own, before + 1, -1 do self._own[i] = nil end
+      error(problem, 0)
+    end
+  end
   rawset(self, "_built", true)
 end
-Layer.build = false      -- none by default
+
+-- layer:build {-1, 4} makes a built-in layer's variables now instead of at its first call. Layers written in Lua define their own.
+function Layer:build(shape)
+  if not self._handle then return end
+  if type(shape) ~= "table" then raise("%s: build() takes a shape such as {-1, 4}, got %s", object.title(self), errors.describe(shape)) end
+  local single = type(shape[1]) ~= "table"
+  self:_ensure_built(single and { shape } or { unpack(shape) }, single)
+end
 
 local WEIGHT = { name = true, shape = true, initializer = true, trainable = true, dtype = true }
 
@@ -150,6 +185,7 @@ local function run_native(self, list, training)
   local inputs = pointers(math.max(count, 1))
   for i = 1, count do inputs[i - 1] = native.pointer(list[i]) end
   native.try(C.flow_layer_call, context, self._handle, inputs, count, training and 1 or 0, out_tensor)
+  held[1] = list
   return native.tensor(out_tensor[0])
 end
 
@@ -163,14 +199,20 @@ function Layer:call()
   raise("%s has no call(): define function %s:call(x) ... end", object.title(self), object.class_of(self).name)
 end
 
-local CALL = { training = true, mask = true }
+local CALL = { training = true }
+
+-- Whether inputs is one tensor, or what becomes one (nested lists of numbers), and not a list of several.
+local function is_single(inputs)
+  if type(inputs) ~= "table" or getmetatable(inputs) then return true end
+  local first = inputs[1]
+  return not native.is_tensor(first) and not (type(first) == "table" and getmetatable(first))
+end
 
 function Layer:_call(inputs, options)
   if inputs == nil then raise("%s: called without an input", object.title(self)) end
   options = errors.check_options(object.title(self), options, CALL)
   if symbolic.any(inputs) then return symbolic.call(self, inputs, options) end
-  local single = native.is_tensor(inputs) or getmetatable(inputs) ~= nil or type(inputs) ~= "table" or type(inputs[1]) == "number"
-  local list = {}
+  local single, list = is_single(inputs), {}
   if single then
     inputs = ops.operand(inputs, nil, self.name)
     list[1] = inputs
@@ -178,7 +220,8 @@ function Layer:_call(inputs, options)
     for i = 1, #inputs do list[i] = ops.operand(inputs[i], nil, self.name) end
     inputs = list
   end
-  if not self._built then
+  local first_call = not self._built
+  if first_call then
     local shapes = {}
     for i = 1, #list do shapes[i] = symbolic.dims(list[i]) end
     self:_ensure_built(shapes, single)
@@ -190,6 +233,7 @@ function Layer:_call(inputs, options)
   local ok, result = pcall(self._run, self, inputs, list, training)
   inherited = before
   if not ok then error(result, 0) end
+  if first_call and native.is_tensor(result) then rawset(self, "_output_shape", batch_shape(symbolic.dims(result))) end
   return result
 end
 
@@ -250,6 +294,19 @@ Layer.fields.variables = Layer.fields.weights
 Layer.fields.trainable_variables = Layer.fields.trainable_weights
 Layer.fields.non_trainable_variables = Layer.fields.non_trainable_weights
 function Layer.fields.built(self) return self._built end
+
+-- The symbolic tensors of the layer's first call in a model: flow.Model { inputs = model.inputs, outputs = layer.output }.
+local function first_node(self)
+  return self._nodes[1] or raise("%s has not been called on symbolic tensors, so it has no input and output", object.title(self))
+end
+function Layer.fields.input(self)
+  local inputs = first_node(self).inputs
+  return #inputs == 1 and inputs[1] or inputs
+end
+function Layer.fields.output(self)
+  local outputs = first_node(self).outputs
+  return #outputs == 1 and outputs[1] or outputs
+end
 function Layer.fields.class_name(self) return object.class_of(self).name end
 function Layer.fields.trainable(self) return self._trainable end
 
@@ -269,6 +326,17 @@ function Layer.setters.trainable(self, value)
   if self._handle then C.flow_layer_set_trainable(self._handle, value and 1 or 0) end
   for _, child in ipairs(self._children) do child.trainable = value end
   variable.trainable_version = variable.trainable_version + 1
+end
+
+-- What training may change, as text: equal for equal sets. Layers count as well: BatchNormalization runs differently.
+function Layer:_trainable_text(parts)
+  parts[#parts + 1] = self._trainable and "+" or "-"
+  for i = 0, (self._handle and C.flow_layer_variable_count(self._handle) or 0) - 1 do
+    parts[#parts + 1] = C.flow_variable_trainable(C.flow_layer_variable(self._handle, i)) ~= 0 and "1" or "0"
+  end
+  for _, v in ipairs(self._own) do parts[#parts + 1] = v.trainable and "1" or "0" end
+  for _, child in ipairs(self._children) do child:_trainable_text(parts) end
+  return parts
 end
 
 -- Number of elements in all variables.

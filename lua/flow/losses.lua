@@ -9,7 +9,7 @@ local arguments = require "flow.arguments"
 local ops = require "flow.ops"
 
 local C, raise = native.C, errors.raise
-local context = native.context
+local context, held = native.context, native.held
 
 local losses = {}
 local Loss = object.class("Loss")
@@ -21,18 +21,28 @@ local function values_of(index, options, y_true, y_pred)
   y_pred = ops.operand(y_pred, nil, "y_pred")
   y_true = ops.operand(y_true, nil, "y_true")
   native.try(C.flow_loss_values, context, index, options, native.pointer(y_true), native.pointer(y_pred), out)
+  held[1], held[2] = y_true, y_pred
   return native.tensor(out[0])
 end
 
--- sum(values * weights) / number of values; weights of shape {n} count for all values of a sample.
-local function reduce(values, weights, reduction)
-  if weights ~= nil then
-    weights = ops.operand(weights, "float32", "sample_weight")
-    for _ = weights.rank + 1, values.rank do weights = weights:expand_dims(-1) end
+-- Weights of shape {n} or {n, 1} in the rank of the values: each counts for all values of its sample.
+function losses.align_weights(weights, values)
+  weights = ops.operand(weights, "float32", "sample_weight")
+  if weights.rank == values.rank + 1 and weights.shape[weights.rank] == 1 then weights = weights:squeeze(-1) end
+  if weights.rank > values.rank then
+    raise("sample_weight has %d dimensions, the loss has %d: give one number per sample", weights.rank, values.rank)
   end
+  for _ = weights.rank + 1, values.rank do weights = weights:expand_dims(-1) end
+  return weights
+end
+
+-- sum(values * weights) / number of values.
+local function reduce(values, weights, reduction)
+  if weights ~= nil then weights = losses.align_weights(weights, values) end
   if reduction == "none" then return weights and values * weights or values end
   if reduction == "sum" then return (weights and values * weights or values):sum() end
   native.try(C.flow_loss_reduce, context, native.pointer(values), weights and native.pointer(weights) or nil, out)
+  held[1], held[2] = values, weights
   return native.tensor(out[0])
 end
 
@@ -45,18 +55,33 @@ function Loss:call(y_true, y_pred)
   return values_of(self.index, self.options, y_true, y_pred)
 end
 
+-- What the records take, in Keras' order, so that a wrong name is reported where the loss is made.
+local entropy = { "from_logits", "label_smoothing", "axis" }
+local OPTIONS = {
+  sparse_categorical_crossentropy = { "from_logits", "ignore_class", "reduction", "axis" },
+  categorical_crossentropy = entropy, binary_crossentropy = entropy, huber = { "delta" },
+}
+
 local function make(class_name, index, ...)
-  local named = arguments.named(class_name, {}, 0, ...)
+  local record = native.string(C.flow_loss_name(index))
+  local parameters = OPTIONS[record] or { "reduction" }
+  local named, known = arguments.named(class_name, parameters, #parameters, ...), { reduction = true, name = true }
+  for _, parameter in ipairs(parameters) do known[parameter] = true end
+  errors.check_options(class_name, named, known)
   local reduction = named.reduction or "sum_over_batch_size"
   if not REDUCTIONS[reduction] then
     raise("%s: reduction is %s; it is sum_over_batch_size, mean, sum or none", class_name, errors.describe(named.reduction))
   end
-  local name = named.name or native.string(C.flow_loss_name(index))
+  if type(named.axis) == "number" and named.axis > 0 then named.axis = named.axis - 1 end      -- records count axes from 0
+  local name = named.name or record
   named.reduction, named.name = nil, nil
   local class = object.class(class_name, Loss)
   local self = object.new(class, { name = name, index = index, reduction = reduction, options = arguments.native(class_name, named) })
   return self
 end
+
+local NAMES = { "sparse_categorical_crossentropy", "categorical_crossentropy", "binary_crossentropy", "mean_squared_error",
+                "mean_absolute_error", "mean_absolute_percentage_error", "mean_squared_logarithmic_error", "huber" }
 
 -- The loss that compile() was given: an object, a name, or a function(y_true, y_pred).
 function losses.get(value)
@@ -64,7 +89,8 @@ function losses.get(value)
   if type(value) == "string" then
     local index = C.flow_loss_find(value)
     if index >= 0 then return make(value, index) end
-    raise("there is no loss %q; there are sparse_categorical_crossentropy, categorical_crossentropy, binary_crossentropy, mse, mae", value)
+    raise("there is no loss %q%s There are sparse_categorical_crossentropy, categorical_crossentropy, binary_crossentropy, mse, mae, " ..
+      "mape, msle and huber", value, (errors.suggestion(value, NAMES):gsub("^$", ".")))
   end
   if type(value) == "function" then
     local class = object.class("Loss function", Loss)

@@ -8,9 +8,10 @@ local arguments = require "flow.arguments"
 local variable = require "flow.variable"
 local tensor = require "flow.tensor"
 local ops = require "flow.ops"
+local losses = require "flow.losses"
 
 local C, raise = native.C, errors.raise
-local context = native.context
+local context, held = native.context, native.held
 
 local metrics = {}
 local Metric = object.class("Metric")
@@ -24,6 +25,7 @@ local function count(x, rows_only)
   if rows_only then attributes.reduce.count = 1 end      -- axis 0
   local inputs = native.pointers { x }
   native.try(C.flow_apply, context, element_count, inputs, 1, attributes, out)
+  held[1] = x
   return native.tensor(out[0])
 end
 function metrics.rows(x) return count(x, true) end
@@ -44,8 +46,7 @@ end
 local function accumulate(self, values, weights)
   if values.dtype ~= "float32" then values = values:to("float32") end
   if weights ~= nil then
-    weights = ops.operand(weights, "float32", "sample_weight")
-    for _ = weights.rank + 1, values.rank do weights = weights:expand_dims(-1) end
+    weights = losses.align_weights(weights, values)
     self.total:assign_add((values * weights):sum())
     self.count:assign_add(weights:sum())
   else
@@ -84,14 +85,20 @@ function Metric.fields.variables(self) return { self.total, self.count } end
 function Metric:values(y_true, y_pred)
   y_true, y_pred = ops.operand(y_true, nil, "y_true"), ops.operand(y_pred, nil, "y_pred")
   native.try(C.flow_metric_values, context, self.index, self.options, native.pointer(y_true), native.pointer(y_pred), out)
+  held[1], held[2] = y_true, y_pred
   return native.tensor(out[0])
 end
 
 local function make(class_name, index, name, ...)
-  local named = arguments.named(class_name, {}, 0, ...)
-  name, named.name = named.name or name or native.string(C.flow_metric_name(index)), nil
+  local record = native.string(C.flow_metric_name(index))
+  local threshold = (record == "accuracy" or record == "binary_accuracy") or nil
+  local named = errors.check_options(class_name, arguments.named(class_name, {}, 0, ...), { name = true, threshold = threshold })
+  name, named.name = named.name or name or record, nil
   return new(object.class(class_name, Metric), name, { index = index, options = arguments.native(class_name, named) })
 end
+
+local NAMES = { "accuracy", "sparse_categorical_accuracy", "categorical_accuracy", "binary_accuracy", "mean_squared_error",
+                "mean_absolute_error" }
 
 -- The metric that compile() was given: an object, a name (kept as the key in History), or a function.
 function metrics.get(value)
@@ -99,7 +106,8 @@ function metrics.get(value)
   if type(value) == "string" then
     local index = C.flow_metric_find(value)
     if index >= 0 then return make(value, index, value) end
-    raise("there is no metric %q; there are accuracy, sparse_categorical_accuracy, categorical_accuracy, binary_accuracy, mse, mae", value)
+    raise("there is no metric %q%s There are accuracy, sparse_categorical_accuracy, categorical_accuracy, binary_accuracy, mse and mae",
+      value, (errors.suggestion(value, NAMES):gsub("^$", ".")))
   end
   if type(value) == "function" then
     local class = object.class("Metric function", Metric)

@@ -25,11 +25,23 @@ function Model.extend(parent, class_name)
 end
 
 function Model.fields.layers(self) return self._children end
-function Model.fields.input_shape(self) return self._input_shape end
+function Model.fields.input_shape(self)
+  return rawget(self, "_input_shape") or raise("%s has no input shape before it is built", object.title(self))
+end
+
+local function one_or_list(list)
+  return #list == 1 and list[1] or list
+end
+for _, name in ipairs { "input", "output" } do
+  Model.fields[name] = function(self)
+    local list = rawget(self, name .. "s")
+    return list and one_or_list(list) or raise("%s has no %s before its input shape is known", object.title(self), name)
+  end
+end
 
 -- A layer by name, or by position from 1.
-function Model:get_layer(name, options)
-  if arguments.is_options(name) then name, options = name.name or name.index, nil end
+function Model:get_layer(name)
+  if arguments.is_options(name) then name = name.name or name.index end
   local layers = self.layers
   if type(name) == "number" then
     return layers[name] or raise("%s: there is no layer %d, it has %d", object.title(self), name, #layers)
@@ -93,24 +105,22 @@ local function map_graph(self, outputs)
       node_depth[input.node] = math.max(depth + 1, node_depth[input.node] or 0)
     end
   end
-  for _, input in ipairs(self.inputs) do
-    if not met[input.layer] then
-      met_count = met_count + 1
-      met[input.layer] = met_count
-      layer_depth[input.layer] = 0
-    end
+  for i, input in ipairs(self.inputs) do      -- inputs that no output depends on
+    if not met[input.layer] then met[input.layer], layer_depth[input.layer] = i - #self.inputs, 0 end
   end
-  local layers, deepest = {}, 0
+  local layers, named = {}, {}
   for layer in pairs(met) do
     layers[#layers + 1] = layer
-    deepest = math.max(deepest, layer_depth[layer])
+    if named[layer.name] then
+      raise("%s: two layers are called \"%s\"; give one another name", object.title(self), layer.name)
+    end
+    named[layer.name] = true
   end
-  for _, input in ipairs(self.inputs) do layer_depth[input.layer] = deepest end
   table.sort(layers, function(a, b)
     if layer_depth[a] ~= layer_depth[b] then return layer_depth[a] > layer_depth[b] end
     return met[a] < met[b]
   end)
-  return order, layers
+  return order, layers, node_depth
 end
 
 local function as_list(value, what)
@@ -128,13 +138,15 @@ end
 local function set_graph(self, inputs, outputs)
   rawset(self, "inputs", inputs)
   rawset(self, "outputs", outputs)
-  local order, layers = map_graph(self, outputs)
+  local order, layers, depths = map_graph(self, outputs)
   rawset(self, "_order", order)
+  rawset(self, "_depths", depths)      -- of the nodes
   rawset(self, "_graph_layers", layers)
   local shapes = {}
   for i, input in ipairs(inputs) do shapes[i] = input.shape end
   rawset(self, "_input_shape", #inputs == 1 and shapes[1] or shapes)
   rawset(self, "_built", true)
+  if rawget(self, "_steps") then self:_forget_steps() end
 end
 
 local function run_graph(self, list, training)
@@ -159,26 +171,26 @@ local function run_graph(self, list, training)
   end
   local results = {}
   for i, output in ipairs(self.outputs) do results[i] = values[output] end
-  return #results == 1 and not rawget(self, "_list_output") and results[1] or results
+  return one_or_list(results)
 end
 
 function Functional:_run(_, list, training) return run_graph(self, list, training) end
-function Functional.fields.output_shape(self)
-  if #self.outputs == 1 then return self.outputs[1].shape end
+function Model.fields.output_shape(self)
   local shapes = {}
-  for i, output in ipairs(self.outputs) do shapes[i] = output.shape end
-  return shapes
+  for i, output in ipairs(rawget(self, "outputs") or {}) do shapes[i] = output.shape end
+  return shapes[1] and one_or_list(shapes) or raise("%s has no output shape before its input shape is known", object.title(self))
 end
 
 local MODEL = { inputs = true, outputs = true, name = true, trainable = true }
 
 getmetatable(Model).__call = function(_, options, outputs, more)
   if outputs ~= nil then
-    options = { inputs = options, outputs = outputs, name = more and more.name }
+    local named = { inputs = options, outputs = outputs }
+    for name, value in pairs(errors.check_options("flow.Model", more, MODEL)) do named[name] = value end
+    options = named
   end
   options = errors.check_options("flow.Model", options, MODEL)
   local self = object.new(Functional):_prepare("Functional", options)
-  rawset(self, "_list_output", not symbolic.is(options.outputs) and #as_list(options.outputs, "outputs") > 1)
   set_graph(self, as_list(options.inputs, "flow.Model: inputs"), as_list(options.outputs, "flow.Model: outputs"))
   for _, layer in ipairs(self._graph_layers) do self._children[#self._children + 1] = layer end
   return self
@@ -190,7 +202,13 @@ end
 local function connect(self)
   local x = self._input
   for _, layer in ipairs(self._children) do x = layer(x) end
-  if #self._children > 0 then set_graph(self, { self._input }, { x }) end
+  set_graph(self, { self._input }, { x })
+end
+
+-- The shape that a first layer brings along: its option input_shape, or the input of a model that has one.
+local function first_shape(layer)
+  local inputs = rawget(layer, "inputs")
+  return rawget(layer, "input_shape_given") or (inputs and { unpack(inputs[1].shape, 2) })
 end
 
 function Sequential:add(layer)
@@ -206,38 +224,46 @@ function Sequential:add(layer)
       raise("%s: two layers are called \"%s\"; give one another name", object.title(self), layer.name)
     end
   end
-  local given = rawget(layer, "input_shape_given") or (rawget(layer, "_order") and layer.inputs and not self._input and { unpack(layer.inputs[1].shape, 2) })
-  if #self._children == 0 and not self._input and given then
-    rawset(self, "_input", require("flow.layers").Input(given))
-  end
-  self._children[#self._children + 1] = layer
+  local given = #self._children == 0 and not self._input and first_shape(layer)
+  if given then rawset(self, "_input", require("flow.layers").Input(given)) end
   if self._input then
     local before = rawget(self, "outputs")
-    local x = layer(before and before[1] or self._input)
+    local x = layer(before and before[1] or self._input)      -- a layer that does not fit is not added
     set_graph(self, { self._input }, { x })
   end
+  self._children[#self._children + 1] = layer
 end
 
 function Sequential:pop()
   if #self._children == 0 then raise("%s: there is no layer to take away", object.title(self)) end
   local layer = table.remove(self._children)
-  rawset(self, "outputs", nil)
-  if self._input then connect(self) end
+  if #self._children > 0 and self._input then
+    set_graph(self, { self._input }, { self.outputs[1].node.inputs[1] })
+  else
+    rawset(self, "outputs", nil)
+    rawset(self, "_built", false)
+  end
   return layer
 end
 
+-- Makes the variables for inputs of this shape, {-1, 28, 28} for any number of rows; the first call does it by itself.
 function Sequential:build(shape)
   if self._built or #self._children == 0 then return end
+  if type(shape) ~= "table" or type(shape[1]) ~= "number" then
+    raise("%s: build() takes a shape such as {-1, 4}, got %s", object.title(self), errors.describe(shape))
+  end
   rawset(self, "_input", require("flow.layers").Input({ unpack(shape, 2) }))
-  connect(self)
+  local ok, problem = pcall(connect, self)
+  if not ok then
+    rawset(self, "_input", false)
+    error(problem, 0)
+  end
 end
 
 function Sequential:_run(_, list, training)
   if #self._children == 0 then raise("%s: it has no layers yet; add() some", object.title(self)) end
   return run_graph(self, list, training)
 end
-
-Sequential.fields.output_shape = Functional.fields.output_shape
 
 getmetatable(Sequential).__call = function(_, list, options)
   list = list or {}

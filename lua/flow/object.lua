@@ -1,6 +1,9 @@
 -- object.lua: the little that layers, models and optimizers share as Lua objects: methods along a chain of classes, computed
 -- fields, assignments that are seen, and a named error for a field that is not there.
 --
+-- A class with a method _assigned(self, key, value, before) keeps what its users assign in a table of its own, self._assignments,
+-- so that assigning a field again is seen, too. Its own fields are set with rawset.
+--
 --   local Layer = object.class("Layer")
 --   function Layer:call(x) ... end
 --   function Layer.fields.built(self) return ... end          layer.built
@@ -21,13 +24,16 @@ end
 
 local function known_names(self, class)
   local known = {}
-  for name in pairs(self) do known[name] = true end
-  while class do
-    for _, kind in ipairs { "methods", "fields" } do
-      for name in pairs(class[kind]) do
-        if not tostring(name):find("^_") then known[name] = true end
-      end
+  local function add(list)
+    for name in pairs(list) do
+      if not tostring(name):find("^_") then known[name] = true end
     end
+  end
+  add(self)
+  add(rawget(self, "_assignments") or {})
+  while class do
+    add(class.methods)
+    add(class.fields)
     class = class.parent
   end
   return known
@@ -39,6 +45,8 @@ function object.class(name, parent)
   class.metatable = {
     class = class,
     __index = function(self, key)
+      local assignments = rawget(self, "_assignments")
+      if assignments and assignments[key] ~= nil then return assignments[key] end
       local method = lookup(class, "methods", key)
       if method ~= nil then return method end
       local field = lookup(class, "fields", key)
@@ -49,8 +57,11 @@ function object.class(name, parent)
       local setter = lookup(class, "setters", key)
       if setter then return setter(self, value) end
       local assigned = lookup(class, "methods", "_assigned")
-      if assigned then assigned(self, key, value) end
-      rawset(self, key, value)
+      if not assigned then return rawset(self, key, value) end
+      local assignments = rawget(self, "_assignments")
+      local before = assignments[key]
+      assignments[key] = value
+      assigned(self, key, value, before)
     end,
     __call = function(self, ...) return self:_call(...) end,
     __tostring = function(self) return object.title(self) end,

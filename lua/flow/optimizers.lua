@@ -8,7 +8,7 @@ local arguments = require "flow.arguments"
 local variable = require "flow.variable"
 
 local C, check, raise = native.C, native.check, errors.raise
-local context = native.context
+local context, held = native.context, native.held
 
 local optimizers = {}
 local Optimizer = object.class("Optimizer")
@@ -53,6 +53,7 @@ function Optimizer:apply_gradients(gradients, variables)
     if gradients[i] ~= nil then tensors[i - 1] = native.pointer(gradients[i]) end
   end
   native.try(C.flow_optimizer_apply, context, self.handle, tensors, handles, count)
+  held[1], held[2] = gradients, variables
   return self.iterations
 end
 Optimizer.apply = Optimizer.apply_gradients
@@ -63,6 +64,7 @@ function Optimizer:build(variables)
   local handles = native.out("flow_variable", math.max(count, 1))
   for i = 1, count do handles[i - 1] = variables[i].handle end
   native.try(C.flow_optimizer_build, self.handle, handles, count)
+  held[1] = variables
 end
 
 function Optimizer.fields.learning_rate(self) return C.flow_variable_number(C.flow_optimizer_learning_rate(self.handle)) end

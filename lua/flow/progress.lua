@@ -1,6 +1,7 @@
 -- progress.lua: what fit, evaluate and predict print: Keras' progress bar on a terminal, one plain line an epoch elsewhere.
 
 local native = require "flow.ffi"
+local errors = require "flow.errors"
 local log = require "flow.log"
 
 local C = native.C
@@ -9,23 +10,27 @@ local progress = {}
 local Bar = {}
 Bar.__index = Bar
 
--- verbose: 0 silent, 1 bar, 2 a line an epoch, "auto": 1 on a terminal, else 2.
+-- verbose: 0 silent, 1 a bar on a terminal and a line an epoch elsewhere, 2 a line an epoch, "auto" (the default) is 1.
 function progress.verbosity(value)
-  if value == nil or value == "auto" then return C.flow_terminal_columns() > 0 and 1 or 2 end
-  if value == true then return 1 end
-  if value == false then return 0 end
-  return value
+  if value == 0 or value == false then return 0 end
+  if value == 2 then return 2 end
+  if value ~= nil and value ~= "auto" and value ~= 1 and value ~= true then
+    errors.raise("verbose is 0, 1, 2 or \"auto\", got %s", errors.describe(value))
+  end
+  return C.flow_terminal_columns() > 0 and 1 or 2
 end
 
 -- target: number of batches, or nil when it is not known.
 function progress.new(verbose, target)
   local now = C.flow_clock()
-  return setmetatable({ verbose = verbose, target = target, started = now, first = nil, drawn = 0, done = 0, rows = 0, width = 0 }, Bar)
+  return setmetatable({ verbose = verbose, target = target, started = now, first = nil, drawn = 0, done = 0, rows = 0 }, Bar)
 end
 
+-- A value as Keras prints it, 0 included: 0.0000e+00.
 function progress.number(value, signed)
+  if value ~= value then return "nan" end
   local magnitude = signed and math.abs(value) or value
-  return (magnitude > 1e-3 or value == 0) and ("%.4f"):format(value) or ("%.4e"):format(value)
+  return (magnitude > 1e-3 and "%.4f" or "%.4e"):format(value)
 end
 
 local function sorted_keys(logs)
@@ -66,7 +71,8 @@ local function bar_text(self)
   if not self.target then return ("%7d/Unknown"):format(self.done) end
   local digits = #tostring(self.target)
   local filled = math.min(20, math.floor(20 * self.done / math.max(self.target, 1)))
-  return ("\27[1m%" .. digits .. "d/%d\27[0m \27[32m%s\27[0m\27[37m%s\27[0m"):format(self.done, self.target, ("━"):rep(filled), ("━"):rep(20 - filled))
+  local count = ("\27[1m%" .. digits .. "d/%d\27[0m"):format(self.done, self.target)
+  return ("%s \27[32m%s\27[0m\27[37m%s\27[0m"):format(count, ("━"):rep(filled), ("━"):rep(20 - filled))
 end
 
 local function draw(self, now, logs, final)
@@ -78,6 +84,11 @@ local function draw(self, now, logs, final)
   if logs and next(logs) then text = text .. " - " .. values_text(logs, " - ", true) end
   log.print("%s", "\r\27[K" .. text .. (final and "\n" or ""))
   self.drawn = now
+end
+
+-- Whether it draws while the batches run.
+function Bar:visible()
+  return self.verbose == 1
 end
 
 -- Whether enough time has passed to draw again: the loop asks before it gathers numbers.
@@ -103,7 +114,8 @@ function Bar:finish(logs)
     draw(self, now, logs, true)
   elseif self.verbose == 2 then
     local target = self.target or self.done
-    local text = ("%" .. #tostring(target) .. "d/%d - %.0fs - %s"):format(self.done, target, now - self.started, per_step(step_time(self, now)))
+    local count = ("%" .. #tostring(target) .. "d/%d"):format(self.done, target)
+    local text = ("%s - %.0fs - %s"):format(count, now - self.started, per_step(step_time(self, now)))
     if logs and next(logs) then text = text .. " - " .. values_text(logs, " - ", false) end
     log.print("%s", text .. "\n")
   end

@@ -9,16 +9,27 @@ local metrics = require "flow.metrics"
 local tape = require "flow.tape"
 
 local C, check, raise = native.C, native.check, errors.raise
-local context = native.context
+local context, held = native.context, native.held
 local steps = {}
+
+local MAX_STEPS = 8      -- kept per model; the least recently used one goes
 
 local out_plan, out_instance = native.out("flow_plan"), native.out("flow_instance")
 
 ---- what a batch looks like ---------------------------------------------------------------------------------------------------
 
+-- The model's part of a signature: which layers and variables may change, worked out again when any of them was switched.
+local function trainable_text(model)
+  if rawget(model, "_trainable_version") ~= variable.trainable_version then
+    rawset(model, "_trainable_signature", table.concat(model:_trainable_text {}))
+    rawset(model, "_trainable_version", variable.trainable_version)
+  end
+  return model._trainable_signature
+end
+
 -- A batch is a flat list of tensors: inputs, targets, sample weights. layout: { x = count, y = count, weights = 0 or 1 }.
-local function signature(kind, tensors, layout)
-  local parts = { kind, layout.x, layout.y, layout.weights, variable.trainable_version }
+local function signature(model, kind, tensors, layout)
+  local parts = { kind, layout.x, layout.y, layout.weights, trainable_text(model) }
   for i = 1, #tensors do
     local shape = tensors[i].shape
     parts[#parts + 1] = tensors[i].dtype .. "," .. table.concat(shape, ",", 2)
@@ -49,10 +60,11 @@ local function outputs_of(prediction)
   return native.is_tensor(prediction) and { prediction } or prediction
 end
 
--- The loss that is minimized: the sum over outputs of weight * loss.
+-- The loss that is minimized, the sum over outputs of weight * loss, and the losses of the outputs.
 local function total_loss(model, targets, predictions, weights)
-  local compiled, total = model._compiled, nil
-  if #compiled.losses > 0 and #targets ~= #predictions then
+  local compiled, total, values = model._compiled, nil, {}
+  if next(compiled.losses) and #targets ~= #predictions then
+    if #targets == 0 then raise("%s: the loss needs targets, y is nil", object.title(model)) end
     raise("%s: %d targets for %d outputs", object.title(model), #targets, #predictions)
   end
   for i = 1, #predictions do
@@ -60,17 +72,20 @@ local function total_loss(model, targets, predictions, weights)
     if loss then
       local value = loss(targets[i], predictions[i], weights)
       if value.rank > 0 then value = value:mean() end
+      values[i] = value
       if compiled.loss_weights[i] then value = value * compiled.loss_weights[i] end
       total = total and total + value or value
     end
   end
   if not total then raise("No loss to compute. Provide a `loss` argument in `compile()`.") end
-  return total
+  return total, values
 end
 
-local function update_metrics(model, loss, x, targets, predictions, weights)
+local function update_metrics(model, total, losses, x, targets, predictions, weights)
   local compiled = model._compiled
-  compiled.loss_tracker:update_batch(loss, metrics.rows(x))
+  local rows = metrics.rows(x)
+  compiled.loss_tracker:update_batch(total, rows)
+  for _, entry in ipairs(compiled.output_losses) do entry.metric:update_batch(losses[entry.output], rows) end
   for _, entry in ipairs(compiled.metrics) do
     entry.metric:update_state(targets[entry.output], predictions[entry.output], entry.weighted and weights or nil)
   end
@@ -81,7 +96,7 @@ local bodies = {}
 function bodies.train(model, inputs, targets, weights)
   local recorder = tape.GradientTape()
   local predictions
-  local loss = recorder:record(function()
+  local loss, losses = recorder:record(function()
     predictions = outputs_of(model(inputs, { training = true }))
     return total_loss(model, targets, predictions, weights)
   end)
@@ -89,14 +104,14 @@ function bodies.train(model, inputs, targets, weights)
   if #variables == 0 then raise("%s: there is nothing to train: no layer has trainable variables", object.title(model)) end
   model._compiled.optimizer:apply_gradients(recorder:gradient(loss, variables), variables)
   recorder:close()
-  update_metrics(model, loss, native.is_tensor(inputs) and inputs or inputs[1], targets, predictions, weights)
+  update_metrics(model, loss, losses, native.is_tensor(inputs) and inputs or inputs[1], targets, predictions, weights)
   return {}
 end
 
 function bodies.test(model, inputs, targets, weights)
   local predictions = outputs_of(model(inputs, { training = false }))
-  update_metrics(model, total_loss(model, targets, predictions, weights), native.is_tensor(inputs) and inputs or inputs[1], targets,
-    predictions, weights)
+  local loss, losses = total_loss(model, targets, predictions, weights)
+  update_metrics(model, loss, losses, native.is_tensor(inputs) and inputs or inputs[1], targets, predictions, weights)
   return {}
 end
 
@@ -129,33 +144,67 @@ local function trace(model, kind, specs, layout)
     error(results, 0)
   end
   local list, count = native.pointers(results)
-  native.try(C.flow_trace_end, context, list, count, out_plan)
+  local status = C.flow_trace_end(context, list, count, out_plan)
+  held[1] = results
+  check(status)
   return native.own(out_plan, C.flow_plan_release)
 end
 
 ---- plans ----------------------------------------------------------------------------------------------------------------------------
 
--- The step for batches like these tensors with up to `capacity` rows: { instance =, outputs = }, kept with the model.
-function steps.get(model, kind, tensors, layout, capacity)
-  local cache = model._steps
-  local key = signature(kind, tensors, layout)
-  local step = cache[key]
-  if not step then
-    local specs = {}
-    for i = 1, #tensors do specs[i] = spec_of(tensors[i]) end
-    if not model._all_built then
-      build(model, specs, layout)
-      rawset(model, "_all_built", true)
+-- A step is { plan =, instance =, capacity =, key =, running = }. While a loop runs it (running > 0), its memory is left to the
+-- collector, because the loop still holds the instance.
+
+local function drop_instance(step)
+  if step.instance and step.running == 0 then native.close(step.instance, C.flow_instance_release) end
+  step.instance, step.capacity = nil, -1
+end
+
+local function drop(step)
+  local running = step.running > 0
+  drop_instance(step)
+  if not running then native.close(step.plan, C.flow_plan_release) end
+end
+
+-- Forgets all steps of a model: after compile, or when its layers change.
+function steps.clear(model)
+  for i = #model._steps, 1, -1 do drop(table.remove(model._steps, i)) end
+  rawset(model, "_all_built", false)
+  rawset(model, "_trainable_version", false)
+end
+
+-- Finds a step by its key and moves it to the end of the list.
+local function find(list, key)
+  for i = #list, 1, -1 do
+    if list[i].key == key then
+      local step = table.remove(list, i)
+      list[#list + 1] = step
+      return step
     end
-    step = { plan = trace(model, kind, specs, layout), capacity = -1, key = key }
-    cache[key] = step
+  end
+end
+
+-- The step for batches like these tensors with up to `capacity` rows, kept with the model.
+function steps.get(model, kind, tensors, layout, capacity)
+  local specs, list = {}, model._steps
+  for i = 1, #tensors do specs[i] = spec_of(tensors[i]) end
+  if not model._all_built then
+    build(model, specs, layout)
+    rawset(model, "_all_built", true)
+    rawset(model, "_trainable_version", false)
+  end
+  local key = signature(model, kind, tensors, layout)
+  local step = find(list, key)
+  if not step then
+    step = { plan = trace(model, kind, specs, layout), instance = nil, capacity = -1, key = key, running = 0 }
+    model._traces = model._traces + 1
+    list[#list + 1] = step
+    if #list > MAX_STEPS then drop(table.remove(list, 1)) end
   end
   if step.capacity < capacity then
-    if step.instance then native.close(step.instance, C.flow_instance_release) end
-    step.instance = nil
+    drop_instance(step)
     native.try(C.flow_instance_new, step.plan, capacity, out_instance)
-    step.instance = native.own(out_instance, C.flow_instance_release)
-    step.capacity = capacity
+    step.instance, step.capacity = native.own(out_instance, C.flow_instance_release), capacity
   end
   return step
 end

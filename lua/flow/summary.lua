@@ -85,36 +85,42 @@ local function row(widths, cells, edge, out)
   end
 end
 
-local function output_shape(layer)
-  local node = layer._nodes[1]
-  if not node then return rawget(layer, "outputs") and symbolic.shape_text(layer.outputs[1].shape) or "?" end
-  if #node.outputs == 1 then return symbolic.shape_text(node.outputs[1].shape) end
-  local parts = {}
-  for i, output in ipairs(node.outputs) do parts[i] = symbolic.shape_text(output.shape) end
-  return "[" .. table.concat(parts, ", ") .. "]"
+-- A shape as the summary shows it: (None), where Python writes (None,).
+local function shape_text(shape)
+  return (symbolic.shape_text(shape):gsub(",%)$", ")"))
 end
 
-local function connections(layer)
+-- Of the layer's last call in a model, else of the call that built it.
+local function output_shape(layer)
+  local node, parts = layer._nodes[#layer._nodes], {}
+  if not node then
+    local shape = rawget(layer, "_output_shape")
+    return shape and shape_text(shape) or "?"
+  end
+  for i, output in ipairs(node.outputs) do parts[i] = shape_text(output.shape) end
+  return #parts == 1 and parts[1] or "[" .. table.concat(parts, ", ") .. "]"
+end
+
+-- The inputs of the layer's calls in this model: name[call][output], counted from 0 as in Keras.
+local function connections(model, layer)
   local parts = {}
   for _, node in ipairs(layer._nodes) do
-    for _, input in ipairs(node.inputs) do
+    for _, input in ipairs(model._depths[node] and node.inputs or {}) do
       parts[#parts + 1] = ("%s[%d][%d]"):format(input.layer.name, input.node.position - 1, input.index - 1)
     end
   end
   return #parts > 0 and table.concat(parts, ", ") or "-"
 end
 
--- A model without branches prints three columns.
+-- A model without branches prints three columns: one call with one input at every depth, and no layer called twice.
 local function is_linear(model)
   local order = rawget(model, "_order")
   if not order or object.class_of(model).name == "Sequential" then return true end
-  local used = {}
+  local depths, layers = {}, {}
   for _, node in ipairs(order) do
-    if #node.inputs > 1 or #node.outputs > 1 then return false end
-    for _, input in ipairs(node.inputs) do
-      if used[input] then return false end
-      used[input] = true
-    end
+    local depth = model._depths[node]
+    if #node.inputs > 1 or depths[depth] or layers[node.layer] then return false end
+    depths[depth], layers[node.layer] = true, true
   end
   return true
 end
@@ -137,6 +143,9 @@ function Model:summary_text(options)
   local linear = is_linear(self)
   local columns = C.flow_terminal_columns()
   local total = options.line_length or (linear and math.min(88, (columns > 0 and columns or 80) - 4) or 108)
+  if type(total) ~= "number" or total < 40 then
+    errors.raise("summary: line_length is a number from 40, got %s", errors.describe(total))
+  end
   local widths = column_widths(total, linear)
   local out = { ('Model: "%s"'):format(self.name) }
   local header = { "Layer (type)", "Output Shape", "Param #" }
@@ -148,7 +157,7 @@ function Model:summary_text(options)
     if i > 1 then out[#out + 1] = rule(widths, "├", "─", "┼", "┤") end
     local count = layer.built and thousands(layer:count_params()) or "0 (unbuilt)"
     local cells = { ("%s (%s)"):format(layer.name, layer.class_name), layer.built and output_shape(layer) or "?", count }
-    if not linear then cells[4] = connections(layer) end
+    if not linear then cells[4] = connections(self, layer) end
     row(widths, cells, "│", out)
   end
   out[#out + 1] = rule(widths, "└", "─", "┴", "┘")

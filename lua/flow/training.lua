@@ -13,7 +13,7 @@ local ops = require "flow.ops"
 local arguments = require "flow.arguments"
 
 local C, raise = native.C, errors.raise
-local context = native.context
+local context, held = native.context, native.held
 local Model = models.Model
 local training = {}
 
@@ -24,72 +24,120 @@ local COMPILE = { "optimizer", "loss", "loss_weights", "metrics", "weighted_metr
 local known = {}
 for _, name in ipairs(COMPILE) do known[name] = true end
 
--- A loss or metric option may be one value, a list by output, or a table by output name.
+local function output_count(model)
+  local outputs = rawget(model, "outputs")
+  return outputs and #outputs or 1
+end
+
+-- A loss or metric option may be one value (nil is returned), a list by output, or a table by output name.
 local function per_output(model, value, what)
   if value == nil then return {} end
   if type(value) ~= "table" or getmetatable(value) then return nil end
-  if value[1] ~= nil or next(value) == nil then return value end
+  if next(value) == nil then return value end
+  if value[1] ~= nil then
+    if #value ~= output_count(model) then
+      raise("%s: compile: %s has %d entries for %d outputs", object.title(model), what, #value, output_count(model))
+    end
+    return value
+  end
   local outputs, by_position = rawget(model, "outputs"), {}
   if not outputs then raise("%s: compile: %s by output name needs a functional model", object.title(model), what) end
   local names = {}
   for i, output in ipairs(outputs) do names[output.layer.name] = i end
   for name, entry in pairs(value) do
     local position = names[name]
-    if not position then raise("%s: compile: %s names the output %q%s", object.title(model), what, tostring(name), errors.suggestion(tostring(name), names)) end
+    if not position then
+      raise("%s: compile: %s names the output %q, which it does not have%s", object.title(model), what, tostring(name),
+        errors.suggestion(tostring(name), names))
+    end
     by_position[position] = entry
   end
   return by_position
 end
 
 local function set_losses(model, compiled, loss, weights)
-  local outputs = rawget(model, "outputs")
-  local count = outputs and #outputs or 1
+  local count = output_count(model)
   local list = per_output(model, loss, "loss")
   for i = 1, list and 0 or count do compiled.losses[i] = losses.get(loss) end
   for i, entry in pairs(list or {}) do compiled.losses[i] = losses.get(entry) end
   local by_output = per_output(model, weights, "loss_weights")
   if not by_output then raise("%s: compile: loss_weights is a list, got %s", object.title(model), errors.describe(weights)) end
+  for i, weight in pairs(by_output) do
+    if type(weight) ~= "number" then
+      raise("%s: compile: entry %d of loss_weights is %s, expected a number", object.title(model), i, errors.describe(weight))
+    end
+  end
   compiled.loss_weights = by_output
+  for i = 1, count > 1 and count or 0 do      -- as Keras: each output's loss is reported without its weight
+    if compiled.losses[i] then
+      local key = model.outputs[i].layer.name .. "_loss"
+      table.insert(compiled.output_losses, { metric = metrics.Mean(key), key = key, output = i })
+    end
+  end
 end
 
-local function add_metrics(model, compiled, list, weighted)
-  local outputs = rawget(model, "outputs")
-  local several = outputs and #outputs > 1
+-- One output: a list of metrics. Several outputs: an entry for each, by position or by name, which is a metric or a list of them.
+local function add_metrics(model, compiled, what, list, weighted)
   if list == nil then return end
-  if type(list) ~= "table" or getmetatable(list) then list = { list } end
-  local named = list[1] == nil and next(list) ~= nil
-  local nested = not named and type(list[1]) == "table" and getmetatable(list[1]) == nil
-  local by_output = (named or nested) and per_output(model, list, "metrics") or { list }
-  for output, entries in pairs(by_output) do
+  local several = output_count(model) > 1
+  local by_name = type(list) == "table" and not getmetatable(list) and list[1] == nil and next(list) ~= nil
+  local nested = type(list) == "table" and type(list[1]) == "table" and not getmetatable(list[1])
+  local by_output = { list }
+  if several or by_name or nested then
+    by_output = per_output(model, list, what) or raise("%s: compile: %s is a list with an entry for each output, got %s",
+      object.title(model), what, errors.describe(list))
+  end
+  for output = 1, output_count(model) do
+    local entries = by_output[output]
     if type(entries) ~= "table" or getmetatable(entries) then entries = { entries } end
     for _, entry in ipairs(entries) do
       local metric = metrics.get(entry)
-      local key = several and outputs[output].layer.name .. "_" .. metric.name or metric.name
+      local key = several and model.outputs[output].layer.name .. "_" .. metric.name or metric.name
       compiled.metrics[#compiled.metrics + 1] = { metric = metric, key = key, output = output, weighted = weighted }
     end
   end
+end
+
+-- Keras' default, rmsprop, where the library has it.
+local function default_optimizer()
+  if C.flow_optimizer_class_find("rmsprop") >= 0 then return "rmsprop" end
+  raise("compile: name an optimizer, \"adam\" or \"sgd\": Keras' default, rmsprop, is not part of this build")
 end
 
 -- model:compile { optimizer =, loss =, metrics = { "accuracy" } }; positions as in Keras: optimizer, loss, loss_weights, metrics.
 function Model:compile(...)
   local options = errors.check_options("compile", arguments.named("compile", COMPILE, 4, ...), known)
   if options.run_eagerly then raise("compile: run_eagerly = true is not supported: call the model in a GradientTape instead") end
-  local compiled = { losses = {}, loss_weights = {}, metrics = {}, loss_tracker = metrics.Mean("loss") }
-  compiled.optimizer = optimizers.get(options.optimizer or "adam")
+  if options.steps_per_execution ~= nil and options.steps_per_execution ~= 1 then
+    raise("compile: steps_per_execution is not supported: a step is one call of C already")
+  end
+  local compiled = { losses = {}, loss_weights = {}, output_losses = {}, metrics = {}, loss_tracker = metrics.Mean("loss") }
+  compiled.optimizer = optimizers.get(options.optimizer or default_optimizer())
   if options.loss ~= nil then set_losses(self, compiled, options.loss, options.loss_weights) end
-  add_metrics(self, compiled, options.metrics, false)
-  add_metrics(self, compiled, options.weighted_metrics, true)
+  add_metrics(self, compiled, "metrics", options.metrics, false)
+  add_metrics(self, compiled, "weighted_metrics", options.weighted_metrics, true)
+  training.prepare(self)
+  steps.clear(self)
   rawset(self, "_compiled", compiled)
-  rawset(self, "_steps", {})
   rawset(self, "_train_steps", 0)
 end
 
-for _, name in ipairs { "_compiled", "_steps", "_all_built" } do Model.fields[name] = function() return false end end
+for _, name in ipairs { "_compiled", "_all_built" } do Model.fields[name] = function() return false end end
+
+-- Gives the model what its steps are kept in.
+function training.prepare(model)
+  if rawget(model, "_steps") then return end
+  rawset(model, "_steps", {})
+  rawset(model, "_traces", 0)          -- steps traced so far
+  rawset(model, "_train_steps", 0)
+end
+
+Model._forget_steps = steps.clear
 
 function Model.fields.optimizer(self) return training.compiled(self).optimizer end
 function Model.fields.metrics_names(self)
-  local list = { "loss" }
-  for _, entry in ipairs(training.compiled(self).metrics) do list[#list + 1] = entry.key end
+  local list = {}
+  for i, entry in ipairs(training.trackers(self)) do list[i] = entry.key end
   return list
 end
 
@@ -99,16 +147,24 @@ end
 
 ---- results -----------------------------------------------------------------------------------------------------------------------
 
+-- All running means of a compiled model as { metric =, key = }: the loss, losses of outputs, metrics.
+function training.trackers(model)
+  local compiled = training.compiled(model)
+  local list = { { metric = compiled.loss_tracker, key = "loss" } }
+  for _, entries in ipairs { compiled.output_losses, compiled.metrics } do
+    for _, entry in ipairs(entries) do list[#list + 1] = entry end
+  end
+  return list
+end
+
 function training.reset(model)
-  model._compiled.loss_tracker:reset_state()
-  for _, entry in ipairs(model._compiled.metrics) do entry.metric:reset_state() end
+  for _, entry in ipairs(training.trackers(model)) do entry.metric:reset_state() end
 end
 
 -- { loss =, accuracy = } of what ran since the last reset; keys get the prefix.
 function training.results(model, prefix, into)
   into = into or {}
-  into[(prefix or "") .. "loss"] = model._compiled.loss_tracker:result()
-  for _, entry in ipairs(model._compiled.metrics) do into[(prefix or "") .. entry.key] = entry.metric:result() end
+  for _, entry in ipairs(training.trackers(model)) do into[(prefix or "") .. entry.key] = entry.metric:result() end
   return into
 end
 
@@ -117,7 +173,8 @@ end
 -- A list of tensors out of a tensor, nested lists of numbers, or a list of tensors (several inputs).
 function training.tensors(value, what)
   if value == nil then return {} end
-  if type(value) == "table" and not getmetatable(value) and (native.is_tensor(value[1]) or (type(value[1]) == "table" and getmetatable(value[1]))) then
+  local first = type(value) == "table" and not getmetatable(value) and value[1]
+  if native.is_tensor(first) or (type(first) == "table" and getmetatable(first)) then
     local list = {}
     for i = 1, #value do list[i] = ops.operand(value[i], nil, what) end
     return list
@@ -159,7 +216,9 @@ function training.rows(t, first, count)
     stride = stride * dims[i]
   end
   dims[0] = count
-  native.check(C.flow_tensor_view(native.pointer(t), rank, dims, strides, first * tonumber(strides[0]), out))
+  local status = C.flow_tensor_view(native.pointer(t), rank, dims, strides, first * tonumber(strides[0]), out)
+  held[1] = t
+  native.check(status)
   return native.tensor(out[0])
 end
 
@@ -169,11 +228,23 @@ local function contiguous(list, into)
   for _, t in ipairs(list) do into[#into + 1] = t:contiguous() end
 end
 
+-- Raises the failure of a step. A row of the batch that it names becomes a sample of the data: first is the batch's first row in
+-- the data, order the permutation of the data, if any.
+function training.fail(status, first, order)
+  local text, named = native.string(C.flow_last_error()):gsub("of row (%d+)", function(row)
+    local sample = first + tonumber(row)
+    return ("of sample %d"):format((order and tonumber(native.data(order)[sample]) or sample) + 1)
+  end)
+  if status ~= C.FLOW_INVALID_ARGUMENT or named == 0 then native.check(status) end
+  raise("%s (samples count from 1)", text)
+end
+
 -- Runs one step on whole tensors; returns the outputs of its plan.
 local function run_batch(model, kind, x, y, weights)
   x, y, weights = training.tensors(x, "x"), training.tensors(y, "y"), training.tensors(weights, "sample_weight")
   if #x == 0 then raise("%s: there is no data: x is nil", object.title(model)) end
   local n = training.cardinality(x, y, weights)
+  if n == 0 then raise("%s: the data has no samples", object.title(model)) end
   local batch, layout = {}, { x = #x, y = #y, weights = #weights }
   contiguous(x, batch)
   contiguous(y, batch)
@@ -182,7 +253,9 @@ local function run_batch(model, kind, x, y, weights)
   local list, count = native.pointers(batch)
   C.flow_instance_scalars(step.instance, training.seed(model), model._train_steps, 0)
   local outputs = native.out("flow_tensor", 16)
-  native.try(C.flow_instance_run, context, step.instance, list, count, kind == "predict" and outputs or nil)
+  local status = C.flow_instance_run(context, step.instance, list, count, kind == "predict" and outputs or nil)
+  held[1] = batch
+  if status ~= 0 then training.fail(status, 0) end
   if kind == "train" then rawset(model, "_train_steps", model._train_steps + 1) end
   return outputs
 end
@@ -191,6 +264,12 @@ end
 function training.seed(model)
   if not rawget(model, "_seed") then rawset(model, "_seed", C.flow_context_next_seed(context)) end
   return model._seed
+end
+
+-- One weight per sample.
+function training.check_sample_weight(weights)
+  if weights == nil or native.is_tensor(weights) then return end
+  if type(weights) ~= "table" then raise("sample_weight is a tensor or list with a number per sample, got %s", errors.describe(weights)) end
 end
 
 local BATCH = { sample_weight = true, class_weight = true, return_dict = true }
@@ -213,8 +292,7 @@ Model.train_on_batch = on_batch("train")
 Model.test_on_batch = on_batch("test")
 
 function Model:predict_on_batch(x)
-  if not self._steps then rawset(self, "_steps", {}) end
-  if not rawget(self, "_train_steps") then rawset(self, "_train_steps", 0) end
+  training.prepare(self)
   local outputs, results = run_batch(self, "predict", x), {}
   for i = 0, 15 do
     if outputs[i] ~= nil then results[#results + 1] = native.tensor(outputs[i]) end
@@ -226,6 +304,11 @@ end
 function training.class_weights(by_class, y, weights)
   if weights ~= nil then raise("class_weight and sample_weight cannot be given together") end
   if type(by_class) ~= "table" then raise("class_weight is a table { [label] = weight }, got %s", errors.describe(by_class)) end
+  for label, weight in pairs(by_class) do
+    if type(label) ~= "number" or type(weight) ~= "number" then
+      raise("class_weight is a table { [label] = weight } of numbers, got [%s] = %s", errors.describe(label), errors.describe(weight))
+    end
+  end
   y = training.tensors(y, "y")
   if #y ~= 1 then raise("class_weight works with one output, this data has %d targets", #y) end
   local labels = y[1]
