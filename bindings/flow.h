@@ -97,6 +97,7 @@ typedef union flow_attributes {
   struct { double epsilon; int32_t axis; } normalization;
   struct { double momentum, beta_1, beta_2, epsilon; int32_t nesterov, amsgrad; } optimizer;
   struct { double value; int32_t rank, dtype; int64_t dims[8]; } fill;
+  struct { int32_t count; struct { int16_t op; uint8_t inputs[3], unused; } steps[12]; } fused; /* operand i is register i, step s writes register (inputs + s) */
 } flow_attributes;
 
 /* ---- the library ---------------------------------------------------------------------------------------------- */

@@ -33,7 +33,7 @@ static void mark_sources(const pass *p, const flow_tape *tape, flow_tensor *cons
   for (int i = 0; i < count; i++) {
     if (variables && variables[i]) {
       for (int v = 0; v < p->value_count; v++)
-        if (p->graph->values[v].kind == FLOW_VALUE_VARIABLE && p->graph->values[v].variable == variables[i]) p->wanted[v] = 1;
+        if (p->graph->values[v].variable == variables[i] && variables[i]->trainable) p->wanted[v] = 1;
     } else if (tensors && tensors[i]) {
       int v = flow_tape_find(tape, tensors[i]);
       if (v >= 0) p->wanted[v] = 1;
@@ -113,7 +113,7 @@ static flow_status collect(pass *p, const flow_tape *tape, flow_tensor *tensor, 
     return FLOW_OK;
   }
   for (int v = 0; v < p->value_count; v++) {
-    if (p->graph->values[v].kind != FLOW_VALUE_VARIABLE || p->graph->values[v].variable != variable || !p->gradients[v]) continue;
+    if (p->graph->values[v].variable != variable || !p->wanted[v] || !p->gradients[v]) continue;
     if (!*out) {
       *out = flow_tensor_retain(p->gradients[v]);
       continue;
@@ -126,6 +126,27 @@ static flow_status collect(pass *p, const flow_tape *tape, flow_tensor *tensor, 
   return FLOW_OK;
 }
 
+/* Before a traced tape is walked: fusion, which leaves the target and the sources alone. A source that an earlier call
+ * let a fused op swallow is lost. */
+static flow_status fuse(flow_tape *tape, flow_tensor *target, flow_tensor *const *tensors, flow_variable *const *variables, int count)
+{
+  void *block;
+  FLOW_TRY(flow_alloc(sizeof(int) * (size_t)(count + 1), &block));
+  int *kept = block, kept_count = 0, value = flow_tape_find(tape, target);
+  flow_status status = FLOW_OK;
+  if (value >= 0) kept[kept_count++] = value;
+  for (int i = 0; i < count && status == FLOW_OK; i++) {
+    if ((variables && variables[i]) || !tensors || !tensors[i] || (value = flow_tape_find(tape, tensors[i])) < 0) continue;
+    kept[kept_count++] = value;
+    if (tape->graph->values[value].swallowed)
+      status = flow_fail(FLOW_INVALID_STATE, "gradient: source %d was fused into another op when gradients were taken before; ask for all "
+                         "gradients of intermediate results in the first call", i + 1);
+  }
+  if (status == FLOW_OK) status = flow_graph_fuse(tape->graph, tape->begin, kept, kept_count);
+  flow_free(block);
+  return status;
+}
+
 flow_status flow_tape_gradient(flow_context *context, flow_tape *tape, flow_tensor *target, flow_tensor *const *tensors,
                                flow_variable *const *variables, int count, flow_tensor **out)
 {
@@ -136,7 +157,7 @@ flow_status flow_tape_gradient(flow_context *context, flow_tape *tape, flow_tens
   if (tape->traced && flow_context_trace(context) != tape->graph)
     return flow_fail(FLOW_INVALID_STATE, "gradient: the trace that this tape recorded has ended; take gradients inside the traced function");
   for (int i = 0; i < count; i++) out[i] = NULL;
-  if (tape->traced) FLOW_TRY(flow_graph_fuse(tape->graph, tape->begin));
+  if (tape->traced) FLOW_TRY(fuse(tape, target, tensors, variables, count));
   int target_value = flow_tape_find(tape, target);
   if (target_value < 0) return FLOW_OK;   /* does not depend on anything watched */
 

@@ -2,6 +2,7 @@
 #include "graph/context.h"
 #include "base/philox.h"
 #include "graph/plan.h"
+#include "graph/tape.h"
 
 flow_status flow_context_new(flow_context **out)
 {
@@ -95,6 +96,8 @@ void flow_trace_abort(flow_context *context)
   if (!context->trace_count) return;
   flow_graph *graph = context->traces[--context->trace_count];
   graph->closed = 1;
+  for (int i = context->tape_count - 1; i >= 0; i--)   /* tapes over this trace end with it */
+    if (context->tapes[i]->graph == graph) flow_tape_end(context, context->tapes[i]);
   flow_graph_release(graph);
 }
 

@@ -26,8 +26,9 @@ static const flow_node *sole_producer(const fusion *f, int value, int op)
 
 static const flow_signature *signature_of(const fusion *f, int value) { return &f->graph->values[value].signature; }
 
-/* Rewrites node `index` as `op`; operands that it reads instead of the old ones keep the use counts right. */
-static flow_status rewrite(fusion *f, int index, int op, const int *inputs, int count, const flow_attributes *attributes)
+/* Rewrites node `index` as `op`, which computes through the value `made`; operands that it reads instead of the old ones
+ * keep the use counts right. */
+static flow_status rewrite(fusion *f, int index, int made, int op, const int *inputs, int count, const flow_attributes *attributes)
 {
   flow_signature signatures[4] = { 0 }, operands[3];
   for (int i = 0; i < count; i++) operands[i] = *signature_of(f, inputs[i]);
@@ -35,6 +36,7 @@ static flow_status rewrite(fusion *f, int index, int op, const int *inputs, int 
   const flow_node *node = &f->graph->nodes[index];
   for (int i = 0; i < node->input_count; i++) f->uses[node->inputs[i]]--;
   for (int i = 0; i < count; i++) f->uses[inputs[i]]++;
+  f->graph->values[made].swallowed = 1;
   return flow_graph_rewrite(f->graph, index, op, inputs, count, attributes, signatures, flow_op(op)->outputs);
 }
 
@@ -48,12 +50,12 @@ static flow_status fuse_bias(fusion *f, int index)
     if (conv && conv->input_count == 2 && conv->attributes.convolution.activation == FLOW_LINEAR && !conv->attributes.convolution.pool[0]) {
       flow_attributes attributes = conv->attributes;
       attributes.convolution.has_bias = 1;
-      return rewrite(f, index, FLOW_OP_convolution, (int[]){ conv->inputs[0], conv->inputs[1], bias }, 3, &attributes);
+      return rewrite(f, index, made, FLOW_OP_convolution, (int[]){ conv->inputs[0], conv->inputs[1], bias }, 3, &attributes);
     }
     const flow_node *product = sole_producer(f, made, FLOW_OP_matmul);
     if (product && signature_of(f, product->inputs[1])->rank == 2 && signature_of(f, product->inputs[0])->rank >= 2 &&
         !product->attributes.matmul.transpose_a && !product->attributes.matmul.transpose_b && flow_dtype_is_float(y->dtype))
-      return rewrite(f, index, FLOW_OP_dense, (int[]){ product->inputs[0], product->inputs[1], bias }, 3, &product->attributes);
+      return rewrite(f, index, made, FLOW_OP_dense, (int[]){ product->inputs[0], product->inputs[1], bias }, 3, &product->attributes);
   }
   return FLOW_OK;
 }
@@ -65,13 +67,13 @@ static flow_status fuse_relu(fusion *f, int index)
   if (conv && conv->attributes.convolution.activation == FLOW_LINEAR && !conv->attributes.convolution.pool[0]) {
     flow_attributes attributes = conv->attributes;
     attributes.convolution.activation = FLOW_RELU;
-    return rewrite(f, index, FLOW_OP_convolution, conv->inputs, conv->input_count, &attributes);
+    return rewrite(f, index, made, FLOW_OP_convolution, conv->inputs, conv->input_count, &attributes);
   }
   const flow_node *dense = sole_producer(f, made, FLOW_OP_dense);
   if (dense && dense->attributes.matmul.activation == FLOW_LINEAR) {
     flow_attributes attributes = dense->attributes;
     attributes.matmul.activation = FLOW_RELU;
-    return rewrite(f, index, FLOW_OP_dense, dense->inputs, 3, &attributes);
+    return rewrite(f, index, made, FLOW_OP_dense, dense->inputs, 3, &attributes);
   }
   return FLOW_OK;
 }
@@ -90,20 +92,21 @@ static flow_status fuse_pool(fusion *f, int index)
     attributes.convolution.pool[i] = pool->attributes.pool.size[i];
     attributes.convolution.pool_stride[i] = pool->attributes.pool.stride[i];
   }
-  return rewrite(f, index, FLOW_OP_convolution, conv->inputs, conv->input_count, &attributes);
+  return rewrite(f, index, pool->inputs[0], FLOW_OP_convolution, conv->inputs, conv->input_count, &attributes);
 }
 
 static const struct { int op; flow_status (*fuse)(fusion *f, int index); } patterns[] = {
   { FLOW_OP_add, fuse_bias }, { FLOW_OP_relu, fuse_relu }, { FLOW_OP_max_pool, fuse_pool },
 };
 
-flow_status flow_graph_fuse(flow_graph *graph, int begin)
+flow_status flow_graph_fuse(flow_graph *graph, int begin, const int *kept, int kept_count)
 {
   void *block;
   /* A rewrite adds at most one value (the index of a convolution) per node. */
   FLOW_TRY(flow_alloc_zero(sizeof(int) * (size_t)(graph->value_count + graph->node_count + 1), &block));
   fusion f = { .graph = graph, .uses = block };
   flow_graph_count_uses(graph, f.uses);
+  for (int i = 0; i < kept_count; i++) f.uses[kept[i]] += 2;   /* never a sole reader's */
   flow_status status = FLOW_OK;
   for (int n = begin; n < graph->node_count && status == FLOW_OK; n++)
     for (size_t p = 0; p < sizeof patterns / sizeof patterns[0] && status == FLOW_OK; p++)

@@ -27,8 +27,9 @@ typedef struct flow_value {
   flow_signature  signature;
   int             node, output;     /* RESULT: who makes it */
   int             late;             /* VARIABLE: read after an update in place; whoever uses it runs in the commit tail */
+  int             swallowed;        /* RESULT: lies inside a fused op, so nothing flows back to it */
   flow_tensor    *tensor;           /* CONSTANT; any value of an eager tape. A reference */
-  flow_variable  *variable;         /* VARIABLE. A reference */
+  flow_variable  *variable;         /* VARIABLE, or a RESULT that reading it yields after an assignment. A reference */
 } flow_value;
 
 typedef struct flow_node {
@@ -87,7 +88,9 @@ int flow_graph_root(const flow_graph *graph, int value);
 void flow_graph_count_uses(const flow_graph *graph, int *uses);
 
 /* fuse.c: rewrites patterns among nodes [begin, end of graph) in place; nodes that lost their readers stay for the dead
- * node pass. Values that somebody else reads are still computed. */
-flow_status flow_graph_fuse(flow_graph *graph, int begin);
+ * node pass. Values that somebody else reads, or that stand in kept[], are left alone. */
+flow_status flow_graph_fuse(flow_graph *graph, int begin, const int *kept, int kept_count);
+/* fuse_elementwise.c: joins chains of elementwise nodes. live[node]: reached from outputs or effects. */
+flow_status flow_graph_fuse_elementwise(flow_graph *graph, const char *live, const int *outputs, int output_count);
 
 #endif

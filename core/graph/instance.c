@@ -247,10 +247,7 @@ static flow_status make_arena(flow_instance *instance, const char *read)
   place_inside_packs(&l);
   collect_blocks(&l, read);
   flow_status status = FLOW_OK;
-  for (int i = 0; i < l.count && status == FLOW_OK; i++)
-    if (l.blocks[i].bytes > SIZE_MAX / 4)
-      status = flow_fail(FLOW_OUT_OF_MEMORY, "a value of the plan would be larger than the address space");
-  if (status == FLOW_OK) status = flow_pack_blocks(l.blocks, l.count, &instance->arena_bytes);
+  status = flow_pack_blocks(l.blocks, l.count, &instance->arena_bytes);
   for (int i = 0; i < l.count; i++) *l.targets[i] = l.blocks[i].offset;
   for (int v = 0; v < plan->graph->value_count; v++)
     if (l.inside[v] >= 0) instance->offsets[v] = instance->offsets[l.inside[v]] + l.within[v];

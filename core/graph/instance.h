@@ -66,6 +66,8 @@ struct flow_instance {
   flow_verdict  verdict;
   flow_context *context;               /* of the current run: its interrupt flag */
   int64_t       rows;                  /* of the current run */
+  int           runs_alone;            /* runs without the team so far, up to 2 ... */
+  double        seconds_alone;         /* ... and the shortest of them */
   _Atomic int   running;
 };
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 enum { ALIGNMENT = 64 };
+#define MOST_BYTES ((size_t)1 << 46)     /* beyond every machine; sums of block sizes stay far from overflow */
 
 static int larger_first(const void *a, const void *b)
 {
@@ -34,6 +35,10 @@ flow_status flow_pack_blocks(flow_block *blocks, int count, size_t *total)
   flow_block **order = memory, **placed = order + count;
   int placed_count = 0;
   for (int i = 0; i < count; i++) {
+    if (blocks[i].bytes > MOST_BYTES) {
+      flow_free(memory);
+      return flow_fail(FLOW_OUT_OF_MEMORY, "a value of the plan would take %.3g bytes; use smaller batches", (double)blocks[i].bytes);
+    }
     blocks[i].bytes = (blocks[i].bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
     order[i] = &blocks[i];
   }

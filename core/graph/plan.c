@@ -74,25 +74,63 @@ typedef struct schedule {
 
 static int is_effect(const flow_graph *graph, int node) { return (flow_op(graph->nodes[node].op)->flags & FLOW_OP_EFFECT) != 0; }
 
-/* Effects and outputs live; so does what they read. Late values and effects make the commit tail. */
-static void mark_live(schedule *s, const int *outputs, int count)
+/* The commit tail: effects, and whatever reads a variable after one. */
+static void mark_tail(const flow_graph *graph, char *tail)
 {
-  const flow_graph *graph = s->graph;
-  for (int i = 0; i < count; i++)
-    if (graph->values[outputs[i]].kind == FLOW_VALUE_RESULT) s->live[graph->values[outputs[i]].node] = 1;
-  for (int n = graph->node_count - 1; n >= 0; n--) {
-    s->live[n] |= (char)is_effect(graph, n);
-    if (!s->live[n]) continue;
+  for (int n = 0; n < graph->node_count; n++) {
+    tail[n] = (char)is_effect(graph, n);
     for (int i = 0; i < graph->nodes[n].input_count; i++) {
       const flow_value *v = &graph->values[graph->nodes[n].inputs[i]];
-      if (v->kind == FLOW_VALUE_RESULT) s->live[v->node] = 1;
+      tail[n] |= (char)(v->late || (v->kind == FLOW_VALUE_RESULT && tail[v->node]));
     }
   }
-  for (int n = 0; n < graph->node_count; n++) {
-    s->tail[n] = (char)is_effect(graph, n);
+}
+
+/* Nodes whose place in time matters: effects, and reads of storage behind an effect. They keep the order of the trace. */
+static int is_ordered(const flow_graph *graph, int node)
+{
+  int late = 0;
+  for (int i = 0; i < graph->nodes[node].input_count; i++) late |= graph->values[graph->nodes[node].inputs[i]].late;
+  return late || is_effect(graph, node);
+}
+
+/* Gives nodes of the tail that want a variable as it was when the run began a copy, made before any effect. */
+static flow_status keep_old_versions(flow_graph *graph)
+{
+  static const flow_attributes none;
+  int nodes = graph->node_count, values = graph->value_count;
+  void *block;
+  FLOW_TRY(flow_alloc_zero((size_t)(nodes + 1) + sizeof(int) * (size_t)(values + 1), &block));
+  int *copies = block;                              /* [value]: its copy, 0: none yet */
+  char *tail = (char *)(copies + values + 1);
+  flow_status status = FLOW_OK;
+  mark_tail(graph, tail);
+  for (int n = 0; n < nodes && status == FLOW_OK; n++) {
+    if (!tail[n] || is_ordered(graph, n)) continue;
+    for (int i = 0; i < graph->nodes[n].input_count && status == FLOW_OK; i++) {
+      int value = graph->nodes[n].inputs[i];
+      if (graph->values[flow_graph_root(graph, value)].kind != FLOW_VALUE_VARIABLE) continue;
+      flow_signature signature = graph->values[value].signature;
+      if (!copies[value]) status = flow_graph_append(graph, FLOW_OP_copy, &value, 1, &none, &signature, &copies[value]);
+      if (status == FLOW_OK) graph->nodes[n].inputs[i] = copies[value];
+    }
+  }
+  flow_free(block);
+  return status;
+}
+
+/* Effects and outputs live; so does what they read. */
+static void mark_live(const flow_graph *graph, const int *outputs, int count, char *live)
+{
+  memset(live, 0, (size_t)graph->node_count);
+  for (int i = 0; i < count; i++)
+    if (graph->values[outputs[i]].kind == FLOW_VALUE_RESULT) live[graph->values[outputs[i]].node] = 1;
+  for (int n = graph->node_count - 1; n >= 0; n--) {
+    live[n] |= (char)is_effect(graph, n);
+    if (!live[n]) continue;
     for (int i = 0; i < graph->nodes[n].input_count; i++) {
       const flow_value *v = &graph->values[graph->nodes[n].inputs[i]];
-      s->tail[n] |= (char)(v->late || (v->kind == FLOW_VALUE_RESULT && s->tail[v->node]));
+      if (v->kind == FLOW_VALUE_RESULT) live[v->node] = 1;
     }
   }
 }
@@ -115,14 +153,17 @@ static void take(schedule *s, int node)
   s->done[node] = 1;
 }
 
+/* A node of the body or of the tail that waits and may run as soon as its inputs are there. */
+static int waits(const schedule *s, int n, int tail) { return s->live[n] && !s->done[n] && s->tail[n] == tail && !is_ordered(s->graph, n); }
+
 /* Takes all nodes that can join a ROWS segment now. Aliases ride along: they do nothing. */
-static int take_rows(schedule *s, int segment)
+static int take_rows(schedule *s, int segment, int tail)
 {
   flow_graph *graph = s->graph;
   int first = s->plan->order_count;
   for (int n = 0; n < graph->node_count; n++) {
     const flow_node *node = &graph->nodes[n];
-    if (!s->live[n] || s->tail[n] || s->done[n] || !flow_node_by_rows(graph, node) || !ready(s, node, 1)) continue;
+    if (!waits(s, n, tail) || !flow_node_by_rows(graph, node) || !ready(s, node, 1)) continue;
     take(s, n);
     for (int i = 0; i < node->output_count; i++) s->rows_here[node->outputs[i]] = (char)flow_node_row_output(graph, node, i);
   }
@@ -152,26 +193,36 @@ static flow_status take_whole(schedule *s, int n, int *capacity)
   return add_segment(plan, capacity, (flow_segment){ .tail = s->tail[n], .first = plan->order_count - 1, .count = 1 });
 }
 
-/* Alternates: as many rows nodes as fit, then every whole node that is ready. In the tail the order of the trace holds. */
-static flow_status make_segments(schedule *s)
+/* Everything that can run now. Alternates: as many rows nodes as fit, then every whole node that is ready. */
+static flow_status take_ready(schedule *s, int tail, int *capacity)
 {
   flow_graph *graph = s->graph;
   flow_plan *plan = s->plan;
-  int capacity = 0, progress = 1;
+  int progress = 1;
   while (progress) {
     int first = plan->order_count;
-    progress = take_rows(s, plan->segment_count);
-    if (progress) FLOW_TRY(add_segment(plan, &capacity, (flow_segment){ .by_rows = 1, .first = first, .count = progress }));
+    progress = take_rows(s, plan->segment_count, tail);
+    if (progress) FLOW_TRY(add_segment(plan, capacity, (flow_segment){ .by_rows = 1, .tail = tail, .first = first, .count = progress }));
     for (int n = 0; n < graph->node_count; n++) {
-      if (!s->live[n] || s->tail[n] || s->done[n] || flow_node_by_rows(graph, &graph->nodes[n])) continue;
-      if (!ready(s, &graph->nodes[n], 0)) continue;
-      FLOW_TRY(take_whole(s, n, &capacity));
+      if (!waits(s, n, tail) || flow_node_by_rows(graph, &graph->nodes[n]) || !ready(s, &graph->nodes[n], 0)) continue;
+      FLOW_TRY(take_whole(s, n, capacity));
       progress++;
     }
   }
-  for (int n = 0; n < graph->node_count; n++)
-    if (s->live[n] && s->tail[n]) FLOW_TRY(take_whole(s, n, &capacity));
   return FLOW_OK;
+}
+
+/* The body, then the effects in the order of the trace with what they need of the tail before them, then the rest of it. */
+static flow_status make_segments(schedule *s)
+{
+  int capacity = 0;
+  FLOW_TRY(take_ready(s, 0, &capacity));
+  for (int n = 0; n < s->graph->node_count; n++) {
+    if (!s->live[n] || !s->tail[n] || !is_ordered(s->graph, n)) continue;
+    if (!ready(s, &s->graph->nodes[n], 0)) FLOW_TRY(take_ready(s, 1, &capacity));
+    FLOW_TRY(take_whole(s, n, &capacity));
+  }
+  return take_ready(s, 1, &capacity);
 }
 
 /* ---- lifetimes -------------------------------------------------------------------------------------------------------- */
@@ -227,17 +278,30 @@ static flow_status find_outputs(flow_plan *plan, flow_tensor *const *outputs, in
     FLOW_TRY(flow_check_tensor("result of the traced function", outputs[i]));
     FLOW_TRY(flow_graph_operand(graph, outputs[i], &plan->outputs[i]));
     if (graph->values[flow_graph_root(graph, plan->outputs[i])].kind != FLOW_VALUE_VARIABLE) continue;
+    static const flow_attributes none;
     flow_signature signature = graph->values[plan->outputs[i]].signature;
-    FLOW_TRY(flow_graph_append(graph, FLOW_OP_copy, &plan->outputs[i], 1, &(flow_attributes){ .cast = { 0 } }, &signature, &plan->outputs[i]));
+    FLOW_TRY(flow_graph_append(graph, FLOW_OP_copy, &plan->outputs[i], 1, &none, &signature, &plan->outputs[i]));
   }
   return FLOW_OK;
+}
+
+static flow_status fuse_elementwise(flow_graph *graph, const int *outputs, int count)
+{
+  void *live;
+  FLOW_TRY(flow_alloc((size_t)graph->node_count + 1, &live));
+  mark_live(graph, outputs, count, live);
+  flow_status status = flow_graph_fuse_elementwise(graph, live, outputs, count);
+  flow_free(live);
+  return status;
 }
 
 static flow_status fill_plan(flow_plan *plan, flow_tensor *const *outputs, int count)
 {
   flow_graph *graph = plan->graph;
   FLOW_TRY(find_outputs(plan, outputs, count));
-  FLOW_TRY(flow_graph_fuse(graph, 0));
+  FLOW_TRY(flow_graph_fuse(graph, 0, plan->outputs, count));
+  FLOW_TRY(fuse_elementwise(graph, plan->outputs, count));
+  FLOW_TRY(keep_old_versions(graph));
   graph->closed = 1;
 
   void *block;
@@ -251,7 +315,8 @@ static flow_status fill_plan(flow_plan *plan, flow_tensor *const *outputs, int c
   s.done = s.tail + nodes;
   s.rows_here = s.done + nodes;
   for (size_t v = 0; v < values; v++) s.available[v] = -1;
-  mark_live(&s, plan->outputs, count);
+  mark_live(graph, plan->outputs, count, s.live);
+  mark_tail(graph, s.tail);
   flow_status status = make_segments(&s);
   for (int n = 0; n < graph->node_count && status == FLOW_OK; n++)
     if (s.live[n] && !s.done[n])

@@ -5,7 +5,8 @@
  *                  live only inside the segment are as long as a chunk and belong to the worker.
  *   WHOLE segment  one node over everything, which splits its own work.
  *
- * The commit tail (effects and what depends on them) stands last and runs only after everything before it succeeded.
+ * The commit tail stands last and runs only after everything before it succeeded: the effects in the order of the trace, and
+ * whatever reads a variable after one. What a trace read before an update stays as it was: the tail gets a copy of it.
  * Immutable after flow_plan_make, shared by any number of instances. */
 #ifndef FLOW_GRAPH_PLAN_H
 #define FLOW_GRAPH_PLAN_H

@@ -132,6 +132,7 @@ static flow_status record(flow_tape *tape, int op, flow_tensor *const *inputs, i
                           flow_tensor *const *outputs, int output_count)
 {
   int known = 0;
+  if (!output_count) return FLOW_OK;   /* effects have no gradient */
   for (int i = 0; i < input_count; i++) known |= flow_tape_find(tape, inputs[i]) >= 0;
   if (!known) return FLOW_OK;   /* nothing watched flows through this op */
 

@@ -13,18 +13,25 @@ flow_status flow_check_variable(const char *what, const flow_variable *variable)
 
 flow_status flow_variable_new(flow_tensor *initial, const char *name, int trainable, int sync, flow_variable **out)
 {
+  flow_tensor *storage;
   FLOW_TRY(flow_check_concrete("initial value of a variable", initial));
+  FLOW_TRY(flow_tensor_new_uninitialized(initial->dtype, initial->rank, initial->shape, &storage));
+  flow_status status = flow_tensor_copy(storage, initial);
+  if (status == FLOW_OK) status = flow_variable_over(storage, name, trainable, sync, out);
+  flow_tensor_release(storage);
+  return status;
+}
+
+flow_status flow_variable_over(flow_tensor *storage, const char *name, int trainable, int sync, flow_variable **out)
+{
   void *block;
   FLOW_TRY(flow_alloc_zero(sizeof(flow_variable), &block));
   flow_variable *variable = block;
-  flow_status status = flow_tensor_new_uninitialized(initial->dtype, initial->rank, initial->shape, &variable->tensor);
-  if (status == FLOW_OK) status = flow_tensor_copy(variable->tensor, initial);
-  if (status == FLOW_OK && !(variable->name = flow_duplicate_text(name ? name : "variable"))) status = FLOW_OUT_OF_MEMORY;
-  if (status != FLOW_OK) {
-    flow_tensor_release(variable->tensor);
+  if (!(variable->name = flow_duplicate_text(name ? name : "variable"))) {
     flow_free(variable);
-    return status;
+    return FLOW_OUT_OF_MEMORY;
   }
+  variable->tensor = flow_tensor_retain(storage);
   variable->magic = VARIABLE_MAGIC;
   atomic_init(&variable->references, 1);
   variable->trainable = trainable;
@@ -67,15 +74,32 @@ double flow_variable_number(const flow_variable *variable)
   return value;
 }
 
+static flow_status view_of(flow_tensor *t, flow_tensor **out)
+{
+  return flow_tensor_view(t, t->rank, t->shape, t->strides, 0, out);
+}
+
+/* By the team, past the tapes. */
+static flow_status copy_of(flow_context *context, flow_tensor *t, flow_tensor **out)
+{
+  static const flow_attributes none;
+  flow_signature signature = flow_tensor_signature(t);
+  flow_tensor *copy = NULL;
+  flow_status status = flow_run_eager(context, FLOW_OP_copy, &t, 1, &none, &signature, &copy);
+  if (status == FLOW_OK) *out = copy;
+  else flow_tensor_release(copy);
+  return status;
+}
+
 flow_status flow_variable_read(flow_context *context, flow_variable *variable, flow_tensor **out)
 {
   FLOW_TRY(flow_check_variable("reading a variable", variable));
   flow_graph *graph = flow_context_trace(context);
   if (!graph) {
-    const flow_tensor *t = variable->tensor;
-    int64_t strides[FLOW_MAX_RANK];
-    flow_contiguous_strides(t->rank, t->shape, strides);
-    FLOW_TRY(flow_tensor_view(variable->tensor, t->rank, t->shape, strides, 0, out));   /* its own handle: tapes know tensors by identity */
+    /* Its own handle, since tapes know tensors by identity; and its own memory for a tape, which wants the old value even
+     * when the variable has been written by the time a gradient is taken. */
+    if (context->tape_count) FLOW_TRY(copy_of(context, variable->tensor, out));
+    else FLOW_TRY(view_of(variable->tensor, out));
     flow_status status = variable->trainable ? flow_tapes_watch_variable(context, variable, *out) : FLOW_OK;
     if (status != FLOW_OK) {
       flow_tensor_release(*out);
@@ -110,18 +134,20 @@ flow_status flow_variable_updated(flow_context *context, flow_variable *variable
     variable->version++;
     return FLOW_OK;
   }
-  int value;
+  /* A copy made right behind the update, since the next one may follow before anybody reads; dropped if nobody does. */
+  static const flow_attributes none;
+  flow_signature signature = flow_tensor_signature(variable->tensor);
+  int value, copy;
   FLOW_TRY(flow_graph_variable(graph, variable, 1, &value));
-  return flow_graph_set_version(graph, variable, value);
+  FLOW_TRY(flow_graph_append(graph, FLOW_OP_copy, &value, 1, &none, &signature, &copy));
+  return flow_graph_set_version(graph, variable, copy);
 }
 
 flow_status flow_variable_move(flow_variable *variable, flow_tensor *tensor)
 {
-  int64_t strides[FLOW_MAX_RANK];
   const flow_tensor *old = variable->tensor;
   flow_tensor *view;
-  flow_contiguous_strides(old->rank, old->shape, strides);
-  FLOW_TRY(flow_tensor_view(tensor, old->rank, old->shape, strides, 0, &view));
+  FLOW_TRY(flow_tensor_view(tensor, old->rank, old->shape, old->strides, 0, &view));
   flow_status status = flow_tensor_copy(view, old);
   if (status != FLOW_OK) {
     flow_tensor_release(view);
@@ -130,6 +156,13 @@ flow_status flow_variable_move(flow_variable *variable, flow_tensor *tensor)
   flow_tensor_release(variable->tensor);
   variable->tensor = view;
   return FLOW_OK;
+}
+
+static flow_status fail_to_fit(flow_status status, const flow_variable *variable, const flow_tensor *value)
+{
+  if (status != FLOW_INVALID_ARGUMENT) return status;
+  return flow_fail(status, "assign to variable \"%s\": value has shape %s, the variable %s", variable->name,
+                   flow_shape_text(value->rank, value->shape), flow_shape_text(variable->tensor->rank, variable->tensor->shape));
 }
 
 /* The value as the variable keeps it: its dtype and shape. In a trace also a copy where it is another variable's storage,
@@ -150,9 +183,7 @@ static flow_status as_stored(flow_context *context, flow_variable *variable, flo
     memcpy(shape.shape.dims, storage->shape, sizeof(int64_t) * (size_t)storage->rank);
     status = flow_apply1(context, FLOW_OP_broadcast_to, current, NULL, NULL, &shape, &next);
     flow_tensor_release(current);
-    if (status != FLOW_OK)
-      return flow_fail(FLOW_INVALID_ARGUMENT, "assign to variable \"%s\": value has shape %s, the variable %s", variable->name,
-                       flow_shape_text(value->rank, value->shape), flow_shape_text(storage->rank, storage->shape));
+    if (status != FLOW_OK) return fail_to_fit(status, variable, value);
     current = next;
   }
   flow_graph *graph = flow_context_trace(context);
@@ -166,29 +197,36 @@ static flow_status as_stored(flow_context *context, flow_variable *variable, flo
   return FLOW_OK;
 }
 
+/* What reading yields after an assignment: the assigned value, but a source of gradients of its own, as it is eagerly. */
+static flow_status set_assigned_version(flow_graph *graph, flow_variable *variable, flow_tensor *stored)
+{
+  static const flow_attributes none;
+  flow_signature signature = flow_tensor_signature(stored);
+  int value, version;
+  FLOW_TRY(flow_graph_operand(graph, stored, &value));
+  FLOW_TRY(flow_graph_append(graph, FLOW_OP_stop_gradient, &value, 1, &none, &signature, &version));
+  graph->values[version].variable = flow_variable_retain(variable);
+  return flow_graph_set_version(graph, variable, version);
+}
+
 flow_status flow_variable_assign(flow_context *context, flow_variable *variable, flow_tensor *value)
 {
   FLOW_TRY(flow_check_variable("assign", variable));
   FLOW_TRY(flow_check_tensor("assigned value", value));
   flow_graph *graph = flow_context_trace(context);
   if (!graph) {
-    const flow_tensor *storage = variable->tensor;
     FLOW_TRY(flow_check_concrete("assigned value", value));
     flow_status status = flow_tensor_copy(variable->tensor, value);
-    if (status != FLOW_OK)
-      return flow_fail(status, "assign to variable \"%s\": value has shape %s, the variable %s", variable->name,
-                       flow_shape_text(value->rank, value->shape), flow_shape_text(storage->rank, storage->shape));
+    if (status != FLOW_OK) return fail_to_fit(status, variable, value);
     variable->version++;
     return FLOW_OK;
   }
   flow_tensor *stored, *target = NULL;
   FLOW_TRY(as_stored(context, variable, value, &stored));
   flow_status status = flow_variable_handle(context, variable, &target);
-  int index = -1;
-  if (status == FLOW_OK) status = flow_graph_operand(graph, stored, &index);
   if (status == FLOW_OK)
     status = flow_apply(context, FLOW_OP_assign, (flow_tensor *[]){ target, stored }, 2, NULL, NULL);
-  if (status == FLOW_OK) status = flow_graph_set_version(graph, variable, index);
+  if (status == FLOW_OK) status = set_assigned_version(graph, variable, stored);
   flow_tensor_release(target);
   flow_tensor_release(stored);
   return status;

@@ -16,6 +16,8 @@ struct flow_variable {
   flow_tensor *tensor;          /* contiguous storage; a reference */
 };
 
+/* A variable whose memory is `storage` itself (contiguous), not a copy of it. New reference. */
+flow_status flow_variable_over(flow_tensor *storage, const char *name, int trainable, int sync, flow_variable **out);
 /* What an effect writes through: in a trace the VARIABLE value of the storage, else the storage itself. New reference. */
 flow_status flow_variable_handle(flow_context *context, flow_variable *variable, flow_tensor **out);
 /* After an effect updated the storage in place: later reads see the new content. */

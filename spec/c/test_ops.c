@@ -53,6 +53,7 @@ static void ops_without_gradient_are_meant(void **state)
     FLOW_OP_element_count, FLOW_OP_fill, FLOW_OP_random_uniform, FLOW_OP_random_normal,            /* no values read */
     FLOW_OP_random_truncated_normal,
     FLOW_OP_stop_gradient,
+    FLOW_OP_fused,                                                                                /* made after gradients were taken */
     FLOW_OP_assign, FLOW_OP_assign_add, FLOW_OP_sgd, FLOW_OP_adam,                                /* effects */
   };
   for (int op = 0; op < FLOW_OP_COUNT; op++) {

@@ -1,0 +1,138 @@
+/* fuse_elementwise.c: chains of float32 elementwise nodes become one `fused` node: one pass over memory instead of one per
+ * op. Runs when a plan is made, after gradients were taken: the fused op has no gradient rule and needs none.
+ *
+ * A node joins its only reader when both have the same shape, so that nothing is computed more often than before. */
+#include "graph/graph.h"
+#include <string.h>
+
+enum { MOST_STEPS = 12, MOST_INPUTS = 12 };
+
+/* Ops whose block functions map float32 registers to a float32 register. */
+static const short chainable[] = {
+  FLOW_OP_neg, FLOW_OP_abs, FLOW_OP_sign, FLOW_OP_square, FLOW_OP_relu, FLOW_OP_floor, FLOW_OP_ceil, FLOW_OP_round, FLOW_OP_exp,
+  FLOW_OP_expm1, FLOW_OP_log, FLOW_OP_log1p, FLOW_OP_sqrt, FLOW_OP_rsqrt, FLOW_OP_reciprocal, FLOW_OP_sin, FLOW_OP_cos, FLOW_OP_tanh,
+  FLOW_OP_sigmoid, FLOW_OP_erf, FLOW_OP_softplus, FLOW_OP_add, FLOW_OP_sub, FLOW_OP_mul, FLOW_OP_div, FLOW_OP_divide_no_nan,
+  FLOW_OP_pow, FLOW_OP_maximum, FLOW_OP_minimum, FLOW_OP_relu_gradient,
+};
+
+/* A chain under construction: like the attributes and inputs of a fused node. */
+typedef struct chain { int inputs[MOST_INPUTS], input_count; flow_attributes attributes; } chain;
+
+static int is_float_node(const flow_graph *graph, const flow_node *node)
+{
+  for (int i = 0; i < node->input_count; i++)
+    if (graph->values[node->inputs[i]].signature.dtype != FLOW_FLOAT32) return 0;
+  return graph->values[node->outputs[0]].signature.dtype == FLOW_FLOAT32;
+}
+
+/* A node as a chain of one step; 0 if it is none. */
+static int as_chain(const flow_graph *graph, const flow_node *node, chain *c)
+{
+  memset(c, 0, sizeof *c);
+  if (node->op == FLOW_OP_fused) {
+    c->attributes = node->attributes;
+    c->input_count = node->input_count;
+    memcpy(c->inputs, node->inputs, sizeof(int) * (size_t)node->input_count);
+    return 1;
+  }
+  int known = 0;
+  for (size_t i = 0; i < sizeof chainable / sizeof chainable[0]; i++) known |= chainable[i] == node->op;
+  if (!known || !is_float_node(graph, node)) return 0;
+  c->attributes.fused.count = 1;
+  c->attributes.fused.steps[0].op = (int16_t)node->op;
+  for (int i = 0; i < node->input_count; i++) {
+    int at = 0;
+    while (at < c->input_count && c->inputs[at] != node->inputs[i]) at++;
+    if (at == c->input_count) c->inputs[c->input_count++] = node->inputs[i];
+    c->attributes.fused.steps[0].inputs[i] = (uint8_t)at;
+  }
+  return 1;
+}
+
+static int find_or_add(chain *c, int value)
+{
+  for (int i = 0; i < c->input_count; i++)
+    if (c->inputs[i] == value) return i;
+  if (c->input_count == MOST_INPUTS) return -1;
+  c->inputs[c->input_count] = value;
+  return c->input_count++;
+}
+
+/* The steps of `from` behind those in `to`, with registers renumbered: inputs by map[], steps behind `first`. */
+static void append_steps(chain *to, const chain *from, const int *map, int first)
+{
+  for (int s = 0; s < from->attributes.fused.count; s++) {
+    to->attributes.fused.steps[first + s] = from->attributes.fused.steps[s];
+    for (int i = 0; i < 3; i++) {
+      int r = from->attributes.fused.steps[s].inputs[i];
+      to->attributes.fused.steps[first + s].inputs[i] = (uint8_t)(r < from->input_count ? map[r] : to->input_count + first + r - from->input_count);
+    }
+  }
+}
+
+/* producer's steps, then reader's, with `made` (producer's result) kept in a register. 0 if the chain would be too long. */
+static int join(const chain *producer, const chain *reader, int made, chain *out)
+{
+  int from_producer[MOST_INPUTS], from_reader[MOST_INPUTS];
+  int first = producer->attributes.fused.count, total = first + reader->attributes.fused.count;
+  memset(out, 0, sizeof *out);
+  if (total > MOST_STEPS) return 0;
+  for (int i = 0; i < producer->input_count; i++)
+    if ((from_producer[i] = find_or_add(out, producer->inputs[i])) < 0) return 0;
+  for (int i = 0; i < reader->input_count; i++)
+    if (reader->inputs[i] != made && (from_reader[i] = find_or_add(out, reader->inputs[i])) < 0) return 0;
+  for (int i = 0; i < reader->input_count; i++)
+    if (reader->inputs[i] == made) from_reader[i] = out->input_count + first - 1;
+  append_steps(out, producer, from_producer, 0);
+  append_steps(out, reader, from_reader, first);
+  out->attributes.fused.count = total;
+  return 1;
+}
+
+/* Whether the op's batch kind would change: rows must stay rows for both. */
+static int same_shape(const flow_signature *a, const flow_signature *b)
+{
+  return flow_shape_equal(a->rank, a->dims, b->rank, b->dims);
+}
+
+/* Joins node `index` with one of its producers; *joined tells whether it did. */
+static flow_status join_producer(flow_graph *graph, int index, int *uses, int *joined)
+{
+  chain reader, producer, both;
+  *joined = 0;
+  const flow_node *node = &graph->nodes[index];
+  if (!as_chain(graph, node, &reader)) return FLOW_OK;
+  for (int i = 0; i < reader.input_count; i++) {
+    int made = reader.inputs[i], occurrences = 0;
+    const flow_value *value = &graph->values[made];
+    if (value->kind != FLOW_VALUE_RESULT || !same_shape(&value->signature, &graph->values[node->outputs[0]].signature)) continue;
+    for (int k = 0; k < node->input_count; k++) occurrences += node->inputs[k] == made;
+    if (uses[made] != occurrences || !as_chain(graph, &graph->nodes[value->node], &producer)) continue;
+    if (!join(&producer, &reader, made, &both)) continue;
+    flow_signature result = graph->values[node->outputs[0]].signature;
+    for (int k = 0; k < node->input_count; k++) uses[node->inputs[k]]--;
+    for (int k = 0; k < both.input_count; k++) uses[both.inputs[k]]++;
+    const flow_node *dead = &graph->nodes[value->node];
+    for (int k = 0; k < dead->input_count; k++) uses[dead->inputs[k]]--;   /* its only reader is gone */
+    *joined = 1;
+    return flow_graph_rewrite(graph, index, FLOW_OP_fused, both.inputs, both.input_count, &both.attributes, &result, 1);
+  }
+  return FLOW_OK;
+}
+
+flow_status flow_graph_fuse_elementwise(flow_graph *graph, const char *live, const int *outputs, int output_count)
+{
+  void *block;
+  FLOW_TRY(flow_alloc_zero(sizeof(int) * (size_t)(graph->value_count + 1), &block));
+  int *uses = block;
+  for (int n = 0; n < graph->node_count; n++)
+    for (int i = 0; live[n] && i < graph->nodes[n].input_count; i++) uses[graph->nodes[n].inputs[i]]++;
+  for (int i = 0; i < output_count; i++) uses[outputs[i]]++;
+  flow_status status = FLOW_OK;
+  for (int n = 0; n < graph->node_count && status == FLOW_OK; n++) {
+    int joined = live[n];
+    while (joined && status == FLOW_OK) status = join_producer(graph, n, uses, &joined);
+  }
+  flow_free(block);
+  return status;
+}
