@@ -42,7 +42,7 @@ end
 
 local function cut(text, width)
   if length(text) <= width then return text end
-  return text:sub(1, width - 1) .. "…"
+  return text:match(("[^\128-\191][\128-\191]*"):rep(width - 1)) .. "…"
 end
 
 -- Text broken at spaces into lines of at most `width`; a longer word is cut.
@@ -142,8 +142,8 @@ function Model:summary_text(options)
   options = errors.check_options("summary", options, { line_length = true })
   local linear = is_linear(self)
   local columns = C.flow_terminal_columns()
-  local total = options.line_length or (linear and math.min(88, (columns > 0 and columns or 80) - 4) or 108)
-  if type(total) ~= "number" or total < 40 then
+  local total = options.line_length or math.min(linear and 88 or 108, (columns > 0 and columns or 80) - 4)
+  if type(total) ~= "number" or not (total >= 40) then
     errors.raise("summary: line_length is a number from 40, got %s", errors.describe(total))
   end
   local widths = column_widths(total, linear)

@@ -1,0 +1,243 @@
+-- layers_spec.lua: constructors, automatic names, layers called eagerly, and layers written in Lua.
+local support = require "spec.support.init"
+local flow = require "flow"
+local layers = flow.layers
+local message_of = support.message_of
+
+describe("layer constructors", function()
+  before_each(function() flow.clear_session() end)
+
+  it("take positions, options, or one table with everything", function()
+    local x = flow.ones { 1, 4, 4, 2 }
+    assert.same({ 1, 2, 2, 3 }, layers.Conv2D(3, 3)(x).shape)
+    assert.same({ 1, 4, 4, 3 }, layers.Conv2D(3, 3, { padding = "same" })(x).shape)
+    assert.same({ 1, 2, 2, 3 }, layers.Conv2D { filters = 3, kernel_size = 3 } (x).shape)
+    assert.same({ 1, 3, 2, 3 }, layers.Conv2D(3, { 2, 3 })(x).shape)
+    assert.same({ 1, 8, 4 }, layers.Reshape { 8, 4 } (x).shape)
+    assert.same({ 1, 8, 4 }, layers.Reshape { 8, 4, name = "r" } (x).shape)
+  end)
+
+  it("name layers as Keras does", function()
+    assert.equal("conv2d", layers.Conv2D(1, 1).name)
+    assert.equal("conv2d_1", layers.Conv2D(1, 1).name)
+    assert.equal("mine", layers.Conv2D(1, 1, { name = "mine" }).name)
+    assert.equal("conv2d_2", layers.Conv2D(1, 1).name)
+    assert.equal("max_pooling2d", layers.MaxPooling2D().name)
+    assert.equal("re_lu", layers.ReLU().name)
+    assert.equal("global_average_pooling2d", layers.GlobalAveragePooling2D().name)
+    assert.equal("batch_normalization", layers.BatchNormalization().name)
+    assert.equal("input_layer", flow.Input { 2 } .name)
+    assert.equal("input_layer_1", flow.Input { 2 } .name)
+    flow.clear_session()
+    assert.equal("conv2d", layers.Conv2D(1, 1).name)
+  end)
+
+  it("name what they were given wrongly", function()
+    local function text(...) return message_of(...) end
+    assert.truthy(text(function() layers.Dense(3, { unitz = 3 }) end):find('^Dense: unknown option "unitz"; did you mean "units"%?'))
+    assert.truthy(text(function() layers.Dense() end):find('option "units" is missing', 1, true))
+    assert.truthy(text(function() layers.Dense(0) end):find("units must be greater than 0, found 0", 1, true))
+    assert.truthy(text(function() layers.Dense(1.5) end):find("units must be an integer, found 1.5", 1, true))
+    assert.truthy(text(function() layers.Dense(3, { activation = "rleu" }) end):find('did you mean "relu"?', 1, true))
+    assert.truthy(text(function() layers.Conv2D(3, 3, { padding = "sam" }) end):find('padding must be "valid" or "same"', 1, true))
+    assert.truthy(text(function() layers.Dense(3, { units = 4 }) end):find("units is given twice, by position and by name", 1, true))
+    assert.truthy(text(function() layers.Dense(3, 1, 1, 1, 1, 1, 1) end):find("at most 5 arguments by position, got 7", 1, true))
+    assert.truthy(text(function() layers.Dense(3, { name = 5 }) end):find("name is a string, got the number 5", 1, true))
+    assert.truthy(text(function() layers.BatchNormalization { axis = 0 } end):find("axes count from 1", 1, true))
+    assert.equal('flow.layers has no layer "Dens"; did you mean "Dense"?', text(function() return layers.Dens end))
+    assert.truthy(text(function() flow.Input { 2.5 } end):find("dimension 1 is the number 2.5", 1, true))
+    assert.truthy(text(function() flow.Input(3) end):find("the shape is a list", 1, true))
+    assert.truthy(text(function() flow.Input({ 3 }, { dtipe = "int32" }) end):find('unknown option "dtipe"', 1, true))
+  end)
+end)
+
+describe("a layer", function()
+  before_each(function() flow.clear_session() end)
+
+  it("makes its variables at the first call", function()
+    local dense = layers.Dense(3)
+    assert.is_false(dense.built)
+    assert.truthy(message_of(function() return dense.kernel end):find("it is made when the layer is first called", 1, true))
+    local y = dense(flow.ones { 2, 4 })
+    assert.same({ 2, 3 }, y.shape)
+    assert.is_true(dense.built)
+    assert.same({ 4, 3 }, dense.kernel.shape)
+    assert.same({ "dense/kernel", "dense/bias" }, { dense.weights[1].name, dense.weights[2].name })
+    assert.equal(15, dense:count_params())
+  end)
+
+  it("is built by hand once", function()
+    local dense = layers.Dense(3)
+    dense:build { -1, 4 }
+    local kernel = dense.kernel
+    dense:build { -1, 4 }
+    assert.equal(kernel, dense.kernel)
+    assert.truthy(message_of(function() layers.Dense(3):build(4) end):find("build() takes a shape", 1, true))
+  end)
+
+  it("takes nested lists, variables and lists of tensors", function()
+    local dense = layers.Dense(1, { kernel_initializer = "ones" })
+    assert.same({ { 3 }, { 7 } }, dense({ { 1, 2 }, { 3, 4 } }):totable())
+    assert.same({ { 3 } }, dense(flow.Variable { { 1, 2 } }):totable())
+    assert.same({ 5, 7 }, layers.Add()({ flow.tensor { 1, 2 }, flow.tensor { 4, 5 } }):totable())
+  end)
+
+  it("refuses shapes that do not fit, and works on", function()
+    local dense = layers.Dense(3)
+    dense(flow.ones { 1, 4 })
+    assert.truthy(message_of(function() dense(flow.ones { 1, 5 }) end):find('^Dense "dense"'))
+    assert.same({ 1, 3 }, dense(flow.ones { 1, 4 }).shape)
+    assert.truthy(message_of(function() layers.Conv2D(3, 3)(flow.ones { 2, 128 }) end)
+      :find('Conv2D "conv2d": input has 2 dimensions {None, 128}, expected 4 {batch, height, width, channels}', 1, true))
+    assert.truthy(message_of(function() dense() end):find("called without an input", 1, true))
+    assert.truthy(message_of(function() dense("x") end):find("expected a tensor or a number", 1, true))
+    assert.truthy(message_of(function() dense(flow.ones { 1, 4 }, { trainin = true }) end):find('did you mean "training"?', 1, true))
+  end)
+
+  it("drops out in training only", function()
+    local drop = layers.Dropout(0.5)
+    local x = flow.ones { 100 }
+    assert.equal(100, drop(x):sum():item())
+    local trained = drop(x, { training = true })
+    assert.equal(0, trained:min():item())
+    assert.equal(2, trained:max():item())
+  end)
+
+  it("has no field that does not exist", function()
+    assert.equal('Dense "dense" has no field "kernle"; did you mean "kernel"?', message_of(function() return layers.Dense(2).kernle end))
+  end)
+
+  it("switches its variables on and off", function()
+    local dense = layers.Dense(3)
+    dense(flow.ones { 1, 2 })
+    assert.equal(2, #dense.trainable_weights)
+    dense.trainable = false
+    assert.equal(0, #dense.trainable_weights)
+    assert.equal(2, #dense.non_trainable_weights)
+    dense.trainable = true
+    assert.equal(2, #dense.trainable_weights)
+    assert.truthy(message_of(function() dense.trainable = 1 end):find("trainable is true or false", 1, true))
+    assert.equal(0, #layers.Dense(3, { trainable = false }).trainable_weights)
+  end)
+
+  it("normalizes by the batch only where it is trainable", function()
+    local norm = layers.BatchNormalization { momentum = 0.5 }
+    local x = flow.tensor { { 1 }, { 3 } }
+    assert.near(-1, norm(x, { training = true })[{ 1, 1 }]:item(), 1e-3)
+    assert.near(1, norm.moving_mean:item(), 1e-6)
+    norm.trainable = false
+    local before = norm.moving_mean:item()
+    assert.near((3 - 1) / math.sqrt(norm.moving_variance:item() + 1e-3), norm(x, { training = true })[{ 2, 1 }]:item(), 1e-4)
+    assert.equal(before, norm.moving_mean:item())
+  end)
+
+  it("gets and sets its weights in Keras' order", function()
+    local norm = layers.BatchNormalization()
+    norm(flow.ones { 1, 2 })
+    norm:set_weights { { 1, 2 }, { 3, 4 }, { 5, 6 }, { 7, 8 } }
+    assert.same({ { 1, 2 }, { 3, 4 }, { 5, 6 }, { 7, 8 } },
+      { norm.gamma:totable(), norm.beta:totable(), norm.moving_mean:totable(), norm.moving_variance:totable() })
+    local copies = norm:get_weights()
+    norm.gamma:assign { 0, 0 }
+    assert.same({ 1, 2 }, copies[1]:totable())
+    assert.truthy(message_of(function() norm:set_weights { { 1, 2 } } end):find("takes a list of 4 tensors, got 1 entries", 1, true))
+    assert.truthy(message_of(function() norm:set_weights { { 1, 2 }, { 3 }, { 5, 6 }, { 7, 8 } } end)
+      :find('entry 2 has shape {1}, "batch_normalization/beta" has {2}', 1, true))
+    assert.same({ 0, 0 }, norm.gamma:totable())      -- nothing was set
+  end)
+end)
+
+describe("a layer written in Lua", function()
+  before_each(function() flow.clear_session() end)
+
+  local Scale = layers.Layer:extend("Scale")
+  function Scale:build(input_shape)
+    self.gain = self:add_weight { name = "gain", shape = { input_shape[#input_shape] }, initializer = "ones" }
+  end
+  function Scale:call(x) return x * self.gain end
+
+  it("builds itself from the input's shape and is named after its class", function()
+    local scale = Scale()
+    assert.equal("scale", scale.name)
+    assert.same({ { 1, 2, 3 } }, scale({ { 1, 2, 3 } }):totable())
+    assert.same({ "scale/gain" }, { scale.weights[1].name })
+    scale.gain:assign { 2, 2, 2 }
+    assert.same({ { 2, 4, 6 } }, scale({ { 1, 2, 3 } }):totable())
+    assert.equal(1, #scale.weights)
+    assert.equal("scale_1", Scale().name)
+    assert.equal("other", Scale { name = "other" } .name)
+  end)
+
+  local Block = layers.Layer:extend("Block")
+  function Block:init(units, options)
+    self.dense = layers.Dense(units, { kernel_initializer = "ones" })
+    self.rest = { layers.Dropout(0.5), Scale() }
+  end
+  function Block:call(x)
+    x = self.dense(x)
+    for _, layer in ipairs(self.rest) do x = layer(x) end
+    return x
+  end
+
+  it("owns the layers in its fields and in lists, and hands training down to them", function()
+    local block = Block(50)
+    local x = flow.ones { 1, 2 }
+    assert.equal(100, block(x):sum():item())
+    assert.equal(0, block(x, { training = true }):min():item())
+    assert.equal(2, block(x):min():item())
+    assert.equal(3, #block.weights)
+    block.trainable = false
+    assert.equal(0, #block.trainable_weights)
+    assert.is_false(block.dense.trainable)
+  end)
+
+  it("lets a replaced layer go", function()
+    local block = Block(2)
+    block(flow.ones { 1, 2 })
+    block.dense = layers.Dense(2, { use_bias = false })
+    block(flow.ones { 1, 2 })
+    assert.equal(2, #block.weights)
+    block.dense = block.dense
+    assert.equal(2, #block.weights)
+  end)
+
+  it("trains as a part of a model", function()
+    local model = flow.Sequential { layers.Input { 2 }, Scale(), Block(3), layers.Dense(1) }
+    model:compile { optimizer = flow.optimizers.SGD(0.05), loss = "mse" }
+    local gain = model.layers[1].gain:value()
+    model:train_on_batch(flow.ones { 4, 2 }, flow.zeros { 4, 1 })
+    assert.not_same(gain:totable(), model.layers[1].gain:totable())
+    assert.equal(6, #model.trainable_variables)
+  end)
+
+  it("needs a call, and a build that fails leaves nothing behind", function()
+    local Empty = layers.Layer:extend("Empty")
+    assert.truthy(message_of(function() Empty()(flow.ones { 1 }) end):find("define function Empty:call(x)", 1, true))
+    local Bad, broken = layers.Layer:extend("Bad"), true
+    function Bad:build() self:add_weight { shape = { 2 } }; if broken then error("not yet", 0) end end
+    function Bad:call(x) return x end
+    local bad = Bad()
+    assert.has_error(function() bad(flow.ones { 1 }) end, "not yet")
+    broken = false
+    bad(flow.ones { 1 })
+    assert.equal(1, #bad.weights)
+    assert.truthy(message_of(function() layers.Layer:extend() end):find("the class needs a name", 1, true))
+  end)
+
+  it("reports errors in call at the line of call", function()
+    local Wrong = layers.Layer:extend("Wrong")
+    local line = debug.getinfo(1, "l").currentline + 1
+    function Wrong:call(x) return x + flow.ones { 7, 7, 7 } end
+    local _, message = pcall(Wrong(), flow.ones { 2 })
+    assert.truthy(message:find("layers_spec.lua:" .. line .. ": ", 1, true), message)
+  end)
+
+  it("adds weights with a checked shape", function()
+    local scale = Scale()
+    assert.truthy(message_of(function() scale:add_weight { shape = { -1 } } end):find("no batch dimension", 1, true))
+    assert.truthy(message_of(function() scale:add_weight { shap = { 1 } } end):find('did you mean "shape"?', 1, true))
+    local fixed = scale:add_weight { name = "fixed", shape = { 2 }, initializer = "zeros", trainable = false }
+    assert.is_false(fixed.trainable)
+    assert.same({ 0, 0 }, fixed:totable())
+  end)
+end)

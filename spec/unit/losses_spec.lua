@@ -1,0 +1,98 @@
+-- losses_spec.lua: loss and metric objects: reductions, weights, names and options. Values against Keras are in spec/golden.
+local support = require "spec.support.init"
+local flow = require "flow"
+local losses, metrics = flow.losses, flow.metrics
+local message_of = support.message_of
+
+describe("a loss", function()
+  local y_true, y_pred = flow.tensor { { 0 }, { 0 }, { 0 } }, flow.tensor { { 1 }, { 2 }, { 3 } }
+
+  it("is the mean of the values per sample, and reduces as asked", function()
+    assert.near(14 / 3, losses.MeanSquaredError()(y_true, y_pred):item(), 1e-6)
+    assert.near(14 / 3, losses.MeanSquaredError("mean")(y_true, y_pred):item(), 1e-6)
+    assert.near(14, losses.MeanSquaredError { reduction = "sum" } (y_true, y_pred):item(), 1e-6)
+    assert.same({ 1, 4, 9 }, losses.MeanSquaredError { reduction = "none" } (y_true, y_pred):totable())
+    assert.same({ 1, 4, 9 }, losses.mean_squared_error(y_true, y_pred):totable())
+    assert.same({ 1, 2, 3 }, losses.mae(y_true, y_pred):totable())
+  end)
+
+  it("divides weighted sums by the number of values", function()
+    for _, weights in ipairs { { 1, 0, 1 }, flow.tensor { { 1 }, { 0 }, { 1 } } } do
+      assert.near(10 / 3, losses.MeanSquaredError()(y_true, y_pred, weights):item(), 1e-6)
+      assert.near(10, losses.MeanSquaredError { reduction = "sum" } (y_true, y_pred, weights):item(), 1e-6)
+      assert.same({ 1, 0, 9 }, losses.MeanSquaredError { reduction = "none" } (y_true, y_pred, weights):totable())
+    end
+    assert.truthy(message_of(function() losses.MeanSquaredError()(y_true, y_pred, { 1, 2 }) end):find("do not broadcast", 1, true))
+    assert.truthy(message_of(function() losses.MeanSquaredError()(y_true, y_pred, flow.ones { 3, 2 }) end)
+      :find("sample_weight has 2 dimensions, the loss has 1", 1, true))
+  end)
+
+  it("takes Keras' options by position and by name", function()
+    local labels, logits = flow.tensor({ 1 }, { dtype = "int32" }), flow.tensor { { 0, 0 } }
+    assert.near(math.log(2), losses.SparseCategoricalCrossentropy(true)(labels, logits):item(), 1e-6)
+    assert.near(math.log(2), losses.SparseCategoricalCrossentropy { from_logits = true } (labels, logits):item(), 1e-6)
+    assert.near(0.75, losses.Huber(0.5)({ { 0 } }, { { 1.75 } }):item(), 1e-6)
+    assert.near(math.log(2), losses.CategoricalCrossentropy { from_logits = true, axis = 2 } ({ { 0, 1 } }, logits):item(), 1e-6)
+  end)
+
+  it("names what it was given wrongly", function()
+    assert.equal('SparseCategoricalCrossentropy: unknown option "from_logit"; did you mean "from_logits"?',
+      message_of(function() losses.SparseCategoricalCrossentropy { from_logit = true } end))
+    assert.truthy(message_of(function() losses.MeanSquaredError { reduction = "non" } end):find('reduction is the string "non"', 1, true))
+    assert.equal('flow.losses has no "Sparse"', message_of(function() return losses.Sparse end))
+    assert.equal("sparse_categorical_crossentropy: label 5 of row 1 is outside 0..1", message_of(function()
+      losses.SparseCategoricalCrossentropy(true)(flow.tensor({ 0, 5 }, { dtype = "int32" }), flow.ones { 2, 2 })
+    end))
+    assert.truthy(message_of(function() losses.MeanSquaredError()(flow.ones { 2, 3 }, flow.ones { 2, 2 }) end)
+      :find("mean_squared_error", 1, true))
+    assert.truthy(message_of(function() losses.get(3) end):find("a loss is an object, a name or a function", 1, true))
+    assert.truthy(message_of(function() losses.get("mean_square_error") end):find('did you mean "mean_squared_error"?', 1, true))
+  end)
+
+  it("may be a function", function()
+    local loss = losses.get(function(a, b) return (a - b):abs():sum(-1) end)
+    assert.near(2, loss(y_true, y_pred):item(), 1e-6)
+  end)
+end)
+
+describe("a metric", function()
+  it("keeps a running mean until it is reset", function()
+    local metric = metrics.SparseCategoricalAccuracy()
+    assert.equal("sparse_categorical_accuracy", metric.name)
+    assert.equal(0, metric:result())
+    metric:update_state(flow.tensor({ 0, 1 }, { dtype = "int32" }), { { 1, 0 }, { 1, 0 } })
+    assert.equal(0.5, metric:result())
+    metric:update_state(flow.tensor({ 0, 0 }, { dtype = "int32" }), { { 1, 0 }, { 1, 0 } })
+    assert.equal(0.75, metric:result())
+    metric:reset_state()
+    assert.equal(0, metric:result())
+    metric:update_state(flow.tensor({ 0, 1 }, { dtype = "int32" }), { { 1, 0 }, { 1, 0 } }, { 1, 3 })
+    assert.equal(0.25, metric:result())
+  end)
+
+  it("averages values", function()
+    local mean = metrics.Mean("m")
+    mean:update_state { 1, 2, 3 }
+    mean:update_state(6)
+    assert.equal(3, mean:result())
+    assert.equal("m", mean.name)
+    assert.same({ "m/total", "m/count" }, { mean.variables[1].name, mean.variables[2].name })
+  end)
+
+  it("counts exactly beyond 2^24", function()
+    local mean = metrics.Mean("m")
+    mean.count:assign(2 ^ 24)
+    mean:update_state { 1 }
+    assert.equal(2 ^ 24 + 1, mean.count:item())
+  end)
+
+  it("names what it was given wrongly", function()
+    assert.equal('SparseCategoricalAccuracy: unknown option "k"', message_of(function() metrics.SparseCategoricalAccuracy { k = 1 } end))
+    assert.equal('flow.metrics has no "Accurate"', message_of(function() return metrics.Accurate end))
+    assert.truthy(message_of(function() metrics.get("acuracy") end):find('did you mean "accuracy"?', 1, true))
+    assert.truthy(message_of(function() metrics.Mean { nam = "x" } end):find('did you mean "name"?', 1, true))
+    local binary = metrics.BinaryAccuracy { threshold = 0.9, name = "strict" }
+    binary:update_state({ { 1 }, { 1 } }, { { 0.8 }, { 0.95 } })
+    assert.same({ "strict", 0.5 }, { binary.name, binary:result() })
+  end)
+end)

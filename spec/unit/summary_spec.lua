@@ -1,0 +1,143 @@
+-- summary_spec.lua: model:summary() character by character as Keras 3 prints it on 80 columns without a terminal.
+local support = require "spec.support.init"
+local flow = require "flow"
+local layers = flow.layers
+local message_of = support.message_of
+
+local function flowers()
+  return flow.Sequential {
+    layers.Input { 180, 180, 3 }, layers.Rescaling(1 / 255),
+    layers.Conv2D(16, 3, { padding = "same", activation = "relu" }), layers.MaxPooling2D(),
+    layers.Conv2D(32, 3, { padding = "same", activation = "relu" }), layers.MaxPooling2D(),
+    layers.Conv2D(64, 3, { padding = "same", activation = "relu" }), layers.MaxPooling2D(),
+    layers.Flatten(), layers.Dense(128, { activation = "relu" }), layers.Dense(5),
+  }
+end
+
+local FLOWERS = [[
+Model: "sequential"
+┏━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━┓
+┃ Layer (type)                    ┃ Output Shape           ┃       Param # ┃
+┡━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━┩
+│ rescaling (Rescaling)           │ (None, 180, 180, 3)    │             0 │
+├─────────────────────────────────┼────────────────────────┼───────────────┤
+│ conv2d (Conv2D)                 │ (None, 180, 180, 16)   │           448 │
+├─────────────────────────────────┼────────────────────────┼───────────────┤
+│ max_pooling2d (MaxPooling2D)    │ (None, 90, 90, 16)     │             0 │
+├─────────────────────────────────┼────────────────────────┼───────────────┤
+│ conv2d_1 (Conv2D)               │ (None, 90, 90, 32)     │         4,640 │
+├─────────────────────────────────┼────────────────────────┼───────────────┤
+│ max_pooling2d_1 (MaxPooling2D)  │ (None, 45, 45, 32)     │             0 │
+├─────────────────────────────────┼────────────────────────┼───────────────┤
+│ conv2d_2 (Conv2D)               │ (None, 45, 45, 64)     │        18,496 │
+├─────────────────────────────────┼────────────────────────┼───────────────┤
+│ max_pooling2d_2 (MaxPooling2D)  │ (None, 22, 22, 64)     │             0 │
+├─────────────────────────────────┼────────────────────────┼───────────────┤
+│ flatten (Flatten)               │ (None, 30976)          │             0 │
+├─────────────────────────────────┼────────────────────────┼───────────────┤
+│ dense (Dense)                   │ (None, 128)            │     3,965,056 │
+├─────────────────────────────────┼────────────────────────┼───────────────┤
+│ dense_1 (Dense)                 │ (None, 5)              │           645 │
+└─────────────────────────────────┴────────────────────────┴───────────────┘
+ Total params: 3,989,285 (15.22 MB)
+ Trainable params: 3,989,285 (15.22 MB)
+ Non-trainable params: 0 (0.00 B)
+]]
+
+local BRANCHES = [[
+Model: "functional"
+┏━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━┓
+┃ Layer (type)        ┃ Output Shape      ┃    Param # ┃ Connected to      ┃
+┡━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━┩
+│ input_layer         │ (None, 8, 8, 3)   │          0 │ -                 │
+│ (InputLayer)        │                   │            │                   │
+├─────────────────────┼───────────────────┼────────────┼───────────────────┤
+│ conv2d (Conv2D)     │ (None, 8, 8, 4)   │        112 │ input_layer[0][0] │
+├─────────────────────┼───────────────────┼────────────┼───────────────────┤
+│ batch_normalization │ (None, 8, 8, 4)   │         16 │ conv2d[0][0]      │
+│ (BatchNormalizatio… │                   │            │                   │
+├─────────────────────┼───────────────────┼────────────┼───────────────────┤
+│ dense (Dense)       │ (None, 8, 8, 4)   │         20 │ conv2d[0][0],     │
+│                     │                   │            │ batch_normalizat… │
+├─────────────────────┼───────────────────┼────────────┼───────────────────┤
+│ add (Add)           │ (None, 8, 8, 4)   │          0 │ dense[0][0],      │
+│                     │                   │            │ dense[1][0]       │
+└─────────────────────┴───────────────────┴────────────┴───────────────────┘
+ Total params: 148 (592.00 B)
+ Trainable params: 140 (560.00 B)
+ Non-trainable params: 8 (32.00 B)
+]]
+
+local UNBUILT = [[
+Model: "sequential"
+┏━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━┓
+┃ Layer (type)                    ┃ Output Shape           ┃       Param # ┃
+┡━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━┩
+│ dense (Dense)                   │ ?                      │   0 (unbuilt) │
+└─────────────────────────────────┴────────────────────────┴───────────────┘
+ Total params: 0 (0.00 B)
+ Trainable params: 0 (0.00 B)
+ Non-trainable params: 0 (0.00 B)
+]]
+
+local function lines_of(text)
+  local lines = {}
+  for line in text:gmatch("([^\n]*)\n") do lines[#lines + 1] = line end
+  return lines
+end
+
+describe("summary", function()
+  before_each(function() flow.clear_session() end)
+
+  it("of the flower classifier", function()
+    assert.same(lines_of(FLOWERS), lines_of(flowers():summary_text()))
+  end)
+
+  it("of a net with branches and a shared layer", function()
+    local x = flow.Input { 8, 8, 3 }
+    local h = layers.Conv2D(4, 3, { padding = "same" })(x)
+    local shared = layers.Dense(4)
+    local out = layers.Add()({ shared(h), shared(layers.BatchNormalization()(h)) })
+    local model = flow.Model { inputs = x, outputs = out }
+    shared(out)      -- a call outside of the model is not listed
+    assert.same(lines_of(BRANCHES), lines_of(model:summary_text()))
+  end)
+
+  it("of a model that is not built, and of it built", function()
+    local model = flow.Sequential { layers.Dense(2) }
+    assert.same(lines_of(UNBUILT), lines_of(model:summary_text()))
+    model:build { -1, 3 }
+    assert.truthy(model:summary_text():find("│ dense (Dense)                   │ (None, 2)              │             8 │", 1, true))
+  end)
+
+  it("of a functional model without branches has three columns and the Input", function()
+    local x = flow.Input { 3 }
+    local text = flow.Model { inputs = x, outputs = layers.Dense(2)(x) } :summary_text()
+    assert.truthy(text:find("│ input_layer (InputLayer)        │ (None, 3)              │             0 │", 1, true))
+    assert.falsy(text:find("Connected to", 1, true))
+  end)
+
+  it("counts what the optimizer keeps once there is a step", function()
+    local model = flow.Sequential { layers.Input { 4 }, layers.Dense(10), layers.BatchNormalization(), layers.Dense(1) }
+    model:compile { optimizer = "adam", loss = "mse" }
+    assert.falsy(model:summary_text():find("Optimizer", 1, true))
+    model:train_on_batch(flow.ones { 2, 4 }, flow.ones { 2, 1 })
+    local lines = lines_of(model:summary_text())
+    assert.same({ " Total params: 265 (1.04 KB)", " Trainable params: 81 (324.00 B)", " Non-trainable params: 20 (80.00 B)",
+                  " Optimizer params: 164 (660.00 B)" }, { unpack(lines, #lines - 3) })
+    model.trainable = false
+    assert.truthy(model:summary_text():find(" Trainable params: 0 (0.00 B)\n Non-trainable params: 101 (404.00 B)", 1, true))
+  end)
+
+  it("goes to the log, or line by line to a function, in the width asked for", function()
+    local model, printed, lines = flowers(), {}, {}
+    flow.log.sink = function(level, text) printed[#printed + 1] = level .. ":" .. text end
+    model:summary()
+    flow.log.sink = nil
+    assert.same({ "print:" .. FLOWERS }, printed)
+    model:summary { print_fn = function(line) lines[#lines + 1] = line end, line_length = 88 }
+    assert.equal("│ rescaling (Rescaling)                │ (None, 180, 180, 3)         │               0 │", lines[5])
+    assert.truthy(message_of(function() model:summary { line_lenght = 3 } end):find('did you mean "line_length"?', 1, true))
+    assert.truthy(message_of(function() model:summary { line_length = 3 } end):find("a number from 40, got the number 3", 1, true))
+  end)
+end)
