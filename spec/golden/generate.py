@@ -141,7 +141,8 @@ def run_layers(seeds):
         if case.get("training"):
             where += [results.add("state %d" % (i + 1), v) for i, v in enumerate(model.non_trainable_variables)]
         entries.append({"name": case["name"], "layer": case["layer"], "options": case.get("options", {}),
-                        "training": case.get("training", False), "inputs": tensors, "weights": weights, "upstream": upstream, "results": where})
+                        "training": case.get("training", False), "inputs": tensors, "weights": weights, "upstream": upstream,
+                        "results": where})
     results.save("layers")
     return entries
 
