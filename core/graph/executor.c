@@ -70,6 +70,13 @@ static void prepare_kernels(flow_instance *instance, flow_member *member, int s)
   }
 }
 
+/* Not in the commit tail: it is done whole or not at all. */
+static void look_for_interrupt(flow_instance *instance, const flow_segment *segment)
+{
+  if (!segment->tail && flow_interrupted(instance->context))
+    flow_verdict_fail(&instance->verdict, flow_fail(FLOW_INTERRUPTED, "interrupted"));
+}
+
 static void run_slot(flow_instance *instance, flow_member *member, int s, int64_t slot)
 {
   const flow_segment *segment = &instance->plan->segments[s];
@@ -78,6 +85,7 @@ static void run_slot(flow_instance *instance, flow_member *member, int s, int64_
   if (end > instance->rows) end = instance->rows;
   for (int64_t first = begin; first < end; first += stage->chunk) {
     int64_t count = end - first < stage->chunk ? end - first : stage->chunk;
+    look_for_interrupt(instance, segment);
     for (int e = segment->first; e < segment->first + segment->count; e++) {
       const flow_entry *entry = &instance->entries[e];
       flow_call *call = &member->calls[e];
@@ -153,7 +161,8 @@ static void run_whole_segment(flow_instance *instance, flow_region *region, int 
   const flow_entry *entry = &instance->entries[e];
   const flow_call *call = &instance->members[member].calls[e];
   flow_cut cut;
-  if (entry->alias) return;
+  if (entry->alias) return;   /* without a barrier, so nobody may change the verdict here */
+  if (member == 0) look_for_interrupt(instance, &instance->plan->segments[s]);
   flow_cut_call(flow_op(call->op), entry->kernel, call, &cut);
   if (entry->kernel->prepare) {   /* a MAP kernel over a batch of fixed size */
     if (flow_ticket_take(&instance->stages[s].prepare_ticket) == 0 && !flow_verdict_failed(&instance->verdict)) {
@@ -171,8 +180,6 @@ static void run_member(flow_region *region, int member, int members, void *argum
   const flow_plan *plan = instance->plan;
   bind_run(instance, &instance->members[member]);
   for (int s = 0; s < plan->segment_count; s++) {
-    if (member == 0 && !plan->segments[s].tail && flow_interrupted(instance->context))
-      flow_verdict_fail(&instance->verdict, flow_fail(FLOW_INTERRUPTED, "interrupted"));
     /* Every member is past the last barrier of the body here, so all see the same verdict and leave together. */
     if (plan->segments[s].tail && flow_verdict_failed(&instance->verdict)) return;
     if (plan->segments[s].by_rows) run_rows_segment(instance, region, s, member, members);
@@ -236,7 +243,8 @@ static flow_status check_input(const flow_instance *instance, int index, const f
   return FLOW_OK;
 }
 
-static flow_status run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, int64_t rows, int at_least)
+/* Checks the inputs, finds the rows of the run and takes the instance: on success the caller sets running to 0 again. */
+static flow_status begin_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, int64_t rows, int at_least)
 {
   const flow_graph *graph = instance->plan->graph;
   if (count != graph->input_count)
@@ -252,22 +260,35 @@ static flow_status run(flow_context *context, flow_instance *instance, flow_tens
     if (graph->values[v].kind == FLOW_VALUE_VARIABLE) instance->bases[v] = graph->values[v].variable->tensor->data;
   instance->rows = rows < 0 ? 1 : rows;
   instance->context = context;
-  flow_status status = flow_execute(instance);
-  atomic_store(&instance->running, 0);
-  return status;
+  return FLOW_OK;
 }
 
-static flow_status copy_output(const flow_instance *instance, int index, flow_tensor **out)
+static const flow_signature *output_signature(const flow_instance *instance, int index)
+{
+  return &instance->plan->graph->values[instance->plan->outputs[index]].signature;
+}
+
+/* Runs and gives the outputs. Their memory is taken before, so that nothing can fail once the effects are done. */
+static flow_status run_with_outputs(flow_instance *instance, flow_tensor **outputs)
 {
   const flow_plan *plan = instance->plan;
-  int value = plan->outputs[index];
-  const flow_signature *signature = &plan->graph->values[value].signature;
-  int64_t shape[FLOW_MAX_RANK];
-  flow_resolve_shape(signature, instance->rows, shape);
-  FLOW_TRY(flow_tensor_new_uninitialized(signature->dtype, signature->rank, shape, out));
-  size_t bytes = flow_value_bytes(signature, instance->rows);
-  if (bytes) memcpy((*out)->data, instance->bases[plan->roots[value]], bytes);
+  int made = 0;
+  flow_status status = FLOW_OK;
+  for (; made < plan->output_count; made++) {
+    const flow_signature *signature = output_signature(instance, made);
+    int64_t shape[FLOW_MAX_RANK];
+    flow_resolve_shape(signature, instance->rows, shape);
+    FLOW_TRY_GOTO(flow_tensor_new_uninitialized(signature->dtype, signature->rank, shape, &outputs[made]), failed);
+  }
+  FLOW_TRY_GOTO(flow_execute(instance), failed);
+  for (int i = 0; i < plan->output_count; i++) {
+    size_t bytes = flow_value_bytes(output_signature(instance, i), instance->rows);
+    if (bytes) memcpy(outputs[i]->data, instance->bases[plan->roots[plan->outputs[i]]], bytes);
+  }
   return FLOW_OK;
+failed:
+  for (int i = 0; i < made; i++) flow_tensor_release(outputs[i]);
+  return status;
 }
 
 flow_status flow_instance_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs)
@@ -279,21 +300,26 @@ flow_status flow_instance_run(flow_context *context, flow_instance *instance, fl
     status = flow_check_concrete("input of a plan", inputs[i]);
     if (status == FLOW_OK) status = flow_tensor_contiguous(inputs[i], &contiguous[i]);
   }
-  if (status == FLOW_OK) status = run(context, instance, contiguous, count, -1, 0);
-  int made = 0;
-  if (status == FLOW_OK && outputs)
-    for (; made < instance->plan->output_count && status == FLOW_OK; made++) status = copy_output(instance, made, &outputs[made]);
-  if (status != FLOW_OK && outputs)
-    for (int i = 0; i < made - 1; i++) flow_tensor_release(outputs[i]);
+  if (status == FLOW_OK) status = begin_run(context, instance, contiguous, count, -1, 0);
+  if (status == FLOW_OK) {
+    status = outputs ? run_with_outputs(instance, outputs) : flow_execute(instance);
+    atomic_store(&instance->running, 0);
+  }
   for (int i = 0; i < count; i++) flow_tensor_release(contiguous[i]);
   return status;
 }
 
 flow_status flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, double rows)
 {
-  for (int i = 0; i < count; i++)
-    if (!flow_tensor_is_contiguous(inputs[i]))
-      return flow_fail(FLOW_INVALID_ARGUMENT, "input %d is not contiguous", i + 1);
+  for (int i = 0; i < count; i++) {
+    FLOW_TRY(flow_check_concrete("input of a plan", inputs[i]));
+    if (!flow_tensor_is_contiguous(inputs[i])) return flow_fail(FLOW_INVALID_ARGUMENT, "input %d is not contiguous", i + 1);
+  }
   if (!(rows >= 0)) return flow_fail(FLOW_INVALID_ARGUMENT, "the number of rows is %g", rows);
-  return run(context, instance, inputs, count, (int64_t)rows, 1);
+  if (rows > (double)instance->capacity)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%.0f rows are more than the instance's capacity of %lld", rows, (long long)instance->capacity);
+  FLOW_TRY(begin_run(context, instance, inputs, count, (int64_t)rows, 1));
+  flow_status status = flow_execute(instance);
+  atomic_store(&instance->running, 0);
+  return status;
 }

@@ -246,8 +246,7 @@ static flow_status make_arena(flow_instance *instance, const char *read)
   for (size_t v = 0; v < values; v++) instance->offsets[v] = FLOW_NOT_PLACED;
   place_inside_packs(&l);
   collect_blocks(&l, read);
-  flow_status status = FLOW_OK;
-  status = flow_pack_blocks(l.blocks, l.count, &instance->arena_bytes);
+  flow_status status = flow_pack_blocks(l.blocks, l.count, &instance->arena_bytes);
   for (int i = 0; i < l.count; i++) *l.targets[i] = l.blocks[i].offset;
   for (int v = 0; v < plan->graph->value_count; v++)
     if (l.inside[v] >= 0) instance->offsets[v] = instance->offsets[l.inside[v]] + l.within[v];

@@ -143,19 +143,13 @@ flow_status flow_variable_updated(flow_context *context, flow_variable *variable
   return flow_graph_set_version(graph, variable, copy);
 }
 
-flow_status flow_variable_move(flow_variable *variable, flow_tensor *tensor)
+void flow_variable_move(flow_variable *variable, flow_tensor *tensor)
 {
-  const flow_tensor *old = variable->tensor;
-  flow_tensor *view;
-  FLOW_TRY(flow_tensor_view(tensor, old->rank, old->shape, old->strides, 0, &view));
-  flow_status status = flow_tensor_copy(view, old);
-  if (status != FLOW_OK) {
-    flow_tensor_release(view);
-    return status;
-  }
-  flow_tensor_release(variable->tensor);
-  variable->tensor = view;
-  return FLOW_OK;
+  flow_tensor *old = variable->tensor;
+  size_t bytes = (size_t)flow_shape_size(old->rank, old->shape) * (size_t)flow_dtype_size(old->dtype);
+  if (bytes) memcpy(tensor->data, old->data, bytes);
+  variable->tensor = flow_tensor_retain(tensor);
+  flow_tensor_release(old);
 }
 
 static flow_status fail_to_fit(flow_status status, const flow_variable *variable, const flow_tensor *value)
@@ -235,6 +229,14 @@ flow_status flow_variable_assign(flow_context *context, flow_variable *variable,
 flow_status flow_variable_assign_add(flow_context *context, flow_variable *variable, flow_tensor *value)
 {
   FLOW_TRY(flow_check_variable("assign_add", variable));
+  FLOW_TRY(flow_check_tensor("assigned value", value));
+  if (!flow_context_trace(context)) {
+    FLOW_TRY(flow_check_concrete("assigned value", value));
+    flow_status added = flow_apply(context, FLOW_OP_assign_add, (flow_tensor *[]){ variable->tensor, value }, 2, NULL, NULL);
+    if (added != FLOW_OK) return fail_to_fit(added, variable, value);
+    variable->version++;
+    return FLOW_OK;
+  }
   flow_tensor *current, *sum = NULL, *cast = NULL;
   FLOW_TRY(flow_variable_read(context, variable, &current));
   flow_status status = flow_apply1(context, FLOW_OP_cast, value, NULL, NULL,

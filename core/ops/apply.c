@@ -109,9 +109,12 @@ static flow_status apply_cast(flow_context *context, int op, flow_tensor **input
   memset(results, 0, sizeof results);
   FLOW_TRY(find_trace(context, op, inputs, count, &graph));
   FLOW_TRY(cast_inputs(context, op, inputs, count, &half));
-  void *block;
-  FLOW_TRY(flow_alloc(sizeof(flow_signature) * (size_t)(count + 1), &block));
-  flow_signature *signatures = block;
+  void *block = NULL;
+  flow_signature few[FLOW_MAX_OPERANDS], *signatures = few;
+  if (count > FLOW_MAX_OPERANDS) {
+    FLOW_TRY(flow_alloc(sizeof(flow_signature) * (size_t)count, &block));
+    signatures = block;
+  }
   for (int i = 0; i < count; i++) signatures[i] = flow_tensor_signature(inputs[i]);
   flow_status status = record->shape(op, attributes, signatures, count, results);
   flow_free(block);

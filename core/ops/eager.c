@@ -35,7 +35,8 @@ static flow_status run_call(flow_context *context, flow_call *call)
 {
   const flow_kernel *kernel = flow_select_kernel(flow_cpu_device(), call);
   if (!kernel) return flow_fail(FLOW_INTERNAL, "%s: the CPU has no kernel for it", flow_op(call->op)->name);
-  if (flow_interrupted(context)) return flow_fail(FLOW_INTERRUPTED, "%s: interrupted", flow_op(call->op)->name);
+  if (flow_interrupted(context) && !(flow_op(call->op)->flags & FLOW_OP_EFFECT))   /* effects are done whole or not at all */
+    return flow_fail(FLOW_INTERRUPTED, "%s: interrupted", flow_op(call->op)->name);
   flow_cut cut;
   flow_cut_call(flow_op(call->op), kernel, call, &cut);
   int64_t most = 1;
@@ -81,10 +82,14 @@ flow_status flow_run_eager(flow_context *context, int op, flow_tensor *const *in
   static const flow_scalars scalars;   /* eager random ops carry their key in the attributes */
   if (record->flags & FLOW_OP_ALIAS) return run_alias(inputs[0], &results[0], &outputs[0]);
 
-  void *block;
-  FLOW_TRY(flow_alloc_zero((sizeof(flow_operand) + sizeof(flow_tensor *)) * (size_t)(input_count + 1), &block));
-  flow_operand *operands = block, result_operands[FLOW_MAX_OPERANDS];
-  flow_tensor **ready = (flow_tensor **)(operands + input_count + 1);
+  void *block = NULL;
+  flow_operand few_operands[FLOW_MAX_OPERANDS], *operands = few_operands, result_operands[FLOW_MAX_OPERANDS];
+  flow_tensor *few[FLOW_MAX_OPERANDS] = { NULL }, **ready = few;
+  if (input_count > FLOW_MAX_OPERANDS) {   /* few need no memory, so that effects cannot run out of it */
+    FLOW_TRY(flow_alloc_zero((sizeof(flow_operand) + sizeof(flow_tensor *)) * (size_t)input_count, &block));
+    operands = block;
+    ready = (flow_tensor **)(operands + input_count);
+  }
   flow_status status = FLOW_OK;
   for (int i = 0; i < input_count && status == FLOW_OK; i++) {
     if (record->flags & (FLOW_OP_STRIDED | FLOW_OP_EFFECT)) ready[i] = flow_tensor_retain(inputs[i]);

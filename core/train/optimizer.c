@@ -5,14 +5,13 @@
 #include <string.h>
 #include <strings.h>
 
-/* Variables that were adopted together. Their parameters and each kind of slot lie in flat arenas, in the same order. */
+/* Variables that were adopted together. Each kind of slot lies in a flat tensor, in the order of the variables; so do the
+ * parameters that this optimizer was the first to adopt. */
 typedef struct arena {
-  int             count;
+  int             count, first_slot;             /* first_slot: in slot_variables of the optimizer */
   flow_variable **variables;                     /* references */
-  int64_t        *offsets;                       /* elements; one more than count: the last is the total */
-  flow_tensor    *parameters;                    /* flat float32 */
+  int64_t        *offsets;                       /* elements in the slots; one more than count: the last is the total */
   flow_tensor    *slots[FLOW_MAX_SLOT_KINDS];    /* flat float32, zeros at first */
-  char           *owned;                         /* variable i lives in `parameters` (not in another optimizer's arena) */
 } arena;
 
 /* Handles onto one contiguous run of an arena, kept so that the same run is the same variable in every trace. */
@@ -21,6 +20,12 @@ typedef struct run {
   int            first, count;
   flow_variable *parameters, *slots[FLOW_MAX_SLOT_KINDS];
 } run;
+
+/* An update that only needs to be done. */
+typedef struct update {
+  int          run;
+  flow_tensor *gradient;      /* flat; a reference */
+} update;
 
 struct flow_optimizer {
   const flow_optimizer_class *class;
@@ -114,18 +119,20 @@ static void release_arena(arena *a)
 {
   if (!a) return;
   for (int i = 0; i < a->count; i++) flow_variable_release(a->variables[i]);
-  flow_tensor_release(a->parameters);
   for (int s = 0; s < FLOW_MAX_SLOT_KINDS; s++) flow_tensor_release(a->slots[s]);
   flow_free(a);
+}
+
+static void release_run(run *r)
+{
+  flow_variable_release(r->parameters);
+  for (int s = 0; s < FLOW_MAX_SLOT_KINDS; s++) flow_variable_release(r->slots[s]);
 }
 
 void flow_optimizer_release(flow_optimizer *optimizer)
 {
   if (!optimizer) return;
-  for (int i = 0; i < optimizer->run_count; i++) {
-    flow_variable_release(optimizer->runs[i].parameters);
-    for (int s = 0; s < FLOW_MAX_SLOT_KINDS; s++) flow_variable_release(optimizer->runs[i].slots[s]);
-  }
+  for (int i = 0; i < optimizer->run_count; i++) release_run(&optimizer->runs[i]);
   for (int i = 0; i < optimizer->slot_count; i++) flow_variable_release(optimizer->slot_variables[i]);
   for (int i = 0; i < optimizer->arena_count; i++) release_arena(optimizer->arenas[i]);
   flow_variable_release(optimizer->learning_rate);
@@ -160,7 +167,7 @@ static int find_home(const flow_optimizer *optimizer, const flow_variable *varia
   return -1;
 }
 
-/* `count` elements of a flat tensor from `offset` on, as a tensor of the given shape. */
+/* Elements of a flat tensor's storage from `offset` on, as a tensor of the given shape. */
 static flow_status part_of(flow_tensor *flat, int64_t offset, int rank, const int64_t *shape, flow_tensor **out)
 {
   int64_t strides[FLOW_MAX_RANK];
@@ -168,7 +175,7 @@ static flow_status part_of(flow_tensor *flat, int64_t offset, int rank, const in
   return flow_tensor_view(flat, rank, shape, strides, offset, out);
 }
 
-/* A variable whose storage is a part of `flat`. */
+/* A variable whose storage is such a part. */
 static flow_status variable_over(flow_tensor *flat, int64_t offset, int rank, const int64_t *shape, const char *owner, const char *what,
                                  flow_variable **out)
 {
@@ -176,8 +183,7 @@ static flow_status variable_over(flow_tensor *flat, int64_t offset, int rank, co
   flow_tensor *part;
   snprintf(name, sizeof name, "%s/%s", owner, what);
   FLOW_TRY(part_of(flat, offset, rank, shape, &part));
-  flow_status status = flow_variable_new(part, name, 0, FLOW_MIRRORED, out);
-  if (status == FLOW_OK) status = flow_variable_move(*out, part);
+  flow_status status = flow_variable_over(part, name, 0, FLOW_MIRRORED, out);
   flow_tensor_release(part);
   return status;
 }
@@ -185,22 +191,17 @@ static flow_status variable_over(flow_tensor *flat, int64_t offset, int rank, co
 static flow_status new_arena(const flow_optimizer *optimizer, flow_variable *const *variables, int count, arena **out)
 {
   void *block;
-  FLOW_TRY(flow_alloc_zero(sizeof(arena) + (sizeof(flow_variable *) + sizeof(int64_t) + 1) * (size_t)(count + 1), &block));
+  FLOW_TRY(flow_alloc_zero(sizeof(arena) + (sizeof(flow_variable *) + sizeof(int64_t)) * (size_t)(count + 1), &block));
   arena *a = block;
   a->variables = (flow_variable **)(a + 1);
   a->offsets = (int64_t *)(a->variables + count + 1);
-  a->owned = (char *)(a->offsets + count + 1);
-  flow_status status = FLOW_OK;
-  for (int i = 0; i < count && status == FLOW_OK; i++) {
-    if (variables[i]->tensor->dtype != FLOW_FLOAT32)
-      status = flow_fail(FLOW_UNSUPPORTED, "%s: variable \"%s\" is %s; optimizers train float32 variables", optimizer->class->name,
-                         variables[i]->name, flow_dtype_name(variables[i]->tensor->dtype));
+  for (int i = 0; i < count; i++) {
     a->variables[a->count++] = flow_variable_retain(variables[i]);
     a->offsets[i + 1] = a->offsets[i] + flow_shape_size(variables[i]->tensor->rank, variables[i]->tensor->shape);
   }
-  int64_t total[1] = { a->offsets[count] };
-  if (status == FLOW_OK) status = flow_tensor_new(FLOW_FLOAT32, 1, total, &a->parameters);
-  for (int s = 0; s < optimizer->slot_kinds && status == FLOW_OK; s++) status = flow_tensor_new(FLOW_FLOAT32, 1, total, &a->slots[s]);
+  flow_status status = FLOW_OK;
+  for (int s = 0; s < optimizer->slot_kinds && status == FLOW_OK; s++)
+    status = flow_tensor_new(FLOW_FLOAT32, 1, &a->offsets[count], &a->slots[s]);
   if (status != FLOW_OK) {
     release_arena(a);
     return status;
@@ -209,31 +210,84 @@ static flow_status new_arena(const flow_optimizer *optimizer, flow_variable *con
   return FLOW_OK;
 }
 
-/* Moves the variables in; from here on nothing but memory for handles can run out. */
-static flow_status move_in(flow_optimizer *optimizer, arena *a)
+/* Appends the handles of an arena's slots. On failure slot_count stays as it was. */
+static flow_status add_slot_variables(flow_optimizer *optimizer, arena *a)
 {
-  FLOW_TRY(flow_grow(&optimizer->slot_variables, sizeof(flow_variable *), optimizer->slot_count + a->count * optimizer->slot_kinds,
-                     &optimizer->slot_capacity));
-  for (int i = 0; i < a->count; i++) {
-    flow_variable *variable = a->variables[i];
-    const flow_tensor *t = variable->tensor;
-    for (int s = 0; s < optimizer->slot_kinds; s++) {
+  int made = optimizer->slot_count;
+  flow_status status = flow_grow(&optimizer->slot_variables, sizeof(flow_variable *), made + a->count * optimizer->slot_kinds,
+                                 &optimizer->slot_capacity);
+  for (int i = 0; i < a->count && status == FLOW_OK; i++) {
+    const flow_variable *variable = a->variables[i];
+    for (int s = 0; s < optimizer->slot_kinds && status == FLOW_OK; s++) {
       char what[160];
       snprintf(what, sizeof what, "%s_%s", variable->name, optimizer->slot_names[s]);
-      FLOW_TRY(variable_over(a->slots[s], a->offsets[i], t->rank, t->shape, optimizer->name, what,
-                             &optimizer->slot_variables[optimizer->slot_count]));
-      optimizer->slot_count++;
+      status = variable_over(a->slots[s], a->offsets[i], variable->tensor->rank, variable->tensor->shape, optimizer->name, what,
+                             &optimizer->slot_variables[made]);
+      if (status == FLOW_OK) made++;
     }
-    if (variable->adopted) continue;
-    flow_tensor *part;
-    FLOW_TRY(part_of(a->parameters, a->offsets[i], t->rank, t->shape, &part));
-    flow_status status = flow_variable_move(variable, part);
-    flow_tensor_release(part);
-    FLOW_TRY(status);
-    variable->adopted = 1;
-    a->owned[i] = 1;
   }
+  if (status != FLOW_OK) {
+    while (made > optimizer->slot_count) flow_variable_release(optimizer->slot_variables[--made]);
+    return status;
+  }
+  a->first_slot = optimizer->slot_count;
+  optimizer->slot_count = made;
   return FLOW_OK;
+}
+
+/* Homes in one flat tensor for the variables that no optimizer has adopted yet: parts[i], NULL for the others. */
+static flow_status make_homes(const arena *a, flow_tensor **parts)
+{
+  int64_t total = 0, offset = 0;
+  flow_tensor *flat;
+  for (int i = 0; i < a->count; i++)
+    if (!a->variables[i]->adopted) total += a->offsets[i + 1] - a->offsets[i];
+  FLOW_TRY(flow_tensor_new(FLOW_FLOAT32, 1, &total, &flat));
+  flow_status status = FLOW_OK;
+  for (int i = 0; i < a->count && status == FLOW_OK; i++) {
+    const flow_tensor *t = a->variables[i]->tensor;
+    if (a->variables[i]->adopted) continue;
+    status = part_of(flat, offset, t->rank, t->shape, &parts[i]);
+    offset += a->offsets[i + 1] - a->offsets[i];
+  }
+  flow_tensor_release(flat);
+  return status;
+}
+
+/* Makes an arena for variables that have none here. Nothing moves before everything is there. */
+static flow_status adopt(flow_optimizer *optimizer, flow_variable *const *variables, int count)
+{
+  arena *a;
+  void *block;
+  FLOW_TRY(flow_grow(&optimizer->arenas, sizeof(arena *), optimizer->arena_count + 1, &optimizer->arena_capacity));
+  FLOW_TRY(new_arena(optimizer, variables, count, &a));
+  flow_status status = flow_alloc_zero(sizeof(flow_tensor *) * (size_t)count, &block);
+  if (status != FLOW_OK) {
+    release_arena(a);
+    return status;
+  }
+  flow_tensor **parts = block;
+  status = make_homes(a, parts);
+  if (status == FLOW_OK) status = add_slot_variables(optimizer, a);
+  for (int i = 0; i < count; i++) {
+    if (status == FLOW_OK && parts[i]) {
+      flow_variable_move(a->variables[i], parts[i]);
+      a->variables[i]->adopted = 1;
+    }
+    flow_tensor_release(parts[i]);
+  }
+  flow_free(block);
+  if (status == FLOW_OK) optimizer->arenas[optimizer->arena_count++] = a;
+  else release_arena(a);
+  return status;
+}
+
+static flow_status check_trains(const flow_optimizer *optimizer, const flow_variable *variable)
+{
+  FLOW_TRY(flow_check_variable(optimizer->class->name, variable));
+  if (variable->tensor->dtype == FLOW_FLOAT32) return FLOW_OK;
+  return flow_fail(FLOW_UNSUPPORTED, "%s: variable \"%s\" is %s; optimizers train float32 variables", optimizer->class->name,
+                   variable->name, flow_dtype_name(variable->tensor->dtype));
 }
 
 flow_status flow_optimizer_build(flow_optimizer *optimizer, flow_variable *const *variables, int count)
@@ -241,85 +295,66 @@ flow_status flow_optimizer_build(flow_optimizer *optimizer, flow_variable *const
   void *block;
   int missing = 0, index;
   FLOW_TRY(flow_alloc(sizeof(flow_variable *) * (size_t)(count + 1), &block));
-  flow_variable **new_ones = block;
+  flow_variable **fresh = block;
   flow_status status = FLOW_OK;
   for (int i = 0; i < count && status == FLOW_OK; i++) {
-    status = flow_check_variable("optimizer", variables[i]);
-    if (status == FLOW_OK && find_home(optimizer, variables[i], &index) < 0) new_ones[missing++] = variables[i];
+    status = check_trains(optimizer, variables[i]);
+    if (status != FLOW_OK || find_home(optimizer, variables[i], &index) >= 0) continue;
+    int k = 0;
+    while (k < missing && fresh[k] != variables[i]) k++;
+    if (k == missing) fresh[missing++] = variables[i];
   }
-  arena *a = NULL;
-  if (status == FLOW_OK && missing) {
-    status = flow_grow(&optimizer->arenas, sizeof(arena *), optimizer->arena_count + 1, &optimizer->arena_capacity);
-    if (status == FLOW_OK) status = new_arena(optimizer, new_ones, missing, &a);
-    if (status == FLOW_OK) {
-      optimizer->arenas[optimizer->arena_count++] = a;
-      status = move_in(optimizer, a);
-    }
-  }
+  if (status == FLOW_OK && missing) status = adopt(optimizer, fresh, missing);
   flow_free(block);
   return status;
 }
 
 /* ---- updates --------------------------------------------------------------------------------------------------------------- */
 
-/* The handles of variables [first, first + count) of an arena, made at first use. */
-static flow_status find_run(flow_optimizer *optimizer, const arena *home, int first, int count, run **out)
+/* The run of variables [first, first + count) of an arena, made at first use; *out is its index. */
+static flow_status find_run(flow_optimizer *optimizer, const arena *home, int first, int count, int *out)
 {
   for (int i = 0; i < optimizer->run_count; i++) {
-    run *r = &optimizer->runs[i];
-    if (r->home == home && r->first == first && r->count == count) {
-      *out = r;
-      return FLOW_OK;
-    }
+    const run *r = &optimizer->runs[i];
+    *out = i;
+    if (r->home == home && r->first == first && r->count == count) return FLOW_OK;
   }
   FLOW_TRY(flow_grow(&optimizer->runs, sizeof(run), optimizer->run_count + 1, &optimizer->run_capacity));
-  run *r = &optimizer->runs[optimizer->run_count];
-  memset(r, 0, sizeof *r);
-  r->home = home;
-  r->first = first;
-  r->count = count;
+  run r = { .home = home, .first = first, .count = count };
   int64_t offset = home->offsets[first], size[1] = { home->offsets[first + count] - offset };
-  flow_status status = FLOW_OK;
-  if (home->owned[first]) status = variable_over(home->parameters, offset, 1, size, optimizer->name, "parameters", &r->parameters);
-  else r->parameters = flow_variable_retain(home->variables[first]);
+  flow_status status = variable_over(home->variables[first]->tensor, 0, 1, size, optimizer->name, "parameters", &r.parameters);
   for (int s = 0; s < optimizer->slot_kinds && status == FLOW_OK; s++)
-    status = variable_over(home->slots[s], offset, 1, size, optimizer->name, optimizer->slot_names[s], &r->slots[s]);
-  optimizer->run_count++;   /* also when incomplete: released with the optimizer */
-  *out = r;
-  if (status != FLOW_OK) r->home = NULL;
-  return status;
+    status = variable_over(home->slots[s], offset, 1, size, optimizer->name, optimizer->slot_names[s], &r.slots[s]);
+  if (status != FLOW_OK) {
+    release_run(&r);
+    return status;
+  }
+  *out = optimizer->run_count;
+  optimizer->runs[optimizer->run_count++] = r;
+  return FLOW_OK;
 }
 
-/* One update over a run: pack the gradients, apply the record's op, mark what changed. */
-static flow_status update_run(flow_context *context, flow_optimizer *optimizer, const arena *home, int first, int count,
-                              flow_tensor *const *gradients)
+/* Does an update: the record's op, and new versions of what it writes. Eagerly this takes no memory, so it cannot fail. */
+static flow_status do_update(flow_context *context, flow_optimizer *optimizer, const update *u)
 {
-  run *r;
-  flow_tensor *packed = NULL, *parameters = NULL, *slots[FLOW_MAX_SLOT_KINDS] = { NULL }, *rate = NULL, *iterations = NULL;
+  const run *r = &optimizer->runs[u->run];
+  flow_tensor *parameters = NULL, *slots[FLOW_MAX_SLOT_KINDS] = { NULL }, *rate = NULL, *iterations = NULL;
   flow_tensor *inputs[FLOW_MAX_OPERANDS];
   flow_attributes attributes;
-  FLOW_TRY(find_run(optimizer, home, first, count, &r));
   memset(&attributes, 0, sizeof attributes);
-  flow_status status = flow_apply(context, FLOW_OP_pack, gradients, count, NULL, &packed);
-  if (status == FLOW_OK) status = flow_variable_handle(context, r->parameters, &parameters);
-  if (status == FLOW_OK && parameters->rank != 1) {   /* a variable in somebody else's arena: flat for the kernel */
-    flow_tensor *flat;
-    status = flow_apply1(context, FLOW_OP_reshape, parameters, NULL, NULL,
-                         &(flow_attributes){ .shape = { .rank = 1, .dims = { home->offsets[first + count] - home->offsets[first] } } }, &flat);
-    if (status == FLOW_OK) {
-      flow_tensor_release(parameters);
-      parameters = flat;
-    }
-  }
+  flow_status status = flow_variable_handle(context, r->parameters, &parameters);
   for (int s = 0; s < optimizer->slot_kinds && status == FLOW_OK; s++) status = flow_variable_handle(context, r->slots[s], &slots[s]);
   if (status == FLOW_OK) status = flow_variable_handle(context, optimizer->learning_rate, &rate);
   if (status == FLOW_OK) status = flow_variable_handle(context, optimizer->iterations, &iterations);
   if (status == FLOW_OK) {
-    int n = optimizer->class->operands(optimizer->arguments, &attributes, packed, parameters, slots, rate, iterations, inputs);
+    int n = optimizer->class->operands(optimizer->arguments, &attributes, u->gradient, parameters, slots, rate, iterations, inputs);
     status = flow_apply(context, optimizer->class->op, inputs, n, &attributes, NULL);
   }
-  for (int i = first; i < first + count && status == FLOW_OK; i++) status = flow_variable_updated(context, home->variables[i]);
-  flow_tensor_release(packed);
+  for (int i = r->first; i < r->first + r->count && status == FLOW_OK; i++) {
+    status = flow_variable_updated(context, r->home->variables[i]);
+    for (int s = 0; s < optimizer->slot_kinds && status == FLOW_OK; s++)
+      status = flow_variable_updated(context, optimizer->slot_variables[r->home->first_slot + i * optimizer->slot_kinds + s]);
+  }
   flow_tensor_release(parameters);
   for (int s = 0; s < FLOW_MAX_SLOT_KINDS; s++) flow_tensor_release(slots[s]);
   flow_tensor_release(rate);
@@ -337,20 +372,32 @@ static flow_status check_gradient(const flow_optimizer *optimizer, const flow_te
   return FLOW_OK;
 }
 
-/* by_home[i]: the gradient for variable i of the arena, or NULL. Updates every maximal run that has gradients. */
-static flow_status update_arena(flow_context *context, flow_optimizer *optimizer, const arena *home, flow_tensor *const *by_home)
+/* Whether variable `next` of the arena lies right behind `next - 1` in memory. */
+static int follows(const arena *home, int next)
+{
+  const flow_tensor *before = home->variables[next - 1]->tensor, *after = home->variables[next]->tensor;
+  size_t bytes = sizeof(float) * (size_t)(home->offsets[next] - home->offsets[next - 1]);
+  return before->storage == after->storage && before->data + bytes == after->data;
+}
+
+/* Packs the gradients of every maximal run that has some. by_home[i]: the gradient for variable i of the arena, or NULL. */
+static flow_status prepare_arena(flow_context *context, flow_optimizer *optimizer, const arena *home, flow_tensor *const *by_home,
+                                 update *updates, int *count)
 {
   for (int first = 0, end; first < home->count; first = end) {
     end = first + 1;
     if (!by_home[first]) continue;
-    while (end < home->count && by_home[end] && home->owned[first] && home->owned[end]) end++;
-    FLOW_TRY(update_run(context, optimizer, home, first, end - first, by_home + first));
+    while (end < home->count && by_home[end] && follows(home, end)) end++;
+    update *u = &updates[*count];
+    FLOW_TRY(find_run(optimizer, home, first, end - first, &u->run));
+    FLOW_TRY(flow_apply(context, FLOW_OP_pack, by_home + first, end - first, NULL, &u->gradient));
+    ++*count;
   }
   return FLOW_OK;
 }
 
-static flow_status apply_arenas(flow_context *context, flow_optimizer *optimizer, flow_tensor *const *gradients,
-                                flow_variable *const *variables, int count)
+static flow_status prepare(flow_context *context, flow_optimizer *optimizer, flow_tensor *const *gradients,
+                           flow_variable *const *variables, int count, update *updates, int *update_count)
 {
   for (int a = 0; a < optimizer->arena_count; a++) {
     const arena *home = optimizer->arenas[a];
@@ -366,11 +413,34 @@ static flow_status apply_arenas(flow_context *context, flow_optimizer *optimizer
         by_home[index] = gradients[i];
         any = 1;
       }
-    if (any && status == FLOW_OK) status = update_arena(context, optimizer, home, by_home);
+    if (any && status == FLOW_OK) status = prepare_arena(context, optimizer, home, by_home, updates, update_count);
     flow_free(block);
     FLOW_TRY(status);
   }
   return FLOW_OK;
+}
+
+/* Everything that can fail comes first: an eager call updates all variables or none. */
+static flow_status apply(flow_context *context, flow_optimizer *optimizer, flow_tensor *const *gradients,
+                         flow_variable *const *variables, int count)
+{
+  flow_tensor *one;
+  void *block;
+  int update_count = 0;
+  FLOW_TRY(flow_alloc_zero(sizeof(update) * (size_t)(count + 1), &block));
+  update *updates = block;
+  flow_status status = flow_tensor_scalar(FLOW_INT64, 1, &one);
+  if (status != FLOW_OK) {
+    flow_free(block);
+    return status;
+  }
+  status = prepare(context, optimizer, gradients, variables, count, updates, &update_count);
+  for (int i = 0; i < update_count && status == FLOW_OK; i++) status = do_update(context, optimizer, &updates[i]);
+  if (status == FLOW_OK) status = flow_variable_assign_add(context, optimizer->iterations, one);
+  for (int i = 0; i < update_count; i++) flow_tensor_release(updates[i].gradient);
+  flow_tensor_release(one);
+  flow_free(block);
+  return status;
 }
 
 flow_status flow_optimizer_apply(flow_context *context, flow_optimizer *optimizer, flow_tensor *const *gradients,
@@ -387,10 +457,5 @@ flow_status flow_optimizer_apply(flow_context *context, flow_optimizer *optimize
     return flow_fail(FLOW_INVALID_ARGUMENT, "%s: no gradients for any of the %d variables; was the loss computed inside tape:record?",
                      optimizer->class->name, count);
   FLOW_TRY(flow_optimizer_build(optimizer, variables, count));
-  FLOW_TRY(apply_arenas(context, optimizer, gradients, variables, count));
-  flow_tensor *one;
-  FLOW_TRY(flow_tensor_scalar(FLOW_INT64, 1, &one));
-  flow_status status = flow_variable_assign_add(context, optimizer->iterations, one);
-  flow_tensor_release(one);
-  return status;
+  return apply(context, optimizer, gradients, variables, count);
 }
