@@ -35,19 +35,22 @@ function batches.restart(source)
   if source.order then native.check(C.flow_tensor_shuffle(source.permutation, C.flow_context_next_seed(context))) end
 end
 
--- Runs batches first .. last - 1; see batches.run.
+-- Runs batches first .. last - 1; see batches.run. The first two arrays, x and y, are gathered without an inner loop or call:
+-- LuaJIT would begin with compiling that, and give up on it, before it tries the loop over batches.
 local function loop(source, instance, seed, step, first, last, after)
   local from, into, count, permutation = source.from, source.into, #source.arrays, source.permutation
   local rows, size = source.rows, source.size
   for batch = first, last - 1 do
     local begin = batch * size
     local n = min(size, rows - begin)
-    for i = 0, count - 1 do
-      local status = C.flow_tensor_gather_rows(from[i], permutation, begin, n, into[i])
-      if status ~= 0 then return status, batch - first end
+    local status = tonumber(C.flow_tensor_gather_rows(from[0], permutation, begin, n, into[0]))
+    if count > 1 and status == 0 then status = tonumber(C.flow_tensor_gather_rows(from[1], permutation, begin, n, into[1])) end
+    for i = 2, count - 1 do
+      if status == 0 then status = tonumber(C.flow_tensor_gather_rows(from[i], permutation, begin, n, into[i])) end
     end
+    if status ~= 0 then return status, batch - first end
     C.flow_instance_scalars(instance, seed, step + batch - first, begin)
-    local status = C.flow_instance_run_rows(context, instance, into, count, n)
+    status = tonumber(C.flow_instance_run_rows(context, instance, into, count, n))
     if status ~= 0 then return status, batch - first end
     if after and after(batch - first, n) then return 0, batch - first + 1 end
   end

@@ -61,6 +61,7 @@ function LambdaCallback:init(hooks)
   local known = {}
   for _, hook in ipairs(HOOKS) do known[hook] = true end
   for name, f in pairs(errors.check_options("LambdaCallback", hooks, known)) do
+    if type(f) ~= "function" then raise("LambdaCallback: %s is a function, got %s", name, errors.describe(f)) end
     self[name] = function(_, ...) return f(...) end
   end
 end

@@ -1,0 +1,116 @@
+-- callbacks_spec.lua: which hooks run, in which order, with which arguments.
+local support = require "spec.support.init"
+local flow = require "flow"
+local layers, callbacks = flow.layers, flow.callbacks
+local message_of = support.message_of
+
+local function linear()
+  local model = flow.Sequential { layers.Input { 1 }, layers.Dense(1) }
+  model:compile { optimizer = "sgd", loss = "mse", metrics = { "mae" } }
+  return model
+end
+local x, y = flow.ones { 3, 1 }, flow.ones { 3, 1 }
+
+local Recorder = callbacks.Callback:extend("Recorder")
+function Recorder:init() self.events = {} end
+local function keys(logs)
+  local list = {}
+  for key in pairs(logs) do list[#list + 1] = key end
+  table.sort(list)
+  return table.concat(list, ",")
+end
+for _, hook in ipairs { "on_train_begin", "on_train_end", "on_test_begin", "on_test_end", "on_predict_begin", "on_predict_end" } do
+  Recorder[hook] = function(self, logs) table.insert(self.events, hook .. " " .. keys(logs)) end
+end
+for _, hook in ipairs { "on_epoch_begin", "on_epoch_end", "on_train_batch_begin", "on_train_batch_end", "on_test_batch_begin",
+                        "on_test_batch_end", "on_predict_batch_begin", "on_predict_batch_end" } do
+  Recorder[hook] = function(self, index, logs) table.insert(self.events, hook .. " " .. index .. " " .. keys(logs)) end
+end
+
+describe("callbacks", function()
+  it("are called in Keras' order with indices from 0 and the logs", function()
+    local recorder, model = Recorder(), linear()
+    local how = { batch_size = 2, epochs = 2, verbose = 0, callbacks = { recorder }, validation_data = { x, y }, validation_freq = 2 }
+    model:fit(x, y, how)
+    local batches = { "on_train_batch_begin 0 ", "on_train_batch_end 0 loss,mae",
+                      "on_train_batch_begin 1 ", "on_train_batch_end 1 loss,mae" }
+    local expected = { "on_train_begin ", "on_epoch_begin 0 " }
+    for _, event in ipairs(batches) do table.insert(expected, event) end
+    table.insert(expected, "on_epoch_end 0 loss,mae")
+    table.insert(expected, "on_epoch_begin 1 ")
+    for _, event in ipairs(batches) do table.insert(expected, event) end
+    for _, event in ipairs { "on_test_begin ", "on_test_batch_begin 0 ", "on_test_batch_end 0 loss,mae", "on_test_batch_begin 1 ",
+                             "on_test_batch_end 1 loss,mae", "on_test_end loss,mae", "on_epoch_end 1 loss,mae,val_loss,val_mae",
+                             "on_train_end loss,mae,val_loss,val_mae" } do table.insert(expected, event) end
+    assert.same(expected, recorder.events)
+    assert.equal(model, recorder.model)
+    assert.same({ epochs = 2, steps = 2, verbose = 0 }, recorder.params)
+  end)
+
+  it("watch evaluate and predict", function()
+    local recorder, model = Recorder(), linear()
+    model:evaluate(x, y, { verbose = 0, callbacks = recorder })
+    assert.same({ "on_test_begin ", "on_test_batch_begin 0 ", "on_test_batch_end 0 loss,mae", "on_test_end loss,mae" }, recorder.events)
+    recorder = Recorder()
+    model:predict(x, { batch_size = 2, verbose = 0, callbacks = { recorder } })
+    assert.same({ "on_predict_begin ", "on_predict_batch_begin 0 ", "on_predict_batch_end 0 outputs", "on_predict_batch_begin 1 ",
+                  "on_predict_batch_end 1 outputs", "on_predict_end " }, recorder.events)
+  end)
+
+  it("stop training between batches and between epochs", function()
+    local model = linear()
+    local ran = 0
+    local history = model:fit(x, y, { batch_size = 1, epochs = 5, verbose = 0, callbacks = { callbacks.LambdaCallback {
+      on_train_batch_end = function(batch) ran = ran + 1; if batch == 1 then model.stop_training = true end end } } })
+    assert.equal(2, ran)
+    assert.same({ 0 }, history.epoch)
+    history = model:fit(x, y, { epochs = 5, verbose = 0, callbacks = { callbacks.LambdaCallback {
+      on_epoch_end = function(epoch) model.stop_training = epoch == 2 end } } })
+    assert.same({ 0, 1, 2 }, history.epoch)
+    assert.equal(2, #model:fit(x, y, { epochs = 2, verbose = 0 }).epoch)      -- the flag does not stay
+  end)
+
+  it("share one table of logs, which History and the printed line take in", function()
+    local lines = {}
+    flow.log.sink = function(_, text) lines[#lines + 1] = text end
+    local history = linear():fit(x, y, { verbose = 2, callbacks = { callbacks.LambdaCallback {
+      on_epoch_end = function(_, logs) logs.rate = 0.5 end } } }).history
+    flow.log.sink = nil
+    assert.same({ 0.5 }, history.rate)
+    assert.truthy(lines[#lines]:find(" - rate: 0.5000", 1, true))
+  end)
+
+  it("keep a History that is given to them", function()
+    local mine = callbacks.History()
+    assert.equal(mine, linear():fit(x, y, { epochs = 2, verbose = 0, callbacks = { mine } }))
+    assert.equal(2, #mine.history.loss)
+  end)
+
+  it("may run the model themselves", function()
+    local model, found = linear(), {}
+    model:fit(x, y, { batch_size = 1, verbose = 0, callbacks = { callbacks.LambdaCallback {
+      on_epoch_end = function() found.loss = model:evaluate(x, y, { verbose = 0 }).loss end,
+      on_train_batch_begin = function() found.shape = model:predict(x, { verbose = 0 }).shape end } } })
+    assert.is_true(found.loss >= 0)
+    assert.same({ 3, 1 }, found.shape)
+  end)
+
+  it("pass their errors through, and the model works on", function()
+    local model = linear()
+    assert.has_error(function()
+      model:fit(x, y, { verbose = 0, callbacks = { callbacks.LambdaCallback { on_train_batch_end = function() error("mine", 0) end } } })
+    end, "mine")
+    model:fit(x, y, { verbose = 0 })
+    assert.equal(0, model._steps[1].running)
+  end)
+
+  it("take options as fields, and name what they were given wrongly", function()
+    local Mine = callbacks.Callback:extend("Mine")
+    assert.equal(3, Mine { patience = 3 } .patience)
+    assert.truthy(message_of(function() callbacks.LambdaCallback { on_epoch_ends = print } end)
+      :find('did you mean "on_epoch_end"?', 1, true))
+    assert.truthy(message_of(function() callbacks.LambdaCallback { on_epoch_end = 3 } end):find("on_epoch_end is a function", 1, true))
+    assert.truthy(message_of(function() return callbacks.Histroy end):find('flow.callbacks has no "Histroy"', 1, true))
+    assert.truthy(message_of(function() linear():fit(x, y, { callbacks = "x" }) end):find("callbacks is a list", 1, true))
+  end)
+end)
