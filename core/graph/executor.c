@@ -18,7 +18,6 @@ static void bind_run(flow_instance *instance, flow_member *member)
     if (entry->alias) continue;
     for (int i = 0; i < entry->input_count + entry->output_count; i++) {
       const flow_binding *b = &entry->bindings[i];
-      if (b->mode == FLOW_BIND_NONE) continue;
       if (b->mode == FLOW_BIND_WHOLE) operands[i].data = instance->bases[b->root];
       if (!reshape) continue;
       flow_resolve_shape(&plan->graph->values[b->value].signature, instance->rows, operands[i].shape);
@@ -47,7 +46,9 @@ static void bind_chunk(flow_instance *instance, flow_member *member, int e, int6
     case FLOW_BIND_PARTIAL:
       operands[i].data = instance->arena + b->offset + (size_t)slot * b->bytes;
       break;
-    case FLOW_BIND_NONE:
+    case FLOW_BIND_NONE:       /* no memory, but kernels may count the rows of any operand */
+      if (b->row_factor) operands[i].shape[0] = b->row_factor * count;
+      break;
     case FLOW_BIND_WHOLE:
       break;
     }

@@ -189,7 +189,7 @@ flow_status flow_shape_convolution(int op, const flow_attributes *attributes, co
   return flow_rule_dims(op, "the bias", &inputs[2], 1, &inputs[1].dims[3]);
 }
 
-/* g, x, w, y, index -> dx, dw, db; db is there without a bias, too: nobody reads it then. */
+/* g, x, w, y, index -> dx, dw, db; db is what the gradient of a bias would be, if there is none. */
 flow_status flow_shape_convolution_gradient(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                             flow_signature *outputs)
 {

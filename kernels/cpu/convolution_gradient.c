@@ -348,7 +348,7 @@ static flow_status run_direct(const flow_call *call, int phase, int64_t begin, i
   layout l = layout_of(call, dx != NULL);
   const flow_geometry *s = &l.s;
   shared_view shared = shared_of(call, s);
-  float *db = s->has_bias ? call->outputs[2].data : NULL, *canvas = call->scratch, *x_copy = canvas + l.canvas_floats;
+  float *db = call->outputs[2].data, *canvas = call->scratch, *x_copy = canvas + l.canvas_floats;
   const float *g = call->inputs[0].data, *x = call->inputs[1].data, *y = call->inputs[3].data;
   const uint8_t *index = call->inputs[4].data;
   if (dw && !call->accumulate) memset(dw, 0, (size_t)(positions_of(s) * s->channels_out) * sizeof(float));

@@ -79,7 +79,7 @@ static void PLAIN(run_gradient)(const flow_call *call, const flow_geometry *s)
 {
   const REAL *g = call->inputs[0].data, *x = call->inputs[1].data, *w = call->inputs[2].data, *y = call->inputs[3].data;
   const uint8_t *index = call->inputs[4].data;
-  REAL *dx = call->outputs[0].data, *dw = call->outputs[1].data, *db = s->has_bias ? call->outputs[2].data : NULL;
+  REAL *dx = call->outputs[0].data, *dw = call->outputs[1].data, *db = call->outputs[2].data;
   int64_t input = s->in[0] * s->in[1] * s->channels_in, output = s->result[0] * s->result[1] * s->channels_out;
   if (dx) memset(dx, 0, (size_t)(s->images * input) * sizeof(REAL));
   if (dw && !call->accumulate) memset(dw, 0, (size_t)(s->kernel[0] * s->kernel[1] * s->group_in * s->channels_out) * sizeof(REAL));

@@ -31,6 +31,7 @@ static void batch_steps(const flow_operand *x, int batch_rank, int64_t *step)
 static int64_t batch_offset(const product *p, const int64_t *step, int64_t matrix)
 {
   int64_t offset = 0;
+  if (p->matrices == 0) return 0;   /* an empty batch has sizes to divide by that are 0 */
   for (int axis = p->batch_rank - 1; axis >= 0; axis--) {
     offset += matrix % p->batch[axis] * step[axis];
     matrix /= p->batch[axis];
