@@ -203,7 +203,9 @@ function native.out(name, count)
     ctype = ffi.typeof(name .. " *[?]")
     out_types[name] = ctype
   end
-  return ctype(count or 1)
+  local array = ctype(count or 1)
+  for i = 0, (count or 1) - 1 do array[i] = nil end      -- callers tell what was filled in by what is not NULL
+  return array
 end
 
 function native.own(out, release)
