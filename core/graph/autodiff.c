@@ -60,7 +60,7 @@ static flow_status step_back(pass *p, int index)
   flow_node node = p->graph->nodes[index];
   int flows = 0, n = node.input_count, m = node.output_count;
   for (int i = 0; i < m; i++) flows |= node.outputs[i] < p->value_count && p->gradients[node.outputs[i]] != NULL;
-  if (!flows) return FLOW_OK;
+  if (!flows || !flow_op(node.op)->gradient) return FLOW_OK;   /* no rule: a source may still lie here */
 
   void *block;
   FLOW_TRY(flow_alloc_zero((sizeof(flow_tensor *) * 2 + sizeof(int)) * (size_t)(n + m), &block));

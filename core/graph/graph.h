@@ -29,7 +29,7 @@ typedef struct flow_value {
   int             late;             /* VARIABLE: read after an update in place; whoever uses it runs in the commit tail */
   int             swallowed;        /* RESULT: lies inside a fused op, so nothing flows back to it */
   flow_tensor    *tensor;           /* CONSTANT; any value of an eager tape. A reference */
-  flow_variable  *variable;         /* VARIABLE, or a RESULT that reading it yields after an assignment. A reference */
+  flow_variable  *variable;         /* VARIABLE, or a RESULT that reading it yields after it was written. A reference */
 } flow_value;
 
 typedef struct flow_node {

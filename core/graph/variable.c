@@ -127,6 +127,17 @@ flow_status flow_variable_handle(flow_context *context, flow_variable *variable,
   return flow_graph_tensor(graph, value, out);
 }
 
+/* What reading yields from now on: a copy of `value` that is a source of gradients of its own, as a reading is eagerly. */
+static flow_status set_version(flow_graph *graph, flow_variable *variable, int value)
+{
+  static const flow_attributes none;
+  flow_signature signature = flow_tensor_signature(variable->tensor);
+  int version;
+  FLOW_TRY(flow_graph_append(graph, FLOW_OP_stop_gradient, &value, 1, &none, &signature, &version));
+  graph->values[version].variable = flow_variable_retain(variable);
+  return flow_graph_set_version(graph, variable, version);
+}
+
 flow_status flow_variable_updated(flow_context *context, flow_variable *variable)
 {
   flow_graph *graph = flow_context_trace(context);
@@ -135,12 +146,9 @@ flow_status flow_variable_updated(flow_context *context, flow_variable *variable
     return FLOW_OK;
   }
   /* A copy made right behind the update, since the next one may follow before anybody reads; dropped if nobody does. */
-  static const flow_attributes none;
-  flow_signature signature = flow_tensor_signature(variable->tensor);
-  int value, copy;
-  FLOW_TRY(flow_graph_variable(graph, variable, 1, &value));
-  FLOW_TRY(flow_graph_append(graph, FLOW_OP_copy, &value, 1, &none, &signature, &copy));
-  return flow_graph_set_version(graph, variable, copy);
+  int late;
+  FLOW_TRY(flow_graph_variable(graph, variable, 1, &late));
+  return set_version(graph, variable, late);
 }
 
 void flow_variable_move(flow_variable *variable, flow_tensor *tensor)
@@ -191,18 +199,6 @@ static flow_status as_stored(flow_context *context, flow_variable *variable, flo
   return FLOW_OK;
 }
 
-/* What reading yields after an assignment: the assigned value, but a source of gradients of its own, as it is eagerly. */
-static flow_status set_assigned_version(flow_graph *graph, flow_variable *variable, flow_tensor *stored)
-{
-  static const flow_attributes none;
-  flow_signature signature = flow_tensor_signature(stored);
-  int value, version;
-  FLOW_TRY(flow_graph_operand(graph, stored, &value));
-  FLOW_TRY(flow_graph_append(graph, FLOW_OP_stop_gradient, &value, 1, &none, &signature, &version));
-  graph->values[version].variable = flow_variable_retain(variable);
-  return flow_graph_set_version(graph, variable, version);
-}
-
 flow_status flow_variable_assign(flow_context *context, flow_variable *variable, flow_tensor *value)
 {
   FLOW_TRY(flow_check_variable("assign", variable));
@@ -220,7 +216,9 @@ flow_status flow_variable_assign(flow_context *context, flow_variable *variable,
   flow_status status = flow_variable_handle(context, variable, &target);
   if (status == FLOW_OK)
     status = flow_apply(context, FLOW_OP_assign, (flow_tensor *[]){ target, stored }, 2, NULL, NULL);
-  if (status == FLOW_OK) status = set_assigned_version(graph, variable, stored);
+  int index = -1;
+  if (status == FLOW_OK) status = flow_graph_operand(graph, stored, &index);
+  if (status == FLOW_OK) status = set_version(graph, variable, index);
   flow_tensor_release(target);
   flow_tensor_release(stored);
   return status;
