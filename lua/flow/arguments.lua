@@ -65,7 +65,7 @@ function arguments.native(what, named)
     elseif kind == "string" then
       check(C.flow_arguments_set_text(handle, name, value))
     elseif kind == "table" and not getmetatable(value) then
-      local values = native.new("double[?]", math.max(#value, 1))
+      local values = native.array("double", #value)
       for i = 1, #value do
         if type(value[i]) ~= "number" then
           raise("%s: entry %d of %s is %s, expected a number", what, i, name, errors.describe(value[i]))

@@ -196,16 +196,29 @@ function native.close_tensor(t)
   C.flow_tensor_release(p)
 end
 
-local out_types = {}
-function native.out(name, count)
-  local ctype = out_types[name]
-  if not ctype then
-    ctype = ffi.typeof(name .. " *[?]")
-    out_types[name] = ctype
+-- A zeroed array of at least n elements: native.array("double", 100). Its type has a fixed size, a power of two: LuaJIT 2.1
+-- up to 2023 allocates variable-length arrays ("double[?]") far too small when a compiled trace that sank the allocation is
+-- left (the size of the type, which they do not have, instead of the size of the array), and C then writes into other objects.
+local array_types = {}
+function native.array(element, n)
+  local types = array_types[element]
+  if not types then
+    types = {}
+    array_types[element] = types
   end
-  local array = ctype(count or 1)
-  for i = 0, (count or 1) - 1 do array[i] = nil end      -- callers tell what was filled in by what is not NULL
-  return array
+  local size = 1
+  while size < n do size = size * 2 end
+  local ctype = types[size]
+  if not ctype then
+    ctype = ffi.typeof(element .. "[" .. size .. "]")
+    types[size] = ctype
+  end
+  return ctype()
+end
+
+-- Room for `count` handles that a function of flow.h fills in, NULL at first.
+function native.out(name, count)
+  return native.array(name .. " *", count or 1)
 end
 
 function native.own(out, release)
@@ -216,10 +229,9 @@ function native.close(handle, release)
   release(ffi.gc(handle, nil))
 end
 
-local pointers_type = ffi.typeof("flow_tensor *[?]")
 function native.pointers(tensors, count)
   count = count or #tensors
-  local list = pointers_type(math.max(count, 1))
+  local list = native.array("flow_tensor *", count)
   for i = 1, count do list[i - 1] = native.pointer(tensors[i]) end
   return list, count
 end
@@ -237,7 +249,7 @@ end
 function native.text(f, handle)
   local size = 4096
   while true do
-    local buffer = ffi.new("char[?]", size)
+    local buffer = native.array("char", size)
     local length = f(handle, buffer, size)
     if length < size then return ffi.string(buffer, math.max(length, 0)) end
     size = length + 1

@@ -119,7 +119,7 @@ end
 
 local function build_native(self, shapes)
   local count = #shapes
-  local ranks, pointers, keep = native.new("int[?]", count), native.new("const int64_t *[?]", count), {}
+  local ranks, pointers, keep = native.array("int", count), native.array("const int64_t *", count), {}
   for i = 1, count do
     local dims, rank = native.dims(shapes[i])
     keep[i], pointers[i - 1], ranks[i - 1] = dims, dims, rank
@@ -178,12 +178,10 @@ end
 ---- calling ------------------------------------------------------------------------------------------------------------------
 
 local inherited = false      -- training, of the call that is running
-local pointers = native.typeof("flow_tensor *[?]")
 
 local function run_native(self, list, training)
   local count = #list
-  local inputs = pointers(math.max(count, 1))
-  for i = 1, count do inputs[i - 1] = native.pointer(list[i]) end
+  local inputs = native.pointers(list)
   native.try(C.flow_layer_call, context, self._handle, inputs, count, training and 1 or 0, out_tensor)
   held[1] = list
   return native.tensor(out_tensor[0])

@@ -192,7 +192,7 @@ function tensor.linspace(start, stop, num, options)
   check_dims("flow.linspace", { num })
   local gaps = options.endpoint == false and num or num - 1
   local step = gaps > 0 and (stop - start) / gaps or 0
-  local values = native.new("double[?]", math.max(num, 1))
+  local values = native.array("double", num)
   for i = 0, num - 1 do values[i] = start + step * i end
   if gaps > 0 and options.endpoint ~= false then values[num - 1] = stop end
   local t = new(wanted_dtype(options, "float32"), { num })
@@ -278,7 +278,7 @@ function tensor.tensor(value, options)
   local count = 1
   for i = 1, #shape do count = count * shape[i] end
   local t = new(wanted_dtype(options, type(leaf) == "boolean" and "bool" or native.is_int64(leaf) and "int64" or "float32"), shape)
-  local values = native.new("double[?]", math.max(count, 1))
+  local values = native.array("double", count)
   flatten(value, shape, 1, values, 0, {})
   check(C.flow_tensor_write(t.p, values, count))
   return t
@@ -446,7 +446,7 @@ end
 function methods.totable(t)
   local p = need_value(t, "totable()")
   local count = C.flow_tensor_size(p)
-  local values = native.new("double[?]", math.max(count, 1))
+  local values = native.array("double", count)
   check(C.flow_tensor_read(p, values, count))
   local boolean = C.flow_tensor_dtype(p) == C.FLOW_BOOL
   local shape, n = shape_table(p), -1

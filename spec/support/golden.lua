@@ -3,6 +3,7 @@ local ffi = require "ffi"
 local bit = require "bit"
 local assert = require "luassert"
 local flow = require "flow"
+local native = require "flow.ffi"
 local luassert = require "luassert"
 
 local golden = { manifest = require "spec.golden.manifest" }
@@ -35,20 +36,20 @@ function golden.make(entry)
   local values
   if entry.one_hot then
     local rows, classes = entry.shape[1], entry.shape[2]
-    local labels = ffi.new("int32_t[?]", rows)
+    local labels = native.array("int32_t", rows)
     each_unit(labels, rows, entry.seed, function(u) return math.floor(u * classes) end)
-    values = ffi.new("float[?]", count)
+    values = native.array("float", count)
     for row = 0, rows - 1 do values[row * classes + labels[row]] = 1 end
     return flow.frombuffer(values, entry.shape, "float32")
   end
   if entry.classes then
     local classes = entry.classes
-    values = ffi.new("int32_t[?]", count)
+    values = native.array("int32_t", count)
     each_unit(values, count, entry.seed, function(u) return math.floor(u * classes) end)
     return flow.frombuffer(values, entry.shape, "int32")
   end
   local low, width = entry.low, entry.high - entry.low
-  values = ffi.new("float[?]", count)
+  values = native.array("float", count)
   each_unit(values, count, entry.seed, function(u) return low + u * width end)
   return flow.frombuffer(values, entry.shape, "float32")
 end
