@@ -60,6 +60,7 @@ function layers.Input(shape, options)
     if type(key) == "string" then known[key] = value end
   end
   errors.check_options("Input", known, INPUT)
+  if known.batch_size ~= nil then raise("Input: batch_size is not supported: models take any number of rows") end
   if type(shape) ~= "table" then raise("Input: the shape is a list such as {28, 28, 1}, got %s", errors.describe(shape)) end
   local layer = object.new(InputLayer):_prepare("InputLayer", known)
   rawset(layer, "_built", true)
