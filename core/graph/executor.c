@@ -195,8 +195,19 @@ static const double worth_a_team = 60e-6;
  * that a small plan never wakes the team. Results do not depend on it. */
 static int choose_members(const flow_instance *instance)
 {
-  if (instance->runs_alone < 2 || instance->seconds_alone < worth_a_team) return 1;
+  double rows = instance->rows > 0 ? (double)instance->rows : 1;
+  if (instance->runs_alone < 2 || instance->seconds_per_row * rows < worth_a_team) return 1;
   return flow_team_size();
+}
+
+/* Copies what guarded effects write aside, or back. */
+static void copy_saved(const flow_instance *instance, int back)
+{
+  for (int i = 0; i < instance->saved_count; i++) {
+    const flow_saved *s = &instance->saved[i];
+    char *aside = instance->saved_bytes + s->offset, *storage = instance->bases[s->value];
+    if (s->bytes) memcpy(back ? storage : aside, back ? aside : storage, s->bytes);
+  }
 }
 
 flow_status flow_execute(flow_instance *instance)
@@ -210,14 +221,19 @@ flow_status flow_execute(flow_instance *instance)
     for (int p = 0; p < FLOW_MAX_PHASES; p++) flow_ticket_reset(&stage->tickets[p]);
   }
   flow_verdict_reset(&instance->verdict);
+  copy_saved(instance, 0);
   double started = flow_clock();
   flow_team_run(members, run_member, instance);
+  if (flow_verdict_failed(&instance->verdict)) {
+    copy_saved(instance, 1);
+    return flow_verdict_raise(&instance->verdict);
+  }
   if (members == 1) {
-    double seconds = flow_clock() - started;
-    if (instance->runs_alone == 0 || seconds < instance->seconds_alone) instance->seconds_alone = seconds;
+    double seconds = (flow_clock() - started) / (double)(instance->rows > 0 ? instance->rows : 1);
+    if (instance->runs_alone == 0 || seconds < instance->seconds_per_row) instance->seconds_per_row = seconds;
     if (instance->runs_alone < 2) instance->runs_alone++;
   }
-  return flow_verdict_raise(&instance->verdict);
+  return FLOW_OK;
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------------------- */

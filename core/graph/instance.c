@@ -341,6 +341,34 @@ static flow_status allocate_tables(flow_instance *instance)
   return FLOW_OK;
 }
 
+/* Room for the storage that guarded effects write. */
+static flow_status make_saved(flow_instance *instance)
+{
+  const flow_plan *plan = instance->plan;
+  int most = 0, capacity = 0;
+  size_t total = 0;
+  void *block;
+  for (int k = 0; k < plan->guarded; k++) {
+    const flow_node *node = &plan->graph->nodes[plan->order[k]];
+    if (flow_op(node->op)->flags & FLOW_OP_EFFECT) most += node->input_count;
+  }
+  FLOW_TRY(flow_grow(&instance->saved, sizeof(flow_saved), most, &capacity));
+  for (int k = 0; k < plan->guarded; k++) {
+    const flow_node *node = &plan->graph->nodes[plan->order[k]];
+    if (!(flow_op(node->op)->flags & FLOW_OP_EFFECT)) continue;
+    for (int i = 0; i < node->input_count; i++) {
+      int root = plan->roots[node->inputs[i]];
+      if (plan->graph->values[root].kind != FLOW_VALUE_VARIABLE) continue;
+      flow_saved *s = &instance->saved[instance->saved_count++];
+      *s = (flow_saved){ .value = root, .offset = total, .bytes = flow_value_bytes(signature_of(instance, root), 1) };
+      total += (s->bytes + 63) & ~(size_t)63;
+    }
+  }
+  FLOW_TRY(flow_alloc(total, &block));
+  instance->saved_bytes = block;
+  return FLOW_OK;
+}
+
 static void mark_read(const flow_plan *plan, char *read)
 {
   for (int k = 0; k < plan->order_count; k++) {
@@ -376,6 +404,7 @@ static flow_status fill_instance(flow_instance *instance)
     }
   }
   if (status == FLOW_OK) status = make_arena(instance, read);
+  if (status == FLOW_OK && plan->guarded) status = make_saved(instance);
   flow_free(work);
   return status;
 }
@@ -402,6 +431,8 @@ void flow_instance_release(flow_instance *instance)
 {
   if (!instance) return;
   release_members(instance);
+  flow_free(instance->saved_bytes);
+  flow_free(instance->saved);
   flow_free(instance->arena);
   flow_free(instance->offsets);
   flow_free(instance->stages);

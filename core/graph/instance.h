@@ -50,6 +50,8 @@ typedef struct flow_member {
   int64_t       rows;                  /* of the run that the shapes were made for, -1: none */
 } flow_member;
 
+typedef struct flow_saved { int value; size_t offset, bytes; } flow_saved;   /* a variable's storage in saved_bytes */
+
 struct flow_instance {
   flow_plan    *plan;
   int64_t       capacity;
@@ -60,6 +62,9 @@ struct flow_instance {
   size_t        arena_bytes, local_bytes, scratch_bytes, operand_count;
   size_t       *offsets;               /* [value]: of roots in the arena, or NOT_PLACED */
   char        **bases;                 /* [value]: memory of roots in the current run */
+  flow_saved   *saved;                 /* what the plan's guarded effects write, for the case that it must be undone */
+  int           saved_count;
+  char         *saved_bytes;
   flow_member  *members;
   int           member_count;
   flow_scalars  scalars;
@@ -67,7 +72,7 @@ struct flow_instance {
   flow_context *context;               /* of the current run: its interrupt flag */
   int64_t       rows;                  /* of the current run */
   int           runs_alone;            /* runs without the team so far, up to 2 ... */
-  double        seconds_alone;         /* ... and the shortest of them */
+  double        seconds_per_row;       /* ... and the shortest of them */
   _Atomic int   running;
 };
 

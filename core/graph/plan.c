@@ -321,6 +321,8 @@ static flow_status fill_plan(flow_plan *plan, flow_tensor *const *outputs, int c
   for (int n = 0; n < graph->node_count && status == FLOW_OK; n++)
     if (s.live[n] && !s.done[n])
       status = flow_fail(FLOW_INTERNAL, "plan: op %s (node %d) could not be scheduled", flow_op(graph->nodes[n].op)->name, n);
+  for (int k = plan->order_count; k > 0 && s.tail[plan->order[k - 1]]; k--)
+    if (flow_op(graph->nodes[plan->order[k - 1]].op)->flags & FLOW_OP_CHECKS && plan->guarded < k) plan->guarded = k;
   flow_free(block);
   if (status != FLOW_OK) return status;
   return find_lifetimes(plan);

@@ -16,7 +16,8 @@ enum {
   EFFECT     = FLOW_OP_EFFECT,
   RANDOM     = FLOW_OP_RANDOM,
   ALIAS      = FLOW_OP_ALIAS,
-  TO_FLOAT   = FLOW_OP_TO_FLOAT
+  TO_FLOAT   = FLOW_OP_TO_FLOAT,
+  CHECKS     = FLOW_OP_CHECKS
 };
 
 /* A NULL in the gradient or kind column of ops.def, after pasting. */

@@ -28,7 +28,8 @@ enum flow_op_flags {
   FLOW_OP_EFFECT      = 16,   /* writes through its inputs: runs in a plan's commit tail */
   FLOW_OP_RANDOM      = 32,   /* never folded or run at trace time */
   FLOW_OP_ALIAS       = 64,   /* output is the first input's memory under another shape */
-  FLOW_OP_TO_FLOAT    = 128   /* integer inputs are cast to float32 (exp, div, mean) */
+  FLOW_OP_TO_FLOAT    = 128,  /* integer inputs are cast to float32 (exp, div, mean) */
+  FLOW_OP_CHECKS      = 256   /* the kernel may refuse data: a label, an empty axis */
 };
 
 /* Shapes (negative: multiples of rows) and dtypes going into and out of a shape rule. */
