@@ -5,6 +5,9 @@ local native = require "flow.ffi"
 local args = require "flow.args"
 local flow = require "flow"
 
+-- In this program `flow` is there without require: for -e and the prompt. A host's globals are never touched.
+_G.flow = flow
+
 local USAGE = [=[
 Usage: flowlua [options] [script.lua [arguments]]
        flowlua COMMAND [arguments]
