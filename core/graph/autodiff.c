@@ -155,7 +155,8 @@ flow_status flow_tape_gradient(flow_context *context, flow_tape *tape, flow_tens
     return flow_fail(FLOW_INVALID_ARGUMENT, "gradient: the target is %s; only floating-point results have gradients",
                      flow_dtype_name(target->dtype));
   if (tape->traced && flow_context_trace(context) != tape->graph)
-    return flow_fail(FLOW_INVALID_STATE, "gradient: the trace that this tape recorded has ended; take gradients inside the traced function");
+    return flow_fail(FLOW_INVALID_STATE, "gradient: the trace that this tape recorded has ended; take gradients inside the traced "
+                     "function");
   for (int i = 0; i < count; i++) out[i] = NULL;
   if (tape->traced) FLOW_TRY(fuse(tape, target, tensors, variables, count));
   int target_value = flow_tape_find(tape, target);

@@ -24,7 +24,8 @@ static inline flow_graph *flow_context_trace(const flow_context *context)
 /* Tells the eager tapes that record about an op that ran (tape.c). */
 flow_status flow_tapes_record(flow_context *context, int op, flow_tensor *const *inputs, int input_count,
                               const flow_attributes *attributes, flow_tensor *const *outputs, int output_count);
-flow_graph *flow_tapes_find(flow_context *context, const flow_tensor *tensor, int *value);   /* the newest tape that knows it; NULL if none */
+/* The graph of the newest tape that knows the tensor; NULL if none does. */
+flow_graph *flow_tapes_find(flow_context *context, const flow_tensor *tensor, int *value);
 /* Tells them that `tensor` is a reading of a trainable variable. */
 flow_status flow_tapes_watch_variable(flow_context *context, flow_variable *variable, flow_tensor *tensor);
 

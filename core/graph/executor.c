@@ -261,14 +261,16 @@ static flow_status check_input(const flow_instance *instance, int index, const f
 }
 
 /* Checks the inputs, finds the rows of the run and takes the instance: on success the caller sets running to 0 again. */
-static flow_status begin_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, int64_t rows, int at_least)
+static flow_status begin_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, int64_t rows,
+                             int at_least)
 {
   const flow_graph *graph = instance->plan->graph;
   if (count != graph->input_count)
     return flow_fail(FLOW_INVALID_ARGUMENT, "the plan takes %d inputs, found %d", graph->input_count, count);
   for (int i = 0; i < count; i++) FLOW_TRY(check_input(instance, i, inputs[i], at_least, &rows));
   if (rows > instance->capacity)
-    return flow_fail(FLOW_INVALID_ARGUMENT, "%lld rows are more than the instance's capacity of %lld", (long long)rows, (long long)instance->capacity);
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%lld rows are more than the instance's capacity of %lld", (long long)rows,
+                     (long long)instance->capacity);
   int idle = 0;
   if (!atomic_compare_exchange_strong(&instance->running, &idle, 1))
     return flow_fail(FLOW_INVALID_STATE, "this instance runs in another thread; make one instance per concurrent caller");

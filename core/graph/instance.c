@@ -453,7 +453,8 @@ int flow_instance_describe(const flow_instance *instance, char *text, int size)
 {
   const flow_plan *plan = instance->plan;
   flow_text out = flow_text_into(text, size);
-  flow_text_add(&out, "arena %zu bytes, local %zu, scratch %zu per thread\n", instance->arena_bytes, instance->local_bytes, instance->scratch_bytes);
+  flow_text_add(&out, "arena %zu bytes, local %zu, scratch %zu per thread\n", instance->arena_bytes, instance->local_bytes,
+                instance->scratch_bytes);
   for (int s = 0; s < plan->segment_count; s++) {
     const flow_segment *segment = &plan->segments[s];
     const flow_stage *stage = &instance->stages[s];

@@ -17,7 +17,10 @@ typedef struct flow_verdict {
 void        flow_verdict_reset(flow_verdict *verdict);
 void        flow_verdict_fail(flow_verdict *verdict, flow_status status);   /* takes this thread's message; the first one stays */
 flow_status flow_verdict_raise(const flow_verdict *verdict);                /* on the caller's thread */
-static inline int flow_verdict_failed(flow_verdict *verdict) { return atomic_load_explicit(&verdict->status, memory_order_acquire) != FLOW_OK; }
+static inline int flow_verdict_failed(flow_verdict *verdict)
+{
+  return atomic_load_explicit(&verdict->status, memory_order_acquire) != FLOW_OK;
+}
 
 /* The variant that runs `call`; never NULL for an op that has kernels. */
 const flow_kernel *flow_select_kernel(const flow_device *device, const flow_call *call);

@@ -53,11 +53,19 @@ int flow_optimizer_class_find(const char *name)
 
 static const flow_argument *parameter(int index, int argument) { return &flow_optimizer_classes[index].parameters[argument]; }
 
-const char *flow_optimizer_class_name(int index)                           { return flow_optimizer_classes[index].name; }
-int         flow_optimizer_class_argument_count(int index)                 { return flow_argument_count(flow_optimizer_classes[index].parameters); }
-const char *flow_optimizer_class_argument(int index, int argument)         { return parameter(index, argument)->name; }
-const char *flow_optimizer_class_argument_type(int index, int argument)    { return flow_argument_type_name(parameter(index, argument)->type); }
+const char *flow_optimizer_class_name(int index)                        { return flow_optimizer_classes[index].name; }
+const char *flow_optimizer_class_argument(int index, int argument)      { return parameter(index, argument)->name; }
 const char *flow_optimizer_class_argument_default(int index, int argument) { return parameter(index, argument)->initial; }
+
+int flow_optimizer_class_argument_count(int index)
+{
+  return flow_argument_count(flow_optimizer_classes[index].parameters);
+}
+
+const char *flow_optimizer_class_argument_type(int index, int argument)
+{
+  return flow_argument_type_name(parameter(index, argument)->type);
+}
 
 /* ---- life ---------------------------------------------------------------------------------------------------------------- */
 
@@ -100,7 +108,8 @@ flow_status flow_optimizer_new(const char *class_name, const char *name, const f
   optimizer->class = &flow_optimizer_classes[index];
   optimizer->name = flow_duplicate_text(name ? name : optimizer->class->op == FLOW_OP_sgd ? "SGD" : "adam");
   status = optimizer->name ? FLOW_OK : FLOW_OUT_OF_MEMORY;
-  if (status == FLOW_OK) status = flow_arguments_complete(optimizer->class->name, optimizer->class->parameters, arguments, &optimizer->arguments);
+  if (status == FLOW_OK)
+    status = flow_arguments_complete(optimizer->class->name, optimizer->class->parameters, arguments, &optimizer->arguments);
   if (status == FLOW_OK) status = check_arguments(optimizer);
   if (status == FLOW_OK)
     status = new_scalar(FLOW_FLOAT32, flow_argument_number(optimizer->arguments, "learning_rate"), optimizer->name, "learning_rate",
@@ -367,8 +376,9 @@ static flow_status check_gradient(const flow_optimizer *optimizer, const flow_te
   FLOW_TRY(flow_check_tensor("gradient", gradient));
   const flow_tensor *t = variable->tensor;
   if (!flow_shape_equal(gradient->rank, gradient->shape, t->rank, t->shape) || gradient->dtype != FLOW_FLOAT32)
-    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the gradient for \"%s\" is %s %s, expected float32 %s", optimizer->class->name, variable->name,
-                     flow_dtype_name(gradient->dtype), flow_shape_text(gradient->rank, gradient->shape), flow_shape_text(t->rank, t->shape));
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the gradient for \"%s\" is %s %s, expected float32 %s", optimizer->class->name,
+                     variable->name, flow_dtype_name(gradient->dtype), flow_shape_text(gradient->rank, gradient->shape),
+                     flow_shape_text(t->rank, t->shape));
   return FLOW_OK;
 }
 
@@ -409,7 +419,8 @@ static flow_status prepare(flow_context *context, flow_optimizer *optimizer, flo
     for (int i = 0; i < count && status == FLOW_OK; i++)
       if (gradients[i] && find_home(optimizer, variables[i], &index) == a) {
         if (by_home[index])
-          status = flow_fail(FLOW_INVALID_ARGUMENT, "%s: variable \"%s\" stands twice in the list", optimizer->class->name, variables[i]->name);
+          status = flow_fail(FLOW_INVALID_ARGUMENT, "%s: variable \"%s\" stands twice in the list", optimizer->class->name,
+                             variables[i]->name);
         by_home[index] = gradients[i];
         any = 1;
       }

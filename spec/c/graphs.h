@@ -216,7 +216,8 @@ HELPER flow_tensor *net_loss(attempt *a, const net *n, flow_tensor *images, flow
   flow_tensor *x = attempt_op(a, FLOW_OP_convolution, images, attempt_read(a, n->variables[0]), &same);
   x = attempt_op(a, FLOW_OP_relu, attempt_op(a, FLOW_OP_add, x, attempt_read(a, n->variables[1]), NULL), NULL, NULL);
   x = attempt_op(a, FLOW_OP_reshape, attempt_op(a, FLOW_OP_max_pool, x, NULL, &pool), NULL, &flat);
-  x = attempt_op(a, FLOW_OP_add, attempt_op(a, FLOW_OP_matmul, x, attempt_read(a, n->variables[2]), NULL), attempt_read(a, n->variables[3]), NULL);
+  x = attempt_op(a, FLOW_OP_matmul, x, attempt_read(a, n->variables[2]), NULL);
+  x = attempt_op(a, FLOW_OP_add, x, attempt_read(a, n->variables[3]), NULL);
   flow_tensor *loss = NULL, *values = attempt_op(a, FLOW_OP_sparse_cross_entropy, x, labels, NULL);
   if (a->status == FLOW_OK) a->status = flow_mean(context, values, NULL, &loss);
   if (a->status != FLOW_OK) return NULL;

@@ -148,7 +148,8 @@ static void test_what_a_run_refuses(void **state)
   trainer t = make_trainer(8);
   flow_tensor *images = images_of(9, 1), *labels = labels_of(9), *out, *few = labels_of(3);
   FAILS(flow_instance_run(context, t.instance, (flow_tensor *[]){ images, labels }, 2, &out), FLOW_INVALID_ARGUMENT, "capacity of 8");
-  FAILS(flow_instance_run(context, t.instance, (flow_tensor *[]){ images_of(8, 1), few }, 2, &out), FLOW_INVALID_ARGUMENT, "input 2 is int32 {3}");
+  FAILS(flow_instance_run(context, t.instance, (flow_tensor *[]){ images_of(8, 1), few }, 2, &out), FLOW_INVALID_ARGUMENT,
+        "input 2 is int32 {3}");
   FAILS(flow_instance_run(context, t.instance, (flow_tensor *[]){ labels, images }, 2, &out), FLOW_INVALID_ARGUMENT, "input 1 is int32");
   FAILS(flow_instance_run(context, t.instance, &images, 1, &out), FLOW_INVALID_ARGUMENT, "takes 2 inputs, found 1");
   FAILS(flow_instance_run_rows(context, t.instance, (flow_tensor *[]){ images, labels }, 2, 9), FLOW_INVALID_ARGUMENT, "capacity of 8");

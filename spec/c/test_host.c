@@ -84,7 +84,8 @@ static const double computed = 300.0 * 300.0 * 301.0;
 static const char train[] =
   "local flow = ...\n"
   "local layers = flow.layers\n"
-  "local model = flow.Sequential { layers.Input { 8 }, layers.Dense(16, { activation = 'relu' }), layers.Dense(3, { activation = 'softmax' }) }\n"
+  "local model = flow.Sequential {\n"
+  "  layers.Input { 8 }, layers.Dense(16, { activation = 'relu' }), layers.Dense(3, { activation = 'softmax' }) }\n"
   "model:compile { optimizer = 'adam', loss = 'sparse_categorical_crossentropy', metrics = { 'accuracy' } }\n"
   "local x, y = flow.random.normal({ 64, 8 }, { seed = 1 }), flow.zeros({ 64 }, { dtype = 'int32' })\n"
   "model:summary()\n"
@@ -245,7 +246,8 @@ static void test_signals_and_globals_stay(void **state)
   assert_true(lua_istable(L, -1));
   lua_pop(L, 1);
   assert_true(run_chunk(L, train) > 0);
-  if (luaL_dostring(L, "for k in pairs(_G) do assert(before[k], 'new global ' .. tostring(k)) end") != 0) fail_msg("%s", lua_tostring(L, -1));
+  if (luaL_dostring(L, "for k in pairs(_G) do assert(before[k], 'new global ' .. tostring(k)) end") != 0)
+    fail_msg("%s", lua_tostring(L, -1));
   for (int signal = 1; signal < 32; signal++) {
     if (sigaction(signal, NULL, &after) != 0) continue;
     assert_true(after.sa_handler == before[signal].sa_handler);

@@ -143,7 +143,8 @@ static void test_trainable_off(void **state)
 /* ---- two optimizers in one step --------------------------------------------------------------------------------------- */
 
 /* d is updated by one optimizer, then g by another with a loss that sees the new d; s is shared by both. */
-static void adversarial_step(flow_variable *d, flow_variable *g, flow_variable *s, flow_optimizer *first, flow_optimizer *second, flow_tensor *x)
+static void adversarial_step(flow_variable *d, flow_variable *g, flow_variable *s, flow_optimizer *first,
+                             flow_optimizer *second, flow_tensor *x)
 {
   flow_tape *tape;
   flow_tensor *gradients[2];

@@ -224,6 +224,40 @@ static void test_convolution_fusion(void **state)
   expect_close(out, eager, 1e-5);
 }
 
+/* Chains of elementwise ops become one pass, with the same numbers; results that somebody else wants stay. */
+static void test_elementwise_chains(void **state)
+{
+  (void)state;
+  flow_tensor *x = noise(2, SHAPE(50, 30), 1), *b = noise(1, SHAPE(30), 2), *eager[2], *traced[2], *out[2];
+  for (int pass = 0; pass < 2; pass++) {
+    if (pass) OK(flow_trace_begin(context));
+    flow_tensor *in = pass ? input_of(FLOW_FLOAT32, 2, SHAPE(-1, 30)) : x, **to = pass ? traced : eager;
+    to[1] = OP1(tanh, OP2(add, OP2(mul, in, in), b));
+    to[0] = OP2(sub, OP1(sigmoid, OP1(neg, to[1])), OP1(square, to[1]));
+  }
+  flow_plan *plan = PLAN(traced[0], traced[1]);
+  assert_true(plan->order_count < 7);
+  run(instance_of(plan, 50), &x, 1, out);
+  expect_close(out[0], eager[0], 1e-6);
+  expect_close(out[1], eager[1], 1e-6);
+}
+
+/* A chain from the body into the tail keeps the old value of what it read before the update. */
+static void test_chains_across_an_update(void **state)
+{
+  (void)state;
+  flow_variable *v = variable_of(VECTOR(10, 20), "v"), *result = variable_of(VECTOR(0, 0), "result");
+  flow_optimizer *sgd = sgd_of_rate(1);
+  OK(flow_trace_begin(context));
+  flow_tensor *before = OP1(neg, OP2(mul, reading(v), number(3)));
+  update(sgd, v, VECTOR(1, 2));
+  assign(result, OP2(add, OP1(neg, reading(v)), before));
+  update(sgd, v, VECTOR(1, 2));
+  run(instance_of(plan_of(NULL, 0), 1), NULL, 0, NULL);
+  EXPECT(result->tensor, -39, -78);
+  EXPECT(v->tensor, 8, 16);
+}
+
 /* Gradients of intermediate results: a fused op must not swallow them, or the caller must be told. */
 static void test_gradients_of_intermediate_results(void **state)
 {
@@ -386,7 +420,8 @@ int main(void)
   const struct CMUnitTest tests[] = {
     GRAPH_TEST(test_read_assign_read), GRAPH_TEST(test_swap), GRAPH_TEST(test_readings_around_updates),
     GRAPH_TEST(test_tail_by_rows), GRAPH_TEST(test_assignment_cuts_gradients), GRAPH_TEST(test_dead_nodes),
-    GRAPH_TEST(test_dense_fusion), GRAPH_TEST(test_convolution_fusion), GRAPH_TEST(test_gradients_of_intermediate_results),
+    GRAPH_TEST(test_elementwise_chains), GRAPH_TEST(test_chains_across_an_update), GRAPH_TEST(test_dense_fusion),
+    GRAPH_TEST(test_convolution_fusion), GRAPH_TEST(test_gradients_of_intermediate_results),
     GRAPH_TEST(test_used_up_tensors), GRAPH_TEST(test_nesting_has_a_limit), GRAPH_TEST(test_a_trace_ends_its_tapes),
     GRAPH_TEST(test_blocks_never_overlap), GRAPH_TEST(test_gradients_lie_in_the_arena),
   };

@@ -24,9 +24,9 @@ static void test_writes_after_recording(void **state)
   flow_optimizer *sgd = optimizer_of("SGD");
   flow_tape *tape = begin();
   flow_tensor *w1 = reading(w);
-  flow_tensor *flat = op3(FLOW_OP_reshape, w1, NULL, NULL, &(flow_attributes){ .shape = { .rank = 2, .dims = { 2, 1 } } });
-  flow_tensor *target = sum_of(OP2(mul, OP2(mul, flat, flat),
-                                   op3(FLOW_OP_reshape, reading(scale), NULL, NULL, &(flow_attributes){ .shape = { .rank = 2, .dims = { 2, 1 } } })));
+  const flow_attributes column = { .shape = { .rank = 2, .dims = { 2, 1 } } };
+  flow_tensor *flat = op3(FLOW_OP_reshape, w1, NULL, NULL, &column);
+  flow_tensor *target = sum_of(OP2(mul, OP2(mul, flat, flat), op3(FLOW_OP_reshape, reading(scale), NULL, NULL, &column)));
   OK(flow_tape_end(context, tape));
   OK(flow_variable_assign(context, w, VECTOR(100, 100)));
   OK(flow_variable_assign_add(context, scale, VECTOR(100, 100)));
