@@ -65,7 +65,8 @@ static void append_steps(chain *to, const chain *from, const int *map, int first
     to->attributes.fused.steps[first + s] = from->attributes.fused.steps[s];
     for (int i = 0; i < 3; i++) {
       int r = from->attributes.fused.steps[s].inputs[i];
-      to->attributes.fused.steps[first + s].inputs[i] = (uint8_t)(r < from->input_count ? map[r] : to->input_count + first + r - from->input_count);
+      int renumbered = r < from->input_count ? map[r] : to->input_count + first + r - from->input_count;
+      to->attributes.fused.steps[first + s].inputs[i] = (uint8_t)renumbered;
     }
   }
 }

@@ -11,7 +11,8 @@ static flow_status run_fused(const flow_call *call, int phase, int64_t begin, in
 {
   (void)phase, (void)begin, (void)end;
   int steps = call->attributes->fused.count;
-  flow_block_program program = { .register_count = registers_of(call), .input_count = call->input_count, .output_count = 1, .step_count = steps };
+  flow_block_program program = { .register_count = registers_of(call), .input_count = call->input_count, .output_count = 1,
+                                 .step_count = steps };
   for (int r = 0; r < program.register_count; r++) program.kinds[r] = FLOW_KIND_FLOAT;
   for (int s = 0; s < steps; s++) {
     program.steps[s].function = FLOW_ISA_NAME(block)(call->attributes->fused.steps[s].op, FLOW_KIND_FLOAT);
