@@ -276,7 +276,7 @@ void FLOW_ISA_NAME(run_program)(const flow_block_program *program, const flow_op
   const int64_t all_rows = w.shape[row_axis], all_columns = w.shape[column_axis];
 
   place places[FLOW_MAX_OPERANDS];
-  int all_direct = 1;
+  int all_direct = program->register_count <= count;   /* registers between the steps are buffers of one block */
   for (int i = 0; i < count; i++) {
     int reg = i < program->input_count ? i : program->outputs[i - program->input_count];
     place *p = &places[i];

@@ -127,7 +127,7 @@ static void reference_backward(const convolution_case *c, fixture *f)
             r = row * c->pool_stride[0] + winner / c->pool[1];
             k = column * c->pool_stride[1] + winner % c->pool[1];
           }
-          if (c->bias) tensor_set(&f->db, channel, tensor_get(&f->db, channel) + g);
+          tensor_set(&f->db, channel, tensor_get(&f->db, channel) + g);
           visit_taps(c, f, i, r, k, channel, visit_backward, &g);
         }
 }
@@ -151,7 +151,7 @@ static void fixture_make(const convolution_case *c, int dtype, filler fill, fixt
   f->attributes.convolution.groups = c->groups;
   f->attributes.convolution.activation = c->relu ? FLOW_RELU : FLOW_LINEAR;
   f->attributes.convolution.has_bias = c->bias;
-  int64_t x[4] = { c->n, c->h, c->w, c->ci }, w[4] = { c->kh, c->kw, c->ci / c->groups, c->co }, b[1] = { c->bias ? c->co : 0 };
+  int64_t x[4] = { c->n, c->h, c->w, c->ci }, w[4] = { c->kh, c->kw, c->ci / c->groups, c->co }, b[1] = { c->bias ? c->co : 0 }, db[1] = { c->co };
   int64_t y[4] = { c->n, f->result[0], f->result[1], c->co }, none[1] = { 0 };
   tensor_make(&f->x, dtype, 4, x);
   tensor_make(&f->w, dtype, 4, w);
@@ -161,7 +161,7 @@ static void fixture_make(const convolution_case *c, int dtype, filler fill, fixt
   tensor_make(&f->index, FLOW_UINT8, c->pool[0] ? 4 : 1, c->pool[0] ? y : none);
   tensor_make(&f->dx, dtype, 4, x);
   tensor_make(&f->dw, dtype, 4, w);
-  tensor_make(&f->db, dtype, 1, b);
+  tensor_make(&f->db, dtype, 1, db);
   uint32_t state = 12345u + (uint32_t)(c->ci * 31 + c->co);
   fill(&f->x, &state);
   fill(&f->w, &state);

@@ -496,6 +496,35 @@ static void a_program_runs_several_steps_and_outputs(void **state)
   array_free(&a); array_free(&b); array_free(&c); array_free(&sum); array_free(&relu);
 }
 
+/* Contiguous operands of one long run need no buffers themselves; what lies between two steps does, one block at a time. */
+static void a_long_run_of_several_steps_keeps_to_its_buffers(void **state)
+{
+  (void)state;
+  enum { LENGTH = 10 * FLOW_BLOCK_LENGTH + 3, BUFFERS = 4 * FLOW_BLOCK_BYTES };
+  int64_t shape[1] = { LENGTH };
+  array a = array_new(FLOW_FLOAT32, CONTIGUOUS, 1, shape), b = array_new(FLOW_FLOAT32, CONTIGUOUS, 1, shape);
+  array out = array_new(FLOW_FLOAT32, CONTIGUOUS, 1, shape);
+  array_fill_random(&a, 1, -3, 3);
+  array_fill_random(&b, 2, -3, 3);
+  flow_operand inputs[2] = { a.operand, b.operand };
+  flow_block_program program = {
+    .register_count = 4, .input_count = 2, .output_count = 1, .step_count = 2, .outputs = { 3 },
+    .steps = { { flow_cpu_plain_block(FLOW_OP_mul, FLOW_KIND_FLOAT), { 0, 1 }, 2 },
+               { flow_cpu_plain_block(FLOW_OP_sub, FLOW_KIND_FLOAT), { 2, 0 }, 3 } },
+  };
+  _Alignas(64) unsigned char buffers[BUFFERS + LENGTH * sizeof(float)];
+  memset(buffers, 0xa5, sizeof buffers);
+  flow_cpu_plain_run_program(&program, inputs, &out.operand, buffers);
+  for (int64_t i = 0; i < LENGTH; i++) {
+    float x = (float)read_double(FLOW_FLOAT32, element(&a.operand, i));
+    float product = x * (float)read_double(FLOW_FLOAT32, element(&b.operand, i));
+    assert_close("difference", FLOW_FLOAT32, read_double(FLOW_FLOAT32, element(&out.operand, i)), product - x, 0);
+  }
+  for (size_t i = BUFFERS; i < sizeof buffers; i++) assert_int_equal(buffers[i], 0xa5);
+  assert_guards(&out);
+  array_free(&a); array_free(&b); array_free(&out);
+}
+
 /* ---- casts ------------------------------------------------------------------------------------------------------------- */
 
 static void check_cast(const flow_call *call, void *argument)
@@ -577,6 +606,7 @@ int main(void)
     cmocka_unit_test(an_output_that_nobody_reads_is_skipped),
     cmocka_unit_test(an_integer_without_a_kernel_is_an_error_that_names_the_op),
     cmocka_unit_test(a_program_runs_several_steps_and_outputs),
+    cmocka_unit_test(a_long_run_of_several_steps_keeps_to_its_buffers),
     cmocka_unit_test(casts_round_saturate_and_wrap_between_all_dtypes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -202,6 +202,20 @@ static void test_empty(void **state)
   }
 }
 
+/* A batch of no matrices: sizes of leading axes are 0. */
+static void test_no_matrices(void **state)
+{
+  (void)state;
+  static const flow_attributes attributes;
+  flow_operand inputs[2] = { operand(FLOW_FLOAT32, 3, 0, 5, 9), operand(FLOW_FLOAT32, 3, 0, 9, 6) };
+  flow_operand output = operand(FLOW_FLOAT32, 3, 0, 5, 6);
+  flow_call call = call_of(FLOW_OP_matmul, &attributes, inputs, 2, &output, 1);
+  for_each_kernel(kernel, call.op) assert_int_equal(run_kernel(kernel, &call, ALL_AT_ONCE), FLOW_OK);
+  operand_free(&inputs[0]);
+  operand_free(&inputs[1]);
+  operand_free(&output);
+}
+
 static void test_dense(void **state)
 {
   (void)state;
@@ -271,7 +285,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_matmul_sizes), cmocka_unit_test(test_matmul_axes), cmocka_unit_test(test_matmul_dtypes),
-    cmocka_unit_test(test_matmul_integers_wrap), cmocka_unit_test(test_empty), cmocka_unit_test(test_dense),
+    cmocka_unit_test(test_matmul_integers_wrap), cmocka_unit_test(test_empty), cmocka_unit_test(test_no_matrices), cmocka_unit_test(test_dense),
     cmocka_unit_test(test_not_finite)
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

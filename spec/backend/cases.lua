@@ -1,0 +1,309 @@
+--- The cases of the back end's specs: every op of ops.def with the shapes, attributes and ranges that its kernels tell
+-- apart. Their form is described in spec/support/backend.lua. Further fields:
+--   gradient = false       not differentiated; the reason stands beside it
+--   all_outputs            gradients flow into every output
+--   empty = "message"      what the op says about a batch without rows, where that is an error
+--   traced = false         not run in a trace; the reason stands beside it
+--   gradient_pins_rows     its gradient is traced for one number of rows at a time
+--   rounding               tolerance where results legitimately differ in rounding from run to run of another shape
+local flow = require "flow"
+local backend = require "spec.support.backend"
+
+local cases = {}
+
+--- add("op", inputs, options)
+local function add(op, inputs, options)
+  local case = options or {}
+  case.op, case.inputs = op, inputs
+  cases[#cases + 1] = case
+end
+
+---- elementwise -----------------------------------------------------------------------------------------------------------
+
+local function image(low, high, options)
+  local input = { -1, 5, 9, low = low, high = high }
+  for key, value in pairs(options or {}) do input[key] = value end
+  return input
+end
+
+for _, op in ipairs { "neg", "abs", "sign", "square", "relu", "floor", "ceil", "round", "copy", "stop_gradient" } do
+  add(op, { image(-3, 3) })
+end
+for _, entry in ipairs {
+  { "exp", -2, 2 }, { "expm1", -2, 2 }, { "log", 0.1, 4 }, { "log1p", -0.5, 3 }, { "sqrt", 0.1, 4 }, { "rsqrt", 0.1, 4 },
+  { "reciprocal", 0.5, 3 }, { "sin", -3, 3 }, { "cos", -3, 3 }, { "tanh", -4, 4 }, { "sigmoid", -4, 4 }, { "erf", -3, 3 },
+  { "softplus", -4, 4 },
+} do
+  add(entry[1], { image(entry[2], entry[3]) })
+end
+add("logical_not", { image(-1, 1, { round = true }) })
+add("is_finite", { image(-1, 1) })
+add("cast", { image(-3, 3) }, { name = "to float64", attributes = { cast = { dtype = 3 } }, output_dtype = "float64" })
+add("cast", { image(-90, 90) }, { name = "to int8", attributes = { cast = { dtype = 4 } }, gradient = false })   -- integers have none
+
+for _, op in ipairs { "add", "sub", "mul", "maximum", "minimum", "relu_gradient" } do add(op, { image(-2, 2), image(-2, 2) }) end
+for _, op in ipairs { "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or" } do
+  add(op, { image(-1.4, 1.4, { round = true }), image(-1.4, 1.4, { round = true }) })
+end
+add("div", { image(-2, 2), image(0.5, 2) })
+add("divide_no_nan", { image(-2, 2), image(0.5, 2) })
+add("divide_no_nan", { image(-2, 2), image(-1, 1, { round = true }) }, { name = "by zeros", gradient = false })  -- has a jump at 0
+add("pow", { image(0.5, 3), image(-2, 2) })
+add("mod", { image(-5, 5), image(1, 3) })
+add("where", { image(0, 1, { round = true, dtype = "bool" }), image(-2, 2), image(-2, 2) })
+-- Broadcasting: a row, a column, both at once, a scalar.
+for _, op in ipairs { "add", "mul", "div", "maximum" } do
+  add(op, { image(0.5, 2), { 9, low = 0.5, high = 2 } }, { name = "a row" })
+  add(op, { image(0.5, 2), { 5, 1, low = 0.5, high = 2 } }, { name = "a column" })
+  add(op, { { -1, 1, 9, low = 0.5, high = 2 }, { 5, 1, low = 0.5, high = 2 } }, { name = "row by column" })
+  add(op, { image(0.5, 2), { low = 0.5, high = 2 } }, { name = "a scalar" })
+end
+add("where", { { 5, 1, low = 0, high = 1, round = true, dtype = "bool" }, image(-2, 2), { 9, low = -2, high = 2 } }, { name = "broadcast",
+  traced = false })     -- flow.fn takes the rows of the first input for the batch's, and the condition has none
+add("broadcast_to", { { -1, 1, 9 } }, { attributes = function(rows) return { shape = { rank = 3, dims = { rows, 5, 9 } } } end })
+add("broadcast_to", { { 5, 1 } }, { name = "new axes", attributes = { shape = { rank = 3, dims = { 2, 5, 9 } } } })
+
+---- reductions --------------------------------------------------------------------------------------------------------------
+
+local function over(...)
+  return { reduce = { count = select("#", ...), axes = { ... } } }
+end
+
+for _, entry in ipairs { { "of the last axis", 2 }, { "of the middle axis", 1 }, { "of rows", 0 }, { "of rows and the last axis", 0, 2 } } do
+  local attributes = over(unpack(entry, 2))
+  local rows = entry[2] == 0
+  add("sum", { image(-1, 1) }, { name = entry[1], attributes = attributes, rounding = rows and 1e-5 or nil })
+  add("prod", { image(0.9, 1.1) }, { name = entry[1], attributes = attributes, rounding = rows and 1e-5 or nil })
+  for _, op in ipairs { "max", "min" } do
+    add(op, { image(-1, 1) }, { name = entry[1], attributes = attributes, empty = rows and "there is nothing to choose from" or nil })
+  end
+  for _, op in ipairs { "any", "all" } do
+    add(op, { image(op == "any" and -0.52 or -0.5, op == "any" and 0.51 or 20, { round = true }) }, { name = entry[1], attributes = attributes })
+  end
+  if #entry == 2 then
+    for _, op in ipairs { "argmax", "argmin" } do
+      add(op, { image(-1, 1) }, { name = entry[1], attributes = attributes, empty = rows and "there is nothing to choose from" or nil })
+    end
+  end
+end
+add("sum", { image(-1, 1) }, { name = "of everything", rounding = 1e-5 })
+add("sum", { image(-1, 1) }, { name = "kept axes", attributes = { reduce = { count = 1, keepdims = 1, axes = { 1 } } } })
+add("max", { image(-1, 1) }, { name = "of everything", empty = "there is nothing to choose from" })
+add("argmax", { image(-1, 1) }, { name = "of everything from 1", attributes = { reduce = { base = 1 } }, empty = "there is nothing to choose from" })
+add("element_count", { image(-1, 1) }, { name = "of rows", attributes = over(0, 2), output_dtype = "float32" })
+
+---- movement ---------------------------------------------------------------------------------------------------------------------
+
+add("reshape", { { -1, 5, 9 } }, { name = "flat", attributes = function(rows) return { shape = { rank = 2, dims = { rows, 45 } } } end })
+add("reshape", { { -1, 5, 9 } }, { name = "into rows", attributes = function(rows) return { shape = { rank = 2, dims = { rows * 5, 9 } } } end })
+add("transpose", { { -1, 5, 9 } }, { name = "within rows", attributes = { transpose = { rank = 3, axes = { 0, 2, 1 } } } })
+add("transpose", { { -1, 5, 9 } }, { name = "of rows", attributes = { transpose = { rank = 3, axes = { 2, 1, 0 } } } })
+add("concat", { { -1, 5, 9 }, { -1, 2, 9 }, { -1, 1, 9 } }, { name = "middle axis", attributes = { axis = { axis = 1 } } })
+add("concat", { { -1, 5, 3 }, { -1, 5, 17 } }, { name = "last axis", attributes = { axis = { axis = -1 } } })
+add("concat", { { -1, 5, 3 }, { -1, 5, 3 } }, { name = "rows", attributes = { axis = { axis = 0 } },
+  gradient_pins_rows = true })     -- where a part begins depends on the rows
+local ALL = 2 ^ 62
+add("slice", { { -1, 5, 9 } }, { name = "within rows",
+  attributes = { slice = { rank = 3, begin = { 0, 1, 2 }, ["end"] = { ALL, 4, ALL }, step = { 1, 1, 3 } } } })
+add("slice", { { 6, 5, 9 } }, { name = "of rows",
+  attributes = { slice = { rank = 3, begin = { 1, 0, 0 }, ["end"] = { 5, ALL, ALL }, step = { 2, 1, 1 } } } })
+add("slice_gradient", { { -1, 3, 3 } }, { attributes = function(rows)
+  return { slice = { rank = 3, begin = { 0, 1, 2 }, ["end"] = { ALL, 4, ALL }, step = { 1, 1, 3 }, dims = { rows, 5, 9 } } }
+end })
+add("pack", { { 5, 9 }, { 3 }, { 2, 2 } })
+add("fill", {}, { attributes = function(_, dtype)
+  return { fill = { value = 1.5, rank = 2, dims = { 5, 9 }, dtype = dtype == "float64" and 3 or 0 } }
+end, traced = false })     -- has no operand that a trace could follow
+
+---- products --------------------------------------------------------------------------------------------------------------------
+
+add("matmul", { { -1, 9 }, { 9, 17 } }, { name = "odd sizes" })
+add("matmul", { { -1, 70 }, { 70, 66 } }, { name = "several blocks" })
+add("matmul", { { -1, 9 }, { 17, 9 } }, { name = "b transposed", attributes = { matmul = { transpose_b = 1 } } })
+add("matmul", { { -1, 9 }, { -1, 17 } }, { name = "a transposed: sums over rows", attributes = { matmul = { transpose_a = 1 } }, rounding = 1e-5 })
+add("matmul", { { -1, 5, 9 }, { 9, 6 } }, { name = "one b for all" })
+add("matmul", { { -1, 5, 9 }, { -1, 9, 6 } }, { name = "a batch of products" })
+add("matmul", { { -1, 9 }, { 9 } }, { name = "by a vector" })
+for activation, name in pairs { [0] = "linear", [1] = "relu" } do
+  add("dense", { { -1, 9 }, { 9, 17 }, { 17 } }, { name = name, attributes = { matmul = { activation = activation } } })
+  add("dense", { { -1, 64 }, { 64, 10 }, { 10 } }, { name = "64 to 10, " .. name, attributes = { matmul = { activation = activation } } })
+end
+
+---- convolution and pooling ---------------------------------------------------------------------------------------------------
+
+--- Attributes of a convolution with the same padding on all sides.
+local function convolved(options)
+  local p = options.padding or 0
+  return { convolution = {
+    stride = options.stride or { 1, 1 }, dilation = options.dilation or { 1, 1 }, padding = options.sides or { p, p, p, p },
+    groups = options.groups or 1, activation = options.relu and 1 or 0, pool = options.pool or { 0, 0 },
+    pool_stride = options.pool or { 0, 0 }, has_bias = options.bias and 1 or 0,
+  } }
+end
+
+local convolutions = {
+  { "3 to 17, 3x3 same", { 8, 10, 3 }, { 3, 3, 3, 17 }, { padding = 1 } },
+  { "17 to 33, 3x3 valid", { 6, 5, 17 }, { 3, 3, 17, 33 }, {} },
+  { "5x5 stride 2", { 9, 11, 3 }, { 5, 5, 3, 17 }, { stride = { 2, 2 }, sides = { 1, 2, 1, 2 } } },
+  { "5x5 stride 2 odd channels", { 9, 9, 17 }, { 5, 5, 17, 6 }, { stride = { 2, 2 }, padding = 2 } },
+  { "1x1", { 5, 6, 17 }, { 1, 1, 17, 33 }, {} },
+  { "1x1 stride 2", { 5, 6, 16 }, { 1, 1, 16, 32 }, { stride = { 2, 2 } } },
+  { "depthwise", { 8, 8, 19 }, { 3, 3, 1, 19 }, { padding = 1, groups = 19 } },
+  { "depthwise stride 2, two each", { 8, 8, 6 }, { 3, 3, 1, 12 }, { padding = 1, groups = 6, stride = { 2, 2 } } },
+  { "2 groups", { 6, 6, 10 }, { 3, 3, 5, 14 }, { padding = 1, groups = 2 } },
+  { "dilated", { 9, 9, 3 }, { 3, 3, 3, 5 }, { dilation = { 2, 2 }, padding = 2 } },
+  { "2x5 kernel, strides 1 and 3", { 8, 12, 3 }, { 2, 5, 3, 5 }, { stride = { 1, 3 }, sides = { 0, 1, 2, 2 } } },
+  { "bias and relu", { 8, 8, 8 }, { 3, 3, 8, 16 }, { padding = 1, bias = true, relu = true } },
+  { "bias, relu and pool", { 8, 8, 3 }, { 3, 3, 3, 16 }, { padding = 1, bias = true, relu = true, pool = { 2, 2 } } },
+  { "one channel, bias, relu, pool", { 9, 9, 1 }, { 3, 3, 1, 17 }, { bias = true, relu = true, pool = { 2, 2 } } },
+  { "pool of 3 by 2 without relu", { 9, 8, 5 }, { 3, 3, 5, 7 }, { padding = 1, pool = { 3, 2 } } },
+}
+
+--- The inputs { x, w } or { x, w, b } of a convolution.
+local function operands(x, w, options)
+  local list = { { -1, x[1], x[2], x[3] }, { w[1], w[2], w[3], w[4], low = -0.4, high = 0.4 } }
+  if options.bias then list[3] = { w[4] } end
+  return list
+end
+
+for _, entry in ipairs(convolutions) do
+  local name, x, w, options = unpack(entry)
+  local attributes = convolved(options)
+  add("convolution", operands(x, w, options), { name = name, attributes = attributes })
+
+  local list = operands(x, w, options)
+  local y = backend.apply("convolution", {
+    flow.zeros { 1, x[1], x[2], x[3] }, flow.zeros { w[1], w[2], w[3], w[4] }, options.bias and flow.zeros { w[4] },
+  }, attributes)[1].shape
+  local backward = convolved(options)
+  backward.convolution.input_size = { x[1], x[2] }
+  table.insert(list, 1, { -1, y[2], y[3], y[4] })
+  add("convolution_gradient", list, { name = name, attributes = backward, all_outputs = true, rounding = 1e-5,
+    gradient = not options.pool,      -- a fused pool has no second derivatives
+    prepare = function(inputs)
+      local forward = backend.apply("convolution", { inputs[2], inputs[3], inputs[4] }, attributes)
+      return { inputs[1], inputs[2], inputs[3], flow.stop_gradient(forward[1]), forward[2] }
+    end })
+end
+
+local pools = {
+  { "2x2", { 8, 9, 5 }, { size = { 2, 2 }, stride = { 2, 2 } } },
+  { "3x3 stride 2 padded", { 9, 8, 17 }, { size = { 3, 3 }, stride = { 2, 2 }, padding = { 1, 1, 0, 1 } } },
+  { "2x3 stride 1", { 5, 6, 16 }, { size = { 2, 3 }, stride = { 1, 1 } } },
+}
+for _, entry in ipairs(pools) do
+  local name, x, pool = unpack(entry)
+  add("max_pool", { { -1, x[1], x[2], x[3] } }, { name = name, attributes = { pool = pool } })
+  local y = backend.apply("max_pool", { flow.zeros { 1, x[1], x[2], x[3] } }, { pool = pool })[1].shape
+  local backward = { size = pool.size, stride = pool.stride, padding = pool.padding, input_size = { x[1], x[2] } }
+  add("max_pool_gradient", { { -1, y[2], y[3], y[4] }, { -1, x[1], x[2], x[3] } }, { name = name, attributes = { pool = backward },
+    prepare = function(inputs) return { inputs[1], backend.apply("max_pool", { inputs[2] }, { pool = pool })[2] } end })
+end
+
+---- normalization, softmax, losses, dropout -----------------------------------------------------------------------------------
+
+for _, entry in ipairs { { "of a vector", { -1, 5 } }, { "of images", { -1, 5, 6, 17 } }, { "of 64 channels", { -1, 3, 3, 64 } } } do
+  local name, shape = entry[1], entry[2]
+  local channels = shape[#shape]
+  local attributes = { normalization = { epsilon = 1e-3, axis = -1 } }
+  local gamma = { channels, low = 0.5, high = 2 }
+  add("batch_norm", { shape, gamma, { channels } }, { name = name, attributes = attributes, rounding = 1e-5 })
+  add("batch_norm_gradient", { shape, shape, gamma }, { name = name, attributes = attributes, rounding = 1e-5,
+    prepare = function(inputs)
+      local forward = backend.apply("batch_norm", { inputs[2], inputs[3], flow.zeros({ channels }, { dtype = inputs[3].dtype }) }, attributes)
+      return { inputs[1], inputs[2], inputs[3], forward[2], forward[3] }
+    end })
+end
+for axis, name in pairs { [-1] = "last axis", [1] = "middle axis" } do
+  local attributes = { axis = { axis = axis } }
+  add("softmax", { image(-3, 3) }, { name = name, attributes = attributes })
+  add("log_softmax", { image(-3, 3) }, { name = name, attributes = attributes })
+  add("softmax_gradient", { image(-1, 1), image(0, 1) }, { name = name, attributes = attributes })
+end
+add("softmax", { { -1, 1000, low = -3, high = 3 } }, { name = "of 1000" })
+add("sparse_cross_entropy", { { -1, 10, low = -3, high = 3 }, { -1, classes = 10 } })
+add("sparse_cross_entropy", { { -1, 3, 5, low = -3, high = 3 }, { -1, 3, classes = 5, dtype = "uint8" } }, { name = "of pixels" })
+add("sparse_cross_entropy_gradient", { { -1 }, { -1, 10, low = -3, high = 3 }, { -1, classes = 10, dtype = "int64" } })
+add("dropout", { image(-1, 1) }, { attributes = { dropout = { rate = 0.4, seed = 5, stream = 9 } },
+  traced = false })     -- draws another mask in every run of a plan
+
+---- random numbers -----------------------------------------------------------------------------------------------------------------
+
+for _, entry in ipairs { { "random_uniform", -1, 2 }, { "random_normal", 1, 2 }, { "random_truncated_normal", 1, 2 } } do
+  add(entry[1], {}, { attributes = function(_, dtype)
+    return { random = { rank = 2, dims = { 130, 257 }, dtype = dtype == "float64" and 3 or 0, low = entry[2], high = entry[3], seed = 3, stream = 4 } }
+  end, draws_per_dtype = true, traced = false })     -- as fill
+end
+
+---- effects, through what users call ----------------------------------------------------------------------------------------------
+
+local function assigned(method)
+  return function(inputs)
+    local variable = flow.Variable(inputs[1])
+    variable[method](variable, inputs[2])
+    return { variable:value():copy() }
+  end
+end
+add("assign", { image(-1, 1), { 9 } }, { run = assigned("assign"), gradient = false, traced = false })          -- creates variables
+add("assign_add", { image(-1, 1), { 9 } }, { run = assigned("assign_add"), gradient = false, traced = false })  -- as assign
+
+--- Three updates of two variables by the optimizer's kernel, in float32; a run in float64 follows the formula instead.
+local function optimized(class, options, formula)
+  return function(inputs, _, dtype)
+    if dtype == "float64" then return formula(inputs, options) end
+    local v, u = flow.Variable(inputs[1]), flow.Variable(inputs[2])
+    local optimizer = flow.optimizers[class](options)
+    for step = 1, 3 do optimizer:apply_gradients({ inputs[3] * step, inputs[4] * step }, { v, u }) end
+    return { v:value():copy(), u:value():copy() }
+  end
+end
+
+--- Keras' SGD.
+local function sgd(inputs, options)
+  local results, momentum = {}, options.momentum or 0
+  for i = 1, 2 do
+    local w, velocity = inputs[i], inputs[i] * 0
+    for step = 1, 3 do
+      local g = inputs[i + 2] * step
+      velocity = velocity * momentum - g * options.learning_rate
+      w = options.nesterov and w + velocity * momentum - g * options.learning_rate or w + velocity
+    end
+    results[i] = w
+  end
+  return results
+end
+
+--- Kingma and Ba 2015, as Keras writes it: epsilon outside of the bias correction; AMSGrad after Reddi et al. 2018.
+local function adam(inputs, options)
+  local results, beta_1, beta_2 = {}, options.beta_1 or 0.9, options.beta_2 or 0.999
+  for i = 1, 2 do
+    local w, m, v = inputs[i], inputs[i] * 0, inputs[i] * 0
+    local most = v
+    for step = 1, 3 do
+      local g = inputs[i + 2] * step
+      m, v = m * beta_1 + g * (1 - beta_1), v * beta_2 + g:square() * (1 - beta_2)
+      most = most:maximum(v)
+      local rate = options.learning_rate * math.sqrt(1 - beta_2 ^ step) / (1 - beta_1 ^ step)
+      w = w - m * rate / ((options.amsgrad and most or v):sqrt() + (options.epsilon or 1e-7))
+    end
+    results[i] = w
+  end
+  return results
+end
+
+local function slots() return { -1, 9 }, { 5, 33 }, { -1, 9 }, { 5, 33 } end
+for name, options in pairs {
+  plain = { learning_rate = 0.1 }, momentum = { learning_rate = 0.1, momentum = 0.9 },
+  nesterov = { learning_rate = 0.1, momentum = 0.9, nesterov = true },
+} do
+  add("sgd", { slots() }, { name = name, run = optimized("SGD", options, sgd), only_float32 = true, gradient = false, traced = false })
+end
+for name, options in pairs { plain = { learning_rate = 0.1 }, amsgrad = { learning_rate = 0.1, amsgrad = true } } do
+  add("adam", { slots() }, { name = name, run = optimized("Adam", options, adam), only_float32 = true, gradient = false, traced = false })
+end
+
+-- Tables by name have no order, processes that compare their results need one.
+table.sort(cases, function(a, b) return backend.title(a) < backend.title(b) end)
+for i = 2, #cases do assert(backend.title(cases[i]) ~= backend.title(cases[i - 1]), backend.title(cases[i])) end
+
+return cases
