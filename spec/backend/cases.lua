@@ -69,7 +69,9 @@ local function over(...)
   return { reduce = { count = select("#", ...), axes = { ... } } }
 end
 
-for _, entry in ipairs { { "of the last axis", 2 }, { "of the middle axis", 1 }, { "of rows", 0 }, { "of rows and the last axis", 0, 2 } } do
+for _, entry in ipairs {
+  { "of the last axis", 2 }, { "of the middle axis", 1 }, { "of rows", 0 }, { "of rows and the last axis", 0, 2 },
+} do
   local attributes = over(unpack(entry, 2))
   local rows = entry[2] == 0
   add("sum", { image(-1, 1) }, { name = entry[1], attributes = attributes, rounding = rows and 1e-5 or nil })
@@ -78,7 +80,8 @@ for _, entry in ipairs { { "of the last axis", 2 }, { "of the middle axis", 1 },
     add(op, { image(-1, 1) }, { name = entry[1], attributes = attributes, empty = rows and "there is nothing to choose from" or nil })
   end
   for _, op in ipairs { "any", "all" } do
-    add(op, { image(op == "any" and -0.52 or -0.5, op == "any" and 0.51 or 20, { round = true }) }, { name = entry[1], attributes = attributes })
+    add(op, { image(op == "any" and -0.52 or -0.5, op == "any" and 0.51 or 20, { round = true }) },
+      { name = entry[1], attributes = attributes })
   end
   if #entry == 2 then
     for _, op in ipairs { "argmax", "argmin" } do
@@ -89,13 +92,15 @@ end
 add("sum", { image(-1, 1) }, { name = "of everything", rounding = 1e-5 })
 add("sum", { image(-1, 1) }, { name = "kept axes", attributes = { reduce = { count = 1, keepdims = 1, axes = { 1 } } } })
 add("max", { image(-1, 1) }, { name = "of everything", empty = "there is nothing to choose from" })
-add("argmax", { image(-1, 1) }, { name = "of everything from 1", attributes = { reduce = { base = 1 } }, empty = "there is nothing to choose from" })
+add("argmax", { image(-1, 1) },
+  { name = "of everything from 1", attributes = { reduce = { base = 1 } }, empty = "there is nothing to choose from" })
 add("element_count", { image(-1, 1) }, { name = "of rows", attributes = over(0, 2), output_dtype = "float32" })
 
 ---- movement ---------------------------------------------------------------------------------------------------------------------
 
 add("reshape", { { -1, 5, 9 } }, { name = "flat", attributes = function(rows) return { shape = { rank = 2, dims = { rows, 45 } } } end })
-add("reshape", { { -1, 5, 9 } }, { name = "into rows", attributes = function(rows) return { shape = { rank = 2, dims = { rows * 5, 9 } } } end })
+add("reshape", { { -1, 5, 9 } },
+  { name = "into rows", attributes = function(rows) return { shape = { rank = 2, dims = { rows * 5, 9 } } } end })
 add("transpose", { { -1, 5, 9 } }, { name = "within rows", attributes = { transpose = { rank = 3, axes = { 0, 2, 1 } } } })
 add("transpose", { { -1, 5, 9 } }, { name = "of rows", attributes = { transpose = { rank = 3, axes = { 2, 1, 0 } } } })
 add("concat", { { -1, 5, 9 }, { -1, 2, 9 }, { -1, 1, 9 } }, { name = "middle axis", attributes = { axis = { axis = 1 } } })
@@ -120,7 +125,8 @@ end, traced = false })     -- has no operand that a trace could follow
 add("matmul", { { -1, 9 }, { 9, 17 } }, { name = "odd sizes" })
 add("matmul", { { -1, 70 }, { 70, 66 } }, { name = "several blocks" })
 add("matmul", { { -1, 9 }, { 17, 9 } }, { name = "b transposed", attributes = { matmul = { transpose_b = 1 } } })
-add("matmul", { { -1, 9 }, { -1, 17 } }, { name = "a transposed: sums over rows", attributes = { matmul = { transpose_a = 1 } }, rounding = 1e-5 })
+add("matmul", { { -1, 9 }, { -1, 17 } },
+  { name = "a transposed: sums over rows", attributes = { matmul = { transpose_a = 1 } }, rounding = 1e-5 })
 add("matmul", { { -1, 5, 9 }, { 9, 6 } }, { name = "one b for all" })
 add("matmul", { { -1, 5, 9 }, { -1, 9, 6 } }, { name = "a batch of products" })
 add("matmul", { { -1, 9 }, { 9 } }, { name = "by a vector" })
@@ -210,7 +216,8 @@ for _, entry in ipairs { { "of a vector", { -1, 5 } }, { "of images", { -1, 5, 6
   add("batch_norm", { shape, gamma, { channels } }, { name = name, attributes = attributes, rounding = 1e-5 })
   add("batch_norm_gradient", { shape, shape, gamma }, { name = name, attributes = attributes, rounding = 1e-5,
     prepare = function(inputs)
-      local forward = backend.apply("batch_norm", { inputs[2], inputs[3], flow.zeros({ channels }, { dtype = inputs[3].dtype }) }, attributes)
+      local beta = flow.zeros({ channels }, { dtype = inputs[3].dtype })
+      local forward = backend.apply("batch_norm", { inputs[2], inputs[3], beta }, attributes)
       return { inputs[1], inputs[2], inputs[3], forward[2], forward[3] }
     end })
 end
@@ -231,7 +238,9 @@ add("dropout", { image(-1, 1) }, { attributes = { dropout = { rate = 0.4, seed =
 
 for _, entry in ipairs { { "random_uniform", -1, 2 }, { "random_normal", 1, 2 }, { "random_truncated_normal", 1, 2 } } do
   add(entry[1], {}, { attributes = function(_, dtype)
-    return { random = { rank = 2, dims = { 130, 257 }, dtype = dtype == "float64" and 3 or 0, low = entry[2], high = entry[3], seed = 3, stream = 4 } }
+    return { random = {
+      rank = 2, dims = { 130, 257 }, dtype = dtype == "float64" and 3 or 0, low = entry[2], high = entry[3], seed = 3, stream = 4,
+    } }
   end, draws_per_dtype = true, traced = false })     -- as fill
 end
 

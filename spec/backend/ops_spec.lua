@@ -121,8 +121,8 @@ describe("chains of elementwise ops", function()
 
   it("give the bits of single ops, whatever their length and shape", function()
     for seed = 1, 12 do
-      local f, body = nil, chain(seed, 3 + seed)
-      f = flow.fn(body)
+      local body = chain(seed, 3 + seed)
+      local f = flow.fn(body)
       local row, column = backend.uniform({ 37 }, 2, -1, 1):to("float32"), backend.uniform({ 5, 1 }, 3, -1, 1):to("float32")
       for _, rows in ipairs { 40, 1, 9 } do
         local x = backend.uniform({ rows, 5, 37 }, seed, -2, 2):to("float32")
@@ -135,7 +135,7 @@ end)
 
 for _, case in ipairs(cases) do
   local record, batched = records[case.op], backend.batched(case)
-  local differentiable = record.gradient and case.gradient ~= false
+  local differentiable = backend.differentiable(case)
 
   describe(backend.title(case), function()
     if not case.draws_per_dtype then

@@ -189,6 +189,14 @@ function backend.run(case, inputs, rows, dtype)
   return backend.apply(case.op, case.prepare and case.prepare(inputs, rows, dtype) or inputs, attributes)
 end
 
+local records
+
+--- Whether gradients of the case are checked: its op has a rule, and the case does not opt out.
+function backend.differentiable(case)
+  records = records or backend.records()
+  return records[case.op].gradient and case.gradient ~= false
+end
+
 --- Positions of the inputs that the case is differentiated by.
 function backend.sources(case)
   local positions = {}

@@ -1,0 +1,117 @@
+--- What ops say about shapes and dtypes that do not fit: the op, what was found, what was expected. The expected words are
+-- written out, so that a message that loses a shape is seen.
+local flow = require "flow"
+local backend = require "spec.support.backend"
+
+local function zeros(...) return flow.zeros { ... } end
+local function ints(...) return flow.zeros({ ... }, { dtype = "int32" }) end
+local function doubles(...) return flow.zeros({ ... }, { dtype = "float64" }) end
+
+local convolution = { convolution = { stride = { 1, 1 }, dilation = { 1, 1 }, groups = 1 } }
+local pool = { pool = { size = { 2, 2 }, stride = { 2, 2 }, input_size = { 4, 4 } } }
+local over_axis_5 = { reduce = { count = 1, axes = { 5 } } }
+
+--- { op, inputs, attributes, words that the message must hold ... }
+local wrong = {
+  { "convolution", { zeros(2, 8, 8), zeros(3, 3, 3, 4) }, convolution, "{2, 8, 8}", "{batch, height, width, channels}" },
+  { "convolution", { zeros(2, 8, 8, 5), zeros(3, 3, 3, 4) }, convolution, "{2, 8, 8, 5}", "5 channels", "{3, 3, 3, 4}" },
+  { "convolution", { zeros(2, 8, 8, 3), doubles(3, 3, 3, 4) }, convolution, "the kernel", "float64", "float32" },
+  { "convolution", { ints(2, 8, 8, 3), ints(3, 3, 3, 4) }, convolution, "floating-point", "int32" },
+  { "convolution", { zeros(2, 2, 2, 3), zeros(3, 3, 3, 4) }, convolution, "2", "3" },
+  { "convolution_gradient", { zeros(2, 5, 5, 4), zeros(2, 8, 8, 3), zeros(3, 3, 3, 4), zeros(2, 6, 6, 4),
+    flow.zeros({ 0 }, { dtype = "uint8" }) }, convolution, "the gradient", "{2, 5, 5, 4}", "{2, 6, 6, 4}" },
+  { "max_pool", { zeros(2, 8, 8) }, pool, "{2, 8, 8}", "{batch, height, width, channels}" },
+  { "max_pool", { zeros(2, 1, 8, 3) }, pool, "1" },
+  { "max_pool_gradient", { zeros(2, 2, 2, 3), flow.zeros({ 2, 2, 3, 3 }, { dtype = "uint8" }) }, pool, "{2, 2, 3, 3}", "{2, 2, 2, 3}" },
+  { "matmul", { zeros(2, 3), zeros(4, 5) }, nil, "{2, 3}", "{4, 5}" },
+  { "matmul", { zeros(2, 2, 3), zeros(3, 3, 5) }, nil, "{2}", "{3}" },
+  { "dense", { zeros(2, 3), zeros(4, 5), zeros(5) }, nil, "{2, 3}", "{4, 5}" },
+  { "dense", { zeros(2, 3), zeros(3, 5), zeros(4) }, nil, "{4}", "{5}" },
+  { "dense", { ints(2, 3), ints(3, 5), ints(5) }, nil, "floating-point", "int32" },
+  { "batch_norm", { zeros(2, 3), zeros(4), zeros(3) }, nil, "gamma", "{4}", "{3}" },
+  { "batch_norm", { zeros(3), zeros(3), zeros(3) }, nil, "{3}", "{batch, ..., channels}" },
+  { "batch_norm_gradient", { zeros(2, 4), zeros(2, 3), zeros(3), zeros(3), zeros(3) }, nil, "{2, 4}", "{2, 3}" },
+  { "softmax", { ints(2, 3) }, { axis = { axis = -1 } }, "floating-point", "int32" },
+  { "softmax", { zeros(2, 3) }, { axis = { axis = 2 } }, "2", "{2, 3}" },
+  { "log_softmax", { zeros(2, 3) }, { axis = { axis = -3 } }, "-3", "{2, 3}" },
+  { "softmax_gradient", { zeros(2, 3), zeros(2, 4) }, { axis = { axis = -1 } }, "{2, 4}", "{2, 3}" },
+  { "sparse_cross_entropy", { zeros(2, 3), zeros(2) }, nil, "the labels", "float32", "integers" },
+  { "sparse_cross_entropy", { zeros(2, 3), ints(3) }, nil, "the labels", "{3}", "{2}" },
+  { "sparse_cross_entropy_gradient", { zeros(3), zeros(2, 3), ints(2) }, nil, "{3}", "{2}" },
+  { "dropout", { ints(2) }, nil, "floating-point", "int32" },
+  { "dropout", { zeros(2) }, { dropout = { rate = 1.5 } }, "1.5", "0 to 1" },
+  { "where", { zeros(2), zeros(3), zeros(3) }, nil, "{2}", "{3}" },
+  { "broadcast_to", { zeros(2, 3) }, { shape = { rank = 2, dims = { 2, 4 } } }, "{2, 3}", "{2, 4}" },
+  { "cast", { zeros(2) }, { cast = { dtype = 77 } }, "77" },
+  { "reshape", { zeros(2, 3) }, { shape = { rank = 1, dims = { 7 } } }, "{2, 3}", "{7}" },
+  { "transpose", { zeros(2, 3) }, { transpose = { rank = 2, axes = { 0, 0 } } }, "axis 0", "permutation" },
+  { "concat", { zeros(2, 3), zeros(3, 4) }, { axis = { axis = 1 } }, "{2, 3}", "{3, 4}" },
+  { "slice", { zeros(2, 3) }, { slice = { rank = 1, ["end"] = { 2 }, step = { 1 } } }, "{2, 3}", "1" },
+  { "slice_gradient", { zeros(2, 3) }, { slice = { rank = 2, ["end"] = { 9, 9 }, step = { 1, 1 }, dims = { 4, 4 } } }, "{2, 3}", "{4, 4}" },
+  { "argmax", { zeros(2, 3) }, { reduce = { count = 2, axes = { 0, 1 } } }, "2 axes" },
+  { "max", { zeros(0, 3) }, nil, "{0, 3}" },
+  { "pack", { zeros(2), doubles(2) }, nil, "float32", "float64" },
+  { "fill", {}, { fill = { rank = 9 } }, "9", "8" },
+  { "random_normal", {}, { random = { rank = 1, dims = { 2 }, dtype = 6, high = 1 } }, "int32" },
+  { "random_uniform", {}, { random = { rank = 1, dims = { 2 }, low = 2, high = 1 } }, "2 to 1" },
+  { "random_truncated_normal", {}, { random = { rank = 1, dims = { 2 }, high = -1 } }, "-1" },
+  { "assign", { zeros(2, 3), zeros(4) }, nil, "{4}", "{2, 3}" },
+  { "assign_add", { zeros(3), zeros(2, 3) }, nil, "{2, 3}", "{3}" },
+  { "sgd", { zeros(2), zeros(3), zeros() }, nil, "{2}", "{3}" },
+  { "adam", { zeros(3), doubles(3), zeros(3), zeros(3), zeros(), flow.zeros({}, { dtype = "int64" }) }, nil, "the weight", "float64" },
+}
+for _, op in ipairs { "add", "sub", "mul", "div", "divide_no_nan", "pow", "mod", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge",
+                      "logical_and", "logical_or", "relu_gradient" } do
+  wrong[#wrong + 1] = { op, { zeros(2, 3), zeros(4) }, nil, "{2, 3}", "{4}" }
+end
+for _, op in ipairs { "sum", "prod", "min", "any", "all", "argmin", "element_count" } do
+  wrong[#wrong + 1] = { op, { zeros(2, 3) }, over_axis_5, "axis 5", "{2, 3}" }
+end
+
+--- Ops that take a tensor of any shape and dtype, or are made by plans only.
+local exceptions = { fused = "made by plans from ops that were checked" }
+
+describe("the message about what does not fit", function()
+  it("is checked for every op that can refuse its inputs", function()
+    local checked, missing = {}, {}
+    for _, case in ipairs(wrong) do checked[case[1]] = true end
+    for name, record in pairs(backend.records()) do
+      local takes_anything = record.shape == "same" or record.shape == "predicate"
+      if not takes_anything and not checked[name] and not exceptions[name] then missing[#missing + 1] = name end
+    end
+    assert.same({}, missing)
+  end)
+
+  for i, case in ipairs(wrong) do
+    local op, inputs, attributes = case[1], case[2], case[3]
+    it(("names the op and its words: %s (%d)"):format(op, i), function()
+      local ok, message = pcall(backend.apply, op, inputs, attributes)
+      assert.is_false(ok)
+      message = tostring(message):gsub("^[^\n]-%.lua:%d+: ", "")
+      assert.equal(op, message:match("^[%w_]+"), message)
+      for w = 4, #case do assert.truthy(message:find(case[w], 1, true), ("%q is not in: %s"):format(case[w], message)) end
+    end)
+  end
+
+  it("names a label that is no class, and its row", function()
+    local labels = flow.tensor({ 1, 3 }, { dtype = "int32" })
+    local ok, message = pcall(backend.apply, "sparse_cross_entropy", { zeros(2, 3), labels })
+    assert.is_false(ok)
+    assert.truthy(tostring(message):find("label 3 of row 1 is outside 0..2", 1, true), message)
+  end)
+
+  it("tells that second derivatives of a fused pool are missing", function()
+    local x, w = zeros(1, 4, 4, 3), zeros(3, 3, 3, 2)
+    local fused = { convolution = { stride = { 1, 1 }, dilation = { 1, 1 }, groups = 1, pool = { 2, 2 }, pool_stride = { 2, 2 } } }
+    local outer = flow.GradientTape()
+    outer:watch(w)
+    local gradient = outer:record(function()
+      local inner = flow.GradientTape()
+      inner:watch(w)
+      return inner:gradient(inner:record(function() return backend.apply("convolution", { x, w }, fused)[1] end), w)
+    end)
+    local ok, message = pcall(outer.gradient, outer, gradient, w)
+    assert.is_false(ok)
+    assert.truthy(tostring(message):find("second derivatives of a convolution fused with pooling are not supported", 1, true), message)
+  end)
+end)
