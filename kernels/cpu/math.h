@@ -44,7 +44,7 @@ ALWAYS_INLINE vf vf_exp(vf x)
   p = p * r + vf_set(1.6666665459e-1f);
   p = p * r + vf_set(5.0000001201e-1f);
   p = p * (r * r) + r + vf_set(1.0f);
-  vi exponent = (vi)shifted - (vi)magic;
+  vi exponent = (vi)((vu)shifted - (vu)magic);
   vi half = exponent >> 1;                                      /* two factors: 2^n itself may be no normal float */
   vf first = (vf)((half + 127) << 23), second = (vf)((exponent - half + 127) << 23);
   return p * first * second;
@@ -55,7 +55,7 @@ ALWAYS_INLINE vf vf_log(vf x)
 {
   vi denormal = x < vf_set(0x1p-126f);
   vf scaled = vf_select(denormal, x * vf_set(0x1p23f), x);
-  vi bits = (vi)scaled - 0x3f3504f3;                            /* bits of sqrt(1/2) */
+  vi bits = (vi)((vu)scaled - 0x3f3504f3u);                     /* bits of sqrt(1/2); wraps for negative x, replaced below */
   vi exponent = (bits >> 23) - (denormal & 23);
   vf m = (vf)((bits & 0x007fffff) + 0x3f3504f3) - vf_set(1.0f);
   vf e = __builtin_convertvector(exponent, vf);

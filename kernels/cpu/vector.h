@@ -53,6 +53,8 @@ typedef double  vd_unaligned __attribute__((vector_size(16), aligned(8), may_ali
 
 typedef uint8_t vb __attribute__((vector_size(VL)));   /* one byte per lane of a vf */
 
+typedef uint32_t vu __attribute__((vector_size(sizeof(vi))));     /* for arithmetic on bits that may wrap */
+
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 ALWAYS_INLINE vf   vf_load(const float *p)          { return *(const vf_unaligned *)p; }
