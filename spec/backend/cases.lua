@@ -2,6 +2,7 @@
 -- apart. Their form is described in spec/support/backend.lua. Further fields:
 --   gradient = false       not differentiated; the reason stands beside it
 --   all_outputs            gradients flow into every output
+--   whole = false          not run in integers; the reason stands beside it
 --   empty = "message"      what the op says about a batch without rows, where that is an error
 --   traced = false         not run in a trace; the reason stands beside it
 --   gradient_pins_rows     its gradient is traced for one number of rows at a time
@@ -39,7 +40,8 @@ end
 add("logical_not", { image(-1, 1, { round = true }) })
 add("is_finite", { image(-1, 1) })
 add("cast", { image(-3, 3) }, { name = "to float64", attributes = { cast = { dtype = 3 } }, output_dtype = "float64" })
-add("cast", { image(-90, 90) }, { name = "to int8", attributes = { cast = { dtype = 4 } }, gradient = false })   -- integers have none
+add("cast", { image(-90, 90) }, { name = "to int8", attributes = { cast = { dtype = 4 } },
+  gradient = false, whole = false })     -- integers have no gradient; floats saturate, integers wrap
 
 for _, op in ipairs { "add", "sub", "mul", "maximum", "minimum", "relu_gradient" } do add(op, { image(-2, 2), image(-2, 2) }) end
 for _, op in ipairs { "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or" } do
@@ -48,7 +50,7 @@ end
 add("div", { image(-2, 2), image(0.5, 2) })
 add("divide_no_nan", { image(-2, 2), image(0.5, 2) })
 add("divide_no_nan", { image(-2, 2), image(-1, 1, { round = true }) }, { name = "by zeros", gradient = false })  -- has a jump at 0
-add("pow", { image(0.5, 3), image(-2, 2) })
+add("pow", { image(0.5, 3), image(-2, 2) }, { whole = false })     -- negative powers of integers are 0
 add("mod", { image(-5, 5), image(1, 3) })
 add("where", { image(0, 1, { round = true, dtype = "bool" }), image(-2, 2), image(-2, 2) })
 -- Broadcasting: a row, a column, both at once, a scalar.
@@ -75,7 +77,8 @@ for _, entry in ipairs {
   local attributes = over(unpack(entry, 2))
   local rows = entry[2] == 0
   add("sum", { image(-1, 1) }, { name = entry[1], attributes = attributes, rounding = rows and 1e-5 or nil })
-  add("prod", { image(0.9, 1.1) }, { name = entry[1], attributes = attributes, rounding = rows and 1e-5 or nil })
+  add("prod", { image(0.9, 1.1) }, { name = entry[1], attributes = attributes, rounding = rows and 1e-5 or nil,
+    whole = #entry == 2 })     -- 63 factors do not fit int64
   for _, op in ipairs { "max", "min" } do
     add(op, { image(-1, 1) }, { name = entry[1], attributes = attributes, empty = rows and "there is nothing to choose from" or nil })
   end

@@ -151,6 +151,24 @@ for _, case in ipairs(cases) do
       end)
     end
 
+    local whole_numbers = not record.FLOAT_ONLY and not record.TO_FLOAT and not case.run and not case.prepare and case.whole ~= false
+    if whole_numbers and #case.inputs > 0 and case.op ~= "sparse_cross_entropy" and case.op ~= "sparse_cross_entropy_gradient" then
+      it("is exact for whole numbers", function()
+        local exact = {}
+        for i, t in ipairs(backend.inputs(case, ROWS, "float64")) do
+          exact[i] = (case.inputs[i].dtype or case.inputs[i].classes) and t or (t * 5 + 0.5):floor()
+        end
+        local expected = backend.run(case, exact, ROWS, "float64")
+        for _, dtype in ipairs { "int32", "int64" } do
+          local inputs = {}
+          for i, t in ipairs(exact) do inputs[i] = t.dtype == "float64" and t:to(dtype) or t end
+          for i, actual in ipairs(backend.run(case, inputs, ROWS, dtype)) do
+            backend.near(expected[i], actual:to("float64"), 0, dtype .. ", output " .. i)
+          end
+        end
+      end)
+    end
+
     if differentiable then
       it("has the gradient of central differences", function()
         local rows, step = 2, 1e-6
