@@ -151,7 +151,8 @@ static void fixture_make(const convolution_case *c, int dtype, filler fill, fixt
   f->attributes.convolution.groups = c->groups;
   f->attributes.convolution.activation = c->relu ? FLOW_RELU : FLOW_LINEAR;
   f->attributes.convolution.has_bias = c->bias;
-  int64_t x[4] = { c->n, c->h, c->w, c->ci }, w[4] = { c->kh, c->kw, c->ci / c->groups, c->co }, b[1] = { c->bias ? c->co : 0 }, db[1] = { c->co };
+  int64_t x[4] = { c->n, c->h, c->w, c->ci }, w[4] = { c->kh, c->kw, c->ci / c->groups, c->co };
+  int64_t b[1] = { c->bias ? c->co : 0 }, db[1] = { c->co };
   int64_t y[4] = { c->n, f->result[0], f->result[1], c->co }, none[1] = { 0 };
   tensor_make(&f->x, dtype, 4, x);
   tensor_make(&f->w, dtype, 4, w);

@@ -285,7 +285,8 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_matmul_sizes), cmocka_unit_test(test_matmul_axes), cmocka_unit_test(test_matmul_dtypes),
-    cmocka_unit_test(test_matmul_integers_wrap), cmocka_unit_test(test_empty), cmocka_unit_test(test_no_matrices), cmocka_unit_test(test_dense),
+    cmocka_unit_test(test_matmul_integers_wrap), cmocka_unit_test(test_empty), cmocka_unit_test(test_no_matrices),
+    cmocka_unit_test(test_dense),
     cmocka_unit_test(test_not_finite)
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
