@@ -151,7 +151,7 @@ local function run_batches(model, pass, what, list, bar, number, stops)
     native.clear_interrupt()
     return true, done
   end
-  if status ~= 0 then training.fail(status, source.position * source.size, source.order) end
+  if status ~= 0 then training.fail(model, status, source.position * source.size, source.order) end
   return false, done
 end
 

@@ -228,15 +228,22 @@ local function contiguous(list, into)
   for _, t in ipairs(list) do into[#into + 1] = t:contiguous() end
 end
 
+local function names_of_losses(model)
+  local names = {}
+  for _, loss in pairs(model._compiled and model._compiled.losses or {}) do names[#names + 1] = loss.name end
+  table.sort(names)
+  return table.concat(names, ", ")
+end
+
 -- Raises the failure of a step. A row of the batch that it names becomes a sample of the data: first is the batch's first row in
 -- the data, order the permutation of the data, if any.
-function training.fail(status, first, order)
+function training.fail(model, status, first, order)
   local text, named = native.string(C.flow_last_error()):gsub("of row (%d+)", function(row)
     local sample = first + tonumber(row)
     return ("of sample %d"):format((order and tonumber(native.data(order)[sample]) or sample) + 1)
   end)
   if status ~= C.FLOW_INVALID_ARGUMENT or named == 0 then native.check(status) end
-  raise("%s (samples count from 1)", text)
+  raise("%s, %s: %s (samples count from 1)", object.title(model), names_of_losses(model), text)
 end
 
 -- Runs one step on whole tensors; returns the outputs of its plan.
@@ -255,7 +262,7 @@ local function run_batch(model, kind, x, y, weights)
   local outputs = native.out("flow_tensor", 16)
   local status = C.flow_instance_run(context, step.instance, list, count, kind == "predict" and outputs or nil)
   held[1] = batch
-  if status ~= 0 then training.fail(status, 0) end
+  if status ~= 0 then training.fail(model, status, 0) end
   if kind == "train" then rawset(model, "_train_steps", model._train_steps + 1) end
   return outputs
 end

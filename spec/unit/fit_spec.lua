@@ -150,9 +150,10 @@ describe("fit", function()
     list[38] = 9
     for _, shuffle in ipairs { true, false } do
       local before = model:get_weights()
-      assert.equal("label 9 of sample 38 is outside 0..2 (samples count from 1)", message_of(function()
+      local message = message_of(function()
         model:fit(flow.ones { 40, 4 }, labels(list), { batch_size = 40, shuffle = shuffle, verbose = 0 })
-      end))
+      end)
+      assert.truthy(message:find("sparse_categorical_crossentropy: label 9 of sample 38 is outside 0..2 (samples count from 1)", 1, true))
       for i, value in ipairs(model:get_weights()) do assert.same(before[i]:totable(), value:totable()) end
       message_of(function() model:fit(flow.ones { 40, 4 }, labels(list), { batch_size = 7, shuffle = shuffle, verbose = 0 }) end)
       assert.truthy(message_of(function() model:evaluate(flow.ones { 40, 4 }, labels(list), { verbose = 0 }) end)
