@@ -106,6 +106,32 @@ describe("The API as documented:", function()
     assert.is_true(strategy:reduce("sum", per_replica):item() < first)
   end)
 
+  it("a residual block with BatchNormalization and a layer written in Lua train in one plan", function()
+    local calls = 0
+    local Scale = layers.Layer:extend("Scale")
+    function Scale:build(input_shape) self.gain = self:add_weight { name = "gain", shape = { input_shape[4] }, initializer = "ones" } end
+    function Scale:call(x)
+      calls = calls + 1
+      return x * self.gain
+    end
+    local input = flow.Input { 8, 8, 3 }
+    local h = layers.ReLU()(layers.BatchNormalization()(layers.Conv2D(8, 3, { padding = "same" })(input)))
+    h = layers.Add()({ Scale()(h), layers.Conv2D(8, 1)(input) })
+    local model = flow.Model { inputs = input, outputs = layers.Dense(4)(layers.GlobalAveragePooling2D()(h)) }
+    model:compile { optimizer = flow.optimizers.Adam(0.01), loss = flow.losses.SparseCategoricalCrossentropy { from_logits = true } }
+    local y = flow.random.randint({ 50 }, 0, 4, { seed = 2 })
+    local x = flow.random.normal({ 50, 8, 8, 3 }, { seed = 1 }) + y:to("float32"):reshape { 50, 1, 1, 1 }
+    local before = model.trainable_variables
+    local values = {}
+    for i, v in ipairs(before) do values[i] = v:value():totable() end
+    model:fit(x, y, { batch_size = 16, verbose = 0 })                     -- batches of 16, 16, 16 and 2 rows
+    local traced = calls
+    local history = model:fit(x, y, { epochs = 20, batch_size = 16, verbose = 0 })
+    assert.are.equal(traced, calls)                                       -- Lua ran while tracing, never again
+    assert.is_true(history.history.loss[20] < history.history.loss[1])
+    for i, v in ipairs(before) do assert.are_not.same(values[i], v:value():totable()) end
+  end)
+
   it("errors name the layer, what was found and what was expected", function()
     local ok, message = pcall(function() layers.Conv2D(16, 3)(flow.ones { 128 }) end)
     assert.is_false(ok)
