@@ -130,6 +130,10 @@ FLOW_API flow_status flow_context_new(flow_context **out);   /* returns a new re
 FLOW_API void        flow_context_release(flow_context *context);
 FLOW_API void        flow_context_seed(flow_context *context, double seed);  /* global seed of unseeded random ops */
 FLOW_API double      flow_context_next_seed(flow_context *context);          /* a fresh seed below 2^31, reproducible after flow_context_seed */
+/* 1: what is computed or traced from now on uses only algorithms that round no worse than the direct one (no Winograd
+ * F(4x4)); 0, the default: the fastest. */
+FLOW_API void        flow_context_set_exact(flow_context *context, int exact);
+FLOW_API int         flow_context_exact(const flow_context *context);
 FLOW_API void        flow_interrupt(flow_context *context, int raised);      /* async-signal-safe; work of this context stops with FLOW_INTERRUPTED */
 FLOW_API int         flow_interrupted(const flow_context *context);
 

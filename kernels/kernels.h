@@ -1,7 +1,8 @@
 /* kernels.h: the whole contract between the engine and a device's kernels. An author of a back end reads this file.
  *
- * A device is a table that maps every op to a list of kernel variants, best first; the first whose supports() agrees runs
- * an op. The last variant of a list supports every call of its op ("plain": the oracle of the others).
+ * A device is a table that maps every op to a list of kernel variants. Of those whose supports() agrees the one with the
+ * lowest cost() runs an op, or the first, where none has a cost. The last variant of a list supports every call of its op
+ * ("plain": the oracle of the others).
  *
  * How a kernel is run depends on the op's batch kind (core/ops/op.h):
  *   MAP     output row i needs only row i of the row inputs. The engine hands the kernel a chunk of rows: operands that
@@ -22,6 +23,7 @@
 
 typedef struct flow_operand {
   void    *data;                      /* first element; NULL for an output that nobody reads: the kernel skips it */
+  int      unused;                    /* an output that nobody reads, known before there is data */
   int      dtype, rank;
   int64_t  shape[FLOW_MAX_RANK];      /* concrete; the row axis is already cut to the chunk */
   int64_t  strides[FLOW_MAX_RANK];    /* elements; contiguous unless the op's record says STRIDED */
@@ -37,6 +39,7 @@ typedef struct flow_call {
   flow_operand          *inputs, *outputs; /* effects (optimizers) write through inputs; optional inputs may be absent */
   int64_t                first_row;       /* of this chunk in the batch (0 unless MAP or REDUCE) */
   int                    accumulate;      /* REDUCE: add to the outputs */
+  int                    exact;           /* only algorithms that round no worse than the direct one */
   void                  *shared;          /* shared_bytes(): one block for all members, lives from prepare to the last part */
   void                  *scratch;         /* scratch_bytes(): the member's own, contents undefined; 64-byte aligned, as shared is */
   const flow_scalars    *scalars;
@@ -45,6 +48,7 @@ typedef struct flow_call {
 typedef struct flow_kernel {
   const char *variant;                                              /* "direct", "plain": shown by describe and profile */
   int         (*supports)(const flow_call *call);                   /* (optional, default: every call) sees shapes, no data */
+  double      (*cost)(const flow_call *call);                       /* (optional, default: the last choice) predicted time of the whole batch, see below */
   size_t      (*shared_bytes)(const flow_call *call);               /* (optional, default: 0) */
   size_t      (*scratch_bytes)(const flow_call *call);              /* (optional, default: 0) */
   flow_status (*prepare)(const flow_call *call);                    /* (optional, default: nothing) MAP and REDUCE: once a run, before the first chunk, inputs that carry no rows are whole */
@@ -53,7 +57,12 @@ typedef struct flow_kernel {
   flow_status (*run)(const flow_call *call, int phase, int64_t begin, int64_t end); /* fails only on bad data (a label out of range) */
 } flow_kernel;
 
-/* Variants of one op, ended by one whose run is NULL. shared_bytes and scratch_bytes are asked with the largest chunk. */
+/* Variants of one op, ended by one whose run is NULL. shared_bytes and scratch_bytes are asked with the largest chunk,
+ * supports and cost with the whole batch.
+ *
+ * The unit of cost is one multiply-add of one core at its peak: a kernel that does n of them at the share s of the peak
+ * costs n / s. Work on memory counts as the multiply-adds that the core could have done meanwhile (kernels/cpu/cost.h).
+ * So a cost depends on shapes only, predicts a time when it is divided by a measured peak, and is checked that way. */
 typedef struct flow_device {
   const char               *name;        /* "cpu" */
   const char               *isa;         /* "avx2" */

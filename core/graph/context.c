@@ -28,6 +28,9 @@ void flow_context_seed(flow_context *context, double seed)
   context->draws = 0;
 }
 
+void flow_context_set_exact(flow_context *context, int exact) { context->exact = exact != 0; }
+int  flow_context_exact(const flow_context *context)          { return context->exact; }
+
 double flow_context_next_seed(flow_context *context)
 {
   return (double)(flow_mix(context->seed, context->draws++) >> 33);
@@ -52,6 +55,7 @@ flow_status flow_trace_begin(flow_context *context)
     return flow_fail(FLOW_INVALID_STATE, "%d traces are open within each other: does the traced function call itself?", FLOW_MAX_TRACES);
   flow_graph *graph;
   FLOW_TRY(flow_graph_new(&graph));
+  graph->exact = context->exact;
   context->traces[context->trace_count++] = graph;
   return FLOW_OK;
 }

@@ -11,6 +11,7 @@ struct flow_context {
   int         trace_count;
   flow_tape  *tapes[FLOW_MAX_TAPES];     /* recording tapes, in order of their start; references */
   int         tape_count;
+  int         exact;                     /* precision of what is computed or traced from now on */
   uint64_t    seed, draws;               /* flow_context_next_seed: mix(seed, draws++) */
   _Atomic int interrupted;
 };

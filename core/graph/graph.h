@@ -43,6 +43,7 @@ typedef struct flow_reading { flow_variable *variable; int value; } flow_reading
 
 typedef struct flow_graph {
   _Atomic int   references;
+  int           exact;               /* kernels may not trade rounding for speed */
   int           closed;              /* the trace has ended: no node may be added, symbolic tensors are used up */
   flow_value   *values;
   int           value_count, value_capacity;

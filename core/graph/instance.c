@@ -138,24 +138,27 @@ static void describe_operand(const flow_instance *instance, const flow_binding *
 {
   const flow_signature *signature = signature_of(instance, binding->value);
   memset(operand, 0, sizeof *operand);
+  operand->unused = binding->mode == FLOW_BIND_NONE;
   operand->dtype = signature->dtype;
   operand->rank = signature->rank;
   flow_resolve_shape(signature, rows, operand->shape);
   flow_contiguous_strides(operand->rank, operand->shape, operand->strides);
 }
 
-/* Chooses the kernel of an entry and asks it for its memory, for the largest call that it will see. */
+/* Chooses the kernel of an entry by the whole batch and asks it for its memory, for the largest call that it will see. */
 static flow_status choose_kernel(flow_instance *instance, int s, flow_entry *entry, flow_operand *operands)
 {
   const flow_plan *plan = instance->plan;
   const flow_node *node = &plan->graph->nodes[entry->node];
   int64_t rows = plan->segments[s].by_rows ? instance->stages[s].chunk : instance->capacity;
-  for (int i = 0; i < entry->input_count + entry->output_count; i++) describe_operand(instance, &entry->bindings[i], rows, &operands[i]);
+  int count = entry->input_count + entry->output_count;
+  for (int i = 0; i < count; i++) describe_operand(instance, &entry->bindings[i], instance->capacity, &operands[i]);
   flow_call call = { .op = node->op, .attributes = &node->attributes, .input_count = entry->input_count,
                      .output_count = entry->output_count, .inputs = operands, .outputs = operands + entry->input_count,
-                     .scalars = &instance->scalars };
+                     .exact = plan->graph->exact, .scalars = &instance->scalars };
   entry->kernel = flow_select_kernel(flow_cpu_device(), &call);
   if (!entry->kernel) return flow_fail(FLOW_INTERNAL, "%s: the CPU has no kernel for it", flow_op(node->op)->name);
+  for (int i = 0; i < count; i++) describe_operand(instance, &entry->bindings[i], rows, &operands[i]);
   if (entry->kernel->shared_bytes) entry->shared_bytes = entry->kernel->shared_bytes(&call);
   if (entry->kernel->scratch_bytes) entry->scratch_bytes = (entry->kernel->scratch_bytes(&call) + 63) & ~(size_t)63;
   if (entry->scratch_bytes > instance->scratch_bytes) instance->scratch_bytes = entry->scratch_bytes;
@@ -296,7 +299,8 @@ static flow_status make_member(flow_instance *instance, flow_member *member)
       describe_operand(instance, &entry->bindings[i], instance->capacity, &operands[i]);
     member->calls[e] = (flow_call){
       .op = node->op, .attributes = &node->attributes, .input_count = entry->input_count, .output_count = entry->output_count,
-      .inputs = operands, .outputs = operands + entry->input_count, .scratch = member->scratch, .scalars = &instance->scalars,
+      .inputs = operands, .outputs = operands + entry->input_count, .exact = instance->plan->graph->exact,
+      .scratch = member->scratch, .scalars = &instance->scalars,
       .shared = entry->shared_bytes ? instance->arena + entry->shared_offset : NULL };
   }
   return FLOW_OK;

@@ -1,5 +1,6 @@
 /* launch.c: see launch.h. */
 #include "graph/launch.h"
+#include <math.h>
 #include <string.h>
 
 void flow_verdict_reset(flow_verdict *verdict) { atomic_store_explicit(&verdict->status, FLOW_OK, memory_order_relaxed); }
@@ -25,9 +26,16 @@ flow_status flow_verdict_raise(const flow_verdict *verdict)
 
 const flow_kernel *flow_select_kernel(const flow_device *device, const flow_call *call)
 {
-  const flow_kernel *kernel = device->kernels[call->op];
-  while (kernel->run && kernel->supports && !kernel->supports(call)) kernel++;
-  return kernel->run ? kernel : NULL;
+  const flow_kernel *best = NULL;
+  double least = 0;
+  for (const flow_kernel *kernel = device->kernels[call->op]; kernel->run; kernel++) {
+    if (kernel->supports && !kernel->supports(call)) continue;
+    double cost = kernel->cost ? kernel->cost(call) : INFINITY;
+    if (best && !(cost < least)) continue;
+    best = kernel;
+    least = cost;
+  }
+  return best;
 }
 
 static int64_t operand_bytes(const flow_operand *operand)

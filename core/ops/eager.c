@@ -102,7 +102,7 @@ flow_status flow_run_eager(flow_context *context, int op, flow_tensor *const *in
   }
   if (status == FLOW_OK) {
     flow_call call = { .op = op, .attributes = attributes, .input_count = input_count, .output_count = record->outputs,
-                       .inputs = operands, .outputs = result_operands, .scalars = &scalars };
+                       .inputs = operands, .outputs = result_operands, .exact = context->exact, .scalars = &scalars };
     status = run_call(context, &call);
   }
   for (int i = 0; i < input_count; i++) flow_tensor_release(ready[i]);

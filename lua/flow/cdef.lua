@@ -74,6 +74,8 @@ int flow_context_new(flow_context **out);
 void flow_context_release(flow_context *context);
 void flow_context_seed(flow_context *context, double seed);
 double flow_context_next_seed(flow_context *context);
+void flow_context_set_exact(flow_context *context, int exact);
+int flow_context_exact(const flow_context *context);
 void flow_interrupt(flow_context *context, int raised);
 int flow_interrupted(const flow_context *context);
 const char *flow_dtype_name(int dtype);

@@ -238,6 +238,7 @@ local function call(self, ...)
   local parts, places, tensors = {}, {}, {}
   for i = 1, arguments.n do describe(arguments[i], "argument " .. i, parts, places, tensors) end
   parts[#parts + 1], places[#places + 1] = ("trainable set %d"):format(variable.trainable_version), "which variables are trainable"
+  parts[#parts + 1], places[#places + 1] = C.flow_context_exact(context) == 1 and "exact" or "fast", "the precision"
   for _, t in ipairs(tensors) do tensor.need_value(t.value, "an argument of a traced function") end
 
   local rows = batch_rows(tensors)

@@ -29,7 +29,7 @@ end
 
 -- A batch is a flat list of tensors: inputs, targets, sample weights. layout: { x = count, y = count, weights = 0 or 1 }.
 local function signature(model, kind, tensors, layout)
-  local parts = { kind, layout.x, layout.y, layout.weights, trainable_text(model) }
+  local parts = { kind, layout.x, layout.y, layout.weights, trainable_text(model), C.flow_context_exact(context) }
   for i = 1, #tensors do
     local shape = tensors[i].shape
     parts[#parts + 1] = tensors[i].dtype .. "," .. table.concat(shape, ",", 2)

@@ -1,0 +1,21 @@
+/* variant.h: a kernel variant of a file of its own. The file defines the six functions that FLOW_VARIANT(name) declares;
+ * the op's table takes them as FLOW_VARIANT_ENTRY(name, "text"). */
+#ifndef FLOW_CPU_VARIANT_H
+#define FLOW_CPU_VARIANT_H
+
+#include "cpu/vector.h"
+
+#define FLOW_VARIANT(name)                                                                              \
+  int         FLOW_ISA_NAME(name##_supports)(const flow_call *call);                                    \
+  double      FLOW_ISA_NAME(name##_cost)(const flow_call *call);                                        \
+  size_t      FLOW_ISA_NAME(name##_shared_bytes)(const flow_call *call);                                \
+  size_t      FLOW_ISA_NAME(name##_scratch_bytes)(const flow_call *call);                               \
+  flow_status FLOW_ISA_NAME(name##_prepare)(const flow_call *call);                                     \
+  flow_status FLOW_ISA_NAME(name##_run)(const flow_call *call, int phase, int64_t begin, int64_t end)
+
+#define FLOW_VARIANT_ENTRY(name, text)                                                                  \
+  { .variant = text, .supports = FLOW_ISA_NAME(name##_supports), .cost = FLOW_ISA_NAME(name##_cost),    \
+    .shared_bytes = FLOW_ISA_NAME(name##_shared_bytes), .scratch_bytes = FLOW_ISA_NAME(name##_scratch_bytes), \
+    .prepare = FLOW_ISA_NAME(name##_prepare), .run = FLOW_ISA_NAME(name##_run) }
+
+#endif
