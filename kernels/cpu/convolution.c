@@ -5,6 +5,7 @@
  * for all rows, so that its weights and the band's input stay in the inner caches. With a fused max pool the rows of
  * a block go to a ring of as many rows as the window is high, and only the winners are written. */
 #include "cpu/convolution.h"
+#include "cpu/cost.h"
 
 enum { BAND_BYTES = 96 * 1024 };   /* input of a band: with the weights of a block well inside a second-level cache */
 
@@ -216,8 +217,20 @@ static int supports_direct(const flow_call *call)
   return call->inputs[0].dtype == FLOW_FLOAT32 && pool[0] * (int64_t)pool[1] <= NO_WINNER && call->inputs[0].shape[3] > 0;
 }
 
+/* Wide rows of many channels reach 90 % of the peak; a kernel of few taps pays for its tile's beginning and end. */
+static double cost_direct(const flow_call *call)
+{
+  layout l = layout_of(call);
+  const flow_geometry *s = &l.s;
+  double taps = (double)(s->kernel[0] * s->kernel[1] * s->group_in), pixels = (double)(s->images * s->out[0] * s->out[1]);
+  double padded = (double)(s->groups * flow_padded_channels(s->group_out));
+  if (s->depthwise) return flow_cost_arithmetic(pixels * taps * padded, 0.3);
+  double copied = l.copied ? (double)(s->images * s->in[0] * s->in[1] * l.pixel) * 2 * sizeof(float) : 0;
+  return flow_cost_arithmetic(pixels * (taps + 4) * padded, 0.9) + flow_cost_cached(copied + 2 * (double)l.packed * sizeof(float));
+}
+
 const flow_kernel FLOW_KERNELS(convolution)[] = {
-  { .variant = "direct", .supports = supports_direct, .shared_bytes = shared_bytes, .scratch_bytes = scratch_bytes,
+  { .variant = "direct", .supports = supports_direct, .cost = cost_direct, .shared_bytes = shared_bytes, .scratch_bytes = scratch_bytes,
     .prepare = prepare, .run = run_direct },
   { .variant = "plain", .run = flow_convolution_plain },
   { 0 }

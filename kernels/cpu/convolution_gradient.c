@@ -11,6 +11,7 @@
  * the next band needs again are moved to its top. All sums run image by image, row by row, pixel by pixel, however the
  * rows are chunked. */
 #include "cpu/convolution.h"
+#include "cpu/cost.h"
 
 enum { CANVAS_BYTES = 128 * 1024,  /* with the x rows under it inside half of a second-level cache */
        PASS_PIXELS = 128 };        /* of one pass of outer products: x and g stay in the first-level cache, sums move rarely */
@@ -371,8 +372,23 @@ static int supports_direct(const flow_call *call)
   return call->inputs[0].dtype == FLOW_FLOAT32 && s.pool[0] * s.pool[1] <= NO_WINNER;
 }
 
+static double cost_direct(const flow_call *call)
+{
+  layout l = layout_of(call, 1);
+  const flow_geometry *s = &l.s;
+  double pixels = (double)(s->images * s->out[0] * s->out[1]), taps = (double)(s->kernel[0] * s->kernel[1]);
+  double outputs = (double)(s->groups * flow_padded_channels(s->group_out)), inputs = (double)(s->groups * flow_padded_channels(s->group_in));
+  double share = s->depthwise ? 0.3 : 0.8, cost = 0;
+  if (!call->outputs[1].unused) cost += flow_cost_arithmetic(pixels * taps * (double)s->group_in * outputs, share);
+  if (!call->outputs[0].unused)
+    cost += flow_cost_arithmetic(pixels * taps * (double)s->group_out * (s->depthwise ? 1 : inputs), share);
+  double canvas = (double)s->images * (double)(l.rows * l.width * l.pixel);
+  double copied = l.x_copied ? (double)(s->images * s->in[0] * s->in[1] * l.x_pixel) : 0;
+  return cost + flow_cost_cached((2 * canvas + 2 * copied) * sizeof(float));
+}
+
 const flow_kernel FLOW_KERNELS(convolution_gradient)[] = {
-  { .variant = "direct", .supports = supports_direct, .shared_bytes = shared_bytes, .scratch_bytes = scratch_bytes,
+  { .variant = "direct", .supports = supports_direct, .cost = cost_direct, .shared_bytes = shared_bytes, .scratch_bytes = scratch_bytes,
     .prepare = prepare, .run = run_direct },
   { .variant = "plain", .run = flow_convolution_gradient_plain },
   { 0 }
