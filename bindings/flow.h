@@ -246,8 +246,23 @@ FLOW_API void        flow_instance_scalars(flow_instance *instance, double seed,
 /* Runs the plan on `inputs` (dtypes and shapes of its signature, equal rows). outputs may be NULL; else each becomes a
  * new tensor. A run that fails writes no variable. */
 FLOW_API flow_status flow_instance_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs);
-/* The same with rows <= capacity of borrowed, larger input tensors: no allocation in steady state. */
-FLOW_API flow_status flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, double rows);
+/* The same with rows <= capacity of borrowed, larger input tensors, from row `first` (from 0) on: nothing is copied, and
+ * there is no allocation in steady state. */
+FLOW_API flow_status flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, double first, double rows);
+
+/* Where time goes: begin, run things in this context, end, then read the entries, in the order of their first run. seconds
+ * are wall seconds: an entry's time over all threads divided by their number; with what flow_profile_waiting tells (threads
+ * waiting for each other, the engine between kernels) they add up to the time that plans and eager ops took. */
+typedef struct flow_profile_entry {
+  const char *op, *variant;        /* borrowed, static */
+  char        shape[96];           /* of the first two inputs */
+  double      seconds, calls;
+} flow_profile_entry;
+FLOW_API flow_status flow_profile_begin(flow_context *context);
+FLOW_API void        flow_profile_end(flow_context *context);
+FLOW_API int         flow_profile_count(const flow_context *context);
+FLOW_API const flow_profile_entry *flow_profile_at(const flow_context *context, int index);   /* borrowed until the next begin; NULL beyond the end */
+FLOW_API double      flow_profile_waiting(const flow_context *context);
 
 /* ---- arguments, layers, losses, optimizers ----------------------------------------------------------------------- */
 

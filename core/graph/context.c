@@ -19,6 +19,7 @@ void flow_context_release(flow_context *context)
   if (!context) return;
   while (context->trace_count) flow_trace_abort(context);
   while (context->tape_count) flow_tape_release(context->tapes[--context->tape_count]);
+  flow_profile_release(context->profile);
   flow_free(context);
 }
 

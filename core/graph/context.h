@@ -6,6 +6,8 @@
 
 enum { FLOW_MAX_TRACES = 16, FLOW_MAX_TAPES = 16 };
 
+typedef struct flow_profile flow_profile;
+
 struct flow_context {
   flow_graph *traces[FLOW_MAX_TRACES];   /* innermost last; references */
   int         trace_count;
@@ -13,8 +15,11 @@ struct flow_context {
   int         tape_count;
   int         exact;                     /* precision of what is computed or traced from now on */
   uint64_t    seed, draws;               /* flow_context_next_seed: mix(seed, draws++) */
+  flow_profile *profile;                 /* made at the first flow_profile_begin (profile.h) */
   _Atomic int interrupted;
 };
+
+void flow_profile_release(flow_profile *profile);   /* NULL is fine */
 
 /* The innermost open trace, or NULL. */
 static inline flow_graph *flow_context_trace(const flow_context *context)

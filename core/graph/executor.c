@@ -1,7 +1,7 @@
 /* executor.c: one run of an instance. One parallel region per run: every member of the team walks the same segments with
  * a barrier behind each. Kernels that fail leave a verdict; then the remaining work is skipped (never the barriers) and
  * the commit tail writes nothing. */
-#include "graph/instance.h"
+#include "graph/profile.h"
 #include "graph/variable.h"
 #include <string.h>
 
@@ -55,6 +55,15 @@ static void bind_chunk(flow_instance *instance, flow_member *member, int e, int6
   }
 }
 
+/* ---- profiling -------------------------------------------------------------------------------------------------------------- */
+
+static double start_watch(const flow_instance *instance) { return instance->profiled ? flow_clock() : 0; }
+
+static void stop_watch(const flow_instance *instance, flow_member *member, int e, double started)
+{
+  if (instance->profiled) member->seconds[e] += flow_clock() - started;
+}
+
 /* ---- segments ------------------------------------------------------------------------------------------------------------- */
 
 static void prepare_kernels(flow_instance *instance, flow_member *member, int s)
@@ -66,8 +75,10 @@ static void prepare_kernels(flow_instance *instance, flow_member *member, int s)
     const flow_entry *entry = &instance->entries[e];
     if (entry->alias || !entry->kernel->prepare || flow_verdict_failed(&instance->verdict)) continue;
     bind_chunk(instance, member, e, 0, 0, 0);
+    double started = start_watch(instance);
     flow_status status = entry->kernel->prepare(&member->calls[e]);
     if (status != FLOW_OK) flow_verdict_fail(&instance->verdict, status);
+    stop_watch(instance, member, e, started);
   }
 }
 
@@ -95,8 +106,10 @@ static void run_slot(flow_instance *instance, flow_member *member, int s, int64_
       bind_chunk(instance, member, e, slot, first, count);
       call->first_row = first;
       call->accumulate = first > begin;
+      double started = start_watch(instance);
       flow_status status = entry->kernel->run(call, 0, 0, 1);
       if (status != FLOW_OK) flow_verdict_fail(&instance->verdict, status);
+      stop_watch(instance, member, e, started);
     }
   }
 }
@@ -134,7 +147,9 @@ static void add_partials(flow_instance *instance, int s, int member, int members
       int64_t size = flow_shape_size(signature->rank, signature->dims), share = (size + members - 1) / members;
       share = (share + 15) & ~(int64_t)15;
       int64_t begin = share * member, end = begin + share < size ? begin + share : size;
+      double started = start_watch(instance);
       if (begin < end) add_slots(signature->dtype, instance->bases[b->root], instance->arena + b->offset, b->bytes, active, begin, end);
+      stop_watch(instance, &instance->members[member], e, started);
     }
   }
 }
@@ -167,12 +182,15 @@ static void run_whole_segment(flow_instance *instance, flow_region *region, int 
   flow_cut_call(flow_op(call->op), entry->kernel, call, &cut);
   if (entry->kernel->prepare) {   /* a MAP kernel over a batch of fixed size */
     if (flow_ticket_take(&instance->stages[s].prepare_ticket) == 0 && !flow_verdict_failed(&instance->verdict)) {
+      double started = start_watch(instance);
       flow_status status = entry->kernel->prepare(call);
       if (status != FLOW_OK) flow_verdict_fail(&instance->verdict, status);
+      stop_watch(instance, &instance->members[member], e, started);
     }
     flow_region_barrier(region);
   }
-  flow_run_parts(region, members, entry->kernel, call, &cut, instance->stages[s].tickets, &instance->verdict);
+  flow_run_parts(region, members, entry->kernel, call, &cut, instance->stages[s].tickets, &instance->verdict,
+                 instance->profiled ? &instance->members[member].seconds[e] : NULL);
 }
 
 static void run_member(flow_region *region, int member, int members, void *argument)
@@ -180,6 +198,10 @@ static void run_member(flow_region *region, int member, int members, void *argum
   flow_instance *instance = argument;
   const flow_plan *plan = instance->plan;
   bind_run(instance, &instance->members[member]);
+  if (instance->profiled) {
+    memset(instance->members[member].seconds, 0, sizeof(double) * (size_t)plan->order_count);
+    if (member == 0) instance->members_ran = members;
+  }
   for (int s = 0; s < plan->segment_count; s++) {
     /* Every member is past the last barrier of the body here, so all see the same verdict and leave together. */
     if (plan->segments[s].tail && flow_verdict_failed(&instance->verdict)) return;
@@ -222,8 +244,11 @@ flow_status flow_execute(flow_instance *instance)
   }
   flow_verdict_reset(&instance->verdict);
   copy_saved(instance, 0);
+  flow_profile *profile = instance->context->profile;
+  instance->profiled = profile && profile->active;
   double started = flow_clock();
   flow_team_run(members, run_member, instance);
+  if (instance->profiled) flow_profile_add_run(profile, instance, flow_clock() - started);
   if (flow_verdict_failed(&instance->verdict)) {
     copy_saved(instance, 1);
     return flow_verdict_raise(&instance->verdict);
@@ -238,9 +263,9 @@ flow_status flow_execute(flow_instance *instance)
 
 /* ---- calls ------------------------------------------------------------------------------------------------------------------- */
 
-/* Checks one input against the signature and finds the rows that it brings; rows < 0: not known yet. `at_least`: more rows
- * than are used are fine. */
-static flow_status check_input(const flow_instance *instance, int index, const flow_tensor *tensor, int at_least, int64_t *rows)
+/* Checks one input against the signature and finds the rows that it brings; rows < 0: not known yet. first >= 0: the run
+ * takes *rows rows from there on, more are fine; first < 0: all of them. */
+static flow_status check_input(const flow_instance *instance, int index, const flow_tensor *tensor, int64_t first, int64_t *rows)
 {
   const flow_signature *s = &instance->plan->graph->values[instance->plan->graph->inputs[index]].signature;
   FLOW_TRY(flow_check_concrete("input of a plan", tensor));
@@ -252,7 +277,7 @@ static flow_status check_input(const flow_instance *instance, int index, const f
     }
     int64_t found = tensor->shape[d] / -s->dims[d];
     if (*rows < 0) *rows = found;
-    fits = at_least ? found >= *rows : tensor->shape[d] == -s->dims[d] * *rows;
+    fits = first >= 0 ? found >= *rows && found - *rows >= first : tensor->shape[d] == -s->dims[d] * *rows;
   }
   if (!fits)
     return flow_fail(FLOW_INVALID_ARGUMENT, "input %d is %s %s, the plan was traced for %s %s", index + 1, flow_dtype_name(tensor->dtype),
@@ -261,20 +286,24 @@ static flow_status check_input(const flow_instance *instance, int index, const f
 }
 
 /* Checks the inputs, finds the rows of the run and takes the instance: on success the caller sets running to 0 again. */
-static flow_status begin_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, int64_t rows,
-                             int at_least)
+static flow_status begin_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, int64_t first,
+                             int64_t rows)
 {
   const flow_graph *graph = instance->plan->graph;
   if (count != graph->input_count)
     return flow_fail(FLOW_INVALID_ARGUMENT, "the plan takes %d inputs, found %d", graph->input_count, count);
-  for (int i = 0; i < count; i++) FLOW_TRY(check_input(instance, i, inputs[i], at_least, &rows));
+  for (int i = 0; i < count; i++) FLOW_TRY(check_input(instance, i, inputs[i], first, &rows));
   if (rows > instance->capacity)
     return flow_fail(FLOW_INVALID_ARGUMENT, "%lld rows are more than the instance's capacity of %lld", (long long)rows,
                      (long long)instance->capacity);
   int idle = 0;
   if (!atomic_compare_exchange_strong(&instance->running, &idle, 1))
     return flow_fail(FLOW_INVALID_STATE, "this instance runs in another thread; make one instance per concurrent caller");
-  for (int i = 0; i < count; i++) instance->bases[graph->inputs[i]] = inputs[i]->data;
+  for (int i = 0; i < count; i++) {
+    const flow_signature *signature = &graph->values[graph->inputs[i]].signature;
+    int by_rows = signature->rank > 0 && signature->dims[0] < 0 && first > 0;
+    instance->bases[graph->inputs[i]] = inputs[i]->data + (by_rows ? (size_t)first * flow_value_bytes(signature, 1) : 0);
+  }
   for (int v = 0; v < graph->value_count; v++)
     if (graph->values[v].kind == FLOW_VALUE_VARIABLE) instance->bases[v] = graph->values[v].variable->tensor->data;
   instance->rows = rows < 0 ? 1 : rows;
@@ -319,7 +348,7 @@ flow_status flow_instance_run(flow_context *context, flow_instance *instance, fl
     status = flow_check_concrete("input of a plan", inputs[i]);
     if (status == FLOW_OK) status = flow_tensor_contiguous(inputs[i], &contiguous[i]);
   }
-  if (status == FLOW_OK) status = begin_run(context, instance, contiguous, count, -1, 0);
+  if (status == FLOW_OK) status = begin_run(context, instance, contiguous, count, -1, -1);
   if (status == FLOW_OK) {
     status = outputs ? run_with_outputs(instance, outputs) : flow_execute(instance);
     atomic_store(&instance->running, 0);
@@ -328,16 +357,18 @@ flow_status flow_instance_run(flow_context *context, flow_instance *instance, fl
   return status;
 }
 
-flow_status flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, double rows)
+flow_status flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, double first,
+                                   double rows)
 {
   for (int i = 0; i < count; i++) {
     FLOW_TRY(flow_check_concrete("input of a plan", inputs[i]));
     if (!flow_tensor_is_contiguous(inputs[i])) return flow_fail(FLOW_INVALID_ARGUMENT, "input %d is not contiguous", i + 1);
   }
   if (!(rows >= 0)) return flow_fail(FLOW_INVALID_ARGUMENT, "the number of rows is %g", rows);
+  if (!(first >= 0 && first < 0x1p53)) return flow_fail(FLOW_INVALID_ARGUMENT, "the first row is %g", first);
   if (rows > (double)instance->capacity)
     return flow_fail(FLOW_INVALID_ARGUMENT, "%.0f rows are more than the instance's capacity of %lld", rows, (long long)instance->capacity);
-  FLOW_TRY(begin_run(context, instance, inputs, count, (int64_t)rows, 1));
+  FLOW_TRY(begin_run(context, instance, inputs, count, (int64_t)first, (int64_t)rows));
   flow_status status = flow_execute(instance);
   atomic_store(&instance->running, 0);
   return status;

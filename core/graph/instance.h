@@ -47,6 +47,7 @@ typedef struct flow_member {
   flow_call    *calls;                 /* [entry] */
   flow_operand *operands;
   char         *local, *scratch;
+  double       *seconds;               /* [entry] of the current run, if it is profiled */
   int64_t       rows;                  /* of the run that the shapes were made for, -1: none */
 } flow_member;
 
@@ -70,6 +71,7 @@ struct flow_instance {
   flow_scalars  scalars;
   flow_verdict  verdict;
   flow_context *context;               /* of the current run: its interrupt flag */
+  int           profiled, members_ran; /* the current run is, with so many members */
   int64_t       rows;                  /* of the current run */
   int           runs_alone;            /* runs without the team so far, up to 2 ... */
   double        seconds_per_row;       /* ... and the shortest of them */

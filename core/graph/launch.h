@@ -36,8 +36,9 @@ typedef struct flow_cut {
 void flow_cut_call(const flow_op_record *record, const flow_kernel *kernel, const flow_call *call, flow_cut *cut);
 
 /* What each member of a region does for one call: draws parts from tickets[phase] until none is left, with a barrier
- * after every phase when members > 1. `call` is the member's own copy (its scratch). */
+ * after every phase when members > 1. `call` is the member's own copy (its scratch). seconds, if not NULL, grows by the
+ * time spent in the kernel. */
 void flow_run_parts(flow_region *region, int members, const flow_kernel *kernel, const flow_call *call, const flow_cut *cut,
-                    flow_ticket *tickets, flow_verdict *verdict);
+                    flow_ticket *tickets, flow_verdict *verdict, double *seconds);
 
 #endif

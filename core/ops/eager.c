@@ -2,6 +2,7 @@
  * there is enough to do. */
 #include "graph/context.h"
 #include "graph/launch.h"
+#include "graph/profile.h"
 #include <string.h>
 
 typedef struct eager_run {
@@ -19,7 +20,7 @@ static void eager_member(flow_region *region, int member, int members, void *arg
   eager_run *run = argument;
   flow_call call = *run->call;
   call.scratch = run->scratch + (size_t)member * run->scratch_bytes;
-  flow_run_parts(region, members, run->kernel, &call, run->cut, run->tickets, &run->verdict);
+  flow_run_parts(region, members, run->kernel, &call, run->cut, run->tickets, &run->verdict, NULL);
 }
 
 static void fill_operand(flow_operand *operand, const flow_tensor *tensor)
@@ -55,7 +56,9 @@ static flow_status run_call(flow_context *context, flow_call *call)
   eager_run run = { .kernel = kernel, .call = call, .cut = &cut, .scratch = scratch_block, .scratch_bytes = scratch };
   for (int p = 0; p < FLOW_MAX_PHASES; p++) flow_ticket_reset(&run.tickets[p]);
   flow_verdict_reset(&run.verdict);
+  double started = flow_clock();
   flow_team_run(members, eager_member, &run);
+  if (context->profile && context->profile->active) flow_profile_add_call(context->profile, kernel, call, flow_clock() - started);
   status = flow_verdict_raise(&run.verdict);
 done:
   flow_free(shared_block);

@@ -1,4 +1,5 @@
 /* copy.c: writing whole tensors: copy with cast and broadcast, fill, contiguous, rows by an order, shuffle. */
+#include "base/team.h"
 #include "tensor/convert.h"
 
 #include <stdlib.h>
@@ -184,6 +185,30 @@ static int is_count(double number)
   return number >= 0 && number <= 0x1p53 && number == (double)(int64_t)number;
 }
 
+/* Rows are gathered by the team, in shares of about this size. */
+enum { GATHER_BYTES = 512 << 10 };
+
+typedef struct gathering {
+  char          *to;
+  const char    *from;
+  const int64_t *position;
+  int64_t        stride, rows, share;     /* elements between positions; rows in all and in a share */
+  size_t         row_bytes;
+  flow_ticket    ticket;
+} gathering;
+
+static void gather_member(flow_region *region, int member, int members, void *argument)
+{
+  gathering *g = argument;
+  (void)region, (void)member, (void)members;
+  int64_t first;
+  while ((first = flow_ticket_take(&g->ticket) * g->share) < g->rows) {
+    int64_t last = first + g->share < g->rows ? first + g->share : g->rows;
+    for (int64_t i = first; i < last; i++)
+      memcpy(g->to + (size_t)i * g->row_bytes, g->from + (size_t)g->position[i * g->stride] * g->row_bytes, g->row_bytes);
+  }
+}
+
 flow_status flow_tensor_gather_rows(const flow_tensor *source, const flow_tensor *order, double first, double count, flow_tensor *into)
 {
   FLOW_TRY(flow_check_concrete("the source of rows", source));
@@ -205,14 +230,17 @@ flow_status flow_tensor_gather_rows(const flow_tensor *source, const flow_tensor
     return FLOW_OK;
   }
   if (overlap(source, into)) return flow_fail(FLOW_INVALID_ARGUMENT, "rows cannot be gathered into the tensor they come from");
-  const int64_t *position = (const int64_t *)order->data + from * order->strides[0];
-  for (int64_t i = 0; i < rows; i++, position += order->strides[0]) {
-    if (*position < 0 || *position >= source->shape[0]) {
+  gathering g = { .to = into->data, .from = source->data, .position = (const int64_t *)order->data + from * order->strides[0],
+                  .stride = order->strides[0], .rows = rows, .row_bytes = row_bytes, .share = 1 + (int64_t)(GATHER_BYTES / (row_bytes + 1)) };
+  for (int64_t i = 0; i < rows; i++) {
+    int64_t position = g.position[i * g.stride];
+    if (position < 0 || position >= source->shape[0]) {
       return flow_fail(FLOW_INVALID_ARGUMENT, "the order names row %lld of a tensor of %lld rows (counted from 0)",
-                       (long long)*position, (long long)source->shape[0]);
+                       (long long)position, (long long)source->shape[0]);
     }
-    memcpy(into->data + (size_t)i * row_bytes, source->data + (size_t)*position * row_bytes, row_bytes);
   }
+  flow_ticket_reset(&g.ticket);
+  flow_team_run(rows > 2 * g.share ? 0 : 1, gather_member, &g);
   return FLOW_OK;
 }
 

@@ -1,5 +1,5 @@
--- batches.lua: the hot loop over tensors: rows of every array are gathered into staging tensors in C, then the step's plan
--- runs in C. Lua only counts; the loop is compiled by LuaJIT and allocates nothing.
+-- batches.lua: the hot loop over tensors: the step's plan runs in C on the rows where they lie, or, in another order, on rows
+-- that were gathered into staging tensors in C. Lua only counts; the loop is compiled by LuaJIT and allocates nothing.
 
 local native = require "flow.ffi"
 local tensor = require "flow.tensor"
@@ -13,7 +13,7 @@ local batches = {}
 -- alive whose pointers it holds; position is the next batch, counted from 0.
 function batches.source(arrays, rows, size, order)
   local self = { arrays = arrays, rows = rows, size = size, order = order, staging = {}, position = 0 }
-  for i, array in ipairs(arrays) do
+  for i, array in ipairs(order and arrays or {}) do
     local shape = array.shape
     shape[1] = min(size, rows)
     self.staging[i] = tensor.new(native.dtype(array.dtype), shape)
@@ -35,9 +35,24 @@ function batches.restart(source)
   if source.order then native.check(C.flow_tensor_shuffle(source.permutation, C.flow_context_next_seed(context))) end
 end
 
--- Runs batches first .. last - 1; see batches.run. The first two arrays, x and y, are gathered without an inner loop or call:
--- LuaJIT would begin with compiling that, and give up on it, before it tries the loop over batches.
-local function loop(source, instance, seed, step, first, last, after)
+-- Runs batches first .. last - 1 in the order of the rows; see batches.run.
+local function loop_in_place(source, instance, seed, step, first, last, after)
+  local from, count = source.from, #source.arrays
+  local rows, size = source.rows, source.size
+  for batch = first, last - 1 do
+    local begin = batch * size
+    local n = min(size, rows - begin)
+    C.flow_instance_scalars(instance, seed, step + batch - first, begin)
+    local status = tonumber(C.flow_instance_run_rows(context, instance, from, count, begin, n))
+    if status ~= 0 then return status, batch - first end
+    if after and after(batch - first, n) then return 0, batch - first + 1 end
+  end
+  return 0, last - first
+end
+
+-- The same in the order of the permutation. The first two arrays, x and y, are gathered without an inner
+-- loop or call: LuaJIT would begin with compiling that, and give up on it, before it tries the loop over batches.
+local function loop_gathered(source, instance, seed, step, first, last, after)
   local from, into, count, permutation = source.from, source.into, #source.arrays, source.permutation
   local rows, size = source.rows, source.size
   for batch = first, last - 1 do
@@ -50,7 +65,7 @@ local function loop(source, instance, seed, step, first, last, after)
     end
     if status ~= 0 then return status, batch - first end
     C.flow_instance_scalars(instance, seed, step + batch - first, begin)
-    status = tonumber(C.flow_instance_run_rows(context, instance, into, count, n))
+    status = tonumber(C.flow_instance_run_rows(context, instance, into, count, 0, n))
     if status ~= 0 then return status, batch - first end
     if after and after(batch - first, n) then return 0, batch - first + 1 end
   end
@@ -62,7 +77,7 @@ end
 -- Returns a status and the number of batches that ran.
 function batches.run(source, step, seed, number, count, after)
   step.running = step.running + 1
-  local ok, status, done = pcall(loop, source, step.instance, seed, number, source.position, source.position + count, after)
+  local ok, status, done = pcall(source.order and loop_gathered or loop_in_place, source, step.instance, seed, number, source.position, source.position + count, after)
   step.running = step.running - 1
   if not ok then error(status, 0) end
   source.position = source.position + done

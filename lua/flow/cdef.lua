@@ -156,7 +156,17 @@ double flow_instance_capacity(const flow_instance *instance);
 int flow_instance_describe(const flow_instance *instance, char *text, int size);
 void flow_instance_scalars(flow_instance *instance, double seed, double step, double first_sample);
 int flow_instance_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs);
-int flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, double rows);
+int flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, double first, double rows);
+typedef struct flow_profile_entry {
+ const char *op, *variant;
+ char shape[96];
+ double seconds, calls;
+} flow_profile_entry;
+int flow_profile_begin(flow_context *context);
+void flow_profile_end(flow_context *context);
+int flow_profile_count(const flow_context *context);
+const flow_profile_entry *flow_profile_at(const flow_context *context, int index);
+double flow_profile_waiting(const flow_context *context);
 int flow_arguments_new(flow_arguments **out);
 void flow_arguments_release(flow_arguments *arguments);
 int flow_arguments_set_number(flow_arguments *arguments, const char *name, double value);

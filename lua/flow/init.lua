@@ -53,7 +53,7 @@ end
 local parts = {
   config = { "flow.config" }, random = { "flow.random" },
   set_random_seed = { "flow.random", "set_seed" }, GradientTape = { "flow.tape", "GradientTape" }, fn = { "flow.fn", "fn" },
-  args = { "flow.args", "parse" }, repl = { "flow.repl" },
+  profile = { "flow.profile", "profile" }, args = { "flow.args", "parse" }, repl = { "flow.repl" },
   layers = { "flow.layers" }, Input = { "flow.models", "Input" }, Sequential = { "flow.models", "Sequential" },
   Model = { "flow.models", "Model" }, models = { "flow.models" },
   optimizers = { "flow.optimizers" }, losses = { "flow.losses" }, metrics = { "flow.metrics" },

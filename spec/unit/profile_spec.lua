@@ -1,0 +1,51 @@
+local flow = require "flow"
+
+local function small_model()
+  local layers = flow.layers
+  local model = flow.Sequential {
+    layers.Input { 12, 12, 3 }, layers.Conv2D(8, 3, { activation = "relu" }), layers.MaxPooling2D(), layers.Flatten(), layers.Dense(4),
+  }
+  model:compile { optimizer = "sgd", loss = flow.losses.SparseCategoricalCrossentropy { from_logits = true } }
+  return model, flow.random.uniform({ 32, 12, 12, 3 }, { seed = 1 }), flow.zeros({ 32 }, { dtype = "int32" })
+end
+
+describe("flow.profile", function()
+  it("names the variant of every kernel of a training step, and its parts add up", function()
+    local model, x, y = small_model()
+    model:fit(x, y, { batch_size = 8, verbose = 0 })
+    local profile = flow.profile(function() model:fit(x, y, { batch_size = 8, epochs = 3, verbose = 0 }) end)
+    local sum, ops = profile.waiting + profile.outside, {}
+    for _, row in ipairs(profile.rows) do
+      sum = sum + row.seconds
+      ops[row.op] = row
+    end
+    assert.is_near(profile.seconds, sum, 1e-9)
+    assert.is_true(profile.outside > 0)
+    assert.are.equal(12, ops.convolution.calls)
+    assert.are.equal("{8, 12, 12, 3} {3, 3, 3, 8}", ops.convolution.shape)
+    assert.is_truthy(ops.convolution_gradient and ops.dense and ops.sgd)
+    for _, row in ipairs(profile.rows) do assert.is_true(#row.variant > 0 and row.seconds >= 0, row.op) end
+    assert.is_near(ops.convolution.seconds, profile:total("convolution"), 1e-12)
+    local text = tostring(profile)
+    assert.is_truthy(text:find("convolution_gradient", 1, true) and text:find("(waiting)", 1, true) and text:find("total", 1, true))
+  end)
+
+  it("sees eager ops", function()
+    local a = flow.ones { 5, 7 }
+    local profile = flow.profile(function(b) return a + b end, a)
+    assert.are.equal(1, #profile.rows)
+    assert.are.equal("add", profile.rows[1].op)
+    assert.are.equal("{5, 7} {5, 7}", profile.rows[1].shape)
+  end)
+
+  it("is over after an error, which passes through as it is, and does not nest", function()
+    local thrown = {}
+    local ok, message = pcall(flow.profile, function() error(thrown) end)
+    assert.is_false(ok)
+    assert.are.equal(thrown, message)
+    assert.has_error(function() flow.profile(function() flow.profile(function() end) end) end,
+                     "flow.profile: this is being profiled already; profiles do not nest")
+    assert.has_error(function() flow.profile(3) end, "flow.profile takes a function, got the number 3")
+    assert.are.equal(0, #flow.profile(function() end).rows)
+  end)
+end)
