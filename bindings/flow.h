@@ -264,6 +264,21 @@ FLOW_API int         flow_profile_count(const flow_context *context);
 FLOW_API const flow_profile_entry *flow_profile_at(const flow_context *context, int index);   /* borrowed until the next begin; NULL beyond the end */
 FLOW_API double      flow_profile_waiting(const flow_context *context);
 
+/* Times of an instance's kernels, one by one: entry 0 .. count - 1 of the plan, variant 0, 1, ... of its op's kernels, on
+ * operands of its own, one thread. Leaves the instance as it was. */
+typedef struct flow_measurement {
+  const char *op, *variant;        /* variant NULL: the op has no more variants (or nothing to run) */
+  char        shape[128];          /* of the first three inputs */
+  int         supported, chosen;   /* can run this call; runs it in this instance */
+  double      multiply_adds;       /* by the textbook; 0: the op is about memory */
+  double      bytes;               /* of all operands */
+  double      cost;                /* the prediction, in multiply-adds at the peak (kernels/kernels.h); 0: none */
+  double      seconds;
+} flow_measurement;
+FLOW_API int         flow_instance_entry_count(const flow_instance *instance);
+FLOW_API flow_status flow_instance_measure(const flow_instance *instance, int entry, int variant, flow_measurement *out);
+FLOW_API double      flow_peak(void);                        /* multiply-adds a second of one core in registers, measured now */
+
 /* ---- arguments, layers, losses, optimizers ----------------------------------------------------------------------- */
 
 FLOW_API flow_status flow_arguments_new(flow_arguments **out);

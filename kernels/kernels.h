@@ -67,6 +67,7 @@ typedef struct flow_device {
   const char               *name;        /* "cpu" */
   const char               *isa;         /* "avx2" */
   const flow_kernel *const *kernels;     /* [op] */
+  double                  (*peak)(double count);   /* does about `count` multiply-adds in registers on this thread; how many it were */
 } flow_device;
 
 /* The CPU device for this machine: widest instruction set that it has, or the one that FLOW_ISA names

@@ -134,7 +134,7 @@ static flow_status place_locals(flow_instance *instance, int s, flow_block *bloc
 
 /* ---- kernels --------------------------------------------------------------------------------------------------------------- */
 
-static void describe_operand(const flow_instance *instance, const flow_binding *binding, int64_t rows, flow_operand *operand)
+void flow_describe_operand(const flow_instance *instance, const flow_binding *binding, int64_t rows, flow_operand *operand)
 {
   const flow_signature *signature = signature_of(instance, binding->value);
   memset(operand, 0, sizeof *operand);
@@ -152,13 +152,13 @@ static flow_status choose_kernel(flow_instance *instance, int s, flow_entry *ent
   const flow_node *node = &plan->graph->nodes[entry->node];
   int64_t rows = plan->segments[s].by_rows ? instance->stages[s].chunk : instance->capacity;
   int count = entry->input_count + entry->output_count;
-  for (int i = 0; i < count; i++) describe_operand(instance, &entry->bindings[i], instance->capacity, &operands[i]);
+  for (int i = 0; i < count; i++) flow_describe_operand(instance, &entry->bindings[i], instance->capacity, &operands[i]);
   flow_call call = { .op = node->op, .attributes = &node->attributes, .input_count = entry->input_count,
                      .output_count = entry->output_count, .inputs = operands, .outputs = operands + entry->input_count,
                      .exact = plan->graph->exact, .scalars = &instance->scalars };
   entry->kernel = flow_select_kernel(flow_cpu_device(), &call);
   if (!entry->kernel) return flow_fail(FLOW_INTERNAL, "%s: the CPU has no kernel for it", flow_op(node->op)->name);
-  for (int i = 0; i < count; i++) describe_operand(instance, &entry->bindings[i], rows, &operands[i]);
+  for (int i = 0; i < count; i++) flow_describe_operand(instance, &entry->bindings[i], rows, &operands[i]);
   if (entry->kernel->shared_bytes) entry->shared_bytes = entry->kernel->shared_bytes(&call);
   if (entry->kernel->scratch_bytes) entry->scratch_bytes = (entry->kernel->scratch_bytes(&call) + 63) & ~(size_t)63;
   if (entry->scratch_bytes > instance->scratch_bytes) instance->scratch_bytes = entry->scratch_bytes;
@@ -298,7 +298,7 @@ static flow_status make_member(flow_instance *instance, flow_member *member)
     const flow_node *node = &instance->plan->graph->nodes[entry->node];
     flow_operand *operands = member->operands + (entry->bindings - instance->bindings);
     for (int i = 0; i < entry->input_count + entry->output_count; i++)
-      describe_operand(instance, &entry->bindings[i], instance->capacity, &operands[i]);
+      flow_describe_operand(instance, &entry->bindings[i], instance->capacity, &operands[i]);
     member->calls[e] = (flow_call){
       .op = node->op, .attributes = &node->attributes, .input_count = entry->input_count, .output_count = entry->output_count,
       .inputs = operands, .outputs = operands + entry->input_count, .exact = instance->plan->graph->exact,

@@ -85,6 +85,9 @@ size_t flow_value_bytes(const flow_signature *signature, int64_t rows);
 /* A signature's shape for a batch of `rows`. */
 void flow_resolve_shape(const flow_signature *signature, int64_t rows, int64_t *shape);
 
+/* An operand's shape for `rows` rows of the batch, without data. */
+void flow_describe_operand(const flow_instance *instance, const flow_binding *binding, int64_t rows, flow_operand *operand);
+
 /* Gives the instance `count` members (memory for as many threads). instance.c */
 flow_status flow_instance_set_members(flow_instance *instance, int count);
 /* One run over instance->rows rows; bases of inputs are set. executor.c */

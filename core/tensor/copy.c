@@ -231,7 +231,8 @@ flow_status flow_tensor_gather_rows(const flow_tensor *source, const flow_tensor
   }
   if (overlap(source, into)) return flow_fail(FLOW_INVALID_ARGUMENT, "rows cannot be gathered into the tensor they come from");
   gathering g = { .to = into->data, .from = source->data, .position = (const int64_t *)order->data + from * order->strides[0],
-                  .stride = order->strides[0], .rows = rows, .row_bytes = row_bytes, .share = 1 + (int64_t)(GATHER_BYTES / (row_bytes + 1)) };
+                  .stride = order->strides[0], .rows = rows, .row_bytes = row_bytes,
+                  .share = 1 + (int64_t)(GATHER_BYTES / (row_bytes + 1)) };
   for (int64_t i = 0; i < rows; i++) {
     int64_t position = g.position[i * g.stride];
     if (position < 0 || position >= source->shape[0]) {

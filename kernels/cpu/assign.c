@@ -112,6 +112,6 @@ static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t 
   return FLOW_OK;
 }
 
-#define VARIANTS { { .variant = "plain", .parts = parts, .run = run }, { 0 } }
+#define VARIANTS { { .variant = "convert", .parts = parts, .run = run }, { 0 } }
 const flow_kernel FLOW_KERNELS(assign)[] = VARIANTS;
 const flow_kernel FLOW_KERNELS(assign_add)[] = VARIANTS;

@@ -377,7 +377,8 @@ static double cost_direct(const flow_call *call)
   layout l = layout_of(call, 1);
   const flow_geometry *s = &l.s;
   double pixels = (double)(s->images * s->out[0] * s->out[1]), taps = (double)(s->kernel[0] * s->kernel[1]);
-  double outputs = (double)(s->groups * flow_padded_channels(s->group_out)), inputs = (double)(s->groups * flow_padded_channels(s->group_in));
+  double outputs = (double)(s->groups * flow_padded_channels(s->group_out));
+  double inputs = (double)(s->groups * flow_padded_channels(s->group_in));
   double share = s->depthwise ? 0.3 : 0.8, cost = 0;
   if (!call->outputs[1].unused) cost += flow_cost_arithmetic(pixels * taps * (double)s->group_in * outputs, share);
   if (!call->outputs[0].unused)

@@ -16,7 +16,10 @@ static const flow_kernel *const plain_kernels[FLOW_OP_COUNT] = {
 #undef FLOW_OP
 };
 
+double flow_cpu_plain_peak(double count);
+
 #if FLOW_HAVE_X86
+double flow_cpu_avx2_peak(double count), flow_cpu_avx512_peak(double count);
 #define FLOW_OP(name, ...) extern const flow_kernel flow_cpu_avx2_##name##_kernels[], flow_cpu_avx512_##name##_kernels[];
 #include "ops/ops.def"
 #undef FLOW_OP
@@ -50,10 +53,10 @@ static int always(void) { return 1; }
 /* Widest first. */
 static const struct build { flow_device device; int (*runs_here)(void); } builds[] = {
 #if FLOW_HAVE_X86
-  { { "cpu", "avx512", avx512_kernels }, has_avx512 },
-  { { "cpu", "avx2", avx2_kernels }, has_avx2 },
+  { { "cpu", "avx512", avx512_kernels, flow_cpu_avx512_peak }, has_avx512 },
+  { { "cpu", "avx2", avx2_kernels, flow_cpu_avx2_peak }, has_avx2 },
 #endif
-  { { "cpu", "plain", plain_kernels }, always },
+  { { "cpu", "plain", plain_kernels, flow_cpu_plain_peak }, always },
 };
 enum { BUILD_COUNT = sizeof builds / sizeof builds[0] };
 

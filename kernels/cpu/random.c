@@ -132,7 +132,7 @@ static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t 
   return FLOW_OK;
 }
 
-#define VARIANTS { { .variant = "plain", .parts = parts, .run = run }, { 0 } }
+#define VARIANTS { { .variant = "philox", .parts = parts, .run = run }, { 0 } }
 const flow_kernel FLOW_KERNELS(random_uniform)[] = VARIANTS;
 const flow_kernel FLOW_KERNELS(random_normal)[] = VARIANTS;
 const flow_kernel FLOW_KERNELS(random_truncated_normal)[] = VARIANTS;

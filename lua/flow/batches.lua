@@ -77,7 +77,8 @@ end
 -- Returns a status and the number of batches that ran.
 function batches.run(source, step, seed, number, count, after)
   step.running = step.running + 1
-  local ok, status, done = pcall(source.order and loop_gathered or loop_in_place, source, step.instance, seed, number, source.position, source.position + count, after)
+  local loop = source.order and loop_gathered or loop_in_place
+  local ok, status, done = pcall(loop, source, step.instance, seed, number, source.position, source.position + count, after)
   step.running = step.running - 1
   if not ok then error(status, 0) end
   source.position = source.position + done

@@ -167,6 +167,18 @@ void flow_profile_end(flow_context *context);
 int flow_profile_count(const flow_context *context);
 const flow_profile_entry *flow_profile_at(const flow_context *context, int index);
 double flow_profile_waiting(const flow_context *context);
+typedef struct flow_measurement {
+ const char *op, *variant;
+ char shape[128];
+ int supported, chosen;
+ double multiply_adds;
+ double bytes;
+ double cost;
+ double seconds;
+} flow_measurement;
+int flow_instance_entry_count(const flow_instance *instance);
+int flow_instance_measure(const flow_instance *instance, int entry, int variant, flow_measurement *out);
+double flow_peak(void);
 int flow_arguments_new(flow_arguments **out);
 void flow_arguments_release(flow_arguments *arguments);
 int flow_arguments_set_number(flow_arguments *arguments, const char *name, double value);

@@ -153,8 +153,11 @@ static void test_what_a_run_refuses(void **state)
   FAILS(flow_instance_run(context, t.instance, (flow_tensor *[]){ labels, images }, 2, &out), FLOW_INVALID_ARGUMENT, "input 1 is int32");
   FAILS(flow_instance_run(context, t.instance, &images, 1, &out), FLOW_INVALID_ARGUMENT, "takes 2 inputs, found 1");
   FAILS(flow_instance_run_rows(context, t.instance, (flow_tensor *[]){ images, labels }, 2, 0, 9), FLOW_INVALID_ARGUMENT, "capacity of 8");
-  FAILS(flow_instance_run_rows(context, t.instance, (flow_tensor *[]){ images, labels }, 2, 0, NAN), FLOW_INVALID_ARGUMENT, "number of rows");
-  FAILS(flow_instance_run_rows(context, t.instance, (flow_tensor *[]){ images, labels }, 2, 0, 1e300), FLOW_INVALID_ARGUMENT, "capacity of 8");
+  flow_tensor **both = (flow_tensor *[]){ images, labels };
+  FAILS(flow_instance_run_rows(context, t.instance, both, 2, 0, NAN), FLOW_INVALID_ARGUMENT, "number of rows");
+  FAILS(flow_instance_run_rows(context, t.instance, both, 2, 0, 1e300), FLOW_INVALID_ARGUMENT, "capacity of 8");
+  FAILS(flow_instance_run_rows(context, t.instance, both, 2, NAN, 4), FLOW_INVALID_ARGUMENT, "first row");
+  FAILS(flow_instance_run_rows(context, t.instance, both, 2, 1e6, 4), FLOW_INVALID_ARGUMENT, "plan was traced for");
   flow_tensor *gap = keep(view_of(images, 4, SHAPE(4, 6, 6, 1), SHAPE(72, 6, 1, 1), 0), release_tensor);
   FAILS(flow_instance_run_rows(context, t.instance, (flow_tensor *[]){ gap, labels }, 2, 0, 4), FLOW_INVALID_ARGUMENT, "not contiguous");
   run(t.instance, (flow_tensor *[]){ gap, labels_of(4) }, 2, &out);   /* the other entry copies */

@@ -36,6 +36,17 @@ describe("flowlua", function()
     assert.equal(0, code)
   end)
 
+  it("measures kernels, all variants of each, and names what it does not know", function()
+    local output, code = run(program .. " bench --ops --net=odd --op=convolution")
+    assert.equal(0, code)
+    assert.truthy(output:find("peak %d+%.%d GFLOP/s"))
+    assert.truthy(output:find("\nconvolution +[* ]direct +[%d.]+ +[%d.]+ +%d+ %%  {19, 37, 37, 3} {3, 3, 3, 17} {17}"))
+    assert.truthy(output:find("\nconvolution +plain"))
+    output, code = run(program .. " bench --net=od 2>&1")
+    assert.equal(1, code)
+    assert.truthy(output:find('there is no net "od"', 1, true))
+  end)
+
   it("ends with 1 and a traceback when a script fails", function()
     local script = support.file("bad.lua",
       "local flow = require 'flow'\nlocal function f() local x = flow.ones({2}).shpe return x end\nf()\n")

@@ -1,3 +1,4 @@
+-- flow.profile: where the time of a function goes, kernel by kernel.
 local flow = require "flow"
 
 local function small_model()
