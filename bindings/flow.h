@@ -95,7 +95,12 @@ typedef union flow_attributes {
   struct { double rate; uint64_t seed, stream; } dropout;                          /* keyed by (seed, stream, step, sample, element) */
   struct { int32_t rank, dtype; int64_t dims[8]; double low, high; uint64_t seed, stream; int32_t keyed_by_step; } random; /* normal: mean low, stddev high */
   struct { double epsilon; int32_t axis; } normalization;
-  struct { double momentum, beta_1, beta_2, epsilon; int32_t nesterov, amsgrad; } optimizer;
+  struct {
+    double momentum, beta_1, beta_2, epsilon;
+    int32_t nesterov, amsgrad;
+    int32_t products, unused;                     /* made by fusion: so many pairs x {k,m}, g {k,n} stand behind the other inputs; */
+    int64_t first[4];                             /* x^T g is the gradient of the elements from first[i] on, input 0 that of the rest */
+  } optimizer;
   struct { double value; int32_t rank, dtype; int64_t dims[8]; } fill;
   struct { int32_t count; struct { int16_t op; uint8_t inputs[3], unused; } steps[12]; } fused; /* operand i is register i, step s writes register (inputs + s) */
 } flow_attributes;

@@ -285,12 +285,14 @@ static flow_status find_outputs(flow_plan *plan, flow_tensor *const *outputs, in
   return FLOW_OK;
 }
 
-static flow_status fuse_elementwise(flow_graph *graph, const int *outputs, int count)
+typedef flow_status (*pass)(flow_graph *graph, const char *live, const int *outputs, int output_count);
+
+static flow_status run_pass(pass rewrite, flow_graph *graph, const int *outputs, int count)
 {
   void *live;
   FLOW_TRY(flow_alloc((size_t)graph->node_count + 1, &live));
   mark_live(graph, outputs, count, live);
-  flow_status status = flow_graph_fuse_elementwise(graph, live, outputs, count);
+  flow_status status = rewrite(graph, live, outputs, count);
   flow_free(live);
   return status;
 }
@@ -300,7 +302,8 @@ static flow_status fill_plan(flow_plan *plan, flow_tensor *const *outputs, int c
   flow_graph *graph = plan->graph;
   FLOW_TRY(find_outputs(plan, outputs, count));
   FLOW_TRY(flow_graph_fuse(graph, 0, plan->outputs, count));
-  FLOW_TRY(fuse_elementwise(graph, plan->outputs, count));
+  FLOW_TRY(run_pass(flow_graph_fuse_elementwise, graph, plan->outputs, count));
+  FLOW_TRY(run_pass(flow_graph_fuse_optimizers, graph, plan->outputs, count));
   FLOW_TRY(keep_old_versions(graph));
   graph->closed = 1;
 

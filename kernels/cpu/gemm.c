@@ -9,6 +9,7 @@
  * A {m, k} is read where it lies: a tile's rows are TILE_ROWS streams. A {k, m} is copied first: its columns would fall
  * into few sets of the cache. Products with one to three rows are bound by memory and take B where it lies, too. */
 #include "cpu/gemm.h"
+#include "cpu/fetch.h"
 #include "cpu/gemm_tile.h"
 
 enum {
@@ -118,18 +119,6 @@ typedef struct block {
 /* op(A)[i][k] and op(B)[k][j]. */
 static const float *a_at(const gemm *g, int64_t i, int64_t k) { return g->a + (g->transpose_a ? k * g->lda + i : i * g->lda + k); }
 static const float *b_at(const gemm *g, int64_t k, int64_t j) { return g->b + (g->transpose_b ? j * g->ldb + k : k * g->ldb + j); }
-
-/* Memory that will be read soon: `rows` rows of `floats`, `ld` apart. */
-typedef struct region { const float *at; int64_t ld, rows, floats, at_once; } region;
-
-/* Asks for the next at_once rows of a region. Spread over the tiles: all at once would fill the queue of misses, and the
- * processor would wait. */
-static void fetch_some(region *r)
-{
-  enum { LINE = 16 };                                /* floats of a cache line */
-  for (int64_t n = min64(r->at_once, r->rows); n > 0; n--, r->rows--, r->at += r->ld)
-    for (int64_t i = 0; i < r->floats; i += LINE) __builtin_prefetch(r->at + i, 0, 2);
-}
 
 /* The part of B that is packed after panel j of step k: the next panel, or the first one of the next step. */
 static region next_panel(const gemm *g, const block *w, int64_t k, int64_t depth, int64_t j)

@@ -19,7 +19,7 @@ enum { PANEL = 2 * VL };
 /* ---- packing ---------------------------------------------------------------------------------------------------- */
 
 /* B {k, n}: `depth` rows of `columns` <= PANEL floats, the missing columns zero. */
-static void pack_rows(const float *b, int64_t ldb, int64_t depth, int64_t columns, float *panel)
+static inline void pack_rows(const float *b, int64_t ldb, int64_t depth, int64_t columns, float *panel)
 {
   for (int64_t k = 0; k < depth && columns == PANEL; k++) {
     vf_store(panel + k * PANEL, vf_load(b + k * ldb));
@@ -32,7 +32,7 @@ static void pack_rows(const float *b, int64_t ldb, int64_t depth, int64_t column
 }
 
 /* B {n, k}: the same panel out of `columns` rows of `depth` floats. */
-static void pack_columns(const float *b, int64_t ldb, int64_t depth, int64_t columns, float *panel)
+static inline void pack_columns(const float *b, int64_t ldb, int64_t depth, int64_t columns, float *panel)
 {
   if (columns < PANEL) memset(panel, 0, (size_t)depth * PANEL * sizeof(float));
   int64_t whole_columns = columns / VL * VL, whole_depth = depth / VL * VL;
@@ -50,7 +50,7 @@ static void pack_columns(const float *b, int64_t ldb, int64_t depth, int64_t col
 }
 
 /* A {k, m}: the columns start[0] to start[count] of it, as `count` stacks of depth x TILE_ROWS, one for each tile. */
-static void pack_a(const float *a, int64_t lda, int64_t depth, const int *start, int count, float *packed)
+static inline void pack_a(const float *a, int64_t lda, int64_t depth, const int *start, int count, float *packed)
 {
   int rows = start[count];
   for (int64_t k = 0; k < depth; k++) {
@@ -140,7 +140,7 @@ static const tile_function tiles[TILE_ROWS + 1][2] = {    /* [rows][A is packed]
 };
 
 /* A tile with fewer than PANEL columns: through a buffer, so that nothing beside C is touched. */
-static void edge_tile(tile_function function, int64_t depth, const float *a, int64_t lda, float *panel, float *c, int64_t ldc,
+static inline void edge_tile(tile_function function, int64_t depth, const float *a, int64_t lda, float *panel, float *c, int64_t ldc,
                       int64_t rows, int64_t columns, const epilogue *e)
 {
   float buffer[TILE_ROWS * PANEL], bias[PANEL] = { 0 };

@@ -49,7 +49,12 @@ typedef union flow_attributes {
  struct { double rate; uint64_t seed, stream; } dropout;
  struct { int32_t rank, dtype; int64_t dims[8]; double low, high; uint64_t seed, stream; int32_t keyed_by_step; } random;
  struct { double epsilon; int32_t axis; } normalization;
- struct { double momentum, beta_1, beta_2, epsilon; int32_t nesterov, amsgrad; } optimizer;
+ struct {
+ double momentum, beta_1, beta_2, epsilon;
+ int32_t nesterov, amsgrad;
+ int32_t products, unused;
+ int64_t first[4];
+ } optimizer;
  struct { double value; int32_t rank, dtype; int64_t dims[8]; } fill;
  struct { int32_t count; struct { int16_t op; uint8_t inputs[3], unused; } steps[12]; } fused;
 } flow_attributes;
