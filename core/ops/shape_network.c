@@ -415,7 +415,9 @@ flow_status flow_shape_optimizer(int op, const flow_attributes *attributes, cons
   int scalar = op == FLOW_OP_adam ? 4 : 2;
   int optional = op == FLOW_OP_adam ? attributes->optimizer.amsgrad : attributes->optimizer.momentum != 0;
   int required = flow_op(op)->min_inputs + (optional ? 1 : 0), products = attributes->optimizer.products;
-  if (products < 0 || products > FLOW_MAX_PRODUCTS) return flow_rule_fail(op, "%d products, expected up to %d", products, FLOW_MAX_PRODUCTS);
+  if (products < 0 || products > FLOW_MAX_PRODUCTS) {
+    return flow_rule_fail(op, "%d products, expected up to %d", products, FLOW_MAX_PRODUCTS);
+  }
   input_count -= 2 * products;
   if (input_count < required) {
     return flow_rule_fail(op, "%d inputs, expected %d: %s is missing", input_count, required, names[required - 1]);

@@ -103,7 +103,8 @@ static wishes wishes_of(const product *p, const update *u, const block *b, const
     w.of_block[w.count++] = (region){ .at = from + at, .ld = p->n, .rows = b->rows, .floats = b->columns,
                                       .at_once = blocks_of(b->rows, calls) };
   }
-  if (next) w.next_x = (region){ .at = p->x + next->row, .ld = p->m, .rows = p->k, .floats = next->rows, .at_once = blocks_of(p->k, calls) };
+  if (next)
+    w.next_x = (region){ .at = p->x + next->row, .ld = p->m, .rows = p->k, .floats = next->rows, .at_once = blocks_of(p->k, calls) };
   return w;
 }
 

@@ -15,8 +15,10 @@ static void check_update(const flow_call *call, const char *variant, void *argum
   const expectation *e = argument;
   for (int64_t i = 0; i < operand_size(&call->inputs[1]); i++) {
     assert_near(get(&call->inputs[1], i), e->w[i], e->tolerance, variant, i);
-    for (int s = 0; s < 3; s++)
-      if (e->slots[s]) assert_near(get(&call->inputs[e->adam && s == 2 ? 6 : e->first_slot + s], i), e->slots[s][i], e->tolerance, variant, i);
+    for (int s = 0; s < 3; s++) {
+      const flow_operand *slot = &call->inputs[e->adam && s == 2 ? 6 : e->first_slot + s];
+      if (e->slots[s]) assert_near(get(slot, i), e->slots[s][i], e->tolerance, variant, i);
+    }
   }
 }
 
