@@ -90,6 +90,7 @@ typedef union flow_attributes {
     int32_t pool[2], pool_stride[2];              /* fused max pooling without padding; pool[0] = 0: none */
     int32_t has_bias;
     int32_t input_size[2];                        /* gradients: height and width of the forward input */
+    double  input_scale;                          /* forward: what the input is multiplied with; 0: nothing */
   } convolution;
   struct { int32_t size[2], stride[2], padding[4]; int32_t input_size[2]; } pool;
   struct { double rate; uint64_t seed, stream; } dropout;                          /* keyed by (seed, stream, step, sample, element) */

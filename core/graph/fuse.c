@@ -2,6 +2,7 @@
  * which kernel variant runs a fused op is the device's choice.
  *
  *   convolution(x, w) + b                     -> convolution(x, w, b)
+ *   convolution(x * number, w)                -> convolution(x, w), input scale
  *   relu(convolution(...))                    -> convolution(..., activation relu)
  *   max_pool(convolution(...)), no padding    -> convolution(..., pool)
  *   matmul(x, w) + b, w {k, n}, b {n}         -> dense(x, w, b)
@@ -11,6 +12,7 @@
  * readers. The nodes before it lose theirs and are dropped with the dead ones. A pattern is left alone when somebody
  * else reads a value inside it: computing it twice would cost more than fusion brings. */
 #include "graph/graph.h"
+#include <math.h>
 #include <string.h>
 
 typedef struct fusion { flow_graph *graph; int *uses; } fusion;
@@ -60,6 +62,37 @@ static flow_status fuse_bias(fusion *f, int index)
   return FLOW_OK;
 }
 
+/* The number in a constant scalar; 0 if the value is none. */
+static double constant_number(const fusion *f, int value)
+{
+  const flow_value *v = &f->graph->values[value];
+  double number = 0;
+  if (v->kind == FLOW_VALUE_CONSTANT && v->signature.rank == 0 && flow_tensor_item(v->tensor, &number) == FLOW_OK) return number;
+  return 0;
+}
+
+/* Rescaling in front of a convolution: cheaper on the weights than on the input. */
+static flow_status fuse_scale(fusion *f, int index)
+{
+  const flow_node *node = &f->graph->nodes[index];
+  const flow_node *product = sole_producer(f, node->inputs[0], FLOW_OP_mul);
+  for (int side = 0; product && side < 2; side++) {
+    int x = product->inputs[side];
+    double scale = constant_number(f, product->inputs[1 - side]);
+    const flow_signature *input = signature_of(f, x), *scaled = signature_of(f, node->inputs[0]);
+    if (scale == 0 || !isfinite(scale) || node->attributes.convolution.input_scale != 0 || input->dtype != scaled->dtype ||
+        !flow_shape_equal(input->rank, input->dims, scaled->rank, scaled->dims)) continue;
+    flow_attributes attributes = node->attributes;
+    attributes.convolution.input_scale = scale;
+    int inputs[3];
+    memcpy(inputs, node->inputs, sizeof(int) * (size_t)node->input_count);
+    int made = inputs[0];
+    inputs[0] = x;
+    return rewrite(f, index, made, FLOW_OP_convolution, inputs, node->input_count, &attributes);
+  }
+  return FLOW_OK;
+}
+
 static flow_status fuse_relu(fusion *f, int index)
 {
   int made = f->graph->nodes[index].inputs[0];
@@ -96,7 +129,7 @@ static flow_status fuse_pool(fusion *f, int index)
 }
 
 static const struct { int op; flow_status (*fuse)(fusion *f, int index); } patterns[] = {
-  { FLOW_OP_add, fuse_bias }, { FLOW_OP_relu, fuse_relu }, { FLOW_OP_max_pool, fuse_pool },
+  { FLOW_OP_convolution, fuse_scale }, { FLOW_OP_add, fuse_bias }, { FLOW_OP_relu, fuse_relu }, { FLOW_OP_max_pool, fuse_pool },
 };
 
 flow_status flow_graph_fuse(flow_graph *graph, int begin, const int *kept, int kept_count)

@@ -97,7 +97,13 @@ flow_status flow_gradient_convolution(flow_gradient_step *step)
   for (int i = 0; i < 2; i++) attributes.convolution.input_size[i] = (int32_t)x->shape[i + 1];
   flow_expression e = flow_expression_of(step->context);
   flow_tensor *operands[5] = { g, x, w, step->outputs[0], step->outputs[1] }, *results[3];
+  double scale = attributes.convolution.input_scale;
+  attributes.convolution.input_scale = 0;
   flow_express_all(&e, FLOW_OP_convolution_gradient, operands, 5, &attributes, results);
+  if (scale != 0) {      /* both dx and dw are those of scale * x */
+    if (step->needed[0]) results[0] = e_mul(&e, results[0], flow_express_number(&e, results[0], scale));
+    if (step->needed[1]) results[1] = e_mul(&e, results[1], flow_express_number(&e, results[1], scale));
+  }
   for (int i = 0; i < step->input_count; i++) {
     if (!step->needed[i]) results[i] = NULL;
   }

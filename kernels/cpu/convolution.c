@@ -79,6 +79,8 @@ static flow_status prepare(const flow_call *call)
     shared.offsets[tap] = (tap / columns * s->dilation[0] * l.width + tap % columns * s->dilation[1]) * l.pixel;
   const flow_tap_range all[2] = { { 0, 1, s->kernel[0] }, { 0, 1, s->kernel[1] } };
   flow_pack_weights(s, call->inputs[1].data, 0, all, shared.weights);
+  if (s->input_scale != 1)
+    for (size_t i = 0; i < l.packed; i++) shared.weights[i] *= (float)s->input_scale;
   memset(shared.biases, 0, packed_biases(s) * sizeof(float));
   const float *b = s->has_bias ? call->inputs[2].data : NULL;
   for (int64_t group = 0; group < s->groups && b; group++)

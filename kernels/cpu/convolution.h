@@ -19,6 +19,7 @@ typedef struct flow_geometry {
   int64_t channels_in, channels_out, groups;
   int64_t group_in, group_out;          /* channels of one group */
   int     pooled, relu, has_bias;
+  double  input_scale;                  /* 1: none */
   int     depthwise;                    /* see flow_direct_geometry */
 } flow_geometry;
 
@@ -35,8 +36,9 @@ static inline flow_geometry flow_geometry_of(const flow_call *call, const flow_o
     .groups = call->attributes->convolution.groups > 0 ? call->attributes->convolution.groups : 1,
     .pooled = call->attributes->convolution.pool[0] > 0,
     .relu = call->attributes->convolution.activation == FLOW_RELU,
-    .has_bias = call->attributes->convolution.has_bias,
+    .has_bias = call->attributes->convolution.has_bias, .input_scale = 1,
   };
+  if (call->attributes->convolution.input_scale != 0) s.input_scale = call->attributes->convolution.input_scale;
   s.group_in = w->shape[2];
   s.group_out = s.channels_out / s.groups;
   for (int axis = 0; axis < 2; axis++) {

@@ -6,7 +6,7 @@
 static REAL PLAIN(value_at)(const flow_geometry *s, const REAL *x, const REAL *w, const REAL *b, int64_t row, int64_t column,
                             int64_t channel)
 {
-  double sum = s->has_bias ? (double)b[channel] : 0.0;
+  double sum = 0;
   int64_t group = channel / s->group_out;
   for (int64_t ky = 0; ky < s->kernel[0]; ky++) {
     int64_t iy = row * s->stride[0] + ky * s->dilation[0] - s->before[0];
@@ -19,7 +19,7 @@ static REAL PLAIN(value_at)(const flow_geometry *s, const REAL *x, const REAL *w
       for (int64_t c = 0; c < s->group_in; c++) sum += (double)input[c] * (double)weight[c * s->channels_out];
     }
   }
-  return (REAL)sum;
+  return (REAL)(sum * s->input_scale + (s->has_bias ? (double)b[channel] : 0.0));
 }
 
 /* y and, with pooling, the index of each window's winner. A NaN wins; the first of equals wins. */

@@ -44,6 +44,7 @@ typedef union flow_attributes {
  int32_t pool[2], pool_stride[2];
  int32_t has_bias;
  int32_t input_size[2];
+ double input_scale;
  } convolution;
  struct { int32_t size[2], stride[2], padding[4]; int32_t input_size[2]; } pool;
  struct { double rate; uint64_t seed, stream; } dropout;

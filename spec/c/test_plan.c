@@ -224,6 +224,27 @@ static void test_convolution_fusion(void **state)
   expect_close(out, eager, 1e-5);
 }
 
+/* A number in front of a convolution goes into its weights, unless somebody else reads the product. */
+static void test_scaled_input(void **state)
+{
+  (void)state;
+  flow_tensor *x = noise(4, SHAPE(3, 8, 8, 2), 1), *w = noise(4, SHAPE(3, 3, 2, 5), 2), *b = noise(1, SHAPE(5), 3), *scale, *out[2];
+  OK(flow_tensor_scalar(FLOW_FLOAT32, 1.0 / 255, &scale));
+  flow_tensor *scaled = OP2(mul, x, scale), *eager = convolve(scaled, w, b);
+  for (int read = 0; read < 2; read++) {
+    OK(flow_trace_begin(context));
+    flow_tensor *product = OP2(mul, scale, input_of(FLOW_FLOAT32, 4, SHAPE(-1, 8, 8, 2))), *y = convolve(product, w, b);
+    flow_plan *plan;
+    OK(flow_trace_end(context, (flow_tensor *[]){ y, product }, 1 + read, &plan));
+    assert_int_equal(count_op(plan, FLOW_OP_mul), read);
+    run(instance_of(plan, 3), &x, 1, out);
+    expect_close(out[0], eager, 1e-5);
+    if (read) expect_close(out[1], scaled, 1e-6);
+    flow_plan_release(plan);
+  }
+  flow_tensor_release(scale);
+}
+
 /* Chains of elementwise ops become one pass, with the same numbers; results that somebody else wants stay. */
 static void test_elementwise_chains(void **state)
 {
@@ -421,7 +442,7 @@ int main(void)
     GRAPH_TEST(test_read_assign_read), GRAPH_TEST(test_swap), GRAPH_TEST(test_readings_around_updates),
     GRAPH_TEST(test_tail_by_rows), GRAPH_TEST(test_assignment_cuts_gradients), GRAPH_TEST(test_dead_nodes),
     GRAPH_TEST(test_elementwise_chains), GRAPH_TEST(test_chains_across_an_update), GRAPH_TEST(test_dense_fusion),
-    GRAPH_TEST(test_convolution_fusion), GRAPH_TEST(test_gradients_of_intermediate_results),
+    GRAPH_TEST(test_convolution_fusion), GRAPH_TEST(test_scaled_input), GRAPH_TEST(test_gradients_of_intermediate_results),
     GRAPH_TEST(test_used_up_tensors), GRAPH_TEST(test_nesting_has_a_limit), GRAPH_TEST(test_a_trace_ends_its_tapes),
     GRAPH_TEST(test_blocks_never_overlap), GRAPH_TEST(test_gradients_lie_in_the_arena),
   };

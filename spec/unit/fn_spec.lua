@@ -113,6 +113,21 @@ describe("flow.fn", function()
     assert.are_not.same(a:totable(), b:totable())
   end)
 
+  it("gives the gradients of a convolution whose input is scaled, which the plan does on the weights", function()
+    local layer = flow.layers.Conv2D(4, 3, { padding = "same" })
+    local x = flow.random.normal({ 2, 6, 6, 3 }, { seed = 1 })
+    local function gradients(input)
+      local tape = flow.GradientTape()
+      tape:watch(input)
+      local loss = tape:record(function() return layer(input * 0.25):square():sum() end)
+      local dx, dw, db = unpack(tape:gradient(loss, { input, layer.kernel, layer.bias }))
+      return { loss, dx, dw, db }
+    end
+    layer(x)
+    local eager, traced = gradients(x), flow.fn(gradients)(x)
+    for i = 1, 4 do assert.is_true((eager[i] - traced[i]):abs():max():item() < 1e-4 * eager[i]:abs():max():item()) end
+  end)
+
   it("is called as it is inside another trace and while a tape records", function()
     local inner, calls = counted(function(x) return x * x end)
     local outer = flow.fn(function(x) return inner(x) + 1 end)
