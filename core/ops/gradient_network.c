@@ -163,6 +163,23 @@ flow_status flow_gradient_max_pool(flow_gradient_step *step)
   return flow_apply1(step->context, FLOW_OP_max_pool_gradient, g, step->outputs[1], NULL, &attributes, &step->input_gradients[0]);
 }
 
+flow_status flow_gradient_average_pool(flow_gradient_step *step)
+{
+  flow_tensor *g = step->output_gradients[0], *x = step->inputs[0];
+  if (g == NULL || !step->needed[0]) return FLOW_OK;
+  flow_attributes attributes = *step->attributes;
+  for (int i = 0; i < 2; i++) attributes.pool.input_size[i] = (int32_t)x->shape[i + 1];
+  return flow_apply1(step->context, FLOW_OP_average_pool_gradient, g, NULL, NULL, &attributes, &step->input_gradients[0]);
+}
+
+/* Averaging is linear, and this its transpose: the transpose of that is averaging again. */
+flow_status flow_gradient_average_pool_gradient(flow_gradient_step *step)
+{
+  flow_tensor *u = step->output_gradients[0];
+  if (u == NULL || !step->needed[0]) return FLOW_OK;
+  return flow_apply1(step->context, FLOW_OP_average_pool, u, NULL, NULL, step->attributes, &step->input_gradients[0]);
+}
+
 /* For gradient ops: silence would be a wrong second derivative. */
 flow_status flow_gradient_unsupported(flow_gradient_step *step)
 {

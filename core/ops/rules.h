@@ -27,7 +27,8 @@ flow_shape_function flow_shape_reduce, flow_shape_reduce_bool, flow_shape_argmax
 flow_shape_function flow_shape_reshape, flow_shape_transpose, flow_shape_concat, flow_shape_slice, flow_shape_slice_gradient,
   flow_shape_pack;
 flow_shape_function flow_shape_matmul, flow_shape_dense, flow_shape_convolution, flow_shape_convolution_gradient,
-  flow_shape_max_pool, flow_shape_max_pool_gradient, flow_shape_batch_norm, flow_shape_batch_norm_gradient, flow_shape_softmax,
+  flow_shape_max_pool, flow_shape_max_pool_gradient, flow_shape_average_pool, flow_shape_average_pool_gradient,
+  flow_shape_batch_norm, flow_shape_batch_norm_gradient, flow_shape_softmax,
   flow_shape_sparse_cross_entropy, flow_shape_sparse_cross_entropy_gradient, flow_shape_optimizer;
 
 /* ---- gradient rules: gradient_elementwise.c, gradient_reduce_movement.c, gradient_network.c ------------------------ */
@@ -45,7 +46,8 @@ flow_gradient_function flow_gradient_broadcast_to, flow_gradient_sum, flow_gradi
   flow_gradient_reshape, flow_gradient_transpose, flow_gradient_concat, flow_gradient_slice, flow_gradient_slice_gradient,
   flow_gradient_pack;
 flow_gradient_function flow_gradient_matmul, flow_gradient_dense, flow_gradient_convolution, flow_gradient_convolution_gradient,
-  flow_gradient_max_pool, flow_gradient_batch_norm, flow_gradient_softmax, flow_gradient_softmax_gradient,
+  flow_gradient_max_pool, flow_gradient_average_pool, flow_gradient_average_pool_gradient, flow_gradient_batch_norm,
+  flow_gradient_softmax, flow_gradient_softmax_gradient,
   flow_gradient_log_softmax, flow_gradient_sparse_cross_entropy, flow_gradient_sparse_cross_entropy_gradient,
   flow_gradient_unsupported;
 

@@ -95,12 +95,16 @@ static flow_status window_count(int op, const char *axis, int64_t size, int64_t 
   return FLOW_OK;
 }
 
-/* A window of the kernels stores the place of its maximum in one byte; 255 means none. */
 static flow_status check_window(int op, const int32_t size[2], const int32_t stride[2])
 {
-  if (size[0] < 1 || size[1] < 1 || stride[0] < 1 || stride[1] < 1) {
-    return flow_rule_fail(op, "pool size is {%d, %d} with strides {%d, %d}, expected 1 or more", size[0], size[1], stride[0], stride[1]);
-  }
+  if (size[0] >= 1 && size[1] >= 1 && stride[0] >= 1 && stride[1] >= 1) return FLOW_OK;
+  return flow_rule_fail(op, "pool size is {%d, %d} with strides {%d, %d}, expected 1 or more", size[0], size[1], stride[0], stride[1]);
+}
+
+/* A window of the kernels stores the place of its maximum in one byte; 255 means none. */
+static flow_status check_maximum_window(int op, const int32_t size[2], const int32_t stride[2])
+{
+  FLOW_TRY(check_window(op, size, stride));
   if ((int64_t)size[0] * size[1] > 254) {
     return flow_rule_fail(op, "a pool of {%d, %d} covers %lld cells, at most 254 are possible; for whole images reduce with max",
                           size[0], size[1], (long long)size[0] * size[1]);
@@ -124,7 +128,7 @@ static flow_status check_convolution_attributes(int op, const flow_attributes *a
   if (attributes->convolution.groups < 1) return flow_rule_fail(op, "%d groups, expected 1 or more", attributes->convolution.groups);
   FLOW_TRY(check_activation(op, attributes->convolution.activation));
   if (attributes->convolution.pool[0] == 0) return FLOW_OK;
-  return check_window(op, attributes->convolution.pool, attributes->convolution.pool_stride);
+  return check_maximum_window(op, attributes->convolution.pool, attributes->convolution.pool_stride);
 }
 
 static flow_status check_channels(int op, int64_t groups, const flow_signature *x, const flow_signature *w)
@@ -217,7 +221,6 @@ flow_status flow_shape_convolution_gradient(int op, const flow_attributes *attri
 static flow_status pooled_size(int op, const flow_attributes *attributes, const int64_t size[2], int64_t out[2])
 {
   static const char *const axes[2] = { "height", "width" };
-  FLOW_TRY(check_window(op, attributes->pool.size, attributes->pool.stride));
   for (int i = 0; i < 2; i++) {
     int32_t before = attributes->pool.padding[2 * i], after = attributes->pool.padding[2 * i + 1], window = attributes->pool.size[i];
     if (before < 0 || after < 0 || before >= window || after >= window) {
@@ -232,18 +235,38 @@ static flow_status pooled_size(int op, const flow_attributes *attributes, const 
   return FLOW_OK;
 }
 
+static flow_status pooled(int op, const flow_attributes *attributes, const flow_signature *x, flow_signature *y)
+{
+  FLOW_TRY(flow_rule_rank(op, "the input", x, 4, "{batch, height, width, channels}"));
+  FLOW_TRY(check_known(op, "the input", x, 1));
+  *y = *x;
+  FLOW_TRY(pooled_size(op, attributes, &x->dims[1], &y->dims[1]));
+  flow_extent extent;
+  return flow_rule_extent(op, 4, y->dims, &extent);
+}
+
+/* The shape before pooling, of which g is the gradient behind it. */
+static flow_status unpooled(int op, const flow_attributes *attributes, const flow_signature *g, flow_signature *dx)
+{
+  int64_t size[2] = { attributes->pool.input_size[0], attributes->pool.input_size[1] };
+  FLOW_TRY(flow_rule_float(op, "the gradient", g));
+  FLOW_TRY(flow_rule_rank(op, "the gradient", g, 4, "{batch, height, width, channels}"));
+  flow_signature expected = *g;
+  FLOW_TRY(pooled_size(op, attributes, size, &expected.dims[1]));
+  FLOW_TRY(flow_rule_dims(op, "the gradient", g, 4, expected.dims));
+  *dx = *g;
+  dx->dims[1] = size[0];
+  dx->dims[2] = size[1];
+  return FLOW_OK;
+}
+
 flow_status flow_shape_max_pool(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                 flow_signature *outputs)
 {
   (void)input_count;
-  const flow_signature *x = &inputs[0];
-  FLOW_TRY(flow_rule_rank(op, "the input", x, 4, "{batch, height, width, channels}"));
-  FLOW_TRY(check_known(op, "the input", x, 1));
-  flow_signature y = *x;
-  FLOW_TRY(pooled_size(op, attributes, &x->dims[1], &y.dims[1]));
-  flow_extent extent;
-  FLOW_TRY(flow_rule_extent(op, 4, y.dims, &extent));
-  outputs[0] = outputs[1] = y;
+  FLOW_TRY(check_maximum_window(op, attributes->pool.size, attributes->pool.stride));
+  FLOW_TRY(pooled(op, attributes, &inputs[0], &outputs[0]));
+  outputs[1] = outputs[0];
   outputs[1].dtype = FLOW_UINT8;
   return FLOW_OK;
 }
@@ -253,18 +276,27 @@ flow_status flow_shape_max_pool_gradient(int op, const flow_attributes *attribut
 {
   (void)input_count;
   const flow_signature *g = &inputs[0];
-  FLOW_TRY(flow_rule_float(op, "the gradient", g));
-  FLOW_TRY(flow_rule_rank(op, "the gradient", g, 4, "{batch, height, width, channels}"));
+  FLOW_TRY(check_maximum_window(op, attributes->pool.size, attributes->pool.stride));
   FLOW_TRY(flow_rule_same_dtype(op, "the index", FLOW_UINT8, &inputs[1]));
-  FLOW_TRY(flow_rule_dims(op, "the index", &inputs[1], 4, g->dims));
-  int64_t size[2] = { attributes->pool.input_size[0], attributes->pool.input_size[1] };
-  flow_signature expected = *g;
-  FLOW_TRY(pooled_size(op, attributes, size, &expected.dims[1]));
-  FLOW_TRY(flow_rule_dims(op, "the gradient", g, 4, expected.dims));
-  outputs[0] = *g;
-  outputs[0].dims[1] = size[0];
-  outputs[0].dims[2] = size[1];
-  return FLOW_OK;
+  FLOW_TRY(flow_rule_dims(op, "the index", &inputs[1], g->rank, g->dims));
+  return unpooled(op, attributes, g, &outputs[0]);
+}
+
+flow_status flow_shape_average_pool(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                    flow_signature *outputs)
+{
+  (void)input_count;
+  FLOW_TRY(flow_rule_float(op, "the input", &inputs[0]));
+  FLOW_TRY(check_window(op, attributes->pool.size, attributes->pool.stride));
+  return pooled(op, attributes, &inputs[0], &outputs[0]);
+}
+
+flow_status flow_shape_average_pool_gradient(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                             flow_signature *outputs)
+{
+  (void)input_count;
+  FLOW_TRY(check_window(op, attributes->pool.size, attributes->pool.stride));
+  return unpooled(op, attributes, &inputs[0], &outputs[0]);
 }
 
 /* ---- normalization, softmax, losses ------------------------------------------------------------------------------------- */

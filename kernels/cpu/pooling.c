@@ -1,35 +1,9 @@
-/* pooling.c: max_pool (x -> y, index) and its gradient (g, index -> dx). Tensors are NHWC; index is the position of the
- * winner in its window, row by row, padding counted. In arrays of two, [0] is height and [1] is width. */
+/* pooling.c: max_pool (x -> y, index) and its gradient (g, index -> dx). index is the position of the winner in its
+ * window, row by row, padding counted. */
 #include <math.h>
-#include "cpu/vector.h"
+#include "cpu/pooling.h"
 
 enum { NO_WINNER = 255 };
-
-typedef struct flow_pooling {
-  int64_t images, in[2], out[2], channels, size[2], stride[2], before[2];
-} flow_pooling;
-
-/* large: the side before pooling (x or dx), small: the side after it (y or g). */
-static flow_pooling geometry_of(const flow_call *call, const flow_operand *large, const flow_operand *small)
-{
-  flow_pooling s = { .images = small->shape[0], .channels = small->shape[3] };
-  for (int axis = 0; axis < 2; axis++) {
-    s.in[axis] = large->shape[1 + axis];
-    s.out[axis] = small->shape[1 + axis];
-    s.size[axis] = call->attributes->pool.size[axis];
-    s.stride[axis] = call->attributes->pool.stride[axis] > 0 ? call->attributes->pool.stride[axis] : s.size[axis];
-    s.before[axis] = call->attributes->pool.padding[2 * axis];
-  }
-  return s;
-}
-
-/* The part of a window that lies inside the image: positions first .. last - 1 of `size`. */
-static void clip(const flow_pooling *s, int axis, int64_t at, int64_t *first, int64_t *last)
-{
-  int64_t start = at * s->stride[axis] - s->before[axis];
-  *first = start < 0 ? -start : 0;
-  *last = start + s->size[axis] > s->in[axis] ? s->in[axis] - start : s->size[axis];
-}
 
 /* ---- float32, vectorised over channels ---------------------------------------------------------------------------------- */
 
@@ -57,9 +31,9 @@ static void pool_image(const flow_pooling *s, const float *x, float *y, uint8_t 
   int64_t row_step = s->in[1] * s->channels;
   for (int64_t row = 0; row < s->out[0]; row++) {
     int64_t top, bottom, left, right;
-    clip(s, 0, row, &top, &bottom);
+    pooling_clip(s, 0, row, &top, &bottom);
     for (int64_t column = 0; column < s->out[1]; column++) {
-      clip(s, 1, column, &left, &right);
+      pooling_clip(s, 1, column, &left, &right);
       int64_t at = (row * s->out[1] + column) * s->channels;
       if (top >= bottom || left >= right) {   /* padding only */
         for (int64_t c = 0; c < s->channels; c++) {
@@ -90,7 +64,7 @@ static void pool_image(const flow_pooling *s, const float *x, float *y, uint8_t 
 static flow_status run_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
-  flow_pooling s = geometry_of(call, &call->inputs[0], &call->outputs[0]);
+  flow_pooling s = pooling_of(call, &call->inputs[0], &call->outputs[0]);
   const float *x = call->inputs[0].data;
   float *y = call->outputs[0].data;
   uint8_t *index = call->outputs[1].data;
@@ -115,7 +89,7 @@ static void add_winners(float *dx, const float *g, const uint8_t *index, int32_t
 static flow_status run_vector_gradient(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
-  flow_pooling s = geometry_of(call, &call->outputs[0], &call->inputs[0]);
+  flow_pooling s = pooling_of(call, &call->outputs[0], &call->inputs[0]);
   const float *g = call->inputs[0].data;
   const uint8_t *index = call->inputs[1].data;
   float *dx = call->outputs[0].data;
@@ -125,9 +99,9 @@ static flow_status run_vector_gradient(const flow_call *call, int phase, int64_t
   for (int64_t image = 0; image < s.images; image++, dx += input) {
     for (int64_t row = 0; row < s.out[0]; row++) {
       int64_t top, bottom, left, right;
-      clip(&s, 0, row, &top, &bottom);
+      pooling_clip(&s, 0, row, &top, &bottom);
       for (int64_t column = 0; column < s.out[1]; column++, at += s.channels) {
-        clip(&s, 1, column, &left, &right);
+        pooling_clip(&s, 1, column, &left, &right);
         for (int64_t ky = top; ky < bottom; ky++) {
           for (int64_t kx = left; kx < right; kx++) {
             int64_t pixel = (row * s.stride[0] - s.before[0] + ky) * s.in[1] + column * s.stride[1] - s.before[1] + kx;
@@ -199,7 +173,7 @@ static void (*const pool_images[FLOW_DTYPE_COUNT])(const flow_pooling *, const v
 static flow_status run_plain(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
-  flow_pooling s = geometry_of(call, &call->inputs[0], &call->outputs[0]);
+  flow_pooling s = pooling_of(call, &call->inputs[0], &call->outputs[0]);
   pool_images[call->inputs[0].dtype](&s, call->inputs[0].data, call->outputs[0].data, call->outputs[1].data);
   return FLOW_OK;
 }
@@ -208,7 +182,7 @@ static flow_status run_plain(const flow_call *call, int phase, int64_t begin, in
 static flow_status run_plain_gradient(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
-  flow_pooling s = geometry_of(call, &call->outputs[0], &call->inputs[0]);
+  flow_pooling s = pooling_of(call, &call->outputs[0], &call->inputs[0]);
   const uint8_t *index = call->inputs[1].data;
   void *dx = call->outputs[0].data;
   if (!dx) return FLOW_OK;

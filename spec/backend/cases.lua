@@ -199,6 +199,7 @@ local pools = {
   { "2x2", { 8, 9, 5 }, { size = { 2, 2 }, stride = { 2, 2 } } },
   { "3x3 stride 2 padded", { 9, 8, 17 }, { size = { 3, 3 }, stride = { 2, 2 }, padding = { 1, 1, 0, 1 } } },
   { "2x3 stride 1", { 5, 6, 16 }, { size = { 2, 3 }, stride = { 1, 1 } } },
+  { "3x1 stride 4", { 9, 6, 33 }, { size = { 3, 1 }, stride = { 4, 1 }, padding = { 0, 2, 0, 0 } } },   -- cells that no window covers
 }
 for _, entry in ipairs(pools) do
   local name, x, pool = unpack(entry)
@@ -207,6 +208,8 @@ for _, entry in ipairs(pools) do
   local backward = { size = pool.size, stride = pool.stride, padding = pool.padding, input_size = { x[1], x[2] } }
   add("max_pool_gradient", { { -1, y[2], y[3], y[4] }, { -1, x[1], x[2], x[3] } }, { name = name, attributes = { pool = backward },
     prepare = function(inputs) return { inputs[1], backend.apply("max_pool", { inputs[2] }, { pool = pool })[2] } end })
+  add("average_pool", { { -1, x[1], x[2], x[3] } }, { name = name, attributes = { pool = pool } })
+  add("average_pool_gradient", { { -1, y[2], y[3], y[4] } }, { name = name, attributes = { pool = backward } })
 end
 
 ---- normalization, softmax, losses, dropout -----------------------------------------------------------------------------------

@@ -26,12 +26,18 @@ end
 function nets.mobilenet(b, x)
   local y = b.Conv2D(x, 8, 3, { strides = 2, padding = "same", activation = "relu" })
   for i, filters in ipairs { 16, 24 } do
-    local channels = i == 1 and 8 or 16
-    y = b.Conv2D(y, channels, 3, { strides = i, padding = "same", groups = channels, use_bias = false })
-    y = b.ReLU(b.BatchNormalization(y))
+    y = b.ReLU(b.BatchNormalization(b.DepthwiseConv2D(y, 3, { strides = i, padding = "same", use_bias = false })))
     y = b.ReLU(b.BatchNormalization(b.Conv2D(y, filters, 1, { use_bias = false })))
   end
   return b.Dense(b.GlobalAveragePooling2D(y), 10)
+end
+
+--- Szegedy et al. 2015 in small: branches of one image, one of them averaged, are concatenated.
+function nets.inception(b, x)
+  local y = b.DepthwiseConv2D(x, 3, { depth_multiplier = 6, padding = "same", activation = "relu" })
+  local averaged = b.Conv2D(b.AveragePooling2D(y, 3, { strides = 1, padding = "same" }), 8, 1, { activation = "relu" })
+  y = b.AveragePooling2D(b.Concatenate { averaged, b.Conv2D(y, 12, 3, { padding = "same", activation = "relu" }) }, 2)
+  return b.Dense(b.GlobalMaxPooling2D(y), 10)
 end
 
 --- Sizes that fit no vector.
@@ -64,7 +70,8 @@ function nets.digits(b, x)
 end
 
 local cases = {
-  { "resnet", { 16, 16, 3 }, 8 }, { "resnet", { 16, 16, 3 }, 1 }, { "mobilenet", { 16, 16, 3 }, 8 }, { "odd", { 13, 11, 3 }, 9 },
+  { "resnet", { 16, 16, 3 }, 8 }, { "resnet", { 16, 16, 3 }, 1 }, { "mobilenet", { 16, 16, 3 }, 8 },
+  { "inception", { 13, 10, 3 }, 8 }, { "odd", { 13, 11, 3 }, 9 },
   { "odd", { 13, 11, 3 }, 1 }, { "perceptron", { 14, 14, 1 }, 32 }, { "perceptron", { 14, 14, 1 }, 1 },
   { "concatenating", { 9, 10, 3 }, 8 }, { "digits", { 28, 28, 1 }, 40 },
 }

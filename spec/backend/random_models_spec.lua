@@ -31,7 +31,8 @@ local function block(s, shape)
     local window, same = s.draw(2, 3), s.maybe(0.4)
     local stride = s.draw(1, 3)
     resize(stride, same, window)
-    return function(b, y) return b.MaxPooling2D(y, window, { strides = stride, padding = same and "same" or "valid" }) end
+    local layer = (window + stride) % 2 == 0 and "AveragePooling2D" or "MaxPooling2D"
+    return function(b, y) return b[layer](y, window, { strides = stride, padding = same and "same" or "valid" }) end
   elseif kind == "residual" then
     local activation, kernel = s.pick { "relu", "tanh" }, s.draw(1, 3)
     return function(b, y)
@@ -42,7 +43,9 @@ local function block(s, shape)
     shape[3] = channels + filters
     return function(b, y) return b.Concatenate { y, b.Conv2D(y, filters, 3, { padding = "same", activation = "relu" }) } end
   elseif kind == "depthwise" then
-    return function(b, y) return b.Conv2D(y, channels, 3, { padding = "same", groups = channels }) end
+    local multiplier = 1 + channels % 2
+    shape[3] = channels * multiplier
+    return function(b, y) return b.DepthwiseConv2D(y, 3, { padding = "same", depth_multiplier = multiplier }) end
   end
   local window, filters, same = s.draw(1, 5), s.draw(1, 21), true
   if window <= math.min(height, width) then same = s.maybe(0.6) end

@@ -119,6 +119,9 @@ static const gradient_case cases[] = {
     CONVOLVE(.groups = 1, .has_bias = 1, .activation = FLOW_RELU, .pool = { 2, 2 }, .pool_stride = { 2, 2 }),
     .second = UNSUPPORTED, .rows = 1 },
   { FLOW_OP_max_pool, 1, { D(2, 5, 4, 2) }, { .pool = { { 3, 2 }, { 2, 2 }, { 1, 0, 0, 1 } } }, .second = UNSUPPORTED, .rows = 1 },
+  { FLOW_OP_average_pool, 1, { D(2, 5, 4, 2) }, { .pool = { { 3, 2 }, { 2, 2 }, { 1, 0, 0, 1 } } }, .rows = 1 },
+  { FLOW_OP_average_pool_gradient, 1, { D(2, 2, 2, 2) }, { .pool = { { 3, 2 }, { 2, 2 }, { 1, 0, 0, 1 }, .input_size = { 5, 4 } } },
+    .rows = 1 },
 
   { FLOW_OP_batch_norm, 3, { D(4, 3, 2), D(2), D(2) }, { .normalization = { .epsilon = 1e-3 } }, .second = UNSUPPORTED, .rows = 1 },
   { FLOW_OP_softmax, 1, { D(3, 4) }, { .axis = { -1 } }, .rows = 1 },

@@ -136,6 +136,10 @@ static void shapes_and_elementwise_layers(void **state)
   assert_values(apply("GlobalAveragePooling2D", "keepdims=true", floats(six, SHAPE(1, 3, 1, 2))), LIST(3, 4), SHAPE(1, 1, 1, 2));
   assert_values(apply("MaxPooling2D", "", floats(six, SHAPE(1, 2, 3, 1))), LIST(5), SHAPE(1, 1, 1, 1));
   assert_values(apply("MaxPooling2D", "padding=same", floats(six, SHAPE(1, 2, 3, 1))), LIST(5, 6), SHAPE(1, 1, 2, 1));
+  assert_values(apply("AveragePooling2D", "", floats(six, SHAPE(1, 2, 3, 1))), LIST(3), SHAPE(1, 1, 1, 1));
+  assert_values(apply("AveragePooling2D", "padding=same", floats(six, SHAPE(1, 2, 3, 1))), LIST(3, 4.5), SHAPE(1, 1, 2, 1));
+  assert_values(apply("GlobalMaxPooling2D", "", floats(six, SHAPE(1, 3, 1, 2))), LIST(5, 6), SHAPE(1, 2));
+  assert_values(apply("GlobalMaxPooling2D", "keepdims=true", floats(six, SHAPE(1, 3, 1, 2))), LIST(5, 6), SHAPE(1, 1, 1, 2));
 }
 
 static void dense_and_conv2d_by_hand(void **state)
@@ -158,6 +162,26 @@ static void dense_and_conv2d_by_hand(void **state)
   assert_values(call(convolution, floats(LIST(1, 2, 3, 4), SHAPE(1, 1, 1, 4)), 0), LIST(3, 7), SHAPE(1, 1, 1, 2));
   assert_int_equal(flow_layer_variable_count(convolution), 1);
   flow_layer_release(convolution);
+}
+
+static void depthwise_conv2d_by_hand(void **state)
+{
+  (void)state;
+  flow_layer *layer = layer_of("DepthwiseConv2D", "dw", "kernel_size=1,2 depth_multiplier=2");
+  flow_tensor_release(call(layer, floats(LIST(0, 0, 0, 0), SHAPE(1, 1, 2, 2)), 0));       /* builds it */
+  assert_int_equal(flow_layer_variable_count(layer), 2);
+  assert_string_equal(flow_variable_name(flow_layer_variable(layer, 0)), "dw/kernel");
+  set_variable(layer, 0, LIST(1, 2, 3, 4, 5, 6, 7, 8));       /* {1, 2, 2, 2} */
+  set_variable(layer, 1, LIST(100, 200, 300, 400));
+  assert_values(variable_of(layer, 0), LIST(1, 2, 3, 4, 5, 6, 7, 8), SHAPE(1, 2, 2, 2));
+  /* channel 0 is 1, 3: under kernels 1, 5 and 2, 6; channel 1 is 2, 4: under 3, 7 and 4, 8 */
+  assert_values(call(layer, floats(LIST(1, 2, 3, 4), SHAPE(1, 1, 2, 2)), 0), LIST(116, 220, 334, 440), SHAPE(1, 1, 1, 4));
+  flow_layer_release(layer);
+  layer = layer_of("DepthwiseConv2D", "dw", "kernel_size=2 strides=2 padding=same use_bias=false activation=relu "
+                   "depthwise_initializer=ones");
+  assert_values(call(layer, floats(LIST(1, -2, 3, 4, 5, -6), SHAPE(1, 3, 1, 2)), 0), LIST(4, 2, 5, 0), SHAPE(1, 2, 1, 2));
+  assert_int_equal(flow_layer_variable_count(layer), 1);
+  flow_layer_release(layer);
 }
 
 static void batch_normalization_moves_its_averages(void **state)
@@ -263,6 +287,16 @@ static void config_is_the_one_of_keras(void **state)
   (void)state;
   assert_config("MaxPooling2D", "pool", "pool_size=3", "{\"name\":\"pool\",\"trainable\":true," POLICY ","
                 "\"pool_size\":[3,3],\"strides\":[3,3],\"padding\":\"valid\",\"data_format\":\"channels_last\"}");
+  assert_config("AveragePooling2D", "pool", "pool_size=2,3 strides=1 padding=same", "{\"name\":\"pool\",\"trainable\":true," POLICY ","
+                "\"pool_size\":[2,3],\"strides\":[1,1],\"padding\":\"same\",\"data_format\":\"channels_last\"}");
+  assert_config("DepthwiseConv2D", "dw", "kernel_size=3 depth_multiplier=2 activation=relu depthwise_initializer=zeros",
+                "{\"name\":\"dw\",\"trainable\":true," POLICY ",\"kernel_size\":[3,3],\"strides\":[1,1],\"padding\":\"valid\","
+                "\"depth_multiplier\":2,\"data_format\":\"channels_last\",\"dilation_rate\":[1,1],\"activation\":\"relu\","
+                "\"use_bias\":true,\"depthwise_initializer\":{\"module\":\"keras.initializers\",\"class_name\":\"Zeros\","
+                "\"config\":{},\"registered_name\":null},"
+                "\"bias_initializer\":{\"module\":\"keras.initializers\",\"class_name\":\"Zeros\",\"config\":{},\"registered_name\":null},"
+                "\"depthwise_regularizer\":null,\"bias_regularizer\":null,\"activity_regularizer\":null,"
+                "\"depthwise_constraint\":null,\"bias_constraint\":null}");
   assert_config("Dense", "d", "units=3 trainable=false kernel_initializer=random_normal kernel_initializer.stddev=0.1",
                 "{\"name\":\"d\",\"trainable\":false," POLICY ",\"units\":3,\"activation\":\"linear\",\"use_bias\":true,"
                 "\"kernel_initializer\":{\"module\":\"keras.initializers\",\"class_name\":\"RandomNormal\","
@@ -311,6 +345,10 @@ static void failures_say_what_to_do(void **state)
                   "Conv2D \"x\": filters 4 cannot be divided into 3 groups");
   assert_not_made("Conv2D", "filters=4 kernel_size=3 strides=2 dilation_rate=1,2", FLOW_INVALID_ARGUMENT,
                   "Conv2D \"x\": strides {2, 2} and dilation_rate {1, 2} cannot both be greater than 1");
+  assert_not_made("DepthwiseConv2D", "kernel_size=3 strides=2,1", FLOW_INVALID_ARGUMENT,
+                  "DepthwiseConv2D \"x\": strides {2, 1} of a depthwise convolution must be equal");
+  assert_not_made("DepthwiseConv2D", "kernel_size=3 depth_multiplier=0", FLOW_INVALID_ARGUMENT,
+                  "DepthwiseConv2D \"x\": depth_multiplier must be greater than 0, found 0");
   assert_not_made("Flatten", "data_format=channels_first", FLOW_UNSUPPORTED,
                   "Flatten: data_format \"channels_first\" is not supported; use \"channels_last\"");
   assert_not_made("Dropout", "rate=1.5", FLOW_INVALID_ARGUMENT, "Dropout \"x\": rate must be between 0 and 1, found 1.5");
@@ -320,6 +358,12 @@ static void failures_say_what_to_do(void **state)
   assert_not_made("Input", "", FLOW_INVALID_ARGUMENT, "InputLayer \"x\": give either shape (without the batch) or batch_shape");
   assert_not_called("Conv2D", "filters=4 kernel_size=3", floats(six, SHAPE(6)),
                     "Conv2D \"x\": input has 1 dimension {6}, expected 4 {batch, height, width, channels}; "
+                    "did you mean to put it before Flatten?");
+  assert_not_called("DepthwiseConv2D", "kernel_size=3", floats(six, SHAPE(1, 2, 3)),
+                    "DepthwiseConv2D \"x\": input has 3 dimensions {1, 2, 3}, expected 4 {batch, height, width, channels}; "
+                    "an image without channels? Put Reshape before it");
+  assert_not_called("AveragePooling2D", "", floats(six, SHAPE(6)),
+                    "AveragePooling2D \"x\": input has 1 dimension {6}, expected 4 {batch, height, width, channels}; "
                     "did you mean to put it before Flatten?");
   assert_not_called("Conv2D", "filters=4 kernel_size=1 groups=2", floats(six, SHAPE(1, 1, 2, 3)),
                     "Conv2D \"x\": 3 input channels cannot be divided into 2 groups");
@@ -467,6 +511,7 @@ int main(void)
     cmocka_unit_test(every_record_is_complete),
     cmocka_unit_test(shapes_and_elementwise_layers),
     cmocka_unit_test(dense_and_conv2d_by_hand),
+    cmocka_unit_test(depthwise_conv2d_by_hand),
     cmocka_unit_test(batch_normalization_moves_its_averages),
     cmocka_unit_test(dropout_depends_on_its_name),
     cmocka_unit_test(merging_layers),

@@ -1,5 +1,6 @@
-/* test_pooling.c: every variant of max_pool and max_pool_gradient, of every instruction set that runs here, against
- * loops that follow the definition. */
+/* test_pooling.c: every variant of max_pool, average_pool and their gradients, of every instruction set that runs here,
+ * against loops that follow the definition. */
+#include <math.h>
 #include "kernel_call.h"
 
 typedef struct pooling_case { int n, h, w, c, size[2], stride[2], padding[4]; } pooling_case;
@@ -156,6 +157,96 @@ static void check_backward(const flow_kernel *kernel, const pooling_case *c, fix
   tensor_free(&dx);
 }
 
+/* ---- average pooling ---------------------------------------------------------------------------------------------------- */
+
+/* Windows of padding only have no mean: the shape rule refuses their padding. */
+static int has_means(const pooling_case *c)
+{
+  return c->padding[0] < c->size[0] && c->padding[1] < c->size[0] && c->padding[2] < c->size[1] && c->padding[3] < c->size[1];
+}
+
+/* y and dx of the case, x without its NaN: the divisor is the number of cells inside the image. */
+static void reference_average(const pooling_case *c, fixture *f)
+{
+  const int64_t *out = f->y.operand.shape;
+  memset(f->dx.operand.data, 0, f->dx.memory.bytes);
+  for (int64_t i = 0; i < operand_size(&f->x.operand); i += 37) tensor_set(&f->x, i, 5);
+  for (int64_t i = 0; i < operand_size(&f->y.operand); i++) {
+    int64_t channel = i % c->c, column = i / c->c % out[2], row = i / c->c / out[2] % out[1], image = i / c->c / out[2] / out[1];
+    int64_t cells[64], count = 0;
+    double sum = 0;
+    for (int k = 0; k < c->size[0] * c->size[1]; k++) {
+      int64_t iy = row * c->stride[0] - c->padding[0] + k / c->size[1];
+      int64_t ix = column * c->stride[1] - c->padding[2] + k % c->size[1];
+      if (iy < 0 || iy >= c->h || ix < 0 || ix >= c->w) continue;
+      cells[count++] = ((image * c->h + iy) * c->w + ix) * c->c + channel;
+      sum += tensor_get(&f->x, cells[count - 1]);
+    }
+    tensor_set(&f->y, i, sum / (double)count);
+    for (int64_t k = 0; k < count; k++)
+      tensor_set(&f->dx, cells[k], tensor_get(&f->dx, cells[k]) + tensor_get(&f->g, i) / (double)count);
+  }
+}
+
+/* One rounding for the quotient, and one for each window that a cell is in. */
+static void expect_near(const test_tensor *expected, const test_tensor *found, const char *what, const char *isa,
+                        const flow_kernel *kernel, int number)
+{
+  double tolerance = expected->operand.dtype == FLOW_FLOAT64 ? 1e-14 : 4e-6;
+  for (int64_t i = 0; i < operand_size(&expected->operand); i++) {
+    double a = tensor_get(expected, i), b = tensor_get(found, i);
+    if (fabs(a - b) <= tolerance * (1 + fabs(a))) continue;
+    fail_msg("case %d, %s %s, %s[%lld] is %.9g, should be %.9g", number, isa, kernel->variant, what, (long long)i, b, a);
+  }
+}
+
+/* `from` through the kernel is `expected`, and the same bits whatever the chunks. */
+static void check_average(int op, const flow_kernel *kernel, const pooling_case *c, fixture *f, const test_tensor *from,
+                          const test_tensor *expected, const char *isa, int number)
+{
+  const int chunkings[2][4] = { { 1, c->n - 1, 0 }, { c->n, 0 } };
+  test_tensor found[2];
+  for (int i = 0; i < 2; i++) {
+    tensor_make(&found[i], expected->operand.dtype, 4, expected->operand.shape);
+    flow_operand inputs[1] = { from->operand }, outputs[1] = { found[i].operand };
+    flow_call call = { .op = op, .attributes = &f->attributes, .input_count = 1, .output_count = 1, .inputs = inputs, .outputs = outputs };
+    run_in_chunks(kernel, &call, 1, 1, chunkings[i]);
+    expect_near(expected, &found[i], op == FLOW_OP_average_pool ? "y" : "dx", isa, kernel, number);
+  }
+  assert_memory_equal(found[0].operand.data, found[1].operand.data, found[0].memory.bytes);
+  tensor_free(&found[0]), tensor_free(&found[1]);
+}
+
+static void check_average_forward(const flow_kernel *kernel, const pooling_case *c, fixture *f, const char *isa, int number)
+{
+  if (!has_means(c)) return;
+  reference_average(c, f);
+  check_average(FLOW_OP_average_pool, kernel, c, f, &f->x, &f->y, isa, number);
+}
+
+static void check_average_backward(const flow_kernel *kernel, const pooling_case *c, fixture *f, const char *isa, int number)
+{
+  if (!has_means(c)) return;
+  reference_average(c, f);
+  check_average(FLOW_OP_average_pool_gradient, kernel, c, f, &f->g, &f->dx, isa, number);
+}
+
+static void average_is_of_the_cells_inside(void **state)
+{
+  (void)state;
+  each_variant(FLOW_OP_average_pool, FLOW_FLOAT32, check_average_forward);
+  each_variant(FLOW_OP_average_pool, FLOW_FLOAT64, check_average_forward);
+}
+
+static void gradient_is_shared_by_the_cells_inside(void **state)
+{
+  (void)state;
+  each_variant(FLOW_OP_average_pool_gradient, FLOW_FLOAT32, check_average_backward);
+  each_variant(FLOW_OP_average_pool_gradient, FLOW_FLOAT64, check_average_backward);
+}
+
+/* ---- max pooling -------------------------------------------------------------------------------------------------------- */
+
 static void forward_equals_definition(void **state)
 {
   (void)state;
@@ -175,6 +266,8 @@ int main(void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(forward_equals_definition),
     cmocka_unit_test(gradient_goes_to_the_winners),
+    cmocka_unit_test(average_is_of_the_cells_inside),
+    cmocka_unit_test(gradient_is_shared_by_the_cells_inside),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

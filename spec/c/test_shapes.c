@@ -380,6 +380,16 @@ static void pooling(void **state)
       .error = "expected {None, 91, 90, 16}" },
     { FLOW_OP_max_pool_gradient, 2, { F(2, 2, 2, 1), F(2, 2, 2, 1) }, { .pool = { { 2, 2 }, { 2, 2 }, .input_size = { 4, 4 } } },
       .error = "the index is float32, expected uint8" },
+    { FLOW_OP_average_pool, 1, { F(-1, 180, 180, 16) }, { .pool = { { 3, 2 }, { 2, 2 }, { 0, 1, 0, 0 } } },
+      .outputs = { F(-1, 90, 90, 16) } },
+    { FLOW_OP_average_pool, 1, { F(2, 50, 50, 3) }, { .pool = { { 17, 15 }, { 1, 1 } } }, .outputs = { F(2, 34, 36, 3) } },
+    { FLOW_OP_average_pool, 1, { F(2, 5, 5, 3) }, { .pool = { { 2, 2 }, { 0, 2 } } }, .error = "strides {0, 2}" },
+    { FLOW_OP_average_pool, 1, { I32(2, 5, 5, 3) }, { .pool = { { 2, 2 }, { 2, 2 } } }, .error = "the input is int32, expected a float" },
+    { FLOW_OP_average_pool, 1, { F(2, 5, 5, 3) }, { .pool = { { 2, 2 }, { 2, 2 }, { 0, 0, 2, 0 } } }, .error = "less than the window's 2" },
+    { FLOW_OP_average_pool_gradient, 1, { F(-1, 90, 90, 16) }, { .pool = { { 2, 2 }, { 2, 2 }, .input_size = { 181, 180 } } },
+      .outputs = { F(-1, 181, 180, 16) } },
+    { FLOW_OP_average_pool_gradient, 1, { F(-1, 90, 90, 16) }, { .pool = { { 2, 2 }, { 2, 2 }, .input_size = { 182, 180 } } },
+      .error = "expected {None, 91, 90, 16}" },
   };
   CHECK(cases);
 }

@@ -11,6 +11,10 @@ def pool(name, shape=IMAGE, layer="MaxPooling2D", **options):
     return {"name": layer + " " + name, "layer": layer, "options": options, "inputs": [shape]}
 
 
+def depthwise(name, shape=IMAGE, **options):
+    return {"name": "DepthwiseConv2D " + name, "layer": "DepthwiseConv2D", "options": options, "inputs": [shape]}
+
+
 def plain(layer, name="", shapes=None, **options):
     return {"name": (layer + " " + name).strip(), "layer": layer, "options": options, "inputs": shapes or [[3, 5, 4]]}
 
@@ -45,6 +49,21 @@ LAYERS = [
     pool("3 x 3, stride 2", pool_size=3, strides=2),
     pool("3 x 3, stride 2, same", pool_size=3, strides=2, padding="same"),
     pool("2 x 3 window, strides 1", pool_size=[2, 3], strides=1),
+    depthwise("valid", kernel_size=3),
+    depthwise("same, relu", shape=[2, 6, 5, 17], kernel_size=3, padding="same", activation="relu"),
+    depthwise("stride 2, same", shape=[2, 8, 7, 16], kernel_size=3, strides=2, padding="same"),
+    depthwise("multiplier 2", shape=[2, 6, 5, 4], kernel_size=3, depth_multiplier=2, padding="same"),
+    depthwise("multiplier 3, stride 2", shape=[2, 9, 7, 5], kernel_size=[3, 2], strides=2, depth_multiplier=3),
+    depthwise("dilation 2 x 1", kernel_size=3, dilation_rate=[2, 1], padding="same"),
+    depthwise("one channel, without bias", shape=[2, 6, 6, 1], kernel_size=2, depth_multiplier=4, use_bias=False),
+    pool("valid", layer="AveragePooling2D", pool_size=2),
+    pool("same", layer="AveragePooling2D", pool_size=2, padding="same"),
+    pool("even size", shape=[2, 8, 6, 16], layer="AveragePooling2D", pool_size=2),
+    pool("3 x 3, stride 2, same", shape=[2, 8, 9, 17], layer="AveragePooling2D", pool_size=3, strides=2, padding="same"),
+    pool("3 x 3, stride 1, same", layer="AveragePooling2D", pool_size=3, strides=1, padding="same"),
+    pool("2 x 3 window, strides 3 x 1", layer="AveragePooling2D", pool_size=[2, 3], strides=[3, 1]),
+    plain("GlobalMaxPooling2D", shapes=[[3, 4, 5, 6]]),
+    plain("GlobalMaxPooling2D", "keepdims", shapes=[[3, 4, 5, 6]], keepdims=True),
     plain("Dense", shapes=[[5, 7]], units=4),
     plain("Dense", "relu", shapes=[[3, 33]], units=17, activation="relu"),
     plain("Dense", "without bias", shapes=[[5, 7]], units=4, use_bias=False),

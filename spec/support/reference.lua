@@ -10,8 +10,8 @@ local layers = flow.layers
 
 --- How many of the arguments behind x are positional, by layer; the options follow.
 local positional = {
-  Dense = 1, Conv2D = 2, BatchNormalization = 0, MaxPooling2D = 1, GlobalAveragePooling2D = 0, Flatten = 0, Activation = 1, ReLU = 0,
-  Add = 0, Concatenate = 0, Rescaling = 1, Dropout = 1,
+  Dense = 1, Conv2D = 2, DepthwiseConv2D = 1, BatchNormalization = 0, MaxPooling2D = 1, AveragePooling2D = 1, GlobalAveragePooling2D = 0,
+  GlobalMaxPooling2D = 0, Flatten = 0, Activation = 1, ReLU = 0, Add = 0, Concatenate = 0, Rescaling = 1, Dropout = 1,
 }
 
 --- The net as a functional model for inputs of `shape` (without the batch); second result: its layers in the order of calls.
@@ -68,6 +68,19 @@ function ops.Conv2D(x, weights, _, kernel, options)
   return activate(weights[2] and y + weights[2] or y, options.activation)
 end
 
+--- One ordinary convolution a channel, concatenated: nothing that DepthwiseConv2D's own op does.
+function ops.DepthwiseConv2D(x, weights, kernel, options)
+  local parts, kernels = {}, weights[1]:value()
+  local stride, dilation = pair(options.strides, 1), pair(options.dilation_rate, 1)
+  for c = 1, x.shape[4] do
+    parts[c] = backend.apply("convolution", { x[{ {}, {}, {}, { c, c } }], kernels[{ {}, {}, { c, c } }] }, { convolution = {
+      stride = stride, dilation = dilation, groups = 1, padding = padding_of(options, x, pair(kernel), stride, dilation),
+    } })[1]
+  end
+  local y = flow.concat(parts, 4)
+  return activate(weights[2] and y + weights[2] or y, options.activation)
+end
+
 --- Ioffe and Szegedy 2015, with the statistics of the batch.
 function ops.BatchNormalization(x, weights, options)
   local axes = {}
@@ -76,16 +89,19 @@ function ops.BatchNormalization(x, weights, options)
   return centered / (centered:square():mean(axes, true) + (options and options.epsilon or 1e-3)):sqrt() * weights[1] + weights[2]
 end
 
-function ops.MaxPooling2D(x, _, size, options)
+local function pooled(op, x, size, options)
   options = options or {}
   local window = pair(size)
   local stride = pair(options.strides, window)
-  return backend.apply("max_pool", { x }, { pool = {
+  return backend.apply(op, { x }, { pool = {
     size = window, stride = stride, padding = padding_of(options, x, window, stride, { 1, 1 }),
   } })[1]
 end
 
+function ops.MaxPooling2D(x, _, size, options) return pooled("max_pool", x, size, options) end
+function ops.AveragePooling2D(x, _, size, options) return pooled("average_pool", x, size, options) end
 function ops.GlobalAveragePooling2D(x) return x:mean { 2, 3 } end
+function ops.GlobalMaxPooling2D(x) return x:max { 2, 3 } end
 function ops.Flatten(x) return x:reshape(x.shape[1], -1) end
 function ops.Activation(x, _, name) return activate(x, name) end
 function ops.ReLU(x) return x:relu() end

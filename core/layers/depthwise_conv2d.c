@@ -1,0 +1,59 @@
+/* depthwise_conv2d.c: DepthwiseConv2D: every channel is convolved with depth_multiplier kernels of its own: a convolution in as
+ * many groups as channels. kernel {kh, kw, channels, multiplier}, bias {channels * multiplier}; output channel
+ * c * multiplier + m is channel c under its kernel m. */
+#include "layers/convolution.h"
+
+static const flow_argument parameters[] = {
+  { "kernel_size", FLOW_PAIR, NULL, NULL },
+  { "strides", FLOW_PAIR, "1,1", NULL },
+  { "padding", FLOW_TEXT, "valid", "valid|same" },
+  { "depth_multiplier", FLOW_INTEGER, "1", NULL },
+  { "data_format", FLOW_TEXT, "channels_last", "channels_last|!channels_first" },
+  { "dilation_rate", FLOW_PAIR, "1,1", NULL },
+  { "activation", FLOW_ACTIVATION, "linear", NULL },
+  { "use_bias", FLOW_BOOLEAN, "true", NULL },
+  { "depthwise_initializer", FLOW_INITIALIZER, "glorot_uniform", NULL },
+  { "bias_initializer", FLOW_INITIALIZER, "zeros", NULL },
+  { "depthwise_regularizer", FLOW_ABSENT, "null", NULL },
+  { "bias_regularizer", FLOW_ABSENT, "null", NULL },
+  { "activity_regularizer", FLOW_ABSENT, "null", NULL },
+  { "depthwise_constraint", FLOW_ABSENT, "null", NULL },
+  { "bias_constraint", FLOW_ABSENT, "null", NULL },
+  FLOW_LAYER_COMMON
+};
+
+static flow_status check(flow_layer *layer)
+{
+  static const char *const positive[] = { "depth_multiplier", NULL };
+  FLOW_TRY(flow_layer_check_positive(layer, positive));
+  FLOW_TRY(flow_convolution_check(layer));
+  int32_t stride[2];
+  flow_argument_pair(layer->arguments, "strides", stride);
+  if (stride[0] == stride[1]) return FLOW_OK;   /* TensorFlow's tf.nn.depthwise_conv2d wants them equal: a model would not run there */
+  return flow_layer_fail(layer, "strides {%d, %d} of a depthwise convolution must be equal", stride[0], stride[1]);
+}
+
+static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
+{
+  (void)count;
+  FLOW_TRY(flow_convolution_check_input(layer, inputs));
+  int64_t channels = inputs->dims[3], multiplier = flow_argument_integer(layer->arguments, "depth_multiplier"), filters;
+  if (channels > INT32_MAX || __builtin_mul_overflow(channels, multiplier, &filters))
+    return flow_layer_fail(layer, "%lld channels times depth_multiplier %lld are too many", (long long)channels, (long long)multiplier);
+  int32_t window[2];
+  flow_argument_pair(layer->arguments, "kernel_size", window);
+  const int64_t shape[4] = { window[0], window[1], channels, multiplier };
+  return flow_convolution_build(context, layer, "depthwise_initializer", shape, filters);
+}
+
+static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+{
+  (void)count; (void)training;
+  return flow_convolution_call(context, layer, inputs[0], layer->build_shape[3], out);
+}
+
+const flow_layer_class flow_layer_depthwise_conv2d = {
+  .name = "DepthwiseConv2D", .positional = 11, .parameters = parameters, .min_inputs = 1, .max_inputs = 1,
+  .build = build, .call = call, .check = check,
+  .doc = "activation(every channel convolved with depth_multiplier kernels of its own + bias)."
+};

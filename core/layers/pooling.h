@@ -1,0 +1,18 @@
+/* pooling.h: what MaxPooling2D and AveragePooling2D share, and the two global ones: all but the op. */
+#ifndef FLOW_LAYERS_POOLING_H
+#define FLOW_LAYERS_POOLING_H
+
+#include "layers/express.h"
+#include "layers/layer.h"
+
+/* The arguments of a pooling layer over windows: pool_size, strides, padding, data_format. */
+extern const flow_argument flow_pooling_parameters[];
+flow_status flow_pooling_check(flow_layer *layer);
+/* The first output of `op`, which reads `pool` of its attributes. */
+flow_status flow_pooling_call(flow_context *context, const flow_layer *layer, int op, flow_tensor *x, flow_tensor **out);
+
+/* The arguments of a global one, data_format and keepdims, and the reduction that they ask for. */
+extern const flow_argument flow_pooling_global_parameters[];
+flow_status flow_pooling_global(const flow_layer *layer, const flow_tensor *x, flow_attributes *reduce);
+
+#endif
