@@ -12,6 +12,7 @@
  * rows are chunked. */
 #include "cpu/convolution.h"
 #include "cpu/cost.h"
+#include "cpu/variant.h"
 
 enum { CANVAS_BYTES = 128 * 1024,  /* with the x rows under it inside half of a second-level cache */
        PASS_PIXELS = 128 };        /* of one pass of outer products: x and g stay in the first-level cache, sums move rarely */
@@ -388,7 +389,10 @@ static double cost_direct(const flow_call *call)
   return cost + flow_cost_cached((2 * canvas + 2 * copied) * sizeof(float));
 }
 
+FLOW_VARIANT(convolution_gradient_winners);
+
 const flow_kernel FLOW_KERNELS(convolution_gradient)[] = {
+  FLOW_VARIANT_ENTRY(convolution_gradient_winners, "winners"),
   { .variant = "direct", .supports = supports_direct, .cost = cost_direct, .shared_bytes = shared_bytes, .scratch_bytes = scratch_bytes,
     .prepare = prepare, .run = run_direct },
   { .variant = "plain", .run = flow_convolution_gradient_plain },

@@ -112,6 +112,37 @@ ALWAYS_INLINE vf vf_load_part(const float *p, int n)
 }
 ALWAYS_INLINE void vf_store_part(float *p, vf v, int n) { memcpy(p, &v, (size_t)n * sizeof(float)); }
 
+/* One bit for every lane that is not `value`, lane 0 lowest. */
+ALWAYS_INLINE uint32_t vi_differs(vi v, int32_t value)
+{
+#if defined(FLOW_ISA_AVX512) && defined(__AVX512F__)
+  return _mm512_cmpneq_epi32_mask((__m512i)v, _mm512_set1_epi32(value));
+#elif defined(FLOW_ISA_AVX2)
+  return 0xffu & ~(uint32_t)_mm256_movemask_ps((__m256)(v == value));
+#else
+  uint32_t bits = 0;
+  for (int i = 0; i < VL; i++) bits |= (uint32_t)(v[i] != value) << i;
+  return bits;
+#endif
+}
+
+/* The lanes whose bits are set, in order, in front; what follows them is undefined. */
+ALWAYS_INLINE vf vf_compress(vf v, uint32_t bits)
+{
+#if defined(FLOW_ISA_AVX512) && defined(__AVX512F__)
+  return (vf)_mm512_maskz_compress_ps((__mmask16)bits, (__m512)v);
+#elif defined(FLOW_ISA_AVX2)
+  uint64_t bytes = _pdep_u64(bits, 0x0101010101010101u) * 255;         /* a byte of ones for every bit */
+  uint64_t lanes = _pext_u64(0x0706050403020100u, bytes);
+  return (vf)_mm256_permutevar8x32_ps((__m256)v, _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)lanes)));
+#else
+  vf result = v;
+  for (int i = 0, n = 0; i < VL; i++)
+    if (bits >> i & 1) result[n++] = v[i];
+  return result;
+#endif
+}
+
 /* Sum of the lanes in a fixed (pairwise) order. */
 ALWAYS_INLINE float vf_sum(vf v)
 {
