@@ -26,6 +26,7 @@ static void eager_member(flow_region *region, int member, int members, void *arg
 static void fill_operand(flow_operand *operand, const flow_tensor *tensor)
 {
   operand->data = tensor->data;
+  operand->unused = 0;
   operand->dtype = tensor->dtype;
   operand->rank = tensor->rank;
   memcpy(operand->shape, tensor->shape, sizeof operand->shape);
