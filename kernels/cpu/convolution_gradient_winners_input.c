@@ -19,6 +19,15 @@ typedef struct pass {
   int            first;
 } pass;
 
+/* patch += gradient * weights, at one place in the window. */
+ALWAYS_INLINE void add_weights(const int kernel_rows, const int kernel_width, const int width, vf gradient, const float *weights,
+                               vf *patch)
+{
+#pragma GCC unroll 30
+  for (int i = 0; i < kernel_rows * kernel_width; i++)
+    patch[i / kernel_width * width + i % kernel_width] += gradient * vf_load(weights + i * VL);
+}
+
 /* Patches in registers: stride 1 along the row, windows side by side. The sizes are constants at every call. */
 ALWAYS_INLINE void slide(const int kernel_rows, const int kernel_width, const int pool_width, const pass *p)
 {
@@ -36,14 +45,9 @@ ALWAYS_INLINE void slide(const int kernel_rows, const int kernel_width, const in
 #pragma GCC unroll 3
     for (int place = 0; place < pool_width; place++) {
       uint64_t live = flow_equal_bytes(index, p->first + place, p->channels);
-      while (live) {
+      for (; live; live &= live - 1) {
         int64_t channel = __builtin_ctzll(live);
-        live &= live - 1;
-        const vf gradient = vf_set(g[channel]);
-        const float *weights = p->weights + channel * p->weight_step;
-#pragma GCC unroll 30
-        for (int i = 0; i < kernel_rows * kernel_width; i++)
-          patch[i / kernel_width * width + place + i % kernel_width] += gradient * vf_load(weights + i * VL);
+        add_weights(kernel_rows, kernel_width, width, vf_set(g[channel]), p->weights + channel * p->weight_step, patch + place);
       }
     }
 #pragma GCC unroll 30
