@@ -234,6 +234,7 @@ static double cost_direct(const flow_call *call)
 const flow_kernel FLOW_KERNELS(convolution)[] = {
   { .variant = "direct", .supports = supports_direct, .cost = cost_direct, .shared_bytes = shared_bytes, .scratch_bytes = scratch_bytes,
     .prepare = prepare, .run = run_direct },
+  FLOW_VARIANT_ENTRY(depthwise, "depthwise"),
   { .variant = "plain", .run = flow_convolution_plain },
   { 0 }
 };

@@ -7,7 +7,7 @@
 #ifndef FLOW_CPU_CONVOLUTION_H
 #define FLOW_CPU_CONVOLUTION_H
 
-#include "cpu/vector.h"
+#include "cpu/variant.h"
 
 typedef struct flow_geometry {
   int64_t images;
@@ -130,6 +130,10 @@ flow_products_function flow_outer_products;
 
 /* The same for a depthwise convolution: channel by channel, x too in whole vectors. */
 flow_products_function flow_depthwise_products;
+
+/* The depthwise variants (depthwise.c). */
+FLOW_VARIANT(depthwise);
+FLOW_VARIANT(depthwise_gradient);
 
 /* The plain variants (convolution_plain.c): any float32 or float64 call. */
 #define flow_convolution_plain          FLOW_ISA_NAME(convolution_plain)

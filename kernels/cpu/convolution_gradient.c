@@ -395,6 +395,7 @@ const flow_kernel FLOW_KERNELS(convolution_gradient)[] = {
   FLOW_VARIANT_ENTRY(convolution_gradient_winners, "winners"),
   { .variant = "direct", .supports = supports_direct, .cost = cost_direct, .shared_bytes = shared_bytes, .scratch_bytes = scratch_bytes,
     .prepare = prepare, .run = run_direct },
+  FLOW_VARIANT_ENTRY(depthwise_gradient, "depthwise"),
   { .variant = "plain", .run = flow_convolution_gradient_plain },
   { 0 }
 };

@@ -103,7 +103,15 @@ ALWAYS_INLINE void vi_store_bytes(uint8_t *p, vi v)
 #endif
 }
 
-/* The first n < VL lanes from or to memory; other lanes are zero or untouched. */
+/* The first n <= VL lanes from or to memory; other lanes are zero or untouched. */
+#if defined(FLOW_ISA_AVX512) && defined(__AVX512F__)
+ALWAYS_INLINE vf   vf_load_part(const float *p, int n)    { return (vf)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p); }
+ALWAYS_INLINE void vf_store_part(float *p, vf v, int n)   { _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), (__m512)v); }
+#elif defined(FLOW_ISA_AVX2)
+ALWAYS_INLINE __m256i part_mask(int n) { return (__m256i)((vi){ 0, 1, 2, 3, 4, 5, 6, 7 } < n); }
+ALWAYS_INLINE vf   vf_load_part(const float *p, int n)    { return (vf)_mm256_maskload_ps(p, part_mask(n)); }
+ALWAYS_INLINE void vf_store_part(float *p, vf v, int n)   { _mm256_maskstore_ps(p, part_mask(n), (__m256)v); }
+#else
 ALWAYS_INLINE vf vf_load_part(const float *p, int n)
 {
   vf v = { 0 };
@@ -111,6 +119,7 @@ ALWAYS_INLINE vf vf_load_part(const float *p, int n)
   return v;
 }
 ALWAYS_INLINE void vf_store_part(float *p, vf v, int n) { memcpy(p, &v, (size_t)n * sizeof(float)); }
+#endif
 
 /* One bit for every lane that is not `value`, lane 0 lowest. */
 ALWAYS_INLINE uint32_t vi_differs(vi v, int32_t value)

@@ -43,6 +43,24 @@ static const convolution_case cases[] = {
   {  2, 45, 74, 16, 18, 3, 3, { 1, 1 }, 1, 1, SAME3,          1, 1, { 3, 3 }, { 2, 2 } },
   {  2, 61, 66, 32,  8, 3, 5, { 2, 2 }, 1, 1, { 1, 1, 2, 2 }, 1, 1, { 0, 0 }, { 0, 0 } },
   {  2, 50, 60,  3, 48, 3, 3, { 1, 1 }, 1, 1, NO_PAD,         1, 1, { 2, 2 }, { 2, 2 } },
+  {  4, 14, 13, 40, 40, 3, 3, { 1, 1 }, 1,40, SAME3,          1, 1, { 0, 0 }, { 0, 0 } },   /* depthwise: paddings */
+  {  3,  7,  8, 16, 16, 3, 3, { 1, 1 }, 1,16, NO_PAD,         0, 1, { 0, 0 }, { 0, 0 } },
+  {  3,  6,  5, 16, 16, 3, 3, { 1, 1 }, 1,16, { 2, 2, 2, 2 }, 0, 1, { 0, 0 }, { 0, 0 } },
+  {  3,  5, 12, 18, 18, 3, 3, { 1, 1 }, 1,18, { 0, 1, 2, 0 }, 1, 1, { 0, 0 }, { 0, 0 } },
+  {  3,  5,  6, 18, 18, 3, 3, { 1, 1 }, 1,18, { 3, 1, 2, 4 }, 1, 1, { 0, 0 }, { 0, 0 } },
+  {  3,  1,  1, 16, 16, 3, 3, { 1, 1 }, 1,16, SAME3,          0, 1, { 0, 0 }, { 0, 0 } },   /* smaller than the kernel */
+  {  3,  2,  1, 17, 17, 3, 3, { 1, 1 }, 1,17, SAME3,          1, 1, { 0, 0 }, { 0, 0 } },
+  {  3,  2,  3, 17, 17, 5, 5, { 1, 1 }, 1,17, { 2, 2, 2, 2 }, 1, 1, { 0, 0 }, { 0, 0 } },
+  {  3, 30, 31, 16, 16, 5, 5, { 1, 1 }, 1,16, { 2, 2, 2, 2 }, 1, 1, { 0, 0 }, { 0, 0 } },
+  {  3, 15, 14, 24, 24, 5, 5, { 2, 2 }, 1,24, { 2, 2, 1, 2 }, 0, 1, { 0, 0 }, { 0, 0 } },
+  {  3, 14, 15, 24, 24, 7, 1, { 1, 1 }, 1,24, { 3, 3, 0, 0 }, 0, 1, { 0, 0 }, { 0, 0 } },
+  {  3, 12, 13,  4,  4, 3,14, { 1, 1 }, 1, 4, { 1, 1, 7, 6 }, 0, 1, { 0, 0 }, { 0, 0 } },   /* wider than the image */
+  {  3, 14, 15, 20, 20, 4, 4, { 4, 2 }, 2,20, { 3, 2, 1, 0 }, 1, 1, { 0, 0 }, { 0, 0 } },   /* dx rows that no output saw */
+  {  3,  9,  9,  5,  5, 1, 1, { 1, 1 }, 1, 5, { 2, 1, 1, 2 }, 0, 1, { 0, 0 }, { 0, 0 } },
+  {  2, 45, 70, 33, 33, 3, 3, { 1, 1 }, 1,33, SAME3,          0, 1, { 0, 0 }, { 0, 0 } },   /* several bands */
+  {  2, 61, 70, 34, 34, 3, 3, { 2, 2 }, 1,34, { 0, 1, 0, 1 }, 0, 1, { 0, 0 }, { 0, 0 } },
+  {  3,  9,  9,  9, 18, 3, 3, { 1, 1 }, 1, 9, SAME3,          1, 1, { 0, 0 }, { 0, 0 } },   /* depth multiplier 2 */
+  {  3, 10,  9, 20, 40, 3, 3, { 2, 2 }, 1,20, { 0, 1, 0, 1 }, 0, 1, { 0, 0 }, { 0, 0 } },
 };
 enum { CASE_COUNT = sizeof cases / sizeof cases[0] };
 
@@ -235,21 +253,24 @@ static int supported(const flow_kernel *kernel, int op, const fixture *f)
 
 /* Runs a check for every variant of an op that this machine can run. */
 typedef void (*check)(const flow_kernel *kernel, const convolution_case *c, fixture *f, const char *isa, int number);
+static void each_variant_of(const convolution_case *c, int number, int op, int dtype, filler fill, check run_check)
+{
+  fixture f;
+  fixture_make(c, dtype, fill, &f);
+  for (size_t i = 0; i < sizeof test_isas / sizeof test_isas[0]; i++) {
+    const flow_device *device = flow_cpu_device_for(test_isas[i]);
+    if (!device) continue;
+    int ran = 0;
+    for (const flow_kernel *kernel = device->kernels[op]; kernel->run; kernel++)
+      if (supported(kernel, op, &f)) { run_check(kernel, c, &f, test_isas[i], number); ran++; }
+    assert_true(ran >= 1);
+  }
+  fixture_free(&f);
+}
+
 static void each_variant(int op, int dtype, filler fill, check run_check)
 {
-  for (int number = 0; number < CASE_COUNT; number++) {
-    fixture f;
-    fixture_make(&cases[number], dtype, fill, &f);
-    for (size_t i = 0; i < sizeof test_isas / sizeof test_isas[0]; i++) {
-      const flow_device *device = flow_cpu_device_for(test_isas[i]);
-      if (!device) continue;
-      int ran = 0;
-      for (const flow_kernel *kernel = device->kernels[op]; kernel->run; kernel++)
-        if (supported(kernel, op, &f)) { run_check(kernel, &cases[number], &f, test_isas[i], number); ran++; }
-      assert_true(ran >= 1);
-    }
-    fixture_free(&f);
-  }
+  for (int number = 0; number < CASE_COUNT; number++) each_variant_of(&cases[number], number, op, dtype, fill, run_check);
 }
 
 static void check_forward(const flow_kernel *kernel, const convolution_case *c, fixture *f, const char *isa, int number)
@@ -303,6 +324,35 @@ static void backward_equals_reference_in_float64(void **state)
 {
   (void)state;
   each_variant(FLOW_OP_convolution_gradient, FLOW_FLOAT64, tensor_fill_exact, check_backward);
+}
+
+/* Blocks of channels end at every lane. */
+static void depthwise_of_any_width(void **state)
+{
+  (void)state;
+  for (int channels = 2; channels <= 40; channels++) {
+    const convolution_case c = { 2, 6, 7, channels, channels, 3, 3, { 1, 1 }, 1, channels, SAME3, channels % 2, 1, { 0, 0 }, { 0, 0 } };
+    each_variant_of(&c, channels, FLOW_OP_convolution, FLOW_FLOAT32, tensor_fill_exact, check_forward);
+    each_variant_of(&c, channels, FLOW_OP_convolution_gradient, FLOW_FLOAT32, tensor_fill_exact, check_backward);
+  }
+}
+
+/* Every size of a tile, at every place of the kernel's reach. */
+static void depthwise_of_any_size(void **state)
+{
+  (void)state;
+  for (int size = 3; size <= 30; size++) {
+    const convolution_case cases_of_size[] = {
+      { 2, 5, size, 17, 17, 3, 3, { 1, 1 }, 1, 17, SAME3,          1, 1, { 0, 0 }, { 0, 0 } },
+      { 2, size, 5, 17, 17, 3, 3, { 2, 2 }, 1, 17, { 0, 1, 1, 1 }, 0, 1, { 0, 0 }, { 0, 0 } },
+      { 2, 5, size, 17, 17, 5, 3, { 1, 1 }, 1, 17, { 2, 2, 1, 1 }, 0, 1, { 0, 0 }, { 0, 0 } },
+      { 2, size, 5, 17, 17, 2, 4, { 1, 1 }, 1, 17, { 1, 0, 2, 1 }, 0, 1, { 0, 0 }, { 0, 0 } },
+    };
+    for (size_t i = 0; i < sizeof cases_of_size / sizeof cases_of_size[0]; i++) {
+      each_variant_of(&cases_of_size[i], size, FLOW_OP_convolution, FLOW_FLOAT32, tensor_fill_exact, check_forward);
+      each_variant_of(&cases_of_size[i], size, FLOW_OP_convolution_gradient, FLOW_FLOAT32, tensor_fill_exact, check_backward);
+    }
+  }
 }
 
 /* With sums that round, one chunk of all rows and two chunks must still agree in every bit. */
@@ -377,6 +427,7 @@ static void nan_is_not_lost(void **state)
     const flow_device *device = flow_cpu_device_for(test_isas[i]);
     if (!device) continue;
     for (const flow_kernel *kernel = device->kernels[FLOW_OP_convolution]; kernel->run; kernel++) {
+      if (!supported(kernel, FLOW_OP_convolution, &f)) continue;
       const int chunks[] = { 1, 0 };
       test_tensor y = like(&f.y), index = like(&f.index);
       run_forward(kernel, &c, &f, &y, &index, chunks);
@@ -399,6 +450,8 @@ int main(void)
     cmocka_unit_test(backward_equals_reference),
     cmocka_unit_test(forward_equals_reference_in_float64),
     cmocka_unit_test(backward_equals_reference_in_float64),
+    cmocka_unit_test(depthwise_of_any_width),
+    cmocka_unit_test(depthwise_of_any_size),
     cmocka_unit_test(chunks_do_not_change_a_bit),
     cmocka_unit_test(no_rows_are_fine),
     cmocka_unit_test(nan_is_not_lost),
