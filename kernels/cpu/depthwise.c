@@ -66,7 +66,7 @@ flow_status FLOW_ISA_NAME(depthwise_prepare)(const flow_call *call)
   memset(call->shared, 0, FLOW_ISA_NAME(depthwise_shared_bytes)(call));
   for (int64_t c = 0; c < s.channels_in; c++) {
     float *to = packed + c / VL * taps_of(&s) * VL + c % VL;
-    for (int64_t tap = 0; tap < taps_of(&s); tap++) to[tap * VL] = w[tap * s.channels_in + c];
+    for (int64_t tap = 0; tap < taps_of(&s); tap++) to[tap * VL] = w[tap * s.channels_in + c] * (float)s.input_scale;
     if (b) biases[c] = b[c];
   }
   return FLOW_OK;
