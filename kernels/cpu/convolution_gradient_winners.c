@@ -45,7 +45,7 @@ static flow_winners_layout layout_of(const flow_call *call)
   l.pixel = round_up(s->channels_in, VL);
   l.canvas_row = width[1] * l.pixel;
   l.g_floats = l.channels == s->channels_out ? 0 : (size_t)round_up(l.group * s->result[1] * l.channels, INDEX_BLOCK);
-  l.index_bytes = (size_t)(l.group * l.index_pixels * l.index_channels);
+  l.index_bytes = (size_t)((l.group * l.index_pixels + 1) * l.index_channels);   /* flow_winners_input looks one pixel ahead */
   l.x_floats = (size_t)round_up((l.x_rows) * l.x_row + VL, INDEX_BLOCK);
   l.sum_floats = (size_t)(s->channels_out * s->kernel[0] * l.run);
   l.list_floats = (size_t)(2 * VL * l.list);
@@ -100,15 +100,23 @@ flow_status FLOW_ISA_NAME(convolution_gradient_winners_prepare)(const flow_call 
   return FLOW_OK;
 }
 
+/* A few bytes, for which a call would take longer. */
+ALWAYS_INLINE void copy_bytes(const uint8_t *from, int64_t count, uint8_t *to)
+{
+  for (; count >= 16; count -= 16, from += 16, to += 16) memcpy(to, from, 16);
+  for (; count > 0; count--) *to++ = *from++;
+}
+
 /* Rows of windows first .. last - 1; what a copy's padding holds stays. */
 static flow_winners_rows window_rows(const flow_winners_layout *l, const float *g, const uint8_t *index, int64_t first, int64_t last,
                                      const scratch_view *scratch)
 {
   const flow_geometry *s = &l->s;
-  for (int64_t row = first; row < last; row++)
-    for (int64_t p = 0; p < s->result[1]; p++)
-      memcpy(scratch->index + ((row - first) * l->index_pixels + p) * l->index_channels,
-             index + (row * s->result[1] + p) * s->channels_out, (size_t)s->channels_out);
+  for (int64_t row = first; row < last; row++) {
+    const uint8_t *from = index + row * s->result[1] * s->channels_out;
+    uint8_t *to = scratch->index + (row - first) * l->index_pixels * l->index_channels;
+    for (int64_t p = 0; p < s->result[1]; p++, from += s->channels_out, to += l->index_channels) copy_bytes(from, s->channels_out, to);
+  }
   flow_winners_rows rows = { g + first * s->result[1] * s->channels_out, scratch->index, last - first };
   if (l->g_floats == 0) return rows;
   for (int64_t p = 0; p < (last - first) * s->result[1]; p++)
@@ -254,21 +262,31 @@ int FLOW_ISA_NAME(convolution_gradient_winners_supports)(const flow_call *call)
 /* The part of the windows that relu leaves alive, for want of knowledge. */
 static const double LIVE = 0.65;
 
+/* The arithmetic waits for its loads: one for each product, and some for each entry of a list. */
+static double cost_of_weights(const flow_winners_layout *l)
+{
+  const flow_geometry *s = &l->s;
+  double windows = (double)(s->images * s->result[0] * s->result[1]), sums = (double)(s->kernel[0] * l->run);
+  double lists = (double)(s->images * ((s->result[0] + l->group - 1) / l->group) * s->channels_out);
+  double copied = (double)(s->images * s->in[0] * l->x_row);
+  return flow_cost_arithmetic(windows * (double)s->channels_out * LIVE * (sums + 3 * VL), 0.75)
+       + flow_cost_cached((lists * sums + 2 * copied) * sizeof(float)) + windows * (double)l->channels * (VL == 16 ? 40 : 24);
+}
+
+/* The processor guesses wrong where the live channels of a place in a window end, which costs some 16 cycles. */
+static double cost_of_input(const flow_winners_layout *l)
+{
+  const flow_geometry *s = &l->s;
+  int sliding = s->stride[1] == 1 && s->pool_stride[1] == s->pool[1] && s->kernel[1] <= 5;
+  double windows = (double)(s->images * s->result[0] * s->result[1]), products = (double)(s->kernel[0] * s->kernel[1] * VL);
+  double blocks = (double)(l->pixel / VL), passes = (double)((s->kernel[0] + 2) / 3) * (double)(l->index_channels / INDEX_BLOCK);
+  double live = windows * (double)s->channels_out * LIVE * (products + VL * passes), canvas = (double)(s->images * s->in[0] * l->canvas_row);
+  return blocks * (flow_cost_arithmetic(live, sliding ? 0.8 : 0.2) + windows * passes * (double)(s->pool[0] * s->pool[1]) * 16 * PEAK)
+       + flow_cost_cached(3 * canvas * sizeof(float));
+}
+
 double FLOW_ISA_NAME(convolution_gradient_winners_cost)(const flow_call *call)
 {
   flow_winners_layout l = layout_of(call);
-  const flow_geometry *s = &l.s;
-  double windows = (double)(s->images * s->result[0] * s->result[1]), live = windows * (double)s->channels_out * LIVE, cost = 0;
-  if (!call->outputs[1].unused) {
-    double copied = (double)(s->images * s->in[0] * l.x_row + s->images * (int64_t)l.sum_floats / 8);
-    cost += flow_cost_arithmetic(live * (double)(s->kernel[0] * l.run + VL), 0.7) + windows * (double)l.channels * 24;
-    cost += flow_cost_cached(2 * copied * sizeof(float));
-  }
-  if (!call->outputs[0].unused) {
-    int sliding = s->stride[1] == 1 && s->pool_stride[1] == s->pool[1];
-    double canvas = (double)(s->images * s->in[0] * l.canvas_row);
-    cost += flow_cost_arithmetic(live * (double)(s->kernel[0] * s->kernel[1] * l.pixel), sliding ? 0.6 : 0.2);
-    cost += flow_cost_cached(3 * canvas * sizeof(float));
-  }
-  return cost;
+  return (call->outputs[1].unused ? 0 : cost_of_weights(&l)) + (call->outputs[0].unused ? 0 : cost_of_input(&l));
 }

@@ -33,6 +33,10 @@ typedef struct flow_winners_layout {
  * windows and channels that there are. */
 typedef struct flow_winners_rows { const float *g; const uint8_t *index; int64_t count; } flow_winners_rows;
 
+/* Keeps an address in a register of its own. Compilers like to add it up in every instruction that loads and multiplies;
+ * x86 then splits each of those in two, and the decoder no longer runs ahead of the arithmetic. */
+#define OWN_REGISTER(address) __asm__("" : "+r"(address))
+
 /* Bits of the first `count` <= INDEX_BLOCK bytes that equal `value`; bits beyond are undefined. */
 ALWAYS_INLINE uint64_t flow_equal_bytes(const uint8_t *bytes, int value, int64_t count)
 {

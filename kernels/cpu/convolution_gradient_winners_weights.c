@@ -55,21 +55,38 @@ static void make_lists(const flow_winners_layout *l, const flow_winners_rows *ro
   if (db) vf_store_part(db + channel, sum, (int)lanes);
 }
 
-/* A tile of one channel's sums. rows and vectors are constants at every call, so that it stays in registers. */
+/* tile += one entry's gradient * x. */
+ALWAYS_INLINE void add_product(const int rows, const int vectors, const float *from, int64_t x_row, float gradient, vf *tile)
+{
+  const vf g = vf_set(gradient);
+#pragma GCC unroll 3
+  for (int row = 0; row < rows; row++, from += x_row) {
+    OWN_REGISTER(from);
+#pragma GCC unroll 9
+    for (int v = 0; v < vectors; v++) tile[row * vectors + v] += g * vf_load(from + v * VL);
+  }
+}
+
+/* A tile of one channel's sums. rows and vectors are constants at every call, so that it stays in registers. A small tile
+ * is summed in several copies in turn, so that an entry need not wait for the sums of the one before. */
 ALWAYS_INLINE void add_products(const int rows, const int vectors, const float *x, int64_t x_row, const float *gradients,
                                 const int32_t *offsets, int64_t count, float *sums, int64_t run)
 {
+  const int size = rows * vectors, copies = size >= 7 ? 1 : size >= 4 ? 2 : 4;
   vf tile[TILE_SUMS];
 #pragma GCC unroll 27
-  for (int i = 0; i < rows * vectors; i++) tile[i] = vf_load(sums + i / vectors * run + i % vectors * VL);
-  for (int64_t q = 0; q < count; q++) {
-    const float *from = x + offsets[q];
-    vf g = vf_set(gradients[q]);
-#pragma GCC unroll 27
-    for (int i = 0; i < rows * vectors; i++) tile[i] += g * vf_load(from + i / vectors * x_row + i % vectors * VL);
+  for (int i = 0; i < size * copies; i++) tile[i] = i < size ? vf_load(sums + i / vectors * run + i % vectors * VL) : (vf){ 0 };
+  int64_t q = 0;
+  for (; q + copies <= count; q += copies) {
+#pragma GCC unroll 4
+    for (int copy = 0; copy < copies; copy++)
+      add_product(rows, vectors, x + offsets[q + copy], x_row, gradients[q + copy], tile + copy * size);
   }
+  for (; q < count; q++) add_product(rows, vectors, x + offsets[q], x_row, gradients[q], tile);
 #pragma GCC unroll 27
-  for (int i = 0; i < rows * vectors; i++) vf_store(sums + i / vectors * run + i % vectors * VL, tile[i]);
+  for (int i = size; i < size * copies; i++) tile[i % size] += tile[i];
+#pragma GCC unroll 27
+  for (int i = 0; i < size; i++) vf_store(sums + i / vectors * run + i % vectors * VL, tile[i]);
 }
 
 #define TILE(rows, vectors) \
@@ -89,18 +106,16 @@ static void add_tile(int64_t rows, int64_t vectors, const float *x, int64_t x_ro
   }
 }
 
-/* All sums of one channel, in the fewest tiles, of nearly equal width. */
-static void add_channel(const flow_winners_layout *l, const float *x, const float *gradients, const int32_t *offsets, int64_t count,
-                        float *sums)
+/* All sums of one channel; wide[rows]: vectors of a tile of so many rows. */
+static void add_channel(const flow_winners_layout *l, const int64_t *wide, const float *x, const float *gradients,
+                        const int32_t *offsets, int64_t count, float *sums)
 {
   int64_t vectors = l->run / VL;
   for (int64_t ky = 0; ky < l->s.kernel[0]; ky += TILE_ROWS) {
     int64_t rows = l->s.kernel[0] - ky < TILE_ROWS ? l->s.kernel[0] - ky : TILE_ROWS;
-    int64_t most = TILE_SUMS / rows < TILE_VECTORS ? TILE_SUMS / rows : TILE_VECTORS, tiles = (vectors + most - 1) / most;
-    int64_t wide = (vectors + tiles - 1) / tiles;
-    for (int64_t v = 0; v < vectors; v += wide)
-      add_tile(rows, vectors - v < wide ? vectors - v : wide, x + ky * l->x_row + v * VL, l->x_row, gradients, offsets, count,
-               sums + ky * l->run + v * VL, l->run);
+    for (int64_t v = 0; v < vectors; v += wide[rows])
+      add_tile(rows, vectors - v < wide[rows] ? vectors - v : wide[rows], x + ky * l->x_row + v * VL, l->x_row, gradients, offsets,
+               count, sums + ky * l->run + v * VL, l->run);
   }
 }
 
@@ -108,12 +123,17 @@ void flow_winners_weights(const flow_winners_layout *l, const flow_winners_rows 
                           float *lists)
 {
   int32_t *offsets = (int32_t *)(lists + VL * l->list);
-  int64_t counts[VL], channel_sums = l->s.kernel[0] * l->run;
+  int64_t counts[VL], channel_sums = l->s.kernel[0] * l->run, wide[TILE_ROWS + 1];
+  for (int64_t height = 1; height <= TILE_ROWS; height++) {   /* the fewest tiles, of nearly equal width */
+    int64_t most = TILE_SUMS / height < TILE_VECTORS ? TILE_SUMS / height : TILE_VECTORS, vectors = l->run / VL;
+    int64_t tiles = (vectors + most - 1) / most;
+    wide[height] = (vectors + tiles - 1) / tiles;
+  }
   for (int64_t channel = 0; channel < l->s.channels_out; channel += VL) {
     make_lists(l, rows, channel, lists, offsets, counts, db);
     for (int64_t lane = 0; lane < VL && channel + lane < l->s.channels_out && sums; lane++)
       if (counts[lane] > 0)
-        add_channel(l, x, lists + lane * l->list, offsets + lane * l->list, counts[lane], sums + (channel + lane) * channel_sums);
+        add_channel(l, wide, x, lists + lane * l->list, offsets + lane * l->list, counts[lane], sums + (channel + lane) * channel_sums);
   }
 }
 
