@@ -280,7 +280,8 @@ static double cost_of_input(const flow_winners_layout *l)
   int sliding = s->stride[1] == 1 && s->pool_stride[1] == s->pool[1] && s->kernel[1] <= 5;
   double windows = (double)(s->images * s->result[0] * s->result[1]), products = (double)(s->kernel[0] * s->kernel[1] * VL);
   double blocks = (double)(l->pixel / VL), passes = (double)((s->kernel[0] + 2) / 3) * (double)(l->index_channels / INDEX_BLOCK);
-  double live = windows * (double)s->channels_out * LIVE * (products + VL * passes), canvas = (double)(s->images * s->in[0] * l->canvas_row);
+  double live = windows * (double)s->channels_out * LIVE * (products + VL * passes);
+  double canvas = (double)(s->images * s->in[0] * l->canvas_row);
   return blocks * (flow_cost_arithmetic(live, sliding ? 0.8 : 0.2) + windows * passes * (double)(s->pool[0] * s->pool[1]) * 16 * PEAK)
        + flow_cost_cached(3 * canvas * sizeof(float));
 }
