@@ -6,6 +6,9 @@
  * a block go to a ring of as many rows as the window is high, and only the winners are written. */
 #include "cpu/convolution.h"
 #include "cpu/cost.h"
+#include "cpu/variant.h"
+
+FLOW_VARIANT(convolution_winograd);
 
 enum { BAND_BYTES = 96 * 1024 };   /* input of a band: with the weights of a block well inside a second-level cache */
 
@@ -109,24 +112,16 @@ static void fill_band(const layout *l, const float *x, int64_t first, int64_t ro
 ALWAYS_INLINE void pool_windows(const int64_t height, const int64_t width, const flow_geometry *s, const float *const *rows, int64_t step,
                                 int64_t channels, float *y, uint8_t *index)
 {
-  const vf zero = { 0 };
   for (int64_t px = 0; px < s->result[1]; px++) {
     for (int64_t c = 0; c < channels; c += VL) {
       int64_t at = px * s->pool_stride[1] * step + c;
       vf best = vf_load(rows[0] + at);
       vi winner = { 0 };
       for (int64_t ky = 0; ky < height; ky++) {
-        for (int64_t kx = ky == 0; kx < width; kx++) {
-          vf value = vf_load(rows[ky] + at + kx * step);
-          vi better = ~(value <= best) & (best == best);
-          best = vf_select(better, value, best);
-          winner = (better & (int32_t)(ky * width + kx)) | (~better & winner);
-        }
+        for (int64_t kx = ky == 0; kx < width; kx++)
+          flow_pool_take(&best, &winner, vf_load(rows[ky] + at + kx * step), (int32_t)(ky * width + kx));
       }
-      if (s->relu) {
-        winner |= (best <= zero) & NO_WINNER;
-        best = vf_at_least(best, zero);
-      }
+      if (s->relu) flow_pool_relu(&best, &winner);
       int64_t to = px * s->channels_out + c, lanes = channels - c;
       if (lanes >= VL) {
         if (y) vf_store(y + to, best);
@@ -235,6 +230,7 @@ const flow_kernel FLOW_KERNELS(convolution)[] = {
   { .variant = "direct", .supports = supports_direct, .cost = cost_direct, .shared_bytes = shared_bytes, .scratch_bytes = scratch_bytes,
     .prepare = prepare, .run = run_direct },
   FLOW_VARIANT_ENTRY(depthwise, "depthwise"),
+  FLOW_VARIANT_ENTRY(convolution_winograd, "winograd"),
   { .variant = "plain", .run = flow_convolution_plain },
   { 0 }
 };

@@ -135,6 +135,31 @@ flow_products_function flow_depthwise_products;
 FLOW_VARIANT(depthwise);
 FLOW_VARIANT(depthwise_gradient);
 
+#define flow_gradient_row FLOW_ISA_NAME(gradient_row)
+#define flow_sum_row      FLOW_ISA_NAME(sum_row)
+
+/* Row `row` of the gradient of the conv output of one image, max pooling undone and relu applied: pixels `step` floats
+ * apart. g, y, index are the image's. */
+void flow_gradient_row(const flow_geometry *geometry, int64_t row, const float *g, const float *y, const uint8_t *index, float *to,
+                       int64_t step);
+/* db[channel] += the pixels of one such row, in an order that depends on their number only. */
+void flow_sum_row(float *db, const float *row, int64_t step, int64_t pixels, int64_t channels);
+
+/* One more value of a pooling window: position k of it. The first of equals wins, a NaN wins over numbers. */
+ALWAYS_INLINE void flow_pool_take(vf *best, vi *winner, vf value, int32_t k)
+{
+  vi better = ~(value <= *best) & (*best == *best);
+  *best = vf_select(better, value, *best);
+  *winner = (better & k) | (~better & *winner);
+}
+
+ALWAYS_INLINE void flow_pool_relu(vf *best, vi *winner)
+{
+  const vf zero = { 0 };
+  *winner |= (*best <= zero) & NO_WINNER;
+  *best = vf_at_least(*best, zero);
+}
+
 /* The plain variants (convolution_plain.c): any float32 or float64 call. */
 #define flow_convolution_plain          FLOW_ISA_NAME(convolution_plain)
 #define flow_convolution_gradient_plain FLOW_ISA_NAME(convolution_gradient_plain)

@@ -2,7 +2,7 @@
  *
  * The direct variant rebuilds the gradient of the convolution's own output row by row (max pooling undone, relu
  * applied) into a canvas in scratch, and does everything that needs those rows while they are in the inner caches:
- *   db += the sum of the pixels                                             (sum_row)
+ *   db += the sum of the pixels                                             (flow_sum_row)
  *   dw += x under the kernel times the pixels                               (flow_outer_products)
  *   dx  = the canvas convolved with the turned and transposed weights       (flow_convolve_row)
  * With a stride S the rows of dx fall into S phases: row i gets the taps ky for which i + padding - ky * dilation is a
@@ -142,72 +142,6 @@ static flow_status prepare(const flow_call *call)
   return FLOW_OK;
 }
 
-/* to[i] = (or +=, with add) g[i] where index[i] is k, else 0. */
-ALWAYS_INLINE void take_winners(float *to, const float *g, const uint8_t *index, int32_t k, int64_t n, const int add)
-{
-  int64_t i = 0;
-  for (; i + VL <= n; i += VL) {
-    vf won = (vf)((vi)vf_load(g + i) & (vi_load_bytes(index + i) == k));
-    vf_store(to + i, add ? vf_load(to + i) + won : won);
-  }
-  for (; i < n; i++) {
-    float won = index[i] == k ? g[i] : 0.0f;
-    to[i] = add ? to[i] + won : won;
-  }
-}
-
-/* Row `row` of the gradient of the conv output of one image; g, y, index are the image's. */
-static void gradient_row(const layout *l, int64_t row, const float *g, const float *y, const uint8_t *index, float *to)
-{
-  const flow_geometry *s = &l->s;
-  int64_t channels = s->channels_out, step = l->pixel;
-  if (!s->pooled) {
-    int64_t at = row * s->out[1] * channels, pixels = s->out[1];
-    int64_t floats = channels;
-    if (step == channels) floats *= pixels, pixels = 1;
-    for (int64_t p = 0; p < pixels; p++, at += floats, to += step) {
-      if (!s->relu) memcpy(to, g + at, (size_t)floats * sizeof(float));
-      else for (int64_t i = 0; i < floats; i++) to[i] = y[at + i] > 0.0f ? g[at + i] : 0.0f;
-    }
-    return;
-  }
-  int overlap = s->pool_stride[0] < s->pool[0] || s->pool_stride[1] < s->pool[1];
-  int64_t covered = 0;              /* pixels written without overlap; the rest is zeroed */
-  int64_t window = row / s->pool_stride[0];
-  int64_t lowest = row < s->pool[0] ? 0 : (row - s->pool[0]) / s->pool_stride[0] + 1;
-  if (window > s->result[0] - 1) window = s->result[0] - 1;
-  if (!overlap && s->pool_stride[1] == s->pool[1] && window >= lowest) covered = s->result[1] * s->pool[1];
-  for (int64_t p = covered; p < s->out[1]; p++) memset(to + p * step, 0, (size_t)channels * sizeof(float));
-  for (; lowest <= window; lowest++) {
-    int32_t first = (int32_t)((row - lowest * s->pool_stride[0]) * s->pool[1]);
-    for (int64_t px = 0; px < s->result[1]; px++) {
-      int64_t at = (lowest * s->result[1] + px) * channels;
-      for (int64_t kx = 0; kx < s->pool[1]; kx++) {
-        float *pixel = to + (px * s->pool_stride[1] + kx) * step;
-        if (overlap) take_winners(pixel, g + at, index + at, first + (int32_t)kx, channels, 1);
-        else take_winners(pixel, g + at, index + at, first + (int32_t)kx, channels, 0);
-      }
-    }
-  }
-}
-
-/* db[channel] += the pixels of one row: four sums of every fourth pixel, then these, so that additions overlap. */
-static void sum_row(float *db, const float *row, int64_t step, int64_t pixels, int64_t channels)
-{
-  int64_t c = 0;
-  for (; c + VL <= channels; c += VL) {
-    vf sums[4] = { { 0 } };
-    const float *from = row + c;
-    int64_t p = 0;
-    for (; p + 4 <= pixels; p += 4, from += 4 * step)
-      for (int k = 0; k < 4; k++) sums[k] += vf_load(from + k * step);
-    for (; p < pixels; p++, from += step) sums[0] += vf_load(from);
-    vf_store(db + c, vf_load(db + c) + ((sums[0] + sums[1]) + (sums[2] + sums[3])));
-  }
-  for (; c < channels; c++)
-    for (int64_t p = 0; p < pixels; p++) db[c] += row[p * step + c];
-}
-
 /* Canvas rows have .. last - 1; the canvas in scratch begins at row `first`. */
 static void build_rows(const layout *l, int64_t first, int64_t have, int64_t last, const float *g, const float *y,
                        const uint8_t *index, float *canvas)
@@ -216,7 +150,7 @@ static void build_rows(const layout *l, int64_t first, int64_t have, int64_t las
   for (int64_t at = have; at < last; at++) {
     float *to = canvas + (at - first) * row_floats;
     int64_t row = at - l->margin[0];
-    if (row >= 0 && row < l->s.out[0]) gradient_row(l, row, g, y, index, to + l->margin[1] * l->pixel);
+    if (row >= 0 && row < l->s.out[0]) flow_gradient_row(&l->s, row, g, y, index, to + l->margin[1] * l->pixel, l->pixel);
     else memset(to, 0, (size_t)row_floats * sizeof(float));
   }
 }
@@ -331,7 +265,7 @@ static void image_gradient(const layout *l, const shared_view *shared, const flo
     if (row < stop) {
       const float *gradient = canvas + (row + l->margin[0] - first) * row_floats + l->margin[1] * l->pixel;
       if (db)
-        for (int64_t i = row; i < stop; i++) sum_row(db, gradient + (i - row) * row_floats, l->pixel, s->out[1], s->channels_out);
+        for (int64_t i = row; i < stop; i++) flow_sum_row(db, gradient + (i - row) * row_floats, l->pixel, s->out[1], s->channels_out);
       if (dw) {
         const float *rows = input_rows(l, x, row * s->stride[0], (stop - row - 1) * s->stride[0] + flow_reach(s, 0) + 1, x_copy);
         add_weight_gradient(l, shared->positions, row, stop, rows, gradient, dw);
@@ -390,12 +324,14 @@ static double cost_direct(const flow_call *call)
 }
 
 FLOW_VARIANT(convolution_gradient_winners);
+FLOW_VARIANT(convolution_gradient_winograd);
 
 const flow_kernel FLOW_KERNELS(convolution_gradient)[] = {
   FLOW_VARIANT_ENTRY(convolution_gradient_winners, "winners"),
   { .variant = "direct", .supports = supports_direct, .cost = cost_direct, .shared_bytes = shared_bytes, .scratch_bytes = scratch_bytes,
     .prepare = prepare, .run = run_direct },
   FLOW_VARIANT_ENTRY(depthwise_gradient, "depthwise"),
+  FLOW_VARIANT_ENTRY(convolution_gradient_winograd, "winograd"),
   { .variant = "plain", .run = flow_convolution_gradient_plain },
   { 0 }
 };

@@ -1,5 +1,6 @@
 /* test_convolution.c: every variant of convolution and convolution_gradient, of every instruction set that runs here,
- * against loops in double precision. Inputs are such that all sums are exact: results must be equal, not close. */
+ * against loops in double precision. Inputs are such that all sums are exact: results must be equal, not close. Calls
+ * ask for exact algorithms; what may round differently is tested in test_winograd.c. */
 #include "kernel_call.h"
 #include <stdio.h>
 
@@ -221,7 +222,7 @@ static void run_forward(const flow_kernel *kernel, const convolution_case *c, fi
   flow_operand outputs[2] = { y->operand, index ? index->operand : f->index.operand };
   if (!index) outputs[1].data = NULL;
   flow_call call = { .op = FLOW_OP_convolution, .attributes = &f->attributes, .input_count = c->bias ? 3 : 2, .output_count = 2,
-                     .inputs = inputs, .outputs = outputs };
+                     .inputs = inputs, .outputs = outputs, .exact = 1 };
   run_in_chunks(kernel, &call, 1, c->pool[0] ? 3 : 1, chunks);
 }
 
@@ -235,7 +236,7 @@ static void run_backward(const flow_kernel *kernel, const convolution_case *c, f
   outputs[1].data = dw ? dw->operand.data : NULL;
   outputs[2].data = db ? db->operand.data : NULL;
   flow_call call = { .op = FLOW_OP_convolution_gradient, .attributes = &f->attributes, .input_count = 5, .output_count = 3,
-                     .inputs = inputs, .outputs = outputs };
+                     .inputs = inputs, .outputs = outputs, .exact = 1 };
   run_in_chunks(kernel, &call, c->pool[0] ? 0x1b : 0x0b, 1, chunks);
 }
 
@@ -246,7 +247,7 @@ static int supported(const flow_kernel *kernel, int op, const fixture *f)
   flow_operand backward[5] = { f->g.operand, f->x.operand, f->w.operand, f->y.operand, f->index.operand };
   flow_operand outputs[3] = { f->y.operand, f->index.operand, f->db.operand };
   flow_call call = { .op = op, .attributes = &f->attributes, .inputs = op == FLOW_OP_convolution ? forward : backward, .outputs = outputs,
-                     .input_count = op == FLOW_OP_convolution ? 3 : 5, .output_count = op == FLOW_OP_convolution ? 2 : 3 };
+                     .input_count = op == FLOW_OP_convolution ? 3 : 5, .output_count = op == FLOW_OP_convolution ? 2 : 3, .exact = 1 };
   if (op == FLOW_OP_convolution_gradient) { outputs[0] = f->dx.operand; outputs[1] = f->dw.operand; }
   return !kernel->supports || kernel->supports(&call);
 }
@@ -449,6 +450,7 @@ static void nan_is_not_lost(void **state)
     if (!device) continue;
     for (const flow_kernel *kernel = device->kernels[FLOW_OP_convolution]; kernel->run; kernel++) {
       if (!supported(kernel, FLOW_OP_convolution, &f)) continue;
+      if (strcmp(kernel->variant, "winograd") == 0) continue;   /* there it reaches all of its tile */
       const int chunks[] = { 1, 0 };
       test_tensor y = like(&f.y), index = like(&f.index);
       run_forward(kernel, &c, &f, &y, &index, chunks);
