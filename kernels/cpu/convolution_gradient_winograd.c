@@ -93,7 +93,7 @@ flow_status FLOW_ISA_NAME(convolution_gradient_winograd_prepare)(const flow_call
   flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);
   if (call->outputs[0].unused) return FLOW_OK;
   memset(call->shared, 0, (size_t)flow_padded_channels(s.channels_in) * sizeof(float));
-  flow_winograd_weights(flow_winograd_f(call), call->inputs[2].data, s.channels_in, s.channels_out, 1, weights_of(call, &s));
+  flow_winograd_weights(flow_winograd_f(call), call->inputs[2].data, s.channels_in, s.channels_out, 1, 1.0f, weights_of(call, &s));
   return FLOW_OK;
 }
 

@@ -42,7 +42,8 @@ flow_status FLOW_ISA_NAME(convolution_winograd_prepare)(const flow_call *call)
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
   memset(call->shared, 0, (size_t)flow_padded_channels(s.channels_out) * sizeof(float));
   if (s.has_bias) memcpy(call->shared, call->inputs[2].data, (size_t)s.channels_out * sizeof(float));
-  flow_winograd_weights(flow_winograd_f(call), call->inputs[1].data, s.channels_in, s.channels_out, 0, weights_of(call, &s));
+  flow_winograd_weights(flow_winograd_f(call), call->inputs[1].data, s.channels_in, s.channels_out, 0, (float)s.input_scale,
+                        weights_of(call, &s));
   return FLOW_OK;
 }
 

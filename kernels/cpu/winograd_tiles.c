@@ -124,7 +124,8 @@ static void gather_taps(const float *w, int64_t channels_in, int64_t channels_ou
   }
 }
 
-ALWAYS_INLINE void transform_weights(const int f, const float *w, int64_t channels_in, int64_t channels_out, int turned, float *u)
+ALWAYS_INLINE void transform_weights(const int f, const float *w, int64_t channels_in, int64_t channels_out, int turned, float scale,
+                                     float *u)
 {
   int64_t inputs = turned ? channels_out : channels_in, outputs = turned ? channels_in : channels_out;
   float taps[9][VL][VL];
@@ -133,6 +134,10 @@ ALWAYS_INLINE void transform_weights(const int f, const float *w, int64_t channe
     for (int64_t output = 0; output < width; output += VL) {
       for (int64_t input = 0; input < inputs; input += VL) {
         gather_taps(w, channels_in, channels_out, turned, input, block + output, taps);
+        for (int i = 0; i < 9 * VL && scale != 1; i++) {
+          float *tap = taps[i / VL][i % VL];
+          vf_store(tap, vf_load(tap) * scale);
+        }
         for (int64_t i = 0; i < VL && input + i < inputs; i++)
           winograd_square(WINOGRAD_WEIGHTS, f, taps[0][i], 3 * VL * VL, VL * VL, u + (input + i) * width + output, plane);
       }
@@ -141,10 +146,10 @@ ALWAYS_INLINE void transform_weights(const int f, const float *w, int64_t channe
   }
 }
 
-void flow_winograd_weights(int f, const float *w, int64_t channels_in, int64_t channels_out, int turned, float *u)
+void flow_winograd_weights(int f, const float *w, int64_t channels_in, int64_t channels_out, int turned, float scale, float *u)
 {
-  if (f == 2) transform_weights(2, w, channels_in, channels_out, turned, u);
-  else transform_weights(4, w, channels_in, channels_out, turned, u);
+  if (f == 2) transform_weights(2, w, channels_in, channels_out, turned, scale, u);
+  else transform_weights(4, w, channels_in, channels_out, turned, scale, u);
 }
 
 /* ---- tiles of inputs ----------------------------------------------------------------------------------------------- */
