@@ -47,7 +47,8 @@ static flow_winners_layout layout_of(const flow_call *call)
   l.g_floats = l.channels == s->channels_out ? 0 : (size_t)round_up(l.group * s->result[1] * l.channels, INDEX_BLOCK);
   l.index_bytes = (size_t)((l.group * l.index_pixels + 1) * l.index_channels);   /* flow_winners_input looks one pixel ahead */
   l.x_floats = (size_t)round_up((l.x_rows) * l.x_row + VL, INDEX_BLOCK);
-  l.sum_floats = (size_t)(s->channels_out * s->kernel[0] * l.run);
+  l.few = flow_winners_few_fit(s);
+  l.sum_floats = (size_t)(s->kernel[0] * (l.few ? s->kernel[1] * s->channels_in * l.channels : s->channels_out * l.run));
   l.list_floats = (size_t)(2 * VL * l.list);
   l.canvas_floats = (size_t)(l.reach[0] * l.canvas_row);
   return l;
@@ -199,28 +200,37 @@ static void image_gradient(const flow_winners_layout *l, const scratch_view *scr
     if (sums || db) {
       const float *under = NULL;
       if (sums) under = input_rows(l, x, first * l->step[0], (last - 1) * l->step[0] + l->reach[0], &have, scratch->x);
-      flow_winners_weights(l, &rows, under, sums, db, scratch->lists);
+      if (l->few && sums) flow_winners_few(l, &rows, under, sums, db);
+      else flow_winners_weights(l, &rows, under, sums, db, scratch->lists);
     }
     if (dx) input_gradient(l, &rows, first, weights, scratch, &c, dx);
   }
   if (dx) write_rows(l, scratch->canvas, &c, s->before[0] + s->in[0], dx);
 }
 
+/* Rows of floats from one place to another. */
+static void copy_rows(const float *from, int64_t from_step, int64_t rows, int64_t floats, float *to, int64_t to_step)
+{
+  for (int64_t row = 0; row < rows; row++) memcpy(to + row * to_step, from + row * from_step, (size_t)floats * sizeof(float));
+}
+
 /* dw into the order of the sums, or back. */
 static void read_sums(const flow_winners_layout *l, const float *dw, float *sums)
 {
   const flow_geometry *s = &l->s;
-  int64_t row = s->kernel[1] * s->channels_in;
-  for (int64_t ky = 0; ky < s->kernel[0]; ky++)
-    flow_transpose(dw + ky * row * s->channels_out, s->channels_out, row, s->channels_out, sums + ky * l->run, s->kernel[0] * l->run);
+  int64_t row = s->kernel[1] * s->channels_in, outputs = s->channels_out;
+  if (l->few) copy_rows(dw, outputs, s->kernel[0] * row, outputs, sums, l->channels);
+  for (int64_t ky = 0; ky < s->kernel[0] && !l->few; ky++)
+    flow_transpose(dw + ky * row * outputs, outputs, row, outputs, sums + ky * l->run, s->kernel[0] * l->run);
 }
 
 static void write_sums(const flow_winners_layout *l, const float *sums, float *dw)
 {
   const flow_geometry *s = &l->s;
-  int64_t row = s->kernel[1] * s->channels_in;
-  for (int64_t ky = 0; ky < s->kernel[0]; ky++)
-    flow_transpose(sums + ky * l->run, s->kernel[0] * l->run, s->channels_out, row, dw + ky * row * s->channels_out, s->channels_out);
+  int64_t row = s->kernel[1] * s->channels_in, outputs = s->channels_out;
+  if (l->few) copy_rows(sums, l->channels, s->kernel[0] * row, outputs, dw, outputs);
+  for (int64_t ky = 0; ky < s->kernel[0] && !l->few; ky++)
+    flow_transpose(sums + ky * l->run, s->kernel[0] * l->run, outputs, row, dw + ky * row * outputs, outputs);
 }
 
 flow_status FLOW_ISA_NAME(convolution_gradient_winners_run)(const flow_call *call, int phase, int64_t begin, int64_t end)
@@ -268,7 +278,9 @@ static double cost_of_weights(const flow_winners_layout *l)
   const flow_geometry *s = &l->s;
   double windows = (double)(s->images * s->result[0] * s->result[1]), sums = (double)(s->kernel[0] * l->run);
   double lists = (double)(s->images * ((s->result[0] + l->group - 1) / l->group) * s->channels_out);
-  double copied = (double)(s->images * s->in[0] * l->x_row);
+  double copied = (double)(s->images * s->in[0] * l->x_row), taps = (double)(s->kernel[0] * s->kernel[1] * s->channels_in);
+  if (l->few)   /* cycles for a vector of channels of a window */
+    return windows * (double)(l->channels / VL) * (1.3 * taps + 10) * PEAK + flow_cost_cached(2 * copied * sizeof(float));
   return flow_cost_arithmetic(windows * (double)s->channels_out * LIVE * (sums + 3 * VL), 0.75)
        + flow_cost_cached((lists * sums + 2 * copied) * sizeof(float)) + windows * (double)l->channels * (VL == 16 ? 40 : 24);
 }

@@ -5,6 +5,7 @@
  * takes window by window the gradient of a channel to the winner's place.
  *   convolution_gradient_winners.c          layout, and the walk over images and rows of windows
  *   convolution_gradient_winners_weights.c  dw, db: for every channel a list of its winners
+ *   convolution_gradient_winners_few.c      dw, db of few input channels: output channels in lanes, no lists
  *   convolution_gradient_winners_input.c    dx: for every window a patch of dx in registers */
 #ifndef FLOW_CPU_CONVOLUTION_GRADIENT_WINNERS_H
 #define FLOW_CPU_CONVOLUTION_GRADIENT_WINNERS_H
@@ -22,6 +23,7 @@ typedef struct flow_winners_layout {
   int64_t index_pixels, index_channels; /* of a copied index row: whole vectors of pixels, whole blocks of channels */
   /* for dw */
   int64_t x_row, x_rows;                /* floats of a copied x row; rows in scratch */
+  int     few;                          /* dw by flow_winners_few, not by lists */
   int64_t run;                          /* floats of a kernel row in the sums: whole vectors */
   int64_t list;                         /* floats between the lists of neighbouring channels */
   /* for dx */
@@ -65,6 +67,12 @@ void flow_transpose(const float *from, int64_t from_step, int64_t rows, int64_t 
 #define flow_winners_weights FLOW_ISA_NAME(winners_weights)
 void flow_winners_weights(const flow_winners_layout *l, const flow_winners_rows *rows, const float *x, float *sums, float *db,
                           float *lists);
+
+/* The same for few input channels, where flow_winners_few_fit(); sums: [kernel row][kernel column][input][channels]. */
+#define flow_winners_few     FLOW_ISA_NAME(winners_few)
+#define flow_winners_few_fit FLOW_ISA_NAME(winners_few_fit)
+int  flow_winners_few_fit(const flow_geometry *geometry);
+void flow_winners_few(const flow_winners_layout *l, const flow_winners_rows *rows, const float *x, float *sums, float *db);
 
 /* Adds a row of windows to the canvas: rows[i] is the canvas row of the i-th input row under it.
  * weights: [block of VL inputs][output][kernel position][VL]. */
