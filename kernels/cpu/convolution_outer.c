@@ -7,8 +7,9 @@
 
 enum { POSITIONS_1 = 12, POSITIONS_2 = REGISTERS == 32 ? 12 : 6, SUMS = 2 * POSITIONS_2 };
 
-/* vectors and positions are constants at every call, so that sums stays in registers. */
-ALWAYS_INLINE void outer_tile(const int vectors, const int positions, const flow_pixels *pixels, const float *x,
+/* vectors, positions and run are constants at every call, so that sums stays in registers. run: the positions lie one
+ * behind the other, which needs one address instead of one for each. */
+ALWAYS_INLINE void outer_tile(const int vectors, const int positions, const int run, const flow_pixels *pixels, const float *x,
                               const int64_t *offsets, const float *g, int64_t channels, float *dw, int64_t dw_step)
 {
   const int lanes = (int)(channels - (vectors - 1) * VL);
@@ -35,7 +36,7 @@ ALWAYS_INLINE void outer_tile(const int vectors, const int positions, const flow
       for (int b = 0; b < vectors; b++) v[b] = vf_load(gradient + b * VL);
 #pragma GCC unroll 12
       for (int p = 0; p < positions; p++) {
-        vf input = vf_set(inputs[p][at]);
+        vf input = vf_set(run ? inputs[0][at + p] : inputs[p][at]);
 #pragma GCC unroll 2
         for (int b = 0; b < vectors; b++) sums[p * vectors + b] += input * v[b];
       }
@@ -51,9 +52,12 @@ ALWAYS_INLINE void outer_tile(const int vectors, const int positions, const flow
 }
 
 #define TILE(vectors, positions) \
-  case positions: outer_tile(vectors, positions, pixels, x, offsets, g, channels, dw, dw_step); break;
+  case positions:                                                                                   \
+    if (run) outer_tile(vectors, positions, 1, pixels, x, offsets, g, channels, dw, dw_step);       \
+    else outer_tile(vectors, positions, 0, pixels, x, offsets, g, channels, dw, dw_step);           \
+    break;
 
-static void outer_tile_1(int64_t positions, const flow_pixels *pixels, const float *x, const int64_t *offsets, const float *g,
+static void outer_tile_1(int64_t positions, int run, const flow_pixels *pixels, const float *x, const int64_t *offsets, const float *g,
                          int64_t channels, float *dw, int64_t dw_step)
 {
   switch (positions) {
@@ -62,7 +66,7 @@ static void outer_tile_1(int64_t positions, const flow_pixels *pixels, const flo
   }
 }
 
-static void outer_tile_2(int64_t positions, const flow_pixels *pixels, const float *x, const int64_t *offsets, const float *g,
+static void outer_tile_2(int64_t positions, int run, const flow_pixels *pixels, const float *x, const int64_t *offsets, const float *g,
                          int64_t channels, float *dw, int64_t dw_step)
 {
   switch (positions) {
@@ -73,6 +77,14 @@ static void outer_tile_2(int64_t positions, const flow_pixels *pixels, const flo
   }
 }
 
+/* Whether the positions lie one behind the other. */
+static int one_run(const int64_t *offsets, int64_t positions)
+{
+  for (int64_t p = 1; p < positions; p++)
+    if (offsets[p] != offsets[0] + p) return 0;
+  return 1;
+}
+
 /* The positions are cut into the fewest tiles, whose sizes differ by one at most. */
 void flow_outer_products(const flow_pixels *pixels, const float *x, const int64_t *offsets, int64_t positions, const float *g,
                          int64_t channels, float *dw, int64_t dw_step)
@@ -81,7 +93,8 @@ void flow_outer_products(const flow_pixels *pixels, const float *x, const int64_
   int64_t most = two ? POSITIONS_2 : POSITIONS_1, tiles = (positions + most - 1) / most;
   for (int64_t tile = 0, done = 0; tile < tiles; tile++) {
     int64_t size = positions / tiles + (tile < positions % tiles);
-    (two ? outer_tile_2 : outer_tile_1)(size, pixels, x, offsets + done, g, channels, dw + done * dw_step, dw_step);
+    (two ? outer_tile_2 : outer_tile_1)(size, one_run(offsets + done, size), pixels, x, offsets + done, g, channels, dw + done * dw_step,
+                                        dw_step);
     done += size;
   }
 }
