@@ -229,6 +229,7 @@ static double cost_direct(const flow_call *call)
 const flow_kernel FLOW_KERNELS(convolution)[] = {
   { .variant = "direct", .supports = supports_direct, .cost = cost_direct, .shared_bytes = shared_bytes, .scratch_bytes = scratch_bytes,
     .prepare = prepare, .run = run_direct },
+  FLOW_VARIANT_ENTRY(pointwise, "pointwise"),
   FLOW_VARIANT_ENTRY(depthwise, "depthwise"),
   FLOW_VARIANT_ENTRY(convolution_winograd, "winograd"),
   { .variant = "plain", .run = flow_convolution_plain },

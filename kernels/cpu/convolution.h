@@ -131,6 +131,10 @@ flow_products_function flow_outer_products;
 /* The same for a depthwise convolution: channel by channel, x too in whole vectors. */
 flow_products_function flow_depthwise_products;
 
+/* The pointwise variants (convolution_pointwise.c). */
+FLOW_VARIANT(pointwise);
+FLOW_VARIANT(pointwise_gradient);
+
 /* The depthwise variants (depthwise.c). */
 FLOW_VARIANT(depthwise);
 FLOW_VARIANT(depthwise_gradient);

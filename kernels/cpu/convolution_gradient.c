@@ -330,6 +330,7 @@ const flow_kernel FLOW_KERNELS(convolution_gradient)[] = {
   FLOW_VARIANT_ENTRY(convolution_gradient_winners, "winners"),
   { .variant = "direct", .supports = supports_direct, .cost = cost_direct, .shared_bytes = shared_bytes, .scratch_bytes = scratch_bytes,
     .prepare = prepare, .run = run_direct },
+  FLOW_VARIANT_ENTRY(pointwise_gradient, "pointwise"),
   FLOW_VARIANT_ENTRY(depthwise_gradient, "depthwise"),
   FLOW_VARIANT_ENTRY(convolution_gradient_winograd, "winograd"),
   { .variant = "plain", .run = flow_convolution_gradient_plain },
