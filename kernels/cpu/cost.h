@@ -19,4 +19,7 @@ static inline double flow_cost_cached(double bytes) { return bytes * PEAK / 32; 
 /* Bytes read from or written to memory: about 4 a cycle and core. */
 static inline double flow_cost_memory(double bytes) { return bytes * PEAK / 4; }
 
+/* The same for long linear passes, which the processor's own prefetchers see coming. */
+static inline double flow_cost_stream(double bytes) { return bytes * PEAK / 16; }
+
 #endif

@@ -9,8 +9,8 @@
  * A {m, k} is read where it lies: a tile's rows are TILE_ROWS streams. A {k, m} is copied first: its columns would fall
  * into few sets of the cache. Products with one to three rows are bound by memory and take B where it lies, too. */
 #include "cpu/gemm.h"
-#include "cpu/fetch.h"
-#include "cpu/gemm_tile.h"
+#include "cpu/cost.h"
+#include "cpu/gemm_turned.h"
 
 enum {
   BLOCK_ROWS    = 192,           /* a block of A, BLOCK_ROWS x DEPTH, stays in half of the second-level cache */
@@ -30,6 +30,7 @@ typedef struct plan {
   int64_t bias_step;                       /* 0: every column has bias[0] */
   int64_t rows, columns, depth;            /* of one part */
   int64_t row_blocks, column_blocks, splits;
+  int     turned;                          /* computed as C's transpose: gemm_turned.h */
 } plan;
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -63,6 +64,14 @@ static plan turn_column(const gemm *g)
   return p;
 }
 
+/* Whether A is small enough to be packed whole by every part, and B long enough for that not to weigh. */
+static int turns(const gemm *g)
+{
+  int64_t packed = blocks_of(g->m, PANEL) * PANEL * g->k;
+  return g->transpose_b && !g->transpose_a && !g->bias && !g->relu && g->m > FEW_ROWS && g->k > 0 && g->n >= 8 * g->m &&
+         packed <= (int64_t)BLOCK_ROWS * DEPTH;
+}
+
 static plan make_plan(const gemm *original)
 {
   plan p = turn_column(original);
@@ -75,11 +84,16 @@ static plan make_plan(const gemm *original)
     else if (rows > SMALL_ROWS) rows /= 2;
     else break;
   }
+  if (turns(g)) {
+    p.turned = 1;
+    rows = g->m;
+    columns = even_block(g->n, blocks_of(g->n, wanted), TURNED_ROWS);
+  }
   p.rows = even_block(g->m, rows, TILE_ROWS);
-  p.columns = even_block(g->n, columns, PANEL);
+  p.columns = even_block(g->n, columns, p.turned ? TURNED_ROWS : PANEL);
   p.row_blocks = blocks_of(g->m, p.rows);
   p.column_blocks = blocks_of(g->n, p.columns);
-  p.splits = min64(blocks_of(wanted, p.row_blocks * p.column_blocks), g->k / SPLIT_DEPTH);
+  p.splits = p.turned ? 1 : min64(blocks_of(wanted, p.row_blocks * p.column_blocks), g->k / SPLIT_DEPTH);
   if (p.splits < 1) p.splits = 1;
   p.depth = blocks_of(g->k, p.splits);
   if (g->k > 0) p.splits = blocks_of(g->k, p.depth);
@@ -104,6 +118,18 @@ size_t gemm_shared_bytes(const gemm *g)
 size_t gemm_scratch_bytes(void)
 {
   return (size_t)(DEPTH * PANEL + (BLOCK_ROWS + TILE_ROWS) * DEPTH) * sizeof(float);
+}
+
+/* Tiles reach nine tenths of the peak, but compute whole panels; A, B and C go through the caches. With few rows the longest
+ * operand is read once from memory and that is all there is to it. */
+double gemm_cost(const gemm *g)
+{
+  if (g->m == 0 || g->n == 0) return 0;
+  plan p = make_plan(g);
+  double m = (double)p.g.m, n = (double)p.g.n, k = (double)p.g.k, bytes = (m * n + m * k + n * k) * (double)sizeof(float);
+  if (p.g.m <= FEW_ROWS) return flow_cost_arithmetic(m * n * k, 0.9) + flow_cost_stream(bytes);
+  double width = (double)(p.turned ? p.g.n : blocks_of(p.g.n, PANEL) * PANEL);
+  return flow_cost_arithmetic(m * width * k, 0.9) + flow_cost_cached(bytes) + flow_cost_cached(p.splits > 1 ? m * n * p.splits * 8.0 : 0);
 }
 
 /* ---- a block of C --------------------------------------------------------------------------------------------------- */
@@ -294,6 +320,10 @@ static void finish_row(float *c, int64_t n, const float *bias, int64_t bias_step
 static void run_block(const plan *p, int64_t part, float *partial, float *scratch)
 {
   const gemm *g = &p->g;
+  if (p->turned) {
+    block_turned(g, part * p->columns, min64(p->columns, g->n - part * p->columns), scratch);
+    return;
+  }
   int64_t split = part % p->splits, column_block = part / p->splits % p->column_blocks;
   int64_t row_block = part / p->splits / p->column_blocks;
   block w = { .row = row_block * p->rows, .column = column_block * p->columns, .k = split * p->depth };

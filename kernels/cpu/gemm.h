@@ -11,6 +11,7 @@
 #define gemm_shared_bytes  FLOW_ISA_NAME(gemm_shared_bytes)
 #define gemm_scratch_bytes FLOW_ISA_NAME(gemm_scratch_bytes)
 #define gemm_run           FLOW_ISA_NAME(gemm_run)
+#define gemm_cost          FLOW_ISA_NAME(gemm_cost)
 
 typedef struct gemm {
   int64_t      m, n, k;
@@ -28,6 +29,7 @@ enum { GEMM_PHASES = 2 };
 int64_t gemm_parts(const gemm *g, int phase);            /* 0 for phase 1 when k is not split, and for an empty C */
 size_t  gemm_shared_bytes(const gemm *g);
 size_t  gemm_scratch_bytes(void);                        /* the same for every shape; both blocks 64-byte aligned */
+double  gemm_cost(const gemm *g);                        /* see kernels.h */
 void    gemm_run(const gemm *g, int phase, int64_t part, void *shared, void *scratch);
 
 #endif

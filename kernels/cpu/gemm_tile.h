@@ -70,7 +70,17 @@ typedef struct epilogue {
   int          add;       /* start from C, not from 0 */
   const float *bias;      /* of the tile's PANEL columns; NULL: none */
   int          relu;
+  float        scale;     /* the sum is multiplied by it before all else; 0: it is not */
 } epilogue;
+
+#define EACH_SUM(statement)                             \
+  do {                                                  \
+    _Pragma("GCC unroll 8")                             \
+    for (int i = 0; i < rows; i++) {                    \
+      _Pragma("GCC unroll 2")                           \
+      for (int v = 0; v < 2; v++) statement;            \
+    }                                                   \
+  } while (0)
 
 /* C[rows][PANEL] (+)= A[rows][depth] B[depth][PANEL]. a_row, a_k: floats between rows and between steps of k of A; one of
  * them is 1. B is read in steps of b_k; keep: and copied to `panel` on the way, which costs nothing beside the products. */
@@ -79,6 +89,7 @@ ALWAYS_INLINE void tile(const int rows, const int keep, int64_t depth, const flo
 {
   vf sum[TILE_ROWS][2];
   const int add = e->add, relu = e->relu;
+  const float scale = e->scale;
   const float *bias = e->bias;
 #pragma GCC unroll 8
   for (int i = 0; i < rows; i++) sum[i][0] = sum[i][1] = (vf){ 0 };
@@ -98,19 +109,15 @@ ALWAYS_INLINE void tile(const int rows, const int keep, int64_t depth, const flo
     a += a_k;
     b += b_k;
   }
-#pragma GCC unroll 8
-  for (int i = 0; i < rows; i++) {
-#pragma GCC unroll 2
-    for (int v = 0; v < 2; v++) {
-      vf y = sum[i][v];
-      float *to = c + i * ldc + v * VL;
-      if (add) y += vf_load(to);
-      if (bias) y += vf_load(bias + v * VL);
-      if (relu) y = vf_relu(y);
-      vf_store(to, y);
-    }
-  }
+  /* One branch for all accumulators each. */
+  if (scale != 0) EACH_SUM(sum[i][v] *= scale);
+  if (add) EACH_SUM(sum[i][v] += vf_load(c + i * ldc + v * VL));
+  if (bias) EACH_SUM(sum[i][v] += vf_load(bias + v * VL));
+  if (relu) EACH_SUM(sum[i][v] = vf_relu(sum[i][v]));
+  EACH_SUM(vf_store(c + i * ldc + v * VL, sum[i][v]));
 }
+
+#undef EACH_SUM
 
 /* lda: floats between rows of A where it lies as {m, k}; unused where it was packed. ldb: 0 for a packed panel, else
  * floats between rows of B as it lies, which are then copied to the panel. */
@@ -144,7 +151,7 @@ static inline void edge_tile(tile_function function, int64_t depth, const float 
                       int64_t rows, int64_t columns, const epilogue *e)
 {
   float buffer[TILE_ROWS * PANEL], bias[PANEL] = { 0 };
-  epilogue inner = { .add = e->add, .relu = e->relu };
+  epilogue inner = { .add = e->add, .relu = e->relu, .scale = e->scale };
   if (e->bias) {
     for (int64_t j = 0; j < columns; j++) bias[j] = e->bias[j];
     inner.bias = bias;

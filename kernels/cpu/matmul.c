@@ -115,6 +115,13 @@ static int64_t matrices_together(const product *p)
   return work >= WORK ? 1 : (int64_t)(WORK / work);
 }
 
+static double tiled_cost(const flow_call *call)
+{
+  product p = describe(call);
+  gemm g = gemm_of(&p, 0);
+  return gemm_cost(&g) * (double)p.matrices;
+}
+
 static size_t tiled_shared_bytes(const flow_call *call)
 {
   product p = describe(call);
@@ -250,7 +257,7 @@ static flow_status plain_run(const flow_call *call, int phase, int64_t begin, in
 
 #define VARIANTS                                                                                                     \
   {                                                                                                                  \
-    { .variant = "tiled", .supports = supports_tiled, .shared_bytes = tiled_shared_bytes,                            \
+    { .variant = "tiled", .supports = supports_tiled, .cost = tiled_cost, .shared_bytes = tiled_shared_bytes,        \
       .scratch_bytes = tiled_scratch_bytes, .phases = GEMM_PHASES, .parts = tiled_parts, .run = tiled_run },         \
     { .variant = "plain", .parts = plain_parts, .run = plain_run },                                                  \
     { 0 }                                                                                                            \

@@ -3,9 +3,10 @@
  *
  *   phase 0   copies every g into panels, as the tiles of gemm_tile.h read it (a part: one panel)
  *   phase 1   a part is a few blocks of a product: a block's gradient is computed into a buffer that stays in the first-level
- *             cache, then one linear pass updates its parameters; or a range of parameters whose gradients are in memory
+ *             cache, then a linear pass updates its parameters; or a range of parameters whose gradients are in memory
  *
- * The passes over parameters and slots are bound by memory: while tiles multiply, what they will read is asked for. */
+ * Passes over parameters and slots are bound by memory, tiles by arithmetic. So a block's pass is done in small pieces between
+ * the tiles of the next block: while tiles multiply, the processor's prefetchers, which see linear streams, run ahead. */
 #include "cpu/optimizer_products.h"
 #include "cpu/fetch.h"
 #include "cpu/gemm_tile.h"
@@ -48,6 +49,17 @@ static product describe_product(const flow_call *call, int i)
 
 static int product_count(const flow_call *call) { return call->attributes->optimizer.products; }
 
+double products_cost(const flow_call *call)
+{
+  double cost = update_cost(call);
+  for (int i = 0; i < product_count(call); i++) {
+    product p = describe_product(call, i);
+    cost += flow_cost_arithmetic((double)p.m * (double)(p.panels * PANEL) * (double)p.k, 0.85);
+    cost += flow_cost_cached((double)p.k * (double)(p.m + p.n) * (double)sizeof(float));
+  }
+  return cost;
+}
+
 size_t products_shared_bytes(const flow_call *call)
 {
   size_t floats = 0;
@@ -61,7 +73,7 @@ size_t products_shared_bytes(const flow_call *call)
 size_t products_scratch_bytes(const flow_call *call)
 {
   (void)call;
-  return (size_t)(BLOCK + BLOCK_ROWS * DEPTH) * sizeof(float);
+  return (size_t)(2 * BLOCK + BLOCK_ROWS * DEPTH) * sizeof(float);
 }
 
 int64_t products_parts(const flow_call *call, int phase)
@@ -90,70 +102,106 @@ static block block_at(const product *p, int64_t index)
   return b;
 }
 
-/* The parameters and slots of a block, and the columns of x for the block after it: after `calls` calls all is asked for. */
-typedef struct wishes { region of_block[4], next_x; int count; } wishes;
+/* SGD without momentum needs no pass of its own: tiles write to the parameters. They write whole vectors. */
+static int updates_in_tiles(const product *p, const update *u) { return !u->adam && !u->slots[0] && p->n % PANEL == 0; }
 
-static wishes wishes_of(const product *p, const update *u, const block *b, const block *next, int64_t calls)
+/* What happens beside the tiles of a block: memory that the next block needs is asked for, and the block before, whose
+ * gradient lies in `buffer`, is updated some rows at a time. */
+typedef struct errand {
+  region        parameters, x;
+  const update *update;
+  const float  *buffer;
+  int64_t       at, step, buffer_step, rows, columns, at_once;
+} errand;
+
+static void update_rows(errand *e, int64_t rows)
 {
-  wishes w = { .count = 0 };
-  int64_t at = p->first + b->row * p->n + b->column;
-  for (int s = -1; s < 3; s++) {
-    const float *from = s < 0 ? u->w : u->slots[s];
-    if (!from) continue;
-    w.of_block[w.count++] = (region){ .at = from + at, .ld = p->n, .rows = b->rows, .floats = b->columns,
-                                      .at_once = blocks_of(b->rows, calls) };
+  rows = min64(rows, e->rows);
+  if (e->step == e->buffer_step && e->columns == e->step) {
+    update_range(e->update, e->at, rows * e->step, e->buffer);
+  } else {
+    for (int64_t i = 0; i < rows; i++) update_range(e->update, e->at + i * e->step, e->columns, e->buffer + i * e->buffer_step);
   }
-  if (next)
-    w.next_x = (region){ .at = p->x + next->row, .ld = p->m, .rows = p->k, .floats = next->rows, .at_once = blocks_of(p->k, calls) };
-  return w;
+  e->rows -= rows;
+  e->at += rows * e->step;
+  e->buffer += rows * e->buffer_step;
 }
 
-/* buffer[rows][p->columns] = the block of x^T g. */
-static void multiply_block(const product *p, const update *u, const block *b, const block *next, const float *panels, float *buffer,
+static void run_errand(errand *e)
+{
+  fetch_some(&e->parameters);
+  fetch_some(&e->x);
+  if (e->rows > 0) update_rows(e, e->at_once);
+}
+
+/* c = the block of x^T g, or, with a scale, c += scale x^T g. */
+static void multiply_block(const product *p, const block *b, errand *beside, const float *panels, float scale, float *c, int64_t ldc,
                            float *packed)
 {
-  if (p->k == 0) {
-    memset(buffer, 0, (size_t)(b->rows * p->columns) * sizeof(float));
-    return;
-  }
   int start[MOST_TILES + 1], count = (int)blocks_of(b->rows, TILE_ROWS);
   for (int t = 0; t <= count; t++) start[t] = (int)b->rows * t / count;
-  int64_t steps = blocks_of(p->k, DEPTH), first_panel = b->column / PANEL, last_panel = blocks_of(b->column + b->columns, PANEL);
-  wishes w = wishes_of(p, u, b, next, steps * count * (last_panel - first_panel));
   for (int64_t k = 0; k < p->k; k += DEPTH) {
     int64_t depth = min64(DEPTH, p->k - k);
-    epilogue e = { .add = k > 0 };
+    epilogue e = { .add = k > 0 || scale != 0, .scale = scale };
     pack_a(p->x + k * p->m + b->row, p->m, depth, start, count, packed);
-    for (int64_t j = first_panel; j < last_panel; j++)
+    for (int64_t j = 0; j < b->columns; j += PANEL) {
+      const float *panel = panels + ((b->column + j) / PANEL * p->k + k) * PANEL;
       for (int t = 0; t < count; t++) {
-        for (int i = 0; i < w.count; i++) fetch_some(&w.of_block[i]);
-        fetch_some(&w.next_x);
-        tiles[start[t + 1] - start[t]][1](depth, packed + t * TILE_ROWS * depth, 0, NULL, 0,
-                                          (float *)panels + (j * p->k + k) * PANEL,
-                                          buffer + start[t] * p->columns + (j - first_panel) * PANEL, p->columns, &e);
+        run_errand(beside);
+        tiles[start[t + 1] - start[t]][1](depth, packed + t * TILE_ROWS * depth, 0, NULL, 0, (float *)panel, c + start[t] * ldc + j, ldc,
+                                          &e);
       }
+    }
   }
 }
 
-static void update_block(const product *p, const update *u, const block *b, const float *buffer)
+/* Errands beside block b, of which `next` is asked for, if there is one. Updates are added by leave_update. */
+static errand plan_errand(const product *p, const update *u, const block *b, const block *next)
 {
-  int64_t at = p->first + b->row * p->n + b->column;
-  if (b->columns == p->n && p->n == p->columns) {
-    update_range(u, at, b->rows * p->n, buffer);
-    return;
-  }
-  for (int64_t i = 0; i < b->rows; i++) update_range(u, at + i * p->n, b->columns, buffer + i * p->columns);
+  errand e = { .update = u };
+  int64_t calls = blocks_of(b->rows, TILE_ROWS) * blocks_of(b->columns, PANEL) * blocks_of(p->k, DEPTH);
+  if (!next || calls == 0) return e;
+  if (updates_in_tiles(p, u))
+    e.parameters = (region){ .at = u->w + p->first + next->row * p->n + next->column, .ld = p->n, .rows = next->rows,
+                             .floats = next->columns, .at_once = blocks_of(next->rows, calls) };
+  if (next->row != b->row)
+    e.x = (region){ .at = p->x + next->row, .ld = p->m, .rows = p->k, .floats = next->rows, .at_once = blocks_of(p->k, calls) };
+  return e;
+}
+
+/* Leaves the update of block b, whose gradient lies in the buffer, to the `calls` errands beside the next one. */
+static void leave_update(const product *p, const block *b, const float *buffer, errand *e)
+{
+  e->buffer = buffer;
+  e->at = p->first + b->row * p->n + b->column;
+  e->step = p->n;
+  e->buffer_step = p->columns;
+  e->rows = b->rows;
+  e->columns = b->columns;
+  e->at_once = blocks_of(b->rows, blocks_of(b->rows, TILE_ROWS) * blocks_of(b->columns, PANEL));
 }
 
 static void run_blocks(const flow_call *call, const product *p, const update *u, int64_t part)
 {
-  float *buffer = call->scratch, *packed = buffer + BLOCK;
+  float *buffers[2] = { call->scratch, (float *)call->scratch + BLOCK }, *packed = buffers[1] + BLOCK;
   const float *panels = (const float *)call->shared + p->packed;
-  int64_t last = min64((part + 1) * p->together, p->blocks);
-  for (int64_t i = part * p->together; i < last; i++) {
-    block b = block_at(p, i), next = i + 1 < last ? block_at(p, i + 1) : b;
-    multiply_block(p, u, &b, next.row != b.row ? &next : NULL, panels, buffer, packed);
-    update_block(p, u, &b, buffer);
+  int64_t first = part * p->together, last = min64(first + p->together, p->blocks);
+  errand e = { .rows = 0 };
+  for (int64_t i = first; i < last; i++) {
+    block b = block_at(p, i), before = block_at(p, i > first ? i - 1 : i), next = block_at(p, i + 1 < last ? i + 1 : i);
+    float *buffer = buffers[i % 2];
+    e = plan_errand(p, u, &b, i + 1 < last ? &next : NULL);
+    if (updates_in_tiles(p, u)) {
+      multiply_block(p, &b, &e, panels, -u->rate, u->w + p->first + b.row * p->n + b.column, p->n, packed);
+      continue;
+    }
+    if (i > first) leave_update(p, &before, buffers[(i - 1) % 2], &e);
+    if (p->k == 0) memset(buffer, 0, BLOCK * sizeof(float));
+    multiply_block(p, &b, &e, panels, 0, buffer, p->columns, packed);
+    update_rows(&e, e.rows);
+    if (i + 1 < last) continue;
+    leave_update(p, &b, buffer, &e);
+    update_rows(&e, e.rows);
   }
 }
 

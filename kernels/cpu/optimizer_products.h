@@ -4,11 +4,13 @@
 
 #include "cpu/optimizer_update.h"
 
+#define products_cost          FLOW_ISA_NAME(optimizer_products_cost)
 #define products_shared_bytes  FLOW_ISA_NAME(optimizer_products_shared_bytes)
 #define products_scratch_bytes FLOW_ISA_NAME(optimizer_products_scratch_bytes)
 #define products_parts         FLOW_ISA_NAME(optimizer_products_parts)
 #define products_run           FLOW_ISA_NAME(optimizer_products_run)
 
+double      products_cost(const flow_call *call);
 size_t      products_shared_bytes(const flow_call *call);
 size_t      products_scratch_bytes(const flow_call *call);
 int64_t     products_parts(const flow_call *call, int phase);

@@ -6,6 +6,7 @@
 #define FLOW_CPU_OPTIMIZER_UPDATE_H
 
 #include <math.h>
+#include "cpu/cost.h"
 #include "cpu/math.h"
 #include "tensor/tensor.h"
 
@@ -117,6 +118,16 @@ static inline int64_t product_elements(const flow_call *call, int i)
   if (i >= call->attributes->optimizer.products) return 0;
   const flow_operand *factors = optimizer_factors(call, i);
   return factors[0].shape[1] * factors[1].shape[1];
+}
+
+/* One pass over parameters and slots, and over the gradients that lie in memory. */
+static inline double update_cost(const flow_call *call)
+{
+  const flow_attributes *a = call->attributes;
+  int slots = call->op == FLOW_OP_sgd ? a->optimizer.momentum != 0 : 2 + (a->optimizer.amsgrad != 0);
+  double size = (double)optimizer_elements(call), given = size;
+  for (int i = 0; i < a->optimizer.products; i++) given -= (double)product_elements(call, i);
+  return flow_cost_stream((2.0 * (1 + slots) * size + given) * (double)sizeof(float));
 }
 
 /* The elements before product i and behind the one before it (i = products: those behind the last) have gradients in

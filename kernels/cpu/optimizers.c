@@ -138,9 +138,9 @@ static flow_status adam_plain(const flow_call *call, int phase, int64_t begin, i
 
 #define OPTIMIZER(name)                                                                                                 \
   {                                                                                                                     \
-    { .variant = "products", .supports = supports_products, .shared_bytes = products_shared_bytes,                      \
+    { .variant = "products", .supports = supports_products, .cost = products_cost, .shared_bytes = products_shared_bytes, \
       .scratch_bytes = products_scratch_bytes, .phases = 2, .parts = products_parts, .run = products_run },             \
-    { .variant = "vector", .supports = supports_vector, .parts = optimizer_parts, .run = run_vector },                  \
+    { .variant = "vector", .supports = supports_vector, .cost = update_cost, .parts = optimizer_parts, .run = run_vector },                  \
     { .variant = "plain", .parts = optimizer_parts, .run = name##_plain },                                              \
     { 0 }                                                                                                               \
   }

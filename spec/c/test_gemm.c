@@ -98,7 +98,7 @@ static void test_matmul_sizes(void **state)
     { 1, 1, 1 }, { 1, 7, 3 }, { 2, 33, 17 }, { 3, 130, 65 }, { 4, 16, 8 }, { 5, 15, 9 }, { 6, 16, 256 }, { 7, 31, 257 },
     { 8, 32, 64 }, { 13, 10, 128 }, { 64, 10, 5 }, { 100, 1, 37 }, { 1, 100, 300 }, { 97, 53, 301 }, { 200, 70, 12 },
     { 193, 129, 130 }, { 33, 128, 4100 }, { 2, 40, 30011 }, { 40, 1, 30011 }, { 1030, 60, 33 }, { 20, 1500, 19 },
-    { 65, 140, 193 }, { 9, 64, 513 }
+    { 65, 140, 193 }, { 9, 64, 513 }, { 64, 700, 130 }, { 33, 300, 40 }, { 5, 41, 7 }, { 4, 1000, 600 }
   };
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
     for (int flags = 0; flags < 4; flags++) {
@@ -192,6 +192,7 @@ static void test_empty(void **state)
     for (int dense = 0; dense < 2; dense++) {
       flow_call call = call_of(dense ? FLOW_OP_dense : FLOW_OP_matmul, &attributes, inputs, 2 + dense, &output, 1);
       for_each_kernel(kernel, call.op) {
+        if (kernel->cost) assert_true(kernel->cost(&call) >= 0);
         assert_int_equal(run_kernel(kernel, &call, ALL_AT_ONCE), FLOW_OK);
         for (int64_t e = 0; e < operand_size(&output); e++)
           assert_near(get(&output, e), dense && e % n > 1 ? (double)(e % n) - 1 : 0, 0, kernel->variant, e);
