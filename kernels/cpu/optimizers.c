@@ -136,13 +136,13 @@ static flow_status adam_plain(const flow_call *call, int phase, int64_t begin, i
   return FLOW_OK;
 }
 
-#define OPTIMIZER(name)                                                                                                 \
-  {                                                                                                                     \
-    { .variant = "products", .supports = supports_products, .cost = products_cost, .shared_bytes = products_shared_bytes, \
-      .scratch_bytes = products_scratch_bytes, .phases = 2, .parts = products_parts, .run = products_run },             \
-    { .variant = "vector", .supports = supports_vector, .cost = update_cost, .parts = optimizer_parts, .run = run_vector },                  \
-    { .variant = "plain", .parts = optimizer_parts, .run = name##_plain },                                              \
-    { 0 }                                                                                                               \
+#define OPTIMIZER(name)                                                                                                    \
+  {                                                                                                                        \
+    { .variant = "products", .supports = supports_products, .cost = products_cost, .phases = 2, .parts = products_parts,   \
+      .shared_bytes = products_shared_bytes, .scratch_bytes = products_scratch_bytes, .run = products_run },               \
+    { .variant = "vector", .supports = supports_vector, .cost = update_cost, .parts = optimizer_parts, .run = run_vector },\
+    { .variant = "plain", .parts = optimizer_parts, .run = name##_plain },                                                 \
+    { 0 }                                                                                                                  \
   }
 const flow_kernel FLOW_KERNELS(sgd)[] = OPTIMIZER(sgd);
 const flow_kernel FLOW_KERNELS(adam)[] = OPTIMIZER(adam);
