@@ -65,6 +65,20 @@ function nets.resnet20()
     { 32, 32, 3 }, 10, 64
 end
 
+-- MobileNet of width 1/4 for images of 96 x 96 (Howard et al. 2017, table 1).
+function nets.mobilenet()
+  local input = flow.Input { 96, 96, 3 }
+  local x = layers.ReLU()(conv_norm(input, 8, 3, 2))
+  for block, filters in ipairs { 16, 32, 32, 64, 64, 128, 128, 128, 128, 128, 128, 256, 256 } do
+    local halves = block == 2 or block == 4 or block == 6 or block == 12
+    x = layers.DepthwiseConv2D(3, { strides = halves and 2 or 1, padding = "same", use_bias = false })(x)
+    x = layers.ReLU()(layers.BatchNormalization()(x))
+    x = layers.ReLU()(conv_norm(x, filters, 1, 1))
+  end
+  local output = layers.Dense(10)(layers.GlobalAveragePooling2D()(x))
+  return compile(flow.Model { inputs = input, outputs = output }, flow.optimizers.Adam(), true), { 96, 96, 3 }, 10, 32
+end
+
 -- A small net of large kernels and strides.
 function nets.strided()
   local model = flow.Sequential {

@@ -1,0 +1,112 @@
+"""pytorch_peer.py NET MODE SECONDS THREADS: PyTorch's side of compare.py, which describes the conversation."""
+import sys
+import time
+
+import torch
+from torch import nn
+
+net, mode, seconds, threads = sys.argv[1], sys.argv[2], float(sys.argv[3]), int(sys.argv[4])
+torch.set_num_threads(threads)
+torch.manual_seed(1)
+
+
+class Rescaling(nn.Module):
+    def forward(self, x):
+        return x / 255
+
+
+def flowers():
+    model = nn.Sequential(
+        Rescaling(), nn.Conv2d(3, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(22 * 22 * 64, 128), nn.ReLU(), nn.Linear(128, 5))
+    return model, adam, (3, 180, 180), 5, 32
+
+
+def mnist():
+    model = nn.Sequential(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Flatten(), nn.Linear(26 * 26 * 32, 128), nn.ReLU(), nn.Linear(128, 10))
+    return model, lambda weights: torch.optim.SGD(weights, 0.001, fused=True), (1, 28, 28), 10, 64
+
+
+def adam(weights):
+    return torch.optim.Adam(weights, fused=True)
+
+
+def conv_norm(channels, filters, size, stride=1, groups=1):
+    return nn.Sequential(nn.Conv2d(channels, filters, size, stride, size // 2, groups=groups, bias=False),
+                         nn.BatchNorm2d(filters, eps=1e-3, momentum=0.01))
+
+
+class Block(nn.Module):
+    """Two convolutions beside a short cut, which is a 1 x 1 convolution where the size changes."""
+    def __init__(self, channels, filters, stride):
+        super().__init__()
+        self.first, self.second = conv_norm(channels, filters, 3, stride), conv_norm(filters, filters, 3)
+        self.short_cut = conv_norm(channels, filters, 1, stride) if stride > 1 else nn.Identity()
+        self.relu = nn.ReLU(inplace=True)
+
+    def forward(self, x):
+        return self.relu(self.short_cut(x) + self.second(self.relu(self.first(x))))
+
+
+def resnet20():
+    model, channels = [conv_norm(3, 16, 3), nn.ReLU(inplace=True)], 16
+    for stage, filters in enumerate((16, 32, 64)):
+        for block in range(3):
+            model.append(Block(channels, filters, 2 if stage > 0 and block == 0 else 1))
+            channels = filters
+    model += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10)]
+    return nn.Sequential(*model), lambda weights: torch.optim.SGD(weights, 0.1, momentum=0.9, fused=True), (3, 32, 32), 10, 64
+
+
+def mobilenet():
+    model, channels = [conv_norm(3, 8, 3, 2), nn.ReLU(inplace=True)], 8
+    for filters, stride in [(16, 1), (32, 2), (32, 1), (64, 2), (64, 1), (128, 2)] + 5 * [(128, 1)] + [(256, 2), (256, 1)]:
+        model += [conv_norm(channels, channels, 3, stride, channels), nn.ReLU(inplace=True)]
+        model += [conv_norm(channels, filters, 1), nn.ReLU(inplace=True)]
+        channels = filters
+    model += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(256, 10)]
+    return nn.Sequential(*model), adam, (3, 96, 96), 10, 32
+
+
+model, optimizer, shape, classes, batch = {"flowers": flowers, "mnist": mnist, "resnet20": resnet20, "mobilenet": mobilenet}[net]()
+model = model.to(memory_format=torch.channels_last)             # its fastest layout here
+rows = batch * (200 if net == "mnist" else 20)
+x = (torch.rand(rows, *shape) * (255 if net == "flowers" else 1)).contiguous(memory_format=torch.channels_last)
+y = torch.randint(0, classes, (rows,))
+
+if mode == "train":
+    optimizer = optimizer(model.parameters())
+    batches = list(zip(x.split(batch), y.split(batch)))
+
+    def work(passes):
+        """The loop of PyTorch's tutorials with the accuracy counted, as the other peers do."""
+        for _ in range(passes):
+            hits = torch.zeros((), dtype=torch.int64)
+            for images, labels in batches:
+                optimizer.zero_grad(set_to_none=True)
+                output = model(images)
+                nn.functional.cross_entropy(output, labels).backward()
+                optimizer.step()
+                hits += (output.detach().argmax(1) == labels).sum()
+else:
+    model.eval()
+    batches = x.split(32)
+
+    def work(passes):
+        with torch.inference_mode():
+            for _ in range(passes):
+                torch.cat([model(images) for images in batches])
+
+
+def run(passes):
+    start = time.perf_counter()
+    work(passes)
+    return time.perf_counter() - start
+
+
+run(1)
+passes = max(1, round(seconds / run(1)))
+print("ready", flush=True)
+for _ in sys.stdin:
+    print("window %d %.6f" % (passes * rows, run(passes)), flush=True)
