@@ -4,8 +4,8 @@
  *   gradient   dbeta = sum g     dgamma = sum g xhat     dx = gamma / sqrt(variance + epsilon) (g - dbeta / n - xhat dgamma / n)
  *
  * Variants: vector (float32), plain (every dtype, in double). The vector variant runs in three phases over parts of rows
- * whose size depends on c only: moments of each part, combination of the parts in order, result. A part finds its mean
- * first and sums squares of differences from it; parts are combined by Chan, Golub and LeVeque's rule ("Algorithms for
+ * whose size depends on c only: moments of each part, combination of the parts in order, result. A part sums differences
+ * from the mean of its first rows, and their squares; parts are combined by Chan, Golub and LeVeque's rule ("Algorithms for
  * computing the sample variance", 1983), so a large mean does not cancel. Sums are floats over RUN rows, then double. */
 #include <math.h>
 #include "cpu/math.h"
@@ -122,22 +122,26 @@ ALWAYS_INLINE void moments(const int has_g, const layout *l, const float *g, con
   }
 }
 
-/* Mean and sum of squared differences from it, for one part. */
+/* Mean and sum of squared differences from it, for one part, in one pass: differences are taken from the mean of the
+ * part's first rows, which is near enough for nothing to cancel that a float holds. */
 static void forward_part(const flow_call *call, const layout *l, int64_t part)
 {
   const float *x = (const float *)call->inputs[0].data + part * l->rows_per_part * l->channels;
   int64_t rows = l->rows - part * l->rows_per_part;
   if (rows > l->rows_per_part) rows = l->rows_per_part;
+  int64_t sample = rows < RUN ? rows : RUN;
   double *sums = call->scratch, *mean = part_sums(call, l, part), *squares = mean + l->channels;
   float *center = (float *)(sums + 2 * l->line), *line = center + l->line;
-  memset(line, 0, (size_t)l->line * sizeof(float));
-  moments(0, l, NULL, x, rows, line, sums, mean, squares);
-  for (int64_t c = 0; c < l->channels; c++) center[c] = (float)(mean[c] / (double)rows);
+  memset(center, 0, (size_t)l->channels * sizeof(float));
+  for (int64_t row = 0; row < sample; row++)
+    for (int64_t c = 0; c < l->channels; c++) center[c] += x[row * l->channels + c];
+  for (int64_t c = 0; c < l->channels; c++) center[c] /= (float)sample;
   spread(l, center, line);
   moments(0, l, NULL, x, rows, line, sums, mean, squares);
   for (int64_t c = 0; c < l->channels; c++) {
-    double shift = mean[c] / (double)rows;                                /* center is a rounded mean */
+    double shift = mean[c] / (double)rows;
     squares[c] -= mean[c] * shift;
+    if (squares[c] < 0) squares[c] = 0;
     mean[c] = (double)center[c] + shift;
   }
 }
@@ -156,25 +160,32 @@ static void gradient_part(const flow_call *call, const layout *l, int64_t part)
 
 /* ---- combination ------------------------------------------------------------------------------------------------------ */
 
-static void forward_channel(const flow_call *call, const layout *l, int64_t c)
+/* Channels first .. last - 1, at most CHANNEL_BLOCK. */
+static void combine_channels(const flow_call *call, const layout *l, int64_t first, int64_t last)
 {
-  double count = 0, mean = 0, squares = 0, variance = 1;
+  double count = 0, mean[CHANNEL_BLOCK] = { 0 }, squares[CHANNEL_BLOCK] = { 0 };
+  int64_t n = last - first;
   for (int64_t part = 0; part < l->parts; part++) {
-    const double *of_part = part_sums(call, l, part);
+    const double *part_mean = part_sums(call, l, part) + first, *part_squares = part_mean + l->channels;
     double rows = (double)(part < l->parts - 1 ? l->rows_per_part : l->rows - part * l->rows_per_part);
-    double delta = of_part[c] - mean, total = count + rows;
-    mean += delta * rows / total;
-    squares += of_part[l->channels + c] + delta * delta * count * rows / total;
+    double total = count + rows, share = rows / total;
+    for (int64_t i = 0; i < n; i++) {
+      double delta = part_mean[i] - mean[i];
+      mean[i] += delta * share;
+      squares[i] += part_squares[i] + delta * delta * (count * share);
+    }
     count = total;
   }
-  if (l->rows > 0) variance = squares / (double)l->rows;
-  const float *gamma = call->inputs[1].data, *beta = call->inputs[2].data;
+  const float *gamma = (const float *)call->inputs[1].data + first, *beta = (const float *)call->inputs[2].data + first;
   float *mean_out = call->outputs[1].data, *variance_out = call->outputs[2].data;
-  if (mean_out) mean_out[c] = (float)mean;
-  if (variance_out) variance_out[c] = (float)variance;
-  coefficients(call, l, 0)[c] = (float)mean;
-  coefficients(call, l, 1)[c] = (float)((double)gamma[c] / sqrt(variance + call->attributes->normalization.epsilon));
-  coefficients(call, l, 2)[c] = beta[c];
+  for (int64_t i = 0; i < n; i++) {
+    double variance = l->rows > 0 ? squares[i] / (double)l->rows : 1;
+    if (mean_out) mean_out[first + i] = (float)mean[i];
+    if (variance_out) variance_out[first + i] = (float)variance;
+    coefficients(call, l, 0)[first + i] = (float)mean[i];
+    coefficients(call, l, 1)[first + i] = (float)((double)gamma[i] / sqrt(variance + call->attributes->normalization.epsilon));
+    coefficients(call, l, 2)[first + i] = beta[i];
+  }
 }
 
 /* dx = a g + b (x - mean) + d. */
@@ -257,8 +268,10 @@ static flow_status forward_vector(const flow_call *call, int phase, int64_t begi
   layout l = layout_of(&call->inputs[0]);
   for (int64_t part = begin; part < end; part++) {
     if (phase == 0) forward_part(call, &l, part);
-    if (phase == 1)
-      for (int64_t c = part * CHANNEL_BLOCK; c < l.channels && c < (part + 1) * CHANNEL_BLOCK; c++) forward_channel(call, &l, c);
+    if (phase == 1) {
+      int64_t first = part * CHANNEL_BLOCK, last = first + CHANNEL_BLOCK < l.channels ? first + CHANNEL_BLOCK : l.channels;
+      combine_channels(call, &l, first, last);
+    }
     if (phase == 2 && call->outputs[0].data) apply(0, call, &l, part, NULL, call->inputs[0].data, call->outputs[0].data);
   }
   return FLOW_OK;
