@@ -249,23 +249,28 @@ flow_status FLOW_ISA_NAME(depthwise_gradient_run)(const flow_call *call, int pha
 
 /* ---- cost ------------------------------------------------------------------------------------------------------------------ */
 
-/* 3 x 3 over neighbours is bound by the caches, other kernels load every input once per tap; a stride leaves few taps for
- * what is read and written. */
-static double cost_of_pass(const flow_geometry *s)
+/* A few multiply-adds for what is read and written: the caches count as much as the arithmetic. Where a vector is half a
+ * cache line and pixels lie in few sets of the first-level cache, lines are fetched again for their other half. `passes`
+ * is how often x and y go through the caches. */
+static double cost_of_pass(const flow_geometry *s, double passes)
 {
   double multiply_adds = (double)(s->images * s->out[0] * s->out[1] * taps_of(s)) * (double)(blocks_of(s) * VL);
   double moved = (double)(s->images * (s->in[0] * s->in[1] + s->out[0] * s->out[1]) * s->channels_in) * sizeof(float);
-  return flow_cost_arithmetic(multiply_adds, 0.7) + flow_cost_cached(0.6 * moved);
+  if (VL * sizeof(float) < 64 && s->channels_in % 64 == 0) passes *= 3;
+  return flow_cost_arithmetic(multiply_adds, 0.8) + flow_cost_cached(passes * moved);
 }
 
 double FLOW_ISA_NAME(depthwise_cost)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
-  return cost_of_pass(&s);
+  return cost_of_pass(&s, 1);
 }
 
 double FLOW_ISA_NAME(depthwise_gradient_cost)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);
-  return cost_of_pass(&s) * (!call->outputs[0].unused + !call->outputs[1].unused);
+  double cost = 0, strided = s.stride[0] > 1 || s.stride[1] > 1 ? 2.5 : 1;   /* every phase of dx reads g again */
+  if (!call->outputs[0].unused) cost += cost_of_pass(&s, strided);
+  if (!call->outputs[1].unused) cost += cost_of_pass(&s, 1);
+  return cost;
 }
