@@ -20,6 +20,10 @@
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
+#if defined(__linux__)
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#endif
 
 enum { MOST_MEMBERS = 512, SPIN_NANOSECONDS = 50000, PAUSES_PER_LOOK = 16 };
 
@@ -30,6 +34,7 @@ struct flow_region {
   _Atomic int arrived;         /* members at the barrier */
   _Atomic int phase;           /* barriers passed: what the waiting members watch */
   _Atomic int running;         /* members posted to whose part is not done */
+  _Atomic int sleepers;        /* members asleep until phase or running changes */
 };
 
 typedef struct worker {
@@ -69,19 +74,38 @@ static int64_t now_nanoseconds(void)
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Waits until *number differs from `old`: by spinning, then by giving the core away. */
-static void wait_for_change(_Atomic int *number, int old)
+#if defined(__linux__)
+static void sleep_while(_Atomic int *number, int value)
 {
-  int64_t give_up = 0;
-  for (;;) {
+  syscall(SYS_futex, (int *)number, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);   /* returns at once if it has changed */
+}
+static void wake_all(_Atomic int *number) { syscall(SYS_futex, (int *)number, FUTEX_WAKE_PRIVATE, MOST_MEMBERS, NULL, NULL, 0); }
+#else
+static void sleep_while(_Atomic int *number, int value) { (void)number, (void)value, sched_yield(); }
+static void wake_all(_Atomic int *number) { (void)number; }
+#endif
+
+/* Waits until *number of the region differs from `old`: by spinning, then asleep. A member that keeps spinning while others
+ * have been put aside for another program would hold the very core on which they could go on. */
+static void wait_for_change(flow_region *region, _Atomic int *number, int old)
+{
+  int64_t give_up = now_nanoseconds() + SPIN_NANOSECONDS;
+  do {
     for (int i = 0; i < PAUSES_PER_LOOK; i++) {
       if (atomic_load_explicit(number, memory_order_acquire) != old) return;
       pause_briefly();
     }
-    int64_t now = now_nanoseconds();
-    if (give_up == 0) give_up = now + SPIN_NANOSECONDS;
-    if (now > give_up) sched_yield();
-  }
+  } while (now_nanoseconds() < give_up);
+  /* Sequentially consistent, as in tell_sleepers(): either the change is seen here or the sleeper is seen there. */
+  atomic_fetch_add(&region->sleepers, 1);
+  while (atomic_load(number) == old) sleep_while(number, old);
+  atomic_fetch_sub(&region->sleepers, 1);
+}
+
+/* After *number has changed (by a sequentially consistent write). */
+static void tell_sleepers(flow_region *region, _Atomic int *number)
+{
+  if (atomic_load(&region->sleepers) > 0) wake_all(number);
 }
 
 /* ---- workers --------------------------------------------------------------------------------------------------- */
@@ -113,7 +137,8 @@ static void wait_for_post(worker *self)
 static void do_part(int member)
 {
   team.region.fn(&team.region, member, team.region.members, team.region.argument);
-  atomic_fetch_sub_explicit(&team.region.running, 1, memory_order_release);
+  atomic_fetch_sub(&team.region.running, 1);
+  tell_sleepers(&team.region, &team.region.running);
 }
 
 static void *worker_main(void *argument)
@@ -144,6 +169,7 @@ static void forget_threads_in_child(void)
   atomic_store(&team.busy, 0);          /* whoever owned the team is a thread of the parent */
   atomic_store(&team.cores, 0);         /* children are often pinned to cores of their own */
   atomic_store(&team.may_start, 1);
+  atomic_store(&team.region.sleepers, 0);
 }
 
 static void register_fork_handler(void)
@@ -243,7 +269,7 @@ static void run_as_owner(int members, flow_region_function fn, void *argument)
   }
   inside_region = 0;
   for (int left; (left = atomic_load_explicit(&region->running, memory_order_acquire)) != 0;) {
-    wait_for_change(&region->running, left);
+    wait_for_change(region, &region->running, left);
   }
 }
 
@@ -270,9 +296,10 @@ void flow_region_barrier(flow_region *region)
   if (region->members == 1) return;
   int phase = atomic_load_explicit(&region->phase, memory_order_relaxed);
   if (atomic_fetch_add_explicit(&region->arrived, 1, memory_order_acq_rel) + 1 < region->members) {
-    wait_for_change(&region->phase, phase);
+    wait_for_change(region, &region->phase, phase);
     return;
   }
   atomic_store_explicit(&region->arrived, 0, memory_order_relaxed);
-  atomic_store_explicit(&region->phase, (int)((unsigned)phase + 1u), memory_order_release);
+  atomic_store(&region->phase, (int)((unsigned)phase + 1u));
+  tell_sleepers(region, &region->phase);
 }

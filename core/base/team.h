@@ -18,7 +18,7 @@ typedef void (*flow_region_function)(flow_region *region, int member, int member
  * The caller does the part of a member whose thread has not woken up when the caller's own part is done. */
 void flow_team_run(int wanted, flow_region_function fn, void *argument);
 
-/* Waits until every member of the region has arrived. Spins briefly, then yields. No-op for one member. */
+/* Waits until every member of the region has arrived. Spins briefly, then sleeps. No-op for one member. */
 void flow_region_barrier(flow_region *region);
 
 /* The members that flow_team_run(0, ...) would use now. */
