@@ -14,8 +14,9 @@
  *           begin, end) does parts [begin, end). All parts of a phase are finished before the next phase starts.
  * The same kernels serve eager ops: there a MAP call is split into chunks of rows by the engine as well.
  *
- * Results must not depend on how rows or parts are grouped: neither on the number of threads nor on the chunk size
- * (sums in REDUCE kernels run row after row in order). */
+ * Results must not depend on the number of threads: neither on how parts are handed out, nor on which rows a member gets.
+ * The engine cuts rows into slots and chunks by shapes and caches alone, so that the sums of a REDUCE kernel may depend on
+ * the rows of one call. Rows of a MAP kernel's outputs must not. */
 #ifndef FLOW_KERNELS_H
 #define FLOW_KERNELS_H
 

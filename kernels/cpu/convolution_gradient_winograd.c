@@ -5,9 +5,8 @@
  *   db += the sum of the pixels
  * Where max pooling must be undone or relu applied, the gradient of the convolution's own output is rebuilt in a canvas in
  * scratch, for a group of small images or for a band of rows of tiles of a large one.
- * The sum over tiles, S, runs over chunks of tiles of one image. It is made for a few inputs and two vectors of outputs at a
- * time, stays in cache and goes to dw at once. Chunks depend on the size of an image only, so dw is the same however rows
- * are grouped; the price is that small images of many channels move all of dw for few tiles, which cost() knows. */
+ * The sum over tiles, S, runs over chunks of tiles, which small images share: going from S to dw costs as much as many
+ * tiles do. It is made for a few inputs and two vectors of outputs at a time, stays in cache and goes to dw at once. */
 #include "cpu/convolution_winograd.h"
 #include "cpu/variant.h"
 #include "cpu/winograd.h"
@@ -48,13 +47,13 @@ static layout layout_of(const flow_call *call)
   if (l.band < 1) l.band = 1;
   if (l.band > l.image_tiles[0]) l.band = l.image_tiles[0];
   l.group = l.band == l.image_tiles[0] ? CANVAS_BYTES / (row * s->out[0]) : 1;
-  if (l.group < 1) l.group = 1;
   if (l.group > s->images) l.group = s->images;
+  if (l.group < 1) l.group = 1;
   l.canvas_rows = l.band * l.f + seam < s->out[0] ? l.band * l.f + seam : s->out[0];
   l.canvas_floats = l.masked ? (size_t)flow_plane(l.group * l.canvas_rows * s->out[1] * s->channels_out + VL) : 0;
 
   int64_t padded_in = flow_padded_channels(s->channels_in), padded_out = flow_padded_channels(s->channels_out);
-  int64_t tiles = l.band * l.image_tiles[1], most = TILE_BYTES / (l.planes * (padded_in + padded_out) * (int64_t)sizeof(float));
+  int64_t tiles = l.group * l.band * l.image_tiles[1], most = TILE_BYTES / (l.planes * (padded_in + padded_out) * (int64_t)sizeof(float));
   if (most > TILES) most = TILES;
   if (most < 8) most = 8;
   int64_t chunks = (tiles + most - 1) / most;
@@ -121,7 +120,7 @@ ALWAYS_INLINE void add_products(const int f, const flow_geometry *s, const float
   }
 }
 
-/* dw += the tiles of one band of one image. */
+/* dw += the tiles of one band of some images. */
 static void weight_gradient(const layout *l, const flow_tile_source *x, const flow_tile_source *dy, const flow_tile_range *range,
                             float *dw, float *scratch)
 {
@@ -194,13 +193,11 @@ static void band_gradient(const flow_call *call, const layout *l, int64_t image,
     for (int64_t row = first * l->f; row < stop; row++)
       flow_sum_row(db, dy.data + i * dy.image_step + (row - dy.first_row) * s->out[1] * s->channels_out, s->channels_out, s->out[1],
                    s->channels_out);
-  flow_tile_range one = cut_range(first, last, flow_tiles_along(s->out[0], l->f), l->image_tiles[1], 1);
-  for (int64_t i = 0; i < images && dw && one.rows; i++) {
-    flow_tile_source from = { .data = x + (image + i) * input, .end = x + s->images * input, .size = { s->in[0], s->in[1] },
+  flow_tile_range of_dy = cut_range(first, last, flow_tiles_along(s->out[0], l->f), l->image_tiles[1], images);
+  if (dw && of_dy.rows) {
+    flow_tile_source from = { .data = x + image * input, .end = x + s->images * input, .image_step = input, .size = { s->in[0], s->in[1] },
                               .channels = s->channels_in, .origin = { -s->before[0], -s->before[1] } };
-    flow_tile_source of = dy;
-    of.data += i * dy.image_step;
-    weight_gradient(l, &from, &of, &one, dw, scratch);
+    weight_gradient(l, &from, &dy, &of_dy, dw, scratch);
   }
   flow_tile_range all = cut_range(first, last, flow_tiles_along(s->in[0], l->f), flow_tiles_along(s->in[1], l->f), images);
   if (!dx || !all.rows) return;
