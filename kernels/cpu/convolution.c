@@ -2,8 +2,8 @@
  *
  * The direct variant walks an image in bands of rows. Padding is made by copying a band's input rows into scratch, with
  * zeros around them; without padding the input is read where it lies. Per band each block of output channels is done
- * for all rows, so that its weights and the band's input stay in the inner caches. With a fused max pool the rows of
- * a block go to a ring of as many rows as the window is high, and only the winners are written. */
+ * for all rows, so that its weights and the band's input stay in the inner caches. A fused max pool of 2 x 2 happens in
+ * registers; for others the rows of a block go to a ring of as many rows as the window is high. Only winners are written. */
 #include "cpu/convolution.h"
 #include "cpu/cost.h"
 #include "cpu/variant.h"
@@ -19,6 +19,7 @@ typedef struct layout {
   int64_t width;                    /* pixels of an input row as the kernel sees it */
   int64_t band;                     /* rows of y in a band */
   int64_t band_rows;                /* input rows that they need */
+  int     by_two;                   /* pooled by windows of 2 x 2 side by side: in registers */
   int64_t ring_floats;              /* one row of conv outputs of one block, for pooling */
   int     one_run;                  /* a kernel row is one run of floats */
   int64_t taps;                     /* runs of the kernel */
@@ -39,7 +40,8 @@ static layout layout_of(const flow_call *call)
   if (l.band > s->result[0]) l.band = s->result[0];
   if (l.band < 1) l.band = 1;
   l.band_rows = ((l.band - 1) * s->pool_stride[0] + s->pool[0] - 1) * s->stride[0] + flow_reach(s, 0) + 1;
-  l.ring_floats = s->pooled ? s->out[1] * BLOCK : 0;
+  l.by_two = !s->depthwise && s->pool[0] == 2 && s->pool[1] == 2 && s->pool_stride[0] == 2 && s->pool_stride[1] == 2;
+  l.ring_floats = s->pooled && !l.by_two ? s->out[1] * BLOCK : 0;
   l.one_run = s->dilation[1] == 1 && s->groups == 1 && !s->depthwise;
   l.taps = l.one_run ? s->kernel[0] : s->kernel[0] * s->kernel[1];
   l.packed = flow_packed_floats(s, 0);
@@ -155,6 +157,12 @@ static void convolve_block(const layout *l, const int64_t *offsets, const float 
     float floor = s->relu ? 0.0f : -__builtin_inff();
     for (int64_t row = first; row < last; row++, x += row_step)
       convolve_row(&taps, x, weights, bias, floor, channels, y + row * y_row, s->channels_out, s->out[1]);
+    return;
+  }
+  if (l->by_two) {
+    for (int64_t row = first; row < last; row++, x += 2 * row_step)
+      flow_convolve_pooled_row(&taps, x, row_step, weights, bias, s->relu, channels, y ? y + row * y_row : NULL,
+                               index ? index + row * y_row : NULL, s->channels_out, s->result[1]);
     return;
   }
   int64_t step = flow_padded_channels(channels), done = first * s->pool_stride[0];

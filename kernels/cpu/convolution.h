@@ -99,6 +99,7 @@ typedef struct flow_pixels {
 } flow_pixels;
 
 #define flow_convolve_row       FLOW_ISA_NAME(convolve_row)
+#define flow_convolve_pooled_row FLOW_ISA_NAME(convolve_pooled_row)
 #define flow_outer_products     FLOW_ISA_NAME(outer_products)
 #define flow_depthwise_row      FLOW_ISA_NAME(depthwise_row)
 #define flow_depthwise_products FLOW_ISA_NAME(depthwise_products)
@@ -111,6 +112,11 @@ typedef struct flow_pixels {
 typedef void flow_row_function(const flow_taps *taps, const float *x, const float *weights, const float *bias, float floor,
                                int64_t channels, float *y, int64_t y_step, int64_t width);
 flow_row_function flow_convolve_row;
+
+/* One row of `width` windows of 2 x 2 max pooling over the convolution, whose rows lie row_step floats apart in x: the largest
+ * of each window (of zero, too, with relu) and its index, either of which may be NULL, y_step elements apart. */
+void flow_convolve_pooled_row(const flow_taps *taps, const float *x, int64_t row_step, const float *weights, const float *bias,
+                              int relu, int64_t channels, float *y, uint8_t *index, int64_t y_step, int64_t width);
 
 /* The same for a depthwise convolution: each channel reads the input channel at its own place, as whole vectors (the
  * input is padded), and every run is one tap. */
@@ -152,15 +158,27 @@ void flow_sum_row(float *db, const float *row, int64_t step, int64_t pixels, int
 /* One more value of a pooling window: position k of it. The first of equals wins, a NaN wins over numbers. */
 ALWAYS_INLINE void flow_pool_take(vf *best, vi *winner, vf value, int32_t k)
 {
+#if defined(FLOW_ISA_AVX512) && defined(__AVX512F__)
+  __mmask16 number = _mm512_cmp_ps_mask((__m512)*best, (__m512)*best, _CMP_ORD_Q);
+  __mmask16 better = _mm512_mask_cmp_ps_mask(number, (__m512)value, (__m512)*best, _CMP_NLE_UQ);
+  *best = (vf)_mm512_mask_mov_ps((__m512)*best, better, (__m512)value);
+  *winner = (vi)_mm512_mask_mov_epi32((__m512i)*winner, better, _mm512_set1_epi32(k));
+#else
   vi better = ~(value <= *best) & (*best == *best);
   *best = vf_select(better, value, *best);
   *winner = (better & k) | (~better & *winner);
+#endif
 }
 
 ALWAYS_INLINE void flow_pool_relu(vf *best, vi *winner)
 {
   const vf zero = { 0 };
+#if defined(FLOW_ISA_AVX512) && defined(__AVX512F__)
+  __mmask16 dead = _mm512_cmp_ps_mask((__m512)*best, (__m512)zero, _CMP_LE_OQ);
+  *winner = (vi)_mm512_mask_mov_epi32((__m512i)*winner, dead, _mm512_set1_epi32(NO_WINNER));
+#else
   *winner |= (*best <= zero) & NO_WINNER;
+#endif
   *best = vf_at_least(*best, zero);
 }
 
