@@ -5,7 +5,7 @@
  * a window end up in registers, where the largest of them is found. */
 #include "cpu/convolution.h"
 
-enum { WINDOWS_1 = REGISTERS == 32 ? 6 : 3, WINDOWS_2 = REGISTERS == 32 ? 3 : 1, SUMS = 8 * WINDOWS_2 > 4 * WINDOWS_1 ? 8 * WINDOWS_2 : 4 * WINDOWS_1 };
+enum { WINDOWS_1 = REGISTERS == 32 ? 6 : 3, WINDOWS_2 = REGISTERS == 32 ? 3 : 1, SUMS = 4 * WINDOWS_1 };   /* 8 x WINDOWS_2 at most */
 
 /* Writes a window's largest value and where it was, or NO_WINNER: the rules of flow_pool_take. */
 ALWAYS_INLINE void finish_window(const vf values[4], int relu, int64_t lanes, float *y, uint8_t *index)
