@@ -72,6 +72,8 @@ typedef struct flow_plan      flow_plan;       /* a finished trace: immutable, s
 typedef struct flow_instance  flow_instance;   /* a plan's memory and bindings: one per concurrent caller */
 typedef struct flow_layer     flow_layer;
 typedef struct flow_optimizer flow_optimizer;
+typedef struct flow_record_writer flow_record_writer;
+typedef struct flow_example   flow_example;    /* a tf.train.Example under construction */
 typedef struct flow_arguments flow_arguments;  /* named values on their way to a layer, optimizer or loss record */
 
 /* Attributes of one op call: the member named after the op's family counts, the rest stays zero. A NULL pointer
@@ -189,6 +191,23 @@ FLOW_API flow_status flow_tensor_save_npy(const flow_tensor *tensor, const char 
 FLOW_API flow_status flow_tensor_load_npy(const char *path, flow_tensor **out);
 FLOW_API flow_status flow_tensor_load_npz(const char *path, const char *member, flow_tensor **out); /* member without ".npy" */
 FLOW_API flow_status flow_tensor_load_idx(const char *path, flow_tensor **out);  /* IDX (MNIST), gzipped or not */
+
+/* ---- TFRecord files ---------------------------------------------------------------------------------------------- */
+
+/* compression_type: "" or NULL, "GZIP", "ZLIB". The file appears under its name when the writer is closed; one that is released
+ * unclosed, or whose write failed, leaves nothing behind. */
+FLOW_API flow_status flow_record_writer_new(const char *path, const char *compression_type, flow_record_writer **out);   /* new reference */
+FLOW_API flow_status flow_record_writer_write(flow_record_writer *writer, const void *bytes, double count);   /* one record */
+FLOW_API flow_status flow_record_writer_write_example(flow_record_writer *writer, const flow_example *example);
+FLOW_API flow_status flow_record_writer_close(flow_record_writer *writer);   /* no further writes */
+FLOW_API void        flow_record_writer_release(flow_record_writer *writer);
+/* Each add appends to the feature of that name, which holds values of one kind. Values are copied. */
+FLOW_API flow_status flow_example_new(flow_example **out);   /* new reference */
+FLOW_API flow_status flow_example_add_bytes(flow_example *example, const char *name, const void *bytes, double count);   /* one value */
+FLOW_API flow_status flow_example_add_floats(flow_example *example, const char *name, const float *values, double count);
+FLOW_API flow_status flow_example_add_integers(flow_example *example, const char *name, const int64_t *values, double count);
+FLOW_API double      flow_example_serialize(const flow_example *example, void *to, double size);   /* returns the whole length, writes if it fits; -1: out of memory */
+FLOW_API void        flow_example_release(flow_example *example);
 
 /* ---- ops ------------------------------------------------------------------------------------------------------- */
 

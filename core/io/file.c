@@ -70,13 +70,17 @@ static void inflater_free(void *unused, void *block)
   flow_free(block);
 }
 
+int flow_coding_window(flow_coding coding)
+{
+  return coding == FLOW_GZIP ? 16 + MAX_WBITS : coding == FLOW_ZLIB ? MAX_WBITS : -MAX_WBITS;
+}
+
 static flow_status start_inflating(flow_source *source, flow_coding coding)
 {
   void *buffer;
   FLOW_TRY(flow_alloc(INFLATE_BUFFER, &buffer));
   source->inflater = (z_stream){ .zalloc = inflater_alloc, .zfree = inflater_free };
-  int window = coding == FLOW_GZIP ? 16 + MAX_WBITS : -MAX_WBITS;      /* zlib's way to say gzip, or no header at all */
-  if (inflateInit2(&source->inflater, window) != Z_OK) {
+  if (inflateInit2(&source->inflater, flow_coding_window(coding)) != Z_OK) {
     flow_free(buffer);
     return FLOW_OUT_OF_MEMORY;                                         /* inflater_alloc has set the message */
   }

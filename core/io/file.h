@@ -10,7 +10,10 @@
 #include <zlib.h>
 #include "base/status.h"
 
-typedef enum flow_coding { FLOW_PLAIN, FLOW_DEFLATE, FLOW_GZIP } flow_coding;
+typedef enum flow_coding { FLOW_PLAIN, FLOW_DEFLATE, FLOW_GZIP, FLOW_ZLIB } flow_coding;   /* FLOW_DEFLATE: without any header */
+
+/* zlib's way to say which header and checksum surround the compressed data. */
+int flow_coding_window(flow_coding coding);
 
 typedef struct flow_source {
   FILE          *file;
@@ -20,7 +23,7 @@ typedef struct flow_source {
   flow_coding    coding;
   z_stream       inflater;
   unsigned char *buffer;       /* input of the inflater */
-  int            ended;        /* the inflater has seen the end of its stream, and gzip's checksum */
+  int            ended;        /* the inflater has seen the end of its stream, and the checksum of gzip or zlib */
   int            wants_crc;    /* set after flow_source_range: ... */
   uint32_t       crc;          /* ... CRC-32 of all bytes delivered since */
 } flow_source;
