@@ -34,7 +34,7 @@
 extern "C" {
 #endif
 
-enum { FLOW_ABI_VERSION = 1, FLOW_MAX_RANK = 8, FLOW_MAX_OPERANDS = 16 };
+enum { FLOW_ABI_VERSION = 1, FLOW_MAX_RANK = 8, FLOW_MAX_OPERANDS = 16, FLOW_MAX_COMPONENTS = 8 };
 
 /* Classes of failure. The class is for programs, flow_last_error() is for people. */
 typedef enum flow_status {
@@ -75,6 +75,9 @@ typedef struct flow_optimizer flow_optimizer;
 typedef struct flow_record_writer flow_record_writer;
 typedef struct flow_example   flow_example;    /* a tf.train.Example under construction */
 typedef struct flow_arguments flow_arguments;  /* named values on their way to a layer, optimizer or loss record */
+typedef struct flow_dataset   flow_dataset;    /* a description of where elements come from: immutable, shared */
+typedef struct flow_function  flow_function;   /* what is applied to each element of a dataset: a plan, an image loader, a parser */
+typedef struct flow_iterator  flow_iterator;   /* one pass over a dataset, for one caller */
 
 /* Attributes of one op call: the member named after the op's family counts, the rest stays zero. A NULL pointer
  * means all zero. `flow_op_doc(op)` says which member an op reads. */
@@ -369,6 +372,62 @@ FLOW_API flow_variable *flow_optimizer_learning_rate(flow_optimizer *optimizer);
 FLOW_API flow_variable *flow_optimizer_iterations(flow_optimizer *optimizer);     /* int64 scalar; borrowed */
 FLOW_API int         flow_optimizer_slot_count(const flow_optimizer *optimizer);  /* slots per variable in Keras' order: m0 v0 m1 v1 ... */
 FLOW_API flow_variable *flow_optimizer_slot(const flow_optimizer *optimizer, int index); /* borrowed view into the slot's arena */
+
+/* ---- data -------------------------------------------------------------------------------------------------------- */
+
+/* An element of a dataset: the references belong to whoever got it. Text is a uint8 tensor of rank 1.
+ * count 0: the data has ended. count < 0, only from an iterator: it waits for flow_iterator_answer to a question about
+ * callback number `callback`, with -1 - count tensors as arguments; `pass` tells passes over the same generator apart. */
+typedef struct flow_element {
+  int32_t      count, callback;
+  int64_t      pass;
+  flow_tensor *tensors[8];
+} flow_element;
+FLOW_API void        flow_element_clear(flow_element *element);      /* releases its tensors */
+
+typedef struct flow_component {
+  int32_t dtype, rank, text, unused;
+  int64_t shape[8];                /* -1: differs from element to element */
+} flow_component;
+
+/* Datasets. Each constructor copies what it is given and returns a new reference; counts are whole numbers. */
+FLOW_API flow_dataset *flow_dataset_retain(flow_dataset *dataset);
+FLOW_API void        flow_dataset_release(flow_dataset *dataset);
+FLOW_API int         flow_dataset_component_count(const flow_dataset *dataset);
+FLOW_API const flow_component *flow_dataset_component(const flow_dataset *dataset, int index);   /* borrowed; NULL beyond the end */
+FLOW_API double      flow_dataset_cardinality(const flow_dataset *dataset);   /* -1: infinite, -2: unknown */
+
+/* Rows of the components, which all have as many. Component i is a list of texts where offsets[i] is not NULL (nor offsets):
+ * bytes offsets[i][k] to offsets[i][k + 1] (int64 {n + 1}) of components[i] (uint8 {bytes}) are text k. */
+FLOW_API flow_status flow_dataset_from_slices(flow_tensor *const *components, flow_tensor *const *offsets, int count, flow_dataset **out);
+FLOW_API flow_status flow_dataset_range(double start, double stop, double step, int dtype, flow_dataset **out);
+FLOW_API flow_status flow_dataset_take(flow_dataset *input, double count, flow_dataset **out);       /* -1: all */
+FLOW_API flow_status flow_dataset_skip(flow_dataset *input, double count, flow_dataset **out);       /* -1: nothing is left */
+FLOW_API flow_status flow_dataset_batch(flow_dataset *input, double size, int drop_remainder, flow_dataset **out);
+
+FLOW_API flow_function *flow_function_retain(flow_function *function);
+FLOW_API void        flow_function_release(flow_function *function);
+
+/* Iterators: opened at the first element. A failure of a worker thread is raised by the call that meets it. The context is
+ * the caller's: its interrupt flag ends waiting. close stops and joins all threads. */
+FLOW_API flow_status flow_iterator_new(flow_context *context, flow_dataset *dataset, flow_iterator **out);
+FLOW_API void        flow_iterator_close(flow_iterator *iterator);   /* and frees it; NULL is fine */
+FLOW_API flow_status flow_iterator_next(flow_iterator *iterator, flow_element *out);   /* releases what out holds, then fills it */
+FLOW_API flow_status flow_iterator_skip(flow_iterator *iterator, double count);        /* the next element is one that many further */
+/* The position as text: what random stages drew and the number of elements delivered. Returns the whole length. */
+FLOW_API int         flow_iterator_save(const flow_iterator *iterator, char *text, int size);
+/* Brings an iterator of an equal pipeline, in this process or another, to a saved position. */
+FLOW_API flow_status flow_iterator_restore(flow_iterator *iterator, const char *position);
+
+typedef struct flow_stage_report {
+  const char *name;                /* borrowed, static */
+  int32_t     depth, threads;      /* distance from the last stage; threads that work for it now */
+  double      elements, seconds;   /* delivered; spent in it and its inputs (parallel stages: of its threads) */
+  double      queued, capacity;    /* elements that lie ready now, at most */
+  double      waited;              /* seconds that the stage's consumer waited for it */
+} flow_stage_report;
+/* What stage number `index` of the pass did so far, the last stage of the pipeline first; 0: there is none. */
+FLOW_API int         flow_iterator_stage(const flow_iterator *iterator, int index, flow_stage_report *out);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 -- Generated from bindings/flow.h by scripts/gen_cdef. Do not edit: change flow.h and run the script.
 return [[
-enum { FLOW_ABI_VERSION = 1, FLOW_MAX_RANK = 8, FLOW_MAX_OPERANDS = 16 };
+enum { FLOW_ABI_VERSION = 1, FLOW_MAX_RANK = 8, FLOW_MAX_OPERANDS = 16, FLOW_MAX_COMPONENTS = 8 };
 typedef enum flow_status {
  FLOW_OK = 0,
  FLOW_INVALID_ARGUMENT,
@@ -32,6 +32,9 @@ typedef struct flow_optimizer flow_optimizer;
 typedef struct flow_record_writer flow_record_writer;
 typedef struct flow_example flow_example;
 typedef struct flow_arguments flow_arguments;
+typedef struct flow_dataset flow_dataset;
+typedef struct flow_function flow_function;
+typedef struct flow_iterator flow_iterator;
 typedef union flow_attributes {
  struct { int32_t dtype; } cast;
  struct { int32_t rank; int32_t unused; int64_t dims[8]; } shape;
@@ -249,4 +252,40 @@ flow_variable *flow_optimizer_learning_rate(flow_optimizer *optimizer);
 flow_variable *flow_optimizer_iterations(flow_optimizer *optimizer);
 int flow_optimizer_slot_count(const flow_optimizer *optimizer);
 flow_variable *flow_optimizer_slot(const flow_optimizer *optimizer, int index);
+typedef struct flow_element {
+ int32_t count, callback;
+ int64_t pass;
+ flow_tensor *tensors[8];
+} flow_element;
+void flow_element_clear(flow_element *element);
+typedef struct flow_component {
+ int32_t dtype, rank, text, unused;
+ int64_t shape[8];
+} flow_component;
+flow_dataset *flow_dataset_retain(flow_dataset *dataset);
+void flow_dataset_release(flow_dataset *dataset);
+int flow_dataset_component_count(const flow_dataset *dataset);
+const flow_component *flow_dataset_component(const flow_dataset *dataset, int index);
+double flow_dataset_cardinality(const flow_dataset *dataset);
+int flow_dataset_from_slices(flow_tensor *const *components, flow_tensor *const *offsets, int count, flow_dataset **out);
+int flow_dataset_range(double start, double stop, double step, int dtype, flow_dataset **out);
+int flow_dataset_take(flow_dataset *input, double count, flow_dataset **out);
+int flow_dataset_skip(flow_dataset *input, double count, flow_dataset **out);
+int flow_dataset_batch(flow_dataset *input, double size, int drop_remainder, flow_dataset **out);
+flow_function *flow_function_retain(flow_function *function);
+void flow_function_release(flow_function *function);
+int flow_iterator_new(flow_context *context, flow_dataset *dataset, flow_iterator **out);
+void flow_iterator_close(flow_iterator *iterator);
+int flow_iterator_next(flow_iterator *iterator, flow_element *out);
+int flow_iterator_skip(flow_iterator *iterator, double count);
+int flow_iterator_save(const flow_iterator *iterator, char *text, int size);
+int flow_iterator_restore(flow_iterator *iterator, const char *position);
+typedef struct flow_stage_report {
+ const char *name;
+ int32_t depth, threads;
+ double elements, seconds;
+ double queued, capacity;
+ double waited;
+} flow_stage_report;
+int flow_iterator_stage(const flow_iterator *iterator, int index, flow_stage_report *out);
 ]]

@@ -1,0 +1,63 @@
+/* batch.c: consecutive elements as rows of one. */
+#include "data/stack.h"
+
+typedef struct batch { flow_dataset base; int64_t size; int drop_remainder; } batch;
+typedef struct batch_cursor { flow_cursor base; flow_stack stack; flow_element row; } batch_cursor;
+
+static flow_status next(flow_cursor *cursor, flow_element *out)
+{
+  batch_cursor *at = (batch_cursor *)cursor;
+  const batch *self = (const batch *)cursor->dataset;
+  const flow_element_spec *rows = &cursor->dataset->inputs[0]->spec;
+  flow_stack_clear(&at->stack);
+  while (at->stack.rows < self->size) {
+    FLOW_TRY(flow_cursor_pull(cursor->inputs[0], &at->row));
+    if (at->row.count == 0) break;
+    FLOW_TRY(flow_stack_add(&at->stack, rows, self->size, &at->row));
+  }
+  if (at->stack.rows == 0 || (at->stack.rows < self->size && self->drop_remainder)) return FLOW_OK;
+  return flow_stack_finish(&at->stack, out);
+}
+
+static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
+{
+  const batch *self = (const batch *)cursor->dataset;
+  int64_t rows, wanted;
+  if (__builtin_mul_overflow(count, self->size, &wanted)) wanted = INT64_MAX;
+  FLOW_TRY(flow_cursor_skip(cursor->inputs[0], wanted, &rows));
+  *skipped = rows / self->size + (rows % self->size > 0 && !self->drop_remainder);
+  return FLOW_OK;
+}
+
+static void close(flow_cursor *cursor)
+{
+  batch_cursor *at = (batch_cursor *)cursor;
+  flow_element_clear(&at->row);
+  flow_stack_release(&at->stack);
+}
+
+static const flow_dataset_class class = {
+  .name = "batch", .dataset_bytes = sizeof(batch), .cursor_bytes = sizeof(batch_cursor), .next = next, .skip = skip, .close = close,
+};
+
+flow_status flow_dataset_batch(flow_dataset *input, double size, int drop_remainder, flow_dataset **out)
+{
+  int64_t rows;
+  *out = NULL;
+  FLOW_TRY(flow_check_whole("batch", "batch_size", size, 1, &rows));
+  FLOW_TRY(flow_dataset_new(&class, &input, 1, out));
+  batch *self = (batch *)*out;
+  self->size = rows;
+  self->drop_remainder = drop_remainder != 0;
+  flow_status status = flow_stack_spec("batch", &self->base.spec, drop_remainder ? rows : -1);
+  if (status != FLOW_OK) {
+    flow_dataset_release(*out);
+    *out = NULL;
+    return status;
+  }
+  int64_t *cardinality = &self->base.cardinality;
+  if (*cardinality >= 0) *cardinality = *cardinality / rows + (!drop_remainder && *cardinality % rows > 0);
+  flow_dataset_identify(*out, (uint64_t)rows);
+  flow_dataset_identify(*out, (uint64_t)self->drop_remainder);
+  return FLOW_OK;
+}

@@ -1,0 +1,260 @@
+/* dataset.c: life of datasets, elements and cursors, and the checks of their signatures. See dataset.h. */
+#include "data/iterator.h"
+
+#include <string.h>
+
+/* ---- datasets -------------------------------------------------------------------------------------------------------- */
+
+static uint64_t identify_text(const char *text)
+{
+  uint64_t key = 0;
+  for (; *text; text++) key = flow_mix(key, (unsigned char)*text);
+  return key;
+}
+
+flow_status flow_dataset_new(const flow_dataset_class *class, flow_dataset *const *inputs, int count, flow_dataset **out)
+{
+  void *block, *list = NULL;
+  for (int i = 0; i < count; i++) FLOW_TRY(flow_check_dataset(class->name, inputs[i]));
+  FLOW_TRY(flow_alloc_zero(class->dataset_bytes, &block));
+  if (count > 0 && flow_alloc(sizeof *inputs * (size_t)count, &list) != FLOW_OK) {
+    flow_free(block);
+    return FLOW_OUT_OF_MEMORY;
+  }
+  flow_dataset *dataset = block;
+  dataset->class = class;
+  atomic_init(&dataset->references, 1);
+  dataset->inputs = list;
+  dataset->input_count = count;
+  dataset->stage_count = 1;
+  dataset->identity = identify_text(class->name);
+  dataset->options = (flow_data_options){ .deterministic = 1 };
+  if (count > 0) {
+    dataset->spec = inputs[0]->spec;
+    dataset->cardinality = inputs[0]->cardinality;
+    dataset->options = inputs[0]->options;
+  }
+  for (int i = 0; i < count; i++) {
+    dataset->inputs[i] = flow_dataset_retain(inputs[i]);
+    dataset->calls_back |= inputs[i]->calls_back;
+    dataset->identity = flow_mix(dataset->identity, inputs[i]->identity);
+    dataset->stage_count += inputs[i]->stage_count;
+    if (dataset->stage_count > FLOW_MAX_STAGES) dataset->stage_count = FLOW_MAX_STAGES;
+  }
+  *out = dataset;
+  return FLOW_OK;
+}
+
+flow_dataset *flow_dataset_retain(flow_dataset *dataset)
+{
+  if (dataset) atomic_fetch_add_explicit(&dataset->references, 1, memory_order_relaxed);
+  return dataset;
+}
+
+/* Long chains of stages are released in a loop, not by recursion into the first input. */
+void flow_dataset_release(flow_dataset *dataset)
+{
+  while (dataset) {
+    if (atomic_fetch_sub_explicit(&dataset->references, 1, memory_order_acq_rel) > 1) return;
+    flow_dataset *first = dataset->input_count > 0 ? dataset->inputs[0] : NULL;
+    if (dataset->class->release) dataset->class->release(dataset);
+    for (int i = 1; i < dataset->input_count; i++) flow_dataset_release(dataset->inputs[i]);
+    flow_free(dataset->inputs);
+    flow_free(dataset);
+    dataset = first;
+  }
+}
+
+flow_status flow_check_dataset(const char *what, const flow_dataset *dataset)
+{
+  if (!dataset) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: a dataset is needed", what);
+  return FLOW_OK;
+}
+
+void flow_dataset_identify(flow_dataset *dataset, uint64_t parameter)
+{
+  dataset->identity = flow_mix(dataset->identity, parameter);
+}
+
+/* ---- elements ---------------------------------------------------------------------------------------------------------- */
+
+void flow_element_clear(flow_element *element)
+{
+  int count = element->count < 0 ? -1 - element->count : element->count;
+  for (int i = 0; i < count; i++) flow_tensor_release(element->tensors[i]);
+  element->count = 0;
+}
+
+void flow_element_move(flow_element *to, flow_element *from)
+{
+  *to = *from;
+  from->count = 0;
+}
+
+void flow_element_share(flow_element *to, const flow_element *from)
+{
+  *to = *from;
+  for (int i = 0; i < to->count; i++) flow_tensor_retain(to->tensors[i]);
+}
+
+flow_component flow_component_of(const flow_tensor *tensor)
+{
+  flow_component component = { .dtype = tensor->dtype, .rank = tensor->rank };
+  memcpy(component.shape, tensor->shape, sizeof component.shape);
+  return component;
+}
+
+const char *flow_component_text(const flow_component *component)
+{
+  static _Thread_local char texts[4][320];
+  static _Thread_local unsigned next;
+  char *buffer = texts[next++ % 4];
+  flow_text text = flow_text_into(buffer, sizeof texts[0]);
+  if (component->text && component->rank == 1) {
+    flow_text_add(&text, "text");
+  } else {
+    flow_text_add(&text, "%s ", component->text ? "texts" : flow_dtype_name(component->dtype));
+    flow_text_add_shape(&text, component->rank, component->shape);
+  }
+  return buffer;
+}
+
+static int component_fits(const flow_component *component, const flow_tensor *tensor)
+{
+  if (tensor->dtype != component->dtype || tensor->rank != component->rank) return 0;
+  for (int axis = 0; axis < component->rank; axis++) {
+    if (component->shape[axis] >= 0 && tensor->shape[axis] != component->shape[axis]) return 0;
+  }
+  return 1;
+}
+
+flow_status flow_element_check(const char *what, const flow_element_spec *spec, const flow_element *element)
+{
+  if (element->count != spec->count) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: an element has %d components, expected %d", what, element->count, spec->count);
+  }
+  for (int i = 0; i < spec->count; i++) {
+    FLOW_TRY(flow_check_concrete(what, element->tensors[i]));
+    if (component_fits(&spec->components[i], element->tensors[i])) continue;
+    flow_component found = flow_component_of(element->tensors[i]);
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: component %d of an element is %s, expected %s", what, i + 1,
+                     flow_component_text(&found), flow_component_text(&spec->components[i]));
+  }
+  return FLOW_OK;
+}
+
+int flow_spec_equal(const flow_element_spec *a, const flow_element_spec *b)
+{
+  if (a->count != b->count) return 0;
+  for (int i = 0; i < a->count; i++) {
+    const flow_component *p = &a->components[i], *q = &b->components[i];
+    if (p->dtype != q->dtype || p->text != q->text || !flow_shape_equal(p->rank, p->shape, q->rank, q->shape)) return 0;
+  }
+  return 1;
+}
+
+int flow_spec_join(flow_element_spec *into, const flow_element_spec *other)
+{
+  if (into->count != other->count) return 0;
+  for (int i = 0; i < into->count; i++) {
+    flow_component *p = &into->components[i];
+    const flow_component *q = &other->components[i];
+    if (p->dtype != q->dtype || p->text != q->text || p->rank != q->rank) return 0;
+    for (int axis = 0; axis < p->rank; axis++) {
+      if (p->shape[axis] != q->shape[axis]) p->shape[axis] = -1;
+    }
+  }
+  return 1;
+}
+
+flow_status flow_text_tensor(const char *text, size_t length, flow_tensor **out)
+{
+  int64_t bytes = (int64_t)length;
+  FLOW_TRY(flow_tensor_new_uninitialized(FLOW_UINT8, 1, &bytes, out));
+  if (length > 0) memcpy((*out)->data, text, length);
+  return FLOW_OK;
+}
+
+/* ---- cursors -------------------------------------------------------------------------------------------------------------- */
+
+static flow_status cursor_new(flow_iterator *iterator, flow_dataset *dataset, int owns, int position, flow_cursor **out)
+{
+  void *block, *inputs = NULL;
+  *out = NULL;
+  FLOW_TRY(flow_alloc_zero(dataset->class->cursor_bytes, &block));
+  if (dataset->input_count > 0 && flow_alloc_zero(sizeof *out * (size_t)dataset->input_count, &inputs) != FLOW_OK) {
+    flow_free(block);
+    return FLOW_OUT_OF_MEMORY;
+  }
+  flow_cursor *cursor = block;
+  cursor->dataset = owns ? flow_dataset_retain(dataset) : dataset;
+  cursor->owns = owns;
+  cursor->iterator = iterator;
+  cursor->inputs = inputs;
+  cursor->counters = position >= 0 && position < iterator->stage_count ? &iterator->stages[position] : NULL;
+  cursor->position = cursor->counters ? position : -1;
+  flow_status status = dataset->class->open ? dataset->class->open(cursor) : flow_cursor_open_all(cursor);
+  if (status != FLOW_OK) {
+    flow_cursor_close(cursor);
+    return status;
+  }
+  *out = cursor;
+  return FLOW_OK;
+}
+
+flow_status flow_cursor_new(flow_iterator *iterator, flow_dataset *dataset, int owns, flow_cursor **out)
+{
+  return cursor_new(iterator, dataset, owns, owns ? -1 : 0, out);
+}
+
+void flow_cursor_close(flow_cursor *cursor)
+{
+  if (!cursor) return;
+  flow_dataset *dataset = cursor->dataset;
+  if (dataset->class->close) dataset->class->close(cursor);
+  for (int i = 0; i < dataset->input_count; i++) flow_cursor_close(cursor->inputs[i]);
+  if (cursor->owns) flow_dataset_release(dataset);
+  flow_free(cursor->inputs);
+  flow_free(cursor);
+}
+
+flow_status flow_cursor_open(flow_cursor *cursor, int index)
+{
+  flow_cursor_close(cursor->inputs[index]);
+  cursor->inputs[index] = NULL;
+  int position = cursor->position < 0 ? -1 : cursor->position + 1;      /* inputs stand behind their stage, each with its own */
+  for (int i = 0; i < index && position >= 0; i++) position += cursor->dataset->inputs[i]->stage_count;
+  return cursor_new(cursor->iterator, cursor->dataset->inputs[index], 0, position, &cursor->inputs[index]);
+}
+
+flow_status flow_cursor_open_all(flow_cursor *cursor)
+{
+  for (int i = 0; i < cursor->dataset->input_count; i++) FLOW_TRY(flow_cursor_open(cursor, i));
+  return FLOW_OK;
+}
+
+flow_status flow_cursor_pull(flow_cursor *cursor, flow_element *out)
+{
+  flow_stage_counters *counters = cursor->counters;
+  flow_element_clear(out);
+  if (!counters) return cursor->dataset->class->next(cursor, out);
+  double started = flow_clock();
+  flow_status status = cursor->dataset->class->next(cursor, out);
+  flow_count(&counters->nanoseconds, (int64_t)((flow_clock() - started) * 1e9));
+  flow_count(&counters->elements, out->count > 0);
+  return status;
+}
+
+flow_status flow_cursor_skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
+{
+  *skipped = 0;
+  if (cursor->dataset->class->skip) return cursor->dataset->class->skip(cursor, count, skipped);
+  flow_element element = { 0 };
+  for (; *skipped < count; ++*skipped) {
+    flow_element_clear(&element);
+    FLOW_TRY(cursor->dataset->class->next(cursor, &element));
+    if (element.count == 0) break;
+  }
+  flow_element_clear(&element);
+  return FLOW_OK;
+}

@@ -1,0 +1,127 @@
+/* core/data: the input pipeline: where training data comes from, without Lua in the loop.
+ *
+ * Reading order: dataset.h (this contract), dataset.c, iterator.c; then one file per stage, simple ones first: slices, range,
+ * take, batch, shuffle, repeat; then threads.h (waiting, forking), map, prefetch, interleave; generator (Lua as a source).
+ *
+ * dataset    an immutable, reference-counted description: a class over its inputs, with the signature of its elements and
+ *            their number. Making one computes nothing and opens no file.
+ * element    up to FLOW_MAX_COMPONENTS tensors. Whoever gets an element owns its references (flow_element_clear); the values
+ *            are shared and never written to. Text (a path, a record) is a uint8 tensor of rank 1 whose component says `text`.
+ * iterator   one pass over a dataset, for one caller. It holds what belongs to the pass as a whole: seeds, position,
+ *            cancelling, requests to Lua.
+ * cursor     one stage of one pass: the class's own state over cursors of its inputs. A cursor is used by one thread at a time.
+ *
+ * How to write a stage: a C file core/data/<stage>.c with a struct that begins with flow_dataset (its parameters), a struct
+ * that begins with flow_cursor (its state), one const flow_dataset_class, and a constructor that calls flow_dataset_new and
+ * sets spec and cardinality (both begin as those of the first input). next() pulls from its inputs with flow_cursor_pull.
+ *
+ * The position of a pass is what random stages drew when they opened (flow_cursor_draw) plus the number of elements that were
+ * delivered. Restoring opens with the same draws and skips that number, which every stage passes on without computing what it
+ * need not. So next() must be a function of parameters, draws, and what comes in; and skip(n) must leave the cursor as n calls
+ * of next() would have. That makes positions exact by construction. */
+#ifndef FLOW_DATA_DATASET_H
+#define FLOW_DATA_DATASET_H
+
+#include <stdatomic.h>
+#include "base/memory.h"
+#include "base/philox.h"
+#include "tensor/tensor.h"
+
+typedef struct flow_dataset_class flow_dataset_class;
+typedef struct flow_cursor flow_cursor;
+
+enum { FLOW_INFINITE = -1, FLOW_UNKNOWN = -2 };      /* cardinalities that are no number */
+enum { FLOW_MAX_STAGES = 256 };                      /* stages of a pipeline whose counters are kept; more are possible */
+
+typedef struct flow_element_spec {
+  int            count;
+  flow_component components[FLOW_MAX_COMPONENTS];
+} flow_element_spec;
+
+typedef struct flow_data_options { int auto_shard_policy, deterministic; } flow_data_options;
+
+struct flow_dataset {
+  const flow_dataset_class *class;
+  _Atomic int        references;
+  int                input_count;
+  flow_dataset     **inputs;             /* references */
+  flow_element_spec  spec;
+  int64_t            cardinality;
+  int                calls_back;         /* it or an input needs answers from Lua (generator.c) */
+  int                stage_count;        /* itself and the stages of its inputs, at most FLOW_MAX_STAGES */
+  uint64_t           identity;           /* of classes and parameters: equal pipelines have equal ones */
+  flow_data_options  options;
+  uint64_t           seed[2];            /* random classes: constant for the dataset */
+  _Atomic int64_t    draws;              /* random classes: passes that drew so far, over all iterators */
+};
+
+struct flow_dataset_class {
+  const char *name;
+  size_t      dataset_bytes, cursor_bytes;      /* of the structs that begin with flow_dataset and flow_cursor; zeroed */
+  int         random;                           /* calls flow_cursor_draw in open */
+  /* NULL: nothing to do. Opens the inputs (flow_cursor_open); NULL opens them all. After a failure close() is called. */
+  flow_status (*open)(flow_cursor *cursor);
+  /* Gives the next element; out->count is 0 on entry and stays 0 at the end of the data, then and in every later call. After
+   * an error the next call goes on behind the element that failed, where the stage can. */
+  flow_status (*next)(flow_cursor *cursor, flow_element *out);
+  /* Leaves out up to `count` elements; *skipped is less only at the end. NULL: pulls them and throws them away. */
+  flow_status (*skip)(flow_cursor *cursor, int64_t count, int64_t *skipped);
+  /* Stops threads and frees what the cursor holds, before its inputs are closed. Must work after a failed open. */
+  void        (*close)(flow_cursor *cursor);
+  void        (*release)(flow_dataset *dataset);      /* frees parameters; NULL: none */
+};
+
+struct flow_cursor {
+  flow_dataset  *dataset;          /* borrowed from the iterator's dataset, or a reference if `owns` */
+  flow_iterator *iterator;
+  flow_cursor  **inputs;           /* [dataset->input_count]; NULL while not open */
+  int            owns;
+  int            position;         /* in the list of stages of flow_iterator_stage; -1: made on the way */
+  struct flow_stage_counters *counters;      /* iterator.h; NULL: made on the way */
+};
+
+/* ---- datasets ------------------------------------------------------------------------------------------------------- */
+
+/* A new dataset of the class over references to these inputs; spec, cardinality and options start as the first input's. */
+flow_status   flow_dataset_new(const flow_dataset_class *class, flow_dataset *const *inputs, int count, flow_dataset **out);
+/* FLOW_INVALID_ARGUMENT unless it is a dataset; `what` names the call. */
+flow_status   flow_check_dataset(const char *what, const flow_dataset *dataset);
+
+/* Mixes a parameter that elements depend on into the dataset's identity. */
+void          flow_dataset_identify(flow_dataset *dataset, uint64_t parameter);
+/* A count from the C API in *out: a whole number from `least`. */
+flow_status   flow_check_whole(const char *what, const char *name, double value, double least, int64_t *out);
+
+/* ---- elements and their signatures ------------------------------------------------------------------------------------ */
+
+/* flow_element_clear (flow.h) releases the tensors; count becomes 0. */
+void          flow_element_move(flow_element *to, flow_element *from);   /* to was empty; from becomes empty */
+void          flow_element_share(flow_element *to, const flow_element *from);   /* new references */
+/* FLOW_INVALID_ARGUMENT if the element is not what the spec says; `what` names who made it. */
+flow_status   flow_element_check(const char *what, const flow_element_spec *spec, const flow_element *element);
+int           flow_spec_equal(const flow_element_spec *a, const flow_element_spec *b);
+/* The least special spec that covers both: dimensions that differ become -1. 0 if dtypes, ranks or counts differ. */
+int           flow_spec_join(flow_element_spec *into, const flow_element_spec *other);
+flow_component flow_component_of(const flow_tensor *tensor);
+const char   *flow_component_text(const flow_component *component);   /* float32 {None, 28} */
+/* A text as an element's tensor; new reference. */
+flow_status   flow_text_tensor(const char *text, size_t length, flow_tensor **out);
+
+/* ---- cursors ------------------------------------------------------------------------------------------------------------ */
+
+/* Opens a dataset as part of a pass; owns: the cursor takes a reference to it. */
+flow_status   flow_cursor_new(flow_iterator *iterator, flow_dataset *dataset, int owns, flow_cursor **out);
+void          flow_cursor_close(flow_cursor *cursor);      /* NULL is fine */
+/* Opens input number `index` of this cursor, afresh if it is open (the next epoch). */
+flow_status   flow_cursor_open(flow_cursor *cursor, int index);
+flow_status   flow_cursor_open_all(flow_cursor *cursor);
+/* The next element; out is cleared first. */
+flow_status   flow_cursor_pull(flow_cursor *cursor, flow_element *out);
+flow_status   flow_cursor_skip(flow_cursor *cursor, int64_t count, int64_t *skipped);
+
+/* What a random stage draws when it opens: the dataset's seed pair and the number of this pass over it (0, 1, ... over all
+ * iterators of the dataset; a repeated dataset opens once an epoch). Kept in the iterator's position. */
+typedef struct flow_draw { uint64_t seed[2]; int64_t number; } flow_draw;
+flow_status   flow_cursor_draw(flow_cursor *cursor, flow_draw *out);
+
+#endif

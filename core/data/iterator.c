@@ -1,0 +1,215 @@
+/* iterator.c: passes: the first cursor is opened when the first element is asked for; positions are saved and restored. */
+#include "data/iterator.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- draws ------------------------------------------------------------------------------------------------------------- */
+
+static flow_draw_record *find_record(const flow_iterator *iterator, const flow_dataset *dataset)
+{
+  for (int i = 0; i < iterator->draw_count; i++) {
+    if (iterator->draws[i].dataset == dataset) return &iterator->draws[i];
+  }
+  return NULL;
+}
+
+static void raise_to(_Atomic int64_t *number, int64_t least)
+{
+  int64_t found = atomic_load(number);
+  while (found < least && !atomic_compare_exchange_weak(number, &found, least)) { }
+}
+
+/* Reserves a number for every random dataset below, so that two passes that are open at once differ. */
+static flow_status reserve_draws(flow_iterator *iterator, flow_dataset *dataset)
+{
+  if (dataset->class->random && !find_record(iterator, dataset)) {
+    FLOW_TRY(flow_grow(&iterator->draws, sizeof *iterator->draws, iterator->draw_count + 1, &iterator->draw_capacity));
+    iterator->draws[iterator->draw_count++] = (flow_draw_record){ .dataset = dataset, .seed = { dataset->seed[0], dataset->seed[1] },
+                                                                 .first = atomic_fetch_add(&dataset->draws, 1) };
+  }
+  for (int i = 0; i < dataset->input_count; i++) {
+    if (i > 0 && dataset->inputs[i] == dataset->inputs[i - 1]) continue;
+    FLOW_TRY(reserve_draws(iterator, dataset->inputs[i]));
+  }
+  return FLOW_OK;
+}
+
+flow_status flow_cursor_draw(flow_cursor *cursor, flow_draw *out)
+{
+  flow_iterator *iterator = cursor->iterator;
+  flow_dataset *dataset = cursor->dataset;
+  pthread_mutex_lock(&iterator->lock);
+  flow_draw_record *record = find_record(iterator, dataset);
+  if (record) {
+    *out = (flow_draw){ .seed = { record->seed[0], record->seed[1] }, .number = record->first + record->used++ };
+    raise_to(&dataset->draws, out->number + 1);
+  } else {                       /* a dataset that was made on the way */
+    *out = (flow_draw){ .seed = { dataset->seed[0], dataset->seed[1] }, .number = atomic_fetch_add(&dataset->draws, 1) };
+  }
+  pthread_mutex_unlock(&iterator->lock);
+  return FLOW_OK;
+}
+
+/* ---- life ---------------------------------------------------------------------------------------------------------------- */
+
+/* The list of stages in the order in which flow_cursor_open numbers them. */
+static void name_stages(flow_iterator *iterator, const flow_dataset *dataset, int position, int depth)
+{
+  if (position >= iterator->stage_count) return;
+  iterator->stages[position].name = dataset->class->name;
+  iterator->stages[position].depth = depth;
+  position++;
+  for (int i = 0; i < dataset->input_count; i++) {
+    name_stages(iterator, dataset->inputs[i], position, depth + 1);
+    position += dataset->inputs[i]->stage_count;
+  }
+}
+
+flow_status flow_iterator_new(flow_context *context, flow_dataset *dataset, flow_iterator **out)
+{
+  void *block;
+  FLOW_TRY(flow_check_dataset("an iterator", dataset));
+  if (!out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_iterator_new: out is NULL");
+  *out = NULL;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_iterator), &block));
+  flow_iterator *iterator = block;
+  iterator->context = context;
+  iterator->dataset = flow_dataset_retain(dataset);
+  pthread_mutex_init(&iterator->lock, NULL);
+  flow_status status = flow_alloc_zero(sizeof *iterator->stages * (size_t)dataset->stage_count, &block);
+  if (status == FLOW_OK) {
+    iterator->stages = block;
+    iterator->stage_count = dataset->stage_count;
+    name_stages(iterator, dataset, 0, 0);
+    status = reserve_draws(iterator, dataset);
+  }
+  if (status != FLOW_OK) {
+    flow_iterator_close(iterator);
+    return status;
+  }
+  *out = iterator;
+  return FLOW_OK;
+}
+
+static void close_cursors(flow_iterator *iterator)
+{
+  flow_cursor_close(iterator->top);
+  iterator->top = NULL;
+}
+
+void flow_iterator_close(flow_iterator *iterator)
+{
+  if (!iterator) return;
+  close_cursors(iterator);
+  flow_dataset_release(iterator->dataset);
+  pthread_mutex_destroy(&iterator->lock);
+  flow_free(iterator->draws);
+  flow_free(iterator->stages);
+  flow_free(iterator);
+}
+
+/* ---- elements ---------------------------------------------------------------------------------------------------------------- */
+
+/* The next element, by the thread that runs the first cursor. */
+static flow_status produce(flow_iterator *iterator, flow_element *out)
+{
+  if (!iterator->top) FLOW_TRY(flow_cursor_new(iterator, iterator->dataset, 0, &iterator->top));
+  while (iterator->to_skip > 0) {
+    int64_t skipped;
+    flow_status status = flow_cursor_skip(iterator->top, iterator->to_skip, &skipped);
+    iterator->to_skip -= skipped;
+    if (status != FLOW_OK) return status;
+    if (iterator->to_skip > 0) {
+      iterator->delivered -= iterator->to_skip;
+      iterator->to_skip = 0;
+      return FLOW_OK;                    /* the end */
+    }
+  }
+  flow_status status = flow_cursor_pull(iterator->top, out);
+  if (status != FLOW_OK) flow_element_clear(out);
+  iterator->delivered += status != FLOW_OK || out->count > 0;
+  return status;
+}
+
+flow_status flow_iterator_next(flow_iterator *iterator, flow_element *out)
+{
+  if (!iterator || !out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_iterator_next: %s is NULL", iterator ? "out" : "iterator");
+  flow_element_clear(out);
+  return produce(iterator, out);
+}
+
+flow_status flow_iterator_skip(flow_iterator *iterator, double count)
+{
+  int64_t whole;
+  if (!iterator) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_iterator_skip: iterator is NULL");
+  FLOW_TRY(flow_check_whole("skip", "count", count, 0, &whole));
+  iterator->to_skip += whole;
+  iterator->delivered += whole;
+  return FLOW_OK;
+}
+
+/* ---- positions ---------------------------------------------------------------------------------------------------------------- */
+
+int flow_iterator_save(const flow_iterator *iterator, char *text, int size)
+{
+  flow_text out = flow_text_into(text, size);
+  flow_text_add(&out, "flow-position-1 %016" PRIx64 " %" PRId64 " %d", iterator->dataset->identity, iterator->delivered,
+                iterator->draw_count);
+  for (int i = 0; i < iterator->draw_count; i++) {
+    const flow_draw_record *record = &iterator->draws[i];
+    flow_text_add(&out, " %" PRIx64 ",%" PRIx64 ",%" PRId64, record->seed[0], record->seed[1], record->first);
+  }
+  return out.length;
+}
+
+/* Reads the draws behind the header into the iterator's records; 0 if the text is not what save writes. */
+static int read_draws(flow_iterator *iterator, const char *text, int apply)
+{
+  for (int i = 0; i < iterator->draw_count; i++) {
+    flow_draw_record *record = &iterator->draws[i];
+    uint64_t seed[2];
+    int64_t first;
+    int length = 0;
+    if (sscanf(text, " %" SCNx64 ",%" SCNx64 ",%" SCNd64 "%n", &seed[0], &seed[1], &first, &length) != 3 || first < 0) return 0;
+    text += length;
+    if (!apply) continue;
+    record->seed[0] = seed[0];
+    record->seed[1] = seed[1];
+    record->first = first;
+    record->used = 0;
+    raise_to(&record->dataset->draws, first + 1);
+  }
+  return text[strspn(text, " \n")] == '\0';
+}
+
+flow_status flow_iterator_restore(flow_iterator *iterator, const char *position)
+{
+  uint64_t identity;
+  int64_t delivered;
+  int draws, length = 0;
+  if (!iterator || !position) return flow_fail(FLOW_INVALID_ARGUMENT, "restoring a position: an iterator and a text are needed");
+  if (sscanf(position, "flow-position-1 %" SCNx64 " %" SCNd64 " %d%n", &identity, &delivered, &draws, &length) != 3 || delivered < 0)
+    return flow_fail(FLOW_CORRUPT_DATA, "the text is no position of a dataset");
+  if (identity != iterator->dataset->identity || draws != iterator->draw_count)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "the position was saved from another pipeline: stages and their arguments must be the same");
+  if (!read_draws(iterator, position + length, 0)) return flow_fail(FLOW_CORRUPT_DATA, "the position of a dataset is damaged");
+  close_cursors(iterator);
+  read_draws(iterator, position + length, 1);
+  iterator->delivered = iterator->to_skip = delivered;
+  return FLOW_OK;
+}
+
+/* ---- what it did ---------------------------------------------------------------------------------------------------------------- */
+
+int flow_iterator_stage(const flow_iterator *iterator, int index, flow_stage_report *out)
+{
+  if (!iterator || !out || index < 0 || index >= iterator->stage_count) return 0;
+  flow_stage_counters *c = &iterator->stages[index];
+  *out = (flow_stage_report){
+    .name = c->name, .depth = c->depth, .threads = (int32_t)atomic_load(&c->threads), .elements = (double)atomic_load(&c->elements),
+    .seconds = (double)atomic_load(&c->nanoseconds) * 1e-9, .waited = (double)atomic_load(&c->waited_nanoseconds) * 1e-9,
+    .queued = (double)atomic_load(&c->queued), .capacity = (double)atomic_load(&c->capacity) };
+  return 1;
+}

@@ -1,0 +1,40 @@
+/* iterator.h: one pass over a dataset, as the parts of core/data see it. */
+#ifndef FLOW_DATA_ITERATOR_H
+#define FLOW_DATA_ITERATOR_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include "data/dataset.h"
+
+/* What a stage of the pass did so far, over all epochs. Written by the thread that runs the stage, read by anybody. */
+typedef struct flow_stage_counters {
+  const char     *name;
+  int             depth;
+  _Atomic int64_t elements, nanoseconds, waited_nanoseconds, queued, capacity, threads;
+} flow_stage_counters;
+
+static inline void flow_count(_Atomic int64_t *counter, int64_t by)
+{
+  atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
+}
+
+/* Draws of one dataset of the pass: numbers first, first + 1, ... in the order in which its cursors open. */
+typedef struct flow_draw_record {
+  flow_dataset *dataset;
+  uint64_t      seed[2];
+  int64_t       first, used;
+} flow_draw_record;
+
+struct flow_iterator {
+  flow_context        *context;
+  flow_dataset        *dataset;
+  flow_cursor         *top;              /* NULL before the first element */
+  int64_t              delivered, to_skip;      /* elements behind the position; of these, so many are still to be left out */
+  pthread_mutex_t      lock;             /* of draws, which worker threads may need */
+  flow_draw_record    *draws;            /* of the random datasets that the pass consists of, each once */
+  int                  draw_count, draw_capacity;
+  flow_stage_counters *stages;           /* [stage_count] */
+  int                  stage_count;
+};
+
+#endif

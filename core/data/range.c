@@ -1,0 +1,53 @@
+/* range.c: the numbers start, start + step, ... before stop, as scalars. */
+#include "data/dataset.h"
+
+#include <math.h>
+
+typedef struct range { flow_dataset base; double start, step; } range;
+typedef struct range_cursor { flow_cursor base; int64_t index; } range_cursor;
+
+static flow_status next(flow_cursor *cursor, flow_element *out)
+{
+  range_cursor *at = (range_cursor *)cursor;
+  const range *self = (const range *)cursor->dataset;
+  if (at->index >= self->base.cardinality) return FLOW_OK;
+  FLOW_TRY(flow_tensor_scalar(self->base.spec.components[0].dtype, self->start + (double)at->index * self->step, &out->tensors[0]));
+  out->count = 1;
+  at->index++;
+  return FLOW_OK;
+}
+
+static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
+{
+  range_cursor *at = (range_cursor *)cursor;
+  int64_t left = cursor->dataset->cardinality - at->index;
+  *skipped = count < left ? count : left;
+  at->index += *skipped;
+  return FLOW_OK;
+}
+
+static const flow_dataset_class class = {
+  .name = "range", .dataset_bytes = sizeof(range), .cursor_bytes = sizeof(range_cursor), .next = next, .skip = skip,
+};
+
+flow_status flow_dataset_range(double start, double stop, double step, int dtype, flow_dataset **out)
+{
+  *out = NULL;
+  double count = ceil((stop - start) / step);
+  if (step == 0 || !(fabs(start) <= 0x1p53) || !(count <= 0x1p53))
+    return flow_fail(FLOW_INVALID_ARGUMENT, "range from %g to %g by %g: finite numbers and a step other than 0 are needed", start, stop,
+                     step);
+  FLOW_TRY(flow_check_shape("range", dtype, 0, NULL));
+  flow_dataset *dataset;
+  FLOW_TRY(flow_dataset_new(&class, NULL, 0, &dataset));
+  range *self = (range *)dataset;
+  self->start = start;
+  self->step = step;
+  dataset->cardinality = count > 0 ? (int64_t)count : 0;
+  dataset->spec.count = 1;
+  dataset->spec.components[0] = (flow_component){ .dtype = dtype };
+  flow_dataset_identify(dataset, (uint64_t)dataset->cardinality);
+  flow_dataset_identify(dataset, (uint64_t)(int64_t)start);
+  *out = dataset;
+  return FLOW_OK;
+}

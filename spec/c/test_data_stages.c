@@ -1,0 +1,221 @@
+/* test_data_stages.c: the stages of the input pipeline that run where they are called: what they deliver, their cardinality,
+ * their signature, and positions. */
+#include "datasets.h"
+
+static flow_dataset *slices_of(int count, flow_tensor *const *components)
+{
+  flow_dataset *dataset;
+  OK(flow_dataset_from_slices(components, NULL, count, &dataset));
+  for (int i = 0; i < count; i++) flow_tensor_release(components[i]);
+  return dataset;
+}
+
+static void slices_are_rows(void **state)
+{
+  (void)state;
+  flow_tensor *parts[2] = { counting(FLOW_FLOAT32, 2, SHAPE(3, 2)), counting(FLOW_INT32, 1, SHAPE(3)) };
+  flow_dataset *dataset = slices_of(2, parts);
+  assert_true(flow_dataset_cardinality(dataset) == 3);
+  assert_int_equal(flow_dataset_component_count(dataset), 2);
+  assert_int_equal(flow_dataset_component(dataset, 0)->rank, 1);
+  assert_int_equal(flow_dataset_component(dataset, 0)->shape[0], 2);
+  assert_int_equal(flow_dataset_component(dataset, 1)->rank, 0);
+  assert_null(flow_dataset_component(dataset, 2));
+  EXPECT_PASS(dataset, -1002, 0, 1, 0, -1002, 2, 3, 1, -1002, 4, 5, 2);
+}
+
+static void slices_are_texts(void **state)
+{
+  (void)state;
+  flow_tensor *bytes = counting(FLOW_UINT8, 1, SHAPE(6)), *dataset_offsets[1];
+  flow_dataset *dataset;
+  dataset_offsets[0] = from_numbers(FLOW_INT64, 1, SHAPE(4), (double[]){ 0, 2, 2, 6 });
+  OK(flow_dataset_from_slices(&bytes, dataset_offsets, 1, &dataset));
+  assert_true(flow_dataset_component(dataset, 0)->text);
+  assert_true(flow_dataset_component(dataset, 0)->shape[0] == -1);
+  check_positions(flow_dataset_retain(dataset), 3, 1);
+  EXPECT_PASS(flow_dataset_retain(dataset), -1002, 0, 1, -1000, -1004, 2, 3, 4, 5);
+  EXPECT_PASS(batch(dataset, 2, 0), -1002, 0, 1, 0, 0, -1001, 2, 3, 4, 5);
+  flow_tensor_release(dataset_offsets[0]);
+  dataset_offsets[0] = from_numbers(FLOW_INT64, 1, SHAPE(3), (double[]){ 0, 7, 6 });
+  FAILS(flow_dataset_from_slices(&bytes, dataset_offsets, 1, &dataset), FLOW_INVALID_ARGUMENT, "offset 7 of text 1 is outside of 0 to 6");
+  flow_tensor_release(dataset_offsets[0]);
+  flow_tensor_release(bytes);
+}
+
+static void wrong_slices_are_named(void **state)
+{
+  (void)state;
+  flow_dataset *dataset;
+  flow_tensor *parts[2] = { counting(FLOW_FLOAT32, 2, SHAPE(3, 2)), counting(FLOW_INT32, 1, SHAPE(4)) };
+  FAILS(flow_dataset_from_slices(parts, NULL, 2, &dataset), FLOW_INVALID_ARGUMENT, "component 2 has 4 rows, the ones before have 3");
+  FAILS(flow_dataset_from_slices(parts, NULL, 0, &dataset), FLOW_INVALID_ARGUMENT, "1 to 8 components, got 0");
+  for (int i = 0; i < 2; i++) flow_tensor_release(parts[i]);
+  OK(flow_tensor_scalar(FLOW_FLOAT32, 1, &parts[0]));
+  FAILS(flow_dataset_from_slices(parts, NULL, 1, &dataset), FLOW_INVALID_ARGUMENT, "component 1 is a single number");
+  flow_tensor_release(parts[0]);
+}
+
+static void ranges_count(void **state)
+{
+  (void)state;
+  flow_dataset *dataset;
+  EXPECT_PASS(range(3), 0, 1, 2);
+  OK(flow_dataset_range(5, 0, -2, FLOW_FLOAT32, &dataset));
+  assert_true(flow_dataset_cardinality(dataset) == 3);
+  EXPECT_PASS(dataset, 5, 3, 1);
+  OK(flow_dataset_range(5, 0, 1, FLOW_INT64, &dataset));
+  assert_true(flow_dataset_cardinality(dataset) == 0);
+  flow_dataset_release(dataset);
+  FAILS(flow_dataset_range(0, 1, 0, FLOW_INT64, &dataset), FLOW_INVALID_ARGUMENT, "a step other than 0");
+  check_positions(range(4), 4, 1);
+}
+
+static void batches_stack_rows(void **state)
+{
+  (void)state;
+  flow_dataset *dataset = batch(range(5), 2, 0);
+  assert_true(flow_dataset_cardinality(dataset) == 3);
+  assert_true(flow_dataset_component(dataset, 0)->shape[0] == -1);
+  EXPECT_PASS(dataset, -1002, 0, 1, -1002, 2, 3, -1001, 4);
+  dataset = batch(range(5), 2, 1);
+  assert_true(flow_dataset_cardinality(dataset) == 2);
+  assert_true(flow_dataset_component(dataset, 0)->shape[0] == 2);
+  EXPECT_PASS(dataset, -1002, 0, 1, -1002, 2, 3);
+  EXPECT_PASS(batch(batch(range(5), 2, 1), 2, 0), -1002, 0, 1, 2, 3);
+  check_positions(batch(range(11), 3, 0), 4, 1);
+  check_positions(batch(range(11), 3, 1), 4, 1);
+  FAILS(flow_dataset_batch(NULL, 2, 0, &dataset), FLOW_INVALID_ARGUMENT, "batch: a dataset is needed");
+  flow_dataset *ten = range(10);
+  FAILS(flow_dataset_batch(ten, 0, 0, &dataset), FLOW_INVALID_ARGUMENT, "batch_size is a whole number from 1, got 0");
+  flow_dataset_release(ten);
+}
+
+static void a_batch_may_be_larger_than_the_data(void **state)
+{
+  (void)state;
+  flow_dataset *rows = range(9000), *dataset = batch(flow_dataset_retain(rows), 1000000000, 0);
+  pass *found = pass_of(rows, 9000);
+  pass *batched = pass_of(dataset, 2);
+  assert_int_equal(batched->elements, 1);
+  assert_int_equal(batched->count, 9001);
+  assert_memory_equal(batched->numbers + 1, found->numbers, sizeof(double) * 9000);
+  flow_dataset_release(dataset);
+  flow_dataset_release(rows);
+  free(found);
+  free(batched);
+}
+
+static void strided_rows_are_copied(void **state)
+{
+  (void)state;
+  flow_tensor *whole = counting(FLOW_FLOAT32, 2, SHAPE(3, 4)), *turned = view_of(whole, 2, SHAPE(4, 3), SHAPE(1, 4), 0);
+  flow_tensor_release(whole);
+  EXPECT_PASS(batch(slices_of(1, &turned), 2, 0), -1002, 0, 4, 8, 1, 5, 9, -1002, 2, 6, 10, 3, 7, 11);
+}
+
+static void take_and_skip_cut(void **state)
+{
+  (void)state;
+  EXPECT_PASS(take(range(5), 2), 0, 1);
+  EXPECT_PASS(take(range(2), 5), 0, 1);
+  EXPECT_PASS(take(range(2), -1), 0, 1);
+  EXPECT_PASS(leave_out(range(5), 2), 2, 3, 4);
+  EXPECT_PASS(take(leave_out(range(9), 2), 3), 2, 3, 4);
+  flow_dataset *none = leave_out(range(5), -1);
+  assert_true(flow_dataset_cardinality(none) == 0);
+  pass *found = pass_of(none, 5);
+  assert_int_equal(found->elements, 0);
+  free(found);
+  flow_dataset_release(none);
+  flow_dataset *few = leave_out(range(5), 7);
+  assert_true(flow_dataset_cardinality(few) == 0);
+  flow_dataset_release(few);
+  check_positions(take(range(7), 4), 5, 1);
+  check_positions(leave_out(range(7), 3), 5, 1);
+  check_positions(take(leave_out(range(9), 2), 5), 6, 1);
+}
+
+static void positions_belong_to_a_pipeline(void **state)
+{
+  (void)state;
+  flow_dataset *two = batch(range(10), 2, 0), *three = batch(range(10), 3, 0);
+  flow_iterator *a, *b;
+  char position[512];
+  OK(flow_iterator_new(NULL, two, &a));
+  OK(flow_iterator_new(NULL, three, &b));
+  flow_iterator_save(a, position, sizeof position);
+  FAILS(flow_iterator_restore(b, position), FLOW_INVALID_ARGUMENT, "another pipeline");
+  FAILS(flow_iterator_restore(b, "elsewhere"), FLOW_CORRUPT_DATA, "no position");
+  strcat(position, " 12");
+  FAILS(flow_iterator_restore(a, position), FLOW_CORRUPT_DATA, "damaged");
+  flow_iterator_close(a);
+  flow_iterator_close(b);
+  flow_dataset_release(two);
+  flow_dataset_release(three);
+}
+
+static void stages_are_counted(void **state)
+{
+  (void)state;
+  flow_dataset *dataset = take(batch(range(10), 2, 0), 3);
+  flow_iterator *iterator;
+  flow_stage_report report;
+  pass found = { 0 };
+  OK(flow_iterator_new(NULL, dataset, &iterator));
+  pass_run(iterator, 100, &found);
+  const char *const names[] = { "take", "batch", "range" };
+  const double elements[] = { 3, 3, 6 };
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(flow_iterator_stage(iterator, i, &report), 1);
+    assert_string_equal(report.name, names[i]);
+    assert_int_equal(report.depth, i);
+    assert_true(report.elements == elements[i]);
+    assert_true(report.seconds >= 0);
+  }
+  assert_int_equal(flow_iterator_stage(iterator, 3, &report), 0);
+  flow_iterator_close(iterator);
+  flow_dataset_release(dataset);
+}
+
+static void every_failed_allocation_is_survived(void **state)
+{
+  (void)state;
+  int failures = 0;
+  for (int after = 0; after < 60; after++) {
+    flow_dataset *input = NULL, *dataset = NULL;
+    flow_iterator *iterator = NULL;
+    flow_element element = { 0 };
+    flow_fail_allocation(after);
+    flow_status status = flow_dataset_range(0, 5, 1, FLOW_INT32, &input);
+    if (status == FLOW_OK) status = flow_dataset_batch(input, 3, 0, &dataset);
+    if (status == FLOW_OK) status = flow_iterator_new(NULL, dataset, &iterator);
+    for (int i = 0; i < 3 && status == FLOW_OK; i++) status = flow_iterator_next(iterator, &element);
+    flow_fail_allocation(-1);
+    failures += status == FLOW_OUT_OF_MEMORY;
+    assert_true(status == FLOW_OK || status == FLOW_OUT_OF_MEMORY);
+    flow_element_clear(&element);
+    flow_iterator_close(iterator);
+    flow_dataset_release(dataset);
+    flow_dataset_release(input);
+  }
+  assert_true(failures > 10 && failures < 60);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    TEST(slices_are_rows),
+    TEST(slices_are_texts),
+    TEST(wrong_slices_are_named),
+    TEST(ranges_count),
+    TEST(batches_stack_rows),
+    TEST(a_batch_may_be_larger_than_the_data),
+    TEST(strided_rows_are_copied),
+    TEST(take_and_skip_cut),
+    TEST(positions_belong_to_a_pipeline),
+    TEST(stages_are_counted),
+    TEST(every_failed_allocation_is_survived),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
