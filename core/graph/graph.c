@@ -120,6 +120,18 @@ flow_status flow_graph_append(flow_graph *graph, int op, const int *inputs, int 
   return FLOW_OK;
 }
 
+flow_status flow_graph_insert(flow_graph *graph, int index, int op, const int *inputs, int input_count,
+                              const flow_attributes *attributes, const flow_signature *output_signatures, int *outputs)
+{
+  FLOW_TRY(flow_graph_append(graph, op, inputs, input_count, attributes, output_signatures, outputs));
+  flow_node added = graph->nodes[graph->node_count - 1];
+  memmove(graph->nodes + index + 1, graph->nodes + index, sizeof added * (size_t)(graph->node_count - 1 - index));
+  graph->nodes[index] = added;
+  for (int n = index; n < graph->node_count; n++)
+    for (int i = 0; i < graph->nodes[n].output_count; i++) graph->values[graph->nodes[n].outputs[i]].node = n;
+  return FLOW_OK;
+}
+
 flow_status flow_graph_rewrite(flow_graph *graph, int index, int op, const int *inputs, int input_count,
                                const flow_attributes *attributes, const flow_signature *output_signatures, int output_count)
 {

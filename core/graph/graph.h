@@ -69,6 +69,9 @@ flow_status flow_graph_operand(flow_graph *graph, flow_tensor *tensor, int *valu
 /* Appends a node with new RESULT values for its outputs; their indices land in outputs[]. */
 flow_status flow_graph_append(flow_graph *graph, int op, const int *inputs, int input_count, const flow_attributes *attributes,
                               const flow_signature *output_signatures, int *outputs);
+/* The same in front of node `index`; nodes from there on move. The inputs are there by then. */
+flow_status flow_graph_insert(flow_graph *graph, int index, int op, const int *inputs, int input_count, const flow_attributes *attributes,
+                              const flow_signature *output_signatures, int *outputs);
 /* Makes `node` run another op on other inputs; its outputs stay. output_count may grow: new values are appended. */
 flow_status flow_graph_rewrite(flow_graph *graph, int node, int op, const int *inputs, int input_count,
                                const flow_attributes *attributes, const flow_signature *output_signatures, int output_count);
@@ -91,6 +94,9 @@ void flow_graph_count_uses(const flow_graph *graph, int *uses);
 /* fuse.c: rewrites patterns among nodes [begin, end of graph) in place; nodes that lost their readers stay for the dead
  * node pass. Values that somebody else reads, or that stand in kept[], are left alone. */
 flow_status flow_graph_fuse(flow_graph *graph, int begin, const int *kept, int kept_count);
+/* fold_affine.c: scales and shifts per channel go into the convolution before them. live[node]: reached from outputs or
+ * effects. */
+flow_status flow_graph_fold_affine(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_elementwise.c: joins chains of elementwise nodes. live[node]: reached from outputs or effects. */
 flow_status flow_graph_fuse_elementwise(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_optimizer.c: hands the gradients of large matrices to their optimizer as factors. live[] as above. */

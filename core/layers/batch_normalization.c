@@ -113,9 +113,11 @@ static flow_tensor *normalize_by_averages(flow_expression *e, const flow_layer *
   flow_tensor *shifted = e_add(e, variance, flow_express_number(e, variance, flow_argument_number(layer->arguments, "epsilon")));
   flow_tensor *factor = flow_express(e, FLOW_OP_rsqrt, shifted, NULL, NULL, NULL);
   if (indices.gamma >= 0) factor = e_mul(e, flow_express_variable(e, layer->variables[indices.gamma]), factor);
-  flow_tensor *y = e_mul(e, e_sub(e, x, mean), factor);
-  if (indices.beta >= 0) y = e_add(e, y, flow_express_variable(e, layer->variables[indices.beta]));
-  return y;
+  /* x * factor + shift, with all that is no x apart: a plan can move both into the convolution before. */
+  flow_tensor *shift = e_mul(e, mean, factor);
+  if (indices.beta >= 0) shift = e_sub(e, flow_express_variable(e, layer->variables[indices.beta]), shift);
+  else shift = e_neg(e, shift);
+  return e_add(e, e_mul(e, x, factor), shift);
 }
 
 /* x with axis `from` moved to place `to`. */

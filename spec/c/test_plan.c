@@ -245,6 +245,34 @@ static void test_scaled_input(void **state)
   flow_tensor_release(scale);
 }
 
+/* Numbers per channel behind a convolution, with and without a bias, go into its weights, unless somebody reads between. */
+static void test_affine_folding(void **state)
+{
+  (void)state;
+  flow_tensor *x = noise(4, SHAPE(3, 8, 8, 2), 1), *w = noise(4, SHAPE(3, 3, 2, 5), 2), *b = noise(1, SHAPE(5), 3);
+  flow_tensor *scale = noise(1, SHAPE(5), 4), *shift = noise(1, SHAPE(5), 5), *out[2];
+  for (int bias = 0; bias < 2; bias++)
+    for (int read = 0; read < 2; read++) {
+      flow_tensor *results[2][2];      /* [traced][result] */
+      for (int traced = 0; traced < 2; traced++) {
+        if (traced) OK(flow_trace_begin(context));
+        flow_tensor *y = op3(FLOW_OP_convolution, traced ? input_of(FLOW_FLOAT32, 4, SHAPE(-1, 8, 8, 2)) : x, w, NULL, &same_convolution);
+        if (bias) y = OP2(add, y, b);
+        results[traced][1] = y;
+        results[traced][0] = OP1(relu, OP2(add, OP2(mul, scale, y), shift));
+      }
+      flow_plan *plan;
+      OK(flow_trace_end(context, results[1], 1 + read, &plan));
+      keep(plan, release_plan);
+      assert_int_equal(count_op(plan, FLOW_OP_convolution), 1);
+      assert_int_equal(count_op(plan, FLOW_OP_fused), read ? 1 : bias);      /* scale, shift, relu; or the bias times scale plus shift */
+      assert_int_equal(count_op(plan, FLOW_OP_relu), 0);
+      run(instance_of(plan, 3), &x, 1, out);
+      expect_close(out[0], results[0][0], 1e-5);
+      if (read) expect_close(out[1], results[0][1], 1e-5);
+    }
+}
+
 /* Chains of elementwise ops become one pass, with the same numbers; results that somebody else wants stay. */
 static void test_elementwise_chains(void **state)
 {
@@ -442,7 +470,7 @@ int main(void)
     GRAPH_TEST(test_read_assign_read), GRAPH_TEST(test_swap), GRAPH_TEST(test_readings_around_updates),
     GRAPH_TEST(test_tail_by_rows), GRAPH_TEST(test_assignment_cuts_gradients), GRAPH_TEST(test_dead_nodes),
     GRAPH_TEST(test_elementwise_chains), GRAPH_TEST(test_chains_across_an_update), GRAPH_TEST(test_dense_fusion),
-    GRAPH_TEST(test_convolution_fusion), GRAPH_TEST(test_scaled_input), GRAPH_TEST(test_gradients_of_intermediate_results),
+    GRAPH_TEST(test_convolution_fusion), GRAPH_TEST(test_scaled_input), GRAPH_TEST(test_affine_folding), GRAPH_TEST(test_gradients_of_intermediate_results),
     GRAPH_TEST(test_used_up_tensors), GRAPH_TEST(test_nesting_has_a_limit), GRAPH_TEST(test_a_trace_ends_its_tapes),
     GRAPH_TEST(test_blocks_never_overlap), GRAPH_TEST(test_gradients_lie_in_the_arena),
   };
