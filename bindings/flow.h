@@ -74,6 +74,7 @@ typedef struct flow_layer     flow_layer;
 typedef struct flow_optimizer flow_optimizer;
 typedef struct flow_record_writer flow_record_writer;
 typedef struct flow_example   flow_example;    /* a tf.train.Example under construction */
+typedef struct flow_listing   flow_listing;    /* names of files or folders */
 typedef struct flow_arguments flow_arguments;  /* named values on their way to a layer, optimizer or loss record */
 typedef struct flow_dataset   flow_dataset;    /* a description of where elements come from: immutable, shared */
 typedef struct flow_function  flow_function;   /* what is applied to each element of a dataset: a plan, an image loader, a parser */
@@ -136,6 +137,13 @@ FLOW_API int         flow_tape_depth(const flow_context *context);   /* tapes th
 FLOW_API double      flow_live_bytes(void);                  /* bytes held by tensors and plans, whole process */
 FLOW_API double      flow_allocation_count(void);            /* allocations ever made: flat in a steady loop */
 FLOW_API void        flow_fail_allocation(double after);     /* tests: the allocation that many from now fails once; < 0 never */
+
+/* Parts that are opened on first use: what there is, what each is for, and the libraries that it brings along; fails with one
+ * sentence that says what is missing and what to install. */
+FLOW_API int         flow_plugin_count(void);
+FLOW_API const char *flow_plugin_name(int index);            /* "image"; borrowed, static */
+FLOW_API const char *flow_plugin_purpose(int index);         /* "JPEG and GIF images"; borrowed, static */
+FLOW_API flow_status flow_plugin_libraries(int index, const char **out);   /* borrowed, static */
 
 FLOW_API flow_status flow_context_new(flow_context **out);   /* returns a new reference */
 FLOW_API void        flow_context_release(flow_context *context);
@@ -211,6 +219,28 @@ FLOW_API flow_status flow_example_add_floats(flow_example *example, const char *
 FLOW_API flow_status flow_example_add_integers(flow_example *example, const char *name, const int64_t *values, double count);
 FLOW_API double      flow_example_serialize(const flow_example *example, void *to, double size);   /* returns the whole length, writes if it fits; -1: out of memory */
 FLOW_API void        flow_example_release(flow_example *example);
+/* ---- pictures -------------------------------------------------------------------------------------------------- */
+
+/* A picture as uint8 {height, width, channels}: JPEG, PNG, GIF (first frame) or BMP, told by the content. channels: 1, 3 or 4
+ * (JPEG: 1 or 3), 0: as many as the file has. */
+FLOW_API flow_status flow_image_load(const char *path, int channels, flow_tensor **out);
+FLOW_API flow_status flow_image_decode(const void *bytes, double count, int channels, flow_tensor **out);
+/* Writes {height, width} or {height, width, 1, 3 or 4} with values 0 to 255 (others than uint8 are rounded and limited); the
+ * ending says how: .png .bmp .jpg .jpeg. quality: of JPEG, 1 to 100. */
+FLOW_API flow_status flow_image_save(const char *path, const flow_tensor *image, int quality);
+/* As tf.image.resize, float32: of {height, width, channels} or a batch of them. interpolation: bilinear, nearest, bicubic, area,
+ * lanczos3, lanczos5, gaussian, mitchellcubic. fit: 0 stretches, 1 crops to the new aspect ratio, 2 pads with zeros. */
+FLOW_API flow_status flow_image_resize(flow_tensor *images, int height, int width, const char *interpolation, int fit, flow_tensor **out);
+
+/* Names of the folders in a directory (links to folders too, none that begins with a dot), sorted; paths of the pictures at any
+ * depth below one (told by their endings), folder by folder as Keras lists them. */
+FLOW_API flow_status flow_listing_folders(const char *directory, flow_listing **out);
+FLOW_API flow_status flow_listing_pictures(const char *directory, int follow_links, flow_listing **out);
+FLOW_API void        flow_listing_release(flow_listing *listing);
+FLOW_API int         flow_listing_count(const flow_listing *listing);
+FLOW_API const char *flow_listing_name(const flow_listing *listing, int index);   /* borrowed; NULL beyond the end */
+/* order[i] = where element i of the shuffled list was, from 0: as NumPy's RandomState(seed).shuffle; seed below 2^32. */
+FLOW_API flow_status flow_shuffle_order(double seed, int count, int32_t *order);
 
 /* ---- ops ------------------------------------------------------------------------------------------------------- */
 

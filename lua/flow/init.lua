@@ -58,6 +58,7 @@ local parts = {
   Model = { "flow.models", "Model" }, models = { "flow.models" },
   optimizers = { "flow.optimizers" }, losses = { "flow.losses" }, metrics = { "flow.metrics" },
   clear_session = { "flow.models", "clear_session" },
+  image = { "flow.image" },
   callbacks = { "flow.callbacks" }, datasets = { "flow.datasets" }, distribute = { "flow.distribute" },
 }
 

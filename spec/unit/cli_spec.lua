@@ -82,6 +82,7 @@ describe("flowlua", function()
       assert.truthy(output:find(word, 1, true), word)
     end
     assert.truthy(output:find("cuda         not part of this build", 1, true))
+    assert.truthy(output:find("\nimage        JPEG and GIF images: libjpeg") or output:find("libflow_image.so", 1, true))
   end)
 
   it("is interrupted by SIGINT with code 130", function()

@@ -16,16 +16,12 @@ local function first_match(path, pattern)
   file:close()
 end
 
--- What each plugin would add; none of them is part of this build.
-local plugins = {
-  { "cuda", "training on NVIDIA GPUs" },
-  { "nccl", "all-reduce between GPUs" },
-  { "mpi", "all-reduce under mpirun and srun" },
-  { "gloo", "all-reduce between plain processes (TF_CONFIG)" },
-  { "control", "the control channel of a cluster" },
-  { "hdf5", "HDF5 files in other layouts than Keras writes" },
-  { "image", "JPEG and GIF images" },
-}
+-- One line for a plugin: the libraries it brings along, or why it is not there and what to install.
+local function plugin_state(index)
+  local libraries = native.out("const char")
+  if native.C.flow_plugin_libraries(index, libraries) ~= 0 then return native.string(native.C.flow_last_error()) end
+  return ("%s: %s"):format(native.string(native.C.flow_plugin_purpose(index)), native.string(libraries[0]))
+end
 
 return function()
   local lines = {}
@@ -41,8 +37,8 @@ return function()
   local check = flow.tensor { { 1, 2 }, { 3, 4 } }:matmul(flow.eye(2)):sum():item()
   say("self-test", check == 10 and "a matrix product is right" or ("a matrix product is WRONG: %g instead of 10"):format(check))
   lines[#lines + 1] = ""
-  for _, plugin in ipairs(plugins) do
-    say(plugin[1], "not part of this build: " .. plugin[2])
+  for index = 0, native.C.flow_plugin_count() - 1 do
+    say(native.string(native.C.flow_plugin_name(index)), plugin_state(index))
   end
   print(table.concat(lines, "\n"))
   return check == 10 and 0 or 1

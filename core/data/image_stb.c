@@ -1,0 +1,204 @@
+/* image_stb.c: PNG and BMP by stb_image and stb_image_write. Only these two readers are compiled; what surrounds the pixels
+ * is checked here first, because stb_image trusts sizes, skips checksums and fills missing data with zeros. */
+#include "data/image.h"
+
+#include <string.h>
+#include <zlib.h>
+#include "base/memory.h"
+
+/* ---- stb's memory: the house's allocator, with a budget for one picture --------------------------------------------------------- */
+
+static _Thread_local size_t budget_left;
+
+static void *stb_alloc(size_t bytes)
+{
+  void *block;
+  if (bytes > budget_left) {
+    flow_fail(FLOW_CORRUPT_DATA, "the picture needs far more memory than its size allows");
+    return NULL;
+  }
+  budget_left -= bytes;
+  return flow_alloc(bytes, &block) == FLOW_OK ? block : NULL;
+}
+
+static void *stb_realloc(void *old, size_t old_bytes, size_t bytes)
+{
+  void *block = stb_alloc(bytes);
+  if (!block) return NULL;
+  if (old) memcpy(block, old, old_bytes < bytes ? old_bytes : bytes);
+  flow_free(old);
+  return block;
+}
+
+/* zlib's compressor instead of stb's: smaller files, sooner. */
+static unsigned char *stb_compress(unsigned char *data, int count, int *compressed, int level)
+{
+  uLongf bytes = compressBound((uLong)count);
+  unsigned char *block = stb_alloc(bytes);
+  if (!block) return NULL;
+  if (compress2(block, &bytes, data, (uLong)count, level) != Z_OK) {
+    flow_free(block);
+    return NULL;
+  }
+  *compressed = (int)bytes;
+  return block;
+}
+
+#pragma GCC diagnostic ignored "-Wunused-function"          /* looked at behind the last line */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wunused-but-set-variable"
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#pragma GCC diagnostic ignored "-Wshadow"
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+#define STB_IMAGE_IMPLEMENTATION
+#define STB_IMAGE_STATIC
+#define STBI_ONLY_PNG
+#define STBI_ONLY_BMP
+#define STBI_NO_STDIO
+#define STBI_NO_LINEAR
+#define STBI_NO_HDR
+#define STBI_ASSERT(condition) ((void)0)
+#define STBI_MALLOC(bytes) stb_alloc(bytes)
+#define STBI_FREE(block) flow_free(block)
+#define STBI_REALLOC_SIZED(block, old_bytes, bytes) stb_realloc(block, old_bytes, bytes)
+#include <stb/stb_image.h>
+#define STB_IMAGE_WRITE_IMPLEMENTATION
+#define STB_IMAGE_WRITE_STATIC
+#define STBI_WRITE_NO_STDIO
+#define STBIW_ASSERT(condition) ((void)0)
+#define STBIW_MALLOC(bytes) stb_alloc(bytes)
+#define STBIW_FREE(block) flow_free(block)
+#define STBIW_REALLOC_SIZED(block, old_bytes, bytes) stb_realloc(block, old_bytes, bytes)
+#define STBIW_ZLIB_COMPRESS stb_compress
+#include <stb/stb_image_write.h>
+#pragma GCC diagnostic pop
+
+/* ---- reading ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Decodes bytes whose frame was checked. raw_bytes: what the pixels take in the file's own format. */
+static flow_status decode(const char *format, const unsigned char *bytes, size_t count, uint64_t raw_bytes, int wanted,
+                          flow_picture *picture)
+{
+  int width, height, channels;
+  /* Blocks of one picture, growing ones included: the compressed data, the same inflated, unfiltered, and with 4 channels. */
+  budget_left = 4 * count + 12 * (size_t)raw_bytes + 65536;
+  flow_fail(FLOW_CORRUPT_DATA, "%s", "");
+  unsigned char *pixels = stbi_load_from_memory(bytes, (int)count, &width, &height, &channels, 0);
+  if (!pixels) {
+    const char *why = stbi_failure_reason();
+    if (why && strcmp(why, "outofmem") == 0 && *flow_last_error()) return FLOW_OUT_OF_MEMORY;
+    return flow_fail(FLOW_CORRUPT_DATA, "the %s data is damaged: %s", format, why ? why : "unknown reason");
+  }
+  flow_status status = flow_picture_reserve(picture, height, width, channels, wanted);
+  if (status == FLOW_OK) memcpy(picture->pixels, pixels, (size_t)width * (size_t)height * (size_t)channels);
+  flow_free(pixels);
+  return status;
+}
+
+static uint32_t big_endian(const unsigned char *bytes)
+{
+  return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+static uint32_t little_endian(const unsigned char *bytes, int count)
+{
+  uint32_t value = 0;
+  for (int i = count - 1; i >= 0; i--) value = value << 8 | bytes[i];
+  return value;
+}
+
+/* Walks the chunks up to IEND: each inside the file, those that matter (upper-case first letter) with a right checksum. */
+static flow_status check_png_chunks(const unsigned char *bytes, size_t count)
+{
+  size_t at = 8;
+  for (;;) {
+    if (count - at < 12) return flow_fail(FLOW_CORRUPT_DATA, "the PNG data ends early");
+    size_t length = big_endian(bytes + at);
+    const unsigned char *type = bytes + at + 4;
+    if (length > count - at - 12) return flow_fail(FLOW_CORRUPT_DATA, "the PNG data ends early");
+    if (at == 8 && (memcmp(type, "IHDR", 4) != 0 || length != 13)) return flow_fail(FLOW_CORRUPT_DATA, "the PNG data has no header");
+    int matters = !(type[0] & 0x20);
+    if (matters && big_endian(type + 4 + length) != (uint32_t)crc32(0, type, (uInt)(4 + length))) {
+      return flow_fail(FLOW_CORRUPT_DATA, "the PNG data is damaged: wrong checksum of chunk %.4s", (const char *)type);
+    }
+    if (memcmp(type, "IEND", 4) == 0) return FLOW_OK;
+    at += 12 + length;
+  }
+}
+
+flow_status flow_png_decode(const unsigned char *bytes, size_t count, int wanted, flow_picture *picture)
+{
+  static const int samples[8] = { 1, 0, 3, 1, 2, 0, 4, 0 };      /* by colour type */
+  FLOW_TRY(check_png_chunks(bytes, count));
+  int64_t width = big_endian(bytes + 16), height = big_endian(bytes + 20);
+  int depth = bytes[24], colour = bytes[25];
+  if (colour > 6 || samples[colour] == 0 || depth < 1 || depth > 16) {
+    return flow_fail(FLOW_CORRUPT_DATA, "the PNG header is damaged: colour type %d, %d bits", colour, depth);
+  }
+  if (width < 1 || height < 1 || height > FLOW_MOST_PIXELS / width) return flow_picture_reserve(picture, height, width, 1, 1);
+  uint64_t raw = (uint64_t)height * (((uint64_t)width * (uint64_t)(samples[colour] * depth) + 7) / 8 + 1);
+  if (raw / 1032 > count) {                                      /* deflate makes at most 1,032 bytes of one */
+    return flow_fail(FLOW_CORRUPT_DATA, "the picture claims to have %lld x %lld pixels, which %.0f bytes cannot hold",
+                     (long long)height, (long long)width, (double)count);
+  }
+  /* Palettes and few bits grow; interlaced pictures are inflated in seven parts. */
+  uint64_t grown = (uint64_t)height * (uint64_t)width * 4 * (depth == 16 ? 2 : 1);
+  return decode("PNG", bytes, count, raw + 8 * (uint64_t)height + grown, wanted, picture);
+}
+
+flow_status flow_bmp_decode(const unsigned char *bytes, size_t count, int wanted, flow_picture *picture)
+{
+  if (count < 26) return flow_fail(FLOW_CORRUPT_DATA, "the BMP data ends early, in the header");
+  uint64_t offset = little_endian(bytes + 10, 4);
+  uint32_t header = little_endian(bytes + 14, 4);
+  int old = header == 12;                                        /* OS/2: sizes of 16 bits */
+  if (!old && count < 54) return flow_fail(FLOW_CORRUPT_DATA, "the BMP data ends early, in the header");
+  int64_t width = old ? (int64_t)little_endian(bytes + 18, 2) : (int32_t)little_endian(bytes + 18, 4);
+  int64_t height = old ? (int64_t)little_endian(bytes + 20, 2) : (int32_t)little_endian(bytes + 22, 4);
+  uint64_t bits = little_endian(bytes + (old ? 24 : 28), 2);
+  if (height < 0) height = -height;                              /* rows from the top */
+  if (width < 1 || height < 1 || height > FLOW_MOST_PIXELS / width) return flow_picture_reserve(picture, height, width, 1, 1);
+  if (bits != 1 && bits != 4 && bits != 8 && bits != 16 && bits != 24 && bits != 32) {
+    return flow_fail(FLOW_UNSUPPORTED, "BMP pictures of %d bits a pixel cannot be read", (int)bits);
+  }
+  uint64_t raw = (uint64_t)height * (((uint64_t)width * bits + 31) / 32 * 4);
+  if (offset > count || raw > count - offset) {
+    return flow_fail(FLOW_CORRUPT_DATA, "the BMP data ends early: %lld x %lld pixels take %.0f bytes, %.0f are there", (long long)height,
+                     (long long)width, (double)raw, offset > count ? 0.0 : (double)(count - offset));
+  }
+  return decode("BMP", bytes, count, (uint64_t)height * (uint64_t)width * 4, wanted, picture);
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------------------------------------ */
+
+typedef struct encoder_target { flow_picture_sink write; void *target; flow_status status; } encoder_target;
+
+static void pass_on(void *argument, void *bytes, int count)
+{
+  encoder_target *to = argument;
+  if (to->status == FLOW_OK && count > 0) to->status = to->write(to->target, bytes, (size_t)count);
+}
+
+static flow_status finish(const encoder_target *to, int worked)
+{
+  if (to->status != FLOW_OK) return to->status;
+  return worked ? FLOW_OK : flow_fail(FLOW_OUT_OF_MEMORY, "no memory to encode the picture");
+}
+
+flow_status flow_png_encode(const flow_picture *picture, flow_picture_sink write, void *target)
+{
+  encoder_target to = { write, target, FLOW_OK };
+  budget_left = SIZE_MAX;
+  int row_bytes = picture->width * picture->channels;
+  int worked = stbi_write_png_to_func(pass_on, &to, picture->width, picture->height, picture->channels, picture->pixels, row_bytes);
+  return finish(&to, worked);
+}
+
+flow_status flow_bmp_encode(const flow_picture *picture, flow_picture_sink write, void *target)
+{
+  encoder_target to = { write, target, FLOW_OK };
+  budget_left = SIZE_MAX;
+  int worked = stbi_write_bmp_to_func(pass_on, &to, picture->width, picture->height, picture->channels, picture->pixels);
+  return finish(&to, worked);
+}

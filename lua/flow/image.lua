@@ -1,0 +1,129 @@
+-- image.lua: flow.image: pictures from files into tensors and back, and other sizes of them.
+--
+--   local photo = flow.image.load("rose.jpg")                        uint8 {height, width, 3}
+--   local small = flow.image.load("rose.jpg", { size = {180, 180} }) float32 {180, 180, 3}, values 0 to 255
+--   flow.image.save("grey.png", flow.image.load("rose.jpg", { color_mode = "grayscale" }))
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+
+local C, raise = native.C, errors.raise
+local image = {}
+local out = native.out("flow_tensor")
+
+-- Keras' names and their numbers of channels.
+image.color_modes = { grayscale = 1, rgb = 3, rgba = 4 }
+image.interpolations = { "bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5", "gaussian", "mitchellcubic" }
+
+local FIT = { interpolation = true, crop_to_aspect_ratio = true, pad_to_aspect_ratio = true }
+local DECODE = { channels = true, color_mode = true }
+local LOAD = { channels = true, color_mode = true, size = true }
+for name in pairs(FIT) do LOAD[name] = true end
+
+local function is_one_of(value, list)
+  for _, name in ipairs(list) do
+    if name == value then return true end
+  end
+  return false
+end
+
+-- The name of a way to interpolate, in lower case; nil stands for bilinear.
+function image.check_interpolation(what, value)
+  if value == nil then return "bilinear" end
+  local name = type(value) == "string" and value:lower()
+  if not name or not is_one_of(name, image.interpolations) then
+    raise("%s: interpolation is one of %s; got %s", what, table.concat(image.interpolations, ", "), errors.describe(value))
+  end
+  return name
+end
+
+-- Height and width of a size: a number for a square, or { height, width }.
+function image.check_size(what, size)
+  if type(size) == "number" then size = { size, size } end
+  if type(size) ~= "table" or #size ~= 2 then
+    raise("%s is {height, width}, or a number for a square; got %s", what, errors.describe(size))
+  end
+  for _, n in ipairs(size) do
+    if type(n) ~= "number" or n < 1 or n ~= math.floor(n) or n > 2 ^ 24 then
+      raise("%s: a height or width is a whole number from 1, got %s", what, errors.describe(n))
+    end
+  end
+  return size[1], size[2]
+end
+
+-- 0 stretches, 1 crops, 2 pads: numbers of flow_image_resize.
+function image.check_fit(what, options)
+  if options.crop_to_aspect_ratio and options.pad_to_aspect_ratio then
+    raise("%s: only one of crop_to_aspect_ratio and pad_to_aspect_ratio can be set", what)
+  end
+  return options.crop_to_aspect_ratio and 1 or options.pad_to_aspect_ratio and 2 or 0
+end
+
+local function channels_of(what, options)
+  local mode, channels = options.color_mode, options.channels
+  if mode ~= nil and channels ~= nil then raise("%s: give channels or color_mode, not both", what) end
+  if mode ~= nil then
+    channels = image.color_modes[mode]
+    if not channels then raise("%s: color_mode is \"rgb\", \"rgba\" or \"grayscale\", got %s", what, errors.describe(mode)) end
+  end
+  channels = channels or 3
+  if channels ~= 0 and channels ~= 1 and channels ~= 3 and channels ~= 4 then
+    raise("%s: channels is 1, 3 or 4, or 0 for as many as the file has; got %s", what, errors.describe(channels))
+  end
+  return channels
+end
+
+-- A picture of another size: float32, not rounded. size: {height, width}; a tensor of rank 4 is a batch of pictures.
+function image.resize(picture, size, options)
+  local what = "flow.image.resize"
+  options = errors.check_options(what, options, FIT)
+  local height, width = image.check_size(what .. ": the size", size)
+  local method, fit = image.check_interpolation(what, options.interpolation), image.check_fit(what, options)
+  native.pressure()
+  native.try(C.flow_image_resize, native.pointer(picture), height, width, method, fit, out)
+  return native.tensor(out[0])
+end
+
+local function finish(picture, options)
+  if options.size == nil then return picture end
+  return image.resize(picture, options.size, { interpolation = options.interpolation, crop_to_aspect_ratio = options.crop_to_aspect_ratio,
+                                               pad_to_aspect_ratio = options.pad_to_aspect_ratio })
+end
+
+-- The picture in a file (JPEG, PNG, GIF or BMP): uint8 {height, width, channels}; with size what resize makes of it.
+function image.load(path, options)
+  local what = "flow.image.load"
+  if type(path) ~= "string" then raise("%s: the path is a string, got %s", what, errors.describe(path)) end
+  options = errors.check_options(what, options, LOAD)
+  local channels = channels_of(what, options)
+  native.pressure()
+  native.try(C.flow_image_load, path, channels, out)
+  return finish(native.tensor(out[0]), options)
+end
+
+-- The picture in a string that holds the contents of a file.
+function image.decode(bytes, options)
+  local what = "flow.image.decode"
+  if type(bytes) ~= "string" then raise("%s: the contents of a file are a string, got %s", what, errors.describe(bytes)) end
+  options = errors.check_options(what, options, DECODE)
+  local channels = channels_of(what, options)
+  native.pressure()
+  native.try(C.flow_image_decode, bytes, #bytes, channels, out)
+  return native.tensor(out[0])
+end
+
+-- Writes {height, width} or {height, width, channels} with values 0 to 255 as .jpg, .jpeg, .png or .bmp.
+function image.save(path, picture, options)
+  local what = "flow.image.save"
+  if type(path) ~= "string" then raise("%s: the path is a string, got %s", what, errors.describe(path)) end
+  options = errors.check_options(what, options, { quality = true })
+  local quality = options.quality == nil and 95 or options.quality
+  if type(quality) ~= "number" or quality < 1 or quality > 100 or quality ~= math.floor(quality) then
+    raise("%s: the quality is a whole number from 1 to 100, got %s", what, errors.describe(quality))
+  end
+  native.try(C.flow_image_save, path, native.pointer(picture), quality)
+end
+
+return setmetatable(image, {
+  __index = function(_, name) raise("flow.image has no %q; there are load, decode, resize and save", tostring(name)) end,
+})
