@@ -219,6 +219,7 @@ FLOW_API flow_status flow_example_add_floats(flow_example *example, const char *
 FLOW_API flow_status flow_example_add_integers(flow_example *example, const char *name, const int64_t *values, double count);
 FLOW_API double      flow_example_serialize(const flow_example *example, void *to, double size);   /* returns the whole length, writes if it fits; -1: out of memory */
 FLOW_API void        flow_example_release(flow_example *example);
+
 /* ---- pictures -------------------------------------------------------------------------------------------------- */
 
 /* A picture as uint8 {height, width, channels}: JPEG, PNG, GIF (first frame) or BMP, told by the content. channels: 1, 3 or 4

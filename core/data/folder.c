@@ -121,7 +121,7 @@ flow_status flow_listing_folders(const char *directory, flow_listing **out)
   return status;
 }
 
-/* ---- a tree -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- a tree ------------------------------------------------------------------------------------------------------- */
 
 /* The folders on the way down, to see when links lead in a circle. */
 typedef struct ancestor { dev_t device; ino_t node; const struct ancestor *above; } ancestor;
@@ -215,7 +215,7 @@ flow_status flow_listing_pictures(const char *directory, int follow_links, flow_
   return status;
 }
 
-/* ---- C API ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- C API -------------------------------------------------------------------------------------------------------- */
 
 int flow_listing_count(const flow_listing *listing)
 {
