@@ -470,7 +470,8 @@ int main(void)
     GRAPH_TEST(test_read_assign_read), GRAPH_TEST(test_swap), GRAPH_TEST(test_readings_around_updates),
     GRAPH_TEST(test_tail_by_rows), GRAPH_TEST(test_assignment_cuts_gradients), GRAPH_TEST(test_dead_nodes),
     GRAPH_TEST(test_elementwise_chains), GRAPH_TEST(test_chains_across_an_update), GRAPH_TEST(test_dense_fusion),
-    GRAPH_TEST(test_convolution_fusion), GRAPH_TEST(test_scaled_input), GRAPH_TEST(test_affine_folding), GRAPH_TEST(test_gradients_of_intermediate_results),
+    GRAPH_TEST(test_convolution_fusion), GRAPH_TEST(test_scaled_input), GRAPH_TEST(test_affine_folding),
+    GRAPH_TEST(test_gradients_of_intermediate_results),
     GRAPH_TEST(test_used_up_tensors), GRAPH_TEST(test_nesting_has_a_limit), GRAPH_TEST(test_a_trace_ends_its_tapes),
     GRAPH_TEST(test_blocks_never_overlap), GRAPH_TEST(test_gradients_lie_in_the_arena),
   };

@@ -51,14 +51,16 @@ end
 
 describe("layers as in Keras:", function()
   for _, case in ipairs(golden.manifest.layers) do
-    for _, mode in ipairs { "eager", "traced" } do
+    for _, mode in ipairs { "eager", "traced", "traced, exact" } do
       it(case.name .. ", " .. mode, function()
+        flow.config.set_precision(mode:find("exact") and "exact" or "fast")
+        finally(function() flow.config.set_precision("fast") end)
         local model, several = build(case)
         local variables = {}
         for i, entry in ipairs(case.inputs) do variables[i] = flow.Variable(golden.make(entry)) end
         local upstream = golden.make(case.upstream)
         local run = function() return unpack(compute(case, model, several, variables, upstream)) end
-        if mode == "traced" then run = flow.fn(run) end
+        if mode ~= "eager" then run = flow.fn(run) end
         check(case, model, { run() })
       end)
     end

@@ -58,8 +58,10 @@ local function compare_losses(case, losses)
 end
 
 describe("training as in Keras:", function()
-  for _, case in ipairs(golden.manifest.training) do
-    it(case.name, function()
+  for _, precision in ipairs { "fast", "exact" } do for _, case in ipairs(golden.manifest.training) do
+    it(case.name .. ", " .. precision, function()
+      flow.config.set_precision(precision)
+      finally(function() flow.config.set_precision("fast") end)
       local model = nets[case.net](case.size)
       model:set_weights(golden.make_all(case.weights))
       model:compile {
@@ -80,5 +82,5 @@ describe("training as in Keras:", function()
         golden.check("training", case.results[1 + i], variable:value(), 1e-5)
       end
     end)
-  end
+  end end
 end)

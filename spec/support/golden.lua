@@ -6,6 +6,8 @@ local flow = require "flow"
 local native = require "flow.ffi"
 local luassert = require "luassert"
 
+ffi.cdef "int memcmp(const void *a, const void *b, size_t bytes);"
+
 local golden = { manifest = require "spec.golden.manifest" }
 
 local folder = debug.getinfo(1, "S").source:match("^@(.*)support/golden%.lua$") .. "golden/values/"
@@ -60,8 +62,8 @@ function golden.make_all(entries)
   return list
 end
 
---- The stored result `where` of a family ("layers", ...), as { shape, values } with values[0 .. size - 1].
-local function stored(family, where)
+--- The stored result `where` of a family ("layers", ...): its values, counted from 0, and their number.
+function golden.stored(family, where)
   if not families[family] then families[family] = flow.load_npy(folder .. family .. ".npy") end
   return ffi.cast("const float *", families[family]:data()) + where.offset, size_of(where.shape)
 end
@@ -71,7 +73,7 @@ function golden.check(family, where, actual, tolerance)
   local what = where.name
   assert(actual ~= nil, what .. " is missing")
   luassert.are.same(where.shape, golden.dims(actual), what .. ": shape")
-  local expected, size = stored(family, where)
+  local expected, size = golden.stored(family, where)
   local flat = actual:reshape({ size }):totable()
   local largest, worst, at = 1, 0, 0
   for i = 0, size - 1 do
@@ -90,6 +92,12 @@ function golden.dims(tensor)
   local dims = {}
   for i = 1, #tensor.shape do dims[i] = tensor.shape[i] end
   return dims
+end
+
+--- Whether two tensors of one shape are the same, bit for bit.
+function golden.same_bits(a, b)
+  assert(a.dtype == "float32" and b.dtype == "float32")
+  return ffi.C.memcmp(a:data(), b:data(), 4 * size_of(golden.dims(a))) == 0
 end
 
 return golden
