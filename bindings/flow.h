@@ -435,15 +435,41 @@ FLOW_API flow_status flow_dataset_range(double start, double stop, double step, 
 FLOW_API flow_status flow_dataset_take(flow_dataset *input, double count, flow_dataset **out);       /* -1: all */
 FLOW_API flow_status flow_dataset_skip(flow_dataset *input, double count, flow_dataset **out);       /* -1: nothing is left */
 FLOW_API flow_status flow_dataset_batch(flow_dataset *input, double size, int drop_remainder, flow_dataset **out);
+/* tf.data's order for this pair of seeds. reshuffle: each pass, and each epoch of a repeated dataset, has an order of its own. */
+FLOW_API flow_status flow_dataset_shuffle(flow_dataset *input, double size, double seed, double seed2, int reshuffle, flow_dataset **out);
+FLOW_API flow_status flow_dataset_repeat(flow_dataset *input, double count, flow_dataset **out);     /* -1: for ever */
+FLOW_API flow_status flow_dataset_zip(flow_dataset *const *inputs, int count, flow_dataset **out);
+FLOW_API flow_status flow_dataset_concatenate(flow_dataset *first, flow_dataset *second, flow_dataset **out);
+FLOW_API flow_status flow_dataset_shard(flow_dataset *input, double count, double index, flow_dataset **out);   /* count -1: to be set by distribution */
+FLOW_API flow_status flow_dataset_prefetch(flow_dataset *input, double size, flow_dataset **out);    /* -1: by measured waiting */
+/* What policy distribution takes, and whether parallel stages keep the order (-1: as before). */
+enum { FLOW_SHARD_KEEP = -2, FLOW_SHARD_OFF = -1, FLOW_SHARD_AUTO = 0, FLOW_SHARD_FILE, FLOW_SHARD_DATA, FLOW_SHARD_HINT };
+FLOW_API flow_status flow_dataset_with_options(flow_dataset *input, int auto_shard_policy, int deterministic, flow_dataset **out);
+FLOW_API int         flow_dataset_auto_shard_policy(const flow_dataset *dataset);
+FLOW_API int         flow_dataset_deterministic(const flow_dataset *dataset);
+/* Elements that the caller gives when flow_iterator_next asks callback number `callback` for them. */
+FLOW_API flow_status flow_dataset_from_generator(int callback, const flow_component *components, int count, flow_dataset **out);
+/* Applies the function to every element, on `calls` threads (0: none, -1: by measured waiting). deterministic 0: in the order
+ * in which they are ready, 1: in their order, -1: as the options say. seed: of the function's random numbers. */
+FLOW_API flow_status flow_dataset_map(flow_dataset *input, flow_function *function, double calls, int deterministic, double seed, flow_dataset **out);
 
 FLOW_API flow_function *flow_function_retain(flow_function *function);
 FLOW_API void        flow_function_release(flow_function *function);
+/* A plan over components inputs[0 .. input_count - 1] of an element (from 0). Component i of the result is output outputs[i] of the
+ * plan or, if that is negative, component -1 - outputs[i] of the element. */
+FLOW_API flow_status flow_function_from_plan(flow_plan *plan, const int *inputs, int input_count, const int *outputs, int output_count,
+                                             flow_function **out);
+/* Keeps the elements for which the plan's one output, a scalar of dtype bool, is true. */
+FLOW_API flow_status flow_function_filter(flow_plan *plan, const int *inputs, int input_count, flow_function **out);
 
 /* Iterators: opened at the first element. A failure of a worker thread is raised by the call that meets it. The context is
  * the caller's: its interrupt flag ends waiting. close stops and joins all threads. */
 FLOW_API flow_status flow_iterator_new(flow_context *context, flow_dataset *dataset, flow_iterator **out);
+FLOW_API flow_status flow_iterator_peek(flow_context *context, flow_dataset *dataset, flow_iterator **out);   /* a look that later passes do not notice */
 FLOW_API void        flow_iterator_close(flow_iterator *iterator);   /* and frees it; NULL is fine */
 FLOW_API flow_status flow_iterator_next(flow_iterator *iterator, flow_element *out);   /* releases what out holds, then fills it */
+/* Answers the question that flow_iterator_next returned: with an element (shared; count 0: the end), a dataset or an error. */
+FLOW_API flow_status flow_iterator_answer(flow_iterator *iterator, const flow_element *element, flow_dataset *dataset, const char *error);
 FLOW_API flow_status flow_iterator_skip(flow_iterator *iterator, double count);        /* the next element is one that many further */
 /* The position as text: what random stages drew and the number of elements delivered. Returns the whole length. */
 FLOW_API int         flow_iterator_save(const flow_iterator *iterator, char *text, int size);

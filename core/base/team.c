@@ -215,7 +215,7 @@ static void start_workers(int members)
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static int count_cores(void)
+int flow_core_count(void)
 {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
@@ -223,12 +223,20 @@ static int count_cores(void)
   return cores < 1 ? 1 : cores > MOST_MEMBERS ? MOST_MEMBERS : (int)cores;
 }
 
+static _Thread_local int left_team;
+
+void flow_team_leave(void)
+{
+  left_team = inside_region = 1;
+}
+
 int flow_team_size(void)
 {
+  if (left_team) return 1;
   int size = atomic_load_explicit(&team.size, memory_order_relaxed);
   if (size > 0) return size;
   int cores = atomic_load_explicit(&team.cores, memory_order_relaxed);
-  return cores > 0 ? cores : count_cores();
+  return cores > 0 ? cores : flow_core_count();
 }
 
 flow_status flow_team_set_size(int count)
@@ -281,7 +289,7 @@ void flow_team_run(int wanted, flow_region_function fn, void *argument)
     run_alone(fn, argument);
     return;
   }
-  if (atomic_load_explicit(&team.cores, memory_order_relaxed) == 0) atomic_store(&team.cores, count_cores());
+  if (atomic_load_explicit(&team.cores, memory_order_relaxed) == 0) atomic_store(&team.cores, flow_core_count());
   int members = flow_team_size();
   if (wanted > 0 && wanted < members) members = wanted;
   if (team.started + 1 < members) start_workers(members);

@@ -18,10 +18,14 @@ typedef void (*flow_region_function)(flow_region *region, int member, int member
  * The caller does the part of a member whose thread has not woken up when the caller's own part is done. */
 void flow_team_run(int wanted, flow_region_function fn, void *argument);
 
+/* The calling thread computes alone from now on: its regions have one member. For threads that work beside the team. */
+void flow_team_leave(void);
+
 /* Waits until every member of the region has arrived. Spins briefly, then sleeps. No-op for one member. */
 void flow_region_barrier(flow_region *region);
 
-/* The members that flow_team_run(0, ...) would use now. */
+int  flow_core_count(void);      /* of the affinity mask */
+/* The members that flow_team_run(0, ...) would use now; of a thread that left, 1. */
 int  flow_team_size(void);
 flow_status flow_team_set_size(int count);    /* 0 = one per core of the affinity mask */
 

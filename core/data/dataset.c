@@ -37,6 +37,8 @@ flow_status flow_dataset_new(const flow_dataset_class *class, flow_dataset *cons
   for (int i = 0; i < count; i++) {
     dataset->inputs[i] = flow_dataset_retain(inputs[i]);
     dataset->calls_back |= inputs[i]->calls_back;
+    dataset->shard_hint |= inputs[i]->shard_hint;
+    dataset->any_random |= inputs[i]->any_random;
     dataset->identity = flow_mix(dataset->identity, inputs[i]->identity);
     dataset->stage_count += inputs[i]->stage_count;
     if (dataset->stage_count > FLOW_MAX_STAGES) dataset->stage_count = FLOW_MAX_STAGES;
@@ -74,6 +76,13 @@ flow_status flow_check_dataset(const char *what, const flow_dataset *dataset)
 void flow_dataset_identify(flow_dataset *dataset, uint64_t parameter)
 {
   dataset->identity = flow_mix(dataset->identity, parameter);
+}
+
+void flow_dataset_set_random(flow_dataset *dataset, double seed, double seed2)
+{
+  dataset->random = dataset->any_random = 1;
+  dataset->seed[0] = (uint64_t)(int64_t)seed;
+  dataset->seed[1] = (uint64_t)(int64_t)seed2;
 }
 
 /* ---- elements ---------------------------------------------------------------------------------------------------------- */
@@ -248,12 +257,18 @@ flow_status flow_cursor_pull(flow_cursor *cursor, flow_element *out)
 flow_status flow_cursor_skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
   *skipped = 0;
+  if (count <= 0) return FLOW_OK;
   if (cursor->dataset->class->skip) return cursor->dataset->class->skip(cursor, count, skipped);
+  return flow_cursor_skip_by_pulling(cursor, count, skipped);
+}
+
+flow_status flow_cursor_skip_by_pulling(flow_cursor *cursor, int64_t count, int64_t *skipped)
+{
   flow_element element = { 0 };
   for (; *skipped < count; ++*skipped) {
     flow_element_clear(&element);
     FLOW_TRY(cursor->dataset->class->next(cursor, &element));
-    if (element.count == 0) break;
+    if (element.count == 0) return FLOW_OK;
   }
   flow_element_clear(&element);
   return FLOW_OK;

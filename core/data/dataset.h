@@ -29,6 +29,7 @@
 
 typedef struct flow_dataset_class flow_dataset_class;
 typedef struct flow_cursor flow_cursor;
+struct flow_draw;
 
 enum { FLOW_INFINITE = -1, FLOW_UNKNOWN = -2 };      /* cardinalities that are no number */
 enum { FLOW_MAX_STAGES = 256 };                      /* stages of a pipeline whose counters are kept; more are possible */
@@ -47,18 +48,20 @@ struct flow_dataset {
   flow_dataset     **inputs;             /* references */
   flow_element_spec  spec;
   int64_t            cardinality;
+  int                shard_hint;         /* it is a shard whose numbers a distributed run puts in */
   int                calls_back;         /* it or an input needs answers from Lua (generator.c) */
   int                stage_count;        /* itself and the stages of its inputs, at most FLOW_MAX_STAGES */
   uint64_t           identity;           /* of classes and parameters: equal pipelines have equal ones */
   flow_data_options  options;
-  uint64_t           seed[2];            /* random classes: constant for the dataset */
-  _Atomic int64_t    draws;              /* random classes: passes that drew so far, over all iterators */
+  int                any_random;         /* it or an input may be random: where passes look for draws; flow_dataset_set_random sets both */
+  int                random;             /* its cursors call flow_cursor_draw when they open */
+  uint64_t           seed[2];            /* if it is random: constant for the dataset */
+  _Atomic int64_t    draws;              /* if it is random: passes that drew so far, over all iterators */
 };
 
 struct flow_dataset_class {
   const char *name;
   size_t      dataset_bytes, cursor_bytes;      /* of the structs that begin with flow_dataset and flow_cursor; zeroed */
-  int         random;                           /* calls flow_cursor_draw in open */
   /* NULL: nothing to do. Opens the inputs (flow_cursor_open); NULL opens them all. After a failure close() is called. */
   flow_status (*open)(flow_cursor *cursor);
   /* Gives the next element; out->count is 0 on entry and stays 0 at the end of the data, then and in every later call. After
@@ -69,6 +72,8 @@ struct flow_dataset_class {
   /* Stops threads and frees what the cursor holds, before its inputs are closed. Must work after a failed open. */
   void        (*close)(flow_cursor *cursor);
   void        (*release)(flow_dataset *dataset);      /* frees parameters; NULL: none */
+  /* Caches: whether elements of an earlier pass are kept, and what `below` drew for them (pair and number). NULL: no cache. */
+  int         (*kept)(flow_dataset *dataset, const flow_dataset *below, struct flow_draw *out);
 };
 
 struct flow_cursor {
@@ -89,6 +94,8 @@ flow_status   flow_check_dataset(const char *what, const flow_dataset *dataset);
 
 /* Mixes a parameter that elements depend on into the dataset's identity. */
 void          flow_dataset_identify(flow_dataset *dataset, uint64_t parameter);
+/* Its cursors draw when they open: from this pair of seeds. */
+void          flow_dataset_set_random(flow_dataset *dataset, double seed, double seed2);
 /* A count from the C API in *out: a whole number from `least`. */
 flow_status   flow_check_whole(const char *what, const char *name, double value, double least, int64_t *out);
 
@@ -118,6 +125,8 @@ flow_status   flow_cursor_open_all(flow_cursor *cursor);
 /* The next element; out is cleared first. */
 flow_status   flow_cursor_pull(flow_cursor *cursor, flow_element *out);
 flow_status   flow_cursor_skip(flow_cursor *cursor, int64_t count, int64_t *skipped);
+/* What skip() may fall back to: pulls and throws away. */
+flow_status   flow_cursor_skip_by_pulling(flow_cursor *cursor, int64_t count, int64_t *skipped);
 
 /* What a random stage draws when it opens: the dataset's seed pair and the number of this pass over it (0, 1, ... over all
  * iterators of the dataset; a repeated dataset opens once an epoch). Kept in the iterator's position. */

@@ -36,5 +36,6 @@ struct flow_function_class {
   void        (*release)(flow_function *function);                       /* frees parameters */
 };
 
+/* A function made of nothing but the class; the constructor sets parameters and mixes them into identity. New reference. */
 flow_status flow_function_new(const flow_function_class *class, flow_function **out);
 #endif

@@ -1,5 +1,5 @@
 /* iterator.c: passes: the first cursor is opened when the first element is asked for; positions are saved and restored. */
-#include "data/iterator.h"
+#include "data/generator.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,17 +21,31 @@ static void raise_to(_Atomic int64_t *number, int64_t least)
   while (found < least && !atomic_compare_exchange_weak(number, &found, least)) { }
 }
 
-/* Reserves a number for every random dataset below, so that two passes that are open at once differ. */
-static flow_status reserve_draws(flow_iterator *iterator, flow_dataset *dataset)
+static flow_status add_record(flow_iterator *iterator, flow_dataset *dataset, flow_dataset *cache)
 {
-  if (dataset->class->random && !find_record(iterator, dataset)) {
-    FLOW_TRY(flow_grow(&iterator->draws, sizeof *iterator->draws, iterator->draw_count + 1, &iterator->draw_capacity));
-    iterator->draws[iterator->draw_count++] = (flow_draw_record){ .dataset = dataset, .seed = { dataset->seed[0], dataset->seed[1] },
-                                                                 .first = atomic_fetch_add(&dataset->draws, 1) };
+  flow_draw kept;
+  FLOW_TRY(flow_grow(&iterator->draws, sizeof *iterator->draws, iterator->draw_count + 1, &iterator->draw_capacity));
+  flow_draw_record *record = &iterator->draws[iterator->draw_count++];
+  *record = (flow_draw_record){ .dataset = dataset, .seed = { dataset->seed[0], dataset->seed[1] }, .frozen = cache != NULL };
+  if (cache && cache->class->kept(cache, dataset, &kept)) {
+    memcpy(record->seed, kept.seed, sizeof kept.seed);
+    record->first = kept.number;
+  } else {
+    record->first = iterator->peeks ? atomic_load(&dataset->draws) : atomic_fetch_add(&dataset->draws, 1);
   }
+  return FLOW_OK;
+}
+
+/* Reserves a number for every random dataset below, so that two passes that are open at once differ. cache: the one nearest to
+ * the end of the pipeline that the dataset lies below, or NULL. */
+static flow_status reserve_draws(flow_iterator *iterator, flow_dataset *dataset, flow_dataset *cache)
+{
+  if (!dataset->any_random) return FLOW_OK;
+  if (dataset->random && !find_record(iterator, dataset)) FLOW_TRY(add_record(iterator, dataset, cache));
+  if (!cache && dataset->class->kept) cache = dataset;
   for (int i = 0; i < dataset->input_count; i++) {
     if (i > 0 && dataset->inputs[i] == dataset->inputs[i - 1]) continue;
-    FLOW_TRY(reserve_draws(iterator, dataset->inputs[i]));
+    FLOW_TRY(reserve_draws(iterator, dataset->inputs[i], cache));
   }
   return FLOW_OK;
 }
@@ -43,8 +57,9 @@ flow_status flow_cursor_draw(flow_cursor *cursor, flow_draw *out)
   pthread_mutex_lock(&iterator->lock);
   flow_draw_record *record = find_record(iterator, dataset);
   if (record) {
-    *out = (flow_draw){ .seed = { record->seed[0], record->seed[1] }, .number = record->first + record->used++ };
-    raise_to(&dataset->draws, out->number + 1);
+    *out = (flow_draw){ .seed = { record->seed[0], record->seed[1] }, .number = record->first };
+    if (!record->frozen) out->number += record->used++;
+    if (!iterator->peeks) raise_to(&dataset->draws, out->number + 1);
   } else {                       /* a dataset that was made on the way */
     *out = (flow_draw){ .seed = { dataset->seed[0], dataset->seed[1] }, .number = atomic_fetch_add(&dataset->draws, 1) };
   }
@@ -67,7 +82,7 @@ static void name_stages(flow_iterator *iterator, const flow_dataset *dataset, in
   }
 }
 
-flow_status flow_iterator_new(flow_context *context, flow_dataset *dataset, flow_iterator **out)
+static flow_status iterator_new(flow_context *context, flow_dataset *dataset, int peeks, flow_iterator **out)
 {
   void *block;
   FLOW_TRY(flow_check_dataset("an iterator", dataset));
@@ -77,13 +92,14 @@ flow_status flow_iterator_new(flow_context *context, flow_dataset *dataset, flow
   flow_iterator *iterator = block;
   iterator->context = context;
   iterator->dataset = flow_dataset_retain(dataset);
+  iterator->peeks = peeks;
   pthread_mutex_init(&iterator->lock, NULL);
   flow_status status = flow_alloc_zero(sizeof *iterator->stages * (size_t)dataset->stage_count, &block);
   if (status == FLOW_OK) {
     iterator->stages = block;
     iterator->stage_count = dataset->stage_count;
     name_stages(iterator, dataset, 0, 0);
-    status = reserve_draws(iterator, dataset);
+    status = reserve_draws(iterator, dataset, NULL);
   }
   if (status != FLOW_OK) {
     flow_iterator_close(iterator);
@@ -93,10 +109,26 @@ flow_status flow_iterator_new(flow_context *context, flow_dataset *dataset, flow
   return FLOW_OK;
 }
 
+flow_status flow_iterator_new(flow_context *context, flow_dataset *dataset, flow_iterator **out)
+{
+  return iterator_new(context, dataset, 0, out);
+}
+
+flow_status flow_iterator_peek(flow_context *context, flow_dataset *dataset, flow_iterator **out)
+{
+  return iterator_new(context, dataset, 1, out);
+}
+
 static void close_cursors(flow_iterator *iterator)
 {
+  if (!iterator->top && !iterator->pump) return;
+  flow_iterator_cancel(iterator);
+  flow_pump_stop(iterator);
   flow_cursor_close(iterator->top);
+  flow_pump_release(iterator);
   iterator->top = NULL;
+  atomic_store(&iterator->cancelled, 0);
+  atomic_store(&iterator->generation, 0);
 }
 
 void flow_iterator_close(flow_iterator *iterator)
@@ -137,7 +169,12 @@ flow_status flow_iterator_next(flow_iterator *iterator, flow_element *out)
 {
   if (!iterator || !out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_iterator_next: %s is NULL", iterator ? "out" : "iterator");
   flow_element_clear(out);
-  return produce(iterator, out);
+  if (flow_iterator_forked(iterator))
+    return flow_fail(FLOW_INVALID_STATE, "this iterator was opened before the process forked, its threads are the parent's: open a new "
+                     "one");
+  iterator->caller = pthread_self();
+  atomic_store(&iterator->called, 1);
+  return iterator->dataset->calls_back ? flow_pump_next(iterator, produce, out) : produce(iterator, out);
 }
 
 flow_status flow_iterator_skip(flow_iterator *iterator, double count)

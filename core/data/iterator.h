@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include "data/dataset.h"
+#include "data/threads.h"
 
 /* What a stage of the pass did so far, over all epochs. Written by the thread that runs the stage, read by anybody. */
 typedef struct flow_stage_counters {
@@ -18,11 +18,13 @@ static inline void flow_count(_Atomic int64_t *counter, int64_t by)
   atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
 }
 
-/* Draws of one dataset of the pass: numbers first, first + 1, ... in the order in which its cursors open. */
+/* Draws of one dataset of the pass: numbers first, first + 1, ... in the order in which its cursors open. What lies below a cache
+ * always draws its first number: the cache holds the elements of one pass. */
 typedef struct flow_draw_record {
   flow_dataset *dataset;
   uint64_t      seed[2];
   int64_t       first, used;
+  int           frozen;
 } flow_draw_record;
 
 struct flow_iterator {
@@ -30,11 +32,23 @@ struct flow_iterator {
   flow_dataset        *dataset;
   flow_cursor         *top;              /* NULL before the first element */
   int64_t              delivered, to_skip;      /* elements behind the position; of these, so many are still to be left out */
-  pthread_mutex_t      lock;             /* of draws, which worker threads may need */
+  pthread_mutex_t      lock;             /* of draws and gates, which worker threads may need */
   flow_draw_record    *draws;            /* of the random datasets that the pass consists of, each once */
   int                  draw_count, draw_capacity;
   flow_stage_counters *stages;           /* [stage_count] */
   int                  stage_count;
+  int                  peeks;            /* leaves no trace in the random state of datasets */
+  flow_gate           *gates;            /* list of all places where threads of the pass wait */
+  pthread_t            caller;           /* of flow_iterator_next, once it was called */
+  _Atomic int          called, cancelled;
+  _Atomic int          generation;       /* 1 + fork generation of its threads; 0: it has none */
+  struct flow_pump    *pump;             /* generator.c; NULL: nothing calls back */
 };
+
+static inline int flow_iterator_forked(const flow_iterator *iterator)
+{
+  int generation = atomic_load_explicit(&((flow_iterator *)(uintptr_t)iterator)->generation, memory_order_relaxed);
+  return generation > 0 && generation != flow_fork_generation() + 1;
+}
 
 #endif

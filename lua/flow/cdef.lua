@@ -287,11 +287,28 @@ int flow_dataset_range(double start, double stop, double step, int dtype, flow_d
 int flow_dataset_take(flow_dataset *input, double count, flow_dataset **out);
 int flow_dataset_skip(flow_dataset *input, double count, flow_dataset **out);
 int flow_dataset_batch(flow_dataset *input, double size, int drop_remainder, flow_dataset **out);
+int flow_dataset_shuffle(flow_dataset *input, double size, double seed, double seed2, int reshuffle, flow_dataset **out);
+int flow_dataset_repeat(flow_dataset *input, double count, flow_dataset **out);
+int flow_dataset_zip(flow_dataset *const *inputs, int count, flow_dataset **out);
+int flow_dataset_concatenate(flow_dataset *first, flow_dataset *second, flow_dataset **out);
+int flow_dataset_shard(flow_dataset *input, double count, double index, flow_dataset **out);
+int flow_dataset_prefetch(flow_dataset *input, double size, flow_dataset **out);
+enum { FLOW_SHARD_KEEP = -2, FLOW_SHARD_OFF = -1, FLOW_SHARD_AUTO = 0, FLOW_SHARD_FILE, FLOW_SHARD_DATA, FLOW_SHARD_HINT };
+int flow_dataset_with_options(flow_dataset *input, int auto_shard_policy, int deterministic, flow_dataset **out);
+int flow_dataset_auto_shard_policy(const flow_dataset *dataset);
+int flow_dataset_deterministic(const flow_dataset *dataset);
+int flow_dataset_from_generator(int callback, const flow_component *components, int count, flow_dataset **out);
+int flow_dataset_map(flow_dataset *input, flow_function *function, double calls, int deterministic, double seed, flow_dataset **out);
 flow_function *flow_function_retain(flow_function *function);
 void flow_function_release(flow_function *function);
+int flow_function_from_plan(flow_plan *plan, const int *inputs, int input_count, const int *outputs, int output_count,
+ flow_function **out);
+int flow_function_filter(flow_plan *plan, const int *inputs, int input_count, flow_function **out);
 int flow_iterator_new(flow_context *context, flow_dataset *dataset, flow_iterator **out);
+int flow_iterator_peek(flow_context *context, flow_dataset *dataset, flow_iterator **out);
 void flow_iterator_close(flow_iterator *iterator);
 int flow_iterator_next(flow_iterator *iterator, flow_element *out);
+int flow_iterator_answer(flow_iterator *iterator, const flow_element *element, flow_dataset *dataset, const char *error);
 int flow_iterator_skip(flow_iterator *iterator, double count);
 int flow_iterator_save(const flow_iterator *iterator, char *text, int size);
 int flow_iterator_restore(flow_iterator *iterator, const char *position);

@@ -99,7 +99,26 @@ static inline flow_dataset *range(int count)
 #define STAGE(name, call) static inline flow_dataset *name { flow_dataset *out = NULL; flow_status status = call; return made(status, input, out); }
 STAGE(batch(flow_dataset *input, int size, int drop), flow_dataset_batch(input, size, drop, &out))
 STAGE(take(flow_dataset *input, int count), flow_dataset_take(input, count, &out))
+STAGE(shuffle(flow_dataset *input, int size, int seed), flow_dataset_shuffle(input, size, 87654321, seed, 1, &out))
+STAGE(repeat(flow_dataset *input, int count), flow_dataset_repeat(input, count, &out))
+STAGE(shard(flow_dataset *input, int count, int index), flow_dataset_shard(input, count, index, &out))
+STAGE(prefetch(flow_dataset *input, int size), flow_dataset_prefetch(input, size, &out))
 STAGE(leave_out(flow_dataset *input, int count), flow_dataset_skip(input, count, &out))
+
+static inline flow_dataset *zip(flow_dataset *a, flow_dataset *b)
+{
+  flow_dataset *inputs[2] = { a, b }, *out = NULL;
+  flow_status status = flow_dataset_zip(inputs, 2, &out);
+  flow_dataset_release(a);
+  return made(status, b, out);
+}
+static inline flow_dataset *concatenate(flow_dataset *a, flow_dataset *b)
+{
+  flow_dataset *out = NULL;
+  flow_status status = flow_dataset_concatenate(a, b, &out);
+  flow_dataset_release(a);
+  return made(status, b, out);
+}
 
 /* Saves behind each of the first `most` elements and goes on from there with another iterator, then runs over `more`
  * elements; releases the dataset. */

@@ -136,6 +136,132 @@ static void take_and_skip_cut(void **state)
   check_positions(take(leave_out(range(9), 2), 5), 6, 1);
 }
 
+static void shuffle_is_a_permutation_that_depends_on_seed_and_pass(void **state)
+{
+  (void)state;
+  flow_dataset *dataset = shuffle(range(50), 16, 3);
+  pass *passes[3];
+  for (int k = 0; k < 3; k++) {
+    int seen[50] = { 0 };
+    passes[k] = pass_of(dataset, 100);
+    assert_int_equal(passes[k]->elements, 50);
+    for (int i = 0; i < 50; i++) seen[(int)passes[k]->numbers[i]]++;
+    for (int i = 0; i < 50; i++) assert_int_equal(seen[i], 1);
+    for (int j = 0; j < k; j++) assert_memory_not_equal(passes[j]->numbers, passes[k]->numbers, sizeof(double) * 50);
+  }
+  flow_dataset_release(dataset);
+  dataset = shuffle(range(50), 16, 3);
+  pass *again = pass_of(dataset, 100);
+  assert_memory_equal(again->numbers, passes[0]->numbers, sizeof(double) * 50);
+  flow_dataset_release(dataset);
+  for (int k = 0; k < 3; k++) free(passes[k]);
+  free(again);
+}
+
+static void shuffle_positions(void **state)
+{
+  (void)state;
+  check_positions(shuffle(range(23), 5, 1), 24, 1);
+  check_positions(shuffle(range(23), 40, 1), 24, 1);
+  check_positions(shuffle(range(23), 1, 1), 24, 1);
+  check_positions(repeat(shuffle(range(7), 3, 1), -1), 30, 9);
+  check_positions(batch(repeat(shuffle(range(7), 4, 2), 4), 3, 0), 10, 1);
+  check_positions(shuffle(repeat(shuffle(range(7), 4, 2), -1), 10, 5), 30, 9);
+  check_positions(zip(shuffle(range(9), 4, 2), shuffle(range(9), 9, 3)), 9, 1);
+}
+
+/* A dataset that stands in the pipeline twice draws for both places in turn. */
+static void one_shuffle_in_two_places(void **state)
+{
+  (void)state;
+  flow_dataset *shuffled = shuffle(range(9), 9, 4), *both = repeat(zip(flow_dataset_retain(shuffled), shuffled), 2);
+  pass *found = pass_of(both, 100);
+  int equal = 0;
+  for (int i = 0; i < 9; i++) equal += found->numbers[2 * i] == found->numbers[2 * i + 1];
+  assert_true(equal < 9);
+  free(found);
+  check_positions(both, 19, 1);
+}
+
+static void repeat_begins_anew(void **state)
+{
+  (void)state;
+  flow_dataset *dataset = repeat(range(2), 3);
+  assert_true(flow_dataset_cardinality(dataset) == 6);
+  EXPECT_PASS(dataset, 0, 1, 0, 1, 0, 1);
+  dataset = repeat(range(2), -1);
+  assert_true(flow_dataset_cardinality(dataset) == -1);
+  EXPECT_PASS(take(dataset, 5), 0, 1, 0, 1, 0);
+  pass *found = pass_of(dataset = repeat(range(0), -1), 5);      /* ends instead of turning for ever */
+  assert_int_equal(found->elements, 0);
+  free(found);
+  flow_dataset_release(dataset);
+  found = pass_of(dataset = repeat(range(3), 0), 5);
+  assert_int_equal(found->elements, 0);
+  free(found);
+  flow_dataset_release(dataset);
+  check_positions(repeat(range(3), 3), 10, 1);
+  check_positions(repeat(range(3), -1), 10, 5);
+}
+
+static void zip_ends_with_the_shortest(void **state)
+{
+  (void)state;
+  flow_dataset *dataset = zip(range(3), leave_out(range(9), 5));
+  assert_true(flow_dataset_cardinality(dataset) == 3);
+  EXPECT_PASS(dataset, 0, 5, 1, 6, 2, 7);
+  dataset = zip(repeat(range(2), -1), range(3));
+  assert_true(flow_dataset_cardinality(dataset) == 3);
+  check_positions(flow_dataset_retain(dataset), 4, 1);
+  EXPECT_PASS(dataset, 0, 0, 1, 1, 0, 2);
+}
+
+static void concatenate_goes_on(void **state)
+{
+  (void)state;
+  flow_dataset *dataset = concatenate(range(2), leave_out(range(5), 3)), *out;
+  assert_true(flow_dataset_cardinality(dataset) == 4);
+  check_positions(flow_dataset_retain(dataset), 5, 1);
+  EXPECT_PASS(dataset, 0, 1, 3, 4);
+  dataset = concatenate(batch(range(2), 2, 1), batch(range(3), 3, 1));
+  assert_true(flow_dataset_component(dataset, 0)->shape[0] == -1);
+  EXPECT_PASS(dataset, -1002, 0, 1, -1003, 0, 1, 2);
+  flow_dataset *a = range(2), *b = batch(range(2), 2, 0);
+  FAILS(flow_dataset_concatenate(a, b, &out), FLOW_INVALID_ARGUMENT, "component 1 is int64 {} in the first dataset and int64 {None}");
+  flow_dataset_release(a);
+  flow_dataset_release(b);
+}
+
+static void shards_divide(void **state)
+{
+  (void)state;
+  flow_dataset *out, *ten = range(10);
+  EXPECT_PASS(shard(range(10), 3, 0), 0, 3, 6, 9);
+  EXPECT_PASS(shard(range(10), 3, 2), 2, 5, 8);
+  EXPECT_PASS(shard(range(3), -1, 0), 0, 1, 2);
+  for (int index = 0; index < 4; index++) check_positions(shard(range(11), 4, index), 5, 1);
+  FAILS(flow_dataset_shard(ten, 3, 3, &out), FLOW_INVALID_ARGUMENT, "index 3 of 3 shards");
+  OK(flow_dataset_shard(ten, 4, 1, &out));
+  assert_true(flow_dataset_cardinality(out) == 3);
+  flow_dataset_release(out);
+  flow_dataset_release(ten);
+}
+
+static void options_pass_through(void **state)
+{
+  (void)state;
+  flow_dataset *ten = range(10), *out;
+  OK(flow_dataset_with_options(ten, FLOW_SHARD_DATA, 0, &out));
+  out = batch(out, 2, 0);
+  assert_int_equal(flow_dataset_auto_shard_policy(out), FLOW_SHARD_DATA);
+  assert_int_equal(flow_dataset_deterministic(out), 0);
+  assert_int_equal(flow_dataset_auto_shard_policy(ten), FLOW_SHARD_AUTO);
+  assert_int_equal(flow_dataset_deterministic(ten), 1);
+  check_positions(out, 4, 1);
+  FAILS(flow_dataset_with_options(ten, 9, -1, &out), FLOW_INVALID_ARGUMENT, "no auto_shard_policy 9");
+  flow_dataset_release(ten);
+}
+
 static void positions_belong_to_a_pipeline(void **state)
 {
   (void)state;
@@ -213,6 +339,14 @@ int main(void)
     TEST(a_batch_may_be_larger_than_the_data),
     TEST(strided_rows_are_copied),
     TEST(take_and_skip_cut),
+    TEST(shuffle_is_a_permutation_that_depends_on_seed_and_pass),
+    TEST(shuffle_positions),
+    TEST(one_shuffle_in_two_places),
+    TEST(repeat_begins_anew),
+    TEST(zip_ends_with_the_shortest),
+    TEST(concatenate_goes_on),
+    TEST(shards_divide),
+    TEST(options_pass_through),
     TEST(positions_belong_to_a_pipeline),
     TEST(stages_are_counted),
     TEST(every_failed_allocation_is_survived),

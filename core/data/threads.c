@@ -1,0 +1,173 @@
+/* threads.c: see threads.h. */
+#include "data/threads.h"
+
+#include <signal.h>
+#include <time.h>
+#include "base/team.h"
+#include "data/iterator.h"
+
+enum { LOOK_NANOSECONDS = 50000000 };      /* how often the caller's thread looks for an interrupt while it waits */
+
+/* ---- forks ------------------------------------------------------------------------------------------------------------- */
+
+static _Atomic int generation;
+static pthread_once_t register_once = PTHREAD_ONCE_INIT;
+
+static void count_fork(void) { atomic_fetch_add(&generation, 1); }
+static void register_fork_handler(void) { pthread_atfork(NULL, NULL, count_fork); }
+
+int flow_fork_generation(void) { return atomic_load(&generation); }
+
+/* ---- gates --------------------------------------------------------------------------------------------------------------- */
+
+static void make_condition(pthread_cond_t *condition)
+{
+  pthread_condattr_t attributes;
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_init(condition, &attributes);
+  pthread_condattr_destroy(&attributes);
+}
+
+void flow_gate_open(flow_gate *gate, flow_iterator *iterator)
+{
+  gate->iterator = iterator;
+  pthread_mutex_init(&gate->lock, NULL);
+  make_condition(&gate->ready);
+  make_condition(&gate->room);
+  pthread_mutex_lock(&iterator->lock);
+  gate->previous = NULL;
+  gate->next = iterator->gates;
+  if (gate->next) gate->next->previous = gate;
+  iterator->gates = gate;
+  pthread_mutex_unlock(&iterator->lock);
+}
+
+void flow_gate_close(flow_gate *gate)
+{
+  flow_iterator *iterator = gate->iterator;
+  if (!iterator) return;
+  gate->iterator = NULL;
+  if (flow_iterator_forked(iterator)) return;      /* locks may be held by threads that do not exist here */
+  pthread_mutex_lock(&iterator->lock);
+  if (gate->previous) gate->previous->next = gate->next;
+  else iterator->gates = gate->next;
+  if (gate->next) gate->next->previous = gate->previous;
+  pthread_mutex_unlock(&iterator->lock);
+  pthread_cond_destroy(&gate->ready);
+  pthread_cond_destroy(&gate->room);
+  pthread_mutex_destroy(&gate->lock);
+}
+
+void flow_gate_lock(flow_gate *gate) { if (!flow_iterator_forked(gate->iterator)) pthread_mutex_lock(&gate->lock); }
+void flow_gate_unlock(flow_gate *gate) { if (!flow_iterator_forked(gate->iterator)) pthread_mutex_unlock(&gate->lock); }
+
+static flow_status cancelled(const flow_iterator *iterator)
+{
+  if (atomic_load(&iterator->cancelled)) return flow_fail(FLOW_INTERRUPTED, "the iterator was closed");
+  return FLOW_OK;
+}
+
+/* Only the caller's own thread looks at the interrupt flag: a signal handler can set it, but not wake anybody. */
+static int is_caller(const flow_iterator *iterator)
+{
+  return iterator->context && atomic_load(&iterator->called) && pthread_equal(iterator->caller, pthread_self());
+}
+
+flow_status flow_gate_wait(flow_gate *gate, pthread_cond_t *condition)
+{
+  flow_iterator *iterator = gate->iterator;
+  FLOW_TRY(cancelled(iterator));
+  if (!is_caller(iterator)) {
+    pthread_cond_wait(condition, &gate->lock);
+    return cancelled(iterator);
+  }
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_nsec += LOOK_NANOSECONDS;
+  if (until.tv_nsec >= 1000000000) {
+    until.tv_nsec -= 1000000000;
+    until.tv_sec++;
+  }
+  pthread_cond_timedwait(condition, &gate->lock, &until);
+  if (flow_interrupted(iterator->context)) return flow_fail(FLOW_INTERRUPTED, "interrupted");
+  return cancelled(iterator);
+}
+
+void flow_iterator_cancel(flow_iterator *iterator)
+{
+  atomic_store(&iterator->cancelled, 1);
+  if (flow_iterator_forked(iterator)) return;
+  pthread_mutex_lock(&iterator->lock);
+  for (flow_gate *gate = iterator->gates; gate; gate = gate->next) {
+    pthread_mutex_lock(&gate->lock);          /* who looked at the flag before it was set is waiting by now */
+    pthread_cond_broadcast(&gate->ready);
+    pthread_cond_broadcast(&gate->room);
+    pthread_mutex_unlock(&gate->lock);
+  }
+  pthread_mutex_unlock(&iterator->lock);
+}
+
+/* ---- threads --------------------------------------------------------------------------------------------------------------- */
+
+typedef struct start { void *(*run)(void *); void *argument; } start;
+
+static void *thread_main(void *argument)
+{
+  start begin = *(start *)argument;
+  flow_free(argument);
+  flow_team_leave();
+  return begin.run(begin.argument);
+}
+
+flow_status flow_thread_start(flow_iterator *iterator, flow_thread *thread, void *(*run)(void *), void *argument)
+{
+  void *block;
+  FLOW_TRY(flow_alloc(sizeof(start), &block));
+  *(start *)block = (start){ run, argument };
+  pthread_once(&register_once, register_fork_handler);
+  static const int synchronous[] = { SIGILL, SIGFPE, SIGSEGV, SIGBUS };
+  sigset_t blocked, before;
+  sigfillset(&blocked);
+  for (int i = 0; i < 4; i++) sigdelset(&blocked, synchronous[i]);
+  pthread_sigmask(SIG_SETMASK, &blocked, &before);
+  int failed = pthread_create(&thread->id, NULL, thread_main, block);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (failed) {
+    flow_free(block);
+    return flow_fail(FLOW_OUT_OF_MEMORY, "a thread of the input pipeline could not be started: the system allows no more");
+  }
+  thread->started = 1;
+  thread->generation = flow_fork_generation();
+  atomic_store(&iterator->generation, thread->generation + 1);
+  return FLOW_OK;
+}
+
+void flow_thread_join(flow_thread *thread)
+{
+  if (thread->started && thread->generation == flow_fork_generation()) pthread_join(thread->id, NULL);
+  thread->started = 0;
+}
+
+/* ---- failures ---------------------------------------------------------------------------------------------------------------- */
+
+void flow_failure_take(flow_failure *failure, flow_status status)
+{
+  flow_failure_clear(failure);
+  failure->status = status;
+  if (status != FLOW_OK) failure->message = flow_duplicate_text(flow_last_error());
+}
+
+flow_status flow_failure_raise(flow_failure *failure)
+{
+  flow_status status = failure->status;
+  if (status != FLOW_OK) flow_fail(status, "%s", failure->message ? failure->message : "out of memory");
+  flow_failure_clear(failure);
+  return status;
+}
+
+void flow_failure_clear(flow_failure *failure)
+{
+  flow_free(failure->message);
+  *failure = (flow_failure){ FLOW_OK, NULL };
+}

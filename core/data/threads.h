@@ -1,0 +1,44 @@
+/* threads.h: the threads of a pass, and how its parts wait for each other. Stages that work ahead (map, prefetch, generators) have
+ * threads of their own, not the compute team's: they wait for files and for room, and run plans alone.
+ *
+ * Rules of hosts, as in base/team.h: threads start at the first element, block signals, and are joined when their stage closes.
+ * In a forked child they do not exist: a pass that has threads then fails with a message, and closing it only frees memory. */
+#ifndef FLOW_DATA_THREADS_H
+#define FLOW_DATA_THREADS_H
+
+#include <pthread.h>
+#include "data/dataset.h"
+
+/* A lock with two conditions, in the list of its pass, so that cancelling the pass wakes who waits here. */
+typedef struct flow_gate {
+  flow_iterator    *iterator;          /* NULL: not in use */
+  pthread_mutex_t   lock;
+  pthread_cond_t    ready, room;       /* for who takes, for who gives */
+  struct flow_gate *previous, *next;
+} flow_gate;
+
+void        flow_gate_open(flow_gate *gate, flow_iterator *iterator);
+void        flow_gate_close(flow_gate *gate);        /* after its threads were joined; does nothing on a gate not in use */
+void        flow_gate_lock(flow_gate *gate);
+void        flow_gate_unlock(flow_gate *gate);
+/* Waits, with the lock held, for a signal (there may be none: look again). FLOW_INTERRUPTED when the pass is cancelled, or
+ * when the caller's context was interrupted while it waits. */
+flow_status flow_gate_wait(flow_gate *gate, pthread_cond_t *condition);
+
+typedef struct flow_thread { pthread_t id; int started, generation; } flow_thread;
+/* `run` computes alone (base/team.h) until it returns. */
+flow_status flow_thread_start(flow_iterator *iterator, flow_thread *thread, void *(*run)(void *), void *argument);
+void        flow_thread_join(flow_thread *thread);   /* does nothing for one that was not started, or in a forked child */
+
+/* Forks between the start of the process and now, on this side. */
+int         flow_fork_generation(void);
+/* Wakes everybody who waits in this pass; all waiting fails from now on. */
+void        flow_iterator_cancel(flow_iterator *iterator);
+
+/* A failure on its way from one thread to another. */
+typedef struct flow_failure { flow_status status; char *message; } flow_failure;
+void        flow_failure_take(flow_failure *failure, flow_status status);      /* with this thread's message */
+flow_status flow_failure_raise(flow_failure *failure);                         /* on the other thread; empties it */
+void        flow_failure_clear(flow_failure *failure);
+
+#endif

@@ -1,0 +1,64 @@
+/* zip.c: the components of several datasets side by side; the shortest ends it. */
+#include "data/dataset.h"
+
+typedef struct zip_cursor { flow_cursor base; flow_element part; int ended; } zip_cursor;
+
+static flow_status next(flow_cursor *cursor, flow_element *out)
+{
+  zip_cursor *at = (zip_cursor *)cursor;
+  for (int i = 0; i < cursor->dataset->input_count && !at->ended; i++) {
+    FLOW_TRY(flow_cursor_pull(cursor->inputs[i], &at->part));
+    if (at->part.count == 0) at->ended = 1;
+    for (int k = 0; k < at->part.count; k++) out->tensors[out->count++] = at->part.tensors[k];
+    at->part.count = 0;
+  }
+  if (at->ended) flow_element_clear(out);
+  return FLOW_OK;
+}
+
+static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
+{
+  zip_cursor *at = (zip_cursor *)cursor;
+  int64_t here;
+  *skipped = count;
+  for (int i = 0; i < cursor->dataset->input_count; i++) {
+    FLOW_TRY(flow_cursor_skip(cursor->inputs[i], count, &here));
+    if (here < *skipped) *skipped = here;
+  }
+  if (*skipped < count) at->ended = 1;
+  return FLOW_OK;
+}
+
+static void close(flow_cursor *cursor) { flow_element_clear(&((zip_cursor *)cursor)->part); }
+
+static const flow_dataset_class class = {
+  .name = "zip", .dataset_bytes = sizeof(flow_dataset), .cursor_bytes = sizeof(zip_cursor), .next = next, .skip = skip, .close = close,
+};
+
+/* Infinite ones do not count; an unknown one may be the shortest. */
+static int64_t shortest(int64_t a, int64_t b)
+{
+  if (a == FLOW_UNKNOWN || b == FLOW_UNKNOWN) return FLOW_UNKNOWN;
+  if (a == FLOW_INFINITE) return b;
+  return b == FLOW_INFINITE || a < b ? a : b;
+}
+
+flow_status flow_dataset_zip(flow_dataset *const *inputs, int count, flow_dataset **out)
+{
+  *out = NULL;
+  int components = 0;
+  for (int i = 0; i < count; i++) {
+    FLOW_TRY(flow_check_dataset("zip", inputs[i]));
+    components += inputs[i]->spec.count;
+  }
+  if (count < 1 || components > FLOW_MAX_COMPONENTS)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "zip: an element has 1 to %d components, %d datasets have %d", FLOW_MAX_COMPONENTS, count,
+                     components);
+  FLOW_TRY(flow_dataset_new(&class, inputs, count, out));
+  flow_element_spec *spec = &(*out)->spec;
+  for (int i = 1; i < count; i++) {
+    for (int k = 0; k < inputs[i]->spec.count; k++) spec->components[spec->count++] = inputs[i]->spec.components[k];
+    (*out)->cardinality = shortest((*out)->cardinality, inputs[i]->cardinality);
+  }
+  return FLOW_OK;
+}
