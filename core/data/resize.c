@@ -180,9 +180,10 @@ static flow_status prepare_taps(flow_taps *taps, int method, int from, int to)
 
 /* ---- rows ------------------------------------------------------------------------------------------------------------------------- */
 
-/* row[x] = sum of weights[k] x line k; lines are `stride` elements apart. */
-#define DEFINE_MIX_LINES(name, type)                                                                                       \
-static void name(const type *restrict line, int64_t stride, const float *weights, int count, int64_t n, float *restrict row) \
+/* row[x] = sum of weights[k] x line k; lines are `stride` elements apart. Once for every machine and once for those with
+ * AVX2 (without fused multiply-adds: the same result bit for bit). */
+#define DEFINE_MIX_LINES(name, type, target)                                                                               \
+target static void name(const type *restrict line, int64_t stride, const float *weights, int count, int64_t n, float *restrict row) \
 {                                                                                                                          \
   if (count == 1) {                                                                                                        \
     for (int64_t x = 0; x < n; x++) row[x] = (float)line[x];                                                               \
@@ -197,8 +198,27 @@ static void name(const type *restrict line, int64_t stride, const float *weights
     for (int64_t x = 0; x < n; x++) row[x] += c * (float)more[x];                                                          \
   }                                                                                                                        \
 }
-DEFINE_MIX_LINES(mix_bytes, unsigned char)
-DEFINE_MIX_LINES(mix_floats, float)
+DEFINE_MIX_LINES(mix_bytes, unsigned char, )
+DEFINE_MIX_LINES(mix_floats, float, )
+#if FLOW_HAVE_X86
+DEFINE_MIX_LINES(mix_bytes_avx2, unsigned char, __attribute__((target("avx2"))))
+DEFINE_MIX_LINES(mix_floats_avx2, float, __attribute__((target("avx2"))))
+#endif
+
+static void mix_lines(int dtype, const void *pixels, int64_t at, int64_t stride, const float *weights, int count, int64_t n, float *row)
+{
+  const unsigned char *bytes = pixels;
+  const float *floats = pixels;
+#if FLOW_HAVE_X86
+  if (__builtin_cpu_supports("avx2")) {
+    if (dtype == FLOW_FLOAT32) mix_floats_avx2(floats + at, stride, weights, count, n, row);
+    else mix_bytes_avx2(bytes + at, stride, weights, count, n, row);
+    return;
+  }
+#endif
+  if (dtype == FLOW_FLOAT32) mix_floats(floats + at, stride, weights, count, n, row);
+  else mix_bytes(bytes + at, stride, weights, count, n, row);
+}
 
 /* One output row: pixel x is the sum of weights x neighbours. Pixels of 3 channels are read and written as vectors of 4: the
  * row has room behind its end, the output is overwritten by the next pixel, and the last pixel is written apart. */
@@ -304,8 +324,7 @@ flow_status flow_resize(flow_resizer *resizer, const void *pixels, int dtype, in
   for (int y = 0; y < f.to_height; y++) {
     const float *weights = vertical->weights + (int64_t)y * vertical->count;
     int64_t at = corner + vertical->first[y] * stride;
-    if (dtype == FLOW_FLOAT32) mix_floats((const float *)pixels + at, stride, weights, vertical->count, n, resizer->row);
-    else mix_bytes((const unsigned char *)pixels + at, stride, weights, vertical->count, n, resizer->row);
+    mix_lines(dtype, pixels, at, stride, weights, vertical->count, n, resizer->row);
     mix_neighbours(&resizer->horizontal, resizer->row, channels, to + (f.to_top + y) * to_stride + (int64_t)f.to_left * channels);
   }
   return FLOW_OK;

@@ -304,6 +304,8 @@ void flow_function_release(flow_function *function);
 int flow_function_from_plan(flow_plan *plan, const int *inputs, int input_count, const int *outputs, int output_count,
  flow_function **out);
 int flow_function_filter(flow_plan *plan, const int *inputs, int input_count, flow_function **out);
+int flow_function_load_image(int height, int width, int channels, const char *interpolation, int fit, int classes,
+ int skip_broken, flow_function **out);
 int flow_iterator_new(flow_context *context, flow_dataset *dataset, flow_iterator **out);
 int flow_iterator_peek(flow_context *context, flow_dataset *dataset, flow_iterator **out);
 void flow_iterator_close(flow_iterator *iterator);

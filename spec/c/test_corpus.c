@@ -1,0 +1,62 @@
+/* The fuzz targets over their corpora: inputs that once were trouble, or may become it, are read in every test run. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LLVMFuzzerTestOneInput fuzz_image
+#include "../fuzz/image.c"
+#undef LLVMFuzzerTestOneInput
+
+/* Feeds one file as it stands and cut at four places. */
+static void feed(int (*target)(const uint8_t *data, size_t size), const char *path)
+{
+  FILE *file = fopen(path, "rb");
+  assert_non_null(file);
+  uint8_t *data = malloc(1 << 20);
+  size_t size = fread(data, 1, 1 << 20, file);
+  fclose(file);
+  for (size_t part = 0; part <= 4; part++) {
+    size_t count = size - part * size / 5;
+    uint8_t *copy = malloc(count + 1);                 /* of its own, so that a sanitizer sees its end */
+    memcpy(copy, data, count);
+    assert_int_equal(target(copy, count), 0);
+    free(copy);
+  }
+  free(data);
+}
+
+static void replay(int (*target)(const uint8_t *data, size_t size), const char *name)
+{
+  char folder[4096], path[4608];
+  const char *here = strstr(__FILE__, "spec/c/");
+  snprintf(folder, sizeof folder, "%.*sspec/fuzz/corpus/%s", here ? (int)(here - __FILE__) : 0, __FILE__, name);
+  DIR *stream = opendir(folder);
+  if (!stream) skip();                                 /* a build that was moved away from its sources */
+  int files = 0;
+  for (struct dirent *entry; (entry = readdir(stream));) {
+    if (entry->d_name[0] == '.') continue;
+    snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+    feed(target, path);
+    files++;
+  }
+  closedir(stream);
+  assert_true(files > 0);
+}
+
+static void test_images(void **state)
+{
+  (void)state;
+  replay(fuzz_image, "image");
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = { cmocka_unit_test(test_images) };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
