@@ -127,6 +127,31 @@ static flow_status check_png_chunks(const unsigned char *bytes, size_t count)
   }
 }
 
+/* stb_image takes colours that the palette lacks from memory that nobody wrote: a palette with fewer colours than the pixels
+ * can name is filled up with black. A new file in *out, or NULL where nothing is to do. */
+static flow_status fill_palette(const unsigned char *bytes, size_t count, int depth, unsigned char **out, size_t *out_count)
+{
+  size_t at = 8, full = (size_t)3 << depth;
+  *out = NULL;
+  while (memcmp(bytes + at + 4, "PLTE", 4) != 0) {
+    if (memcmp(bytes + at + 4, "IDAT", 4) == 0 || memcmp(bytes + at + 4, "IEND", 4) == 0) return FLOW_OK;
+    at += 12 + big_endian(bytes + at);
+  }
+  size_t length = big_endian(bytes + at), body = at + 8;
+  if (length >= full) return FLOW_OK;
+  void *block;
+  FLOW_TRY(flow_alloc(count + full - length, &block));
+  unsigned char *copy = block;
+  memcpy(copy, bytes, body + length);
+  memset(copy + body + length, 0, full - length);
+  memcpy(copy + body + full, bytes + body + length, count - body - length);
+  copy[at + 2] = (unsigned char)(full >> 8);             /* the length, at most 768; stb_image does not look at the checksum */
+  copy[at + 3] = (unsigned char)full;
+  *out = copy;
+  *out_count = count + full - length;
+  return FLOW_OK;
+}
+
 flow_status flow_png_decode(const unsigned char *bytes, size_t count, int wanted, flow_picture *picture)
 {
   static const int samples[8] = { 1, 0, 3, 1, 2, 0, 4, 0 };      /* by colour type */
@@ -144,7 +169,13 @@ flow_status flow_png_decode(const unsigned char *bytes, size_t count, int wanted
   }
   /* Palettes and few bits grow; interlaced pictures are inflated in seven parts. */
   uint64_t grown = (uint64_t)height * (uint64_t)width * 4 * (depth == 16 ? 2 : 1);
-  return decode("PNG", bytes, count, raw + 8 * (uint64_t)height + grown, wanted, picture);
+  unsigned char *filled = NULL;
+  size_t filled_count = 0;
+  if (colour == 3 && depth <= 8) FLOW_TRY(fill_palette(bytes, count, depth, &filled, &filled_count));
+  flow_status status = decode("PNG", filled ? filled : bytes, filled ? filled_count : count, raw + 8 * (uint64_t)height + grown, wanted,
+                              picture);
+  flow_free(filled);
+  return status;
 }
 
 flow_status flow_bmp_decode(const unsigned char *bytes, size_t count, int wanted, flow_picture *picture)

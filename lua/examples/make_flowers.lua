@@ -149,7 +149,9 @@ local function make(path, count, seed)
     if os.execute("mkdir -p " .. quoted(folder)) ~= 0 then error("cannot make the folder " .. folder, 0) end
     for i = 1, count do
       local name = ("%s/%s_%04d"):format(folder, kind, i)
-      if i % 4 == 0 then flow.image.save(name .. ".png", draw(kind)) else flow.image.save(name .. ".jpg", draw(kind), { quality = random(75, 95) }) end
+      local picture = draw(kind)
+      if i % 4 == 0 then flow.image.save(name .. ".png", picture)
+      else flow.image.save(name .. ".jpg", picture, { quality = random(75, 95) }) end
     end
   end
 end

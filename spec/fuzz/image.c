@@ -1,6 +1,7 @@
 /* image.c: any bytes as a picture: an error or a picture that can be resized, never a fault.
  *
- * sources: core/base/plugin.c core/base/memory.c core/base/status.c core/io/file.c core/data/image.c core/data/image_stb.c core/data/resize.c
+ * sources: core/base/plugin.c core/base/memory.c core/base/status.c core/io/file.c
+ * sources: core/data/image.c core/data/image_stb.c core/data/resize.c
  * plugins: image */
 #include <stdint.h>
 #include <stdlib.h>

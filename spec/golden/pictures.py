@@ -63,7 +63,10 @@ def make_folder():
     write("Rose/none.png.bak", b"also no picture\n")
     by_pillow("Rose/windows.bmp", draw(9, 21, 3, 11), "RGB")
     by_pillow("Rose/moving.gif", draw(14, 18, 3, 12), "RGB")
-    by_pillow("Rose/indexed.png", np.arange(12 * 16, dtype=np.uint8).reshape(12, 16) % 16, "P", bits=4)
+    indexed = Image.fromarray(np.arange(12 * 16, dtype=np.uint8).reshape(12, 16) % 16, "P")
+    indexed.save(os.path.join(FOLDER, "Rose/short palette.png"), bits=1)       # one colour, but indices 0 and 1: 1 is black
+    indexed.putpalette(draw(1, 13, 3, 20).reshape(-1).tolist())
+    indexed.save(os.path.join(FOLDER, "Rose/indexed.png"), bits=4)
     write("Rose/misnamed.png", jpeg(22, 31, 3, 13))
     write("tulip 10/1.jpg", jpeg(40, 28, 3, 14))
     write("tulip 10/10.jpg", jpeg(28, 40, 3, 15))

@@ -1,0 +1,90 @@
+-- pictures_spec.lua: image_dataset_from_directory over the folder `pictures` against Keras: order of files, splits, labels, and
+-- every pixel, for all ways to resize.
+local support = require "spec.support.init"
+local flow = require "flow"
+local loader = require "flow.image_dataset"
+
+local cases = require "spec.golden.pictures"
+local root = support.root .. "spec/golden/"
+local stored = flow.load_npy(root .. "values/pictures.npy"):totable()
+local has_plugin = support.run(support.program .. " doctor"):find("libjpeg%-turbo %d") ~= nil
+
+local function options_of(case)
+  return loader.options(root .. "pictures/" .. case.folder, case.options, { verbose = false })
+end
+
+-- Paths below the folder `pictures`.
+local function relative(paths)
+  local names = {}
+  for i, path in ipairs(paths) do names[i] = path:match("/spec/golden/pictures/(.*)$") end
+  return names
+end
+
+-- Labels as Keras hands them out.
+local function labels_of(files, options)
+  if options.label_mode ~= "categorical" then return files.labels or false end
+  local rows = {}
+  for i, label in ipairs(files.labels) do
+    rows[i] = {}
+    for class = 1, #files.class_names do rows[i][class] = class == label + 1 and 1 or 0 end
+  end
+  return rows
+end
+
+-- JPEG and GIF need the plugin; what they are is told by the content, so the misnamed one, too.
+local function is_jpeg(path)
+  local file = assert(io.open(path, "rb"))
+  local magic = file:read(3)
+  file:close()
+  return magic == "\255\216\255", magic == "GIF"
+end
+
+-- Largest and mean difference from the stored values that begin at `offset`.
+local function differences(picture, offset)
+  local flat = picture:reshape({ picture.size }):totable()
+  local largest, sum = 0, 0
+  for i = 1, #flat do
+    local difference = math.abs(flat[i] - stored[offset + i])
+    largest, sum = math.max(largest, difference), sum + difference
+  end
+  return largest, sum / #flat
+end
+
+describe("pictures in folders are listed as by Keras:", function()
+  for _, case in ipairs(cases) do
+    it(case.name, function()
+      local options = options_of(case)
+      local sink = flow.log.sink
+      flow.log.sink = function() end
+      local files = loader.list(options)[1]
+      flow.log.sink = sink
+      assert.same(case.paths, relative(files.paths))
+      assert.same(case.class_names, files.class_names or false)
+      assert.same(case.labels or false, labels_of(files, options))
+    end)
+  end
+end)
+
+describe("pictures have the values that Keras gives them:", function()
+  for _, case in ipairs(cases) do
+    if case.offset then
+      it(case.name, function()
+        local o, offset = case.options, case.offset
+        for _, name in ipairs(case.paths) do
+          local path = root .. "pictures/" .. name
+          local jpeg, gif = is_jpeg(path)
+          local channels = o.color_mode == "grayscale" and 1 or 3
+          if has_plugin or not (jpeg or gif) then
+            local picture = flow.image.load(path, { size = o.image_size, color_mode = o.color_mode, interpolation = o.interpolation,
+              crop_to_aspect_ratio = o.crop_to_aspect_ratio, pad_to_aspect_ratio = o.pad_to_aspect_ratio })
+            assert.same({ o.image_size[1], o.image_size[2], channels }, picture.shape)
+            local largest, mean = differences(picture, offset)
+            local good = jpeg and mean <= 3 or largest <= 0.01
+            assert.is_true(good, ("%s: off by at most %g, on average %g"):format(name, largest, mean))
+          end
+          offset = offset + o.image_size[1] * o.image_size[2] * channels
+        end
+      end)
+    end
+  end
+end)
