@@ -10,7 +10,7 @@ local tolerance = 0.03
 -- Why nothing can be counted here; nil if it can.
 local function obstacle()
   local compiler = support.run("gcc -dumpversion"):match("^%d+")
-  if jit.arch ~= "x64" or compiler ~= "12" then return "the counts are those of gcc 12 on x86-64, here is gcc " .. tostring(compiler) end
+  if jit.arch ~= "x64" or compiler ~= "12" then return "the counts are of gcc 12 on x86-64, here is gcc " .. tostring(compiler) end
   if not support.run("valgrind --version"):match("^valgrind") then return "valgrind is not installed" end
   if support.run("nm -D " .. native.path):find("__[at]san_init") then return "valgrind cannot run a build with sanitizers" end
   if not support.run("grep -m1 -ow avx2 /proc/cpuinfo"):find("avx2") then return "this machine has no AVX2" end
@@ -21,12 +21,13 @@ describe("a training step", function()
     it(("of %s takes as many instructions as it did"):format(name), function()
       local reason = obstacle()
       if reason then return pending(reason) end
-      local text = support.run(("valgrind --tool=callgrind --collect-atstart=no --toggle-collect=flow_instance_run_rows "
-        .. "--callgrind-out-file=/dev/null %s %sspec/support/training_steps.lua %s %d 1"):format(support.program, support.root, name, net.batch))
+      local tool = "valgrind --tool=callgrind --collect-atstart=no --toggle-collect=flow_instance_run_rows --callgrind-out-file=/dev/null"
+      local text = support.run(("%s %s %sspec/support/training_steps.lua %s %d 1"):format(tool, support.program, support.root, name, net.batch))
       local found = tonumber((text:match("Collected : (%d+)"))) / 1e6
       local change = found / net.millions - 1
       if not (math.abs(change) <= tolerance) then
-        error(("%.1f million instructions, expected %.1f within %g %%: %+.1f %%"):format(found, net.millions, 100 * tolerance, 100 * change))
+        error(("%.1f million instructions, expected %.1f within %g %%: %+.1f %%"):format(found, net.millions, 100 * tolerance,
+          100 * change))
       end
     end)
   end
