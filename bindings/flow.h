@@ -64,6 +64,11 @@ typedef enum flow_sync { FLOW_MIRRORED = 0, FLOW_MEAN_ON_READ, FLOW_SUM_ON_READ 
 
 typedef enum flow_activation { FLOW_LINEAR = 0, FLOW_RELU } flow_activation;
 
+/* How images are resized and sampled; sampling knows the first two. */
+typedef enum flow_interpolation { FLOW_NEAREST = 0, FLOW_BILINEAR, FLOW_BICUBIC, FLOW_AREA, FLOW_LANCZOS3, FLOW_LANCZOS5 } flow_interpolation;
+/* What stands outside of an image abcd: dcba|abcd|dcba, abcd|abcd|abcd, kkkk|abcd|kkkk, aaaa|abcd|dddd. */
+typedef enum flow_fill_mode { FLOW_FILL_REFLECT = 0, FLOW_FILL_WRAP, FLOW_FILL_CONSTANT, FLOW_FILL_NEAREST } flow_fill_mode;
+
 typedef struct flow_context   flow_context;    /* one caller's traces, tapes, seed: one per Lua state */
 typedef struct flow_tensor    flow_tensor;     /* concrete (has data) or symbolic (stands for a value of a trace) */
 typedef struct flow_variable  flow_variable;   /* a tensor that plans read and write, reached by an indirect handle */
@@ -99,6 +104,8 @@ typedef union flow_attributes {
     double  input_scale;                          /* forward: what the input is multiplied with; 0: nothing */
   } convolution;
   struct { int32_t size[2], stride[2], padding[4]; int32_t input_size[2]; } pool;
+  struct { int32_t size[2], input_size[2], interpolation, antialias; } resize;      /* height, width; input_size: of gradients, the forward input's */
+  struct { int32_t interpolation, fill_mode; double fill_value; } sampling;         /* FLOW_NEAREST or FLOW_BILINEAR; flow_fill_mode */
   struct { double rate; uint64_t seed, stream; } dropout;                          /* keyed by (seed, stream, step, sample, element) */
   struct { int32_t rank, dtype; int64_t dims[8]; double low, high; uint64_t seed, stream; int32_t keyed_by_step; } random; /* normal: mean low, stddev high */
   struct { double epsilon; int32_t axis; } normalization;
@@ -355,7 +362,7 @@ FLOW_API int         flow_layer_class_find(const char *name);     /* -1 if there
 FLOW_API int         flow_layer_class_positional(int index);      /* how many of the arguments may be given by position */
 FLOW_API int         flow_layer_class_argument_count(int index);
 FLOW_API const char *flow_layer_class_argument(int index, int argument);      /* name */
-FLOW_API const char *flow_layer_class_argument_type(int index, int argument); /* "integer", "number", "boolean", "text", "pair", "shape", "activation", "initializer" */
+FLOW_API const char *flow_layer_class_argument_type(int index, int argument); /* "integer", "number", "boolean", "text", "pair", "shape", "numbers", "activation", "initializer" */
 FLOW_API const char *flow_layer_class_argument_default(int index, int argument); /* as text; NULL: required */
 FLOW_API const char *flow_layer_class_doc(int index);
 

@@ -131,7 +131,8 @@ const char *flow_argument_type_name(flow_argument_type type)
 {
   static const char *const names[] = {
     [FLOW_INTEGER] = "integer", [FLOW_NUMBER] = "number", [FLOW_BOOLEAN] = "boolean", [FLOW_TEXT] = "text", [FLOW_PAIR] = "pair",
-    [FLOW_SHAPE] = "shape", [FLOW_ACTIVATION] = "activation", [FLOW_INITIALIZER] = "initializer", [FLOW_ABSENT] = "null"
+    [FLOW_SHAPE] = "shape", [FLOW_NUMBERS] = "numbers", [FLOW_ACTIVATION] = "activation",
+    [FLOW_INITIALIZER] = "initializer", [FLOW_ABSENT] = "null"
   };
   return names[type];
 }
@@ -141,6 +142,7 @@ static const char *expected_text(flow_argument_type type)
   static const char *const texts[] = {
     [FLOW_INTEGER] = "an integer", [FLOW_NUMBER] = "a number", [FLOW_BOOLEAN] = "true or false", [FLOW_TEXT] = "a text",
     [FLOW_PAIR] = "an integer or a list of two integers", [FLOW_SHAPE] = "a list of integers",
+    [FLOW_NUMBERS] = "a number or a list of numbers",
     [FLOW_ACTIVATION] = "the name of an activation", [FLOW_INITIALIZER] = "the name of an initializer", [FLOW_ABSENT] = "null"
   };
   return texts[type];
@@ -226,7 +228,7 @@ static argument_value default_value(const flow_argument *parameter, double *numb
       value.kind = VALUE_BOOLEAN;
       value.number = strcmp(initial, "true") == 0;
       break;
-    case FLOW_PAIR: case FLOW_SHAPE:
+    case FLOW_PAIR: case FLOW_SHAPE: case FLOW_NUMBERS:
       value.kind = VALUE_NUMBERS;
       value.numbers = numbers;
       while (*initial && value.count < FLOW_MAX_RANK) {
@@ -253,6 +255,15 @@ static int all_integers(const argument_value *value)
 {
   for (int i = 0; i < value->count; i++)
     if (!is_integer(value->numbers[i])) return 0;
+  return 1;
+}
+
+static int all_numbers(const argument_value *value)
+{
+  if (value->kind == VALUE_NUMBER) return !isnan(value->number);
+  if (value->kind != VALUE_NUMBERS) return 0;
+  for (int i = 0; i < value->count; i++)
+    if (isnan(value->numbers[i])) return 0;
   return 1;
 }
 
@@ -349,6 +360,9 @@ static flow_status store_checked(const char *who, const char *name, const flow_a
       if (value->count > FLOW_MAX_RANK)
         return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s has %d dimensions, at most %d are possible", who, name, value->count,
                          FLOW_MAX_RANK);
+      break;
+    case FLOW_NUMBERS:
+      if (!all_numbers(value)) return wrong_type(who, name, parameter, value);
       break;
     case FLOW_TEXT: case FLOW_ACTIVATION: case FLOW_INITIALIZER:
       if (value->kind != VALUE_TEXT) return wrong_type(who, name, parameter, value);
@@ -461,8 +475,15 @@ const char *flow_argument_text(const flow_arguments *arguments, const char *name
 int flow_argument_list(const flow_arguments *arguments, const char *name, const double **values)
 {
   const argument_value *value = find(arguments, name);
-  *values = value ? value->numbers : NULL;
-  return value ? value->count : 0;
+  int single = value && value->kind == VALUE_NUMBER;
+  *values = !value ? NULL : single ? &value->number : value->numbers;
+  return !value ? 0 : single ? 1 : value->count;
+}
+
+int flow_argument_is_list(const flow_arguments *arguments, const char *name)
+{
+  const argument_value *value = find(arguments, name);
+  return value && value->kind == VALUE_NUMBERS;
 }
 
 void flow_argument_pair(const flow_arguments *arguments, const char *name, int32_t pair[2])

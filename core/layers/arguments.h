@@ -10,6 +10,7 @@ typedef enum flow_argument_type {
   FLOW_INTEGER, FLOW_NUMBER, FLOW_BOOLEAN, FLOW_TEXT,
   FLOW_PAIR,          /* one integer or a list of two: {height, width} */
   FLOW_SHAPE,         /* list of integers */
+  FLOW_NUMBERS,       /* one number or a list of numbers, kept as it was given */
   FLOW_ACTIVATION,    /* text, checked against the known activations */
   FLOW_INITIALIZER,   /* text, checked against the known initializers; its own options follow as "kernel_initializer.stddev" */
   FLOW_ABSENT         /* Keras has it, flowlua does not: only null is accepted */
@@ -40,7 +41,8 @@ int64_t     flow_argument_integer(const flow_arguments *arguments, const char *n
 double      flow_argument_number(const flow_arguments *arguments, const char *name);
 int         flow_argument_boolean(const flow_arguments *arguments, const char *name);
 const char *flow_argument_text(const flow_arguments *arguments, const char *name);
-int         flow_argument_list(const flow_arguments *arguments, const char *name, const double **values);  /* count */
+int         flow_argument_list(const flow_arguments *arguments, const char *name, const double **values);  /* count; a single number is a list of one */
+int         flow_argument_is_list(const flow_arguments *arguments, const char *name);
 void        flow_argument_pair(const flow_arguments *arguments, const char *name, int32_t pair[2]);
 
 /* The entries "<prefix>.<name>" as a new set of "<name>": an initializer's own options. */

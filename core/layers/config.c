@@ -41,7 +41,9 @@ static cJSON *value_json(const flow_argument *parameter, const flow_arguments *a
     case FLOW_BOOLEAN: return cJSON_CreateBool(flow_argument_boolean(arguments, name));
     case FLOW_TEXT: case FLOW_ACTIVATION: return cJSON_CreateString(flow_argument_text(arguments, name));
     case FLOW_INITIALIZER: return initializer_json(arguments, name);
-    case FLOW_PAIR: case FLOW_SHAPE: {
+    case FLOW_PAIR: case FLOW_SHAPE: case FLOW_NUMBERS: {
+      if (parameter->type == FLOW_NUMBERS && !flow_argument_is_list(arguments, name))
+        return cJSON_CreateNumber(flow_argument_number(arguments, name));
       int count = flow_argument_list(arguments, name, &numbers);
       return cJSON_CreateDoubleArray(numbers, count);
     }

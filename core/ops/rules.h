@@ -31,6 +31,9 @@ flow_shape_function flow_shape_matmul, flow_shape_dense, flow_shape_convolution,
   flow_shape_batch_norm, flow_shape_batch_norm_gradient, flow_shape_softmax,
   flow_shape_sparse_cross_entropy, flow_shape_sparse_cross_entropy_gradient, flow_shape_optimizer;
 
+/* shape_image.c */
+flow_shape_function flow_shape_resize, flow_shape_resize_gradient, flow_shape_sample_image, flow_shape_sample_uniform;
+
 /* ---- gradient rules: gradient_elementwise.c, gradient_reduce_movement.c, gradient_network.c ------------------------ */
 
 typedef flow_status flow_gradient_function(flow_gradient_step *step);
@@ -50,6 +53,7 @@ flow_gradient_function flow_gradient_matmul, flow_gradient_dense, flow_gradient_
   flow_gradient_softmax, flow_gradient_softmax_gradient,
   flow_gradient_log_softmax, flow_gradient_sparse_cross_entropy, flow_gradient_sparse_cross_entropy_gradient,
   flow_gradient_unsupported;
+flow_gradient_function flow_gradient_resize, flow_gradient_resize_gradient, flow_gradient_sample_image;     /* gradient_image.c */
 
 /* ---- kind rules: kind.c --------------------------------------------------------------------------------------------- */
 

@@ -21,6 +21,8 @@ typedef enum flow_dtype {
 typedef enum flow_log_level { FLOW_LOG_PRINT = 0, FLOW_LOG_INFO, FLOW_LOG_WARNING } flow_log_level;
 typedef enum flow_sync { FLOW_MIRRORED = 0, FLOW_MEAN_ON_READ, FLOW_SUM_ON_READ } flow_sync;
 typedef enum flow_activation { FLOW_LINEAR = 0, FLOW_RELU } flow_activation;
+typedef enum flow_interpolation { FLOW_NEAREST = 0, FLOW_BILINEAR, FLOW_BICUBIC, FLOW_AREA, FLOW_LANCZOS3, FLOW_LANCZOS5 } flow_interpolation;
+typedef enum flow_fill_mode { FLOW_FILL_REFLECT = 0, FLOW_FILL_WRAP, FLOW_FILL_CONSTANT, FLOW_FILL_NEAREST } flow_fill_mode;
 typedef struct flow_context flow_context;
 typedef struct flow_tensor flow_tensor;
 typedef struct flow_variable flow_variable;
@@ -53,6 +55,8 @@ typedef union flow_attributes {
  double input_scale;
  } convolution;
  struct { int32_t size[2], stride[2], padding[4]; int32_t input_size[2]; } pool;
+ struct { int32_t size[2], input_size[2], interpolation, antialias; } resize;
+ struct { int32_t interpolation, fill_mode; double fill_value; } sampling;
  struct { double rate; uint64_t seed, stream; } dropout;
  struct { int32_t rank, dtype; int64_t dims[8]; double low, high; uint64_t seed, stream; int32_t keyed_by_step; } random;
  struct { double epsilon; int32_t axis; } normalization;

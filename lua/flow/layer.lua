@@ -33,6 +33,7 @@ function Layer:_prepare(class_name, options)
   rawset(self, "_children", {})     -- layers assigned to fields, in order
   rawset(self, "_nodes", {})        -- calls on symbolic tensors
   rawset(self, "_handle", false)    -- flow_layer of a built-in layer
+  rawset(self, "_trains_alone", class_name:find("^Random") ~= nil)      -- Keras: what prepares data trains when called by itself
   if type(self.name) ~= "string" then raise("%s: name is a string, got %s", class_name, errors.describe(self.name)) end
   return self
 end
@@ -177,7 +178,7 @@ end
 
 ---- calling ------------------------------------------------------------------------------------------------------------------
 
-local inherited = false      -- training, of the call that is running
+local inherited              -- training, of the call that is running; nil outside of all calls
 
 local function run_native(self, list, training)
   local count = #list
@@ -227,6 +228,7 @@ function Layer:_call(inputs, options)
   local before = inherited
   local training = options.training
   if training == nil then training = before end
+  if training == nil then training = self._trains_alone or false end
   inherited = training
   local ok, result = pcall(self._run, self, inputs, list, training)
   inherited = before
@@ -309,7 +311,7 @@ function Layer.fields.class_name(self) return object.class_of(self).name end
 function Layer.fields.trainable(self) return self._trainable end
 
 -- The variable itself, by its suffix in Keras: layer.kernel, layer.bias, layer.gamma ...
-for _, name in ipairs { "kernel", "bias", "gamma", "beta", "moving_mean", "moving_variance" } do
+for _, name in ipairs { "kernel", "bias", "gamma", "beta", "moving_mean", "moving_variance", "mean", "variance" } do
   Layer.fields[name] = function(self)
     for _, v in ipairs(self.weights) do
       if v.name == self.name .. "/" .. name then return v end

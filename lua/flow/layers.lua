@@ -13,7 +13,13 @@ local layers = { Layer = Layer }
 -- Parameters whose values are axes: Lua counts them from 1, the records from 0.
 local AXIS = { axis = true }
 
-local function zero_based(what, name, value)
+local zero_based
+function zero_based(what, name, value)
+  if type(value) == "table" then
+    local list = {}
+    for i, axis in ipairs(value) do list[i] = zero_based(what, name, axis) end
+    return list
+  end
   if value == 0 then raise("%s: %s is 0; axes count from 1, -1 is the last", what, name) end
   return type(value) == "number" and value > 0 and value - 1 or value
 end
@@ -28,16 +34,20 @@ local function define(index)
   local positional = C.flow_layer_class_positional(index)
   getmetatable(class).__call = function(_, ...)
     local named = arguments.named(name, parameters, positional, ...)
+    local axes = named.axis
     for parameter in pairs(AXIS) do
       if named[parameter] ~= nil then named[parameter] = zero_based(name, parameter, named[parameter]) end
     end
-    return Layer.from_record(class, named)
+    local layer = Layer.from_record(class, named)
+    rawset(layer, "_axes", axes or false)                 -- as they were given
+    return layer
   end
   layers[name] = class
   return class
 end
 
 for index = 0, C.flow_layer_class_count() - 1 do define(index) end
+require "flow.normalization" (layers.Normalization)
 
 local INPUT = { shape = true, batch_size = true, dtype = true, name = true }
 

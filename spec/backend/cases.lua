@@ -212,6 +212,50 @@ for _, entry in ipairs(pools) do
   add("average_pool_gradient", { { -1, y[2], y[3], y[4] } }, { name = name, attributes = { pool = backward } })
 end
 
+---- images ------------------------------------------------------------------------------------------------------------------
+
+local resizings = {
+  { "smaller, nearest", { 7, 9, 3 }, { size = { 4, 5 }, interpolation = 0 } },
+  { "larger, nearest", { 7, 9, 17 }, { size = { 13, 11 }, interpolation = 0 } },
+  { "smaller, bilinear", { 7, 9, 3 }, { size = { 4, 5 }, interpolation = 1 } },
+  { "larger, bilinear", { 5, 4, 33 }, { size = { 9, 16 }, interpolation = 1 } },
+  { "bilinear, antialias", { 9, 16, 3 }, { size = { 3, 5 }, interpolation = 1, antialias = 1 } },
+  { "bicubic", { 7, 9, 3 }, { size = { 12, 5 }, interpolation = 2 } },
+  { "bicubic, antialias", { 9, 12, 4 }, { size = { 4, 5 }, interpolation = 2, antialias = 1 } },
+  { "area", { 9, 12, 5 }, { size = { 4, 17 }, interpolation = 3 } },
+  { "lanczos3", { 7, 9, 16 }, { size = { 11, 6 }, interpolation = 4 } },
+  { "lanczos5, antialias", { 14, 9, 3 }, { size = { 5, 6 }, interpolation = 5, antialias = 1 } },
+}
+for _, entry in ipairs(resizings) do
+  local name, x, resize = unpack(entry)
+  add("resize", { { -1, x[1], x[2], x[3] } }, { name = name, attributes = { resize = resize } })
+  local backward = { size = resize.size, interpolation = resize.interpolation, antialias = resize.antialias, input_size = { x[1], x[2] } }
+  add("resize_gradient", { { -1, resize.size[1], resize.size[2], x[3] } }, { name = name, attributes = { resize = backward } })
+end
+
+--- The transforms of each image: a fixed one for all, with a little of the random numbers in t.
+local function transformed(inputs)
+  local base = flow.tensor({ { 0.91371, -0.30713, 2.2117, 0.25191, 1.1073, -3.0171, 0.001, 0.002 } }, { dtype = inputs[2].dtype })
+  return { inputs[1], flow.stop_gradient(inputs[2] * 0.01 + base) }
+end
+for fill_mode, fill in ipairs { "reflect", "wrap", "constant", "nearest" } do
+  for interpolation, kind in ipairs { "nearest", "bilinear" } do
+    local attributes = { sampling = { interpolation = interpolation - 1, fill_mode = fill_mode - 1, fill_value = 3 } }
+    for _, op in ipairs { "sample_image", "sample_image_gradient" } do
+      add(op, { { -1, 7, 9, fill_mode == 2 and 17 or 3 }, { -1, 8 } }, { name = fill .. ", " .. kind, attributes = attributes,
+        prepare = transformed, gradient = false })     -- spec/unit/images_spec.lua: nothing flows back to the transforms
+    end
+  end
+end
+--- The same transform for every image, as many as there are rows.
+add("sample_image", { { -1, 7, 9, 3 } }, { name = "of the image alone", attributes = { sampling = { interpolation = 1 } },
+  prepare = function(inputs)
+    local rows = inputs[1]:sum(4):sum(3):sum(2, true) * 0      -- {n, 1}
+    return transformed { inputs[1], flow.stop_gradient(rows) }
+  end })
+add("sample_uniform", { { -1, 2 } }, { attributes = { random = { rank = 1, dims = { 5 }, low = -1, high = 2, seed = 3, stream = 4 } },
+  gradient = false, traced = false })     -- nothing flows back; draws other numbers in every run of a plan
+
 ---- normalization, softmax, losses, dropout -----------------------------------------------------------------------------------
 
 for _, entry in ipairs { { "of a vector", { -1, 5 } }, { "of images", { -1, 5, 6, 17 } }, { "of 64 channels", { -1, 3, 3, 64 } } } do

@@ -119,6 +119,10 @@ static const gradient_case cases[] = {
     CONVOLVE(.groups = 1, .has_bias = 1, .activation = FLOW_RELU, .pool = { 2, 2 }, .pool_stride = { 2, 2 }),
     .second = UNSUPPORTED, .rows = 1 },
   { FLOW_OP_max_pool, 1, { D(2, 5, 4, 2) }, { .pool = { { 3, 2 }, { 2, 2 }, { 1, 0, 0, 1 } } }, .second = UNSUPPORTED, .rows = 1 },
+  { FLOW_OP_resize, 1, { D(2, 5, 4, 2) }, { .resize = { .size = { 3, 7 }, .interpolation = FLOW_BILINEAR } }, .rows = 1 },
+  { FLOW_OP_resize, 1, { D(2, 5, 4, 2) }, { .resize = { .size = { 8, 3 }, .interpolation = FLOW_NEAREST } }, .rows = 1 },
+  { FLOW_OP_resize_gradient, 1, { D(2, 3, 7, 2) },
+    { .resize = { .size = { 3, 7 }, .input_size = { 5, 4 }, .interpolation = FLOW_BICUBIC } }, .rows = 1 },
   { FLOW_OP_average_pool, 1, { D(2, 5, 4, 2) }, { .pool = { { 3, 2 }, { 2, 2 }, { 1, 0, 0, 1 } } }, .rows = 1 },
   { FLOW_OP_average_pool_gradient, 1, { D(2, 2, 2, 2) }, { .pool = { { 3, 2 }, { 2, 2 }, { 1, 0, 0, 1 }, .input_size = { 5, 4 } } },
     .rows = 1 },
@@ -297,6 +301,8 @@ static void every_rule_has_a_case(void **state)
   for (int op = 0; op < FLOW_OP_COUNT; op++) {
     /* The gradient ops are differentiated by the second derivatives of their forward ops. */
     if (op == FLOW_OP_convolution_gradient || op == FLOW_OP_max_pool_gradient || op == FLOW_OP_batch_norm_gradient) continue;
+    /* Its transforms have no derivative; spec/backend differentiates it by the image. */
+    if (op == FLOW_OP_sample_image || op == FLOW_OP_sample_image_gradient) continue;
     if (!flow_op(op)->gradient) continue;
     int found = 0;
     for (int i = 0; i < CASE_COUNT; i++) found |= cases[i].op == op;

@@ -15,8 +15,12 @@ def depthwise(name, shape=IMAGE, **options):
     return {"name": "DepthwiseConv2D " + name, "layer": "DepthwiseConv2D", "options": options, "inputs": [shape]}
 
 
-def plain(layer, name="", shapes=None, **options):
-    return {"name": (layer + " " + name).strip(), "layer": layer, "options": options, "inputs": shapes or [[3, 5, 4]]}
+def plain(layer, name="", shapes=None, float32=False, **options):
+    return {"name": (layer + " " + name).strip(), "layer": layer, "options": options, "inputs": shapes or [[3, 5, 4]], "float32": float32}
+
+
+def resizing(name, shape=IMAGE, **options):
+    return {"name": "Resizing " + name, "layer": "Resizing", "options": options, "inputs": [shape], "float32": True}
 
 
 ACTIVATIONS = ["linear", "relu", "sigmoid", "tanh", "softmax", "elu", "selu", "gelu", "softplus", "softsign", "silu", "exponential",
@@ -98,6 +102,28 @@ def loss(name, kind, shape, value_range, **more):
 
 
 LOGITS, PROBABILITIES = (-3.0, 3.0), (0.02, 0.98)
+LAYERS += [
+    resizing("smaller", height=5, width=4),
+    resizing("larger", height=13, width=20),
+    resizing("nearest", height=4, width=14, interpolation="nearest"),
+    resizing("bicubic", height=11, width=6, interpolation="bicubic"),
+    resizing("lanczos3, antialias", height=5, width=7, interpolation="lanczos3", antialias=True),
+    resizing("lanczos5", height=16, width=5, interpolation="lanczos5"),
+    resizing("bilinear, antialias", height=3, width=4, antialias=True),
+    resizing("bicubic, antialias", height=3, width=12, interpolation="bicubic", antialias=True),
+    resizing("crop_to_aspect_ratio", height=6, width=3, crop_to_aspect_ratio=True),
+    resizing("pad_to_aspect_ratio", height=6, width=3, pad_to_aspect_ratio=True, fill_value=0.5),
+    resizing("17 channels", shape=[2, 6, 5, 17], height=9, width=3),
+    plain("CenterCrop", shapes=[IMAGE], height=4, width=6),
+    plain("CenterCrop", "of a smaller image", shapes=[IMAGE], height=9, width=5, float32=True),
+    plain("Normalization", shapes=[IMAGE], mean=[0.1, -0.2, 0.3], variance=[0.5, 2.0, 0.0]),
+    plain("Normalization", "inverted", shapes=[IMAGE], mean=0.25, variance=4.0, invert=True),
+    plain("RandomFlip", "in inference", shapes=[IMAGE]),
+    plain("RandomRotation", "in inference", shapes=[IMAGE], factor=0.3),
+    plain("RandomZoom", "in inference", shapes=[IMAGE], height_factor=[-0.3, 0.2], width_factor=0.1),
+    plain("RandomContrast", "in inference", shapes=[IMAGE], factor=0.3),
+]
+
 LOSSES = [
     loss("logits", "SparseCategoricalCrossentropy", [6, 5], LOGITS, classes=5, options={"from_logits": True}),
     loss("large logits", "SparseCategoricalCrossentropy", [6, 5], (-200.0, 200.0), classes=5, options={"from_logits": True}),

@@ -122,6 +122,7 @@ def run_layers(seeds):
     results, entries = Results(), []
     for case in LAYERS:
         keras.backend.clear_session()
+        keras.config.set_floatx("float32" if case.get("float32") else "float64")     # some gradients of TensorFlow are float32 only
         inputs = [keras.Input(tuple(shape[1:])) for shape in case["inputs"]]
         layer = getattr(keras.layers, case["layer"])(**case.get("options", {}))
         model = keras.Model(inputs if len(inputs) > 1 else inputs[0], layer(inputs if len(inputs) > 1 else inputs[0]))
@@ -129,14 +130,15 @@ def run_layers(seeds):
         tensors = [seeds.uniform(shape, low, high) for shape in case["inputs"]]
         weights = [seeds.weight(variable) for variable in model.weights]
         model.set_weights([make(tensor).astype(np.float64) for tensor in weights])
-        x = [to_float64(make(tensor)) for tensor in tensors]
+        convert = tf.constant if case.get("float32") else to_float64
+        x = [convert(make(tensor)) for tensor in tensors]
         with tf.GradientTape() as tape:
             for tensor in x:
                 tape.watch(tensor)
             y = model(x if len(x) > 1 else x[0], training=case.get("training", False))
         upstream = seeds.uniform(y.shape)
         sources = x + [variable.value for variable in model.trainable_variables]
-        gradients = tape.gradient(y, sources, output_gradients=to_float64(make(upstream)))
+        gradients = tape.gradient(y, sources, output_gradients=convert(make(upstream)))
         where = [results.add("output", y)]
         where += [results.add("gradient of input %d" % (i + 1), g) for i, g in enumerate(gradients[:len(x)])]
         where += [results.add("gradient of weight %d" % (i + 1), g) for i, g in enumerate(gradients[len(x):])]
@@ -145,6 +147,7 @@ def run_layers(seeds):
         entries.append({"name": case["name"], "layer": case["layer"], "options": case.get("options", {}),
                         "training": case.get("training", False), "inputs": tensors, "weights": weights, "upstream": upstream,
                         "results": where})
+    keras.config.set_floatx("float64")
     results.save("layers")
     return entries
 

@@ -1,0 +1,37 @@
+/* center_crop.c: CenterCrop: the middle of every image; of an image that is smaller, the middle part of the same aspect ratio,
+ * enlarged. */
+#include "layers/images.h"
+
+static const flow_argument parameters[] = {
+  { "height", FLOW_INTEGER, NULL, NULL },
+  { "width", FLOW_INTEGER, NULL, NULL },
+  FLOW_IMAGE_DATA_FORMAT,
+  FLOW_LAYER_COMMON
+};
+
+static flow_status check(flow_layer *layer)
+{
+  static const char *const positive[] = { "height", "width", NULL };
+  return flow_layer_check_positive(layer, positive);
+}
+
+static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+{
+  (void)count; (void)training;
+  int64_t height = flow_argument_integer(layer->arguments, "height"), width = flow_argument_integer(layer->arguments, "width");
+  FLOW_TRY(flow_images_check(layer, inputs[0]));
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *x = flow_images_batch(&e, inputs[0], 1), *y = x;
+  if (x && x->shape[1] >= height && x->shape[2] >= width) {
+    y = flow_images_crop(&e, x, (x->shape[1] - height) / 2, (x->shape[2] - width) / 2, height, width);
+  } else {
+    y = flow_images_crop_to_aspect(&e, x, height, width);
+    y = flow_images_resize(&e, y, height, width, FLOW_BILINEAR, 0);
+  }
+  return flow_expression_take(&e, flow_images_like_input(&e, y, inputs[0]), out);
+}
+
+const flow_layer_class flow_layer_center_crop = {
+  .name = "CenterCrop", .positional = 2, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call, .check = check,
+  .doc = "The middle of every image, height by width; smaller images are enlarged."
+};

@@ -1,0 +1,63 @@
+/* random_zoom.c: RandomZoom: in training, every image seen from nearer (a negative factor) or farther (a positive one), in height
+ * and width alike unless width_factor is given. */
+#include "layers/images.h"
+
+static const flow_argument parameters[] = {
+  { "height_factor", FLOW_NUMBERS, NULL, NULL },
+  { "width_factor", FLOW_NUMBERS, "null", NULL },
+  FLOW_IMAGE_SAMPLING,
+  FLOW_LAYER_COMMON
+};
+
+/* Factors lie in (-1, 1]: at -1 an image would be one point. */
+static flow_status factor_of(const flow_layer *layer, const char *name, double range[2])
+{
+  FLOW_TRY(flow_images_factor(layer, name, -1, 1, range));
+  if (range[0] > -1) return FLOW_OK;
+  return flow_layer_fail(layer, "%s must be greater than -1, found %g", name, range[0]);
+}
+
+static flow_status check(flow_layer *layer)
+{
+  double range[2];
+  FLOW_TRY(factor_of(layer, "height_factor", range));
+  return flow_argument_is_null(layer->arguments, "width_factor") ? FLOW_OK : factor_of(layer, "width_factor", range);
+}
+
+/* size - 1 pixels lie between the first and the last: what keeps the middle where it is. */
+static flow_tensor *offset(flow_expression *e, flow_tensor *zoom, int64_t size)
+{
+  flow_tensor *middle = flow_express_number(e, zoom, (double)(size - 1) / 2);
+  return e_sub(e, middle, e_mul(e, middle, zoom));
+}
+
+static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+{
+  (void)count;
+  double height[2], width[2];
+  int same = flow_argument_is_null(layer->arguments, "width_factor");
+  FLOW_TRY(factor_of(layer, "height_factor", height));
+  if (!same) FLOW_TRY(factor_of(layer, "width_factor", width));
+  FLOW_TRY(flow_images_check(layer, inputs[0]));
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *x = flow_images_batch(&e, inputs[0], 1);
+  if (training && x) {
+    flow_attributes attributes = flow_images_sampling(layer);
+    flow_tensor *rows = flow_images_uniform(&e, layer, x, 0, 1 + height[0], 1 + height[1]);
+    flow_tensor *columns = same ? rows : flow_images_uniform(&e, layer, x, 1, 1 + width[0], 1 + width[1]);
+    flow_tensor *transform[6] = { NULL };
+    if (e.status == FLOW_OK) {
+      transform[0] = columns;
+      transform[2] = offset(&e, columns, x->shape[2]);
+      transform[4] = rows;
+      transform[5] = offset(&e, rows, x->shape[1]);
+    }
+    x = flow_images_sample(&e, x, transform, &attributes);
+  }
+  return flow_expression_take(&e, flow_images_like_input(&e, x, inputs[0]), out);
+}
+
+const flow_layer_class flow_layer_random_zoom = {
+  .name = "RandomZoom", .positional = 6, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call, .check = check,
+  .doc = "In training, every image seen from nearer or farther."
+};
