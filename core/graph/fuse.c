@@ -3,6 +3,7 @@
  *
  *   convolution(x, w) + b                     -> convolution(x, w, b)
  *   convolution(x * number, w)                -> convolution(x, w), input scale
+ *   convolution(float32(x), w), x uint8        -> convolution(x, w)
  *   relu(convolution(...))                    -> convolution(..., activation relu)
  *   max_pool(convolution(...)), no padding    -> convolution(..., pool)
  *   matmul(x, w) + b, w {k, n}, b {n}         -> dense(x, w, b)
@@ -38,6 +39,8 @@ static flow_status rewrite(fusion *f, int index, int made, int op, const int *in
   const flow_node *node = &f->graph->nodes[index];
   for (int i = 0; i < node->input_count; i++) f->uses[node->inputs[i]]--;
   for (int i = 0; i < count; i++) f->uses[inputs[i]]++;
+  const flow_node *dead = &f->graph->nodes[f->graph->values[made].node];
+  for (int i = 0; i < dead->input_count && f->uses[made] == 0; i++) f->uses[dead->inputs[i]]--;
   f->graph->values[made].swallowed = 1;
   return flow_graph_rewrite(f->graph, index, op, inputs, count, attributes, signatures, flow_op(op)->outputs);
 }
@@ -93,6 +96,26 @@ static flow_status fuse_scale(fusion *f, int index)
   return FLOW_OK;
 }
 
+/* Images as they come from files: the kernel converts them where it copies them anyway. */
+static flow_status fuse_bytes(fusion *f, int index)
+{
+  const flow_node *node = &f->graph->nodes[index];
+  const flow_node *cast = sole_producer(f, node->inputs[0], FLOW_OP_cast);
+  if (!cast || signature_of(f, cast->inputs[0])->dtype != FLOW_UINT8 || signature_of(f, node->inputs[0])->dtype != FLOW_FLOAT32)
+    return FLOW_OK;
+  flow_attributes attributes = node->attributes;
+  int inputs[3], made = node->inputs[0];
+  memcpy(inputs, node->inputs, sizeof(int) * (size_t)node->input_count);
+  inputs[0] = cast->inputs[0];
+  return rewrite(f, index, made, FLOW_OP_convolution, inputs, node->input_count, &attributes);
+}
+
+static flow_status fuse_input(fusion *f, int index)
+{
+  FLOW_TRY(fuse_scale(f, index));
+  return fuse_bytes(f, index);
+}
+
 static flow_status fuse_relu(fusion *f, int index)
 {
   int made = f->graph->nodes[index].inputs[0];
@@ -129,7 +152,7 @@ static flow_status fuse_pool(fusion *f, int index)
 }
 
 static const struct { int op; flow_status (*fuse)(fusion *f, int index); } patterns[] = {
-  { FLOW_OP_convolution, fuse_scale }, { FLOW_OP_add, fuse_bias }, { FLOW_OP_relu, fuse_relu }, { FLOW_OP_max_pool, fuse_pool },
+  { FLOW_OP_convolution, fuse_input }, { FLOW_OP_add, fuse_bias }, { FLOW_OP_relu, fuse_relu }, { FLOW_OP_max_pool, fuse_pool },
 };
 
 flow_status flow_graph_fuse(flow_graph *graph, int begin, const int *kept, int kept_count)

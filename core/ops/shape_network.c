@@ -144,13 +144,18 @@ static flow_status check_channels(int op, int64_t groups, const flow_signature *
                         flow_shape_text(4, w->dims), (long long)w->dims[2]);
 }
 
-/* Output and index of a convolution over x and w: floor((in + padding - d (k - 1) - 1) / s) + 1, then the pool's windows. */
+/* A convolution reads uint8, too, as fuse.c leaves images: all else has the dtype of the kernel.
+ * Output and index of a convolution over x and w: floor((in + padding - d (k - 1) - 1) / s) + 1, then the pool's windows. */
 static flow_status convolved(int op, const flow_attributes *attributes, const flow_signature *x, const flow_signature *w,
                              flow_signature *y, flow_signature *index)
 {
   static const char *const axes[2] = { "height", "width" };
-  FLOW_TRY(flow_rule_float(op, "the input", x));
-  FLOW_TRY(flow_rule_same_dtype(op, "the kernel", x->dtype, w));
+  if (x->dtype == FLOW_UINT8) {
+    FLOW_TRY(flow_rule_same_dtype(op, "the kernel", FLOW_FLOAT32, w));
+  } else {
+    FLOW_TRY(flow_rule_float(op, "the input", x));
+    FLOW_TRY(flow_rule_same_dtype(op, "the kernel", x->dtype, w));
+  }
   FLOW_TRY(flow_rule_rank(op, "the input", x, 4, "{batch, height, width, channels}"));
   FLOW_TRY(flow_rule_rank(op, "the kernel", w, 4, "{height, width, channels in / groups, channels out}"));
   FLOW_TRY(check_known(op, "the input", x, 1));
@@ -158,7 +163,7 @@ static flow_status convolved(int op, const flow_attributes *attributes, const fl
   FLOW_TRY(check_convolution_attributes(op, attributes));
   FLOW_TRY(check_channels(op, attributes->convolution.groups, x, w));
   int pooled = attributes->convolution.pool[0] > 0;
-  flow_signature out = { .dtype = x->dtype, .rank = 4, .dims = { x->dims[0], 0, 0, w->dims[3] } };
+  flow_signature out = { .dtype = w->dtype, .rank = 4, .dims = { x->dims[0], 0, 0, w->dims[3] } };
   for (int i = 0; i < 2; i++) {
     int64_t kernel = w->dims[i], reach, before_pool = 0;
     if (kernel < 1) return flow_rule_fail(op, "the kernel %s has no %s", flow_shape_text(4, w->dims), axes[i]);
@@ -189,7 +194,7 @@ flow_status flow_shape_convolution(int op, const flow_attributes *attributes, co
     return flow_rule_fail(op, "%d inputs with has_bias = %d; a bias is the third input", input_count, attributes->convolution.has_bias);
   }
   if (input_count < 3) return FLOW_OK;
-  FLOW_TRY(flow_rule_same_dtype(op, "the bias", inputs[0].dtype, &inputs[2]));
+  FLOW_TRY(flow_rule_same_dtype(op, "the bias", inputs[1].dtype, &inputs[2]));
   return flow_rule_dims(op, "the bias", &inputs[2], 1, &inputs[1].dims[3]);
 }
 
@@ -201,9 +206,9 @@ flow_status flow_shape_convolution_gradient(int op, const flow_attributes *attri
   const flow_signature *x = &inputs[1], *w = &inputs[2];
   flow_signature y, index;
   FLOW_TRY(convolved(op, attributes, x, w, &y, &index));
-  FLOW_TRY(flow_rule_same_dtype(op, "the gradient", x->dtype, &inputs[0]));
+  FLOW_TRY(flow_rule_same_dtype(op, "the gradient", w->dtype, &inputs[0]));
   FLOW_TRY(flow_rule_dims(op, "the gradient", &inputs[0], 4, y.dims));
-  FLOW_TRY(flow_rule_same_dtype(op, "y", x->dtype, &inputs[3]));
+  FLOW_TRY(flow_rule_same_dtype(op, "y", w->dtype, &inputs[3]));
   FLOW_TRY(flow_rule_dims(op, "y", &inputs[3], 4, y.dims));
   FLOW_TRY(flow_rule_same_dtype(op, "the index", FLOW_UINT8, &inputs[4]));
   FLOW_TRY(flow_rule_dims(op, "the index", &inputs[4], index.rank, index.dims));
@@ -212,8 +217,9 @@ flow_status flow_shape_convolution_gradient(int op, const flow_attributes *attri
                           attributes->convolution.input_size[1], flow_shape_text(4, x->dims));
   }
   outputs[0] = *x;
+  outputs[0].dtype = w->dtype;
   outputs[1] = *w;
-  outputs[2] = (flow_signature){ .dtype = x->dtype, .rank = 1, .dims = { w->dims[3] } };
+  outputs[2] = (flow_signature){ .dtype = w->dtype, .rank = 1, .dims = { w->dims[3] } };
   return FLOW_OK;
 }
 

@@ -32,7 +32,7 @@ static layout layout_of(const flow_call *call)
   layout l = { .s = flow_direct_geometry(flow_geometry_of(call, &call->inputs[0], &call->inputs[1])) };
   const flow_geometry *s = &l.s;
   l.pixel = s->depthwise ? flow_padded_channels(s->channels_in) : s->channels_in;
-  l.copied = s->before[0] || s->before[1] || s->after[0] || s->after[1] || l.pixel != s->channels_in;
+  l.copied = s->before[0] || s->before[1] || s->after[0] || s->after[1] || l.pixel != s->channels_in || s->bytes;
   l.width = s->in[1] + s->before[1] + s->after[1];
   int64_t row_bytes = l.width * l.pixel * (int64_t)sizeof(float);
   int64_t rows_per_unit = s->pool_stride[0] * s->stride[0];
@@ -95,7 +95,7 @@ static flow_status prepare(const flow_call *call)
 
 /* Input rows first .. first + rows - 1, counted from the top padding, into the band. Its left and right margins are
  * zero already and stay so. */
-static void fill_band(const layout *l, const float *x, int64_t first, int64_t rows, float *band)
+static void fill_band(const layout *l, const void *x, int64_t first, int64_t rows, float *band)
 {
   const flow_geometry *s = &l->s;
   int64_t pixels = l->pixel == s->channels_in ? 1 : s->in[1], floats = s->in[1] * s->channels_in / pixels;
@@ -103,7 +103,7 @@ static void fill_band(const layout *l, const float *x, int64_t first, int64_t ro
     int64_t iy = first + row - s->before[0];
     float *to = band + (row * l->width + s->before[1]) * l->pixel;
     for (int64_t p = 0; p < pixels; p++, to += l->pixel) {
-      if (iy >= 0 && iy < s->in[0]) memcpy(to, x + (iy * pixels + p) * floats, (size_t)floats * sizeof(float));
+      if (iy >= 0 && iy < s->in[0]) flow_copy_input(s, to, flow_input_at(s, x, (iy * pixels + p) * floats), floats);
       else memset(to, 0, (size_t)floats * sizeof(float));
     }
   }
@@ -184,7 +184,7 @@ static flow_status run_direct(const flow_call *call, int phase, int64_t begin, i
   layout l = layout_of(call);
   const flow_geometry *s = &l.s;
   shared_view shared = shared_of(call, &l);
-  const float *x = call->inputs[0].data;
+  const void *x = call->inputs[0].data;
   float *y = call->outputs[0].data, *band = call->scratch, *ring = band + l.band_floats;
   uint8_t *index = s->pooled ? call->outputs[1].data : NULL;
   if (!y && !index) return FLOW_OK;
@@ -198,7 +198,7 @@ static flow_status run_direct(const flow_call *call, int phase, int64_t begin, i
       int64_t rows = ((last - first - 1) * s->pool_stride[0] + s->pool[0] - 1) * s->stride[0] + flow_reach(s, 0) + 1;
       const float *input = band;
       if (l.copied) fill_band(&l, x, top, rows, band);
-      else input = x + top * row_floats;
+      else input = (const float *)x + top * row_floats;
       for (int64_t group = 0; group < s->groups; group++) {
         for (int64_t block = 0; block < s->group_out; block += BLOCK) {
           int64_t channels = s->group_out - block < BLOCK ? s->group_out - block : BLOCK;
@@ -209,7 +209,7 @@ static flow_status run_direct(const flow_call *call, int phase, int64_t begin, i
         }
       }
     }
-    x += s->in[0] * s->in[1] * s->channels_in;
+    x = flow_input_at(s, x, s->in[0] * s->in[1] * s->channels_in);
     if (y) y += s->result[0] * s->result[1] * s->channels_out;
     if (index) index += s->result[0] * s->result[1] * s->channels_out;
   }
@@ -219,7 +219,8 @@ static flow_status run_direct(const flow_call *call, int phase, int64_t begin, i
 static int supports_direct(const flow_call *call)
 {
   const int32_t *pool = call->attributes->convolution.pool;
-  return call->inputs[0].dtype == FLOW_FLOAT32 && pool[0] * (int64_t)pool[1] <= NO_WINNER && call->inputs[0].shape[3] > 0;
+  int dtype = call->inputs[0].dtype;
+  return call->inputs[1].dtype == FLOW_FLOAT32 && (dtype == FLOW_FLOAT32 || dtype == FLOW_UINT8) && pool[0] * (int64_t)pool[1] <= NO_WINNER && call->inputs[0].shape[3] > 0;
 }
 
 /* Wide rows of many channels reach 90 % of the peak; a kernel of few taps pays for its tile's beginning and end. */

@@ -19,6 +19,7 @@ typedef struct flow_geometry {
   int64_t channels_in, channels_out, groups;
   int64_t group_in, group_out;          /* channels of one group */
   int     pooled, relu, has_bias;
+  int     bytes;                        /* x is uint8: it is converted where it is copied */
   double  input_scale;                  /* 1: none */
   int     depthwise;                    /* see flow_direct_geometry */
 } flow_geometry;
@@ -34,6 +35,7 @@ static inline flow_geometry flow_geometry_of(const flow_call *call, const flow_o
   flow_geometry s = {
     .images = x->shape[0], .channels_in = x->shape[3], .channels_out = w->shape[3],
     .groups = call->attributes->convolution.groups > 0 ? call->attributes->convolution.groups : 1,
+    .bytes = x->dtype == FLOW_UINT8,
     .pooled = call->attributes->convolution.pool[0] > 0,
     .relu = call->attributes->convolution.activation == FLOW_RELU,
     .has_bias = call->attributes->convolution.has_bias, .input_scale = 1,
@@ -61,6 +63,25 @@ static inline flow_geometry flow_geometry_of(const flow_call *call, const flow_o
     }
   }
   return s;
+}
+
+/* Element `at` of x. */
+static inline const void *flow_input_at(const flow_geometry *geometry, const void *x, int64_t at)
+{
+  return (const char *)x + at * (geometry->bytes ? 1 : (int64_t)sizeof(float));
+}
+
+/* to[0 .. n - 1] = the elements of x from there on. */
+static inline void flow_copy_input(const flow_geometry *geometry, float *to, const void *from, int64_t n)
+{
+  const uint8_t *bytes = from;
+  int64_t i = 0;
+  if (!geometry->bytes) {
+    memcpy(to, from, (size_t)n * sizeof(float));
+    return;
+  }
+  for (; i + VL <= n; i += VL) vf_store(to + i, __builtin_convertvector(vi_load_bytes(bytes + i), vf));
+  for (; i < n; i++) to[i] = (float)bytes[i];
 }
 
 /* ---- the direct variant: channels in blocks of two vectors, the last block of a group of one or two ----------------- */

@@ -38,7 +38,7 @@ static layout layout_of(const flow_call *call, int with_dx)
   layout l = { .s = flow_direct_geometry(flow_geometry_of(call, &call->inputs[1], &call->inputs[2])) };
   const flow_geometry *s = &l.s;
   l.x_pixel = spread_pixel(s->depthwise ? flow_padded_channels(s->channels_in) : s->channels_in);
-  l.x_copied = s->before[0] || s->before[1] || s->after[0] || s->after[1] || l.x_pixel != s->channels_in;
+  l.x_copied = s->before[0] || s->before[1] || s->after[0] || s->after[1] || l.x_pixel != s->channels_in || s->bytes;
   l.x_width = s->in[1] + s->before[1] + s->after[1];
   l.pixel = spread_pixel(s->channels_out - s->group_out + flow_padded_channels(s->group_out));   /* whole vectors for every group */
   int64_t size[2];
@@ -156,17 +156,17 @@ static void build_rows(const layout *l, int64_t first, int64_t have, int64_t las
 }
 
 /* x rows from `first` (counted from the top padding) on; the copy's left and right margins are zero and stay so. */
-static const float *input_rows(const layout *l, const float *x, int64_t first, int64_t rows, float *copy)
+static const float *input_rows(const layout *l, const void *x, int64_t first, int64_t rows, float *copy)
 {
   const flow_geometry *s = &l->s;
   int64_t inner = s->in[1] * s->channels_in;
-  if (!l->x_copied) return x + first * inner;
+  if (!l->x_copied) return (const float *)x + first * inner;
   int64_t pixels = l->x_pixel == s->channels_in ? 1 : s->in[1], floats = inner / pixels;
   for (int64_t row = 0; row < rows; row++) {
     int64_t iy = first + row - s->before[0];
     float *to = copy + (row * l->x_width + s->before[1]) * l->x_pixel;
     for (int64_t p = 0; p < pixels; p++, to += l->x_pixel) {
-      if (iy >= 0 && iy < s->in[0]) memcpy(to, x + iy * inner + p * floats, (size_t)floats * sizeof(float));
+      if (iy >= 0 && iy < s->in[0]) flow_copy_input(s, to, flow_input_at(s, x, iy * inner + p * floats), floats);
       else memset(to, 0, (size_t)floats * sizeof(float));
     }
   }
@@ -251,7 +251,7 @@ static void input_gradient(const layout *l, const shared_view *shared, int64_t f
 
 /* All three gradients of one image. */
 static void image_gradient(const layout *l, const shared_view *shared, const float *g, const float *y, const uint8_t *index,
-                           const float *x, float *dx, float *dw, float *db, float *canvas, float *x_copy)
+                           const void *x, float *dx, float *dw, float *db, float *canvas, float *x_copy)
 {
   const flow_geometry *s = &l->s;
   int64_t row_floats = l->width * l->pixel, end = l->groups[0], have = 0;
@@ -285,7 +285,8 @@ static flow_status run_direct(const flow_call *call, int phase, int64_t begin, i
   const flow_geometry *s = &l.s;
   shared_view shared = shared_of(call, s);
   float *db = call->outputs[2].data, *canvas = call->scratch, *x_copy = canvas + l.canvas_floats;
-  const float *g = call->inputs[0].data, *x = call->inputs[1].data, *y = call->inputs[3].data;
+  const float *g = call->inputs[0].data, *y = call->inputs[3].data;
+  const void *x = call->inputs[1].data;
   const uint8_t *index = call->inputs[4].data;
   if (dw && !call->accumulate) memset(dw, 0, (size_t)(positions_of(s) * s->channels_out) * sizeof(float));
   if (db && !call->accumulate) memset(db, 0, (size_t)s->channels_out * sizeof(float));
@@ -293,7 +294,7 @@ static flow_status run_direct(const flow_call *call, int phase, int64_t begin, i
   int64_t result = s->result[0] * s->result[1] * s->channels_out, input = s->in[0] * s->in[1] * s->channels_in;
   for (int64_t image = 0; image < s->images; image++)
     image_gradient(&l, &shared, g + image * result, y + image * result, s->pooled ? index + image * result : NULL,
-                   x + image * input, dx ? dx + image * input : NULL, dw, db, canvas, x_copy);
+                   flow_input_at(s, x, image * input), dx ? dx + image * input : NULL, dw, db, canvas, x_copy);
   return FLOW_OK;
 }
 
@@ -304,6 +305,7 @@ static int supports_direct(const flow_call *call)
   for (int axis = 0; axis < 2; axis++)
     if (s.before[axis] > flow_reach(&s, axis) || s.after[axis] > flow_reach(&s, axis) || s.out[axis] < 1 || s.in[axis] < 1) return 0;
   if (s.channels_in < 1 || s.channels_out < 1) return 0;
+  if (s.bytes && !call->outputs[0].unused) return 0;
   return call->inputs[0].dtype == FLOW_FLOAT32 && s.pool[0] * s.pool[1] <= NO_WINNER;
 }
 

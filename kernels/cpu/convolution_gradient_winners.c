@@ -130,7 +130,7 @@ static flow_winners_rows window_rows(const flow_winners_layout *l, const float *
 typedef struct x_window { int64_t first, end; } x_window;
 
 /* Pointer to the copy of row `first`, after which follow rows to `end`. The margins of a copied row are zero and stay so. */
-static const float *input_rows(const flow_winners_layout *l, const float *x, int64_t first, int64_t end, x_window *have, float *copy)
+static const float *input_rows(const flow_winners_layout *l, const void *x, int64_t first, int64_t end, x_window *have, float *copy)
 {
   const flow_geometry *s = &l->s;
   int64_t inner = s->in[1] * s->channels_in;
@@ -142,7 +142,7 @@ static const float *input_rows(const flow_winners_layout *l, const float *x, int
   for (; have->end < end; have->end++) {
     int64_t row = have->end - s->before[0];
     float *to = copy + (have->end - have->first) * l->x_row + s->before[1] * s->channels_in;
-    if (row >= 0 && row < s->in[0]) memcpy(to, x + row * inner, (size_t)inner * sizeof(float));
+    if (row >= 0 && row < s->in[0]) flow_copy_input(s, to, flow_input_at(s, x, row * inner), inner);
     else memset(to, 0, (size_t)inner * sizeof(float));
   }
   return copy + (first - have->first) * l->x_row;
@@ -189,7 +189,7 @@ static void input_gradient(const flow_winners_layout *l, const flow_winners_rows
 
 /* All gradients of one image; dx, sums, db may be NULL. */
 static void image_gradient(const flow_winners_layout *l, const scratch_view *scratch, const float *weights, const float *g,
-                           const uint8_t *index, const float *x, float *dx, float *sums, float *db)
+                           const uint8_t *index, const void *x, float *dx, float *sums, float *db)
 {
   const flow_geometry *s = &l->s;
   x_window have = { 0, 0 };
@@ -240,7 +240,8 @@ flow_status FLOW_ISA_NAME(convolution_gradient_winners_run)(const flow_call *cal
   const flow_geometry *s = &l.s;
   scratch_view scratch = scratch_of(call, &l);
   float *dx = call->outputs[0].data, *dw = call->outputs[1].data, *db = call->outputs[2].data;
-  const float *g = call->inputs[0].data, *x = call->inputs[1].data;
+  const float *g = call->inputs[0].data;
+  const void *x = call->inputs[1].data;
   const uint8_t *index = call->inputs[4].data;
   memset(scratch.index, NO_WINNER, l.index_bytes);
   memset(scratch.g, 0, (l.g_floats + l.x_floats) * sizeof(float));
@@ -251,7 +252,7 @@ flow_status FLOW_ISA_NAME(convolution_gradient_winners_run)(const flow_call *cal
   if (db && !call->accumulate) memset(db, 0, (size_t)s->channels_out * sizeof(float));
   int64_t result = s->result[0] * s->result[1] * s->channels_out, input = s->in[0] * s->in[1] * s->channels_in;
   for (int64_t image = 0; image < s->images; image++)
-    image_gradient(&l, &scratch, call->shared, g + image * result, index + image * result, x + image * input,
+    image_gradient(&l, &scratch, call->shared, g + image * result, index + image * result, flow_input_at(s, x, image * input),
                    dx ? dx + image * input : NULL, dw ? scratch.sums : NULL, db);
   if (dw) write_sums(&l, scratch.sums, dw);
   return FLOW_OK;
@@ -261,6 +262,7 @@ flow_status FLOW_ISA_NAME(convolution_gradient_winners_run)(const flow_call *cal
 int FLOW_ISA_NAME(convolution_gradient_winners_supports)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);
+  if (s.bytes && !call->outputs[0].unused) return 0;
   if (call->inputs[0].dtype != FLOW_FLOAT32 || !s.pooled || s.groups != 1 || s.pool[0] * s.pool[1] > NO_WINNER) return 0;
   for (int axis = 0; axis < 2; axis++)
     if (s.dilation[axis] != 1 || s.pool_stride[axis] < s.pool[axis] || s.result[axis] < 1) return 0;

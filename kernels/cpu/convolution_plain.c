@@ -17,7 +17,7 @@ flow_status flow_convolution_plain(const flow_call *call, int phase, int64_t beg
 {
   (void)phase, (void)begin, (void)end;
   flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
-  if (call->inputs[0].dtype == FLOW_FLOAT64) run_double(call, &s);
+  if (call->inputs[1].dtype == FLOW_FLOAT64) run_double(call, &s);
   else run_float(call, &s);
   return FLOW_OK;
 }

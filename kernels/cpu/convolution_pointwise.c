@@ -25,7 +25,7 @@ static walk walk_of(const flow_geometry *s)
 
 static int supports(const flow_call *call, const flow_geometry *s)
 {
-  return call->inputs[0].dtype == FLOW_FLOAT32 && s->kernel[0] == 1 && s->kernel[1] == 1 && s->groups == 1 && !s->pooled
+  return call->inputs[0].dtype == FLOW_FLOAT32 && !s->bytes && s->kernel[0] == 1 && s->kernel[1] == 1 && s->groups == 1 && !s->pooled
       && !s->before[0] && !s->before[1] && !s->after[0] && !s->after[1] && s->channels_in > 0 && s->channels_out > 0
       && s->out[0] > 0 && s->out[1] > 0;
 }

@@ -13,7 +13,7 @@ static inline int flow_winograd_geometry(const flow_geometry *s)
 {
   for (int axis = 0; axis < 2; axis++)
     if (s->kernel[axis] != 3 || s->stride[axis] != 1 || s->dilation[axis] != 1 || s->in[axis] < 1 || s->out[axis] < 1) return 0;
-  return s->groups == 1 && s->channels_in >= 1 && s->channels_out >= 1;
+  return !s->bytes && s->groups == 1 && s->channels_in >= 1 && s->channels_out >= 1;
 }
 
 /* `count` transforms of a tile and a vector of channels: per value 2.5 cycles of arithmetic, a load and a store. */

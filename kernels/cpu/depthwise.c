@@ -15,8 +15,8 @@ static int64_t taps_of(const flow_geometry *s) { return s->kernel[0] * s->kernel
 
 static int supports(const flow_call *call, const flow_geometry *s)
 {
-  return call->inputs[0].dtype == FLOW_FLOAT32 && !s->pooled && s->groups > 1 && s->groups == s->channels_in && s->groups == s->channels_out
-      && s->in[0] > 0 && s->in[1] > 0 && s->out[0] > 0 && s->out[1] > 0;
+  return call->inputs[0].dtype == FLOW_FLOAT32 && !s->bytes && !s->pooled && s->groups > 1 && s->groups == s->channels_in
+      && s->groups == s->channels_out && s->in[0] > 0 && s->in[1] > 0 && s->out[0] > 0 && s->out[1] > 0;
 }
 
 /* Rows of results in a band of `row_floats` floats each. */

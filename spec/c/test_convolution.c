@@ -76,6 +76,7 @@ typedef struct fixture {
   int64_t out[2], result[2];                    /* conv output, y */
   test_tensor x, w, b, g, y, index;             /* y, index: the reference's results, inputs of the gradient */
   test_tensor dx, dw, db;                       /* references */
+  int no_dx;                                    /* nobody reads dx, and the kernel is told beforehand */
 } fixture;
 
 enum { NO_WINNER = 255 };
@@ -238,6 +239,7 @@ static void run_backward(const flow_kernel *kernel, const convolution_case *c, f
   flow_operand inputs[5] = { f->g.operand, f->x.operand, f->w.operand, f->y.operand, f->index.operand };
   flow_operand outputs[3] = { f->dx.operand, f->dw.operand, f->db.operand };
   outputs[0].data = dx ? dx->operand.data : NULL;
+  outputs[0].unused = f->no_dx;
   outputs[1].data = dw ? dw->operand.data : NULL;
   outputs[2].data = db ? db->operand.data : NULL;
   flow_call call = { .op = FLOW_OP_convolution_gradient, .attributes = &f->attributes, .input_count = 5, .output_count = 3,
@@ -253,7 +255,7 @@ static int supported(const flow_kernel *kernel, int op, const fixture *f)
   flow_operand outputs[3] = { f->y.operand, f->index.operand, f->db.operand };
   flow_call call = { .op = op, .attributes = &f->attributes, .inputs = op == FLOW_OP_convolution ? forward : backward, .outputs = outputs,
                      .input_count = op == FLOW_OP_convolution ? 3 : 5, .output_count = op == FLOW_OP_convolution ? 2 : 3, .exact = 1 };
-  if (op == FLOW_OP_convolution_gradient) { outputs[0] = f->dx.operand; outputs[1] = f->dw.operand; }
+  if (op == FLOW_OP_convolution_gradient) { outputs[0] = f->dx.operand; outputs[1] = f->dw.operand; outputs[0].unused = f->no_dx; }
   return !kernel->supports || kernel->supports(&call);
 }
 
@@ -414,6 +416,48 @@ static void input_scale_counts(void **state)
   }
 }
 
+/* An input of uint8 gives what the same numbers in float32 give; nobody asks for its gradient. */
+static void bytes_are_numbers(void **state)
+{
+  (void)state;
+  int forward = 0, backward = 0;
+  for (int number = 0; number < CASE_COUNT; number++) {
+    const convolution_case *c = &cases[number];
+    fixture f;
+    fixture_make(c, FLOW_FLOAT32, tensor_fill_exact, &f);
+    test_tensor bytes, floats = f.x;
+    tensor_make(&bytes, FLOW_UINT8, 4, f.x.operand.shape);
+    for (int64_t i = 0; i < operand_size(&bytes.operand); i++) {
+      tensor_set(&f.x, i, (double)(i % 7 == 3 ? 200 + i % 5 : i % 4));
+      tensor_set(&bytes, i, tensor_get(&f.x, i));
+    }
+    reference_forward(c, &f);
+    reference_backward(c, &f);
+    f.x = bytes;
+    for (size_t i = 0; i < sizeof test_isas / sizeof test_isas[0]; i++) {
+      const flow_device *device = flow_cpu_device_for(test_isas[i]);
+      for (const flow_kernel *kernel = device ? device->kernels[FLOW_OP_convolution] : NULL; kernel && kernel->run; kernel++)
+        if (supported(kernel, FLOW_OP_convolution, &f)) check_forward(kernel, c, &f, test_isas[i], number), forward++;
+      f.no_dx = 1;
+      for (const flow_kernel *kernel = device ? device->kernels[FLOW_OP_convolution_gradient] : NULL; kernel && kernel->run; kernel++) {
+        if (!supported(kernel, FLOW_OP_convolution_gradient, &f)) continue;
+        const int chunks[] = { 1, c->n - 1, 0 };
+        test_tensor dw = like(&f.dw), db = like(&f.db);
+        run_backward(kernel, c, &f, NULL, &dw, &db, chunks);
+        expect_equal(&f.dw, &dw, "dw of bytes", test_isas[i], kernel->variant, number);
+        expect_equal(&f.db, &db, "db of bytes", test_isas[i], kernel->variant, number);
+        tensor_free(&dw), tensor_free(&db);
+        backward++;
+      }
+      f.no_dx = 0;
+    }
+    f.x = floats;
+    tensor_free(&bytes);
+    fixture_free(&f);
+  }
+  assert_true(forward > CASE_COUNT && backward > CASE_COUNT);
+}
+
 /* No rows: nothing is written but the sums, which are zero. */
 static void check_no_rows(const flow_kernel *kernel, const convolution_case *c, fixture *f, const char *isa, int number)
 {
@@ -483,6 +527,7 @@ int main(void)
     cmocka_unit_test(depthwise_of_any_size),
     cmocka_unit_test(chunks_do_not_change_a_bit),
     cmocka_unit_test(input_scale_counts),
+    cmocka_unit_test(bytes_are_numbers),
     cmocka_unit_test(no_rows_are_fine),
     cmocka_unit_test(nan_is_not_lost),
   };
