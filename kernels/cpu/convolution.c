@@ -220,7 +220,8 @@ static int supports_direct(const flow_call *call)
 {
   const int32_t *pool = call->attributes->convolution.pool;
   int dtype = call->inputs[0].dtype;
-  return call->inputs[1].dtype == FLOW_FLOAT32 && (dtype == FLOW_FLOAT32 || dtype == FLOW_UINT8) && pool[0] * (int64_t)pool[1] <= NO_WINNER && call->inputs[0].shape[3] > 0;
+  return call->inputs[1].dtype == FLOW_FLOAT32 && (dtype == FLOW_FLOAT32 || dtype == FLOW_UINT8)
+      && pool[0] * (int64_t)pool[1] <= NO_WINNER && call->inputs[0].shape[3] > 0;
 }
 
 /* Wide rows of many channels reach 90 % of the peak; a kernel of few taps pays for its tile's beginning and end. */

@@ -22,7 +22,8 @@ describe("a training step", function()
       local reason = obstacle()
       if reason then return pending(reason) end
       local tool = "valgrind --tool=callgrind --collect-atstart=no --toggle-collect=flow_instance_run_rows --callgrind-out-file=/dev/null"
-      local text = support.run(("%s %s %sspec/support/training_steps.lua %s %d 1"):format(tool, support.program, support.root, name, net.batch))
+      local script = support.root .. "spec/support/training_steps.lua"
+      local text = support.run(("%s %s %s %s %d 1"):format(tool, support.program, script, name, net.batch))
       local found = tonumber((text:match("Collected : (%d+)"))) / 1e6
       local change = found / net.millions - 1
       if not (math.abs(change) <= tolerance) then

@@ -32,7 +32,7 @@ end
 
 describe("precision", function()
   for _, precision in ipairs { "fast", "exact" } do
-    for name, batch in pairs { resnet20 = 18, mobilenet = 5, flowers = 3, odd = 19, strided = 7, mnist = 33 } do
+    for name, batch in pairs { resnet20 = 18, mobilenet = 5, flowers = 3, odd = 19, strided = 7, mnist = 33, unet = 3 } do
       it(("%s: %s gets the same bits from one thread and from two"):format(precision, name), function()
         finally(reset)
         flow.config.set_precision(precision)

@@ -88,6 +88,27 @@ function nets.strided()
   return compile(model, flow.optimizers.SGD(0.01), true), { 64, 64, 3 }, 10, 32
 end
 
+-- A small U-Net (Ronneberger et al. 2015): down by pooling, up by resizing, the two joined at every size.
+function nets.unet()
+  local function twice(x, filters)
+    for _ = 1, 2 do x = layers.Conv2D(filters, 3, { padding = "same", activation = "relu" })(x) end
+    return x
+  end
+  local input = flow.Input { 48, 48, 3 }
+  local x, sizes, skipped = layers.Rescaling(1 / 255)(input), { 48, 24 }, {}
+  for level, filters in ipairs { 16, 32 } do
+    skipped[level] = twice(x, filters)
+    x = layers.MaxPooling2D()(skipped[level])
+  end
+  x = twice(x, 64)
+  for level = 2, 1, -1 do
+    x = layers.Resizing(sizes[level], sizes[level], { interpolation = "nearest" })(x)
+    x = twice(layers.Concatenate()({ skipped[level], x }), 8 * 2 ^ level)
+  end
+  local output = layers.Dense(4)(layers.GlobalAveragePooling2D()(layers.Conv2D(8, 1)(x)))
+  return compile(flow.Model { inputs = input, outputs = output }, flow.optimizers.Adam(), true), { 48, 48, 3 }, 4, 8
+end
+
 -- Channel counts that no vector divides.
 function nets.odd()
   local model = flow.Sequential {
