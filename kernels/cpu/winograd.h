@@ -8,10 +8,11 @@
  * Nested for two dimensions: B^T x B and so on.
  *
  * The matrices follow from the points at which polynomials are evaluated: 0, infinity and, for f = 2, +-1, which makes
- * factors of 1 and 1/2 only, so that it rounds like the direct sum. For f = 4 the article takes +-1 and +-2, whose factors
- * up to 8 cost a decimal digit. Points +-a and +-b with a b near 1 cost a third of that (B. Barabasz et al.: Error Analysis
- * and Improving the Accuracy of Winograd Convolution for Deep Neural Networks, 2018, arXiv:1803.10986, on the choice of
- * points); with a = 5/8 and b = 3/2 all factors of A and B are floats without rounding. */
+ * factors of 1 and 1/2 only. For f = 4 the article takes +-1 and +-2, with factors up to 8; points +-a and +-b with a b near
+ * 1 round better (B. Barabasz et al.: Error Analysis and Improving the Accuracy of Winograd Convolution for Deep Neural
+ * Networks, 2018, arXiv:1803.10986, on the choice of points), and with a = 5/8 and b = 3/2 all factors of A and B are floats
+ * without rounding. Largest errors over the largest value, of outputs and both gradients, 16 to 128 channels: 2e-7 to 5e-7
+ * for f = 2, which is what direct sums in float32 reach, 6e-7 to 2.3e-6 for f = 4. */
 #ifndef FLOW_CPU_WINOGRAD_H
 #define FLOW_CPU_WINOGRAD_H
 
