@@ -435,6 +435,8 @@ FLOW_API int         flow_dataset_component_count(const flow_dataset *dataset);
 FLOW_API const flow_component *flow_dataset_component(const flow_dataset *dataset, int index);   /* borrowed; NULL beyond the end */
 FLOW_API double      flow_dataset_cardinality(const flow_dataset *dataset);   /* -1: infinite, -2: unknown */
 
+/* The paths that match a glob pattern, sorted by bytes: path k is bytes offsets[k] to offsets[k + 1]. New references. */
+FLOW_API flow_status flow_glob(const char *pattern, flow_tensor **bytes, flow_tensor **offsets);
 /* Rows of the components, which all have as many. Component i is a list of texts where offsets[i] is not NULL (nor offsets):
  * bytes offsets[i][k] to offsets[i][k + 1] (int64 {n + 1}) of components[i] (uint8 {bytes}) are text k. */
 FLOW_API flow_status flow_dataset_from_slices(flow_tensor *const *components, flow_tensor *const *offsets, int count, flow_dataset **out);
@@ -454,6 +456,12 @@ enum { FLOW_SHARD_KEEP = -2, FLOW_SHARD_OFF = -1, FLOW_SHARD_AUTO = 0, FLOW_SHAR
 FLOW_API flow_status flow_dataset_with_options(flow_dataset *input, int auto_shard_policy, int deterministic, flow_dataset **out);
 FLOW_API int         flow_dataset_auto_shard_policy(const flow_dataset *dataset);
 FLOW_API int         flow_dataset_deterministic(const flow_dataset *dataset);
+FLOW_API flow_status flow_dataset_unbatch(flow_dataset *input, flow_dataset **out);
+FLOW_API flow_status flow_dataset_rebatch(flow_dataset *input, const double *sizes, int count, int drop_remainder, flow_dataset **out);  /* sizes in turn */
+/* Each element becomes a dataset, which the caller gives when callback number `callback` is asked; they look like `like`. `cycle` of
+ * them are open and give `block` elements each in turn; parallel: a thread works ahead on each. */
+FLOW_API flow_status flow_dataset_interleave(flow_dataset *input, int callback, flow_dataset *like, double cycle, double block, int parallel,
+                                             flow_dataset **out);
 /* Elements that the caller gives when flow_iterator_next asks callback number `callback` for them. */
 FLOW_API flow_status flow_dataset_from_generator(int callback, const flow_component *components, int count, flow_dataset **out);
 /* Applies the function to every element, on `calls` threads (0: none, -1: by measured waiting). deterministic 0: in the order
@@ -462,6 +470,7 @@ FLOW_API flow_status flow_dataset_map(flow_dataset *input, flow_function *functi
 
 FLOW_API flow_function *flow_function_retain(flow_function *function);
 FLOW_API void        flow_function_release(flow_function *function);
+FLOW_API int         flow_function_random(const flow_function *function);    /* whether it draws random numbers */
 /* A plan over components inputs[0 .. input_count - 1] of an element (from 0). Component i of the result is output outputs[i] of the
  * plan or, if that is negative, component -1 - outputs[i] of the element. */
 FLOW_API flow_status flow_function_from_plan(flow_plan *plan, const int *inputs, int input_count, const int *outputs, int output_count,

@@ -8,10 +8,13 @@ flow_status flow_function_new(const flow_function_class *class, flow_function **
   FLOW_TRY(flow_alloc_zero(class->function_bytes, &block));
   *out = block;
   (*out)->class = class;
+  (*out)->random = class->random;
   atomic_init(&(*out)->references, 1);
   for (const char *letter = class->name; *letter; letter++) (*out)->identity = flow_mix((*out)->identity, (unsigned char)*letter);
   return FLOW_OK;
 }
+
+int flow_function_random(const flow_function *function) { return function && function->random; }
 
 flow_function *flow_function_retain(flow_function *function)
 {

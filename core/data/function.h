@@ -16,6 +16,7 @@ struct flow_function {
   const flow_function_class *class;
   _Atomic int references;
   uint64_t    identity;          /* of class and parameters, for flow_iterator_restore */
+  int         random;            /* apply reads key->pass; the class's, unless the constructor knows better */
 };
 
 /* Keys of random numbers: the pass and the element's index in it, counted at the function's input from 0. */
@@ -25,7 +26,7 @@ struct flow_function_class {
   const char *name;
   size_t      function_bytes, worker_bytes;      /* of the struct that begins with flow_function; of a worker. Zeroed */
   int         drops;             /* apply may leave out->count 0: then nothing comes of this element, and the next one is tried */
-  int         random;            /* apply reads key->pass */
+  int         random;            /* apply may read key->pass */
   /* The signature of what comes of elements of *in; refuses what the function cannot take. */
   flow_status (*spec)(const flow_function *function, const flow_element_spec *in, flow_element_spec *out);
   flow_status (*open)(const flow_function *function, void *worker);      /* NULL: nothing to do; close() follows a failure, too */

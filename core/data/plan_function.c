@@ -158,6 +158,11 @@ static flow_status make(const flow_function_class *class, flow_plan *plan, const
   self->plan = flow_plan_retain(plan);
   self->input_count = input_count;
   for (int i = 0; i < input_count; i++) self->inputs[i] = inputs[i];
+  self->base.random = 0;
+  for (int k = 0; k < plan->order_count; k++) {
+    const char *name = flow_op(plan->graph->nodes[plan->order[k]].op)->name;
+    if (!strncmp(name, "random", 6) || !strcmp(name, "dropout")) self->base.random = 1;
+  }
   self->base.identity = flow_mix(self->base.identity, (uint64_t)plan->order_count);
   return FLOW_OK;
 }

@@ -286,6 +286,7 @@ void flow_dataset_release(flow_dataset *dataset);
 int flow_dataset_component_count(const flow_dataset *dataset);
 const flow_component *flow_dataset_component(const flow_dataset *dataset, int index);
 double flow_dataset_cardinality(const flow_dataset *dataset);
+int flow_glob(const char *pattern, flow_tensor **bytes, flow_tensor **offsets);
 int flow_dataset_from_slices(flow_tensor *const *components, flow_tensor *const *offsets, int count, flow_dataset **out);
 int flow_dataset_range(double start, double stop, double step, int dtype, flow_dataset **out);
 int flow_dataset_take(flow_dataset *input, double count, flow_dataset **out);
@@ -301,10 +302,15 @@ enum { FLOW_SHARD_KEEP = -2, FLOW_SHARD_OFF = -1, FLOW_SHARD_AUTO = 0, FLOW_SHAR
 int flow_dataset_with_options(flow_dataset *input, int auto_shard_policy, int deterministic, flow_dataset **out);
 int flow_dataset_auto_shard_policy(const flow_dataset *dataset);
 int flow_dataset_deterministic(const flow_dataset *dataset);
+int flow_dataset_unbatch(flow_dataset *input, flow_dataset **out);
+int flow_dataset_rebatch(flow_dataset *input, const double *sizes, int count, int drop_remainder, flow_dataset **out);
+int flow_dataset_interleave(flow_dataset *input, int callback, flow_dataset *like, double cycle, double block, int parallel,
+ flow_dataset **out);
 int flow_dataset_from_generator(int callback, const flow_component *components, int count, flow_dataset **out);
 int flow_dataset_map(flow_dataset *input, flow_function *function, double calls, int deterministic, double seed, flow_dataset **out);
 flow_function *flow_function_retain(flow_function *function);
 void flow_function_release(flow_function *function);
+int flow_function_random(const flow_function *function);
 int flow_function_from_plan(flow_plan *plan, const int *inputs, int input_count, const int *outputs, int output_count,
  flow_function **out);
 int flow_function_filter(flow_plan *plan, const int *inputs, int input_count, flow_function **out);

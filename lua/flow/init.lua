@@ -59,7 +59,7 @@ local parts = {
   optimizers = { "flow.optimizers" }, losses = { "flow.losses" }, metrics = { "flow.metrics" },
   clear_session = { "flow.models", "clear_session" },
   image = { "flow.image" },
-  callbacks = { "flow.callbacks" }, datasets = { "flow.datasets" }, distribute = { "flow.distribute" },
+  data = { "flow.data" }, callbacks = { "flow.callbacks" }, datasets = { "flow.datasets" }, distribute = { "flow.distribute" },
 }
 
 return setmetatable(flow, {

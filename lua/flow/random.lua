@@ -23,7 +23,10 @@ end
 -- flow.set_random_seed(n): makes all that follows reproducible.
 function random.set_seed(seed)
   C.flow_context_seed(context, check_seed("flow.set_random_seed", seed))
+  random.global_seed = seed
 end
+random.check_seed = check_seed
+random.global_seed = nil      -- of set_seed, if it was called: shuffled datasets mix it with their own
 
 -- A seed of the caller's, or a fresh one.
 function random.seed_of(what, options)

@@ -1,0 +1,45 @@
+/* glob.c: the paths that match a pattern (list_files), sorted by bytes whatever the locale. */
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/dataset.h"
+
+static int compare_paths(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+static flow_status pack(char *const *texts, size_t count, flow_tensor **bytes, flow_tensor **offsets)
+{
+  int64_t total = 0, entries = (int64_t)count + 1;
+  for (size_t i = 0; i < count; i++) total += (int64_t)strlen(texts[i]);
+  FLOW_TRY(flow_tensor_new(FLOW_INT64, 1, &entries, offsets));
+  flow_status status = flow_tensor_new(FLOW_UINT8, 1, &total, bytes);
+  if (status != FLOW_OK) {
+    flow_tensor_release(*offsets);
+    *offsets = NULL;
+    return status;
+  }
+  int64_t *at = (int64_t *)(*offsets)->data;
+  for (size_t i = 0; i < count; i++) {
+    size_t length = strlen(texts[i]);
+    memcpy((*bytes)->data + at[i], texts[i], length);
+    at[i + 1] = at[i] + (int64_t)length;
+  }
+  return FLOW_OK;
+}
+
+flow_status flow_glob(const char *pattern, flow_tensor **bytes, flow_tensor **offsets)
+{
+  glob_t found = { 0 };
+  *bytes = *offsets = NULL;
+  if (!pattern) return flow_fail(FLOW_INVALID_ARGUMENT, "list_files: a pattern is needed");
+  int failed = glob(pattern, GLOB_NOSORT, NULL, &found);
+  flow_status status = FLOW_OK;
+  if (failed && failed != GLOB_NOMATCH) {
+    status = flow_fail(failed == GLOB_NOSPACE ? FLOW_OUT_OF_MEMORY : FLOW_IO_ERROR, "list_files: %s cannot be searched", pattern);
+  } else {
+    if (found.gl_pathc > 1) qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, compare_paths);
+    status = pack(found.gl_pathv, found.gl_pathc, bytes, offsets);
+  }
+  globfree(&found);
+  return status;
+}

@@ -1,0 +1,435 @@
+-- data.lua: flow.data: datasets as Lua objects. Every stage is described, checked and run in C (core/data); here are names, options and
+-- defaults, the traced functions of map and filter, and the answers to what a pass asks Lua (generators, interleave).
+--
+--   local ds = flow.data.Dataset.from_tensor_slices { x, y }
+--   ds = ds:shuffle(1000, { seed = 1 }):map(function(x, y) return x / 255, y end):batch(32):prefetch(flow.AUTOTUNE)
+--   for x, y in ds:iter() do ... end
+--
+-- How other modules add sources and stages: data.wrap(handle, { parent }) makes a Dataset of a flow_dataset * that native.own has;
+-- data.element_function(handle) is what ds:map takes besides Lua functions.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local ops = require "flow.ops"
+local arguments = require "flow.arguments"
+local random = require "flow.random"
+local elements = require "flow.elements"
+local Iterator = require "flow.iterator"
+local trace = require "flow.data_trace"
+
+local C, check, raise = native.C, native.check, errors.raise
+local context, held = native.context, native.held
+
+local data = {
+  INFINITE_CARDINALITY = -1, UNKNOWN_CARDINALITY = -2, SHARD_HINT = -1, AUTOTUNE = -1,
+  AutoShardPolicy = { OFF = -1, AUTO = 0, FILE = 1, DATA = 2, HINT = 3 },
+}
+
+local Dataset = object.class("Dataset")
+data.Dataset = Dataset
+local out = native.out("flow_dataset")
+
+-- What passes through every stage.
+local PASSED = { "class_names", "file_paths" }
+
+---- objects ---------------------------------------------------------------------------------------------------------------
+
+-- A Dataset of a handle that native.own holds; parents: the Datasets it is made of.
+function data.wrap(handle, parents)
+  local self = object.new(Dataset, { _handle = handle, _parents = parents or {}, _passed = {}, _last = false })
+  for i = #self._parents, 1, -1 do
+    for _, name in ipairs(PASSED) do self._passed[name] = self._parents[i]._passed[name] or self._passed[name] end
+  end
+  return self
+end
+
+-- Calls a constructor of flow.h, f(..., out), and wraps what it made.
+local function make(parents, f, ...)
+  local status = f(...)
+  held[1] = parents
+  check(status)
+  return data.wrap(native.own(out, C.flow_dataset_release), parents)
+end
+
+-- Lets ds:name(...) of Datasets that other modules make be written as one line.
+function data.stage(self, f, ...)
+  local n = select("#", ...)
+  local list = { ... }
+  list[n + 1] = out
+  return make({ self }, f, self._handle, unpack(list, 1, n + 1))
+end
+
+function data.is(value)
+  return object.is(value, Dataset)
+end
+
+local function need_dataset(what, value)
+  if not data.is(value) then raise("%s: expected a Dataset, got %s", what, errors.describe(value)) end
+  return value
+end
+
+for _, name in ipairs(PASSED) do
+  Dataset.fields[name] = function(self)
+    local value = self._passed[name]
+    if value == nil then raise("this Dataset has no %s: image_dataset_from_directory gives them", name) end
+    return value
+  end
+  Dataset.setters[name] = function(self, value) self._passed[name] = value end
+end
+
+Dataset.metatable.__tostring = function(self)
+  local parts = {}
+  for i, spec in ipairs(self.element_spec) do parts[i] = elements.spec_text(spec) end
+  return ("Dataset (%s)"):format(table.concat(parts, ", "))
+end
+
+-- What elements are: a list with { shape = { ... }, dtype = "float32" } for each component; -1 is a size that varies, dtype "string"
+-- stands for text.
+function Dataset.fields.element_spec(self)
+  return elements.specs(self._handle)
+end
+
+-- The number of elements; -1: infinite, -2: unknown.
+function Dataset:cardinality()
+  return C.flow_dataset_cardinality(self._handle)
+end
+
+function Dataset:len()
+  local count = self:cardinality()
+  if count < 0 then raise("the dataset's length is %s", count == -1 and "infinite" or "unknown") end
+  return count
+end
+Dataset.metatable.__len = Dataset.len
+
+---- passes ---------------------------------------------------------------------------------------------------------------
+
+-- A pass over the data: call it for the next element, as `for x, y in ds:iter() do` does. it:save() and it:restore(text) keep its
+-- position, it:skip(n), it:stats(), it:close().
+function Dataset:iter()
+  rawset(self, "_last", Iterator.new(self))
+  return self._last
+end
+Dataset.metatable.__call = function(self) return self:iter() end
+
+-- What the stages of the newest pass did: a list from the last stage to the first.
+function Dataset:stats()
+  return self._last and self._last:stats() or {}
+end
+
+-- The first element without being noticed: shuffles below keep the order of their next pass.
+local function peek(dataset)
+  local iterator = Iterator.new(dataset, true)
+  local function finish(...)
+    iterator:close()
+    return ...
+  end
+  return finish(iterator())
+end
+
+---- sources ---------------------------------------------------------------------------------------------------------------
+
+local function is_text_list(value)
+  return type(value) == "table" and not getmetatable(value) and type(value[1]) == "string"
+end
+
+-- The components of from_tensor_slices { x, y }: a list is several components when its first entry is a tensor or a list of texts.
+local function components_of(value)
+  if type(value) ~= "table" or getmetatable(value) or is_text_list(value) then return { value } end
+  local first = value[1]
+  if native.is_tensor(first) or is_text_list(first) or (type(first) == "table" and getmetatable(first)) then return value end
+  return { value }
+end
+
+-- Rows of tensors, nested lists of numbers and lists of texts, side by side.
+function Dataset.from_tensor_slices(value)
+  if value == nil then raise("from_tensor_slices: there is no data") end
+  local list, anchors = components_of(value), {}
+  local tensors, offsets = native.out("flow_tensor", 8), native.out("flow_tensor", 8)
+  if #list > C.FLOW_MAX_COMPONENTS then
+    raise("from_tensor_slices: an element has at most %d components, got %d", C.FLOW_MAX_COMPONENTS, #list)
+  end
+  for i, entry in ipairs(list) do
+    local values, starts
+    if is_text_list(entry) then
+      values, starts = elements.pack_texts("from_tensor_slices", entry)
+      offsets[i - 1] = native.pointer(starts)
+    else
+      values = ops.operand(entry, nil, "from_tensor_slices")
+    end
+    anchors[#anchors + 1] = { values, starts }
+    tensors[i - 1] = native.pointer(values)
+  end
+  local dataset = make({}, C.flow_dataset_from_slices, tensors, offsets, #list, out)
+  held[1] = anchors
+  return dataset
+end
+
+-- range(stop), range(start, stop), range(start, stop, step) [, { dtype = "int64" }]
+function Dataset.range(...)
+  local numbers, options = {}, nil
+  for i = 1, select("#", ...) do
+    local value = (select(i, ...))
+    if type(value) == "number" then numbers[#numbers + 1] = value else options = value end
+  end
+  options = errors.check_options("range", options, { dtype = true })
+  if #numbers < 1 or #numbers > 3 then raise("range takes stop, or start, stop and step; got %d numbers", #numbers) end
+  local start, stop, step = numbers[1], numbers[2], numbers[3] or 1
+  if not stop then start, stop = 0, start end
+  return make({}, C.flow_dataset_range, start, stop, step, native.dtype(options.dtype or "int64"), out)
+end
+
+-- zip { a, b } or zip(a, b): elements side by side.
+function Dataset.zip(first, ...)
+  local list = data.is(first) and { first, ... } or first
+  if type(list) ~= "table" or #list == 0 then raise("zip: expected a list of Datasets, got %s", errors.describe(list)) end
+  local handles = native.out("flow_dataset", #list)
+  for i, entry in ipairs(list) do handles[i - 1] = need_dataset("zip", entry)._handle end
+  return make({ unpack(list) }, C.flow_dataset_zip, handles, #list, out)
+end
+
+-- Elements that a Lua function gives: f() returns what a generic for takes (a function to call for each element, a state, a
+-- first control value). output_signature = { { shape = { -1, 3 }, dtype = "int32" }, ... }, dtype "string" for text; without
+-- it the first element tells, and all others have its shapes.
+function Dataset.from_generator(f, options)
+  if type(f) ~= "function" then raise("from_generator: expected a function that returns an iterator, got %s", errors.describe(f)) end
+  options = errors.check_options("from_generator", options, { output_signature = true, args = true })
+  local specs = options.output_signature
+  if specs == nil then
+    local next_element, state, control = f(unpack(options.args or {}))
+    local first = { next_element(state, control) }
+    if first[1] == nil then raise("from_generator: the generator gives nothing; name what it would give: { output_signature = ... }") end
+    specs = elements.specs_of_values(first)
+  end
+  if type(specs) == "table" and (specs.dtype or specs.shape) then specs = { specs } end
+  local components, count = elements.components("from_generator", specs)
+  local number = Iterator.register(function()
+    local next_element, state, control = f(unpack(options.args or {}))
+    if type(next_element) ~= "function" and not (type(next_element) == "table" and getmetatable(next_element)) then
+      raise("from_generator: the function returned %s, expected an iterator", errors.describe(next_element))
+    end
+    return function()
+      local values = { next_element(state, control) }
+      control = values[1]
+      return values
+    end
+  end, specs)
+  local dataset = make({}, C.flow_dataset_from_generator, number.id, components, count, out)
+  rawset(dataset, "_callback", number)
+  return dataset
+end
+
+-- Files that match a glob pattern, or several: in a new random order every pass, or sorted with { shuffle = false }.
+function Dataset.list_files(pattern, ...)
+  local options = arguments.named("list_files", { "shuffle", "seed" }, 2, ...)
+  errors.check_options("list_files", options, { shuffle = true, seed = true })
+  local patterns = type(pattern) == "table" and pattern or { pattern }
+  local dataset
+  local texts = {}
+  for _, entry in ipairs(patterns) do
+    if type(entry) ~= "string" then raise("list_files: a pattern is a string, got %s", errors.describe(entry)) end
+    for _, path in ipairs(elements.glob(entry)) do texts[#texts + 1] = path end
+  end
+  if #texts == 0 then raise("list_files: no files match %s", table.concat(patterns, ", ")) end
+  table.sort(texts)
+  dataset = Dataset.from_tensor_slices(texts)
+  if options.shuffle == false then return dataset end
+  return dataset:shuffle(#texts, { seed = options.seed })
+end
+
+---- stages: numbers -----------------------------------------------------------------------------------------------------------
+
+local function number(what, name, value, default)
+  if value == nil then value = default end
+  if type(value) ~= "number" then raise("%s: %s is a number, got %s", what, name, errors.describe(value)) end
+  return value
+end
+
+local function boolean(what, name, value, default)
+  if value == nil then return default end
+  if type(value) ~= "boolean" then raise("%s: %s is true or false, got %s", what, name, errors.describe(value)) end
+  return value
+end
+
+-- The named arguments of a stage, checked.
+local function named(what, parameters, positional, ...)
+  local known = {}
+  for _, name in ipairs(parameters) do known[name] = true end
+  return errors.check_options(what, arguments.named(what, parameters, positional, ...), known)
+end
+
+function Dataset:take(count)
+  return make({ self }, C.flow_dataset_take, self._handle, number("take", "count", count), out)
+end
+
+function Dataset:skip(count)
+  return make({ self }, C.flow_dataset_skip, self._handle, number("skip", "count", count), out)
+end
+
+-- count nil or -1: for ever. repeat is a word of Lua, hence the underscore.
+function Dataset:repeat_(count)
+  return make({ self }, C.flow_dataset_repeat, self._handle, number("repeat_", "count", count, -1), out)
+end
+
+function Dataset:batch(...)
+  local o = named("batch", { "batch_size", "drop_remainder", "num_parallel_calls", "deterministic" }, 4, ...)
+  return make({ self }, C.flow_dataset_batch, self._handle, number("batch", "batch_size", o.batch_size),
+    boolean("batch", "drop_remainder", o.drop_remainder, false) and 1 or 0, out)
+end
+
+function Dataset:shard(count, index)
+  if count == data.SHARD_HINT then index = 0 end
+  return make({ self }, C.flow_dataset_shard, self._handle, number("shard", "num_shards", count), number("shard", "index", index), out)
+end
+
+function Dataset:concatenate(other)
+  return make({ self, need_dataset("concatenate", other) }, C.flow_dataset_concatenate, self._handle, other._handle, out)
+end
+
+function Dataset:prefetch(size)
+  return make({ self }, C.flow_dataset_prefetch, self._handle, number("prefetch", "buffer_size", size, data.AUTOTUNE), out)
+end
+
+-- tf.data's pair of seeds: the global one or 87654321, then the stage's own. Without any seed the order differs from process to
+-- process only as the global seed does.
+local function seed_pair(what, seed)
+  local global = random.global_seed and random.global_seed % (2 ^ 31 - 1) or 87654321      -- as TensorFlow: below 2^31 - 1
+  if seed == nil then return global, C.flow_context_next_seed(context) end
+  return global, random.check_seed(what, seed) % (2 ^ 31 - 1)
+end
+
+-- ds:shuffle(1000), ds:shuffle(1000, { seed = 1, reshuffle_each_iteration = false })
+function Dataset:shuffle(...)
+  local o = named("shuffle", { "buffer_size", "seed", "reshuffle_each_iteration" }, 3, ...)
+  local first, second = seed_pair("shuffle", o.seed)
+  return make({ self }, C.flow_dataset_shuffle, self._handle, number("shuffle", "buffer_size", o.buffer_size), first, second,
+    boolean("shuffle", "reshuffle_each_iteration", o.reshuffle_each_iteration, true) and 1 or 0, out)
+end
+
+-- Elements with their number in front, from `start` (0) on.
+function Dataset:enumerate(start)
+  return Dataset.zip { Dataset.range(number("enumerate", "start", start, 0), 2 ^ 53), self }
+end
+
+function Dataset:apply(f)
+  return need_dataset("apply", f(self))
+end
+
+---- stages: functions -----------------------------------------------------------------------------------------------------------
+
+local ElementFunction = object.class("ElementFunction")
+
+-- What ds:map applies besides Lua functions: a flow_function * that native.own has.
+function data.element_function(handle)
+  return object.new(ElementFunction, { handle = handle })
+end
+
+-- nil: on the caller's thread, else a number of threads or AUTOTUNE.
+local function parallel_calls(what, value)
+  if value == nil then return 0 end
+  if type(value) ~= "number" or value ~= math.floor(value) or (value < 1 and value ~= data.AUTOTUNE) then
+    raise("%s: num_parallel_calls is a whole number from 1, flow.AUTOTUNE or nil, got %s", what, errors.describe(value))
+  end
+  return value
+end
+
+local function deterministic(what, value)
+  value = boolean(what, "deterministic", value)
+  if value == nil then return -1 end
+  return value and 1 or 0
+end
+
+local MAP = { "map_func", "num_parallel_calls", "deterministic" }
+
+local function map_with(self, what, handle, o)
+  local seed = C.flow_function_random(handle) ~= 0 and C.flow_context_next_seed(context) or 0
+  local dataset = make({ self }, C.flow_dataset_map, self._handle, handle, parallel_calls(what, o.num_parallel_calls),
+    deterministic(what, o.deterministic), seed, out)
+  held[1] = handle
+  return dataset
+end
+
+-- f is called once, on symbols; what it does with them runs in C for every element, on num_parallel_calls threads.
+function Dataset:map(f, ...)
+  local o = named("map", MAP, 3, f, ...)
+  local handle = object.is(f, ElementFunction) and f.handle or trace.map_function(o.map_func, self.element_spec)
+  return map_with(self, "map", handle, o)
+end
+
+-- Keeps the elements for which f gives true, a scalar of dtype bool.
+function Dataset:filter(f)
+  return map_with(self, "filter", trace.filter_function(f, self.element_spec), {})
+end
+
+-- Each element becomes the Dataset that f gives for it; cycle_length of them are open and give block_length elements in turn.
+-- f runs in Lua, with values, by the thread that reads; num_parallel_calls lets a thread work ahead on every open Dataset.
+function Dataset:interleave(f, ...)
+  local o = named("interleave", { "map_func", "cycle_length", "block_length", "num_parallel_calls", "deterministic" }, 5, f, ...)
+  local what = "interleave"
+  if type(f) ~= "function" then raise("%s: expected a function that returns a Dataset, got %s", what, errors.describe(f)) end
+  local parallel = parallel_calls(what, o.num_parallel_calls)
+  local cycle = o.cycle_length
+  if cycle == nil or cycle == data.AUTOTUNE then cycle = math.max(C.flow_threads(), 1) end
+  local is_text = {}
+  for i, spec in ipairs(self.element_spec) do is_text[i] = spec.dtype == "string" end
+  local function dataset_of(values)
+    local made = f(unpack(values))
+    if not data.is(made) then raise("%s: the function returned %s, expected a Dataset", what, errors.describe(made)) end
+    return made
+  end
+  local first = { peek(self) }
+  if first[1] == nil then return self end      -- nothing to interleave, and nothing to learn the signature from
+  local callback = Iterator.register_function(dataset_of, is_text)
+  local like = dataset_of(first)
+  local dataset = make({ self }, C.flow_dataset_interleave, self._handle, callback.id, like._handle, number(what, "cycle_length", cycle),
+    number(what, "block_length", o.block_length, 1), parallel ~= 0 and 1 or 0, out)
+  rawset(dataset, "_callback", callback)
+  return dataset
+end
+
+-- The Datasets that f gives, one after the other.
+function Dataset:flat_map(f)
+  return self:interleave(f, { cycle_length = 1 })
+end
+
+function Dataset:unbatch()
+  return make({ self }, C.flow_dataset_unbatch, self._handle, out)
+end
+
+-- The same rows in batches of another size, or of several sizes in turn.
+function Dataset:rebatch(...)
+  local o = named("rebatch", { "batch_size", "drop_remainder" }, 2, ...)
+  local list = type(o.batch_size) == "table" and o.batch_size or { o.batch_size }
+  local sizes = native.array("double", math.max(#list, 1))
+  for i = 1, #list do sizes[i - 1] = number("rebatch", "batch_size", list[i]) end
+  return make({ self }, C.flow_dataset_rebatch, self._handle, sizes, #list,
+    boolean("rebatch", "drop_remainder", o.drop_remainder, false) and 1 or 0, out)
+end
+
+---- options ------------------------------------------------------------------------------------------------------------------------
+
+local policy_names = {}
+for name, value in pairs(data.AutoShardPolicy) do policy_names[value] = name end
+
+local function policy_of(value)
+  if value == nil then return -2 end
+  local found = type(value) == "string" and data.AutoShardPolicy[value:upper()] or policy_names[value] and value
+  if not found then raise("with_options: auto_shard_policy is AUTO, FILE, DATA, HINT or OFF, got %s", errors.describe(value)) end
+  return found
+end
+
+-- { auto_shard_policy = "DATA", deterministic = false }
+function Dataset:with_options(options)
+  options = errors.check_options("with_options", options, { auto_shard_policy = true, deterministic = true })
+  return make({ self }, C.flow_dataset_with_options, self._handle, policy_of(options.auto_shard_policy),
+    deterministic("with_options", options.deterministic), out)
+end
+
+function Dataset:options()
+  return { auto_shard_policy = policy_names[C.flow_dataset_auto_shard_policy(self._handle)],
+           deterministic = C.flow_dataset_deterministic(self._handle) ~= 0 }
+end
+
+data.peek = peek
+
+return data

@@ -1,0 +1,128 @@
+-- data_trace.lua: the functions of ds:map and ds:filter: called once on symbols, then run in C for every element, as a plan.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local tensor = require "flow.tensor"
+local variable = require "flow.variable"
+local elements = require "flow.elements"
+
+local C, check, raise = native.C, native.check, errors.raise
+local context, held = native.context, native.held
+local trace = {}
+
+local one, out_plan, out_function = native.out("flow_tensor"), native.out("flow_plan"), native.out("flow_function")
+
+-- What stands for a text while a function is traced: it can be passed on, not looked at.
+local TEXT = {
+  __index = function() raise("a text has no value while the function is traced: it can only be passed on") end,
+  __tostring = function() return "text" end,
+}
+
+local function symbol_of(what, i, spec)
+  if spec.dtype == "string" then return setmetatable({}, TEXT) end
+  local dims, rank = native.dims(spec.shape)
+  for axis = 2, rank do
+    if spec.shape[axis] < 0 then
+      raise("%s: component %d is %s: a traced function needs to know every size but the first", what, i, elements.spec_text(spec))
+    end
+  end
+  check(C.flow_trace_input(context, native.dtype(spec.dtype), rank, dims, one))
+  return native.tensor(one[0])
+end
+
+-- A result as a symbol of this trace.
+local function output_of(what, i, value)
+  if variable.is_variable(value) then value = variable.read(value) end
+  if type(value) == "number" or type(value) == "boolean" then value = tensor.tensor(value) end
+  if not native.is_tensor(value) then
+    raise("%s: result %d of the function is %s, expected a tensor", what, i, errors.describe(value))
+  end
+  if tensor.is_symbolic(value) then return value end
+  check(C.flow_trace_constant(context, native.pointer(value), one))
+  held[1] = value
+  return native.tensor(one[0])
+end
+
+local function where_of(f)
+  local info = type(f) == "function" and debug.getinfo(f, "S")
+  return info and info.short_src .. ":" .. info.linedefined or "a callable object"
+end
+
+-- Calls f once. Returns the plan, the components that are its inputs (from 0), and for every result an output of the plan (from 0) or
+-- -1 - a component that is passed on.
+local function run(what, f, specs)
+  local symbols, inputs, places, outputs, results = {}, {}, {}, {}, {}
+  for i, spec in ipairs(specs) do
+    symbols[i] = symbol_of(what, i, spec)
+    places[symbols[i]] = i
+    if spec.dtype ~= "string" then inputs[#inputs + 1] = i - 1 end
+  end
+  local returned = { f(unpack(symbols)) }
+  if #returned == 1 and type(returned[1]) == "table" and getmetatable(returned[1]) == nil then returned = returned[1] end
+  if #returned == 0 then raise("%s: the function returned nothing", what) end
+  for i, value in ipairs(returned) do
+    if (type(value) == "cdata" or type(value) == "table") and places[value] then
+      results[i] = -places[value]
+    else
+      outputs[#outputs + 1] = output_of(what, i, value)
+      results[i] = #outputs - 1
+    end
+  end
+  if #results > C.FLOW_MAX_COMPONENTS then
+    raise("%s: the function returned %d values, at most %d are possible", what, #results, C.FLOW_MAX_COMPONENTS)
+  end
+  if what == "filter" and results[1] < 0 then      -- a component as it is: through the plan all the same
+    outputs[1], results[1] = symbols[-results[1]], 0
+  end
+  local pointers, count = native.pointers(outputs)
+  local status = C.flow_trace_end(context, pointers, count, out_plan)
+  held[1] = outputs
+  check(status)
+  return { plan = native.own(out_plan, C.flow_plan_release), inputs = inputs, results = results }
+end
+
+local function trace_function(what, f, specs)
+  local callable = type(f) == "function" or (type(f) == "table" and getmetatable(f) and getmetatable(f).__call)
+  if not callable then raise("%s: expected a function, got %s", what, errors.describe(f)) end
+  if C.flow_trace_depth(context) > 0 then raise("%s cannot be called while another function is traced", what) end
+  check(C.flow_trace_begin(context))
+  table.insert(tensor.tracing, where_of(f))
+  local ok, result = pcall(run, what, f, specs)
+  table.remove(tensor.tracing)
+  while C.flow_trace_depth(context) > 0 do C.flow_trace_abort(context) end
+  if not ok then
+    local text = tostring(result)
+    local position, rest = text:match("^([^\n:]+:%d+: )(.*)$")
+    error(("%s%s: the function cannot be traced: %s"):format(position or "", what, rest or text), 0)
+  end
+  return result
+end
+
+local function integers(list)
+  local array = native.array("int", math.max(#list, 1))
+  for i, n in ipairs(list) do array[i - 1] = n end
+  return array, #list
+end
+
+-- A flow_function for ds:map.
+function trace.map_function(f, specs)
+  local traced = trace_function("map", f, specs)
+  local inputs, input_count = integers(traced.inputs)
+  local results, result_count = integers(traced.results)
+  local status = C.flow_function_from_plan(traced.plan, inputs, input_count, results, result_count, out_function)
+  held[1] = traced
+  check(status)
+  return native.own(out_function, C.flow_function_release)
+end
+
+-- A flow_function for ds:filter.
+function trace.filter_function(f, specs)
+  local traced = trace_function("filter", f, specs)
+  local inputs, input_count = integers(traced.inputs)
+  local status = C.flow_function_filter(traced.plan, inputs, input_count, out_function)
+  held[1] = traced
+  check(status)
+  return native.own(out_function, C.flow_function_release)
+end
+
+return trace

@@ -1,0 +1,151 @@
+-- iterator.lua: one pass over a dataset, and the answers to what it asks Lua. A pass that asks (generators, interleave) runs on
+-- threads of its own; its questions come back from flow_iterator_next, so that Lua runs only in the thread that called.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local elements = require "flow.elements"
+
+local C, check, raise = native.C, native.check, errors.raise
+local context, held = native.context, native.held
+
+local Iterator = object.class("Iterator")
+local out = native.out("flow_iterator")
+
+---- callbacks ----------------------------------------------------------------------------------------------------------------
+
+-- By number, which C knows. The Datasets keep them alive.
+local callbacks, last_callback = setmetatable({}, { __mode = "v" }), 0
+
+-- begin() returns the function that gives a pass its next list of values; specs: what these are.
+function Iterator.register(begin, specs)
+  last_callback = last_callback + 1
+  callbacks[last_callback] = { id = last_callback, begin = begin, specs = specs }
+  return callbacks[last_callback]
+end
+
+-- dataset_of(values) returns the Dataset for an element; is_text: of the element's components.
+function Iterator.register_function(dataset_of, is_text)
+  last_callback = last_callback + 1
+  callbacks[last_callback] = { id = last_callback, dataset_of = dataset_of, is_text = is_text }
+  return callbacks[last_callback]
+end
+
+---- life ------------------------------------------------------------------------------------------------------------------------
+
+-- peeks: leaves no trace in the random state of the dataset.
+function Iterator.new(dataset, peeks)
+  check((peeks and C.flow_iterator_peek or C.flow_iterator_new)(context, dataset._handle, out))
+  held[1] = dataset
+  local is_text = {}
+  for i, spec in ipairs(dataset.element_spec) do is_text[i] = spec.dtype == "string" end
+  return object.new(Iterator, {
+    _handle = native.own(out, C.flow_iterator_close), _dataset = dataset, _is_text = is_text, _passes = {}, _keep = {},
+    _element = native.gc(native.new("flow_element"), C.flow_element_clear), _answer = native.new("flow_element"), _report = false,
+  })
+end
+
+local function handle_of(self)
+  return self._handle or raise("this iterator was closed")
+end
+
+-- Stops the threads of the pass; the collector does it, too.
+function Iterator:close()
+  if not self._handle then return end
+  rawset(self, "_report", self:stats())
+  native.close(self._handle, C.flow_iterator_close)
+  rawset(self, "_handle", false)
+  rawset(self, "_passes", {})
+end
+
+---- elements ----------------------------------------------------------------------------------------------------------------------
+
+-- The next list of values of a generator's pass; nil at its end.
+local function next_values(self, callback, pass)
+  local key = callback.id .. ":" .. pass
+  local step = self._passes[key]
+  if not step then
+    step = callback.begin()
+    self._passes[key] = step
+  end
+  local values = step()
+  if values[1] ~= nil then return values end
+  self._passes[key] = function() return {} end
+end
+
+local function answer(self, element)
+  local callback, answered = callbacks[element.callback], self._answer
+  answered.count = 0
+  if not callback then raise("a generator was collected while its data was read") end
+  if callback.dataset_of then
+    element.count = -1 - element.count
+    local dataset = callback.dataset_of((elements.take(element, callback.is_text)))
+    self._keep[#self._keep + 1] = dataset      -- its own callbacks must live as long as this pass
+    return nil, dataset._handle, dataset
+  end
+  local values = next_values(self, callback, tonumber(element.pass))
+  local anchors = values and elements.fill("from_generator", answered, values, callback.specs)
+  return answered, nil, anchors
+end
+
+-- Fills self._element, answering what is asked on the way. Returns a status.
+function Iterator:pull()
+  local handle, element = handle_of(self), self._element
+  while true do
+    local status = tonumber(C.flow_iterator_next(handle, element))
+    if status ~= 0 or element.count >= 0 then return status end
+    local ok, answered, dataset, anchors = pcall(answer, self, element)
+    C.flow_iterator_answer(handle, ok and answered or nil, ok and dataset or nil, not ok and tostring(answered) or nil)
+    self._answer.count = 0
+    held[1] = anchors
+  end
+end
+
+-- The values of the next element; nothing at the end, which closes the iterator.
+function Iterator:next()
+  if not self._handle then return end
+  native.pressure()
+  check(self:pull())
+  if self._element.count == 0 then
+    self:close()
+    return
+  end
+  local values, count = elements.take(self._element, self._is_text)
+  return unpack(values, 1, count)
+end
+Iterator._call = Iterator.next
+
+---- positions and figures -------------------------------------------------------------------------------------------------------------
+
+-- The position as a text: what random stages drew and how many elements were delivered.
+function Iterator:save()
+  return native.text(C.flow_iterator_save, handle_of(self))
+end
+
+-- Goes to a position that an iterator of an equal pipeline saved, in this process or another.
+function Iterator:restore(position)
+  if type(position) ~= "string" then raise("restore: a position is a text of save(), got %s", errors.describe(position)) end
+  check(C.flow_iterator_restore(handle_of(self), position))
+  rawset(self, "_passes", {})
+  return self
+end
+
+function Iterator:skip(count)
+  if type(count) ~= "number" then raise("skip: count is a number, got %s", errors.describe(count)) end
+  check(C.flow_iterator_skip(handle_of(self), count))
+  return self
+end
+
+-- What each stage did, from the last one to the first: { name =, depth =, elements =, seconds =, queued =, capacity =, threads =,
+-- waited = }.
+function Iterator:stats()
+  if not self._handle then return self._report end
+  local list, report = {}, native.new("flow_stage_report")
+  while C.flow_iterator_stage(self._handle, #list, report) ~= 0 do
+    list[#list + 1] = { name = native.string(report.name), depth = report.depth, elements = report.elements, seconds = report.seconds,
+                        queued = report.queued, capacity = report.capacity, threads = report.threads, waited = report.waited }
+  end
+  return list
+end
+
+return Iterator
