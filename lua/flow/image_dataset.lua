@@ -240,11 +240,101 @@ function loader.list(options)
   return { need_pictures(files, options, "") }
 end
 
+---- the stream -----------------------------------------------------------------------------------------------------------
+
+local dataset_out, function_out, tensor_out = native.out("flow_dataset"), native.out("flow_function"), native.out("flow_tensor")
+
+local function new_tensor(dtype, shape)
+  local dims, rank = native.dims(shape)
+  native.try(C.flow_tensor_new, native.dtype(dtype), rank, dims, tensor_out)
+  return native.tensor(tensor_out[0])
+end
+
+-- A tensor of n numbers value(1) ... value(n).
+local function fill_tensor(dtype, shape, n, value)
+  local numbers, t = native.array("double", math.max(n, 1)), new_tensor(dtype, shape)
+  for i = 1, n do numbers[i - 1] = value(i) end
+  check(C.flow_tensor_write(native.pointer(t), numbers, n))
+  return t
+end
+
+-- Texts as flow_dataset_from_slices takes them: all bytes one behind the other, and where each begins and the last ends.
+local function pack(texts)
+  local all, at = table.concat(texts), 0
+  local offsets = fill_tensor("int64", { #texts + 1 }, #texts + 1, function(i)
+    if i > 1 then at = at + #texts[i - 1] end
+    return at
+  end)
+  local bytes = new_tensor("uint8", { #all })
+  check(C.flow_tensor_borrow(native.cast("void *", native.cast("const char *", all)), native.dtype("uint8"), 1, (native.dims { #all }),
+    tensor_out))
+  check(C.flow_tensor_copy(native.pointer(bytes), native.pointer(native.tensor(tensor_out[0]))))
+  return bytes, offsets
+end
+
+-- Keras hands out int32 numbers, for "binary" float32 {1}; the loader makes the rows of "categorical".
+local function labels_tensor(labels, mode)
+  local function value(i) return labels[i] end
+  if mode == "binary" then return fill_tensor("float32", { #labels, 1 }, #labels, value) end
+  return fill_tensor("int32", { #labels }, #labels, value)
+end
+
+local function slices(files, options)
+  local bytes, offsets = pack(files.paths)
+  local labels = options.label_mode and labels_tensor(files.labels, options.label_mode)
+  local components, starts = native.array("flow_tensor *", 2), native.array("flow_tensor *", 2)
+  components[0], starts[0] = native.pointer(bytes), native.pointer(offsets)
+  if labels then components[1] = native.pointer(labels) end
+  check(C.flow_dataset_from_slices(components, starts, labels and 2 or 1, dataset_out))
+  return native.own(dataset_out, C.flow_dataset_release)
+end
+
+-- What a constructor makes of a dataset, of which nobody else needs the handle.
+local function stage(make, input, ...)
+  native.try(make, input, ...)
+  local result = native.own(dataset_out, C.flow_dataset_release)
+  native.close(input, C.flow_dataset_release)
+  return result
+end
+
+local KEY = 87654321      -- tf.data's first seed where only the op has one (tensorflow/python/data/util/random_seed.py)
+
+-- The handle of a dataset over these files, as Keras builds it.
+function loader.stream(files, options)
+  local classes = options.label_mode == "categorical" and #files.class_names or 0
+  check(C.flow_function_load_image(options.height, options.width, image.color_modes[options.color_mode], options.interpolation, options.fit,
+    classes, options.on_error == "skip" and 1 or 0, function_out))
+  local load = native.own(function_out, C.flow_function_release)
+  local dataset = slices(files, options)
+  if files.reshuffled then
+    dataset = stage(C.flow_dataset_shuffle, dataset, 8 * (options.batch_size or 128), KEY, options.seed, 1, dataset_out)
+  end
+  dataset = stage(C.flow_dataset_map, dataset, load, -1, -1, 0, dataset_out)
+  native.close(load, C.flow_function_release)
+  if options.batch_size then dataset = stage(C.flow_dataset_batch, dataset, options.batch_size, 0, dataset_out) end
+  return stage(C.flow_dataset_prefetch, dataset, -1, dataset_out)
+end
+
 -- Merged and checked options: what list takes.
 function loader.options(...)
   local options = merge(...)
   check_options(options)
   return options
+end
+
+---- the function --------------------------------------------------------------------------------------------------------------
+
+-- A Dataset of (pictures, labels), or of pictures without labels; for subset = "both" a list of two.
+function loader.from_directory(...)
+  local data, options = require "flow.data", loader.options(...)
+  local datasets = {}
+  for i, files in ipairs(loader.list(options)) do
+    local dataset = data.wrap(loader.stream(files, options))
+    dataset.class_names, dataset.file_paths = files.class_names, files.paths
+    datasets[i] = dataset
+  end
+  if options.subset == "both" then return datasets end
+  return datasets[1]
 end
 
 return loader

@@ -58,7 +58,7 @@ local parts = {
   Model = { "flow.models", "Model" }, models = { "flow.models" },
   optimizers = { "flow.optimizers" }, losses = { "flow.losses" }, metrics = { "flow.metrics" },
   clear_session = { "flow.models", "clear_session" },
-  image = { "flow.image" },
+  image = { "flow.image" }, image_dataset_from_directory = { "flow.image_dataset", "from_directory" },
   data = { "flow.data" }, callbacks = { "flow.callbacks" }, datasets = { "flow.datasets" }, distribute = { "flow.distribute" },
 }
 
