@@ -7,7 +7,9 @@ writes pictures/ (the folder), pictures.lua (order of files, splits, labels, and
 """
 import os
 import shutil
+import struct
 import sys
+import zlib
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["KERAS_BACKEND"] = "tensorflow"
@@ -46,6 +48,18 @@ def by_pillow(path, picture, mode, **options):
     Image.fromarray(picture.squeeze(), mode).save(path, **options)
 
 
+def interlaced(picture):
+    """An 8-bit RGB PNG by Adam7 (ISO/IEC 15948, section 8.2), which Pillow and TensorFlow read but do not write."""
+    raw = b""
+    for left, top, right, down in [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)]:
+        part = picture[top::down, left::right]
+        if part.size:
+            raw += b"".join(b"\0" + row.tobytes() for row in part)
+    chunk = lambda kind, data: struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    header = struct.pack(">IIBBBBB", picture.shape[1], picture.shape[0], 8, 2, 0, 0, 1)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(raw)) + chunk(b"IEND", b"")
+
+
 def make_folder():
     shutil.rmtree(FOLDER, ignore_errors=True)
     jpeg = lambda *size, **options: tf.io.encode_jpeg(draw(*size), quality=90, **options).numpy()
@@ -68,6 +82,8 @@ def make_folder():
     indexed.putpalette(draw(1, 13, 3, 20).reshape(-1).tolist())
     indexed.save(os.path.join(FOLDER, "Rose/indexed.png"), bits=4)
     write("Rose/misnamed.png", jpeg(22, 31, 3, 13))
+    write("Rose/interlaced.png", interlaced(draw(11, 13, 3, 21)))
+    by_pillow("Rose/ink.jpg", draw(16, 12, 4, 22), "CMYK", quality=90)
     write("tulip 10/1.jpg", jpeg(40, 28, 3, 14))
     write("tulip 10/10.jpg", jpeg(28, 40, 3, 15))
     write("tulip 10/2.jpg", jpeg(1, 1, 3, 16))
