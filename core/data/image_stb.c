@@ -8,7 +8,7 @@
 
 /* ---- stb's memory: the house's allocator, with a budget for one picture --------------------------------------------------------- */
 
-static _Thread_local size_t budget_left;
+static _Thread_local size_t budget_left, inflated_most;
 
 static void *stb_alloc(size_t bytes)
 {
@@ -57,6 +57,7 @@ static unsigned char *stb_compress(unsigned char *data, int count, int *compress
 #define STBI_ONLY_BMP
 #define STBI_NO_STDIO
 #define STBI_NO_LINEAR
+#define STBI_NO_ZLIB                                        /* zlib inflates, see below */
 #define STBI_NO_HDR
 #define STBI_ASSERT(condition) ((void)0)
 #define STBI_MALLOC(bytes) stb_alloc(bytes)
@@ -73,6 +74,26 @@ static unsigned char *stb_compress(unsigned char *data, int count, int *compress
 #define STBIW_ZLIB_COMPRESS stb_compress
 #include <stb/stb_image_write.h>
 #pragma GCC diagnostic pop
+
+/* What stb_image calls to inflate: at most the bytes that the picture takes, whatever the data goes on to say. */
+static char *stbi_zlib_decode_malloc_guesssize_headerflag(const char *bytes, int count, int guess, int *out_count, int with_header)
+{
+  (void)guess;
+  z_stream stream = { .next_in = (Bytef *)(uintptr_t)bytes, .avail_in = (uInt)count };
+  unsigned char *block = inflated_most <= INT32_MAX ? stb_alloc(inflated_most) : NULL;
+  if (!block || inflateInit2(&stream, with_header ? MAX_WBITS : -MAX_WBITS) != Z_OK) {
+    flow_free(block);
+    return (char *)(uintptr_t)stbi__errpuc("outofmem", "Out of memory");
+  }
+  stream.next_out = block;
+  stream.avail_out = (uInt)inflated_most;
+  int result = inflate(&stream, Z_FINISH);
+  *out_count = (int)(inflated_most - stream.avail_out);
+  inflateEnd(&stream);
+  if (result == Z_STREAM_END || stream.avail_out == 0) return (char *)block;
+  flow_free(block);
+  return (char *)(uintptr_t)stbi__errpuc("bad zlib data", "Corrupt PNG");
+}
 
 /* ---- reading ---------------------------------------------------------------------------------------------------------------------- */
 
@@ -169,6 +190,7 @@ flow_status flow_png_decode(const unsigned char *bytes, size_t count, int wanted
   }
   /* Palettes and few bits grow; interlaced pictures are inflated in seven parts. */
   uint64_t grown = (uint64_t)height * (uint64_t)width * 4 * (depth == 16 ? 2 : 1);
+  inflated_most = (size_t)raw + (bytes[28] ? 4 * (size_t)height + 16 : 0);      /* interlaced: twice the rows, each padded */
   unsigned char *filled = NULL;
   size_t filled_count = 0;
   if (colour == 3 && depth <= 8) FLOW_TRY(fill_palette(bytes, count, depth, &filled, &filled_count));
