@@ -9,6 +9,8 @@ local steps = require "flow.steps"
 local batches = require "flow.batches"
 local callbacks = require "flow.callbacks"
 local progress = require "flow.progress"
+local Feed = require "flow.feed"
+local ops = require "flow.ops"
 local log = require "flow.log"
 local tensor = require "flow.tensor"
 local arguments = require "flow.arguments"
@@ -61,7 +63,7 @@ local function read_fit_options(options, rows)
   if options.shuffle ~= nil and type(options.shuffle) ~= "boolean" then
     raise("fit: shuffle is true or false, got %s", errors.describe(options.shuffle))
   end
-  local size = whole("fit", "batch_size", options.batch_size, 1, steps_per_epoch and math.ceil(rows / steps_per_epoch) or 32)
+  local size = whole("fit", "batch_size", options.batch_size, 1, steps_per_epoch and rows and math.ceil(rows / steps_per_epoch) or 32)
   return {
     batch_size = size, steps_per_epoch = steps_per_epoch, shuffle = options.shuffle ~= false, callbacks = options.callbacks,
     epochs = whole("fit", "epochs", options.epochs, 1, 1), initial_epoch = whole("fit", "initial_epoch", options.initial_epoch, 0, 0),
@@ -115,12 +117,14 @@ end
 
 -- What a pass over data needs: a source, the step for its batches, and how many of them to run at most.
 local function new_pass(model, kind, data, size, limit, order)
+  if data.feed then return { feed = data.feed, limit = limit } end
   local arrays, layout = flat(data)
   local source = batches.source(arrays, data.rows, size, order)
   return { source = source, limit = limit, step = steps.get(model, kind, arrays, layout, math.min(size, data.rows)) }
 end
 
 local function batch_count(pass)
+  if pass.feed then return pass.feed:expected() or math.huge end
   return math.min(pass.limit or math.huge, batches.count(pass.source) - pass.source.position)
 end
 
@@ -140,17 +144,31 @@ local function batch_watcher(model, what, list, bar, count, stops)
   end
 end
 
+local function was_interrupted(status)
+  if status ~= C.FLOW_INTERRUPTED and (status ~= 0 or not native.interrupted()) then return false end
+  native.clear_interrupt()
+  return true
+end
+
+local function run_feed(model, feed, what, list, bar, number, stops)
+  local count = feed:expected() or math.huge
+  local after = batch_watcher(model, what, list, bar, count, stops)
+  local status, done, rows = feed:run(number, count, after)
+  if not after then bar:advance(done, rows) end
+  if was_interrupted(status) then return true, done end
+  if status ~= 0 then training.fail(model, status, feed.rows) end
+  return false, done
+end
+
 -- Runs the batches of a pass. An interrupt is returned as true, other failures are raised.
 local function run_batches(model, pass, what, list, bar, number, stops)
+  if pass.feed then return run_feed(model, pass.feed, what, list, bar, number, stops) end
   local source, count = pass.source, batch_count(pass)
   local after = batch_watcher(model, what, list, bar, count, stops)
   local before = source.position
   local status, done = batches.run(source, pass.step, training.seed(model), number, count, after)
   if not after then bar:advance(done, math.min(source.position * source.size, source.rows) - before * source.size) end
-  if status == C.FLOW_INTERRUPTED or (status == 0 and native.interrupted()) then
-    native.clear_interrupt()
-    return true, done
-  end
+  if was_interrupted(status) then return true, done end
   if status ~= 0 then training.fail(model, status, source.position * source.size, source.order) end
   return false, done
 end
@@ -159,26 +177,35 @@ local function never() return false end
 
 -- One pass of test steps; results land in the model's metrics. Returns whether it was interrupted.
 local function test_pass(model, pass, list, bar)
-  pass.source.position = 0
+  if pass.feed then pass.feed:restart() else pass.source.position = 0 end
   training.reset(model)
   list:call("on_test_begin", {})
   local interrupted = run_batches(model, pass, "test", list, bar, 0, never)
+  if pass.feed then pass.feed:close() end
   list:call("on_test_end", training.results(model))
   return interrupted
 end
 
--- One epoch of training. With steps_per_epoch an epoch goes on where the one before ended, as in Keras.
+local function warn_of_end()
+  log.warning("Your input ran out of data; interrupting training. Make sure that your data can generate at least " ..
+    "`steps_per_epoch * epochs` batches.")
+end
+
+-- One epoch of training. With steps_per_epoch an epoch goes on where the one before ended, as in Keras. Returns its batches.
 local function train_epoch(model, pass, list, bar)
   local source = pass.source
-  if not pass.limit or source.position == batches.count(source) then batches.restart(source) end
-  if pass.limit and batch_count(pass) < pass.limit then
-    log.warning("Your input ran out of data; interrupting training. Make sure that your data can generate at least " ..
-      "`steps_per_epoch * epochs` batches.")
+  if pass.feed then
+    pass.feed:begin_epoch()
+  else
+    if not pass.limit or source.position == batches.count(source) then batches.restart(source) end
+    if pass.limit and batch_count(pass) < pass.limit then warn_of_end() end
   end
   local function stops() return model.stop_training end
   local interrupted, done = run_batches(model, pass, "train", list, bar, model._train_steps, stops)
+  if pass.feed and pass.limit and done < pass.limit and pass.feed.ended then warn_of_end() end
   rawset(model, "_train_steps", model._train_steps + done)
   if interrupted then rawset(model, "stop_training", true) end
+  return done
 end
 
 local function validates(frequency, epoch)
@@ -190,11 +217,12 @@ local function validates(frequency, epoch)
 end
 
 local function run_fit(model, data, validation, options)
-  local order = options.shuffle and tensor.arange(data.rows, { dtype = "int64" }) or nil
+  local order = options.shuffle and data.rows and tensor.arange(data.rows, { dtype = "int64" }) or nil
   local train = new_pass(model, "train", data, options.batch_size, options.steps_per_epoch, order)
-  train.source.position = batches.count(train.source)      -- the first epoch starts anew
+  if train.source then train.source.position = batches.count(train.source) end      -- the first epoch starts anew
   local test = validation and new_pass(model, "test", validation, options.validation_batch_size, options.validation_steps)
-  local target = options.steps_per_epoch or batches.count(train.source)
+  local target = options.steps_per_epoch or train.source and batches.count(train.source) or train.feed and train.feed:expected()
+  if target == math.huge then target = nil end
   local list = callbacks.list(options.callbacks, model, { epochs = options.epochs, steps = target, verbose = options.verbose })
   local history = list:find(callbacks.History) or list:add(callbacks.History())
   local silent = progress.new(0)
@@ -208,7 +236,8 @@ local function run_fit(model, data, validation, options)
     list:call("on_epoch_begin", epoch, {})
     if options.verbose > 0 and options.epochs > 1 then log.print("%s", ("Epoch %d/%d\n"):format(epoch + 1, options.epochs)) end
     local bar = progress.new(options.verbose, target)
-    train_epoch(model, train, list, bar)
+    local done = train_epoch(model, train, list, bar)
+    target = target or done
     logs = training.results(model)
     if test and validates(options.validation_freq, epoch) and not model.stop_training then
       if test_pass(model, test, list, silent) then rawset(model, "stop_training", true) end
@@ -218,6 +247,7 @@ local function run_fit(model, data, validation, options)
     bar:finish(logs)
     if model.stop_training then break end
   end
+  if train.feed then train.feed:close() end
   list:call("on_train_end", logs)
   return history
 end
@@ -226,7 +256,18 @@ end
 
 Model.fields.stop_training = function() return false end
 
-local function read_validation(model, given)
+-- What the calls check for a Dataset, which brings targets and weights along and is in batches already.
+local function read_feed(model, kind, what, dataset, y, options, limit)
+  if y ~= nil then raise("%s: y is not given with a Dataset: its elements are x, y", what) end
+  for _, name in ipairs { "sample_weight", "class_weight", "validation_split", "batch_size" } do
+    local value = options[name]
+    if value ~= nil and value ~= 0 then raise("%s: %s does not go with a Dataset", what, name) end
+  end
+  return { feed = Feed.new(model, kind, what, dataset, limit) }
+end
+
+local function read_validation(model, given, limit)
+  if Feed.is(given) then return read_feed(model, "test", "validation_data", given, nil, {}, limit) end
   if type(given) ~= "table" or getmetatable(given) or #given < 2 or #given > 3 then
     raise("fit: validation_data is { x, y } or { x, y, sample_weight }, got %s", errors.describe(given))
   end
@@ -238,12 +279,18 @@ function Model:fit(x, y, ...)
   local options
   y, options = read_call("fit", FIT, x, y, ...)
   training.compiled(self)
+  if Feed.is(x) then
+    local how = read_fit_options(options)
+    local data = read_feed(self, "train", "fit", x, y, options, how.steps_per_epoch)
+    local validation = options.validation_data and read_validation(self, options.validation_data, how.validation_steps)
+    return native.defer_interrupts(run_fit, self, data, validation, how)
+  end
   training.check_sample_weight(options.sample_weight)
   local weights = options.sample_weight
   if options.class_weight then weights = training.class_weights(options.class_weight, y, weights) end
   local data, validation = read_data(self, "fit", x, y, weights), nil
   if options.validation_data then
-    validation = read_validation(self, options.validation_data)
+    validation = read_validation(self, options.validation_data, options.validation_steps)
   elseif options.validation_split and options.validation_split ~= 0 then
     data, validation = split(data, options.validation_split)
   end
@@ -256,12 +303,14 @@ function Model:evaluate(x, y, ...)
   y, options = read_call("evaluate", EVALUATE, x, y, ...)
   training.compiled(self)
   training.check_sample_weight(options.sample_weight)
-  local data = read_data(self, "evaluate", x, y, options.sample_weight)
   local size, limit = whole("evaluate", "batch_size", options.batch_size, 1, 32), whole("evaluate", "steps", options.steps, 1)
+  local data = Feed.is(x) and read_feed(self, "test", "evaluate", x, y, options, limit) or
+    read_data(self, "evaluate", x, y, options.sample_weight)
   local verbose = progress.verbosity(options.verbose)
   return native.defer_interrupts(function()
     local pass = new_pass(self, "test", data, size, limit)
     local count = batch_count(pass)
+    if count == math.huge then count = nil end
     local list = callbacks.list(options.callbacks, self, { steps = count, verbose = verbose })
     local bar = progress.new(verbose, count)
     if test_pass(self, pass, list, bar) then raise("evaluate: interrupted") end
@@ -320,16 +369,51 @@ local function run_predict(self, data, size, limit, list, bar)
   return #results == 1 and results[1] or results
 end
 
+-- The same for a Dataset; how many rows there will be is not known.
+local function predict_feed(self, feed, list, bar)
+  local outputs, parts, batch = native.out("flow_tensor", 16), {}, 0
+  list:call("on_predict_begin", {})
+  local function collect(rows)
+    list:call("on_predict_batch_begin", batch, {})
+    local made = {}
+    for i = 0, 15 do
+      if outputs[i] ~= nil then
+        made[#made + 1] = native.tensor(outputs[i])
+        parts[i + 1] = parts[i + 1] or {}
+        table.insert(parts[i + 1], made[#made])
+      end
+    end
+    list:call("on_predict_batch_end", batch, { outputs = #made == 1 and made[1] or made })
+    batch = batch + 1
+    bar:advance(1, rows)
+    if bar:due() then bar:draw() end
+  end
+  feed:restart()
+  native.check((feed:run(0, feed:expected() or math.huge, nil, outputs, collect)))
+  feed:close()
+  list:call("on_predict_end", {})
+  bar:finish()
+  if batch == 0 then raise("predict: the dataset has no batches") end
+  local results = {}
+  for i, list_of in ipairs(parts) do results[i] = #list_of == 1 and list_of[1] or ops.concat(list_of, 1) end
+  return #results == 1 and results[1] or results
+end
+
 -- model:predict(x, { batch_size = 32 }) -> a tensor, or a list of them for several outputs.
 function Model:predict(x, ...)
   local _, options
   if arguments.is_options((...)) then _, options = read_call("predict", PREDICT, x, ...)
   else _, options = read_call("predict", PREDICT, x, nil, ...) end
   training.prepare(self)
-  local data = read_data(self, "predict", x)
   local size, limit = whole("predict", "batch_size", options.batch_size, 1, 32), whole("predict", "steps", options.steps, 1)
   local verbose = progress.verbosity(options.verbose)
   local list = callbacks.list(options.callbacks, self, { verbose = verbose })
+  if Feed.is(x) then
+    local feed = read_feed(self, "predict", "predict", x, nil, options, limit).feed
+    local target = feed:expected()
+    return predict_feed(self, feed, list, progress.new(verbose, target ~= math.huge and target or nil))
+  end
+  local data = read_data(self, "predict", x)
   local bar = progress.new(verbose, math.min(limit or math.huge, math.ceil(data.rows / size)))
   return run_predict(self, data, size, limit, list, bar)
 end

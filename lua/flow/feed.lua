@@ -1,0 +1,122 @@
+-- feed.lua: batches of a Dataset for fit, evaluate and predict: the tensors of an element are the step's inputs as they are, nothing
+-- is copied, and no Lua object is made for a batch.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local training = require "flow.training"
+local steps = require "flow.steps"
+local data = require "flow.data"
+local Iterator = require "flow.iterator"
+
+local C, raise = native.C, errors.raise
+local context = native.context
+
+local Feed = {}
+Feed.__index = Feed
+
+-- How many of an element's components are inputs, targets and weights.
+local function layout_of(model, kind, what, specs)
+  local inputs, outputs = rawget(model, "inputs"), rawget(model, "outputs")
+  local x, y, count = inputs and #inputs or 1, outputs and #outputs or 1, #specs
+  for i, spec in ipairs(specs) do
+    if spec.dtype == "string" then raise("%s: component %d of the dataset is text: map it to numbers first", what, i) end
+    if #spec.shape == 0 then raise("%s: component %d of the dataset is a single number: call batch() first", what, i) end
+  end
+  if kind == "predict" and count >= x then return { x = x, y = 0, weights = 0 } end
+  if count == x then return { x = x, y = 0, weights = 0 } end
+  if count == x + y then return { x = x, y = y, weights = 0 } end
+  if count == x + y + 1 then return { x = x, y = y, weights = 1 } end
+  raise("%s: an element of the dataset has %d components; %s takes x, y or x, y, sample_weight: %d to %d of them", what, count,
+    object.title(model), x, x + y + 1)
+end
+
+-- limit: batches of an epoch at most, or nil.
+function Feed.new(model, kind, what, dataset, limit)
+  local specs = dataset.element_spec
+  local layout = layout_of(model, kind, what, specs)
+  local fixed = true
+  for _, spec in ipairs(specs) do
+    for axis = 2, #spec.shape do fixed = fixed and spec.shape[axis] >= 0 end
+  end
+  return setmetatable({
+    model = model, kind = kind, dataset = dataset, limit = limit, layout = layout, used = layout.x + layout.y + layout.weights,
+    fixed = fixed, step = false, iterator = false, ended = true, rows = 0, what = what,
+  }, Feed)
+end
+
+function Feed.is(value)
+  return data.is(value)
+end
+
+-- Batches that an epoch will have: a number, math.huge, or nil if nobody knows.
+function Feed:expected()
+  local known = self.dataset:cardinality()
+  if known == data.INFINITE_CARDINALITY then known = math.huge end
+  if known == data.UNKNOWN_CARDINALITY then return self.limit end
+  return math.min(self.limit or math.huge, known)
+end
+
+-- Begins a pass over the data anew.
+function Feed:restart()
+  self:close()
+  self.iterator, self.ended, self.rows = Iterator.new(self.dataset), false, 0
+  rawset(self.dataset, "_last", self.iterator)
+end
+
+-- Begins an epoch: anew, or where the one before ended if the number of its batches is given.
+function Feed:begin_epoch()
+  if not self.limit or self.ended then self:restart() end
+end
+
+function Feed:close()
+  if self.iterator then self.iterator:close() end
+  self.iterator, self.ended = false, true
+end
+
+-- The step for batches like this element with at least as many rows.
+local function prepare(self, element, rows)
+  local tensors = {}
+  for i = 1, self.used do tensors[i] = native.tensor(C.flow_tensor_retain(element.tensors[i - 1])) end
+  for i, t in ipairs(tensors) do
+    if t.shape[1] ~= rows then
+      raise("%s: component %d of a batch has %d rows, component 1 has %d", self.what, i, t.shape[1], rows)
+    end
+  end
+  self.step = steps.get(self.model, self.kind, tensors, self.layout, rows)
+end
+
+local function loop(self, seed, number, count, after, outputs, collect)
+  local iterator, element, used = self.iterator, self.iterator._element, self.used
+  local batch = 0
+  while batch < count do
+    local status = iterator:pull()
+    if status ~= 0 then return status, batch end
+    if element.count == 0 then
+      self.ended = true
+      return 0, batch
+    end
+    local rows = C.flow_tensor_dim(element.tensors[0], 0)
+    if not self.step or not self.fixed or rows > self.step.capacity then prepare(self, element, rows) end
+    C.flow_instance_scalars(self.step.instance, seed, number + batch, self.rows)
+    status = tonumber(C.flow_instance_run(context, self.step.instance, element.tensors, used, outputs))
+    C.flow_element_clear(element)
+    if status ~= 0 then return status, batch end
+    self.rows = self.rows + rows
+    if collect then collect(rows) end
+    batch = batch + 1
+    if after and after(batch - 1, rows) then break end
+  end
+  return 0, batch
+end
+
+-- Runs up to `count` batches; number: of the first step. after(batch, rows) is called behind each, counted from 0, and stops the
+-- loop by returning true. Returns a status, the number of batches that ran, and of their rows.
+function Feed:run(number, count, after, outputs, collect)
+  local before = self.rows
+  local seed = training.seed(self.model)
+  local status, done = loop(self, seed, number, count, after, outputs, collect)
+  return status, done, self.rows - before
+end
+
+return Feed

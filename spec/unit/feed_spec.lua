@@ -1,0 +1,97 @@
+-- feed_spec.lua: fit, evaluate and predict over a Dataset: the same results as over tensors, and Keras' rules for numbers of steps.
+local support = require "spec.support.init"
+local flow = require "flow"
+local layers, Dataset = flow.layers, flow.data.Dataset
+local message_of = support.message_of
+
+local x, y = flow.tensor { { 1 }, { 2 }, { 3 }, { 4 }, { 5 } }, flow.tensor { { 1 }, { 2 }, { 3 }, { 4 }, { 5 } }
+
+local function linear(rate)
+  local model = flow.Sequential { layers.Input { 1 }, layers.Dense(1, { use_bias = false, kernel_initializer = "zeros" }) }
+  model:compile { optimizer = flow.optimizers.SGD(rate or 0), loss = "mse", metrics = { "mae" } }
+  return model
+end
+
+local function warned(f)
+  local parts = {}
+  flow.log.sink = function(_, text) parts[#parts + 1] = text end
+  local ok, problem = pcall(f)
+  flow.log.sink = nil
+  if not ok then error(problem, 0) end
+  return table.concat(parts)
+end
+
+describe("fit over a Dataset", function()
+  it("gives what fit over tensors gives, the partial last batch included", function()
+    local ds = Dataset.from_tensor_slices { x, y }:batch(2)
+    local a, b = linear(0.01), linear(0.01)
+    local expected = a:fit(x, y, { batch_size = 2, epochs = 3, shuffle = false, verbose = 0, validation_data = { x, y } }).history
+    local found = b:fit(ds, { epochs = 3, verbose = 0, validation_data = ds }).history
+    assert.same(expected.loss, found.loss)
+    assert.same(expected.mae, found.mae)
+    assert.near(expected.val_loss[3], found.val_loss[3], 1e-5)
+    assert.equal(9, b.optimizer.iterations)
+    assert.same({ 11 }, linear():fit(ds:prefetch(1), { verbose = 0 }).history.loss)
+    local weighted = Dataset.from_tensor_slices { x, y, flow.tensor { 1, 0, 0, 0, 0 } }:batch(5)
+    assert.near(1 / 5, linear():fit(weighted, { verbose = 0 }).history.loss[1], 1e-6)
+  end)
+
+  it("goes on with steps_per_epoch, and warns when data runs out", function()
+    local ds = Dataset.from_tensor_slices { x, y }:batch(1)
+    local history
+    local text = warned(function() history = linear():fit(ds, { steps_per_epoch = 2, epochs = 4, verbose = 0 }).history end)
+    assert.same({ 2.5, 12.5, 25, 2.5 }, history.loss)
+    assert.truthy(text:find("Your input ran out of data; interrupting training.", 1, true))
+    assert.same({ 2.5, 12.5, 13, 6.5 }, linear():fit(ds:repeat_(), { steps_per_epoch = 2, epochs = 4, verbose = 0 }).history.loss)
+    local how = { verbose = 0, validation_data = ds:repeat_(), validation_steps = 2 }
+    assert.same({ 2.5 }, linear():fit(ds, how).history.val_loss)
+  end)
+
+  it("learns the number of batches on the way", function()
+    local ds = Dataset.from_generator(function()
+      local i = 0
+      return function()
+        i = i + 1
+        if i <= 5 then return { i }, { i } end
+      end
+    end):batch(2)
+    assert.same({ 11, 11 }, linear():fit(ds, { epochs = 2, verbose = 0 }).history.loss)
+    assert.near(11, linear():evaluate(ds, { verbose = 0 }).loss, 1e-6)
+  end)
+
+  it("names what does not go together", function()
+    local ds, model = Dataset.from_tensor_slices { x, y }, linear()
+    assert.truthy(message_of(function() model:fit(ds:batch(2), y) end):find("y is not given with a Dataset", 1, true))
+    assert.truthy(message_of(function() model:fit(ds:batch(2), { batch_size = 3 }) end)
+      :find("batch_size does not go with a Dataset", 1, true))
+    assert.truthy(message_of(function() model:fit(Dataset.range(3)) end):find("call batch() first", 1, true))
+    assert.truthy(message_of(function() model:fit(Dataset.zip { ds, ds }:batch(2)) end):find("has 4 components", 1, true))
+    assert.truthy(message_of(function() model:fit(Dataset.from_tensor_slices { "a" }) end):find("is text", 1, true))
+  end)
+
+  it("allocates nothing in Lua that grows with the number of batches", function()
+    local model = linear()
+    local ds = Dataset.from_tensor_slices { flow.ones { 4000, 1 }, flow.ones { 4000, 1 } }:batch(1)
+    model:fit(ds, { verbose = 0 })
+    collectgarbage()
+    collectgarbage()
+    collectgarbage("stop")
+    local before = collectgarbage("count")
+    model:fit(ds, { verbose = 0 })
+    local grown = collectgarbage("count") - before
+    collectgarbage("restart")
+    assert.is_true(grown < 400, "grew by " .. grown .. " KB in 4000 batches")
+  end)
+end)
+
+describe("evaluate and predict over a Dataset", function()
+  it("run all batches, or as many as asked", function()
+    local ds, model = Dataset.from_tensor_slices { x, y }:batch(2), linear()
+    assert.equal(11, model:evaluate(ds, { verbose = 0 }).loss)
+    assert.equal(2.5, model:evaluate(ds, { steps = 1, verbose = 0 }).loss)
+    model:set_weights { { { 2 } } }
+    assert.same({ { 2 }, { 4 }, { 6 }, { 8 }, { 10 } }, model:predict(ds, { verbose = 0 }):totable())
+    assert.same({ { 2 }, { 4 } }, model:predict(ds, { steps = 1, verbose = 0 }):totable())
+    assert.same({ { 2 }, { 4 }, { 6 } }, model:predict(Dataset.from_tensor_slices(x):batch(3), { steps = 1, verbose = 0 }):totable())
+  end)
+end)
