@@ -159,4 +159,17 @@ describe("image_dataset_from_directory", function()
     assert.equal(2, #quiet(linked).file_paths)
     assert.equal(7, #quiet(linked, { follow_links = true }).file_paths)
   end)
+
+  it("carries the example: flowers are drawn and learned", function()
+    if not support.run(support.program .. " doctor"):find("libjpeg%-turbo %d") then return pending("without the image plugin") end
+    local path, examples = support.file("marker", ""):match("^(.*)/[^/]*$"), support.root .. "lua/examples/"
+    local output, code = support.run(("%s %smake_flowers.lua --path %s --images-per-class 4"):format(support.program, examples, path))
+    assert.equal("20 pictures of 5 kinds of flowers in " .. path .. "\n", output)
+    assert.equal(0, code)
+    output, code = support.run(("%s %sflowers.lua --path %s --epochs 1 --image-size 16 --batch-size 8"):format(support.program, examples, path))
+    assert.equal(0, code, output)
+    assert.truthy(output:find("Using 16 files for training.", 1, true), output)
+    assert.truthy(output:find("daisy, dandelion, rose, sunflower, tulip", 1, true), output)
+    assert.truthy(output:find("val_accuracy: ", 1, true), output)
+  end)
 end)
