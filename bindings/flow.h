@@ -462,6 +462,11 @@ FLOW_API flow_status flow_dataset_rebatch(flow_dataset *input, const double *siz
  * them are open and give `block` elements each in turn; parallel: a thread works ahead on each. */
 FLOW_API flow_status flow_dataset_interleave(flow_dataset *input, int callback, flow_dataset *like, double cycle, double block, int parallel,
                                              flow_dataset **out);
+FLOW_API flow_status flow_dataset_cache(flow_dataset *input, flow_dataset **out);      /* keeps the elements of the first complete pass in memory */
+/* Rows of different sizes: a dimension is as long as the longest row's, or as shapes (dtypes do not count; NULL: none) ask for
+ * where that is not -1; values (NULL: zeros): what the rest is filled with. */
+FLOW_API flow_status flow_dataset_padded_batch(flow_dataset *input, double size, const flow_component *shapes, const double *values, int count,
+                                               int drop_remainder, flow_dataset **out);
 /* Elements that the caller gives when flow_iterator_next asks callback number `callback` for them. */
 FLOW_API flow_status flow_dataset_from_generator(int callback, const flow_component *components, int count, flow_dataset **out);
 /* Applies the function to every element, on `calls` threads (0: none, -1: by measured waiting). deterministic 0: in the order

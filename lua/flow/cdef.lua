@@ -306,6 +306,9 @@ int flow_dataset_unbatch(flow_dataset *input, flow_dataset **out);
 int flow_dataset_rebatch(flow_dataset *input, const double *sizes, int count, int drop_remainder, flow_dataset **out);
 int flow_dataset_interleave(flow_dataset *input, int callback, flow_dataset *like, double cycle, double block, int parallel,
  flow_dataset **out);
+int flow_dataset_cache(flow_dataset *input, flow_dataset **out);
+int flow_dataset_padded_batch(flow_dataset *input, double size, const flow_component *shapes, const double *values, int count,
+ int drop_remainder, flow_dataset **out);
 int flow_dataset_from_generator(int callback, const flow_component *components, int count, flow_dataset **out);
 int flow_dataset_map(flow_dataset *input, flow_function *function, double calls, int deterministic, double seed, flow_dataset **out);
 flow_function *flow_function_retain(flow_function *function);

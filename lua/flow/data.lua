@@ -392,6 +392,31 @@ function Dataset:flat_map(f)
   return self:interleave(f, { cycle_length = 1 })
 end
 
+-- Keeps the elements of the first complete pass in memory; later passes read them. Shuffle behind it, not before.
+function Dataset:cache(path)
+  if path ~= nil and path ~= "" then raise("cache: a cache in a file is not part of this build; cache() keeps elements in memory") end
+  return make({ self }, C.flow_dataset_cache, self._handle, out)
+end
+
+-- Rows of different sizes, filled up with padding_values (0): padded_shapes = { { -1, 3 }, {} } for each component, -1: as long as
+-- the longest row of the batch.
+function Dataset:padded_batch(...)
+  local o = named("padded_batch", { "batch_size", "padded_shapes", "padding_values", "drop_remainder" }, 4, ...)
+  local specs = self.element_spec
+  local shapes, values, count = nil, native.array("double", C.FLOW_MAX_COMPONENTS), #specs
+  if o.padded_shapes then
+    local list = type(o.padded_shapes[1]) == "table" and o.padded_shapes or { o.padded_shapes }
+    local wanted = {}
+    for i, shape in ipairs(list) do wanted[i] = { shape = shape, dtype = specs[i] and specs[i].dtype } end
+    shapes, count = elements.components("padded_batch", wanted)
+  end
+  local fill = o.padding_values
+  for i = 1, #specs do values[i - 1] = number("padded_batch", "padding_values", type(fill) == "table" and (fill[i] or 0) or fill, 0) end
+  return make({ self }, C.flow_dataset_padded_batch, self._handle, number("padded_batch", "batch_size", o.batch_size), shapes,
+    values, count,
+    boolean("padded_batch", "drop_remainder", o.drop_remainder, false) and 1 or 0, out)
+end
+
 function Dataset:unbatch()
   return make({ self }, C.flow_dataset_unbatch, self._handle, out)
 end

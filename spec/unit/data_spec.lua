@@ -108,6 +108,46 @@ describe("a dataset", function()
   end)
 end)
 
+describe("cache", function()
+  it("keeps the first complete pass and its order", function()
+    local ds = Dataset.range(20):shuffle(20, { seed = 1 }):map(function(x) return x end):cache()
+    local it = ds:iter()
+    it()
+    it:close()                                   -- a pass that stops early keeps nothing
+    local first = all(ds)
+    assert.same(first, all(ds))
+    assert.same(first, all(ds:repeat_(2):skip(20)))
+    assert.equal(20, ds:stats()[1].elements)
+    assert.equal(0, ds:stats()[2].elements)      -- nothing was computed again
+  end)
+
+  it("keeps positions exact, also where it has to be filled again", function()
+    local function pipeline() return Dataset.range(9):shuffle(9, { seed = 1 }):cache():shuffle(4, { seed = 2 }):repeat_(3) end
+    local expected = all(pipeline())
+    for at = 0, 27, 4 do
+      local it = pipeline():iter()
+      for _ = 1, at do it() end
+      assert.same({ unpack(expected, at + 1) }, all(pipeline():iter():restore(it:save())))
+    end
+  end)
+end)
+
+describe("padded_batch", function()
+  it("fills rows up", function()
+    local ds = Dataset.from_generator(function()
+      local n = 0
+      return function()
+        n = n + 1
+        if n <= 3 then return flow.ones { n }, n end
+      end
+    end, { output_signature = { { shape = { -1 } }, { shape = {} } } })
+    assert.same({ { { { 1, 0 }, { 1, 1 } }, { 1, 2 } }, { { { 1, 1, 1 } }, { 3 } } }, all(ds:padded_batch(2)))
+    assert.same({ { { 1, 7, 7, 7 }, { 1, 1, 7, 7 } }, { 1, 2 } },
+      all(ds:padded_batch(2, { padded_shapes = { { 4 }, {} }, padding_values = 7, drop_remainder = true }))[1])
+    assert.truthy(message_of(function() all(ds:padded_batch(3, { padded_shapes = { { 2 }, {} } })) end):find("it is padded to 2", 1, true))
+  end)
+end)
+
 describe("map and filter", function()
   it("trace the function once and run it on threads", function()
     local calls = 0

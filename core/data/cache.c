@@ -1,0 +1,149 @@
+/* cache.c: keeps the elements of the first complete pass in memory and gives them in every later one. A pass that stops early keeps
+ * nothing. No lock is held while a pass fills or reads: a finished list is published by one exchange, so a fork at any moment is
+ * harmless.
+ *
+ * For exact positions the list remembers what random stages below drew while it was filled: a pass whose position says
+ * otherwise does not read it (flow_dataset_class.kept). */
+#include "data/iterator.h"
+
+typedef struct kept_draw { const flow_dataset *dataset; flow_draw draw; } kept_draw;
+
+typedef struct kept_list {
+  flow_element *elements;
+  int           count, capacity;
+  kept_draw    *draws;
+  int           draw_count, draw_capacity;
+} kept_list;
+
+typedef struct cache { flow_dataset base; kept_list *_Atomic complete; } cache;
+typedef struct cache_cursor { flow_cursor base; kept_list *filling; const kept_list *reading; int at; } cache_cursor;
+
+static void release_list(kept_list *list)
+{
+  if (!list) return;
+  for (int i = 0; i < list->count; i++) flow_element_clear(&list->elements[i]);
+  flow_free(list->elements);
+  flow_free(list->draws);
+  flow_free(list);
+}
+
+/* ---- what was drawn ------------------------------------------------------------------------------------------------------ */
+
+static int kept(flow_dataset *dataset, const flow_dataset *below, flow_draw *out)
+{
+  const kept_list *list = atomic_load(&((cache *)dataset)->complete);
+  for (int i = 0; list && i < list->draw_count; i++) {
+    if (list->draws[i].dataset != below) continue;
+    *out = list->draws[i].draw;
+    return 1;
+  }
+  return 0;
+}
+
+static int same_draw(const flow_draw *a, const flow_draw *b)
+{
+  return a->seed[0] == b->seed[0] && a->seed[1] == b->seed[1] && a->number == b->number;
+}
+
+/* Whether the list was filled with the draws of this pass. */
+static int fits(const flow_iterator *iterator, const kept_list *list)
+{
+  for (int i = 0; i < list->draw_count; i++) {
+    for (int k = 0; k < iterator->draw_count; k++) {
+      const flow_draw_record *record = &iterator->draws[k];
+      flow_draw draw = { .seed = { record->seed[0], record->seed[1] }, .number = record->first };
+      if (record->dataset == list->draws[i].dataset && record->frozen && !same_draw(&draw, &list->draws[i].draw)) return 0;
+    }
+  }
+  return 1;
+}
+
+static flow_status remember_draws(const flow_iterator *iterator, const flow_dataset *below, kept_list *list)
+{
+  if (!below->any_random) return FLOW_OK;
+  for (int k = 0; below->random && k < iterator->draw_count; k++) {
+    const flow_draw_record *record = &iterator->draws[k];
+    if (record->dataset != below || !record->frozen) continue;
+    FLOW_TRY(flow_grow(&list->draws, sizeof *list->draws, list->draw_count + 1, &list->draw_capacity));
+    list->draws[list->draw_count++] = (kept_draw){ below, { { record->seed[0], record->seed[1] }, record->first } };
+  }
+  for (int i = 0; i < below->input_count; i++) FLOW_TRY(remember_draws(iterator, below->inputs[i], list));
+  return FLOW_OK;
+}
+
+/* ---- passes ---------------------------------------------------------------------------------------------------------------- */
+
+static flow_status open(flow_cursor *cursor)
+{
+  cache_cursor *at = (cache_cursor *)cursor;
+  const kept_list *complete = atomic_load(&((cache *)cursor->dataset)->complete);
+  if (complete && fits(cursor->iterator, complete)) {
+    at->reading = complete;
+    return FLOW_OK;
+  }
+  void *block;
+  FLOW_TRY(flow_cursor_open_all(cursor));
+  if (complete || cursor->iterator->peeks || cursor->position < 0) return FLOW_OK;      /* a pass of its own: nothing to keep */
+  FLOW_TRY(flow_alloc_zero(sizeof(kept_list), &block));
+  at->filling = block;
+  return remember_draws(cursor->iterator, cursor->dataset->inputs[0], at->filling);
+}
+
+static void drop(cache_cursor *at)
+{
+  release_list(at->filling);
+  at->filling = NULL;
+}
+
+/* The list stays the dataset's: passes that read it hold the dataset. */
+static void publish(cache_cursor *at)
+{
+  kept_list *none = NULL;
+  if (at->filling && atomic_compare_exchange_strong(&((cache *)at->base.dataset)->complete, &none, at->filling)) at->filling = NULL;
+  drop(at);
+}
+
+static flow_status next(flow_cursor *cursor, flow_element *out)
+{
+  cache_cursor *at = (cache_cursor *)cursor;
+  if (at->reading) {
+    if (at->at < at->reading->count) flow_element_share(out, &at->reading->elements[at->at++]);
+    return FLOW_OK;
+  }
+  flow_status status = flow_cursor_pull(cursor->inputs[0], out);
+  if (status != FLOW_OK) drop(at);
+  else if (out->count == 0) publish(at);
+  else if (at->filling) {
+    kept_list *list = at->filling;
+    FLOW_TRY(flow_grow(&list->elements, sizeof *list->elements, list->count + 1, &list->capacity));
+    flow_element_share(&list->elements[list->count++], out);
+  }
+  return status;
+}
+
+static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
+{
+  cache_cursor *at = (cache_cursor *)cursor;
+  if (at->reading) {
+    int64_t left = at->reading->count - at->at;
+    *skipped = count < left ? count : left;
+    at->at += (int)*skipped;
+    return FLOW_OK;
+  }
+  drop(at);                        /* this pass will not be complete */
+  return flow_cursor_skip(cursor->inputs[0], count, skipped);
+}
+
+static void close(flow_cursor *cursor) { drop((cache_cursor *)cursor); }
+static void release(flow_dataset *dataset) { release_list(atomic_load(&((cache *)dataset)->complete)); }
+
+static const flow_dataset_class class = {
+  .name = "cache", .dataset_bytes = sizeof(cache), .cursor_bytes = sizeof(cache_cursor), .open = open, .next = next, .skip = skip,
+  .close = close, .release = release, .kept = kept,
+};
+
+flow_status flow_dataset_cache(flow_dataset *input, flow_dataset **out)
+{
+  *out = NULL;
+  return flow_dataset_new(&class, &input, 1, out);
+}
