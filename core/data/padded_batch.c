@@ -88,7 +88,8 @@ static void close(flow_cursor *cursor)
 }
 
 static const flow_dataset_class class = {
-  .name = "padded_batch", .dataset_bytes = sizeof(padded), .cursor_bytes = sizeof(padded_cursor), .next = next, .skip = skip, .close = close,
+  .name = "padded_batch", .dataset_bytes = sizeof(padded), .cursor_bytes = sizeof(padded_cursor), .next = next, .skip = skip,
+  .close = close,
 };
 
 /* What the padded rows look like: the input's components with the sizes that are asked for. */
