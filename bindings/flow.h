@@ -78,6 +78,7 @@ typedef struct flow_instance  flow_instance;   /* a plan's memory and bindings: 
 typedef struct flow_layer     flow_layer;
 typedef struct flow_optimizer flow_optimizer;
 typedef struct flow_record_writer flow_record_writer;
+typedef struct flow_csv       flow_csv;        /* a table that was read */
 typedef struct flow_example   flow_example;    /* a tf.train.Example under construction */
 typedef struct flow_listing   flow_listing;    /* names of files or folders */
 typedef struct flow_arguments flow_arguments;  /* named values on their way to a layer, optimizer or loss record */
@@ -249,6 +250,18 @@ FLOW_API int         flow_listing_count(const flow_listing *listing);
 FLOW_API const char *flow_listing_name(const flow_listing *listing, int index);   /* borrowed; NULL beyond the end */
 /* order[i] = where element i of the shuffled list was, from 0: as NumPy's RandomState(seed).shuffle; seed below 2^32. */
 FLOW_API flow_status flow_shuffle_order(double seed, int count, int32_t *order);
+
+/* ---- tables of comma-separated values ------------------------------------------------------------------------------ */
+
+/* RFC 4180, gzipped or not. header: the first line holds the names of the columns. Rows count from 0, without the header. */
+FLOW_API flow_status flow_csv_open(const char *path, const char *delimiter, int header, flow_csv **out);   /* new reference */
+FLOW_API void        flow_csv_release(flow_csv *csv);
+FLOW_API int         flow_csv_columns(const flow_csv *csv);
+FLOW_API double      flow_csv_rows(const flow_csv *csv);
+FLOW_API const char *flow_csv_name(const flow_csv *csv, int column);         /* borrowed; NULL without a header */
+FLOW_API const char *flow_csv_text(const flow_csv *csv, int column, double row);   /* borrowed */
+FLOW_API int         flow_csv_dtype(const flow_csv *csv, int column);        /* of its fields: int64, float32 (empty ones become NaN), -1: text */
+FLOW_API flow_status flow_csv_tensor(const flow_csv *csv, int column, int dtype, flow_tensor **out);   /* FLOW_CORRUPT_DATA names the line */
 
 /* ---- ops ------------------------------------------------------------------------------------------------------- */
 
@@ -441,6 +454,9 @@ FLOW_API flow_status flow_glob(const char *pattern, flow_tensor **bytes, flow_te
  * bytes offsets[i][k] to offsets[i][k + 1] (int64 {n + 1}) of components[i] (uint8 {bytes}) are text k. */
 FLOW_API flow_status flow_dataset_from_slices(flow_tensor *const *components, flow_tensor *const *offsets, int count, flow_dataset **out);
 FLOW_API flow_status flow_dataset_range(double start, double stop, double step, int dtype, flow_dataset **out);
+/* Records of TFRecord files as texts. num_parallel_reads 0, 1: file by file; n: in turn from n open files; -1: some. */
+FLOW_API flow_status flow_dataset_records(const char *const *paths, int count, const char *compression_type, double num_parallel_reads,
+                                          flow_dataset **out);
 FLOW_API flow_status flow_dataset_take(flow_dataset *input, double count, flow_dataset **out);       /* -1: all */
 FLOW_API flow_status flow_dataset_skip(flow_dataset *input, double count, flow_dataset **out);       /* -1: nothing is left */
 FLOW_API flow_status flow_dataset_batch(flow_dataset *input, double size, int drop_remainder, flow_dataset **out);
@@ -476,6 +492,12 @@ FLOW_API flow_status flow_dataset_map(flow_dataset *input, flow_function *functi
 FLOW_API flow_function *flow_function_retain(flow_function *function);
 FLOW_API void        flow_function_release(flow_function *function);
 FLOW_API int         flow_function_random(const flow_function *function);    /* whether it draws random numbers */
+/* Takes texts that are tf.train.Examples apart; components in the order in which features are added, before it is first used.
+ * dtype uint8: one bytes value as a text; else float32 or int64 in this shape, {-1}: any number of them. initial (NULL: none): stands
+ * for the values of a feature that is not there. */
+FLOW_API flow_status flow_function_parse_example(flow_function **out);   /* new reference */
+FLOW_API flow_status flow_function_parse_example_add(flow_function *function, const char *name, int dtype, int rank, const int64_t *shape,
+                                                     const double *initial);
 /* A plan over components inputs[0 .. input_count - 1] of an element (from 0). Component i of the result is output outputs[i] of the
  * plan or, if that is negative, component -1 - outputs[i] of the element. */
 FLOW_API flow_status flow_function_from_plan(flow_plan *plan, const int *inputs, int input_count, const int *outputs, int output_count,

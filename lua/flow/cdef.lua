@@ -32,6 +32,7 @@ typedef struct flow_instance flow_instance;
 typedef struct flow_layer flow_layer;
 typedef struct flow_optimizer flow_optimizer;
 typedef struct flow_record_writer flow_record_writer;
+typedef struct flow_csv flow_csv;
 typedef struct flow_example flow_example;
 typedef struct flow_listing flow_listing;
 typedef struct flow_arguments flow_arguments;
@@ -155,6 +156,14 @@ void flow_listing_release(flow_listing *listing);
 int flow_listing_count(const flow_listing *listing);
 const char *flow_listing_name(const flow_listing *listing, int index);
 int flow_shuffle_order(double seed, int count, int32_t *order);
+int flow_csv_open(const char *path, const char *delimiter, int header, flow_csv **out);
+void flow_csv_release(flow_csv *csv);
+int flow_csv_columns(const flow_csv *csv);
+double flow_csv_rows(const flow_csv *csv);
+const char *flow_csv_name(const flow_csv *csv, int column);
+const char *flow_csv_text(const flow_csv *csv, int column, double row);
+int flow_csv_dtype(const flow_csv *csv, int column);
+int flow_csv_tensor(const flow_csv *csv, int column, int dtype, flow_tensor **out);
 int flow_op_count(void);
 int flow_op_find(const char *name);
 const char *flow_op_name(int op);
@@ -289,6 +298,8 @@ double flow_dataset_cardinality(const flow_dataset *dataset);
 int flow_glob(const char *pattern, flow_tensor **bytes, flow_tensor **offsets);
 int flow_dataset_from_slices(flow_tensor *const *components, flow_tensor *const *offsets, int count, flow_dataset **out);
 int flow_dataset_range(double start, double stop, double step, int dtype, flow_dataset **out);
+int flow_dataset_records(const char *const *paths, int count, const char *compression_type, double num_parallel_reads,
+ flow_dataset **out);
 int flow_dataset_take(flow_dataset *input, double count, flow_dataset **out);
 int flow_dataset_skip(flow_dataset *input, double count, flow_dataset **out);
 int flow_dataset_batch(flow_dataset *input, double size, int drop_remainder, flow_dataset **out);
@@ -314,6 +325,9 @@ int flow_dataset_map(flow_dataset *input, flow_function *function, double calls,
 flow_function *flow_function_retain(flow_function *function);
 void flow_function_release(flow_function *function);
 int flow_function_random(const flow_function *function);
+int flow_function_parse_example(flow_function **out);
+int flow_function_parse_example_add(flow_function *function, const char *name, int dtype, int rank, const int64_t *shape,
+ const double *initial);
 int flow_function_from_plan(flow_plan *plan, const int *inputs, int input_count, const int *outputs, int output_count,
  flow_function **out);
 int flow_function_filter(flow_plan *plan, const int *inputs, int input_count, flow_function **out);

@@ -1,4 +1,5 @@
 /* The fuzz targets over their corpora: inputs that once were trouble, or may become it, are read in every test run. */
+#define _GNU_SOURCE             /* memfd_create, in fuzz.h */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -12,8 +13,23 @@
 #define LLVMFuzzerTestOneInput fuzz_image
 #include "../fuzz/image.c"
 #undef LLVMFuzzerTestOneInput
+#define LLVMFuzzerTestOneInput fuzz_record
+#include "../fuzz/record.c"
+#undef LLVMFuzzerTestOneInput
+#define LLVMFuzzerTestOneInput fuzz_example
+#include "../fuzz/example.c"
+#undef LLVMFuzzerTestOneInput
+#define LLVMFuzzerTestOneInput fuzz_csv
+#include "../fuzz/csv.c"
+#undef LLVMFuzzerTestOneInput
+#define LLVMFuzzerTestOneInput fuzz_idx
+#include "../fuzz/idx.c"
+#undef LLVMFuzzerTestOneInput
+#define LLVMFuzzerTestOneInput fuzz_npy
+#include "../fuzz/npy.c"
+#undef LLVMFuzzerTestOneInput
 
-/* Feeds one file as it stands and cut at four places. */
+/* Feeds one file as it stands, cut at four places, and with some bytes changed. */
 static void feed(int (*target)(const uint8_t *data, size_t size), const char *path)
 {
   FILE *file = fopen(path, "rb");
@@ -26,6 +42,18 @@ static void feed(int (*target)(const uint8_t *data, size_t size), const char *pa
     uint8_t *copy = malloc(count + 1);                 /* of its own, so that a sanitizer sees its end */
     memcpy(copy, data, count);
     assert_int_equal(target(copy, count), 0);
+    free(copy);
+  }
+  uint32_t random = 1;
+  for (int i = 0; i < 500 && size > 0; i++) {
+    uint8_t *copy = malloc(size);
+    memcpy(copy, data, size);
+    for (int change = 0; change <= i % 4; change++) {
+      random = random * 1664525u + 1013904223u;
+      uint8_t *byte = &copy[(random >> 8) % size];
+      *byte = (uint8_t)(i % 3 == 0 ? random >> 24 : *byte ^ 1u << (random >> 29));
+    }
+    assert_int_equal(target(copy, size), 0);
     free(copy);
   }
   free(data);
@@ -55,8 +83,25 @@ static void test_images(void **state)
   replay(fuzz_image, "image");
 }
 
+static void test_records(void **state)
+{
+  (void)state;
+  replay(fuzz_record, "record");
+  replay(fuzz_example, "example");
+}
+
+static void test_tables_and_arrays(void **state)
+{
+  (void)state;
+  replay(fuzz_csv, "csv");
+  replay(fuzz_idx, "idx");
+  replay(fuzz_npy, "npy");
+}
+
 int main(void)
 {
-  const struct CMUnitTest tests[] = { cmocka_unit_test(test_images) };
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_images), cmocka_unit_test(test_records), cmocka_unit_test(test_tables_and_arrays)
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

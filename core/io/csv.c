@@ -1,0 +1,311 @@
+/* csv.c: tables of comma-separated values (RFC 4180): quoted fields, doubled quotes, line ends inside of quotes, CR LF or LF, a last
+ * line without an end. The file is read whole, as it stands or gzipped; each field becomes a text that ends with NUL where it lies,
+ * and a column becomes a tensor when it is asked for. Blank lines are passed over. */
+#define _GNU_SOURCE
+#include "base/memory.h"
+#include "io/file.h"
+#include "tensor/tensor.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CSV_MAGIC = 0x464c4356, DEAD = 0x44454144, FIRST_BLOCK = 1 << 16 };
+
+struct flow_csv {
+  uint32_t  magic;
+  char     *path, *text;          /* the file's bytes and one NUL */
+  uint64_t  bytes;
+  char    **fields;               /* [rows][columns], with the header as row 0 if there is one */
+  int       count, capacity, columns, rows, header;
+  int64_t  *lines;                /* [rows]: where each begins */
+  int       line_capacity;
+  locale_t  plain;                /* the locale "C", for strtod */
+};
+
+/* ---- reading --------------------------------------------------------------------------------------------------------------- */
+
+/* The whole file, inflated if it is gzipped. Memory grows with what really comes. */
+static flow_status read_all(flow_csv *csv)
+{
+  flow_source source;
+  unsigned char magic[2];
+  uint64_t got;
+  flow_status status;
+  FLOW_TRY_GOTO(flow_source_open(csv->path, &source), end);
+  FLOW_TRY_GOTO(flow_source_read_some(&source, magic, sizeof magic, &got), end);
+  int gzipped = got == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
+  FLOW_TRY_GOTO(flow_source_range(&source, 0, source.file_bytes, gzipped ? FLOW_GZIP : FLOW_PLAIN), end);
+  uint64_t capacity = gzipped ? FIRST_BLOCK : source.file_bytes;
+  for (;;) {
+    void *grown;
+    FLOW_TRY_GOTO(flow_alloc((size_t)capacity + 1, &grown), end);
+    if (csv->bytes > 0) memcpy(grown, csv->text, (size_t)csv->bytes);
+    flow_free(csv->text);
+    csv->text = grown;
+    FLOW_TRY_GOTO(flow_source_read_some(&source, csv->text + csv->bytes, capacity - csv->bytes, &got), end);
+    csv->bytes += got;
+    if (csv->bytes < capacity || !gzipped) break;
+    capacity *= 2;
+  }
+  status = flow_source_expect_end(&source);
+  csv->text[csv->bytes] = 0;
+end:
+  flow_source_close(&source);
+  return status;
+}
+
+typedef struct scanner { flow_csv *csv; char *next, *end; int64_t line; char delimiter; } scanner;
+
+static flow_status fail_line(const flow_csv *csv, int64_t line, const char *what)
+{
+  return flow_fail(FLOW_CORRUPT_DATA, "%s, line %lld: %s", csv->path, (long long)line, what);
+}
+
+static flow_status add_field(flow_csv *csv, char *field)
+{
+  FLOW_TRY(flow_grow(&csv->fields, sizeof *csv->fields, csv->count + 1, &csv->capacity));
+  csv->fields[csv->count++] = field;
+  return FLOW_OK;
+}
+
+static int at_line_end(const scanner *s) { return s->next == s->end || *s->next == '\n' || (*s->next == '\r' && s->next[1] == '\n'); }
+
+/* A field in quotes: moves its text together, where a doubled quote stands for one. */
+static flow_status scan_quoted(scanner *s, char **closing)
+{
+  int64_t first_line = s->line;
+  char *to = ++s->next;
+  FLOW_TRY(add_field(s->csv, to));
+  for (;; s->next++) {
+    if (s->next == s->end) return fail_line(s->csv, first_line, "a quoted field begins here and does not end");
+    if (*s->next == '"' && s->next[1] == '"') s->next++;
+    else if (*s->next == '"') break;
+    s->line += *s->next == '\n';
+    *to++ = *s->next;
+  }
+  s->next++;
+  *closing = to;
+  if (!at_line_end(s) && *s->next != s->delimiter) return fail_line(s->csv, s->line, "something stands behind a closing quote");
+  return FLOW_OK;
+}
+
+static flow_status scan_bare(scanner *s, char **closing)
+{
+  FLOW_TRY(add_field(s->csv, s->next));
+  for (; !at_line_end(s) && *s->next != s->delimiter; s->next++) {
+    if (*s->next == '"') return fail_line(s->csv, s->line, "a quote stands inside of a field that does not begin with one");
+  }
+  *closing = s->next;
+  return FLOW_OK;
+}
+
+/* One record. Ends of fields are overwritten with NUL once it is known what stood there. */
+static flow_status scan_record(scanner *s)
+{
+  flow_csv *csv = s->csv;
+  int64_t line = s->line;
+  int before = csv->count, last = 0;
+  while (!last) {
+    char *closing = NULL;
+    if (s->next < s->end && *s->next == '"') FLOW_TRY(scan_quoted(s, &closing));
+    else FLOW_TRY(scan_bare(s, &closing));
+    last = at_line_end(s);
+    s->next += s->next < s->end && *s->next == '\r' && last ? 2 : s->next < s->end;
+    *closing = 0;
+  }
+  s->line++;
+  int columns = csv->count - before;
+  if (csv->rows == 0) csv->columns = columns;
+  if (columns != csv->columns) {
+    return flow_fail(FLOW_CORRUPT_DATA, "%s, line %lld: %d field%s, the first line has %d", csv->path, (long long)line, columns,
+                     columns == 1 ? "" : "s", csv->columns);
+  }
+  FLOW_TRY(flow_grow(&csv->lines, sizeof *csv->lines, csv->rows + 1, &csv->line_capacity));
+  csv->lines[csv->rows++] = line;
+  return FLOW_OK;
+}
+
+static flow_status scan(flow_csv *csv, char delimiter)
+{
+  scanner s = { .csv = csv, .next = csv->text, .end = csv->text + csv->bytes, .line = 1, .delimiter = delimiter };
+  if (memchr(csv->text, 0, (size_t)csv->bytes)) return flow_fail(FLOW_CORRUPT_DATA, "%s is no text: it holds a NUL byte", csv->path);
+  if (csv->bytes >= 3 && memcmp(csv->text, "\xef\xbb\xbf", 3) == 0) s.next += 3;      /* byte order mark */
+  while (s.next < s.end) {
+    if (at_line_end(&s)) {
+      s.next += *s.next == '\r' ? 2 : 1;
+      s.line++;
+    } else {
+      FLOW_TRY(scan_record(&s));
+    }
+  }
+  if (csv->rows == 0) return flow_fail(FLOW_CORRUPT_DATA, "%s holds no table: it is empty", csv->path);
+  return FLOW_OK;
+}
+
+flow_status flow_csv_open(const char *path, const char *delimiter, int header, flow_csv **out)
+{
+  void *block;
+  if (!out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_csv_open: out is NULL");
+  *out = NULL;
+  if (!path || !*path) return flow_fail(FLOW_INVALID_ARGUMENT, "the path of a file is missing");
+  if (!delimiter || strlen(delimiter) != 1 || strchr("\"\r\n", *delimiter)) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "the delimiter of a table is one character other than a quote or line end");
+  }
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_csv), &block));
+  flow_csv *csv = block;
+  csv->magic = CSV_MAGIC;
+  csv->header = header != 0;
+  csv->path = flow_duplicate_text(path);
+  csv->plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  flow_status status = csv->path ? FLOW_OK : FLOW_OUT_OF_MEMORY;
+  if (status == FLOW_OK && !csv->plain) status = flow_fail(FLOW_OUT_OF_MEMORY, "out of memory for a locale");
+  if (status == FLOW_OK) status = read_all(csv);
+  if (status == FLOW_OK) status = scan(csv, *delimiter);
+  if (status == FLOW_OK) *out = csv;
+  else flow_csv_release(csv);
+  return status;
+}
+
+void flow_csv_release(flow_csv *csv)
+{
+  if (!csv || csv->magic != CSV_MAGIC) return;
+  csv->magic = DEAD;
+  if (csv->plain) freelocale(csv->plain);
+  flow_free(csv->lines);
+  flow_free(csv->fields);
+  flow_free(csv->text);
+  flow_free(csv->path);
+  flow_free(csv);
+}
+
+static int alive(const flow_csv *csv) { return csv && csv->magic == CSV_MAGIC; }
+
+int flow_csv_columns(const flow_csv *csv) { return alive(csv) ? csv->columns : 0; }
+double flow_csv_rows(const flow_csv *csv) { return alive(csv) ? csv->rows - csv->header : 0; }
+
+static char *field_at(const flow_csv *csv, int row, int column) { return csv->fields[(int64_t)row * csv->columns + column]; }
+
+const char *flow_csv_name(const flow_csv *csv, int column)
+{
+  return alive(csv) && csv->header && column >= 0 && column < csv->columns ? field_at(csv, 0, column) : NULL;
+}
+
+const char *flow_csv_text(const flow_csv *csv, int column, double row)
+{
+  if (!alive(csv) || column < 0 || column >= csv->columns || !(row >= 0 && row < csv->rows - csv->header)) return NULL;
+  return field_at(csv, csv->header + (int)row, column);
+}
+
+/* ---- numbers ------------------------------------------------------------------------------------------------------------------ */
+
+static const char *skip_spaces(const char *text) { return text + strspn(text, " \t"); }
+static int is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/* Whether the text, but for spaces around it, is a whole number that int64 holds. */
+static int parse_integer(const char *text, int64_t *value)
+{
+  text = skip_spaces(text);
+  int negative = *text == '-';
+  text += *text == '-' || *text == '+';
+  if (!is_digit(*text)) return 0;
+  for (*value = 0; is_digit(*text); text++) {
+    int digit = *text - '0';
+    if (__builtin_mul_overflow(*value, (int64_t)10, value) || __builtin_add_overflow(*value, negative ? -digit : digit, value)) return 0;
+  }
+  return !*skip_spaces(text);
+}
+
+/* Digits and a power of ten that doubles hold exactly give the correctly rounded value by one operation (Clinger 1990); the rest
+ * is left to strtod. No hexadecimal numbers. */
+static int parse_float(const flow_csv *csv, const char *text, double *value)
+{
+  static const double powers[] = { 1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15 };
+  const char *start = skip_spaces(text), *p = start;
+  int negative = *p == '-', digits = 0, places = 0;
+  int64_t whole = 0;
+  p += *p == '-' || *p == '+';
+  for (; is_digit(*p) && digits < 15; p++, digits++) whole = whole * 10 + (*p - '0');
+  if (*p == '.')
+    for (p++; is_digit(*p) && digits < 15; p++, digits++, places++) whole = whole * 10 + (*p - '0');
+  if (digits > 0 && !*skip_spaces(p)) {
+    *value = (double)whole / powers[places];
+    if (negative) *value = -*value;
+    return 1;
+  }
+  char *end;
+  if (!*start || strpbrk(start, "xX(")) return 0;
+  *value = strtod_l(start, &end, csv->plain);
+  return end != start && !*skip_spaces(end);
+}
+
+static int is_empty(const char *text) { return !*skip_spaces(text); }
+
+/* FLOW_INT64 if all fields are whole numbers, FLOW_FLOAT32 if all are numbers or empty, else -1. */
+int flow_csv_dtype(const flow_csv *csv, int column)
+{
+  if (!alive(csv) || column < 0 || column >= csv->columns) return -1;
+  int dtype = FLOW_INT64, some = 0;
+  int64_t whole;
+  double number;
+  for (int row = csv->header; row < csv->rows; row++) {
+    const char *text = field_at(csv, row, column);
+    if (!is_empty(text)) some = 1;
+    if (dtype == FLOW_INT64 && parse_integer(text, &whole)) continue;
+    dtype = FLOW_FLOAT32;
+    if (!is_empty(text) && !parse_float(csv, text, &number)) return -1;
+  }
+  return some || csv->rows == csv->header ? dtype : -1;
+}
+
+static int integer_fits(int dtype, int64_t value)
+{
+  switch (dtype) {
+  case FLOW_INT8:  return value >= INT8_MIN && value <= INT8_MAX;
+  case FLOW_UINT8: return value >= 0 && value <= UINT8_MAX;
+  case FLOW_INT32: return value >= INT32_MIN && value <= INT32_MAX;
+  case FLOW_BOOL:  return value == 0 || value == 1;
+  default:         return 1;
+  }
+}
+
+static int put_number(const flow_csv *csv, const char *text, int dtype, void *to)
+{
+  double number = NAN;
+  if (flow_dtype_is_float(dtype)) {
+    if (!is_empty(text) && !parse_float(csv, text, &number)) return 0;
+    flow_convert_from_double(dtype, &number, to, 1, 1);
+    return 1;
+  }
+  int64_t whole;
+  if (dtype == FLOW_BOOL && (strcasecmp(text, "true") == 0 || strcasecmp(text, "false") == 0)) whole = (*text | 32) == 't';
+  else if (!parse_integer(text, &whole) || !integer_fits(dtype, whole)) return 0;
+  number = (double)whole;
+  if (dtype == FLOW_INT64) memcpy(to, &whole, sizeof whole);
+  else flow_convert_from_double(dtype, &number, to, 1, 1);
+  return 1;
+}
+
+flow_status flow_csv_tensor(const flow_csv *csv, int column, int dtype, flow_tensor **out)
+{
+  *out = NULL;
+  if (!alive(csv) || column < 0 || column >= csv->columns) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_csv_tensor: there is no column %d", column);
+  }
+  int64_t rows = csv->rows - csv->header;
+  flow_tensor *tensor;
+  FLOW_TRY(flow_tensor_new(dtype, 1, &rows, &tensor));
+  char *to = flow_tensor_data(tensor);
+  for (int row = csv->header; row < csv->rows; row++, to += flow_dtype_size(dtype)) {
+    const char *text = field_at(csv, row, column);
+    if (put_number(csv, text, dtype, to)) continue;
+    flow_tensor_release(tensor);
+    return flow_fail(FLOW_CORRUPT_DATA, "%s, line %lld, column %s%.60s%s: \"%.40s\" is no %s", csv->path, (long long)csv->lines[row],
+                     csv->header ? "\"" : "", csv->header ? field_at(csv, 0, column) : flow_shape_text(1, &(int64_t){ column + 1 }),
+                     csv->header ? "\"" : "", text, flow_dtype_name(dtype));
+  }
+  *out = tensor;
+  return FLOW_OK;
+}
