@@ -40,8 +40,14 @@ static flow_status kept_axes(const flow_layer *layer, const flow_signature *inpu
     *kept |= 1u << axis;
   }
   for (int axis = 0; axis < input->rank; axis++) dims[axis] = *kept >> axis & 1 ? input->dims[axis] : 1;
-  for (int axis = 0; axis < input->rank && layer->built; axis++) {
-    if (input->rank == layer->build_rank && (!(*kept >> axis & 1) || axis == 0 || input->dims[axis] == layer->build_shape[axis])) continue;
+  /* One image where the layer was built for batches: the axes that count from the end are the same ones. */
+  int shift = layer->built ? layer->build_rank - input->rank : 0, fits = 1;
+  for (int i = 0; i < count; i++) fits &= shift == 0 || axes[i] < 0;
+  for (int axis = 0; axis < input->rank && layer->built && fits; axis++) {
+    int built = axis + shift;
+    fits = !(*kept >> axis & 1) || built == 0 || (built > 0 && input->dims[axis] == layer->build_shape[built]);
+  }
+  if (!fits) {
     return flow_layer_fail(layer, "input %s does not fit the shape %s that the layer was built for", text,
                            flow_shape_text(layer->build_rank, layer->build_shape));
   }

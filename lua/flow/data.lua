@@ -457,4 +457,11 @@ end
 
 data.peek = peek
 
+---- files of records and tables ---------------------------------------------------------------------------------------------------------
+
+local record_data, records = require "flow.record_data", require "flow.records"
+data.TFRecordDataset, data.parse_example = record_data.TFRecordDataset, record_data.parse_example
+data.TFRecordWriter, data.serialize_example = records.TFRecordWriter, records.serialize_example
+data.load_csv = require "flow.tables"
+
 return data

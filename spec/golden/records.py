@@ -76,8 +76,8 @@ def generate():
 
 
 WRITE = """
-local records = require "flow.records"
-local writer = records.TFRecordWriter(arg[1], { compression_type = arg[2] })
+local flow = require "flow"
+local writer = flow.data.TFRecordWriter(arg[1], { compression_type = arg[2] })
 writer:write("")  writer:write("hello")
 writer:write_example { image = "\\0\\255bytes", label = 7, xs = { 1.5, 2 }, both = { "a", "b" }, whole = { 1, -2 } }
 writer:close()
