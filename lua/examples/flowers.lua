@@ -31,6 +31,9 @@ local val = flow.image_dataset_from_directory(path, options, { subset = "validat
 print(table.concat(train.class_names, ", "))
 local classes = #train.class_names
 
+train = train:cache():shuffle(1000):prefetch(flow.AUTOTUNE)
+val = val:cache():prefetch(flow.AUTOTUNE)
+
 local model
 strategy.scope(function()
   model = flow.Sequential {

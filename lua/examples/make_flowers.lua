@@ -1,5 +1,5 @@
 -- make_flowers.lua: draws photographs of flowers that do not exist: five kinds in five folders, JPEG and PNG, of all sizes,
--- colours and poses. A data set for flowers.lua that needs no download: colour alone does not tell the kinds apart, shape does.
+-- poses and in several colours. A data set for flowers.lua that needs no download: kinds share colours, so that shape counts.
 --
 --   flowlua lua/examples/make_flowers.lua --path flower_photos --images-per-class 200
 local flow = require "flow"
@@ -68,22 +68,22 @@ end
 ---- the kinds: each paints itself at (x, y) with a radius ------------------------------------------------------------------------
 
 function kinds.daisy(picture, x, y, radius)
-  local colour, turn = vary(pick { white, white, pink, yellow, purple }, 15), between(0, pi)
+  local colour, turn = vary(pick { white, white, pink }, 15), between(0, pi)
   paint(picture, ring(x, y, random(11, 16), radius * 0.15, radius, radius * between(0.1, 0.14), turn, 0.06), colour, 0.3)
   local heart = radius * between(0.2, 0.27)
   paint(picture, { { x, y, heart, heart, 0 } }, vary(pick { yellow, orange }, 15), 0.4)
 end
 
 function kinds.sunflower(picture, x, y, radius)
-  local colour, turn, n = vary(pick { yellow, orange, yellow, white, red }, 15), between(0, pi), random(15, 21)
+  local colour, turn, n = vary(pick { yellow, yellow, orange }, 15), between(0, pi), random(15, 21)
   paint(picture, ring(x, y, n, radius * 0.3, radius, radius * 0.11, turn, 0.05), vary(colour, 12), 0.4)
   paint(picture, ring(x, y, n, radius * 0.3, radius * 0.85, radius * 0.1, turn + pi / n, 0.05), colour, 0.3)
   local heart = radius * between(0.42, 0.52)
-  paint(picture, { { x, y, heart, heart, 0 } }, vary(pick { brown, brown, dark_green, orange }, 15), 0.5)
+  paint(picture, { { x, y, heart, heart, 0 } }, vary(pick { brown, brown, dark_green }, 15), 0.5)
 end
 
 function kinds.dandelion(picture, x, y, radius)
-  local colour = vary(pick { yellow, white, yellow, orange, pink }, 15)
+  local colour = vary(pick { yellow, yellow, white }, 15)
   stem(picture, x, y, radius)
   for layer = 1, 3 do
     local outer = radius * (1.1 - 0.25 * layer)
@@ -92,7 +92,7 @@ function kinds.dandelion(picture, x, y, radius)
 end
 
 function kinds.rose(picture, x, y, radius)
-  local colour, turn = pick { red, pink, white, yellow, orange, purple }, between(0, pi)
+  local colour, turn = pick { red, red, pink }, between(0, pi)
   local size = radius * 0.9
   for layer = 0, 4 do
     local shade = 1 - 0.12 * (layer % 2) - 0.05 * layer
@@ -106,7 +106,7 @@ function kinds.rose(picture, x, y, radius)
 end
 
 function kinds.tulip(picture, x, y, radius)
-  local colour, lean = vary(pick { red, yellow, pink, purple, white, orange }, 15), between(-0.25, 0.25)
+  local colour, lean = vary(pick { purple, purple, red, orange }, 15), between(-0.25, 0.25)
   stem(picture, x, y, radius)
   local up = -pi / 2 + lean
   local function petal(turn, width, light)
@@ -131,7 +131,7 @@ local function draw(kind)
     paint(picture, { { between(0, picture.width), between(0, picture.height), size, size * between(0.3, 1), between(0, pi) } },
       vary(pick { green, dark_green, white, yellow, pink, red, purple }, 30), 0.3, between(1, 4))
   end
-  local radius = picture.size * between(0.22, 0.48)
+  local radius = picture.size * between(0.28, 0.48)
   local x, y = picture.width * between(0.35, 0.65), picture.height * between(0.35, 0.65)
   kinds[kind](picture, x, y, radius)
   local shape = { picture.height, picture.width, 3 }
