@@ -77,34 +77,8 @@ static void bind_entries(flow_instance *instance, const char *read)
 
 /* ---- slots and chunks ---------------------------------------------------------------------------------------------------- */
 
-/* Sizes of one ROWS segment: how rows are grouped. Functions of shapes and the cache only. */
-static void size_stage(flow_instance *instance, int s, char *seen)
-{
-  const flow_plan *plan = instance->plan;
-  flow_stage *stage = &instance->stages[s];
-  size_t partial = 0, row_bytes = 0;
-  memset(seen, 0, (size_t)plan->graph->value_count);
-  for (int k = 0; k < plan->segments[s].count; k++) {
-    const flow_entry *entry = &instance->entries[plan->segments[s].first + k];
-    for (int i = 0; i < entry->input_count + entry->output_count; i++) {
-      const flow_binding *b = &entry->bindings[i];
-      if (b->mode == FLOW_BIND_PARTIAL) partial += b->bytes;
-      if ((b->mode != FLOW_BIND_ROWS && b->mode != FLOW_BIND_LOCAL) || seen[b->root]) continue;
-      seen[b->root] = 1;
-      row_bytes += b->row_bytes;
-    }
-  }
-  stage->slots = instance->capacity < FLOW_MAX_SLOTS ? (int)instance->capacity : FLOW_MAX_SLOTS;
-  if (stage->slots < 1) stage->slots = 1;
-  while (stage->slots > 1 && partial * (size_t)stage->slots > max_partial_bytes) stage->slots /= 2;
-  stage->rows_per_slot = (instance->capacity + stage->slots - 1) / stage->slots;
-  if (stage->rows_per_slot < 1) stage->rows_per_slot = 1;
-  int64_t fits = row_bytes ? (int64_t)(chunk_budget() / row_bytes) : stage->rows_per_slot;
-  stage->chunk = fits < 1 ? 1 : fits > stage->rows_per_slot ? stage->rows_per_slot : fits;
-}
-
-/* Lays out the chunk-sized values of a segment in the member's block. */
-static flow_status place_locals(flow_instance *instance, int s, flow_block *blocks, int *block_of)
+/* Lays out the chunk-sized values of a segment in the member's block, for chunks of so many rows. */
+static flow_status place_locals(flow_instance *instance, int s, int64_t rows, flow_block *blocks, int *block_of)
 {
   const flow_plan *plan = instance->plan;
   flow_stage *stage = &instance->stages[s];
@@ -116,7 +90,7 @@ static flow_status place_locals(flow_instance *instance, int s, flow_block *bloc
       if (b->mode != FLOW_BIND_LOCAL) continue;
       if (i >= entry->input_count && b->root == b->value) {
         block_of[b->root] = count;
-        blocks[count++] = (flow_block){ .bytes = b->row_bytes * (size_t)stage->chunk, .begin = k, .end = k };
+        blocks[count++] = (flow_block){ .bytes = b->row_bytes * (size_t)rows, .begin = k, .end = k };
       } else {
         blocks[block_of[b->root]].end = k;
       }
@@ -128,6 +102,59 @@ static flow_status place_locals(flow_instance *instance, int s, flow_block *bloc
     for (int i = 0; i < entry->input_count + entry->output_count; i++)
       if (entry->bindings[i].mode == FLOW_BIND_LOCAL) entry->bindings[i].offset = blocks[block_of[entry->bindings[i].root]].offset;
   }
+  return FLOW_OK;
+}
+
+/* What one entry of a segment reads and writes of a row in the arena and the inputs. */
+static size_t outer_row_bytes(const flow_entry *entry)
+{
+  size_t bytes = 0;
+  for (int i = 0; i < entry->input_count + entry->output_count; i++)
+    if (entry->bindings[i].mode == FLOW_BIND_ROWS) bytes += entry->bindings[i].row_bytes;
+  return bytes;
+}
+
+/* How many rows of a segment a cache holds: what lives inside it at one time (as place_locals laid one row out), and the most
+ * that one entry touches outside. */
+static int64_t rows_that_fit(const flow_instance *instance, int s)
+{
+  const flow_plan *plan = instance->plan;
+  size_t outside = 0;
+  for (int k = 0; k < plan->segments[s].count; k++) {
+    size_t bytes = outer_row_bytes(&instance->entries[plan->segments[s].first + k]);
+    if (bytes > outside) outside = bytes;
+  }
+  size_t row = instance->stages[s].local_bytes + outside;
+  int64_t fits = row ? (int64_t)(chunk_budget() / row) : instance->capacity;
+  return fits < 1 ? 1 : fits;
+}
+
+/* Sizes of one ROWS segment: how rows are grouped. Where there are sums, a function of shapes and the cache only, so that they
+ * do not depend on the number of threads; elsewhere as many rows at once as fit and leave every thread some chunks. */
+static flow_status size_stage(flow_instance *instance, int s, flow_block *blocks, int *block_of)
+{
+  enum { CHUNKS_PER_THREAD = 2 };
+  const flow_plan *plan = instance->plan;
+  flow_stage *stage = &instance->stages[s];
+  size_t partial = 0;
+  for (int k = 0; k < plan->segments[s].count; k++) {
+    const flow_entry *entry = &instance->entries[plan->segments[s].first + k];
+    for (int i = 0; i < entry->output_count; i++) {
+      const flow_binding *b = &entry->bindings[entry->input_count + i];
+      if (b->mode == FLOW_BIND_PARTIAL) partial += b->bytes;
+    }
+  }
+  FLOW_TRY(place_locals(instance, s, 1, blocks, block_of));
+  int64_t fits = rows_that_fit(instance, s), wanted = FLOW_MAX_SLOTS;
+  if (partial) while (wanted > 1 && partial * (size_t)wanted > max_partial_bytes) wanted /= 2;
+  else wanted = CHUNKS_PER_THREAD * flow_team_size();
+  stage->rows_per_slot = (instance->capacity + wanted - 1) / wanted;
+  if (stage->rows_per_slot < 1) stage->rows_per_slot = 1;
+  if (!partial && fits < stage->rows_per_slot) stage->rows_per_slot = fits;
+  stage->slots = (int)((instance->capacity + stage->rows_per_slot - 1) / stage->rows_per_slot);
+  if (stage->slots < 1) stage->slots = 1;
+  stage->chunk = fits > stage->rows_per_slot ? stage->rows_per_slot : fits;
+  FLOW_TRY(place_locals(instance, s, stage->chunk, blocks, block_of));
   if (stage->local_bytes > instance->local_bytes) instance->local_bytes = stage->local_bytes;
   return FLOW_OK;
 }
@@ -391,19 +418,16 @@ static flow_status fill_instance(flow_instance *instance)
   void *work;
   FLOW_TRY(allocate_tables(instance));
   FLOW_TRY(flow_alloc_zero(sizeof(flow_operand) * (instance->operand_count + 1) + sizeof(flow_block) * (instance->operand_count + 1) +
-                           (sizeof(int) + 2) * values, &work));
+                           (sizeof(int) + 1) * values, &work));
   flow_operand *operands = work;
   flow_block *blocks = (flow_block *)(operands + instance->operand_count + 1);
   int *block_of = (int *)(blocks + instance->operand_count + 1);
-  char *read = (char *)(block_of + values), *seen = read + values;
+  char *read = (char *)(block_of + values);
   flow_status status = FLOW_OK;
   mark_read(plan, read);
   bind_entries(instance, read);
   for (int s = 0; s < plan->segment_count && status == FLOW_OK; s++) {
-    if (plan->segments[s].by_rows) {
-      size_stage(instance, s, seen);
-      status = place_locals(instance, s, blocks, block_of);
-    }
+    if (plan->segments[s].by_rows) status = size_stage(instance, s, blocks, block_of);
     for (int k = 0; k < plan->segments[s].count && status == FLOW_OK; k++) {
       flow_entry *entry = &instance->entries[plan->segments[s].first + k];
       if (!entry->alias) status = choose_kernel(instance, s, entry, operands);

@@ -35,7 +35,7 @@ typedef struct flow_entry {
 } flow_entry;
 
 typedef struct flow_stage {            /* what an instance adds to a segment of its plan */
-  int     slots;                       /* a function of shapes only, so that sums do not depend on threads */
+  int     slots;                       /* where there are sums, a function of shapes only: they do not depend on threads */
   int64_t rows_per_slot, chunk;
   int     prepares, sums;              /* entries with prepare(); PARTIAL outputs */
   size_t  local_bytes;

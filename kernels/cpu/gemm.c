@@ -17,7 +17,8 @@ enum {
   BLOCK_COLUMNS = 512,
   SMALL_ROWS    = 96,            /* blocks are halved down to this size ... */
   SMALL_COLUMNS = 128,
-  WANTED_PARTS  = 32,            /* ... until there are so many parts: enough for any team, each still worth its ticket */
+  SUM_ROWS      = 4,             /* partial sums are added in parts of so many rows */
+  WANTED_PARTS  = 16,            /* ... until there are so many parts: enough for any team, each still worth its ticket */
   PART_WORK     = 1 << 20,       /* multiplications that a part should have at least */
   SPLIT_DEPTH   = 512,           /* shortest range of k that is worth a partial sum */
   FEW_ROWS      = 3
@@ -104,7 +105,7 @@ int64_t gemm_parts(const gemm *g, int phase)
 {
   if (g->m == 0 || g->n == 0) return 0;
   plan p = make_plan(g);
-  if (phase == 1) return p.splits > 1 ? p.row_blocks : 0;
+  if (phase == 1) return p.splits > 1 ? blocks_of(g->m, SUM_ROWS) : 0;
   return p.row_blocks * p.column_blocks * p.splits;
 }
 
@@ -211,7 +212,11 @@ static void block_tiled(const gemm *g, const block *w, float *scratch)
         int i = start[t], rows = start[t + 1] - i;
         const float *a = g->transpose_a ? packed + t * TILE_ROWS * depth : a_at(g, w->row + i, w->k + k);
         float *c = w->c + i * w->ldc + j;
-        fetch_some(&next_b);
+        /* Lines of the next rows of B side by side, one after the other: all at once they would queue up. */
+        enum { LINE = 64 / sizeof(float), LINES = PANEL / LINE };
+        e.ahead = !g->transpose_b && count >= LINES && t < LINES && next_b.rows > 0 ? next_b.at + t * LINE : NULL;
+        e.ahead_step = next_b.ld;
+        if (g->transpose_b || count < LINES) fetch_some(&next_b);
         fetch_some(&next_a);
         if (columns == PANEL) tiles[rows][g->transpose_a](depth, a, g->lda, b, t == 0 ? in_place : 0, panel, c, w->ldc, &e);
         else edge_tile(tiles[rows][g->transpose_a], depth, a, g->lda, panel, c, w->ldc, rows, columns, &e);
@@ -348,12 +353,12 @@ static void run_block(const plan *p, int64_t part, float *partial, float *scratc
   }
 }
 
-/* Adds the partial sums of a block of rows in order. */
+/* Adds the partial sums of SUM_ROWS rows in order. */
 static void run_sum(const plan *p, int64_t part, const float *partial)
 {
   const gemm *g = &p->g;
-  int64_t last = min64((part + 1) * p->rows, g->m);
-  for (int64_t i = part * p->rows; i < last; i++) {
+  int64_t last = min64((part + 1) * SUM_ROWS, g->m);
+  for (int64_t i = part * SUM_ROWS; i < last; i++) {
     float *c = g->c + i * g->ldc;
     memcpy(c, partial + i * g->n, (size_t)g->n * sizeof(float));
     for (int64_t split = 1; split < p->splits; split++) {

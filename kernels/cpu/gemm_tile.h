@@ -8,7 +8,7 @@
 #include "cpu/transpose.h"
 
 #if defined(FLOW_ISA_AVX512)
-enum { TILE_ROWS = 8, DEPTH = 192 };
+enum { TILE_ROWS = 8, DEPTH = 160 };
 #elif defined(FLOW_ISA_AVX2)
 enum { TILE_ROWS = 6, DEPTH = 256 };
 #else
@@ -71,6 +71,8 @@ typedef struct epilogue {
   const float *bias;      /* of the tile's PANEL columns; NULL: none */
   int          relu;
   float        scale;     /* the sum is multiplied by it before all else; 0: it is not */
+  const float *ahead;     /* what else is asked for on the way, a line with each step of k; NULL: nothing */
+  int64_t      ahead_step;   /* floats from line to line */
 } epilogue;
 
 #define EACH_SUM(statement)                             \
@@ -90,7 +92,8 @@ ALWAYS_INLINE void tile(const int rows, const int keep, int64_t depth, const flo
   vf sum[TILE_ROWS][2];
   const int add = e->add, relu = e->relu;
   const float scale = e->scale;
-  const float *bias = e->bias;
+  const float *bias = e->bias, *ahead = e->ahead ? e->ahead : a;
+  const int64_t ahead_step = e->ahead ? e->ahead_step : 0;
 #pragma GCC unroll 8
   for (int i = 0; i < rows; i++) sum[i][0] = sum[i][1] = (vf){ 0 };
   for (int64_t k = 0; k < depth; k++) {
@@ -106,6 +109,8 @@ ALWAYS_INLINE void tile(const int rows, const int keep, int64_t depth, const flo
       sum[i][0] += x * b0;
       sum[i][1] += x * b1;
     }
+    __builtin_prefetch(ahead, 0, 2);
+    ahead += ahead_step;
     a += a_k;
     b += b_k;
   }
