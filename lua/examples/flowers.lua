@@ -6,7 +6,7 @@ local flow = require "flow"
 local layers = flow.layers
 
 local here = arg[0]:match("^(.*/)[^/]*$") or "./"
-local args = flow.args { path = "", epochs = 10, batch_size = 32, image_size = 180, images_per_class = 200, seed = 123 }
+local args = flow.args { path = "", epochs = 10, batch_size = 32, image_size = 180, images_per_class = 400, seed = 123 }
 flow.set_random_seed(args.seed)
 
 local path = args.path

@@ -1,7 +1,7 @@
 -- make_flowers.lua: draws photographs of flowers that do not exist: five kinds in five folders, JPEG and PNG, of all sizes,
 -- poses and in several colours. A data set for flowers.lua that needs no download: kinds share colours, so that shape counts.
 --
---   flowlua lua/examples/make_flowers.lua --path flower_photos --images-per-class 200
+--   flowlua lua/examples/make_flowers.lua --path flower_photos --images-per-class 400
 local flow = require "flow"
 
 local pi, random = math.pi, math.random
@@ -126,7 +126,7 @@ local names = { "daisy", "dandelion", "rose", "sunflower", "tulip" }
 
 local function draw(kind)
   local picture = background(random(110, 230), random(110, 250))
-  for _ = 1, random(0, 4) do          -- leaves and blurred neighbours
+  for _ = 1, random(0, 3) do          -- leaves and blurred neighbours
     local size = picture.size * between(0.05, 0.3)
     paint(picture, { { between(0, picture.width), between(0, picture.height), size, size * between(0.3, 1), between(0, pi) } },
       vary(pick { green, dark_green, white, yellow, pink, red, purple }, 30), 0.3, between(1, 4))
@@ -135,7 +135,7 @@ local function draw(kind)
   local x, y = picture.width * between(0.35, 0.65), picture.height * between(0.35, 0.65)
   kinds[kind](picture, x, y, radius)
   local shape = { picture.height, picture.width, 3 }
-  local light, noise = between(0.75, 1.15), flow.random.normal(shape, { stddev = between(2, 14), seed = random(2 ^ 30) })
+  local light, noise = between(0.75, 1.15), flow.random.normal(shape, { stddev = between(2, 8), seed = random(2 ^ 30) })
   return picture.pixels * light + noise
 end
 
@@ -158,6 +158,6 @@ end
 
 if not arg or not arg[0] or not arg[0]:match("make_flowers%.lua$") then return make end     -- another script asked for it
 
-local options = flow.args { path = "flower_photos", images_per_class = 200, seed = 1 }
+local options = flow.args { path = "flower_photos", images_per_class = 400, seed = 1 }
 make(options.path, options.images_per_class, options.seed)
 print(("%d pictures of %d kinds of flowers in %s"):format(#names * options.images_per_class, #names, options.path))
