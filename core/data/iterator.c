@@ -172,9 +172,10 @@ flow_status flow_iterator_next(flow_iterator *iterator, flow_element *out)
   if (flow_iterator_forked(iterator))
     return flow_fail(FLOW_INVALID_STATE, "this iterator was opened before the process forked, its threads are the parent's: open a new "
                      "one");
-  iterator->caller = pthread_self();
-  atomic_store(&iterator->called, 1);
-  return iterator->dataset->calls_back ? flow_pump_next(iterator, produce, out) : produce(iterator, out);
+  const flow_iterator *before = flow_iterator_served(iterator);
+  flow_status status = iterator->dataset->calls_back ? flow_pump_next(iterator, produce, out) : produce(iterator, out);
+  flow_iterator_served(before);
+  return status;
 }
 
 flow_status flow_iterator_skip(flow_iterator *iterator, double count)

@@ -39,8 +39,7 @@ struct flow_iterator {
   int                  stage_count;
   int                  peeks;            /* leaves no trace in the random state of datasets */
   flow_gate           *gates;            /* list of all places where threads of the pass wait */
-  pthread_t            caller;           /* of flow_iterator_next, once it was called */
-  _Atomic int          called, cancelled;
+  _Atomic int          cancelled;
   _Atomic int          generation;       /* 1 + fork generation of its threads; 0: it has none */
   struct flow_pump    *pump;             /* generator.c; NULL: nothing calls back */
 };

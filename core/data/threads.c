@@ -68,11 +68,18 @@ static flow_status cancelled(const flow_iterator *iterator)
   return FLOW_OK;
 }
 
-/* Only the caller's own thread looks at the interrupt flag: a signal handler can set it, but not wake anybody. */
-static int is_caller(const flow_iterator *iterator)
+/* The iterator whose next element this thread asked for. */
+static _Thread_local const flow_iterator *served;
+
+const flow_iterator *flow_iterator_served(const flow_iterator *iterator)
 {
-  return iterator->context && atomic_load(&iterator->called) && pthread_equal(iterator->caller, pthread_self());
+  const flow_iterator *before = served;
+  served = iterator;
+  return before;
 }
+
+/* Only the caller's own thread looks at the interrupt flag: a signal handler can set it, but not wake anybody. */
+static int is_caller(const flow_iterator *iterator) { return iterator->context && served == iterator; }
 
 flow_status flow_gate_wait(flow_gate *gate, pthread_cond_t *condition)
 {

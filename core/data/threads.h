@@ -21,6 +21,8 @@ void        flow_gate_open(flow_gate *gate, flow_iterator *iterator);
 void        flow_gate_close(flow_gate *gate);        /* after its threads were joined; does nothing on a gate not in use */
 void        flow_gate_lock(flow_gate *gate);
 void        flow_gate_unlock(flow_gate *gate);
+/* This thread now waits for an element of `iterator` (NULL: of none); gives the one that it waited for before. */
+const flow_iterator *flow_iterator_served(const flow_iterator *iterator);
 /* Waits, with the lock held, for a signal (there may be none: look again). FLOW_INTERRUPTED when the pass is cancelled, or
  * when the caller's context was interrupted while it waits. */
 flow_status flow_gate_wait(flow_gate *gate, pthread_cond_t *condition);

@@ -235,6 +235,10 @@ static int child_runs(flow_dataset *dataset, flow_iterator *old)
 static void a_forked_child_opens_passes_of_its_own(void **state)
 {
   (void)state;
+#if defined(__SANITIZE_THREAD__)
+  print_message("ThreadSanitizer counts the parent's threads in a forked child and ends it when it starts its own\n");
+  skip();
+#endif
   flow_dataset *dataset = prefetch(squares(range(40), 3, 1, SLOW), 2);
   flow_iterator *iterator;
   pass found = { 0 };
