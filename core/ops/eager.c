@@ -57,9 +57,10 @@ static flow_status run_call(flow_context *context, flow_call *call)
   eager_run run = { .kernel = kernel, .call = call, .cut = &cut, .scratch = scratch_block, .scratch_bytes = scratch };
   for (int p = 0; p < FLOW_MAX_PHASES; p++) flow_ticket_reset(&run.tickets[p]);
   flow_verdict_reset(&run.verdict);
-  double started = flow_clock();
+  int profiled = context->profile && context->profile->active;
+  double started = profiled ? flow_clock() : 0;
   flow_team_run(members, eager_member, &run);
-  if (context->profile && context->profile->active) flow_profile_add_call(context->profile, kernel, call, flow_clock() - started);
+  if (profiled) flow_profile_add_call(context->profile, kernel, call, flow_clock() - started);
   status = flow_verdict_raise(&run.verdict);
 done:
   flow_free(shared_block);
