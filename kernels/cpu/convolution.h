@@ -7,6 +7,7 @@
 #ifndef FLOW_CPU_CONVOLUTION_H
 #define FLOW_CPU_CONVOLUTION_H
 
+#include "cpu/pool_window.h"
 #include "cpu/variant.h"
 
 typedef struct flow_geometry {
@@ -85,7 +86,7 @@ static inline void flow_copy_input(const flow_geometry *geometry, float *to, con
 }
 
 /* ---- the direct variant: channels in blocks of two vectors, the last block of a group of one or two ----------------- */
-enum { BLOCK = 2 * VL, NO_WINNER = 255 };
+enum { BLOCK = 2 * VL };
 
 /* The geometry as the direct variant walks it. A depthwise convolution (each channel has a kernel of its own) is one
  * group there, of one input and all outputs, whose channels in turn read the channels of the input. */
@@ -175,33 +176,6 @@ void flow_gradient_row(const flow_geometry *geometry, int64_t row, const float *
                        int64_t step);
 /* db[channel] += the pixels of one such row, in an order that depends on their number only. */
 void flow_sum_row(float *db, const float *row, int64_t step, int64_t pixels, int64_t channels);
-
-/* One more value of a pooling window: position k of it. The first of equals wins, a NaN wins over numbers. */
-ALWAYS_INLINE void flow_pool_take(vf *best, vi *winner, vf value, int32_t k)
-{
-#if defined(FLOW_ISA_AVX512) && defined(__AVX512F__)
-  __mmask16 number = _mm512_cmp_ps_mask((__m512)*best, (__m512)*best, _CMP_ORD_Q);
-  __mmask16 better = _mm512_mask_cmp_ps_mask(number, (__m512)value, (__m512)*best, _CMP_NLE_UQ);
-  *best = (vf)_mm512_mask_mov_ps((__m512)*best, better, (__m512)value);
-  *winner = (vi)_mm512_mask_mov_epi32((__m512i)*winner, better, _mm512_set1_epi32(k));
-#else
-  vi better = ~(value <= *best) & (*best == *best);
-  *best = vf_select(better, value, *best);
-  *winner = (better & k) | (~better & *winner);
-#endif
-}
-
-ALWAYS_INLINE void flow_pool_relu(vf *best, vi *winner)
-{
-  const vf zero = { 0 };
-#if defined(FLOW_ISA_AVX512) && defined(__AVX512F__)
-  __mmask16 dead = _mm512_cmp_ps_mask((__m512)*best, (__m512)zero, _CMP_LE_OQ);
-  *winner = (vi)_mm512_mask_mov_epi32((__m512i)*winner, dead, _mm512_set1_epi32(NO_WINNER));
-#else
-  *winner |= (*best <= zero) & NO_WINNER;
-#endif
-  *best = vf_at_least(*best, zero);
-}
 
 /* The plain variants (convolution_plain.c): any float32 or float64 call. */
 #define flow_convolution_plain          FLOW_ISA_NAME(convolution_plain)

@@ -1,9 +1,8 @@
 /* pooling.c: max_pool (x -> y, index) and its gradient (g, index -> dx). index is the position of the winner in its
  * window, row by row, padding counted. */
 #include <math.h>
+#include "cpu/pool_window.h"
 #include "cpu/pooling.h"
-
-enum { NO_WINNER = 255 };
 
 /* ---- float32, vectorised over channels ---------------------------------------------------------------------------------- */
 
@@ -17,9 +16,7 @@ ALWAYS_INLINE vf window_maximum(const float *x, int lanes, int64_t rows, int64_t
     for (int64_t kx = 0; kx < columns; kx++) {
       const float *from = x + ky * row_step + kx * column_step;
       vf value = lanes == VL ? vf_load(from) : vf_load_part(from, lanes);
-      vi better = ~(value <= best) & (best == best);
-      best = vf_select(better, value, best);
-      winner = (better & (int32_t)(first_k + ky * window_width + kx)) | (~better & winner);
+      flow_pool_take(&best, &winner, value, (int32_t)(first_k + ky * window_width + kx));
     }
   }
   *index = winner;
