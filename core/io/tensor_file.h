@@ -1,0 +1,83 @@
+/* tensor_file.h: files of named tensors. What a model, an optimizer or a checkpoint keeps on disk is a list of tensors with names
+ * and a few texts beside them; how that becomes bytes is a format: one record with a reader of the index and a writer.
+ *
+ *   hdf5          the subset of HDF5 that Keras writes (.weights.h5, and model.weights.h5 inside .keras); names are paths
+ *                 "layers/dense/vars/0", a note is a text attribute of a group
+ *   safetensors   (https://github.com/huggingface/safetensors); notes are its "__metadata__"; with a CRC-32C per tensor in a note
+ *                 of each when the writer was asked for checksums (checkpoints)
+ *
+ * In each of them a tensor's content is one range of the file, little-endian and contiguous, so the format only fills the index;
+ * reading is shared. The index is checked as a whole before anything is read: names once each, sizes that fit shape and dtype, ranges
+ * inside the file that do not overlap what the format forbids, no more entries than bytes. */
+#ifndef FLOW_IO_TENSOR_FILE_H
+#define FLOW_IO_TENSOR_FILE_H
+
+#include "io/file.h"
+#include "tensor/tensor.h"
+
+typedef struct flow_tensor_format flow_tensor_format;
+
+/* A tensor of a file. */
+typedef struct flow_tensor_entry {
+  char    *name;
+  int      dtype, rank;
+  int64_t  shape[FLOW_MAX_RANK];
+  uint64_t offset, bytes;          /* of its content in the file, from the file's first byte */
+  uint32_t crc;                    /* CRC-32C of the content, if has_crc */
+  int      has_crc;
+} flow_tensor_entry;
+
+/* A text beside the tensors: key of the group `path` ("" for the file itself). */
+typedef struct flow_tensor_note { char *path, *key, *text; } flow_tensor_note;
+
+/* ---- reading: flow_tensor_file of flow.h ------------------------------------------------------------------------------------ */
+
+struct flow_tensor_file {
+  uint32_t           magic;
+  char              *path;
+  flow_source        source;
+  uint64_t           offset, bytes;      /* the range that holds the format: the file, or a stored member of a zip */
+  flow_tensor_entry *entries;
+  int                entry_count, entry_capacity;
+  flow_tensor_note  *notes;
+  int                note_count, note_capacity;
+  char             **groups;             /* paths of groups, empty ones too (HDF5) */
+  int                group_count, group_capacity;
+};
+
+/* For readers of an index; texts are copied. A name that came before, or more than a million entries: FLOW_CORRUPT_DATA. */
+flow_status flow_tensor_file_entry(flow_tensor_file *file, const char *name, const flow_tensor_entry *facts);
+flow_status flow_tensor_file_note(flow_tensor_file *file, const char *path, const char *key, const char *text);
+flow_status flow_tensor_file_group(flow_tensor_file *file, const char *path);
+
+/* ---- writing: flow_tensor_writer of flow.h ---------------------------------------------------------------------------------- */
+
+typedef struct flow_tensor_item { char *name; flow_tensor *tensor; } flow_tensor_item;      /* a reference */
+
+struct flow_tensor_writer {
+  uint32_t          magic;
+  int               checksums;           /* a note of each tensor's CRC-32C */
+  flow_tensor_item *items;               /* in the order in which they were added */
+  int               item_count, item_capacity;
+  flow_tensor_note *notes;
+  int               note_count, note_capacity;
+  char            **groups;              /* that are there even when they are empty; parents come by themselves */
+  int               group_count, group_capacity;
+};
+
+struct flow_tensor_format {
+  const char *name;                      /* "hdf5", "safetensors" */
+  /* Whether a file that begins with these bytes (at most 16) is of this format. */
+  int        (*recognizes)(const unsigned char *head, uint64_t count);
+  /* Fills entries, notes and groups from the range of the file. The file is hostile. */
+  flow_status (*read_index)(flow_tensor_file *file);
+  /* How many bytes the file takes. */
+  flow_status (*size)(const flow_tensor_writer *writer, uint64_t *bytes);
+  /* Writes exactly that many from the sink's position on. */
+  flow_status (*write)(const flow_tensor_writer *writer, flow_sink *sink);
+};
+
+extern const flow_tensor_format flow_format_hdf5, flow_format_safetensors;
+const flow_tensor_format *flow_tensor_format_find(const char *name);     /* NULL: none */
+
+#endif
