@@ -414,6 +414,9 @@ FLOW_API const char *flow_optimizer_class_argument_default(int index, int argume
 FLOW_API flow_status flow_optimizer_new(const char *class_name, const char *name, const flow_arguments *arguments, flow_optimizer **out);
 FLOW_API void        flow_optimizer_release(flow_optimizer *optimizer);
 FLOW_API const char *flow_optimizer_name(const flow_optimizer *optimizer);
+/* As Keras serializes it, with the learning rate of now: {"module": "keras.optimizers", "class_name": ..., "config": {...},
+ * "registered_name": null}. Returns the whole length. */
+FLOW_API int         flow_optimizer_config(const flow_optimizer *optimizer, char *text, int size);
 /* Adopts the variables into one arena (their storage moves, the handles stay), makes the slots and appends or runs the
  * update. Gradients that are NULL are left out. */
 FLOW_API flow_status flow_optimizer_apply(flow_context *context, flow_optimizer *optimizer, flow_tensor *const *gradients,

@@ -144,15 +144,5 @@ void flow_layer_set_trainable(flow_layer *layer, int trainable)
 
 int flow_layer_config(const flow_layer *layer, char *text, int size)
 {
-  if (text && size > 0) text[0] = '\0';
-  cJSON *config = alive(layer) ? flow_layer_config_json(layer) : NULL;
-  char *json = config ? cJSON_PrintUnformatted(config) : NULL;
-  int length = json ? (int)strlen(json) : 0;
-  if (json && text && size > 0) {
-    flow_text into = flow_text_into(text, size);
-    flow_text_add(&into, "%s", json);
-  }
-  cJSON_free(json);
-  cJSON_Delete(config);
-  return length;
+  return flow_config_write(alive(layer) ? flow_layer_config_json(layer) : NULL, text, size);
 }

@@ -1,6 +1,8 @@
 /* train.c: the loss and metric functions of flow.h: handles and indices are checked here, the work is done in core/train. */
+#include "layers/config.h"
 #include "train/losses.h"
 #include "train/metrics.h"
+#include "train/optimizer.h"
 
 static flow_status check_call(const char *function, const flow_context *context, const flow_tensor *y_true, const flow_tensor *y_pred,
                               flow_tensor **out)
@@ -41,4 +43,9 @@ flow_status flow_metric_values(flow_context *context, int metric, const flow_arg
   if (!flow_metric_name(metric)) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_metric_values: there is no metric %d", metric);
   FLOW_TRY(check_call("flow_metric_values", context, y_true, y_pred, out));
   return flow_metric_run(context, flow_metric_record(metric), options, y_true, y_pred, out);
+}
+
+int flow_optimizer_config(const flow_optimizer *optimizer, char *text, int size)
+{
+  return flow_config_write(optimizer ? flow_optimizer_config_json(optimizer) : NULL, text, size);
 }

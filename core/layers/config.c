@@ -84,3 +84,17 @@ cJSON *flow_layer_config_json(const flow_layer *layer)
   flow_config_add_arguments(config, layer->class->parameters, layer->arguments);
   return config;
 }
+
+int flow_config_write(cJSON *object, char *text, int size)
+{
+  if (text && size > 0) text[0] = '\0';
+  char *json = object ? cJSON_PrintUnformatted(object) : NULL;
+  int length = json ? (int)strlen(json) : 0;
+  if (json && text && size > 0) {
+    flow_text into = flow_text_into(text, size);
+    flow_text_add(&into, "%s", json);
+  }
+  cJSON_free(json);
+  cJSON_Delete(object);
+  return length;
+}

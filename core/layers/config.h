@@ -17,4 +17,7 @@ cJSON *flow_config_object(const char *module, const char *class_name, cJSON *con
  * What memory was missing for is missing in the object. */
 void flow_config_add_arguments(cJSON *object, const flow_argument *parameters, const flow_arguments *arguments);
 
+/* The JSON as text: what fits of it into `text`; returns the whole length, 0 for NULL. Deletes the object. */
+int flow_config_write(cJSON *object, char *text, int size);
+
 #endif

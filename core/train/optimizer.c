@@ -5,42 +5,14 @@
 #include <string.h>
 #include <strings.h>
 
-/* Variables that were adopted together. Each kind of slot lies in a flat tensor, in the order of the variables; so do the
- * parameters that this optimizer was the first to adopt. */
-typedef struct arena {
-  int             count, first_slot;             /* first_slot: in slot_variables of the optimizer */
-  flow_variable **variables;                     /* references */
-  int64_t        *offsets;                       /* elements in the slots; one more than count: the last is the total */
-  flow_tensor    *slots[FLOW_MAX_SLOT_KINDS];    /* flat float32, zeros at first */
-} arena;
-
-/* Handles onto one contiguous run of an arena, kept so that the same run is the same variable in every trace. */
-typedef struct run {
-  const arena   *home;
-  int            first, count;
-  flow_variable *parameters, *slots[FLOW_MAX_SLOT_KINDS];
-} run;
+typedef flow_arena arena;
+typedef flow_run run;
 
 /* An update that only needs to be done. */
 typedef struct update {
   int          run;
   flow_tensor *gradient;      /* flat; a reference */
 } update;
-
-struct flow_optimizer {
-  const flow_optimizer_class *class;
-  char           *name;
-  flow_arguments *arguments;
-  flow_variable  *learning_rate, *iterations;
-  int             slot_kinds;
-  const char     *slot_names[FLOW_MAX_SLOT_KINDS];
-  arena         **arenas;
-  int             arena_count, arena_capacity;
-  run            *runs;
-  int             run_count, run_capacity;
-  flow_variable **slot_variables;                /* Keras' order: all slots of variable 0, then of variable 1 */
-  int             slot_count, slot_capacity;
-};
 
 /* ---- records ------------------------------------------------------------------------------------------------------------ */
 

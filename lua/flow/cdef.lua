@@ -273,6 +273,7 @@ const char *flow_optimizer_class_argument_default(int index, int argument);
 int flow_optimizer_new(const char *class_name, const char *name, const flow_arguments *arguments, flow_optimizer **out);
 void flow_optimizer_release(flow_optimizer *optimizer);
 const char *flow_optimizer_name(const flow_optimizer *optimizer);
+int flow_optimizer_config(const flow_optimizer *optimizer, char *text, int size);
 int flow_optimizer_apply(flow_context *context, flow_optimizer *optimizer, flow_tensor *const *gradients,
  flow_variable *const *variables, int count);
 int flow_optimizer_build(flow_optimizer *optimizer, flow_variable *const *variables, int count);

@@ -250,12 +250,44 @@ static void test_apply_out_of_memory(void **state)
   }
 }
 
+/* ---- config ------------------------------------------------------------------------------------------------------------ */
+
+/* The text is what Keras 3.13 wrote into a model trained with these options, in its order. */
+static void test_config(void **state)
+{
+  (void)state;
+  static const char expected[] =
+    "{\"module\":\"keras.optimizers\",\"class_name\":\"Adam\",\"config\":{\"name\":\"mine\",\"learning_rate\":0.0010000000474974513,"
+    "\"weight_decay\":null,\"clipnorm\":null,\"global_clipnorm\":null,\"clipvalue\":null,\"use_ema\":false,\"ema_momentum\":0.99,"
+    "\"ema_overwrite_frequency\":null,\"loss_scale_factor\":null,\"gradient_accumulation_steps\":null,\"beta_1\":0.8,\"beta_2\":0.999,"
+    "\"epsilon\":1e-07,\"amsgrad\":true},\"registered_name\":null}";
+  flow_arguments *arguments;
+  flow_optimizer *adam;
+  char text[2048];
+  OK(flow_arguments_new(&arguments));
+  OK(flow_arguments_set_number(arguments, "beta_1", 0.8));
+  OK(flow_arguments_set_boolean(arguments, "amsgrad", 1));
+  OK(flow_optimizer_new("Adam", "mine", arguments, &adam));
+  flow_arguments_release(arguments);
+  assert_int_equal(flow_optimizer_config(adam, text, sizeof text), strlen(expected));
+  assert_string_equal(text, expected);
+  assert_int_equal(flow_optimizer_config(adam, text, 10), strlen(expected));
+  assert_string_equal(text, "{\"module\"");
+  set_rate(adam, 0.5);
+  flow_optimizer_config(adam, text, sizeof text);
+  assert_non_null(strstr(text, "\"learning_rate\":0.5,"));
+  assert_int_equal(flow_optimizer_config(NULL, text, sizeof text), 0);
+  assert_string_equal(text, "");
+  flow_optimizer_release(adam);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     GRAPH_TEST(test_eager_and_traced_sgd), GRAPH_TEST(test_eager_and_traced_adam), GRAPH_TEST(test_adoption),
     GRAPH_TEST(test_a_second_optimizer_has_one_run), GRAPH_TEST(test_gaps), GRAPH_TEST(test_trainable_off),
     GRAPH_TEST(test_two_optimizers), GRAPH_TEST(test_build_out_of_memory), GRAPH_TEST(test_apply_out_of_memory),
+    GRAPH_TEST(test_config),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
