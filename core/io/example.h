@@ -7,12 +7,9 @@
 #ifndef FLOW_IO_EXAMPLE_H
 #define FLOW_IO_EXAMPLE_H
 
-#include "base/status.h"
+#include "io/protobuf.h"
 
 typedef enum flow_feature_kind { FLOW_FEATURE_EMPTY = 0, FLOW_FEATURE_BYTES, FLOW_FEATURE_FLOATS, FLOW_FEATURE_INTEGERS } flow_feature_kind;
-
-/* A run of bytes inside the message. */
-typedef struct flow_wire { const unsigned char *next, *end; } flow_wire;
 
 /* One entry of the map. Pointers go into the message. EMPTY: a feature without a list, as TensorFlow writes a missing one. */
 typedef struct flow_feature {
