@@ -1,8 +1,13 @@
--- callbacks.lua: what runs beside the loops of fit, evaluate and predict.
+-- callbacks/init.lua: what runs beside the loops of fit, evaluate and predict: the class Callback, the list of a run, and by name
+-- the callbacks of the files beside this one, loaded when a script first names them.
 --
 -- A callback is an object with any of Keras' hooks: on_train_begin(logs), on_epoch_begin(epoch, logs), on_train_batch_begin(batch,
 -- logs), on_train_batch_end(batch, logs), on_epoch_end(epoch, logs), on_train_end(logs), and on_test_... and on_predict_... alike.
 -- Epochs and batches count from 0. Write one with flow.callbacks.Callback:extend("Name").
+--
+-- A callback that remembers something from epoch to epoch has two more hooks, with which a backup takes it along, so that a resumed
+-- run goes on exactly: get_state() returns a table with names as keys and numbers, texts, booleans, tensors and such tables as
+-- values; set_state(table) takes such a table back, after on_train_begin. What a callback reads from the model is not part of it.
 
 local errors = require "flow.errors"
 local object = require "flow.object"
@@ -21,7 +26,10 @@ local Callback = object.class("Callback")
 for _, hook in ipairs(HOOKS) do Callback[hook] = false end
 Callback.model = false
 Callback.params = false
+Callback.get_state = false
+Callback.set_state = false
 callbacks.Callback = Callback
+callbacks.HOOKS = HOOKS
 
 -- A class of callbacks: Mine(a, b) calls Mine.init(self, a, b); without init a table of options becomes fields.
 function Callback.extend(parent, name)
@@ -37,35 +45,6 @@ function Callback.extend(parent, name)
   end
   return class
 end
-
--- Keeps the results of every epoch: history.history.loss[i], history.epoch[i].
-local History = Callback:extend("History")
-function History:init()
-  self.history, self.epoch = {}, {}
-end
-function History:on_train_begin()
-  self.history, self.epoch = {}, {}
-end
-function History:on_epoch_end(epoch, logs)
-  self.epoch[#self.epoch + 1] = epoch
-  for key, value in pairs(logs) do
-    self.history[key] = self.history[key] or {}
-    table.insert(self.history[key], value)
-  end
-end
-callbacks.History = History
-
--- Hooks given as functions: LambdaCallback { on_epoch_end = function(epoch, logs) ... end }.
-local LambdaCallback = Callback:extend("LambdaCallback")
-function LambdaCallback:init(hooks)
-  local known = {}
-  for _, hook in ipairs(HOOKS) do known[hook] = true end
-  for name, f in pairs(errors.check_options("LambdaCallback", hooks, known)) do
-    if type(f) ~= "function" then raise("LambdaCallback: %s is a function, got %s", name, errors.describe(f)) end
-    self[name] = function(_, ...) return f(...) end
-  end
-end
-callbacks.LambdaCallback = LambdaCallback
 
 ---- running them -------------------------------------------------------------------------------------------------------------------
 
@@ -116,6 +95,20 @@ function List:call(hook, ...)
   end
 end
 
+---- what there is ------------------------------------------------------------------------------------------------------------------
+
+-- The module that returns the class of each name.
+local MODULES = { History = "history", LambdaCallback = "lambda_callback" }
+
 return setmetatable(callbacks, {
-  __index = function(_, name) raise("flow.callbacks has no %q%s", tostring(name), errors.suggestion(tostring(name), callbacks)) end,
+  __index = function(_, name)
+    if not MODULES[name] then
+      local known = { Callback = true }
+      for key in pairs(MODULES) do known[key] = true end
+      raise("flow.callbacks has no %q%s", tostring(name), errors.suggestion(tostring(name), known))
+    end
+    local class = require("flow.callbacks." .. MODULES[name])
+    rawset(callbacks, name, class)
+    return class
+  end,
 })
