@@ -84,6 +84,7 @@ typedef struct flow_listing   flow_listing;    /* names of files or folders */
 typedef struct flow_arguments flow_arguments;  /* named values on their way to a layer, optimizer or loss record */
 typedef struct flow_dataset   flow_dataset;    /* a description of where elements come from: immutable, shared */
 typedef struct flow_function  flow_function;   /* what is applied to each element of a dataset: a plan, an image loader, a parser */
+typedef struct flow_json     flow_json;       /* a JSON value: a root that its owner releases, or a part of one */
 typedef struct flow_iterator  flow_iterator;   /* one pass over a dataset, for one caller */
 
 /* Attributes of one op call: the member named after the op's family counts, the rest stays zero. A NULL pointer
@@ -426,6 +427,24 @@ FLOW_API flow_variable *flow_optimizer_learning_rate(flow_optimizer *optimizer);
 FLOW_API flow_variable *flow_optimizer_iterations(flow_optimizer *optimizer);     /* int64 scalar; borrowed */
 FLOW_API int         flow_optimizer_slot_count(const flow_optimizer *optimizer);  /* slots per variable in Keras' order: m0 v0 m1 v1 ... */
 FLOW_API flow_variable *flow_optimizer_slot(const flow_optimizer *optimizer, int index); /* borrowed view into the slot's arena */
+
+/* ---- JSON ------------------------------------------------------------------------------------------------------------ */
+
+enum { FLOW_JSON_NULL = 0, FLOW_JSON_BOOLEAN, FLOW_JSON_NUMBER, FLOW_JSON_TEXT, FLOW_JSON_LIST, FLOW_JSON_OBJECT,
+       FLOW_JSON_REAL,             /* only to add: a number that is written with a decimal point */
+       FLOW_JSON_PRINTED };        /* only to add: text that is JSON already */
+FLOW_API flow_status flow_json_parse(const char *text, double bytes, flow_json **out);   /* one value and nothing behind it; new reference */
+FLOW_API void        flow_json_release(flow_json *root);                     /* NULL is fine */
+FLOW_API int         flow_json_kind(const flow_json *json);
+FLOW_API const flow_json *flow_json_child(const flow_json *json);            /* first entry of a list or an object; borrowed; NULL: empty */
+FLOW_API const flow_json *flow_json_next(const flow_json *json);             /* the entry behind this one; borrowed; NULL: the last */
+FLOW_API const char *flow_json_key(const flow_json *json);                   /* of an entry of an object; borrowed */
+FLOW_API const char *flow_json_text(const flow_json *json);                  /* borrowed */
+FLOW_API double      flow_json_number(const flow_json *json);                /* of a number; 1 or 0 of a boolean */
+FLOW_API flow_status flow_json_new(int kind, flow_json **out);               /* an empty object or list; new reference */
+/* Appends a value; key: in objects. child (may be NULL): the value itself, borrowed, to add to. */
+FLOW_API flow_status flow_json_add(flow_json *parent, const char *key, int kind, double number, const char *text, flow_json **child);
+FLOW_API int         flow_json_print(const flow_json *json, char *text, int size);   /* returns the whole length */
 
 /* ---- data -------------------------------------------------------------------------------------------------------- */
 

@@ -2,7 +2,9 @@
  * to the host, which may use the same library. */
 #include "layers/config.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "layers/initializers.h"
@@ -18,6 +20,22 @@ cJSON *flow_config_object(const char *module, const char *class_name, cJSON *con
   cJSON_Delete(config);
   cJSON_Delete(object);
   return NULL;
+}
+
+cJSON *flow_config_number(double value)
+{
+  if (isnan(value)) return cJSON_CreateRaw("NaN");
+  if (isinf(value)) return cJSON_CreateRaw(value > 0 ? "Infinity" : "-Infinity");
+  /* cJSON itself stops at 15 digits when the last bit differs. The host's locale may have a decimal comma. */
+  char text[40];
+  for (int digits = 1; digits <= 17; digits++) {
+    snprintf(text, sizeof text - 2, "%.*g", digits, value);
+    if (strtod(text, NULL) == value) break;
+  }
+  char *comma = strpbrk(text, ",");
+  if (comma) *comma = '.';
+  if (!strpbrk(text, ".e")) strcat(text, ".0");
+  return cJSON_CreateRaw(text);
 }
 
 static cJSON *initializer_json(const flow_arguments *arguments, const char *name)
@@ -37,7 +55,8 @@ static cJSON *value_json(const flow_argument *parameter, const flow_arguments *a
   const double *numbers;
   if (flow_argument_is_null(arguments, name)) return cJSON_CreateNull();
   switch (parameter->type) {
-    case FLOW_INTEGER: case FLOW_NUMBER: return cJSON_CreateNumber(flow_argument_number(arguments, name));
+    case FLOW_INTEGER: return cJSON_CreateNumber(flow_argument_number(arguments, name));
+    case FLOW_NUMBER: return flow_config_number(flow_argument_number(arguments, name));
     case FLOW_BOOLEAN: return cJSON_CreateBool(flow_argument_boolean(arguments, name));
     case FLOW_TEXT: case FLOW_ACTIVATION: return cJSON_CreateString(flow_argument_text(arguments, name));
     case FLOW_INITIALIZER: return initializer_json(arguments, name);

@@ -13,6 +13,10 @@ cJSON *flow_layer_config_json(const flow_layer *layer);
  * NULL when memory is out. */
 cJSON *flow_config_object(const char *module, const char *class_name, cJSON *config);
 
+/* A number that Keras reads as a float: always with a decimal point or an exponent ("1.0"; Keras refuses a learning rate of 1),
+ * as few digits as read back exactly. Infinities as Python writes them. NULL when memory is out. */
+cJSON *flow_config_number(double value);
+
 /* Completed arguments as members of `object`, by the types of their parameters; "trainable" and "dtype" are left out.
  * What memory was missing for is missing in the object. */
 void flow_config_add_arguments(cJSON *object, const flow_argument *parameters, const flow_arguments *arguments);

@@ -38,6 +38,7 @@ typedef struct flow_listing flow_listing;
 typedef struct flow_arguments flow_arguments;
 typedef struct flow_dataset flow_dataset;
 typedef struct flow_function flow_function;
+typedef struct flow_json flow_json;
 typedef struct flow_iterator flow_iterator;
 typedef union flow_attributes {
  struct { int32_t dtype; } cast;
@@ -281,6 +282,20 @@ flow_variable *flow_optimizer_learning_rate(flow_optimizer *optimizer);
 flow_variable *flow_optimizer_iterations(flow_optimizer *optimizer);
 int flow_optimizer_slot_count(const flow_optimizer *optimizer);
 flow_variable *flow_optimizer_slot(const flow_optimizer *optimizer, int index);
+enum { FLOW_JSON_NULL = 0, FLOW_JSON_BOOLEAN, FLOW_JSON_NUMBER, FLOW_JSON_TEXT, FLOW_JSON_LIST, FLOW_JSON_OBJECT,
+ FLOW_JSON_REAL,
+ FLOW_JSON_PRINTED };
+int flow_json_parse(const char *text, double bytes, flow_json **out);
+void flow_json_release(flow_json *root);
+int flow_json_kind(const flow_json *json);
+const flow_json *flow_json_child(const flow_json *json);
+const flow_json *flow_json_next(const flow_json *json);
+const char *flow_json_key(const flow_json *json);
+const char *flow_json_text(const flow_json *json);
+double flow_json_number(const flow_json *json);
+int flow_json_new(int kind, flow_json **out);
+int flow_json_add(flow_json *parent, const char *key, int kind, double number, const char *text, flow_json **child);
+int flow_json_print(const flow_json *json, char *text, int size);
 typedef struct flow_element {
  int32_t count, callback;
  int64_t pass;

@@ -300,7 +300,7 @@ static void config_is_the_one_of_keras(void **state)
   assert_config("Dense", "d", "units=3 trainable=false kernel_initializer=random_normal kernel_initializer.stddev=0.1",
                 "{\"name\":\"d\",\"trainable\":false," POLICY ",\"units\":3,\"activation\":\"linear\",\"use_bias\":true,"
                 "\"kernel_initializer\":{\"module\":\"keras.initializers\",\"class_name\":\"RandomNormal\","
-                "\"config\":{\"mean\":0,\"stddev\":0.1,"
+                "\"config\":{\"mean\":0.0,\"stddev\":0.1,"
                 "\"seed\":null},\"registered_name\":null},\"bias_initializer\":{\"module\":\"keras.initializers\",\"class_name\":\"Zeros\","
                 "\"config\":{},\"registered_name\":null},\"kernel_regularizer\":null,"
                 "\"bias_regularizer\":null,\"activity_regularizer\":null,"

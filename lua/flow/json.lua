@@ -1,0 +1,118 @@
+-- json.lua: JSON texts to Lua values and back. The library parses and prints.
+--
+--   json.decode(text)     objects and lists as tables, null as json.null
+--   json.encode(value)    objects with their keys sorted, so that equal values give equal texts
+--
+-- A table with a list part, or one that json.list() marked, is a list; every other one is an object.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+
+local C, check, raise = native.C, native.check, errors.raise
+local json = {}
+
+json.null = setmetatable({}, { __tostring = function() return "null" end })
+local List, Real, Printed = {}, {}, {}
+
+-- An empty list is `[]`, not `{}`.
+function json.list(t) return setmetatable(t or {}, List) end
+-- A number that is written with a decimal point.
+function json.real(number) return setmetatable({ number }, Real) end
+-- Text that is JSON already.
+function json.printed(text) return setmetatable({ text }, Printed) end
+
+---- reading ------------------------------------------------------------------------------------------------------------------------
+
+local read
+
+local readers = {
+  [C.FLOW_JSON_NULL] = function() return json.null end,
+  [C.FLOW_JSON_BOOLEAN] = function(node) return C.flow_json_number(node) ~= 0 end,
+  [C.FLOW_JSON_NUMBER] = function(node) return C.flow_json_number(node) end,
+  [C.FLOW_JSON_TEXT] = function(node) return native.string(C.flow_json_text(node)) end,
+  [C.FLOW_JSON_LIST] = function(node)
+    local list, child = {}, C.flow_json_child(node)
+    while child ~= nil do
+      list[#list + 1] = read(child)
+      child = C.flow_json_next(child)
+    end
+    return list
+  end,
+  [C.FLOW_JSON_OBJECT] = function(node)
+    local object, child = {}, C.flow_json_child(node)
+    while child ~= nil do
+      object[native.string(C.flow_json_key(child))] = read(child)
+      child = C.flow_json_next(child)
+    end
+    return object
+  end,
+}
+
+function read(node)
+  return readers[C.flow_json_kind(node)](node)
+end
+
+local out = native.out("flow_json")
+
+-- what: names the text in messages.
+function json.decode(text, what)
+  if C.flow_json_parse(text, #text, out) ~= 0 then
+    raise("%s%s", what and what .. ": " or "", native.string(C.flow_last_error()))
+  end
+  local root = native.own(out, C.flow_json_release)
+  local value = read(root)
+  native.close(root, C.flow_json_release)
+  return value
+end
+
+---- writing -------------------------------------------------------------------------------------------------------------------------
+
+local child_out = native.out("flow_json")
+local add
+
+local function add_entries(node, value, depth)
+  if depth > 200 then raise("json.encode: the value is nested more than 200 deep; does a table contain itself?") end
+  if getmetatable(value) == List or value[1] ~= nil then
+    for i = 1, #value do add(node, nil, value[i], depth) end
+    return
+  end
+  local keys = {}
+  for key in pairs(value) do
+    if type(key) ~= "string" then raise("json.encode: a key is %s, expected a text", errors.describe(key)) end
+    keys[#keys + 1] = key
+  end
+  table.sort(keys)
+  for _, key in ipairs(keys) do add(node, key, value[key], depth) end
+end
+
+local function is_list(value)
+  return getmetatable(value) == List or value[1] ~= nil
+end
+
+function add(parent, key, value, depth)
+  local kind, number, text, nested = C.FLOW_JSON_NULL, 0, nil, nil
+  if value == json.null then kind = C.FLOW_JSON_NULL
+  elseif type(value) == "boolean" then kind, number = C.FLOW_JSON_BOOLEAN, value and 1 or 0
+  elseif type(value) == "number" then kind, number = C.FLOW_JSON_NUMBER, value
+  elseif type(value) == "string" then kind, text = C.FLOW_JSON_TEXT, value
+  elseif type(value) ~= "table" then raise("json.encode: %s has no form in JSON", errors.describe(value))
+  elseif getmetatable(value) == Real then kind, number = C.FLOW_JSON_REAL, value[1]
+  elseif getmetatable(value) == Printed then kind, text = C.FLOW_JSON_PRINTED, value[1]
+  elseif getmetatable(value) and getmetatable(value) ~= List then raise("json.encode: %s has no form in JSON", errors.describe(value))
+  else kind, nested = is_list(value) and C.FLOW_JSON_LIST or C.FLOW_JSON_OBJECT, true end
+  check(C.flow_json_add(parent, key, kind, number, text, child_out))
+  if nested then add_entries(child_out[0], value, depth + 1) end
+end
+
+-- value: an object or a list.
+function json.encode(value)
+  if type(value) ~= "table" then raise("json.encode: expected an object or a list, got %s", errors.describe(value)) end
+  check(C.flow_json_new(is_list(value) and C.FLOW_JSON_LIST or C.FLOW_JSON_OBJECT, out))
+  local root = native.own(out, C.flow_json_release)
+  add_entries(root, value, 0)
+  local text = native.text(C.flow_json_print, root)
+  native.close(root, C.flow_json_release)
+  return text
+end
+
+return json
