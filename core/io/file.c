@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "base/memory.h"
 
-enum { INFLATE_BUFFER = 65536, MOST_EXPANSION = 1032 };
+enum { INFLATE_BUFFER = 65536, MOST_EXPANSION = 1032, WRITE_BLOCK = 1 << 20 };
 
 static flow_status fail_by_errno(const char *action, const char *path)
 {
@@ -218,9 +218,36 @@ flow_status flow_sink_open(const char *path, flow_sink *sink)
   return status;
 }
 
+/* In blocks, so that what the checksum has read is still in the cache when it is written. */
 flow_status flow_sink_write(flow_sink *sink, const void *from, uint64_t bytes)
 {
-  if (bytes > 0 && fwrite(from, 1, bytes, sink->file) < bytes) return fail_by_errno("write", sink->path);
+  const char *next = from;
+  for (uint64_t left = bytes; left > 0;) {
+    uint64_t block = left < WRITE_BLOCK ? left : WRITE_BLOCK;
+    if (sink->wants_crc) sink->crc = (uint32_t)crc32_z(sink->crc, (const Bytef *)next, block);
+    if (fwrite(next, 1, block, sink->file) < block) return fail_by_errno("write", sink->path);
+    next += block;
+    left -= block;
+  }
+  sink->written += bytes;
+  return FLOW_OK;
+}
+
+flow_status flow_sink_patch(flow_sink *sink, uint64_t offset, const void *from, uint64_t bytes)
+{
+  if (offset > sink->written || bytes > sink->written - offset) {
+    return flow_fail(FLOW_INTERNAL, "%s has no byte %.0f to write over", sink->path, (double)offset);
+  }
+  if (fflush(sink->file) != 0) return fail_by_errno("write", sink->path);
+  const char *next = from;
+  while (bytes > 0) {
+    ssize_t count = pwrite(fileno(sink->file), next, bytes, (off_t)offset);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return fail_by_errno("write", sink->path);
+    next += count;
+    offset += (uint64_t)count;
+    bytes -= (uint64_t)count;
+  }
   return FLOW_OK;
 }
 

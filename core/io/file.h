@@ -45,10 +45,18 @@ flow_status flow_source_read(flow_source *source, const char *what, void *to, ui
 /* FLOW_CORRUPT_DATA unless the range ends here, and a compressed stream with it; verifies gzip's checksum on the way. */
 flow_status flow_source_expect_end(flow_source *source);
 
-typedef struct flow_sink { FILE *file; char *path, *temporary; } flow_sink;
+typedef struct flow_sink {
+  FILE    *file;
+  char    *path, *temporary;
+  uint64_t written;            /* bytes so far: where the next ones go */
+  int      wants_crc;          /* while it is set: crc becomes the CRC-32 of what is written */
+  uint32_t crc;
+} flow_sink;
 
 flow_status flow_sink_open(const char *path, flow_sink *sink);
 flow_status flow_sink_write(flow_sink *sink, const void *from, uint64_t bytes);
+/* Writes over bytes that were written before. */
+flow_status flow_sink_patch(flow_sink *sink, uint64_t offset, const void *from, uint64_t bytes);
 /* Brings the file to the disk and to its name. Whatever happens, the sink is closed and no temporary file stays. */
 flow_status flow_sink_commit(flow_sink *sink);
 void        flow_sink_discard(flow_sink *sink);         /* after a failure; harmless after commit */
