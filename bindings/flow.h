@@ -78,6 +78,8 @@ typedef struct flow_instance  flow_instance;   /* a plan's memory and bindings: 
 typedef struct flow_layer     flow_layer;
 typedef struct flow_optimizer flow_optimizer;
 typedef struct flow_record_writer flow_record_writer;
+typedef struct flow_tensor_writer flow_tensor_writer;   /* what is to become a file of named tensors */
+typedef struct flow_tensor_file flow_tensor_file;       /* one that is open for reading */
 typedef struct flow_csv       flow_csv;        /* a table that was read */
 typedef struct flow_example   flow_example;    /* a tf.train.Example under construction */
 typedef struct flow_listing   flow_listing;    /* names of files or folders */
@@ -228,6 +230,42 @@ FLOW_API flow_status flow_example_add_floats(flow_example *example, const char *
 FLOW_API flow_status flow_example_add_integers(flow_example *example, const char *name, const int64_t *values, double count);
 FLOW_API double      flow_example_serialize(const flow_example *example, void *to, double size);   /* returns the whole length, writes if it fits; -1: out of memory */
 FLOW_API void        flow_example_release(flow_example *example);
+
+/* ---- files of named tensors ------------------------------------------------------------------------------------------ */
+
+/* Formats: "safetensors", "hdf5" (as Keras writes weights). Names are paths "layers/dense/vars/0" in hdf5, anything in safetensors. A
+ * note is a text with a key, of the group `path` or of the file (path ""); in safetensors notes are the metadata. */
+FLOW_API flow_status flow_tensor_writer_new(flow_tensor_writer **out);   /* new reference */
+FLOW_API void        flow_tensor_writer_release(flow_tensor_writer *writer);
+FLOW_API flow_status flow_tensor_writer_checksums(flow_tensor_writer *writer, int on);   /* safetensors: of each tensor and of names and notes */
+FLOW_API flow_status flow_tensor_writer_group(flow_tensor_writer *writer, const char *path);   /* hdf5: is there even when it is empty */
+FLOW_API flow_status flow_tensor_writer_add(flow_tensor_writer *writer, const char *name, flow_tensor *tensor);   /* keeps a reference: the content counts when it is saved */
+FLOW_API flow_status flow_tensor_writer_note(flow_tensor_writer *writer, const char *path, const char *key, const char *text);
+FLOW_API flow_status flow_tensor_writer_snapshot(flow_tensor_writer *writer);   /* copies the contents as they are now; on failure some are copied */
+/* Writes beside `path`, brings it to the disk and renames: after a failure the old file is whole and nothing else is left. */
+FLOW_API flow_status flow_tensor_writer_save(const flow_tensor_writer *writer, const char *path, const char *format);
+
+/* Opens a file, or an uncompressed member of a zip archive (member NULL: the file itself); the content tells the format. The index is
+ * checked as a whole; contents are read by _read. One caller at a time. */
+FLOW_API flow_status flow_tensor_file_open(const char *path, const char *member, flow_tensor_file **out);   /* new reference */
+FLOW_API void        flow_tensor_file_release(flow_tensor_file *file);
+FLOW_API int         flow_tensor_file_count(const flow_tensor_file *file);
+FLOW_API const char *flow_tensor_file_name(const flow_tensor_file *file, int index);     /* from 0; borrowed; NULL beyond the end */
+FLOW_API int         flow_tensor_file_find(const flow_tensor_file *file, const char *name);   /* -1: there is none */
+FLOW_API int         flow_tensor_file_dtype(const flow_tensor_file *file, int index);
+FLOW_API int         flow_tensor_file_rank(const flow_tensor_file *file, int index);
+FLOW_API double      flow_tensor_file_dim(const flow_tensor_file *file, int index, int axis);   /* axis from 0 */
+FLOW_API int         flow_tensor_file_has_checksum(const flow_tensor_file *file, int index);
+FLOW_API const char *flow_tensor_file_note_text(const flow_tensor_file *file, const char *path, const char *key);   /* borrowed; NULL: there is none */
+FLOW_API int         flow_tensor_file_note_count(const flow_tensor_file *file);
+FLOW_API const char *flow_tensor_file_note_path(const flow_tensor_file *file, int index);   /* borrowed; NULL beyond the end */
+FLOW_API const char *flow_tensor_file_note_key(const flow_tensor_file *file, int index);    /* borrowed; NULL beyond the end */
+FLOW_API int         flow_tensor_file_group_count(const flow_tensor_file *file);
+FLOW_API const char *flow_tensor_file_group_name(const flow_tensor_file *file, int index);   /* path; borrowed; NULL beyond the end */
+FLOW_API flow_status flow_tensor_file_read(flow_tensor_file *file, int index, flow_tensor **out);   /* new reference; checks the checksum if there is one */
+FLOW_API flow_status flow_tensor_file_read_into(flow_tensor_file *file, int index, flow_tensor *tensor);   /* same dtype and shape; after a failed read the content is undefined */
+/* Reads all contents and compares them with their checksums, keeping nothing: for those who want to know before they change anything. */
+FLOW_API flow_status flow_tensor_file_verify(flow_tensor_file *file);
 
 /* ---- pictures -------------------------------------------------------------------------------------------------- */
 

@@ -1,0 +1,392 @@
+/* safetensors.c: the format safetensors (https://github.com/huggingface/safetensors, "Format"): the length of the header in 8 bytes,
+ * the header, a JSON object { name: { "dtype", "shape", "data_offsets": [begin, end] }, "__metadata__": { key: text } } that begins with
+ * "{" and may end in blanks, and the contents: every byte of them belongs to exactly one tensor.
+ *
+ * A note of a path "p" is the metadata entry "p#key", one of the file itself "key". Checksums are notes of 8 hexadecimal digits: "crc32c"
+ * of each tensor, and first of all entries "crc32c" of the file: of length and header, while those digits are 0. Other programs show them
+ * as metadata and read on. */
+#include "io/tensor_file.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/memory.h"
+#include "io/crc32c.h"
+
+enum { LENGTH_BYTES = 8, MOST_HEADER_BYTES = 100000000, MOST_VALUES = 4000000, ALIGNMENT = 8, DIGITS = 8 };
+
+static const char *const dtype_names[FLOW_DTYPE_COUNT] = {
+  [FLOW_FLOAT32] = "F32", [FLOW_FLOAT16] = "F16", [FLOW_BFLOAT16] = "BF16", [FLOW_FLOAT64] = "F64", [FLOW_INT8] = "I8",
+  [FLOW_UINT8] = "U8", [FLOW_INT32] = "I32", [FLOW_INT64] = "I64", [FLOW_BOOL] = "BOOL",
+};
+/* Contents stand in this order of dtypes, then of names, as the reference implementation writes them: each is aligned. */
+static const int dtype_order[FLOW_DTYPE_COUNT] = {
+  [FLOW_INT64] = 0, [FLOW_FLOAT64] = 1, [FLOW_FLOAT32] = 2, [FLOW_INT32] = 3, [FLOW_BFLOAT16] = 4, [FLOW_FLOAT16] = 5, [FLOW_INT8] = 6,
+  [FLOW_UINT8] = 7, [FLOW_BOOL] = 8,
+};
+
+static const char metadata_name[] = "__metadata__", checksum_key[] = "crc32c";
+static const char checksum_start[] = "{\"__metadata__\":{\"crc32c\":\"";       /* how a header with a checksum begins */
+
+/* ---- reading --------------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t length_of(const unsigned char *bytes)
+{
+  uint64_t length = 0;
+  for (int i = LENGTH_BYTES - 1; i >= 0; i--) length = length << 8 | bytes[i];
+  return length;
+}
+
+static int recognizes(const unsigned char *head, uint64_t count)
+{
+  return count > LENGTH_BYTES && head[LENGTH_BYTES] == '{' && length_of(head) <= MOST_HEADER_BYTES;
+}
+
+static flow_status fail_header(const flow_tensor_file *file, const char *name, const char *reason)
+{
+  return flow_fail(FLOW_CORRUPT_DATA, "%s is no whole safetensors file: '%.200s' %s", file->path, name, reason);
+}
+
+/* Whole numbers up to 2^53, which JSON's numbers are exact for. */
+static int whole(const cJSON *value, uint64_t *out)
+{
+  if (!cJSON_IsNumber(value)) return 0;
+  double number = value->valuedouble;
+  if (!(number >= 0) || number > 0x1p53 || number != floor(number)) return 0;
+  *out = (uint64_t)number;
+  return 1;
+}
+
+static flow_status read_dtype(const flow_tensor_file *file, const cJSON *tensor, int *dtype)
+{
+  const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(tensor, "dtype"));
+  if (!name) return fail_header(file, tensor->string, "has no dtype");
+  for (*dtype = 0; *dtype < FLOW_DTYPE_COUNT; ++*dtype) {
+    if (strcmp(dtype_names[*dtype], name) == 0) return FLOW_OK;
+  }
+  return flow_fail(FLOW_UNSUPPORTED, "%s: '%.200s' is of dtype %.20s; F16, BF16, F32, F64, I8, U8, I32, I64 and BOOL are known", file->path,
+                   tensor->string, name);
+}
+
+static flow_status read_tensor(flow_tensor_file *file, const cJSON *tensor, uint64_t contents)
+{
+  flow_tensor_entry entry = { 0 };
+  uint64_t begin, end, size;
+  if (!cJSON_IsObject(tensor)) return fail_header(file, tensor->string, "is not described by an object");
+  FLOW_TRY(read_dtype(file, tensor, &entry.dtype));
+  const cJSON *shape = cJSON_GetObjectItemCaseSensitive(tensor, "shape");
+  const cJSON *offsets = cJSON_GetObjectItemCaseSensitive(tensor, "data_offsets"), *dim;
+  if (!cJSON_IsArray(shape)) return fail_header(file, tensor->string, "has no shape");
+  cJSON_ArrayForEach(dim, shape) {
+    if (entry.rank == FLOW_MAX_RANK) {
+      return flow_fail(FLOW_UNSUPPORTED, "%s: '%.200s' has more than %d axes", file->path, tensor->string, FLOW_MAX_RANK);
+    }
+    if (!whole(dim, &size)) return fail_header(file, tensor->string, "has a size that is no whole number");
+    entry.shape[entry.rank++] = (int64_t)size;
+  }
+  if (cJSON_GetArraySize(offsets) != 2 || !whole(offsets->child, &begin) || !whole(offsets->child->next, &end) || begin > end) {
+    return fail_header(file, tensor->string, "has no two data_offsets, the second not below the first");
+  }
+  entry.offset = contents + begin;
+  entry.bytes = end - begin;
+  return flow_tensor_file_entry(file, tensor->string, &entry);
+}
+
+static flow_status read_notes(flow_tensor_file *file, const cJSON *metadata)
+{
+  const cJSON *note;
+  if (!cJSON_IsObject(metadata)) return fail_header(file, metadata_name, "is not an object");
+  cJSON_ArrayForEach(note, metadata) {
+    if (!cJSON_IsString(note)) return fail_header(file, metadata_name, "holds something that is no text");
+    char *mark = strrchr(note->string, '#');
+    if (mark) *mark = '\0';                       /* the document is ours and is not read again */
+    FLOW_TRY(flow_tensor_file_note(file, mark ? note->string : "", mark ? mark + 1 : note->string, note->valuestring));
+  }
+  return FLOW_OK;
+}
+
+static flow_status read_document(flow_tensor_file *file, const cJSON *document, uint64_t contents)
+{
+  const cJSON *item;
+  if (!cJSON_IsObject(document)) return fail_header(file, "the header", "is no JSON object");
+  cJSON_ArrayForEach(item, document) {
+    if (strcmp(item->string, metadata_name) == 0) FLOW_TRY(read_notes(file, item));
+    else FLOW_TRY(read_tensor(file, item, contents));
+  }
+  return FLOW_OK;
+}
+
+static int compare_offsets(const void *a, const void *b)
+{
+  const flow_tensor_entry *const *left = a, *const *right = b;
+  if ((*left)->offset != (*right)->offset) return (*left)->offset < (*right)->offset ? -1 : 1;
+  return ((*left)->bytes > (*right)->bytes) - ((*left)->bytes < (*right)->bytes);
+}
+
+/* No hole and no overlap: each content begins where the one before ends, the last ends with the file. */
+static flow_status check_contiguous(const flow_tensor_file *file, uint64_t contents)
+{
+  void *block;
+  FLOW_TRY(flow_alloc(sizeof(flow_tensor_entry *) * (size_t)file->entry_count, &block));
+  const flow_tensor_entry **entries = block;
+  for (int i = 0; i < file->entry_count; i++) entries[i] = &file->entries[i];
+  if (file->entry_count > 0) qsort(entries, (size_t)file->entry_count, sizeof *entries, compare_offsets);
+  flow_status status = FLOW_OK;
+  uint64_t end = contents;
+  for (int i = 0; i < file->entry_count && status == FLOW_OK; end += entries[i++]->bytes) {
+    if (entries[i]->offset != end) status = fail_header(file, entries[i]->name, "does not begin where the tensor before it ends");
+  }
+  if (status == FLOW_OK && end != file->offset + file->bytes) {
+    status = flow_fail(FLOW_CORRUPT_DATA, "%s is no whole safetensors file: it has %.0f bytes, its header says %.0f", file->path,
+                       (double)file->bytes, (double)(end - file->offset));
+  }
+  flow_free(block);
+  return status;
+}
+
+/* Nothing but the 8 digits of a checksum. */
+static int parse_checksum(const char *text, uint32_t *crc)
+{
+  if (strspn(text, "0123456789abcdef") != DIGITS || text[DIGITS] != '\0') return 0;
+  *crc = (uint32_t)strtoul(text, NULL, 16);
+  return 1;
+}
+
+static flow_status take_checksums(flow_tensor_file *file)
+{
+  FLOW_TRY(flow_tensor_file_sort(file));
+  for (int i = 0; i < file->note_count; i++) {
+    const flow_tensor_note *note = &file->notes[i];
+    int index = strcmp(note->key, checksum_key) == 0 ? flow_tensor_file_find(file, note->path) : -1;
+    if (index < 0) continue;
+    if (!parse_checksum(note->text, &file->entries[index].crc)) return fail_header(file, note->path, "has a checksum that is none");
+    file->entries[index].has_crc = 1;
+  }
+  return FLOW_OK;
+}
+
+/* `block` is the length, the header, and a NUL. */
+static flow_status check_header_checksum(const flow_tensor_file *file, char *block, uint64_t bytes)
+{
+  enum { START = sizeof checksum_start - 1 };
+  char *header = block + LENGTH_BYTES, found[DIGITS + 1] = "", made[DIGITS + 1];
+  if (bytes < LENGTH_BYTES + START + DIGITS || memcmp(header, checksum_start, START) != 0) return FLOW_OK;
+  memcpy(found, header + START, DIGITS);
+  memset(header + START, '0', DIGITS);
+  snprintf(made, sizeof made, "%08" PRIx32, flow_crc32c(0, block, bytes));
+  memcpy(header + START, found, DIGITS);
+  if (strcmp(found, made) != 0) return flow_fail(FLOW_CORRUPT_DATA, "%s is damaged: the checksum of its header is wrong", file->path);
+  return FLOW_OK;
+}
+
+/* A JSON value takes many times its text in memory once it is parsed; how many there will be shows in the text. */
+static int has_too_many_values(const char *text)
+{
+  int values = 0, quoted = 0;
+  for (; *text && values <= MOST_VALUES; text++) {
+    if (*text == '\\' && text[1]) text++;
+    else if (*text == '"') quoted = !quoted;
+    else if (!quoted) values += *text == ',' || *text == '{' || *text == '[';
+  }
+  return values > MOST_VALUES;
+}
+
+static flow_status parse_header(flow_tensor_file *file, const char *text, uint64_t bytes)
+{
+  if (has_too_many_values(text)) return fail_header(file, "the header", "holds more values than any model has");
+  const char *end = NULL;
+  cJSON *document = cJSON_ParseWithLengthOpts(text, bytes, &end, 0);
+  if (!document) {
+    return flow_fail(FLOW_CORRUPT_DATA, "%s is no whole safetensors file: its header is no JSON from byte %.0f on", file->path,
+                     (double)(LENGTH_BYTES + (end ? end - text : 0)));
+  }
+  uint64_t rest = bytes - (uint64_t)(end - text), contents = file->offset + LENGTH_BYTES + bytes;
+  flow_status status = FLOW_OK;
+  if (strspn(end, " ") != rest) status = fail_header(file, "the header", "goes on behind its end");
+  if (status == FLOW_OK) status = read_document(file, document, contents);
+  cJSON_Delete(document);
+  if (status == FLOW_OK) status = check_contiguous(file, contents);
+  if (status == FLOW_OK) status = take_checksums(file);
+  return status;
+}
+
+static flow_status read_index(flow_tensor_file *file)
+{
+  unsigned char length[LENGTH_BYTES];
+  FLOW_TRY(flow_source_range(&file->source, file->offset, file->bytes, FLOW_PLAIN));
+  FLOW_TRY(flow_source_read(&file->source, "the length of the header", length, sizeof length));
+  uint64_t bytes = length_of(length);
+  if (bytes > MOST_HEADER_BYTES || bytes > file->bytes - LENGTH_BYTES) {
+    return flow_fail(FLOW_CORRUPT_DATA, "%s is no whole safetensors file: a header of %.0f bytes is in a file of %.0f", file->path,
+                     (double)bytes, (double)file->bytes);
+  }
+  void *block;
+  FLOW_TRY(flow_alloc(LENGTH_BYTES + bytes + 1, &block));
+  char *header = (char *)block + LENGTH_BYTES;
+  memcpy(block, length, LENGTH_BYTES);
+  header[bytes] = '\0';
+  flow_status status = flow_source_read(&file->source, "the header", header, bytes);
+  if (status == FLOW_OK) status = check_header_checksum(file, block, LENGTH_BYTES + bytes);
+  if (status == FLOW_OK) status = parse_header(file, header, bytes);
+  flow_free(block);
+  return status;
+}
+
+/* ---- writing --------------------------------------------------------------------------------------------------------------------- */
+
+static int compare_items(const void *a, const void *b)
+{
+  const flow_writer_item *const *left = a, *const *right = b;
+  int order = dtype_order[(*left)->tensor->dtype] - dtype_order[(*right)->tensor->dtype];
+  return order ? order : strcmp((*left)->name, (*right)->name);
+}
+
+/* The writer's items in the order of the file; flow_free releases the list. */
+static flow_status order_items(const flow_tensor_writer *writer, const flow_writer_item ***out)
+{
+  void *block;
+  FLOW_TRY(flow_alloc(sizeof(flow_writer_item *) * (size_t)writer->item_count, &block));
+  *out = block;
+  for (int i = 0; i < writer->item_count; i++) (*out)[i] = &writer->items[i];
+  if (writer->item_count > 0) qsort(*out, (size_t)writer->item_count, sizeof **out, compare_items);
+  return FLOW_OK;
+}
+
+static flow_status check_names(const flow_tensor_writer *writer)
+{
+  for (int i = 0; i < writer->item_count; i++) {
+    if (strcmp(writer->items[i].name, metadata_name) == 0) {
+      return flow_fail(FLOW_INVALID_ARGUMENT, "a tensor in a safetensors file cannot have the name '%s'", metadata_name);
+    }
+  }
+  for (int i = 0; i < writer->note_count; i++) {
+    if (!strchr(writer->notes[i].key, '#')) continue;
+    return flow_fail(FLOW_INVALID_ARGUMENT, "a note in a safetensors file cannot have the key '%s': '#' stands before keys of a path",
+                     writer->notes[i].key);
+  }
+  return FLOW_OK;
+}
+
+static int add_text(cJSON *object, const char *path, const char *key, const char *text)
+{
+  void *block;
+  size_t size = strlen(path) + strlen(key) + 2;
+  if (flow_alloc(size, &block) != FLOW_OK) return 0;
+  snprintf(block, size, "%s%s%s", path, *path ? "#" : "", key);
+  cJSON *added = cJSON_AddStringToObject(object, block, text);
+  flow_free(block);
+  return added != NULL;
+}
+
+/* with_contents 0: 0 as checksum of each tensor, for the size. */
+static int add_checksums(cJSON *metadata, const flow_writer_item *const *items, int count, int with_contents)
+{
+  char digits[DIGITS + 1];
+  for (int i = 0; i < count; i++) {
+    uint32_t crc = 0;
+    if (with_contents && flow_tensor_content_crc(items[i]->tensor, &crc) != FLOW_OK) return 0;
+    snprintf(digits, sizeof digits, "%08" PRIx32, crc);
+    if (!add_text(metadata, items[i]->name, checksum_key, digits)) return 0;
+  }
+  return 1;
+}
+
+static int add_tensor(cJSON *document, const flow_writer_item *item, uint64_t *offset)
+{
+  const flow_tensor *tensor = item->tensor;
+  cJSON *object = cJSON_AddObjectToObject(document, item->name);
+  if (!object || !cJSON_AddStringToObject(object, "dtype", dtype_names[tensor->dtype])) return 0;
+  double shape[FLOW_MAX_RANK], offsets[2] = { (double)*offset };
+  for (int axis = 0; axis < tensor->rank; axis++) shape[axis] = (double)tensor->shape[axis];
+  *offset += flow_tensor_content_bytes(tensor);
+  offsets[1] = (double)*offset;
+  cJSON *list = cJSON_CreateDoubleArray(shape, tensor->rank);
+  if (!cJSON_AddItemToObject(object, "shape", list)) return cJSON_Delete(list), 0;
+  list = cJSON_CreateDoubleArray(offsets, 2);
+  if (!cJSON_AddItemToObject(object, "data_offsets", list)) return cJSON_Delete(list), 0;
+  return 1;
+}
+
+static int fill_document(cJSON *document, const flow_tensor_writer *writer, const flow_writer_item *const *items, int with_contents)
+{
+  if (writer->checksums || writer->note_count > 0) {
+    cJSON *metadata = cJSON_AddObjectToObject(document, metadata_name);
+    if (!metadata || (writer->checksums && !add_text(metadata, "", checksum_key, "00000000"))) return 0;
+    for (int i = 0; i < writer->note_count; i++) {
+      if (!add_text(metadata, writer->notes[i].path, writer->notes[i].key, writer->notes[i].text)) return 0;
+    }
+    if (writer->checksums && !add_checksums(metadata, items, writer->item_count, with_contents)) return 0;
+  }
+  uint64_t offset = 0;
+  for (int i = 0; i < writer->item_count; i++) {
+    if (!add_tensor(document, items[i], &offset)) return 0;
+  }
+  return 1;
+}
+
+/* The header as text, which cJSON_free releases. */
+static flow_status make_header(const flow_tensor_writer *writer, const flow_writer_item *const *items, int with_contents, char **out)
+{
+  cJSON *document = cJSON_CreateObject();
+  *out = document && fill_document(document, writer, items, with_contents) ? cJSON_PrintUnformatted(document) : NULL;
+  cJSON_Delete(document);
+  if (!*out) return flow_fail(FLOW_OUT_OF_MEMORY, "out of memory for the header of %d tensors", writer->item_count);
+  if (strlen(*out) <= MOST_HEADER_BYTES - ALIGNMENT) return FLOW_OK;
+  cJSON_free(*out);
+  *out = NULL;
+  return flow_fail(FLOW_INVALID_ARGUMENT, "names and notes of %d tensors are too long for a safetensors file", writer->item_count);
+}
+
+static uint64_t padded(uint64_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
+
+/* Length, header and blanks, with its checksum if there is to be one. */
+static flow_status write_header(const flow_tensor_writer *writer, const char *header, flow_sink *sink)
+{
+  void *allocated;
+  uint64_t text_bytes = strlen(header), bytes = padded(text_bytes);
+  FLOW_TRY(flow_alloc(LENGTH_BYTES + bytes, &allocated));
+  char *block = allocated;
+  for (int i = 0; i < LENGTH_BYTES; i++) block[i] = (char)(bytes >> 8 * i);
+  memcpy(block + LENGTH_BYTES, header, text_bytes);
+  memset(block + LENGTH_BYTES + text_bytes, ' ', bytes - text_bytes);
+  if (writer->checksums) {
+    char digits[DIGITS + 1];
+    snprintf(digits, sizeof digits, "%08" PRIx32, flow_crc32c(0, block, LENGTH_BYTES + bytes));
+    memcpy(block + LENGTH_BYTES + sizeof checksum_start - 1, digits, DIGITS);
+  }
+  flow_status status = flow_sink_write(sink, block, LENGTH_BYTES + bytes);
+  flow_free(block);
+  return status;
+}
+
+static flow_status size_of(const flow_tensor_writer *writer, uint64_t *bytes)
+{
+  const flow_writer_item **items;
+  char *header = NULL;
+  FLOW_TRY(check_names(writer));
+  FLOW_TRY(order_items(writer, &items));
+  flow_status status = make_header(writer, items, 0, &header);
+  if (status == FLOW_OK) *bytes = LENGTH_BYTES + padded(strlen(header));
+  for (int i = 0; i < writer->item_count && status == FLOW_OK; i++) *bytes += flow_tensor_content_bytes(items[i]->tensor);
+  cJSON_free(header);
+  flow_free(items);
+  return status;
+}
+
+static flow_status write_all(const flow_tensor_writer *writer, flow_sink *sink)
+{
+  const flow_writer_item **items;
+  char *header = NULL;
+  FLOW_TRY(check_names(writer));
+  FLOW_TRY(order_items(writer, &items));
+  flow_status status = make_header(writer, items, 1, &header);
+  if (status == FLOW_OK) status = write_header(writer, header, sink);
+  for (int i = 0; i < writer->item_count && status == FLOW_OK; i++) status = flow_tensor_write_content(items[i]->tensor, sink);
+  cJSON_free(header);
+  flow_free(items);
+  return status;
+}
+
+const flow_format flow_format_safetensors = { "safetensors", recognizes, read_index, size_of, write_all };
