@@ -10,7 +10,7 @@
 --   writer:save(path, "safetensors" or "hdf5")
 --
 --   local file = tensor_file.open(path [, member of a zip])
---   file.count, file:name(1), file:dtype(1), file:shape(1), file:find(name) -> position or nil
+--   file.count, file:name_of(1), file:dtype(1), file:shape(1), file:find(name) -> position or nil
 --   file:read(1 or name) -> tensor;  file:read_into(1 or name, tensor or variable)
 --   file:note(path, key) -> text or nil;  file:notes() -> { { path =, key = }, ... };  file:groups() -> { path, ... }
 --   file:verify()                                         raises if a checksum is wrong;  file:close()
@@ -111,7 +111,7 @@ local function index_of(self, which)
   local index = C.flow_tensor_file_find(handle_of(self), check_text("the name of a tensor", which))
   if index >= 0 then return index end
   local names = {}
-  for i = 1, math.min(self.count, 1000) do names[i] = self:name(i) end
+  for i = 1, math.min(self.count, 1000) do names[i] = self:name_of(i) end
   raise("%s has no tensor %q%s", self.path, which, errors.suggestion(which, names))
 end
 
@@ -119,7 +119,7 @@ local function text_or_nil(pointer)
   return pointer ~= nil and native.string(pointer) or nil
 end
 
-function File:name(position)
+function File:name_of(position)
   return text_or_nil(C.flow_tensor_file_name(handle_of(self), position - 1))
 end
 
@@ -163,7 +163,8 @@ end
 function File:notes()
   local handle, list = handle_of(self), {}
   for i = 0, C.flow_tensor_file_note_count(handle) - 1 do
-    list[i + 1] = { path = native.string(C.flow_tensor_file_note_path(handle, i)), key = native.string(C.flow_tensor_file_note_key(handle, i)) }
+    local path, key = C.flow_tensor_file_note_path(handle, i), C.flow_tensor_file_note_key(handle, i)
+    list[i + 1] = { path = native.string(path), key = native.string(key) }
   end
   return list
 end
