@@ -290,6 +290,18 @@ FLOW_API const char *flow_listing_name(const flow_listing *listing, int index); 
 /* order[i] = where element i of the shuffled list was, from 0: as NumPy's RandomState(seed).shuffle; seed below 2^32. */
 FLOW_API flow_status flow_shuffle_order(double seed, int count, int32_t *order);
 
+/* ---- files and folders -------------------------------------------------------------------------------------------- */
+
+enum { FLOW_PATH_NONE = 0, FLOW_PATH_FILE, FLOW_PATH_FOLDER, FLOW_PATH_OTHER };
+FLOW_API int         flow_path_kind(const char *path);              /* of what a link leads to; NONE: not there, or out of sight */
+FLOW_API flow_status flow_make_folders(const char *path);           /* with those above it; fine if it is there */
+FLOW_API flow_status flow_listing_entries(const char *directory, flow_listing **out);   /* names of all in it, sorted, without . and .. */
+FLOW_API flow_status flow_remove_file(const char *path);            /* or a link */
+FLOW_API flow_status flow_remove_tree(const char *path);            /* a folder and all in it; links in it go, what they lead to stays */
+FLOW_API flow_status flow_rename_path(const char *from, const char *to, int overwrite);
+FLOW_API flow_status flow_copy_file(const char *from, const char *to, int overwrite);
+FLOW_API flow_status flow_write_file(const char *path, const void *bytes, double count);   /* whole: readers see the old content or the new */
+
 /* ---- tables of comma-separated values ------------------------------------------------------------------------------ */
 
 /* RFC 4180, gzipped or not. header: the first line holds the names of the columns. Rows count from 0, without the header. */

@@ -103,14 +103,24 @@ static flow_status read_folders(DIR *stream, flow_listing *listing)
   return FLOW_OK;
 }
 
-flow_status flow_listing_folders(const char *directory, flow_listing **out)
+static flow_status read_entries(DIR *stream, flow_listing *listing)
+{
+  for (struct dirent *entry; (entry = readdir(stream));) {
+    if (!is_dots(entry->d_name)) FLOW_TRY(add(listing, "", entry->d_name));
+  }
+  return FLOW_OK;
+}
+
+typedef flow_status (*reader)(DIR *stream, flow_listing *listing);
+
+static flow_status list(const char *directory, reader read, flow_listing **out)
 {
   *out = NULL;
   if (!directory || !*directory) return flow_fail(FLOW_INVALID_ARGUMENT, "the path of a directory is missing");
   DIR *stream = opendir(directory);
   if (!stream) return fail_to_list(directory);
   flow_status status = new_listing(out);
-  if (status == FLOW_OK) status = read_folders(stream, *out);
+  if (status == FLOW_OK) status = read(stream, *out);
   closedir(stream);
   if (status == FLOW_OK) {
     sort(*out, 0);
@@ -119,6 +129,16 @@ flow_status flow_listing_folders(const char *directory, flow_listing **out)
   flow_listing_release(*out);
   *out = NULL;
   return status;
+}
+
+flow_status flow_listing_folders(const char *directory, flow_listing **out)
+{
+  return list(directory, read_folders, out);
+}
+
+flow_status flow_listing_entries(const char *directory, flow_listing **out)
+{
+  return list(directory, read_entries, out);
 }
 
 /* ---- a tree ------------------------------------------------------------------------------------------------------- */

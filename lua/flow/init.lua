@@ -59,6 +59,7 @@ local parts = {
   optimizers = { "flow.optimizers" }, losses = { "flow.losses" }, metrics = { "flow.metrics" },
   clear_session = { "flow.models", "clear_session" },
   image = { "flow.image" }, image_dataset_from_directory = { "flow.image_dataset", "from_directory" },
+  io = { "flow.io" }, plot = { "flow.plot" },
   data = { "flow.data" }, callbacks = { "flow.callbacks" }, datasets = { "flow.datasets" }, distribute = { "flow.distribute" },
 }
 

@@ -1,0 +1,199 @@
+/* file_system.c: what tf.io.gfile does with files and folders: look, make, move, copy, remove. Paths are the system's; names
+ * such as gs:// are resolved before (lua/flow/io.lua). */
+#define _GNU_SOURCE                /* renameat2 */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/memory.h"
+#include "io/file.h"
+
+enum { COPY_BYTES = 1 << 20, MOST_LEVELS = 1000 };
+
+static flow_status fail_by_errno(const char *action, const char *path)
+{
+  int error = errno;
+  return flow_fail(error == ENOENT ? FLOW_NOT_FOUND : FLOW_IO_ERROR, "cannot %s %s: %s", action, path, strerror(error));
+}
+
+static flow_status check_path(const char *action, const char *path)
+{
+  return path && *path ? FLOW_OK : flow_fail(FLOW_INVALID_ARGUMENT, "%s: the path is empty", action);
+}
+
+int flow_path_kind(const char *path)
+{
+  struct stat facts;
+  if (!path || stat(path, &facts) != 0) return FLOW_PATH_NONE;
+  return S_ISREG(facts.st_mode) ? FLOW_PATH_FILE : S_ISDIR(facts.st_mode) ? FLOW_PATH_FOLDER : FLOW_PATH_OTHER;
+}
+
+/* ---- folders --------------------------------------------------------------------------------------------------------- */
+
+/* mkdir that is content with a folder that is there. */
+static int make_folder(const char *path)
+{
+  if (mkdir(path, 0777) == 0) return 1;
+  int error = errno;
+  if (error == EEXIST && flow_path_kind(path) == FLOW_PATH_FOLDER) return 1;
+  errno = error;
+  return 0;
+}
+
+flow_status flow_make_folders(const char *path)
+{
+  FLOW_TRY(check_path("makedirs", path));
+  char *part = flow_duplicate_text(path);
+  if (!part) return FLOW_OUT_OF_MEMORY;
+  flow_status status = FLOW_OK;
+  for (char *slash = strchr(part + 1, '/'); slash && status == FLOW_OK; slash = strchr(slash + 1, '/')) {
+    *slash = 0;
+    /* A folder above that cannot be made may still be there, where one may not write: the last mkdir tells. */
+    if (!make_folder(part) && errno != EACCES && errno != EROFS && errno != EPERM) status = fail_by_errno("make the folder", part);
+    *slash = '/';
+  }
+  if (status == FLOW_OK && !make_folder(part)) status = fail_by_errno("make the folder", path);
+  flow_free(part);
+  return status;
+}
+
+/* Removes what `name` in the folder `parent` is, with all below it. Links are removed, never followed: each folder is opened
+ * relative to the one above, and not if it is a link by then. `path` is for messages. */
+static flow_status remove_entry(int parent, const char *name, const char *path, int level)
+{
+  if (unlinkat(parent, name, 0) == 0) return FLOW_OK;
+  if (errno != EISDIR && errno != EPERM) return fail_by_errno("remove a file below", path);
+  int descriptor = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (descriptor < 0) return fail_by_errno("remove the folder", path);
+  if (level > MOST_LEVELS) {
+    close(descriptor);
+    return flow_fail(FLOW_UNSUPPORTED, "cannot remove %s: it has more than %d folders one inside the other", path, (int)MOST_LEVELS);
+  }
+  DIR *stream = fdopendir(descriptor);
+  if (!stream) {
+    flow_status status = fail_by_errno("remove the folder", path);
+    close(descriptor);
+    return status;
+  }
+  flow_status status = FLOW_OK;
+  for (struct dirent *entry; status == FLOW_OK && (entry = readdir(stream));) {
+    if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) status = remove_entry(descriptor, entry->d_name, path, level + 1);
+  }
+  closedir(stream);
+  if (status == FLOW_OK && unlinkat(parent, name, AT_REMOVEDIR) != 0) status = fail_by_errno("remove the folder", path);
+  return status;
+}
+
+/* Whether the path leads to the root of the file system, however it is written. */
+static int is_root(const char *path)
+{
+  struct stat root, facts;
+  return stat(path, &facts) == 0 && stat("/", &root) == 0 && facts.st_dev == root.st_dev && facts.st_ino == root.st_ino;
+}
+
+static int ends_in_dots(const char *path)
+{
+  const char *last = strrchr(path, '/');
+  last = last ? last + 1 : path;
+  return strcmp(last, ".") == 0 || strcmp(last, "..") == 0;
+}
+
+flow_status flow_remove_tree(const char *path)
+{
+  FLOW_TRY(check_path("rmtree", path));
+  if (is_root(path)) return flow_fail(FLOW_INVALID_ARGUMENT, "rmtree: %s is the root of the file system", path);
+  char *name = flow_duplicate_text(path);
+  if (!name) return FLOW_OUT_OF_MEMORY;
+  for (size_t length = strlen(name); length > 1 && name[length - 1] == '/'; length--) name[length - 1] = 0;    /* a/ would follow a link a */
+  struct stat facts;
+  flow_status status = FLOW_OK;
+  if (ends_in_dots(name)) {
+    status = flow_fail(FLOW_INVALID_ARGUMENT, "rmtree: %s ends in . or ..; give the folder's own name", path);
+  } else if (lstat(name, &facts) != 0) {
+    status = fail_by_errno("remove the folder", path);
+  } else if (!S_ISDIR(facts.st_mode)) {
+    status = flow_fail(FLOW_INVALID_ARGUMENT, "rmtree: %s is %s; remove() takes it away", path, S_ISLNK(facts.st_mode) ? "a link" : "a file");
+  } else {
+    status = remove_entry(AT_FDCWD, name, path, 1);
+  }
+  flow_free(name);
+  return status;
+}
+
+/* ---- files ----------------------------------------------------------------------------------------------------------- */
+
+flow_status flow_remove_file(const char *path)
+{
+  FLOW_TRY(check_path("remove", path));
+  if (unlink(path) == 0) return FLOW_OK;
+  struct stat facts;
+  int error = errno;
+  if (lstat(path, &facts) == 0 && S_ISDIR(facts.st_mode)) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "remove: %s is a folder; rmtree() takes it away with all that is in it", path);
+  }
+  errno = error;
+  return fail_by_errno("remove", path);
+}
+
+static flow_status fail_because_there(const char *action, const char *to)
+{
+  return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s exists; give overwrite = true to replace it", action, to);
+}
+
+flow_status flow_rename_path(const char *from, const char *to, int overwrite)
+{
+  FLOW_TRY(check_path("rename", from));
+  FLOW_TRY(check_path("rename", to));
+  if (!overwrite) {
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return FLOW_OK;
+    if (errno == EEXIST) return fail_because_there("rename", to);
+    if (errno != EINVAL && errno != ENOSYS) return fail_by_errno("rename", from);
+    if (flow_path_kind(to) != FLOW_PATH_NONE) return fail_because_there("rename", to);    /* file systems that cannot do it at once */
+  }
+  return rename(from, to) == 0 ? FLOW_OK : fail_by_errno("rename", from);
+}
+
+static flow_status copy_bytes(flow_source *source, flow_sink *sink)
+{
+  void *buffer;
+  FLOW_TRY(flow_alloc(COPY_BYTES, &buffer));
+  flow_status status = FLOW_OK;
+  for (uint64_t got = COPY_BYTES; status == FLOW_OK && got == COPY_BYTES;) {
+    status = flow_source_read_some(source, buffer, COPY_BYTES, &got);
+    if (status == FLOW_OK) status = flow_sink_write(sink, buffer, got);
+  }
+  flow_free(buffer);
+  return status;
+}
+
+flow_status flow_copy_file(const char *from, const char *to, int overwrite)
+{
+  FLOW_TRY(check_path("copy", from));
+  FLOW_TRY(check_path("copy", to));
+  if (!overwrite && flow_path_kind(to) != FLOW_PATH_NONE) return fail_because_there("copy", to);
+  flow_source source;
+  flow_sink sink;
+  FLOW_TRY(flow_source_open(from, &source));
+  flow_status status = flow_sink_open(to, &sink);
+  if (status == FLOW_OK) {
+    status = copy_bytes(&source, &sink);
+    if (status == FLOW_OK) status = flow_sink_commit(&sink);
+    else flow_sink_discard(&sink);
+  }
+  flow_source_close(&source);
+  return status;
+}
+
+flow_status flow_write_file(const char *path, const void *bytes, double count)
+{
+  if (!(count >= 0) || count > 9e15 || (count > 0 && !bytes)) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: there are no bytes to write", path);
+  flow_sink sink;
+  FLOW_TRY(flow_sink_open(path, &sink));
+  flow_status status = flow_sink_write(&sink, bytes, (uint64_t)count);
+  if (status == FLOW_OK) return flow_sink_commit(&sink);
+  flow_sink_discard(&sink);
+  return status;
+}

@@ -1,0 +1,99 @@
+-- io.lua: flow.io: files and folders, as tf.io.gfile has them.
+--
+--   flow.io.makedirs("runs/7")            flow.io.exists(path)     flow.io.isdir(path)      flow.io.join("runs", "7", "log.csv")
+--   flow.io.listdir("runs")               flow.io.glob("runs/*/*.keras")
+--   flow.io.copy(from, to, overwrite)     flow.io.rename(from, to, overwrite)     flow.io.remove(file)     flow.io.rmtree(folder)
+--
+-- A path may name a bucket: gs://bucket/file is /gcs/bucket/file, where the bucket is mounted (as Vertex AI does, or gcsfuse
+-- anywhere). flow.io.mounts tells where the buckets of a scheme lie; whoever mounts others adds them: flow.io.mounts.s3 = "/s3".
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local elements = require "flow.elements"
+
+local C, check, raise = native.C, native.check, errors.raise
+local io = { mounts = { gs = "/gcs" } }
+
+local HOW_TO_MOUNT = { gs = "; mount it there, e.g. gcsfuse %s %s" }
+
+-- The path of this machine that a user's path means. Everything in flowlua that takes a path asks here; what names the caller.
+function io.path(path, what)
+  if type(path) ~= "string" then raise("%s: a path is a string, got %s", what or "flow.io.path", errors.describe(path)) end
+  if path == "" then raise("%s: the path is empty", what or "flow.io.path") end
+  if path:find("\0", 1, true) then raise("%s: a path has no zero bytes, got %q", what or "flow.io.path", path) end
+  local scheme, bucket, rest = path:match("^(%a[%w+.-]*)://([^/]*)/*(.*)$")
+  if not scheme then return path end
+  if scheme == "file" then return path:match("^file://(/.*)$") or raise("%q: file:// stands before an absolute path", path) end
+  local mount = io.mounts[scheme]
+  if not mount then
+    raise("%q: nothing is mounted for %s://; mount it and tell where: flow.io.mounts.%s = \"/folder/of/buckets\"", path, scheme, scheme)
+  end
+  if bucket == "" or bucket == "." or bucket == ".." then raise("%q names no bucket: %s://bucket/file", path, scheme) end
+  local folder = mount .. "/" .. bucket
+  if C.flow_path_kind(folder) ~= C.FLOW_PATH_FOLDER then
+    raise("%q: the bucket is looked for in %s, which is not there%s", path, folder, (HOW_TO_MOUNT[scheme] or ""):format(bucket, folder))
+  end
+  return rest == "" and folder or folder .. "/" .. rest
+end
+
+local function overwrites(what, value)
+  if type(value) == "table" then value = errors.check_options(what, value, { overwrite = true }).overwrite end
+  if value ~= nil and type(value) ~= "boolean" then raise("%s: overwrite is true or false, got %s", what, errors.describe(value)) end
+  return value and 1 or 0
+end
+
+function io.exists(path) return C.flow_path_kind(io.path(path, "flow.io.exists")) ~= C.FLOW_PATH_NONE end
+function io.isdir(path) return C.flow_path_kind(io.path(path, "flow.io.isdir")) == C.FLOW_PATH_FOLDER end
+function io.makedirs(path) check(C.flow_make_folders(io.path(path, "flow.io.makedirs"))) end
+function io.remove(path) check(C.flow_remove_file(io.path(path, "flow.io.remove"))) end
+-- Removes a folder and all in it; links in it go, what they lead to stays.
+function io.rmtree(path) check(C.flow_remove_tree(io.path(path, "flow.io.rmtree"))) end
+
+function io.rename(from, to, overwrite)
+  check(C.flow_rename_path(io.path(from, "flow.io.rename"), io.path(to, "flow.io.rename"), overwrites("flow.io.rename", overwrite)))
+end
+function io.copy(from, to, overwrite)
+  check(C.flow_copy_file(io.path(from, "flow.io.copy"), io.path(to, "flow.io.copy"), overwrites("flow.io.copy", overwrite)))
+end
+
+-- The parts with slashes between them; a part that is an absolute path, or names a bucket, starts anew.
+function io.join(...)
+  local joined = ""
+  for i = 1, select("#", ...) do
+    local part = select(i, ...)
+    if type(part) ~= "string" then raise("flow.io.join: parts are strings, got %s", errors.describe(part)) end
+    if part:find("^/") or part:find("^%a[%w+.-]*://") then joined = part
+    elseif joined == "" or joined:find("/$") then joined = joined .. part
+    else joined = joined .. "/" .. part end
+  end
+  return joined
+end
+
+local out_listing = native.out("flow_listing")
+
+-- The names of all in a folder, sorted.
+function io.listdir(path)
+  check(C.flow_listing_entries(io.path(path, "flow.io.listdir"), out_listing))
+  local listing, names = native.own(out_listing, C.flow_listing_release), {}
+  for i = 0, C.flow_listing_count(listing) - 1 do names[i + 1] = native.string(C.flow_listing_name(listing, i)) end
+  native.close(listing, C.flow_listing_release)
+  return names
+end
+
+-- The paths that match a pattern, or any of a list of patterns, sorted.
+function io.glob(patterns)
+  local found = {}
+  for _, pattern in ipairs(type(patterns) == "table" and patterns or { patterns }) do
+    for _, path in ipairs(elements.glob(io.path(pattern, "flow.io.glob"))) do found[#found + 1] = path end
+  end
+  table.sort(found)
+  return found
+end
+
+-- Writes a text as a whole file: whoever reads it sees the old content or the new, never a part.
+function io.write(path, text)
+  if type(text) ~= "string" then raise("flow.io.write: the content is a string, got %s", errors.describe(text)) end
+  check(C.flow_write_file(io.path(path, "flow.io.write"), text, #text))
+end
+
+return io

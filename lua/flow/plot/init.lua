@@ -1,0 +1,34 @@
+-- init.lua: flow.plot: pictures of trainings, models and predictions. Loaded when history:plot, model:plot or flow.plot is first used.
+
+local errors = require "flow.errors"
+local log = require "flow.log"
+local io = require "flow.io"
+
+local raise = errors.raise
+local plot = {}
+
+-- The ending of a path, which says how the picture is written; raises, naming the known ones, if it is none of them.
+local function ending(what, file, known)
+  if type(file) ~= "string" then raise("%s: the file is a path that ends in .%s, got %s", what, known[1], errors.describe(file)) end
+  local found = file:match("%.([%w]+)$")
+  for _, name in ipairs(known) do
+    if found and found:lower() == name then return name end
+  end
+  raise("%s: %q: pictures are written as .%s files", what, file, table.concat(known, " or ."))
+end
+plot.ending = ending
+
+-- history:plot("history.svg", { title =, metrics =, width =, height =, yscale = "log" }) writes a picture; history:plot() shows the
+-- curves in the terminal and returns what it printed.
+function plot.history(history, file, options)
+  if type(file) == "table" and options == nil then file, options = nil, file end
+  if file == nil then
+    local text = require("flow.plot.terminal").text(history, options)
+    log.print("%s", text)
+    return text
+  end
+  ending("history:plot", file, { "svg" })
+  io.write(file, require("flow.plot.history").svg(history, options))
+end
+
+return plot

@@ -1,0 +1,96 @@
+-- scale.lua: axes with round numbers: from the range of some values to ticks and their labels, linear or logarithmic.
+
+local scale = {}
+
+-- 1, 2, 2.5 or 5 times a power of ten, at least `step`: Heckbert's nice numbers ("Nice Numbers for Graph Labels", Graphics Gems).
+local function round_step(step, least)
+  local power = 10 ^ math.floor(math.log10(step))
+  for _, factor in ipairs { 1, 2, 2.5, 5, 10 } do
+    local candidate = factor * power
+    if candidate >= step * (1 - 1e-9) and (not least or candidate >= least and candidate % least == 0) then return candidate end
+  end
+  return 10 * power
+end
+
+-- Digits behind the point that tell multiples of step apart.
+local function decimals_of(step)
+  for digits = 0, 6 do
+    local scaled = step * 10 ^ digits
+    if math.abs(scaled - math.floor(scaled + 0.5)) < 1e-6 * scaled then return digits end
+  end
+end
+
+-- 1e-05 as 1e-5.
+local function tidy(text)
+  return (text:gsub("e([+-])0*(%d)", function(sign, digit) return "e" .. (sign == "-" and "-" or "") .. digit end))
+end
+
+local function label(value, step, largest)
+  local digits = decimals_of(step)
+  if digits and digits <= 5 and largest < 1e6 then return ("%." .. digits .. "f"):format(value == 0 and 0 or value) end
+  if value == 0 then return "0" end
+  local least = math.floor(math.log10(math.abs(value)) + 1e-9)
+  local own = math.max(0, least - math.floor(math.log10(step) + 1e-9) + (step / 10 ^ math.floor(math.log10(step)) % 1 > 0.01 and 1 or 0))
+  return tidy(("%." .. math.min(own, 6) .. "e"):format(value))
+end
+
+-- An axis over low..high with about `count` ticks: { low =, high =, ticks = { { value =, label = }, ... } }, low and high being
+-- ticks themselves. whole: ticks stand at whole numbers only, and the ends stay as they are.
+function scale.linear(low, high, count, whole)
+  if low == high then
+    local room = whole and 0.5 or (low ~= 0 and math.abs(low) * 0.1 or 1)
+    if whole then return { low = low - room, high = high + room, ticks = { { value = low, label = ("%d"):format(low) } } } end
+    low, high = low - room, high + room
+  end
+  local step = round_step((high - low) / count, whole and 1)
+  local first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+  local axis = { low = first * step, high = last * step, ticks = {} }
+  if whole then
+    axis.low, axis.high = low, high
+    first, last = math.ceil(low / step), math.floor(high / step)
+  end
+  local largest = math.max(math.abs(first * step), math.abs(last * step))
+  for i = first, last do
+    local value = i * step
+    axis.ticks[#axis.ticks + 1] = { value = value, label = whole and ("%d"):format(value) or label(value, step, largest) }
+  end
+  return axis
+end
+
+-- Ticks at 1 as first number of a range of whole numbers that begins with 1: 1 10 20 30 instead of 10 20 30.
+function scale.epochs(low, high, count)
+  local axis = scale.linear(low, high, count, true)
+  local first, second = axis.ticks[1], axis.ticks[2]
+  if first and first.value ~= low then
+    local gap = second and second.value - first.value or 1
+    if first.value - low < gap * 0.45 then table.remove(axis.ticks, 1) end
+    table.insert(axis.ticks, 1, { value = low, label = ("%d"):format(low) })
+  end
+  return axis
+end
+
+-- The same for positive numbers on a logarithmic axis: ticks at powers of ten, or at 1 2 5 where there are few of them.
+function scale.logarithmic(low, high, count)
+  local first, last = math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9)
+  if first == last then last = first + 1 end
+  local axis = { low = 10 ^ first, high = 10 ^ last, ticks = {}, logarithmic = true }
+  local every = math.max(1, math.ceil((last - first) / count))
+  local factors = last - first <= 2 and { 1, 2, 5 } or { 1 }
+  for power = first, last, every do
+    for _, factor in ipairs(factors) do
+      local value = factor * 10 ^ power
+      if value <= axis.high * (1 + 1e-9) then
+        axis.ticks[#axis.ticks + 1] = { value = value, label = tidy((value >= 1e-4 and value < 1e6 and "%.14g" or "%.0e"):format(value)) }
+      end
+    end
+  end
+  return axis
+end
+
+-- Where a value lies between the ends of its axis: 0 at low, 1 at high.
+function scale.share(axis, value)
+  if axis.logarithmic then return math.log(value / axis.low) / math.log(axis.high / axis.low) end
+  return (value - axis.low) / (axis.high - axis.low)
+end
+
+return scale

@@ -1,0 +1,133 @@
+-- svg.lua: a drawing that becomes an SVG 1.1 file: shapes and texts with plain attributes, no scripts, no references to anything
+-- outside, every text escaped. Lengths are pixels, y grows downwards.
+--
+--   local drawing = svg.new(640, 400)
+--   drawing:add("line", { x1 = 0, y1 = 0, x2 = 10, y2 = 10, stroke = "#888" })
+--   drawing:text(20, 30, "loss", { size = 13, anchor = "middle" })
+--   drawing:to_string()
+
+local svg = {}
+local Drawing = {}
+Drawing.__index = Drawing
+
+svg.FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
+
+local ENTITIES = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&#39;" }
+
+-- Text for XML 1.0: entities escaped; characters that XML cannot hold, and bytes that are no UTF-8, become U+FFFD.
+function svg.escape(text)
+  text = text:gsub("[%z\1-\8\11\12\14-\31]", "\239\191\189"):gsub("[&<>\"']", ENTITIES)
+  if not text:find("[\128-\255]") then return text end
+  local parts, at = {}, 1
+  while at <= #text do
+    local plain = text:match("^[%z\1-\127]+", at)
+    local whole = plain or text:match("^[\194-\223][\128-\191]", at) or text:match("^\224[\160-\191][\128-\191]", at)
+      or text:match("^[\225-\236\238\239][\128-\191][\128-\191]", at) or text:match("^\237[\128-\159][\128-\191]", at)
+      or text:match("^\240[\144-\191][\128-\191][\128-\191]", at) or text:match("^[\241-\243][\128-\191][\128-\191][\128-\191]", at)
+      or text:match("^\244[\128-\143][\128-\191][\128-\191]", at)
+    if whole == "\239\191\190" or whole == "\239\191\191" then whole, at = nil, at + 2 end      -- U+FFFE, U+FFFF
+    parts[#parts + 1] = whole or "\239\191\189"
+    at = at + (whole and #whole or 1)
+  end
+  return table.concat(parts)
+end
+
+-- Width of a character in ems, by its kind, somewhat wider than Helvetica, as narrow as DejaVu Sans.
+local WIDTHS = { ["[iljI|.,:;'!]"] = 0.32, ["[ftr()%[%]{}/\\%- \"*`]"] = 0.41, ["[mwMWQ@%%]"] = 0.93, ["[A-Z&]"] = 0.70,
+                 ["[_0-9a-z#$?+<>=~^]"] = 0.62 }
+
+-- About how wide a text is: fonts differ, so this leaves some room.
+function svg.text_width(text, size)
+  local width = 0
+  for character in text:gmatch("[%z\1-\127\194-\244][\128-\191]*") do
+    local own = #character == 1 and 0.62 or #character == 2 and 0.65 or 1
+    for class, em in pairs(#character == 1 and WIDTHS or {}) do
+      if character:find("^" .. class) then own = em end
+    end
+    width = width + own
+  end
+  return width * size
+end
+
+-- The text, cut in the middle with an ellipsis if it is wider than that: beginnings and endings tell names apart.
+function svg.fit_text(text, size, width)
+  if svg.text_width(text, size) <= width then return text end
+  local characters = {}
+  for character in text:gmatch("[%z\1-\127\194-\244][\128-\191]*") do characters[#characters + 1] = character end
+  for kept = #characters - 1, 2, -1 do
+    local left = math.ceil(kept / 2)
+    local candidate = table.concat(characters, "", 1, left) .. "…" .. table.concat(characters, "", #characters - (kept - left) + 1)
+    if svg.text_width(candidate, size) <= width then return candidate end
+  end
+  return "…"
+end
+
+-- Numbers with at most two digits behind the point, as short as they are.
+local function number(value)
+  return (("%.2f"):format(value):gsub("%.?0+$", ""):gsub("^%-0$", "0"))
+end
+svg.number = number
+
+local function attributes(list)
+  local names, parts = {}, {}
+  for name in pairs(list) do names[#names + 1] = name end
+  table.sort(names)
+  for i, name in ipairs(names) do
+    local value = list[name]
+    parts[i] = (' %s="%s"'):format(name:gsub("_", "-"), type(value) == "number" and number(value) or svg.escape(value))
+  end
+  return table.concat(parts)
+end
+
+function svg.new(width, height)
+  return setmetatable({ width = width, height = height, parts = {}, depth = 1 }, Drawing)
+end
+
+function Drawing:line_(text)
+  self.parts[#self.parts + 1] = ("  "):rep(self.depth) .. text
+end
+
+-- One element. tooltip: a text that viewers show when the mouse rests on it.
+function Drawing:add(element, list, tooltip)
+  if not tooltip then return self:line_(("<%s%s/>"):format(element, attributes(list))) end
+  self:line_(("<%s%s><title>%s</title></%s>"):format(element, attributes(list), svg.escape(tooltip), element))
+end
+
+function Drawing:open(element, list)
+  self:line_(("<%s%s>"):format(element, attributes(list or {})))
+  self.depth = self.depth + 1
+end
+
+function Drawing:close(element)
+  self.depth = self.depth - 1
+  self:line_("</" .. element .. ">")
+end
+
+-- A text whose baseline begins at x, y. options: size, anchor (start, middle, end), fill, weight, width (cut to it, the whole text
+-- becomes the tooltip), rotate (degrees around x, y), family.
+function Drawing:text(x, y, text, options)
+  local size = options.size or 12
+  local shown = options.width and svg.fit_text(text, size, options.width) or text
+  local list = { x = x, y = y, font_size = size, text_anchor = options.anchor, fill = options.fill, font_weight = options.weight,
+                 font_family = options.family, transform = options.rotate and ("rotate(%s %s %s)"):format(options.rotate, number(x), number(y)) }
+  local title = shown ~= text and ("<title>%s</title>"):format(svg.escape(text)) or ""
+  self:line_(("<text%s>%s%s</text>"):format(attributes(list), title, svg.escape(shown)))
+end
+
+-- A path through points { x1, y1, x2, y2, ... }.
+function Drawing:polyline(points, list)
+  local parts = {}
+  for i = 1, #points, 2 do parts[#parts + 1] = number(points[i]) .. "," .. number(points[i + 1]) end
+  list.points, list.fill = table.concat(parts, " "), list.fill or "none"
+  self:add("polyline", list)
+end
+
+-- title: what the picture shows, for readers that do not see it.
+function Drawing:to_string(title)
+  local head = ('<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%s" viewBox="0 0 %s %s" role="img" font-family="%s">')
+    :format(number(self.width), number(self.height), number(self.width), number(self.height), svg.escape(svg.FONT))
+  return table.concat { '<?xml version="1.0" encoding="UTF-8"?>\n', head, "\n  <title>", svg.escape(title or ""), "</title>\n",
+                        table.concat(self.parts, "\n"), "\n</svg>\n" }
+end
+
+return svg

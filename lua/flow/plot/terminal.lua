@@ -1,0 +1,160 @@
+-- terminal.lua: history:plot() without a file: the curves in characters, Braille dots where the terminal writes UTF-8 and plain
+-- ASCII elsewhere, as wide as the terminal.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local scale = require "flow.plot.scale"
+local series = require "flow.plot.series"
+
+local C = native.C
+local terminal = {}
+
+local OPTIONS = { metrics = true, width = true, height = true, unicode = true }
+local MARKS = { "*", "o" }                                   -- of the first and second curve in ASCII
+local DOTS = { { 1, 8 }, { 2, 16 }, { 4, 32 }, { 64, 128 } } -- bits of a Braille character by row and column (Unicode, block U+2800)
+
+-- Whether the environment says that text is UTF-8, as setlocale(LC_CTYPE, "") would read it.
+local function is_utf8()
+  for _, name in ipairs { "LC_ALL", "LC_CTYPE", "LANG" } do
+    local value = os.getenv(name)
+    if value and value ~= "" then return value:lower():find("utf%-?8") ~= nil end
+  end
+  return false
+end
+
+local function braille(bits)
+  return "\226" .. string.char(160 + math.floor(bits / 64), 128 + bits % 64)
+end
+
+local function length(text)
+  return select(2, text:gsub("[^\128-\191]", ""))
+end
+
+-- A grid of cells, across x down of them, each of 2 x 4 dots in Unicode and 1 x 1 in ASCII.
+local function new_canvas(across, down, unicode)
+  local canvas = { across = across, down = down, unicode = unicode, cells = {}, columns = unicode and 2 * across or across,
+                   rows = unicode and 4 * down or down }
+  for row = 1, down do canvas.cells[row] = {} end
+  return canvas
+end
+
+-- The dot in column and row from 0. Dashed curves leave out every other column.
+local function set(canvas, column, row, curve)
+  if column < 0 or row < 0 or column >= canvas.columns or row >= canvas.rows then return end
+  if canvas.unicode then
+    if curve == 2 and math.floor(column / 2) % 2 == 1 then return end
+    local line = canvas.cells[math.floor(row / 4) + 1]
+    local cell = math.floor(column / 2) + 1
+    local bit_value = DOTS[row % 4 + 1][column % 2 + 1]
+    local before = line[cell] or 0
+    if math.floor(before / bit_value) % 2 == 0 then line[cell] = before + bit_value end
+  elseif not canvas.cells[row + 1][column + 1] then
+    canvas.cells[row + 1][column + 1] = MARKS[curve]
+  end
+end
+
+local function draw_line(canvas, x0, y0, x1, y1, curve)
+  local steps = math.max(math.abs(x1 - x0), math.abs(y1 - y0), 1)
+  for i = 0, steps do
+    set(canvas, math.floor(x0 + (x1 - x0) * i / steps + 0.5), math.floor(y0 + (y1 - y0) * i / steps + 0.5), curve)
+  end
+end
+
+local function draw_curve(canvas, curve, number, epochs, values)
+  local last_x, last_y
+  for _, point in ipairs(curve.points) do
+    if series.is_finite(point.value) then
+      local x = scale.share(epochs, point.epoch) * (canvas.columns - 1)
+      local y = (1 - scale.share(values, point.value)) * (canvas.rows - 1)
+      draw_line(canvas, last_x or x, last_y or y, x, y, number)
+      last_x, last_y = x, y
+    else
+      last_x = nil
+    end
+  end
+end
+
+local function cell_text(canvas, row)
+  local parts = {}
+  for i = 1, canvas.across do
+    local cell = canvas.cells[row][i]
+    parts[i] = not cell and " " or canvas.unicode and braille(cell) or cell
+  end
+  return table.concat(parts)
+end
+
+local function legend(panel, unicode)
+  local parts = {}
+  for i, curve in ipairs(panel.curves) do
+    local last = curve.points[#curve.points]
+    local mark = unicode and (i == 1 and "⠒⠒" or "⠒ ") or MARKS[i]
+    parts[i] = ("%s %s %s"):format(mark, curve.name, last and series.value_text(last.value) or "")
+  end
+  return table.concat(parts, "   ")
+end
+
+local function cut(text, width)
+  if length(text) <= width then return text end
+  local kept = {}
+  for character in text:gmatch("[%z\1-\127\194-\244][\128-\191]*") do
+    if #kept == width then break end
+    kept[#kept + 1] = character
+  end
+  return table.concat(kept)
+end
+
+local function panel_lines(panel, width, height, unicode, lines)
+  local range = series.ranges(panel)
+  lines[#lines + 1] = cut(legend(panel, unicode), width)
+  if not range.low then
+    lines[#lines + 1] = "no finite value"
+    return
+  end
+  local values = scale.linear(range.low, range.high, math.max(2, math.floor(height / 2)))
+  local labels, margin = {}, 0
+  for _, tick in ipairs(values.ticks) do
+    local row = math.floor((1 - scale.share(values, tick.value)) * (height - 1) + 0.5) + 1
+    labels[row] = tick.label
+    margin = math.max(margin, #tick.label)
+  end
+  local across = math.max(4, width - margin - 2)
+  local epochs = scale.epochs(range.first, range.last, math.max(2, math.floor(across / 10)))
+  local canvas = new_canvas(across, height, unicode)
+  for i = #panel.curves, 1, -1 do draw_curve(canvas, panel.curves[i], i, epochs, values) end
+  for row = 1, height do
+    local edge = unicode and (labels[row] and "┤" or "│") or (labels[row] and "+" or "|")
+    lines[#lines + 1] = ((" "):rep(margin - #(labels[row] or "")) .. (labels[row] or "") .. " " .. edge .. cell_text(canvas, row)):gsub("%s+$", "")
+  end
+  local below, marks = {}, {}
+  for i = 1, across do below[i], marks[i] = " ", unicode and "─" or "-" end
+  for _, tick in ipairs(epochs.ticks) do
+    local at = math.floor(scale.share(epochs, tick.value) * (across - 1) + 0.5) + 1
+    local first = math.max(1, math.min(at - math.floor(#tick.label / 2), across - #tick.label + 1))
+    marks[at] = unicode and "┴" or "+"
+    if first == 1 or below[first - 1] == " " then
+      for k = 1, #tick.label do below[first + k - 1] = tick.label:sub(k, k) end
+    end
+  end
+  lines[#lines + 1] = (" "):rep(margin + 1) .. (unicode and "└" or "+") .. table.concat(marks)
+  lines[#lines + 1] = ((" "):rep(margin + 2) .. table.concat(below)):gsub("%s+$", "")
+end
+
+-- The curves as lines of text. options: metrics (a list of names), width, height of one panel in lines, unicode (else as the
+-- environment says).
+function terminal.text(given, options)
+  options = errors.check_options("history:plot", options, OPTIONS)
+  local columns = C.flow_terminal_columns()
+  local width, height = options.width or (columns > 0 and columns - 1 or 79), options.height or 10
+  if type(width) ~= "number" or not (width >= 20) then errors.raise("history:plot: width is a number from 20, got %s", errors.describe(width)) end
+  if type(height) ~= "number" or not (height >= 3) then errors.raise("history:plot: height is a number from 3, got %s", errors.describe(height)) end
+  local unicode = options.unicode
+  if unicode == nil then unicode = is_utf8() end
+  local lines = {}
+  for i, panel in ipairs(series.panels(given, options.metrics)) do
+    if i > 1 then lines[#lines + 1] = "" end
+    panel_lines(panel, math.floor(math.min(width, 120)), math.floor(height), unicode, lines)
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+return terminal
