@@ -80,7 +80,8 @@ static flow_status remove_entry(int parent, const char *name, const char *path, 
   }
   flow_status status = FLOW_OK;
   for (struct dirent *entry; status == FLOW_OK && (entry = readdir(stream));) {
-    if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) status = remove_entry(descriptor, entry->d_name, path, level + 1);
+    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+    status = remove_entry(descriptor, entry->d_name, path, level + 1);
   }
   closedir(stream);
   if (status == FLOW_OK && unlinkat(parent, name, AT_REMOVEDIR) != 0) status = fail_by_errno("remove the folder", path);
@@ -107,7 +108,8 @@ flow_status flow_remove_tree(const char *path)
   if (is_root(path)) return flow_fail(FLOW_INVALID_ARGUMENT, "rmtree: %s is the root of the file system", path);
   char *name = flow_duplicate_text(path);
   if (!name) return FLOW_OUT_OF_MEMORY;
-  for (size_t length = strlen(name); length > 1 && name[length - 1] == '/'; length--) name[length - 1] = 0;    /* a/ would follow a link a */
+  /* a/ would follow a link a */
+  for (size_t length = strlen(name); length > 1 && name[length - 1] == '/'; length--) name[length - 1] = 0;
   struct stat facts;
   flow_status status = FLOW_OK;
   if (ends_in_dots(name)) {
@@ -115,7 +117,8 @@ flow_status flow_remove_tree(const char *path)
   } else if (lstat(name, &facts) != 0) {
     status = fail_by_errno("remove the folder", path);
   } else if (!S_ISDIR(facts.st_mode)) {
-    status = flow_fail(FLOW_INVALID_ARGUMENT, "rmtree: %s is %s; remove() takes it away", path, S_ISLNK(facts.st_mode) ? "a link" : "a file");
+    const char *found = S_ISLNK(facts.st_mode) ? "a link" : "a file";
+    status = flow_fail(FLOW_INVALID_ARGUMENT, "rmtree: %s is %s; remove() takes it away", path, found);
   } else {
     status = remove_entry(AT_FDCWD, name, path, 1);
   }
@@ -189,7 +192,9 @@ flow_status flow_copy_file(const char *from, const char *to, int overwrite)
 
 flow_status flow_write_file(const char *path, const void *bytes, double count)
 {
-  if (!(count >= 0) || count > 9e15 || (count > 0 && !bytes)) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: there are no bytes to write", path);
+  if (!(count >= 0) || count > 9e15 || (count > 0 && !bytes)) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: there are no bytes to write", path ? path : "the file");
+  }
   flow_sink sink;
   FLOW_TRY(flow_sink_open(path, &sink));
   flow_status status = flow_sink_write(&sink, bytes, (uint64_t)count);

@@ -2,26 +2,34 @@
 
 local Callback = require("flow.callbacks").Callback
 
--- history.history.loss[i], history.epoch[i].
+-- history.history.loss[i], history.epoch[i]; history.epochs.val_loss[i] is the epoch of history.history.val_loss[i], which
+-- differs where a value is not there in every epoch (validation_freq).
 local History = Callback:extend("History")
 function History:init()
-  self.history, self.epoch = {}, {}
+  self.history, self.epoch, self.epochs = {}, {}, {}
 end
 function History:on_train_begin()
-  self.history, self.epoch = {}, {}
+  self.history, self.epoch, self.epochs = {}, {}, {}
 end
 function History:on_epoch_end(epoch, logs)
   self.epoch[#self.epoch + 1] = epoch
   for key, value in pairs(logs) do
-    self.history[key] = self.history[key] or {}
+    self.history[key], self.epochs[key] = self.history[key] or {}, self.epochs[key] or {}
     table.insert(self.history[key], value)
+    table.insert(self.epochs[key], epoch)
   end
 end
+
+-- history:plot("history.svg" [, options]) writes a picture; without a file the curves come as text in the terminal, and are returned.
+function History:plot(file, options)
+  return require("flow.plot").history(self, file, options)
+end
+
 function History:get_state()
-  return { history = self.history, epoch = self.epoch }
+  return { history = self.history, epoch = self.epoch, epochs = self.epochs }
 end
 function History:set_state(state)
-  self.history, self.epoch = state.history, state.epoch
+  self.history, self.epoch, self.epochs = state.history, state.epoch, state.epochs or {}
 end
 
 return History

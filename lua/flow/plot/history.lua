@@ -141,7 +141,8 @@ function history.svg(given, options)
   local drawing = svg.new(columns * options.width + (columns - 1) * GAP, head + rows * options.height + (rows - 1) * GAP)
   drawing:add("rect", { width = drawing.width, height = drawing.height, fill = "#ffffff" })
   if options.title then
-    drawing:text(drawing.width / 2, 30, options.title, { size = 18, weight = "600", anchor = "middle", fill = INK, width = drawing.width - 40 })
+    drawing:text(drawing.width / 2, 30, options.title,
+      { size = 18, weight = "600", anchor = "middle", fill = INK, width = drawing.width - 40 })
   end
   for i, panel in ipairs(panels) do
     local column, row = (i - 1) % columns, math.floor((i - 1) / columns)

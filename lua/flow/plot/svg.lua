@@ -32,32 +32,36 @@ function svg.escape(text)
   return table.concat(parts)
 end
 
--- Width of a character in ems, by its kind, somewhat wider than Helvetica, as narrow as DejaVu Sans.
-local WIDTHS = { ["[iljI|.,:;'!]"] = 0.32, ["[ftr()%[%]{}/\\%- \"*`]"] = 0.41, ["[mwMWQ@%%]"] = 0.93, ["[A-Z&]"] = 0.70,
-                 ["[_0-9a-z#$?+<>=~^]"] = 0.62 }
+-- Width of a character in ems, by its kind (the first that fits): somewhat wider than Helvetica, as wide as DejaVu Sans.
+local WIDTHS = {
+  { "[iljI|.,:;'!]", 0.32 }, { "[ftr()%[%]{}/\\%- \"*`]", 0.41 }, { "[mwMWQ@%%]", 0.93 }, { "[A-Z&]", 0.70 }, { ".", 0.62 },
+}
+local BOLD = 1.13
+
+local function character_width(character)
+  if #character > 1 then return #character == 2 and 0.65 or 1 end
+  for _, kind in ipairs(WIDTHS) do
+    if character:find(kind[1]) then return kind[2] end
+  end
+  return 0.62
+end
 
 -- About how wide a text is: fonts differ, so this leaves some room.
-function svg.text_width(text, size)
+function svg.text_width(text, size, weight)
   local width = 0
-  for character in text:gmatch("[%z\1-\127\194-\244][\128-\191]*") do
-    local own = #character == 1 and 0.62 or #character == 2 and 0.65 or 1
-    for class, em in pairs(#character == 1 and WIDTHS or {}) do
-      if character:find("^" .. class) then own = em end
-    end
-    width = width + own
-  end
-  return width * size
+  for character in text:gmatch("[%z\1-\127\194-\244][\128-\191]*") do width = width + character_width(character) end
+  return width * size * (weight and BOLD or 1)
 end
 
 -- The text, cut in the middle with an ellipsis if it is wider than that: beginnings and endings tell names apart.
-function svg.fit_text(text, size, width)
-  if svg.text_width(text, size) <= width then return text end
+function svg.fit_text(text, size, width, weight)
+  if svg.text_width(text, size, weight) <= width then return text end
   local characters = {}
   for character in text:gmatch("[%z\1-\127\194-\244][\128-\191]*") do characters[#characters + 1] = character end
   for kept = #characters - 1, 2, -1 do
     local left = math.ceil(kept / 2)
     local candidate = table.concat(characters, "", 1, left) .. "…" .. table.concat(characters, "", #characters - (kept - left) + 1)
-    if svg.text_width(candidate, size) <= width then return candidate end
+    if svg.text_width(candidate, size, weight) <= width then return candidate end
   end
   return "…"
 end
@@ -107,9 +111,10 @@ end
 -- becomes the tooltip), rotate (degrees around x, y), family.
 function Drawing:text(x, y, text, options)
   local size = options.size or 12
-  local shown = options.width and svg.fit_text(text, size, options.width) or text
+  local shown = options.width and svg.fit_text(text, size, options.width, options.weight) or text
   local list = { x = x, y = y, font_size = size, text_anchor = options.anchor, fill = options.fill, font_weight = options.weight,
-                 font_family = options.family, transform = options.rotate and ("rotate(%s %s %s)"):format(options.rotate, number(x), number(y)) }
+                 font_family = options.family,
+                 transform = options.rotate and ("rotate(%s %s %s)"):format(options.rotate, number(x), number(y)) }
   local title = shown ~= text and ("<title>%s</title>"):format(svg.escape(text)) or ""
   self:line_(("<text%s>%s%s</text>"):format(attributes(list), title, svg.escape(shown)))
 end

@@ -123,7 +123,8 @@ local function panel_lines(panel, width, height, unicode, lines)
   for i = #panel.curves, 1, -1 do draw_curve(canvas, panel.curves[i], i, epochs, values) end
   for row = 1, height do
     local edge = unicode and (labels[row] and "┤" or "│") or (labels[row] and "+" or "|")
-    lines[#lines + 1] = ((" "):rep(margin - #(labels[row] or "")) .. (labels[row] or "") .. " " .. edge .. cell_text(canvas, row)):gsub("%s+$", "")
+    local label = ("%" .. margin .. "s"):format(labels[row] or "")
+    lines[#lines + 1] = (label .. " " .. edge .. cell_text(canvas, row)):gsub("%s+$", "")
   end
   local below, marks = {}, {}
   for i = 1, across do below[i], marks[i] = " ", unicode and "─" or "-" end
@@ -145,8 +146,12 @@ function terminal.text(given, options)
   options = errors.check_options("history:plot", options, OPTIONS)
   local columns = C.flow_terminal_columns()
   local width, height = options.width or (columns > 0 and columns - 1 or 79), options.height or 10
-  if type(width) ~= "number" or not (width >= 20) then errors.raise("history:plot: width is a number from 20, got %s", errors.describe(width)) end
-  if type(height) ~= "number" or not (height >= 3) then errors.raise("history:plot: height is a number from 3, got %s", errors.describe(height)) end
+  if type(width) ~= "number" or not (width >= 20) then
+    errors.raise("history:plot: width is a number from 20, got %s", errors.describe(width))
+  end
+  if type(height) ~= "number" or not (height >= 3) then
+    errors.raise("history:plot: height is a number from 3, got %s", errors.describe(height))
+  end
   local unicode = options.unicode
   if unicode == nil then unicode = is_utf8() end
   local lines = {}

@@ -1,0 +1,120 @@
+-- flow.io: files and folders.
+local support = require "spec.support.init"
+local flow = require "flow"
+
+local function message_of(f, ...)
+  local values = { ... }
+  return support.message_of(function() f(unpack(values)) end)
+end
+
+local function folder()
+  local name = os.tmpname()
+  os.remove(name)
+  flow.io.makedirs(name)
+  return name
+end
+
+local function content(path)
+  local file = assert(io.open(path, "rb"))
+  local text = file:read("*a")
+  file:close()
+  return text
+end
+
+describe("flow.io", function()
+  local base
+  before_each(function() base = folder() end)
+  after_each(function() flow.io.rmtree(base) end)
+
+  it("makes, lists, moves, copies and removes", function()
+    local deep = flow.io.join(base, "a", "b/c")
+    flow.io.makedirs(deep)
+    flow.io.makedirs(deep .. "/")
+    assert.is_true(flow.io.exists(deep) and flow.io.isdir(deep))
+    flow.io.write(flow.io.join(deep, "one.txt"), "eins\0zwei")
+    assert.are.equal("eins\0zwei", content(deep .. "/one.txt"))
+    assert.is_false(flow.io.isdir(deep .. "/one.txt"))
+    flow.io.copy(deep .. "/one.txt", base .. "/.two")
+    assert.are.same({ ".two", "a" }, flow.io.listdir(base))
+    flow.io.rename(base .. "/.two", base .. "/three.txt")
+    assert.are.equal("eins\0zwei", content(base .. "/three.txt"))
+    assert.are.same({ base .. "/a/b/c/one.txt", base .. "/three.txt" }, flow.io.glob { base .. "/*.txt", base .. "/a/b/*/*" })
+    flow.io.remove(base .. "/three.txt")
+    assert.is_false(flow.io.exists(base .. "/three.txt"))
+    flow.io.rmtree(base .. "/a/")
+    assert.are.same({}, flow.io.listdir(base))
+  end)
+
+  it("replaces what is there only when asked", function()
+    flow.io.write(base .. "/a", "a")
+    flow.io.write(base .. "/b", "b")
+    for _, name in ipairs { "copy", "rename" } do
+      assert.are.equal(("%s: %s/b exists; give overwrite = true to replace it"):format(name, base),
+        message_of(flow.io[name], base .. "/a", base .. "/b"))
+    end
+    assert.are.equal("b", content(base .. "/b"))
+    flow.io.copy(base .. "/a", base .. "/b", true)
+    assert.are.equal("a", content(base .. "/b"))
+    flow.io.write(base .. "/a", "anew")
+    flow.io.rename(base .. "/a", base .. "/b", { overwrite = true })
+    assert.are.equal("anew", content(base .. "/b"))
+    assert.are.same({ "b" }, flow.io.listdir(base))
+  end)
+
+  it("removes trees without following links", function()
+    flow.io.makedirs(base .. "/kept/inner")
+    flow.io.write(base .. "/kept/inner/file", "x")
+    flow.io.makedirs(base .. "/gone/inner")
+    os.execute(("ln -s %s/kept %s/gone/inner/link; ln -s %s/kept %s/link"):format(base, base, base, base))
+    assert.is_truthy(message_of(flow.io.rmtree, base .. "/link"):find("is a link", 1, true))
+    assert.is_truthy(message_of(flow.io.rmtree, base .. "/link/"):find("is a link", 1, true))
+    flow.io.rmtree(base .. "/gone")
+    assert.are.equal("x", content(base .. "/kept/inner/file"))
+    flow.io.remove(base .. "/link")
+    assert.is_true(flow.io.exists(base .. "/kept/inner/file"))
+    assert.are.same({ "kept" }, flow.io.listdir(base))
+  end)
+
+  it("refuses to remove what nobody means", function()
+    for _, path in ipairs { "/", "//", "/tmp/..", "/." } do
+      assert.is_truthy(message_of(flow.io.rmtree, path):find("the root of the file system", 1, true), path)
+    end
+    assert.are.equal("flow.io.rmtree: the path is empty", message_of(flow.io.rmtree, ""))
+    assert.is_truthy(message_of(flow.io.rmtree, base .. "/."):find("ends in .", 1, true))
+    flow.io.write(base .. "/file", "")
+    assert.is_truthy(message_of(flow.io.rmtree, base .. "/file"):find("is a file", 1, true))
+    assert.is_truthy(message_of(flow.io.remove, base):find("is a folder", 1, true))
+    assert.is_truthy(message_of(flow.io.makedirs, base .. "/file/a"):find("cannot make the folder", 1, true))
+    assert.is_truthy(message_of(flow.io.remove, base .. "/none"):find("No such file", 1, true))
+  end)
+
+  it("joins as Python's os.path.join", function()
+    assert.are.equal("a/b/c", flow.io.join("a", "b/", "c"))
+    assert.are.equal("/c/d", flow.io.join("a", "/c", "d"))
+    assert.are.equal("gs://bucket/x", flow.io.join("/a", "gs://bucket", "x"))
+    assert.are.equal("a/", flow.io.join("a", ""))
+    assert.are.equal("", flow.io.join())
+  end)
+
+  it("finds buckets where they are mounted, and says what to mount", function()
+    local before = flow.io.mounts.gs
+    finally(function() flow.io.mounts.gs, flow.io.mounts.s3 = before, nil end)
+    flow.io.mounts.gs = base
+    assert.are.equal(('"gs://photos/a.txt": the bucket is looked for in %s/photos, which is not there; mount it there, e.g. ' ..
+      "gcsfuse photos %s/photos"):format(base, base), message_of(flow.io.write, "gs://photos/a.txt", ""))
+    flow.io.makedirs(base .. "/photos")
+    flow.io.write("gs://photos/a.txt", "rose")
+    assert.are.equal("rose", content(base .. "/photos/a.txt"))
+    assert.are.equal(base .. "/photos/x/y", flow.io.path "gs://photos/x/y")
+    assert.are.equal(base .. "/photos", flow.io.path "gs://photos/")
+    assert.are.same({ "a.txt" }, flow.io.listdir "gs://photos")
+    assert.is_truthy(message_of(flow.io.path, "s3://x/y"):find('flow.io.mounts.s3 = "/folder/of/buckets"', 1, true))
+    flow.io.mounts.s3 = base
+    assert.are.equal(base .. "/photos/z", flow.io.path "s3://photos/z")
+    assert.is_truthy(message_of(flow.io.path, "gs://../x"):find("names no bucket", 1, true))
+    assert.are.equal("/a/b", flow.io.path "file:///a/b")
+    assert.are.equal("here/a b", flow.io.path "here/a b")
+    assert.are.equal("flow.io.path: a path is a string, got nil", message_of(flow.io.path))
+    assert.is_truthy(message_of(flow.io.path, "a\0b"):find("zero bytes", 1, true))
+  end)
+end)
