@@ -79,6 +79,7 @@ typedef struct flow_layer     flow_layer;
 typedef struct flow_optimizer flow_optimizer;
 typedef struct flow_record_writer flow_record_writer;
 typedef struct flow_tensor_writer flow_tensor_writer;   /* what is to become a file of named tensors */
+typedef struct flow_save      flow_save;       /* a file of tensors that a thread writes */
 typedef struct flow_tensor_file flow_tensor_file;       /* one that is open for reading */
 typedef struct flow_csv       flow_csv;        /* a table that was read */
 typedef struct flow_example   flow_example;    /* a tf.train.Example under construction */
@@ -160,6 +161,9 @@ FLOW_API flow_status flow_context_new(flow_context **out);   /* returns a new re
 FLOW_API void        flow_context_release(flow_context *context);
 FLOW_API void        flow_context_seed(flow_context *context, double seed);  /* global seed of unseeded random ops */
 FLOW_API double      flow_context_next_seed(flow_context *context);          /* a fresh seed below 2^31, reproducible after flow_context_seed */
+/* Seed and number of draws as text: returns the whole length, writes at most size bytes of it. restore goes on drawing from there. */
+FLOW_API int         flow_context_save(const flow_context *context, char *text, int size);
+FLOW_API flow_status flow_context_restore(flow_context *context, const char *state);
 /* 1: what is computed or traced from now on uses only algorithms that round no worse than the direct one (no Winograd
  * F(4x4)); 0, the default: the fastest. */
 FLOW_API void        flow_context_set_exact(flow_context *context, int exact);
@@ -244,6 +248,16 @@ FLOW_API flow_status flow_tensor_writer_note(flow_tensor_writer *writer, const c
 FLOW_API flow_status flow_tensor_writer_snapshot(flow_tensor_writer *writer);   /* copies the contents as they are now; on failure some are copied */
 /* Writes beside `path`, brings it to the disk and renames: after a failure the old file is whole and nothing else is left. */
 FLOW_API flow_status flow_tensor_writer_save(const flow_tensor_writer *writer, const char *path, const char *format);
+
+/* The same by a thread, which then, when `path` is safe, writes `text` to the file `then` in the same way (NULL: no such file). Nobody
+ * may change the writer meanwhile, nor its tensors: take a snapshot before. Signals are blocked in the thread. */
+FLOW_API flow_status flow_save_begin(flow_tensor_writer *writer, const char *path, const char *format, const char *then, const char *text,
+                                     flow_save **out);   /* new reference */
+FLOW_API flow_status flow_save_wait(flow_save *save);        /* its end, and how it went; may be called again */
+FLOW_API int         flow_save_done(const flow_save *save);  /* whether flow_save_wait would return at once */
+FLOW_API void        flow_save_release(flow_save *save);     /* waits for its end, too */
+/* Removes the temporary files that killed processes left in a folder; returns how many. Those of living writers stay. */
+FLOW_API int         flow_remove_abandoned(const char *folder);
 
 /* Opens a file, or an uncompressed member of a zip archive (member NULL: the file itself); the content tells the format. The index is
  * checked as a whole; contents are read by _read. One caller at a time. */

@@ -1,5 +1,9 @@
 /* context.c: contexts, and the stack of traces that flow.h offers. */
 #include "graph/context.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "base/philox.h"
 #include "graph/plan.h"
 #include "graph/tape.h"
@@ -35,6 +39,24 @@ int  flow_context_exact(const flow_context *context)          { return context->
 double flow_context_next_seed(flow_context *context)
 {
   return (double)(flow_mix(context->seed, context->draws++) >> 33);
+}
+
+int flow_context_save(const flow_context *context, char *text, int size)
+{
+  flow_text out = flow_text_into(text, size);
+  flow_text_add(&out, "flow-random-1 %016" PRIx64 " %" PRIu64, context->seed, context->draws);
+  return out.length;
+}
+
+flow_status flow_context_restore(flow_context *context, const char *state)
+{
+  uint64_t seed, draws;
+  int length = 0;
+  if (!state || sscanf(state, "flow-random-1 %" SCNx64 " %" SCNu64 "%n", &seed, &draws, &length) != 2 || state[length] != '\0')
+    return flow_fail(FLOW_CORRUPT_DATA, "the text is no state of random numbers");
+  context->seed = seed;
+  context->draws = draws;
+  return FLOW_OK;
 }
 
 void flow_interrupt(flow_context *context, int raised)

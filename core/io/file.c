@@ -1,15 +1,14 @@
-/* file.c: checked reading, with or without inflating, and atomic writing. */
+/* file.c: checked reading, with or without inflating. Writing: sink.c. */
 #include "io/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/memory.h"
 
-enum { INFLATE_BUFFER = 65536, MOST_EXPANSION = 1032, WRITE_BLOCK = 1 << 20 };
+enum { INFLATE_BUFFER = 65536, MOST_EXPANSION = 1032 };
 
 static flow_status fail_by_errno(const char *action, const char *path)
 {
@@ -178,102 +177,4 @@ flow_status flow_source_expect_end(flow_source *source)
     return flow_fail(FLOW_CORRUPT_DATA, "%s is cut off: the end of its compressed data is missing", source->path);
   }
   return FLOW_OK;
-}
-
-/* ---- sink ------------------------------------------------------------------------------------------------------------------------ */
-
-/* A name beside the target that no other process or thread uses. */
-static flow_status open_temporary(flow_sink *sink)
-{
-  static _Atomic unsigned serial;
-  size_t size = strlen(sink->path) + 40;
-  void *name;
-  FLOW_TRY(flow_alloc(size, &name));
-  sink->temporary = name;
-  for (int attempt = 0; attempt < 100; attempt++) {
-    snprintf(name, size, "%s.%ld-%u.tmp", sink->path, (long)getpid(), atomic_fetch_add(&serial, 1u));
-    int descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor >= 0) {
-      sink->file = fdopen(descriptor, "wb");
-      if (sink->file) return FLOW_OK;
-      close(descriptor);
-      break;
-    }
-    if (errno != EEXIST) break;
-  }
-  flow_status status = fail_by_errno("write", sink->path);
-  flow_free(sink->temporary);
-  sink->temporary = NULL;                /* nothing to remove */
-  return status;
-}
-
-flow_status flow_sink_open(const char *path, flow_sink *sink)
-{
-  *sink = (flow_sink){ 0 };
-  if (!path || !*path) return flow_fail(FLOW_INVALID_ARGUMENT, "the path of a file is missing");
-  sink->path = flow_duplicate_text(path);
-  if (!sink->path) return FLOW_OUT_OF_MEMORY;
-  flow_status status = open_temporary(sink);
-  if (status != FLOW_OK) flow_sink_discard(sink);
-  return status;
-}
-
-/* In blocks, so that what the checksum has read is still in the cache when it is written. */
-flow_status flow_sink_write(flow_sink *sink, const void *from, uint64_t bytes)
-{
-  const char *next = from;
-  for (uint64_t left = bytes; left > 0;) {
-    uint64_t block = left < WRITE_BLOCK ? left : WRITE_BLOCK;
-    if (sink->wants_crc) sink->crc = (uint32_t)crc32_z(sink->crc, (const Bytef *)next, block);
-    if (fwrite(next, 1, block, sink->file) < block) return fail_by_errno("write", sink->path);
-    next += block;
-    left -= block;
-  }
-  sink->written += bytes;
-  return FLOW_OK;
-}
-
-flow_status flow_sink_patch(flow_sink *sink, uint64_t offset, const void *from, uint64_t bytes)
-{
-  if (offset > sink->written || bytes > sink->written - offset) {
-    return flow_fail(FLOW_INTERNAL, "%s has no byte %.0f to write over", sink->path, (double)offset);
-  }
-  if (fflush(sink->file) != 0) return fail_by_errno("write", sink->path);
-  const char *next = from;
-  while (bytes > 0) {
-    ssize_t count = pwrite(fileno(sink->file), next, bytes, (off_t)offset);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return fail_by_errno("write", sink->path);
-    next += count;
-    offset += (uint64_t)count;
-    bytes -= (uint64_t)count;
-  }
-  return FLOW_OK;
-}
-
-flow_status flow_sink_commit(flow_sink *sink)
-{
-  flow_status status = FLOW_OK;
-  if (fflush(sink->file) != 0 || fsync(fileno(sink->file)) != 0) status = fail_by_errno("write", sink->path);
-  if (fclose(sink->file) != 0 && status == FLOW_OK) status = fail_by_errno("write", sink->path);
-  sink->file = NULL;
-  if (status == FLOW_OK) {
-    if (rename(sink->temporary, sink->path) != 0) {
-      status = fail_by_errno("write", sink->path);
-    } else {
-      flow_free(sink->temporary);        /* it has become the file: nothing to remove */
-      sink->temporary = NULL;
-    }
-  }
-  flow_sink_discard(sink);
-  return status;
-}
-
-void flow_sink_discard(flow_sink *sink)
-{
-  if (sink->file) fclose(sink->file);
-  if (sink->temporary) unlink(sink->temporary);
-  flow_free(sink->temporary);
-  flow_free(sink->path);
-  *sink = (flow_sink){ 0 };
 }

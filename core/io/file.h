@@ -57,7 +57,8 @@ flow_status flow_sink_open(const char *path, flow_sink *sink);
 flow_status flow_sink_write(flow_sink *sink, const void *from, uint64_t bytes);
 /* Writes over bytes that were written before. */
 flow_status flow_sink_patch(flow_sink *sink, uint64_t offset, const void *from, uint64_t bytes);
-/* Brings the file to the disk and to its name. Whatever happens, the sink is closed and no temporary file stays. */
+/* Brings the file to the disk, to its name, and the name to the disk. Whatever happens, the sink is closed and no temporary file stays;
+ * after a failure the old file is whole, but where only the folder could not be brought to the disk the new one is. */
 flow_status flow_sink_commit(flow_sink *sink);
 void        flow_sink_discard(flow_sink *sink);         /* after a failure; harmless after commit */
 

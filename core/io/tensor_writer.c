@@ -49,12 +49,13 @@ flow_status flow_tensor_writer_new(flow_tensor_writer **out)
   FLOW_TRY(flow_alloc_zero(sizeof(flow_tensor_writer), &block));
   *out = block;
   (*out)->magic = FLOW_TENSOR_WRITER_MAGIC;
+  atomic_init(&(*out)->references, 1);
   return FLOW_OK;
 }
 
 void flow_tensor_writer_release(flow_tensor_writer *writer)
 {
-  if (!writer || writer->magic != FLOW_TENSOR_WRITER_MAGIC) return;
+  if (!writer || writer->magic != FLOW_TENSOR_WRITER_MAGIC || atomic_fetch_sub(&writer->references, 1) > 1) return;
   writer->magic = FLOW_TENSOR_DEAD;
   for (int i = 0; i < writer->item_count; i++) {
     flow_free(writer->items[i].name);
@@ -129,6 +130,16 @@ flow_status flow_tensor_writer_snapshot(flow_tensor_writer *writer)
     writer->items[i].tensor = copy;
   }
   return FLOW_OK;
+}
+
+flow_status flow_write_text(const char *path, const char *text)
+{
+  flow_sink sink;
+  FLOW_TRY(flow_sink_open(path, &sink));
+  flow_status status = flow_sink_write(&sink, text, strlen(text));
+  if (status == FLOW_OK) status = flow_sink_commit(&sink);
+  flow_sink_discard(&sink);
+  return status;
 }
 
 flow_status flow_tensor_writer_save(const flow_tensor_writer *writer, const char *path, const char *format)

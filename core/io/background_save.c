@@ -1,0 +1,125 @@
+/* background_save.c: a file of named tensors that a thread of ours writes while the caller goes on. The thread calls nothing back; how it
+ * went is kept until somebody asks. */
+#define _GNU_SOURCE                      /* pthread_sigmask in every mode */
+#include "io/tensor_file.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/memory.h"
+
+enum { SAVE_MAGIC = 0x464c5341 };
+
+struct flow_save {
+  uint32_t            magic;
+  flow_tensor_writer *writer;            /* a reference */
+  char               *path, *format, *then, *text;
+  pthread_t           thread;
+  pid_t               process;           /* whose thread it is: a forked child has none */
+  int                 joined;
+  _Atomic int         done;
+  flow_status         status;            /* once it is done */
+  char                message[1024];
+};
+
+static flow_status write_both(const flow_save *save)
+{
+  FLOW_TRY(flow_tensor_writer_save(save->writer, save->path, save->format));
+  return save->then ? flow_write_text(save->then, save->text) : FLOW_OK;
+}
+
+static void *save_main(void *argument)
+{
+  flow_save *save = argument;
+  save->status = write_both(save);
+  if (save->status != FLOW_OK) strncpy(save->message, flow_last_error(), sizeof save->message - 1);
+  atomic_store(&save->done, 1);
+  return NULL;
+}
+
+static void free_save(flow_save *save)
+{
+  save->magic = FLOW_TENSOR_DEAD;
+  flow_tensor_writer_release(save->writer);
+  flow_free(save->path);
+  flow_free(save->format);
+  flow_free(save->then);
+  flow_free(save->text);
+  flow_free(save);
+}
+
+/* Signals are for the host's threads; those that a fault of its own raises stay open. */
+static int start_thread(flow_save *save)
+{
+  static const int synchronous[] = { SIGILL, SIGFPE, SIGSEGV, SIGBUS };
+  sigset_t blocked, before;
+  sigfillset(&blocked);
+  for (int i = 0; i < 4; i++) sigdelset(&blocked, synchronous[i]);
+  pthread_sigmask(SIG_SETMASK, &blocked, &before);
+  int failed = pthread_create(&save->thread, NULL, save_main, save);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return !failed;
+}
+
+static flow_status copy_texts(flow_save *save, const char *path, const char *format, const char *then, const char *text)
+{
+  save->path = flow_duplicate_text(path);
+  save->format = flow_duplicate_text(format);
+  if (!save->path || !save->format) return FLOW_OUT_OF_MEMORY;
+  if (!then) return FLOW_OK;
+  save->then = flow_duplicate_text(then);
+  save->text = flow_duplicate_text(text);
+  return save->then && save->text ? FLOW_OK : FLOW_OUT_OF_MEMORY;
+}
+
+flow_status flow_save_begin(flow_tensor_writer *writer, const char *path, const char *format, const char *then, const char *text,
+                            flow_save **out)
+{
+  if (!out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_save_begin: out is NULL");
+  *out = NULL;
+  if (!writer || writer->magic != FLOW_TENSOR_WRITER_MAGIC) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "the writer of tensors is NULL or was released");
+  }
+  if (!path || !format || (then && !text)) return flow_fail(FLOW_INVALID_ARGUMENT, "saving: a path, a format and a text are needed");
+  void *block;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_save), &block));
+  flow_save *save = block;
+  save->magic = SAVE_MAGIC;
+  save->process = getpid();
+  save->writer = writer;
+  atomic_fetch_add(&writer->references, 1);
+  flow_status status = copy_texts(save, path, format, then, text);
+  if (status == FLOW_OK && !start_thread(save)) {
+    status = flow_fail(FLOW_OUT_OF_MEMORY, "a thread to save %s could not be started: a limit of this system is reached", path);
+  }
+  if (status != FLOW_OK) {
+    free_save(save);
+    return status;
+  }
+  *out = save;
+  return FLOW_OK;
+}
+
+int flow_save_done(const flow_save *save)
+{
+  return !save || save->magic != SAVE_MAGIC || save->process != getpid() || atomic_load(&((flow_save *)(uintptr_t)save)->done);
+}
+
+flow_status flow_save_wait(flow_save *save)
+{
+  if (!save || save->magic != SAVE_MAGIC) return flow_fail(FLOW_INVALID_ARGUMENT, "the running save is NULL or was released");
+  if (save->process != getpid()) {
+    return flow_fail(FLOW_INVALID_STATE, "saving %s was begun before this process was forked; only its parent knows how it goes", save->path);
+  }
+  if (!save->joined) pthread_join(save->thread, NULL);
+  save->joined = 1;
+  return save->status == FLOW_OK ? FLOW_OK : flow_fail(save->status, "%s", save->message);
+}
+
+void flow_save_release(flow_save *save)
+{
+  if (!save || save->magic != SAVE_MAGIC) return;
+  if (!save->joined && save->process == getpid()) pthread_join(save->thread, NULL);
+  free_save(save);
+}

@@ -1,0 +1,184 @@
+/* sink.c: atomic writing: beside the target, to the disk, renamed, the folder to the disk. Each temporary file is locked (flock) by its
+ * writer, so that anyone can tell one of a killed process. */
+#include "io/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/memory.h"
+
+enum { WRITE_BLOCK = 1 << 20 };
+
+static flow_status fail_by_errno(const char *action, const char *path)
+{
+  int error = errno;
+  return flow_fail(error == ENOENT ? FLOW_NOT_FOUND : FLOW_IO_ERROR, "cannot %s %s: %s", action, path, strerror(error));
+}
+
+/* 0 if somebody took it for a dead writer's in the moment between its making and this lock. Where a file system has no locks, there is
+ * no such cleaning either. */
+static int lock_temporary(int descriptor)
+{
+  struct stat facts;
+  return flock(descriptor, LOCK_EX | LOCK_NB) != 0 || (fstat(descriptor, &facts) == 0 && facts.st_nlink > 0);
+}
+
+/* A name beside the target that no other process or thread uses. */
+static flow_status open_temporary(flow_sink *sink)
+{
+  static _Atomic unsigned serial;
+  size_t size = strlen(sink->path) + 40;
+  void *name;
+  FLOW_TRY(flow_alloc(size, &name));
+  sink->temporary = name;
+  for (int attempt = 0; attempt < 100; attempt++) {
+    snprintf(name, size, "%s.%ld-%u.tmp", sink->path, (long)getpid(), atomic_fetch_add(&serial, 1u));
+    int descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor < 0 && errno == EEXIST) continue;
+    if (descriptor < 0) break;
+    if (!lock_temporary(descriptor)) {
+      close(descriptor);
+      continue;
+    }
+    sink->file = fdopen(descriptor, "wb");
+    if (sink->file) return FLOW_OK;
+    close(descriptor);
+    unlink(name);
+    break;
+  }
+  flow_status status = fail_by_errno("write", sink->path);
+  flow_free(sink->temporary);
+  sink->temporary = NULL;                /* nothing to remove */
+  return status;
+}
+
+flow_status flow_sink_open(const char *path, flow_sink *sink)
+{
+  *sink = (flow_sink){ 0 };
+  if (!path || !*path) return flow_fail(FLOW_INVALID_ARGUMENT, "the path of a file is missing");
+  sink->path = flow_duplicate_text(path);
+  if (!sink->path) return FLOW_OUT_OF_MEMORY;
+  flow_status status = open_temporary(sink);
+  if (status != FLOW_OK) flow_sink_discard(sink);
+  return status;
+}
+
+/* In blocks, so that what the checksum has read is still in the cache when it is written. */
+flow_status flow_sink_write(flow_sink *sink, const void *from, uint64_t bytes)
+{
+  const char *next = from;
+  for (uint64_t left = bytes; left > 0;) {
+    uint64_t block = left < WRITE_BLOCK ? left : WRITE_BLOCK;
+    if (sink->wants_crc) sink->crc = (uint32_t)crc32_z(sink->crc, (const Bytef *)next, block);
+    if (fwrite(next, 1, block, sink->file) < block) return fail_by_errno("write", sink->path);
+    next += block;
+    left -= block;
+  }
+  sink->written += bytes;
+  return FLOW_OK;
+}
+
+flow_status flow_sink_patch(flow_sink *sink, uint64_t offset, const void *from, uint64_t bytes)
+{
+  if (offset > sink->written || bytes > sink->written - offset) {
+    return flow_fail(FLOW_INTERNAL, "%s has no byte %.0f to write over", sink->path, (double)offset);
+  }
+  if (fflush(sink->file) != 0) return fail_by_errno("write", sink->path);
+  const char *next = from;
+  while (bytes > 0) {
+    ssize_t count = pwrite(fileno(sink->file), next, bytes, (off_t)offset);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return fail_by_errno("write", sink->path);
+    next += count;
+    offset += (uint64_t)count;
+    bytes -= (uint64_t)count;
+  }
+  return FLOW_OK;
+}
+
+/* Brings the folder of a file, where the new name stands, to the disk. File systems that cannot do that for folders are left alone. */
+static flow_status sync_folder(char *path)
+{
+  char *slash = strrchr(path, '/'), *end = slash == path ? slash + 1 : slash, cut = end ? *end : '\0';
+  if (end) *end = '\0';
+  int descriptor = open(end ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (end) *end = cut;
+  if (descriptor < 0) return FLOW_OK;      /* a folder that may be written to but not read: nothing more can be done */
+  flow_status status = FLOW_OK;
+  if (fsync(descriptor) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS) status = fail_by_errno("write", path);
+  close(descriptor);
+  return status;
+}
+
+flow_status flow_sink_commit(flow_sink *sink)
+{
+  flow_status status = FLOW_OK;
+  if (fflush(sink->file) != 0 || fsync(fileno(sink->file)) != 0) status = fail_by_errno("write", sink->path);
+  if (status == FLOW_OK) {
+    if (rename(sink->temporary, sink->path) != 0) {       /* before it is closed: the lock lasts until it has its name */
+      status = fail_by_errno("write", sink->path);
+    } else {
+      flow_free(sink->temporary);        /* it has become the file: nothing to remove */
+      sink->temporary = NULL;
+      status = sync_folder(sink->path);
+    }
+  }
+  if (fclose(sink->file) != 0 && status == FLOW_OK) status = fail_by_errno("write", sink->path);
+  sink->file = NULL;
+  flow_sink_discard(sink);
+  return status;
+}
+
+void flow_sink_discard(flow_sink *sink)
+{
+  if (sink->file) fclose(sink->file);
+  if (sink->temporary) unlink(sink->temporary);
+  flow_free(sink->temporary);
+  flow_free(sink->path);
+  *sink = (flow_sink){ 0 };
+}
+
+/* ---- what killed writers leave ----------------------------------------------------------------------------------------------------- */
+
+/* Whether a name ends as open_temporary makes them: .PROCESS-NUMBER.tmp */
+static int is_temporary(const char *name)
+{
+  size_t length = strlen(name);
+  if (length < 8 || strcmp(name + length - 4, ".tmp") != 0) return 0;
+  const char *at = name + length - 4, *end = at;
+  while (at > name && at[-1] >= '0' && at[-1] <= '9') at--;
+  if (at == end || at == name || at[-1] != '-') return 0;
+  end = --at;
+  while (at > name && at[-1] >= '0' && at[-1] <= '9') at--;
+  return at < end && at - 1 > name && at[-1] == '.';
+}
+
+/* A lock that can be had means that its writer is gone. */
+static int remove_abandoned(int folder, const char *name)
+{
+  int descriptor = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), removed = 0;
+  if (descriptor < 0) return 0;
+  struct stat facts;
+  if (fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode) && flock(descriptor, LOCK_EX | LOCK_NB) == 0) {
+    removed = unlinkat(folder, name, 0) == 0;
+  }
+  close(descriptor);
+  return removed;
+}
+
+int flow_remove_abandoned(const char *folder)
+{
+  DIR *stream = folder && *folder ? opendir(folder) : NULL;
+  int removed = 0;
+  if (!stream) return 0;
+  for (struct dirent *entry; (entry = readdir(stream));) {
+    if (is_temporary(entry->d_name)) removed += remove_abandoned(dirfd(stream), entry->d_name);
+  }
+  closedir(stream);
+  return removed;
+}
