@@ -565,6 +565,8 @@ FLOW_API flow_status flow_dataset_rebatch(flow_dataset *input, const double *siz
 FLOW_API flow_status flow_dataset_interleave(flow_dataset *input, int callback, flow_dataset *like, double cycle, double block, int parallel,
                                              flow_dataset **out);
 FLOW_API flow_status flow_dataset_cache(flow_dataset *input, flow_dataset **out);      /* keeps the elements of the first complete pass in memory */
+/* The same in a file, which appears when it is complete, and serves later processes; PATH.lock names the pass that fills it. */
+FLOW_API flow_status flow_dataset_cache_file(flow_dataset *input, const char *path, flow_dataset **out);
 /* Rows of different sizes: a dimension is as long as the longest row's, or as shapes (dtypes do not count; NULL: none) ask for
  * where that is not -1; values (NULL: zeros): what the rest is filled with. */
 FLOW_API flow_status flow_dataset_padded_batch(flow_dataset *input, double size, const flow_component *shapes, const double *values, int count,

@@ -380,6 +380,7 @@ int flow_dataset_rebatch(flow_dataset *input, const double *sizes, int count, in
 int flow_dataset_interleave(flow_dataset *input, int callback, flow_dataset *like, double cycle, double block, int parallel,
  flow_dataset **out);
 int flow_dataset_cache(flow_dataset *input, flow_dataset **out);
+int flow_dataset_cache_file(flow_dataset *input, const char *path, flow_dataset **out);
 int flow_dataset_padded_batch(flow_dataset *input, double size, const flow_component *shapes, const double *values, int count,
  int drop_remainder, flow_dataset **out);
 int flow_dataset_from_generator(int callback, const flow_component *components, int count, flow_dataset **out);

@@ -392,10 +392,12 @@ function Dataset:flat_map(f)
   return self:interleave(f, { cycle_length = 1 })
 end
 
--- Keeps the elements of the first complete pass in memory; later passes read them. Shuffle behind it, not before.
+-- Keeps the elements of the first complete pass, in memory or in the file `path`, where later processes find them; later passes read
+-- them. Shuffle behind it, not before.
 function Dataset:cache(path)
-  if path ~= nil and path ~= "" then raise("cache: a cache in a file is not part of this build; cache() keeps elements in memory") end
-  return make({ self }, C.flow_dataset_cache, self._handle, out)
+  if path == nil or path == "" then return make({ self }, C.flow_dataset_cache, self._handle, out) end
+  if type(path) ~= "string" then raise("cache: the name of a file is a string, got %s", errors.describe(path)) end
+  return make({ self }, C.flow_dataset_cache_file, self._handle, path, out)
 end
 
 -- Rows of different sizes, filled up with padding_values (0): padded_shapes = { { -1, 3 }, {} } for each component, -1: as long as

@@ -1,0 +1,89 @@
+/* file_lock.c: see file_lock.h. */
+#include "io/file_lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/memory.h"
+
+enum { MOST_TRIES = 100 };
+
+static flow_status fail_to_lock(const char *path)
+{
+  return flow_fail(FLOW_IO_ERROR, "cannot take the lock %s: %s", path, strerror(errno));
+}
+
+/* Whether the open file still has its name: who held it before may have removed it between our open and our lock. */
+static int is_current(const char *path, int descriptor)
+{
+  struct stat named, opened;
+  return stat(path, &named) == 0 && fstat(descriptor, &opened) == 0 && named.st_ino == opened.st_ino && named.st_dev == opened.st_dev;
+}
+
+static void read_holder(int descriptor, char *holder, int size)
+{
+  ssize_t length = pread(descriptor, holder, (size_t)size - 1, 0);
+  holder[length > 0 ? length : 0] = '\0';
+  holder[strcspn(holder, "\n")] = '\0';
+  if (!*holder) snprintf(holder, (size_t)size, "another process");
+}
+
+static int write_holder(int descriptor)
+{
+  char host[128] = "", line[256], since[32];
+  time_t now = time(NULL);
+  struct tm parts;
+  gethostname(host, sizeof host - 1);
+  strftime(since, sizeof since, "%Y-%m-%d %H:%M:%S", gmtime_r(&now, &parts));
+  int length = snprintf(line, sizeof line, "process %ld on %s since %s UTC\n", (long)getpid(), host, since);
+  return ftruncate(descriptor, 0) == 0 && pwrite(descriptor, line, (size_t)length, 0) == length;
+}
+
+static flow_status remember(const char *path, int descriptor, flow_file_lock *lock)
+{
+  char *copy = flow_duplicate_text(path);
+  if (copy && write_holder(descriptor)) {
+    *lock = (flow_file_lock){ copy, descriptor, (long)getpid() };
+    return FLOW_OK;
+  }
+  flow_status status = copy ? fail_to_lock(path) : FLOW_OUT_OF_MEMORY;
+  unlink(path);
+  close(descriptor);
+  flow_free(copy);
+  return status;
+}
+
+flow_status flow_file_lock_take(const char *path, flow_file_lock *lock, int *taken, char *holder, int size)
+{
+  *lock = (flow_file_lock){ 0 };
+  *taken = 0;
+  for (int i = 0; i < MOST_TRIES; i++) {
+    int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (descriptor < 0) return fail_to_lock(path);
+    if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+      flow_status status = errno == EWOULDBLOCK ? FLOW_OK : fail_to_lock(path);
+      read_holder(descriptor, holder, size);
+      close(descriptor);
+      return status;
+    }
+    if (is_current(path, descriptor)) {
+      *taken = 1;
+      return remember(path, descriptor, lock);
+    }
+    close(descriptor);
+  }
+  return flow_fail(FLOW_IO_ERROR, "cannot take the lock %s: others take and release it all the time", path);
+}
+
+void flow_file_lock_release(flow_file_lock *lock)
+{
+  if (lock->path && lock->process == (long)getpid()) unlink(lock->path);      /* while it is held: nobody else has it open and locked */
+  if (lock->path) close(lock->descriptor);
+  flow_free(lock->path);
+  *lock = (flow_file_lock){ 0 };
+}
