@@ -77,6 +77,7 @@ typedef struct flow_plan      flow_plan;       /* a finished trace: immutable, s
 typedef struct flow_instance  flow_instance;   /* a plan's memory and bindings: one per concurrent caller */
 typedef struct flow_layer     flow_layer;
 typedef struct flow_optimizer flow_optimizer;
+typedef struct flow_schedule  flow_schedule;   /* a learning rate as a function of the number of updates: immutable */
 typedef struct flow_record_writer flow_record_writer;
 typedef struct flow_tensor_writer flow_tensor_writer;   /* what is to become a file of named tensors */
 typedef struct flow_save      flow_save;       /* a file of tensors that a thread writes */
@@ -115,11 +116,13 @@ typedef union flow_attributes {
   struct { int32_t rank, dtype; int64_t dims[8]; double low, high; uint64_t seed, stream; int32_t keyed_by_step; } random; /* normal: mean low, stddev high */
   struct { double epsilon; int32_t axis; } normalization;
   struct {
-    double momentum, beta_1, beta_2, epsilon;
-    int32_t nesterov, amsgrad;
-    int32_t products, unused;                     /* made by fusion: so many pairs x {k,m}, g {k,n} stand behind the other inputs; */
+    double momentum, beta_1, beta_2, epsilon, rho;
+    double weight_decay;                          /* parameters lose weight_decay x learning rate of themselves first */
+    int32_t nesterov, amsgrad, centered;
+    int32_t products;                             /* made by fusion: so many pairs x {k,m}, g {k,n} stand behind the other inputs; */
     int64_t first[4];                             /* x^T g is the gradient of the elements from first[i] on, input 0 that of the rest */
   } optimizer;
+  struct { int32_t kind; } schedule;                                               /* index of the schedule's class */
   struct { double value; int32_t rank, dtype; int64_t dims[8]; } fill;
   struct { int32_t count; struct { int16_t op; uint8_t inputs[3], unused; } steps[12]; } fused; /* operand i is register i, step s writes register (inputs + s) */
 } flow_attributes;
@@ -476,9 +479,12 @@ FLOW_API const char *flow_optimizer_class_name(int index);
 FLOW_API const char *flow_optimizer_class_argument(int index, int argument);
 FLOW_API const char *flow_optimizer_class_argument_type(int index, int argument);
 FLOW_API const char *flow_optimizer_class_argument_default(int index, int argument);
-FLOW_API flow_status flow_optimizer_new(const char *class_name, const char *name, const flow_arguments *arguments, flow_optimizer **out);
+FLOW_API flow_status flow_optimizer_new(const char *class_name, const char *name, const flow_arguments *arguments, flow_optimizer **out); /* name NULL: Keras' */
+/* From what flow_optimizer_config wrote, or Keras: schedules included. */
+FLOW_API flow_status flow_optimizer_from_config(const char *text, flow_optimizer **out);
 FLOW_API void        flow_optimizer_release(flow_optimizer *optimizer);
 FLOW_API const char *flow_optimizer_name(const flow_optimizer *optimizer);
+FLOW_API int         flow_optimizer_class_index(const flow_optimizer *optimizer);
 /* As Keras serializes it, with the learning rate of now: {"module": "keras.optimizers", "class_name": ..., "config": {...},
  * "registered_name": null}. Returns the whole length. */
 FLOW_API int         flow_optimizer_config(const flow_optimizer *optimizer, char *text, int size);
@@ -487,10 +493,31 @@ FLOW_API int         flow_optimizer_config(const flow_optimizer *optimizer, char
 FLOW_API flow_status flow_optimizer_apply(flow_context *context, flow_optimizer *optimizer, flow_tensor *const *gradients,
                                           flow_variable *const *variables, int count);
 FLOW_API flow_status flow_optimizer_build(flow_optimizer *optimizer, flow_variable *const *variables, int count);
-FLOW_API flow_variable *flow_optimizer_learning_rate(flow_optimizer *optimizer);  /* float32 scalar; borrowed */
+/* The rates of all updates come from a schedule (retained), or, with NULL, from the caller. Only before the first update: the
+ * learning rate is no variable then. */
+FLOW_API flow_status flow_optimizer_set_schedule(flow_optimizer *optimizer, flow_schedule *schedule);
+FLOW_API flow_schedule *flow_optimizer_schedule(const flow_optimizer *optimizer); /* borrowed; NULL: none */
+/* flow_optimizer_apply with the rate of this update, a float32 scalar. */
+FLOW_API flow_status flow_optimizer_apply_at(flow_context *context, flow_optimizer *optimizer, flow_tensor *rate,
+                                             flow_tensor *const *gradients, flow_variable *const *variables, int count);
+/* Leaves out of weight decay: a variable, or all whose names contain `name` (the other one is NULL). Only before slots are made. */
+FLOW_API flow_status flow_optimizer_exclude_from_weight_decay(flow_optimizer *optimizer, flow_variable *variable, const char *name);
+FLOW_API flow_variable *flow_optimizer_learning_rate(flow_optimizer *optimizer);  /* float32 scalar; borrowed; NULL: there is a schedule */
 FLOW_API flow_variable *flow_optimizer_iterations(flow_optimizer *optimizer);     /* int64 scalar; borrowed */
 FLOW_API int         flow_optimizer_slot_count(const flow_optimizer *optimizer);  /* slots per variable in Keras' order: m0 v0 m1 v1 ... */
 FLOW_API flow_variable *flow_optimizer_slot(const flow_optimizer *optimizer, int index); /* borrowed view into the slot's arena */
+
+FLOW_API int         flow_schedule_class_count(void);
+FLOW_API int         flow_schedule_class_find(const char *name);   /* "CosineDecay"; -1 */
+FLOW_API const char *flow_schedule_class_name(int index);
+FLOW_API int         flow_schedule_class_argument_count(int index);
+FLOW_API const char *flow_schedule_class_argument(int index, int argument);
+FLOW_API flow_status flow_schedule_new(const char *class_name, const flow_arguments *arguments, flow_schedule **out);
+FLOW_API flow_schedule *flow_schedule_retain(flow_schedule *schedule);
+FLOW_API void        flow_schedule_release(flow_schedule *schedule);
+FLOW_API const char *flow_schedule_class(const flow_schedule *schedule);      /* "CosineDecay" */
+FLOW_API double      flow_schedule_value(const flow_schedule *schedule, double step);   /* as training computes it: rounded to float32 */
+FLOW_API int         flow_schedule_config(const flow_schedule *schedule, char *text, int size);  /* as Keras serializes it; returns the whole length */
 
 /* ---- JSON ------------------------------------------------------------------------------------------------------------ */
 

@@ -7,6 +7,7 @@
  * was. Runs when a plan is made, after gradients were taken. */
 #include "graph/graph.h"
 #include <string.h>
+#include "ops/optimizer_layout.h"
 
 enum {
   SMALLEST      = 1 << 15,   /* elements: a gradient that stays in the first caches anyway gains nothing */
@@ -122,7 +123,7 @@ flow_status flow_graph_fuse_optimizers(flow_graph *graph, const char *live, cons
   for (int i = 0; i < output_count; i++) f.uses[outputs[i]]++;
   flow_status status = FLOW_OK;
   for (int n = 0; n < graph->node_count && status == FLOW_OK; n++)
-    if (graph->nodes[n].op == FLOW_OP_sgd || graph->nodes[n].op == FLOW_OP_adam) status = fuse_update(&f, n);
+    if (flow_optimizer_layout_of(graph->nodes[n].op)) status = fuse_update(&f, n);
   flow_free(block);
   return status;
 }

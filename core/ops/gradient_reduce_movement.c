@@ -162,3 +162,19 @@ flow_status flow_gradient_pack(flow_gradient_step *step)
   }
   return FLOW_OK;
 }
+
+flow_status flow_gradient_gather(flow_gradient_step *step)
+{
+  flow_tensor *g = step->output_gradients[0], *table = step->inputs[0];
+  if (g == NULL || !step->needed[0]) return FLOW_OK;
+  flow_attributes attributes = { .shape = { .rank = table->rank } };
+  for (int i = 0; i < table->rank; i++) attributes.shape.dims[i] = table->shape[i];
+  return flow_apply1(step->context, FLOW_OP_gather_gradient, g, step->inputs[1], NULL, &attributes, &step->input_gradients[0]);
+}
+
+flow_status flow_gradient_gather_gradient(flow_gradient_step *step)
+{
+  flow_tensor *g = step->output_gradients[0];
+  if (g == NULL || !step->needed[0]) return FLOW_OK;
+  return flow_apply1(step->context, FLOW_OP_gather, g, step->inputs[1], NULL, NULL, &step->input_gradients[0]);
+}

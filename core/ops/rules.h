@@ -25,11 +25,11 @@ flow_shape_function flow_shape_same, flow_shape_predicate, flow_shape_cast, flow
   flow_shape_where, flow_shape_broadcast_to, flow_shape_fill, flow_shape_random, flow_shape_assign;
 flow_shape_function flow_shape_reduce, flow_shape_reduce_bool, flow_shape_argmax, flow_shape_element_count;
 flow_shape_function flow_shape_reshape, flow_shape_transpose, flow_shape_concat, flow_shape_slice, flow_shape_slice_gradient,
-  flow_shape_pack;
+  flow_shape_pack, flow_shape_gather, flow_shape_gather_gradient;
 flow_shape_function flow_shape_matmul, flow_shape_dense, flow_shape_convolution, flow_shape_convolution_gradient,
   flow_shape_max_pool, flow_shape_max_pool_gradient, flow_shape_average_pool, flow_shape_average_pool_gradient,
   flow_shape_batch_norm, flow_shape_batch_norm_gradient, flow_shape_softmax,
-  flow_shape_sparse_cross_entropy, flow_shape_sparse_cross_entropy_gradient, flow_shape_optimizer;
+  flow_shape_sparse_cross_entropy, flow_shape_sparse_cross_entropy_gradient, flow_shape_optimizer, flow_shape_schedule;
 
 /* shape_image.c */
 flow_shape_function flow_shape_resize, flow_shape_resize_gradient, flow_shape_sample_image, flow_shape_sample_uniform;
@@ -47,7 +47,7 @@ flow_gradient_function flow_gradient_add, flow_gradient_sub, flow_gradient_mul, 
   flow_gradient_where, flow_gradient_dropout;
 flow_gradient_function flow_gradient_broadcast_to, flow_gradient_sum, flow_gradient_prod, flow_gradient_max, flow_gradient_min,
   flow_gradient_reshape, flow_gradient_transpose, flow_gradient_concat, flow_gradient_slice, flow_gradient_slice_gradient,
-  flow_gradient_pack;
+  flow_gradient_pack, flow_gradient_gather, flow_gradient_gather_gradient;
 flow_gradient_function flow_gradient_matmul, flow_gradient_dense, flow_gradient_convolution, flow_gradient_convolution_gradient,
   flow_gradient_max_pool, flow_gradient_average_pool, flow_gradient_average_pool_gradient, flow_gradient_batch_norm,
   flow_gradient_softmax, flow_gradient_softmax_gradient,

@@ -172,3 +172,46 @@ flow_status flow_shape_pack(int op, const flow_attributes *attributes, const flo
   outputs[0] = (flow_signature){ .dtype = inputs[0].dtype, .rank = 1, .dims = { total } };
   return FLOW_OK;
 }
+
+/* table {n, a, b}, indices {i, j}: {i, j, a, b}. */
+static flow_status gathered(int op, const flow_signature *table, const flow_signature *indices, flow_signature *out)
+{
+  if (!flow_dtype_is_integer(indices->dtype)) {
+    return flow_rule_fail(op, "the indices are %s, expected integers", flow_dtype_name(indices->dtype));
+  }
+  if (table->rank < 1 || table->dims[0] < 0) {
+    return flow_rule_fail(op, "the table has shape %s, expected a fixed number of rows", flow_shape_text(table->rank, table->dims));
+  }
+  if (indices->rank + table->rank - 1 > FLOW_MAX_RANK) {
+    return flow_rule_fail(op, "the result would have %d dimensions, at most %d are possible", indices->rank + table->rank - 1,
+                          FLOW_MAX_RANK);
+  }
+  flow_signature result = { .dtype = table->dtype, .rank = indices->rank + table->rank - 1 };
+  for (int i = 0; i < indices->rank; i++) result.dims[i] = indices->dims[i];
+  for (int i = 1; i < table->rank; i++) result.dims[indices->rank + i - 1] = table->dims[i];
+  flow_extent extent;
+  FLOW_TRY(flow_rule_extent(op, result.rank, result.dims, &extent));
+  *out = result;
+  return FLOW_OK;
+}
+
+flow_status flow_shape_gather(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                              flow_signature *outputs)
+{
+  (void)attributes;
+  (void)input_count;
+  return gathered(op, &inputs[0], &inputs[1], &outputs[0]);
+}
+
+flow_status flow_shape_gather_gradient(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                       flow_signature *outputs)
+{
+  (void)input_count;
+  flow_signature table, taken;
+  FLOW_TRY(flow_rule_float(op, "the gradient", &inputs[0]));
+  FLOW_TRY(flow_rule_given_shape(op, inputs[0].dtype, attributes->shape.rank, attributes->shape.dims, &table));
+  FLOW_TRY(gathered(op, &table, &inputs[1], &taken));
+  FLOW_TRY(flow_rule_dims(op, "the gradient", &inputs[0], taken.rank, taken.dims));
+  outputs[0] = table;
+  return FLOW_OK;
+}

@@ -1,4 +1,4 @@
-/* shape_network.c: shape rules of linear algebra, convolution, pooling, normalization, losses and optimizers.
+/* shape_network.c: shape rules of linear algebra, convolution, pooling, normalization, and losses.
  *
  * Images are NHWC {batch, height, width, channels}, kernels HWIO {height, width, channels in / groups, channels out}.
  * Only the batch may be symbolic where a rule computes with a dimension. */
@@ -402,82 +402,5 @@ flow_status flow_shape_sparse_cross_entropy_gradient(int op, const flow_attribut
   FLOW_TRY(flow_rule_same_dtype(op, "the gradient", logits->dtype, g));
   FLOW_TRY(flow_rule_dims(op, "the gradient", g, values.rank, values.dims));
   outputs[0] = *logits;
-  return FLOW_OK;
-}
-
-/* ---- optimizers: effects without outputs --------------------------------------------------------------------------------- */
-
-static flow_status check_single(int op, const char *what, int dtype, const flow_signature *x)
-{
-  FLOW_TRY(flow_rule_same_dtype(op, what, dtype, x));
-  for (int i = 0; i < x->rank; i++) {
-    if (x->dims[i] != 1) return flow_rule_fail(op, "%s has shape %s, expected one element", what, flow_shape_text(x->rank, x->dims));
-  }
-  return FLOW_OK;
-}
-
-/* Pairs x {k, m}, g {k, n}: x^T g, as it would lie in memory, is the gradient of m n of the `size` parameters. */
-static flow_status check_products(int op, const flow_attributes *attributes, const flow_signature *pairs, int64_t size, int64_t *covered)
-{
-  int64_t end = 0;
-  *covered = 0;
-  for (int i = 0; i < attributes->optimizer.products; i++, pairs += 2) {
-    const flow_signature *x = &pairs[0], *g = &pairs[1];
-    int64_t first = attributes->optimizer.first[i], count;
-    FLOW_TRY(flow_rule_same_dtype(op, "a factor of a gradient", FLOW_FLOAT32, x));
-    FLOW_TRY(flow_rule_same_dtype(op, "a factor of a gradient", FLOW_FLOAT32, g));
-    if (x->rank != 2 || g->rank != 2 || x->dims[0] != g->dims[0] || x->dims[1] < 0 || g->dims[1] < 0 ||
-        __builtin_mul_overflow(x->dims[1], g->dims[1], &count)) {
-      return flow_rule_fail(op, "the factors of product %d have shapes %s and %s, expected {k, m} and {k, n}", i + 1,
-                            flow_shape_text(x->rank, x->dims), flow_shape_text(g->rank, g->dims));
-    }
-    if (first < end || count > size - first) {
-      return flow_rule_fail(op, "product %d would be the gradient of %lld elements from %lld on, expected a range of elements %lld to %lld",
-                            i + 1, (long long)count, (long long)first, (long long)end, (long long)size);
-    }
-    end = first + count;
-    *covered += count;
-  }
-  return FLOW_OK;
-}
-
-/* sgd: g, w, learning rate [, velocity]. adam: g, w, m, v, learning rate, iterations [, v maximum]. All but the scalars
- * are float32 ranges of equally many elements: a kernel walks them in step. g lacks what products are the gradient of. */
-flow_status flow_shape_optimizer(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
-                                 flow_signature *outputs)
-{
-  (void)outputs;
-  static const char *const sgd_names[] = { "the gradient", "the weight", NULL, "the velocity" };
-  static const char *const adam_names[] = { "the gradient", "the weight", "m", "v", NULL, NULL, "the maximum of v" };
-  const char *const *names = op == FLOW_OP_adam ? adam_names : sgd_names;
-  int scalar = op == FLOW_OP_adam ? 4 : 2;
-  int optional = op == FLOW_OP_adam ? attributes->optimizer.amsgrad : attributes->optimizer.momentum != 0;
-  int required = flow_op(op)->min_inputs + (optional ? 1 : 0), products = attributes->optimizer.products;
-  if (products < 0 || products > FLOW_MAX_PRODUCTS) {
-    return flow_rule_fail(op, "%d products, expected up to %d", products, FLOW_MAX_PRODUCTS);
-  }
-  input_count -= 2 * products;
-  if (input_count < required) {
-    return flow_rule_fail(op, "%d inputs, expected %d: %s is missing", input_count, required, names[required - 1]);
-  }
-  if (input_count > flow_op(op)->min_inputs + 1) {
-    return flow_rule_fail(op, "%d inputs beside products, expected %d", input_count, required);
-  }
-  FLOW_TRY(check_single(op, "the learning rate", FLOW_FLOAT32, &inputs[scalar]));
-  if (op == FLOW_OP_adam) FLOW_TRY(check_single(op, "the iteration count", FLOW_INT64, &inputs[scalar + 1]));
-  flow_extent expected;
-  FLOW_TRY(flow_rule_extent(op, inputs[1].rank, inputs[1].dims, &expected));
-  int64_t covered;
-  FLOW_TRY(check_products(op, attributes, inputs + input_count, expected.count, &covered));
-  for (int i = 0; i < input_count; i++) {
-    if (names[i] == NULL) continue;
-    flow_extent extent;
-    FLOW_TRY(flow_rule_same_dtype(op, names[i], FLOW_FLOAT32, &inputs[i]));
-    FLOW_TRY(flow_rule_extent(op, inputs[i].rank, inputs[i].dims, &extent));
-    if (extent.power != 0 || extent.count + (i == 0 ? covered : 0) != expected.count) {
-      return flow_rule_fail(op, "%s has shape %s, expected the elements of the weight %s", names[i],
-                            flow_shape_text(inputs[i].rank, inputs[i].dims), flow_shape_text(inputs[1].rank, inputs[1].dims));
-    }
-  }
   return FLOW_OK;
 }

@@ -1,27 +1,27 @@
 /* core/train: what turns a model into a training step: losses, metrics, optimizers.
  *
- * optimizer.h: an optimizer is one record: its parameters, its slots per variable, the op that updates. Everything else
- * is shared: variables are adopted into one flat arena, each kind of slot into another beside it, and an update is one
- * op over every contiguous run of variables that has gradients.
+ * optimizer.h: an optimizer is one record: its parameters and the op that updates. Everything else is shared: variables are
+ * adopted into one flat arena, each kind of slot into another beside it, and an update is one op over every contiguous run of
+ * variables that has gradients.
  *
- * To add an optimizer: an effect op in ops.def with its kernels, and a record in optimizer_records.c. */
+ * To add an optimizer: an effect op in ops.def with its kernels, its line in core/ops/optimizer_layout.c, and a record in
+ * optimizer_records.c. */
 #ifndef FLOW_TRAIN_OPTIMIZER_H
 #define FLOW_TRAIN_OPTIMIZER_H
 
 #include "graph/variable.h"
 #include "layers/arguments.h"
-
-enum { FLOW_MAX_SLOT_KINDS = 3 };
+#include "ops/optimizer_layout.h"
+#include "train/schedules.h"
 
 typedef struct flow_optimizer_class {
-  const char          *name;           /* Keras' class name */
+  const char          *name, *default_name;   /* Keras' */
   const flow_argument *parameters;
-  int                  op;             /* inputs: gradient, parameters, slots, learning rate [, iterations]; see order */
-  /* Names of the slots for these arguments; returns how many. */
-  int                (*slots)(const flow_arguments *arguments, const char *names[FLOW_MAX_SLOT_KINDS]);
-  /* The op's attributes and its inputs in the op's own order. Returns the number of inputs. */
-  int                (*operands)(const flow_arguments *arguments, flow_attributes *attributes, flow_tensor *gradient, flow_tensor *parameters,
-                                 flow_tensor *const *slots, flow_tensor *learning_rate, flow_tensor *iterations, flow_tensor **inputs);
+  int                  op;
+  /* Slots in Keras' order of variables: so many kinds alternate from variable to variable, each further kind stands behind
+   * them for all variables. */
+  int                  interleaved;
+  const char          *initial_slot;     /* the parameter that slots begin with; NULL: they begin with 0 */
 } flow_optimizer_class;
 
 extern const flow_optimizer_class flow_optimizer_classes[];   /* ended by one whose name is NULL */
@@ -34,7 +34,8 @@ typedef struct flow_arena {
   int             count, first_slot;             /* first_slot: in slot_variables of the optimizer */
   flow_variable **variables;                     /* references */
   int64_t        *offsets;                       /* elements in the slots; one more than count: the last is the total */
-  flow_tensor    *slots[FLOW_MAX_SLOT_KINDS];    /* flat float32, zeros at first */
+  char           *decays;                        /* weight decay is for this variable, too */
+  flow_tensor    *slots[FLOW_MAX_SLOT_KINDS];    /* flat float32, in the order of the layout */
 } flow_arena;
 
 /* Handles onto one contiguous run of an arena, kept so that the same run is the same variable in every trace. */
@@ -44,22 +45,49 @@ typedef struct flow_run {
   flow_variable *parameters, *slots[FLOW_MAX_SLOT_KINDS];
 } flow_run;
 
+/* What weight decay is not for: a variable, or all whose names contain this one. */
+typedef struct flow_exclusion {
+  flow_variable *variable;      /* a reference */
+  char          *name;
+} flow_exclusion;
+
 struct flow_optimizer {
   const flow_optimizer_class *class;
   char           *name;
   flow_arguments *arguments;
-  flow_variable  *learning_rate, *iterations;
+  const flow_optimizer_layout *layout;
+  flow_attributes attributes;                    /* of its ops */
+  flow_variable  *learning_rate, *iterations;    /* no learning_rate: rates come from the schedule, or from the caller if it is NULL */
+  flow_schedule  *schedule;
+  flow_exclusion *exclusions;
+  int             exclusion_count, exclusion_capacity;
   int             slot_kinds;
   const char     *slot_names[FLOW_MAX_SLOT_KINDS];
   flow_arena    **arenas;
   int             arena_count, arena_capacity;
   flow_run       *runs;
   int             run_count, run_capacity;
-  flow_variable **slot_variables;                /* Keras' order: all slots of variable 0, then of variable 1 */
+  flow_variable **slot_variables;                /* Keras' order, see interleaved */
   int             slot_count, slot_capacity;
 };
 
-/* The optimizer as Keras serializes it: {"module": "keras.optimizers", "class_name", "config", "registered_name"}. The caller
+/* optimizer_arenas.c: the arena of a variable (-1: none) and its place there; the run of variables [first, first + count) of an
+ * arena, made at first use, *out is its index; where a slot's handle stands in slot_variables. */
+int         flow_optimizer_home(const flow_optimizer *optimizer, const flow_variable *variable, int *index);
+flow_status flow_optimizer_run(flow_optimizer *optimizer, const flow_arena *home, int first, int count, int *out);
+int         flow_optimizer_slot_index(const flow_optimizer *optimizer, const flow_arena *home, int variable, int kind);
+void        flow_arena_release(flow_arena *a);
+void        flow_run_release(flow_run *r);
+
+/* gradient_clipping.c: what Keras does with gradients before an update. `each` sees the gradients of variables (NULL where there
+ * is none) and fills `clipped` with new references; `together` sees the flat gradients of all runs, `stride` bytes apart, and
+ * puts others in their places. */
+flow_status flow_optimizer_clip_each(flow_context *context, const flow_optimizer *optimizer, flow_tensor *const *gradients, int count,
+                                     flow_tensor **clipped);
+flow_status flow_optimizer_clip_together(flow_context *context, const flow_optimizer *optimizer, flow_tensor **first, int count,
+                                         size_t stride);
+
+/* optimizer_config.c: the optimizer as Keras serializes it: {"module": "keras.optimizers", "class_name", "config", "registered_name"}. The caller
  * deletes it; NULL when memory is out. */
 struct cJSON;
 struct cJSON *flow_optimizer_config_json(const flow_optimizer *optimizer);

@@ -1,4 +1,4 @@
-/* optimizer_config.c: an optimizer as Keras writes it into a model's compile_config. */
+/* optimizer_config.c: an optimizer as Keras writes it into a model's compile_config, out and in. */
 #include <string.h>
 
 #include "layers/config.h"
@@ -23,10 +23,11 @@ static void add_argument(cJSON *config, const flow_argument *parameter, const fl
   flow_config_add_arguments(config, one, arguments);
 }
 
-/* The rate as it is now, since callbacks change it. */
+/* The rate as it is now, since callbacks change it; the schedule; null where the caller gives the rates. */
 static cJSON *learning_rate_json(const flow_optimizer *optimizer)
 {
-  return cJSON_CreateNumber(flow_variable_number(optimizer->learning_rate));
+  if (optimizer->learning_rate) return flow_config_number(flow_variable_number(optimizer->learning_rate));
+  return optimizer->schedule ? flow_schedule_config_json(optimizer->schedule) : cJSON_CreateNull();
 }
 
 cJSON *flow_optimizer_config_json(const flow_optimizer *optimizer)
@@ -44,4 +45,97 @@ cJSON *flow_optimizer_config_json(const flow_optimizer *optimizer)
     if (!is_common(parameters->name) && strcmp(parameters->name, "learning_rate") != 0)
       add_argument(config, parameters, optimizer->arguments);
   return flow_config_object("keras.optimizers", optimizer->class->name, config);
+}
+
+/* ---- in ------------------------------------------------------------------------------------------------------------------- */
+
+static flow_status set_list(flow_arguments *arguments, const char *name, const cJSON *list)
+{
+  void *block;
+  int count = cJSON_GetArraySize(list), i = 0;
+  FLOW_TRY(flow_alloc(sizeof(double) * (size_t)(count + 1), &block));
+  double *numbers = block;
+  flow_status status = FLOW_OK;
+  for (const cJSON *entry = list->child; entry && status == FLOW_OK; entry = entry->next) {
+    if (cJSON_IsNumber(entry)) numbers[i++] = entry->valuedouble;
+    else status = flow_fail(FLOW_INVALID_ARGUMENT, "entry %d of \"%s\" is no number", i + 1, name);
+  }
+  if (status == FLOW_OK) status = flow_arguments_set_numbers(arguments, name, numbers, count);
+  flow_free(block);
+  return status;
+}
+
+static flow_status set_argument(flow_arguments *arguments, const cJSON *item)
+{
+  const char *name = item->string;
+  if (cJSON_IsNumber(item)) return flow_arguments_set_number(arguments, name, item->valuedouble);
+  if (cJSON_IsBool(item)) return flow_arguments_set_boolean(arguments, name, cJSON_IsTrue(item));
+  if (cJSON_IsString(item)) return flow_arguments_set_text(arguments, name, item->valuestring);
+  if (cJSON_IsNull(item)) return flow_arguments_set_null(arguments, name);
+  if (cJSON_IsArray(item)) return set_list(arguments, name, item);
+  return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" is an object, expected a number, text, true, false, null or a list of numbers", name);
+}
+
+/* {"class_name": ..., "config": {...}}: the class and, as arguments, the config without the member `apart`, which comes back by
+ * itself (NULL: there is none). */
+static flow_status read_object(const cJSON *object, const char *apart, const char **class_name, flow_arguments **arguments,
+                               const cJSON **separate)
+{
+  const cJSON *class = cJSON_GetObjectItemCaseSensitive(object, "class_name"), *config = cJSON_GetObjectItemCaseSensitive(object, "config");
+  if (!cJSON_IsString(class) || !cJSON_IsObject(config))
+    return flow_fail(FLOW_INVALID_ARGUMENT, "expected {\"class_name\": ..., \"config\": {...}}, as Keras serializes objects");
+  FLOW_TRY(flow_arguments_new(arguments));
+  *class_name = class->valuestring;
+  *separate = NULL;
+  for (const cJSON *item = config->child; item; item = item->next) {
+    flow_status status = FLOW_OK;
+    if (apart && strcmp(item->string, apart) == 0) *separate = item;
+    else status = set_argument(*arguments, item);
+    if (status == FLOW_OK) continue;
+    flow_arguments_release(*arguments);
+    return status;
+  }
+  return FLOW_OK;
+}
+
+static flow_status read_schedule(const cJSON *object, flow_schedule **out)
+{
+  const char *class_name;
+  const cJSON *none;
+  flow_arguments *arguments;
+  FLOW_TRY(read_object(object, NULL, &class_name, &arguments, &none));
+  flow_status status = flow_schedule_new(class_name, arguments, out);
+  flow_arguments_release(arguments);
+  return status;
+}
+
+static flow_status read_optimizer(const cJSON *object, flow_optimizer **out)
+{
+  const char *class_name;
+  const cJSON *name, *rate = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(object, "config"), "learning_rate");
+  flow_arguments *arguments;
+  flow_schedule *schedule = NULL;
+  if (cJSON_IsObject(rate)) FLOW_TRY(read_schedule(rate, &schedule));
+  cJSON *copy = cJSON_Duplicate(object, 1);
+  flow_status status = copy ? FLOW_OK : flow_fail(FLOW_OUT_OF_MEMORY, "no memory for an optimizer's config");
+  if (schedule && copy) cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(copy, "config"), "learning_rate");
+  if (status == FLOW_OK) status = read_object(copy, "name", &class_name, &arguments, &name);
+  if (status == FLOW_OK) {
+    status = flow_optimizer_new(class_name, cJSON_IsString(name) ? name->valuestring : NULL, arguments, out);
+    flow_arguments_release(arguments);
+  }
+  if (status == FLOW_OK && schedule) status = flow_optimizer_set_schedule(*out, schedule);
+  flow_schedule_release(schedule);
+  cJSON_Delete(copy);
+  return status;
+}
+
+flow_status flow_optimizer_from_config(const char *text, flow_optimizer **out)
+{
+  if (!text || !out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_optimizer_from_config: %s is NULL", text ? "out" : "text");
+  cJSON *object = cJSON_Parse(text);
+  if (!object) return flow_fail(FLOW_INVALID_ARGUMENT, "an optimizer's config is JSON, found \"%.40s\"", text);
+  flow_status status = read_optimizer(object, out);
+  cJSON_Delete(object);
+  return status;
 }

@@ -102,8 +102,11 @@ static block block_at(const product *p, int64_t index)
   return b;
 }
 
-/* SGD without momentum needs no pass of its own: tiles write to the parameters. They write whole vectors. */
-static int updates_in_tiles(const product *p, const update *u) { return !u->adam && !u->slots[0] && p->n % PANEL == 0; }
+/* SGD without momentum and decay needs no pass of its own: tiles write to the parameters. They write whole vectors. */
+static int updates_in_tiles(const product *p, const update *u)
+{
+  return u->rule == update_sgd && !u->slots[0] && u->decay == 0 && p->n % PANEL == 0;
+}
 
 /* What happens beside the tiles of a block: memory that the next block needs is asked for, and the block before, whose
  * gradient lies in `buffer`, is updated some rows at a time. */
@@ -240,7 +243,7 @@ static void run_update(const flow_call *call, const update *u, int64_t part)
     int64_t parts = blocks_of(last - first, REST);
     if (part < parts) {
       int64_t begin = first + part * REST;
-      update_range(u, begin, min64(REST, last - begin), (const float *)call->inputs[SGD_G].data + begin - skipped);
+      update_range(u, begin, min64(REST, last - begin), (const float *)call->inputs[OPTIMIZER_G].data + begin - skipped);
       return;
     }
     part -= parts;

@@ -1,4 +1,4 @@
-/* optimizer_products.h: the variant "products" of the ops sgd and adam, see optimizer_products.c. */
+/* optimizer_products.h: the variant "products" of the optimizer ops, see optimizer_products.c. */
 #ifndef FLOW_CPU_OPTIMIZER_PRODUCTS_H
 #define FLOW_CPU_OPTIMIZER_PRODUCTS_H
 

@@ -1,4 +1,4 @@
-/* optimizers.c: the ops sgd and adam. They write through their inputs and have no outputs: linear passes over flat ranges
+/* optimizers.c: the optimizer ops. They write through their inputs and have no outputs: linear passes over flat ranges
  * in parts of PART elements; an element's result does not depend on its part.
  *
  * Variants: products (float32, gradients as products of two matrices: optimizer_products.c), vector (float32), plain (every
@@ -23,8 +23,9 @@ static void range_of(const flow_call *call, int64_t begin, int64_t end, int64_t 
 
 static int all_float32(const flow_call *call)
 {
+  int iterations = flow_optimizer_layout_of(call->op)->iterations;
   for (int i = 0; i < call->input_count; i++)
-    if (call->inputs[i].dtype != FLOW_FLOAT32 && !(call->op == FLOW_OP_adam && i == ADAM_ITERATIONS)) return 0;
+    if (call->inputs[i].dtype != FLOW_FLOAT32 && i != iterations) return 0;
   return 1;
 }
 
@@ -37,7 +38,7 @@ static flow_status run_vector(const flow_call *call, int phase, int64_t begin, i
   int64_t first, last;
   range_of(call, begin, end, &first, &last);
   update u = describe_update(call);
-  update_range(&u, first, last - first, (const float *)call->inputs[SGD_G].data + first);
+  update_range(&u, first, last - first, (const float *)call->inputs[OPTIMIZER_G].data + first);
   return FLOW_OK;
 }
 
@@ -74,75 +75,104 @@ static void read_gradient(const flow_call *call, int64_t i, int64_t n, double *t
   for (int p = 0; p <= call->attributes->optimizer.products; p++) {
     range_before(call, p, &first, &last, &skipped);
     int64_t begin = i > first ? i : first, end = i + n < last ? i + n : last;
-    if (begin < end) read_range(&call->inputs[SGD_G], begin - skipped, end - begin, to + (begin - i));
+    if (begin < end) read_range(&call->inputs[OPTIMIZER_G], begin - skipped, end - begin, to + (begin - i));
     for (int64_t k = last > i ? last : i; k < i + n && k < last + product_elements(call, p); k++)
       to[k - i] = product_element(optimizer_factors(call, p), k - last);
   }
 }
 
-static flow_status sgd_plain(const flow_call *call, int phase, int64_t begin, int64_t end)
+/* One element: its gradient, its parameter after decay, its slots; returns what the parameter becomes. */
+typedef double plain_rule(const update_numbers *u, double g, double w, double *const *s);
+
+static double sgd_plain(const update_numbers *u, double g, double w, double *const *s)
 {
-  (void)phase;
-  int64_t first, last;
-  range_of(call, begin, end, &first, &last);
-  double rate = optimizer_scalar(&call->inputs[SGD_RATE]), momentum = call->attributes->optimizer.momentum;
-  double g[CHUNK], w[CHUNK], v[CHUNK];
-  for (int64_t i = first; i < last; i += CHUNK) {
-    int64_t n = last - i < CHUNK ? last - i : CHUNK;
-    read_gradient(call, i, n, g);
-    read_range(&call->inputs[SGD_W], i, n, w);
-    if (momentum != 0) read_range(&call->inputs[SGD_VELOCITY], i, n, v);
-    for (int64_t j = 0; j < n; j++) {
-      double step = rate * g[j];
-      if (momentum == 0) {
-        w[j] -= step;
-      } else {
-        v[j] = momentum * v[j] - step;
-        w[j] += call->attributes->optimizer.nesterov ? momentum * v[j] - step : v[j];
-      }
-    }
-    write_range(&call->inputs[SGD_W], i, n, w);
-    if (momentum != 0) write_range(&call->inputs[SGD_VELOCITY], i, n, v);
-  }
-  return FLOW_OK;
+  double step = u->rate * g;
+  if (!u->slots) return w - step;
+  *s[0] = u->momentum * *s[0] - step;
+  return w + (u->nesterov ? u->momentum * *s[0] - step : *s[0]);
 }
 
-static flow_status adam_plain(const flow_call *call, int phase, int64_t begin, int64_t end)
+static double adam_plain(const update_numbers *u, double g, double w, double *const *s)
 {
-  (void)phase;
+  *s[0] += (g - *s[0]) * u->share_1;
+  *s[1] += (g * g - *s[1]) * u->share_2;
+  if (u->slots == 2) return w - u->rate * *s[0] / (sqrt(*s[1]) + u->epsilon);
+  *s[2] = *s[2] > *s[1] ? *s[2] : *s[1];
+  return w - u->rate * *s[0] / (sqrt(*s[2]) + u->epsilon);
+}
+
+static double rmsprop_plain(const update_numbers *u, double g, double w, double *const *s)
+{
+  double denominator = *s[0] = u->rho * *s[0] + (1 - u->rho) * g * g;
+  if (u->centered) {
+    double *mean = s[u->slots - 1];
+    *mean = u->rho * *mean + (1 - u->rho) * g;
+    denominator -= *mean * *mean;
+  }
+  double step = u->rate * g / sqrt(denominator + u->epsilon);
+  if (u->momentum == 0) return w - step;
+  return w - (*s[1] = u->momentum * *s[1] + step);
+}
+
+static double adagrad_plain(const update_numbers *u, double g, double w, double *const *s)
+{
+  *s[0] += g * g;
+  return w - u->rate * g / sqrt(*s[0] + u->epsilon);
+}
+
+static double adadelta_plain(const update_numbers *u, double g, double w, double *const *s)
+{
+  *s[0] = u->rho * *s[0] + (1 - u->rho) * g * g;
+  double step = sqrt(*s[1] + u->epsilon) * g / sqrt(*s[0] + u->epsilon);
+  *s[1] = u->rho * *s[1] + (1 - u->rho) * step * step;
+  return w - u->rate * step;
+}
+
+static double adamax_plain(const update_numbers *u, double g, double w, double *const *s)
+{
+  *s[0] += (g - *s[0]) * u->share_1;
+  *s[1] = fmax(u->beta_2 * *s[1], fabs(g));
+  return w - u->rate * *s[0] / (*s[1] + u->epsilon);
+}
+
+static void run_plain(const flow_call *call, int64_t begin, int64_t end, plain_rule *rule)
+{
   int64_t first, last;
+  const flow_optimizer_layout *layout = flow_optimizer_layout_of(call->op);
+  update_numbers u = numbers_of(call);
+  double g[CHUNK], w[CHUNK], values[FLOW_MAX_SLOT_KINDS][CHUNK];
   range_of(call, begin, end, &first, &last);
-  const flow_attributes *a = call->attributes;
-  double rate = adam_rate(call), g[CHUNK], w[CHUNK], m[CHUNK], v[CHUNK], maximum[CHUNK];
   for (int64_t i = first; i < last; i += CHUNK) {
     int64_t n = last - i < CHUNK ? last - i : CHUNK;
     read_gradient(call, i, n, g);
-    read_range(&call->inputs[ADAM_W], i, n, w);
-    read_range(&call->inputs[ADAM_M], i, n, m);
-    read_range(&call->inputs[ADAM_V], i, n, v);
-    if (a->optimizer.amsgrad) read_range(&call->inputs[ADAM_MAXIMUM], i, n, maximum);
+    read_range(&call->inputs[OPTIMIZER_W], i, n, w);
+    for (int s = 0; s < u.slots; s++) read_range(&call->inputs[layout->slots[s]], i, n, values[s]);
     for (int64_t j = 0; j < n; j++) {
-      m[j] += (g[j] - m[j]) * (1 - a->optimizer.beta_1);
-      v[j] += (g[j] * g[j] - v[j]) * (1 - a->optimizer.beta_2);
-      double second_moment = v[j];
-      if (a->optimizer.amsgrad) second_moment = maximum[j] = maximum[j] > v[j] ? maximum[j] : v[j];
-      w[j] -= rate * m[j] / (sqrt(second_moment) + a->optimizer.epsilon);
+      double *slots[FLOW_MAX_SLOT_KINDS] = { &values[0][j], &values[1][j], &values[2][j] };
+      w[j] = rule(&u, g[j], w[j] - w[j] * u.decay, slots);
     }
-    write_range(&call->inputs[ADAM_W], i, n, w);
-    write_range(&call->inputs[ADAM_M], i, n, m);
-    write_range(&call->inputs[ADAM_V], i, n, v);
-    if (a->optimizer.amsgrad) write_range(&call->inputs[ADAM_MAXIMUM], i, n, maximum);
+    write_range(&call->inputs[OPTIMIZER_W], i, n, w);
+    for (int s = 0; s < u.slots; s++) write_range(&call->inputs[layout->slots[s]], i, n, values[s]);
   }
-  return FLOW_OK;
 }
 
 #define OPTIMIZER(name)                                                                                                    \
+  static flow_status name##_run(const flow_call *call, int phase, int64_t begin, int64_t end)                              \
   {                                                                                                                        \
+    (void)phase;                                                                                                           \
+    run_plain(call, begin, end, name##_plain);                                                                             \
+    return FLOW_OK;                                                                                                        \
+  }                                                                                                                        \
+  const flow_kernel FLOW_KERNELS(name)[] = {                                                                               \
     { .variant = "products", .supports = supports_products, .cost = products_cost, .phases = 2, .parts = products_parts,   \
       .shared_bytes = products_shared_bytes, .scratch_bytes = products_scratch_bytes, .run = products_run },               \
     { .variant = "vector", .supports = supports_vector, .cost = update_cost, .parts = optimizer_parts, .run = run_vector },\
-    { .variant = "plain", .parts = optimizer_parts, .run = name##_plain },                                                 \
+    { .variant = "plain", .parts = optimizer_parts, .run = name##_run },                                                   \
     { 0 }                                                                                                                  \
-  }
-const flow_kernel FLOW_KERNELS(sgd)[] = OPTIMIZER(sgd);
-const flow_kernel FLOW_KERNELS(adam)[] = OPTIMIZER(adam);
+  };
+OPTIMIZER(sgd)
+OPTIMIZER(adam)
+OPTIMIZER(rmsprop)
+OPTIMIZER(adagrad)
+OPTIMIZER(adadelta)
+OPTIMIZER(adamax)

@@ -31,6 +31,7 @@ typedef struct flow_plan flow_plan;
 typedef struct flow_instance flow_instance;
 typedef struct flow_layer flow_layer;
 typedef struct flow_optimizer flow_optimizer;
+typedef struct flow_schedule flow_schedule;
 typedef struct flow_record_writer flow_record_writer;
 typedef struct flow_tensor_writer flow_tensor_writer;
 typedef struct flow_save flow_save;
@@ -66,11 +67,13 @@ typedef union flow_attributes {
  struct { int32_t rank, dtype; int64_t dims[8]; double low, high; uint64_t seed, stream; int32_t keyed_by_step; } random;
  struct { double epsilon; int32_t axis; } normalization;
  struct {
- double momentum, beta_1, beta_2, epsilon;
- int32_t nesterov, amsgrad;
- int32_t products, unused;
+ double momentum, beta_1, beta_2, epsilon, rho;
+ double weight_decay;
+ int32_t nesterov, amsgrad, centered;
+ int32_t products;
  int64_t first[4];
  } optimizer;
+ struct { int32_t kind; } schedule;
  struct { double value; int32_t rank, dtype; int64_t dims[8]; } fill;
  struct { int32_t count; struct { int16_t op; uint8_t inputs[3], unused; } steps[12]; } fused;
 } flow_attributes;
@@ -318,16 +321,34 @@ const char *flow_optimizer_class_argument(int index, int argument);
 const char *flow_optimizer_class_argument_type(int index, int argument);
 const char *flow_optimizer_class_argument_default(int index, int argument);
 int flow_optimizer_new(const char *class_name, const char *name, const flow_arguments *arguments, flow_optimizer **out);
+int flow_optimizer_from_config(const char *text, flow_optimizer **out);
 void flow_optimizer_release(flow_optimizer *optimizer);
 const char *flow_optimizer_name(const flow_optimizer *optimizer);
+int flow_optimizer_class_index(const flow_optimizer *optimizer);
 int flow_optimizer_config(const flow_optimizer *optimizer, char *text, int size);
 int flow_optimizer_apply(flow_context *context, flow_optimizer *optimizer, flow_tensor *const *gradients,
  flow_variable *const *variables, int count);
 int flow_optimizer_build(flow_optimizer *optimizer, flow_variable *const *variables, int count);
+int flow_optimizer_set_schedule(flow_optimizer *optimizer, flow_schedule *schedule);
+flow_schedule *flow_optimizer_schedule(const flow_optimizer *optimizer);
+int flow_optimizer_apply_at(flow_context *context, flow_optimizer *optimizer, flow_tensor *rate,
+ flow_tensor *const *gradients, flow_variable *const *variables, int count);
+int flow_optimizer_exclude_from_weight_decay(flow_optimizer *optimizer, flow_variable *variable, const char *name);
 flow_variable *flow_optimizer_learning_rate(flow_optimizer *optimizer);
 flow_variable *flow_optimizer_iterations(flow_optimizer *optimizer);
 int flow_optimizer_slot_count(const flow_optimizer *optimizer);
 flow_variable *flow_optimizer_slot(const flow_optimizer *optimizer, int index);
+int flow_schedule_class_count(void);
+int flow_schedule_class_find(const char *name);
+const char *flow_schedule_class_name(int index);
+int flow_schedule_class_argument_count(int index);
+const char *flow_schedule_class_argument(int index, int argument);
+int flow_schedule_new(const char *class_name, const flow_arguments *arguments, flow_schedule **out);
+flow_schedule *flow_schedule_retain(flow_schedule *schedule);
+void flow_schedule_release(flow_schedule *schedule);
+const char *flow_schedule_class(const flow_schedule *schedule);
+double flow_schedule_value(const flow_schedule *schedule, double step);
+int flow_schedule_config(const flow_schedule *schedule, char *text, int size);
 enum { FLOW_JSON_NULL = 0, FLOW_JSON_BOOLEAN, FLOW_JSON_NUMBER, FLOW_JSON_TEXT, FLOW_JSON_LIST, FLOW_JSON_OBJECT,
  FLOW_JSON_REAL,
  FLOW_JSON_PRINTED };

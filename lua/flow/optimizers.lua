@@ -1,18 +1,25 @@
--- optimizers.lua: flow.optimizers: SGD, Adam: an object for each record of the library.
+-- optimizers.lua: flow.optimizers: SGD, Adam and the others: an object for each record of the library.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
-local names = require "flow.names"
 local object = require "flow.object"
 local arguments = require "flow.arguments"
 local variable = require "flow.variable"
+local schedules = require "flow.schedules"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context, held = native.context, native.held
 
-local optimizers = {}
+local optimizers = { schedules = schedules }
+local kinds = {}          -- names of all classes, as compile() takes them
 local Optimizer = object.class("Optimizer")
 local out = native.out("flow_optimizer")
+
+-- An object of a class around the handle in `out`. schedule: an object of flow.schedules, or nil.
+local function wrap(class, schedule)
+  local handle = native.own(out, C.flow_optimizer_release)
+  return object.new(class, { name = native.string(C.flow_optimizer_name(handle)), handle = handle, _schedule = schedule or false })
+end
 
 local function define(index)
   local class_name = native.string(C.flow_optimizer_class_name(index))
@@ -23,15 +30,47 @@ local function define(index)
   end
   getmetatable(class).__call = function(_, ...)
     local named = arguments.named(class_name, parameters, #parameters, ...)
-    local name = named.name or names.snake(class_name)
+    local name, schedule = named.name, nil
     named.name = nil
+    if schedules.is(named.learning_rate) then named.learning_rate, schedule = nil, named.learning_rate end
     check(C.flow_optimizer_new(class_name, name, arguments.native(class_name, named), out))
-    return object.new(class, { name = name, handle = native.own(out, C.flow_optimizer_release) })
+    local self = wrap(class, schedule)
+    if schedule then
+      check(C.flow_optimizer_set_schedule(self.handle, schedules.is_builtin(schedule) and schedule.handle or nil))
+    end
+    return self
   end
   optimizers[class_name] = class
+  kinds[#kinds + 1] = class_name:lower()
 end
 
-for _, name in ipairs { "SGD", "Adam" } do define(C.flow_optimizer_class_find(name)) end
+local index = 0
+while C.flow_optimizer_class_name(index) ~= nil do
+  define(index)
+  index = index + 1
+end
+
+-- The optimizer of a config that to_json() or Keras wrote, schedule included.
+function optimizers.from_json(text)
+  if type(text) ~= "string" then raise("optimizers.from_json takes a text, got %s", errors.describe(text)) end
+  check(C.flow_optimizer_from_config(text, out))
+  local class_name = native.string(C.flow_optimizer_class_name(C.flow_optimizer_class_index(out[0])))
+  local schedule = C.flow_optimizer_schedule(out[0])
+  return wrap(optimizers[class_name], schedule ~= nil and schedules.wrap(schedule) or nil)
+end
+
+-- Keras' config: {"module": "keras.optimizers", "class_name": ..., "config": {...}, "registered_name": null}.
+function Optimizer:to_json()
+  if self._schedule and not schedules.is_builtin(self._schedule) then self._schedule:to_json() end
+  return native.text(C.flow_optimizer_config, self.handle)
+end
+
+-- The rate of the update that comes next, where it is computed in Lua: a scalar tensor; nil: the library knows it.
+local function rate_in_lua(self)
+  local schedule = self._schedule
+  if not schedule or schedules.is_builtin(schedule) then return nil end
+  return schedule:_rate(variable.wrap(C.flow_optimizer_iterations(self.handle)):value():to("float32"))
+end
 
 -- optimizer:apply_gradients(gradients, variables): one update; in a traced function a part of its plan. A gradient may be nil.
 function Optimizer:apply_gradients(gradients, variables)
@@ -52,8 +91,9 @@ function Optimizer:apply_gradients(gradients, variables)
     handles[i - 1] = variables[i].handle
     if gradients[i] ~= nil then tensors[i - 1] = native.pointer(gradients[i]) end
   end
-  native.try(C.flow_optimizer_apply, context, self.handle, tensors, handles, count)
-  held[1], held[2] = gradients, variables
+  local rate = rate_in_lua(self)
+  native.try(C.flow_optimizer_apply_at, context, self.handle, rate and native.pointer(rate), tensors, handles, count)
+  held[1], held[2], held[3] = gradients, variables, rate
   return self.iterations
 end
 Optimizer.apply = Optimizer.apply_gradients
@@ -67,19 +107,50 @@ function Optimizer:build(variables)
   held[1] = variables
 end
 
-function Optimizer.fields.learning_rate(self) return C.flow_variable_number(C.flow_optimizer_learning_rate(self.handle)) end
+-- Leaves variables out of weight decay: a list of them, and names of which one is a part of a variable's name ("bias").
+-- Before the first update. exclude_from_weight_decay { var_names = { "bias" } }
+function Optimizer:exclude_from_weight_decay(var_list, var_names)
+  if var_names == nil and type(var_list) == "table" and var_list[1] == nil then
+    local options = errors.check_options("exclude_from_weight_decay", var_list, { var_list = true, var_names = true })
+    var_list, var_names = options.var_list, options.var_names
+  end
+  for i, entry in ipairs(var_list or {}) do
+    if not variable.is_variable(entry) then
+      raise("%s: exclude_from_weight_decay: entry %d is %s, expected a variable", object.title(self), i, errors.describe(entry))
+    end
+    check(C.flow_optimizer_exclude_from_weight_decay(self.handle, entry.handle, nil))
+  end
+  for i, name in ipairs(var_names or {}) do
+    if type(name) ~= "string" then
+      raise("%s: exclude_from_weight_decay: name %d is %s", object.title(self), i, errors.describe(name))
+    end
+    check(C.flow_optimizer_exclude_from_weight_decay(self.handle, nil, name))
+  end
+end
+
+-- The rate of the next update, a number. Assigning one is an error where a schedule gives it.
+function Optimizer.fields.learning_rate(self)
+  if self._schedule then return self._schedule(self.iterations) end
+  return C.flow_variable_number(C.flow_optimizer_learning_rate(self.handle))
+end
+
 function Optimizer.fields.iterations(self) return C.flow_variable_number(C.flow_optimizer_iterations(self.handle)) end
 
 function Optimizer.setters.learning_rate(self, value)
+  if self._schedule then
+    raise("%s: this optimizer was created with the schedule %s as its learning_rate, so its learning rate cannot be set; make it with "
+      .. "a number for that", object.title(self), object.title(self._schedule))
+  end
   if type(value) ~= "number" or not (value >= 0) then
     raise("%s: learning_rate is a number of at least 0, got %s", object.title(self), errors.describe(value))
   end
   variable.wrap(C.flow_optimizer_learning_rate(self.handle)):assign(value)
 end
 
--- Iterations, learning rate, then the slots, in Keras' order.
+-- Iterations, learning rate (unless there is a schedule), then the slots, in Keras' order.
 function Optimizer.fields.variables(self)
-  local list = { variable.wrap(C.flow_optimizer_iterations(self.handle)), variable.wrap(C.flow_optimizer_learning_rate(self.handle)) }
+  local list = { variable.wrap(C.flow_optimizer_iterations(self.handle)) }
+  if not self._schedule then list[2] = variable.wrap(C.flow_optimizer_learning_rate(self.handle)) end
   for i = 0, C.flow_optimizer_slot_count(self.handle) - 1 do
     list[#list + 1] = variable.wrap(C.flow_optimizer_slot(self.handle, i))
   end
@@ -90,9 +161,9 @@ end
 function optimizers.get(value)
   if object.is(value, Optimizer) then return value end
   if type(value) == "string" then
-    local index = C.flow_optimizer_class_find(value)
-    if index >= 0 then return optimizers[native.string(C.flow_optimizer_class_name(index))]() end
-    raise("there is no optimizer %q%s", value, errors.suggestion(value, { "sgd", "adam" }))
+    local found = C.flow_optimizer_class_find(value)
+    if found >= 0 then return optimizers[native.string(C.flow_optimizer_class_name(found))]() end
+    raise("there is no optimizer %q%s", value, errors.suggestion(value, kinds))
   end
   raise("an optimizer is an object such as flow.optimizers.Adam() or a name such as \"adam\", got %s", errors.describe(value))
 end

@@ -98,12 +98,6 @@ local function add_metrics(model, compiled, what, list, weighted)
   end
 end
 
--- Keras' default, rmsprop, where the library has it.
-local function default_optimizer()
-  if C.flow_optimizer_class_find("rmsprop") >= 0 then return "rmsprop" end
-  raise("compile: name an optimizer, \"adam\" or \"sgd\": Keras' default, rmsprop, is not part of this build")
-end
-
 -- model:compile { optimizer =, loss =, metrics = { "accuracy" } }; positions as in Keras: optimizer, loss, loss_weights, metrics.
 function Model:compile(...)
   local options = errors.check_options("compile", arguments.named("compile", COMPILE, 4, ...), known)
@@ -112,7 +106,7 @@ function Model:compile(...)
     raise("compile: steps_per_execution is not supported: a step is one call of C already")
   end
   local compiled = { losses = {}, loss_weights = {}, output_losses = {}, metrics = {}, loss_tracker = metrics.Mean("loss") }
-  compiled.optimizer = optimizers.get(options.optimizer or default_optimizer())
+  compiled.optimizer = optimizers.get(options.optimizer or "rmsprop")
   if options.loss ~= nil then set_losses(self, compiled, options.loss, options.loss_weights) end
   add_metrics(self, compiled, "metrics", options.metrics, false)
   add_metrics(self, compiled, "weighted_metrics", options.weighted_metrics, true)

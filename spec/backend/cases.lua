@@ -281,6 +281,12 @@ add("softmax", { { -1, 1000, low = -3, high = 3 } }, { name = "of 1000" })
 add("sparse_cross_entropy", { { -1, 10, low = -3, high = 3 }, { -1, classes = 10 } })
 add("sparse_cross_entropy", { { -1, 3, 5, low = -3, high = 3 }, { -1, 3, classes = 5, dtype = "uint8" } }, { name = "of pixels" })
 add("sparse_cross_entropy_gradient", { { -1 }, { -1, 10, low = -3, high = 3 }, { -1, classes = 10, dtype = "int64" } })
+add("gather", { { 10, 9 }, { -1, classes = 10 } }, { traced = false })                 -- as where: the first input has no rows
+add("gather", { { 7, 3, 2 }, { -1, 4, classes = 7, dtype = "uint8" } }, { name = "several a row", traced = false })
+add("gather_gradient", { { -1, 9 }, { -1, classes = 10 } }, { whole = false,      -- of floats only
+  attributes = { shape = { rank = 2, dims = { 10, 9 } } } })
+add("gather_gradient", { { -1, 5, 20 }, { -1, 5, classes = 2000 } }, { name = "large table", whole = false,
+  attributes = { shape = { rank = 2, dims = { 2000, 20 } } } })
 add("dropout", { image(-1, 1) }, { attributes = { dropout = { rate = 0.4, seed = 5, stream = 9 } },
   traced = false })     -- draws another mask in every run of a plan
 
@@ -360,6 +366,96 @@ end
 for name, options in pairs { plain = { learning_rate = 0.1 }, amsgrad = { learning_rate = 0.1, amsgrad = true } } do
   add("adam", { slots() }, { name = name, run = optimized("Adam", options, adam), only_float32 = true, gradient = false, traced = false })
 end
+
+--- RMSprop after Hinton, as Keras writes it: epsilon inside of the root.
+local function rmsprop(inputs, options)
+  local results, rho, momentum, epsilon = {}, 0.9, options.momentum or 0, 1e-7
+  for i = 1, 2 do
+    local w, v, moved, mean = inputs[i], inputs[i] * 0, inputs[i] * 0, inputs[i] * 0
+    for step = 1, 3 do
+      local g = inputs[i + 2] * step
+      v, mean = v * rho + g:square() * (1 - rho), mean * rho + g * (1 - rho)
+      local denominator = options.centered and v - mean:square() or v
+      moved = moved * momentum + g * options.learning_rate / (denominator + epsilon):sqrt()
+      w = w - moved
+    end
+    results[i] = w
+  end
+  return results
+end
+
+--- Duchi, Hazan and Singer 2011.
+local function adagrad(inputs, options)
+  local results = {}
+  for i = 1, 2 do
+    local w, sum = inputs[i], inputs[i] * 0 + 0.1
+    for step = 1, 3 do
+      local g = inputs[i + 2] * step
+      sum = sum + g:square()
+      w = w - g * options.learning_rate / (sum + 1e-7):sqrt()
+    end
+    results[i] = w
+  end
+  return results
+end
+
+--- Zeiler 2012.
+local function adadelta(inputs, options)
+  local results, rho, epsilon = {}, 0.95, options.epsilon
+  for i = 1, 2 do
+    local w, squares, steps = inputs[i], inputs[i] * 0, inputs[i] * 0
+    for step = 1, 3 do
+      local g = inputs[i + 2] * step
+      squares = squares * rho + g:square() * (1 - rho)
+      local move = (steps + epsilon):sqrt() * g / (squares + epsilon):sqrt()
+      steps = steps * rho + move:square() * (1 - rho)
+      w = w - move * options.learning_rate
+    end
+    results[i] = w
+  end
+  return results
+end
+
+--- Kingma and Ba 2015, section 7.1.
+local function adamax(inputs, options)
+  local results = {}
+  for i = 1, 2 do
+    local w, m, norm = inputs[i], inputs[i] * 0, inputs[i] * 0
+    for step = 1, 3 do
+      local g = inputs[i + 2] * step
+      m, norm = m * 0.9 + g * (1 - 0.9), (norm * 0.999):maximum(g:abs())
+      w = w - m * (options.learning_rate / (1 - 0.9 ^ step)) / (norm + 1e-7)
+    end
+    results[i] = w
+  end
+  return results
+end
+
+for name, options in pairs {
+  plain = { learning_rate = 0.1 }, momentum = { learning_rate = 0.1, momentum = 0.8 }, centered = { learning_rate = 0.1, centered = true },
+  both = { learning_rate = 0.1, momentum = 0.8, centered = true },
+} do
+  add("rmsprop", { slots() }, { name = name, run = optimized("RMSprop", options, rmsprop), only_float32 = true, gradient = false,
+    traced = false })
+end
+for _, entry in ipairs {
+  { "adagrad", "Adagrad", adagrad }, { "adadelta", "Adadelta", adadelta, epsilon = 0.01 }, { "adamax", "Adamax", adamax },
+} do
+  local options = { learning_rate = 0.1, epsilon = entry.epsilon }
+  add(entry[1], { slots() }, { run = optimized(entry[2], options, entry[3]), only_float32 = true, gradient = false, traced = false })
+end
+
+-- Keras' polynomial decay from 0.1 to 0.01 in 12 steps.
+add("schedule", {}, { run = function(_, _, dtype)
+  local rate = (0.1 - 0.01) * (1 - 5 / 12) ^ 0.5 + 0.01
+  if dtype == "float64" then return { flow.tensor(rate, { dtype = "float64" }) } end
+  local options = { initial_learning_rate = 0.1, decay_steps = 12, end_learning_rate = 0.01, power = 0.5 }
+  local w = flow.Variable(0)
+  local optimizer = flow.optimizers.SGD { learning_rate = flow.optimizers.schedules.PolynomialDecay(options) }
+  optimizer.variables[1]:assign(5)
+  optimizer:apply_gradients({ flow.tensor(-1) }, { w })
+  return { w:value():copy() }
+end, only_float32 = true, gradient = false, traced = false })
 
 -- Tables by name have no order, processes that compare their results need one.
 table.sort(cases, function(a, b) return backend.title(a) < backend.title(b) end)

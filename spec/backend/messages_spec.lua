@@ -70,6 +70,13 @@ local wrong = {
   { "assign", { zeros(2, 3), zeros(4) }, nil, "{4}", "{2, 3}" },
   { "assign_add", { zeros(3), zeros(2, 3) }, nil, "{2, 3}", "{3}" },
   { "sgd", { zeros(2), zeros(3), zeros() }, nil, "{2}", "{3}" },
+  { "rmsprop", { zeros(3), zeros(3), zeros(), flow.zeros({}, { dtype = "int64" }), zeros(2) }, nil, "velocity", "{2}", "{3}" },
+  { "adagrad", { zeros(3), zeros(3), zeros(2), flow.zeros({}, { dtype = "int64" }), zeros(3) }, nil, "the learning rate", "{2}" },
+  { "adadelta", { zeros(3), zeros(3), zeros(), zeros(), zeros(3), zeros(3) }, nil, "the iteration count", "float32", "int64" },
+  { "adamax", { zeros(3), zeros(3), zeros(), flow.zeros({}, { dtype = "int64" }), zeros(3), zeros(4) }, nil, "norm", "{4}", "{3}" },
+  { "schedule", { ints(1), doubles(2) }, nil, "the step", "int32", "int64" },
+  { "gather", { zeros(3, 2), zeros(4) }, nil, "the indices", "float32", "integers" },
+  { "gather_gradient", { zeros(3, 2), ints(4) }, { shape = { rank = 2, dims = { 5, 2 } } }, "{3, 2}", "{4, 2}" },
   { "adam", { zeros(3), doubles(3), zeros(3), zeros(3), zeros(), flow.zeros({}, { dtype = "int64" }) }, nil, "the weight", "float64" },
 }
 for _, op in ipairs { "add", "sub", "mul", "div", "divide_no_nan", "pow", "mod", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge",
@@ -110,6 +117,15 @@ describe("the message about what does not fit", function()
     local ok, message = pcall(backend.apply, "sparse_cross_entropy", { zeros(2, 3), labels })
     assert.is_false(ok)
     assert.truthy(tostring(message):find("label 3 of row 1 is outside 0..2", 1, true), message)
+  end)
+
+  it("names an index that is not in the table, and its row", function()
+    for _, wrong_index in ipairs { 3, -1 } do
+      local indices = flow.tensor({ 1, wrong_index }, { dtype = "int32" })
+      local ok, message = pcall(backend.apply, "gather", { zeros(3, 2), indices })
+      assert.is_false(ok)
+      assert.truthy(tostring(message):find(("index %d of row 1 is outside 0..2"):format(wrong_index), 1, true), message)
+    end
   end)
 
   it("tells that second derivatives of a fused pool are missing", function()

@@ -134,6 +134,9 @@ static const gradient_case cases[] = {
   { FLOW_OP_softmax_gradient, 2, { D(3, 4), D(3, 4) }, { .axis = { -1 } }, .rows = 3 },
   { FLOW_OP_sparse_cross_entropy, 2, { D(3, 4), I32(3) }, .rows = 3 },
   { FLOW_OP_sparse_cross_entropy_gradient, 3, { D(3), D(3, 4), I64(3) }, .rows = 7 },
+  { FLOW_OP_gather, 2, { D(5, 2), I32(3) }, .rows = 2 },
+  { FLOW_OP_gather, 2, { D(4, 2, 2), I64(3, 2) }, .rows = 2 },
+  { FLOW_OP_gather_gradient, 2, { D(3, 2), I32(3) }, { .shape = { .rank = 2, .dims = { 5, 2 } } }, .rows = 3 },
 };
 
 enum { CASE_COUNT = sizeof cases / sizeof cases[0] };

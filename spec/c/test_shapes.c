@@ -431,7 +431,7 @@ static void optimizers(void **state)
   static const shape_case cases[] = {
     { FLOW_OP_sgd, 3, { F(7), F(7), SCALAR(FLOW_FLOAT32) }, .error = NULL },
     { FLOW_OP_sgd, 4, { F(7), F(7), F(1), F(7) }, { .optimizer = { .momentum = 0.9 } }, .error = NULL },
-    { FLOW_OP_sgd, 3, { F(7), F(7), F(1) }, { .optimizer = { .momentum = 0.9 } }, .error = "the velocity is missing" },
+    { FLOW_OP_sgd, 3, { F(7), F(7), F(1) }, { .optimizer = { .momentum = 0.9 } }, .error = "momentum is missing" },
     { FLOW_OP_sgd, 3, { F(6), F(7), F(1) }, .error = "the gradient has shape {6}, expected the elements of the weight {7}" },
     { FLOW_OP_sgd, 3, { F(7), F(7), F(7) }, .error = "the learning rate has shape {7}, expected one element" },
     { FLOW_OP_sgd, 3, { H(7), F(7), F(1) }, .error = "the gradient is float16, expected float32" },
@@ -451,10 +451,19 @@ static void optimizers(void **state)
     { FLOW_OP_adam, 7, { F(7), F(7), F(7), F(7), SCALAR(FLOW_FLOAT32), SCALAR(FLOW_INT64), F(7) }, { .optimizer = { .amsgrad = 1 } },
       .error = NULL },
     { FLOW_OP_adam, 6, { F(7), F(7), F(7), F(7), SCALAR(FLOW_FLOAT32), SCALAR(FLOW_INT64) }, { .optimizer = { .amsgrad = 1 } },
-      .error = "the maximum of v is missing" },
+      .error = "velocity_hat is missing" },
     { FLOW_OP_adam, 6, { F(7), F(7), F(7), F(7), SCALAR(FLOW_FLOAT32), SCALAR(FLOW_INT32) },
       .error = "the iteration count is int32, expected int64" },
-    { FLOW_OP_adam, 6, { F(7), F(7), F(7), F(8), SCALAR(FLOW_FLOAT32), SCALAR(FLOW_INT64) }, .error = "v has shape {8}" },
+    { FLOW_OP_adam, 6, { F(7), F(7), F(7), F(8), SCALAR(FLOW_FLOAT32), SCALAR(FLOW_INT64) }, .error = "velocity has shape {8}" },
+    { FLOW_OP_rmsprop, 5, { F(7), F(7), F(1), I64(1), F(7) }, .error = NULL },
+    { FLOW_OP_rmsprop, 7, { F(7), F(7), F(1), I64(1), F(7), F(7), F(7) }, { .optimizer = { .momentum = 0.5, .centered = 1 } },
+      .error = NULL },
+    { FLOW_OP_rmsprop, 6, { F(7), F(7), F(1), I64(1), F(7), F(7) }, .error = "6 inputs beside products, expected 5" },
+    { FLOW_OP_rmsprop, 5, { F(7), F(7), F(1), I64(1), F(7) }, { .optimizer = { .centered = 1 } }, .error = "average_gradient is missing" },
+    { FLOW_OP_adamax, 6, { F(7), F(7), F(1), I64(1), F(7), F(6) }, .error = "norm has shape {6}" },
+    { FLOW_OP_schedule, 2, { SCALAR(FLOW_INT64), SHAPED(FLOW_FLOAT64, 3) }, .outputs = { SCALAR(FLOW_FLOAT32) } },
+    { FLOW_OP_schedule, 2, { I64(2), SHAPED(FLOW_FLOAT64, 3) }, .error = "the step has shape {2}, expected one element" },
+    { FLOW_OP_schedule, 2, { I64(1), F(3) }, .error = "the list of parameters is float32, expected float64" },
   };
   CHECK(cases);
 }

@@ -159,6 +159,58 @@ OPTIMIZERS = [
     {"name": "Adam amsgrad", "optimizer": "Adam", "options": {"learning_rate": 0.05, "beta_2": 0.6, "amsgrad": True}, "steps": 8},
 ]
 
+
+def optimizer(kind, name="", schedule=None, exclude=None, **options):
+    """schedule: [class, options] of the learning rate. exclude: index of a variable without weight decay."""
+    return {"name": (kind + " " + name).strip(), "optimizer": kind, "options": options, "steps": 10, "schedule": schedule,
+            "exclude": exclude}
+
+
+OPTIMIZERS += [
+    optimizer("RMSprop"),
+    optimizer("RMSprop", "other numbers", learning_rate=0.03, rho=0.7, epsilon=0.001),
+    optimizer("RMSprop", "momentum", learning_rate=0.01, momentum=0.8),
+    optimizer("RMSprop", "centered", learning_rate=0.01, centered=True),
+    optimizer("RMSprop", "momentum, centered", learning_rate=0.01, momentum=0.8, centered=True, rho=0.8),
+    optimizer("AdamW"),
+    optimizer("AdamW", "other numbers", learning_rate=0.05, weight_decay=0.2, amsgrad=True),
+    optimizer("AdamW", "without decay of one variable", learning_rate=0.05, weight_decay=0.2, exclude=1),
+    optimizer("Adagrad"),
+    optimizer("Adagrad", "other numbers", learning_rate=0.1, initial_accumulator_value=0.5, epsilon=0.01),
+    optimizer("Adadelta", learning_rate=1.0),
+    optimizer("Adadelta", "other numbers", learning_rate=0.5, rho=0.8, epsilon=0.01),
+    optimizer("Adamax"),
+    optimizer("Adamax", "other numbers", learning_rate=0.05, beta_1=0.8, beta_2=0.9, epsilon=0.01),
+    optimizer("SGD", "weight_decay", learning_rate=0.1, weight_decay=0.1),
+    optimizer("SGD", "momentum, weight_decay", learning_rate=0.1, momentum=0.9, weight_decay=0.1),
+    optimizer("RMSprop", "weight_decay", learning_rate=0.01, weight_decay=0.1),
+    optimizer("SGD", "clipnorm", learning_rate=0.1, clipnorm=1.6),
+    optimizer("SGD", "clipvalue", learning_rate=0.1, clipvalue=0.3),
+    optimizer("SGD", "global_clipnorm", learning_rate=0.1, global_clipnorm=2.4),
+    optimizer("Adam", "global_clipnorm", learning_rate=0.01, global_clipnorm=0.5),
+    optimizer("SGD", "ExponentialDecay", ["ExponentialDecay", {"initial_learning_rate": 0.1, "decay_steps": 4, "decay_rate": 0.5}]),
+    optimizer("Adam", "CosineDecay with warmup", ["CosineDecay", {"initial_learning_rate": 0.01, "decay_steps": 5, "alpha": 0.1,
+                                                               "warmup_target": 0.1, "warmup_steps": 3}]),
+    optimizer("AdamW", "PiecewiseConstantDecay", ["PiecewiseConstantDecay", {"boundaries": [2, 6], "values": [0.1, 0.05, 0.01]}],
+              weight_decay=0.1),
+]
+
+SCHEDULES = [
+    ["ExponentialDecay", {"initial_learning_rate": 0.1, "decay_steps": 7, "decay_rate": 0.5}],
+    ["ExponentialDecay", {"initial_learning_rate": 0.1, "decay_steps": 7, "decay_rate": 0.5, "staircase": True}],
+    ["CosineDecay", {"initial_learning_rate": 0.1, "decay_steps": 30}],
+    ["CosineDecay", {"initial_learning_rate": 0.1, "decay_steps": 30, "alpha": 0.2}],
+    ["CosineDecay", {"initial_learning_rate": 0.0, "decay_steps": 30, "alpha": 0.1, "warmup_target": 0.2, "warmup_steps": 8}],
+    ["PiecewiseConstantDecay", {"boundaries": [5, 11, 30], "values": [1.0, 0.5, 0.25, 0.1]}],
+    ["PolynomialDecay", {"initial_learning_rate": 0.1, "decay_steps": 12}],
+    ["PolynomialDecay", {"initial_learning_rate": 0.1, "decay_steps": 12, "end_learning_rate": 0.01, "power": 0.5, "cycle": True}],
+    ["InverseTimeDecay", {"initial_learning_rate": 0.1, "decay_steps": 4, "decay_rate": 0.5}],
+    ["InverseTimeDecay", {"initial_learning_rate": 0.1, "decay_steps": 4, "decay_rate": 0.5, "staircase": True}],
+    ["CosineDecayRestarts", {"initial_learning_rate": 0.1, "first_decay_steps": 6}],
+    ["CosineDecayRestarts", {"initial_learning_rate": 0.1, "first_decay_steps": 6, "t_mul": 1.0, "m_mul": 0.8, "alpha": 0.1}],
+    ["CosineDecayRestarts", {"initial_learning_rate": 0.1, "first_decay_steps": 5, "t_mul": 1.5, "m_mul": 0.5}],
+]
+
 SGD, ADAM = {"learning_rate": 0.05}, {"learning_rate": 0.001}
 TRAINING = [
     {"name": "mnist, SGD", "net": "mnist", "size": 28, "optimizer": "SGD", "options": SGD, "from_logits": True,

@@ -8,6 +8,7 @@ Inputs and weights are not stored: both sides compute them from a formula (`unif
 case with four million weights costs a line. Everything but the metrics is run in float64, for the truth to be better than
 what is measured with it. A training case must also come out nearly the same in float32: else it would measure luck.
 """
+import json
 import os
 import sys
 
@@ -18,7 +19,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from cases import LAYERS, LOSSES, METRICS, OPTIMIZERS, TRAINING
+from cases import LAYERS, LOSSES, METRICS, OPTIMIZERS, SCHEDULES, TRAINING
 from nets import NETS
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -104,7 +105,7 @@ def to_lua(value, indent=0):
     if isinstance(value, (float, np.floating)):
         return "%.17g" % value
     if isinstance(value, str):
-        return '"%s"' % value
+        return '"%s"' % value.replace("\\", "\\\\").replace('"', '\\"')
     if isinstance(value, (list, tuple)):
         return "{ " + ", ".join(to_lua(item) for item in value) + " }" if value else "{}"
     fields = ["%s = %s" % (key, to_lua(item)) for key, item in value.items() if item is not None]
@@ -197,9 +198,11 @@ def run_optimizers(seeds):
     results, entries = Results(), []
     for case in OPTIMIZERS:
         keras.backend.clear_session()
-        optimizer = getattr(keras.optimizers, case["optimizer"])(**case["options"])
+        optimizer = getattr(keras.optimizers, case["optimizer"])(**case["options"] | rate_of(case))
         starts = [seeds.uniform(shape) for shape in ([7], [3, 4])]
         variables = [keras.Variable(make(start).astype(np.float64), dtype="float64") for start in starts]
+        if case.get("exclude") is not None:
+            optimizer.exclude_from_weight_decay(var_list=[variables[case["exclude"]]])
         steps, where = [], []
         for step in range(case["steps"]):
             gradients = [seeds.uniform(start["shape"]) for start in starts]
@@ -207,10 +210,35 @@ def run_optimizers(seeds):
             steps.append(gradients)
             if step in (0, case["steps"] - 1):
                 where += [results.add("variable %d after step %d" % (i + 1, step + 1), v) for i, v in enumerate(variables)]
-        entries.append({"name": case["name"], "optimizer": case["optimizer"], "options": case["options"], "variables": starts,
-                        "steps": steps, "results": where})
+        exclude = case.get("exclude")
+        entries.append({"name": case["name"], "optimizer": case["optimizer"], "options": case["options"], "schedule": case.get("schedule"),
+                        "exclude": None if exclude is None else exclude + 1, "variables": starts, "steps": steps, "results": where})
     results.save("optimizers")
     return entries
+
+
+def rate_of(case):
+    if not case.get("schedule"):
+        return {}
+    kind, options = case["schedule"]
+    return {"learning_rate": getattr(keras.optimizers.schedules, kind)(**options)}
+
+
+def run_schedules():
+    """The rates before the first 50 updates, and the config."""
+    entries = []
+    for kind, options in SCHEDULES:
+        schedule = getattr(keras.optimizers.schedules, kind)(**options)
+        rates = [float("%.9g" % float(schedule(tf.constant(step, tf.int64)))) for step in range(50)]
+        entries.append({"schedule": kind, "options": options, "rates": rates,
+                        "config": json.dumps(keras.optimizers.schedules.serialize(schedule))})
+    return entries
+
+
+def run_optimizer_configs():
+    """What Keras writes for an optimizer of each class with nothing but defaults."""
+    return [{"optimizer": kind, "config": json.dumps(keras.optimizers.serialize(getattr(keras.optimizers, kind)(name="mine")))}
+            for kind in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax")]
 
 
 def train(case, weights, x, y, floatx):
@@ -261,8 +289,9 @@ def main():
     tf.config.threading.set_intra_op_parallelism_threads(2)
     keras.config.set_floatx("float64")
     families = {"layers": run_layers(Seeds("layers")), "losses": run_losses(Seeds("losses")),
-                "optimizers": run_optimizers(Seeds("optimizers"))}
+                "optimizers": run_optimizers(Seeds("optimizers")), "schedules": run_schedules()}
     keras.config.set_floatx("float32")
+    families["optimizer_configs"] = run_optimizer_configs()
     families["metrics"] = run_metrics(Seeds("metrics"))
     families["training"] = run_training(Seeds("training"))      # sets floatx itself
     with open(os.path.join(HERE, "manifest.lua"), "w") as file:

@@ -73,3 +73,198 @@ describe("an optimizer", function()
     assert.equal(1, sgd.iterations)
   end)
 end)
+
+---- schedules ---------------------------------------------------------------------------------------------------------------------
+
+local schedules = optimizers.schedules
+local Warmup = schedules.LearningRateSchedule:extend("Warmup")
+function Warmup:call(step) return (step + 1):minimum(4) * (self.target / 4) end
+
+local function problem_of(f)
+  return (message_of(f):gsub("^[^\n]-%.lua:%d+: ", ""))
+end
+
+describe("a learning rate schedule", function()
+  it("is called with a step and gives a number", function()
+    local schedule = schedules.ExponentialDecay(0.5, 10, 0.25)
+    assert.equal("number", type(schedule(0)))
+    assert.near(0.5, schedule(0), 1e-7)
+    assert.near(0.25, schedule(5), 1e-7)
+    assert.near(0.25, schedule(flow.tensor(5)), 1e-7)
+    assert.near(0.125, Warmup { target = 0.25 }(1), 1e-7)
+  end)
+
+  it("gives the rate of every update, the count of updates as its step", function()
+    for _, schedule in ipairs { schedules.PiecewiseConstantDecay({ 0, 1 }, { 0.5, 0.25, 0.125 }), Warmup { target = 1 } } do
+      local w, sgd = flow.Variable { 8 }, optimizers.SGD { learning_rate = schedule }
+      local expected = 8
+      for step = 0, 5 do
+        assert.equal(schedule(step), sgd.learning_rate)
+        sgd:apply_gradients({ flow.tensor { 1 } }, { w })
+        expected = expected - schedule(step)
+        assert.equal(expected, w:item())
+      end
+    end
+  end)
+
+  it("gives the same bits in an eager update, in fit, in train_on_batch and in a traced function", function()
+    local x, y = flow.random.normal({ 12, 3 }, { seed = 1 }), flow.random.normal({ 12, 1 }, { seed = 2 })
+    local function weights_after(schedule, train)
+      flow.set_random_seed(5)
+      local model = flow.Sequential { flow.layers.Input { 3 }, flow.layers.Dense(1) }
+      model:compile { optimizer = optimizers.Adam { learning_rate = schedule }, loss = "mse" }
+      train(model)
+      assert.equal(6, model.optimizer.iterations)
+      return model:get_weights()[1]:totable()
+    end
+    local function batch(i)
+      local rows = { { 4 * (i % 3) + 1, 4 * (i % 3) + 4 } }
+      return x[rows], y[rows]
+    end
+    for _, schedule in ipairs { schedules.CosineDecay { initial_learning_rate = 0.1, decay_steps = 5 }, Warmup { target = 0.25 } } do
+      local fitted = weights_after(schedule, function(model)
+        model:fit(x, y, { batch_size = 4, epochs = 2, shuffle = false, verbose = 0 })
+      end)
+      local by_batches = weights_after(schedule, function(model)
+        for i = 0, 5 do model:train_on_batch(batch(i)) end
+      end)
+      local traced = weights_after(schedule, function(model)
+        local step = flow.fn(function(a, b)
+          local tape = flow.GradientTape()
+          local loss = tape:record(function() return (model(a, { training = true }) - b):square():mean() end)
+          model.optimizer:apply_gradients(tape:gradient(loss, model.trainable_variables), model.trainable_variables)
+          return loss
+        end)
+        for i = 0, 5 do step(batch(i)) end
+      end)
+      assert.same(fitted, by_batches)
+      for i = 1, #fitted do assert.near(fitted[i][1], traced[i][1], 1e-6) end
+    end
+  end)
+
+  it("goes on where the count of updates stands: what a checkpoint restores is enough", function()
+    local function optimizer() return optimizers.SGD { learning_rate = schedules.InverseTimeDecay(1, 1, 1), momentum = 0.5 } end
+    local g, w, v = flow.tensor { 1 }, flow.Variable { 8 }, flow.Variable { 0 }
+    local first, second = optimizer(), optimizer()
+    for _ = 1, 3 do first:apply_gradients({ g }, { w }) end
+    second:build { v }
+    v:assign(w:value())
+    for i, variable in ipairs(second.variables) do variable:assign(first.variables[i]:value()) end
+    assert.equal(first.learning_rate, second.learning_rate)
+    first:apply_gradients({ g }, { w })
+    second:apply_gradients({ g }, { v })
+    assert.equal(w:item(), v:item())
+  end)
+
+  it("leaves no learning rate among the variables, and none to be assigned", function()
+    local adam = optimizers.Adam { learning_rate = schedules.CosineDecay(0.1, 10) }
+    assert.equal(1, #adam.variables)
+    assert.truthy(problem_of(function() adam.learning_rate = 1 end):find(
+      'Adam "adam": this optimizer was created with the schedule CosineDecay', 1, true))
+    assert.near(0.1, adam.learning_rate, 1e-7)
+  end)
+
+  it("names what is wrong with its options", function()
+    assert.equal("CosineDecay: decay_steps is 0, expected a number above 0", problem_of(function() schedules.CosineDecay(0.1, 0) end))
+    assert.equal("PiecewiseConstantDecay: 2 boundaries and 2 values, expected one value more than boundaries",
+      problem_of(function() schedules.PiecewiseConstantDecay({ 1, 2 }, { 1, 2 }) end))
+    assert.equal("PiecewiseConstantDecay: boundary 2, 1, is less than the one before it, 3",
+      problem_of(function() schedules.PiecewiseConstantDecay({ 3, 1 }, { 1, 2, 3 }) end))
+    assert.truthy(problem_of(function() schedules.CosineDecay { initial_learning_rate = 1 } end):find('"decay_steps" is missing', 1, true))
+    assert.truthy(problem_of(function() schedules.CosineDecya() end):find('did you mean "CosineDecay"?', 1, true))
+    assert.equal('CosineDecay: a step is a number, got the string "a"', problem_of(function() schedules.CosineDecay(1, 2)("a") end))
+    local Wrong = schedules.LearningRateSchedule:extend("Wrong")
+    assert.equal("Wrong: the class has no call(self, step)", problem_of(function() Wrong {}(1) end))
+    function Wrong:call() return flow.zeros { 2 } end        -- luacheck: ignore self
+    assert.equal("Wrong: call() gave a tensor of 2 elements, expected one", problem_of(function() Wrong {}(1) end))
+    local adam = optimizers.Adam { learning_rate = Wrong {} }
+    assert.truthy(problem_of(function() adam:to_json() end):find("written in Lua has no config", 1, true))
+  end)
+
+  it("comes back from a config with its optimizer", function()
+    local schedule = schedules.PolynomialDecay(0.5, 7, { cycle = true })
+    local text = optimizers.RMSprop { learning_rate = schedule, centered = true, name = "r" } :to_json()
+    local function refused(config) return problem_of(function() optimizers.from_json(config) end) end
+    local again = optimizers.from_json(text)
+    assert.equal('RMSprop "r"', tostring(again))
+    assert.near(0.5, again.learning_rate, 1e-7)
+    assert.equal(text, again:to_json())
+    assert.truthy(refused("{"):find("JSON", 1, true))
+    assert.truthy(refused("[]"):find("class_name", 1, true))
+    assert.truthy(refused('{"class_name": "Lion", "config": {}}'):find('no optimizer "Lion"', 1, true))
+    assert.truthy(refused('{"class_name": "SGD", "config": {"momentum": {}}}'):find("momentum", 1, true))
+    assert.truthy(refused('{"class_name": "SGD", "config": {"mass": 1}}'):find('unknown option "mass"', 1, true))
+  end)
+end)
+
+---- clipping and decay ------------------------------------------------------------------------------------------------------------
+
+describe("clipping and weight decay", function()
+  it("clip what the whole step gave, over runs that do not touch", function()
+    local w, gap, v = flow.Variable { 0, 0 }, flow.Variable { 0 }, flow.Variable { 0 }
+    local sgd = optimizers.SGD { learning_rate = 1, global_clipnorm = 1 }
+    sgd:build { w, gap, v }
+    sgd:apply_gradients({ flow.tensor { 2, 0 }, nil, flow.tensor { 1.5 } }, { w, gap, v })       -- norm 2.5
+    assert.near(-0.8, w:totable()[1], 1e-6)
+    assert.near(-0.6, v:item(), 1e-6)
+    assert.equal(0, gap:item())
+  end)
+
+  it("give the same weights where gradients reach other optimizers as products", function()
+    local function weights(options)
+      flow.set_random_seed(3)
+      local model = flow.Sequential { flow.layers.Input { 256 }, flow.layers.Dense(256) }
+      options.learning_rate = 0.5
+      model:compile { optimizer = optimizers.SGD(options), loss = "mse" }
+      for i = 1, 3 do
+        model:train_on_batch(flow.random.normal({ 8, 256 }, { seed = i }), flow.random.normal({ 8, 256 }, { seed = i + 9 }))
+      end
+      return model:get_weights()[1]
+    end
+    local free = weights {}
+    for _, option in ipairs { "clipnorm", "clipvalue", "global_clipnorm" } do
+      local found = weights { [option] = 1e6 }                                                     -- clips nothing
+      assert.is_true((found - free):abs():max():item() < 1e-6, option)
+      assert.is_true((weights { [option] = 1e-4 } - free):abs():max():item() > 1e-4, option)
+    end
+  end)
+
+  it("leave out the variables that the user names", function()
+    local function decayed(exclude)
+      local kernel, bias = flow.Variable({ 1 }, { name = "dense/kernel" }), flow.Variable({ 1 }, { name = "dense/bias" })
+      local sgd = optimizers.SGD { learning_rate = 0.5, weight_decay = 0.5 }
+      exclude(sgd, kernel, bias)
+      sgd:apply_gradients({ flow.zeros { 1 }, flow.zeros { 1 } }, { kernel, bias })
+      return { kernel:item(), bias:item() }
+    end
+    assert.same({ 0.75, 0.75 }, decayed(function() end))
+    assert.same({ 0.75, 1 }, decayed(function(sgd) sgd:exclude_from_weight_decay { var_names = { "bias" } } end))
+    assert.same({ 1, 0.75 }, decayed(function(sgd, kernel) sgd:exclude_from_weight_decay { kernel } end))
+    assert.same({ 1, 1 }, decayed(function(sgd, kernel) sgd:exclude_from_weight_decay({ kernel }, { "bias" }) end))
+    local w, sgd = flow.Variable { 1 }, optimizers.SGD { weight_decay = 0.5 }
+    sgd:build { w }
+    assert.truthy(problem_of(function() sgd:exclude_from_weight_decay { w } end):find("expected before the first update", 1, true))
+  end)
+
+  it("exclude each other as in Keras, and say so", function()
+    assert.equal("SGD: clipnorm and clipvalue are given, expected one of them",
+      problem_of(function() optimizers.SGD { clipnorm = 1, clipvalue = 2 } end))
+    assert.equal("SGD: global_clipnorm is -1, expected a number of at least 0",
+      problem_of(function() optimizers.SGD { global_clipnorm = -1 } end))
+    assert.truthy(problem_of(function() optimizers.SGD { use_ema = true } end):find('"use_ema" is not supported yet', 1, true))
+  end)
+
+  it("keep slots in Keras' order", function()
+    local function names(optimizer)
+      local list = {}
+      optimizer:build { flow.Variable({ 1, 2 }, { name = "a" }), flow.Variable({ 1 }, { name = "b" }) }
+      for i = 3, #optimizer.variables do list[#list + 1] = optimizer.variables[i].name end
+      return table.concat(list, " ")
+    end
+    assert.equal("adam/a_momentum adam/a_velocity adam/b_momentum adam/b_velocity adam/a_velocity_hat adam/b_velocity_hat",
+      names(optimizers.Adam { amsgrad = true }))
+    assert.equal("rmsprop/a_velocity rmsprop/b_velocity rmsprop/a_momentum rmsprop/b_momentum rmsprop/a_average_gradient "
+      .. "rmsprop/b_average_gradient",
+      names(optimizers.RMSprop { momentum = 0.5, centered = true }))
+  end)
+end)

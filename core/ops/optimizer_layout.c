@@ -1,0 +1,70 @@
+/* optimizer_layout.c: see optimizer_layout.h. */
+#include "ops/optimizer_layout.h"
+
+static int sgd_names(const flow_attributes *attributes, const char *names[FLOW_MAX_SLOT_KINDS])
+{
+  names[0] = "momentum";
+  return attributes->optimizer.momentum != 0;
+}
+
+static int adam_names(const flow_attributes *attributes, const char *names[FLOW_MAX_SLOT_KINDS])
+{
+  names[0] = "momentum";
+  names[1] = "velocity";
+  names[2] = "velocity_hat";
+  return attributes->optimizer.amsgrad ? 3 : 2;
+}
+
+static int rmsprop_names(const flow_attributes *attributes, const char *names[FLOW_MAX_SLOT_KINDS])
+{
+  int count = 0;
+  names[count++] = "velocity";
+  if (attributes->optimizer.momentum != 0) names[count++] = "momentum";
+  if (attributes->optimizer.centered) names[count++] = "average_gradient";
+  return count;
+}
+
+static int adagrad_names(const flow_attributes *attributes, const char *names[FLOW_MAX_SLOT_KINDS])
+{
+  (void)attributes;
+  names[0] = "accumulator";
+  return 1;
+}
+
+static int adadelta_names(const flow_attributes *attributes, const char *names[FLOW_MAX_SLOT_KINDS])
+{
+  (void)attributes;
+  names[0] = "accumulated_grad";
+  names[1] = "accumulated_delta_var";
+  return 2;
+}
+
+static int adamax_names(const flow_attributes *attributes, const char *names[FLOW_MAX_SLOT_KINDS])
+{
+  (void)attributes;
+  names[0] = "momentum";
+  names[1] = "norm";
+  return 2;
+}
+
+static const flow_optimizer_layout layouts[] = {
+  { FLOW_OP_sgd, 2, -1, { 3 }, sgd_names },
+  { FLOW_OP_adam, 4, 5, { 2, 3, 6 }, adam_names },
+  { FLOW_OP_rmsprop, 2, 3, { 4, 5, 6 }, rmsprop_names },
+  { FLOW_OP_adagrad, 2, 3, { 4 }, adagrad_names },
+  { FLOW_OP_adadelta, 2, 3, { 4, 5 }, adadelta_names },
+  { FLOW_OP_adamax, 2, 3, { 4, 5 }, adamax_names },
+};
+
+const flow_optimizer_layout *flow_optimizer_layout_of(int op)
+{
+  for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++)
+    if (layouts[i].op == op) return &layouts[i];
+  return NULL;
+}
+
+int flow_optimizer_inputs(const flow_optimizer_layout *layout, const flow_attributes *attributes)
+{
+  const char *names[FLOW_MAX_SLOT_KINDS];
+  return (layout->iterations < 0 ? 3 : 4) + layout->names(attributes, names);
+}

@@ -1,0 +1,24 @@
+/* optimizer_layout.h: which input of an optimizer op is what. Inputs 0 and 1 are always the gradient and the parameters, both
+ * flat; fused products (attributes.optimizer.products) stand behind all others. Shared by the shape rule, the optimizers and
+ * the kernels. */
+#ifndef FLOW_OPS_OPTIMIZER_LAYOUT_H
+#define FLOW_OPS_OPTIMIZER_LAYOUT_H
+
+#include "ops/op.h"
+
+enum { FLOW_MAX_SLOT_KINDS = 3 };
+
+typedef struct flow_optimizer_layout {
+  int op;
+  int rate, iterations;                        /* inputs; iterations -1: the op has none */
+  int slots[FLOW_MAX_SLOT_KINDS];              /* inputs */
+  /* Keras' names of the slots that an op with these attributes has, in the order of slots[]; returns how many. */
+  int (*names)(const flow_attributes *attributes, const char *names[FLOW_MAX_SLOT_KINDS]);
+} flow_optimizer_layout;
+
+/* NULL: the op is no optimizer. */
+const flow_optimizer_layout *flow_optimizer_layout_of(int op);
+/* Inputs before products. */
+int flow_optimizer_inputs(const flow_optimizer_layout *layout, const flow_attributes *attributes);
+
+#endif

@@ -1,0 +1,92 @@
+/* gradient_clipping.c: clipnorm, global_clipnorm and clipvalue (keras/src/optimizers/base_optimizer.py: _clip_gradients), as ops
+ * before the update. Gradients are clipped after whatever sums them over replicas: what is clipped is the step's gradient, not
+ * a part of it. */
+#include <string.h>
+
+#include "layers/express.h"
+#include "train/optimizer.h"
+
+/* The limit `name`; 0: there is none. */
+static double limit_of(const flow_optimizer *optimizer, const char *name)
+{
+  return flow_argument_is_null(optimizer->arguments, name) ? 0 : flow_argument_number(optimizer->arguments, name);
+}
+
+static flow_tensor *sum_of_squares(flow_expression *e, flow_tensor *x)
+{
+  flow_attributes all;
+  memset(&all, 0, sizeof all);
+  return flow_express(e, FLOW_OP_sum, e_square(e, x), NULL, NULL, &all);
+}
+
+/* g limit / max(|g|, limit) */
+static flow_status clip_norm(flow_context *context, flow_tensor *gradient, double limit, flow_tensor **out)
+{
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *norm = flow_express(&e, FLOW_OP_sqrt, sum_of_squares(&e, gradient), NULL, NULL, NULL);
+  flow_tensor *number = flow_express_number(&e, gradient, limit);
+  return flow_expression_take(&e, e_div(&e, e_mul(&e, gradient, number), e_maximum(&e, norm, number)), out);
+}
+
+static flow_status clip_value(flow_context *context, flow_tensor *gradient, double limit, flow_tensor **out)
+{
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *low = flow_express_number(&e, gradient, -limit), *high = flow_express_number(&e, gradient, limit);
+  return flow_expression_take(&e, e_minimum(&e, e_maximum(&e, gradient, low), high), out);
+}
+
+flow_status flow_optimizer_clip_each(flow_context *context, const flow_optimizer *optimizer, flow_tensor *const *gradients, int count,
+                                     flow_tensor **clipped)
+{
+  double limit = limit_of(optimizer, "clipnorm");
+  for (int i = 0; i < count; i++) {
+    if (!gradients[i]) continue;
+    if (limit > 0) FLOW_TRY(clip_norm(context, gradients[i], limit, &clipped[i]));
+    else clipped[i] = flow_tensor_retain(gradients[i]);
+  }
+  return FLOW_OK;
+}
+
+static flow_tensor **at(flow_tensor **first, int index, size_t stride)
+{
+  return (flow_tensor **)(void *)((char *)first + (size_t)index * stride);
+}
+
+/* limit min(1 / |g|, 1 / limit) with |g| over all runs; NaN if |g| is not finite, so that the step shows it. */
+static flow_status global_scale(flow_context *context, flow_tensor **first, int count, size_t stride, double limit, flow_tensor **out)
+{
+  flow_tensor *total = NULL;
+  for (int i = 0; i < count; i++) {
+    flow_expression e = flow_expression_of(context);
+    flow_tensor *squares = sum_of_squares(&e, *at(first, i, stride)), *sum;
+    flow_status status = flow_expression_take(&e, total ? e_add(&e, total, squares) : squares, &sum);
+    flow_tensor_release(total);
+    total = sum;
+    if (status != FLOW_OK) return status;
+  }
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *norm = flow_express(&e, FLOW_OP_sqrt, total, NULL, NULL, NULL);
+  flow_tensor *number = flow_express_number(&e, total, limit), *one = flow_express_number(&e, total, 1);
+  flow_tensor *scale = e_mul(&e, number, e_minimum(&e, e_div(&e, one, norm), e_div(&e, one, number)));
+  flow_status status = flow_expression_take(&e, e_add(&e, scale, e_sub(&e, norm, norm)), out);
+  flow_tensor_release(total);
+  return status;
+}
+
+flow_status flow_optimizer_clip_together(flow_context *context, const flow_optimizer *optimizer, flow_tensor **first, int count,
+                                         size_t stride)
+{
+  double value = limit_of(optimizer, "clipvalue"), global = limit_of(optimizer, "global_clipnorm");
+  flow_tensor *scale = NULL;
+  flow_status status = global > 0 ? global_scale(context, first, count, stride, global, &scale) : FLOW_OK;
+  for (int i = 0; i < count && status == FLOW_OK && (value > 0 || scale); i++) {
+    flow_tensor **gradient = at(first, i, stride), *clipped;
+    status = scale ? flow_apply1(context, FLOW_OP_mul, *gradient, scale, NULL, NULL, &clipped)
+                   : clip_value(context, *gradient, value, &clipped);
+    if (status != FLOW_OK) break;
+    flow_tensor_release(*gradient);
+    *gradient = clipped;
+  }
+  flow_tensor_release(scale);
+  return status;
+}

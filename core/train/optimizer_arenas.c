@@ -1,0 +1,226 @@
+/* optimizer_arenas.c: where an optimizer's variables and slots live: flat arenas, and runs, which are contiguous parts of them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "train/optimizer.h"
+
+typedef flow_arena arena;
+typedef flow_run run;
+
+void flow_arena_release(arena *a)
+{
+  if (!a) return;
+  for (int i = 0; i < a->count; i++) flow_variable_release(a->variables[i]);
+  for (int s = 0; s < FLOW_MAX_SLOT_KINDS; s++) flow_tensor_release(a->slots[s]);
+  flow_free(a);
+}
+
+void flow_run_release(run *r)
+{
+  flow_variable_release(r->parameters);
+  for (int s = 0; s < FLOW_MAX_SLOT_KINDS; s++) flow_variable_release(r->slots[s]);
+}
+
+/* ---- adoption ------------------------------------------------------------------------------------------------------------ */
+
+int flow_optimizer_home(const flow_optimizer *optimizer, const flow_variable *variable, int *index)
+{
+  for (int a = 0; a < optimizer->arena_count; a++)
+    for (int i = 0; i < optimizer->arenas[a]->count; i++)
+      if (optimizer->arenas[a]->variables[i] == variable) {
+        *index = i;
+        return a;
+      }
+  return -1;
+}
+
+/* Elements of a flat tensor's storage from `offset` on, as a tensor of the given shape. */
+static flow_status part_of(flow_tensor *flat, int64_t offset, int rank, const int64_t *shape, flow_tensor **out)
+{
+  int64_t strides[FLOW_MAX_RANK];
+  flow_contiguous_strides(rank, shape, strides);
+  return flow_tensor_view(flat, rank, shape, strides, offset, out);
+}
+
+/* A variable whose storage is such a part. */
+static flow_status variable_over(flow_tensor *flat, int64_t offset, int rank, const int64_t *shape, const char *owner, const char *what,
+                                 flow_variable **out)
+{
+  char name[200];
+  flow_tensor *part;
+  snprintf(name, sizeof name, "%s/%s", owner, what);
+  FLOW_TRY(part_of(flat, offset, rank, shape, &part));
+  flow_status status = flow_variable_over(part, name, 0, FLOW_MIRRORED, out);
+  flow_tensor_release(part);
+  return status;
+}
+
+/* Whether weight decay is for this variable, too. */
+static int decays(const flow_optimizer *optimizer, const flow_variable *variable)
+{
+  for (int i = 0; i < optimizer->exclusion_count; i++) {
+    const flow_exclusion *e = &optimizer->exclusions[i];
+    if (e->variable == variable || (e->name && strstr(variable->name, e->name))) return 0;
+  }
+  return 1;
+}
+
+static flow_status new_slot(const flow_optimizer *optimizer, int64_t size, flow_tensor **out)
+{
+  const char *initial = optimizer->class->initial_slot;
+  float value = initial ? (float)flow_argument_number(optimizer->arguments, initial) : 0;
+  FLOW_TRY(flow_tensor_new(FLOW_FLOAT32, 1, &size, out));
+  float *data = (float *)(void *)(*out)->data;
+  for (int64_t i = 0; i < size && value != 0; i++) data[i] = value;
+  return FLOW_OK;
+}
+
+static flow_status new_arena(const flow_optimizer *optimizer, flow_variable *const *variables, int count, arena **out)
+{
+  void *block;
+  FLOW_TRY(flow_alloc_zero(sizeof(arena) + (sizeof(flow_variable *) + sizeof(int64_t) + 1) * (size_t)(count + 1), &block));
+  arena *a = block;
+  a->variables = (flow_variable **)(a + 1);
+  a->offsets = (int64_t *)(a->variables + count + 1);
+  a->decays = (char *)(a->offsets + count + 1);
+  for (int i = 0; i < count; i++) {
+    a->variables[a->count++] = flow_variable_retain(variables[i]);
+    a->decays[i] = (char)decays(optimizer, variables[i]);
+    a->offsets[i + 1] = a->offsets[i] + flow_shape_size(variables[i]->tensor->rank, variables[i]->tensor->shape);
+  }
+  flow_status status = FLOW_OK;
+  for (int s = 0; s < optimizer->slot_kinds && status == FLOW_OK; s++)
+    status = new_slot(optimizer, a->offsets[count], &a->slots[s]);
+  if (status != FLOW_OK) {
+    flow_arena_release(a);
+    return status;
+  }
+  *out = a;
+  return FLOW_OK;
+}
+
+int flow_optimizer_slot_index(const flow_optimizer *optimizer, const arena *a, int variable, int kind)
+{
+  int together = optimizer->class->interleaved < optimizer->slot_kinds ? optimizer->class->interleaved : optimizer->slot_kinds;
+  return a->first_slot + (kind < together ? variable * together + kind : a->count * kind + variable);
+}
+
+/* Appends the handles of an arena's slots. On failure slot_count stays as it was. */
+static flow_status add_slot_variables(flow_optimizer *optimizer, arena *a)
+{
+  int first = a->first_slot = optimizer->slot_count, end = first + a->count * optimizer->slot_kinds;
+  FLOW_TRY(flow_grow(&optimizer->slot_variables, sizeof(flow_variable *), end, &optimizer->slot_capacity));
+  for (int k = first; k < end; k++) optimizer->slot_variables[k] = NULL;
+  flow_status status = FLOW_OK;
+  for (int i = 0; i < a->count && status == FLOW_OK; i++) {
+    const flow_variable *variable = a->variables[i];
+    for (int s = 0; s < optimizer->slot_kinds && status == FLOW_OK; s++) {
+      char what[160];
+      snprintf(what, sizeof what, "%s_%s", variable->name, optimizer->slot_names[s]);
+      status = variable_over(a->slots[s], a->offsets[i], variable->tensor->rank, variable->tensor->shape, optimizer->name, what,
+                             &optimizer->slot_variables[flow_optimizer_slot_index(optimizer, a, i, s)]);
+    }
+  }
+  for (int k = first; k < end && status != FLOW_OK; k++) flow_variable_release(optimizer->slot_variables[k]);
+  if (status == FLOW_OK) optimizer->slot_count = end;
+  return status;
+}
+
+/* Homes in one flat tensor for the variables that no optimizer has adopted yet: parts[i], NULL for the others. */
+static flow_status make_homes(const arena *a, flow_tensor **parts)
+{
+  int64_t total = 0, offset = 0;
+  flow_tensor *flat;
+  for (int i = 0; i < a->count; i++)
+    if (!a->variables[i]->adopted) total += a->offsets[i + 1] - a->offsets[i];
+  FLOW_TRY(flow_tensor_new(FLOW_FLOAT32, 1, &total, &flat));
+  flow_status status = FLOW_OK;
+  for (int i = 0; i < a->count && status == FLOW_OK; i++) {
+    const flow_tensor *t = a->variables[i]->tensor;
+    if (a->variables[i]->adopted) continue;
+    status = part_of(flat, offset, t->rank, t->shape, &parts[i]);
+    offset += a->offsets[i + 1] - a->offsets[i];
+  }
+  flow_tensor_release(flat);
+  return status;
+}
+
+/* Makes an arena for variables that have none here. Nothing moves before everything is there. */
+static flow_status adopt(flow_optimizer *optimizer, flow_variable *const *variables, int count)
+{
+  arena *a;
+  void *block;
+  FLOW_TRY(flow_grow(&optimizer->arenas, sizeof(arena *), optimizer->arena_count + 1, &optimizer->arena_capacity));
+  FLOW_TRY(new_arena(optimizer, variables, count, &a));
+  flow_status status = flow_alloc_zero(sizeof(flow_tensor *) * (size_t)count, &block);
+  if (status != FLOW_OK) {
+    flow_arena_release(a);
+    return status;
+  }
+  flow_tensor **parts = block;
+  status = make_homes(a, parts);
+  if (status == FLOW_OK) status = add_slot_variables(optimizer, a);
+  for (int i = 0; i < count; i++) {
+    if (status == FLOW_OK && parts[i]) {
+      flow_variable_move(a->variables[i], parts[i]);
+      a->variables[i]->adopted = 1;
+    }
+    flow_tensor_release(parts[i]);
+  }
+  flow_free(block);
+  if (status == FLOW_OK) optimizer->arenas[optimizer->arena_count++] = a;
+  else flow_arena_release(a);
+  return status;
+}
+
+static flow_status check_trains(const flow_optimizer *optimizer, const flow_variable *variable)
+{
+  FLOW_TRY(flow_check_variable(optimizer->class->name, variable));
+  if (variable->tensor->dtype == FLOW_FLOAT32) return FLOW_OK;
+  return flow_fail(FLOW_UNSUPPORTED, "%s: variable \"%s\" is %s; optimizers train float32 variables", optimizer->class->name,
+                   variable->name, flow_dtype_name(variable->tensor->dtype));
+}
+
+flow_status flow_optimizer_build(flow_optimizer *optimizer, flow_variable *const *variables, int count)
+{
+  void *block;
+  int missing = 0, index;
+  FLOW_TRY(flow_alloc(sizeof(flow_variable *) * (size_t)(count + 1), &block));
+  flow_variable **fresh = block;
+  flow_status status = FLOW_OK;
+  for (int i = 0; i < count && status == FLOW_OK; i++) {
+    status = check_trains(optimizer, variables[i]);
+    if (status != FLOW_OK || flow_optimizer_home(optimizer, variables[i], &index) >= 0) continue;
+    int k = 0;
+    while (k < missing && fresh[k] != variables[i]) k++;
+    if (k == missing) fresh[missing++] = variables[i];
+  }
+  if (status == FLOW_OK && missing) status = adopt(optimizer, fresh, missing);
+  flow_free(block);
+  return status;
+}
+
+/* ---- runs ------------------------------------------------------------------------------------------------------------------- */
+
+flow_status flow_optimizer_run(flow_optimizer *optimizer, const arena *home, int first, int count, int *out)
+{
+  for (int i = 0; i < optimizer->run_count; i++) {
+    const run *r = &optimizer->runs[i];
+    *out = i;
+    if (r->home == home && r->first == first && r->count == count) return FLOW_OK;
+  }
+  FLOW_TRY(flow_grow(&optimizer->runs, sizeof(run), optimizer->run_count + 1, &optimizer->run_capacity));
+  run r = { .home = home, .first = first, .count = count };
+  int64_t offset = home->offsets[first], size[1] = { home->offsets[first + count] - offset };
+  flow_status status = variable_over(home->variables[first]->tensor, 0, 1, size, optimizer->name, "parameters", &r.parameters);
+  for (int s = 0; s < optimizer->slot_kinds && status == FLOW_OK; s++)
+    status = variable_over(home->slots[s], offset, 1, size, optimizer->name, optimizer->slot_names[s], &r.slots[s]);
+  if (status != FLOW_OK) {
+    flow_run_release(&r);
+    return status;
+  }
+  *out = optimizer->run_count;
+  optimizer->runs[optimizer->run_count++] = r;
+  return FLOW_OK;
+}
+

@@ -1,0 +1,249 @@
+/* schedules.c: the records of schedules and what they share. See schedules.h. */
+#include "train/schedules.h"
+
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+#include "layers/config.h"
+#include "ops/op.h"
+
+static const double pi = 3.14159265358979323846;
+
+/* ---- formulas ------------------------------------------------------------------------------------------------------------- */
+
+static double exponential_decay(const double *p, double step)
+{
+  double rate = p[0], steps = p[1], factor = p[2], staircase = p[3], exponent = step / steps;
+  return rate * pow(factor, staircase != 0 ? floor(exponent) : exponent);
+}
+
+static double inverse_time_decay(const double *p, double step)
+{
+  double rate = p[0], steps = p[1], factor = p[2], staircase = p[3], elapsed = step / steps;
+  return rate / (1 + factor * (staircase != 0 ? floor(elapsed) : elapsed));
+}
+
+/* boundaries b_1 < b_2 < ..., values v_0, v_1, ...: v_i while b_i < step <= b_(i + 1). */
+static double piecewise_constant_decay(const double *p, double step)
+{
+  int count = (int)p[0], i = 0;
+  while (i < count && step > p[1 + i]) i++;
+  return p[1 + count + 1 + i];
+}
+
+static double polynomial_decay(const double *p, double step)
+{
+  double rate = p[0], steps = p[1], end = p[2], power = p[3], cycle = p[4];
+  if (cycle != 0) steps *= step == 0 ? 1 : ceil(step / steps);
+  else step = fmin(step, steps);
+  return (rate - end) * pow(1 - step / steps, power) + end;
+}
+
+static double cosine(double rate, double fraction, double alpha, double height)
+{
+  return rate * ((1 - alpha) * 0.5 * height * (1 + cos(pi * fraction)) + alpha);
+}
+
+static double cosine_decay(const double *p, double step)
+{
+  double rate = p[0], steps = p[1], alpha = p[2], target = p[3], warmup = p[4];
+  if (isnan(target)) return cosine(rate, fmin(step, steps) / steps, alpha, 1);
+  step = fmin(step, steps + warmup);
+  if (step < warmup) return (target - rate) * (step / warmup) + rate;
+  return cosine(target, (step - warmup) / steps, alpha, 1);
+}
+
+static double cosine_decay_restarts(const double *p, double step)
+{
+  double rate = p[0], first = p[1], longer = p[2], lower = p[3], alpha = p[4], fraction = step / first, restarts = floor(fraction);
+  if (longer != 1) {
+    restarts = floor(log(1 - fraction * (1 - longer)) / log(longer));
+    fraction = (fraction - (1 - pow(longer, restarts)) / (1 - longer)) / pow(longer, restarts);
+  } else {
+    fraction -= restarts;
+  }
+  return cosine(rate, fraction, alpha, pow(lower, restarts));
+}
+
+/* ---- records -------------------------------------------------------------------------------------------------------------- */
+
+#define NAME(initial) { "name", FLOW_TEXT, initial, NULL }, FLOW_ARGUMENTS_END
+
+static const flow_argument exponential_parameters[] = {
+  { "initial_learning_rate", FLOW_NUMBER, NULL, NULL }, { "decay_steps", FLOW_NUMBER, NULL, NULL },
+  { "decay_rate", FLOW_NUMBER, NULL, NULL }, { "staircase", FLOW_BOOLEAN, "false", NULL }, NAME("ExponentialDecay")
+};
+static const flow_argument inverse_time_parameters[] = {
+  { "initial_learning_rate", FLOW_NUMBER, NULL, NULL }, { "decay_steps", FLOW_NUMBER, NULL, NULL },
+  { "decay_rate", FLOW_NUMBER, NULL, NULL }, { "staircase", FLOW_BOOLEAN, "false", NULL }, NAME("InverseTimeDecay")
+};
+static const flow_argument piecewise_parameters[] = {
+  { "boundaries", FLOW_NUMBERS, NULL, NULL }, { "values", FLOW_NUMBERS, NULL, NULL }, NAME("PiecewiseConstant")
+};
+static const flow_argument polynomial_parameters[] = {
+  { "initial_learning_rate", FLOW_NUMBER, NULL, NULL }, { "decay_steps", FLOW_NUMBER, NULL, NULL },
+  { "end_learning_rate", FLOW_NUMBER, "0.0001", NULL }, { "power", FLOW_NUMBER, "1", NULL }, { "cycle", FLOW_BOOLEAN, "false", NULL },
+  NAME("PolynomialDecay")
+};
+static const flow_argument cosine_parameters[] = {
+  { "initial_learning_rate", FLOW_NUMBER, NULL, NULL }, { "decay_steps", FLOW_NUMBER, NULL, NULL }, { "alpha", FLOW_NUMBER, "0", NULL },
+  { "name", FLOW_TEXT, "CosineDecay", NULL }, { "warmup_target", FLOW_NUMBER, "null", NULL }, { "warmup_steps", FLOW_NUMBER, "0", NULL },
+  FLOW_ARGUMENTS_END
+};
+static const flow_argument restarts_parameters[] = {
+  { "initial_learning_rate", FLOW_NUMBER, NULL, NULL }, { "first_decay_steps", FLOW_NUMBER, NULL, NULL },
+  { "t_mul", FLOW_NUMBER, "2", NULL }, { "m_mul", FLOW_NUMBER, "1", NULL }, { "alpha", FLOW_NUMBER, "0", NULL }, NAME("SGDRDecay")
+};
+
+static flow_status check_piecewise(const char *name, const flow_arguments *arguments)
+{
+  const double *boundaries, *values;
+  int count = flow_argument_list(arguments, "boundaries", &boundaries), value_count = flow_argument_list(arguments, "values", &values);
+  if (value_count != count + 1)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %d boundaries and %d values, expected one value more than boundaries", name, count,
+                     value_count);
+  for (int i = 1; i < count; i++)
+    if (!(boundaries[i - 1] <= boundaries[i]))
+      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: boundary %d, %g, is less than the one before it, %g", name, i + 1, boundaries[i],
+                       boundaries[i - 1]);
+  return FLOW_OK;
+}
+
+static flow_status check_restarts(const char *name, const flow_arguments *arguments)
+{
+  double longer = flow_argument_number(arguments, "t_mul");
+  if (longer >= 1) return FLOW_OK;
+  return flow_fail(FLOW_INVALID_ARGUMENT, "%s: t_mul is %g, expected at least 1", name, longer);
+}
+
+static const flow_schedule_record classes[] = {
+  { "ExponentialDecay", exponential_parameters, exponential_decay, NULL },
+  { "CosineDecay", cosine_parameters, cosine_decay, NULL },
+  { "PiecewiseConstantDecay", piecewise_parameters, piecewise_constant_decay, check_piecewise },
+  { "PolynomialDecay", polynomial_parameters, polynomial_decay, NULL },
+  { "InverseTimeDecay", inverse_time_parameters, inverse_time_decay, NULL },
+  { "CosineDecayRestarts", restarts_parameters, cosine_decay_restarts, check_restarts },
+};
+enum { CLASS_COUNT = sizeof classes / sizeof classes[0] };
+
+double flow_schedule_formula(int kind, const double *parameters, double step) { return classes[kind].formula(parameters, step); }
+
+int flow_schedule_class_count(void) { return CLASS_COUNT; }
+
+int flow_schedule_class_find(const char *name)
+{
+  for (int i = 0; name && i < CLASS_COUNT; i++)
+    if (strcasecmp(classes[i].name, name) == 0) return i;
+  return -1;
+}
+
+static const flow_schedule_record *class_at(int index) { return index >= 0 && index < CLASS_COUNT ? &classes[index] : NULL; }
+
+const char *flow_schedule_class_name(int index) { return class_at(index) ? classes[index].name : NULL; }
+int flow_schedule_class_argument_count(int index) { return class_at(index) ? flow_argument_count(classes[index].parameters) : 0; }
+
+const char *flow_schedule_class_argument(int index, int argument)
+{
+  return argument >= 0 && argument < flow_schedule_class_argument_count(index) ? classes[index].parameters[argument].name : NULL;
+}
+
+/* ---- life ----------------------------------------------------------------------------------------------------------------- */
+
+/* The arguments as a formula reads them, written to `numbers` unless it is NULL; returns how many. */
+static int list_numbers(const flow_schedule *schedule, double *numbers)
+{
+  const flow_arguments *arguments = schedule->arguments;
+  int count = 0;
+  for (const flow_argument *p = schedule->class->parameters; p->name; p++) {
+    if (strcmp(p->name, "name") == 0) continue;
+    const double *list;
+    int length = p->type == FLOW_NUMBERS ? flow_argument_list(arguments, p->name, &list) : -1;
+    if (numbers)
+      numbers[count] = length >= 0 ? length : flow_argument_is_null(arguments, p->name) ? NAN : flow_argument_number(arguments, p->name);
+    count++;
+    for (int i = 0; i < length; i++, count++)
+      if (numbers) numbers[count] = list[i];
+  }
+  return count;
+}
+
+static flow_status check_numbers(const flow_schedule *schedule)
+{
+  const char *class = schedule->class->name;
+  for (const flow_argument *p = schedule->class->parameters; p->name; p++) {
+    double number = p->type == FLOW_NUMBER ? flow_argument_number(schedule->arguments, p->name) : 0;
+    if (!isfinite(number)) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s is %g, expected a finite number", class, p->name, number);
+    if (strstr(p->name, "decay_steps") && !(number > 0))
+      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s is %g, expected a number above 0", class, p->name, number);
+  }
+  return schedule->class->check ? schedule->class->check(class, schedule->arguments) : FLOW_OK;
+}
+
+flow_status flow_schedule_new(const char *class_name, const flow_arguments *arguments, flow_schedule **out)
+{
+  int index = flow_schedule_class_find(class_name);
+  void *block;
+  if (!out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_schedule_new: out is NULL");
+  if (index < 0)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "there is no schedule \"%s\"; there are ExponentialDecay, CosineDecay, PiecewiseConstantDecay, "
+                     "PolynomialDecay, InverseTimeDecay and CosineDecayRestarts", class_name ? class_name : "nil");
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_schedule), &block));
+  flow_schedule *schedule = block;
+  schedule->references = 1;
+  schedule->class = &classes[index];
+  flow_status status = flow_arguments_complete(schedule->class->name, schedule->class->parameters, arguments, &schedule->arguments);
+  if (status == FLOW_OK) status = check_numbers(schedule);
+  if (status == FLOW_OK) {
+    int64_t count = list_numbers(schedule, NULL);
+    status = flow_tensor_new(FLOW_FLOAT64, 1, &count, &schedule->parameters);
+  }
+  if (status != FLOW_OK) {
+    flow_schedule_release(schedule);
+    return status;
+  }
+  list_numbers(schedule, (double *)(void *)schedule->parameters->data);
+  *out = schedule;
+  return FLOW_OK;
+}
+
+flow_schedule *flow_schedule_retain(flow_schedule *schedule)
+{
+  if (schedule) schedule->references++;
+  return schedule;
+}
+
+void flow_schedule_release(flow_schedule *schedule)
+{
+  if (!schedule || --schedule->references > 0) return;
+  flow_tensor_release(schedule->parameters);
+  flow_arguments_release(schedule->arguments);
+  flow_free(schedule);
+}
+
+const char *flow_schedule_class(const flow_schedule *schedule) { return schedule ? schedule->class->name : NULL; }
+
+double flow_schedule_value(const flow_schedule *schedule, double step)
+{
+  return (float)schedule->class->formula((const double *)(const void *)schedule->parameters->data, step);
+}
+
+flow_status flow_schedule_apply(flow_context *context, const flow_schedule *schedule, flow_tensor *step, flow_tensor **out)
+{
+  flow_attributes attributes;
+  memset(&attributes, 0, sizeof attributes);
+  attributes.schedule.kind = (int32_t)(schedule->class - classes);
+  return flow_apply1(context, FLOW_OP_schedule, step, schedule->parameters, NULL, &attributes, out);
+}
+
+cJSON *flow_schedule_config_json(const flow_schedule *schedule)
+{
+  cJSON *config = cJSON_CreateObject();
+  if (config) flow_config_add_arguments(config, schedule->class->parameters, schedule->arguments);
+  return flow_config_object("keras.optimizers.schedules", schedule->class->name, config);
+}
+
+int flow_schedule_config(const flow_schedule *schedule, char *text, int size)
+{
+  return flow_config_write(schedule ? flow_schedule_config_json(schedule) : NULL, text, size);
+}

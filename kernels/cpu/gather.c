@@ -1,0 +1,92 @@
+/* gather.c: the ops gather, rows of a table by their index, and gather_gradient, which adds rows of g to the rows of a table of
+ * zeros. One variant of each: both are about memory.
+ *
+ * gather_gradient: a part is a range of table rows, and adds the rows of g that belong there in the order of the indices; so
+ * sums do not depend on who does which part. Every part reads all indices, of which there are few beside g. */
+#include "base/status.h"
+#include "cpu/cost.h"
+#include "tensor/tensor.h"
+
+enum { MOST_PARTS = 16, PART_BYTES = 65536 };
+
+static int64_t size_of(const flow_operand *x) { return flow_shape_size(x->rank, x->shape); }
+static int64_t row_size(const flow_operand *table) { return flow_shape_size(table->rank - 1, table->shape + 1); }
+
+static flow_status read_index(const flow_call *call, const flow_operand *indices, int64_t i, int64_t rows, int64_t *index)
+{
+  double value;
+  flow_convert_to_double(indices->dtype, (const char *)indices->data + i * flow_dtype_size(indices->dtype), 1, &value, 1);
+  *index = (int64_t)value;
+  if (value >= 0 && value < (double)rows) return FLOW_OK;
+  int64_t indices_a_row = indices->rank > 0 ? flow_shape_size(indices->rank - 1, indices->shape + 1) : 1;
+  return flow_fail(FLOW_INVALID_ARGUMENT, "index %.15g of row %lld is outside 0..%lld", value,
+                   (long long)(call->first_row + i / indices_a_row), (long long)(rows - 1));
+}
+
+static double gather_cost(const flow_call *call)
+{
+  return flow_cost_stream(2.0 * (double)size_of(&call->outputs[0]) * (double)flow_dtype_size(call->outputs[0].dtype));
+}
+
+static flow_status gather_run(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase; (void)begin; (void)end;
+  const flow_operand *table = &call->inputs[0], *indices = &call->inputs[1];
+  size_t bytes = (size_t)row_size(table) * (size_t)flow_dtype_size(table->dtype);
+  char *to = call->outputs[0].data;
+  int64_t count = size_of(indices);
+  for (int64_t i = 0; i < count; i++, to += bytes) {
+    int64_t index;
+    FLOW_TRY(read_index(call, indices, i, table->shape[0], &index));
+    memcpy(to, (const char *)table->data + (size_t)index * bytes, bytes);
+  }
+  return FLOW_OK;
+}
+
+static int64_t gradient_parts(const flow_call *call, int phase)
+{
+  (void)phase;
+  const flow_operand *table = &call->outputs[0];
+  int64_t parts = size_of(table) * flow_dtype_size(table->dtype) / PART_BYTES;
+  return parts < 1 ? 1 : parts > MOST_PARTS ? MOST_PARTS : parts;
+}
+
+static double gradient_cost(const flow_call *call)
+{
+  double bytes = (double)(2 * size_of(&call->inputs[0]) + size_of(&call->outputs[0])) * (double)flow_dtype_size(call->outputs[0].dtype);
+  return flow_cost_stream(bytes);
+}
+
+static void add_floats(float *to, const float *from, int64_t n)
+{
+  int64_t i = 0;
+  for (; i + VL <= n; i += VL) vf_store(to + i, vf_load(to + i) + vf_load(from + i));
+  for (; i < n; i++) to[i] += from[i];
+}
+
+static void add_doubles(double *to, const double *from, int64_t n)
+{
+  for (int64_t i = 0; i < n; i++) to[i] += from[i];
+}
+
+static flow_status gradient_run(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  const flow_operand *g = &call->inputs[0], *indices = &call->inputs[1], *table = &call->outputs[0];
+  int64_t parts = gradient_parts(call, phase), rows = table->shape[0], n = row_size(table), count = size_of(indices);
+  int64_t first = rows * begin / parts, last = rows * end / parts;
+  size_t bytes = (size_t)n * (size_t)flow_dtype_size(table->dtype);
+  memset((char *)table->data + (size_t)first * bytes, 0, (size_t)(last - first) * bytes);
+  for (int64_t i = 0; i < count; i++) {
+    int64_t index;
+    FLOW_TRY(read_index(call, indices, i, rows, &index));
+    if (index < first || index >= last) continue;
+    if (table->dtype == FLOW_FLOAT32) add_floats((float *)table->data + index * n, (const float *)g->data + i * n, n);
+    else add_doubles((double *)table->data + index * n, (const double *)g->data + i * n, n);
+  }
+  return FLOW_OK;
+}
+
+const flow_kernel FLOW_KERNELS(gather)[] = { { .variant = "plain", .cost = gather_cost, .run = gather_run }, { 0 } };
+const flow_kernel FLOW_KERNELS(gather_gradient)[] = {
+  { .variant = "plain", .cost = gradient_cost, .parts = gradient_parts, .run = gradient_run }, { 0 }
+};

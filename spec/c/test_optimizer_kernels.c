@@ -1,0 +1,181 @@
+/* test_optimizer_kernels.c: every optimizer op in every variant of every build, with weight decay and with gradients that come as
+ * factors, against formulas in double. */
+#include <math.h>
+#include "kernel_runner.h"
+#include "ops/optimizer_layout.h"
+
+static const double rate = 0.0625, rho = 0.8, epsilon = 1e-3, decay = 0.25, beta_1 = 0.9, beta_2 = 0.99;
+static const int iterations = 3;
+
+/* One element: gradient, parameter after decay, slots; returns the new parameter. */
+typedef double formula(const flow_attributes *a, double g, double w, double *const *s);
+
+static double sgd(const flow_attributes *a, double g, double w, double *const *s)
+{
+  double m = a->optimizer.momentum, step = rate * g;
+  if (m == 0) return w - step;
+  *s[0] = m * *s[0] - step;
+  return w + (a->optimizer.nesterov ? m * *s[0] - step : *s[0]);
+}
+
+static double adam(const flow_attributes *a, double g, double w, double *const *s)
+{
+  double t = iterations + 1, corrected = rate * sqrt(1 - pow((float)beta_2, t)) / (1 - pow((float)beta_1, t));
+  *s[0] = beta_1 * *s[0] + (1 - beta_1) * g;
+  *s[1] = beta_2 * *s[1] + (1 - beta_2) * g * g;
+  if (a->optimizer.amsgrad) *s[2] = fmax(*s[2], *s[1]);
+  return w - corrected * *s[0] / (sqrt(a->optimizer.amsgrad ? *s[2] : *s[1]) + epsilon);
+}
+
+static double rmsprop(const flow_attributes *a, double g, double w, double *const *s)
+{
+  double denominator = *s[0] = rho * *s[0] + (1 - rho) * g * g;
+  if (a->optimizer.centered) {
+    double *mean = a->optimizer.momentum != 0 ? s[2] : s[1];
+    *mean = rho * *mean + (1 - rho) * g;
+    denominator -= *mean * *mean;
+  }
+  double step = rate * g / sqrt(denominator + epsilon);
+  if (a->optimizer.momentum != 0) step = *s[1] = a->optimizer.momentum * *s[1] + step;
+  return w - step;
+}
+
+static double adagrad(const flow_attributes *a, double g, double w, double *const *s)
+{
+  (void)a;
+  *s[0] += g * g;
+  return w - rate * g / sqrt(*s[0] + epsilon);
+}
+
+static double adadelta(const flow_attributes *a, double g, double w, double *const *s)
+{
+  (void)a;
+  *s[0] = rho * *s[0] + (1 - rho) * g * g;
+  double step = -sqrt(*s[1] + epsilon) / sqrt(*s[0] + epsilon) * g;
+  *s[1] = rho * *s[1] + (1 - rho) * step * step;
+  return w + rate * step;
+}
+
+static double adamax(const flow_attributes *a, double g, double w, double *const *s)
+{
+  (void)a;
+  *s[0] = beta_1 * *s[0] + (1 - beta_1) * g;
+  *s[1] = fmax(beta_2 * *s[1], fabs(g));
+  return w - rate / (1 - pow((float)beta_1, iterations + 1)) * *s[0] / (*s[1] + epsilon);
+}
+
+typedef struct kernel_case { int op; formula *expected; double momentum; int nesterov, amsgrad, centered; } kernel_case;
+
+static const kernel_case cases[] = {
+  { FLOW_OP_sgd, sgd, 0, 0, 0, 0 }, { FLOW_OP_sgd, sgd, 0.9, 0, 0, 0 }, { FLOW_OP_sgd, sgd, 0.9, 1, 0, 0 },
+  { FLOW_OP_adam, adam, 0, 0, 0, 0 }, { FLOW_OP_adam, adam, 0, 0, 1, 0 },
+  { FLOW_OP_rmsprop, rmsprop, 0, 0, 0, 0 }, { FLOW_OP_rmsprop, rmsprop, 0.5, 0, 0, 0 },
+  { FLOW_OP_rmsprop, rmsprop, 0, 0, 0, 1 }, { FLOW_OP_rmsprop, rmsprop, 0.5, 0, 0, 1 },
+  { FLOW_OP_adagrad, adagrad, 0, 0, 0, 0 }, { FLOW_OP_adadelta, adadelta, 0, 0, 0, 0 }, { FLOW_OP_adamax, adamax, 0, 0, 0, 0 },
+};
+
+typedef struct expectation {
+  double *values[1 + FLOW_MAX_SLOT_KINDS], tolerance;      /* parameters, slots */
+  int     inputs[1 + FLOW_MAX_SLOT_KINDS], count;
+} expectation;
+
+static void check_update(const flow_call *call, const char *variant, void *argument)
+{
+  const expectation *e = argument;
+  for (int v = 0; v < e->count; v++)
+    for (int64_t i = 0; i < operand_size(&call->inputs[e->inputs[v]]); i++)
+      assert_near(get(&call->inputs[e->inputs[v]], i), e->values[v][i], e->tolerance * (1 + fabs(e->values[v][i])), variant, i);
+}
+
+/* n elements; k > 0: those from 5 on up to 5 + 24 x 33 have the product of k rows for a gradient. */
+static void try_case(const kernel_case *c, int dtype, int n, double weight_decay, int k)
+{
+  enum { BEFORE = 5, HEIGHT = 24, WIDTH = 33 };
+  const flow_optimizer_layout *layout = flow_optimizer_layout_of(c->op);
+  flow_attributes attributes = { .optimizer = { .momentum = c->momentum, .beta_1 = beta_1, .beta_2 = beta_2, .epsilon = epsilon,
+    .rho = rho, .weight_decay = weight_decay, .nesterov = c->nesterov, .amsgrad = c->amsgrad, .centered = c->centered,
+    .products = k > 0, .first = { BEFORE } } };
+  const char *names[FLOW_MAX_SLOT_KINDS];
+  int slots = layout->names(&attributes, names), count = flow_optimizer_inputs(layout, &attributes);
+  flow_operand inputs[FLOW_MAX_OPERANDS];
+  for (int i = 0; i < count; i++) {
+    if (i == layout->rate) inputs[i] = operand(FLOW_FLOAT32, 0);
+    else if (i == layout->iterations) inputs[i] = operand(FLOW_INT64, 0);
+    else inputs[i] = operand(dtype, 1, i == 0 && k > 0 ? n - HEIGHT * WIDTH : n);
+    fill(&inputs[i], 1);
+  }
+  set(&inputs[layout->rate], 0, rate);
+  if (layout->iterations >= 0) set(&inputs[layout->iterations], 0, iterations);
+  if (k > 0) {
+    inputs[count] = operand(FLOW_FLOAT32, 2, k, HEIGHT);
+    inputs[count + 1] = operand(FLOW_FLOAT32, 2, k, WIDTH);
+    fill(&inputs[count], 1);
+    fill(&inputs[count + 1], 1);
+  }
+  expectation e = { .inputs = { 1 }, .count = 1 + slots, .tolerance = dtype == FLOW_FLOAT32 ? 1e-5 : 1e-13 };
+  for (int v = 0; v <= slots; v++) {
+    if (v > 0) e.inputs[v] = layout->slots[v - 1];
+    e.values[v] = malloc((size_t)n * sizeof(double));
+    assert_non_null(e.values[v]);
+    for (int i = 0; i < n; i++) {
+      flow_operand *x = &inputs[e.inputs[v]];
+      double value = get(x, i);
+      /* Squares are not negative, and neither is a variance. */
+      if (v > 0 && strcmp(names[v - 1], "average_gradient") == 0) set(x, i, value / 16);
+      else if (v > 0 && strcmp(names[v - 1], "momentum") != 0) set(x, i, 0.5 + fabs(value));
+      e.values[v][i] = get(x, i);
+    }
+  }
+  int written = 0;
+  for (int v = 0; v <= slots; v++) written |= 1 << e.inputs[v];
+  for (int i = 0; i < n; i++) {
+    double g = 0, *s[FLOW_MAX_SLOT_KINDS] = { NULL };
+    int at = i - BEFORE;
+    if (k > 0 && at >= 0 && at < HEIGHT * WIDTH) {
+      for (int r = 0; r < k; r++) g += get(&inputs[count], r * HEIGHT + at / WIDTH) * get(&inputs[count + 1], r * WIDTH + at % WIDTH);
+    } else {
+      g = get(&inputs[0], k > 0 && at >= HEIGHT * WIDTH ? i - HEIGHT * WIDTH : i);
+    }
+    for (int v = 0; v < slots; v++) s[v] = &e.values[v + 1][i];
+    double w = e.values[0][i];
+    e.values[0][i] = c->expected(&attributes, g, w - w * weight_decay * rate, s);
+  }
+  flow_call call = call_of(c->op, &attributes, inputs, count + (k > 0 ? 2 : 0), NULL, 0);
+  run_everywhere(&call, written, check_update, &e);
+  for (int i = 0; i < call.input_count; i++) operand_free(&inputs[i]);
+  for (int v = 0; v <= slots; v++) free(e.values[v]);
+}
+
+static void test_kernels(void **state)
+{
+  (void)state;
+  static const int sizes[] = { 1, 7, 1003, 40000 };
+  for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
+    for (int decayed = 0; decayed < 2; decayed++) {
+      double weight_decay = decayed ? decay : 0;
+      for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) try_case(&cases[c], FLOW_FLOAT32, sizes[i], weight_decay, 0);
+      try_case(&cases[c], FLOW_FLOAT64, 1003, weight_decay, 0);
+      try_case(&cases[c], FLOW_FLOAT32, 1003, weight_decay, 9);
+    }
+}
+
+/* A record whose op has no layout, or a layout whose record says another number of inputs, would read what is not there. */
+static void test_layouts(void **state)
+{
+  (void)state;
+  for (int op = 0; op < FLOW_OP_COUNT; op++) {
+    const flow_optimizer_layout *layout = flow_optimizer_layout_of(op);
+    int updates = flow_op(op)->shape == flow_op(FLOW_OP_sgd)->shape;
+    assert_int_equal(layout != NULL, updates);
+    if (!layout) continue;
+    flow_attributes least = { .optimizer = { .momentum = 0 } }, most = { .optimizer = { .momentum = 0.5, .amsgrad = 1, .centered = 1 } };
+    assert_int_equal(flow_optimizer_inputs(layout, &least), flow_op(op)->min_inputs);
+    assert_int_equal(flow_optimizer_inputs(layout, &most) + 2 * FLOW_MAX_PRODUCTS, flow_op(op)->max_inputs);
+  }
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = { cmocka_unit_test(test_kernels), cmocka_unit_test(test_layouts) };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
