@@ -133,7 +133,7 @@ end
 local function batch_watcher(model, what, list, bar, count, stops)
   local on_begin, on_end = "on_" .. what .. "_batch_begin", "on_" .. what .. "_batch_end"
   local watched = list:has(on_begin) or list:has(on_end)
-  if not watched and not bar:visible() then return nil end
+  if not watched and not bar:visible() and not stops() then return nil end
   list:call(on_begin, 0, {})
   return function(batch, rows)
     bar:advance(1, rows)
@@ -191,7 +191,8 @@ local function warn_of_end()
     "`steps_per_epoch * epochs` batches.")
 end
 
--- One epoch of training. With steps_per_epoch an epoch goes on where the one before ended, as in Keras. Returns its batches.
+-- One epoch of training. With steps_per_epoch an epoch goes on where the one before ended, as in Keras. Returns its batches, and
+-- whether it was interrupted.
 local function train_epoch(model, pass, list, bar)
   local source = pass.source
   if pass.feed then
@@ -205,7 +206,7 @@ local function train_epoch(model, pass, list, bar)
   if pass.feed and pass.limit and done < pass.limit and pass.feed.ended then warn_of_end() end
   rawset(model, "_train_steps", model._train_steps + done)
   if interrupted then rawset(model, "stop_training", true) end
-  return done
+  return done, interrupted
 end
 
 local function validates(frequency, epoch)
@@ -225,6 +226,7 @@ local function run_fit(model, data, validation, options)
   if target == math.huge then target = nil end
   local list = callbacks.list(options.callbacks, model, { epochs = options.epochs, steps = target, verbose = options.verbose })
   local history = list:find(callbacks.History) or list:add(callbacks.History())
+  local verbose = list:find(callbacks.ProgbarLogger) and 0 or options.verbose      -- which draws the bar itself
   local silent = progress.new(0)
   rawset(model, "history", history)
   rawset(model, "stop_training", false)
@@ -234,14 +236,17 @@ local function run_fit(model, data, validation, options)
   for epoch = options.initial_epoch, options.epochs - 1 do
     training.reset(model)
     list:call("on_epoch_begin", epoch, {})
-    if options.verbose > 0 and options.epochs > 1 then log.print("%s", ("Epoch %d/%d\n"):format(epoch + 1, options.epochs)) end
-    local bar = progress.new(options.verbose, target)
-    local done = train_epoch(model, train, list, bar)
+    if verbose > 0 and options.epochs > 1 then log.print("%s", ("Epoch %d/%d\n"):format(epoch + 1, options.epochs)) end
+    local bar = progress.new(verbose, target)
+    local done, interrupted = train_epoch(model, train, list, bar)
     target = target or done
     logs = training.results(model)
-    if test and validates(options.validation_freq, epoch) and not model.stop_training then
-      if test_pass(model, test, list, silent) then rawset(model, "stop_training", true) end
-      training.results(model, "val_", logs)
+    if test and validates(options.validation_freq, epoch) and not interrupted then
+      if test_pass(model, test, list, silent) then      -- what a part of the data gave is no result
+        rawset(model, "stop_training", true)
+      else
+        training.results(model, "val_", logs)
+      end
     end
     list:call("on_epoch_end", epoch, logs)      -- the bar comes last: callbacks may add to the logs
     bar:finish(logs)
@@ -312,7 +317,7 @@ function Model:evaluate(x, y, ...)
     local count = batch_count(pass)
     if count == math.huge then count = nil end
     local list = callbacks.list(options.callbacks, self, { steps = count, verbose = verbose })
-    local bar = progress.new(verbose, count)
+    local bar = progress.new(list:find(callbacks.ProgbarLogger) and 0 or verbose, count)
     if test_pass(self, pass, list, bar) then raise("evaluate: interrupted") end
     local results = training.results(self)
     bar:finish(results)
@@ -407,13 +412,12 @@ function Model:predict(x, ...)
   training.prepare(self)
   local size, limit = whole("predict", "batch_size", options.batch_size, 1, 32), whole("predict", "steps", options.steps, 1)
   local verbose = progress.verbosity(options.verbose)
-  local list = callbacks.list(options.callbacks, self, { verbose = verbose })
-  if Feed.is(x) then
-    local feed = read_feed(self, "predict", "predict", x, nil, options, limit).feed
-    local target = feed:expected()
-    return predict_feed(self, feed, list, progress.new(verbose, target ~= math.huge and target or nil))
-  end
-  local data = read_data(self, "predict", x)
-  local bar = progress.new(verbose, math.min(limit or math.huge, math.ceil(data.rows / size)))
+  local feed = Feed.is(x) and read_feed(self, "predict", "predict", x, nil, options, limit).feed
+  local data = not feed and read_data(self, "predict", x)
+  local target = feed and feed:expected() or data and math.min(limit or math.huge, math.ceil(data.rows / size))
+  if target == math.huge then target = nil end
+  local list = callbacks.list(options.callbacks, self, { steps = target, verbose = verbose })
+  local bar = progress.new(list:find(callbacks.ProgbarLogger) and 0 or verbose, target)
+  if feed then return predict_feed(self, feed, list, bar) end
   return run_predict(self, data, size, limit, list, bar)
 end

@@ -98,7 +98,11 @@ end
 ---- what there is ------------------------------------------------------------------------------------------------------------------
 
 -- The module that returns the class of each name.
-local MODULES = { History = "history", LambdaCallback = "lambda_callback" }
+local MODULES = {
+  CSVLogger = "csv_logger", EarlyStopping = "early_stopping", History = "history", LambdaCallback = "lambda_callback",
+  LearningRateScheduler = "learning_rate_scheduler", ModelCheckpoint = "model_checkpoint", ProgbarLogger = "progbar_logger",
+  ReduceLROnPlateau = "reduce_lr_on_plateau", TensorBoard = "tensor_board", TerminateOnNaN = "terminate_on_nan",
+}
 
 return setmetatable(callbacks, {
   __index = function(_, name)

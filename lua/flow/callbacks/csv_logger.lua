@@ -1,0 +1,106 @@
+-- callbacks/csv_logger.lua: the results of every epoch as a line of a table of comma-separated values (Python's csv.excel: RFC 4180).
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local python_format = require "flow.python_format"
+local options = require "flow.callbacks.options"
+local Callback = require("flow.callbacks").Callback
+
+local raise = errors.raise
+local PARAMETERS = { { "filename", "text" }, { "separator", "text", "," }, { "append", "boolean", false } }
+
+local CSVLogger = Callback:extend("CSVLogger")
+
+function CSVLogger:init(...)
+  options.read(self, "CSVLogger", PARAMETERS, ...)
+  if #self.separator ~= 1 then
+    raise("CSVLogger: separator is a single character, got %s", errors.describe(self.separator))
+  end
+  self.filename = require("flow.io").path(self.filename, "CSVLogger")
+  self.keys, self._file, self._before, self._written = false, false, 0, ""
+end
+
+local function write(self, text)
+  local ok, message = self._file:write(text)
+  if ok then ok, message = self._file:flush() end
+  if not ok then raise("CSVLogger: cannot write %s: %s", self.filename, message) end
+  self._written = self._written .. text
+end
+
+local function open(self, mode)
+  local file, message = io.open(self.filename, mode)
+  if not file then raise("CSVLogger: cannot write %s", message) end
+  self._file = file
+end
+
+local function close(self)
+  if self._file then self._file:close() end
+  self._file = false
+end
+
+-- Opened at the start, so that a path that cannot be written shows before an epoch is spent.
+function CSVLogger:on_train_begin()
+  close(self)
+  open(self, self.append and "ab" or "wb")
+  self._before, self._written, self.keys = self._file:seek("end"), "", false
+end
+
+local function cell(self, value)
+  local text = type(value) == "number" and python_format.repr(value) or tostring(value)
+  if text:find('[\r\n"]') or text:find(self.separator, 1, true) then text = '"' .. text:gsub('"', '""') .. '"' end
+  return text
+end
+
+local function line(self, cells)
+  for i, value in ipairs(cells) do cells[i] = cell(self, value) end
+  return table.concat(cells, self.separator) .. "\r\n"
+end
+
+-- The columns are the first epoch's; if it was not validated, there are columns for when later ones are.
+local function choose_keys(logs)
+  local keys, validated = {}, false
+  for key in pairs(logs) do
+    keys[#keys + 1] = key
+    validated = validated or key:find("^val_") ~= nil
+  end
+  table.sort(keys)
+  for i = 1, validated and 0 or #keys do keys[#keys + 1] = "val_" .. keys[i] end
+  return keys
+end
+
+function CSVLogger:on_epoch_end(epoch, logs)
+  if not self.keys then
+    self.keys = choose_keys(logs)
+    if self._before == 0 then write(self, line(self, { "epoch", unpack(self.keys) })) end
+  end
+  local cells = { ("%d"):format(epoch) }
+  for i, key in ipairs(self.keys) do
+    local value = logs[key]
+    cells[i + 1] = value == nil and "NA" or value
+  end
+  write(self, line(self, cells))
+end
+
+function CSVLogger:on_train_end()
+  close(self)
+end
+
+function CSVLogger:get_state()
+  return { keys = self.keys, before = self._before, written = self._written }
+end
+
+-- What the run wrote after the backup was made will be written again: the file goes back to what it was then.
+function CSVLogger:set_state(state)
+  close(self)
+  local file, kept = io.open(self.filename, "rb"), ""
+  if file then
+    kept = state.before > 0 and file:read(state.before) or ""
+    file:close()
+  end
+  local content = kept .. state.written
+  native.check(native.C.flow_write_file(self.filename, content, #content))
+  open(self, "ab")
+  self.keys, self._before, self._written = state.keys, #kept, state.written
+end
+
+return CSVLogger

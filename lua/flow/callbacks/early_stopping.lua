@@ -1,0 +1,74 @@
+-- callbacks/early_stopping.lua: stops training when a value of the logs gets no better any more.
+
+local log = require "flow.log"
+local options = require "flow.callbacks.options"
+local Monitor = require "flow.callbacks.monitor"
+
+local PARAMETERS = {
+  { "monitor", "text", "val_loss" }, { "min_delta", "number", 0 }, { "patience", "whole", 0 }, { "verbose", "verbosity", 0 },
+  { "mode", "mode", "auto" }, { "baseline", "number", false }, { "restore_best_weights", "boolean", false },
+  { "start_from_epoch", "whole", 0 },
+}
+
+-- EarlyStopping { patience = 3, restore_best_weights = true }. After training: stopped_epoch and best_epoch (from 0), best, wait.
+local EarlyStopping = Monitor:extend("EarlyStopping")
+
+local function forget(self)
+  self.wait, self.stopped_epoch, self.best, self.best_epoch, self.best_weights = 0, 0, false, 0, false
+end
+
+function EarlyStopping:init(...)
+  options.read(self, "EarlyStopping", PARAMETERS, ...)
+  forget(self)
+end
+
+function EarlyStopping:on_train_begin()
+  forget(self)
+  self:begin_monitoring("EarlyStopping")
+end
+
+local function copies(weights)
+  local list = {}
+  for i, weight in ipairs(weights) do list[i] = weight end
+  return list
+end
+
+local function keep(self, epoch)
+  self.best_epoch = epoch
+  if self.restore_best_weights then self.best_weights = copies(self.model:get_weights()) end
+end
+
+function EarlyStopping:on_epoch_end(epoch, logs)
+  local current = self:current("Early stopping", logs)
+  if not current or epoch < self.start_from_epoch then return end
+  if self.restore_best_weights and not self.best_weights then keep(self, epoch) end
+  self.wait = self.wait + 1
+  if self:is_improvement(current, self.best) then
+    self.best = current
+    keep(self, epoch)
+    if not self.baseline or self:is_improvement(current, self.baseline) then self.wait = 0 end
+  elseif self.wait >= self.patience and epoch > 0 then
+    self.stopped_epoch = epoch
+    self.model.stop_training = true
+  end
+end
+
+function EarlyStopping:on_train_end()
+  if self.stopped_epoch > 0 and self.verbose > 0 then log.print("Epoch %d: early stopping\n", self.stopped_epoch + 1) end
+  if not self.best_weights then return end
+  if self.verbose > 0 then
+    log.print("Restoring model weights from the end of the best epoch: %d.\n", self.best_epoch + 1)
+  end
+  self.model:set_weights(self.best_weights)
+end
+
+function EarlyStopping:get_state()
+  return { wait = self.wait, stopped_epoch = self.stopped_epoch, best = self.best, best_epoch = self.best_epoch,
+           best_weights = self.best_weights }
+end
+
+function EarlyStopping:set_state(state)
+  for name, value in pairs(state) do self[name] = value end
+end
+
+return EarlyStopping

@@ -1,0 +1,34 @@
+-- callbacks/learning_rate_scheduler.lua: a learning rate for every epoch, given by a function.
+
+local errors = require "flow.errors"
+local log = require "flow.log"
+local python_format = require "flow.python_format"
+local options = require "flow.callbacks.options"
+local Callback = require("flow.callbacks").Callback
+
+local PARAMETERS = { { "schedule", "callable" }, { "verbose", "verbosity", 0 } }
+
+-- LearningRateScheduler(function(epoch, rate) return epoch < 10 and rate or rate * 0.9 end): epochs count from 0.
+local LearningRateScheduler = Callback:extend("LearningRateScheduler")
+
+function LearningRateScheduler:init(...)
+  options.read(self, "LearningRateScheduler", PARAMETERS, ...)
+end
+
+function LearningRateScheduler:on_epoch_begin(epoch)
+  local optimizer = self.model.optimizer
+  local rate = self.schedule(epoch, optimizer.learning_rate)
+  if type(rate) ~= "number" then
+    errors.raise("LearningRateScheduler: schedule(%d, rate) returns a number, got %s", epoch, errors.describe(rate))
+  end
+  optimizer.learning_rate = rate
+  if self.verbose > 0 then
+    log.print("\nEpoch %d: LearningRateScheduler setting learning rate to %s.\n", epoch + 1, python_format.repr(rate))
+  end
+end
+
+function LearningRateScheduler:on_epoch_end(_, logs)
+  logs.learning_rate = self.model.optimizer.learning_rate
+end
+
+return LearningRateScheduler

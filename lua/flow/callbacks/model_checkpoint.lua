@@ -1,0 +1,108 @@
+-- callbacks/model_checkpoint.lua: saves the model, or its weights, every epoch or every so many batches, or when it is the best so far.
+
+local errors = require "flow.errors"
+local log = require "flow.log"
+local python_format = require "flow.python_format"
+local options = require "flow.callbacks.options"
+local Monitor = require "flow.callbacks.monitor"
+
+local raise = errors.raise
+local PARAMETERS = {
+  { "filepath", "text" }, { "monitor", "text", "val_loss" }, { "verbose", "verbosity", 0 }, { "save_best_only", "boolean", false },
+  { "save_weights_only", "boolean", false }, { "mode", "mode", "auto" }, { "save_freq", "frequency", "epoch" },
+  { "initial_value_threshold", "number", false },
+}
+
+-- ModelCheckpoint("m-{epoch:02d}-{val_loss:.2f}.keras", { save_best_only = true }): the path takes the names of the logs, epoch and,
+-- when saving by batches, batch, both counted from 1, with Python's formats.
+local ModelCheckpoint = Monitor:extend("ModelCheckpoint")
+
+local function ends_with(text, ending)
+  return text:sub(-#ending) == ending
+end
+
+function ModelCheckpoint:init(...)
+  options.read(self, "ModelCheckpoint", PARAMETERS, ...)
+  local path = self.filepath
+  if self.save_weights_only then
+    if not ends_with(path, ".weights.h5") and not ends_with(path, ".safetensors") then
+      raise("ModelCheckpoint: with save_weights_only = true the path ends in .weights.h5 or .safetensors, got %q", path)
+    end
+  elseif not ends_with(path, ".keras") then
+    raise("ModelCheckpoint: the path ends in .keras (for weights alone: save_weights_only = true and .weights.h5), got %q", path)
+  end
+  self.best, self._epoch, self._batches, self._last_batch = self.initial_value_threshold, 0, 0, false
+end
+
+function ModelCheckpoint:on_train_begin()
+  if self.save_best_only then self:begin_monitoring("ModelCheckpoint") end
+end
+
+function ModelCheckpoint:on_epoch_begin(epoch)
+  self._epoch = epoch
+end
+
+-- A value as messages show it; none is None.
+local function shown(value)
+  return value and python_format.format("ModelCheckpoint", "{x:.5f}", {}, { x = value }) or "None"
+end
+
+local function say(self, epoch, text, ...)
+  if self.verbose > 0 then log.print("\nEpoch %d: " .. text .. "\n", epoch + 1, ...) end
+end
+
+local function should_save(self, epoch, logs, path)
+  if not self.save_best_only then
+    say(self, epoch, "saving model to %s", path)
+    return true
+  end
+  local current = logs[self.monitor]
+  if type(current) ~= "number" then
+    log.warning("Can save best model only with %s available.", self.monitor)
+    return true
+  end
+  if not self:is_improvement(current, self.best) then
+    say(self, epoch, "%s did not improve from %s", self.monitor, shown(self.best))
+    return false
+  end
+  say(self, epoch, "%s improved from %s to %s, saving model to %s", self.monitor, shown(self.best), shown(current), path)
+  self.best = current
+  return true
+end
+
+local function save(self, epoch, batch, logs)
+  local io = require "flow.io"
+  local counts = { epoch = epoch + 1, batch = batch and logs.batch == nil and batch + 1 or nil }
+  local path = io.path(python_format.format("ModelCheckpoint", self.filepath, counts, logs), "ModelCheckpoint")
+  if not should_save(self, epoch, logs, path) then return end
+  local folder = path:match("^(.*)/[^/]*$")
+  if folder and folder ~= "" then io.makedirs(folder) end
+  if self.save_weights_only then self.model:save_weights(path) else self.model:save(path) end
+  say(self, epoch, "finished saving model to %s", path)
+end
+
+-- Batches are counted over the epochs.
+function ModelCheckpoint:on_train_batch_end(batch, logs)
+  if self.save_freq == "epoch" then return end
+  local last = self._last_batch
+  self._batches = self._batches + (last and batch > last and batch - last or batch + 1)
+  self._last_batch = batch
+  if self._batches >= self.save_freq then
+    self._batches = 0
+    save(self, self._epoch, batch, logs)
+  end
+end
+
+function ModelCheckpoint:on_epoch_end(epoch, logs)
+  if self.save_freq == "epoch" then save(self, epoch, nil, logs) end
+end
+
+function ModelCheckpoint:get_state()
+  return { best = self.best, epoch = self._epoch, batches = self._batches, last_batch = self._last_batch }
+end
+
+function ModelCheckpoint:set_state(state)
+  self.best, self._epoch, self._batches, self._last_batch = state.best, state.epoch, state.batches, state.last_batch
+end
+
+return ModelCheckpoint

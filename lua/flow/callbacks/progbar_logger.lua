@@ -1,0 +1,60 @@
+-- callbacks/progbar_logger.lua: the progress bar as a callback. fit, evaluate and predict draw one of their own, unless they are given
+-- this one: then it is drawn where it stands in the list.
+
+local log = require "flow.log"
+local progress = require "flow.progress"
+local Callback = require("flow.callbacks").Callback
+
+local ProgbarLogger = Callback:extend("ProgbarLogger")
+
+function ProgbarLogger:init()
+  self._bar, self._fits, self._target = false, false, false
+end
+
+local function begin(self)
+  self._target = self._target or self.params.steps or false
+  self._bar = progress.new(self.params.verbose, self._target or nil)
+end
+
+local function advance(self, logs)
+  self._bar:advance(1)
+  if self._bar:due() then self._bar:draw(logs) end
+end
+
+local function finish(self, logs)
+  self._target = self._target or self._bar.done
+  self._bar:finish(logs)
+end
+
+function ProgbarLogger:on_train_begin() self._fits, self._target = true, false end
+function ProgbarLogger:on_train_end() self._fits = false end
+
+function ProgbarLogger:on_epoch_begin(epoch)
+  begin(self)
+  if self.params.verbose > 0 and self.params.epochs > 1 then log.print("Epoch %d/%d\n", epoch + 1, self.params.epochs) end
+end
+function ProgbarLogger:on_train_batch_end(_, logs) advance(self, logs) end
+function ProgbarLogger:on_epoch_end(_, logs) finish(self, logs) end
+
+-- Validation inside fit is silent.
+function ProgbarLogger:on_test_begin()
+  if not self._fits then
+    self._target = false
+    begin(self)
+  end
+end
+function ProgbarLogger:on_test_batch_end(_, logs)
+  if not self._fits then advance(self, logs) end
+end
+function ProgbarLogger:on_test_end(logs)
+  if not self._fits then finish(self, logs) end
+end
+
+function ProgbarLogger:on_predict_begin()
+  self._target = false
+  begin(self)
+end
+function ProgbarLogger:on_predict_batch_end() advance(self) end
+function ProgbarLogger:on_predict_end() finish(self) end
+
+return ProgbarLogger

@@ -1,0 +1,74 @@
+-- callbacks/reduce_lr_on_plateau.lua: a smaller learning rate when a value of the logs gets no better any more.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local log = require "flow.log"
+local python_format = require "flow.python_format"
+local options = require "flow.callbacks.options"
+local Monitor = require "flow.callbacks.monitor"
+
+local PARAMETERS = {
+  { "monitor", "text", "val_loss" }, { "factor", "number", 0.1 }, { "patience", "whole", 10 }, { "verbose", "verbosity", 0 },
+  { "mode", "mode", "auto" }, { "min_delta", "number", 1e-4 }, { "cooldown", "whole", 0 }, { "min_lr", "number", 0 },
+}
+
+local ReduceLROnPlateau = Monitor:extend("ReduceLROnPlateau")
+
+local function forget(self)
+  self.best, self.cooldown_counter, self.wait = false, 0, 0
+end
+
+function ReduceLROnPlateau:init(...)
+  options.read(self, "ReduceLROnPlateau", PARAMETERS, ...)
+  if self.factor >= 1 then
+    errors.raise("ReduceLROnPlateau does not support a factor >= 1.0, got factor = %.14g: it is what the rate is multiplied with", self.factor)
+  end
+  forget(self)
+end
+
+function ReduceLROnPlateau:on_train_begin()
+  forget(self)
+  self:begin_monitoring("ReduceLROnPlateau")
+end
+
+local rounded = native.new("float[1]")
+
+-- Whether the rate, which is a float32, was above min_lr and is smaller now.
+local function reduce(self, epoch)
+  local optimizer = self.model.optimizer
+  local before = optimizer.learning_rate
+  rounded[0] = self.min_lr
+  if before <= rounded[0] then return false end
+  local rate = math.max(before * self.factor, self.min_lr)
+  optimizer.learning_rate = rate
+  if self.verbose > 0 then
+    log.print("\nEpoch %d: ReduceLROnPlateau reducing learning rate to %s.\n", epoch + 1, python_format.repr(rate))
+  end
+  return true
+end
+
+function ReduceLROnPlateau:on_epoch_end(epoch, logs)
+  logs.learning_rate = self.model.optimizer.learning_rate
+  local current = self:current("Learning rate reduction is", logs)
+  if not current then return end
+  if self.cooldown_counter > 0 then
+    self.cooldown_counter = self.cooldown_counter - 1
+    self.wait = 0
+  end
+  if self:is_improvement(current, self.best) then
+    self.best, self.wait = current, 0
+  elseif self.cooldown_counter == 0 then
+    self.wait = self.wait + 1
+    if self.wait >= self.patience and reduce(self, epoch) then self.cooldown_counter, self.wait = self.cooldown, 0 end
+  end
+end
+
+function ReduceLROnPlateau:get_state()
+  return { best = self.best, cooldown_counter = self.cooldown_counter, wait = self.wait }
+end
+
+function ReduceLROnPlateau:set_state(state)
+  for name, value in pairs(state) do self[name] = value end
+end
+
+return ReduceLROnPlateau

@@ -1,0 +1,26 @@
+-- callbacks/terminate_on_nan.lua: stops training when the loss is no number any more.
+
+local errors = require "flow.errors"
+local log = require "flow.log"
+local python_format = require "flow.python_format"
+local options = require "flow.callbacks.options"
+local Callback = require("flow.callbacks").Callback
+
+local TerminateOnNaN = Callback:extend("TerminateOnNaN")
+
+-- raise_error: raises at once, so that no other callback ends its work (a backup stays), instead of ending training in order.
+function TerminateOnNaN:init(...)
+  options.read(self, "TerminateOnNaN", { { "raise_error", "boolean", false } }, ...)
+end
+
+function TerminateOnNaN:on_train_batch_end(batch, logs)
+  local loss = logs.loss
+  if not loss or loss - loss == 0 then return end
+  if self.raise_error then
+    errors.raise("NaN or Inf loss encountered at batch %d. Loss value: %s. Terminating training immediately.", batch, python_format.repr(loss))
+  end
+  log.print("Batch %d: Invalid loss, terminating training\n", batch)
+  self.model.stop_training = true
+end
+
+return TerminateOnNaN
