@@ -84,6 +84,7 @@ typedef struct flow_save      flow_save;       /* a file of tensors that a threa
 typedef struct flow_tensor_file flow_tensor_file;       /* one that is open for reading */
 typedef struct flow_csv       flow_csv;        /* a table that was read */
 typedef struct flow_example   flow_example;    /* a tf.train.Example under construction */
+typedef struct flow_event_writer flow_event_writer;   /* a file of TensorBoard's */
 typedef struct flow_listing   flow_listing;    /* names of files or folders */
 typedef struct flow_arguments flow_arguments;  /* named values on their way to a layer, optimizer or loss record */
 typedef struct flow_dataset   flow_dataset;    /* a description of where elements come from: immutable, shared */
@@ -283,6 +284,23 @@ FLOW_API flow_status flow_tensor_file_read(flow_tensor_file *file, int index, fl
 FLOW_API flow_status flow_tensor_file_read_into(flow_tensor_file *file, int index, flow_tensor *tensor);   /* same dtype and shape; after a failed read the content is undefined */
 /* Reads all contents and compares them with their checksums, keeping nothing: for those who want to know before they change anything. */
 FLOW_API flow_status flow_tensor_file_verify(flow_tensor_file *file);
+
+/* ---- events ---------------------------------------------------------------------------------------------------- */
+
+/* A new event file of TensorBoard in a folder that is there; its name ends in suffix ("", ".v2"). Events are kept until there are ten,
+ * until the first is two minutes old, or until a flush. A step is a whole number; tags are not empty. */
+FLOW_API flow_status flow_event_writer_new(const char *folder, const char *suffix, flow_event_writer **out);   /* new reference */
+FLOW_API const char *flow_event_writer_path(const flow_event_writer *writer);   /* borrowed */
+FLOW_API flow_status flow_event_writer_scalar(flow_event_writer *writer, const char *tag, double step, double value);
+FLOW_API flow_status flow_event_writer_text(flow_event_writer *writer, const char *tag, double step, const char *text, double count);   /* Markdown */
+/* Of all finite values of the tensor, in buckets of one width from the least to the greatest. */
+FLOW_API flow_status flow_event_writer_histogram(flow_event_writer *writer, const char *tag, double step, flow_tensor *tensor, int buckets);
+/* At most `most` pictures of a contiguous uint8 tensor {count, height, width, 1, 3 or 4}, as PNG. */
+FLOW_API flow_status flow_event_writer_images(flow_event_writer *writer, const char *tag, double step, flow_tensor *images, int most);
+FLOW_API flow_status flow_event_writer_keras_model(flow_event_writer *writer, const char *tag, double step, const char *json, double count);   /* for the tab Graphs */
+FLOW_API flow_status flow_event_writer_flush(flow_event_writer *writer);
+FLOW_API flow_status flow_event_writer_close(flow_event_writer *writer);        /* no further events */
+FLOW_API void        flow_event_writer_release(flow_event_writer *writer);      /* closes it first; NULL is fine */
 
 /* ---- pictures -------------------------------------------------------------------------------------------------- */
 

@@ -60,6 +60,7 @@ local parts = {
   clear_session = { "flow.models", "clear_session" },
   image = { "flow.image" }, image_dataset_from_directory = { "flow.image_dataset", "from_directory" },
   io = { "flow.io" }, plot = { "flow.plot" },
+  summary = { "flow.events" },
   data = { "flow.data" }, callbacks = { "flow.callbacks" }, datasets = { "flow.datasets" }, distribute = { "flow.distribute" },
 }
 

@@ -1,0 +1,145 @@
+-- callbacks/tensor_board.lua: losses, metrics, weights and the model in files that TensorBoard shows: <log_dir>/train and
+-- <log_dir>/validation, with Keras' tags.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local log = require "flow.log"
+local events = require "flow.events"
+local options = require "flow.callbacks.options"
+local Callback = require("flow.callbacks").Callback
+
+local C, raise = native.C, errors.raise
+local PARAMETERS = {
+  { "log_dir", "text", "logs" }, { "histogram_freq", "whole", 0 }, { "write_graph", "boolean", true }, { "write_images", "boolean", false },
+  { "write_steps_per_second", "boolean", false }, { "update_freq", "updates", "epoch" }, { "profile_batch", "whole", 0 },
+  { "embeddings_freq", "whole", 0 }, { "embeddings_metadata", "text", false },
+}
+
+local TensorBoard = Callback:extend("TensorBoard")
+
+function TensorBoard:init(...)
+  options.read(self, "TensorBoard", PARAMETERS, ...)
+  if self.profile_batch ~= 0 then raise("TensorBoard: profile_batch is not supported: flow.profile(f) shows where time goes") end
+  if self.embeddings_freq ~= 0 or self.embeddings_metadata then raise("TensorBoard: embeddings_freq is not supported") end
+  if self.update_freq == "batch" then self.update_freq = 1 end
+  self._every = self.update_freq ~= "epoch" and self.update_freq or false      -- batches between two records of them
+  self._writers, self._batch, self._began, self._epoch_began, self._iterations, self._fits = {}, 0, 0, 0, 0, false
+end
+
+-- Files are made when the first thing is written to them.
+local function writer(self, name)
+  local open = self._writers[name]
+  if not open then
+    open = events.create_file_writer(require("flow.io").join(self.log_dir, name))
+    self._writers[name] = open
+  end
+  return open
+end
+
+local function close(self)
+  local open = self._writers
+  self._writers = {}
+  for _, each in pairs(open) do each:close() end
+end
+
+local function write_scalars(self, name, prefix, logs, step, suffix)
+  local names = {}
+  for key, value in pairs(logs) do
+    if type(value) == "number" then names[#names + 1] = key end
+  end
+  table.sort(names)
+  for _, key in ipairs(names) do writer(self, name):scalar(prefix .. key .. (suffix or ""), logs[key], step) end
+end
+
+function TensorBoard:on_train_begin()
+  self._batch, self._fits = 0, true
+  if not self.write_graph then return end
+  local ok, json = pcall(function() return self.model:to_json() end)
+  if ok then
+    writer(self, "train"):keras_model("keras", json, 0)
+  else
+    log.warning("TensorBoard: the model is not written for the tab Graphs: %s", json)
+  end
+end
+
+function TensorBoard:on_epoch_begin()
+  self._epoch_began, self._iterations = C.flow_clock(), self.model.optimizer.iterations
+end
+
+function TensorBoard:on_train_batch_begin()
+  self._batch = self._batch + 1
+  if self.write_steps_per_second then self._began = C.flow_clock() end
+end
+
+function TensorBoard:on_train_batch_end(_, logs)
+  if not self._every or self._batch % self._every ~= 0 then return end
+  if self.write_steps_per_second then
+    writer(self, "train"):scalar("batch_steps_per_second", 1 / (C.flow_clock() - self._began), self._batch)
+  end
+  write_scalars(self, "train", "batch_", logs, self._batch)
+end
+
+function TensorBoard:on_test_end(logs)
+  write_scalars(self, "validation", "evaluation_", logs, self.model.optimizer.iterations, "_vs_iterations")
+  if not self._fits then close(self) end
+end
+
+-- A weight as pictures: a matrix lies on its longer side, a kernel of a convolution gives one for each of its channels.
+local function weight_pictures(weight)
+  local shape = {}
+  for _, size in ipairs(weight.shape) do
+    if size ~= 1 then shape[#shape + 1] = size end
+  end
+  if #shape == 1 then return weight:reshape { 1, shape[1], 1, 1 } end
+  if #shape == 2 then
+    local matrix = weight:reshape { shape[1], shape[2] }
+    if shape[1] > shape[2] then matrix = matrix:transpose() end
+    return matrix:reshape { 1, matrix.shape[1], matrix.shape[2], 1 }
+  end
+  if #shape == 3 then
+    return weight:reshape(shape):transpose { 3, 1, 2 }:reshape { shape[3], shape[1], shape[2], 1 }
+  end
+  if #shape == 4 and (shape[4] == 1 or shape[4] == 3 or shape[4] == 4) then return weight:reshape(shape) end
+end
+
+local function write_weights(self, epoch)
+  local train = writer(self, "train")
+  for _, layer in ipairs(self.model.layers) do
+    for _, weight in ipairs(layer.weights) do
+      local name = weight.name:gsub(":", "_")
+      local value = weight:value()
+      train:histogram(name .. "/histogram", value, epoch)
+      local pictures = self.write_images and weight_pictures(value)
+      if pictures then train:image(name .. "/image", pictures, epoch) end
+    end
+  end
+end
+
+function TensorBoard:on_epoch_end(epoch, logs)
+  local train, validation = { learning_rate = self.model.optimizer.learning_rate }, {}
+  for key, value in pairs(logs) do
+    if key:find("^val_") then validation[key:sub(5)] = value else train[key] = value end
+  end
+  if self.write_steps_per_second then
+    train.steps_per_second = (self.model.optimizer.iterations - self._iterations) / (C.flow_clock() - self._epoch_began)
+  end
+  write_scalars(self, "train", "epoch_", train, epoch)
+  write_scalars(self, "validation", "epoch_", validation, epoch)
+  if self.histogram_freq > 0 and epoch % self.histogram_freq == 0 then write_weights(self, epoch) end
+  for _, open in pairs(self._writers) do open:flush() end
+end
+
+function TensorBoard:on_train_end()
+  self._fits = false
+  close(self)
+end
+
+function TensorBoard:get_state()
+  return { batch = self._batch }
+end
+
+function TensorBoard:set_state(state)
+  self._batch = state.batch
+end
+
+return TensorBoard

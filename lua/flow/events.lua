@@ -1,0 +1,116 @@
+-- events.lua: flow.summary: event files that TensorBoard shows, as tf.summary writes them.
+--
+--   local writer = flow.summary.create_file_writer("logs/run1")
+--   writer:scalar("loss", 0.25, step)              step counts from wherever its user likes
+--   writer:histogram("weights", tensor, step)      { buckets = 30 }
+--   writer:text("note", "some *Markdown*", step)
+--   writer:image("picture", tensor, step)          {height, width, channels} or several of them: uint8, or floats from 0 to 1
+--   writer:flush()                                 writer:close()
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local ops = require "flow.ops"
+
+local C, check, raise = native.C, native.check, errors.raise
+local held = native.held
+local events = {}
+
+local EventWriter = object.class("EventWriter")
+local out = native.out("flow_event_writer")
+
+-- options: filename_suffix (".v2", as TensorFlow).
+function events.create_file_writer(logdir, options)
+  options = errors.check_options("create_file_writer", options, { filename_suffix = true })
+  local folder, suffix = require("flow.io").path(logdir, "create_file_writer"), options.filename_suffix or ".v2"
+  if type(suffix) ~= "string" then raise("create_file_writer: filename_suffix is a text, got %s", errors.describe(suffix)) end
+  require("flow.io").makedirs(folder)
+  check(C.flow_event_writer_new(folder, suffix, out))
+  return object.new(EventWriter, { _handle = native.own(out, C.flow_event_writer_release) })
+end
+
+local function handle_of(self)
+  return self._handle or raise("this writer of events was closed")
+end
+
+local function check_call(what, tag, step)
+  if type(tag) ~= "string" or tag == "" then raise("%s: the tag is a text, got %s", what, errors.describe(tag)) end
+  if type(step) ~= "number" then raise("%s: the step of %q is a number, got %s", what, tag, errors.describe(step)) end
+end
+
+function EventWriter:scalar(tag, value, step)
+  check_call("scalar", tag, step)
+  if native.is_tensor(value) then value = value:item() end
+  if type(value) ~= "number" then raise("scalar: the value of %q is a number, got %s", tag, errors.describe(value)) end
+  check(C.flow_event_writer_scalar(handle_of(self), tag, step, value))
+end
+
+function EventWriter:histogram(tag, values, step, options)
+  check_call("histogram", tag, step)
+  options = errors.check_options("histogram", options, { buckets = true })
+  local buckets = options.buckets or 30
+  if type(buckets) ~= "number" or buckets < 1 or buckets ~= math.floor(buckets) then
+    raise("histogram: buckets is a whole number from 1, got %s", errors.describe(buckets))
+  end
+  local tensor = ops.operand(values, nil, "histogram")
+  held[1] = tensor
+  check(C.flow_event_writer_histogram(handle_of(self), tag, step, native.pointer(tensor), buckets))
+end
+
+function EventWriter:text(tag, text, step)
+  check_call("text", tag, step)
+  if type(text) ~= "string" then raise("text: the text of %q is a string, got %s", tag, errors.describe(text)) end
+  check(C.flow_event_writer_text(handle_of(self), tag, step, text, #text))
+end
+
+-- Pictures as uint8 {count, height, width, channels}; floats from 0 to 1 become 0 to 255 as tf.image.convert_image_dtype does it.
+local function pictures(tag, images)
+  local tensor = ops.operand(images, nil, "image")
+  if tensor.rank == 2 then tensor = tensor:reshape { 1, tensor.shape[1], tensor.shape[2], 1 } end
+  if tensor.rank == 3 then tensor = tensor:reshape { 1, tensor.shape[1], tensor.shape[2], tensor.shape[3] } end
+  if tensor.rank ~= 4 then
+    raise("image: %q has %d dimensions, pictures are {height, width, channels} or {count, height, width, channels}", tag, tensor.rank)
+  end
+  if tensor.dtype:find("float") then tensor = (tensor * 255.5):maximum(0):minimum(255) end
+  return tensor:to("uint8"):contiguous()
+end
+
+-- options: max_outputs (3).
+function EventWriter:image(tag, images, step, options)
+  check_call("image", tag, step)
+  options = errors.check_options("image", options, { max_outputs = true })
+  local most = options.max_outputs or 3
+  if type(most) ~= "number" or most < 1 or most ~= math.floor(most) then
+    raise("image: max_outputs is a whole number from 1, got %s", errors.describe(most))
+  end
+  local tensor = pictures(tag, images)
+  held[1] = tensor
+  check(C.flow_event_writer_images(handle_of(self), tag, step, native.pointer(tensor), most))
+end
+
+-- What model:to_json() gives: the tab Graphs draws the model's layers.
+function EventWriter:keras_model(tag, json, step)
+  check_call("keras_model", tag, step)
+  check(C.flow_event_writer_keras_model(handle_of(self), tag, step, json, #json))
+end
+
+function EventWriter:flush()
+  check(C.flow_event_writer_flush(handle_of(self)))
+end
+
+function EventWriter:close()
+  if not self._handle then return end
+  local handle = self._handle
+  rawset(self, "_handle", false)
+  local status = C.flow_event_writer_close(handle)
+  native.close(handle, C.flow_event_writer_release)
+  check(status)
+end
+
+function EventWriter.fields.path(self)
+  return native.string(C.flow_event_writer_path(handle_of(self)))
+end
+
+return setmetatable(events, {
+  __index = function(_, name) raise("flow.summary has no %q%s", tostring(name), errors.suggestion(tostring(name), events)) end,
+})
