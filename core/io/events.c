@@ -19,10 +19,9 @@ enum { WRITER_MAGIC = 0x464c4556, DEAD = 0x44454144 };
 /* Field numbers and values of the messages. */
 enum { EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_FILE_VERSION = 3, EVENT_SUMMARY = 5, EVENT_SOURCE = 10, SOURCE_WRITER = 1 };
 enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_TENSOR = 8, VALUE_METADATA = 9 };
-enum { METADATA_PLUGIN = 1, METADATA_DATA_CLASS = 4, PLUGIN_NAME = 1, PLUGIN_CONTENT = 2 };
+enum { METADATA_PLUGIN = 1, PLUGIN_NAME = 1, PLUGIN_CONTENT = 2 };
 enum { TENSOR_DTYPE = 1, TENSOR_SHAPE = 2, TENSOR_CONTENT = 4, TENSOR_STRING = 8, SHAPE_DIM = 2, DIM_SIZE = 1 };
 enum { DT_FLOAT = 1, DT_DOUBLE = 2, DT_STRING = 7 };
-enum { CLASS_UNKNOWN = 0, CLASS_SCALAR = 1, CLASS_TENSOR = 2, CLASS_BLOBS = 3 };
 
 struct flow_event_writer {
   uint32_t       magic;
@@ -191,7 +190,7 @@ void flow_event_writer_release(flow_event_writer *writer)
 
 /* ---- summaries ------------------------------------------------------------------------------------------------------------------ */
 
-typedef struct plugin { const char *name, *content; int data_class; } plugin;
+typedef struct plugin { const char *name, *content; } plugin;
 
 /* Begins an event with one summary value; its tensor's fields follow, then finish_value(). shape: of rank dimensions. */
 static flow_status begin_value(flow_message *event, const flow_event_writer *writer, const char *tag, double step, int dtype, int rank,
@@ -227,7 +226,6 @@ static flow_status finish_value(flow_event_writer *writer, flow_message *event, 
   flow_message_text(event, PLUGIN_NAME, of.name);
   if (*of.content) flow_message_text(event, PLUGIN_CONTENT, of.content);
   flow_message_close(event);
-  if (of.data_class != CLASS_UNKNOWN) flow_message_integer(event, METADATA_DATA_CLASS, of.data_class);
   flow_message_close(event);
   flow_message_close(event);
   flow_message_close(event);
@@ -240,7 +238,7 @@ flow_status flow_event_writer_scalar(flow_event_writer *writer, const char *tag,
   float narrow = (float)value;
   FLOW_TRY(begin_value(&event, writer, tag, step, DT_FLOAT, 0, NULL));
   flow_message_bytes(&event, TENSOR_CONTENT, &narrow, sizeof narrow);
-  return finish_value(writer, &event, (plugin){ "scalars", "", CLASS_SCALAR });
+  return finish_value(writer, &event, (plugin){ "scalars", "" });
 }
 
 static flow_status write_text(flow_event_writer *writer, const char *tag, double step, const void *text, double count, plugin of)
@@ -256,12 +254,12 @@ static flow_status write_text(flow_event_writer *writer, const char *tag, double
 
 flow_status flow_event_writer_text(flow_event_writer *writer, const char *tag, double step, const char *text, double count)
 {
-  return write_text(writer, tag, step, text, count, (plugin){ "text", "", CLASS_TENSOR });
+  return write_text(writer, tag, step, text, count, (plugin){ "text", "" });
 }
 
 flow_status flow_event_writer_keras_model(flow_event_writer *writer, const char *tag, double step, const char *json, double count)
 {
-  return write_text(writer, tag, step, json, count, (plugin){ "graph_keras_model", "1", CLASS_UNKNOWN });
+  return write_text(writer, tag, step, json, count, (plugin){ "graph_keras_model", "1" });
 }
 
 /* ---- histograms ----------------------------------------------------------------------------------------------------------------- */
@@ -324,7 +322,7 @@ flow_status flow_event_writer_histogram(flow_event_writer *writer, const char *t
   if (status == FLOW_OK) status = begin_value(&event, writer, tag, step, DT_DOUBLE, 2, shape);
   if (status == FLOW_OK) {
     flow_message_bytes(&event, TENSOR_CONTENT, rows, (uint64_t)buckets * 3 * sizeof(double));
-    status = finish_value(writer, &event, (plugin){ "histograms", "", CLASS_TENSOR });
+    status = finish_value(writer, &event, (plugin){ "histograms", "" });
   }
   flow_free(rows);
   return status;
@@ -371,7 +369,7 @@ flow_status flow_event_writer_images(flow_event_writer *writer, const char *tag,
   double pixels = fits ? flow_tensor_dim(images, 1) * flow_tensor_dim(images, 2) : 0;
   double channels = fits ? flow_tensor_dim(images, 3) : 0;
   if (pixels < 1 || pixels > (double)FLOW_MOST_PIXELS || (channels != 1 && channels != 3 && channels != 4)) {
-    return flow_fail(FLOW_INVALID_ARGUMENT, "summary '%s': pictures are uint8 {count, height, width, 1, 3 or 4}, one after the other in memory",
+    return flow_fail(FLOW_INVALID_ARGUMENT, "summary '%s': pictures are a contiguous uint8 tensor {count, height, width, 1, 3 or 4}",
                      tag ? tag : "");
   }
   int count = flow_tensor_dim(images, 0) < most ? (int)flow_tensor_dim(images, 0) : most;
@@ -383,7 +381,7 @@ flow_status flow_event_writer_images(flow_event_writer *writer, const char *tag,
     flow_message_text(&event, TENSOR_STRING, text);
   }
   flow_status status = add_pictures(&event, images, count);
-  if (status == FLOW_OK) return finish_value(writer, &event, (plugin){ "images", "", CLASS_BLOBS });
+  if (status == FLOW_OK) return finish_value(writer, &event, (plugin){ "images", "" });
   flow_message_release(&event);
   return status;
 }

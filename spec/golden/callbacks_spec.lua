@@ -38,7 +38,8 @@ local function run(case)
     rates = history.history.learning_rate
     rates[#rates + 1] = model.optimizer.learning_rate
   end
-  return { epochs = #history.epoch, printed = table.concat(printed):gsub(folder .. "/", ""), rates = rates, folder = folder, weights = weights,
+  local text = table.concat(printed):gsub(folder .. "/", "")
+  return { epochs = #history.epoch, printed = text, rates = rates, folder = folder, weights = weights,
            weight = model:get_weights()[1]:item(), model = model }
 end
 

@@ -2,8 +2,6 @@
 
     python spec/golden/python_format.py >spec/golden/python_format.lua
 """
-import itertools
-
 FLOATS = [0.0, 1.0, -1.0, 0.1, 0.5, 1 / 3, 2 / 3, 0.45678, 1e-5, 1.5e-5, 0.0001, 123456.789, 1e15, 1e16, 1.2345e17, 5e-324,
           1.7976931348623157e308, 0.1 + 0.2, 100.0, 12.5, -0.00012345, 0.9999, float("inf"), float("-inf"), float("nan"),
           0.42500001192092896]
@@ -28,9 +26,19 @@ def lua(value):
     return value.hex()
 
 
-print("-- python_format.lua: made by python_format.py: { kind, value, format, what Python makes of it }.")
+print("-- python_format.lua: made by python_format.py: kind, value, then pairs of a format and what Python makes of it.")
 print("return {")
 for kind, values, specs in (("float", FLOATS, FLOAT_SPECS), ("integer", INTEGERS, INTEGER_SPECS), ("text", TEXTS, TEXT_SPECS)):
-    for value, spec in itertools.product(values, specs):
-        print("  { %s, %s, %s, %s }," % (lua(kind), lua(value), lua(spec), lua(format(value, spec))))
+    for value in values:
+        line = "  { %s, %s" % (lua(kind), lua(value))
+        for spec in specs:
+            pair = ", %s, %s" % (lua(spec), lua(format(value, spec)))
+            if len(line) + len(pair) > 135 and len(line) > 10:
+                print(line + ",")
+                line, pair = "    ", pair[2:]
+            while len(line) + len(pair) > 135:      # one long text
+                print(line + pair[:130 - len(line)] + '" ..')
+                line, pair = '      "', pair[130 - len(line):]
+            line += pair
+        print(line + " },")
 print("}")

@@ -20,7 +20,9 @@ local KINDS = {
   verbosity = { function(value) return value == true or value == false or is_whole(value, 0) end, "0 or 1" },
   mode = { function(value) return value == "auto" or value == "min" or value == "max" end, '"auto", "min" or "max"' },
   frequency = { function(value) return value == "epoch" or is_whole(value, 1) end, '"epoch" or a number of batches' },
-  updates = { function(value) return value == "epoch" or value == "batch" or is_whole(value, 1) end, '"epoch", "batch" or a number of batches' },
+  updates = { function(value)
+    return value == "epoch" or value == "batch" or is_whole(value, 1)
+  end, '"epoch", "batch" or a number of batches' },
   callable = { function(value)
     return type(value) == "function" or type(value) == "table" and getmetatable(value) ~= nil
   end, "a function" },

@@ -21,7 +21,7 @@ end
 function ReduceLROnPlateau:init(...)
   options.read(self, "ReduceLROnPlateau", PARAMETERS, ...)
   if self.factor >= 1 then
-    errors.raise("ReduceLROnPlateau does not support a factor >= 1.0, got factor = %.14g: it is what the rate is multiplied with", self.factor)
+    errors.raise("ReduceLROnPlateau: factor, what the learning rate is multiplied with, is below 1, got %.14g", self.factor)
   end
   forget(self)
 end

@@ -17,7 +17,8 @@ function TerminateOnNaN:on_train_batch_end(batch, logs)
   local loss = logs.loss
   if not loss or loss - loss == 0 then return end
   if self.raise_error then
-    errors.raise("NaN or Inf loss encountered at batch %d. Loss value: %s. Terminating training immediately.", batch, python_format.repr(loss))
+    errors.raise("NaN or Inf loss encountered at batch %d. Loss value: %s. Terminating training immediately.", batch,
+      python_format.repr(loss))
   end
   log.print("Batch %d: Invalid loss, terminating training\n", batch)
   self.model.stop_training = true
