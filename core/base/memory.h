@@ -11,6 +11,9 @@
 flow_status flow_alloc(size_t bytes, void **out);
 flow_status flow_alloc_zero(size_t bytes, void **out);
 void        flow_free(void *block);            /* NULL is fine */
+/* Freed blocks from 128 KB to 32 MB are kept for the next ones of the same size, the process's newest 64 MB of them: this gives them
+ * back to the system. They count as free everywhere. */
+void        flow_memory_trim(void);
 
 /* a * b in *out; FLOW_INVALID_ARGUMENT on overflow of size_t. */
 flow_status flow_multiply(size_t a, size_t b, size_t *out);

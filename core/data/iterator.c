@@ -129,6 +129,7 @@ static void close_cursors(flow_iterator *iterator)
   iterator->top = NULL;
   atomic_store(&iterator->cancelled, 0);
   atomic_store(&iterator->generation, 0);
+  flow_memory_trim();                    /* batches of the next pass may be of another size */
 }
 
 void flow_iterator_close(flow_iterator *iterator)

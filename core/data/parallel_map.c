@@ -1,6 +1,7 @@
 /* parallel_map.c: an element function on threads. A ring of slots stands between them and the consumer: a thread takes the next
  * slot and, alone, the next input element, then computes beside the others; the consumer takes slots in order, or whichever is
- * ready if the order does not matter. The ring bounds what lies ready.
+ * ready if the order does not matter. The ring bounds what lies ready. Threads are woken as seldom as may be: the consumer only when
+ * it waits and can go on, those that found the ring full when half of it is free.
  *
  * AUTOTUNE begins with one thread per core. Every WINDOW elements the consumer looks at the time it waited: if it waited, one
  * more thread is tried, and taken back if the throughput did not grow by it; threads beyond the first ones help where
@@ -32,7 +33,7 @@ typedef struct map_cursor {
   slot         *slots, **ring;         /* [most]; ring[i % limit] */
   int           most, limit;
   int64_t       head, tail;            /* next to deliver, next to compute */
-  int           pulling, ended, stopped, in_order;
+  int           pulling, ended, stopped, in_order, consumer_waits, threads_wait;
   flow_element_key key;                /* of the next input element */
   flow_thread  *threads;
   struct map_thread *arguments;
@@ -52,7 +53,10 @@ static int take_input(map_cursor *at, int number, slot **out, flow_element *in, 
     int full = at->tail - at->head >= at->limit;
     if (full) at->tuning.was_full = 1;
     if (!full && !at->pulling && number < at->wanted) break;
-    if (flow_gate_wait(&at->gate, &at->gate.room) != FLOW_OK) return 0;
+    at->threads_wait++;
+    flow_status waited = flow_gate_wait(&at->gate, &at->gate.room);
+    at->threads_wait--;
+    if (waited != FLOW_OK) return 0;
   }
   at->pulling = 1;
   flow_gate_unlock(&at->gate);
@@ -60,7 +64,7 @@ static int take_input(map_cursor *at, int number, slot **out, flow_element *in, 
   int is_end = *status == FLOW_OK && in->count == 0;
   flow_gate_lock(&at->gate);
   at->pulling = 0;
-  pthread_cond_broadcast(&at->gate.room);
+  if (at->threads_wait > 0) pthread_cond_broadcast(&at->gate.room);
   if (is_end) {
     at->ended = 1;
     pthread_cond_broadcast(&at->gate.ready);
@@ -100,7 +104,7 @@ static void *thread_main(void *argument)
     flow_element_move(&into->element, &made);
     into->failure = failure;
     into->state = READY;
-    pthread_cond_signal(&at->gate.ready);
+    if (at->consumer_waits && (!at->in_order || into == at->ring[at->head % at->limit])) pthread_cond_signal(&at->gate.ready);
   }
   flow_gate_unlock(&at->gate);
   flow_failure_clear(&no_worker);
@@ -217,14 +221,16 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
       status = flow_failure_raise(&ready->failure);
       ready->state = FREE;
       at->head++;
-      pthread_cond_broadcast(&at->gate.room);
+      if (at->threads_wait > 0 && at->tail - at->head <= at->limit / 2) pthread_cond_broadcast(&at->gate.room);
       count_element(at, waited);
       waited = 0;
     } else if (at->ended && at->head == at->tail) {
       break;
     } else {
       double began = flow_clock();
+      at->consumer_waits = 1;
       status = flow_gate_wait(&at->gate, &at->gate.ready);
+      at->consumer_waits = 0;
       waited += flow_clock() - began;
     }
   }

@@ -180,8 +180,8 @@ static flow_status prepare_taps(flow_taps *taps, int method, int from, int to)
 
 /* ---- rows ------------------------------------------------------------------------------------------------------------------------- */
 
-/* row[x] = sum of weights[k] x line k; lines are `stride` elements apart. Once for every machine and once for those with
- * AVX2 (without fused multiply-adds: the same result bit for bit). */
+/* row[x] = sum of weights[k] x line k; lines are `stride` elements apart. Once for every machine, and for those with AVX2 or AVX-512
+ * (without fused multiply-adds: the same result bit for bit). */
 #define DEFINE_MIX_LINES(name, type, target)                                                                               \
 target static void name(const type *restrict line, int64_t stride, const float *weights, int count, int64_t n, float *restrict row) \
 {                                                                                                                          \
@@ -203,6 +203,8 @@ DEFINE_MIX_LINES(mix_floats, float, )
 #if FLOW_HAVE_X86
 DEFINE_MIX_LINES(mix_bytes_avx2, unsigned char, __attribute__((target("avx2"))))
 DEFINE_MIX_LINES(mix_floats_avx2, float, __attribute__((target("avx2"))))
+DEFINE_MIX_LINES(mix_bytes_avx512, unsigned char, __attribute__((target("avx512f,avx512bw,prefer-vector-width=512"))))
+DEFINE_MIX_LINES(mix_floats_avx512, float, __attribute__((target("avx512f,avx512bw,prefer-vector-width=512"))))
 #endif
 
 static void mix_lines(int dtype, const void *pixels, int64_t at, int64_t stride, const float *weights, int count, int64_t n, float *row)
@@ -210,6 +212,11 @@ static void mix_lines(int dtype, const void *pixels, int64_t at, int64_t stride,
   const unsigned char *bytes = pixels;
   const float *floats = pixels;
 #if FLOW_HAVE_X86
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")) {
+    if (dtype == FLOW_FLOAT32) mix_floats_avx512(floats + at, stride, weights, count, n, row);
+    else mix_bytes_avx512(bytes + at, stride, weights, count, n, row);
+    return;
+  }
   if (__builtin_cpu_supports("avx2")) {
     if (dtype == FLOW_FLOAT32) mix_floats_avx2(floats + at, stride, weights, count, n, row);
     else mix_bytes_avx2(bytes + at, stride, weights, count, n, row);

@@ -232,6 +232,35 @@ static void messages_go_to_standard_streams_when_enabled(void **state)
   assert_int_equal(flow_log_take(NULL, text, sizeof text), -1);
 }
 
+/* ---- blocks kept for their size --------------------------------------------------------------------------------------------- */
+
+static void large_blocks_are_used_again(void **state)
+{
+  (void)state;
+  enum { SIZE = 1 << 20 };
+  void *first, *other, *second;
+  double before = flow_live_bytes();
+  flow_memory_trim();
+  assert_int_equal(flow_alloc(SIZE, &first), FLOW_OK);
+  flow_free(first);
+  assert_true(flow_live_bytes() == before);                  /* a kept block counts as free */
+  assert_int_equal(flow_alloc(SIZE + 64, &other), FLOW_OK);  /* only for its own size */
+  assert_int_equal(flow_alloc(SIZE, &second), FLOW_OK);
+  assert_ptr_not_equal(other, first);
+#if !defined __SANITIZE_ADDRESS__
+  assert_ptr_equal(second, first);
+#endif
+  flow_free(other);
+  flow_free(second);
+  for (int i = 0; i < 200; i++) {                            /* no more is kept than there is room for */
+    assert_int_equal(flow_alloc((size_t)SIZE + 64 * (size_t)i, &first), FLOW_OK);
+    memset(first, i, SIZE);
+    flow_free(first);
+  }
+  flow_memory_trim();
+  assert_true(flow_live_bytes() == before);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -243,6 +272,7 @@ int main(void)
     cmocka_unit_test(texts_count_beyond_their_buffer),
     cmocka_unit_test(blocks_are_aligned_and_counted),
     cmocka_unit_test(zeroed_blocks_are_zero),
+    cmocka_unit_test(large_blocks_are_used_again),
     cmocka_unit_test(allocation_fails_when_told_to),
     cmocka_unit_test(impossible_sizes_are_refused),
     cmocka_unit_test(arrays_grow_and_keep_their_contents),
