@@ -26,7 +26,7 @@ struct flow_save {
 static flow_status write_both(const flow_save *save)
 {
   FLOW_TRY(flow_tensor_writer_save(save->writer, save->path, save->format));
-  return save->then ? flow_write_text(save->then, save->text) : FLOW_OK;
+  return save->then ? flow_write_file(save->then, save->text, (double)strlen(save->text)) : FLOW_OK;
 }
 
 static void *save_main(void *argument)
@@ -110,7 +110,8 @@ flow_status flow_save_wait(flow_save *save)
 {
   if (!save || save->magic != SAVE_MAGIC) return flow_fail(FLOW_INVALID_ARGUMENT, "the running save is NULL or was released");
   if (save->process != getpid()) {
-    return flow_fail(FLOW_INVALID_STATE, "saving %s was begun before this process was forked; only its parent knows how it goes", save->path);
+    return flow_fail(FLOW_INVALID_STATE, "saving %s was begun before this process was forked; only its parent knows how it goes",
+                     save->path);
   }
   if (!save->joined) pthread_join(save->thread, NULL);
   save->joined = 1;

@@ -77,8 +77,6 @@ struct flow_tensor_writer {
 uint64_t    flow_tensor_content_bytes(const flow_tensor *tensor);
 /* Writes the content: elements in row-major order, also of a tensor with other strides. */
 flow_status flow_tensor_write_content(const flow_tensor *tensor, flow_sink *sink);
-/* Writes a text as a file, as flow_tensor_writer_save writes. */
-flow_status flow_write_text(const char *path, const char *text);
 /* CRC-32C of the content. */
 flow_status flow_tensor_content_crc(const flow_tensor *tensor, uint32_t *crc);
 /* FLOW_INVALID_ARGUMENT unless each name is there once; formats need not look. */

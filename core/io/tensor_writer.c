@@ -132,16 +132,6 @@ flow_status flow_tensor_writer_snapshot(flow_tensor_writer *writer)
   return FLOW_OK;
 }
 
-flow_status flow_write_text(const char *path, const char *text)
-{
-  flow_sink sink;
-  FLOW_TRY(flow_sink_open(path, &sink));
-  flow_status status = flow_sink_write(&sink, text, strlen(text));
-  if (status == FLOW_OK) status = flow_sink_commit(&sink);
-  flow_sink_discard(&sink);
-  return status;
-}
-
 flow_status flow_tensor_writer_save(const flow_tensor_writer *writer, const char *path, const char *format)
 {
   FLOW_TRY(check_writer(writer));

@@ -61,6 +61,7 @@ local parts = {
   image = { "flow.image" }, image_dataset_from_directory = { "flow.image_dataset", "from_directory" },
   io = { "flow.io" }, plot = { "flow.plot" },
   summary = { "flow.events" },
+  save_safetensors = { "flow.safetensors", "save" }, load_safetensors = { "flow.safetensors", "load" }, train = { "flow.train" },
   data = { "flow.data" }, callbacks = { "flow.callbacks" }, datasets = { "flow.datasets" }, distribute = { "flow.distribute" },
 }
 

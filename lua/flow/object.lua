@@ -87,6 +87,14 @@ function object.is(value, class)
   return false
 end
 
+-- Whether an object has a method or field of that name, of its own or of its class.
+function object.has(self, key)
+  local metatable = getmetatable(self)
+  local class = type(metatable) == "table" and rawget(metatable, "class")
+  if not class then return false end
+  return rawget(self, key) ~= nil or lookup(class, "methods", key) ~= nil or lookup(class, "fields", key) ~= nil
+end
+
 function object.class_of(value)
   return getmetatable(value).class
 end

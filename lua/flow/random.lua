@@ -28,6 +28,15 @@ end
 random.check_seed = check_seed
 random.global_seed = nil      -- of set_seed, if it was called: shuffled datasets mix it with their own
 
+-- Where the drawing of seeds stands: for checkpoints, flow.train.Checkpoint { random = flow.random }.
+function random.get_state()
+  return { context = native.text(C.flow_context_save, context), global_seed = random.global_seed }
+end
+function random.set_state(_, state)
+  native.check(C.flow_context_restore(context, state.context))
+  random.global_seed = state.global_seed
+end
+
 -- A seed of the caller's, or a fresh one.
 function random.seed_of(what, options)
   if options.seed ~= nil then return check_seed(what, options.seed) end

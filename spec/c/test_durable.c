@@ -74,11 +74,11 @@ static void file_and_folder_are_brought_to_the_disk(void **state)
 {
   (void)state;
   files_synced = folders_synced = 0;
-  assert_int_equal(flow_write_text(path, "one"), FLOW_OK);
+  assert_int_equal(flow_write_file(path, "one", 3), FLOW_OK);
   assert_int_equal(files_synced, 1);
   assert_int_equal(folders_synced, 1);
   fsync_fails = 1;
-  assert_int_equal(flow_write_text(path, "two"), FLOW_IO_ERROR);
+  assert_int_equal(flow_write_file(path, "two", 3), FLOW_IO_ERROR);
   fsync_fails = 0;
   expect_text("one");
   assert_int_equal(count_files(), 1);
@@ -100,7 +100,7 @@ static void a_file_limit_leaves_the_old_file(void **state)
   (void)state;
   flow_tensor_writer *writer = large_writer();
   struct rlimit before, limit;
-  assert_int_equal(flow_write_text(path, "old"), FLOW_OK);
+  assert_int_equal(flow_write_file(path, "old", 3), FLOW_OK);
   signal(SIGXFSZ, SIG_IGN);
   assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
   limit = (struct rlimit){ .rlim_cur = 50000, .rlim_max = before.rlim_max };
@@ -118,7 +118,7 @@ static void a_full_disk_leaves_the_old_file(void **state)
   (void)state;
   if (mount("flow-test", folder, "tmpfs", 0, "size=64k") != 0) skip();        /* needs root */
   flow_tensor_writer *writer = large_writer();
-  flow_status status = flow_write_text(path, "old");
+  flow_status status = flow_write_file(path, "old", 3);
   flow_status full = flow_tensor_writer_save(writer, path, "safetensors");
   char message[1024];
   snprintf(message, sizeof message, "%s", flow_last_error());

@@ -1,0 +1,251 @@
+-- checkpoint_spec.lua: flow.train: what is saved comes back, in another model too; damage is seen; old files go when new ones are safe.
+
+local flow = require "flow"
+local state = require "flow.train.state"
+local directory = require "flow.train.directory"
+local tensor_file = require "flow.tensor_file"
+
+local function new_model()
+  local model = flow.Sequential {
+    flow.layers.Input { 3 }, flow.layers.Dense(4, { activation = "relu" }), flow.layers.BatchNormalization(), flow.layers.Dense(2),
+  }
+  model:compile { optimizer = flow.optimizers.Adam(0.01), loss = "mse", metrics = { "mae" } }
+  return model
+end
+
+local x, y = flow.random.normal({ 8, 3 }, { seed = 1 }), flow.random.normal({ 8, 2 }, { seed = 2 })
+
+local function numbers(list)
+  local all = {}
+  for i, v in ipairs(list) do all[i] = v:totable() end
+  return all
+end
+
+local function read(path)
+  local file = assert(io.open(path, "rb"))
+  local text = file:read("*a")
+  file:close()
+  return text
+end
+
+local function write(path, text)
+  local file = assert(io.open(path, "wb"))
+  assert(file:write(text))
+  file:close()
+end
+
+describe("flow.train", function()
+  local folder, sink, warnings
+  before_each(function()
+    folder = os.tmpname()
+    os.remove(folder)
+    warnings = {}
+    sink = flow.log.sink
+    flow.log.sink = function(level, text) if level == "warning" then warnings[#warnings + 1] = text end end
+  end)
+  after_each(function()
+    flow.log.sink = sink
+    if flow.io.exists(folder) then flow.io.rmtree(folder) end
+  end)
+
+  it("restores a model, its optimizer and a step into others", function()
+    local model, step = new_model(), flow.Variable(7, { dtype = "int64" })
+    for _ = 1, 3 do model:train_on_batch(x, y) end
+    local path = flow.train.Checkpoint { model = model, step = step }:save(folder .. "/a/ckpt")
+    assert.equal(folder .. "/a/ckpt-1", path)
+    assert.equal(path, flow.train.latest_checkpoint(folder .. "/a"))
+    local other, other_step = new_model(), flow.Variable(0, { dtype = "int64" })
+    flow.train.Checkpoint { model = other, step = other_step }:restore(path):assert_consumed()
+    assert.same(numbers(model.weights), numbers(other.weights))
+    assert.same(numbers(model.optimizer.variables), numbers(other.optimizer.variables))
+    assert.equal(7, other_step:item())
+    assert.same(model:train_on_batch(x, y), other:train_on_batch(x, y))
+    assert.same(numbers(model.weights), numbers(other.weights))
+    assert.same({}, warnings)
+  end)
+
+  it("is a file that any reader of safetensors opens, with paths as names", function()
+    local path = flow.train.Checkpoint { model = new_model() }:write(folder .. ".x")
+    local file = tensor_file.open(path .. ".safetensors")
+    assert.same({ 3, 4 }, file:shape("model/layers/0/kernel"))
+    assert.same({ 4 }, file:shape("model/layers/1/moving_variance"))
+    file:close()
+    os.remove(path .. ".safetensors")
+  end)
+
+  it("holds iterators, random state, metrics and plain values of tables", function()
+    flow.set_random_seed(5)
+    local function pipeline() return flow.data.Dataset.range(20):shuffle(20, { seed = 3 }):batch(2) end
+    local iterator, plain, mean = pipeline():iter(), { best = 0.1 + 0.2, name = "a", deep = { on = true } }, flow.metrics.Mean("m")
+    for _ = 1, 4 do iterator() end
+    mean:update_state(flow.tensor { 1, 2 })
+    local checkpoint = flow.train.Checkpoint { data = iterator, plain = plain, mean = mean, random = flow.random }
+    local path = checkpoint:save(folder .. "/c")
+    local expected = { iterator():totable(), flow.random.normal({ 2 }):totable() }
+    local again, changed, fresh = pipeline():iter(), { deep = {} }, flow.metrics.Mean("n")
+    flow.random.normal { 2 }
+    flow.train.Checkpoint { data = again, plain = changed, mean = fresh, random = flow.random }:restore(path):assert_consumed()
+    assert.same(expected, { again():totable(), flow.random.normal({ 2 }):totable() })
+    assert.same(plain, changed)
+    assert.equal(1.5, fresh:result())
+  end)
+
+  it("says what fits and what does not, and changes nothing when something cannot fit", function()
+    local a, b = flow.Variable { 1, 2 }, flow.Variable { 3 }
+    local path = flow.train.Checkpoint { a = a, b = b }:save(folder .. "/c")
+    local only = flow.Variable { 0, 0 }
+    local status = flow.train.Checkpoint { a = only, c = b }:restore(path)
+    assert.same({ 1, 2 }, only:totable())
+    assert.error_matches(function() status:assert_existing_objects_matched() end, "does not have c")
+    status = flow.train.Checkpoint { a = only }:restore(path):assert_existing_objects_matched()
+    assert.error_matches(function() status:assert_consumed() end, "nothing in the program takes b")
+    local wrong, right = flow.Variable { 9, 9, 9 }, flow.Variable { 8, 8 }
+    assert.error_matches(function() flow.train.Checkpoint { b = wrong, a = right }:restore(path) end, '"b" is float32 {1} in the file')
+    assert.same({ 8, 8 }, right:totable())
+    assert.error_matches(function() flow.train.Checkpoint { x = 3 } end, "x is the number 3")
+    assert.error_matches(function() flow.train.Checkpoint { d = flow.data.Dataset.range(3) } end, "dataset:iter%(%)")
+    assert.equal(0, #flow.train.Checkpoint({ a = a }):restore(nil):assert_consumed().missing)
+  end)
+
+  it("warns of a restore in part unless that is meant", function()
+    local path = flow.train.Checkpoint { a = flow.Variable { 1 }, b = flow.Variable { 2 } }:save(folder .. "/c")
+    flow.train.Checkpoint({ a = flow.Variable { 0 } }):restore(path):expect_partial()
+    collectgarbage()
+    collectgarbage()
+    assert.same({}, warnings)
+    flow.train.Checkpoint({ a = flow.Variable { 0 } }):restore(path)
+    collectgarbage()
+    collectgarbage()
+    assert.equal(1, #warnings)
+    assert.matches("restored in part", warnings[1])
+  end)
+
+  it("keeps the newest, in a folder that TensorFlow's text describes", function()
+    local v = flow.Variable(0)
+    local manager = flow.train.CheckpointManager(flow.train.Checkpoint { v = v }, folder, { max_to_keep = 2 })
+    assert.is_nil(manager:restore_or_initialize())
+    for i = 1, 4 do
+      v:assign(i)
+      assert.equal(folder .. "/ckpt-" .. i, manager:save())
+    end
+    assert.same({ folder .. "/ckpt-3", folder .. "/ckpt-4" }, manager.checkpoints)
+    assert.same({ "checkpoint", "ckpt-3.safetensors", "ckpt-4.safetensors" }, flow.io.listdir(folder))
+    local text = read(folder .. "/checkpoint")
+    assert.matches('^model_checkpoint_path: "ckpt%-4"\nall_model_checkpoint_paths: "ckpt%-3"\nall_model_checkpoint_paths: "ckpt%-4"\n', text)
+    local again = flow.train.CheckpointManager(flow.train.Checkpoint { v = v }, folder, { max_to_keep = 2 })
+    v:assign(0)
+    assert.equal(folder .. "/ckpt-4", again:restore_or_initialize())
+    assert.equal(4, v:item())
+    assert.equal(folder .. "/ckpt-5", again:save())
+    assert.same({ folder .. "/ckpt-4", folder .. "/ckpt-5" }, again.checkpoints)
+  end)
+
+  it("takes the one before when the newest is damaged, and names it", function()
+    local v = flow.Variable { 1, 2, 3 }
+    local manager = flow.train.CheckpointManager(flow.train.Checkpoint { v = v }, folder, { max_to_keep = 3 })
+    manager:save()
+    v:assign { 4, 5, 6 }
+    local newest = manager:save() .. ".safetensors"
+    local text = read(newest)
+    for _, place in ipairs { #text, #text - 10, 3, 12, 40, 200 } do
+      write(newest, text:sub(1, place - 1) .. string.char((text:byte(place) + 1) % 256) .. text:sub(place + 1))
+      warnings = {}
+      assert.equal(folder .. "/ckpt-1", flow.train.CheckpointManager(flow.train.Checkpoint { v = v }, folder):restore_or_initialize())
+      assert.same({ 1, 2, 3 }, v:totable())
+      assert.equal(1, #warnings)
+      assert.matches("ckpt%-2 cannot be used", warnings[1])
+    end
+    write(newest, "")
+    write(folder .. "/ckpt-1.safetensors", "{}")
+    assert.error_matches(function()
+      flow.train.CheckpointManager(flow.train.Checkpoint { v = v }, folder):restore_or_initialize()
+    end, "no sound checkpoint")
+  end)
+
+  it("saves in the background what the values were", function()
+    local v = flow.Variable(flow.ones { 1000, 100 })
+    local manager = flow.train.CheckpointManager(flow.train.Checkpoint { v = v }, folder, { max_to_keep = 1, async = true })
+    for i = 1, 3 do
+      v:assign(flow.full({ 1000, 100 }, i))
+      manager:save()
+      v:assign(flow.zeros { 1000, 100 })
+    end
+    manager:close()
+    assert.same({ "checkpoint", "ckpt-3.safetensors" }, flow.io.listdir(folder))
+    manager:restore_or_initialize()
+    assert.equal(3, v:min():item())
+    flow.io.rmtree(folder)
+    manager:save()
+    assert.error_matches(function() manager:sync() end, "ckpt%-4 was not saved")
+    manager:sync()
+  end)
+
+  it("counts hours, steps and numbers as Keras does", function()
+    local step = flow.Variable(0, { dtype = "int64" })
+    local checkpoint = flow.train.Checkpoint { step = step }
+    local manager = flow.train.CheckpointManager(checkpoint, folder, { checkpoint_interval = 5, step_counter = step, checkpoint_name = "m" })
+    assert.equal(folder .. "/m-1", manager:save())
+    step:assign(4)
+    assert.is_nil(manager:save())
+    assert.equal(folder .. "/m-2", manager:save { check_interval = false })
+    step:assign(9)
+    assert.equal(folder .. "/m-30", manager:save(30))
+    assert.equal(30, checkpoint.save_counter:item())
+    local called = 0
+    manager = flow.train.CheckpointManager(checkpoint, folder .. "/n", { init_fn = function() called = called + 1 end, max_to_keep = 1,
+                                                                         keep_checkpoint_every_n_hours = 0 })
+    assert.is_nil(manager:restore_or_initialize())
+    assert.equal(1, called)
+    manager:save()
+    manager:save()
+    assert.equal(1, #manager.checkpoints)
+    assert.equal(3, #flow.io.listdir(folder .. "/n"))      -- the first is preserved: its hours are over
+    assert.error_matches(function() flow.train.CheckpointManager(checkpoint, folder, { max_to_keep = 0 }) end, "max_to_keep")
+  end)
+
+  it("leaves everything as it was when a save fails", function()
+    local v = flow.Variable(1)
+    local checkpoint = flow.train.Checkpoint { v = v }
+    local manager = flow.train.CheckpointManager(checkpoint, folder)
+    manager:save()
+    flow.io.makedirs(folder .. "/ckpt-2.safetensors/in the way")
+    assert.error_matches(function() manager:save() end, "ckpt%-2")
+    assert.equal(1, checkpoint.save_counter:item())
+    assert.equal(folder .. "/ckpt-1", manager:restore_or_initialize())
+  end)
+end)
+
+describe("state", function()
+  it("keeps every number to the last bit, tensors, and keys that JSON does not have", function()
+    local kept = {}
+    local value = { a = 0.1 + 0.2, b = 1 / 3, c = { 1e308, -5e-324, 2 ^ 53 + 2, -0.0 }, d = { inf = math.huge, low = -math.huge },
+                    e = { [0] = "x", [7] = 1 / 7, y = { true, false } }, f = {}, text = 'a "b"\n\195\164', ["$odd"] = 1,
+                    t = flow.tensor { 1, 2 } }
+    local text = state.encode(value, function(t)
+      kept[#kept + 1] = t
+      return tostring(#kept)
+    end)
+    local back = state.decode(text, function(name) return kept[tonumber(name)] end)
+    assert.same({ 1, 2 }, back.t:totable())
+    value.t, back.t = nil, nil
+    assert.same(value, back)
+    assert.equal(-math.huge, 1 / back.c[4])
+    local nan = state.decode(state.encode({ 0 / 0 }))[1]
+    assert.is_true(nan ~= nan)
+    assert.error_matches(function() state.encode({ f = print }, nil, "callback") end, "callback.f is a function")
+  end)
+
+  it("reads the folder's text as TensorFlow writes it", function()
+    local place = os.tmpname()
+    os.remove(place)
+    flow.io.makedirs(place)
+    write(place .. "/checkpoint", 'model_checkpoint_path: "a\\"b\\303\\244-2"\nall_model_checkpoint_paths: "/abs/c-1"\n' ..
+      "all_model_checkpoint_timestamps: 1700000000.5\nlast_preserved_timestamp: 3.5\n")
+    local found = directory.read(place)
+    assert.equal(place .. '/a"b\195\164-2', found.latest)
+    assert.same({ "/abs/c-1" }, found.paths)
+    assert.same({ 1700000000.5 }, found.times)
+    assert.equal(3.5, found.preserved)
+    flow.io.rmtree(place)
+  end)
+end)
