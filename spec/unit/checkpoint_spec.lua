@@ -130,8 +130,8 @@ describe("flow.train", function()
     end
     assert.same({ folder .. "/ckpt-3", folder .. "/ckpt-4" }, manager.checkpoints)
     assert.same({ "checkpoint", "ckpt-3.safetensors", "ckpt-4.safetensors" }, flow.io.listdir(folder))
-    local text = read(folder .. "/checkpoint")
-    assert.matches('^model_checkpoint_path: "ckpt%-4"\nall_model_checkpoint_paths: "ckpt%-3"\nall_model_checkpoint_paths: "ckpt%-4"\n', text)
+    assert.matches('^model_checkpoint_path: "ckpt%-4"\nall_model_checkpoint_paths: "ckpt%-3"\nall_model_checkpoint_paths: "ckpt%-4"\n',
+      read(folder .. "/checkpoint"))
     local again = flow.train.CheckpointManager(flow.train.Checkpoint { v = v }, folder, { max_to_keep = 2 })
     v:assign(0)
     assert.equal(folder .. "/ckpt-4", again:restore_or_initialize())
@@ -183,7 +183,8 @@ describe("flow.train", function()
   it("counts hours, steps and numbers as Keras does", function()
     local step = flow.Variable(0, { dtype = "int64" })
     local checkpoint = flow.train.Checkpoint { step = step }
-    local manager = flow.train.CheckpointManager(checkpoint, folder, { checkpoint_interval = 5, step_counter = step, checkpoint_name = "m" })
+    local options = { checkpoint_interval = 5, step_counter = step, checkpoint_name = "m" }
+    local manager = flow.train.CheckpointManager(checkpoint, folder, options)
     assert.equal(folder .. "/m-1", manager:save())
     step:assign(4)
     assert.is_nil(manager:save())
