@@ -88,6 +88,14 @@ static cJSON *policy_json(const flow_layer *layer)
   return flow_config_object("keras", "DTypePolicy", config);
 }
 
+void flow_config_add_common(cJSON *config, const flow_layer *layer)
+{
+  cJSON *policy = policy_json(layer);
+  cJSON_AddStringToObject(config, "name", layer->name);
+  cJSON_AddBoolToObject(config, "trainable", layer->trainable);
+  if (policy && !cJSON_AddItemToObject(config, "dtype", policy)) cJSON_Delete(policy);
+}
+
 cJSON *flow_layer_config_json(const flow_layer *layer)
 {
   cJSON *config = cJSON_CreateObject();
@@ -96,10 +104,7 @@ cJSON *flow_layer_config_json(const flow_layer *layer)
     layer->class->config(layer, config);
     return config;
   }
-  cJSON *policy = policy_json(layer);
-  cJSON_AddStringToObject(config, "name", layer->name);
-  cJSON_AddBoolToObject(config, "trainable", layer->trainable);
-  if (policy && !cJSON_AddItemToObject(config, "dtype", policy)) cJSON_Delete(policy);
+  flow_config_add_common(config, layer);
   flow_config_add_arguments(config, layer->class->parameters, layer->arguments);
   return config;
 }

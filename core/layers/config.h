@@ -9,6 +9,9 @@
 /* The layer's "config" object; NULL when memory is out. The caller deletes it. */
 cJSON *flow_layer_config_json(const flow_layer *layer);
 
+/* The members that every layer has: name, trainable, dtype. For a record's config(). */
+void flow_config_add_common(cJSON *config, const flow_layer *layer);
+
 /* One object of Keras' serialization: {"module", "class_name", "config", "registered_name": null}. Takes over `config`;
  * NULL when memory is out. */
 cJSON *flow_config_object(const char *module, const char *class_name, cJSON *config);

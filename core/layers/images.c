@@ -49,6 +49,15 @@ flow_tensor *flow_images_crop_to_aspect(flow_expression *e, flow_tensor *x, int6
   return flow_images_crop(e, x, (x->shape[1] - crop_height) / 2, (x->shape[2] - crop_width) / 2, crop_height, crop_width);
 }
 
+int flow_images_interpolation(const char *name)
+{
+  static const char *const names[] = { [FLOW_NEAREST] = "nearest", [FLOW_BILINEAR] = "bilinear", [FLOW_BICUBIC] = "bicubic",
+                                       [FLOW_AREA] = "area", [FLOW_LANCZOS3] = "lanczos3", [FLOW_LANCZOS5] = "lanczos5" };
+  int interpolation = 0;
+  while (strcmp(names[interpolation], name) != 0) interpolation++;
+  return interpolation;
+}
+
 flow_tensor *flow_images_resize(flow_expression *e, flow_tensor *x, int64_t height, int64_t width, int interpolation, int antialias)
 {
   if (!x || (x->shape[1] == height && x->shape[2] == width)) return x;

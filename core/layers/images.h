@@ -25,6 +25,8 @@ flow_tensor *flow_images_like_input(flow_expression *e, flow_tensor *result, con
 flow_tensor *flow_images_crop(flow_expression *e, flow_tensor *x, int64_t top, int64_t left, int64_t height, int64_t width);
 /* The largest part in the middle that has the aspect ratio height : width (Keras: smart_resize). */
 flow_tensor *flow_images_crop_to_aspect(flow_expression *e, flow_tensor *x, int64_t height, int64_t width);
+/* The flow_interpolation of one of Keras' names, which a record has checked. */
+int          flow_images_interpolation(const char *name);
 flow_tensor *flow_images_resize(flow_expression *e, flow_tensor *x, int64_t height, int64_t width, int interpolation, int antialias);
 
 /* A number for each image in [low, high), as {n, 1}: the layer's `index`-th one, keyed by its seed and name, the step and the

@@ -2,8 +2,6 @@
  * images are rounded and saturated back to their dtype. */
 #include "layers/images.h"
 
-#include <string.h>
-
 static const flow_argument parameters[] = {
   { "height", FLOW_INTEGER, NULL, NULL },
   { "width", FLOW_INTEGER, NULL, NULL },
@@ -26,15 +24,6 @@ static flow_status check(flow_layer *layer)
   return FLOW_OK;
 }
 
-static int interpolation_of(const flow_layer *layer)
-{
-  static const char *const names[] = { [FLOW_NEAREST] = "nearest", [FLOW_BILINEAR] = "bilinear", [FLOW_BICUBIC] = "bicubic",
-                                       [FLOW_AREA] = "area", [FLOW_LANCZOS3] = "lanczos3", [FLOW_LANCZOS5] = "lanczos5" };
-  int interpolation = 0;
-  while (strcmp(names[interpolation], flow_argument_text(layer->arguments, "interpolation")) != 0) interpolation++;
-  return interpolation;
-}
-
 /* Equal margins of fill_value above and below, or left and right, until the aspect ratio is height : width. */
 static flow_tensor *pad_to_aspect(flow_expression *e, flow_tensor *x, int64_t height, int64_t width, double fill)
 {
@@ -55,7 +44,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 {
   (void)count; (void)training;
   int64_t height = flow_argument_integer(layer->arguments, "height"), width = flow_argument_integer(layer->arguments, "width");
-  int dtype = inputs[0]->dtype, interpolation = interpolation_of(layer);
+  int dtype = inputs[0]->dtype, interpolation = flow_images_interpolation(flow_argument_text(layer->arguments, "interpolation"));
   FLOW_TRY(flow_images_check(layer, inputs[0]));
   flow_expression e = flow_expression_of(context);
   flow_tensor *x = flow_images_batch(&e, inputs[0], 1);

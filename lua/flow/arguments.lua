@@ -49,6 +49,20 @@ function arguments.named(what, parameters, positional, ...)
   return named
 end
 
+-- { {1, 2}, {3, 4} } as { 1, 2, 3, 4 }: records take lists of numbers.
+local function flat(list)
+  local found = {}
+  for i = 1, #list do
+    local entry = list[i]
+    if type(entry) == "table" and not getmetatable(entry) then
+      for j = 1, #entry do found[#found + 1] = entry[j] end
+    else
+      found[#found + 1] = entry
+    end
+  end
+  return found
+end
+
 local out = native.out("flow_arguments")
 
 -- A flow_arguments for a table of names; owned by the collector.
@@ -65,6 +79,7 @@ function arguments.native(what, named)
     elseif kind == "string" then
       check(C.flow_arguments_set_text(handle, name, value))
     elseif kind == "table" and not getmetatable(value) then
+      value = flat(value)
       local values = native.array("double", #value)
       for i = 1, #value do
         if type(value[i]) ~= "number" then

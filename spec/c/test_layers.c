@@ -287,6 +287,13 @@ static void config_is_the_one_of_keras(void **state)
   (void)state;
   assert_config("MaxPooling2D", "pool", "pool_size=3", "{\"name\":\"pool\",\"trainable\":true," POLICY ","
                 "\"pool_size\":[3,3],\"strides\":[3,3],\"padding\":\"valid\",\"data_format\":\"channels_last\"}");
+  assert_config("ZeroPadding2D", "pad", "padding=1,2", "{\"name\":\"pad\",\"trainable\":true," POLICY ","
+                "\"padding\":[[1,1],[2,2]],\"data_format\":\"channels_last\"}");
+  assert_config("Cropping2D", "crop", "cropping=1,2,3,4", "{\"name\":\"crop\",\"trainable\":true," POLICY ","
+                "\"cropping\":[[1,2],[3,4]],\"data_format\":\"channels_last\"}");
+  assert_config("UpSampling2D", "up", "size=3", "{\"name\":\"up\",\"trainable\":true," POLICY ","
+                "\"size\":[3,3],\"data_format\":\"channels_last\",\"interpolation\":\"nearest\"}");
+  assert_config("LeakyReLU", "leaky", "", "{\"name\":\"leaky\",\"trainable\":true," POLICY ",\"negative_slope\":0.3}");
   assert_config("AveragePooling2D", "pool", "pool_size=2,3 strides=1 padding=same", "{\"name\":\"pool\",\"trainable\":true," POLICY ","
                 "\"pool_size\":[2,3],\"strides\":[1,1],\"padding\":\"same\",\"data_format\":\"channels_last\"}");
   assert_config("DepthwiseConv2D", "dw", "kernel_size=3 depth_multiplier=2 activation=relu depthwise_initializer=zeros",

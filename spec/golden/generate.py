@@ -128,21 +128,23 @@ def run_layers(seeds):
         layer = getattr(keras.layers, case["layer"])(**case.get("options", {}))
         model = keras.Model(inputs if len(inputs) > 1 else inputs[0], layer(inputs if len(inputs) > 1 else inputs[0]))
         low, high = case.get("range", (-1.0, 1.0))
-        tensors = [seeds.uniform(shape, low, high) for shape in case["inputs"]]
+        classes = case.get("classes")      # inputs are indices below it: they have no gradient
+        tensors = [seeds.labels(shape, classes) if classes else seeds.uniform(shape, low, high) for shape in case["inputs"]]
         weights = [seeds.weight(variable) for variable in model.weights]
         model.set_weights([make(tensor).astype(np.float64) for tensor in weights])
         convert = tf.constant if case.get("float32") else to_float64
         x = [convert(make(tensor)) for tensor in tensors]
         with tf.GradientTape() as tape:
-            for tensor in x:
+            for tensor in [] if classes else x:
                 tape.watch(tensor)
             y = model(x if len(x) > 1 else x[0], training=case.get("training", False))
         upstream = seeds.uniform(y.shape)
-        sources = x + [variable.value for variable in model.trainable_variables]
+        sources = ([] if classes else x) + [variable.value for variable in model.trainable_variables]
         gradients = tape.gradient(y, sources, output_gradients=convert(make(upstream)))
         where = [results.add("output", y)]
-        where += [results.add("gradient of input %d" % (i + 1), g) for i, g in enumerate(gradients[:len(x)])]
-        where += [results.add("gradient of weight %d" % (i + 1), g) for i, g in enumerate(gradients[len(x):])]
+        count = 0 if classes else len(x)
+        where += [results.add("gradient of input %d" % (i + 1), g) for i, g in enumerate(gradients[:count])]
+        where += [results.add("gradient of weight %d" % (i + 1), tf.convert_to_tensor(g)) for i, g in enumerate(gradients[count:])]
         if case.get("training"):
             where += [results.add("state %d" % (i + 1), v) for i, v in enumerate(model.non_trainable_variables)]
         entries.append({"name": case["name"], "layer": case["layer"], "options": case.get("options", {}),

@@ -22,7 +22,9 @@ end
 --- Output and gradients, in the order of the case's results.
 local function compute(case, model, several, variables, upstream)
   local sources = {}
-  for _, variable in ipairs(variables) do sources[#sources + 1] = variable end
+  for i, variable in ipairs(variables) do
+    if not case.inputs[i].classes then sources[#sources + 1] = variable end      -- indices have no gradient
+  end
   for _, variable in ipairs(model.trainable_variables) do sources[#sources + 1] = variable end
   local tape = flow.GradientTape()
   local output

@@ -1,0 +1,103 @@
+/* conv2d_transpose.c: Conv2DTranspose: the transpose of a convolution, which makes images larger: every pixel adds a kernel to the
+ * output. kernel {kh, kw, filters, channels}, bias {filters}. It is the gradient of the convolution that leads back from the output
+ * to the input, by the same op. */
+#include <string.h>
+
+#include "layers/convolution.h"
+
+static const flow_argument parameters[] = {
+  { "filters", FLOW_INTEGER, NULL, NULL },
+  { "kernel_size", FLOW_PAIR, NULL, NULL },
+  { "strides", FLOW_PAIR, "1,1", NULL },
+  { "padding", FLOW_TEXT, "valid", "valid|same" },
+  { "output_padding", FLOW_ABSENT, "null", NULL },
+  { "data_format", FLOW_TEXT, "channels_last", "channels_last|!channels_first" },
+  { "dilation_rate", FLOW_PAIR, "1,1", NULL },
+  { "activation", FLOW_ACTIVATION, "linear", NULL },
+  { "use_bias", FLOW_BOOLEAN, "true", NULL },
+  { "kernel_initializer", FLOW_INITIALIZER, "glorot_uniform", NULL },
+  { "bias_initializer", FLOW_INITIALIZER, "zeros", NULL },
+  { "kernel_regularizer", FLOW_ABSENT, "null", NULL },
+  { "bias_regularizer", FLOW_ABSENT, "null", NULL },
+  { "activity_regularizer", FLOW_ABSENT, "null", NULL },
+  { "kernel_constraint", FLOW_ABSENT, "null", NULL },
+  { "bias_constraint", FLOW_ABSENT, "null", NULL },
+  FLOW_LAYER_COMMON
+};
+
+enum { KERNEL, BIAS };
+
+static flow_status check(flow_layer *layer)
+{
+  static const char *const positive[] = { "filters", NULL };
+  FLOW_TRY(flow_layer_check_positive(layer, positive));
+  return flow_convolution_check(layer);
+}
+
+static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
+{
+  (void)count;
+  FLOW_TRY(flow_convolution_check_input(layer, inputs));
+  int64_t filters = flow_argument_integer(layer->arguments, "filters");
+  int32_t window[2];
+  flow_argument_pair(layer->arguments, "kernel_size", window);
+  const int64_t shape[4] = { window[0], window[1], filters, inputs->dims[3] };
+  return flow_convolution_build(context, layer, "kernel_initializer", shape, filters);
+}
+
+/* Height and width of the output: in * stride with "same" padding, so much that all kernels fit without. */
+static flow_status output_size(const flow_layer *layer, const flow_signature *input, const flow_attributes *attributes, int64_t size[2])
+{
+  int32_t window[2];
+  int same = strcmp(flow_argument_text(layer->arguments, "padding"), "same") == 0;
+  flow_argument_pair(layer->arguments, "kernel_size", window);
+  for (int i = 0; i < 2; i++) {
+    int64_t stride = attributes->convolution.stride[i], reach = (int64_t)attributes->convolution.dilation[i] * (window[i] - 1) + 1;
+    if (input->dims[1 + i] < 1)
+      return flow_layer_fail(layer, "height and width of the input %s must be known and positive",
+                             flow_shape_text(input->rank, input->dims));
+    if (__builtin_mul_overflow(input->dims[1 + i], stride, &size[i]) || size[i] > INT32_MAX || reach > INT32_MAX)
+      return flow_layer_fail(layer, "the output of the input %s would be too large", flow_shape_text(input->rank, input->dims));
+    if (!same && reach > stride) size[i] += reach - stride;
+  }
+  return FLOW_OK;
+}
+
+static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+{
+  (void)count; (void)training;
+  flow_tensor *x = inputs[0], *outputs[3] = { NULL }, *index = NULL;
+  flow_signature input = flow_signature_of(x);
+  flow_attributes attributes = { .convolution = { .groups = 1 } };
+  int32_t window[2];
+  int64_t size[2], none = 0;
+  FLOW_TRY(flow_convolution_check_input(layer, &input));
+  flow_argument_pair(layer->arguments, "kernel_size", window);
+  flow_argument_pair(layer->arguments, "strides", attributes.convolution.stride);
+  flow_argument_pair(layer->arguments, "dilation_rate", attributes.convolution.dilation);
+  FLOW_TRY(output_size(layer, &input, &attributes, size));
+  int64_t filters = flow_argument_integer(layer->arguments, "filters");
+  flow_signature output = { .dtype = FLOW_FLOAT32, .rank = 4, .dims = { x->shape[0], size[0], size[1], filters } };
+  FLOW_TRY(flow_layer_padding(layer, &output, window, attributes.convolution.stride, attributes.convolution.dilation,
+                              attributes.convolution.padding));
+  for (int i = 0; i < 2; i++) attributes.convolution.input_size[i] = (int32_t)size[i];
+  flow_attributes shape = { .shape = { .rank = 4, .dims = { x->shape[0], size[0], size[1], filters } } };
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *kernel = flow_express_variable(&e, layer->variables[KERNEL]);
+  if (kernel && x->dtype != kernel->dtype) x = flow_express_cast(&e, x, kernel->dtype);
+  flow_tensor *zero = kernel ? flow_express_number(&e, kernel, 0) : NULL;
+  flow_tensor *image = flow_express(&e, FLOW_OP_broadcast_to, zero, NULL, NULL, &shape);      /* only its shape is read */
+  flow_status status = flow_tensor_new(FLOW_UINT8, 1, &none, &index);
+  index = flow_express_keep(&e, status, index);
+  if (e.status == FLOW_OK)
+    flow_express_all(&e, FLOW_OP_convolution_gradient, (flow_tensor *[]){ x, image, kernel, x, index }, 5, &attributes, outputs);
+  flow_tensor *y = outputs[0];
+  if (layer->variables[BIAS]) y = e_add(&e, y, flow_express_variable(&e, layer->variables[BIAS]));
+  return flow_expression_take(&e, flow_express_activation(&e, flow_argument_text(layer->arguments, "activation"), y), out);
+}
+
+const flow_layer_class flow_layer_conv2d_transpose = {
+  .name = "Conv2DTranspose", .alias = "Convolution2DTranspose", .positional = 11, .parameters = parameters, .min_inputs = 1,
+  .max_inputs = 1, .build = build, .call = call, .check = check,
+  .doc = "activation(transposed convolution of images with filters kernels + bias): larger images."
+};

@@ -1,0 +1,34 @@
+/* cropping2d.c: Cropping2D: images without some rows and columns at their borders. */
+#include "layers/margins.h"
+
+static const flow_argument parameters[] = {
+  { "cropping", FLOW_NUMBERS, "0,0,0,0", NULL },
+  { "data_format", FLOW_TEXT, "channels_last", "channels_last|!channels_first" },
+  FLOW_LAYER_COMMON
+};
+
+static flow_status check(flow_layer *layer) { return flow_margins_check(layer, "cropping"); }
+static void config(const flow_layer *layer, struct cJSON *into) { flow_margins_config(layer, "cropping", into); }
+
+static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+{
+  (void)count; (void)training;
+  const int64_t all = INT64_MAX / 2, *in = inputs[0]->shape;
+  flow_signature input = flow_signature_of(inputs[0]);
+  int64_t m[4];
+  FLOW_TRY(flow_layer_check_rank(layer, &input, 4, "{batch, height, width, channels}", NULL));
+  FLOW_TRY(flow_margins(layer, "cropping", m));
+  if (in[1] < 0 || in[2] < 0)
+    return flow_layer_fail(layer, "height and width of the input %s must be known", flow_tensor_shape_text(inputs[0]));
+  if (m[0] + m[1] >= in[1] || m[2] + m[3] >= in[2])
+    return flow_layer_fail(layer, "nothing is left of the input %s without %lld rows and %lld columns", flow_tensor_shape_text(inputs[0]),
+                           (long long)(m[0] + m[1]), (long long)(m[2] + m[3]));
+  flow_attributes attributes = { .slice = { .rank = 4, .begin = { 0, m[0], m[2], 0 }, .end = { all, in[1] - m[1], in[2] - m[3], all },
+                                            .step = { 1, 1, 1, 1 } } };
+  return flow_apply1(context, FLOW_OP_slice, inputs[0], NULL, NULL, &attributes, out);
+}
+
+const flow_layer_class flow_layer_cropping2d = {
+  .name = "Cropping2D", .positional = 2, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call, .check = check,
+  .config = config, .doc = "Images without rows and columns at their borders."
+};

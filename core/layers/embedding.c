@@ -1,0 +1,45 @@
+/* embedding.c: Embedding: rows of a table {input_dim, output_dim} by their index, from 0; an index that is not in the table is an
+ * error. Input of another dtype is cast to int32, as in Keras. */
+#include "layers/express.h"
+#include "layers/layer.h"
+
+static const flow_argument parameters[] = {
+  { "input_dim", FLOW_INTEGER, NULL, NULL },
+  { "output_dim", FLOW_INTEGER, NULL, NULL },
+  { "embeddings_initializer", FLOW_INITIALIZER, "random_uniform", NULL },
+  { "embeddings_regularizer", FLOW_ABSENT, "null", NULL },
+  { "embeddings_constraint", FLOW_ABSENT, "null", NULL },
+  { "mask_zero", FLOW_BOOLEAN, "false", NULL },
+  { "activity_regularizer", FLOW_ABSENT, "null", NULL },
+  FLOW_LAYER_COMMON
+};
+
+static flow_status check(flow_layer *layer)
+{
+  static const char *const positive[] = { "input_dim", "output_dim", NULL };
+  if (flow_argument_boolean(layer->arguments, "mask_zero"))
+    return flow_fail(FLOW_UNSUPPORTED, "%s \"%s\": mask_zero = true is not supported; leave it out", layer->class->name, layer->name);
+  return flow_layer_check_positive(layer, positive);
+}
+
+static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
+{
+  (void)count; (void)inputs;
+  const int64_t shape[2] = { flow_argument_integer(layer->arguments, "input_dim"), flow_argument_integer(layer->arguments, "output_dim") };
+  return flow_layer_add_variable(context, layer, 0, "embeddings", "embeddings_initializer", 2, shape, 1);
+}
+
+static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+{
+  (void)count; (void)training;
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *indices = inputs[0];
+  if (!flow_dtype_is_integer(indices->dtype)) indices = flow_express_cast(&e, indices, FLOW_INT32);
+  flow_tensor *table = flow_express_variable(&e, layer->variables[0]);
+  return flow_expression_take(&e, flow_express(&e, FLOW_OP_gather, table, indices, NULL, NULL), out);
+}
+
+const flow_layer_class flow_layer_embedding = {
+  .name = "Embedding", .positional = 3, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .build = build, .call = call,
+  .check = check, .doc = "A vector of output_dim numbers for each index below input_dim."
+};

@@ -1,0 +1,103 @@
+/* layer_normalization.c: LayerNormalization (Ba, Kiros and Hinton 2016): (x - mean) / sqrt(variance + epsilon) * gamma + beta with
+ * the mean and the biased variance of each sample over the axes `axis`. */
+#include "layers/express.h"
+#include "layers/layer.h"
+
+static const flow_argument parameters[] = {
+  { "axis", FLOW_SHAPE, "-1", NULL },
+  { "epsilon", FLOW_NUMBER, "0.001", NULL },
+  { "center", FLOW_BOOLEAN, "true", NULL },
+  { "scale", FLOW_BOOLEAN, "true", NULL },
+  { "rms_scaling", FLOW_BOOLEAN, "false", NULL },      /* Keras writes it into files, and warns who sets it */
+  { "beta_initializer", FLOW_INITIALIZER, "zeros", NULL },
+  { "gamma_initializer", FLOW_INITIALIZER, "ones", NULL },
+  { "beta_regularizer", FLOW_ABSENT, "null", NULL },
+  { "gamma_regularizer", FLOW_ABSENT, "null", NULL },
+  { "beta_constraint", FLOW_ABSENT, "null", NULL },
+  { "gamma_constraint", FLOW_ABSENT, "null", NULL },
+  FLOW_LAYER_COMMON
+};
+
+static flow_status check(flow_layer *layer)
+{
+  double epsilon = flow_argument_number(layer->arguments, "epsilon");
+  if (epsilon < 0) return flow_layer_fail(layer, "epsilon must be 0 or greater, found %.15g", epsilon);
+  if (flow_argument_boolean(layer->arguments, "rms_scaling"))
+    return flow_fail(FLOW_UNSUPPORTED, "%s \"%s\": rms_scaling = true is not supported; leave it out", layer->class->name, layer->name);
+  return FLOW_OK;
+}
+
+/* The axes as attributes of a reduction that keeps them, and the input's shape with 1 for the others. */
+static flow_status normalized(const flow_layer *layer, const flow_signature *input, flow_attributes *reduce, int64_t dims[FLOW_MAX_RANK])
+{
+  const double *axes;
+  int count = flow_argument_list(layer->arguments, "axis", &axes);
+  const char *text = flow_shape_text(input->rank, input->dims);
+  *reduce = (flow_attributes){ .reduce = { .keepdims = 1 } };
+  for (int i = 0; i < input->rank; i++) dims[i] = 1;
+  for (int i = 0; i < count; i++) {
+    int axis = (int)axes[i] < 0 ? (int)axes[i] + input->rank : (int)axes[i];
+    if (axis <= 0 || axis >= input->rank || dims[axis] != 1)
+      return flow_layer_fail(layer, "axis %d (counted from 0) of the input %s cannot be normalized: expected each axis once, and not "
+                             "the batch", (int)axes[i], text);
+    if (input->dims[axis] < 1)
+      return flow_layer_fail(layer, "axis %d (counted from 0) of the input %s must have a known size", (int)axes[i], text);
+    if (layer->built && (input->rank != layer->build_rank || input->dims[axis] != layer->build_shape[axis]))
+      return flow_layer_fail(layer, "input %s does not fit the shape %s that the layer was built for", text,
+                             flow_shape_text(layer->build_rank, layer->build_shape));
+    dims[axis] = input->dims[axis];
+    reduce->reduce.axes[reduce->reduce.count++] = axis;
+  }
+  return count > 0 ? FLOW_OK : flow_layer_fail(layer, "axis is empty, expected one axis or more");
+}
+
+static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
+{
+  (void)count;
+  flow_attributes reduce;
+  int64_t dims[FLOW_MAX_RANK], shape[FLOW_MAX_RANK];
+  int rank = 0, next = 0;
+  FLOW_TRY(normalized(layer, inputs, &reduce, dims));
+  for (int axis = 1; axis < inputs->rank; axis++)
+    for (int i = 0; i < reduce.reduce.count; i++)
+      if (reduce.reduce.axes[i] == axis) shape[rank++] = dims[axis];
+  if (flow_argument_boolean(layer->arguments, "scale"))
+    FLOW_TRY(flow_layer_add_variable(context, layer, next++, "gamma", "gamma_initializer", rank, shape, 1));
+  if (flow_argument_boolean(layer->arguments, "center"))
+    FLOW_TRY(flow_layer_add_variable(context, layer, next, "beta", "beta_initializer", rank, shape, 1));
+  return FLOW_OK;
+}
+
+static flow_tensor *mean_of(flow_expression *e, flow_tensor *x, const flow_attributes *reduce)
+{
+  flow_tensor *mean = NULL;
+  if (e->status != FLOW_OK) return NULL;
+  flow_status status = flow_mean(e->context, x, reduce, &mean);
+  return flow_express_keep(e, status, mean);
+}
+
+static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+{
+  (void)count; (void)training;
+  flow_signature input = flow_signature_of(inputs[0]);
+  flow_attributes reduce;
+  int64_t dims[FLOW_MAX_RANK];
+  int next = 0;
+  FLOW_TRY(normalized(layer, &input, &reduce, dims));
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *x = flow_dtype_is_float(input.dtype) ? inputs[0] : flow_express_cast(&e, inputs[0], FLOW_FLOAT32);
+  flow_tensor *centered = e_sub(&e, x, mean_of(&e, x, &reduce)), *variance = mean_of(&e, e_square(&e, centered), &reduce), *scale = NULL;
+  if (variance) variance = e_add(&e, variance, flow_express_number(&e, variance, flow_argument_number(layer->arguments, "epsilon")));
+  scale = flow_express(&e, FLOW_OP_rsqrt, variance, NULL, NULL, NULL);
+  flow_tensor *y = e_mul(&e, centered, scale);
+  if (flow_argument_boolean(layer->arguments, "scale"))
+    y = e_mul(&e, y, flow_express_reshape(&e, flow_express_variable(&e, layer->variables[next++]), input.rank, dims));
+  if (flow_argument_boolean(layer->arguments, "center"))
+    y = e_add(&e, y, flow_express_reshape(&e, flow_express_variable(&e, layer->variables[next]), input.rank, dims));
+  return flow_expression_take(&e, y, out);
+}
+
+const flow_layer_class flow_layer_layer_normalization = {
+  .name = "LayerNormalization", .positional = 4, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .build = build, .call = call,
+  .check = check, .doc = "Each sample with mean 0 and variance 1 along axis, then scaled and shifted."
+};

@@ -1,0 +1,16 @@
+/* multiply.c: Multiply: the product of several inputs, broadcast per sample as in Keras. */
+#include "layers/merge.h"
+
+static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+{
+  (void)training;
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *result;
+  FLOW_TRY(flow_merge(layer, &e, inputs, count, FLOW_OP_mul, "multiplied", &result));
+  return flow_expression_take(&e, result, out);
+}
+
+const flow_layer_class flow_layer_multiply = {
+  .name = "Multiply", .positional = 0, .parameters = flow_merge_parameters, .min_inputs = 1, .max_inputs = FLOW_MAX_OPERANDS, .call = call,
+  .doc = "The product of a list of inputs, element by element."
+};

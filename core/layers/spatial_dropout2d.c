@@ -1,0 +1,39 @@
+/* spatial_dropout2d.c: SpatialDropout2D (Tompson et al. 2015): in training, zeroes whole channels of an image with probability rate
+ * and scales the others by 1 / (1 - rate). Keyed as Dropout is. */
+#include "layers/express.h"
+#include "layers/layer.h"
+
+static const flow_argument parameters[] = {
+  { "rate", FLOW_NUMBER, NULL, NULL },
+  { "data_format", FLOW_TEXT, "channels_last", "channels_last|!channels_first" },
+  { "seed", FLOW_INTEGER, "null", NULL },
+  FLOW_LAYER_COMMON
+};
+
+static flow_status check(flow_layer *layer)
+{
+  double rate = flow_argument_number(layer->arguments, "rate");
+  if (!(rate >= 0 && rate <= 1)) return flow_layer_fail(layer, "rate must be between 0 and 1, found %.15g", rate);
+  return FLOW_OK;
+}
+
+static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+{
+  (void)count;
+  flow_tensor *x = inputs[0];
+  flow_signature input = flow_signature_of(x);
+  FLOW_TRY(flow_layer_check_rank(layer, &input, 4, "{batch, height, width, channels}", NULL));
+  double rate = flow_argument_number(layer->arguments, "rate");
+  flow_attributes shape = { .shape = { .rank = 4, .dims = { x->shape[0], 1, 1, x->shape[3] } } };
+  flow_attributes dropout = { .dropout = { .rate = rate, .stream = layer->stream,
+                                           .seed = (uint64_t)flow_argument_integer(layer->arguments, "seed") } };
+  flow_expression e = flow_expression_of(context);
+  if (!training || rate == 0) return flow_expression_take(&e, x, out);
+  flow_tensor *ones = flow_express(&e, FLOW_OP_broadcast_to, flow_express_number(&e, x, 1), NULL, NULL, &shape);
+  return flow_expression_take(&e, e_mul(&e, x, flow_express(&e, FLOW_OP_dropout, ones, NULL, NULL, &dropout)), out);
+}
+
+const flow_layer_class flow_layer_spatial_dropout2d = {
+  .name = "SpatialDropout2D", .positional = 3, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call, .check = check,
+  .doc = "In training, zeroes a share rate of the channels and scales the others by 1 / (1 - rate)."
+};

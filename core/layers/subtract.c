@@ -1,0 +1,16 @@
+/* subtract.c: Subtract: the first of two inputs less the second, broadcast per sample as in Keras. */
+#include "layers/merge.h"
+
+static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
+{
+  (void)training;
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *result;
+  FLOW_TRY(flow_merge(layer, &e, inputs, count, FLOW_OP_sub, "subtracted", &result));
+  return flow_expression_take(&e, result, out);
+}
+
+const flow_layer_class flow_layer_subtract = {
+  .name = "Subtract", .positional = 0, .parameters = flow_merge_parameters, .min_inputs = 2, .max_inputs = 2, .call = call,
+  .doc = "The first of two inputs less the second."
+};

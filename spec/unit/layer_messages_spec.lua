@@ -1,0 +1,93 @@
+-- layer_messages_spec.lua: what layers refuse, in words, and what those of them do that are random in training. Values and gradients
+-- against Keras are in spec/golden.
+local support = require "spec.support.init"
+local flow = require "flow"
+local layers = flow.layers
+
+local function problem_of(f)
+  return (support.message_of(f):gsub("^[^\n]-%.lua:%d+: ", ""))
+end
+
+describe("names of layers", function()
+  before_each(flow.clear_session)
+
+  it("are Keras'", function()
+    local options = { Embedding = { 3, 2 }, RepeatVector = { 2 }, Permute = { { 1 } }, SpatialDropout2D = { 0.5 }, GaussianNoise = { 0.1 },
+                      Conv2DTranspose = { 1, 1 }, SeparableConv2D = { 1, 1 } }
+    for class, name in pairs {
+      LayerNormalization = "layer_normalization", Embedding = "embedding", UpSampling2D = "up_sampling2d", ZeroPadding2D = "zero_padding2d",
+      Cropping2D = "cropping2d", Multiply = "multiply", Permute = "permute", RepeatVector = "repeat_vector", LeakyReLU = "leaky_re_lu",
+      ELU = "elu", PReLU = "p_re_lu", SpatialDropout2D = "spatial_dropout2d", GaussianNoise = "gaussian_noise",
+      Conv2DTranspose = "conv2d_transpose", SeparableConv2D = "separable_conv2d",
+    } do
+      assert.equal(name, layers[class](unpack(options[class] or {})).name)
+    end
+  end)
+end)
+
+describe("layers refuse", function()
+  before_each(flow.clear_session)
+  local image = flow.ones { 2, 4, 5, 3 }
+
+  it("an index that is not in the table", function()
+    local embedding = layers.Embedding(3, 2)
+    assert.same({ 2, 2, 2 }, embedding(flow.tensor { { 0, 2 }, { 1, 1 } }).shape)       -- floats, as Keras casts them
+    assert.truthy(problem_of(function() embedding(flow.tensor({ 0, 3 }, { dtype = "int32" })) end):find(
+      "index 3 of row 1 is outside 0..2", 1, true))
+    assert.truthy(problem_of(function() embedding(flow.tensor { -1 }) end):find("index -1 of row 0 is outside 0..2", 1, true))
+    assert.truthy(problem_of(function() layers.Embedding(0, 2) end):find("input_dim", 1, true))
+    assert.truthy(problem_of(function() layers.Embedding(3, 2, { mask_zero = true }) end):find("mask_zero = true is not supported", 1, true))
+  end)
+
+  it("shapes that do not fit, in the words of the layer", function()
+    local a, b = flow.ones { 2, 3 }, flow.ones { 2, 4 }
+    for class, verb in pairs { Multiply = "multiplied", Subtract = "subtracted", Average = "averaged", Maximum = "compared" } do
+      assert.truthy(problem_of(function() layers[class]()({ a, b }) end):find(
+        "inputs 1 and 2 have shapes {2, 3} and {2, 4}, which cannot be " .. verb, 1, true))
+    end
+    assert.truthy(problem_of(function() layers.Subtract()({ a, a, a }) end):find("2", 1, true))
+    assert.truthy(problem_of(function() layers.Cropping2D { { 2, 2 }, { 0, 0 } } (image) end):find(
+      "nothing is left of the input {2, 4, 5, 3} without 4 rows and 0 columns", 1, true))
+    assert.truthy(problem_of(function() layers.RepeatVector(2)(image) end):find("{batch, features}", 1, true))
+    assert.truthy(problem_of(function() layers.UpSampling2D()(a) end):find("{batch, height, width, channels}", 1, true))
+    assert.truthy(problem_of(function() layers.LayerNormalization { axis = 1 } (a) end):find("not the batch", 1, true))
+  end)
+
+  it("options that make no sense", function()
+    assert.truthy(problem_of(function() layers.ZeroPadding2D { { 1, 2, 3 } } end):find("padding has 3 numbers", 1, true))
+    assert.truthy(problem_of(function() layers.ZeroPadding2D(-1) end):find("padding holds -1", 1, true))
+    assert.truthy(problem_of(function() layers.Cropping2D(0.5) end):find("cropping holds 0.5", 1, true))
+    assert.truthy(problem_of(function() layers.Permute { 1, 3 } end):find("expected each axis from 1 to their number once", 1, true))
+    assert.truthy(problem_of(function() layers.LeakyReLU(-1) end):find("negative_slope must be 0 or greater, found -1", 1, true))
+    assert.truthy(problem_of(function() layers.GaussianNoise(2) end):find("stddev must be between 0 and 1, found 2", 1, true))
+    assert.truthy(problem_of(function() layers.SpatialDropout2D(2) end):find("rate must be between 0 and 1, found 2", 1, true))
+    assert.truthy(problem_of(function() layers.PReLU { shared_axes = { 4 } } (image) end):find("shared_axes names axis 4", 1, true))
+    assert.truthy(problem_of(function() layers.Conv2DTranspose(2, 3, { strides = 2, dilation_rate = 2 }) end):find("cannot both", 1, true))
+  end)
+end)
+
+describe("layers that are random in training", function()
+  before_each(function() flow.clear_session() flow.set_random_seed(11) end)
+
+  it("zero whole channels, or none of a channel", function()
+    local y = layers.SpatialDropout2D(0.25)(flow.ones { 50, 3, 4, 8 }, { training = true })
+    local low, high = y:min({ 2, 3 }), y:max({ 2, 3 })
+    assert.equal(0, (high - low):abs():max():item())
+    local kept = (high * 0.75):mean():item()
+    assert.is_true(math.abs(kept - 0.75) < 0.08, kept)
+    assert.near(1 / 0.75, high:max():item(), 1e-6)
+  end)
+
+  it("add noise of the deviation that was asked for, another one at every step, and none in inference", function()
+    local noise, x = layers.GaussianNoise(0.5), flow.zeros { 64, 10, 100 }
+    assert.equal(0, noise(x):abs():max():item())
+    local y = noise(x, { training = true })
+    assert.is_true(math.abs(y:mean():item()) < 0.01)
+    assert.is_true(math.abs(y:square():mean():item() - 0.25) < 0.01)
+    assert.is_true(math.abs((y * y * y * y):mean():item() / 0.0625 - 3) < 0.15)        -- the kurtosis of a normal distribution
+    local step = flow.fn(function(a) return noise(a, { training = true }) end)
+    local first, second = step(x):copy(), step(x):copy()
+    assert.is_true((first - second):abs():max():item() > 0.5)
+    assert.is_true(math.abs(second:square():mean():item() - 0.25) < 0.01)
+  end)
+end)
