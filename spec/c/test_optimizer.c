@@ -42,6 +42,13 @@ static void eager_and_traced(const char *class)
 static void test_eager_and_traced_sgd(void **state)  { (void)state; eager_and_traced("SGD"); }
 static void test_eager_and_traced_adam(void **state) { (void)state; eager_and_traced("Adam"); }
 
+static void test_eager_and_traced_others(void **state)
+{
+  (void)state;
+  static const char *const classes[] = { "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax" };
+  for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) eager_and_traced(classes[i]);
+}
+
 /* ---- adoption ------------------------------------------------------------------------------------------------------- */
 
 static void test_adoption(void **state)
@@ -218,16 +225,21 @@ static void test_build_out_of_memory(void **state)
   }
 }
 
-/* An eager update that runs out of memory has changed nothing, so that it can be tried again. */
-static void test_apply_out_of_memory(void **state)
+static flow_optimizer *optimizer_from(const char *config)
 {
-  (void)state;
+  flow_optimizer *optimizer;
+  OK(flow_optimizer_from_config(config, &optimizer));
+  return keep(optimizer, release_optimizer);
+}
+
+/* An eager update that runs out of memory has changed nothing, so that it can be tried again. config: SGD with a rate of 1. */
+static void apply_out_of_memory(const char *config)
+{
   for (int n = 0;; n++) {
     int before = kept_count;
     flow_variable *v[3] = { variable_of(VECTOR(1), "a"), variable_of(VECTOR(2), "b"), variable_of(VECTOR(3), "c") };
-    flow_optimizer *sgd = optimizer_of("SGD");
+    flow_optimizer *sgd = optimizer_from(config);
     flow_tensor *g = VECTOR(1), *gradients[3] = { g, NULL, g };
-    set_rate(sgd, 1);
     flow_fail_allocation(n);
     flow_status status = flow_optimizer_apply(context, sgd, gradients, v, 3);
     flow_fail_allocation(-1);
@@ -247,6 +259,37 @@ static void test_apply_out_of_memory(void **state)
       assert_true(n > 10);
       break;
     }
+  }
+}
+
+#define SCHEDULED "{\"class_name\":\"SGD\",\"config\":{\"name\":\"s\",\"learning_rate\":{\"class_name\":\"PiecewiseConstantDecay\"," \
+                  "\"config\":{\"boundaries\":[5],\"values\":[1,2],\"name\":null}}}}"
+
+static void test_apply_out_of_memory(void **state)
+{
+  (void)state;
+  apply_out_of_memory("{\"class_name\":\"SGD\",\"config\":{\"learning_rate\":1}}");
+  apply_out_of_memory("{\"class_name\":\"SGD\",\"config\":{\"learning_rate\":1,\"clipnorm\":9}}");
+  apply_out_of_memory("{\"class_name\":\"SGD\",\"config\":{\"learning_rate\":1,\"clipvalue\":9}}");
+  apply_out_of_memory("{\"class_name\":\"SGD\",\"config\":{\"learning_rate\":1,\"global_clipnorm\":9}}");
+  apply_out_of_memory(SCHEDULED);
+}
+
+static void test_config_out_of_memory(void **state)
+{
+  (void)state;
+  for (int n = 0;; n++) {
+    flow_optimizer *optimizer = NULL;
+    flow_fail_allocation(n);
+    flow_status status = flow_optimizer_from_config(SCHEDULED, &optimizer);
+    flow_fail_allocation(-1);
+    flow_optimizer_release(optimizer);
+    if (status == FLOW_OK) {
+      assert_true(n > 20);
+      break;
+    }
+    assert_int_equal(status, FLOW_OUT_OF_MEMORY);
+    assert_null(optimizer);
   }
 }
 
@@ -284,7 +327,8 @@ static void test_config(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    GRAPH_TEST(test_eager_and_traced_sgd), GRAPH_TEST(test_eager_and_traced_adam), GRAPH_TEST(test_adoption),
+    GRAPH_TEST(test_eager_and_traced_sgd), GRAPH_TEST(test_eager_and_traced_adam), GRAPH_TEST(test_eager_and_traced_others),
+    GRAPH_TEST(test_adoption), GRAPH_TEST(test_config_out_of_memory),
     GRAPH_TEST(test_a_second_optimizer_has_one_run), GRAPH_TEST(test_gaps), GRAPH_TEST(test_trainable_off),
     GRAPH_TEST(test_two_optimizers), GRAPH_TEST(test_build_out_of_memory), GRAPH_TEST(test_apply_out_of_memory),
     GRAPH_TEST(test_config),

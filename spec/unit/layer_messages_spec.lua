@@ -36,7 +36,8 @@ describe("layers refuse", function()
       "index 3 of row 1 is outside 0..2", 1, true))
     assert.truthy(problem_of(function() embedding(flow.tensor { -1 }) end):find("index -1 of row 0 is outside 0..2", 1, true))
     assert.truthy(problem_of(function() layers.Embedding(0, 2) end):find("input_dim", 1, true))
-    assert.truthy(problem_of(function() layers.Embedding(3, 2, { mask_zero = true }) end):find("mask_zero = true is not supported", 1, true))
+    assert.truthy(problem_of(function() layers.Embedding { input_dim = 3, output_dim = 2, mask_zero = true } end):find(
+      "mask_zero = true is not supported", 1, true))
   end)
 
   it("shapes that do not fit, in the words of the layer", function()
