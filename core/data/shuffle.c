@@ -5,7 +5,10 @@
  * words 2k and 2k + 1 of a generator that is keyed by the dataset's pair; without, every pass takes the dataset's pair itself. */
 #include "data/dataset.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+
+static const double seconds_of_silence = 2;      /* a buffer that fills for longer tells how far it is, and again after as long */
 
 typedef struct shuffle { flow_dataset base; int64_t size; int reshuffle; } shuffle;
 
@@ -79,12 +82,29 @@ static flow_status pull_into(shuffle_cursor *at, int64_t index)
   return FLOW_OK;
 }
 
+/* As TensorFlow says it. *said is when something was said last. */
+static void tell(const shuffle_cursor *at, double *said)
+{
+  double now = flow_clock();
+  if (now - *said < seconds_of_silence) return;
+  int64_t target = ((shuffle *)at->base.dataset)->size, known = at->base.dataset->cardinality;
+  char text[160];
+  *said = now;
+  if (known >= 0 && known < target) target = known;
+  snprintf(text, sizeof text, "filling up shuffle buffer (this may take a while): %.0f of %.0f", (double)(at->end - at->start), (double)target);
+  flow_log(FLOW_LOG_INFO, text);
+}
+
 static flow_status fill(shuffle_cursor *at)
 {
-  while (!at->ended && at->end - at->start < ((shuffle *)at->base.dataset)->size) {
+  int64_t size = ((shuffle *)at->base.dataset)->size;
+  int first = size - (at->end - at->start) > 1;      /* later there is one place to fill at a time */
+  double said = first ? flow_clock() : 0;
+  while (!at->ended && at->end - at->start < size) {
     FLOW_TRY(make_room(at, at->end + 1));
     FLOW_TRY(pull_into(at, at->end));
     at->end += !at->ended;
+    if (first && !at->ended) tell(at, &said);
   }
   return FLOW_OK;
 }

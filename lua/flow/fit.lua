@@ -205,7 +205,10 @@ local function train_epoch(model, pass, list, bar)
   local interrupted, done = run_batches(model, pass, "train", list, bar, model._train_steps, stops)
   if pass.feed and pass.limit and done < pass.limit and pass.feed.ended then warn_of_end() end
   rawset(model, "_train_steps", model._train_steps + done)
-  if interrupted then rawset(model, "stop_training", true) end
+  if interrupted then
+    rawset(model, "stop_training", true)
+    log.info("fit: interrupted after batch %d of the epoch; what was learnt and the History are kept", done)
+  end
   return done, interrupted
 end
 

@@ -20,10 +20,20 @@ function progress.verbosity(value)
   return C.flow_terminal_columns() > 0 and 1 or 2
 end
 
+-- What the bar is drawn with: a box character, unless the environment says that the terminal shows no UTF-8.
+local function bar_character()
+  for _, name in ipairs { "LC_ALL", "LC_CTYPE", "LANG" } do
+    local value = os.getenv(name)
+    if value and value ~= "" then return value:lower():find("utf%-?8") and "━" or "=" end
+  end
+  return "━"
+end
+
 -- target: number of batches, or nil when it is not known.
 function progress.new(verbose, target)
   local now = C.flow_clock()
-  return setmetatable({ verbose = verbose, target = target, started = now, first = nil, drawn = 0, done = 0, rows = 0 }, Bar)
+  return setmetatable({ verbose = verbose, target = target, started = now, advanced = now, first = nil, drawn = 0, done = 0, rows = 0,
+                       character = bar_character() }, Bar)
 end
 
 -- A value as Keras prints it, 0 included: 0.0000e+00.
@@ -42,10 +52,11 @@ local function sorted_keys(logs)
   return train
 end
 
-local function values_text(logs, separator, signed)
+-- { "loss: 0.5000", ... } in the order in which they are shown.
+local function value_texts(logs, signed)
   local parts = {}
-  for _, key in ipairs(sorted_keys(logs)) do parts[#parts + 1] = key .. ": " .. progress.number(logs[key], signed) end
-  return table.concat(parts, separator)
+  for _, key in ipairs(logs and sorted_keys(logs) or {}) do parts[#parts + 1] = key .. ": " .. progress.number(logs[key], signed) end
+  return parts
 end
 
 local function per_step(seconds)
@@ -67,21 +78,67 @@ local function step_time(self, now)
   return (now - self.started) / self.done
 end
 
-local function bar_text(self)
+---- the line ------------------------------------------------------------------------------------------------------------------------
+
+local function count_text(self)
   if not self.target then return ("%7d/Unknown"):format(self.done) end
-  local digits = #tostring(self.target)
-  local filled = math.min(20, math.floor(20 * self.done / math.max(self.target, 1)))
-  local count = ("\27[1m%" .. digits .. "d/%d\27[0m"):format(self.done, self.target)
-  return ("%s \27[32m%s\27[0m\27[37m%s\27[0m"):format(count, ("━"):rep(filled), ("━"):rep(20 - filled))
+  return ("\27[1m%" .. #tostring(self.target) .. "d/%d\27[0m"):format(self.done, self.target)
+end
+
+local function bar_text(self, cells)
+  local filled = math.min(cells, math.floor(cells * self.done / math.max(self.target, 1)))
+  return ("\27[32m%s\27[0m\27[37m%s\27[0m"):format(self.character:rep(filled), self.character:rep(cells - filled))
+end
+
+-- Columns that a text takes: colours take none, a character of UTF-8 takes one.
+local function width_of(text)
+  return select(2, text:gsub("\27%[[%d;]*%a", ""):gsub("[^\128-\191]", ""))
+end
+
+-- The forms of the line's head, each shorter than the one before: the bar shrinks, then rate, time per step and bar are left out.
+local FORMS = {
+  { bar = 20, step = true, rate = true }, { bar = 10, step = true, rate = true }, { bar = 10, step = true }, { bar = 10 }, {},
+}
+
+local function head_text(self, form, now, final)
+  local step, seconds = step_time(self, now), now - self.started
+  local training = self.advanced - self.started      -- without validation
+  local text = count_text(self)
+  if form.bar and self.target then text = text .. " " .. bar_text(self, form.bar) end
+  text = text .. (" \27[1m%s\27[0m"):format(clock_text((final or not self.target) and seconds or step * (self.target - self.done)))
+  if form.step then text = text .. " " .. per_step(step) end
+  if form.rate and self.rows > 0 and training > 0 then text = text .. (" - %.0f/s"):format(self.rows / training) end
+  return text
+end
+
+-- The line in at most `columns` columns. What does not fit even behind the shortest head is left out; at the end of the epoch, when
+-- the numbers stay to be read, it goes to lines of its own.
+local function fitted(self, columns, now, logs, final)
+  local values = value_texts(logs, true)
+  local tail, head = table.concat(values, " - "), nil
+  if tail ~= "" then tail = " - " .. tail end
+  for _, form in ipairs(FORMS) do
+    head = head_text(self, form, now, final)
+    if width_of(head .. tail) <= columns then return head .. tail end
+  end
+  local lines, line = {}, head
+  for _, value in ipairs(values) do
+    if width_of(line .. " - " .. value) <= columns then
+      line = line .. " - " .. value
+    elseif final then
+      lines[#lines + 1] = line
+      line = "    " .. value
+    else
+      break
+    end
+  end
+  lines[#lines + 1] = line
+  return table.concat(lines, "\n")
 end
 
 local function draw(self, now, logs, final)
-  local step = step_time(self, now)
-  local time = (final or not self.target) and clock_text(now - self.started) or clock_text(step * (self.target - self.done))
-  local text = ("%s \27[1m%s\27[0m %s"):format(bar_text(self), time, per_step(step))
-  local seconds = now - self.started
-  if self.rows > 0 and seconds > 0 then text = text .. (" - %.0f/s"):format(self.rows / seconds) end
-  if logs and next(logs) then text = text .. " - " .. values_text(logs, " - ", true) end
+  local columns = C.flow_terminal_columns()      -- at each time: windows change
+  local text = fitted(self, columns > 0 and columns - 1 or math.huge, now, logs, final)
   log.print("%s", "\r\27[K" .. text .. (final and "\n" or ""))
   self.drawn = now
 end
@@ -98,7 +155,8 @@ end
 
 -- After `count` more batches with `rows` rows.
 function Bar:advance(count, rows)
-  if self.done == 0 and count == 1 then self.first = C.flow_clock() end
+  self.advanced = C.flow_clock()
+  if self.done == 0 and count == 1 then self.first = self.advanced end
   self.done = self.done + count
   self.rows = self.rows + (rows or 0)
 end
@@ -116,7 +174,7 @@ function Bar:finish(logs)
     local target = self.target or self.done
     local count = ("%" .. #tostring(target) .. "d/%d"):format(self.done, target)
     local text = ("%s - %.0fs - %s"):format(count, now - self.started, per_step(step_time(self, now)))
-    if logs and next(logs) then text = text .. " - " .. values_text(logs, " - ", false) end
+    for _, value in ipairs(value_texts(logs, false)) do text = text .. " - " .. value end
     log.print("%s", text .. "\n")
   end
 end

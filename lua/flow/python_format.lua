@@ -111,7 +111,7 @@ end
 
 local function format_float(value, spec, shown)
   local kind = spec.type
-  local sign, text, percent = "", nil, ""
+  local text, percent = nil, ""
   if kind == "%" then
     value, kind, percent = value * 100, "f", "%"
   end
@@ -132,6 +132,7 @@ local function format_float(value, spec, shown)
     raise("%s: a float has no format of type %q; e, f, g and %% are for floats", shown, kind)
   end
   if ("EFG"):find(kind, 1, true) and kind ~= "" then text = text:upper() end
+  local sign
   sign, text = text:match("^(%-?)(.*)$")
   local whole, rest = text:match("^(%d+)(.*)$")
   return assemble(sign, whole or text, (rest or "") .. percent, spec, 3)
