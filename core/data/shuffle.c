@@ -88,10 +88,11 @@ static void tell(const shuffle_cursor *at, double *said)
   double now = flow_clock();
   if (now - *said < seconds_of_silence) return;
   int64_t target = ((shuffle *)at->base.dataset)->size, known = at->base.dataset->cardinality;
+  long long filled = at->end - at->start;
   char text[160];
   *said = now;
   if (known >= 0 && known < target) target = known;
-  snprintf(text, sizeof text, "filling up shuffle buffer (this may take a while): %.0f of %.0f", (double)(at->end - at->start), (double)target);
+  snprintf(text, sizeof text, "filling up shuffle buffer (this may take a while): %lld of %lld", filled, (long long)target);
   flow_log(FLOW_LOG_INFO, text);
 }
 

@@ -73,7 +73,8 @@ describe("Ctrl-C", function()
 
   it("stops fit at the prompt, which then shows the History", function()
     local script = support.file("commands.lua", PREFIX:gsub("local (%a)", "%1"):gsub("\nfunction", "\nfunction") .. [[
-h = model:fit(x, y, { batch_size = 2, epochs = 2, verbose = 0, callbacks = hooks { on_train_batch_end = function(b) if b == 1 then press() end end } })
+function stop(batch) if batch == 1 then press() end end
+h = model:fit(x, y, { batch_size = 2, epochs = 2, verbose = 0, callbacks = hooks { on_train_batch_end = stop } })
 #h.epoch
 press()
 "still here"
