@@ -222,11 +222,13 @@ local function contiguous(list, into)
   for _, t in ipairs(list) do into[#into + 1] = t:contiguous() end
 end
 
-local function names_of_losses(model)
+-- ", mse" for a message about labels, which the losses refuse; other messages are of layers.
+local function of_losses(model, text)
   local names = {}
+  if not text:find("^label ") then return "" end
   for _, loss in pairs(model._compiled and model._compiled.losses or {}) do names[#names + 1] = loss.name end
   table.sort(names)
-  return table.concat(names, ", ")
+  return ", " .. table.concat(names, ", ")
 end
 
 -- Raises the failure of a step. A row of the batch that it names becomes a sample of the data: first is the batch's first row in
@@ -237,7 +239,7 @@ function training.fail(model, status, first, order)
     return ("of sample %d"):format((order and tonumber(native.data(order)[sample]) or sample) + 1)
   end)
   if status ~= C.FLOW_INVALID_ARGUMENT or named == 0 then native.check(status) end
-  raise("%s, %s: %s (samples count from 1)", object.title(model), names_of_losses(model), text)
+  raise("%s%s: %s (samples count from 1)", object.title(model), of_losses(model, text), text)
 end
 
 -- Runs one step on whole tensors; returns the outputs of its plan.

@@ -40,6 +40,15 @@ describe("layers refuse", function()
       "mask_zero = true is not supported", 1, true))
   end)
 
+  it("an index that is not in the table while a model trains, by its sample", function()
+    local model = flow.Sequential { layers.Input { 2 }, layers.Embedding(3, 2), layers.Flatten(), layers.Dense(1) }
+    model:compile { loss = "mse" }
+    local x = flow.tensor { { 0, 1 }, { 1, 2 }, { 2, 2 }, { 0, 7 } }
+    assert.equal('Sequential "sequential": index 7 of sample 4 is outside 0..2 (samples count from 1)',
+      problem_of(function() model:fit(x, flow.zeros { 4, 1 }, { batch_size = 2, shuffle = false, verbose = 0 }) end))
+    model:fit(x[{ { 1, 3 } }], flow.zeros { 3, 1 }, { verbose = 0 })
+  end)
+
   it("shapes that do not fit, in the words of the layer", function()
     local a, b = flow.ones { 2, 3 }, flow.ones { 2, 4 }
     for class, verb in pairs { Multiply = "multiplied", Subtract = "subtracted", Average = "averaged", Maximum = "compared" } do
