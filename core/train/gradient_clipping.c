@@ -1,13 +1,13 @@
-/* gradient_clipping.c: clipnorm, global_clipnorm and clipvalue (keras/src/optimizers/base_optimizer.py: _clip_gradients), as ops
- * before the update. Gradients are clipped after whatever sums them over replicas: what is clipped is the step's gradient, not
+/* gradient_clipping.c: what is done to gradients before the update, as ops: they are divided by loss_scale_factor, then clipped by
+ * clipnorm, global_clipnorm or clipvalue (keras/src/optimizers/base_optimizer.py: apply, _clip_gradients). Gradients are clipped after whatever sums them over replicas: what is clipped is the step's gradient, not
  * a part of it. */
 #include <string.h>
 
 #include "layers/express.h"
 #include "train/optimizer.h"
 
-/* The limit `name`; 0: there is none. */
-static double limit_of(const flow_optimizer *optimizer, const char *name)
+/* The number of option `name`; 0: there is none. */
+static double option_of(const flow_optimizer *optimizer, const char *name)
 {
   return flow_argument_is_null(optimizer->arguments, name) ? 0 : flow_argument_number(optimizer->arguments, name);
 }
@@ -19,10 +19,12 @@ static flow_tensor *sum_of_squares(flow_expression *e, flow_tensor *x)
   return flow_express(e, FLOW_OP_sum, e_square(e, x), NULL, NULL, &all);
 }
 
-/* g limit / max(|g|, limit) */
-static flow_status clip_norm(flow_context *context, flow_tensor *gradient, double limit, flow_tensor **out)
+/* g / scale, then g limit / max(|g|, limit); 0: without this. */
+static flow_status scale_and_clip(flow_context *context, flow_tensor *gradient, double scale, double limit, flow_tensor **out)
 {
   flow_expression e = flow_expression_of(context);
+  if (scale > 0) gradient = e_div(&e, gradient, flow_express_number(&e, gradient, scale));
+  if (!gradient || !(limit > 0)) return flow_expression_take(&e, gradient, out);
   flow_tensor *norm = flow_express(&e, FLOW_OP_sqrt, sum_of_squares(&e, gradient), NULL, NULL, NULL);
   flow_tensor *number = flow_express_number(&e, gradient, limit);
   return flow_expression_take(&e, e_div(&e, e_mul(&e, gradient, number), e_maximum(&e, norm, number)), out);
@@ -38,12 +40,9 @@ static flow_status clip_value(flow_context *context, flow_tensor *gradient, doub
 flow_status flow_optimizer_clip_each(flow_context *context, const flow_optimizer *optimizer, flow_tensor *const *gradients, int count,
                                      flow_tensor **clipped)
 {
-  double limit = limit_of(optimizer, "clipnorm");
-  for (int i = 0; i < count; i++) {
-    if (!gradients[i]) continue;
-    if (limit > 0) FLOW_TRY(clip_norm(context, gradients[i], limit, &clipped[i]));
-    else clipped[i] = flow_tensor_retain(gradients[i]);
-  }
+  double scale = option_of(optimizer, "loss_scale_factor"), limit = option_of(optimizer, "clipnorm");
+  for (int i = 0; i < count; i++)
+    if (gradients[i]) FLOW_TRY(scale_and_clip(context, gradients[i], scale, limit, &clipped[i]));
   return FLOW_OK;
 }
 
@@ -76,7 +75,7 @@ static flow_status global_scale(flow_context *context, flow_tensor **first, int 
 flow_status flow_optimizer_clip_together(flow_context *context, const flow_optimizer *optimizer, flow_tensor **first, int count,
                                          size_t stride)
 {
-  double value = limit_of(optimizer, "clipvalue"), global = limit_of(optimizer, "global_clipnorm");
+  double value = option_of(optimizer, "clipvalue"), global = option_of(optimizer, "global_clipnorm");
   flow_tensor *scale = NULL;
   flow_status status = global > 0 ? global_scale(context, first, count, stride, global, &scale) : FLOW_OK;
   for (int i = 0; i < count && status == FLOW_OK && (value > 0 || scale); i++) {

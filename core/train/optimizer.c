@@ -54,7 +54,7 @@ static flow_status new_scalar(int dtype, double value, const char *optimizer, co
 
 static flow_status check_arguments(const flow_optimizer *optimizer)
 {
-  static const char *const unsupported[] = { "ema_overwrite_frequency", "loss_scale_factor", "gradient_accumulation_steps" };
+  static const char *const unsupported[] = { "ema_overwrite_frequency", "gradient_accumulation_steps" };
   static const char *const clips[] = { "clipnorm", "clipvalue", "global_clipnorm" };
   static const char *const not_negative[] = { "learning_rate", "weight_decay", "clipnorm", "clipvalue", "global_clipnorm" };
   const char *class = optimizer->class->name, *clip = NULL;
@@ -69,6 +69,9 @@ static flow_status check_arguments(const flow_optimizer *optimizer)
     if (!(number >= 0) || !isfinite(number))
       return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s is %g, expected a number of at least 0", class, not_negative[i], number);
   }
+  double scale = flow_argument_number(arguments, "loss_scale_factor");
+  if (!flow_argument_is_null(arguments, "loss_scale_factor") && !(scale > 0 && isfinite(scale)))
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: loss_scale_factor is %g, expected a number above 0", class, scale);
   for (size_t i = 0; i < sizeof clips / sizeof clips[0]; i++) {
     if (flow_argument_is_null(arguments, clips[i])) continue;
     if (clip) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s and %s are given, expected one of them", class, clip, clips[i]);

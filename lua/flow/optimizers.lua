@@ -6,6 +6,7 @@ local object = require "flow.object"
 local arguments = require "flow.arguments"
 local variable = require "flow.variable"
 local schedules = require "flow.schedules"
+local json = require "flow.json"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context, held = native.context, native.held
@@ -16,9 +17,10 @@ local Optimizer = object.class("Optimizer")
 local out = native.out("flow_optimizer")
 
 -- An object of a class around the handle in `out`. schedule: an object of flow.schedules, or nil.
-local function wrap(class, schedule)
+local function wrap(class, schedule, loss_scale)
   local handle = native.own(out, C.flow_optimizer_release)
-  return object.new(class, { name = native.string(C.flow_optimizer_name(handle)), handle = handle, _schedule = schedule or false })
+  local name = native.string(C.flow_optimizer_name(handle))
+  return object.new(class, { name = name, handle = handle, _schedule = schedule or false, _loss_scale = loss_scale or false })
 end
 
 local function define(index)
@@ -34,7 +36,7 @@ local function define(index)
     named.name = nil
     if schedules.is(named.learning_rate) then named.learning_rate, schedule = nil, named.learning_rate end
     check(C.flow_optimizer_new(class_name, name, arguments.native(class_name, named), out))
-    local self = wrap(class, schedule)
+    local self = wrap(class, schedule, named.loss_scale_factor)
     if schedule then
       check(C.flow_optimizer_set_schedule(self.handle, schedules.is_builtin(schedule) and schedule.handle or nil))
     end
@@ -56,7 +58,8 @@ function optimizers.from_json(text)
   check(C.flow_optimizer_from_config(text, out))
   local class_name = native.string(C.flow_optimizer_class_name(C.flow_optimizer_class_index(out[0])))
   local schedule = C.flow_optimizer_schedule(out[0])
-  return wrap(optimizers[class_name], schedule ~= nil and schedules.wrap(schedule) or nil)
+  local scale = json.decode(text).config.loss_scale_factor
+  return wrap(optimizers[class_name], schedule ~= nil and schedules.wrap(schedule) or nil, scale ~= json.null and scale)
 end
 
 -- Keras' config: {"module": "keras.optimizers", "class_name": ..., "config": {...}, "registered_name": null}.
@@ -97,6 +100,11 @@ function Optimizer:apply_gradients(gradients, variables)
   return self.iterations
 end
 Optimizer.apply = Optimizer.apply_gradients
+
+-- What gradients are taken of: the loss times loss_scale_factor, by which apply_gradients divides them again.
+function Optimizer:scale_loss(loss)
+  return self._loss_scale and loss * self._loss_scale or loss
+end
 
 -- Makes the slots for these variables now instead of at the first update.
 function Optimizer:build(variables)

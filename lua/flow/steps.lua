@@ -96,13 +96,15 @@ local bodies = {}
 function bodies.train(model, inputs, targets, weights)
   local recorder = tape.GradientTape()
   local predictions
-  local loss, losses = recorder:record(function()
+  local optimizer = model._compiled.optimizer
+  local loss, losses, target = recorder:record(function()
     predictions = outputs_of(model(inputs, { training = true }))
-    return total_loss(model, targets, predictions, weights)
+    local total, values = total_loss(model, targets, predictions, weights)
+    return total, values, optimizer:scale_loss(total)
   end)
   local variables = model.trainable_variables
   if #variables == 0 then raise("%s: there is nothing to train: no layer has trainable variables", object.title(model)) end
-  model._compiled.optimizer:apply_gradients(recorder:gradient(loss, variables), variables)
+  optimizer:apply_gradients(recorder:gradient(target, variables), variables)
   recorder:close()
   update_metrics(model, loss, losses, native.is_tensor(inputs) and inputs or inputs[1], targets, predictions, weights)
   return {}

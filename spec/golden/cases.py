@@ -225,6 +225,7 @@ OPTIMIZERS += [
     optimizer("SGD", "clipvalue", learning_rate=0.1, clipvalue=0.3),
     optimizer("SGD", "global_clipnorm", learning_rate=0.1, global_clipnorm=2.4),
     optimizer("Adam", "global_clipnorm", learning_rate=0.01, global_clipnorm=0.5),
+    optimizer("SGD", "loss_scale_factor, clipnorm", learning_rate=0.1, loss_scale_factor=3.0, clipnorm=0.4),
     optimizer("SGD", "ExponentialDecay", ["ExponentialDecay", {"initial_learning_rate": 0.1, "decay_steps": 4, "decay_rate": 0.5}]),
     optimizer("Adam", "CosineDecay with warmup", ["CosineDecay", {"initial_learning_rate": 0.01, "decay_steps": 5, "alpha": 0.1,
                                                                "warmup_target": 0.1, "warmup_steps": 3}]),

@@ -229,6 +229,20 @@ describe("clipping and weight decay", function()
     end
   end)
 
+  it("undo the scale of the loss first, so that it changes nothing but what rounds to 0", function()
+    local function weights(factor)
+      flow.set_random_seed(3)
+      local model = flow.Sequential { flow.layers.Input { 4 }, flow.layers.Dense(2) }
+      local sgd = optimizers.SGD { learning_rate = 0.5, clipnorm = 0.3, loss_scale_factor = factor }
+      model:compile { optimizer = factor and optimizers.from_json(sgd:to_json()) or sgd, loss = "mse" }
+      local logs = model:train_on_batch(flow.random.normal({ 8, 4 }, { seed = 1 }), flow.random.normal({ 8, 2 }, { seed = 2 }))
+      return { logs.loss, model:get_weights()[1]:totable() }
+    end
+    assert.same(weights(nil), weights(1024))
+    assert.equal("SGD: loss_scale_factor is 0, expected a number above 0",
+      problem_of(function() optimizers.SGD { loss_scale_factor = 0 } end))
+  end)
+
   it("leave out the variables that the user names", function()
     local function decayed(exclude)
       local kernel, bias = flow.Variable({ 1 }, { name = "dense/kernel" }), flow.Variable({ 1 }, { name = "dense/bias" })
