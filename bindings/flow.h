@@ -82,6 +82,8 @@ typedef struct flow_record_writer flow_record_writer;
 typedef struct flow_tensor_writer flow_tensor_writer;   /* what is to become a file of named tensors */
 typedef struct flow_save      flow_save;       /* a file of tensors that a thread writes */
 typedef struct flow_tensor_file flow_tensor_file;       /* one that is open for reading */
+typedef struct flow_archive  flow_archive;     /* a zip that is open for reading: .keras */
+typedef struct flow_archive_writer flow_archive_writer;
 typedef struct flow_csv       flow_csv;        /* a table that was read */
 typedef struct flow_example   flow_example;    /* a tf.train.Example under construction */
 typedef struct flow_event_writer flow_event_writer;   /* a file of TensorBoard's */
@@ -266,6 +268,9 @@ FLOW_API int         flow_remove_abandoned(const char *folder);
 /* Opens a file, or an uncompressed member of a zip archive (member NULL: the file itself); the content tells the format. The index is
  * checked as a whole; contents are read by _read. One caller at a time. */
 FLOW_API flow_status flow_tensor_file_open(const char *path, const char *member, flow_tensor_file **out);   /* new reference */
+/* The same for HDF5 files from sources that are trusted: what Keras does not write (chunks, compression, later versions, a compressed
+ * member) is read through libhdf5, by the plugin "hdf5". */
+FLOW_API flow_status flow_tensor_file_open_trusted(const char *path, const char *member, flow_tensor_file **out);   /* new reference */
 FLOW_API void        flow_tensor_file_release(flow_tensor_file *file);
 FLOW_API int         flow_tensor_file_count(const flow_tensor_file *file);
 FLOW_API const char *flow_tensor_file_name(const flow_tensor_file *file, int index);     /* from 0; borrowed; NULL beyond the end */
@@ -301,6 +306,25 @@ FLOW_API flow_status flow_event_writer_keras_model(flow_event_writer *writer, co
 FLOW_API flow_status flow_event_writer_flush(flow_event_writer *writer);
 FLOW_API flow_status flow_event_writer_close(flow_event_writer *writer);        /* no further events */
 FLOW_API void        flow_event_writer_release(flow_event_writer *writer);      /* closes it first; NULL is fine */
+
+/* ---- archives ---------------------------------------------------------------------------------------------------- */
+
+/* Zip archives, as .keras files are. Opening checks the directory against the rest of the file: names are relative paths, once each.
+ * Members that hold tensors are opened by flow_tensor_file_open(path, member, ...). */
+FLOW_API flow_status flow_archive_open(const char *path, flow_archive **out);   /* new reference */
+FLOW_API void        flow_archive_release(flow_archive *archive);
+FLOW_API int         flow_archive_count(const flow_archive *archive);
+FLOW_API const char *flow_archive_name(const flow_archive *archive, int index);   /* from 0; borrowed; NULL beyond the end */
+/* A member of at most 64 MB, its checksum compared; ends with a zero that does not count. Borrowed. */
+FLOW_API flow_status flow_archive_text(flow_archive *archive, const char *member, const char **text, double *bytes);
+
+/* Writes beside `path`; commit brings it to the disk and renames. A failed _add ends the writer: release it, the old file is whole. */
+FLOW_API flow_status flow_archive_writer_new(const char *path, flow_archive_writer **out);   /* new reference */
+FLOW_API flow_status flow_archive_writer_add_text(flow_archive_writer *writer, const char *name, const char *text, double bytes);
+FLOW_API flow_status flow_archive_writer_add_tensors(flow_archive_writer *writer, const char *name, const flow_tensor_writer *tensors,
+                                                     const char *format);   /* streamed from the tensors, uncompressed */
+FLOW_API flow_status flow_archive_writer_commit(flow_archive_writer *writer);
+FLOW_API void        flow_archive_writer_release(flow_archive_writer *writer);   /* without commit: nothing was written */
 
 /* ---- pictures -------------------------------------------------------------------------------------------------- */
 

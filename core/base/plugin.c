@@ -22,7 +22,7 @@ static const struct {
   { "mpi", "all-reduce under mpirun and srun", NULL },
   { "gloo", "all-reduce between plain processes (TF_CONFIG)", NULL },
   { "control", "the control channel of a cluster", NULL },
-  { "hdf5", "HDF5 files in other layouts than Keras writes", NULL },
+  { "hdf5", "HDF5 files in other layouts than Keras writes", "install libhdf5-dev, then build again with scripts/setup" },
   { "image", "JPEG and GIF images", "install libjpeg62-turbo-dev and libgif-dev, then build again with scripts/setup" },
 };
 enum { KNOWN = sizeof known / sizeof *known };

@@ -46,7 +46,13 @@ struct flow_tensor_file {
   int                note_count, note_capacity;
   char             **groups;             /* paths of groups, empty ones too (HDF5) */
   int                group_count, group_capacity;
+  struct flow_trusted *trusted;          /* contents come through libhdf5, not from ranges of the file; else NULL */
 };
+
+/* hdf5_trusted.c: files that the caller trusts, through the plugin "hdf5": fills the index; contents are read by name. */
+flow_status flow_trusted_open(flow_tensor_file *file, const char *member);
+flow_status flow_trusted_read(const flow_tensor_file *file, const flow_tensor_entry *entry, void *to);
+void        flow_trusted_close(struct flow_trusted *trusted);      /* NULL is fine */
 
 /* For readers of an index; texts are copied. facts->name does not count. FLOW_CORRUPT_DATA: a size that does not fit shape and dtype, a
  * range outside of file->offset and bytes, more than a million entries. */

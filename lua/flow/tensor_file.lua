@@ -9,7 +9,7 @@
 --   writer:snapshot()
 --   writer:save(path, "safetensors" or "hdf5")
 --
---   local file = tensor_file.open(path [, member of a zip])
+--   local file = tensor_file.open(path [, member of a zip [, { trusted = true }]])   trusted: other HDF5 layouts, by libhdf5
 --   file.count, file:name_of(1), file:dtype(1), file:shape(1), file:find(name) -> position or nil
 --   file:read(1 or name) -> tensor;  file:read_into(1 or name, tensor or variable)
 --   file:note(path, key) -> text or nil;  file:notes() -> { { path =, key = }, ... };  file:groups() -> { path, ... }
@@ -89,8 +89,9 @@ end
 
 local File = object.class("TensorFile")
 
-function tensor_file.open(path, member)
-  check(C.flow_tensor_file_open(check_text("the path of a file", path), member, file_out))
+function tensor_file.open(path, member, options)
+  local open = options and options.trusted and C.flow_tensor_file_open_trusted or C.flow_tensor_file_open
+  check(open(check_text("the path of a file", path), member, file_out))
   local handle = native.own(file_out, C.flow_tensor_file_release)
   return object.new(File, { _handle = handle, path = path, count = C.flow_tensor_file_count(handle) })
 end

@@ -29,6 +29,16 @@
 #include "../fuzz/npy.c"
 #undef LLVMFuzzerTestOneInput
 
+#define LLVMFuzzerTestOneInput fuzz_zip
+#include "../fuzz/zip.c"
+#undef LLVMFuzzerTestOneInput
+#define LLVMFuzzerTestOneInput fuzz_hdf5
+#include "../fuzz/hdf5.c"
+#undef LLVMFuzzerTestOneInput
+#define LLVMFuzzerTestOneInput fuzz_keras
+#include "../fuzz/keras.c"
+#undef LLVMFuzzerTestOneInput
+
 /* Feeds one file as it stands, cut at four places, and with some bytes changed. */
 static void feed(int (*target)(const uint8_t *data, size_t size), const char *path)
 {
@@ -98,10 +108,19 @@ static void test_tables_and_arrays(void **state)
   replay(fuzz_npy, "npy");
 }
 
+static void test_archives(void **state)
+{
+  (void)state;
+  replay(fuzz_zip, "zip");
+  replay(fuzz_hdf5, "hdf5");
+  replay(fuzz_keras, "keras");
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_images), cmocka_unit_test(test_records), cmocka_unit_test(test_tables_and_arrays)
+    cmocka_unit_test(test_images), cmocka_unit_test(test_records), cmocka_unit_test(test_tables_and_arrays),
+    cmocka_unit_test(test_archives)
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

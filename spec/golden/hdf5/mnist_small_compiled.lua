@@ -1,0 +1,38 @@
+-- What h5py finds in keras/mnist_small_compiled.keras; made by spec/golden/hdf5.py.
+return {
+  tensors = {
+    ["layers/conv2d/vars/0"] = { dtype = "float32", shape = { 3, 3, 1, 32 },
+      first = { -0.063766494393348694, 0.12196823954582214, 0.02949933335185051 }, sum = -1.3422101093456149 },
+    ["layers/conv2d/vars/1"] = { dtype = "float32", shape = { 32 }, first = { 0, 0, 0 }, sum = 0 },
+    ["layers/dense/vars/0"] = { dtype = "float32", shape = { 21632, 1 },
+      first = { -0.0086810067296028137, -0.010270546190440655, 0.0029487526044249535 }, sum = -0.47371492255240355 },
+    ["layers/dense/vars/1"] = { dtype = "float32", shape = { 1 }, first = { 0 }, sum = 0 },
+    ["layers/dense_1/vars/0"] = { dtype = "float32", shape = { 1, 10 },
+      first = { -0.045448563992977142, -0.11998885124921799, 0.20845904946327209 }, sum = -0.18684113770723343 },
+    ["layers/dense_1/vars/1"] = { dtype = "float32", shape = { 10 }, first = { 0, 0, 0 }, sum = 0 },
+    ["optimizer/vars/0"] = { dtype = "int32", shape = {  }, first = { 0 }, sum = 0 },
+    ["optimizer/vars/1"] = { dtype = "float32", shape = {  },
+      first = { 0.0010000000474974513 }, sum = 0.0010000000474974513 } },
+  notes = {
+    { "layers/conv2d/vars", "name", "conv2d" },
+    { "layers/dense/vars", "name", "dense" },
+    { "layers/dense_1/vars", "name", "dense_1" },
+    { "layers/flatten/vars", "name", "flatten" },
+    { "layers/reshape/vars", "name", "reshape" },
+    { "optimizer/vars", "name", "SGD" },
+    { "vars", "name", "sequential" } },
+  groups = {
+    "layers",
+    "layers/conv2d",
+    "layers/conv2d/vars",
+    "layers/dense",
+    "layers/dense/vars",
+    "layers/dense_1",
+    "layers/dense_1/vars",
+    "layers/flatten",
+    "layers/flatten/vars",
+    "layers/reshape",
+    "layers/reshape/vars",
+    "optimizer",
+    "optimizer/vars",
+    "vars" } }
