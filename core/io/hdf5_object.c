@@ -6,7 +6,7 @@
 
 enum {
   PREFIX_BYTES = 16, MESSAGE_BYTES = 8, MOST_CHUNKS = 1024, SHARED = 2, FAIL_IF_UNKNOWN = 0x80,
-  INTEGER_CLASS = 0, STRING_CLASS = 3, VARIABLE_CLASS = 9,
+  FLOAT_CLASS = 1, STRING_CLASS = 3, VARIABLE_CLASS = 9,
   HEAP_HEADER_BYTES = 16, HEAP_OBJECTS = 65536,
 };
 
@@ -194,7 +194,8 @@ static flow_status read_datatype(flow_hdf5_reader *reader, piece message, flow_h
   if (object->dtype != FLOW_HDF5_OTHER) return FLOW_OK;
   flow_text text = flow_text_into(found, sizeof found);
   flow_text_add(&text, "a dataset of %s", flow_hdf5_type_name(message.bytes, message.count));
-  return flow_hdf5_beyond(reader, found);
+  int is_number = message.count >= 8 && (message.bytes[0] & 15) <= FLOAT_CLASS;
+  return is_number ? flow_hdf5_beyond(reader, found) : flow_hdf5_refused(reader, found);
 }
 
 static flow_status read_message(flow_hdf5_reader *reader, int type, int flags, piece message, flow_hdf5_object *object)
@@ -206,7 +207,7 @@ static flow_status read_message(flow_hdf5_reader *reader, int type, int flags, p
   case FLOW_HDF5_DATASPACE:
     object->has_space = 1;
     FLOW_TRY(read_dataspace(reader, message, &object->rank, object->shape));
-    return object->rank < 0 ? flow_hdf5_beyond(reader, "a dataset without a shape") : FLOW_OK;
+    return object->rank < 0 ? flow_hdf5_refused(reader, "a dataset without a shape") : FLOW_OK;
   case FLOW_HDF5_DATATYPE: return read_datatype(reader, message, object);
   case FLOW_HDF5_LAYOUT: return read_layout(reader, message, object);
   case FLOW_HDF5_ATTRIBUTE: return read_attribute(reader, message, object);

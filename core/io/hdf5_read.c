@@ -21,6 +21,12 @@ flow_status flow_hdf5_beyond(const flow_hdf5_reader *reader, const char *found)
                    "through libhdf5", reader->file->path, reader->length > 0 ? reader->path : "the root group", found);
 }
 
+flow_status flow_hdf5_refused(const flow_hdf5_reader *reader, const char *found)
+{
+  return flow_fail(FLOW_UNSUPPORTED, "%s: %s is or has %s, which Keras does not write and flowlua does not read", reader->file->path,
+                   reader->length > 0 ? reader->path : "the root group", found);
+}
+
 /* ---- bytes of the index ---------------------------------------------------------------------------------------------------------- */
 
 static flow_status spend(flow_hdf5_reader *reader, uint64_t bytes)
@@ -84,7 +90,7 @@ static flow_status follow(flow_hdf5_reader *reader, const names *heap, const uns
   if (length > 0) reader->path[reader->length++] = '/';
   memcpy(reader->path + reader->length, name, bytes + 1);
   reader->length += (int)bytes;
-  flow_status status = flow_hdf5_number(symbol + 16, 4) == SOFT_LINK ? flow_hdf5_beyond(reader, "a soft link")
+  flow_status status = flow_hdf5_number(symbol + 16, 4) == SOFT_LINK ? flow_hdf5_refused(reader, "a soft link")
                                                                      : read_at(reader, flow_hdf5_number(symbol + 8, 8));
   reader->length = length;
   reader->path[length] = '\0';
@@ -143,7 +149,7 @@ static flow_status read_dataset(flow_hdf5_reader *reader, const flow_hdf5_object
   flow_tensor_entry entry = { .dtype = object->dtype, .rank = object->rank, .bytes = object->bytes };
   memcpy(entry.shape, object->shape, sizeof entry.shape);
   if (entry.dtype == FLOW_HDF5_OPAQUE16) {
-    if (!object->is_bfloat16) return flow_hdf5_beyond(reader, "a dataset of opaque values");
+    if (!object->is_bfloat16) return flow_hdf5_refused(reader, "a dataset of opaque values");
     entry.dtype = FLOW_BFLOAT16;
   }
   if (object->address == FLOW_HDF5_NOWHERE) {

@@ -14,8 +14,11 @@ static char folder[64], path[128];
 
 static int setup(void **state)
 {
-  strcpy(folder, "/tmp/flow-test-XXXXXX");
-  if (!mkdtemp(folder)) return 1;
+  strcpy(folder, "/dev/shm/flow-test-XXXXXX");              /* where nothing waits for a disk */
+  if (!mkdtemp(folder)) {
+    strcpy(folder, "/tmp/flow-test-XXXXXX");
+    if (!mkdtemp(folder)) return 1;
+  }
   snprintf(path, sizeof path, "%s/archive.zip", folder);
   return remember_live_bytes(state);
 }
@@ -33,7 +36,18 @@ static void add(flow_zip_writer *writer, const char *name, const void *bytes, ui
   assert_int_equal(flow_zip_finish(writer), FLOW_OK);
 }
 
-/* Two members; count bytes of the file in *size. The caller frees them. */
+/* The file, which the caller frees. */
+static unsigned char *read_back(size_t *size)
+{
+  FILE *file = fopen(path, "rb");
+  assert_non_null(file);
+  unsigned char *bytes = malloc(65536);
+  *size = fread(bytes, 1, 65536, file);
+  fclose(file);
+  return bytes;
+}
+
+/* An archive of two members, as read_back. */
 static unsigned char *make(size_t *size)
 {
   flow_zip_writer writer;
@@ -41,12 +55,7 @@ static unsigned char *make(size_t *size)
   add(&writer, "a.txt", "first", 5, 0);
   add(&writer, "folder/b", "the second", 10, 64);
   assert_int_equal(flow_zip_commit(&writer), FLOW_OK);
-  FILE *file = fopen(path, "rb");
-  assert_non_null(file);
-  unsigned char *bytes = malloc(65536);
-  *size = fread(bytes, 1, 65536, file);
-  fclose(file);
-  return bytes;
+  return read_back(size);
 }
 
 static void put(const void *bytes, size_t count)
@@ -226,10 +235,7 @@ static void overlaps_and_repeated_names_are_refused(void **state)
   add(&writer, "one", "12345", 5, 0);
   add(&writer, "two", "12345", 5, 0);
   assert_int_equal(flow_zip_commit(&writer), FLOW_OK);
-  unsigned char *bytes = malloc(4096);
-  FILE *file = fopen(path, "rb");
-  size = fread(bytes, 1, 4096, file);
-  fclose(file);
+  unsigned char *bytes = read_back(&size);
   replace(bytes, size, "two", "one");
   put(bytes, size);
   expect_refused(FLOW_CORRUPT_DATA, "two members with the name one");
@@ -298,6 +304,90 @@ static void many_members_are_found_by_name(void **state)
   flow_zip_close(&zip);
 }
 
+/* ---- the C API ------------------------------------------------------------------------------------------------------------------------ */
+
+static flow_archive_writer *new_archive(void)
+{
+  flow_archive_writer *writer;
+  flow_tensor_writer *tensors;
+  flow_tensor *tensor = counting(FLOW_FLOAT32, 1, SHAPE(4));
+  assert_int_equal(flow_archive_writer_new(path, &writer), FLOW_OK);
+  assert_int_equal(flow_archive_writer_add_text(writer, "config.json", "{\"a\": 1}", 8), FLOW_OK);
+  assert_int_equal(flow_tensor_writer_new(&tensors), FLOW_OK);
+  assert_int_equal(flow_tensor_writer_add(tensors, "vars/0", tensor), FLOW_OK);
+  assert_int_equal(flow_archive_writer_add_tensors(writer, "w", tensors, "no such"), FLOW_INVALID_ARGUMENT);
+  assert_int_equal(flow_archive_writer_add_tensors(writer, "model.weights.h5", tensors, "hdf5"), FLOW_OK);
+  assert_int_equal(flow_archive_writer_add_tensors(writer, "model.safetensors", tensors, "safetensors"), FLOW_OK);
+  flow_tensor_writer_release(tensors);
+  flow_tensor_release(tensor);
+  return writer;
+}
+
+static void archives_hold_texts_and_tensors(void **state)
+{
+  (void)state;
+  static const char *const weights[] = { "model.weights.h5", "model.safetensors" };
+  flow_archive *archive;
+  flow_archive_writer *writer = new_archive();
+  const char *text, *again;
+  double count;
+  assert_int_equal(flow_archive_writer_commit(writer), FLOW_OK);
+  assert_int_equal(flow_archive_writer_add_text(writer, "late", "", 0), FLOW_INVALID_STATE);
+  flow_archive_writer_release(writer);
+  assert_int_equal(flow_archive_open(path, &archive), FLOW_OK);
+  assert_int_equal(flow_archive_count(archive), 3);
+  assert_string_equal(flow_archive_name(archive, 0), "config.json");
+  assert_null(flow_archive_name(archive, 3));
+  assert_int_equal(flow_archive_text(archive, "config.json", &text, &count), FLOW_OK);
+  assert_int_equal(flow_archive_text(archive, "config.json", &again, &count), FLOW_OK);
+  assert_ptr_equal(text, again);
+  assert_string_equal(text, "{\"a\": 1}");
+  assert_int_equal(flow_archive_text(archive, "no.json", &text, &count), FLOW_NOT_FOUND);
+  assert_null(text);
+  flow_archive_release(archive);
+  for (int i = 0; i < 2; i++) {
+    flow_tensor_file *file;
+    flow_tensor *tensor;
+    assert_int_equal(flow_tensor_file_open(path, weights[i], &file), FLOW_OK);
+    assert_int_equal(flow_tensor_file_read(file, flow_tensor_file_find(file, "vars/0"), &tensor), FLOW_OK);
+    EXPECT(tensor, 0, 1, 2, 3);
+    flow_tensor_release(tensor);
+    flow_tensor_file_release(file);
+  }
+}
+
+static void a_wrong_byte_among_tensors_is_named(void **state)
+{
+  (void)state;
+  flow_archive_writer *writer = new_archive();
+  flow_tensor_file *file;
+  assert_int_equal(flow_archive_writer_commit(writer), FLOW_OK);
+  flow_archive_writer_release(writer);
+  size_t size;
+  unsigned char *bytes = read_back(&size);
+  replace(bytes, size, "vars", "Vars");
+  put(bytes, size);
+  free(bytes);
+  assert_int_equal(flow_tensor_file_open(path, "model.weights.h5", &file), FLOW_CORRUPT_DATA);
+  assert_non_null(strstr(flow_last_error(), "checksum of model.weights.h5 is wrong"));
+  assert_int_equal(flow_tensor_file_open(path, "other.h5", &file), FLOW_NOT_FOUND);
+}
+
+static void an_archive_that_is_given_up_leaves_the_old_one(void **state)
+{
+  (void)state;
+  size_t size;
+  put("old", 3);
+  flow_archive_writer *writer = new_archive();
+  flow_archive_writer_release(writer);
+  writer = new_archive();
+  assert_int_equal(flow_archive_writer_add_text(writer, "../config.json", "", 0), FLOW_INVALID_ARGUMENT);
+  assert_int_equal(flow_archive_writer_commit(writer), FLOW_INVALID_STATE);
+  flow_archive_writer_release(writer);
+  free(read_back(&size));
+  assert_int_equal(size, 3);
+}
+
 static void memory_that_is_out_leaves_nothing(void **state)
 {
   (void)state;
@@ -333,6 +423,9 @@ int main(void)
     TEST(a_wrong_byte_is_found),
     TEST(sizes_beyond_four_gigabytes_are_kept),
     TEST(many_members_are_found_by_name),
+    TEST(archives_hold_texts_and_tensors),
+    TEST(a_wrong_byte_among_tensors_is_named),
+    TEST(an_archive_that_is_given_up_leaves_the_old_one),
     TEST(memory_that_is_out_leaves_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

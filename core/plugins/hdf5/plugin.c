@@ -226,6 +226,16 @@ static void close_file(void *handle)
   atomic_load(&core)->free(file);
 }
 
+/* libhdf5 aborts when it meets headers of another version than its own, as it might in a host that brought one along. */
+static flow_status check_version(void)
+{
+  unsigned major, minor, release;
+  H5get_libversion(&major, &minor, &release);
+  if (major == H5_VERS_MAJOR && minor == H5_VERS_MINOR && release == H5_VERS_RELEASE) return FLOW_OK;
+  return atomic_load(&core)->fail(FLOW_UNSUPPORTED, "libhdf5 %u.%u.%u is loaded in this process, the plugin hdf5 was built with %s", major,
+                                  minor, release, TEXT(H5_VERS_MAJOR) "." TEXT(H5_VERS_MINOR) "." TEXT(H5_VERS_RELEASE));
+}
+
 /* The image is not copied where libhdf5 lets us avoid it: reading copies it once. */
 static hid_t open_image(const void *image, size_t bytes)
 {
@@ -242,7 +252,8 @@ static flow_status open_file(const char *path, const void *image, size_t bytes, 
 {
   void *block;
   size_t length = strlen(path) + 1;
-  flow_status status = atomic_load(&core)->alloc(sizeof(hdf5_file) + length, &block);
+  flow_status status = check_version();
+  if (status == FLOW_OK) status = atomic_load(&core)->alloc(sizeof(hdf5_file) + length, &block);
   if (status != FLOW_OK) return status;
   hdf5_file *file = block;
   file->path = (char *)(file + 1);
