@@ -1,5 +1,5 @@
 /* cache.c: keeps the elements of the first complete pass in memory and gives them in every later one. A pass that stops early keeps
- * nothing. No lock is held while a pass fills or reads: a finished list is published by one exchange, so a fork at any moment is
+ * nothing; one that has had as many elements as there are is complete. No lock is held while a pass fills or reads: a finished list is published by one exchange, so a fork at any moment is
  * harmless.
  *
  * For exact positions the list remembers what random stages below drew while it was filled: a pass whose position says
@@ -117,6 +117,7 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
     kept_list *list = at->filling;
     FLOW_TRY(flow_grow(&list->elements, sizeof *list->elements, list->count + 1, &list->capacity));
     flow_element_share(&list->elements[list->count++], out);
+    if (list->count == cursor->dataset->inputs[0]->cardinality) publish(at);      /* who counts does not ask for the end */
   }
   return status;
 }

@@ -235,6 +235,13 @@ static flow_status publish(cache_cursor *at)
   return status;
 }
 
+/* Who counts elements does not ask for the end behind the last one. */
+static int is_last(const cache_cursor *at)
+{
+  int64_t known = at->base.dataset->inputs[0]->cardinality;
+  return known >= 0 && at->filling->elements == (uint64_t)known;
+}
+
 /* ---- passes ---------------------------------------------------------------------------------------------------------------- */
 
 static flow_status open_pass(flow_cursor *cursor)
@@ -252,7 +259,8 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
   cache_cursor *at = (cache_cursor *)cursor;
   if (at->reader.path) return read_next(at, out);
   flow_status status = flow_cursor_pull(cursor->inputs[0], out);
-  if (status == FLOW_OK && at->filling) status = out->count > 0 ? keep(at, out) : publish(at);
+  if (status == FLOW_OK && at->filling && out->count > 0) status = keep(at, out);
+  if (status == FLOW_OK && at->filling && (out->count == 0 || is_last(at))) status = publish(at);
   if (status != FLOW_OK) stop_filling(at);
   return status;
 }

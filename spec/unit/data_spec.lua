@@ -121,6 +121,15 @@ describe("cache", function()
     assert.equal(0, ds:stats()[2].elements)      -- nothing was computed again
   end)
 
+  it("is complete when all elements were taken, although nobody asked for the end, as fit does", function()
+    local ds = Dataset.range(5):map(function(x) return x end):cache()
+    local it = ds:iter()
+    for _ = 1, 5 do it() end
+    it:close()
+    all(ds)
+    assert.equal(0, ds:stats()[2].elements)
+  end)
+
   it("keeps positions exact, also where it has to be filled again", function()
     local function pipeline() return Dataset.range(9):shuffle(9, { seed = 1 }):cache():shuffle(4, { seed = 2 }):repeat_(3) end
     local expected = all(pipeline())
