@@ -174,6 +174,8 @@ FLOW_API flow_status flow_context_restore(flow_context *context, const char *sta
  * F(4x4)); 0, the default: the fastest. */
 FLOW_API void        flow_context_set_exact(flow_context *context, int exact);
 FLOW_API int         flow_context_exact(const flow_context *context);
+/* 1: the variables that layers make from now on are zeros and draw no random numbers: they are about to be read from a file. */
+FLOW_API void        flow_context_set_blank(flow_context *context, int blank);
 FLOW_API void        flow_interrupt(flow_context *context, int raised);      /* async-signal-safe; work of this context stops with FLOW_INTERRUPTED */
 FLOW_API int         flow_interrupted(const flow_context *context);
 

@@ -33,6 +33,7 @@ void flow_context_seed(flow_context *context, double seed)
   context->draws = 0;
 }
 
+void flow_context_set_blank(flow_context *context, int blank) { context->blank = blank != 0; }
 void flow_context_set_exact(flow_context *context, int exact) { context->exact = exact != 0; }
 int  flow_context_exact(const flow_context *context)          { return context->exact; }
 

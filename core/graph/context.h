@@ -14,6 +14,7 @@ struct flow_context {
   flow_tape  *tapes[FLOW_MAX_TAPES];     /* recording tapes, in order of their start; references */
   int         tape_count;
   int         exact;                     /* precision of what is computed or traced from now on */
+  int         blank;                     /* layers leave their variables at zero */
   uint64_t    seed, draws;               /* flow_context_next_seed: mix(seed, draws++) */
   flow_profile *profile;                 /* made at the first flow_profile_begin (profile.h) */
   _Atomic int interrupted;

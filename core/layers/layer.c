@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/philox.h"
+#include "graph/variable.h"
 #include "layers/express.h"
 #include "layers/initializers.h"
 #include "layers/suggest.h"
@@ -185,8 +186,8 @@ flow_status flow_layer_add_variable(flow_context *context, flow_layer *layer, in
   flow_status status;
   snprintf(name, sizeof name, "%s/%s", layer->name, suffix);
   FLOW_TRY(flow_tensor_new(FLOW_FLOAT32, rank, shape, &initial));
-  FLOW_TRY_GOTO(initialize(context, layer, initializer, initial), done);
-  FLOW_TRY_GOTO(flow_variable_new(initial, name, trainable && layer->trainable, trainable ? FLOW_MIRRORED : FLOW_MEAN_ON_READ,
+  if (!context->blank) FLOW_TRY_GOTO(initialize(context, layer, initializer, initial), done);
+  FLOW_TRY_GOTO(flow_variable_over(initial, name, trainable && layer->trainable, trainable ? FLOW_MIRRORED : FLOW_MEAN_ON_READ,
                                   &layer->variables[index]), done);
   layer->variable_count++;
   layer->trainable_count += trainable;

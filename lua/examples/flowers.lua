@@ -6,7 +6,7 @@ local flow = require "flow"
 local layers = flow.layers
 
 local here = arg[0]:match("^(.*/)[^/]*$") or "./"
-local args = flow.args { path = "", epochs = 10, batch_size = 32, image_size = 180, images_per_class = 400, seed = 123 }
+local args = flow.args { path = "", epochs = 10, batch_size = 32, image_size = 180, images_per_class = 400, seed = 123, job_dir = "." }
 flow.set_random_seed(args.seed)
 
 local path = args.path
@@ -50,4 +50,6 @@ strategy.scope(function()
 end)
 
 model:summary()
-model:fit(train, { validation_data = val, epochs = args.epochs })
+local history = model:fit(train, { validation_data = val, epochs = args.epochs })
+history:plot(args.job_dir .. "/history.svg")
+model:save(args.job_dir .. "/flowers.keras")                  -- opens in Keras, too; try: flowlua predict flowers.keras rose.jpg

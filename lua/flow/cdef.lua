@@ -109,6 +109,7 @@ int flow_context_save(const flow_context *context, char *text, int size);
 int flow_context_restore(flow_context *context, const char *state);
 void flow_context_set_exact(flow_context *context, int exact);
 int flow_context_exact(const flow_context *context);
+void flow_context_set_blank(flow_context *context, int blank);
 void flow_interrupt(flow_context *context, int raised);
 int flow_interrupted(const flow_context *context);
 const char *flow_dtype_name(int dtype);

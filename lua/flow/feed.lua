@@ -39,6 +39,7 @@ function Feed.new(model, kind, what, dataset, limit)
   for _, spec in ipairs(specs) do
     for axis = 2, #spec.shape do fixed = fixed and spec.shape[axis] >= 0 end
   end
+  if kind == "train" and dataset._passed.class_names then rawset(model, "_class_names", dataset._passed.class_names) end
   return setmetatable({
     model = model, kind = kind, dataset = dataset, limit = limit, layout = layout, used = layout.x + layout.y + layout.weights,
     fixed = fixed, step = false, iterator = false, ended = true, rows = 0, what = what,

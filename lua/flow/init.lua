@@ -55,7 +55,7 @@ local parts = {
   set_random_seed = { "flow.random", "set_seed" }, GradientTape = { "flow.tape", "GradientTape" }, fn = { "flow.fn", "fn" },
   profile = { "flow.profile", "profile" }, args = { "flow.args", "parse" }, repl = { "flow.repl" },
   layers = { "flow.layers" }, Input = { "flow.models", "Input" }, Sequential = { "flow.models", "Sequential" },
-  Model = { "flow.models", "Model" }, models = { "flow.models" },
+  Model = { "flow.models", "Model" }, models = { "flow.models" }, load_model = { "flow.models", "load_model" },
   optimizers = { "flow.optimizers" }, losses = { "flow.losses" }, metrics = { "flow.metrics" },
   clear_session = { "flow.models", "clear_session" },
   image = { "flow.image" }, image_dataset_from_directory = { "flow.image_dataset", "from_directory" },

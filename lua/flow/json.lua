@@ -71,7 +71,7 @@ local child_out = native.out("flow_json")
 local add
 
 local function add_entries(node, value, depth)
-  if depth > 200 then raise("json.encode: the value is nested more than 200 deep; does a table contain itself?") end
+  if depth > 800 then raise("json.encode: the value is nested more than 800 deep; does a table contain itself?") end
   if getmetatable(value) == List or value[1] ~= nil then
     for i = 1, #value do add(node, nil, value[i], depth) end
     return

@@ -76,8 +76,11 @@ local function make(class_name, index, ...)
   local name = named.name or record
   named.reduction, named.name = nil, nil
   local class = object.class(class_name, Loss)
-  local self = object.new(class, { name = name, index = index, reduction = reduction, options = arguments.native(class_name, named) })
-  return self
+  local options = arguments.native(class_name, named)
+  local config = { name = name, reduction = reduction }
+  for parameter, value in pairs(named) do config[parameter] = value end
+  return object.new(class, { name = name, index = index, reduction = reduction, options = options,
+                             config = { class_name = class_name, config = config } })
 end
 
 local NAMES = { "sparse_categorical_crossentropy", "categorical_crossentropy", "binary_crossentropy", "mean_squared_error",

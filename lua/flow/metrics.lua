@@ -94,7 +94,10 @@ local function make(class_name, index, name, ...)
   local threshold = (record == "accuracy" or record == "binary_accuracy") or nil
   local named = errors.check_options(class_name, arguments.named(class_name, {}, 0, ...), { name = true, threshold = threshold })
   name, named.name = named.name or name or record, nil
-  return new(object.class(class_name, Metric), name, { index = index, options = arguments.native(class_name, named) })
+  local config = { name = name }
+  for option, value in pairs(named) do config[option] = value end
+  return new(object.class(class_name, Metric), name, { index = index, options = arguments.native(class_name, named),
+                                                       config = { class_name = class_name, config = config } })
 end
 
 local NAMES = { "accuracy", "sparse_categorical_accuracy", "categorical_accuracy", "binary_accuracy", "mean_squared_error",

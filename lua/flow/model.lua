@@ -25,6 +25,8 @@ function Model.extend(parent, class_name)
 end
 
 function Model.fields.layers(self) return self._children end
+-- Names of the classes that the outputs stand for, as the data set that it was fitted to or its file told; nil: nobody knows.
+function Model.fields.class_names(self) return rawget(self, "_class_names") end
 function Model.fields.input_shape(self)
   return rawget(self, "_input_shape") or raise("%s has no input shape before it is built", object.title(self))
 end

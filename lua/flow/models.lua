@@ -4,10 +4,11 @@ local models = require "flow.model"
 require "flow.training"
 require "flow.fit"
 require "flow.summary"
+local saving = require "flow.saving"
 local layers = require "flow.layers"
 local symbolic = require "flow.symbolic"
 
 symbolic.install_operators(require "flow.ops")
 
 return { Model = models.Model, Functional = models.Functional, Sequential = models.Sequential, Input = layers.Input,
-         clear_session = require("flow.names").reset }
+         load_model = saving.load_model, model_from_json = saving.model_from_json, clear_session = require("flow.names").reset }

@@ -138,6 +138,7 @@ local function apply(op, ...)
   end
   symbolic.Operation = symbolic.Operation or Layer:extend("Operation")
   local layer = symbolic.Operation()
+  rawset(layer, "_operation", { op = op, operands = operands, count = count })
   layer.call = function(_, x)
     local filled = {}
     for i = 1, count do filled[i] = operands[i] end

@@ -105,7 +105,9 @@ function Model:compile(...)
   if options.steps_per_execution ~= nil and options.steps_per_execution ~= 1 then
     raise("compile: steps_per_execution is not supported: a step is one call of C already")
   end
-  local compiled = { losses = {}, loss_weights = {}, output_losses = {}, metrics = {}, loss_tracker = metrics.Mean("loss") }
+  local given = { loss = options.loss, loss_weights = options.loss_weights, metrics = options.metrics,
+                  weighted_metrics = options.weighted_metrics }
+  local compiled = { given = given, losses = {}, loss_weights = {}, output_losses = {}, metrics = {}, loss_tracker = metrics.Mean("loss") }
   compiled.optimizer = optimizers.get(options.optimizer or "rmsprop")
   if options.loss ~= nil then set_losses(self, compiled, options.loss, options.loss_weights) end
   add_metrics(self, compiled, "metrics", options.metrics, false)

@@ -47,6 +47,25 @@ describe("flowlua", function()
     assert.truthy(output:find('there is no net "od"', 1, true))
   end)
 
+  it("describes saved models and asks them about pictures", function()
+    local layers = flow.layers
+    local model = flow.Sequential { layers.Input { 8, 9, 3 }, layers.Rescaling(1 / 255), layers.GlobalAveragePooling2D(),
+                                    layers.Dense(3, { activation = "softmax", kernel_initializer = "ones" }) }
+    model:get_layer("dense").bias:assign { 0, 2, 1 }
+    local path = support.file("m.keras", "")
+    local folder = path:match("^(.*)/")
+    model:save(path)
+    flow.image.save(folder .. "/red.png", flow.full({ 20, 10, 3 }, 100, { dtype = "uint8" }))
+    local output, code = run(program .. " summary " .. path)
+    assert.equal(0, code, output)
+    assert.truthy(output:find("Total params: 12", 1, true), output)
+    output, code = run(("%s predict %s %s/red.png --classes rose,tulip,daisy --top 2"):format(program, path, folder))
+    assert.equal(0, code, output)
+    assert.truthy(output:find("red.png: tulip 0.6652, daisy 0.2447\n", 1, true), output)
+    output = run(("%s predict %s %s/red.png --classes rose,tulip"):format(program, path, folder))
+    assert.truthy(output:find("there are 2 names of classes for 3 outputs", 1, true), output)
+  end)
+
   it("ends with 1 and a traceback when a script fails", function()
     local script = support.file("bad.lua",
       "local flow = require 'flow'\nlocal function f() local x = flow.ones({2}).shpe return x end\nf()\n")

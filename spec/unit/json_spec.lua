@@ -36,6 +36,6 @@ describe("JSON", function()
     fails("a key is", function() json.encode { [{}] = 1 } end)
     local loop = {}
     loop.x = loop
-    fails("nested more than 200 deep", function() json.encode(loop) end)
+    fails("nested more than 800 deep", function() json.encode(loop) end)
   end)
 end)

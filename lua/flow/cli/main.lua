@@ -15,6 +15,9 @@ Usage: flowlua [options] [script.lua [arguments]]
   flowlua                   the interactive prompt; a script on standard input if that is no terminal
   flowlua train.lua a b     runs a script with arg[1] = "a", arg[2] = "b"
   flowlua doctor            what this installation can do: version, CPU, devices, plugins
+  flowlua summary m.keras   the layers of a saved model
+  flowlua predict m.keras a.jpg b.png
+                            what a saved classifier sees in pictures (--top 3, --classes a,b,c)
 
   -e CODE     runs CODE
   -l MODULE   requires MODULE

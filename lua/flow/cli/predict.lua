@@ -1,0 +1,54 @@
+-- cli/predict.lua: flowlua predict m.keras a.jpg b.png: what a saved classifier sees in pictures, the likeliest classes first.
+
+local flow = require "flow"
+
+local raise = flow.errors.raise
+local MODES = { [1] = "grayscale", [3] = "rgb", [4] = "rgba" }
+
+-- Height, width and how the model wants colours.
+local function picture_size(model, path)
+  local inputs = rawget(model, "inputs")
+  local shape = inputs and #inputs == 1 and inputs[1].shape
+  if not shape or #shape ~= 4 or not MODES[shape[4]] then
+    raise("predict: %s takes no pictures: its input is not {height, width, channels} with 1, 3 or 4 channels", path)
+  end
+  return { shape[2], shape[3] }, MODES[shape[4]]
+end
+
+local function names_of(model, given, count)
+  local names = {}
+  for name in given:gmatch("[^,]+") do names[#names + 1] = name end
+  if #names == 0 then names = model.class_names or {} end
+  if #names > 0 and #names ~= count then
+    raise("predict: there are %d names of classes for %d outputs", #names, count)
+  end
+  return names
+end
+
+local function ranked(row)
+  local order = {}
+  for i = 1, #row do order[i] = i end
+  table.sort(order, function(a, b) return row[a] > row[b] end)
+  return order
+end
+
+return function(_, arguments)
+  _G.arg = { [0] = "flowlua predict", unpack(arguments) }
+  local options = flow.args { classes = "", top = 3 }
+  local path = options[1]
+  if not path or not options[2] then raise("predict: which model and pictures? flowlua predict m.keras a.jpg b.png") end
+  local model = flow.load_model(path, { compile = false })
+  local size, mode = picture_size(model, path)
+  for i = 2, #options do
+    local picture = flow.image.load(options[i], { size = size, color_mode = mode })
+    local output = model:predict(picture:expand_dims(1), { verbose = 0 })
+    local row = output:reshape({ -1 }):totable()
+    local names = names_of(model, options.classes, #row)
+    local parts = {}
+    for rank, class in ipairs(ranked(row)) do
+      if rank > options.top then break end
+      parts[rank] = ("%s %.4g"):format(names[class] or "class " .. class - 1, row[class])
+    end
+    print(options[i] .. ": " .. table.concat(parts, ", "))
+  end
+end

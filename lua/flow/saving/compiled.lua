@@ -1,0 +1,125 @@
+-- compiled.lua: what compile() was given, as Keras' compile_config, and back.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local json = require "flow.json"
+local log = require "flow.log"
+local losses = require "flow.losses"
+local metrics = require "flow.metrics"
+local optimizers = require "flow.optimizers"
+
+local C, raise = native.C, errors.raise
+local compiled = {}
+
+---- writing ---------------------------------------------------------------------------------------------------------------------------
+
+local function optimizer_entry(optimizer)
+  return json.printed(native.text(C.flow_optimizer_config, optimizer.handle))
+end
+
+local function object_entry(module, value)
+  local given = rawget(value, "config")
+  if not given then
+    raise("the %s %q is a function of Lua, which a file cannot hold; compile with an object of flow.%s, or save the weights only",
+      module == "keras.losses" and "loss" or "metric", tostring(value.name), module:match("%.(.*)"))
+  end
+  return { module = module, class_name = given.class_name, config = given.config, registered_name = json.null }
+end
+
+-- A loss, a metric, or lists and tables of them by output, as they were given.
+local function described(module, value, class)
+  if value == nil then return json.null end
+  if type(value) == "string" or type(value) == "number" then return value end
+  if type(value) == "function" then
+    raise("compile was given a Lua function, which a file cannot hold; compile with an object of flow.%s, or save the weights only",
+      module:match("%.(.*)"))
+  end
+  if object.is(value, class) then return object_entry(module, value) end
+  if value[1] == nil and next(value) == nil then return json.null end
+  local result = value[1] ~= nil and json.list() or {}
+  for key, entry in pairs(value) do result[key] = described(module, entry, class) end
+  return result
+end
+
+-- The compile_config of a model; {} when it was not compiled.
+function compiled.entry(model)
+  local state = rawget(model, "_compiled")
+  if not state then return {} end
+  local given = state.given
+  return {
+    optimizer = optimizer_entry(state.optimizer),
+    loss = described("keras.losses", given.loss, losses.Loss),
+    loss_weights = described("keras.losses", given.loss_weights, losses.Loss),
+    metrics = described("keras.metrics", given.metrics, metrics.Metric),
+    weighted_metrics = described("keras.metrics", given.weighted_metrics, metrics.Metric),
+    run_eagerly = false, steps_per_execution = 1, jit_compile = false,
+  }
+end
+
+---- reading ----------------------------------------------------------------------------------------------------------------------------
+
+local function options_of(config)
+  local options = {}
+  for key, value in pairs(config) do
+    if value ~= json.null and key ~= "dtype" and key ~= "fn" then
+      if type(value) == "table" and value.class_name then value = value.config and value.config.name or value.class_name end
+      if key == "axis" and type(value) == "number" and value >= 0 then value = value + 1 end
+      options[key] = value
+    end
+  end
+  return options
+end
+
+local function read_object(library, value, custom)
+  local name = value.class_name
+  if custom[name] then return custom[name] end
+  if value.class_name == "function" and type(value.config) == "string" then return value.config end
+  local ok, class = pcall(function() return library[name] end)
+  if not ok then raise("%q is not known", tostring(name)) end
+  return class(options_of(value.config or {}))
+end
+
+local function read_part(library, value, custom)
+  if value == nil or value == json.null then return nil end
+  if type(value) ~= "table" then return value end
+  if value.class_name then return read_object(library, value, custom) end
+  local result = {}
+  for key, entry in pairs(value) do result[key] = read_part(library, entry, custom) end
+  return result
+end
+
+local function read_schedule(value, custom)
+  if custom[value.class_name] then return custom[value.class_name](options_of(value.config or {})) end
+  local schedules = optimizers.schedules
+  return schedules[value.class_name](options_of(value.config or {}))
+end
+
+local function read_optimizer(value, custom)
+  if type(value) == "string" then return value end
+  if type(value) ~= "table" or value == json.null then raise("the optimizer is missing") end
+  local options = {}
+  for key, entry in pairs(value.config or {}) do
+    if type(entry) == "table" and entry.class_name then options[key] = read_schedule(entry, custom)
+    elseif entry ~= json.null and entry ~= false then options[key] = entry end
+  end
+  if options.ema_momentum and not options.use_ema then options.ema_momentum = nil end
+  return optimizers[value.class_name](options)
+end
+
+-- Compiles the model as the file says. What is not known becomes one warning, and the model stays uncompiled, as in Keras.
+function compiled.apply(model, entry, custom, path)
+  if type(entry) ~= "table" or entry == json.null or next(entry) == nil then return end
+  local ok, problem = pcall(function()
+    model:compile {
+      optimizer = read_optimizer(entry.optimizer, custom), loss = read_part(losses, entry.loss, custom),
+      loss_weights = read_part(losses, entry.loss_weights, custom), metrics = read_part(metrics, entry.metrics, custom),
+      weighted_metrics = read_part(metrics, entry.weighted_metrics, custom),
+    }
+  end)
+  if not ok then
+    log.warning("%s: the model is not compiled: %s; compile() it yourself", path, (tostring(problem):gsub("^[^\n]-:%d+: ", "")))
+  end
+end
+
+return compiled

@@ -1,0 +1,404 @@
+-- config.lua: layers and models as Keras' config.json describes them (keras.src.saving.serialization_lib), and back.
+--
+-- An entry is { module =, class_name =, config =, registered_name =, build_config = }; an entry of a functional model has also
+-- its calls: inbound_nodes, where a tensor is named by the call that made it: { layer, call, output }, counted from 0.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local json = require "flow.json"
+local models = require "flow.model"
+local layers = require "flow.layers"
+local operations = require "flow.saving.operations"
+
+local C, raise = native.C, errors.raise
+local config = {}
+
+---- writing ----------------------------------------------------------------------------------------------------------------------
+
+local function shape_json(shape)
+  local list = json.list()
+  for i = 1, #shape do list[i] = shape[i] >= 0 and shape[i] or json.null end
+  return list
+end
+
+local function shapes_json(shape)
+  if type(shape[1]) ~= "table" then return shape_json(shape) end
+  local list = json.list()
+  for i = 1, #shape do list[i] = shape_json(shape[i]) end
+  return list
+end
+
+local function policy(name)
+  return { module = "keras", class_name = "DTypePolicy", config = { name = name }, registered_name = json.null }
+end
+
+local function input_entry(layer)
+  local input = layer._nodes[1].outputs[1]
+  return { module = "keras.layers", class_name = "InputLayer", registered_name = json.null, config = {
+    batch_shape = shape_json(input.shape), dtype = input.dtype, sparse = false, ragged = false, name = layer.name, optional = false } }
+end
+
+-- layer:get_config() as a table: of a class written in Lua, the plain values among its fields.
+function config.of(layer)
+  if layer._handle or object.is(layer, models.Sequential) or object.is(layer, models.Functional) then
+    return json.decode(json.encode(config.entry(layer))).config
+  end
+  local result = { name = layer.name, trainable = layer._trainable }
+  for key, value in pairs(layer._assignments) do
+    if type(value) == "number" or type(value) == "string" or type(value) == "boolean" then result[key] = value end
+  end
+  return result
+end
+
+local function record_entry(layer)
+  return { module = "keras.layers", class_name = layer.class_name, registered_name = json.null,
+           config = json.printed(native.text(C.flow_layer_config, layer._handle)) }
+end
+
+local function custom_entry(layer)
+  return { module = json.null, class_name = layer.class_name, registered_name = layer.class_name, config = layer:get_config() }
+end
+
+local function sequential_entry(model)
+  local list = json.list()
+  if model._input then list[1] = input_entry(model._input.layer) end
+  for _, layer in ipairs(model._children) do list[#list + 1] = config.entry(layer) end
+  local content = { name = model.name, trainable = model._trainable, dtype = policy("float32"), layers = list }
+  if model._built then content.build_input_shape = shape_json(model._input_shape) end
+  return { module = "keras", class_name = "Sequential", registered_name = json.null, config = content }
+end
+
+-- The calls of each layer that the model is made of, in Keras' order, and the place of each among them, from 0.
+local function calls_of(model)
+  local calls, index = {}, {}
+  for _, node in ipairs(model._order) do
+    calls[node.layer] = calls[node.layer] or {}
+    table.insert(calls[node.layer], node)
+  end
+  for _, list in pairs(calls) do
+    table.sort(list, function(a, b) return a.position < b.position end)
+    for i, node in ipairs(list) do index[node] = i - 1 end
+  end
+  return calls, index
+end
+
+local function functional_entry(model)
+  local calls, index = calls_of(model)
+  local function history(t) return { t.layer.name, index[t.node], t.index - 1 } end
+  local function reference(t)
+    return { class_name = "__keras_tensor__", config = { shape = shape_json(t.shape), dtype = t.dtype, keras_history = history(t) } }
+  end
+  local list = json.list()
+  for i, layer in ipairs(model._graph_layers) do
+    local entry = config.entry(layer)
+    entry.name, entry.inbound_nodes = layer.name, json.list()
+    for _, node in ipairs(calls[layer] or {}) do
+      if #node.inputs > 0 then
+        local call = { args = json.list(), kwargs = {} }
+        if operations.is(layer) then
+          call.args = operations.arguments(layer, node, reference)
+        elseif node.single then
+          call.args[1] = reference(node.inputs[1])
+        else
+          call.args[1] = json.list()
+          for k, t in ipairs(node.inputs) do call.args[1][k] = reference(t) end
+        end
+        if node.options and node.options.training ~= nil then call.kwargs.training = node.options.training end
+        table.insert(entry.inbound_nodes, call)
+      end
+    end
+    list[i] = entry
+  end
+  local function ends(tensors)
+    if #tensors == 1 then return history(tensors[1]) end
+    local histories = json.list()
+    for i, t in ipairs(tensors) do histories[i] = history(t) end
+    return histories
+  end
+  return { module = "keras.src.models.functional", class_name = "Functional", registered_name = "Functional",
+           config = { name = model.name, trainable = model._trainable, layers = list, input_layers = ends(model.inputs),
+                      output_layers = ends(model.outputs) } }
+end
+
+-- The entry of a layer or model.
+function config.entry(layer)
+  local entry
+  if object.is(layer, models.Sequential) then entry = sequential_entry(layer)
+  elseif object.is(layer, models.Functional) then entry = functional_entry(layer)
+  elseif object.is(layer, layers.InputLayer) then return input_entry(layer)
+  elseif operations.is(layer) then return operations.entry(layer)
+  elseif layer._handle then entry = record_entry(layer)
+  else entry = custom_entry(layer) end
+  local shape = rawget(layer, "_input_shape")
+  if shape and object.is(layer, models.Functional) then shape = nil end
+  if shape then entry.build_config = { input_shape = shapes_json(shape) }
+  elseif object.is(layer, models.Functional) then entry.build_config = { input_shape = json.null } end
+  return entry
+end
+
+---- reading: single layers -----------------------------------------------------------------------------------------------------------
+
+local function given(value)
+  return value ~= nil and value ~= json.null
+end
+
+-- Objects within a config: initializers become their class name and options, policies and functions their names.
+local function add_object(options, key, value)
+  if value.class_name == "DTypePolicy" then
+    options[key] = type(value.config) == "table" and value.config.name
+  elseif value.class_name == "function" then
+    options[key] = value.config
+  else
+    options[key] = value.class_name
+    for name, inner in pairs(type(value.config) == "table" and value.config or {}) do
+      if given(inner) then options[key .. "." .. name] = inner end
+    end
+  end
+end
+
+-- Options of newer Keras versions that some record does not have, with the value that changes nothing; ANY: it does nothing
+-- unless another one is set.
+local ANY = {}
+local WITHOUT_EFFECT = { data_format = "channels_last", renorm = false, renorm_clipping = ANY, renorm_momentum = ANY,
+                         fused = ANY, virtual_batch_size = ANY }
+
+-- Leaves out what says nothing to this class of layers. What remains and is not known is an error of the constructor.
+local function drop_without_effect(class_name, options)
+  local index, known = C.flow_layer_class_find(class_name), {}
+  for i = 0, C.flow_layer_class_argument_count(index) - 1 do known[native.string(C.flow_layer_class_argument(index, i))] = true end
+  for name, harmless in pairs(WITHOUT_EFFECT) do
+    if not known[name] and (harmless == ANY or options[name] == harmless) then options[name] = nil end
+  end
+  return options
+end
+
+-- Keras' config as the options of a constructor; null is what is left out. Axes count from 0 there, from 1 here.
+local function options_of(content)
+  local options = {}
+  for key, value in pairs(content) do
+    if type(value) == "table" and value.class_name ~= nil then add_object(options, key, value)
+    elseif key == "axis" and type(value) == "number" and value >= 0 then options[key] = value + 1
+    elseif key == "axis" and type(value) == "table" then
+      options[key] = {}
+      for i, axis in ipairs(value) do options[key][i] = type(axis) == "number" and axis >= 0 and axis + 1 or axis end
+    elseif given(value) then options[key] = value end
+  end
+  return options
+end
+
+local function text_field(entry, name, what)
+  local value = entry[name]
+  if type(value) ~= "string" then raise("%s: an entry has %s for %s, expected a text", what, errors.describe(value), name) end
+  return value
+end
+
+local function table_field(entry, name, what)
+  local value = entry[name]
+  if type(value) ~= "table" or value == json.null then
+    raise("%s: %s is %s, expected a table", what, name, value == json.null and "null" or errors.describe(value))
+  end
+  return value
+end
+
+local function input_of(entry, what)
+  local content = table_field(entry, "config", what)
+  local whole = given(content.batch_shape) and content.batch_shape or content.batch_input_shape
+  if type(whole) ~= "table" then raise("%s: InputLayer: it has no batch_shape", what) end
+  local shape = {}
+  for i = 2, #whole do
+    if type(whole[i]) ~= "number" then raise("%s: InputLayer %s: dimension %d is unknown, which is not supported", what,
+      tostring(content.name), i) end
+    shape[i - 1] = whole[i]
+  end
+  local dtype = content.dtype
+  if type(dtype) == "table" and given(dtype) then dtype = dtype.config and dtype.config.name end
+  return layers.Input(shape, { name = given(content.name) and content.name or nil, dtype = given(dtype) and dtype or nil })
+end
+
+local function custom_class(entry, reader)
+  local registered = type(entry.registered_name) == "string" and entry.registered_name or ""
+  return reader.custom[entry.class_name] or reader.custom[registered] or reader.custom[registered:match(">(.*)$") or ""]
+end
+
+---- reading: models --------------------------------------------------------------------------------------------------------------------
+
+local function build_shape(entry)
+  local shape = type(entry.build_config) == "table" and entry.build_config ~= json.null and entry.build_config.input_shape
+  if not given(shape) or type(shape) ~= "table" then return nil end
+  local function plain(list)
+    local result = {}
+    for i, n in ipairs(list) do
+      if type(n) == "table" and n ~= json.null then result[i] = plain(n)
+      else result[i] = type(n) == "number" and n or -1 end
+    end
+    return result
+  end
+  return plain(shape)
+end
+
+-- Lua classes build when they are called; a call on symbolic tensors of the shape that the file names will do.
+local function build_custom(layer, shape)
+  if not shape or layer._built then return end
+  local several = type(shape[1]) == "table"
+  local inputs = {}
+  for i, one in ipairs(several and shape or { shape }) do inputs[i] = layers.Input { unpack(one, 2) } end
+  layer(several and inputs or inputs[1])
+end
+
+local function read_sequential(entry, reader)
+  local content = table_field(entry, "config", reader.path)
+  local list = {}
+  for i, inner in ipairs(table_field(content, "layers", reader.path)) do list[i] = config.read(inner, reader) end
+  local model = models.Sequential { name = text_field(content, "name", reader.path), trainable = content.trainable ~= false, layers = list }
+  local shape = given(content.build_input_shape) and content.build_input_shape or given(content.batch_input_shape) and
+    content.batch_input_shape
+  if shape and not model._built and #list > 0 then
+    local plain = { -1 }
+    for i = 2, #shape do plain[i] = shape[i] end
+    model:build(plain)
+  end
+  return model
+end
+
+-- The tensor that { layer, call, output } names among those made so far; nil: not made yet.
+local function find_tensor(made, history, what)
+  if type(history) ~= "table" or type(history[1]) ~= "string" or type(history[2]) ~= "number" or type(history[3]) ~= "number" then
+    raise("%s: a call refers to a tensor in a way that is not known (files of Keras 2 are not read: save with Keras 3)", what)
+  end
+  local calls = made[history[1]]
+  if not calls then raise("%s: a call refers to the layer %q, which is not in the model", what, history[1]) end
+  local outputs = calls[history[2] + 1]
+  if outputs and not outputs[history[3] + 1] then raise("%s: the layer %q has no output %g", what, history[1], history[3]) end
+  return outputs and outputs[history[3] + 1]
+end
+
+-- The arguments of a call with tensors in place of their names; nil while one of them is not made yet.
+local function resolve(value, made, what)
+  if type(value) ~= "table" or value == json.null then return value end
+  if value.class_name == "__keras_tensor__" then return find_tensor(made, table_field(value, "config", what).keras_history, what) end
+  local list = {}
+  for i = 1, #value do
+    list[i] = resolve(value[i], made, what)
+    if list[i] == nil then return nil end
+  end
+  return list
+end
+
+local function run_call(layer, call, made, reader)
+  local args = resolve(table_field(call, "args", reader.path), made, reader.path)
+  if not args then return nil end
+  local kwargs = type(call.kwargs) == "table" and call.kwargs ~= json.null and call.kwargs or {}
+  for name, value in pairs(kwargs) do
+    if name ~= "training" and given(value) then
+      raise("%s: the call of %q has the argument %s, which is not supported", reader.path, layer.name or "?", name)
+    end
+  end
+  if type(layer) == "function" then return layer(args) end
+  for i = 2, #args do
+    if given(args[i]) then raise("%s: the call of %q has %d arguments, only one is supported", reader.path, layer.name, #args) end
+  end
+  return layer(args[1], { training = kwargs.training ~= json.null and kwargs.training or nil })
+end
+
+local function outputs_list(result)
+  return type(result) == "table" and getmetatable(result) == nil and result or { result }
+end
+
+local function read_functional(entry, reader)
+  local content = table_field(entry, "config", reader.path)
+  local made, waiting = {}, {}
+  for _, inner in ipairs(table_field(content, "layers", reader.path)) do
+    local name = given(inner.name) and inner.name or table_field(inner, "config", reader.path).name
+    if type(name) ~= "string" or made[name] then raise("%s: two layers are called %s, or one has no name", reader.path, tostring(name)) end
+    local layer = config.read(inner, reader)
+    made[name] = {}
+    if inner.class_name == "InputLayer" then made[name][1] = { layer }
+    else
+      local calls = table_field(inner, "inbound_nodes", reader.path)
+      if #calls > 0 then waiting[#waiting + 1] = { name = name, layer = layer, calls = calls, next = 1 } end
+    end
+  end
+  while #waiting > 0 do      -- the list need not be in running order
+    local left = {}
+    local before = reader.calls
+    for _, item in ipairs(waiting) do
+      while item.next <= #item.calls do
+        local result = run_call(item.layer, item.calls[item.next], made, reader)
+        if result == nil then break end
+        made[item.name][item.next] = outputs_list(result)
+        item.next = item.next + 1
+        reader.calls = reader.calls + 1
+      end
+      if item.next <= #item.calls then left[#left + 1] = item end
+    end
+    if reader.calls == before then raise("%s: the calls of %q form a circle", reader.path, waiting[1].name) end
+    waiting = left
+  end
+  local function ends(list, what)
+    if type(list) ~= "table" or list == json.null or #list == 0 then raise("%s: %s of the model are missing", reader.path, what) end
+    if type(list[1]) == "string" then list = { list } end
+    local tensors = {}
+    for i, history in ipairs(list) do tensors[i] = find_tensor(made, history, reader.path) end
+    return tensors
+  end
+  return models.Model { inputs = ends(content.input_layers, "inputs"), outputs = ends(content.output_layers, "outputs"),
+                        name = given(content.name) and content.name or nil, trainable = content.trainable ~= false }
+end
+
+-- The layer, model or (for an InputLayer) symbolic tensor of an entry. reader: { path =, custom = { name = class }, calls = 0 }.
+function config.read(entry, reader)
+  if type(entry) ~= "table" or entry == json.null then raise("%s: an entry of the model is no table", reader.path) end
+  local class_name = text_field(entry, "class_name", reader.path)
+  reader.depth = (reader.depth or 0) + 1
+  if reader.depth > 64 then raise("%s: models are nested more than 64 deep", reader.path) end
+  local result
+  local custom = custom_class(entry, reader)
+  if custom then
+    local class_config = options_of(table_field(entry, "config", reader.path))
+    class_config.dtype = nil
+    result = custom.from_config and custom.from_config(class_config) or custom(class_config)
+    build_custom(result, build_shape(entry))
+  elseif class_name == "InputLayer" then result = input_of(entry, reader.path)
+  elseif class_name == "Sequential" then result = read_sequential(entry, reader)
+  elseif class_name == "Functional" or class_name == "Model" then result = read_functional(entry, reader)
+  elseif operations.knows(entry) then result = operations.read(entry)
+  else
+    result = layers[class_name](drop_without_effect(class_name, options_of(table_field(entry, "config", reader.path))))
+    local shape = build_shape(entry)
+    if shape and not result._built then result:build(shape) end
+  end
+  reader.depth = reader.depth - 1
+  return result
+end
+
+---- what is not known --------------------------------------------------------------------------------------------------------------------
+
+local function collect_unknown(entry, reader, unknown, depth)
+  if type(entry) ~= "table" or entry == json.null or depth > 64 then return end
+  local name, content = entry.class_name, entry.config
+  if type(name) ~= "string" or type(content) ~= "table" then return end
+  if custom_class(entry, reader) or operations.knows(entry) then return end
+  if name == "Sequential" or name == "Functional" or name == "Model" then
+    local list = type(content.layers) == "table" and content.layers or {}
+    for _, inner in ipairs(list) do collect_unknown(inner, reader, unknown, depth + 1) end
+  elseif name ~= "InputLayer" and C.flow_layer_class_find(name) < 0 then
+    unknown[name] = unknown[name] or {}
+    table.insert(unknown[name], tostring(content.name))
+  end
+end
+
+-- Raises one error that lists every class of the file that is not here.
+function config.check_classes(entry, reader)
+  local unknown, parts = {}, {}
+  collect_unknown(entry, reader, unknown, 0)
+  for name, users in pairs(unknown) do
+    parts[#parts + 1] = ("%s (%s%s)"):format(name, table.concat(users, ", ", 1, math.min(#users, 3)), #users > 3 and ", ..." or "")
+  end
+  if #parts == 0 then return end
+  table.sort(parts)
+  raise("%s: it has layers that flowlua does not know: %s; give classes of your own as custom_objects = { Name = Class }", reader.path,
+    table.concat(parts, ", "))
+end
+
+return config

@@ -1,0 +1,106 @@
+-- keras.lua: .keras files (metadata.json, config.json and model.weights.h5 in a zip) and .weights.h5 files.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local json = require "flow.json"
+local tensor_file = require "flow.tensor_file"
+local description = require "flow.saving.description"
+local weights = require "flow.saving.weights"
+
+local C, check, raise = native.C, native.check, errors.raise
+local keras = {}
+
+local WEIGHTS = "model.weights.h5"
+local KERAS_VERSION = "3.13.2"      -- whose format this is
+
+local archive_out, text_out, bytes_out = native.out("flow_archive"), native.array("const char *", 1), native.array("double", 1)
+local writer_out = native.out("flow_archive_writer")
+
+---- writing ----------------------------------------------------------------------------------------------------------------------
+
+local function add_text(archive, name, text)
+  check(C.flow_archive_writer_add_text(archive, name, text, #text))
+end
+
+-- Writes the model beside `path` and renames.
+function keras.save(model, path, include_optimizer)
+  local text = json.encode(description.of(model))
+  local metadata = json.encode { keras_version = KERAS_VERSION, date_saved = os.date("!%Y-%m-%d@%H:%M:%S"),
+                                 class_names = model.class_names }
+  local writer = tensor_file.writer()
+  weights.add(writer, model, include_optimizer)
+  check(C.flow_archive_writer_new(path, writer_out))
+  local archive = native.own(writer_out, C.flow_archive_writer_release)
+  add_text(archive, "metadata.json", metadata)
+  add_text(archive, "config.json", text)
+  check(C.flow_archive_writer_add_tensors(archive, WEIGHTS, writer._handle, "hdf5"))
+  check(C.flow_archive_writer_commit(archive))
+  native.close(archive, C.flow_archive_writer_release)
+  writer:close()
+end
+
+function keras.save_weights(model, path)
+  local writer = tensor_file.writer()
+  weights.add(writer, model, true)
+  writer:save(path, "hdf5")
+  writer:close()
+end
+
+---- reading -----------------------------------------------------------------------------------------------------------------------
+
+local function member(archive, path, name)
+  if C.flow_archive_text(archive, name, text_out, bytes_out) ~= 0 then
+    raise("%s is no .keras file: %s", path, native.string(C.flow_last_error()))
+  end
+  return json.decode(native.string(text_out[0], bytes_out[0]), path .. ": " .. name)
+end
+
+local function read_description(path)
+  check(C.flow_archive_open(path, archive_out))
+  local archive = native.own(archive_out, C.flow_archive_release)
+  local entry, metadata = member(archive, path, "config.json"), member(archive, path, "metadata.json")
+  native.close(archive, C.flow_archive_release)
+  return entry, metadata
+end
+
+-- Class names are ours: Keras does not keep them.
+local function check_names(names)
+  if type(names) ~= "table" then return nil end
+  for _, name in ipairs(names) do
+    if type(name) ~= "string" then return nil end
+  end
+  return #names > 0 and names or nil
+end
+
+local function open_weights(path, name, trusted)
+  return tensor_file.open(path, name, { trusted = trusted })
+end
+
+-- The model of a description, its variables zero: they are read next.
+local function blank_model(entry, path, options)
+  C.flow_context_set_blank(native.context, 1)
+  local ok, model = pcall(description.model, entry, path, options)
+  C.flow_context_set_blank(native.context, 0)
+  if not ok then error(model, 0) end
+  return model
+end
+
+-- options: { custom_objects =, compile = true, trusted = false }.
+function keras.load(path, options)
+  local entry, metadata = read_description(path)
+  local model = blank_model(entry, path, options)
+  rawset(model, "_class_names", check_names(metadata.class_names))
+  local file = open_weights(path, WEIGHTS, options.trusted)
+  weights.read(file, model, true)
+  file:close()
+  return model
+end
+
+-- From a .keras or a .weights.h5 file into a model that is there: all of it, or nothing.
+function keras.load_weights(model, path, options)
+  local file = open_weights(path, path:find("%.keras$") and WEIGHTS or nil, options.trusted)
+  weights.read(file, model, false)
+  file:close()
+end
+
+return keras

@@ -1,0 +1,179 @@
+-- weights.lua: where Keras keeps the variables of a model in its file (keras.src.saving.saving_lib), for writing and reading.
+--
+--   vars                                   the model's own, none; the note "name" is the model's name
+--   layers/<class>[_n]/vars/<i>            variable i of a layer; <class> is the class in snake case, numbered in the model's order
+--   layers/<class>/<field>/vars/<i>        of a layer in a field of a layer written in Lua; lists: <field>/<class>[_n]
+--   optimizer/vars/<i>                     iterations, learning rate, slots
+--
+-- A walk calls visit(path, name, variables) for every object, with the variables that are its own.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local names = require "flow.names"
+local layers = require "flow.layers"
+local Layer = require "flow.layer"
+local models = require "flow.model"
+local operations = require "flow.saving.operations"
+local variable = require "flow.variable"
+local log = require "flow.log"
+
+local C, raise = native.C, errors.raise
+local weights = {}
+
+---- the walk ------------------------------------------------------------------------------------------------------------------------
+
+local function own_variables(layer)
+  local list = {}
+  for i = 0, (layer._handle and C.flow_layer_variable_count(layer._handle) or 0) - 1 do
+    list[#list + 1] = variable.wrap(C.flow_layer_variable(layer._handle, i))
+  end
+  for _, trainable in ipairs { true, false } do
+    for _, v in ipairs(layer._own) do
+      if v.trainable == trainable then list[#list + 1] = v end
+    end
+  end
+  return list
+end
+
+local function join(path, name)
+  return path == "" and name or path .. "/" .. name
+end
+
+local walk
+
+local function walk_list(path, list, visit, seen)
+  local used = {}
+  for _, layer in ipairs(list) do
+    if not operations.is(layer) then
+      local name = names.snake(layer.class_name)
+      used[name] = (used[name] or -1) + 1
+      walk(join(path, used[name] == 0 and name or name .. "_" .. used[name]), layer, visit, seen)
+    end
+  end
+end
+
+-- The layers of a model as they stand in its file: those of a Sequential come without the input.
+local function listed(model)
+  return rawget(model, "_graph_layers") and not object.is(model, models.Sequential) and model._graph_layers or model._children
+end
+
+local function walk_fields(path, layer, visit, seen)
+  local keys = {}
+  for key in pairs(layer._assignments) do keys[#keys + 1] = tostring(key) end
+  table.sort(keys)
+  for _, key in ipairs(keys) do
+    local value = layer._assignments[key]
+    if object.is(value, Layer) then walk(join(path, key), value, visit, seen)
+    elseif type(value) == "table" and not getmetatable(value) and object.is(value[1], Layer) then
+      walk_list(join(path, key), value, visit, seen)
+    end
+  end
+end
+
+function walk(path, layer, visit, seen)
+  if seen[layer] then return end      -- a layer that is used twice is stored where it is met first
+  seen[layer] = true
+  visit(join(path, "vars"), layer.name, object.is(layer, models.Model) and {} or own_variables(layer), layer)
+  if object.is(layer, models.Sequential) or object.is(layer, models.Functional) then
+    walk_list(join(path, "layers"), listed(layer), visit, seen)
+  elseif not layer._handle and not object.is(layer, layers.InputLayer) then
+    walk_fields(path, layer, visit, seen)
+    if object.is(layer, models.Model) then walk_list(join(path, "layers"), layer._children, visit, seen) end
+  end
+end
+
+local function optimizer_of(model)
+  local compiled = rawget(model, "_compiled")
+  return compiled and compiled.optimizer
+end
+
+---- writing --------------------------------------------------------------------------------------------------------------------------
+
+-- Adds every variable of the model, and of its optimizer unless that is not wanted, to a tensor_file.writer.
+function weights.add(writer, model, with_optimizer)
+  local function visit(path, name, variables)
+    writer:group(path)
+    writer:note(path, "name", name)
+    for i, v in ipairs(variables) do writer:add(path .. "/" .. (i - 1), v) end
+  end
+  walk("", model, visit, {})
+  local optimizer = with_optimizer and optimizer_of(model)
+  if optimizer then visit("optimizer/vars", optimizer.name, optimizer.variables) end
+end
+
+---- reading ---------------------------------------------------------------------------------------------------------------------------
+
+local function shape_text(shape)
+  return "{" .. table.concat(shape, ", ") .. "}"
+end
+
+-- Number of tensors 0, 1, ... in a group; names that are no numbers are none of them.
+local function stored_count(file, path)
+  local count = 0
+  while file:find(path .. "/" .. count) do count = count + 1 end
+  return count
+end
+
+-- Checks a group against the variables that are to be read from it and appends { position, variable } to the list.
+local function match(file, path, who, variables, list)
+  local count = stored_count(file, path)
+  if count ~= #variables then
+    raise("%s: %s expected %d variables, but the file has %d (%s)", file.path, who, #variables, count, path)
+  end
+  for i, v in ipairs(variables) do
+    local position = file:find(path .. "/" .. (i - 1))
+    local shape = file:shape(position)
+    if shape_text(shape) ~= shape_text(v.shape) then
+      raise("%s: %s: variable \"%s\" has shape %s, the file has %s", file.path, who, v.name, shape_text(v.shape), shape_text(shape))
+    end
+    list[#list + 1] = { position = position, variable = v }
+  end
+end
+
+-- Into the variables themselves where nobody minds a model that is half read; else all of them are read first.
+local function assign(file, list, in_place)
+  local waiting = {}
+  for i, item in ipairs(list) do
+    if in_place and file:dtype(item.position) == item.variable.dtype then
+      file:read_into(item.position, item.variable)
+    else
+      waiting[i] = file:read(item.position)
+      if waiting[i].dtype ~= item.variable.dtype then waiting[i] = waiting[i]:to(item.variable.dtype) end
+    end
+  end
+  for i, item in ipairs(list) do
+    if waiting[i] then item.variable:assign(waiting[i]) end
+  end
+end
+
+local function match_optimizer(file, model, list)
+  local optimizer = optimizer_of(model)
+  if not optimizer then return end
+  local count = stored_count(file, "optimizer/vars")
+  if count == 0 then return end
+  if count > 2 then optimizer:build(model.trainable_variables) end
+  local variables = optimizer.variables
+  if count < #variables then      -- saved before the first step: the slots are zero
+    local fewer = {}
+    for i = 1, count do fewer[i] = variables[i] end
+    variables = fewer
+  end
+  local found = {}
+  local ok, problem = pcall(match, file, "optimizer/vars", "the optimizer", variables, found)
+  if not ok then
+    log.warning("%s; its state is not read", (tostring(problem):gsub("^[^\n]-:%d+: ", "")))
+    return
+  end
+  for _, item in ipairs(found) do list[#list + 1] = item end
+end
+
+-- Reads what weights.add wrote. in_place: the model is thrown away when reading fails.
+function weights.read(file, model, in_place)
+  local list = {}
+  walk("", model, function(path, _, variables, layer) match(file, path, object.title(layer), variables, list) end, {})
+  match_optimizer(file, model, list)
+  assign(file, list, in_place)
+end
+
+return weights

@@ -1,0 +1,150 @@
+"""Model files that Keras wrote, for keras_files_spec.lua to load, and files of flowlua for Keras to load.
+
+    python3 -m venv /tmp/keras && /tmp/keras/bin/pip install tensorflow-cpu
+    /tmp/keras/bin/python spec/golden/keras_files.py make      writes keras/*.keras and keras/expected.npz
+    /tmp/keras/bin/python spec/golden/keras_files.py check     runs keras_files.lua and compares what Keras makes of its files
+
+The four files that `make` finds there (flowers_small, mnist_small_compiled, func, dense_adam_trained_jax) were written by Keras 3.13.
+"""
+import glob
+import os
+import subprocess
+import sys
+import tempfile
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+import keras
+import numpy as np
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FOLDER = os.path.join(HERE, "keras")
+layers = keras.layers
+random = np.random.RandomState(7)
+
+
+def scramble(model):
+    """Values that are no initial ones: moving averages that have moved, biases that are not zero."""
+    for variable in model.variables:
+        value = random.normal(0.1, 0.3, variable.shape)
+        if "variance" in variable.path:
+            value = np.abs(value) + 0.5
+        if variable.dtype.startswith("float"):
+            variable.assign(value.astype("float32"))
+
+
+def image_model():
+    return keras.Sequential([
+        layers.Input((12, 10, 3)), layers.Rescaling(0.5, offset=-0.25), layers.RandomFlip("horizontal"), layers.RandomRotation(0.1),
+        layers.RandomZoom(0.1), layers.RandomContrast(0.2), layers.Conv2D(5, 3, padding="same", activation="relu", name="first"),
+        layers.BatchNormalization(), layers.ReLU(max_value=6.0), layers.DepthwiseConv2D(3, depth_multiplier=2), layers.Activation("gelu"),
+        layers.AveragePooling2D(2, padding="same"), layers.Conv2D(4, (2, 1), strides=1, use_bias=False, kernel_initializer="he_normal"),
+        layers.MaxPooling2D((1, 2)), layers.Flatten(), layers.Dropout(0.5, seed=3), layers.Dense(4), layers.Softmax()], name="images")
+
+
+def nested_model():
+    left, right = keras.Input((6,), name="left"), keras.Input((6,), name="right")
+    tower = keras.Sequential([layers.Input((6,)), layers.Dense(5, activation="tanh"), layers.BatchNormalization(axis=1)], name="tower")
+    inner_input = keras.Input((5,))
+    inner = keras.Model(inner_input, layers.Add()([inner_input, layers.Dense(5, activation="sigmoid")(inner_input)]), name="inner")
+    a, b = inner(tower(left)), tower(right)
+    joined = layers.Concatenate()([a, b, a])
+    arithmetic = keras.ops.exp(-(joined * 2.0 + 1.0)) / 3.0
+    return keras.Model([left, right], [layers.Dense(3, name="scores")(arithmetic), layers.Dense(1)(b)], name="nested")
+
+
+def adapted_model():
+    normalization = layers.Normalization()
+    normalization.adapt(random.normal(3, 2, (50, 4)).astype("float32"))
+    return keras.Sequential([layers.Input((4,)), normalization, layers.Dense(2)])
+
+
+MODELS = {"images": image_model, "nested": nested_model, "adapted": adapted_model}
+
+OPTIMIZERS = {
+    "adam": lambda: keras.optimizers.Adam(0.01), "amsgrad": lambda: keras.optimizers.Adam(0.01, amsgrad=True),
+    "momentum": lambda: keras.optimizers.SGD(0.05, momentum=0.9, nesterov=True),
+    "rmsprop": lambda: keras.optimizers.RMSprop(0.01, momentum=0.5), "adamw": lambda: keras.optimizers.AdamW(0.01),
+    "decay": lambda: keras.optimizers.Adam(keras.optimizers.schedules.ExponentialDecay(0.01, 4, 0.5)),
+}
+SAMPLES = ["flowers_small", "mnist_small_compiled", "func", "dense_adam_trained_jax"]
+
+
+def inputs_of(model, rows=3):
+    return [random.uniform(-1, 1, (rows,) + tuple(x.shape[1:])).astype("float32") for x in model.inputs]
+
+
+def add_prediction(expected, name, model):
+    xs = inputs_of(model)
+    ys = model.predict(xs if len(xs) > 1 else xs[0], verbose=0)
+    for i, x in enumerate(xs):
+        expected[f"{name}_x{i + 1}"] = x
+    for i, y in enumerate(ys if isinstance(ys, list) else [ys]):
+        expected[f"{name}_y{i + 1}"] = y
+
+
+def trained(name, optimizer, expected):
+    """Five steps, saved, and the losses of five more."""
+    keras.utils.set_random_seed(3)
+    model = keras.Sequential([layers.Input((6,)), layers.Dense(8, activation="relu"), layers.BatchNormalization(momentum=0.8),
+                              layers.Dense(3)])
+    model.compile(optimizer=optimizer, loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
+    xs, ys = random.uniform(-1, 1, (10, 16, 6)).astype("float32"), random.randint(0, 3, (10, 16)).astype("int32")
+    losses = []
+    for step in range(10):
+        losses.append(model.train_on_batch(xs[step], ys[step], return_dict=True)["loss"])
+        if step < 9:
+            model.reset_metrics()
+        if step == 4:
+            model.save(os.path.join(FOLDER, f"trained_{name}.keras"))
+    expected.update({f"trained_{name}_x": xs[5:], f"trained_{name}_y": ys[5:], f"trained_{name}_loss": np.array(losses[5:], "float32")})
+
+
+def make():
+    expected = {}
+    for name, build in MODELS.items():
+        model = build()
+        if name != "adapted":
+            scramble(model)
+        model.save(os.path.join(FOLDER, name + ".keras"))
+        model.save_weights(os.path.join(FOLDER, name + ".weights.h5"))
+        add_prediction(expected, name, model)
+    for name in SAMPLES:
+        add_prediction(expected, name, keras.models.load_model(os.path.join(FOLDER, name + ".keras")))
+    for name, optimizer in OPTIMIZERS.items():
+        trained(name, optimizer(), expected)
+    np.savez(os.path.join(FOLDER, "expected.npz"), **expected)
+
+
+def check():
+    """Each file of flowlua with its inputs and predictions, NAME.keras, NAME_x1.npy ..., NAME_y1.npy ...; and its next losses."""
+    root = os.path.dirname(os.path.dirname(HERE))
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        program = os.environ.get("FLOWLUA_PROGRAM", os.path.join(root, "build/bin/flowlua"))
+        subprocess.run([program, os.path.join(HERE, "keras_files.lua"), folder], check=True, cwd=root)
+        paths = sorted(glob.glob(os.path.join(folder, "*.keras")))
+        for path in paths:
+            name = path[:-len(".keras")]
+            model = keras.models.load_model(path)
+            read = lambda kind: [np.load(f) for f in sorted(glob.glob(f"{name}_{kind}[0-9].npy"))]
+            xs, ys = read("x"), read("y")
+            found = model.predict(xs if len(xs) > 1 else xs[0], verbose=0) if xs else []
+            found = found if isinstance(found, list) else [found]
+            worst = max([float(np.max(np.abs(a - b)) / min(1.0, np.max(np.abs(b)))) for a, b in zip(found, ys)], default=0.0)
+            if os.path.exists(name + "_steps_x.npy"):
+                steps = zip(np.load(name + "_steps_x.npy"), np.load(name + "_steps_y.npy"), np.load(name + "_steps_loss.npy"))
+                for x, y, loss in steps:
+                    model.reset_metrics()
+                    worst = max(worst, abs(model.train_on_batch(x, y, return_dict=True)["loss"] - float(loss)))
+            good = worst <= 1e-5
+            failed += not good
+            print(f"{'ok  ' if good else 'FAIL'} {os.path.basename(path)}: largest difference {worst:.2g}")
+    print(f"{len(paths) - failed} of {len(paths)} files agree with Keras {keras.__version__}")
+    sys.exit(failed > 0 or not paths)
+
+
+if __name__ == "__main__":
+    {"make": make, "check": check}[sys.argv[1]]()

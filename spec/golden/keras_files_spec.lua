@@ -1,0 +1,181 @@
+-- keras_files_spec.lua: model files that Keras wrote (keras_files.py) load, predict what Keras predicts, and train on as Keras would;
+-- what is written here is read back.
+local support = require "spec.support.init"
+local flow = require "flow"
+local layers = flow.layers
+local message_of = support.message_of
+
+local folder = support.root .. "spec/golden/keras/"
+local function expected(name) return flow.load_npz(folder .. "expected.npz", name) end
+
+local function has(name)
+  return (pcall(expected, name))
+end
+
+local function arrays(name, kind)
+  local list = {}
+  while has(name .. "_" .. kind .. #list + 1) do list[#list + 1] = expected(name .. "_" .. kind .. #list + 1) end
+  return list
+end
+
+local function close(a, b, bound, what)
+  assert.same(b.shape, a.shape)
+  local difference = (a - b):abs():max():item()
+  assert.truthy(difference <= bound, ("%s: largest difference %g, allowed %g"):format(what, difference, bound))
+end
+
+local function predicts(model, name)
+  local xs, ys = arrays(name, "x"), arrays(name, "y")
+  assert.truthy(#xs > 0 and #ys > 0)
+  local found = model:predict(#xs == 1 and xs[1] or xs, { verbose = 0 })
+  for i, y in ipairs(ys) do close(#ys == 1 and found or found[i], y, 1e-5, name) end
+end
+
+-- In the order of the file.
+local function weights_of(model)
+  local list = {}
+  for i, v in ipairs(model.variables) do list[i] = v:value():totable() end
+  return list
+end
+
+local temporary = support.file("model.keras", "")
+
+describe("files of Keras", function()
+  for _, name in ipairs { "flowers_small", "mnist_small_compiled", "func", "dense_adam_trained_jax", "images", "nested", "adapted" } do
+    it(name .. ".keras predicts what Keras predicts", function()
+      predicts(flow.load_model(folder .. name .. ".keras"), name)
+    end)
+  end
+
+  it(".weights.h5 goes into a model that is there", function()
+    for _, name in ipairs { "images", "nested", "adapted" } do
+      local model = flow.load_model(folder .. name .. ".keras")
+      for _, v in ipairs(model.variables) do v:assign(flow.zeros(v.shape, { dtype = v.dtype })) end
+      model:load_weights(folder .. name .. ".weights.h5")
+      predicts(model, name)
+    end
+  end)
+
+  for _, name in ipairs { "adam", "amsgrad", "momentum", "rmsprop", "adamw", "decay" } do
+    it("training goes on with " .. name, function()
+      local trained = "trained_" .. name
+      local model = flow.load_model(folder .. trained .. ".keras")
+      local x, y, losses = expected(trained .. "_x"), expected(trained .. "_y"), expected(trained .. "_loss")
+      assert.equal(5, model.optimizer.iterations)
+      for step = 1, 5 do
+        local loss = model:train_on_batch(x[step], y[step]).loss
+        local wanted = losses[step]:item()
+        assert.truthy(math.abs(loss - wanted) <= 1e-4 * wanted, ("step %d: loss %.7g, Keras has %.7g"):format(step, loss, wanted))
+      end
+    end)
+  end
+end)
+
+describe("files of flowlua", function()
+  it("hold the model as it is: class, names, weights, how it was compiled, state of the optimizer", function()
+    local model = flow.load_model(folder .. "trained_adam.keras")
+    model:save(temporary)
+    local again = flow.load_model(temporary)
+    assert.equal(model:to_json(), again:to_json())
+    assert.same(weights_of(model), weights_of(again))
+    for i, v in ipairs(model.optimizer.variables) do
+      assert.same(v:value():totable(), again.optimizer.variables[i]:value():totable())
+    end
+  end)
+
+  it("hold functional models with nested ones, shared layers and arithmetic", function()
+    local model = flow.load_model(folder .. "nested.keras")
+    model:save(temporary)
+    local again = flow.load_model(temporary)
+    predicts(again, "nested")
+    again:save_weights(temporary .. ".weights.h5")
+    for _, v in ipairs(model.variables) do v:assign(flow.zeros(v.shape, { dtype = v.dtype })) end
+    model:load_weights(temporary .. ".weights.h5")
+    predicts(model, "nested")
+  end)
+
+  local Scale = layers.Layer:extend("Scale")
+  function Scale:build(shape)
+    self.gain = self:add_weight { name = "gain", shape = { shape[#shape] }, initializer = "ones" }
+    self.inner = layers.Dense(shape[#shape])
+    self.inner:build(shape)
+  end
+  function Scale:call(x) return self.inner(x) * self.gain * self.factor end
+
+  it("hold layers written in Lua, which the reader is given", function()
+    local model = flow.Sequential { layers.Input { 4 }, Scale { factor = 3 }, layers.Dense(2) }
+    model.layers[1].gain:assign { 1, 2, 3, 4 }
+    local x = flow.random.normal({ 3, 4 }, { seed = 1 })
+    local before = model:predict(x, { verbose = 0 })
+    model:save(temporary)
+    local problem = message_of(function() flow.load_model(temporary) end)
+    assert.truthy(problem:find("layers that flowlua does not know: Scale (" .. model.layers[1].name .. ")", 1, true), problem)
+    local again = flow.load_model(temporary, { custom_objects = { Scale = Scale } })
+    close(again:predict(x, { verbose = 0 }), before, 0, "prediction")
+  end)
+
+  it("that are named wrongly, or models that a file cannot hold, are errors that say what to do", function()
+    local model = flow.Sequential { layers.Input { 4 }, layers.Dense(2) }
+    for path, part in pairs { ["m"] = "m.keras\", or write a folder for serving by model:export(\"m\")", ["m.weights.h5"] = "save_weights",
+                              ["m.pt"] = "this ending is not known" } do
+      local problem = message_of(function() model:save(path) end)
+      assert.truthy(problem:find(part, 1, true), problem)
+    end
+    local problem = message_of(function() flow.Sequential({ layers.Dense(2) }):save(temporary) end)
+    assert.truthy(problem:find("has no variables yet", 1, true), problem)
+    model:compile { optimizer = "sgd", loss = function(y, p) return (y - p):square():mean(-1) end }
+    problem = message_of(function() model:save(temporary) end)
+    assert.truthy(problem:find("a Lua function, which a file cannot hold", 1, true), problem)
+  end)
+
+  it("are refused when they do not fit, and the model stays as it was", function()
+    local model = flow.Sequential { layers.Input { 6 }, layers.Dense(8), layers.BatchNormalization(), layers.Dense(4) }
+    local before = weights_of(model)
+    local problem = message_of(function() model:load_weights(folder .. "trained_adam.keras") end)
+    assert.truthy(problem:find("has shape {8, 4}, the file has {8, 3}", 1, true), problem)
+    problem = message_of(function() model:load_weights(folder .. "images.weights.h5") end)
+    assert.truthy(problem:find("Dense \"dense", 1, true), problem)
+    assert.same(before, weights_of(model))
+    problem = message_of(function() flow.load_model(support.file("x.keras", "no archive at all")) end)
+    assert.truthy(problem:find("x.keras", 1, true), problem)
+  end)
+end)
+
+describe("descriptions of models", function()
+  it("come back from JSON with fresh weights", function()
+    local model = flow.load_model(folder .. "func.keras")
+    local again = flow.models.model_from_json(model:to_json())
+    assert.equal(model:to_json(), again:to_json())
+    assert.equal(model:count_params(), again:count_params())
+  end)
+
+  it("of layers are tables", function()
+    local config = layers.Conv2D(4, 3, { name = "c", padding = "same" }):get_config()
+    assert.same({ 3, 3 }, config.kernel_size)
+    assert.equal("same", config.padding)
+    assert.equal("c", config.name)
+    assert.equal("GlorotUniform", config.kernel_initializer.class_name)
+  end)
+
+  it("that are hostile are refused", function()
+    local json = require "flow.json"
+    local function refused(text, part)
+      local problem = message_of(function() flow.models.model_from_json(text) end)
+      assert.truthy(problem:find(part, 1, true), problem)
+    end
+    refused("{}", "class_name")
+    refused('{"class_name":"Sequential"}', "config is nil")
+    local function of(layer) return '{"class_name":"Sequential","config":{"name":"s","layers":[' .. layer .. "]}}" end
+    refused(of '{"class_name":"os.execute","config":{}}', "does not know: os.execute")
+    refused('{"class_name":"Dense","config":{"units":3}}', "it holds no model but Dense")
+    refused(of '{"class_name":"Dense","config":{"units":1e18}}', "units")
+    local entry = { class_name = "Sequential", config = { name = "s", layers = json.list() } }
+    for i = 1, 100 do entry = { class_name = "Sequential", config = { name = "s" .. i, layers = json.list { entry } } } end
+    refused(json.encode(entry), "nested more than 64 deep")
+    local tensor = { class_name = "__keras_tensor__", config = { keras_history = { "a", 0, 0 } } }
+    local dense = { class_name = "Dense", name = "a", config = { name = "a", units = 2 },
+                    inbound_nodes = { { args = json.list { tensor }, kwargs = {} } } }
+    refused(json.encode { class_name = "Functional", config = { name = "f", layers = { dense }, input_layers = { "a", 0, 0 },
+      output_layers = { "a", 0, 0 } } }, "form a circle")
+  end)
+end)
