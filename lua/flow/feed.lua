@@ -43,6 +43,7 @@ function Feed.new(model, kind, what, dataset, limit)
   return setmetatable({
     model = model, kind = kind, dataset = dataset, limit = limit, layout = layout, used = layout.x + layout.y + layout.weights,
     fixed = fixed, step = false, iterator = false, ended = true, rows = 0, what = what,
+    pending = false,      -- position at which the next pass begins
   }, Feed)
 end
 
@@ -63,6 +64,32 @@ function Feed:restart()
   self:close()
   self.iterator, self.ended, self.rows = Iterator.new(self.dataset), false, 0
   rawset(self.dataset, "_last", self.iterator)
+  if self.pending then self.iterator:restore(self.pending) end
+  self.pending = false
+end
+
+-- Where the feed stands, for set_state in another process. begun: an epoch is under way; else what counts is how the next pass begins,
+-- unless epochs follow each other in one pass.
+function Feed:state(begun)
+  if self.iterator and not self.ended and (begun or self.limit) then
+    return { position = self.iterator:save(), rows = self.rows, open = true }
+  end
+  local next_pass = Iterator.new(self.dataset, true)
+  local position = next_pass:save()
+  next_pass:close()
+  return { position = position, rows = self.rows, open = false }
+end
+
+function Feed:set_state(state)
+  if state.open and self.iterator then      -- a pass more would count for the order of the next one
+    self.iterator:restore(state.position)
+    self.ended = false
+  else
+    self:close()
+    self.pending = state.position
+    if state.open then self:restart() end
+  end
+  self.rows = state.rows
 end
 
 -- Begins an epoch: anew, or where the one before ended if the number of its batches is given.

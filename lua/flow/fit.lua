@@ -14,6 +14,7 @@ local ops = require "flow.ops"
 local log = require "flow.log"
 local tensor = require "flow.tensor"
 local arguments = require "flow.arguments"
+local fit_position = require "flow.fit_position"
 
 local C, raise = native.C, errors.raise
 local context, held = native.context, native.held
@@ -123,24 +124,30 @@ local function new_pass(model, kind, data, size, limit, order)
   return { source = source, limit = limit, step = steps.get(model, kind, arrays, layout, math.min(size, data.rows)) }
 end
 
-local function batch_count(pass)
-  if pass.feed then return pass.feed:expected() or math.huge end
-  return math.min(pass.limit or math.huge, batches.count(pass.source) - pass.source.position)
+-- start: how many of them ran before.
+local function batch_count(pass, start)
+  if pass.feed then return (pass.feed:expected() or math.huge) - start end
+  return math.min((pass.limit or math.huge) - start, batches.count(pass.source) - pass.source.position)
 end
 
 -- Calls the hooks of every batch, named on_<what>_batch_begin and _end, and moves the bar. nil if nobody looks at batches, so
--- that the loop stays compiled.
-local function batch_watcher(model, what, list, bar, count, stops)
+-- that the loop stays compiled. run: of training, told where it stands.
+local function batch_watcher(model, what, list, bar, count, stops, run)
   local on_begin, on_end = "on_" .. what .. "_batch_begin", "on_" .. what .. "_batch_end"
-  local watched = list:has(on_begin) or list:has(on_end)
-  if not watched and not bar:visible() and not stops() then return nil end
-  list:call(on_begin, 0, {})
+  local watched, kept = list:has(on_begin) or list:has(on_end), run and list:has("_after_batch")
+  if not watched and not kept and not bar:visible() and not stops() then return nil end
+  local start = run and run.batch or 0
+  if count > 0 then list:call(on_begin, start, {}) end
   return function(batch, rows)
     bar:advance(1, rows)
-    if watched then list:call(on_end, batch, training.results(model)) end
+    if watched then list:call(on_end, start + batch, training.results(model)) end
+    if kept then
+      run.batch, run.pending = start + batch + 1, batch + 1
+      list:call("_after_batch", run)
+    end
     if bar:due() then bar:draw(training.results(model)) end
     if stops() then return true end
-    if batch + 1 < count then list:call(on_begin, batch + 1, {}) end
+    if batch + 1 < count then list:call(on_begin, start + batch + 1, {}) end
   end
 end
 
@@ -150,9 +157,9 @@ local function was_interrupted(status)
   return true
 end
 
-local function run_feed(model, feed, what, list, bar, number, stops)
-  local count = feed:expected() or math.huge
-  local after = batch_watcher(model, what, list, bar, count, stops)
+local function run_feed(model, pass, what, list, bar, number, stops, run)
+  local feed, count = pass.feed, batch_count(pass, run and run.batch or 0)
+  local after = batch_watcher(model, what, list, bar, count, stops, run)
   local status, done, rows = feed:run(number, count, after)
   if not after then bar:advance(done, rows) end
   if was_interrupted(status) then return true, done end
@@ -161,10 +168,10 @@ local function run_feed(model, feed, what, list, bar, number, stops)
 end
 
 -- Runs the batches of a pass. An interrupt is returned as true, other failures are raised.
-local function run_batches(model, pass, what, list, bar, number, stops)
-  if pass.feed then return run_feed(model, pass.feed, what, list, bar, number, stops) end
-  local source, count = pass.source, batch_count(pass)
-  local after = batch_watcher(model, what, list, bar, count, stops)
+local function run_batches(model, pass, what, list, bar, number, stops, run)
+  if pass.feed then return run_feed(model, pass, what, list, bar, number, stops, run) end
+  local source, count = pass.source, batch_count(pass, run and run.batch or 0)
+  local after = batch_watcher(model, what, list, bar, count, stops, run)
   local before = source.position
   local status, done = batches.run(source, pass.step, training.seed(model), number, count, after)
   if not after then bar:advance(done, math.min(source.position * source.size, source.rows) - before * source.size) end
@@ -191,25 +198,30 @@ local function warn_of_end()
     "`steps_per_epoch * epochs` batches.")
 end
 
--- One epoch of training. With steps_per_epoch an epoch goes on where the one before ended, as in Keras. Returns its batches, and
--- whether it was interrupted.
-local function train_epoch(model, pass, list, bar)
+-- Where the batches of an epoch begin: with steps_per_epoch where the ones before ended, as in Keras.
+local function begin_epoch(pass)
   local source = pass.source
-  if pass.feed then
-    pass.feed:begin_epoch()
-  else
-    if not pass.limit or source.position == batches.count(source) then batches.restart(source) end
-    if pass.limit and batch_count(pass) < pass.limit then warn_of_end() end
-  end
+  if pass.feed then return pass.feed:begin_epoch() end
+  if not pass.limit or source.position == batches.count(source) then batches.restart(source) end
+  if pass.limit and batch_count(pass, 0) < pass.limit then warn_of_end() end
+end
+
+-- One epoch of training, or the rest of it. Returns how many batches it has, and whether it was interrupted.
+local function train_epoch(model, run, bar)
+  local pass, start = run.train, run.batch
+  if start == 0 then begin_epoch(pass) end
+  bar:skip(start)
   local function stops() return model.stop_training end
-  local interrupted, done = run_batches(model, pass, "train", list, bar, model._train_steps, stops)
-  if pass.feed and pass.limit and done < pass.limit and pass.feed.ended then warn_of_end() end
+  local interrupted, done = false, 0
+  if not run.stopped then interrupted, done = run_batches(model, pass, "train", run.list, bar, model._train_steps, stops, run) end
+  if pass.feed and pass.limit and start + done < pass.limit and pass.feed.ended then warn_of_end() end
   rawset(model, "_train_steps", model._train_steps + done)
+  run.batch, run.pending = start + done, 0
   if interrupted then
     rawset(model, "stop_training", true)
-    log.info("fit: interrupted after batch %d of the epoch; what was learnt and the History are kept", done)
+    log.info("fit: interrupted after batch %d of the epoch; what was learnt and the History are kept", start + done)
   end
-  return done, interrupted
+  return start + done, interrupted
 end
 
 local function validates(frequency, epoch)
@@ -234,16 +246,21 @@ local function run_fit(model, data, validation, options)
   rawset(model, "history", history)
   rawset(model, "stop_training", false)
 
-  local logs = {}
+  local run = fit_position.new(model, train, test, list, options.initial_epoch)
   list:call("on_train_begin", {})
-  for epoch = options.initial_epoch, options.epochs - 1 do
-    training.reset(model)
+  list:call("_resume", run)
+  for epoch = run.epoch, run.stopped and run.batch == 0 and run.epoch - 1 or options.epochs - 1 do
+    if run.batch == 0 then training.reset(model) end
     list:call("on_epoch_begin", epoch, {})
+    if run.batch > 0 then      -- what these hooks do was done when the epoch began
+      list:call("_resume", run)
+      rawset(model, "stop_training", run.stopped)
+    end
     if verbose > 0 and options.epochs > 1 then log.print("%s", ("Epoch %d/%d\n"):format(epoch + 1, options.epochs)) end
     local bar = progress.new(verbose, target)
-    local done, interrupted = train_epoch(model, train, list, bar)
+    local done, interrupted = train_epoch(model, run, bar)
     target = target or done
-    logs = training.results(model)
+    local logs = training.results(model)
     if test and validates(options.validation_freq, epoch) and not interrupted then
       if test_pass(model, test, list, silent) then      -- what a part of the data gave is no result
         rawset(model, "stop_training", true)
@@ -252,11 +269,14 @@ local function run_fit(model, data, validation, options)
       end
     end
     list:call("on_epoch_end", epoch, logs)      -- the bar comes last: callbacks may add to the logs
+    run.epoch, run.batch, run.logs, run.interrupted = epoch + 1, 0, logs, interrupted
+    if not interrupted then list:call("_after_epoch", run) end
     bar:finish(logs)
     if model.stop_training then break end
   end
   if train.feed then train.feed:close() end
-  list:call("on_train_end", logs)
+  list:call("on_train_end", run.logs)
+  list:call("_after_train", run)
   return history
 end
 
@@ -317,7 +337,7 @@ function Model:evaluate(x, y, ...)
   local verbose = progress.verbosity(options.verbose)
   return native.defer_interrupts(function()
     local pass = new_pass(self, "test", data, size, limit)
-    local count = batch_count(pass)
+    local count = batch_count(pass, 0)
     if count == math.huge then count = nil end
     local list = callbacks.list(options.callbacks, self, { steps = count, verbose = verbose })
     local bar = progress.new(list:find(callbacks.ProgbarLogger) and 0 or verbose, count)

@@ -32,8 +32,8 @@ end
 -- target: number of batches, or nil when it is not known.
 function progress.new(verbose, target)
   local now = C.flow_clock()
-  return setmetatable({ verbose = verbose, target = target, started = now, advanced = now, first = nil, drawn = 0, done = 0, rows = 0,
-                       character = bar_character() }, Bar)
+  return setmetatable({ verbose = verbose, target = target, started = now, advanced = now, first = nil, drawn = 0, done = 0, skipped = 0,
+                       rows = 0, character = bar_character() }, Bar)
 end
 
 -- A value as Keras prints it, 0 included: 0.0000e+00.
@@ -73,9 +73,10 @@ end
 
 -- Seconds a step, without the first one, which makes the plan.
 local function step_time(self, now)
-  if self.done == 0 then return 0 end
-  if self.first and self.done > 1 then return (now - self.first) / (self.done - 1) end
-  return (now - self.started) / self.done
+  local done = self.done - self.skipped
+  if done == 0 then return 0 end
+  if self.first and done > 1 then return (now - self.first) / (done - 1) end
+  return (now - self.started) / done
 end
 
 ---- the line ------------------------------------------------------------------------------------------------------------------------
@@ -156,9 +157,14 @@ end
 -- After `count` more batches with `rows` rows.
 function Bar:advance(count, rows)
   self.advanced = C.flow_clock()
-  if self.done == 0 and count == 1 then self.first = self.advanced end
+  if self.done == self.skipped and count == 1 then self.first = self.advanced end
   self.done = self.done + count
   self.rows = self.rows + (rows or 0)
+end
+
+-- Batches that ran in an earlier process: counted, not timed.
+function Bar:skip(count)
+  self.done, self.skipped = self.done + count, self.skipped + count
 end
 
 function Bar:draw(logs)

@@ -1,4 +1,5 @@
--- safetensors.lua: flow.save_safetensors and flow.load_safetensors: tensors by name in the format of https://github.com/huggingface/safetensors.
+-- safetensors.lua: flow.save_safetensors and flow.load_safetensors: tensors by name in the format of
+-- https://github.com/huggingface/safetensors.
 --
 --   flow.save_safetensors("x.safetensors", { weight = tensor, bias = variable })
 --   flow.save_safetensors("x.safetensors", model, { metadata = { made_by = "me" } })     by the names of its variables
@@ -99,7 +100,8 @@ function safetensors.load_weights(model, path, skip_mismatch)
       for i = 1, file.count do known[i] = file:name_of(i) end
       problem = ("%s has no tensor %q%s"):format(path, name, errors.suggestion(name, known))
     elseif shape_text(file:shape(found)) ~= shape_text(by_name[name].shape) then
-      problem = ("%q has shape %s in %s, in the model %s"):format(name, shape_text(file:shape(found)), path, shape_text(by_name[name].shape))
+      local there, here = shape_text(file:shape(found)), shape_text(by_name[name].shape)
+      problem = ("%q has shape %s in %s, in the model %s"):format(name, there, path, here)
     else
       values[name] = file:read(found)
       if values[name].dtype ~= by_name[name].dtype then values[name] = values[name]:to(by_name[name].dtype) end

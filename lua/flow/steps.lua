@@ -173,6 +173,7 @@ function steps.clear(model)
   for i = #model._steps, 1, -1 do drop(table.remove(model._steps, i)) end
   rawset(model, "_all_built", false)
   rawset(model, "_trainable_version", false)
+  rawset(model, "_trace_states", {})
 end
 
 -- Finds a step by its key and moves it to the end of the list.
@@ -186,19 +187,37 @@ local function find(list, key)
   end
 end
 
+-- Builds every layer that is not built yet, for batches of this kind.
+function steps.ensure_built(model, specs, layout)
+  if model._all_built then return end
+  build(model, specs, layout)
+  rawset(model, "_all_built", true)
+  rawset(model, "_trainable_version", false)
+end
+
+-- Traces with the random state of the first time: what a traced function draws then is part of the plan, and a run that goes on in
+-- another process (fit_position.lua) must have the same plan.
+local function trace_again(model, key, kind, specs, layout)
+  local now, first = native.text(C.flow_context_save, context), model._trace_states[key]
+  if not first then
+    model._trace_states[key] = now
+    return trace(model, kind, specs, layout)
+  end
+  check(C.flow_context_restore(context, first))
+  local ok, plan = pcall(trace, model, kind, specs, layout)
+  check(C.flow_context_restore(context, now))
+  return ok and plan or error(plan, 0)
+end
+
 -- The step for batches like these tensors with up to `capacity` rows, kept with the model.
 function steps.get(model, kind, tensors, layout, capacity)
   local specs, list = {}, model._steps
   for i = 1, #tensors do specs[i] = spec_of(tensors[i]) end
-  if not model._all_built then
-    build(model, specs, layout)
-    rawset(model, "_all_built", true)
-    rawset(model, "_trainable_version", false)
-  end
+  steps.ensure_built(model, specs, layout)
   local key = signature(model, kind, tensors, layout)
   local step = find(list, key)
   if not step then
-    step = { plan = trace(model, kind, specs, layout), instance = nil, capacity = -1, key = key, running = 0 }
+    step = { plan = trace_again(model, key, kind, specs, layout), instance = nil, capacity = -1, key = key, running = 0 }
     model._traces = model._traces + 1
     list[#list + 1] = step
     if #list > MAX_STEPS then drop(table.remove(list, 1)) end

@@ -125,6 +125,7 @@ function training.prepare(model)
   if rawget(model, "_steps") then return end
   rawset(model, "_steps", {})
   rawset(model, "_traces", 0)          -- steps traced so far
+  rawset(model, "_trace_states", {})   -- of each, the random state before
   rawset(model, "_train_steps", 0)
 end
 

@@ -42,7 +42,8 @@ describe("safetensors", function()
 
   it("hold a model's weights by name", function()
     local function new_model()
-      return flow.Sequential { flow.layers.Input { 3 }, flow.layers.Dense(2, { name = "d" }), flow.layers.BatchNormalization { name = "b" } }
+      local layers = flow.layers
+      return flow.Sequential { layers.Input { 3 }, layers.Dense(2, { name = "d" }), layers.BatchNormalization { name = "b" } }
     end
     local safetensors, model, other = require "flow.safetensors", new_model(), new_model()
     flow.save_safetensors(path, model)

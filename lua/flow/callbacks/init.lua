@@ -28,6 +28,9 @@ Callback.model = false
 Callback.params = false
 Callback.get_state = false
 Callback.set_state = false
+-- Of fit, for BackupAndRestore, with the run (fit_position.lua): behind on_train_begin, and behind on_epoch_begin of an epoch that has
+-- begun before; when all callbacks have had the hook of a batch, of an epoch, of the end.
+for _, hook in ipairs { "_resume", "_after_batch", "_after_epoch", "_after_train" } do Callback[hook] = false end
 callbacks.Callback = Callback
 callbacks.HOOKS = HOOKS
 
@@ -99,6 +102,7 @@ end
 
 -- The module that returns the class of each name.
 local MODULES = {
+  BackupAndRestore = "backup_and_restore",
   CSVLogger = "csv_logger", EarlyStopping = "early_stopping", History = "history", LambdaCallback = "lambda_callback",
   LearningRateScheduler = "learning_rate_scheduler", ModelCheckpoint = "model_checkpoint", ProgbarLogger = "progbar_logger",
   ReduceLROnPlateau = "reduce_lr_on_plateau", TensorBoard = "tensor_board", TerminateOnNaN = "terminate_on_nan",

@@ -1,0 +1,123 @@
+-- fit_position.lua: where a run of fit stands, besides what variables hold: epoch and batch, the order of the rows and the place in it, the
+-- positions of data sets, the seeds of random ops, what callbacks remember. With the variables of model, optimizer and metrics it is all
+-- that a run needs to go on in another process as if nothing had been (callbacks/backup_and_restore.lua).
+--
+-- A run is a table that fit keeps up to date:
+--   model, train, test (passes of fit.lua), list (callbacks)
+--   epoch, batch        batches of this epoch that ran, hooks included; batch 0: the epoch has not begun
+--   pending             of these, how many the source and the model have not counted yet, because their loop is still running
+--   logs                results of the last whole epoch
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local log = require "flow.log"
+local steps = require "flow.steps"
+
+local C, check, raise = native.C, native.check, errors.raise
+local position = {}
+
+---- callbacks -------------------------------------------------------------------------------------------------------------------
+
+-- Calls f(key, member) for each callback; the key is its class and which one of this class it is.
+local function each_callback(list, f)
+  local counts = {}
+  for _, member in ipairs(list.members) do
+    local name = object.class_of(member).name
+    counts[name] = (counts[name] or 0) + 1
+    f(name .. " " .. counts[name], member)
+  end
+end
+
+local function callbacks_state(list)
+  local states = {}
+  each_callback(list, function(key, member)
+    if member.get_state and member.set_state then states[key] = member:get_state() end
+  end)
+  return states
+end
+
+local function restore_callbacks(list, states)
+  local left = {}
+  for key in pairs(states) do left[key] = true end
+  each_callback(list, function(key, member)
+    if states[key] == nil then return end
+    left[key] = nil
+    member:set_state(states[key])
+  end)
+  local lost = next(left)
+  if lost then log.warning("the backup has the state of a callback that this run does not have: %s", lost) end
+end
+
+---- data ------------------------------------------------------------------------------------------------------------------------
+
+local function source_state(source, pending)
+  return { rows = source.rows, size = source.size, position = source.position + pending, order = source.order }
+end
+
+local function restore_source(source, state)
+  if source.rows ~= state.rows or source.size ~= state.size or (source.order ~= nil) ~= (state.order ~= nil) then
+    raise("fit: the backup was made with %d samples in batches of %d%s, this run has %d in batches of %d%s; delete it to begin anew",
+      state.rows, state.size, state.order and ", shuffled" or "", source.rows, source.size, source.order and ", shuffled" or "")
+  end
+  source.position = state.position
+  if source.order then check(C.flow_tensor_copy(source.permutation, native.pointer(state.order))) end
+end
+
+local function pass_state(pass, pending, begun)
+  if not pass then return nil end
+  return pass.feed and { feed = pass.feed:state(begun) } or { source = source_state(pass.source, pending) }
+end
+
+local function restore_pass(what, pass, state)
+  if not pass or not state then return end
+  if (pass.feed ~= nil) ~= (state.feed ~= nil) then
+    raise("fit: the backup was made with %s for %s, this run has %s; delete the backup to begin anew",
+      state.feed and "a Dataset" or "tensors", what, pass.feed and "a Dataset" or "tensors")
+  end
+  if pass.feed then pass.feed:set_state(state.feed) else restore_source(pass.source, state.source) end
+end
+
+---- the whole -------------------------------------------------------------------------------------------------------------------
+
+-- Everything as a table that train/state.lua can write.
+function position.get_state(run)
+  local model = run.model
+  return {
+    epoch = run.epoch, batch = run.batch, logs = run.logs, stopped = model.stop_training, seed = rawget(model, "_seed"),
+    steps = model._train_steps + run.pending, traces = model._trace_states, train = pass_state(run.train, run.pending, run.batch > 0),
+    test = pass_state(run.test, 0, false), callbacks = callbacks_state(run.list),
+  }
+end
+
+function position.set_state(run, state)
+  local model = run.model
+  restore_pass("training", run.train, state.train)
+  restore_pass("validation", run.test, state.test)
+  restore_callbacks(run.list, state.callbacks)
+  run.epoch, run.batch, run.pending, run.logs, run.stopped = state.epoch, state.batch, 0, state.logs, state.stopped
+  rawset(model, "_seed", state.seed)
+  rawset(model, "_train_steps", state.steps)
+  rawset(model, "_trace_states", state.traces)
+end
+
+-- Makes the variables that a backup is to fill: of a model that its first batch would build, and the optimizer's slots.
+function position.prepare(run)
+  local model = run.model
+  if run.train.feed then
+    local specs = {}
+    for i, spec in ipairs(run.train.feed.dataset.element_spec) do
+      specs[i] = { dtype = spec.dtype, shape = { -1, unpack(spec.shape, 2) } }
+    end
+    steps.ensure_built(model, specs, run.train.feed.layout)
+  end
+  local optimizer, trainable = model.optimizer, model.trainable_variables
+  if #optimizer.variables <= 2 and #trainable > 0 then optimizer:build(trainable) end
+end
+
+-- A run that begins at this epoch.
+function position.new(model, train, test, list, epoch)
+  return { model = model, train = train, test = test, list = list, epoch = epoch, batch = 0, pending = 0, logs = {}, stopped = false }
+end
+
+return position
