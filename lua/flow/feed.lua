@@ -74,6 +74,7 @@ function Feed:state(begun)
   if self.iterator and not self.ended and (begun or self.limit) then
     return { position = self.iterator:save(), rows = self.rows, open = true }
   end
+  if self.pending then return { position = self.pending, rows = self.rows, open = false } end
   local next_pass = Iterator.new(self.dataset, true)
   local position = next_pass:save()
   next_pass:close()
