@@ -1,6 +1,7 @@
 /* hdf5.c: HDF5 files: the index, and whatever contents it promises.
  *
- * sources: bindings/api/tensor_file.c */
+ * sources: bindings/api/tensor_file.c
+ */
 #include "fuzz.h"
 
 static void hdf5(const uint8_t *bytes, size_t count)

@@ -1,7 +1,8 @@
 /* keras.c: .keras files: the configuration and the weights behind it. Checksums are put right first, or nothing behind them would ever
  * be reached.
  *
- * sources: bindings/api/archive.c bindings/api/tensor_file.c */
+ * sources: bindings/api/archive.c bindings/api/tensor_file.c
+ */
 #include "fuzz.h"
 #include <string.h>
 #include <zlib.h>

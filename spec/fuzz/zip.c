@@ -1,6 +1,7 @@
 /* zip.c: zip archives: as .npz, whose arrays are asked for by name, and as archives whose members are read as texts.
  *
- * sources: bindings/api/archive.c */
+ * sources: bindings/api/archive.c
+ */
 #include "fuzz.h"
 
 static void zip(const uint8_t *bytes, size_t count)
