@@ -81,7 +81,7 @@ void flow_config_add_arguments(cJSON *object, const flow_argument *parameters, c
 }
 
 /* {"module": "keras", "class_name": "DTypePolicy", "config": {"name": "float32"}, "registered_name": null} */
-static cJSON *policy_json(const flow_layer *layer)
+cJSON *flow_config_policy(const flow_layer *layer)
 {
   cJSON *config = cJSON_CreateObject();
   if (config) cJSON_AddStringToObject(config, "name", flow_argument_text(layer->arguments, "dtype"));
@@ -90,7 +90,7 @@ static cJSON *policy_json(const flow_layer *layer)
 
 void flow_config_add_common(cJSON *config, const flow_layer *layer)
 {
-  cJSON *policy = policy_json(layer);
+  cJSON *policy = flow_config_policy(layer);
   cJSON_AddStringToObject(config, "name", layer->name);
   cJSON_AddBoolToObject(config, "trainable", layer->trainable);
   if (policy && !cJSON_AddItemToObject(config, "dtype", policy)) cJSON_Delete(policy);

@@ -16,6 +16,9 @@ void flow_config_add_common(cJSON *config, const flow_layer *layer);
  * NULL when memory is out. */
 cJSON *flow_config_object(const char *module, const char *class_name, cJSON *config);
 
+/* The layer's dtype as Keras' DTypePolicy; NULL when memory is out. */
+cJSON *flow_config_policy(const flow_layer *layer);
+
 /* A number that Keras reads as a float: always with a decimal point or an exponent ("1.0"; Keras refuses a learning rate of 1),
  * as few digits as read back exactly. Infinities as Python writes them. NULL when memory is out. */
 cJSON *flow_config_number(double value);

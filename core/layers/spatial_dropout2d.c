@@ -1,7 +1,7 @@
 /* spatial_dropout2d.c: SpatialDropout2D (Tompson et al. 2015): in training, zeroes whole channels of an image with probability rate
  * and scales the others by 1 / (1 - rate). Keyed as Dropout is. */
+#include "layers/config.h"
 #include "layers/express.h"
-#include "layers/layer.h"
 
 static const flow_argument parameters[] = {
   { "rate", FLOW_NUMBER, NULL, NULL },
@@ -33,7 +33,16 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   return flow_expression_take(&e, e_mul(&e, x, flow_express(&e, FLOW_OP_dropout, ones, NULL, NULL, &dropout)), out);
 }
 
+/* Keras' constructor takes no "trainable". */
+static void config(const flow_layer *layer, cJSON *object)
+{
+  cJSON *policy = flow_config_policy(layer);
+  cJSON_AddStringToObject(object, "name", layer->name);
+  if (policy && !cJSON_AddItemToObject(object, "dtype", policy)) cJSON_Delete(policy);
+  flow_config_add_arguments(object, layer->class->parameters, layer->arguments);
+}
+
 const flow_layer_class flow_layer_spatial_dropout2d = {
   .name = "SpatialDropout2D", .positional = 3, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call, .check = check,
-  .doc = "In training, zeroes a share rate of the channels and scales the others by 1 / (1 - rate)."
+  .config = config, .doc = "In training, zeroes a share rate of the channels and scales the others by 1 / (1 - rate)."
 };

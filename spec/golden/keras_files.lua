@@ -54,6 +54,14 @@ local cases = {
   ReLU = { VECTOR, layers.ReLU { max_value = 0.5, negative_slope = 0.1, threshold = 0.01 } }, Softmax = { IMAGE, layers.Softmax(2) },
   Dropout = { VECTOR, layers.Dropout(0.4, { seed = 3 }) },
   BatchNormalization = { IMAGE, layers.BatchNormalization { axis = 3, momentum = 0.9 } },
+  Permute = { IMAGE, layers.Permute { 3, 1, 2 } }, RepeatVector = { VECTOR, layers.RepeatVector(3) },
+  UpSampling2D = { IMAGE, layers.UpSampling2D({ 2, 3 }, { interpolation = "bilinear" }) },
+  ZeroPadding2D = { IMAGE, layers.ZeroPadding2D(2) }, Cropping2D = { IMAGE, layers.Cropping2D(1) },
+  SeparableConv2D = { IMAGE, layers.SeparableConv2D(5, 3, { depth_multiplier = 2, padding = "same" }) },
+  Conv2DTranspose = { IMAGE, layers.Conv2DTranspose(4, 3, { strides = 2, padding = "same" }) },
+  LeakyReLU = { VECTOR, layers.LeakyReLU(0.2) }, PReLU = { IMAGE, layers.PReLU() }, ELU = { VECTOR, layers.ELU(0.7) },
+  SpatialDropout2D = { IMAGE, layers.SpatialDropout2D(0.3) }, GaussianNoise = { VECTOR, layers.GaussianNoise(0.1) },
+  LayerNormalization = { IMAGE, layers.LayerNormalization { epsilon = 1e-4 } },
 }
 for name, case in pairs(cases) do
   local shape, layer = unpack(case)
@@ -68,6 +76,15 @@ local adapted = layers.Normalization()
 adapted:adapt(flow.random.normal({ 40, 4 }, { seed = 1, mean = 3, stddev = 2 }))
 save("adapted", flow.Sequential { layers.Input { 4 }, adapted, layers.Dense(2) }, { random { 3, 4 } })
 save("normalized", flow.Sequential { layers.Input { 4 }, layers.Normalization { mean = 1, variance = 4 } }, { random { 3, 4 } })
+
+local ids = flow.tensor({ { 0, 3 }, { 6, 2 } }, { dtype = "int32" })
+local words = flow.Input({ 2 }, { dtype = "int32" })
+save("embedding", flow.Model { inputs = words, outputs = layers.Dense(3)(layers.Flatten()(layers.Embedding(7, 4)(words))) }, { ids })
+
+local p, q = flow.Input { 5 }, flow.Input { 5 }
+local merged = {}
+for i, class in ipairs { "Subtract", "Multiply", "Average", "Maximum", "Minimum" } do merged[i] = layers[class]() { p, q } end
+save("merging", flow.Model { inputs = { p, q }, outputs = merged }, { random { 3, 5 }, flow.random.normal({ 3, 5 }, { seed = 9 }) })
 
 local left, right = flow.Input({ 6 }, { name = "left" }), flow.Input({ 6 }, { name = "right" })
 local tower = flow.Sequential({ layers.Input { 6 }, layers.Dense(5, { activation = "tanh" }), layers.BatchNormalization() },

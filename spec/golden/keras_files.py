@@ -128,7 +128,12 @@ def check():
         paths = sorted(glob.glob(os.path.join(folder, "*.keras")))
         for path in paths:
             name = path[:-len(".keras")]
-            model = keras.models.load_model(path)
+            try:
+                model = keras.models.load_model(path)
+            except Exception as problem:
+                failed += 1
+                print(f"FAIL {os.path.basename(path)}: {str(problem).splitlines()[-1]}")
+                continue
             read = lambda kind: [np.load(f) for f in sorted(glob.glob(f"{name}_{kind}[0-9].npy"))]
             xs, ys = read("x"), read("y")
             found = model.predict(xs if len(xs) > 1 else xs[0], verbose=0) if xs else []
