@@ -27,6 +27,7 @@ end
 local function save(name, model, inputs)
   mark(model)
   model:save(folder .. "/" .. name .. ".keras")
+  model:save_weights(folder .. "/" .. name .. ".weights.h5")
   local outputs = model:predict(#inputs == 1 and inputs[1] or inputs, { verbose = 0 })
   if flow.is_tensor(outputs) then outputs = { outputs } end
   for i, x in ipairs(inputs) do flow.save_npy(("%s/%s_x%d.npy"):format(folder, name, i), x) end
