@@ -217,10 +217,7 @@ local function train_epoch(model, run, bar)
   if pass.feed and pass.limit and start + done < pass.limit and pass.feed.ended then warn_of_end() end
   rawset(model, "_train_steps", model._train_steps + done)
   run.batch, run.pending = start + done, 0
-  if interrupted then
-    rawset(model, "stop_training", true)
-    log.info("fit: interrupted after batch %d of the epoch; what was learnt and the History are kept", start + done)
-  end
+  if interrupted then rawset(model, "stop_training", true) end
   return start + done, interrupted
 end
 
@@ -272,6 +269,7 @@ local function run_fit(model, data, validation, options)
     run.epoch, run.batch, run.logs, run.interrupted = epoch + 1, 0, logs, interrupted
     if not interrupted then list:call("_after_epoch", run) end
     bar:finish(logs)
+    if interrupted then log.info("fit: interrupted after batch %d of the epoch; what was learnt and the History are kept", done) end
     if model.stop_training then break end
   end
   if train.feed then train.feed:close() end
