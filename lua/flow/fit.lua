@@ -259,11 +259,9 @@ local function run_fit(model, data, validation, options)
     target = target or done
     local logs = training.results(model)
     if test and validates(options.validation_freq, epoch) and not interrupted then
-      if test_pass(model, test, list, silent) then      -- what a part of the data gave is no result
-        rawset(model, "stop_training", true)
-      else
-        training.results(model, "val_", logs)
-      end
+      interrupted = test_pass(model, test, list, silent)
+      if interrupted then rawset(model, "stop_training", true) end
+      if not interrupted then training.results(model, "val_", logs) end      -- what a part of the data gave is no result
     end
     list:call("on_epoch_end", epoch, logs)      -- the bar comes last: callbacks may add to the logs
     run.epoch, run.batch, run.logs, run.interrupted = epoch + 1, 0, logs, interrupted

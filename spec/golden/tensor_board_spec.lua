@@ -50,6 +50,22 @@ describe("TensorBoard as Keras':", function()
     end)
   end
 
+  it("the model for the tab Graphs", function()
+    local folder = support.file("empty", ""):match("^(.*)/") .. "/logs"
+    local model = flow.Sequential { layers.Input { 2 }, layers.Dense(3) }
+    model:compile { optimizer = "sgd", loss = "mse" }
+    model:fit(flow.ones { 4, 2 }, flow.ones { 4, 3 }, { verbose = 0, callbacks = { flow.callbacks.TensorBoard(folder) } })
+    local found
+    for event in flow.data.TFRecordDataset(flow.io.glob(folder .. "/train/*")):iter() do
+      local summary = messages.field(event, 5)
+      local value = summary and messages.field(summary, 1)
+      if value and messages.field(value, 1) == "keras" then found = value end
+    end
+    assert.equal(model:to_json(), messages.field(messages.field(found, 8), 8))
+    local plugin = messages.field(messages.field(found, 9), 1)
+    assert.same({ "graph_keras_model", "1" }, { messages.field(plugin, 1), messages.field(plugin, 2) })
+  end)
+
   it("what is not supported is named", function()
     assert.truthy(support.message_of(function() flow.callbacks.TensorBoard { profile_batch = 2 } end):find("profile_batch is not", 1, true))
     assert.truthy(support.message_of(function() flow.callbacks.TensorBoard { update_freq = "never" } end)

@@ -43,6 +43,7 @@ describe("Ctrl-C", function()
         on_test_batch_end = function() press() end } })
       print(#history.epoch, history.history.val_loss)]]
     assert.equal(0, code, output)
+    assert.truthy(output:find("fit: interrupted after batch 1 of the epoch", 1, true), output)
     assert.truthy(output:find("1\tnil\n$"), output)
   end)
 
