@@ -227,8 +227,7 @@ function Dataset.list_files(pattern, ...)
   local dataset
   local texts = {}
   for _, entry in ipairs(patterns) do
-    if type(entry) ~= "string" then raise("list_files: a pattern is a string, got %s", errors.describe(entry)) end
-    for _, path in ipairs(elements.glob(entry)) do texts[#texts + 1] = path end
+    for _, path in ipairs(elements.glob(require("flow.io").path(entry, "list_files"))) do texts[#texts + 1] = path end
   end
   if #texts == 0 then raise("list_files: no files match %s", table.concat(patterns, ", ")) end
   table.sort(texts)
@@ -396,8 +395,7 @@ end
 -- them. Shuffle behind it, not before.
 function Dataset:cache(path)
   if path == nil or path == "" then return make({ self }, C.flow_dataset_cache, self._handle, out) end
-  if type(path) ~= "string" then raise("cache: the name of a file is a string, got %s", errors.describe(path)) end
-  return make({ self }, C.flow_dataset_cache_file, self._handle, path, out)
+  return make({ self }, C.flow_dataset_cache_file, self._handle, require("flow.io").path(path, "cache"), out)
 end
 
 -- Rows of different sizes, filled up with padding_values (0): padded_shapes = { { -1, 3 }, {} } for each component, -1: as long as

@@ -72,9 +72,7 @@ end
 function datasets.mnist(options)
   if type(options) == "string" then options = { path = options } end
   options = errors.check_options("datasets.mnist", options, { path = true })
-  if options.path ~= nil and type(options.path) ~= "string" then
-    raise("datasets.mnist: path is a string, got %s", errors.describe(options.path))
-  end
+  if options.path ~= nil and options.path ~= "" then options.path = require("flow.io").path(options.path, "datasets.mnist") end
   local places = {}
   if options.path and options.path ~= "" then
     places[1] = (options.path:gsub("/+$", ""))

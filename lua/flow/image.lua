@@ -93,7 +93,7 @@ end
 -- The picture in a file (JPEG, PNG, GIF or BMP): uint8 {height, width, channels}; with size what resize makes of it.
 function image.load(path, options)
   local what = "flow.image.load"
-  if type(path) ~= "string" then raise("%s: the path is a string, got %s", what, errors.describe(path)) end
+  path = require("flow.io").path(path, what)
   options = errors.check_options(what, options, LOAD)
   local channels = channels_of(what, options)
   native.pressure()
@@ -115,7 +115,7 @@ end
 -- Writes {height, width} or {height, width, channels} with values 0 to 255 as .jpg, .jpeg, .png or .bmp.
 function image.save(path, picture, options)
   local what = "flow.image.save"
-  if type(path) ~= "string" then raise("%s: the path is a string, got %s", what, errors.describe(path)) end
+  path = require("flow.io").path(path, what)
   options = errors.check_options(what, options, { quality = true })
   local quality = options.quality == nil and 95 or options.quality
   if type(quality) ~= "number" or quality < 1 or quality > 100 or quality ~= math.floor(quality) then

@@ -86,7 +86,7 @@ local function check_numbers(options)
 end
 
 local function check_options(options)
-  if type(options.directory) ~= "string" then raise("%s: the directory is a string, got %s", WHAT, errors.describe(options.directory)) end
+  options.directory = require("flow.io").path(options.directory, WHAT)
   check_labels(options)
   check_one_of(options, "color_mode", { "rgb", "rgba", "grayscale" })
   options.height, options.width = image.check_size(WHAT .. ": image_size", options.image_size)

@@ -83,8 +83,8 @@ function record_data.TFRecordDataset(files, options)
   errors.check_options("TFRecordDataset", named, OPTIONS)
   local paths = native.array("const char *", math.max(#list, 1))
   for i, path in ipairs(list) do
-    if type(path) ~= "string" then raise("TFRecordDataset: file %d is %s, expected a path", i, errors.describe(path)) end
-    paths[i - 1] = path
+    list[i] = require("flow.io").path(path, "TFRecordDataset: file " .. i)
+    paths[i - 1] = list[i]
   end
   local compression, parallel = named.compression_type or "", named.num_parallel_reads or 0
   if type(compression) ~= "string" or type(parallel) ~= "number" then

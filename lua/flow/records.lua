@@ -143,7 +143,7 @@ end
 function records.TFRecordWriter(path, options)
   if type(path) == "table" and options == nil then path, options = path.path or path[1], { compression_type = path.compression_type } end
   options = errors.check_options("TFRecordWriter", options, { compression_type = true })
-  if type(path) ~= "string" then raise("TFRecordWriter: the path is a string, got %s", errors.describe(path)) end
+  path = require("flow.io").path(path, "TFRecordWriter")
   local compression = options.compression_type or ""
   if type(compression) ~= "string" then
     raise("TFRecordWriter: compression_type is \"\", \"GZIP\" or \"ZLIB\", got %s", errors.describe(compression))

@@ -51,7 +51,7 @@ end
 return function(path, options)
   options = errors.check_options("load_csv", options, OPTIONS)
   local header, columns, dtypes = options.header ~= false, options.columns, options.dtypes
-  if type(path) ~= "string" then raise("load_csv: the path is a string, got %s", errors.describe(path)) end
+  path = require("flow.io").path(path, "load_csv")
   if columns ~= nil and type(columns) ~= "table" then raise("load_csv: columns is a list of names, got %s", errors.describe(columns)) end
   if dtypes ~= nil and type(dtypes) ~= "string" and type(dtypes) ~= "table" then
     raise("load_csv: dtypes is a dtype or a table of them by name, got %s", errors.describe(dtypes))

@@ -492,13 +492,12 @@ end
 ---- files ----------------------------------------------------------------------------------------------------------------------
 
 local function check_path(what, path)
-  if type(path) ~= "string" then raise("%s: the path is a string, got %s", what, errors.describe(path)) end
-  return path
+  return require("flow.io").path(path, what)
 end
 
 function tensor.save_npy(path, t)
   if is_tensor(path) then path, t = t, path end
-  check_path("flow.save_npy", path)
+  path = check_path("flow.save_npy", path)
   if not is_tensor(t) then t = tensor.tensor(t) end
   check(C.flow_tensor_save_npy(need_value(t, "flow.save_npy"), path))
 end

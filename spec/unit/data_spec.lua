@@ -153,7 +153,7 @@ describe("cache in a file", function()
     assert.same(first, all(Dataset.range(6):shuffle(6):cache(path)))
     assert.same(first, all(Dataset.range(60):cache(path)))
     assert.truthy(support.message_of(function() all(Dataset.range(6):batch(2):cache(path)) end):find("filled by another pipeline", 1, true))
-    assert.truthy(support.message_of(function() Dataset.range(6):cache(3) end):find("the name of a file is a string", 1, true))
+    assert.truthy(support.message_of(function() Dataset.range(6):cache(3) end):find("a path is a string", 1, true))
   end)
 end)
 

@@ -115,6 +115,16 @@ describe("flow.io", function()
     assert.are.equal("/a/b", flow.io.path "file:///a/b")
     assert.are.equal("here/a b", flow.io.path "here/a b")
     assert.are.equal("flow.io.path: a path is a string, got nil", message_of(flow.io.path))
+    for _, call in ipairs {
+      function() flow.load_npy "az://b/x.npy" end, function() flow.load_npz("az://b/x.npz", "x") end,
+      function() flow.image.load "az://b/x.png" end,
+      function() flow.image_dataset_from_directory "az://b/x" end, function() flow.load_model "az://b/x.keras" end,
+      function() flow.data.TFRecordDataset { "az://b/x" } end, function() flow.data.Dataset.list_files "az://b/*" end,
+      function() flow.data.Dataset.range(3):cache "az://b/x" end, function() flow.datasets.mnist { path = "az://b/x" } end,
+      function() flow.data.TFRecordWriter "az://b/x" end, function() flow.save_npy("az://b/x", flow.ones { 1 }) end,
+    } do
+      assert.truthy(message_of(call):find("nothing is mounted for az://", 1, true))
+    end
     assert.is_truthy(message_of(flow.io.path, "a\0b"):find("zero bytes", 1, true))
   end)
 end)
