@@ -20,6 +20,69 @@ static flow_status fail_by_errno(const char *action, const char *path)
   return flow_fail(error == ENOENT ? FLOW_NOT_FOUND : FLOW_IO_ERROR, "cannot %s %s: %s", action, path, strerror(error));
 }
 
+/* ---- what killed writers leave ----------------------------------------------------------------------------------------------------- */
+
+/* Whether a name ends as open_temporary makes them: .PROCESS-NUMBER.tmp */
+static int is_temporary(const char *name)
+{
+  size_t length = strlen(name);
+  if (length < 8 || strcmp(name + length - 4, ".tmp") != 0) return 0;
+  const char *at = name + length - 4, *end = at;
+  while (at > name && at[-1] >= '0' && at[-1] <= '9') at--;
+  if (at == end || at == name || at[-1] != '-') return 0;
+  end = --at;
+  while (at > name && at[-1] >= '0' && at[-1] <= '9') at--;
+  return at < end && at - 1 > name && at[-1] == '.';
+}
+
+/* A lock that can be had means that its writer is gone. */
+static int remove_abandoned(int folder, const char *name)
+{
+  int descriptor = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), removed = 0;
+  if (descriptor < 0) return 0;
+  struct stat facts;
+  if (fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode) && flock(descriptor, LOCK_EX | LOCK_NB) == 0) {
+    removed = unlinkat(folder, name, 0) == 0;
+  }
+  close(descriptor);
+  return removed;
+}
+
+/* Of one target if target is not NULL. */
+static int remove_all_abandoned(const char *folder, const char *target)
+{
+  DIR *stream = opendir(folder);
+  int removed = 0;
+  if (!stream) return 0;
+  size_t length = target ? strlen(target) : 0;
+  for (struct dirent *entry; (entry = readdir(stream));) {
+    if (target && (strncmp(entry->d_name, target, length) != 0 || entry->d_name[length] != '.')) continue;
+    if (is_temporary(entry->d_name)) removed += remove_abandoned(dirfd(stream), entry->d_name);
+  }
+  closedir(stream);
+  return removed;
+}
+
+int flow_remove_abandoned(const char *folder)
+{
+  return folder && *folder ? remove_all_abandoned(folder, NULL) : 0;
+}
+
+/* Those of earlier attempts to write this very file. */
+static void remove_earlier_attempts(char *path)
+{
+  char *slash = strrchr(path, '/');
+  if (!slash) {
+    remove_all_abandoned(".", path);
+    return;
+  }
+  *slash = '\0';
+  remove_all_abandoned(slash == path ? "/" : path, slash + 1);
+  *slash = '/';
+}
+
+/* ---- writing ----------------------------------------------------------------------------------------------------------------- */
+
 /* 0 if somebody took it for a dead writer's in the moment between its making and this lock. Where a file system has no locks, there is
  * no such cleaning either. */
 static int lock_temporary(int descriptor)
@@ -63,6 +126,7 @@ flow_status flow_sink_open(const char *path, flow_sink *sink)
   if (!path || !*path) return flow_fail(FLOW_INVALID_ARGUMENT, "the path of a file is missing");
   sink->path = flow_duplicate_text(path);
   if (!sink->path) return FLOW_OUT_OF_MEMORY;
+  remove_earlier_attempts(sink->path);
   flow_status status = open_temporary(sink);
   if (status != FLOW_OK) flow_sink_discard(sink);
   return status;
@@ -141,44 +205,4 @@ void flow_sink_discard(flow_sink *sink)
   flow_free(sink->temporary);
   flow_free(sink->path);
   *sink = (flow_sink){ 0 };
-}
-
-/* ---- what killed writers leave ----------------------------------------------------------------------------------------------------- */
-
-/* Whether a name ends as open_temporary makes them: .PROCESS-NUMBER.tmp */
-static int is_temporary(const char *name)
-{
-  size_t length = strlen(name);
-  if (length < 8 || strcmp(name + length - 4, ".tmp") != 0) return 0;
-  const char *at = name + length - 4, *end = at;
-  while (at > name && at[-1] >= '0' && at[-1] <= '9') at--;
-  if (at == end || at == name || at[-1] != '-') return 0;
-  end = --at;
-  while (at > name && at[-1] >= '0' && at[-1] <= '9') at--;
-  return at < end && at - 1 > name && at[-1] == '.';
-}
-
-/* A lock that can be had means that its writer is gone. */
-static int remove_abandoned(int folder, const char *name)
-{
-  int descriptor = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), removed = 0;
-  if (descriptor < 0) return 0;
-  struct stat facts;
-  if (fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode) && flock(descriptor, LOCK_EX | LOCK_NB) == 0) {
-    removed = unlinkat(folder, name, 0) == 0;
-  }
-  close(descriptor);
-  return removed;
-}
-
-int flow_remove_abandoned(const char *folder)
-{
-  DIR *stream = folder && *folder ? opendir(folder) : NULL;
-  int removed = 0;
-  if (!stream) return 0;
-  for (struct dirent *entry; (entry = readdir(stream));) {
-    if (is_temporary(entry->d_name)) removed += remove_abandoned(dirfd(stream), entry->d_name);
-  }
-  closedir(stream);
-  return removed;
 }

@@ -137,7 +137,7 @@ static void only_dead_writers_files_are_removed(void **state)
   (void)state;
   flow_sink living;
   int ready[2];
-  char byte, other[160];
+  char byte, other[160], longer[160];
   assert_int_equal(pipe(ready), 0);
   assert_int_equal(flow_sink_open(path, &living), FLOW_OK);
   snprintf(other, sizeof other, "%s/file.12-.tmp", folder);      /* not one of ours */
@@ -160,6 +160,19 @@ static void only_dead_writers_files_are_removed(void **state)
   assert_int_equal(flow_sink_commit(&living), FLOW_OK);
   expect_text("whole");
   assert_int_equal(flow_remove_abandoned("/nowhere/at/all"), 0);
+  child = fork();
+  if (child == 0) {
+    flow_sink sink;
+    _exit(flow_sink_open(path, &sink) != FLOW_OK);               /* ends without closing */
+  }
+  assert_int_equal(waitpid(child, NULL, 0), child);
+  assert_int_equal(count_files(), 3);
+  snprintf(longer, sizeof longer, "%s.longer", path);
+  assert_int_equal(flow_write_file(longer, "x", 1), FLOW_OK);    /* another file whose name begins alike */
+  assert_int_equal(count_files(), 4);
+  assert_int_equal(flow_write_file(path, "next", 4), FLOW_OK);   /* writing the same file again removes what was left of it */
+  assert_int_equal(count_files(), 3);
+  unlink(longer);
   unlink(other);
   close(ready[0]);
   close(ready[1]);
