@@ -1,0 +1,148 @@
+-- backup_spec.lua: flow.callbacks.BackupAndRestore in one process: a run that an error ends, and one of a new model that goes on.
+
+local flow = require "flow"
+local native = require "flow.ffi"
+local ffi = require "ffi"
+pcall(ffi.cdef, "int setenv(const char *name, const char *value, int overwrite); int unsetenv(const char *name);")
+
+local x, y = flow.random.normal({ 60, 4 }, { seed = 1 }), flow.random.normal({ 60, 1 }, { seed = 2 })
+
+local function new_model(width)
+  local layers = flow.layers
+  flow.clear_session()      -- dropout depends on the name of its layer
+  flow.set_random_seed(3)
+  local model = flow.Sequential {
+    layers.Input { 4 }, layers.Dense(width or 8, { activation = "relu" }), layers.Dropout(0.2), layers.Dense(1),
+  }
+  model:compile { optimizer = flow.optimizers.Adam(0.05), loss = "mse" }
+  return model
+end
+
+-- Stops the run by an error (or by `how`) behind this batch, counted over epochs.
+local function bomb(at, how)
+  local seen = 0
+  return flow.callbacks.LambdaCallback { on_train_batch_end = function()
+    seen = seen + 1
+    if seen == at then (how or error)("bang") end
+  end }
+end
+
+local function read(path)
+  local file = assert(io.open(path, "rb"))
+  local text = file:read("*a")
+  file:close()
+  return text
+end
+
+describe("BackupAndRestore", function()
+  local folder, sink, warnings
+  before_each(function()
+    folder = os.tmpname()
+    os.remove(folder)
+    flow.io.makedirs(folder)
+    warnings = {}
+    sink = flow.log.sink
+    flow.log.sink = function(level, text) if level == "warning" then warnings[#warnings + 1] = text end end
+  end)
+  after_each(function()
+    flow.log.sink = sink
+    flow.io.rmtree(folder)
+  end)
+
+  local function backup(options)
+    return flow.callbacks.BackupAndRestore(folder .. "/backup", options or { save_freq = 2 })
+  end
+
+  local function fit(callbacks, options)
+    local model = new_model(options and options.width)
+    local how = { epochs = 4, batch_size = 10, verbose = 0, callbacks = callbacks }
+    for name, value in pairs(options or {}) do if name ~= "width" then how[name] = value end end
+    local ok, history = pcall(model.fit, model, x, y, how)
+    return ok and history.history or history, model, history
+  end
+
+  it("goes on as if nothing had been, other callbacks too, and deletes the backup at the end", function()
+    local function others(name)
+      local list = flow.callbacks
+      return list.CSVLogger(folder .. "/" .. name), list.ReduceLROnPlateau { monitor = "loss", patience = 1, min_delta = 0.05 },
+        list.EarlyStopping { monitor = "loss", patience = 2, min_delta = 0.01, restore_best_weights = true }
+    end
+    local expected, model = fit({ others("a.csv") }, { epochs = 12 })
+    assert.is_true(#expected.loss > 3)
+    for _, at in ipairs { 9, 12, 7 } do
+      assert.matches("bang", (fit({ backup(), bomb(at), others("b.csv") }, { epochs = 12 })))
+      assert.is_true(flow.io.exists(folder .. "/backup"))
+    end
+    local found, other, history = fit({ backup(), others("b.csv") }, { epochs = 12 })
+    assert.same(expected, found)
+    assert.equal(0, history.epoch[1])
+    for i, weight in ipairs(model:get_weights()) do assert.same(weight:totable(), other:get_weights()[i]:totable()) end
+    assert.equal(read(folder .. "/a.csv"), read(folder .. "/b.csv"))
+    assert.is_false(flow.io.exists(folder .. "/backup"))
+    assert.same({}, warnings)
+  end)
+
+  it("keeps the backup when asked, and when Ctrl-C ended the run", function()
+    local expected = fit {}
+    fit { backup { save_freq = "epoch", delete_checkpoint = false } }
+    assert.is_true(flow.io.exists(folder .. "/backup/checkpoint"))
+    assert.same(expected, (fit { backup { save_freq = "epoch" } }))      -- there was nothing left to do
+    fit { backup(), bomb(9, function() native.C.flow_interrupt(native.context, 1) end) }
+    assert.is_true(flow.io.exists(folder .. "/backup/checkpoint"))
+    assert.same(expected, (fit { backup() }))
+    assert.is_false(flow.io.exists(folder .. "/backup"))
+  end)
+
+  it("takes the one before when the newest is damaged, and begins anew when there is none", function()
+    local expected = fit {}
+    for keep = 1, 2 do
+      assert.matches("bang", (fit { backup { save_freq = 2, double_checkpoint = keep == 2 }, bomb(9) }))
+      local names = flow.io.listdir(folder .. "/backup")
+      assert.equal(keep + 1, #names)
+      local path = folder .. "/backup/backup-4.safetensors"
+      flow.io.write(path, read(path):sub(1, -2) .. "!")
+      warnings = {}
+      assert.same(expected, (fit { backup { save_freq = 2, double_checkpoint = keep == 2 } }))
+      assert.equal(keep == 2 and 1 or 2, #warnings)
+      assert.matches("backup%-4 cannot be used", warnings[1])
+    end
+  end)
+
+  it("says why a backup does not belong to this run", function()
+    assert.matches("bang", (fit { backup(), bomb(9) }))
+    assert.matches("in batches of 10, shuffled, this run has 60 in batches of 20", (fit({ backup() }, { batch_size = 20 })))
+    assert.matches("is float32 {4, 8} in the file, but float32 {4, 5} in the program", (fit({ backup() }, { width = 5 })))
+    local model, data = new_model(), flow.data.Dataset.from_tensor_slices({ x, y }):batch(10)
+    local ok, problem = pcall(model.fit, model, data, { verbose = 0, callbacks = { backup() } })
+    assert.is_false(ok)
+    assert.matches("made with tensors for training, this run has a Dataset", problem)
+  end)
+
+  it("builds a model that its first batch would build", function()
+    local function run(callbacks)
+      flow.clear_session()
+      flow.set_random_seed(3)
+      local model = flow.Sequential { flow.layers.Dense(3), flow.layers.Dropout(0.5), flow.layers.Dense(1) }
+      model:compile { optimizer = "adam", loss = "mse" }
+      local ok, history = pcall(model.fit, model, flow.data.Dataset.from_tensor_slices({ x, y }):shuffle(60):batch(10),
+        { epochs = 3, verbose = 0, callbacks = callbacks })
+      return ok and history.history or history
+    end
+    local expected = run {}
+    assert.matches("bang", run { backup(), bomb(8) })
+    assert.same(expected, run { backup() })
+  end)
+
+  it("takes the job's folder when none is given", function()
+    local class = flow.callbacks.BackupAndRestore
+    assert.error_matches(function() class() end, "backup_dir is missing")
+    ffi.C.setenv("FLOW_JOB_DIR", folder .. "/job", 1)
+    local made = class { save_freq = 1 }
+    ffi.C.unsetenv("FLOW_JOB_DIR")
+    assert.matches("bang", (fit { made, bomb(1) }))
+    assert.matches("bang", (fit { made, bomb(2) }))
+    assert.is_true(flow.io.exists(folder .. "/job/backup/checkpoint"))
+    assert.error_matches(function() class("d", { save_freq = 0 }) end, "save_freq")
+    assert.error_matches(function() class("d", { save_frq = 2 }) end, 'did you mean "save_freq"')
+  end)
+end)
