@@ -1,6 +1,6 @@
 /* gradient_clipping.c: what is done to gradients before the update, as ops: they are divided by loss_scale_factor, then clipped by
- * clipnorm, global_clipnorm or clipvalue (keras/src/optimizers/base_optimizer.py: apply, _clip_gradients). Gradients are clipped after whatever sums them over replicas: what is clipped is the step's gradient, not
- * a part of it. */
+ * clipnorm, global_clipnorm or clipvalue (keras/src/optimizers/base_optimizer.py: apply, _clip_gradients). This comes after whatever
+ * sums them over replicas: what is clipped is the step's gradient, not a part of it. */
 #include <string.h>
 
 #include "layers/express.h"

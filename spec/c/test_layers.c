@@ -291,6 +291,8 @@ static void config_is_the_one_of_keras(void **state)
                 "\"padding\":[[1,1],[2,2]],\"data_format\":\"channels_last\"}");
   assert_config("Cropping2D", "crop", "cropping=1,2,3,4", "{\"name\":\"crop\",\"trainable\":true," POLICY ","
                 "\"cropping\":[[1,2],[3,4]],\"data_format\":\"channels_last\"}");
+  assert_config("SpatialDropout2D", "drop", "rate=0.5", "{\"name\":\"drop\"," POLICY ",\"rate\":0.5,\"data_format\":\"channels_last\","
+                "\"seed\":null}");      /* without trainable, which Keras' constructor does not take */
   assert_config("UpSampling2D", "up", "size=3", "{\"name\":\"up\",\"trainable\":true," POLICY ","
                 "\"size\":[3,3],\"data_format\":\"channels_last\",\"interpolation\":\"nearest\"}");
   assert_config("LeakyReLU", "leaky", "", "{\"name\":\"leaky\",\"trainable\":true," POLICY ",\"negative_slope\":0.3}");
