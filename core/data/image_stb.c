@@ -30,6 +30,8 @@ static void *stb_realloc(void *old, size_t old_bytes, size_t bytes)
   return block;
 }
 
+static _Thread_local unsigned char *compressed_pixels;      /* stb leaks it when there is no memory for the file around it */
+
 /* zlib's compressor instead of stb's: smaller files, sooner. */
 static unsigned char *stb_compress(unsigned char *data, int count, int *compressed, int level)
 {
@@ -41,7 +43,7 @@ static unsigned char *stb_compress(unsigned char *data, int count, int *compress
     return NULL;
   }
   *compressed = (int)bytes;
-  return block;
+  return compressed_pixels = block;
 }
 
 #pragma GCC diagnostic ignored "-Wunused-function"          /* looked at behind the last line */
@@ -243,8 +245,10 @@ flow_status flow_png_encode(const flow_picture *picture, flow_picture_sink write
 {
   encoder_target to = { write, target, FLOW_OK };
   budget_left = SIZE_MAX;
+  compressed_pixels = NULL;
   int row_bytes = picture->width * picture->channels;
   int worked = stbi_write_png_to_func(pass_on, &to, picture->width, picture->height, picture->channels, picture->pixels, row_bytes);
+  if (!worked) flow_free(compressed_pixels);
   return finish(&to, worked);
 }
 
