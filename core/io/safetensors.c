@@ -254,17 +254,39 @@ static flow_status order_items(const flow_tensor_writer *writer, const flow_writ
   return FLOW_OK;
 }
 
+/* Whether a text is UTF-8 (RFC 3629), as JSON must be: other readers refuse the whole file else. */
+static int is_utf8(const char *text)
+{
+  for (const unsigned char *at = (const unsigned char *)text; *at;) {
+    int more = *at < 0x80 ? 0 : *at >= 0xc2 && *at < 0xe0 ? 1 : (*at & 0xf0) == 0xe0 ? 2 : *at >= 0xf0 && *at < 0xf5 ? 3 : -1;
+    if (more < 0 || (*at == 0xe0 && at[1] < 0xa0) || (*at == 0xed && at[1] > 0x9f) || (*at == 0xf0 && at[1] < 0x90) ||
+        (*at == 0xf4 && at[1] > 0x8f)) return 0;
+    for (at++; more > 0; more--, at++) {
+      if ((*at & 0xc0) != 0x80) return 0;
+    }
+  }
+  return 1;
+}
+
 static flow_status check_names(const flow_tensor_writer *writer)
 {
   for (int i = 0; i < writer->item_count; i++) {
+    if (!is_utf8(writer->items[i].name)) {
+      return flow_fail(FLOW_INVALID_ARGUMENT, "names in a safetensors file are UTF-8; '%s' is not", writer->items[i].name);
+    }
     if (strcmp(writer->items[i].name, metadata_name) == 0) {
       return flow_fail(FLOW_INVALID_ARGUMENT, "a tensor in a safetensors file cannot have the name '%s'", metadata_name);
     }
   }
   for (int i = 0; i < writer->note_count; i++) {
-    if (!strchr(writer->notes[i].key, '#')) continue;
-    return flow_fail(FLOW_INVALID_ARGUMENT, "a note in a safetensors file cannot have the key '%s': '#' stands before keys of a path",
-                     writer->notes[i].key);
+    const flow_tensor_note *note = &writer->notes[i];
+    if (!is_utf8(note->path) || !is_utf8(note->key) || !is_utf8(note->text)) {
+      return flow_fail(FLOW_INVALID_ARGUMENT, "notes in a safetensors file are UTF-8; '%s' of '%s' is not", note->key, note->path);
+    }
+    if (strchr(note->key, '#')) {
+      return flow_fail(FLOW_INVALID_ARGUMENT, "a note in a safetensors file cannot have the key '%s': '#' stands before keys of a path",
+                       note->key);
+    }
   }
   return FLOW_OK;
 }

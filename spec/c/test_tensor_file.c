@@ -186,6 +186,18 @@ static void what_cannot_be_saved(void **state)
   assert_int_equal(flow_tensor_writer_save(writer, path, "safetensors"), FLOW_INVALID_ARGUMENT);
   assert_non_null(strstr(flow_last_error(), "'x'"));
   flow_tensor_writer_release(writer);
+  /* None is UTF-8. */
+  static const char *const texts[] = { "\xff", "a\xc3", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe0\x80\x80" };
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    writer = new_writer(0);
+    assert_int_equal(flow_tensor_writer_note(writer, "", "key", texts[i]), FLOW_OK);
+    assert_int_equal(flow_tensor_writer_save(writer, path, "safetensors"), FLOW_INVALID_ARGUMENT);
+    flow_tensor_writer_release(writer);
+  }
+  writer = new_writer(0);
+  add(writer, "\xf0\x9f\x8c\xb8 \xed\x9f\xbf", zeros(FLOW_FLOAT32, 0, NULL));
+  save(writer);
+  unlink(path);
   writer = new_writer(0);
   add(writer, "__metadata__", zeros(FLOW_FLOAT32, 0, NULL));
   assert_int_equal(flow_tensor_writer_save(writer, path, "safetensors"), FLOW_INVALID_ARGUMENT);

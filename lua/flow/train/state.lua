@@ -12,7 +12,7 @@ local raise = errors.raise
 local state = {}
 
 -- An object with one of these keys stands for what JSON does not have.
-local NUMBER, TENSOR, PAIRS = "$number", "$tensor", "$pairs"
+local NUMBER, TENSOR, PAIRS, BYTES = "$number", "$tensor", "$pairs", "$bytes"
 
 ---- writing ---------------------------------------------------------------------------------------------------------------------
 
@@ -21,6 +21,16 @@ local pack
 local function pack_number(value)
   if value == value and math.abs(value) < math.huge then return json.printed(("%.17g"):format(value)) end
   return { [NUMBER] = value ~= value and "nan" or value > 0 and "inf" or "-inf" }
+end
+
+-- JSON's texts are UTF-8 without zero bytes; Lua's may be anything.
+local function pack_text(value)
+  if not value:find("[%z\128-\255]") then return value end
+  return { [BYTES] = (value:gsub(".", function(c) return ("%02x"):format(c:byte()) end)) }
+end
+
+local function unpack_text(digits)
+  return (digits:gsub("%x%x", function(pair) return string.char(tonumber(pair, 16)) end))
 end
 
 local function is_list(value)
@@ -34,7 +44,7 @@ end
 
 local function has_plain_names(value)
   for key in pairs(value) do
-    if type(key) ~= "string" or key:find("^%$") or key:find("\0", 1, true) then return false end
+    if type(key) ~= "string" or key:find("^%$") or key:find("[%z\128-\255]") then return false end
   end
   return true
 end
@@ -62,10 +72,7 @@ function pack(value, where, add)
   local kind = type(value)
   if kind == "number" then return pack_number(value) end
   if kind == "boolean" then return value end
-  if kind == "string" then
-    if value:find("\0", 1, true) then raise("the state at %s is a text with a zero byte", where) end
-    return value
-  end
+  if kind == "string" then return pack_text(value) end
   if native.is_tensor(value) then return { [TENSOR] = add(value) } end
   if kind ~= "table" or getmetatable(value) then
     raise("the state at %s is %s; numbers, texts, booleans, tensors and tables of them can be kept", where, errors.describe(value))
@@ -92,6 +99,7 @@ local NUMBERS = { nan = 0 / 0, inf = math.huge, ["-inf"] = -math.huge }
 local function unpack_value(value, read)
   if type(value) ~= "table" then return value end
   if value == json.null then return nil end
+  if value[BYTES] then return unpack_text(value[BYTES]) end
   if value[NUMBER] then return NUMBERS[value[NUMBER]] end
   if value[TENSOR] then return read(value[TENSOR]) end
   local result = {}
