@@ -111,8 +111,8 @@ function position.prepare(run)
     end
     steps.ensure_built(model, specs, run.train.feed.layout)
   end
-  local optimizer, trainable = model.optimizer, model.trainable_variables
-  if #optimizer.variables <= 2 and #trainable > 0 then optimizer:build(trainable) end
+  local trainable = model.trainable_variables
+  if #trainable > 0 then model.optimizer:build(trainable) end      -- what is built stays
 end
 
 -- A run that begins at this epoch.

@@ -7,14 +7,14 @@ pcall(ffi.cdef, "int setenv(const char *name, const char *value, int overwrite);
 
 local x, y = flow.random.normal({ 60, 4 }, { seed = 1 }), flow.random.normal({ 60, 1 }, { seed = 2 })
 
-local function new_model(width)
+local function new_model(width, optimizer)
   local layers = flow.layers
   flow.clear_session()      -- dropout depends on the name of its layer
   flow.set_random_seed(3)
   local model = flow.Sequential {
     layers.Input { 4 }, layers.Dense(width or 8, { activation = "relu" }), layers.Dropout(0.2), layers.Dense(1),
   }
-  model:compile { optimizer = flow.optimizers.Adam(0.05), loss = "mse" }
+  model:compile { optimizer = optimizer or flow.optimizers.Adam(0.05), loss = "mse", metrics = { "mae" } }
   return model
 end
 
@@ -54,9 +54,9 @@ describe("BackupAndRestore", function()
   end
 
   local function fit(callbacks, options)
-    local model = new_model(options and options.width)
+    local model = new_model(options and options.width, options and options.optimizer)
     local how = { epochs = 4, batch_size = 10, verbose = 0, callbacks = callbacks }
-    for name, value in pairs(options or {}) do if name ~= "width" then how[name] = value end end
+    for name, value in pairs(options or {}) do if name ~= "width" and name ~= "optimizer" then how[name] = value end end
     local ok, history = pcall(model.fit, model, x, y, how)
     return ok and history.history or history, model, history
   end
@@ -131,6 +131,27 @@ describe("BackupAndRestore", function()
     local expected = run {}
     assert.matches("bang", run { backup(), bomb(8) })
     assert.same(expected, run { backup() })
+  end)
+
+  it("goes on with every optimizer, and with learning rates that follow a schedule", function()
+    local optimizers = flow.optimizers
+    local makers = {
+      function() return optimizers.SGD(0.05) end,
+      function() return optimizers.SGD(0.05, { momentum = 0.9, nesterov = true }) end,
+      function() return optimizers.RMSprop { learning_rate = 0.01, momentum = 0.5, centered = true } end,
+      function() return optimizers.AdamW { weight_decay = 0.01, amsgrad = true } end,
+      function() return optimizers.Adagrad(0.1) end, function() return optimizers.Adadelta(1) end, function() return optimizers.Adamax(0.05) end,
+      function() return optimizers.Adam(optimizers.schedules.ExponentialDecay(0.1, 3, 0.5)) end,
+      function() return optimizers.Adam(0.05, { clipnorm = 0.5 }) end,
+    }
+    for _, make in ipairs(makers) do
+      local expected, model = fit({}, { epochs = 2, optimizer = make() })
+      assert.is_table(expected)
+      assert.matches("bang", (fit({ backup(), bomb(8) }, { epochs = 2, optimizer = make() })))
+      local found, other = fit({ backup() }, { epochs = 2, optimizer = make() })
+      assert.same(expected, found)
+      for i, variable in ipairs(model.optimizer.variables) do assert.same(variable:totable(), other.optimizer.variables[i]:totable()) end
+    end
   end)
 
   it("takes the job's folder when none is given", function()

@@ -220,7 +220,8 @@ describe("state", function()
   it("keeps every number to the last bit, tensors, and keys that JSON does not have", function()
     local kept = {}
     local value = { a = 0.1 + 0.2, b = 1 / 3, c = { 1e308, -5e-324, 2 ^ 53 + 2, -0.0 }, d = { inf = math.huge, low = -math.huge },
-                    e = { [0] = "x", [7] = 1 / 7, y = { true, false } }, f = {}, text = 'a "b"\n\195\164', bytes = "\0\255\n", ["\255"] = 2, ["$odd"] = 1,
+                    e = { [0] = "x", [7] = 1 / 7, y = { true, false } }, f = {}, text = 'a "b"\n\195\164', bytes = "\0\255\n",
+                    ["\255"] = 2, ["$odd"] = 1,
                     t = flow.tensor { 1, 2 } }
     local text = state.encode(value, function(t)
       kept[#kept + 1] = t

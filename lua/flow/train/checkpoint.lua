@@ -122,13 +122,14 @@ end
 -- The slots of an optimizer that was not used yet are made for the variables that the file has slots for.
 local function build_optimizers(parts, file)
   local trainable = parts.models[1] and parts.models[1].trainable_variables
+  local built = false
   for path, optimizer in pairs(parts.optimizers) do
-    if trainable and #trainable > 0 and not parts.variables[path .. "/2"] and file:find(path .. "/2") then
+    if trainable and #trainable > 0 and file:find(path .. "/" .. #optimizer.variables) then
       optimizer:build(trainable)
-      return true
+      built = true
     end
   end
-  return false
+  return built
 end
 
 local function shape_text(shape) return "{" .. table.concat(shape, ", ") .. "}" end
