@@ -132,6 +132,23 @@ static void a_full_disk_leaves_the_old_file(void **state)
   flow_tensor_writer_release(writer);
 }
 
+static void a_read_only_folder_leaves_the_old_file(void **state)
+{
+  (void)state;
+  if (mount("flow-test", folder, "tmpfs", 0, "size=64k") != 0) skip();        /* needs root, whom permissions do not stop */
+  flow_status written = flow_write_file(path, "old", 3);
+  int remounted = mount(NULL, folder, NULL, MS_REMOUNT | MS_RDONLY, NULL);
+  flow_status refused = flow_write_file(path, "new", 3);
+  int named = strstr(flow_last_error(), path) != NULL, files = count_files();
+  if (written == FLOW_OK) expect_text("old");
+  assert_int_equal(umount(folder), 0);
+  assert_int_equal(written, FLOW_OK);
+  assert_int_equal(remounted, 0);
+  assert_int_equal(refused, FLOW_IO_ERROR);
+  assert_true(named);
+  assert_int_equal(files, 1);
+}
+
 static void only_dead_writers_files_are_removed(void **state)
 {
   (void)state;
@@ -233,6 +250,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     TEST(file_and_folder_are_brought_to_the_disk), TEST(a_file_limit_leaves_the_old_file), TEST(a_full_disk_leaves_the_old_file),
+    TEST(a_read_only_folder_leaves_the_old_file),
     TEST(only_dead_writers_files_are_removed), TEST(a_thread_saves), TEST(random_state_goes_on),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

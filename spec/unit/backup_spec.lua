@@ -140,7 +140,9 @@ describe("BackupAndRestore", function()
       function() return optimizers.SGD(0.05, { momentum = 0.9, nesterov = true }) end,
       function() return optimizers.RMSprop { learning_rate = 0.01, momentum = 0.5, centered = true } end,
       function() return optimizers.AdamW { weight_decay = 0.01, amsgrad = true } end,
-      function() return optimizers.Adagrad(0.1) end, function() return optimizers.Adadelta(1) end, function() return optimizers.Adamax(0.05) end,
+      function() return optimizers.Adagrad(0.1) end,
+      function() return optimizers.Adadelta(1) end,
+      function() return optimizers.Adamax(0.05) end,
       function() return optimizers.Adam(optimizers.schedules.ExponentialDecay(0.1, 3, 0.5)) end,
       function() return optimizers.Adam(0.05, { clipnorm = 0.5 }) end,
     }
