@@ -51,7 +51,7 @@ function Model:save_weights(path, options)
     raise("save_weights: %s is there already, and overwrite is false", path)
   end
   need_built(self, "save_weights")
-  if path:find("%.safetensors$") then return require("flow.tensor_file").save_model(self, path) end
+  if path:find("%.safetensors$") then return require("flow.safetensors").save(path, self) end
   if not path:find("%.weights%.h5$") then raise("save_weights: %q: the path must end in .weights.h5 or .safetensors", path) end
   require("flow.saving.keras").save_weights(self, path)
 end
@@ -63,7 +63,10 @@ function Model:load_weights(path, options)
   options = errors.check_options("load_weights", options, LOAD_WEIGHTS)
   path = check_path("load_weights", path)
   need_built(self, "load_weights")
-  if path:find("%.safetensors$") then return require("flow.tensor_file").load_model(self, path) end
+  if path:find("%.safetensors$") then
+    require("flow.safetensors").load_weights(self, path)
+    return
+  end
   if not path:find("%.weights%.h5$") and not path:find("%.keras$") then
     raise("load_weights: %q: weights are read from .weights.h5, .keras and .safetensors files", path)
   end
