@@ -627,6 +627,9 @@ FLOW_API flow_status flow_dataset_prefetch(flow_dataset *input, double size, flo
 /* What policy distribution takes, and whether parallel stages keep the order (-1: as before). */
 enum { FLOW_SHARD_KEEP = -2, FLOW_SHARD_OFF = -1, FLOW_SHARD_AUTO = 0, FLOW_SHARD_FILE, FLOW_SHARD_DATA, FLOW_SHARD_HINT };
 FLOW_API flow_status flow_dataset_with_options(flow_dataset *input, int auto_shard_policy, int deterministic, flow_dataset **out);
+/* The part of worker number `index` (from 0) of so many, by the dataset's policy: FILE needs a file for each (FLOW_INVALID_ARGUMENT) and a
+ * pipeline that begins with records (FLOW_NOT_FOUND); AUTO then takes DATA. */
+FLOW_API flow_status flow_dataset_auto_shard(flow_dataset *dataset, double workers, double index, flow_dataset **out);
 FLOW_API int         flow_dataset_auto_shard_policy(const flow_dataset *dataset);
 FLOW_API int         flow_dataset_deterministic(const flow_dataset *dataset);
 FLOW_API flow_status flow_dataset_unbatch(flow_dataset *input, flow_dataset **out);

@@ -1,6 +1,6 @@
-/* cache.c: keeps the elements of the first complete pass in memory and gives them in every later one. A pass that stops early keeps
- * nothing; one that has had as many elements as there are is complete. No lock is held while a pass fills or reads: a finished list is published by one exchange, so a fork at any moment is
- * harmless.
+/* cache.c: keeps the elements of the first complete pass in memory and gives them in every later one. A pass that stops early
+ * keeps nothing; one that has had as many elements as there are is complete. No lock is held while a pass fills or reads: a
+ * finished list is published by one exchange, so a fork at any moment is harmless.
  *
  * For exact positions the list remembers what random stages below drew while it was filled: a pass whose position says
  * otherwise does not read it (flow_dataset_class.kept). */
@@ -136,11 +136,17 @@ static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 }
 
 static void close(flow_cursor *cursor) { drop((cache_cursor *)cursor); }
+static flow_status again(const flow_dataset *dataset, flow_dataset *input, flow_dataset **out)
+{
+  (void)dataset;
+  return flow_dataset_cache(input, out);
+}
+
 static void release(flow_dataset *dataset) { release_list(atomic_load(&((cache *)dataset)->complete)); }
 
 static const flow_dataset_class class = {
   .name = "cache", .dataset_bytes = sizeof(cache), .cursor_bytes = sizeof(cache_cursor), .open = open, .next = next, .skip = skip,
-  .close = close, .release = release, .kept = kept,
+  .close = close, .release = release, .kept = kept, .again = again,
 };
 
 flow_status flow_dataset_cache(flow_dataset *input, flow_dataset **out)

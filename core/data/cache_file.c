@@ -285,11 +285,18 @@ static void close_pass(flow_cursor *cursor)
   flow_record_close(&((cache_cursor *)cursor)->reader);
 }
 
+static flow_status again(const flow_dataset *dataset, flow_dataset *input, flow_dataset **out)
+{
+  (void)input, (void)out;
+  return flow_fail(FLOW_UNSUPPORTED, "cache: %s would hold the elements of one worker and be read by all: use auto_shard_policy DATA, or "
+                   "shard() and a name for each worker", ((const cache_file *)dataset)->path);
+}
+
 static void release(flow_dataset *dataset) { flow_free(((cache_file *)dataset)->path); }
 
 static const flow_dataset_class class = {
   .name = "cache_file", .dataset_bytes = sizeof(cache_file), .cursor_bytes = sizeof(cache_cursor), .open = open_pass, .next = next,
-  .skip = skip, .close = close_pass, .release = release, .kept = kept,
+  .skip = skip, .close = close_pass, .release = release, .kept = kept, .again = again,
 };
 
 flow_status flow_dataset_cache_file(flow_dataset *input, const char *path, flow_dataset **out)

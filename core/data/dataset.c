@@ -59,7 +59,8 @@ void flow_dataset_release(flow_dataset *dataset)
   while (dataset) {
     if (atomic_fetch_sub_explicit(&dataset->references, 1, memory_order_acq_rel) > 1) return;
     flow_dataset *first = dataset->input_count > 0 ? dataset->inputs[0] : NULL;
-    if (dataset->class->release) dataset->class->release(dataset);
+    if (dataset->original) flow_dataset_release(dataset->original);
+    else if (dataset->class->release) dataset->class->release(dataset);
     for (int i = 1; i < dataset->input_count; i++) flow_dataset_release(dataset->inputs[i]);
     flow_free(dataset->inputs);
     flow_free(dataset);

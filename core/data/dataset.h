@@ -48,7 +48,9 @@ struct flow_dataset {
   flow_dataset     **inputs;             /* references */
   flow_element_spec  spec;
   int64_t            cardinality;
-  int                shard_hint;         /* it is a shard whose numbers a distributed run puts in */
+  flow_dataset      *original;           /* a copy over other inputs (auto_shard.c): whose parameters it shares; a reference */
+  int                is_hint;            /* a shard whose numbers a distributed run puts in */
+  int                shard_hint;         /* it or an input is such a shard */
   int                calls_back;         /* it or an input needs answers from Lua (generator.c) */
   int                stage_count;        /* itself and the stages of its inputs, at most FLOW_MAX_STAGES */
   uint64_t           identity;           /* of classes and parameters: equal pipelines have equal ones */
@@ -74,6 +76,11 @@ struct flow_dataset_class {
   void        (*release)(flow_dataset *dataset);      /* frees parameters; NULL: none */
   /* Caches: whether elements of an earlier pass are kept, and what `below` drew for them (pair and number). NULL: no cache. */
   int         (*kept)(flow_dataset *dataset, const flow_dataset *below, struct flow_draw *out);
+  /* For auto_shard.c. The same stage over another input; NULL: a copy of the struct does, whose parameters belong to the original. */
+  flow_status (*again)(const flow_dataset *dataset, flow_dataset *input, flow_dataset **out);
+  /* Readers: the same over every count-th file from number `index` on. NULL: it has no files. */
+  flow_status (*shard_files)(const flow_dataset *dataset, int64_t count, int64_t index, flow_dataset **out);
+  int         ends_pipeline;                         /* stands behind the shard of a worker: prefetch, options */
 };
 
 struct flow_cursor {

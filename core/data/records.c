@@ -98,9 +98,11 @@ static void release(flow_dataset *dataset)
   flow_free(self->paths);
 }
 
+static flow_status shard_files(const flow_dataset *dataset, int64_t count, int64_t index, flow_dataset **out);
+
 static const flow_dataset_class class = {
   .name = "TFRecordDataset", .dataset_bytes = sizeof(records), .cursor_bytes = sizeof(records_cursor), .open = open_pass, .next = next,
-  .skip = skip, .close = close_pass, .release = release,
+  .skip = skip, .close = close_pass, .release = release, .shard_files = shard_files,
 };
 
 /* FLOW_PARALLEL_READS: as many as TensorFlow starts with when it is to find out (AUTOTUNE). */
@@ -144,5 +146,23 @@ flow_status flow_dataset_records(const char *const *paths, int count, const char
   for (int i = 0; i < count && status == FLOW_OK; i++) status = add_path(self, paths[i]);
   if (status == FLOW_OK) *out = dataset;
   else flow_dataset_release(dataset);
+  return status;
+}
+
+static flow_status shard_files(const flow_dataset *dataset, int64_t count, int64_t index, flow_dataset **out)
+{
+  static const char *const names[] = { [FLOW_PLAIN] = "", [FLOW_GZIP] = "GZIP", [FLOW_ZLIB] = "ZLIB" };
+  const records *self = (const records *)dataset;
+  void *block;
+  if (self->count < count)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "TFRecordDataset has %d files, not enough for %lld workers: use auto_shard_policy DATA or OFF, or "
+                     "more files", self->count, (long long)count);
+  FLOW_TRY(flow_alloc(sizeof(char *) * (size_t)self->count, &block));
+  const char **paths = block;
+  int taken = 0;
+  for (int64_t i = index; i < self->count; i += count) paths[taken++] = self->paths[i];
+  flow_status status = flow_dataset_records(paths, taken, names[self->coding], self->cycle, out);
+  if (status == FLOW_OK) (*out)->options = dataset->options;
+  flow_free(paths);
   return status;
 }

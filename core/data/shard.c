@@ -54,6 +54,7 @@ flow_status flow_dataset_shard(flow_dataset *input, double count, double index, 
   shard *self = (shard *)*out;
   self->count = n;
   self->index = i;
+  self->base.is_hint = hint;
   self->base.shard_hint |= hint;
   int64_t *cardinality = &self->base.cardinality;
   if (*cardinality >= 0) *cardinality = *cardinality / n + (i < *cardinality % n);

@@ -420,6 +420,7 @@ int flow_dataset_shard(flow_dataset *input, double count, double index, flow_dat
 int flow_dataset_prefetch(flow_dataset *input, double size, flow_dataset **out);
 enum { FLOW_SHARD_KEEP = -2, FLOW_SHARD_OFF = -1, FLOW_SHARD_AUTO = 0, FLOW_SHARD_FILE, FLOW_SHARD_DATA, FLOW_SHARD_HINT };
 int flow_dataset_with_options(flow_dataset *input, int auto_shard_policy, int deterministic, flow_dataset **out);
+int flow_dataset_auto_shard(flow_dataset *dataset, double workers, double index, flow_dataset **out);
 int flow_dataset_auto_shard_policy(const flow_dataset *dataset);
 int flow_dataset_deterministic(const flow_dataset *dataset);
 int flow_dataset_unbatch(flow_dataset *input, flow_dataset **out);
