@@ -131,7 +131,8 @@ static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
     at->at += (int)*skipped;
     return FLOW_OK;
   }
-  drop(at);                        /* this pass will not be complete */
+  /* A pass that goes on in the middle of another process's keeps all elements: later passes then have its order. */
+  if (at->filling) return flow_cursor_skip_by_pulling(cursor, count, skipped);
   return flow_cursor_skip(cursor->inputs[0], count, skipped);
 }
 

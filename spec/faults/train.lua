@@ -1,7 +1,7 @@
 -- train.lua: a small training run with everything that a resumed run must remember: dropout, BatchNormalization, noise of a layer in Lua,
 -- a shuffled Dataset or shuffled tensors, validation, callbacks that count. scripts/faults kills it and starts it again until it ends.
 --
---   flowlua spec/faults/train.lua --folder DIR [--data tensors] [--every 5] [--die-at N] [--pause MS] [--background]
+--   flowlua spec/faults/train.lua --folder DIR [--data tensors | cached] [--every 5] [--die-at N] [--pause MS] [--background]
 --
 -- At the end prints losses and a digest of all weights and slots; equal runs print equal texts, to the last bit.
 -- --die-at N: kill -9 to itself behind the hooks of its Nth batch, counted in this process.
@@ -63,7 +63,9 @@ if args.data == "tensors" then
   options.batch_size = 10
   history = model:fit(x, y, options)
 else
-  local data = flow.data.Dataset.from_tensor_slices { x, y }:shuffle(100):map(function(image, label)
+  local data = flow.data.Dataset.from_tensor_slices { x, y }
+  if args.data == "cached" then data = data:shuffle(50):cache() end
+  data = data:shuffle(100):map(function(image, label)
     return image + flow.random.uniform({ 8, 8, 1 }, { maxval = 0.1 }), label
   end, { num_parallel_calls = 2 })
   if args.limit > 0 then data = data:repeat_() end
