@@ -91,6 +91,10 @@ describe("BackupAndRestore", function()
     assert.is_true(flow.io.exists(folder .. "/backup/checkpoint"))
     assert.same(expected, (fit { backup() }))
     assert.is_false(flow.io.exists(folder .. "/backup"))
+    local stop = flow.callbacks.LambdaCallback { on_test_batch_end = function() native.C.flow_interrupt(native.context, 1) end }
+    fit({ backup(), stop }, { validation_data = { x, y } })
+    assert.is_true(flow.io.exists(folder .. "/backup/checkpoint"))
+    assert.same(expected.loss, (fit({ backup() }, { validation_data = { x, y } })).loss)
   end)
 
   it("takes the one before when the newest is damaged, and begins anew when there is none", function()

@@ -90,6 +90,33 @@ describe("flow.train", function()
     assert.equal(1.5, fresh:result())
   end)
 
+  it("fills a cache also by what a restored iterator passes over", function()
+    local made = 0
+    local function pipeline()
+      return flow.data.Dataset.from_generator(function()
+        local i = 0
+        return function()
+          if i == 6 then return nil end
+          i, made = i + 1, made + 1
+          return flow.tensor(i)
+        end
+      end, { output_signature = { { shape = {}, dtype = "float32" } } }):cache()
+    end
+    local iterator, again = pipeline():iter(), pipeline()
+    for _ = 1, 4 do iterator() end
+    local path = flow.train.Checkpoint { data = iterator }:write(folder .. ".c")
+    local restored, found = again:iter(), {}
+    made = 0
+    flow.train.Checkpoint { data = restored }:restore(path):assert_consumed()
+    for value in restored do found[#found + 1] = value:item() end
+    assert.same({ 5, 6 }, found)
+    assert.equal(6, made)
+    for value in again:iter() do found[#found + 1] = value:item() end
+    assert.same({ 5, 6, 1, 2, 3, 4, 5, 6 }, found)
+    assert.equal(6, made)
+    os.remove(path .. ".safetensors")
+  end)
+
   it("says what fits and what does not, and changes nothing when something cannot fit", function()
     local a, b = flow.Variable { 1, 2 }, flow.Variable { 3 }
     local path = flow.train.Checkpoint { a = a, b = b }:save(folder .. "/c")

@@ -77,8 +77,12 @@ function BackupAndRestore:_resume(run)
     if not self._manager.latest_checkpoint then return end
     fit_position.prepare(run)
   end
+  local begun = run.batch > 0
   local path, problem = self._manager:_restore_sound()
-  if path then return end
+  if path then
+    if not begun then log.info("BackupAndRestore: training goes on in epoch %d behind batch %d (%s)", run.epoch + 1, run.batch, path) end
+    return
+  end
   log.warning("BackupAndRestore: no backup in %s can be used, training begins anew (%s)", self._folder, tostring(problem))
 end
 
