@@ -426,6 +426,10 @@ FLOW_API flow_status flow_trace_input(flow_context *context, int dtype, int rank
 FLOW_API flow_status flow_trace_constant(flow_context *context, flow_tensor *value, flow_tensor **out);   /* a symbolic stand-in for a concrete tensor */
 FLOW_API flow_status flow_trace_end(flow_context *context, flow_tensor *const *outputs, int count, flow_plan **out); /* closes the innermost trace; new reference */
 FLOW_API void        flow_trace_abort(flow_context *context);   /* drops the innermost trace; harmless without one */
+/* Writes what the open trace has computed as an ONNX model, and leaves the trace open. Names of inputs in the order of their creation. */
+FLOW_API flow_status flow_trace_save_onnx(flow_context *context, const char *path, const char *name, flow_tensor *const *outputs, int count,
+                                          const char *const *input_names, int input_count, const char *const *output_names);
+FLOW_API int         flow_onnx_knows(int op);                /* whether an op has an ONNX form */
 FLOW_API void        flow_plan_release(flow_plan *plan);
 FLOW_API int         flow_plan_describe(const flow_plan *plan, char *text, int size); /* one line an entry: segment, op, variant, shape; returns the whole length */
 
@@ -448,12 +452,26 @@ typedef struct flow_profile_entry {
   const char *op, *variant;        /* borrowed, static */
   char        shape[96];           /* of the first two inputs */
   double      seconds, calls;
+  double      bytes;               /* of the outputs of one call, the largest */
 } flow_profile_entry;
 FLOW_API flow_status flow_profile_begin(flow_context *context);
 FLOW_API void        flow_profile_end(flow_context *context);
 FLOW_API int         flow_profile_count(const flow_context *context);
 FLOW_API const flow_profile_entry *flow_profile_at(const flow_context *context, int index);   /* borrowed until the next begin; NULL beyond the end */
 FLOW_API double      flow_profile_waiting(const flow_context *context);
+/* Memory of the plans that ran: bytes of the largest arena, and of all that such a plan's instance holds besides variables. */
+FLOW_API double      flow_profile_arena(const flow_context *context);
+FLOW_API double      flow_profile_memory(const flow_context *context);
+
+/* When each kernel ran on each thread: from the first begin of an entry in a run of a plan to its last end there. */
+typedef struct flow_profile_event {
+  int32_t entry, thread;           /* number of the entry; 0 is the caller's thread */
+  double  begin, end;              /* flow_clock() */
+  double  busy;                    /* seconds in between that the thread spent in this kernel */
+} flow_profile_event;
+FLOW_API flow_status flow_profile_keep_events(flow_context *context, int most);   /* after begin; later ones than `most` are dropped */
+FLOW_API int         flow_profile_event_count(const flow_context *context);
+FLOW_API const flow_profile_event *flow_profile_event_at(const flow_context *context, int index);
 
 /* Times of an instance's kernels, one by one: entry 0 .. count - 1 of the plan, variant 0, 1, ... of its op's kernels, on
  * operands of its own, one thread. Leaves the instance as it was. */

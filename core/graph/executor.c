@@ -61,7 +61,7 @@ static double start_watch(const flow_instance *instance) { return instance->prof
 
 static void stop_watch(const flow_instance *instance, flow_member *member, int e, double started)
 {
-  if (instance->profiled) member->seconds[e] += flow_clock() - started;
+  if (instance->profiled) flow_watch_add(&member->watches[e], started);
 }
 
 /* ---- segments ------------------------------------------------------------------------------------------------------------- */
@@ -190,7 +190,7 @@ static void run_whole_segment(flow_instance *instance, flow_region *region, int 
     flow_region_barrier(region);
   }
   flow_run_parts(region, members, entry->kernel, call, &cut, instance->stages[s].tickets, &instance->verdict,
-                 instance->profiled ? &instance->members[member].seconds[e] : NULL);
+                 instance->profiled ? &instance->members[member].watches[e] : NULL);
 }
 
 static void run_member(flow_region *region, int member, int members, void *argument)
@@ -199,7 +199,7 @@ static void run_member(flow_region *region, int member, int members, void *argum
   const flow_plan *plan = instance->plan;
   bind_run(instance, &instance->members[member]);
   if (instance->profiled) {
-    memset(instance->members[member].seconds, 0, sizeof(double) * (size_t)plan->order_count);
+    memset(instance->members[member].watches, 0, sizeof(flow_watch) * (size_t)plan->order_count);
     if (member == 0) instance->members_ran = members;
   }
   for (int s = 0; s < plan->segment_count; s++) {

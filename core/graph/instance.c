@@ -311,10 +311,10 @@ static flow_status make_member(flow_instance *instance, flow_member *member)
   int entries = instance->plan->order_count;
   void *block;
   size_t calls = sizeof(flow_call) * (size_t)(entries + 1), operands_bytes = sizeof(flow_operand) * (instance->operand_count + 1);
-  FLOW_TRY(flow_alloc_zero(calls + operands_bytes + sizeof(double) * (size_t)(entries + 1), &block));
+  FLOW_TRY(flow_alloc_zero(calls + operands_bytes + sizeof(flow_watch) * (size_t)(entries + 1), &block));
   member->calls = block;
   member->operands = (flow_operand *)(member->calls + entries + 1);
-  member->seconds = (double *)(member->operands + instance->operand_count + 1);
+  member->watches = (flow_watch *)(member->operands + instance->operand_count + 1);
   member->rows = -1;
   FLOW_TRY(flow_alloc(instance->local_bytes, &block));
   member->local = block;

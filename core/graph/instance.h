@@ -47,7 +47,7 @@ typedef struct flow_member {
   flow_call    *calls;                 /* [entry] */
   flow_operand *operands;
   char         *local, *scratch;
-  double       *seconds;               /* [entry] of the current run, if it is profiled */
+  flow_watch   *watches;               /* [entry] of the current run, if it is profiled */
   int64_t       rows;                  /* of the run that the shapes were made for, -1: none */
 } flow_member;
 

@@ -35,10 +35,19 @@ typedef struct flow_cut {
 /* Rows of a MAP call are cut into about 64 KB of output each; a call with little work is one part. */
 void flow_cut_call(const flow_op_record *record, const flow_kernel *kernel, const flow_call *call, flow_cut *cut);
 
+/* When one member was in one kernel, for profiles. */
+typedef struct flow_watch { double seconds, begin, end; } flow_watch;
+static inline void flow_watch_add(flow_watch *watch, double begin)
+{
+  watch->end = flow_clock();
+  watch->seconds += watch->end - begin;
+  if (watch->begin == 0) watch->begin = begin;
+}
+
 /* What each member of a region does for one call: draws parts from tickets[phase] until none is left, with a barrier
- * after every phase when members > 1. `call` is the member's own copy (its scratch). seconds, if not NULL, grows by the
+ * after every phase when members > 1. `call` is the member's own copy (its scratch). watch, if not NULL, is told of the
  * time spent in the kernel. */
 void flow_run_parts(flow_region *region, int members, const flow_kernel *kernel, const flow_call *call, const flow_cut *cut,
-                    flow_ticket *tickets, flow_verdict *verdict, double *seconds);
+                    flow_ticket *tickets, flow_verdict *verdict, flow_watch *watch);
 
 #endif

@@ -13,20 +13,54 @@ static void describe_shapes(const flow_operand *inputs, int count, char *text, i
   }
 }
 
-static void add(flow_profile *profile, const char *op, const char *variant, const flow_operand *inputs, int input_count, double seconds)
+/* Returns the number of the entry, -1: memory is short. */
+static int add(flow_profile *profile, const char *op, const char *variant, const flow_operand *inputs, int input_count, double seconds,
+               double bytes)
 {
-  flow_profile_entry entry = { .op = op, .variant = variant, .seconds = seconds, .calls = 1 };
+  flow_profile_entry entry = { .op = op, .variant = variant, .seconds = seconds, .calls = 1, .bytes = bytes };
   describe_shapes(inputs, input_count, entry.shape, sizeof entry.shape);
   for (int i = 0; i < profile->count; i++) {
     flow_profile_entry *known = &profile->entries[i];
     if (known->op != op || known->variant != variant || strcmp(known->shape, entry.shape) != 0) continue;
     known->seconds += seconds;
     known->calls += 1;
-    return;
+    if (bytes > known->bytes) known->bytes = bytes;
+    return i;
   }
-  if (flow_grow(&profile->entries, sizeof entry, profile->count + 1, &profile->capacity) == FLOW_OK)
-    profile->entries[profile->count++] = entry;
-  else profile->waiting += seconds;
+  if (flow_grow(&profile->entries, sizeof entry, profile->count + 1, &profile->capacity) == FLOW_OK) {
+    profile->entries[profile->count] = entry;
+    return profile->count++;
+  }
+  profile->waiting += seconds;
+  return -1;
+}
+
+static void add_event(flow_profile *profile, int entry, int thread, const flow_watch *watch)
+{
+  if (entry < 0 || watch->begin == 0 || profile->event_count == profile->event_most) return;
+  profile->events[profile->event_count++] =
+    (flow_profile_event){ .entry = entry, .thread = thread, .begin = watch->begin, .end = watch->end, .busy = watch->seconds };
+}
+
+static double output_bytes(const flow_instance *instance, const flow_entry *entry)
+{
+  double bytes = 0;
+  for (int i = 0; i < entry->output_count; i++) {
+    const flow_binding *binding = &entry->bindings[entry->input_count + i];
+    if (binding->mode == FLOW_BIND_NONE) continue;
+    bytes += (double)flow_value_bytes(&instance->plan->graph->values[binding->value].signature, instance->rows);
+  }
+  return bytes;
+}
+
+/* What an instance holds: its arena, what it saves aside, and its members' own memory. */
+static void note_memory(flow_profile *profile, const flow_instance *instance)
+{
+  double members = (double)instance->member_count * (double)(instance->local_bytes + instance->scratch_bytes);
+  double memory = (double)instance->arena_bytes + members;
+  for (int i = 0; i < instance->saved_count; i++) memory += (double)instance->saved[i].bytes;
+  if ((double)instance->arena_bytes > profile->arena) profile->arena = (double)instance->arena_bytes;
+  if (memory > profile->memory) profile->memory = memory;
 }
 
 void flow_profile_add_run(flow_profile *profile, const flow_instance *instance, double wall)
@@ -37,23 +71,31 @@ void flow_profile_add_run(flow_profile *profile, const flow_instance *instance, 
     const flow_entry *entry = &instance->entries[e];
     if (entry->alias) continue;
     double seconds = 0;
-    for (int m = 0; m < members; m++) seconds += instance->members[m].seconds[e];
+    for (int m = 0; m < members; m++) seconds += instance->members[m].watches[e].seconds;
     flow_operand shapes[2];
     for (int i = 0; i < entry->input_count && i < 2; i++) {
       const flow_signature *signature = &instance->plan->graph->values[entry->bindings[i].value].signature;
       shapes[i].rank = signature->rank;
       flow_resolve_shape(signature, instance->rows, shapes[i].shape);
     }
-    add(profile, flow_op(instance->plan->graph->nodes[entry->node].op)->name, entry->kernel->variant, shapes, entry->input_count,
-        seconds / members);
+    int number = add(profile, flow_op(instance->plan->graph->nodes[entry->node].op)->name, entry->kernel->variant, shapes,
+                     entry->input_count, seconds / members, output_bytes(instance, entry));
+    for (int m = 0; m < members; m++) add_event(profile, number, m, &instance->members[m].watches[e]);
     inside += seconds / members;
   }
   profile->waiting += wall - inside;
+  note_memory(profile, instance);
 }
 
 void flow_profile_add_call(flow_profile *profile, const flow_kernel *kernel, const flow_call *call, double seconds)
 {
-  add(profile, flow_op(call->op)->name, kernel->variant, call->inputs, call->input_count, seconds);
+  double bytes = 0, now = flow_clock();
+  for (int i = 0; i < call->output_count; i++) {
+    const flow_operand *output = &call->outputs[i];
+    bytes += (double)flow_shape_size(output->rank, output->shape) * flow_dtype_size(output->dtype);
+  }
+  int number = add(profile, flow_op(call->op)->name, kernel->variant, call->inputs, call->input_count, seconds, bytes);
+  add_event(profile, number, 0, &(flow_watch){ .seconds = seconds, .begin = now - seconds, .end = now });
 }
 
 flow_status flow_profile_begin(flow_context *context)
@@ -66,7 +108,8 @@ flow_status flow_profile_begin(flow_context *context)
   if (context->profile->active) return flow_fail(FLOW_INVALID_STATE, "flow.profile: this is being profiled already; profiles do not nest");
   context->profile->active = 1;
   context->profile->count = 0;
-  context->profile->waiting = 0;
+  context->profile->waiting = context->profile->arena = context->profile->memory = 0;
+  context->profile->event_count = context->profile->event_most = 0;
   return FLOW_OK;
 }
 
@@ -84,9 +127,36 @@ const flow_profile_entry *flow_profile_at(const flow_context *context, int index
 
 double flow_profile_waiting(const flow_context *context) { return context->profile ? context->profile->waiting : 0; }
 
+double flow_profile_arena(const flow_context *context) { return context->profile ? context->profile->arena : 0; }
+double flow_profile_memory(const flow_context *context) { return context->profile ? context->profile->memory : 0; }
+
+flow_status flow_profile_keep_events(flow_context *context, int most)
+{
+  flow_profile *profile = context->profile;
+  size_t bytes;
+  void *block;
+  if (!profile || !profile->active) return flow_fail(FLOW_INVALID_STATE, "flow_profile_keep_events: nothing is being profiled");
+  if (most < 0) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_profile_keep_events: %d events", most);
+  FLOW_TRY(flow_multiply((size_t)most, sizeof *profile->events, &bytes));
+  FLOW_TRY(flow_alloc(bytes, &block));
+  flow_free(profile->events);
+  profile->events = block;
+  profile->event_count = 0;
+  profile->event_most = most;
+  return FLOW_OK;
+}
+
+int flow_profile_event_count(const flow_context *context) { return context->profile ? context->profile->event_count : 0; }
+
+const flow_profile_event *flow_profile_event_at(const flow_context *context, int index)
+{
+  return index >= 0 && index < flow_profile_event_count(context) ? &context->profile->events[index] : NULL;
+}
+
 void flow_profile_release(flow_profile *profile)
 {
   if (!profile) return;
+  flow_free(profile->events);
   flow_free(profile->entries);
   flow_free(profile);
 }

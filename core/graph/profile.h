@@ -11,6 +11,9 @@ struct flow_profile {
   flow_profile_entry *entries;       /* in the order of their first run */
   int                 count, capacity;
   double              waiting;       /* seconds of plans outside kernels */
+  double              arena, memory; /* of the plan that took most */
+  flow_profile_event *events;
+  int                 event_count, event_most;
 };
 
 /* Adds the kernels of the run that has just ended and took `wall` seconds. Only detail is lost when memory is short. */

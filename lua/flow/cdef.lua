@@ -274,6 +274,9 @@ int flow_trace_input(flow_context *context, int dtype, int rank, const int64_t *
 int flow_trace_constant(flow_context *context, flow_tensor *value, flow_tensor **out);
 int flow_trace_end(flow_context *context, flow_tensor *const *outputs, int count, flow_plan **out);
 void flow_trace_abort(flow_context *context);
+int flow_trace_save_onnx(flow_context *context, const char *path, const char *name, flow_tensor *const *outputs, int count,
+ const char *const *input_names, int input_count, const char *const *output_names);
+int flow_onnx_knows(int op);
 void flow_plan_release(flow_plan *plan);
 int flow_plan_describe(const flow_plan *plan, char *text, int size);
 int flow_instance_new(flow_plan *plan, double capacity, flow_instance **out);
@@ -287,12 +290,23 @@ typedef struct flow_profile_entry {
  const char *op, *variant;
  char shape[96];
  double seconds, calls;
+ double bytes;
 } flow_profile_entry;
 int flow_profile_begin(flow_context *context);
 void flow_profile_end(flow_context *context);
 int flow_profile_count(const flow_context *context);
 const flow_profile_entry *flow_profile_at(const flow_context *context, int index);
 double flow_profile_waiting(const flow_context *context);
+double flow_profile_arena(const flow_context *context);
+double flow_profile_memory(const flow_context *context);
+typedef struct flow_profile_event {
+ int32_t entry, thread;
+ double begin, end;
+ double busy;
+} flow_profile_event;
+int flow_profile_keep_events(flow_context *context, int most);
+int flow_profile_event_count(const flow_context *context);
+const flow_profile_event *flow_profile_event_at(const flow_context *context, int index);
 typedef struct flow_measurement {
  const char *op, *variant;
  char shape[128];

@@ -1,9 +1,10 @@
--- models.lua: flow.models: the model classes with everything that training.lua, fit.lua and summary.lua add to them.
+-- models.lua: flow.models: the model classes with everything that training.lua, fit.lua, summary.lua and export.lua add to them.
 
 local models = require "flow.model"
 require "flow.training"
 require "flow.fit"
 require "flow.summary"
+require "flow.export"
 local saving = require "flow.saving"
 local layers = require "flow.layers"
 local symbolic = require "flow.symbolic"

@@ -31,6 +31,48 @@ describe("flow.profile", function()
     assert.is_truthy(text:find("convolution_gradient", 1, true) and text:find("(waiting)", 1, true) and text:find("total", 1, true))
   end)
 
+  it("counts the bytes of each op's output and of the step", function()
+    local model, x, y = small_model()
+    local profile = flow.profile(function() model:fit(x, y, { batch_size = 8, verbose = 0 }) end)
+    for _, row in ipairs(profile.rows) do
+      if row.op == "convolution" then assert.is_true(row.bytes >= 8 * 5 * 5 * 8 * 4, row.bytes) end
+      if row.op == "dense" then assert.are.equal(8 * 4 * 4, row.bytes) end
+      if row.op == "sgd" then assert.are.equal(0, row.bytes) end
+    end
+    assert.is_true(profile.arena > 0 and profile.memory >= profile.arena)
+    assert.is_truthy(tostring(profile):find("memory of the largest plan: ", 1, true))
+    assert.are.equal(100 * 1000 * 4, flow.profile(function() return flow.ones { 100, 1000 } + 1 end).rows[1].bytes)
+  end)
+
+  it("writes a time line whose events do not overlap on a thread", function()
+    local model, x, y = small_model()
+    local path = os.tmpname()
+    local profile = flow.profile(function(a, b) model:fit(a, b, { batch_size = 8, epochs = 2, verbose = 0 }) end, { trace = path }, x, y)
+    local file = assert(io.open(path, "rb"))
+    local trace = require("flow.json").decode(file:read("*a"))
+    file:close()
+    os.remove(path)
+    local ends, busy, kernels = {}, 0, 0
+    for _, event in ipairs(trace.traceEvents) do
+      if event.ph == "X" then
+        kernels = kernels + 1
+        busy = busy + event.dur
+        assert.is_true(event.ts >= (ends[event.tid] or 0) - 0.002 and event.dur >= 0)
+        ends[event.tid] = event.ts + event.dur
+        assert.is_true(#event.name > 0 and #event.args.variant > 0 and ends[event.tid] <= 1e6 * profile.seconds)
+      end
+    end
+    assert.is_true(kernels >= 8 * 4)
+    assert.is_true(busy > 0)
+    assert.has_error(function() flow.profile(function() end, { trace = 3 }) end,
+                     "flow.profile: trace: a path is a string, got the number 3")
+    assert.are.same({ x = 1 }, (function()
+      local got
+      flow.profile(function(t) got = t end, { x = 1 })
+      return got
+    end)())
+  end)
+
   it("sees eager ops", function()
     local a = flow.ones { 5, 7 }
     local profile = flow.profile(function(b) return a + b end, a)

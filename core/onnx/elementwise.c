@@ -1,0 +1,144 @@
+/* elementwise.c: ops that treat each element alone; they stay in the layout in which their inputs are. */
+#include "onnx/onnx.h"
+
+static const char *in(flow_onnx *x, const flow_node *node, int input)
+{
+  return flow_onnx_input(x, node, input, flow_onnx_layout_of(x, node));
+}
+
+/* Names of all inputs in one layout, in which the result is. */
+typedef struct operands { const char *inputs[3], *result; int dtype; } operands;
+
+static operands operands_of(flow_onnx *x, const flow_node *node)
+{
+  flow_onnx_layout layout = flow_onnx_layout_of(x, node);
+  operands o = { .dtype = flow_onnx_signature(x, node, 0)->dtype };
+  for (int i = 0; i < node->input_count && i < 3; i++) o.inputs[i] = flow_onnx_input(x, node, i, layout);
+  o.result = flow_onnx_result(x, node, 0, layout);
+  return o;
+}
+
+FLOW_ONNX_RULE(plain)
+{
+  operands o = operands_of(x, node);
+  flow_onnx_emit(x, type, o.result, o.inputs[0], o.inputs[1], o.inputs[2]);
+}
+
+FLOW_ONNX_RULE(alias)
+{
+  (void)type;
+  flow_onnx_layout layout = flow_onnx_layout_of(x, node);
+  flow_onnx_set(x, node, 0, layout, in(x, node, 0));
+}
+
+FLOW_ONNX_RULE(square)
+{
+  operands o = operands_of(x, node);
+  flow_onnx_emit(x, type, o.result, o.inputs[0], o.inputs[0], NULL);
+}
+
+FLOW_ONNX_RULE(shifted)      /* e^x - 1 */
+{
+  operands o = operands_of(x, node);
+  flow_onnx_emit(x, "Sub", o.result, flow_onnx_emit(x, type, NULL, o.inputs[0], NULL, NULL), flow_onnx_number(x, o.dtype, 1), NULL);
+}
+
+FLOW_ONNX_RULE(log1p)
+{
+  operands o = operands_of(x, node);
+  flow_onnx_emit(x, type, o.result, flow_onnx_emit(x, "Add", NULL, o.inputs[0], flow_onnx_number(x, o.dtype, 1), NULL), NULL, NULL);
+}
+
+FLOW_ONNX_RULE(rsqrt)
+{
+  operands o = operands_of(x, node);
+  flow_onnx_emit(x, "Reciprocal", o.result, flow_onnx_emit(x, type, NULL, o.inputs[0], NULL, NULL), NULL, NULL);
+}
+
+/* x ~= 0, as bool. */
+static const char *truth(flow_onnx *x, const char *name, int dtype)
+{
+  return dtype == FLOW_BOOL ? name : flow_onnx_cast(x, name, FLOW_BOOL, NULL);
+}
+
+FLOW_ONNX_RULE(logical_not)
+{
+  operands o = operands_of(x, node);
+  flow_onnx_emit(x, type, o.result, truth(x, o.inputs[0], o.dtype), NULL, NULL);
+}
+
+FLOW_ONNX_RULE(logical)
+{
+  operands o = operands_of(x, node);
+  const char *a = truth(x, o.inputs[0], o.dtype), *b = truth(x, o.inputs[1], o.dtype);
+  flow_onnx_emit(x, type, o.result, a, b, NULL);
+}
+
+FLOW_ONNX_RULE(where)
+{
+  operands o = operands_of(x, node);
+  flow_onnx_emit(x, type, o.result, truth(x, o.inputs[0], o.dtype), o.inputs[1], o.inputs[2]);
+}
+
+FLOW_ONNX_RULE(ne)
+{
+  operands o = operands_of(x, node);
+  flow_onnx_emit(x, "Not", o.result, flow_onnx_emit(x, type, NULL, o.inputs[0], o.inputs[1], NULL), NULL, NULL);
+}
+
+FLOW_ONNX_RULE(is_finite)
+{
+  operands o = operands_of(x, node);
+  const char *value = flow_dtype_is_float(o.dtype) ? o.inputs[0] : flow_onnx_cast(x, o.inputs[0], FLOW_FLOAT32, NULL);
+  const char *nan = flow_onnx_emit(x, type, NULL, value, NULL, NULL), *infinite = flow_onnx_emit(x, "IsInf", NULL, value, NULL, NULL);
+  flow_onnx_emit(x, "Not", o.result, flow_onnx_emit(x, "Or", NULL, nan, infinite, NULL), NULL, NULL);
+}
+
+/* ONNX leaves open what floats beyond an integer's range become: they are limited first, as here. */
+FLOW_ONNX_RULE(convert)
+{
+  (void)type;
+  static const double limits[FLOW_DTYPE_COUNT][2] = { [FLOW_UINT8] = { 0, 255 }, [FLOW_INT8] = { -128, 127 },
+    [FLOW_INT32] = { -2147483648.0, 2147483520.0 } };      /* the last float32 below 2^31 */
+  operands o = operands_of(x, node);
+  int to = node->attributes.cast.dtype;
+  const char *value = o.inputs[0];
+  if (limits[to][1] > 0 && flow_dtype_is_float(o.dtype)) {
+    const char *low = flow_onnx_number(x, o.dtype, limits[to][0]), *high = flow_onnx_number(x, o.dtype, limits[to][1]);
+    value = flow_onnx_emit(x, "Clip", NULL, value, low, high);
+  }
+  flow_onnx_cast(x, value, to, o.result);
+}
+
+FLOW_ONNX_RULE(divide_no_nan)
+{
+  operands o = operands_of(x, node);
+  int dtype = x->graph->values[node->outputs[0]].signature.dtype;
+  const char *zero = flow_onnx_number(x, dtype, 0), *by_zero = flow_onnx_emit(x, "Equal", NULL, o.inputs[1], zero, NULL);
+  const char *quotient = flow_onnx_emit(x, type, NULL, o.inputs[0], o.inputs[1], NULL);
+  flow_onnx_emit(x, "Where", o.result, by_zero, zero, quotient);
+}
+
+/* With the sign of b; integers by 0 give 0, as modulo 1 does. */
+FLOW_ONNX_RULE(mod)
+{
+  operands o = operands_of(x, node);
+  const char *a = o.inputs[0], *b = o.inputs[1];
+  if (flow_dtype_is_float(o.dtype)) {
+    const char *times = flow_onnx_emit(x, "Floor", NULL, flow_onnx_emit(x, "Div", NULL, a, b, NULL), NULL, NULL);
+    flow_onnx_emit(x, "Sub", o.result, a, flow_onnx_emit(x, "Mul", NULL, times, b, NULL), NULL);
+    return;
+  }
+  const char *by_zero = flow_onnx_emit(x, "Equal", NULL, b, flow_onnx_number(x, o.dtype, 0), NULL);
+  flow_onnx_emit(x, type, o.result, a, flow_onnx_emit(x, "Where", NULL, by_zero, flow_onnx_number(x, o.dtype, 1), b), NULL);
+}
+
+FLOW_ONNX_RULE(softmax)
+{
+  flow_onnx_layout layout = flow_onnx_layout_of(x, node);
+  int rank = flow_onnx_signature(x, node, 0)->rank, axis = node->attributes.axis.axis;
+  const char *input = in(x, node, 0), *result = flow_onnx_result(x, node, 0, layout);
+  flow_onnx_begin(x, type, &input, 1, result);
+  flow_onnx_integer(x, "axis", flow_onnx_axis(axis < 0 ? axis + rank : axis, layout));
+  flow_onnx_end(x);
+}

@@ -1,0 +1,225 @@
+/* movement.c: reductions, and ops that only move elements. */
+#include "onnx/onnx.h"
+#include "ops/rules.h"
+
+static const flow_signature *result_signature(const flow_onnx *x, const flow_node *node)
+{
+  return &x->graph->values[node->outputs[0]].signature;
+}
+
+/* The reduced axes in a layout, and how many; *layout is channels first if what is left then has the order of channels last. */
+static int reduced_axes(const flow_onnx *x, const flow_node *node, flow_onnx_layout *layout, int64_t axes[FLOW_MAX_RANK])
+{
+  int rank = flow_onnx_signature(x, node, 0)->rank, keepdims = node->attributes.reduce.keepdims, count = 0, last = -1;
+  unsigned mask = flow_reduced_axes(&node->attributes, rank);
+  *layout = flow_onnx_layout_of(x, node);
+  for (int axis = 0; axis < rank && !keepdims; axis++) {
+    if (mask >> axis & 1) continue;
+    if (flow_onnx_axis(axis, *layout) < last) *layout = FLOW_CHANNELS_LAST;
+    last = flow_onnx_axis(axis, *layout);
+  }
+  for (int axis = 0; axis < rank; axis++) {
+    if (mask >> axis & 1) axes[count++] = flow_onnx_axis(axis, *layout);
+  }
+  return count;
+}
+
+static flow_onnx_layout layout_of_result(const flow_node *node, flow_onnx_layout layout)
+{
+  return node->attributes.reduce.keepdims ? layout : FLOW_CHANNELS_LAST;
+}
+
+static void write_reduction(flow_onnx *x, const flow_node *node, const char *type, const char *input, const int64_t *axes, int count,
+                            const char *result)
+{
+  const char *inputs[2] = { input, count > 0 ? flow_onnx_list(x, axes, count) : NULL };
+  flow_onnx_begin(x, type, inputs, count > 0 ? 2 : 1, result);
+  flow_onnx_integer(x, "keepdims", node->attributes.reduce.keepdims != 0);
+  flow_onnx_integer(x, "noop_with_empty_axes", 1);        /* no axes: a scalar stays as it is */
+  flow_onnx_end(x);
+}
+
+FLOW_ONNX_RULE(reduce)
+{
+  flow_onnx_layout layout;
+  int64_t axes[FLOW_MAX_RANK];
+  int count = reduced_axes(x, node, &layout, axes), dtype = result_signature(x, node)->dtype;
+  const char *input = flow_onnx_input(x, node, 0, layout);
+  if (dtype != flow_onnx_signature(x, node, 0)->dtype) input = flow_onnx_cast(x, input, dtype, NULL);
+  write_reduction(x, node, type, input, axes, count, flow_onnx_result(x, node, 0, layout_of_result(node, layout)));
+}
+
+FLOW_ONNX_RULE(reduce_bool)
+{
+  flow_onnx_layout layout;
+  int64_t axes[FLOW_MAX_RANK];
+  int count = reduced_axes(x, node, &layout, axes);
+  const char *input = flow_onnx_input(x, node, 0, layout);
+  if (flow_onnx_signature(x, node, 0)->dtype != FLOW_BOOL) input = flow_onnx_cast(x, input, FLOW_BOOL, NULL);
+  input = flow_onnx_cast(x, input, FLOW_INT32, NULL);
+  const char *number = flow_onnx_result(x, node, 0, layout_of_result(node, layout));
+  write_reduction(x, node, type, input, axes, count, number);
+  flow_onnx_set(x, node, 0, layout_of_result(node, layout), flow_onnx_cast(x, number, FLOW_BOOL, NULL));
+}
+
+FLOW_ONNX_RULE(argmax)
+{
+  const flow_signature *input = flow_onnx_signature(x, node, 0), *output = result_signature(x, node);
+  const char *name = flow_onnx_input(x, node, 0, FLOW_CHANNELS_LAST);
+  int64_t all = -1;
+  int flattened = node->attributes.reduce.count == 0;
+  if (flattened) name = flow_onnx_emit(x, "Reshape", NULL, name, flow_onnx_list(x, &all, 1), NULL);
+  const char *position = flow_onnx_result(x, node, 0, FLOW_CHANNELS_LAST);
+  int axis = node->attributes.reduce.axes[0];
+  flow_onnx_begin(x, type, &name, 1, position);
+  flow_onnx_integer(x, "axis", flattened ? 0 : axis < 0 ? axis + input->rank : axis);
+  flow_onnx_integer(x, "keepdims", !flattened && node->attributes.reduce.keepdims);
+  flow_onnx_end(x);
+  if (flattened && output->rank > 0) position = flow_onnx_emit(x, "Reshape", NULL, position, flow_onnx_shape(x, output), NULL);
+  if (node->attributes.reduce.base != 0) {
+    position = flow_onnx_emit(x, "Add", NULL, position, flow_onnx_number(x, FLOW_INT64, node->attributes.reduce.base), NULL);
+  }
+  flow_onnx_set(x, node, 0, FLOW_CHANNELS_LAST, position);
+}
+
+FLOW_ONNX_RULE(element_count)
+{
+  (void)type;
+  const flow_signature *input = flow_onnx_signature(x, node, 0);
+  unsigned mask = flow_reduced_axes(&node->attributes, input->rank);
+  flow_signature symbolic = { .dtype = FLOW_INT64 };
+  double count = 1;
+  for (int axis = 0; axis < input->rank; axis++) {
+    if (!(mask >> axis & 1)) continue;
+    if (input->dims[axis] < 0) symbolic.dims[symbolic.rank++] = input->dims[axis];
+    else count *= (double)input->dims[axis];
+  }
+  const char *known = flow_onnx_number(x, FLOW_FLOAT32, count);
+  if (symbolic.rank > 0) {
+    const char *rows = flow_onnx_cast(x, flow_onnx_shape(x, &symbolic), FLOW_FLOAT32, NULL);
+    const char *result = flow_onnx_result(x, node, 0, FLOW_CHANNELS_LAST), *product = flow_onnx_emit(x, "Mul", NULL, rows, known, NULL);
+    flow_onnx_begin(x, "ReduceProd", &product, 1, result);
+    flow_onnx_integer(x, "keepdims", 0);
+    flow_onnx_end(x);
+    return;
+  }
+  flow_onnx_set(x, node, 0, FLOW_CHANNELS_LAST, known);
+}
+
+/* ---- movement ------------------------------------------------------------------------------------------------------------- */
+
+FLOW_ONNX_RULE(reshape)
+{
+  flow_signature to = *result_signature(x, node);
+  int symbolic = 0, empty = 0;
+  for (int i = 0; i < to.rank; i++) {
+    symbolic += to.dims[i] < 0;
+    empty |= to.dims[i] == 0;
+  }
+  const char *input = flow_onnx_input(x, node, 0, FLOW_CHANNELS_LAST), *shape;
+  if (symbolic == 1 && !empty) {
+    for (int i = 0; i < to.rank; i++) to.dims[i] = to.dims[i] < 0 ? -1 : to.dims[i];        /* -1: what is left */
+    shape = flow_onnx_list(x, to.dims, to.rank);
+  } else {
+    shape = flow_onnx_shape(x, &to);
+  }
+  const char *inputs[2] = { input, shape }, *result = flow_onnx_result(x, node, 0, FLOW_CHANNELS_LAST);
+  flow_onnx_begin(x, type, inputs, 2, result);
+  if (empty) flow_onnx_integer(x, "allowzero", 1);
+  flow_onnx_end(x);
+}
+
+FLOW_ONNX_RULE(permute)
+{
+  (void)type;
+  int64_t axes[FLOW_MAX_RANK];
+  int rank = node->attributes.transpose.rank;
+  for (int i = 0; i < rank; i++) axes[i] = node->attributes.transpose.axes[i];
+  const char *input = flow_onnx_input(x, node, 0, FLOW_CHANNELS_LAST);
+  flow_onnx_transpose(x, input, axes, rank, flow_onnx_result(x, node, 0, FLOW_CHANNELS_LAST));
+}
+
+FLOW_ONNX_RULE(concat)
+{
+  flow_onnx_layout layout = flow_onnx_layout_of(x, node);
+  int axis = node->attributes.axis.axis, rank = result_signature(x, node)->rank;
+  void *block;
+  if (x->status == FLOW_OK) x->status = flow_alloc(sizeof(char *) * (size_t)node->input_count, &block);
+  if (x->status != FLOW_OK) return;
+  const char **inputs = block;
+  for (int i = 0; i < node->input_count; i++) inputs[i] = flow_onnx_input(x, node, i, layout);
+  const char *result = flow_onnx_result(x, node, 0, layout);
+  flow_onnx_begin(x, type, inputs, node->input_count, result);
+  flow_onnx_integer(x, "axis", flow_onnx_axis(axis < 0 ? axis + rank : axis, layout));
+  flow_onnx_end(x);
+  flow_free(block);
+}
+
+FLOW_ONNX_RULE(slice)
+{
+  flow_onnx_layout layout = flow_onnx_layout_of(x, node);
+  int rank = node->attributes.slice.rank, count = 0;
+  int64_t begin[FLOW_MAX_RANK], end[FLOW_MAX_RANK], step[FLOW_MAX_RANK], axes[FLOW_MAX_RANK];
+  const flow_signature *from = flow_onnx_signature(x, node, 0);
+  for (int axis = 0; axis < rank; axis++) {
+    int64_t first = node->attributes.slice.begin[axis], last = node->attributes.slice.end[axis], by = node->attributes.slice.step[axis];
+    if (first == 0 && by == 1 && (from->dims[axis] < 0 ? last > INT32_MAX : last >= from->dims[axis])) continue;      /* the whole axis */
+    begin[count] = first;
+    end[count] = last;
+    step[count] = by;
+    axes[count++] = flow_onnx_axis(axis, layout);
+  }
+  const char *input = flow_onnx_input(x, node, 0, layout);
+  if (count == 0) {
+    flow_onnx_set(x, node, 0, layout, input);
+    return;
+  }
+  const char *inputs[5] = { input, flow_onnx_list(x, begin, count), flow_onnx_list(x, end, count), flow_onnx_list(x, axes, count),
+                            flow_onnx_list(x, step, count) };
+  const char *result = flow_onnx_result(x, node, 0, layout);
+  flow_onnx_begin(x, type, inputs, 5, result);
+  flow_onnx_end(x);
+}
+
+/* slice_gradient puts its input into zeros: padding, as long as it leaves no gaps. */
+FLOW_ONNX_RULE(pad)
+{
+  flow_onnx_layout layout = flow_onnx_layout_of(x, node);
+  const flow_signature *from = flow_onnx_signature(x, node, 0);
+  int rank = node->attributes.slice.rank;
+  int64_t pads[2 * FLOW_MAX_RANK];
+  for (int axis = 0; axis < rank; axis++) {
+    int at = flow_onnx_axis(axis, layout);
+    int64_t begin = node->attributes.slice.begin[axis], to = node->attributes.slice.dims[axis], size = from->dims[axis];
+    if (node->attributes.slice.step[axis] != 1 || ((to < 0 || size < 0) && to != size)) {
+      flow_onnx_fail(x, FLOW_UNSUPPORTED, "the op slice_gradient has no ONNX form where it spreads its input");
+      return;
+    }
+    pads[at] = begin;
+    pads[at + rank] = to < 0 ? 0 : to - size - begin;
+  }
+  const char *input = flow_onnx_input(x, node, 0, layout), *list = flow_onnx_list(x, pads, 2 * rank);
+  flow_onnx_emit(x, type, flow_onnx_result(x, node, 0, layout), input, list, NULL);
+}
+
+/* Rows of a table: ONNX takes indices of 32 and 64 bits. */
+FLOW_ONNX_RULE(gather)
+{
+  int dtype = flow_onnx_signature(x, node, 1)->dtype;
+  const char *table = flow_onnx_input(x, node, 0, FLOW_CHANNELS_LAST), *indices = flow_onnx_input(x, node, 1, FLOW_CHANNELS_LAST);
+  if (dtype != FLOW_INT32 && dtype != FLOW_INT64) indices = flow_onnx_cast(x, indices, FLOW_INT64, NULL);
+  flow_onnx_emit(x, type, flow_onnx_result(x, node, 0, FLOW_CHANNELS_LAST), table, indices, NULL);
+}
+
+FLOW_ONNX_RULE(fill)
+{
+  const char *value = flow_onnx_number(x, node->attributes.fill.dtype, node->attributes.fill.value);
+  const char *shape = flow_onnx_shape(x, result_signature(x, node));
+  flow_onnx_emit(x, type, flow_onnx_result(x, node, 0, FLOW_CHANNELS_LAST), value, shape, NULL);
+}
+
+FLOW_ONNX_RULE(broadcast_to)
+{
+  const char *input = flow_onnx_input(x, node, 0, FLOW_CHANNELS_LAST), *shape = flow_onnx_shape(x, result_signature(x, node));
+  flow_onnx_emit(x, type, flow_onnx_result(x, node, 0, FLOW_CHANNELS_LAST), input, shape, NULL);
+}

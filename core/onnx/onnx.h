@@ -1,0 +1,100 @@
+/* core/onnx: a traced graph as a file that other runtimes read: ONNX (onnx.ai), IR version 8, operators of version 18.
+ *
+ *   onnx.h           an export under construction, and what the rules of ops build nodes with
+ *   export.c         inputs, outputs, initializers, layouts, the file
+ *   table.c          which rule writes which op; an op without one cannot be exported, and is named
+ *   elementwise.c movement.c network.c      the rules
+ *
+ * Layouts. flowlua's images are {rows, height, width, channels}; ONNX' convolutions and poolings take {rows, channels, height,
+ * width}. A value of rank 4 has a form in each layout, made when somebody asks for it: a rule takes its inputs in the form that
+ * it needs and says in which one its result is. Ops that do not care stay in the layout in which their inputs are, so that
+ * transpositions stand only where an image enters, and where one is flattened. */
+#ifndef FLOW_ONNX_ONNX_H
+#define FLOW_ONNX_ONNX_H
+
+#include "graph/graph.h"
+#include "io/protobuf.h"
+
+typedef enum flow_onnx_layout { FLOW_CHANNELS_LAST, FLOW_CHANNELS_FIRST } flow_onnx_layout;
+
+/* Names are borrowed from the export. After the first failure all calls do nothing. */
+typedef struct flow_onnx {
+  flow_context *context;
+  flow_graph   *graph;
+  flow_message  message;               /* of the model, in its field `graph` */
+  flow_status   status;
+  const char  **names[2];              /* [layout][value]: the form in that layout, NULL: not made yet */
+  flow_tensor **known;                 /* [value]: what a RESULT is in every run, where it could be computed; borrowed from tensors */
+  const char   *input;                 /* some input that carries rows, NULL: none; and its first dimension as a tensor {1} */
+  int64_t       input_rows;
+  const char   *rows;
+  int           made;                  /* names that were made up */
+  void        **kept;                  /* memory that lives as long as the export */
+  int           kept_count, kept_capacity;
+  flow_tensor **tensors;               /* the same for tensors */
+  int           tensor_count, tensor_capacity;
+} flow_onnx;
+
+/* Writes the nodes of one node of the graph. */
+typedef void (*flow_onnx_rule)(flow_onnx *x, const flow_node *node, const char *type);
+typedef struct flow_onnx_record {
+  flow_onnx_rule rule;
+  const char    *type;
+  unsigned       reads;                /* inputs whose values the rule uses, as a mask; 0: all */
+} flow_onnx_record;
+
+/* The record of an op; rule NULL: it has no ONNX form. */
+const flow_onnx_record *flow_onnx_of(int op);
+
+/* The first failure stays. Returns NULL, for rules that return a name. */
+const char *flow_onnx_fail(flow_onnx *x, flow_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* ---- values ---- */
+
+const flow_signature *flow_onnx_signature(const flow_onnx *x, const flow_node *node, int input);
+/* The name of an input's form in a layout; of rank below 4 in channels first: a form that broadcasts against images there. */
+const char *flow_onnx_input(flow_onnx *x, const flow_node *node, int input, flow_onnx_layout layout);
+/* Channels first if an input is an image that exists only so, and all others can join it. */
+flow_onnx_layout flow_onnx_layout_of(const flow_onnx *x, const flow_node *node);
+/* A fresh name for output `output`, in a layout; and a given name as that output. */
+const char *flow_onnx_result(flow_onnx *x, const flow_node *node, int output, flow_onnx_layout layout);
+void        flow_onnx_set(flow_onnx *x, const flow_node *node, int output, flow_onnx_layout layout, const char *name);
+/* The tensor that an input is in every run (a variable, a constant, what was computed of them), contiguous, borrowed; else NULL. */
+flow_tensor *flow_onnx_static(flow_onnx *x, const flow_node *node, int input);
+/* An axis of {rows, height, width, channels} in a layout. */
+int flow_onnx_axis(int axis, flow_onnx_layout layout);
+
+/* ---- nodes: call with a result of NULL for a made-up name; give all inputs before the attributes ---- */
+
+const char *flow_onnx_emit(flow_onnx *x, const char *type, const char *result, const char *a, const char *b, const char *c);
+void        flow_onnx_begin(flow_onnx *x, const char *type, const char *const *inputs, int count, const char *result);
+void        flow_onnx_integer(flow_onnx *x, const char *name, int64_t value);
+void        flow_onnx_integers(flow_onnx *x, const char *name, const int64_t *values, int count);
+void        flow_onnx_text(flow_onnx *x, const char *name, const char *value);
+void        flow_onnx_end(flow_onnx *x);
+const char *flow_onnx_transpose(flow_onnx *x, const char *name, const int64_t *axes, int count, const char *result);
+const char *flow_onnx_cast(flow_onnx *x, const char *name, int dtype, const char *result);
+
+/* ---- constants ---- */
+
+const char *flow_onnx_list(flow_onnx *x, const int64_t *values, int count);            /* int64 {count} */
+const char *flow_onnx_number(flow_onnx *x, int dtype, double value);                   /* a scalar */
+const char *flow_onnx_tensor(flow_onnx *x, flow_tensor *tensor, const char *name);     /* contiguous; lives until the export ends */
+/* A shape as an int64 tensor, where dimensions of the batch are worked out when the model runs. */
+const char *flow_onnx_shape(flow_onnx *x, const flow_signature *signature);
+/* Keeps a tensor (takes the reference) until the export ends. */
+flow_tensor *flow_onnx_keep(flow_onnx *x, flow_tensor *tensor);
+
+/* Rules, by file. */
+#define FLOW_ONNX_RULE(name) void flow_onnx_##name(flow_onnx *x, const flow_node *node, const char *type)
+FLOW_ONNX_RULE(plain);            FLOW_ONNX_RULE(alias);         FLOW_ONNX_RULE(square);        FLOW_ONNX_RULE(shifted);
+FLOW_ONNX_RULE(rsqrt);            FLOW_ONNX_RULE(log1p);         FLOW_ONNX_RULE(logical_not);   FLOW_ONNX_RULE(is_finite);
+FLOW_ONNX_RULE(convert);          FLOW_ONNX_RULE(divide_no_nan); FLOW_ONNX_RULE(mod);           FLOW_ONNX_RULE(ne);
+FLOW_ONNX_RULE(logical);          FLOW_ONNX_RULE(where);         FLOW_ONNX_RULE(softmax);
+FLOW_ONNX_RULE(reduce);           FLOW_ONNX_RULE(reduce_bool);   FLOW_ONNX_RULE(argmax);        FLOW_ONNX_RULE(element_count);
+FLOW_ONNX_RULE(reshape);          FLOW_ONNX_RULE(permute);       FLOW_ONNX_RULE(concat);        FLOW_ONNX_RULE(slice);
+FLOW_ONNX_RULE(pad);              FLOW_ONNX_RULE(fill);          FLOW_ONNX_RULE(broadcast_to);
+FLOW_ONNX_RULE(matmul);           FLOW_ONNX_RULE(convolution);   FLOW_ONNX_RULE(pool);          FLOW_ONNX_RULE(resize);
+FLOW_ONNX_RULE(convolution_transpose);                             FLOW_ONNX_RULE(gather);
+
+#endif

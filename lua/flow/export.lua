@@ -1,0 +1,157 @@
+-- export.lua: model:export(path): the trained model for other programs.
+--
+--   model:export("model.onnx")      the prediction step as an ONNX model
+--   model:export("flowers")         a folder for a server: model.onnx, model.keras and signature.json, which says what goes in and
+--                                   comes out
+--
+-- options: inputs = { { shape = {-1, 4}, dtype = "float32", name = "x" }, ... } for a model that does not know its inputs (one
+-- written in Lua), class_names = { ... } for signature.json.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local symbolic = require "flow.symbolic"
+local models = require "flow.model"
+local io = require "flow.io"
+local json = require "flow.json"
+
+local C, check, raise = native.C, native.check, errors.raise
+local context = native.context
+local Model = models.Model
+
+local OPTIONS = { inputs = true, class_names = true }
+
+---- what goes in and comes out ----------------------------------------------------------------------------------------------
+
+-- Gives each name once: dense, dense_1, dense_2.
+local function unique(names, taken)
+  for i, name in ipairs(names) do
+    local candidate, n = name, 0
+    while taken[candidate] do
+      n = n + 1
+      candidate = name .. "_" .. n
+    end
+    taken[candidate], names[i] = true, candidate
+  end
+  return names
+end
+
+local function given_inputs(list)
+  local inputs = {}
+  if type(list) ~= "table" or #list == 0 then raise("export: inputs is a list of { shape = {-1, 4} }, got %s", errors.describe(list)) end
+  for i, entry in ipairs(list) do
+    if type(entry) ~= "table" or type(entry.shape) ~= "table" then
+      raise("export: entry %d of inputs is { shape = {-1, 4} }, got %s", i, errors.describe(entry))
+    end
+    errors.check_options("export: inputs", entry, { shape = true, dtype = true, name = true })
+    inputs[i] = { shape = entry.shape, dtype = entry.dtype or "float32", name = entry.name or (i == 1 and "input" or "input_" .. i) }
+    native.dtype(inputs[i].dtype)
+  end
+  return inputs
+end
+
+-- { name =, shape =, dtype = } of every input.
+local function inputs_of(model, options)
+  if options.inputs ~= nil then return given_inputs(options.inputs) end
+  local known = rawget(model, "inputs")
+  if not known then
+    raise("%s: export needs the shape of the input: build the model, or give inputs = { { shape = {-1, 4} } }", object.title(model))
+  end
+  local inputs = {}
+  for i, input in ipairs(known) do inputs[i] = { shape = input.shape, dtype = input.dtype, name = input.name } end
+  return inputs
+end
+
+local function output_names(model, count)
+  local names, known = {}, rawget(model, "outputs")
+  for i = 1, count do names[i] = known and known[i].node.layer.name or "output" end
+  return names
+end
+
+---- writing -------------------------------------------------------------------------------------------------------------------
+
+local function texts(list)
+  local pointers = native.array("const char *", #list)
+  for i, text in ipairs(list) do pointers[i - 1] = text end
+  return pointers
+end
+
+local function run(model, inputs)
+  local tensors = {}
+  for i, input in ipairs(inputs) do tensors[i] = symbolic.trace_input(input.shape, input.dtype) end
+  local results = model(#tensors == 1 and tensors[1] or tensors, { training = false })
+  return native.is_tensor(results) and { results } or results
+end
+
+-- Calls f while a trace is open that is thrown away.
+local function in_trace(f)
+  check(C.flow_trace_begin(context))
+  local ok, problem = pcall(f)
+  C.flow_trace_abort(context)
+  if not ok then error(problem, 0) end
+end
+
+-- Writes the ONNX model; returns what goes in and comes out.
+local function write_onnx(model, path, options)
+  local inputs, outputs = inputs_of(model, options), {}
+  if not rawget(model, "inputs") then in_trace(function() run(model, inputs) end) end      -- variables exist before the step is traced
+  in_trace(function()
+    local results, input_names = run(model, inputs), {}
+    for i, input in ipairs(inputs) do input_names[i] = input.name end
+    local taken = {}
+    unique(input_names, taken)
+    local names = unique(output_names(model, #results), taken)
+    for i, result in ipairs(results) do
+      local dtype = native.dtype_names[C.flow_tensor_dtype(native.pointer(result))]
+      outputs[i] = { name = names[i], shape = symbolic.dims(result), dtype = dtype }
+    end
+    for i, name in ipairs(input_names) do inputs[i].name = name end
+    local pointers, count = native.pointers(results)
+    local status = C.flow_trace_save_onnx(context, path, model.name, pointers, count, texts(input_names), #inputs, texts(names))
+    if status ~= 0 then raise("%s: export: %s", object.title(model), native.string(C.flow_last_error())) end
+  end)
+  return inputs, outputs
+end
+
+local function described(list)
+  local entries = {}
+  for i, entry in ipairs(list) do
+    local shape = {}
+    for k, n in ipairs(entry.shape) do shape[k] = n < 0 and json.null or n end
+    entries[i] = { name = entry.name, shape = json.list(shape), dtype = entry.dtype }
+  end
+  return json.list(entries)
+end
+
+local function check_class_names(names)
+  if names == nil then return nil end
+  if type(names) ~= "table" then raise("export: class_names is a list of strings, got %s", errors.describe(names)) end
+  local list = {}
+  for i, name in ipairs(names) do
+    if type(name) ~= "string" then raise("export: class_names[%d] is %s, expected a string", i, errors.describe(name)) end
+    list[i] = name
+  end
+  return json.list(list)
+end
+
+local function write_folder(model, folder, options)
+  local class_names = check_class_names(options.class_names)
+  io.makedirs(folder)
+  local inputs, outputs = write_onnx(model, folder .. "/model.onnx", options)
+  if Model.save then model:save(folder .. "/model.keras") end
+  io.write(folder .. "/signature.json",
+    json.encode { name = model.name, inputs = described(inputs), outputs = described(outputs), class_names = class_names } .. "\n")
+end
+
+function Model:export(path, options)
+  options = errors.check_options("export", options, OPTIONS)
+  path = io.path(path, "export"):gsub("(.)/+$", "%1")
+  local name = path:match("[^/]*$")
+  local ending = name:match("^.+%.(%w+)$")
+  if not ending then return write_folder(self, path, options) end
+  if ending:lower() ~= "onnx" then
+    raise("export: %q: a path that ends in .onnx gives an ONNX model, one without an ending a folder with model.onnx, model.keras and " ..
+      "signature.json", path)
+  end
+  write_onnx(self, path, options)
+end

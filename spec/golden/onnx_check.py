@@ -1,0 +1,46 @@
+"""Checks exported ONNX models against what flowlua predicted: needs onnx and onnxruntime.
+
+python onnx_check.py FOLDER: each FOLDER/NAME.onnx is checked (onnx.checker, with types and shapes) and run on NAME.x1.npy, NAME.x2.npy, ...
+Prints a line a model: NAME, a tab, and the largest difference to NAME.y1.npy, NAME.y2.npy, ... over the largest value (at least 1),
+or what was wrong.
+"""
+import glob
+import os
+import sys
+
+import numpy
+import onnx
+import onnxruntime
+
+
+def arrays(stem, kind):
+    found = []
+    while os.path.exists(f"{stem}.{kind}{len(found) + 1}.npy"):
+        found.append(numpy.load(f"{stem}.{kind}{len(found) + 1}.npy"))
+    return found
+
+
+def check(path):
+    onnx.checker.check_model(path, full_check=True)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    stem = path[: -len(".onnx")]
+    inputs, expected = arrays(stem, "x"), arrays(stem, "y")
+    results = session.run(None, {slot.name: value for slot, value in zip(session.get_inputs(), inputs, strict=True)})
+    worst = 0.0
+    for result, wanted in zip(results, expected, strict=True):
+        if result.shape != wanted.shape or result.dtype != wanted.dtype:
+            raise ValueError(f"{result.dtype} {result.shape}, expected {wanted.dtype} {wanted.shape}")
+        if wanted.size:
+            difference = numpy.abs(result.astype("float64") - wanted.astype("float64")).max()
+            worst = max(worst, float(difference / max(1.0, numpy.abs(wanted.astype("float64")).max())))
+    return repr(worst)
+
+
+if __name__ == "__main__":
+    onnxruntime.set_default_logger_severity(3)
+    for model in sorted(glob.glob(os.path.join(sys.argv[1], "*.onnx"))):
+        name = os.path.basename(model)[: -len(".onnx")]
+        try:
+            print(f"{name}\t{check(model)}")
+        except Exception as problem:
+            print(f"{name}\t{type(problem).__name__}: {' '.join(str(problem).split())[:400]}")
