@@ -59,7 +59,7 @@ local parts = {
   optimizers = { "flow.optimizers" }, losses = { "flow.losses" }, metrics = { "flow.metrics" },
   clear_session = { "flow.models", "clear_session" },
   image = { "flow.image" }, image_dataset_from_directory = { "flow.image_dataset", "from_directory" },
-  io = { "flow.io" }, plot = { "flow.plot" },
+  io = { "flow.io" }, plot = { "flow.plot" }, math = { "flow.math" },
   summary = { "flow.events" },
   save_safetensors = { "flow.safetensors", "save" }, load_safetensors = { "flow.safetensors", "load" }, train = { "flow.train" },
   data = { "flow.data" }, callbacks = { "flow.callbacks" }, datasets = { "flow.datasets" }, distribute = { "flow.distribute" },

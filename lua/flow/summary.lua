@@ -179,6 +179,11 @@ function Model:summary_text(options)
   return table.concat(out, "\n") .. "\n"
 end
 
+-- Draws the model's graph: model:plot("model.svg", { show_shapes = true }); see plot/model.lua.
+function Model:plot(file, options)
+  return require("flow.plot").model(self, file, options)
+end
+
 -- Prints the model's layers, shapes and sizes. { print_fn = f } sends each line to f.
 function Model:summary(options)
   options = errors.check_options("summary", options, { line_length = true, print_fn = true })

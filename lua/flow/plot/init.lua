@@ -31,4 +31,16 @@ function plot.history(history, file, options)
   io.write(file, require("flow.plot.history").svg(history, options))
 end
 
+-- model:plot("model.svg", { show_shapes =, show_dtype =, show_layer_names =, rankdir = "TB", expand_nested = }): the graph of layers,
+-- as a picture or, ending in .dot, for Graphviz.
+function plot.model(model, file, options)
+  local kind = ending("model:plot", file, { "svg", "dot" })
+  io.write(file, require("flow.plot.model").text(model, kind, options))
+end
+
+-- flow.plot.confusion_matrix(y_true, y_pred, { class_names =, file =, normalize = }) -> the matrix.
+function plot.confusion_matrix(y_true, y_pred, options)
+  return require("flow.plot.confusion").matrix(y_true, y_pred, options)
+end
+
 return plot

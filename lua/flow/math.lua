@@ -1,0 +1,51 @@
+-- math.lua: flow.math: functions over predictions that TensorFlow has in tf.math.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local tensor = require "flow.tensor"
+
+local raise = errors.raise
+local math_ = {}
+
+local OPTIONS = { num_classes = true, weights = true, dtype = true }
+
+local function labels_of(what, name, value)
+  local t = native.is_tensor(value) and value or tensor.tensor(value, { dtype = "int64" })
+  local shape = t.shape
+  if #shape == 2 and shape[2] == 1 then t = t:reshape { shape[1] } end
+  if t.rank ~= 1 then raise("%s: %s is a tensor of labels {samples}, got %s", what, name, errors.describe(t)) end
+  return t:to("int64"):contiguous()
+end
+
+-- How often samples of class i (row) were predicted as class j (column), a tensor {classes, classes}; classes count from 0.
+-- options: num_classes, weights of the samples, dtype ("int32").
+function math_.confusion_matrix(labels, predictions, options)
+  local what = "flow.math.confusion_matrix"
+  options = errors.check_options(what, options, OPTIONS)
+  local truth, guess = labels_of(what, "labels", labels), labels_of(what, "predictions", predictions)
+  local count = truth.shape[1]
+  if guess.shape[1] ~= count then raise("%s: %d labels for %d predictions", what, count, guess.shape[1]) end
+  local weights = options.weights and tensor.tensor(options.weights):to("float64"):contiguous()
+  if weights and (weights.rank ~= 1 or weights.shape[1] ~= count) then raise("%s: weights are %d numbers, one a sample", what, count) end
+  local a, b, w = native.data(truth), native.data(guess), weights and native.data(weights)
+  local classes, most = options.num_classes, -1
+  for i = 0, count - 1 do
+    local row, column = tonumber(a[i]), tonumber(b[i])
+    if row < 0 or column < 0 then raise("%s: sample %d has the negative label %d", what, i, math.min(row, column)) end
+    most = math.max(most, row, column)
+  end
+  if classes == nil then classes = math.max(most + 1, 1) end
+  if type(classes) ~= "number" or classes < 1 or classes ~= math.floor(classes) then
+    raise("%s: num_classes is a whole number from 1, got %s", what, errors.describe(classes))
+  end
+  if most >= classes then raise("%s: there is a label %d, expected labels below num_classes = %d", what, most, classes) end
+  local matrix = tensor.zeros({ classes, classes }, { dtype = "float64" })
+  local cells = native.data(matrix)
+  for i = 0, count - 1 do
+    local at = tonumber(a[i]) * classes + tonumber(b[i])
+    cells[at] = cells[at] + (w and w[i] or 1)
+  end
+  return matrix:to(options.dtype or "int32")
+end
+
+return math_
