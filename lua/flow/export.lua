@@ -138,7 +138,7 @@ local function write_folder(model, folder, options)
   local class_names = check_class_names(options.class_names)
   io.makedirs(folder)
   local inputs, outputs = write_onnx(model, folder .. "/model.onnx", options)
-  if Model.save then model:save(folder .. "/model.keras") end
+  model:save(folder .. "/model.keras", { include_optimizer = false })
   io.write(folder .. "/signature.json",
     json.encode { name = model.name, inputs = described(inputs), outputs = described(outputs), class_names = class_names } .. "\n")
 end

@@ -221,7 +221,7 @@ describe("model:export", function()
   it("writes a folder for servers", function()
     local model = flow.Sequential { layers.Input({ 3 }, { name = "facts" }), layers.Dense(2, { name = "classes" }) }
     model:export(folder .. "/served/", { class_names = { "rose", "tulip" } })
-    assert.is_true(flow.io.exists(folder .. "/served/model.onnx"))
+    assert.are.same({ "model.keras", "model.onnx", "signature.json" }, flow.io.listdir(folder .. "/served"))
     local file = assert(io.open(folder .. "/served/signature.json", "rb"))
     local signature = json.decode(file:read("*a"))
     file:close()
