@@ -520,6 +520,8 @@ FLOW_API int         flow_layer_variable_count(const flow_layer *layer);        
 FLOW_API flow_variable *flow_layer_variable(const flow_layer *layer, int index); /* borrowed */
 FLOW_API int         flow_layer_trainable(const flow_layer *layer);
 FLOW_API void        flow_layer_set_trainable(flow_layer *layer, int trainable);
+/* A layer from the config that flow_layer_config or Keras wrote; new reference. */
+FLOW_API flow_status flow_layer_from_config(const char *class_name, const char *config, flow_layer **out);
 FLOW_API int         flow_layer_config(const flow_layer *layer, char *text, int size); /* Keras' config as JSON; returns the whole length */
 
 FLOW_API flow_status flow_initialize(flow_context *context, const char *initializer, const flow_arguments *arguments, double seed, flow_tensor *into);

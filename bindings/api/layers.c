@@ -142,6 +142,17 @@ void flow_layer_set_trainable(flow_layer *layer, int trainable)
   for (int i = 0; i < layer->trainable_count; i++) flow_variable_set_trainable(layer->variables[i], layer->trainable);
 }
 
+flow_status flow_layer_from_config(const char *class_name, const char *config, flow_layer **out)
+{
+  if (!class_name || !config || !out)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_layer_from_config: %s is NULL", !class_name ? "class_name" : config ? "out" : "config");
+  cJSON *object = cJSON_Parse(config);
+  flow_status status = cJSON_IsObject(object) ? flow_layer_read(class_name, object, out) :
+    flow_fail(FLOW_INVALID_ARGUMENT, "a layer's config is a JSON object, found \"%.40s\"", config);
+  cJSON_Delete(object);
+  return status;
+}
+
 int flow_layer_config(const flow_layer *layer, char *text, int size)
 {
   return flow_config_write(alive(layer) ? flow_layer_config_json(layer) : NULL, text, size);

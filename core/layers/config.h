@@ -30,4 +30,14 @@ void flow_config_add_arguments(cJSON *object, const flow_argument *parameters, c
 /* The JSON as text: what fits of it into `text`; returns the whole length, 0 for NULL. Deletes the object. */
 int flow_config_write(cJSON *object, char *text, int size);
 
+/* ---- in ---- */
+
+/* Sets argument `name` to a JSON value: objects as initializers, policies and functions are written; null sets nothing. */
+flow_status flow_config_set(flow_arguments *arguments, const char *name, const cJSON *value);
+/* The members of `config` but those named in `apart` (ended by NULL, may be NULL) as arguments. With parameters, options that the
+ * record does not have and that change nothing are left out. New object in *out. */
+flow_status flow_config_read(const cJSON *config, const flow_argument *parameters, const char *const *apart, flow_arguments **out);
+/* A layer from its config. FLOW_UNSUPPORTED for a class that there is not. New layer in *out. */
+flow_status flow_layer_read(const char *class_name, const cJSON *config, flow_layer **out);
+
 #endif

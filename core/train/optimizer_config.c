@@ -49,33 +49,6 @@ cJSON *flow_optimizer_config_json(const flow_optimizer *optimizer)
 
 /* ---- in ------------------------------------------------------------------------------------------------------------------- */
 
-static flow_status set_list(flow_arguments *arguments, const char *name, const cJSON *list)
-{
-  void *block;
-  int count = cJSON_GetArraySize(list), i = 0;
-  FLOW_TRY(flow_alloc(sizeof(double) * (size_t)(count + 1), &block));
-  double *numbers = block;
-  flow_status status = FLOW_OK;
-  for (const cJSON *entry = list->child; entry && status == FLOW_OK; entry = entry->next) {
-    if (cJSON_IsNumber(entry)) numbers[i++] = entry->valuedouble;
-    else status = flow_fail(FLOW_INVALID_ARGUMENT, "entry %d of \"%s\" is no number", i + 1, name);
-  }
-  if (status == FLOW_OK) status = flow_arguments_set_numbers(arguments, name, numbers, count);
-  flow_free(block);
-  return status;
-}
-
-static flow_status set_argument(flow_arguments *arguments, const cJSON *item)
-{
-  const char *name = item->string;
-  if (cJSON_IsNumber(item)) return flow_arguments_set_number(arguments, name, item->valuedouble);
-  if (cJSON_IsBool(item)) return flow_arguments_set_boolean(arguments, name, cJSON_IsTrue(item));
-  if (cJSON_IsString(item)) return flow_arguments_set_text(arguments, name, item->valuestring);
-  if (cJSON_IsNull(item)) return flow_arguments_set_null(arguments, name);
-  if (cJSON_IsArray(item)) return set_list(arguments, name, item);
-  return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" is an object, expected a number, text, true, false, null or a list of numbers", name);
-}
-
 /* {"class_name": ..., "config": {...}}: the class and, as arguments, the config without the member `apart`, which comes back by
  * itself (NULL: there is none). */
 static flow_status read_object(const cJSON *object, const char *apart, const char **class_name, flow_arguments **arguments,
@@ -90,7 +63,7 @@ static flow_status read_object(const cJSON *object, const char *apart, const cha
   for (const cJSON *item = config->child; item; item = item->next) {
     flow_status status = FLOW_OK;
     if (apart && strcmp(item->string, apart) == 0) *separate = item;
-    else status = set_argument(*arguments, item);
+    else status = flow_config_set(*arguments, item->string, item);
     if (status == FLOW_OK) continue;
     flow_arguments_release(*arguments);
     return status;

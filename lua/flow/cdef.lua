@@ -345,6 +345,7 @@ int flow_layer_variable_count(const flow_layer *layer);
 flow_variable *flow_layer_variable(const flow_layer *layer, int index);
 int flow_layer_trainable(const flow_layer *layer);
 void flow_layer_set_trainable(flow_layer *layer, int trainable);
+int flow_layer_from_config(const char *class_name, const char *config, flow_layer **out);
 int flow_layer_config(const flow_layer *layer, char *text, int size);
 int flow_initialize(flow_context *context, const char *initializer, const flow_arguments *arguments, double seed, flow_tensor *into);
 int flow_loss_find(const char *name);

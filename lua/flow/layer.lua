@@ -52,6 +52,18 @@ function Layer.from_record(class, named)
   return self
 end
 
+-- A built-in layer from Keras' config as JSON; axes: as the constructor would have been given them, for adapt().
+function Layer._from_json(class, config, axes)
+  check(C.flow_layer_from_config(class.name, config, out_layer))
+  local handle = native.own(out_layer, C.flow_layer_release)
+  local self = object.new(class)
+  self:_prepare(class.name, { name = native.string(C.flow_layer_name(handle)), trainable = C.flow_layer_trainable(handle) ~= 0 })
+  rawset(self, "_handle", handle)
+  rawset(self, "input_shape_given", false)
+  rawset(self, "_axes", axes or false)
+  return self
+end
+
 -- A class of layers written in Lua: local Scale = Layer:extend("Scale"); function Scale:call(x) return x * self.gain end.
 -- Scale(a, b, { name = "s" }) calls Scale.init(self, a, b) if there is one; without init a table of options becomes fields.
 function Layer.extend(parent, class_name)

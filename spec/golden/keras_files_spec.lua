@@ -167,8 +167,8 @@ describe("descriptions of models", function()
     refused('{"class_name":"Sequential"}', "config is nil")
     local function of(layer) return '{"class_name":"Sequential","config":{"name":"s","layers":[' .. layer .. "]}}" end
     refused(of '{"class_name":"os.execute","config":{}}', "does not know: os.execute")
-    refused('{"class_name":"Dense","config":{"units":3}}', "it holds no model but Dense")
-    refused(of '{"class_name":"Dense","config":{"units":1e18}}', "units")
+    refused('{"class_name":"Dense","config":{"name":"d","units":3}}', "it holds no model but Dense")
+    refused(of '{"class_name":"Dense","config":{"name":"d","units":1e18}}', "units")
     local entry = { class_name = "Sequential", config = { name = "s", layers = json.list() } }
     for i = 1, 100 do entry = { class_name = "Sequential", config = { name = "s" .. i, layers = json.list { entry } } } end
     refused(json.encode(entry), "nested more than 64 deep")

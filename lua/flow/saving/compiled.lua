@@ -89,22 +89,11 @@ local function read_part(library, value, custom)
   return result
 end
 
-local function read_schedule(value, custom)
-  if custom[value.class_name] then return custom[value.class_name](options_of(value.config or {})) end
-  local schedules = optimizers.schedules
-  return schedules[value.class_name](options_of(value.config or {}))
-end
-
 local function read_optimizer(value, custom)
   if type(value) == "string" then return value end
   if type(value) ~= "table" or value == json.null then raise("the optimizer is missing") end
-  local options = {}
-  for key, entry in pairs(value.config or {}) do
-    if type(entry) == "table" and entry.class_name then options[key] = read_schedule(entry, custom)
-    elseif entry ~= json.null and entry ~= false then options[key] = entry end
-  end
-  if options.ema_momentum and not options.use_ema then options.ema_momentum = nil end
-  return optimizers[value.class_name](options)
+  if custom[value.class_name] then return custom[value.class_name](options_of(value.config or {})) end
+  return optimizers.from_json(json.encode(value))
 end
 
 -- Compiles the model as the file says. What is not known becomes one warning, and the model stays uncompiled, as in Keras.

@@ -9,6 +9,7 @@ local object = require "flow.object"
 local json = require "flow.json"
 local models = require "flow.model"
 local layers = require "flow.layers"
+local Layer = require "flow.layer"
 local operations = require "flow.saving.operations"
 
 local C, raise = native.C, errors.raise
@@ -143,48 +144,22 @@ local function given(value)
   return value ~= nil and value ~= json.null
 end
 
--- Objects within a config: initializers become their class name and options, policies and functions their names.
-local function add_object(options, key, value)
-  if value.class_name == "DTypePolicy" then
-    options[key] = type(value.config) == "table" and value.config.name
-  elseif value.class_name == "function" then
-    options[key] = value.config
-  else
-    options[key] = value.class_name
-    for name, inner in pairs(type(value.config) == "table" and value.config or {}) do
-      if given(inner) then options[key .. "." .. name] = inner end
-    end
-  end
-end
-
--- Options of newer Keras versions that some record does not have, with the value that changes nothing; ANY: it does nothing
--- unless another one is set.
-local ANY = {}
-local WITHOUT_EFFECT = { data_format = "channels_last", renorm = false, renorm_clipping = ANY, renorm_momentum = ANY,
-                         fused = ANY, virtual_batch_size = ANY }
-
--- Leaves out what says nothing to this class of layers. What remains and is not known is an error of the constructor.
-local function drop_without_effect(class_name, options)
-  local index, known = C.flow_layer_class_find(class_name), {}
-  for i = 0, C.flow_layer_class_argument_count(index) - 1 do known[native.string(C.flow_layer_class_argument(index, i))] = true end
-  for name, harmless in pairs(WITHOUT_EFFECT) do
-    if not known[name] and (harmless == ANY or options[name] == harmless) then options[name] = nil end
-  end
-  return options
-end
-
--- Keras' config as the options of a constructor; null is what is left out. Axes count from 0 there, from 1 here.
+-- The config of a class written in Lua as the options of its constructor; null is what is left out.
 local function options_of(content)
   local options = {}
   for key, value in pairs(content) do
-    if type(value) == "table" and value.class_name ~= nil then add_object(options, key, value)
-    elseif key == "axis" and type(value) == "number" and value >= 0 then options[key] = value + 1
-    elseif key == "axis" and type(value) == "table" then
-      options[key] = {}
-      for i, axis in ipairs(value) do options[key][i] = type(axis) == "number" and axis >= 0 and axis + 1 or axis end
-    elseif given(value) then options[key] = value end
+    if key ~= "dtype" and given(value) then options[key] = value end
   end
   return options
+end
+
+-- Axes count from 0 in files, from 1 here.
+local function axes_of(axis)
+  if type(axis) == "number" then return axis >= 0 and axis + 1 or axis end
+  if not given(axis) then return nil end
+  local list = {}
+  for i, one in ipairs(axis) do list[i] = axes_of(one) end
+  return list
 end
 
 local function text_field(entry, name, what)
@@ -356,7 +331,6 @@ function config.read(entry, reader)
   local custom = custom_class(entry, reader)
   if custom then
     local class_config = options_of(table_field(entry, "config", reader.path))
-    class_config.dtype = nil
     result = custom.from_config and custom.from_config(class_config) or custom(class_config)
     build_custom(result, build_shape(entry))
   elseif class_name == "InputLayer" then result = input_of(entry, reader.path)
@@ -364,7 +338,8 @@ function config.read(entry, reader)
   elseif class_name == "Functional" or class_name == "Model" then result = read_functional(entry, reader)
   elseif operations.knows(entry) then result = operations.read(entry)
   else
-    result = layers[class_name](drop_without_effect(class_name, options_of(table_field(entry, "config", reader.path))))
+    local content = table_field(entry, "config", reader.path)
+    result = Layer._from_json(layers[class_name], json.encode(content), axes_of(content.axis))
     local shape = build_shape(entry)
     if shape and not result._built then result:build(shape) end
   end
