@@ -91,6 +91,7 @@ typedef struct flow_listing   flow_listing;    /* names of files or folders */
 typedef struct flow_arguments flow_arguments;  /* named values on their way to a layer, optimizer or loss record */
 typedef struct flow_dataset   flow_dataset;    /* a description of where elements come from: immutable, shared */
 typedef struct flow_function  flow_function;   /* what is applied to each element of a dataset: a plan, an image loader, a parser */
+typedef struct flow_model    flow_model;      /* a model that was read from a file, for programs without Lua */
 typedef struct flow_json     flow_json;       /* a JSON value: a root that its owner releases, or a part of one */
 typedef struct flow_iterator  flow_iterator;   /* one pass over a dataset, for one caller */
 
@@ -582,6 +583,25 @@ FLOW_API void        flow_schedule_release(flow_schedule *schedule);
 FLOW_API const char *flow_schedule_class(const flow_schedule *schedule);      /* "CosineDecay" */
 FLOW_API double      flow_schedule_value(const flow_schedule *schedule, double step);   /* as training computes it: rounded to float32 */
 FLOW_API int         flow_schedule_config(const flow_schedule *schedule, char *text, int size);  /* as Keras serializes it; returns the whole length */
+
+/* ---- models ---------------------------------------------------------------------------------------------------------- */
+
+/* Models of .keras files without Lua: Sequential and Functional, nested or not, of the library's own layers. What a file holds
+ * that is not known is named. Used by one caller at a time. */
+FLOW_API flow_status flow_model_load(flow_context *context, const char *path, flow_model **out);   /* new reference */
+FLOW_API void        flow_model_release(flow_model *model);                     /* NULL is fine */
+FLOW_API flow_status flow_model_save(const flow_model *model, const char *path);   /* a .keras file; the old one stays if it fails */
+FLOW_API int         flow_model_input_count(const flow_model *model);
+FLOW_API int         flow_model_output_count(const flow_model *model);
+FLOW_API const char *flow_model_input_name(const flow_model *model, int index);  /* from 0; borrowed; NULL beyond the end */
+FLOW_API int         flow_model_input_dtype(const flow_model *model, int index);
+FLOW_API int         flow_model_input_rank(const flow_model *model, int index);
+FLOW_API double      flow_model_input_dim(const flow_model *model, int index, int axis);   /* axis 0: -1, any number of rows */
+/* Runs the model on any number of rows, 32 at a time; inputs are cast to its dtypes. outputs: flow_model_output_count new references. */
+FLOW_API flow_status flow_model_predict(flow_context *context, flow_model *model, flow_tensor *const *inputs, int count, flow_tensor **outputs);
+/* One step of training on this batch with the loss and the optimizer of the file. loss (may be NULL): before the step. */
+FLOW_API flow_status flow_model_train(flow_context *context, flow_model *model, flow_tensor *const *inputs, int count, flow_tensor *targets,
+                                      double *loss);
 
 /* ---- JSON ------------------------------------------------------------------------------------------------------------ */
 

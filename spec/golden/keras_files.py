@@ -55,13 +55,25 @@ def nested_model():
     return keras.Model([left, right], [layers.Dense(3, name="scores")(arithmetic), layers.Dense(1)(b)], name="nested")
 
 
+def towers_model():
+    """Nested models that are called more than once, several inputs and outputs, no arithmetic."""
+    left, right = keras.Input((6,), name="left"), keras.Input((6,), name="right")
+    tower = keras.Sequential([layers.Input((6,)), layers.Dense(5, activation="tanh"), layers.LayerNormalization()], name="tower")
+    inner_input = keras.Input((5,))
+    inner_sum = layers.Add()([inner_input, layers.Dense(5, activation="sigmoid")(inner_input)])
+    inner = keras.Model(inner_input, [inner_sum, layers.Dense(2)(inner_sum)], name="inner")
+    (a, b), (c, d) = inner(tower(left)), inner(tower(right))
+    joined = layers.Concatenate()([a, layers.Subtract()([c, a]), b])
+    return keras.Model([right, left], [layers.Dense(3, name="scores")(joined), d], name="towers")
+
+
 def adapted_model():
     normalization = layers.Normalization()
     normalization.adapt(random.normal(3, 2, (50, 4)).astype("float32"))
     return keras.Sequential([layers.Input((4,)), normalization, layers.Dense(2)])
 
 
-MODELS = {"images": image_model, "nested": nested_model, "adapted": adapted_model}
+MODELS = {"images": image_model, "nested": nested_model, "adapted": adapted_model, "towers": towers_model}
 
 OPTIMIZERS = {
     "adam": lambda: keras.optimizers.Adam(0.01), "amsgrad": lambda: keras.optimizers.Adam(0.01, amsgrad=True),

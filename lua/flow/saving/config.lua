@@ -111,10 +111,16 @@ local function functional_entry(model)
     end
     list[i] = entry
   end
+  -- Among the inputs and outputs of a model, and only there, Keras counts a call that every functional model begins with.
+  local function ends_history(t)
+    local found = history(t)
+    if object.is(t.layer, models.Functional) then found[2] = found[2] + 1 end
+    return found
+  end
   local function ends(tensors)
-    if #tensors == 1 then return history(tensors[1]) end
+    if #tensors == 1 then return ends_history(tensors[1]) end
     local histories = json.list()
-    for i, t in ipairs(tensors) do histories[i] = history(t) end
+    for i, t in ipairs(tensors) do histories[i] = ends_history(t) end
     return histories
   end
   return { module = "keras.src.models.functional", class_name = "Functional", registered_name = "Functional",
@@ -282,12 +288,12 @@ end
 
 local function read_functional(entry, reader)
   local content = table_field(entry, "config", reader.path)
-  local made, waiting = {}, {}
+  local made, made_by, waiting = {}, {}, {}
   for _, inner in ipairs(table_field(content, "layers", reader.path)) do
     local name = given(inner.name) and inner.name or table_field(inner, "config", reader.path).name
     if type(name) ~= "string" or made[name] then raise("%s: two layers are called %s, or one has no name", reader.path, tostring(name)) end
     local layer = config.read(inner, reader)
-    made[name] = {}
+    made[name], made_by[name] = {}, layer
     if inner.class_name == "InputLayer" then made[name][1] = { layer }
     else
       local calls = table_field(inner, "inbound_nodes", reader.path)
@@ -314,7 +320,13 @@ local function read_functional(entry, reader)
     if type(list) ~= "table" or list == json.null or #list == 0 then raise("%s: %s of the model are missing", reader.path, what) end
     if type(list[1]) == "string" then list = { list } end
     local tensors = {}
-    for i, history in ipairs(list) do tensors[i] = find_tensor(made, history, reader.path) end
+    for i, history in ipairs(list) do
+      local own = type(history) == "table" and made_by[history[1]]
+      if own and object.is(own, models.Functional) and type(history[2]) == "number" then      -- see functional_entry
+        history = { history[1], math.max(history[2] - 1, 0), history[3] }
+      end
+      tensors[i] = find_tensor(made, history, reader.path) or raise("%s: %s of the model are never made", reader.path, what)
+    end
     return tensors
   end
   return models.Model { inputs = ends(content.input_layers, "inputs"), outputs = ends(content.output_layers, "outputs"),

@@ -1,0 +1,81 @@
+/* core/models: models without Lua: a .keras file becomes a list of layer calls that predicts, trains and is saved again. Lua has its own
+ * walk over layers (lua/flow/model.lua), which can hold layers written in Lua; here only the library's own layers are known.
+ *
+ * model.h: reading order: model_read.c (config.json to calls), model_file.c (variables and files), model_run.c (steps). */
+#ifndef FLOW_MODELS_MODEL_H
+#define FLOW_MODELS_MODEL_H
+
+#include <cjson/cJSON.h>
+
+#include "io/tensor_file.h"
+#include "layers/layer.h"
+#include "train/losses.h"
+
+enum { FLOW_MODEL_MAGIC = 0x464c4d44 };
+
+/* What a model is made of, as config.json nests it: a layer, an input or a model. */
+typedef enum flow_part_kind { FLOW_PART_LAYER, FLOW_PART_INPUT, FLOW_PART_SEQUENTIAL, FLOW_PART_FUNCTIONAL } flow_part_kind;
+
+typedef struct flow_part {
+  flow_part_kind    kind;
+  const char       *class_name, *name;   /* borrowed from the description */
+  const cJSON      *entry;               /* borrowed */
+  flow_layer       *layer;               /* LAYER: owned */
+  struct flow_part *parts;               /* models: owned */
+  int               part_count;
+} flow_part;
+
+/* One call of a layer on values. Values count from 0: the inputs of the model first, then the result of each call. */
+typedef struct flow_model_call {
+  flow_layer *layer;                     /* borrowed from its part */
+  int        *operands;                  /* owned */
+  int         operand_count, result;
+} flow_model_call;
+
+typedef struct flow_model_input { const char *name; int dtype, rank; int64_t shape[FLOW_MAX_RANK]; } flow_model_input;   /* shape[0]: -1 */
+
+typedef enum flow_step_kind { FLOW_STEP_PREDICT, FLOW_STEP_TRAIN, FLOW_STEP_KINDS } flow_step_kind;
+
+/* A traced step with memory for so many rows of inputs of these dtypes. */
+typedef struct flow_model_step {
+  flow_plan     *plan;
+  flow_instance *instance;
+  int64_t        capacity;
+  int            operand_count, dtypes[FLOW_MAX_OPERANDS], ranks[FLOW_MAX_OPERANDS];
+} flow_model_step;
+
+struct flow_model {
+  uint32_t          magic;
+  char             *path;                /* for messages */
+  cJSON            *description;         /* config.json */
+  char             *metadata;            /* metadata.json as it was */
+  flow_part         root;
+  flow_model_input *inputs;
+  int               input_count, input_capacity;
+  flow_model_call  *calls;
+  int               call_count, call_capacity;
+  int              *outputs;             /* values */
+  int               output_count, output_capacity;
+  int               value_count;
+  flow_optimizer   *optimizer;           /* NULL: not compiled */
+  const flow_loss  *loss;                /* NULL: not compiled */
+  flow_arguments   *loss_options;
+  double            steps_done, seed;
+  flow_model_step   steps[FLOW_STEP_KINDS];
+};
+
+/* model_read.c: description to parts, inputs, calls and outputs; compile_config to optimizer and loss. Messages name what is not known. */
+flow_status flow_model_read_parts(flow_model *model);
+flow_status flow_model_read_compiled(flow_model *model);
+
+/* model_run.c: runs the calls on values (concrete or symbolic) in an open trace or eagerly; builds layers on the way. outputs: new
+ * references, as many as the model has. */
+flow_status flow_model_call_all(flow_context *context, flow_model *model, flow_tensor *const *inputs, int training, flow_tensor **outputs);
+/* Makes every variable by a trace that is thrown away. */
+flow_status flow_model_build(flow_context *context, flow_model *model);
+void        flow_model_step_release(flow_model_step *step);
+
+/* model_file.c: the trainable variables, in Keras' order, into `list` (NULL: they are only counted); returns how many. */
+int         flow_model_trainable(const flow_model *model, flow_variable **list);
+
+#endif

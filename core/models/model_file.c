@@ -1,0 +1,279 @@
+/* model_file.c: a model's variables where Keras keeps them in its file (keras.src.saving.saving_lib; see lua/flow/saving/weights.lua),
+ * opening and saving. */
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/variable.h"
+#include "models/model.h"
+
+enum { MOST_PATH = 4096 };
+
+/* ---- the walk ------------------------------------------------------------------------------------------------------------ */
+
+/* Called for each object with variables of its own; name: the note beside them. */
+typedef flow_status (*visitor)(void *state, const char *path, const char *name, flow_variable *const *variables, int count);
+
+static int is_lower(char c) { return c >= 'a' && c <= 'z'; }
+static int is_upper(char c) { return c >= 'A' && c <= 'Z'; }
+
+/* Keras' snake case: Conv2D -> conv2d, MaxPooling2D -> max_pooling2d, ReLU -> re_lu. */
+static void snake_case(const char *class_name, char *text, size_t size)
+{
+  size_t used = 0;
+  for (size_t i = 0; class_name[i] && used + 2 < size; i++) {
+    char c = class_name[i];
+    if (i > 0 && is_upper(c) && (is_lower(class_name[i + 1]) || is_lower(class_name[i - 1]))) text[used++] = '_';
+    text[used++] = (char)(is_upper(c) ? c - 'A' + 'a' : c);
+  }
+  text[used] = '\0';
+}
+
+static int same_class(const flow_part *a, const flow_part *b) { return strcmp(a->class_name, b->class_name) == 0; }
+
+static flow_status walk(const flow_part *part, const char *path, visitor visit, void *state)
+{
+  char inner[MOST_PATH], class[128];
+  const char *slash = *path ? "/" : "";
+  flow_layer *layer = part->layer;
+  if (snprintf(inner, sizeof inner, "%s%svars", path, slash) >= (int)sizeof inner)
+    return flow_fail(FLOW_CORRUPT_DATA, "the models are nested too deep for paths of %d bytes", MOST_PATH);
+  FLOW_TRY(visit(state, inner, part->name, layer ? layer->variables : NULL, layer ? layer->variable_count : 0));
+  for (int i = 0; i < part->part_count; i++) {
+    const flow_part *child = &part->parts[i];
+    int number = 0;
+    if (part->kind == FLOW_PART_SEQUENTIAL && child->kind == FLOW_PART_INPUT) continue;
+    for (int k = 0; k < i; k++) number += same_class(&part->parts[k], child);
+    snake_case(child->class_name, class, sizeof class);
+    int length = snprintf(inner, sizeof inner, number ? "%s%slayers/%s_%d" : "%s%slayers/%s", path, slash, class, number);
+    if (length >= (int)sizeof inner) return flow_fail(FLOW_CORRUPT_DATA, "the path of \"%s\" is too long", child->name);
+    FLOW_TRY(walk(child, inner, visit, state));
+  }
+  return FLOW_OK;
+}
+
+typedef struct trainable_list { flow_variable **list; int count; } trainable_list;
+
+static flow_status add_trainable(void *state, const char *path, const char *name, flow_variable *const *variables, int count)
+{
+  (void)path; (void)name;
+  trainable_list *found = state;
+  for (int i = 0; i < count; i++) {
+    if (!flow_variable_trainable(variables[i])) continue;
+    if (found->list) found->list[found->count] = variables[i];
+    found->count++;
+  }
+  return FLOW_OK;
+}
+
+int flow_model_trainable(const flow_model *model, flow_variable **list)
+{
+  trainable_list found = { .list = list };
+  walk(&model->root, "", add_trainable, &found);
+  return found.count;
+}
+
+/* The optimizer's variables in Keras' order: iterations, learning rate unless there is a schedule, slots. */
+static flow_variable *optimizer_variable(flow_optimizer *optimizer, int index)
+{
+  flow_variable *rate = flow_optimizer_learning_rate(optimizer);
+  if (index == 0) return flow_optimizer_iterations(optimizer);
+  if (rate && index == 1) return rate;
+  return flow_optimizer_slot(optimizer, index - (rate ? 2 : 1));
+}
+
+/* ---- reading ----------------------------------------------------------------------------------------------------------------- */
+
+static flow_status read_variable(flow_tensor_file *file, int index, flow_variable *variable)
+{
+  flow_tensor *storage;
+  FLOW_TRY(flow_variable_tensor(variable, &storage));
+  flow_status status;
+  if (flow_tensor_file_dtype(file, index) == flow_tensor_dtype(storage)) {
+    status = flow_tensor_file_read_into(file, index, storage);
+  } else {
+    flow_tensor *content = NULL;
+    status = flow_tensor_file_read(file, index, &content);
+    if (status == FLOW_OK) status = flow_tensor_copy(storage, content);
+    flow_tensor_release(content);
+  }
+  flow_tensor_release(storage);
+  return status;
+}
+
+static flow_status check_shape(const flow_tensor_file *file, int index, const flow_variable *variable)
+{
+  const flow_tensor_entry *entry = &file->entries[index];
+  const flow_tensor *storage = variable->tensor;
+  if (entry->rank == storage->rank && memcmp(entry->shape, storage->shape, sizeof(int64_t) * (size_t)entry->rank) == 0) return FLOW_OK;
+  return flow_fail(FLOW_CORRUPT_DATA, "%s: \"%s\" has shape %s, the file has %s", file->path, flow_variable_name(variable),
+                   flow_shape_text(storage->rank, storage->shape), flow_shape_text(entry->rank, entry->shape));
+}
+
+static int find_variable(const flow_tensor_file *file, const char *path, int index)
+{
+  char name[MOST_PATH + 16];
+  snprintf(name, sizeof name, "%s/%d", path, index);
+  return flow_tensor_file_find(file, name);
+}
+
+static flow_status read_variables(void *state, const char *path, const char *name, flow_variable *const *variables, int count)
+{
+  flow_tensor_file *file = state;
+  for (int i = 0; i < count; i++) {
+    int index = find_variable(file, path, i);
+    if (index < 0)
+      return flow_fail(FLOW_CORRUPT_DATA, "%s: \"%s\" expected %d variables, the file has %d (%s)", file->path, name, count, i, path);
+    FLOW_TRY(check_shape(file, index, variables[i]));
+    FLOW_TRY(read_variable(file, index, variables[i]));
+  }
+  if (find_variable(file, path, count) >= 0)
+    return flow_fail(FLOW_CORRUPT_DATA, "%s: \"%s\" expected %d variables, the file has more (%s)", file->path, name, count, path);
+  return FLOW_OK;
+}
+
+/* Slots that are missing were never used: they stay zero. */
+static flow_status read_optimizer(flow_model *model, flow_tensor_file *file)
+{
+  void *block;
+  int count = flow_model_trainable(model, NULL);
+  FLOW_TRY(flow_alloc(sizeof(flow_variable *) * (size_t)(count + 1), &block));
+  flow_model_trainable(model, block);
+  flow_status status = flow_optimizer_build(model->optimizer, block, count);
+  flow_free(block);
+  for (int i = 0; status == FLOW_OK; i++) {
+    int index = find_variable(file, "optimizer/vars", i);
+    flow_variable *variable = optimizer_variable(model->optimizer, i);
+    if (index < 0 || !variable) break;
+    status = check_shape(file, index, variable);
+    if (status == FLOW_OK) status = read_variable(file, index, variable);
+  }
+  if (status == FLOW_OK) model->steps_done = flow_variable_number(flow_optimizer_iterations(model->optimizer));
+  return status;
+}
+
+static flow_status read_texts(flow_model *model, const char *path)
+{
+  flow_archive *archive;
+  const char *text;
+  double bytes;
+  FLOW_TRY(flow_archive_open(path, &archive));
+  flow_status status = flow_archive_text(archive, "config.json", &text, &bytes);
+  if (status == FLOW_OK) {
+    model->description = cJSON_ParseWithLength(text, (size_t)bytes);
+    if (!cJSON_IsObject(model->description)) status = flow_fail(FLOW_CORRUPT_DATA, "%s: config.json is no JSON object", path);
+  }
+  if (status == FLOW_OK) status = flow_archive_text(archive, "metadata.json", &text, &bytes);
+  if (status == FLOW_OK && !(model->metadata = flow_duplicate_text(text))) status = FLOW_OUT_OF_MEMORY;
+  flow_archive_release(archive);
+  return status;
+}
+
+static flow_status load(flow_context *context, const char *path, flow_model *model)
+{
+  flow_tensor_file *file;
+  FLOW_TRY(read_texts(model, path));
+  flow_status status = flow_model_read_parts(model);
+  if (status == FLOW_OK) status = flow_model_read_compiled(model);
+  if (status == FLOW_OK) status = flow_model_build(context, model);
+  if (status != FLOW_OK) return flow_fail_prefix(status, "%s: ", path);
+  FLOW_TRY(flow_tensor_file_open(path, "model.weights.h5", &file));
+  status = walk(&model->root, "", read_variables, file);
+  if (status == FLOW_OK && model->optimizer) status = read_optimizer(model, file);
+  flow_tensor_file_release(file);
+  return status;
+}
+
+flow_status flow_model_load(flow_context *context, const char *path, flow_model **out)
+{
+  void *block;
+  if (!context || !path || !out)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_model_load: %s is NULL", !context ? "context" : path ? "out" : "path");
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_model), &block));
+  flow_model *model = block;
+  model->magic = FLOW_MODEL_MAGIC;
+  model->seed = flow_context_next_seed(context);
+  model->path = flow_duplicate_text(path);
+  flow_status status = model->path ? load(context, path, model) : FLOW_OUT_OF_MEMORY;
+  if (status == FLOW_OK) *out = model;
+  else flow_model_release(model);
+  return status;
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------------------------------ */
+
+static flow_status add_storage(flow_tensor_writer *writer, const char *path, int index, flow_variable *variable)
+{
+  char name[MOST_PATH + 16];
+  flow_tensor *storage;
+  snprintf(name, sizeof name, "%s/%d", path, index);
+  FLOW_TRY(flow_variable_tensor(variable, &storage));
+  flow_status status = flow_tensor_writer_add(writer, name, storage);
+  flow_tensor_release(storage);
+  return status;
+}
+
+static flow_status add_variables(void *state, const char *path, const char *name, flow_variable *const *variables, int count)
+{
+  FLOW_TRY(flow_tensor_writer_group(state, path));
+  FLOW_TRY(flow_tensor_writer_note(state, path, "name", name));
+  for (int i = 0; i < count; i++) FLOW_TRY(add_storage(state, path, i, variables[i]));
+  return FLOW_OK;
+}
+
+static flow_status add_optimizer(const flow_model *model, flow_tensor_writer *writer)
+{
+  static const char path[] = "optimizer/vars";
+  FLOW_TRY(flow_tensor_writer_group(writer, path));
+  FLOW_TRY(flow_tensor_writer_note(writer, path, "name", flow_optimizer_name(model->optimizer)));
+  flow_variable *variable;
+  for (int i = 0; (variable = optimizer_variable(model->optimizer, i)); i++) FLOW_TRY(add_storage(writer, path, i, variable));
+  return FLOW_OK;
+}
+
+flow_status flow_model_save(const flow_model *model, const char *path)
+{
+  flow_tensor_writer *writer;
+  flow_archive_writer *archive = NULL;
+  if (!model || model->magic != FLOW_MODEL_MAGIC || !path)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_model_save: %s", path ? "the model is NULL or released" : "path is NULL");
+  FLOW_TRY(flow_tensor_writer_new(&writer));
+  char *config = cJSON_PrintUnformatted(model->description);
+  flow_status status = config ? walk(&model->root, "", add_variables, writer) : flow_fail(FLOW_OUT_OF_MEMORY, "no memory for config.json");
+  if (status == FLOW_OK && model->optimizer) status = add_optimizer(model, writer);
+  if (status == FLOW_OK) status = flow_archive_writer_new(path, &archive);
+  if (status == FLOW_OK) status = flow_archive_writer_add_text(archive, "metadata.json", model->metadata, (double)strlen(model->metadata));
+  if (status == FLOW_OK) status = flow_archive_writer_add_text(archive, "config.json", config, (double)strlen(config));
+  if (status == FLOW_OK) status = flow_archive_writer_add_tensors(archive, "model.weights.h5", writer, "hdf5");
+  if (status == FLOW_OK) status = flow_archive_writer_commit(archive);
+  flow_archive_writer_release(archive);
+  flow_tensor_writer_release(writer);
+  cJSON_free(config);
+  return status;
+}
+
+/* ---- life ------------------------------------------------------------------------------------------------------------------------ */
+
+static void release_part(flow_part *part)
+{
+  for (int i = 0; i < part->part_count; i++) release_part(&part->parts[i]);
+  if (part->layer) flow_layer_destroy(part->layer);
+  flow_free(part->parts);
+}
+
+void flow_model_release(flow_model *model)
+{
+  if (!model || model->magic != FLOW_MODEL_MAGIC) return;
+  model->magic = 0;
+  for (int i = 0; i < FLOW_STEP_KINDS; i++) flow_model_step_release(&model->steps[i]);
+  for (int i = 0; i < model->call_count; i++) flow_free(model->calls[i].operands);
+  flow_optimizer_release(model->optimizer);
+  flow_arguments_release(model->loss_options);
+  release_part(&model->root);
+  flow_free(model->calls);
+  flow_free(model->inputs);
+  flow_free(model->outputs);
+  flow_free(model->metadata);
+  flow_free(model->path);
+  cJSON_Delete(model->description);
+  flow_free(model);
+}

@@ -1,0 +1,308 @@
+/* model_read.c: config.json, as keras.src.saving.serialization_lib writes it, becomes parts, and the parts calls. The file is hostile:
+ * every member is checked for its kind, nesting and the number of calls are bounded. */
+#include <string.h>
+
+#include "layers/config.h"
+#include "models/model.h"
+
+enum { MOST_DEPTH = 64, MOST_CALLS = 100000, MOST_PARTS = 100000 };
+
+static const cJSON *member(const cJSON *object, const char *name) { return cJSON_GetObjectItemCaseSensitive(object, name); }
+
+static const char *text_member(const cJSON *object, const char *name)
+{
+  const cJSON *item = member(object, name);
+  return cJSON_IsString(item) ? item->valuestring : NULL;
+}
+
+/* ---- parts --------------------------------------------------------------------------------------------------------------- */
+
+static flow_status read_part(const cJSON *entry, int depth, flow_part *part);
+
+static flow_status read_parts(const cJSON *config, int depth, flow_part *part)
+{
+  const cJSON *list = member(config, "layers"), *entry;
+  void *block;
+  int count = cJSON_GetArraySize(list);
+  if (!cJSON_IsArray(list) || count == 0 || count > MOST_PARTS)
+    return flow_fail(FLOW_CORRUPT_DATA, "the model \"%s\" has no list of layers", part->name);
+  if (depth > MOST_DEPTH) return flow_fail(FLOW_CORRUPT_DATA, "models are nested more than %d deep", MOST_DEPTH);
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_part) * (size_t)count, &block));
+  part->parts = block;
+  cJSON_ArrayForEach(entry, list) FLOW_TRY(read_part(entry, depth + 1, &part->parts[part->part_count++]));
+  return FLOW_OK;
+}
+
+static flow_status read_part(const cJSON *entry, int depth, flow_part *part)
+{
+  const cJSON *config = member(entry, "config");
+  part->entry = entry;
+  part->class_name = text_member(entry, "class_name");
+  part->name = text_member(entry, "name") ? text_member(entry, "name") : text_member(config, "name");
+  if (!part->class_name || !cJSON_IsObject(config) || !part->name)
+    return flow_fail(FLOW_CORRUPT_DATA, "an entry has no class_name, no config or no name");
+  if (strcmp(part->class_name, "InputLayer") == 0) {
+    part->kind = FLOW_PART_INPUT;
+    return FLOW_OK;
+  }
+  int sequential = strcmp(part->class_name, "Sequential") == 0;
+  if (sequential || strcmp(part->class_name, "Functional") == 0 || strcmp(part->class_name, "Model") == 0) {
+    part->kind = sequential ? FLOW_PART_SEQUENTIAL : FLOW_PART_FUNCTIONAL;
+    return read_parts(config, depth, part);
+  }
+  if (flow_layer_class_lookup(part->class_name) < 0)
+    return flow_fail(FLOW_UNSUPPORTED, "the layer \"%s\" is of class %s, which the library does not have (layers written in Lua and "
+                     "arithmetic on symbolic tensors are opened from Lua)", part->name, part->class_name);
+  part->kind = FLOW_PART_LAYER;
+  return flow_layer_read(part->class_name, config, &part->layer);
+}
+
+/* ---- inputs ---------------------------------------------------------------------------------------------------------------- */
+
+static flow_status add_input(flow_model *model, const flow_part *part)
+{
+  const cJSON *config = member(part->entry, "config"), *shape = member(config, "batch_shape"), *dtype = member(config, "dtype"), *dim;
+  const char *name = cJSON_IsString(dtype) ? dtype->valuestring : text_member(member(dtype, "config"), "name");
+  flow_model_input input = { .name = part->name, .dtype = flow_dtype_find(name ? name : "float32") };
+  if (!cJSON_IsArray(shape) || cJSON_GetArraySize(shape) < 1 || cJSON_GetArraySize(shape) > FLOW_MAX_RANK)
+    return flow_fail(FLOW_CORRUPT_DATA, "the input \"%s\" has no batch_shape of 1 to %d dimensions", part->name, FLOW_MAX_RANK);
+  if (input.dtype < 0) return flow_fail(FLOW_UNSUPPORTED, "the input \"%s\" is of dtype \"%s\", which is not known", part->name, name);
+  cJSON_ArrayForEach(dim, shape) {
+    double size = cJSON_IsNumber(dim) ? dim->valuedouble : -1;
+    if (input.rank > 0 && !(size >= 1 && size <= 0x1p31))
+      return flow_fail(FLOW_UNSUPPORTED, "dimension %d of the input \"%s\" is not known; only the batch may be", input.rank, part->name);
+    input.shape[input.rank] = input.rank == 0 ? -1 : (int64_t)size;
+    input.rank++;
+  }
+  FLOW_TRY(flow_grow(&model->inputs, sizeof input, model->input_count + 1, &model->input_capacity));
+  model->inputs[model->input_count++] = input;
+  model->value_count++;
+  return FLOW_OK;
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------------------- */
+
+static flow_status add_call(flow_model *model, flow_layer *layer, const int *operands, int count, int *result)
+{
+  void *block;
+  if (model->call_count >= MOST_CALLS) return flow_fail(FLOW_CORRUPT_DATA, "it has more than %d calls of layers", MOST_CALLS);
+  if (count > FLOW_MAX_OPERANDS)
+    return flow_fail(FLOW_UNSUPPORTED, "the layer \"%s\" is called with %d inputs, at most %d are possible", layer->name, count,
+                     FLOW_MAX_OPERANDS);
+  FLOW_TRY(flow_grow(&model->calls, sizeof *model->calls, model->call_count + 1, &model->call_capacity));
+  FLOW_TRY(flow_alloc(sizeof(int) * (size_t)count, &block));
+  memcpy(block, operands, sizeof(int) * (size_t)count);
+  *result = model->value_count++;
+  model->calls[model->call_count++] = (flow_model_call){ .layer = layer, .operands = block, .operand_count = count, .result = *result };
+  return FLOW_OK;
+}
+
+/* What the parts of one call of a functional model have given so far: values[part][call][output]. */
+typedef struct results { int **values; int calls, outputs; } results;
+
+/* The tensors that `input_layers` or `output_layers` name: one {name, call, output}, or a list of them. */
+static int end_count(const cJSON *ends)
+{
+  return cJSON_IsString(cJSON_GetArrayItem(ends, 0)) ? 1 : cJSON_GetArraySize(ends);
+}
+static const cJSON *end_at(const cJSON *ends, int index)
+{
+  return cJSON_IsString(cJSON_GetArrayItem(ends, 0)) ? ends : cJSON_GetArrayItem(ends, index);
+}
+
+static int output_count(const flow_part *part)
+{
+  return part->kind == FLOW_PART_FUNCTIONAL ? end_count(member(member(part->entry, "config"), "output_layers")) : 1;
+}
+
+/* The value of {name, call, output}; -1: not there yet. Among the inputs and outputs of a model (ends), and only there, Keras counts a
+ * call that every functional model begins with. */
+static flow_status find_value(const flow_part *part, const results *found, const cJSON *history, int ends, int *value)
+{
+  const cJSON *name = cJSON_GetArrayItem(history, 0), *call = cJSON_GetArrayItem(history, 1), *output = cJSON_GetArrayItem(history, 2);
+  if (!cJSON_IsString(name) || !cJSON_IsNumber(call) || !cJSON_IsNumber(output))
+    return flow_fail(FLOW_CORRUPT_DATA, "a call in \"%s\" refers to a tensor in a way that is not known; save with Keras 3", part->name);
+  for (int i = 0; i < part->part_count; i++) {
+    if (strcmp(part->parts[i].name, name->valuestring) != 0) continue;
+    double number = call->valuedouble - (ends && part->parts[i].kind == FLOW_PART_FUNCTIONAL && call->valuedouble >= 1);
+    if (number < 0 || output->valuedouble < 0 || (found[i].calls > 0 && output->valuedouble >= found[i].outputs))
+      return flow_fail(FLOW_CORRUPT_DATA, "the layer \"%s\" has no output %g of call %g", part->parts[i].name,
+                       output->valuedouble, number);
+    *value = number < found[i].calls ? found[i].values[(int)number][(int)output->valuedouble] : -1;
+    return FLOW_OK;
+  }
+  return flow_fail(FLOW_CORRUPT_DATA, "a call in \"%s\" refers to \"%s\", which is not there", part->name, name->valuestring);
+}
+
+static flow_status add_results(results *found, const int *values, int count, int of)
+{
+  if (!found->values) {
+    void *block;
+    FLOW_TRY(flow_alloc_zero(sizeof(int *) * (size_t)of, &block));
+    found->values = block;
+    found->outputs = count;
+  }
+  void *block;
+  FLOW_TRY(flow_alloc(sizeof(int) * (size_t)count, &block));
+  memcpy(block, values, sizeof(int) * (size_t)count);
+  found->values[found->calls++] = block;
+  return FLOW_OK;
+}
+
+static flow_status expand(flow_model *model, const flow_part *part, const int *inputs, int count, int depth, int *outputs);
+
+/* Makes call number found->calls of a part if its tensors are there; *made tells. */
+static flow_status make_call(flow_model *model, const flow_part *whole, const results *all, int index, int depth, int *made)
+{
+  const flow_part *part = &whole->parts[index];
+  results *found = (results *)&all[index];
+  const cJSON *calls = member(part->entry, "inbound_nodes"), *call = cJSON_GetArrayItem(calls, found->calls);
+  const cJSON *args = member(call, "args"), *first = cJSON_GetArrayItem(args, 0), *tensor;
+  int operands[FLOW_MAX_OPERANDS], count = 0, outputs[FLOW_MAX_OPERANDS], outputs_of_part = output_count(part);
+  *made = 0;
+  if (!first || outputs_of_part > FLOW_MAX_OPERANDS) return flow_fail(FLOW_CORRUPT_DATA, "a call of \"%s\" has no inputs", part->name);
+  const cJSON *list = cJSON_IsArray(first) ? first->child : first;
+  for (tensor = list; tensor; tensor = cJSON_IsArray(first) ? tensor->next : NULL) {
+    const char *class = text_member(tensor, "class_name");
+    if (!class || strcmp(class, "__keras_tensor__") != 0 || count == FLOW_MAX_OPERANDS)
+      return flow_fail(FLOW_CORRUPT_DATA, "input %d of a call of \"%s\" is no tensor, or too many", count + 1, part->name);
+    FLOW_TRY(find_value(whole, all, member(member(tensor, "config"), "keras_history"), 0, &operands[count]));
+    if (operands[count++] < 0) return FLOW_OK;
+  }
+  FLOW_TRY(expand(model, part, operands, count, depth + 1, outputs));
+  FLOW_TRY(add_results(found, outputs, outputs_of_part, cJSON_GetArraySize(calls)));
+  *made = 1;
+  return FLOW_OK;
+}
+
+static flow_status expand_functional(flow_model *model, const flow_part *part, const int *inputs, int count, int depth, results *found,
+                                     int *outputs)
+{
+  const cJSON *config = member(part->entry, "config"), *starts = member(config, "input_layers"), *ends = member(config, "output_layers");
+  int progress = 1, left = 1;
+  if (end_count(starts) != count)
+    return flow_fail(FLOW_CORRUPT_DATA, "the model \"%s\" is called with %d inputs, it has %d", part->name, count, end_count(starts));
+  for (int i = 0; i < count; i++) {
+    const cJSON *name = cJSON_GetArrayItem(end_at(starts, i), 0);
+    int k = 0;
+    while (k < part->part_count && !(cJSON_IsString(name) && strcmp(part->parts[k].name, name->valuestring) == 0)) k++;
+    if (k == part->part_count || found[k].calls > 0)
+      return flow_fail(FLOW_CORRUPT_DATA, "input %d of the model \"%s\" is not among its layers", i + 1, part->name);
+    FLOW_TRY(add_results(&found[k], &inputs[i], 1, 1));
+  }
+  while (left && progress) {           /* the list need not be in running order */
+    left = progress = 0;
+    for (int i = 0; i < part->part_count; i++) {
+      if (part->parts[i].kind == FLOW_PART_INPUT) continue;
+      int of = cJSON_GetArraySize(member(part->parts[i].entry, "inbound_nodes")), made = 1;
+      while (found[i].calls < of && made) {
+        FLOW_TRY(make_call(model, part, found, i, depth, &made));
+        progress |= made;
+      }
+      left |= found[i].calls < of;
+    }
+  }
+  if (left) return flow_fail(FLOW_CORRUPT_DATA, "the calls in the model \"%s\" form a circle", part->name);
+  for (int i = 0; i < end_count(ends); i++) {
+    FLOW_TRY(find_value(part, found, end_at(ends, i), 1, &outputs[i]));
+    if (outputs[i] < 0) return flow_fail(FLOW_CORRUPT_DATA, "output %d of the model \"%s\" is never made", i + 1, part->name);
+  }
+  return FLOW_OK;
+}
+
+/* Appends the calls that one call of a part consists of; outputs: output_count(part) values. */
+static flow_status expand(flow_model *model, const flow_part *part, const int *inputs, int count, int depth, int *outputs)
+{
+  if (depth > MOST_DEPTH) return flow_fail(FLOW_CORRUPT_DATA, "models are nested more than %d deep", MOST_DEPTH);
+  if (part->kind == FLOW_PART_LAYER) return add_call(model, part->layer, inputs, count, outputs);
+  if (part->kind == FLOW_PART_INPUT) return flow_fail(FLOW_CORRUPT_DATA, "the input \"%s\" is called as a layer", part->name);
+  if (part->kind == FLOW_PART_SEQUENTIAL) {
+    if (count != 1) return flow_fail(FLOW_CORRUPT_DATA, "the model \"%s\" is called with %d inputs", part->name, count);
+    outputs[0] = inputs[0];
+    for (int i = 0; i < part->part_count; i++) {
+      int value = outputs[0];
+      if (part->parts[i].kind == FLOW_PART_INPUT) continue;
+      if (output_count(&part->parts[i]) != 1)
+        return flow_fail(FLOW_UNSUPPORTED, "the model \"%s\" has a part with several outputs", part->name);
+      FLOW_TRY(expand(model, &part->parts[i], &value, 1, depth + 1, outputs));
+    }
+    return FLOW_OK;
+  }
+  void *block;
+  FLOW_TRY(flow_alloc_zero(sizeof(results) * (size_t)part->part_count, &block));
+  results *found = block;
+  flow_status status = expand_functional(model, part, inputs, count, depth, found, outputs);
+  for (int i = 0; i < part->part_count; i++) {
+    for (int k = 0; k < found[i].calls; k++) flow_free(found[i].values[k]);
+    flow_free(found[i].values);
+  }
+  flow_free(block);
+  return status;
+}
+
+static flow_status read_inputs(flow_model *model)
+{
+  const flow_part *root = &model->root;
+  if (root->kind == FLOW_PART_SEQUENTIAL) {
+    if (root->parts[0].kind != FLOW_PART_INPUT)
+      return flow_fail(FLOW_UNSUPPORTED, "the model \"%s\" was saved before its input shape was known", root->name);
+    return add_input(model, &root->parts[0]);
+  }
+  const cJSON *starts = member(member(root->entry, "config"), "input_layers");
+  for (int i = 0; i < end_count(starts); i++) {
+    const cJSON *name = cJSON_GetArrayItem(end_at(starts, i), 0);
+    int k = 0;
+    while (k < root->part_count && !(cJSON_IsString(name) && root->parts[k].kind == FLOW_PART_INPUT &&
+                                     strcmp(root->parts[k].name, name->valuestring) == 0)) k++;
+    if (k == root->part_count) return flow_fail(FLOW_CORRUPT_DATA, "input %d of the model is not among its layers", i + 1);
+    FLOW_TRY(add_input(model, &root->parts[k]));
+  }
+  return FLOW_OK;
+}
+
+flow_status flow_model_read_parts(flow_model *model)
+{
+  int inputs[FLOW_MAX_OPERANDS], outputs[FLOW_MAX_OPERANDS];
+  FLOW_TRY(read_part(model->description, 0, &model->root));
+  if (model->root.kind != FLOW_PART_SEQUENTIAL && model->root.kind != FLOW_PART_FUNCTIONAL)
+    return flow_fail(FLOW_UNSUPPORTED, "it holds a %s, not a Sequential or Functional model", model->root.class_name);
+  FLOW_TRY(read_inputs(model));
+  int count = output_count(&model->root);
+  if (model->input_count < 1 || model->input_count > FLOW_MAX_OPERANDS || count < 1 || count > FLOW_MAX_OPERANDS)
+    return flow_fail(FLOW_UNSUPPORTED, "the model has %d inputs and %d outputs, 1 to %d are possible", model->input_count, count,
+                     FLOW_MAX_OPERANDS);
+  for (int i = 0; i < model->input_count; i++) inputs[i] = i;
+  FLOW_TRY(expand(model, &model->root, inputs, model->input_count, 0, outputs));
+  FLOW_TRY(flow_grow(&model->outputs, sizeof(int), count, &model->output_capacity));
+  memcpy(model->outputs, outputs, sizeof(int) * (size_t)count);
+  model->output_count = count;
+  return FLOW_OK;
+}
+
+/* ---- compile_config ------------------------------------------------------------------------------------------------------------- */
+
+static flow_status read_loss(flow_model *model, const cJSON *loss)
+{
+  static const char *const apart[] = { "name", "reduction", "dtype", "fn", NULL };
+  const char *name = cJSON_IsString(loss) ? loss->valuestring : text_member(loss, "class_name");
+  const cJSON *config = member(loss, "config");
+  const char *reduction = text_member(config, "reduction");
+  int index = name ? flow_loss_lookup(name) : -1;
+  if (index < 0) return flow_fail(FLOW_UNSUPPORTED, "its loss %s is not known", name ? name : "(several)");
+  if (reduction && strcmp(reduction, "sum_over_batch_size") != 0 && strcmp(reduction, "mean") != 0)
+    return flow_fail(FLOW_UNSUPPORTED, "its loss has the reduction \"%s\"; only sum_over_batch_size is supported", reduction);
+  model->loss = flow_loss_record(index);
+  return cJSON_IsObject(config) ? flow_config_read(config, NULL, apart, &model->loss_options) : flow_arguments_new(&model->loss_options);
+}
+
+flow_status flow_model_read_compiled(flow_model *model)
+{
+  const cJSON *compiled = member(model->description, "compile_config"), *optimizer = member(compiled, "optimizer");
+  if (!cJSON_IsObject(optimizer) || !member(compiled, "loss") || model->output_count != 1) return FLOW_OK;
+  FLOW_TRY(read_loss(model, member(compiled, "loss")));
+  char *text = cJSON_PrintUnformatted(optimizer);
+  if (!text) return flow_fail(FLOW_OUT_OF_MEMORY, "no memory for the optimizer's config");
+  flow_status status = flow_optimizer_from_config(text, &model->optimizer);
+  cJSON_free(text);
+  return status;
+}

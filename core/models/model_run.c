@@ -1,0 +1,270 @@
+/* model_run.c: the calls of a model, eagerly or traced, and its two steps: prediction and training. A step is traced for the dtypes that
+ * it is given; its plan runs any number of rows up to its capacity. */
+#include <string.h>
+
+#include "graph/context.h"
+#include "layers/express.h"
+#include "models/model.h"
+
+enum { BATCH = 32 };
+
+/* ---- calls ------------------------------------------------------------------------------------------------------------------- */
+
+static flow_status cast_input(flow_context *context, const flow_model_input *input, flow_tensor *given, flow_tensor **out)
+{
+  if (given->dtype == input->dtype) {
+    *out = flow_tensor_retain(given);
+    return FLOW_OK;
+  }
+  flow_attributes attributes = { .cast = { .dtype = input->dtype } };
+  return flow_apply(context, FLOW_OP_cast, &given, 1, &attributes, out);
+}
+
+static flow_status run_call(flow_context *context, const flow_model_call *call, flow_tensor **values, int training)
+{
+  flow_tensor *operands[FLOW_MAX_OPERANDS];
+  flow_signature signatures[FLOW_MAX_OPERANDS];
+  for (int i = 0; i < call->operand_count; i++) {
+    operands[i] = values[call->operands[i]];
+    signatures[i] = flow_signature_of(operands[i]);
+  }
+  FLOW_TRY(flow_layer_make(context, call->layer, call->operand_count, signatures));
+  return flow_layer_run(context, call->layer, operands, call->operand_count, training, &values[call->result]);
+}
+
+flow_status flow_model_call_all(flow_context *context, flow_model *model, flow_tensor *const *inputs, int training, flow_tensor **outputs)
+{
+  void *block;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_tensor *) * (size_t)model->value_count, &block));
+  flow_tensor **values = block;
+  flow_status status = FLOW_OK;
+  for (int i = 0; i < model->input_count && status == FLOW_OK; i++) status = cast_input(context, &model->inputs[i], inputs[i], &values[i]);
+  for (int i = 0; i < model->call_count && status == FLOW_OK; i++) status = run_call(context, &model->calls[i], values, training);
+  for (int i = 0; i < model->output_count && status == FLOW_OK; i++) outputs[i] = flow_tensor_retain(values[model->outputs[i]]);
+  for (int i = 0; i < model->value_count; i++) flow_tensor_release(values[i]);
+  flow_free(block);
+  return status;
+}
+
+static void release_all(flow_tensor **tensors, int count)
+{
+  for (int i = 0; i < count; i++) {
+    flow_tensor_release(tensors[i]);
+    tensors[i] = NULL;
+  }
+}
+
+flow_status flow_model_build(flow_context *context, flow_model *model)
+{
+  flow_tensor *inputs[FLOW_MAX_OPERANDS] = { NULL }, *outputs[FLOW_MAX_OPERANDS] = { NULL };
+  FLOW_TRY(flow_trace_begin(context));
+  int blank = context->blank;
+  context->blank = 1;                  /* the variables are read from a file next */
+  flow_status status = FLOW_OK;
+  for (int i = 0; i < model->input_count && status == FLOW_OK; i++) {
+    const flow_model_input *input = &model->inputs[i];
+    status = flow_trace_input(context, input->dtype, input->rank, input->shape, &inputs[i]);
+  }
+  if (status == FLOW_OK) status = flow_model_call_all(context, model, inputs, 0, outputs);
+  release_all(inputs, model->input_count);
+  release_all(outputs, model->output_count);
+  context->blank = blank;
+  flow_trace_abort(context);
+  return status;
+}
+
+/* ---- steps --------------------------------------------------------------------------------------------------------------------- */
+
+void flow_model_step_release(flow_model_step *step)
+{
+  flow_instance_release(step->instance);
+  flow_plan_release(step->plan);
+  *step = (flow_model_step){ 0 };
+}
+
+/* Loss, gradients and the optimizer's update, as effects of the open trace. */
+static flow_status trace_training(flow_context *context, flow_model *model, flow_tensor *const *inputs, flow_tensor **loss)
+{
+  flow_tensor *outputs[FLOW_MAX_OPERANDS] = { NULL }, *values = NULL;
+  flow_tape *tape;
+  int count = flow_model_trainable(model, NULL);
+  void *block;
+  if (count == 0) return flow_fail(FLOW_INVALID_STATE, "there is nothing to train: no layer has trainable variables");
+  FLOW_TRY(flow_alloc_zero(2 * sizeof(void *) * (size_t)count, &block));
+  flow_variable **variables = block;
+  flow_tensor **gradients = (flow_tensor **)block + count;
+  flow_model_trainable(model, variables);
+  flow_status status = flow_tape_begin(context, &tape);
+  if (status == FLOW_OK) {
+    status = flow_model_call_all(context, model, inputs, 1, outputs);
+    flow_tensor *targets = inputs[model->input_count];
+    if (status == FLOW_OK) status = flow_loss_run(context, model->loss, model->loss_options, targets, outputs[0], &values);
+    if (status == FLOW_OK) status = flow_loss_mean(context, values, NULL, loss);
+    flow_status ended = flow_tape_end(context, tape);
+    if (status == FLOW_OK) status = ended;
+    if (status == FLOW_OK) status = flow_tape_gradient(context, tape, *loss, NULL, variables, count, gradients);
+    if (status == FLOW_OK) status = flow_optimizer_apply(context, model->optimizer, gradients, variables, count);
+    flow_tape_release(tape);
+  }
+  flow_tensor_release(values);
+  release_all(outputs, model->output_count);
+  release_all(gradients, count);
+  flow_free(block);
+  return status;
+}
+
+static flow_status trace_step(flow_context *context, flow_model *model, flow_step_kind kind, flow_tensor *const *given, int count,
+                              flow_model_step *step)
+{
+  flow_tensor *inputs[FLOW_MAX_OPERANDS] = { NULL }, *outputs[FLOW_MAX_OPERANDS] = { NULL };
+  FLOW_TRY(flow_trace_begin(context));
+  flow_status status = FLOW_OK;
+  for (int i = 0; i < count && status == FLOW_OK; i++) {
+    int64_t shape[FLOW_MAX_RANK] = { -1 };
+    for (int axis = 1; axis < given[i]->rank; axis++) shape[axis] = given[i]->shape[axis];
+    status = flow_trace_input(context, given[i]->dtype, given[i]->rank, shape, &inputs[i]);
+    step->dtypes[i] = given[i]->dtype;
+    step->ranks[i] = given[i]->rank;
+  }
+  step->operand_count = count;
+  int output_count = kind == FLOW_STEP_TRAIN ? 1 : model->output_count;
+  if (status == FLOW_OK && kind == FLOW_STEP_TRAIN) status = trace_training(context, model, inputs, &outputs[0]);
+  else if (status == FLOW_OK) status = flow_model_call_all(context, model, inputs, 0, outputs);
+  if (status == FLOW_OK) status = flow_trace_end(context, outputs, output_count, &step->plan);
+  else flow_trace_abort(context);
+  release_all(inputs, count);
+  release_all(outputs, output_count);
+  return status;
+}
+
+/* The step for operands like these with at least so many rows. */
+static flow_status prepare(flow_context *context, flow_model *model, flow_step_kind kind, flow_tensor *const *operands, int count,
+                           int64_t rows)
+{
+  flow_model_step *step = &model->steps[kind];
+  int same = step->plan != NULL && step->operand_count == count;
+  for (int i = 0; i < count && same; i++) same = step->dtypes[i] == operands[i]->dtype && step->ranks[i] == operands[i]->rank;
+  if (!same) {
+    flow_model_step_release(step);
+    flow_status status = trace_step(context, model, kind, operands, count, step);
+    if (status != FLOW_OK) {
+      flow_model_step_release(step);
+      return status;
+    }
+  }
+  if (step->instance && step->capacity >= rows) return FLOW_OK;
+  flow_instance_release(step->instance);
+  step->instance = NULL;
+  FLOW_TRY(flow_instance_new(step->plan, (double)rows, &step->instance));
+  step->capacity = rows;
+  return FLOW_OK;
+}
+
+/* Shapes but for the rows, which all have as many; *rows of them. */
+static flow_status check_inputs(const char *function, const flow_model *model, flow_tensor *const *inputs, int count, int64_t *rows)
+{
+  if (count != model->input_count)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the model has %d inputs, found %d", function, model->input_count, count);
+  for (int i = 0; i < count; i++) {
+    FLOW_TRY(flow_check_tensor(function, inputs[i]));
+    const flow_model_input *input = &model->inputs[i];
+    int fits = inputs[i]->rank == input->rank && inputs[i]->shape[0] >= 1 && inputs[i]->shape[0] == inputs[0]->shape[0];
+    for (int axis = 1; axis < input->rank && fits; axis++) fits = inputs[i]->shape[axis] == input->shape[axis];
+    if (!fits || flow_tensor_is_symbolic(inputs[i]))
+      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: input \"%s\" has shape %s, expected %s and as many rows in every input", function,
+                       input->name, flow_shape_text(inputs[i]->rank, inputs[i]->shape), flow_shape_text(input->rank, input->shape));
+  }
+  *rows = inputs[0]->shape[0];
+  return FLOW_OK;
+}
+
+static flow_status view_rows(flow_tensor *tensor, int64_t first, int64_t rows, flow_tensor **out)
+{
+  int64_t shape[FLOW_MAX_RANK];
+  memcpy(shape, tensor->shape, sizeof shape);
+  shape[0] = rows;
+  return flow_tensor_view(tensor, tensor->rank, shape, tensor->strides, first * tensor->strides[0], out);
+}
+
+/* Copies the outputs of one batch into the rows of the results, which the first batch makes. */
+static flow_status collect(flow_tensor *const *batch, int count, int64_t first, int64_t total, flow_tensor **results)
+{
+  for (int i = 0; i < count; i++) {
+    flow_tensor *rows = NULL;
+    if (!results[i]) {
+      int64_t shape[FLOW_MAX_RANK];
+      memcpy(shape, batch[i]->shape, sizeof shape);
+      shape[0] = total;
+      FLOW_TRY(flow_tensor_new(batch[i]->dtype, batch[i]->rank, shape, &results[i]));
+    }
+    FLOW_TRY(view_rows(results[i], first, batch[i]->shape[0], &rows));
+    flow_status status = flow_tensor_copy(rows, batch[i]);
+    flow_tensor_release(rows);
+    if (status != FLOW_OK) return status;
+  }
+  return FLOW_OK;
+}
+
+static flow_status predict_rows(flow_context *context, flow_model *model, flow_tensor *const *inputs, int64_t first, int64_t rows,
+                                int64_t total, flow_tensor **results)
+{
+  flow_tensor *views[FLOW_MAX_OPERANDS] = { NULL }, *batch[FLOW_MAX_OPERANDS] = { NULL };
+  flow_status status = FLOW_OK;
+  for (int i = 0; i < model->input_count && status == FLOW_OK; i++) {
+    flow_tensor *whole = NULL;
+    status = flow_tensor_contiguous(inputs[i], &whole);
+    if (status == FLOW_OK) status = view_rows(whole, first, rows, &views[i]);
+    flow_tensor_release(whole);
+  }
+  flow_instance *instance = model->steps[FLOW_STEP_PREDICT].instance;
+  flow_instance_scalars(instance, model->seed, 0, (double)first);
+  if (status == FLOW_OK) status = flow_instance_run(context, instance, views, model->input_count, batch);
+  if (status == FLOW_OK) status = collect(batch, model->output_count, first, total, results);
+  release_all(views, model->input_count);
+  release_all(batch, model->output_count);
+  return status;
+}
+
+flow_status flow_model_predict(flow_context *context, flow_model *model, flow_tensor *const *inputs, int count, flow_tensor **outputs)
+{
+  int64_t rows;
+  if (!context || !model || model->magic != FLOW_MODEL_MAGIC || !inputs || !outputs)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_model_predict: context, model, inputs or outputs is NULL, or the model was released");
+  FLOW_TRY(check_inputs("flow_model_predict", model, inputs, count, &rows));
+  for (int i = 0; i < model->output_count; i++) outputs[i] = NULL;
+  flow_status status = prepare(context, model, FLOW_STEP_PREDICT, inputs, count, rows < BATCH ? rows : BATCH);
+  for (int64_t first = 0; first < rows && status == FLOW_OK; first += BATCH)
+    status = predict_rows(context, model, inputs, first, rows - first < BATCH ? rows - first : BATCH, rows, outputs);
+  if (status != FLOW_OK) release_all(outputs, model->output_count);
+  return status;
+}
+
+flow_status flow_model_train(flow_context *context, flow_model *model, flow_tensor *const *inputs, int count, flow_tensor *targets,
+                             double *loss)
+{
+  int64_t rows;
+  flow_tensor *operands[FLOW_MAX_OPERANDS] = { NULL }, *result = NULL;
+  if (!context || !model || model->magic != FLOW_MODEL_MAGIC || !inputs || !targets)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_model_train: context, model, inputs or targets is NULL, or the model was released");
+  if (!model->optimizer || !model->loss)
+    return flow_fail(FLOW_INVALID_STATE, "flow_model_train: %s was saved without a loss and an optimizer, or has several outputs",
+                     model->path);
+  FLOW_TRY(check_inputs("flow_model_train", model, inputs, count, &rows));
+  FLOW_TRY(flow_check_tensor("flow_model_train: targets", targets));
+  if (count == FLOW_MAX_OPERANDS || targets->rank < 1 || targets->shape[0] != rows)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_model_train: targets have shape %s for %.0f rows of inputs",
+                     flow_shape_text(targets->rank, targets->shape), (double)rows);
+  flow_status status = FLOW_OK;
+  for (int i = 0; i <= count && status == FLOW_OK; i++) status = flow_tensor_contiguous(i < count ? inputs[i] : targets, &operands[i]);
+  if (status == FLOW_OK) status = prepare(context, model, FLOW_STEP_TRAIN, operands, count + 1, rows);
+  if (status == FLOW_OK) {
+    flow_instance *instance = model->steps[FLOW_STEP_TRAIN].instance;
+    flow_instance_scalars(instance, model->seed, model->steps_done, 0);
+    status = flow_instance_run(context, instance, operands, count + 1, &result);
+  }
+  if (status == FLOW_OK) model->steps_done++;
+  if (status == FLOW_OK && loss) status = flow_tensor_item(result, loss);
+  flow_tensor_release(result);
+  release_all(operands, count + 1);
+  return status;
+}
