@@ -48,6 +48,7 @@ typedef struct flow_function flow_function;
 typedef struct flow_model flow_model;
 typedef struct flow_json flow_json;
 typedef struct flow_iterator flow_iterator;
+typedef struct flow_cluster flow_cluster;
 typedef union flow_attributes {
  struct { int32_t dtype; } cast;
  struct { int32_t rank; int32_t unused; int64_t dims[8]; } shape;
@@ -488,4 +489,20 @@ typedef struct flow_stage_report {
  double waited;
 } flow_stage_report;
 int flow_iterator_stage(const flow_iterator *iterator, int index, flow_stage_report *out);
+typedef enum flow_job { FLOW_JOB_CHIEF = 0, FLOW_JOB_WORKER, FLOW_JOB_PS, FLOW_JOB_EVALUATOR, FLOW_JOB_COUNT } flow_job;
+int flow_cluster_from_environment(int with_launchers, const char *task_type, int task_index, flow_cluster **out);
+int flow_cluster_parse(const char *text, double bytes, const char *source, const char *task_type, int task_index, flow_cluster **out);
+void flow_cluster_release(flow_cluster *cluster);
+const char *flow_cluster_source(const flow_cluster *cluster);
+const char *flow_job_name(int job);
+int flow_cluster_job(const flow_cluster *cluster);
+int flow_cluster_index(const flow_cluster *cluster);
+int flow_cluster_count(const flow_cluster *cluster, int job);
+const char *flow_cluster_address(const flow_cluster *cluster, int job, int index);
+int flow_cluster_chief_job(const flow_cluster *cluster);
+int flow_cluster_is_chief(const flow_cluster *cluster);
+int flow_cluster_workers(const flow_cluster *cluster);
+int flow_cluster_id(const flow_cluster *cluster);
+int flow_cluster_text(const flow_cluster *cluster, char *text, int size);
+int flow_cluster_hash(const flow_cluster *cluster, char *text, int size);
 ]]

@@ -1,6 +1,7 @@
 -- distribute.lua: flow.distribute: where variables live and steps run. This build has the strategy of one device; scripts
 -- written against it run unchanged on more.
 
+local cluster = require "flow.cluster"
 local errors = require "flow.errors"
 local object = require "flow.object"
 
@@ -63,6 +64,11 @@ function distribute.OneDeviceStrategy(device)
   require("flow.tensor").check_device(device)
   return new("OneDeviceStrategy")
 end
+
+-- Who takes part (cluster.lua): from TF_CONFIG, from the environment of mpirun or srun, or as told.
+distribute.TFConfigClusterResolver = cluster.TFConfigClusterResolver
+distribute.ClusterResolver = cluster.ClusterResolver
+distribute.SimpleClusterResolver = cluster.SimpleClusterResolver
 
 local default = nil
 

@@ -41,6 +41,9 @@
 #define LLVMFuzzerTestOneInput fuzz_keras
 #include "../fuzz/keras.c"
 #undef LLVMFuzzerTestOneInput
+#define LLVMFuzzerTestOneInput fuzz_cluster
+#include "../fuzz/cluster.c"
+#undef LLVMFuzzerTestOneInput
 
 /* Feeds one file as it stands, cut at four places, and with some bytes changed. */
 static void feed(int (*target)(const uint8_t *data, size_t size), const char *path)
@@ -124,11 +127,17 @@ static void test_archives(void **state)
   replay(fuzz_keras, "keras");
 }
 
+static void test_clusters(void **state)
+{
+  (void)state;
+  replay(fuzz_cluster, "cluster");
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_images), cmocka_unit_test(test_records), cmocka_unit_test(test_tables_and_arrays),
-    cmocka_unit_test(test_archives)
+    cmocka_unit_test(test_archives), cmocka_unit_test(test_clusters),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
