@@ -61,7 +61,8 @@ local parts = {
   image = { "flow.image" }, image_dataset_from_directory = { "flow.image_dataset", "from_directory" },
   io = { "flow.io" }, plot = { "flow.plot" }, math = { "flow.math" },
   summary = { "flow.events" },
-  save_safetensors = { "flow.safetensors", "save" }, load_safetensors = { "flow.safetensors", "load" }, train = { "flow.train" },
+  save_safetensors = { "flow.saving.safetensors", "save" }, load_safetensors = { "flow.saving.safetensors", "load" },
+  train = { "flow.train" },
   data = { "flow.data" }, callbacks = { "flow.callbacks" }, datasets = { "flow.datasets" }, distribute = { "flow.distribute" },
 }
 

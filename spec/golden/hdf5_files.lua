@@ -3,7 +3,7 @@
 -- read and written again.
 local flow = require "flow"
 local native = require "flow.ffi"
-local tensor_file = require "flow.tensor_file"
+local tensor_file = require "flow.saving.tensor_file"
 
 local C, check = native.C, native.check
 local files = {}

@@ -1,7 +1,7 @@
 -- hdf5_spec.lua: HDF5 files of h5py and Keras, read with exact values, and files written here, which are those that h5py, zipfile and
 -- Keras found right (spec/golden/hdf5.py).
 local support = require "spec.support.init"
-local tensor_file = require "flow.tensor_file"
+local tensor_file = require "flow.saving.tensor_file"
 
 -- What h5py finds in a file.
 local values = setmetatable({}, { __index = function(_, name) return require("spec.golden.hdf5." .. name:match("([%w_]+)%.[^/]*$")) end })

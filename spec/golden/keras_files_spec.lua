@@ -137,6 +137,10 @@ describe("files of flowlua", function()
     problem = message_of(function() model:load_weights(folder .. "images.weights.h5") end)
     assert.truthy(problem:find("Dense \"dense", 1, true), problem)
     assert.same(before, weights_of(model))
+    model:load_weights(folder .. "trained_adam.keras", { skip_mismatch = true })      -- its last layer has three units
+    local after, file = weights_of(model), weights_of(flow.load_model(folder .. "trained_adam.keras"))
+    for i = 1, 6 do assert.same(file[i], after[i]) end
+    for i = 7, 8 do assert.same(before[i], after[i]) end
     problem = message_of(function() flow.load_model(support.file("x.keras", "no archive at all")) end)
     assert.truthy(problem:find("x.keras", 1, true), problem)
   end)

@@ -45,7 +45,7 @@ describe("safetensors", function()
       local layers = flow.layers
       return flow.Sequential { layers.Input { 3 }, layers.Dense(2, { name = "d" }), layers.BatchNormalization { name = "b" } }
     end
-    local safetensors, model, other = require "flow.safetensors", new_model(), new_model()
+    local safetensors, model, other = require "flow.saving.safetensors", new_model(), new_model()
     flow.save_safetensors(path, model)
     local tensors = flow.load_safetensors(path)
     assert.same(model:get_layer("d").kernel:totable(), tensors["d/kernel"]:totable())

@@ -3,7 +3,7 @@
 local flow = require "flow"
 local state = require "flow.train.state"
 local directory = require "flow.train.directory"
-local tensor_file = require "flow.tensor_file"
+local tensor_file = require "flow.saving.tensor_file"
 
 local function new_model()
   local model = flow.Sequential {

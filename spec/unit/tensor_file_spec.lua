@@ -1,7 +1,7 @@
 -- tensor_file_spec.lua: files of named tensors as Lua objects.
 
 local flow = require "flow"
-local tensor_file = require "flow.tensor_file"
+local tensor_file = require "flow.saving.tensor_file"
 
 describe("tensor_file", function()
   local path

@@ -51,20 +51,21 @@ function Model:save_weights(path, options)
     raise("save_weights: %s is there already, and overwrite is false", path)
   end
   need_built(self, "save_weights")
-  if path:find("%.safetensors$") then return require("flow.safetensors").save(path, self) end
+  if path:find("%.safetensors$") then return require("flow.saving.safetensors").save(path, self) end
   if not path:find("%.weights%.h5$") then raise("save_weights: %q: the path must end in .weights.h5 or .safetensors", path) end
   require("flow.saving.keras").save_weights(self, path)
 end
 
-local LOAD_WEIGHTS = { trusted = true }
+local LOAD_WEIGHTS = { trusted = true, skip_mismatch = true }
 
--- model:load_weights(path) of a .weights.h5, .keras or .safetensors file. When it fails the model is as it was.
+-- model:load_weights(path [, { skip_mismatch = true }]) of a .weights.h5, .keras or .safetensors file. When it fails the model is as
+-- it was; skip_mismatch: what does not fit is left as it is, with a warning.
 function Model:load_weights(path, options)
   options = errors.check_options("load_weights", options, LOAD_WEIGHTS)
   path = check_path("load_weights", path)
   need_built(self, "load_weights")
   if path:find("%.safetensors$") then
-    require("flow.safetensors").load_weights(self, path)
+    require("flow.saving.safetensors").load_weights(self, path, options.skip_mismatch)
     return
   end
   if not path:find("%.weights%.h5$") and not path:find("%.keras$") then

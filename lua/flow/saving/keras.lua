@@ -3,7 +3,7 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local json = require "flow.json"
-local tensor_file = require "flow.tensor_file"
+local tensor_file = require "flow.saving.tensor_file"
 local description = require "flow.saving.description"
 local weights = require "flow.saving.weights"
 
@@ -99,7 +99,7 @@ end
 -- From a .keras or a .weights.h5 file into a model that is there: all of it, or nothing.
 function keras.load_weights(model, path, options)
   local file = open_weights(path, path:find("%.keras$") and WEIGHTS or nil, options.trusted)
-  weights.read(file, model, false)
+  weights.read(file, model, false, options.skip_mismatch)
   file:close()
 end
 

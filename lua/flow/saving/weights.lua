@@ -147,6 +147,17 @@ local function assign(file, list, in_place)
   end
 end
 
+-- The same, but what does not fit is left out with a warning.
+local function try_match(file, path, who, variables, list)
+  local found = {}
+  local ok, problem = pcall(match, file, path, who, variables, found)
+  if not ok then
+    log.warning("%s; it stays as it is", (tostring(problem):gsub("^[^\n]-:%d+: ", "")))
+    return
+  end
+  for _, item in ipairs(found) do list[#list + 1] = item end
+end
+
 local function match_optimizer(file, model, list)
   local optimizer = optimizer_of(model)
   if not optimizer then return end
@@ -159,19 +170,16 @@ local function match_optimizer(file, model, list)
     for i = 1, count do fewer[i] = variables[i] end
     variables = fewer
   end
-  local found = {}
-  local ok, problem = pcall(match, file, "optimizer/vars", "the optimizer", variables, found)
-  if not ok then
-    log.warning("%s; its state is not read", (tostring(problem):gsub("^[^\n]-:%d+: ", "")))
-    return
-  end
-  for _, item in ipairs(found) do list[#list + 1] = item end
+  try_match(file, "optimizer/vars", "the optimizer", variables, list)
 end
 
--- Reads what weights.add wrote. in_place: the model is thrown away when reading fails.
-function weights.read(file, model, in_place)
+-- Reads what weights.add wrote. in_place: the model is thrown away when reading fails. skip: layers that do not fit are left.
+function weights.read(file, model, in_place, skip)
   local list = {}
-  walk("", model, function(path, _, variables, layer) match(file, path, object.title(layer), variables, list) end, {})
+  walk("", model, function(path, _, variables, layer)
+    if skip then try_match(file, path, object.title(layer), variables, list)
+    else match(file, path, object.title(layer), variables, list) end
+  end, {})
   match_optimizer(file, model, list)
   assign(file, list, in_place)
 end

@@ -135,7 +135,7 @@ local function check_class_names(names)
 end
 
 local function write_folder(model, folder, options)
-  local class_names = check_class_names(options.class_names)
+  local class_names = check_class_names(options.class_names or model.class_names)
   io.makedirs(folder)
   local inputs, outputs = write_onnx(model, folder .. "/model.onnx", options)
   model:save(folder .. "/model.keras", { include_optimizer = false })

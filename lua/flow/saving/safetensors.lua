@@ -12,7 +12,7 @@ local errors = require "flow.errors"
 local object = require "flow.object"
 local variable = require "flow.variable"
 local files = require "flow.io"
-local tensor_file = require "flow.tensor_file"
+local tensor_file = require "flow.saving.tensor_file"
 
 local raise = errors.raise
 local safetensors = {}
