@@ -49,6 +49,7 @@ static flow_status load_heap(flow_hdf5_reader *reader, uint64_t address)
 {
   unsigned char header[HEAP_HEADER_BYTES];
   void *objects;
+  if (address == FLOW_HDF5_NOWHERE) return flow_hdf5_damaged(reader, "a text is in no global heap");
   if (reader->heap_address == address) return FLOW_OK;
   drop_heap(reader);
   if (!reader->heap_objects) {
