@@ -2,21 +2,39 @@
 #include "data/stack.h"
 
 typedef struct batch { flow_dataset base; int64_t size; int drop_remainder; } batch;
-typedef struct batch_cursor { flow_cursor base; flow_stack stack; flow_element row; } batch_cursor;
+typedef struct batch_cursor { flow_cursor base; flow_stack stack; flow_element row; int64_t taken; } batch_cursor;
+
+static flow_status open(flow_cursor *cursor)
+{
+  FLOW_TRY(flow_cursor_open_all(cursor));
+  return flow_stack_offer_places(&((batch_cursor *)cursor)->stack, cursor->inputs[0], ((const batch *)cursor->dataset)->size);
+}
+
+/* What was taken for a batch that a failure ended is left out. */
+static void start_batch(batch_cursor *at)
+{
+  flow_stack_clear(&at->stack);
+  flow_places_lose(at->stack.places, at->taken);
+  at->taken = 0;
+}
 
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   batch_cursor *at = (batch_cursor *)cursor;
   const batch *self = (const batch *)cursor->dataset;
   const flow_element_spec *rows = &cursor->dataset->inputs[0]->spec;
-  flow_stack_clear(&at->stack);
+  start_batch(at);
   while (at->stack.rows < self->size) {
     FLOW_TRY(flow_cursor_pull(cursor->inputs[0], &at->row));
     if (at->row.count == 0) break;
+    at->taken++;
     FLOW_TRY(flow_stack_add(&at->stack, rows, self->size, &at->row));
   }
   if (at->stack.rows == 0 || (at->stack.rows < self->size && self->drop_remainder)) return FLOW_OK;
-  return flow_stack_finish(&at->stack, out);
+  at->taken = 0;
+  flow_status status = flow_stack_finish(&at->stack, out);
+  flow_places_next_batch(at->stack.places);
+  return status;
 }
 
 static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
@@ -32,12 +50,15 @@ static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 static void close(flow_cursor *cursor)
 {
   batch_cursor *at = (batch_cursor *)cursor;
+  flow_cursor_close(cursor->inputs[0]);      /* whose threads may be writing into places */
+  cursor->inputs[0] = NULL;
   flow_element_clear(&at->row);
   flow_stack_release(&at->stack);
 }
 
 static const flow_dataset_class class = {
-  .name = "batch", .dataset_bytes = sizeof(batch), .cursor_bytes = sizeof(batch_cursor), .next = next, .skip = skip, .close = close,
+  .name = "batch", .dataset_bytes = sizeof(batch), .cursor_bytes = sizeof(batch_cursor), .open = open, .next = next, .skip = skip,
+  .close = close,
 };
 
 flow_status flow_dataset_batch(flow_dataset *input, double size, int drop_remainder, flow_dataset **out)

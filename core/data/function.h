@@ -27,12 +27,15 @@ struct flow_function_class {
   size_t      function_bytes, worker_bytes;      /* of the struct that begins with flow_function; of a worker. Zeroed */
   int         drops;             /* apply may leave out->count 0: then nothing comes of this element, and the next one is tried */
   int         random;            /* apply may read key->pass */
+  int         places;            /* apply may write where `place` says */
   /* The signature of what comes of elements of *in; refuses what the function cannot take. */
   flow_status (*spec)(const flow_function *function, const flow_element_spec *in, flow_element_spec *out);
   flow_status (*open)(const flow_function *function, void *worker);      /* NULL: nothing to do; close() follows a failure, too */
-  /* Fills `out`, which is empty. `in` stays the caller's, but may be taken from with flow_element_move. A failure is met by the
-   * consumer at this element's place; the message should name the element (a path). */
-  flow_status (*apply)(const flow_function *function, void *worker, const flow_element_key *key, flow_element *in, flow_element *out);
+  /* Fills `out`, which is empty; its component i may be place->tensors[i] (a new reference to it), if there is one: memory of that
+   * component's dtype and shape, where the consumer would have it (places.h). `in` stays the caller's, but may be taken from with
+   * flow_element_move. A failure is met by the consumer at this element's place; the message should name the element (a path). */
+  flow_status (*apply)(const flow_function *function, void *worker, const flow_element_key *key, const flow_element *place,
+                       flow_element *in, flow_element *out);
   void        (*close)(const flow_function *function, void *worker);
   void        (*release)(flow_function *function);                       /* frees parameters */
 };

@@ -27,12 +27,18 @@ static flow_status grow(unsigned char **block, size_t *capacity, size_t bytes)
   return FLOW_OK;
 }
 
-flow_status flow_picture_reserve(flow_picture *picture, int64_t height, int64_t width, int channels, int wanted)
+static flow_status check_dimensions(int64_t height, int64_t width)
 {
   if (height < 1 || width < 1 || height > FLOW_MOST_PIXELS / width) {
     return flow_fail(FLOW_CORRUPT_DATA, "the picture claims to have %lld x %lld pixels; 1 to %lld are possible", (long long)height,
                      (long long)width, (long long)FLOW_MOST_PIXELS);
   }
+  return FLOW_OK;
+}
+
+flow_status flow_picture_reserve(flow_picture *picture, int64_t height, int64_t width, int channels, int wanted)
+{
+  FLOW_TRY(check_dimensions(height, width));
   size_t bytes = (size_t)height * (size_t)width * (size_t)(channels > wanted ? channels : wanted);
   FLOW_TRY(grow(&picture->pixels, &picture->capacity, bytes));
   picture->height = (int)height;
@@ -78,18 +84,35 @@ static void convert_channels(flow_picture *picture, int channels)
 
 /* ---- decoding ------------------------------------------------------------------------------------------------------------------- */
 
-typedef struct plugin_target { flow_picture *picture; int wanted; int64_t file_bytes; } plugin_target;
+/* rows: NULL if the whole picture is wanted. */
+typedef struct plugin_target { flow_picture *picture; int wanted; int64_t file_bytes; const flow_picture_rows *rows; } plugin_target;
+
+static flow_status check_size(const plugin_target *target, int64_t height, int64_t width, int64_t covered, int64_t pixels_a_byte)
+{
+  if (pixels_a_byte > 0 && covered / pixels_a_byte > target->file_bytes) {
+    return flow_fail(FLOW_CORRUPT_DATA, "the picture claims to have %lld x %lld pixels, which %lld bytes cannot hold",
+                     (long long)height, (long long)width, (long long)target->file_bytes);
+  }
+  return check_dimensions(height, width);
+}
 
 static flow_status reserve(void *argument, int64_t height, int64_t width, int channels, int64_t covered, int64_t pixels_a_byte,
                            unsigned char **pixels)
 {
   plugin_target *target = argument;
-  if (pixels_a_byte > 0 && covered / pixels_a_byte > target->file_bytes) {
-    return flow_fail(FLOW_CORRUPT_DATA, "the picture claims to have %lld x %lld pixels, which %lld bytes cannot hold",
-                     (long long)height, (long long)width, (long long)target->file_bytes);
-  }
+  FLOW_TRY(check_size(target, height, width, covered, pixels_a_byte));
+  if (target->rows) return target->rows->begin(target->rows->target, (int)height, (int)width, channels);
   FLOW_TRY(flow_picture_reserve(target->picture, height, width, channels, target->wanted));
-  *pixels = target->picture->pixels;
+  if (pixels) *pixels = target->picture->pixels;
+  return FLOW_OK;
+}
+
+static flow_status give_row(void *argument, int64_t line, unsigned char **row)
+{
+  plugin_target *target = argument;
+  const flow_picture *picture = target->picture;
+  if (target->rows) return target->rows->room(target->rows->target, row);
+  *row = picture->pixels + (size_t)line * (size_t)picture->width * (size_t)picture->channels;
   return FLOW_OK;
 }
 
@@ -101,31 +124,41 @@ static flow_status image_functions(const flow_image_functions **out)
   return FLOW_OK;
 }
 
-static flow_status decode_jpeg(const unsigned char *bytes, size_t count, int wanted, flow_picture *picture)
+static flow_status decode_jpeg_rows(const unsigned char *bytes, size_t count, int wanted, flow_picture *picture,
+                                    const flow_picture_rows *rows)
 {
   const flow_image_functions *functions;
-  plugin_target target = { picture, wanted, (int64_t)count };
+  plugin_target target = { picture, wanted, (int64_t)count, rows };
   FLOW_TRY(image_functions(&functions));
-  return functions->decode_jpeg(bytes, count, wanted, reserve, &target);
+  return functions->decode_jpeg(bytes, count, wanted, reserve, give_row, &target);
+}
+
+static flow_status decode_jpeg(const unsigned char *bytes, size_t count, int wanted, flow_picture *picture)
+{
+  return decode_jpeg_rows(bytes, count, wanted, picture, NULL);
 }
 
 static flow_status decode_gif(const unsigned char *bytes, size_t count, int wanted, flow_picture *picture)
 {
   const flow_image_functions *functions;
-  plugin_target target = { picture, wanted, (int64_t)count };
+  plugin_target target = { picture, wanted, (int64_t)count, NULL };
   FLOW_TRY(image_functions(&functions));
   return functions->decode_gif(bytes, count, reserve, &target);
 }
 
-static const struct {
+/* decode_rows: NULL if the decoder makes the whole picture at once. With it, the channels are the wanted ones. */
+typedef struct format {
   const char *magic;
   size_t length;
   flow_status (*decode)(const unsigned char *bytes, size_t count, int wanted, flow_picture *picture);
-} formats[] = {
-  { "\xff\xd8\xff", 3, decode_jpeg },
-  { "\x89PNG\r\n\x1a\n", 8, flow_png_decode },
-  { "GIF8", 4, decode_gif },
-  { "BM", 2, flow_bmp_decode },
+  flow_status (*decode_rows)(const unsigned char *bytes, size_t count, int wanted, flow_picture *picture, const flow_picture_rows *rows);
+} format;
+
+static const format formats[] = {
+  { "\xff\xd8\xff", 3, decode_jpeg, decode_jpeg_rows },
+  { "\x89PNG\r\n\x1a\n", 8, flow_png_decode, NULL },
+  { "GIF8", 4, decode_gif, NULL },
+  { "BM", 2, flow_bmp_decode, NULL },
 };
 
 static flow_status fail_unknown(const unsigned char *bytes, size_t count)
@@ -137,9 +170,8 @@ static flow_status fail_unknown(const unsigned char *bytes, size_t count)
   return flow_fail(FLOW_CORRUPT_DATA, "unknown image format: JPEG, PNG, GIF or BMP is expected, the data begins with%s", text);
 }
 
-flow_status flow_picture_decode(const void *data, size_t count, int channels, flow_picture *picture)
+static flow_status find_format(const unsigned char *bytes, size_t count, int channels, const format **out)
 {
-  const unsigned char *bytes = data;
   if (channels < 0 || channels > 4 || channels == 2) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "a picture is decoded to 1, 3 or 4 channels, not %d", channels);
   }
@@ -147,12 +179,30 @@ flow_status flow_picture_decode(const void *data, size_t count, int channels, fl
     return flow_fail(FLOW_UNSUPPORTED, "a picture of %.0f bytes: at most %d are possible", (double)count, MOST_FILE_BYTES);
   }
   for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-    if (count < formats[i].length || memcmp(bytes, formats[i].magic, formats[i].length) != 0) continue;
-    FLOW_TRY(formats[i].decode(bytes, count, channels, picture));
-    if (channels > 0 && channels != picture->channels) convert_channels(picture, channels);
-    return FLOW_OK;
+    *out = &formats[i];
+    if (count >= formats[i].length && memcmp(bytes, formats[i].magic, formats[i].length) == 0) return FLOW_OK;
   }
   return fail_unknown(bytes, count);
+}
+
+flow_status flow_picture_decode(const void *bytes, size_t count, int channels, flow_picture *picture)
+{
+  const format *found;
+  FLOW_TRY(find_format(bytes, count, channels, &found));
+  FLOW_TRY(found->decode(bytes, count, channels, picture));
+  if (channels > 0 && channels != picture->channels) convert_channels(picture, channels);
+  return FLOW_OK;
+}
+
+static flow_status decode_rows(const unsigned char *bytes, size_t count, int channels, flow_picture *picture, const flow_picture_rows *rows)
+{
+  const format *found;
+  FLOW_TRY(find_format(bytes, count, channels, &found));
+  if (found->decode_rows) return found->decode_rows(bytes, count, channels, picture, rows);
+  FLOW_TRY(flow_picture_decode(bytes, count, channels, picture));
+  FLOW_TRY(rows->begin(rows->target, picture->height, picture->width, picture->channels));
+  rows->all(rows->target, picture->pixels);
+  return FLOW_OK;
 }
 
 static flow_status read_file(const char *path, flow_picture *picture, size_t *count)
@@ -174,6 +224,14 @@ flow_status flow_picture_read(const char *path, int channels, flow_picture *pict
   size_t count;
   FLOW_TRY(read_file(path, picture, &count));
   flow_status status = flow_picture_decode(picture->file, count, channels, picture);
+  return status == FLOW_OK ? FLOW_OK : flow_fail_prefix(status, "%s: ", path);
+}
+
+flow_status flow_picture_read_rows(const char *path, int channels, flow_picture *picture, const flow_picture_rows *rows)
+{
+  size_t count;
+  FLOW_TRY(read_file(path, picture, &count));
+  flow_status status = decode_rows(picture->file, count, channels, picture, rows);
   return status == FLOW_OK ? FLOW_OK : flow_fail_prefix(status, "%s: ", path);
 }
 

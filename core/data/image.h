@@ -29,6 +29,19 @@ flow_status flow_picture_decode(const void *bytes, size_t count, int channels, f
 /* Reads and decodes a file; messages begin with its path. */
 flow_status flow_picture_read(const char *path, int channels, flow_picture *picture);
 
+/* Where a picture goes whose reader wants its rows as they are decoded. begin: the dimensions, once, before everything else. Then
+ * either room, for each line from the top: where it goes (the lines before it are complete; the last one when the reading has
+ * succeeded); or all: every line lies here, until it returns. After a failure nothing is called any more. */
+typedef struct flow_picture_rows {
+  flow_status (*begin)(void *target, int height, int width, int channels);
+  flow_status (*room)(void *target, unsigned char **line);
+  void        (*all)(void *target, const unsigned char *pixels);
+  void         *target;
+} flow_picture_rows;
+
+/* The same as flow_picture_read, to `rows`; the picture is memory to work in, and holds nothing afterwards. */
+flow_status flow_picture_read_rows(const char *path, int channels, flow_picture *picture, const flow_picture_rows *rows);
+
 /* Writes a picture of 1, 3 or 4 channels to a file whose ending says how: .png .bmp .jpg .jpeg. Quality: of JPEG, 1 to 100. */
 flow_status flow_picture_write(const char *path, const flow_picture *picture, int quality);
 

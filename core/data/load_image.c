@@ -15,6 +15,8 @@ typedef struct load_image {
 typedef struct worker {
   flow_picture picture;
   flow_resizer resizer;
+  const load_image *load;    /* of the picture under way, and where it goes */
+  float        *to;
   char        *path;
   int          path_capacity;
 } worker;
@@ -46,18 +48,41 @@ static flow_status read_path(worker *own, const flow_tensor *text)
   return FLOW_OK;
 }
 
-static flow_status load_picture(const load_image *load, worker *own, flow_tensor **out)
+static flow_status begin(void *target, int height, int width, int channels)
+{
+  worker *own = target;
+  const load_image *load = own->load;
+  return flow_resize_begin(&own->resizer, FLOW_UINT8, height, width, channels, load->method, load->fit, load->height, load->width, own->to);
+}
+
+static flow_status give_room(void *target, unsigned char **line)
+{
+  return flow_resize_room(&((worker *)target)->resizer, line);
+}
+
+static void take_all(void *target, const unsigned char *pixels)
+{
+  flow_resizer *resizer = &((worker *)target)->resizer;
+  flow_resize_lines(resizer, pixels, 0, resizer->height);
+}
+
+/* Decodes into the resizer, and that into the tensor: `place`, if there is one. */
+static flow_status load_picture(const load_image *load, worker *own, flow_tensor *place, flow_tensor **out)
 {
   int64_t shape[3] = { load->height, load->width, load->channels };
-  flow_picture *picture = &own->picture;
-  FLOW_TRY(flow_picture_read(own->path, load->channels, picture));
-  FLOW_TRY(flow_tensor_new_uninitialized(FLOW_FLOAT32, 3, shape, out));
-  flow_status status = flow_resize(&own->resizer, picture->pixels, FLOW_UINT8, picture->height, picture->width, load->channels,
-                                   load->method, load->fit, load->height, load->width, (float *)(*out)->data);
-  if (status == FLOW_OK) return FLOW_OK;
+  flow_picture_rows rows = { begin, give_room, take_all, own };
+  if (place) *out = flow_tensor_retain(place);
+  else FLOW_TRY(flow_tensor_new_uninitialized(FLOW_FLOAT32, 3, shape, out));
+  own->load = load;
+  own->to = (float *)(*out)->data;
+  flow_status status = flow_picture_read_rows(own->path, load->channels, &own->picture, &rows);
+  if (status == FLOW_OK) {
+    flow_resize_end(&own->resizer);
+    return FLOW_OK;
+  }
   flow_tensor_release(*out);
   *out = NULL;
-  return flow_fail_prefix(status, "%s: ", own->path);
+  return status;
 }
 
 static flow_status one_hot(int classes, const flow_tensor *label, flow_tensor **out)
@@ -74,15 +99,15 @@ static int is_broken(flow_status status)
   return status == FLOW_CORRUPT_DATA || status == FLOW_UNSUPPORTED || status == FLOW_IO_ERROR;
 }
 
-static flow_status apply(const flow_function *function, void *worker_block, const flow_element_key *key, flow_element *in,
-                         flow_element *out)
+static flow_status apply(const flow_function *function, void *worker_block, const flow_element_key *key, const flow_element *place,
+                         flow_element *in, flow_element *out)
 {
   const load_image *load = (const load_image *)function;
   worker *own = worker_block;
   (void)key;
   FLOW_TRY(read_path(own, in->tensors[0]));
   flow_tensor *picture = NULL, *label = NULL;
-  flow_status status = load_picture(load, own, &picture);
+  flow_status status = load_picture(load, own, place->count > 0 ? place->tensors[0] : NULL, &picture);
   if (status != FLOW_OK && function->class->drops && is_broken(status)) {
     char text[1200];
     flow_text warning = flow_text_into(text, sizeof text);
@@ -115,12 +140,12 @@ static void close_worker(const flow_function *function, void *worker_block)
 }
 
 static const flow_function_class raising = {
-  .name = "load_image", .function_bytes = sizeof(load_image), .worker_bytes = sizeof(worker),
+  .name = "load_image", .function_bytes = sizeof(load_image), .worker_bytes = sizeof(worker), .places = 1,
   .spec = give_spec, .apply = apply, .close = close_worker,
 };
 
 static const flow_function_class skipping = {
-  .name = "load_image_or_skip", .function_bytes = sizeof(load_image), .worker_bytes = sizeof(worker), .drops = 1,
+  .name = "load_image_or_skip", .function_bytes = sizeof(load_image), .worker_bytes = sizeof(worker), .places = 1, .drops = 1,
   .spec = give_spec, .apply = apply, .close = close_worker,
 };
 

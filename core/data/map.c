@@ -49,7 +49,12 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
     if (at->in.count == 0) return FLOW_OK;
     flow_element_key key = at->key;
     at->key.index++;
-    FLOW_TRY(function->class->apply(function, at->worker, &key, &at->in, out));
+    flow_element place = { 0 };
+    if (function->class->places) flow_places_ask(cursor->places, &place);
+    flow_status status = function->class->apply(function, at->worker, &key, &place, &at->in, out);
+    flow_element_clear(&place);
+    if (function->class->places && out->count == 0) flow_places_lose(cursor->places, 1);
+    FLOW_TRY(status);
   } while (out->count == 0);
   flow_element_clear(&at->in);
   return FLOW_OK;
@@ -58,7 +63,12 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
 static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
   map_cursor *at = (map_cursor *)cursor;
-  if (((flow_map *)cursor->dataset)->function->class->drops) return flow_cursor_skip_by_pulling(cursor, count, skipped);
+  const flow_function_class *function = ((flow_map *)cursor->dataset)->function->class;
+  if (function->drops) {
+    flow_status status = flow_cursor_skip_by_pulling(cursor, count, skipped);
+    if (function->places) flow_places_lose(cursor->places, *skipped);
+    return status;
+  }
   FLOW_TRY(flow_cursor_skip(cursor->inputs[0], count, skipped));
   at->key.index += *skipped;
   return FLOW_OK;

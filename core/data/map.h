@@ -3,6 +3,7 @@
 #define FLOW_DATA_MAP_H
 
 #include "data/function.h"
+#include "data/places.h"
 
 typedef struct flow_map {
   flow_dataset   base;

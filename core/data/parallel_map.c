@@ -35,6 +35,7 @@ typedef struct map_cursor {
   int64_t       head, tail;            /* next to deliver, next to compute */
   int           pulling, ended, stopped, in_order, consumer_waits, threads_wait;
   flow_element_key key;                /* of the next input element */
+  flow_places  *places;                /* NULL: none */
   flow_thread  *threads;
   struct map_thread *arguments;
   int           thread_count, most_threads, wanted;      /* threads numbered from `wanted` on rest */
@@ -46,7 +47,8 @@ typedef struct map_thread { map_cursor *at; int number; } map_thread;
 /* ---- threads -------------------------------------------------------------------------------------------------------------- */
 
 /* Takes the next slot and fills `in` with the next input element. 0: this thread is done. Called and left with the lock held. */
-static int take_input(map_cursor *at, int number, slot **out, flow_element *in, flow_element_key *key, flow_status *status)
+static int take_input(map_cursor *at, int number, slot **out, flow_element *in, flow_element_key *key, flow_element *place,
+                      flow_status *status)
 {
   for (;;) {
     if (at->stopped || at->ended) return 0;
@@ -62,6 +64,7 @@ static int take_input(map_cursor *at, int number, slot **out, flow_element *in, 
   flow_gate_unlock(&at->gate);
   *status = flow_cursor_pull(at->base.inputs[0], in);
   int is_end = *status == FLOW_OK && in->count == 0;
+  if (!is_end) flow_places_ask(at->places, place);
   flow_gate_lock(&at->gate);
   at->pulling = 0;
   if (at->threads_wait > 0) pthread_cond_broadcast(&at->gate.room);
@@ -82,7 +85,7 @@ static void *thread_main(void *argument)
   map_thread *self = argument;
   map_cursor *at = self->at;
   flow_stage_counters *counters = at->base.counters;
-  flow_element in = { 0 }, made = { 0 };
+  flow_element in = { 0 }, made = { 0 }, place = { 0 };
   flow_element_key key;
   void *worker = NULL;
   slot *into;
@@ -90,13 +93,14 @@ static void *thread_main(void *argument)
   flow_failure no_worker = { FLOW_OK, NULL };
   flow_failure_take(&no_worker, opened);
   flow_gate_lock(&at->gate);
-  while (take_input(at, self->number, &into, &in, &key, &status)) {
+  while (take_input(at, self->number, &into, &in, &key, &place, &status)) {
     flow_gate_unlock(&at->gate);
     double began = flow_clock();
     if (status == FLOW_OK && !worker) status = flow_fail(opened, "%s", no_worker.message ? no_worker.message : "out of memory");
-    if (status == FLOW_OK) status = at->function->class->apply(at->function, worker, &key, &in, &made);
+    if (status == FLOW_OK) status = at->function->class->apply(at->function, worker, &key, &place, &in, &made);
     if (status != FLOW_OK) flow_element_clear(&made);
     flow_element_clear(&in);
+    flow_element_clear(&place);
     if (counters) flow_count(&counters->nanoseconds, (int64_t)((flow_clock() - began) * 1e9));
     flow_failure failure = { FLOW_OK, NULL };
     flow_failure_take(&failure, status);
@@ -209,6 +213,7 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
   map_cursor *at = (map_cursor *)cursor;
   if (at->thread_count == 0) {
     at->tuning.began = flow_clock();
+    if (at->in_order && at->function->class->places) at->places = cursor->places;
     FLOW_TRY(start_threads(at, at->wanted));
   }
   flow_status status = FLOW_OK;
@@ -218,6 +223,7 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
     slot *ready = ready_slot(at);
     if (ready) {
       flow_element_move(out, &ready->element);
+      if (out->count == 0) flow_places_lose(at->places, 1);
       status = flow_failure_raise(&ready->failure);
       ready->state = FREE;
       at->head++;
@@ -241,7 +247,11 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
 static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
   map_cursor *at = (map_cursor *)cursor;
-  if (at->function->class->drops || at->thread_count > 0) return flow_cursor_skip_by_pulling(cursor, count, skipped);
+  if (at->function->class->drops || at->thread_count > 0) {
+    flow_status status = flow_cursor_skip_by_pulling(cursor, count, skipped);
+    flow_places_lose(at->places, *skipped);
+    return status;
+  }
   FLOW_TRY(flow_cursor_skip(cursor->inputs[0], count, skipped));      /* before threads pull from it */
   at->key.index += *skipped;
   return FLOW_OK;

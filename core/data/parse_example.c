@@ -114,9 +114,10 @@ static flow_status parse(const parse_example *self, const flow_tensor *text, flo
   return FLOW_OK;
 }
 
-static flow_status apply(const flow_function *function, void *worker, const flow_element_key *key, flow_element *in, flow_element *out)
+static flow_status apply(const flow_function *function, void *worker, const flow_element_key *key, const flow_element *place,
+                         flow_element *in, flow_element *out)
 {
-  (void)worker;
+  (void)worker, (void)place;
   flow_status status = parse((const parse_example *)function, in->tensors[0], out);
   if (status == FLOW_OK) return FLOW_OK;
   flow_element_clear(out);

@@ -113,8 +113,10 @@ static flow_status run(const plan_function *self, plan_worker *w, const flow_ele
   return flow_instance_run(w->context, w->instance, inputs, self->input_count, outputs);
 }
 
-static flow_status map_apply(const flow_function *function, void *worker, const flow_element_key *key, flow_element *in, flow_element *out)
+static flow_status map_apply(const flow_function *function, void *worker, const flow_element_key *key, const flow_element *place,
+                             flow_element *in, flow_element *out)
 {
+  (void)place;
   const plan_function *self = (const plan_function *)function;
   flow_tensor *made[FLOW_MAX_COMPONENTS] = { NULL };
   if (self->plan->output_count > 0) FLOW_TRY(run(self, worker, key, in, made));
@@ -127,9 +129,10 @@ static flow_status map_apply(const flow_function *function, void *worker, const 
   return FLOW_OK;
 }
 
-static flow_status filter_apply(const flow_function *function, void *worker, const flow_element_key *key, flow_element *in,
-                                flow_element *out)
+static flow_status filter_apply(const flow_function *function, void *worker, const flow_element_key *key, const flow_element *place,
+                                flow_element *in, flow_element *out)
 {
+  (void)place;
   flow_tensor *verdict = NULL;
   FLOW_TRY(run((const plan_function *)function, worker, key, in, &verdict));
   if (*(const unsigned char *)verdict->data) flow_element_move(out, in);

@@ -55,8 +55,9 @@ static flow_status begin(flow_stack *stack, const flow_element_spec *rows, int64
   stack->count = element->count;
   stack->most = most;
   stack->capacity = most < FIRST_ROWS ? most : FIRST_ROWS;
+  if (stack->places) flow_places_batch(stack->places, stack->tensors);
   for (int i = 0; i < element->count; i++) {
-    if (!rows->components[i].text) FLOW_TRY(batch_tensor(element->tensors[i], stack->capacity, &stack->tensors[i]));
+    if (!stack->tensors[i] && !rows->components[i].text) FLOW_TRY(batch_tensor(element->tensors[i], stack->capacity, &stack->tensors[i]));
   }
   return FLOW_OK;
 }
@@ -79,7 +80,8 @@ static flow_status copy_row(flow_tensor *batch, int64_t row, const flow_tensor *
   }
   if (flow_tensor_is_contiguous(from)) {
     size_t bytes = row_bytes(batch);
-    if (bytes) memcpy(batch->data + (size_t)row * bytes, from->data, bytes);
+    char *to = batch->data + (size_t)row * bytes;
+    if (bytes && to != from->data) memcpy(to, from->data, bytes);      /* the same: written in its place */
     return FLOW_OK;
   }
   flow_tensor view;
@@ -167,9 +169,18 @@ void flow_stack_clear(flow_stack *stack)
   stack->count = 0;
 }
 
+flow_status flow_stack_offer_places(flow_stack *stack, flow_cursor *input, int64_t size)
+{
+  if (size > FIRST_ROWS) return FLOW_OK;
+  FLOW_TRY(flow_places_new(&input->dataset->spec, size, &stack->places));
+  input->places = stack->places;
+  return FLOW_OK;
+}
+
 void flow_stack_release(flow_stack *stack)
 {
   flow_stack_clear(stack);
+  flow_places_free(stack->places);
   flow_free(stack->kept);
   *stack = (flow_stack){ 0 };
 }

@@ -27,9 +27,10 @@ static flow_status trial_open(const flow_function *function, void *worker)
   return FLOW_OK;
 }
 
-static flow_status trial_apply(const flow_function *function, void *worker, const flow_element_key *key, flow_element *in,
-                               flow_element *out)
+static flow_status trial_apply(const flow_function *function, void *worker, const flow_element_key *key, const flow_element *place,
+                               flow_element *in, flow_element *out)
 {
+  (void)place;
   const trial *self = (const trial *)function;
   double value;
   (void)worker;

@@ -347,6 +347,47 @@ static void test_resize_stays_inside(void **state)
   assert_int_equal(flow_resize_method(NULL), -1);
 }
 
+static uint32_t next_random(uint32_t *state)
+{
+  *state = *state * 1664525u + 1013904223u;
+  return *state >> 8;
+}
+
+/* Line by line through a short window, and shuffled: the bits are those of the whole picture, mixed pixel by pixel. */
+static void test_resize_by_lines(void **state)
+{
+  (void)state;
+  static const int sizes[][2] = { { 1, 1 }, { 3, 50 }, { 47, 31 }, { 100, 64 }, { 240, 320 }, { 300, 7 } };
+  flow_resizer whole = { 0 }, by_lines = { 0 };
+  uint32_t random = 1;
+  for (int k = 0; k < 6 * 6 * 8 * 3; k++) {
+    const int *from = sizes[k % 6], *to = sizes[k / 6 % 6];
+    int method = k / 36 % 8, fit = k / 288, channels = k % 5 == 0 ? 1 : k % 5 == 1 ? 4 : 3;
+    size_t line = (size_t)(from[1] * channels), out = (size_t)(to[0] * to[1] * channels);
+    unsigned char *pixels = malloc(line * (size_t)from[0]), *room;
+    float *expected = malloc(out * sizeof *expected), *result = malloc((out + 1) * sizeof *result);
+    for (size_t i = 0; i < line * (size_t)from[0]; i++) pixels[i] = (unsigned char)next_random(&random);
+    result[out] = -1;
+    assert_int_equal(flow_resize_begin(&whole, FLOW_UINT8, from[0], from[1], channels, method, fit, to[0], to[1], expected), FLOW_OK);
+    whole.shuffles.vectors = 0;
+    flow_resize_lines(&whole, pixels, 0, from[0]);
+    whole.shuffles.channels = 0;
+    assert_int_equal(flow_resize_begin(&by_lines, FLOW_UINT8, from[0], from[1], channels, method, fit, to[0], to[1], result), FLOW_OK);
+    for (int y = 0; y < from[0]; y++) {
+      assert_int_equal(flow_resize_room(&by_lines, &room), FLOW_OK);
+      memcpy(room, pixels + (size_t)y * line, line);
+    }
+    flow_resize_end(&by_lines);
+    for (size_t i = 0; i < out; i++) assert_true(result[i] == expected[i]);
+    assert_true(result[out] == -1);
+    free(result);
+    free(expected);
+    free(pixels);
+  }
+  flow_resizer_free(&whole);
+  flow_resizer_free(&by_lines);
+}
+
 /* tf.image.resize([[0, 10], [20, 50]], (3, 3)) */
 static void test_bilinear_values(void **state)
 {
@@ -385,7 +426,8 @@ int main(void)
     cmocka_unit_test(test_missing_plugin), cmocka_unit_test(test_round_trips), cmocka_unit_test(test_channels),
     cmocka_unit_test(test_jpeg_has_no_alpha), cmocka_unit_test(test_cut_files), cmocka_unit_test(test_changed_bytes),
     cmocka_unit_test(test_absurd_sizes), cmocka_unit_test(test_no_pictures), cmocka_unit_test(test_out_of_memory),
-    cmocka_unit_test(test_plugins), cmocka_unit_test(test_resize_stays_inside), cmocka_unit_test(test_bilinear_values),
+    cmocka_unit_test(test_plugins), cmocka_unit_test(test_resize_stays_inside), cmocka_unit_test(test_resize_by_lines),
+    cmocka_unit_test(test_bilinear_values),
     cmocka_unit_test(test_shuffle_order),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

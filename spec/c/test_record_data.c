@@ -133,8 +133,9 @@ static flow_status apply(flow_function *function, flow_element *out)
 {
   flow_element in = { .count = 1, .tensors = { example_text() } };
   flow_element_key key = { .index = 7 };
+  flow_element place = { 0 };
   *out = (flow_element){ 0 };
-  flow_status status = function->class->apply(function, NULL, &key, &in, out);
+  flow_status status = function->class->apply(function, NULL, &key, &place, &in, out);
   flow_element_clear(&in);
   return status;
 }

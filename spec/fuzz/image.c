@@ -2,6 +2,7 @@
  *
  * sources: core/base/plugin.c core/base/memory.c core/base/status.c core/io/file.c
  * sources: core/data/image.c core/data/image_stb.c core/data/resize.c
+ * sources: core/data/resize_rows.c core/data/resize_taps.c
  * plugins: image */
 #include <stdint.h>
 #include <stdlib.h>

@@ -113,12 +113,14 @@ static void cmyk_to_rgb(const unsigned char *from, unsigned char *to, unsigned w
   }
 }
 
-static flow_status read_rows(j_decompress_ptr decoder, jpeg_state *state, unsigned char *pixels, size_t row_bytes)
+static flow_status read_rows(j_decompress_ptr decoder, jpeg_state *state, flow_image_row row, void *target)
 {
   while (decoder->output_scanline < decoder->output_height) {
-    unsigned char *to = pixels + (size_t)decoder->output_scanline * row_bytes;
-    unsigned char *into = state->row ? state->row : to;
     unsigned line = decoder->output_scanline;
+    unsigned char *to;
+    flow_status status = row(target, line, &to);
+    if (status != FLOW_OK) return status;
+    unsigned char *into = state->row ? state->row : to;
     if (jpeg_read_scanlines(decoder, &into, 1) != 1) {
       return flow_image_services()->fail(FLOW_CORRUPT_DATA, "the JPEG data ends early, in line %u of %u", line, decoder->output_height);
     }
@@ -128,7 +130,8 @@ static flow_status read_rows(j_decompress_ptr decoder, jpeg_state *state, unsign
 }
 
 /* Everything between the creation of the decoder and its end; libjpeg's errors jump out of it. */
-static flow_status decode(j_decompress_ptr decoder, jpeg_state *state, int channels, flow_image_reserve reserve, void *target)
+static flow_status decode(j_decompress_ptr decoder, jpeg_state *state, int channels, flow_image_reserve reserve, flow_image_row row,
+                          void *target)
 {
   const flow_plugin_services *core = flow_image_services();
   if (jpeg_read_header(decoder, TRUE) != JPEG_HEADER_OK) {
@@ -141,16 +144,16 @@ static flow_status decode(j_decompress_ptr decoder, jpeg_state *state, int chann
   int out_channels = is_cmyk ? 3 : decoder->out_color_components;
   /* Huffman codes take at least a bit for each block of 8 x 8 samples, one of which stands for at most 4 x 4 pixels. */
   int64_t pixels_a_byte = decoder->arith_code ? 0 : 8 * 64 * 16;
-  unsigned char *pixels;
   status = reserve(target, decoder->output_height, decoder->output_width, out_channels,
-                   (int64_t)decoder->output_height * decoder->output_width, pixels_a_byte, &pixels);
+                   (int64_t)decoder->output_height * decoder->output_width, pixels_a_byte, NULL);
   if (status != FLOW_OK) return status;
   if (is_cmyk) state->row = decoder->mem->alloc_large((j_common_ptr)decoder, JPOOL_IMAGE, (size_t)decoder->output_width * 4);
   if (!jpeg_start_decompress(decoder)) return core->fail(FLOW_CORRUPT_DATA, "the JPEG data ends early, before the first line");
-  return read_rows(decoder, state, pixels, (size_t)decoder->output_width * (size_t)out_channels);
+  return read_rows(decoder, state, row, target);
 }
 
-flow_status flow_jpeg_decode(const unsigned char *bytes, size_t count, int channels, flow_image_reserve reserve, void *target)
+flow_status flow_jpeg_decode(const unsigned char *bytes, size_t count, int channels, flow_image_reserve reserve, flow_image_row row,
+                             void *target)
 {
   struct jpeg_decompress_struct decoder;
   jpeg_state state;
@@ -160,7 +163,7 @@ flow_status flow_jpeg_decode(const unsigned char *bytes, size_t count, int chann
   decoder.err = &state.errors;
   if (setjmp(state.jump) == 0) {
     start_decoder(&decoder, &state, bytes, count);
-    status = decode(&decoder, &state, channels, reserve, target);
+    status = decode(&decoder, &state, channels, reserve, row, target);
   } else {
     int memory = state.errors.msg_code == JERR_OUT_OF_MEMORY;
     status = flow_image_services()->fail(memory ? FLOW_OUT_OF_MEMORY : FLOW_CORRUPT_DATA, "libjpeg: %s", state.message);
