@@ -38,6 +38,9 @@
 #define LLVMFuzzerTestOneInput fuzz_hdf5
 #include "../fuzz/hdf5.c"
 #undef LLVMFuzzerTestOneInput
+#define LLVMFuzzerTestOneInput fuzz_model
+#include "../fuzz/model.c"
+#undef LLVMFuzzerTestOneInput
 #define LLVMFuzzerTestOneInput fuzz_keras
 #include "../fuzz/keras.c"
 #undef LLVMFuzzerTestOneInput
@@ -125,6 +128,7 @@ static void test_archives(void **state)
   replay(fuzz_zip, "zip");
   replay(fuzz_hdf5, "hdf5");
   replay(fuzz_keras, "keras");
+  replay(fuzz_model, "model");
 }
 
 static void test_clusters(void **state)

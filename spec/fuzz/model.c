@@ -1,0 +1,20 @@
+/* model.c: config.json as models without Lua read it: layers, nested models, calls, the optimizer and the loss. Nothing is computed.
+ *
+ * sources: core/models/*.c core/layers/*.c core/train/*.c core/graph/*.c core/ops/*.c bindings/api/archive.c bindings/api/tensor_file.c
+ */
+#include "fuzz.h"
+#include "models/model.h"
+
+static void model(const uint8_t *bytes, size_t count)
+{
+  void *block;
+  cJSON *description = cJSON_ParseWithLength((const char *)bytes, count);
+  if (flow_alloc_zero(sizeof(flow_model), &block) != FLOW_OK) abort();
+  flow_model *read = block;
+  read->magic = FLOW_MODEL_MAGIC;
+  read->description = description;
+  if (description && flow_model_read_parts(read) == FLOW_OK) flow_model_read_compiled(read);
+  flow_model_release(read);
+}
+
+FUZZ_TARGET(model)
