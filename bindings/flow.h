@@ -47,6 +47,8 @@ typedef enum flow_status {
   FLOW_CORRUPT_DATA,       /* a file's content contradicts its format */
   FLOW_IO_ERROR,           /* the operating system refused a read or write */
   FLOW_INTERRUPTED,        /* flow_interrupt() was called while the work ran */
+  FLOW_ABORTED,            /* somebody else gave the common work up: another thread, another worker; the message has the reason */
+  FLOW_TIMED_OUT,          /* somebody did not come in time */
   FLOW_INTERNAL            /* a fault of flowlua itself; please report it */
 } flow_status;
 

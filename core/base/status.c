@@ -22,7 +22,7 @@ const char *flow_status_name(int status)
     [FLOW_OK] = "ok", [FLOW_INVALID_ARGUMENT] = "invalid argument", [FLOW_INVALID_STATE] = "invalid state",
     [FLOW_OUT_OF_MEMORY] = "out of memory", [FLOW_NOT_FOUND] = "not found", [FLOW_UNSUPPORTED] = "unsupported",
     [FLOW_CORRUPT_DATA] = "corrupt data", [FLOW_IO_ERROR] = "input/output error", [FLOW_INTERRUPTED] = "interrupted",
-    [FLOW_INTERNAL] = "internal error",
+    [FLOW_ABORTED] = "aborted", [FLOW_TIMED_OUT] = "timed out", [FLOW_INTERNAL] = "internal error",
   };
   if (status < 0 || status > FLOW_INTERNAL) return "unknown status";
   return names[status];

@@ -18,12 +18,8 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <time.h>
 #include <unistd.h>
-#if defined(__linux__)
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#endif
+#include "base/futex.h"
 
 enum { MOST_MEMBERS = 512, SPIN_NANOSECONDS = 50000, PAUSES_PER_LOOK = 16 };
 
@@ -58,54 +54,27 @@ static struct {
 static _Thread_local int inside_region;
 static pthread_once_t    register_once = PTHREAD_ONCE_INIT;
 
-static inline void pause_briefly(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("yield");
-#endif
-}
-
-static int64_t now_nanoseconds(void)
-{
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-#if defined(__linux__)
-static void sleep_while(_Atomic int *number, int value)
-{
-  syscall(SYS_futex, (int *)number, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);   /* returns at once if it has changed */
-}
-static void wake_all(_Atomic int *number) { syscall(SYS_futex, (int *)number, FUTEX_WAKE_PRIVATE, MOST_MEMBERS, NULL, NULL, 0); }
-#else
-static void sleep_while(_Atomic int *number, int value) { (void)number, (void)value, sched_yield(); }
-static void wake_all(_Atomic int *number) { (void)number; }
-#endif
-
 /* Waits until *number of the region differs from `old`: by spinning, then asleep. A member that keeps spinning while others
  * have been put aside for another program would hold the very core on which they could go on. */
 static void wait_for_change(flow_region *region, _Atomic int *number, int old)
 {
-  int64_t give_up = now_nanoseconds() + SPIN_NANOSECONDS;
+  int64_t give_up = flow_now_nanoseconds() + SPIN_NANOSECONDS;
   do {
     for (int i = 0; i < PAUSES_PER_LOOK; i++) {
       if (atomic_load_explicit(number, memory_order_acquire) != old) return;
-      pause_briefly();
+      flow_pause_briefly();
     }
-  } while (now_nanoseconds() < give_up);
+  } while (flow_now_nanoseconds() < give_up);
   /* Sequentially consistent, as in tell_sleepers(): either the change is seen here or the sleeper is seen there. */
   atomic_fetch_add(&region->sleepers, 1);
-  while (atomic_load(number) == old) sleep_while(number, old);
+  while (atomic_load(number) == old) flow_futex_sleep(number, old, -1);
   atomic_fetch_sub(&region->sleepers, 1);
 }
 
 /* After *number has changed (by a sequentially consistent write). */
 static void tell_sleepers(flow_region *region, _Atomic int *number)
 {
-  if (atomic_load(&region->sleepers) > 0) wake_all(number);
+  if (atomic_load(&region->sleepers) > 0) flow_futex_wake(number);
 }
 
 /* ---- workers --------------------------------------------------------------------------------------------------- */
@@ -119,13 +88,13 @@ static int take_post(worker *of)
 
 static void wait_for_post(worker *self)
 {
-  int64_t give_up = now_nanoseconds() + SPIN_NANOSECONDS;
+  int64_t give_up = flow_now_nanoseconds() + SPIN_NANOSECONDS;
   do {
     for (int i = 0; i < PAUSES_PER_LOOK; i++) {
       if (take_post(self)) return;
-      pause_briefly();
+      flow_pause_briefly();
     }
-  } while (now_nanoseconds() < give_up);
+  } while (flow_now_nanoseconds() < give_up);
   pthread_mutex_lock(&self->lock);
   /* Sequentially consistent, as in post(): either the owner sees `asleep` or this thread sees the post. */
   atomic_store(&self->asleep, 1);

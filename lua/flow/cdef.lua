@@ -11,6 +11,8 @@ typedef enum flow_status {
  FLOW_CORRUPT_DATA,
  FLOW_IO_ERROR,
  FLOW_INTERRUPTED,
+ FLOW_ABORTED,
+ FLOW_TIMED_OUT,
  FLOW_INTERNAL
 } flow_status;
 typedef enum flow_dtype {

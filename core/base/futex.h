@@ -1,0 +1,56 @@
+/* futex.h: sleeping until a number in memory changes, by Linux' futex(2); elsewhere by giving the core away. For threads of one process. */
+#ifndef FLOW_BASE_FUTEX_H
+#define FLOW_BASE_FUTEX_H
+
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <time.h>
+#if defined(__linux__)
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#else
+#include <sched.h>
+#endif
+
+/* Inside a loop that watches memory: spares the core's other thread. */
+static inline void flow_pause_briefly(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+static inline int64_t flow_now_nanoseconds(void)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Sleeps while *number is `value`, at most `nanoseconds` (negative: without end). May return early: look again. */
+static inline void flow_futex_sleep(_Atomic int *number, int value, int64_t nanoseconds)
+{
+#if defined(__linux__)
+  struct timespec limit = { (time_t)(nanoseconds / 1000000000), (long)(nanoseconds % 1000000000) };
+  syscall(SYS_futex, (int *)number, FUTEX_WAIT_PRIVATE, value, nanoseconds < 0 ? NULL : &limit, NULL, 0);
+#else
+  (void)number, (void)value, (void)nanoseconds;
+  sched_yield();
+#endif
+}
+
+/* Wakes all who sleep on the number, which has been changed before. */
+static inline void flow_futex_wake(_Atomic int *number)
+{
+#if defined(__linux__)
+  syscall(SYS_futex, (int *)number, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+#else
+  (void)number;
+#endif
+}
+
+#endif

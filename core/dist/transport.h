@@ -1,0 +1,91 @@
+/* transport.h: how the ranks of a group add up their gradients. One contract for threads of a process ("local"), processes that a
+ * launcher started (OpenMPI, "mpi") and plain processes that find each other through a key-value store (Gloo, "gloo"). The last two
+ * are plugins.
+ *
+ * Contract of every transport
+ *   - All ranks make the same calls with the same counts in the same order. `local` finds out when they do not and names both
+ *     sides; the engines behind the others may not.
+ *   - A sum has the same bits on every rank. It depends on the number of ranks, the transport and the count, never on timing;
+ *     `local` adds in the order of the ranks, ((r0 + r1) + r2) + ...
+ *   - One thread at a time uses a communicator, usually the communication thread that opened it. Only abort may be called by any
+ *     other thread at any time between the return of open and the call of close.
+ *   - A call returns within its timeout, whoever else is alive: FLOW_TIMED_OUT names the operation and, where the transport can
+ *     tell, the ranks that did not come. FLOW_IO_ERROR: a peer is lost. FLOW_ABORTED: somebody called abort; the message has the
+ *     reason that was given.
+ *   - After any of these three the communicator is broken: every further call fails at once with the first failure's status and
+ *     reason, and the data of the failed call are undefined. On other ranks the same call may have succeeded. What remains is
+ *     close, and a new group under another name.
+ *   - FLOW_INVALID_ARGUMENT and FLOW_OUT_OF_MEMORY leave the communicator as it was; the other ranks wait meanwhile. */
+#ifndef FLOW_DIST_TRANSPORT_H
+#define FLOW_DIST_TRANSPORT_H
+
+#include "base/status.h"
+
+enum { FLOW_MOST_RANKS = 16384 };
+
+/* Where ranks leave texts for each other, for transports that have to find their peers. Called by the thread that calls open. */
+typedef struct flow_store {
+  flow_status (*set)(void *state, const char *key, const void *bytes, size_t count);
+  /* Waits until the key is there. *bytes is memory of flow_alloc, the caller's then. FLOW_TIMED_OUT after `seconds`. */
+  flow_status (*get)(void *state, const char *key, double seconds, void **bytes, size_t *count);
+  void *state;
+} flow_store;
+
+typedef struct flow_local_group flow_local_group;
+
+typedef struct flow_transport_options {
+  double            timeout;      /* seconds that a call may take, open too; more than 0 */
+  const char       *group;        /* name of the group, for those who meet in a store; new for each new group. "" is a name */
+  const char       *address;      /* gloo: the own host name or number under which the others reach this process */
+  const flow_store *store;        /* gloo */
+  flow_local_group *local;        /* local */
+} flow_transport_options;
+
+/* A rank's end of the group. Every transport's own struct begins with it. */
+typedef struct flow_communicator {
+  const struct flow_transport *transport;
+  int    rank, size;
+  double timeout;
+} flow_communicator;
+
+/* The table of a transport. Arguments were checked by the functions below. */
+typedef struct flow_transport {
+  const char *name;
+  /* Sets the first members of *out, too. rank and size are -1 if the launcher is to say it. */
+  flow_status (*open)(int rank, int size, const flow_transport_options *options, flow_communicator **out);
+  flow_status (*all_reduce)(flow_communicator *self, flow_dtype dtype, void *data, int64_t count);
+  flow_status (*broadcast)(flow_communicator *self, int from, void *data, int64_t bytes);
+  flow_status (*all_gather)(flow_communicator *self, const void *mine, int64_t bytes, void *all);
+  flow_status (*barrier)(flow_communicator *self);
+  void        (*abort)(flow_communicator *self, const char *reason);
+  void        (*close)(flow_communicator *self);
+} flow_transport;
+
+extern const flow_transport flow_transport_local;
+
+/* Opens this rank's end. transport: "local", "mpi" or "gloo". rank and size: -1 for what the launcher says (mpi only).
+ * FLOW_NOT_FOUND with what to install where the plugin is missing. `mpi` and `gloo` wait for the other ranks, `local` does not.
+ * What the options point to must live until open returns, but the local group until close does. */
+flow_status flow_communicator_open(const char *transport, int rank, int size, const flow_transport_options *options,
+                                   flow_communicator **out);
+/* Waits for nobody; NULL is fine. Peers that still wait in a call may see it as a lost peer: barrier() before it, where that matters. */
+void        flow_communicator_close(flow_communicator *self);
+
+/* data[i] = the sum over all ranks of their data[i], in place; float32 or float64. */
+flow_status flow_communicator_all_reduce(flow_communicator *self, flow_dtype dtype, void *data, int64_t count);
+/* data of rank `from` to all others. */
+flow_status flow_communicator_broadcast(flow_communicator *self, int from, void *data, int64_t bytes);
+/* all: size * bytes, in order of the ranks. `mine` may not be inside it. */
+flow_status flow_communicator_all_gather(flow_communicator *self, const void *mine, int64_t bytes, void *all);
+/* Returns when every rank has called it. */
+flow_status flow_communicator_barrier(flow_communicator *self);
+/* From any thread: the pending call and all later ones return FLOW_ABORTED with `reason` (at most 500 bytes are kept). `local`
+ * aborts every rank of the group; to other processes the control plane has to say it. The first abort counts. */
+void        flow_communicator_abort(flow_communicator *self, const char *reason);
+
+/* The memory through which `size` threads meet: one for all, made before the first opens. Whoever made it releases it; the
+ * communicators opened on it hold it, too. */
+flow_status flow_local_group_new(int size, flow_local_group **out);
+void        flow_local_group_release(flow_local_group *group);
+
+#endif
