@@ -12,20 +12,31 @@ local trace = {}
 
 local one, out_plan, out_function = native.out("flow_tensor"), native.out("flow_plan"), native.out("flow_function")
 
--- What stands for a text while a function is traced: it can be passed on, not looked at.
-local TEXT = {
-  __index = function() raise("a text has no value while the function is traced: it can only be passed on") end,
-  __tostring = function() return "text" end,
-}
-
-local function symbol_of(what, i, spec)
-  if spec.dtype == "string" then return setmetatable({}, TEXT) end
-  local dims, rank = native.dims(spec.shape)
-  for axis = 2, rank do
-    if spec.shape[axis] < 0 then
-      raise("%s: component %d is %s: a traced function needs to know every size but the first", what, i, elements.spec_text(spec))
-    end
+-- What stands for a component that the plan cannot take: it can be passed on; whatever else is done with it raises.
+local function passed_on(name, why)
+  local function refuse() raise("%s", why) end
+  local metatable = { __tostring = function() return name end, __tensor = refuse }
+  for _, event in ipairs { "index", "newindex", "call", "add", "sub", "mul", "div", "mod", "pow", "unm", "concat", "lt", "le" } do
+    metatable["__" .. event] = refuse
   end
+  return setmetatable({}, metatable)
+end
+
+local TEXT = "a text has no value while the function is traced: it can only be passed on"
+local UNKNOWN = "component %d is %s: a traced function needs to know every size but the first, otherwise it can only pass a component on; " ..
+  "bring elements to one size before they are batched: flow.image.resize, or padded_batch with padded_shapes"
+
+local function is_traceable(spec)
+  for axis = 2, #spec.shape do
+    if spec.shape[axis] < 0 then return false end
+  end
+  return spec.dtype ~= "string"
+end
+
+local function symbol_of(i, spec)
+  if spec.dtype == "string" then return passed_on("text", TEXT) end
+  if not is_traceable(spec) then return passed_on(elements.spec_text(spec), UNKNOWN:format(i, elements.spec_text(spec))) end
+  local dims, rank = native.dims(spec.shape)
   check(C.flow_trace_input(context, native.dtype(spec.dtype), rank, dims, one))
   return native.tensor(one[0])
 end
@@ -53,9 +64,9 @@ end
 local function run(what, f, specs)
   local symbols, inputs, places, outputs, results = {}, {}, {}, {}, {}
   for i, spec in ipairs(specs) do
-    symbols[i] = symbol_of(what, i, spec)
+    symbols[i] = symbol_of(i, spec)
     places[symbols[i]] = i
-    if spec.dtype ~= "string" then inputs[#inputs + 1] = i - 1 end
+    if is_traceable(spec) then inputs[#inputs + 1] = i - 1 end
   end
   local returned = { f(unpack(symbols)) }
   if #returned == 1 and type(returned[1]) == "table" and getmetatable(returned[1]) == nil then returned = returned[1] end

@@ -31,6 +31,19 @@ local function layout_of(model, kind, what, specs)
     object.title(model), x, x + y + 1)
 end
 
+-- The dataset with a third component: the weight of each sample by its class.
+function Feed.weighted(model, what, dataset, by_class)
+  local specs = dataset.element_spec
+  local layout, weights_of = layout_of(model, "train", what, specs), training.class_weight_function(by_class)
+  if layout.weights > 0 then raise("class_weight and sample_weight cannot be given together") end
+  if layout.y ~= 1 then raise("class_weight works with one output, the dataset has %d targets", layout.y) end
+  return dataset:map(function(...)
+    local values = { ... }
+    values[#values + 1] = weights_of(values[#values])
+    return values
+  end)
+end
+
 -- limit: batches of an epoch at most, or nil.
 function Feed.new(model, kind, what, dataset, limit)
   local specs = dataset.element_spec

@@ -283,10 +283,11 @@ Model.fields.stop_training = function() return false end
 -- What the calls check for a Dataset, which brings targets and weights along and is in batches already.
 local function read_feed(model, kind, what, dataset, y, options, limit)
   if y ~= nil then raise("%s: y is not given with a Dataset: its elements are x, y", what) end
-  for _, name in ipairs { "sample_weight", "class_weight", "validation_split", "batch_size" } do
+  for _, name in ipairs { "sample_weight", "validation_split", "batch_size" } do
     local value = options[name]
     if value ~= nil and value ~= 0 then raise("%s: %s does not go with a Dataset", what, name) end
   end
+  if options.class_weight then dataset = Feed.weighted(model, what, dataset, options.class_weight) end
   return { feed = Feed.new(model, kind, what, dataset, limit) }
 end
 

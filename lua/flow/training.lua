@@ -306,15 +306,19 @@ function Model:predict_on_batch(x)
   return #results == 1 and results[1] or results
 end
 
--- Sample weights out of { [label] = weight }; labels that are not named count 1.
-function training.class_weights(by_class, y, weights)
-  if weights ~= nil then raise("class_weight and sample_weight cannot be given together") end
+local function check_class_weight(by_class)
   if type(by_class) ~= "table" then raise("class_weight is a table { [label] = weight }, got %s", errors.describe(by_class)) end
   for label, weight in pairs(by_class) do
     if type(label) ~= "number" or type(weight) ~= "number" then
       raise("class_weight is a table { [label] = weight } of numbers, got [%s] = %s", errors.describe(label), errors.describe(weight))
     end
   end
+end
+
+-- Sample weights out of { [label] = weight }; labels that are not named count 1.
+function training.class_weights(by_class, y, weights)
+  if weights ~= nil then raise("class_weight and sample_weight cannot be given together") end
+  check_class_weight(by_class)
   y = training.tensors(y, "y")
   if #y ~= 1 then raise("class_weight works with one output, this data has %d targets", #y) end
   local labels = y[1]
@@ -323,6 +327,24 @@ function training.class_weights(by_class, y, weights)
   local list = {}
   for i = 1, #labels do list[i] = by_class[math.floor(labels[i] + 0.5)] or 1 end
   return ops.operand(list, "float32", "class_weight")
+end
+
+-- The same as a traced computation, for batches of labels whose rows are not known: a function y -> weights.
+function training.class_weight_function(by_class)
+  check_class_weight(by_class)
+  local labels, weights = {}, {}
+  for label, weight in pairs(by_class) do labels[#labels + 1] = label end
+  table.sort(labels)      -- the plan is the same in every process, so that positions can be restored
+  for i, label in ipairs(labels) do weights[i] = by_class[label] end
+  if #labels == 0 then labels, weights = { 0 }, { 1 } end
+  labels, weights = ops.operand { labels }, ops.operand { weights }
+  return function(y)
+    if y.rank > 2 then raise("class_weight works with a label or a row of classes per sample, y has the shape %s", y.shape) end
+    if y.rank == 2 and y.shape[2] > 1 then y = y:classes() end
+    y = ops.floor(y:cast("float32"):reshape { -1, 1 } + 0.5)
+    local is_class = y:eq(labels)
+    return ops.sum(ops.where(is_class, weights, 0), 2) + ops.where(ops.any(is_class, 2), 0.0, 1.0)
+  end
 end
 
 return training

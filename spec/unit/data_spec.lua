@@ -216,6 +216,27 @@ describe("map and filter", function()
     require("flow.random").global_seed = nil
   end)
 
+  it("pass on what has no known size, and say what to do when a function looks at it", function()
+    local ds = Dataset.from_generator(function()
+      local i = 0
+      return function()
+        i = i + 1
+        if i <= 3 then return flow.ones { i, i + 1 }, i end
+      end
+    end, { output_signature = { { shape = { -1, -1 }, dtype = "float32" }, { shape = {}, dtype = "int64" } } })
+    assert.same({ { { { 1, 1 } }, 10 }, { { { 1, 1, 1 }, { 1, 1, 1 } }, 20 } }, all(ds:map(function(x, y) return x, y * 10 end):take(2)))
+    assert.same({ { { { 1, 1, 1 }, { 1, 1, 1 } }, 2 } }, all(ds:filter(function(_, y) return y:eq(2) end)))
+    local looks = {
+      function(x) return x + 1 end, function(x) return 2 * x end, function(x) return -x end, function(x) return x:sum() end,
+      function(x) return flow.exp(x) end, function(x) return flow.stack { x, x } end, function(x) return x[1] end, function(x) return x.shape end,
+    }
+    for _, look in ipairs(looks) do
+      local text = message_of(function() ds:map(look) end)
+      assert.truthy(text:find("map: the function cannot be traced: component 1 is float32 {None, None}", 1, true), text)
+      assert.truthy(text:find("padded_batch with padded_shapes", 1, true), text)
+    end
+  end)
+
   it("say why a function cannot be traced", function()
     local ds = Dataset.range(3)
     assert.truthy(message_of(function() ds:map(function(x) return x:item() end) end)
@@ -295,6 +316,53 @@ describe("positions", function()
       assert.equal(#expected - at, #rest)
       for i = 1, #rest do assert.same(expected[at + i][1], rest[i][1]) end
     end
+  end)
+
+  it("are restored behind every element of every stage that makes other elements out of those that come", function()
+    local function rows(n) return Dataset.range(n):shuffle(n, { seed = 3 }) end
+    local function ragged(n)
+      return Dataset.from_generator(function()
+        local i = 0
+        return function()
+          i = i + 1
+          if i <= n then return flow.ones { i % 4 } * i end
+        end
+      end, { output_signature = { shape = { -1 }, dtype = "float32" } })
+    end
+    local function noise(x) return x, flow.random.uniform { 2 } end
+    local pipelines = {
+      unbatch = function() return rows(11):batch(4):unbatch() end,
+      ["unbatch of whole batches"] = function() return rows(11):batch(3, { drop_remainder = true }):repeat_(2):unbatch():batch(2) end,
+      rebatch = function() return rows(11):batch(4):rebatch({ 3, 0, 2 }) end,
+      padded_batch = function() return ragged(9):padded_batch(2) end,
+      ["padded_batch of drawn rows"] = function() return ragged(9):shuffle(5, { seed = 2 }):padded_batch(4, { drop_remainder = true }) end,
+      filter = function() return rows(20):filter(function(x) return (x % 3):eq(1) end):repeat_(2) end,
+      ["filter behind batch"] = function() return rows(20):batch(3):filter(function(x) return x:sum():gt(25) end):unbatch() end,
+      ["random map"] = function() return rows(7):map(noise):repeat_(2) end,
+      ["random map on threads"] = function() return rows(7):repeat_(2):map(noise, { num_parallel_calls = 3 }):batch(2):prefetch(1) end,
+      ["random map behind filter"] = function() return rows(9):filter(function(x) return x:gt(2) end):map(noise):batch(2):unbatch() end,
+      ["random filter"] = function() return rows(30):filter(function(x) return flow.random.uniform({}):gt(0.5) end) end,
+    }
+    for name, pipeline in pairs(pipelines) do
+      local function fresh()      -- as another process makes it
+        flow.set_random_seed(5)
+        return pipeline()
+      end
+      local ds = fresh()
+      all(ds)                     -- the second pass draws what a first one does not
+      local whole = ds:iter()
+      local start = whole:save()
+      local expected = all(whole)
+      assert.is_true(#expected > 1, name)
+      for at = 0, #expected do
+        local first = fresh():iter():restore(start)
+        for _ = 1, at do first() end
+        local position = first:save()
+        first:close()
+        assert.same({ name, unpack(expected, at + 1) }, { name, unpack(all(fresh():iter():restore(position))) })
+      end
+    end
+    require("flow.random").global_seed = nil
   end)
 
   it("are restored for generators and interleave", function()

@@ -36,6 +36,41 @@ describe("fit over a Dataset", function()
     assert.near(1 / 5, linear():fit(weighted, { verbose = 0 }).history.loss[1], 1e-6)
   end)
 
+  it("weighs classes: as over tensors, for numbers, rows of one and one-hot rows", function()
+    local by_class = { [5] = 3, [2] = 0.5, [-1] = 7 }
+    local expected = linear(0.01):fit(x, y, { epochs = 2, batch_size = 2, shuffle = false, verbose = 0, class_weight = by_class }).history.loss
+    local ds = Dataset.from_tensor_slices { x, y }:batch(2)
+    local found = linear(0.01):fit(ds, { epochs = 2, verbose = 0, class_weight = by_class }).history.loss
+    for i = 1, 2 do assert.near(expected[i], found[i], 1e-5) end
+    assert.near(11 + 2 * 25 / 5, linear():fit(ds, { verbose = 0, class_weight = { [5] = 3 } }).history.loss[1], 1e-5)
+    assert.same({ 11 }, linear():fit(ds, { verbose = 0, class_weight = {} }).history.loss)
+
+    local function classifier()
+      local model = flow.Sequential { layers.Input { 1 }, layers.Dense(3, { activation = "softmax", kernel_initializer = "zeros" }) }
+      model:compile { optimizer = flow.optimizers.SGD(0), loss = "categorical_crossentropy" }
+      return model
+    end
+    local classes = flow.tensor { { 1, 0, 0 }, { 0, 1, 0 }, { 0, 0, 1 }, { 0, 1, 0 }, { 0, 1, 0 } }
+    local rows = Dataset.from_tensor_slices { x, classes }:batch(5)
+    local loss = classifier():fit(rows, { verbose = 0, class_weight = { [1] = 4, [2] = 0 } }).history.loss[1]
+    assert.near(math.log(3) * (1 + 4 + 0 + 4 + 4) / 5, loss, 1e-5)
+
+    local numbers = Dataset.from_tensor_slices { x, flow.tensor({ 0, 1, 2, 1, 1 }, { dtype = "int64" }) }:batch(5)
+    local model = classifier()
+    model:compile { optimizer = flow.optimizers.SGD(0), loss = "sparse_categorical_crossentropy" }
+    assert.near(loss, model:fit(numbers, { verbose = 0, class_weight = { [1] = 4, [2] = 0 } }).history.loss[1], 1e-6)
+  end)
+
+  it("says why classes cannot be weighed", function()
+    local ds, model = Dataset.from_tensor_slices { x, y }:batch(2), linear()
+    local function text(data, weights) return message_of(function() model:fit(data, { verbose = 0, class_weight = weights }) end) end
+    assert.truthy(text(ds, { a = 1 }):find("class_weight is a table { [label] = weight } of numbers", 1, true))
+    assert.truthy(text(Dataset.from_tensor_slices { x, y, y }:batch(2), {}):find("class_weight and sample_weight cannot be given", 1, true))
+    assert.truthy(text(Dataset.from_tensor_slices(x):batch(2), {}):find("class_weight works with one output, the dataset has 0", 1, true))
+    local cubes = Dataset.from_tensor_slices { x, flow.ones { 5, 2, 2 } }:batch(2)
+    assert.truthy(text(cubes, { 2 }):find("a label or a row of classes per sample", 1, true))
+  end)
+
   it("goes on with steps_per_epoch, and warns when data runs out", function()
     local ds = Dataset.from_tensor_slices { x, y }:batch(1)
     local history
