@@ -709,8 +709,8 @@ FLOW_API flow_status flow_function_from_plan(flow_plan *plan, const int *inputs,
                                              flow_function **out);
 /* Keeps the elements for which the plan's one output, a scalar of dtype bool, is true. */
 FLOW_API flow_status flow_function_filter(flow_plan *plan, const int *inputs, int input_count, flow_function **out);
-/* (path, ...) becomes (float32 {height, width, channels}, ...) by flow_image_load and flow_image_resize. classes > 0: an int32
- * label behind the path becomes float32 {classes} with a single 1. skip_broken: pictures that cannot be decoded are left out. */
+/* (path, ...) becomes (float32 {height, width, channels}, ...) by flow_image_load and flow_image_resize, with interpolation nearest
+ * uint8, as TensorFlow's. classes > 0: an int32 label behind the path becomes float32 {classes} with a single 1. skip_broken: pictures that cannot be decoded are left out. */
 FLOW_API flow_status flow_function_load_image(int height, int width, int channels, const char *interpolation, int fit, int classes,
                                               int skip_broken, flow_function **out);
 

@@ -63,8 +63,8 @@ static void write_pixel(const unsigned char *rgba, unsigned char *to, int from_c
   if (channels >= 3) {
     memcpy(to, rgba, (size_t)channels);
   } else {
-    /* libpng's fixed-point weights for 0.299, 0.587 and the rest (png_set_rgb_to_gray) */
-    to[0] = from_channels < 3 ? rgba[0] : (unsigned char)((9798u * rgba[0] + 19235u * rgba[1] + 3735u * rgba[2]) >> 15);
+    /* libpng's fixed-point weights for 0.299, 0.587 and the rest (png_set_rgb_to_gray_fixed) */
+    to[0] = from_channels < 3 ? rgba[0] : (unsigned char)((9797u * rgba[0] + 19234u * rgba[1] + 3737u * rgba[2]) >> 15);
   }
 }
 

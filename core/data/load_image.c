@@ -1,5 +1,5 @@
-/* load_image.c: the element function behind image_dataset_from_directory: (path, label ...) becomes (float32 {height, width,
- * channels} with values 0 to 255, label ...). A picture that cannot be decoded fails with its path, or is left out with one
+/* load_image.c: the element function behind image_dataset_from_directory: (path, label ...) becomes (float32, by
+ * `nearest` uint8 {height, width, channels} with values 0 to 255, label ...). A picture that cannot be decoded fails with its path, or is left out with one
  * warning; what is no fault of the picture (memory, a file that is gone, a missing plugin) always fails. */
 #include <string.h>
 #include "data/function.h"
@@ -16,7 +16,7 @@ typedef struct worker {
   flow_picture picture;
   flow_resizer resizer;
   const load_image *load;    /* of the picture under way, and where it goes */
-  float        *to;
+  void         *to;
   char        *path;
   int          path_capacity;
 } worker;
@@ -29,7 +29,8 @@ static flow_status give_spec(const flow_function *function, const flow_element_s
                      in->count > 0 ? flow_component_text(&in->components[0]) : "nothing");
   }
   *out = *in;
-  out->components[0] = (flow_component){ .dtype = FLOW_FLOAT32, .rank = 3, .shape = { load->height, load->width, load->channels } };
+  out->components[0] = (flow_component){ .dtype = flow_resize_dtype(load->method), .rank = 3,
+                                         .shape = { load->height, load->width, load->channels } };
   if (load->classes == 0) return FLOW_OK;
   if (in->count < 2 || in->components[1].dtype != FLOW_INT32 || in->components[1].rank != 0) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "categorical labels are made of int32 numbers");
@@ -52,7 +53,8 @@ static flow_status begin(void *target, int height, int width, int channels)
 {
   worker *own = target;
   const load_image *load = own->load;
-  return flow_resize_begin(&own->resizer, FLOW_UINT8, height, width, channels, load->method, load->fit, load->height, load->width, own->to);
+  return flow_resize_begin(&own->resizer, FLOW_UINT8, height, width, channels, load->method, load->fit, load->height, load->width,
+                           flow_resize_dtype(load->method), own->to);
 }
 
 static flow_status give_room(void *target, unsigned char **line)
@@ -72,9 +74,9 @@ static flow_status load_picture(const load_image *load, worker *own, flow_tensor
   int64_t shape[3] = { load->height, load->width, load->channels };
   flow_picture_rows rows = { begin, give_room, take_all, own };
   if (place) *out = flow_tensor_retain(place);
-  else FLOW_TRY(flow_tensor_new_uninitialized(FLOW_FLOAT32, 3, shape, out));
+  else FLOW_TRY(flow_tensor_new_uninitialized(flow_resize_dtype(load->method), 3, shape, out));
   own->load = load;
-  own->to = (float *)(*out)->data;
+  own->to = (*out)->data;
   flow_status status = flow_picture_read_rows(own->path, load->channels, &own->picture, &rows);
   if (status == FLOW_OK) {
     flow_resize_end(&own->resizer);

@@ -23,6 +23,7 @@ void flow_resizer_free(flow_resizer *resizer)
   flow_free(resizer->shuffles.base);
   flow_free(resizer->shuffles.steps);
   flow_free(resizer->row);
+  flow_free(resizer->bytes_row);
   flow_free(resizer->window);
   *resizer = (flow_resizer){ 0 };
 }
@@ -68,15 +69,17 @@ static flow_fitting fit_by_padding(flow_fitting f)
 
 /* ---- rows as their lines come ------------------------------------------------------------------------------------------------------- */
 
+static size_t size_of(int dtype) { return dtype == FLOW_FLOAT32 ? sizeof(float) : 1; }
+
 flow_status flow_resize_begin(flow_resizer *r, int dtype, int height, int width, int channels, int method, int fit, int to_height,
-                              int to_width, float *to)
+                              int to_width, int to_dtype, void *to)
 {
   flow_fitting f = { 0, 0, height, width, 0, 0, to_height, to_width };
   int64_t to_stride = (int64_t)to_width * channels;
   if (fit == FLOW_CROP) f = fit_by_cropping(f);
   if (fit == FLOW_PAD) {
     f = fit_by_padding(f);
-    memset(to, 0, (size_t)to_height * (size_t)to_stride * sizeof *to);
+    memset(to, 0, (size_t)to_height * (size_t)to_stride * size_of(to_dtype));
   }
   int64_t n = (int64_t)f.width * channels;
   if (n + FLOW_ROW_PADDING > INT32_MAX) return flow_fail(FLOW_UNSUPPORTED, "a row of %d pixels is too long", width);
@@ -84,9 +87,11 @@ flow_status flow_resize_begin(flow_resizer *r, int dtype, int height, int width,
   FLOW_TRY(flow_taps_prepare(&r->horizontal, method, f.width, f.to_width));
   FLOW_TRY(flow_shuffles_prepare(&r->shuffles, &r->horizontal, channels));
   FLOW_TRY(flow_grow(&r->row, sizeof *r->row, (int)n + FLOW_ROW_PADDING, &r->row_capacity));
+  if (to_dtype == FLOW_UINT8) FLOW_TRY(flow_grow(&r->bytes_row, sizeof *r->bytes_row, (int)to_stride, &r->bytes_row_capacity));
   for (int i = 0; i < FLOW_ROW_PADDING; i++) r->row[n + i] = 0;
   r->fitting = f;
   r->dtype = dtype;
+  r->to_dtype = to_dtype;
   r->channels = channels;
   r->height = height;
   r->stride = (int64_t)width * channels;
@@ -102,17 +107,27 @@ static int first_needed(const flow_resizer *r)
   return r->next < r->fitting.to_height ? r->fitting.top + r->vertical.first[r->next] : r->height;
 }
 
+/* The next row of the output out of the sums of lines. */
+static void make_row(flow_resizer *r)
+{
+  const flow_fitting *f = &r->fitting;
+  int64_t at = (f->to_top + r->next) * r->to_stride + (int64_t)f->to_left * r->channels, n = (int64_t)f->to_width * r->channels;
+  float *row = r->to_dtype == FLOW_FLOAT32 ? (float *)r->to + at : r->bytes_row;
+  flow_mix_neighbours(&r->horizontal, &r->shuffles, r->row, r->channels, row);
+  if (r->to_dtype == FLOW_FLOAT32) return;
+  for (int64_t i = 0; i < n; i++) ((unsigned char *)r->to)[at + i] = (unsigned char)row[i];
+}
+
 /* `lines` is the address of line number `first`, the others follow `stride` elements apart. */
 static void make_rows(flow_resizer *r, const void *lines, int64_t stride, int first, int count)
 {
   const flow_fitting *f = &r->fitting;
   const flow_taps *vertical = &r->vertical;
-  int64_t size = r->dtype == FLOW_FLOAT32 ? (int64_t)sizeof(float) : 1, n = (int64_t)f->width * r->channels;
+  int64_t size = (int64_t)size_of(r->dtype), n = (int64_t)f->width * r->channels;
   for (; r->next < f->to_height && first_needed(r) + vertical->count <= first + count; r->next++) {
     const char *corner = (const char *)lines + ((first_needed(r) - first) * stride + (int64_t)f->left * r->channels) * size;
     flow_mix_lines(r->dtype, corner, stride, vertical->weights + (int64_t)r->next * vertical->count, vertical->count, n, r->row);
-    flow_mix_neighbours(&r->horizontal, &r->shuffles, r->row, r->channels,
-                        r->to + (f->to_top + r->next) * r->to_stride + (int64_t)f->to_left * r->channels);
+    make_row(r);
   }
 }
 
@@ -159,7 +174,7 @@ void flow_resize_end(flow_resizer *r)
 flow_status flow_resize(flow_resizer *resizer, const void *pixels, int dtype, int height, int width, int channels, int method,
                         int fit, int to_height, int to_width, float *to)
 {
-  FLOW_TRY(flow_resize_begin(resizer, dtype, height, width, channels, method, fit, to_height, to_width, to));
+  FLOW_TRY(flow_resize_begin(resizer, dtype, height, width, channels, method, fit, to_height, to_width, FLOW_FLOAT32, to));
   flow_resize_lines(resizer, pixels, 0, height);
   return FLOW_OK;
 }

@@ -11,6 +11,8 @@ typedef enum flow_fit { FLOW_STRETCH = 0, FLOW_CROP, FLOW_PAD } flow_fit;
 
 /* The number of a method: bilinear, nearest, bicubic, area, lanczos3, lanczos5, gaussian, mitchellcubic; -1: none. */
 int flow_resize_method(const char *name);
+/* What pictures of bytes become by this method as in TensorFlow: nearest takes pixels as they are, FLOW_UINT8; others FLOW_FLOAT32. */
+int flow_resize_dtype(int method);
 
 /* Each output position of an axis is a weighted sum of `count` neighbours in the input, from first[i] on. */
 typedef struct flow_taps {
@@ -39,14 +41,14 @@ typedef struct flow_fitting { int top, left, height, width, to_top, to_left, to_
 typedef struct flow_resizer {
   flow_taps      vertical, horizontal;
   flow_shuffles  shuffles;
-  float         *row;
+  float         *row, *bytes_row;    /* a row of the input's width; of the output's, before it becomes bytes */
   unsigned char *window;             /* lines `first` to first + held - 1 of a picture that comes line by line */
-  int            row_capacity, window_capacity;
+  int            row_capacity, bytes_row_capacity, window_capacity;
   flow_fitting   fitting;
-  int            dtype, channels, height, window_lines, first, held;
+  int            dtype, to_dtype, channels, height, window_lines, first, held;
   int            next;               /* row of the output */
   int64_t        stride, window_stride, to_stride;      /* elements */
-  float         *to;
+  void          *to;
 } flow_resizer;
 
 void flow_resizer_free(flow_resizer *resizer);
@@ -59,9 +61,9 @@ flow_status flow_resize(flow_resizer *resizer, const void *pixels, int dtype, in
 /* The same for a picture that comes in parts, from the top; it is done behind the last line. Either with flow_resize_lines, which
  * makes the rows that lines first to first + count - 1 are enough for (all lines that rows not made yet need must be among them or
  * come later); or with flow_resize_room, which gives room for the next line (all before it must be complete; bytes only), and
- * flow_resize_end when the last one is complete. */
+ * flow_resize_end when the last one is complete. to_dtype: FLOW_FLOAT32, or FLOW_UINT8 where flow_resize_dtype says so. */
 flow_status flow_resize_begin(flow_resizer *resizer, int dtype, int height, int width, int channels, int method, int fit, int to_height,
-                              int to_width, float *to);
+                              int to_width, int to_dtype, void *to);
 void        flow_resize_lines(flow_resizer *resizer, const void *lines, int first, int count);
 flow_status flow_resize_room(flow_resizer *resizer, unsigned char **line);
 void        flow_resize_end(flow_resizer *resizer);

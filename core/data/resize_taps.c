@@ -20,6 +20,11 @@ int flow_resize_method(const char *name)
   return -1;
 }
 
+int flow_resize_dtype(int method)
+{
+  return method == NEAREST ? FLOW_UINT8 : FLOW_FLOAT32;
+}
+
 static int clamp(int64_t value, int limit)
 {
   return value < 0 ? 0 : value >= limit ? limit - 1 : (int)value;

@@ -347,6 +347,8 @@ static void test_resize_stays_inside(void **state)
   assert_int_equal(flow_resize_method(NULL), -1);
 }
 
+#define OK(call) assert_int_equal(call, FLOW_OK)
+
 static uint32_t next_random(uint32_t *state)
 {
   *state = *state * 1664525u + 1013904223u;
@@ -368,11 +370,11 @@ static void test_resize_by_lines(void **state)
     float *expected = malloc(out * sizeof *expected), *result = malloc((out + 1) * sizeof *result);
     for (size_t i = 0; i < line * (size_t)from[0]; i++) pixels[i] = (unsigned char)next_random(&random);
     result[out] = -1;
-    assert_int_equal(flow_resize_begin(&whole, FLOW_UINT8, from[0], from[1], channels, method, fit, to[0], to[1], expected), FLOW_OK);
+    OK(flow_resize_begin(&whole, FLOW_UINT8, from[0], from[1], channels, method, fit, to[0], to[1], FLOW_FLOAT32, expected));
     whole.shuffles.vectors = 0;
     flow_resize_lines(&whole, pixels, 0, from[0]);
     whole.shuffles.channels = 0;
-    assert_int_equal(flow_resize_begin(&by_lines, FLOW_UINT8, from[0], from[1], channels, method, fit, to[0], to[1], result), FLOW_OK);
+    OK(flow_resize_begin(&by_lines, FLOW_UINT8, from[0], from[1], channels, method, fit, to[0], to[1], FLOW_FLOAT32, result));
     for (int y = 0; y < from[0]; y++) {
       assert_int_equal(flow_resize_room(&by_lines, &room), FLOW_OK);
       memcpy(room, pixels + (size_t)y * line, line);
@@ -380,6 +382,14 @@ static void test_resize_by_lines(void **state)
     flow_resize_end(&by_lines);
     for (size_t i = 0; i < out; i++) assert_true(result[i] == expected[i]);
     assert_true(result[out] == -1);
+    if (flow_resize_dtype(method) == FLOW_UINT8) {
+      unsigned char *picked = (unsigned char *)result;
+      picked[out] = 77;
+      OK(flow_resize_begin(&by_lines, FLOW_UINT8, from[0], from[1], channels, method, fit, to[0], to[1], FLOW_UINT8, picked));
+      flow_resize_lines(&by_lines, pixels, 0, from[0]);
+      for (size_t i = 0; i < out; i++) assert_true(picked[i] == expected[i]);
+      assert_int_equal(picked[out], 77);
+    }
     free(result);
     free(expected);
     free(pixels);

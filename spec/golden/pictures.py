@@ -111,6 +111,13 @@ CASES = [
     {"name": "lanczos5", "options": {"shuffle": False, "image_size": [9, 14], "interpolation": "lanczos5"}, "class": "Rose"},
     {"name": "gaussian", "options": {"shuffle": False, "image_size": [9, 14], "interpolation": "gaussian"}, "class": "Rose"},
     {"name": "mitchellcubic", "options": {"shuffle": False, "image_size": [9, 14], "interpolation": "mitchellcubic"}, "class": "Rose"},
+    {"name": "nearest crop", "options": {"shuffle": False, "image_size": [9, 14], "interpolation": "nearest",
+                                         "crop_to_aspect_ratio": True}, "class": "Rose"},
+    {"name": "nearest pad", "options": {"shuffle": False, "image_size": [9, 14], "interpolation": "nearest",
+                                        "pad_to_aspect_ratio": True}, "class": "Rose"},
+    {"name": "rgba", "options": {"shuffle": False, "image_size": [9, 14], "color_mode": "rgba"}, "class": "Rose", "refusing": True},
+    {"name": "grayscale of all formats", "options": {"shuffle": False, "image_size": [9, 14], "color_mode": "grayscale"}, "class": "Rose",
+     "refusing": True},
     {"name": "grayscale", "options": {"shuffle": False, "image_size": [8, 8], "color_mode": "grayscale"}, "class": "tulip 10"},
 ]
 
@@ -139,6 +146,18 @@ def wrapped(text):
     return "\n".join(("  " if i == 0 else "    ") + line.rstrip() for i, line in enumerate(lines))[:-1]
 
 
+def without_refused(dataset, paths):
+    """The pictures that TensorFlow decodes to this number of channels (GIF only to 3, BMP to 3 and 4, JPEG to 1 and 3), and their paths."""
+    images, decoded, elements = [], [], iter(dataset)
+    for path in paths:
+        try:
+            images.append(next(elements))
+            decoded.append(path)
+        except tf.errors.InvalidArgumentError:
+            pass
+    return images, decoded
+
+
 def run(case, pixels):
     options = dict(case["options"])
     options.setdefault("image_size", [4, 4])
@@ -159,8 +178,12 @@ def run(case, pixels):
                 labels = np.eye(len(indices))[labels].tolist()
             entry["labels"] = labels
         return entry
+    if case.get("refusing"):
+        images, entry["decoded"] = without_refused(dataset, paths)
+        dataset = images
     images = [element[0] if isinstance(element, tuple) else element for element in dataset]
-    entry["labels"] = [int(element[1]) for element in dataset] if dataset.class_names else False
+    entry["labels"] = [int(element[1]) for element in dataset] if "class" not in case else False
+    entry["dtype"] = images[0].dtype.name
     entry["offset"] = sum(part.size for part in pixels)
     for image in images:
         pixels.append(np.asarray(image, dtype=np.float32).reshape(-1))
