@@ -23,8 +23,8 @@ local function passed_on(name, why)
 end
 
 local TEXT = "a text has no value while the function is traced: it can only be passed on"
-local UNKNOWN = "component %d is %s: a traced function needs to know every size but the first, otherwise it can only pass a component on; " ..
-  "bring elements to one size before they are batched: flow.image.resize, or padded_batch with padded_shapes"
+local UNKNOWN = "component %d is %s: a traced function needs to know every size but the first, otherwise it can only pass a component " ..
+  "on; bring elements to one size before they are batched: flow.image.resize, or padded_batch with padded_shapes"
 
 local function is_traceable(spec)
   for axis = 2, #spec.shape do

@@ -228,7 +228,8 @@ describe("map and filter", function()
     assert.same({ { { { 1, 1, 1 }, { 1, 1, 1 } }, 2 } }, all(ds:filter(function(_, y) return y:eq(2) end)))
     local looks = {
       function(x) return x + 1 end, function(x) return 2 * x end, function(x) return -x end, function(x) return x:sum() end,
-      function(x) return flow.exp(x) end, function(x) return flow.stack { x, x } end, function(x) return x[1] end, function(x) return x.shape end,
+      function(x) return flow.exp(x) end, function(x) return flow.stack { x, x } end, function(x) return x[1] end,
+      function(x) return x.shape end,
     }
     for _, look in ipairs(looks) do
       local text = message_of(function() ds:map(look) end)

@@ -38,7 +38,8 @@ describe("fit over a Dataset", function()
 
   it("weighs classes: as over tensors, for numbers, rows of one and one-hot rows", function()
     local by_class = { [5] = 3, [2] = 0.5, [-1] = 7 }
-    local expected = linear(0.01):fit(x, y, { epochs = 2, batch_size = 2, shuffle = false, verbose = 0, class_weight = by_class }).history.loss
+    local how = { epochs = 2, batch_size = 2, shuffle = false, verbose = 0, class_weight = by_class }
+    local expected = linear(0.01):fit(x, y, how).history.loss
     local ds = Dataset.from_tensor_slices { x, y }:batch(2)
     local found = linear(0.01):fit(ds, { epochs = 2, verbose = 0, class_weight = by_class }).history.loss
     for i = 1, 2 do assert.near(expected[i], found[i], 1e-5) end
