@@ -509,7 +509,7 @@ FLOW_API int         flow_layer_class_find(const char *name);     /* -1 if there
 FLOW_API int         flow_layer_class_positional(int index);      /* how many of the arguments may be given by position */
 FLOW_API int         flow_layer_class_argument_count(int index);
 FLOW_API const char *flow_layer_class_argument(int index, int argument);      /* name */
-FLOW_API const char *flow_layer_class_argument_type(int index, int argument); /* "integer", "number", "boolean", "text", "pair", "shape", "numbers", "activation", "initializer" */
+FLOW_API const char *flow_layer_class_argument_type(int index, int argument); /* "integer", "number", "boolean", "text", "pair", "shape", "numbers", "activation", "initializer", "regularizer" */
 FLOW_API const char *flow_layer_class_argument_default(int index, int argument); /* as text; NULL: required */
 FLOW_API const char *flow_layer_class_doc(int index);
 
@@ -524,9 +524,16 @@ FLOW_API int         flow_layer_variable_count(const flow_layer *layer);        
 FLOW_API flow_variable *flow_layer_variable(const flow_layer *layer, int index); /* borrowed */
 FLOW_API int         flow_layer_trainable(const flow_layer *layer);
 FLOW_API void        flow_layer_set_trainable(flow_layer *layer, int trainable);
+/* What training adds to the loss for the regularizers of its variables: a scalar, or *out = NULL where there is none. New reference. */
+FLOW_API flow_status flow_layer_penalty(flow_context *context, const flow_layer *layer, flow_tensor **out);
 /* A layer from the config that flow_layer_config or Keras wrote; new reference. */
 FLOW_API flow_status flow_layer_from_config(const char *class_name, const char *config, flow_layer **out);
 FLOW_API int         flow_layer_config(const flow_layer *layer, char *text, int size); /* Keras' config as JSON; returns the whole length */
+
+/* Class names and options of what arguments of these kinds can name; NULL beyond the last. */
+enum { FLOW_CHOICE_INITIALIZER = 0, FLOW_CHOICE_REGULARIZER };
+FLOW_API const char *flow_choice_name(int kind, int index);
+FLOW_API const char *flow_choice_parameter(int kind, int index, int parameter);
 
 FLOW_API flow_status flow_initialize(flow_context *context, const char *initializer, const flow_arguments *arguments, double seed, flow_tensor *into);
 

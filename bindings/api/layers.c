@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "layers/config.h"
-#include "layers/layer.h"
+#include "layers/regularizers.h"
 
 /* ---- records ----------------------------------------------------------------------------------------------------------- */
 
@@ -62,6 +62,25 @@ const char *flow_layer_class_doc(int index)
 {
   const flow_layer_class *class = class_at(index);
   return class ? class->doc : NULL;
+}
+
+static int choice_at(int kind, int index, flow_argument_choice *choice)
+{
+  if (index < 0 || (kind != FLOW_CHOICE_INITIALIZER && kind != FLOW_CHOICE_REGULARIZER)) return 0;
+  return flow_argument_choice_at(kind == FLOW_CHOICE_INITIALIZER ? FLOW_INITIALIZER : FLOW_REGULARIZER, index, choice);
+}
+
+const char *flow_choice_name(int kind, int index)
+{
+  flow_argument_choice choice;
+  return choice_at(kind, index, &choice) ? choice.class_name : NULL;
+}
+
+const char *flow_choice_parameter(int kind, int index, int parameter)
+{
+  flow_argument_choice choice;
+  if (!choice_at(kind, index, &choice) || parameter < 0 || parameter >= flow_argument_count(choice.parameters)) return NULL;
+  return choice.parameters[parameter].name;
 }
 
 /* ---- layers ------------------------------------------------------------------------------------------------------------ */
@@ -140,6 +159,13 @@ void flow_layer_set_trainable(flow_layer *layer, int trainable)
   if (!alive(layer)) return;
   layer->trainable = trainable != 0;
   for (int i = 0; i < layer->trainable_count; i++) flow_variable_set_trainable(layer->variables[i], layer->trainable);
+}
+
+flow_status flow_layer_penalty(flow_context *context, const flow_layer *layer, flow_tensor **out)
+{
+  FLOW_TRY(check_layer("flow_layer_penalty", context, layer));
+  if (!out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_layer_penalty: out is NULL");
+  return flow_layer_regularize(context, layer, out);
 }
 
 flow_status flow_layer_from_config(const char *class_name, const char *config, flow_layer **out)

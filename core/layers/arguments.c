@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "layers/initializers.h"
+#include "layers/regularizers.h"
 #include "layers/suggest.h"
 
 typedef enum value_kind { VALUE_NULL, VALUE_NUMBER, VALUE_BOOLEAN, VALUE_TEXT, VALUE_NUMBERS } value_kind;
@@ -132,7 +133,7 @@ const char *flow_argument_type_name(flow_argument_type type)
   static const char *const names[] = {
     [FLOW_INTEGER] = "integer", [FLOW_NUMBER] = "number", [FLOW_BOOLEAN] = "boolean", [FLOW_TEXT] = "text", [FLOW_PAIR] = "pair",
     [FLOW_SHAPE] = "shape", [FLOW_NUMBERS] = "numbers", [FLOW_ACTIVATION] = "activation",
-    [FLOW_INITIALIZER] = "initializer", [FLOW_ABSENT] = "null"
+    [FLOW_INITIALIZER] = "initializer", [FLOW_REGULARIZER] = "regularizer", [FLOW_ABSENT] = "null"
   };
   return names[type];
 }
@@ -143,7 +144,8 @@ static const char *expected_text(flow_argument_type type)
     [FLOW_INTEGER] = "an integer", [FLOW_NUMBER] = "a number", [FLOW_BOOLEAN] = "true or false", [FLOW_TEXT] = "a text",
     [FLOW_PAIR] = "an integer or a list of two integers", [FLOW_SHAPE] = "a list of integers",
     [FLOW_NUMBERS] = "a number or a list of numbers",
-    [FLOW_ACTIVATION] = "the name of an activation", [FLOW_INITIALIZER] = "the name of an initializer", [FLOW_ABSENT] = "null"
+    [FLOW_ACTIVATION] = "the name of an activation", [FLOW_INITIALIZER] = "the name of an initializer",
+    [FLOW_REGULARIZER] = "the name of a regularizer", [FLOW_ABSENT] = "null"
   };
   return texts[type];
 }
@@ -187,6 +189,30 @@ int flow_argument_count(const flow_argument *parameters)
   int count = 0;
   while (parameters[count].name) count++;
   return count;
+}
+
+/* ---- initializers and regularizers -------------------------------------------------------------------------------------- */
+
+int flow_argument_choice_at(flow_argument_type type, int index, flow_argument_choice *choice)
+{
+  if (type == FLOW_INITIALIZER && index < flow_initializer_count()) {
+    const flow_initializer *record = flow_initializer_record(index);
+    *choice = (flow_argument_choice){ record->name, record->class_name, "keras.initializers", record->parameters };
+    return 1;
+  }
+  if (type == FLOW_REGULARIZER && index < flow_regularizer_count()) {
+    const flow_regularizer *record = flow_regularizer_record(index);
+    *choice = (flow_argument_choice){ record->name, record->class_name, "keras.regularizers", record->parameters };
+    return 1;
+  }
+  return 0;
+}
+
+int flow_argument_choice_find(flow_argument_type type, const char *name, flow_argument_choice *choice)
+{
+  for (int i = 0; name && flow_argument_choice_at(type, i, choice); i++)
+    if (strcmp(name, choice->name) == 0 || strcmp(name, choice->class_name) == 0) return 1;
+  return 0;
 }
 
 /* ---- defaults ---------------------------------------------------------------------------------------------------------- */
@@ -236,7 +262,7 @@ static argument_value default_value(const flow_argument *parameter, double *numb
         if (*initial) initial++;
       }
       break;
-    case FLOW_TEXT: case FLOW_ACTIVATION: case FLOW_INITIALIZER: case FLOW_ABSENT:
+    case FLOW_TEXT: case FLOW_ACTIVATION: case FLOW_INITIALIZER: case FLOW_REGULARIZER: case FLOW_ABSENT:
       value.kind = VALUE_TEXT;
       value.text = initial;
       break;
@@ -324,13 +350,13 @@ static flow_status store_text(const char *who, const char *name, const flow_argu
                        flow_suggestion_text(&suggestion, hint));
     }
   } else {
-    int index = flow_initializer_find(value->text);
-    if (index < 0) {
-      for (int i = 0; i < flow_initializer_count(); i++) flow_suggestion_offer(&suggestion, flow_initializer_record(i)->name);
+    flow_argument_choice choice;
+    if (!flow_argument_choice_find(parameter->type, value->text, &choice)) {
+      for (int i = 0; flow_argument_choice_at(parameter->type, i, &choice); i++) flow_suggestion_offer(&suggestion, choice.name);
       return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s \"%s\" is not known%s", who, name, value->text, flow_suggestion_text(&suggestion,
                                                                                                                            hint));
     }
-    return store(result, name, &(argument_value){ .kind = VALUE_TEXT, .text = flow_initializer_record(index)->name });
+    return store(result, name, &(argument_value){ .kind = VALUE_TEXT, .text = choice.name });
   }
   return store(result, name, value);
 }
@@ -364,7 +390,7 @@ static flow_status store_checked(const char *who, const char *name, const flow_a
     case FLOW_NUMBERS:
       if (!all_numbers(value)) return wrong_type(who, name, parameter, value);
       break;
-    case FLOW_TEXT: case FLOW_ACTIVATION: case FLOW_INITIALIZER:
+    case FLOW_TEXT: case FLOW_ACTIVATION: case FLOW_INITIALIZER: case FLOW_REGULARIZER:
       if (value->kind != VALUE_TEXT) return wrong_type(who, name, parameter, value);
       return store_text(who, name, parameter, value, result);
     case FLOW_ABSENT:
@@ -382,7 +408,7 @@ static flow_status check_name(const char *who, const flow_argument *parameters, 
   if (dot) {
     snprintf(parameter, sizeof parameter, "%.*s", (int)(dot - name), name);
     int index = flow_argument_find(parameters, parameter);
-    if (index >= 0 && parameters[index].type == FLOW_INITIALIZER) {
+    if (index >= 0 && (parameters[index].type == FLOW_INITIALIZER || parameters[index].type == FLOW_REGULARIZER)) {
       const char *chosen = flow_argument_text(result, parameter);
       if (find(result, name)) return FLOW_OK;
       return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s \"%s\" takes no option \"%s\"", who, parameter, chosen ? chosen : "null", dot + 1);
@@ -414,11 +440,11 @@ static flow_status complete_into(const char *who, const char *prefix, const flow
     }
     if (value->kind == VALUE_NULL) FLOW_TRY(store(result, name, value));
     else FLOW_TRY(store_checked(who, name, parameter, value, result));
-    if (parameter->type == FLOW_INITIALIZER && value->kind != VALUE_NULL) {
-      const flow_initializer *initializer = flow_initializer_record(flow_initializer_find(flow_argument_text(result, name)));
+    flow_argument_choice choice;
+    if (value->kind != VALUE_NULL && flow_argument_choice_find(parameter->type, flow_argument_text(result, name), &choice)) {
       char inner[NAME_SIZE];
       snprintf(inner, sizeof inner, "%s.", parameter->name);
-      FLOW_TRY(complete_into(who, inner, initializer->parameters, given, result));
+      FLOW_TRY(complete_into(who, inner, choice.parameters, given, result));
     }
   }
   return FLOW_OK;

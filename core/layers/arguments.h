@@ -13,6 +13,7 @@ typedef enum flow_argument_type {
   FLOW_NUMBERS,       /* one number or a list of numbers, kept as it was given */
   FLOW_ACTIVATION,    /* text, checked against the known activations */
   FLOW_INITIALIZER,   /* text, checked against the known initializers; its own options follow as "kernel_initializer.stddev" */
+  FLOW_REGULARIZER,   /* the same for regularizers: "kernel_regularizer.l2" */
   FLOW_ABSENT         /* Keras has it, flowlua does not: only null is accepted */
 } flow_argument_type;
 
@@ -47,6 +48,11 @@ void        flow_argument_pair(const flow_arguments *arguments, const char *name
 
 /* The entries "<prefix>.<name>" as a new set of "<name>": an initializer's own options. */
 flow_status flow_arguments_extract(const flow_arguments *arguments, const char *prefix, flow_arguments **out);
+
+/* What an argument of type FLOW_INITIALIZER or FLOW_REGULARIZER can name: a record with options of its own. */
+typedef struct flow_argument_choice { const char *name, *class_name, *module; const flow_argument *parameters; } flow_argument_choice;
+int flow_argument_choice_at(flow_argument_type type, int index, flow_argument_choice *choice);           /* 0: beyond the last */
+int flow_argument_choice_find(flow_argument_type type, const char *name, flow_argument_choice *choice);  /* by either name; 0: none */
 
 const char *flow_argument_type_name(flow_argument_type type);
 /* Index of parameter `name`, or -1; number of parameters. */

@@ -38,15 +38,17 @@ cJSON *flow_config_number(double value)
   return cJSON_CreateRaw(text);
 }
 
-static cJSON *initializer_json(const flow_arguments *arguments, const char *name)
+/* An initializer or regularizer. */
+static cJSON *choice_json(const flow_argument *parameter, const flow_arguments *arguments)
 {
-  const flow_initializer *record = flow_initializer_record(flow_initializer_find(flow_argument_text(arguments, name)));
+  flow_argument_choice choice;
   flow_arguments *options;
-  if (flow_arguments_extract(arguments, name, &options) != FLOW_OK) return NULL;
+  if (!flow_argument_choice_find(parameter->type, flow_argument_text(arguments, parameter->name), &choice)) return cJSON_CreateNull();
+  if (flow_arguments_extract(arguments, parameter->name, &options) != FLOW_OK) return NULL;
   cJSON *config = cJSON_CreateObject();
-  if (config) flow_config_add_arguments(config, record->parameters, options);
+  if (config) flow_config_add_arguments(config, choice.parameters, options);
   flow_arguments_release(options);
-  return flow_config_object("keras.initializers", record->class_name, config);
+  return flow_config_object(choice.module, choice.class_name, config);
 }
 
 static cJSON *value_json(const flow_argument *parameter, const flow_arguments *arguments)
@@ -59,7 +61,7 @@ static cJSON *value_json(const flow_argument *parameter, const flow_arguments *a
     case FLOW_NUMBER: return flow_config_number(flow_argument_number(arguments, name));
     case FLOW_BOOLEAN: return cJSON_CreateBool(flow_argument_boolean(arguments, name));
     case FLOW_TEXT: case FLOW_ACTIVATION: return cJSON_CreateString(flow_argument_text(arguments, name));
-    case FLOW_INITIALIZER: return initializer_json(arguments, name);
+    case FLOW_INITIALIZER: case FLOW_REGULARIZER: return choice_json(parameter, arguments);
     case FLOW_PAIR: case FLOW_SHAPE: case FLOW_NUMBERS: {
       if (parameter->type == FLOW_NUMBERS && !flow_argument_is_list(arguments, name))
         return cJSON_CreateNumber(flow_argument_number(arguments, name));

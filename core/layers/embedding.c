@@ -7,7 +7,7 @@ static const flow_argument parameters[] = {
   { "input_dim", FLOW_INTEGER, NULL, NULL },
   { "output_dim", FLOW_INTEGER, NULL, NULL },
   { "embeddings_initializer", FLOW_INITIALIZER, "random_uniform", NULL },
-  { "embeddings_regularizer", FLOW_ABSENT, "null", NULL },
+  { "embeddings_regularizer", FLOW_REGULARIZER, "null", NULL },
   { "embeddings_constraint", FLOW_ABSENT, "null", NULL },
   { "mask_zero", FLOW_BOOLEAN, "false", NULL },
   { "activity_regularizer", FLOW_ABSENT, "null", NULL },

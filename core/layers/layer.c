@@ -178,6 +178,17 @@ static flow_status initialize(flow_context *context, const flow_layer *layer, co
   return status;
 }
 
+/* The argument that stands beside "kernel_initializer": "kernel_regularizer". */
+static const char *regularizer_of(const flow_layer *layer, const char *initializer)
+{
+  const char *end = strstr(initializer, "_initializer");
+  for (const flow_argument *parameter = layer->class->parameters; end && parameter->name; parameter++) {
+    size_t length = (size_t)(end - initializer);
+    if (strncmp(parameter->name, initializer, length) == 0 && strcmp(parameter->name + length, "_regularizer") == 0) return parameter->name;
+  }
+  return NULL;
+}
+
 flow_status flow_layer_add_variable(flow_context *context, flow_layer *layer, int index, const char *suffix, const char *initializer,
                                     int rank, const int64_t *shape, int trainable)
 {
@@ -189,6 +200,7 @@ flow_status flow_layer_add_variable(flow_context *context, flow_layer *layer, in
   if (!context->blank) FLOW_TRY_GOTO(initialize(context, layer, initializer, initial), done);
   FLOW_TRY_GOTO(flow_variable_over(initial, name, trainable && layer->trainable, trainable ? FLOW_MIRRORED : FLOW_MEAN_ON_READ,
                                   &layer->variables[index]), done);
+  layer->regularizers[index] = regularizer_of(layer, initializer);
   layer->variable_count++;
   layer->trainable_count += trainable;
 done:

@@ -29,6 +29,7 @@ struct flow_layer {
   int                     trainable, built;
   int                     variable_count, trainable_count;   /* trainable first; those are frozen while `trainable` is 0 */
   flow_variable          *variables[FLOW_LAYER_MAX_VARIABLES];
+  const char             *regularizers[FLOW_LAYER_MAX_VARIABLES];   /* names of their arguments; NULL: the record has none */
   int                     build_rank;                   /* shape of the first input at build time */
   int64_t                 build_shape[FLOW_MAX_RANK];
   uint64_t                stream;                       /* random stream: from the layer's name */

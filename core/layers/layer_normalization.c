@@ -11,8 +11,8 @@ static const flow_argument parameters[] = {
   { "rms_scaling", FLOW_BOOLEAN, "false", NULL },      /* Keras writes it into files, and warns who sets it */
   { "beta_initializer", FLOW_INITIALIZER, "zeros", NULL },
   { "gamma_initializer", FLOW_INITIALIZER, "ones", NULL },
-  { "beta_regularizer", FLOW_ABSENT, "null", NULL },
-  { "gamma_regularizer", FLOW_ABSENT, "null", NULL },
+  { "beta_regularizer", FLOW_REGULARIZER, "null", NULL },
+  { "gamma_regularizer", FLOW_REGULARIZER, "null", NULL },
   { "beta_constraint", FLOW_ABSENT, "null", NULL },
   { "gamma_constraint", FLOW_ABSENT, "null", NULL },
   FLOW_LAYER_COMMON

@@ -4,6 +4,7 @@
 
 #include "graph/context.h"
 #include "layers/express.h"
+#include "layers/regularizers.h"
 #include "models/model.h"
 
 enum { BATCH = 32 };
@@ -82,6 +83,22 @@ void flow_model_step_release(flow_model_step *step)
   *step = (flow_model_step){ 0 };
 }
 
+/* Adds what the regularizers of all layers ask for. */
+static flow_status add_penalties(flow_context *context, const flow_part *part, flow_tensor **loss)
+{
+  flow_tensor *penalty = NULL, *sum;
+  if (part->layer) FLOW_TRY(flow_layer_regularize(context, part->layer, &penalty));
+  if (penalty) {
+    flow_status status = flow_apply(context, FLOW_OP_add, (flow_tensor *[]){ *loss, penalty }, 2, NULL, &sum);
+    flow_tensor_release(penalty);
+    if (status != FLOW_OK) return status;
+    flow_tensor_release(*loss);
+    *loss = sum;
+  }
+  for (int i = 0; i < part->part_count; i++) FLOW_TRY(add_penalties(context, &part->parts[i], loss));
+  return FLOW_OK;
+}
+
 /* Loss, gradients and the optimizer's update, as effects of the open trace. */
 static flow_status trace_training(flow_context *context, flow_model *model, flow_tensor *const *inputs, flow_tensor **loss)
 {
@@ -100,6 +117,7 @@ static flow_status trace_training(flow_context *context, flow_model *model, flow
     flow_tensor *targets = inputs[model->input_count];
     if (status == FLOW_OK) status = flow_loss_run(context, model->loss, model->loss_options, targets, outputs[0], &values);
     if (status == FLOW_OK) status = flow_loss_mean(context, values, NULL, loss);
+    if (status == FLOW_OK) status = add_penalties(context, &model->root, loss);
     flow_status ended = flow_tape_end(context, tape);
     if (status == FLOW_OK) status = ended;
     if (status == FLOW_OK) status = flow_tape_gradient(context, tape, *loss, NULL, variables, count, gradients);

@@ -6,6 +6,7 @@
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
+local object = require "flow.object"
 
 local C, check, raise = native.C, native.check, errors.raise
 local arguments = {}
@@ -63,12 +64,30 @@ local function flat(list)
   return found
 end
 
+-- A value with options of its own, such as flow.regularizers.L2(1e-4); see choices.lua.
+arguments.Choice = object.class("Choice")
+
 local out = native.out("flow_arguments")
+
+-- Choices as the library takes them: kernel_regularizer = "L2", ["kernel_regularizer.l2"] = 1e-4.
+local function without_choices(named)
+  local plain = {}
+  for name, value in pairs(named) do
+    if object.is(value, arguments.Choice) then
+      plain[name] = value.class_name
+      for option, inner in pairs(value.options) do plain[name .. "." .. option] = inner end
+    else
+      plain[name] = value
+    end
+  end
+  return plain
+end
 
 -- A flow_arguments for a table of names; owned by the collector.
 function arguments.native(what, named)
   check(C.flow_arguments_new(out))
   local handle = native.own(out, C.flow_arguments_release)
+  named = without_choices(named)
   for name, value in pairs(named) do
     local kind = type(value)
     if type(name) ~= "string" then raise("%s: an option needs a name, got %s", what, errors.describe(name)) end

@@ -59,6 +59,7 @@ local parts = {
   optimizers = { "flow.optimizers" }, losses = { "flow.losses" }, metrics = { "flow.metrics" },
   clear_session = { "flow.models", "clear_session" },
   image = { "flow.image" }, image_dataset_from_directory = { "flow.image_dataset", "from_directory" },
+  initializers = { "flow.choices", "initializers" }, regularizers = { "flow.choices", "regularizers" },
   io = { "flow.io" }, plot = { "flow.plot" }, math = { "flow.math" },
   summary = { "flow.events" },
   save_safetensors = { "flow.saving.safetensors", "save" }, load_safetensors = { "flow.saving.safetensors", "load" },

@@ -292,6 +292,20 @@ function Layer:_collect_trainable(list, seen)
   return list
 end
 
+function Layer:_collect_penalties(list, seen)
+  if seen[self] then return list end
+  seen[self] = true
+  if self._handle and self._built then
+    check(C.flow_layer_penalty(context, self._handle, out_tensor))
+    if out_tensor[0] ~= nil then list[#list + 1] = native.tensor(out_tensor[0]) end
+  end
+  for _, child in ipairs(self._children) do child:_collect_penalties(list, seen) end
+  return list
+end
+
+-- What the regularizers of the layer's variables add to the loss: a list of scalars, for a training loop of one's own.
+function Layer.fields.losses(self) return self:_collect_penalties({}, {}) end
+
 function Layer.fields.weights(self) return self:_collect({}, {}) end
 function Layer.fields.trainable_weights(self) return self:_collect_trainable({}, {}) end
 function Layer.fields.non_trainable_weights(self)
@@ -349,6 +363,12 @@ function Layer:_trainable_text(parts)
   for _, v in ipairs(self._own) do parts[#parts + 1] = v.trainable and "1" or "0" end
   for _, child in ipairs(self._children) do child:_trainable_text(parts) end
   return parts
+end
+
+-- A layer's or model's config as a table, as Keras'. Classes written in Lua override it where the plain values among their fields
+-- are not what their constructor takes.
+function Layer:get_config()
+  return require("flow.saving.config").of(self)
 end
 
 -- Number of elements in all variables.

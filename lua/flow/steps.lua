@@ -77,6 +77,7 @@ local function total_loss(model, targets, predictions, weights)
       total = total and total + value or value
     end
   end
+  for _, penalty in ipairs(model.losses) do total = total and total + penalty or penalty end
   if not total then raise("No loss to compute. Provide a `loss` argument in `compile()`.") end
   return total, values
 end

@@ -72,7 +72,7 @@ static void files_of_keras_predict_what_keras_predicts(void **state)
 
 static void training_goes_on_as_in_keras(void **state)
 {
-  static const char *const names[] = { "adam", "amsgrad", "momentum", "rmsprop", "adamw", "decay" };
+  static const char *const names[] = { "adam", "amsgrad", "momentum", "rmsprop", "adamw", "decay", "regularized" };
   flow_context *context = *state;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     char path[128], name[64];

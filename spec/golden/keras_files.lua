@@ -40,12 +40,14 @@ local function random(shape) return flow.random.uniform(shape, { minval = -1, ma
 
 local IMAGE, VECTOR = { 8, 9, 3 }, { 6 }
 local cases = {
+  Dense = { VECTOR, layers.Dense(4, { activation = "gelu", kernel_initializer = flow.initializers.RandomNormal { stddev = 0.3 },
+                                      kernel_regularizer = flow.regularizers.L1L2(0.1, 0.2), bias_regularizer = "l2" }) },
   Rescaling = { IMAGE, layers.Rescaling(0.5, { offset = -1 }) }, Resizing = { IMAGE, layers.Resizing(5, 7) },
   CenterCrop = { IMAGE, layers.CenterCrop(4, 5) }, RandomFlip = { IMAGE, layers.RandomFlip("vertical") },
   RandomRotation = { IMAGE, layers.RandomRotation(0.2, { fill_mode = "nearest" }) },
   RandomZoom = { IMAGE, layers.RandomZoom({ -0.2, 0.3 }) },
   RandomContrast = { IMAGE, layers.RandomContrast(0.3) }, Reshape = { IMAGE, layers.Reshape { 4, -1 } },
-  Flatten = { IMAGE, layers.Flatten() }, Dense = { VECTOR, layers.Dense(4, { activation = "gelu", kernel_initializer = "he_normal" }) },
+  Flatten = { IMAGE, layers.Flatten() },
   Conv2D = { IMAGE, layers.Conv2D(6, { 3, 2 }, { strides = 2, padding = "same", groups = 3, activation = "relu" }) },
   DepthwiseConv2D = { IMAGE, layers.DepthwiseConv2D(3, { depth_multiplier = 2, use_bias = false }) },
   MaxPooling2D = { IMAGE, layers.MaxPooling2D(3, { strides = 2, padding = "same" }) },

@@ -79,6 +79,7 @@ OPTIMIZERS = {
     "adam": lambda: keras.optimizers.Adam(0.01), "amsgrad": lambda: keras.optimizers.Adam(0.01, amsgrad=True),
     "momentum": lambda: keras.optimizers.SGD(0.05, momentum=0.9, nesterov=True),
     "rmsprop": lambda: keras.optimizers.RMSprop(0.01, momentum=0.5), "adamw": lambda: keras.optimizers.AdamW(0.01),
+    "regularized": lambda: keras.optimizers.SGD(0.1),
     "decay": lambda: keras.optimizers.Adam(keras.optimizers.schedules.ExponentialDecay(0.01, 4, 0.5)),
 }
 SAMPLES = ["flowers_small", "mnist_small_compiled", "func", "dense_adam_trained_jax"]
@@ -100,7 +101,10 @@ def add_prediction(expected, name, model):
 def trained(name, optimizer, expected):
     """Five steps, saved, and the losses of five more."""
     keras.utils.set_random_seed(3)
-    model = keras.Sequential([layers.Input((6,)), layers.Dense(8, activation="relu"), layers.BatchNormalization(momentum=0.8),
+    regularizer = keras.regularizers.L1L2(l1=0.01, l2=0.02) if name == "regularized" else None
+    model = keras.Sequential([layers.Input((6,)), layers.Dense(8, activation="relu", kernel_regularizer=regularizer,
+                                                               bias_regularizer="l2" if regularizer else None),
+                              layers.BatchNormalization(momentum=0.8),
                               layers.Dense(3)])
     model.compile(optimizer=optimizer, loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
     xs, ys = random.uniform(-1, 1, (10, 16, 6)).astype("float32"), random.randint(0, 3, (10, 16)).astype("int32")

@@ -5,7 +5,6 @@ local errors = require "flow.errors"
 local object = require "flow.object"
 local json = require "flow.json"
 local models = require "flow.model"
-local Layer = require "flow.layer"
 local arguments = require "flow.arguments"
 
 local raise = errors.raise
@@ -72,12 +71,6 @@ function Model:load_weights(path, options)
     raise("load_weights: %q: weights are read from .weights.h5, .keras and .safetensors files", path)
   end
   require("flow.saving.keras").load_weights(self, path, options)
-end
-
--- A layer's or model's config as a table, as Keras'. Classes written in Lua override it where the plain values among their fields
--- are not what their constructor takes.
-function Layer:get_config()
-  return require("flow.saving.config").of(self)
 end
 
 -- What the model is, without its weights, as Keras' JSON.

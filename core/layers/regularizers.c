@@ -1,0 +1,73 @@
+/* regularizers.c: L1, L2 and L1L2 (keras/src/regularizers/regularizers.py). */
+#include "layers/regularizers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/variable.h"
+#include "layers/express.h"
+
+static const flow_argument l1_options[] = { { "l1", FLOW_NUMBER, "0.01", NULL }, FLOW_ARGUMENTS_END };
+static const flow_argument l2_options[] = { { "l2", FLOW_NUMBER, "0.01", NULL }, FLOW_ARGUMENTS_END };
+static const flow_argument both_options[] = { { "l1", FLOW_NUMBER, "0", NULL }, { "l2", FLOW_NUMBER, "0", NULL }, FLOW_ARGUMENTS_END };
+
+static const flow_regularizer records[] = {
+  { "l1", "L1", l1_options },
+  { "l2", "L2", l2_options },
+  { "l1_l2", "L1L2", both_options },
+};
+
+int flow_regularizer_count(void) { return (int)(sizeof records / sizeof *records); }
+
+const flow_regularizer *flow_regularizer_record(int index) { return &records[index]; }
+
+int flow_regularizer_find(const char *name)
+{
+  for (int i = 0; i < flow_regularizer_count(); i++)
+    if (strcmp(name, records[i].name) == 0 || strcmp(name, records[i].class_name) == 0) return i;
+  return -1;
+}
+
+/* ---- penalties ------------------------------------------------------------------------------------------------------------- */
+
+static double option(const flow_arguments *arguments, const char *regularizer, const char *name)
+{
+  char full[128];
+  snprintf(full, sizeof full, "%s.%s", regularizer, name);
+  return flow_argument_is_null(arguments, full) ? 0 : flow_argument_number(arguments, full);
+}
+
+static flow_tensor *sum_all(flow_expression *e, flow_tensor *x)
+{
+  return flow_express(e, FLOW_OP_sum, x, NULL, NULL, NULL);
+}
+
+static flow_tensor *penalty(flow_expression *e, const flow_arguments *arguments, const char *regularizer, flow_variable *variable)
+{
+  double l1 = option(arguments, regularizer, "l1"), l2 = option(arguments, regularizer, "l2");
+  flow_tensor *w = flow_express_variable(e, variable), *total = NULL;
+  if (l1 != 0) {
+    flow_tensor *sum = sum_all(e, flow_express(e, FLOW_OP_abs, w, NULL, NULL, NULL));
+    total = e_mul(e, sum, flow_express_number(e, sum, l1));
+  }
+  if (l2 != 0) {
+    flow_tensor *sum = sum_all(e, flow_express(e, FLOW_OP_square, w, NULL, NULL, NULL));
+    sum = e_mul(e, sum, flow_express_number(e, sum, l2));
+    total = total ? e_add(e, total, sum) : sum;
+  }
+  return total;
+}
+
+flow_status flow_layer_regularize(flow_context *context, const flow_layer *layer, flow_tensor **out)
+{
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *total = NULL;
+  *out = NULL;
+  for (int i = 0; i < layer->variable_count; i++) {
+    const char *name = layer->regularizers[i];
+    if (!name || flow_argument_is_null(layer->arguments, name) || !flow_variable_trainable(layer->variables[i])) continue;
+    flow_tensor *one = penalty(&e, layer->arguments, name, layer->variables[i]);
+    total = total && one ? e_add(&e, total, one) : one ? one : total;
+  }
+  return flow_expression_take(&e, total, out);
+}

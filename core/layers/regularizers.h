@@ -1,0 +1,20 @@
+/* regularizers.h: what training adds to the loss so that weights stay small. One record a regularizer, as for initializers. */
+#ifndef FLOW_LAYERS_REGULARIZERS_H
+#define FLOW_LAYERS_REGULARIZERS_H
+
+#include "layers/layer.h"
+
+typedef struct flow_regularizer {
+  const char          *name, *class_name;     /* "l2", "L2" */
+  const flow_argument *parameters;
+} flow_regularizer;
+
+int                     flow_regularizer_count(void);
+int                     flow_regularizer_find(const char *name);    /* name or class name; -1 */
+const flow_regularizer *flow_regularizer_record(int index);
+
+/* l1 * sum |w| + l2 * sum w^2 over the trainable variables whose argument "<variable>_regularizer" is set; a float32 scalar, or
+ * *out = NULL where none is. */
+flow_status flow_layer_regularize(flow_context *context, const flow_layer *layer, flow_tensor **out);
+
+#endif

@@ -1,0 +1,41 @@
+-- choices.lua: flow.initializers and flow.regularizers: values for arguments of layers that have options of their own.
+--
+--   layers.Dense(8, { kernel_initializer = flow.initializers.RandomNormal { stddev = 0.01 },
+--                     kernel_regularizer = flow.regularizers.L2(1e-4) })
+--   layers.Dense(8, { kernel_initializer = "he_normal", kernel_regularizer = "l2" })      by name: with Keras' default options
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local arguments = require "flow.arguments"
+
+local C = native.C
+local Choice = arguments.Choice
+
+local function constructor(kind, index, class_name)
+  local parameters = {}
+  while C.flow_choice_parameter(kind, index, #parameters) ~= nil do
+    parameters[#parameters + 1] = native.string(C.flow_choice_parameter(kind, index, #parameters))
+  end
+  local known = {}
+  for _, name in ipairs(parameters) do known[name] = true end
+  return function(...)
+    local options = errors.check_options(class_name, arguments.named(class_name, parameters, #parameters, ...), known)
+    return object.new(Choice, { class_name = class_name, options = options })
+  end
+end
+
+local function library(kind, what)
+  local list, index = {}, 0
+  while C.flow_choice_name(kind, index) ~= nil do
+    local class_name = native.string(C.flow_choice_name(kind, index))
+    list[class_name] = constructor(kind, index, class_name)
+    index = index + 1
+  end
+  return setmetatable(list, {
+    __index = function(_, name) errors.raise("flow.%s has no %q%s", what, tostring(name), errors.suggestion(tostring(name), list)) end,
+  })
+end
+
+return { initializers = library(C.FLOW_CHOICE_INITIALIZER, "initializers"),
+         regularizers = library(C.FLOW_CHOICE_REGULARIZER, "regularizers") }
