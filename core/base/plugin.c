@@ -19,8 +19,8 @@ static const struct {
 } known[] = {
   { "cuda", "training on NVIDIA GPUs", NULL },
   { "nccl", "all-reduce between GPUs", NULL },
-  { "mpi", "all-reduce under mpirun and srun", NULL },
-  { "gloo", "all-reduce between plain processes (TF_CONFIG)", NULL },
+  { "mpi", "all-reduce under mpirun and srun", "install libopenmpi-dev, then build again with scripts/setup" },
+  { "gloo", "all-reduce between plain processes (TF_CONFIG)", "install libgloo-dev and g++, then build again with scripts/setup" },
   { "control", "the control channel of a cluster", NULL },
   { "hdf5", "HDF5 files in other layouts than Keras writes", "install libhdf5-dev, then build again with scripts/setup" },
   { "image", "JPEG and GIF images", "install libjpeg62-turbo-dev and libgif-dev, then build again with scripts/setup" },

@@ -1,0 +1,243 @@
+/* core/plugins/mpi: sums over processes that mpirun or srun started, by MPI; built into libflow_mpi.so.
+ *
+ * plugin.c: the transport's table (dist/transport.h). A communicator is a duplicate of MPI_COMM_WORLD, so that no message of a host's
+ * own MPI calls is taken for one of ours. Every operation is a non-blocking one that the calling thread drives by MPI_Test: that is
+ * how a timeout and an abort get through, and MPI makes no progress by itself anyway.
+ *
+ * A non-blocking collective cannot be cancelled. When one is given up, nothing here calls MPI again in this process: then MPI does not
+ * touch the caller's memory any more. The job has to be started again, as MPI's launchers do it. */
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <mpi.h>
+#include "base/futex.h"
+#include "base/plugin.h"
+#include "dist/breakage.h"
+#include "dist/transport.h"
+#include "process.h"
+
+enum {
+  MOST_BYTES = 1 << 30,                 /* of one MPI call, whose counts are of type int */
+  SUM_BYTES = 1 << 19,                  /* of a sum, and how many of them are under way at once: while one is added up, */
+  SUMS = 16,                            /* the next is sent. One call for 11 MB takes three times as long */
+  TESTS_PER_LOOK = 16,                  /* at the clock */
+  SPIN_NANOSECONDS = 200000,            /* of calls that last longer, other threads may have the core in between, */
+  YIELD_NANOSECONDS = 100000000,        /* and of those that wait for a late rank most of it */
+  NAP_NANOSECONDS = 200000,
+};
+
+typedef struct mpi_communicator {
+  flow_communicator base;               /* first: it is what callers hold */
+  MPI_Comm          comm;
+  flow_breakage     breakage;
+} mpi_communicator;
+
+static const flow_transport transport;
+static const flow_plugin_services *_Atomic core;
+
+const flow_plugin_services *flow_mpi_services(void)
+{
+  return atomic_load_explicit(&core, memory_order_acquire);
+}
+
+static flow_status fail_broken(const mpi_communicator *self, const char *operation)
+{
+  return flow_mpi_services()->fail(self->breakage.status, "%s: %s", operation, self->breakage.reason);
+}
+
+/* ---- waiting ----------------------------------------------------------------------------------------------------------------- */
+
+static flow_status fail_mpi(mpi_communicator *self, const char *operation, int code)
+{
+  char why[MPI_MAX_ERROR_STRING] = "";
+  int length;
+  MPI_Error_string(code, why, &length);
+  flow_break(&self->breakage, FLOW_IO_ERROR, why);
+  return fail_broken(self, operation);
+}
+
+static flow_status give_up(mpi_communicator *self, const char *operation)
+{
+  char reason[FLOW_REASON_SIZE];
+  snprintf(reason, sizeof reason, "not every rank came within %g s (rank %d of %d waited in %s; MPI does not tell for whom)",
+           self->base.timeout, self->base.rank, self->base.size, operation);
+  flow_break(&self->breakage, FLOW_TIMED_OUT, reason);
+  flow_mpi_abandon();
+  return fail_broken(self, operation);
+}
+
+/* Lets others have the core, the more the longer the operation lasts. */
+static void rest(int64_t waited)
+{
+  if (waited < SPIN_NANOSECONDS) return;
+  if (waited < YIELD_NANOSECONDS) sched_yield();
+  else nanosleep(&(struct timespec){ .tv_nsec = NAP_NANOSECONDS }, NULL);
+}
+
+/* Drives the operations that were begun with `code`. */
+static flow_status complete_all(mpi_communicator *self, const char *operation, int code, int count, MPI_Request *requests)
+{
+  int64_t start = flow_now_nanoseconds(), most = (int64_t)(self->base.timeout * 1e9);
+  for (int done = 0; code == MPI_SUCCESS;) {
+    for (int i = 0; i < TESTS_PER_LOOK && code == MPI_SUCCESS; i++) {
+      code = MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE);
+      if (done) return code == MPI_SUCCESS ? FLOW_OK : fail_mpi(self, operation, code);
+    }
+    if (flow_is_broken(&self->breakage)) {
+      flow_mpi_abandon();
+      return fail_broken(self, operation);
+    }
+    int64_t waited = flow_now_nanoseconds() - start;
+    if (waited > most) return give_up(self, operation);
+    rest(waited);
+  }
+  flow_mpi_abandon();
+  return fail_mpi(self, operation, code);
+}
+
+static flow_status complete(mpi_communicator *self, const char *operation, int code, MPI_Request *request)
+{
+  return complete_all(self, operation, code, 1, request);
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------------------- */
+
+static flow_status check_whole(const mpi_communicator *self, const char *operation)
+{
+  return flow_is_broken(&self->breakage) ? fail_broken(self, operation) : FLOW_OK;
+}
+
+static flow_status all_reduce(flow_communicator *communicator, flow_dtype dtype, void *data, int64_t count)
+{
+  mpi_communicator *self = (mpi_communicator *)communicator;
+  FLOW_TRY(check_whole(self, "all_reduce"));
+  MPI_Datatype type = dtype == FLOW_FLOAT32 ? MPI_FLOAT : MPI_DOUBLE;
+  int64_t size = dtype == FLOW_FLOAT32 ? 4 : 8, most = SUM_BYTES / size;
+  for (int64_t at = 0; at < count;) {
+    MPI_Request requests[SUMS];
+    int sums = 0, code = MPI_SUCCESS;
+    for (; sums < SUMS && at < count && code == MPI_SUCCESS; sums++) {
+      int part = (int)(count - at < most ? count - at : most);
+      code = MPI_Iallreduce(MPI_IN_PLACE, (char *)data + at * size, part, type, MPI_SUM, self->comm, &requests[sums]);
+      at += part;
+    }
+    FLOW_TRY(complete_all(self, "all_reduce", code, sums, requests));
+  }
+  return FLOW_OK;
+}
+
+static flow_status broadcast(flow_communicator *communicator, int from, void *data, int64_t bytes)
+{
+  mpi_communicator *self = (mpi_communicator *)communicator;
+  FLOW_TRY(check_whole(self, "broadcast"));
+  for (int64_t at = 0; at < bytes; at += MOST_BYTES) {
+    int part = (int)(bytes - at < MOST_BYTES ? bytes - at : MOST_BYTES);
+    MPI_Request request;
+    int code = MPI_Ibcast((char *)data + at, part, MPI_BYTE, from, self->comm, &request);
+    FLOW_TRY(complete(self, "broadcast", code, &request));
+  }
+  return FLOW_OK;
+}
+
+static flow_status all_gather(flow_communicator *communicator, const void *mine, int64_t bytes, void *all)
+{
+  mpi_communicator *self = (mpi_communicator *)communicator;
+  FLOW_TRY(check_whole(self, "all_gather"));
+  if (bytes > INT_MAX) {
+    return flow_mpi_services()->fail(FLOW_INVALID_ARGUMENT, "all_gather: %lld bytes a rank; MPI takes at most %d", (long long)bytes,
+                                     INT_MAX);
+  }
+  MPI_Request request;
+  int code = MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, self->comm, &request);
+  return complete(self, "all_gather", code, &request);
+}
+
+static flow_status barrier(flow_communicator *communicator)
+{
+  mpi_communicator *self = (mpi_communicator *)communicator;
+  FLOW_TRY(check_whole(self, "barrier"));
+  MPI_Request request;
+  int code = MPI_Ibarrier(self->comm, &request);
+  return complete(self, "barrier", code, &request);
+}
+
+static void abort_calls(flow_communicator *communicator, const char *reason)
+{
+  flow_break(&((mpi_communicator *)communicator)->breakage, FLOW_ABORTED, reason);
+}
+
+/* ---- opening and closing ----------------------------------------------------------------------------------------------------- */
+
+static void close_rank(flow_communicator *communicator)
+{
+  mpi_communicator *self = (mpi_communicator *)communicator;
+  if (self->comm != MPI_COMM_NULL && !flow_is_broken(&self->breakage) && flow_mpi_usable()) MPI_Comm_free(&self->comm);
+  flow_mpi_leave(!flow_is_broken(&self->breakage));
+  flow_breakage_end(&self->breakage);
+  flow_mpi_services()->free(self);
+}
+
+/* A communicator of our own whose errors come back to us. */
+static flow_status duplicate_world(mpi_communicator *self)
+{
+  MPI_Request request;
+  int code = MPI_Comm_idup(MPI_COMM_WORLD, &self->comm, &request);
+  FLOW_TRY(complete(self, "opening the transport mpi", code, &request));
+  code = MPI_Comm_set_errhandler(self->comm, MPI_ERRORS_RETURN);
+  return code == MPI_SUCCESS ? FLOW_OK : fail_mpi(self, "opening the transport mpi", code);
+}
+
+static flow_status open_rank(int rank, int size, const flow_transport_options *options, flow_communicator **out)
+{
+  const flow_plugin_services *services = flow_mpi_services();
+  void *block;
+  FLOW_TRY(services->alloc(sizeof(mpi_communicator), &block));
+  mpi_communicator *self = block;
+  flow_status status = flow_mpi_enter();
+  if (status != FLOW_OK) {
+    services->free(self);
+    return status;
+  }
+  self->base = (flow_communicator){ &transport, 0, 0, options->timeout };
+  self->comm = MPI_COMM_NULL;
+  flow_breakage_start(&self->breakage);
+  MPI_Comm_rank(MPI_COMM_WORLD, &self->base.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &self->base.size);
+  if (rank != -1 && (rank != self->base.rank || size != self->base.size)) {
+    status = services->fail(FLOW_INVALID_ARGUMENT, "this process is to be rank %d of %d, but the launcher made it rank %d of %d", rank,
+                            size, self->base.rank, self->base.size);
+  } else {
+    status = duplicate_world(self);
+  }
+  if (status == FLOW_OK) *out = &self->base;
+  else close_rank(&self->base);
+  return status;
+}
+
+static const flow_transport transport = {
+  .name = "mpi", .open = open_rank, .all_reduce = all_reduce, .broadcast = broadcast, .all_gather = all_gather, .barrier = barrier,
+  .abort = abort_calls, .close = close_rank,
+};
+
+static void start(const flow_plugin_services *services)
+{
+  atomic_store_explicit(&core, services, memory_order_release);
+}
+
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+
+__attribute__((visibility("default"))) extern const flow_plugin flow_plugin_table;
+const flow_plugin flow_plugin_table = {
+  .abi = FLOW_PLUGIN_ABI,
+  .name = "mpi",
+#if defined(OPEN_MPI)
+  .libraries = "Open MPI " TEXT(OMPI_MAJOR_VERSION) "." TEXT(OMPI_MINOR_VERSION) "." TEXT(OMPI_RELEASE_VERSION),
+#else
+  .libraries = "MPI " TEXT(MPI_VERSION) "." TEXT(MPI_SUBVERSION),
+#endif
+  .start = start,
+  .functions = &transport,
+};

@@ -1,0 +1,344 @@
+/* transport_ranks.c: one process of a group, started by transport_spec.lua and by scripts/bench.
+ *   transport_ranks mpi MODE                        under mpirun
+ *   transport_ranks gloo MODE RANK SIZE FOLDER      the folder is the key-value store
+ * Modes: calls (all operations, compared with plain loops), alone (the last rank never comes), abort (a thread of every other rank
+ * aborts, the last rank does not come), lost (the last rank dies), again (opens a second group after the first), bench.
+ * Writes "rank R of N: ..." lines; ends with status 0 if everything was as expected. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/memory.h"
+#include "dist/transport.h"
+
+enum { LONG = 1000003, PATH_BYTES = 4096, BENCH_COUNT = 11000000 / 4, BENCH_CALLS = 30 };
+
+typedef struct setting {
+  const char *transport, *mode, *folder;
+  int         rank, size;              /* -1 for the launcher's */
+  flow_store  store;
+} setting;
+
+#define EXPECT(condition)                                                                                            \
+  do {                                                                                                               \
+    if (!(condition)) {                                                                                              \
+      printf("rank %d: line %d: not %s: %s\n", link ? link->rank : -1, __LINE__, #condition, flow_last_error());     \
+      return 1;                                                                                                      \
+    }                                                                                                                \
+  } while (0)
+
+static void nap(double seconds)
+{
+  nanosleep(&(struct timespec){ .tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - floor(seconds)) * 1e9) }, NULL);
+}
+
+/* ---- a folder as key-value store --------------------------------------------------------------------------------------------- */
+
+static void path_of(const setting *self, const char *key, const char *suffix, char path[PATH_BYTES])
+{
+  snprintf(path, PATH_BYTES, "%s/", self->folder);
+  size_t at = strlen(path);
+  for (; *key && at < PATH_BYTES - 8; key++) path[at++] = *key == '/' ? '_' : *key;
+  snprintf(path + at, PATH_BYTES - at, "%s", suffix);
+}
+
+static flow_status set_key(void *state, const char *key, const void *bytes, size_t count)
+{
+  char path[PATH_BYTES], partial[PATH_BYTES];
+  path_of(state, key, "", path);
+  path_of(state, key, ".new", partial);
+  FILE *file = fopen(partial, "wb");
+  if (!file) return flow_fail(FLOW_IO_ERROR, "%s: %s", partial, strerror(errno));
+  int written = fwrite(bytes, 1, count, file) == count;
+  if (fclose(file) != 0 || !written || rename(partial, path) != 0) return flow_fail(FLOW_IO_ERROR, "%s: %s", path, strerror(errno));
+  return FLOW_OK;
+}
+
+static flow_status get_key(void *state, const char *key, double seconds, void **bytes, size_t *count)
+{
+  char path[PATH_BYTES];
+  path_of(state, key, "", path);
+  FILE *file;
+  for (double end = flow_clock() + seconds; !(file = fopen(path, "rb"));) {
+    if (flow_clock() > end) return flow_fail(FLOW_TIMED_OUT, "nobody set %s within %g s", key, seconds);
+    nap(0.005);
+  }
+  flow_status status = flow_alloc(1 << 20, bytes);
+  if (status == FLOW_OK) *count = fread(*bytes, 1, 1 << 20, file);
+  fclose(file);
+  return status;
+}
+
+static flow_status open_link(const setting *self, const char *group, double timeout, flow_communicator **link)
+{
+  flow_transport_options options = { .timeout = timeout, .group = group, .address = "127.0.0.1", .store = &self->store };
+  return flow_communicator_open(self->transport, self->rank, self->size, &options, link);
+}
+
+/* ---- calls that go well ------------------------------------------------------------------------------------------------------ */
+
+static double number(int rank, int64_t i)
+{
+  uint32_t bits = ((uint32_t)rank * 97u + (uint32_t)i + 1u) * 2654435761u;
+  bits ^= bits >> 15;
+  return ldexp((double)(int32_t)bits, (int)(bits % 20u) - 40);
+}
+
+/* The bits on every rank are those on rank 0. */
+static int check_same_bits(flow_communicator *link, const void *data, int64_t bytes)
+{
+  void *first = malloc((size_t)bytes + 1);
+  if (bytes > 0) memcpy(first, data, (size_t)bytes);
+  EXPECT(flow_communicator_broadcast(link, 0, first, bytes) == FLOW_OK);
+  EXPECT(bytes == 0 || memcmp(first, data, (size_t)bytes) == 0);
+  free(first);
+  return 0;
+}
+
+#define CHECK_SUM(type, dtype, tolerance)                                                                            \
+  static int check_sum_##type(flow_communicator *link, int64_t count)                                                \
+  {                                                                                                                  \
+    type *data = malloc((size_t)count * sizeof(type) + 1);                                                           \
+    for (int64_t i = 0; i < count; i++) data[i] = (type)number(link->rank, i);                                       \
+    EXPECT(flow_communicator_all_reduce(link, dtype, data, count) == FLOW_OK);                                       \
+    for (int64_t i = 0; i < count; i++) {                                                                            \
+      double sum = 0, size = 0;                                                                                      \
+      for (int rank = 0; rank < link->size; rank++) {                                                                \
+        sum += (double)(type)number(rank, i);                                                                        \
+        size += fabs(number(rank, i));                                                                               \
+      }                                                                                                              \
+      EXPECT(fabs((double)data[i] - sum) <= (tolerance) * size);                                                     \
+    }                                                                                                                \
+    int wrong = check_same_bits(link, data, count * (int64_t)sizeof(type));                                          \
+    free(data);                                                                                                      \
+    return wrong;                                                                                                    \
+  }
+CHECK_SUM(float, FLOW_FLOAT32, 4e-7)
+CHECK_SUM(double, FLOW_FLOAT64, 1e-15)
+
+static int check_broadcasts(flow_communicator *link, int64_t bytes)
+{
+  unsigned char *data = malloc((size_t)bytes + 1);
+  for (int from = 0; from < link->size; from++) {
+    for (int64_t i = 0; i < bytes; i++) data[i] = (unsigned char)(i * 7 + link->rank);
+    EXPECT(flow_communicator_broadcast(link, from, data, bytes) == FLOW_OK);
+    for (int64_t i = 0; i < bytes; i++) EXPECT(data[i] == (unsigned char)(i * 7 + from));
+  }
+  free(data);
+  return 0;
+}
+
+static int check_gather(flow_communicator *link, int64_t bytes)
+{
+  unsigned char *mine = malloc((size_t)bytes + 1), *all = malloc((size_t)(bytes * link->size) + 1);
+  for (int64_t i = 0; i < bytes; i++) mine[i] = (unsigned char)(i * 5 + link->rank);
+  EXPECT(flow_communicator_all_gather(link, mine, bytes, all) == FLOW_OK);
+  for (int64_t i = 0; i < bytes * link->size; i++) EXPECT(all[i] == (unsigned char)(i % bytes * 5 + i / bytes));
+  free(mine);
+  free(all);
+  return 0;
+}
+
+static int check_calls(flow_communicator *link)
+{
+  static const int64_t counts[] = { 0, 1, 2, 3, 17, 1000, 16385, LONG };
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+    if (check_sum_float(link, counts[i]) || check_sum_double(link, counts[i])) return 1;
+    if (check_broadcasts(link, counts[i]) || check_gather(link, counts[i])) return 1;
+    EXPECT(flow_communicator_barrier(link) == FLOW_OK);
+  }
+  for (int call = 0; call < 200; call++) {             /* without anything in between that would keep the ranks together */
+    if (check_sum_float(link, call % 9)) return 1;
+  }
+  return 0;
+}
+
+static int run_calls(const setting *self)
+{
+  flow_communicator *link = NULL;
+  EXPECT(open_link(self, "first", 30, &link) == FLOW_OK);
+  int wrong = check_calls(link);
+  printf("rank %d of %d: %s\n", link->rank, link->size, wrong ? "wrong" : "right");
+  flow_communicator_close(link);
+  return wrong;
+}
+
+static int run_again(const setting *self)
+{
+  flow_communicator *link = NULL;
+  for (int group = 0; group < 3; group++) {
+    EXPECT(open_link(self, group == 0 ? "first" : group == 1 ? "second" : "third", 30, &link) == FLOW_OK);
+    if (check_sum_float(link, 1000)) return 1;
+    EXPECT(flow_communicator_barrier(link) == FLOW_OK);
+    if (group < 2) flow_communicator_close(link);
+  }
+  printf("rank %d of %d: right\n", link->rank, link->size);
+  flow_communicator_close(link);
+  return 0;
+}
+
+/* ---- calls that fail --------------------------------------------------------------------------------------------------------- */
+
+static int is_last(const flow_communicator *link) { return link->rank == link->size - 1; }
+
+/* A call that cannot succeed, and one after it; says how and when the first ended. */
+static int run_failing_call(flow_communicator *link)
+{
+  static float data[LONG];
+  double start = flow_clock();
+  flow_status status = flow_communicator_all_reduce(link, FLOW_FLOAT32, data, LONG);
+  printf("rank %d of %d: %s after %.1f s: %s\n", link->rank, link->size, flow_status_name(status), flow_clock() - start, flow_last_error());
+  EXPECT(status != FLOW_OK);
+  start = flow_clock();
+  EXPECT(flow_communicator_barrier(link) == status);
+  EXPECT(flow_clock() - start < 1);
+  return 0;
+}
+
+static int run_alone(const setting *self)
+{
+  flow_communicator *link = NULL;
+  EXPECT(open_link(self, "first", 1, &link) == FLOW_OK);
+  EXPECT(flow_communicator_barrier(link) == FLOW_OK);
+  int wrong = 0;
+  if (is_last(link)) nap(3);
+  else wrong = run_failing_call(link);
+  flow_communicator_close(link);
+  return wrong;
+}
+
+static void *abort_soon(void *link)
+{
+  nap(0.3);
+  flow_communicator_abort(link, "worker:7 is silent");
+  return NULL;
+}
+
+static int run_abort(const setting *self)
+{
+  flow_communicator *link = NULL;
+  pthread_t thread;
+  EXPECT(open_link(self, "first", 60, &link) == FLOW_OK);
+  EXPECT(flow_communicator_barrier(link) == FLOW_OK);
+  int wrong = 0;
+  if (is_last(link)) {
+    nap(2);
+  } else {
+    EXPECT(pthread_create(&thread, NULL, abort_soon, link) == 0);
+    wrong = run_failing_call(link);
+    pthread_join(thread, NULL);
+  }
+  flow_communicator_close(link);
+  return wrong;
+}
+
+static int run_lost(const setting *self)
+{
+  flow_communicator *link = NULL;
+  EXPECT(open_link(self, "first", 60, &link) == FLOW_OK);
+  EXPECT(flow_communicator_barrier(link) == FLOW_OK);
+  if (is_last(link)) {
+    nap(0.3);
+    kill(getpid(), SIGKILL);
+  }
+  int wrong = run_failing_call(link);
+  flow_communicator_close(link);
+  return wrong;
+}
+
+/* Fails in open: the last rank is not even started. */
+static int run_missing(const setting *self)
+{
+  flow_communicator *link = NULL;
+  double start = flow_clock();
+  flow_status status = open_link(self, "first", 1, &link);
+  printf("rank %d of %d: %s after %.1f s: %s\n", self->rank, self->size, flow_status_name(status), flow_clock() - start, flow_last_error());
+  return status == FLOW_OK;
+}
+
+/* ---- speed ------------------------------------------------------------------------------------------------------------------- */
+
+static int compare_doubles(const void *a, const void *b)
+{
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static int time_calls(flow_communicator *link, int64_t count)
+{
+  double times[BENCH_CALLS];
+  float *data = calloc((size_t)count, sizeof *data);
+  for (int call = -3; call < BENCH_CALLS; call++) {
+    EXPECT(flow_communicator_barrier(link) == FLOW_OK);
+    double start = flow_clock();
+    EXPECT(flow_communicator_all_reduce(link, FLOW_FLOAT32, data, count) == FLOW_OK);
+    if (call >= 0) times[call] = flow_clock() - start;
+  }
+  free(data);
+  qsort(times, BENCH_CALLS, sizeof *times, compare_doubles);
+  if (link->rank == 0) {
+    printf("%-6s %d ranks  %9.0f bytes  median %9.1f us  best %9.1f us\n", link->transport->name, link->size, (double)count * 4,
+           times[BENCH_CALLS / 2] * 1e6, times[0] * 1e6);
+  }
+  return 0;
+}
+
+static int run_bench(const setting *self)
+{
+  flow_communicator *link = NULL;
+  EXPECT(open_link(self, "first", 60, &link) == FLOW_OK);
+  int wrong = time_calls(link, BENCH_COUNT) || time_calls(link, 2);
+  flow_communicator_close(link);
+  return wrong;
+}
+
+static flow_local_group *bench_group;
+
+static void *bench_thread(void *rank)
+{
+  flow_communicator *link = NULL;
+  flow_transport_options options = { .timeout = 60, .local = bench_group };
+  if (flow_communicator_open("local", rank != NULL, 2, &options, &link) != FLOW_OK) return (void *)1;
+  int wrong = time_calls(link, BENCH_COUNT) || time_calls(link, 2);
+  flow_communicator_close(link);
+  return wrong ? (void *)1 : NULL;
+}
+
+static int bench_local(void)
+{
+  pthread_t thread;
+  void *wrong;
+  if (flow_local_group_new(2, &bench_group) != FLOW_OK || pthread_create(&thread, NULL, bench_thread, (void *)1) != 0) return 1;
+  void *mine = bench_thread(NULL);
+  pthread_join(thread, &wrong);
+  flow_local_group_release(bench_group);
+  return mine || wrong;
+}
+
+int main(int count, char **arguments)
+{
+  static const struct { const char *name; int (*run)(const setting *); } modes[] = {
+    { "calls", run_calls }, { "again", run_again }, { "alone", run_alone }, { "abort", run_abort }, { "lost", run_lost },
+    { "missing", run_missing }, { "bench", run_bench },
+  };
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  if (count < 3) return 2;
+  if (strcmp(arguments[1], "local") == 0) return bench_local();
+  setting self = { .transport = arguments[1], .mode = arguments[2], .rank = -1, .size = -1 };
+  if (count > 5) {
+    self.rank = atoi(arguments[3]);
+    self.size = atoi(arguments[4]);
+    self.folder = arguments[5];
+    self.store = (flow_store){ set_key, get_key, &self };
+  }
+  for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+    if (strcmp(modes[i].name, self.mode) == 0) return modes[i].run(&self);
+  }
+  return 2;
+}

@@ -1,0 +1,78 @@
+-- transport_spec.lua: groups of real processes add up, fail and give up through each transport that this build and machine have.
+local support = require "spec.support.init"
+
+local program = support.program:match("^(.*/)") .. "transport_ranks"
+local plugins = os.getenv("FLOWLUA_LIB"):match("^(.*/)")
+
+local function exists(path)
+  local file = io.open(path)
+  if file then file:close() end
+  return file ~= nil
+end
+
+-- How often the text holds the pattern.
+local function count(text, pattern)
+  return select(2, text:gsub(pattern, ""))
+end
+
+-- What a rank said that its call failed with, and after how many seconds.
+local function check_failure(text, rank, status, seconds, reason)
+  local found, after, message = text:match("rank " .. rank .. " of %d+: (.-) after ([%d.]+) s: ([^\n]*)")
+  assert.equal(status, found, text)
+  assert.truthy(tonumber(after) >= seconds[1] and tonumber(after) <= seconds[2], text)
+  assert.truthy(message:find(reason), text)
+end
+
+describe("the transport mpi", function()
+  local missing = not exists(plugins .. "libflow_mpi.so") and "this build has no libflow_mpi.so (libopenmpi-dev)"
+    or os.execute("command -v mpirun >/dev/null") ~= 0 and "mpirun is not installed (openmpi-bin)"
+    or os.getenv("FLOW_SANITIZED") and "Open MPI has findings of its own under sanitizers"
+
+  -- Root and more ranks than cores are allowed by the launcher's environment; --quiet leaves out its own comments.
+  local function mpirun(ranks, mode)
+    return support.run(("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 60 "
+      .. "mpirun --quiet --oversubscribe --bind-to none -n %d %q mpi %s"):format(ranks, program, mode))
+  end
+
+  local function with_mpirun(name, f)
+    it(name, function()
+      if missing then return pending(missing) end
+      f()
+    end)
+  end
+
+  with_mpirun("adds up, sends and gathers", function()
+    for ranks = 1, 3 do
+      local text, code = mpirun(ranks, "calls")
+      assert.equal(0, code, text)
+      assert.equal(ranks, count(text, "rank %d of " .. ranks .. ": right"), text)
+    end
+  end)
+
+  with_mpirun("opens one group after the other", function()
+    local text, code = mpirun(2, "again")
+    assert.equal(0, code, text)
+    assert.equal(2, count(text, "right"), text)
+  end)
+
+  with_mpirun("does not wait longer than its timeout for a rank that never comes", function()
+    local text = mpirun(3, "alone")
+    for rank = 0, 1 do
+      check_failure(text, rank, "timed out", { 1, 15 }, "all_reduce: not every rank came within 1 s %(rank " .. rank .. " of 3 waited")
+    end
+    assert.falsy(text:find(": line "), text)
+  end)
+
+  with_mpirun("lets another thread abort the call that waits", function()
+    local text = mpirun(2, "abort")
+    check_failure(text, 0, "aborted", { 0.2, 15 }, "all_reduce: worker:7 is silent")
+    assert.falsy(text:find(": line "), text)
+  end)
+
+  it("says that it needs a launcher", function()
+    if missing then return pending(missing) end
+    local text, code = support.run(("%q mpi calls"):format(program))
+    assert.equal(1, code)
+    assert.truthy(text:find("the transport mpi needs a launcher: start the program by mpirun -n N", 1, true), text)
+  end)
+end)
