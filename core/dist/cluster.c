@@ -43,7 +43,7 @@ const char *flow_task_name(int job, int index, char name[FLOW_TASK_NAME_SIZE])
   return name;
 }
 
-/* ---- making ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- making -------------------------------------------------------------------------------------------------------------------------- */
 
 flow_status flow_cluster_new(const char *source, flow_cluster **out)
 {
@@ -92,7 +92,7 @@ flow_status flow_cluster_add(flow_cluster *cluster, int job, const char *address
   return FLOW_OK;
 }
 
-/* ---- checks ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- checks -------------------------------------------------------------------------------------------------------------------------- */
 
 typedef struct task { const char *address; int job, index; } task;
 
@@ -212,7 +212,7 @@ flow_status flow_cluster_check(const flow_cluster *cluster)
   return check_task(cluster);
 }
 
-/* ---- roles ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- roles --------------------------------------------------------------------------------------------------------------------------- */
 
 const char *flow_cluster_source(const flow_cluster *cluster) { return cluster->source; }
 int flow_cluster_job(const flow_cluster *cluster) { return cluster->job; }
@@ -254,7 +254,7 @@ int flow_cluster_id(const flow_cluster *cluster)
   return cluster->index + (cluster->job == FLOW_JOB_WORKER && cluster->count[FLOW_JOB_CHIEF] > 0);
 }
 
-/* ---- the cluster as text ------------------------------------------------------------------------------------------------------------ */
+/* ---- the cluster as text ------------------------------------------------------------------------------------------------------------- */
 
 int flow_cluster_text(const flow_cluster *cluster, char *buffer, int size)
 {

@@ -54,7 +54,7 @@ int  flow_parse_number(const char *text, int most);
 /* "worker:2"; returns `name`. */
 const char *flow_task_name(int job, int index, char name[FLOW_TASK_NAME_SIZE]);
 
-/* ---- addresses (address.c) ------------------------------------------------------------------------------------------------------- */
+/* ---- addresses (address.c) ----------------------------------------------------------------------------------------------------------- */
 
 typedef enum flow_reach { FLOW_REACH_ANY = 0, FLOW_REACH_LOOPBACK, FLOW_REACH_NOWHERE } flow_reach;
 

@@ -79,7 +79,7 @@ static flow_status find_object(const char *source, const cJSON *object, const ch
   return flow_fail(FLOW_INVALID_ARGUMENT, "%s: \"%s\" is %s, it should be an object", source, name, kind_of(*out));
 }
 
-/* ---- the cluster -------------------------------------------------------------------------------------------------------------------- */
+/* ---- the cluster --------------------------------------------------------------------------------------------------------------------- */
 
 static flow_status add_tasks(flow_cluster *cluster, int job, const cJSON *list)
 {
@@ -125,7 +125,7 @@ static flow_status add_jobs(flow_cluster *cluster, const cJSON *jobs)
   return FLOW_OK;
 }
 
-/* ---- the task ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- the task ------------------------------------------------------------------------------------------------------------------------ */
 
 static flow_status read_index(const char *source, const cJSON *value, int *out)
 {

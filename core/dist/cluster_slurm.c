@@ -19,7 +19,7 @@ typedef struct layout {
   int           rank, rank_node, rank_task;      /* this process: its number, and the host and place that follow from the lists */
 } layout;
 
-/* ---- tasks per node: "2(x3),1" ----------------------------------------------------------------------------------------------------- */
+/* ---- tasks per node: "2(x3),1" ------------------------------------------------------------------------------------------------------- */
 
 static flow_status fail_tasks(const char *text)
 {
@@ -55,7 +55,7 @@ static flow_status next_group(layout *to)
   return FLOW_OK;
 }
 
-/* ---- hosts: "n[01-03,7],gpu1" ------------------------------------------------------------------------------------------------------ */
+/* ---- hosts: "n[01-03,7],gpu1" -------------------------------------------------------------------------------------------------------- */
 
 static flow_status add_host(layout *to, const char *host)
 {
@@ -142,7 +142,7 @@ static flow_status expand_list(layout *to, const char *list)
   return FLOW_OK;
 }
 
-/* ---- the step ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- the step ------------------------------------------------------------------------------------------------------------------------ */
 
 static int number_of(const flow_environment *environment, const char *name)
 {

@@ -1,0 +1,595 @@
+/* simulated_cluster.h: a whole cluster of protocols in one process and in made-up time. Connections deliver in order, after delays; they
+ * break, fall silent, and processes crash, freeze and come again, all by one seed. What the protocol promises is checked at every event:
+ * a broken promise is a sentence in `broken`, and the run ends.
+ *
+ * Each process runs the same little program: join; in each step meet the others at a barrier (every fifth step the chief sets a value
+ * that the others get); after an abort join again; after the last step say goodbye. */
+#ifndef FLOW_SPEC_SIMULATED_CLUSTER_H
+#define FLOW_SPEC_SIMULATED_CLUSTER_H
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "dist/frame.h"
+#include "dist/protocol.h"
+
+enum { SIM_MOST_NODES = 6, SIM_MOST_CONNECTIONS = 20000, SIM_TEXT = 1100 };
+
+typedef enum sim_kind {
+  SIM_BOOT, SIM_CRASH, SIM_FREEZE, SIM_CUT, SIM_MUTE,                  /* faults; node, seconds */
+  SIM_TIMER, SIM_WORK, SIM_ARRIVE, SIM_CONNECTED, SIM_CLOSED, SIM_REFUSED
+} sim_kind;
+
+typedef struct sim_event {
+  struct sim_event *next;
+  double   at;
+  unsigned order;
+  int      kind, node, process, connection;      /* process: of the node it is meant for; an older one's events are void */
+  double   seconds;
+  size_t   count;
+  uint8_t  bytes[];
+} sim_event;
+
+/* One direction of a connection: numbers and readers are those of frame.h. */
+typedef struct sim_direction { double last; uint64_t number; flow_frame_reader reader; } sim_direction;
+
+/* ends: 0 is the member's, 1 the chief's. */
+typedef struct sim_connection {
+  int node[2], process[2], open[2], muted;
+  sim_direction to[2];                           /* what arrives at that end */
+} sim_connection;
+
+typedef struct sim_node {
+  flow_cluster  *cluster;
+  flow_protocol *protocol;                       /* NULL: the process is not running */
+  int            process, restarts, finished, failed, running, awaiting, reports, starved;
+  double         frozen_until, wakeup, step;
+  uint64_t       generation;                     /* the last that this process saw, and the chief's process it had it from */
+  int            chief_process;
+  uint64_t       entered_generation;             /* the last barrier */
+  int            entered_step;
+  uint32_t       request;
+  unsigned       work;                           /* the event that goes on with the program */
+  int            aborts;
+  char           verdict[SIM_TEXT], last_words[SIM_TEXT];
+  int            culprit;
+} sim_node;
+
+typedef struct simulation {
+  unsigned long long random;
+  double         now, slowest;                    /* slowest: seconds a message takes at most */
+  unsigned       order;
+  int            starves;                         /* memory is out at some time, which is then the end of a process */
+  int            nodes, steps, verbose, connection_count;
+  sim_event     *events;
+  sim_node       node[SIM_MOST_NODES];
+  sim_connection *connections;
+  uint64_t       verdict_generation;              /* of the newest verdict of a chief */
+  int            verdict_process, verdict_culprit;
+  char           verdict[SIM_TEXT], broken[4 * SIM_TEXT];
+  double         base_bytes, most_bytes, last_event;
+  int            notices;
+} simulation;
+
+static unsigned sim_random(simulation *sim, unsigned below)
+{
+  sim->random = sim->random * 6364136223846793005ull + 1442695040888963407ull;
+  return (unsigned)(sim->random >> 33) % below;
+}
+
+static double sim_real(simulation *sim, double from, double to) { return from + (to - from) * sim_random(sim, 1u << 20) / (double)(1u << 20); }
+
+#define SIM_BREAK(sim, ...) do { if (!(sim)->broken[0]) snprintf((sim)->broken, sizeof (sim)->broken, __VA_ARGS__); } while (0)
+#define SIM_SAY(sim, ...) do { if ((sim)->verbose) { printf("%9.3f ", (sim)->now); printf(__VA_ARGS__); printf("\n"); } } while (0)
+
+static sim_event *sim_schedule(simulation *sim, double at, int kind, int node, const void *bytes, size_t count)
+{
+  sim_event *event = calloc(1, sizeof *event + count), **place = &sim->events;
+  *event = (sim_event){ .at = at, .order = sim->order++, .kind = kind, .node = node, .count = count, .connection = -1,
+                        .process = sim->node[node].process };
+  if (count > 0) memcpy(event->bytes, bytes, count);
+  while (*place && (*place)->at <= at) place = &(*place)->next;
+  event->next = *place;
+  *place = event;
+  return event;
+}
+
+/* ---- sealing, of a kind that notices every exchange ---------------------------------------------------------------------------------- */
+
+static uint32_t sim_sum(uint64_t number, const uint8_t *bytes, size_t count)
+{
+  uint64_t sum = number * 0x9e3779b97f4a7c15u + 1;
+  for (size_t i = 0; i < count; i++) sum = (sum ^ bytes[i]) * 0x100000001b3u;
+  return (uint32_t)(sum >> 16);
+}
+
+static flow_status sim_seal(void *state, uint64_t number, const uint8_t *contents, size_t count, uint8_t *to)
+{
+  uint32_t sum = sim_sum(number, contents, count);
+  (void)state;
+  memmove(to, contents, count);
+  memcpy(to + count, &sum, 4);
+  return FLOW_OK;
+}
+
+static flow_status sim_open(void *state, uint64_t number, const uint8_t *sealed, size_t count, uint8_t *to)
+{
+  uint32_t sum = sim_sum(number, sealed, count - 4);
+  (void)state;
+  if (memcmp(&sum, sealed + count - 4, 4) != 0) return flow_fail(FLOW_CORRUPT_DATA, "sealed otherwise");
+  memmove(to, sealed, count - 4);
+  return FLOW_OK;
+}
+
+static const flow_seal sim_sealing = { 4, sim_seal, sim_open, NULL };
+
+/* ---- connections --------------------------------------------------------------------------------------------------------------------- */
+
+static int sim_end_of(const simulation *sim, const sim_connection *connection, int node)
+{
+  for (int end = 0; end < 2; end++) {
+    if (connection->node[end] == node && connection->process[end] == sim->node[node].process) return end;
+  }
+  return -1;
+}
+
+/* In order behind all that was sent before. */
+static double sim_arrival(simulation *sim, sim_direction *to)
+{
+  double at = sim->now + sim_real(sim, 0.0002, sim->slowest);
+  if (at < to->last) at = to->last;
+  to->last = at;
+  return at;
+}
+
+static void sim_deliver(simulation *sim, int number, int end, int kind, const void *bytes, size_t count)
+{
+  sim_connection *connection = &sim->connections[number];
+  sim_event *event = sim_schedule(sim, sim_arrival(sim, &connection->to[end]), kind, connection->node[end], bytes, count);
+  event->connection = number;
+  event->process = connection->process[end];
+}
+
+static void sim_send(simulation *sim, int node, int number, const uint8_t *bytes, size_t count)
+{
+  sim_connection *connection = &sim->connections[number];
+  int end = sim_end_of(sim, connection, node);
+  if (end < 0 || !connection->open[end]) return;
+  if (count > FLOW_MOST_MESSAGE) SIM_BREAK(sim, "a message of %zu bytes", count);
+  uint8_t *frame = malloc(flow_frame_size(&sim_sealing, count));
+  flow_frame_write(&sim_sealing, connection->to[!end].number++, bytes, count, frame);
+  if (!connection->muted) sim_deliver(sim, number, !end, SIM_ARRIVE, frame, flow_frame_size(&sim_sealing, count));
+  free(frame);
+}
+
+/* This end is gone; the other learns of it in time, unless nothing gets through any more. */
+static void sim_close(simulation *sim, int number, int end)
+{
+  sim_connection *connection = &sim->connections[number];
+  if (!connection->open[end]) return;
+  connection->open[end] = 0;
+  if (connection->open[!end] && !connection->muted) sim_deliver(sim, number, !end, SIM_CLOSED, NULL, 0);
+}
+
+static void sim_close_all(simulation *sim, int node)
+{
+  for (int i = 0; i < sim->connection_count; i++) {
+    int end = sim_end_of(sim, &sim->connections[i], node);
+    if (end >= 0) sim_close(sim, i, end);
+  }
+}
+
+static void sim_dial(simulation *sim, int node)
+{
+  double answer = sim->now + sim_real(sim, 0.0002, sim->slowest);
+  if (!sim->node[0].protocol || sim->connection_count == SIM_MOST_CONNECTIONS) {
+    sim_schedule(sim, answer, SIM_REFUSED, node, NULL, 0);
+    return;
+  }
+  int number = sim->connection_count++;
+  sim_connection *connection = &sim->connections[number];
+  *connection = (sim_connection){ .node = { node, 0 }, .process = { sim->node[node].process, sim->node[0].process }, .open = { 1, 1 } };
+  for (int end = 0; end < 2; end++) {
+    flow_frame_reader_init(&connection->to[end].reader, &sim_sealing, FLOW_FRAME_MOST);
+    sim_deliver(sim, number, end, SIM_CONNECTED, NULL, 0);
+  }
+}
+
+/* ---- the program of each process ----------------------------------------------------------------------------------------------------- */
+
+static void sim_check_status(simulation *sim, int node, const char *what, flow_status status)
+{
+  if (status == FLOW_OUT_OF_MEMORY && sim->starves) sim->node[node].starved = 1;
+  else if (status != FLOW_OK) SIM_BREAK(sim, "node %d: %s: %s", node, what, flow_last_error());
+}
+
+/* A request right after a freeze may be the call that notices that the generation is over. */
+static void sim_check_request(simulation *sim, int number, const char *what, flow_status status)
+{
+  const sim_node *node = &sim->node[number];
+  int thawed = node->frozen_until > 0 && sim->now <= node->frozen_until + 0.001;
+  if (status != FLOW_INVALID_STATE || !thawed) sim_check_status(sim, number, what, status);
+}
+
+static void sim_enter(simulation *sim, int number)
+{
+  sim_node *node = &sim->node[number];
+  char name[64];
+  int step = (int)node->step;
+  flow_protocol_progress(node->protocol, node->step, "all-reduce");
+  if (step >= sim->steps) {
+    node->awaiting = 0;
+    sim_check_request(sim, number, "goodbye", flow_protocol_goodbye(node->protocol, sim->now, 0));
+    return;
+  }
+  node->entered_generation = node->generation;
+  node->entered_step = step;
+  snprintf(name, sizeof name, "step %d", step);
+  if (step % 5 == 0 && number == 0) {
+    sim_check_request(sim, number, "set", flow_protocol_set(node->protocol, sim->now, ++node->request, name, (uint8_t *)name, 8));
+  } else if (step % 5 == 0) {
+    sim_check_request(sim, number, "get", flow_protocol_get(node->protocol, sim->now, ++node->request, name, 5000));
+  }
+  if (node->starved) return;
+  node->awaiting = (int)++node->request;
+  sim_check_request(sim, number, "barrier", flow_protocol_barrier(node->protocol, sim->now, node->request, name, 5000));
+}
+
+static void sim_work(simulation *sim, int number)
+{
+  sim_node *node = &sim->node[number];
+  if (node->running && node->reports > 0 && node->step + 2 < sim->steps && sim_random(sim, 20) == 0) {
+    node->reports--;
+    flow_protocol_report(node->protocol, sim->now, "the loss is not a number");
+  } else if (node->running) {
+    sim_enter(sim, number);
+  } else {
+    sim_check_status(sim, number, "join", flow_protocol_join(node->protocol, sim->now, node->step, "model"));
+  }
+}
+
+static void sim_work_later(simulation *sim, int node)
+{
+  sim->node[node].work = sim_schedule(sim, sim->now + sim_real(sim, 0.05, 1.5), SIM_WORK, node, NULL, 0)->order;
+}
+
+/* ---- promises ------------------------------------------------------------------------------------------------------------------------ */
+
+/* No two processes that live know one generation from two chiefs; numbers only grow. */
+static void sim_started(simulation *sim, int number, const flow_action *action)
+{
+  sim_node *node = &sim->node[number];
+  int chief = sim->node[0].process;
+  for (int i = 0; number > 0 && i < sim->connection_count; i++) {
+    if (sim_end_of(sim, &sim->connections[i], number) == 0 && sim->connections[i].open[0]) chief = sim->connections[i].process[1];
+  }
+  if (action->generation <= node->generation) {
+    SIM_BREAK(sim, "node %d starts generation %d after %d", number, (int)action->generation, (int)node->generation);
+  }
+  for (int i = 0; i < sim->nodes; i++) {
+    const sim_node *other = &sim->node[i];
+    if (i != number && other->protocol && other->generation == action->generation && other->chief_process != chief) {
+      SIM_BREAK(sim, "nodes %d and %d have generation %d from two chiefs", number, i, (int)action->generation);
+    }
+  }
+  node->generation = action->generation;
+  node->chief_process = chief;
+  node->running = 1;
+  if (action->step > node->step) node->step = action->step;          /* the state comes from action->task */
+  if (action->step < node->step) SIM_BREAK(sim, "node %d has step %g, but %g is said to be the highest", number, node->step, action->step);
+}
+
+/* All who have a chief's verdict have the same; who has none blames the chief. */
+static void sim_aborted(simulation *sim, int number, const flow_action *action)
+{
+  sim_node *node = &sim->node[number];
+  node->aborts++;
+  node->culprit = action->task;
+  snprintf(node->verdict, sizeof node->verdict, "%s", action->text);
+  if (!node->running) SIM_BREAK(sim, "node %d: an abort without a generation", number);
+  node->running = 0;
+  node->awaiting = 0;
+  char chief[64];
+  snprintf(chief, sizeof chief, "%s:0", flow_job_name(flow_cluster_chief_job(node->cluster)));
+  if (action->generation != node->generation) SIM_BREAK(sim, "node %d: abort of another generation", number);
+  if (strstr(action->text, " of ") && strncmp(action->text, chief, strlen(chief)) == 0 && action->task == 0 && number > 0) return;
+  int same = sim->verdict_generation == action->generation && sim->verdict_process == node->chief_process;
+  if (same && (sim->verdict_culprit != action->task || strcmp(sim->verdict, action->text) != 0)) {
+    SIM_BREAK(sim, "generation %d: node %d blames %d (%s), others %d (%s)", (int)action->generation, number, action->task, action->text,
+              sim->verdict_culprit, sim->verdict);
+  }
+  sim->verdict_generation = action->generation;
+  sim->verdict_process = node->chief_process;
+  sim->verdict_culprit = action->task;
+  snprintf(sim->verdict, sizeof sim->verdict, "%s", action->text);
+}
+
+/* Nobody passes a barrier that somebody has not reached; a value is what was set. */
+static void sim_answered(simulation *sim, int number, const flow_action *action)
+{
+  sim_node *node = &sim->node[number];
+  if (action->status != FLOW_OK) {
+    if (!strstr(action->text, ":0") && !strstr(action->text, ":1") && !strstr(action->text, ":2")) {
+      SIM_BREAK(sim, "a failed request names nobody: %s", action->text);
+    }
+    return;
+  }
+  if (action->count > 0) {
+    char name[64];
+    snprintf(name, sizeof name, "step %d", (int)node->step);
+    if (action->count != 8 || memcmp(action->bytes, name, 7) != 0) SIM_BREAK(sim, "node %d: a value is not what was set", number);
+  }
+  if ((int)action->request != node->awaiting) return;
+  for (int i = 0; i < sim->nodes; i++) {
+    const sim_node *other = &sim->node[i];
+    int there = other->entered_generation > node->generation ||
+                (other->entered_generation == node->generation && other->entered_step >= (int)node->step);
+    if (!there) SIM_BREAK(sim, "node %d passes step %d where node %d never was", number, (int)node->step, i);
+  }
+  node->step++;
+  node->awaiting = 0;
+  sim_work_later(sim, number);
+}
+
+/* ---- actions and events -------------------------------------------------------------------------------------------------------------- */
+
+static void sim_stop(simulation *sim, int number)
+{
+  sim_node *node = &sim->node[number];
+  sim_close_all(sim, number);
+  flow_protocol_release(node->protocol);
+  node->protocol = NULL;
+  node->process++;                       /* its events are void from now on */
+  node->running = 0;
+  node->generation = 0;
+}
+
+static void sim_act(simulation *sim, int number, const flow_action *action)
+{
+  sim_node *node = &sim->node[number];
+  switch (action->kind) {
+  case FLOW_ACTION_SEND: sim_send(sim, number, action->connection, action->bytes, action->count); return;
+  case FLOW_ACTION_CLOSE: {
+    int end = sim_end_of(sim, &sim->connections[action->connection], number);
+    if (end >= 0) sim_close(sim, action->connection, end);
+    return;
+  }
+  case FLOW_ACTION_DIAL: sim_dial(sim, number); return;
+  case FLOW_ACTION_RESULT: sim_answered(sim, number, action); return;
+  case FLOW_ACTION_STARTED:
+    SIM_SAY(sim, "node %d: generation %d, step %g of %d", number, (int)action->generation, action->step, action->task);
+    sim_started(sim, number, action);
+    sim_work_later(sim, number);
+    return;
+  case FLOW_ACTION_ABORTED:
+    SIM_SAY(sim, "node %d: generation %d over: %s", number, (int)action->generation, action->text);
+    sim_aborted(sim, number, action);
+    sim_work_later(sim, number);
+    return;
+  case FLOW_ACTION_NOTICE:
+    sim->notices++;
+    SIM_SAY(sim, "node %d: %s", number, action->text);
+    return;
+  default:
+    SIM_SAY(sim, "node %d: %s %s", number, action->kind == FLOW_ACTION_DONE ? "done" : "failed:", action->text);
+    snprintf(node->last_words, sizeof node->last_words, "%s", action->text);
+    node->finished = action->kind == FLOW_ACTION_DONE;
+    node->failed = !node->finished;
+  }
+}
+
+static void sim_drain(simulation *sim, int number)
+{
+  sim_node *node = &sim->node[number];
+  flow_action action;
+  if (!node->protocol) return;
+  double bytes = flow_live_bytes() - sim->base_bytes;
+  if (bytes > sim->most_bytes) sim->most_bytes = bytes;
+  while (flow_protocol_next(node->protocol, &action)) sim_act(sim, number, &action);
+  if (node->finished || node->failed) {
+    sim_stop(sim, number);
+    return;
+  }
+  double wakeup = flow_protocol_wakeup(node->protocol);
+  if (wakeup == node->wakeup) return;
+  node->wakeup = wakeup;
+  if (isfinite(wakeup)) sim_schedule(sim, fmax(wakeup, sim->now), SIM_TIMER, number, NULL, 0)->seconds = wakeup;
+}
+
+static void sim_boot(simulation *sim, int number)
+{
+  sim_node *node = &sim->node[number];
+  if (node->protocol || node->finished || node->failed) return;
+  const flow_protocol_options options = { .cluster = node->cluster, .job = "simulated", .version = "1",
+                                          .incarnation = (uint64_t)number * 1000 + (uint64_t)node->process + 1 };
+  node->wakeup = -1;
+  node->step = 0;
+  node->frozen_until = 0;
+  node->starved = 0;
+  sim_check_status(sim, number, "new", flow_protocol_new(&options, sim->now, &node->protocol));
+  if (!node->protocol) {
+    sim_schedule(sim, sim->now + 3, SIM_BOOT, number, NULL, 0);
+    return;
+  }
+  sim_work_later(sim, number);
+  sim_drain(sim, number);
+}
+
+/* Bytes come in pieces. */
+static void sim_arrive(simulation *sim, const sim_event *event, int end)
+{
+  sim_node *node = &sim->node[event->node];
+  flow_frame_reader *reader = &sim->connections[event->connection].to[end].reader;
+  for (size_t at = 0; at < event->count;) {
+    size_t piece = 1 + sim_random(sim, 400), used, size;
+    const uint8_t *contents;
+    if (piece > event->count - at) piece = event->count - at;
+    flow_status status = flow_frame_reader_feed(reader, event->bytes + at, piece, &used, &contents, &size);
+    if (status != FLOW_OK) {
+      sim_check_status(sim, event->node, "a frame", status);
+      return;
+    }
+    at += used;
+    if (contents) sim_check_status(sim, event->node, "received", flow_protocol_received(node->protocol, sim->now, event->connection, contents, size));
+  }
+}
+
+static void sim_connection_event(simulation *sim, const sim_event *event)
+{
+  sim_connection *connection = &sim->connections[event->connection];
+  sim_node *node = &sim->node[event->node];
+  int end = sim_end_of(sim, connection, event->node);
+  if (end < 0 || !connection->open[end]) return;
+  if (event->kind == SIM_ARRIVE) sim_arrive(sim, event, end);
+  if (event->kind == SIM_CONNECTED) {
+    sim_check_status(sim, event->node, "connected", flow_protocol_connected(node->protocol, sim->now, event->connection));
+  }
+  if (event->kind == SIM_CLOSED) {
+    connection->open[end] = 0;
+    sim_check_status(sim, event->node, "closed", flow_protocol_closed(node->protocol, sim->now, event->connection, "reset"));
+  }
+}
+
+/* The node's newest connection: broken for both, or silent from now on. */
+static void sim_break_connection(simulation *sim, int node, int mute)
+{
+  for (int i = sim->connection_count - 1; i >= 0; i--) {
+    sim_connection *connection = &sim->connections[i];
+    if (sim_end_of(sim, connection, node) < 0 || !connection->open[0] || !connection->open[1] || connection->muted) continue;
+    SIM_SAY(sim, "connection of node %d %s", node, mute ? "falls silent" : "breaks");
+    if (!mute) {
+      sim_deliver(sim, i, 0, SIM_CLOSED, NULL, 0);
+      sim_deliver(sim, i, 1, SIM_CLOSED, NULL, 0);
+    }
+    connection->muted = 1;
+    return;
+  }
+}
+
+static void sim_fault(simulation *sim, const sim_event *event)
+{
+  sim_node *node = &sim->node[event->node];
+  if (event->kind == SIM_BOOT) {
+    sim_boot(sim, event->node);
+    return;
+  }
+  if (!node->protocol) return;
+  if (event->kind == SIM_CUT || event->kind == SIM_MUTE) {
+    sim_break_connection(sim, event->node, event->kind == SIM_MUTE);
+  } else if (event->kind == SIM_FREEZE) {
+    SIM_SAY(sim, "node %d freezes for %.1f s", event->node, event->seconds);
+    node->frozen_until = fmax(node->frozen_until, sim->now + event->seconds);
+  } else {
+    SIM_SAY(sim, "node %d crashes", event->node);
+    sim_stop(sim, event->node);
+    if (event->seconds >= 0) sim_schedule(sim, sim->now + event->seconds, SIM_BOOT, event->node, NULL, 0);
+  }
+}
+
+static void sim_step(simulation *sim, const sim_event *event)
+{
+  sim_node *node = &sim->node[event->node];
+  if (event->kind <= SIM_MUTE) {
+    sim_fault(sim, event);
+  } else if (node->protocol && event->process == node->process) {
+    if (event->kind == SIM_TIMER && event->seconds == node->wakeup) {
+      node->wakeup = -1;
+      sim_check_status(sim, event->node, "timer", flow_protocol_timer(node->protocol, sim->now));
+    } else if (event->kind == SIM_WORK && event->order == node->work) {
+      sim_work(sim, event->node);
+    } else if (event->kind == SIM_REFUSED) {
+      sim_check_status(sim, event->node, "refused", flow_protocol_closed(node->protocol, sim->now, -1, "connection refused"));
+    } else if (event->kind > SIM_WORK) {
+      sim_connection_event(sim, event);
+    }
+    sim->last_event = sim->now;
+  }
+  if (node->starved && node->protocol) {
+    sim_stop(sim, event->node);
+    sim_schedule(sim, sim->now + 3, SIM_BOOT, event->node, NULL, 0);
+  }
+  sim_drain(sim, event->node);
+}
+
+/* ---- a run --------------------------------------------------------------------------------------------------------------------------- */
+
+/* chief: whether there is a job "chief"; ps: of the nodes, so many are parameter servers. */
+static void sim_begin(simulation *sim, unsigned long long seed, int nodes, int chief, int ps)
+{
+  *sim = (simulation){ .random = seed * 2654435761u + 12345, .nodes = nodes, .steps = 30, .slowest = 0.005, .verdict_process = -1 };
+  sim_random(sim, 2);
+  sim->connections = calloc(SIM_MOST_CONNECTIONS, sizeof *sim->connections);
+  sim->base_bytes = flow_live_bytes();
+  for (int i = 0; i < nodes; i++) {
+    char text[512];
+    int first_ps = nodes - ps, job = i >= first_ps ? FLOW_JOB_PS : chief && i == 0 ? FLOW_JOB_CHIEF : FLOW_JOB_WORKER;
+    int index = job == FLOW_JOB_PS ? i - first_ps : job == FLOW_JOB_WORKER ? i - chief : 0;
+    flow_text to = flow_text_into(text, sizeof text);
+    flow_text_add(&to, "{\"cluster\":{");
+    if (chief) flow_text_add(&to, "\"chief\":[\"10.0.0.1:2222\"],");
+    flow_text_add(&to, "\"worker\":[");
+    for (int w = chief; w < first_ps; w++) flow_text_add(&to, "%s\"10.0.0.%d:2222\"", w > chief ? "," : "", w + 1);
+    flow_text_add(&to, "],\"ps\":[");
+    for (int p = first_ps; p < nodes; p++) flow_text_add(&to, "%s\"10.0.0.%d:2222\"", p > first_ps ? "," : "", p + 1);
+    flow_text_add(&to, "]},\"task\":{\"type\":\"%s\",\"index\":%d}}", flow_job_name(job), index);
+    sim_check_status(sim, i, "cluster", flow_cluster_parse(text, to.length, "simulation", NULL, -1, &sim->node[i].cluster));
+  }
+}
+
+/* Until nothing happens any more, a promise is broken, or `until`. */
+static void sim_run(simulation *sim, double until)
+{
+  while (sim->events && !sim->broken[0] && sim->events->at <= until) {
+    sim_event *event = sim->events;
+    sim->events = event->next;
+    sim->now = event->at;
+    double thaw = sim->node[event->node].frozen_until;
+    int fault = event->kind <= SIM_MUTE;
+    if (!fault && thaw > sim->now && event->process == sim->node[event->node].process) {
+      sim_event **place = &sim->events;               /* later, in the order in which they came */
+      event->at = thaw;
+      while (*place && ((*place)->at < thaw || ((*place)->at == thaw && (*place)->order < event->order))) place = &(*place)->next;
+      event->next = *place;
+      *place = event;
+      continue;
+    }
+    sim_step(sim, event);
+    free(event);
+  }
+}
+
+static void sim_end(simulation *sim)
+{
+  for (int i = 0; i < sim->nodes; i++) {
+    flow_protocol_release(sim->node[i].protocol);
+    sim->node[i].protocol = NULL;
+    flow_cluster_release(sim->node[i].cluster);
+  }
+  for (int i = 0; i < sim->connection_count; i++) {
+    for (int end = 0; end < 2; end++) flow_frame_reader_clear(&sim->connections[i].to[end].reader);
+  }
+  while (sim->events) {
+    sim_event *event = sim->events;
+    sim->events = event->next;
+    free(event);
+  }
+  free(sim->connections);
+  sim->connections = NULL;
+  if (flow_live_bytes() != sim->base_bytes) SIM_BREAK(sim, "%.0f bytes are left over", flow_live_bytes() - sim->base_bytes);
+}
+
+/* Boots everybody at once. */
+static void sim_boot_all(simulation *sim)
+{
+  for (int i = 0; i < sim->nodes; i++) sim_schedule(sim, 0.01 * i, SIM_BOOT, i, NULL, 0);
+}
+
+static void sim_plan(simulation *sim, double at, int kind, int node, double seconds)
+{
+  sim_schedule(sim, at, kind, node, NULL, 0)->seconds = seconds;
+}
+
+#endif
