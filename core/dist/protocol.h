@@ -12,8 +12,8 @@
  *   - A task is lost when its connection closes without GOODBYE, when nothing is heard of it for dead_after seconds, or when another
  *     process says that it is this task now. The chief names it; every task of the generation gets the same sentence. Who loses the
  *     chief itself names the chief.
- *   - Who slept (was stopped, swapped out) for long accuses nobody: silence of others is counted anew, and a chief that slept for
- *     dead_after or more names itself.
+ *   - Who slept (was stopped, swapped out) for long accuses nobody: silence of others is counted anew, and a chief that slept for so long
+ *     that the others may have given it up names itself.
  *   - A chief that comes again waits for all tasks, like the first.
  *
  * After each call actions are to be fetched until there are none. Where memory is out, an event or join, report, goodbye ends this process's

@@ -358,13 +358,14 @@ static flow_status check_silence(flow_protocol *protocol)
   return FLOW_OK;
 }
 
-/* Who slept cannot judge others; after a long sleep the others have given this process up. */
+/* Who slept cannot judge others; after a long sleep the others have given this process up: the last that they had heard of it was up to
+ * a heartbeat old. */
 static flow_status wake_up(flow_protocol *protocol, double slept)
 {
   char text[FLOW_LIMIT_TEXT];
   for (int i = 1; i < protocol->tasks; i++) protocol->peers[i].heard = protocol->now;
   for (int i = 0; i < protocol->stranger_count; i++) protocol->strangers[i].since = protocol->now;
-  if (slept < protocol->options.dead_after || !running(protocol)) return FLOW_OK;
+  if (slept + protocol->options.heartbeat < protocol->options.dead_after || !running(protocol)) return FLOW_OK;
   snprintf(text, sizeof text, "%s stood still for %.1f s at step %.0f", flow_protocol_task(protocol, 0), slept, protocol->step);
   return abort_generation(protocol, 0, text);
 }

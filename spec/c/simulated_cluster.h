@@ -44,6 +44,7 @@ typedef struct sim_connection {
 
 typedef struct sim_node {
   flow_cluster  *cluster;
+  const char    *job, *version, *signature;
   flow_protocol *protocol;                       /* NULL: the process is not running */
   int            process, restarts, finished, failed, running, awaiting, reports, starved;
   double         frozen_until, wakeup, step;
@@ -247,7 +248,7 @@ static void sim_work(simulation *sim, int number)
   } else if (node->running) {
     sim_enter(sim, number);
   } else {
-    sim_check_status(sim, number, "join", flow_protocol_join(node->protocol, sim->now, node->step, "model"));
+    sim_check_status(sim, number, "join", flow_protocol_join(node->protocol, sim->now, node->step, node->signature));
   }
 }
 
@@ -403,7 +404,7 @@ static void sim_boot(simulation *sim, int number)
 {
   sim_node *node = &sim->node[number];
   if (node->protocol || node->finished || node->failed) return;
-  const flow_protocol_options options = { .cluster = node->cluster, .job = "simulated", .version = "1",
+  const flow_protocol_options options = { .cluster = node->cluster, .job = node->job, .version = node->version,
                                           .incarnation = (uint64_t)number * 1000 + (uint64_t)node->process + 1 };
   node->wakeup = -1;
   node->step = 0;
@@ -525,6 +526,9 @@ static void sim_begin(simulation *sim, unsigned long long seed, int nodes, int c
   sim->base_bytes = flow_live_bytes();
   for (int i = 0; i < nodes; i++) {
     char text[512];
+    sim->node[i].job = "simulated";
+    sim->node[i].version = "1";
+    sim->node[i].signature = "model";
     int first_ps = nodes - ps, job = i >= first_ps ? FLOW_JOB_PS : chief && i == 0 ? FLOW_JOB_CHIEF : FLOW_JOB_WORKER;
     int index = job == FLOW_JOB_PS ? i - first_ps : job == FLOW_JOB_WORKER ? i - chief : 0;
     flow_text to = flow_text_into(text, sizeof text);

@@ -129,6 +129,58 @@ static void test_short_freeze(void **state)
   }
 }
 
+/* Who slept does not count its own sleep as the silence of others. */
+static void test_sleeper(void **state)
+{
+  (void)state;
+  sim_begin(&sim, 11, 3, 1, 0);
+  sim_boot_all(&sim);
+  sim_plan(&sim, 9, SIM_FREEZE, 1, 60);
+  sim_plan(&sim, 12, SIM_FREEZE, 0, 7.5);
+  sim_run(&sim, 29);
+  expect_promises();
+  assert_int_equal(sim.node[0].aborts, 0);
+  sim_run(&sim, 31);
+  assert_int_equal(sim.node[0].aborts, 1);
+  assert_int_equal(sim.node[0].culprit, 1);
+  expect_words(sim.node[0].verdict, "worker:0 10.0.0.2:2222 silent for 10.0 s");
+  sim_run(&sim, 1e5);
+  expect_all_done();
+  sim_end(&sim);
+}
+
+/* What does not belong together, in a sentence with both sides, on both sides. */
+static void one_mismatch(int kind, const char *words)
+{
+  static const char other[] = "{\"cluster\":{\"chief\":[\"10.0.0.1:2222\"],\"worker\":[\"10.0.0.2:2222\",\"10.0.0.9:2222\"]},"
+                              "\"task\":{\"type\":\"worker\",\"index\":1}}";
+  sim_begin(&sim, 12, 3, 1, 0);
+  if (kind == 0) sim.node[2].job = "another";
+  if (kind == 1) sim.node[2].version = "2";
+  if (kind == 2) sim.node[2].signature = "other model";
+  if (kind == 3) {
+    flow_cluster_release(sim.node[2].cluster);
+    assert_int_equal(flow_cluster_parse(other, sizeof other - 1, "other", NULL, -1, &sim.node[2].cluster), FLOW_OK);
+  }
+  sim_boot_all(&sim);
+  sim_run(&sim, 5);
+  expect_promises();
+  assert_true(sim.node[2].failed);
+  expect_words(sim.node[2].last_words, words);
+  if (kind == 2) expect_words(sim.node[0].last_words, words);
+  else assert_true(sim.notices > 0 && !sim.node[0].failed);        /* it may be somebody else's process: the chief goes on waiting */
+  sim_end(&sim);
+}
+
+static void test_mismatches(void **state)
+{
+  (void)state;
+  one_mismatch(0, "chief:0 10.0.0.1:2222 belongs to the job \"simulated\", worker:1 10.0.0.3:2222 to \"another\"");
+  one_mismatch(1, "chief:0 10.0.0.1:2222 is flowlua 1, worker:1 10.0.0.3:2222 is 2");
+  one_mismatch(2, "have different models: ");
+  one_mismatch(3, "chief:0 10.0.0.1:2222 and worker:1 10.0.0.3:2222 know different clusters (");
+}
+
 static void test_silent_connection(void **state)
 {
   (void)state;
@@ -286,7 +338,8 @@ int main(int count, char **arguments)
   if (seed > 0) return run_schedules(seed, 1, 1) > 0;
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_all_sizes), cmocka_unit_test(test_start_orders), cmocka_unit_test(test_nobody_comes),
-    cmocka_unit_test(test_one_fault), cmocka_unit_test(test_short_freeze), cmocka_unit_test(test_silent_connection),
+    cmocka_unit_test(test_one_fault), cmocka_unit_test(test_short_freeze), cmocka_unit_test(test_sleeper), cmocka_unit_test(test_mismatches),
+    cmocka_unit_test(test_silent_connection),
     cmocka_unit_test(test_report), cmocka_unit_test(test_no_memory), cmocka_unit_test(test_schedules),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
