@@ -338,7 +338,8 @@ int main(int count, char **arguments)
   if (seed > 0) return run_schedules(seed, 1, 1) > 0;
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_all_sizes), cmocka_unit_test(test_start_orders), cmocka_unit_test(test_nobody_comes),
-    cmocka_unit_test(test_one_fault), cmocka_unit_test(test_short_freeze), cmocka_unit_test(test_sleeper), cmocka_unit_test(test_mismatches),
+    cmocka_unit_test(test_one_fault), cmocka_unit_test(test_short_freeze), cmocka_unit_test(test_sleeper),
+    cmocka_unit_test(test_mismatches),
     cmocka_unit_test(test_silent_connection),
     cmocka_unit_test(test_report), cmocka_unit_test(test_no_memory), cmocka_unit_test(test_schedules),
   };
