@@ -76,3 +76,66 @@ describe("the transport mpi", function()
     assert.truthy(text:find("the transport mpi needs a launcher: start the program by mpirun -n N", 1, true), text)
   end)
 end)
+
+describe("the transport gloo", function()
+  local missing = not exists(plugins .. "libflow_gloo.so") and "this build has no libflow_gloo.so (libgloo-dev and g++)"
+    or os.getenv("FLOW_SANITIZED") and "Gloo itself is not built with the sanitizer"
+
+  -- Starts the first `started` of `ranks` processes at once; what they wrote, after all have ended.
+  local function run(ranks, mode, started)
+    local folder = support.file("store", ""):match("^(.*)/")
+    local command = {}
+    for rank = 0, (started or ranks) - 1 do
+      command[#command + 1] = ("{ timeout -k 5 60 %q gloo %s %d %d %q; echo rank %d ended with $?; } &"):format(program, mode, rank, ranks,
+        folder, rank)
+    end
+    local text = support.run(table.concat(command, " ") .. " wait")
+    os.execute("rm -rf " .. folder)
+    return text
+  end
+
+  local function check_ends(text, ranks, code)
+    for rank = 0, ranks - 1 do assert.truthy(text:find(("rank %d ended with %d\n"):format(rank, code), 1, true), text) end
+  end
+
+  local function with_gloo(name, f)
+    it(name, function()
+      if missing then return pending(missing) end
+      f()
+    end)
+  end
+
+  with_gloo("adds up, sends and gathers", function()
+    for ranks = 1, 3 do check_ends(run(ranks, "calls"), ranks, 0) end
+  end)
+
+  with_gloo("opens one group after the other", function() check_ends(run(2, "again"), 2, 0) end)
+
+  with_gloo("names the rank that does not come to the opening", function()
+    local text = run(3, "missing", 2)
+    for rank = 0, 1 do
+      check_failure(text, rank, "timed out", { 0.9, 15 }, "opening the transport gloo: rank 2 of 3 did not come within 1 s")
+    end
+  end)
+
+  with_gloo("does not wait longer than its timeout for a rank that never comes", function()
+    local text = run(3, "alone")
+    for rank = 0, 1 do check_failure(text, rank, "timed out", { 0.9, 15 }, "all_reduce: a rank did not answer within 1 s") end
+    check_ends(text, 3, 0)
+  end)
+
+  with_gloo("lets another thread abort the call that waits", function()
+    local text = run(3, "abort")
+    for rank = 0, 1 do check_failure(text, rank, "aborted", { 0.2, 15 }, "all_reduce: worker:7 is silent") end
+    check_ends(text, 3, 0)
+  end)
+
+  with_gloo("notices at once when a rank dies, and names it", function()
+    local text = run(3, "lost")
+    for rank = 0, 1 do
+      check_failure(text, rank, "input/output error", { 0.1, 15 }, "all_reduce: the connection to rank %d is lost %([^%[]")
+    end
+    assert.truthy(text:find("the connection to rank 2 is lost", 1, true), text)
+    check_ends(text, 2, 0)
+  end)
+end)

@@ -1,0 +1,362 @@
+// core/plugins/gloo: sums over plain processes that find each other in a key-value store, by Gloo over TCP; built into libflow_gloo.so.
+//
+// plugin.cpp: the transport's table (dist/transport.h). Gloo is C++ and reports failures by exceptions: none leaves this file. What it
+// says names an address at best; the ranks exchange theirs when they open, so that messages can say which rank it is. Gloo's limit of
+// time holds for each piece of at most 1 MiB that it sends or waits for.
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <functional>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+#include <gloo/allgather.h>
+#include <gloo/allreduce.h>
+#include <gloo/barrier.h>
+#include <gloo/broadcast.h>
+#include <gloo/config.h>
+#include <gloo/rendezvous/context.h>
+#include <gloo/transport/tcp/device.h>
+#include "base/plugin.h"
+#include "dist/breakage.h"
+#include "dist/transport.h"
+#include "store.hpp"
+
+namespace {
+
+constexpr size_t kAddressSize = 96;                            // "[address]:port", ended by 0
+constexpr uint64_t kAbortSlot = uint64_t(0xff) << 56;          // a message that nobody sends: Gloo's own prefixes are small numbers
+
+std::atomic<const flow_plugin_services *> core;
+
+struct Communicator : flow_communicator {
+  flow_breakage breakage;
+  std::shared_ptr<gloo::transport::Device> device;
+  std::shared_ptr<gloo::rendezvous::Context> context;
+  std::vector<char> addresses;          // [rank]: kAddressSize bytes; where the rank listens for this one
+
+  Communicator() { flow_breakage_start(&breakage); }
+  ~Communicator() { flow_breakage_end(&breakage); }
+};
+
+Communicator *of(flow_communicator *self) { return static_cast<Communicator *>(self); }
+
+flow_status fail_broken(const Communicator *self, const char *operation)
+{
+  return core.load()->fail(self->breakage.status, "%s: %s", operation, self->breakage.reason);
+}
+
+std::chrono::milliseconds milliseconds(double seconds)
+{
+  return std::chrono::milliseconds(static_cast<int64_t>(std::ceil(seconds * 1000)));    // 0 would be without end
+}
+
+// Writing to a peer that is gone raises SIGPIPE, which is not for the host. Threads that Gloo starts meanwhile take no signals at all.
+class QuietSignals {
+ public:
+  QuietSignals()
+  {
+    sigset_t all, pending;
+    sigfillset(&all);
+    for (int signal : { SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV }) sigdelset(&all, signal);
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  ~QuietSignals()
+  {
+    sigset_t pipe;
+    timespec now = {};
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    if (!was_pending_) sigtimedwait(&pipe, nullptr, &now);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+ private:
+  sigset_t before_;
+  bool was_pending_;
+};
+
+// ---- failures ------------------------------------------------------------------------------------------------------------------
+
+// Gloo's sentence without the place in its source, "[./gloo/transport/tcp/pair.cc:598] ".
+std::string sentence(const std::string &what)
+{
+  size_t end = what.rfind("[", 0) == 0 ? what.find("] ") : std::string::npos;
+  return end == std::string::npos ? what : what.substr(end + 2);
+}
+
+// The rank whose address the text names; -1: none.
+int find_rank(const Communicator *self, const std::string &text)
+{
+  for (int rank = 0; rank < self->size && !self->addresses.empty(); rank++) {
+    const char *address = &self->addresses[static_cast<size_t>(rank) * kAddressSize];
+    size_t at = *address ? text.find(address) : std::string::npos;
+    if (at == std::string::npos) continue;
+    char next = text.c_str()[at + std::strlen(address)];       // ":123" is not ":1234"
+    if (next < '0' || next > '9') return rank;
+  }
+  return -1;
+}
+
+void close_connections(Communicator *self)
+{
+  try {
+    self->context->closeConnections();
+  } catch (...) {
+  }
+}
+
+void break_by(Communicator *self, const std::string &what, double waited)
+{
+  char reason[FLOW_REASON_SIZE];
+  int rank = find_rank(self, what);
+  flow_status status = FLOW_IO_ERROR;
+  if (rank >= 0) {
+    snprintf(reason, sizeof reason, "the connection to rank %d is lost (%s)", rank, sentence(what).c_str());
+  } else if (what.find("imed out") != std::string::npos || waited >= self->timeout) {
+    status = FLOW_TIMED_OUT;
+    snprintf(reason, sizeof reason, "a rank did not answer within %g s (rank %d of %d waited; Gloo does not tell for whom)", self->timeout,
+             self->rank, self->size);
+  } else {
+    snprintf(reason, sizeof reason, "%s", sentence(what).c_str());
+  }
+  flow_break(&self->breakage, status, reason);
+}
+
+// Runs one of Gloo's operations. After a failure the connections go, so that ranks which wait for this one see it at once.
+flow_status call(Communicator *self, const char *operation, const std::function<void()> &body)
+{
+  if (flow_is_broken(&self->breakage)) return fail_broken(self, operation);
+  QuietSignals quiet;
+  auto start = std::chrono::steady_clock::now();
+  std::string what = "an exception of an unknown kind";
+  try {
+    body();
+    return FLOW_OK;
+  } catch (const std::bad_alloc &) {
+    what = "memory is out";
+  } catch (const std::exception &exception) {
+    what = exception.what();
+  } catch (...) {
+  }
+  break_by(self, what, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  close_connections(self);
+  return fail_broken(self, operation);
+}
+
+// No exception of a constructor or a message's memory may pass, either.
+template <typename Function>
+flow_status guarded(const char *operation, Function function) noexcept
+{
+  try {
+    return function();
+  } catch (const std::bad_alloc &) {
+    return core.load()->fail(FLOW_OUT_OF_MEMORY, "%s: memory is out", operation);
+  } catch (const std::exception &exception) {
+    return core.load()->fail(FLOW_IO_ERROR, "%s: %s", operation, exception.what());
+  } catch (...) {
+    return core.load()->fail(FLOW_INTERNAL, "%s: an exception of an unknown kind", operation);
+  }
+}
+
+// ---- calls -----------------------------------------------------------------------------------------------------------------------
+
+template <typename T>
+void add(void *sum, const void *a, const void *b, size_t count)
+{
+  const T *x = static_cast<const T *>(a), *y = static_cast<const T *>(b);
+  T *z = static_cast<T *>(sum);
+  for (size_t i = 0; i < count; i++) z[i] = x[i] + y[i];
+}
+
+template <typename T>
+void sum_over_ranks(Communicator *self, void *data, int64_t count)
+{
+  gloo::AllreduceOptions options(self->context);
+  options.setOutput(static_cast<T *>(data), static_cast<size_t>(count));
+  options.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);
+  options.setReduceFunction(add<T>);
+  options.setTimeout(milliseconds(self->timeout));
+  gloo::allreduce(options);
+}
+
+flow_status all_reduce(flow_communicator *communicator, flow_dtype dtype, void *data, int64_t count)
+{
+  return guarded("all_reduce", [=] {
+    Communicator *self = of(communicator);
+    return call(self, "all_reduce", [=] {
+      if (self->size == 1 || count == 0) return;
+      if (dtype == FLOW_FLOAT32) sum_over_ranks<float>(self, data, count);
+      else sum_over_ranks<double>(self, data, count);
+    });
+  });
+}
+
+flow_status broadcast(flow_communicator *communicator, int from, void *data, int64_t bytes)
+{
+  return guarded("broadcast", [=] {
+    Communicator *self = of(communicator);
+    return call(self, "broadcast", [=] {
+      if (self->size == 1 || bytes == 0) return;
+      gloo::BroadcastOptions options(self->context);
+      options.setOutput(static_cast<char *>(data), static_cast<size_t>(bytes));
+      options.setRoot(from);
+      options.setTimeout(milliseconds(self->timeout));
+      gloo::broadcast(options);
+    });
+  });
+}
+
+void gather(Communicator *self, const void *mine, size_t bytes, void *all)
+{
+  gloo::AllgatherOptions options(self->context);
+  options.setInput(static_cast<char *>(const_cast<void *>(mine)), bytes);
+  options.setOutput(static_cast<char *>(all), bytes * static_cast<size_t>(self->size));
+  options.setTimeout(milliseconds(self->timeout));
+  gloo::allgather(options);
+}
+
+flow_status all_gather(flow_communicator *communicator, const void *mine, int64_t bytes, void *all)
+{
+  return guarded("all_gather", [=] {
+    Communicator *self = of(communicator);
+    return call(self, "all_gather", [=] {
+      if (bytes == 0) return;
+      if (self->size == 1) std::memcpy(all, mine, static_cast<size_t>(bytes));
+      else gather(self, mine, static_cast<size_t>(bytes), all);
+    });
+  });
+}
+
+flow_status barrier(flow_communicator *communicator)
+{
+  return guarded("barrier", [=] {
+    Communicator *self = of(communicator);
+    return call(self, "barrier", [=] {
+      if (self->size == 1) return;
+      gloo::BarrierOptions options(self->context);
+      options.setTimeout(milliseconds(self->timeout));
+      gloo::barrier(options);
+    });
+  });
+}
+
+// Gloo has no call that stops the others. But when one thread's wait is over, it closes every connection of the context, and all who
+// wait there fail: so this waits a millisecond for a message that nobody sends.
+void abort_calls(flow_communicator *communicator, const char *reason)
+{
+  Communicator *self = of(communicator);
+  flow_break(&self->breakage, FLOW_ABORTED, reason);
+  if (self->size == 1) return;
+  QuietSignals quiet;
+  try {
+    char nothing;
+    auto buffer = self->context->createUnboundBuffer(&nothing, 1);
+    buffer->recv((self->rank + 1) % self->size, kAbortSlot);
+    buffer->waitRecv(std::chrono::milliseconds(1));
+  } catch (...) {
+  }
+}
+
+// ---- opening and closing -----------------------------------------------------------------------------------------------------------
+
+void close_rank(flow_communicator *communicator)
+{
+  QuietSignals quiet;
+  try {
+    delete of(communicator);
+  } catch (...) {
+  }
+}
+
+// Every rank tells each other the address at which it listens for it: that is what Gloo's messages name.
+void exchange_addresses(Communicator *self)
+{
+  size_t row = kAddressSize * static_cast<size_t>(self->size);
+  std::vector<char> mine(row), all(row * static_cast<size_t>(self->size)), addresses(row);
+  for (int rank = 0; rank < self->size; rank++) {
+    if (rank == self->rank) continue;
+    std::string address = self->context->getPair(rank)->address().str();
+    address.copy(&mine[static_cast<size_t>(rank) * kAddressSize], kAddressSize - 1);
+  }
+  gather(self, mine.data(), row, all.data());
+  for (size_t rank = 0; rank < static_cast<size_t>(self->size); rank++) {
+    std::memcpy(&addresses[rank * kAddressSize], &all[rank * row + static_cast<size_t>(self->rank) * kAddressSize], kAddressSize);
+  }
+  self->addresses = std::move(addresses);
+}
+
+void connect(Communicator *self, const flow_transport_options *options)
+{
+  gloo::transport::tcp::attr attributes(options->address);
+  self->device = gloo::transport::tcp::CreateDevice(attributes);
+  self->context = std::make_shared<gloo::rendezvous::Context>(self->rank, self->size);
+  self->context->setTimeout(milliseconds(self->timeout));
+  KeyValueStore store(core.load(), *options->store, options->group, self->timeout);
+  self->context->connectFullMesh(store, self->device);
+  exchange_addresses(self);
+}
+
+flow_status fail_open(const Communicator *self, const StoreFailure &failure)
+{
+  if (failure.status != FLOW_TIMED_OUT) return failure.status;         // the store has said why
+  size_t digits = failure.key.find_last_not_of("0123456789");          // "2" and "rank_2"
+  const char *rank = failure.key.c_str() + (digits == std::string::npos ? 0 : digits + 1);
+  return core.load()->fail(FLOW_TIMED_OUT, "opening the transport gloo: rank %s of %d did not come within %g s", rank, self->size,
+                           self->timeout);
+}
+
+extern const flow_transport transport;
+
+flow_status open_rank(int rank, int size, const flow_transport_options *options, flow_communicator **out)
+{
+  return guarded("opening the transport gloo", [=]() -> flow_status {
+    if (rank < 0 || !options->group || !options->address || !options->store) {
+      return core.load()->fail(FLOW_INVALID_ARGUMENT, "the transport gloo needs a rank, a size, the name of the group, the own address "
+                               "and a store");
+    }
+    QuietSignals quiet;
+    auto self = std::make_unique<Communicator>();
+    static_cast<flow_communicator &>(*self) = { &transport, rank, size, options->timeout };
+    try {
+      if (size > 1) connect(self.get(), options);
+    } catch (const StoreFailure &failure) {
+      return fail_open(self.get(), failure);
+    } catch (const gloo::Exception &exception) {
+      return core.load()->fail(std::strstr(exception.what(), "imed out") || std::strstr(exception.what(), "timeout") ? FLOW_TIMED_OUT
+                               : FLOW_IO_ERROR, "opening the transport gloo at %s: %s", options->address,
+                               sentence(exception.what()).c_str());
+    }
+    *out = self.release();
+    return FLOW_OK;
+  });
+}
+
+const flow_transport transport = {
+  .name = "gloo", .open = open_rank, .all_reduce = all_reduce, .broadcast = broadcast, .all_gather = all_gather, .barrier = barrier,
+  .abort = abort_calls, .close = close_rank,
+};
+
+void start(const flow_plugin_services *services)
+{
+  core.store(services);
+}
+
+}  // namespace
+
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+
+extern "C" __attribute__((visibility("default"))) const flow_plugin flow_plugin_table = {
+  .abi = FLOW_PLUGIN_ABI,
+  .name = "gloo",
+  .libraries = "Gloo " TEXT(GLOO_VERSION_MAJOR) "." TEXT(GLOO_VERSION_MINOR) "." TEXT(GLOO_VERSION_PATCH),
+  .start = start,
+  .functions = &transport,
+};
