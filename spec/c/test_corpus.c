@@ -44,6 +44,9 @@
 #define LLVMFuzzerTestOneInput fuzz_keras
 #include "../fuzz/keras.c"
 #undef LLVMFuzzerTestOneInput
+#define LLVMFuzzerTestOneInput fuzz_control
+#include "../fuzz/control.c"
+#undef LLVMFuzzerTestOneInput
 #define LLVMFuzzerTestOneInput fuzz_cluster
 #include "../fuzz/cluster.c"
 #undef LLVMFuzzerTestOneInput
@@ -135,6 +138,7 @@ static void test_clusters(void **state)
 {
   (void)state;
   replay(fuzz_cluster, "cluster");
+  replay(fuzz_control, "control");
 }
 
 int main(void)
