@@ -38,7 +38,8 @@ static flow_status open_bytes(void *state, uint64_t number, const uint8_t *seale
 static const flow_seal sealing = { 4, seal_bytes, open_bytes, NULL };
 
 /* Feeds the bytes in pieces; returns how many frames came out before the status. */
-static int feed(flow_frame_reader *reader, const uint8_t *bytes, size_t count, size_t piece, flow_status *status, uint8_t *last, size_t *size)
+static int feed(flow_frame_reader *reader, const uint8_t *bytes, size_t count, size_t piece, flow_status *status, uint8_t *last,
+                size_t *size)
 {
   int frames = 0;
   for (size_t at = 0; at < count;) {
@@ -85,7 +86,9 @@ static void test_changes(void **state)
   (void)state;
   uint8_t bytes[256], last[256];
   size_t one = flow_frame_size(&sealing, 20), size;
-  for (int i = 0; i < 2; i++) assert_int_equal(flow_frame_write(&sealing, (uint64_t)i, (const uint8_t *)"contents of a frame.", 20, bytes + i * one), FLOW_OK);
+  for (size_t i = 0; i < 2; i++) {
+    assert_int_equal(flow_frame_write(&sealing, i, (const uint8_t *)"contents of a frame.", 20, bytes + i * one), FLOW_OK);
+  }
   for (size_t at = 0; at < 2 * one; at++) {
     flow_frame_reader reader;
     flow_status status = FLOW_OK;

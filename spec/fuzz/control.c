@@ -55,7 +55,7 @@ static void give_message(control_end *end, int connection, const uint8_t *conten
 }
 
 /* The shape of a frame is the fuzzer's, its number is put right: guessing it would take all the time. */
-static void feed(control_end *end, int connection, flow_frame_reader *reader, const uint8_t *bytes, size_t count)
+static void feed_stream(control_end *end, int connection, flow_frame_reader *reader, const uint8_t *bytes, size_t count)
 {
   uint8_t *copy = malloc(count + 1);
   memcpy(copy, bytes, count);
@@ -88,8 +88,8 @@ static void control(const uint8_t *bytes, size_t count)
   take_actions(&end);
   size_t streams = count - 3, first = bytes[1] + 256u * bytes[2];
   if (member || first > streams) first = streams;
-  feed(&end, 0, &readers[0], bytes + 3, first);
-  if (!member) feed(&end, 1, &readers[1], bytes + 3 + first, streams - first);
+  feed_stream(&end, 0, &readers[0], bytes + 3, first);
+  if (!member) feed_stream(&end, 1, &readers[1], bytes + 3 + first, streams - first);
   flow_protocol_timer(end.protocol, end.now + 400);
   take_actions(&end);
   for (int i = 0; i < 2; i++) flow_frame_reader_clear(&readers[i]);
