@@ -1,21 +1,28 @@
-/* records.c: the records of TFRecord files, as texts: file by file, or in turn from several open ones. A damaged file is left at
- * its first fault: what follows it cannot be trusted. The next element then comes from the next file. */
-#include "data/dataset.h"
-#include "io/record.h"
+/* records.c: the records of TFRecord files, as texts: file by file, or in turn from several open ones, each read ahead by a thread of its
+ * own. A damaged file is left at its first fault: what follows it cannot be trusted. The next element then comes from the next file. */
+#include "data/iterator.h"
+#include "data/read_ahead.h"
 
 #include <string.h>
 
 typedef struct records {
   flow_dataset base;
   char       **paths;
-  int          count, capacity, cycle;      /* cycle: files that are open at the same time */
+  int          count, capacity;
+  int          reads, cycle;      /* num_parallel_reads; files that are open at the same time. reads > 1: by threads */
   flow_coding  coding;
 } records;
 
+/* One open file: read by a thread, or where it is asked for. Neither: closed. */
+typedef struct place { flow_record_reader *reader; flow_read_ahead *ahead; } place;
+
 typedef struct records_cursor {
-  flow_cursor         base;
-  flow_record_reader *open;        /* [cycle]; one without a path is closed */
-  int                 slot, file;  /* whose turn it is; the next file to open */
+  flow_cursor       base;
+  place            *open;         /* [cycle] */
+  int               open_count;
+  int               turn, file;   /* whose turn it is; the next file to open */
+  flow_read_ahead **staged;       /* [cycle + 1]: of the files from `file` on, which are not open yet but read already */
+  int               staged_count;
 } records_cursor;
 
 static const records *parameters_of(const records_cursor *at) { return (const records *)at->base.dataset; }
@@ -23,68 +30,156 @@ static const records *parameters_of(const records_cursor *at) { return (const re
 static flow_status open_pass(flow_cursor *cursor)
 {
   records_cursor *at = (records_cursor *)cursor;
-  return flow_alloc_zero((size_t)parameters_of(at)->cycle * sizeof *at->open, (void **)&at->open);
+  size_t cycle = (size_t)parameters_of(at)->cycle;
+  void *memory;
+  FLOW_TRY(flow_alloc_zero(cycle * sizeof *at->open, &memory));
+  at->open = memory;
+  FLOW_TRY(flow_alloc_zero((cycle + 1) * sizeof *at->staged, &memory));
+  at->staged = memory;
+  return FLOW_OK;
+}
+
+static int is_open(const place *p) { return p->ahead || p->reader; }
+
+static void close_place(place *p)
+{
+  flow_read_ahead_stop(p->ahead);
+  if (p->reader) flow_record_close(p->reader);
+  flow_free(p->reader);
+  *p = (place){ NULL, NULL };
 }
 
 static void close_pass(flow_cursor *cursor)
 {
   records_cursor *at = (records_cursor *)cursor;
-  for (int i = 0; at->open && i < parameters_of(at)->cycle; i++) flow_record_close(&at->open[i]);
+  for (int i = 0; at->open && i < parameters_of(at)->cycle; i++) close_place(&at->open[i]);
+  for (int i = 0; i < at->staged_count; i++) flow_read_ahead_stop(at->staged[i]);
+  if (cursor->counters) atomic_store(&cursor->counters->threads, 0);
   flow_free(at->open);
-  at->open = NULL;
+  flow_free(at->staged);
 }
 
-/* The reader whose turn it is, opened if need be; NULL at the end of the last file. The order is that of tf.data's interleave
- * with block length 1: a slot whose file has ended gets the next file when its turn comes again. */
-static flow_status reader_in_turn(records_cursor *at, flow_record_reader **out)
+static flow_status open_reader(const char *path, flow_coding coding, flow_record_reader **out)
+{
+  void *memory;
+  FLOW_TRY(flow_alloc_zero(sizeof **out, &memory));
+  flow_status status = flow_record_open(path, coding, memory);
+  if (status == FLOW_OK) *out = memory;
+  else flow_free(memory);
+  return status;
+}
+
+/* Opens the next file in this place: one that is being read already, if there is one. */
+static flow_status open_next(records_cursor *at, place *p)
+{
+  const records *self = parameters_of(at);
+  const char *path = self->paths[at->file++];
+  if (at->staged_count > 0) {
+    p->ahead = at->staged[0];
+    memmove(at->staged, at->staged + 1, sizeof *at->staged * (size_t)--at->staged_count);
+  } else {
+    FLOW_TRY(open_reader(path, self->coding, &p->reader));
+  }
+  at->open_count++;
+  return FLOW_OK;
+}
+
+/* Ends the turn of a place: after a record, at the end of its file, or after a failure. */
+static void pass_on(records_cursor *at, int close_it)
+{
+  place *p = &at->open[at->turn];
+  at->open_count -= close_it && is_open(p);
+  if (close_it) close_place(p);
+  at->turn = (at->turn + 1) % parameters_of(at)->cycle;
+}
+
+/* The place whose turn it is, opened if need be; NULL at the end of the last file. The order is that of tf.data's interleave
+ * with block length 1: a place whose file has ended gets the next file when its turn comes again. */
+static flow_status place_in_turn(records_cursor *at, place **out)
 {
   const records *self = parameters_of(at);
   *out = NULL;
-  for (int looked = 0; looked < self->cycle; looked++, at->slot = (at->slot + 1) % self->cycle) {
-    flow_record_reader *reader = &at->open[at->slot];
-    if (!reader->path && at->file < self->count) FLOW_TRY(flow_record_open(self->paths[at->file++], self->coding, reader));
-    if (!reader->path) continue;
-    *out = reader;
+  for (int looked = 0; looked < self->cycle; looked++, at->turn = (at->turn + 1) % self->cycle) {
+    place *p = &at->open[at->turn];
+    flow_status status = is_open(p) || at->file == self->count ? FLOW_OK : open_next(at, p);
+    if (status != FLOW_OK) pass_on(at, 1);
+    FLOW_TRY(status);
+    if (!is_open(p)) continue;
+    *out = p;
     return FLOW_OK;
   }
   return FLOW_OK;
 }
 
-/* Ends the turn of a reader: after a record, at the end of its file, or after a failure. */
-static void pass_on(records_cursor *at, flow_record_reader *reader, int close_it)
+/* Lets threads read the place and the files that come next: one more than are open at the same time, so that a file is there when
+ * another one ends. Where the system allows no more threads, records are read where they are asked for. */
+static void read_ahead(records_cursor *at, place *p)
 {
-  if (close_it) flow_record_close(reader);
-  at->slot = (at->slot + 1) % parameters_of(at)->cycle;
+  const records *self = parameters_of(at);
+  flow_iterator *iterator = at->base.iterator;
+  if (self->reads == 1) return;
+  if (!p->ahead) {
+    if (flow_read_ahead_start(iterator, NULL, self->coding, p->reader, &p->ahead) != FLOW_OK) return;
+    p->reader = NULL;
+  }
+  while (at->open_count + at->staged_count <= self->cycle && at->file + at->staged_count < self->count) {
+    const char *path = self->paths[at->file + at->staged_count];
+    if (flow_read_ahead_start(iterator, path, self->coding, NULL, &at->staged[at->staged_count]) != FLOW_OK) break;
+    at->staged_count++;
+  }
+  if (at->base.counters) atomic_store(&at->base.counters->threads, at->open_count + at->staged_count);
+}
+
+/* *out NULL: the file has ended. */
+static flow_status next_record(place *p, flow_tensor **out)
+{
+  const unsigned char *bytes;
+  uint64_t count;
+  *out = NULL;
+  if (p->ahead) return flow_read_ahead_next(p->ahead, out);
+  FLOW_TRY(flow_record_next(p->reader, &bytes, &count));
+  return bytes ? flow_text_tensor((const char *)bytes, (size_t)count, out) : FLOW_OK;
 }
 
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
   records_cursor *at = (records_cursor *)cursor;
-  flow_record_reader *reader;
-  const unsigned char *bytes = NULL;
-  uint64_t count;
-  while (!bytes) {
-    FLOW_TRY(reader_in_turn(at, &reader));
-    if (!reader) return FLOW_OK;
-    flow_status status = flow_record_next(reader, &bytes, &count);
-    if (status == FLOW_OK && bytes) status = flow_text_tensor((const char *)bytes, (size_t)count, &out->tensors[0]);
-    pass_on(at, reader, status != FLOW_OK || !bytes);
+  place *p;
+  for (flow_tensor *record = NULL; !record;) {
+    FLOW_TRY(place_in_turn(at, &p));
+    if (!p) return FLOW_OK;
+    read_ahead(at, p);
+    flow_status status = next_record(p, &record);
+    if (status == FLOW_INTERRUPTED) return status;      /* asked again, it goes on */
+    pass_on(at, !record);
     FLOW_TRY(status);
+    out->tensors[0] = record;
   }
   out->count = 1;
+  return FLOW_OK;
+}
+
+/* Without looking at contents, unless a thread did already. */
+static flow_status skip_record(place *p, int *found)
+{
+  flow_tensor *record;
+  if (!p->ahead) return flow_record_skip(p->reader, found);
+  FLOW_TRY(flow_read_ahead_next(p->ahead, &record));
+  *found = record != NULL;
+  flow_tensor_release(record);
   return FLOW_OK;
 }
 
 static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 {
   records_cursor *at = (records_cursor *)cursor;
-  flow_record_reader *reader;
+  place *p;
   for (*skipped = 0; *skipped < count;) {
     int found = 0;
-    FLOW_TRY(reader_in_turn(at, &reader));
-    if (!reader) return FLOW_OK;
-    flow_status status = flow_record_skip(reader, &found);
-    pass_on(at, reader, status != FLOW_OK || !found);
+    FLOW_TRY(place_in_turn(at, &p));
+    if (!p) return FLOW_OK;
+    flow_status status = skip_record(p, &found);
+    pass_on(at, !found);
     FLOW_TRY(status);
     *skipped += found;
   }
@@ -124,20 +219,21 @@ flow_status flow_dataset_records(const char *const *paths, int count, const char
                                  flow_dataset **out)
 {
   flow_coding coding;
-  int64_t cycle;
+  int64_t reads;
   *out = NULL;
   if (count < 1 || !paths) return flow_fail(FLOW_INVALID_ARGUMENT, "TFRecordDataset: a list of files is needed, found none");
   FLOW_TRY(flow_record_compression(compression_type, &coding));
-  FLOW_TRY(flow_check_whole("TFRecordDataset", "num_parallel_reads", num_parallel_reads, -1, &cycle));
-  if (cycle < 0) cycle = FLOW_PARALLEL_READS;
-  if (cycle == 0) cycle = 1;
-  if (cycle > count) cycle = count;
-  if (cycle > MOST_PARALLEL_READS) cycle = MOST_PARALLEL_READS;
+  FLOW_TRY(flow_check_whole("TFRecordDataset", "num_parallel_reads", num_parallel_reads, -1, &reads));
+  if (reads < 0) reads = FLOW_PARALLEL_READS;
+  if (reads == 0) reads = 1;
+  if (reads > MOST_PARALLEL_READS) reads = MOST_PARALLEL_READS;
+  int cycle = reads > count ? count : (int)reads;
   flow_dataset *dataset;
   FLOW_TRY(flow_dataset_new(&class, NULL, 0, &dataset));
   records *self = (records *)dataset;
   self->coding = coding;
-  self->cycle = (int)cycle;
+  self->reads = (int)reads;
+  self->cycle = cycle;
   dataset->cardinality = FLOW_UNKNOWN;
   dataset->spec.count = 1;
   dataset->spec.components[0] = (flow_component){ .dtype = FLOW_UINT8, .rank = 1, .text = 1, .shape = { -1 } };
@@ -161,7 +257,7 @@ static flow_status shard_files(const flow_dataset *dataset, int64_t count, int64
   const char **paths = block;
   int taken = 0;
   for (int64_t i = index; i < self->count; i += count) paths[taken++] = self->paths[i];
-  flow_status status = flow_dataset_records(paths, taken, names[self->coding], self->cycle, out);
+  flow_status status = flow_dataset_records(paths, taken, names[self->coding], self->reads, out);
   if (status == FLOW_OK) (*out)->options = dataset->options;
   flow_free(paths);
   return status;

@@ -128,7 +128,9 @@ static flow_status pad_texts(const flow_stack *stack, int i, flow_tensor **out)
   FLOW_TRY(flow_tensor_new(FLOW_UINT8, 2, shape, out));
   for (int64_t row = 0; row < stack->rows; row++) {
     const flow_tensor *text = stack->kept[row].tensors[i];
-    for (int64_t k = 0; k < text->shape[0]; k++) (*out)->data[row * shape[1] + k] = text->data[k * text->strides[0]];
+    char *to = (*out)->data + row * shape[1];
+    if (flow_tensor_is_contiguous(text) && text->shape[0] > 0) memcpy(to, text->data, (size_t)text->shape[0]);
+    else for (int64_t k = 0; k < text->shape[0]; k++) to[k] = text->data[k * text->strides[0]];
   }
   return FLOW_OK;
 }
