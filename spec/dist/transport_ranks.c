@@ -2,10 +2,11 @@
  *   transport_ranks mpi MODE                        under mpirun
  *   transport_ranks gloo MODE RANK SIZE FOLDER      the folder is the key-value store
  * Modes: calls (all operations, compared with plain loops), alone (the last rank never comes), abort (a thread of every other rank
- * aborts, the last rank does not come), lost (the last rank dies), again (opens a second group after the first), bench.
+ * aborts, the last rank does not come), lost (the last rank dies), missing (a rank is not even started), again (opens one group after
+ * the other), signals (the host's handlers and masks stay, no thread of the engine takes a signal), bench.
  * Writes "rank R of N: ..." lines; ends with status 0 if everything was as expected. */
+#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
@@ -17,7 +18,7 @@
 #include "base/memory.h"
 #include "dist/transport.h"
 
-enum { LONG = 1000003, PATH_BYTES = 4096, BENCH_COUNT = 11000000 / 4, BENCH_CALLS = 30 };
+enum { LONG = 1100003, PATH_BYTES = 4096, BENCH_COUNT = 11000000 / 4, BENCH_CALLS = 30 };
 
 typedef struct setting {
   const char *transport, *mode, *folder;
@@ -183,6 +184,54 @@ static int run_again(const setting *self)
   return 0;
 }
 
+/* Signals that a host waits for and that this process's other threads would take: those not in their mask. -1: /proc is not readable. */
+static int count_taken_signals(void)
+{
+  static const int hosts[] = { SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGCHLD };
+  int taken = 0;
+  DIR *tasks = opendir("/proc/self/task");
+  if (!tasks) return -1;
+  for (struct dirent *entry; (entry = readdir(tasks));) {
+    char path[PATH_BYTES], line[256];
+    if (atoi(entry->d_name) == 0 || atoi(entry->d_name) == getpid()) continue;
+    snprintf(path, sizeof path, "/proc/self/task/%d/status", atoi(entry->d_name));
+    FILE *file = fopen(path, "r");
+    if (!file) continue;
+    while (fgets(line, sizeof line, file)) {
+      if (strncmp(line, "SigBlk:", 7) != 0) continue;
+      unsigned long long mask = strtoull(line + 7, NULL, 16);
+      for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) taken += !(mask >> (hosts[i] - 1) & 1);
+    }
+    fclose(file);
+  }
+  closedir(tasks);
+  return taken;
+}
+
+static int run_signals(const setting *self)
+{
+  enum { SIGNALS = 32 };
+  flow_communicator *link = NULL;
+  struct sigaction before[SIGNALS], after;
+  sigset_t mask_before, mask_after;
+  for (int i = 1; i < SIGNALS; i++) sigaction(i, NULL, &before[i]);
+  sigprocmask(SIG_BLOCK, NULL, &mask_before);
+  EXPECT(open_link(self, "first", 30, &link) == FLOW_OK);
+  if (check_sum_float(link, 1000)) return 1;
+  for (int i = 1; i < SIGNALS; i++) {
+    sigaction(i, NULL, &after);
+    if (after.sa_handler != before[i].sa_handler) printf("signal %d\n", i);
+    EXPECT(after.sa_handler == before[i].sa_handler);
+  }
+  sigprocmask(SIG_BLOCK, NULL, &mask_after);
+  for (int i = 1; i < SIGNALS; i++) EXPECT(sigismember(&mask_before, i) == sigismember(&mask_after, i));
+  EXPECT(count_taken_signals() == 0);
+  EXPECT(flow_communicator_barrier(link) == FLOW_OK);
+  printf("rank %d of %d: right\n", link->rank, link->size);
+  flow_communicator_close(link);
+  return 0;
+}
+
 /* ---- calls that fail --------------------------------------------------------------------------------------------------------- */
 
 static int is_last(const flow_communicator *link) { return link->rank == link->size - 1; }
@@ -325,7 +374,7 @@ int main(int count, char **arguments)
 {
   static const struct { const char *name; int (*run)(const setting *); } modes[] = {
     { "calls", run_calls }, { "again", run_again }, { "alone", run_alone }, { "abort", run_abort }, { "lost", run_lost },
-    { "missing", run_missing }, { "bench", run_bench },
+    { "missing", run_missing }, { "signals", run_signals }, { "bench", run_bench },
   };
   setvbuf(stdout, NULL, _IOLBF, 0);
   if (count < 3) return 2;

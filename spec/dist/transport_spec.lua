@@ -55,6 +55,11 @@ describe("the transport mpi", function()
     assert.equal(2, count(text, "right"), text)
   end)
 
+  with_mpirun("leaves the host's signals alone", function()
+    local text, code = mpirun(2, "signals")
+    assert.equal(0, code, text)
+  end)
+
   with_mpirun("does not wait longer than its timeout for a rank that never comes", function()
     local text = mpirun(3, "alone")
     for rank = 0, 1 do
@@ -110,6 +115,8 @@ describe("the transport gloo", function()
   end)
 
   with_gloo("opens one group after the other", function() check_ends(run(2, "again"), 2, 0) end)
+
+  with_gloo("leaves the host's signals alone", function() check_ends(run(2, "signals"), 2, 0) end)
 
   with_gloo("names the rank that does not come to the opening", function()
     local text = run(3, "missing", 2)
