@@ -1,8 +1,8 @@
 // core/plugins/gloo: sums over plain processes that find each other in a key-value store, by Gloo over TCP; built into libflow_gloo.so.
 //
 // plugin.cpp: the transport's table (dist/transport.h). Gloo is C++ and reports failures by exceptions: none leaves this file. What it
-// says names an address at best; the ranks exchange theirs when they open, so that messages can say which rank it is. Gloo's limit of
-// time holds for each piece of at most 1 MiB that it sends or waits for.
+// says names an address at best; which rank it is shows in which connection does not work any more. Gloo's limit of time holds for each
+// piece of at most 1 MiB that it sends or waits for.
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -28,8 +28,7 @@
 
 namespace {
 
-constexpr size_t kAddressSize = 96;                            // "[address]:port", ended by 0
-constexpr uint64_t kAbortSlot = uint64_t(0xff) << 56;          // a message that nobody sends: Gloo's own prefixes are small numbers
+constexpr uint64_t kNothing = uint64_t(0xff) << 56;            // a message that nobody sends: Gloo's own prefixes are small numbers
 
 std::atomic<const flow_plugin_services *> core;
 
@@ -37,7 +36,6 @@ struct Communicator : flow_communicator {
   flow_breakage breakage;
   std::shared_ptr<gloo::transport::Device> device;
   std::shared_ptr<gloo::rendezvous::Context> context;
-  std::vector<char> addresses;          // [rank]: kAddressSize bytes; where the rank listens for this one
 
   Communicator() { flow_breakage_start(&breakage); }
   ~Communicator() { flow_breakage_end(&breakage); }
@@ -91,17 +89,22 @@ std::string sentence(const std::string &what)
   return end == std::string::npos ? what : what.substr(end + 2);
 }
 
-// The rank whose address the text names; -1: none.
-int find_rank(const Communicator *self, const std::string &text)
+// "rank 2", "ranks 1, 2": those to whom there is no connection any more, empty if all are there. A dead connection refuses to receive.
+std::string find_lost_ranks(Communicator *self)
 {
-  for (int rank = 0; rank < self->size && !self->addresses.empty(); rank++) {
-    const char *address = &self->addresses[static_cast<size_t>(rank) * kAddressSize];
-    size_t at = *address ? text.find(address) : std::string::npos;
-    if (at == std::string::npos) continue;
-    char next = text.c_str()[at + std::strlen(address)];       // ":123" is not ":1234"
-    if (next < '0' || next > '9') return rank;
+  std::string ranks;
+  int count = 0;
+  char nothing;
+  auto buffer = self->context->createUnboundBuffer(&nothing, 1);
+  for (int rank = 0; rank < self->size; rank++) {
+    if (rank == self->rank) continue;
+    try {
+      buffer->recv(rank, kNothing);
+    } catch (const gloo::Exception &) {
+      ranks += (count++ ? ", " : "") + std::to_string(rank);
+    }
   }
-  return -1;
+  return count == 0 ? "" : (count > 1 ? "ranks " : "rank ") + ranks;
 }
 
 void close_connections(Communicator *self)
@@ -115,14 +118,14 @@ void close_connections(Communicator *self)
 void break_by(Communicator *self, const std::string &what, double waited)
 {
   char reason[FLOW_REASON_SIZE];
-  int rank = find_rank(self, what);
   flow_status status = FLOW_IO_ERROR;
-  if (rank >= 0) {
-    snprintf(reason, sizeof reason, "the connection to rank %d is lost (%s)", rank, sentence(what).c_str());
-  } else if (what.find("imed out") != std::string::npos || waited >= self->timeout) {
+  std::string lost = find_lost_ranks(self);
+  if (what.find("imed out") != std::string::npos || waited >= self->timeout) {
     status = FLOW_TIMED_OUT;
     snprintf(reason, sizeof reason, "a rank did not answer within %g s (rank %d of %d waited; Gloo does not tell for whom)", self->timeout,
              self->rank, self->size);
+  } else if (!lost.empty()) {
+    snprintf(reason, sizeof reason, "the connection to %s is lost (%s)", lost.c_str(), sentence(what).c_str());
   } else {
     snprintf(reason, sizeof reason, "%s", sentence(what).c_str());
   }
@@ -258,7 +261,7 @@ void abort_calls(flow_communicator *communicator, const char *reason)
   try {
     char nothing;
     auto buffer = self->context->createUnboundBuffer(&nothing, 1);
-    buffer->recv((self->rank + 1) % self->size, kAbortSlot);
+    buffer->recv((self->rank + 1) % self->size, kNothing);
     buffer->waitRecv(std::chrono::milliseconds(1));
   } catch (...) {
   }
@@ -275,23 +278,6 @@ void close_rank(flow_communicator *communicator)
   }
 }
 
-// Every rank tells each other the address at which it listens for it: that is what Gloo's messages name.
-void exchange_addresses(Communicator *self)
-{
-  size_t row = kAddressSize * static_cast<size_t>(self->size);
-  std::vector<char> mine(row), all(row * static_cast<size_t>(self->size)), addresses(row);
-  for (int rank = 0; rank < self->size; rank++) {
-    if (rank == self->rank) continue;
-    std::string address = self->context->getPair(rank)->address().str();
-    address.copy(&mine[static_cast<size_t>(rank) * kAddressSize], kAddressSize - 1);
-  }
-  gather(self, mine.data(), row, all.data());
-  for (size_t rank = 0; rank < static_cast<size_t>(self->size); rank++) {
-    std::memcpy(&addresses[rank * kAddressSize], &all[rank * row + static_cast<size_t>(self->rank) * kAddressSize], kAddressSize);
-  }
-  self->addresses = std::move(addresses);
-}
-
 void connect(Communicator *self, const flow_transport_options *options)
 {
   gloo::transport::tcp::attr attributes(options->address);
@@ -300,7 +286,6 @@ void connect(Communicator *self, const flow_transport_options *options)
   self->context->setTimeout(milliseconds(self->timeout));
   KeyValueStore store(core.load(), *options->store, options->group, self->timeout);
   self->context->connectFullMesh(store, self->device);
-  exchange_addresses(self);
 }
 
 flow_status fail_open(const Communicator *self, const StoreFailure &failure)
