@@ -194,7 +194,7 @@ flow_status flow_picture_decode(const void *bytes, size_t count, int channels, f
   return FLOW_OK;
 }
 
-static flow_status decode_rows(const unsigned char *bytes, size_t count, int channels, flow_picture *picture, const flow_picture_rows *rows)
+flow_status flow_picture_decode_rows(const void *bytes, size_t count, int channels, flow_picture *picture, const flow_picture_rows *rows)
 {
   const format *found;
   FLOW_TRY(find_format(bytes, count, channels, &found));
@@ -231,7 +231,7 @@ flow_status flow_picture_read_rows(const char *path, int channels, flow_picture 
 {
   size_t count;
   FLOW_TRY(read_file(path, picture, &count));
-  flow_status status = decode_rows(picture->file, count, channels, picture, rows);
+  flow_status status = flow_picture_decode_rows(picture->file, count, channels, picture, rows);
   return status == FLOW_OK ? FLOW_OK : flow_fail_prefix(status, "%s: ", path);
 }
 

@@ -39,7 +39,8 @@ typedef struct flow_picture_rows {
   void         *target;
 } flow_picture_rows;
 
-/* The same as flow_picture_read, to `rows`; the picture is memory to work in, and holds nothing afterwards. */
+/* The same as flow_picture_decode and flow_picture_read, to `rows`; the picture is memory to work in, and holds nothing afterwards. */
+flow_status flow_picture_decode_rows(const void *bytes, size_t count, int channels, flow_picture *picture, const flow_picture_rows *rows);
 flow_status flow_picture_read_rows(const char *path, int channels, flow_picture *picture, const flow_picture_rows *rows);
 
 /* Writes a picture of 1, 3 or 4 channels to a file whose ending says how: .png .bmp .jpg .jpeg. Quality: of JPEG, 1 to 100. */

@@ -202,6 +202,29 @@ flow_status flow_png_decode(const unsigned char *bytes, size_t count, int wanted
   return status;
 }
 
+/* The same of a BMP, whose palette lies between the header and the pixels. stb_image counts the colours from where the pixels begin, in
+ * old files (`old`: headers of 12 bytes) four too few. */
+static flow_status fill_bmp_palette(const unsigned char *bytes, size_t count, uint64_t offset, uint64_t header, int bits, int old,
+                                    unsigned char **out, size_t *out_count)
+{
+  size_t colour = old ? 3 : 4, start = 14 + (size_t)header, wanted = ((size_t)1 << bits) + (old ? 4 : 0);
+  size_t found = offset > start ? ((size_t)offset - start) / colour : 0;
+  *out = NULL;
+  if (found == 0) return flow_fail(FLOW_CORRUPT_DATA, "the BMP data has no palette, which pictures of %d bits a pixel need", bits);
+  if (found >= wanted) return FLOW_OK;
+  void *block;
+  *out_count = start + wanted * colour + count - (size_t)offset;
+  FLOW_TRY(flow_alloc(*out_count, &block));
+  unsigned char *copy = block;
+  size_t kept = start + found * colour, pixels = start + wanted * colour;
+  memcpy(copy, bytes, kept);
+  memset(copy + kept, 0, pixels - kept);
+  memcpy(copy + pixels, bytes + offset, count - (size_t)offset);
+  for (int i = 0; i < 4; i++) copy[10 + i] = (unsigned char)(pixels >> 8 * i);
+  *out = copy;
+  return FLOW_OK;
+}
+
 flow_status flow_bmp_decode(const unsigned char *bytes, size_t count, int wanted, flow_picture *picture)
 {
   if (count < 26) return flow_fail(FLOW_CORRUPT_DATA, "the BMP data ends early, in the header");
@@ -222,7 +245,13 @@ flow_status flow_bmp_decode(const unsigned char *bytes, size_t count, int wanted
     return flow_fail(FLOW_CORRUPT_DATA, "the BMP data ends early: %lld x %lld pixels take %.0f bytes, %.0f are there", (long long)height,
                      (long long)width, (double)raw, offset > count ? 0.0 : (double)(count - offset));
   }
-  return decode("BMP", bytes, count, (uint64_t)height * (uint64_t)width * 4, wanted, picture);
+  unsigned char *filled = NULL;
+  size_t filled_count = 0;
+  if (bits <= 8) FLOW_TRY(fill_bmp_palette(bytes, count, offset, header, (int)bits, old, &filled, &filled_count));
+  flow_status status = decode("BMP", filled ? filled : bytes, filled ? filled_count : count, (uint64_t)height * (uint64_t)width * 4, wanted,
+                              picture);
+  flow_free(filled);
+  return status;
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------------------------------------ */

@@ -279,6 +279,31 @@ static void test_out_of_memory(void **state)
   if (has_plugin()) check_allocation_failures("memory.jpg");
 }
 
+/* Colours that a palette lacks are black, and all that it has are there: in files of Windows, and of OS/2 with their short headers. */
+static void test_bmp_palettes(void **state)
+{
+  (void)state;
+  static const unsigned char windows[] = {
+    'B', 'M', 0, 0, 0, 0, 0, 0, 0, 0, 62, 0, 0, 0, 40, 0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 1, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 2, 1, 0, 6, 5, 4, 0, 0, 1, 200, 2,
+  };
+  static const unsigned char os2[] = {
+    'B', 'M', 0, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0, 12, 0, 0, 0, 4, 0, 1, 0, 1, 0, 1, 0, 3, 2, 1, 6, 5, 4, 0x50, 0, 0, 0,
+  };
+  static const unsigned char of_windows[12] = { 1, 2, 3, 4, 5, 6, 0, 0, 0, 0, 0, 0 }, of_os2[12] = { 1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6 };
+  flow_picture picture = { 0 };
+  assert_int_equal(flow_picture_decode(windows, sizeof windows, 3, &picture), FLOW_OK);
+  assert_memory_equal(picture.pixels, of_windows, 12);
+  assert_int_equal(flow_picture_decode(os2, sizeof os2, 3, &picture), FLOW_OK);
+  assert_memory_equal(picture.pixels, of_os2, 12);
+  unsigned char none[sizeof windows];
+  memcpy(none, windows, sizeof none);
+  none[10] = 54;
+  assert_int_equal(flow_picture_decode(none, sizeof none, 3, &picture), FLOW_CORRUPT_DATA);
+  assert_non_null(strstr(flow_last_error(), "no palette"));
+  flow_picture_free(&picture);
+}
+
 /* ---- plugins --------------------------------------------------------------------------------------------------------------------- */
 
 static void test_plugins(void **state)
@@ -436,7 +461,7 @@ int main(void)
     cmocka_unit_test(test_missing_plugin), cmocka_unit_test(test_round_trips), cmocka_unit_test(test_channels),
     cmocka_unit_test(test_jpeg_has_no_alpha), cmocka_unit_test(test_cut_files), cmocka_unit_test(test_changed_bytes),
     cmocka_unit_test(test_absurd_sizes), cmocka_unit_test(test_no_pictures), cmocka_unit_test(test_out_of_memory),
-    cmocka_unit_test(test_plugins), cmocka_unit_test(test_resize_stays_inside), cmocka_unit_test(test_resize_by_lines),
+    cmocka_unit_test(test_plugins), cmocka_unit_test(test_resize_stays_inside), cmocka_unit_test(test_resize_by_lines), cmocka_unit_test(test_bmp_palettes),
     cmocka_unit_test(test_bilinear_values),
     cmocka_unit_test(test_shuffle_order),
   };
