@@ -21,7 +21,7 @@ static const struct {
   { "nccl", "all-reduce between GPUs", NULL },
   { "mpi", "all-reduce under mpirun and srun", "install libopenmpi-dev, then build again with scripts/setup" },
   { "gloo", "all-reduce between plain processes (TF_CONFIG)", "install libgloo-dev and g++, then build again with scripts/setup" },
-  { "control", "the control channel of a cluster", NULL },
+  { "control", "a cluster's secret", "install libsodium-dev, then build again with scripts/setup" },
   { "hdf5", "HDF5 files in other layouts than Keras writes", "install libhdf5-dev, then build again with scripts/setup" },
   { "image", "JPEG and GIF images", "install libjpeg62-turbo-dev and libgif-dev, then build again with scripts/setup" },
 };
