@@ -461,7 +461,8 @@ int main(void)
     cmocka_unit_test(test_missing_plugin), cmocka_unit_test(test_round_trips), cmocka_unit_test(test_channels),
     cmocka_unit_test(test_jpeg_has_no_alpha), cmocka_unit_test(test_cut_files), cmocka_unit_test(test_changed_bytes),
     cmocka_unit_test(test_absurd_sizes), cmocka_unit_test(test_no_pictures), cmocka_unit_test(test_out_of_memory),
-    cmocka_unit_test(test_plugins), cmocka_unit_test(test_resize_stays_inside), cmocka_unit_test(test_resize_by_lines), cmocka_unit_test(test_bmp_palettes),
+    cmocka_unit_test(test_plugins), cmocka_unit_test(test_resize_stays_inside), cmocka_unit_test(test_resize_by_lines),
+    cmocka_unit_test(test_bmp_palettes),
     cmocka_unit_test(test_bilinear_values),
     cmocka_unit_test(test_shuffle_order),
   };
