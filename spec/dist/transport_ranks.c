@@ -277,7 +277,7 @@ static int run_abort(const setting *self)
   EXPECT(flow_communicator_barrier(link) == FLOW_OK);
   int wrong = 0;
   if (is_last(link)) {
-    nap(2);
+    nap(4);                            /* longer than the others may take: its end would wake them, too */
   } else {
     EXPECT(pthread_create(&thread, NULL, abort_soon, link) == 0);
     wrong = run_failing_call(link);

@@ -70,7 +70,7 @@ describe("the transport mpi", function()
 
   with_mpirun("lets another thread abort the call that waits", function()
     local text = mpirun(2, "abort")
-    check_failure(text, 0, "aborted", { 0.2, 15 }, "all_reduce: worker:7 is silent")
+    check_failure(text, 0, "aborted", { 0.2, 3.5 }, "all_reduce: worker:7 is silent")
     assert.falsy(text:find(": line "), text)
   end)
 
@@ -133,7 +133,7 @@ describe("the transport gloo", function()
 
   with_gloo("lets another thread abort the call that waits", function()
     local text = run(3, "abort")
-    for rank = 0, 1 do check_failure(text, rank, "aborted", { 0.2, 15 }, "all_reduce: worker:7 is silent") end
+    for rank = 0, 1 do check_failure(text, rank, "aborted", { 0.2, 3.5 }, "all_reduce: worker:7 is silent") end
     check_ends(text, 3, 0)
   end)
 

@@ -89,7 +89,18 @@ std::string sentence(const std::string &what)
   return end == std::string::npos ? what : what.substr(end + 2);
 }
 
-// "rank 2", "ranks 1, 2": those to whom there is no connection any more, empty if all are there. A dead connection refuses to receive.
+// Begins to receive a message from the rank that will not come. False if the connection is dead, which refuses to receive.
+bool expect_nothing(gloo::transport::UnboundBuffer *buffer, int rank)
+{
+  try {
+    buffer->recv(rank, kNothing);
+    return true;
+  } catch (const gloo::Exception &) {
+    return false;
+  }
+}
+
+// "rank 2", "ranks 1, 2": those to whom there is no connection any more, empty if all are there.
 std::string find_lost_ranks(Communicator *self)
 {
   std::string ranks;
@@ -97,12 +108,8 @@ std::string find_lost_ranks(Communicator *self)
   char nothing;
   auto buffer = self->context->createUnboundBuffer(&nothing, 1);
   for (int rank = 0; rank < self->size; rank++) {
-    if (rank == self->rank) continue;
-    try {
-      buffer->recv(rank, kNothing);
-    } catch (const gloo::Exception &) {
-      ranks += (count++ ? ", " : "") + std::to_string(rank);
-    }
+    if (rank == self->rank || expect_nothing(buffer.get(), rank)) continue;
+    ranks += (count++ ? ", " : "") + std::to_string(rank);
   }
   return count == 0 ? "" : (count > 1 ? "ranks " : "rank ") + ranks;
 }
@@ -250,20 +257,26 @@ flow_status barrier(flow_communicator *communicator)
   });
 }
 
-// Gloo has no call that stops the others. But when one thread's wait is over, it closes every connection of the context, and all who
-// wait there fail: so this waits a millisecond for a message that nobody sends.
+// Waits a millisecond for a message from the rank that will not come. When one thread's wait is over, Gloo closes every connection of
+// the context. Nothing happens if the connection is dead, or dies meanwhile.
+void let_time_out(Communicator *self, int rank)
+{
+  try {
+    char nothing;
+    auto buffer = self->context->createUnboundBuffer(&nothing, 1);
+    if (expect_nothing(buffer.get(), rank)) buffer->waitRecv(std::chrono::milliseconds(1));
+  } catch (...) {
+  }
+}
+
+// Gloo has no call that stops another thread's; a wait that is over does it. After the first all other connections are dead.
 void abort_calls(flow_communicator *communicator, const char *reason)
 {
   Communicator *self = of(communicator);
   flow_break(&self->breakage, FLOW_ABORTED, reason);
-  if (self->size == 1) return;
   QuietSignals quiet;
-  try {
-    char nothing;
-    auto buffer = self->context->createUnboundBuffer(&nothing, 1);
-    buffer->recv((self->rank + 1) % self->size, kNothing);
-    buffer->waitRecv(std::chrono::milliseconds(1));
-  } catch (...) {
+  for (int rank = 0; rank < self->size; rank++) {
+    if (rank != self->rank) let_time_out(self, rank);
   }
 }
 
