@@ -1,0 +1,377 @@
+/* control.c: the thread of a process's control plane and its links. Everything is under one lock, which is not held while the thread sleeps
+ * or looks up a name. */
+#define _GNU_SOURCE                /* accept4 */
+#include "dist/control_state.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/plugin.h"
+
+enum { MOST_GREETING = 64 };      /* links that have not said who they are */
+static const double GREETING_WITHIN = 10, CLOSING_WITHIN = 2, COMPLAINT_EVERY = 5;       /* seconds */
+
+double flow_control_now(void)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+void flow_control_wake(flow_control *control)
+{
+  uint64_t one = 1;
+  ssize_t written = write(control->wake, &one, sizeof one);
+  (void)written;                                   /* full is awake */
+}
+
+/* ---- actions ------------------------------------------------------------------------------------------------------------------------- */
+
+static flow_link *find_link(const flow_control *control, int number)
+{
+  for (int i = 0; i < control->link_count; i++) {
+    if (control->links[i]->number == number && control->links[i]->phase == FLOW_LINK_OPEN) return control->links[i];
+  }
+  return NULL;
+}
+
+static void finish_link(flow_link *link)
+{
+  link->phase = FLOW_LINK_CLOSING;
+  link->until = flow_control_now() + CLOSING_WITHIN;
+  if (flow_link_flush(link) != FLOW_OK) link->phase = FLOW_LINK_BROKEN;
+  else if (link->filled == 0) shutdown(link->descriptor, SHUT_WR);
+}
+
+static void answer(flow_control *control, const flow_action *action)
+{
+  flow_call *waiting = control->calls;
+  while (waiting && waiting->request != action->request) waiting = waiting->next;
+  if (!waiting) return;
+  waiting->done = 1;
+  waiting->status = action->status;
+  waiting->bytes = (uint32_t)action->count;
+  snprintf(waiting->text, sizeof waiting->text, "%s", action->text);
+  uint32_t kept = waiting->bytes < waiting->room ? waiting->bytes : waiting->room;
+  if (kept > 0) memcpy(waiting->value, action->bytes, kept);
+}
+
+static void end_generation(flow_control *control, const flow_action *action)
+{
+  control->generation_lives = 0;
+  control->culprit = action->kind == FLOW_ACTION_ABORTED ? action->task : -1;
+  snprintf(control->verdict, sizeof control->verdict, "%s", action->text);
+  if (action->kind != FLOW_ACTION_ABORTED) control->ended = action->kind;
+}
+
+static void carry_out(flow_control *control, const flow_action *action)
+{
+  flow_link *link = NULL;
+  if (action->kind == FLOW_ACTION_SEND || action->kind == FLOW_ACTION_CLOSE) link = find_link(control, action->connection);
+  switch (action->kind) {
+  case FLOW_ACTION_SEND:
+    if (link && flow_link_send(link, action->bytes, action->count) != FLOW_OK) link->phase = FLOW_LINK_BROKEN;
+    return;
+  case FLOW_ACTION_CLOSE:
+    if (link) finish_link(link);
+    return;
+  case FLOW_ACTION_DIAL: snprintf(control->dial, sizeof control->dial, "%s", action->text); return;
+  case FLOW_ACTION_STARTED:
+    control->generation_lives = 1;
+    control->generation = (flow_generation){ action->generation, action->task, action->step };
+    return;
+  case FLOW_ACTION_RESULT: answer(control, action); return;
+  case FLOW_ACTION_NOTICE:
+    if (control->log) control->log(control->log_state, action->text);
+    return;
+  default: end_generation(control, action);
+  }
+}
+
+flow_status flow_control_settle(flow_control *control, flow_status status)
+{
+  flow_action action;
+  while (flow_protocol_next(control->protocol, &action)) carry_out(control, &action);
+  if (status == FLOW_OUT_OF_MEMORY && !control->ended) {
+    for (int i = 0; i < control->link_count; i++) control->links[i]->phase = FLOW_LINK_BROKEN;
+    end_generation(control, &(flow_action){ .kind = FLOW_ACTION_FAILED, .text = "the control plane had no memory to go on" });
+  }
+  pthread_cond_broadcast(&control->changed);
+  return status;
+}
+
+/* ---- the thread: links --------------------------------------------------------------------------------------------------------------- */
+
+static flow_status add_link(flow_control *control, int descriptor, int dialed)
+{
+  flow_link *link;
+  FLOW_TRY(flow_link_new(descriptor, dialed, control->sealing, flow_control_now() + GREETING_WITHIN, &link));
+  flow_status status = flow_grow(&control->links, sizeof *control->links, control->link_count + 1, &control->link_capacity);
+  if (status != FLOW_OK) flow_link_release(link);
+  else control->links[control->link_count++] = link;
+  return status;
+}
+
+/* The link is gone, and the protocol hears of it. */
+static void drop_link(flow_control *control, int place, const char *why)
+{
+  char text[256];
+  flow_link *link = control->links[place];
+  int number = link->number, told = link->phase == FLOW_LINK_CLOSING, dialed = link->dialed;
+  snprintf(text, sizeof text, "%s", why);                /* it may be the failure's text, which the protocol may write over */
+  control->links[place] = control->links[--control->link_count];
+  flow_link_release(link);
+  if (told || (number < 0 && !dialed)) return;
+  flow_control_settle(control, flow_protocol_closed(control->protocol, flow_control_now(), number, text));
+}
+
+static void accept_links(flow_control *control)
+{
+  int greeting = 0;
+  for (int i = 0; i < control->link_count; i++) greeting += control->links[i]->phase == FLOW_LINK_GREETING;
+  for (; greeting < MOST_GREETING; greeting++) {
+    int descriptor = accept4(control->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (descriptor < 0 || add_link(control, descriptor, 0) != FLOW_OK) return;
+  }
+}
+
+/* Frames as far as they came; a failure is the end of the link. */
+static flow_status read_frames(flow_control *control, flow_link *link)
+{
+  size_t count;
+  FLOW_TRY(flow_link_read(link, control->bytes, sizeof control->bytes, &count));
+  for (size_t at = 0; at < count && link->phase == FLOW_LINK_OPEN;) {
+    const uint8_t *contents;
+    size_t used, size;
+    FLOW_TRY(flow_frame_reader_feed(&link->reader, control->bytes + at, count - at, &used, &contents, &size));
+    at += used;
+    if (contents) flow_control_settle(control, flow_protocol_received(control->protocol, flow_control_now(), link->number, contents, size));
+  }
+  return FLOW_OK;
+}
+
+/* After a link's last words were sent, what still comes is not read but waited for: closing earlier could take the words away. */
+static flow_status read_out(flow_control *control, flow_link *link)
+{
+  size_t count;
+  FLOW_TRY(flow_link_flush(link));
+  if (link->filled == 0) shutdown(link->descriptor, SHUT_WR);
+  return flow_link_read(link, control->bytes, sizeof control->bytes, &count);
+}
+
+static flow_status connect_link(flow_link *link)
+{
+  int error = 0;
+  socklen_t size = sizeof error;
+  getsockopt(link->descriptor, SOL_SOCKET, SO_ERROR, &error, &size);
+  if (error) return flow_fail(FLOW_IO_ERROR, "%s", strerror(error));
+  link->phase = FLOW_LINK_GREETING;
+  return FLOW_OK;
+}
+
+static flow_status serve_link(flow_control *control, flow_link *link, int events)
+{
+  int complete = 0;
+  if (link->phase == FLOW_LINK_CONNECTING) FLOW_TRY(connect_link(link));
+  if (link->phase == FLOW_LINK_CLOSING) return read_out(control, link);
+  FLOW_TRY(flow_link_flush(link));
+  if (!(events & (POLLIN | POLLHUP | POLLERR))) return FLOW_OK;
+  if (link->phase == FLOW_LINK_OPEN) return read_frames(control, link);
+  FLOW_TRY(flow_link_greet(link, &control->secret, &complete));
+  if (!complete) return FLOW_OK;
+  link->number = control->next_number++;
+  flow_control_settle(control, flow_protocol_connected(control->protocol, flow_control_now(), link->number));
+  return FLOW_OK;
+}
+
+/* ---- the thread ---------------------------------------------------------------------------------------------------------------------- */
+
+static void dial(flow_control *control)
+{
+  char address[FLOW_ADDRESS_SIZE];
+  int descriptor = -1;
+  memcpy(address, control->dial, sizeof address);
+  control->dial[0] = '\0';
+  unsigned attempt = control->attempts++;
+  pthread_mutex_unlock(&control->lock);
+  flow_status status = flow_link_dial(address, attempt, &descriptor);
+  pthread_mutex_lock(&control->lock);
+  if (status == FLOW_OK) status = add_link(control, descriptor, 1);
+  if (status != FLOW_OK) flow_control_settle(control, flow_protocol_closed(control->protocol, flow_control_now(), -1, flow_last_error()));
+}
+
+/* What is waited for; returns the number of entries. Places of links are those of control->links, behind two. */
+static int list_polled(flow_control *control)
+{
+  if (flow_grow(&control->polled, sizeof *control->polled, control->link_count + 2, &control->polled_capacity) != FLOW_OK) return 0;
+  control->polled[0] = (struct pollfd){ .fd = control->wake, .events = POLLIN };
+  control->polled[1] = (struct pollfd){ .fd = control->ended ? -1 : control->listener, .events = POLLIN };
+  for (int i = 0; i < control->link_count; i++) {
+    const flow_link *link = control->links[i];
+    short events = link->phase == FLOW_LINK_CONNECTING ? POLLOUT : link->filled > link->first ? POLLIN | POLLOUT : POLLIN;
+    control->polled[i + 2] = (struct pollfd){ .fd = link->descriptor, .events = events };
+  }
+  return control->link_count + 2;
+}
+
+static int milliseconds(const flow_control *control)
+{
+  double next = flow_protocol_wakeup(control->protocol), now = flow_control_now();
+  for (int i = 0; i < control->link_count; i++) {
+    if (control->links[i]->phase == FLOW_LINK_BROKEN) next = now;
+    else if (control->links[i]->phase != FLOW_LINK_OPEN) next = fmin(next, control->links[i]->until);
+  }
+  if (isinf(next)) return -1;
+  return next <= now ? 0 : (int)fmin(ceil((next - now) * 1000), 60000);
+}
+
+/* Of what a stranger sends, a line every few seconds says enough. */
+static int serve_or_complain(flow_control *control, flow_link *link, int events)
+{
+  char text[400];
+  flow_status status = serve_link(control, link, events);
+  if (status == FLOW_OK) return 1;
+  if (status == FLOW_IO_ERROR || link->dialed || !control->log || flow_control_now() < control->next_complaint) return 0;
+  control->next_complaint = flow_control_now() + COMPLAINT_EVERY;
+  snprintf(text, sizeof text, "a connection was turned away: %.300s", flow_last_error());
+  control->log(control->log_state, text);
+  return 0;
+}
+
+/* From the last to the first, since a link that goes is replaced by the last one. */
+static void serve_links(flow_control *control, int count)
+{
+  for (int i = count - 3; i >= 0; i--) {
+    flow_link *link = control->links[i];
+    int events = control->polled[i + 2].revents;
+    if (link->phase == FLOW_LINK_BROKEN) drop_link(control, i, "the connection is broken");
+    else if (events && !serve_or_complain(control, link, events)) drop_link(control, i, flow_last_error());
+    else if (link->phase != FLOW_LINK_OPEN && flow_control_now() >= link->until) drop_link(control, i, "no answer");
+  }
+}
+
+static int has_last_words(const flow_control *control)
+{
+  for (int i = 0; i < control->link_count; i++) {
+    if (control->links[i]->phase == FLOW_LINK_CLOSING) return 1;
+  }
+  return 0;
+}
+
+static void *run(void *argument)
+{
+  flow_control *control = argument;
+  uint64_t counter;
+  pthread_mutex_lock(&control->lock);
+  while (!control->stop || has_last_words(control)) {
+    if (control->dial[0] && !control->stop) dial(control);
+    int count = list_polled(control), timeout = milliseconds(control);
+    pthread_mutex_unlock(&control->lock);
+    poll(control->polled, (nfds_t)count, count > 0 ? timeout : 100);
+    pthread_mutex_lock(&control->lock);
+    if (count > 0 && control->polled[0].revents && read(control->wake, &counter, sizeof counter) < 0) continue;
+    serve_links(control, count);
+    if (count > 0 && control->polled[1].revents) accept_links(control);
+    flow_control_settle(control, flow_protocol_timer(control->protocol, flow_control_now()));
+  }
+  pthread_mutex_unlock(&control->lock);
+  return NULL;
+}
+
+static flow_status start_thread(flow_control *control)
+{
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);              /* signals are the host's */
+  int error = pthread_create(&control->thread, NULL, run, control);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (error) return flow_fail(FLOW_IO_ERROR, "the control plane's thread cannot start: %s", strerror(error));
+  control->started = 1;
+  return FLOW_OK;
+}
+
+/* ---- opening and closing ------------------------------------------------------------------------------------------------------------- */
+
+static int count_tasks(const flow_cluster *cluster)
+{
+  return cluster->count[FLOW_JOB_CHIEF] + cluster->count[FLOW_JOB_WORKER] + cluster->count[FLOW_JOB_PS];
+}
+
+static flow_status prepare(flow_control *control, const flow_cluster *cluster, const flow_environment *environment,
+                           const flow_protocol_options *options)
+{
+  flow_protocol_options filled = *options;
+  const flow_plugin *plugin;
+  FLOW_TRY(flow_secret_read(environment, &control->secret));
+  FLOW_TRY(flow_secret_check(environment, cluster, &control->secret));
+  if (control->secret.count > 0) {
+    FLOW_TRY(flow_plugin_open("control", &plugin));
+    control->sealing = plugin->functions;
+  }
+  filled.cluster = cluster;
+  if (getrandom(&filled.incarnation, sizeof filled.incarnation, 0) < 0) return flow_fail(FLOW_IO_ERROR, "no random numbers: %s",
+                                                                                         strerror(errno));
+  FLOW_TRY(flow_protocol_new(&filled, flow_control_now(), &control->protocol));
+  control->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (control->wake < 0) return flow_fail(FLOW_IO_ERROR, "the control plane cannot start: %s", strerror(errno));
+  const char *address = flow_cluster_address(cluster, cluster->job, cluster->index);
+  if (!address) return flow_fail(FLOW_UNSUPPORTED, "the cluster has no addresses (%s): a control plane needs TF_CONFIG", cluster->source);
+  int is_coordinator = flow_cluster_is_chief(cluster) && cluster->job != FLOW_JOB_EVALUATOR;
+  if (is_coordinator) {
+    char text[400];
+    FLOW_TRY(flow_link_listen(address, &control->listener));
+    snprintf(text, sizeof text, "listening on %s for %d other tasks%s", address, count_tasks(cluster) - 1,
+             control->sealing ? ", sealed" : "");
+    if (control->log) control->log(control->log_state, text);
+  }
+  return start_thread(control);
+}
+
+flow_status flow_control_open(const flow_cluster *cluster, const flow_environment *environment, const flow_protocol_options *options,
+                              void (*log)(void *state, const char *text), void *state, flow_control **out)
+{
+  void *block;
+  *out = NULL;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_control), &block));
+  flow_control *control = block;
+  pthread_mutex_init(&control->lock, NULL);
+  pthread_cond_init(&control->changed, NULL);
+  control->wake = control->listener = control->culprit = -1;
+  control->log = log;
+  control->log_state = state;
+  flow_status status = prepare(control, cluster, environment, options);
+  if (status == FLOW_OK) *out = control;
+  else flow_control_close(control);
+  return status;
+}
+
+void flow_control_close(flow_control *control)
+{
+  if (!control) return;
+  if (control->started) {
+    pthread_mutex_lock(&control->lock);
+    control->stop = 1;
+    flow_control_wake(control);
+    pthread_mutex_unlock(&control->lock);
+    pthread_join(control->thread, NULL);
+  }
+  for (int i = 0; i < control->link_count; i++) flow_link_release(control->links[i]);
+  if (control->listener >= 0) close(control->listener);
+  if (control->wake >= 0) close(control->wake);
+  flow_free(control->links);
+  flow_free(control->polled);
+  flow_protocol_release(control->protocol);
+  flow_secret_clear(&control->secret);
+  pthread_cond_destroy(&control->changed);
+  pthread_mutex_destroy(&control->lock);
+  flow_free(control);
+}

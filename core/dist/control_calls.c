@@ -1,0 +1,113 @@
+/* control_calls.c: what the threads of a process ask of its control plane. */
+#include <stdio.h>
+#include <string.h>
+
+#include "dist/control_state.h"
+
+static flow_status fail_ended(const flow_control *control)
+{
+  const char *why = control->verdict[0] ? control->verdict : "all tasks have said goodbye";
+  return flow_fail(FLOW_INVALID_STATE, "%s", why);
+}
+
+static void enter(flow_control *control) { pthread_mutex_lock(&control->lock); }
+
+static flow_status leave(flow_control *control, flow_status status)
+{
+  flow_control_wake(control);
+  pthread_mutex_unlock(&control->lock);
+  return status;
+}
+
+flow_status flow_control_join(flow_control *control, double step, const char *signature, flow_generation *out)
+{
+  enter(control);
+  if (control->ended) return leave(control, fail_ended(control));
+  uint64_t before = control->generation.number;
+  flow_status status = flow_control_settle(control, flow_protocol_join(control->protocol, flow_control_now(), step, signature));
+  flow_control_wake(control);
+  while (status == FLOW_OK && control->generation.number == before && !control->ended) pthread_cond_wait(&control->changed, &control->lock);
+  if (status == FLOW_OK && control->ended) status = fail_ended(control);
+  *out = control->generation;
+  return leave(control, status);
+}
+
+void flow_control_progress(flow_control *control, double step, const char *doing)
+{
+  enter(control);
+  flow_protocol_progress(control->protocol, step, doing);
+  pthread_mutex_unlock(&control->lock);
+}
+
+flow_status flow_control_check(flow_control *control, int *culprit)
+{
+  enter(control);
+  *culprit = control->generation_lives ? -1 : control->culprit;
+  flow_status status = control->generation_lives ? FLOW_OK : fail_ended(control);
+  pthread_mutex_unlock(&control->lock);
+  return status;
+}
+
+/* Waits, locked, for the answer of a request that was made with this status; the call lives on the caller's stack. */
+static flow_status wait_for(flow_control *control, flow_call *waiting, flow_status status)
+{
+  flow_control_wake(control);
+  while (status == FLOW_OK && !waiting->done && !control->ended) pthread_cond_wait(&control->changed, &control->lock);
+  flow_call **at = &control->calls;
+  while (*at != waiting) at = &(*at)->next;
+  *at = waiting->next;
+  if (status == FLOW_OK && !waiting->done) status = fail_ended(control);
+  else if (status == FLOW_OK && waiting->status != FLOW_OK) status = flow_fail(waiting->status, "%s", waiting->text);
+  return leave(control, status);
+}
+
+static void begin_call(flow_control *control, flow_call *waiting)
+{
+  enter(control);
+  waiting->request = ++control->next_request;
+  waiting->next = control->calls;
+  control->calls = waiting;
+}
+
+flow_status flow_control_set(flow_control *control, const char *key, const uint8_t *value, uint32_t bytes)
+{
+  flow_call waiting = { .value = NULL };
+  begin_call(control, &waiting);
+  return wait_for(control, &waiting, flow_control_settle(control, flow_protocol_set(control->protocol, flow_control_now(),
+                                                                                    waiting.request, key, value,
+                                                                       bytes)));
+}
+
+flow_status flow_control_get(flow_control *control, const char *key, double within, uint8_t *value, uint32_t room, uint32_t *bytes)
+{
+  flow_call waiting = { .value = value, .room = room };
+  begin_call(control, &waiting);
+  flow_status status = flow_control_settle(control, flow_protocol_get(control->protocol, flow_control_now(), waiting.request, key, within));
+  status = wait_for(control, &waiting, status);
+  *bytes = waiting.bytes;
+  return status;
+}
+
+flow_status flow_control_barrier(flow_control *control, const char *name, double within)
+{
+  flow_call waiting = { .value = NULL };
+  begin_call(control, &waiting);
+  return wait_for(control, &waiting, flow_control_settle(control, flow_protocol_barrier(control->protocol, flow_control_now(),
+                                                                                        waiting.request, name, within)));
+}
+
+flow_status flow_control_report(flow_control *control, const char *what)
+{
+  enter(control);
+  return leave(control, flow_control_settle(control, flow_protocol_report(control->protocol, flow_control_now(), what)));
+}
+
+flow_status flow_control_goodbye(flow_control *control, int preempted)
+{
+  enter(control);
+  flow_status status = flow_control_settle(control, flow_protocol_goodbye(control->protocol, flow_control_now(), preempted));
+  flow_control_wake(control);
+  while (status == FLOW_OK && !control->ended) pthread_cond_wait(&control->changed, &control->lock);
+  if (status == FLOW_OK && control->ended == FLOW_ACTION_FAILED) status = fail_ended(control);
+  return leave(control, status);
+}

@@ -1,0 +1,56 @@
+/* control_state.h: what control.c (the thread) and control_calls.c (what other threads ask of it) share. */
+#ifndef FLOW_DIST_CONTROL_STATE_H
+#define FLOW_DIST_CONTROL_STATE_H
+
+#include <poll.h>
+#include <pthread.h>
+
+#include "dist/control.h"
+#include "dist/link.h"
+
+enum { FLOW_READ_BYTES = 65536 };
+
+/* A call that waits for its RESULT. */
+typedef struct flow_call {
+  struct flow_call *next;
+  uint32_t    request;
+  int         done;
+  flow_status status;
+  char        text[FLOW_MOST_TEXT + 1];
+  uint8_t    *value;
+  uint32_t    room, bytes;
+} flow_call;
+
+struct flow_control {
+  pthread_mutex_t lock;
+  pthread_cond_t  changed;
+  pthread_t       thread;
+  int             started, stop, wake, listener;
+  flow_protocol  *protocol;
+  flow_secret     secret;
+  const flow_control_functions *sealing;         /* NULL: plain */
+  void          (*log)(void *state, const char *text);
+  void           *log_state;
+  flow_link     **links;
+  int             link_count, link_capacity, next_number;
+  struct pollfd  *polled;
+  int             polled_capacity;
+  char            dial[FLOW_ADDRESS_SIZE];       /* an address that the thread is to dial; "": none */
+  unsigned        attempts;
+  double          next_complaint;
+  flow_call      *calls;
+  uint32_t        next_request;
+  int             generation_lives, culprit, ended;
+  flow_generation generation;
+  char            verdict[FLOW_MOST_TEXT + 1];   /* why the generation, or everything, ended */
+  uint8_t         bytes[FLOW_READ_BYTES];
+};
+
+/* Seconds of a clock that never goes back. */
+double      flow_control_now(void);
+/* Lets the thread look at what has changed. */
+void        flow_control_wake(flow_control *control);
+/* To be called, locked, after each call of the protocol: carries out its actions and lets everybody who waits look again. Returns status. */
+flow_status flow_control_settle(flow_control *control, flow_status status);
+
+#endif

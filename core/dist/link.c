@@ -1,0 +1,204 @@
+/* link.c: sockets of the control plane. */
+#define _GNU_SOURCE                /* accept4, SOCK_NONBLOCK */
+#include "dist/link.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+static const char MAGIC[] = "flowctl1";
+
+/* ---- addresses ----------------------------------------------------------------------------------------------------------------------- */
+
+static flow_status resolve(const char *address, int flags, struct addrinfo **out)
+{
+  char host[FLOW_ADDRESS_SIZE];
+  const char *colon = strrchr(address, ':');
+  if (!colon) return flow_fail(FLOW_INVALID_ARGUMENT, "%s has no port", address);
+  int bracket = address[0] == '[';
+  snprintf(host, sizeof host, "%.*s", (int)(colon - address) - 2 * bracket, address + bracket);
+  struct addrinfo wanted = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV };
+  int error = getaddrinfo(host, colon + 1, &wanted, out);
+  if (error == 0) return FLOW_OK;
+  return flow_fail(FLOW_IO_ERROR, "the name of %s is not known: %s", address, gai_strerror(error));
+}
+
+static int new_socket(const struct addrinfo *info)
+{
+  int descriptor = socket(info->ai_family, info->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, info->ai_protocol), on = 1;
+  if (descriptor >= 0) setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return descriptor;
+}
+
+flow_status flow_link_listen(const char *address, int *descriptor)
+{
+  struct addrinfo *list;
+  FLOW_TRY(resolve(address, AI_PASSIVE, &list));
+  int on = 1, error = 0;
+  *descriptor = -1;
+  for (const struct addrinfo *info = list; info && *descriptor < 0; info = info->ai_next) {
+    int made = new_socket(info);
+    if (made >= 0) setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (made >= 0 && bind(made, info->ai_addr, info->ai_addrlen) == 0 && listen(made, SOMAXCONN) == 0) *descriptor = made;
+    else error = errno;
+    if (*descriptor < 0 && made >= 0) close(made);
+  }
+  freeaddrinfo(list);
+  if (*descriptor >= 0) return FLOW_OK;
+  const char *what = error == EADDRINUSE ? "another process has that port: end it, or take another port in all tasks"
+                     : error == EADDRNOTAVAIL ? "that is no address of this machine: is this the right task?" : strerror(error);
+  return flow_fail(FLOW_IO_ERROR, "this process cannot listen on %s: %s", address, what);
+}
+
+flow_status flow_link_dial(const char *address, unsigned attempt, int *descriptor)
+{
+  struct addrinfo *list;
+  FLOW_TRY(resolve(address, 0, &list));
+  unsigned count = 0;
+  for (const struct addrinfo *info = list; info; info = info->ai_next) count++;
+  const struct addrinfo *info = list;
+  for (unsigned i = attempt % count; i > 0; i--) info = info->ai_next;
+  *descriptor = new_socket(info);
+  int error = 0;
+  if (*descriptor < 0 || (connect(*descriptor, info->ai_addr, info->ai_addrlen) != 0 && errno != EINPROGRESS)) error = errno;
+  freeaddrinfo(list);
+  if (error == 0) return FLOW_OK;
+  if (*descriptor >= 0) close(*descriptor);
+  return flow_fail(FLOW_IO_ERROR, "%s", strerror(error));
+}
+
+/* ---- a link -------------------------------------------------------------------------------------------------------------------------- */
+
+/* Room for so many bytes behind what waits. */
+static flow_status reserve(flow_link *link, size_t bytes)
+{
+  size_t waiting = link->filled - link->first;
+  if (waiting + bytes > FLOW_MOST_UNSENT) return flow_fail(FLOW_IO_ERROR, "it does not take what is sent: %.0f bytes wait",
+                                                           (double)waiting);
+  if (link->filled + bytes <= link->capacity) return FLOW_OK;
+  size_t capacity = 2 * (waiting + bytes);
+  void *block;
+  FLOW_TRY(flow_alloc(capacity, &block));
+  if (waiting > 0) memcpy(block, link->unsent + link->first, waiting);
+  flow_free(link->unsent);
+  link->unsent = block;
+  link->capacity = capacity;
+  link->filled = waiting;
+  link->first = 0;
+  return FLOW_OK;
+}
+
+flow_status flow_link_new(int descriptor, int dialed, const flow_control_functions *control, double until, flow_link **out)
+{
+  void *block = NULL;
+  flow_status status = flow_alloc_zero(sizeof(flow_link), &block);
+  flow_link *link = block;
+  if (status == FLOW_OK) {
+    *link = (flow_link){ .descriptor = descriptor, .number = -1, .dialed = dialed, .control = control, .until = until };
+    link->phase = dialed ? FLOW_LINK_CONNECTING : FLOW_LINK_GREETING;
+    memcpy(link->own, MAGIC, 8);
+    if (control) status = control->nonce(link->own + 8);
+    if (status == FLOW_OK) status = reserve(link, FLOW_GREETING_SIZE);
+  }
+  if (status == FLOW_OK) {
+    memcpy(link->unsent, link->own, FLOW_GREETING_SIZE);
+    link->filled = FLOW_GREETING_SIZE;
+    *out = link;
+    return FLOW_OK;
+  }
+  close(descriptor);
+  flow_free(link);
+  return status;
+}
+
+void flow_link_release(flow_link *link)
+{
+  if (!link) return;
+  close(link->descriptor);
+  if (link->control) link->control->close(link->session);
+  flow_frame_reader_clear(&link->reader);
+  flow_free(link->unsent);
+  flow_free(link);
+}
+
+flow_status flow_link_flush(flow_link *link)
+{
+  while (link->first < link->filled) {
+    ssize_t sent = send(link->descriptor, link->unsent + link->first, link->filled - link->first, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return FLOW_OK;
+    if (sent < 0) return flow_fail(FLOW_IO_ERROR, "%s", strerror(errno));
+    link->first += (size_t)sent;
+  }
+  link->first = link->filled = 0;
+  return FLOW_OK;
+}
+
+flow_status flow_link_send(flow_link *link, const uint8_t *contents, size_t count)
+{
+  const flow_seal *seal = link->session ? link->control->outgoing(link->session) : NULL;
+  size_t bytes = flow_frame_size(seal, count);
+  FLOW_TRY(reserve(link, bytes));
+  FLOW_TRY(flow_frame_write(seal, link->next++, contents, count, link->unsent + link->filled));
+  link->filled += bytes;
+  return flow_link_flush(link);
+}
+
+flow_status flow_link_read(flow_link *link, uint8_t *bytes, size_t room, size_t *count)
+{
+  *count = 0;
+  while (1) {
+    ssize_t got = recv(link->descriptor, bytes, room, 0);
+    if (got > 0) *count = (size_t)got;
+    if (got > 0) return FLOW_OK;
+    if (got == 0) return flow_fail(FLOW_IO_ERROR, "the connection was closed");
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return FLOW_OK;
+    if (errno != EINTR) return flow_fail(FLOW_IO_ERROR, "%s", strerror(errno));
+  }
+}
+
+static int is_zero(const uint8_t *bytes, size_t count)
+{
+  uint8_t any = 0;
+  for (size_t i = 0; i < count; i++) any |= bytes[i];
+  return any == 0;
+}
+
+static flow_status begin_frames(flow_link *link, const flow_secret *secret)
+{
+  if (memcmp(link->peer, MAGIC, 8) != 0) return flow_fail(FLOW_CORRUPT_DATA, "who is there speaks another language: is it a flowlua?");
+  int sealed = !is_zero(link->peer + 8, FLOW_CONTROL_NONCE);
+  if (sealed != (link->control != NULL)) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "it has %s secret, this process has %s: set the same FLOW_SECRET in all tasks",
+                     sealed ? "a" : "no", sealed ? "none" : "one");
+  }
+  const flow_seal *incoming = NULL;
+  if (link->control) {
+    const uint8_t *own = link->own + 8, *peer = link->peer + 8;
+    FLOW_TRY(link->control->open(secret->bytes, secret->count, link->dialed, link->dialed ? own : peer, link->dialed ? peer : own,
+                                 &link->session));
+    incoming = link->control->incoming(link->session);
+  }
+  flow_frame_reader_init(&link->reader, incoming, FLOW_FRAME_MOST);
+  link->phase = FLOW_LINK_OPEN;
+  return FLOW_OK;
+}
+
+flow_status flow_link_greet(flow_link *link, const flow_secret *secret, int *complete)
+{
+  size_t count;
+  *complete = 0;
+  FLOW_TRY(flow_link_read(link, link->peer + link->peer_filled, FLOW_GREETING_SIZE - link->peer_filled, &count));
+  link->peer_filled += count;
+  if (link->peer_filled < FLOW_GREETING_SIZE) return FLOW_OK;
+  FLOW_TRY(begin_frames(link, secret));
+  *complete = 1;
+  return FLOW_OK;
+}
