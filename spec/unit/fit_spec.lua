@@ -282,10 +282,15 @@ describe("the loop over batches", function()
       return counts
     end
     flow.config.set_threads(1)
-    for _, shuffle in ipairs { true, false } do
+    -- LuaJIT's counters are shared between places by their addresses, so that now and then it begins in the middle; code that cannot
+    -- be compiled aborts every time.
+    local function aborts(shuffle)
       local counts = count_events { batch_size = 1, verbose = 0, epochs = 3, shuffle = shuffle }
       assert.is_true(counts.stop > 0)
-      assert.equal(0, counts.abort)
+      return counts.abort
+    end
+    for _, shuffle in ipairs { true, false } do
+      assert.equal(0, math.min(aborts(shuffle), aborts(shuffle), aborts(shuffle)))
     end
     -- a third array brings an inner loop: the outer one is compiled all the same
     assert.is_true(count_events({ batch_size = 1, verbose = 0, epochs = 3, sample_weight = flow.ones { 400 } }).stop > 0)
