@@ -3,7 +3,8 @@
  *   transport_ranks gloo MODE RANK SIZE FOLDER      the folder is the key-value store
  * Modes: calls (all operations, compared with plain loops), alone (the last rank never comes), abort (a thread of every other rank
  * aborts, the last rank does not come), lost (the last rank dies), missing (a rank is not even started), again (opens one group after
- * the other), signals (the host's handlers and masks stay, no thread of the engine takes a signal), bench.
+ * the other), storm (the first rank aborts in the middle of sums, which ends them everywhere), signals (the host's handlers and masks
+ * stay, no thread of the engine takes a signal), bench.
  * Writes "rank R of N: ..." lines; ends with status 0 if everything was as expected. */
 #include <dirent.h>
 #include <errno.h>
@@ -287,6 +288,26 @@ static int run_abort(const setting *self)
   return wrong;
 }
 
+/* The memory of a sum is given back as soon as its call has failed. */
+static int run_storm(const setting *self)
+{
+  flow_communicator *link = NULL;
+  pthread_t thread;
+  EXPECT(open_link(self, "first", 60, &link) == FLOW_OK);
+  if (link->rank == 0) EXPECT(pthread_create(&thread, NULL, abort_soon, link) == 0);
+  flow_status status = FLOW_OK;
+  while (status == FLOW_OK) {
+    double *data = calloc(LONG, sizeof *data);
+    status = flow_communicator_all_reduce(link, FLOW_FLOAT64, data, LONG);
+    free(data);
+  }
+  printf("rank %d of %d: %s: %s\n", link->rank, link->size, flow_status_name(status), flow_last_error());
+  EXPECT(status == (link->rank == 0 ? FLOW_ABORTED : FLOW_IO_ERROR));
+  if (link->rank == 0) pthread_join(thread, NULL);
+  flow_communicator_close(link);
+  return 0;
+}
+
 static int run_lost(const setting *self)
 {
   flow_communicator *link = NULL;
@@ -374,7 +395,7 @@ int main(int count, char **arguments)
 {
   static const struct { const char *name; int (*run)(const setting *); } modes[] = {
     { "calls", run_calls }, { "again", run_again }, { "alone", run_alone }, { "abort", run_abort }, { "lost", run_lost },
-    { "missing", run_missing }, { "signals", run_signals }, { "bench", run_bench },
+    { "storm", run_storm }, { "missing", run_missing }, { "signals", run_signals }, { "bench", run_bench },
   };
   setvbuf(stdout, NULL, _IOLBF, 0);
   if (count < 3) return 2;

@@ -137,6 +137,8 @@ describe("the transport gloo", function()
     check_ends(text, 3, 0)
   end)
 
+  with_gloo("ends sums everywhere when they are aborted on one rank", function() check_ends(run(3, "storm"), 3, 0) end)
+
   with_gloo("notices at once when a rank dies, and names it", function()
     local text = run(3, "lost")
     -- Whoever notices first lets go of all its connections, so that the other may miss the first one, too.

@@ -127,7 +127,7 @@ void break_by(Communicator *self, const std::string &what, double waited)
   char reason[FLOW_REASON_SIZE];
   flow_status status = FLOW_IO_ERROR;
   std::string lost = find_lost_ranks(self);
-  if (what.find("imed out") != std::string::npos || waited >= self->timeout) {
+  if (what.find("Timed out waiting") != std::string::npos || waited >= self->timeout) {
     status = FLOW_TIMED_OUT;
     snprintf(reason, sizeof reason, "a rank did not answer within %g s (rank %d of %d waited; Gloo does not tell for whom)", self->timeout,
              self->rank, self->size);
