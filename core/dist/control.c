@@ -329,7 +329,7 @@ static flow_status prepare(flow_control *control, const flow_cluster *cluster, c
   if (is_coordinator) {
     char text[400];
     FLOW_TRY(flow_link_listen(address, &control->listener));
-    snprintf(text, sizeof text, "listening on %s for %d other tasks%s", address, count_tasks(cluster) - 1,
+    snprintf(text, sizeof text, "listening on %s; tasks of the cluster: %d%s", address, count_tasks(cluster),
              control->sealing ? ", sealed" : "");
     if (control->log) control->log(control->log_state, text);
   }
