@@ -58,13 +58,13 @@ local parts = {
   Model = { "flow.models", "Model" }, models = { "flow.models" }, load_model = { "flow.models", "load_model" },
   optimizers = { "flow.optimizers" }, losses = { "flow.losses" }, metrics = { "flow.metrics" },
   clear_session = { "flow.models", "clear_session" },
-  image = { "flow.image" }, image_dataset_from_directory = { "flow.image_dataset", "from_directory" },
+  image = { "flow.image" }, image_dataset_from_directory = { "flow.data.image_dataset", "from_directory" },
   initializers = { "flow.choices", "initializers" }, regularizers = { "flow.choices", "regularizers" },
   io = { "flow.io" }, plot = { "flow.plot" }, math = { "flow.math" },
   summary = { "flow.events" },
   save_safetensors = { "flow.saving.safetensors", "save" }, load_safetensors = { "flow.saving.safetensors", "load" },
   train = { "flow.train" },
-  data = { "flow.data" }, callbacks = { "flow.callbacks" }, datasets = { "flow.datasets" }, distribute = { "flow.distribute" },
+  data = { "flow.data" }, callbacks = { "flow.callbacks" }, datasets = { "flow.data.datasets" }, distribute = { "flow.distribute" },
 }
 
 return setmetatable(flow, {

@@ -9,7 +9,7 @@
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
-local elements = require "flow.elements"
+local elements = require "flow.data.elements"
 
 local C, check, raise = native.C, native.check, errors.raise
 local io = { mounts = { gs = "/gcs" } }

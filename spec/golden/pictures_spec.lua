@@ -2,7 +2,7 @@
 -- every pixel, for all ways to resize.
 local support = require "spec.support.init"
 local flow = require "flow"
-local loader = require "flow.image_dataset"
+local loader = require "flow.data.image_dataset"
 
 local cases = require "spec.golden.pictures"
 local root = support.root .. "spec/golden/"

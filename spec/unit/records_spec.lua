@@ -1,7 +1,7 @@
 -- records_spec.lua: TFRecordWriter: what Lua values become, and what it refuses.
 local support = require "spec.support.init"
 local flow = require "flow"
-local records = require "flow.records"
+local records = require "flow.data.records"
 local message_of = support.message_of
 
 local function read(path)

@@ -1,7 +1,7 @@
 -- tables_spec.lua: load_csv: columns, dtypes and what is said about tables that do not fit.
 local support = require "spec.support.init"
 require "flow"
-local load_csv = require "flow.tables"
+local load_csv = require "flow.data.tables"
 local message_of = support.message_of
 
 local function fails(part, ...)

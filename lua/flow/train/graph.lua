@@ -14,7 +14,7 @@ local object = require "flow.object"
 local variable = require "flow.variable"
 local native = require "flow.ffi"
 local Layer = require "flow.layer"
-local Iterator = require "flow.iterator"
+local Iterator = require "flow.data.iterator"
 
 local raise = errors.raise
 local C = native.C

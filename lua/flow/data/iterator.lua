@@ -4,7 +4,7 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
-local elements = require "flow.elements"
+local elements = require "flow.data.elements"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context, held = native.context, native.held

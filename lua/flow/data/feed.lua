@@ -7,7 +7,7 @@ local object = require "flow.object"
 local training = require "flow.training"
 local steps = require "flow.steps"
 local data = require "flow.data"
-local Iterator = require "flow.iterator"
+local Iterator = require "flow.data.iterator"
 
 local C, raise = native.C, errors.raise
 local context = native.context

@@ -1,4 +1,4 @@
--- data.lua: flow.data: datasets as Lua objects. Every stage is described, checked and run in C (core/data); here are names, options and
+-- init.lua: flow.data: datasets as Lua objects. Every stage is described, checked and run in C (core/data); here are names, options and
 -- defaults, the traced functions of map and filter, and the answers to what a pass asks Lua (generators, interleave).
 --
 --   local ds = flow.data.Dataset.from_tensor_slices { x, y }
@@ -14,9 +14,9 @@ local object = require "flow.object"
 local ops = require "flow.ops"
 local arguments = require "flow.arguments"
 local random = require "flow.random"
-local elements = require "flow.elements"
-local Iterator = require "flow.iterator"
-local trace = require "flow.data_trace"
+local elements = require "flow.data.elements"
+local Iterator = require "flow.data.iterator"
+local trace = require "flow.data.trace"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context, held = native.context, native.held
@@ -459,9 +459,9 @@ data.peek = peek
 
 ---- files of records and tables ---------------------------------------------------------------------------------------------------------
 
-local record_data, records = require "flow.record_data", require "flow.records"
+local record_data, records = require "flow.data.record_data", require "flow.data.records"
 data.TFRecordDataset, data.parse_example = record_data.TFRecordDataset, record_data.parse_example
 data.TFRecordWriter, data.serialize_example = records.TFRecordWriter, records.serialize_example
-data.load_csv = require "flow.tables"
+data.load_csv = require "flow.data.tables"
 
 return data

@@ -1,10 +1,10 @@
--- data_trace.lua: the functions of ds:map and ds:filter: called once on symbols, then run in C for every element, as a plan.
+-- trace.lua: the functions of ds:map and ds:filter: called once on symbols, then run in C for every element, as a plan.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local tensor = require "flow.tensor"
 local variable = require "flow.variable"
-local elements = require "flow.elements"
+local elements = require "flow.data.elements"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context, held = native.context, native.held
