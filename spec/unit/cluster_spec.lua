@@ -10,7 +10,7 @@ local SPEC = { chief = { "a:2222" }, worker = { "b:2222", "c:2222" } }
 local function run_with(variables, code)
   local prefix = ""
   for name, value in pairs(variables) do prefix = prefix .. ("%s='%s' "):format(name, value) end
-  return support.run(("env -u TF_CONFIG %s luajit -e '%s' 2>&1"):format(prefix, code))
+  return support.run(("env -u TF_CONFIG %s %s -e '%s' 2>&1"):format(prefix, os.getenv("FLOW_LUA") or "luajit", code))
 end
 
 local SHOW = 'local r = require("flow").distribute.%s() '
