@@ -21,13 +21,6 @@ int flow_regularizer_count(void) { return (int)(sizeof records / sizeof *records
 
 const flow_regularizer *flow_regularizer_record(int index) { return &records[index]; }
 
-int flow_regularizer_find(const char *name)
-{
-  for (int i = 0; i < flow_regularizer_count(); i++)
-    if (strcmp(name, records[i].name) == 0 || strcmp(name, records[i].class_name) == 0) return i;
-  return -1;
-}
-
 /* ---- penalties ------------------------------------------------------------------------------------------------------------- */
 
 static double option(const flow_arguments *arguments, const char *regularizer, const char *name)

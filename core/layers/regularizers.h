@@ -10,7 +10,6 @@ typedef struct flow_regularizer {
 } flow_regularizer;
 
 int                     flow_regularizer_count(void);
-int                     flow_regularizer_find(const char *name);    /* name or class name; -1 */
 const flow_regularizer *flow_regularizer_record(int index);
 
 /* l1 * sum |w| + l2 * sum w^2 over the trainable variables whose argument "<variable>_regularizer" is set; a float32 scalar, or

@@ -30,6 +30,7 @@ typedef struct flow_model_call {
   flow_layer *layer;                     /* borrowed from its part */
   int        *operands;                  /* owned */
   int         operand_count, result;
+  int         training;                  /* 0, 1: whatever the step is; -1: as the step */
 } flow_model_call;
 
 typedef struct flow_model_input { const char *name; int dtype, rank; int64_t shape[FLOW_MAX_RANK]; } flow_model_input;   /* shape[0]: -1 */

@@ -93,7 +93,8 @@ static flow_status add_call(flow_model *model, flow_layer *layer, const int *ope
   FLOW_TRY(flow_alloc(sizeof(int) * (size_t)count, &block));
   memcpy(block, operands, sizeof(int) * (size_t)count);
   *result = model->value_count++;
-  model->calls[model->call_count++] = (flow_model_call){ .layer = layer, .operands = block, .operand_count = count, .result = *result };
+  model->calls[model->call_count++] = (flow_model_call){ .layer = layer, .operands = block, .operand_count = count, .result = *result,
+                                                         .training = -1 };
   return FLOW_OK;
 }
 
@@ -169,7 +170,11 @@ static flow_status make_call(flow_model *model, const flow_part *whole, const re
     FLOW_TRY(find_value(whole, all, member(member(tensor, "config"), "keras_history"), 0, &operands[count]));
     if (operands[count++] < 0) return FLOW_OK;
   }
+  int first_call = model->call_count;
   FLOW_TRY(expand(model, part, operands, count, depth + 1, outputs));
+  const cJSON *training = member(member(call, "kwargs"), "training");
+  for (int i = first_call; cJSON_IsBool(training) && i < model->call_count; i++)
+    if (model->calls[i].training < 0) model->calls[i].training = cJSON_IsTrue(training);
   FLOW_TRY(add_results(found, outputs, outputs_of_part, cJSON_GetArraySize(calls)));
   *made = 1;
   return FLOW_OK;

@@ -30,6 +30,7 @@ static flow_status run_call(flow_context *context, const flow_model_call *call, 
     signatures[i] = flow_signature_of(operands[i]);
   }
   FLOW_TRY(flow_layer_make(context, call->layer, call->operand_count, signatures));
+  if (call->training >= 0) training = call->training;
   return flow_layer_run(context, call->layer, operands, call->operand_count, training, &values[call->result]);
 }
 

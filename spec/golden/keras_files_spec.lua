@@ -48,6 +48,13 @@ describe("files of Keras", function()
     end)
   end
 
+  it("a call that is never in training stays so", function()
+    local function dropout_of(model) return model:get_layer("dropout")._nodes[1].options.training end
+    local model = flow.load_model(folder .. "func.keras")
+    assert.is_false(dropout_of(model))
+    assert.is_false(dropout_of(flow.models.model_from_json(model:to_json())))
+  end)
+
   it(".weights.h5 goes into a model that is there", function()
     for _, name in ipairs { "images", "nested", "adapted" } do
       local model = flow.load_model(folder .. name .. ".keras")

@@ -279,7 +279,9 @@ local function run_call(layer, call, made, reader)
   for i = 2, #args do
     if given(args[i]) then raise("%s: the call of %q has %d arguments, only one is supported", reader.path, layer.name, #args) end
   end
-  return layer(args[1], { training = kwargs.training ~= json.null and kwargs.training or nil })
+  local training = kwargs.training
+  if training == json.null then training = nil end
+  return layer(args[1], { training = training })
 end
 
 local function outputs_list(result)

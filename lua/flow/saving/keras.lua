@@ -89,7 +89,7 @@ end
 function keras.load(path, options)
   local entry, metadata = read_description(path)
   local model = blank_model(entry, path, options)
-  rawset(model, "_class_names", check_names(metadata.class_names))
+  rawset(model, "_class_names", check_names(type(metadata) == "table" and metadata.class_names))
   local file = open_weights(path, WEIGHTS, options.trusted)
   weights.read(file, model, true)
   file:close()
