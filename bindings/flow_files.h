@@ -1,0 +1,154 @@
+/* flow_files.h: a part of flow.h, which includes it: files: records, named tensors, events, archives, pictures, tables, folders. Types and conventions are explained there. */
+#ifndef FLOW_FILES_H
+#define FLOW_FILES_H
+
+/* ---- TFRecord files ---------------------------------------------------------------------------------------------- */
+
+/* compression_type: "" or NULL, "GZIP", "ZLIB". The file appears under its name when the writer is closed; one that is released
+ * unclosed, or whose write failed, leaves nothing behind. */
+FLOW_API flow_status flow_record_writer_new(const char *path, const char *compression_type, flow_record_writer **out);   /* new reference */
+FLOW_API flow_status flow_record_writer_write(flow_record_writer *writer, const void *bytes, double count);   /* one record */
+FLOW_API flow_status flow_record_writer_write_example(flow_record_writer *writer, const flow_example *example);
+FLOW_API flow_status flow_record_writer_close(flow_record_writer *writer);   /* no further writes */
+FLOW_API void        flow_record_writer_release(flow_record_writer *writer);
+/* Each add appends to the feature of that name, which holds values of one kind. Values are copied. */
+FLOW_API flow_status flow_example_new(flow_example **out);   /* new reference */
+FLOW_API flow_status flow_example_add_bytes(flow_example *example, const char *name, const void *bytes, double count);   /* one value */
+FLOW_API flow_status flow_example_add_floats(flow_example *example, const char *name, const float *values, double count);
+FLOW_API flow_status flow_example_add_integers(flow_example *example, const char *name, const int64_t *values, double count);
+FLOW_API double      flow_example_serialize(const flow_example *example, void *to, double size);   /* returns the whole length, writes if it fits; -1: out of memory */
+FLOW_API void        flow_example_release(flow_example *example);
+
+/* ---- files of named tensors ------------------------------------------------------------------------------------------ */
+
+/* Formats: "safetensors", "hdf5" (as Keras writes weights). Names are paths "layers/dense/vars/0" in hdf5, anything in safetensors. A
+ * note is a text with a key, of the group `path` or of the file (path ""); in safetensors notes are the metadata. */
+FLOW_API flow_status flow_tensor_writer_new(flow_tensor_writer **out);   /* new reference */
+FLOW_API void        flow_tensor_writer_release(flow_tensor_writer *writer);
+FLOW_API flow_status flow_tensor_writer_checksums(flow_tensor_writer *writer, int on);   /* safetensors: of each tensor and of names and notes */
+FLOW_API flow_status flow_tensor_writer_group(flow_tensor_writer *writer, const char *path);   /* hdf5: is there even when it is empty */
+FLOW_API flow_status flow_tensor_writer_add(flow_tensor_writer *writer, const char *name, flow_tensor *tensor);   /* keeps a reference: the content counts when it is saved */
+FLOW_API flow_status flow_tensor_writer_note(flow_tensor_writer *writer, const char *path, const char *key, const char *text);
+FLOW_API flow_status flow_tensor_writer_snapshot(flow_tensor_writer *writer);   /* copies the contents as they are now; on failure some are copied */
+/* Writes beside `path`, brings it to the disk and renames: after a failure the old file is whole and nothing else is left. */
+FLOW_API flow_status flow_tensor_writer_save(const flow_tensor_writer *writer, const char *path, const char *format);
+
+/* The same by a thread, which then, when `path` is safe, writes `text` to the file `then` in the same way (NULL: no such file). Nobody
+ * may change the writer meanwhile, nor its tensors: take a snapshot before. Signals are blocked in the thread. */
+FLOW_API flow_status flow_save_begin(flow_tensor_writer *writer, const char *path, const char *format, const char *then, const char *text,
+                                     flow_save **out);   /* new reference */
+FLOW_API flow_status flow_save_wait(flow_save *save);        /* its end, and how it went; may be called again */
+FLOW_API int         flow_save_done(const flow_save *save);  /* whether flow_save_wait would return at once */
+FLOW_API void        flow_save_release(flow_save *save);     /* waits for its end, too */
+/* Removes the temporary files that killed processes left in a folder; returns how many. Those of living writers stay. */
+FLOW_API int         flow_remove_abandoned(const char *folder);
+
+/* Opens a file, or an uncompressed member of a zip archive (member NULL: the file itself); the content tells the format. The index is
+ * checked as a whole; contents are read by _read. One caller at a time. */
+FLOW_API flow_status flow_tensor_file_open(const char *path, const char *member, flow_tensor_file **out);   /* new reference */
+/* The same for HDF5 files from sources that are trusted: what Keras does not write (chunks, compression, later versions, a compressed
+ * member) is read through libhdf5, by the plugin "hdf5". */
+FLOW_API flow_status flow_tensor_file_open_trusted(const char *path, const char *member, flow_tensor_file **out);   /* new reference */
+FLOW_API void        flow_tensor_file_release(flow_tensor_file *file);
+FLOW_API int         flow_tensor_file_count(const flow_tensor_file *file);
+FLOW_API const char *flow_tensor_file_name(const flow_tensor_file *file, int index);     /* from 0; borrowed; NULL beyond the end */
+FLOW_API int         flow_tensor_file_find(const flow_tensor_file *file, const char *name);   /* -1: there is none */
+FLOW_API int         flow_tensor_file_dtype(const flow_tensor_file *file, int index);
+FLOW_API int         flow_tensor_file_rank(const flow_tensor_file *file, int index);
+FLOW_API double      flow_tensor_file_dim(const flow_tensor_file *file, int index, int axis);   /* axis from 0 */
+FLOW_API int         flow_tensor_file_has_checksum(const flow_tensor_file *file, int index);
+FLOW_API const char *flow_tensor_file_note_text(const flow_tensor_file *file, const char *path, const char *key);   /* borrowed; NULL: there is none */
+FLOW_API int         flow_tensor_file_note_count(const flow_tensor_file *file);
+FLOW_API const char *flow_tensor_file_note_path(const flow_tensor_file *file, int index);   /* borrowed; NULL beyond the end */
+FLOW_API const char *flow_tensor_file_note_key(const flow_tensor_file *file, int index);    /* borrowed; NULL beyond the end */
+FLOW_API int         flow_tensor_file_group_count(const flow_tensor_file *file);
+FLOW_API const char *flow_tensor_file_group_name(const flow_tensor_file *file, int index);   /* path; borrowed; NULL beyond the end */
+FLOW_API flow_status flow_tensor_file_read(flow_tensor_file *file, int index, flow_tensor **out);   /* new reference; checks the checksum if there is one */
+FLOW_API flow_status flow_tensor_file_read_into(flow_tensor_file *file, int index, flow_tensor *tensor);   /* same dtype and shape; after a failed read the content is undefined */
+/* Reads all contents and compares them with their checksums, keeping nothing: for those who want to know before they change anything. */
+FLOW_API flow_status flow_tensor_file_verify(flow_tensor_file *file);
+
+/* ---- events ---------------------------------------------------------------------------------------------------- */
+
+/* A new event file of TensorBoard in a folder that is there; its name ends in suffix ("", ".v2"). Events are kept until there are ten,
+ * until the first is two minutes old, or until a flush. A step is a whole number; tags are not empty. */
+FLOW_API flow_status flow_event_writer_new(const char *folder, const char *suffix, flow_event_writer **out);   /* new reference */
+FLOW_API const char *flow_event_writer_path(const flow_event_writer *writer);   /* borrowed */
+FLOW_API flow_status flow_event_writer_scalar(flow_event_writer *writer, const char *tag, double step, double value);
+FLOW_API flow_status flow_event_writer_text(flow_event_writer *writer, const char *tag, double step, const char *text, double count);   /* Markdown */
+/* Of all finite values of the tensor, in buckets of one width from the least to the greatest. */
+FLOW_API flow_status flow_event_writer_histogram(flow_event_writer *writer, const char *tag, double step, flow_tensor *tensor, int buckets);
+/* At most `most` pictures of a contiguous uint8 tensor {count, height, width, 1, 3 or 4}, as PNG. */
+FLOW_API flow_status flow_event_writer_images(flow_event_writer *writer, const char *tag, double step, flow_tensor *images, int most);
+FLOW_API flow_status flow_event_writer_keras_model(flow_event_writer *writer, const char *tag, double step, const char *json, double count);   /* for the tab Graphs */
+FLOW_API flow_status flow_event_writer_flush(flow_event_writer *writer);
+FLOW_API flow_status flow_event_writer_close(flow_event_writer *writer);        /* no further events */
+FLOW_API void        flow_event_writer_release(flow_event_writer *writer);      /* closes it first; NULL is fine */
+
+/* ---- archives ---------------------------------------------------------------------------------------------------- */
+
+/* Zip archives, as .keras files are. Opening checks the directory against the rest of the file: names are relative paths, once each.
+ * Members that hold tensors are opened by flow_tensor_file_open(path, member, ...). */
+FLOW_API flow_status flow_archive_open(const char *path, flow_archive **out);   /* new reference */
+FLOW_API void        flow_archive_release(flow_archive *archive);
+FLOW_API int         flow_archive_count(const flow_archive *archive);
+FLOW_API const char *flow_archive_name(const flow_archive *archive, int index);   /* from 0; borrowed; NULL beyond the end */
+/* A member of at most 64 MB, its checksum compared; ends with a zero that does not count. Borrowed. */
+FLOW_API flow_status flow_archive_text(flow_archive *archive, const char *member, const char **text, double *bytes);
+
+/* Writes beside `path`; commit brings it to the disk and renames. A failed _add ends the writer: release it, the old file is whole. */
+FLOW_API flow_status flow_archive_writer_new(const char *path, flow_archive_writer **out);   /* new reference */
+FLOW_API flow_status flow_archive_writer_add_text(flow_archive_writer *writer, const char *name, const char *text, double bytes);
+FLOW_API flow_status flow_archive_writer_add_tensors(flow_archive_writer *writer, const char *name, const flow_tensor_writer *tensors,
+                                                     const char *format);   /* streamed from the tensors, uncompressed */
+FLOW_API flow_status flow_archive_writer_commit(flow_archive_writer *writer);
+FLOW_API void        flow_archive_writer_release(flow_archive_writer *writer);   /* without commit: nothing was written */
+
+/* ---- pictures -------------------------------------------------------------------------------------------------- */
+
+/* A picture as uint8 {height, width, channels}: JPEG, PNG, GIF (first frame) or BMP, told by the content. channels: 1, 3 or 4
+ * (JPEG: 1 or 3), 0: as many as the file has. */
+FLOW_API flow_status flow_image_load(const char *path, int channels, flow_tensor **out);
+FLOW_API flow_status flow_image_decode(const void *bytes, double count, int channels, flow_tensor **out);
+/* Writes {height, width} or {height, width, 1, 3 or 4} with values 0 to 255 (others than uint8 are rounded and limited); the
+ * ending says how: .png .bmp .jpg .jpeg. quality: of JPEG, 1 to 100. */
+FLOW_API flow_status flow_image_save(const char *path, const flow_tensor *image, int quality);
+/* As tf.image.resize, float32: of {height, width, channels} or a batch of them. interpolation: bilinear, nearest, bicubic, area,
+ * lanczos3, lanczos5, gaussian, mitchellcubic. fit: 0 stretches, 1 crops to the new aspect ratio, 2 pads with zeros. */
+FLOW_API flow_status flow_image_resize(flow_tensor *images, int height, int width, const char *interpolation, int fit, flow_tensor **out);
+
+/* Names of the folders in a directory (links to folders too, none that begins with a dot), sorted; paths of the pictures at any
+ * depth below one (told by their endings), folder by folder as Keras lists them. */
+FLOW_API flow_status flow_listing_folders(const char *directory, flow_listing **out);
+FLOW_API flow_status flow_listing_pictures(const char *directory, int follow_links, flow_listing **out);
+FLOW_API void        flow_listing_release(flow_listing *listing);
+FLOW_API int         flow_listing_count(const flow_listing *listing);
+FLOW_API const char *flow_listing_name(const flow_listing *listing, int index);   /* borrowed; NULL beyond the end */
+/* order[i] = where element i of the shuffled list was, from 0: as NumPy's RandomState(seed).shuffle; seed below 2^32. */
+FLOW_API flow_status flow_shuffle_order(double seed, int count, int32_t *order);
+
+/* ---- files and folders -------------------------------------------------------------------------------------------- */
+
+enum { FLOW_PATH_NONE = 0, FLOW_PATH_FILE, FLOW_PATH_FOLDER, FLOW_PATH_OTHER };
+FLOW_API int         flow_path_kind(const char *path);              /* of what a link leads to; NONE: not there, or out of sight */
+FLOW_API flow_status flow_make_folders(const char *path);           /* with those above it; fine if it is there */
+FLOW_API flow_status flow_listing_entries(const char *directory, flow_listing **out);   /* names of all in it, sorted, without . and .. */
+FLOW_API flow_status flow_remove_file(const char *path);            /* or a link */
+FLOW_API flow_status flow_remove_tree(const char *path);            /* a folder and all in it; links in it go, what they lead to stays */
+FLOW_API flow_status flow_rename_path(const char *from, const char *to, int overwrite);
+FLOW_API flow_status flow_copy_file(const char *from, const char *to, int overwrite);
+FLOW_API flow_status flow_write_file(const char *path, const void *bytes, double count);   /* whole: readers see the old content or the new */
+
+/* ---- tables of comma-separated values ------------------------------------------------------------------------------ */
+
+/* RFC 4180, gzipped or not. header: the first line holds the names of the columns. Rows count from 0, without the header. */
+FLOW_API flow_status flow_csv_open(const char *path, const char *delimiter, int header, flow_csv **out);   /* new reference */
+FLOW_API void        flow_csv_release(flow_csv *csv);
+FLOW_API int         flow_csv_columns(const flow_csv *csv);
+FLOW_API double      flow_csv_rows(const flow_csv *csv);
+FLOW_API const char *flow_csv_name(const flow_csv *csv, int column);         /* borrowed; NULL without a header */
+FLOW_API const char *flow_csv_text(const flow_csv *csv, int column, double row);   /* borrowed */
+FLOW_API int         flow_csv_dtype(const flow_csv *csv, int column);        /* of its fields: int64, float32 (empty ones become NaN), -1: text */
+FLOW_API flow_status flow_csv_tensor(const flow_csv *csv, int column, int dtype, flow_tensor **out);   /* FLOW_CORRUPT_DATA names the line */
+
+#endif
