@@ -1,0 +1,23 @@
+/* exchange.h: how what instances add up reaches other processes. An interface that core/dist implements, so that the graph knows
+ * nothing of sockets.
+ *
+ * All workers (processes) begin the same sums in the same order. One thread at a time uses an exchange. After a failure everything
+ * that follows fails with the first reason. */
+#ifndef FLOW_GRAPH_EXCHANGE_H
+#define FLOW_GRAPH_EXCHANGE_H
+
+#include "flow.h"
+
+typedef struct flow_exchange flow_exchange;
+struct flow_exchange {
+  int workers, worker;               /* how many take part; which one this is, from 0 */
+  /* Begins to add up data[0 .. count) over the workers, in place (float32, float64), on the communication thread. Nobody touches data
+   * until finish has returned. */
+  flow_status (*begin)(flow_exchange *self, int dtype, void *data, int64_t count, int64_t *ticket);
+  /* Waits for that sum and all that were begun before. Returns, failed or not, only when nothing touches their data any more. */
+  flow_status (*finish)(flow_exchange *self, int64_t ticket);
+  /* all: workers x bytes, in the order of the workers. */
+  flow_status (*all_gather)(flow_exchange *self, const void *mine, int64_t bytes, void *all);
+};
+
+#endif
