@@ -1,0 +1,225 @@
+/* communication.c: a queue of sums that two threads work off: the communication thread, and whoever waits for a sum.
+ *
+ * `posted` counts the sums in the queue, `claimed` those that a thread has taken up, `completed` those that are over; a sum may be
+ * claimed only when all before it are completed, so that one thread at a time uses the communicator. A caller who waits takes part:
+ * when it comes before the communication thread has woken up, no time is lost to handing over. For the same reason the thread is not
+ * woken for a small sum while it sleeps: nearly always the caller waits for its result next; if not, the next sum wakes the thread.
+ *
+ * What is not a sum is done by the caller itself, when the queue is empty. */
+#define _GNU_SOURCE                      /* pthread_sigmask in every mode */
+#include "dist/communication.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/futex.h"
+#include "base/memory.h"
+#include "dist/breakage.h"
+
+enum {
+  QUEUE = 64,                            /* a power of two, so that the counters may wrap */
+  SMALL_BYTES = 16384,                   /* a sum that takes about as long as waking a thread */
+  SPIN_NANOSECONDS = 20000, PAUSES_PER_LOOK = 16,
+};
+
+typedef struct sum {
+  flow_dtype dtype;
+  void      *data;
+  int64_t    count, ticket;
+} sum;
+
+struct flow_communication {
+  flow_exchange      exchange;           /* first: callers get its address */
+  flow_communicator *communicator;
+  pthread_t          thread;
+  int64_t            begun, known;       /* the caller's: the last ticket, and the last that it knows to be completed */
+  sum                queue[QUEUE];
+  _Atomic unsigned   posted, claimed;    /* sums, modulo 2^32, as completed */
+  _Atomic int        completed;          /* callers sleep on it */
+  _Atomic int        waiting;            /* a caller does */
+  _Atomic int        signal;             /* the thread sleeps on it: changes when it has something to do */
+  _Atomic int        sleeping;           /* the thread does */
+  _Atomic int        stop;
+  _Atomic int64_t    failed_from;        /* sums from this ticket on have failed; 0: none. The rest is written before it and stays */
+  flow_status        failure;
+  char               reason[2 * FLOW_REASON_SIZE];
+};
+
+/* ---- both threads -------------------------------------------------------------------------------------------------------------- */
+
+static void keep_failure(flow_communication *self, flow_status status, int64_t from)
+{
+  self->failure = status;
+  snprintf(self->reason, sizeof self->reason, "%s", flow_last_error());
+  atomic_store(&self->failed_from, from);
+}
+
+/* Carries out the next sum; 0 if there is none or the other thread is at it. */
+static int run_next(flow_communication *self)
+{
+  unsigned next = (unsigned)atomic_load(&self->completed);
+  if (atomic_load(&self->posted) == next) return 0;
+  if (!atomic_compare_exchange_strong(&self->claimed, &next, next + 1)) return 0;
+  sum *todo = &self->queue[next % QUEUE];
+  if (!atomic_load(&self->failed_from)) {
+    flow_status status = flow_communicator_all_reduce(self->communicator, todo->dtype, todo->data, todo->count);
+    if (status != FLOW_OK) keep_failure(self, status, todo->ticket);
+  }
+  atomic_store(&self->completed, (int)(next + 1));
+  if (atomic_load(&self->waiting)) flow_futex_wake(&self->completed);
+  return 1;
+}
+
+/* Spins, then sleeps, until the number is not `old`; `asleep` tells whoever changes it that somebody sleeps. */
+static void wait_for_change(_Atomic int *number, int old, _Atomic int *asleep)
+{
+  int64_t end = flow_now_nanoseconds() + SPIN_NANOSECONDS;
+  do {
+    for (int i = 0; i < PAUSES_PER_LOOK; i++) {
+      if (atomic_load_explicit(number, memory_order_acquire) != old) return;
+      flow_pause_briefly();
+    }
+  } while (flow_now_nanoseconds() < end);
+  /* Sequentially consistent: either the change is seen here or the sleeper is seen there. */
+  atomic_store(asleep, 1);
+  while (atomic_load(number) == old) flow_futex_sleep(number, old, -1);
+  atomic_store(asleep, 0);
+}
+
+/* ---- the communication thread -------------------------------------------------------------------------------------------------- */
+
+static void *run_thread(void *argument)
+{
+  flow_communication *self = argument;
+  for (;;) {
+    int seen = atomic_load(&self->signal), stop = atomic_load(&self->stop);
+    while (run_next(self));
+    if (stop) return NULL;
+    wait_for_change(&self->signal, seen, &self->sleeping);
+  }
+}
+
+static void call_thread(flow_communication *self)
+{
+  atomic_fetch_add(&self->signal, 1);
+  if (atomic_load(&self->sleeping)) flow_futex_wake(&self->signal);
+}
+
+/* ---- the caller ---------------------------------------------------------------------------------------------------------------- */
+
+static flow_status fail_again(const flow_communication *self)
+{
+  return flow_fail(self->failure, "%s", self->reason);
+}
+
+/* Works off the queue together with the thread, until the sum is over. */
+static void wait_for_sum(flow_communication *self, int64_t ticket)
+{
+  if (ticket <= self->known) return;
+  for (;;) {
+    int completed = atomic_load(&self->completed);
+    if ((int)((unsigned)completed - (unsigned)ticket) >= 0) break;
+    if (!run_next(self)) wait_for_change(&self->completed, completed, &self->waiting);
+  }
+  self->known = ticket;
+  /* What was begun later is the thread's, which may not have taken it up while this one had a sum in hand. */
+  if (ticket < self->begun) call_thread(self);
+}
+
+static flow_status begin(flow_exchange *exchange, int dtype, void *data, int64_t count, int64_t *ticket)
+{
+  flow_communication *self = (flow_communication *)exchange;
+  if (atomic_load(&self->failed_from)) return fail_again(self);
+  wait_for_sum(self, self->begun + 1 - QUEUE);
+  int idle = (unsigned)atomic_load(&self->completed) == (unsigned)self->begun;
+  *ticket = ++self->begun;
+  self->queue[(unsigned)(*ticket - 1) % QUEUE] = (sum){ (flow_dtype)dtype, data, count, *ticket };
+  atomic_store(&self->posted, (unsigned)*ticket);
+  if (!idle || count > SMALL_BYTES / 8) call_thread(self);
+  return FLOW_OK;
+}
+
+static flow_status finish(flow_exchange *exchange, int64_t ticket)
+{
+  flow_communication *self = (flow_communication *)exchange;
+  if (ticket < 1 || ticket > self->begun) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "sum %lld cannot be finished: 1 to %lld were begun", (long long)ticket, (long long)self->begun);
+  }
+  wait_for_sum(self, ticket);
+  int64_t failed_from = atomic_load(&self->failed_from);
+  return failed_from && failed_from <= ticket ? fail_again(self) : FLOW_OK;
+}
+
+/* From here to the next begin the communicator is the caller's. */
+static flow_status drain(flow_communication *self)
+{
+  wait_for_sum(self, self->begun);
+  return atomic_load(&self->failed_from) ? fail_again(self) : FLOW_OK;
+}
+
+static flow_status keep(flow_communication *self, flow_status status)
+{
+  if (status != FLOW_OK) keep_failure(self, status, self->begun + 1);
+  return status;
+}
+
+static flow_status all_gather(flow_exchange *exchange, const void *mine, int64_t bytes, void *all)
+{
+  flow_communication *self = (flow_communication *)exchange;
+  FLOW_TRY(drain(self));
+  return keep(self, flow_communicator_all_gather(self->communicator, mine, bytes, all));
+}
+
+flow_status flow_communication_broadcast(flow_communication *self, int from, void *data, int64_t bytes)
+{
+  FLOW_TRY(drain(self));
+  return keep(self, flow_communicator_broadcast(self->communicator, from, data, bytes));
+}
+
+flow_status flow_communication_barrier(flow_communication *self)
+{
+  FLOW_TRY(drain(self));
+  return keep(self, flow_communicator_barrier(self->communicator));
+}
+
+flow_exchange *flow_communication_exchange(flow_communication *self)
+{
+  return &self->exchange;
+}
+
+/* ---- starting and stopping ----------------------------------------------------------------------------------------------------- */
+
+flow_status flow_communication_start(flow_communicator *communicator, flow_communication **out)
+{
+  *out = NULL;
+  void *block;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_communication), &block));
+  flow_communication *self = block;
+  self->exchange = (flow_exchange){ communicator->size, communicator->rank, begin, finish, all_gather };
+  self->communicator = communicator;
+
+  static const int synchronous[] = { SIGILL, SIGFPE, SIGSEGV, SIGBUS };
+  sigset_t blocked, before;
+  sigfillset(&blocked);
+  for (int i = 0; i < 4; i++) sigdelset(&blocked, synchronous[i]);
+  pthread_sigmask(SIG_SETMASK, &blocked, &before);          /* signals are the host's */
+  int error = pthread_create(&self->thread, NULL, run_thread, self);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (error) {
+    flow_free(self);
+    return flow_fail(FLOW_IO_ERROR, "the communication thread cannot start: %s", strerror(error));
+  }
+  *out = self;
+  return FLOW_OK;
+}
+
+void flow_communication_stop(flow_communication *self)
+{
+  if (!self) return;
+  atomic_store(&self->stop, 1);
+  call_thread(self);
+  pthread_join(self->thread, NULL);
+  flow_free(self);
+}
