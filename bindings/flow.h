@@ -153,7 +153,7 @@ FLOW_API int         flow_log_take(int *level, char *text, int size);
 FLOW_API double      flow_clock(void);                       /* seconds of a clock that never jumps, for durations */
 FLOW_API int         flow_terminal_columns(void);            /* width of the terminal that PRINT messages reach; 0: none does */
 FLOW_API const char *flow_isa(void);                         /* "avx512", "avx2" or "plain": what kernels run here; FLOW_ISA pins it */
-FLOW_API flow_status flow_set_threads(int count);            /* compute threads of the process; 0 = one per available core */
+FLOW_API flow_status flow_set_threads(int count);            /* compute threads of the process; 0 = FLOW_THREADS of the environment, else one per available core */
 FLOW_API int         flow_threads(void);
 FLOW_API int         flow_tape_depth(const flow_context *context);   /* tapes that record now */
 FLOW_API double      flow_live_bytes(void);                  /* bytes held by tensors and plans, whole process */

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "flow.h"
 #include "../flow_lua.h"
+#include "launch.h"
 #include <lauxlib.h>
 #include <lualib.h>
 #include <signal.h>
@@ -76,6 +77,7 @@ static int run_protected(lua_State *L)
     lua_pushcfunction(L, entry->func);
     lua_setfield(L, -2, entry->name);
   }
+  launch_add_functions(L);
   lua_createtable(L, argc, 0);
   for (int i = 0; i < argc; i++) {
     lua_pushstring(L, argv[i]);

@@ -18,6 +18,8 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 #include "base/futex.h"
 
@@ -43,8 +45,9 @@ typedef struct worker {
 
 static struct {
   _Atomic int busy;            /* 1 while somebody owns the team */
-  _Atomic int size;            /* flow_team_set_size; 0 = one per core */
+  _Atomic int size;            /* flow_team_set_size; 0 = as the environment and the cores have it */
   _Atomic int cores;           /* of the affinity mask, found when the team starts; 0 before */
+  _Atomic int wished;          /* FLOW_THREADS, read once: -1: not set; 0: not read yet */
   _Atomic int may_start;       /* 0 after a thread could not be started, until the size is set again */
   int         started;         /* workers that exist: member numbers 1 .. started */
   flow_region region;
@@ -192,6 +195,27 @@ int flow_core_count(void)
   return cores < 1 ? 1 : cores > MOST_MEMBERS ? MOST_MEMBERS : (int)cores;
 }
 
+/* -1 if the environment has no FLOW_THREADS of use. Threads that race here read the same. */
+static int wished_size(void)
+{
+  int wished = atomic_load_explicit(&team.wished, memory_order_relaxed);
+  if (wished != 0) return wished;
+  const char *text = getenv("FLOW_THREADS");
+  char *end = NULL;
+  long count = text && *text ? strtol(text, &end, 10) : -1;
+  int useful = end && *end == '\0' && count >= 1 && count <= MOST_MEMBERS;
+  int expected = 0;
+  wished = useful ? (int)count : -1;
+  int first = atomic_compare_exchange_strong(&team.wished, &expected, wished);
+  if (first && end && !useful) {
+    char message[160];
+    snprintf(message, sizeof message, "FLOW_THREADS=%.32s: a whole number from 1 to %d is expected; using one thread for each core", text,
+             MOST_MEMBERS);
+    flow_log(FLOW_LOG_WARNING, message);
+  }
+  return first ? wished : expected;
+}
+
 static _Thread_local int left_team;
 
 void flow_team_leave(void)
@@ -204,6 +228,8 @@ int flow_team_size(void)
   if (left_team) return 1;
   int size = atomic_load_explicit(&team.size, memory_order_relaxed);
   if (size > 0) return size;
+  int wished = wished_size();
+  if (wished > 0) return wished;
   int cores = atomic_load_explicit(&team.cores, memory_order_relaxed);
   return cores > 0 ? cores : flow_core_count();
 }

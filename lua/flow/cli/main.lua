@@ -18,6 +18,8 @@ Usage: flowlua [options] [script.lua [arguments]]
   flowlua summary m.keras   the layers of a saved model
   flowlua predict m.keras a.jpg b.png
                             what a saved classifier sees in pictures (--top 3, --classes a,b,c)
+  flowlua launch --workers 2 train.lua -- a b
+                            a script as a cluster of several processes (launch --help)
 
   -e CODE     runs CODE
   -l MODULE   requires MODULE

@@ -1,0 +1,20 @@
+/* launch.h: what `flowlua launch` needs of C. */
+#ifndef FLOWLUA_LAUNCH_H
+#define FLOWLUA_LAUNCH_H
+
+#include <lua.h>
+
+/* Adds to the table on top of the stack:
+ *   listen(port)          a listening socket on 127.0.0.1: descriptor, port; nil and a sentence. Port 0: the kernel's choice.
+ *   close(descriptor)
+ *   random(bytes)         so many random bytes in hexadecimal
+ *   make_folder(path)     with the folders it is in: true; nil and a sentence
+ *   program()             the path of this program
+ *   supervise { kill_after =, without =, tasks = { { name =, arguments = {}, environment = {}, listens =, log =, decides =,
+ *               ranks = { { name =, log = } }, signals_children = } } }
+ *                         supervise.h: the exit code; nil and a sentence if it did not begin. `environment` is set on top of this process's,
+ *                         false removes a variable, and all whose names begin with one of the texts in `without` are left out. `log` is the
+ *                         path of a file for what the task writes. */
+void launch_add_functions(lua_State *L);
+
+#endif

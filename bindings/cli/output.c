@@ -1,0 +1,159 @@
+/* output.c: lines with prefixes, and the queues in which they wait for stdout and stderr. Nothing here blocks: whoever reads slowly must
+ * not keep the launcher from its signals and deadlines. */
+#include "output.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FULL = 1 << 20, PREFIX = 100, SHOW_EVERY = 10 };
+static const char ERASE[] = "\033[K";               /* with which bars clear the rest of the line */
+
+/* Room for `more` bytes. */
+static int reserve(output *self, char **bytes, size_t *capacity, size_t count, size_t more)
+{
+  size_t wanted = *capacity ? *capacity : 4096;
+  while (wanted < count + more) wanted *= 2;
+  if (wanted == *capacity) return 1;
+  char *grown = realloc(*bytes, wanted);
+  if (!grown) {
+    self->lost = ENOMEM;
+    return 0;
+  }
+  *bytes = grown;
+  *capacity = wanted;
+  return 1;
+}
+
+static void append(output *self, int which, const char *bytes, size_t count)
+{
+  output_queue *queue = &self->queue[which];
+  if (queue->dead || !reserve(self, &queue->bytes, &queue->capacity, queue->count, count)) return;
+  memcpy(queue->bytes + queue->count, bytes, count);
+  queue->count += count;
+}
+
+/* What is left to see of the line, with its prefix. */
+static void show(output *self, output_line *line, double now)
+{
+  char prefix[PREFIX];
+  const char *text = line->bytes;
+  size_t count = line->count, erase = sizeof ERASE - 1;
+  while (count >= erase && memcmp(text, ERASE, erase) == 0) {
+    text += erase;
+    count -= erase;
+  }
+  int length = self->colours[line->to] ? snprintf(prefix, sizeof prefix, "\033[%dm[%s]\033[0m ", line->writer->colour, line->writer->name)
+                                       : snprintf(prefix, sizeof prefix, "[%s] ", line->writer->name);
+  append(self, line->to, prefix, length < PREFIX ? (size_t)length : PREFIX - 1);
+  if (count) append(self, line->to, text, count);
+  append(self, line->to, "\n", 1);
+  line->shown = now;
+}
+
+/* The line up to `count` more bytes without an end. */
+static void extend(output *self, output_line *line, const char *bytes, size_t count, double now)
+{
+  while (count > 0) {
+    size_t room = OUTPUT_LONGEST_LINE - line->count, part = count < room ? count : room;
+    if (!reserve(self, &line->bytes, &line->capacity, line->count, part)) return;
+    memcpy(line->bytes + line->count, bytes, part);
+    line->count += part;
+    bytes += part;
+    count -= part;
+    if (line->count == OUTPUT_LONGEST_LINE && count > 0) {
+      show(self, line, now);
+      line->count = 0;
+    }
+  }
+}
+
+static void write_log(output *self, const output_writer *writer, const char *bytes, size_t count)
+{
+  while (writer->log >= 0 && count > 0) {
+    ssize_t written = write(writer->log, bytes, count);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      self->lost = written < 0 ? errno : EIO;
+      return;
+    }
+    bytes += written;
+    count -= (size_t)written;
+  }
+}
+
+void output_add(output *self, output_line *line, const char *bytes, size_t count, double now)
+{
+  write_log(self, line->writer, bytes, count);
+  while (count > 0) {
+    size_t plain = 0;
+    while (plain < count && bytes[plain] != '\n' && bytes[plain] != '\r') plain++;
+    if (plain > 0 && line->returned) {                 /* the line is drawn anew */
+      if (now - line->shown >= SHOW_EVERY && line->count > 0) show(self, line, now);
+      line->count = 0;
+      line->returned = 0;
+    }
+    extend(self, line, bytes, plain, now);
+    if (plain == count) return;
+    line->returned = bytes[plain] == '\r';
+    if (bytes[plain] == '\n') {
+      show(self, line, now);
+      line->count = 0;
+    }
+    bytes += plain + 1;
+    count -= plain + 1;
+  }
+}
+
+void output_finish(output *self, output_line *line, double now)
+{
+  if (line->count > 0) show(self, line, now);
+  free(line->bytes);
+  line->bytes = NULL;
+  line->count = line->capacity = 0;
+}
+
+void output_say(output *self, const char *text)
+{
+  append(self, 1, text, strlen(text));
+  append(self, 1, "\n", 1);
+}
+
+int output_is_full(const output *self)
+{
+  return self->queue[0].count >= FULL || self->queue[1].count >= FULL;
+}
+
+short output_events(const output *self, int which)
+{
+  const output_queue *queue = &self->queue[which];
+  return queue->count > 0 && !queue->dead && !self->queue[!which].within_line ? POLLOUT : 0;
+}
+
+void output_write(output *self, int which)
+{
+  output_queue *queue = &self->queue[which];
+  if (queue->count == 0 || queue->dead || self->queue[!which].within_line) return;
+  /* That many bytes fit into a pipe that is ready. */
+  size_t part = queue->count < PIPE_BUF ? queue->count : PIPE_BUF;
+  ssize_t written = write(queue->descriptor, queue->bytes, part);
+  if (written < 0 && (errno == EINTR || errno == EAGAIN)) return;
+  if (written <= 0) {
+    queue->dead = written < 0 ? errno : EIO;
+    queue->count = 0;
+    queue->within_line = 0;
+    return;
+  }
+  queue->within_line = queue->bytes[written - 1] != '\n';
+  queue->count -= (size_t)written;
+  memmove(queue->bytes, queue->bytes + written, queue->count);
+}
+
+void output_release(output *self)
+{
+  for (int i = 0; i < 2; i++) free(self->queue[i].bytes);
+}

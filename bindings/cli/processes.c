@@ -1,0 +1,121 @@
+/* processes.c: starts programs and ends whole trees of them. */
+#define _GNU_SOURCE
+#include "processes.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* In the child, between fork and exec: async-signal-safe calls only. */
+static void become(const process_start *start, pid_t parent, int output, int errors)
+{
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);                /* the parent ended before the line above */
+  int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(output, 1) < 0 || dup2(errors, 2) < 0) _exit(127);
+  if (start->listens >= 0) fcntl(start->listens, F_SETFD, 0);
+  signal(SIGPIPE, SIG_DFL);
+  signal(SIGTTOU, SIG_DFL);
+  sigprocmask(SIG_SETMASK, start->mask, NULL);
+  execvpe(start->arguments[0], start->arguments, start->environment);
+  const char *reason = strerror(errno);
+  if (write(2, start->arguments[0], strlen(start->arguments[0])) < 0 || write(2, " cannot be run: ", 16) < 0 ||
+      write(2, reason, strlen(reason)) < 0 || write(2, "\n", 1) < 0) _exit(127);
+  _exit(127);
+}
+
+pid_t processes_start(const process_start *start, int *output, int *errors)
+{
+  int out[2], err[2];
+  if (pipe2(out, O_CLOEXEC) != 0) return -1;
+  if (pipe2(err, O_CLOEXEC) != 0) {
+    close(out[0]);
+    close(out[1]);
+    return -1;
+  }
+  pid_t parent = getpid(), child = fork();
+  if (child == 0) become(start, parent, out[1], err[1]);
+  int reason = errno;
+  close(out[1]);
+  close(err[1]);
+  if (child < 0) {
+    close(out[0]);
+    close(err[0]);
+    errno = reason;
+    return -1;
+  }
+  setpgid(child, child);                              /* whichever of the two comes first */
+  fcntl(out[0], F_SETFL, O_NONBLOCK);
+  fcntl(err[0], F_SETFL, O_NONBLOCK);
+  *output = out[0];
+  *errors = err[0];
+  return child;
+}
+
+/* The parent of a process, 0 if it is gone. The name in /proc/PID/stat may hold anything, the last bracket ends it. */
+static pid_t parent_of(const char *pid)
+{
+  char path[300], text[600];
+  snprintf(path, sizeof path, "/proc/%s/stat", pid);
+  int descriptor = open(path, O_RDONLY | O_CLOEXEC), parent = 0;
+  ssize_t length = descriptor < 0 ? 0 : read(descriptor, text, sizeof text - 1);
+  if (descriptor >= 0) close(descriptor);
+  text[length > 0 ? length : 0] = '\0';
+  const char *bracket = strrchr(text, ')');
+  return bracket && sscanf(bracket + 1, " %*c %d", &parent) == 1 ? parent : 0;
+}
+
+static void signal_children(pid_t parent, int number, int with_groups)
+{
+  DIR *folder = opendir("/proc");
+  for (struct dirent *entry; folder && (entry = readdir(folder));) {
+    if (!isdigit((unsigned char)entry->d_name[0]) || parent_of(entry->d_name) != parent) continue;
+    pid_t child = (pid_t)strtol(entry->d_name, NULL, 10);
+    if (with_groups && getpgid(child) == child) kill(-child, number);
+    else kill(child, number);
+  }
+  if (folder) closedir(folder);
+}
+
+void processes_signal_children(pid_t parent, int number)
+{
+  signal_children(parent, number, 1);
+}
+
+/* Children that nobody has reaped keep their numbers, so that no stranger is hit. */
+void processes_end_all(void)
+{
+  const struct timespec pause = { .tv_nsec = 2000000 };
+  for (int tries = 0; tries < 2500; tries++) {
+    pid_t found;
+    do found = waitpid(-1, NULL, WNOHANG); while (found > 0);
+    if (found < 0 && errno == ECHILD) return;
+    signal_children(getpid(), SIGKILL, 0);
+    nanosleep(&pause, NULL);
+  }
+}
+
+void processes_describe(int status, char *text, size_t size)
+{
+  if (WIFSIGNALED(status)) {
+    const char *name = sigabbrev_np(WTERMSIG(status));
+    if (name) snprintf(text, size, "was killed by SIG%s", name);
+    else snprintf(text, size, "was killed by signal %d", WTERMSIG(status));
+  } else {
+    snprintf(text, size, "exited with %d", WEXITSTATUS(status));
+  }
+}
+
+int processes_exit_code(int status)
+{
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}

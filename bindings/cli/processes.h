@@ -1,0 +1,31 @@
+/* processes.h: starting programs in process groups of their own, and ending them with everything that they started. */
+#ifndef FLOWLUA_PROCESSES_H
+#define FLOWLUA_PROCESSES_H
+
+#include <signal.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+typedef struct process_start {
+  char **arguments, **environment;       /* NULL-terminated; the program is looked for in PATH */
+  int    listens;                        /* a descriptor that is handed over under its number; -1: none */
+  const sigset_t *mask;                  /* the signal mask of the program */
+} process_start;
+
+/* Starts a program with stdin from /dev/null and pipes behind stdout and stderr, whose reading ends do not block. It is killed when the
+ * calling thread ends. -1 with errno. A program that cannot be run says so on its stderr and exits with 127. */
+pid_t processes_start(const process_start *start, int *output, int *errors);
+
+/* Sends a signal to the children of a process, each with its group. */
+void processes_signal_children(pid_t parent, int number);
+
+/* Kills and reaps the calling process's children until there are none. With PR_SET_CHILD_SUBREAPER these are, one after the other, all
+ * descendants. Gives up after five seconds on those that the kernel holds. */
+void processes_end_all(void);
+
+/* "exited with 3", "was killed by SIGKILL". */
+void processes_describe(int status, char *text, size_t size);
+/* As a shell counts: 128 and the signal. */
+int  processes_exit_code(int status);
+
+#endif

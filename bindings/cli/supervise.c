@@ -1,0 +1,437 @@
+/* supervise.c: starts the tasks of a cluster, passes on what they write and signals, and ends all when one fails. */
+#define _GNU_SOURCE
+#include "supervise.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { CHUNK = 65536, COLOURS = 6, MORE_THAN_ONCE_MS = 300, LATE_OUTPUT_MS = 2000 };
+enum phase { RUNNING, GRACE, TERMINATED, KILLED };
+
+typedef struct job {
+  supervised_task *tasks;
+  int    count;
+  double kill_after;
+  output out;
+  enum phase phase;
+  double deadline;                     /* of the phase GRACE or TERMINATED */
+  int    code;                         /* of the first failure */
+  int    signal;                       /* that was passed on; 0: none */
+  double signalled;                    /* when */
+  int    signals, lifeline;            /* descriptors: signalfd; a pipe whose other end the caller's process has */
+  int    told_of_loss;
+} job;
+
+static double now_seconds(void)
+{
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+__attribute__((format(printf, 2, 3)))
+static void say(job *self, const char *format, ...)
+{
+  char text[600] = "flowlua launch: ";
+  size_t used = strlen(text);
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text + used, sizeof text - used, format, arguments);
+  va_end(arguments);
+  output_say(&self->out, text);
+}
+
+/* ---- signals to tasks ---------------------------------------------------------------------------------------------------------------- */
+
+static void signal_task(const supervised_task *task, int number)
+{
+  if (!task->process) return;
+  if (task->signals_children && number == SIGINT) processes_signal_children(task->process, number);
+  else kill(-task->process, number);
+}
+
+static void signal_all(job *self, int number)
+{
+  for (int i = 0; i < self->count; i++) signal_task(&self->tasks[i], number);
+}
+
+static int running(const job *self, int only_deciding)
+{
+  int count = 0;
+  for (int i = 0; i < self->count; i++) count += self->tasks[i].process && (self->tasks[i].decides || !only_deciding);
+  return count;
+}
+
+/* "worker:0, worker:2": who still runs. */
+static const char *running_names(const job *self, char *text, size_t size)
+{
+  size_t used = 0;
+  text[0] = '\0';
+  for (int i = 0; i < self->count && used + 1 < size; i++) {
+    if (!self->tasks[i].process) continue;
+    int length = snprintf(text + used, size - used, "%s%s", used ? ", " : "", self->tasks[i].writer.name);
+    used += length > 0 ? (size_t)length : 0;
+  }
+  return text;
+}
+
+static void begin_grace(job *self)
+{
+  if (self->phase != RUNNING) return;
+  self->phase = GRACE;
+  self->deadline = now_seconds() + self->kill_after;
+}
+
+static void kill_all(job *self)
+{
+  self->phase = KILLED;
+  signal_all(self, SIGKILL);
+}
+
+static void pass_deadline(job *self)
+{
+  char names[200];
+  int terminate = self->phase == GRACE;
+  say(self, "%s did not end within %g s: %s", running_names(self, names, sizeof names), self->kill_after,
+      terminate ? "SIGTERM" : "SIGKILL");
+  if (!terminate) {
+    kill_all(self);
+    return;
+  }
+  signal_all(self, SIGTERM);
+  self->phase = TERMINATED;
+  self->deadline = now_seconds() + self->kill_after;
+}
+
+/* The same signal may come twice at once, to the process and to its group. */
+static void take_signal(job *self, int number)
+{
+  double now = now_seconds();
+  if (self->signal && now - self->signalled < MORE_THAN_ONCE_MS * 1e-3) return;
+  if (self->signal) {
+    say(self, "killed");
+    if (!self->code) self->code = 128 + number;
+    kill_all(self);
+    return;
+  }
+  self->signal = number;
+  self->signalled = now;
+  signal_all(self, number);
+  /* What mpirun ends does not end when a host is gone. */
+  for (int i = 0; i < self->count; i++) if (self->tasks[i].ranks && !self->tasks[i].signals_children) begin_grace(self);
+}
+
+/* ---- the end of tasks ---------------------------------------------------------------------------------------------------------------- */
+
+static void tell_failure(job *self, const supervised_task *task, int status, int begins)
+{
+  char how[64], names[200], rank[64];
+  const char *name = task->writer.name;
+  processes_describe(status, how, sizeof how);
+  for (int to = 0; to < 2 && task->ranks; to++) {
+    if (task->streams[to].failed < 0) continue;
+    name = task->rank_writers[task->streams[to].failed].name;
+    if (WIFEXITED(status) && WEXITSTATUS(status) > 128) {                   /* mpirun counts as a shell does */
+      processes_describe(WEXITSTATUS(status) - 128, rank, sizeof rank);
+      snprintf(how, sizeof how, "%s", rank);
+    }
+  }
+  if (begins && running(self, 0) > 0) {
+    say(self, "%s %s; %s: %g s to end", name, how, running_names(self, names, sizeof names), self->kill_after);
+  } else {
+    say(self, "%s %s", name, how);
+  }
+}
+
+static void take_end(job *self, supervised_task *task, int status)
+{
+  int code = processes_exit_code(status);
+  task->process = 0;
+  if (code != 0 && self->phase < TERMINATED) {
+    int obeyed = self->signal && code == 128 + self->signal;
+    if (!self->code) self->code = code;
+    if (!obeyed) tell_failure(self, task, status, self->phase == RUNNING);
+    if (!obeyed) begin_grace(self);
+  }
+  if (running(self, 0) > 0 && running(self, 1) == 0) begin_grace(self);
+}
+
+static void drain(job *self, supervised_task *task, int to);
+
+/* A group is killed before its leader is reaped: until then nobody else can have its number. */
+static void reap(job *self)
+{
+  siginfo_t info;
+  for (;;) {
+    int status;
+    info.si_pid = 0;
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
+    supervised_task *task = NULL;
+    for (int i = 0; i < self->count; i++) if (self->tasks[i].process == info.si_pid) task = &self->tasks[i];
+    if (task) kill(-info.si_pid, SIGKILL);
+    if (waitpid(info.si_pid, &status, 0) != info.si_pid || !task) continue;
+    for (int to = 0; to < 2; to++) drain(self, task, to);                   /* what it said goes before what is said of its end */
+    take_end(self, task, status);
+  }
+}
+
+/* ---- output -------------------------------------------------------------------------------------------------------------------------- */
+
+/* Reads once. Returns how much came; 0 at the end, -1 if there is nothing yet. */
+static ssize_t take_output(job *self, supervised_task *task, int to)
+{
+  static char chunk[CHUNK];
+  ssize_t count = read(task->pipes[to], chunk, sizeof chunk);
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return -1;
+  double now = now_seconds();
+  if (count > 0) {
+    if (task->ranks) tagged_add(&self->out, &task->streams[to], chunk, (size_t)count, now);
+    else output_add(&self->out, &task->lines[to], chunk, (size_t)count, now);
+    return count;
+  }
+  if (task->ranks) tagged_finish(&self->out, &task->streams[to], now);
+  output_finish(&self->out, &task->lines[to], now);
+  close(task->pipes[to]);
+  task->pipes[to] = -1;
+  return 0;
+}
+
+/* All that is there, which is at most what a pipe holds. */
+static void drain(job *self, supervised_task *task, int to)
+{
+  for (int i = 0; i < 64 && task->pipes[to] >= 0 && take_output(self, task, to) > 0; i++) continue;
+}
+
+static int open_pipes(const job *self)
+{
+  int count = 0;
+  for (int i = 0; i < self->count; i++) count += (self->tasks[i].pipes[0] >= 0) + (self->tasks[i].pipes[1] >= 0);
+  return count;
+}
+
+static void tell_losses(job *self)
+{
+  if (!self->out.lost || self->told_of_loss) return;
+  self->told_of_loss = 1;
+  say(self, "some output is lost: %s", strerror(self->out.lost));
+}
+
+/* Whoever read our output has gone: as for any program in a pipeline, the job ends. */
+static void check_reader(job *self)
+{
+  if (self->out.queue[0].dead != EPIPE || self->signal) return;
+  self->signal = SIGTERM;
+  self->signalled = now_seconds();
+  if (!self->code) self->code = 128 + SIGPIPE;
+  signal_all(self, SIGTERM);
+}
+
+/* ---- the loop ------------------------------------------------------------------------------------------------------------------------ */
+
+static void take_signals(job *self)
+{
+  struct signalfd_siginfo info;
+  while (read(self->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+    if (info.ssi_signo == SIGCHLD) reap(self);
+    else take_signal(self, (int)info.ssi_signo);
+  }
+}
+
+/* Waits for the next event, at most `timeout` milliseconds (-1: for ever), and takes what came. Returns how many there were. */
+static int turn(job *self, struct pollfd *events, int timeout)
+{
+  int full = output_is_full(&self->out), count = 4;
+  events[0] = (struct pollfd){ .fd = self->signals, .events = POLLIN };
+  events[1] = (struct pollfd){ .fd = self->lifeline, .events = POLLIN };
+  for (int which = 0; which < 2; which++) {
+    short wanted = output_events(&self->out, which);
+    events[2 + which] = (struct pollfd){ .fd = wanted ? self->out.queue[which].descriptor : -1, .events = wanted };
+  }
+  for (int i = 0; i < self->count; i++) {
+    for (int to = 0; to < 2; to++) events[count++] = (struct pollfd){ .fd = full ? -1 : self->tasks[i].pipes[to], .events = POLLIN };
+  }
+  int came = poll(events, (nfds_t)count, timeout);
+  if (came <= 0) return came;
+  if (events[1].revents) {                              /* the caller's process was killed */
+    signal_all(self, SIGKILL);
+    processes_end_all();
+    _exit(128 + SIGKILL);
+  }
+  for (int which = 0; which < 2; which++) if (events[2 + which].revents) output_write(&self->out, which);
+  for (int i = 0; i < self->count; i++) {
+    for (int to = 0; to < 2; to++) {
+      if (events[4 + i * 2 + to].revents && self->tasks[i].pipes[to] >= 0) take_output(self, &self->tasks[i], to);
+    }
+  }
+  if (events[0].revents) take_signals(self);
+  check_reader(self);
+  tell_losses(self);
+  return came;
+}
+
+static int until_deadline(const job *self)
+{
+  if (self->phase != GRACE && self->phase != TERMINATED) return -1;
+  double left = (self->deadline - now_seconds()) * 1e3;
+  return left <= 0 ? 0 : left > 1e6 ? 1000000 : (int)left + 1;
+}
+
+static void run(job *self, struct pollfd *events)
+{
+  while (running(self, 0) > 0) {
+    turn(self, events, until_deadline(self));
+    if (until_deadline(self) == 0 && running(self, 0) > 0) pass_deadline(self);
+  }
+  processes_end_all();
+  /* What was written before the end; a stranger who has the pipe open does not hold us up. */
+  while (open_pipes(self) > 0 && self->phase != KILLED && turn(self, events, LATE_OUTPUT_MS) > 0) continue;
+  for (int i = 0; i < self->count; i++) {
+    for (int to = 0; to < 2; to++) drain(self, &self->tasks[i], to);
+  }
+  while (output_events(&self->out, 0) | output_events(&self->out, 1)) {
+    int before = self->signal;
+    turn(self, events, -1);
+    if (self->phase == KILLED || self->signal != before) return;
+  }
+}
+
+/* ---- the beginning ------------------------------------------------------------------------------------------------------------------- */
+
+static int prepare_task(supervised_task *task, int *colour)
+{
+  static const int colours[COLOURS] = { 36, 33, 32, 35, 34, 31 };
+  double now = now_seconds();
+  task->writer.colour = colours[(*colour)++ % COLOURS];
+  if (task->ranks) {
+    task->rank_lines = calloc((size_t)task->ranks * 2, sizeof *task->rank_lines);
+    if (!task->rank_lines) return 0;
+  }
+  for (int to = 0; to < 2; to++) {
+    task->pipes[to] = -1;
+    task->lines[to] = (output_line){ .writer = &task->writer, .to = to, .shown = now };
+    task->streams[to] = (tagged){ .ranks = task->ranks, .lines = task->rank_lines, .own = &task->lines[to],
+                                  .current = &task->lines[to], .failed = -1 };
+    for (int rank = 0; rank < task->ranks; rank++) {
+      task->rank_lines[rank * 2 + to] = (output_line){ .writer = &task->rank_writers[rank], .to = to, .shown = now };
+    }
+  }
+  for (int rank = 0; rank < task->ranks; rank++) task->rank_writers[rank].colour = colours[(*colour)++ % COLOURS];
+  return 1;
+}
+
+static void start_tasks(job *self, const sigset_t *mask)
+{
+  for (int i = 0; i < self->count; i++) {
+    supervised_task *task = &self->tasks[i];
+    task->start.mask = mask;
+    task->process = processes_start(&task->start, &task->pipes[0], &task->pipes[1]);
+    int reason = errno;
+    /* Nobody but the task has its socket: when it ends, dialling it fails. */
+    if (task->start.listens >= 0) close(task->start.listens);
+    if (task->process > 0) continue;
+    task->process = 0;
+    say(self, "%s cannot be started: %s", task->writer.name, strerror(reason));
+    self->code = 1;
+    kill_all(self);
+    return;
+  }
+}
+
+static int is_coloured(int descriptor)
+{
+  const char *refused = getenv("NO_COLOR"), *terminal = getenv("TERM");
+  return isatty(descriptor) && !(refused && *refused) && !(terminal && strcmp(terminal, "dumb") == 0);
+}
+
+/* The process that has the tasks as children. */
+static int supervise_children(supervised_task *tasks, int count, double kill_after, int lifeline, const sigset_t *watched,
+                              const sigset_t *mask)
+{
+  job self = { .tasks = tasks, .count = count, .kill_after = kill_after, .lifeline = lifeline };
+  int colour = 0;
+  setpgid(0, 0);                                        /* Ctrl-C comes once, from the caller's process */
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGTTOU, SIG_IGN);
+  self.signals = signalfd(-1, watched, SFD_CLOEXEC | SFD_NONBLOCK);
+  for (int which = 0; which < 2; which++) {
+    self.out.queue[which].descriptor = which + 1;
+    self.out.colours[which] = is_coloured(which + 1);
+  }
+  struct pollfd *events = calloc((size_t)count * 2 + 4, sizeof *events);
+  int ready = events && self.signals >= 0;
+  for (int i = 0; i < count && ready; i++) ready = prepare_task(&tasks[i], &colour);
+  if (!ready) {
+    fprintf(stderr, "flowlua launch: %s\n", strerror(errno));
+    return 1;
+  }
+  start_tasks(&self, mask);
+  run(&self, events);
+  return self.code;
+}
+
+/* Signals go to the process that has the tasks, until it ends. */
+static int wait_for(pid_t child, const sigset_t *watched)
+{
+  int status = 0;
+  for (;;) {
+    int number = sigwaitinfo(watched, NULL);
+    if (number > 0 && number != SIGCHLD) kill(child, number);
+    pid_t ended = waitpid(child, &status, WNOHANG);
+    if (ended == child || (ended < 0 && errno == ECHILD)) break;
+  }
+  if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
+  processes_end_all();
+  return processes_exit_code(status);
+}
+
+/* The descriptors 0 to 2 are there, if only as nothing: pipes must not take their numbers. */
+static void fill_standard_descriptors(void)
+{
+  for (int i = 0; i < 3; i++) if (fcntl(i, F_GETFD) < 0) (void)!open("/dev/null", O_RDWR);
+}
+
+int supervise(supervised_task *tasks, int count, double kill_after)
+{
+  static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };
+  sigset_t watched, mask;
+  int lifeline[2], code = 1;
+  fill_standard_descriptors();
+  sigemptyset(&watched);
+  for (int i = 0; i < 4; i++) {
+    struct sigaction action;
+    if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler == SIG_IGN && numbers[i] == SIGHUP) continue;   /* nohup */
+    sigaddset(&watched, numbers[i]);
+  }
+  struct sigaction standard = { .sa_handler = SIG_DFL }, before;
+  sigaction(SIGCHLD, &standard, &before);              /* one that is ignored would let children go unseen */
+  sigprocmask(SIG_BLOCK, &watched, &mask);
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  fflush(NULL);
+  pid_t child = pipe2(lifeline, O_CLOEXEC) == 0 ? fork() : -1;
+  if (child == 0) {
+    close(lifeline[1]);
+    _exit(supervise_children(tasks, count, kill_after, lifeline[0], &watched, &mask));
+  }
+  if (child < 0) fprintf(stderr, "flowlua launch: %s\n", strerror(errno));
+  for (int i = 0; i < count; i++) if (tasks[i].start.listens >= 0) close(tasks[i].start.listens);
+  if (child > 0) {
+    close(lifeline[0]);
+    code = wait_for(child, &watched);
+    close(lifeline[1]);
+  }
+  prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+  sigaction(SIGCHLD, &before, NULL);
+  sigprocmask(SIG_SETMASK, &mask, NULL);
+  return code;
+}

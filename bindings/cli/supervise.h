@@ -1,0 +1,31 @@
+/* supervise.h: runs the tasks of a cluster to their end.
+ *
+ * The caller's process forwards SIGINT, SIGTERM and SIGHUP to a second one, which has the tasks as children and takes what they write. If
+ * either of the two is killed, the other one ends the tasks with all that they started: nothing stays behind. */
+#ifndef FLOWLUA_SUPERVISE_H
+#define FLOWLUA_SUPERVISE_H
+
+#include "output.h"
+#include "processes.h"
+#include "tagged.h"
+
+typedef struct supervised_task {
+  output_writer  writer;               /* its name: "worker:0" */
+  process_start  start;                /* the mask is filled in */
+  int            decides;              /* when no task is left that decides, the job is done and the others are ended */
+  int            ranks;                /* 0, or the ranks of a task that is mpirun --tag-output */
+  output_writer *rank_writers;
+  int            signals_children;     /* signals go to its children: mpirun would not pass them on */
+  /* While it runs: */
+  pid_t          process;              /* 0: it has ended */
+  int            pipes[2];             /* -1: at its end */
+  output_line    lines[2], *rank_lines;
+  tagged         streams[2];
+} supervised_task;
+
+/* Starts all tasks and waits for their end; closes the descriptors that the tasks got. The first that fails is told on stderr; the others
+ * get kill_after seconds to end, then SIGTERM, then, after as long again, SIGKILL. A signal to this process goes to all, the second one
+ * kills them. Returns the exit code of the task that failed first, 128 and the number if a signal ended it; 0: all succeeded. */
+int supervise(supervised_task *tasks, int count, double kill_after);
+
+#endif

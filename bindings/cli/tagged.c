@@ -1,0 +1,98 @@
+/* tagged.c: takes the output of mpirun --tag-output apart. */
+#include "tagged.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Reads "[1,RANK]<stdout>:" from the beginning: its length; 0: it is none; -1: it may become one. */
+static int read_tag(const char *text, size_t count, int *rank, int *to)
+{
+  static const char *const names[] = { "]<stdout>:", "]<stderr>:" };
+  size_t at = 0;
+  if (at < count && text[at++] != '[') return 0;
+  for (int number = 0; number < 2; number++) {
+    size_t first = at;
+    int value = 0;
+    while (at < count && isdigit((unsigned char)text[at]) && at - first < 9) value = value * 10 + text[at++] - '0';
+    if (at == count) return -1;
+    if (at == first) return 0;
+    if (number == 0 && text[at++] != ',') return 0;
+    *rank = value;
+  }
+  for (*to = 0; *to < 2; ++*to) {
+    size_t length = strlen(names[*to]), part = count - at < length ? count - at : length;
+    if (memcmp(text + at, names[*to], part) == 0) return part == length ? (int)(at + length) : -1;
+  }
+  return 0;
+}
+
+/* mpirun says at the end which rank it was. */
+static void note_failure(tagged *self)
+{
+  char text[200];
+  int rank;
+  size_t count = self->own->count < sizeof text - 1 ? self->own->count : sizeof text - 1;
+  if (count == 0) return;
+  memcpy(text, self->own->bytes, count);
+  text[count] = '\0';
+  const char *noticed = strstr(text, "process rank "), *named = strstr(text, "Process name: [[");
+  if (self->failed >= 0) return;
+  if (noticed && sscanf(noticed, "process rank %d", &rank) == 1) self->failed = rank;
+  else if (named && sscanf(named, "Process name: [[%*d,%*d],%d]", &rank) == 1) self->failed = rank;
+}
+
+static void pass(output *out, tagged *self, const char *bytes, size_t count, double now)
+{
+  while (count > 0) {
+    const char *end = memchr(bytes, '\n', count);
+    size_t part = end ? (size_t)(end - bytes) + 1 : count;
+    if (end && self->current == self->own) {
+      output_add(out, self->own, bytes, part - 1, now);
+      note_failure(self);
+      output_add(out, self->own, end, 1, now);
+    } else {
+      output_add(out, self->current, bytes, part, now);
+    }
+    if (end) self->current = self->own;
+    bytes += part;
+    count -= part;
+  }
+}
+
+/* Byte by byte while a tag may be growing, in pieces between. */
+void tagged_add(output *out, tagged *self, const char *bytes, size_t count, double now)
+{
+  while (count > 0) {
+    if (self->count == 0) {
+      const char *bracket = memchr(bytes, '[', count);
+      size_t plain = bracket ? (size_t)(bracket - bytes) : count;
+      pass(out, self, bytes, plain, now);
+      bytes += plain;
+      count -= plain;
+      if (count == 0) return;
+    }
+    int rank = 0, to = 0;
+    self->begun[self->count++] = *bytes;
+    int length = read_tag(self->begun, self->count, &rank, &to);
+    if (length == 0 || (length > 0 && rank >= self->ranks)) {
+      int again = self->count > 1 && *bytes == '[';                          /* what breaks one tag off may begin the next */
+      size_t kept = self->count - (size_t)again;
+      self->count = 0;
+      pass(out, self, self->begun, kept, now);
+      if (again) continue;
+    } else if (length > 0) {
+      self->current = &self->lines[rank * 2 + to];
+      self->count = 0;
+    }
+    bytes++;
+    count--;
+  }
+}
+
+void tagged_finish(output *out, tagged *self, double now)
+{
+  pass(out, self, self->begun, self->count, now);
+  self->count = 0;
+  if (self->own->count > 0) note_failure(self);
+}

@@ -1,0 +1,21 @@
+/* tagged.h: the output of mpirun --tag-output, taken apart: "[1,2]<stderr>:text" is from rank 2. A tag stands at the beginning of each line
+ * and wherever mpirun goes on with another rank within a line. What no tag stands before is mpirun's own. */
+#ifndef FLOWLUA_TAGGED_H
+#define FLOWLUA_TAGGED_H
+
+#include "output.h"
+
+typedef struct tagged {
+  int          ranks;
+  output_line *lines;                  /* [rank * 2 + to] */
+  output_line *own;                    /* mpirun's, on this stream */
+  output_line *current;
+  char         begun[48];              /* of a tag that may be one */
+  size_t       count;
+  int          failed;                 /* the rank that mpirun named as the first to fail; -1: none yet */
+} tagged;
+
+void tagged_add(output *out, tagged *self, const char *bytes, size_t count, double now);
+void tagged_finish(output *out, tagged *self, double now);
+
+#endif

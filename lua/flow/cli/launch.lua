@@ -1,0 +1,269 @@
+-- cli/launch.lua: flowlua launch --workers 2 train.lua -- ARGS: a cluster on this machine in one command, or, by mpirun, on several.
+--
+-- Each task finds in its environment
+--   TF_CONFIG               the cluster and which task it is
+--   FLOW_SECRET             what only this cluster's tasks know
+--   FLOW_LISTEN_DESCRIPTOR  its own address of TF_CONFIG, bound and listening, so that nobody can take the port in between
+--   FLOW_THREADS            its share of the cores
+-- Under mpirun only the last: the ranks know each other by MPI.
+
+local flow = require "flow"
+local json = require "flow.json"
+
+local USAGE = [=[
+Usage: flowlua launch [options] script.lua [-- arguments of the script]
+       flowlua launch [options] -m MODULE [-- arguments]
+
+Runs a script in several processes that make up a cluster (TF_CONFIG). Their output comes line by line, with the task in front. The first
+task that fails ends the others; the exit code is its own, 128 and the number of the signal if one ended it.
+
+  --workers N              workers (2; with --hosts: one for each)
+  --chief                  a chief beside the workers
+  --parameter-servers P    parameter servers (0); they are ended when chief and workers are done
+  --evaluator              an evaluator beside the cluster
+  --threads T              threads of each task (the cores, shared out)
+  --log-dir DIR            writes what each task says to DIR/worker-0.log ..., too
+  --start-port P           addresses with the ports P, P + 1, ... (ports that are free)
+  --kill-after SECONDS     how long the others have to end when one failed, before SIGTERM, and again before SIGKILL (10)
+  --engine ring | mpi      how the workers find each other: by TF_CONFIG, or as ranks of mpirun (ring)
+  --hosts A,B              the machines of mpirun
+  --help                   this text
+
+Ctrl-C goes to all tasks; the second one kills them.]=]
+
+local DEFAULTS = {
+  workers = 0, chief = false, parameter_servers = 0, evaluator = false, threads = 0, log_dir = "", start_port = 0, kill_after = 10,
+  engine = "ring", hosts = "", help = false,
+}
+local MOST_TASKS = 1000
+-- Of a launcher around this one, for which each task would take itself for a part of that.
+local LAUNCHERS = { "OMPI_COMM_WORLD_", "PMIX_", "PMI_", "SLURM_STEP_", "SLURM_PROCID=" }
+
+-- Ends the command with a sentence; no traceback, since no code is wrong.
+local Refusal = { __tostring = function(refusal) return refusal.text end }
+local function refuse(text, ...)
+  error(setmetatable({ text = text:format(...) }, Refusal), 0)
+end
+
+local function check_count(options, name, least, most)
+  local value = options[name]
+  if value % 1 ~= 0 or value < least or value > most then
+    refuse("--%s is a whole number from %d to %d, got %.14g", name:gsub("_", "-"), least, most, value)
+  end
+end
+
+local function check_options(options)
+  check_count(options, "workers", 0, MOST_TASKS)
+  check_count(options, "parameter_servers", 0, MOST_TASKS)
+  check_count(options, "threads", 0, 512)
+  check_count(options, "start_port", 0, 65535)
+  if not (options.kill_after >= 0 and options.kill_after < 1e6) then
+    refuse("--kill-after is a number of seconds, got %.14g", options.kill_after)
+  end
+  if options.engine ~= "ring" and options.engine ~= "mpi" then refuse("--engine is ring or mpi, got %q", options.engine) end
+end
+
+-- The options before --, what runs, and the script's arguments behind --.
+local function parse(arguments)
+  local own, theirs = {}, {}
+  local target = own
+  for _, text in ipairs(arguments) do
+    if text == "--" and target == own then target = theirs else target[#target + 1] = text end
+  end
+  local ok, options = pcall(flow.args, DEFAULTS, own)
+  if not ok then
+    if type(options) ~= "string" then error(options, 0) end
+    refuse("%s (what is meant for the script stands behind --)", options)
+  end
+  if options.help then return options end
+  check_options(options)
+  local by_name = options[1] == "-m"
+  local extra = options[by_name and 3 or 2]
+  local what = { options[1], by_name and options[2] or nil }
+  if not what[1] or by_name and not what[2] then refuse("which script? flowlua launch --workers 2 train.lua -- --epochs 3") end
+  if extra then refuse("%q: arguments of the script stand behind --: flowlua launch %s -- %s", extra, table.concat(what, " "), extra) end
+  return options, what, theirs
+end
+
+local function split(text)
+  local list = {}
+  for part in text:gmatch("[^,%s]+") do list[#list + 1] = part end
+  return list
+end
+
+local function program(host)
+  return host.program() or refuse("the path of this program is not known: /proc is not mounted")
+end
+
+local function command_of(host, what, theirs)
+  local command = { program(host) }
+  for _, list in ipairs { what, theirs } do
+    for _, text in ipairs(list) do command[#command + 1] = text end
+  end
+  return command
+end
+
+-- FLOW_THREADS for each of `count` processes of a machine: nil where the user has set it.
+local function threads_of(options, count)
+  if options.threads > 0 then return options.threads end
+  if os.getenv("FLOW_THREADS") then return nil end
+  return math.max(1, math.floor(flow.config.get_threads() / count))
+end
+
+local function log_of(host, options, job, index)
+  if options.log_dir == "" then return nil end
+  local ok, message = host.make_folder(options.log_dir)
+  if not ok then refuse("--log-dir: %s", message) end
+  return ("%s/%s-%d.log"):format(options.log_dir, job, index)
+end
+
+---- a cluster of this machine ------------------------------------------------------------------------------------------
+
+-- The tasks of the cluster in order, the evaluator beside it last: { job =, index =, listens =, address = }.
+local function plan_tasks(host, options)
+  local tasks = {}
+  local function add(job, count)
+    for index = 0, count - 1 do tasks[#tasks + 1] = { job = job, index = index } end
+  end
+  add("chief", options.chief and 1 or 0)
+  add("worker", options.workers)
+  add("ps", options.parameter_servers)
+  if #tasks > MOST_TASKS then refuse("%d tasks: at most %d are possible", #tasks, MOST_TASKS) end
+  if options.start_port > 0 and options.start_port + #tasks - 1 > 65535 then
+    refuse("--start-port %d: %d tasks need the ports up to %d", options.start_port, #tasks, options.start_port + #tasks - 1)
+  end
+  for position, task in ipairs(tasks) do
+    local descriptor, port = host.listen(options.start_port > 0 and options.start_port + position - 1 or 0)
+    if not descriptor then refuse("%s:%d: %s", task.job, task.index, port) end
+    task.listens, task.address = descriptor, "127.0.0.1:" .. port
+  end
+  add("evaluator", options.evaluator and 1 or 0)
+  return tasks
+end
+
+local function cluster_of(tasks)
+  local cluster = {}
+  for _, task in ipairs(tasks) do
+    if task.address then
+      cluster[task.job] = cluster[task.job] or {}
+      table.insert(cluster[task.job], task.address)
+    end
+  end
+  return cluster
+end
+
+local function run_here(host, options, command)
+  if options.workers == 0 then options.workers = 2 end
+  local tasks, secret = plan_tasks(host, options), host.random(32)
+  local cluster = cluster_of(tasks)
+  local threads = threads_of(options, #tasks)
+  local list = {}
+  for position, task in ipairs(tasks) do
+    list[position] = {
+      name = ("%s:%d"):format(task.job, task.index),
+      arguments = command,
+      listens = task.listens,
+      log = log_of(host, options, task.job, task.index),
+      decides = task.job == "chief" or task.job == "worker",
+      environment = {
+        TF_CONFIG = json.encode { cluster = cluster, task = { type = task.job, index = task.index } },
+        FLOW_SECRET = secret, FLOW_SECRET_FILE = false,
+        FLOW_LISTEN_DESCRIPTOR = task.listens and tostring(task.listens) or false,
+        FLOW_THREADS = threads and tostring(threads) or nil,
+      },
+    }
+  end
+  return host.supervise { kill_after = options.kill_after, without = LAUNCHERS, tasks = list }
+end
+
+---- by mpirun ------------------------------------------------------------------------------------------------------------
+
+local function find_program(name)
+  for folder in (os.getenv("PATH") or ""):gmatch("[^:]+") do
+    local file = io.open(folder .. "/" .. name, "rb")
+    if file then
+      file:close()
+      return folder .. "/" .. name
+    end
+  end
+end
+
+local function run_by_mpi(host, options, command)
+  local mpirun = find_program("mpirun")
+  if not mpirun then refuse("--engine mpi needs mpirun, which is not in PATH: install openmpi-bin") end
+  if options.chief or options.evaluator or options.parameter_servers > 0 or options.start_port > 0 then
+    refuse("--engine mpi has workers only: --chief, --evaluator, --parameter-servers and --start-port go with --engine ring")
+  end
+  local hosts = split(options.hosts)
+  local workers = options.workers > 0 and options.workers or math.max(#hosts, 1 + (#hosts == 0 and 1 or 0))
+  local each = math.ceil(workers / math.max(#hosts, 1))
+  local threads = threads_of(options, each)
+  local arguments = { mpirun, "--tag-output", "--oversubscribe", "--bind-to", "none", "-n", tostring(workers), "-x", "FLOW_THREADS" }
+  if #hosts > 0 then
+    for _, text in ipairs { "--map-by", "node", "-H", table.concat(hosts, ",") } do arguments[#arguments + 1] = text end
+  end
+  for _, text in ipairs(command) do arguments[#arguments + 1] = text end
+  -- Ranks wait by spinning. Beside the threads that compute there is one more, which adds up gradients.
+  local crowded = each * ((threads or 1) + 1) > flow.config.get_threads()
+  local environment = {
+    TF_CONFIG = false, FLOW_SECRET = false, FLOW_SECRET_FILE = false, FLOW_LISTEN_DESCRIPTOR = false,
+    OMPI_ALLOW_RUN_AS_ROOT = "1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = "1",
+    OMPI_MCA_mpi_yield_when_idle = not os.getenv("OMPI_MCA_mpi_yield_when_idle") and crowded and "1" or nil,
+    FLOW_THREADS = threads and tostring(threads) or nil,
+  }
+  local ranks = {}
+  for index = 0, workers - 1 do
+    ranks[index + 1] = { name = ("worker:%d"):format(index), log = log_of(host, options, "worker", index) }
+  end
+  return host.supervise { kill_after = options.kill_after, without = {}, tasks = {
+    { name = "mpirun", arguments = arguments, environment = environment, ranks = ranks, decides = true, signals_children = #hosts == 0 },
+  } }
+end
+
+---- on several machines without mpirun -----------------------------------------------------------------------------------
+
+-- What each host would have to run: this command starts nothing elsewhere.
+local function explain_hosts(options, what, theirs)
+  local hosts = split(options.hosts)
+  local count, port = options.workers > 0 and options.workers or #hosts, options.start_port > 0 and options.start_port or 2222
+  local addresses, place, used = {}, {}, {}
+  for index = 0, count - 1 do
+    local machine = hosts[math.floor(index * #hosts / count) + 1]
+    used[machine] = (used[machine] or -1) + 1
+    addresses[#addresses + 1], place[#place + 1] = ("%s:%d"):format(machine, port + used[machine]), machine
+  end
+  local quoted = {}
+  for _, list in ipairs { what, theirs } do
+    for _, text in ipairs(list) do quoted[#quoted + 1] = text:find("^[%w%-_./=:,+]+$") and text or "'" .. text:gsub("'", "'\\''") .. "'" end
+  end
+  local lines = { "--hosts goes with --engine mpi. Without mpirun every host starts its own worker, with the same FLOW_SECRET in all "
+    .. "(openssl rand -hex 32):" }
+  for index = 0, count - 1 do
+    local config = json.encode { cluster = { worker = addresses }, task = { type = "worker", index = index } }
+    lines[#lines + 1] = ("  on %s: TF_CONFIG='%s' flowlua %s"):format(place[index + 1], config, table.concat(quoted, " "))
+  end
+  refuse("%s", table.concat(lines, "\n"))
+end
+
+local function run(host, arguments)
+  local options, what, theirs = parse(arguments)
+  if options.help then
+    print(USAGE)
+    return 0
+  end
+  if options.hosts ~= "" and options.engine ~= "mpi" then explain_hosts(options, what, theirs) end
+  local start = options.engine == "mpi" and run_by_mpi or run_here
+  local code, message = start(host, options, command_of(host, what, theirs))
+  return code or refuse("%s", message)
+end
+
+return function(host, arguments)
+  local code
+  local ok, failure = xpcall(function() code = run(host, arguments) end, function(failure)
+    return type(failure) == "string" and debug.traceback(failure, 2) or failure
+  end)
+  if ok then return code end
+  if getmetatable(failure) ~= Refusal then error(failure, 0) end
+  io.stderr:write("flowlua launch: ", failure.text, "\n")
+  return 1
+end
