@@ -53,6 +53,8 @@ FLOW_API flow_status flow_dataset_with_options(flow_dataset *input, int auto_sha
  * pipeline that begins with records (FLOW_NOT_FOUND); AUTO then takes DATA. */
 FLOW_API flow_status flow_dataset_auto_shard(flow_dataset *dataset, double workers, double index, flow_dataset **out);
 FLOW_API int         flow_dataset_auto_shard_policy(const flow_dataset *dataset);
+/* Rows of its elements, but for the last ones of a pass, as batch, padded_batch or rebatch made them; 0: not known. */
+FLOW_API double      flow_dataset_batch_rows(const flow_dataset *dataset);
 FLOW_API int         flow_dataset_deterministic(const flow_dataset *dataset);
 FLOW_API flow_status flow_dataset_unbatch(flow_dataset *input, flow_dataset **out);
 FLOW_API flow_status flow_dataset_rebatch(flow_dataset *input, const double *sizes, int count, int drop_remainder, flow_dataset **out);  /* sizes in turn */

@@ -19,6 +19,7 @@ static flow_status make_again(flow_dataset *stage, flow_dataset *const *inputs, 
   memcpy((char *)copy + head, (const char *)stage + head, stage->class->dataset_bytes - head);
   copy->original = flow_dataset_retain(stage->original ? stage->original : stage);
   copy->spec = stage->spec;
+  copy->batch_rows = stage->batch_rows;
   copy->options = stage->options;
   copy->cardinality = stage->cardinality >= 0 ? FLOW_UNKNOWN : stage->cardinality;
   copy->calls_back |= stage->calls_back;

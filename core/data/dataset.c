@@ -32,6 +32,7 @@ flow_status flow_dataset_new(const flow_dataset_class *class, flow_dataset *cons
   if (count > 0) {
     dataset->spec = inputs[0]->spec;
     dataset->cardinality = inputs[0]->cardinality;
+    dataset->batch_rows = inputs[0]->batch_rows;
     dataset->options = inputs[0]->options;
   }
   for (int i = 0; i < count; i++) {

@@ -48,6 +48,7 @@ struct flow_dataset {
   flow_dataset     **inputs;             /* references */
   flow_element_spec  spec;
   int64_t            cardinality;
+  int64_t            batch_rows;         /* rows of the elements but the last ones, as a stage that makes batches said; 0: not known */
   flow_dataset      *original;           /* a copy over other inputs (auto_shard.c): whose parameters it shares; a reference */
   int                is_hint;            /* a shard whose numbers a distributed run puts in */
   int                shard_hint;         /* it or an input is such a shard */

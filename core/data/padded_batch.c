@@ -127,6 +127,7 @@ flow_status flow_dataset_padded_batch(flow_dataset *input, double size, const fl
   }
   int64_t *cardinality = &self->base.cardinality;
   if (*cardinality >= 0) *cardinality = *cardinality / rows + (!drop_remainder && *cardinality % rows > 0);
+  self->base.batch_rows = rows;
   flow_dataset_identify(*out, (uint64_t)rows);
   flow_dataset_identify(*out, (uint64_t)self->drop_remainder);
   if (status == FLOW_OK) return FLOW_OK;

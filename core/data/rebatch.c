@@ -92,6 +92,7 @@ static flow_status fill(rebatch *self, const double *sizes, int count)
     flow_dataset_identify(&self->base, (uint64_t)self->sizes[i]);
   }
   if (total == 0) return flow_fail(FLOW_INVALID_ARGUMENT, "rebatch: a size above 0 is needed");
+  self->base.batch_rows = count == 1 ? self->sizes[0] : 0;
   int64_t *cardinality = &self->base.cardinality;
   if (*cardinality >= 0) *cardinality = count_batches(self, *cardinality);
   return flow_stack_spec("rebatch", &self->base.spec, count == 1 && self->drop_remainder ? self->sizes[0] : -1);

@@ -457,6 +457,7 @@ enum { FLOW_SHARD_KEEP = -2, FLOW_SHARD_OFF = -1, FLOW_SHARD_AUTO = 0, FLOW_SHAR
 int flow_dataset_with_options(flow_dataset *input, int auto_shard_policy, int deterministic, flow_dataset **out);
 int flow_dataset_auto_shard(flow_dataset *dataset, double workers, double index, flow_dataset **out);
 int flow_dataset_auto_shard_policy(const flow_dataset *dataset);
+double flow_dataset_batch_rows(const flow_dataset *dataset);
 int flow_dataset_deterministic(const flow_dataset *dataset);
 int flow_dataset_unbatch(flow_dataset *input, flow_dataset **out);
 int flow_dataset_rebatch(flow_dataset *input, const double *sizes, int count, int drop_remainder, flow_dataset **out);

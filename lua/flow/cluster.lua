@@ -38,6 +38,10 @@ function Resolver:cluster_spec()
   return json.decode(native.text(C.flow_cluster_text, handle(self)))
 end
 
+function cluster.is(value)
+  return object.is(value, Resolver)
+end
+
 local function new(status, out)
   check(status)
   return object.new(Resolver, { _handle = native.own(out, C.flow_cluster_release) })

@@ -2,7 +2,7 @@
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
-local tensor = require "flow.tensor"
+local devices = require "flow.devices"
 
 local C, raise = native.C, errors.raise
 local config = {}
@@ -41,18 +41,15 @@ function config.enable_op_determinism(enabled)
   end
 end
 
+-- Divides the CPU in `count` devices "cpu:0", "cpu:1", ..., each a thread, so that strategies of several replicas can be tried
+-- without GPUs. Must be called before the first strategy is made.
 function config.set_logical_devices(kind, count)
-  if tensor.check_device(kind) ~= "cpu" or count ~= 1 then
-    raise("flow.config.set_logical_devices: this build has one CPU replica, got %s; use (\"cpu\", 1)", tostring(count))
-  end
+  devices.set_logical("flow.config.set_logical_devices", kind, count)
 end
 
--- Names of the devices, of one kind if that is given.
-function config.list_devices(kind)
-  if kind ~= nil and type(kind) ~= "string" then raise("flow.config.list_devices: \"cpu\" or \"gpu\", got %s", errors.describe(kind)) end
-  kind = kind and kind:lower()
-  if kind and kind ~= "cpu" and kind ~= "gpu" then raise("flow.config.list_devices: \"cpu\" or \"gpu\", got %q", kind) end
-  return kind == "gpu" and {} or { "cpu:0" }
-end
+-- Names of the devices that are there, of one kind if that is given.
+function config.list_devices(kind) return devices.physical("flow.config.list_devices", kind) end
+-- The same as set_logical_devices has divided them: what strategies can use.
+function config.list_logical_devices(kind) return devices.list("flow.config.list_logical_devices", kind) end
 
 return config

@@ -303,7 +303,7 @@ end
 function Model:fit(x, y, ...)
   local options
   y, options = read_call("fit", FIT, x, y, ...)
-  training.compiled(self)
+  training.compiled(self, "fit")
   if Feed.is(x) then
     local how = read_fit_options(options)
     local data = read_feed(self, "train", "fit", x, y, options, how.steps_per_epoch)
@@ -326,7 +326,7 @@ end
 function Model:evaluate(x, y, ...)
   local options
   y, options = read_call("evaluate", EVALUATE, x, y, ...)
-  training.compiled(self)
+  training.compiled(self, "evaluate")
   training.check_sample_weight(options.sample_weight)
   local size, limit = whole("evaluate", "batch_size", options.batch_size, 1, 32), whole("evaluate", "steps", options.steps, 1)
   local data = Feed.is(x) and read_feed(self, "test", "evaluate", x, y, options, limit) or

@@ -14,6 +14,7 @@ local variable = require "flow.variable"
 local tensor = require "flow.tensor"
 local ops = require "flow.ops"
 local arguments = require "flow.arguments"
+local placement = require "flow.placement"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context, held = native.context, native.held
@@ -158,6 +159,7 @@ function Layer:_ensure_built(shapes, single)
     end
   end
   rawset(self, "_built", true)
+  rawset(self, "_built_in", placement.current() or false)      -- where its variables were made
 end
 
 -- layer:build {-1, 4} makes a built-in layer's variables now instead of at its first call. Layers written in Lua define their own.

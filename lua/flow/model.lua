@@ -10,6 +10,7 @@ local object = require "flow.object"
 local symbolic = require "flow.symbolic"
 local Layer = require "flow.layer"
 local arguments = require "flow.arguments"
+local placement = require "flow.placement"
 
 local C, raise = native.C, errors.raise
 
@@ -22,6 +23,17 @@ local models = { Model = Model, Functional = Functional, Sequential = Sequential
 
 function Model.extend(parent, class_name)
   return Layer.extend(parent, class_name)
+end
+
+-- A model runs where the strategy in whose scope it was made places it; nil: made outside of all scopes.
+function Model:_prepare(class_name, options)
+  rawset(self, "_placement", placement.current())
+  return Layer._prepare(self, class_name, options)
+end
+function Model.fields._placement() return nil end
+function Model.fields.distribute_strategy(self)
+  local p = self._placement
+  return p and p.strategy or require("flow.distribute").get_strategy()
 end
 
 function Model.fields.layers(self) return self._children end

@@ -7,6 +7,7 @@ local symbolic = require "flow.symbolic"
 local variable = require "flow.variable"
 local metrics = require "flow.metrics"
 local tape = require "flow.tape"
+local placement = require "flow.placement"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context, held = native.context, native.held
@@ -124,12 +125,15 @@ end
 
 -- Builds every layer by a forward pass whose trace is thrown away: variables exist before the step is traced.
 local function build(model, specs, layout)
+  local placed = model._placement
   check(C.flow_trace_begin(context))
+  if placed then placement.enter(placed) end
   local ok, problem = pcall(function()
     local inputs = {}
     for i = 1, layout.x do inputs[i] = symbolic.trace_input(specs[i].shape, specs[i].dtype) end
     model(one_or_list(inputs), { training = false })
   end)
+  if placed then placement.leave() end
   C.flow_trace_abort(context)
   if not ok then error(problem, 0) end
 end

@@ -3,6 +3,7 @@
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
+local devices = require "flow.devices"
 
 local C, check, raise = native.C, native.check, errors.raise
 local methods, hooks = native.methods, native.hooks
@@ -12,28 +13,12 @@ local tensor = {}
 
 ---- devices -----------------------------------------------------------------------------------------------------------
 
--- Kind and number of a device name: "cpu", "CPU:0", "/cpu:0", "/device:CPU:0".
-local function parse_device(name)
-  return name:lower():gsub("^/", ""):gsub("^device:", ""):match("^(%a+):?(%d*)$")
-end
-
+-- "cpu", the only kind of memory that there is; raises unless the device exists. nil: the default one.
 function tensor.check_device(name)
-  if name == nil then return "cpu" end
-  if type(name) ~= "string" then raise("a device is a string such as \"cpu\", got %s", errors.describe(name)) end
-  local kind, number = parse_device(name)
-  if kind == "cpu" then
-    if number ~= "" and tonumber(number) ~= 0 then raise("device %q does not exist: this process has only \"cpu:0\"", name) end
-    return "cpu"
-  end
-  if kind == "gpu" or kind == "cuda" then raise("device %q: there is no GPU back end in this build; use \"cpu\"", name) end
-  raise("unknown device %q: use \"cpu\"", name)
+  if name ~= nil then devices.canonical(name) end
+  return "cpu"
 end
-
-local function is_device(name)
-  local kind = type(name) == "string" and parse_device(name)
-  return kind == "cpu" or kind == "gpu" or kind == "cuda"
-end
-tensor.is_device = is_device
+tensor.is_device = devices.is_name
 
 ---- traced tensors --------------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ local metrics = require "flow.metrics"
 local steps = require "flow.steps"
 local ops = require "flow.ops"
 local arguments = require "flow.arguments"
+local ownership = require "flow.distribute.ownership"
 
 local C, raise = native.C, errors.raise
 local context, held = native.context, native.held
@@ -100,6 +101,7 @@ end
 
 -- model:compile { optimizer =, loss =, metrics = { "accuracy" } }; positions as in Keras: optimizer, loss, loss_weights, metrics.
 function Model:compile(...)
+  ownership.check(self, "compile")
   local options = errors.check_options("compile", arguments.named("compile", COMPILE, 4, ...), known)
   if options.run_eagerly then raise("compile: run_eagerly = true is not supported: call the model in a GradientTape instead") end
   if options.steps_per_execution ~= nil and options.steps_per_execution ~= 1 then
@@ -138,7 +140,9 @@ function Model.fields.metrics_names(self)
   return list
 end
 
-function training.compiled(model)
+-- What compile made. what: a call that may only run where the model belongs to, or nil.
+function training.compiled(model, what)
+  if what then ownership.check(model, what) end
   return model._compiled or raise("%s: You must call `compile()` before using the model.", object.title(model))
 end
 
@@ -282,7 +286,7 @@ local BATCH = { sample_weight = true, class_weight = true, return_dict = true }
 
 local function on_batch(kind)
   return function(self, x, y, options, more)
-    training.compiled(self)
+    training.compiled(self, kind .. "_on_batch")
     if options ~= nil and not arguments.is_options(options) then options = { sample_weight = options, class_weight = more } end
     options = errors.check_options(kind .. "_on_batch", options, BATCH)
     local weights = options.sample_weight

@@ -89,6 +89,30 @@ static void files_go_to_workers(void **state)
   flow_dataset_release(dataset);
 }
 
+static void check_rows(flow_dataset *dataset, double rows)
+{
+  assert_true(flow_dataset_batch_rows(dataset) == rows);
+  flow_dataset_release(dataset);
+}
+
+/* What a worker's part of a batch is worked out from. */
+static void rows_of_batches_are_known(void **state)
+{
+  (void)state;
+  check_rows(range(9), 0);
+  check_rows(take(prefetch(batch(range(9), 4, 0), 1), 2), 4);
+  check_rows(batch(batch(range(9), 4, 0), 2, 1), 2);
+  check_rows(worker(policy(batch(records(), 3, 0), FLOW_SHARD_FILE), 2, 1), 3);
+  flow_dataset *out, *four = batch(range(9), 4, 0);
+  OK(flow_dataset_rebatch(four, (double[]){ 2, 3 }, 2, 0, &out));
+  check_rows(out, 0);
+  OK(flow_dataset_rebatch(four, (double[]){ 6 }, 1, 0, &out));
+  check_rows(out, 6);
+  OK(flow_dataset_unbatch(four, &out));
+  check_rows(out, 0);
+  flow_dataset_release(four);
+}
+
 static void hints_are_filled_in(void **state)
 {
   (void)state;
@@ -127,6 +151,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     TEST(data_is_sharded_at_the_end), TEST(off_leaves_everything), WITH_FILES(files_go_to_workers), TEST(hints_are_filled_in),
+    WITH_FILES(rows_of_batches_are_known),
     WITH_FILES(shuffles_and_positions_hold), TEST(wrong_numbers_are_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

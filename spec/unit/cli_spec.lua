@@ -76,6 +76,16 @@ describe("flowlua", function()
     assert.falsy(output:find("cli/main.lua", 1, true), output)
   end)
 
+  it("does at its end what modules asked for, and tells them whether the script failed", function()
+    local add = 'require("flow.at_exit").add({}, function(orderly) print("end", orderly) end) '
+    assert.equal("1\nend\ttrue\n", (run(program .. " -e '" .. add .. "print(1)'")))
+    assert.equal("end\ttrue\n", (run(program .. " -e '" .. add .. "os.exit(0)'")))
+    local output, code = run(program .. " -e '" .. add .. "os.exit(3)'")
+    assert.same({ "end\tfalse\n", 3 }, { output, code })
+    local script = support.file("fails.lua", add .. 'error("wrong")')
+    assert.truthy(run(program .. " " .. script):find("end\tfalse\n", 1, true))
+  end)
+
   it("says what is wrong with its own command line", function()
     local output, code = run(program .. " nowhere.lua")
     assert.equal("flowlua: cannot open nowhere.lua: No such file or directory\n", output)

@@ -87,8 +87,8 @@ describe("flow.config", function()
     assert.same({ "cpu:0" }, flow.config.list_devices())
     assert.same({}, flow.config.list_devices("GPU"))
     flow.config.set_logical_devices("cpu", 1)
-    assert.equal('flow.config.set_logical_devices: this build has one CPU replica, got 4; use ("cpu", 1)',
-      message_of(function() flow.config.set_logical_devices("cpu", 4) end))
+    assert.equal("flow.config.set_logical_devices: a whole number of devices from 1 to 64, got the number 0.5",
+      message_of(function() flow.config.set_logical_devices("cpu", 0.5) end))
     assert.equal("flow.config.set_threads: a whole number from 0 (one per core), got the number -1",
       message_of(function() flow.config.set_threads(-1) end))
     assert.equal('flow.config.set_precision: "fast" or "exact", got the string "slow"',

@@ -3,6 +3,7 @@
 
 local native = require "flow.ffi"
 local args = require "flow.args"
+local at_exit = require "flow.at_exit"
 local flow = require "flow"
 
 -- In this program `flow` is there without require: for -e and the prompt. A host's globals are never touched.
@@ -114,7 +115,7 @@ end
 -- Options with a value, written -eCODE or -e CODE.
 local takes_value = { e = "code", l = "a module", m = "a module" }
 
-return function(host, list)
+local function run(host, list)
   io.stdout:setvbuf("line")
   native.arm_interrupt = host.arm
   host.watch(tonumber(native.cast("intptr_t", native.context)))
@@ -187,4 +188,17 @@ return function(host, list)
   end
   if code or not prompt then return code or 0 end
   return interactive(host)
+end
+
+-- What is to be done at the end of the program is done also when a script ends it by os.exit.
+local exit = os.exit
+rawset(os, "exit", function(code, close)
+  at_exit.run(code == nil or code == true or code == 0)
+  exit(code, close)
+end)
+
+return function(host, list)
+  local code = run(host, list)
+  at_exit.run(code == 0)
+  return code
 end

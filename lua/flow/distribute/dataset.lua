@@ -1,0 +1,257 @@
+-- dataset.lua: data sets whose batches are split over replicas.
+--
+--   local dist = strategy:experimental_distribute_dataset(ds)          ds gives batches of the global size
+--   for x, y in dist:iter() do strategy:run(step, { x, y }) end        x and y are PerReplica, plain tensors with one local replica
+--
+-- A batch of n rows becomes N parts of ceil(n / N) rows, one behind the other, for the N replicas of all workers; the last parts may be
+-- shorter or empty. Two ways lead to it:
+--   shared   every worker computes the whole batch and takes its parts. auto_shard_policy DATA; AUTO where the pipeline reads no files
+--   own      every worker reads data of its own, in batches of the size of its parts. FILE, HINT, and OFF, where all have all data
+-- A pass ends on all workers together, when none has data left; until then who has none gets batches of no rows.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local log = require "flow.log"
+local data = require "flow.data"
+local tensor = require "flow.tensor"
+local training = require "flow.training"
+local values = require "flow.distribute.values"
+local replica = require "flow.distribute.replica"
+
+local C, check, raise = native.C, native.check, errors.raise
+local datasets = {}
+
+local Distributed = object.class("DistributedDataset")
+local Iterator = object.class("DistributedIterator")
+local POLICY = data.AutoShardPolicy
+
+---- which data a worker reads ----------------------------------------------------------------------------------------------------
+
+-- Rows of a batch of the data set, by the stage that made batches or by looking at the first one.
+local function batch_rows(what, dataset)
+  local rows = C.flow_dataset_batch_rows(dataset._handle)
+  if rows > 0 then return rows end
+  local first = data.peek(dataset)
+  if first == nil then raise("%s: the data set is empty", what) end
+  return native.is_tensor(first) and first.shape[1] or #first
+end
+
+local function need_batches(what, dataset)
+  if not data.is(dataset) then raise("%s: expected a Dataset, got %s", what, errors.describe(dataset)) end
+  for i, spec in ipairs(dataset.element_spec) do
+    if #spec.shape == 0 then
+      raise("%s: component %d of the data set has no rows to split over replicas: call batch() with the global batch size first", what, i)
+    end
+  end
+  return dataset
+end
+
+-- The sizes, in turn, of this worker's part of global batches of `global` rows: of every step's total the first replicas have a row
+-- more where it does not divide, and which those are goes around (tf.data's rebatching).
+local function own_sizes(global, p)
+  local sizes, base, more = {}, math.floor(global / p.count), global % p.count
+  for step = 0, p.workers - 1 do
+    local rows = 0
+    for i = 0, p.replicas - 1 do
+      local place = ((p.worker_index + step) * p.replicas + i) % p.count
+      rows = rows + base + (place < more and 1 or 0)
+    end
+    sizes[step + 1] = rows
+  end
+  for step = 2, p.workers do
+    if sizes[step] ~= sizes[1] then return sizes end
+  end
+  return { sizes[1] }
+end
+
+local out = native.out("flow_dataset")
+
+-- The worker's part of the pipeline by its policy; nil where FILE finds no files.
+local function shard(dataset, p)
+  local status = tonumber(C.flow_dataset_auto_shard(dataset._handle, p.workers, p.worker_index, out))
+  if status == C.FLOW_NOT_FOUND then return nil end
+  check(status)
+  return data.wrap(native.own(out, C.flow_dataset_release), { dataset })
+end
+
+-- How the workers of a placement read a data set in batches of the global size: "shared" or "own", and the data set of this worker.
+function datasets.arrange(what, dataset, p)
+  need_batches(what, dataset)
+  local policy = C.flow_dataset_auto_shard_policy(dataset._handle)
+  if p.workers == 1 or policy == POLICY.DATA then return "shared", dataset end
+  local own = dataset
+  if policy == POLICY.AUTO then
+    own = shard(dataset:with_options { auto_shard_policy = "FILE" }, p)
+    if not own then
+      log.info("auto_shard_policy AUTO: the pipeline reads no list of files; every worker computes it and takes its part of each batch "
+        .. "(DATA)")
+      return "shared", dataset
+    end
+  elseif policy ~= POLICY.OFF then
+    own = shard(dataset, p)
+    if not own then check(C.flow_dataset_auto_shard(dataset._handle, p.workers, p.worker_index, out)) end
+  end
+  return "own", own:rebatch(own_sizes(batch_rows(what, dataset), p))
+end
+
+---- data sets ------------------------------------------------------------------------------------------------------------------------
+
+-- For fit: whether _dataset gives whole global batches ("shared") or those of this worker ("own").
+function Distributed:_feed_mode() return self._mode end
+function Distributed.fields.element_spec(self) return self._dataset.element_spec end
+function Distributed.fields.class_names(self) return self._dataset.class_names end
+-- The number of steps of this worker; -1: infinite, -2: unknown.
+function Distributed:cardinality() return self._dataset:cardinality() end
+
+function datasets.is(value)
+  return object.is(value, Distributed)
+end
+
+function datasets.distribute(strategy, dataset)
+  local mode, own = datasets.arrange("experimental_distribute_dataset", dataset, strategy._placement)
+  return object.new(Distributed, { _strategy = strategy, _mode = mode, _dataset = own, _per_replica = false })
+end
+
+local InputContext = object.class("InputContext")
+
+-- The batch size of a replica, for a global one.
+function InputContext:get_per_replica_batch_size(global)
+  local count = self.num_replicas_in_sync
+  if type(global) ~= "number" or global < 1 or global ~= math.floor(global) then
+    raise("get_per_replica_batch_size: a whole number from 1, got %s", errors.describe(global))
+  end
+  if global % count ~= 0 then raise("The global batch size %d is not divisible by num_replicas_in_sync, %d", global, count) end
+  return global / count
+end
+
+function datasets.from_function(strategy, dataset_fn)
+  local what, p = "distribute_datasets_from_function", strategy._placement
+  if type(dataset_fn) ~= "function" then raise("%s takes a function of an input context, got %s", what, errors.describe(dataset_fn)) end
+  local dataset = need_batches(what, dataset_fn(object.new(InputContext, {
+    num_input_pipelines = p.workers, input_pipeline_id = p.worker_index, num_replicas_in_sync = p.count,
+  })))
+  local own = p.replicas > 1 and dataset:rebatch(batch_rows(what, dataset) * p.replicas) or dataset
+  return object.new(Distributed, { _strategy = strategy, _mode = "own", _dataset = own, _per_replica = dataset })
+end
+
+---- passes -----------------------------------------------------------------------------------------------------------------------------
+
+-- A pass: call it for the next step's values, as for loops do; all workers must take the same number of steps.
+function Distributed:iter()
+  return object.new(Iterator, { _distributed = self, _iterator = (self._per_replica or self._dataset):iter(), _last = false })
+end
+Distributed.metatable.__call = function(self) return self:iter() end
+
+local function part_of(value, first, count)
+  if native.is_tensor(value) then return training.rows(value:contiguous(), first, count) end
+  return { unpack(value, first + 1, first + count) }
+end
+
+-- A batch of no rows: as the last one, or as the signature says.
+local function no_rows(self)
+  local list = {}
+  for i, spec in ipairs(self._distributed.element_spec) do
+    local last = self._last and self._last[i]
+    if last then
+      list[i] = part_of(last, 0, 0)
+    elseif spec.dtype == "string" then
+      list[i] = {}
+    else
+      local shape = { 0 }
+      for axis = 2, #spec.shape do shape[axis] = math.max(spec.shape[axis], 0) end
+      list[i] = tensor.new(native.dtype(spec.dtype), shape)
+    end
+  end
+  return list
+end
+
+-- The parts first .. first + replicas - 1 of `parts` of an element, as PerReplica values.
+local function split(what, element, parts, first, replicas)
+  local rows
+  local list = {}
+  for i, value in ipairs(element) do
+    local found = native.is_tensor(value) and value.shape[1] or #value
+    rows = rows or found
+    if found ~= rows then raise("%s: component %d of a batch has %d rows, component 1 has %d", what, i, found, rows) end
+  end
+  local most = math.ceil(rows / parts)
+  for i, value in ipairs(element) do
+    local entries = {}
+    for k = 1, replicas do
+      local from = math.min((first + k - 1) * most, rows)
+      entries[k] = part_of(value, from, math.min(most, rows - from))
+    end
+    list[i] = values.per_replica(entries)
+  end
+  return list
+end
+
+-- The values of the next step on this worker, or nil: it has none.
+local function next_of_worker(self, p)
+  local dist = self._distributed
+  if not dist._per_replica then
+    local element = { self._iterator:next() }
+    if element[1] == nil then return nil end
+    self._last = element
+    if dist._mode == "own" then return split("the data set", element, p.replicas, 0, p.replicas) end
+    return split("the data set", element, p.count, p.worker_index * p.replicas, p.replicas)
+  end
+  local elements = {}
+  for k = 1, p.replicas do
+    local element = { self._iterator:next() }
+    if element[1] == nil then
+      if k == 1 then return nil end
+      element = no_rows(self)
+    else
+      self._last = element
+    end
+    elements[k] = element
+  end
+  local list = {}
+  for i = 1, #elements[1] do
+    local entries = {}
+    for k = 1, p.replicas do entries[k] = elements[k][i] end
+    list[i] = values.per_replica(entries)
+  end
+  return list
+end
+
+local function nothing(self, p)
+  local empty, list = no_rows(self), {}
+  for i, value in ipairs(empty) do
+    local entries = {}
+    for k = 1, p.replicas do entries[k] = value end
+    list[i] = values.per_replica(entries)
+  end
+  return list
+end
+
+function Iterator:next()
+  if replica.current() then raise("the next batch was asked for by a function that strategy:run runs: give it as an argument of run") end
+  if not self._iterator then return end
+  local dist = self._distributed
+  local strategy = dist._strategy
+  local p, others = strategy._placement, strategy:_others()
+  local list = next_of_worker(self, p)
+  if others and not (dist._mode == "shared" and dist:cardinality() == data.INFINITE_CARDINALITY) then
+    local any = 0
+    for _, has in ipairs(others:gather_numbers(list and 1 or 0)) do any = any + has end
+    if any > 0 then list = list or nothing(self, p) end
+  end
+  if not list then
+    self:close()
+    return
+  end
+  return unpack(list)
+end
+Iterator._call = Iterator.next
+Iterator.get_next = Iterator.next
+
+function Iterator:close()
+  if self._iterator then self._iterator:close() end
+  rawset(self, "_iterator", false)
+  rawset(self, "_last", false)
+end
+
+return datasets

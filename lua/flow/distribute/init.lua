@@ -1,0 +1,79 @@
+-- init.lua: flow.distribute: where models live and steps run. Names are tf.distribute's.
+--
+-- Reading order: strategy.lua (scope, run, reduce), values.lua, replica.lua, reduction.lua, mirrored.lua, multi_worker.lua over
+-- worker.lua, dataset.lua.
+
+local errors = require "flow.errors"
+local cluster = require "flow.cluster"
+local strategies = require "flow.distribute.strategy"
+local replica = require "flow.distribute.replica"
+local reduce_op = require "flow.distribute.reduce_op"
+local cross_device_ops = require "flow.distribute.cross_device_ops"
+local communication = require "flow.distribute.communication"
+local mirrored = require "flow.distribute.mirrored"
+local multi_worker = require "flow.distribute.multi_worker"
+
+local raise = errors.raise
+
+-- A table in which a name that does not exist is an error.
+local function named(title, list)
+  return setmetatable(list, {
+    __index = function(_, name) raise("%s has no %q%s", title, tostring(name), errors.suggestion(tostring(name), list)) end,
+  })
+end
+
+local distribute = {
+  MirroredStrategy = mirrored.MirroredStrategy,
+  OneDeviceStrategy = mirrored.OneDeviceStrategy,
+  MultiWorkerMirroredStrategy = multi_worker.MultiWorkerMirroredStrategy,
+  CommunicationOptions = communication.CommunicationOptions,
+  CommunicationImplementation = communication.CommunicationImplementation,
+  CollectiveCommunication = communication.CommunicationImplementation,
+  NcclAllReduce = cross_device_ops.NcclAllReduce,
+  HierarchicalCopyAllReduce = cross_device_ops.HierarchicalCopyAllReduce,
+  ReductionToOneDevice = cross_device_ops.ReductionToOneDevice,
+  ReduceOp = reduce_op.ReduceOp,
+  TFConfigClusterResolver = cluster.TFConfigClusterResolver,
+  ClusterResolver = cluster.ClusterResolver,
+  SimpleClusterResolver = cluster.SimpleClusterResolver,
+  cluster_resolver = named("flow.distribute.cluster_resolver", {
+    TFConfigClusterResolver = cluster.TFConfigClusterResolver, SimpleClusterResolver = cluster.SimpleClusterResolver,
+    ClusterResolver = cluster.ClusterResolver,
+  }),
+  experimental = named("flow.distribute.experimental", {
+    MultiWorkerMirroredStrategy = multi_worker.experimental, CommunicationOptions = communication.CommunicationOptions,
+    CommunicationImplementation = communication.CommunicationImplementation,
+    CollectiveCommunication = communication.CommunicationImplementation,
+  }),
+}
+
+local default = nil
+local function default_strategy()
+  default = default or mirrored.default()
+  return default
+end
+
+-- The strategy of the function that runs on replicas, else that whose scope is open, else the default one.
+function distribute.get_strategy()
+  local context = replica.current()
+  return context and context.strategy or strategies.current() or default_strategy()
+end
+
+function distribute.has_strategy()
+  return replica.current() ~= nil or strategies.current() ~= nil
+end
+
+-- Whether the code runs once for all replicas: in a scope, and not in a function that strategy:run runs.
+function distribute.in_cross_replica_context()
+  return replica.current() == nil and strategies.current() ~= nil
+end
+
+-- The context (replica.lua) of the function that strategy:run runs; outside of all scopes that of the one replica there is; nil in
+-- a scope.
+function distribute.get_replica_context()
+  local context = replica.current()
+  if context or strategies.current() then return context end
+  return replica.alone(default_strategy())
+end
+
+return named("flow.distribute", distribute)

@@ -1,0 +1,75 @@
+-- mirrored.lua: strategies of this process alone: MirroredStrategy, one replica per device, and OneDeviceStrategy.
+
+local errors = require "flow.errors"
+local object = require "flow.object"
+local log = require "flow.log"
+local arguments = require "flow.arguments"
+local devices = require "flow.devices"
+local cross_device_ops = require "flow.distribute.cross_device_ops"
+local strategies = require "flow.distribute.strategy"
+
+local raise = errors.raise
+local mirrored = {}
+
+local Mirrored = object.class("MirroredStrategy", strategies.Strategy)
+local OneDevice = object.class("OneDeviceStrategy", strategies.Strategy)
+local Default = object.class("DefaultStrategy", strategies.Strategy)
+
+-- Names of devices as users give them, in one form; nil: the default ones.
+local function device_list(what, given)
+  if given == nil then return devices.default() end
+  if type(given) == "string" then given = { given } end
+  if type(given) ~= "table" or getmetatable(given) or #given == 0 then
+    raise("%s: devices is a list such as { \"cpu:0\", \"cpu:1\" }, got %s", what,
+      type(given) == "table" and "an empty one" or errors.describe(given))
+  end
+  local list, seen = {}, {}
+  for i, name in ipairs(given) do
+    local device = devices.canonical(name)
+    if seen[device] then
+      raise("%s: no duplicates in devices: %q is the same device as %q", what, tostring(name), given[seen[device]])
+    end
+    list[i], seen[device] = device, i
+  end
+  return list
+end
+
+function mirrored.text_of(list)
+  return "(" .. table.concat(list, ", ") .. ")"
+end
+
+-- MirroredStrategy { devices = { "cpu:0", "cpu:1" }, cross_device_ops = ... }: a replica on each device of this machine.
+function mirrored.MirroredStrategy(...)
+  local what, parameters = "MirroredStrategy", { "devices", "cross_device_ops" }
+  local options = errors.check_options(what, arguments.named(what, parameters, 2, ...), { devices = true, cross_device_ops = true })
+  local list = device_list(what, options.devices)
+  cross_device_ops.check(what, options.cross_device_ops)
+  devices.used(what)
+  if (os.getenv("TF_CONFIG") or "") ~= "" then
+    log.info("MirroredStrategy trains on the devices of this process: TF_CONFIG is ignored; MultiWorkerMirroredStrategy follows it")
+  end
+  log.info("Using MirroredStrategy with devices %s", mirrored.text_of(list))
+  return strategies.make(Mirrored, { devices = list })
+end
+
+-- OneDeviceStrategy "cpu:0": one replica, on this device.
+function mirrored.OneDeviceStrategy(...)
+  local what = "OneDeviceStrategy"
+  local options = errors.check_options(what, arguments.named(what, { "device" }, 1, ...), { device = true })
+  if options.device == nil then raise("%s takes a device such as \"cpu:0\"", what) end
+  local device = devices.canonical(options.device)
+  devices.used(what)
+  return strategies.make(OneDevice, { devices = { device } })
+end
+
+-- What get_strategy returns outside of all scopes: one replica that runs functions as they are.
+function mirrored.default()
+  return strategies.make(Default, { devices = { "cpu:0" } })
+end
+
+function Default.run(_, f, list)
+  list = list or {}
+  return f(unpack(list, 1, table.maxn(list)))
+end
+
+return mirrored

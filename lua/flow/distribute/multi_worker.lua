@@ -1,0 +1,98 @@
+-- multi_worker.lua: MultiWorkerMirroredStrategy: the same program in several processes, which train one model together. Who takes part
+-- comes from TF_CONFIG or from mpirun or srun (cluster.lua); the processes find each other in worker.lua.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local log = require "flow.log"
+local at_exit = require "flow.at_exit"
+local arguments = require "flow.arguments"
+local cluster = require "flow.cluster"
+local devices = require "flow.devices"
+local communication = require "flow.distribute.communication"
+local mirrored = require "flow.distribute.mirrored"
+local workers = require "flow.distribute.worker"
+local strategies = require "flow.distribute.strategy"
+
+local C, raise = native.C, errors.raise
+local WHAT = "MultiWorkerMirroredStrategy"
+
+local MultiWorker = object.class(WHAT, strategies.Strategy)
+
+-- The resolver that was given, checked, or the environment's.
+local function resolver_of(given)
+  local resolver = given
+  if given == nil then
+    resolver = cluster.ClusterResolver()
+  elseif not cluster.is(given) then
+    raise("%s: cluster_resolver is one such as flow.distribute.TFConfigClusterResolver(), got %s", WHAT, errors.describe(given))
+  end
+  local job, told = resolver.task_type, next(resolver:cluster_spec()) ~= nil
+  if told and (not job or not resolver.task_id) then
+    raise("%s: the cluster is given, but not which task this process is: TF_CONFIG's \"task\", or task_type and task_id", WHAT)
+  end
+  if job == "ps" then
+    raise("%s has no parameter servers, but this process is ps:%d: start the program for chiefs and workers only, or train with "
+      .. "ParameterServerStrategy", WHAT, resolver.task_id)
+  end
+  if told and job ~= "evaluator" and resolver.num_workers == 0 then raise("%s: the cluster has no chief and no worker", WHAT) end
+  return resolver
+end
+
+local function make(given, options)
+  local resolver = resolver_of(given)
+  local list = devices.default()
+  devices.used(WHAT)
+  local job, count = resolver.task_type, resolver.num_workers
+  if job == "evaluator" then
+    log.info("%s: this process is the evaluator: it runs by itself, the workers do not wait for it", WHAT)
+    count = 1
+  end
+  local worker
+  if count > 1 then
+    worker = workers.open(resolver._handle, options)
+    worker:agree("the number of local replicas", ("%d"):format(#list))
+    worker:share_random_state()
+  end
+  local strategy = strategies.make(MultiWorker, { devices = list, worker = worker })
+  rawset(strategy, "cluster_resolver", resolver)
+  rawset(strategy, "communication_options", options)
+  if not worker then
+    log.info("Single-worker %s with local_devices = %s, communication = %s", WHAT, mirrored.text_of(list), options.implementation)
+    return strategy
+  end
+  at_exit.add(strategy, function(orderly) strategy:_leave(orderly) end)
+  log.info("%s with cluster_spec = %s, task_type = '%s', task_id = %d, num_workers = %d, local_devices = %s, communication = %s (%s)", WHAT,
+    native.text(C.flow_cluster_text, resolver._handle), job, resolver.task_id, count, mirrored.text_of(list), options.implementation,
+    worker.engine)
+  return strategy
+end
+
+function MultiWorker:_leave(orderly)
+  if not self._worker then return end
+  at_exit.remove(self)
+  self._worker:close(orderly)
+end
+
+-- Says goodbye to the other workers. Models of the strategy cannot train any more; at the end of the program it happens by itself.
+function MultiWorker:close()
+  self:_leave(true)
+end
+
+local OPTIONS = { cluster_resolver = true, communication_options = true }
+local EXPERIMENTAL = { communication = true, cluster_resolver = true }
+local multi_worker = {}
+
+-- MultiWorkerMirroredStrategy { cluster_resolver = ..., communication_options = ... }. With one worker it is as MirroredStrategy.
+function multi_worker.MultiWorkerMirroredStrategy(...)
+  local o = errors.check_options(WHAT, arguments.named(WHAT, { "cluster_resolver", "communication_options" }, 2, ...), OPTIONS)
+  return make(o.cluster_resolver, communication.check(WHAT, o.communication_options))
+end
+
+-- tf.distribute.experimental's older form: { communication = "RING", cluster_resolver = ... }.
+function multi_worker.experimental(...)
+  local o = errors.check_options(WHAT, arguments.named(WHAT, { "communication", "cluster_resolver" }, 2, ...), EXPERIMENTAL)
+  return make(o.cluster_resolver, communication.CommunicationOptions { implementation = o.communication })
+end
+
+return multi_worker

@@ -1,0 +1,108 @@
+-- reduction.lua: strategy:reduce and strategy:gather: one value out of those of all replicas. What other workers have comes in the
+-- order of the workers and is added in that order, so that all workers have the same bits.
+
+local errors = require "flow.errors"
+local ops = require "flow.ops"
+local variable = require "flow.variable"
+local values = require "flow.distribute.values"
+local reduce_op = require "flow.distribute.reduce_op"
+
+local raise = errors.raise
+local reduction = {}
+
+local is_float = { float16 = true, bfloat16 = true, float32 = true, float64 = true }
+
+-- The values of local replicas as tensors.
+local function local_tensors(what, value)
+  local list = {}
+  for i, entry in ipairs(values.local_list(value)) do list[i] = ops.operand(entry, nil, what) end
+  return list
+end
+
+local function shape_text(t)
+  return ("%s {%s}"):format(t.dtype, table.concat(t.shape, ", "))
+end
+
+-- The sum of a list of tensors, in their order; of_whom: what an entry belongs to, for messages.
+local function add_up(list, of_whom)
+  local total = list[1]
+  for i = 2, #list do
+    if shape_text(list[i]) ~= shape_text(list[1]) then
+      raise("reduce: %s 0 has %s, %s %d has %s; values of equal shapes can be added, or name an axis", of_whom, shape_text(list[1]),
+        of_whom, i - 1, shape_text(list[i]))
+    end
+    total = total + list[i]
+  end
+  return total
+end
+
+local function over_workers(strategy, t)
+  local others = strategy:_others()
+  return others and add_up(others:gather_tensors(t), "worker") or t
+end
+
+-- Sums over the axis of each entry, and how many elements that were.
+local function sum_axis(list, axis)
+  local sums, count = {}, 0
+  for i, t in ipairs(list) do
+    sums[i] = t:sum(axis)
+    count = count + t.shape[axis > 0 and axis or t.rank + axis + 1]
+  end
+  return sums, count
+end
+
+-- A value that is one and the same on all replicas, as a variable is.
+local function reduce_mirrored(strategy, how, value)
+  local t, count = ops.operand(value, nil, "reduce"), strategy.num_replicas_in_sync
+  return how == "SUM" and count > 1 and t * count or t
+end
+
+function reduction.reduce(strategy, how, value, axis)
+  how = reduce_op.check("strategy:reduce", how)
+  local count, replicas = strategy.num_replicas_in_sync, strategy._placement.replicas
+  if axis ~= nil and (type(axis) ~= "number" or axis == 0 or axis ~= math.floor(axis)) then
+    raise("strategy:reduce: axis is a whole number from 1, or negative, from the last one, got %s", errors.describe(axis))
+  end
+  if axis == nil and variable.is_variable(value) then return reduce_mirrored(strategy, how, value) end
+  if replicas > 1 and not values.is_per_replica(value) then
+    if value == 0 then return ops.operand(0, nil, "reduce") end
+    if how == "SUM" then
+      raise("strategy:reduce: \"sum\" of a value that is not PerReplica (%s) over %d replicas: give it what strategy:run returned",
+        errors.describe(value), replicas)
+    end
+    if axis == nil then return ops.operand(value, nil, "reduce") end
+  end
+  local list = local_tensors("strategy:reduce", value)
+  if axis == nil then
+    local total = over_workers(strategy, add_up(list, "replica"))
+    return how == "MEAN" and count > 1 and total / count or total
+  end
+  for _, t in ipairs(list) do
+    if math.abs(axis) > t.rank then raise("strategy:reduce: there is no axis %d in a value of %d dimensions", axis, t.rank) end
+  end
+  local sums, elements = sum_axis(list, axis)
+  local total = over_workers(strategy, add_up(sums, "replica"))
+  if how == "SUM" then return total end
+  elements = strategy:_others() and over_workers(strategy, ops.operand(elements, "float64", "reduce")):item() or elements
+  return (is_float[total.dtype] and total or total:to("float32")) / elements
+end
+
+function reduction.gather(strategy, value, axis)
+  axis = axis or 1
+  local list, others = {}, strategy:_others()
+  for _, t in ipairs(local_tensors("strategy:gather", value)) do
+    if t.rank == 0 then raise("strategy:gather: single numbers have no axis; use reshape {1}") end
+    local entries = others and others:gather_tensors(t) or { t }
+    for worker, entry in ipairs(entries) do
+      list[worker] = list[worker] or {}
+      table.insert(list[worker], entry)
+    end
+  end
+  local flat = {}
+  for _, entries in ipairs(list) do
+    for _, entry in ipairs(entries) do flat[#flat + 1] = entry end
+  end
+  return #flat == 1 and flat[1] or ops.concat(flat, axis)
+end
+
+return reduction

@@ -1,0 +1,193 @@
+-- strategy.lua: what all strategies are: a scope in which models are made, functions that run on every replica, and sums over replicas.
+--
+--   strategy.scope(function() ... end)        what is made inside belongs to the strategy; strategy:scope(f) is the same
+--   strategy:run(f, { x, y })                 f once per local replica; PerReplica arguments and results are split and grouped
+--   strategy:reduce("sum", value)             over all replicas of all workers
+--
+-- A strategy is a placement (placement.lua) with names for people.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local placement = require "flow.placement"
+local tensor = require "flow.tensor"
+local fn = require "flow.fn"
+local values = require "flow.distribute.values"
+local replica = require "flow.distribute.replica"
+local reduction = require "flow.distribute.reduction"
+
+local C, raise = native.C, errors.raise
+local context = native.context
+
+local Strategy = object.class("Strategy")
+local strategies = { Strategy = Strategy }
+local MAX_FUNCTIONS = 16       -- traced per strategy; the least recently used one goes
+
+---- life -----------------------------------------------------------------------------------------------------------------------
+
+-- Calls f(...) with a placement entered.
+local function placed(p, f, ...)
+  placement.enter(p)
+  local function finish(ok, ...)
+    placement.leave()
+    if not ok then error((...), 0) end
+    return ...
+  end
+  return finish(pcall(f, ...))
+end
+
+local function scope_of(strategy)
+  return function(first, second)
+    local f = second or first
+    if type(f) ~= "function" then raise("strategy.scope takes a function, got %s", errors.describe(f)) end
+    local outer = strategies.current()
+    if outer and outer ~= strategy then
+      raise("Mixing different strategies: the scope of %s was opened inside of the scope of %s", tostring(strategy), tostring(outer))
+    end
+    return placed(strategy._placement, f)
+  end
+end
+
+-- A strategy of a class that extends Strategy. fields: devices, names of the local replicas' devices; worker: of worker.lua, or nil.
+function strategies.make(class, fields)
+  local p = placement.new { replicas = #fields.devices, worker = fields.worker and fields.worker.handle }
+  local strategy = object.new(class, { num_replicas_in_sync = p.count, extended = { worker_devices = fields.devices },
+                                       _placement = p, _worker = fields.worker or false, _functions = {}, _ids = false })
+  rawset(p, "strategy", strategy)
+  rawset(strategy, "scope", scope_of(strategy))
+  strategy.extended.should_checkpoint = p.worker_index == 0
+  strategy.extended.should_save_summary = p.worker_index == 0
+  return strategy
+end
+
+-- The strategy whose scope is open, or nil.
+function strategies.current()
+  local p = placement.current()
+  return p and rawget(p, "strategy") or nil
+end
+
+-- The other workers, or nil if there are none.
+function Strategy:_others()
+  return self._placement.workers > 1 and self._worker or nil
+end
+
+---- running -----------------------------------------------------------------------------------------------------------------------
+
+-- The flow.fn that runs f as a replica whose number is its first argument.
+local function traced(self, f)
+  local list = self._functions
+  for i = #list, 1, -1 do
+    if list[i].f == f then
+      local entry = table.remove(list, i)
+      list[#list + 1] = entry
+      return entry.traced
+    end
+  end
+  local own = fn.fn(function(id, ...) return replica.within(self, id, f, ...) end)
+  own.where = fn.fn(f).where      -- what messages name is the user's function
+  list[#list + 1] = { f = f, traced = own }
+  if #list > MAX_FUNCTIONS then table.remove(list, 1).traced:close() end
+  return own
+end
+
+-- The numbers of the local replicas among all, as tensors.
+local function replica_ids(self)
+  if not self._ids then
+    local p, ids = self._placement, {}
+    for i = 1, p.replicas do ids[i] = tensor.tensor(p.worker_index * p.replicas + i - 1, { dtype = "int32" }) end
+    rawset(self, "_ids", ids)
+  end
+  return self._ids
+end
+
+local function check_arguments(f, list)
+  local metatable = type(f) == "table" and getmetatable(f)
+  if type(f) ~= "function" and not (metatable and metatable.__call) then
+    raise("strategy:run takes a function and a list of its arguments, got %s", errors.describe(f))
+  end
+  if list ~= nil and (type(list) ~= "table" or getmetatable(list)) then
+    raise("strategy:run: the arguments are a list such as { x, y }, got %s", errors.describe(list))
+  end
+  if replica.current() then raise("strategy:run was called by a function that strategy:run runs") end
+end
+
+-- Runs f, a flow.fn or a function that is traced as one, on every local replica, and returns what it returned: PerReplica, or plain
+-- values with one local replica. list: its arguments; PerReplica values in it, also in tables, are given to each replica in part.
+function Strategy:run(f, list)
+  check_arguments(f, list)
+  list = list or {}
+  local p, count = self._placement, table.maxn(list)
+  if C.flow_trace_depth(context) > 0 or C.flow_tape_depth(context) > 0 then
+    if p.count > 1 then
+      raise("strategy:run of %d replicas cannot be part of a flow.fn or of what a tape records: call it outside; the function that it "
+        .. "runs is traced by itself, and its tape belongs inside of it", p.count)
+    end
+    return replica.within(self, replica_ids(self)[1], f, unpack(list, 1, count))
+  end
+  local ids, per_replica = replica_ids(self), {}
+  for i = 1, p.replicas do
+    local part = { n = count + 1, ids[i] }
+    for k = 1, count do part[k + 1] = values.select(list[k], i) end
+    per_replica[i] = part
+  end
+  local results = placed(p, placement.run, p, traced(self, f), per_replica)
+  local returned, most = {}, 0
+  for i = 1, p.replicas do most = math.max(most, results[i].n or table.maxn(results[i])) end
+  for k = 1, most do
+    local entries = {}
+    for i = 1, p.replicas do entries[i] = results[i][k] end
+    returned[k] = values.regroup(entries, p.replicas)
+  end
+  return unpack(returned, 1, most)
+end
+
+---- values of replicas --------------------------------------------------------------------------------------------------------------
+
+-- One value of what all replicas of all workers have: "sum" or "mean" of values of equal shapes, or with an axis (from 1) over that axis,
+-- too: a mean then counts every element once, however uneven the parts are.
+function Strategy:reduce(how, value, axis)
+  return reduction.reduce(self, how, value, axis)
+end
+
+-- The tensors of all replicas of all workers one behind the other along an axis (1), in the order of the replicas.
+function Strategy:gather(value, axis)
+  return reduction.gather(self, value, axis)
+end
+
+-- The values of the local replicas as a list.
+function Strategy:experimental_local_results(value)
+  return { unpack(values.local_list(value)) }
+end
+
+-- PerReplica of what f(context) returns for each local replica; context.replica_id_in_sync_group (a number), .num_replicas_in_sync.
+function Strategy:experimental_distribute_values_from_function(f)
+  local p, list = self._placement, {}
+  for i = 1, p.replicas do
+    list[i] = f { replica_id_in_sync_group = p.worker_index * p.replicas + i - 1, num_replicas_in_sync = p.count }
+  end
+  return values.regroup(list, p.replicas)
+end
+
+---- data ----------------------------------------------------------------------------------------------------------------------------
+
+local INPUT = { experimental_fetch_to_device = true, experimental_replication_mode = true, experimental_place_dataset_on_device = true,
+                experimental_per_replica_buffer_size = true }
+
+-- A data set in batches of the global size whose batches are split over all replicas (dataset.lua). options as in tf.distribute.
+-- InputOptions; they are accepted and have no meaning here.
+function Strategy:experimental_distribute_dataset(dataset, options)
+  errors.check_options("experimental_distribute_dataset", options, INPUT)
+  return require("flow.distribute.dataset").distribute(self, dataset)
+end
+
+-- A data set that dataset_fn(input_context) makes on each worker, in batches of the size of a replica.
+function Strategy:distribute_datasets_from_function(dataset_fn, options)
+  errors.check_options("distribute_datasets_from_function", options, INPUT)
+  return require("flow.distribute.dataset").from_function(self, dataset_fn)
+end
+Strategy.experimental_distribute_datasets_from_function = Strategy.distribute_datasets_from_function
+
+-- Strategies of one process have nothing to close.
+function Strategy:close() end
+
+return strategies

@@ -1,0 +1,138 @@
+-- worker.lua: this process as one of several: the connection to the others (flow_worker), and what Lua exchanges over it. Every worker
+-- makes the same calls in the same order.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local random = require "flow.random"
+local tensor = require "flow.tensor"
+
+local C, check, raise = native.C, native.check, errors.raise
+local context = native.context
+
+local Worker = object.class("Worker")
+local worker = {}
+local open_one           -- of this Lua state
+
+-- Waits until all workers of the cluster (a flow_cluster) are there. communication: implementation, timeout_seconds.
+function worker.open(cluster, communication)
+  if open_one and open_one._handle then
+    raise("this process takes part in its cluster already: use the strategy that was made first, or strategy:close() it")
+  end
+  local options = native.new("flow_worker_options")
+  local implementation = communication.implementation      -- stays alive during the call
+  options.implementation = implementation
+  options.timeout_seconds = communication.timeout_seconds or 0
+  local out = native.out("flow_worker")
+  check(C.flow_worker_open(context, cluster, options, out))
+  local handle = native.gc(out[0], function(lost)      -- at the end of a host, or of a strategy that nobody kept
+    C.flow_worker_goodbye(lost)
+    C.flow_worker_close(lost)
+  end)
+  open_one = object.new(Worker, { _handle = handle, count = C.flow_worker_count(handle), rank = C.flow_worker_rank(handle),
+                                  engine = native.string(C.flow_worker_engine(handle)) })
+  return open_one
+end
+
+local function handle_of(self)
+  return self._handle or raise("this strategy was closed")
+end
+
+function Worker.fields.handle(self) return handle_of(self) end
+
+-- Leaves the cluster: orderly, or so that the others see a task that was lost.
+function Worker:close(orderly)
+  local handle = self._handle
+  if not handle then return end
+  rawset(self, "_handle", false)
+  native.gc(handle, nil)
+  local status = orderly and C.flow_worker_goodbye(handle) or 0
+  local text = status ~= 0 and native.string(C.flow_last_error())
+  C.flow_worker_close(handle)
+  if text then raise("%s", text) end
+end
+
+-- Raises on all workers if these texts differ; what: their name in the message.
+function Worker:agree(what, text)
+  check(C.flow_worker_agree(handle_of(self), what, text))
+end
+
+function Worker:barrier(name)
+  check(C.flow_worker_barrier(handle_of(self), name))
+end
+
+---- numbers and texts ---------------------------------------------------------------------------------------------------------
+
+-- A number of each worker, as a list in their order.
+function Worker:gather_numbers(number)
+  local mine, all = native.array("double", 1), native.array("double", self.count)
+  mine[0] = number
+  check(C.flow_worker_all_gather(handle_of(self), mine, 8, all))
+  local list = {}
+  for i = 1, self.count do list[i] = all[i - 1] end
+  return list
+end
+
+-- The chief's text.
+function Worker:broadcast_text(text)
+  local length = native.array("double", 1)
+  length[0] = #text
+  check(C.flow_worker_broadcast(handle_of(self), length, 8))
+  local size = tonumber(length[0])
+  local bytes = native.array("char", size)
+  if self.rank == 0 then native.copy(bytes, text, size) end
+  check(C.flow_worker_broadcast(handle_of(self), bytes, size))
+  return native.string(bytes, size)
+end
+
+-- Makes the chief's random state everybody's, so that initializers, shuffles and dropout are the same on all workers.
+function Worker:share_random_state()
+  local state = self:broadcast_text(native.text(C.flow_context_save, context))
+  local seed = self:broadcast_text(random.global_seed and ("%.17g"):format(random.global_seed) or "")
+  check(C.flow_context_restore(context, state))
+  random.global_seed = tonumber(seed)
+end
+
+---- tensors -------------------------------------------------------------------------------------------------------------------------
+
+-- A frame of 32 doubles: dtype, rank, eight dimensions, bytes, and the values themselves if they fit in the rest.
+local FRAME, HEAD = 32, 11
+local INLINE = (FRAME - HEAD) * 8
+
+local function unframe(frame)
+  local shape = {}
+  for axis = 1, tonumber(frame[1]) do shape[axis] = tonumber(frame[1 + axis]) end
+  return tensor.new(tonumber(frame[0]), shape), tonumber(frame[10])
+end
+
+-- The tensors of all workers, as a list in their order; dtypes and shapes may differ.
+function Worker:gather_tensors(t)
+  t = t:contiguous()
+  local pointer = tensor.need_value(t, "gather")
+  local bytes = C.flow_tensor_size(pointer) * C.flow_dtype_size(C.flow_tensor_dtype(pointer))
+  local mine, all = native.array("double", FRAME), native.array("double", FRAME * self.count)
+  mine[0], mine[1], mine[10] = C.flow_tensor_dtype(pointer), C.flow_tensor_rank(pointer), bytes
+  for axis = 1, C.flow_tensor_rank(pointer) do mine[1 + axis] = C.flow_tensor_dim(pointer, axis - 1) end
+  if bytes <= INLINE then native.copy(mine + HEAD, C.flow_tensor_data(pointer), bytes) end
+  check(C.flow_worker_all_gather(handle_of(self), mine, FRAME * 8, all))
+
+  local list, sizes, most = {}, {}, 0
+  for i = 1, self.count do
+    list[i], sizes[i] = unframe(all + (i - 1) * FRAME)
+    if sizes[i] > INLINE then most = math.max(most, sizes[i]) end
+  end
+  local padded, rows
+  if most > 0 then
+    padded, rows = tensor.new(C.FLOW_UINT8, { most }), tensor.new(C.FLOW_UINT8, { self.count, most })
+    native.copy(C.flow_tensor_data(padded.p), C.flow_tensor_data(pointer), bytes)
+    check(C.flow_worker_all_gather(handle_of(self), C.flow_tensor_data(padded.p), most, C.flow_tensor_data(rows.p)))
+  end
+  for i, received in ipairs(list) do
+    local from = all + (i - 1) * FRAME + HEAD
+    if sizes[i] > INLINE then from = native.cast("char *", C.flow_tensor_data(rows.p)) + (i - 1) * most end
+    native.copy(C.flow_tensor_data(received.p), from, sizes[i])
+  end
+  return list
+end
+
+return worker
