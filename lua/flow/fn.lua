@@ -6,6 +6,8 @@
 -- example because f reads x.shape[1]. A plan runs with fewer rows as it is; more rows get a larger instance of it.
 --
 -- Inside another trace, and while a tape records, f is simply called, so that its operations become part of that.
+--
+-- What runs on several replicas (strategy:run) is a plan of its own: a function that calls it stays Lua, without a trace around it.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -17,7 +19,9 @@ local C, check, raise = native.C, native.check, errors.raise
 local context = native.context
 local is_tensor = native.is_tensor
 
-local fn = {}
+local fn = {
+  cannot_be_traced = false,      -- raised meanwhile: what the function calls is no op, but runs plans (strategy:run)
+}
 
 local MAX_PLANS = 8                -- per function; the least recently used one goes
 local RETRACES_BEFORE_WARNING = 5
@@ -233,7 +237,7 @@ local function remember(self, key, entry)
 end
 
 local function call(self, ...)
-  if C.flow_trace_depth(context) > 0 or C.flow_tape_depth(context) > 0 then return self.f(...) end
+  if self.stays_lua or C.flow_trace_depth(context) > 0 or C.flow_tape_depth(context) > 0 then return self.f(...) end
   local arguments = pack(...)
   local parts, places, tensors = {}, {}, {}
   for i = 1, arguments.n do describe(arguments[i], "argument " .. i, parts, places, tensors) end
@@ -249,17 +253,18 @@ local function call(self, ...)
   if not entry then
     self.traces = self.traces + 1
     if self.traces > RETRACES_BEFORE_WARNING then warn_of_retraces(self, parts, places) end
-    local ok, result
-    if rows and not fixed then
-      ok, result = pcall(trace, self, arguments, tensors)
-      if not ok then
-        self.fixed[key] = true
-        key = complete(parts, tensors, nil)
-        result = trace(self, arguments, tensors)
-      end
-    else
-      result = trace(self, arguments, tensors)
+    fn.cannot_be_traced = false
+    local ok, result = pcall(trace, self, arguments, tensors)
+    if not ok and fn.cannot_be_traced then
+      self.stays_lua = true
+      return self.f(...)
     end
+    if not ok and rows and not fixed then
+      self.fixed[key] = true
+      key = complete(parts, tensors, nil)
+      ok, result = pcall(trace, self, arguments, tensors)
+    end
+    if not ok then error(result, 0) end
     entry = result
   end
   self.last_parts = parts
@@ -299,7 +304,7 @@ function fn.fn(f)
     where = info.short_src .. ":" .. info.linedefined
   end
   return setmetatable({
-    f = f, where = where, plans = {}, recent = {}, fixed = {}, traces = 0, runs = 0, last_parts = false,
+    f = f, where = where, plans = {}, recent = {}, fixed = {}, traces = 0, runs = 0, last_parts = false, stays_lua = false,
     seed = C.flow_context_next_seed(context),
   }, metatable)
 end

@@ -97,9 +97,24 @@ describe("values of three replicas", function()
     has(message_of(function() strategy:reduce("sum", flow.tensor { 5 }) end), '"sum" of a value that is not PerReplica')
   end)
 
-  it("cannot be part of a larger trace", function()
-    local f = flow.fn(function(x) return strategy:run(function(y) return y end, { x }) end)
-    has(message_of(function() f(flow.ones { 2 }) end), "strategy:run of 3 replicas cannot be part of a flow.fn")
+  it("run in a traced function, which stays Lua", function()
+    local x = numbers(function(i) return flow.tensor { i, i } end)
+    local runs, traces = 0, 0
+    local function step(y, factor) traces = traces + 1 return (y * factor):sum() end
+    local f = flow.fn(function(y)
+      runs = runs + 1
+      return strategy:reduce("sum", strategy:run(step, { y, 2 }))
+    end)
+    local first, again = f(x):item(), f(x):item()
+    assert.same({ 12, 12 }, { first, again })
+    assert.equal(1, traces)
+    assert.equal(3, runs)       -- the first time until it was found out
+  end)
+
+  it("cannot be part of what is one plan", function()
+    local function run(y) return strategy:run(function(z) return z end, { y }) end
+    has(message_of(function() flow.GradientTape():record(run, flow.ones { 2 }) end), "strategy:run of 3 replicas cannot be part of")
+    has(message_of(function() flow.data.Dataset.range(3):map(run) end), "strategy:run of 3 replicas cannot be part of")
   end)
 end)
 

@@ -15,11 +15,18 @@ local reduce_op = require "flow.distribute.reduce_op"
 
 local raise = errors.raise
 local replica = {}
+local is_float = { float16 = true, bfloat16 = true, float32 = true, float64 = true }
 
 local Context = object.class("ReplicaContext")
 local running = {}       -- contexts of functions that are being traced, innermost last
 
 function Context.fields.num_replicas_in_sync(self) return self.strategy.num_replicas_in_sync end
+
+-- Sums are those of float numbers: whole ones go as float64, exact up to 2^53.
+local function add_up(x)
+  local dtype = x.dtype
+  return is_float[dtype] and ops.all_reduce(x) or ops.all_reduce(x:to("float64")):to(dtype)
+end
 
 -- The sum or mean over all replicas of all workers, on each of them; of a table of tensors, of each.
 function Context:all_reduce(how, value)
@@ -31,7 +38,7 @@ function Context:all_reduce(how, value)
   end
   local x, count = ops.operand(value, nil, "all_reduce"), self.num_replicas_in_sync
   if count == 1 then return x end
-  local total = ops.all_reduce(x)
+  local total = add_up(x)
   return how == "SUM" and total or total / count
 end
 
@@ -47,7 +54,7 @@ function Context:all_gather(value, axis)
   if axis < 0 then axis = x.rank + axis + 1 end
   local is_mine = ops.eq(tensor.arange(0, count, { dtype = "int32" }), self.replica_id_in_sync_group)
   local parts = {}
-  for i = 1, count do parts[i] = ops.all_reduce(ops.where(is_mine[i], x, 0)) end
+  for i = 1, count do parts[i] = add_up(ops.where(is_mine[i], x, ops.zeros_like(x))) end
   return ops.concat(parts, axis)
 end
 

@@ -12,6 +12,7 @@ local object = require "flow.object"
 local placement = require "flow.placement"
 local tensor = require "flow.tensor"
 local fn = require "flow.fn"
+local cluster = require "flow.cluster"
 local values = require "flow.distribute.values"
 local replica = require "flow.distribute.replica"
 local reduction = require "flow.distribute.reduction"
@@ -119,8 +120,9 @@ function Strategy:run(f, list)
   local p, count = self._placement, table.maxn(list)
   if C.flow_trace_depth(context) > 0 or C.flow_tape_depth(context) > 0 then
     if p.count > 1 then
-      raise("strategy:run of %d replicas cannot be part of a flow.fn or of what a tape records: call it outside; the function that it "
-        .. "runs is traced by itself, and its tape belongs inside of it", p.count)
+      fn.cannot_be_traced = true
+      raise("strategy:run of %d replicas cannot be part of a step of fit, of map, or of what a tape records: call it outside; the "
+        .. "function that it runs is traced by itself, and its tape belongs inside of it", p.count)
     end
     return replica.within(self, replica_ids(self)[1], f, unpack(list, 1, count))
   end
@@ -130,6 +132,7 @@ function Strategy:run(f, list)
     for k = 1, count do part[k + 1] = values.select(list[k], i) end
     per_replica[i] = part
   end
+  if self:_others() then self:_others():progress() end
   local results = placed(p, placement.run, p, traced(self, f), per_replica)
   local returned, most = {}, 0
   for i = 1, p.replicas do most = math.max(most, results[i].n or table.maxn(results[i])) end
@@ -186,6 +189,9 @@ function Strategy:distribute_datasets_from_function(dataset_fn, options)
   return require("flow.distribute.dataset").from_function(self, dataset_fn)
 end
 Strategy.experimental_distribute_datasets_from_function = Strategy.distribute_datasets_from_function
+
+-- Who takes part: a single worker.
+function Strategy.fields.cluster_resolver() return cluster.ClusterResolver { cluster = {} } end
 
 -- Strategies of one process have nothing to close.
 function Strategy:close() end

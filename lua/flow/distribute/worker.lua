@@ -25,11 +25,8 @@ function worker.open(cluster, communication)
   options.timeout_seconds = communication.timeout_seconds or 0
   local out = native.out("flow_worker")
   check(C.flow_worker_open(context, cluster, options, out))
-  local handle = native.gc(out[0], function(lost)      -- at the end of a host, or of a strategy that nobody kept
-    C.flow_worker_goodbye(lost)
-    C.flow_worker_close(lost)
-  end)
-  open_one = object.new(Worker, { _handle = handle, count = C.flow_worker_count(handle), rank = C.flow_worker_rank(handle),
+  local handle = native.own(out, C.flow_worker_close)      -- the collector does not wait for others: hosts call strategy:close()
+  open_one = object.new(Worker, { _handle = handle, _steps = 0, count = C.flow_worker_count(handle), rank = C.flow_worker_rank(handle),
                                   engine = native.string(C.flow_worker_engine(handle)) })
   return open_one
 end
@@ -55,6 +52,12 @@ end
 -- Raises on all workers if these texts differ; what: their name in the message.
 function Worker:agree(what, text)
   check(C.flow_worker_agree(handle_of(self), what, text))
+end
+
+-- Counts the steps of a loop that is not fit's, for heartbeats and for what others read if this worker is lost.
+function Worker:progress()
+  rawset(self, "_steps", self._steps + 1)
+  C.flow_worker_progress(handle_of(self), self._steps, "strategy:run")
 end
 
 function Worker:barrier(name)
