@@ -97,6 +97,7 @@ typedef struct flow_model    flow_model;      /* a model that was read from a fi
 typedef struct flow_json     flow_json;       /* a JSON value: a root that its owner releases, or a part of one */
 typedef struct flow_iterator  flow_iterator;   /* one pass over a dataset, for one caller */
 typedef struct flow_cluster   flow_cluster;    /* who takes part in a training, and who this process is: immutable */
+typedef struct flow_worker    flow_worker;     /* this process as one of several that train together */
 
 /* Attributes of one op call: the member named after the op's family counts, the rest stays zero. A NULL pointer
  * means all zero. `flow_op_doc(op)` says which member an op reads. */

@@ -29,4 +29,43 @@ FLOW_API int         flow_cluster_text(const flow_cluster *cluster, char *text, 
 /* 16 hexadecimal digits that tell clusters apart; returns 16. */
 FLOW_API int         flow_cluster_hash(const flow_cluster *cluster, char *text, int size);
 
+/* ---- workers ----------------------------------------------------------------------------------------------------------
+ * This process as one of several that train together: it knows that the others live, and adds up with them. A call that fails because
+ * somebody is gone says who, with address and step, and everything that follows fails with the same sentence. One thread at a time
+ * makes calls that wait; the others may come from any thread. All workers make the same calls in the same order. */
+
+typedef struct flow_worker_options {
+  const char *implementation;   /* "AUTO" "RING" "MPI" "NCCL"; NULL: AUTO */
+  double timeout_seconds;       /* of one sum or other call; 0: 60 */
+  double start_within;          /* seconds in which all tasks have to come; 0: 300 */
+  double heartbeat, dead_after; /* seconds between signs of life, and after how many without one a task is lost; 0: 1 and 10 */
+  const char *job;              /* the same in all tasks: keeps two jobs apart that have the same addresses; NULL: "" */
+} flow_worker_options;
+
+/* Waits until all tasks of the cluster are there; flow_log has a line with the own address, and every 5 s one with who is missing. context:
+ * its interrupt flag ends waiting, here and later; it outlives the worker. The cluster is copied. A cluster of one worker waits for nobody. Tasks listen on their
+ * own address until close. FLOW_IO_ERROR: that cannot be; FLOW_INVALID_STATE: somebody did not come, or does not fit; the message says who. */
+FLOW_API flow_status flow_worker_open(flow_context *context, const flow_cluster *cluster, const flow_worker_options *options, flow_worker **out);
+/* Ends at once; without goodbye the others see a lost task. NULL is fine. */
+FLOW_API void        flow_worker_close(flow_worker *worker);
+/* No more calls; waits until all tasks have said so. */
+FLOW_API flow_status flow_worker_goodbye(flow_worker *worker);
+
+FLOW_API int         flow_worker_count(const flow_worker *worker);       /* of workers */
+FLOW_API int         flow_worker_rank(const flow_worker *worker);        /* from 0, which is the chief */
+FLOW_API const char *flow_worker_engine(const flow_worker *worker);      /* borrowed: what carries the sums: "gloo", "mpi"; "": a single worker */
+/* What the others see of this worker: heartbeats and failures tell it. */
+FLOW_API void        flow_worker_progress(flow_worker *worker, double step, const char *doing);
+/* FLOW_OK while all are there; else FLOW_ABORTED with who is not. Waits for nothing. */
+FLOW_API flow_status flow_worker_check(flow_worker *worker);
+
+/* The chief's bytes to all. */
+FLOW_API flow_status flow_worker_broadcast(flow_worker *worker, void *data, double bytes);
+/* all: count x bytes, in order of the ranks. */
+FLOW_API flow_status flow_worker_all_gather(flow_worker *worker, const void *mine, double bytes, void *all);
+/* Returns when all tasks are there; FLOW_TIMED_OUT names those that did not come. */
+FLOW_API flow_status flow_worker_barrier(flow_worker *worker, const char *name);
+/* Fails on all workers with FLOW_INVALID_ARGUMENT, both names and the first difference unless all have the same text. what: "the model", for the message. */
+FLOW_API flow_status flow_worker_agree(flow_worker *worker, const char *what, const char *text);
+
 #endif

@@ -4,18 +4,18 @@
 
 typedef struct map_cursor { flow_cursor base; void *worker; flow_element_key key; flow_element in; } map_cursor;
 
-flow_status flow_worker_open(const flow_function *function, void **out)
+flow_status flow_map_worker_open(const flow_function *function, void **out)
 {
   FLOW_TRY(flow_alloc_zero(function->class->worker_bytes, out));
   flow_status status = function->class->open ? function->class->open(function, *out) : FLOW_OK;
   if (status != FLOW_OK) {
-    flow_worker_close(function, *out);
+    flow_map_worker_close(function, *out);
     *out = NULL;
   }
   return status;
 }
 
-void flow_worker_close(const flow_function *function, void *worker)
+void flow_map_worker_close(const flow_function *function, void *worker)
 {
   if (!worker) return;
   if (function->class->close) function->class->close(function, worker);
@@ -37,7 +37,7 @@ static flow_status open(flow_cursor *cursor)
   map_cursor *at = (map_cursor *)cursor;
   FLOW_TRY(flow_map_pass_key(cursor, &at->key.pass));
   FLOW_TRY(flow_cursor_open_all(cursor));
-  return flow_worker_open(((flow_map *)cursor->dataset)->function, &at->worker);
+  return flow_map_worker_open(((flow_map *)cursor->dataset)->function, &at->worker);
 }
 
 static flow_status next(flow_cursor *cursor, flow_element *out)
@@ -77,7 +77,7 @@ static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 static void close(flow_cursor *cursor)
 {
   map_cursor *at = (map_cursor *)cursor;
-  flow_worker_close(((flow_map *)cursor->dataset)->function, at->worker);
+  flow_map_worker_close(((flow_map *)cursor->dataset)->function, at->worker);
   flow_element_clear(&at->in);
 }
 

@@ -15,8 +15,8 @@ typedef struct flow_map {
 extern const flow_dataset_class flow_parallel_map_class;      /* parallel_map.c */
 
 /* A worker of the function: memory that close() and flow_free release. */
-flow_status flow_worker_open(const flow_function *function, void **out);
-void        flow_worker_close(const flow_function *function, void *worker);
+flow_status flow_map_worker_open(const flow_function *function, void **out);
+void        flow_map_worker_close(const flow_function *function, void *worker);
 /* The key of a pass for the function's random numbers; 0 for functions without. */
 flow_status flow_map_pass_key(flow_cursor *cursor, uint64_t *out);
 

@@ -89,7 +89,7 @@ static void *thread_main(void *argument)
   flow_element_key key;
   void *worker = NULL;
   slot *into;
-  flow_status status, opened = flow_worker_open(at->function, &worker);
+  flow_status status, opened = flow_map_worker_open(at->function, &worker);
   flow_failure no_worker = { FLOW_OK, NULL };
   flow_failure_take(&no_worker, opened);
   flow_gate_lock(&at->gate);
@@ -112,7 +112,7 @@ static void *thread_main(void *argument)
   }
   flow_gate_unlock(&at->gate);
   flow_failure_clear(&no_worker);
-  flow_worker_close(at->function, worker);
+  flow_map_worker_close(at->function, worker);
   flow_element_clear(&in);
   return NULL;
 }

@@ -92,6 +92,22 @@ flow_status flow_cluster_add(flow_cluster *cluster, int job, const char *address
   return FLOW_OK;
 }
 
+flow_status flow_cluster_copy(const flow_cluster *cluster, flow_cluster **out)
+{
+  flow_cluster *copy;
+  *out = NULL;
+  FLOW_TRY(flow_cluster_new(cluster->source, &copy));
+  flow_status status = FLOW_OK;
+  for (int job = 0; job < FLOW_JOB_COUNT; job++) {
+    for (int i = 0; i < cluster->count[job] && status == FLOW_OK; i++) status = flow_cluster_add(copy, job, cluster->address[job][i]);
+  }
+  copy->job = cluster->job;
+  copy->index = cluster->index;
+  if (status == FLOW_OK) *out = copy;
+  else flow_cluster_release(copy);
+  return status;
+}
+
 /* ---- checks -------------------------------------------------------------------------------------------------------------------------- */
 
 typedef struct task { const char *address; int job, index; } task;

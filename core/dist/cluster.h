@@ -40,6 +40,7 @@ flow_status flow_cluster_from(const flow_environment *environment, int launchers
 flow_status flow_cluster_new(const char *source, flow_cluster **out);
 /* Appends a task. address: as users write it, NULL where only the launcher knows it. */
 flow_status flow_cluster_add(flow_cluster *cluster, int job, const char *address);
+flow_status flow_cluster_copy(const flow_cluster *cluster, flow_cluster **out);
 /* What cannot be a cluster, or not this process's: FLOW_INVALID_ARGUMENT with both sides. To be called when all tasks are there. */
 flow_status flow_cluster_check(const flow_cluster *cluster);
 /* The cluster that a launcher describes, without tasks if there is none. */

@@ -71,6 +71,7 @@ static void end_generation(flow_control *control, const flow_action *action)
   control->culprit = action->kind == FLOW_ACTION_ABORTED ? action->task : -1;
   snprintf(control->verdict, sizeof control->verdict, "%s", action->text);
   if (action->kind != FLOW_ACTION_ABORTED) control->ended = action->kind;
+  if (action->kind != FLOW_ACTION_DONE && control->on_end) control->on_end(control->end_state, control->verdict);
 }
 
 static void carry_out(flow_control *control, const flow_action *action)
@@ -134,9 +135,20 @@ static void drop_link(flow_control *control, int place, const char *why)
   flow_control_settle(control, flow_protocol_closed(control->protocol, flow_control_now(), number, text));
 }
 
+/* Only the chief is dialed; whoever comes to another task came to the wrong one. */
+static void turn_away_callers(const flow_control *control)
+{
+  int descriptor;
+  while ((descriptor = accept4(control->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) close(descriptor);
+}
+
 static void accept_links(flow_control *control)
 {
   int greeting = 0;
+  if (!control->is_chief) {
+    turn_away_callers(control);
+    return;
+  }
   for (int i = 0; i < control->link_count; i++) greeting += control->links[i]->phase == FLOW_LINK_GREETING;
   for (; greeting < MOST_GREETING; greeting++) {
     int descriptor = accept4(control->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -306,6 +318,22 @@ static int count_tasks(const flow_cluster *cluster)
   return cluster->count[FLOW_JOB_CHIEF] + cluster->count[FLOW_JOB_WORKER] + cluster->count[FLOW_JOB_PS];
 }
 
+static flow_status start_listening(flow_control *control, const flow_cluster *cluster, const flow_environment *environment)
+{
+  char text[2 * FLOW_ADDRESS_SIZE + 100];
+  const char *address = flow_cluster_address(cluster, cluster->job, cluster->index);
+  if (!address) return flow_fail(FLOW_UNSUPPORTED, "the cluster has no addresses (%s): a control plane needs TF_CONFIG", cluster->source);
+  control->is_chief = flow_cluster_is_chief(cluster);
+  FLOW_TRY(flow_link_inherit(environment->get(environment->state, "FLOW_LISTEN_DESCRIPTOR"), address, &control->listener));
+  if (control->listener < 0) FLOW_TRY(flow_link_listen(address, &control->listener));
+  flow_text to = flow_text_into(text, sizeof text);
+  flow_text_add(&to, "listening on %s; ", address);
+  if (control->is_chief) flow_text_add(&to, "tasks of the cluster: %d", count_tasks(cluster));
+  else flow_text_add(&to, "the chief is %s", flow_cluster_address(cluster, flow_cluster_chief_job(cluster), 0));
+  if (control->log) control->log(control->log_state, strcat(text, control->sealing ? ", sealed" : ""));
+  return FLOW_OK;
+}
+
 static flow_status prepare(flow_control *control, const flow_cluster *cluster, const flow_environment *environment,
                            const flow_protocol_options *options)
 {
@@ -323,16 +351,7 @@ static flow_status prepare(flow_control *control, const flow_cluster *cluster, c
   FLOW_TRY(flow_protocol_new(&filled, flow_control_now(), &control->protocol));
   control->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (control->wake < 0) return flow_fail(FLOW_IO_ERROR, "the control plane cannot start: %s", strerror(errno));
-  const char *address = flow_cluster_address(cluster, cluster->job, cluster->index);
-  if (!address) return flow_fail(FLOW_UNSUPPORTED, "the cluster has no addresses (%s): a control plane needs TF_CONFIG", cluster->source);
-  int is_coordinator = flow_cluster_is_chief(cluster) && cluster->job != FLOW_JOB_EVALUATOR;
-  if (is_coordinator) {
-    char text[400];
-    FLOW_TRY(flow_link_listen(address, &control->listener));
-    snprintf(text, sizeof text, "listening on %s; tasks of the cluster: %d%s", address, count_tasks(cluster),
-             control->sealing ? ", sealed" : "");
-    if (control->log) control->log(control->log_state, text);
-  }
+  FLOW_TRY(start_listening(control, cluster, environment));
   return start_thread(control);
 }
 
@@ -344,7 +363,11 @@ flow_status flow_control_open(const flow_cluster *cluster, const flow_environmen
   FLOW_TRY(flow_alloc_zero(sizeof(flow_control), &block));
   flow_control *control = block;
   pthread_mutex_init(&control->lock, NULL);
-  pthread_cond_init(&control->changed, NULL);
+  pthread_condattr_t clock;
+  pthread_condattr_init(&clock);
+  pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);         /* as flow_control_now */
+  pthread_cond_init(&control->changed, &clock);
+  pthread_condattr_destroy(&clock);
   control->wake = control->listener = control->culprit = -1;
   control->log = log;
   control->log_state = state;

@@ -1,8 +1,9 @@
-/* control.h: the control plane of this process: one thread that drives the protocol (protocol.h) over TCP. The chief listens on its own
- * address of the cluster, the others dial it. With a secret (secret.h) everything is sealed by the plugin "control".
+/* control.h: the control plane of this process: one thread that drives the protocol (protocol.h) over TCP. Every task listens on its own
+ * address of the cluster as long as the control plane is open, so that nobody else is that task; the others dial the chief. With a secret
+ * (secret.h) everything is sealed by the plugin "control".
  *
  * Calls block until the answer is there, and may come from any thread; they all end, with a failure that says why, when the generation is
- * aborted or the control plane ends. */
+ * aborted or the control plane ends, and with FLOW_INTERRUPTED soon after the flag of the watched context was raised. */
 #ifndef FLOW_DIST_CONTROL_H
 #define FLOW_DIST_CONTROL_H
 
@@ -16,17 +17,23 @@ typedef struct flow_generation { uint64_t number; int source; double step; } flo
 
 /* cluster: borrowed, lives longer. options: as for the protocol; cluster and incarnation are filled in. log: receives one line, on any
  * thread, and calls nothing of the control plane; NULL: nobody. FLOW_INVALID_ARGUMENT without a secret on a network; FLOW_IO_ERROR if the address cannot be
- * listened on. */
+ * listened on. A launcher that has bound the address already says so in FLOW_LISTEN_DESCRIPTOR (link.h). */
 flow_status flow_control_open(const flow_cluster *cluster, const flow_environment *environment, const flow_protocol_options *options,
                               void (*log)(void *state, const char *text), void *state, flow_control **out);
 /* Ends the thread and all connections; the others see a lost task, unless goodbye came before. NULL is fine. */
 void        flow_control_close(flow_control *control);
+
+/* context: its interrupt flag ends waiting; NULL: nothing does. ended: called once for each generation that is aborted, and when hope for one
+ * is given up, with the sentence, on any thread; it calls nothing of the control plane. To be called before join. Both outlive the control plane. */
+void        flow_control_watch(flow_control *control, const flow_context *context, void (*ended)(void *state, const char *text), void *state);
 
 /* Waits for the next generation, which may be over when this returns: flow_control_check tells. */
 flow_status flow_control_join(flow_control *control, double step, const char *signature, flow_generation *out);
 void        flow_control_progress(flow_control *control, double step, const char *doing);
 /* FLOW_OK while the generation lives; else FLOW_INVALID_STATE with the sentence of its end, and who was the culprit (-1: nobody). */
 flow_status flow_control_check(flow_control *control, int *culprit);
+/* Waits at most so many seconds for the end of the generation; 1: it is over. */
+int         flow_control_await_end(flow_control *control, double within);
 flow_status flow_control_set(flow_control *control, const char *key, const uint8_t *value, uint32_t bytes);
 /* At most `room` bytes of the value at `value`; *bytes is its whole length. */
 flow_status flow_control_get(flow_control *control, const char *key, double within, uint8_t *value, uint32_t room, uint32_t *bytes);

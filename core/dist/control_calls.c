@@ -1,6 +1,8 @@
 /* control_calls.c: what the threads of a process ask of its control plane. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "dist/control_state.h"
 
@@ -19,6 +21,39 @@ static flow_status leave(flow_control *control, flow_status status)
   return status;
 }
 
+/* Sleeps, locked, until something has changed, at most until then (of flow_control_now's clock). A signal handler can raise the interrupt
+ * flag, but wake nobody: it is looked at again and again. */
+static void wait_for_change(flow_control *control, double until)
+{
+  static const double LOOK_EVERY = 0.05;
+  if (control->context) until = fmin(until, flow_control_now() + LOOK_EVERY);
+  if (isinf(until)) {
+    pthread_cond_wait(&control->changed, &control->lock);
+    return;
+  }
+  const struct timespec end = { .tv_sec = (time_t)until, .tv_nsec = (long)((until - floor(until)) * 1e9) };
+  pthread_cond_timedwait(&control->changed, &control->lock, &end);
+}
+
+static int interrupted(const flow_control *control)
+{
+  return control->context && flow_interrupted(control->context);
+}
+
+static flow_status fail_interrupted(const char *what)
+{
+  return flow_fail(FLOW_INTERRUPTED, "interrupted while it waited for %s", what);
+}
+
+void flow_control_watch(flow_control *control, const flow_context *context, void (*ended)(void *state, const char *text), void *state)
+{
+  enter(control);
+  control->context = context;
+  control->on_end = ended;
+  control->end_state = state;
+  pthread_mutex_unlock(&control->lock);
+}
+
 flow_status flow_control_join(flow_control *control, double step, const char *signature, flow_generation *out)
 {
   enter(control);
@@ -26,7 +61,10 @@ flow_status flow_control_join(flow_control *control, double step, const char *si
   uint64_t before = control->generation.number;
   flow_status status = flow_control_settle(control, flow_protocol_join(control->protocol, flow_control_now(), step, signature));
   flow_control_wake(control);
-  while (status == FLOW_OK && control->generation.number == before && !control->ended) pthread_cond_wait(&control->changed, &control->lock);
+  while (status == FLOW_OK && control->generation.number == before && !control->ended) {
+    if (interrupted(control)) status = fail_interrupted("the other tasks");
+    else wait_for_change(control, INFINITY);
+  }
   if (status == FLOW_OK && control->ended) status = fail_ended(control);
   *out = control->generation;
   return leave(control, status);
@@ -48,11 +86,24 @@ flow_status flow_control_check(flow_control *control, int *culprit)
   return status;
 }
 
+int flow_control_await_end(flow_control *control, double within)
+{
+  double until = flow_control_now() + within;
+  enter(control);
+  while (control->generation_lives && flow_control_now() < until) wait_for_change(control, until);
+  int over = !control->generation_lives;
+  pthread_mutex_unlock(&control->lock);
+  return over;
+}
+
 /* Waits, locked, for the answer of a request that was made with this status; the call lives on the caller's stack. */
 static flow_status wait_for(flow_control *control, flow_call *waiting, flow_status status)
 {
   flow_control_wake(control);
-  while (status == FLOW_OK && !waiting->done && !control->ended) pthread_cond_wait(&control->changed, &control->lock);
+  while (status == FLOW_OK && !waiting->done && !control->ended) {
+    if (interrupted(control)) status = fail_interrupted("an answer of the chief");
+    else wait_for_change(control, INFINITY);
+  }
   flow_call **at = &control->calls;
   while (*at != waiting) at = &(*at)->next;
   *at = waiting->next;
@@ -107,7 +158,10 @@ flow_status flow_control_goodbye(flow_control *control, int preempted)
   enter(control);
   flow_status status = flow_control_settle(control, flow_protocol_goodbye(control->protocol, flow_control_now(), preempted));
   flow_control_wake(control);
-  while (status == FLOW_OK && !control->ended) pthread_cond_wait(&control->changed, &control->lock);
+  while (status == FLOW_OK && !control->ended) {
+    if (interrupted(control)) status = fail_interrupted("the other tasks, which have not finished");
+    else wait_for_change(control, INFINITY);
+  }
   if (status == FLOW_OK && control->ended == FLOW_ACTION_FAILED) status = fail_ended(control);
   return leave(control, status);
 }

@@ -25,12 +25,15 @@ struct flow_control {
   pthread_mutex_t lock;
   pthread_cond_t  changed;
   pthread_t       thread;
-  int             started, stop, wake, listener;
+  int             started, stop, wake, listener, is_chief;
   flow_protocol  *protocol;
   flow_secret     secret;
   const flow_control_functions *sealing;         /* NULL: plain */
   void          (*log)(void *state, const char *text);
   void           *log_state;
+  const flow_context *context;                   /* whose interrupt flag ends waiting; may be NULL */
+  void          (*on_end)(void *state, const char *text);
+  void           *end_state;
   flow_link     **links;
   int             link_count, link_capacity, next_number;
   struct pollfd  *polled;

@@ -1,12 +1,7 @@
-/* link.c: sockets of the control plane. */
-#define _GNU_SOURCE                /* accept4, SOCK_NONBLOCK */
+/* link.c: one connection of the control plane. */
 #include "dist/link.h"
 
 #include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,65 +9,6 @@
 #include "base/memory.h"
 
 static const char MAGIC[] = "flowctl1";
-
-/* ---- addresses ----------------------------------------------------------------------------------------------------------------------- */
-
-static flow_status resolve(const char *address, int flags, struct addrinfo **out)
-{
-  char host[FLOW_ADDRESS_SIZE];
-  const char *colon = strrchr(address, ':');
-  if (!colon) return flow_fail(FLOW_INVALID_ARGUMENT, "%s has no port", address);
-  int bracket = address[0] == '[';
-  snprintf(host, sizeof host, "%.*s", (int)(colon - address) - 2 * bracket, address + bracket);
-  struct addrinfo wanted = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV };
-  int error = getaddrinfo(host, colon + 1, &wanted, out);
-  if (error == 0) return FLOW_OK;
-  return flow_fail(FLOW_IO_ERROR, "the name of %s is not known: %s", address, gai_strerror(error));
-}
-
-static int new_socket(const struct addrinfo *info)
-{
-  int descriptor = socket(info->ai_family, info->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, info->ai_protocol), on = 1;
-  if (descriptor >= 0) setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  return descriptor;
-}
-
-flow_status flow_link_listen(const char *address, int *descriptor)
-{
-  struct addrinfo *list;
-  FLOW_TRY(resolve(address, AI_PASSIVE, &list));
-  int on = 1, error = 0;
-  *descriptor = -1;
-  for (const struct addrinfo *info = list; info && *descriptor < 0; info = info->ai_next) {
-    int made = new_socket(info);
-    if (made >= 0) setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (made >= 0 && bind(made, info->ai_addr, info->ai_addrlen) == 0 && listen(made, SOMAXCONN) == 0) *descriptor = made;
-    else error = errno;
-    if (*descriptor < 0 && made >= 0) close(made);
-  }
-  freeaddrinfo(list);
-  if (*descriptor >= 0) return FLOW_OK;
-  const char *what = error == EADDRINUSE ? "another process has that port: end it, or take another port in all tasks"
-                     : error == EADDRNOTAVAIL ? "that is no address of this machine: is this the right task?" : strerror(error);
-  return flow_fail(FLOW_IO_ERROR, "this process cannot listen on %s: %s", address, what);
-}
-
-flow_status flow_link_dial(const char *address, unsigned attempt, int *descriptor)
-{
-  struct addrinfo *list;
-  FLOW_TRY(resolve(address, 0, &list));
-  unsigned count = 0;
-  for (const struct addrinfo *info = list; info; info = info->ai_next) count++;
-  const struct addrinfo *info = list;
-  for (unsigned i = attempt % count; i > 0; i--) info = info->ai_next;
-  *descriptor = new_socket(info);
-  int error = 0;
-  if (*descriptor < 0 || (connect(*descriptor, info->ai_addr, info->ai_addrlen) != 0 && errno != EINPROGRESS)) error = errno;
-  freeaddrinfo(list);
-  if (error == 0) return FLOW_OK;
-  if (*descriptor >= 0) close(*descriptor);
-  return flow_fail(FLOW_IO_ERROR, "%s", strerror(error));
-}
 
 /* ---- a link -------------------------------------------------------------------------------------------------------------------------- */
 

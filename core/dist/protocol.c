@@ -272,7 +272,10 @@ static flow_status take_closing(flow_protocol *protocol, double now, int connect
   FLOW_TRY(advance(protocol, now));
   if (protocol->standing == FLOW_ENDED) return FLOW_OK;
   if (protocol->self == 0) return flow_chief_closed(protocol, connection, why);
-  return connection == protocol->connection ? flow_member_closed(protocol, why) : FLOW_OK;
+  if (connection != protocol->connection) return FLOW_OK;
+  char text[FLOW_LIMIT_TEXT];
+  snprintf(text, sizeof text, protocol->standing >= FLOW_WELCOMED ? "lost its connection (%.300s)" : "%.300s", why);
+  return flow_member_closed(protocol, text);
 }
 
 static flow_status take_message(flow_protocol *protocol, double now, int connection, const uint8_t *bytes, size_t count)

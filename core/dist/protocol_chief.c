@@ -87,9 +87,10 @@ static flow_status lose(flow_protocol *protocol, int task, const char *what)
   int before = peer->standing, connection = peer->connection;
   char text[FLOW_LIMIT_TEXT];
   if (before == FLOW_RUNNING && running(protocol)) {
-    snprintf(text, sizeof text, "%s %.400s at step %.0f%s%s", flow_protocol_task(protocol, task), what, peer->step,
-             peer->doing[0] ? ", in " : "",
-             peer->doing);
+    flow_text to = flow_text_into(text, sizeof text);
+    flow_text_add(&to, "%s %.400s", flow_protocol_task(protocol, task), what);
+    if (peer->step >= 0) flow_text_add(&to, " at step %.0f", peer->step);
+    if (peer->doing[0]) flow_text_add(&to, ", in %s", peer->doing);
     FLOW_TRY(abort_generation(protocol, task, text));
     if (protocol->standing == FLOW_ENDED) return FLOW_OK;      /* which closed all connections */
   } else if (before != FLOW_FINISHED) {

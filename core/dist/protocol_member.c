@@ -43,8 +43,9 @@ flow_status flow_member_closed(flow_protocol *protocol, const char *why)
   if (why != protocol->obstacle) snprintf(protocol->obstacle, sizeof protocol->obstacle, "%s", why);
   if (before == FLOW_FINISHED) return flow_protocol_end(protocol, FLOW_ACTION_DONE, "");
   if (before != FLOW_RUNNING) return FLOW_OK;
-  snprintf(text, sizeof text, "%s %.400s at step %.0f of %s", flow_protocol_task(protocol, 0), why, protocol->step,
-           flow_protocol_task(protocol, protocol->self));
+  flow_text to = flow_text_into(text, sizeof text);
+  flow_text_add(&to, "%s %.400s", flow_protocol_task(protocol, 0), why);
+  if (protocol->step >= 0) flow_text_add(&to, " at step %.0f of %s", protocol->step, flow_protocol_task(protocol, protocol->self));
   flow_status status = flow_protocol_aborted(protocol, 0, text);
   protocol->standing = FLOW_ABSENT;
   return status;

@@ -51,6 +51,7 @@ typedef struct flow_model flow_model;
 typedef struct flow_json flow_json;
 typedef struct flow_iterator flow_iterator;
 typedef struct flow_cluster flow_cluster;
+typedef struct flow_worker flow_worker;
 typedef union flow_attributes {
  struct { int32_t dtype; } cast;
  struct { int32_t rank; int32_t unused; int64_t dims[8]; } shape;
@@ -512,4 +513,23 @@ int flow_cluster_workers(const flow_cluster *cluster);
 int flow_cluster_id(const flow_cluster *cluster);
 int flow_cluster_text(const flow_cluster *cluster, char *text, int size);
 int flow_cluster_hash(const flow_cluster *cluster, char *text, int size);
+typedef struct flow_worker_options {
+ const char *implementation;
+ double timeout_seconds;
+ double start_within;
+ double heartbeat, dead_after;
+ const char *job;
+} flow_worker_options;
+int flow_worker_open(flow_context *context, const flow_cluster *cluster, const flow_worker_options *options, flow_worker **out);
+void flow_worker_close(flow_worker *worker);
+int flow_worker_goodbye(flow_worker *worker);
+int flow_worker_count(const flow_worker *worker);
+int flow_worker_rank(const flow_worker *worker);
+const char *flow_worker_engine(const flow_worker *worker);
+void flow_worker_progress(flow_worker *worker, double step, const char *doing);
+int flow_worker_check(flow_worker *worker);
+int flow_worker_broadcast(flow_worker *worker, void *data, double bytes);
+int flow_worker_all_gather(flow_worker *worker, const void *mine, double bytes, void *all);
+int flow_worker_barrier(flow_worker *worker, const char *name);
+int flow_worker_agree(flow_worker *worker, const char *what, const char *text);
 ]]

@@ -109,7 +109,7 @@ static void test_one_fault(void **state)
   (void)state;
   one_fault(SIM_CRASH, 1, 3, 1, "worker:0 10.0.0.2:2222 lost its connection (reset) at step ");
   one_fault(SIM_CRASH, 2, 30, 2, "worker:1 10.0.0.3:2222 lost its connection (reset) at step ");
-  one_fault(SIM_CRASH, 0, 3, 0, "chief:0 10.0.0.1:2222 reset at step ");
+  one_fault(SIM_CRASH, 0, 3, 0, "chief:0 10.0.0.1:2222 lost its connection (reset) at step ");
   one_fault(SIM_FREEZE, 1, 15, 1, "worker:0 10.0.0.2:2222 silent for 10.0 s at step ");
   one_fault(SIM_FREEZE, 0, 15, 0, "chief:0 10.0.0.1:2222 s");          /* silent for, or stood still for */
 }

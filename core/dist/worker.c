@@ -1,0 +1,257 @@
+/* worker.c: opens and closes a worker: who it is, the control plane, the transport. */
+#define _GNU_SOURCE                /* explicit_bzero */
+#include "dist/worker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/plugin.h"
+#include "dist/worker_state.h"
+
+typedef enum engine { AUTO, RING, MPI, NCCL } engine;
+static const char *const engine_names[] = { "AUTO", "RING", "MPI", "NCCL" };
+
+static void log_line(void *state, const char *text)
+{
+  const flow_worker *worker = state;
+  char line[1200], name[FLOW_TASK_NAME_SIZE];
+  snprintf(line, sizeof line, "%s: %s", flow_task_name(worker->cluster->job, worker->cluster->index, name), text);
+  flow_log(FLOW_LOG_INFO, line);
+}
+
+/* ---- the environment ----------------------------------------------------------------------------------------------------------------- */
+
+/* The process's, but for what MPI has brought. */
+static const char *get_variable(const void *state, const char *name)
+{
+  const flow_worker *worker = state;
+  if (worker->secret[0] && strcmp(name, "FLOW_SECRET") == 0) return worker->secret;
+  if (worker->secret[0] && strcmp(name, "FLOW_SECRET_FILE") == 0) return NULL;
+  if (worker->descriptor[0] && strcmp(name, "FLOW_LISTEN_DESCRIPTOR") == 0) return worker->descriptor;
+  return getenv(name);
+}
+
+/* ---- the engine ---------------------------------------------------------------------------------------------------------------------- */
+
+static flow_status find_engine(const char *name, engine *out)
+{
+  for (int i = 0; i < 4; i++) {
+    *out = (engine)i;
+    if (!name || !*name || strcasecmp(name, engine_names[i]) == 0) return FLOW_OK;
+  }
+  return flow_fail(FLOW_INVALID_ARGUMENT, "there is no implementation \"%s\" of communication: they are AUTO, RING, NCCL and MPI", name);
+}
+
+static int has_addresses(const flow_cluster *cluster)
+{
+  return flow_cluster_address(cluster, flow_cluster_chief_job(cluster), 0) != NULL;
+}
+
+/* Whether MPI_Init would find the other processes (plugins/mpi/process.c asks the same). */
+static int was_launched(void)
+{
+  return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK") || getenv("PMI_RANK");
+}
+
+static const char *choose_transport(const flow_worker *worker, engine wanted)
+{
+  const flow_plugin *plugin;
+  if (wanted == NCCL) {
+    flow_log(FLOW_LOG_WARNING, "communication by NCCL needs GPUs, and this process uses none: what AUTO takes is taken instead");
+    wanted = AUTO;
+  }
+  int mpi_finds_all = was_launched() && (!has_addresses(worker->cluster) || flow_plugin_open("mpi", &plugin) == FLOW_OK);
+  return wanted == MPI || (wanted == AUTO && mpi_finds_all) ? "mpi" : "gloo";
+}
+
+/* ---- the store of a generation, for transports that look for their peers ------------------------------------------------------------- */
+
+static flow_status store_set(void *state, const char *key, const void *bytes, size_t count)
+{
+  if (count > FLOW_MOST_VALUE) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" has %.0f bytes, at most %d fit into the store", key, (double)count, FLOW_MOST_VALUE);
+  }
+  return flow_control_set(((flow_worker *)state)->control, key, bytes, (uint32_t)count);
+}
+
+static flow_status store_get(void *state, const char *key, double seconds, void **bytes, size_t *count)
+{
+  uint32_t found;
+  FLOW_TRY(flow_alloc(FLOW_MOST_VALUE, bytes));
+  flow_status status = flow_control_get(((flow_worker *)state)->control, key, seconds, *bytes, FLOW_MOST_VALUE, &found);
+  *count = found;
+  if (status == FLOW_OK) return FLOW_OK;
+  flow_free(*bytes);
+  *bytes = NULL;
+  return status == FLOW_NOT_FOUND ? flow_fail_prefix(FLOW_TIMED_OUT, "%s", "") : status;
+}
+
+/* The host of this process's address, without brackets and port. */
+static void own_host(const flow_cluster *cluster, char host[FLOW_ADDRESS_SIZE])
+{
+  const char *address = flow_cluster_address(cluster, cluster->job, cluster->index);
+  int bracket = address[0] == '[';
+  snprintf(host, FLOW_ADDRESS_SIZE, "%.*s", (int)(strrchr(address, ':') - address) - 2 * bracket, address + bracket);
+}
+
+static flow_status open_transport(flow_worker *worker, const char *transport, uint64_t generation)
+{
+  char group[32], host[FLOW_ADDRESS_SIZE];
+  const flow_store store = { store_set, store_get, worker };
+  own_host(worker->cluster, host);
+  snprintf(group, sizeof group, "g%.0f", (double)generation);
+  const flow_transport_options options = { .timeout = worker->timeout, .group = group, .address = host, .store = &store };
+  return flow_communicator_open(transport, worker->exchange.worker, worker->exchange.workers, &options, &worker->communicator);
+}
+
+/* ---- a verdict of the control plane -------------------------------------------------------------------------------------------------- */
+
+/* On the control plane's thread, most often: nobody waits in the transport any longer. */
+static void abort_transport(void *state, const char *text)
+{
+  flow_worker *worker = state;
+  pthread_mutex_lock(&worker->lock);
+  if (worker->aborts) flow_communicator_abort(worker->aborts, text);
+  pthread_mutex_unlock(&worker->lock);
+}
+
+/* What is aborted from now on; a verdict may have come before. */
+static flow_status set_aborts(flow_worker *worker, flow_communicator *communicator)
+{
+  int culprit;
+  pthread_mutex_lock(&worker->lock);
+  worker->aborts = communicator;
+  pthread_mutex_unlock(&worker->lock);
+  return communicator ? flow_control_check(worker->control, &culprit) : FLOW_OK;
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------------------------------------- */
+
+static flow_status start_control(flow_worker *worker, const flow_worker_options *options)
+{
+  const flow_environment environment = { get_variable, worker };
+  const flow_protocol_options protocol = { .job = options->job ? options->job : "", .version = flow_version(),
+                                          .heartbeat = options->heartbeat, .dead_after = options->dead_after,
+                                          .start_within = options->start_within };
+  FLOW_TRY(flow_control_open(worker->cluster, &environment, &protocol, log_line, worker, &worker->control));
+  flow_control_watch(worker->control, worker->context, abort_transport, worker);
+  return FLOW_OK;
+}
+
+static flow_status meet(flow_worker *worker, const char *transport, const flow_worker_options *options)
+{
+  char signature[FLOW_MOST_SIGNATURE];
+  flow_generation generation;
+  if (!has_addresses(worker->cluster)) FLOW_TRY(flow_worker_meet_by_launcher(worker));
+  FLOW_TRY(start_control(worker, options));
+  snprintf(signature, sizeof signature, "communication by %s", transport);
+  FLOW_TRY(flow_control_join(worker->control, -1, signature, &generation));
+  flow_control_progress(worker->control, 0, "opening the transport");
+  if (worker->communicator && strcmp(worker->communicator->transport->name, transport) != 0) {
+    flow_communicator_close(worker->communicator);
+    worker->communicator = NULL;
+  }
+  if (!worker->communicator) FLOW_TRY(flow_worker_explain(worker, open_transport(worker, transport, generation.number)));
+  snprintf(worker->engine, sizeof worker->engine, "%s", worker->communicator->transport->name);
+  FLOW_TRY(flow_worker_explain(worker, set_aborts(worker, worker->communicator)));
+  flow_control_progress(worker->control, 0, "");
+  return FLOW_OK;
+}
+
+static double otherwise(double value, double initial) { return value > 0 ? value : initial; }
+
+static flow_status check_options(const flow_worker_options *options)
+{
+  const struct { const char *name; double value; } times[] = {
+    { "timeout_seconds", options->timeout_seconds }, { "start_within", options->start_within }, { "heartbeat", options->heartbeat },
+    { "dead_after", options->dead_after },
+  };
+  for (int i = 0; i < 4; i++) {
+    if (times[i].value >= 0 && times[i].value <= 1e6) continue;
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s is %g seconds; it must be from 0 (the default) to a million", times[i].name,
+                     times[i].value);
+  }
+  double heartbeat = otherwise(options->heartbeat, 1), dead_after = otherwise(options->dead_after, 10);
+  if (dead_after >= 2 * heartbeat) return FLOW_OK;
+  return flow_fail(FLOW_INVALID_ARGUMENT, "dead_after is %g s and heartbeat %g s: a task is lost after two missing heartbeats at the "
+                   "earliest", dead_after, heartbeat);
+}
+
+static flow_status prepare(flow_worker *worker, flow_context *context, const flow_cluster *cluster, const flow_worker_options *options)
+{
+  engine wanted;
+  FLOW_TRY(check_options(options));
+  FLOW_TRY(find_engine(options->implementation, &wanted));
+  FLOW_TRY(flow_cluster_copy(cluster, &worker->cluster));
+  worker->context = context;
+  worker->timeout = otherwise(options->timeout_seconds, 60);
+  worker->start_within = otherwise(options->start_within, 300);
+  flow_worker_set_exchange(worker);
+  if (worker->exchange.workers == 1) return FLOW_OK;
+  if (worker->exchange.worker < 0) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "this process is a parameter server, which takes no part in the sums of workers");
+  }
+  return meet(worker, choose_transport(worker, wanted), options);
+}
+
+flow_status flow_worker_open(flow_context *context, const flow_cluster *cluster, const flow_worker_options *options, flow_worker **out)
+{
+  void *block;
+  if (!out || !context || !cluster) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_open: %s is NULL", !out ? "out" : !context ? "context" : "cluster");
+  }
+  *out = NULL;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_worker), &block));
+  flow_worker *worker = block;
+  pthread_mutex_init(&worker->lock, NULL);
+  worker->listener = -1;
+  flow_status status = prepare(worker, context, cluster, options ? options : &(flow_worker_options){ .job = NULL });
+  if (status == FLOW_OK) *out = worker;
+  else flow_worker_close(worker);
+  return status;
+}
+
+/* ---- closing ------------------------------------------------------------------------------------------------------------------------- */
+
+void flow_worker_close(flow_worker *worker)
+{
+  if (!worker) return;
+  set_aborts(worker, NULL);
+  flow_communicator_close(worker->communicator);
+  flow_control_close(worker->control);
+  if (worker->listener >= 0) close(worker->listener);
+  flow_cluster_release(worker->cluster);
+  explicit_bzero(worker->secret, sizeof worker->secret);
+  pthread_mutex_destroy(&worker->lock);
+  flow_free(worker);
+}
+
+flow_status flow_worker_goodbye(flow_worker *worker)
+{
+  if (!worker) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_goodbye: worker is NULL");
+  if (!worker->control) return FLOW_OK;
+  FLOW_TRY(flow_worker_check(worker));
+  return flow_control_goodbye(worker->control, 0);
+}
+
+/* ---- what is known without asking the others ----------------------------------------------------------------------------------------- */
+
+int flow_worker_count(const flow_worker *worker) { return worker ? worker->exchange.workers : 1; }
+int flow_worker_rank(const flow_worker *worker) { return worker ? worker->exchange.worker : 0; }
+const char *flow_worker_engine(const flow_worker *worker) { return worker ? worker->engine : ""; }
+
+void flow_worker_progress(flow_worker *worker, double step, const char *doing)
+{
+  if (worker && worker->control) flow_control_progress(worker->control, step, doing ? doing : "");
+}
+
+flow_status flow_worker_check(flow_worker *worker)
+{
+  int culprit;
+  if (!worker || !worker->control) return FLOW_OK;
+  return flow_control_check(worker->control, &culprit) == FLOW_OK ? FLOW_OK : flow_fail_prefix(FLOW_ABORTED, "%s", "");
+}

@@ -1,0 +1,172 @@
+/* worker_calls.c: what a program asks of all workers at once, outside of the steps of a training. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "dist/worker_state.h"
+
+typedef enum call_kind { BROADCAST = 1, ALL_GATHER, AGREE } call_kind;
+
+/* What every worker shows before a call: programs that are not the same meet in different calls, and would wait for each other for ever, or
+ * take each other's bytes. */
+typedef struct announcement {
+  uint32_t magic, kind;
+  int64_t  bytes;
+  char     what[16];
+} announcement;
+enum { MAGIC = 0x776f6c66 };
+
+const char *flow_worker_name(const flow_worker *worker, int rank)
+{
+  static _Thread_local char texts[4][FLOW_TASK_NAME_SIZE + FLOW_ADDRESS_SIZE];
+  static _Thread_local unsigned next;
+  char *text = texts[next++ % 4], name[FLOW_TASK_NAME_SIZE];
+  int chiefs = flow_cluster_count(worker->cluster, FLOW_JOB_CHIEF);
+  int job = rank < chiefs ? FLOW_JOB_CHIEF : FLOW_JOB_WORKER, index = rank < chiefs ? rank : rank - chiefs;
+  const char *address = flow_cluster_address(worker->cluster, job, index);
+  snprintf(text, sizeof texts[0], "%s%s%s", flow_task_name(job, index, name), address ? " " : "", address ? address : "");
+  return text;
+}
+
+static void describe(flow_text *text, const flow_worker *worker, int rank, const announcement *call)
+{
+  flow_text_add(text, "%s ", flow_worker_name(worker, rank));
+  if (call->magic != MAGIC) flow_text_add(text, "is in a step of training");
+  else if (call->kind == AGREE) flow_text_add(text, "compares %.15s", call->what);
+  else flow_text_add(text, "%s %.0f bytes", call->kind == BROADCAST ? "broadcasts" : "gathers", (double)call->bytes);
+}
+
+/* All workers see the same, and come to the same conclusion. */
+static flow_status announce(flow_worker *worker, call_kind kind, const char *what, int64_t bytes)
+{
+  announcement mine = { .magic = MAGIC, .kind = kind, .bytes = bytes };
+  int workers = worker->exchange.workers;
+  void *block;
+  if (workers == 1) return FLOW_OK;
+  snprintf(mine.what, sizeof mine.what, "%s", what);
+  FLOW_TRY(flow_alloc((size_t)workers * sizeof mine, &block));
+  announcement *all = block;
+  flow_status status = flow_worker_move_all_gather(worker, &mine, sizeof mine, all);
+  for (int rank = 1; rank < workers && status == FLOW_OK; rank++) {
+    if (memcmp(&all[rank], &all[0], sizeof mine) == 0) continue;
+    char text[700];
+    flow_text to = flow_text_into(text, sizeof text);
+    describe(&to, worker, 0, &all[0]);
+    flow_text_add(&to, ", ");
+    describe(&to, worker, rank, &all[rank]);
+    status = flow_fail(FLOW_INVALID_STATE, "%s: do all workers run the same program?", text);
+  }
+  flow_free(block);
+  return status;
+}
+
+static flow_status check_bytes(const char *function, const flow_worker *worker, const void *data, double bytes)
+{
+  if (!worker) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: worker is NULL", function);
+  if (bytes >= 0 && bytes < 9e15 && bytes == (double)(int64_t)bytes && (data || bytes == 0)) return FLOW_OK;
+  return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %g bytes at %p cannot be", function, bytes, data);
+}
+
+flow_status flow_worker_broadcast(flow_worker *worker, void *data, double bytes)
+{
+  FLOW_TRY(check_bytes("flow_worker_broadcast", worker, data, bytes));
+  FLOW_TRY(announce(worker, BROADCAST, "", (int64_t)bytes));
+  return flow_worker_move_broadcast(worker, data, (int64_t)bytes);
+}
+
+flow_status flow_worker_all_gather(flow_worker *worker, const void *mine, double bytes, void *all)
+{
+  FLOW_TRY(check_bytes("flow_worker_all_gather", worker, mine, bytes));
+  FLOW_TRY(check_bytes("flow_worker_all_gather", worker, all, bytes));
+  FLOW_TRY(announce(worker, ALL_GATHER, "", (int64_t)bytes));
+  return flow_worker_move_all_gather(worker, mine, (int64_t)bytes, all);
+}
+
+flow_status flow_worker_barrier(flow_worker *worker, const char *name)
+{
+  if (!worker || !name) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_barrier: %s is NULL", worker ? "name" : "worker");
+  if (!worker->control) return FLOW_OK;
+  flow_status status = flow_control_barrier(worker->control, name, worker->timeout);
+  if (status != FLOW_INVALID_STATE || flow_control_await_end(worker->control, 0)) return flow_worker_explain(worker, status);
+  return flow_fail_prefix(FLOW_TIMED_OUT, "%s", "");
+}
+
+/* ---- texts that have to be the same -------------------------------------------------------------------------------------------------- */
+
+enum { EXCERPT = 60 };            /* bytes that are shown of each side */
+
+typedef struct text_head { int64_t length; uint64_t hash; } text_head;
+
+/* FNV-1a, as flow_cluster_hash: tells texts apart that differ by mistake. */
+static uint64_t hash_of(const char *text, size_t length)
+{
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
+  return hash;
+}
+
+static int is_inside_symbol(char byte) { return (byte & 0xc0) == 0x80; }
+
+/* From a little before `at` to the end of its line, without halves of UTF-8 symbols. */
+static void excerpt(const char *text, int64_t length, int64_t at, char to[EXCERPT + 8])
+{
+  int64_t first = at, last;
+  while (first > 0 && at - first < EXCERPT / 3 && text[first - 1] != '\n') first--;
+  while (first < at && is_inside_symbol(text[first])) first++;
+  for (last = at; last < length && last - first < EXCERPT && text[last] != '\n'; last++) continue;
+  while (last > first && last < length && is_inside_symbol(text[last])) last--;
+  snprintf(to, EXCERPT + 8, "%.*s", (int)(last - first), text + first);
+  for (char *byte = to; *byte; byte++) *byte = (unsigned char)*byte < ' ' ? ' ' : *byte;
+  if (at >= length) snprintf(to + strlen(to), EXCERPT + 8 - strlen(to), "<end>");
+}
+
+static flow_status fail_difference(const flow_worker *worker, const char *what, int rank, const char *first, int64_t first_length,
+                                   const char *second, int64_t second_length)
+{
+  char chief[EXCERPT + 8], other[EXCERPT + 8];
+  int64_t at = 0, line = 1;
+  while (at < first_length && at < second_length && first[at] == second[at]) line += first[at++] == '\n';
+  excerpt(first, first_length, at, chief);
+  excerpt(second, second_length, at, other);
+  return flow_fail(FLOW_INVALID_ARGUMENT, "the workers do not have the same %s: in line %.0f %s has \"%s\", %s has \"%s\"; run the same "
+                   "program with the same options on all workers", what, (double)line, flow_worker_name(worker, 0), chief,
+                   flow_worker_name(worker, rank), other);
+}
+
+/* Brings all texts to all workers, and names the first two that differ. */
+static flow_status show_difference(flow_worker *worker, const char *what, const char *text, const text_head *heads)
+{
+  int workers = worker->exchange.workers;
+  int64_t most = 0, all;
+  void *block;
+  for (int rank = 0; rank < workers; rank++) most = heads[rank].length > most ? heads[rank].length : most;
+  if (__builtin_mul_overflow(most, (int64_t)workers + 1, &all)) return flow_fail(FLOW_INVALID_ARGUMENT, "%s is too long", what);
+  FLOW_TRY(flow_alloc_zero((size_t)all, &block));
+  char *mine = block, *texts = mine + most;
+  memcpy(mine, text, strlen(text));
+  flow_status status = flow_worker_move_all_gather(worker, mine, most, texts);
+  for (int rank = 1; rank < workers && status == FLOW_OK; rank++) {
+    if (memcmp(&heads[rank], &heads[0], sizeof *heads) == 0) continue;
+    status = fail_difference(worker, what, rank, texts, heads[0].length, texts + rank * most, heads[rank].length);
+  }
+  flow_free(block);
+  return status;
+}
+
+flow_status flow_worker_agree(flow_worker *worker, const char *what, const char *text)
+{
+  if (!worker || !what || !text) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_agree: %s is NULL", !worker ? "worker" : !what ? "what" : "text");
+  }
+  FLOW_TRY(announce(worker, AGREE, what, 0));
+  const text_head mine = { (int64_t)strlen(text), hash_of(text, strlen(text)) };
+  int workers = worker->exchange.workers, same = 1;
+  void *block;
+  FLOW_TRY(flow_alloc((size_t)workers * sizeof mine, &block));
+  text_head *heads = block;
+  flow_status status = flow_worker_move_all_gather(worker, &mine, sizeof mine, heads);
+  for (int rank = 1; rank < workers && status == FLOW_OK; rank++) same &= memcmp(&heads[rank], &heads[0], sizeof mine) == 0;
+  if (status == FLOW_OK && !same) status = show_difference(worker, what, text, heads);
+  flow_free(block);
+  return status;
+}

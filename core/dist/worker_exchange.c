@@ -1,0 +1,60 @@
+/* worker_exchange.c: the worker as what instances add up through (graph/exchange.h), and what a failure of its transport means. */
+#include <stdio.h>
+#include <string.h>
+
+#include "dist/worker_state.h"
+
+static const double VERDICT_WITHIN = 2.5;       /* seconds in which the chief decides: a report's 0.5, and the way */
+
+flow_status flow_worker_explain(flow_worker *worker, flow_status status)
+{
+  char text[FLOW_MOST_TEXT];
+  int culprit, own = status == FLOW_OK || status == FLOW_INVALID_ARGUMENT || status == FLOW_OUT_OF_MEMORY || status == FLOW_INTERRUPTED;
+  if (own || !worker->control) return status;
+  snprintf(text, sizeof text, "%s", flow_last_error());
+  flow_control_report(worker->control, text);              /* refused where the verdict is there already */
+  if (!flow_control_await_end(worker->control, VERDICT_WITHIN)) return flow_fail(status, "%s", text);
+  flow_control_check(worker->control, &culprit);
+  return flow_fail_prefix(FLOW_ABORTED, "%s", "");
+}
+
+flow_status flow_worker_move_broadcast(flow_worker *worker, void *data, int64_t bytes)
+{
+  if (!worker->communicator) return FLOW_OK;
+  return flow_worker_explain(worker, flow_communicator_broadcast(worker->communicator, 0, data, bytes));
+}
+
+flow_status flow_worker_move_all_gather(flow_worker *worker, const void *mine, int64_t bytes, void *all)
+{
+  if (worker->communicator) return flow_worker_explain(worker, flow_communicator_all_gather(worker->communicator, mine, bytes, all));
+  if (bytes > 0) memcpy(all, mine, (size_t)bytes);
+  return FLOW_OK;
+}
+
+static flow_status begin(flow_exchange *self, int dtype, void *data, int64_t count, int64_t *ticket)
+{
+  flow_worker *worker = (flow_worker *)self;
+  *ticket = 0;
+  if (!worker->communicator) return FLOW_OK;
+  return flow_worker_explain(worker, flow_communicator_all_reduce(worker->communicator, (flow_dtype)dtype, data, count));
+}
+
+static flow_status finish(flow_exchange *self, int64_t ticket)
+{
+  (void)self;
+  (void)ticket;
+  return FLOW_OK;
+}
+
+static flow_status all_gather(flow_exchange *self, const void *mine, int64_t bytes, void *all)
+{
+  return flow_worker_move_all_gather((flow_worker *)self, mine, bytes, all);
+}
+
+void flow_worker_set_exchange(flow_worker *worker)
+{
+  worker->exchange = (flow_exchange){ .workers = flow_cluster_workers(worker->cluster), .worker = flow_cluster_id(worker->cluster),
+                                     .begin = begin, .finish = finish, .all_gather = all_gather };
+}
+
+flow_exchange *flow_worker_exchange(flow_worker *worker) { return &worker->exchange; }

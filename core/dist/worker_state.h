@@ -1,0 +1,41 @@
+/* worker_state.h: what worker.c, worker_calls.c, worker_exchange.c and worker_launched.c share. */
+#ifndef FLOW_DIST_WORKER_STATE_H
+#define FLOW_DIST_WORKER_STATE_H
+
+#include <pthread.h>
+
+#include "dist/control.h"
+#include "dist/transport.h"
+#include "dist/worker.h"
+
+enum { FLOW_HEX_SECRET = 65 };                  /* 32 random bytes as text */
+
+struct flow_worker {
+  flow_exchange      exchange;                  /* first: it is what the graph holds */
+  flow_context      *context;
+  flow_cluster      *cluster;                   /* a copy; with addresses that MPI has brought, where the launcher knew none */
+  double             timeout, start_within;     /* seconds */
+  flow_control      *control;                   /* NULL: a single worker */
+  flow_communicator *communicator;
+  pthread_mutex_t    lock;                      /* of `aborts` */
+  flow_communicator *aborts;                    /* what a verdict of the control plane aborts; NULL: nothing */
+  char               engine[32];
+  uint32_t           calls;                     /* of flow_distribute.h so far: the same number on all workers */
+  /* Of a cluster without addresses: what stands for the environment's variables of the same meaning. */
+  char               secret[FLOW_HEX_SECRET], descriptor[12];
+  int                listener;                  /* bound before the others learn the address; -1: none */
+};
+
+/* "worker:1 10.0.0.2:2222" in one of four buffers of the thread. */
+const char *flow_worker_name(const flow_worker *worker, int rank);
+/* Passes on FLOW_OK, and failures that are this process's own. For anything else waits a moment for the control plane's verdict, and fails with that. */
+flow_status flow_worker_explain(flow_worker *worker, flow_status status);
+/* Opens MPI and fills in the cluster's addresses, the secret and the listener (worker_launched.c). The communicator stays open. */
+flow_status flow_worker_meet_by_launcher(flow_worker *worker);
+/* Fills in worker->exchange (worker_exchange.c). */
+void        flow_worker_set_exchange(flow_worker *worker);
+/* The transport's calls, by whichever thread uses it. */
+flow_status flow_worker_move_broadcast(flow_worker *worker, void *data, int64_t bytes);
+flow_status flow_worker_move_all_gather(flow_worker *worker, const void *mine, int64_t bytes, void *all);
+
+#endif

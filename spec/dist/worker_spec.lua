@@ -1,0 +1,115 @@
+-- worker_spec.lua: clusters of real processes that meet, add up, and say who is missing when one of them fails.
+local support = require "spec.support.init"
+
+local program = support.program:match("^(.*/)") .. "worker_ranks"
+local plugins = os.getenv("FLOWLUA_LIB"):match("^(.*/)")
+
+local function exists(path)
+  local file = io.open(path)
+  if file then file:close() end
+  return file ~= nil
+end
+
+local missing_gloo = not exists(plugins .. "libflow_gloo.so") and "this build has no libflow_gloo.so (libgloo-dev and g++)"
+  or os.getenv("FLOW_SANITIZED") and "Gloo itself is not built with the sanitizer"
+
+local function run(name, workers, victim, environment)
+  return (support.run(("%s timeout -k 5 80 %q %s %d %s"):format(environment or "", program, name, workers, victim or "")))
+end
+
+local function check_ends(text, codes)
+  for rank, code in pairs(codes) do assert.truthy(text:find(("rank %d ended with %d\n"):format(rank, code), 1, true), text) end
+  assert.falsy(text:find("sockets remain", 1, true), text)
+  assert.falsy(text:find(": line %d"), text)
+end
+
+-- What a rank's call failed with. Times are those of sockets and heartbeats: far from the 30 s that silence may last.
+local function check_failure(text, rank, status, most, pattern)
+  local found, after, message = text:match("rank " .. rank .. ": (.-) after ([%d.]+) s: ([^\n]*)")
+  assert.equal(status, found, text)
+  assert.truthy(tonumber(after) <= most, text)
+  assert.truthy(message:find(pattern), text)
+end
+
+local function with_gloo(name, f)
+  it(name, function()
+    if missing_gloo then return pending(missing_gloo) end
+    f()
+  end)
+end
+
+describe("a cluster of workers", function()
+  with_gloo("adds up, sends, gathers and compares", function()
+    for workers = 1, 3 do
+      local text, codes = run("calls", workers), {}
+      for rank = 0, workers - 1 do codes[rank] = 0 end
+      check_ends(text, codes)
+      assert.equal(workers, select(2, text:gsub("engine " .. (workers > 1 and "gloo" or ""), "")), text)
+    end
+  end)
+
+  with_gloo("names both sides and the first line where texts differ, on all workers, and goes on", function()
+    local text = run("differ", 3, 2)
+    for rank = 0, 2 do
+      check_failure(text, rank, "invalid argument", 5, "^the workers do not have the same model: in line 2 worker:0 127[%d.:]+ has "
+        .. '"Dense 10 relu", worker:2 127[%d.:]+ has "Dense 12 relu"')
+    end
+    check_ends(run("differ_and_go_on", 3, 1), { [0] = 0, 0, 0 })
+  end)
+
+  with_gloo("finds out when workers run different programs", function()
+    local text = run("other_program", 2, 1)
+    for rank = 0, 1 do
+      check_failure(text, rank, "invalid state", 5, "^worker:0 [%d.:]+ gathers 4 bytes, worker:1 [%d.:]+ broadcasts 4 bytes: do all")
+    end
+  end)
+
+  for _, victim in ipairs { 0, 2 } do
+    for _, activity in ipairs { "sums", "barrier", "computation" } do
+      with_gloo(("names worker:%d when it is killed while others are in a %s"):format(victim, activity), function()
+        local text = run("killed_in_" .. activity, 3, victim)
+        for rank = 0, 2 do
+          if rank ~= victim then
+            check_failure(text, rank, "aborted", 5, "^worker:" .. victim .. " 127[%d.:]+ lost its connection %(.*%) at step 812")
+          end
+        end
+        check_ends(text, { [victim] = -9, [1] = 1 })
+      end)
+    end
+
+    with_gloo(("names worker:%d when it stands still"):format(victim), function()
+      for _, activity in ipairs { "sums", "computation" } do
+        local text = run("stopped_in_" .. activity, 3, victim)
+        for rank = 0, 2 do
+          if rank ~= victim then
+            check_failure(text, rank, "aborted", 10, "^worker:" .. victim .. " 127[%d.:]+ silent for [%d.]+ s at step 812")
+          end
+        end
+      end
+    end)
+
+    with_gloo(("takes worker:%d that ends without goodbye for lost"):format(victim), function()
+      local text = run("leaves", 3, victim)
+      check_failure(text, 1, "aborted", 5, "^worker:" .. victim .. " 127[%d.:]+ lost its connection")
+      check_ends(text, { [victim] = 0, [1] = 1 })
+    end)
+  end
+
+  with_gloo("waits for a worker that computes for long", function() check_ends(run("slow", 2, 1), { [0] = 0, 0 }) end)
+
+  with_gloo("needs the chief until all have finished", function()
+    local text = run("finished_dies", 2, 0)
+    check_failure(text, 1, "aborted", 5, "^worker:0 127[%d.:]+ lost its connection")
+  end)
+
+  with_gloo("says who never came", function()
+    local text = run("missing", 3, 1)
+    for rank = 0, 2, 2 do check_failure(text, rank, "invalid state", 5, "missing: worker:1 127[%d.:]+ %(no connection%)") end
+  end)
+
+  with_gloo("keeps jobs apart that use the same addresses", function()
+    local text = run("other_job", 2, 1)
+    check_failure(text, 1, "invalid state", 5, '^worker:0 127[%d.:]+ belongs to the job "spec", worker:1 127[%d.:]+ to "another"')
+    check_failure(text, 0, "invalid state", 5, "missing: worker:1")
+  end)
+end)
