@@ -158,6 +158,7 @@ static flow_status meet(flow_worker *worker, const char *transport, const flow_w
   if (!worker->communicator) FLOW_TRY(flow_worker_explain(worker, open_transport(worker, transport, generation.number)));
   snprintf(worker->engine, sizeof worker->engine, "%s", worker->communicator->transport->name);
   FLOW_TRY(flow_worker_explain(worker, set_aborts(worker, worker->communicator)));
+  FLOW_TRY(flow_worker_explain(worker, flow_communication_start(worker->communicator, &worker->communication)));
   flow_control_progress(worker->control, 0, "");
   return FLOW_OK;
 }
@@ -189,7 +190,6 @@ static flow_status prepare(flow_worker *worker, flow_context *context, const flo
   FLOW_TRY(flow_cluster_copy(cluster, &worker->cluster));
   worker->context = context;
   worker->timeout = otherwise(options->timeout_seconds, 60);
-  worker->start_within = otherwise(options->start_within, 300);
   flow_worker_set_exchange(worker);
   if (worker->exchange.workers == 1) return FLOW_OK;
   if (worker->exchange.worker < 0) {
@@ -220,6 +220,8 @@ flow_status flow_worker_open(flow_context *context, const flow_cluster *cluster,
 void flow_worker_close(flow_worker *worker)
 {
   if (!worker) return;
+  if (!worker->orderly) abort_transport(worker, "this worker was closed");
+  flow_communication_stop(worker->communication);
   set_aborts(worker, NULL);
   flow_communicator_close(worker->communicator);
   flow_control_close(worker->control);
@@ -235,7 +237,9 @@ flow_status flow_worker_goodbye(flow_worker *worker)
   if (!worker) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_goodbye: worker is NULL");
   if (!worker->control) return FLOW_OK;
   FLOW_TRY(flow_worker_check(worker));
-  return flow_control_goodbye(worker->control, 0);
+  FLOW_TRY(flow_control_goodbye(worker->control, 0));
+  worker->orderly = 1;
+  return FLOW_OK;
 }
 
 /* ---- what is known without asking the others ----------------------------------------------------------------------------------------- */

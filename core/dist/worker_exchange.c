@@ -20,30 +20,35 @@ flow_status flow_worker_explain(flow_worker *worker, flow_status status)
 
 flow_status flow_worker_move_broadcast(flow_worker *worker, void *data, int64_t bytes)
 {
-  if (!worker->communicator) return FLOW_OK;
-  return flow_worker_explain(worker, flow_communicator_broadcast(worker->communicator, 0, data, bytes));
+  if (!worker->communication) return FLOW_OK;
+  return flow_worker_explain(worker, flow_communication_broadcast(worker->communication, 0, data, bytes));
+}
+
+static flow_exchange *thread_of(const flow_worker *worker)
+{
+  return worker->communication ? flow_communication_exchange(worker->communication) : NULL;
 }
 
 flow_status flow_worker_move_all_gather(flow_worker *worker, const void *mine, int64_t bytes, void *all)
 {
-  if (worker->communicator) return flow_worker_explain(worker, flow_communicator_all_gather(worker->communicator, mine, bytes, all));
+  flow_exchange *thread = thread_of(worker);
+  if (thread) return flow_worker_explain(worker, thread->all_gather(thread, mine, bytes, all));
   if (bytes > 0) memcpy(all, mine, (size_t)bytes);
   return FLOW_OK;
 }
 
 static flow_status begin(flow_exchange *self, int dtype, void *data, int64_t count, int64_t *ticket)
 {
-  flow_worker *worker = (flow_worker *)self;
+  flow_exchange *thread = thread_of((flow_worker *)self);
   *ticket = 0;
-  if (!worker->communicator) return FLOW_OK;
-  return flow_worker_explain(worker, flow_communicator_all_reduce(worker->communicator, (flow_dtype)dtype, data, count));
+  if (!thread) return FLOW_OK;
+  return flow_worker_explain((flow_worker *)self, thread->begin(thread, dtype, data, count, ticket));
 }
 
 static flow_status finish(flow_exchange *self, int64_t ticket)
 {
-  (void)self;
-  (void)ticket;
-  return FLOW_OK;
+  flow_exchange *thread = thread_of((flow_worker *)self);
+  return thread ? flow_worker_explain((flow_worker *)self, thread->finish(thread, ticket)) : FLOW_OK;
 }
 
 static flow_status all_gather(flow_exchange *self, const void *mine, int64_t bytes, void *all)

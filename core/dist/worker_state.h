@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "dist/communication.h"
 #include "dist/control.h"
 #include "dist/transport.h"
 #include "dist/worker.h"
@@ -14,13 +15,14 @@ struct flow_worker {
   flow_exchange      exchange;                  /* first: it is what the graph holds */
   flow_context      *context;
   flow_cluster      *cluster;                   /* a copy; with addresses that MPI has brought, where the launcher knew none */
-  double             timeout, start_within;     /* seconds */
+  double             timeout;                   /* seconds */
   flow_control      *control;                   /* NULL: a single worker */
   flow_communicator *communicator;
+  flow_communication *communication;            /* its thread */
   pthread_mutex_t    lock;                      /* of `aborts` */
   flow_communicator *aborts;                    /* what a verdict of the control plane aborts; NULL: nothing */
   char               engine[32];
-  uint32_t           calls;                     /* of flow_distribute.h so far: the same number on all workers */
+  int                orderly;                   /* goodbye was said */
   /* Of a cluster without addresses: what stands for the environment's variables of the same meaning. */
   char               secret[FLOW_HEX_SECRET], descriptor[12];
   int                listener;                  /* bound before the others learn the address; -1: none */
@@ -34,7 +36,7 @@ flow_status flow_worker_explain(flow_worker *worker, flow_status status);
 flow_status flow_worker_meet_by_launcher(flow_worker *worker);
 /* Fills in worker->exchange (worker_exchange.c). */
 void        flow_worker_set_exchange(flow_worker *worker);
-/* The transport's calls, by whichever thread uses it. */
+/* Calls of the transport. */
 flow_status flow_worker_move_broadcast(flow_worker *worker, void *data, int64_t bytes);
 flow_status flow_worker_move_all_gather(flow_worker *worker, const void *mine, int64_t bytes, void *all);
 
