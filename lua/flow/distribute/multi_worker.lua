@@ -39,6 +39,18 @@ local function resolver_of(given)
   return resolver
 end
 
+-- The connection to the others, after all have found that they fit together and have one random state.
+local function join(resolver, options, replicas)
+  local worker = workers.open(resolver._handle, options)
+  local ok, problem = pcall(function()
+    worker:agree("number of local replicas", ("%d"):format(replicas))
+    worker:share_random_state()
+  end)
+  if ok then return worker end
+  pcall(worker.close, worker, true)
+  error(problem, 0)
+end
+
 local function make(given, options)
   local resolver = resolver_of(given)
   local list = devices.default()
@@ -50,9 +62,7 @@ local function make(given, options)
   end
   local worker
   if count > 1 then
-    worker = workers.open(resolver._handle, options)
-    worker:agree("the number of local replicas", ("%d"):format(#list))
-    worker:share_random_state()
+    worker = join(resolver, options, #list)
   end
   local strategy = strategies.make(MultiWorker, { devices = list, worker = worker })
   rawset(strategy, "cluster_resolver", resolver)

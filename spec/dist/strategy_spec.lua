@@ -1,0 +1,168 @@
+-- strategy_spec.lua: MultiWorkerMirroredStrategy between real processes, started by flowlua launch: what workers know of each other, values
+-- and data sets that are split over all, and how a cluster ends.
+local support = require "spec.support.init"
+
+local program = ("FLOWLUA_PATH=%slua %s"):format(support.root, support.program)
+local plugins = os.getenv("FLOWLUA_LIB"):match("^(.*/)")
+
+local function exists(path)
+  local file = io.open(path)
+  if file then file:close() end
+  return file ~= nil
+end
+
+local missing = not exists(plugins .. "libflow_gloo.so") and "this build has no libflow_gloo.so (libgloo-dev and g++)"
+  or os.getenv("FLOW_SANITIZED") and "Gloo itself is not built with the sanitizer"
+
+local BEGIN = [[
+  local flow = require "flow"
+  local Dataset = flow.data.Dataset
+  local index = tonumber(os.getenv("TF_CONFIG"):match('"index":(%d)'))
+  local function open(options) return flow.distribute.MultiWorkerMirroredStrategy(options or {}) end
+  local function rows(x)
+    if flow.is_tensor(x) then return "{" .. table.concat(x:totable(), " ") .. "}" end
+    local parts = {}
+    for i, part in ipairs(x.values or { x }) do parts[i] = x.values and rows(part) or "{" .. table.concat(x, " ") .. "}" end
+    return table.concat(parts)
+  end
+]]
+
+-- What each worker printed, by its index, and all output with the exit code.
+local function launch(script, environment)
+  local output, code = support.run(("%s timeout -k 5 60 env %s launch --workers 2 --threads 1 --kill-after 3 %s"):format(environment or "",
+    program, support.file("task.lua", BEGIN .. script)))
+  local said = { [0] = {}, {} }
+  for line in output:gmatch("[^\n]+") do
+    local worker, text = line:match("^%[worker:(%d)%] =\t(.*)$")
+    if worker then table.insert(said[tonumber(worker)], text) end
+  end
+  return said, output, code
+end
+
+local function with_gloo(name, f)
+  it(name, function()
+    if missing then return pending(missing) end
+    f()
+  end)
+end
+
+describe("workers", function()
+  with_gloo("know who they are, and have the chief's random state", function()
+    local said, output, code = launch([[
+      if index == 1 then flow.random.uniform { 3 } flow.set_random_seed(9) end
+      local strategy = open()
+      local r = strategy.cluster_resolver
+      print("=", r.task_type, r.task_id, r.is_chief, r.num_workers, strategy.num_replicas_in_sync, strategy.extended.should_checkpoint)
+      print("=", flow.random.uniform({ 1 }):item(), flow.random.normal({ 1 }):item())
+      local order = {}
+      for x in Dataset.range(20):shuffle(20):batch(20):iter() do order = x:totable() end
+      print("=", table.concat(order, " "))
+      local dense = flow.layers.Dense(1)
+      dense:build { -1, 3 }
+      print("=", table.concat(dense.kernel:reshape({ 3 }):totable(), " "))
+      print("=", pcall(open))
+      strategy:close()
+      print("=", pcall(strategy.reduce, strategy, "sum", 1))]])
+    assert.equal(0, code, output)
+    assert.equal("worker\t0\ttrue\t2\t2\ttrue", said[0][1])
+    assert.equal("worker\t1\tfalse\t2\t2\tfalse", said[1][1])
+    for line = 2, 4 do assert.equal(said[0][line], said[1][line]) end
+    assert.truthy(said[1][4]:find("%d"))
+    assert.truthy(said[0][5]:find("^false\t.*takes part in its cluster already"), said[0][5])
+    assert.truthy(said[0][6]:find("^false\t.*this strategy was closed"), said[0][6])
+    assert.truthy(output:find("task_type = 'worker', task_id = 1, num_workers = 2, local_devices = (cpu:0), communication = AUTO", 1, true))
+  end)
+
+  with_gloo("reduce and gather what all of their replicas have", function()
+    local said, output, code = launch([[
+      flow.config.set_logical_devices("cpu", 2)
+      local strategy = open()
+      local function values(f)
+        return strategy:experimental_distribute_values_from_function(function(c) return f(c.replica_id_in_sync_group) end)
+      end
+      local x = values(function(i) return flow.tensor { i, 10 } end)
+      print("=", strategy.num_replicas_in_sync, rows(strategy:reduce("sum", x)), rows(strategy:reduce("mean", x)))
+      local uneven = values(function(i) return flow.full({ i * 40 }, i) end)
+      print("=", #strategy:gather(uneven), strategy:gather(uneven):to("float64"):sum():item(), strategy:reduce("mean", uneven, 1):item())
+      local whole = values(function(i) return flow.tensor({ 2 ^ 40 + i }, { dtype = "int64" }) end)
+      print("=", strategy:reduce("sum", whole):item() - 4 * 2 ^ 40)
+      print("=", rows(strategy:gather(values(function(i) return flow.tensor { { i }, { 10 + i } } end), 2):reshape { 8 }))
+      print("=", pcall(strategy.reduce, strategy, "sum", values(function(i) return flow.ones { index + 1 } end)))
+      print("=", strategy:reduce("sum", (strategy:run(function(v) return v:sum() end, { x }))):item())]])
+    assert.equal(0, code, output)
+    for worker = 0, 1 do
+      assert.equal("4\t{6 40}\t{1.5 10}", said[worker][1])
+      assert.equal(("240\t%d\t%s"):format(40 + 160 + 360, said[0][2]:match("[%d.]+$")), said[worker][2])
+      assert.near(560 / 240, tonumber(said[worker][2]:match("[%d.]+$")), 1e-6)
+      assert.equal("6", said[worker][3])
+      assert.equal("{0 1 2 3 10 11 12 13}", said[worker][4])
+      assert.truthy(said[worker][5]:find("worker 0 has float32 {1}, worker 1 has float32 {2}", 1, true), said[worker][5])
+      assert.equal("46", said[worker][6])
+    end
+  end)
+
+  with_gloo("share the batches of one data set, or read files of their own, and end together", function()
+    local files = { support.file("a.tfrecord", ""), support.file("b.tfrecord", "") }
+    local flow = require "flow"
+    for i, path in ipairs(files) do
+      local writer = flow.data.TFRecordWriter(path)
+      for k = 1, i == 1 and 5 or 1 do writer:write(("%d%d"):format(i, k)) end
+      writer:close()
+    end
+    local said, output, code = launch(([[
+      local strategy = open()
+      local shared = Dataset.from_tensor_slices { flow.arange(9), flow.ones { 9, 2 } }:batch(4)
+      for x, y in strategy:experimental_distribute_dataset(shared):iter() do
+        print("=", rows(x), y.shape[1], y.shape[2])
+      end
+      local records = flow.data.TFRecordDataset { %q, %q }:batch(4)
+      for x in strategy:experimental_distribute_dataset(records):iter() do print("=", rows(x)) end
+      local own = strategy:distribute_datasets_from_function(function(context)
+        return Dataset.range(context.input_pipeline_id * 3 + 1):batch(context:get_per_replica_batch_size(4))
+      end)
+      for x in own:iter() do print("=", rows(x)) end
+      local steps = 0
+      for x in strategy:experimental_distribute_dataset(Dataset.range(4):repeat_():batch(4)):iter() do
+        steps = steps + 1
+        if steps == 3 then break end
+      end
+      print("=", steps)]]):format(files[1], files[2]))
+    assert.equal(0, code, output)
+    assert.same({ "{0 1}\t2\t2", "{4 5}\t2\t2", "{8}\t1\t2", "{11 12}", "{13 14}", "{15}", "{0}", "{}", "3" }, said[0])
+    assert.same({ "{2 3}\t2\t2", "{6 7}\t2\t2", "{}\t0\t2", "{21}", "{}", "{}", "{0 1}", "{2 3}", "3" }, said[1])
+  end)
+
+  with_gloo("wait for each other at the end", function()
+    local said, output, code = launch([[
+      local strategy = open()
+      if index == 1 then os.execute("sleep 1") end
+      print("=", strategy:reduce("sum", 1):item())
+      if index == 1 then os.execute("sleep 1") end]])
+    assert.equal(0, code, output)
+    assert.same({ "2" }, said[0])
+    assert.same({ "2" }, said[1])
+  end)
+
+  with_gloo("say who failed when a script ends by an error", function()
+    local said, output, code = launch([[
+      local strategy = open()
+      strategy:reduce("sum", 1)
+      if index == 1 then error("wrong data") end
+      print("=", pcall(strategy.reduce, strategy, "sum", 1))]])
+    assert.truthy(code ~= 0, output)
+    assert.truthy(output:find("wrong data", 1, true), output)
+    assert.truthy(said[0][1] and said[0][1]:find("^false\t.*worker:1"), output)
+  end)
+
+  with_gloo("must have as many replicas each", function()
+    local said, output, code = launch([[
+      flow.config.set_logical_devices("cpu", index + 1)
+      print("=", pcall(open))
+      print("=", pcall(open, flow.distribute.ClusterResolver { cluster = {} }))]])
+    assert.equal(0, code, output)
+    for worker = 0, 1 do
+      assert.truthy(said[worker][1]:find("the workers do not have the same number of local replicas: in line 1", 1, true), output)
+      assert.truthy(said[worker][2]:find("^true"), output)
+    end
+  end)
+end)
