@@ -1,4 +1,5 @@
-/* futex.h: sleeping until a number in memory changes, by Linux' futex(2); elsewhere by giving the core away. For threads of one process. */
+/* futex.h: sleeping until a number in memory changes, by Linux' futex(2); elsewhere by giving the core away. For threads of one process, and
+ * for processes that share the memory (flow_shared_futex_*, which cost a little more). */
 #ifndef FLOW_BASE_FUTEX_H
 #define FLOW_BASE_FUTEX_H
 
@@ -31,26 +32,50 @@ static inline int64_t flow_now_nanoseconds(void)
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Sleeps while *number is `value`, at most `nanoseconds` (negative: without end). May return early: look again. */
-static inline void flow_futex_sleep(_Atomic int *number, int value, int64_t nanoseconds)
+static inline void flow_futex_sleep_by(int operation, _Atomic int *number, int value, int64_t nanoseconds)
 {
 #if defined(__linux__)
   struct timespec limit = { (time_t)(nanoseconds / 1000000000), (long)(nanoseconds % 1000000000) };
-  syscall(SYS_futex, (int *)number, FUTEX_WAIT_PRIVATE, value, nanoseconds < 0 ? NULL : &limit, NULL, 0);
+  syscall(SYS_futex, (int *)number, operation, value, nanoseconds < 0 ? NULL : &limit, NULL, 0);
 #else
-  (void)number, (void)value, (void)nanoseconds;
+  (void)operation, (void)number, (void)value, (void)nanoseconds;
   sched_yield();
 #endif
+}
+
+static inline void flow_futex_wake_by(int operation, _Atomic int *number)
+{
+#if defined(__linux__)
+  syscall(SYS_futex, (int *)number, operation, INT_MAX, NULL, NULL, 0);
+#else
+  (void)operation, (void)number;
+#endif
+}
+
+#if !defined(__linux__)
+enum { FUTEX_WAIT_PRIVATE, FUTEX_WAKE_PRIVATE, FUTEX_WAIT, FUTEX_WAKE };
+#endif
+
+/* Sleeps while *number is `value`, at most `nanoseconds` (negative: without end). May return early: look again. */
+static inline void flow_futex_sleep(_Atomic int *number, int value, int64_t nanoseconds)
+{
+  flow_futex_sleep_by(FUTEX_WAIT_PRIVATE, number, value, nanoseconds);
 }
 
 /* Wakes all who sleep on the number, which has been changed before. */
 static inline void flow_futex_wake(_Atomic int *number)
 {
-#if defined(__linux__)
-  syscall(SYS_futex, (int *)number, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-#else
-  (void)number;
-#endif
+  flow_futex_wake_by(FUTEX_WAKE_PRIVATE, number);
+}
+
+static inline void flow_shared_futex_sleep(_Atomic int *number, int value, int64_t nanoseconds)
+{
+  flow_futex_sleep_by(FUTEX_WAIT, number, value, nanoseconds);
+}
+
+static inline void flow_shared_futex_wake(_Atomic int *number)
+{
+  flow_futex_wake_by(FUTEX_WAKE, number);
 }
 
 #endif

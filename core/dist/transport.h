@@ -1,12 +1,12 @@
 /* transport.h: how the ranks of a group add up their gradients. One contract for threads of a process ("local"), processes that a
  * launcher started (OpenMPI, "mpi") and plain processes that find each other through a key-value store (Gloo, "gloo"). The last two
- * are plugins.
+ * are plugins; when all their ranks are on one machine, flow_communicator_share makes them one that goes through memory ("shared").
  *
  * Contract of every transport
- *   - All ranks make the same calls with the same counts in the same order. `local` finds out when they do not and names both
- *     sides; the engines behind the others may not.
+ *   - All ranks make the same calls with the same counts in the same order. `local` and `shared` find out when they do not and
+ *     name both sides; the engines behind the others may not.
  *   - A sum has the same bits on every rank. It depends on the number of ranks, the transport and the count, never on timing;
- *     `local` adds in the order of the ranks, ((r0 + r1) + r2) + ...
+ *     `local` and `shared` add in the order of the ranks, ((r0 + r1) + r2) + ...
  *   - One thread at a time uses a communicator, usually the communication thread that opened it. Only abort may be called by any
  *     other thread at any time between the return of open and the call of close.
  *   - A call returns within its timeout (gloo: does not wait longer for any piece of 1 MiB), whoever else is alive: FLOW_TIMED_OUT
@@ -71,6 +71,13 @@ flow_status flow_communicator_open(const char *transport, int rank, int size, co
 /* Waits for nobody; NULL is fine. Peers that still wait in a call may see it as a lost peer: barrier() before it, where that matters. */
 void        flow_communicator_close(flow_communicator *self);
 
+/* All ranks call it after open. Where they are processes of one machine that can open each other's memory, *communicator becomes one
+ * that hands the bytes through memory and owns the old one; elsewhere, and if FLOW_SHARED_MEMORY is 0 in one rank's environment, it stays
+ * as it is, which is no failure. Nothing is left in any file system. A failure is one of the calls that the ranks agree by. */
+flow_status flow_communicator_share(flow_communicator **communicator);
+/* Does it hand the bytes through memory that processes share? */
+int         flow_communicator_is_shared(const flow_communicator *self);
+
 /* data[i] = the sum over all ranks of their data[i], in place; float32 or float64. */
 flow_status flow_communicator_all_reduce(flow_communicator *self, flow_dtype dtype, void *data, int64_t count);
 /* data of rank `from` to all others. */
@@ -80,7 +87,7 @@ flow_status flow_communicator_all_gather(flow_communicator *self, const void *mi
 /* Returns when every rank has called it. */
 flow_status flow_communicator_barrier(flow_communicator *self);
 /* From any thread: the pending call and all later ones return FLOW_ABORTED with `reason` (at most 500 bytes are kept). `local`
- * aborts every rank of the group; to other processes the control plane has to say it. The first abort counts. */
+ * and `shared` abort every rank of the group; to other processes the control plane has to say it. The first abort counts. */
 void        flow_communicator_abort(flow_communicator *self, const char *reason);
 
 /* The memory through which `size` threads meet: one for all, made before the first opens. Whoever made it releases it; the

@@ -1,16 +1,21 @@
-/* test_transport.c: the transport between threads: sums in the order of the ranks, broadcasts, gathers; ranks that do not come, do not
- * agree or are aborted. What goes between processes is tested in spec/dist. */
+/* test_transport.c: the transport between threads, and the one through memory that processes share, here with threads, too: sums in the
+ * order of the ranks, broadcasts, gathers; ranks that do not come, do not agree, are aborted or leave nonsense in the memory. What goes
+ * between processes is tested in spec/dist. */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "dist/shared.h"
 #include "dist/transport.h"
 
 enum { MOST = 8, RANDOM_CALLS = 10000, LONG = 100003, TEXT = 1024 };
@@ -35,6 +40,22 @@ static void *worker_main(void *argument)
   return NULL;
 }
 
+static int share;                      /* the tests run once with the transport `local` and once more with `shared` */
+
+static void *share_link(void *argument)
+{
+  worker *self = argument;
+  self->status = flow_communicator_share(&self->link);
+  return NULL;
+}
+
+static void share_all(worker *workers, int size)
+{
+  for (int rank = 0; rank < size; rank++) assert_int_equal(pthread_create(&workers[rank].thread, NULL, share_link, &workers[rank]), 0);
+  for (int rank = 0; rank < size; rank++) pthread_join(workers[rank].thread, NULL);
+  for (int rank = 0; rank < size; rank++) assert_int_equal(workers[rank].status, FLOW_OK);
+}
+
 static void open_all(worker *workers, int size, double timeout)
 {
   flow_local_group *group;
@@ -45,6 +66,9 @@ static void open_all(worker *workers, int size, double timeout)
     assert_int_equal(flow_communicator_open("local", rank, size, &options, &workers[rank].link), FLOW_OK);
   }
   flow_local_group_release(group);                 /* the communicators hold it */
+  if (!share) return;
+  share_all(workers, size);
+  for (int rank = 0; rank < size; rank++) assert_int_equal(flow_communicator_is_shared(workers[rank].link), size > 1);
 }
 
 static void start(worker *of, int (*body)(worker *))
@@ -308,6 +332,152 @@ static void ranks_that_do_not_agree(void **state)
   }
 }
 
+/* ---- memory that processes share ------------------------------------------------------------------------------------------------ */
+
+static int count_entries(const char *folder)
+{
+  int count = 0;
+  DIR *entries = opendir(folder);
+  assert_non_null(entries);
+  while (readdir(entries)) count++;
+  closedir(entries);
+  return count;
+}
+
+static int count_mappings(void)
+{
+  char line[4096];
+  int count = 0;
+  FILE *file = fopen("/proc/self/maps", "r");
+  assert_non_null(file);
+  while (fgets(line, sizeof line, file)) count += strstr(line, "flow_shared") != NULL;
+  fclose(file);
+  return count;
+}
+
+static void nothing_is_left_behind(void **state)
+{
+  (void)state;
+  int descriptors = count_entries("/proc/self/fd");
+  double bytes = flow_live_bytes();
+  for (int round = 0; round < 300; round++) {
+    worker workers[2];
+    open_all(workers, 2, 60);
+    if (round == 0) assert_int_equal(count_mappings(), 2);
+    for (int rank = 0; rank < 2; rank++) flow_communicator_close(workers[rank].link);
+  }
+  assert_int_equal(count_entries("/proc/self/fd"), descriptors);
+  assert_int_equal(count_mappings(), 0);
+  assert_true(flow_live_bytes() == bytes);
+}
+
+static void the_environment_turns_it_off(void **state)
+{
+  (void)state;
+  worker workers[2];
+  int descriptors = count_entries("/proc/self/fd");
+  share = 0;
+  open_all(workers, 2, 60);
+  share = 1;
+  setenv("FLOW_SHARED_MEMORY", "0", 1);
+  share_all(workers, 2);
+  unsetenv("FLOW_SHARED_MEMORY");
+  assert_int_equal(count_entries("/proc/self/fd"), descriptors);
+  for (int rank = 0; rank < 2; rank++) assert_string_equal(workers[rank].link->transport->name, "local");
+  share_all(workers, 2);
+  share_all(workers, 2);                          /* what is shared stays so */
+  for (int rank = 0; rank < 2; rank++) assert_true(flow_communicator_is_shared(workers[rank].link));
+  for (int rank = 0; rank < 2; rank++) flow_communicator_close(workers[rank].link);
+}
+
+/* A rank that closes its end is missed at once, not when the time is over; what it has shown before is still there. */
+static int sum_then_fail(worker *self)
+{
+  float data[100] = { 1 };
+  CHECK(keep(self, flow_communicator_all_reduce(self->link, FLOW_FLOAT32, data, 100)) && data[0] == 2);
+  CHECK(!keep(self, flow_communicator_all_reduce(self->link, FLOW_FLOAT32, data, 100)));
+  return 0;
+}
+
+static int sum_and_close(worker *self)
+{
+  float data[100] = { 1 };
+  CHECK(keep(self, flow_communicator_all_reduce(self->link, FLOW_FLOAT32, data, 100)));
+  flow_communicator_close(self->link);
+  self->link = NULL;
+  return 0;
+}
+
+static void a_rank_leaves(void **state)
+{
+  (void)state;
+  worker workers[2];
+  open_all(workers, 2, 60);
+  start(&workers[0], sum_then_fail);
+  start(&workers[1], sum_and_close);
+  join_and_close(workers, 2);
+  assert_int_equal(workers[0].status, FLOW_IO_ERROR);
+  assert_non_null(strstr(workers[0].message, "all_reduce: rank 1 (process "));
+  assert_non_null(strstr(workers[0].message, "has closed its end of the group"));
+}
+
+/* The other rank writes whatever it likes wherever it can: that ends in a failure or in wrong sums, and nowhere else. */
+static _Atomic int ended;
+
+static int write_nonsense(worker *self)
+{
+  flow_shared *shared = (flow_shared *)self->link;
+  uint32_t random = 1;
+  while (!ended) {
+    _Atomic uint32_t *words = (_Atomic uint32_t *)(void *)shared->group;
+    random = mix(random + 1);
+    size_t word = random % (shared->bytes / sizeof *words);
+    if (random % 3 == 0) word = (size_t)((uint32_t *)(void *)&shared->group->members[1].slots[random % 4] - (uint32_t *)(void *)words) + random % 6;
+    atomic_store(&words[word], random % 5 ? random % 7 : mix(random));
+  }
+  return 0;
+}
+
+static int sum_with_nonsense(worker *self)
+{
+  double data[1000] = { 0 };
+  while (keep(self, flow_communicator_all_reduce(self->link, FLOW_FLOAT64, data, 1000))) continue;
+  ended = 1;
+  return 0;
+}
+
+static void nonsense_in_the_memory(void **state)
+{
+  (void)state;
+  for (int round = 0; round < 20; round++) {
+    worker workers[2];
+    open_all(workers, 2, 0.2);
+    ended = 0;
+    start(&workers[1], write_nonsense);
+    start(&workers[0], sum_with_nonsense);
+    join_and_close(workers, 2);
+    assert_int_not_equal(workers[0].status, FLOW_OK);
+  }
+}
+
+static void memory_that_is_not_there(void **state)
+{
+  (void)state;
+  worker workers[2];
+  share = 0;
+  open_all(workers, 2, 60);
+  share = 1;
+  for (int allocation = 0; allocation < 2; allocation++) {
+    flow_communicator *link = workers[0].link;
+    flow_fail_allocation(allocation);
+    assert_int_equal(flow_communicator_share(&link), FLOW_OUT_OF_MEMORY);
+    flow_fail_allocation(-1);
+    assert_ptr_equal(link, workers[0].link);
+  }
+  share_all(workers, 2);
+  for (int rank = 0; rank < 2; rank++) flow_communicator_close(workers[rank].link);
+}
+
 static void wrong_arguments(void **state)
 {
   (void)state;
@@ -344,12 +514,19 @@ static void wrong_arguments(void **state)
   flow_local_group_release(group);
 }
 
+#define TESTS_OF_BOTH                                                                                                           \
+  cmocka_unit_test(sums_have_the_order_of_the_ranks), cmocka_unit_test(ten_thousand_calls), cmocka_unit_test(barriers_wait_for_all), \
+  cmocka_unit_test(a_rank_never_comes), cmocka_unit_test(abort_wakes_those_who_wait), cmocka_unit_test(abort_in_the_middle_of_sums), \
+  cmocka_unit_test(ranks_that_do_not_agree)
+
 int main(void)
 {
-  const struct CMUnitTest tests[] = {
-    cmocka_unit_test(sums_have_the_order_of_the_ranks), cmocka_unit_test(ten_thousand_calls), cmocka_unit_test(barriers_wait_for_all),
-    cmocka_unit_test(a_rank_never_comes), cmocka_unit_test(abort_wakes_those_who_wait), cmocka_unit_test(abort_in_the_middle_of_sums),
-    cmocka_unit_test(ranks_that_do_not_agree), cmocka_unit_test(wrong_arguments),
+  const struct CMUnitTest local[] = { TESTS_OF_BOTH, cmocka_unit_test(wrong_arguments) };
+  const struct CMUnitTest shared[] = {
+    TESTS_OF_BOTH, cmocka_unit_test(nothing_is_left_behind), cmocka_unit_test(the_environment_turns_it_off), cmocka_unit_test(a_rank_leaves),
+    cmocka_unit_test(nonsense_in_the_memory), cmocka_unit_test(memory_that_is_not_there),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  int failed = cmocka_run_group_tests(local, NULL, NULL);
+  share = 1;
+  return failed + cmocka_run_group_tests(shared, NULL, NULL);
 }

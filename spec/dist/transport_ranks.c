@@ -2,9 +2,11 @@
  *   transport_ranks mpi MODE                        under mpirun
  *   transport_ranks gloo MODE RANK SIZE FOLDER      the folder is the key-value store
  * Modes: calls (all operations, compared with plain loops), alone (the last rank never comes), abort (a thread of every other rank
- * aborts, the last rank does not come), lost (the last rank dies), missing (a rank is not even started), again (opens one group after
- * the other), storm (the first rank aborts in the middle of sums, which ends them everywhere), signals (the host's handlers and masks
- * stay, no thread of the engine takes a signal), bench.
+ * aborts, the last rank does not come), lost (the last rank dies), killed (it dies in the middle of sums), missing (a rank is not even
+ * started), again (opens one group after the other), leaks (opens and closes many), storm (the first rank aborts in the middle of sums,
+ * which ends them everywhere), disagree (the last rank calls something else), signals (the host's handlers and masks stay, no thread of
+ * the engine takes a signal), bench.
+ * Ranks on one machine hand the bytes through memory, unless FLOW_SHARED_MEMORY is 0.
  * Writes "rank R of N: ..." lines; ends with status 0 if everything was as expected. */
 #include <dirent.h>
 #include <errno.h>
@@ -80,7 +82,8 @@ static flow_status get_key(void *state, const char *key, double seconds, void **
 static flow_status open_link(const setting *self, const char *group, double timeout, flow_communicator **link)
 {
   flow_transport_options options = { .timeout = timeout, .group = group, .address = "127.0.0.1", .store = &self->store };
-  return flow_communicator_open(self->transport, self->rank, self->size, &options, link);
+  FLOW_TRY(flow_communicator_open(self->transport, self->rank, self->size, &options, link));
+  return flow_communicator_share(link);            /* FLOW_SHARED_MEMORY=0 keeps the engine to itself */
 }
 
 /* ---- calls that go well ------------------------------------------------------------------------------------------------------ */
@@ -155,6 +158,10 @@ static int check_calls(flow_communicator *link)
     if (check_broadcasts(link, counts[i]) || check_gather(link, counts[i])) return 1;
     EXPECT(flow_communicator_barrier(link) == FLOW_OK);
   }
+  for (int call = 0; call < 12; call++) {              /* a rank that comes late is waited for, spinning and asleep */
+    if (call % link->size == link->rank) nap(call < 6 ? 0.01 : 0.0001);
+    if (check_sum_float(link, call % 3 * 1000)) return 1;
+  }
   for (int call = 0; call < 200; call++) {             /* without anything in between that would keep the ranks together */
     if (check_sum_float(link, call % 9)) return 1;
   }
@@ -166,7 +173,7 @@ static int run_calls(const setting *self)
   flow_communicator *link = NULL;
   EXPECT(open_link(self, "first", 30, &link) == FLOW_OK);
   int wrong = check_calls(link);
-  printf("rank %d of %d: %s\n", link->rank, link->size, wrong ? "wrong" : "right");
+  printf("rank %d of %d: %s by %s\n", link->rank, link->size, wrong ? "wrong" : "right", link->transport->name);
   flow_communicator_close(link);
   return wrong;
 }
@@ -182,6 +189,53 @@ static int run_again(const setting *self)
   }
   printf("rank %d of %d: right\n", link->rank, link->size);
   flow_communicator_close(link);
+  return 0;
+}
+
+static int count_lines(const char *path)
+{
+  int lines = 0, byte;
+  FILE *file = fopen(path, "r");
+  while (file && (byte = getc(file)) != EOF) lines += byte == '\n';
+  if (file) fclose(file);
+  return lines;
+}
+
+static int count_descriptors(void)
+{
+  int count = 0;
+  DIR *folder = opendir("/proc/self/fd");
+  while (folder && readdir(folder)) count++;
+  if (folder) closedir(folder);
+  return count;
+}
+
+/* Descriptors, mappings and memory stay as they are after the first group, which starts the engine. */
+static int run_leaks(const setting *self)
+{
+  enum { GROUPS = 300 };
+  flow_communicator *link = NULL;
+  int descriptors = 0, mappings = 0;
+  double bytes = 0;
+  for (int group = 0; group < GROUPS; group++) {
+    char name[16];
+    snprintf(name, sizeof name, "group%d", group);
+    EXPECT(open_link(self, name, 30, &link) == FLOW_OK);
+    if (check_sum_float(link, 100)) return 1;
+    EXPECT(flow_communicator_barrier(link) == FLOW_OK);
+    flow_communicator_close(link);
+    link = NULL;
+    if (group == GROUPS / 10) {
+      descriptors = count_descriptors();
+      mappings = count_lines("/proc/self/maps");
+      bytes = flow_live_bytes();
+    }
+  }
+  printf("rank %d: %d descriptors and %d mappings became %d and %d\n", self->rank, descriptors, mappings, count_descriptors(),
+         count_lines("/proc/self/maps"));
+  EXPECT(count_descriptors() == descriptors);
+  EXPECT(count_lines("/proc/self/maps") <= mappings + 4);             /* the heap's own */
+  EXPECT(flow_live_bytes() == bytes);
   return 0;
 }
 
@@ -302,7 +356,7 @@ static int run_storm(const setting *self)
     free(data);
   }
   printf("rank %d of %d: %s: %s\n", link->rank, link->size, flow_status_name(status), flow_last_error());
-  EXPECT(status == (link->rank == 0 ? FLOW_ABORTED : FLOW_IO_ERROR));
+  EXPECT(status == (link->rank == 0 || flow_communicator_is_shared(link) ? FLOW_ABORTED : FLOW_IO_ERROR));
   if (link->rank == 0) pthread_join(thread, NULL);
   flow_communicator_close(link);
   return 0;
@@ -320,6 +374,41 @@ static int run_lost(const setting *self)
   int wrong = run_failing_call(link);
   flow_communicator_close(link);
   return wrong;
+}
+
+static void *die_soon(void *seconds)
+{
+  nap(*(double *)seconds);
+  kill(getpid(), SIGKILL);
+  return NULL;
+}
+
+static int run_killed(const setting *self)
+{
+  static float data[LONG];
+  flow_communicator *link = NULL;
+  pthread_t thread;
+  EXPECT(open_link(self, "first", 60, &link) == FLOW_OK);
+  EXPECT(flow_communicator_barrier(link) == FLOW_OK);
+  double seconds = 0.02 + getpid() % 64 * 0.0003, start = flow_clock();
+  if (is_last(link)) EXPECT(pthread_create(&thread, NULL, die_soon, &seconds) == 0);
+  flow_status status = FLOW_OK;
+  while (status == FLOW_OK) status = flow_communicator_all_reduce(link, FLOW_FLOAT32, data, LONG);
+  printf("rank %d of %d: %s after %.1f s: %s\n", link->rank, link->size, flow_status_name(status), flow_clock() - start, flow_last_error());
+  EXPECT(flow_communicator_barrier(link) == status);
+  flow_communicator_close(link);
+  return 0;
+}
+
+static int run_disagree(const setting *self)
+{
+  flow_communicator *link = NULL;
+  float data[8] = { 0 };
+  EXPECT(open_link(self, "first", 60, &link) == FLOW_OK);
+  flow_status status = flow_communicator_all_reduce(link, FLOW_FLOAT32, data, is_last(link) ? 8 : 7);
+  printf("rank %d of %d: %s after 0 s: %s\n", link->rank, link->size, flow_status_name(status), flow_last_error());
+  flow_communicator_close(link);
+  return status == FLOW_OK;
 }
 
 /* Fails in open: the last rank is not even started. */
@@ -340,7 +429,7 @@ static int compare_doubles(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-static int time_calls(flow_communicator *link, int64_t count)
+static int time_calls(const setting *self, flow_communicator *link, int64_t count)
 {
   double times[BENCH_CALLS];
   float *data = calloc((size_t)count, sizeof *data);
@@ -353,8 +442,8 @@ static int time_calls(flow_communicator *link, int64_t count)
   free(data);
   qsort(times, BENCH_CALLS, sizeof *times, compare_doubles);
   if (link->rank == 0) {
-    printf("%-6s %d ranks  %9.0f bytes  median %9.1f us  best %9.1f us\n", link->transport->name, link->size, (double)count * 4,
-           times[BENCH_CALLS / 2] * 1e6, times[0] * 1e6);
+    printf("%-6s %-6s %d ranks  %9.0f bytes  median %9.1f us  best %9.1f us\n", self ? self->transport : "local",
+           flow_communicator_is_shared(link) ? "shared" : "", link->size, (double)count * 4, times[BENCH_CALLS / 2] * 1e6, times[0] * 1e6);
   }
   return 0;
 }
@@ -363,7 +452,7 @@ static int run_bench(const setting *self)
 {
   flow_communicator *link = NULL;
   EXPECT(open_link(self, "first", 60, &link) == FLOW_OK);
-  int wrong = time_calls(link, BENCH_COUNT) || time_calls(link, 2);
+  int wrong = time_calls(self, link, BENCH_COUNT) || time_calls(self, link, 2);
   flow_communicator_close(link);
   return wrong;
 }
@@ -375,7 +464,7 @@ static void *bench_thread(void *rank)
   flow_communicator *link = NULL;
   flow_transport_options options = { .timeout = 60, .local = bench_group };
   if (flow_communicator_open("local", rank != NULL, 2, &options, &link) != FLOW_OK) return (void *)1;
-  int wrong = time_calls(link, BENCH_COUNT) || time_calls(link, 2);
+  int wrong = time_calls(NULL, link, BENCH_COUNT) || time_calls(NULL, link, 2);
   flow_communicator_close(link);
   return wrong ? (void *)1 : NULL;
 }
@@ -395,6 +484,7 @@ int main(int count, char **arguments)
 {
   static const struct { const char *name; int (*run)(const setting *); } modes[] = {
     { "calls", run_calls }, { "again", run_again }, { "alone", run_alone }, { "abort", run_abort }, { "lost", run_lost },
+    { "killed", run_killed }, { "leaks", run_leaks }, { "disagree", run_disagree },
     { "storm", run_storm }, { "missing", run_missing }, { "signals", run_signals }, { "bench", run_bench },
   };
   setvbuf(stdout, NULL, _IOLBF, 0);

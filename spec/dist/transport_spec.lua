@@ -28,9 +28,10 @@ describe("the transport mpi", function()
     or os.execute("command -v mpirun >/dev/null") ~= 0 and "mpirun is not installed (openmpi-bin)"
     or os.getenv("FLOW_SANITIZED") and "Open MPI has findings of its own under sanitizers"
 
-  -- Root and more ranks than cores are allowed by the launcher's environment; --quiet leaves out its own comments.
-  local function mpirun(ranks, mode)
-    return support.run(("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 60 "
+  -- Root and more ranks than cores are allowed by the launcher's environment; --quiet leaves out its own comments. MPI by itself, unless
+  -- the third argument is "shared".
+  local function mpirun(ranks, mode, memory)
+    return support.run(("FLOW_SHARED_MEMORY=" .. (memory == "shared" and "1" or "0") .. " OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 60 "
       .. "mpirun --quiet --oversubscribe --bind-to none -n %d %q mpi %s"):format(ranks, program, mode))
   end
 
@@ -45,8 +46,28 @@ describe("the transport mpi", function()
     for ranks = 1, 3 do
       local text, code = mpirun(ranks, "calls")
       assert.equal(0, code, text)
-      assert.equal(ranks, count(text, "rank %d of " .. ranks .. ": right"), text)
+      assert.equal(ranks, count(text, "rank %d of " .. ranks .. ": right by mpi"), text)
     end
+  end)
+
+  with_mpirun("hands the bytes through memory on one machine", function()
+    local text, code = mpirun(3, "calls", "shared")
+    assert.equal(0, code, text)
+    assert.equal(3, count(text, "rank %d of 3: right by shared"), text)
+  end)
+
+  with_mpirun("names the rank that does not come to a sum through memory", function()
+    local text = mpirun(3, "alone", "shared")
+    for rank = 0, 1 do
+      check_failure(text, rank, "timed out", { 1, 15 }, "all_reduce: rank 2 did not come within 1 s %(rank %d waited")
+    end
+    assert.falsy(text:find(": line "), text)
+  end)
+
+  with_mpirun("lets another thread abort a sum through memory", function()
+    local text = mpirun(2, "abort", "shared")
+    check_failure(text, 0, "aborted", { 0.2, 3.5 }, "all_reduce: worker:7 is silent")
+    assert.falsy(text:find(": line "), text)
   end)
 
   with_mpirun("opens one group after the other", function()
@@ -82,36 +103,42 @@ describe("the transport mpi", function()
   end)
 end)
 
+local gloo_missing = not exists(plugins .. "libflow_gloo.so") and "this build has no libflow_gloo.so (libgloo-dev and g++)"
+  or os.getenv("FLOW_SANITIZED") and "Gloo itself is not built with the sanitizer"
+
+local function with_gloo(name, f)
+  it(name, function()
+    if gloo_missing then return pending(gloo_missing) end
+    f()
+  end)
+end
+
+-- Starts the first `started` of `ranks` processes at once; what they wrote, after all have ended. `environment`: of the last one.
+local function run_gloo(memory, ranks, mode, started, environment)
+  local folder = support.file("store", ""):match("^(.*)/")
+  local command = {}
+  for rank = 0, (started or ranks) - 1 do
+    command[#command + 1] = ("{ FLOW_SHARED_MEMORY=%s timeout -k 5 60 %q gloo %s %d %d %q; echo rank %d ended with $?; } &"):format(
+      rank == ranks - 1 and environment or memory, program, mode, rank, ranks, folder, rank)
+  end
+  local text = support.run(table.concat(command, " ") .. " wait")
+  os.execute("rm -rf " .. folder)
+  return text
+end
+
+local function check_ends(text, ranks, code)
+  for rank = 0, ranks - 1 do assert.truthy(text:find(("rank %d ended with %d\n"):format(rank, code), 1, true), text) end
+end
+
 describe("the transport gloo", function()
-  local missing = not exists(plugins .. "libflow_gloo.so") and "this build has no libflow_gloo.so (libgloo-dev and g++)"
-    or os.getenv("FLOW_SANITIZED") and "Gloo itself is not built with the sanitizer"
-
-  -- Starts the first `started` of `ranks` processes at once; what they wrote, after all have ended.
-  local function run(ranks, mode, started)
-    local folder = support.file("store", ""):match("^(.*)/")
-    local command = {}
-    for rank = 0, (started or ranks) - 1 do
-      command[#command + 1] = ("{ timeout -k 5 60 %q gloo %s %d %d %q; echo rank %d ended with $?; } &"):format(program, mode, rank, ranks,
-        folder, rank)
-    end
-    local text = support.run(table.concat(command, " ") .. " wait")
-    os.execute("rm -rf " .. folder)
-    return text
-  end
-
-  local function check_ends(text, ranks, code)
-    for rank = 0, ranks - 1 do assert.truthy(text:find(("rank %d ended with %d\n"):format(rank, code), 1, true), text) end
-  end
-
-  local function with_gloo(name, f)
-    it(name, function()
-      if missing then return pending(missing) end
-      f()
-    end)
-  end
+  local function run(...) return run_gloo("0", ...) end
 
   with_gloo("adds up, sends and gathers", function()
-    for ranks = 1, 3 do check_ends(run(ranks, "calls"), ranks, 0) end
+    for ranks = 1, 3 do
+      local text = run(ranks, "calls")
+      check_ends(text, ranks, 0)
+      assert.equal(ranks, count(text, "right by gloo"), text)
+    end
   end)
 
   with_gloo("opens one group after the other", function() check_ends(run(2, "again"), 2, 0) end)
@@ -147,5 +174,68 @@ describe("the transport gloo", function()
     end
     assert.truthy(text:find("the connection to rank 2 is lost", 1, true), text)
     check_ends(text, 2, 0)
+  end)
+end)
+
+describe("memory that ranks on one machine share", function()
+  local function run(...) return run_gloo("1", ...) end
+
+  with_gloo("adds up, sends and gathers", function()
+    for ranks = 2, 4 do
+      local text = run(ranks, "calls")
+      check_ends(text, ranks, 0)
+      assert.equal(ranks, count(text, "right by shared"), text)
+    end
+  end)
+
+  with_gloo("is used by all ranks or by none", function()
+    local text = run(3, "calls", 3, "0")
+    check_ends(text, 3, 0)
+    assert.equal(3, count(text, "right by gloo"), text)
+  end)
+
+  with_gloo("leaves the host's signals alone", function() check_ends(run(2, "signals"), 2, 0) end)
+
+  with_gloo("leaves nothing behind", function()
+    local before = support.run("ls -A /dev/shm")
+    check_ends(run(2, "leaks"), 2, 0)
+    assert.equal(before, (support.run("ls -A /dev/shm")))
+  end)
+
+  with_gloo("names the rank that does not come", function()
+    local text = run(3, "alone")
+    for rank = 0, 1 do check_failure(text, rank, "timed out", { 0.9, 15 }, "all_reduce: rank 2 did not come within 1 s %(rank %d waited") end
+    check_ends(text, 3, 0)
+  end)
+
+  with_gloo("lets another thread abort the call that waits", function()
+    local text = run(3, "abort")
+    for rank = 0, 1 do check_failure(text, rank, "aborted", { 0.2, 3.5 }, "all_reduce: worker:7 is silent") end
+    check_ends(text, 3, 0)
+  end)
+
+  with_gloo("ends sums everywhere when they are aborted on one rank", function()
+    local text = run(3, "storm")
+    assert.equal(3, count(text, "aborted: all_reduce: worker:7 is silent"), text)
+    check_ends(text, 3, 0)
+  end)
+
+  with_gloo("finds out that ranks do not agree", function()
+    local text = run(3, "disagree")
+    for rank = 0, 2 do
+      check_failure(text, rank, "invalid state", { 0, 0 },
+        "all_reduce: the ranks do not agree: rank 0 calls all_reduce of 7 float32, rank 2 calls all_reduce of 8 float32")
+    end
+  end)
+
+  with_gloo("notices at once when a rank dies, whatever it was doing, and names it", function()
+    local text = run(3, "lost")
+    for rank = 0, 1 do check_failure(text, rank, "input/output error", { 0.1, 15 }, "all_reduce: rank 2 %(process %d+%) has ended") end
+    check_ends(text, 2, 0)
+    for _ = 1, 5 do
+      text = run(3, "killed")
+      for rank = 0, 1 do check_failure(text, rank, "input/output error", { 0, 15 }, "all_reduce: rank 2 %(process %d+%) has ended") end
+      check_ends(text, 2, 0)
+    end
   end)
 end)

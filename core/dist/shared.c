@@ -1,0 +1,424 @@
+/* shared.c: ranks that are processes of one machine add up through memory that they share.
+ *
+ * Every call is a row of steps. In a step each rank shows the others up to 64 KiB in one of its slots and then looks at theirs; it shows
+ * two steps ahead of the one it looks at, so that nobody waits for each single step. A rank that has shown step s has looked at step
+ * s - 2, and whoever has seen that shows s + 2 at most: four slots in turns are enough, and nobody has to say that he has looked.
+ *
+ * A sum of two ranks is: show the elements, add up what all have shown. Of more ranks, each adds up its share of what was shown and shows
+ * the result in a later step: then the bytes that a rank looks at do not grow with the ranks. Both add in the order of the ranks. */
+#include "dist/shared.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "base/futex.h"
+#include "base/memory.h"
+
+enum {
+  SPIN_NANOSECONDS = 50000, YIELD_NANOSECONDS = 5000, PAUSES_PER_LOOK = 16,
+  NAP_NANOSECONDS = 20000000,            /* between looks for peers that have ended and failures whose wake went lost */
+  DIRECT_BYTES = 16384,                  /* sums up to here are one step, of any number of ranks */
+  BLOCK_BYTES = 8192, LINE = 64,
+};
+
+static const char *const operation_names[] = { "all_reduce", "broadcast", "all_gather", "barrier" };
+
+/* A call under way. */
+typedef struct work {
+  flow_shared_call call;
+  int64_t          bytes, steps, end;    /* end: on the clock */
+  unsigned char   *data;                 /* all_gather: all */
+  const void      *mine;                 /* all_gather */
+  int              size;                 /* of an element */
+  void (*show)(flow_shared *self, const struct work *work, int64_t step);
+  void (*look)(flow_shared *self, const struct work *work, int64_t step);
+} work;
+
+static flow_shared_slot *slot_of(const flow_shared *self, int rank, unsigned step)
+{
+  return &self->group->members[rank].slots[step % FLOW_SHARED_SLOTS];
+}
+
+/* ---- failures ------------------------------------------------------------------------------------------------------------------ */
+
+static flow_status fail_broken(const flow_shared *self, const work *of)
+{
+  return flow_fail(self->breakage.status, "%s: %s", operation_names[of->call.what], self->breakage.reason);
+}
+
+static void wake_all(flow_shared *self)
+{
+  for (int rank = 0; rank < self->base.size; rank++) {
+    for (unsigned slot = 0; slot < FLOW_SHARED_SLOTS; slot++) flow_shared_futex_wake(&slot_of(self, rank, slot)->sequence);
+  }
+}
+
+/* Is the communicator broken, by whomever? */
+static int is_broken(flow_shared *self)
+{
+  if (flow_is_broken(&self->breakage)) return 1;
+  if (atomic_load_explicit(&self->group->broken, memory_order_acquire) != 2) return 0;
+  char reason[FLOW_REASON_SIZE];
+  memcpy(reason, self->group->reason, sizeof reason);
+  reason[sizeof reason - 1] = 0;
+  int status = atomic_load(&self->group->status);
+  flow_break(&self->breakage, status == FLOW_TIMED_OUT || status == FLOW_ABORTED || status == FLOW_INVALID_STATE ? (flow_status)status
+                                                                                                              : FLOW_IO_ERROR, reason);
+  return 1;
+}
+
+/* Any thread. The others learn it, too, and who waits wakes up. The first reason in the group counts. */
+static void break_group(flow_shared *self, flow_status status, const char *reason)
+{
+  flow_shared_group *group = self->group;
+  int nothing = 0;
+  if (atomic_compare_exchange_strong(&group->broken, &nothing, 1)) {
+    atomic_store(&group->status, (int)status);
+    strncpy(group->reason, reason, sizeof group->reason - 1);
+    atomic_store(&group->broken, 2);
+  }
+  if (!is_broken(self)) flow_break(&self->breakage, status, reason);     /* somebody is writing another, or died while he did */
+  wake_all(self);
+}
+
+static int has_shown(const flow_shared *self, int rank, unsigned step)
+{
+  return atomic_load_explicit(&slot_of(self, rank, step)->sequence, memory_order_acquire) == (int)(step + 1);
+}
+
+/* The time is over: breaks the group, unless the last rank is just coming. */
+static flow_status give_up(flow_shared *self, const work *of, unsigned step)
+{
+  char ranks[FLOW_REASON_SIZE], reason[FLOW_REASON_SIZE];
+  flow_text list = flow_text_into(ranks, sizeof ranks), text = flow_text_into(reason, sizeof reason);
+  int missing = 0;
+  for (int rank = 0; rank < self->base.size; rank++) {
+    if (rank == self->base.rank || has_shown(self, rank, step)) continue;
+    missing++;
+    if (list.length < FLOW_REASON_SIZE / 2) flow_text_add(&list, "%s%d", missing > 1 ? ", " : "", rank);
+  }
+  if (missing == 0) return FLOW_OK;
+  flow_text_add(&text, "%s %s did not come within %g s (rank %d waited in %s)", missing > 1 ? "ranks" : "rank", ranks,
+                self->base.timeout, self->base.rank, operation_names[of->call.what]);
+  break_group(self, FLOW_TIMED_OUT, reason);
+  return fail_broken(self, of);
+}
+
+/* A rank that has not shown the step: is there anybody who could? */
+static flow_status check_alive(flow_shared *self, const work *of, int rank, unsigned step)
+{
+  struct pollfd end = { .fd = self->peers[rank].watch, .events = POLLIN };
+  int left = atomic_load(&self->group->members[rank].left), ended = end.fd >= 0 && poll(&end, 1, 0) > 0 && end.revents & POLLIN;
+  if ((!left && !ended) || has_shown(self, rank, step)) return FLOW_OK;       /* it may have shown the step and left since we looked */
+  char reason[FLOW_REASON_SIZE];
+  flow_text text = flow_text_into(reason, sizeof reason);
+  flow_text_add(&text, "rank %d (process %lld) has %s", rank, (long long)self->peers[rank].process,
+                left ? "closed its end of the group" : "ended");
+  break_group(self, FLOW_IO_ERROR, reason);
+  return fail_broken(self, of);
+}
+
+/* ---- waiting ------------------------------------------------------------------------------------------------------------------- */
+
+/* Soon it lets others have the core in between: the rank that we wait for may need it. */
+static int spin(flow_shared *self, int rank, unsigned step)
+{
+  int64_t start = flow_now_nanoseconds(), now = start;
+  do {
+    for (int i = 0; i < PAUSES_PER_LOOK; i++) {
+      if (has_shown(self, rank, step)) return 1;
+      flow_pause_briefly();
+    }
+    now = flow_now_nanoseconds();
+    if (now > start + YIELD_NANOSECONDS) sched_yield();
+  } while (!is_broken(self) && now < start + SPIN_NANOSECONDS);
+  return has_shown(self, rank, step);
+}
+
+static flow_status wait_for_rank(flow_shared *self, const work *of, int rank, unsigned step)
+{
+  if (has_shown(self, rank, step) || spin(self, rank, step)) return FLOW_OK;
+  flow_shared_slot *slot = slot_of(self, rank, step);
+  for (;;) {
+    if (is_broken(self)) return fail_broken(self, of);
+    FLOW_TRY(check_alive(self, of, rank, step));
+    int64_t left = of->end - flow_now_nanoseconds();
+    if (left <= 0) FLOW_TRY(give_up(self, of, step));
+    /* Sequentially consistent, as in publish(): either the step is seen here or the sleeper is seen there. */
+    atomic_fetch_add(&slot->sleepers, 1);
+    int seen = atomic_load(&slot->sequence);
+    if (seen != (int)(step + 1)) flow_shared_futex_sleep(&slot->sequence, seen, left < NAP_NANOSECONDS ? left : NAP_NANOSECONDS);
+    atomic_fetch_sub(&slot->sleepers, 1);
+    if (has_shown(self, rank, step)) return FLOW_OK;
+  }
+}
+
+static void describe(flow_text *text, int rank, const flow_shared_call *of)
+{
+  int known = of->what >= 0 && of->what <= FLOW_SHARED_BARRIER;
+  const char *dtype = flow_dtype_name(of->detail);
+  flow_text_add(text, "rank %d calls %s", rank, known ? operation_names[of->what] : "something unknown");
+  if (of->what == FLOW_SHARED_ALL_REDUCE) flow_text_add(text, " of %lld %s", (long long)of->count, dtype ? dtype : "?");
+  else if (of->what != FLOW_SHARED_BARRIER) flow_text_add(text, " of %lld bytes", (long long)of->count);
+  if (of->what == FLOW_SHARED_BROADCAST) flow_text_add(text, " from rank %d", of->detail);
+}
+
+static flow_status fail_disagreement(flow_shared *self, const work *of, int rank, const flow_shared_call *first, const flow_shared_call *other)
+{
+  char reason[FLOW_REASON_SIZE];
+  flow_text text = flow_text_into(reason, sizeof reason);
+  flow_text_add(&text, "the ranks do not agree: ");
+  describe(&text, 0, first);
+  flow_text_add(&text, ", ");
+  describe(&text, rank, other);
+  break_group(self, FLOW_INVALID_STATE, reason);
+  return fail_broken(self, of);
+}
+
+/* Every rank finds the same. */
+static flow_status check_agreement(flow_shared *self, const work *of, unsigned step)
+{
+  flow_shared_call first = slot_of(self, 0, step)->call;
+  for (int rank = 1; rank < self->base.size; rank++) {
+    flow_shared_call other = slot_of(self, rank, step)->call;
+    if (other.what == first.what && other.detail == first.detail && other.count == first.count) continue;
+    return fail_disagreement(self, of, rank, &first, &other);
+  }
+  return FLOW_OK;
+}
+
+static flow_status wait_for_all(flow_shared *self, const work *of, unsigned step)
+{
+  for (int rank = 0; rank < self->base.size; rank++) {
+    if (rank != self->base.rank) FLOW_TRY(wait_for_rank(self, of, rank, step));
+  }
+  return check_agreement(self, of, step);
+}
+
+static void publish(const flow_shared *self, const work *of, unsigned step)
+{
+  flow_shared_slot *slot = slot_of(self, self->base.rank, step);
+  slot->call = of->call;
+  atomic_store(&slot->sequence, (int)(step + 1));
+  if (atomic_load(&slot->sleepers) != 0) flow_shared_futex_wake(&slot->sequence);
+}
+
+static flow_status run(flow_shared *self, work *of)
+{
+  unsigned first = self->step;
+  if (is_broken(self)) return fail_broken(self, of);
+  of->end = flow_now_nanoseconds() + (int64_t)(self->base.timeout * 1e9);
+  for (int64_t step = 0; step < of->steps + FLOW_SHARED_AHEAD; step++) {
+    if (step >= FLOW_SHARED_AHEAD) {
+      FLOW_TRY(wait_for_all(self, of, first + (unsigned)(step - FLOW_SHARED_AHEAD)));
+      of->look(self, of, step - FLOW_SHARED_AHEAD);
+    }
+    if (step < of->steps) {
+      of->show(self, of, step);
+      publish(self, of, first + (unsigned)step);
+    }
+  }
+  self->step = first + (unsigned)of->steps;
+  return FLOW_OK;
+}
+
+/* ---- sums ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Where the data of a call's step are that has `bytes` in all. */
+static unsigned char *shown(const flow_shared *self, int rank, int64_t step, int64_t bytes)
+{
+  flow_shared_slot *slot = slot_of(self, rank, self->step + (unsigned)step);
+  return bytes <= FLOW_SHARED_SMALL ? slot->small : slot->data;
+}
+
+/* The bytes of the part-th chunk; 0 behind the last. */
+static int64_t chunk_bytes(const work *of, int64_t part)
+{
+  int64_t left = of->bytes - part * FLOW_SHARED_BYTES;
+  return left < 0 ? 0 : left < FLOW_SHARED_BYTES ? left : FLOW_SHARED_BYTES;
+}
+
+static void copy(void *to, const void *from, int64_t bytes)
+{
+  if (bytes > 0) memcpy(to, from, (size_t)bytes);
+}
+
+/* Bytes first to last of the call's data become what all ranks have shown of them, added up in the order of the ranks, in blocks that
+ * stay in the cache. `at` is where in the chunk they begin. Our own elements are taken from the data themselves: our slot's lines are in
+ * the caches of those who have looked at them. */
+#define SUM_SHOWN(type)                                                                                                 \
+  static void sum_shown_##type(const flow_shared *self, const work *of, int64_t step, int64_t at, type *data, int64_t all)  \
+  {                                                                                                                     \
+    enum { BLOCK = BLOCK_BYTES / sizeof(type) };                                                                        \
+    type block[BLOCK] __attribute__((aligned(LINE)));                                                                   \
+    for (int64_t first = 0; first < all; first += BLOCK) {                                                              \
+      int64_t count = all - first < BLOCK ? all - first : BLOCK;                                                        \
+      const type *sum = NULL;                                                                                           \
+      for (int rank = 0; rank < self->base.size; rank++) {                                                              \
+        const type *next = rank == self->base.rank ? data + first                                                       \
+                                                   : (const type *)(shown(self, rank, step, of->bytes) + at) + first;   \
+        type *to = rank == self->base.size - 1 ? data + first : block;                                                  \
+        if (rank > 0) add_##type(to, sum, next, count);                                                                 \
+        sum = rank > 0 ? to : next;                                                                                     \
+      }                                                                                                                 \
+    }                                                                                                                   \
+  }                                                                                                                     \
+
+#define ADD(type)                                                                                                       \
+  /* `to` may be one of the others. */                                                                                  \
+  static void add_##type(type *to, const type *a, const type *b, int64_t count)                                         \
+  {                                                                                                                     \
+    _Pragma("GCC ivdep")                                                                                                \
+    for (int64_t i = 0; i < count; i++) to[i] = a[i] + b[i];                                                            \
+  }
+ADD(float)
+ADD(double)
+SUM_SHOWN(float)
+SUM_SHOWN(double)
+
+static void sum_shown(const flow_shared *self, const work *of, int64_t step, int64_t at, void *data, int64_t bytes)
+{
+  if (of->size == (int)sizeof(float)) sum_shown_float(self, of, step, at, data, bytes / 4);
+  else sum_shown_double(self, of, step, at, data, bytes / 8);
+}
+
+static void show_elements(flow_shared *self, const work *of, int64_t step)
+{
+  copy(shown(self, self->base.rank, step, of->bytes), of->data + step * FLOW_SHARED_BYTES, chunk_bytes(of, step));
+}
+
+static void add_elements(flow_shared *self, const work *of, int64_t step)
+{
+  sum_shown(self, of, step, 0, of->data + step * FLOW_SHARED_BYTES, chunk_bytes(of, step));
+}
+
+/* Sums of many ranks: steps 0, 1, 3, 5 ... show elements of chunks 0, 1, 2, 3 ..., steps 2, 4, 6 ... the sums of chunks 0, 1, 2 ... */
+static int shows_sums(int64_t step) { return step > 0 && step % 2 == 0; }
+static int64_t part_of(int64_t step) { return shows_sums(step) ? step / 2 - 1 : (step + 1) / 2; }
+
+/* The part of a chunk that a rank adds up: whole cache lines, as even as they go. */
+static void find_share(const flow_shared *self, int rank, int64_t bytes, int64_t *first, int64_t *count)
+{
+  int64_t lines = (bytes + LINE - 1) / LINE, last = lines * (rank + 1) / self->base.size * LINE;
+  *first = lines * rank / self->base.size * LINE;
+  if (last > bytes) last = bytes;
+  *count = last > *first ? last - *first : 0;
+}
+
+static void show_elements_or_sums(flow_shared *self, const work *of, int64_t step)
+{
+  int64_t part = part_of(step), bytes = chunk_bytes(of, part), first = 0, count = bytes;
+  if (shows_sums(step)) find_share(self, self->base.rank, bytes, &first, &count);
+  copy(shown(self, self->base.rank, step, of->bytes), of->data + part * FLOW_SHARED_BYTES + first, count);
+}
+
+static void add_share_or_collect(flow_shared *self, const work *of, int64_t step)
+{
+  int64_t part = part_of(step), bytes = chunk_bytes(of, part), first, count;
+  unsigned char *chunk = of->data + part * FLOW_SHARED_BYTES;
+  if (!shows_sums(step)) {
+    find_share(self, self->base.rank, bytes, &first, &count);
+    if (count > 0) sum_shown(self, of, step, first, chunk + first, count);
+    return;
+  }
+  for (int rank = 0; rank < self->base.size; rank++) {
+    find_share(self, rank, bytes, &first, &count);
+    if (rank != self->base.rank) copy(chunk + first, shown(self, rank, step, of->bytes), count);
+  }
+}
+
+/* At least one, so that ranks which do not agree find out. */
+static int64_t count_chunks(int64_t bytes)
+{
+  return bytes <= FLOW_SHARED_BYTES ? 1 : (bytes - 1) / FLOW_SHARED_BYTES + 1;
+}
+
+static flow_status all_reduce(flow_communicator *self, flow_dtype dtype, void *data, int64_t count)
+{
+  int size = dtype == FLOW_FLOAT32 ? 4 : 8;
+  work todo = { .call = { FLOW_SHARED_ALL_REDUCE, (int32_t)dtype, count }, .bytes = count * size, .size = size, .data = data };
+  int64_t chunks = count_chunks(todo.bytes);
+  int direct = self->size == 2 || todo.bytes <= DIRECT_BYTES;
+  todo.steps = direct ? chunks : 2 * chunks + 1;
+  todo.show = direct ? show_elements : show_elements_or_sums;
+  todo.look = direct ? add_elements : add_share_or_collect;
+  return run((flow_shared *)self, &todo);
+}
+
+/* ---- other calls --------------------------------------------------------------------------------------------------------------- */
+
+static void show_from_root(flow_shared *self, const work *of, int64_t step)
+{
+  if (of->call.detail == self->base.rank) show_elements(self, of, step);
+}
+
+static void take_from_root(flow_shared *self, const work *of, int64_t step)
+{
+  int root = of->call.detail;
+  if (root != self->base.rank) copy(of->data + step * FLOW_SHARED_BYTES, shown(self, root, step, of->bytes), chunk_bytes(of, step));
+}
+
+static flow_status broadcast(flow_communicator *self, int from, void *data, int64_t bytes)
+{
+  return run((flow_shared *)self, &(work){ .call = { FLOW_SHARED_BROADCAST, from, bytes }, .bytes = bytes, .steps = count_chunks(bytes),
+                                           .data = data, .show = show_from_root, .look = take_from_root });
+}
+
+static void show_mine(flow_shared *self, const work *of, int64_t step)
+{
+  const unsigned char *mine = of->mine;
+  copy(shown(self, self->base.rank, step, of->bytes), mine + step * FLOW_SHARED_BYTES, chunk_bytes(of, step));
+}
+
+static void take_all(flow_shared *self, const work *of, int64_t step)
+{
+  for (int rank = 0; rank < self->base.size; rank++) {
+    copy(of->data + rank * of->bytes + step * FLOW_SHARED_BYTES, shown(self, rank, step, of->bytes), chunk_bytes(of, step));
+  }
+}
+
+static flow_status all_gather(flow_communicator *self, const void *mine, int64_t bytes, void *all)
+{
+  return run((flow_shared *)self, &(work){ .call = { FLOW_SHARED_ALL_GATHER, 0, bytes }, .bytes = bytes, .steps = count_chunks(bytes),
+                                           .data = all, .mine = mine, .show = show_mine, .look = take_all });
+}
+
+static void do_nothing(flow_shared *self, const work *of, int64_t step)
+{
+  (void)self, (void)of, (void)step;
+}
+
+static flow_status barrier(flow_communicator *self)
+{
+  return run((flow_shared *)self, &(work){ .call = { FLOW_SHARED_BARRIER, 0, 0 }, .steps = 1, .show = do_nothing, .look = do_nothing });
+}
+
+static void abort_group(flow_communicator *communicator, const char *reason)
+{
+  flow_shared *self = (flow_shared *)communicator;
+  break_group(self, FLOW_ABORTED, reason);
+  flow_communicator_abort(self->inner, reason);
+}
+
+/* An engine whose other ranks are lost must not wait for them when it ends. */
+static void close_rank(flow_communicator *communicator)
+{
+  flow_shared *self = (flow_shared *)communicator;
+  if (is_broken(self)) flow_communicator_abort(self->inner, self->breakage.reason);
+  atomic_store(&self->group->members[self->base.rank].left, 1);
+  wake_all(self);
+  munmap(self->group, self->bytes);
+  for (int rank = 0; rank < self->base.size; rank++) {
+    if (self->peers[rank].watch >= 0) close(self->peers[rank].watch);
+  }
+  flow_breakage_end(&self->breakage);
+  flow_communicator_close(self->inner);
+  flow_free(self);
+}
+
+const flow_transport flow_transport_shared = {
+  .name = "shared", .all_reduce = all_reduce, .broadcast = broadcast, .all_gather = all_gather, .barrier = barrier, .abort = abort_group,
+  .close = close_rank,
+};

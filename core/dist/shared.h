@@ -1,0 +1,67 @@
+/* shared.h: the memory through which processes of one machine add up, and a rank's view of it. shared.c is the transport, shared_open.c
+ * how the ranks find the memory.
+ *
+ * What lies in the memory was written by others, who may have died in the middle of it: nothing of it is ever used as a size, an index
+ * or an address. */
+#ifndef FLOW_DIST_SHARED_H
+#define FLOW_DIST_SHARED_H
+
+#include <stdatomic.h>
+#include "dist/breakage.h"
+#include "dist/transport.h"
+
+enum {
+  FLOW_SHARED_AHEAD = 2,                 /* steps that a rank shows before it looks at the first of them */
+  FLOW_SHARED_SLOTS = 2 * FLOW_SHARED_AHEAD,
+  FLOW_SHARED_BYTES = 65536,             /* of a step; all slots of two ranks stay in a core's cache */
+  FLOW_SHARED_SMALL = 40,                /* what goes into the first line of a slot */
+};
+
+typedef enum flow_shared_operation { FLOW_SHARED_ALL_REDUCE, FLOW_SHARED_BROADCAST, FLOW_SHARED_ALL_GATHER, FLOW_SHARED_BARRIER }
+  flow_shared_operation;
+
+typedef struct flow_shared_call {
+  int32_t what, detail;                  /* a flow_shared_operation; all_reduce: the dtype, broadcast: from where */
+  int64_t count;                         /* all_reduce: elements, else bytes */
+} flow_shared_call;
+
+/* What a rank shows the others in one step. */
+typedef struct flow_shared_slot {
+  _Atomic int      sequence;             /* the number of the step, from 1, once all below is written; who waits sleeps on it */
+  _Atomic int      sleepers;
+  flow_shared_call call;
+  unsigned char    small[FLOW_SHARED_SMALL];
+  unsigned char    data[FLOW_SHARED_BYTES];
+} __attribute__((aligned(64))) flow_shared_slot;
+
+typedef struct flow_shared_member {
+  _Atomic int      left;                 /* the rank has closed its end */
+  flow_shared_slot slots[FLOW_SHARED_SLOTS];       /* in turns */
+} __attribute__((aligned(64))) flow_shared_member;
+
+typedef struct flow_shared_group {
+  uint64_t           secret[2];          /* random: says that a file is the one that was meant */
+  _Atomic int        broken;             /* 0, 1: somebody is writing why, 2: it is written */
+  _Atomic int        status;
+  char               reason[FLOW_REASON_SIZE];
+  flow_shared_member members[];
+} flow_shared_group;
+
+typedef struct flow_shared_peer {
+  int64_t process;
+  int     watch;                         /* a descriptor that can be read when the process has ended, or -1 */
+} flow_shared_peer;
+
+typedef struct flow_shared {
+  flow_communicator  base;               /* first: it is what callers hold */
+  flow_communicator *inner;              /* over which the ranks found each other; closed and aborted with this */
+  flow_shared_group *group;
+  size_t             bytes;              /* of the mapping */
+  unsigned           step;               /* steps behind us, modulo 2^32 */
+  flow_breakage      breakage;           /* our own copy of the reason */
+  flow_shared_peer   peers[];
+} flow_shared;
+
+extern const flow_transport flow_transport_shared;        /* has no open: flow_communicator_share makes it of another */
+
+#endif
