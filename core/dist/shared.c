@@ -165,7 +165,8 @@ static void describe(flow_text *text, int rank, const flow_shared_call *of)
   if (of->what == FLOW_SHARED_BROADCAST) flow_text_add(text, " from rank %d", of->detail);
 }
 
-static flow_status fail_disagreement(flow_shared *self, const work *of, int rank, const flow_shared_call *first, const flow_shared_call *other)
+static flow_status fail_disagreement(flow_shared *self, const work *of, int rank, const flow_shared_call *first,
+                                     const flow_shared_call *other)
 {
   char reason[FLOW_REASON_SIZE];
   flow_text text = flow_text_into(reason, sizeof reason);

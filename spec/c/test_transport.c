@@ -427,12 +427,13 @@ static _Atomic int ended;
 static int write_nonsense(worker *self)
 {
   flow_shared *shared = (flow_shared *)self->link;
+  flow_shared_group *group = shared->group;
   uint32_t random = 1;
   while (!ended) {
-    _Atomic uint32_t *words = (_Atomic uint32_t *)(void *)shared->group;
+    _Atomic uint32_t *words = (_Atomic uint32_t *)(void *)group;
     random = mix(random + 1);
     size_t word = random % (shared->bytes / sizeof *words);
-    if (random % 3 == 0) word = (size_t)((uint32_t *)(void *)&shared->group->members[1].slots[random % 4] - (uint32_t *)(void *)words) + random % 6;
+    if (random % 3 == 0) word = (size_t)((unsigned char *)&group->members[1].slots[random % 4] - (unsigned char *)group) / 4 + random % 6;
     atomic_store(&words[word], random % 5 ? random % 7 : mix(random));
   }
   return 0;
@@ -523,8 +524,8 @@ int main(void)
 {
   const struct CMUnitTest local[] = { TESTS_OF_BOTH, cmocka_unit_test(wrong_arguments) };
   const struct CMUnitTest shared[] = {
-    TESTS_OF_BOTH, cmocka_unit_test(nothing_is_left_behind), cmocka_unit_test(the_environment_turns_it_off), cmocka_unit_test(a_rank_leaves),
-    cmocka_unit_test(nonsense_in_the_memory), cmocka_unit_test(memory_that_is_not_there),
+    TESTS_OF_BOTH, cmocka_unit_test(nothing_is_left_behind), cmocka_unit_test(the_environment_turns_it_off),
+    cmocka_unit_test(a_rank_leaves), cmocka_unit_test(nonsense_in_the_memory), cmocka_unit_test(memory_that_is_not_there),
   };
   int failed = cmocka_run_group_tests(local, NULL, NULL);
   share = 1;

@@ -31,8 +31,8 @@ describe("the transport mpi", function()
   -- Root and more ranks than cores are allowed by the launcher's environment; --quiet leaves out its own comments. MPI by itself, unless
   -- the third argument is "shared".
   local function mpirun(ranks, mode, memory)
-    return support.run(("FLOW_SHARED_MEMORY=" .. (memory == "shared" and "1" or "0") .. " OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 60 "
-      .. "mpirun --quiet --oversubscribe --bind-to none -n %d %q mpi %s"):format(ranks, program, mode))
+    return support.run(("FLOW_SHARED_MEMORY=%s OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 60 "
+      .. "mpirun --quiet --oversubscribe --bind-to none -n %d %q mpi %s"):format(memory == "shared" and "1" or "0", ranks, program, mode))
   end
 
   local function with_mpirun(name, f)
@@ -204,7 +204,9 @@ describe("memory that ranks on one machine share", function()
 
   with_gloo("names the rank that does not come", function()
     local text = run(3, "alone")
-    for rank = 0, 1 do check_failure(text, rank, "timed out", { 0.9, 15 }, "all_reduce: rank 2 did not come within 1 s %(rank %d waited") end
+    for rank = 0, 1 do
+      check_failure(text, rank, "timed out", { 0.9, 15 }, "all_reduce: rank 2 did not come within 1 s %(rank %d waited")
+    end
     check_ends(text, 3, 0)
   end)
 
