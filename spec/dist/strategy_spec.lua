@@ -61,8 +61,13 @@ describe("workers", function()
       dense:build { -1, 3 }
       print("=", table.concat(dense.kernel:reshape({ 3 }):totable(), " "))
       print("=", pcall(open))
+      local model = strategy.scope(function() return flow.Sequential { flow.layers.Input { 2 }, flow.layers.Dense(1) } end)
+      model:compile { optimizer = "sgd", loss = "mse" }
       strategy:close()
-      print("=", pcall(strategy.reduce, strategy, "sum", 1))]])
+      strategy:close()
+      print("=", pcall(strategy.reduce, strategy, "sum", 1))
+      print("=", pcall(strategy.scope, function() end))
+      print("=", pcall(model.fit, model, flow.ones { 2, 2 }, flow.ones { 2, 1 }))]])
     assert.equal(0, code, output)
     assert.equal("worker\t0\ttrue\t2\t2\ttrue", said[0][1])
     assert.equal("worker\t1\tfalse\t2\t2\tfalse", said[1][1])
@@ -70,6 +75,8 @@ describe("workers", function()
     assert.truthy(said[1][4]:find("%d"))
     assert.truthy(said[0][5]:find("^false\t.*takes part in its cluster already"), said[0][5])
     assert.truthy(said[0][6]:find("^false\t.*this strategy was closed"), said[0][6])
+    assert.truthy(said[0][7]:find("^false\t.*this strategy was closed"), said[0][7])
+    assert.truthy(said[0][8]:find("^false\t.*fit: the strategy in whose scope the model was made was closed"), said[0][8])
     assert.truthy(output:find("task_type = 'worker', task_id = 1, num_workers = 2, local_devices = (cpu:0), communication = AUTO", 1, true))
   end)
 
@@ -130,6 +137,23 @@ describe("workers", function()
     assert.equal(0, code, output)
     assert.same({ "{0 1}\t2\t2", "{4 5}\t2\t2", "{8}\t1\t2", "{11 12}", "{13 14}", "{15}", "{0}", "{}", "3" }, said[0])
     assert.same({ "{2 3}\t2\t2", "{6 7}\t2\t2", "{}\t0\t2", "{21}", "{}", "{}", "{0 1}", "{2 3}", "3" }, said[1])
+  end)
+
+  with_gloo("find out that they would shuffle shared data in different ways", function()
+    local said, output, code = launch([[
+      local strategy = open()
+      local function pass() return strategy:experimental_distribute_dataset(Dataset.range(8):shuffle(8):batch(8)):iter() end
+      local first = pass()()
+      print("=", #strategy:gather(first))
+      print("=", strategy:reduce("sum", first, 1):item())
+      if index == 1 then flow.random.uniform { 1 } end
+      print("=", pcall(pass))
+      strategy:close()]])
+    assert.equal(0, code, output)
+    for worker = 0, 1 do
+      assert.same({ "8", "28" }, { said[worker][1], said[worker][2] })
+      assert.truthy(said[worker][3]:find("the workers do not have the same data set: in line 2 worker:0", 1, true), output)
+    end
   end)
 
   with_gloo("wait for each other at the end", function()

@@ -137,9 +137,21 @@ end
 
 ---- passes -----------------------------------------------------------------------------------------------------------------------------
 
+-- Raises on all workers of a strategy unless these passes over data that they share will give the same elements in the same order: a
+-- worker that drew random numbers of its own before it made the data set would shuffle it in another way.
+function datasets.agree(strategy, dataset, iterator)
+  local others = strategy:_others()
+  if not others then return end
+  local draws = iterator:save():match("^%S+ %x+ %d+ (.*)$")      -- behind format, pipeline and position (core/data/iterator.c)
+  others:agree("data set", ("%d elements\nrandom order %s"):format(dataset:cardinality(), draws))
+end
+
 -- A pass: call it for the next step's values, as for loops do; all workers must take the same number of steps.
 function Distributed:iter()
-  return object.new(Iterator, { _distributed = self, _iterator = (self._per_replica or self._dataset):iter(), _last = false })
+  local dataset = self._per_replica or self._dataset
+  local iterator = dataset:iter()
+  if self._mode == "shared" then datasets.agree(self._strategy, dataset, iterator) end
+  return object.new(Iterator, { _distributed = self, _iterator = iterator, _last = false })
 end
 Distributed.metatable.__call = function(self) return self:iter() end
 

@@ -81,6 +81,7 @@ end
 function MultiWorker:_leave(orderly)
   if not self._worker then return end
   at_exit.remove(self)
+  rawset(self._placement, "closed", true)
   self._worker:close(orderly)
 end
 

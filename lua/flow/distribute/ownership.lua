@@ -31,6 +31,7 @@ function ownership.check(model, what)
     raise("%s was made %s, it cannot %s %s; %s", object.title(model), scope_of(own), what, scope_of(here), HOW)
   end
   if not own then return end
+  if rawget(own, "closed") then raise("%s: %s: the strategy in whose scope the model was made was closed", object.title(model), what) end
   local layer, where = stranger(model, own)
   if layer then
     raise("%s: %s: the variables of %s were not created %s as the model was, but %s; %s", object.title(model), what,

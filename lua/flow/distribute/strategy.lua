@@ -28,6 +28,7 @@ local MAX_FUNCTIONS = 16       -- traced per strategy; the least recently used o
 
 -- Calls f(...) with a placement entered.
 local function placed(p, f, ...)
+  if rawget(p, "closed") then raise("this strategy was closed") end
   placement.enter(p)
   local function finish(ok, ...)
     placement.leave()
