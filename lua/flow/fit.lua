@@ -15,6 +15,7 @@ local log = require "flow.log"
 local tensor = require "flow.tensor"
 local arguments = require "flow.arguments"
 local fit_position = require "flow.fit_position"
+local start_together = require("flow.distribute.start").together
 
 local C, raise = native.C, errors.raise
 local context, held = native.context, native.held
@@ -246,6 +247,7 @@ local function run_fit(model, data, validation, options)
   local run = fit_position.new(model, train, test, list, options.initial_epoch)
   list:call("on_train_begin", {})
   list:call("_resume", run)
+  start_together(run, options)
   for epoch = run.epoch, run.stopped and run.batch == 0 and run.epoch - 1 or options.epochs - 1 do
     if run.batch == 0 then training.reset(model) end
     list:call("on_epoch_begin", epoch, {})

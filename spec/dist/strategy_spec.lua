@@ -156,6 +156,51 @@ describe("workers", function()
     end
   end)
 
+  with_gloo("begin to fit with the chief's values, slots and random numbers", function()
+    local said, output, code = launch([[
+      local strategy = open()
+      if index == 1 then flow.random.uniform { 5 } end
+      local function weights(model) return rows(model.layers[1].kernel:reshape { 3 }) end
+      for _, input in ipairs { { flow.layers.Input { 3 } }, {} } do
+        local model = strategy.scope(function()
+          table.insert(input, flow.layers.Dense(1))
+          return flow.Sequential(input)
+        end)
+        model:compile { optimizer = flow.optimizers.SGD { learning_rate = 0, momentum = 0.9 }, loss = "mse" }
+        model:fit(flow.ones { 4, 3 }, flow.ones { 4, 1 }, { verbose = 0 })
+        print("=", weights(model))
+        if index == 1 then model:set_weights { flow.zeros { 3, 1 }, flow.ones { 1 } } end
+        model:fit(flow.ones { 4, 3 }, flow.ones { 4, 1 }, { verbose = 0 })
+        print("=", weights(model), model.layers[1].bias:item())
+        print("=", flow.random.uniform({ 1 }):item())
+      end]])
+    assert.equal(0, code, output)
+    assert.equal(6, #said[0], output)
+    assert.same(said[0], said[1])
+    assert.equal(said[0][1] .. "\t0", said[0][2])
+  end)
+
+  with_gloo("name what they would fit in different ways", function()
+    local said, output, code = launch([[
+      local strategy = open()
+      local function fit(units, options)
+        local model = strategy.scope(function() return flow.Sequential { flow.layers.Input { 3 }, flow.layers.Dense(units) } end)
+        model:compile { optimizer = "adam", loss = "mse" }
+        options.verbose = 0
+        model:fit(flow.ones { 4, 3 }, flow.ones { 4, units }, options)
+      end
+      print("=", pcall(fit, 1 + index, {}))
+      print("=", pcall(fit, 1, { epochs = 1 + index }))
+      print("=", pcall(fit, 1, { batch_size = 1 + index }))]])
+    assert.equal(0, code, output)
+    for worker = 0, 1 do
+      for i, text in ipairs { "same model: in line 3 worker:0 [%d.:]+ has .*{3, 1}.*{3, 2}", "same way to fit: in line 2 .* 1.* 2",
+                              "same way to fit: in line 4 .* 1, shuffled.* 2, shuffled" } do
+        assert.truthy(said[worker][i] and said[worker][i]:find(text), said[worker][i] or output)
+      end
+    end
+  end)
+
   with_gloo("wait for each other at the end", function()
     local said, output, code = launch([[
       local strategy = open()

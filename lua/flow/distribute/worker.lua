@@ -64,6 +64,10 @@ function Worker:barrier(name)
   check(C.flow_worker_barrier(handle_of(self), name))
 end
 
+local function bytes_of(pointer)
+  return C.flow_tensor_size(pointer) * C.flow_dtype_size(C.flow_tensor_dtype(pointer))
+end
+
 ---- numbers and texts ---------------------------------------------------------------------------------------------------------
 
 -- A number of each worker, as a list in their order.
@@ -96,6 +100,14 @@ function Worker:share_random_state()
   random.global_seed = tonumber(seed)
 end
 
+-- Gives a variable the chief's value.
+function Worker:broadcast_variable(v)
+  local value = v:value()
+  local pointer = native.pointer(value)
+  check(C.flow_worker_broadcast(handle_of(self), C.flow_tensor_data(pointer), bytes_of(pointer)))
+  if self.rank > 0 then v:assign(value) end
+end
+
 ---- tensors -------------------------------------------------------------------------------------------------------------------------
 
 -- A frame of 32 doubles: dtype, rank, eight dimensions, bytes, and the values themselves if they fit in the rest.
@@ -112,7 +124,7 @@ end
 function Worker:gather_tensors(t)
   t = t:contiguous()
   local pointer = tensor.need_value(t, "gather")
-  local bytes = C.flow_tensor_size(pointer) * C.flow_dtype_size(C.flow_tensor_dtype(pointer))
+  local bytes = bytes_of(pointer)
   local mine, all = native.array("double", FRAME), native.array("double", FRAME * self.count)
   mine[0], mine[1], mine[10] = C.flow_tensor_dtype(pointer), C.flow_tensor_rank(pointer), bytes
   for axis = 1, C.flow_tensor_rank(pointer) do mine[1 + axis] = C.flow_tensor_dim(pointer, axis - 1) end

@@ -1,0 +1,49 @@
+-- start.lua: how the workers of a strategy begin to fit: they compare what they are about to do, and go on from the chief's values. So a
+-- model that only the chief has loaded is everybody's, and what random numbers a worker drew before does not matter.
+
+local errors = require "flow.errors"
+local object = require "flow.object"
+local training = require "flow.training"
+local fit_position = require "flow.fit_position"
+
+local start = {}
+
+-- What has to be the same on all workers, a line for each thing that may differ.
+local function describe_model(model)
+  local ok, config = pcall(model.optimizer.to_json, model.optimizer)      -- a schedule in Lua has no config
+  local lines = { "optimizer " .. (ok and config or object.title(model.optimizer)), "results " .. table.concat(model.metrics_names, ", ") }
+  for i, v in ipairs(model.weights) do
+    lines[#lines + 1] = ("variable %d: %s {%s}%s"):format(i, v.dtype, table.concat(v.shape, ", "), v.trainable and "" or ", not trained")
+  end
+  return table.concat(lines, "\n")
+end
+
+local function describe_run(run, options)
+  local source = run.train.source
+  local data = source and ("data of %d samples in batches of %d%s"):format(source.rows, source.size, source.order and ", shuffled" or "")
+  return table.concat({
+    ("begins in epoch %d behind batch %d"):format(run.epoch + 1, run.batch),
+    ("epochs %d"):format(options.epochs),
+    ("steps_per_epoch %s"):format(options.steps_per_epoch or "nil"),
+    data or "a data set",
+    ("validation %s"):format(run.test and "every " .. errors.describe(options.validation_freq) .. " epochs" or "none"),
+  }, "\n")
+end
+
+-- Called when a run of fit is about to begin, with its options. Makes the model's and the optimizer's variables if they are not there yet.
+function start.together(run, options)
+  local model = run.model
+  local p = model._placement
+  local worker = p and p.workers > 1 and p.strategy:_others()
+  if not worker then return end
+  fit_position.prepare(run)
+  worker:agree("model", describe_model(model))
+  worker:agree("way to fit", describe_run(run, options))
+  worker:share_random_state()
+  rawset(model, "_seed", tonumber(worker:broadcast_text(("%.17g"):format(training.seed(model)))))
+  for _, list in ipairs { model.weights, model.optimizer.variables } do
+    for _, v in ipairs(list) do worker:broadcast_variable(v) end
+  end
+end
+
+return start
