@@ -9,7 +9,7 @@
  *     `local` and `shared` add in the order of the ranks, ((r0 + r1) + r2) + ...
  *   - One thread at a time uses a communicator, usually the communication thread that opened it. Only abort may be called by any
  *     other thread at any time between the return of open and the call of close.
- *   - A call returns within its timeout (gloo: does not wait longer for any piece of 1 MiB), whoever else is alive: FLOW_TIMED_OUT
+ *   - A call returns within its timeout (gloo and mpi: does not wait longer for any piece of a MiB or two), whoever else is alive: FLOW_TIMED_OUT
  *     names the operation and, where the transport can tell, the ranks that did not come. FLOW_IO_ERROR: a peer is lost.
  *     FLOW_ABORTED: somebody called abort; the message has the reason that was given.
  *   - After any of these three the communicator is broken: every further call fails at once with the first failure's status and

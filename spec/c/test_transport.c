@@ -350,7 +350,7 @@ static int count_mappings(void)
   int count = 0;
   FILE *file = fopen("/proc/self/maps", "r");
   assert_non_null(file);
-  while (fgets(line, sizeof line, file)) count += strstr(line, "flow_shared") != NULL;
+  while (fgets(line, sizeof line, file)) count += strstr(line, "/memfd:flow_shared (deleted)") != NULL;
   fclose(file);
   return count;
 }

@@ -11,28 +11,19 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <mpi.h>
 #include "base/futex.h"
 #include "base/plugin.h"
-#include "dist/breakage.h"
-#include "dist/transport.h"
+#include "communicator.h"
 #include "process.h"
 
 enum {
   MOST_BYTES = 1 << 30,                 /* of one MPI call, whose counts are of type int */
-  SUM_BYTES = 1 << 19,                  /* of a sum, and how many of them are under way at once: while one is added up, */
-  SUMS = 16,                            /* the next is sent. One call for 11 MB takes three times as long */
+  MOST_SMALL = 4096,                    /* elements that are one call of MPI's own */
   TESTS_PER_LOOK = 16,                  /* at the clock */
   SPIN_NANOSECONDS = 200000,            /* of calls that last longer, other threads may have the core in between, */
   YIELD_NANOSECONDS = 100000000,        /* and of those that wait for a late rank most of it */
   NAP_NANOSECONDS = 200000,
 };
-
-typedef struct mpi_communicator {
-  flow_communicator base;               /* first: it is what callers hold */
-  MPI_Comm          comm;
-  flow_breakage     breakage;
-} mpi_communicator;
 
 static const flow_transport transport;
 static const flow_plugin_services *_Atomic core;
@@ -58,11 +49,33 @@ static flow_status fail_mpi(mpi_communicator *self, const char *operation, int c
   return fail_broken(self, operation);
 }
 
-static flow_status give_up(mpi_communicator *self, const char *operation)
+/* Writes the ranks whose requests are not complete; returns how many. */
+static int list_missing(const mpi_communicator *self, int count, MPI_Request *requests, char *text, size_t size)
 {
-  char reason[FLOW_REASON_SIZE];
-  snprintf(reason, sizeof reason, "not every rank came within %g s (rank %d of %d waited in %s; MPI does not tell for whom)",
-           self->base.timeout, self->base.rank, self->base.size, operation);
+  int missing = 0;
+  size_t length = 0;
+  for (int i = 0; i < count; i += 2) {
+    int done = 0;
+    if (MPI_Testall(2, &requests[i], &done, MPI_STATUSES_IGNORE) == MPI_SUCCESS && done) continue;
+    missing++;
+    int rank = (self->base.rank + 1 + i / 2) % self->base.size;
+    if (length < size - 16) length += (size_t)snprintf(text + length, size - length, "%s%d", missing > 1 ? ", " : "", rank);
+  }
+  return missing;
+}
+
+static flow_status give_up(mpi_communicator *self, const char *operation, int count, MPI_Request *requests)
+{
+  char ranks[FLOW_REASON_SIZE / 2] = "", reason[FLOW_REASON_SIZE];
+  int missing = count == 1 ? 0 : list_missing(self, count, requests, ranks, sizeof ranks);
+  if (count > 1 && missing == 0) return FLOW_OK;                      /* the last rank is just coming */
+  if (missing > 0) {
+    snprintf(reason, sizeof reason, "%s %s did not come within %g s (rank %d of %d waited in %s)", missing > 1 ? "ranks" : "rank", ranks,
+             self->base.timeout, self->base.rank, self->base.size, operation);
+  } else {
+    snprintf(reason, sizeof reason, "not every rank came within %g s (rank %d of %d waited in %s; MPI does not tell for whom)",
+             self->base.timeout, self->base.rank, self->base.size, operation);
+  }
   flow_break(&self->breakage, FLOW_TIMED_OUT, reason);
   flow_mpi_abandon();
   return fail_broken(self, operation);
@@ -76,8 +89,7 @@ static void rest(int64_t waited)
   else nanosleep(&(struct timespec){ .tv_nsec = NAP_NANOSECONDS }, NULL);
 }
 
-/* Drives the operations that were begun with `code`. */
-static flow_status complete_all(mpi_communicator *self, const char *operation, int code, int count, MPI_Request *requests)
+flow_status flow_mpi_complete(mpi_communicator *self, const char *operation, int code, int count, MPI_Request *requests)
 {
   int64_t start = flow_now_nanoseconds(), most = (int64_t)(self->base.timeout * 1e9);
   for (int done = 0; code == MPI_SUCCESS;) {
@@ -90,7 +102,7 @@ static flow_status complete_all(mpi_communicator *self, const char *operation, i
       return fail_broken(self, operation);
     }
     int64_t waited = flow_now_nanoseconds() - start;
-    if (waited > most) return give_up(self, operation);
+    if (waited > most) return give_up(self, operation, count, requests);
     rest(waited);
   }
   flow_mpi_abandon();
@@ -99,7 +111,7 @@ static flow_status complete_all(mpi_communicator *self, const char *operation, i
 
 static flow_status complete(mpi_communicator *self, const char *operation, int code, MPI_Request *request)
 {
-  return complete_all(self, operation, code, 1, request);
+  return flow_mpi_complete(self, operation, code, 1, request);
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------------------- */
@@ -113,19 +125,10 @@ static flow_status all_reduce(flow_communicator *communicator, flow_dtype dtype,
 {
   mpi_communicator *self = (mpi_communicator *)communicator;
   FLOW_TRY(check_whole(self, "all_reduce"));
-  MPI_Datatype type = dtype == FLOW_FLOAT32 ? MPI_FLOAT : MPI_DOUBLE;
-  int64_t size = dtype == FLOW_FLOAT32 ? 4 : 8, most = SUM_BYTES / size;
-  for (int64_t at = 0; at < count;) {
-    MPI_Request requests[SUMS];
-    int sums = 0, code = MPI_SUCCESS;
-    for (; sums < SUMS && at < count && code == MPI_SUCCESS; sums++) {
-      int part = (int)(count - at < most ? count - at : most);
-      code = MPI_Iallreduce(MPI_IN_PLACE, (char *)data + at * size, part, type, MPI_SUM, self->comm, &requests[sums]);
-      at += part;
-    }
-    FLOW_TRY(complete_all(self, "all_reduce", code, sums, requests));
-  }
-  return FLOW_OK;
+  if (count > MOST_SMALL && self->base.size > 1) return flow_mpi_sum(self, dtype, data, count);
+  MPI_Request request;
+  int code = MPI_Iallreduce(MPI_IN_PLACE, data, (int)count, dtype == FLOW_FLOAT32 ? MPI_FLOAT : MPI_DOUBLE, MPI_SUM, self->comm, &request);
+  return complete(self, "all_reduce", code, &request);
 }
 
 static flow_status broadcast(flow_communicator *communicator, int from, void *data, int64_t bytes)
@@ -175,6 +178,7 @@ static void close_rank(flow_communicator *communicator)
   mpi_communicator *self = (mpi_communicator *)communicator;
   if (self->comm != MPI_COMM_NULL && !flow_is_broken(&self->breakage) && flow_mpi_usable()) MPI_Comm_free(&self->comm);
   flow_mpi_leave(!flow_is_broken(&self->breakage));
+  if (!flow_is_broken(&self->breakage)) flow_mpi_services()->free(self->requests);     /* else MPI still knows the messages' memory */
   flow_breakage_end(&self->breakage);
   flow_mpi_services()->free(self);
 }
@@ -202,6 +206,7 @@ static flow_status open_rank(int rank, int size, const flow_transport_options *o
   }
   self->base = (flow_communicator){ &transport, 0, 0, options->timeout };
   self->comm = MPI_COMM_NULL;
+  self->requests = NULL;
   flow_breakage_start(&self->breakage);
   MPI_Comm_rank(MPI_COMM_WORLD, &self->base.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &self->base.size);
