@@ -210,6 +210,7 @@ static const char *take_task(lua_State *L, int table, char *const *without, supe
   task->start.environment = take_environment(L, table, without);
   task->start.listens = field_descriptor(L, table, "listens");
   task->decides = field_boolean(L, table, "decides");
+  task->tag_spaces = field_boolean(L, table, "tag_spaces");
   task->signals_children = field_boolean(L, table, "signals_children");
   const char *lost = take_writer(L, table, &task->writer);
   return lost ? lost : take_ranks(L, table, task);

@@ -11,7 +11,7 @@
  *   make_folder(path)     with the folders it is in: true; nil and a sentence
  *   program()             the path of this program
  *   supervise { kill_after =, without =, tasks = { { name =, arguments = {}, environment = {}, listens =, log =, decides =,
- *               ranks = { { name =, log = } }, signals_children = } } }
+ *               ranks = { { name =, log = } }, tag_spaces =, signals_children = } } }
  *                         supervise.h: the exit code; nil and a sentence if it did not begin. `environment` is set on top of this process's,
  *                         false removes a variable, and all whose names begin with one of the texts in `without` are left out. `log` is the
  *                         path of a file for what the task writes. */

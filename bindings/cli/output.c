@@ -32,8 +32,13 @@ static int reserve(output *self, char **bytes, size_t *capacity, size_t count, s
 static void append(output *self, int which, const char *bytes, size_t count)
 {
   output_queue *queue = &self->queue[which];
-  if (queue->dead || !reserve(self, &queue->bytes, &queue->capacity, queue->count, count)) return;
-  memcpy(queue->bytes + queue->count, bytes, count);
+  if (queue->dead) return;
+  if (queue->first > 0 && queue->first + queue->count + count > queue->capacity) {
+    memmove(queue->bytes, queue->bytes + queue->first, queue->count);
+    queue->first = 0;
+  }
+  if (!reserve(self, &queue->bytes, &queue->capacity, queue->first + queue->count, count)) return;
+  memcpy(queue->bytes + queue->first + queue->count, bytes, count);
   queue->count += count;
 }
 
@@ -140,17 +145,17 @@ void output_write(output *self, int which)
   if (queue->count == 0 || queue->dead || self->queue[!which].within_line) return;
   /* That many bytes fit into a pipe that is ready. */
   size_t part = queue->count < PIPE_BUF ? queue->count : PIPE_BUF;
-  ssize_t written = write(queue->descriptor, queue->bytes, part);
+  ssize_t written = write(queue->descriptor, queue->bytes + queue->first, part);
   if (written < 0 && (errno == EINTR || errno == EAGAIN)) return;
   if (written <= 0) {
     queue->dead = written < 0 ? errno : EIO;
-    queue->count = 0;
+    queue->first = queue->count = 0;
     queue->within_line = 0;
     return;
   }
-  queue->within_line = queue->bytes[written - 1] != '\n';
+  queue->within_line = queue->bytes[queue->first + (size_t)written - 1] != '\n';
   queue->count -= (size_t)written;
-  memmove(queue->bytes, queue->bytes + written, queue->count);
+  queue->first = queue->count > 0 ? queue->first + (size_t)written : 0;
 }
 
 void output_release(output *self)

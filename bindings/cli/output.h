@@ -10,7 +10,7 @@ enum { OUTPUT_LONGEST_LINE = 1 << 20 };            /* bytes; what is longer is s
 typedef struct output_queue {
   int    descriptor, dead, within_line;            /* dead: the error of the write that failed */
   char  *bytes;
-  size_t count, capacity;
+  size_t first, count, capacity;                   /* those that wait are bytes[first .. first + count) */
 } output_queue;
 
 typedef struct output {

@@ -319,7 +319,7 @@ static int prepare_task(supervised_task *task, int *colour)
   for (int to = 0; to < 2; to++) {
     task->pipes[to] = -1;
     task->lines[to] = (output_line){ .writer = &task->writer, .to = to, .shown = now };
-    task->streams[to] = (tagged){ .ranks = task->ranks, .lines = task->rank_lines, .own = &task->lines[to],
+    task->streams[to] = (tagged){ .ranks = task->ranks, .spaces = task->tag_spaces, .lines = task->rank_lines, .own = &task->lines[to],
                                   .current = &task->lines[to], .failed = -1 };
     for (int rank = 0; rank < task->ranks; rank++) {
       task->rank_lines[rank * 2 + to] = (output_line){ .writer = &task->rank_writers[rank], .to = to, .shown = now };

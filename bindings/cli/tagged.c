@@ -6,9 +6,9 @@
 #include <string.h>
 
 /* Reads "[1,RANK]<stdout>:" from the beginning: its length; 0: it is none; -1: it may become one. */
-static int read_tag(const char *text, size_t count, int *rank, int *to)
+static int read_tag(const char *text, size_t count, int spaces, int *rank, int *to)
 {
-  static const char *const names[] = { "]<stdout>:", "]<stderr>:" };
+  static const char *const names[] = { "]<stdout>: ", "]<stderr>: " };
   size_t at = 0;
   if (at < count && text[at++] != '[') return 0;
   for (int number = 0; number < 2; number++) {
@@ -21,13 +21,13 @@ static int read_tag(const char *text, size_t count, int *rank, int *to)
     *rank = value;
   }
   for (*to = 0; *to < 2; ++*to) {
-    size_t length = strlen(names[*to]), part = count - at < length ? count - at : length;
+    size_t length = strlen(names[*to]) - (spaces ? 0 : 1), part = count - at < length ? count - at : length;
     if (memcmp(text + at, names[*to], part) == 0) return part == length ? (int)(at + length) : -1;
   }
   return 0;
 }
 
-/* mpirun says at the end which rank it was. */
+/* mpirun says at the end which rank it was: "process rank 1 with PID 77", "Process name: [[25,1],1]", "Process name: [prterun-host-7@1,1]". */
 static void note_failure(tagged *self)
 {
   char text[200];
@@ -36,10 +36,12 @@ static void note_failure(tagged *self)
   if (count == 0) return;
   memcpy(text, self->own->bytes, count);
   text[count] = '\0';
-  const char *noticed = strstr(text, "process rank "), *named = strstr(text, "Process name: [[");
+  const char *noticed = strstr(text, "process rank "), *named = strstr(text, "Process name: ");
+  const char *comma = named ? strrchr(named, ',') : NULL;
   if (self->failed >= 0) return;
   if (noticed && sscanf(noticed, "process rank %d", &rank) == 1) self->failed = rank;
-  else if (named && sscanf(named, "Process name: [[%*d,%*d],%d]", &rank) == 1) self->failed = rank;
+  else if (comma && sscanf(comma, ",%d]", &rank) == 1) self->failed = rank;
+  if (self->failed >= self->ranks) self->failed = -1;
 }
 
 static void pass(output *out, tagged *self, const char *bytes, size_t count, double now)
@@ -74,7 +76,7 @@ void tagged_add(output *out, tagged *self, const char *bytes, size_t count, doub
     }
     int rank = 0, to = 0;
     self->begun[self->count++] = *bytes;
-    int length = read_tag(self->begun, self->count, &rank, &to);
+    int length = read_tag(self->begun, self->count, self->spaces, &rank, &to);
     if (length == 0 || (length > 0 && rank >= self->ranks)) {
       int again = self->count > 1 && *bytes == '[';                          /* what breaks one tag off may begin the next */
       size_t kept = self->count - (size_t)again;

@@ -1,12 +1,13 @@
-/* tagged.h: the output of mpirun --tag-output, taken apart: "[1,2]<stderr>:text" is from rank 2. A tag stands at the beginning of each line
- * and wherever mpirun goes on with another rank within a line. What no tag stands before is mpirun's own. */
+/* tagged.h: the output of Open MPI's mpirun --tag-output, taken apart: "[1,2]<stderr>:text" is from rank 2; from version 5 on a space
+ * follows the colon. A tag stands at the beginning of each line and wherever mpirun goes on with another rank within a line. What no tag
+ * stands before is mpirun's own. */
 #ifndef FLOWLUA_TAGGED_H
 #define FLOWLUA_TAGGED_H
 
 #include "output.h"
 
 typedef struct tagged {
-  int          ranks;
+  int          ranks, spaces;          /* spaces: how many follow the colon */
   output_line *lines;                  /* [rank * 2 + to] */
   output_line *own;                    /* mpirun's, on this stream */
   output_line *current;

@@ -24,6 +24,36 @@ local function lines_of(text, name)
   return lines
 end
 
+-- Begins a cluster in the background whose tasks say "ready", runs `act` with $launcher, and waits for it.
+local function while_running(script, act, options)
+  local path = support.file("task.lua", script)
+  local folder = path:match("^(.*)/")
+  return run(("cd %s; bash -c '%s env %s %s launch %s task.lua >out 2>&1 & launcher=$!; "
+    .. "await \"worker:0. ready\" out; await \"worker:1. ready\" out; %s wait $launcher; code=$?; cat out; exit $code'"):format(
+    folder, WAIT, program:match("^%S+"), support.program, options or "", act)), folder
+end
+
+-- Tasks with a child, a child in a session of its own, and one whose parent has gone.
+local FAMILY = [[
+  os.execute "sleep 77 & echo $! >>family; setsid sleep 77 & echo $! >>family; (setsid sh -c 'echo $$ >>family; exec sleep 77' &)"
+  io.stdout:setvbuf("no")
+  while true do
+    local file, lines = io.open "family", 0
+    for _ in file:lines() do lines = lines + 1 end
+    file:close()
+    if lines >= 6 then break end
+  end
+  print "ready"
+  if END then os.exit(0) end
+  os.execute "sleep 60; true"]]
+local ALIVE = "for i in $(seq 40); do left=$(for id in $(cat family); do grep -sq ^sleep.77 /proc/$id/cmdline && echo $id; done); "
+  .. "[ -z \"$left\" ] && break; sleep 0.1; done; [ -z \"$left\" ] && echo nobody || echo left: $left"
+
+local function check_nobody(folder)
+  local output = run("cd " .. folder .. "; wc -l <family; " .. ALIVE)
+  assert.equal("6\nnobody\n", output)
+end
+
 describe("flowlua launch", function()
   it("gives each task the cluster, its place, a secret and its arguments", function()
     local output, code = launch("--workers 2 --chief --parameter-servers 1 --evaluator", [[
@@ -210,20 +240,11 @@ describe("a cluster", function()
     assert.equal("[worker:0] done\nflowlua launch: ps:0 did not end within 0.2 s: SIGTERM\n", output)
   end)
 
-  -- Begins a cluster in the background whose tasks say "ready", runs `act` with $launcher, and waits for it.
-  local function while_running(script, act, options)
-    local path = support.file("task.lua", script)
-    local folder = path:match("^(.*)/")
-    return run(("cd %s; bash -c '%s env %s %s launch %s task.lua >out 2>&1 & launcher=$!; "
-      .. "await \"worker:0. ready\" out; await \"worker:1. ready\" out; %s wait $launcher; code=$?; cat out; exit $code'"):format(
-      folder, WAIT, program:match("^%S+"), support.program, options or "", act)), folder
-  end
-
   it("passes Ctrl-C and SIGTERM on to all", function()
     local output, _, code
     output = while_running([[
       io.stdout:setvbuf("no") print "ready"
-      local flow = require "flow" local a = flow.ones { 8, 8 } while true do a = a * 1 end]], "kill -INT $launcher;")
+      local flow = require "flow" local a = flow.ones { 8, 8 } while true do a = a * 1 end]], "kill -INT $launcher; sleep 0.1; kill -INT $launcher;")
     assert.equal(2, count(output, "flowlua: interrupted\n"), output)
     assert.falsy(output:find("flowlua launch", 1, true), output)
     output = while_running("print 'ready' os.execute 'sleep 60; true'", "kill -TERM $launcher;")
@@ -241,27 +262,6 @@ describe("a cluster", function()
       while true do ffi.C.usleep(1000000) end]], "kill -TERM $launcher; sleep 0.5; kill -TERM $launcher;")
     assert.truthy(output:find("flowlua launch: killed\n$"), output)
   end)
-
-  -- Tasks with a child, a child in a session of its own, and one whose parent has gone.
-  local FAMILY = [[
-    os.execute "sleep 77 & echo $! >>family; setsid sleep 77 & echo $! >>family; (setsid sh -c 'echo $$ >>family; exec sleep 77' &)"
-    io.stdout:setvbuf("no")
-    while true do
-      local file, lines = io.open "family", 0
-      for _ in file:lines() do lines = lines + 1 end
-      file:close()
-      if lines >= 6 then break end
-    end
-    print "ready"
-    if END then os.exit(0) end
-    os.execute "sleep 60; true"]]
-  local ALIVE = "for i in $(seq 40); do left=$(for id in $(cat family); do grep -sq ^sleep.77 /proc/$id/cmdline && echo $id; done); "
-    .. "[ -z \"$left\" ] && break; sleep 0.1; done; [ -z \"$left\" ] && echo nobody || echo left: $left"
-
-  local function check_nobody(folder)
-    local output = run("cd " .. folder .. "; wc -l <family; " .. ALIVE)
-    assert.equal("6\nnobody\n", output)
-  end
 
   it("leaves no process behind: when it ends", function()
     local output, folder = while_running((FAMILY:gsub("END", "true")), "")
@@ -336,6 +336,43 @@ describe("flowlua launch --engine mpi", function()
     output, code = fail_by "os.execute 'kill -9 $PPID'"
     assert.equal(137, code, output)
     assert.truthy(output:find("flowlua launch: worker:1 was killed by SIGKILL\n", 1, true), output)
+  end)
+
+  with_mpirun("passes Ctrl-C on to the ranks", function()
+    local output = while_running([[
+      io.stdout:setvbuf("no") print "ready"
+      local flow = require "flow" local a = flow.ones { 8, 8 } while true do a = a * 1 end]], "kill -INT $launcher;", "--engine mpi")
+    assert.truthy(output:find("%[worker:%d%] flowlua: interrupted\n"), output)
+  end)
+
+  with_mpirun("leaves no process behind when the launcher is killed", function()
+    local output, folder = while_running((FAMILY:gsub("END", "false")), "kill -KILL $launcher;", "--engine mpi")
+    assert.falsy(output:find("no worker", 1, true), output)
+    check_nobody(folder)
+  end)
+
+  -- A program that says it is mpirun, and what it was asked.
+  local function with_program(text, options, act)
+    local path = support.file("mpirun", "#!/bin/sh\n" .. text)
+    os.execute("chmod +x " .. path)
+    return run(("PATH=%s:$PATH %s timeout -k 5 30 env %s launch --engine mpi %s x.lua -- y"):format(path:match("^(.*)/"), act or "", program,
+      options))
+  end
+
+  it("asks mpirun for the hosts, and kills one that hangs", function()
+    local output, code = with_program([[
+      [ "$1" = --version ] && { echo "mpirun (Open MPI) 5.0.7"; exit; }
+      echo "$OMPI_ALLOW_RUN_AS_ROOT $FLOW_THREADS $@"
+      trap "" TERM; while :; do sleep 1; done]], "--hosts a,b:2 --threads 3 --kill-after 0.2", "timeout --foreground -s TERM 1")
+    assert.truthy(output:find("^%[mpirun%] 1 3 %-%-tag%-output .* %-n 2 %-x FLOW_THREADS .*%-H a,b:2 [^ ]*flowlua x.lua y\n"), output)
+    assert.truthy(output:find("\nflowlua launch: mpirun did not end within 0.2 s: SIGKILL\n$"), output)
+    assert.equal(124, code, output)
+  end)
+
+  it("tells another MPI from Open MPI", function()
+    local output, code = with_program("echo HYDRA build details:", "")
+    assert.equal(1, code)
+    assert.truthy(output:find("^flowlua launch: %-%-engine mpi needs Open MPI, but /.*/mpirun %-%-version says: HYDRA build details:\n"), output)
   end)
 
   it("says what is missing without mpirun", function()

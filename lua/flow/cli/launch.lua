@@ -188,14 +188,25 @@ local function find_program(name)
   end
 end
 
+-- Path and version of mpirun.
+local function find_mpirun()
+  local path = find_program("mpirun")
+  if not path then refuse("--engine mpi needs mpirun, which is not in PATH: install openmpi-bin") end
+  local pipe = io.popen(path .. " --version 2>&1")
+  local text = pipe:read("*a")
+  pipe:close()
+  local version = text:match("%(Open MPI%) (%d+)")
+  if not version then refuse("--engine mpi needs Open MPI, but %s --version says: %s", path, text:match("[^\n]*")) end
+  return path, tonumber(version)
+end
+
 local function run_by_mpi(host, options, command)
-  local mpirun = find_program("mpirun")
-  if not mpirun then refuse("--engine mpi needs mpirun, which is not in PATH: install openmpi-bin") end
   if options.chief or options.evaluator or options.parameter_servers > 0 or options.start_port > 0 then
     refuse("--engine mpi has workers only: --chief, --evaluator, --parameter-servers and --start-port go with --engine ring")
   end
+  local mpirun, version = find_mpirun()
   local hosts = split(options.hosts)
-  local workers = options.workers > 0 and options.workers or math.max(#hosts, 1 + (#hosts == 0 and 1 or 0))
+  local workers = options.workers > 0 and options.workers or #hosts > 0 and #hosts or 2
   local each = math.ceil(workers / math.max(#hosts, 1))
   local threads = threads_of(options, each)
   local arguments = { mpirun, "--tag-output", "--oversubscribe", "--bind-to", "none", "-n", tostring(workers), "-x", "FLOW_THREADS" }
@@ -216,7 +227,8 @@ local function run_by_mpi(host, options, command)
     ranks[index + 1] = { name = ("worker:%d"):format(index), log = log_of(host, options, "worker", index) }
   end
   return host.supervise { kill_after = options.kill_after, without = {}, tasks = {
-    { name = "mpirun", arguments = arguments, environment = environment, ranks = ranks, decides = true, signals_children = #hosts == 0 },
+    { name = "mpirun", arguments = arguments, environment = environment, ranks = ranks, tag_spaces = version >= 5, decides = true,
+      signals_children = #hosts == 0 },
   } }
 end
 
