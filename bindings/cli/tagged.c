@@ -27,7 +27,8 @@ static int read_tag(const char *text, size_t count, int spaces, int *rank, int *
   return 0;
 }
 
-/* mpirun says at the end which rank it was: "process rank 1 with PID 77", "Process name: [[25,1],1]", "Process name: [prterun-host-7@1,1]". */
+/* mpirun says at the end which rank it was: "process rank 1 with PID 77"; "Process name: [[25,1],1]", from version 5 on
+ * "Process name: [prterun-host-7@1,1]". */
 static void note_failure(tagged *self)
 {
   char text[200];

@@ -147,7 +147,8 @@ static void the_rank_that_failed_is_found(void **state)
              "[mpirun] mpirun noticed that process rank 1 with PID 0 on node a exited on signal 9 (Killed).\n", 1);
   take_apart("  Process name: [[24608,1],0]\n", 0, "[mpirun]   Process name: [[24608,1],0]\n", 0);
   take_apart("   Process name: [prterun-a-27383@1,1]\n", 1, "[mpirun]    Process name: [prterun-a-27383@1,1]\n", 1);
-  take_apart("[1,0]<stdout>:process rank 1 with\nprocess rank 7 with", 0, "[worker:0] process rank 1 with\n[mpirun] process rank 7 with\n", -1);
+  take_apart("[1,0]<stdout>:process rank 1 with\nprocess rank 7 with", 0,
+             "[worker:0] process rank 1 with\n[mpirun] process rank 7 with\n", -1);
 }
 
 int main(void)

@@ -46,7 +46,8 @@ local FAMILY = [[
   print "ready"
   if END then os.exit(0) end
   os.execute "sleep 60; true"]]
-local ALIVE = "for i in $(seq 40); do left=$(for id in $(cat family); do grep -sq ^sleep.77 /proc/$id/cmdline && echo $id; done); "
+local ALIVE = "is_alive() { tr '\\0' ' ' <\"/proc/$1/cmdline\" | grep -q '^sleep 77'; } 2>/dev/null; "
+  .. "for i in $(seq 40); do left=$(for id in $(cat family); do is_alive $id && echo $id; done); "
   .. "[ -z \"$left\" ] && break; sleep 0.1; done; [ -z \"$left\" ] && echo nobody || echo left: $left"
 
 local function check_nobody(folder)
@@ -100,11 +101,12 @@ describe("flowlua launch", function()
     assert.equal(0, code, output)
     local outside = run("ls -l /proc/self/fd")                  -- what this process hands to all it starts
     for index = 0, 1 do
-      local lines, counts = lines_of(output, "worker:" .. index), { pipe = 0, socket = 0 }
+      local lines, counts, seen = lines_of(output, "worker:" .. index), { pipe = 0, socket = 0 }, {}
       assert.equal("1\ttrue", lines[1])
       for i = 2, #lines do
         local kind = lines[i]:match "^%a+"
-        if counts[kind] and not outside:find(lines[i], 1, true) then counts[kind] = counts[kind] + 1 end
+        if counts[kind] and not seen[lines[i]] and not outside:find(lines[i], 1, true) then counts[kind] = counts[kind] + 1 end
+        seen[lines[i]] = true
       end
       assert.same({ pipe = 3, socket = 1 }, counts, output)      -- the third pipe is popen's
     end
@@ -204,9 +206,9 @@ describe("the output of tasks", function()
   end)
 
   it("ends the job when nobody reads it any more", function()
-    local output = run(("timeout -k 5 30 env %s launch %s 2>&1 | head -n 1; echo ${PIPESTATUS:-}"):format(program,
+    local output = run(("bash -c 'timeout -k 5 30 env %s launch %s | head -n 1; echo ${PIPESTATUS[0]}'"):format(program,
       support.file("task.lua", "while true do print 'yes' end")))
-    assert.equal(1, count(output, "yes"), output)
+    assert.truthy(output:find("^%[worker:%d%] yes\n141\n$"), output)
   end)
 end)
 
@@ -244,13 +246,24 @@ describe("a cluster", function()
     local output, _, code
     output = while_running([[
       io.stdout:setvbuf("no") print "ready"
-      local flow = require "flow" local a = flow.ones { 8, 8 } while true do a = a * 1 end]], "kill -INT $launcher; sleep 0.1; kill -INT $launcher;")
+      local flow = require "flow" local a = flow.ones { 8, 8 } while true do a = a * 1 end]], "kill -INT $launcher;")
     assert.equal(2, count(output, "flowlua: interrupted\n"), output)
     assert.falsy(output:find("flowlua launch", 1, true), output)
     output = while_running("print 'ready' os.execute 'sleep 60; true'", "kill -TERM $launcher;")
     assert.equal("", (output:gsub("%[worker:%d%] ready\n", "")))
     _, code = run("true")
     assert.equal(0, code)
+  end)
+
+  it("takes a signal that comes twice at once, to the process and to its group, for one", function()
+    local output = while_running([[
+      local ffi = require "ffi"
+      ffi.cdef "void (*signal(int, void (*)(int)))(int); int usleep(unsigned);"
+      ffi.C.signal(2, ffi.cast("void (*)(int)", 1))
+      io.stdout:setvbuf("no") print "ready"
+      ffi.C.usleep(700000) print "finished"]], "kill -INT $launcher; sleep 0.05; kill -INT $launcher;")
+    assert.equal(2, count(output, "finished\n"), output)
+    assert.falsy(output:find("killed", 1, true), output)
   end)
 
   it("is killed by the second signal", function()
@@ -261,6 +274,21 @@ describe("a cluster", function()
       print "ready"
       while true do ffi.C.usleep(1000000) end]], "kill -TERM $launcher; sleep 0.5; kill -TERM $launcher;")
     assert.truthy(output:find("flowlua launch: killed\n$"), output)
+  end)
+
+  it("ends what a task started when the task has ended", function()
+    local output = launch("--workers 2", [[
+      local path = arg[0] .. ".id"
+      if os.getenv("TF_CONFIG"):find '"index":0' then os.execute("sleep 77 & echo $! >" .. path) os.exit(0) end
+      for _ = 1, 100 do
+        local file = io.open(path)
+        local id = file and file:read "*n"
+        if file then file:close() end
+        local process = id and io.open("/proc/" .. id .. "/cmdline")
+        if id and not (process and process:read "*a" ~= "") then print "gone" break end
+        os.execute "sleep 0.05"
+      end]])
+    assert.equal("[worker:1] gone\n", output)
   end)
 
   it("leaves no process behind: when it ends", function()
@@ -311,8 +339,8 @@ describe("flowlua launch --engine mpi", function()
       io.stderr:write(os.getenv "OMPI_COMM_WORLD_RANK", os.getenv "OMPI_COMM_WORLD_SIZE", tostring(os.getenv "FLOW_SECRET"),
         tostring(os.getenv "TF_CONFIG"), arg[1], "\n")]])
     local folder = path:match("^(.*)/")
-    local output, code = run(("cd %s && FLOW_SECRET=0123456789abcdef timeout -k 5 60 env %s launch --engine mpi --workers 3 --log-dir . "
-      .. "task.lua -- 'a b'"):format(folder, program))
+    local output, code = run(("cd %s && FLOW_SECRET=0123456789abcdef timeout -k 5 60 env %s launch --engine mpi --workers 3 "
+      .. "--log-dir . task.lua -- 'a b'"):format(folder, program))
     assert.equal(0, code, output)
     for index = 0, 2 do
       local lines, seen = lines_of(output, "worker:" .. index), {}
@@ -355,8 +383,8 @@ describe("flowlua launch --engine mpi", function()
   local function with_program(text, options, act)
     local path = support.file("mpirun", "#!/bin/sh\n" .. text)
     os.execute("chmod +x " .. path)
-    return run(("PATH=%s:$PATH %s timeout -k 5 30 env %s launch --engine mpi %s x.lua -- y"):format(path:match("^(.*)/"), act or "", program,
-      options))
+    return run(("PATH=%s:$PATH %s timeout -k 5 30 env %s launch --engine mpi %s x.lua -- y"):format(path:match("^(.*)/"), act or "",
+      program, options))
   end
 
   it("asks mpirun for the hosts, and kills one that hangs", function()
@@ -372,7 +400,8 @@ describe("flowlua launch --engine mpi", function()
   it("tells another MPI from Open MPI", function()
     local output, code = with_program("echo HYDRA build details:", "")
     assert.equal(1, code)
-    assert.truthy(output:find("^flowlua launch: %-%-engine mpi needs Open MPI, but /.*/mpirun %-%-version says: HYDRA build details:\n"), output)
+    assert.truthy(output:find("^flowlua launch: %-%-engine mpi needs Open MPI, but /.*/mpirun %-%-version says: HYDRA build details:\n"),
+      output)
   end)
 
   it("says what is missing without mpirun", function()
