@@ -15,6 +15,8 @@
 typedef enum engine { AUTO, RING, MPI, NCCL } engine;
 static const char *const engine_names[] = { "AUTO", "RING", "MPI", "NCCL" };
 
+static double otherwise(double value, double initial) { return value > 0 ? value : initial; }
+
 static void log_line(void *state, const char *text)
 {
   const flow_worker *worker = state;
@@ -146,7 +148,7 @@ static flow_status meet(flow_worker *worker, const char *transport, const flow_w
 {
   char signature[FLOW_MOST_SIGNATURE];
   flow_generation generation;
-  if (!has_addresses(worker->cluster)) FLOW_TRY(flow_worker_meet_by_launcher(worker));
+  if (!has_addresses(worker->cluster)) FLOW_TRY(flow_worker_meet_by_launcher(worker, otherwise(options->start_within, 300)));
   FLOW_TRY(start_control(worker, options));
   snprintf(signature, sizeof signature, "communication by %s", transport);
   FLOW_TRY(flow_control_join(worker->control, -1, signature, &generation));
@@ -162,8 +164,6 @@ static flow_status meet(flow_worker *worker, const char *transport, const flow_w
   flow_control_progress(worker->control, 0, "");
   return FLOW_OK;
 }
-
-static double otherwise(double value, double initial) { return value > 0 ? value : initial; }
 
 static flow_status check_options(const flow_worker_options *options)
 {

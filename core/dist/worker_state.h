@@ -33,7 +33,7 @@ const char *flow_worker_name(const flow_worker *worker, int rank);
 /* Passes on FLOW_OK, and failures that are this process's own. For anything else waits a moment for the control plane's verdict, and fails with that. */
 flow_status flow_worker_explain(flow_worker *worker, flow_status status);
 /* Opens MPI and fills in the cluster's addresses, the secret and the listener (worker_launched.c). The communicator stays open. */
-flow_status flow_worker_meet_by_launcher(flow_worker *worker);
+flow_status flow_worker_meet_by_launcher(flow_worker *worker, double start_within);
 /* Fills in worker->exchange (worker_exchange.c). */
 void        flow_worker_set_exchange(flow_worker *worker);
 /* Calls of the transport. */
