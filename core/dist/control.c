@@ -249,12 +249,15 @@ static int milliseconds(const flow_control *control)
 /* Of what a stranger sends, a line every few seconds says enough. */
 static int serve_or_complain(flow_control *control, flow_link *link, int events)
 {
-  char text[400];
+  char text[400], reason[300];
   flow_status status = serve_link(control, link, events);
   if (status == FLOW_OK) return 1;
-  if (status == FLOW_IO_ERROR || link->dialed || !control->log || flow_control_now() < control->next_complaint) return 0;
+  if (status == FLOW_IO_ERROR || link->dialed) return 0;
+  snprintf(reason, sizeof reason, "%s", flow_last_error());
+  flow_protocol_turned_away(control->protocol, reason);
+  if (!control->log || flow_control_now() < control->next_complaint) return 0;
   control->next_complaint = flow_control_now() + COMPLAINT_EVERY;
-  snprintf(text, sizeof text, "a connection was turned away: %.300s", flow_last_error());
+  snprintf(text, sizeof text, "a connection was turned away: %s", reason);
   control->log(control->log_state, text);
   return 0;
 }
@@ -313,24 +316,18 @@ static flow_status start_thread(flow_control *control)
 
 /* ---- opening and closing ------------------------------------------------------------------------------------------------------------- */
 
-static int count_tasks(const flow_cluster *cluster)
-{
-  return cluster->count[FLOW_JOB_CHIEF] + cluster->count[FLOW_JOB_WORKER] + cluster->count[FLOW_JOB_PS];
-}
-
 static flow_status start_listening(flow_control *control, const flow_cluster *cluster, const flow_environment *environment)
 {
-  char text[2 * FLOW_ADDRESS_SIZE + 100];
+  char text[1000];
   const char *address = flow_cluster_address(cluster, cluster->job, cluster->index);
   if (!address) return flow_fail(FLOW_UNSUPPORTED, "the cluster has no addresses (%s): a control plane needs TF_CONFIG", cluster->source);
   control->is_chief = flow_cluster_is_chief(cluster);
   FLOW_TRY(flow_link_inherit(environment->get(environment->state, "FLOW_LISTEN_DESCRIPTOR"), address, &control->listener));
   if (control->listener < 0) FLOW_TRY(flow_link_listen(address, &control->listener));
   flow_text to = flow_text_into(text, sizeof text);
-  flow_text_add(&to, "listening on %s; ", address);
-  if (control->is_chief) flow_text_add(&to, "tasks of the cluster: %d", count_tasks(cluster));
-  else flow_text_add(&to, "the chief is %s", flow_cluster_address(cluster, flow_cluster_chief_job(cluster), 0));
-  if (control->log) control->log(control->log_state, strcat(text, control->sealing ? ", sealed" : ""));
+  flow_text_add(&to, "listening on %s%s; waits for ", address, control->sealing ? ", sealed" : "");
+  flow_protocol_list_others(control->protocol, &to);
+  if (control->log) control->log(control->log_state, text);
   return FLOW_OK;
 }
 

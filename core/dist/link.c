@@ -87,6 +87,14 @@ flow_status flow_link_send(flow_link *link, const uint8_t *contents, size_t coun
   return flow_link_flush(link);
 }
 
+/* A chief says why it turns somebody away, but cannot where it does not understand who that is. */
+static flow_status fail_closed(const flow_link *link)
+{
+  int nothing_said = link->dialed && link->session && link->reader.number == 0;
+  return flow_fail(FLOW_IO_ERROR, nothing_said ? "it closed the connection without a word: is FLOW_SECRET the same in all tasks?"
+                                               : "the connection was closed");
+}
+
 flow_status flow_link_read(flow_link *link, uint8_t *bytes, size_t room, size_t *count)
 {
   *count = 0;
@@ -94,7 +102,7 @@ flow_status flow_link_read(flow_link *link, uint8_t *bytes, size_t room, size_t 
     ssize_t got = recv(link->descriptor, bytes, room, 0);
     if (got > 0) *count = (size_t)got;
     if (got > 0) return FLOW_OK;
-    if (got == 0) return flow_fail(FLOW_IO_ERROR, "the connection was closed");
+    if (got == 0) return fail_closed(link);
     if (errno == EAGAIN || errno == EWOULDBLOCK) return FLOW_OK;
     if (errno != EINTR) return flow_fail(FLOW_IO_ERROR, "%s", strerror(errno));
   }

@@ -44,6 +44,13 @@ const char *flow_protocol_task(const flow_protocol *protocol, int task)
   return text;
 }
 
+void flow_protocol_list_others(const flow_protocol *protocol, flow_text *text)
+{
+  int last = protocol->self == 0 ? protocol->tasks - 1 : 0, shown = last < 4 ? last : 4;
+  for (int i = protocol->self == 0 ? 1 : 0; i <= shown; i++) flow_text_add(text, "%s%s", i > 1 ? ", " : "", flow_protocol_task(protocol, i));
+  if (last > shown) flow_text_add(text, " and %d more", last - shown);
+}
+
 /* ---- actions ------------------------------------------------------------------------------------------------------------------------- */
 
 /* A node with room for so many bytes and the text, at the end of the queue. */
@@ -138,6 +145,7 @@ flow_status flow_protocol_started(flow_protocol *protocol, uint64_t generation, 
 {
   protocol->standing = FLOW_RUNNING;
   protocol->joining = 0;
+  protocol->obstacle[0] = '\0';
   protocol->generation = generation;
   const flow_action action = { .kind = FLOW_ACTION_STARTED, .task = source, .generation = generation, .step = step };
   return flow_protocol_act(protocol, &action);
@@ -415,6 +423,11 @@ static flow_status say_goodbye(flow_protocol *protocol, double now, int preempte
   }
   FLOW_TRY(flow_protocol_close(protocol, protocol->connection));
   return flow_protocol_end(protocol, FLOW_ACTION_DONE, "");
+}
+
+void flow_protocol_turned_away(flow_protocol *protocol, const char *why)
+{
+  snprintf(protocol->obstacle, sizeof protocol->obstacle, "%s", why);
 }
 
 /* ---- what the header has ------------------------------------------------------------------------------------------------------------- */

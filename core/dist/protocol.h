@@ -44,6 +44,9 @@ typedef struct flow_protocol_options {
 flow_status flow_protocol_new(const flow_protocol_options *options, double now, flow_protocol **out);
 void        flow_protocol_release(flow_protocol *protocol);
 
+/* Whom this process waits for at first: the chief, or, as chief, all others; the first four. */
+void        flow_protocol_list_others(const flow_protocol *protocol, flow_text *text);
+
 /* ---- events of connections. `connection` is the driver's number for it, from 0, never used again ------------------------------------- */
 
 /* Accepted (chief), or what DIAL asked for (members). */
@@ -52,14 +55,17 @@ flow_status flow_protocol_connected(flow_protocol *protocol, double now, int con
 flow_status flow_protocol_received(flow_protocol *protocol, double now, int connection, const uint8_t *bytes, size_t count);
 /* Closed by the other side or the network, for the reason `why`; connection -1: DIAL failed. */
 flow_status flow_protocol_closed(flow_protocol *protocol, double now, int connection, const char *why);
+/* Somebody who may be a task that is missing could not be let in: its connection never was the protocol's, since it has another secret, say.
+ * Who says that somebody is missing says this, too. */
+void        flow_protocol_turned_away(flow_protocol *protocol, const char *why);
 /* Time has passed; to be called at flow_protocol_wakeup() or any time. */
 flow_status flow_protocol_timer(flow_protocol *protocol, double now);
 double      flow_protocol_wakeup(const flow_protocol *protocol);
 
 /* ---- requests of this process. FLOW_INVALID_STATE: not now --------------------------------------------------------------------------- */
 
-/* Ready for the next generation. step: of the state that this process has (-1: none); signature: of its model, the same in all tasks ("": none, longer ones are cut).
- * STARTED, or FAILED, follows. */
+/* Ready for the next generation. step: of the state that this process has (-1: none); signature: of what all tasks have to have in common, as its
+ * model ("": nothing, longer ones are cut). STARTED, or FAILED, follows. */
 flow_status flow_protocol_join(flow_protocol *protocol, double now, double step, const char *signature);
 /* What heartbeats and messages say of this process from now on. */
 void        flow_protocol_progress(flow_protocol *protocol, double step, const char *doing);

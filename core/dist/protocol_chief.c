@@ -107,7 +107,10 @@ flow_status flow_chief_reported(flow_protocol *protocol, int task, const char *t
   double step = task == 0 ? protocol->step : protocol->peers[task].step;
   protocol->suspect = task;
   protocol->decide_at = protocol->now + REPORT_GRACE;
-  snprintf(protocol->report, sizeof protocol->report, "%s reports at step %.0f: %.700s", flow_protocol_task(protocol, task), step, text);
+  flow_text to = flow_text_into(protocol->report, sizeof protocol->report);
+  flow_text_add(&to, "%s reports", flow_protocol_task(protocol, task));
+  if (step >= 0) flow_text_add(&to, " at step %.0f", step);
+  flow_text_add(&to, ": %.700s", text);
   return FLOW_OK;
 }
 
@@ -164,7 +167,7 @@ flow_status flow_chief_joined(flow_protocol *protocol, int task, const flow_cont
   while (first < protocol->tasks && (first == task || !has_joined(protocol, first))) first++;
   if (first == protocol->tasks || strcmp(protocol->peers[first].signature, peer->signature) == 0) return try_start(protocol);
   char text[FLOW_LIMIT_TEXT];
-  snprintf(text, sizeof text, "%s and %s have different models: %s and %s", flow_protocol_task(protocol, first),
+  snprintf(text, sizeof text, "%s and %s do not fit together: %s and %s", flow_protocol_task(protocol, first),
            flow_protocol_task(protocol, task), protocol->peers[first].signature, peer->signature);
   return give_up(protocol, text);
 }
@@ -241,6 +244,7 @@ static flow_status greet(flow_protocol *protocol, int stranger, const flow_contr
   if (hello->kind != FLOW_MESSAGE_HELLO) return flow_protocol_close(protocol, connection);
   if (find_mismatch(protocol, hello, text, sizeof text)) {
     FLOW_TRY(flow_protocol_notice(protocol, "turned away: %s", text));
+    flow_protocol_turned_away(protocol, text);
     return turn_away(protocol, connection, FLOW_MESSAGE_REFUSE, text);
   }
   FLOW_TRY(make_room(protocol, hello, text, sizeof text));
@@ -340,6 +344,7 @@ static void list_missing(flow_protocol *protocol, flow_text *text)
                   standing == FLOW_ABSENT ? "no connection" : "connected, not ready");
   }
   if (missing > 4) flow_text_add(text, " and %d more", missing - 4);
+  if (protocol->obstacle[0]) flow_text_add(text, "; turned away: %.600s", protocol->obstacle);
 }
 
 static flow_status check_silence(flow_protocol *protocol)

@@ -131,9 +131,8 @@ static flow_status give_up(flow_protocol *protocol)
     snprintf(text, sizeof text, "the cluster did not come together within %.0f s: %s waits for other tasks; see what it says", waited,
              flow_protocol_task(protocol, 0));
   } else {
-    snprintf(text, sizeof text, "%s was not reached within %.0f s: %.600s; is it running, and is that its address?",
-             flow_protocol_task(protocol, 0),
-             waited, protocol->obstacle[0] ? protocol->obstacle : "no answer");
+    snprintf(text, sizeof text, "%s was not reached within %.0f s (is it running, and is that its address?); at last: %.600s",
+             flow_protocol_task(protocol, 0), waited, protocol->obstacle[0] ? protocol->obstacle : "no answer");
   }
   return finish(protocol, FLOW_ACTION_FAILED, text);
 }

@@ -68,7 +68,7 @@ struct flow_protocol {
   /* members: the connection to the chief */
   int      connection, dialing, greeted;       /* greeted: a WELCOME came over this connection */
   double   heard, next_dial, pause;
-  char     obstacle[FLOW_LIMIT_TEXT];   /* why the chief was not reached, for notices */
+  char     obstacle[FLOW_LIMIT_TEXT];   /* member: why the chief was not reached; chief: who was turned away. For notices and last words */
 
   /* the chief */
   flow_peer     *peers;                /* one per task */

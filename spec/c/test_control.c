@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,8 @@ typedef struct member {
   flow_control *control;
   const char   *secret;
   int           number, crashes, culprit;
+  double        start_within;                  /* 0: 20 s */
+  char          descriptor[12];                /* FLOW_LISTEN_DESCRIPTOR */
   flow_status   status;
   flow_generation generation;
   char          text[1100], log[4096];
@@ -48,7 +51,9 @@ static int free_port(void)
 
 static const char *get_secret(const void *state, const char *name)
 {
-  return strcmp(name, "FLOW_SECRET") == 0 ? ((const member *)state)->secret : NULL;
+  const member *self = state;
+  if (strcmp(name, "FLOW_LISTEN_DESCRIPTOR") == 0) return self->descriptor;
+  return strcmp(name, "FLOW_SECRET") == 0 ? self->secret : NULL;
 }
 
 static void keep_log(void *state, const char *text)
@@ -63,7 +68,7 @@ static void keep_log(void *state, const char *text)
 static flow_status open_member(member *self)
 {
   flow_environment environment = { get_secret, self };
-  flow_protocol_options options = { .job = "j", .version = "1", .heartbeat = 0.2, .dead_after = 5, .start_within = 20,
+  flow_protocol_options options = { .job = "j", .version = "1", .heartbeat = 0.2, .dead_after = 5, .start_within = self->start_within > 0 ? self->start_within : 20,
                                    .rejoin_within = 20 };
   return flow_control_open(self->cluster, &environment, &options, keep_log, self, &self->control);
 }
@@ -207,6 +212,11 @@ static void test_lost_task(void **state)
 
 /* ---- what does not fit --------------------------------------------------------------------------------------------------------------- */
 
+static void expect_text(const member *self, const char *words)
+{
+  if (!strstr(self->text, words)) fail_msg("task %d says: %s", self->number, self->text);
+}
+
 static int log_has(member *self, const char *part)
 {
   pthread_mutex_lock(&self->lock);
@@ -215,21 +225,35 @@ static int log_has(member *self, const char *part)
   return found;
 }
 
-/* Who has another secret, or none, stays outside; the chief says so. */
+static void *join_in_vain(void *argument)
+{
+  member *self = argument;
+  ASK(open_member(self));
+  ASK(flow_control_join(self->control, 0, "m", &self->generation));
+  return NULL;
+}
+
+/* Who has another secret, or none, stays outside; both sides say so, at once and with their last words. */
 static void test_other_secret(void **state)
 {
   (void)state;
   if (!sealing()) skip();
   static const char *const others[] = { "another secret, as long", NULL };
-  static const char *const words[] = { "is FLOW_SECRET the same in all tasks?", "it has no secret, this process has one" };
+  static const char *const chief_words[] = { "turned away: frame 0 is not sealed with this cluster's secret: is FLOW_SECRET the same in all",
+                                             "turned away: it has no secret, this process has one: set the same FLOW_SECRET in all tasks" };
+  static const char *const member_words[] = { "it closed the connection without a word: is FLOW_SECRET the same in all tasks?",
+                                              "it has a secret, this process has none: set the same FLOW_SECRET in all tasks" };
   for (int i = 0; i < 2; i++) {
     begin("sixteen bytes or more");
+    for (int task = 0; task < TASKS; task++) members[task].start_within = 1;
     members[1].secret = others[i];
-    assert_int_equal(open_member(&members[0]), FLOW_OK);
+    run_all(join_in_vain);
     assert_true(log_has(&members[0], "listening on 127.0.0.1:"));
-    assert_int_equal(open_member(&members[1]), FLOW_OK);
-    for (int wait = 0; wait < 1000 && !log_has(&members[0], words[i]); wait++) usleep(10000);
-    assert_true(log_has(&members[0], words[i]));
+    assert_true(log_has(&members[0], chief_words[i]));
+    expect_text(&members[0], "missing: worker:1 127.0.0.1:");
+    expect_text(&members[0], chief_words[i]);
+    expect_text(&members[1], "worker:0 127.0.0.1:");
+    expect_text(&members[1], member_words[i]);
     end();
   }
 }
@@ -241,10 +265,116 @@ static void test_port_taken(void **state)
   assert_int_equal(open_member(&members[0]), FLOW_OK);
   flow_control *first = members[0].control;
   assert_int_equal(open_member(&members[0]), FLOW_IO_ERROR);
-  assert_non_null(strstr(flow_last_error(), "another process has that port"));
+  char words[64];
+  snprintf(words, sizeof words, "another process has that port: process %d, ", (int)getpid());
+  assert_non_null(strstr(flow_last_error(), words));
+  assert_non_null(strstr(flow_last_error(), "test_control; end it"));
   assert_null(members[0].control);
   members[0].control = first;
   end();
+}
+
+/* Every task has its own port, not only the chief: nobody else is that task. */
+static void test_every_task_listens(void **state)
+{
+  (void)state;
+  begin(NULL);
+  assert_int_equal(open_member(&members[2]), FLOW_OK);
+  flow_control *first = members[2].control;
+  assert_int_equal(open_member(&members[2]), FLOW_IO_ERROR);
+  flow_control_close(first);
+  assert_int_equal(open_member(&members[2]), FLOW_OK);
+  end();
+}
+
+/* ---- a launcher's socket ------------------------------------------------------------------------------------------------------------- */
+
+static int port_of(int task)
+{
+  return atoi(strrchr(flow_cluster_address(members[task].cluster, FLOW_JOB_WORKER, task), ':') + 1);
+}
+
+static int bind_socket(int port, int listens)
+{
+  struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((uint16_t)port) };
+  int descriptor = socket(AF_INET, SOCK_STREAM, 0);
+  assert_int_equal(bind(descriptor, (struct sockaddr *)&address, sizeof address), 0);
+  if (listens) assert_int_equal(listen(descriptor, 8), 0);
+  return descriptor;
+}
+
+/* The tasks work on the sockets that they were given, which children do not get and which outlive the control plane. */
+static void test_listening_descriptor(void **state)
+{
+  (void)state;
+  int descriptors[TASKS];
+  begin(NULL);
+  for (int i = 0; i < TASKS; i++) {
+    descriptors[i] = bind_socket(port_of(i), 1);
+    snprintf(members[i].descriptor, sizeof members[i].descriptor, "%d", descriptors[i]);
+  }
+  run_all(work);
+  for (int i = 0; i < TASKS; i++) {
+    if (members[i].status != FLOW_OK) fail_msg("task %d: %s", i, members[i].text);
+    assert_true(fcntl(descriptors[i], F_GETFD) & FD_CLOEXEC);
+  }
+  end();
+  for (int i = 0; i < TASKS; i++) assert_int_equal(close(descriptors[i]), 0);
+}
+
+/* The variable alone, as a child of a worker has it, does not make a socket. */
+static void test_other_descriptor(void **state)
+{
+  (void)state;
+  begin(NULL);
+  int other = bind_socket(0, 1), deaf = bind_socket(0, 0);
+  const int numbers[] = { other, deaf, 0, 1000 };
+  for (int i = 0; i < 4; i++) {
+    snprintf(members[0].descriptor, sizeof members[0].descriptor, "%d", numbers[i]);
+    assert_int_equal(open_member(&members[0]), FLOW_OK);
+    int again = socket(AF_INET, SOCK_STREAM, 0);                /* it has bound the port itself */
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                                   .sin_port = htons((uint16_t)port_of(0)) };
+    assert_int_equal(connect(again, (struct sockaddr *)&address, sizeof address), 0);
+    close(again);
+    flow_control_close(members[0].control);
+    members[0].control = NULL;
+  }
+  snprintf(members[0].descriptor, sizeof members[0].descriptor, "3 or so");
+  assert_int_equal(open_member(&members[0]), FLOW_INVALID_ARGUMENT);
+  assert_non_null(strstr(flow_last_error(), "FLOW_LISTEN_DESCRIPTOR is \"3 or so\""));
+  close(other);
+  close(deaf);
+  end();
+}
+
+/* ---- an interrupt -------------------------------------------------------------------------------------------------------------------- */
+
+static void *interrupt_soon(void *context)
+{
+  usleep(100000);
+  flow_interrupt(context, 1);
+  return NULL;
+}
+
+/* Waiting for a task that does not come ends when the context is interrupted, as Ctrl-C does it. */
+static void test_interrupt(void **state)
+{
+  (void)state;
+  flow_context *context;
+  pthread_t thread;
+  assert_int_equal(flow_context_new(&context), FLOW_OK);
+  begin(NULL);
+  for (int i = 0; i < 2; i++) {
+    flow_interrupt(context, 0);
+    assert_int_equal(open_member(&members[i]), FLOW_OK);
+    flow_control_watch(members[i].control, context, NULL, NULL);
+    assert_int_equal(pthread_create(&thread, NULL, interrupt_soon, context), 0);
+    assert_int_equal(flow_control_join(members[i].control, 0, "m", &members[i].generation), FLOW_INTERRUPTED);
+    pthread_join(thread, NULL);
+  }
+  end();
+  flow_context_release(context);
 }
 
 /* Bytes of somebody else's do no harm: the chief goes on. */
@@ -273,8 +403,8 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_work), cmocka_unit_test(test_sealed_work), cmocka_unit_test(test_lost_task), cmocka_unit_test(test_other_secret),
-    cmocka_unit_test(test_port_taken),
-    cmocka_unit_test(test_noise),
+    cmocka_unit_test(test_port_taken), cmocka_unit_test(test_every_task_listens), cmocka_unit_test(test_listening_descriptor),
+    cmocka_unit_test(test_other_descriptor), cmocka_unit_test(test_interrupt), cmocka_unit_test(test_noise),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,7 +79,8 @@ static void test_nobody_comes(void **state)
   sim_plan(&sim, 0, SIM_BOOT, 1, 0);
   sim_run(&sim, 1e5);
   expect_promises();
-  expect_words(sim.node[1].last_words, "worker:0 10.0.0.1:2222 was not reached within 300 s: connection refused");
+  expect_words(sim.node[1].last_words, "worker:0 10.0.0.1:2222 was not reached within 300 s (is it running, and is that its address?); at "
+               "last: connection refused");
   sim_end(&sim);
 }
 
@@ -169,6 +170,11 @@ static void one_mismatch(int kind, const char *words)
   expect_words(sim.node[2].last_words, words);
   if (kind == 2) expect_words(sim.node[0].last_words, words);
   else assert_true(sim.notices > 0 && !sim.node[0].failed);        /* it may be somebody else's process: the chief goes on waiting */
+  if (kind != 2) {
+    sim_run(&sim, 400);
+    expect_words(sim.node[0].last_words, "missing: worker:1 10.0.0.3:2222 (no connection); turned away: chief:0 ");
+    expect_words(sim.node[0].last_words, words);
+  }
   sim_end(&sim);
 }
 
@@ -177,7 +183,7 @@ static void test_mismatches(void **state)
   (void)state;
   one_mismatch(0, "chief:0 10.0.0.1:2222 belongs to the job \"simulated\", worker:1 10.0.0.3:2222 to \"another\"");
   one_mismatch(1, "chief:0 10.0.0.1:2222 is flowlua 1, worker:1 10.0.0.3:2222 is 2");
-  one_mismatch(2, "have different models: ");
+  one_mismatch(2, "do not fit together: ");
   one_mismatch(3, "chief:0 10.0.0.1:2222 and worker:1 10.0.0.3:2222 know different clusters (");
 }
 

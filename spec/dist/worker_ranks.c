@@ -1,9 +1,11 @@
 /* worker_ranks.c: a cluster of processes for spec/dist/worker_spec.lua.
  *   worker_ranks PROGRAM WORKERS [VICTIM]         starts them: TF_CONFIG on free ports of this machine, which they get bound
+ *   worker_ranks again WORKERS TIMES              opens and closes so often in the same processes, and says what grew
  *   mpirun -n WORKERS worker_ranks PROGRAM WORKERS [VICTIM]
  * Each line that a worker prints begins with "rank N". At the end there is a line "rank N ended with CODE" for each, -9 for a signal. */
 #define _GNU_SOURCE                /* setenv, kill */
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +18,7 @@
 #include "base/memory.h"
 #include "dist/worker.h"
 
-enum { MOST_WORKERS = 8, PATIENCE = 60 };      /* seconds after which a cluster that does not end is killed */
+enum { MOST_WORKERS = 8, PATIENCE = 60, LONG_PATIENCE = 1000 };      /* seconds after which a cluster that does not end is killed */
 
 static int workers, victim = -1, rank;
 static flow_context *context;
@@ -66,7 +68,7 @@ static int run_calls(void)
 {
   int all[MOST_WORKERS], mine = rank * 10, code = add_up();
   char text[20000];
-  printf("rank %d: engine %s\n", rank, flow_worker_engine(worker));
+  if (victim < 5) printf("rank %d: engine %s\n", rank, flow_worker_engine(worker));
   EXPECT(flow_worker_rank(worker) == rank && flow_worker_count(worker) == workers);
   if (code) return code;
   memset(text, rank == 0 ? 'a' : 'b', sizeof text);
@@ -187,15 +189,23 @@ static const struct program { const char *name; int (*run)(void); } programs[] =
 
 /* ---- a worker ------------------------------------------------------------------------------------------------------------------------ */
 
-static int count_descriptors(void)
+/* Entries of a folder, as /proc/self/fd has one for each descriptor. */
+static int count_entries(const char *path)
 {
   int count = 0;
-  for (int i = 0; i < 1024; i++) {
-    struct sockaddr_storage any;
-    socklen_t size = sizeof any;
-    if (getsockname(i, (struct sockaddr *)&any, &size) == 0) count++;
-  }
+  DIR *folder = opendir(path);
+  while (readdir(folder)) count++;
+  closedir(folder);
   return count;
+}
+
+static long resident_pages(void)
+{
+  long pages = 0;
+  FILE *file = fopen("/proc/self/statm", "r");
+  if (file && fscanf(file, "%*d %ld", &pages) != 1) pages = 0;
+  if (file) fclose(file);
+  return pages;
 }
 
 static int open_worker(const char *name)
@@ -217,17 +227,42 @@ static int open_worker(const char *name)
   return status == FLOW_OK ? 0 : say(flow_status_name(status), start);
 }
 
-static int run_worker(const char *name)
+static int run_once(const char *name)
 {
-  int sockets = count_descriptors();
-  flow_log_to_stdio(getenv("WORKER_LOG") != NULL);
   int code = open_worker(name);
   for (size_t i = 0; i < sizeof programs / sizeof *programs && code == 0; i++) {
     if (strcmp(programs[i].name, name) == 0) code = programs[i].run();
   }
   flow_worker_close(worker);
-  if (count_descriptors() != sockets) printf("rank %d: %d sockets remain\n", rank, count_descriptors() - sockets);
   flow_context_release(context);
+  return code;
+}
+
+/* What plugins and libraries keep is there after the first times; from then on nothing may grow. */
+static int run_again(int times)
+{
+  enum { FIRST = 5 };
+  int descriptors = 0, threads = 0, code = 0;
+  double bytes = 0;
+  long pages = 0;
+  for (int i = 0; i < times && code == 0; i++) {
+    code = run_once("calls");
+    if (i + 1 != FIRST) continue;
+    descriptors = count_entries("/proc/self/fd");
+    threads = count_entries("/proc/self/task");
+    bytes = flow_live_bytes();
+    pages = resident_pages();
+  }
+  printf("rank %d: after %d times %+d descriptors, %+d threads, %+.0f bytes, %+ld pages\n", rank, times,
+         count_entries("/proc/self/fd") - descriptors, count_entries("/proc/self/task") - threads, flow_live_bytes() - bytes,
+         resident_pages() - pages);
+  return code;
+}
+
+static int run_worker(const char *name)
+{
+  flow_log_to_stdio(getenv("WORKER_LOG") != NULL);
+  int code = strcmp(name, "again") == 0 ? run_again(victim) : run_once(name);
   fflush(stdout);
   return code;
 }
@@ -265,7 +300,7 @@ static pid_t start(const char *name, const int *descriptors, const int *ports)
 }
 
 /* The victim of a SIGSTOP is killed when the others have ended. */
-static void wait_for_all(pid_t *children, int left)
+static void wait_for_all(pid_t *children, int left, double patience)
 {
   double start_time = seconds();
   int stopped = 0;
@@ -273,9 +308,9 @@ static void wait_for_all(pid_t *children, int left)
     int status;
     pid_t ended = waitpid(-1, &status, WNOHANG | WUNTRACED);
     if (ended == 0) usleep(5000);
-    if (seconds() - start_time > PATIENCE) printf("it does not end\n");
+    if (seconds() - start_time > patience) printf("it does not end\n");
     for (int i = 0; i < workers; i++) {
-      if (seconds() - start_time > PATIENCE && children[i] > 0) kill(children[i], SIGKILL);
+      if (seconds() - start_time > patience && children[i] > 0) kill(children[i], SIGKILL);
       if (ended <= 0 || children[i] != ended) continue;
       if (WIFSTOPPED(status)) {
         stopped = i + 1;
@@ -311,6 +346,6 @@ int main(int argc, char **argv)
     close(descriptors[i]);
     started += children[i] > 0;
   }
-  wait_for_all(children, started);
+  wait_for_all(children, started, strcmp(name, "again") == 0 ? LONG_PATIENCE : PATIENCE);
   return 0;
 }
