@@ -36,7 +36,7 @@ FLOW_API int         flow_cluster_hash(const flow_cluster *cluster, char *text, 
 
 typedef struct flow_worker_options {
   const char *implementation;   /* "AUTO" "RING" "MPI" "NCCL"; NULL: AUTO */
-  double timeout_seconds;       /* of one sum or other call; 0: 60 */
+  double timeout_seconds;       /* how long a call may wait for workers that are alive; 0: 600 */
   double start_within;          /* seconds in which all tasks have to come; 0: 300 */
   double heartbeat, dead_after; /* seconds between signs of life, and after how many without one a task is lost; 0: 1 and 10 */
   const char *job;              /* the same in all tasks: keeps two jobs apart that have the same addresses; NULL: "" */
@@ -48,6 +48,8 @@ typedef struct flow_worker_options {
 FLOW_API flow_status flow_worker_open(flow_context *context, const flow_cluster *cluster, const flow_worker_options *options, flow_worker **out);
 /* Ends at once; without goodbye the others see a lost task. NULL is fine. */
 FLOW_API void        flow_worker_close(flow_worker *worker);
+/* This worker cannot go on: soon all calls of all workers fail with its name and this reason. Waits a moment until they know; close comes next. */
+FLOW_API flow_status flow_worker_fail(flow_worker *worker, const char *why);
 /* No more calls; waits until all tasks have said so. */
 FLOW_API flow_status flow_worker_goodbye(flow_worker *worker);
 

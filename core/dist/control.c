@@ -71,7 +71,7 @@ static void end_generation(flow_control *control, const flow_action *action)
   control->culprit = action->kind == FLOW_ACTION_ABORTED ? action->task : -1;
   snprintf(control->verdict, sizeof control->verdict, "%s", action->text);
   if (action->kind != FLOW_ACTION_ABORTED) control->ended = action->kind;
-  if (action->kind != FLOW_ACTION_DONE && control->on_end) control->on_end(control->end_state, control->verdict);
+  if (action->kind != FLOW_ACTION_DONE && control->on_end) control->on_end(control->watch_state, control->verdict);
 }
 
 static void carry_out(flow_control *control, const flow_action *action)
@@ -297,6 +297,7 @@ static void *run(void *argument)
     serve_links(control, count);
     if (count > 0 && control->polled[1].revents) accept_links(control);
     flow_control_settle(control, flow_protocol_timer(control->protocol, flow_control_now()));
+    if (control->on_tick) control->on_tick(control->watch_state);
   }
   pthread_mutex_unlock(&control->lock);
   return NULL;

@@ -45,12 +45,14 @@ static flow_status fail_interrupted(const char *what)
   return flow_fail(FLOW_INTERRUPTED, "interrupted while it waited for %s", what);
 }
 
-void flow_control_watch(flow_control *control, const flow_context *context, void (*ended)(void *state, const char *text), void *state)
+void flow_control_watch(flow_control *control, const flow_context *context, void (*ended)(void *state, const char *text),
+                        void (*tick)(void *state), void *state)
 {
   enter(control);
   control->context = context;
   control->on_end = ended;
-  control->end_state = state;
+  control->on_tick = tick;
+  control->watch_state = state;
   pthread_mutex_unlock(&control->lock);
 }
 

@@ -33,7 +33,8 @@ struct flow_control {
   void           *log_state;
   const flow_context *context;                   /* whose interrupt flag ends waiting; may be NULL */
   void          (*on_end)(void *state, const char *text);
-  void           *end_state;
+  void          (*on_tick)(void *state);
+  void           *watch_state;
   flow_link     **links;
   int             link_count, link_capacity, next_number;
   struct pollfd  *polled;

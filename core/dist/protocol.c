@@ -47,7 +47,9 @@ const char *flow_protocol_task(const flow_protocol *protocol, int task)
 void flow_protocol_list_others(const flow_protocol *protocol, flow_text *text)
 {
   int last = protocol->self == 0 ? protocol->tasks - 1 : 0, shown = last < 4 ? last : 4;
-  for (int i = protocol->self == 0 ? 1 : 0; i <= shown; i++) flow_text_add(text, "%s%s", i > 1 ? ", " : "", flow_protocol_task(protocol, i));
+  for (int i = protocol->self == 0 ? 1 : 0; i <= shown; i++) {
+    flow_text_add(text, "%s%s", i > 1 ? ", " : "", flow_protocol_task(protocol, i));
+  }
   if (last > shown) flow_text_add(text, " and %d more", last - shown);
 }
 

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE                /* explicit_bzero */
 #include "dist/worker.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,18 +13,22 @@
 #include "base/plugin.h"
 #include "dist/worker_state.h"
 
+static const double OPENING_WITHIN = 20;       /* seconds: all are there already, and what opens cannot be aborted */
+
 typedef enum engine { AUTO, RING, MPI, NCCL } engine;
 static const char *const engine_names[] = { "AUTO", "RING", "MPI", "NCCL" };
 
 static double otherwise(double value, double initial) { return value > 0 ? value : initial; }
 
-static void log_line(void *state, const char *text)
+void flow_worker_log(const flow_worker *worker, int level, const char *text)
 {
-  const flow_worker *worker = state;
   char line[1200], name[FLOW_TASK_NAME_SIZE];
   snprintf(line, sizeof line, "%s: %s", flow_task_name(worker->cluster->job, worker->cluster->index, name), text);
-  flow_log(FLOW_LOG_INFO, line);
+  flow_log(level, line);
 }
+
+static void log_line(void *state, const char *text) { flow_worker_log(state, FLOW_LOG_INFO, text); }
+static void tell_waiting(void *state) { flow_worker_tell_waiting(state); }
 
 /* ---- the environment ----------------------------------------------------------------------------------------------------------------- */
 
@@ -106,19 +111,31 @@ static flow_status open_transport(flow_worker *worker, const char *transport, ui
   const flow_store store = { store_set, store_get, worker };
   own_host(worker->cluster, host);
   snprintf(group, sizeof group, "g%.0f", (double)generation);
-  const flow_transport_options options = { .timeout = worker->timeout, .group = group, .address = host, .store = &store };
-  return flow_communicator_open(transport, worker->exchange.worker, worker->exchange.workers, &options, &worker->communicator);
+  const flow_transport_options options = { .timeout = fmin(worker->timeout, OPENING_WITHIN), .group = group, .address = host,
+                                          .store = &store };
+  FLOW_TRY(flow_communicator_open(transport, worker->exchange.worker, worker->exchange.workers, &options, &worker->communicator));
+  worker->communicator->timeout = worker->timeout;
+  return FLOW_OK;
 }
 
 /* ---- a verdict of the control plane -------------------------------------------------------------------------------------------------- */
 
-/* On the control plane's thread, most often: nobody waits in the transport any longer. */
-static void abort_transport(void *state, const char *text)
+/* Nobody waits in the transport any longer. Returns whether there was one. */
+static int abort_transport(flow_worker *worker, const char *text)
+{
+  pthread_mutex_lock(&worker->lock);
+  int open = worker->aborts != NULL;
+  if (open) flow_communicator_abort(worker->aborts, text);
+  pthread_mutex_unlock(&worker->lock);
+  return open;
+}
+
+/* On the control plane's thread, most often. The log has it at once: the program may compute for long before it asks, and a launcher may
+ * end it before. */
+static void take_verdict(void *state, const char *text)
 {
   flow_worker *worker = state;
-  pthread_mutex_lock(&worker->lock);
-  if (worker->aborts) flow_communicator_abort(worker->aborts, text);
-  pthread_mutex_unlock(&worker->lock);
+  if (abort_transport(worker, text)) flow_worker_log(worker, FLOW_LOG_WARNING, text);
 }
 
 /* What is aborted from now on; a verdict may have come before. */
@@ -140,7 +157,7 @@ static flow_status start_control(flow_worker *worker, const flow_worker_options 
                                           .heartbeat = options->heartbeat, .dead_after = options->dead_after,
                                           .start_within = options->start_within };
   FLOW_TRY(flow_control_open(worker->cluster, &environment, &protocol, log_line, worker, &worker->control));
-  flow_control_watch(worker->control, worker->context, abort_transport, worker);
+  flow_control_watch(worker->control, worker->context, take_verdict, tell_waiting, worker);
   return FLOW_OK;
 }
 
@@ -158,8 +175,11 @@ static flow_status meet(flow_worker *worker, const char *transport, const flow_w
     worker->communicator = NULL;
   }
   if (!worker->communicator) FLOW_TRY(flow_worker_explain(worker, open_transport(worker, transport, generation.number)));
-  snprintf(worker->engine, sizeof worker->engine, "%s", worker->communicator->transport->name);
   FLOW_TRY(flow_worker_explain(worker, set_aborts(worker, worker->communicator)));
+  FLOW_TRY(flow_worker_explain(worker, flow_communicator_share(&worker->communicator)));      /* it owns what is aborted until now */
+  FLOW_TRY(flow_worker_explain(worker, set_aborts(worker, worker->communicator)));
+  int shared = flow_communicator_is_shared(worker->communicator);
+  snprintf(worker->engine, sizeof worker->engine, "%s%s", transport, shared ? ", shared memory" : "");
   FLOW_TRY(flow_worker_explain(worker, flow_communication_start(worker->communicator, &worker->communication)));
   flow_control_progress(worker->control, 0, "");
   return FLOW_OK;
@@ -189,7 +209,7 @@ static flow_status prepare(flow_worker *worker, flow_context *context, const flo
   FLOW_TRY(find_engine(options->implementation, &wanted));
   FLOW_TRY(flow_cluster_copy(cluster, &worker->cluster));
   worker->context = context;
-  worker->timeout = otherwise(options->timeout_seconds, 60);
+  worker->timeout = otherwise(options->timeout_seconds, 600);
   flow_worker_set_exchange(worker);
   if (worker->exchange.workers == 1) return FLOW_OK;
   if (worker->exchange.worker < 0) {
@@ -243,6 +263,14 @@ flow_status flow_worker_goodbye(flow_worker *worker)
 }
 
 /* ---- what is known without asking the others ----------------------------------------------------------------------------------------- */
+
+flow_status flow_worker_fail(flow_worker *worker, const char *why)
+{
+  if (!worker || !why) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_fail: %s is NULL", worker ? "why" : "worker");
+  flow_fail(FLOW_ABORTED, "%s", why);
+  flow_worker_explain(worker, FLOW_ABORTED);
+  return FLOW_OK;
+}
 
 int flow_worker_count(const flow_worker *worker) { return worker ? worker->exchange.workers : 1; }
 int flow_worker_rank(const flow_worker *worker) { return worker ? worker->exchange.worker : 0; }

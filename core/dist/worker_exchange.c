@@ -1,14 +1,19 @@
 /* worker_exchange.c: the worker as what instances add up through (graph/exchange.h), and what a failure of its transport means. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/futex.h"
+
 #include "dist/worker_state.h"
 
+static const int64_t NOTICE_EVERY = 30000000000;         /* nanoseconds */
 static const double VERDICT_WITHIN = 2.5;       /* seconds in which the chief decides: a report's 0.5, and the way */
 
 flow_status flow_worker_explain(flow_worker *worker, flow_status status)
 {
   char text[FLOW_MOST_TEXT];
+  atomic_store_explicit(&worker->waiting_since, 0, memory_order_relaxed);
   int culprit, own = status == FLOW_OK || status == FLOW_INVALID_ARGUMENT || status == FLOW_OUT_OF_MEMORY || status == FLOW_INTERRUPTED;
   if (own || !worker->control) return status;
   snprintf(text, sizeof text, "%s", flow_last_error());
@@ -18,9 +23,29 @@ flow_status flow_worker_explain(flow_worker *worker, flow_status status)
   return flow_fail_prefix(FLOW_ABORTED, "%s", "");
 }
 
+/* To be called before what may wait; flow_worker_explain() comes after it. */
+static void note_waiting(flow_worker *worker)
+{
+  atomic_store_explicit(&worker->waiting_since, flow_now_nanoseconds(), memory_order_relaxed);
+}
+
+/* Who computes for long is alive, and is waited for; but not in silence. */
+void flow_worker_tell_waiting(flow_worker *worker)
+{
+  char text[100];
+  int64_t since = atomic_load_explicit(&worker->waiting_since, memory_order_relaxed), now = flow_now_nanoseconds();
+  if (since != worker->noticed) worker->next_notice = since + NOTICE_EVERY;
+  worker->noticed = since;
+  if (since == 0 || now < worker->next_notice) return;
+  worker->next_notice = now + NOTICE_EVERY;
+  snprintf(text, sizeof text, "has waited %.0f s for workers that are alive, but still busy", 1e-9 * (double)(now - since));
+  flow_worker_log(worker, FLOW_LOG_INFO, text);
+}
+
 flow_status flow_worker_move_broadcast(flow_worker *worker, void *data, int64_t bytes)
 {
   if (!worker->communication) return FLOW_OK;
+  note_waiting(worker);
   return flow_worker_explain(worker, flow_communication_broadcast(worker->communication, 0, data, bytes));
 }
 
@@ -32,7 +57,10 @@ static flow_exchange *thread_of(const flow_worker *worker)
 flow_status flow_worker_move_all_gather(flow_worker *worker, const void *mine, int64_t bytes, void *all)
 {
   flow_exchange *thread = thread_of(worker);
-  if (thread) return flow_worker_explain(worker, thread->all_gather(thread, mine, bytes, all));
+  if (thread) {
+    note_waiting(worker);
+    return flow_worker_explain(worker, thread->all_gather(thread, mine, bytes, all));
+  }
   if (bytes > 0) memcpy(all, mine, (size_t)bytes);
   return FLOW_OK;
 }
@@ -42,13 +70,16 @@ static flow_status begin(flow_exchange *self, int dtype, void *data, int64_t cou
   flow_exchange *thread = thread_of((flow_worker *)self);
   *ticket = 0;
   if (!thread) return FLOW_OK;
+  note_waiting((flow_worker *)self);
   return flow_worker_explain((flow_worker *)self, thread->begin(thread, dtype, data, count, ticket));
 }
 
 static flow_status finish(flow_exchange *self, int64_t ticket)
 {
   flow_exchange *thread = thread_of((flow_worker *)self);
-  return thread ? flow_worker_explain((flow_worker *)self, thread->finish(thread, ticket)) : FLOW_OK;
+  if (!thread) return FLOW_OK;
+  note_waiting((flow_worker *)self);
+  return flow_worker_explain((flow_worker *)self, thread->finish(thread, ticket));
 }
 
 static flow_status all_gather(flow_exchange *self, const void *mine, int64_t bytes, void *all)

@@ -148,7 +148,9 @@ static flow_status share_secret(flow_worker *worker)
   const flow_plugin *plugin;
   uint8_t bytes[(FLOW_HEX_SECRET - 1) / 2];
   if (worker->exchange.worker == 0 && flow_plugin_open("control", &plugin) == FLOW_OK) {
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) return flow_fail(FLOW_IO_ERROR, "no random numbers: %s", strerror(errno));
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
+      return flow_fail(FLOW_IO_ERROR, "no random numbers: %s", strerror(errno));
+    }
     for (size_t i = 0; i < sizeof bytes; i++) snprintf(worker->secret + 2 * i, 3, "%02x", bytes[i]);
     explicit_bzero(bytes, sizeof bytes);
   }

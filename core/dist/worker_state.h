@@ -23,6 +23,8 @@ struct flow_worker {
   flow_communicator *aborts;                    /* what a verdict of the control plane aborts; NULL: nothing */
   char               engine[32];
   int                orderly;                   /* goodbye was said */
+  _Atomic int64_t    waiting_since;             /* nanoseconds: this worker waits for the others in the transport; 0: it does not */
+  int64_t            noticed, next_notice;      /* the wait that the log tells of, and when next; the control plane's thread's */
   /* Of a cluster without addresses: what stands for the environment's variables of the same meaning. */
   char               secret[FLOW_HEX_SECRET], descriptor[12];
   int                listener;                  /* bound before the others learn the address; -1: none */
@@ -36,6 +38,10 @@ flow_status flow_worker_explain(flow_worker *worker, flow_status status);
 flow_status flow_worker_meet_by_launcher(flow_worker *worker, double start_within);
 /* Fills in worker->exchange (worker_exchange.c). */
 void        flow_worker_set_exchange(flow_worker *worker);
+/* "worker:1: ..." to flow_log. */
+void        flow_worker_log(const flow_worker *worker, int level, const char *text);
+/* To be called once in a while: a line for the log while this worker waits for long. */
+void        flow_worker_tell_waiting(flow_worker *worker);
 /* Calls of the transport. */
 flow_status flow_worker_move_broadcast(flow_worker *worker, void *data, int64_t bytes);
 flow_status flow_worker_move_all_gather(flow_worker *worker, const void *mine, int64_t bytes, void *all);

@@ -522,6 +522,7 @@ typedef struct flow_worker_options {
 } flow_worker_options;
 int flow_worker_open(flow_context *context, const flow_cluster *cluster, const flow_worker_options *options, flow_worker **out);
 void flow_worker_close(flow_worker *worker);
+int flow_worker_fail(flow_worker *worker, const char *why);
 int flow_worker_goodbye(flow_worker *worker);
 int flow_worker_count(const flow_worker *worker);
 int flow_worker_rank(const flow_worker *worker);

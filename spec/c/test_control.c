@@ -68,8 +68,8 @@ static void keep_log(void *state, const char *text)
 static flow_status open_member(member *self)
 {
   flow_environment environment = { get_secret, self };
-  flow_protocol_options options = { .job = "j", .version = "1", .heartbeat = 0.2, .dead_after = 5, .start_within = self->start_within > 0 ? self->start_within : 20,
-                                   .rejoin_within = 20 };
+  flow_protocol_options options = { .job = "j", .version = "1", .heartbeat = 0.2, .dead_after = 5, .rejoin_within = 20,
+                                   .start_within = self->start_within > 0 ? self->start_within : 20 };
   return flow_control_open(self->cluster, &environment, &options, keep_log, self, &self->control);
 }
 
@@ -239,7 +239,7 @@ static void test_other_secret(void **state)
   (void)state;
   if (!sealing()) skip();
   static const char *const others[] = { "another secret, as long", NULL };
-  static const char *const chief_words[] = { "turned away: frame 0 is not sealed with this cluster's secret: is FLOW_SECRET the same in all",
+  static const char *const chief_words[] = { "turned away: frame 0 is not sealed with this cluster's secret: is FLOW_SECRET the same in ",
                                              "turned away: it has no secret, this process has one: set the same FLOW_SECRET in all tasks" };
   static const char *const member_words[] = { "it closed the connection without a word: is FLOW_SECRET the same in all tasks?",
                                               "it has a secret, this process has none: set the same FLOW_SECRET in all tasks" };
@@ -368,7 +368,7 @@ static void test_interrupt(void **state)
   for (int i = 0; i < 2; i++) {
     flow_interrupt(context, 0);
     assert_int_equal(open_member(&members[i]), FLOW_OK);
-    flow_control_watch(members[i].control, context, NULL, NULL);
+    flow_control_watch(members[i].control, context, NULL, NULL, NULL);
     assert_int_equal(pthread_create(&thread, NULL, interrupt_soon, context), 0);
     assert_int_equal(flow_control_join(members[i].control, 0, "m", &members[i].generation), FLOW_INTERRUPTED);
     pthread_join(thread, NULL);

@@ -149,6 +149,17 @@ static int run_killed_in_computation(void) { return disappear(SIGKILL) || wait_i
 static int run_stopped_in_sums(void) { return disappear(SIGSTOP) || wait_in_sums(); }
 static int run_stopped_in_computation(void) { return disappear(SIGSTOP) || wait_in_computation(); }
 
+/* The victim finds out that it cannot go on, and says why. */
+static int run_gives_up(void)
+{
+  flow_worker_progress(worker, 7, "");
+  ASK(flow_worker_barrier(worker, "ready"));
+  moment = seconds();
+  if (rank != victim) return wait_in_sums();
+  ASK(flow_worker_fail(worker, "train.lua:3: no such file"));
+  return 0;
+}
+
 /* One computes while the others add up already; that is no failure. */
 static int run_slow(void)
 {
@@ -180,11 +191,11 @@ static const struct program { const char *name; int (*run)(void); } programs[] =
   { "calls", run_calls }, { "differ", run_differ }, { "differ_and_go_on", run_differ_and_go_on }, { "other_program", run_other_program },
   { "killed_in_sums", run_killed_in_sums }, { "killed_in_barrier", run_killed_in_barrier },
   { "killed_in_computation", run_killed_in_computation }, { "stopped_in_sums", run_stopped_in_sums },
-  { "stopped_in_computation", run_stopped_in_computation }, { "slow", run_slow }, { "leaves", run_leaves },
+  { "stopped_in_computation", run_stopped_in_computation }, { "slow", run_slow }, { "leaves", run_leaves }, { "gives_up", run_gives_up },
   { "finished_dies", run_finished_dies },
   /* what goes wrong before there are workers: the victim does not come, has another secret, or belongs to another job */
   { "missing", run_calls }, { "wrong_secret", run_calls }, { "no_secret", run_calls }, { "other_job", run_calls },
-  { "other_engine", run_calls }, { "twice", run_calls },
+  { "other_engine", run_calls },
 };
 
 /* ---- a worker ------------------------------------------------------------------------------------------------------------------------ */
@@ -215,6 +226,7 @@ static int open_worker(const char *name)
   if (strcmp(name, "missing") == 0 || strstr(name, "secret")) options.start_within = 1.5;
   if (strcmp(name, "other_job") == 0) options.start_within = 1;
   if (rank == victim && strcmp(name, "other_job") == 0) options.job = "another";
+  if (rank == victim && strcmp(name, "other_engine") == 0) options.implementation = "MPI";
   if (getenv("WORKER_ENGINE")) options.implementation = getenv("WORKER_ENGINE");
   if (rank == victim && strcmp(name, "wrong_secret") == 0) setenv("FLOW_SECRET", "another secret, as long", 1);
   if (rank == victim && strcmp(name, "no_secret") == 0) unsetenv("FLOW_SECRET");

@@ -19,7 +19,6 @@ end
 
 local function check_ends(text, codes)
   for rank, code in pairs(codes) do assert.truthy(text:find(("rank %d ended with %d\n"):format(rank, code), 1, true), text) end
-  assert.falsy(text:find("sockets remain", 1, true), text)
   assert.falsy(text:find(": line %d"), text)
 end
 
@@ -39,13 +38,22 @@ local function with_gloo(name, f)
 end
 
 describe("a cluster of workers", function()
-  with_gloo("adds up, sends, gathers and compares", function()
+  with_gloo("adds up, sends, gathers and compares, through memory and through the network", function()
     for workers = 1, 3 do
-      local text, codes = run("calls", workers), {}
-      for rank = 0, workers - 1 do codes[rank] = 0 end
-      check_ends(text, codes)
-      assert.equal(workers, select(2, text:gsub("engine " .. (workers > 1 and "gloo" or ""), "")), text)
+      for _, memory in ipairs { "1", "0" } do
+        local text, codes = run("calls", workers, nil, "FLOW_SHARED_MEMORY=" .. memory), {}
+        local engine = workers == 1 and "" or memory == "1" and "gloo, shared memory" or "gloo"
+        for rank = 0, workers - 1 do codes[rank] = 0 end
+        check_ends(text, codes)
+        assert.equal(workers, select(2, text:gsub("engine " .. engine .. "\n", "")), text)
+      end
     end
+  end)
+
+  with_gloo("leaves nothing when it is opened and closed again and again", function()
+    local text = run("again", 2, 30)
+    check_ends(text, { [0] = 0, 0 })
+    assert.equal(2, select(2, text:gsub("after 30 times %+0 descriptors, %+0 threads, %+0 bytes", "")), text)
   end)
 
   with_gloo("names both sides and the first line where texts differ, on all workers, and goes on", function()
@@ -67,13 +75,15 @@ describe("a cluster of workers", function()
   for _, victim in ipairs { 0, 2 } do
     for _, activity in ipairs { "sums", "barrier", "computation" } do
       with_gloo(("names worker:%d when it is killed while others are in a %s"):format(victim, activity), function()
-        local text = run("killed_in_" .. activity, 3, victim)
-        for rank = 0, 2 do
-          if rank ~= victim then
-            check_failure(text, rank, "aborted", 5, "^worker:" .. victim .. " 127[%d.:]+ lost its connection %(.*%) at step 812")
+        for _, memory in ipairs { "1", "0" } do
+          local text = run("killed_in_" .. activity, 3, victim, "FLOW_SHARED_MEMORY=" .. memory)
+          for rank = 0, 2 do
+            if rank ~= victim then
+              check_failure(text, rank, "aborted", 5, "^worker:" .. victim .. " 127[%d.:]+ lost its connection %(.*%) at step 812")
+            end
           end
+          check_ends(text, { [victim] = -9, [1] = 1 })
         end
-        check_ends(text, { [victim] = -9, [1] = 1 })
       end)
     end
 
@@ -95,6 +105,13 @@ describe("a cluster of workers", function()
     end)
   end
 
+  with_gloo("passes on why a worker cannot go on", function()
+    for victim = 0, 1 do
+      local text = run("gives_up", 2, victim)
+      check_failure(text, 1 - victim, "aborted", 5, "^worker:" .. victim .. " 127[%d.:]+ reports at step 7: train.lua:3: no such file")
+    end
+  end)
+
   with_gloo("waits for a worker that computes for long", function() check_ends(run("slow", 2, 1), { [0] = 0, 0 }) end)
 
   with_gloo("needs the chief until all have finished", function()
@@ -107,9 +124,76 @@ describe("a cluster of workers", function()
     for rank = 0, 2, 2 do check_failure(text, rank, "invalid state", 5, "missing: worker:1 127[%d.:]+ %(no connection%)") end
   end)
 
+  with_gloo("says on both sides that a secret is missing or another one", function()
+    if not exists(plugins .. "libflow_control.so") then return pending("this build has no libflow_control.so (libsodium-dev)") end
+    for name, words in pairs {
+      wrong_secret = { "is not sealed with this cluster's secret: is FLOW_SECRET the same", "without a word: is FLOW_SECRET the same" },
+      no_secret = { "it has no secret, this process has one", "it has a secret, this process has none" },
+    } do
+      local text = run(name, 2, 1, "FLOW_SECRET=sixteen-bytes-or-more")
+      check_failure(text, 0, "invalid state", 5, "missing: worker:1 127[%d.:]+ %(no connection%); turned away: .*" .. words[1])
+      check_failure(text, 1, "invalid state", 5, "^worker:0 127[%d.:]+ was not reached .*" .. words[2])
+    end
+  end)
+
+  with_gloo("does not begin when workers want to communicate in different ways", function()
+    local text = run("other_engine", 2, 1)
+    for rank = 0, 1 do
+      check_failure(text, rank, "invalid state", 5, "do not fit together: communication by %a+ and communication by %a+")
+    end
+  end)
+
   with_gloo("keeps jobs apart that use the same addresses", function()
     local text = run("other_job", 2, 1)
     check_failure(text, 1, "invalid state", 5, '^worker:0 127[%d.:]+ belongs to the job "spec", worker:1 127[%d.:]+ to "another"')
     check_failure(text, 0, "invalid state", 5, "missing: worker:1")
+  end)
+end)
+
+describe("a cluster of workers that mpirun started", function()
+  local missing = not exists(plugins .. "libflow_mpi.so") and "this build has no libflow_mpi.so (libopenmpi-dev)"
+    or os.execute("command -v mpirun >/dev/null") ~= 0 and "mpirun is not installed (openmpi-bin)"
+    or os.getenv("FLOW_SANITIZED") and "Open MPI has findings of its own under sanitizers"
+
+  local function mpirun(name, workers, victim, environment)
+    return support.run(("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 WORKER_LOG=1 %s "
+      .. "timeout -k 5 60 mpirun --quiet -n %d %q %s %d %s"):format(environment or "", workers, program, name, workers, victim or ""))
+  end
+
+  local function with_mpi(name, f)
+    it(name, function()
+      if missing then return pending(missing) end
+      f()
+    end)
+  end
+
+  with_mpi("finds itself without addresses, and is sealed by a secret of its own", function()
+    local text, code = mpirun("calls", 3)
+    assert.equal(0, code, text)
+    assert.equal(3, select(2, text:gsub("engine mpi, shared memory\n", "")), text)
+    if exists(plugins .. "libflow_control.so") then
+      assert.equal(3, select(2, text:gsub("listening on 127.0.0.1:%d+, sealed; waits for ", "")), text)
+    end
+  end)
+
+  with_mpi("can add up by Gloo as well", function()
+    if missing_gloo then return pending(missing_gloo) end
+    local text, code = mpirun("calls", 2, nil, "WORKER_ENGINE=ring FLOW_SHARED_MEMORY=0")
+    assert.equal(0, code, text)
+    assert.equal(2, select(2, text:gsub("engine gloo\n", "")), text)
+  end)
+
+  -- mpirun ends the others soon: the first line of the log is what they surely say.
+  with_mpi("names a rank that is killed", function()
+    for victim = 0, 2, 2 do
+      local text, code = mpirun("killed_in_sums", 3, victim)
+      assert.equal(137, code, text)
+      assert.truthy(text:find(("worker:%%d: worker:%d 127[%%d.:]+ lost its connection"):format(victim)), text)
+    end
+  end)
+
+  with_mpi("names a rank that stands still", function()
+    local text = mpirun("stopped_in_sums", 3, 2)
+    assert.truthy(text:find("worker:0: worker:2 127[%d.:]+ silent for [%d.]+ s at step 812, in training"), text)
   end)
 end)

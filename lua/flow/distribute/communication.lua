@@ -20,7 +20,7 @@ local known = {}
 for _, name in ipairs(NAMES) do known[name] = true end
 
 -- bytes_per_pack: how much is added up at once, at most; 0: as the engine likes it. timeout_seconds: how long a sum may wait for a worker
--- that is alive; nil: 60.
+-- that is alive; nil: 600.
 function communication.CommunicationOptions(...)
   local what = "CommunicationOptions"
   local given = errors.check_options(what, arguments.named(what, NAMES, #NAMES, ...), known)
