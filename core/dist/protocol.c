@@ -407,7 +407,10 @@ static flow_status report(flow_protocol *protocol, double now, const char *what)
   FLOW_TRY(advance(protocol, now));
   if (protocol->standing != FLOW_RUNNING) return fail_state(protocol, "report");
   if (protocol->self == 0) return flow_chief_reported(protocol, 0, what);
+  const flow_control_message ping = { .kind = FLOW_MESSAGE_PING, .generation = protocol->generation, .step = protocol->step,
+                                     .name = protocol->doing };
   const flow_control_message report = { .kind = FLOW_MESSAGE_REPORT, .generation = protocol->generation, .text = what };
+  FLOW_TRY(flow_protocol_send(protocol, protocol->connection, &ping));           /* so that the sentence has the present step */
   return flow_protocol_send(protocol, protocol->connection, &report);
 }
 

@@ -187,7 +187,7 @@ describe("a cluster of workers that mpirun started", function()
   with_mpi("names a rank that is killed", function()
     for victim = 0, 2, 2 do
       local text, code = mpirun("killed_in_sums", 3, victim)
-      assert.equal(137, code, text)
+      assert.truthy(code ~= 0, text)
       assert.truthy(text:find(("worker:%%d: worker:%d 127[%%d.:]+ lost its connection"):format(victim)), text)
     end
   end)
