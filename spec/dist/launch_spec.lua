@@ -227,8 +227,12 @@ describe("a cluster", function()
     local output, code = launch("--workers 2 --kill-after 0.2", [[
       local ffi = require "ffi"
       ffi.cdef "void (*signal(int, void (*)(int)))(int); int kill(int, int); int getpid(void); int usleep(unsigned);"
-      if os.getenv("TF_CONFIG"):find '"index":1' then ffi.C.usleep(200000) ffi.C.kill(ffi.C.getpid(), 9) end
+      if os.getenv("TF_CONFIG"):find '"index":1' then
+        while not io.open(arg[0] .. ".ignores") do ffi.C.usleep(10000) end
+        ffi.C.kill(ffi.C.getpid(), 9)
+      end
       ffi.C.signal(15, ffi.cast("void (*)(int)", 1))
+      io.open(arg[0] .. ".ignores", "w"):close()
       while true do ffi.C.usleep(1000000) end]])
     assert.equal(137, code, output)
     assert.truthy(output:find("worker:1 was killed by SIGKILL; worker:0: 0.2 s to end\n", 1, true), output)
