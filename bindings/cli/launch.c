@@ -38,12 +38,6 @@ static int listen_on(lua_State *L)
   return 2;
 }
 
-static int close_descriptor(lua_State *L)
-{
-  close((int)luaL_checkinteger(L, 1));
-  return 0;
-}
-
 static int random_text(lua_State *L)
 {
   static const char digits[] = "0123456789abcdef";
@@ -252,7 +246,7 @@ static int run_supervised(lua_State *L)
 void launch_add_functions(lua_State *L)
 {
   static const luaL_Reg functions[] = {
-    { "listen", listen_on }, { "close", close_descriptor }, { "random", random_text }, { "make_folder", make_folder },
+    { "listen", listen_on }, { "random", random_text }, { "make_folder", make_folder },
     { "program", program }, { "supervise", run_supervised }, { NULL, NULL },
   };
   for (const luaL_Reg *entry = functions; entry->name; entry++) {

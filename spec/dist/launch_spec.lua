@@ -118,6 +118,7 @@ describe("flowlua launch", function()
     local output = launch("--workers 2", script)
     assert.same({ tostring(math.max(1, math.floor(cores / 2))) }, lines_of(output, "worker:1"), output)
     assert.same({ "5" }, lines_of(launch("--threads 5", script), "worker:0"))
+    assert.same({ tostring(cores) }, lines_of(launch("--workers 1 --parameter-servers 2", script), "worker:0"))
     assert.equal("3\n", (run("FLOW_THREADS=3 " .. program .. " -e 'print(flow.config.get_threads())'")))
     assert.equal("7\n", (run("FLOW_THREADS=3 " .. program .. " -e 'flow.config.set_threads(7) print(flow.config.get_threads())'")))
     output = run("FLOW_THREADS=many " .. program .. " -e 'print(flow.config.get_threads() + flow.config.get_threads())'")
@@ -151,6 +152,7 @@ describe("flowlua launch", function()
       ["--start-port 65535 x.lua"] = "--start-port 65535: 2 tasks need the ports up to 65536",
       ["--log-dir /dev/null/x x.lua"] = "--log-dir: /dev/null/x: Not a directory",
       ["--engine mpi --chief x.lua"] = "has workers only",
+      ["--hosts , x.lua"] = '--hosts is a list such as a,b, got ","',
     } do
       local output, code = run(program .. " launch " .. options)
       assert.equal(1, code, output)
@@ -324,6 +326,24 @@ describe("a cluster", function()
     assert.equal("[worker:0] 64\t0\n", output)
     assert.equal(0, code)
   end)
+end)
+
+describe("the tasks of a launched cluster", function()
+  local plugins = os.getenv("FLOWLUA_LIB"):match("^(.*/)")
+  local function lacks(name) return os.execute(("test -e %slibflow_%s.so"):format(plugins, name)) ~= 0 end
+
+  for engine, plugin in pairs { ring = "gloo", mpi = "mpi" } do
+    it("meet in a strategy by " .. engine, function()
+      if lacks(plugin) then return pending(("this build has no libflow_%s.so"):format(plugin)) end
+      if engine == "mpi" and os.execute("command -v mpirun >/dev/null") ~= 0 then return pending "mpirun is not installed (openmpi-bin)" end
+      if engine == "mpi" and os.getenv "FLOW_SANITIZED" then return pending "Open MPI has findings of its own under sanitizers" end
+      local output, code = launch("--workers 2 --engine " .. engine, [[
+        local strategy = require("flow").distribute.MultiWorkerMirroredStrategy()
+        print(strategy.cluster_resolver.task_id, strategy.num_replicas_in_sync)]])
+      assert.equal(0, code, output)
+      for index = 0, 1 do assert.truthy(output:find(("[worker:%d] %d\t2\n"):format(index, index), 1, true), output) end
+    end)
+  end
 end)
 
 describe("flowlua launch --engine mpi", function()

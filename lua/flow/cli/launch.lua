@@ -45,6 +45,12 @@ local function refuse(text, ...)
   error(setmetatable({ text = text:format(...) }, Refusal), 0)
 end
 
+local function split(text)
+  local list = {}
+  for part in text:gmatch("[^,%s]+") do list[#list + 1] = part end
+  return list
+end
+
 local function check_count(options, name, least, most)
   local value = options[name]
   if value % 1 ~= 0 or value < least or value > most then
@@ -61,6 +67,7 @@ local function check_options(options)
     refuse("--kill-after is a number of seconds, got %.14g", options.kill_after)
   end
   if options.engine ~= "ring" and options.engine ~= "mpi" then refuse("--engine is ring or mpi, got %q", options.engine) end
+  if options.hosts ~= "" and #split(options.hosts) == 0 then refuse("--hosts is a list such as a,b, got %q", options.hosts) end
 end
 
 -- The options before --, what runs, and the script's arguments behind --.
@@ -85,10 +92,9 @@ local function parse(arguments)
   return options, what, theirs
 end
 
-local function split(text)
-  local list = {}
-  for part in text:gmatch("[^,%s]+") do list[#list + 1] = part end
-  return list
+-- As a shell reads it back.
+local function quote(text)
+  return text:find("^[%w%-_./=:,+]+$") and text or "'" .. text:gsub("'", "'\\''") .. "'"
 end
 
 local function program(host)
@@ -156,7 +162,7 @@ local function run_here(host, options, command)
   if options.workers == 0 then options.workers = 2 end
   local tasks, secret = plan_tasks(host, options), host.random(32)
   local cluster = cluster_of(tasks)
-  local threads = threads_of(options, #tasks)
+  local threads = threads_of(options, options.workers + (options.chief and 1 or 0))      -- the others compute little
   local list = {}
   for position, task in ipairs(tasks) do
     list[position] = {
@@ -192,7 +198,7 @@ end
 local function find_mpirun()
   local path = find_program("mpirun")
   if not path then refuse("--engine mpi needs mpirun, which is not in PATH: install openmpi-bin") end
-  local pipe = io.popen(path .. " --version 2>&1")
+  local pipe = io.popen(quote(path) .. " --version 2>&1")
   local text = pipe:read("*a")
   pipe:close()
   local version = text:match("%(Open MPI%) (%d+)")
@@ -246,7 +252,7 @@ local function explain_hosts(options, what, theirs)
   end
   local quoted = {}
   for _, list in ipairs { what, theirs } do
-    for _, text in ipairs(list) do quoted[#quoted + 1] = text:find("^[%w%-_./=:,+]+$") and text or "'" .. text:gsub("'", "'\\''") .. "'" end
+    for _, text in ipairs(list) do quoted[#quoted + 1] = quote(text) end
   end
   local lines = { "--hosts goes with --engine mpi. Without mpirun every host starts its own worker, with the same FLOW_SECRET in all "
     .. "(openssl rand -hex 32):" }
