@@ -1,11 +1,14 @@
 /* shared.c: ranks that are processes of one machine add up through memory that they share.
  *
  * Every call is a row of steps. In a step each rank shows the others up to 64 KiB in one of its slots and then looks at theirs; it shows
- * two steps ahead of the one it looks at, so that nobody waits for each single step. A rank that has shown step s has looked at step
- * s - 2, and whoever has seen that shows s + 2 at most: four slots in turns are enough, and nobody has to say that he has looked.
+ * two steps ahead of the one it looks at, so that nobody waits for each single step. Nobody has to say that he has looked: a rank shows
+ * step s when it has seen all others show s - 2, who have looked at s - 4 by then. What is shown is looked at for three more steps at
+ * most, so that eight slots in turns are enough.
  *
- * A sum of two ranks is: show the elements, add up what all have shown. Of more ranks, each adds up its share of what was shown and shows
- * the result in a later step: then the bytes that a rank looks at do not grow with the ranks. Both add in the order of the ranks. */
+ * Small sums are one step: show the elements, add up what all have shown. In larger ones each rank adds up its share of what was shown,
+ * and the others fetch the result in a later step: then the bytes that a rank looks at do not grow with the ranks. The result lies where
+ * one of the elements lay, in the slot of the next rank: to get a line for reading and writing costs less than to get two. All sums are
+ * added in the order of the ranks. */
 #include "dist/shared.h"
 
 #include <poll.h>
@@ -19,7 +22,7 @@
 enum {
   SPIN_NANOSECONDS = 50000, YIELD_NANOSECONDS = 5000, PAUSES_PER_LOOK = 16,
   NAP_NANOSECONDS = 20000000,            /* between looks for peers that have ended and failures whose wake went lost */
-  DIRECT_BYTES = 16384,                  /* sums up to here are one step, of any number of ranks */
+  DIRECT_BYTES = 8192,                   /* sums up to here are one step */
   BLOCK_BYTES = 8192, LINE = 64,
 };
 
@@ -246,43 +249,30 @@ static void copy(void *to, const void *from, int64_t bytes)
   if (bytes > 0) memcpy(to, from, (size_t)bytes);
 }
 
-/* Bytes first to last of the call's data become what all ranks have shown of them, added up in the order of the ranks, in blocks that
- * stay in the cache. `at` is where in the chunk they begin. Our own elements are taken from the data themselves: our slot's lines are in
- * the caches of those who have looked at them. */
-#define SUM_SHOWN(type)                                                                                                 \
-  static void sum_shown_##type(const flow_shared *self, const work *of, int64_t step, int64_t at, type *data, int64_t all)  \
-  {                                                                                                                     \
-    enum { BLOCK = BLOCK_BYTES / sizeof(type) };                                                                        \
-    type block[BLOCK] __attribute__((aligned(LINE)));                                                                   \
-    for (int64_t first = 0; first < all; first += BLOCK) {                                                              \
-      int64_t count = all - first < BLOCK ? all - first : BLOCK;                                                        \
-      const type *sum = NULL;                                                                                           \
-      for (int rank = 0; rank < self->base.size; rank++) {                                                              \
-        const type *next = rank == self->base.rank ? data + first                                                       \
-                                                   : (const type *)(shown(self, rank, step, of->bytes) + at) + first;   \
-        type *to = rank == self->base.size - 1 ? data + first : block;                                                  \
-        if (rank > 0) add_##type(to, sum, next, count);                                                                 \
-        sum = rank > 0 ? to : next;                                                                                     \
-      }                                                                                                                 \
-    }                                                                                                                   \
-  }                                                                                                                     \
-
 #define ADD(type)                                                                                                       \
   /* `to` may be one of the others. */                                                                                  \
-  static void add_##type(type *to, const type *a, const type *b, int64_t count)                                         \
+  static void add_##type(type *to, const type *a, const type *b, int64_t bytes)                                         \
   {                                                                                                                     \
+    int64_t count = bytes / (int64_t)sizeof(type);                                                                      \
     _Pragma("GCC ivdep")                                                                                                \
     for (int64_t i = 0; i < count; i++) to[i] = a[i] + b[i];                                                            \
   }
 ADD(float)
 ADD(double)
-SUM_SHOWN(float)
-SUM_SHOWN(double)
 
-static void sum_shown(const flow_shared *self, const work *of, int64_t step, int64_t at, void *data, int64_t bytes)
+/* `data`, our own elements, become what all ranks have shown, added up in the order of the ranks; at most a block of it. `at` is where in
+ * the step's data they lie. Our own are not taken from our slot: its lines are in the caches of those who look at them. */
+static void add_block(const flow_shared *self, const work *of, int64_t step, int64_t at, unsigned char *data, int64_t bytes)
 {
-  if (of->size == (int)sizeof(float)) sum_shown_float(self, of, step, at, data, bytes / 4);
-  else sum_shown_double(self, of, step, at, data, bytes / 8);
+  union { float floats[BLOCK_BYTES / sizeof(float)]; double doubles[BLOCK_BYTES / sizeof(double)]; } block;
+  const void *sum = self->base.rank == 0 ? data : shown(self, 0, step, of->bytes) + at;
+  for (int rank = 1; rank < self->base.size; rank++) {
+    const void *next = rank == self->base.rank ? data : shown(self, rank, step, of->bytes) + at;
+    void *to = rank == self->base.size - 1 ? (void *)data : &block;
+    if (of->size == (int)sizeof(float)) add_float(to, sum, next, bytes);
+    else add_double(to, sum, next, bytes);
+    sum = to;
+  }
 }
 
 static void show_elements(flow_shared *self, const work *of, int64_t step)
@@ -290,44 +280,70 @@ static void show_elements(flow_shared *self, const work *of, int64_t step)
   copy(shown(self, self->base.rank, step, of->bytes), of->data + step * FLOW_SHARED_BYTES, chunk_bytes(of, step));
 }
 
+/* The only step of a small sum. */
 static void add_elements(flow_shared *self, const work *of, int64_t step)
 {
-  sum_shown(self, of, step, 0, of->data + step * FLOW_SHARED_BYTES, chunk_bytes(of, step));
+  add_block(self, of, step, 0, of->data, of->bytes);
 }
 
-/* Sums of many ranks: steps 0, 1, 3, 5 ... show elements of chunks 0, 1, 2, 3 ..., steps 2, 4, 6 ... the sums of chunks 0, 1, 2 ... */
-static int shows_sums(int64_t step) { return step > 0 && step % 2 == 0; }
-static int64_t part_of(int64_t step) { return shows_sums(step) ? step / 2 - 1 : (step + 1) / 2; }
+/* Large sums: steps 0, 1, 3, 5 ... show the elements of chunks 0, 1, 2, 3 ..., steps 2, 4, 6 ... say that the sums of chunks 0, 1, 2 ...
+ * are there, in the slots of the elements. */
+static int has_sums(int64_t step) { return step > 0 && step % 2 == 0; }
+static int64_t part_of(int64_t step) { return has_sums(step) ? step / 2 - 1 : (step + 1) / 2; }
+static int64_t step_of_elements(int64_t part) { return part == 0 ? 0 : 2 * part - 1; }
 
 /* The part of a chunk that a rank adds up: whole cache lines, as even as they go. */
-static void find_share(const flow_shared *self, int rank, int64_t bytes, int64_t *first, int64_t *count)
+static void find_share(const flow_shared *self, int rank, int64_t bytes, int64_t *first, int64_t *last)
 {
-  int64_t lines = (bytes + LINE - 1) / LINE, last = lines * (rank + 1) / self->base.size * LINE;
+  int64_t lines = (bytes + LINE - 1) / LINE;
   *first = lines * rank / self->base.size * LINE;
-  if (last > bytes) last = bytes;
-  *count = last > *first ? last - *first : 0;
+  *last = lines * (rank + 1) / self->base.size * LINE;
+  if (*last > bytes) *last = bytes;
 }
 
-static void show_elements_or_sums(flow_shared *self, const work *of, int64_t step)
+/* Where the sum of a rank's share is, in one chunk's slots. */
+static unsigned char *sum_of(const flow_shared *self, const work *of, int64_t part, int rank)
 {
-  int64_t part = part_of(step), bytes = chunk_bytes(of, part), first = 0, count = bytes;
-  if (shows_sums(step)) find_share(self, self->base.rank, bytes, &first, &count);
-  copy(shown(self, self->base.rank, step, of->bytes), of->data + part * FLOW_SHARED_BYTES + first, count);
+  return shown(self, (rank + 1) % self->base.size, step_of_elements(part), of->bytes);
 }
 
-static void add_share_or_collect(flow_shared *self, const work *of, int64_t step)
+static void show_shares(flow_shared *self, const work *of, int64_t step)
 {
-  int64_t part = part_of(step), bytes = chunk_bytes(of, part), first, count;
+  if (has_sums(step)) return;
+  int64_t part = part_of(step), bytes = chunk_bytes(of, part), first, last;
+  const unsigned char *chunk = of->data + part * FLOW_SHARED_BYTES;
+  unsigned char *slot = shown(self, self->base.rank, step, of->bytes);
+  find_share(self, self->base.rank, bytes, &first, &last);
+  copy(slot, chunk, first);
+  copy(slot + last, chunk + last, bytes - last);
+}
+
+static void add_share(flow_shared *self, const work *of, int64_t part)
+{
+  unsigned char *chunk = of->data + part * FLOW_SHARED_BYTES, *sum = sum_of(self, of, part, self->base.rank);
+  int64_t first, last;
+  find_share(self, self->base.rank, chunk_bytes(of, part), &first, &last);
+  for (int64_t at = first; at < last; at += BLOCK_BYTES) {
+    int64_t bytes = last - at < BLOCK_BYTES ? last - at : BLOCK_BYTES;
+    add_block(self, of, step_of_elements(part), at, chunk + at, bytes);
+    copy(sum + at, chunk + at, bytes);
+  }
+}
+
+static void collect_sums(flow_shared *self, const work *of, int64_t part)
+{
   unsigned char *chunk = of->data + part * FLOW_SHARED_BYTES;
-  if (!shows_sums(step)) {
-    find_share(self, self->base.rank, bytes, &first, &count);
-    if (count > 0) sum_shown(self, of, step, first, chunk + first, count);
-    return;
-  }
+  int64_t first, last;
   for (int rank = 0; rank < self->base.size; rank++) {
-    find_share(self, rank, bytes, &first, &count);
-    if (rank != self->base.rank) copy(chunk + first, shown(self, rank, step, of->bytes), count);
+    find_share(self, rank, chunk_bytes(of, part), &first, &last);
+    if (rank != self->base.rank) copy(chunk + first, sum_of(self, of, part, rank) + first, last - first);
   }
+}
+
+static void add_or_collect(flow_shared *self, const work *of, int64_t step)
+{
+  if (has_sums(step)) collect_sums(self, of, part_of(step));
+  else add_share(self, of, part_of(step));
 }
 
 /* At least one, so that ranks which do not agree find out. */
@@ -340,11 +356,10 @@ static flow_status all_reduce(flow_communicator *self, flow_dtype dtype, void *d
 {
   int size = dtype == FLOW_FLOAT32 ? 4 : 8;
   work todo = { .call = { FLOW_SHARED_ALL_REDUCE, (int32_t)dtype, count }, .bytes = count * size, .size = size, .data = data };
-  int64_t chunks = count_chunks(todo.bytes);
-  int direct = self->size == 2 || todo.bytes <= DIRECT_BYTES;
-  todo.steps = direct ? chunks : 2 * chunks + 1;
-  todo.show = direct ? show_elements : show_elements_or_sums;
-  todo.look = direct ? add_elements : add_share_or_collect;
+  int small = todo.bytes <= DIRECT_BYTES;
+  todo.steps = small ? 1 : 2 * count_chunks(todo.bytes) + 1;
+  todo.show = small ? show_elements : show_shares;
+  todo.look = small ? add_elements : add_or_collect;
   return run((flow_shared *)self, &todo);
 }
 

@@ -441,8 +441,8 @@ static int write_nonsense(worker *self)
 
 static int sum_with_nonsense(worker *self)
 {
-  double data[1000] = { 0 };
-  while (keep(self, flow_communicator_all_reduce(self->link, FLOW_FLOAT64, data, 1000))) continue;
+  double data[3000] = { 0 };
+  while (keep(self, flow_communicator_all_reduce(self->link, FLOW_FLOAT64, data, 3000))) continue;
   ended = 1;
   return 0;
 }

@@ -71,7 +71,7 @@ static flow_status get_key(void *state, const char *key, double seconds, void **
   FILE *file;
   for (double end = flow_clock() + seconds; !(file = fopen(path, "rb"));) {
     if (flow_clock() > end) return flow_fail(FLOW_TIMED_OUT, "nobody set %s within %g s", key, seconds);
-    nap(0.005);
+    nap(0.001);
   }
   flow_status status = flow_alloc(1 << 20, bytes);
   if (status == FLOW_OK) *count = fread(*bytes, 1, 1 << 20, file);
