@@ -4,6 +4,7 @@
 #include "flow.h"
 #include "../flow_lua.h"
 #include "launch.h"
+#include "rank.h"
 #include <lauxlib.h>
 #include <lualib.h>
 #include <signal.h>
@@ -89,6 +90,7 @@ static int run_protected(lua_State *L)
 
 int main(int argc, char **argv)
 {
+  if (argc > 2 && strcmp(argv[1], "--rank") == 0) return rank_run(argv + 2);
   lua_State *L = luaL_newstate();
   if (!L) {
     fprintf(stderr, "flowlua: out of memory\n");

@@ -138,13 +138,14 @@ static void tell_failure(job *self, const supervised_task *task, int status, int
   char how[64], names[200], rank[64];
   const char *name = task->writer.name;
   processes_describe(status, how, sizeof how);
-  for (int to = 0; to < 2 && task->ranks; to++) {
+  for (int to = 1; to >= 0 && task->ranks; to--) {                          /* stderr tells which was first */
     if (task->streams[to].failed < 0) continue;
     name = task->rank_writers[task->streams[to].failed].name;
     if (WIFEXITED(status) && WEXITSTATUS(status) > 128) {                   /* mpirun counts as a shell does */
       processes_describe(WEXITSTATUS(status) - 128, rank, sizeof rank);
       snprintf(how, sizeof how, "%s", rank);
     }
+    break;
   }
   if (begins && running(self, 0) > 0) {
     say(self, "%s %s; %s: %g s to end", name, how, running_names(self, names, sizeof names), self->kill_after);

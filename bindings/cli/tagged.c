@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "rank.h"
+
 /* Reads "[1,RANK]<stdout>:" from the beginning: its length; 0: it is none; -1: it may become one. */
 static int read_tag(const char *text, size_t count, int spaces, int *rank, int *to)
 {
@@ -27,7 +29,15 @@ static int read_tag(const char *text, size_t count, int spaces, int *rank, int *
   return 0;
 }
 
-/* mpirun says at the end which rank it was: "process rank 1 with PID 77"; "Process name: [[25,1],1]", from version 5 on
+/* The process around a rank says that it failed. */
+static void note_end(tagged *self)
+{
+  const output_line *line = self->current;
+  if (self->failed >= 0 || line->count < sizeof RANK_ENDED - 1 || memcmp(line->bytes, RANK_ENDED, sizeof RANK_ENDED - 1) != 0) return;
+  self->failed = (int)(line - self->lines) / 2;
+}
+
+/* mpirun may say at the end which rank it was: "process rank 1 with PID 77"; "Process name: [[25,1],1]", from version 5 on
  * "Process name: [prterun-host-7@1,1]". */
 static void note_failure(tagged *self)
 {
@@ -50,10 +60,11 @@ static void pass(output *out, tagged *self, const char *bytes, size_t count, dou
   while (count > 0) {
     const char *end = memchr(bytes, '\n', count);
     size_t part = end ? (size_t)(end - bytes) + 1 : count;
-    if (end && self->current == self->own) {
-      output_add(out, self->own, bytes, part - 1, now);
-      note_failure(self);
-      output_add(out, self->own, end, 1, now);
+    if (end) {
+      output_add(out, self->current, bytes, part - 1, now);
+      if (self->current == self->own) note_failure(self);
+      else note_end(self);
+      output_add(out, self->current, end, 1, now);
     } else {
       output_add(out, self->current, bytes, part, now);
     }

@@ -416,7 +416,8 @@ describe("flowlua launch --engine mpi", function()
       [ "$1" = --version ] && { echo "mpirun (Open MPI) 5.0.7"; exit; }
       echo "$OMPI_ALLOW_RUN_AS_ROOT $FLOW_THREADS $@"
       trap "" TERM; while :; do sleep 1; done]], "--hosts a,b:2 --threads 3 --kill-after 0.2", "timeout --foreground -s TERM 1")
-    assert.truthy(output:find("^%[mpirun%] 1 3 %-%-tag%-output .* %-n 2 %-x FLOW_THREADS .*%-H a,b:2 [^ ]*flowlua x.lua y\n"), output)
+    assert.truthy(output:find("^%[mpirun%] 1 3 %-%-tag%-output .* %-n 2 %-x FLOW_THREADS .*%-H a,b:2 "), output)
+    assert.truthy(output:find("%-H a,b:2 [^ ]*flowlua %-%-rank [^ ]*flowlua x.lua y\n"), output)
     assert.truthy(output:find("\nflowlua launch: mpirun did not end within 0.2 s: SIGKILL\n$"), output)
     assert.equal(124, code, output)
   end)

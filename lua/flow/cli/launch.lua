@@ -219,6 +219,7 @@ local function run_by_mpi(host, options, command)
   if #hosts > 0 then
     for _, text in ipairs { "--map-by", "node", "-H", table.concat(hosts, ",") } do arguments[#arguments + 1] = text end
   end
+  arguments[#arguments + 1], arguments[#arguments + 2] = command[1], "--rank"      -- a witness: rank.h
   for _, text in ipairs(command) do arguments[#arguments + 1] = text end
   -- Ranks wait by spinning. Beside the threads that compute there is one more, which adds up gradients.
   local crowded = each * ((threads or 1) + 1) > flow.config.get_threads()
