@@ -205,6 +205,7 @@ static flow_status check_options(const flow_worker_options *options)
 static flow_status prepare(flow_worker *worker, flow_context *context, const flow_cluster *cluster, const flow_worker_options *options)
 {
   engine wanted;
+  void *block;
   FLOW_TRY(check_options(options));
   FLOW_TRY(find_engine(options->implementation, &wanted));
   FLOW_TRY(flow_cluster_copy(cluster, &worker->cluster));
@@ -215,6 +216,8 @@ static flow_status prepare(flow_worker *worker, flow_context *context, const flo
   if (worker->exchange.worker < 0) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "this process is a parameter server, which takes no part in the sums of workers");
   }
+  FLOW_TRY(flow_alloc((size_t)worker->exchange.workers * sizeof *worker->announcements, &block));
+  worker->announcements = block;
   return meet(worker, choose_transport(worker, wanted), options);
 }
 
@@ -247,6 +250,7 @@ void flow_worker_close(flow_worker *worker)
   flow_control_close(worker->control);
   if (worker->listener >= 0) close(worker->listener);
   flow_cluster_release(worker->cluster);
+  flow_free(worker->announcements);
   explicit_bzero(worker->secret, sizeof worker->secret);
   pthread_mutex_destroy(&worker->lock);
   flow_free(worker);

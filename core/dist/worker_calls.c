@@ -5,61 +5,6 @@
 #include "base/memory.h"
 #include "dist/worker_state.h"
 
-typedef enum call_kind { BROADCAST = 1, ALL_GATHER, AGREE } call_kind;
-
-/* What every worker shows before a call: programs that are not the same meet in different calls, and would wait for each other for ever, or
- * take each other's bytes. */
-typedef struct announcement {
-  uint32_t magic, kind;
-  int64_t  bytes;
-  char     what[16];
-} announcement;
-enum { MAGIC = 0x776f6c66 };
-
-const char *flow_worker_name(const flow_worker *worker, int rank)
-{
-  static _Thread_local char texts[4][FLOW_TASK_NAME_SIZE + FLOW_ADDRESS_SIZE];
-  static _Thread_local unsigned next;
-  char *text = texts[next++ % 4], name[FLOW_TASK_NAME_SIZE];
-  int chiefs = flow_cluster_count(worker->cluster, FLOW_JOB_CHIEF);
-  int job = rank < chiefs ? FLOW_JOB_CHIEF : FLOW_JOB_WORKER, index = rank < chiefs ? rank : rank - chiefs;
-  const char *address = flow_cluster_address(worker->cluster, job, index);
-  snprintf(text, sizeof texts[0], "%s%s%s", flow_task_name(job, index, name), address ? " " : "", address ? address : "");
-  return text;
-}
-
-static void describe(flow_text *text, const flow_worker *worker, int rank, const announcement *call)
-{
-  flow_text_add(text, "%s ", flow_worker_name(worker, rank));
-  if (call->magic != MAGIC) flow_text_add(text, "is in a step of training");
-  else if (call->kind == AGREE) flow_text_add(text, "compares %.15s", call->what);
-  else flow_text_add(text, "%s %.0f bytes", call->kind == BROADCAST ? "broadcasts" : "gathers", (double)call->bytes);
-}
-
-/* All workers see the same, and come to the same conclusion. */
-static flow_status announce(flow_worker *worker, call_kind kind, const char *what, int64_t bytes)
-{
-  announcement mine = { .magic = MAGIC, .kind = kind, .bytes = bytes };
-  int workers = worker->exchange.workers;
-  void *block;
-  if (workers == 1) return FLOW_OK;
-  snprintf(mine.what, sizeof mine.what, "%s", what);
-  FLOW_TRY(flow_alloc((size_t)workers * sizeof mine, &block));
-  announcement *all = block;
-  flow_status status = flow_worker_move_all_gather(worker, &mine, sizeof mine, all);
-  for (int rank = 1; rank < workers && status == FLOW_OK; rank++) {
-    if (memcmp(&all[rank], &all[0], sizeof mine) == 0) continue;
-    char text[700];
-    flow_text to = flow_text_into(text, sizeof text);
-    describe(&to, worker, 0, &all[0]);
-    flow_text_add(&to, ", ");
-    describe(&to, worker, rank, &all[rank]);
-    status = flow_fail(FLOW_INVALID_STATE, "%s: do all workers run the same program?", text);
-  }
-  flow_free(block);
-  return status;
-}
-
 static flow_status check_bytes(const char *function, const flow_worker *worker, const void *data, double bytes)
 {
   if (!worker) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: worker is NULL", function);
@@ -70,7 +15,7 @@ static flow_status check_bytes(const char *function, const flow_worker *worker, 
 flow_status flow_worker_broadcast(flow_worker *worker, void *data, double bytes)
 {
   FLOW_TRY(check_bytes("flow_worker_broadcast", worker, data, bytes));
-  FLOW_TRY(announce(worker, BROADCAST, "", (int64_t)bytes));
+  FLOW_TRY(flow_worker_announce(worker, FLOW_CALL_BROADCAST, "", (int64_t)bytes));
   return flow_worker_move_broadcast(worker, data, (int64_t)bytes);
 }
 
@@ -78,8 +23,7 @@ flow_status flow_worker_all_gather(flow_worker *worker, const void *mine, double
 {
   FLOW_TRY(check_bytes("flow_worker_all_gather", worker, mine, bytes));
   FLOW_TRY(check_bytes("flow_worker_all_gather", worker, all, bytes));
-  FLOW_TRY(announce(worker, ALL_GATHER, "", (int64_t)bytes));
-  return flow_worker_move_all_gather(worker, mine, (int64_t)bytes, all);
+  return flow_worker_gather(worker, FLOW_CALL_GATHER, "", mine, (int64_t)bytes, all);
 }
 
 flow_status flow_worker_barrier(flow_worker *worker, const char *name)
@@ -158,13 +102,12 @@ flow_status flow_worker_agree(flow_worker *worker, const char *what, const char 
   if (!worker || !what || !text) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_agree: %s is NULL", !worker ? "worker" : !what ? "what" : "text");
   }
-  FLOW_TRY(announce(worker, AGREE, what, 0));
   const text_head mine = { (int64_t)strlen(text), hash_of(text, strlen(text)) };
   int workers = worker->exchange.workers, same = 1;
   void *block;
   FLOW_TRY(flow_alloc((size_t)workers * sizeof mine, &block));
   text_head *heads = block;
-  flow_status status = flow_worker_move_all_gather(worker, &mine, sizeof mine, heads);
+  flow_status status = flow_worker_gather(worker, FLOW_CALL_AGREE, what, &mine, sizeof mine, heads);
   for (int rank = 1; rank < workers && status == FLOW_OK; rank++) same &= memcmp(&heads[rank], &heads[0], sizeof mine) == 0;
   if (status == FLOW_OK && !same) status = show_difference(worker, what, text, heads);
   flow_free(block);

@@ -57,12 +57,9 @@ static flow_exchange *thread_of(const flow_worker *worker)
 flow_status flow_worker_move_all_gather(flow_worker *worker, const void *mine, int64_t bytes, void *all)
 {
   flow_exchange *thread = thread_of(worker);
-  if (thread) {
-    note_waiting(worker);
-    return flow_worker_explain(worker, thread->all_gather(thread, mine, bytes, all));
-  }
-  if (bytes > 0) memcpy(all, mine, (size_t)bytes);
-  return FLOW_OK;
+  if (!thread) return flow_fail(FLOW_INTERNAL, "a worker that has no transport gathers");
+  note_waiting(worker);
+  return flow_worker_explain(worker, thread->all_gather(thread, mine, bytes, all));
 }
 
 static flow_status begin(flow_exchange *self, int dtype, void *data, int64_t count, int64_t *ticket)
@@ -84,7 +81,7 @@ static flow_status finish(flow_exchange *self, int64_t ticket)
 
 static flow_status all_gather(flow_exchange *self, const void *mine, int64_t bytes, void *all)
 {
-  return flow_worker_move_all_gather((flow_worker *)self, mine, bytes, all);
+  return flow_worker_gather((flow_worker *)self, FLOW_CALL_STEP, "", mine, bytes, all);
 }
 
 void flow_worker_set_exchange(flow_worker *worker)

@@ -1,8 +1,9 @@
-/* worker_state.h: what worker.c, worker_calls.c, worker_exchange.c and worker_launched.c share. */
+/* worker_state.h: what the files worker*.c share. */
 #ifndef FLOW_DIST_WORKER_STATE_H
 #define FLOW_DIST_WORKER_STATE_H
 
 #include <pthread.h>
+#include <stddef.h>
 
 #include "dist/communication.h"
 #include "dist/control.h"
@@ -10,6 +11,16 @@
 #include "dist/worker.h"
 
 enum { FLOW_HEX_SECRET = 65 };                  /* 32 random bytes as text */
+
+typedef enum flow_worker_call { FLOW_CALL_STEP = 1, FLOW_CALL_BROADCAST, FLOW_CALL_GATHER, FLOW_CALL_AGREE } flow_worker_call;
+
+/* What a worker shows the others before a call; up to `inside` it is the same on all. */
+typedef struct flow_announcement {
+  uint32_t magic, kind;
+  int64_t  bytes;
+  char     what[16];
+  uint8_t  inside[32];
+} flow_announcement;
 
 struct flow_worker {
   flow_exchange      exchange;                  /* first: it is what the graph holds */
@@ -22,6 +33,7 @@ struct flow_worker {
   pthread_mutex_t    lock;                      /* of `aborts` */
   flow_communicator *aborts;                    /* what a verdict of the control plane aborts; NULL: nothing */
   char               engine[32];
+  flow_announcement *announcements;             /* of the present call, in order of the ranks */
   int                orderly;                   /* goodbye was said */
   _Atomic int64_t    waiting_since;             /* nanoseconds: this worker waits for the others in the transport; 0: it does not */
   int64_t            noticed, next_notice;      /* the wait that the log tells of, and when next; the control plane's thread's */
@@ -42,7 +54,11 @@ void        flow_worker_set_exchange(flow_worker *worker);
 void        flow_worker_log(const flow_worker *worker, int level, const char *text);
 /* To be called once in a while: a line for the log while this worker waits for long. */
 void        flow_worker_tell_waiting(flow_worker *worker);
-/* Calls of the transport. */
+/* What comes now, to be the same on all workers; fails on all if it is not. what: a name for messages (worker_announce.c). */
+flow_status flow_worker_announce(flow_worker *worker, flow_worker_call kind, const char *what, int64_t bytes);
+/* The same, and gathers. all: workers x bytes. */
+flow_status flow_worker_gather(flow_worker *worker, flow_worker_call kind, const char *what, const void *mine, int64_t bytes, void *all);
+/* Calls of the transport, which does not check that all make the same. */
 flow_status flow_worker_move_broadcast(flow_worker *worker, void *data, int64_t bytes);
 flow_status flow_worker_move_all_gather(flow_worker *worker, const void *mine, int64_t bytes, void *all);
 

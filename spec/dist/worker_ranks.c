@@ -105,6 +105,18 @@ static int run_other_program(void)
   return 0;
 }
 
+/* The victim trains, the others compare something. */
+static int run_other_step(void)
+{
+  flow_exchange *exchange = flow_worker_exchange(worker);
+  int64_t mine[4] = { 32, rank, 0, 1 }, all[4 * MOST_WORKERS];
+  ASK(exchange->all_gather(exchange, mine, sizeof mine, all));
+  for (int i = 0; i < workers; i++) EXPECT(all[4 * i] == 32 && all[4 * i + 1] == i && all[4 * i + 3] == 1);
+  if (rank == victim) ASK(exchange->all_gather(exchange, mine, sizeof mine, all));
+  else ASK(flow_worker_agree(worker, "optimizer", "SGD"));
+  return 0;
+}
+
 /* All are at step 812; the victim then says when, and is no more. */
 static int disappear(int how)
 {
@@ -189,6 +201,7 @@ static int run_finished_dies(void)
 
 static const struct program { const char *name; int (*run)(void); } programs[] = {
   { "calls", run_calls }, { "differ", run_differ }, { "differ_and_go_on", run_differ_and_go_on }, { "other_program", run_other_program },
+  { "other_step", run_other_step },
   { "killed_in_sums", run_killed_in_sums }, { "killed_in_barrier", run_killed_in_barrier },
   { "killed_in_computation", run_killed_in_computation }, { "stopped_in_sums", run_stopped_in_sums },
   { "stopped_in_computation", run_stopped_in_computation }, { "slow", run_slow }, { "leaves", run_leaves }, { "gives_up", run_gives_up },
