@@ -213,7 +213,7 @@ static int count_descriptors(void)
 /* Descriptors, mappings and memory stay as they are after the first group, which starts the engine. */
 static int run_leaks(const setting *self)
 {
-  enum { GROUPS = 300 };
+  enum { GROUPS = 60 };
   flow_communicator *link = NULL;
   int descriptors = 0, mappings = 0;
   double bytes = 0;
