@@ -5,6 +5,7 @@
 #define _GNU_SOURCE                      /* memfd_create, seals */
 #include "dist/shared.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "base/memory.h"
+
+#if !defined(MFD_NOEXEC_SEAL)
+#define MFD_NOEXEC_SEAL 8u               /* Linux 6.3 */
+#endif
 
 enum { MACHINE = 64, MOST_MEMORY = 1 << 28, SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
@@ -56,10 +61,18 @@ static flow_shared_group *map(int descriptor, size_t bytes)
   return at == MAP_FAILED ? NULL : at;
 }
 
+/* A system may want it said that the file is not a program; an older one does not know the word. */
+static int make_file(void)
+{
+  int descriptor = memfd_create("flow_shared", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+  if (descriptor >= 0 || errno != EINVAL) return descriptor;
+  return memfd_create("flow_shared", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+}
+
 /* Rank 0: a descriptor, or -1. All of the memory is taken now: later there would be nobody to report to. */
 static int make_memory(flow_shared *self, uint64_t secret[2])
 {
-  int descriptor = memfd_create("flow_shared", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  int descriptor = make_file();
   if (descriptor < 0) return -1;
   if (fallocate(descriptor, 0, 0, (off_t)self->bytes) == 0 && fcntl(descriptor, F_ADD_SEALS, SEALS) == 0
       && getrandom(secret, 2 * sizeof *secret, 0) == 2 * sizeof *secret && (self->group = map(descriptor, self->bytes))) {
