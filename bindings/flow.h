@@ -179,6 +179,12 @@ FLOW_API flow_status flow_context_restore(flow_context *context, const char *sta
  * F(4x4)); 0, the default: the fastest. */
 FLOW_API void        flow_context_set_exact(flow_context *context, int exact);
 FLOW_API int         flow_context_exact(const flow_context *context);
+/* Traces that begin from now on are one of `count` replicas' part of a computation: gradients that reach an optimizer are added up over
+ * all of them, and so is what variables of the kind FLOW_SUM_ON_READ gain; of FLOW_MEAN_ON_READ the mean is kept. 1, the default: alone. */
+FLOW_API void        flow_context_set_replicas(flow_context *context, int count);
+FLOW_API int         flow_context_replicas(const flow_context *context);
+/* About how many bytes of gradients are added up at once, while more are computed; 0, the default: the library's choice. */
+FLOW_API void        flow_context_set_bucket_bytes(flow_context *context, double bytes);
 /* 1: the variables that layers make from now on are zeros and draw no random numbers: they are about to be read from a file. */
 FLOW_API void        flow_context_set_blank(flow_context *context, int blank);
 FLOW_API void        flow_interrupt(flow_context *context, int raised);      /* async-signal-safe; work of this context stops with FLOW_INTERRUPTED */
@@ -294,6 +300,25 @@ FLOW_API void        flow_instance_release(flow_instance *instance);
 FLOW_API double      flow_instance_capacity(const flow_instance *instance);
 FLOW_API int         flow_instance_describe(const flow_instance *instance, char *text, int size);
 FLOW_API void        flow_instance_scalars(flow_instance *instance, double seed, double step, double first_sample); /* keys of random ops in the next runs */
+/* Makes an instance, before its first run, that of several replicas: `local` of this process, which share variables and cores, in each of
+ * the worker's processes (NULL: this one only; borrowed). A run cuts its rows in contiguous parts of one size, the last ones shorter or
+ * empty, one for each replica in the order of workers and replicas. The capacity is that of one part. */
+FLOW_API flow_status flow_instance_replicate(flow_instance *instance, int local, flow_worker *worker);
+/* Of several workers. shared 1: all of them give the same rows, and each computes its part; 0, the default: each gives rows of its own,
+ * or none. The order of samples is that of the workers. */
+FLOW_API void        flow_instance_share_rows(flow_instance *instance, int shared);
+/* What the workers tell each other at the next run: that this one wants no further one. */
+FLOW_API void        flow_instance_wish_stop(flow_instance *instance, int stop);
+/* What they agreed on at the last one: its rows over all replicas (0: nobody had any, nothing ran), and whether somebody wants to stop. */
+FLOW_API double      flow_instance_global_rows(const flow_instance *instance);
+FLOW_API int         flow_instance_stop_wished(const flow_instance *instance);
+/* Where the rows of replica `replica` (from 0, of this process) began and how many there were: of the rows that this process gave. */
+FLOW_API double      flow_instance_part(const flow_instance *instance, int replica, double *rows);
+/* A run of a worker that has no rows while others may have some. */
+FLOW_API flow_status flow_instance_run_nothing(flow_context *context, flow_instance *instance);
+/* A run with inputs (replicas x count) and outputs (replicas x the plan's) of each local replica apart; a plan without rows, or with
+ * rows of its own in each. */
+FLOW_API flow_status flow_instance_run_each(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs);
 /* Runs the plan on `inputs` (dtypes and shapes of its signature, equal rows). outputs may be NULL; else each becomes a
  * new tensor. A run that fails writes no variable. */
 FLOW_API flow_status flow_instance_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs);

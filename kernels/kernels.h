@@ -30,8 +30,8 @@ typedef struct flow_operand {
   int64_t  strides[FLOW_MAX_RANK];    /* elements; contiguous unless the op's record says STRIDED */
 } flow_operand;
 
-/* Keys of random kernels; the same for all ops of one run. */
-typedef struct flow_scalars { uint64_t seed; int64_t step; int64_t first_sample; } flow_scalars;
+/* The same for all ops of one run: keys of random kernels, and rows of the batch: of this replica, and of all that train together. */
+typedef struct flow_scalars { uint64_t seed; int64_t step, first_sample, rows, global_rows; } flow_scalars;
 
 typedef struct flow_call {
   int                    op;

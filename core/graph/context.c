@@ -37,6 +37,10 @@ void flow_context_set_blank(flow_context *context, int blank) { context->blank =
 void flow_context_set_exact(flow_context *context, int exact) { context->exact = exact != 0; }
 int  flow_context_exact(const flow_context *context)          { return context->exact; }
 
+void flow_context_set_replicas(flow_context *context, int count) { context->replicas = count; }
+void flow_context_set_bucket_bytes(flow_context *context, double bytes) { context->bucket_bytes = bytes; }
+int  flow_context_replicas(const flow_context *context)          { return context->replicas > 1 ? context->replicas : 1; }
+
 double flow_context_next_seed(flow_context *context)
 {
   return (double)(flow_mix(context->seed, context->draws++) >> 33);
@@ -80,6 +84,7 @@ flow_status flow_trace_begin(flow_context *context)
   flow_graph *graph;
   FLOW_TRY(flow_graph_new(&graph));
   graph->exact = context->exact;
+  graph->replicas = context->replicas > 1 ? context->replicas : 1;
   context->traces[context->trace_count++] = graph;
   return FLOW_OK;
 }

@@ -14,6 +14,8 @@ struct flow_context {
   flow_tape  *tapes[FLOW_MAX_TAPES];     /* recording tapes, in order of their start; references */
   int         tape_count;
   int         exact;                     /* precision of what is computed or traced from now on */
+  int         replicas;                  /* of traces that begin from now on; 0 and 1: alone */
+  double      bucket_bytes;              /* gradients that are summed over replicas at once; 0: as the library thinks best */
   int         blank;                     /* layers leave their variables at zero */
   uint64_t    seed, draws;               /* flow_context_next_seed: mix(seed, draws++) */
   flow_profile *profile;                 /* made at the first flow_profile_begin (profile.h) */
@@ -27,6 +29,11 @@ static inline flow_graph *flow_context_trace(const flow_context *context)
 {
   return context->trace_count ? context->traces[context->trace_count - 1] : NULL;
 }
+
+/* replicas.c: x summed over the replicas of the open trace, or its mean weighted by their rows. New reference, to x itself where there
+ * is one replica only, or no trace. */
+flow_status flow_sum_over_replicas(flow_context *context, flow_tensor *x, flow_tensor **out);
+flow_status flow_mean_over_replicas(flow_context *context, flow_tensor *x, flow_tensor **out);
 
 /* Tells the eager tapes that record about an op that ran (tape.c). */
 flow_status flow_tapes_record(flow_context *context, int op, flow_tensor *const *inputs, int input_count,

@@ -64,6 +64,12 @@ static void stop_watch(const flow_instance *instance, flow_member *member, int e
   if (instance->profiled) flow_watch_add(&member->watches[e], started);
 }
 
+/* Where members wait for each other; a replica that is run by one member has nobody to wait for. */
+static void meet(flow_region *region, int members)
+{
+  if (members > 1) flow_region_barrier(region);
+}
+
 /* ---- segments ------------------------------------------------------------------------------------------------------------- */
 
 static void prepare_kernels(flow_instance *instance, flow_member *member, int s)
@@ -73,11 +79,11 @@ static void prepare_kernels(flow_instance *instance, flow_member *member, int s)
   while ((k = flow_ticket_take(&instance->stages[s].prepare_ticket)) < segment->count) {
     int e = segment->first + (int)k;
     const flow_entry *entry = &instance->entries[e];
-    if (entry->alias || !entry->kernel->prepare || flow_verdict_failed(&instance->verdict)) continue;
+    if (entry->alias || !entry->kernel->prepare || flow_verdict_failed(&instance->lead->verdict)) continue;
     bind_chunk(instance, member, e, 0, 0, 0);
     double started = start_watch(instance);
     flow_status status = entry->kernel->prepare(&member->calls[e]);
-    if (status != FLOW_OK) flow_verdict_fail(&instance->verdict, status);
+    if (status != FLOW_OK) flow_verdict_fail(&instance->lead->verdict, status);
     stop_watch(instance, member, e, started);
   }
 }
@@ -85,8 +91,8 @@ static void prepare_kernels(flow_instance *instance, flow_member *member, int s)
 /* Not in the commit tail: it is done whole or not at all. */
 static void look_for_interrupt(flow_instance *instance, const flow_segment *segment)
 {
-  if (!segment->tail && flow_interrupted(instance->context))
-    flow_verdict_fail(&instance->verdict, flow_fail(FLOW_INTERRUPTED, "interrupted"));
+  if (!segment->tail && flow_interrupted(instance->lead->context))
+    flow_verdict_fail(&instance->lead->verdict, flow_fail(FLOW_INTERRUPTED, "interrupted"));
 }
 
 static void run_slot(flow_instance *instance, flow_member *member, int s, int64_t slot)
@@ -102,13 +108,13 @@ static void run_slot(flow_instance *instance, flow_member *member, int s, int64_
       const flow_entry *entry = &instance->entries[e];
       flow_call *call = &member->calls[e];
       if (entry->alias) continue;
-      if (flow_verdict_failed(&instance->verdict)) return;
+      if (flow_verdict_failed(&instance->lead->verdict)) return;
       bind_chunk(instance, member, e, slot, first, count);
       call->first_row = first;
       call->accumulate = first > begin;
       double started = start_watch(instance);
       flow_status status = entry->kernel->run(call, 0, 0, 1);
-      if (status != FLOW_OK) flow_verdict_fail(&instance->verdict, status);
+      if (status != FLOW_OK) flow_verdict_fail(&instance->lead->verdict, status);
       stop_watch(instance, member, e, started);
     }
   }
@@ -161,13 +167,13 @@ static void run_rows_segment(flow_instance *instance, flow_region *region, int s
   int64_t slot, active = (instance->rows + stage->rows_per_slot - 1) / stage->rows_per_slot;
   if (stage->prepares) {
     prepare_kernels(instance, own, s);
-    flow_region_barrier(region);
+    meet(region, members);
   }
   while ((slot = flow_ticket_take(&stage->slot_ticket)) < active) run_slot(instance, own, s, slot);
-  flow_region_barrier(region);
+  meet(region, members);
   if (stage->sums) {
     add_partials(instance, s, member, members);
-    flow_region_barrier(region);
+    meet(region, members);
   }
 }
 
@@ -181,33 +187,102 @@ static void run_whole_segment(flow_instance *instance, flow_region *region, int 
   if (member == 0) look_for_interrupt(instance, &instance->plan->segments[s]);
   flow_cut_call(flow_op(call->op), entry->kernel, call, &cut);
   if (entry->kernel->prepare) {   /* a MAP kernel over a batch of fixed size */
-    if (flow_ticket_take(&instance->stages[s].prepare_ticket) == 0 && !flow_verdict_failed(&instance->verdict)) {
+    if (flow_ticket_take(&instance->stages[s].prepare_ticket) == 0 && !flow_verdict_failed(&instance->lead->verdict)) {
       double started = start_watch(instance);
       flow_status status = entry->kernel->prepare(call);
-      if (status != FLOW_OK) flow_verdict_fail(&instance->verdict, status);
+      if (status != FLOW_OK) flow_verdict_fail(&instance->lead->verdict, status);
       stop_watch(instance, &instance->members[member], e, started);
     }
-    flow_region_barrier(region);
+    meet(region, members);
   }
-  flow_run_parts(region, members, entry->kernel, call, &cut, instance->stages[s].tickets, &instance->verdict,
+  flow_run_parts(region, members, entry->kernel, call, &cut, instance->stages[s].tickets, &instance->lead->verdict,
                  instance->profiled ? &instance->members[member].watches[e] : NULL);
 }
 
+static void run_segment(flow_instance *instance, flow_region *region, int s, int member, int members)
+{
+  if (instance->plan->segments[s].by_rows) run_rows_segment(instance, region, s, member, members);
+  else run_whole_segment(instance, region, s, member, members);
+}
+
+/* ---- replicas -------------------------------------------------------------------------------------------------------------- */
+
+/* Segments [first, end) of the body: by all members on the one replica, or each on replicas of its own. */
+static void run_body(flow_instance *lead, flow_region *region, int first, int end, int member, int members)
+{
+  if (lead->replica_count == 1) {
+    for (int s = first; s < end; s++) run_segment(lead, region, s, member, members);
+    return;
+  }
+  for (int r = member; r < lead->replica_count; r += members)
+    for (int s = first; s < end; s++) run_segment(lead->replicas[r], region, s, 0, 1);
+}
+
+/* Begins a sum: over the replicas here, then over the workers, while the body goes on. */
+static void begin_sum(flow_instance *lead, flow_region *region, int s, int member, int members)
+{
+  flow_stage *stage = &lead->stages[s];
+  int e = lead->plan->segments[s].first;
+  const flow_binding *sum = &lead->entries[e].bindings[1];
+  const flow_signature *signature = &lead->plan->graph->values[sum->value].signature;
+  double started = start_watch(lead);
+  meet(region, members);
+  if (!flow_verdict_failed(&lead->verdict)) flow_add_replicas(lead, e, member, members);
+  meet(region, members);
+  stop_watch(lead, &lead->members[member], e, started);
+  if (!lead->exchange || member != 0 || flow_verdict_failed(&lead->verdict)) return;
+  flow_status status = lead->exchange->begin(lead->exchange, signature->dtype, lead->bases[sum->root],
+                                             flow_shape_size(signature->rank, signature->dims), &stage->ticket);
+  if (status != FLOW_OK) flow_verdict_fail(&lead->verdict, status);
+  else lead->newest_sum = stage->ticket;
+}
+
+/* Waits until the sum of segment s, and those before, have come from the other workers; after a failure until none is under way. */
+static void finish_sum(flow_instance *lead, flow_region *region, int s, int member, int members)
+{
+  double started = start_watch(lead);
+  if (member == 0 && lead->newest_sum >= 0) {
+    int64_t ticket = flow_verdict_failed(&lead->verdict) ? lead->newest_sum : lead->stages[s].ticket;
+    flow_status status = lead->exchange->finish(lead->exchange, ticket);
+    if (status != FLOW_OK) flow_verdict_fail(&lead->verdict, status);
+  }
+  meet(region, members);
+  stop_watch(lead, &lead->members[member], lead->plan->segments[s].first, started);
+}
+
+/* The binding of a member: of its own replicas, and of the lead, whose commit tail all members run. */
+static void bind_member(flow_instance *lead, int member, int members)
+{
+  bind_run(lead, &lead->members[member]);
+  for (int r = member; r < lead->replica_count; r += members)
+    if (r > 0) bind_run(lead->replicas[r], &lead->replicas[r]->members[0]);
+  if (!lead->profiled) return;
+  memset(lead->members[member].watches, 0, sizeof(flow_watch) * (size_t)lead->plan->order_count);
+  if (member == 0) lead->members_ran = members;
+}
+
+/* Whether segment s is the first to read a sum that may still be under way. */
+static int waits(const flow_instance *lead, int s) { return lead->exchange && lead->stages[s].waits_for >= 0; }
+
 static void run_member(flow_region *region, int member, int members, void *argument)
 {
-  flow_instance *instance = argument;
-  const flow_plan *plan = instance->plan;
-  bind_run(instance, &instance->members[member]);
-  if (instance->profiled) {
-    memset(instance->members[member].watches, 0, sizeof(flow_watch) * (size_t)plan->order_count);
-    if (member == 0) instance->members_ran = members;
+  flow_instance *lead = argument;
+  const flow_plan *plan = lead->plan;
+  int s = 0;
+  bind_member(lead, member, members);
+  while (s < plan->segment_count && !plan->segments[s].tail) {
+    int end = s;
+    if (waits(lead, s)) finish_sum(lead, region, lead->stages[s].waits_for, member, members);
+    while (end < plan->segment_count && !plan->segments[end].tail && !lead->stages[end].collective && (end == s || !waits(lead, end))) end++;
+    run_body(lead, region, s, end, member, members);
+    if (end < plan->segment_count && lead->stages[end].collective && (end == s || !waits(lead, end)))
+      begin_sum(lead, region, end++, member, members);
+    s = end;
   }
-  for (int s = 0; s < plan->segment_count; s++) {
-    /* Every member is past the last barrier of the body here, so all see the same verdict and leave together. */
-    if (plan->segments[s].tail && flow_verdict_failed(&instance->verdict)) return;
-    if (plan->segments[s].by_rows) run_rows_segment(instance, region, s, member, members);
-    else run_whole_segment(instance, region, s, member, members);
-  }
+  if (lead->exchange && lead->last_sum >= 0) finish_sum(lead, region, lead->last_sum, member, members);
+  else if (lead->replica_count > 1) meet(region, members);
+  /* Every member is past the last barrier of the body here, so all see the same verdict and leave together. */
+  for (; s < plan->segment_count && !flow_verdict_failed(&lead->verdict); s++) run_segment(lead, region, s, member, members);
 }
 
 /* Runs shorter than this gain less from other threads than waking them costs. */
@@ -215,11 +290,12 @@ static const double worth_a_team = 60e-6;
 
 /* How many members the next run takes. The first runs go alone and are timed (the second finds caches and pages warm), so
  * that a small plan never wakes the team. Results do not depend on it. */
-static int choose_members(const flow_instance *instance)
+static int choose_members(const flow_instance *lead)
 {
-  double rows = instance->rows > 0 ? (double)instance->rows : 1;
-  if (instance->runs_alone < 2 || instance->seconds_per_row * rows < worth_a_team) return 1;
-  return flow_team_size();
+  double rows = lead->rows > 0 ? (double)lead->rows : 1;
+  int members = flow_team_size();
+  if (lead->runs_alone < 2 || lead->seconds_per_row * rows < worth_a_team) return 1;
+  return lead->replica_count > 1 && members > lead->replica_count ? lead->replica_count : members;
 }
 
 /* Copies what guarded effects write aside, or back. */
@@ -232,144 +308,37 @@ static void copy_saved(const flow_instance *instance, int back)
   }
 }
 
-flow_status flow_execute(flow_instance *instance)
+static void reset_tickets(flow_instance *instance)
 {
-  int members = choose_members(instance);
-  if (members > instance->member_count) FLOW_TRY(flow_instance_set_members(instance, members));
   for (int s = 0; s < instance->plan->segment_count; s++) {
     flow_stage *stage = &instance->stages[s];
     flow_ticket_reset(&stage->slot_ticket);
     flow_ticket_reset(&stage->prepare_ticket);
     for (int p = 0; p < FLOW_MAX_PHASES; p++) flow_ticket_reset(&stage->tickets[p]);
   }
-  flow_verdict_reset(&instance->verdict);
-  copy_saved(instance, 0);
-  flow_profile *profile = instance->context->profile;
-  instance->profiled = profile && profile->active;
+}
+
+flow_status flow_execute(flow_instance *lead)
+{
+  int members = choose_members(lead);
+  if (members > lead->member_count) FLOW_TRY(flow_instance_set_members(lead, members));
+  for (int r = 0; r < lead->replica_count; r++) reset_tickets(lead->replicas[r]);
+  flow_verdict_reset(&lead->verdict);
+  lead->newest_sum = -1;
+  copy_saved(lead, 0);
+  flow_profile *profile = lead->context->profile;
+  lead->profiled = profile && profile->active;
   double started = flow_clock();
-  flow_team_run(members, run_member, instance);
-  if (instance->profiled) flow_profile_add_run(profile, instance, flow_clock() - started);
-  if (flow_verdict_failed(&instance->verdict)) {
-    copy_saved(instance, 1);
-    return flow_verdict_raise(&instance->verdict);
+  flow_team_run(members, run_member, lead);
+  if (lead->profiled) flow_profile_add_run(profile, lead, flow_clock() - started);
+  if (flow_verdict_failed(&lead->verdict)) {
+    copy_saved(lead, 1);
+    return flow_verdict_raise(&lead->verdict);
   }
   if (members == 1) {
-    double seconds = (flow_clock() - started) / (double)(instance->rows > 0 ? instance->rows : 1);
-    if (instance->runs_alone == 0 || seconds < instance->seconds_per_row) instance->seconds_per_row = seconds;
-    if (instance->runs_alone < 2) instance->runs_alone++;
+    double seconds = (flow_clock() - started) / (double)(lead->rows > 0 ? lead->rows : 1);
+    if (lead->runs_alone == 0 || seconds < lead->seconds_per_row) lead->seconds_per_row = seconds;
+    if (lead->runs_alone < 2) lead->runs_alone++;
   }
   return FLOW_OK;
-}
-
-/* ---- calls ------------------------------------------------------------------------------------------------------------------- */
-
-/* Checks one input against the signature and finds the rows that it brings; rows < 0: not known yet. first >= 0: the run
- * takes *rows rows from there on, more are fine; first < 0: all of them. */
-static flow_status check_input(const flow_instance *instance, int index, const flow_tensor *tensor, int64_t first, int64_t *rows)
-{
-  const flow_signature *s = &instance->plan->graph->values[instance->plan->graph->inputs[index]].signature;
-  FLOW_TRY(flow_check_concrete("input of a plan", tensor));
-  int fits = tensor->dtype == s->dtype && tensor->rank == s->rank;
-  for (int d = 0; d < s->rank && fits; d++) {
-    if (s->dims[d] >= 0) {
-      fits = tensor->shape[d] == s->dims[d];
-      continue;
-    }
-    int64_t found = tensor->shape[d] / -s->dims[d];
-    if (*rows < 0) *rows = found;
-    fits = first >= 0 ? found >= *rows && found - *rows >= first : tensor->shape[d] == -s->dims[d] * *rows;
-  }
-  if (!fits)
-    return flow_fail(FLOW_INVALID_ARGUMENT, "input %d is %s %s, the plan was traced for %s %s", index + 1, flow_dtype_name(tensor->dtype),
-                     flow_shape_text(tensor->rank, tensor->shape), flow_dtype_name(s->dtype), flow_shape_text(s->rank, s->dims));
-  return FLOW_OK;
-}
-
-/* Checks the inputs, finds the rows of the run and takes the instance: on success the caller sets running to 0 again. */
-static flow_status begin_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, int64_t first,
-                             int64_t rows)
-{
-  const flow_graph *graph = instance->plan->graph;
-  if (count != graph->input_count)
-    return flow_fail(FLOW_INVALID_ARGUMENT, "the plan takes %d inputs, found %d", graph->input_count, count);
-  for (int i = 0; i < count; i++) FLOW_TRY(check_input(instance, i, inputs[i], first, &rows));
-  if (rows > instance->capacity)
-    return flow_fail(FLOW_INVALID_ARGUMENT, "%lld rows are more than the instance's capacity of %lld", (long long)rows,
-                     (long long)instance->capacity);
-  int idle = 0;
-  if (!atomic_compare_exchange_strong(&instance->running, &idle, 1))
-    return flow_fail(FLOW_INVALID_STATE, "this instance runs in another thread; make one instance per concurrent caller");
-  for (int i = 0; i < count; i++) {
-    const flow_signature *signature = &graph->values[graph->inputs[i]].signature;
-    int by_rows = signature->rank > 0 && signature->dims[0] < 0 && first > 0;
-    instance->bases[graph->inputs[i]] = inputs[i]->data + (by_rows ? (size_t)first * flow_value_bytes(signature, 1) : 0);
-  }
-  for (int v = 0; v < graph->value_count; v++)
-    if (graph->values[v].kind == FLOW_VALUE_VARIABLE) instance->bases[v] = graph->values[v].variable->tensor->data;
-  instance->rows = rows < 0 ? 1 : rows;
-  instance->context = context;
-  return FLOW_OK;
-}
-
-static const flow_signature *output_signature(const flow_instance *instance, int index)
-{
-  return &instance->plan->graph->values[instance->plan->outputs[index]].signature;
-}
-
-/* Runs and gives the outputs. Their memory is taken before, so that nothing can fail once the effects are done. */
-static flow_status run_with_outputs(flow_instance *instance, flow_tensor **outputs)
-{
-  const flow_plan *plan = instance->plan;
-  int made = 0;
-  flow_status status = FLOW_OK;
-  for (; made < plan->output_count; made++) {
-    const flow_signature *signature = output_signature(instance, made);
-    int64_t shape[FLOW_MAX_RANK];
-    flow_resolve_shape(signature, instance->rows, shape);
-    FLOW_TRY_GOTO(flow_tensor_new_uninitialized(signature->dtype, signature->rank, shape, &outputs[made]), failed);
-  }
-  FLOW_TRY_GOTO(flow_execute(instance), failed);
-  for (int i = 0; i < plan->output_count; i++) {
-    size_t bytes = flow_value_bytes(output_signature(instance, i), instance->rows);
-    if (bytes) memcpy(outputs[i]->data, instance->bases[plan->roots[plan->outputs[i]]], bytes);
-  }
-  return FLOW_OK;
-failed:
-  for (int i = 0; i < made; i++) flow_tensor_release(outputs[i]);
-  return status;
-}
-
-flow_status flow_instance_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs)
-{
-  flow_tensor *contiguous[FLOW_MAX_OPERANDS] = { NULL };
-  flow_status status = FLOW_OK;
-  if (count > FLOW_MAX_OPERANDS) return flow_fail(FLOW_UNSUPPORTED, "a plan takes at most %d inputs, found %d", FLOW_MAX_OPERANDS, count);
-  for (int i = 0; i < count && status == FLOW_OK; i++) {
-    status = flow_check_concrete("input of a plan", inputs[i]);
-    if (status == FLOW_OK) status = flow_tensor_contiguous(inputs[i], &contiguous[i]);
-  }
-  if (status == FLOW_OK) status = begin_run(context, instance, contiguous, count, -1, -1);
-  if (status == FLOW_OK) {
-    status = outputs ? run_with_outputs(instance, outputs) : flow_execute(instance);
-    atomic_store(&instance->running, 0);
-  }
-  for (int i = 0; i < count; i++) flow_tensor_release(contiguous[i]);
-  return status;
-}
-
-flow_status flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, double first,
-                                   double rows)
-{
-  for (int i = 0; i < count; i++) {
-    FLOW_TRY(flow_check_concrete("input of a plan", inputs[i]));
-    if (!flow_tensor_is_contiguous(inputs[i])) return flow_fail(FLOW_INVALID_ARGUMENT, "input %d is not contiguous", i + 1);
-  }
-  if (!(rows >= 0)) return flow_fail(FLOW_INVALID_ARGUMENT, "the number of rows is %g", rows);
-  if (!(first >= 0 && first < 0x1p53)) return flow_fail(FLOW_INVALID_ARGUMENT, "the first row is %g", first);
-  if (rows > (double)instance->capacity)
-    return flow_fail(FLOW_INVALID_ARGUMENT, "%.0f rows are more than the instance's capacity of %lld", rows, (long long)instance->capacity);
-  FLOW_TRY(begin_run(context, instance, inputs, count, (int64_t)first, (int64_t)rows));
-  flow_status status = flow_execute(instance);
-  atomic_store(&instance->running, 0);
-  return status;
 }

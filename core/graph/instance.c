@@ -200,8 +200,9 @@ typedef struct layout {
   flow_block    *blocks;
   size_t       **targets;      /* [block]: where its offset goes */
   int            count;
-  int           *inside;       /* [value]: pack output that it lies in, or -1 */
+  int           *inside;       /* [value]: the value that it is computed in, or -1 */
   size_t        *within;       /* [value]: its offset there */
+  int           *readers;      /* [value]: of roots: operands that read them */
 } layout;
 
 static void add_block(layout *l, size_t bytes, int begin, int end, size_t *target)
@@ -210,27 +211,62 @@ static void add_block(layout *l, size_t bytes, int begin, int end, size_t *targe
   l->targets[l->count++] = target;
 }
 
-/* Lets the inputs of `pack` be computed where pack would copy them: gradients land in the optimizer's flat arena. */
-static void place_inside_packs(layout *l)
+/* Whether a value can be computed inside another one, which is made later and lives as long. */
+static int may_lie_inside(const layout *l, int root, int outer)
+{
+  const flow_plan *plan = l->instance->plan;
+  const flow_lifetime *life = &plan->lifetimes[root];
+  return plan->graph->values[root].kind == FLOW_VALUE_RESULT && l->inside[root] < 0 && !life->local &&
+         life->defined < plan->lifetimes[outer].defined && plan->graph->nodes[plan->graph->values[root].node].op != FLOW_OP_pack;
+}
+
+static void place_in_pack(layout *l, const flow_node *node)
+{
+  size_t offset = 0;
+  for (int i = 0; i < node->input_count; i++) {
+    int root = l->instance->plan->roots[node->inputs[i]];
+    if (may_lie_inside(l, root, node->outputs[0])) {
+      l->inside[root] = node->outputs[0];
+      l->within[root] = offset;
+    }
+    offset += flow_value_bytes(signature_of(l->instance, root), 1);
+  }
+}
+
+/* A sum over replicas is made where its input lies, if nobody else reads that. */
+static void place_in_sum(layout *l, const flow_node *node)
+{
+  const flow_plan *plan = l->instance->plan;
+  int root = plan->roots[node->inputs[0]], sum = node->outputs[0];
+  const flow_lifetime *life = &plan->lifetimes[root];
+  if (plan->graph->values[root].kind != FLOW_VALUE_RESULT || life->local || l->inside[root] >= 0) return;
+  if (l->readers[root] != 1 || life->last_use != plan->lifetimes[sum].defined) return;
+  l->inside[root] = sum;
+  l->within[root] = 0;
+}
+
+/* Lets values be computed where another op would copy them: gradients land in the optimizer's flat arena, by way of the sums over
+ * replicas. From the last node to the first, so that what lies in a value is found after where that one lies. */
+static void place_inside(layout *l)
 {
   const flow_plan *plan = l->instance->plan;
   for (int v = 0; v < plan->graph->value_count; v++) l->inside[v] = -1;
   for (int k = 0; k < plan->order_count; k++) {
     const flow_node *node = &plan->graph->nodes[plan->order[k]];
-    if (node->op != FLOW_OP_pack) continue;
-    size_t offset = 0;
-    for (int i = 0; i < node->input_count; i++) {
-      int root = plan->roots[node->inputs[i]];
-      size_t bytes = flow_value_bytes(signature_of(l->instance, root), 1);
-      flow_lifetime *life = &plan->lifetimes[root], *pack = &plan->lifetimes[node->outputs[0]];
-      if (plan->graph->values[root].kind == FLOW_VALUE_RESULT && l->inside[root] < 0 && !life->local && life->defined < pack->defined &&
-          plan->graph->nodes[plan->graph->values[root].node].op != FLOW_OP_pack) {
-        l->inside[root] = node->outputs[0];
-        l->within[root] = offset;
-      }
-      offset += bytes;
-    }
+    for (int i = 0; i < node->input_count; i++) l->readers[plan->roots[node->inputs[i]]]++;
   }
+  for (int k = plan->order_count - 1; k >= 0; k--) {
+    const flow_node *node = &plan->graph->nodes[plan->order[k]];
+    if (node->op == FLOW_OP_pack) place_in_pack(l, node);
+    if (flow_op(node->op)->flags & FLOW_OP_COLLECTIVE) place_in_sum(l, node);
+  }
+}
+
+/* The value that v lies in, in the end, and where. */
+static int outermost(const layout *l, int v, size_t *offset)
+{
+  for (*offset = 0; l->inside[v] >= 0; v = l->inside[v]) *offset += l->within[v];
+  return v;
 }
 
 static void collect_blocks(layout *l, const char *read)
@@ -242,8 +278,9 @@ static void collect_blocks(layout *l, const char *read)
     if (plan->graph->values[v].kind != FLOW_VALUE_RESULT || plan->roots[v] != v || life->defined < 0 || life->local || !read[v] ||
         l->inside[v] >= 0) continue;
     int begin = life->defined, end = life->last_use;
+    size_t offset;
     for (int w = 0; w < plan->graph->value_count; w++)
-      if (l->inside[w] == v) {
+      if (l->inside[w] >= 0 && outermost(l, w, &offset) == v) {
         if (plan->lifetimes[w].defined < begin) begin = plan->lifetimes[w].defined;
         if (plan->lifetimes[w].last_use > end) end = plan->lifetimes[w].last_use;
       }
@@ -268,18 +305,23 @@ static flow_status make_arena(flow_instance *instance, const char *read)
   const flow_plan *plan = instance->plan;
   size_t values = (size_t)plan->graph->value_count + 1, most = values + instance->operand_count + (size_t)plan->order_count;
   void *memory, *arena;
-  FLOW_TRY(flow_alloc_zero(most * (sizeof(flow_block) + sizeof(size_t *)) + values * (sizeof(size_t) + sizeof(int)), &memory));
+  FLOW_TRY(flow_alloc_zero(most * (sizeof(flow_block) + sizeof(size_t *)) + values * (sizeof(size_t) + 2 * sizeof(int)), &memory));
   layout l = { .instance = instance, .blocks = memory };
   l.targets = (size_t **)(l.blocks + most);
   l.within = (size_t *)(l.targets + most);
   l.inside = (int *)(l.within + values);
+  l.readers = l.inside + values;
   for (size_t v = 0; v < values; v++) instance->offsets[v] = FLOW_NOT_PLACED;
-  place_inside_packs(&l);
+  place_inside(&l);
   collect_blocks(&l, read);
   flow_status status = flow_pack_blocks(l.blocks, l.count, &instance->arena_bytes);
   for (int i = 0; i < l.count; i++) *l.targets[i] = l.blocks[i].offset;
   for (int v = 0; v < plan->graph->value_count; v++)
-    if (l.inside[v] >= 0) instance->offsets[v] = instance->offsets[l.inside[v]] + l.within[v];
+    if (l.inside[v] >= 0) {
+      size_t within;
+      int outer = outermost(&l, v, &within);
+      instance->offsets[v] = instance->offsets[outer] + within;
+    }
   flow_free(memory);
   if (status != FLOW_OK) return status;
   FLOW_TRY(flow_alloc(instance->arena_bytes, &arena));
@@ -411,6 +453,28 @@ static void mark_read(const flow_plan *plan, char *read)
   for (int i = 0; i < plan->output_count; i++) read[plan->outputs[i]] = read[plan->roots[plan->outputs[i]]] = 1;
 }
 
+/* Which segments are sums over replicas, and which are the first to need one. */
+static void find_sums(flow_instance *instance)
+{
+  const flow_plan *plan = instance->plan;
+  int known = -1;                        /* the last sum that somebody has waited for */
+  instance->last_sum = -1;
+  for (int s = 0; s < plan->segment_count; s++) {
+    int needed = -1;
+    for (int k = 0; k < plan->segments[s].count; k++) {
+      const flow_node *node = &plan->graph->nodes[plan->order[plan->segments[s].first + k]];
+      if (flow_op(node->op)->flags & FLOW_OP_COLLECTIVE) instance->stages[s].collective = 1;
+      for (int i = 0; i < node->input_count; i++) {
+        int root = plan->roots[node->inputs[i]], made = plan->lifetimes[root].defined;
+        if (made >= 0 && made < s && instance->stages[made].collective && made > needed) needed = made;
+      }
+    }
+    instance->stages[s].waits_for = needed > known ? needed : -1;
+    if (needed > known) known = needed;
+    if (instance->stages[s].collective) instance->last_sum = s;
+  }
+}
+
 static flow_status fill_instance(flow_instance *instance)
 {
   const flow_plan *plan = instance->plan;
@@ -433,6 +497,7 @@ static flow_status fill_instance(flow_instance *instance)
       if (!entry->alias) status = choose_kernel(instance, s, entry, operands);
     }
   }
+  find_sums(instance);
   if (status == FLOW_OK) status = make_arena(instance, read);
   if (status == FLOW_OK && plan->guarded) status = make_saved(instance);
   flow_free(work);
@@ -448,6 +513,9 @@ flow_status flow_instance_new(flow_plan *plan, double capacity, flow_instance **
   flow_instance *instance = block;
   instance->plan = flow_plan_retain(plan);
   instance->capacity = capacity < 1 ? 1 : (int64_t)capacity;
+  instance->lead = instance;
+  instance->replicas = &instance->lead;
+  instance->replica_count = 1;
   flow_status status = fill_instance(instance);
   if (status != FLOW_OK) {
     flow_instance_release(instance);
@@ -460,6 +528,7 @@ flow_status flow_instance_new(flow_plan *plan, double capacity, flow_instance **
 void flow_instance_release(flow_instance *instance)
 {
   if (!instance) return;
+  if (instance->lead == instance) flow_instance_release_replicas(instance);
   release_members(instance);
   flow_free(instance->saved_bytes);
   flow_free(instance->saved);
@@ -476,7 +545,7 @@ double flow_instance_capacity(const flow_instance *instance) { return (double)in
 
 void flow_instance_scalars(flow_instance *instance, double seed, double step, double first_sample)
 {
-  instance->scalars = (flow_scalars){ .seed = (uint64_t)(int64_t)seed, .step = (int64_t)step, .first_sample = (int64_t)first_sample };
+  instance->base = (flow_scalars){ .seed = (uint64_t)(int64_t)seed, .step = (int64_t)step, .first_sample = (int64_t)first_sample };
 }
 
 int flow_instance_describe(const flow_instance *instance, char *text, int size)

@@ -3,10 +3,14 @@
 #ifndef FLOW_GRAPH_INSTANCE_H
 #define FLOW_GRAPH_INSTANCE_H
 
+#include "graph/exchange.h"
 #include "graph/launch.h"
 #include "graph/plan.h"
 
-enum { FLOW_MAX_SLOTS = 16 };
+enum { FLOW_MAX_SLOTS = 16, FLOW_MOST_REPLICAS = 256 };
+
+/* What a worker tells the others when a run begins. */
+typedef struct flow_said { int64_t rows, step; uint64_t plan; int32_t shares_rows, wishes_stop; } flow_said;
 
 typedef enum flow_binding_mode {
   FLOW_BIND_NONE,      /* nobody reads this output: data stays NULL */
@@ -40,6 +44,8 @@ typedef struct flow_stage {            /* what an instance adds to a segment of 
   int     prepares, sums;              /* entries with prepare(); PARTIAL outputs */
   size_t  local_bytes;
   flow_ticket slot_ticket, prepare_ticket, tickets[FLOW_MAX_PHASES];
+  int     collective, waits_for;       /* it is a sum over replicas; the last such segment before whose result it is the first to read, or -1 */
+  int64_t ticket;                      /* of a COLLECTIVE one: the exchange's for its sum */
 } flow_stage;
 
 /* A member of the team as this instance sees it: its own calls, local values and scratch. */
@@ -72,7 +78,18 @@ struct flow_instance {
   flow_verdict  verdict;
   flow_context *context;               /* of the current run: its interrupt flag */
   int           profiled, members_ran; /* the current run is, with so many members */
-  int64_t       rows;                  /* of the current run */
+  flow_instance  *lead;                /* the first of the local replicas (itself, where it is alone), which speaks for all of them: */
+  flow_instance **replicas;            /* all local ones, itself first */
+  int             replica_count;
+  flow_exchange  *exchange;            /* to the other workers; NULL: there are none */
+  flow_said      *said;                /* [worker] */
+  uint64_t        plan_key;            /* tells plans of different operations apart */
+  flow_scalars    base;                /* what the caller gave for the whole batch */
+  int             shares_rows, wishes_stop, stop_wished;
+  int64_t         global_rows;         /* of the last run */
+  int64_t         newest_sum;          /* ticket of the current run's last sum under way; -1: none */
+  int             last_sum;            /* the last COLLECTIVE segment; -1: there is none */
+  int64_t       rows, part_first;      /* of the current run; and where they begin among those that its process was given */
   int           runs_alone;            /* runs without the team so far, up to 2 ... */
   double        seconds_per_row;       /* ... and the shortest of them */
   _Atomic int   running;
@@ -87,6 +104,20 @@ void flow_resolve_shape(const flow_signature *signature, int64_t rows, int64_t *
 
 /* An operand's shape for `rows` rows of the batch, without data. */
 void flow_describe_operand(const flow_instance *instance, const flow_binding *binding, int64_t rows, flow_operand *operand);
+
+/* replicas.c: `local` replicas in this process, of which `instance` becomes the first, and those behind the exchange (borrowed). */
+flow_status flow_instance_set_replicas(flow_instance *instance, int local, flow_exchange *exchange);
+/* The most rows that one replica gets of `rows`. */
+int64_t     flow_instance_part_rows(const flow_instance *lead, int64_t rows);
+/* replicas.c: the parts of a run, in fields of the replicas: rows, scalars.first_sample and part_first. `rows` and `first_sample`: of what
+ * this process was given. Talks to the other workers. */
+flow_status flow_instance_divide(flow_instance *lead, int64_t rows);
+/* The same where replica r has rows[r]. */
+flow_status flow_instance_divide_each(flow_instance *lead, const int64_t *rows);
+void        flow_instance_release_replicas(flow_instance *instance);
+/* replicas.c, between barriers of the executor: a member's share of what a COLLECTIVE entry adds up over the local replicas, into the lead's
+ * memory. */
+void        flow_add_replicas(flow_instance *lead, int entry, int member, int members);
 
 /* Gives the instance `count` members (memory for as many threads). instance.c */
 flow_status flow_instance_set_members(flow_instance *instance, int count);

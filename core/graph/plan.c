@@ -252,7 +252,7 @@ static flow_status find_lifetimes(flow_plan *plan)
       for (int i = 0; i < node->output_count; i++) {
         if (plan->roots[node->outputs[i]] != node->outputs[i]) continue;   /* an alias makes nothing */
         plan->lifetimes[node->outputs[i]] = (flow_lifetime){
-          .defined = s, .last_use = s, .local = plan->segments[s].by_rows && flow_node_row_output(graph, node, i) };
+          .defined = s, .last_use = flow_op(node->op)->flags & FLOW_OP_COLLECTIVE ? plan->segment_count : s, .local = plan->segments[s].by_rows && flow_node_row_output(graph, node, i) };
       }
     }
   for (int s = 0; s < plan->segment_count; s++)

@@ -199,18 +199,10 @@ static flow_status as_stored(flow_context *context, flow_variable *variable, flo
   return FLOW_OK;
 }
 
-flow_status flow_variable_assign(flow_context *context, flow_variable *variable, flow_tensor *value)
+/* assign in a trace. */
+static flow_status append_assign(flow_context *context, flow_variable *variable, flow_tensor *value)
 {
-  FLOW_TRY(flow_check_variable("assign", variable));
-  FLOW_TRY(flow_check_tensor("assigned value", value));
   flow_graph *graph = flow_context_trace(context);
-  if (!graph) {
-    FLOW_TRY(flow_check_concrete("assigned value", value));
-    flow_status status = flow_tensor_copy(variable->tensor, value);
-    if (status != FLOW_OK) return fail_to_fit(status, variable, value);
-    variable->version++;
-    return FLOW_OK;
-  }
   flow_tensor *stored, *target = NULL;
   FLOW_TRY(as_stored(context, variable, value, &stored));
   flow_status status = flow_variable_handle(context, variable, &target);
@@ -224,6 +216,27 @@ flow_status flow_variable_assign(flow_context *context, flow_variable *variable,
   return status;
 }
 
+/* What the replicas assign to a variable whose kind is to keep their mean is that mean. */
+flow_status flow_variable_assign(flow_context *context, flow_variable *variable, flow_tensor *value)
+{
+  FLOW_TRY(flow_check_variable("assign", variable));
+  FLOW_TRY(flow_check_tensor("assigned value", value));
+  if (!flow_context_trace(context)) {
+    FLOW_TRY(flow_check_concrete("assigned value", value));
+    flow_status status = flow_tensor_copy(variable->tensor, value);
+    if (status != FLOW_OK) return fail_to_fit(status, variable, value);
+    variable->version++;
+    return FLOW_OK;
+  }
+  if (variable->sync != FLOW_MEAN_ON_READ) return append_assign(context, variable, value);
+  flow_tensor *mean;
+  FLOW_TRY(flow_mean_over_replicas(context, value, &mean));
+  flow_status status = append_assign(context, variable, mean);
+  flow_tensor_release(mean);
+  return status;
+}
+
+/* What each replica adds to a variable whose kind is a sum counts. */
 flow_status flow_variable_assign_add(flow_context *context, flow_variable *variable, flow_tensor *value)
 {
   FLOW_TRY(flow_check_variable("assign_add", variable));
@@ -235,12 +248,16 @@ flow_status flow_variable_assign_add(flow_context *context, flow_variable *varia
     variable->version++;
     return FLOW_OK;
   }
-  flow_tensor *current, *sum = NULL, *cast = NULL;
+  flow_tensor *current, *sum = NULL, *cast = NULL, *total = NULL;
   FLOW_TRY(flow_variable_read(context, variable, &current));
-  flow_status status = flow_apply1(context, FLOW_OP_cast, value, NULL, NULL,
-                                   &(flow_attributes){ .cast = { variable->tensor->dtype } }, &cast);
+  flow_status status = FLOW_OK;
+  if (variable->sync == FLOW_SUM_ON_READ) status = flow_sum_over_replicas(context, value, &total);
+  else total = flow_tensor_retain(value);
+  if (status == FLOW_OK)
+    status = flow_apply1(context, FLOW_OP_cast, total, NULL, NULL, &(flow_attributes){ .cast = { variable->tensor->dtype } }, &cast);
   if (status == FLOW_OK) status = flow_apply1(context, FLOW_OP_add, current, cast, NULL, NULL, &sum);
   if (status == FLOW_OK) status = flow_variable_assign(context, variable, sum);
+  flow_tensor_release(total);
   flow_tensor_release(cast);
   flow_tensor_release(sum);
   flow_tensor_release(current);

@@ -24,6 +24,7 @@ static flow_status apply_1(flow_gradient_step *step, formula_1 *dx)
   return flow_expression_take(&e, result, &step->input_gradients[0]);
 }
 
+GRADIENT_OF_1(all_reduce, flow_express(e, FLOW_OP_all_reduce, g, NULL, NULL, NULL))
 GRADIENT_OF_1(neg,        e_neg(e, g))
 GRADIENT_OF_1(abs,        e_mul(e, g, e_sign(e, x)))
 GRADIENT_OF_1(square,     e_mul(e, g, e_mul(e, NUMBER(2), x)))

@@ -17,7 +17,8 @@ enum {
   RANDOM     = FLOW_OP_RANDOM,
   ALIAS      = FLOW_OP_ALIAS,
   TO_FLOAT   = FLOW_OP_TO_FLOAT,
-  CHECKS     = FLOW_OP_CHECKS
+  CHECKS     = FLOW_OP_CHECKS,
+  COLLECTIVE = FLOW_OP_COLLECTIVE
 };
 
 /* A NULL in the gradient or kind column of ops.def, after pasting. */

@@ -22,7 +22,7 @@ typedef flow_status flow_shape_function(int op, const flow_attributes *attribute
                                         flow_signature *outputs);
 
 flow_shape_function flow_shape_same, flow_shape_predicate, flow_shape_cast, flow_shape_broadcast, flow_shape_compare, flow_shape_fused,
-  flow_shape_where, flow_shape_broadcast_to, flow_shape_fill, flow_shape_random, flow_shape_assign;
+  flow_shape_where, flow_shape_broadcast_to, flow_shape_fill, flow_shape_random, flow_shape_scalar, flow_shape_assign;
 flow_shape_function flow_shape_reduce, flow_shape_reduce_bool, flow_shape_argmax, flow_shape_element_count;
 flow_shape_function flow_shape_reshape, flow_shape_transpose, flow_shape_concat, flow_shape_slice, flow_shape_slice_gradient,
   flow_shape_pack, flow_shape_gather, flow_shape_gather_gradient;
@@ -41,7 +41,7 @@ typedef flow_status flow_gradient_function(flow_gradient_step *step);
 flow_gradient_function flow_gradient_neg, flow_gradient_abs, flow_gradient_square, flow_gradient_relu, flow_gradient_exp,
   flow_gradient_expm1, flow_gradient_log, flow_gradient_log1p, flow_gradient_sqrt, flow_gradient_rsqrt, flow_gradient_reciprocal,
   flow_gradient_sin, flow_gradient_cos, flow_gradient_tanh, flow_gradient_sigmoid, flow_gradient_erf, flow_gradient_softplus,
-  flow_gradient_cast, flow_gradient_copy;
+  flow_gradient_cast, flow_gradient_copy, flow_gradient_all_reduce;
 flow_gradient_function flow_gradient_add, flow_gradient_sub, flow_gradient_mul, flow_gradient_div, flow_gradient_divide_no_nan,
   flow_gradient_pow, flow_gradient_mod, flow_gradient_maximum, flow_gradient_minimum, flow_gradient_relu_gradient,
   flow_gradient_where, flow_gradient_dropout;

@@ -117,6 +117,14 @@ flow_status flow_shape_fill(int op, const flow_attributes *attributes, const flo
   return flow_rule_given_shape(op, attributes->fill.dtype, attributes->fill.rank, attributes->fill.dims, &outputs[0]);
 }
 
+flow_status flow_shape_scalar(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                              flow_signature *outputs)
+{
+  (void)op; (void)attributes; (void)inputs; (void)input_count;
+  outputs[0] = (flow_signature){ .dtype = FLOW_FLOAT32, .rank = 0 };
+  return FLOW_OK;
+}
+
 flow_status flow_shape_random(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                               flow_signature *outputs)
 {

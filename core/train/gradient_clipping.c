@@ -41,10 +41,19 @@ flow_status flow_optimizer_clip_each(flow_context *context, const flow_optimizer
                                      flow_tensor **clipped)
 {
   double scale = option_of(optimizer, "loss_scale_factor"), limit = option_of(optimizer, "clipnorm");
-  for (int i = 0; i < count; i++)
-    if (gradients[i]) FLOW_TRY(scale_and_clip(context, gradients[i], scale, limit, &clipped[i]));
-  return FLOW_OK;
+  flow_status status = FLOW_OK;
+  for (int i = 0; i < count && status == FLOW_OK; i++) {
+    flow_tensor *whole = NULL;
+    if (!gradients[i]) continue;
+    if (flow_optimizer_sums_each(optimizer)) status = flow_sum_over_replicas(context, gradients[i], &whole);
+    else whole = flow_tensor_retain(gradients[i]);
+    if (status == FLOW_OK) status = scale_and_clip(context, whole, scale, limit, &clipped[i]);
+    flow_tensor_release(whole);
+  }
+  return status;
 }
+
+int flow_optimizer_sums_each(const flow_optimizer *optimizer) { return option_of(optimizer, "clipnorm") > 0; }
 
 static flow_tensor **at(flow_tensor **first, int index, size_t stride)
 {

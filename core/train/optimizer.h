@@ -86,6 +86,11 @@ flow_status flow_optimizer_clip_each(flow_context *context, const flow_optimizer
                                      flow_tensor **clipped);
 flow_status flow_optimizer_clip_together(flow_context *context, const flow_optimizer *optimizer, flow_tensor **first, int count,
                                          size_t stride);
+/* Whether gradients are clipped one by one, and therefore summed over replicas one by one. */
+int         flow_optimizer_sums_each(const flow_optimizer *optimizer);
+/* gradient_buckets.c: the gradients of neighbours in the arena as one flat tensor, summed over replicas. New reference. */
+flow_status flow_optimizer_pack(flow_context *context, const flow_optimizer *optimizer, flow_tensor *const *gradients, int count,
+                                flow_tensor **out);
 
 /* optimizer_config.c: the optimizer as Keras serializes it: {"module": "keras.optimizers", "class_name", "config", "registered_name"}. The caller
  * deletes it; NULL when memory is out. */

@@ -92,6 +92,7 @@ static const gradient_case cases[] = {
     { .slice = { .rank = 2, .begin = { 0, 1 }, .end = { END, 6 }, .step = { 1, 2 }, .dims = { 3, 7 } } }, .rows = 0 },
   { FLOW_OP_pack, 3, { D(3, 2), SCALAR(FLOW_FLOAT64), D(2) }, .rows = 0 },
 
+  { FLOW_OP_all_reduce, 1, { D(3, 2) }, .rows = 1 },
   { FLOW_OP_matmul, 2, { D(3, 2), D(2, 4) }, .rows = 1 },
   { FLOW_OP_matmul, 2, { D(3, 2), D(3, 4) }, { .matmul = { .transpose_a = 1 } }, .rows = 3 },
   { FLOW_OP_matmul, 2, { D(3, 2), D(4, 2) }, { .matmul = { .transpose_b = 1 } }, .rows = 1 },

@@ -416,7 +416,7 @@ static void test_random_distributions(void **state)
       int uniform = op == FLOW_OP_random_uniform, truncated = op == FLOW_OP_random_truncated_normal;
       flow_attributes attributes = { .random = { .dtype = dtypes[d], .low = 1, .high = 2, .seed = 3, .stream = 4 } };
       flow_call call = call_of(op, &attributes, NULL, 0, &x, 1);
-      call.scalars = &(flow_scalars){ 0, 0, 0 };
+      call.scalars = &(flow_scalars){ .seed = 0 };
       for_each_kernel(kernel, op) {
         double mean, deviation, low, high, first, again[2];
         assert_int_equal(run_kernel(kernel, &call, ALL_AT_ONCE), FLOW_OK);
@@ -470,7 +470,7 @@ static void test_random_integers(void **state)
     flow_operand x = operand(cases[i].dtype, 1, N);
     flow_attributes attributes = { .random = { .dtype = cases[i].dtype, .low = cases[i].low, .high = cases[i].high } };
     flow_call call = call_of(FLOW_OP_random_uniform, &attributes, NULL, 0, &x, 1);
-    call.scalars = &(flow_scalars){ 0, 0, 0 };
+    call.scalars = &(flow_scalars){ .seed = 0 };
     for_each_kernel(kernel, FLOW_OP_random_uniform) {
       double mean, deviation, low, high, range = cases[i].high - cases[i].low;
       assert_int_equal(run_kernel(kernel, &call, ALL_AT_ONCE), FLOW_OK);

@@ -1,0 +1,231 @@
+/* replicas.c: one plan on several replicas, each with a part of the batch: those of this process, which are instances of the plan that
+ * share its variables, and, through an exchange, those of other processes.
+ *
+ * Replicas differ in what they compute until a sum over all of them; gradients, what metrics gain and the means that layers keep all
+ * pass through one. So the commit tail is the same for all: in this process it is done once, on the lead's values. */
+#include <string.h>
+
+#include "graph/context.h"
+#include "graph/instance.h"
+
+/* ---- in traces ----------------------------------------------------------------------------------------------------------------------- */
+
+static int is_shared(const flow_context *context, const flow_tensor *x)
+{
+  const flow_graph *graph = flow_context_trace(context);
+  return graph && graph->replicas > 1 && (x->dtype == FLOW_FLOAT32 || x->dtype == FLOW_FLOAT64);
+}
+
+flow_status flow_sum_over_replicas(flow_context *context, flow_tensor *x, flow_tensor **out)
+{
+  if (is_shared(context, x)) {
+    flow_tensor *own = flow_tensor_retain(x);
+    flow_status status = x->graph ? FLOW_OK : flow_trace_constant(context, x, &own);
+    if (status == FLOW_OK) status = flow_apply1(context, FLOW_OP_all_reduce, own, NULL, NULL, NULL, out);
+    flow_tensor_release(own);
+    return status;
+  }
+  *out = flow_tensor_retain(x);
+  return FLOW_OK;
+}
+
+flow_status flow_mean_over_replicas(flow_context *context, flow_tensor *x, flow_tensor **out)
+{
+  flow_tensor *share = NULL, *part = NULL;
+  if (!is_shared(context, x)) return flow_sum_over_replicas(context, x, out);
+  flow_status status = flow_apply(context, FLOW_OP_row_share, NULL, 0, NULL, &share);
+  if (status == FLOW_OK) status = flow_apply1(context, FLOW_OP_mul, x, share, NULL, NULL, &part);
+  if (status == FLOW_OK) status = flow_sum_over_replicas(context, part, out);
+  flow_tensor_release(part);
+  flow_tensor_release(share);
+  return status;
+}
+
+/* ---- instances ----------------------------------------------------------------------------------------------------------------------- */
+
+/* A number that plans of different operations do not share: workers that run different things must not add them up. */
+static uint64_t plan_key(const flow_plan *plan)
+{
+  uint64_t key = 1469598103934665603u;
+  for (int k = 0; k < plan->order_count; k++) {
+    const flow_node *node = &plan->graph->nodes[plan->order[k]];
+    key = (key ^ (uint64_t)node->op) * 1099511628211u;
+    for (int i = 0; i < node->output_count; i++) {
+      const flow_signature *s = &plan->graph->values[node->outputs[i]].signature;
+      for (int d = 0; d < s->rank; d++) key = (key ^ (uint64_t)s->dims[d]) * 1099511628211u;
+    }
+  }
+  return key;
+}
+
+void flow_instance_release_replicas(flow_instance *instance)
+{
+  for (int r = 1; r < instance->replica_count; r++) flow_instance_release(instance->replicas[r]);
+  if (instance->replicas != &instance->lead) flow_free(instance->replicas);
+  instance->replicas = &instance->lead;
+  instance->replica_count = 1;
+  flow_free(instance->said);
+  instance->said = NULL;
+}
+
+/* All replicas read a sum where the lead keeps it; it lives until the end of the run. */
+static void share_sums(const flow_instance *lead, flow_instance *replica)
+{
+  for (int s = 0; s < lead->plan->segment_count; s++) {
+    if (!lead->stages[s].collective) continue;
+    int root = lead->entries[lead->plan->segments[s].first].bindings[1].root;
+    replica->bases[root] = lead->bases[root];
+  }
+}
+
+flow_status flow_instance_set_replicas(flow_instance *instance, int local, flow_exchange *exchange)
+{
+  void *block;
+  if (local < 1 || local > FLOW_MOST_REPLICAS)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "a process has 1 to %d replicas, got %d", FLOW_MOST_REPLICAS, local);
+  flow_instance_release_replicas(instance);
+  if (exchange && exchange->workers > 1) {
+    FLOW_TRY(flow_alloc_zero(sizeof(flow_said) * (size_t)exchange->workers, &block));
+    instance->said = block;
+    instance->exchange = exchange;
+    instance->plan_key = plan_key(instance->plan);
+  }
+  if (local == 1) return FLOW_OK;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_instance *) * (size_t)local, &block));
+  instance->replicas = block;
+  instance->replicas[0] = instance;
+  for (int r = 1; r < local; r++) {
+    flow_status status = flow_instance_new(instance->plan, (double)instance->capacity, &instance->replicas[r]);
+    if (status == FLOW_OK) status = flow_instance_set_members(instance->replicas[r], 1);
+    if (status != FLOW_OK) {
+      flow_instance_release(instance->replicas[r]);
+      flow_instance_release_replicas(instance);
+      return status;
+    }
+    instance->replicas[r]->lead = instance;
+    instance->replica_count = r + 1;
+    share_sums(instance, instance->replicas[r]);
+  }
+  return FLOW_OK;
+}
+
+/* ---- who does which rows ------------------------------------------------------------------------------------------------------------- */
+
+static flow_status fail_to_agree(const flow_instance *lead, int other, const char *what)
+{
+  const flow_said *own = &lead->said[lead->exchange->worker], *theirs = &lead->said[other];
+  return flow_fail(FLOW_INVALID_STATE, "worker %d and this one, %d, do not do the same: %s (rows %lld and %lld, step %lld and %lld); all workers run "
+                   "the same script with the same model and options", other, lead->exchange->worker, what, (long long)theirs->rows,
+                   (long long)own->rows, (long long)theirs->step, (long long)own->step);
+}
+
+/* Tells the other workers what this one has and wants; *before: rows of those in front of it. */
+static flow_status agree(flow_instance *lead, int64_t rows, int64_t *before)
+{
+  flow_exchange *exchange = lead->exchange;
+  flow_said own = { .rows = rows, .plan = lead->plan_key, .step = lead->base.step,
+                    .shares_rows = lead->shares_rows, .wishes_stop = lead->wishes_stop };
+  FLOW_TRY(exchange->all_gather(exchange, &own, sizeof own, lead->said));
+  int64_t total = 0;
+  lead->stop_wished = 0;
+  *before = 0;
+  for (int w = 0; w < exchange->workers; w++) {
+    const flow_said *said = &lead->said[w];
+    if (said->plan != own.plan) return fail_to_agree(lead, w, "they run different plans");
+    if (said->step != own.step) return fail_to_agree(lead, w, "they are at different steps");
+    if (said->shares_rows != own.shares_rows) return fail_to_agree(lead, w, "one shares its rows, the other has its own");
+    if (own.shares_rows && said->rows != rows) return fail_to_agree(lead, w, "their batches have different sizes");
+    if (said->rows < 0 || __builtin_add_overflow(total, said->rows, &total)) return fail_to_agree(lead, w, "rows cannot be counted");
+    if (w < exchange->worker) *before += said->rows;
+    lead->stop_wished |= said->wishes_stop != 0;
+  }
+  lead->global_rows = own.shares_rows ? rows : total;
+  if (own.shares_rows) *before = 0;
+  return FLOW_OK;
+}
+
+int64_t flow_instance_part_rows(const flow_instance *lead, int64_t rows)
+{
+  int64_t parts = lead->replica_count * (lead->exchange && lead->shares_rows ? lead->exchange->workers : 1);
+  return (rows + parts - 1) / parts;
+}
+
+static void take_part(flow_instance *replica, int64_t first, int64_t rows, int64_t before)
+{
+  const flow_instance *lead = replica->lead;
+  replica->rows = rows;
+  replica->part_first = first;
+  replica->scalars = lead->base;
+  replica->scalars.first_sample += before + first;
+  replica->scalars.rows = rows;
+  replica->scalars.global_rows = lead->global_rows;
+}
+
+flow_status flow_instance_divide(flow_instance *lead, int64_t rows)
+{
+  int64_t part = flow_instance_part_rows(lead, rows), before = 0;
+  int first = lead->exchange && lead->shares_rows ? lead->exchange->worker * lead->replica_count : 0;
+  lead->global_rows = rows;
+  if (lead->exchange) FLOW_TRY(agree(lead, rows, &before));
+  for (int r = 0; r < lead->replica_count; r++) {
+    int64_t begin = (first + r) * part < rows ? (first + r) * part : rows;
+    take_part(lead->replicas[r], begin, rows - begin < part ? rows - begin : part, before);
+  }
+  return FLOW_OK;
+}
+
+flow_status flow_instance_divide_each(flow_instance *lead, const int64_t *rows)
+{
+  int64_t total = 0, before = 0;
+  for (int r = 0; r < lead->replica_count; r++) total += rows[r];
+  lead->global_rows = total;
+  if (lead->exchange) FLOW_TRY(agree(lead, total, &before));
+  for (int r = 0; r < lead->replica_count; r++) {
+    take_part(lead->replicas[r], 0, rows[r], before);
+    before += rows[r];
+  }
+  return FLOW_OK;
+}
+
+void flow_instance_share_rows(flow_instance *instance, int shared)       { instance->shares_rows = shared != 0; }
+void flow_instance_wish_stop(flow_instance *instance, int stop)          { instance->wishes_stop = stop != 0; }
+int  flow_instance_stop_wished(const flow_instance *instance)            { return instance->stop_wished; }
+double flow_instance_global_rows(const flow_instance *instance)          { return (double)instance->global_rows; }
+double flow_instance_part(const flow_instance *instance, int replica, double *rows)
+{
+  if (replica < 0 || replica >= instance->replica_count) return -1;
+  if (rows) *rows = (double)instance->replicas[replica]->rows;
+  return (double)instance->replicas[replica]->part_first;
+}
+
+/* ---- sums ---------------------------------------------------------------------------------------------------------------------------- */
+
+/* sum[i] = x_0[i] + x_1[i] + ... in the order of the replicas; sum may be x_0. */
+#define ADD_REPLICAS(type)                                                                                        \
+  do {                                                                                                            \
+    type *sum = (type *)(void *)lead->bases[y];                                                                   \
+    for (int64_t at = begin; at < end; at += BLOCK) {                                                             \
+      int64_t stop = at + BLOCK < end ? at + BLOCK : end;                                                         \
+      const type *first = (const type *)(const void *)lead->bases[x], *second = first;                            \
+      if (lead->replica_count > 1) second = (const type *)(const void *)lead->replicas[1]->bases[x];              \
+      if (second != first) for (int64_t i = at; i < stop; i++) sum[i] = first[i] + second[i];                     \
+      else if (sum != first) memcpy(sum + at, first + at, sizeof(type) * (size_t)(stop - at));                    \
+      for (int r = 2; r < lead->replica_count; r++) {                                                             \
+        const type *part = (const type *)(const void *)lead->replicas[r]->bases[x];                               \
+        for (int64_t i = at; i < stop; i++) sum[i] += part[i];                                                    \
+      }                                                                                                           \
+    }                                                                                                             \
+  } while (0)
+
+void flow_add_replicas(flow_instance *lead, int entry, int member, int members)
+{
+  enum { BLOCK = 4096, GRAIN = 1024 };
+  const flow_entry *e = &lead->entries[entry];
+  int x = e->bindings[0].root, y = e->bindings[1].root;
+  const flow_signature *s = &lead->plan->graph->values[e->bindings[1].value].signature;
+  int64_t size = flow_shape_size(s->rank, s->dims), share = (size + members - 1) / members;
+  share = (share + GRAIN - 1) / GRAIN * GRAIN;
+  int64_t begin = share * member < size ? share * member : size, end = begin + share < size ? begin + share : size;
+  if (s->dtype == FLOW_FLOAT32) ADD_REPLICAS(float);
+  else ADD_REPLICAS(double);
+}

@@ -1,0 +1,236 @@
+/* run.c: the calls that run an instance: inputs are checked and bound, rows divided among replicas, outputs made. */
+#include <string.h>
+
+#include "graph/context.h"
+#include "graph/instance.h"
+#include "graph/variable.h"
+
+enum { FLOW_MOST_RANKS_OF_A_RUN = 16384 };      /* rows beyond what so many workers take cannot be meant */
+
+/* Checks one input against the signature and finds the rows that it brings; rows < 0: not known yet. first >= 0: the run
+ * takes *rows rows from there on, more are fine; first < 0: all of them. */
+static flow_status check_input(const flow_instance *instance, int index, const flow_tensor *tensor, int64_t first, int64_t *rows)
+{
+  const flow_signature *s = &instance->plan->graph->values[instance->plan->graph->inputs[index]].signature;
+  FLOW_TRY(flow_check_concrete("input of a plan", tensor));
+  int fits = tensor->dtype == s->dtype && tensor->rank == s->rank;
+  for (int d = 0; d < s->rank && fits; d++) {
+    if (s->dims[d] >= 0) {
+      fits = tensor->shape[d] == s->dims[d];
+      continue;
+    }
+    int64_t found = tensor->shape[d] / -s->dims[d];
+    if (*rows < 0) *rows = found;
+    fits = first >= 0 ? found >= *rows && found - *rows >= first : tensor->shape[d] == -s->dims[d] * *rows;
+  }
+  if (!fits)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "input %d is %s %s, the plan was traced for %s %s", index + 1, flow_dtype_name(tensor->dtype),
+                     flow_shape_text(tensor->rank, tensor->shape), flow_dtype_name(s->dtype), flow_shape_text(s->rank, s->dims));
+  return FLOW_OK;
+}
+
+static flow_status check_inputs(const flow_instance *lead, flow_tensor *const *inputs, int count, int64_t first, int64_t *rows)
+{
+  const flow_graph *graph = lead->plan->graph;
+  if (count != graph->input_count)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "the plan takes %d inputs, found %d", graph->input_count, count);
+  for (int i = 0; i < count; i++) FLOW_TRY(check_input(lead, i, inputs[i], first, rows));
+  return FLOW_OK;
+}
+
+static flow_status check_capacity(const flow_instance *lead, int64_t part)
+{
+  if (part <= lead->capacity) return FLOW_OK;
+  return flow_fail(FLOW_INVALID_ARGUMENT, "%lld rows are more than the instance's capacity of %lld", (long long)part,
+                   (long long)lead->capacity);
+}
+
+/* On success the caller sets running to 0 again. */
+static flow_status take_instance(flow_context *context, flow_instance *lead)
+{
+  int idle = 0;
+  if (!atomic_compare_exchange_strong(&lead->running, &idle, 1))
+    return flow_fail(FLOW_INVALID_STATE, "this instance runs in another thread; make one instance per concurrent caller");
+  lead->context = context;
+  return FLOW_OK;
+}
+
+/* Where a replica's operands lie: inputs (NULL: there are none, since there are no rows) from their row `first` on. */
+static void bind_replica(flow_instance *replica, flow_tensor *const *inputs, int64_t first)
+{
+  const flow_graph *graph = replica->plan->graph;
+  for (int i = 0; i < graph->input_count; i++) {
+    const flow_signature *signature = &graph->values[graph->inputs[i]].signature;
+    int by_rows = signature->rank > 0 && signature->dims[0] < 0 && first > 0;
+    replica->bases[graph->inputs[i]] = !inputs ? replica->arena : inputs[i]->data + (by_rows ? (size_t)first * flow_value_bytes(signature, 1) : 0);
+  }
+  for (int v = 0; v < graph->value_count; v++)
+    if (graph->values[v].kind == FLOW_VALUE_VARIABLE) replica->bases[v] = graph->values[v].variable->tensor->data;
+}
+
+/* Checks the inputs, divides the rows of the run and takes the instance. inputs NULL: this process has no rows. */
+static flow_status begin_run(flow_context *context, flow_instance *lead, flow_tensor *const *inputs, int count, int64_t first, int64_t rows)
+{
+  if (inputs || count > 0) FLOW_TRY(check_inputs(lead, inputs, count, first, &rows));
+  else rows = 0;
+  if (rows < 0) rows = lead->replica_count;                  /* a plan without rows is run by each replica as if it had one */
+  FLOW_TRY(check_capacity(lead, flow_instance_part_rows(lead, rows)));
+  FLOW_TRY(take_instance(context, lead));
+  flow_status status = flow_instance_divide(lead, rows);
+  if (status != FLOW_OK) {
+    atomic_store(&lead->running, 0);
+    return status;
+  }
+  for (int r = 0; r < lead->replica_count; r++)
+    bind_replica(lead->replicas[r], inputs, (first > 0 ? first : 0) + lead->replicas[r]->part_first);
+  return FLOW_OK;
+}
+
+static const flow_signature *output_signature(const flow_instance *instance, int index)
+{
+  return &instance->plan->graph->values[instance->plan->outputs[index]].signature;
+}
+
+static int nobody_has_rows(const flow_instance *lead) { return lead->exchange && lead->global_rows == 0; }
+
+static int has_rows(const flow_signature *signature) { return signature->rank > 0 && signature->dims[0] < 0; }
+
+/* Makes the outputs for so many rows. */
+static flow_status new_outputs(const flow_instance *instance, int64_t rows, flow_tensor **outputs)
+{
+  int made = 0;
+  flow_status status = FLOW_OK;
+  for (; made < instance->plan->output_count; made++) {
+    const flow_signature *signature = output_signature(instance, made);
+    int64_t shape[FLOW_MAX_RANK];
+    flow_resolve_shape(signature, rows, shape);
+    FLOW_TRY_GOTO(flow_tensor_new_uninitialized(signature->dtype, signature->rank, shape, &outputs[made]), failed);
+  }
+  return FLOW_OK;
+failed:
+  while (made-- > 0) {
+    flow_tensor_release(outputs[made]);
+    outputs[made] = NULL;
+  }
+  return status;
+}
+
+static void copy_output(const flow_instance *replica, int index, flow_tensor *output, int64_t first)
+{
+  const flow_signature *signature = output_signature(replica, index);
+  size_t bytes = flow_value_bytes(signature, replica->rows), offset = has_rows(signature) ? (size_t)first * flow_value_bytes(signature, 1) : 0;
+  if (bytes) memcpy(output->data + offset, replica->bases[replica->plan->roots[replica->plan->outputs[index]]], bytes);
+}
+
+/* Runs and gives the outputs. Their memory is taken before, so that nothing can fail once the effects are done. What has rows holds
+ * those of all local replicas, anything else is the first replica's. */
+static flow_status run_with_outputs(flow_instance *lead, flow_tensor **outputs)
+{
+  int64_t rows = 0;
+  for (int r = 0; r < lead->replica_count; r++) rows += lead->replicas[r]->rows;
+  FLOW_TRY(new_outputs(lead, rows, outputs));
+  flow_status status = nobody_has_rows(lead) ? FLOW_OK : flow_execute(lead);
+  for (int i = 0; i < lead->plan->output_count; i++) {
+    int64_t first = 0;
+    for (int r = 0; r < lead->replica_count && status == FLOW_OK; r++) {
+      if (r == 0 || has_rows(output_signature(lead, i))) copy_output(lead->replicas[r], i, outputs[i], first);
+      first += lead->replicas[r]->rows;
+    }
+    if (status == FLOW_OK) continue;
+    flow_tensor_release(outputs[i]);
+    outputs[i] = NULL;
+  }
+  return status;
+}
+
+static flow_status make_contiguous(flow_tensor *const *inputs, int count, flow_tensor **contiguous)
+{
+  if (count > FLOW_MAX_OPERANDS) return flow_fail(FLOW_UNSUPPORTED, "a plan takes at most %d inputs, found %d", FLOW_MAX_OPERANDS, count);
+  for (int i = 0; i < count; i++) {
+    FLOW_TRY(flow_check_concrete("input of a plan", inputs[i]));
+    FLOW_TRY(flow_tensor_contiguous(inputs[i], &contiguous[i]));
+  }
+  return FLOW_OK;
+}
+
+flow_status flow_instance_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs)
+{
+  flow_tensor *contiguous[FLOW_MAX_OPERANDS] = { NULL };
+  flow_status status = make_contiguous(inputs, count, contiguous);
+  if (status == FLOW_OK) status = begin_run(context, instance, contiguous, count, -1, -1);
+  if (status == FLOW_OK) {
+    status = outputs ? run_with_outputs(instance, outputs) : nobody_has_rows(instance) ? FLOW_OK : flow_execute(instance);
+    atomic_store(&instance->running, 0);
+  }
+  for (int i = 0; i < count && i < FLOW_MAX_OPERANDS; i++) flow_tensor_release(contiguous[i]);
+  return status;
+}
+
+flow_status flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, double first,
+                                   double rows)
+{
+  for (int i = 0; i < count; i++) {
+    FLOW_TRY(flow_check_concrete("input of a plan", inputs[i]));
+    if (!flow_tensor_is_contiguous(inputs[i])) return flow_fail(FLOW_INVALID_ARGUMENT, "input %d is not contiguous", i + 1);
+  }
+  if (!(rows >= 0)) return flow_fail(FLOW_INVALID_ARGUMENT, "the number of rows is %g", rows);
+  if (rows > (double)instance->capacity * (double)FLOW_MOST_REPLICAS * FLOW_MOST_RANKS_OF_A_RUN)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%.0f rows are more than the instance's capacity of %lld", rows, (long long)instance->capacity);
+  if (!(first >= 0 && first < 0x1p53)) return flow_fail(FLOW_INVALID_ARGUMENT, "the first row is %g", first);
+  FLOW_TRY(begin_run(context, instance, inputs, count, (int64_t)first, (int64_t)rows));
+  flow_status status = nobody_has_rows(instance) ? FLOW_OK : flow_execute(instance);
+  atomic_store(&instance->running, 0);
+  return status;
+}
+
+flow_status flow_instance_run_nothing(flow_context *context, flow_instance *instance)
+{
+  FLOW_TRY(begin_run(context, instance, NULL, 0, 0, 0));
+  flow_status status = nobody_has_rows(instance) ? FLOW_OK : flow_execute(instance);
+  atomic_store(&instance->running, 0);
+  return status;
+}
+
+/* ---- inputs of each replica ------------------------------------------------------------------------------------------------------------ */
+
+static flow_status run_each(flow_context *context, flow_instance *lead, flow_tensor *const *inputs, int count, flow_tensor **outputs)
+{
+  int64_t rows[FLOW_MOST_REPLICAS];
+  int replicas = lead->replica_count, each = lead->plan->output_count;
+  for (int r = 0; r < replicas; r++) {
+    rows[r] = -1;
+    FLOW_TRY(check_inputs(lead, inputs + (size_t)r * (size_t)count, count, -1, &rows[r]));
+    if (rows[r] < 0) rows[r] = 1;
+    FLOW_TRY(check_capacity(lead, rows[r]));
+  }
+  FLOW_TRY(take_instance(context, lead));
+  flow_status status = flow_instance_divide_each(lead, rows);
+  for (int r = 0; r < replicas && status == FLOW_OK; r++) {
+    bind_replica(lead->replicas[r], inputs + (size_t)r * (size_t)count, 0);
+    status = new_outputs(lead, rows[r], outputs + (size_t)r * (size_t)each);
+  }
+  if (status == FLOW_OK) status = flow_execute(lead);
+  for (int k = 0; k < replicas * each; k++) {
+    if (status == FLOW_OK) copy_output(lead->replicas[k / each], k % each, outputs[k], 0);
+    else flow_tensor_release(outputs[k]), outputs[k] = NULL;
+  }
+  atomic_store(&lead->running, 0);
+  return status;
+}
+
+flow_status flow_instance_run_each(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
+                                   flow_tensor **outputs)
+{
+  void *block;
+  int all = instance->replica_count * count;
+  memset(outputs, 0, sizeof *outputs * (size_t)(instance->replica_count * instance->plan->output_count));
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_tensor *) * (size_t)(all + 1), &block));
+  flow_tensor **contiguous = block;
+  flow_status status = FLOW_OK;
+  for (int r = 0; r < instance->replica_count && status == FLOW_OK; r++)
+    status = make_contiguous(inputs + (size_t)r * (size_t)count, count, contiguous + (size_t)r * (size_t)count);
+  if (status == FLOW_OK) status = run_each(context, instance, contiguous, count, outputs);
+  for (int i = 0; i < all; i++) flow_tensor_release(contiguous[i]);
+  flow_free(block);
+  return status;
+}

@@ -1,0 +1,34 @@
+/* replicas.c: what replicas that train together know and do: how many rows each has, and, for one that is alone, the sum over all of
+ * them. Several replicas are added up by the engine (core/graph/executor.c), since that takes all of them at once. */
+#include "cpu/vector.h"
+#include <string.h>
+
+static flow_status run_all_reduce(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase; (void)begin; (void)end;
+  const flow_operand *x = &call->inputs[0], *y = &call->outputs[0];
+  int64_t count = 1;
+  for (int i = 0; i < y->rank; i++) count *= y->shape[i];
+  if (y->data && y->data != x->data) memmove(y->data, x->data, (size_t)count * (y->dtype == FLOW_FLOAT64 ? 8 : 4));
+  return FLOW_OK;
+}
+
+static flow_status run_global_rows(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase; (void)begin; (void)end;
+  if (call->outputs[0].data) *(float *)call->outputs[0].data = (float)call->scalars->global_rows;
+  return FLOW_OK;
+}
+
+/* Without any rows the replicas share evenly whatever there is: nothing. */
+static flow_status run_row_share(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase; (void)begin; (void)end;
+  const flow_scalars *s = call->scalars;
+  if (call->outputs[0].data) *(float *)call->outputs[0].data = s->global_rows > 0 ? (float)((double)s->rows / (double)s->global_rows) : 1.0f;
+  return FLOW_OK;
+}
+
+const flow_kernel FLOW_KERNELS(all_reduce)[] = { { .variant = "alone", .run = run_all_reduce }, { 0 } };
+const flow_kernel FLOW_KERNELS(global_rows)[] = { { .variant = "scalar", .run = run_global_rows }, { 0 } };
+const flow_kernel FLOW_KERNELS(row_share)[] = { { .variant = "scalar", .run = run_row_share }, { 0 } };
