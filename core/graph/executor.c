@@ -88,10 +88,10 @@ static void prepare_kernels(flow_instance *instance, flow_member *member, int s)
   }
 }
 
-/* Not in the commit tail: it is done whole or not at all. */
+/* Not in the commit tail: it is done whole or not at all. Nor with other workers, who would wait: to them it is a wish to stop (replicas.c). */
 static void look_for_interrupt(flow_instance *instance, const flow_segment *segment)
 {
-  if (!segment->tail && flow_interrupted(instance->lead->context))
+  if (!segment->tail && !instance->lead->exchange && flow_interrupted(instance->lead->context))
     flow_verdict_fail(&instance->lead->verdict, flow_fail(FLOW_INTERRUPTED, "interrupted"));
 }
 
@@ -232,7 +232,8 @@ static void begin_sum(flow_instance *lead, flow_region *region, int s, int membe
   stop_watch(lead, &lead->members[member], e, started);
   if (!lead->exchange || member != 0 || flow_verdict_failed(&lead->verdict)) return;
   flow_status status = lead->exchange->begin(lead->exchange, signature->dtype, lead->bases[sum->root],
-                                             flow_shape_size(signature->rank, signature->dims), &stage->ticket);
+                                             (int64_t)(flow_value_bytes(signature, 1) / (size_t)flow_dtype_size(signature->dtype)),
+                                             &stage->ticket);
   if (status != FLOW_OK) flow_verdict_fail(&lead->verdict, status);
   else lead->newest_sum = stage->ticket;
 }

@@ -297,6 +297,20 @@ static flow_status run_pass(pass rewrite, flow_graph *graph, const int *outputs,
   return status;
 }
 
+/* Sums over replicas are of what all of them have, and are made before anything is written. */
+static flow_status check_sums(const flow_graph *graph, const char *live, const char *tail)
+{
+  for (int n = 0; n < graph->node_count && graph->replicas > 1; n++) {
+    if (!live[n] || !(flow_op(graph->nodes[n].op)->flags & FLOW_OP_COLLECTIVE)) continue;
+    const flow_signature *s = signature_of(graph, graph->nodes[n].inputs[0]);
+    if (symbolic_dims(s))
+      return flow_fail(FLOW_INVALID_ARGUMENT, "all_reduce of a tensor {rows, ...} of the batch: replicas have different rows; take its sum or "
+                       "mean over the rows first, or gather it outside");
+    if (tail[n]) return flow_fail(FLOW_UNSUPPORTED, "all_reduce of what was read from a variable after it was assigned: read it before");
+  }
+  return FLOW_OK;
+}
+
 static flow_status fill_plan(flow_plan *plan, flow_tensor *const *outputs, int count)
 {
   flow_graph *graph = plan->graph;
@@ -321,7 +335,8 @@ static flow_status fill_plan(flow_plan *plan, flow_tensor *const *outputs, int c
   for (size_t v = 0; v < values; v++) s.available[v] = -1;
   mark_live(graph, plan->outputs, count, s.live);
   mark_tail(graph, s.tail);
-  flow_status status = make_segments(&s);
+  flow_status status = check_sums(graph, s.live, s.tail);
+  if (status == FLOW_OK) status = make_segments(&s);
   for (int n = 0; n < graph->node_count && status == FLOW_OK; n++)
     if (s.live[n] && !s.done[n])
       status = flow_fail(FLOW_INTERNAL, "plan: op %s (node %d) could not be scheduled", flow_op(graph->nodes[n].op)->name, n);

@@ -124,7 +124,7 @@ static flow_status agree(flow_instance *lead, int64_t rows, int64_t *before)
 {
   flow_exchange *exchange = lead->exchange;
   flow_said own = { .rows = rows, .plan = lead->plan_key, .step = lead->base.step,
-                    .shares_rows = lead->shares_rows, .wishes_stop = lead->wishes_stop };
+                    .shares_rows = lead->shares_rows, .wishes_stop = lead->wishes_stop || flow_interrupted(lead->context) };
   FLOW_TRY(exchange->all_gather(exchange, &own, sizeof own, lead->said));
   int64_t total = 0;
   lead->stop_wished = 0;
@@ -223,7 +223,7 @@ void flow_add_replicas(flow_instance *lead, int entry, int member, int members)
   const flow_entry *e = &lead->entries[entry];
   int x = e->bindings[0].root, y = e->bindings[1].root;
   const flow_signature *s = &lead->plan->graph->values[e->bindings[1].value].signature;
-  int64_t size = flow_shape_size(s->rank, s->dims), share = (size + members - 1) / members;
+  int64_t size = (int64_t)(flow_value_bytes(s, lead->rows) / (size_t)flow_dtype_size(s->dtype)), share = (size + members - 1) / members;
   share = (share + GRAIN - 1) / GRAIN * GRAIN;
   int64_t begin = share * member < size ? share * member : size, end = begin + share < size ? begin + share : size;
   if (s->dtype == FLOW_FLOAT32) ADD_REPLICAS(float);

@@ -5,7 +5,7 @@
 #include "graph/instance.h"
 #include "graph/variable.h"
 
-enum { FLOW_MOST_RANKS_OF_A_RUN = 16384 };      /* rows beyond what so many workers take cannot be meant */
+enum { MOST_WORKERS = 16384 };      /* rows beyond what so many workers take cannot be meant */
 
 /* Checks one input against the signature and finds the rows that it brings; rows < 0: not known yet. first >= 0: the run
  * takes *rows rows from there on, more are fine; first < 0: all of them. */
@@ -91,7 +91,8 @@ static const flow_signature *output_signature(const flow_instance *instance, int
   return &instance->plan->graph->values[instance->plan->outputs[index]].signature;
 }
 
-static int nobody_has_rows(const flow_instance *lead) { return lead->exchange && lead->global_rows == 0; }
+/* The workers agreed that there is nothing to do. */
+static int is_over(const flow_instance *lead) { return lead->exchange && (lead->global_rows == 0 || lead->stop_wished); }
 
 static int has_rows(const flow_signature *signature) { return signature->rank > 0 && signature->dims[0] < 0; }
 
@@ -129,7 +130,7 @@ static flow_status run_with_outputs(flow_instance *lead, flow_tensor **outputs)
   int64_t rows = 0;
   for (int r = 0; r < lead->replica_count; r++) rows += lead->replicas[r]->rows;
   FLOW_TRY(new_outputs(lead, rows, outputs));
-  flow_status status = nobody_has_rows(lead) ? FLOW_OK : flow_execute(lead);
+  flow_status status = is_over(lead) ? FLOW_OK : flow_execute(lead);
   for (int i = 0; i < lead->plan->output_count; i++) {
     int64_t first = 0;
     for (int r = 0; r < lead->replica_count && status == FLOW_OK; r++) {
@@ -159,7 +160,7 @@ flow_status flow_instance_run(flow_context *context, flow_instance *instance, fl
   flow_status status = make_contiguous(inputs, count, contiguous);
   if (status == FLOW_OK) status = begin_run(context, instance, contiguous, count, -1, -1);
   if (status == FLOW_OK) {
-    status = outputs ? run_with_outputs(instance, outputs) : nobody_has_rows(instance) ? FLOW_OK : flow_execute(instance);
+    status = outputs ? run_with_outputs(instance, outputs) : is_over(instance) ? FLOW_OK : flow_execute(instance);
     atomic_store(&instance->running, 0);
   }
   for (int i = 0; i < count && i < FLOW_MAX_OPERANDS; i++) flow_tensor_release(contiguous[i]);
@@ -174,11 +175,11 @@ flow_status flow_instance_run_rows(flow_context *context, flow_instance *instanc
     if (!flow_tensor_is_contiguous(inputs[i])) return flow_fail(FLOW_INVALID_ARGUMENT, "input %d is not contiguous", i + 1);
   }
   if (!(rows >= 0)) return flow_fail(FLOW_INVALID_ARGUMENT, "the number of rows is %g", rows);
-  if (rows > (double)instance->capacity * (double)FLOW_MOST_REPLICAS * FLOW_MOST_RANKS_OF_A_RUN)
+  if (rows > (double)instance->capacity * (double)FLOW_MOST_REPLICAS * MOST_WORKERS)
     return flow_fail(FLOW_INVALID_ARGUMENT, "%.0f rows are more than the instance's capacity of %lld", rows, (long long)instance->capacity);
   if (!(first >= 0 && first < 0x1p53)) return flow_fail(FLOW_INVALID_ARGUMENT, "the first row is %g", first);
   FLOW_TRY(begin_run(context, instance, inputs, count, (int64_t)first, (int64_t)rows));
-  flow_status status = nobody_has_rows(instance) ? FLOW_OK : flow_execute(instance);
+  flow_status status = is_over(instance) ? FLOW_OK : flow_execute(instance);
   atomic_store(&instance->running, 0);
   return status;
 }
@@ -186,7 +187,7 @@ flow_status flow_instance_run_rows(flow_context *context, flow_instance *instanc
 flow_status flow_instance_run_nothing(flow_context *context, flow_instance *instance)
 {
   FLOW_TRY(begin_run(context, instance, NULL, 0, 0, 0));
-  flow_status status = nobody_has_rows(instance) ? FLOW_OK : flow_execute(instance);
+  flow_status status = is_over(instance) ? FLOW_OK : flow_execute(instance);
   atomic_store(&instance->running, 0);
   return status;
 }
@@ -209,7 +210,7 @@ static flow_status run_each(flow_context *context, flow_instance *lead, flow_ten
     bind_replica(lead->replicas[r], inputs + (size_t)r * (size_t)count, 0);
     status = new_outputs(lead, rows[r], outputs + (size_t)r * (size_t)each);
   }
-  if (status == FLOW_OK) status = flow_execute(lead);
+  if (status == FLOW_OK && !is_over(lead)) status = flow_execute(lead);
   for (int k = 0; k < replicas * each; k++) {
     if (status == FLOW_OK) copy_output(lead->replicas[k / each], k % each, outputs[k], 0);
     else flow_tensor_release(outputs[k]), outputs[k] = NULL;

@@ -14,6 +14,7 @@ local errors = require "flow.errors"
 local tensor = require "flow.tensor"
 local variable = require "flow.variable"
 local log = require "flow.log"
+local placement = require "flow.placement"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context = native.context
@@ -143,7 +144,7 @@ end
 -- Calls f once on symbolic tensors. Returns the finished plan with the template of its results; an error passes through.
 local function trace(self, arguments, tensors)
   local depth = C.flow_trace_depth(context)
-  check(C.flow_trace_begin(context))
+  placement.begin_trace(placement.current())
   table.insert(tensor.tracing, self.where)
   local ok, result = pcall(function()
     local symbols = {}
@@ -183,27 +184,38 @@ local function release(entry)
   entry.instance, entry.plan = false, false
 end
 
-local function run(self, entry, tensors, rows)
+-- The instance of an entry for up to `rows` rows in each replica, with the keys of its next run.
+local function ready(self, entry, rows)
   rows = math.max(rows or 1, 1)
   if not entry.instance or C.flow_instance_capacity(entry.instance) < rows then
     if entry.instance then native.close(entry.instance, C.flow_instance_release) end
     entry.instance = false
     native.try(C.flow_instance_new, entry.plan, rows, out_instance)
     entry.instance = native.own(out_instance, C.flow_instance_release)
+    placement.replicate(placement.current(), entry.instance)
   end
   self.runs = self.runs + 1
   native.pressure()
   C.flow_instance_scalars(entry.instance, self.seed, self.runs, 0)
-  local list = {}
+  return entry.instance
+end
+
+-- The results of replica `index` (from 0) out of `outputs`, as a list with its length n.
+local function take_results(entry, outputs, index)
+  local results, values = {}, { n = entry.templates.n }
+  for i = 1, entry.output_count do results[i] = native.tensor(outputs[index * entry.output_count + i - 1]) end
+  for i = 1, values.n do values[i] = fill_template(entry.templates[i], results) end
+  return values
+end
+
+local function run(self, entry, tensors, rows)
+  local instance, list = ready(self, entry, rows), {}
   for i, t in ipairs(tensors) do list[i] = t.value end
   local pointers, count = native.pointers(list)
   local outputs = native.out("flow_tensor", math.max(entry.output_count, 1))
-  native.try(C.flow_instance_run, context, entry.instance, pointers, count, outputs)
-  local results = {}
-  for i = 1, entry.output_count do results[i] = native.tensor(outputs[i - 1]) end
-  local values = {}
-  for i = 1, entry.templates.n do values[i] = fill_template(entry.templates[i], results) end
-  return unpack(values, 1, entry.templates.n)
+  native.try(C.flow_instance_run, context, instance, pointers, count, outputs)
+  local values = take_results(entry, outputs, 0)
+  return unpack(values, 1, values.n)
 end
 
 -- One line that names the first difference to the call before, so that the cause of the retraces can be found.
@@ -236,16 +248,19 @@ local function remember(self, key, entry)
   end
 end
 
-local function call(self, ...)
-  if self.stays_lua or C.flow_trace_depth(context) > 0 or C.flow_tape_depth(context) > 0 then return self.f(...) end
-  local arguments = pack(...)
+-- What a call brings: parts and places of its signature, its tensors, and the rows of the batch.
+local function describe_call(arguments)
   local parts, places, tensors = {}, {}, {}
   for i = 1, arguments.n do describe(arguments[i], "argument " .. i, parts, places, tensors) end
   parts[#parts + 1], places[#places + 1] = ("trainable set %d"):format(variable.trainable_version), "which variables are trainable"
   parts[#parts + 1], places[#places + 1] = C.flow_context_exact(context) == 1 and "exact" or "fast", "the precision"
+  parts[#parts + 1], places[#places + 1] = placement.text(placement.current()), "where it runs"
   for _, t in ipairs(tensors) do tensor.need_value(t.value, "an argument of a traced function") end
+  return parts, places, tensors, batch_rows(tensors)
+end
 
-  local rows = batch_rows(tensors)
+-- The plan for calls like this one. Returns its entry and whether its rows are symbolic; nil if the function stays Lua.
+local function entry_for(self, arguments, parts, places, tensors, rows)
   local key = complete(parts, tensors, rows)
   local fixed = rows and self.fixed[key]
   if fixed then key = complete(parts, tensors, nil) end
@@ -257,10 +272,10 @@ local function call(self, ...)
     local ok, result = pcall(trace, self, arguments, tensors)
     if not ok and fn.cannot_be_traced then
       self.stays_lua = true
-      return self.f(...)
+      return nil
     end
     if not ok and rows and not fixed then
-      self.fixed[key] = true
+      self.fixed[key], fixed = true, true
       key = complete(parts, tensors, nil)
       ok, result = pcall(trace, self, arguments, tensors)
     end
@@ -269,7 +284,44 @@ local function call(self, ...)
   end
   self.last_parts = parts
   remember(self, key, entry)
+  return entry, not fixed
+end
+
+local function call(self, ...)
+  if self.stays_lua or C.flow_trace_depth(context) > 0 or C.flow_tape_depth(context) > 0 then return self.f(...) end
+  local arguments = pack(...)
+  local parts, places, tensors, rows = describe_call(arguments)
+  local entry = entry_for(self, arguments, parts, places, tensors, rows)
+  if not entry then return self.f(...) end
   return run(self, entry, tensors, rows)
+end
+
+-- Calls it on every local replica of the current placement, with arguments[i] (a list with its length n) on replica i, and returns a list
+-- of what each returned. One plan serves all: arguments may differ in their values and in the rows of their batches.
+function fn.call_each(self, arguments)
+  local parts, places, tensors, rows = describe_call(arguments[1])
+  local entry, symbolic = entry_for(self, arguments[1], parts, places, tensors, rows)
+  local key, most, list = complete(parts, tensors, symbolic and rows or nil), rows or 1, {}
+  for i, given in ipairs(arguments) do
+    local own_parts, own_places, own, own_rows = describe_call(given)
+    if complete(own_parts, own, symbolic and own_rows or nil) ~= key then
+      for k = 1, #parts do
+        if own_parts[k] ~= parts[k] then
+          raise("strategy:run: replicas run the same function of the same kind of arguments, but %s is %s on replica %d and %s on the first",
+            own_places[k] or "their number", own_parts[k] or "missing", i - 1, parts[k])
+        end
+      end
+      raise("strategy:run: replica %d has more arguments than the first one", i - 1)
+    end
+    most = math.max(most, own_rows or 1)
+    for _, t in ipairs(own) do list[#list + 1] = t.value end
+  end
+  local instance = ready(self, entry, most)
+  local outputs = native.out("flow_tensor", math.max(entry.output_count * #arguments, 1))
+  native.try(C.flow_instance_run_each, context, instance, native.pointers(list), #tensors, outputs)
+  local results = {}
+  for i = 1, #arguments do results[i] = take_results(entry, outputs, i - 1) end
+  return results
 end
 
 local Fn = {}

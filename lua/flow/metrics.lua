@@ -63,9 +63,9 @@ function Mean:update_state(values, weights)
   accumulate(self, ops.operand(values, "float32", self.name), weights)
 end
 
--- The loss of a batch, weighted by its rows.
-function Mean:update_batch(value, rows)
-  self.total:assign_add(value * rows)
+-- The loss of a batch, weighted by its rows. all_rows: of several replicas, of whose loss `value` is the part of one.
+function Mean:update_batch(value, rows, all_rows)
+  self.total:assign_add(value * (all_rows or rows))
   self.count:assign_add(rows)
 end
 

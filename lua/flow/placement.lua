@@ -3,33 +3,54 @@
 --   local p = placement.new { replicas = 2, worker = handle or nil }
 --   p.replicas, p.workers, p.worker_index, p.count (all replicas of all workers)
 --   placement.enter(p) ... placement.leave()        a stack of this Lua state; placement.current() is the innermost one, or nil
+--
+-- Everywhere below nil stands for one replica that is alone.
 
 local native = require "flow.ffi"
 
-local C = native.C
+local C, check = native.C, native.check
+local context = native.context
 local placement = {}
-local stack = {}
+local stack, made = {}, 0
 
+-- bucket_bytes: of gradients that are added up at once, 0: as the library likes.
 function placement.new(options)
   local worker = options.worker
   local workers = worker and C.flow_worker_count(worker) or 1
+  made = made + 1
   return { replicas = options.replicas, workers = workers, worker_index = worker and C.flow_worker_rank(worker) or 0,
-           count = options.replicas * workers, worker = worker }
+           count = options.replicas * workers, worker = worker, bucket_bytes = options.bucket_bytes or 0, id = made }
 end
 
 function placement.current() return stack[#stack] end
 function placement.enter(p) stack[#stack + 1] = p end
 function placement.leave() stack[#stack] = nil end
 
-local function pack(...)
-  return { n = select("#", ...), ... }
+-- Tells signatures of plans apart.
+function placement.text(p)
+  return p and p.count > 1 and ("placement %d"):format(p.id) or "alone"
 end
 
--- Runs a flow.fn on every local replica with its list of arguments; returns for each the list of what it returned.
+-- Begins a trace of what one replica of p does.
+function placement.begin_trace(p)
+  C.flow_context_set_replicas(context, p and p.count or 1)
+  C.flow_context_set_bucket_bytes(context, p and p.bucket_bytes or 0)
+  local status = C.flow_trace_begin(context)
+  C.flow_context_set_replicas(context, 1)
+  check(status)
+end
+
+-- Spreads an instance that has not run yet over the replicas of p.
+function placement.replicate(p, instance)
+  if p and p.count > 1 then native.try(C.flow_instance_replicate, instance, p.replicas, p.worker) end
+end
+
+-- Runs a flow.fn on every local replica with its list of arguments (its length is n); returns for each the list of what it returned. The
+-- placement is the current one.
 function placement.run(p, f, arguments)
-  local results = {}
-  for i = 1, p.replicas do results[i] = pack(f(unpack(arguments[i], 1, arguments[i].n))) end
-  return results
+  if p.count > 1 then return require("flow.fn").call_each(f, arguments) end
+  local function pack(...) return { n = select("#", ...), ... } end
+  return { pack(f(unpack(arguments[1], 1, arguments[1].n))) }
 end
 
 return placement

@@ -8,6 +8,7 @@ local variable = require "flow.variable"
 local metrics = require "flow.metrics"
 local tape = require "flow.tape"
 local placement = require "flow.placement"
+local ops = require "flow.replica_ops"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context, held = native.context, native.held
@@ -61,8 +62,17 @@ local function outputs_of(prediction)
   return native.is_tensor(prediction) and { prediction } or prediction
 end
 
--- The loss that is minimized, the sum over outputs of weight * loss, and the losses of the outputs.
-local function total_loss(model, targets, predictions, weights)
+-- How replicas share a loss. A mean over the rows of the batch is the sum over replicas of theirs, times their shares in the rows; a
+-- loss that is a sum over the rows is the sum of theirs. nil: there is one replica.
+local function share_of(model)
+  local p = model._placement
+  if not p or p.count == 1 then return nil end
+  return { of_mean = ops.row_share(), rows = ops.global_rows() }
+end
+
+-- The loss that is minimized, the sum over outputs of weight * loss (of several replicas: this one's part of it), and the losses of the
+-- outputs.
+local function total_loss(model, targets, predictions, weights, share)
   local compiled, total, values = model._compiled, nil, {}
   if next(compiled.losses) and #targets ~= #predictions then
     if #targets == 0 then raise("%s: the loss needs targets, y is nil", object.title(model)) end
@@ -73,21 +83,26 @@ local function total_loss(model, targets, predictions, weights)
     if loss then
       local value = loss(targets[i], predictions[i], weights)
       if value.rank > 0 then value = value:mean() end
+      if share and loss.reduction ~= "sum" then value = value * share.of_mean end
       values[i] = value
       if compiled.loss_weights[i] then value = value * compiled.loss_weights[i] end
       total = total and total + value or value
     end
   end
-  for _, penalty in ipairs(model.losses) do total = total and total + penalty or penalty end
+  for _, penalty in ipairs(model.losses) do
+    if share then penalty = penalty * share.of_mean end
+    total = total and total + penalty or penalty
+  end
   if not total then raise("No loss to compute. Provide a `loss` argument in `compile()`.") end
   return total, values
 end
 
-local function update_metrics(model, total, losses, x, targets, predictions, weights)
+-- The running means of losses count each batch by its rows, of which this replica has some.
+local function update_metrics(model, total, losses, x, targets, predictions, weights, share)
   local compiled = model._compiled
   local rows = metrics.rows(x)
-  compiled.loss_tracker:update_batch(total, rows)
-  for _, entry in ipairs(compiled.output_losses) do entry.metric:update_batch(losses[entry.output], rows) end
+  compiled.loss_tracker:update_batch(total, rows, share and share.rows)
+  for _, entry in ipairs(compiled.output_losses) do entry.metric:update_batch(losses[entry.output], rows, share and share.rows) end
   for _, entry in ipairs(compiled.metrics) do
     entry.metric:update_state(targets[entry.output], predictions[entry.output], entry.weighted and weights or nil)
   end
@@ -96,26 +111,26 @@ end
 local bodies = {}
 
 function bodies.train(model, inputs, targets, weights)
-  local recorder = tape.GradientTape()
+  local recorder, share = tape.GradientTape(), share_of(model)
   local predictions
   local optimizer = model._compiled.optimizer
   local loss, losses, target = recorder:record(function()
     predictions = outputs_of(model(inputs, { training = true }))
-    local total, values = total_loss(model, targets, predictions, weights)
+    local total, values = total_loss(model, targets, predictions, weights, share)
     return total, values, optimizer:scale_loss(total)
   end)
   local variables = model.trainable_variables
   if #variables == 0 then raise("%s: there is nothing to train: no layer has trainable variables", object.title(model)) end
   optimizer:apply_gradients(recorder:gradient(target, variables), variables)
   recorder:close()
-  update_metrics(model, loss, losses, native.is_tensor(inputs) and inputs or inputs[1], targets, predictions, weights)
+  update_metrics(model, loss, losses, native.is_tensor(inputs) and inputs or inputs[1], targets, predictions, weights, share)
   return {}
 end
 
 function bodies.test(model, inputs, targets, weights)
-  local predictions = outputs_of(model(inputs, { training = false }))
-  local loss, losses = total_loss(model, targets, predictions, weights)
-  update_metrics(model, loss, losses, native.is_tensor(inputs) and inputs or inputs[1], targets, predictions, weights)
+  local predictions, share = outputs_of(model(inputs, { training = false })), share_of(model)
+  local loss, losses = total_loss(model, targets, predictions, weights, share)
+  update_metrics(model, loss, losses, native.is_tensor(inputs) and inputs or inputs[1], targets, predictions, weights, share)
   return {}
 end
 
@@ -139,7 +154,7 @@ local function build(model, specs, layout)
 end
 
 local function trace(model, kind, specs, layout)
-  check(C.flow_trace_begin(context))
+  placement.begin_trace(model._placement)
   local ok, results = pcall(function()
     local tensors = {}
     for i = 1, #specs do tensors[i] = symbolic.trace_input(specs[i].shape, specs[i].dtype) end
@@ -159,7 +174,7 @@ end
 
 ---- plans ----------------------------------------------------------------------------------------------------------------------------
 
--- A step is { plan =, instance =, capacity =, key =, running = }. While a loop runs it (running > 0), its memory is left to the
+-- A step is { plan =, instance =, capacity =, key =, running =, part =, own = }; part: rows of one replica at most. While a loop runs it (running > 0), its memory is left to the
 -- collector, because the loop still holds the instance.
 
 local function drop_instance(step)
@@ -214,8 +229,15 @@ local function trace_again(model, key, kind, specs, layout)
   return ok and plan or error(plan, 0)
 end
 
--- The step for batches like these tensors with up to `capacity` rows, kept with the model.
-function steps.get(model, kind, tensors, layout, capacity)
+-- How many replicas share the rows of a batch: those of all workers, or, if each worker has rows of its own, the local ones.
+local function parts_of(p, own)
+  if not p then return 1 end
+  return own and p.replicas or p.count
+end
+
+-- The step for batches like these tensors with up to `capacity` rows, kept with the model. own: the batches of each worker are its own;
+-- else all workers have the same ones, and each does its part of them.
+function steps.get(model, kind, tensors, layout, capacity, own)
   local specs, list = {}, model._steps
   for i = 1, #tensors do specs[i] = spec_of(tensors[i]) end
   steps.ensure_built(model, specs, layout)
@@ -227,11 +249,16 @@ function steps.get(model, kind, tensors, layout, capacity)
     list[#list + 1] = step
     if #list > MAX_STEPS then drop(table.remove(list, 1)) end
   end
-  if step.capacity < capacity then
+  local placed = model._placement
+  local part = math.ceil(capacity / parts_of(placed, own))
+  if not step.instance or step.part < part then
     drop_instance(step)
-    native.try(C.flow_instance_new, step.plan, capacity, out_instance)
-    step.instance, step.capacity = native.own(out_instance, C.flow_instance_release), capacity
+    native.try(C.flow_instance_new, step.plan, part, out_instance)
+    step.instance, step.part = native.own(out_instance, C.flow_instance_release), part
+    placement.replicate(placed, step.instance)
   end
+  step.capacity = step.part * parts_of(placed, own)
+  C.flow_instance_share_rows(step.instance, own and 0 or 1)
   return step
 end
 
