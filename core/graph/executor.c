@@ -88,7 +88,8 @@ static void prepare_kernels(flow_instance *instance, flow_member *member, int s)
   }
 }
 
-/* Not in the commit tail: it is done whole or not at all. Nor with other workers, who would wait: to them it is a wish to stop (replicas.c). */
+/* Not in the commit tail: it is done whole or not at all. Nor with other workers, who would wait: to them it is a wish to stop, see
+ * replicas.c. */
 static void look_for_interrupt(flow_instance *instance, const flow_segment *segment)
 {
   if (!segment->tail && !instance->lead->exchange && flow_interrupted(instance->lead->context))
@@ -274,7 +275,8 @@ static void run_member(flow_region *region, int member, int members, void *argum
   while (s < plan->segment_count && !plan->segments[s].tail) {
     int end = s;
     if (waits(lead, s)) finish_sum(lead, region, lead->stages[s].waits_for, member, members);
-    while (end < plan->segment_count && !plan->segments[end].tail && !lead->stages[end].collective && (end == s || !waits(lead, end))) end++;
+    while (end < plan->segment_count && !plan->segments[end].tail && !lead->stages[end].collective && (end == s || !waits(lead, end)))
+      end++;
     run_body(lead, region, s, end, member, members);
     if (end < plan->segment_count && lead->stages[end].collective && (end == s || !waits(lead, end)))
       begin_sum(lead, region, end++, member, members);

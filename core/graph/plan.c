@@ -252,7 +252,8 @@ static flow_status find_lifetimes(flow_plan *plan)
       for (int i = 0; i < node->output_count; i++) {
         if (plan->roots[node->outputs[i]] != node->outputs[i]) continue;   /* an alias makes nothing */
         plan->lifetimes[node->outputs[i]] = (flow_lifetime){
-          .defined = s, .last_use = flow_op(node->op)->flags & FLOW_OP_COLLECTIVE ? plan->segment_count : s, .local = plan->segments[s].by_rows && flow_node_row_output(graph, node, i) };
+          .defined = s, .last_use = flow_op(node->op)->flags & FLOW_OP_COLLECTIVE ? plan->segment_count : s,
+          .local = plan->segments[s].by_rows && flow_node_row_output(graph, node, i) };
       }
     }
   for (int s = 0; s < plan->segment_count; s++)
@@ -304,8 +305,8 @@ static flow_status check_sums(const flow_graph *graph, const char *live, const c
     if (!live[n] || !(flow_op(graph->nodes[n].op)->flags & FLOW_OP_COLLECTIVE)) continue;
     const flow_signature *s = signature_of(graph, graph->nodes[n].inputs[0]);
     if (symbolic_dims(s))
-      return flow_fail(FLOW_INVALID_ARGUMENT, "all_reduce of a tensor {rows, ...} of the batch: replicas have different rows; take its sum or "
-                       "mean over the rows first, or gather it outside");
+      return flow_fail(FLOW_INVALID_ARGUMENT, "all_reduce of a tensor {rows, ...} of the batch: replicas have different rows; take its "
+                       "sum or mean over the rows first, or gather it outside");
     if (tail[n]) return flow_fail(FLOW_UNSUPPORTED, "all_reduce of what was read from a variable after it was assigned: read it before");
   }
   return FLOW_OK;

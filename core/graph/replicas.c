@@ -114,9 +114,9 @@ flow_status flow_instance_set_replicas(flow_instance *instance, int local, flow_
 static flow_status fail_to_agree(const flow_instance *lead, int other, const char *what)
 {
   const flow_said *own = &lead->said[lead->exchange->worker], *theirs = &lead->said[other];
-  return flow_fail(FLOW_INVALID_STATE, "worker %d and this one, %d, do not do the same: %s (rows %lld and %lld, step %lld and %lld); all workers run "
-                   "the same script with the same model and options", other, lead->exchange->worker, what, (long long)theirs->rows,
-                   (long long)own->rows, (long long)theirs->step, (long long)own->step);
+  return flow_fail(FLOW_INVALID_STATE, "worker %d and this one, %d, do not do the same: %s (rows %lld and %lld, step %lld and %lld); "
+                   "all workers run the same script with the same model and options", other, lead->exchange->worker, what,
+                   (long long)theirs->rows, (long long)own->rows, (long long)theirs->step, (long long)own->step);
 }
 
 /* Tells the other workers what this one has and wants; *before: rows of those in front of it. */
@@ -133,7 +133,8 @@ static flow_status agree(flow_instance *lead, int64_t rows, int64_t *before)
     const flow_said *said = &lead->said[w];
     if (said->plan != own.plan) return fail_to_agree(lead, w, "they run different plans");
     if (said->step != own.step) return fail_to_agree(lead, w, "they are at different steps");
-    if (said->shares_rows != own.shares_rows) return fail_to_agree(lead, w, "one shares its rows, the other has its own");
+    if (said->shares_rows != own.shares_rows)
+      return fail_to_agree(lead, w, "one shares its rows, the other has its own");
     if (own.shares_rows && said->rows != rows) return fail_to_agree(lead, w, "their batches have different sizes");
     if (said->rows < 0 || __builtin_add_overflow(total, said->rows, &total)) return fail_to_agree(lead, w, "rows cannot be counted");
     if (w < exchange->worker) *before += said->rows;

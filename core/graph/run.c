@@ -62,7 +62,8 @@ static void bind_replica(flow_instance *replica, flow_tensor *const *inputs, int
   for (int i = 0; i < graph->input_count; i++) {
     const flow_signature *signature = &graph->values[graph->inputs[i]].signature;
     int by_rows = signature->rank > 0 && signature->dims[0] < 0 && first > 0;
-    replica->bases[graph->inputs[i]] = !inputs ? replica->arena : inputs[i]->data + (by_rows ? (size_t)first * flow_value_bytes(signature, 1) : 0);
+    size_t offset = by_rows ? (size_t)first * flow_value_bytes(signature, 1) : 0;
+    replica->bases[graph->inputs[i]] = inputs ? inputs[i]->data + offset : replica->arena;
   }
   for (int v = 0; v < graph->value_count; v++)
     if (graph->values[v].kind == FLOW_VALUE_VARIABLE) replica->bases[v] = graph->values[v].variable->tensor->data;
@@ -119,7 +120,8 @@ failed:
 static void copy_output(const flow_instance *replica, int index, flow_tensor *output, int64_t first)
 {
   const flow_signature *signature = output_signature(replica, index);
-  size_t bytes = flow_value_bytes(signature, replica->rows), offset = has_rows(signature) ? (size_t)first * flow_value_bytes(signature, 1) : 0;
+  size_t bytes = flow_value_bytes(signature, replica->rows);
+  size_t offset = has_rows(signature) ? (size_t)first * flow_value_bytes(signature, 1) : 0;
   if (bytes) memcpy(output->data + offset, replica->bases[replica->plan->roots[replica->plan->outputs[index]]], bytes);
 }
 
@@ -192,7 +194,7 @@ flow_status flow_instance_run_nothing(flow_context *context, flow_instance *inst
   return status;
 }
 
-/* ---- inputs of each replica ------------------------------------------------------------------------------------------------------------ */
+/* ---- inputs of each replica ------------------------------------------------------------------------------------------------------ */
 
 static flow_status run_each(flow_context *context, flow_instance *lead, flow_tensor *const *inputs, int count, flow_tensor **outputs)
 {

@@ -312,7 +312,7 @@ static flow_status apply(flow_context *context, flow_optimizer *optimizer, flow_
   flow_tensor **clipped = (flow_tensor **)(updates + count + 1);
   flow_status status = flow_tensor_scalar(FLOW_INT64, 1, &one);
   if (status == FLOW_OK) status = next_rate(context, optimizer, given_rate, &rate);
-  if (status == FLOW_OK) status = flow_optimizer_clip_each(context, optimizer, gradients, count, clipped);      /* clips sums over replicas */
+  if (status == FLOW_OK) status = flow_optimizer_clip_each(context, optimizer, gradients, count, clipped);
   if (status == FLOW_OK) status = prepare(context, optimizer, clipped, variables, count, updates, &update_count);
   if (status == FLOW_OK) status = flow_optimizer_clip_together(context, optimizer, &updates[0].gradient, update_count, sizeof(update));
   for (int i = 0; i < update_count && status == FLOW_OK; i++) status = do_update(context, optimizer, rate, &updates[i]);

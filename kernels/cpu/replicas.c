@@ -25,7 +25,8 @@ static flow_status run_row_share(const flow_call *call, int phase, int64_t begin
 {
   (void)phase; (void)begin; (void)end;
   const flow_scalars *s = call->scalars;
-  if (call->outputs[0].data) *(float *)call->outputs[0].data = s->global_rows > 0 ? (float)((double)s->rows / (double)s->global_rows) : 1.0f;
+  double share = s->global_rows > 0 ? (double)s->rows / (double)s->global_rows : 1;
+  if (call->outputs[0].data) *(float *)call->outputs[0].data = (float)share;
   return FLOW_OK;
 }
 

@@ -44,7 +44,7 @@ local function loop_in_place(source, instance, seed, step, first, last, after)
     local n = min(size, rows - begin)
     C.flow_instance_scalars(instance, seed, step + batch - first, begin)
     local status = tonumber(C.flow_instance_run_rows(context, instance, from, count, begin, n))
-    if status ~= 0 then return status, batch - first end
+    if status ~= 0 or C.flow_instance_stop_wished(instance) ~= 0 then return status, batch - first end
     if after and after(batch - first, n) then return 0, batch - first + 1 end
   end
   return 0, last - first
@@ -66,7 +66,7 @@ local function loop_gathered(source, instance, seed, step, first, last, after)
     if status ~= 0 then return status, batch - first end
     C.flow_instance_scalars(instance, seed, step + batch - first, begin)
     status = tonumber(C.flow_instance_run_rows(context, instance, into, count, 0, n))
-    if status ~= 0 then return status, batch - first end
+    if status ~= 0 or C.flow_instance_stop_wished(instance) ~= 0 then return status, batch - first end
     if after and after(batch - first, n) then return 0, batch - first + 1 end
   end
   return 0, last - first
@@ -74,7 +74,7 @@ end
 
 -- Runs `count` batches from the source's position. step: of steps.lua; number: of the first step, for the random ops.
 -- after(batch, rows), if given, is called behind each batch, counted from 0, and stops the loop by returning true.
--- Returns a status and the number of batches that ran.
+-- Returns a status and the number of batches that ran; fewer also if a worker wished to stop.
 function batches.run(source, step, seed, number, count, after)
   step.running = step.running + 1
   local loop = source.order and loop_gathered or loop_in_place

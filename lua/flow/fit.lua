@@ -16,6 +16,7 @@ local tensor = require "flow.tensor"
 local arguments = require "flow.arguments"
 local fit_position = require "flow.fit_position"
 local start_together = require("flow.distribute.start").together
+local workers = require "flow.fit_workers"
 
 local C, raise = native.C, errors.raise
 local context, held = native.context, native.held
@@ -133,10 +134,11 @@ end
 
 -- Calls the hooks of every batch, named on_<what>_batch_begin and _end, and moves the bar. nil if nobody looks at batches, so
 -- that the loop stays compiled. run: of training, told where it stands.
-local function batch_watcher(model, what, list, bar, count, stops, run)
+local function batch_watcher(model, pass, what, list, bar, count, stops, run)
   local on_begin, on_end = "on_" .. what .. "_batch_begin", "on_" .. what .. "_batch_end"
   local watched, kept = list:has(on_begin) or list:has(on_end), run and list:has("_after_batch")
   if not watched and not kept and not bar:visible() and not stops() then return nil end
+  local function ends() return stops() and workers.wish_stop(model, pass.step or pass.feed.step) end
   local start = run and run.batch or 0
   if count > 0 then list:call(on_begin, start, {}) end
   return function(batch, rows)
@@ -147,7 +149,7 @@ local function batch_watcher(model, what, list, bar, count, stops, run)
       list:call("_after_batch", run)
     end
     if bar:due() then bar:draw(training.results(model)) end
-    if stops() then return true end
+    if ends() then return true end
     if batch + 1 < count then list:call(on_begin, start + batch + 1, {}) end
   end
 end
@@ -160,7 +162,7 @@ end
 
 local function run_feed(model, pass, what, list, bar, number, stops, run)
   local feed, count = pass.feed, batch_count(pass, run and run.batch or 0)
-  local after = batch_watcher(model, what, list, bar, count, stops, run)
+  local after = batch_watcher(model, pass, what, list, bar, count, stops, run)
   local status, done, rows = feed:run(number, count, after)
   if not after then bar:advance(done, rows) end
   if was_interrupted(status) then return true, done end
@@ -172,7 +174,7 @@ end
 local function run_batches(model, pass, what, list, bar, number, stops, run)
   if pass.feed then return run_feed(model, pass, what, list, bar, number, stops, run) end
   local source, count = pass.source, batch_count(pass, run and run.batch or 0)
-  local after = batch_watcher(model, what, list, bar, count, stops, run)
+  local after = batch_watcher(model, pass, what, list, bar, count, stops, run)
   local before = source.position
   local status, done = batches.run(source, pass.step, training.seed(model), number, count, after)
   if not after then bar:advance(done, math.min(source.position * source.size, source.rows) - before * source.size) end
@@ -218,7 +220,9 @@ local function train_epoch(model, run, bar)
   if pass.feed and pass.limit and start + done < pass.limit and pass.feed.ended then warn_of_end() end
   rawset(model, "_train_steps", model._train_steps + done)
   run.batch, run.pending = start + done, 0
-  if interrupted then rawset(model, "stop_training", true) end
+  local stop
+  stop, interrupted = workers.any(model, model.stop_training, interrupted)
+  if stop or interrupted then rawset(model, "stop_training", true) end
   return start + done, interrupted
 end
 
@@ -270,7 +274,7 @@ local function run_fit(model, data, validation, options)
     if not interrupted then list:call("_after_epoch", run) end
     bar:finish(logs)
     if interrupted then log.info("fit: interrupted after batch %d of the epoch; what was learnt and the History are kept", done) end
-    if model.stop_training then break end
+    if workers.any(model, model.stop_training) then break end
   end
   if train.feed then train.feed:close() end
   list:call("on_train_end", run.logs)
@@ -348,11 +352,11 @@ function Model:evaluate(x, y, ...)
 end
 
 -- Copies what a batch predicted, rows first .. first + count - 1, into the tensors of all results; makes them at the first batch.
-local function collect_outputs(results, outputs, first, count, total)
+local function collect_outputs(model, results, outputs, first, count, total)
   local batch = {}
   for i = 0, 15 do
     if outputs[i] ~= nil then
-      local part = native.tensor(outputs[i])
+      local part = workers.gather_rows(model, native.tensor(outputs[i]))
       batch[#batch + 1] = part
       if not results[#batch] then
         local shape = part.shape
@@ -386,7 +390,7 @@ local function run_predict(self, data, size, limit, list, bar)
     local status = C.flow_instance_run(context, step.instance, pointers, inputs, outputs)
     held[1] = views
     native.check(status)
-    local parts = collect_outputs(results, outputs, first, n, total)
+    local parts = collect_outputs(self, results, outputs, first, n, total)
     list:call("on_predict_batch_end", batch, { outputs = #parts == 1 and parts[1] or parts })
     bar:advance(1, n)
     if bar:due() then bar:draw() end
@@ -405,7 +409,7 @@ local function predict_feed(self, feed, list, bar)
     local made = {}
     for i = 0, 15 do
       if outputs[i] ~= nil then
-        made[#made + 1] = native.tensor(outputs[i])
+        made[#made + 1] = workers.gather_rows(self, native.tensor(outputs[i]))
         parts[i + 1] = parts[i + 1] or {}
         table.insert(parts[i + 1], made[#made])
       end

@@ -301,13 +301,14 @@ end
 function fn.call_each(self, arguments)
   local parts, places, tensors, rows = describe_call(arguments[1])
   local entry, symbolic = entry_for(self, arguments[1], parts, places, tensors, rows)
+  if not entry then raise("strategy:run was called by a function that strategy:run runs") end
   local key, most, list = complete(parts, tensors, symbolic and rows or nil), rows or 1, {}
   for i, given in ipairs(arguments) do
     local own_parts, own_places, own, own_rows = describe_call(given)
     if complete(own_parts, own, symbolic and own_rows or nil) ~= key then
       for k = 1, #parts do
         if own_parts[k] ~= parts[k] then
-          raise("strategy:run: replicas run the same function of the same kind of arguments, but %s is %s on replica %d and %s on the first",
+          raise("strategy:run: replicas run the same function of the same kind of arguments; %s is %s on replica %d and %s on the first",
             own_places[k] or "their number", own_parts[k] or "missing", i - 1, parts[k])
         end
       end

@@ -8,6 +8,7 @@ local variable = require "flow.variable"
 local metrics = require "flow.metrics"
 local tape = require "flow.tape"
 local placement = require "flow.placement"
+local workers = require "flow.fit_workers"
 local ops = require "flow.replica_ops"
 
 local C, check, raise = native.C, native.check, errors.raise
@@ -174,8 +175,8 @@ end
 
 ---- plans ----------------------------------------------------------------------------------------------------------------------------
 
--- A step is { plan =, instance =, capacity =, key =, running =, part =, own = }; part: rows of one replica at most. While a loop runs it (running > 0), its memory is left to the
--- collector, because the loop still holds the instance.
+-- A step is { plan =, instance =, capacity =, part =, key =, running = }; part: rows of one replica at most. While a loop runs it
+-- (running > 0), its memory is left to the collector, because the loop still holds the instance.
 
 local function drop_instance(step)
   if step.instance and step.running == 0 then native.close(step.instance, C.flow_instance_release) end
@@ -246,6 +247,7 @@ function steps.get(model, kind, tensors, layout, capacity, own)
   if not step then
     step = { plan = trace_again(model, key, kind, specs, layout), instance = nil, capacity = -1, key = key, running = 0 }
     model._traces = model._traces + 1
+    workers.agree_on_plan(model, kind, step.plan)
     list[#list + 1] = step
     if #list > MAX_STEPS then drop(table.remove(list, 1)) end
   end
@@ -259,6 +261,7 @@ function steps.get(model, kind, tensors, layout, capacity, own)
   end
   step.capacity = step.part * parts_of(placed, own)
   C.flow_instance_share_rows(step.instance, own and 0 or 1)
+  C.flow_instance_wish_stop(step.instance, 0)
   return step
 end
 

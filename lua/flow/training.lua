@@ -12,6 +12,7 @@ local steps = require "flow.steps"
 local ops = require "flow.ops"
 local arguments = require "flow.arguments"
 local ownership = require "flow.distribute.ownership"
+local workers = require "flow.fit_workers"
 
 local C, raise = native.C, errors.raise
 local context, held = native.context, native.held
@@ -305,7 +306,7 @@ function Model:predict_on_batch(x)
   training.prepare(self)
   local outputs, results = run_batch(self, "predict", x), {}
   for i = 0, 15 do
-    if outputs[i] ~= nil then results[#results + 1] = native.tensor(outputs[i]) end
+    if outputs[i] ~= nil then results[#results + 1] = workers.gather_rows(self, native.tensor(outputs[i])) end
   end
   return #results == 1 and results[1] or results
 end

@@ -8,6 +8,7 @@ local training = require "flow.training"
 local steps = require "flow.steps"
 local data = require "flow.data"
 local Iterator = require "flow.data.iterator"
+local tensor = require "flow.tensor"
 
 local C, raise = native.C, errors.raise
 local context = native.context
@@ -44,8 +45,19 @@ function Feed.weighted(model, what, dataset, by_class)
   end)
 end
 
--- limit: batches of an epoch at most, or nil.
+-- What a worker reads of a data set: all of it, to do its part of each batch, or a part of its own (strategies of several workers).
+local function arrange(model, what, dataset)
+  local placed = model._placement
+  if not data.is(dataset) then return dataset._dataset, placed and placed.workers > 1 and dataset:_feed_mode() == "own" end
+  if not placed or placed.workers == 1 then return dataset, false end
+  local mode, part = require("flow.distribute.dataset").arrange(what, dataset, placed)
+  return part, mode == "own"
+end
+
+-- dataset: a Dataset, or a distributed one. limit: batches of an epoch at most, or nil.
 function Feed.new(model, kind, what, dataset, limit)
+  local own
+  dataset, own = arrange(model, what, dataset)
   local specs = dataset.element_spec
   local layout = layout_of(model, kind, what, specs)
   local fixed = true
@@ -57,15 +69,18 @@ function Feed.new(model, kind, what, dataset, limit)
     model = model, kind = kind, dataset = dataset, limit = limit, layout = layout, used = layout.x + layout.y + layout.weights,
     fixed = fixed, step = false, iterator = false, ended = true, rows = 0, what = what,
     pending = false,      -- position at which the next pass begins
+    own = own,            -- the batches are this worker's, not those of all: the others may have more of them
+    exhausted = false,    -- this worker has no more
   }, Feed)
 end
 
 function Feed.is(value)
-  return data.is(value)
+  return data.is(value) or require("flow.distribute.dataset").is(value)
 end
 
 -- Batches that an epoch will have: a number, math.huge, or nil if nobody knows.
 function Feed:expected()
+  if self.own then return self.limit end      -- the other workers may have more
   local known = self.dataset:cardinality()
   if known == data.INFINITE_CARDINALITY then known = math.huge end
   if known == data.UNKNOWN_CARDINALITY then return self.limit end
@@ -75,7 +90,7 @@ end
 -- Begins a pass over the data anew.
 function Feed:restart()
   self:close()
-  self.iterator, self.ended, self.rows = Iterator.new(self.dataset), false, 0
+  self.iterator, self.ended, self.exhausted, self.rows = Iterator.new(self.dataset), false, false, 0
   rawset(self.dataset, "_last", self.iterator)
   if self.pending then self.iterator:restore(self.pending) end
   self.pending = false
@@ -97,7 +112,7 @@ end
 function Feed:set_state(state)
   if state.open and self.iterator then      -- a pass more would count for the order of the next one
     self.iterator:restore(state.position)
-    self.ended = false
+    self.ended, self.exhausted = false, false
   else
     self:close()
     self.pending = state.position
@@ -116,6 +131,18 @@ function Feed:close()
   self.iterator, self.ended = false, true
 end
 
+-- The step, for a worker that has not seen a batch yet: made by the signature of the data set.
+local function prepare_without_rows(self)
+  local tensors = {}
+  for i = 1, self.used do
+    local spec = self.dataset.element_spec[i]
+    local shape = { 0 }
+    for axis = 2, #spec.shape do shape[axis] = math.max(spec.shape[axis], 0) end
+    tensors[i] = tensor.new(native.dtype(spec.dtype), shape)
+  end
+  self.step = steps.get(self.model, self.kind, tensors, self.layout, 1, self.own)
+end
+
 -- The step for batches like this element with at least as many rows.
 local function prepare(self, element, rows)
   local tensors = {}
@@ -125,25 +152,48 @@ local function prepare(self, element, rows)
       raise("%s: component %d of a batch has %d rows, component 1 has %d", self.what, i, t.shape[1], rows)
     end
   end
-  self.step = steps.get(self.model, self.kind, tensors, self.layout, rows)
+  self.step = steps.get(self.model, self.kind, tensors, self.layout, rows, self.own)
+end
+
+-- One step on a batch, or, where this worker has none, on nothing. Returns a status and the rows of all workers; no rows: nobody had any,
+-- or somebody wishes to stop.
+local function run_step(self, seed, number, outputs)
+  local element, status = self.iterator._element, nil
+  if self.exhausted then
+    if not self.step then prepare_without_rows(self) end
+    C.flow_instance_scalars(self.step.instance, seed, number, self.rows)
+    status = tonumber(C.flow_instance_run_nothing(context, self.step.instance))
+  else
+    local rows = C.flow_tensor_dim(element.tensors[0], 0)
+    if not self.step or not self.fixed or rows > self.step.capacity then prepare(self, element, rows) end
+    C.flow_instance_scalars(self.step.instance, seed, number, self.rows)
+    status = tonumber(C.flow_instance_run(context, self.step.instance, element.tensors, self.used, outputs))
+    C.flow_element_clear(element)
+  end
+  if status ~= 0 then return status, 0 end
+  if C.flow_instance_stop_wished(self.step.instance) ~= 0 then return 0, 0 end
+  return 0, C.flow_instance_global_rows(self.step.instance)
 end
 
 local function loop(self, seed, number, count, after, outputs, collect)
-  local iterator, element, used = self.iterator, self.iterator._element, self.used
+  local iterator = self.iterator
   local batch = 0
   while batch < count do
-    local status = iterator:pull()
-    if status ~= 0 then return status, batch end
-    if element.count == 0 then
+    if not self.exhausted then
+      local status = iterator:pull()
+      if status ~= 0 then return status, batch end
+      self.exhausted = iterator._element.count == 0
+    end
+    if self.exhausted and not self.own then
       self.ended = true
       return 0, batch
     end
-    local rows = C.flow_tensor_dim(element.tensors[0], 0)
-    if not self.step or not self.fixed or rows > self.step.capacity then prepare(self, element, rows) end
-    C.flow_instance_scalars(self.step.instance, seed, number + batch, self.rows)
-    status = tonumber(C.flow_instance_run(context, self.step.instance, element.tensors, used, outputs))
-    C.flow_element_clear(element)
+    local status, rows = run_step(self, seed, number + batch, outputs)
     if status ~= 0 then return status, batch end
+    if rows == 0 then
+      self.ended = C.flow_instance_stop_wished(self.step.instance) == 0
+      return 0, batch
+    end
     self.rows = self.rows + rows
     if collect then collect(rows) end
     batch = batch + 1

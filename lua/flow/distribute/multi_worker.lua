@@ -64,7 +64,7 @@ local function make(given, options)
   if count > 1 then
     worker = join(resolver, options, #list)
   end
-  local strategy = strategies.make(MultiWorker, { devices = list, worker = worker })
+  local strategy = strategies.make(MultiWorker, { devices = list, worker = worker, bucket_bytes = options.bytes_per_pack })
   rawset(strategy, "cluster_resolver", resolver)
   rawset(strategy, "communication_options", options)
   if not worker then

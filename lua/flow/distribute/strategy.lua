@@ -52,7 +52,8 @@ end
 
 -- A strategy of a class that extends Strategy. fields: devices, names of the local replicas' devices; worker: of worker.lua, or nil.
 function strategies.make(class, fields)
-  local p = placement.new { replicas = #fields.devices, worker = fields.worker and fields.worker.handle }
+  local p = placement.new { replicas = #fields.devices, worker = fields.worker and fields.worker.handle,
+                             bucket_bytes = fields.bucket_bytes }
   local strategy = object.new(class, { num_replicas_in_sync = p.count, extended = { worker_devices = fields.devices },
                                        _placement = p, _worker = fields.worker or false, _functions = {}, _ids = false })
   rawset(p, "strategy", strategy)
