@@ -24,12 +24,6 @@ function workers.any(model, first, second)
   return some_first, some_second
 end
 
--- Raises on all workers unless all have traced the same step.
-function workers.agree_on_plan(model, kind, plan)
-  local worker = workers.of(model)
-  if worker then worker:agree(("%s step of %s"):format(kind, model.name), native.text(C.flow_plan_describe, plan)) end
-end
-
 -- The rows that all workers computed of one batch, in the order of the data: every worker did a part of it.
 function workers.gather_rows(model, part)
   local worker = workers.of(model)

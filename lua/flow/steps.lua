@@ -8,7 +8,6 @@ local variable = require "flow.variable"
 local metrics = require "flow.metrics"
 local tape = require "flow.tape"
 local placement = require "flow.placement"
-local workers = require "flow.fit_workers"
 local ops = require "flow.replica_ops"
 
 local C, check, raise = native.C, native.check, errors.raise
@@ -247,7 +246,6 @@ function steps.get(model, kind, tensors, layout, capacity, own)
   if not step then
     step = { plan = trace_again(model, key, kind, specs, layout), instance = nil, capacity = -1, key = key, running = 0 }
     model._traces = model._traces + 1
-    workers.agree_on_plan(model, kind, step.plan)
     list[#list + 1] = step
     if #list > MAX_STEPS then drop(table.remove(list, 1)) end
   end

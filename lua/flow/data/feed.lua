@@ -158,21 +158,20 @@ end
 -- One step on a batch, or, where this worker has none, on nothing. Returns a status and the rows of all workers; no rows: nobody had any,
 -- or somebody wishes to stop.
 local function run_step(self, seed, number, outputs)
-  local element, status = self.iterator._element, nil
-  if self.exhausted then
-    if not self.step then prepare_without_rows(self) end
-    C.flow_instance_scalars(self.step.instance, seed, number, self.rows)
-    status = tonumber(C.flow_instance_run_nothing(context, self.step.instance))
-  else
-    local rows = C.flow_tensor_dim(element.tensors[0], 0)
+  local element, rows = self.iterator._element, 0
+  if not self.exhausted then
+    rows = C.flow_tensor_dim(element.tensors[0], 0)
     if not self.step or not self.fixed or rows > self.step.capacity then prepare(self, element, rows) end
-    C.flow_instance_scalars(self.step.instance, seed, number, self.rows)
-    status = tonumber(C.flow_instance_run(context, self.step.instance, element.tensors, self.used, outputs))
-    C.flow_element_clear(element)
+  elseif not self.step then
+    prepare_without_rows(self)
   end
-  if status ~= 0 then return status, 0 end
-  if C.flow_instance_stop_wished(self.step.instance) ~= 0 then return 0, 0 end
-  return 0, C.flow_instance_global_rows(self.step.instance)
+  local instance = self.step.instance
+  C.flow_instance_scalars(instance, seed, number, self.rows)
+  local status = tonumber(self.exhausted and C.flow_instance_run_nothing(context, instance) or
+    C.flow_instance_run(context, instance, element.tensors, self.used, outputs))
+  C.flow_element_clear(element)
+  if status ~= 0 or C.flow_instance_stop_wished(instance) ~= 0 then return status, 0 end
+  return 0, C.flow_instance_global_rows(instance)
 end
 
 local function loop(self, seed, number, count, after, outputs, collect)

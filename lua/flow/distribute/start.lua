@@ -3,7 +3,6 @@
 
 local errors = require "flow.errors"
 local object = require "flow.object"
-local training = require "flow.training"
 local fit_position = require "flow.fit_position"
 
 local start = {}
@@ -40,7 +39,8 @@ function start.together(run, options)
   worker:agree("model", describe_model(model))
   worker:agree("way to fit", describe_run(run, options))
   worker:share_random_state()
-  rawset(model, "_seed", tonumber(worker:broadcast_text(("%.17g"):format(training.seed(model)))))
+  local seed = rawget(model, "_seed")      -- drawn at the first step, where a single process draws it, too
+  rawset(model, "_seed", tonumber(worker:broadcast_text(seed and ("%.17g"):format(seed) or "")))
   for _, list in ipairs { model.weights, model.optimizer.variables } do
     for _, v in ipairs(list) do worker:broadcast_variable(v) end
   end
