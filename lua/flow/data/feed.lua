@@ -158,9 +158,9 @@ end
 -- One step on a batch, or, where this worker has none, on nothing. Returns a status and the rows of all workers; no rows: nobody had any,
 -- or somebody wishes to stop.
 local function run_step(self, seed, number, outputs)
-  local element, rows = self.iterator._element, 0
+  local element = self.iterator._element
   if not self.exhausted then
-    rows = C.flow_tensor_dim(element.tensors[0], 0)
+    local rows = C.flow_tensor_dim(element.tensors[0], 0)
     if not self.step or not self.fixed or rows > self.step.capacity then prepare(self, element, rows) end
   elseif not self.step then
     prepare_without_rows(self)
