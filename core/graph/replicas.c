@@ -201,15 +201,15 @@ double flow_instance_part(const flow_instance *instance, int replica, double *ro
 
 /* ---- sums ---------------------------------------------------------------------------------------------------------------------------- */
 
-/* sum[i] = x_0[i] + x_1[i] + ... in the order of the replicas; sum may be x_0. */
+/* sum[i] = x_0[i] + x_1[i] + ... in the order of the replicas; sum may be x_0, and the x may be one: constants, variables. */
 #define ADD_REPLICAS(type)                                                                                        \
   do {                                                                                                            \
     type *sum = (type *)(void *)lead->bases[y];                                                                   \
     for (int64_t at = begin; at < end; at += BLOCK) {                                                             \
       int64_t stop = at + BLOCK < end ? at + BLOCK : end;                                                         \
-      const type *first = (const type *)(const void *)lead->bases[x], *second = first;                            \
+      const type *first = (const type *)(const void *)lead->bases[x], *second = NULL;                             \
       if (lead->replica_count > 1) second = (const type *)(const void *)lead->replicas[1]->bases[x];              \
-      if (second != first) for (int64_t i = at; i < stop; i++) sum[i] = first[i] + second[i];                     \
+      if (second) for (int64_t i = at; i < stop; i++) sum[i] = first[i] + second[i];                              \
       else if (sum != first) memcpy(sum + at, first + at, sizeof(type) * (size_t)(stop - at));                    \
       for (int r = 2; r < lead->replica_count; r++) {                                                             \
         const type *part = (const type *)(const void *)lead->replicas[r]->bases[x];                               \

@@ -1,0 +1,122 @@
+-- custom_loop_spec.lua: training loops of one's own on several replicas: strategy:run with tapes, optimizers and sums over replicas gives
+-- what one replica computes from the whole batch.
+require "spec.support.init"
+local flow = require "flow"
+local layers = flow.layers
+local distribute = flow.distribute
+
+flow.log.sink = function() end
+flow.config.set_logical_devices("cpu", 3)
+local strategy = distribute.MirroredStrategy()
+
+local function numbers(f)
+  return strategy:experimental_distribute_values_from_function(function(context) return f(context.replica_id_in_sync_group) end)
+end
+
+local function lists(value)
+  local result = {}
+  for i, entry in ipairs(value.values) do result[i] = entry:totable() end
+  return result
+end
+
+local function near(expected, found, tolerance)
+  assert.equal(#expected, #found)
+  for i = 1, #expected do assert.near(expected[i], found[i], tolerance or 1e-6) end
+end
+
+describe("a replica context of three", function()
+  local function run(f, ...) return strategy:run(f, { ... }) end
+  local function context() return distribute.get_replica_context() end
+
+  it("sums and averages over replicas, floats and whole numbers, tables of them, and what is no tensor", function()
+    local x = numbers(function(i) return flow.tensor { i, 10 } end)
+    local whole = numbers(function(i) return flow.tensor({ 2 ^ 30 + i }, { dtype = "int64" }) end)
+    local sum, results, total, ones = run(function(v, w)
+      return context():all_reduce("sum", v), context():all_reduce("MEAN", { v, { y = v * 2 } }), context():all_reduce("sum", w),
+        context():all_reduce("sum", 1)
+    end, x, whole)
+    for i = 1, 3 do
+      assert.same({ 3, 30 }, lists(sum)[i])
+      near({ 1, 10 }, lists(results[1])[i])
+      near({ 2, 20 }, lists(results[2].y)[i])
+      assert.same({ 3 * 2 ^ 30 + 3 }, lists(total)[i])
+      assert.equal(3, lists(ones)[i])
+    end
+    assert.equal("int64", total.values[1].dtype)
+  end)
+
+  it("gathers, in the order of the replicas", function()
+    local rows, columns = run(function(v)
+      return context():all_gather(v), context():all_gather(v, -1)
+    end, numbers(function(i) return flow.tensor { { i, -i } } end))
+    for i = 1, 3 do
+      assert.same({ { 0, 0 }, { 1, -1 }, { 2, -2 } }, lists(rows)[i])
+      assert.same({ { 0, 0, 1, -1, 2, -2 } }, lists(columns)[i])
+    end
+  end)
+
+  it("has the gradient of a sum over replicas in every replica", function()
+    local gradient = run(function(v)
+      local tape = flow.GradientTape()
+      tape:watch(v)
+      local loss = tape:record(function() return (context():all_reduce("sum", v) ^ 2):sum() end)
+      return tape:gradient(loss, v)
+    end, numbers(function(i) return flow.tensor { i + 1 } end))
+    for i = 1, 3 do near({ 3 * 2 * 6 }, lists(gradient)[i], 1e-4) end
+  end)
+end)
+
+describe("a training loop of one's own", function()
+  -- The weights after three batches, and the losses. place: what makes the model; split: runs a step with x, y and the global rows.
+  local function train(place, split)
+    flow.set_random_seed(5)
+    local x, y = flow.random.normal { 20, 4 }, flow.random.normal { 20, 2 }
+    local model, optimizer
+    place(function()
+      model = flow.Sequential { layers.Input { 4 }, layers.Dense(5, { activation = "tanh" }), layers.Dense(2) }
+      optimizer = flow.optimizers.Adam(0.05)
+    end)
+    local mse = flow.losses.MeanSquaredError { reduction = "none" }
+    local function step(a, b)
+      local tape = flow.GradientTape()
+      local loss = tape:record(function()
+        return flow.nn.compute_average_loss(mse(b, model(a, { training = true })), { global_batch_size = 7 })
+      end)
+      optimizer:apply_gradients(tape:gradient(loss, model.trainable_variables), model.trainable_variables)
+      return loss
+    end
+    local losses = {}
+    local ds = flow.data.Dataset.from_tensor_slices { x, y }:batch(7)
+    for _ = 1, 2 do split(ds, step, losses) end
+    return model.layers[2].kernel:reshape({ 10 }):totable(), losses
+  end
+
+  local function on_one(ds, step, losses)
+    for a, b in ds:iter() do losses[#losses + 1] = step(a, b):item() end
+  end
+  local function on_three(ds, step, losses)
+    for a, b in strategy:experimental_distribute_dataset(ds):iter() do
+      losses[#losses + 1] = strategy:reduce("sum", (strategy:run(step, { a, b }))):item()
+    end
+  end
+  local function traced_around(ds, step, losses)
+    local whole_step = flow.fn(function(a, b) return strategy:reduce("sum", (strategy:run(step, { a, b }))) end)
+    for a, b in strategy:experimental_distribute_dataset(ds):iter() do losses[#losses + 1] = whole_step(a, b):item() end
+  end
+
+  it("learns the same on three replicas as on one, also from batches that do not divide", function()
+    local weights, losses = train(function(f) f() end, on_one)
+    assert.is_true(losses[6] < losses[1])
+    for _, split in ipairs { on_three, traced_around } do
+      local found, their_losses = train(strategy.scope, split)
+      near(losses, their_losses, 1e-5)
+      near(weights, found, 1e-4)
+    end
+  end)
+
+  it("adds to variables of all replicas what each of them adds", function()
+    local count = flow.Variable(0, { trainable = false, sync = "SUM_ON_READ" })
+    for _ = 1, 2 do strategy:run(function(v) count:assign_add(v:sum()) end, { numbers(function(i) return flow.tensor { i, 1 } end) }) end
+    assert.equal(12, count:item())
+  end)
+end)
