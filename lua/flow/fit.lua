@@ -15,7 +15,7 @@ local log = require "flow.log"
 local tensor = require "flow.tensor"
 local arguments = require "flow.arguments"
 local fit_position = require "flow.fit_position"
-local start_together = require("flow.distribute.start").together
+local together = require "flow.distribute.together"
 local workers = require "flow.fit_workers"
 
 local C, raise = native.C, errors.raise
@@ -251,7 +251,7 @@ local function run_fit(model, data, validation, options)
   local run = fit_position.new(model, train, test, list, options.initial_epoch)
   list:call("on_train_begin", {})
   list:call("_resume", run)
-  start_together(run, options)
+  together.begin(run, options)
   for epoch = run.epoch, run.stopped and run.batch == 0 and run.epoch - 1 or options.epochs - 1 do
     if run.batch == 0 then training.reset(model) end
     list:call("on_epoch_begin", epoch, {})
@@ -310,6 +310,7 @@ function Model:fit(x, y, ...)
   local options
   y, options = read_call("fit", FIT, x, y, ...)
   training.compiled(self, "fit")
+  together.random(self)
   if Feed.is(x) then
     local how = read_fit_options(options)
     local data = read_feed(self, "train", "fit", x, y, options, how.steps_per_epoch)

@@ -148,10 +148,13 @@ describe("workers", function()
       print("=", strategy:reduce("sum", first, 1):item())
       if index == 1 then flow.random.uniform { 1 } end
       print("=", pcall(pass))
-      strategy:close()]])
+      local model = strategy.scope(function() return flow.Sequential { flow.layers.Input { 1 }, flow.layers.Dense(1) } end)
+      model:compile { optimizer = "sgd", loss = "mse" }
+      print("=", pcall(model.fit, model, Dataset.from_tensor_slices { flow.ones { 4, 1 }, flow.ones { 4, 1 } }:shuffle(4):batch(2)))]])
     assert.equal(0, code, output)
     for worker = 0, 1 do
       assert.same({ "8", "28" }, { said[worker][1], said[worker][2] })
+      assert.truthy(said[worker][4]:find("the workers do not have the same data set: in line 2 worker:0", 1, true), output)
       assert.truthy(said[worker][3]:find("the workers do not have the same data set: in line 2 worker:0", 1, true), output)
     end
   end)
@@ -180,6 +183,47 @@ describe("workers", function()
     assert.equal(said[0][1] .. "\t0", said[0][2])
   end)
 
+  with_gloo("run a training loop of one's own as one replica does, with two replicas each", function()
+    local said, output, code = launch([[
+      flow.config.set_logical_devices("cpu", 2)
+      local strategy = open()
+      local alone = flow.distribute.OneDeviceStrategy("cpu:0")
+      local function train(place, batches, sum)
+        flow.set_random_seed(5)
+        local x, y = flow.random.normal { 20, 4 }, flow.random.normal { 20, 1 }
+        local model, optimizer = nil, flow.optimizers.Adam(0.05)
+        place.scope(function()
+          model = flow.Sequential { flow.layers.Input { 4 }, flow.layers.Dense(5, { activation = "tanh" }), flow.layers.Dense(1) }
+        end)
+        local mse = flow.losses.MeanSquaredError { reduction = "none" }
+        local function step(a, b)
+          local tape = flow.GradientTape()
+          local loss = tape:record(function()
+            return flow.nn.compute_average_loss(mse(b, model(a, { training = true })), { global_batch_size = 7 })
+          end)
+          optimizer:apply_gradients(tape:gradient(loss, model.trainable_variables), model.trainable_variables)
+          return loss, flow.distribute.get_replica_context():all_reduce("sum", 1)
+        end
+        for a, b in batches(Dataset.from_tensor_slices { x, y }:batch(7)) do
+          local loss, replicas = place:run(step, { a, b })
+          replicas = place:experimental_local_results(replicas)[1]:item()
+          print("=", ("%.4f %d"):format(place:reduce("sum", loss):item(), replicas))
+        end
+        local kernel = model.layers[2].kernel:reshape({ 5 }):totable()
+        print("=", ("%.4f %.4f %.4f %.4f %.4f"):format(unpack(kernel)))
+      end
+      train(alone, function(ds) return ds:iter() end)
+      train(strategy, function(ds) return strategy:experimental_distribute_dataset(ds):iter() end)]])
+    assert.equal(0, code, output)
+    for worker = 0, 1 do
+      local lines = said[worker]
+      assert.equal(8, #lines, output)
+      for i = 1, 3 do assert.equal(lines[i]:match("^%S+") .. " 4", lines[4 + i]) end
+      assert.equal(lines[4], lines[8])
+      assert.equal(said[0][8], lines[8])
+    end
+  end)
+
   with_gloo("name what they would fit in different ways", function()
     local said, output, code = launch([[
       local strategy = open()
@@ -194,7 +238,7 @@ describe("workers", function()
       print("=", pcall(fit, 1, { batch_size = 1 + index }))]])
     assert.equal(0, code, output)
     for worker = 0, 1 do
-      for i, text in ipairs { "same model: in line 3 worker:0 [%d.:]+ has .*{3, 1}.*{3, 2}", "same way to fit: in line 2 .* 1.* 2",
+      for i, text in ipairs { "do not have the same .* worker:0 [%d.:]+ has .*1}.*2}", "same way to fit: in line 2 .* 1.* 2",
                               "same way to fit: in line 4 .* 1, shuffled.* 2, shuffled" } do
         assert.truthy(said[worker][i] and said[worker][i]:find(text), said[worker][i] or output)
       end

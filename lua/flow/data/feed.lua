@@ -9,6 +9,7 @@ local steps = require "flow.steps"
 local data = require "flow.data"
 local Iterator = require "flow.data.iterator"
 local tensor = require "flow.tensor"
+local datasets = require "flow.distribute.dataset"
 
 local C, raise = native.C, errors.raise
 local context = native.context
@@ -50,7 +51,7 @@ local function arrange(model, what, dataset)
   local placed = model._placement
   if not data.is(dataset) then return dataset._dataset, placed and placed.workers > 1 and dataset:_feed_mode() == "own" end
   if not placed or placed.workers == 1 then return dataset, false end
-  local mode, part = require("flow.distribute.dataset").arrange(what, dataset, placed)
+  local mode, part = datasets.arrange(what, dataset, placed)
   return part, mode == "own"
 end
 
@@ -75,7 +76,7 @@ function Feed.new(model, kind, what, dataset, limit)
 end
 
 function Feed.is(value)
-  return data.is(value) or require("flow.distribute.dataset").is(value)
+  return data.is(value) or datasets.is(value)
 end
 
 -- Batches that an epoch will have: a number, math.huge, or nil if nobody knows.
@@ -94,6 +95,8 @@ function Feed:restart()
   rawset(self.dataset, "_last", self.iterator)
   if self.pending then self.iterator:restore(self.pending) end
   self.pending = false
+  local placed = self.model._placement
+  if placed and not self.own then datasets.agree(placed.strategy, self.dataset, self.iterator) end
 end
 
 -- Where the feed stands, for set_state in another process. begun: an epoch is under way; else what counts is how the next pass begins,

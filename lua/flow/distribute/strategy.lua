@@ -50,7 +50,8 @@ local function scope_of(strategy)
   end
 end
 
--- A strategy of a class that extends Strategy. fields: devices, names of the local replicas' devices; worker: of worker.lua, or nil.
+-- A strategy of a class that extends Strategy. fields: devices, names of the local replicas' devices; worker: of worker.lua, or nil;
+-- bucket_bytes: of CommunicationOptions, or nil.
 function strategies.make(class, fields)
   local p = placement.new { replicas = #fields.devices, worker = fields.worker and fields.worker.handle,
                              bucket_bytes = fields.bucket_bytes }

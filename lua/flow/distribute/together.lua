@@ -1,11 +1,12 @@
--- start.lua: how the workers of a strategy begin to fit: they compare what they are about to do, and go on from the chief's values. So a
--- model that only the chief has loaded is everybody's, and what random numbers a worker drew before does not matter.
+-- together.lua: how the workers of a strategy begin to fit: they compare what they are about to do, and go on from the chief's values. So
+-- a model that only the chief has loaded is everybody's, and what random numbers a worker drew before does not matter.
 
 local errors = require "flow.errors"
 local object = require "flow.object"
 local fit_position = require "flow.fit_position"
+local workers = require "flow.fit_workers"
 
-local start = {}
+local together = {}
 
 -- What has to be the same on all workers, a line for each thing that may differ.
 local function describe_model(model)
@@ -29,21 +30,26 @@ local function describe_run(run, options)
   }, "\n")
 end
 
--- Called when a run of fit is about to begin, with its options. Makes the model's and the optimizer's variables if they are not there yet.
-function start.together(run, options)
+-- Called first of all: what is drawn while steps are traced and data is read is the chief's.
+function together.random(model)
+  local worker = workers.of(model)
+  if not worker then return end
+  worker:share_random_state()
+  local seed = rawget(model, "_seed")      -- drawn at the first step, where a single process draws it, too
+  rawset(model, "_seed", tonumber(worker:broadcast_text(seed and ("%.17g"):format(seed) or "")))
+end
+
+-- Called when a run is about to begin, with the options of fit. Makes the model's and the optimizer's variables if they are not there yet.
+function together.begin(run, options)
   local model = run.model
-  local p = model._placement
-  local worker = p and p.workers > 1 and p.strategy:_others()
+  local worker = workers.of(model)
   if not worker then return end
   fit_position.prepare(run)
   worker:agree("model", describe_model(model))
   worker:agree("way to fit", describe_run(run, options))
-  worker:share_random_state()
-  local seed = rawget(model, "_seed")      -- drawn at the first step, where a single process draws it, too
-  rawset(model, "_seed", tonumber(worker:broadcast_text(seed and ("%.17g"):format(seed) or "")))
   for _, list in ipairs { model.weights, model.optimizer.variables } do
     for _, v in ipairs(list) do worker:broadcast_variable(v) end
   end
 end
 
-return start
+return together
