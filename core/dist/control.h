@@ -40,7 +40,8 @@ flow_status flow_control_set(flow_control *control, const char *key, const uint8
 /* At most `room` bytes of the value at `value`; *bytes is its whole length. */
 flow_status flow_control_get(flow_control *control, const char *key, double within, uint8_t *value, uint32_t room, uint32_t *bytes);
 flow_status flow_control_barrier(flow_control *control, const char *name, double within);
-flow_status flow_control_report(flow_control *control, const char *what);
+/* As flow_protocol_report. */
+flow_status flow_control_report(flow_control *control, const char *what, int own);
 /* Waits until all have said so; at once if preempted. */
 flow_status flow_control_goodbye(flow_control *control, int preempted);
 

@@ -149,10 +149,10 @@ flow_status flow_control_barrier(flow_control *control, const char *name, double
                                                                                         waiting.request, name, within)));
 }
 
-flow_status flow_control_report(flow_control *control, const char *what)
+flow_status flow_control_report(flow_control *control, const char *what, int own)
 {
   enter(control);
-  return leave(control, flow_control_settle(control, flow_protocol_report(control->protocol, flow_control_now(), what)));
+  return leave(control, flow_control_settle(control, flow_protocol_report(control->protocol, flow_control_now(), what, own)));
 }
 
 flow_status flow_control_goodbye(flow_control *control, int preempted)

@@ -20,7 +20,7 @@ typedef enum flow_control_kind {
   FLOW_MESSAGE_JOIN,       /* member: ready for the next generation; step: of its state, name: of its model */
   FLOW_MESSAGE_START,      /* chief: the generation begins; task: who has the state of the highest step */
   FLOW_MESSAGE_PING,       /* both, once a heartbeat; name: what the sender is doing */
-  FLOW_MESSAGE_REPORT,     /* member: I cannot go on; text: why */
+  FLOW_MESSAGE_REPORT,     /* member: I cannot go on; text: why; task 1: nobody else is to blame */
   FLOW_MESSAGE_ABORT,      /* chief: the generation is over; task: the culprit, text: what it did */
   FLOW_MESSAGE_SET,        /* member: store value under name */
   FLOW_MESSAGE_GET,        /* member: the value under name, as soon as there is one */

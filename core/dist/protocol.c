@@ -402,14 +402,14 @@ flow_status flow_protocol_barrier(flow_protocol *protocol, double now, uint32_t 
   return ask(protocol, now, &(flow_control_message){ .kind = FLOW_MESSAGE_ENTER, .request = request, .name = name, .seconds = within });
 }
 
-static flow_status report(flow_protocol *protocol, double now, const char *what)
+static flow_status report(flow_protocol *protocol, double now, const char *what, int own)
 {
   FLOW_TRY(advance(protocol, now));
   if (protocol->standing != FLOW_RUNNING) return fail_state(protocol, "report");
-  if (protocol->self == 0) return flow_chief_reported(protocol, 0, what);
+  if (protocol->self == 0) return flow_chief_reported(protocol, 0, what, own);
   const flow_control_message ping = { .kind = FLOW_MESSAGE_PING, .generation = protocol->generation, .step = protocol->step,
                                      .name = protocol->doing };
-  const flow_control_message report = { .kind = FLOW_MESSAGE_REPORT, .generation = protocol->generation, .text = what };
+  const flow_control_message report = { .kind = FLOW_MESSAGE_REPORT, .task = own, .generation = protocol->generation, .text = what };
   FLOW_TRY(flow_protocol_send(protocol, protocol->connection, &ping));           /* so that the sentence has the present step */
   return flow_protocol_send(protocol, protocol->connection, &report);
 }
@@ -462,9 +462,9 @@ flow_status flow_protocol_join(flow_protocol *protocol, double now, double step,
   return settle(protocol, join(protocol, now, step, signature));
 }
 
-flow_status flow_protocol_report(flow_protocol *protocol, double now, const char *what)
+flow_status flow_protocol_report(flow_protocol *protocol, double now, const char *what, int own)
 {
-  return settle(protocol, report(protocol, now, what));
+  return settle(protocol, report(protocol, now, what, own != 0));
 }
 
 flow_status flow_protocol_goodbye(flow_protocol *protocol, double now, int preempted)

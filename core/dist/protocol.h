@@ -74,8 +74,9 @@ flow_status flow_protocol_set(flow_protocol *protocol, double now, uint32_t requ
 flow_status flow_protocol_get(flow_protocol *protocol, double now, uint32_t request, const char *key, double within);
 /* A RESULT follows when all tasks have entered, or `within` seconds after the first one did: then it names who is missing. */
 flow_status flow_protocol_barrier(flow_protocol *protocol, double now, uint32_t request, const char *name, double within);
-/* This process cannot go on: ABORTED follows, with whom the chief holds responsible. */
-flow_status flow_protocol_report(flow_protocol *protocol, double now, const char *what);
+/* This process cannot go on: ABORTED follows, with whom the chief holds responsible. own: it is this process's own fault, so that the chief
+ * need not wait whether another one turns out to be lost. */
+flow_status flow_protocol_report(flow_protocol *protocol, double now, const char *what, int own);
 /* No more work here. DONE follows when all tasks have said so; at once if preempted, which ends the generation. */
 flow_status flow_protocol_goodbye(flow_protocol *protocol, double now, int preempted);
 

@@ -101,9 +101,10 @@ static flow_status lose(flow_protocol *protocol, int task, const char *what)
   return flow_protocol_close(protocol, connection);
 }
 
-flow_status flow_chief_reported(flow_protocol *protocol, int task, const char *text)
+flow_status flow_chief_reported(flow_protocol *protocol, int task, const char *text, int own)
 {
-  if (!running(protocol) || protocol->suspect >= 0) return FLOW_OK;
+  char words[FLOW_LIMIT_TEXT];
+  if (!running(protocol) || (protocol->suspect >= 0 && !own)) return FLOW_OK;
   double step = task == 0 ? protocol->step : protocol->peers[task].step;
   protocol->suspect = task;
   protocol->decide_at = protocol->now + REPORT_GRACE;
@@ -111,6 +112,7 @@ flow_status flow_chief_reported(flow_protocol *protocol, int task, const char *t
   flow_text_add(&to, "%s reports", flow_protocol_task(protocol, task));
   if (step >= 0) flow_text_add(&to, " at step %.0f", step);
   flow_text_add(&to, ": %.700s", text);
+  if (own) return abort_generation(protocol, task, memcpy(words, protocol->report, sizeof words));
   return FLOW_OK;
 }
 
@@ -312,7 +314,7 @@ flow_status flow_chief_received(flow_protocol *protocol, int connection, const f
   case FLOW_MESSAGE_PING: return take_ping(peer, message);
   case FLOW_MESSAGE_JOIN: return flow_chief_joined(protocol, task, message);
   case FLOW_MESSAGE_GOODBYE: return flow_chief_goodbye(protocol, task, message->task != 0);
-  case FLOW_MESSAGE_REPORT: return works ? flow_chief_reported(protocol, task, message->text) : FLOW_OK;
+  case FLOW_MESSAGE_REPORT: return works ? flow_chief_reported(protocol, task, message->text, message->task != 0) : FLOW_OK;
   case FLOW_MESSAGE_SET:
   case FLOW_MESSAGE_GET:
   case FLOW_MESSAGE_ENTER: return works ? flow_store_request(protocol, task, message) : FLOW_OK;

@@ -111,7 +111,7 @@ flow_status flow_chief_timer(flow_protocol *protocol, double slept);
 double      flow_chief_wakeup(const flow_protocol *protocol);
 /* What a member's JOIN, REPORT, GOODBYE do, and the chief's own. */
 flow_status flow_chief_joined(flow_protocol *protocol, int task, const flow_control_message *message);
-flow_status flow_chief_reported(flow_protocol *protocol, int task, const char *text);
+flow_status flow_chief_reported(flow_protocol *protocol, int task, const char *text, int own);
 flow_status flow_chief_goodbye(flow_protocol *protocol, int task, int preempted);
 /* RESULT to a task, itself included. */
 flow_status flow_chief_answer(flow_protocol *protocol, int task, uint32_t request, flow_status status, const char *text,

@@ -268,14 +268,6 @@ flow_status flow_worker_goodbye(flow_worker *worker)
 
 /* ---- what is known without asking the others ----------------------------------------------------------------------------------------- */
 
-flow_status flow_worker_fail(flow_worker *worker, const char *why)
-{
-  if (!worker || !why) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_fail: %s is NULL", worker ? "why" : "worker");
-  flow_fail(FLOW_ABORTED, "%s", why);
-  flow_worker_explain(worker, FLOW_ABORTED);
-  return FLOW_OK;
-}
-
 int flow_worker_count(const flow_worker *worker) { return worker ? worker->exchange.workers : 1; }
 int flow_worker_rank(const flow_worker *worker) { return worker ? worker->exchange.worker : 0; }
 const char *flow_worker_engine(const flow_worker *worker) { return worker ? worker->engine : ""; }

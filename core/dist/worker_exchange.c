@@ -10,17 +10,30 @@
 static const int64_t NOTICE_EVERY = 30000000000;         /* nanoseconds */
 static const double VERDICT_WITHIN = 2.5;       /* seconds in which the chief decides: a report's 0.5, and the way */
 
-flow_status flow_worker_explain(flow_worker *worker, flow_status status)
+/* Waits for the verdict on what is said; fails with it, or, where none comes, as it was. */
+static flow_status report(flow_worker *worker, flow_status status, const char *what, int own)
 {
   char text[FLOW_MOST_TEXT];
-  atomic_store_explicit(&worker->waiting_since, 0, memory_order_relaxed);
-  int culprit, own = status == FLOW_OK || status == FLOW_INVALID_ARGUMENT || status == FLOW_OUT_OF_MEMORY || status == FLOW_INTERRUPTED;
-  if (own || !worker->control) return status;
-  snprintf(text, sizeof text, "%s", flow_last_error());
-  flow_control_report(worker->control, text);              /* refused where the verdict is there already */
+  int culprit;
+  snprintf(text, sizeof text, "%s", what);                            /* it may be flow_last_error() */
+  flow_control_report(worker->control, text, own);                    /* refused where the verdict is there already */
   if (!flow_control_await_end(worker->control, VERDICT_WITHIN)) return flow_fail(status, "%s", text);
   flow_control_check(worker->control, &culprit);
   return flow_fail_prefix(FLOW_ABORTED, "%s", "");
+}
+
+flow_status flow_worker_explain(flow_worker *worker, flow_status status)
+{
+  int own = status == FLOW_OK || status == FLOW_INVALID_ARGUMENT || status == FLOW_OUT_OF_MEMORY || status == FLOW_INTERRUPTED;
+  atomic_store_explicit(&worker->waiting_since, 0, memory_order_relaxed);
+  return own || !worker->control ? status : report(worker, status, flow_last_error(), 0);
+}
+
+flow_status flow_worker_fail(flow_worker *worker, const char *why)
+{
+  if (!worker || !why) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_fail: %s is NULL", worker ? "why" : "worker");
+  if (worker->control) report(worker, FLOW_ABORTED, why, 1);
+  return FLOW_OK;
 }
 
 /* To be called before what may wait; flow_worker_explain() comes after it. */

@@ -6,7 +6,7 @@ local log = require "flow.log"
 local at_exit = {}
 local entries = {}
 
--- f(orderly) is called at the end; orderly: the program did not fail.
+-- f(orderly, why) is called at the end; orderly: the program did not fail; why: its error, else nil.
 function at_exit.add(owner, f)
   entries[#entries + 1] = { owner = owner, f = f }
 end
@@ -18,9 +18,9 @@ function at_exit.remove(owner)
 end
 
 -- Newest first; one that fails does not keep the others from it.
-function at_exit.run(orderly)
+function at_exit.run(orderly, why)
   while #entries > 0 do
-    local ok, problem = pcall(table.remove(entries).f, orderly)
+    local ok, problem = pcall(table.remove(entries).f, orderly, why)
     if not ok then log.warning("%s", tostring(problem)) end
   end
 end

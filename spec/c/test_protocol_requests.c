@@ -201,13 +201,32 @@ static void test_barrier(void **state)
   }
 }
 
+/* Who is at fault by itself is believed at once, also over a report that waits for its verdict. */
+static void test_own_fault(void **state)
+{
+  (void)state;
+  static const char *const words[] = { "chief:0 a:1 reports at step ", "worker:0 b:1 reports at step ", "worker:1 c:1 reports at step " };
+  for (int culprit = 0; culprit < TASKS; culprit++) {
+    assert_int_equal(flow_protocol_report(all.task[(culprit + 1) % TASKS], all.now, "a peer is lost", 0), FLOW_OK);
+    pump();
+    assert_int_equal(flow_protocol_report(all.task[culprit], all.now, "no such file", 1), FLOW_OK);
+    pump();
+    for (int i = 0; i < TASKS; i++) {
+      expect_words(all.told[i][FLOW_ACTION_ABORTED].text, words[culprit]);
+      expect_words(all.told[i][FLOW_ACTION_ABORTED].text, ": no such file");
+      assert_int_equal(flow_protocol_join(all.task[i], all.now, 5, "m"), FLOW_OK);
+    }
+    pump();
+  }
+}
+
 /* Open requests fail with the sentence of the abort, and nothing of the generation is left to the next. */
 static void test_abort_ends_requests(void **state)
 {
   (void)state;
   set(0, 1, "old", "value");
   assert_int_equal(flow_protocol_barrier(all.task[1], all.now, 2, "b", 100), FLOW_OK);
-  assert_int_equal(flow_protocol_report(all.task[2], all.now, "out of disk"), FLOW_OK);
+  assert_int_equal(flow_protocol_report(all.task[2], all.now, "out of disk", 0), FLOW_OK);
   pump();
   wait_until(all.now + 1);
   assert_int_equal(result_of(1)->status, FLOW_INVALID_STATE);
@@ -333,7 +352,7 @@ int main(void)
 #define IN_GENERATION(test) cmocka_unit_test_setup_teardown(test, begin, end)
   const struct CMUnitTest tests[] = {
     IN_GENERATION(test_newest_state), IN_GENERATION(test_store), IN_GENERATION(test_limits), IN_GENERATION(test_barrier),
-    IN_GENERATION(test_abort_ends_requests), IN_GENERATION(test_goodbyes), IN_GENERATION(test_preempted),
+    IN_GENERATION(test_own_fault), IN_GENERATION(test_abort_ends_requests), IN_GENERATION(test_goodbyes), IN_GENERATION(test_preempted),
     IN_GENERATION(test_preempted_chief), IN_GENERATION(test_stale_messages), IN_GENERATION(test_wrong_part),
     IN_GENERATION(test_garbage), IN_GENERATION(test_twin),
   };

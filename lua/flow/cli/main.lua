@@ -52,6 +52,8 @@ local function traceback(message)
   return { text = tostring(message), trace = tostring(message) .. frames }
 end
 
+local failure_text      -- of the last call that failed
+
 -- Calls f(...) with Ctrl-C armed. Returns nil, or the exit code with which the program ends.
 local function call(host, f, ...)
   host.arm()
@@ -62,6 +64,7 @@ local function call(host, f, ...)
     print(failure.text)
     return failure.code
   end
+  failure_text = failure.text
   if failure.text:find("interrupted$") then
     complain("interrupted")
     return 130
@@ -193,12 +196,13 @@ end
 -- What is to be done at the end of the program is done also when a script ends it by os.exit.
 local exit = os.exit
 rawset(os, "exit", function(code, close)
-  at_exit.run(code == nil or code == true or code == 0)
+  local orderly = code == nil or code == true or code == 0
+  at_exit.run(orderly, not orderly and "ended by os.exit(" .. tostring(code) .. ")" or nil)
   exit(code, close)
 end)
 
 return function(host, list)
   local code = run(host, list)
-  at_exit.run(code == 0)
+  at_exit.run(code == 0, failure_text)
   return code
 end

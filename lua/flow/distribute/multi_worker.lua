@@ -71,18 +71,18 @@ local function make(given, options)
     log.info("Single-worker %s with local_devices = %s, communication = %s", WHAT, mirrored.text_of(list), options.implementation)
     return strategy
   end
-  at_exit.add(strategy, function(orderly) strategy:_leave(orderly) end)
+  at_exit.add(strategy, function(orderly, why) strategy:_leave(orderly, why) end)
   log.info("%s with cluster_spec = %s, task_type = '%s', task_id = %d, num_workers = %d, local_devices = %s, communication = %s (%s)", WHAT,
     native.text(C.flow_cluster_text, resolver._handle), job, resolver.task_id, count, mirrored.text_of(list), options.implementation,
     worker.engine)
   return strategy
 end
 
-function MultiWorker:_leave(orderly)
+function MultiWorker:_leave(orderly, why)
   if not self._worker then return end
   at_exit.remove(self)
   rawset(self._placement, "closed", true)
-  self._worker:close(orderly)
+  self._worker:close(orderly, why)
 end
 
 -- Says goodbye to the other workers. Models of the strategy cannot train any more; at the end of the program it happens by itself.

@@ -37,12 +37,13 @@ end
 
 function Worker.fields.handle(self) return handle_of(self) end
 
--- Leaves the cluster: orderly, or so that the others see a task that was lost.
-function Worker:close(orderly)
+-- Leaves the cluster: orderly, or so that the others see a task that was lost; why (or nil): what they are told of it.
+function Worker:close(orderly, why)
   local handle = self._handle
   if not handle then return end
   rawset(self, "_handle", false)
   native.gc(handle, nil)
+  if why and not orderly then C.flow_worker_fail(handle, why:match("^[^\n]*")) end
   local status = orderly and C.flow_worker_goodbye(handle) or 0
   local text = status ~= 0 and native.string(C.flow_last_error())
   C.flow_worker_close(handle)
