@@ -1,0 +1,84 @@
+-- training.lua: 20 steps of a small net on batches that no number of replicas divides: four batches an epoch, of 37 samples and at last
+-- of 11 (or --last). What training_spec.lua compares stands in its output: the chief's lines "step" with the running loss, "epoch" with
+-- the number of samples that were counted and the sum of their ids, and "validation"; and from every worker a line "weights" with a digest
+-- of all bits.
+--
+--   flowlua spec/dist/training.lua [--devices 4] [--engine RING | MPI] [--data tensors]
+local flow = require "flow"
+local training = require "flow.training"
+local layers, distribute = flow.layers, flow.distribute
+
+local options = flow.args { devices = 1, engine = "", data = "dataset", epochs = 5, last = 11 }
+flow.set_random_seed(5)
+
+local strategy, worker
+if options.engine ~= "" then
+  strategy = distribute.MultiWorkerMirroredStrategy { communication_options = { implementation = options.engine } }
+  worker = strategy.cluster_resolver.task_id
+elseif options.devices > 1 then
+  flow.config.set_logical_devices("cpu", options.devices)
+  strategy = distribute.MirroredStrategy()
+else
+  strategy = distribute.get_strategy()
+end
+
+local SAMPLES, BATCH, CLASSES = 3 * 37 + options.last, 37, 3
+local x = flow.random.normal({ SAMPLES, 10, 10, 1 }, { seed = 1 })
+local labels = flow.random.randint({ SAMPLES, 1 }, 0, CLASSES, { seed = 2 }):to("float32")
+-- Whole numbers below 2^17: sums of a batch of them are exact.
+local ids = flow.random.randint({ SAMPLES, 1 }, 0, 2 ^ 17, { seed = 3 }):to("float32")
+local y = flow.concat({ labels, ids }, 2)
+
+local crossentropy = flow.losses.SparseCategoricalCrossentropy { from_logits = true }
+local function label_of(of) return of[{ {}, 1 }]:to("int32") end
+
+local model
+strategy.scope(function()
+  model = flow.Sequential {
+    layers.Input { 10, 10, 1 }, layers.Conv2D(6, 3, { activation = "relu" }), layers.MaxPooling2D(), layers.Flatten(), layers.Dropout(0.3),
+    layers.Dense(16, { activation = "relu" }), layers.Dense(CLASSES),
+  }
+  model:compile { optimizer = flow.optimizers.Adam(0.01), loss = function(of, output) return crossentropy(label_of(of), output) end,
+                  metrics = { function(of) return of[{ {}, 2 }] end } }
+end)
+
+local chief = (worker or 0) == 0
+local function say(...)
+  io.stdout:write(string.format(...), "\n")
+  io.stdout:flush()
+end
+
+-- Metrics are read where a step has ended: they must be the same everywhere, whoever prints them.
+local counted = training.trackers(model)[2].metric
+local watch = flow.callbacks.LambdaCallback {
+  on_train_batch_end = function(_, logs) if chief then say("step %.9f", logs.loss) end end,
+  on_epoch_end = function(epoch)
+    local count, sum = counted.count:value():item(), counted.total:value():item()
+    if chief then say("epoch %d counted %d sum %d", epoch, count, sum) end
+  end,
+}
+local how = { epochs = options.epochs, verbose = 0, callbacks = { watch }, batch_size = BATCH }
+if options.data == "tensors" then
+  model:fit(x, y, how)
+else
+  how.batch_size = nil
+  model:fit(flow.data.Dataset.from_tensor_slices { x, y }:shuffle(SAMPLES, { seed = 4 }):batch(BATCH), how)
+end
+local result = model:evaluate(flow.data.Dataset.from_tensor_slices { x, y }:batch(29), { verbose = 0 })
+if chief then say("validation %.9f", result.loss) end
+
+-- FNV-1a (Fowler, Noll, Vo) over all weights, a mantissa of 24 bits and an exponent in three parts; the prime is 2^24 + 403.
+local bit = require "bit"
+local digest = bit.tobit(0x811c9dc5)
+for _, variable in ipairs(model.weights) do
+  for _, value in ipairs(variable:value():reshape { -1 }:totable()) do
+    local mantissa, exponent = math.frexp(value)
+    for _, part in ipairs { math.floor(mantissa * 2 ^ 12) % 2 ^ 16, mantissa * 2 ^ 24 % 2 ^ 12, exponent % 2 ^ 16 } do
+      local mixed = bit.bxor(digest, part)
+      digest = bit.tobit(bit.tobit(mixed * 403) + bit.lshift(mixed, 24))
+    end
+  end
+end
+say("weights %s of worker %d", bit.tohex(digest), worker or 0)
+local sum = ids:sum():item()
+if chief then say("samples %d sum %d", SAMPLES, sum) end
