@@ -219,34 +219,33 @@ static void run_body(flow_instance *lead, flow_region *region, int first, int en
     for (int s = first; s < end; s++) run_segment(lead->replicas[r], region, s, 0, 1);
 }
 
-/* Begins a sum: over the replicas here, then over the workers, while the body goes on. */
+/* A sum that all replicas here have come to. Over the workers it begins at once, and goes on while the body does; over replicas of this
+ * process alone it is made when somebody needs it, with as few barriers as can be. */
 static void begin_sum(flow_instance *lead, flow_region *region, int s, int member, int members)
 {
-  flow_stage *stage = &lead->stages[s];
-  int e = lead->plan->segments[s].first;
-  const flow_binding *sum = &lead->entries[e].bindings[1];
-  const flow_signature *signature = &lead->plan->graph->values[sum->value].signature;
   double started = start_watch(lead);
-  meet(region, members);
-  if (!flow_verdict_failed(&lead->verdict)) flow_add_replicas(lead, e, member, members);
-  meet(region, members);
-  stop_watch(lead, &lead->members[member], e, started);
-  if (!lead->exchange || member != 0 || flow_verdict_failed(&lead->verdict)) return;
-  flow_status status = lead->exchange->begin(lead->exchange, signature->dtype, lead->bases[sum->root],
-                                             (int64_t)(flow_value_bytes(signature, 1) / (size_t)flow_dtype_size(signature->dtype)),
-                                             &stage->ticket);
-  if (status != FLOW_OK) flow_verdict_fail(&lead->verdict, status);
-  else lead->newest_sum = stage->ticket;
+  if (lead->replica_count > 1) {
+    if (!lead->exchange) return;
+    meet(region, members);
+    if (!flow_verdict_failed(&lead->verdict)) flow_add_replicas(lead, s, member, members);
+    meet(region, members);
+  } else if (member == 0) {
+    flow_add_replicas(lead, s, 0, 1);
+  }
+  if (lead->exchange && member == 0) flow_send_sum(lead, s);
+  stop_watch(lead, &lead->members[member], lead->plan->segments[s].first, started);
 }
 
-/* Waits until the sum of segment s, and those before, have come from the other workers; after a failure until none is under way. */
-static void finish_sum(flow_instance *lead, flow_region *region, int s, int member, int members)
+/* The sum of segment s is needed. *pending: the first segment whose sum may still have to be made. */
+static void finish_sums(flow_instance *lead, flow_region *region, int s, int *pending, int member, int members)
 {
   double started = start_watch(lead);
-  if (member == 0 && lead->newest_sum >= 0) {
-    int64_t ticket = flow_verdict_failed(&lead->verdict) ? lead->newest_sum : lead->stages[s].ticket;
-    flow_status status = lead->exchange->finish(lead->exchange, ticket);
-    if (status != FLOW_OK) flow_verdict_fail(&lead->verdict, status);
+  if (lead->exchange) {
+    if (member == 0) flow_receive_sums(lead, s);
+  } else if (lead->replica_count > 1) {
+    meet(region, members);
+    for (; *pending <= s; ++*pending)
+      if (lead->stages[*pending].collective && !flow_verdict_failed(&lead->verdict)) flow_add_replicas(lead, *pending, member, members);
   }
   meet(region, members);
   stop_watch(lead, &lead->members[member], lead->plan->segments[s].first, started);
@@ -264,17 +263,17 @@ static void bind_member(flow_instance *lead, int member, int members)
 }
 
 /* Whether segment s is the first to read a sum that may still be under way. */
-static int waits(const flow_instance *lead, int s) { return lead->exchange && lead->stages[s].waits_for >= 0; }
+static int waits(const flow_instance *lead, int s) { return lead->stages[s].waits_for >= 0; }
 
 static void run_member(flow_region *region, int member, int members, void *argument)
 {
   flow_instance *lead = argument;
   const flow_plan *plan = lead->plan;
-  int s = 0;
+  int s = 0, pending = 0;
   bind_member(lead, member, members);
   while (s < plan->segment_count && !plan->segments[s].tail) {
     int end = s;
-    if (waits(lead, s)) finish_sum(lead, region, lead->stages[s].waits_for, member, members);
+    if (waits(lead, s)) finish_sums(lead, region, lead->stages[s].waits_for, &pending, member, members);
     while (end < plan->segment_count && !plan->segments[end].tail && !lead->stages[end].collective && (end == s || !waits(lead, end)))
       end++;
     run_body(lead, region, s, end, member, members);
@@ -282,7 +281,7 @@ static void run_member(flow_region *region, int member, int members, void *argum
       begin_sum(lead, region, end++, member, members);
     s = end;
   }
-  if (lead->exchange && lead->last_sum >= 0) finish_sum(lead, region, lead->last_sum, member, members);
+  if (lead->last_sum >= 0) finish_sums(lead, region, lead->last_sum, &pending, member, members);
   else if (lead->replica_count > 1) meet(region, members);
   /* Every member is past the last barrier of the body here, so all see the same verdict and leave together. */
   for (; s < plan->segment_count && !flow_verdict_failed(&lead->verdict); s++) run_segment(lead, region, s, member, members);
@@ -328,6 +327,7 @@ flow_status flow_execute(flow_instance *lead)
   for (int r = 0; r < lead->replica_count; r++) reset_tickets(lead->replicas[r]);
   flow_verdict_reset(&lead->verdict);
   lead->newest_sum = -1;
+  lead->staged_begin = lead->staged_end = 0;
   copy_saved(lead, 0);
   flow_profile *profile = lead->context->profile;
   lead->profiled = profile && profile->active;

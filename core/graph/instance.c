@@ -240,7 +240,9 @@ static void place_in_sum(layout *l, const flow_node *node)
   int root = plan->roots[node->inputs[0]], sum = node->outputs[0];
   const flow_lifetime *life = &plan->lifetimes[root];
   if (plan->graph->values[root].kind != FLOW_VALUE_RESULT || life->local || l->inside[root] >= 0) return;
-  if (l->readers[root] != 1 || life->last_use != plan->lifetimes[sum].defined) return;
+  for (int i = 0; i < plan->output_count; i++)
+    if (plan->roots[plan->outputs[i]] == root) return;
+  if (l->readers[root] != 1) return;
   l->inside[root] = sum;
   l->within[root] = 0;
 }

@@ -45,7 +45,7 @@ typedef struct flow_stage {            /* what an instance adds to a segment of 
   size_t  local_bytes;
   flow_ticket slot_ticket, prepare_ticket, tickets[FLOW_MAX_PHASES];
   int     collective, waits_for;       /* it is a sum over replicas; the last such segment before whose result it is the first to read, or -1 */
-  int64_t ticket;                      /* of a COLLECTIVE one: the exchange's for its sum */
+  int64_t ticket, staged;              /* of a COLLECTIVE one: the exchange's for its sum; where it travels in staged[], -1: alone */
 } flow_stage;
 
 /* A member of the team as this instance sees it: its own calls, local values and scratch. */
@@ -88,6 +88,8 @@ struct flow_instance {
   int             shares_rows, wishes_stop, stop_wished;
   int64_t         global_rows;         /* of the last run */
   int64_t         newest_sum;          /* ticket of the current run's last sum under way; -1: none */
+  float          *staged;              /* small sums that travel together: [staged_begin, staged_end) are about to */
+  int64_t         staged_begin, staged_end;
   int             last_sum;            /* the last COLLECTIVE segment; -1: there is none */
   int64_t       rows, part_first;      /* of the current run; and where they begin among those that its process was given */
   int           runs_alone;            /* runs without the team so far, up to 2 ... */
@@ -115,9 +117,13 @@ flow_status flow_instance_divide(flow_instance *lead, int64_t rows);
 /* The same where replica r has rows[r]. */
 flow_status flow_instance_divide_each(flow_instance *lead, const int64_t *rows);
 void        flow_instance_release_replicas(flow_instance *instance);
-/* replicas.c, between barriers of the executor: a member's share of what a COLLECTIVE entry adds up over the local replicas, into the lead's
- * memory. */
-void        flow_add_replicas(flow_instance *lead, int entry, int member, int members);
+/* sums.c. Between barriers of the executor: a member's share of what a COLLECTIVE segment adds up over the local replicas, into the lead's
+ * memory. By one member: begins the sum over the workers; waits for it and those before, of a failed run for all that are under way. */
+void        flow_add_replicas(flow_instance *lead, int segment, int member, int members);
+void        flow_send_sum(flow_instance *lead, int segment);
+void        flow_receive_sums(flow_instance *lead, int segment);
+/* Which sums travel together, and the memory for them. */
+flow_status flow_stage_sums(flow_instance *lead);
 
 /* Gives the instance `count` members (memory for as many threads). instance.c */
 flow_status flow_instance_set_members(flow_instance *instance, int count);

@@ -262,6 +262,10 @@ static flow_status find_lifetimes(flow_plan *plan)
       for (int i = 0; i < node->input_count; i++) use_value(plan, node->inputs[i], s);
     }
   for (int i = 0; i < plan->output_count; i++) use_value(plan, plan->outputs[i], plan->segment_count);
+  for (int k = 0; k < plan->order_count; k++) {      /* parts of a sum are read when it is needed, which may be late */
+    const flow_node *node = &graph->nodes[plan->order[k]];
+    if (flow_op(node->op)->flags & FLOW_OP_COLLECTIVE) use_value(plan, node->inputs[0], plan->segment_count);
+  }
   return FLOW_OK;
 }
 

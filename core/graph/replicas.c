@@ -65,7 +65,9 @@ void flow_instance_release_replicas(flow_instance *instance)
   instance->replicas = &instance->lead;
   instance->replica_count = 1;
   flow_free(instance->said);
+  flow_free(instance->staged);
   instance->said = NULL;
+  instance->staged = NULL;
 }
 
 /* All replicas read a sum where the lead keeps it; it lives until the end of the run. */
@@ -87,6 +89,7 @@ flow_status flow_instance_set_replicas(flow_instance *instance, int local, flow_
   if (exchange && exchange->workers > 1) {
     FLOW_TRY(flow_alloc_zero(sizeof(flow_said) * (size_t)exchange->workers, &block));
     instance->said = block;
+    FLOW_TRY(flow_stage_sums(instance));
     instance->exchange = exchange;
     instance->plan_key = plan_key(instance->plan);
   }
@@ -197,36 +200,4 @@ double flow_instance_part(const flow_instance *instance, int replica, double *ro
   if (replica < 0 || replica >= instance->replica_count) return -1;
   if (rows) *rows = (double)instance->replicas[replica]->rows;
   return (double)instance->replicas[replica]->part_first;
-}
-
-/* ---- sums ---------------------------------------------------------------------------------------------------------------------------- */
-
-/* sum[i] = x_0[i] + x_1[i] + ... in the order of the replicas; sum may be x_0, and the x may be one: constants, variables. */
-#define ADD_REPLICAS(type)                                                                                        \
-  do {                                                                                                            \
-    type *sum = (type *)(void *)lead->bases[y];                                                                   \
-    for (int64_t at = begin; at < end; at += BLOCK) {                                                             \
-      int64_t stop = at + BLOCK < end ? at + BLOCK : end;                                                         \
-      const type *first = (const type *)(const void *)lead->bases[x], *second = NULL;                             \
-      if (lead->replica_count > 1) second = (const type *)(const void *)lead->replicas[1]->bases[x];              \
-      if (second) for (int64_t i = at; i < stop; i++) sum[i] = first[i] + second[i];                              \
-      else if (sum != first) memcpy(sum + at, first + at, sizeof(type) * (size_t)(stop - at));                    \
-      for (int r = 2; r < lead->replica_count; r++) {                                                             \
-        const type *part = (const type *)(const void *)lead->replicas[r]->bases[x];                               \
-        for (int64_t i = at; i < stop; i++) sum[i] += part[i];                                                    \
-      }                                                                                                           \
-    }                                                                                                             \
-  } while (0)
-
-void flow_add_replicas(flow_instance *lead, int entry, int member, int members)
-{
-  enum { BLOCK = 4096, GRAIN = 1024 };
-  const flow_entry *e = &lead->entries[entry];
-  int x = e->bindings[0].root, y = e->bindings[1].root;
-  const flow_signature *s = &lead->plan->graph->values[e->bindings[1].value].signature;
-  int64_t size = (int64_t)(flow_value_bytes(s, lead->rows) / (size_t)flow_dtype_size(s->dtype)), share = (size + members - 1) / members;
-  share = (share + GRAIN - 1) / GRAIN * GRAIN;
-  int64_t begin = share * member < size ? share * member : size, end = begin + share < size ? begin + share : size;
-  if (s->dtype == FLOW_FLOAT32) ADD_REPLICAS(float);
-  else ADD_REPLICAS(double);
 }

@@ -1,0 +1,121 @@
+/* sums.c: what COLLECTIVE entries add up: over the replicas of this process by the members of the region, over the workers by the
+ * exchange. Small sums travel together: each alone would wait for the network as long as a large one. Which ones do follows from the
+ * plan, so that all workers do the same. */
+#include <string.h>
+
+#include "graph/instance.h"
+
+enum { SMALL = 1024 };       /* elements */
+
+/* ---- replicas of this process -------------------------------------------------------------------------------------------------------- */
+
+/* sum[i] = x_0[i] + x_1[i] + ... in the order of the replicas; sum may be x_0, and the x may be one: constants, variables. */
+#define ADD_REPLICAS(type)                                                                                        \
+  do {                                                                                                            \
+    type *sum = (type *)(void *)lead->bases[y];                                                                   \
+    for (int64_t at = begin; at < end; at += BLOCK) {                                                             \
+      int64_t stop = at + BLOCK < end ? at + BLOCK : end;                                                         \
+      const type *first = (const type *)(const void *)lead->bases[x], *second = NULL;                             \
+      if (lead->replica_count > 1) second = (const type *)(const void *)lead->replicas[1]->bases[x];              \
+      if (second) for (int64_t i = at; i < stop; i++) sum[i] = first[i] + second[i];                              \
+      else if (sum != first) memcpy(sum + at, first + at, sizeof(type) * (size_t)(stop - at));                    \
+      for (int r = 2; r < lead->replica_count; r++) {                                                             \
+        const type *part = (const type *)(const void *)lead->replicas[r]->bases[x];                               \
+        for (int64_t i = at; i < stop; i++) sum[i] += part[i];                                                    \
+      }                                                                                                           \
+    }                                                                                                             \
+  } while (0)
+
+void flow_add_replicas(flow_instance *lead, int segment, int member, int members)
+{
+  enum { BLOCK = 4096, GRAIN = 1024 };
+  const flow_entry *e = &lead->entries[lead->plan->segments[segment].first];
+  int x = e->bindings[0].root, y = e->bindings[1].root;
+  const flow_signature *s = &lead->plan->graph->values[e->bindings[1].value].signature;
+  int64_t size = (int64_t)(flow_value_bytes(s, lead->rows) / (size_t)flow_dtype_size(s->dtype)), share = (size + members - 1) / members;
+  share = (share + GRAIN - 1) / GRAIN * GRAIN;
+  int64_t begin = share * member < size ? share * member : size, end = begin + share < size ? begin + share : size;
+  if (s->dtype == FLOW_FLOAT32) ADD_REPLICAS(float);
+  else ADD_REPLICAS(double);
+}
+
+/* ---- workers ------------------------------------------------------------------------------------------------------------------------- */
+
+static const flow_binding *sum_of(const flow_instance *lead, int segment)
+{
+  return &lead->entries[lead->plan->segments[segment].first].bindings[1];
+}
+
+static int64_t count_of(const flow_instance *lead, int segment, int *dtype)
+{
+  const flow_signature *s = &lead->plan->graph->values[sum_of(lead, segment)->value].signature;
+  *dtype = s->dtype;
+  return (int64_t)(flow_value_bytes(s, 1) / (size_t)flow_dtype_size(s->dtype));
+}
+
+flow_status flow_stage_sums(flow_instance *lead)
+{
+  void *block;
+  int64_t total = 0;
+  for (int s = 0; s < lead->plan->segment_count; s++) {
+    flow_stage *stage = &lead->stages[s];
+    int dtype;
+    stage->staged = -1;
+    if (!stage->collective) continue;
+    int64_t count = count_of(lead, s, &dtype);
+    if (dtype != FLOW_FLOAT32 || count > SMALL) continue;
+    stage->staged = total;
+    total += count;
+  }
+  FLOW_TRY(flow_alloc(sizeof(float) * (size_t)(total + 1), &block));
+  lead->staged = block;
+  return FLOW_OK;
+}
+
+static void begin(flow_instance *lead, int dtype, void *data, int64_t count, int64_t *ticket)
+{
+  flow_status status = lead->exchange->begin(lead->exchange, dtype, data, count, ticket);
+  if (status != FLOW_OK) flow_verdict_fail(&lead->verdict, status);
+  else lead->newest_sum = *ticket;
+}
+
+void flow_send_sum(flow_instance *lead, int segment)
+{
+  flow_stage *stage = &lead->stages[segment];
+  int dtype;
+  int64_t count = count_of(lead, segment, &dtype);
+  char *data = lead->bases[sum_of(lead, segment)->root];
+  if (flow_verdict_failed(&lead->verdict)) return;
+  if (stage->staged < 0) {
+    begin(lead, dtype, data, count, &stage->ticket);
+    return;
+  }
+  memcpy(lead->staged + stage->staged, data, sizeof(float) * (size_t)count);
+  if (lead->staged_begin == lead->staged_end) lead->staged_begin = stage->staged;
+  lead->staged_end = stage->staged + count;
+}
+
+static void take_staged(flow_instance *lead)
+{
+  int dtype;
+  for (int s = 0; s < lead->plan->segment_count; s++) {
+    const flow_stage *stage = &lead->stages[s];
+    if (!stage->collective || stage->staged < lead->staged_begin || stage->staged >= lead->staged_end) continue;
+    memcpy(lead->bases[sum_of(lead, s)->root], lead->staged + stage->staged, sizeof(float) * (size_t)count_of(lead, s, &dtype));
+  }
+  lead->staged_begin = lead->staged_end;
+}
+
+void flow_receive_sums(flow_instance *lead, int segment)
+{
+  int64_t ticket = lead->stages[segment].ticket;
+  int flush = lead->staged_begin < lead->staged_end && (lead->stages[segment].staged >= 0 || segment == lead->last_sum);
+  if (flush && !flow_verdict_failed(&lead->verdict))
+    begin(lead, FLOW_FLOAT32, lead->staged + lead->staged_begin, lead->staged_end - lead->staged_begin, &ticket);
+  /* Of a failed run nothing may be under way. */
+  if (lead->stages[segment].staged >= 0 || flush || flow_verdict_failed(&lead->verdict)) ticket = lead->newest_sum;
+  if (lead->newest_sum < 0) return;
+  flow_status status = lead->exchange->finish(lead->exchange, ticket);
+  if (status != FLOW_OK) flow_verdict_fail(&lead->verdict, status);
+  else if (flush) take_staged(lead);
+}
