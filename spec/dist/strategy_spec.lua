@@ -224,6 +224,41 @@ describe("workers", function()
     end
   end)
 
+  with_gloo("fit data sets that the strategy has distributed as one replica fits the whole", function()
+    local said, output, code = launch([[
+      flow.config.set_logical_devices("cpu", 2)
+      local strategy, alone = open(), flow.distribute.OneDeviceStrategy("cpu:0")
+      local function fit(place, distributed)
+        flow.set_random_seed(3)
+        local x, y = flow.random.normal { 24, 4 }, flow.random.normal { 24, 1 }
+        local model
+        place.scope(function()
+          model = flow.Sequential { flow.layers.Input { 4 }, flow.layers.Dense(8, { activation = "relu" }),
+            flow.layers.Dropout(0.2, { name = "drop" }), flow.layers.Dense(1) }
+          model:compile { optimizer = "adam", loss = "mse", metrics = { "mae" } }
+        end)
+        local history = model:fit(distributed(Dataset.from_tensor_slices { x, y }), { epochs = 3, verbose = 0 }).history
+        print("=", ("%.5f %.5f"):format(history.loss[3], history.mae[3]), model.distribute_strategy)
+      end
+      fit(alone, function(rows) return rows:batch(10) end)
+      fit(strategy, function(rows) return rows:batch(10) end)
+      fit(strategy, function(rows) return strategy:experimental_distribute_dataset(rows:batch(10)) end)
+      fit(alone, function(rows) return rows:batch(8) end)
+      fit(strategy, function(rows)      -- each worker reads four rows of every eight
+        return strategy:distribute_datasets_from_function(function(context)
+          local order = rows:batch(4):shard(context.num_input_pipelines, context.input_pipeline_id):unbatch()
+          return order:batch(context:get_per_replica_batch_size(8))
+        end)
+      end)]])
+    assert.equal(0, code, output)
+    for worker = 0, 1 do
+      local lines = {}
+      for i, text in ipairs(said[worker]) do lines[i] = text:match("^%S+ %S+") end
+      assert.same({ lines[1], lines[1], lines[1], lines[4], lines[4] }, lines)
+      assert.truthy(said[worker][3]:find("MultiWorkerMirroredStrategy", 1, true))
+    end
+  end)
+
   with_gloo("name what they would fit in different ways", function()
     local said, output, code = launch([[
       local strategy = open()
