@@ -30,6 +30,7 @@ end
 for _, op in ipairs { "neg", "abs", "sign", "square", "relu", "floor", "ceil", "round", "copy", "stop_gradient" } do
   add(op, { image(-3, 3) })
 end
+add("all_reduce", { { 5, 9, low = -3, high = 3 } }, { whole = false })      -- of one replica; sums are those of floats
 for _, entry in ipairs {
   { "exp", -2, 2 }, { "expm1", -2, 2 }, { "log", 0.1, 4 }, { "log1p", -0.5, 3 }, { "sqrt", 0.1, 4 }, { "rsqrt", 0.1, 4 },
   { "reciprocal", 0.5, 3 }, { "sin", -3, 3 }, { "cos", -3, 3 }, { "tanh", -4, 4 }, { "sigmoid", -4, 4 }, { "erf", -3, 3 },

@@ -50,6 +50,8 @@ end
 --- Ops without a case of their own, and why.
 local exceptions = {
   fused = "its steps are chosen when a plan is made: the chains below run them",
+  global_rows = "what replicas are told of a batch: spec/dist/training_spec.lua runs it",
+  row_share = "what replicas are told of a batch: spec/dist/training_spec.lua runs it",
 }
 
 describe("the cases", function()
