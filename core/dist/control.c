@@ -88,8 +88,10 @@ static void carry_out(flow_control *control, const flow_action *action)
   case FLOW_ACTION_DIAL: snprintf(control->dial, sizeof control->dial, "%s", action->text); return;
   case FLOW_ACTION_STARTED:
     control->generation_lives = 1;
+    control->finished[0] = '\0';
     control->generation = (flow_generation){ action->generation, action->task, action->step };
     return;
+  case FLOW_ACTION_FINISHED: snprintf(control->finished, sizeof control->finished, "%s", action->text); return;
   case FLOW_ACTION_RESULT: answer(control, action); return;
   case FLOW_ACTION_NOTICE:
     if (control->log) control->log(control->log_state, action->text);
@@ -297,7 +299,7 @@ static void *run(void *argument)
     serve_links(control, count);
     if (count > 0 && control->polled[1].revents) accept_links(control);
     flow_control_settle(control, flow_protocol_timer(control->protocol, flow_control_now()));
-    if (control->on_tick) control->on_tick(control->watch_state);
+    if (control->on_tick) control->on_tick(control->watch_state, control->finished);
   }
   pthread_mutex_unlock(&control->lock);
   return NULL;

@@ -46,7 +46,7 @@ static flow_status fail_interrupted(const char *what)
 }
 
 void flow_control_watch(flow_control *control, const flow_context *context, void (*ended)(void *state, const char *text),
-                        void (*tick)(void *state), void *state)
+                        void (*tick)(void *state, const char *finished), void *state)
 {
   enter(control);
   control->context = context;

@@ -33,7 +33,7 @@ struct flow_control {
   void           *log_state;
   const flow_context *context;                   /* whose interrupt flag ends waiting; may be NULL */
   void          (*on_end)(void *state, const char *text);
-  void          (*on_tick)(void *state);
+  void          (*on_tick)(void *state, const char *finished);
   void           *watch_state;
   flow_link     **links;
   int             link_count, link_capacity, next_number;
@@ -44,6 +44,7 @@ struct flow_control {
   double          next_complaint;
   flow_call      *calls;
   uint32_t        next_request;
+  char            finished[FLOW_TASK_NAME_SIZE + FLOW_ADDRESS_SIZE];     /* a task of the generation that has said goodbye; "": none */
   int             generation_lives, culprit, ended;
   flow_generation generation;
   char            verdict[FLOW_MOST_TEXT + 1];   /* why the generation, or everything, ended */

@@ -22,6 +22,7 @@ static const struct { const char *name; unsigned fields; } kinds[FLOW_MESSAGE_KI
   [FLOW_MESSAGE_RESULT] = { "RESULT", REQUEST | TASK | GENERATION | TEXT | VALUE },
   [FLOW_MESSAGE_GOODBYE] = { "GOODBYE", TASK | GENERATION },
   [FLOW_MESSAGE_FAREWELL] = { "FAREWELL", 0 },
+  [FLOW_MESSAGE_FINISHED] = { "FINISHED", TASK | GENERATION },
 };
 
 const char *flow_control_name(int kind)

@@ -28,6 +28,7 @@ typedef enum flow_control_kind {
   FLOW_MESSAGE_RESULT,     /* chief: of one of those; task: a flow_status */
   FLOW_MESSAGE_GOODBYE,    /* member: done (task 0), or asked to stop (task 1) */
   FLOW_MESSAGE_FAREWELL,   /* chief: everybody is done */
+  FLOW_MESSAGE_FINISHED,   /* chief: that task has said GOODBYE */
   FLOW_MESSAGE_KINDS
 } flow_control_kind;
 

@@ -161,6 +161,13 @@ flow_status flow_protocol_aborted(flow_protocol *protocol, int culprit, const ch
   return flow_protocol_act(protocol, &action);
 }
 
+void flow_protocol_finished(flow_protocol *protocol, int task)
+{
+  if (protocol->standing != FLOW_RUNNING || task < 0 || task >= protocol->tasks) return;
+  flow_protocol_act(protocol, &(flow_action){ .kind = FLOW_ACTION_FINISHED, .task = task, .generation = protocol->generation,
+                                             .text = flow_protocol_task(protocol, task) });
+}
+
 flow_status flow_protocol_answered(flow_protocol *protocol, uint32_t request, flow_status status, const char *text, const uint8_t *value,
                                    uint32_t bytes)
 {

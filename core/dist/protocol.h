@@ -90,6 +90,7 @@ typedef enum flow_action_kind {
   FLOW_ACTION_ABORTED,   /* the generation is over; task: the culprit, text: the sentence */
   FLOW_ACTION_RESULT,    /* of a request; status, bytes: a value, text: why it failed */
   FLOW_ACTION_NOTICE,    /* a line for the log */
+  FLOW_ACTION_FINISHED,  /* another task has said goodbye: it comes to nothing any more; text: its name */
   FLOW_ACTION_DONE,      /* the last: everybody is done */
   FLOW_ACTION_FAILED,    /* the last: there is no hope; text: the sentence */
 } flow_action_kind;

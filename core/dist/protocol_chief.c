@@ -263,6 +263,16 @@ static flow_status greet(flow_protocol *protocol, int stranger, const flow_contr
 
 /* ---- messages ------------------------------------------------------------------------------------------------------------------------ */
 
+/* To those who still work, so that they do not wait for it. Where memory is out it is left unsaid: they would only wait longer. */
+static void tell_finished(flow_protocol *protocol, int task)
+{
+  const flow_control_message finished = { .kind = FLOW_MESSAGE_FINISHED, .task = task, .generation = protocol->generation };
+  flow_protocol_finished(protocol, task);
+  for (int i = 1; i < protocol->tasks; i++) {
+    if (protocol->peers[i].standing == FLOW_RUNNING) flow_protocol_send(protocol, protocol->peers[i].connection, &finished);
+  }
+}
+
 /* Also a member that gives up before there is a generation. */
 flow_status flow_chief_goodbye(flow_protocol *protocol, int task, int preempted)
 {
@@ -276,6 +286,7 @@ flow_status flow_chief_goodbye(flow_protocol *protocol, int task, int preempted)
     return end_all(protocol, &over, FLOW_ACTION_DONE, "");
   }
   *standing = FLOW_FINISHED;
+  tell_finished(protocol, task);
   for (int i = 1; i < protocol->tasks; i++) {
     if (protocol->peers[i].standing != FLOW_FINISHED) return FLOW_OK;
   }

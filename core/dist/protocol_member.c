@@ -103,6 +103,9 @@ flow_status flow_member_received(flow_protocol *protocol, const flow_control_mes
   case FLOW_MESSAGE_RESULT:
     if (message->generation != protocol->generation) return FLOW_OK;
     return flow_protocol_answered(protocol, message->request, status_of(message->task), message->text, message->value, message->bytes);
+  case FLOW_MESSAGE_FINISHED:
+    if (message->generation == protocol->generation) flow_protocol_finished(protocol, message->task);
+    return FLOW_OK;
   case FLOW_MESSAGE_FAREWELL:
     return protocol->standing == FLOW_FINISHED ? finish(protocol, FLOW_ACTION_DONE, "") : FLOW_OK;
   default: return hang_up(protocol, "sends what only members send");

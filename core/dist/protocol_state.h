@@ -98,6 +98,8 @@ flow_status flow_protocol_started(flow_protocol *protocol, uint64_t generation, 
 flow_status flow_protocol_aborted(flow_protocol *protocol, int culprit, const char *text);
 /* Until when this process waits for a generation. Who has reached the chief leaves the verdict to it, which knows who is missing. */
 double flow_protocol_deadline(const flow_protocol *protocol);
+/* FINISHED. Where memory is out it is left unsaid: this process would only wait longer. */
+void        flow_protocol_finished(flow_protocol *protocol, int task);
 /* The RESULT of one of this process's requests; unknown ones are left aside. */
 flow_status flow_protocol_answered(flow_protocol *protocol, uint32_t request, flow_status status, const char *text, const uint8_t *value,
                                    uint32_t bytes);

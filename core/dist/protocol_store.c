@@ -141,11 +141,26 @@ static int count_entered(const flow_protocol *protocol, const char *name, int ta
   return count;
 }
 
+/* A task that has said goodbye; -1: none. */
+static int find_finished(const flow_protocol *protocol)
+{
+  for (int i = 0; i < protocol->tasks; i++) {
+    if ((i == 0 ? protocol->standing : protocol->peers[i].standing) == FLOW_FINISHED) return i;
+  }
+  return -1;
+}
+
 static flow_status enter(flow_protocol *protocol, int task, const flow_control_message *message)
 {
   int entered;
   int count = count_entered(protocol, message->name, task, &entered);
   if (entered) return flow_chief_answer(protocol, task, message->request, FLOW_INVALID_STATE, "this task is at that barrier already", NULL);
+  if (find_finished(protocol) >= 0) {
+    char text[FLOW_LIMIT_TEXT];
+    snprintf(text, sizeof text, "barrier \"%s\": %s has finished and does not come any more", message->name,
+             flow_protocol_task(protocol, find_finished(protocol)));
+    return flow_chief_answer(protocol, task, message->request, FLOW_INVALID_STATE, text, NULL);
+  }
   const flow_waiter *first = find_waiter(protocol, message->name, 1);
   double since = first ? first->since : protocol->now, until = first ? first->until : protocol->now + message->seconds;
   FLOW_TRY(add_waiter(protocol, task, message, since, until));

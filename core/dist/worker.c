@@ -28,7 +28,6 @@ void flow_worker_log(const flow_worker *worker, int level, const char *text)
 }
 
 static void log_line(void *state, const char *text) { flow_worker_log(state, FLOW_LOG_INFO, text); }
-static void tell_waiting(void *state) { flow_worker_tell_waiting(state); }
 
 /* ---- the environment ----------------------------------------------------------------------------------------------------------------- */
 
@@ -138,6 +137,15 @@ static void take_verdict(void *state, const char *text)
   if (abort_transport(worker, text)) flow_worker_log(worker, FLOW_LOG_WARNING, text);
 }
 
+static void look_at_waiting(void *state, const char *finished)
+{
+  char text[500];
+  flow_worker *worker = state;
+  if (!flow_worker_waits_in_vain(worker, finished)) return;
+  snprintf(text, sizeof text, "%s has finished and takes no part any more: do all workers run the same program?", finished);
+  abort_transport(worker, text);
+}
+
 /* What is aborted from now on; a verdict may have come before. */
 static flow_status set_aborts(flow_worker *worker, flow_communicator *communicator)
 {
@@ -157,7 +165,7 @@ static flow_status start_control(flow_worker *worker, const flow_worker_options 
                                           .heartbeat = options->heartbeat, .dead_after = options->dead_after,
                                           .start_within = options->start_within };
   FLOW_TRY(flow_control_open(worker->cluster, &environment, &protocol, log_line, worker, &worker->control));
-  flow_control_watch(worker->control, worker->context, take_verdict, tell_waiting, worker);
+  flow_control_watch(worker->control, worker->context, take_verdict, look_at_waiting, worker);
   return FLOW_OK;
 }
 

@@ -7,7 +7,8 @@
 
 #include "dist/worker_state.h"
 
-static const int64_t NOTICE_EVERY = 30000000000;         /* nanoseconds */
+enum { LOOKS = 5 };
+static const int64_t NOTICE_EVERY = 30000000000, IN_VAIN_AFTER = 3000000000;         /* nanoseconds */
 static const double VERDICT_WITHIN = 2.5;       /* seconds in which the chief decides: a report's 0.5, and the way */
 
 /* Waits for the verdict on what is said; fails with it, or, where none comes, as it was. */
@@ -43,16 +44,23 @@ static void note_waiting(flow_worker *worker)
 }
 
 /* Who computes for long is alive, and is waited for; but not in silence. */
-void flow_worker_tell_waiting(flow_worker *worker)
+int flow_worker_waits_in_vain(flow_worker *worker, const char *finished)
 {
   char text[100];
   int64_t since = atomic_load_explicit(&worker->waiting_since, memory_order_relaxed), now = flow_now_nanoseconds();
-  if (since != worker->noticed) worker->next_notice = since + NOTICE_EVERY;
+  if (since != worker->noticed) {
+    worker->next_notice = since + NOTICE_EVERY;
+    worker->looks = 0;
+  }
   worker->noticed = since;
-  if (since == 0 || now < worker->next_notice) return;
+  if (since == 0) return 0;
+  /* Looks, too: who was stopped for long has not waited. */
+  if (finished[0] && ++worker->looks >= LOOKS && now - since > IN_VAIN_AFTER) return 1;
+  if (now < worker->next_notice) return 0;
   worker->next_notice = now + NOTICE_EVERY;
   snprintf(text, sizeof text, "has waited %.0f s for workers that are alive, but still busy", 1e-9 * (double)(now - since));
   flow_worker_log(worker, FLOW_LOG_INFO, text);
+  return 0;
 }
 
 flow_status flow_worker_move_broadcast(flow_worker *worker, void *data, int64_t bytes)

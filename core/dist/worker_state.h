@@ -37,6 +37,7 @@ struct flow_worker {
   int                orderly;                   /* goodbye was said */
   _Atomic int64_t    waiting_since;             /* nanoseconds: this worker waits for the others in the transport; 0: it does not */
   int64_t            noticed, next_notice;      /* the wait that the log tells of, and when next; the control plane's thread's */
+  int                looks;                     /* at this wait since a task has finished; the same thread's */
   /* Of a cluster without addresses: what stands for the environment's variables of the same meaning. */
   char               secret[FLOW_HEX_SECRET], descriptor[12];
   int                listener;                  /* bound before the others learn the address; -1: none */
@@ -52,8 +53,9 @@ flow_status flow_worker_meet_by_launcher(flow_worker *worker, double start_withi
 void        flow_worker_set_exchange(flow_worker *worker);
 /* "worker:1: ..." to flow_log. */
 void        flow_worker_log(const flow_worker *worker, int level, const char *text);
-/* To be called once in a while: a line for the log while this worker waits for long. */
-void        flow_worker_tell_waiting(flow_worker *worker);
+/* To be called several times a heartbeat: a line for the log while this worker waits for long. 1: it waits for a task that has finished, and
+ * whose bytes, if it sent any, are not only on their way. */
+int         flow_worker_waits_in_vain(flow_worker *worker, const char *finished);
 /* What comes now, to be the same on all workers; fails on all if it is not. what: a name for messages (worker_announce.c). */
 flow_status flow_worker_announce(flow_worker *worker, flow_worker_call kind, const char *what, int64_t bytes);
 /* The same, and gathers. all: workers x bytes. */

@@ -360,6 +360,7 @@ static void sim_act(simulation *sim, int number, const flow_action *action)
   }
   case FLOW_ACTION_DIAL: sim_dial(sim, number); return;
   case FLOW_ACTION_RESULT: sim_answered(sim, number, action); return;
+  case FLOW_ACTION_FINISHED: return;
   case FLOW_ACTION_STARTED:
     SIM_SAY(sim, "node %d: generation %d, step %g of %d", number, (int)action->generation, action->step, action->task);
     sim_started(sim, number, action);

@@ -201,6 +201,25 @@ static void test_barrier(void **state)
   }
 }
 
+/* Those who still work hear who has finished, and do not stand at a barrier that it does not come to. */
+static void test_finished_task(void **state)
+{
+  (void)state;
+  assert_int_equal(flow_protocol_goodbye(all.task[1], all.now, 0), FLOW_OK);
+  pump();
+  assert_int_equal(all.told[1][FLOW_ACTION_FINISHED].count, 0);
+  for (int i = 0; i < TASKS; i += 2) {
+    assert_int_equal(all.told[i][FLOW_ACTION_FINISHED].task, 1);
+    assert_string_equal(all.told[i][FLOW_ACTION_FINISHED].text, "worker:0 b:1");
+    assert_int_equal(flow_protocol_barrier(all.task[i], all.now, 5, "late", 100), FLOW_OK);
+  }
+  pump();
+  for (int i = 0; i < TASKS; i += 2) {
+    assert_int_equal(result_of(i)->status, FLOW_INVALID_STATE);
+    assert_string_equal(result_of(i)->text, "barrier \"late\": worker:0 b:1 has finished and does not come any more");
+  }
+}
+
 /* Who is at fault by itself is believed at once, also over a report that waits for its verdict. */
 static void test_own_fault(void **state)
 {
@@ -352,9 +371,9 @@ int main(void)
 #define IN_GENERATION(test) cmocka_unit_test_setup_teardown(test, begin, end)
   const struct CMUnitTest tests[] = {
     IN_GENERATION(test_newest_state), IN_GENERATION(test_store), IN_GENERATION(test_limits), IN_GENERATION(test_barrier),
-    IN_GENERATION(test_own_fault), IN_GENERATION(test_abort_ends_requests), IN_GENERATION(test_goodbyes), IN_GENERATION(test_preempted),
-    IN_GENERATION(test_preempted_chief), IN_GENERATION(test_stale_messages), IN_GENERATION(test_wrong_part),
-    IN_GENERATION(test_garbage), IN_GENERATION(test_twin),
+    IN_GENERATION(test_own_fault), IN_GENERATION(test_finished_task), IN_GENERATION(test_abort_ends_requests),
+    IN_GENERATION(test_goodbyes), IN_GENERATION(test_preempted), IN_GENERATION(test_preempted_chief), IN_GENERATION(test_stale_messages),
+    IN_GENERATION(test_wrong_part), IN_GENERATION(test_garbage), IN_GENERATION(test_twin),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -172,6 +172,24 @@ static int run_gives_up(void)
   return 0;
 }
 
+/* The victim has nothing more to do, the others wait for it. */
+static int run_finished_early(void)
+{
+  ASK(flow_worker_barrier(worker, "ready"));
+  moment = seconds();
+  if (rank == victim) flow_worker_goodbye(worker);
+  return rank == victim ? 0 : wait_in_sums();
+}
+
+static int run_finished_before_barrier(void)
+{
+  ASK(flow_worker_barrier(worker, "ready"));
+  if (rank == victim) return flow_worker_goodbye(worker) != FLOW_OK;
+  sleep(1);
+  ASK(flow_worker_barrier(worker, "never"));
+  return 0;
+}
+
 /* One computes while the others add up already; that is no failure. */
 static int run_slow(void)
 {
@@ -205,7 +223,8 @@ static const struct program { const char *name; int (*run)(void); } programs[] =
   { "killed_in_sums", run_killed_in_sums }, { "killed_in_barrier", run_killed_in_barrier },
   { "killed_in_computation", run_killed_in_computation }, { "stopped_in_sums", run_stopped_in_sums },
   { "stopped_in_computation", run_stopped_in_computation }, { "slow", run_slow }, { "leaves", run_leaves }, { "gives_up", run_gives_up },
-  { "finished_dies", run_finished_dies },
+  { "finished_dies", run_finished_dies }, { "finished_early", run_finished_early },
+  { "finished_before_barrier", run_finished_before_barrier },
   /* what goes wrong before there are workers: the victim does not come, has another secret, or belongs to another job */
   { "missing", run_calls }, { "wrong_secret", run_calls }, { "no_secret", run_calls }, { "other_job", run_calls },
   { "other_engine", run_calls },

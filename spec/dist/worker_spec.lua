@@ -137,6 +137,15 @@ describe("a cluster of workers", function()
     check_failure(text, 1, "aborted", 5, "^worker:0 127[%d.:]+ lost its connection")
   end)
 
+  with_gloo("does not wait for a worker that has finished", function()
+    for victim = 0, 1 do
+      local text = run("finished_early", 2, victim)
+      check_failure(text, 1 - victim, "aborted", 15, "worker:" .. victim .. " 127[%d.:]+ has finished and takes no part any more")
+      text = run("finished_before_barrier", 2, victim)
+      check_failure(text, 1 - victim, "timed out", 5, '^barrier "never": worker:' .. victim .. " 127[%d.:]+ has finished and does not come")
+    end
+  end)
+
   with_gloo("says who never came", function()
     local text = run("missing", 3, 1)
     for rank = 0, 2, 2 do check_failure(text, rank, "invalid state", 5, "missing: worker:1 127[%d.:]+ %(no connection%)") end
