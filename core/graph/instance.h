@@ -31,7 +31,7 @@ typedef struct flow_binding {
 
 /* One node of the plan, bound. Inputs first, then outputs. */
 typedef struct flow_entry {
-  int                node, alias;      /* alias: nothing to run */
+  int                node, alias;      /* alias: nothing to run: no op of its own, or not for this replica */
   const flow_kernel *kernel;
   flow_binding      *bindings;
   int                input_count, output_count;

@@ -80,6 +80,25 @@ static void share_sums(const flow_instance *lead, flow_instance *replica)
   }
 }
 
+/* What only the commit tail reads is computed by the lead alone: the others stop at the sums and at the outputs. */
+static flow_status leave_out_common(flow_instance *replica)
+{
+  const flow_plan *plan = replica->plan;
+  void *block;
+  FLOW_TRY(flow_alloc_zero((size_t)plan->graph->value_count + 1, &block));
+  char *wanted = block;                   /* [value]: somebody here reads it */
+  for (int i = 0; i < plan->output_count; i++) wanted[plan->outputs[i]] = 1;
+  for (int k = plan->order_count - 1; k >= 0; k--) {
+    const flow_node *node = &plan->graph->nodes[plan->order[k]];
+    int runs = (flow_op(node->op)->flags & FLOW_OP_COLLECTIVE) != 0;
+    for (int i = 0; i < node->output_count; i++) runs |= wanted[node->outputs[i]];
+    for (int i = 0; i < node->input_count && runs; i++) wanted[node->inputs[i]] = 1;
+    if (!runs) replica->entries[k].alias = 1;
+  }
+  flow_free(block);
+  return FLOW_OK;
+}
+
 flow_status flow_instance_set_replicas(flow_instance *instance, int local, flow_exchange *exchange)
 {
   void *block;
@@ -100,6 +119,7 @@ flow_status flow_instance_set_replicas(flow_instance *instance, int local, flow_
   for (int r = 1; r < local; r++) {
     flow_status status = flow_instance_new(instance->plan, (double)instance->capacity, &instance->replicas[r]);
     if (status == FLOW_OK) status = flow_instance_set_members(instance->replicas[r], 1);
+    if (status == FLOW_OK) status = leave_out_common(instance->replicas[r]);
     if (status != FLOW_OK) {
       flow_instance_release(instance->replicas[r]);
       flow_instance_release_replicas(instance);
