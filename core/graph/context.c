@@ -38,6 +38,7 @@ void flow_context_set_exact(flow_context *context, int exact) { context->exact =
 int  flow_context_exact(const flow_context *context)          { return context->exact; }
 
 void flow_context_set_replicas(flow_context *context, int count) { context->replicas = count; }
+void flow_context_set_gathers(flow_context *context, int on) { context->gathers = on != 0; }
 void flow_context_set_bucket_bytes(flow_context *context, double bytes) { context->bucket_bytes = bytes; }
 int  flow_context_replicas(const flow_context *context)          { return context->replicas > 1 ? context->replicas : 1; }
 
@@ -85,6 +86,7 @@ flow_status flow_trace_begin(flow_context *context)
   FLOW_TRY(flow_graph_new(&graph));
   graph->exact = context->exact;
   graph->replicas = context->replicas > 1 ? context->replicas : 1;
+  graph->gathers = context->gathers;
   context->traces[context->trace_count++] = graph;
   return FLOW_OK;
 }

@@ -233,7 +233,7 @@ static void place_in_pack(layout *l, const flow_node *node)
   }
 }
 
-/* A sum over replicas is made where its input lies, if nobody else reads that. */
+/* A sum over replicas is made where its input lies, if nobody else reads that; rows that are put together, where the first ones lie. */
 static void place_in_sum(layout *l, const flow_node *node)
 {
   const flow_plan *plan = l->instance->plan;
@@ -242,7 +242,7 @@ static void place_in_sum(layout *l, const flow_node *node)
   if (plan->graph->values[root].kind != FLOW_VALUE_RESULT || life->local || l->inside[root] >= 0) return;
   for (int i = 0; i < plan->output_count; i++)
     if (plan->roots[plan->outputs[i]] == root) return;
-  if (l->readers[root] != 1) return;
+  if (l->readers[root] != 1 && node->op != FLOW_OP_all_gather) return;
   l->inside[root] = sum;
   l->within[root] = 0;
 }

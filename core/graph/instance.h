@@ -120,6 +120,8 @@ void        flow_instance_release_replicas(flow_instance *instance);
 /* sums.c. Between barriers of the executor: a member's share of what a COLLECTIVE segment adds up over the local replicas, into the lead's
  * memory. By one member: begins the sum over the workers; waits for it and those before, of a failed run for all that are under way. */
 void        flow_add_replicas(flow_instance *lead, int segment, int member, int members);
+/* Lets the replicas compute what is gathered where it is gathered, for the rows of this run. */
+void        flow_place_gathered(flow_instance *lead);
 void        flow_send_sum(flow_instance *lead, int segment);
 void        flow_receive_sums(flow_instance *lead, int segment);
 /* Which sums travel together, and the memory for them. */

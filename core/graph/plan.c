@@ -308,7 +308,7 @@ static flow_status check_sums(const flow_graph *graph, const char *live, const c
   for (int n = 0; n < graph->node_count && graph->replicas > 1; n++) {
     if (!live[n] || !(flow_op(graph->nodes[n].op)->flags & FLOW_OP_COLLECTIVE)) continue;
     const flow_signature *s = signature_of(graph, graph->nodes[n].inputs[0]);
-    if (symbolic_dims(s))
+    if (symbolic_dims(s) && graph->nodes[n].op == FLOW_OP_all_reduce)
       return flow_fail(FLOW_INVALID_ARGUMENT, "all_reduce of a tensor {rows, ...} of the batch: replicas have different rows; take its "
                        "sum or mean over the rows first, or gather it outside");
     if (tail[n]) return flow_fail(FLOW_UNSUPPORTED, "all_reduce of what was read from a variable after it was assigned: read it before");

@@ -84,6 +84,7 @@ static flow_status begin_run(flow_context *context, flow_instance *lead, flow_te
   }
   for (int r = 0; r < lead->replica_count; r++)
     bind_replica(lead->replicas[r], inputs, (first > 0 ? first : 0) + lead->replicas[r]->part_first);
+  flow_place_gathered(lead);
   return FLOW_OK;
 }
 

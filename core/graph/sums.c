@@ -9,6 +9,33 @@ enum { SMALL = 1024 };       /* elements */
 
 /* ---- replicas of this process -------------------------------------------------------------------------------------------------------- */
 
+/* Rows of all replicas one behind the other, as many of each as of the first, zeros where one has fewer. What lies there already stays. */
+static void gather_replicas(const flow_instance *lead, const flow_entry *e, int member, int members)
+{
+  int x = e->bindings[0].root, y = e->bindings[1].root;
+  const flow_signature *s = &lead->plan->graph->values[e->bindings[0].value].signature;
+  size_t part = flow_value_bytes(s, lead->rows);
+  for (int r = member; r < lead->replica_count; r += members) {
+    size_t bytes = flow_value_bytes(s, lead->replicas[r]->rows);
+    char *to = lead->bases[y] + (size_t)r * part;
+    const char *from = lead->replicas[r]->bases[x];
+    if (bytes && to != from) memcpy(to, from, bytes);
+    if (bytes < part) memset(to + bytes, 0, part - bytes);
+  }
+}
+
+void flow_place_gathered(flow_instance *lead)
+{
+  for (int s = 0; s < lead->plan->segment_count && lead->replica_count > 1; s++) {
+    const flow_entry *e = &lead->entries[lead->plan->segments[s].first];
+    if (!lead->stages[s].collective || lead->plan->graph->nodes[e->node].op != FLOW_OP_all_gather) continue;
+    int x = e->bindings[0].root, y = e->bindings[1].root;
+    if (lead->offsets[x] == FLOW_NOT_PLACED || lead->offsets[x] != lead->offsets[y]) continue;
+    size_t part = flow_value_bytes(&lead->plan->graph->values[e->bindings[0].value].signature, lead->rows);
+    for (int r = 1; r < lead->replica_count; r++) lead->replicas[r]->bases[x] = lead->bases[y] + (size_t)r * part;
+  }
+}
+
 /* sum[i] = x_0[i] + x_1[i] + ... in the order of the replicas; sum may be x_0, and the x may be one: constants, variables. */
 #define ADD_REPLICAS(type)                                                                                        \
   do {                                                                                                            \
@@ -30,6 +57,10 @@ void flow_add_replicas(flow_instance *lead, int segment, int member, int members
 {
   enum { BLOCK = 4096, GRAIN = 1024 };
   const flow_entry *e = &lead->entries[lead->plan->segments[segment].first];
+  if (lead->plan->graph->nodes[e->node].op == FLOW_OP_all_gather) {
+    gather_replicas(lead, e, member, members);
+    return;
+  }
   int x = e->bindings[0].root, y = e->bindings[1].root;
   const flow_signature *s = &lead->plan->graph->values[e->bindings[1].value].signature;
   int64_t size = (int64_t)(flow_value_bytes(s, lead->rows) / (size_t)flow_dtype_size(s->dtype)), share = (size + members - 1) / members;

@@ -117,6 +117,17 @@ flow_status flow_shape_fill(int op, const flow_attributes *attributes, const flo
   return flow_rule_given_shape(op, attributes->fill.dtype, attributes->fill.rank, attributes->fill.dims, &outputs[0]);
 }
 
+flow_status flow_shape_all_gather(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                  flow_signature *outputs)
+{
+  (void)input_count;
+  if (inputs[0].rank == 0 || attributes->axis.axis < 1)
+    return flow_rule_fail(op, "%d replicas of a tensor of rank %d, expected 1 or more, with rows", attributes->axis.axis, inputs[0].rank);
+  outputs[0] = inputs[0];
+  outputs[0].dims[0] *= attributes->axis.axis;
+  return FLOW_OK;
+}
+
 flow_status flow_shape_scalar(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                               flow_signature *outputs)
 {

@@ -3,13 +3,30 @@
 #include "cpu/vector.h"
 #include <string.h>
 
+static size_t bytes_of(const flow_operand *x)
+{
+  size_t count = 1;
+  for (int i = 0; i < x->rank; i++) count *= (size_t)x->shape[i];
+  return count * (size_t)flow_dtype_size(x->dtype);
+}
+
 static flow_status run_all_reduce(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;
   const flow_operand *x = &call->inputs[0], *y = &call->outputs[0];
-  int64_t count = 1;
-  for (int i = 0; i < y->rank; i++) count *= y->shape[i];
-  if (y->data && y->data != x->data) memmove(y->data, x->data, (size_t)count * (y->dtype == FLOW_FLOAT64 ? 8 : 4));
+  if (y->data && y->data != x->data) memmove(y->data, x->data, bytes_of(y));
+  return FLOW_OK;
+}
+
+/* The others are added by the engine. */
+static flow_status run_all_gather(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase; (void)begin; (void)end;
+  const flow_operand *x = &call->inputs[0], *y = &call->outputs[0];
+  size_t bytes = bytes_of(x), all = bytes_of(y);
+  if (!y->data) return FLOW_OK;
+  if (y->data != x->data) memmove(y->data, x->data, bytes);
+  memset((char *)y->data + bytes, 0, all - bytes);
   return FLOW_OK;
 }
 
@@ -31,5 +48,6 @@ static flow_status run_row_share(const flow_call *call, int phase, int64_t begin
 }
 
 const flow_kernel FLOW_KERNELS(all_reduce)[] = { { .variant = "alone", .run = run_all_reduce }, { 0 } };
+const flow_kernel FLOW_KERNELS(all_gather)[] = { { .variant = "alone", .run = run_all_gather }, { 0 } };
 const flow_kernel FLOW_KERNELS(global_rows)[] = { { .variant = "scalar", .run = run_global_rows }, { 0 } };
 const flow_kernel FLOW_KERNELS(row_share)[] = { { .variant = "scalar", .run = run_row_share }, { 0 } };

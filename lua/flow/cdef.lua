@@ -116,6 +116,7 @@ void flow_context_set_exact(flow_context *context, int exact);
 int flow_context_exact(const flow_context *context);
 void flow_context_set_replicas(flow_context *context, int count);
 int flow_context_replicas(const flow_context *context);
+void flow_context_set_gathers(flow_context *context, int on);
 void flow_context_set_bucket_bytes(flow_context *context, double bytes);
 void flow_context_set_blank(flow_context *context, int blank);
 void flow_interrupt(flow_context *context, int raised);

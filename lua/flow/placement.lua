@@ -31,9 +31,10 @@ function placement.text(p)
   return p and p.count > 1 and ("placement %d"):format(p.id) or "alone"
 end
 
--- Begins a trace of what one replica of p does.
-function placement.begin_trace(p)
+-- Begins a trace of what one replica of p does. divides: its runs get whole batches and divide them.
+function placement.begin_trace(p, divides)
   C.flow_context_set_replicas(context, p and p.count or 1)
+  C.flow_context_set_gathers(context, divides and p and p.workers == 1 and 1 or 0)
   C.flow_context_set_bucket_bytes(context, p and p.bucket_bytes or 0)
   local status = C.flow_trace_begin(context)
   C.flow_context_set_replicas(context, 1)

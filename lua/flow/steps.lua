@@ -154,7 +154,7 @@ local function build(model, specs, layout)
 end
 
 local function trace(model, kind, specs, layout)
-  placement.begin_trace(model._placement)
+  placement.begin_trace(model._placement, true)
   local ok, results = pcall(function()
     local tensors = {}
     for i = 1, #specs do tensors[i] = symbolic.trace_input(specs[i].shape, specs[i].dtype) end

@@ -51,6 +51,7 @@ end
 local exceptions = {
   fused = "its steps are chosen when a plan is made: the chains below run them",
   global_rows = "what replicas are told of a batch: spec/dist/training_spec.lua runs it",
+  all_gather = "made by plans: spec/c/test_replicas.c runs it",
   row_share = "what replicas are told of a batch: spec/dist/training_spec.lua runs it",
 }
 
