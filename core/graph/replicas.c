@@ -29,15 +29,29 @@ flow_status flow_sum_over_replicas(flow_context *context, flow_tensor *x, flow_t
   return FLOW_OK;
 }
 
-flow_status flow_mean_over_replicas(flow_context *context, flow_tensor *x, flow_tensor **out)
+/* x times the replica's share of the rows; 0 where it has none, whatever x is then: means of nothing are not numbers. */
+static flow_status weigh(flow_context *context, flow_tensor *x, flow_tensor **out)
 {
-  flow_tensor *share = NULL, *part = NULL;
-  if (!is_shared(context, x)) return flow_sum_over_replicas(context, x, out);
+  flow_tensor *share = NULL, *part = NULL, *zero = NULL, *has_rows = NULL;
   flow_status status = flow_apply(context, FLOW_OP_row_share, NULL, 0, NULL, &share);
+  if (status == FLOW_OK) status = flow_tensor_scalar(x->dtype, 0, &zero);
+  if (status == FLOW_OK) status = flow_apply1(context, FLOW_OP_gt, share, zero, NULL, NULL, &has_rows);
   if (status == FLOW_OK) status = flow_apply1(context, FLOW_OP_mul, x, share, NULL, NULL, &part);
-  if (status == FLOW_OK) status = flow_sum_over_replicas(context, part, out);
+  if (status == FLOW_OK) status = flow_apply1(context, FLOW_OP_where, has_rows, part, zero, NULL, out);
+  flow_tensor_release(has_rows);
+  flow_tensor_release(zero);
   flow_tensor_release(part);
   flow_tensor_release(share);
+  return status;
+}
+
+flow_status flow_mean_over_replicas(flow_context *context, flow_tensor *x, flow_tensor **out)
+{
+  flow_tensor *part;
+  if (!is_shared(context, x)) return flow_sum_over_replicas(context, x, out);
+  FLOW_TRY(weigh(context, x, &part));
+  flow_status status = flow_sum_over_replicas(context, part, out);
+  flow_tensor_release(part);
   return status;
 }
 

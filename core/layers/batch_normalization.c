@@ -1,6 +1,8 @@
 /* batch_normalization.c: BatchNormalization (Ioffe and Szegedy 2015): (x - mean) / sqrt(variance + epsilon) * gamma + beta
  * over all axes but one. In training with the batch's mean and biased variance, which also move the moving averages; else,
- * and always when the layer is frozen, with the moving averages. */
+ * and always when the layer is frozen, with the moving averages. Where replicas train together each takes the mean and variance of its own
+ * part of the batch, as in Keras, unless they are `synchronized`. */
+#include "graph/context.h"
 #include "layers/express.h"
 #include "layers/layer.h"
 
@@ -41,8 +43,6 @@ static flow_status check(flow_layer *layer)
   double momentum = flow_argument_number(layer->arguments, "momentum"), epsilon = flow_argument_number(layer->arguments, "epsilon");
   if (!(momentum >= 0 && momentum <= 1)) return flow_layer_fail(layer, "momentum must be between 0 and 1, found %.15g", momentum);
   if (epsilon < 0) return flow_layer_fail(layer, "epsilon must be 0 or greater, found %.15g", epsilon);
-  if (flow_argument_boolean(layer->arguments, "synchronized"))
-    return flow_fail(FLOW_UNSUPPORTED, "%s \"%s\": synchronized = true is not supported; leave it out", layer->class->name, layer->name);
   return FLOW_OK;
 }
 
@@ -105,6 +105,40 @@ static flow_tensor *normalize_by_batch(flow_expression *e, const flow_layer *lay
   return outputs[0];
 }
 
+static flow_tensor *sum_over_replicas(flow_expression *e, flow_tensor *x)
+{
+  flow_tensor *total = NULL;
+  if (e->status != FLOW_OK) return NULL;
+  flow_status status = flow_sum_over_replicas(e->context, x, &total);
+  return flow_express_keep(e, status, total);
+}
+
+/* The same with the mean and variance of the whole batch, over all replicas. */
+static flow_tensor *normalize_together(flow_expression *e, const flow_layer *layer, flow_tensor *x, int rank, int64_t size)
+{
+  variable_indices indices = indices_of(layer);
+  double momentum = flow_argument_number(layer->arguments, "momentum"), epsilon = flow_argument_number(layer->arguments, "epsilon");
+  flow_attributes all_but_last = { .reduce = { .count = rank - 1 } };
+  for (int i = 0; i < rank - 1; i++) all_but_last.reduce.axes[i] = i;
+  flow_tensor *count = sum_over_replicas(e, flow_express(e, FLOW_OP_element_count, x, NULL, NULL, &all_but_last));
+  flow_tensor *total = sum_over_replicas(e, flow_express(e, FLOW_OP_sum, x, NULL, NULL, &all_but_last));
+  flow_tensor *mean = flow_express(e, FLOW_OP_divide_no_nan, total, count, NULL, NULL);
+  flow_tensor *centred = e_sub(e, x, mean);
+  flow_tensor *squares = sum_over_replicas(e, flow_express(e, FLOW_OP_sum, e_square(e, centred), NULL, NULL, &all_but_last));
+  flow_tensor *variance = flow_express(e, FLOW_OP_divide_no_nan, squares, count, NULL, NULL);
+  flow_tensor *shifted = e_add(e, variance, flow_express_number(e, variance, epsilon));
+  flow_tensor *factor = e_mul(e, flow_express(e, FLOW_OP_rsqrt, shifted, NULL, NULL, NULL), parameter(e, layer, indices.gamma, 1, size));
+  move_average(e, layer->variables[indices.mean], mean, momentum);
+  move_average(e, layer->variables[indices.variance], variance, momentum);
+  return e_add(e, e_mul(e, centred, factor), parameter(e, layer, indices.beta, 0, size));
+}
+
+static int synchronizes(const flow_context *context, const flow_layer *layer)
+{
+  const flow_graph *graph = flow_context_trace(context);
+  return graph && graph->replicas > 1 && flow_argument_boolean(layer->arguments, "synchronized");
+}
+
 static flow_tensor *normalize_by_averages(flow_expression *e, const flow_layer *layer, flow_tensor *x)
 {
   variable_indices indices = indices_of(layer);
@@ -142,7 +176,10 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   flow_expression e = flow_expression_of(context);
   flow_tensor *x = inputs[0];
   if (axis != last) x = move_axis(&e, x, input.rank, axis, last);
-  flow_tensor *y = training && layer->trainable ? normalize_by_batch(&e, layer, x, size) : normalize_by_averages(&e, layer, x);
+  flow_tensor *y;
+  if (!training || !layer->trainable) y = normalize_by_averages(&e, layer, x);
+  else if (synchronizes(context, layer)) y = normalize_together(&e, layer, x, input.rank, size);
+  else y = normalize_by_batch(&e, layer, x, size);
   if (axis != last) y = move_axis(&e, y, input.rank, last, axis);
   return flow_expression_take(&e, y, out);
 }

@@ -67,7 +67,10 @@ end
 local function share_of(model)
   local p = model._placement
   if not p or p.count == 1 then return nil end
-  return { of_mean = ops.row_share(), rows = ops.global_rows() }
+  local of_mean = ops.row_share()
+  local has_rows = of_mean:gt(0)
+  local function weigh(value) return ops.where(has_rows, value * of_mean, 0) end      -- a mean of no rows may be no number
+  return { weigh = weigh, rows = ops.global_rows() }
 end
 
 -- The loss that is minimized, the sum over outputs of weight * loss (of several replicas: this one's part of it), and the losses of the
@@ -83,14 +86,14 @@ local function total_loss(model, targets, predictions, weights, share)
     if loss then
       local value = loss(targets[i], predictions[i], weights)
       if value.rank > 0 then value = value:mean() end
-      if share and loss.reduction ~= "sum" then value = value * share.of_mean end
+      if share and loss.reduction ~= "sum" then value = share.weigh(value) end
       values[i] = value
       if compiled.loss_weights[i] then value = value * compiled.loss_weights[i] end
       total = total and total + value or value
     end
   end
   for _, penalty in ipairs(model.losses) do
-    if share then penalty = penalty * share.of_mean end
+    if share then penalty = share.weigh(penalty) end
     total = total and total + penalty or penalty
   end
   if not total then raise("No loss to compute. Provide a `loss` argument in `compile()`.") end

@@ -255,3 +255,35 @@ describe("the parts of two workers", function()
     end
   end)
 end)
+
+describe("BatchNormalization on three replicas", function()
+  local x = flow.random.normal({ 40, 6 }, { seed = 3 }) * 4 + 1
+  local y = flow.random.uniform({ 40 }, { maxval = 3, dtype = "int32", seed = 4 })
+
+  -- Losses of two epochs, with a last batch that leaves a replica little and one nothing, and the moving averages.
+  local function train(devices, synchronized)
+    flow.set_random_seed(1)
+    local model
+    distribute.MirroredStrategy(devices).scope(function()
+      model = flow.Sequential { flow.layers.Input { 6 }, flow.layers.BatchNormalization { synchronized = synchronized },
+                                flow.layers.Dense(3) }
+      model:compile { optimizer = flow.optimizers.SGD(0.1), loss = flow.losses.SparseCategoricalCrossentropy { from_logits = true } }
+    end)
+    local losses = model:fit(x, y, { batch_size = 12, epochs = 2, shuffle = false, verbose = 0 }).history.loss
+    local norm = model.layers[1]
+    return { losses[1], losses[2], norm.weights[3]:sum():item(), norm.weights[4]:sum():item() }
+  end
+
+  local function furthest(a, b)
+    local most = 0
+    for i in ipairs(a) do most = math.max(most, math.abs(a[i] - b[i])) end
+    return most
+  end
+
+  it("normalizes over the whole batch when it is synchronized, else each replica over its part", function()
+    local one = train({ "cpu:0" }, false)
+    assert.truthy(furthest(one, train({ "cpu:0" }, true)) == 0)
+    assert.truthy(furthest(one, train({ "cpu:0", "cpu:1", "cpu:2" }, true)) < 1e-5)
+    assert.truthy(furthest(one, train({ "cpu:0", "cpu:1", "cpu:2" }, false)) > 1e-3)
+  end)
+end)

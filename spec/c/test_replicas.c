@@ -1,0 +1,271 @@
+/* test_replicas.c: one plan on several replicas: the same variables as one replica leaves, however the rows divide; what a failing replica
+ * leaves; workers that add up through the communication thread. Workers are threads here, with a plan and variables of their own. */
+#define _GNU_SOURCE
+#include "graphs.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include "dist/communication.h"
+
+enum { STEPS = 3, IN = 300, OUT = 120, MOST_REPLICAS = 5 };      /* the matrix is large enough to reach the optimizer as its factors */
+
+typedef struct model { flow_variable *w, *b, *loss, *mean; flow_optimizer *optimizer; flow_plan *plan; } model;
+
+static flow_variable *zeros_of(int sync, int64_t size)
+{
+  flow_variable *v;
+  OK(flow_variable_new(keep(zeros(FLOW_FLOAT32, size > 0, &size), release_tensor), "v", 0, sync, &v));
+  return keep(v, release_variable);
+}
+
+static flow_tensor *row_count(int op)
+{
+  flow_tensor *out;
+  OK(flow_apply(context, op, NULL, 0, NULL, &out));
+  return keep(out, release_tensor);
+}
+
+/* One step of least squares, as one of so many replicas: a mean over all rows is made of parts by dividing by all of them. */
+static model make_model(int replicas, int gathers)
+{
+  flow_tape *tape;
+  flow_arguments *arguments;
+  flow_tensor *gradients[2];
+  model m = { .loss = zeros_of(FLOW_SUM_ON_READ, 0), .mean = zeros_of(FLOW_MEAN_ON_READ, IN) };
+  m.w = variable_of(noise(2, SHAPE(IN, OUT), 1), "w");
+  m.b = variable_of(noise(1, SHAPE(OUT), 2), "b");
+  OK(flow_arguments_new(&arguments));
+  OK(flow_arguments_set_number(arguments, "learning_rate", 1e-3));
+  OK(flow_optimizer_new("Adam", NULL, arguments, &m.optimizer));
+  flow_arguments_release(arguments);
+  keep(m.optimizer, release_optimizer);
+  flow_context_set_replicas(context, replicas);
+  flow_context_set_gathers(context, gathers);
+  OK(flow_trace_begin(context));
+  flow_context_set_replicas(context, 1);
+  flow_context_set_gathers(context, 0);
+  flow_tensor *x = input_of(FLOW_FLOAT32, 2, SHAPE(-1, IN)), *labels = input_of(FLOW_INT32, 1, SHAPE(-1));
+  OK(flow_tape_begin(context, &tape));
+  keep(tape, release_tape);
+  flow_tensor *y = OP2(add, OP2(matmul, x, reading(m.w)), reading(m.b));
+  flow_tensor *loss = OP2(divide_no_nan, sum_of(OP2(sparse_cross_entropy, y, labels)), row_count(FLOW_OP_global_rows));
+  OK(flow_tape_end(context, tape));
+  flow_variable *variables[2] = { m.w, m.b };
+  OK(flow_tape_gradient(context, tape, loss, (flow_tensor *[2]){ NULL }, variables, 2, gradients));
+  OK(flow_optimizer_apply(context, m.optimizer, gradients, variables, 2));
+  for (int i = 0; i < 2; i++) keep(gradients[i], release_tensor);
+  OK(flow_variable_assign_add(context, m.loss, loss));
+  flow_attributes by_rows = { .reduce = { .count = 1 } };
+  flow_tensor *mean;
+  OK(flow_mean(context, x, &by_rows, &mean));
+  OK(flow_variable_assign(context, m.mean, keep(mean, release_tensor)));
+  m.plan = plan_of(NULL, 0);
+  return m;
+}
+
+static flow_tensor *classes_of(int rows, int step)
+{
+  flow_tensor *labels = keep(zeros(FLOW_INT32, 1, SHAPE(rows)), release_tensor);
+  for (int i = 0; i < rows; i++) ((int32_t *)flow_tensor_data(labels))[i] = (i * 7 + step) % OUT;
+  return labels;
+}
+
+/* Trains on `rows` rows, with a smaller batch in the middle. */
+static void train(const model *m, flow_instance *instance, int rows)
+{
+  (void)m;
+  for (int step = 0; step < STEPS; step++) {
+    int now = step == 1 ? (rows + 1) / 2 : rows;
+    flow_tensor *inputs[2] = { noise(2, SHAPE(now, IN), 30 + (unsigned)step), classes_of(now, step) };
+    flow_instance_scalars(instance, 1, step, 0);
+    OK(flow_instance_run(context, instance, inputs, 2, NULL));
+    assert_int_equal(flow_instance_global_rows(instance), now);
+  }
+}
+
+static void expect_same_model(const model *a, const model *b)
+{
+  expect_close(a->w->tensor, b->w->tensor, 2e-5);      /* Adam's steps are about 1e-3 however small a gradient is */
+  expect_close(a->b->tensor, b->b->tensor, 2e-5);
+  expect_close(a->loss->tensor, b->loss->tensor, 1e-3);
+  expect_close(a->mean->tensor, b->mean->tensor, 1e-6);
+}
+
+static void replicas_train_as_one(void **state)
+{
+  (void)state;
+  static const int all_rows[] = { 12, 7, 3 };
+  for (size_t k = 0; k < sizeof all_rows / sizeof all_rows[0]; k++) {
+    model one = make_model(1, 0);
+    train(&one, instance_of(one.plan, all_rows[k]), all_rows[k]);
+    for (int replicas = 2; replicas <= MOST_REPLICAS; replicas += replicas == 2 ? 1 : 2)
+      for (int gathers = 0; gathers < 2; gathers++) {
+        model several = make_model(replicas, gathers);
+        assert_int_equal(count_op(several.plan, FLOW_OP_all_gather), gathers ? 2 : 0);
+        flow_instance *instance = instance_of(several.plan, (all_rows[k] + replicas - 1) / replicas);
+        OK(flow_instance_set_replicas(instance, replicas, NULL));
+        train(&several, instance, all_rows[k]);
+        expect_same_model(&one, &several);
+      }
+  }
+}
+
+/* The last replica's rows are wrong: nothing is written by any. */
+static void a_step_is_for_all_or_none(void **state)
+{
+  (void)state;
+  model m = make_model(3, 1), before = make_model(3, 1);
+  flow_instance *instance = instance_of(m.plan, 2);
+  OK(flow_instance_set_replicas(instance, 3, NULL));
+  flow_tensor *inputs[2] = { noise(2, SHAPE(6, IN), 30), classes_of(6, 0) };
+  ((int32_t *)flow_tensor_data(inputs[1]))[5] = OUT;
+  FAILS(flow_instance_run(context, instance, inputs, 2, NULL), FLOW_INVALID_ARGUMENT, "label");
+  expect_same_bits(m.w->tensor, before.w->tensor);
+  expect_same_bits(m.loss->tensor, before.loss->tensor);
+  ((int32_t *)flow_tensor_data(inputs[1]))[5] = 0;
+  OK(flow_instance_run(context, instance, inputs, 2, NULL));
+}
+
+/* Outputs with rows come from all replicas, and each replica has its own where inputs are given to each. */
+static void outputs_are_put_together(void **state)
+{
+  (void)state;
+  flow_tensor *outputs[6];
+  flow_context_set_replicas(context, 3);
+  OK(flow_trace_begin(context));
+  flow_context_set_replicas(context, 1);
+  flow_tensor *x = input_of(FLOW_FLOAT32, 2, SHAPE(-1, 2)), *total;
+  OK(flow_sum_over_replicas(context, sum_of(x), &total));
+  keep(total, release_tensor);
+  flow_instance *instance = instance_of(PLAN(OP1(neg, x), total), 3);
+  OK(flow_instance_set_replicas(instance, 3, NULL));
+  flow_tensor *batch = noise(2, SHAPE(7, 2), 3), *negative = OP1(neg, batch);
+  run(instance, &batch, 1, outputs);
+  expect_same_bits(outputs[0], negative);
+  expect_close(outputs[1], sum_of(batch), 1e-6);
+  double rows;
+  assert_int_equal(flow_instance_part(instance, 2, &rows), 6);
+  assert_int_equal(rows, 1);
+
+  flow_tensor *each[3] = { noise(2, SHAPE(1, 2), 4), noise(2, SHAPE(0, 2), 5), noise(2, SHAPE(3, 2), 6) };
+  OK(flow_instance_run_each(context, instance, each, 1, outputs));
+  for (int i = 0; i < 6; i++) keep(outputs[i], release_tensor);
+  flow_tensor *sum = OP2(add, sum_of(each[0]), sum_of(each[2]));
+  for (int r = 0; r < 3; r++) {
+    expect_same_bits(outputs[2 * r], OP1(neg, each[r]));
+    expect_close(outputs[2 * r + 1], sum, 1e-6);
+  }
+}
+
+static void what_cannot_be_summed(void **state)
+{
+  (void)state;
+  flow_tensor *sum;
+  flow_plan *plan;
+  flow_context_set_replicas(context, 2);
+  OK(flow_trace_begin(context));
+  flow_context_set_replicas(context, 1);
+  OK(flow_sum_over_replicas(context, input_of(FLOW_FLOAT32, 2, SHAPE(-1, 2)), &sum));
+  keep(sum, release_tensor);
+  FAILS(flow_trace_end(context, &sum, 1, &plan), FLOW_INVALID_ARGUMENT, "replicas have different rows");
+  FAILS(flow_instance_set_replicas(instance_of(make_model(1, 0).plan, 1), 0, NULL), FLOW_INVALID_ARGUMENT, "1 to 256 replicas");
+}
+
+static void memory_may_be_out(void **state)
+{
+  (void)state;
+  model m = make_model(2, 1);
+  for (int after = 0, failed = 1; failed; after++) {
+    flow_instance *instance = instance_of(m.plan, 2);
+    double bytes = flow_live_bytes();
+    flow_fail_allocation(after);
+    failed = flow_instance_set_replicas(instance, 2, NULL) != FLOW_OK;
+    flow_fail_allocation(-1);
+    if (failed) assert_true(flow_live_bytes() == bytes);
+    train(&m, instance, 2);
+  }
+}
+
+/* ---- workers -------------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct worker {
+  pthread_t      thread;
+  flow_instance *instance;
+  flow_context  *context;
+  flow_tensor   *inputs[STEPS][2];
+  flow_status    status;
+  int            steps;                 /* that ran */
+  char           text[256];
+} worker;
+
+static void *work(void *argument)
+{
+  worker *self = argument;
+  for (int step = 0; step < self->steps && self->status == FLOW_OK; step++) {
+    flow_instance_scalars(self->instance, 1, step, 0);
+    if (self->inputs[step][0]) self->status = flow_instance_run(self->context, self->instance, self->inputs[step], 2, NULL);
+    else self->status = flow_instance_run_nothing(self->context, self->instance);
+  }
+  snprintf(self->text, sizeof self->text, "%s", flow_last_error());
+  return NULL;
+}
+
+/* So many workers with so many replicas each. parts: rows of each worker at each step if they have their own, else all share the rows
+ * of the last column. */
+static void train_workers(int workers, int replicas, int rows, int own)
+{
+  flow_local_group *group;
+  worker crew[3];
+  model models[3], one = make_model(1, 0);
+  flow_communicator *links[3];
+  flow_communication *threads[3];
+  OK(flow_local_group_new(workers, &group));
+  flow_transport_options options = { .timeout = 20, .local = group };
+  train(&one, instance_of(one.plan, rows), rows);
+  for (int w = 0; w < workers; w++) {
+    OK(flow_communicator_open("local", w, workers, &options, &links[w]));
+    OK(flow_communication_start(links[w], &threads[w]));
+    models[w] = make_model(workers * replicas, 0);
+    crew[w] = (worker){ .instance = instance_of(models[w].plan, rows), .steps = STEPS };
+    OK(flow_context_new(&crew[w].context));
+    OK(flow_instance_set_replicas(crew[w].instance, replicas, flow_communication_exchange(threads[w])));
+    flow_instance_share_rows(crew[w].instance, !own);
+    for (int step = 0; step < STEPS; step++) {
+      int now = step == 1 ? (rows + 1) / 2 : rows, first = own ? (w > 0) * 2 : 0, count = !own ? now : w == 0 ? 2 : w == 1 ? now - 2 : 0;
+      flow_tensor *x = noise(2, SHAPE(now, IN), 30 + (unsigned)step), *labels = classes_of(now, step), *part[2];
+      if (count == 0) continue;                /* this worker has none */
+      OK(flow_tensor_view(x, 2, SHAPE(count, IN), SHAPE(IN, 1), (int64_t)first * IN, &part[0]));
+      OK(flow_tensor_view(labels, 1, SHAPE(count), SHAPE(1), first, &part[1]));
+      for (int i = 0; i < 2; i++) crew[w].inputs[step][i] = keep(part[i], release_tensor);
+    }
+  }
+  flow_local_group_release(group);
+  for (int w = 0; w < workers; w++) assert_int_equal(pthread_create(&crew[w].thread, NULL, work, &crew[w]), 0);
+  for (int w = 0; w < workers; w++) pthread_join(crew[w].thread, NULL);
+  for (int w = 0; w < workers; w++) {
+    if (crew[w].status != FLOW_OK) fail_msg("worker %d: %s", w, crew[w].text);
+    expect_same_model(&one, &models[w]);
+    expect_same_bits(models[0].w->tensor, models[w].w->tensor);
+    flow_communication_stop(threads[w]);
+    flow_communicator_close(links[w]);
+    flow_context_release(crew[w].context);
+  }
+}
+
+static void workers_train_as_one(void **state)
+{
+  (void)state;
+  train_workers(2, 1, 9, 0);
+  train_workers(3, 2, 10, 0);
+  train_workers(2, 2, 9, 1);
+  train_workers(3, 1, 8, 1);       /* the third never has rows */
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    GRAPH_TEST(replicas_train_as_one), GRAPH_TEST(a_step_is_for_all_or_none), GRAPH_TEST(outputs_are_put_together),
+    GRAPH_TEST(what_cannot_be_summed), GRAPH_TEST(memory_may_be_out), GRAPH_TEST(workers_train_as_one),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
