@@ -69,7 +69,8 @@ double      flow_protocol_wakeup(const flow_protocol *protocol);
 flow_status flow_protocol_join(flow_protocol *protocol, double now, double step, const char *signature);
 /* What heartbeats and messages say of this process from now on. */
 void        flow_protocol_progress(flow_protocol *protocol, double step, const char *doing);
-/* The store of this generation: each is answered by a RESULT with the number `request`, in the generation's lifetime. */
+/* The store of this generation: each is answered by a RESULT with the number `request`, in the generation's lifetime. A value of no bytes
+ * takes the key away. */
 flow_status flow_protocol_set(flow_protocol *protocol, double now, uint32_t request, const char *key, const uint8_t *value, uint32_t bytes);
 flow_status flow_protocol_get(flow_protocol *protocol, double now, uint32_t request, const char *key, double within);
 /* A RESULT follows when all tasks have entered, or `within` seconds after the first one did: then it names who is missing. */

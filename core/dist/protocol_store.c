@@ -108,8 +108,21 @@ static flow_status new_entry(const flow_control_message *message, flow_store_ent
 
 static size_t cost(const flow_store_entry *entry) { return sizeof *entry + strlen(entry->key) + entry->bytes; }
 
+/* Forgets the value; who waits for one goes on waiting. */
+static flow_status take_away(flow_protocol *protocol, int task, const flow_control_message *message)
+{
+  flow_store_entry **at = find_entry(protocol, message->name), *gone = *at;
+  if (gone) {
+    *at = gone->next;
+    protocol->store.bytes -= cost(gone);
+    free_entry(gone);
+  }
+  return flow_chief_answer(protocol, task, message->request, FLOW_OK, "", NULL);
+}
+
 static flow_status set(flow_protocol *protocol, int task, const flow_control_message *message)
 {
+  if (message->bytes == 0) return take_away(protocol, task, message);
   flow_store_entry **at = find_entry(protocol, message->name), *entry;
   size_t before = *at ? cost(*at) : 0;
   FLOW_TRY(new_entry(message, &entry));

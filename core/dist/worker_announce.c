@@ -52,6 +52,7 @@ static flow_status announce(flow_worker *worker, flow_worker_call kind, const ch
 {
   flow_announcement mine = { .magic = MAGIC, .kind = kind, .bytes = bytes };
   snprintf(mine.what, sizeof mine.what, "%s", what);
+  worker->calls++;
   if (inside) memcpy(mine.inside, inside, (size_t)bytes);
   FLOW_TRY(flow_worker_move_all_gather(worker, &mine, sizeof mine, worker->announcements));
   return check_announcements(worker);

@@ -37,8 +37,7 @@ flow_status flow_worker_fail(flow_worker *worker, const char *why)
   return FLOW_OK;
 }
 
-/* To be called before what may wait; flow_worker_explain() comes after it. */
-static void note_waiting(flow_worker *worker)
+void flow_worker_note_waiting(flow_worker *worker)
 {
   atomic_store_explicit(&worker->waiting_since, flow_now_nanoseconds(), memory_order_relaxed);
 }
@@ -66,7 +65,7 @@ int flow_worker_waits_in_vain(flow_worker *worker, const char *finished)
 flow_status flow_worker_move_broadcast(flow_worker *worker, void *data, int64_t bytes)
 {
   if (!worker->communication) return FLOW_OK;
-  note_waiting(worker);
+  flow_worker_note_waiting(worker);
   return flow_worker_explain(worker, flow_communication_broadcast(worker->communication, 0, data, bytes));
 }
 
@@ -79,7 +78,7 @@ flow_status flow_worker_move_all_gather(flow_worker *worker, const void *mine, i
 {
   flow_exchange *thread = thread_of(worker);
   if (!thread) return flow_fail(FLOW_INTERNAL, "a worker that has no transport gathers");
-  note_waiting(worker);
+  flow_worker_note_waiting(worker);
   return flow_worker_explain(worker, thread->all_gather(thread, mine, bytes, all));
 }
 
@@ -88,7 +87,7 @@ static flow_status begin(flow_exchange *self, int dtype, void *data, int64_t cou
   flow_exchange *thread = thread_of((flow_worker *)self);
   *ticket = 0;
   if (!thread) return FLOW_OK;
-  note_waiting((flow_worker *)self);
+  flow_worker_note_waiting((flow_worker *)self);
   return flow_worker_explain((flow_worker *)self, thread->begin(thread, dtype, data, count, ticket));
 }
 
@@ -96,7 +95,7 @@ static flow_status finish(flow_exchange *self, int64_t ticket)
 {
   flow_exchange *thread = thread_of((flow_worker *)self);
   if (!thread) return FLOW_OK;
-  note_waiting((flow_worker *)self);
+  flow_worker_note_waiting((flow_worker *)self);
   return flow_worker_explain((flow_worker *)self, thread->finish(thread, ticket));
 }
 

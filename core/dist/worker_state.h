@@ -35,6 +35,7 @@ struct flow_worker {
   char               engine[32];
   flow_announcement *announcements;             /* of the present call, in order of the ranks */
   int                orderly;                   /* goodbye was said */
+  int64_t            calls;                     /* that all workers have begun together */
   _Atomic int64_t    waiting_since;             /* nanoseconds: this worker waits for the others in the transport; 0: it does not */
   int64_t            noticed, next_notice;      /* the wait that the log tells of, and when next; the control plane's thread's */
   int                looks;                     /* at this wait since a task has finished; the same thread's */
@@ -49,6 +50,8 @@ const char *flow_worker_name(const flow_worker *worker, int rank);
 flow_status flow_worker_explain(flow_worker *worker, flow_status status);
 /* Opens MPI and fills in the cluster's addresses, the secret and the listener (worker_launched.c). The communicator stays open. */
 flow_status flow_worker_meet_by_launcher(flow_worker *worker, double start_within);
+/* To be called before what may wait; flow_worker_explain() comes after it. */
+void        flow_worker_note_waiting(flow_worker *worker);
 /* Fills in worker->exchange (worker_exchange.c). */
 void        flow_worker_set_exchange(flow_worker *worker);
 /* "worker:1: ..." to flow_log. */

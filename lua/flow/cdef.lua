@@ -545,4 +545,7 @@ int flow_worker_broadcast(flow_worker *worker, void *data, double bytes);
 int flow_worker_all_gather(flow_worker *worker, const void *mine, double bytes, void *all);
 int flow_worker_barrier(flow_worker *worker, const char *name);
 int flow_worker_agree(flow_worker *worker, const char *what, const char *text);
+double flow_worker_calls(const flow_worker *worker);
+int flow_worker_publish(flow_worker *worker, const char *key, const char *text);
+int flow_worker_lookup(flow_worker *worker, const char *key, double within, char *text, int size);
 ]]

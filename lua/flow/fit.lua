@@ -209,7 +209,7 @@ local function begin_epoch(pass)
   if pass.limit and batch_count(pass, 0) < pass.limit then warn_of_end() end
 end
 
--- One epoch of training, or the rest of it. Returns how many batches it has, and whether it was interrupted.
+-- One epoch of training, or the rest of it. Returns how many batches it has, whether it was interrupted, and whether on this worker.
 local function train_epoch(model, run, bar)
   local pass, start = run.train, run.batch
   if start == 0 then begin_epoch(pass) end
@@ -220,10 +220,10 @@ local function train_epoch(model, run, bar)
   if pass.feed and pass.limit and start + done < pass.limit and pass.feed.ended then warn_of_end() end
   rawset(model, "_train_steps", model._train_steps + done)
   run.batch, run.pending = start + done, 0
-  local stop
-  stop, interrupted = workers.any(model, model.stop_training, interrupted)
-  if stop or interrupted then rawset(model, "stop_training", true) end
-  return start + done, interrupted
+  local stop, some_interrupted = workers.any(model, model.stop_training, interrupted)
+  if stop and not model.stop_training then log.info("fit: another worker asked to stop") end
+  if stop or some_interrupted then rawset(model, "stop_training", true) end
+  return start + done, some_interrupted, interrupted
 end
 
 local function validates(frequency, epoch)
@@ -261,11 +261,12 @@ local function run_fit(model, data, validation, options)
     end
     if verbose > 0 and options.epochs > 1 then log.print("%s", ("Epoch %d/%d\n"):format(epoch + 1, options.epochs)) end
     local bar = progress.new(verbose, target)
-    local done, interrupted = train_epoch(model, run, bar)
+    local done, interrupted, here = train_epoch(model, run, bar)
     target = target or done
     local logs = training.results(model)
     if test and validates(options.validation_freq, epoch) and not interrupted then
-      interrupted = test_pass(model, test, list, silent)
+      here = test_pass(model, test, list, silent)
+      interrupted = workers.any(model, here)
       if interrupted then rawset(model, "stop_training", true) end
       if not interrupted then training.results(model, "val_", logs) end      -- what a part of the data gave is no result
     end
@@ -273,7 +274,10 @@ local function run_fit(model, data, validation, options)
     run.epoch, run.batch, run.logs, run.interrupted = epoch + 1, 0, logs, interrupted
     if not interrupted then list:call("_after_epoch", run) end
     bar:finish(logs)
-    if interrupted then log.info("fit: interrupted after batch %d of the epoch; what was learnt and the History are kept", done) end
+    if interrupted then
+      log.info("fit: %s after batch %d of the epoch; what was learnt and the History are kept", here and "interrupted"
+        or "another worker was interrupted", done)
+    end
     if workers.any(model, model.stop_training) then break end
   end
   if train.feed then train.feed:close() end

@@ -13,6 +13,8 @@ local errors = require "flow.errors"
 local object = require "flow.object"
 local log = require "flow.log"
 local steps = require "flow.steps"
+local codec = require "flow.train.state"
+local workers = require "flow.fit_workers"
 
 local C, check, raise = native.C, native.check, errors.raise
 local position = {}
@@ -64,36 +66,57 @@ local function restore_source(source, state)
   if source.order then check(C.flow_tensor_copy(source.permutation, native.pointer(state.order))) end
 end
 
-local function pass_state(pass, pending, begun)
-  if not pass then return nil end
-  return pass.feed and { feed = pass.feed:state(begun) } or { source = source_state(pass.source, pending) }
+-- Where workers read data of their own, each has a place in it; all ask at once.
+local function feed_state(model, feed, begun)
+  local mine, worker = feed:state(begun), feed.own and workers.of(model)
+  if not worker then return mine end
+  local each = {}
+  for i, text in ipairs(worker:gather_texts(codec.encode(mine, nil, "the data"))) do each[i] = codec.decode(text, nil, "the data") end
+  return { each = each }
 end
 
-local function restore_pass(what, pass, state)
+local function restore_feed(model, what, feed, state)
+  local worker = feed.own and workers.of(model)
+  local count, before = worker and worker.count or 0, state.each and #state.each or 0
+  if count ~= before then
+    raise("fit: the backup was made by %s, this run has %s (%s); delete it to begin anew",
+      before == 0 and "workers that share one data set" or ("%d workers that each read data of their own"):format(before),
+      count == 0 and "a shared data set" or ("%d with data of their own"):format(count), what)
+  end
+  feed:set_state(worker and state.each[worker.rank + 1] or state)
+end
+
+local function pass_state(model, pass, pending, begun)
+  if not pass then return nil end
+  return pass.feed and { feed = feed_state(model, pass.feed, begun) } or { source = source_state(pass.source, pending) }
+end
+
+local function restore_pass(model, what, pass, state)
   if not pass or not state then return end
   if (pass.feed ~= nil) ~= (state.feed ~= nil) then
     raise("fit: the backup was made with %s for %s, this run has %s; delete the backup to begin anew",
       state.feed and "a Dataset" or "tensors", what, pass.feed and "a Dataset" or "tensors")
   end
-  if pass.feed then pass.feed:set_state(state.feed) else restore_source(pass.source, state.source) end
+  if pass.feed then restore_feed(model, what, pass.feed, state.feed) else restore_source(pass.source, state.source) end
 end
 
 ---- the whole -------------------------------------------------------------------------------------------------------------------
 
--- Everything as a table that train/state.lua can write.
+-- Everything as a table that train/state.lua can write. Of several workers all call this at once; what the chief's says holds for all:
+-- they share the data, or it has the place of each.
 function position.get_state(run)
   local model = run.model
   return {
     epoch = run.epoch, batch = run.batch, logs = run.logs, stopped = model.stop_training, seed = rawget(model, "_seed"),
-    steps = model._train_steps + run.pending, traces = model._trace_states, train = pass_state(run.train, run.pending, run.batch > 0),
-    test = pass_state(run.test, 0, false), callbacks = callbacks_state(run.list),
+    steps = model._train_steps + run.pending, traces = model._trace_states, callbacks = callbacks_state(run.list),
+    train = pass_state(model, run.train, run.pending, run.batch > 0), test = pass_state(model, run.test, 0, false),
   }
 end
 
 function position.set_state(run, state)
   local model = run.model
-  restore_pass("training", run.train, state.train)
-  restore_pass("validation", run.test, state.test)
+  restore_pass(model, "training", run.train, state.train)
+  restore_pass(model, "validation", run.test, state.test)
   restore_callbacks(run.list, state.callbacks)
   run.epoch, run.batch, run.pending, run.logs, run.stopped = state.epoch, state.batch, 0, state.logs, state.stopped
   rawset(model, "_seed", state.seed)

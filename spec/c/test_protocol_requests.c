@@ -136,7 +136,11 @@ static void test_store(void **state)
   expect_stored(1, 7, "first");
   expect_stored(0, 8, "first");
   set(0, 10, "id", "");
+  assert_int_equal(flow_protocol_get(all.task[1], all.now, 14, "id", 5), FLOW_OK);      /* nothing is no value: it is waited for */
+  pump();
+  assert_int_equal(result_of(1)->request, 7);
   set(0, 11, "id", "second");
+  expect_stored(1, 14, "second");
   assert_int_equal(flow_protocol_get(all.task[2], all.now, 12, "id", 0), FLOW_OK);
   pump();
   expect_stored(2, 12, "second");
@@ -144,6 +148,21 @@ static void test_store(void **state)
   wait_until(all.now + 4);
   assert_int_equal(result_of(1)->status, FLOW_NOT_FOUND);
   expect_words(result_of(1)->text, "nobody has set \"other\" within 3.0 s");
+}
+
+/* What is taken away makes room. */
+static void test_store_is_emptied(void **state)
+{
+  (void)state;
+  static uint8_t value[FLOW_MOST_VALUE];
+  char name[32];
+  for (uint32_t i = 1; i <= 3 * FLOW_MOST_STORE / FLOW_MOST_VALUE; i++) {
+    snprintf(name, sizeof name, "%u", i);
+    assert_int_equal(flow_protocol_set(all.task[1], all.now, 2 * i, name, value, FLOW_MOST_VALUE), FLOW_OK);
+    pump();
+    assert_int_equal(result_of(1)->status, FLOW_OK);
+    set(1, 2 * i + 1, name, "");
+  }
 }
 
 static void test_limits(void **state)
@@ -370,7 +389,8 @@ int main(void)
 {
 #define IN_GENERATION(test) cmocka_unit_test_setup_teardown(test, begin, end)
   const struct CMUnitTest tests[] = {
-    IN_GENERATION(test_newest_state), IN_GENERATION(test_store), IN_GENERATION(test_limits), IN_GENERATION(test_barrier),
+    IN_GENERATION(test_newest_state), IN_GENERATION(test_store), IN_GENERATION(test_store_is_emptied),
+    IN_GENERATION(test_limits), IN_GENERATION(test_barrier),
     IN_GENERATION(test_own_fault), IN_GENERATION(test_finished_task), IN_GENERATION(test_abort_ends_requests),
     IN_GENERATION(test_goodbyes), IN_GENERATION(test_preempted), IN_GENERATION(test_preempted_chief), IN_GENERATION(test_stale_messages),
     IN_GENERATION(test_wrong_part), IN_GENERATION(test_garbage), IN_GENERATION(test_twin),

@@ -5,6 +5,9 @@
 -- Unlike Keras' it goes on in the middle of an epoch, to the last bit: a backup holds model and optimizer, the running means of metrics,
 -- random state, the order and position of the data, History, and what the other callbacks remember (get_state). A backup is made when
 -- all callbacks have had their hooks; when the run has ended it is deleted, unless the end was Ctrl-C.
+--
+-- Of several workers, which all have this callback, only the chief writes and reads the folder; where workers read data of their own the
+-- backup has the place of each. What the chief's callbacks remember is everybody's after a restart.
 
 local errors = require "flow.errors"
 local arguments = require "flow.arguments"
@@ -12,9 +15,14 @@ local log = require "flow.log"
 local random = require "flow.random"
 local training = require "flow.training"
 local fit_position = require "flow.fit_position"
+local train = require "flow.train"
+local workers = require "flow.fit_workers"
+local saving = require "flow.distribute.saving"
 local callbacks = require "flow.callbacks"
 
 local raise = errors.raise
+
+local WHAT = "the backup"      -- whichever folder other workers name: the chief's is written
 
 local PARAMETERS = { "backup_dir", "save_freq", "double_checkpoint", "delete_checkpoint", "async" }
 local KNOWN = {}
@@ -52,54 +60,87 @@ function BackupAndRestore:init(...)
   end
   self._folder, self._frequency = options.backup_dir or default_folder(), frequency
   self._keep, self._delete, self._async = options.double_checkpoint and 2 or 1, options.delete_checkpoint ~= false, options.async == true
-  self._seen, self._manager = 0, false
+  self._seen, self._manager, self._checkpoint, self._position, self._worker = 0, false, false, false, false
 end
 
 -- What a backup holds: see the head of the file.
-local function new_manager(self, run)
-  local train = require "flow.train"
+local function new_checkpoint(self, run)
   local means = {}
   for i, entry in ipairs(training.trackers(run.model)) do means[i] = entry.metric end
   local position = {
-    get_state = function() return fit_position.get_state(run) end,
-    set_state = function(_, state) fit_position.set_state(run, state) end,
+    get_state = function() return self._position end,
+    set_state = function(_, state)
+      self._position = state
+      fit_position.set_state(run, state)
+    end,
   }
-  local checkpoint = train.Checkpoint { model = run.model, means = means, random = random, run = position }
-  return train.CheckpointManager(checkpoint, self._folder, { max_to_keep = self._keep, checkpoint_name = "backup", async = self._async })
+  return train.Checkpoint { model = run.model, means = means, random = random, run = position }
+end
+
+local function new_manager(self)
+  return train.CheckpointManager(self._checkpoint, self._folder,
+    { max_to_keep = self._keep, checkpoint_name = "backup", async = self._async })
 end
 
 function BackupAndRestore:get_state() return { seen = self._seen } end
 function BackupAndRestore:set_state(state) self._seen = state.seen end
 
-function BackupAndRestore:_resume(run)
-  if run.batch == 0 then
-    self._manager, self._seen = new_manager(self, run), 0
-    if not self._manager.latest_checkpoint then return end
-    fit_position.prepare(run)
-  end
-  local begun = run.batch > 0
+-- Brings this process to where the newest backup stands; returns its path. nil: there is none, or what is wrong with all.
+local function restore(self, run)
+  if run.batch == 0 then self._manager = new_manager(self) end
+  if not self._manager.latest_checkpoint then return nil end
+  if run.batch == 0 then fit_position.prepare(run) end
   local path, problem = self._manager:_restore_sound()
-  if path then
-    if not begun then log.info("BackupAndRestore: training goes on in epoch %d behind batch %d (%s)", run.epoch + 1, run.batch, path) end
-    return
-  end
+  if path then return path end
   log.warning("BackupAndRestore: no backup in %s can be used, training begins anew (%s)", self._folder, tostring(problem))
 end
 
-function BackupAndRestore:_after_batch()
+-- The chief restores, and all take over what it has then: the others need not see the folder.
+local function restore_all(self, run, worker)
+  worker:agree("backup", ("save_freq %s"):format(self._frequency))
+  local ok, path
+  if worker.rank == 0 then ok, path = pcall(restore, self, run) end
+  local told = worker:broadcast_text(ok and "ok " .. (path or "") or "no " .. tostring(path))
+  if worker.rank == 0 and not ok then error(path, 0) end
+  if told:find("^no ") then raise("BackupAndRestore: the chief could not restore: %s", told:sub(4)) end
+  if told == "ok " then return nil end
+  if worker.rank > 0 and run.batch == 0 then fit_position.prepare(run) end
+  self._checkpoint:_share(worker)
+  return told:sub(4)
+end
+
+function BackupAndRestore:_resume(run)
+  local worker, begun = workers.of(run.model), run.batch > 0
+  if not begun then self._checkpoint, self._seen, self._worker = new_checkpoint(self, run), 0, worker or false end
+  local path
+  if worker then path = restore_all(self, run, worker) else path = restore(self, run) end
+  if path and not begun then
+    log.info("BackupAndRestore: training goes on in epoch %d behind batch %d (%s)", run.epoch + 1, run.batch, path)
+  end
+end
+
+local function save(self, run)
+  self._position = fit_position.get_state(run)
+  saving.once(self._worker, WHAT, function() self._manager:save() end, "backup")
+end
+
+function BackupAndRestore:_after_batch(run)
   if self._frequency == "epoch" then return end
   self._seen = self._seen + 1
-  if self._seen % self._frequency == 0 then self._manager:save() end
+  if self._seen % self._frequency == 0 then save(self, run) end
 end
 
-function BackupAndRestore:_after_epoch()
-  if self._frequency == "epoch" then self._manager:save() end
+function BackupAndRestore:_after_epoch(run)
+  if self._frequency == "epoch" then save(self, run) end
 end
 
+-- All workers have ended their last epoch.
 function BackupAndRestore:_after_train(run)
   local ended = not run.interrupted and self._delete
-  if ended then self._manager:_delete_all() else self._manager:sync() end
-  self._manager = false
+  saving.once(self._worker, WHAT, function()
+    if ended then self._manager:_delete_all() else self._manager:sync() end
+  end, "backup")
+  self._manager, self._checkpoint, self._position, self._worker = false, false, false, false
 end
 
 return BackupAndRestore

@@ -20,7 +20,10 @@ function CSVLogger:init(...)
   self.keys, self._file, self._before, self._written = false, false, 0, ""
 end
 
+function CSVLogger:_path() return self.filename end
+
 local function write(self, text)
+  if self._silent then return end
   local ok, message = self._file:write(text)
   if ok then ok, message = self._file:flush() end
   if not ok then raise("CSVLogger: cannot write %s: %s", self.filename, message) end
@@ -28,6 +31,7 @@ local function write(self, text)
 end
 
 local function open(self, mode)
+  if self._silent then return end
   local file, message = io.open(self.filename, mode)
   if not file then raise("CSVLogger: cannot write %s", message) end
   self._file = file
@@ -42,7 +46,7 @@ end
 function CSVLogger:on_train_begin()
   close(self)
   open(self, self.append and "ab" or "wb")
-  self._before, self._written, self.keys = self._file:seek("end"), "", false
+  self._before, self._written, self.keys = self._file and self._file:seek("end") or 0, "", false
 end
 
 local function cell(self, value)
@@ -91,6 +95,7 @@ end
 
 -- What the run wrote after the backup was made will be written again: the file goes back to what it was then.
 function CSVLogger:set_state(state)
+  if self._silent then return end
   close(self)
   local file, kept = io.open(self.filename, "rb"), ""
   if file then

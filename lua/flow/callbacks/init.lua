@@ -11,6 +11,8 @@
 
 local errors = require "flow.errors"
 local object = require "flow.object"
+local workers = require "flow.fit_workers"
+local saving = require "flow.distribute.saving"
 
 local raise = errors.raise
 local callbacks = {}
@@ -31,6 +33,8 @@ Callback.set_state = false
 -- Of fit, for BackupAndRestore, with the run (fit_position.lua): behind on_train_begin, and behind on_epoch_begin of an epoch that has
 -- begun before; when all callbacks have had the hook of a batch, of an epoch, of the end.
 for _, hook in ipairs { "_resume", "_after_batch", "_after_epoch", "_after_train" } do Callback[hook] = false end
+-- Of those that write files all along (distribute/saving.lua): _path() says where to; _silent: another worker writes it.
+Callback._path, Callback._silent = false, false
 callbacks.Callback = Callback
 callbacks.HOOKS = HOOKS
 
@@ -67,6 +71,7 @@ function callbacks.list(given, model, params)
   end
   local list = setmetatable({ members = {}, model = model, params = params }, List)
   for _, member in ipairs(members) do list:add(member) end
+  saving.divide_files(workers.of(model), members)
   return list
 end
 

@@ -5,6 +5,8 @@ local log = require "flow.log"
 local python_format = require "flow.python_format"
 local options = require "flow.callbacks.options"
 local Monitor = require "flow.callbacks.monitor"
+local workers = require "flow.fit_workers"
+local once = require("flow.distribute.saving").once
 
 local raise = errors.raise
 local PARAMETERS = {
@@ -75,9 +77,11 @@ local function save(self, epoch, batch, logs)
   local counts = { epoch = epoch + 1, batch = batch and logs.batch == nil and batch + 1 or nil }
   local path = io.path(python_format.format("ModelCheckpoint", self.filepath, counts, logs), "ModelCheckpoint")
   if not should_save(self, epoch, logs, path) then return end
-  local folder = path:match("^(.*)/[^/]*$")
-  if folder and folder ~= "" then io.makedirs(folder) end
-  if self.save_weights_only then self.model:save_weights(path) else self.model:save(path) end
+  once(workers.of(self.model), path, function()
+    local folder = path:match("^(.*)/[^/]*$")
+    if folder and folder ~= "" then io.makedirs(folder) end
+    if self.save_weights_only then self.model:save_weights(path) else self.model:save(path) end
+  end)
   say(self, epoch, "finished saving model to %s", path)
 end
 

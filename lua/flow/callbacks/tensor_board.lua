@@ -26,8 +26,14 @@ function TensorBoard:init(...)
   self._writers, self._batch, self._began, self._epoch_began, self._iterations, self._fits = {}, 0, 0, 0, 0, false
 end
 
+function TensorBoard:_path() return self.log_dir end
+
+-- Writes nothing: another worker does.
+local NOWHERE = setmetatable({}, { __index = function() return function() end end })
+
 -- Files are made when the first thing is written to them.
 local function writer(self, name)
+  if self._silent then return NOWHERE end
   local open = self._writers[name]
   if not open then
     open = events.create_file_writer(require("flow.io").join(self.log_dir, name))

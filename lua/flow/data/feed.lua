@@ -88,13 +88,17 @@ function Feed:expected()
   return math.min(self.limit or math.huge, known)
 end
 
--- Begins a pass over the data anew.
-function Feed:restart()
+local function open(self)
   self:close()
   self.iterator, self.ended, self.exhausted, self.rows = Iterator.new(self.dataset), false, false, 0
   rawset(self.dataset, "_last", self.iterator)
   if self.pending then self.iterator:restore(self.pending) end
   self.pending = false
+end
+
+-- Begins a pass over the data anew.
+function Feed:restart()
+  open(self)
   local placed = self.model._placement
   if placed and not self.own then datasets.agree(placed.strategy, self.dataset, self.iterator) end
 end
@@ -119,7 +123,7 @@ function Feed:set_state(state)
   else
     self:close()
     self.pending = state.position
-    if state.open then self:restart() end
+    if state.open then open(self) end      -- workers have the chief's position: there is nothing to compare
   end
   self.rows = state.rows
 end

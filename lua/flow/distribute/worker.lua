@@ -6,6 +6,7 @@ local errors = require "flow.errors"
 local object = require "flow.object"
 local random = require "flow.random"
 local tensor = require "flow.tensor"
+local codec = require "flow.train.state"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context = native.context
@@ -27,8 +28,14 @@ function worker.open(cluster, communication)
   check(C.flow_worker_open(context, cluster, options, out))
   local handle = native.own(out, C.flow_worker_close)      -- the collector does not wait for others: hosts call strategy:close()
   open_one = object.new(Worker, { _handle = handle, _steps = 0, count = C.flow_worker_count(handle), rank = C.flow_worker_rank(handle),
-                                  engine = native.string(C.flow_worker_engine(handle)) })
+                                  engine = native.string(C.flow_worker_engine(handle)), timeout = communication.timeout_seconds or 600,
+                                  _counters = {}, _published = {} })      -- of saving.lua
   return open_one
+end
+
+-- The connection that this Lua state has, or nil.
+function worker.current()
+  return open_one and open_one._handle and open_one or nil
 end
 
 local function handle_of(self)
@@ -109,6 +116,15 @@ function Worker:broadcast_variable(v)
   if self.rank > 0 then v:assign(value) end
 end
 
+-- The texts of all workers, as a list in their order.
+function Worker:gather_texts(text)
+  local mine = tensor.new(C.FLOW_UINT8, { #text })
+  native.copy(C.flow_tensor_data(mine.p), text, #text)
+  local list = {}
+  for i, t in ipairs(self:gather_tensors(mine)) do list[i] = native.string(C.flow_tensor_data(t.p), t.shape[1]) end
+  return list
+end
+
 ---- tensors -------------------------------------------------------------------------------------------------------------------------
 
 -- A frame of 32 doubles: dtype, rank, eight dimensions, bytes, and the values themselves if they fit in the rest.
@@ -121,14 +137,31 @@ local function unframe(frame)
   return tensor.new(tonumber(frame[0]), shape), tonumber(frame[10])
 end
 
+local function write_frame(frame, pointer)
+  frame[0], frame[1], frame[10] = C.flow_tensor_dtype(pointer), C.flow_tensor_rank(pointer), bytes_of(pointer)
+  for axis = 1, C.flow_tensor_rank(pointer) do frame[1 + axis] = C.flow_tensor_dim(pointer, axis - 1) end
+end
+
+-- The chief's tensor; the others give none.
+function Worker:broadcast_tensor(t)
+  local frame = native.array("double", FRAME)
+  if self.rank == 0 then
+    t = t:contiguous()
+    write_frame(frame, tensor.need_value(t, "broadcast"))
+  end
+  check(C.flow_worker_broadcast(handle_of(self), frame, FRAME * 8))
+  if self.rank > 0 then t = unframe(frame) end
+  check(C.flow_worker_broadcast(handle_of(self), C.flow_tensor_data(t.p), tonumber(frame[10])))
+  return t
+end
+
 -- The tensors of all workers, as a list in their order; dtypes and shapes may differ.
 function Worker:gather_tensors(t)
   t = t:contiguous()
   local pointer = tensor.need_value(t, "gather")
   local bytes = bytes_of(pointer)
   local mine, all = native.array("double", FRAME), native.array("double", FRAME * self.count)
-  mine[0], mine[1], mine[10] = C.flow_tensor_dtype(pointer), C.flow_tensor_rank(pointer), bytes
-  for axis = 1, C.flow_tensor_rank(pointer) do mine[1 + axis] = C.flow_tensor_dim(pointer, axis - 1) end
+  write_frame(mine, pointer)
   if bytes <= INLINE then native.copy(mine + HEAD, C.flow_tensor_data(pointer), bytes) end
   check(C.flow_worker_all_gather(handle_of(self), mine, FRAME * 8, all))
 
@@ -149,6 +182,24 @@ function Worker:gather_tensors(t)
     native.copy(C.flow_tensor_data(received.p), from, sizes[i])
   end
   return list
+end
+
+---- values ---------------------------------------------------------------------------------------------------------------------------
+
+-- The chief's value: what train/state.lua can hold. what: names it in messages.
+function Worker:broadcast_value(value, what)
+  local tensors, text = {}, ""
+  if self.rank == 0 then
+    text = codec.encode(value, function(t)
+      tensors[#tensors + 1] = t
+      return ("%d"):format(#tensors)
+    end, what)
+  end
+  text = self:broadcast_text(text)
+  local count = tonumber(self:broadcast_text(("%d"):format(#tensors)))
+  for i = 1, count do tensors[i] = self:broadcast_tensor(tensors[i]) end
+  if self.rank == 0 then return value end
+  return codec.decode(text, function(name) return tensors[tonumber(name)] end, what)
 end
 
 return worker

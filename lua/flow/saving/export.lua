@@ -14,6 +14,8 @@ local symbolic = require "flow.symbolic"
 local models = require "flow.model"
 local io = require "flow.io"
 local json = require "flow.json"
+local workers = require "flow.fit_workers"
+local once = require("flow.distribute.saving").once
 
 local C, check, raise = native.C, native.check, errors.raise
 local context = native.context
@@ -148,10 +150,11 @@ function Model:export(path, options)
   path = io.path(path, "export"):gsub("(.)/+$", "%1")
   local name = path:match("[^/]*$")
   local ending = name:match("^.+%.(%w+)$")
-  if not ending then return write_folder(self, path, options) end
-  if ending:lower() ~= "onnx" then
+  if ending and ending:lower() ~= "onnx" then
     raise("export: %q: a path that ends in .onnx gives an ONNX model, one without an ending a folder with model.onnx, model.keras and " ..
       "signature.json", path)
   end
-  write_onnx(self, path, options)
+  once(workers.of(self), path, function()
+    if ending then write_onnx(self, path, options) else write_folder(self, path, options) end
+  end)
 end

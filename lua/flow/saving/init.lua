@@ -1,11 +1,13 @@
 -- init.lua: flow.load_model, and what models can do with files: save, save_weights, load_weights, to_json, get_config.
--- The format follows from the ending of the path.
+-- The format follows from the ending of the path. Of several workers that train a model the chief writes (distribute/saving.lua).
 
 local errors = require "flow.errors"
 local object = require "flow.object"
 local json = require "flow.json"
 local models = require "flow.model"
 local arguments = require "flow.arguments"
+local workers = require "flow.fit_workers"
+local once = require("flow.distribute.saving").once
 
 local raise = errors.raise
 local Model = models.Model
@@ -23,6 +25,12 @@ local function need_built(model, what)
   raise("%s: %s: the model has no variables yet: call it once, give it an Input or build() it", object.title(model), what)
 end
 
+local function check_overwrite(what, path, options)
+  if options.overwrite == false and require("flow.io").exists(path) then
+    raise("%s: %s is there already, and overwrite is false", what, path)
+  end
+end
+
 local SAVE = { overwrite = true, include_optimizer = true }
 
 -- model:save("m.keras" [, { overwrite = true, include_optimizer = true }]): opens in Keras, too.
@@ -35,24 +43,27 @@ function Model:save(path, options)
     if path:find("[^/]%.[^/%.]+$") then raise("save: %q: models are saved as .keras; this ending is not known", path) end
     raise("save: %q has no ending: give a file \"%s.keras\", or write a folder for serving by model:export(%q)", path, path, path)
   end
-  if options.overwrite == false and require("flow.io").exists(path) then
-    raise("save: %s is there already, and overwrite is false", path)
-  end
   need_built(self, "save")
-  require("flow.saving.keras").save(self, path, options.include_optimizer ~= false)
+  once(workers.of(self), path, function()
+    check_overwrite("save", path, options)
+    require("flow.saving.keras").save(self, path, options.include_optimizer ~= false)
+  end)
 end
 
 -- model:save_weights("m.weights.h5"): variables of the model and its optimizer. "m.safetensors": of the model only, by their names.
 function Model:save_weights(path, options)
   options = errors.check_options("save_weights", options, { overwrite = true })
   path = check_path("save_weights", path)
-  if options.overwrite == false and require("flow.io").exists(path) then
-    raise("save_weights: %s is there already, and overwrite is false", path)
-  end
   need_built(self, "save_weights")
-  if path:find("%.safetensors$") then return require("flow.saving.safetensors").save(path, self) end
-  if not path:find("%.weights%.h5$") then raise("save_weights: %q: the path must end in .weights.h5 or .safetensors", path) end
-  require("flow.saving.keras").save_weights(self, path)
+  local safetensors = path:find("%.safetensors$")
+  if not safetensors and not path:find("%.weights%.h5$") then
+    raise("save_weights: %q: the path must end in .weights.h5 or .safetensors", path)
+  end
+  once(workers.of(self), path, function()
+    check_overwrite("save_weights", path, options)
+    if safetensors then require("flow.saving.safetensors").save(path, self)
+    else require("flow.saving.keras").save_weights(self, path) end
+  end)
 end
 
 local LOAD_WEIGHTS = { trusted = true, skip_mismatch = true }

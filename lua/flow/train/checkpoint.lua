@@ -17,6 +17,8 @@ local log = require "flow.log"
 local graph = require "flow.train.graph"
 local state = require "flow.train.state"
 local directory = require "flow.train.directory"
+local workers = require "flow.fit_workers"
+local saving = require "flow.distribute.saving"
 
 local C, check, raise = native.C, native.check, errors.raise
 local checkpoint = {}
@@ -54,6 +56,17 @@ local function graph_of(self)
   return graph.of(objects)
 end
 
+-- The other workers that have the same values: of the strategy of its models; without models those that this process works with. nil:
+-- there are none.
+function Checkpoint:_workers()
+  local models = graph_of(self).models
+  for _, model in ipairs(models) do
+    local worker = workers.of(model)
+    if worker then return worker end
+  end
+  if #models == 0 then return require("flow.distribute.worker").current() end
+end
+
 ---- writing ---------------------------------------------------------------------------------------------------------------------
 
 -- A tensor_file writer with all values as they are now.
@@ -79,29 +92,41 @@ local function check_path(what, path)
   return files.path(path, what)
 end
 
--- Writes to this very path and returns it.
-function Checkpoint:write(path)
-  path = check_path("Checkpoint:write", path)
+local function write(self, path)
   local writer = self:_writer()
   writer:save(directory.file_of(path), "safetensors")
   writer:close()
+end
+
+-- Writes to this very path and returns it. Of several workers the chief writes (distribute/saving.lua).
+function Checkpoint:write(path)
+  path = check_path("Checkpoint:write", path)
+  saving.once(self:_workers(), path, function() write(self, path) end)
   return path
 end
 
--- Counts save_counter up, writes to <prefix>-<save_counter>, and makes it the only entry of the folder's file `checkpoint`.
-function Checkpoint:save(prefix)
-  prefix = check_path("Checkpoint:save", prefix)
+-- Returns the number.
+local function save(self, prefix)
   local folder = directory.split(prefix)
   check(C.flow_make_folders(folder))
   self.save_counter:assign_add(1)
-  local path = ("%s-%d"):format(prefix, self.save_counter:item())
-  local ok, problem = pcall(self.write, self, path)
+  local number = self.save_counter:item()
+  local path = ("%s-%d"):format(prefix, number)
+  local ok, problem = pcall(write, self, path)
   if not ok then
     self.save_counter:assign_sub(1)
     error(problem, 0)
   end
   directory.write(folder, { latest = path, paths = { path }, times = { os.time() } })
-  return path
+  return ("%d"):format(number)
+end
+
+-- Counts save_counter up, writes to <prefix>-<save_counter>, and makes it the only entry of the folder's file `checkpoint`.
+function Checkpoint:save(prefix)
+  prefix = check_path("Checkpoint:save", prefix)
+  local number, mine = saving.once(self:_workers(), prefix, function() return save(self, prefix) end)
+  if not mine then self.save_counter:assign(tonumber(number)) end
+  return ("%s-%d"):format(prefix, number)
 end
 
 ---- reading ---------------------------------------------------------------------------------------------------------------------
@@ -191,6 +216,17 @@ function Checkpoint:_apply(file)
   for _, entry in ipairs(plan.states) do entry.set(entry.value) end
   for _, entry in ipairs(plan.variables) do entry.variable:assign(entry.value) end
   return plan
+end
+
+-- Gives all workers what the chief's objects hold. All have equal objects and call this at once.
+function Checkpoint:_share(worker)
+  local parts = graph_of(self)
+  for _, path in ipairs(parts.state_paths) do
+    local entry = parts.states[path]
+    local value = worker:broadcast_value(worker.rank == 0 and entry.get() or nil, path)
+    if worker.rank > 0 then entry.set(value) end
+  end
+  for _, path in ipairs(parts.paths) do worker:broadcast_variable(parts.variables[path]) end
 end
 
 local function status_of(path, plan)

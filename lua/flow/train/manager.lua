@@ -16,6 +16,7 @@ local files = require "flow.io"
 local log = require "flow.log"
 local checkpoints = require "flow.train.checkpoint"
 local directory = require "flow.train.directory"
+local saving = require "flow.distribute.saving"
 
 local C, check, raise = native.C, native.check, errors.raise
 local manager = {}
@@ -83,6 +84,10 @@ function Manager.fields.checkpoints(self)
   return list
 end
 
+local function path_of(self, number)
+  return directory.join(self.directory, ("%s-%d"):format(self._name, number))
+end
+
 ---- saving ----------------------------------------------------------------------------------------------------------------------
 
 local function state_of(self, latest, entries)
@@ -101,15 +106,21 @@ local function with(entries, path)
   return list
 end
 
--- Deletes what is too much, once the newest is safe.
-local function sweep(self)
-  if not self._max then return end
+-- Forgets what is too much; returns the paths.
+local function trim(self)
   local gone = {}
+  if not self._max then return gone end
   while #self._entries > self._max do
     local entry = table.remove(self._entries, 1)
     if self._hours and entry.time - self._hours * 3600 >= self._preserved then self._preserved = entry.time
     else gone[#gone + 1] = entry.path end
   end
+  return gone
+end
+
+-- Deletes what is too much, once the newest is safe.
+local function sweep(self)
+  local gone = trim(self)
   if #gone == 0 then return end
   for _, path in ipairs(gone) do os.remove(directory.file_of(path)) end
   directory.write(self.directory, state_of(self, self._latest, self._entries))
@@ -151,25 +162,42 @@ end
 
 local SAVE = { checkpoint_number = true, check_interval = true }
 
--- Saves <folder>/<checkpoint_name>-<number> and returns this path; nil if fewer than checkpoint_interval steps went by. When it fails,
--- everything before is as it was.
-function Manager:save(options)
-  if type(options) == "number" then options = { checkpoint_number = options } end
-  options = errors.check_options("CheckpointManager:save", options, SAVE)
+-- Returns the number.
+local function save(self, number)
   self:sync()
-  local step = self._step and self._step:item()
-  if self._interval and options.check_interval ~= false and self._last_step and step < self._last_step + self._interval then return nil end
   local counter = self.checkpoint.save_counter
   local before = counter:item()
-  counter:assign(options.checkpoint_number or before + 1)
-  local path = directory.join(self.directory, ("%s-%d"):format(self._name, counter:item()))
+  counter:assign(number or before + 1)
+  local path = path_of(self, counter:item())
   local ok, problem = pcall(self._async and begin_save or save_now, self, path, with(self._entries, path))
   if not ok then
     counter:assign(before)
     error(problem, 0)
   end
+  return ("%d"):format(counter:item())
+end
+
+-- The chief of several workers has saved this number (distribute/saving.lua).
+local function take_note(self, number)
+  local path = path_of(self, number)
+  self.checkpoint.save_counter:assign(number)
+  self._latest, self._entries = path, with(self._entries, path)
+  trim(self)
+end
+
+-- Saves <folder>/<checkpoint_name>-<number> and returns this path; nil if fewer than checkpoint_interval steps went by. When it fails,
+-- everything before is as it was. Of several workers the chief saves.
+function Manager:save(options)
+  if type(options) == "number" then options = { checkpoint_number = options } end
+  options = errors.check_options("CheckpointManager:save", options, SAVE)
+  local step = self._step and self._step:item()
+  if self._interval and options.check_interval ~= false and self._last_step and step < self._last_step + self._interval then return nil end
+  local number, mine = saving.once(self.checkpoint:_workers(), directory.join(self.directory, self._name), function()
+    return save(self, options.checkpoint_number)
+  end)
+  if not mine then take_note(self, tonumber(number)) end
   self._last_step = step
-  return path
+  return path_of(self, tonumber(number))
 end
 
 ---- restoring -------------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,176 @@
+-- saving.lua: who writes a file when several workers run the same program.
+--
+--   One path on all workers: the chief writes, the others wait until the file is there, and fail if the chief's writing failed.
+--   A worker that names a path of its own writes it itself.
+--   The chief never waits: a program that saves on the chief only is fine. Once the cluster has ended (strategy:close(), a lost worker),
+--   every worker writes by itself.
+--
+-- All workers have the same values, so it does not matter whose are written. Before the chief writes it publishes the path, by its number
+-- among the paths of this place of the program: between two calls that all workers make together, such as two steps. Another worker looks
+-- for its path among those that the chief has published in the same place, behind the last one it found. If there are only other ones,
+-- the path is its own; if there are none, it waits for the next. So a chief that saves more than the others is understood, with one
+-- doubt: where it saves one path alone, and then one with the others, who come earlier take that for their own. Then two workers write
+-- one file, the same content, each in whole (a temporary file that is renamed).
+--
+--   saving.once(worker, path, f)      f() writes. Returns what f returned, on all workers: a text or nil; and whether this one called f
+--
+-- worker: of worker.lua, or nil: this process is alone.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local log = require "flow.log"
+
+local C, check, raise = native.C, native.check, errors.raise
+local saving = {}
+
+local ROOM = 65537          -- bytes of a published text
+local FOR_EVER = 1e6        -- seconds; the chief says how it went, or is lost
+
+local busy = false          -- a write that belongs to a larger one is part of it
+
+---- texts that workers leave for each other -------------------------------------------------------------------------------------------
+
+-- A text, or nil if there is none within so many seconds. An interrupt in fit, which stops between two batches, does not end it: the chief
+-- comes to the same place.
+local function lookup(worker, key, within)
+  local text, interrupted = native.array("char", ROOM), false
+  local status
+  repeat
+    status = tonumber(C.flow_worker_lookup(worker.handle, key, within, text, ROOM))
+    if status == C.FLOW_INTERRUPTED then
+      interrupted = true
+      C.flow_interrupt(native.context, 0)
+    end
+  until status ~= C.FLOW_INTERRUPTED
+  if interrupted then C.flow_interrupt(native.context, 1) end
+  if status == C.FLOW_NOT_FOUND then return nil end
+  check(status)
+  return native.string(text)
+end
+
+-- The chief writes whatever becomes of the others: they find out by themselves that the cluster has ended.
+local function publish(worker, key, text)
+  local status = C.flow_worker_publish(worker.handle, key, text)
+  if status ~= 0 then log.warning("the other workers are not told: %s", native.string(C.flow_last_error())) end
+end
+
+local function alive(worker)
+  return worker and worker._handle and C.flow_worker_check(worker.handle) == 0
+end
+
+-- Where this worker stands among the chief's writes of one kind in this place of the program.
+local function counter_of(worker, kind)
+  local place = C.flow_worker_calls(worker.handle)
+  if worker._counters.place ~= place then worker._counters = { place = place } end
+  local counters = worker._counters
+  counters[kind] = counters[kind] or { seen = 0 }
+  return counters[kind], place
+end
+
+local function key_of(kind, place, what, number)
+  return ("%s %.0f %s%s"):format(kind, place, what, number and (" %d"):format(number) or "")
+end
+
+---- the chief ---------------------------------------------------------------------------------------------------------------------------
+
+-- errors.raise tells the position of the worker that raises.
+local function without_position(message)
+  return (tostring(message):gsub("^[^\n]-:%d+: ", "")):sub(1, 4000)
+end
+
+-- Who runs on from a place has met all others at its end: what was published there is of no use to anybody.
+local function publish_in(worker, place, key, text)
+  local published = worker._published
+  if published.place ~= place then
+    for old in pairs(published.keys or {}) do publish(worker, old, "") end
+    published.place, published.keys = place, {}
+  end
+  published.keys[key] = true
+  publish(worker, key, text)
+end
+
+local function write_for_all(worker, kind, path, f)
+  local counter, place = counter_of(worker, kind)
+  counter.seen = counter.seen + 1
+  local k = counter.seen
+  publish_in(worker, place, key_of(kind, place, "begun", k), path)
+  publish_in(worker, place, key_of(kind, place, "begun"), ("%d"):format(k))
+  local ok, result = pcall(f)
+  publish_in(worker, place, key_of(kind, place, "done", k), ok and "ok " .. tostring(result or "") or "no " .. without_position(result))
+  if not ok then error(result, 0) end
+  return result, true
+end
+
+---- the others --------------------------------------------------------------------------------------------------------------------------
+
+-- The place and number of the chief's write of this path; nil: it writes other ones.
+local function find(worker, kind, path)
+  local counter, place = counter_of(worker, kind)
+  local latest = tonumber(lookup(worker, key_of(kind, place, "begun"), 0) or 0)
+  for k = counter.seen + 1, latest do
+    if lookup(worker, key_of(kind, place, "begun", k), 0) == path then
+      counter.seen = k
+      return place, k
+    end
+  end
+  if latest > counter.seen then
+    counter.seen = counter.seen + 1
+    return nil
+  end
+  local found = lookup(worker, key_of(kind, place, "begun", latest + 1), worker.timeout)
+  if not found then
+    raise("%s is to be saved, but the chief has saved nothing for %g s: save on all workers, with one path or each with its own, or on "
+      .. "the chief only", path, worker.timeout)
+  end
+  counter.seen = latest + 1
+  if found == path then return place, counter.seen end
+end
+
+local function wait_for_chief(worker, kind, path, place, k)
+  local text = lookup(worker, key_of(kind, place, "done", k), FOR_EVER)
+  local result = text:match("^ok (.*)$")
+  if not result then raise("the chief did not write %s: %s", path, text:sub(4)) end
+  return result ~= "" and result or nil, false
+end
+
+---- the rule ----------------------------------------------------------------------------------------------------------------------------
+
+-- Calls f where nothing inside of it asks again.
+local function alone(f)
+  local before = busy
+  busy = true
+  local ok, result = pcall(f)
+  busy = before
+  if not ok then error(result, 0) end
+  return result, true
+end
+
+-- kind: writes of another kind than users' are counted by themselves.
+function saving.once(worker, path, f, kind)
+  if busy or not alive(worker) then return alone(f) end
+  local function write() return (alone(f)) end
+  kind, path = kind or "save", path:gsub("/+", "/"):gsub("^%./", "")
+  if worker.rank == 0 then return write_for_all(worker, kind, path, write) end
+  local place, k = find(worker, kind, path)
+  if place then return wait_for_chief(worker, kind, path, place, k) end
+  return alone(f)
+end
+
+---- files that stay open ----------------------------------------------------------------------------------------------------------------
+
+-- Callbacks that write a file all along (a method _path() says which) do so on the chief; those of other workers with the same path
+-- get _silent and write nothing. All workers call this at once, when a loop over data begins.
+function saving.divide_files(worker, members)
+  if not alive(worker) then return end
+  local paths = {}
+  for _, member in ipairs(members) do
+    if member._path then paths[#paths + 1] = member:_path() end
+  end
+  local chief = {}
+  for path in worker:broadcast_text(table.concat(paths, "\0")):gmatch("[^%z]+") do chief[path] = true end
+  for _, member in ipairs(members) do
+    if member._path then rawset(member, "_silent", worker.rank > 0 and chief[member:_path()] or false) end
+  end
+end
+
+return saving
