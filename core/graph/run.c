@@ -55,7 +55,7 @@ static flow_status take_instance(flow_context *context, flow_instance *lead)
   return FLOW_OK;
 }
 
-/* Where a replica's operands lie: inputs (NULL: there are none, since there are no rows) from their row `first` on. */
+/* Where a replica's operands lie: inputs from their row `first` on. */
 static void bind_replica(flow_instance *replica, flow_tensor *const *inputs, int64_t first)
 {
   const flow_graph *graph = replica->plan->graph;
@@ -63,17 +63,16 @@ static void bind_replica(flow_instance *replica, flow_tensor *const *inputs, int
     const flow_signature *signature = &graph->values[graph->inputs[i]].signature;
     int by_rows = signature->rank > 0 && signature->dims[0] < 0 && first > 0;
     size_t offset = by_rows ? (size_t)first * flow_value_bytes(signature, 1) : 0;
-    replica->bases[graph->inputs[i]] = inputs ? inputs[i]->data + offset : replica->arena;
+    replica->bases[graph->inputs[i]] = inputs[i]->data + offset;
   }
   for (int v = 0; v < graph->value_count; v++)
     if (graph->values[v].kind == FLOW_VALUE_VARIABLE) replica->bases[v] = graph->values[v].variable->tensor->data;
 }
 
-/* Checks the inputs, divides the rows of the run and takes the instance. inputs NULL: this process has no rows. */
+/* Checks the inputs, divides the rows of the run and takes the instance. */
 static flow_status begin_run(flow_context *context, flow_instance *lead, flow_tensor *const *inputs, int count, int64_t first, int64_t rows)
 {
-  if (inputs || count > 0) FLOW_TRY(check_inputs(lead, inputs, count, first, &rows));
-  else rows = 0;
+  FLOW_TRY(check_inputs(lead, inputs, count, first, &rows));
   if (rows < 0) rows = lead->replica_count;                  /* a plan without rows is run by each replica as if it had one */
   FLOW_TRY(check_capacity(lead, flow_instance_part_rows(lead, rows)));
   FLOW_TRY(take_instance(context, lead));
@@ -182,14 +181,6 @@ flow_status flow_instance_run_rows(flow_context *context, flow_instance *instanc
     return flow_fail(FLOW_INVALID_ARGUMENT, "%.0f rows are more than the instance's capacity of %lld", rows, (long long)instance->capacity);
   if (!(first >= 0 && first < 0x1p53)) return flow_fail(FLOW_INVALID_ARGUMENT, "the first row is %g", first);
   FLOW_TRY(begin_run(context, instance, inputs, count, (int64_t)first, (int64_t)rows));
-  flow_status status = is_over(instance) ? FLOW_OK : flow_execute(instance);
-  atomic_store(&instance->running, 0);
-  return status;
-}
-
-flow_status flow_instance_run_nothing(flow_context *context, flow_instance *instance)
-{
-  FLOW_TRY(begin_run(context, instance, NULL, 0, 0, 0));
   flow_status status = is_over(instance) ? FLOW_OK : flow_execute(instance);
   atomic_store(&instance->running, 0);
   return status;

@@ -47,7 +47,7 @@ static flow_status run_row_share(const flow_call *call, int phase, int64_t begin
   return FLOW_OK;
 }
 
-const flow_kernel FLOW_KERNELS(all_reduce)[] = { { .variant = "alone", .run = run_all_reduce }, { 0 } };
-const flow_kernel FLOW_KERNELS(all_gather)[] = { { .variant = "alone", .run = run_all_gather }, { 0 } };
+const flow_kernel FLOW_KERNELS(all_reduce)[] = { { .variant = "sum", .run = run_all_reduce }, { 0 } };
+const flow_kernel FLOW_KERNELS(all_gather)[] = { { .variant = "rows", .run = run_all_gather }, { 0 } };
 const flow_kernel FLOW_KERNELS(global_rows)[] = { { .variant = "scalar", .run = run_global_rows }, { 0 } };
 const flow_kernel FLOW_KERNELS(row_share)[] = { { .variant = "scalar", .run = run_row_share }, { 0 } };

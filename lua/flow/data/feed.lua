@@ -12,7 +12,7 @@ local tensor = require "flow.tensor"
 local datasets = require "flow.distribute.dataset"
 
 local C, raise = native.C, errors.raise
-local context = native.context
+local context, held = native.context, native.held
 
 local Feed = {}
 Feed.__index = Feed
@@ -72,6 +72,7 @@ function Feed.new(model, kind, what, dataset, limit)
     pending = false,      -- position at which the next pass begins
     own = own,            -- the batches are this worker's, not those of all: the others may have more of them
     exhausted = false,    -- this worker has no more
+    seen = false,         -- shapes of the last batch that a step was made for
   }, Feed)
 end
 
@@ -138,16 +139,17 @@ function Feed:close()
   self.iterator, self.ended = false, true
 end
 
--- The step, for a worker that has not seen a batch yet: made by the signature of the data set.
-local function prepare_without_rows(self)
+-- Batches of no rows, for a worker that has no more while others have: shaped as the last one, or as the data set's signature says.
+local function no_rows(self)
   local tensors = {}
   for i = 1, self.used do
-    local spec = self.dataset.element_spec[i]
+    local spec, seen = self.dataset.element_spec[i], self.seen and self.seen[i]
     local shape = { 0 }
-    for axis = 2, #spec.shape do shape[axis] = math.max(spec.shape[axis], 0) end
+    for axis = 2, #spec.shape do shape[axis] = seen and seen[axis] or math.max(spec.shape[axis], 0) end
     tensors[i] = tensor.new(native.dtype(spec.dtype), shape)
   end
-  self.step = steps.get(self.model, self.kind, tensors, self.layout, 1, self.own)
+  if not self.step then self.step = steps.get(self.model, self.kind, tensors, self.layout, 1, self.own) end
+  return tensors
 end
 
 -- The step for batches like this element with at least as many rows.
@@ -160,22 +162,25 @@ local function prepare(self, element, rows)
     end
   end
   self.step = steps.get(self.model, self.kind, tensors, self.layout, rows, self.own)
+  self.seen = {}
+  for i, t in ipairs(tensors) do self.seen[i] = t.shape end
 end
 
 -- One step on a batch, or, where this worker has none, on nothing. Returns a status and the rows of all workers; no rows: nobody had any,
 -- or somebody wishes to stop.
 local function run_step(self, seed, number, outputs)
   local element = self.iterator._element
-  if not self.exhausted then
+  local inputs, empty = element.tensors, self.exhausted and no_rows(self)
+  if empty then
+    inputs = native.pointers(empty)
+  else
     local rows = C.flow_tensor_dim(element.tensors[0], 0)
     if not self.step or not self.fixed or rows > self.step.capacity then prepare(self, element, rows) end
-  elseif not self.step then
-    prepare_without_rows(self)
   end
   local instance = self.step.instance
   C.flow_instance_scalars(instance, seed, number, self.rows)
-  local status = tonumber(self.exhausted and C.flow_instance_run_nothing(context, instance) or
-    C.flow_instance_run(context, instance, element.tensors, self.used, outputs))
+  local status = tonumber(C.flow_instance_run(context, instance, inputs, self.used, outputs))
+  held[1] = empty
   C.flow_element_clear(element)
   if status ~= 0 or C.flow_instance_stop_wished(instance) ~= 0 then return status, 0 end
   return 0, C.flow_instance_global_rows(instance)
