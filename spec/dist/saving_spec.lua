@@ -100,6 +100,18 @@ describe("workers that save", function()
     assert.truthy(said[1][4]:find("the chief did not write " .. folder .. "/one.keras: save: ", 1, true), said[1][4])
   end)
 
+  with_gloo("do not wait for a chief that is gone, and save what they have", function()
+    local said, output = launch([[
+      if index == 0 then require("flow.saving.keras").save = function() ffi.C.kill(ffi.C.getpid(), 9) end end
+      print("=", pcall(model.save, model, folder .. "/m.keras"))
+      print("=", there "m.keras")
+      model:save(folder .. "/m.keras")
+      print("=", there "m.keras")]])
+    assert.truthy(said[1][1]:find("^false\t.*worker:0"), output)
+    assert.equal("false", said[1][2])
+    assert.equal("true", said[1][3])
+  end)
+
   with_gloo("find out which of them wrote", function()
     local said, output, code = launch([[
       local native = require "flow.saving.keras"
@@ -152,6 +164,11 @@ describe("workers that save", function()
       print("=", pcall(model.fit, model, x, y, fit))
       fit.callbacks[1] = flow.callbacks.BackupAndRestore(folder .. "/file/backup")
       print("=", pcall(model.fit, model, x, y, fit))
+      fit.callbacks[1] = flow.callbacks.BackupAndRestore(folder .. "/backup")
+      fit.callbacks[2] = flow.callbacks.LambdaCallback { on_epoch_end = function(epoch)
+        if epoch == 1 and index == 0 then os.execute(("rm -r %s/backup; touch %s/backup"):format(folder, folder)) end
+      end }
+      print("=", pcall(model.fit, model, x, y, fit))
       strategy._worker.timeout = 0.2
       local function alone() return index == 1 and model:save(folder .. "/alone.keras") end
       print("=", pcall(alone))
@@ -160,11 +177,13 @@ describe("workers that save", function()
     for worker = 0, 1 do
       assert.truthy(said[worker][1]:find("^false\t.*" .. folder .. "/file"), output)
       assert.truthy(said[worker][2]:find("^false\t.*" .. folder .. "/file"), output)
-      assert.equal("2", said[worker][4])
+      assert.truthy(said[worker][3]:find("^false\t.*" .. folder .. "/backup"), output)
+      assert.equal("2", said[worker][5])
     end
     assert.truthy(said[1][1]:find("the chief did not write", 1, true), output)
     assert.truthy(said[1][2]:find("the chief could not restore", 1, true), output)
-    assert.truthy(said[1][3]:find("alone.keras is to be saved, but the chief has saved nothing for 0.2 s", 1, true), output)
+    assert.truthy(said[1][3]:find("the chief did not write the backup: ", 1, true), output)
+    assert.truthy(said[1][4]:find("alone.keras is to be saved, but the chief has saved nothing for 0.2 s", 1, true), output)
   end)
 end)
 
@@ -198,11 +217,25 @@ describe("callbacks of several workers", function()
         if index == 1 and batch == 1 then model.stop_training = true end
       end }
       model:fit(x, y, { epochs = 3, batch_size = 10, verbose = 0, callbacks = { stopper } })
-      print("=", model._train_steps)]])
+      print("=", model._train_steps)
+      for _, hook in ipairs { "on_train_batch_end", "on_test_batch_end" } do
+        local killer = flow.callbacks.LambdaCallback { [hook] = function(batch)
+          if index == 1 and batch == 1 then ffi.C.kill(ffi.C.getpid(), 2) end
+        end }
+        local backup = flow.callbacks.BackupAndRestore(folder .. "/backup", { save_freq = 1 })
+        model:fit(x, y, { epochs = 3, batch_size = 10, verbose = 0, callbacks = { killer, backup }, validation_data = { x, y } })
+        print("=", there "backup")
+      end]])
     assert.equal(0, code, output)
     assert.equal(said[0][1], said[1][1])
     assert.truthy(output:find("[worker:0] fit: another worker asked to stop", 1, true), output)
     assert.falsy(output:find("[worker:1] fit: another worker asked to stop", 1, true), output)
+    for worker = 0, 1 do
+      assert.equal("true", said[worker][2])
+      assert.equal("true", said[worker][3])
+      local text = ("[worker:%d] fit: %s after batch"):format(worker, worker == 1 and "interrupted" or "another worker was interrupted")
+      assert.equal(2, select(2, output:gsub(text:gsub("%p", "%%%0"), "")), output)
+    end
   end)
 end)
 
@@ -228,14 +261,15 @@ describe("BackupAndRestore of several workers", function()
       history = model:fit(x, y, options)
     else
       local data = flow.data.Dataset.from_tensor_slices { x, y }
-      if kind == "own" then
-        local files = {}
-        for i = 1, 4 do files[i] = ("%s/%d.tfrecord"):format(folder, i) end
-        data = flow.data.TFRecordDataset(files):map(function(record)
-          return flow.io.decode_raw(record, "float32"):reshape { 5 }
-        end):map(function(row) return row:slice({ 1 }, { 4 }), row:slice({ 5 }, { 1 }) end)
+      if kind == "own" then      -- a third for the chief, which has no data left while the other goes on
+        data = strategy:distribute_datasets_from_function(function(context)
+          local part = context.input_pipeline_id == 0 and data:take(17) or data:skip(17)
+          return part:shuffle(20):batch(3)
+        end)
+      else
+        data = data:shuffle(20):batch(5)
       end
-      history = model:fit(data:shuffle(20):batch(5), options)
+      history = model:fit(data, options)
     end
     for i, loss in ipairs(history.history.loss) do print("=", ("%.17g %.17g"):format(loss, history.history.val_loss[i])) end
     local sum = 0
@@ -264,4 +298,5 @@ describe("BackupAndRestore of several workers", function()
     goes_on("tensors", "all 6", "1 11")
   end)
   with_gloo("goes on in a shuffled data set", function() goes_on("dataset", "0 15") end)
+  with_gloo("goes on in the data of each worker", function() goes_on("own", "all 10", "1 12") end)
 end)

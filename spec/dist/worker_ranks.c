@@ -64,6 +64,31 @@ static int add_up(void)
   return 0;
 }
 
+/* What the chief leaves, the others find, before and after; what nobody leaves is no failure of the cluster. */
+static int pass_notes(void)
+{
+  char text[20], cut[4];
+  double calls = flow_worker_calls(worker);
+  if (workers == 1) {
+    ASK(flow_worker_publish(worker, "note", "for nobody"));
+    EXPECT(flow_worker_lookup(worker, "note", 0, text, sizeof text) == FLOW_NOT_FOUND);
+    return 0;
+  }
+  if (rank == 0) ASK(flow_worker_publish(worker, "note", "for all"));
+  ASK(flow_worker_lookup(worker, "note", 30, text, sizeof text));
+  EXPECT(strcmp(text, "for all") == 0);
+  ASK(flow_worker_lookup(worker, "note", 0, cut, sizeof cut));
+  EXPECT(strcmp(cut, "for") == 0);
+  EXPECT(flow_worker_calls(worker) == calls);
+  ASK(flow_worker_agree(worker, "place", "here"));
+  EXPECT(flow_worker_calls(worker) == calls + 1);
+  if (rank == 0) ASK(flow_worker_publish(worker, "note", ""));
+  ASK(flow_worker_barrier(worker, "taken away"));
+  EXPECT(flow_worker_lookup(worker, "note", 0.01, text, sizeof text) == FLOW_NOT_FOUND);
+  ASK(flow_worker_check(worker));
+  return 0;
+}
+
 static int run_calls(void)
 {
   int all[MOST_WORKERS], mine = rank * 10, code = add_up();
@@ -77,6 +102,8 @@ static int run_calls(void)
   ASK(flow_worker_all_gather(worker, &mine, sizeof mine, all));
   for (int i = 0; i < workers; i++) EXPECT(all[i] == 10 * i);
   for (int i = 0; i < 3; i++) ASK(flow_worker_barrier(worker, "again"));
+  code = pass_notes();
+  if (code) return code;
   text[sizeof text - 1] = '\0';
   ASK(flow_worker_agree(worker, "text", text));
   ASK(flow_worker_check(worker));

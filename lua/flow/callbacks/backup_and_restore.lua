@@ -100,7 +100,7 @@ local function restore_all(self, run, worker)
   worker:agree("backup", ("save_freq %s"):format(self._frequency))
   local ok, path
   if worker.rank == 0 then ok, path = pcall(restore, self, run) end
-  local told = worker:broadcast_text(ok and "ok " .. (path or "") or "no " .. tostring(path))
+  local told = worker:broadcast_text(ok and "ok " .. (path or "") or "no " .. saving.without_position(path))
   if worker.rank == 0 and not ok then error(path, 0) end
   if told:find("^no ") then raise("BackupAndRestore: the chief could not restore: %s", told:sub(4)) end
   if told == "ok " then return nil end

@@ -74,7 +74,7 @@ end
 ---- the chief ---------------------------------------------------------------------------------------------------------------------------
 
 -- errors.raise tells the position of the worker that raises.
-local function without_position(message)
+function saving.without_position(message)
   return (tostring(message):gsub("^[^\n]-:%d+: ", "")):sub(1, 4000)
 end
 
@@ -96,7 +96,8 @@ local function write_for_all(worker, kind, path, f)
   publish_in(worker, place, key_of(kind, place, "begun", k), path)
   publish_in(worker, place, key_of(kind, place, "begun"), ("%d"):format(k))
   local ok, result = pcall(f)
-  publish_in(worker, place, key_of(kind, place, "done", k), ok and "ok " .. tostring(result or "") or "no " .. without_position(result))
+  local told = ok and "ok " .. tostring(result or "") or "no " .. saving.without_position(result)
+  publish_in(worker, place, key_of(kind, place, "done", k), told)
   if not ok then error(result, 0) end
   return result, true
 end
