@@ -201,14 +201,19 @@ describe("callbacks of several workers", function()
                                                                          { save_weights_only = true })) end
       if index == 1 then table.insert(list, 1, callbacks.CSVLogger(folder .. "/own.csv")) end
       local history = model:fit(x, y, { epochs = 5, verbose = 0, callbacks = list, validation_data = { x, y } })
-      print("=", #history.history.loss, history.history.loss[2], history.history.val_mae[1], model.weights[1]:value():sum():item())]])
+      print("=", #history.history.loss, history.history.loss[2], history.history.val_mae[1], model.weights[1]:value():sum():item())
+      local own = flow.Sequential { flow.layers.Input { 4 }, flow.layers.Dense(1) }
+      own:compile { loss = "mse" }
+      local alone = callbacks.CSVLogger(folder .. "/log.csv")
+      rawset(alone, "_silent", true)      -- of an earlier fit
+      if index == 1 then own:fit(x, y, { verbose = 0, epochs = 7, callbacks = { alone } }) end]])
     assert.equal(0, code, output)
     assert.equal(said[0][1], said[1][1])
     assert.truthy(said[0][1]:find("^2\t"), output)
-    local listing = support.run(("cd %s; ls; ls logs/*; cat log.csv | wc -l; cmp log.csv own.csv && echo equal"):format(folder))
+    local listing = support.run(("cd %s; ls; ls logs/*; cat own.csv | wc -l; cat log.csv | wc -l"):format(folder))
     assert.equal(2, select(2, listing:gsub("events%.out", "")), listing)
     assert.truthy(listing:find("chief-1.weights.h5\nchief-2.weights.h5\nlog.csv\nlogs\nm-1.keras\n", 1, true), listing)
-    assert.truthy(listing:find("3\nequal\n", 1, true), listing)
+    assert.truthy(listing:find("3\n8\n", 1, true), listing)
   end)
 
   with_gloo("stop all where one worker's wants it, and say so", function()

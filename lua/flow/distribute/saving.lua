@@ -162,15 +162,16 @@ end
 -- Callbacks that write a file all along (a method _path() says which) do so on the chief; those of other workers with the same path
 -- get _silent and write nothing. All workers call this at once, when a loop over data begins.
 function saving.divide_files(worker, members)
-  if not alive(worker) then return end
-  local paths = {}
+  local paths, chief = {}, {}
   for _, member in ipairs(members) do
     if member._path then paths[#paths + 1] = member:_path() end
   end
-  local chief = {}
-  for path in worker:broadcast_text(table.concat(paths, "\0")):gmatch("[^%z]+") do chief[path] = true end
+  if alive(worker) then
+    local told = worker:broadcast_text(table.concat(paths, "\0"))
+    for path in (worker.rank > 0 and told or ""):gmatch("[^%z]+") do chief[path] = true end
+  end
   for _, member in ipairs(members) do
-    if member._path then rawset(member, "_silent", worker.rank > 0 and chief[member:_path()] or false) end
+    if member._path then rawset(member, "_silent", chief[member:_path()] or false) end
   end
 end
 
