@@ -102,7 +102,15 @@ describe("workers that save", function()
 
   with_gloo("do not wait for a chief that is gone, and save what they have", function()
     local said, output = launch([[
-      if index == 0 then require("flow.saving.keras").save = function() ffi.C.kill(ffi.C.getpid(), 9) end end
+      if index == 0 then      -- it dies while the other waits for it
+        require("flow.saving.keras").save = function()
+          while there "comes" == "false" do ffi.C.usleep(10000) end
+          ffi.C.usleep(500000)
+          ffi.C.kill(ffi.C.getpid(), 9)
+        end
+      else
+        flow.io.write(folder .. "/comes", "")
+      end
       print("=", pcall(model.save, model, folder .. "/m.keras"))
       print("=", there "m.keras")
       model:save(folder .. "/m.keras")
