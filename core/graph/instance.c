@@ -280,6 +280,7 @@ static void collect_blocks(layout *l, const char *read)
     if (plan->graph->values[v].kind != FLOW_VALUE_RESULT || plan->roots[v] != v || life->defined < 0 || life->local || !read[v] ||
         l->inside[v] >= 0) continue;
     int begin = life->defined, end = life->last_use;
+    if (plan->graph->nodes[plan->graph->values[v].node].op == FLOW_OP_all_gather) begin = 0;      /* other replicas may be ahead */
     size_t offset;
     for (int w = 0; w < plan->graph->value_count; w++)
       if (l->inside[w] >= 0 && outermost(l, w, &offset) == v) {
