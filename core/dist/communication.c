@@ -5,6 +5,9 @@
  * when it comes before the communication thread has woken up, no time is lost to handing over. For the same reason the thread is not
  * woken for a small sum while it sleeps: nearly always the caller waits for its result next; if not, the next sum wakes the thread.
  *
+ * Where all cores are busy with computing, on a machine that the workers share, the thread is not called at all: it would take a core from
+ * what it is to be overlapped with, of this worker or another.
+ *
  * What is not a sum is done by the caller itself, when the queue is empty. */
 #define _GNU_SOURCE                      /* pthread_sigmask in every mode */
 #include "dist/communication.h"
@@ -16,7 +19,9 @@
 #include <string.h>
 #include "base/futex.h"
 #include "base/memory.h"
+#include "base/team.h"
 #include "dist/breakage.h"
+#include "dist/shared.h"
 
 enum {
   QUEUE = 64,                            /* a power of two, so that the counters may wrap */
@@ -34,6 +39,7 @@ struct flow_communication {
   flow_exchange      exchange;           /* first: callers get its address */
   flow_communicator *communicator;
   pthread_t          thread;
+  int                neighbours;         /* workers that are known to compute on this machine, this one among them */
   int64_t            begun, known;       /* the caller's: the last ticket, and the last that it knows to be completed */
   sum                queue[QUEUE];
   _Atomic unsigned   posted, claimed;    /* sums, modulo 2^32, as completed */
@@ -114,6 +120,12 @@ static flow_status fail_again(const flow_communication *self)
   return flow_fail(self->failure, "%s", self->reason);
 }
 
+/* Whether a core is free while this worker and its neighbours compute. */
+static int has_spare_core(const flow_communication *self)
+{
+  return flow_core_count() > self->neighbours * flow_team_size();
+}
+
 /* Works off the queue together with the thread, until the sum is over. */
 static void wait_for_sum(flow_communication *self, int64_t ticket)
 {
@@ -125,7 +137,7 @@ static void wait_for_sum(flow_communication *self, int64_t ticket)
   }
   self->known = ticket;
   /* What was begun later is the thread's, which may not have taken it up while this one had a sum in hand. */
-  if (ticket < self->begun) call_thread(self);
+  if (ticket < self->begun && has_spare_core(self)) call_thread(self);
 }
 
 static flow_status begin(flow_exchange *exchange, int dtype, void *data, int64_t count, int64_t *ticket)
@@ -137,7 +149,7 @@ static flow_status begin(flow_exchange *exchange, int dtype, void *data, int64_t
   *ticket = ++self->begun;
   self->queue[(unsigned)(*ticket - 1) % QUEUE] = (sum){ (flow_dtype)dtype, data, count, *ticket };
   atomic_store(&self->posted, (unsigned)*ticket);
-  if (!idle || count > SMALL_BYTES / 8) call_thread(self);
+  if ((!idle || count > SMALL_BYTES / 8) && has_spare_core(self)) call_thread(self);
   return FLOW_OK;
 }
 
@@ -199,6 +211,7 @@ flow_status flow_communication_start(flow_communicator *communicator, flow_commu
   flow_communication *self = block;
   self->exchange = (flow_exchange){ communicator->size, communicator->rank, begin, finish, all_gather };
   self->communicator = communicator;
+  self->neighbours = flow_communicator_is_shared(communicator) ? communicator->size : 1;
 
   static const int synchronous[] = { SIGILL, SIGFPE, SIGSEGV, SIGBUS };
   sigset_t blocked, before;
