@@ -120,10 +120,11 @@ static flow_status fail_again(const flow_communication *self)
   return flow_fail(self->failure, "%s", self->reason);
 }
 
-/* Whether a core is free while this worker and its neighbours compute. */
+/* Whether the thread may work beside the caller: over a network it mostly waits; among neighbours a core has to be free while all
+ * compute. */
 static int has_spare_core(const flow_communication *self)
 {
-  return flow_core_count() > self->neighbours * flow_team_size();
+  return self->neighbours == 1 || flow_core_count() > self->neighbours * flow_team_size();
 }
 
 /* Works off the queue together with the thread, until the sum is over. */
@@ -209,7 +210,8 @@ flow_status flow_communication_start(flow_communicator *communicator, flow_commu
   void *block;
   FLOW_TRY(flow_alloc_zero(sizeof(flow_communication), &block));
   flow_communication *self = block;
-  self->exchange = (flow_exchange){ communicator->size, communicator->rank, begin, finish, all_gather };
+  self->exchange = (flow_exchange){ .workers = communicator->size, .worker = communicator->rank, .begin = begin, .finish = finish,
+                                     .all_gather = all_gather };
   self->communicator = communicator;
   self->neighbours = flow_communicator_is_shared(communicator) ? communicator->size : 1;
 

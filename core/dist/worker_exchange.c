@@ -104,10 +104,15 @@ static flow_status all_gather(flow_exchange *self, const void *mine, int64_t byt
   return flow_worker_gather((flow_worker *)self, FLOW_CALL_STEP, "", mine, bytes, all);
 }
 
+static void progress(flow_exchange *self, int64_t step)
+{
+  flow_worker_progress((flow_worker *)self, (double)step, "");
+}
+
 void flow_worker_set_exchange(flow_worker *worker)
 {
   worker->exchange = (flow_exchange){ .workers = flow_cluster_workers(worker->cluster), .worker = flow_cluster_id(worker->cluster),
-                                     .begin = begin, .finish = finish, .all_gather = all_gather };
+                                     .begin = begin, .finish = finish, .all_gather = all_gather, .progress = progress };
 }
 
 flow_exchange *flow_worker_exchange(flow_worker *worker) { return &worker->exchange; }

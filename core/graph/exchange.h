@@ -18,6 +18,8 @@ struct flow_exchange {
   flow_status (*finish)(flow_exchange *self, int64_t ticket);
   /* all: workers x bytes, in the order of the workers. */
   flow_status (*all_gather)(flow_exchange *self, const void *mine, int64_t bytes, void *all);
+  /* (optional, default: nobody wants to know) The step that begins, for what is said when a worker is lost. */
+  void (*progress)(flow_exchange *self, int64_t step);
 };
 
 #endif

@@ -66,7 +66,7 @@ static void note_memory(flow_profile *profile, const flow_instance *instance)
 void flow_profile_add_run(flow_profile *profile, const flow_instance *instance, double wall)
 {
   double inside = 0;
-  int members = instance->members_ran;
+  int members = instance->replica_count > 1 ? 1 : instance->members_ran;      /* of several replicas what the first one's member did */
   for (int e = 0; e < instance->plan->order_count; e++) {
     const flow_entry *entry = &instance->entries[e];
     if (entry->alias) continue;

@@ -162,6 +162,7 @@ static flow_status agree(flow_instance *lead, int64_t rows, int64_t *before)
   flow_exchange *exchange = lead->exchange;
   flow_said own = { .rows = rows, .plan = lead->plan_key, .step = lead->base.step,
                     .shares_rows = lead->shares_rows, .wishes_stop = lead->wishes_stop || flow_interrupted(lead->context) };
+  if (exchange->progress) exchange->progress(exchange, lead->base.step);
   FLOW_TRY(exchange->all_gather(exchange, &own, sizeof own, lead->said));
   int64_t total = 0;
   lead->stop_wished = 0;
