@@ -312,8 +312,8 @@ FLOW_API flow_status flow_instance_replicate(flow_instance *instance, int local,
 FLOW_API void        flow_instance_share_rows(flow_instance *instance, int shared);
 /* What the workers tell each other at the next run: that this one wants no further one, nor that; an interrupt says so, too. */
 FLOW_API void        flow_instance_wish_stop(flow_instance *instance, int stop);
-/* What they agreed on at the last one: its rows over all replicas, and whether somebody wants to stop. Nothing ran if nobody had rows or
- * somebody wants to stop. */
+/* What they agreed on at the last one: its rows over all replicas, and whether somebody wants to stop. Nothing ran, and there
+ * are no outputs, if nobody had rows or somebody wants to stop. */
 FLOW_API double      flow_instance_global_rows(const flow_instance *instance);
 FLOW_API int         flow_instance_stop_wished(const flow_instance *instance);
 /* Where the rows of replica `replica` (from 0, of this process) began and how many there were: of the rows that this process gave. */

@@ -130,9 +130,11 @@ static void copy_output(const flow_instance *replica, int index, flow_tensor *ou
 static flow_status run_with_outputs(flow_instance *lead, flow_tensor **outputs)
 {
   int64_t rows = 0;
+  for (int i = 0; i < lead->plan->output_count; i++) outputs[i] = NULL;
+  if (is_over(lead)) return FLOW_OK;
   for (int r = 0; r < lead->replica_count; r++) rows += lead->replicas[r]->rows;
   FLOW_TRY(new_outputs(lead, rows, outputs));
-  flow_status status = is_over(lead) ? FLOW_OK : flow_execute(lead);
+  flow_status status = flow_execute(lead);
   for (int i = 0; i < lead->plan->output_count; i++) {
     int64_t first = 0;
     for (int r = 0; r < lead->replica_count && status == FLOW_OK; r++) {
@@ -204,7 +206,8 @@ static flow_status run_each(flow_context *context, flow_instance *lead, flow_ten
     bind_replica(lead->replicas[r], inputs + (size_t)r * (size_t)count, 0);
     status = new_outputs(lead, rows[r], outputs + (size_t)r * (size_t)each);
   }
-  if (status == FLOW_OK && !is_over(lead)) status = flow_execute(lead);
+  if (status == FLOW_OK && lead->exchange && lead->stop_wished) status = flow_fail(FLOW_INTERRUPTED, "a worker was interrupted");
+  if (status == FLOW_OK) status = flow_execute(lead);
   for (int k = 0; k < replicas * each; k++) {
     if (status == FLOW_OK) copy_output(lead->replicas[k / each], k % each, outputs[k], 0);
     else flow_tensor_release(outputs[k]), outputs[k] = NULL;
