@@ -5,6 +5,7 @@
  * pass through one. So the commit tail is the same for all: in this process it is done once, on the lead's values. */
 #include <string.h>
 
+#include "base/philox.h"
 #include "graph/context.h"
 #include "graph/instance.h"
 
@@ -60,13 +61,13 @@ flow_status flow_mean_over_replicas(flow_context *context, flow_tensor *x, flow_
 /* A number that plans of different operations do not share: workers that run different things must not add them up. */
 static uint64_t plan_key(const flow_plan *plan)
 {
-  uint64_t key = 1469598103934665603u;
+  uint64_t key = 0;
   for (int k = 0; k < plan->order_count; k++) {
     const flow_node *node = &plan->graph->nodes[plan->order[k]];
-    key = (key ^ (uint64_t)node->op) * 1099511628211u;
+    key = flow_mix(key, (uint64_t)node->op);
     for (int i = 0; i < node->output_count; i++) {
       const flow_signature *s = &plan->graph->values[node->outputs[i]].signature;
-      for (int d = 0; d < s->rank; d++) key = (key ^ (uint64_t)s->dims[d]) * 1099511628211u;
+      for (int d = 0; d < s->rank; d++) key = flow_mix(key, (uint64_t)s->dims[d]);
     }
   }
   return key;
@@ -82,6 +83,7 @@ void flow_instance_release_replicas(flow_instance *instance)
   flow_free(instance->staged);
   instance->said = NULL;
   instance->staged = NULL;
+  instance->exchange = NULL;
 }
 
 /* All replicas read a sum where the lead keeps it; it lives until the end of the run. */
@@ -123,7 +125,7 @@ flow_status flow_instance_set_replicas(flow_instance *instance, int local, flow_
     FLOW_TRY(flow_alloc_zero(sizeof(flow_said) * (size_t)exchange->workers, &block));
     instance->said = block;
     FLOW_TRY(flow_stage_sums(instance));
-    instance->exchange = exchange;
+    instance->exchange = exchange;      /* last: on failure the instance is alone */
     instance->plan_key = plan_key(instance->plan);
   }
   if (local == 1) return FLOW_OK;

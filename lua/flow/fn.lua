@@ -191,8 +191,9 @@ local function ready(self, entry, rows)
     if entry.instance then native.close(entry.instance, C.flow_instance_release) end
     entry.instance = false
     native.try(C.flow_instance_new, entry.plan, rows, out_instance)
-    entry.instance = native.own(out_instance, C.flow_instance_release)
-    placement.replicate(placement.current(), entry.instance)
+    local instance = native.own(out_instance, C.flow_instance_release)
+    placement.replicate(placement.current(), instance)
+    entry.instance = instance
   end
   self.runs = self.runs + 1
   native.pressure()

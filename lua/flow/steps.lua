@@ -257,8 +257,9 @@ function steps.get(model, kind, tensors, layout, capacity, own)
   if not step.instance or step.part < part then
     drop_instance(step)
     native.try(C.flow_instance_new, step.plan, part, out_instance)
-    step.instance, step.part = native.own(out_instance, C.flow_instance_release), part
-    placement.replicate(placed, step.instance)
+    local instance = native.own(out_instance, C.flow_instance_release)
+    placement.replicate(placed, instance)
+    step.instance, step.part = instance, part
   end
   step.capacity = step.part * parts_of(placed, own)
   C.flow_instance_share_rows(step.instance, own and 0 or 1)
