@@ -316,8 +316,6 @@ FLOW_API void        flow_instance_wish_stop(flow_instance *instance, int stop);
  * are no outputs, if nobody had rows or somebody wants to stop. */
 FLOW_API double      flow_instance_global_rows(const flow_instance *instance);
 FLOW_API int         flow_instance_stop_wished(const flow_instance *instance);
-/* Where the rows of replica `replica` (from 0, of this process) began and how many there were: of the rows that this process gave. */
-FLOW_API double      flow_instance_part(const flow_instance *instance, int replica, double *rows);
 /* A run with inputs (replicas x count) and outputs (replicas x the plan's) of each local replica apart; a plan without rows, or with
  * rows of its own in each. */
 FLOW_API flow_status flow_instance_run_each(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs);

@@ -125,15 +125,19 @@ flow_status flow_instance_set_replicas(flow_instance *instance, int local, flow_
     FLOW_TRY(flow_alloc_zero(sizeof(flow_said) * (size_t)exchange->workers, &block));
     instance->said = block;
     FLOW_TRY(flow_stage_sums(instance));
-    instance->exchange = exchange;      /* last: on failure the instance is alone */
+    instance->exchange = exchange;
     instance->plan_key = plan_key(instance->plan);
   }
   if (local == 1) return FLOW_OK;
-  FLOW_TRY(flow_alloc_zero(sizeof(flow_instance *) * (size_t)local, &block));
+  flow_status status = flow_alloc_zero(sizeof(flow_instance *) * (size_t)local, &block);
+  if (status != FLOW_OK) {
+    flow_instance_release_replicas(instance);
+    return status;
+  }
   instance->replicas = block;
   instance->replicas[0] = instance;
   for (int r = 1; r < local; r++) {
-    flow_status status = flow_instance_new(instance->plan, (double)instance->capacity, &instance->replicas[r]);
+    status = flow_instance_new(instance->plan, (double)instance->capacity, &instance->replicas[r]);
     if (status == FLOW_OK) status = flow_instance_set_members(instance->replicas[r], 1);
     if (status == FLOW_OK) status = leave_out_common(instance->replicas[r]);
     if (status != FLOW_OK) {
@@ -232,9 +236,3 @@ void flow_instance_share_rows(flow_instance *instance, int shared)       { insta
 void flow_instance_wish_stop(flow_instance *instance, int stop)          { instance->wishes_stop = stop != 0; }
 int  flow_instance_stop_wished(const flow_instance *instance)            { return instance->stop_wished; }
 double flow_instance_global_rows(const flow_instance *instance)          { return (double)instance->global_rows; }
-double flow_instance_part(const flow_instance *instance, int replica, double *rows)
-{
-  if (replica < 0 || replica >= instance->replica_count) return -1;
-  if (rows) *rows = (double)instance->replicas[replica]->rows;
-  return (double)instance->replicas[replica]->part_first;
-}

@@ -125,6 +125,8 @@ static void copy_output(const flow_instance *replica, int index, flow_tensor *ou
   if (bytes) memcpy(output->data + offset, replica->bases[replica->plan->roots[replica->plan->outputs[index]]], bytes);
 }
 
+static flow_status execute(flow_instance *lead) { return is_over(lead) ? FLOW_OK : flow_execute(lead); }
+
 /* Runs and gives the outputs. Their memory is taken before, so that nothing can fail once the effects are done. What has rows holds
  * those of all local replicas, anything else is the first replica's. */
 static flow_status run_with_outputs(flow_instance *lead, flow_tensor **outputs)
@@ -164,7 +166,7 @@ flow_status flow_instance_run(flow_context *context, flow_instance *instance, fl
   flow_status status = make_contiguous(inputs, count, contiguous);
   if (status == FLOW_OK) status = begin_run(context, instance, contiguous, count, -1, -1);
   if (status == FLOW_OK) {
-    status = outputs ? run_with_outputs(instance, outputs) : is_over(instance) ? FLOW_OK : flow_execute(instance);
+    status = outputs ? run_with_outputs(instance, outputs) : execute(instance);
     atomic_store(&instance->running, 0);
   }
   for (int i = 0; i < count && i < FLOW_MAX_OPERANDS; i++) flow_tensor_release(contiguous[i]);
@@ -183,7 +185,7 @@ flow_status flow_instance_run_rows(flow_context *context, flow_instance *instanc
     return flow_fail(FLOW_INVALID_ARGUMENT, "%.0f rows are more than the instance's capacity of %lld", rows, (long long)instance->capacity);
   if (!(first >= 0 && first < 0x1p53)) return flow_fail(FLOW_INVALID_ARGUMENT, "the first row is %g", first);
   FLOW_TRY(begin_run(context, instance, inputs, count, (int64_t)first, (int64_t)rows));
-  flow_status status = is_over(instance) ? FLOW_OK : flow_execute(instance);
+  flow_status status = execute(instance);
   atomic_store(&instance->running, 0);
   return status;
 }

@@ -206,7 +206,6 @@ void flow_instance_share_rows(flow_instance *instance, int shared);
 void flow_instance_wish_stop(flow_instance *instance, int stop);
 double flow_instance_global_rows(const flow_instance *instance);
 int flow_instance_stop_wished(const flow_instance *instance);
-double flow_instance_part(const flow_instance *instance, int replica, double *rows);
 int flow_instance_run_each(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs);
 int flow_instance_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs);
 int flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, double first, double rows);
