@@ -1,21 +1,9 @@
 -- examples_spec.lua: the examples of distributed training learn, alone, on logical devices and as several processes.
 local support = require "spec.support.init"
 
-local plugins = os.getenv("FLOWLUA_LIB"):match("^(.*/)")
 local examples = support.root .. "lua/examples/"
 
-local function exists(path)
-  local file = io.open(path)
-  if file then file:close() end
-  return file ~= nil
-end
-
-local SANITIZED = os.getenv("FLOW_SANITIZED") and "engines have findings of their own under sanitizers"
-local WITHOUT = {
-  ring = not exists(plugins .. "libflow_gloo.so") and "this build has no libflow_gloo.so (libgloo-dev and g++)" or SANITIZED,
-  mpi = not exists(plugins .. "libflow_mpi.so") and "this build has no libflow_mpi.so (libopenmpi-dev)"
-    or os.execute("command -v mpirun >/dev/null") ~= 0 and "mpirun is not installed (openmpi-bin)" or SANITIZED,
-}
+local WITHOUT = { ring = support.missing_engine("RING", true), mpi = support.missing_engine("MPI", true) }
 
 local function run(command, ...)
   local text, code = support.run("timeout -k 5 120 " .. command:format(...))

@@ -2,20 +2,7 @@
 -- scripts/faults-cluster. What a stopped worker leads to takes longer: worker_spec.lua has it with shorter limits.
 local support = require "spec.support.init"
 
-local plugins = os.getenv("FLOWLUA_LIB"):match("^(.*/)")
-
-local function exists(path)
-  local file = io.open(path)
-  if file then file:close() end
-  return file ~= nil
-end
-
-local SANITIZED = os.getenv("FLOW_SANITIZED") and "engines have findings of their own under sanitizers"
-local WITHOUT = {
-  RING = not exists(plugins .. "libflow_gloo.so") and "this build has no libflow_gloo.so (libgloo-dev and g++)" or SANITIZED,
-  MPI = not exists(plugins .. "libflow_mpi.so") and "this build has no libflow_mpi.so (libopenmpi-dev)"
-    or os.execute("command -v mpirun >/dev/null") ~= 0 and "mpirun is not installed (openmpi-bin)" or SANITIZED,
-}
+local WITHOUT = { RING = support.missing_engine("RING", true), MPI = support.missing_engine("MPI", true) }
 
 describe("a worker that is killed", function()
   for _, engine in ipairs { "RING", "MPI" } do

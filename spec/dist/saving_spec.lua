@@ -3,16 +3,8 @@
 local support = require "spec.support.init"
 
 local program = ("FLOWLUA_PATH=%slua %s"):format(support.root, support.program)
-local plugins = os.getenv("FLOWLUA_LIB"):match("^(.*/)")
 
-local function exists(path)
-  local file = io.open(path)
-  if file then file:close() end
-  return file ~= nil
-end
-
-local missing = not exists(plugins .. "libflow_gloo.so") and "this build has no libflow_gloo.so (libgloo-dev and g++)"
-  or os.getenv("FLOW_SANITIZED") and "Gloo itself is not built with the sanitizer"
+local missing = support.missing_engine("RING", true)
 
 local BEGIN = [[
   local flow = require "flow"

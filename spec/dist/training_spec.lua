@@ -3,22 +3,9 @@
 local support = require "spec.support.init"
 
 local script = support.root .. "spec/dist/training.lua"
-local plugins = os.getenv("FLOWLUA_LIB"):match("^(.*/)")
-
-local function exists(path)
-  local file = io.open(path)
-  if file then file:close() end
-  return file ~= nil
-end
 
 -- Why an engine cannot be tried, or nil.
-local MISSING = {
-  RING = not exists(plugins .. "libflow_gloo.so") and "this build has no libflow_gloo.so (libgloo-dev and g++)"
-    or os.getenv("FLOW_SANITIZED") and "Gloo itself is not built with the sanitizer",
-  MPI = not exists(plugins .. "libflow_mpi.so") and "this build has no libflow_mpi.so (libopenmpi-dev)"
-    or os.execute("command -v mpirun >/dev/null") ~= 0 and "mpirun is not installed (openmpi-bin)"
-    or os.getenv("FLOW_SANITIZED") and "Open MPI has findings of its own under sanitizers",
-}
+local MISSING = { RING = support.missing_engine("RING", true), MPI = support.missing_engine("MPI", true) }
 
 local function alone(arguments)
   return ("timeout -k 5 60 %q %q %s"):format(support.program, script, arguments)
