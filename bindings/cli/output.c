@@ -42,7 +42,21 @@ static void append(output *self, int which, const char *bytes, size_t count)
   queue->count += count;
 }
 
-/* What is left to see of the line, with its prefix. */
+static void write_log(output *self, const output_writer *writer, const char *bytes, size_t count)
+{
+  while (writer->log >= 0 && count > 0) {
+    ssize_t written = write(writer->log, bytes, count);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      self->lost = written < 0 ? errno : EIO;
+      return;
+    }
+    bytes += written;
+    count -= (size_t)written;
+  }
+}
+
+/* What is left to see of the line: with its prefix, and in its writer's log without. */
 static void show(output *self, output_line *line, double now)
 {
   char prefix[PREFIX];
@@ -57,6 +71,8 @@ static void show(output *self, output_line *line, double now)
   append(self, line->to, prefix, length < PREFIX ? (size_t)length : PREFIX - 1);
   if (count) append(self, line->to, text, count);
   append(self, line->to, "\n", 1);
+  write_log(self, line->writer, text, count);
+  write_log(self, line->writer, "\n", 1);
   line->shown = now;
 }
 
@@ -77,23 +93,8 @@ static void extend(output *self, output_line *line, const char *bytes, size_t co
   }
 }
 
-static void write_log(output *self, const output_writer *writer, const char *bytes, size_t count)
-{
-  while (writer->log >= 0 && count > 0) {
-    ssize_t written = write(writer->log, bytes, count);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      self->lost = written < 0 ? errno : EIO;
-      return;
-    }
-    bytes += written;
-    count -= (size_t)written;
-  }
-}
-
 void output_add(output *self, output_line *line, const char *bytes, size_t count, double now)
 {
-  write_log(self, line->writer, bytes, count);
   while (count > 0) {
     size_t plain = 0;
     while (plain < count && bytes[plain] != '\n' && bytes[plain] != '\r') plain++;

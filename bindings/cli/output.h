@@ -33,7 +33,7 @@ typedef struct output_line {
 } output_line;
 
 /* Takes bytes as they came. Of a line that was drawn over by carriage returns, the last state is shown, and one in between every ten
- * seconds. */
+ * seconds. A writer's log gets the same lines: its stdout and its stderr may come in pieces, which must not end up within each other. */
 void output_add(output *self, output_line *line, const char *bytes, size_t count, double now);
 /* At the end of a stream: a last line without an end gets one. */
 void output_finish(output *self, output_line *line, double now);

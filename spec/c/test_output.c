@@ -38,6 +38,28 @@ static void lines_are_the_same_however_they_are_cut(void **state)
   }
 }
 
+static void a_log_gets_whole_lines_of_both_streams(void **state)
+{
+  (void)state;
+  FILE *file = tmpfile();
+  assert_non_null(file);
+  output out = { 0 };
+  output_writer writer = { .name = "a", .log = fileno(file) };
+  output_line lines[2] = { { .writer = &writer }, { .writer = &writer, .to = 1 } };
+  output_add(&out, &lines[0], "begun ", 6, 0);
+  output_add(&out, &lines[1], "error\n", 6, 0);
+  output_add(&out, &lines[0], "ended\nlast", 10, 0);
+  for (int i = 0; i < 2; i++) output_finish(&out, &lines[i], 0);
+  char text[64];
+  rewind(file);
+  size_t count = fread(text, 1, sizeof text - 1, file);
+  text[count] = '\0';
+  assert_string_equal(text, "error\nbegun ended\nlast\n");
+  assert_int_equal(out.lost, 0);
+  fclose(file);
+  output_release(&out);
+}
+
 static void a_line_that_is_drawn_for_long_is_shown_now_and_then(void **state)
 {
   (void)state;
@@ -157,6 +179,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(lines_are_the_same_however_they_are_cut),
+    cmocka_unit_test(a_log_gets_whole_lines_of_both_streams),
     cmocka_unit_test(a_line_that_is_drawn_for_long_is_shown_now_and_then),
     cmocka_unit_test(lines_without_end_come_in_pieces),
     cmocka_unit_test(a_begun_line_goes_first),

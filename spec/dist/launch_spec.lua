@@ -192,7 +192,7 @@ describe("the output of tasks", function()
       assert.equal(300, #errors)
       assert.equal("e300", errors[300])
       local log = run(("cat %s/logs/new/worker-%d.log"):format(folder, index))
-      assert.equal(600 + 1, count(log, "\n"))
+      assert.equal(600 + 2, count(log, "\n"))
       assert.truthy(log:find("\nlast", 1, true) and log:find("e300\n", 1, true) and not log:find("[worker", 1, true))
     end
     assert.equal(906, count(out, "\n"))
