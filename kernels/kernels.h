@@ -33,6 +33,8 @@ typedef struct flow_operand {
 /* The same for all ops of one run: keys of random kernels, and rows of the batch: of this replica, and of all that train together. */
 typedef struct flow_scalars { uint64_t seed; int64_t step, first_sample, rows, global_rows; } flow_scalars;
 
+typedef struct flow_queue flow_queue;     /* of an accelerator: accelerator.h */
+
 typedef struct flow_call {
   int                    op;
   const flow_attributes *attributes;      /* never NULL */
@@ -44,6 +46,7 @@ typedef struct flow_call {
   void                  *shared;          /* shared_bytes(): one block for all members, lives from prepare to the last part */
   void                  *scratch;         /* scratch_bytes(): the member's own, contents undefined; 64-byte aligned, as shared is */
   const flow_scalars    *scalars;
+  flow_queue            *queue;           /* where an accelerator enqueues it; NULL on the CPU */
 } flow_call;
 
 typedef struct flow_kernel {

@@ -1,0 +1,66 @@
+/* accelerator.h: a device with a memory of its own, as the engine sees it. The engine runs kernels on the CPU; on an accelerator it enqueues
+ * them. An accelerator comes as a plugin (libflow_cuda.so) whose table of functions is a flow_accelerator_table.
+ *
+ * Kernels of an accelerator are the same records as the CPU's (kernels.h), with these differences:
+ *   - Every op is run as a whole, whatever its batch kind: the engine calls run(call, 0, 0, 1) once, with whole operands. phases, parts,
+ *     prepare and scratch are not used; call->shared, if shared_bytes() asks for it, is a block in the device's memory.
+ *   - run enqueues on call->queue and returns; it does not wait. Operands and call->scalars point into the device's memory: scalars are
+ *     read by the kernels on the device, so that a recorded step can be repeated with others. Attributes and shapes are host values.
+ *   - What a CHECKS op finds wrong in the data is kept as the queue's fault and raised by the next synchronize.
+ * All memory is the device's unless the word host is said. */
+#ifndef FLOW_ACCELERATOR_H
+#define FLOW_ACCELERATOR_H
+
+#include "kernels.h"
+
+typedef struct flow_accelerator flow_accelerator;
+typedef struct flow_recording flow_recording;     /* work that was recorded once to be enqueued at one go (a CUDA graph) */
+
+enum { FLOW_ACCELERATOR_TEXT = 160 };
+
+typedef struct flow_accelerator_functions {
+  /* A queue carries its work out in order; different queues know nothing of each other until one follows the other. One thread at a
+   * time uses a queue and what was allocated on it. */
+  flow_status (*queue_new)(const flow_accelerator *self, flow_queue **out);
+  void        (*queue_release)(flow_queue *queue);                          /* waits for its work; NULL is fine */
+  /* Everything enqueued on `queue` from now on happens after all that is enqueued on `other` so far. */
+  flow_status (*follow)(flow_queue *queue, flow_queue *other);
+  /* Waits. Fails with the queue's fault, which is forgotten then, or with what the device reports. */
+  flow_status (*synchronize)(flow_queue *queue);
+
+  /* FLOW_OUT_OF_MEMORY names what was asked for and what is free. Aligned to 256 bytes, contents undefined. Not while recording. */
+  flow_status (*allocate)(flow_queue *queue, size_t bytes, void **out);
+  /* Kept for later allocations on this queue, which come after the work that still uses it. NULL is fine. */
+  void        (*release)(flow_queue *queue, void *memory);
+
+  flow_status (*upload)(flow_queue *queue, void *to, const void *host, size_t bytes);      /* host memory may change once it returns */
+  flow_status (*download)(flow_queue *queue, void *host, const void *from, size_t bytes);  /* waits; faults as synchronize */
+  flow_status (*copy)(flow_queue *queue, void *to, const void *from, size_t bytes);        /* may not overlap */
+  flow_status (*clear)(flow_queue *queue, void *to, size_t bytes);
+
+  /* Between the two nothing is carried out, only recorded; upload, download, allocate and synchronize are refused. Other queues that
+   * follow this one are recorded with it, and must be followed by it before the end. */
+  flow_status (*record_begin)(flow_queue *queue);
+  flow_status (*record_end)(flow_queue *queue, flow_recording **out);       /* after a failed call in between, too: *out NULL */
+  flow_status (*replay)(flow_queue *queue, const flow_recording *recording);
+  int         (*recording_nodes)(const flow_recording *recording);          /* how many launches and copies it is */
+  void        (*recording_release)(flow_recording *recording);              /* NULL is fine */
+} flow_accelerator_functions;
+
+struct flow_accelerator {
+  flow_device                       device;        /* name "gpu", isa "sm_90" */
+  int                               index;
+  const flow_accelerator_functions *functions;
+  double                            memory_bytes;
+  char                              description[FLOW_ACCELERATOR_TEXT];     /* "NVIDIA H200, sm_90, driver 13.0, cuDNN 9.19.0" */
+};
+
+/* What the plugin exports. */
+typedef struct flow_accelerator_table {
+  /* How many devices this process may use; 0 with a sentence in `why` that says what is missing. Asked once. */
+  int         (*count)(char *why, size_t size);
+  /* The same object for the same index, to the end of the process. FLOW_UNSUPPORTED for a device that is too old. */
+  flow_status (*open)(int index, const flow_accelerator **out);
+} flow_accelerator_table;
+
+#endif
