@@ -4,6 +4,8 @@
  * Kernels of an accelerator are the same records as the CPU's (kernels.h), with these differences:
  *   - Every op is run as a whole, whatever its batch kind: the engine calls run(call, 0, 0, 1) once, with whole operands. phases, parts,
  *     prepare and scratch are not used; call->shared, if shared_bytes() asks for it, is a block in the device's memory.
+ *   - call->queue is set when supports() and shared_bytes() are asked, too: what they choose may depend on the device. Both may take
+ *     seconds the first time (a library compiles a plan) and are quick when asked about the same shapes again.
  *   - run enqueues on call->queue and returns; it does not wait. Operands and call->scalars point into the device's memory: scalars are
  *     read by the kernels on the device, so that a recorded step can be repeated with others. Attributes and shapes are host values.
  *   - What a CHECKS op finds wrong in the data is kept as the queue's fault and raised by the next synchronize.
