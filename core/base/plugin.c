@@ -17,7 +17,7 @@ static const struct {
   const char *name, *purpose;
   const char *install;             /* what brings it, after "..., "; NULL: not written yet */
 } known[] = {
-  { "cuda", "training on NVIDIA GPUs", NULL },
+  { "cuda", "training on NVIDIA GPUs", "install CUDA 13 (nvcc), then build again with scripts/setup" },
   { "nccl", "all-reduce between GPUs", NULL },
   { "mpi", "all-reduce under mpirun and srun", "install libopenmpi-dev, then build again with scripts/setup" },
   { "gloo", "all-reduce between plain processes (TF_CONFIG)", "install libgloo-dev and g++, then build again with scripts/setup" },

@@ -1,0 +1,53 @@
+/* device_table.c: which kernels the device has: the list flow_cuda_NAME_kernels of each op NAME. An op whose family does not define one
+ * has the empty list made here, so that its call is refused by name. */
+#include "cuda/device_table.h"
+
+#include "ops/op.h"
+
+#define FLOW_OP(name, ...) \
+  extern const flow_kernel flow_cuda_##name##_kernels[]; \
+  __attribute__((weak)) const flow_kernel flow_cuda_##name##_kernels[] = { { 0 } };
+#include "ops/ops.def"
+#undef FLOW_OP
+
+const flow_kernel *const flow_cuda_kernels[FLOW_OP_COUNT] = {
+#define FLOW_OP(name, ...) [FLOW_OP_##name] = flow_cuda_##name##_kernels,
+#include "ops/ops.def"
+#undef FLOW_OP
+};
+
+const char *flow_cuda_op_name(int op)
+{
+  static const char *const names[FLOW_OP_COUNT] = {
+#define FLOW_OP(name, ...) [FLOW_OP_##name] = #name,
+#include "ops/ops.def"
+#undef FLOW_OP
+  };
+  return op >= 0 && op < FLOW_OP_COUNT ? names[op] : "?";
+}
+
+int flow_cuda_op_is_random(int op)
+{
+  enum {                                 /* the short words of ops.def */
+    RANDOM = 1, STRIDED = 0, PROMOTE = 0, FLOAT_ONLY = 0, VIA_FLOAT = 0, EFFECT = 0, ALIAS = 0, TO_FLOAT = 0, CHECKS = 0, COLLECTIVE = 0
+  };
+  static const int random[FLOW_OP_COUNT] = {
+#define FLOW_OP(name, min_inputs, max_inputs, outputs, kind, row_inputs, row_outputs, flags, ...) [FLOW_OP_##name] = flags,
+#include "ops/ops.def"
+#undef FLOW_OP
+  };
+  return random[op];
+}
+
+flow_status flow_cuda_raise(const flow_fault *fault)
+{
+  const char *op = flow_cuda_op_name(fault->op);
+  long long value = (long long)fault->value, last = (long long)fault->bound - 1;
+  switch (fault->kind) {
+    case FAULT_NONE: return FLOW_OK;
+    case FAULT_LABEL: return flow_fail(FLOW_INVALID_ARGUMENT, "%s: label %lld is outside 0..%lld", op, value, last);
+    case FAULT_INDEX: return flow_fail(FLOW_INVALID_ARGUMENT, "%s: index %lld is outside 0..%lld", op, value, last);
+    case FAULT_EMPTY: return flow_fail(FLOW_INVALID_ARGUMENT, "%s of an empty axis", op);
+    default: return flow_fail(FLOW_INTERNAL, "%s: unknown fault %d", op, fault->kind);
+  }
+}

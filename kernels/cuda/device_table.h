@@ -1,0 +1,20 @@
+/* device_table.h: what both devices, CUDA's and the emulated one, have in common: the table of kernels and the sentences for faults. */
+#ifndef FLOW_CUDA_DEVICE_TABLE_H
+#define FLOW_CUDA_DEVICE_TABLE_H
+
+#include "accelerator.h"
+#include "cuda/body.h"
+#include "ops/op.h"
+
+extern const flow_kernel *const flow_cuda_kernels[FLOW_OP_COUNT];
+
+const char *flow_cuda_op_name(int op);
+int         flow_cuda_op_is_random(int op);        /* its kernels read call->scalars */
+
+/* The sentence for what a kernel found in its data; FLOW_OK for FAULT_NONE. */
+flow_status flow_cuda_raise(const flow_fault *fault);
+
+/* The plugin's functions: of runtime_cuda.c, or of emulated.c. */
+extern const flow_accelerator_table flow_cuda_table;
+
+#endif

@@ -1,0 +1,57 @@
+/* plugin.c: what libflow_cuda.so exports, and the core's functions as the plugin's files know them: it links nothing of libflow. */
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include "base/memory.h"
+#include "base/plugin.h"
+#include "cuda/device_table.h"
+
+static const flow_plugin_services *_Atomic core;
+
+static const flow_plugin_services *services(void)
+{
+  return atomic_load_explicit(&core, memory_order_acquire);
+}
+
+flow_status flow_alloc(size_t bytes, void **out)
+{
+  return services()->alloc(bytes, out);
+}
+
+void flow_free(void *block)
+{
+  services()->free(block);
+}
+
+static _Thread_local char text[1024];
+
+flow_status flow_fail(flow_status status, const char *format, ...)
+{
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  return services()->fail(status, "%s", text);
+}
+
+/* Of failures in here. */
+const char *flow_last_error(void)
+{
+  return text;
+}
+
+static void start(const flow_plugin_services *given)
+{
+  atomic_store_explicit(&core, given, memory_order_release);
+}
+
+#if FLOW_EMULATED
+#define LIBRARIES "no CUDA: a device that the CPU emulates, for tests"
+#else
+#define LIBRARIES "CUDA runtime " FLOW_CUDA_TOOLKIT ", kernels for " FLOW_CUDA_TARGETS
+#endif
+
+extern const flow_plugin flow_plugin_table;
+__attribute__((visibility("default"))) const flow_plugin flow_plugin_table = {
+  .abi = FLOW_PLUGIN_ABI, .name = "cuda", .libraries = LIBRARIES, .start = start, .functions = &flow_cuda_table,
+};
