@@ -3,9 +3,15 @@
 #ifndef FLOW_CUDA_FAMILIES_H
 #define FLOW_CUDA_FAMILIES_H
 
+#include "cuda/batch_norm.h"
 #include "cuda/constant.h"
+#include "cuda/pooling.h"
+#include "cuda/softmax.h"
 
 #define FLOW_CUDA_KERNELS(ELEMENT, BLOCK) \
-  CONSTANT_KERNELS(ELEMENT, BLOCK)
+  CONSTANT_KERNELS(ELEMENT, BLOCK) \
+  BATCH_NORM_KERNELS(ELEMENT, BLOCK) \
+  POOLING_KERNELS(ELEMENT, BLOCK) \
+  SOFTMAX_KERNELS(ELEMENT, BLOCK)
 
 #endif

@@ -1,0 +1,115 @@
+/* softmax_bodies.h: bodies of softmax.h, for one way of computing (numbers.h). */
+
+/* What a thread knows of its line: the largest element and the sum of e^(x - largest), or, of a gradient, the sum of g y. */
+typedef struct NAME(line_sum) { NUMBER largest, sum; } NAME(line_sum);
+
+/* -infinity adds nothing, even where nothing larger was seen; NaN and +infinity make the sum NaN. */
+BODY NUMBER NAME(exponential)(NUMBER x, NUMBER largest) { return x == -(NUMBER)INFINITY ? 0 : EXP(x - largest); }
+
+BODY NAME(line_sum) NAME(combine_sums)(NAME(line_sum) a, NAME(line_sum) b)
+{
+  NAME(line_sum) both;
+  both.largest = b.largest > a.largest ? b.largest : a.largest;
+  both.sum = a.sum == 0 ? 0 : a.largest == both.largest ? a.sum : a.sum * EXP(a.largest - both.largest);
+  both.sum += b.sum == 0 ? 0 : b.largest == both.largest ? b.sum : b.sum * EXP(b.largest - both.largest);
+  return both;
+}
+
+/* Elements first, first + step ... below n of a line whose neighbours are `inner` apart and that begins at `at`. */
+BODY NAME(line_sum) NAME(sum_line)(const void *x, int dtype, int64_t at, int64_t first, int64_t step, int64_t n, int64_t inner)
+{
+  NAME(line_sum) s;
+  s.largest = -(NUMBER)INFINITY;
+  s.sum = 0;
+  for (int64_t k = first; k < n; k += step) {
+    NUMBER value = LOAD(x, dtype, at + k * inner);
+    s.largest = value > s.largest ? value : s.largest;
+  }
+  for (int64_t k = first; k < n; k += step) s.sum += NAME(exponential)(LOAD(x, dtype, at + k * inner), s.largest);
+  return s;
+}
+
+/* The combining step of a team: `mine` is its first slot, `rank` the thread's place in it. */
+BODY void NAME(gather_sums)(NAME(line_sum) *mine, int rank, int team)
+{
+  if (rank >= TEAM_FEW) return;
+  for (int k = rank + TEAM_FEW; k < team; k += TEAM_FEW) mine[rank] = NAME(combine_sums)(mine[rank], mine[k]);
+}
+
+BODY NAME(line_sum) NAME(last_sums)(const NAME(line_sum) *mine, int team)
+{
+  NAME(line_sum) s = mine[0];
+  for (int k = 1; k < team && k < TEAM_FEW; k++) s = NAME(combine_sums)(s, mine[k]);
+  return s;
+}
+
+BODY NAME(line_sum) NAME(sum_products)(const softmax_arguments *a, int64_t at, int64_t first, int64_t step)
+{
+  NAME(line_sum) s;
+  s.largest = s.sum = 0;
+  for (int64_t k = first; k < a->n; k += step)
+    s.sum += LOAD(a->x, a->x_dtype, at + k * a->inner) * LOAD(a->y, a->y_dtype, at + k * a->inner);
+  return s;
+}
+
+BODY void NAME(write_line)(const softmax_arguments *a, NAME(line_sum) s, int64_t at, int64_t first, int64_t step)
+{
+  NUMBER scale = a->kind == SOFTMAX ? 1 / s.sum : a->kind == LOG_SOFTMAX ? LOG(s.sum) : s.sum;
+  for (int64_t k = first; k < a->n; k += step) {
+    int64_t i = at + k * a->inner;
+    NUMBER x = LOAD(a->x, a->x_dtype, i), value;
+    if (a->kind == SOFTMAX) value = EXP(x - s.largest) * scale;
+    else if (a->kind == LOG_SOFTMAX) value = x - s.largest - scale;
+    else value = (x - scale) * LOAD(a->y, a->y_dtype, i);
+    STORE(a->out, a->out_dtype, i, value);
+  }
+}
+
+BODY void NAME(softmax_lines)(int64_t i, const softmax_arguments *a)
+{
+  int64_t inside, at = split(i, a->inner, &inside) * a->n * a->inner + inside;
+  NAME(line_sum) s = a->kind == SOFTMAX_GRADIENT ? NAME(sum_products)(a, at, 0, 1)
+                                                 : NAME(sum_line)(a->x, a->x_dtype, at, 0, 1, a->n, a->inner);
+  NAME(write_line)(a, s, at, 0, 1);
+}
+
+BODY void NAME(softmax_rows)(int phase, int thread, int64_t block, void *shared, const softmax_arguments *a)
+{
+  int rank = thread & (a->team - 1);
+  int64_t line = block * (BLOCK_THREADS / a->team) + thread / a->team, at = line * a->n;
+  NAME(line_sum) *mine = (NAME(line_sum) *)shared + (thread - rank);
+  if (line >= a->lines) return;
+  if (phase == 0)
+    mine[rank] = a->kind == SOFTMAX_GRADIENT ? NAME(sum_products)(a, at, rank, a->team)
+                                             : NAME(sum_line)(a->x, a->x_dtype, at, rank, a->team, a->n, 1);
+  if (phase == 1) NAME(gather_sums)(mine, rank, a->team);
+  if (phase == 2) NAME(write_line)(a, NAME(last_sums)(mine, a->team), at, rank, a->team);
+}
+
+/* loss = log(sum of e^z) - z[label]; gradient = g (softmax(z) - onehot(label)). NaN where the label is none. */
+BODY void NAME(cross_entropy)(int phase, int thread, int64_t block, void *shared, const cross_entropy_arguments *a)
+{
+  int rank = thread & (a->team - 1);
+  int64_t line = block * (BLOCK_THREADS / a->team) + thread / a->team, at = line * a->classes;
+  NAME(line_sum) *mine = (NAME(line_sum) *)shared + (thread - rank);
+  if (line >= a->lines) return;
+  if (phase == 0 && a->out) mine[rank] = NAME(sum_line)(a->z, a->z_dtype, at, rank, a->team, a->classes, 1);
+  if (phase == 1 && a->out) NAME(gather_sums)(mine, rank, a->team);
+  if (phase != 2) return;
+  double named = load_double(a->label_dtype, a->labels, line);
+  int known = named >= 0 && named < (double)a->classes;
+  int64_t label = known ? (int64_t)named : 0;
+  if (!known && rank == 0) raise_fault(a->fault, FAULT_LABEL, a->op, fabs(named) < 9e18 ? (int64_t)named : -1, a->classes);
+  if (!a->out || a->classes == 0) return;
+  NAME(line_sum) s = NAME(last_sums)(mine, a->team);
+  if (!known) s.sum = (NUMBER)NAN;
+  if (a->g) {
+    NUMBER g = LOAD(a->g, a->g_dtype, line), scale = g / s.sum;
+    for (int64_t k = rank; k < a->classes; k += a->team) {
+      NUMBER value = NAME(exponential)(LOAD(a->z, a->z_dtype, at + k), s.largest) * scale;
+      STORE(a->out, a->out_dtype, at + k, k == label ? value - g : value);
+    }
+  } else if (rank == 0) {
+    STORE(a->out, a->out_dtype, line, LOG(s.sum) - (LOAD(a->z, a->z_dtype, at + label) - s.largest));
+  }
+}

@@ -1,0 +1,91 @@
+/* test_cuda_batch_norm.c: batch_norm and its gradient on the device, against the CPU's plain kernels. */
+#include "cuda_runner.h"
+
+static const struct { int rows, inside, channels; } shapes[] = {
+  { 7, 1, 3 }, { 64, 9, 16 }, { 300, 5, 64 }, { 3, 1, 130 }, { 1, 1, 1 }, { 5000, 1, 1 }, { 700, 3, 5 }, { 0, 4, 6 }, { 4, 2, 0 },
+  { 9000, 8, 4 }                                  /* more rows than 1024 parts of the smallest size have */
+};
+enum { SHAPE_COUNT = sizeof shapes / sizeof shapes[0] };
+static const int floats[] = { FLOW_FLOAT32, FLOW_FLOAT64 };
+
+/* x, gamma, beta, or y, mean, variance */
+static void make_three(flow_operand *x, int dtype, int rows, int inside, int channels)
+{
+  x[0] = operand(dtype, 3, rows, inside, channels);
+  for (int k = 1; k < 3; k++) x[k] = operand(dtype, 1, channels);
+  for (int k = 0; k < 3; k++) fill(&x[k], 1);
+}
+
+static void normalizes_over_all_rows(void **state)
+{
+  (void)state;
+  flow_attributes attributes = { .normalization = { .epsilon = 1e-3, .axis = -1 } };
+  for (size_t d = 0; d < 2; d++) {
+    for (int i = 0; i < SHAPE_COUNT; i++) {
+      int c = shapes[i].channels;
+      flow_operand inputs[3], outputs[3];
+      make_three(inputs, floats[d], shapes[i].rows, shapes[i].inside, c);
+      make_three(outputs, floats[d], shapes[i].rows, shapes[i].inside, c);
+      for (int64_t k = 0; k < operand_size(&inputs[0]); k++)
+        set(&inputs[0], k, get(&inputs[0], k) * (1 + (double)(k % 3)) + (double)(k % c));
+      flow_call call = call_of(FLOW_OP_batch_norm, &attributes, inputs, 3, outputs, 3);
+      cuda_matches_cpu(&call, 0, floats[d] == FLOW_FLOAT32 ? 1e-5 : 1e-12);
+      void *kept[2] = { outputs[0].data, outputs[2].data };
+      outputs[0].data = outputs[2].data = NULL;
+      cuda_matches_cpu(&call, 0, floats[d] == FLOW_FLOAT32 ? 1e-5 : 1e-12);
+      outputs[0].data = kept[0], outputs[2].data = kept[1];
+      for (int k = 0; k < 3; k++) operand_free(&inputs[k]), operand_free(&outputs[k]);
+    }
+  }
+}
+
+/* Where the mean is a thousand standard deviations, squares of float32 would cancel to nothing. */
+static void a_large_mean_does_not_cancel(void **state)
+{
+  (void)state;
+  enum { ROWS = 4000, CHANNELS = 8 };
+  flow_attributes attributes = { .normalization = { .epsilon = 0, .axis = -1 } };
+  flow_operand inputs[3], outputs[3];
+  make_three(inputs, FLOW_FLOAT32, ROWS, 1, CHANNELS);
+  make_three(outputs, FLOW_FLOAT32, ROWS, 1, CHANNELS);
+  for (int64_t k = 0; k < operand_size(&inputs[0]); k++) set(&inputs[0], k, 1024 + get(&inputs[0], k));
+  flow_call call = call_of(FLOW_OP_batch_norm, &attributes, inputs, 3, outputs, 3);
+  void *y = outputs[0].data;
+  outputs[0].data = NULL;                          /* the mean itself has only 24 bits */
+  cuda_matches_cpu(&call, 0, 1e-6);
+  outputs[0].data = y;
+  for (int k = 0; k < 3; k++) operand_free(&inputs[k]), operand_free(&outputs[k]);
+}
+
+static void gradients_of_all_three(void **state)
+{
+  (void)state;
+  flow_attributes attributes = { .normalization = { .epsilon = 1e-3, .axis = -1 } };
+  for (size_t d = 0; d < 2; d++) {
+    for (int i = 0; i < SHAPE_COUNT; i++) {
+      int c = shapes[i].channels, dtype = floats[d];
+      flow_operand inputs[5] = { operand(dtype, 3, shapes[i].rows, shapes[i].inside, c) }, outputs[3];
+      make_three(inputs + 1, dtype, shapes[i].rows, shapes[i].inside, c);
+      make_three(outputs, dtype, shapes[i].rows, shapes[i].inside, c);
+      inputs[4] = operand(dtype, 1, c);
+      fill(&inputs[0], 1), fill(&inputs[4], 1);
+      for (int k = 0; k < c; k++) set(&inputs[4], k, 0.25 + fabs(get(&inputs[4], k)));
+      flow_call call = call_of(FLOW_OP_batch_norm_gradient, &attributes, inputs, 5, outputs, 3);
+      cuda_matches_cpu(&call, 0, dtype == FLOW_FLOAT32 ? 2e-5 : 1e-12);
+      void *kept[2] = { outputs[0].data, outputs[1].data };
+      outputs[0].data = outputs[1].data = NULL;
+      cuda_matches_cpu(&call, 0, dtype == FLOW_FLOAT32 ? 2e-5 : 1e-12);
+      outputs[0].data = kept[0], outputs[1].data = kept[1];
+      for (int k = 0; k < 5; k++) operand_free(&inputs[k]);
+      for (int k = 0; k < 3; k++) operand_free(&outputs[k]);
+    }
+  }
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(normalizes_over_all_rows), cmocka_unit_test(a_large_mean_does_not_cancel), cmocka_unit_test(gradients_of_all_three)
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
