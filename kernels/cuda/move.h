@@ -1,0 +1,13 @@
+/* move.h: what the C files enqueue to move elements (movement.c). */
+#ifndef FLOW_CUDA_MOVE_H
+#define FLOW_CUDA_MOVE_H
+
+#include "cuda/view_make.h"
+
+/* `count` elements from one view to another of the same element size, which do not overlap unless they are the same: a copy inside the
+ * device, a transposition by tiles, or element by element. */
+flow_status flow_cuda_move(const flow_call *call, view from, view to, int64_t count);
+/* `bytes` zeros. */
+flow_status flow_cuda_clear(const flow_call *call, void *to, size_t bytes);
+
+#endif

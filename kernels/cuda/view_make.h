@@ -1,0 +1,19 @@
+/* view_make.h: the host's side of view.h. */
+#ifndef FLOW_CUDA_VIEW_MAKE_H
+#define FLOW_CUDA_VIEW_MAKE_H
+
+#include "cuda/launch.h"
+#include "cuda/view.h"
+
+/* x as it broadcasts to a shape. */
+view flow_cuda_view(const flow_operand *x, int rank, const int64_t *shape);
+/* An array of a shape with strides of its own (elements), at `data`. */
+view flow_cuda_view_strided(void *data, int dtype, int rank, const int64_t *shape, const int64_t *strides);
+
+/* Whether the view is one axis of this stride. */
+int     flow_cuda_view_is(const view *v, int64_t stride);
+int64_t flow_cuda_size(const flow_operand *x);
+/* Whether an operand's elements lie one behind the other in row-major order. */
+int     flow_cuda_contiguous(const flow_operand *x);
+
+#endif
