@@ -10,7 +10,8 @@ static batch_norm_arguments describe(const flow_call *call)
   int gradient = call->op == FLOW_OP_batch_norm_gradient;
   const flow_operand *in = call->inputs, *out = call->outputs, *x = &in[gradient];
   batch_norm_arguments a = { .x = x->data, .x_dtype = x->dtype, .y = out[0].data, .y_dtype = out[0].dtype,
-                             .channels = x->shape[x->rank - 1], .rows = flow_shape_size(x->rank - 1, x->shape), .epsilon = call->attributes->normalization.epsilon,
+                             .channels = x->shape[x->rank - 1], .rows = flow_shape_size(x->rank - 1, x->shape),
+                             .epsilon = call->attributes->normalization.epsilon,
                              .gamma = in[1 + gradient].data, .gamma_dtype = in[1 + gradient].dtype, .lanes = 1 };
   const flow_operand *beta = gradient ? &out[2] : &in[2], *mean = gradient ? &in[3] : &out[1], *variance = gradient ? &in[4] : &out[2];
   a.beta_dtype = beta->dtype;

@@ -7,14 +7,16 @@
 #include "cuda/constant.h"
 #include "cuda/elementwise.h"
 #include "cuda/movement.h"
+#include "cuda/optimizers.h"
 #include "cuda/pooling.h"
 #include "cuda/softmax.h"
 
 #define FLOW_CUDA_KERNELS(ELEMENT, BLOCK) \
-  CONSTANT_KERNELS(ELEMENT, BLOCK) \
   BATCH_NORM_KERNELS(ELEMENT, BLOCK) \
+  CONSTANT_KERNELS(ELEMENT, BLOCK) \
   ELEMENTWISE_KERNELS(ELEMENT, BLOCK) \
   MOVEMENT_KERNELS(ELEMENT, BLOCK) \
+  OPTIMIZER_KERNELS(ELEMENT, BLOCK) \
   POOLING_KERNELS(ELEMENT, BLOCK) \
   SOFTMAX_KERNELS(ELEMENT, BLOCK)
 

@@ -1,0 +1,94 @@
+/* test_cuda_optimizers.c: the optimizer ops on the device, with gradients in memory and as products, against the CPU's plain kernels. */
+#include "cuda_runner.h"
+#include "ops/optimizer_layout.h"
+
+typedef struct rule_case { int op; double momentum; int nesterov, amsgrad, centered; } rule_case;
+
+static const rule_case rules[] = {
+  { FLOW_OP_sgd, 0, 0, 0, 0 }, { FLOW_OP_sgd, 0.9, 0, 0, 0 }, { FLOW_OP_sgd, 0.9, 1, 0, 0 }, { FLOW_OP_adam, 0, 0, 0, 0 },
+  { FLOW_OP_adam, 0, 0, 1, 0 }, { FLOW_OP_rmsprop, 0, 0, 0, 0 }, { FLOW_OP_rmsprop, 0.5, 0, 0, 0 }, { FLOW_OP_rmsprop, 0, 0, 0, 1 },
+  { FLOW_OP_rmsprop, 0.5, 0, 0, 1 }, { FLOW_OP_adagrad, 0, 0, 0, 0 }, { FLOW_OP_adadelta, 0, 0, 0, 0 }, { FLOW_OP_adamax, 0, 0, 0, 0 },
+};
+enum { RULES = sizeof rules / sizeof rules[0] };
+
+/* Gradients of parameters from `first` on are the product of k rows. */
+typedef struct product_case { int first, k, m, n; } product_case;
+
+typedef struct layout_case { int size, products; product_case product[FLOW_MAX_PRODUCTS]; } layout_case;
+
+static const layout_case layouts[] = {
+  { 1, 0, { { 0 } } },
+  { 9001, 0, { { 0 } } },
+  { 0, 0, { { 0 } } },
+  { 800, 1, { { 5, 7, 24, 33 } } },
+  { 1200, 2, { { 0, 3, 10, 12 }, { 128, 1, 67, 16 } } },            /* neighbours of whole vectors, to the end */
+  { 700, 3, { { 1, 300, 3, 5 }, { 16, 0, 4, 4 }, { 400, 9, 1, 130 } } },   /* long sums, no rows */
+};
+
+/* A variance stays positive and its root has no pole near. */
+static void fill_slot(flow_operand *x, const char *name)
+{
+  fill(x, 1);
+  for (int64_t i = 0; i < operand_size(x); i++) {
+    double value = get(x, i);
+    if (strcmp(name, "average_gradient") == 0) set(x, i, value / 16);
+    else if (strcmp(name, "momentum") != 0) set(x, i, 0.5 + fabs(value));
+  }
+}
+
+static void try_case(const rule_case *rule, const layout_case *l, int dtype, int rate_dtype, double weight_decay)
+{
+  const flow_optimizer_layout *layout = flow_optimizer_layout_of(rule->op);
+  flow_attributes attributes = { .optimizer = { .momentum = rule->momentum, .beta_1 = 0.9, .beta_2 = 0.999, .epsilon = 1e-3, .rho = 0.8,
+    .weight_decay = weight_decay, .nesterov = rule->nesterov, .amsgrad = rule->amsgrad, .centered = rule->centered,
+    .products = l->products } };
+  const char *names[FLOW_MAX_SLOT_KINDS];
+  int slots = layout->names(&attributes, names), count = flow_optimizer_inputs(layout, &attributes), in_memory = l->size, written = 1 << 1;
+  for (int i = 0; i < l->products; i++) {
+    attributes.optimizer.first[i] = l->product[i].first;
+    in_memory -= l->product[i].m * l->product[i].n;
+  }
+  flow_operand inputs[FLOW_MAX_OPERANDS];
+  for (int i = 0; i < count; i++) {
+    if (i == layout->rate) inputs[i] = operand(rate_dtype, 0);
+    else if (i == layout->iterations) inputs[i] = operand(FLOW_INT64, 0);
+    else inputs[i] = operand(dtype, 1, i == 0 ? in_memory : l->size);
+    fill(&inputs[i], 1);
+  }
+  set(&inputs[layout->rate], 0, 0.0625);
+  if (layout->iterations >= 0) set(&inputs[layout->iterations], 0, 3);
+  for (int s = 0; s < slots; s++) {
+    fill_slot(&inputs[layout->slots[s]], names[s]);
+    written |= 1 << layout->slots[s];
+  }
+  for (int i = 0; i < l->products; i++) {
+    inputs[count] = operand(dtype, 2, l->product[i].k, l->product[i].m);
+    inputs[count + 1] = operand(dtype, 2, l->product[i].k, l->product[i].n);
+    fill(&inputs[count++], 0.5), fill(&inputs[count++], 0.5);
+  }
+  flow_call call = call_of(rule->op, &attributes, inputs, count, NULL, 0);
+  cuda_matches_cpu(&call, (unsigned)written, dtype == FLOW_FLOAT32 ? 5e-6 : 1e-13);
+  for (int i = 0; i < count; i++) operand_free(&inputs[i]);
+}
+
+static void float32_as_the_plain_kernels(void **state)
+{
+  (void)state;
+  for (int r = 0; r < RULES; r++)
+    for (size_t l = 0; l < sizeof layouts / sizeof layouts[0]; l++)
+      for (int decay = 0; decay < 2; decay++) try_case(&rules[r], &layouts[l], FLOW_FLOAT32, FLOW_FLOAT32, 0.25 * decay);
+}
+
+static void other_dtypes_in_double(void **state)
+{
+  (void)state;
+  for (int r = 0; r < RULES; r++)
+    for (size_t l = 0; l < sizeof layouts / sizeof layouts[0]; l++) try_case(&rules[r], &layouts[l], FLOW_FLOAT64, FLOW_FLOAT32, 0.25);
+  try_case(&rules[3], &layouts[3], FLOW_FLOAT32, FLOW_FLOAT64, 0);          /* a rate of another dtype */
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = { cmocka_unit_test(float32_as_the_plain_kernels), cmocka_unit_test(other_dtypes_in_double) };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
