@@ -1,0 +1,159 @@
+/* cudnn_plan.c: the convolutions of library.h by cuDNN. */
+#include "cuda/cudnn_plan.h"
+
+#include <string.h>
+#include "base/memory.h"
+#include "cuda/plan_cache.h"
+
+enum { MOST_DEVICES = 64 };
+
+/* One handle for each device, under a lock: it is taken for the time that an enqueueing takes. */
+static struct device_state {
+  pthread_mutex_t   lock;
+  int               opened;
+  flow_cudnn_device device;
+  cudnnHandle_t     handle;
+} devices[MOST_DEVICES] = { [0 ... MOST_DEVICES - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER } };
+
+static flow_plan_cache plans = FLOW_PLAN_CACHE;
+
+typedef struct plan_key { int64_t device; flow_library_convolution convolution; } plan_key;
+
+typedef struct convolution_plan {
+  flow_library_plan        general;         /* first */
+  flow_cudnn_plan          plan;
+  flow_cudnn_names         names;
+} convolution_plan;
+
+/* ---- graphs ------------------------------------------------------------------------------------------------------------------- */
+
+unsigned flow_cudnn_refused(const flow_library_convolution *c)
+{
+  unsigned refused = 1u << CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
+  if (c->exact && c->dtype == FLOW_FLOAT32)
+    refused |= 1u << CUDNN_NUMERICAL_NOTE_TENSOR_CORE | 1u << CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
+  if (c->exact) {
+    refused |= 1u << CUDNN_NUMERICAL_NOTE_FFT | 1u << CUDNN_NUMERICAL_NOTE_WINOGRAD | 1u << CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4 |
+               1u << CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6 | 1u << CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13 |
+               1u << CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION;
+  }
+  return refused;
+}
+
+static cudnnDataType_t dtype_of(const flow_library_convolution *c)
+{
+  return c->dtype == FLOW_BFLOAT16 ? CUDNN_DATA_BFLOAT16 : c->dtype == FLOW_FLOAT16 ? CUDNN_DATA_HALF : CUDNN_DATA_FLOAT;
+}
+
+void flow_cudnn_build(flow_cudnn_graph *g, const flow_library_convolution *c, flow_cudnn_names *names)
+{
+  const int64_t x_sizes[4] = { c->images, c->channels_in, c->in[0], c->in[1] };
+  const int64_t w_sizes[4] = { c->channels_out, c->channels_in / c->groups, c->kernel[0], c->kernel[1] };
+  const int64_t y_sizes[4] = { c->images, c->channels_out, c->out[0], c->out[1] };
+  const int64_t bias_sizes[4] = { 1, c->channels_out, 1, 1 };
+  cudnnDataType_t dtype = dtype_of(c);
+  int after = (c->bias != 0) + (c->relu != 0);
+  *names = (flow_cudnn_names){ 0 };
+  int x = flow_cudnn_tensor(g, dtype, x_sizes, 0), w = flow_cudnn_tensor(g, dtype, w_sizes, 0);
+  int y = flow_cudnn_tensor(g, dtype, y_sizes, 0);
+  int last = after > 0 ? flow_cudnn_tensor(g, CUDNN_DATA_FLOAT, y_sizes, 1) : y;
+  flow_cudnn_convolution(g, c, x, w, last);
+  if (c->bias) {
+    int sum = c->relu ? flow_cudnn_tensor(g, CUDNN_DATA_FLOAT, y_sizes, 1) : y;
+    names->bias = flow_cudnn_tensor(g, dtype, bias_sizes, 0);
+    flow_cudnn_pointwise(g, CUDNN_POINTWISE_ADD, last, names->bias, sum);
+    last = sum;
+  }
+  if (c->relu) flow_cudnn_pointwise(g, CUDNN_POINTWISE_RELU_FWD, last, 0, y);
+  names->first = c->direction == FLOW_LIBRARY_DATA ? y : x;
+  names->second = c->direction == FLOW_LIBRARY_FILTER ? y : w;
+  names->result = c->direction == FLOW_LIBRARY_FORWARD ? y : c->direction == FLOW_LIBRARY_DATA ? x : w;
+}
+
+/* ---- plans -------------------------------------------------------------------------------------------------------------------- */
+
+/* The device's description and handle, made on first use; the caller holds its lock. */
+static flow_status open_device(struct device_state *state, int index)
+{
+  const flow_cudnn *cudnn = flow_cuda_cudnn();
+  if (!cudnn) return flow_fail(FLOW_UNSUPPORTED, "cuDNN is not there");
+  if (state->opened) return FLOW_OK;
+  FLOW_TRY(flow_cudnn_device_open(cudnn, index, NULL, &state->device));
+  cudnnStatus_t status = cudnn->cudnnCreate(&state->handle);
+  if (status != CUDNN_STATUS_SUCCESS) {
+    flow_cudnn_device_close(&state->device);
+    return flow_fail(FLOW_UNSUPPORTED, "cuDNN: no handle for gpu:%d: %s", index, cudnn->cudnnGetErrorString(status));
+  }
+  state->opened = 1;
+  return FLOW_OK;
+}
+
+static flow_status make_plan(const void *key, void *plan)
+{
+  const plan_key *wanted = key;
+  convolution_plan *made = plan;
+  struct device_state *state = &devices[wanted->device];
+  flow_cudnn_graph graph;
+  pthread_mutex_lock(&state->lock);
+  flow_status status = open_device(state, (int)wanted->device);
+  pthread_mutex_unlock(&state->lock);
+  if (status != FLOW_OK) return status;
+  flow_cudnn_graph_begin(&graph, state->device.cudnn);
+  flow_cudnn_build(&graph, &wanted->convolution, &made->names);
+  status = flow_cudnn_plan_find(&graph, &state->device, flow_cudnn_refused(&wanted->convolution), &made->plan);
+  flow_cudnn_graph_end(&graph);
+  made->general.workspace = (size_t)made->plan.workspace;
+  return status;
+}
+
+const flow_library_plan *flow_library_plan_convolution(const flow_call *call, const flow_library_convolution *convolution)
+{
+  plan_key key;
+  memset(&key, 0, sizeof key);
+  key.device = flow_cuda_device_index(call);
+  memcpy(&key.convolution, convolution, sizeof *convolution);
+  if (key.device < 0 || key.device >= MOST_DEVICES) return NULL;
+  return flow_plan_cache_find(&plans, &key, sizeof key, sizeof(convolution_plan), make_plan);
+}
+
+/* ---- running ------------------------------------------------------------------------------------------------------------------ */
+
+static cudnnStatus_t pack(const flow_cudnn *cudnn, const convolution_plan *plan, const void *first, const void *second, const void *bias,
+                          void *result, void *workspace, cudnnBackendDescriptor_t *out)
+{
+  int count = plan->names.bias ? 4 : 3;
+  int64_t names[4] = { plan->names.first, plan->names.second, plan->names.result, plan->names.bias };
+  const void *data[4] = { first, second, result, bias };
+  cudnnBackendDescriptor_t d = NULL;
+  cudnnStatus_t status = cudnn->cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &d);
+  if (status != CUDNN_STATUS_SUCCESS) return status;
+  *out = d;
+  status = cudnn->cudnnBackendSetAttribute(d, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, count, names);
+  if (status == CUDNN_STATUS_SUCCESS)
+    status = cudnn->cudnnBackendSetAttribute(d, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, count, data);
+  if (status == CUDNN_STATUS_SUCCESS)
+    status = cudnn->cudnnBackendSetAttribute(d, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
+  if (status == CUDNN_STATUS_SUCCESS) status = cudnn->cudnnBackendFinalize(d);
+  return status;
+}
+
+flow_status flow_library_convolve(const flow_call *call, const flow_library_plan *plan, const void *first, const void *second,
+                                  const void *bias, void *result, void *workspace)
+{
+  const convolution_plan *made = (const convolution_plan *)plan;
+  struct device_state *state = &devices[flow_cuda_device_index(call)];
+  const flow_cudnn *cudnn = state->device.cudnn;
+  cudnnBackendDescriptor_t operands = NULL;
+  cudnnStatus_t status = pack(cudnn, made, first, second, bias, result, workspace, &operands);
+  if (status == CUDNN_STATUS_SUCCESS) {
+    pthread_mutex_lock(&state->lock);
+    status = cudnn->cudnnSetStream(state->handle, flow_cuda_stream(call));
+    if (status == CUDNN_STATUS_SUCCESS) status = cudnn->cudnnBackendExecute(state->handle, made->plan.descriptor, operands);
+    pthread_mutex_unlock(&state->lock);
+  }
+  if (operands) cudnn->cudnnBackendDestroyDescriptor(operands);
+  if (status == CUDNN_STATUS_SUCCESS) return FLOW_OK;
+  char why[300] = "";
+  cudnn->cudnnGetLastErrorString(why, sizeof why);
+  return flow_fail(FLOW_UNSUPPORTED, "cuDNN cannot run a convolution: %s %s", cudnn->cudnnGetErrorString(status), why);
+}

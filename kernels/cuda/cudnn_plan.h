@@ -1,0 +1,14 @@
+/* cudnn_plan.h: the plan of a convolution, for programs that plan without a device (spec/cuda/plans.c). */
+#ifndef FLOW_CUDA_CUDNN_PLAN_H
+#define FLOW_CUDA_CUDNN_PLAN_H
+
+#include "cuda/cudnn_graph.h"
+
+/* Names of the tensors in the graph of a convolution, in the order of flow_library_convolve's operands. */
+typedef struct flow_cudnn_names { int first, second, bias, result; } flow_cudnn_names;
+
+void     flow_cudnn_build(flow_cudnn_graph *graph, const flow_library_convolution *convolution, flow_cudnn_names *names);
+/* The numerical notes of algorithms that a convolution may not use. */
+unsigned flow_cudnn_refused(const flow_library_convolution *convolution);
+
+#endif

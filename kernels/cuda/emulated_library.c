@@ -1,0 +1,64 @@
+/* emulated_library.c: library.h for the emulated device. Every plan exists; each wants a workspace, which it does not touch. */
+#include <string.h>
+#include "cuda/library.h"
+#include "cuda/plan_cache.h"
+
+enum { WORKSPACE = 1000 };
+
+typedef struct emulated_plan {
+  flow_library_plan general;                /* first */
+  union { flow_library_convolution convolution; flow_library_product product; } formula;
+} emulated_plan;
+
+static flow_plan_cache convolutions = FLOW_PLAN_CACHE, products = FLOW_PLAN_CACHE;
+
+static flow_status make_convolution(const void *key, void *plan)
+{
+  emulated_plan *made = plan;
+  made->general.workspace = WORKSPACE;
+  memcpy(&made->formula.convolution, key, sizeof made->formula.convolution);
+  return FLOW_OK;
+}
+
+static flow_status make_product(const void *key, void *plan)
+{
+  emulated_plan *made = plan;
+  made->general.workspace = WORKSPACE;
+  memcpy(&made->formula.product, key, sizeof made->formula.product);
+  return FLOW_OK;
+}
+
+const flow_library_plan *flow_library_plan_convolution(const flow_call *call, const flow_library_convolution *convolution)
+{
+  (void)call;
+  return flow_plan_cache_find(&convolutions, convolution, sizeof *convolution, sizeof(emulated_plan), make_convolution);
+}
+
+const flow_library_plan *flow_library_plan_product(const flow_call *call, const flow_library_product *product)
+{
+  (void)call;
+  return flow_plan_cache_find(&products, product, sizeof *product, sizeof(emulated_plan), make_product);
+}
+
+flow_status flow_library_convolve(const flow_call *call, const flow_library_plan *plan, const void *first, const void *second,
+                                  const void *bias, void *result, void *workspace)
+{
+  (void)workspace;
+  const flow_library_convolution *c = &((const emulated_plan *)plan)->formula.convolution;
+  emulated_convolution_arguments a = { .c = *c, .first = first, .second = second, .bias = bias, .result = result };
+  const int64_t counts[] = {
+    [FLOW_LIBRARY_FORWARD] = c->images * c->out[0] * c->out[1] * c->channels_out,
+    [FLOW_LIBRARY_DATA] = c->images * c->in[0] * c->in[1] * c->channels_in,
+    [FLOW_LIBRARY_FILTER] = c->kernel[0] * c->kernel[1] * (c->channels_in / c->groups) * c->channels_out,
+  };
+  return flow_cuda_launch(call, CUDA_emulated_convolution, counts[c->direction], &a, sizeof a);
+}
+
+flow_status flow_library_multiply(const flow_call *call, const flow_library_plan *plan, const void *a, const void *b, const void *bias,
+                                  void *c, void *workspace)
+{
+  (void)workspace;
+  const flow_library_product *p = &((const emulated_plan *)plan)->formula.product;
+  emulated_product_arguments arguments = { .p = *p, .a = a, .b = b, .bias = bias, .c = c };
+  return flow_cuda_launch(call, CUDA_emulated_product, p->batch * p->m * p->n, &arguments, sizeof arguments);
+}

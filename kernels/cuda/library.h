@@ -1,0 +1,25 @@
+/* library.h: the products and convolutions that NVIDIA's libraries compute, said in a way of our own: kernels/cuda/library_*.c put an op
+ * together of them and of own kernels, and know neither library. Two implementations: cudnn_plan.c and cublas_plan.c (the libraries),
+ * emulated_library.c (plain loops, so that everything around them can be tested without a GPU).
+ *
+ * A plan is made for shapes, dtypes and a device. It is kept to the end of the process, so that the next instance with the same shapes
+ * finds it; a search that found none is kept, too. Any thread. */
+#ifndef FLOW_CUDA_LIBRARY_H
+#define FLOW_CUDA_LIBRARY_H
+
+#include "cuda/launch.h"
+#include "cuda/library_formulas.h"
+
+typedef struct flow_library_plan { size_t workspace; } flow_library_plan;      /* bytes in the device's memory; the rest is the library's */
+
+/* NULL where the library is missing or has no algorithm that gives the same bits each time. */
+const flow_library_plan *flow_library_plan_convolution(const flow_call *call, const flow_library_convolution *convolution);
+const flow_library_plan *flow_library_plan_product(const flow_call *call, const flow_library_product *product);
+
+/* Enqueue. The operands in the order of the formulas above: x, w, y; dy, w, dx; x, dy, dw. bias is NULL where the plan has none. */
+flow_status flow_library_convolve(const flow_call *call, const flow_library_plan *plan, const void *first, const void *second,
+                                  const void *bias, void *result, void *workspace);
+flow_status flow_library_multiply(const flow_call *call, const flow_library_plan *plan, const void *a, const void *b, const void *bias,
+                                  void *c, void *workspace);
+
+#endif

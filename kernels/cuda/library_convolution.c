@@ -1,0 +1,302 @@
+/* library_convolution.c: the ops convolution and convolution_gradient as a library's convolutions with own kernels around them.
+ *
+ * Filters are turned from {height, width, in, out} into the library's layout, and gradients of filters back: no engine for tensor cores
+ * reads or writes ours. Images are copied where they are bytes, are to be scaled, or have channels that do not fill 16 bytes: the copy has
+ * channels of zeros, so that every engine can be used. Pooling, masks and the gradient of the bias are own kernels.
+ *
+ *   forward   [widen x] -> turn w -> convolve (+ bias, relu) [-> pool]
+ *   gradient  [mask or spread g to dz] -> turn w -> dx;  [widen x] -> dw of dz -> turn back;  sums of g -> db */
+#include <string.h>
+#include "cuda/library.h"
+#include "cuda/library_kernels.h"
+#include "tensor/tensor.h"
+
+enum { BUNDLE_BYTES = 16, ALIGNMENT = 256, MOST_SLICES = 256, LEAST_ROWS = 64 };
+
+/* What an op's call needs of a library, and where its parts lie in call->shared. */
+typedef struct work {
+  flow_library_convolution forward, data, filter;
+  const flow_library_plan *forward_plan, *data_plan, *filter_plan;   /* NULL: not needed */
+  pool_geometry pool;
+  int           pooled, relu, has_bias;
+  int           widens;                  /* x is copied, with forward.channels_in channels */
+  int64_t       channels_in;             /* of our tensors */
+  double        scale;                   /* of x */
+  int           masked;                  /* gradient: dz is not g */
+  int           wants_dx, wants_dw, wants_db;
+  int64_t       slices, slice_rows;         /* of the sums for db */
+  size_t        x, w, z, dw, sums, workspace, bytes;
+} work;
+
+static int64_t whole_bundles(int64_t channels, int dtype)
+{
+  int64_t width = BUNDLE_BYTES / flow_dtype_size(dtype);
+  return (channels + width - 1) / width * width;
+}
+
+/* Elements of one access, see library_steps.h. */
+static int width_of(int64_t channels, int dtype)
+{
+  int width = BUNDLE_BYTES / flow_dtype_size(dtype);
+  return channels % width == 0 ? width : 1;
+}
+
+/* Geometry, without plans. Returns whether a library may be asked. */
+static int describe(const flow_call *call, const flow_operand *x, const flow_operand *w, work *out)
+{
+  int dtype = w->dtype;
+  memset(out, 0, sizeof *out);
+  if (dtype != FLOW_FLOAT32 && dtype != FLOW_FLOAT16 && dtype != FLOW_BFLOAT16) return 0;
+  if (x->dtype != dtype && x->dtype != FLOW_UINT8) return 0;
+  flow_library_convolution *c = &out->forward;
+  c->dtype = dtype;
+  c->exact = call->exact != 0;
+  c->groups = call->attributes->convolution.groups > 0 ? call->attributes->convolution.groups : 1;
+  c->images = x->shape[0];
+  c->channels_out = w->shape[3];
+  out->channels_in = c->channels_in = x->shape[3];
+  out->pooled = call->attributes->convolution.pool[0] > 0;
+  out->relu = call->attributes->convolution.activation == FLOW_RELU;
+  out->has_bias = call->attributes->convolution.has_bias != 0;
+  out->scale = call->attributes->convolution.input_scale != 0 ? call->attributes->convolution.input_scale : 1;
+  for (int axis = 0; axis < 2; axis++) {
+    int32_t stride = call->attributes->convolution.stride[axis], dilation = call->attributes->convolution.dilation[axis];
+    c->in[axis] = x->shape[1 + axis];
+    c->kernel[axis] = w->shape[axis];
+    c->stride[axis] = stride > 0 ? stride : 1;
+    c->dilation[axis] = dilation > 0 ? dilation : 1;
+    c->before[axis] = call->attributes->convolution.padding[2 * axis];
+    c->after[axis] = call->attributes->convolution.padding[2 * axis + 1];
+    int64_t room = c->in[axis] + c->before[axis] + c->after[axis] - (c->kernel[axis] - 1) * c->dilation[axis] - 1;
+    c->out[axis] = room < 0 ? 0 : room / c->stride[axis] + 1;
+    out->pool.in[axis] = out->pool.out[axis] = c->out[axis];
+    out->pool.size[axis] = out->pool.stride[axis] = 1;
+    if (out->pooled) {
+      int32_t pool_stride = call->attributes->convolution.pool_stride[axis];
+      out->pool.size[axis] = call->attributes->convolution.pool[axis];
+      out->pool.stride[axis] = pool_stride > 0 ? pool_stride : out->pool.size[axis];
+      if (c->out[axis] < out->pool.size[axis]) return 0;
+      out->pool.out[axis] = (c->out[axis] - out->pool.size[axis]) / out->pool.stride[axis] + 1;
+    }
+    if (c->in[axis] < 1 || c->out[axis] < 1) return 0;
+  }
+  if (c->images < 1 || c->channels_in < 1 || c->channels_out < 1) return 0;
+  out->widens = x->dtype == FLOW_UINT8 || out->scale != 1;
+  int tensor_cores = dtype != FLOW_FLOAT32 || !c->exact;
+  if (c->groups == 1 && tensor_cores && whole_bundles(c->channels_in, dtype) != c->channels_in) out->widens = 1;
+  if (c->groups == 1 && tensor_cores && out->widens) c->channels_in = whole_bundles(c->channels_in, dtype);
+  return 1;
+}
+
+/* Room for `count` elements of `size` bytes behind the others. */
+static size_t take(work *s, int64_t count, size_t size)
+{
+  size_t at = s->bytes;
+  s->bytes += ((size_t)count * size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  return at;
+}
+
+static int64_t x_size(const flow_library_convolution *c) { return c->images * c->in[0] * c->in[1] * c->channels_in; }
+static int64_t y_size(const flow_library_convolution *c) { return c->images * c->out[0] * c->out[1] * c->channels_out; }
+static int64_t w_size(const flow_library_convolution *c)
+{
+  return c->kernel[0] * c->kernel[1] * (c->channels_in / c->groups) * c->channels_out;
+}
+static int64_t result_rows(const work *s) { return s->forward.images * s->pool.out[0] * s->pool.out[1]; }
+
+static int prepare_forward(const flow_call *call, work *s)
+{
+  if (!describe(call, &call->inputs[0], &call->inputs[1], s)) return 0;
+  flow_library_convolution *c = &s->forward;
+  size_t size = (size_t)flow_dtype_size(c->dtype);
+  c->direction = FLOW_LIBRARY_FORWARD;
+  c->bias = s->has_bias;
+  c->relu = s->relu && !s->pooled;
+  s->forward_plan = flow_library_plan_convolution(call, c);
+  if (!s->forward_plan) return 0;
+  if (s->widens) s->x = take(s, x_size(c), size);
+  s->w = take(s, w_size(c), size);
+  if (s->pooled) s->z = take(s, y_size(c), size);
+  s->workspace = take(s, (int64_t)s->forward_plan->workspace, 1);
+  return 1;
+}
+
+static int prepare_gradient(const flow_call *call, work *s)
+{
+  if (call->accumulate || !describe(call, &call->inputs[1], &call->inputs[2], s)) return 0;
+  const flow_library_convolution *c = &s->forward;
+  size_t size = (size_t)flow_dtype_size(c->dtype);
+  s->wants_dx = !call->outputs[0].unused;
+  s->wants_dw = !call->outputs[1].unused;
+  s->wants_db = !call->outputs[2].unused;
+  s->masked = (s->pooled || s->relu) && (s->wants_dx || s->wants_dw);
+  s->scale = 1;
+  s->data = s->filter = *c;
+  s->data.direction = FLOW_LIBRARY_DATA;
+  s->data.channels_in = s->channels_in;
+  s->filter.direction = FLOW_LIBRARY_FILTER;
+  if (s->wants_dx) {
+    s->data_plan = flow_library_plan_convolution(call, &s->data);
+    if (!s->data_plan) return 0;
+    s->w = take(s, w_size(&s->data), size);
+  }
+  if (s->wants_dw) {
+    s->filter_plan = flow_library_plan_convolution(call, &s->filter);
+    if (!s->filter_plan) return 0;
+    if (s->widens) s->x = take(s, x_size(&s->filter), size);
+    s->dw = take(s, w_size(&s->filter), size);
+  }
+  if (s->masked) s->z = take(s, y_size(c), size);
+  if (s->wants_db) {
+    s->slice_rows = parts_of(result_rows(s), MOST_SLICES);
+    if (s->slice_rows < LEAST_ROWS) s->slice_rows = LEAST_ROWS;
+    s->slices = parts_of(result_rows(s), s->slice_rows);
+    s->sums = take(s, s->slices * c->channels_out, sizeof(float));
+  }
+  size_t data_workspace = s->data_plan ? s->data_plan->workspace : 0, filter_workspace = s->filter_plan ? s->filter_plan->workspace : 0;
+  s->workspace = take(s, (int64_t)(data_workspace > filter_workspace ? data_workspace : filter_workspace), 1);
+  return 1;
+}
+
+/* ---- steps ------------------------------------------------------------------------------------------------------------------------ */
+
+static flow_status check_alignment(const flow_operand *operands, int count)
+{
+  for (int i = 0; i < count; i++) {
+    if ((uintptr_t)operands[i].data % BUNDLE_BYTES != 0)
+      return flow_fail(FLOW_INTERNAL, "an operand of a convolution begins at %p, a multiple of 16 was expected", operands[i].data);
+  }
+  return FLOW_OK;
+}
+
+static flow_status widen(const flow_call *call, const work *s, const flow_library_convolution *c, const flow_operand *x, void *to)
+{
+  widen_image_arguments a = { .to = to, .from = x->data, .to_channels = c->channels_in, .from_channels = s->channels_in,
+                              .to_dtype = c->dtype, .from_dtype = x->dtype, .scale = (float)s->scale };
+  return flow_cuda_launch(call, CUDA_widen_image, x_size(c), &a, sizeof a);
+}
+
+static turn_filter_arguments turning(const work *s, const flow_library_convolution *c)
+{
+  return (turn_filter_arguments){ .taps = c->kernel[0] * c->kernel[1], .in = s->channels_in / c->groups, .out = c->channels_out,
+                                  .wide = c->channels_in / c->groups, .bytes = flow_dtype_size(c->dtype) };
+}
+
+static flow_status turn(const flow_call *call, const work *s, const flow_library_convolution *c, const void *w, void *to)
+{
+  turn_filter_arguments a = turning(s, c);
+  a.to = to;
+  a.from = w;
+  return flow_cuda_launch(call, CUDA_turn_filter, w_size(c), &a, sizeof a);
+}
+
+static flow_status turn_back(const flow_call *call, const work *s, const flow_library_convolution *c, const void *dw, void *to)
+{
+  turn_filter_arguments a = turning(s, c);
+  a.to = to;
+  a.from = dw;
+  return flow_cuda_launch(call, CUDA_turn_filter_back, a.taps * a.in * a.out, &a, sizeof a);
+}
+
+static flow_status pool(const flow_call *call, const work *s, const void *z)
+{
+  const flow_library_convolution *c = &s->forward;
+  int width = width_of(c->channels_out, c->dtype);
+  pool_winners_arguments a = { .z = z, .y = call->outputs[0].data, .index = call->outputs[1].data, .pool = s->pool, .relu = s->relu,
+                               .bundles = c->channels_out / width, .dtype = c->dtype, .width = width };
+  return flow_cuda_launch(call, CUDA_pool_winners, result_rows(s) * a.bundles, &a, sizeof a);
+}
+
+/* The gradient of what the convolution gave, before activation and pooling. */
+static flow_status mask(const flow_call *call, const work *s, void *dz)
+{
+  const flow_library_convolution *c = &s->forward;
+  int width = width_of(c->channels_out, c->dtype);
+  if (!s->pooled) {
+    mask_gradient_arguments a = { .g = call->inputs[0].data, .y = call->inputs[3].data, .dz = dz, .dtype = c->dtype, .width = width };
+    return flow_cuda_launch(call, CUDA_mask_gradient, y_size(c) / width, &a, sizeof a);
+  }
+  spread_winners_arguments a = { .g = call->inputs[0].data, .index = call->inputs[4].data, .dz = dz, .pool = s->pool,
+                                 .bundles = c->channels_out / width, .dtype = c->dtype, .width = width };
+  return flow_cuda_launch(call, CUDA_spread_winners, y_size(c) / width, &a, sizeof a);
+}
+
+static flow_status sum_bias(const flow_call *call, const work *s, float *sums, void *db)
+{
+  const flow_library_convolution *c = &s->forward;
+  sum_channels_arguments a = { .g = call->inputs[0].data, .y = s->relu && !s->pooled ? call->inputs[3].data : NULL,
+                               .index = s->pooled ? call->inputs[4].data : NULL, .sums = sums, .rows = result_rows(s),
+                               .channels = c->channels_out, .slice_rows = s->slice_rows, .dtype = c->dtype,
+                               .pieces = parts_of(c->channels_out, SUM_CHANNELS) };
+  total_channels_arguments total = { .sums = sums, .to = db, .channels = c->channels_out, .slices = s->slices, .dtype = c->dtype };
+  FLOW_TRY(flow_cuda_launch(call, CUDA_sum_channels, s->slices * a.pieces, &a, sizeof a));
+  return flow_cuda_launch(call, CUDA_total_channels, c->channels_out, &total, sizeof total);
+}
+
+/* ---- the kernels ------------------------------------------------------------------------------------------------------------------ */
+
+int flow_library_convolution_supports(const flow_call *call)
+{
+  work s;
+  return prepare_forward(call, &s);
+}
+
+size_t flow_library_convolution_shared_bytes(const flow_call *call)
+{
+  work s;
+  return prepare_forward(call, &s) ? s.bytes : 0;
+}
+
+flow_status flow_library_convolution_run(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase, (void)begin, (void)end;
+  const flow_operand *x = &call->inputs[0];
+  char *shared = call->shared;
+  work s;
+  if (!prepare_forward(call, &s)) return flow_fail(FLOW_INTERNAL, "a convolution that has no plan is run");
+  if (!call->outputs[0].data && !(s.pooled && call->outputs[1].data)) return FLOW_OK;
+  FLOW_TRY(check_alignment(call->inputs, call->input_count));
+  FLOW_TRY(check_alignment(call->outputs, 1));
+  void *z = s.pooled ? shared + s.z : call->outputs[0].data;
+  if (s.widens) FLOW_TRY(widen(call, &s, &s.forward, x, shared + s.x));
+  FLOW_TRY(turn(call, &s, &s.forward, call->inputs[1].data, shared + s.w));
+  FLOW_TRY(flow_library_convolve(call, s.forward_plan, s.widens ? shared + s.x : x->data, shared + s.w,
+                                 s.has_bias ? call->inputs[2].data : NULL, z, shared + s.workspace));
+  return s.pooled ? pool(call, &s, z) : FLOW_OK;
+}
+
+int flow_library_convolution_gradient_supports(const flow_call *call)
+{
+  work s;
+  return prepare_gradient(call, &s);
+}
+
+size_t flow_library_convolution_gradient_shared_bytes(const flow_call *call)
+{
+  work s;
+  return prepare_gradient(call, &s) ? s.bytes : 0;
+}
+
+flow_status flow_library_convolution_gradient_run(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase, (void)begin, (void)end;
+  const flow_operand *x = &call->inputs[1];
+  void *dx = call->outputs[0].data, *dw = call->outputs[1].data, *db = call->outputs[2].data;
+  char *shared = call->shared;
+  work s;
+  if (!prepare_gradient(call, &s)) return flow_fail(FLOW_INTERNAL, "a convolution's gradient that has no plan is run");
+  FLOW_TRY(check_alignment(call->inputs, call->input_count));
+  FLOW_TRY(check_alignment(call->outputs, call->output_count));
+  const void *dz = s.masked ? shared + s.z : call->inputs[0].data;
+  if (s.masked) FLOW_TRY(mask(call, &s, shared + s.z));
+  if (s.wants_dx && dx) {
+    FLOW_TRY(turn(call, &s, &s.data, call->inputs[2].data, shared + s.w));
+    FLOW_TRY(flow_library_convolve(call, s.data_plan, dz, shared + s.w, NULL, dx, shared + s.workspace));
+  }
+  if (s.wants_dw && dw) {
+    if (s.widens) FLOW_TRY(widen(call, &s, &s.filter, x, shared + s.x));
+    FLOW_TRY(flow_library_convolve(call, s.filter_plan, s.widens ? shared + s.x : x->data, dz, NULL, shared + s.dw, shared + s.workspace));
+    FLOW_TRY(turn_back(call, &s, &s.filter, shared + s.dw, dw));
+  }
+  return s.wants_db && db ? sum_bias(call, &s, (float *)(shared + s.sums), db) : FLOW_OK;
+}

@@ -1,0 +1,33 @@
+/* library_formulas.h: which products and convolutions a library is asked for. */
+#ifndef FLOW_CUDA_LIBRARY_FORMULAS_H
+#define FLOW_CUDA_LIBRARY_FORMULAS_H
+
+#include <stdint.h>
+
+typedef enum flow_library_direction {
+  FLOW_LIBRARY_FORWARD,        /* y = x * w (+ bias) (then relu) */
+  FLOW_LIBRARY_DATA,           /* dx of dy and w */
+  FLOW_LIBRARY_FILTER          /* dw of x and dy */
+} flow_library_direction;
+
+/* Activations are NHWC, filters {channels out, kernel height, kernel width, channels in / groups}, all contiguous and of one dtype; bias
+ * {channels out}. In arrays of two, [0] is height and [1] is width. */
+typedef struct flow_library_convolution {
+  int32_t direction, dtype;
+  int32_t bias, relu;                       /* FORWARD */
+  int32_t exact;                            /* float32: no tensor cores, whose products have 10 bits */
+  int32_t groups;
+  int64_t images, channels_in, channels_out;
+  int64_t in[2], out[2], kernel[2], stride[2], dilation[2];
+  int64_t before[2], after[2];              /* zero padding: top and left, bottom and right */
+} flow_library_convolution;
+
+/* c = a b (+ bias) (then relu): row-major matrices, `batch` of them, b's and a's at their strides (0: the same one each time). a is m x k,
+ * or k x m if it is transposed; b is k x n or n x k; c is m x n, contiguous. bias {n}. */
+typedef struct flow_library_product {
+  int32_t dtype, bias, relu, exact;
+  int32_t transpose_a, transpose_b;
+  int64_t m, n, k, batch, stride_a, stride_b;   /* strides in elements */
+} flow_library_product;
+
+#endif
