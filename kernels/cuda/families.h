@@ -6,26 +6,24 @@
 #include "cuda/batch_norm.h"
 #include "cuda/constant.h"
 #include "cuda/elementwise.h"
+#include "cuda/emulated_library.h"
 #include "cuda/library_steps.h"
+#include "cuda/matmul.h"
 #include "cuda/movement.h"
 #include "cuda/optimizers.h"
 #include "cuda/pooling.h"
 #include "cuda/softmax.h"
-#if FLOW_EMULATED
-#include "cuda/emulated_library.h"
-#else
-#define EMULATED_LIBRARY_KERNELS(ELEMENT, BLOCK)
-#endif
 
 #define FLOW_CUDA_KERNELS(ELEMENT, BLOCK) \
   BATCH_NORM_KERNELS(ELEMENT, BLOCK) \
   CONSTANT_KERNELS(ELEMENT, BLOCK) \
   ELEMENTWISE_KERNELS(ELEMENT, BLOCK) \
+  EMULATED_LIBRARY_KERNELS(ELEMENT, BLOCK) \
   LIBRARY_STEPS_KERNELS(ELEMENT, BLOCK) \
+  MATMUL_KERNELS(ELEMENT, BLOCK) \
   MOVEMENT_KERNELS(ELEMENT, BLOCK) \
   OPTIMIZER_KERNELS(ELEMENT, BLOCK) \
   POOLING_KERNELS(ELEMENT, BLOCK) \
-  SOFTMAX_KERNELS(ELEMENT, BLOCK) \
-  EMULATED_LIBRARY_KERNELS(ELEMENT, BLOCK)
+  SOFTMAX_KERNELS(ELEMENT, BLOCK)
 
 #endif

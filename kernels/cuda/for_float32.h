@@ -10,6 +10,7 @@
 #define LOG(x) logf(x)
 #define SQRT(x) sqrtf(x)
 #define ABS(x) fabsf(x)
+#define ADD_PRODUCT(s, a, b) ((s) + (a) * (b))
 #include BODIES
 #undef NUMBER
 #undef NAME
@@ -22,3 +23,4 @@
 #undef LOG
 #undef SQRT
 #undef ABS
+#undef ADD_PRODUCT

@@ -6,6 +6,7 @@
 #define STORE(p, dtype, i, value) store_integer(dtype, p, i, value)
 #define LOAD_FOUR(p, dtype, i, valid, together, v) ((void)(together), load_four_integers(p, dtype, i, valid, v))
 #define STORE_FOUR(p, dtype, i, valid, together, v) ((void)(together), store_four_integers(p, dtype, i, valid, v))
+#define ADD_PRODUCT(s, a, b) ((int64_t)((uint64_t)(s) + (uint64_t)(a) * (uint64_t)(b)))
 #include BODIES
 #undef NUMBER
 #undef NAME
@@ -14,3 +15,4 @@
 #undef STORE
 #undef LOAD_FOUR
 #undef STORE_FOUR
+#undef ADD_PRODUCT

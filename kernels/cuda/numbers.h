@@ -6,8 +6,8 @@
  *   #include "cuda/for_other.h"          NAME(x) is x_other: floats of any size, mixed, computed in double
  *   #include "cuda/for_integers.h"       NAME(x) is x_integers: integers and bool, computed in int64
  *   #undef BODIES
- * Each defines NUMBER, NAME, IS_NAN, LOAD(p, dtype, i), STORE(p, dtype, i, value), and LOAD_FOUR and STORE_FOUR: the `valid` <= 4 numbers
- * from i on; `together` says that they are four and lie at a multiple of 16 bytes. */
+ * Each defines NUMBER, NAME, IS_NAN, ADD_PRODUCT(s, a, b), s + a b, LOAD(p, dtype, i), STORE(p, dtype, i, value), and LOAD_FOUR and
+ * STORE_FOUR: the `valid` <= 4 numbers from i on; `together` says that they are four and lie at a multiple of 16 bytes. */
 #ifndef FLOW_CUDA_NUMBERS_H
 #define FLOW_CUDA_NUMBERS_H
 

@@ -1,0 +1,66 @@
+/* convolution_geometry.h: sizes, paddings and channels of a convolution call and of its gradient, for the kernels of all devices.
+ *
+ * Activations are NHWC, weights HWIO: {kernel height, kernel width, channels in / groups, channels out}; the output
+ * channels of a group are neighbours. In arrays of two, [0] is height and [1] is width. */
+#ifndef FLOW_CONVOLUTION_GEOMETRY_H
+#define FLOW_CONVOLUTION_GEOMETRY_H
+
+#include "kernels.h"
+
+typedef struct flow_geometry {
+  int64_t images;
+  int64_t in[2], out[2];                /* sizes before and after the convolution */
+  int64_t result[2];                    /* size of y: after pooling, or out */
+  int64_t kernel[2], stride[2], dilation[2];
+  int64_t before[2], after[2];          /* zero padding: top and left, bottom and right */
+  int64_t pool[2], pool_stride[2];      /* 1, 1 without pooling */
+  int64_t channels_in, channels_out, groups;
+  int64_t group_in, group_out;          /* channels of one group */
+  int     pooled, relu, has_bias;
+  int     bytes;                        /* x is uint8: it is converted where it is copied */
+  double  input_scale;                  /* 1: none */
+  int     depthwise;                    /* see flow_direct_geometry */
+} flow_geometry;
+
+/* Pixels that a kernel reaches beyond its first one. */
+static inline int64_t flow_reach(const flow_geometry *geometry, int axis)
+{
+  return (geometry->kernel[axis] - 1) * geometry->dilation[axis];
+}
+
+static inline flow_geometry flow_geometry_of(const flow_call *call, const flow_operand *x, const flow_operand *w)
+{
+  flow_geometry s = {
+    .images = x->shape[0], .channels_in = x->shape[3], .channels_out = w->shape[3],
+    .groups = call->attributes->convolution.groups > 0 ? call->attributes->convolution.groups : 1,
+    .bytes = x->dtype == FLOW_UINT8,
+    .pooled = call->attributes->convolution.pool[0] > 0,
+    .relu = call->attributes->convolution.activation == FLOW_RELU,
+    .has_bias = call->attributes->convolution.has_bias, .input_scale = 1,
+  };
+  if (call->attributes->convolution.input_scale != 0) s.input_scale = call->attributes->convolution.input_scale;
+  s.group_in = w->shape[2];
+  s.group_out = s.channels_out / s.groups;
+  for (int axis = 0; axis < 2; axis++) {
+    int32_t stride = call->attributes->convolution.stride[axis], dilation = call->attributes->convolution.dilation[axis];
+    s.in[axis] = x->shape[1 + axis];
+    s.kernel[axis] = w->shape[axis];
+    s.stride[axis] = stride > 0 ? stride : 1;
+    s.dilation[axis] = dilation > 0 ? dilation : 1;
+    s.before[axis] = call->attributes->convolution.padding[2 * axis];
+    s.after[axis] = call->attributes->convolution.padding[2 * axis + 1];
+    int64_t room = s.in[axis] + s.before[axis] + s.after[axis] - flow_reach(&s, axis) - 1;
+    s.out[axis] = room < 0 ? 0 : room / s.stride[axis] + 1;
+    s.pool[axis] = s.pool_stride[axis] = 1;
+    s.result[axis] = s.out[axis];
+    if (s.pooled) {
+      int32_t pool_stride = call->attributes->convolution.pool_stride[axis];
+      s.pool[axis] = call->attributes->convolution.pool[axis];
+      s.pool_stride[axis] = pool_stride > 0 ? pool_stride : s.pool[axis];
+      s.result[axis] = s.out[axis] < s.pool[axis] ? 0 : (s.out[axis] - s.pool[axis]) / s.pool_stride[axis] + 1;
+    }
+  }
+  return s;
+}
+
+#endif
