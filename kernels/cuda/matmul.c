@@ -1,11 +1,6 @@
 /* matmul.c: the ops matmul and dense. */
 #include "cuda/launch.h"
-<<<<<<< HEAD
 #include "cuda/library_kernels.h"
-
-const flow_kernel flow_cuda_matmul_kernels[] = { FLOW_LIBRARY_PRODUCT, { 0 } };
-const flow_kernel flow_cuda_dense_kernels[] = { FLOW_LIBRARY_PRODUCT, { 0 } };
-=======
 #include "base/status.h"
 #include "matrix_product.h"
 
@@ -69,6 +64,6 @@ static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t 
   return a.slices > 1 ? flow_cuda_launch(call, kernel[1], a.matrices * a.m * a.n, &a, sizeof a) : FLOW_OK;
 }
 
-const flow_kernel flow_cuda_matmul_kernels[] = { { .variant = "tiles", .shared_bytes = shared_bytes, .run = run }, { 0 } };
-const flow_kernel flow_cuda_dense_kernels[] = { { .variant = "tiles", .shared_bytes = shared_bytes, .run = run }, { 0 } };
->>>>>>> 5ba257e (Matrix products for the GPU; what a call multiplies and a convolution's geometry are read in one place for all devices)
+#define TILES { .variant = "tiles", .shared_bytes = shared_bytes, .run = run }
+const flow_kernel flow_cuda_matmul_kernels[] = { FLOW_LIBRARY_PRODUCT, TILES, { 0 } };
+const flow_kernel flow_cuda_dense_kernels[] = { FLOW_LIBRARY_PRODUCT, TILES, { 0 } };
