@@ -5,6 +5,7 @@
 
 #include "cuda/batch_norm.h"
 #include "cuda/constant.h"
+#include "cuda/convolution.h"
 #include "cuda/elementwise.h"
 #include "cuda/emulated_library.h"
 #include "cuda/library_steps.h"
@@ -17,6 +18,7 @@
 #define FLOW_CUDA_KERNELS(ELEMENT, BLOCK) \
   BATCH_NORM_KERNELS(ELEMENT, BLOCK) \
   CONSTANT_KERNELS(ELEMENT, BLOCK) \
+  CONVOLUTION_KERNELS(ELEMENT, BLOCK) \
   ELEMENTWISE_KERNELS(ELEMENT, BLOCK) \
   EMULATED_LIBRARY_KERNELS(ELEMENT, BLOCK) \
   LIBRARY_STEPS_KERNELS(ELEMENT, BLOCK) \

@@ -1,0 +1,219 @@
+/* test_cuda_convolution.c: convolution and its gradient on the device, in every variant that it has, against the CPU's plain kernels.
+ * Values are such that all sums are exact, so that winners of pooling are the same ones whatever the order of the sums. */
+#include "cuda_runner.h"
+
+typedef struct convolution_case {
+  int n, h, w, ci, co, kh, kw, stride[2], dilation, groups, padding[4], relu, bias, pool[2], pool_stride[2];
+} convolution_case;
+
+#define SAME3 { 1, 1, 1, 1 }
+#define NO_PAD { 0 }
+static const convolution_case cases[] = {
+  /*  n  h   w  ci  co kh kw  stride  d  g  padding         relu bias pool     stride */
+  {  4,  8,  9,  3, 16, 3, 3, { 1, 1 }, 1, 1, SAME3,          1, 1, { 0, 0 }, { 0, 0 } },
+  {  4, 10, 10,  3, 16, 3, 3, { 1, 1 }, 1, 1, SAME3,          1, 1, { 2, 2 }, { 2, 2 } },
+  {  4, 11, 13, 16, 32, 3, 3, { 1, 1 }, 1, 1, SAME3,          1, 1, { 2, 2 }, { 2, 2 } },
+  {  4, 13, 11, 16, 33, 3, 3, { 1, 1 }, 1, 1, SAME3,          0, 1, { 3, 3 }, { 2, 2 } },
+  {  4, 12, 12,  5, 17, 3, 3, { 1, 1 }, 1, 1, NO_PAD,         1, 0, { 3, 2 }, { 1, 3 } },
+  {  4, 12,  9,  4,  8, 3, 3, { 1, 1 }, 1, 1, NO_PAD,         1, 1, { 2, 2 }, { 3, 3 } },
+  {  4, 12, 12,  1, 32, 3, 3, { 1, 1 }, 1, 1, NO_PAD,         1, 1, { 0, 0 }, { 0, 0 } },
+  {  4,  7,  7, 33, 17, 1, 1, { 1, 1 }, 1, 1, NO_PAD,         0, 0, { 0, 0 }, { 0, 0 } },
+  {  4,  9,  7, 17, 33, 1, 1, { 2, 2 }, 1, 1, NO_PAD,         0, 1, { 0, 0 }, { 0, 0 } },
+  {  4,  9, 31,  3,  5, 2, 2, { 1, 1 }, 1, 1, { 0, 1, 0, 1 }, 0, 1, { 0, 0 }, { 0, 0 } },
+  {  4, 11,  8,  5, 16, 5, 5, { 2, 2 }, 1, 1, { 2, 2, 1, 2 }, 1, 1, { 0, 0 }, { 0, 0 } },
+  {  4, 15, 14,  3,  9, 7, 7, { 2, 3 }, 1, 1, { 3, 3, 2, 3 }, 0, 1, { 0, 0 }, { 0, 0 } },
+  {  4, 14, 14,  3, 40, 7, 5, { 3, 1 }, 1, 1, NO_PAD,         1, 0, { 2, 1 }, { 1, 1 } },
+  {  4, 13, 12,  5,  3, 3, 3, { 1, 1 }, 2, 1, { 2, 2, 2, 2 }, 1, 1, { 0, 0 }, { 0, 0 } },
+  {  4, 13, 12,  6, 20, 3, 2, { 2, 1 }, 2, 1, NO_PAD,         0, 1, { 2, 2 }, { 2, 2 } },
+  {  4, 10,  9,  6, 10, 3, 3, { 1, 1 }, 1, 2, SAME3,          1, 1, { 0, 0 }, { 0, 0 } },
+  {  4, 10, 10, 48, 36, 3, 3, { 1, 1 }, 1, 2, SAME3,          1, 1, { 2, 2 }, { 2, 2 } },
+  {  4,  9,  9, 17, 17, 3, 3, { 1, 1 }, 1,17, SAME3,          1, 1, { 0, 0 }, { 0, 0 } },
+  {  4,  9,  9, 33, 33, 3, 3, { 2, 2 }, 1,33, { 0, 1, 0, 1 }, 0, 0, { 0, 0 }, { 0, 0 } },
+  {  4,  9,  8,  5, 15, 3, 3, { 1, 1 }, 1, 5, SAME3,          0, 1, { 2, 2 }, { 2, 2 } },
+  {  4,  3,  3,  2,  3, 3, 3, { 1, 1 }, 1, 1, NO_PAD,         1, 1, { 0, 0 }, { 0, 0 } },
+  {  4,  3,  4,  2,  3, 1, 1, { 1, 1 }, 1, 1, SAME3,          0, 1, { 0, 0 }, { 0, 0 } },   /* padding beyond the kernel */
+  {  4,  5,  5,  2,  3, 3, 3, { 1, 1 }, 1, 1, { 3, 0, 0, 4 }, 0, 1, { 0, 0 }, { 0, 0 } },
+  {  4, 12, 11, 20, 20, 3, 3, { 1, 1 }, 2,20, { 2, 2, 2, 2 }, 1, 1, { 2, 2 }, { 2, 2 } },   /* depthwise: dilated, pooled */
+  {  4, 11, 12, 16, 16, 5, 5, { 2, 3 }, 1,16, { 2, 2, 2, 2 }, 1, 1, { 0, 0 }, { 0, 0 } },
+  {  4, 14, 15,  4,  7, 3, 5, { 2, 3 }, 2, 1, { 2, 1, 3, 4 }, 0, 1, { 0, 0 }, { 0, 0 } },   /* stride and dilation */
+  {  4, 15, 14,  3, 64, 4, 4, { 4, 2 }, 2, 1, { 3, 2, 1, 0 }, 1, 1, { 0, 0 }, { 0, 0 } },   /* dx rows that no output saw */
+  {  4,  6,  5, 64,128, 3, 3, { 1, 1 }, 1, 1, SAME3,          1, 1, { 0, 0 }, { 0, 0 } },   /* pixels of 256 and 512 bytes */
+  {  2, 45, 70, 16,  9, 3, 3, { 1, 1 }, 1, 1, SAME3,          1, 1, { 0, 0 }, { 0, 0 } },   /* several bands */
+  {  4, 14, 13, 40, 40, 3, 3, { 1, 1 }, 1,40, SAME3,          1, 1, { 0, 0 }, { 0, 0 } },   /* depthwise: paddings */
+  {  3,  7,  8, 16, 16, 3, 3, { 1, 1 }, 1,16, NO_PAD,         0, 1, { 0, 0 }, { 0, 0 } },
+  {  3,  6,  5, 16, 16, 3, 3, { 1, 1 }, 1,16, { 2, 2, 2, 2 }, 0, 1, { 0, 0 }, { 0, 0 } },
+  {  3,  5, 12, 18, 18, 3, 3, { 1, 1 }, 1,18, { 0, 1, 2, 0 }, 1, 1, { 0, 0 }, { 0, 0 } },
+  {  3,  5,  6, 18, 18, 3, 3, { 1, 1 }, 1,18, { 3, 1, 2, 4 }, 1, 1, { 0, 0 }, { 0, 0 } },
+  {  3,  1,  1, 16, 16, 3, 3, { 1, 1 }, 1,16, SAME3,          0, 1, { 0, 0 }, { 0, 0 } },   /* smaller than the kernel */
+  {  3,  2,  1, 17, 17, 3, 3, { 1, 1 }, 1,17, SAME3,          1, 1, { 0, 0 }, { 0, 0 } },
+  {  3,  2,  3, 17, 17, 5, 5, { 1, 1 }, 1,17, { 2, 2, 2, 2 }, 1, 1, { 0, 0 }, { 0, 0 } },
+  {  3, 15, 14, 24, 24, 5, 5, { 2, 2 }, 1,24, { 2, 2, 1, 2 }, 0, 1, { 0, 0 }, { 0, 0 } },
+  {  3, 14, 15, 24, 24, 7, 1, { 1, 1 }, 1,24, { 3, 3, 0, 0 }, 0, 1, { 0, 0 }, { 0, 0 } },
+  {  3, 12, 13,  4,  4, 3,14, { 1, 1 }, 1, 4, { 1, 1, 7, 6 }, 0, 1, { 0, 0 }, { 0, 0 } },   /* wider than the image */
+  {  3, 14, 15, 20, 20, 4, 4, { 4, 2 }, 2,20, { 3, 2, 1, 0 }, 1, 1, { 0, 0 }, { 0, 0 } },   /* dx rows that no output saw */
+  {  3,  9,  9,  5,  5, 1, 1, { 1, 1 }, 1, 5, { 2, 1, 1, 2 }, 0, 1, { 0, 0 }, { 0, 0 } },
+  {  2, 45, 70, 33, 33, 3, 3, { 1, 1 }, 1,33, SAME3,          0, 1, { 0, 0 }, { 0, 0 } },   /* several bands */
+  {  3,  3,  3, 96, 80, 1, 1, { 1, 1 }, 1, 1, NO_PAD,         1, 1, { 0, 0 }, { 0, 0 } },   /* pointwise */
+  {  3, 25, 26, 16, 32, 1, 1, { 1, 1 }, 1, 1, NO_PAD,         0, 1, { 0, 0 }, { 0, 0 } },
+  {  3, 13, 14, 24, 40, 1, 1, { 2, 2 }, 1, 1, NO_PAD,         1, 1, { 0, 0 }, { 0, 0 } },
+  {  3,  6, 15, 64, 48, 1, 1, { 3, 1 }, 1, 1, NO_PAD,         0, 1, { 0, 0 }, { 0, 0 } },
+  {  3,  2,210,  5,  7, 1, 1, { 1, 1 }, 1, 1, NO_PAD,         1, 0, { 0, 0 }, { 0, 0 } },
+  {  3,  9,  9,  9, 18, 3, 3, { 1, 1 }, 1, 9, SAME3,          1, 1, { 0, 0 }, { 0, 0 } },   /* depth multiplier 2 */
+  {  3, 10,  9, 20, 40, 3, 3, { 2, 2 }, 1,20, { 0, 1, 0, 1 }, 0, 1, { 0, 0 }, { 0, 0 } },
+};
+enum { CASE_COUNT = sizeof cases / sizeof cases[0] };
+
+/* Operands of a forward and a backward call. */
+typedef struct fixture {
+  flow_attributes attributes;
+  flow_operand    x, w, b, y, index, g, dx, dw, db;
+} fixture;
+
+/* Multiples of 1/4 between -2 and 2; bytes between 0 and 15. */
+static void fill_exact(flow_operand *x)
+{
+  for (int64_t i = 0; i < operand_size(x); i++) {
+    double step = floor(8 * next_number());
+    set(x, i, x->dtype == FLOW_UINT8 ? step + 8 : step / 4);
+  }
+}
+
+/* n: images, instead of the case's. */
+static void fixture_make(fixture *f, const convolution_case *c, int n, int dtype, int x_dtype)
+{
+  int out[2], result[2], in[2] = { c->h, c->w }, kernel[2] = { c->kh, c->kw };
+  memset(f, 0, sizeof *f);
+  f->attributes.convolution.groups = c->groups;
+  f->attributes.convolution.activation = c->relu ? FLOW_RELU : 0;
+  f->attributes.convolution.has_bias = c->bias;
+  for (int i = 0; i < 4; i++) f->attributes.convolution.padding[i] = c->padding[i];
+  for (int i = 0; i < 2; i++) {
+    f->attributes.convolution.stride[i] = c->stride[i];
+    f->attributes.convolution.dilation[i] = c->dilation;
+    f->attributes.convolution.pool[i] = c->pool[i];
+    f->attributes.convolution.pool_stride[i] = c->pool_stride[i];
+    f->attributes.convolution.input_size[i] = in[i];
+    out[i] = (in[i] + c->padding[2 * i] + c->padding[2 * i + 1] - c->dilation * (kernel[i] - 1) - 1) / c->stride[i] + 1;
+    result[i] = c->pool[i] ? (out[i] - c->pool[i]) / c->pool_stride[i] + 1 : out[i];
+  }
+  f->x = operand(x_dtype, 4, n, c->h, c->w, c->ci);
+  f->dx = operand(dtype, 4, n, c->h, c->w, c->ci);
+  f->w = operand(dtype, 4, c->kh, c->kw, c->ci / c->groups, c->co);
+  f->dw = operand(dtype, 4, c->kh, c->kw, c->ci / c->groups, c->co);
+  f->b = operand(dtype, 1, c->co);
+  f->db = operand(dtype, 1, c->co);
+  f->y = operand(dtype, 4, n, result[0], result[1], c->co);
+  f->g = operand(dtype, 4, n, result[0], result[1], c->co);
+  f->index = c->pool[0] ? operand(FLOW_UINT8, 4, n, result[0], result[1], c->co) : operand(FLOW_UINT8, 1, 0);
+  fill_exact(&f->x), fill_exact(&f->w), fill_exact(&f->b), fill_exact(&f->g);
+}
+
+static void fixture_free(fixture *f)
+{
+  flow_operand *all[] = { &f->x, &f->w, &f->b, &f->y, &f->index, &f->g, &f->dx, &f->dw, &f->db };
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) operand_free(all[i]);
+}
+
+static double tolerance_of(int dtype) { return dtype == FLOW_FLOAT32 ? 1e-6 : 1e-14; }
+
+static void forward(fixture *f, int without_y, int without_index, double tolerance)
+{
+  flow_operand inputs[3] = { f->x, f->w, f->b }, outputs[2] = { f->y, f->index };
+  if (without_y) outputs[0].data = NULL;
+  if (without_index) outputs[1].data = NULL;
+  flow_call call = call_of(FLOW_OP_convolution, &f->attributes, inputs, f->attributes.convolution.has_bias ? 3 : 2, outputs, 2);
+  cuda_matches_cpu(&call, 0, tolerance);
+}
+
+/* Outputs whose bit is not in `wanted` are read by nobody. */
+static void backward(fixture *f, int wanted, double tolerance)
+{
+  flow_operand inputs[5] = { f->g, f->x, f->w, f->y, f->index }, outputs[3] = { f->dx, f->dw, f->db };
+  for (int i = 0; i < 3; i++) {
+    if (wanted >> i & 1) continue;
+    outputs[i].data = NULL;
+    outputs[i].unused = 1;
+  }
+  flow_call call = call_of(FLOW_OP_convolution_gradient, &f->attributes, inputs, 5, outputs, 3);
+  cuda_matches_cpu(&call, 0, tolerance);
+}
+
+static void forward_and_backward(void **state)
+{
+  (void)state;
+  for (int i = 0; i < CASE_COUNT; i++) {
+    fixture f;
+    fixture_make(&f, &cases[i], cases[i].n < 3 ? 1 : 2, FLOW_FLOAT32, FLOW_FLOAT32);
+    forward(&f, 0, 0, tolerance_of(FLOW_FLOAT32));
+    backward(&f, 7, tolerance_of(FLOW_FLOAT32));
+    backward(&f, 1 << i % 3 | 1 << i / 3 % 3, tolerance_of(FLOW_FLOAT32));
+    fixture_free(&f);
+  }
+}
+
+static void in_double(void **state)
+{
+  (void)state;
+  for (int i = 0; i < CASE_COUNT; i += 3) {
+    fixture f;
+    fixture_make(&f, &cases[i], 1, FLOW_FLOAT64, FLOW_FLOAT64);
+    forward(&f, 0, 0, tolerance_of(FLOW_FLOAT64));
+    backward(&f, 7, tolerance_of(FLOW_FLOAT64));
+    fixture_free(&f);
+  }
+}
+
+static void bytes_with_a_scale(void **state)
+{
+  (void)state;
+  for (int i = 0; i < 6; i++) {
+    fixture f;
+    fixture_make(&f, &cases[i], 2, FLOW_FLOAT32, FLOW_UINT8);
+    f.attributes.convolution.input_scale = 1.0 / 16;
+    forward(&f, 0, 0, tolerance_of(FLOW_FLOAT32));
+    backward(&f, 6, tolerance_of(FLOW_FLOAT32));
+    fixture_free(&f);
+  }
+}
+
+static void outputs_that_nobody_reads_and_no_images(void **state)
+{
+  (void)state;
+  for (int i = 0; i < 3; i++) {
+    fixture f;
+    fixture_make(&f, &cases[i], 2, FLOW_FLOAT32, FLOW_FLOAT32);
+    forward(&f, 0, 1, tolerance_of(FLOW_FLOAT32));
+    if (cases[i].pool[0]) forward(&f, 1, 0, tolerance_of(FLOW_FLOAT32));
+    fixture_free(&f);
+    fixture_make(&f, &cases[i], 0, FLOW_FLOAT32, FLOW_FLOAT32);
+    forward(&f, 0, 0, 0);
+    backward(&f, 7, 0);
+    fixture_free(&f);
+  }
+}
+
+/* The first largest wins, a NaN wins over numbers, relu leaves nothing of what is not positive. */
+static void winners_of_pooling(void **state)
+{
+  (void)state;
+  static const convolution_case c = { 1, 4, 8, 1, 3, 1, 1, { 1, 1 }, 1, 1, NO_PAD, 1, 1, { 2, 2 }, { 2, 2 } };
+  fixture f;
+  fixture_make(&f, &c, 1, FLOW_FLOAT32, FLOW_FLOAT32);
+  for (int64_t i = 0; i < operand_size(&f.x); i++) set(&f.x, i, i % 8 < 2 ? 1 : i % 8 < 4 ? -1 : i == 13 || i == 4 ? NAN : 2);
+  for (int k = 0; k < 3; k++) set(&f.w, k, k + 1), set(&f.b, k, 0);
+  forward(&f, 0, 0, 0);
+  assert_int_equal(get(&f.index, 0), 0);
+  assert_int_equal(get(&f.index, 3), 255);
+  assert_int_equal(get(&f.index, 6), 0);
+  backward(&f, 6, 0);
+  fixture_free(&f);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(forward_and_backward), cmocka_unit_test(in_double), cmocka_unit_test(bytes_with_a_scale),
+    cmocka_unit_test(outputs_that_nobody_reads_and_no_images), cmocka_unit_test(winners_of_pooling)
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
