@@ -13,6 +13,7 @@
 #include "cuda/movement.h"
 #include "cuda/optimizers.h"
 #include "cuda/pooling.h"
+#include "cuda/reduce.h"
 #include "cuda/softmax.h"
 
 #define FLOW_CUDA_KERNELS(ELEMENT, BLOCK) \
@@ -26,6 +27,7 @@
   MOVEMENT_KERNELS(ELEMENT, BLOCK) \
   OPTIMIZER_KERNELS(ELEMENT, BLOCK) \
   POOLING_KERNELS(ELEMENT, BLOCK) \
+  REDUCE_KERNELS(ELEMENT, BLOCK) \
   SOFTMAX_KERNELS(ELEMENT, BLOCK)
 
 #endif
