@@ -5,10 +5,15 @@
 
 #include <stdint.h>
 
+/* How these functions are declared; whoever compiles them for another processor says so before. */
+#ifndef FLOW_PHILOX_FUNCTION
+#define FLOW_PHILOX_FUNCTION static inline
+#endif
+
 typedef struct { uint32_t word[4]; } flow_philox_block;
 
 /* Block number `counter` (two 64-bit halves) of the stream `key`. */
-static inline flow_philox_block flow_philox(uint64_t key, uint64_t counter_low, uint64_t counter_high)
+FLOW_PHILOX_FUNCTION flow_philox_block flow_philox(uint64_t key, uint64_t counter_low, uint64_t counter_high)
 {
   uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
   uint32_t c0 = (uint32_t)counter_low, c1 = (uint32_t)(counter_low >> 32);
@@ -19,11 +24,12 @@ static inline flow_philox_block flow_philox(uint64_t key, uint64_t counter_low, 
     c0 = h1 ^ c1 ^ k0; c1 = l1; c2 = h0 ^ c3 ^ k1; c3 = l0;
     k0 += 0x9E3779B9u; k1 += 0xBB67AE85u;
   }
-  return (flow_philox_block){ { c0, c1, c2, c3 } };
+  flow_philox_block block = { { c0, c1, c2, c3 } };
+  return block;
 }
 
 /* Mixes several numbers into one key (splitmix64 finalizer over a running sum). */
-static inline uint64_t flow_mix(uint64_t a, uint64_t b)
+FLOW_PHILOX_FUNCTION uint64_t flow_mix(uint64_t a, uint64_t b)
 {
   uint64_t z = a + 0x9E3779B97F4A7C15u * (b + 1);
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -32,6 +38,6 @@ static inline uint64_t flow_mix(uint64_t a, uint64_t b)
 }
 
 /* A float in [0, 1) with 24 random bits. */
-static inline float flow_uniform_float(uint32_t bits) { return (float)(bits >> 8) * 0x1p-24f; }
+FLOW_PHILOX_FUNCTION float flow_uniform_float(uint32_t bits) { return (float)(bits >> 8) * 0x1p-24f; }
 
 #endif

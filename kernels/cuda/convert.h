@@ -127,6 +127,24 @@ STORE(store_condition, int, WRAPPED)
 #undef SATURATED
 #undef WRAPPED
 
+/* double to float by rounding to odd: a later rounding to fewer bits then gives what one rounding would have given (S. Boldo,
+ * G. Melquiond, "Emulation of FMA and correctly rounded sums", 2008). */
+BODY float round_to_odd(double value)
+{
+  float near = (float)value;
+  if (value != value || (double)near == value) return near;
+  uint32_t bits = float_to_bits(near);
+  if (fabs((double)near) > fabs(value)) bits -= 1;      /* toward zero: infinity becomes the largest float */
+  return bits_to_float(bits | 1u);
+}
+
+/* store_double that rounds once, as core/tensor/convert.c does. */
+BODY void store_rounded(int dtype, void *to, int64_t i, double value)
+{
+  if (dtype == FLOW_FLOAT16 || dtype == FLOW_BFLOAT16) store_float(dtype, to, i, round_to_odd(value));
+  else store_double(dtype, to, i, value);
+}
+
 /* Four elements in one access: `from` and `to` at a multiple of four elements of their own alignment. */
 typedef struct __attribute__((aligned(16))) four_floats { float v[4]; } four_floats;
 typedef struct __attribute__((aligned(4))) four_bytes { uint8_t v[4]; } four_bytes;

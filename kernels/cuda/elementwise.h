@@ -93,14 +93,15 @@ BODY void logical_strided(int64_t i, const strided_arguments *p)
                   p->op == ELEMENTWISE_logical_not ? !a : p->op == ELEMENTWISE_logical_and ? a & b : a | b);
 }
 
-/* Element `from` of one array to element `to` of another, both of `size` bytes: 1, 2, 4 or 8. */
+/* Element i of one array to element j of another, both of `size` bytes: 1, 2, 4, 8 or 16. */
 BODY void move_element(int size, const void *from, int64_t i, void *to, int64_t j)
 {
   switch (size) {
     case 1: ((uint8_t *)to)[j] = ((const uint8_t *)from)[i]; return;
     case 2: ((uint16_t *)to)[j] = ((const uint16_t *)from)[i]; return;
     case 4: ((uint32_t *)to)[j] = ((const uint32_t *)from)[i]; return;
-    default: ((uint64_t *)to)[j] = ((const uint64_t *)from)[i]; return;
+    case 8: ((uint64_t *)to)[j] = ((const uint64_t *)from)[i]; return;
+    default: ((four_floats *)to)[j] = ((const four_floats *)from)[i]; return;
   }
 }
 

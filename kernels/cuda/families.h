@@ -8,11 +8,13 @@
 #include "cuda/convolution.h"
 #include "cuda/elementwise.h"
 #include "cuda/emulated_library.h"
+#include "cuda/gather.h"
 #include "cuda/library_steps.h"
 #include "cuda/matmul.h"
 #include "cuda/movement.h"
 #include "cuda/optimizers.h"
 #include "cuda/pooling.h"
+#include "cuda/random.h"
 #include "cuda/reduce.h"
 #include "cuda/softmax.h"
 
@@ -22,11 +24,13 @@
   CONVOLUTION_KERNELS(ELEMENT, BLOCK) \
   ELEMENTWISE_KERNELS(ELEMENT, BLOCK) \
   EMULATED_LIBRARY_KERNELS(ELEMENT, BLOCK) \
+  GATHER_KERNELS(ELEMENT, BLOCK) \
   LIBRARY_STEPS_KERNELS(ELEMENT, BLOCK) \
   MATMUL_KERNELS(ELEMENT, BLOCK) \
   MOVEMENT_KERNELS(ELEMENT, BLOCK) \
   OPTIMIZER_KERNELS(ELEMENT, BLOCK) \
   POOLING_KERNELS(ELEMENT, BLOCK) \
+  RANDOM_KERNELS(ELEMENT, BLOCK) \
   REDUCE_KERNELS(ELEMENT, BLOCK) \
   SOFTMAX_KERNELS(ELEMENT, BLOCK)
 

@@ -10,6 +10,13 @@ static view_divisor divisor_of(int64_t size)
   return (view_divisor){ (uint32_t)multiplier, shift };
 }
 
+view_groups flow_cuda_groups(int64_t size, int64_t count)
+{
+  view_groups g = { .size = size, .narrow = count < INT64_C(1) << 31 && size < INT64_C(1) << 31 };
+  if (g.narrow) g.divisor = divisor_of(size);
+  return g;
+}
+
 view flow_cuda_view_strided(void *data, int dtype, int rank, const int64_t *shape, const int64_t *strides)
 {
   view v = { .data = data, .dtype = dtype };

@@ -11,6 +11,9 @@
  * using multiplication", 1994, figure 4.1. */
 typedef struct view_divisor { uint32_t multiplier, shift; } view_divisor;
 
+/* Positions cut into groups of `size`. */
+typedef struct view_groups { int64_t size; view_divisor divisor; int32_t narrow, unused; } view_groups;
+
 typedef struct view {
   void        *data;                      /* element 0 of the view, in the device's memory */
   int32_t      dtype, rank;               /* rank: of merged axes, at least 1 */
@@ -24,6 +27,9 @@ BODY uint32_t divide_by(uint32_t x, view_divisor by)
 {
   return ((uint32_t)((uint64_t)x * by.multiplier >> 32) + x) >> by.shift;
 }
+
+/* The group that position i is in. */
+BODY int64_t group_of(const view_groups *g, int64_t i) { return g->narrow ? (int64_t)divide_by((uint32_t)i, g->divisor) : i / g->size; }
 
 BODY int64_t view_offset(const view *v, int64_t i)
 {

@@ -10,6 +10,9 @@ view flow_cuda_view(const flow_operand *x, int rank, const int64_t *shape);
 /* An array of a shape with strides of its own (elements), at `data`. */
 view flow_cuda_view_strided(void *data, int dtype, int rank, const int64_t *shape, const int64_t *strides);
 
+/* `count` positions in groups of `size`, which is at least 1. */
+view_groups flow_cuda_groups(int64_t size, int64_t count);
+
 /* Whether the view is one axis of this stride. */
 int     flow_cuda_view_is(const view *v, int64_t stride);
 int64_t flow_cuda_size(const flow_operand *x);
