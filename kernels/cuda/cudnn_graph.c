@@ -149,6 +149,11 @@ void flow_cudnn_pointwise(flow_cudnn_graph *g, cudnnPointwiseMode_t mode, int x,
   cudnnBackendDescriptor_t d = make(g, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
   set(g, d, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
   set(g, d, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &computed);
+  if (mode == CUDNN_POINTWISE_RELU_FWD && g->status == FLOW_OK) {
+    /* A NaN stays one. A wish: a cuDNN that no longer knows it does as it does. */
+    const cudnnNanPropagation_t propagate = CUDNN_PROPAGATE_NAN;
+    g->cudnn->cudnnBackendSetAttribute(d, CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, 1, &propagate);
+  }
   finalize(g, d, "an elementwise operation is refused");
   cudnnBackendDescriptor_t operation = make(g, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
   set(g, operation, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d);

@@ -1,4 +1,9 @@
-/* emulated_library.c: library.h for the emulated device. Every plan exists; each wants a workspace, which it does not touch. */
+/* emulated_library.c: library.h for the emulated device. Every plan exists; each wants a workspace, which it does not touch.
+ *
+ * The environment variable FLOW_EMULATED_FORMULAS names a file that gets a line for each formula that is planned: what a model asks of the
+ * libraries (scripts/cuda-plans). */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "cuda/library.h"
 #include "cuda/plan_cache.h"
@@ -12,19 +17,35 @@ typedef struct emulated_plan {
 
 static flow_plan_cache convolutions = FLOW_PLAN_CACHE, products = FLOW_PLAN_CACHE;
 
+/* The caches' locks are not one: a line is written at once. */
+static void note(const char *text)
+{
+  const char *path = getenv("FLOW_EMULATED_FORMULAS");
+  FILE *file = path && *path ? fopen(path, "a") : NULL;
+  if (!file) return;
+  fprintf(file, "%s\n", text);
+  fclose(file);
+}
+
 static flow_status make_convolution(const void *key, void *plan)
 {
   emulated_plan *made = plan;
+  char text[FLOW_LIBRARY_TEXT];
   made->general.workspace = WORKSPACE;
   memcpy(&made->formula.convolution, key, sizeof made->formula.convolution);
+  flow_library_convolution_text(key, text, sizeof text);
+  note(text);
   return FLOW_OK;
 }
 
 static flow_status make_product(const void *key, void *plan)
 {
   emulated_plan *made = plan;
+  char text[FLOW_LIBRARY_TEXT];
   made->general.workspace = WORKSPACE;
   memcpy(&made->formula.product, key, sizeof made->formula.product);
+  flow_library_product_text(key, text, sizeof text);
+  note(text);
   return FLOW_OK;
 }
 

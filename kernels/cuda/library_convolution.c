@@ -9,6 +9,7 @@
 #include <string.h>
 #include "cuda/library.h"
 #include "cuda/library_kernels.h"
+#include "convolution_geometry.h"
 #include "tensor/tensor.h"
 
 enum { BUNDLE_BYTES = 16, ALIGNMENT = 256, MOST_SLICES = 256, LEAST_ROWS = 64 };
@@ -44,44 +45,37 @@ static int width_of(int64_t channels, int dtype)
 /* Geometry, without plans. Returns whether a library may be asked. */
 static int describe(const flow_call *call, const flow_operand *x, const flow_operand *w, work *out)
 {
+  flow_geometry s = flow_geometry_of(call, x, w);
+  flow_library_convolution *c = &out->forward;
   int dtype = w->dtype;
   memset(out, 0, sizeof *out);
   if (dtype != FLOW_FLOAT32 && dtype != FLOW_FLOAT16 && dtype != FLOW_BFLOAT16) return 0;
   if (x->dtype != dtype && x->dtype != FLOW_UINT8) return 0;
-  flow_library_convolution *c = &out->forward;
+  if (s.images < 1 || s.channels_in < 1 || s.channels_out < 1) return 0;
   c->dtype = dtype;
   c->exact = call->exact != 0;
-  c->groups = call->attributes->convolution.groups > 0 ? call->attributes->convolution.groups : 1;
-  c->images = x->shape[0];
-  c->channels_out = w->shape[3];
-  out->channels_in = c->channels_in = x->shape[3];
-  out->pooled = call->attributes->convolution.pool[0] > 0;
-  out->relu = call->attributes->convolution.activation == FLOW_RELU;
-  out->has_bias = call->attributes->convolution.has_bias != 0;
-  out->scale = call->attributes->convolution.input_scale != 0 ? call->attributes->convolution.input_scale : 1;
+  c->groups = (int32_t)s.groups;
+  c->images = s.images;
+  c->channels_out = s.channels_out;
+  out->channels_in = c->channels_in = s.channels_in;
+  out->pooled = s.pooled;
+  out->relu = s.relu;
+  out->has_bias = s.has_bias;
+  out->scale = s.input_scale;
   for (int axis = 0; axis < 2; axis++) {
-    int32_t stride = call->attributes->convolution.stride[axis], dilation = call->attributes->convolution.dilation[axis];
-    c->in[axis] = x->shape[1 + axis];
-    c->kernel[axis] = w->shape[axis];
-    c->stride[axis] = stride > 0 ? stride : 1;
-    c->dilation[axis] = dilation > 0 ? dilation : 1;
-    c->before[axis] = call->attributes->convolution.padding[2 * axis];
-    c->after[axis] = call->attributes->convolution.padding[2 * axis + 1];
-    int64_t room = c->in[axis] + c->before[axis] + c->after[axis] - (c->kernel[axis] - 1) * c->dilation[axis] - 1;
-    c->out[axis] = room < 0 ? 0 : room / c->stride[axis] + 1;
-    out->pool.in[axis] = out->pool.out[axis] = c->out[axis];
-    out->pool.size[axis] = out->pool.stride[axis] = 1;
-    if (out->pooled) {
-      int32_t pool_stride = call->attributes->convolution.pool_stride[axis];
-      out->pool.size[axis] = call->attributes->convolution.pool[axis];
-      out->pool.stride[axis] = pool_stride > 0 ? pool_stride : out->pool.size[axis];
-      if (c->out[axis] < out->pool.size[axis]) return 0;
-      out->pool.out[axis] = (c->out[axis] - out->pool.size[axis]) / out->pool.stride[axis] + 1;
-    }
-    if (c->in[axis] < 1 || c->out[axis] < 1) return 0;
+    if (s.in[axis] < 1 || s.result[axis] < 1) return 0;
+    c->in[axis] = s.in[axis];
+    c->out[axis] = out->pool.in[axis] = s.out[axis];
+    c->kernel[axis] = s.kernel[axis];
+    c->stride[axis] = s.stride[axis];
+    c->dilation[axis] = s.dilation[axis];
+    c->before[axis] = s.before[axis];
+    c->after[axis] = s.after[axis];
+    out->pool.out[axis] = s.result[axis];
+    out->pool.size[axis] = (int32_t)s.pool[axis];
+    out->pool.stride[axis] = (int32_t)s.pool_stride[axis];
   }
-  if (c->images < 1 || c->channels_in < 1 || c->channels_out < 1) return 0;
-  out->widens = x->dtype == FLOW_UINT8 || out->scale != 1;
+  out->widens = s.bytes || s.input_scale != 1;
   int tensor_cores = dtype != FLOW_FLOAT32 || !c->exact;
   if (c->groups == 1 && tensor_cores && whole_bundles(c->channels_in, dtype) != c->channels_in) out->widens = 1;
   if (c->groups == 1 && tensor_cores && out->widens) c->channels_in = whole_bundles(c->channels_in, dtype);

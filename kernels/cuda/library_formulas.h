@@ -2,6 +2,7 @@
 #ifndef FLOW_CUDA_LIBRARY_FORMULAS_H
 #define FLOW_CUDA_LIBRARY_FORMULAS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 typedef enum flow_library_direction {
@@ -29,5 +30,12 @@ typedef struct flow_library_product {
   int32_t transpose_a, transpose_b;
   int64_t m, n, k, batch, stride_a, stride_b;   /* strides in elements */
 } flow_library_product;
+
+/* One line, such as "convolution forward float32 bias=1 ... ", and back. Text of a formula of another kind is no formula: 0. */
+enum { FLOW_LIBRARY_TEXT = 320 };
+void flow_library_convolution_text(const flow_library_convolution *convolution, char *text, size_t size);
+void flow_library_product_text(const flow_library_product *product, char *text, size_t size);
+int  flow_library_convolution_parse(const char *text, flow_library_convolution *out);
+int  flow_library_product_parse(const char *text, flow_library_product *out);
 
 #endif
