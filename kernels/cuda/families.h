@@ -17,6 +17,7 @@
 #include "cuda/random.h"
 #include "cuda/reduce.h"
 #include "cuda/softmax.h"
+#include "cuda/training.h"
 
 #define FLOW_CUDA_KERNELS(ELEMENT, BLOCK) \
   BATCH_NORM_KERNELS(ELEMENT, BLOCK) \
@@ -32,6 +33,7 @@
   POOLING_KERNELS(ELEMENT, BLOCK) \
   RANDOM_KERNELS(ELEMENT, BLOCK) \
   REDUCE_KERNELS(ELEMENT, BLOCK) \
-  SOFTMAX_KERNELS(ELEMENT, BLOCK)
+  SOFTMAX_KERNELS(ELEMENT, BLOCK) \
+  TRAINING_KERNELS(ELEMENT, BLOCK)
 
 #endif
