@@ -10,6 +10,7 @@
 #include "cuda/emulated_library.h"
 #include "cuda/gather.h"
 #include "cuda/library_steps.h"
+#include "cuda/images.h"
 #include "cuda/matmul.h"
 #include "cuda/movement.h"
 #include "cuda/optimizers.h"
@@ -27,6 +28,7 @@
   EMULATED_LIBRARY_KERNELS(ELEMENT, BLOCK) \
   GATHER_KERNELS(ELEMENT, BLOCK) \
   LIBRARY_STEPS_KERNELS(ELEMENT, BLOCK) \
+  IMAGE_KERNELS(ELEMENT, BLOCK) \
   MATMUL_KERNELS(ELEMENT, BLOCK) \
   MOVEMENT_KERNELS(ELEMENT, BLOCK) \
   OPTIMIZER_KERNELS(ELEMENT, BLOCK) \
