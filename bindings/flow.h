@@ -183,9 +183,10 @@ FLOW_API int         flow_context_exact(const flow_context *context);
  * all of them, and so is what variables of the kind FLOW_SUM_ON_READ gain; of FLOW_MEAN_ON_READ the mean is kept. 1, the default: alone. */
 FLOW_API void        flow_context_set_replicas(flow_context *context, int count);
 FLOW_API int         flow_context_replicas(const flow_context *context);
-/* 1: all these replicas are of this process, and their instances are run by flow_instance_run or _run_rows, which divide batches evenly:
- * gradients of large matrices may be made of the rows of all replicas at once. 0, the default: not so. */
-FLOW_API void        flow_context_set_gathers(flow_context *context, int on);
+/* Whether gradients of large matrices may be made of the rows of all replicas at once: their instances are run by flow_instance_run or
+ * _run_rows, which divide batches evenly, and all are of this process, or of workers for which flow_worker_shares_memory holds. */
+typedef enum flow_gathers { FLOW_GATHERS_NOT = 0, FLOW_GATHERS_LOCAL, FLOW_GATHERS_WORKERS } flow_gathers;
+FLOW_API void        flow_context_set_gathers(flow_context *context, int gathers);   /* a flow_gathers; default: not */
 /* About how many bytes of gradients are added up at once, while more are computed; 0, the default: the library's choice. */
 FLOW_API void        flow_context_set_bucket_bytes(flow_context *context, double bytes);
 /* 1: the variables that layers make from now on are zeros and draw no random numbers: they are about to be read from a file. */

@@ -33,6 +33,10 @@ typedef struct flow_operand {
 /* The same for all ops of one run: keys of random kernels, and rows of the batch: of this replica, and of all that train together. */
 typedef struct flow_scalars { uint64_t seed; int64_t step, first_sample, rows, global_rows; } flow_scalars;
 
+/* The part of an optimizer's update that is done here, where several workers divide it: rows [rows[i][0], rows[i][1]) of its i-th product's
+ * matrix, and whether the elements outside of products are. */
+typedef struct flow_share { int64_t rows[4][2]; int rest; } flow_share;
+
 typedef struct flow_queue flow_queue;     /* of an accelerator: accelerator.h */
 
 typedef struct flow_call {
@@ -46,6 +50,7 @@ typedef struct flow_call {
   void                  *shared;          /* shared_bytes(): one block for all members, lives from prepare to the last part */
   void                  *scratch;         /* scratch_bytes(): the member's own, contents undefined; 64-byte aligned, as shared is */
   const flow_scalars    *scalars;
+  const flow_share      *share;           /* optimizers with products; NULL: all is done here */
   flow_queue            *queue;           /* where an accelerator enqueues it; NULL on the CPU */
 } flow_call;
 

@@ -185,6 +185,15 @@ static flow_status all_gather(flow_exchange *exchange, const void *mine, int64_t
   return keep(self, flow_communicator_all_gather(self->communicator, mine, bytes, all));
 }
 
+static flow_status collect(flow_exchange *exchange, void *const *arrays, int count, int64_t unit, const int64_t *first,
+                           int64_t *received)
+{
+  flow_communication *self = (flow_communication *)exchange;
+  for (int w = 0; w < exchange->workers; w++) received[w] = 0;
+  FLOW_TRY(drain(self));
+  return keep(self, flow_communicator_collect(self->communicator, arrays, count, unit, first, received));
+}
+
 flow_status flow_communication_broadcast(flow_communication *self, int from, void *data, int64_t bytes)
 {
   FLOW_TRY(drain(self));
@@ -211,7 +220,8 @@ flow_status flow_communication_start(flow_communicator *communicator, flow_commu
   FLOW_TRY(flow_alloc_zero(sizeof(flow_communication), &block));
   flow_communication *self = block;
   self->exchange = (flow_exchange){ .workers = communicator->size, .worker = communicator->rank, .begin = begin, .finish = finish,
-                                     .all_gather = all_gather };
+                                     .all_gather = all_gather,
+                                     .collect = flow_communicator_is_shared(communicator) ? collect : NULL };
   self->communicator = communicator;
   self->neighbours = flow_communicator_is_shared(communicator) ? communicator->size : 1;
 

@@ -26,23 +26,10 @@ enum {
   BLOCK_BYTES = 8192, LINE = 64,
 };
 
-static const char *const operation_names[] = { "all_reduce", "broadcast", "all_gather", "barrier" };
+static const char *const operation_names[] = { "all_reduce", "broadcast", "all_gather", "barrier", "collect" };
 
-/* A call under way. */
-typedef struct work {
-  flow_shared_call call;
-  int64_t          bytes, steps, end;    /* end: on the clock */
-  unsigned char   *data;                 /* all_gather: all */
-  const void      *mine;                 /* all_gather */
-  int              size;                 /* of an element */
-  void (*show)(flow_shared *self, const struct work *work, int64_t step);
-  void (*look)(flow_shared *self, const struct work *work, int64_t step);
-} work;
+typedef flow_shared_work work;
 
-static flow_shared_slot *slot_of(const flow_shared *self, int rank, unsigned step)
-{
-  return &self->group->members[rank].slots[step % FLOW_SHARED_SLOTS];
-}
 
 /* ---- failures ------------------------------------------------------------------------------------------------------------------ */
 
@@ -54,7 +41,7 @@ static flow_status fail_broken(const flow_shared *self, const work *of)
 static void wake_all(flow_shared *self)
 {
   for (int rank = 0; rank < self->base.size; rank++) {
-    for (unsigned slot = 0; slot < FLOW_SHARED_SLOTS; slot++) flow_shared_futex_wake(&slot_of(self, rank, slot)->sequence);
+    for (unsigned slot = 0; slot < FLOW_SHARED_SLOTS; slot++) flow_shared_futex_wake(&flow_shared_slot_of(self, rank, slot)->sequence);
   }
 }
 
@@ -73,7 +60,7 @@ static int is_broken(flow_shared *self)
 }
 
 /* Any thread. The others learn it, too, and who waits wakes up. The first reason in the group counts. */
-static void break_group(flow_shared *self, flow_status status, const char *reason)
+void flow_shared_break(flow_shared *self, flow_status status, const char *reason)
 {
   flow_shared_group *group = self->group;
   int nothing = 0;
@@ -88,7 +75,7 @@ static void break_group(flow_shared *self, flow_status status, const char *reaso
 
 static int has_shown(const flow_shared *self, int rank, unsigned step)
 {
-  return atomic_load_explicit(&slot_of(self, rank, step)->sequence, memory_order_acquire) == (int)(step + 1);
+  return atomic_load_explicit(&flow_shared_slot_of(self, rank, step)->sequence, memory_order_acquire) == (int)(step + 1);
 }
 
 /* The time is over: breaks the group, unless the last rank is just coming. */
@@ -105,7 +92,7 @@ static flow_status give_up(flow_shared *self, const work *of, unsigned step)
   if (missing == 0) return FLOW_OK;
   flow_text_add(&text, "%s %s did not come within %g s (rank %d waited in %s)", missing > 1 ? "ranks" : "rank", ranks,
                 self->base.timeout, self->base.rank, operation_names[of->call.what]);
-  break_group(self, FLOW_TIMED_OUT, reason);
+  flow_shared_break(self, FLOW_TIMED_OUT, reason);
   return fail_broken(self, of);
 }
 
@@ -119,7 +106,7 @@ static flow_status check_alive(flow_shared *self, const work *of, int rank, unsi
   flow_text text = flow_text_into(reason, sizeof reason);
   flow_text_add(&text, "rank %d (process %lld) has %s", rank, (long long)self->peers[rank].process,
                 left ? "closed its end of the group" : "ended");
-  break_group(self, FLOW_IO_ERROR, reason);
+  flow_shared_break(self, FLOW_IO_ERROR, reason);
   return fail_broken(self, of);
 }
 
@@ -143,7 +130,7 @@ static int spin(flow_shared *self, int rank, unsigned step)
 static flow_status wait_for_rank(flow_shared *self, const work *of, int rank, unsigned step)
 {
   if (has_shown(self, rank, step) || spin(self, rank, step)) return FLOW_OK;
-  flow_shared_slot *slot = slot_of(self, rank, step);
+  flow_shared_slot *slot = flow_shared_slot_of(self, rank, step);
   for (;;) {
     if (is_broken(self)) return fail_broken(self, of);
     FLOW_TRY(check_alive(self, of, rank, step));
@@ -160,10 +147,11 @@ static flow_status wait_for_rank(flow_shared *self, const work *of, int rank, un
 
 static void describe(flow_text *text, int rank, const flow_shared_call *of)
 {
-  int known = of->what >= 0 && of->what <= FLOW_SHARED_BARRIER;
+  int known = of->what >= 0 && of->what <= FLOW_SHARED_COLLECT;
   const char *dtype = flow_dtype_name(of->detail);
   flow_text_add(text, "rank %d calls %s", rank, known ? operation_names[of->what] : "something unknown");
   if (of->what == FLOW_SHARED_ALL_REDUCE) flow_text_add(text, " of %lld %s", (long long)of->count, dtype ? dtype : "?");
+  else if (of->what == FLOW_SHARED_COLLECT) flow_text_add(text, " of %lld times %d bytes", (long long)of->count, of->detail);
   else if (of->what != FLOW_SHARED_BARRIER) flow_text_add(text, " of %lld bytes", (long long)of->count);
   if (of->what == FLOW_SHARED_BROADCAST) flow_text_add(text, " from rank %d", of->detail);
 }
@@ -177,16 +165,16 @@ static flow_status fail_disagreement(flow_shared *self, const work *of, int rank
   describe(&text, 0, first);
   flow_text_add(&text, ", ");
   describe(&text, rank, other);
-  break_group(self, FLOW_INVALID_STATE, reason);
+  flow_shared_break(self, FLOW_INVALID_STATE, reason);
   return fail_broken(self, of);
 }
 
 /* Every rank finds the same. */
 static flow_status check_agreement(flow_shared *self, const work *of, unsigned step)
 {
-  flow_shared_call first = slot_of(self, 0, step)->call;
+  flow_shared_call first = flow_shared_slot_of(self, 0, step)->call;
   for (int rank = 1; rank < self->base.size; rank++) {
-    flow_shared_call other = slot_of(self, rank, step)->call;
+    flow_shared_call other = flow_shared_slot_of(self, rank, step)->call;
     if (other.what == first.what && other.detail == first.detail && other.count == first.count) continue;
     return fail_disagreement(self, of, rank, &first, &other);
   }
@@ -203,13 +191,13 @@ static flow_status wait_for_all(flow_shared *self, const work *of, unsigned step
 
 static void publish(const flow_shared *self, const work *of, unsigned step)
 {
-  flow_shared_slot *slot = slot_of(self, self->base.rank, step);
+  flow_shared_slot *slot = flow_shared_slot_of(self, self->base.rank, step);
   slot->call = of->call;
   atomic_store(&slot->sequence, (int)(step + 1));
   if (atomic_load(&slot->sleepers) != 0) flow_shared_futex_wake(&slot->sequence);
 }
 
-static flow_status run(flow_shared *self, work *of)
+flow_status flow_shared_run(flow_shared *self, work *of)
 {
   unsigned first = self->step;
   if (is_broken(self)) return fail_broken(self, of);
@@ -218,6 +206,7 @@ static flow_status run(flow_shared *self, work *of)
     if (step >= FLOW_SHARED_AHEAD) {
       FLOW_TRY(wait_for_all(self, of, first + (unsigned)(step - FLOW_SHARED_AHEAD)));
       of->look(self, of, step - FLOW_SHARED_AHEAD);
+      of->looked++;
     }
     if (step < of->steps) {
       of->show(self, of, step);
@@ -228,12 +217,14 @@ static flow_status run(flow_shared *self, work *of)
   return FLOW_OK;
 }
 
+static flow_status call(flow_communicator *self, work *of) { return flow_shared_run((flow_shared *)self, of); }
+
 /* ---- sums ---------------------------------------------------------------------------------------------------------------------- */
 
 /* Where the data of a call's step are that has `bytes` in all. */
 static unsigned char *shown(const flow_shared *self, int rank, int64_t step, int64_t bytes)
 {
-  flow_shared_slot *slot = slot_of(self, rank, self->step + (unsigned)step);
+  flow_shared_slot *slot = flow_shared_slot_of(self, rank, self->step + (unsigned)step);
   return bytes <= FLOW_SHARED_SMALL ? slot->small : slot->data;
 }
 
@@ -360,7 +351,7 @@ static flow_status all_reduce(flow_communicator *self, flow_dtype dtype, void *d
   todo.steps = small ? 1 : 2 * count_chunks(todo.bytes) + 1;
   todo.show = small ? show_elements : show_shares;
   todo.look = small ? add_elements : add_or_collect;
-  return run((flow_shared *)self, &todo);
+  return call(self, &todo);
 }
 
 /* ---- other calls --------------------------------------------------------------------------------------------------------------- */
@@ -378,7 +369,7 @@ static void take_from_root(flow_shared *self, const work *of, int64_t step)
 
 static flow_status broadcast(flow_communicator *self, int from, void *data, int64_t bytes)
 {
-  return run((flow_shared *)self, &(work){ .call = { FLOW_SHARED_BROADCAST, from, bytes }, .bytes = bytes, .steps = count_chunks(bytes),
+  return call(self, &(work){ .call = { FLOW_SHARED_BROADCAST, from, bytes }, .bytes = bytes, .steps = count_chunks(bytes),
                                            .data = data, .show = show_from_root, .look = take_from_root });
 }
 
@@ -397,7 +388,7 @@ static void take_all(flow_shared *self, const work *of, int64_t step)
 
 static flow_status all_gather(flow_communicator *self, const void *mine, int64_t bytes, void *all)
 {
-  return run((flow_shared *)self, &(work){ .call = { FLOW_SHARED_ALL_GATHER, 0, bytes }, .bytes = bytes, .steps = count_chunks(bytes),
+  return call(self, &(work){ .call = { FLOW_SHARED_ALL_GATHER, 0, bytes }, .bytes = bytes, .steps = count_chunks(bytes),
                                            .data = all, .mine = mine, .show = show_mine, .look = take_all });
 }
 
@@ -408,13 +399,13 @@ static void do_nothing(flow_shared *self, const work *of, int64_t step)
 
 static flow_status barrier(flow_communicator *self)
 {
-  return run((flow_shared *)self, &(work){ .call = { FLOW_SHARED_BARRIER, 0, 0 }, .steps = 1, .show = do_nothing, .look = do_nothing });
+  return call(self, &(work){ .call = { FLOW_SHARED_BARRIER, 0, 0 }, .steps = 1, .show = do_nothing, .look = do_nothing });
 }
 
 static void abort_group(flow_communicator *communicator, const char *reason)
 {
   flow_shared *self = (flow_shared *)communicator;
-  break_group(self, FLOW_ABORTED, reason);
+  flow_shared_break(self, FLOW_ABORTED, reason);
   flow_communicator_abort(self->inner, reason);
 }
 
@@ -435,6 +426,7 @@ static void close_rank(flow_communicator *communicator)
 }
 
 const flow_transport flow_transport_shared = {
-  .name = "shared", .all_reduce = all_reduce, .broadcast = broadcast, .all_gather = all_gather, .barrier = barrier, .abort = abort_group,
+  .name = "shared", .all_reduce = all_reduce, .broadcast = broadcast, .all_gather = all_gather, .barrier = barrier,
+  .collect = flow_shared_collect, .abort = abort_group,
   .close = close_rank,
 };

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include "dist/breakage.h"
 #include "dist/transport.h"
+#include "graph/exchange.h"
 
 enum {
   FLOW_SHARED_AHEAD = 2,                 /* steps that a rank shows before it looks at the first of them */
@@ -17,12 +18,13 @@ enum {
   FLOW_SHARED_SMALL = 40,                /* what goes into the first line of a slot */
 };
 
-typedef enum flow_shared_operation { FLOW_SHARED_ALL_REDUCE, FLOW_SHARED_BROADCAST, FLOW_SHARED_ALL_GATHER, FLOW_SHARED_BARRIER }
+typedef enum flow_shared_operation { FLOW_SHARED_ALL_REDUCE, FLOW_SHARED_BROADCAST, FLOW_SHARED_ALL_GATHER, FLOW_SHARED_BARRIER,
+  FLOW_SHARED_COLLECT }
   flow_shared_operation;
 
 typedef struct flow_shared_call {
-  int32_t what, detail;                  /* a flow_shared_operation; all_reduce: the dtype, broadcast: from where */
-  int64_t count;                         /* all_reduce: elements, else bytes */
+  int32_t what, detail;                  /* a flow_shared_operation; all_reduce: the dtype, broadcast: from where, collect: bytes of a unit in all arrays */
+  int64_t count;                         /* all_reduce: elements, collect: units, else bytes */
 } flow_shared_call;
 
 /* What a rank shows the others in one step. */
@@ -59,8 +61,42 @@ typedef struct flow_shared {
   size_t             bytes;              /* of the mapping */
   unsigned           step;               /* steps behind us, modulo 2^32 */
   flow_breakage      breakage;           /* our own copy of the reason */
+  uint64_t           probe;              /* random: peers that read it can read all that they are told the address of */
+  int                reads;              /* all ranks can read each other's memory */
+  uint64_t          *addresses;          /* [rank][FLOW_MOST_ARRAYS]: collect's arrays, as the ranks said */
   flow_shared_peer   peers[];
 } flow_shared;
+
+/* A call under way. */
+typedef struct flow_shared_work {
+  flow_shared_call call;
+  int64_t          bytes, steps, end;    /* end: on the clock */
+  int64_t          looked;               /* steps that were looked at */
+  unsigned char   *data;                 /* all_gather: all */
+  const void      *mine;                 /* all_gather */
+  int              size;                 /* of an element */
+  void (*show)(flow_shared *self, const struct flow_shared_work *work, int64_t step);
+  void (*look)(flow_shared *self, const struct flow_shared_work *work, int64_t step);
+  void *const     *arrays;               /* collect: so many, their units in bytes, where the ranks' parts begin, ... */
+  int              array_count;
+  int64_t          unit, per_step;       /* ... and how many units of a part go into a step */
+  const int64_t   *first;
+} flow_shared_work;
+
+/* Carries a call out: its steps, in which all ranks take part. */
+flow_status flow_shared_run(flow_shared *self, flow_shared_work *work);
+/* Any thread: the group is broken, for all ranks. The first reason counts. */
+void        flow_shared_break(flow_shared *self, flow_status status, const char *reason);
+/* shared_collect.c: see graph/exchange.h. */
+flow_status flow_shared_collect(flow_communicator *self, void *const *arrays, int count, int64_t unit, const int64_t *first,
+                                int64_t *received);
+/* Whether this process can read what lies at `address` of a peer's memory: 8 bytes, which have to be `expected`. */
+int         flow_shared_can_read(int64_t process, uint64_t address, uint64_t expected);
+
+static inline flow_shared_slot *flow_shared_slot_of(const flow_shared *self, int rank, unsigned step)
+{
+  return &self->group->members[rank].slots[step % FLOW_SHARED_SLOTS];
+}
 
 extern const flow_transport flow_transport_shared;        /* has no open: flow_communicator_share makes it of another */
 

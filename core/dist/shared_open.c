@@ -28,6 +28,7 @@ typedef struct card {
   char     machine[MACHINE];             /* the start of the machine and the namespace of processes; "": this rank cannot or may not */
   int64_t  process, descriptor;          /* rank 0's: of the memory */
   uint64_t secret[2];                    /* rank 0's */
+  uint64_t probe_address, probe;         /* where this rank's own number lies, and which it is */
 } card;
 
 static int read_boot(char *text, size_t size)
@@ -119,8 +120,9 @@ static flow_status new_shared(flow_communicator *inner, flow_shared **out)
   size_t ranks = (size_t)inner->size, members;
   void *block;
   FLOW_TRY(flow_multiply(ranks, sizeof(flow_shared_member), &members));
-  FLOW_TRY(flow_alloc_zero(sizeof(flow_shared) + ranks * sizeof(flow_shared_peer), &block));
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_shared) + ranks * (sizeof(flow_shared_peer) + FLOW_MOST_ARRAYS * sizeof(uint64_t)), &block));
   flow_shared *self = block;
+  self->addresses = (uint64_t *)(self->peers + ranks);
   self->base = (flow_communicator){ &flow_transport_shared, inner->rank, inner->size, inner->timeout };
   self->inner = inner;
   self->bytes = sizeof(flow_shared_group) + members;
@@ -149,11 +151,22 @@ static int are_together(const card *cards, int size)
   return 1;
 }
 
+/* Whether this rank can read the memory of all others: systems may keep processes of the same user from it. */
+static int reads_all(const flow_shared *self, const card *cards)
+{
+  for (int rank = 0; rank < self->base.size; rank++)
+    if (rank != self->base.rank && !flow_shared_can_read(cards[rank].process, cards[rank].probe_address, cards[rank].probe)) return 0;
+  return 1;
+}
+
 /* *all: do all ranks have the memory? `cards` has room for one of each rank and one more. */
 static flow_status meet(flow_shared *self, card *cards, int *descriptor, int *all)
 {
+  enum { HAS_IT = 1, READS = 2 };
   card *mine = &cards[self->base.size];
   mine->process = getpid();
+  mine->probe_address = (uint64_t)(uintptr_t)&self->probe;
+  if (getrandom(&self->probe, sizeof self->probe, 0) == sizeof self->probe) mine->probe = self->probe;
   if (is_allowed() && self->bytes <= MOST_MEMORY) describe_machine(mine->machine);
   if (self->base.rank == 0 && mine->machine[0]) {
     *descriptor = make_memory(self, mine->secret);
@@ -164,10 +177,15 @@ static flow_status meet(flow_shared *self, card *cards, int *descriptor, int *al
   if (!are_together(cards, self->base.size)) return FLOW_OK;
   if (self->base.rank != 0) open_memory(self, &cards[0]);
   watch_peers(self, cards);
-  int32_t has_it = self->group != NULL, *have_it = (int32_t *)cards;
+  int32_t has_it = self->group ? HAS_IT : 0, *have_it = (int32_t *)cards;
+  if (reads_all(self, cards)) has_it |= READS;
   FLOW_TRY(flow_communicator_all_gather(self->inner, &has_it, sizeof has_it, have_it));
   *all = 1;
-  for (int rank = 0; rank < self->base.size; rank++) *all &= have_it[rank] == 1;
+  self->reads = 1;
+  for (int rank = 0; rank < self->base.size; rank++) {
+    *all &= have_it[rank] & HAS_IT;
+    self->reads &= (have_it[rank] & READS) != 0;
+  }
   return FLOW_OK;
 }
 

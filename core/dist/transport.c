@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include "base/plugin.h"
+#include "graph/exchange.h"
 
 static flow_status find_transport(const char *name, const flow_transport **out)
 {
@@ -74,6 +75,17 @@ flow_status flow_communicator_all_gather(flow_communicator *self, const void *mi
   FLOW_TRY(check_bytes(self, "all_gather", mine, bytes));
   FLOW_TRY(check_bytes(self, "all_gather", all, bytes));
   return self->transport->all_gather(self, mine, bytes, all);
+}
+
+flow_status flow_communicator_collect(flow_communicator *self, void *const *arrays, int count, int64_t unit, const int64_t *first,
+                                      int64_t *received)
+{
+  for (int rank = 0; rank < self->size; rank++) received[rank] = 0;
+  if (!self->transport->collect) return flow_fail(FLOW_UNSUPPORTED, "%s: collect needs ranks that share memory", self->transport->name);
+  int fits = count >= 1 && count <= FLOW_MOST_ARRAYS && unit >= 1 && unit <= FLOW_MOST_COLLECTED / count && first[0] >= 0;
+  for (int rank = 0; rank < self->size; rank++) fits &= first[rank] <= first[rank + 1];
+  if (!fits) return flow_fail(FLOW_INVALID_ARGUMENT, "collect: %d arrays with units of %lld bytes cannot be", count, (long long)unit);
+  return self->transport->collect(self, arrays, count, unit, first, received);
 }
 
 flow_status flow_communicator_barrier(flow_communicator *self)

@@ -104,6 +104,15 @@ static flow_status all_gather(flow_exchange *self, const void *mine, int64_t byt
   return flow_worker_gather((flow_worker *)self, FLOW_CALL_STEP, "", mine, bytes, all);
 }
 
+static flow_status collect(flow_exchange *self, void *const *arrays, int count, int64_t unit, const int64_t *first, int64_t *received)
+{
+  flow_exchange *thread = thread_of((flow_worker *)self);
+  for (int w = 0; w < self->workers; w++) received[w] = 0;
+  if (!thread || !thread->collect) return flow_fail(FLOW_INTERNAL, "a worker that shares no memory with the others collects");
+  flow_worker_note_waiting((flow_worker *)self);
+  return flow_worker_explain((flow_worker *)self, thread->collect(thread, arrays, count, unit, first, received));
+}
+
 static void progress(flow_exchange *self, int64_t step)
 {
   flow_worker_progress((flow_worker *)self, (double)step, "");
@@ -112,7 +121,14 @@ static void progress(flow_exchange *self, int64_t step)
 void flow_worker_set_exchange(flow_worker *worker)
 {
   worker->exchange = (flow_exchange){ .workers = flow_cluster_workers(worker->cluster), .worker = flow_cluster_id(worker->cluster),
-                                     .begin = begin, .finish = finish, .all_gather = all_gather, .progress = progress };
+                                     .begin = begin, .finish = finish, .all_gather = all_gather,
+                                     .collect = collect, .progress = progress };
+}
+
+int flow_worker_shares_memory(const flow_worker *worker)
+{
+  const flow_exchange *thread = worker ? thread_of(worker) : NULL;
+  return thread && thread->collect;
 }
 
 flow_exchange *flow_worker_exchange(flow_worker *worker) { return &worker->exchange; }

@@ -7,11 +7,19 @@
 
 /* ---- binding operands -------------------------------------------------------------------------------------------------- */
 
+/* Rows of a replica's part of the batch, in a value that is bound as a whole. */
+static int64_t rows_of(const flow_instance *instance, const flow_binding *b)
+{
+  const flow_value *value = &instance->plan->graph->values[b->value];
+  int gathered = value->kind == FLOW_VALUE_RESULT && instance->plan->graph->nodes[value->node].op == FLOW_OP_all_gather;
+  return gathered ? instance->lead->gathered_rows : instance->rows;
+}
+
 /* Sets shapes and addresses that hold for the whole run. */
 static void bind_run(flow_instance *instance, flow_member *member)
 {
   const flow_plan *plan = instance->plan;
-  int reshape = member->rows != instance->rows;
+  int reshape = member->rows != instance->rows || member->gathered_rows != instance->lead->gathered_rows;
   for (int e = 0; e < plan->order_count; e++) {
     const flow_entry *entry = &instance->entries[e];
     flow_operand *operands = member->calls[e].inputs;
@@ -20,11 +28,12 @@ static void bind_run(flow_instance *instance, flow_member *member)
       const flow_binding *b = &entry->bindings[i];
       if (b->mode == FLOW_BIND_WHOLE) operands[i].data = instance->bases[b->root];
       if (!reshape) continue;
-      flow_resolve_shape(&plan->graph->values[b->value].signature, instance->rows, operands[i].shape);
+      flow_resolve_shape(&plan->graph->values[b->value].signature, rows_of(instance, b), operands[i].shape);
       flow_contiguous_strides(operands[i].rank, operands[i].shape, operands[i].strides);
     }
   }
   member->rows = instance->rows;
+  member->gathered_rows = instance->lead->gathered_rows;
 }
 
 /* Points an entry's operands to rows [first, first + count) of slot `slot`. */
@@ -182,9 +191,14 @@ static void run_whole_segment(flow_instance *instance, flow_region *region, int 
 {
   int e = instance->plan->segments[s].first;
   const flow_entry *entry = &instance->entries[e];
-  const flow_call *call = &instance->members[member].calls[e];
+  flow_call own = instance->members[member].calls[e], *call = &own;
+  flow_share share;
   flow_cut cut;
   if (entry->alias) return;   /* without a barrier, so nobody may change the verdict here */
+  if (flow_is_shared(instance, e)) {
+    share = flow_share_of(instance, e, instance->exchange->worker);
+    call->share = &share;
+  }
   if (member == 0) look_for_interrupt(instance, &instance->plan->segments[s]);
   flow_cut_call(flow_op(call->op), entry->kernel, call, &cut);
   if (entry->kernel->prepare) {   /* a MAP kernel over a batch of fixed size */
@@ -198,6 +212,13 @@ static void run_whole_segment(flow_instance *instance, flow_region *region, int 
   }
   flow_run_parts(region, members, entry->kernel, call, &cut, instance->stages[s].tickets, &instance->lead->verdict,
                  instance->profiled ? &instance->members[member].watches[e] : NULL);
+  if (!call->share) return;
+  if (member == 0) {
+    double started = start_watch(instance);
+    flow_collect_shares(instance, e, call);
+    stop_watch(instance, &instance->members[member], e, started);
+  }
+  meet(region, members);
 }
 
 static void run_segment(flow_instance *instance, flow_region *region, int s, int member, int members)
@@ -326,6 +347,7 @@ flow_status flow_execute(flow_instance *lead)
   if (members > lead->member_count) FLOW_TRY(flow_instance_set_members(lead, members));
   for (int r = 0; r < lead->replica_count; r++) reset_tickets(lead->replicas[r]);
   flow_verdict_reset(&lead->verdict);
+  flow_verdict_reset(&lead->late);
   lead->newest_sum = -1;
   lead->staged_begin = lead->staged_end = 0;
   copy_saved(lead, 0);
@@ -343,5 +365,5 @@ flow_status flow_execute(flow_instance *lead)
     if (lead->runs_alone == 0 || seconds < lead->seconds_per_row) lead->seconds_per_row = seconds;
     if (lead->runs_alone < 2) lead->runs_alone++;
   }
-  return FLOW_OK;
+  return flow_verdict_raise(&lead->late);
 }

@@ -2,12 +2,13 @@
  *
  *   sgd(pack(a, matmul(x, g; transpose_a), b), w, ...)  ->  sgd(pack(a, b), w, ..., x, g)
  *
- * Of several replicas in one process, which sum their gradients, the factors are the rows of all of them:
+ * Of several replicas whose rows can be put together (graph->gathers), the factors are the rows of all of them:
  *   sgd(all_reduce(pack(a, matmul(x, g; transpose_a))), w, ...)  ->  sgd(all_reduce(pack(a)), w, ..., all_gather(x), all_gather(g))
  *
  * The kernel computes a block of x^T g and updates its parameters at once, so that the gradient, which is as large as the
  * parameters, is never written to memory. x and g live until the commit tail; the update itself stays the effect that it
  * was. Runs when a plan is made, after gradients were taken. */
+#include "graph/exchange.h"
 #include "graph/graph.h"
 #include <string.h>
 #include "ops/optimizer_layout.h"
@@ -34,11 +35,20 @@ static int is_factor(const flow_graph *graph, int value)
          graph->values[flow_graph_root(graph, value)].kind != FLOW_VALUE_VARIABLE;
 }
 
+/* Workers hand each other rows of parameters and slots as a whole (shares.c). */
+static int is_too_wide(const flow_graph *graph, int gradient)
+{
+  const flow_signature *s = &graph->values[gradient].signature;
+  return graph->gathers == FLOW_GATHERS_WORKERS &&
+         s->dims[1] > FLOW_MOST_COLLECTED / (int64_t)sizeof(float) / (1 + FLOW_MAX_SLOT_KINDS);
+}
+
 /* Elements of a gradient that can be handed over as factors; else 0. */
 static int64_t product_size(const fusion *f, int gradient)
 {
   const flow_node *node = maker(f, gradient, FLOW_OP_matmul);
   if (!node || !node->attributes.matmul.transpose_a || node->attributes.matmul.transpose_b) return 0;
+  if (is_too_wide(f->graph, gradient)) return 0;
   if (!is_factor(f->graph, node->inputs[0]) || !is_factor(f->graph, node->inputs[1])) return 0;
   const flow_signature *s = &f->graph->values[gradient].signature;
   int64_t size = flow_shape_size(s->rank, s->dims);

@@ -44,7 +44,7 @@ typedef struct flow_reading { flow_variable *variable; int value; } flow_reading
 typedef struct flow_graph {
   _Atomic int   references;
   int           exact;               /* kernels may not trade rounding for speed */
-  int           gathers;             /* the replicas are of one process and divide batches evenly: their rows can be put together */
+  int           gathers;             /* flow_gathers: the replicas' rows can be put together */
   int           replicas;            /* what is traced is done by so many at the same time, each on its part of the batch; 1: alone */
   int           closed;              /* the trace has ended: no node may be added, symbolic tensors are used up */
   flow_value   *values;

@@ -478,6 +478,28 @@ static void find_sums(flow_instance *instance)
   }
 }
 
+/* All that fill_instance makes. */
+static void release_memory(flow_instance *instance)
+{
+  release_members(instance);
+  flow_free(instance->saved_bytes);
+  flow_free(instance->saved);
+  flow_free(instance->arena);
+  flow_free(instance->offsets);
+  flow_free(instance->stages);
+  flow_free(instance->bindings);
+  flow_free(instance->entries);
+  instance->saved_bytes = instance->arena = NULL;
+  instance->saved = NULL;
+  instance->saved_count = 0;
+  instance->offsets = NULL;
+  instance->bases = NULL;
+  instance->stages = NULL;
+  instance->bindings = NULL;
+  instance->entries = NULL;
+  instance->arena_bytes = instance->local_bytes = instance->scratch_bytes = instance->operand_count = 0;
+}
+
 static flow_status fill_instance(flow_instance *instance)
 {
   const flow_plan *plan = instance->plan;
@@ -532,16 +554,20 @@ void flow_instance_release(flow_instance *instance)
 {
   if (!instance) return;
   if (instance->lead == instance) flow_instance_release_replicas(instance);
-  release_members(instance);
-  flow_free(instance->saved_bytes);
-  flow_free(instance->saved);
-  flow_free(instance->arena);
-  flow_free(instance->offsets);
-  flow_free(instance->stages);
-  flow_free(instance->bindings);
-  flow_free(instance->entries);
+  release_memory(instance);
   flow_plan_release(instance->plan);
   flow_free(instance);
+}
+
+flow_status flow_instance_resize(flow_instance *instance, int64_t capacity)
+{
+  release_memory(instance);
+  instance->capacity = capacity;
+  flow_status status = fill_instance(instance);
+  if (status == FLOW_OK) return FLOW_OK;
+  release_memory(instance);
+  instance->capacity = 0;
+  return status;
 }
 
 double flow_instance_capacity(const flow_instance *instance) { return (double)instance->capacity; }

@@ -54,7 +54,7 @@ typedef struct flow_member {
   flow_operand *operands;
   char         *local, *scratch;
   flow_watch   *watches;               /* [entry] of the current run, if it is profiled */
-  int64_t       rows;                  /* of the run that the shapes were made for, -1: none */
+  int64_t       rows, gathered_rows;   /* of the run that the shapes were made for, -1: none */
 } flow_member;
 
 typedef struct flow_saved { int value; size_t offset, bytes; } flow_saved;   /* a variable's storage in saved_bytes */
@@ -87,6 +87,10 @@ struct flow_instance {
   flow_scalars    base;                /* what the caller gave for the whole batch */
   int             shares_rows, wishes_stop, stop_wished;
   int64_t         global_rows;         /* of the last run */
+  int             gathers;             /* the plan puts rows of all replicas together; then workers divide what is made of them: shares.c */
+  int64_t         gathered_rows;       /* ... with so many rows of each replica in the current run */
+  int64_t        *share_units, *received;  /* [worker + 1]: shares.c's, of the collect under way */
+  flow_verdict    late;                /* what failed in the commit tail, when there was no way back: raised when it is done */
   int64_t         newest_sum;          /* ticket of the current run's last sum under way; -1: none */
   float          *staged;              /* small sums that travel together: [staged_begin, staged_end) are about to */
   int64_t         staged_begin, staged_end;
@@ -107,6 +111,9 @@ void flow_resolve_shape(const flow_signature *signature, int64_t rows, int64_t *
 /* An operand's shape for `rows` rows of the batch, without data. */
 void flow_describe_operand(const flow_instance *instance, const flow_binding *binding, int64_t rows, flow_operand *operand);
 
+/* The same instance for more rows than its capacity, of which nothing is left if memory fails: then every run fails. instance.c */
+flow_status flow_instance_resize(flow_instance *instance, int64_t capacity);
+
 /* replicas.c: `local` replicas in this process, of which `instance` becomes the first, and those behind the exchange (borrowed). */
 flow_status flow_instance_set_replicas(flow_instance *instance, int local, flow_exchange *exchange);
 /* The most rows that one replica gets of `rows`. */
@@ -124,6 +131,14 @@ void        flow_add_replicas(flow_instance *lead, int segment, int member, int 
 void        flow_place_gathered(flow_instance *lead);
 void        flow_send_sum(flow_instance *lead, int segment);
 void        flow_receive_sums(flow_instance *lead, int segment);
+/* shares.c. Whether this worker does a part of entry e, an update with products, only; the part of a worker. */
+int         flow_is_shared(const flow_instance *lead, int e);
+flow_share  flow_share_of(const flow_instance *lead, int e, int worker);
+/* By one member, after its worker's part: fetches the others' parts. It cannot fail: where they do not come they are made here, and the
+ * run fails at its end. */
+void        flow_collect_shares(flow_instance *lead, int e, const flow_call *call);
+/* Puts the rows of all workers together that `segment` gathers. */
+void        flow_collect_rows(flow_instance *lead, int segment);
 /* Which sums travel together, and the memory for them. */
 flow_status flow_stage_sums(flow_instance *lead);
 

@@ -81,6 +81,9 @@ void flow_instance_release_replicas(flow_instance *instance)
   instance->replica_count = 1;
   flow_free(instance->said);
   flow_free(instance->staged);
+  flow_free(instance->share_units);
+  instance->share_units = NULL;
+  instance->gathers = 0;
   instance->said = NULL;
   instance->staged = NULL;
   instance->exchange = NULL;
@@ -124,10 +127,15 @@ flow_status flow_instance_set_replicas(flow_instance *instance, int local, flow_
   if (exchange && exchange->workers > 1) {
     FLOW_TRY(flow_alloc_zero(sizeof(flow_said) * (size_t)exchange->workers, &block));
     instance->said = block;
+    FLOW_TRY(flow_alloc_zero(2 * sizeof(int64_t) * (size_t)(exchange->workers + 1), &block));
+    instance->share_units = block;
+    instance->received = instance->share_units + exchange->workers + 1;
     FLOW_TRY(flow_stage_sums(instance));
     instance->exchange = exchange;
     instance->plan_key = plan_key(instance->plan);
   }
+  for (int k = 0; k < instance->plan->order_count; k++)
+    instance->gathers |= instance->plan->graph->nodes[instance->plan->order[k]].op == FLOW_OP_all_gather;
   if (local == 1) return FLOW_OK;
   flow_status status = flow_alloc_zero(sizeof(flow_instance *) * (size_t)local, &block);
   if (status != FLOW_OK) {
@@ -195,6 +203,28 @@ int64_t flow_instance_part_rows(const flow_instance *lead, int64_t rows)
   return (rows + parts - 1) / parts;
 }
 
+/* The most rows that a replica of any worker has. All have said how many rows they have, or share those of `part`. */
+static int64_t most_rows(const flow_instance *lead, int64_t part)
+{
+  for (int w = 0; lead->exchange && !lead->shares_rows && w < lead->exchange->workers; w++) {
+    int64_t rows = (lead->said[w].rows + lead->replica_count - 1) / lead->replica_count;
+    if (rows > part) part = rows;
+  }
+  return part;
+}
+
+/* Room for the rows of each replica that are put together, which another worker may have more of. */
+static flow_status set_gathered_rows(flow_instance *lead, int64_t rows)
+{
+  flow_exchange *exchange = lead->exchange;
+  int local = lead->replica_count;
+  lead->gathered_rows = rows;
+  if (!lead->gathers || rows <= lead->capacity) return FLOW_OK;
+  flow_instance_release_replicas(lead);
+  FLOW_TRY(flow_instance_resize(lead, rows));
+  return flow_instance_set_replicas(lead, local, exchange);
+}
+
 static void take_part(flow_instance *replica, int64_t first, int64_t rows, int64_t before)
 {
   const flow_instance *lead = replica->lead;
@@ -212,6 +242,7 @@ flow_status flow_instance_divide(flow_instance *lead, int64_t rows)
   int first = lead->exchange && lead->shares_rows ? lead->exchange->worker * lead->replica_count : 0;
   lead->global_rows = rows;
   if (lead->exchange) FLOW_TRY(agree(lead, rows, &before));
+  FLOW_TRY(set_gathered_rows(lead, most_rows(lead, part)));
   for (int r = 0; r < lead->replica_count; r++) {
     int64_t begin = (first + r) * part < rows ? (first + r) * part : rows;
     take_part(lead->replicas[r], begin, rows - begin < part ? rows - begin : part, before);

@@ -41,6 +41,7 @@ static flow_status check_inputs(const flow_instance *lead, flow_tensor *const *i
 static flow_status check_capacity(const flow_instance *lead, int64_t part)
 {
   if (part <= lead->capacity) return FLOW_OK;
+  if (lead->capacity == 0) return flow_fail(FLOW_OUT_OF_MEMORY, "there was no memory to make this instance larger");
   return flow_fail(FLOW_INVALID_ARGUMENT, "%lld rows are more than the instance's capacity of %lld", (long long)part,
                    (long long)lead->capacity);
 }

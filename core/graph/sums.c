@@ -9,15 +9,23 @@ enum { SMALL = 1024 };       /* elements */
 
 /* ---- replicas of this process -------------------------------------------------------------------------------------------------------- */
 
-/* Rows of all replicas one behind the other, as many of each as of the first, zeros where one has fewer. What lies there already stays. */
+/* Where the rows of replica r begin among those of all replicas of all workers, each with `part` bytes. */
+static size_t place_of(const flow_instance *lead, int r, size_t part)
+{
+  int before = lead->exchange ? lead->exchange->worker * lead->replica_count : 0;
+  return (size_t)(before + r) * part;
+}
+
+/* Rows of the replicas here one behind the other, as many of each as of the largest, zeros where one has fewer. What lies there already
+ * stays. */
 static void gather_replicas(const flow_instance *lead, const flow_entry *e, int member, int members)
 {
   int x = e->bindings[0].root, y = e->bindings[1].root;
   const flow_signature *s = &lead->plan->graph->values[e->bindings[0].value].signature;
-  size_t part = flow_value_bytes(s, lead->rows);
+  size_t part = flow_value_bytes(s, lead->gathered_rows);
   for (int r = member; r < lead->replica_count; r += members) {
     size_t bytes = flow_value_bytes(s, lead->replicas[r]->rows);
-    char *to = lead->bases[y] + (size_t)r * part;
+    char *to = lead->bases[y] + place_of(lead, r, part);
     const char *from = lead->replicas[r]->bases[x];
     if (bytes && to != from) memcpy(to, from, bytes);
     if (bytes < part) memset(to + bytes, 0, part - bytes);
@@ -26,13 +34,13 @@ static void gather_replicas(const flow_instance *lead, const flow_entry *e, int 
 
 void flow_place_gathered(flow_instance *lead)
 {
-  for (int s = 0; s < lead->plan->segment_count && lead->replica_count > 1; s++) {
+  for (int s = 0; s < lead->plan->segment_count && lead->gathers; s++) {
     const flow_entry *e = &lead->entries[lead->plan->segments[s].first];
     if (!lead->stages[s].collective || lead->plan->graph->nodes[e->node].op != FLOW_OP_all_gather) continue;
     int x = e->bindings[0].root, y = e->bindings[1].root;
     if (lead->offsets[x] == FLOW_NOT_PLACED || lead->offsets[x] != lead->offsets[y]) continue;
-    size_t part = flow_value_bytes(&lead->plan->graph->values[e->bindings[0].value].signature, lead->rows);
-    for (int r = 1; r < lead->replica_count; r++) lead->replicas[r]->bases[x] = lead->bases[y] + (size_t)r * part;
+    size_t part = flow_value_bytes(&lead->plan->graph->values[e->bindings[0].value].signature, lead->gathered_rows);
+    for (int r = 0; r < lead->replica_count; r++) lead->replicas[r]->bases[x] = lead->bases[y] + place_of(lead, r, part);
   }
 }
 
@@ -77,6 +85,11 @@ static const flow_binding *sum_of(const flow_instance *lead, int segment)
   return &lead->entries[lead->plan->segments[segment].first].bindings[1];
 }
 
+static int is_gather(const flow_instance *lead, int segment)
+{
+  return lead->plan->graph->nodes[lead->entries[lead->plan->segments[segment].first].node].op == FLOW_OP_all_gather;
+}
+
 static int64_t count_of(const flow_instance *lead, int segment, int *dtype)
 {
   const flow_signature *s = &lead->plan->graph->values[sum_of(lead, segment)->value].signature;
@@ -92,7 +105,7 @@ flow_status flow_stage_sums(flow_instance *lead)
     flow_stage *stage = &lead->stages[s];
     int dtype;
     stage->staged = -1;
-    if (!stage->collective) continue;
+    if (!stage->collective || is_gather(lead, s)) continue;
     int64_t count = count_of(lead, s, &dtype);
     if (dtype != FLOW_FLOAT32 || count > SMALL) continue;
     stage->staged = total;
@@ -117,6 +130,11 @@ void flow_send_sum(flow_instance *lead, int segment)
   int64_t count = count_of(lead, segment, &dtype);
   char *data = lead->bases[sum_of(lead, segment)->root];
   if (flow_verdict_failed(&lead->verdict)) return;
+  if (is_gather(lead, segment)) {
+    flow_collect_rows(lead, segment);
+    stage->ticket = lead->newest_sum;
+    return;
+  }
   if (stage->staged < 0) {
     begin(lead, dtype, data, count, &stage->ticket);
     return;

@@ -23,7 +23,8 @@ enum {
 
 typedef struct product {
   const float *x, *g;
-  int64_t      k, m, n, first;
+  int64_t      k, m, n, first;       /* m: rows that are done here, */
+  int64_t      ld;                   /* of so many, which are the columns of x */
   int64_t      rows, columns;        /* of a block */
   int64_t      column_blocks, blocks, together, panels;
   int64_t      packed;               /* floats before its panels in `shared` */
@@ -36,7 +37,13 @@ static product describe_product(const flow_call *call, int i)
 {
   const flow_operand *factors = optimizer_factors(call, i);
   product p = { .x = factors[0].data, .g = factors[1].data, .k = factors[0].shape[0], .m = factors[0].shape[1],
-                .n = factors[1].shape[1], .first = call->attributes->optimizer.first[i] };
+                .n = factors[1].shape[1], .first = call->attributes->optimizer.first[i], .ld = factors[0].shape[1] };
+  if (call->share) {
+    int64_t row = call->share->rows[i][0];
+    p.m = call->share->rows[i][1] - row;
+    p.x += row;
+    p.first += row * p.n;
+  }
   if (p.m == 0 || p.n == 0) return p;
   p.columns = blocks_of(blocks_of(p.n, blocks_of(p.n, BLOCK_COLUMNS)), PANEL) * PANEL;
   p.rows = min64(BLOCK / p.columns / TILE_ROWS, MOST_TILES) * TILE_ROWS;
@@ -59,6 +66,8 @@ double products_cost(const flow_call *call)
   }
   return cost;
 }
+
+static int does_rest(const flow_call *call) { return !call->share || call->share->rest; }
 
 size_t products_shared_bytes(const flow_call *call)
 {
@@ -83,7 +92,7 @@ int64_t products_parts(const flow_call *call, int phase)
     product p = describe_product(call, i);
     parts += phase == 0 ? p.panels : p.blocks ? blocks_of(p.blocks, p.together) : 0;
   }
-  for (int i = 0; phase == 1 && i <= product_count(call); i++) {
+  for (int i = 0; phase == 1 && does_rest(call) && i <= product_count(call); i++) {
     range_before(call, i, &first, &last, &skipped);
     parts += blocks_of(last - first, REST);
   }
@@ -146,7 +155,7 @@ static void multiply_block(const product *p, const block *b, errand *beside, con
   for (int64_t k = 0; k < p->k; k += DEPTH) {
     int64_t depth = min64(DEPTH, p->k - k);
     epilogue e = { .add = k > 0 || scale != 0, .scale = scale };
-    pack_a(p->x + k * p->m + b->row, p->m, depth, start, count, packed);
+    pack_a(p->x + k * p->ld + b->row, p->ld, depth, start, count, packed);
     for (int64_t j = 0; j < b->columns; j += PANEL) {
       const float *panel = panels + ((b->column + j) / PANEL * p->k + k) * PANEL;
       for (int t = 0; t < count; t++) {
@@ -168,7 +177,7 @@ static errand plan_errand(const product *p, const update *u, const block *b, con
     e.parameters = (region){ .at = u->w + p->first + next->row * p->n + next->column, .ld = p->n, .rows = next->rows,
                              .floats = next->columns, .at_once = blocks_of(next->rows, calls) };
   if (next->row != b->row)
-    e.x = (region){ .at = p->x + next->row, .ld = p->m, .rows = p->k, .floats = next->rows, .at_once = blocks_of(p->k, calls) };
+    e.x = (region){ .at = p->x + next->row, .ld = p->ld, .rows = p->k, .floats = next->rows, .at_once = blocks_of(p->k, calls) };
   return e;
 }
 

@@ -81,6 +81,19 @@ static void read_gradient(const flow_call *call, int64_t i, int64_t n, double *t
   }
 }
 
+/* Whether the element is updated here, see flow_share. */
+static int is_done_here(const flow_call *call, int64_t at)
+{
+  if (!call->share) return 1;
+  for (int i = 0; i < call->attributes->optimizer.products; i++) {
+    int64_t inside = at - call->attributes->optimizer.first[i];
+    if (inside < 0 || inside >= product_elements(call, i)) continue;
+    int64_t row = inside / optimizer_factors(call, i)[1].shape[1];
+    return row >= call->share->rows[i][0] && row < call->share->rows[i][1];
+  }
+  return call->share->rest;
+}
+
 /* One element: its gradient, its parameter after decay, its slots; returns what the parameter becomes. */
 typedef double plain_rule(const update_numbers *u, double g, double w, double *const *s);
 
@@ -148,6 +161,7 @@ static void run_plain(const flow_call *call, int64_t begin, int64_t end, plain_r
     read_range(&call->inputs[OPTIMIZER_W], i, n, w);
     for (int s = 0; s < u.slots; s++) read_range(&call->inputs[layout->slots[s]], i, n, values[s]);
     for (int64_t j = 0; j < n; j++) {
+      if (!is_done_here(call, i + j)) continue;
       double *slots[FLOW_MAX_SLOT_KINDS] = { &values[0][j], &values[1][j], &values[2][j] };
       w[j] = rule(&u, g[j], w[j] - w[j] * u.decay, slots);
     }

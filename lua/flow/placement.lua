@@ -31,10 +31,17 @@ function placement.text(p)
   return p and p.count > 1 and ("placement %d"):format(p.id) or "alone"
 end
 
+-- Whether the rows of p's replicas can be put together.
+local function gathers_of(p)
+  if not p or p.count == 1 then return C.FLOW_GATHERS_NOT end
+  if p.workers == 1 then return C.FLOW_GATHERS_LOCAL end
+  return C.flow_worker_shares_memory(p.worker) ~= 0 and C.FLOW_GATHERS_WORKERS or C.FLOW_GATHERS_NOT
+end
+
 -- Begins a trace of what one replica of p does. divides: its runs get whole batches and divide them.
 function placement.begin_trace(p, divides)
   C.flow_context_set_replicas(context, p and p.count or 1)
-  C.flow_context_set_gathers(context, divides and p and p.workers == 1 and 1 or 0)
+  C.flow_context_set_gathers(context, divides and gathers_of(p) or C.FLOW_GATHERS_NOT)
   C.flow_context_set_bucket_bytes(context, p and p.bucket_bytes or 0)
   local status = C.flow_trace_begin(context)
   C.flow_context_set_replicas(context, 1)

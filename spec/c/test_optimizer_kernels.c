@@ -87,8 +87,8 @@ static void check_update(const flow_call *call, const char *variant, void *argum
       assert_near(get(&call->inputs[e->inputs[v]], i), e->values[v][i], e->tolerance * (1 + fabs(e->values[v][i])), variant, i);
 }
 
-/* n elements; k > 0: those from 5 on up to 5 + 24 x 33 have the product of k rows for a gradient. */
-static void try_case(const kernel_case *c, int dtype, int n, double weight_decay, int k)
+/* n elements; k > 0: those from 5 on up to 5 + 24 x 33 have the product of k rows for a gradient. share: see kernels.h. */
+static void try_case(const kernel_case *c, int dtype, int n, double weight_decay, int k, const flow_share *share)
 {
   enum { BEFORE = 5, HEIGHT = 24, WIDTH = 33 };
   const flow_optimizer_layout *layout = flow_optimizer_layout_of(c->op);
@@ -130,8 +130,9 @@ static void try_case(const kernel_case *c, int dtype, int n, double weight_decay
   for (int v = 0; v <= slots; v++) written |= 1 << e.inputs[v];
   for (int i = 0; i < n; i++) {
     double g = 0, *s[FLOW_MAX_SLOT_KINDS] = { NULL };
-    int at = i - BEFORE;
-    if (k > 0 && at >= 0 && at < HEIGHT * WIDTH) {
+    int at = i - BEFORE, is_inside = at >= 0 && at < HEIGHT * WIDTH;
+    if (share && (is_inside ? at / WIDTH < share->rows[0][0] || at / WIDTH >= share->rows[0][1] : !share->rest)) continue;
+    if (k > 0 && is_inside) {
       for (int r = 0; r < k; r++) g += get(&inputs[count], r * HEIGHT + at / WIDTH) * get(&inputs[count + 1], r * WIDTH + at % WIDTH);
     } else {
       g = get(&inputs[0], k > 0 && at >= HEIGHT * WIDTH ? i - HEIGHT * WIDTH : i);
@@ -141,6 +142,7 @@ static void try_case(const kernel_case *c, int dtype, int n, double weight_decay
     e.values[0][i] = c->expected(&attributes, g, w - w * weight_decay * rate, s);
   }
   flow_call call = call_of(c->op, &attributes, inputs, count + (k > 0 ? 2 : 0), NULL, 0);
+  call.share = share;
   run_everywhere(&call, written, check_update, &e);
   for (int i = 0; i < call.input_count; i++) operand_free(&inputs[i]);
   for (int v = 0; v <= slots; v++) free(e.values[v]);
@@ -153,9 +155,12 @@ static void test_kernels(void **state)
   for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
     for (int decayed = 0; decayed < 2; decayed++) {
       double weight_decay = decayed ? decay : 0;
-      for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) try_case(&cases[c], FLOW_FLOAT32, sizes[i], weight_decay, 0);
-      try_case(&cases[c], FLOW_FLOAT64, 1003, weight_decay, 0);
-      try_case(&cases[c], FLOW_FLOAT32, 1003, weight_decay, 9);
+      for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) try_case(&cases[c], FLOW_FLOAT32, sizes[i], weight_decay, 0, NULL);
+      try_case(&cases[c], FLOW_FLOAT64, 1003, weight_decay, 0, NULL);
+      try_case(&cases[c], FLOW_FLOAT32, 1003, weight_decay, 9, NULL);
+      static const flow_share shares[] = { { .rows = { { 0, 11 } }, .rest = 1 }, { .rows = { { 11, 24 } } },
+                                           { .rows = { { 7, 7 } }, .rest = 1 } };
+      for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++) try_case(&cases[c], FLOW_FLOAT32, 1003, weight_decay, 9, &shares[i]);
     }
 }
 

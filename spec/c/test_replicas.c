@@ -208,11 +208,63 @@ static void *work(void *argument)
   return NULL;
 }
 
-/* So many workers with so many replicas each. own: the first has two rows, the second the others, a third none; else all share them. */
-static void train_workers(int workers, int replicas, int rows, int own)
+/* What a worker's sums go through: the communication thread, and a collect of its own for workers that are threads. Its last one, if it
+ * is to fail, brings only some of the units. */
+typedef struct collector {
+  flow_exchange  exchange;
+  flow_exchange *inner;
+  int            collects, fails_at;       /* -1: never */
+} collector;
+
+static flow_status begin_inner(flow_exchange *exchange, int dtype, void *data, int64_t count, int64_t *ticket)
+{
+  flow_exchange *inner = ((collector *)exchange)->inner;
+  return inner->begin(inner, dtype, data, count, ticket);
+}
+
+static flow_status finish_inner(flow_exchange *exchange, int64_t ticket)
+{
+  flow_exchange *inner = ((collector *)exchange)->inner;
+  return inner->finish(inner, ticket);
+}
+
+static flow_status all_gather_inner(flow_exchange *exchange, const void *mine, int64_t bytes, void *all)
+{
+  flow_exchange *inner = ((collector *)exchange)->inner;
+  return inner->all_gather(inner, mine, bytes, all);
+}
+
+static flow_status collect_from_threads(flow_exchange *exchange, void *const *arrays, int count, int64_t unit, const int64_t *first,
+                                        int64_t *received)
+{
+  collector *self = (collector *)exchange;
+  void *mine[FLOW_MOST_ARRAYS] = { NULL }, *all[3][FLOW_MOST_ARRAYS];
+  int fails = self->collects++ == self->fails_at;
+  memcpy(mine, arrays, sizeof *arrays * (size_t)count);
+  FLOW_TRY(self->inner->all_gather(self->inner, mine, sizeof mine, all));
+  for (int w = 0; w < exchange->workers; w++) {
+    int64_t units = first[w + 1] - first[w];
+    received[w] = fails ? (w + 1) * units / (exchange->workers + 1) : units;
+    for (int i = 0; i < count && w != exchange->worker; i++)
+      memcpy((char *)arrays[i] + first[w] * unit, (char *)all[w][i] + first[w] * unit, (size_t)(received[w] * unit));
+  }
+  FLOW_TRY(self->inner->all_gather(self->inner, mine, sizeof mine, all));
+  return fails ? flow_fail(FLOW_ABORTED, "worker 7 is gone") : FLOW_OK;
+}
+
+static collector collector_of(flow_exchange *inner, int fails_at)
+{
+  return (collector){ .exchange = { .workers = inner->workers, .worker = inner->worker, .begin = begin_inner, .finish = finish_inner,
+    .all_gather = all_gather_inner, .collect = collect_from_threads }, .inner = inner, .fails_at = fails_at };
+}
+
+/* So many workers with so many replicas each. own: the first has two rows, the second the others, a third none; else all share them.
+ * gathers: updates are divided over the workers. fails_at: the collect that fails, of the last step's. */
+static void train_workers(int workers, int replicas, int rows, int own, int gathers, int fails_at)
 {
   flow_local_group *group;
   worker crew[3];
+  collector collectors[3];
   model models[3], one = make_model(1, 0);
   flow_communicator *links[3];
   flow_communication *threads[3];
@@ -222,10 +274,13 @@ static void train_workers(int workers, int replicas, int rows, int own)
   for (int w = 0; w < workers; w++) {
     OK(flow_communicator_open("local", w, workers, &options, &links[w]));
     OK(flow_communication_start(links[w], &threads[w]));
-    models[w] = make_model(workers * replicas, 0);
-    crew[w] = (worker){ .instance = instance_of(models[w].plan, rows), .steps = STEPS };
+    collectors[w] = collector_of(flow_communication_exchange(threads[w]), fails_at);
+    models[w] = make_model(workers * replicas, gathers);
+    assert_int_equal(count_op(models[w].plan, FLOW_OP_all_gather), gathers ? 2 : 0);
+    /* With rows of its own a worker knows nothing of how many the others have. */
+    crew[w] = (worker){ .instance = instance_of(models[w].plan, own ? (w == 1 ? rows : 2) : rows), .steps = STEPS };
     OK(flow_context_new(&crew[w].context));
-    OK(flow_instance_set_replicas(crew[w].instance, replicas, flow_communication_exchange(threads[w])));
+    OK(flow_instance_set_replicas(crew[w].instance, replicas, &collectors[w].exchange));
     flow_instance_share_rows(crew[w].instance, !own);
     for (int step = 0; step < STEPS; step++) {
       int now = step == 1 ? (rows + 1) / 2 : rows, first = own && w == 1 ? 2 : 0, count = !own ? now : w == 0 ? 2 : w == 1 ? now - 2 : 0;
@@ -239,7 +294,8 @@ static void train_workers(int workers, int replicas, int rows, int own)
   for (int w = 0; w < workers; w++) assert_int_equal(pthread_create(&crew[w].thread, NULL, work, &crew[w]), 0);
   for (int w = 0; w < workers; w++) pthread_join(crew[w].thread, NULL);
   for (int w = 0; w < workers; w++) {
-    if (crew[w].status != FLOW_OK) fail_msg("worker %d: %s", w, crew[w].text);
+    if (crew[w].status != (fails_at < 0 ? FLOW_OK : FLOW_ABORTED)) fail_msg("worker %d: %s", w, crew[w].text);
+    if (gathers) assert_int_equal(collectors[w].collects, 3 * STEPS);
     expect_same_model(&one, &models[w]);
     expect_same_bits(models[0].w->tensor, models[w].w->tensor);
     flow_communication_stop(threads[w]);
@@ -251,10 +307,20 @@ static void train_workers(int workers, int replicas, int rows, int own)
 static void workers_train_as_one(void **state)
 {
   (void)state;
-  train_workers(2, 1, 9, 0);
-  train_workers(3, 2, 10, 0);
-  train_workers(2, 2, 9, 1);
-  train_workers(3, 1, 8, 1);       /* the third never has rows */
+  for (int gathers = 0; gathers <= FLOW_GATHERS_WORKERS; gathers += FLOW_GATHERS_WORKERS) {
+    train_workers(2, 1, 9, 0, gathers, -1);
+    train_workers(3, 2, 10, 0, gathers, -1);
+    train_workers(2, 2, 9, 1, gathers, -1);
+    train_workers(3, 1, 8, 1, gathers, -1);       /* the third never has rows */
+  }
+}
+
+/* A step that came as far as the updates is whole, whoever of the others is gone by then. */
+static void a_lost_share_is_made(void **state)
+{
+  (void)state;
+  train_workers(2, 1, 9, 0, FLOW_GATHERS_WORKERS, 3 * STEPS - 1);
+  train_workers(3, 1, 8, 1, FLOW_GATHERS_WORKERS, 3 * STEPS - 1);
 }
 
 int main(void)
@@ -262,6 +328,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
     GRAPH_TEST(replicas_train_as_one), GRAPH_TEST(a_step_is_for_all_or_none), GRAPH_TEST(outputs_are_put_together),
     GRAPH_TEST(what_cannot_be_summed), GRAPH_TEST(memory_may_be_out), GRAPH_TEST(workers_train_as_one),
+    GRAPH_TEST(a_lost_share_is_made),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

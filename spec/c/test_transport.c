@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <math.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -229,6 +230,94 @@ static void barriers_wait_for_all(void **state)
 {
   (void)state;
   run_all(4, count_steps);
+}
+
+/* ---- parts --------------------------------------------------------------------------------------------------------------------------- */
+
+enum { MOST_UNITS = 3000 };
+
+/* Where the parts of the ranks begin among `units`: of different sizes, some empty. */
+static void cut(int call, int size, int64_t units, int64_t *first)
+{
+  first[0] = 0;
+  for (int rank = 0; rank < size; rank++) first[rank + 1] = first[rank] + (units - first[rank]) * (mix((uint32_t)(call + rank)) % 4) / 3;
+  first[size] = units;
+}
+
+static unsigned char content(int array, int rank, int64_t i) { return (unsigned char)mix((uint32_t)(array * 31 + rank * 7 + i)); }
+
+static int collect_parts(worker *self, int call, int count, int64_t unit, int64_t units)
+{
+  unsigned char *arrays[FLOW_MOST_ARRAYS];
+  int64_t first[MOST + 1], received[MOST];
+  cut(call, self->size, units, first);
+  for (int a = 0; a < count; a++) {
+    arrays[a] = malloc((size_t)(unit * units) + 1);
+    for (int64_t i = 0; i < unit * units; i++) arrays[a][i] = content(a, self->rank, i);
+  }
+  CHECK(keep(self, flow_communicator_collect(self->link, (void *const *)arrays, count, unit, first, received)));
+  for (int rank = 0; rank < self->size; rank++) {
+    CHECK(received[rank] == first[rank + 1] - first[rank]);
+    for (int a = 0; a < count; a++)
+      for (int64_t i = first[rank] * unit; i < first[rank + 1] * unit; i++) CHECK(arrays[a][i] == content(a, rank, i));
+  }
+  for (int a = 0; a < count; a++) free(arrays[a]);
+  return 0;
+}
+
+static int collect_all(worker *self)
+{
+  static const struct { int count; int64_t unit, units; } cases[] = {
+    { 1, 1, 0 }, { 1, 1, 1 }, { 2, 4, 100 }, { 1, 4, 40000 }, { 4, 4 * 33, MOST_UNITS }, { 3, FLOW_MOST_COLLECTED / 3, 9 },
+    { 1, 1024, MOST_UNITS } };
+  int64_t first[MOST + 1] = { 0 }, received[MOST];
+  for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++)
+    for (int call = 0; call < 3; call++) {
+      int wrong = collect_parts(self, call * 10 + i, cases[i].count, cases[i].unit, cases[i].units);
+      if (wrong) return wrong;
+    }
+  void *nothing[2] = { NULL, NULL };
+  CHECK(flow_communicator_collect(self->link, nothing, 2, FLOW_MOST_COLLECTED / 2 + 1, first, received) == FLOW_INVALID_ARGUMENT);
+  return 0;
+}
+
+/* From each other's memory, and, where systems do not allow it, through the slots. */
+static void parts_are_collected(void **state)
+{
+  (void)state;
+  for (int slots = 0; slots < 2; slots++)
+    for (int size = 2; size <= MOST; size++) {
+      worker workers[MOST];
+      open_all(workers, size, 60);
+      for (int rank = 0; rank < size; rank++) {
+        flow_shared *shared = (flow_shared *)workers[rank].link;
+        assert_true(shared->reads);
+        if (slots) shared->reads = 0;
+      }
+      for (int rank = 0; rank < size; rank++) start(&workers[rank], collect_all);
+      join_and_close(workers, size);
+    }
+}
+
+/* Its process is not there any more; what was read before stays. */
+static int collect_from_nobody(worker *self)
+{
+  enum { UNITS = 1 << 18 };
+  unsigned char *data = calloc(UNITS, 1);
+  int64_t first[] = { 0, UNITS / 2, UNITS }, received[2];
+  ((flow_shared *)self->link)->peers[1 - self->rank].process = INT_MAX;
+  memset(data + first[self->rank], 1, UNITS / 2);
+  CHECK(flow_communicator_collect(self->link, (void *[]){ data }, 1, 1, first, received) == FLOW_IO_ERROR);
+  CHECK(strstr(flow_last_error(), "has ended") && received[1 - self->rank] == 0);
+  for (int i = 0; i < UNITS; i++) CHECK(data[i] == (i / (UNITS / 2) == self->rank));
+  free(data);
+  return 0;
+}
+
+static void a_part_cannot_be_read(void **state)
+{
+  (void)state;
+  run_all(2, collect_from_nobody);
 }
 
 /* ---- failures ---------------------------------------------------------------------------------------------------------------- */
@@ -524,7 +613,8 @@ int main(void)
 {
   const struct CMUnitTest local[] = { TESTS_OF_BOTH, cmocka_unit_test(wrong_arguments) };
   const struct CMUnitTest shared[] = {
-    TESTS_OF_BOTH, cmocka_unit_test(nothing_is_left_behind), cmocka_unit_test(the_environment_turns_it_off),
+    TESTS_OF_BOTH, cmocka_unit_test(parts_are_collected), cmocka_unit_test(a_part_cannot_be_read),
+    cmocka_unit_test(nothing_is_left_behind), cmocka_unit_test(the_environment_turns_it_off),
     cmocka_unit_test(a_rank_leaves), cmocka_unit_test(nonsense_in_the_memory), cmocka_unit_test(memory_that_is_not_there),
   };
   int failed = cmocka_run_group_tests(local, NULL, NULL);

@@ -36,7 +36,7 @@ local model
 strategy.scope(function()
   model = flow.Sequential {
     layers.Input { 10, 10, 1 }, layers.Conv2D(6, 3, { activation = "relu" }), layers.MaxPooling2D(), layers.Flatten(), layers.Dropout(0.3),
-    layers.Dense(16, { activation = "relu" }), layers.Dense(CLASSES),
+    layers.Dense(384, { activation = "relu" }), layers.Dense(CLASSES),           -- large enough to be updated from its rows
   }
   model:compile { optimizer = flow.optimizers.Adam(0.01), loss = function(of, output) return crossentropy(label_of(of), output) end,
                   metrics = { function(of) return of[{ {}, 2 }] end } }

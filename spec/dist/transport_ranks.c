@@ -150,12 +150,27 @@ static int check_gather(flow_communicator *link, int64_t bytes)
   return 0;
 }
 
+/* Only where the ranks share memory. */
+static int check_collect(flow_communicator *link, int64_t units)
+{
+  int32_t *data = malloc((size_t)(units * link->size) * sizeof *data + 1);
+  int64_t *first = malloc(2 * (size_t)(link->size + 1) * sizeof *first), *received = first + link->size + 1;
+  for (int rank = 0; rank <= link->size; rank++) first[rank] = rank * units;
+  for (int64_t i = 0; i < units * link->size; i++) data[i] = link->rank * 1000 + (int32_t)(i % 1000);
+  flow_status status = flow_communicator_collect(link, (void *[]){ data }, 1, sizeof *data, first, received);
+  EXPECT(status == (flow_communicator_is_shared(link) ? FLOW_OK : FLOW_UNSUPPORTED));
+  for (int64_t i = 0; i < units * link->size && status == FLOW_OK; i++) EXPECT(data[i] == (int32_t)(i / units * 1000 + i % 1000));
+  free(first);
+  free(data);
+  return 0;
+}
+
 static int check_calls(flow_communicator *link)
 {
   static const int64_t counts[] = { 0, 1, 2, 3, 17, 1000, 16385, LONG };
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
     if (check_sum_float(link, counts[i]) || check_sum_double(link, counts[i])) return 1;
-    if (check_broadcasts(link, counts[i]) || check_gather(link, counts[i])) return 1;
+    if (check_broadcasts(link, counts[i]) || check_gather(link, counts[i]) || check_collect(link, counts[i])) return 1;
     EXPECT(flow_communicator_barrier(link) == FLOW_OK);
   }
   for (int call = 0; call < 12; call++) {              /* a rank that comes late is waited for, spinning and asleep */

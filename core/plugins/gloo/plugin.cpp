@@ -337,7 +337,8 @@ flow_status open_rank(int rank, int size, const flow_transport_options *options,
 }
 
 const flow_transport transport = {
-  .name = "gloo", .open = open_rank, .all_reduce = all_reduce, .broadcast = broadcast, .all_gather = all_gather, .barrier = barrier,
+  .name = "gloo", .open = open_rank, .all_reduce = all_reduce, .broadcast = broadcast, .all_gather = all_gather,
+  .collect = nullptr, .barrier = barrier,
   .abort = abort_calls, .close = close_rank,
 };
 
