@@ -1,0 +1,268 @@
+/* runtime_cuda.c: NVIDIA's GPUs through the CUDA runtime: which there are, their queues, and how kernels get there. */
+#include "cuda/runtime.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/memory.h"
+#include "cuda/libraries.h"
+
+enum { LEAST_ARCHITECTURE = 80 };
+
+extern const unsigned long long flow_cuda_fatbin[];     /* kernels.cu, compiled */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static flow_cuda_device devices[FLOW_CUDA_DEVICES];
+static cudaKernel_t kernels[CUDA_KERNEL_COUNT];         /* of all devices; written before the first is opened */
+static int kernels_loaded;
+
+flow_status flow_cuda_fail(const flow_cuda_device *device, const char *what, cudaError_t error)
+{
+  return flow_fail(error == cudaErrorMemoryAllocation ? FLOW_OUT_OF_MEMORY : FLOW_INTERNAL, "gpu:%d: %s: %s (%d)", device->base.index, what,
+                   cudaGetErrorString(error), (int)error);
+}
+
+flow_status flow_cuda_enter(const flow_cuda_device *device, int *before)
+{
+  *before = device->base.index;
+  cudaGetDevice(before);
+  if (*before != device->base.index) FLOW_CUDA_TRY(device, "choosing the device", cudaSetDevice(device->base.index));
+  return FLOW_OK;
+}
+
+void flow_cuda_leave(const flow_cuda_device *device, int before)
+{
+  if (before != device->base.index) cudaSetDevice(before);
+}
+
+/* ---- launches ---------------------------------------------------------------------------------------------------------------- */
+
+/* How many threads or blocks are started: enough to fill the device several times, the rest goes round. */
+static unsigned grid_of(flow_cuda_kernel kernel, int64_t count, const flow_cuda_device *device)
+{
+  static const int threads[CUDA_KERNEL_COUNT] = {
+#define ELEMENT(name) [CUDA_##name] = BLOCK_THREADS,
+#define BLOCK(name, phases) [CUDA_##name] = 1,
+    FLOW_CUDA_KERNELS(ELEMENT, BLOCK)
+#undef ELEMENT
+#undef BLOCK
+  };
+  enum { ROUNDS = 32 };
+  int64_t blocks = (count - 1) / threads[kernel] + 1, most = (int64_t)device->multiprocessors * ROUNDS;
+  if (threads[kernel] == 1) most = INT_MAX;
+  return (unsigned)(blocks < most ? blocks : most);
+}
+
+flow_status flow_cuda_launch(const flow_call *call, flow_cuda_kernel kernel, int64_t count, const void *arguments, size_t bytes)
+{
+  (void)bytes;                                          /* the kernel's own image knows */
+  if (count <= 0) return FLOW_OK;
+  const flow_cuda_device *device = call->queue->device;
+  void *parameters[2] = { (void *)(uintptr_t)arguments, &count };
+  int before;
+  FLOW_TRY(flow_cuda_enter(device, &before));
+  cudaError_t error = cudaLaunchKernel((const void *)kernels[kernel], (dim3){ grid_of(kernel, count, device), 1, 1 },
+                                       (dim3){ BLOCK_THREADS, 1, 1 }, parameters, 0, call->queue->stream);
+  flow_cuda_leave(device, before);
+  return error == cudaSuccess ? FLOW_OK : flow_cuda_fail(device, flow_cuda_op_name(call->op), error);
+}
+
+/* A recording's faults are those of the queue on which it began. */
+flow_fault *flow_cuda_fault(const flow_call *call)
+{
+  const flow_cuda_capture *capture = call->queue->capture;
+  return capture ? capture->queues[0]->fault : call->queue->fault;
+}
+
+flow_status flow_cuda_copy(const flow_call *call, void *to, const void *from, size_t bytes)
+{
+  return flow_cuda_copy_inside(call->queue, to, from, bytes);
+}
+
+int flow_cuda_device_index(const flow_call *call)
+{
+  return call->queue ? call->queue->device->base.index : 0;
+}
+
+cudaStream_t flow_cuda_stream(const flow_call *call)
+{
+  return call->queue ? call->queue->stream : NULL;
+}
+
+/* ---- queues ------------------------------------------------------------------------------------------------------------------ */
+
+flow_status flow_cuda_refuse_while_recorded(flow_queue *queue, const char *what)
+{
+  if (!queue->capture) return FLOW_OK;
+  queue->capture->broken = 1;
+  return flow_fail(FLOW_INVALID_STATE, "%s: not while the queue is recorded", what);
+}
+
+flow_status flow_cuda_synchronize(flow_queue *queue)
+{
+  FLOW_TRY(flow_cuda_refuse_while_recorded(queue, "synchronize"));
+  FLOW_CUDA_TRY(queue->device, "waiting for the device", cudaStreamSynchronize(queue->stream));
+  flow_fault fault = *queue->fault;
+  if (fault.kind != FAULT_NONE) memset(queue->fault, 0, sizeof *queue->fault);
+  return flow_cuda_raise(&fault);
+}
+
+static void queue_release(flow_queue *queue)
+{
+  if (!queue) return;
+  int before;
+  if (flow_cuda_enter(queue->device, &before) == FLOW_OK) {
+    if (queue->stream) cudaStreamSynchronize(queue->stream);
+    flow_cuda_release_deferred(queue);
+    flow_cuda_staging_release(&queue->staging);
+    if (queue->event) cudaEventDestroy(queue->event);
+    if (queue->fault) cudaFreeHost(queue->fault);
+    if (queue->stream) cudaStreamDestroy(queue->stream);
+    flow_cuda_leave(queue->device, before);
+  }
+  flow_free(queue->released);
+  flow_free(queue);
+}
+
+static flow_status queue_start(flow_queue *queue)
+{
+  const flow_cuda_device *device = queue->device;
+  FLOW_CUDA_TRY(device, "a new stream", cudaStreamCreateWithFlags(&queue->stream, cudaStreamNonBlocking));
+  FLOW_CUDA_TRY(device, "a new event", cudaEventCreateWithFlags(&queue->event, cudaEventDisableTiming));
+  FLOW_CUDA_TRY(device, "pinned memory", cudaHostAlloc((void **)&queue->fault, sizeof *queue->fault, cudaHostAllocMapped | cudaHostAllocPortable));
+  memset(queue->fault, 0, sizeof *queue->fault);
+  return FLOW_OK;
+}
+
+static flow_status queue_new(const flow_accelerator *self, flow_queue **out)
+{
+  *out = NULL;
+  void *made;
+  int before;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_queue), &made));
+  flow_queue *queue = made;
+  queue->device = &devices[self->index];
+  flow_status status = flow_cuda_enter(queue->device, &before);
+  if (status == FLOW_OK) {
+    status = queue_start(queue);
+    flow_cuda_leave(queue->device, before);
+  }
+  if (status == FLOW_OK) *out = queue;
+  else queue_release(queue);
+  return status;
+}
+
+static const flow_accelerator_functions functions = {
+  .queue_new = queue_new, .queue_release = queue_release, .follow = flow_cuda_follow, .synchronize = flow_cuda_synchronize,
+  .allocate = flow_cuda_allocate, .release = flow_cuda_release, .upload = flow_cuda_upload, .download = flow_cuda_download,
+  .copy = flow_cuda_copy_inside, .clear = flow_cuda_clear, .record_begin = flow_cuda_record_begin, .record_end = flow_cuda_record_end,
+  .replay = flow_cuda_replay, .recording_nodes = flow_cuda_recording_nodes, .recording_release = flow_cuda_recording_release,
+};
+
+/* ---- devices ----------------------------------------------------------------------------------------------------------------- */
+
+/* Why CUDA gives no device, and what helps. */
+static void explain(cudaError_t error, char *why, size_t size)
+{
+  int driver = 0;
+  cudaDriverGetVersion(&driver);
+  if (error == cudaErrorInsufficientDriver && driver == 0) {
+    snprintf(why, size, "no NVIDIA driver (libcuda.so.1 is not there)");
+  } else if (error == cudaErrorInsufficientDriver) {
+    snprintf(why, size, "the NVIDIA driver serves CUDA %d.%d, this build needs %d.%d: install a newer driver", driver / 1000, driver % 1000 / 10,
+             CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+  } else if (error == cudaErrorNoDevice) {
+    snprintf(why, size, "no NVIDIA GPU, or CUDA_VISIBLE_DEVICES hides it");
+  } else {
+    snprintf(why, size, "%s (CUDA error %d)", cudaGetErrorString(error), (int)error);
+  }
+}
+
+static int count_devices(char *why, size_t size)
+{
+  int count = 0;
+  cudaError_t error = cudaGetDeviceCount(&count);
+  if (error == cudaSuccess && count == 0) error = cudaErrorNoDevice;
+  if (error == cudaSuccess) return count < FLOW_CUDA_DEVICES ? count : FLOW_CUDA_DEVICES;
+  explain(error, why, size);
+  return 0;
+}
+
+static flow_status load_kernels(const flow_cuda_device *device)
+{
+  static const char *const names[CUDA_KERNEL_COUNT] = {
+#define ELEMENT(name) [CUDA_##name] = #name "_kernel",
+#define BLOCK(name, phases) [CUDA_##name] = #name "_kernel",
+    FLOW_CUDA_KERNELS(ELEMENT, BLOCK)
+#undef ELEMENT
+#undef BLOCK
+  };
+  if (kernels_loaded) return FLOW_OK;
+  cudaLibrary_t library;
+  FLOW_CUDA_TRY(device, "loading the kernels", cudaLibraryLoadData(&library, flow_cuda_fatbin, NULL, NULL, 0, NULL, NULL, 0));
+  for (int i = 0; i < CUDA_KERNEL_COUNT; i++) FLOW_CUDA_TRY(device, names[i], cudaLibraryGetKernel(&kernels[i], library, names[i]));
+  kernels_loaded = 1;
+  return FLOW_OK;
+}
+
+/* What is released stays in the pool. */
+static flow_status make_pool(flow_cuda_device *device)
+{
+  struct cudaMemPoolProps properties = { .allocType = cudaMemAllocationTypePinned,
+                                         .location = { .type = cudaMemLocationTypeDevice, .id = device->base.index } };
+  uint64_t all = UINT64_MAX;
+  FLOW_CUDA_TRY(device, "a pool of memory", cudaMemPoolCreate(&device->pool, &properties));
+  FLOW_CUDA_TRY(device, "a pool of memory", cudaMemPoolSetAttribute(device->pool, cudaMemPoolAttrReleaseThreshold, &all));
+  return FLOW_OK;
+}
+
+static void describe(flow_cuda_device *device, const struct cudaDeviceProp *properties, char *isa, size_t isa_size)
+{
+  char cudnn[256];
+  int driver = 0;
+  cudaDriverGetVersion(&driver);
+  flow_cuda_library_text(FLOW_CUDA_CUDNN, cudnn, sizeof cudnn);
+  snprintf(isa, isa_size, "sm_%d%d", properties->major, properties->minor);
+  snprintf(device->base.description, sizeof device->base.description, "%.48s, %s, driver %d.%d, %.64s", properties->name, isa, driver / 1000,
+           driver % 1000 / 10, cudnn);
+}
+
+static flow_status start_device(flow_cuda_device *device, int index)
+{
+  static char isas[FLOW_CUDA_DEVICES][16];
+  struct cudaDeviceProp properties;
+  device->base.index = index;
+  FLOW_CUDA_TRY(device, "asking what it is", cudaGetDeviceProperties(&properties, index));
+  if (properties.major * 10 + properties.minor < LEAST_ARCHITECTURE) {
+    return flow_fail(FLOW_UNSUPPORTED, "gpu:%d is an %s of compute capability %d.%d; flowlua needs %d.%d or newer", index, properties.name,
+                     properties.major, properties.minor, LEAST_ARCHITECTURE / 10, LEAST_ARCHITECTURE % 10);
+  }
+  FLOW_TRY(load_kernels(device));
+  FLOW_TRY(make_pool(device));
+  device->multiprocessors = properties.multiProcessorCount;
+  describe(device, &properties, isas[index], sizeof isas[index]);
+  device->base.device = (flow_device){ .name = "gpu", .isa = isas[index], .kernels = flow_cuda_kernels };
+  device->base.functions = &functions;
+  device->base.memory_bytes = (double)properties.totalGlobalMem;
+  device->opened = 1;
+  return FLOW_OK;
+}
+
+static flow_status open_device(int index, const flow_accelerator **out)
+{
+  char why[FLOW_ACCELERATOR_TEXT] = "";
+  *out = NULL;
+  int count = count_devices(why, sizeof why);
+  if (index < 0 || index >= count) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "there is no gpu:%d: this process sees %d%s%s", index, count, *why ? ": " : "", why);
+  }
+  pthread_mutex_lock(&lock);
+  flow_cuda_device *device = &devices[index];
+  flow_status status = device->opened ? FLOW_OK : start_device(device, index);
+  if (status == FLOW_OK) *out = &device->base;
+  pthread_mutex_unlock(&lock);
+  return status;
+}
+
+const flow_accelerator_table flow_cuda_table = { .count = count_devices, .open = open_device };

@@ -1,0 +1,207 @@
+/* runtime_memory.c: a queue's memory on the device, and copies there and back. What the host has is copied through pinned memory in
+ * pieces, so that the host need not wait for the device and the device can fetch at full speed. */
+#include "cuda/runtime.h"
+
+#include <string.h>
+#include "base/memory.h"
+
+enum { STAGE_BYTES = 1 << 20, SMALL_BYTES = 4096 };       /* of one piece: large enough for the full speed of the bus */
+
+/* ---- memory ------------------------------------------------------------------------------------------------------------------ */
+
+static cudaError_t take(const flow_queue *queue, size_t bytes, void **out)
+{
+  return cudaMallocFromPoolAsync(out, bytes, queue->device->pool, queue->stream);
+}
+
+static flow_status fail_full(const flow_cuda_device *device, size_t bytes)
+{
+  size_t left = 0, all = 0;
+  cudaMemGetInfo(&left, &all);
+  return flow_fail(FLOW_OUT_OF_MEMORY, "gpu:%d is out of memory: %.0f bytes asked for, %.0f of %.0f free; release tensors or use smaller "
+                   "batches", device->base.index, (double)bytes, (double)left, (double)all);
+}
+
+static flow_status allocate(flow_queue *queue, size_t bytes, void **out)
+{
+  flow_cuda_device *device = queue->device;
+  if ((double)bytes > device->base.memory_bytes) return fail_full(device, bytes);
+  cudaError_t error = take(queue, bytes ? bytes : 1, out);
+  if (error == cudaErrorMemoryAllocation) {               /* other queues' pieces may be in the way */
+    cudaGetLastError();
+    FLOW_CUDA_TRY(device, "waiting for the device", cudaDeviceSynchronize());
+    FLOW_CUDA_TRY(device, "giving memory back", cudaMemPoolTrimTo(device->pool, 0));
+    error = take(queue, bytes ? bytes : 1, out);
+  }
+  if (error == cudaSuccess) return FLOW_OK;
+  *out = NULL;
+  cudaGetLastError();
+  return error == cudaErrorMemoryAllocation ? fail_full(device, bytes) : flow_cuda_fail(device, "memory", error);
+}
+
+flow_status flow_cuda_allocate(flow_queue *queue, size_t bytes, void **out)
+{
+  int before;
+  *out = NULL;
+  FLOW_TRY(flow_cuda_refuse_while_recorded(queue, "allocate"));
+  FLOW_TRY(flow_cuda_enter(queue->device, &before));
+  flow_status status = allocate(queue, bytes, out);
+  flow_cuda_leave(queue->device, before);
+  return status;
+}
+
+/* A release while the queue is recorded would become part of the recording. One that there is no memory to remember is lost to the pool. */
+void flow_cuda_release(flow_queue *queue, void *memory)
+{
+  if (!memory) return;
+  if (!queue->capture) {
+    cudaFreeAsync(memory, queue->stream);
+  } else if (flow_grow(&queue->released, sizeof *queue->released, queue->released_count + 1, &queue->released_capacity) == FLOW_OK) {
+    queue->released[queue->released_count++] = memory;
+  }
+}
+
+void flow_cuda_release_deferred(flow_queue *queue)
+{
+  for (int i = 0; i < queue->released_count; i++) cudaFreeAsync(queue->released[i], queue->stream);
+  queue->released_count = 0;
+}
+
+/* ---- pinned memory ----------------------------------------------------------------------------------------------------------- */
+
+void flow_cuda_staging_release(flow_cuda_staging *staging)
+{
+  for (int i = 0; i < FLOW_CUDA_STAGES; i++) {
+    if (staging->over[i]) cudaEventDestroy(staging->over[i]);
+  }
+  if (staging->memory) cudaFreeHost(staging->memory);
+  memset(staging, 0, sizeof *staging);
+}
+
+static flow_status make_events(flow_queue *queue)
+{
+  for (int i = 0; i < FLOW_CUDA_STAGES; i++) {
+    cudaEvent_t *over = &queue->staging.over[i];
+    if (!*over) FLOW_CUDA_TRY(queue->device, "a new event", cudaEventCreateWithFlags(over, cudaEventDisableTiming));
+  }
+  return FLOW_OK;
+}
+
+/* Stages that hold pieces of `bytes`: queues that only ever send scalars keep small ones. */
+static flow_status prepare_stages(flow_queue *queue, size_t bytes)
+{
+  flow_cuda_staging *staging = &queue->staging;
+  size_t wanted = bytes > SMALL_BYTES ? STAGE_BYTES : SMALL_BYTES;
+  if (staging->stage_bytes >= wanted) return FLOW_OK;
+  FLOW_TRY(make_events(queue));
+  if (staging->memory) {
+    FLOW_CUDA_TRY(queue->device, "waiting for the device", cudaStreamSynchronize(queue->stream));
+    cudaFreeHost(staging->memory);
+    staging->memory = NULL;
+    staging->stage_bytes = 0;
+  }
+  FLOW_CUDA_TRY(queue->device, "pinned memory", cudaHostAlloc((void **)&staging->memory, wanted * FLOW_CUDA_STAGES, cudaHostAllocPortable));
+  staging->stage_bytes = wanted;
+  return FLOW_OK;
+}
+
+/* The next stage, once its last copy is over. An event that was never recorded counts as over. */
+static flow_status take_stage(flow_queue *queue, int *index, char **memory)
+{
+  flow_cuda_staging *staging = &queue->staging;
+  *index = staging->next;
+  staging->next = (staging->next + 1) % FLOW_CUDA_STAGES;
+  *memory = staging->memory + (size_t)*index * staging->stage_bytes;
+  FLOW_CUDA_TRY(queue->device, "waiting for a copy", cudaEventSynchronize(staging->over[*index]));
+  return FLOW_OK;
+}
+
+/* ---- copies ------------------------------------------------------------------------------------------------------------------ */
+
+static size_t piece_at(const flow_queue *queue, size_t bytes, size_t at)
+{
+  size_t piece = queue->staging.stage_bytes;
+  return bytes - at < piece ? bytes - at : piece;
+}
+
+static flow_status upload(flow_queue *queue, char *to, const char *host, size_t bytes)
+{
+  FLOW_TRY(prepare_stages(queue, bytes));
+  for (size_t at = 0; at < bytes; at += queue->staging.stage_bytes) {
+    size_t piece = piece_at(queue, bytes, at);
+    int stage;
+    char *memory;
+    FLOW_TRY(take_stage(queue, &stage, &memory));
+    memcpy(memory, host + at, piece);
+    FLOW_CUDA_TRY(queue->device, "an upload", cudaMemcpyAsync(to + at, memory, piece, cudaMemcpyHostToDevice, queue->stream));
+    FLOW_CUDA_TRY(queue->device, "an upload", cudaEventRecord(queue->staging.over[stage], queue->stream));
+  }
+  return FLOW_OK;
+}
+
+flow_status flow_cuda_upload(flow_queue *queue, void *to, const void *host, size_t bytes)
+{
+  int before;
+  FLOW_TRY(flow_cuda_refuse_while_recorded(queue, "upload"));
+  FLOW_TRY(flow_cuda_enter(queue->device, &before));
+  flow_status status = upload(queue, to, host, bytes);
+  flow_cuda_leave(queue->device, before);
+  return status;
+}
+
+/* Enqueues the copy of a piece; returns the stage that it comes to. */
+static flow_status fetch(flow_queue *queue, const char *from, size_t bytes, int *stage)
+{
+  char *memory;
+  FLOW_TRY(take_stage(queue, stage, &memory));
+  FLOW_CUDA_TRY(queue->device, "a download", cudaMemcpyAsync(memory, from, bytes, cudaMemcpyDeviceToHost, queue->stream));
+  FLOW_CUDA_TRY(queue->device, "a download", cudaEventRecord(queue->staging.over[*stage], queue->stream));
+  return FLOW_OK;
+}
+
+/* While a piece is copied on the host the device sends the next one. */
+static flow_status download(flow_queue *queue, char *host, const char *from, size_t bytes)
+{
+  FLOW_TRY(prepare_stages(queue, bytes));
+  size_t step = queue->staging.stage_bytes;
+  int stage = 0, next = 0;
+  if (bytes > 0) FLOW_TRY(fetch(queue, from, piece_at(queue, bytes, 0), &stage));
+  for (size_t at = 0; at < bytes; at += step) {
+    if (bytes - at > step) FLOW_TRY(fetch(queue, from + at + step, piece_at(queue, bytes, at + step), &next));
+    FLOW_CUDA_TRY(queue->device, "a download", cudaEventSynchronize(queue->staging.over[stage]));
+    memcpy(host + at, queue->staging.memory + (size_t)stage * step, piece_at(queue, bytes, at));
+    stage = next;
+  }
+  return flow_cuda_synchronize(queue);
+}
+
+flow_status flow_cuda_download(flow_queue *queue, void *host, const void *from, size_t bytes)
+{
+  int before;
+  FLOW_TRY(flow_cuda_refuse_while_recorded(queue, "download"));
+  FLOW_TRY(flow_cuda_enter(queue->device, &before));
+  flow_status status = download(queue, host, from, bytes);
+  flow_cuda_leave(queue->device, before);
+  return status;
+}
+
+/* Between devices, too: where memory is, the runtime sees by its address. */
+flow_status flow_cuda_copy_inside(flow_queue *queue, void *to, const void *from, size_t bytes)
+{
+  int before;
+  if (bytes == 0) return FLOW_OK;
+  FLOW_TRY(flow_cuda_enter(queue->device, &before));
+  cudaError_t error = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, queue->stream);
+  flow_cuda_leave(queue->device, before);
+  return error == cudaSuccess ? FLOW_OK : flow_cuda_fail(queue->device, "a copy", error);
+}
+
+flow_status flow_cuda_clear(flow_queue *queue, void *to, size_t bytes)
+{
+  int before;
+  if (bytes == 0) return FLOW_OK;
+  FLOW_TRY(flow_cuda_enter(queue->device, &before));
+  cudaError_t error = cudaMemsetAsync(to, 0, bytes, queue->stream);
+  flow_cuda_leave(queue->device, before);
+  return error == cudaSuccess ? FLOW_OK : flow_cuda_fail(queue->device, "a clear", error);
+}
