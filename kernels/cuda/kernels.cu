@@ -2,8 +2,11 @@
  * file of machine code for several GPUs, which the plugin carries as data (runtime_cuda.c). */
 #include "cuda/families.h"
 
+/* On one multiprocessor: 128 registers for each thread. Without the number the assembler prefers more blocks and spills registers. */
+enum { BLOCKS_TOGETHER = 2 };
+
 #define ELEMENT(name)                                                                                                       \
-  extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)                                                               \
+  extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_TOGETHER)                                              \
   name##_kernel(const __grid_constant__ name##_arguments arguments, const int64_t count)                                    \
   {                                                                                                                         \
     static_assert(sizeof arguments <= 4000, #name ": a kernel's arguments have at most 4,000 bytes");                       \
@@ -12,7 +15,7 @@
   }
 
 #define BLOCK(name, phases)                                                                                                 \
-  extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)                                                               \
+  extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_TOGETHER)                                              \
   name##_kernel(const __grid_constant__ name##_arguments arguments, const int64_t count)                                    \
   {                                                                                                                         \
     static_assert(sizeof arguments <= 4000, #name ": a kernel's arguments have at most 4,000 bytes");                       \

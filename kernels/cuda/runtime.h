@@ -43,37 +43,37 @@ struct flow_queue {
 };
 
 /* "gpu:0: what: CUDA's reason (700)". */
-flow_status flow_cuda_fail(const flow_cuda_device *device, const char *what, cudaError_t error);
+flow_status flow_runtime_fail(const flow_cuda_device *device, const char *what, cudaError_t error);
 #define FLOW_CUDA_TRY(device, what, call)                                                  \
   do {                                                                                     \
     cudaError_t flow_cuda_error_ = (call);                                                 \
-    if (flow_cuda_error_ != cudaSuccess) return flow_cuda_fail(device, what, flow_cuda_error_); \
+    if (flow_cuda_error_ != cudaSuccess) return flow_runtime_fail(device, what, flow_cuda_error_); \
   } while (0)
 
-/* Makes the device the thread's current one; `before` is what flow_cuda_leave restores, for a host that uses CUDA itself. */
-flow_status flow_cuda_enter(const flow_cuda_device *device, int *before);
-void        flow_cuda_leave(const flow_cuda_device *device, int before);
+/* Makes the device the thread's current one; `before` is what flow_runtime_leave restores, for a host that uses CUDA itself. */
+flow_status flow_runtime_enter(const flow_cuda_device *device, int *before);
+void        flow_runtime_leave(const flow_cuda_device *device, int before);
 
 /* FLOW_INVALID_STATE while the queue is recorded. */
-flow_status flow_cuda_refuse_while_recorded(flow_queue *queue, const char *what);
-flow_status flow_cuda_synchronize(flow_queue *queue);
+flow_status flow_runtime_refuse_while_recorded(flow_queue *queue, const char *what);
+flow_status flow_runtime_synchronize(flow_queue *queue);
 
 /* runtime_memory.c */
-flow_status flow_cuda_allocate(flow_queue *queue, size_t bytes, void **out);
-void        flow_cuda_release(flow_queue *queue, void *memory);
-void        flow_cuda_release_deferred(flow_queue *queue);
-flow_status flow_cuda_upload(flow_queue *queue, void *to, const void *host, size_t bytes);
-flow_status flow_cuda_download(flow_queue *queue, void *host, const void *from, size_t bytes);
-flow_status flow_cuda_copy_inside(flow_queue *queue, void *to, const void *from, size_t bytes);
-flow_status flow_cuda_clear(flow_queue *queue, void *to, size_t bytes);
-void        flow_cuda_staging_release(flow_cuda_staging *staging);
+flow_status flow_runtime_allocate(flow_queue *queue, size_t bytes, void **out);
+void        flow_runtime_release(flow_queue *queue, void *memory);
+void        flow_runtime_release_deferred(flow_queue *queue);
+flow_status flow_runtime_upload(flow_queue *queue, void *to, const void *host, size_t bytes);
+flow_status flow_runtime_download(flow_queue *queue, void *host, const void *from, size_t bytes);
+flow_status flow_runtime_copy_inside(flow_queue *queue, void *to, const void *from, size_t bytes);
+flow_status flow_runtime_clear(flow_queue *queue, void *to, size_t bytes);
+void        flow_runtime_staging_release(flow_cuda_staging *staging);
 
 /* runtime_recording.c */
-flow_status flow_cuda_follow(flow_queue *queue, flow_queue *other);
-flow_status flow_cuda_record_begin(flow_queue *queue);
-flow_status flow_cuda_record_end(flow_queue *queue, flow_recording **out);
-flow_status flow_cuda_replay(flow_queue *queue, const flow_recording *recording);
-int         flow_cuda_recording_nodes(const flow_recording *recording);
-void        flow_cuda_recording_release(flow_recording *recording);
+flow_status flow_runtime_follow(flow_queue *queue, flow_queue *other);
+flow_status flow_runtime_record_begin(flow_queue *queue);
+flow_status flow_runtime_record_end(flow_queue *queue, flow_recording **out);
+flow_status flow_runtime_replay(flow_queue *queue, const flow_recording *recording);
+int         flow_runtime_recording_nodes(const flow_recording *recording);
+void        flow_runtime_recording_release(flow_recording *recording);
 
 #endif

@@ -17,13 +17,13 @@ static flow_cuda_device devices[FLOW_CUDA_DEVICES];
 static cudaKernel_t kernels[CUDA_KERNEL_COUNT];         /* of all devices; written before the first is opened */
 static int kernels_loaded;
 
-flow_status flow_cuda_fail(const flow_cuda_device *device, const char *what, cudaError_t error)
+flow_status flow_runtime_fail(const flow_cuda_device *device, const char *what, cudaError_t error)
 {
   return flow_fail(error == cudaErrorMemoryAllocation ? FLOW_OUT_OF_MEMORY : FLOW_INTERNAL, "gpu:%d: %s: %s (%d)", device->base.index, what,
                    cudaGetErrorString(error), (int)error);
 }
 
-flow_status flow_cuda_enter(const flow_cuda_device *device, int *before)
+flow_status flow_runtime_enter(const flow_cuda_device *device, int *before)
 {
   *before = device->base.index;
   cudaGetDevice(before);
@@ -31,7 +31,7 @@ flow_status flow_cuda_enter(const flow_cuda_device *device, int *before)
   return FLOW_OK;
 }
 
-void flow_cuda_leave(const flow_cuda_device *device, int before)
+void flow_runtime_leave(const flow_cuda_device *device, int before)
 {
   if (before != device->base.index) cudaSetDevice(before);
 }
@@ -61,11 +61,11 @@ flow_status flow_cuda_launch(const flow_call *call, flow_cuda_kernel kernel, int
   const flow_cuda_device *device = call->queue->device;
   void *parameters[2] = { (void *)(uintptr_t)arguments, &count };
   int before;
-  FLOW_TRY(flow_cuda_enter(device, &before));
+  FLOW_TRY(flow_runtime_enter(device, &before));
   cudaError_t error = cudaLaunchKernel((const void *)kernels[kernel], (dim3){ grid_of(kernel, count, device), 1, 1 },
                                        (dim3){ BLOCK_THREADS, 1, 1 }, parameters, 0, call->queue->stream);
-  flow_cuda_leave(device, before);
-  return error == cudaSuccess ? FLOW_OK : flow_cuda_fail(device, flow_cuda_op_name(call->op), error);
+  flow_runtime_leave(device, before);
+  return error == cudaSuccess ? FLOW_OK : flow_runtime_fail(device, flow_cuda_op_name(call->op), error);
 }
 
 /* A recording's faults are those of the queue on which it began. */
@@ -77,7 +77,7 @@ flow_fault *flow_cuda_fault(const flow_call *call)
 
 flow_status flow_cuda_copy(const flow_call *call, void *to, const void *from, size_t bytes)
 {
-  return flow_cuda_copy_inside(call->queue, to, from, bytes);
+  return flow_runtime_copy_inside(call->queue, to, from, bytes);
 }
 
 int flow_cuda_device_index(const flow_call *call)
@@ -92,16 +92,16 @@ cudaStream_t flow_cuda_stream(const flow_call *call)
 
 /* ---- queues ------------------------------------------------------------------------------------------------------------------ */
 
-flow_status flow_cuda_refuse_while_recorded(flow_queue *queue, const char *what)
+flow_status flow_runtime_refuse_while_recorded(flow_queue *queue, const char *what)
 {
   if (!queue->capture) return FLOW_OK;
   queue->capture->broken = 1;
   return flow_fail(FLOW_INVALID_STATE, "%s: not while the queue is recorded", what);
 }
 
-flow_status flow_cuda_synchronize(flow_queue *queue)
+flow_status flow_runtime_synchronize(flow_queue *queue)
 {
-  FLOW_TRY(flow_cuda_refuse_while_recorded(queue, "synchronize"));
+  FLOW_TRY(flow_runtime_refuse_while_recorded(queue, "synchronize"));
   FLOW_CUDA_TRY(queue->device, "waiting for the device", cudaStreamSynchronize(queue->stream));
   flow_fault fault = *queue->fault;
   if (fault.kind != FAULT_NONE) memset(queue->fault, 0, sizeof *queue->fault);
@@ -112,14 +112,14 @@ static void queue_release(flow_queue *queue)
 {
   if (!queue) return;
   int before;
-  if (flow_cuda_enter(queue->device, &before) == FLOW_OK) {
+  if (flow_runtime_enter(queue->device, &before) == FLOW_OK) {
     if (queue->stream) cudaStreamSynchronize(queue->stream);
-    flow_cuda_release_deferred(queue);
-    flow_cuda_staging_release(&queue->staging);
+    flow_runtime_release_deferred(queue);
+    flow_runtime_staging_release(&queue->staging);
     if (queue->event) cudaEventDestroy(queue->event);
     if (queue->fault) cudaFreeHost(queue->fault);
     if (queue->stream) cudaStreamDestroy(queue->stream);
-    flow_cuda_leave(queue->device, before);
+    flow_runtime_leave(queue->device, before);
   }
   flow_free(queue->released);
   flow_free(queue);
@@ -130,7 +130,8 @@ static flow_status queue_start(flow_queue *queue)
   const flow_cuda_device *device = queue->device;
   FLOW_CUDA_TRY(device, "a new stream", cudaStreamCreateWithFlags(&queue->stream, cudaStreamNonBlocking));
   FLOW_CUDA_TRY(device, "a new event", cudaEventCreateWithFlags(&queue->event, cudaEventDisableTiming));
-  FLOW_CUDA_TRY(device, "pinned memory", cudaHostAlloc((void **)&queue->fault, sizeof *queue->fault, cudaHostAllocMapped | cudaHostAllocPortable));
+  unsigned kind = cudaHostAllocMapped | cudaHostAllocPortable;
+  FLOW_CUDA_TRY(device, "pinned memory", cudaHostAlloc((void **)&queue->fault, sizeof *queue->fault, kind));
   memset(queue->fault, 0, sizeof *queue->fault);
   return FLOW_OK;
 }
@@ -143,10 +144,10 @@ static flow_status queue_new(const flow_accelerator *self, flow_queue **out)
   FLOW_TRY(flow_alloc_zero(sizeof(flow_queue), &made));
   flow_queue *queue = made;
   queue->device = &devices[self->index];
-  flow_status status = flow_cuda_enter(queue->device, &before);
+  flow_status status = flow_runtime_enter(queue->device, &before);
   if (status == FLOW_OK) {
     status = queue_start(queue);
-    flow_cuda_leave(queue->device, before);
+    flow_runtime_leave(queue->device, before);
   }
   if (status == FLOW_OK) *out = queue;
   else queue_release(queue);
@@ -154,10 +155,11 @@ static flow_status queue_new(const flow_accelerator *self, flow_queue **out)
 }
 
 static const flow_accelerator_functions functions = {
-  .queue_new = queue_new, .queue_release = queue_release, .follow = flow_cuda_follow, .synchronize = flow_cuda_synchronize,
-  .allocate = flow_cuda_allocate, .release = flow_cuda_release, .upload = flow_cuda_upload, .download = flow_cuda_download,
-  .copy = flow_cuda_copy_inside, .clear = flow_cuda_clear, .record_begin = flow_cuda_record_begin, .record_end = flow_cuda_record_end,
-  .replay = flow_cuda_replay, .recording_nodes = flow_cuda_recording_nodes, .recording_release = flow_cuda_recording_release,
+  .queue_new = queue_new, .queue_release = queue_release, .follow = flow_runtime_follow, .synchronize = flow_runtime_synchronize,
+  .allocate = flow_runtime_allocate, .release = flow_runtime_release, .upload = flow_runtime_upload, .download = flow_runtime_download,
+  .copy = flow_runtime_copy_inside, .clear = flow_runtime_clear, .record_begin = flow_runtime_record_begin,
+  .record_end = flow_runtime_record_end, .replay = flow_runtime_replay, .recording_nodes = flow_runtime_recording_nodes,
+  .recording_release = flow_runtime_recording_release,
 };
 
 /* ---- devices ----------------------------------------------------------------------------------------------------------------- */
@@ -170,8 +172,8 @@ static void explain(cudaError_t error, char *why, size_t size)
   if (error == cudaErrorInsufficientDriver && driver == 0) {
     snprintf(why, size, "no NVIDIA driver (libcuda.so.1 is not there)");
   } else if (error == cudaErrorInsufficientDriver) {
-    snprintf(why, size, "the NVIDIA driver serves CUDA %d.%d, this build needs %d.%d: install a newer driver", driver / 1000, driver % 1000 / 10,
-             CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+    snprintf(why, size, "the NVIDIA driver serves CUDA %d.%d, this build needs %d.%d: install a newer driver", driver / 1000,
+             driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
   } else if (error == cudaErrorNoDevice) {
     snprintf(why, size, "no NVIDIA GPU, or CUDA_VISIBLE_DEVICES hides it");
   } else {
@@ -224,8 +226,8 @@ static void describe(flow_cuda_device *device, const struct cudaDeviceProp *prop
   cudaDriverGetVersion(&driver);
   flow_cuda_library_text(FLOW_CUDA_CUDNN, cudnn, sizeof cudnn);
   snprintf(isa, isa_size, "sm_%d%d", properties->major, properties->minor);
-  snprintf(device->base.description, sizeof device->base.description, "%.48s, %s, driver %d.%d, %.64s", properties->name, isa, driver / 1000,
-           driver % 1000 / 10, cudnn);
+  snprintf(device->base.description, sizeof device->base.description, "%.48s, %s, driver %d.%d, %.64s", properties->name, isa,
+           driver / 1000, driver % 1000 / 10, cudnn);
 }
 
 static flow_status start_device(flow_cuda_device *device, int index)

@@ -36,22 +36,22 @@ static flow_status allocate(flow_queue *queue, size_t bytes, void **out)
   if (error == cudaSuccess) return FLOW_OK;
   *out = NULL;
   cudaGetLastError();
-  return error == cudaErrorMemoryAllocation ? fail_full(device, bytes) : flow_cuda_fail(device, "memory", error);
+  return error == cudaErrorMemoryAllocation ? fail_full(device, bytes) : flow_runtime_fail(device, "memory", error);
 }
 
-flow_status flow_cuda_allocate(flow_queue *queue, size_t bytes, void **out)
+flow_status flow_runtime_allocate(flow_queue *queue, size_t bytes, void **out)
 {
   int before;
   *out = NULL;
-  FLOW_TRY(flow_cuda_refuse_while_recorded(queue, "allocate"));
-  FLOW_TRY(flow_cuda_enter(queue->device, &before));
+  FLOW_TRY(flow_runtime_refuse_while_recorded(queue, "allocate"));
+  FLOW_TRY(flow_runtime_enter(queue->device, &before));
   flow_status status = allocate(queue, bytes, out);
-  flow_cuda_leave(queue->device, before);
+  flow_runtime_leave(queue->device, before);
   return status;
 }
 
 /* A release while the queue is recorded would become part of the recording. One that there is no memory to remember is lost to the pool. */
-void flow_cuda_release(flow_queue *queue, void *memory)
+void flow_runtime_release(flow_queue *queue, void *memory)
 {
   if (!memory) return;
   if (!queue->capture) {
@@ -61,7 +61,7 @@ void flow_cuda_release(flow_queue *queue, void *memory)
   }
 }
 
-void flow_cuda_release_deferred(flow_queue *queue)
+void flow_runtime_release_deferred(flow_queue *queue)
 {
   for (int i = 0; i < queue->released_count; i++) cudaFreeAsync(queue->released[i], queue->stream);
   queue->released_count = 0;
@@ -69,7 +69,7 @@ void flow_cuda_release_deferred(flow_queue *queue)
 
 /* ---- pinned memory ----------------------------------------------------------------------------------------------------------- */
 
-void flow_cuda_staging_release(flow_cuda_staging *staging)
+void flow_runtime_staging_release(flow_cuda_staging *staging)
 {
   for (int i = 0; i < FLOW_CUDA_STAGES; i++) {
     if (staging->over[i]) cudaEventDestroy(staging->over[i]);
@@ -139,13 +139,13 @@ static flow_status upload(flow_queue *queue, char *to, const char *host, size_t 
   return FLOW_OK;
 }
 
-flow_status flow_cuda_upload(flow_queue *queue, void *to, const void *host, size_t bytes)
+flow_status flow_runtime_upload(flow_queue *queue, void *to, const void *host, size_t bytes)
 {
   int before;
-  FLOW_TRY(flow_cuda_refuse_while_recorded(queue, "upload"));
-  FLOW_TRY(flow_cuda_enter(queue->device, &before));
+  FLOW_TRY(flow_runtime_refuse_while_recorded(queue, "upload"));
+  FLOW_TRY(flow_runtime_enter(queue->device, &before));
   flow_status status = upload(queue, to, host, bytes);
-  flow_cuda_leave(queue->device, before);
+  flow_runtime_leave(queue->device, before);
   return status;
 }
 
@@ -172,36 +172,36 @@ static flow_status download(flow_queue *queue, char *host, const char *from, siz
     memcpy(host + at, queue->staging.memory + (size_t)stage * step, piece_at(queue, bytes, at));
     stage = next;
   }
-  return flow_cuda_synchronize(queue);
+  return flow_runtime_synchronize(queue);
 }
 
-flow_status flow_cuda_download(flow_queue *queue, void *host, const void *from, size_t bytes)
+flow_status flow_runtime_download(flow_queue *queue, void *host, const void *from, size_t bytes)
 {
   int before;
-  FLOW_TRY(flow_cuda_refuse_while_recorded(queue, "download"));
-  FLOW_TRY(flow_cuda_enter(queue->device, &before));
+  FLOW_TRY(flow_runtime_refuse_while_recorded(queue, "download"));
+  FLOW_TRY(flow_runtime_enter(queue->device, &before));
   flow_status status = download(queue, host, from, bytes);
-  flow_cuda_leave(queue->device, before);
+  flow_runtime_leave(queue->device, before);
   return status;
 }
 
 /* Between devices, too: where memory is, the runtime sees by its address. */
-flow_status flow_cuda_copy_inside(flow_queue *queue, void *to, const void *from, size_t bytes)
+flow_status flow_runtime_copy_inside(flow_queue *queue, void *to, const void *from, size_t bytes)
 {
   int before;
   if (bytes == 0) return FLOW_OK;
-  FLOW_TRY(flow_cuda_enter(queue->device, &before));
+  FLOW_TRY(flow_runtime_enter(queue->device, &before));
   cudaError_t error = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, queue->stream);
-  flow_cuda_leave(queue->device, before);
-  return error == cudaSuccess ? FLOW_OK : flow_cuda_fail(queue->device, "a copy", error);
+  flow_runtime_leave(queue->device, before);
+  return error == cudaSuccess ? FLOW_OK : flow_runtime_fail(queue->device, "a copy", error);
 }
 
-flow_status flow_cuda_clear(flow_queue *queue, void *to, size_t bytes)
+flow_status flow_runtime_clear(flow_queue *queue, void *to, size_t bytes)
 {
   int before;
   if (bytes == 0) return FLOW_OK;
-  FLOW_TRY(flow_cuda_enter(queue->device, &before));
+  FLOW_TRY(flow_runtime_enter(queue->device, &before));
   cudaError_t error = cudaMemsetAsync(to, 0, bytes, queue->stream);
-  flow_cuda_leave(queue->device, before);
-  return error == cudaSuccess ? FLOW_OK : flow_cuda_fail(queue->device, "a clear", error);
+  flow_runtime_leave(queue->device, before);
+  return error == cudaSuccess ? FLOW_OK : flow_runtime_fail(queue->device, "a clear", error);
 }

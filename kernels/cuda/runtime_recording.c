@@ -23,14 +23,14 @@ static flow_status join(flow_queue *queue, flow_cuda_capture *capture)
 static flow_status order(flow_queue *queue, flow_queue *other)
 {
   int before;
-  FLOW_TRY(flow_cuda_enter(other->device, &before));
+  FLOW_TRY(flow_runtime_enter(other->device, &before));
   cudaError_t error = cudaEventRecord(other->event, other->stream);
-  flow_cuda_leave(other->device, before);
+  flow_runtime_leave(other->device, before);
   if (error == cudaSuccess) error = cudaStreamWaitEvent(queue->stream, other->event, 0);
-  return error == cudaSuccess ? FLOW_OK : flow_cuda_fail(queue->device, "following another queue", error);
+  return error == cudaSuccess ? FLOW_OK : flow_runtime_fail(queue->device, "following another queue", error);
 }
 
-flow_status flow_cuda_follow(flow_queue *queue, flow_queue *other)
+flow_status flow_runtime_follow(flow_queue *queue, flow_queue *other)
 {
   if (queue == other) return FLOW_OK;
   if (other->capture && !queue->capture) {
@@ -50,7 +50,7 @@ static flow_status begin(flow_queue *queue, flow_cuda_capture *capture)
   return join(queue, capture);
 }
 
-flow_status flow_cuda_record_begin(flow_queue *queue)
+flow_status flow_runtime_record_begin(flow_queue *queue)
 {
   void *made;
   if (queue->capture) return flow_fail(FLOW_INVALID_STATE, "the queue is being recorded already");
@@ -69,7 +69,7 @@ static flow_status end_capture(flow_queue *queue, cudaGraph_t *graph)
   int broken = capture->broken;
   for (int i = 0; i < capture->count; i++) {
     capture->queues[i]->capture = NULL;
-    flow_cuda_release_deferred(capture->queues[i]);
+    flow_runtime_release_deferred(capture->queues[i]);
   }
   flow_free(capture);
   if (error != cudaSuccess) cudaGetLastError();
@@ -77,7 +77,7 @@ static flow_status end_capture(flow_queue *queue, cudaGraph_t *graph)
   if (error == cudaErrorStreamCaptureUnjoined) {
     return flow_fail(FLOW_INVALID_STATE, "a queue that was recorded along is not followed before the end of the recording");
   }
-  return error == cudaSuccess ? FLOW_OK : flow_cuda_fail(queue->device, "a recording", error);
+  return error == cudaSuccess ? FLOW_OK : flow_runtime_fail(queue->device, "a recording", error);
 }
 
 static flow_status instantiate(flow_queue *queue, cudaGraph_t graph, flow_recording *recording)
@@ -97,11 +97,11 @@ static flow_status keep(flow_queue *queue, cudaGraph_t graph, flow_recording **o
   FLOW_TRY(flow_alloc_zero(sizeof **out, &made));
   flow_status status = instantiate(queue, graph, made);
   if (status == FLOW_OK) *out = made;
-  else flow_cuda_recording_release(made);
+  else flow_runtime_recording_release(made);
   return status;
 }
 
-flow_status flow_cuda_record_end(flow_queue *queue, flow_recording **out)
+flow_status flow_runtime_record_end(flow_queue *queue, flow_recording **out)
 {
   *out = NULL;
   if (!queue->capture || queue->capture->queues[0] != queue) {
@@ -109,37 +109,37 @@ flow_status flow_cuda_record_end(flow_queue *queue, flow_recording **out)
   }
   int before;
   cudaGraph_t graph;
-  FLOW_TRY(flow_cuda_enter(queue->device, &before));
+  FLOW_TRY(flow_runtime_enter(queue->device, &before));
   flow_status status = end_capture(queue, &graph);
   if (status == FLOW_OK) status = keep(queue, graph, out);
   if (graph) cudaGraphDestroy(graph);
-  flow_cuda_leave(queue->device, before);
+  flow_runtime_leave(queue->device, before);
   return status;
 }
 
-flow_status flow_cuda_replay(flow_queue *queue, const flow_recording *recording)
+flow_status flow_runtime_replay(flow_queue *queue, const flow_recording *recording)
 {
   int before;
-  FLOW_TRY(flow_cuda_refuse_while_recorded(queue, "replay"));
-  FLOW_TRY(flow_cuda_enter(queue->device, &before));
+  FLOW_TRY(flow_runtime_refuse_while_recorded(queue, "replay"));
+  FLOW_TRY(flow_runtime_enter(queue->device, &before));
   cudaError_t error = cudaGraphLaunch(recording->graph, queue->stream);
-  flow_cuda_leave(queue->device, before);
-  return error == cudaSuccess ? FLOW_OK : flow_cuda_fail(queue->device, "a replay", error);
+  flow_runtime_leave(queue->device, before);
+  return error == cudaSuccess ? FLOW_OK : flow_runtime_fail(queue->device, "a replay", error);
 }
 
-int flow_cuda_recording_nodes(const flow_recording *recording)
+int flow_runtime_recording_nodes(const flow_recording *recording)
 {
   return recording->nodes;
 }
 
 /* CUDA keeps what is still running. */
-void flow_cuda_recording_release(flow_recording *recording)
+void flow_runtime_recording_release(flow_recording *recording)
 {
   int before;
   if (!recording) return;
-  if (flow_cuda_enter(recording->device, &before) == FLOW_OK) {
+  if (flow_runtime_enter(recording->device, &before) == FLOW_OK) {
     if (recording->graph) cudaGraphExecDestroy(recording->graph);
-    flow_cuda_leave(recording->device, before);
+    flow_runtime_leave(recording->device, before);
   }
   flow_free(recording);
 }
