@@ -1,9 +1,9 @@
-/* kernels.cu: the device's entry points, NAME_kernel for each body of families.h: the only C++ there is of the back end. Compiled to one
- * file of machine code for several GPUs, which the plugin carries as data (runtime_cuda.c). */
-#include "cuda/families.h"
+/* kernels.cu: the device's entry points, NAME_kernel for each body of one family: the only C++ there is of the back end. Compiled once for
+ * each family (FAMILY_HEADER, FAMILY_KERNELS), to a file of machine code for several GPUs that the plugin carries as data. */
+#include FAMILY_HEADER
 
-/* On one multiprocessor: 128 registers for each thread. Without the number the assembler prefers more blocks and spills registers. */
-enum { BLOCKS_TOGETHER = 2 };
+/* On one multiprocessor, at least. Without the number the assembler prefers more blocks and spills registers. */
+enum { BLOCKS_TOGETHER = 1 };
 
 #define ELEMENT(name)                                                                                                       \
   extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_TOGETHER)                                              \
@@ -28,4 +28,4 @@ enum { BLOCKS_TOGETHER = 2 };
     }                                                                                                                       \
   }
 
-FLOW_CUDA_KERNELS(ELEMENT, BLOCK)
+FAMILY_KERNELS(ELEMENT, BLOCK)

@@ -7,10 +7,20 @@
 #include <string.h>
 #include "base/memory.h"
 #include "cuda/libraries.h"
+#include "images.h"
 
 enum { LEAST_ARCHITECTURE = 80 };
 
-extern const unsigned long long flow_cuda_fatbin[];     /* kernels.cu, compiled */
+/* kernels.cu, compiled for each family. */
+#define X(family) extern const unsigned long long flow_cuda_##family##_fatbin[];
+FLOW_CUDA_IMAGES(X)
+#undef X
+static const unsigned long long *const images[] = {
+#define X(family) flow_cuda_##family##_fatbin,
+  FLOW_CUDA_IMAGES(X)
+#undef X
+};
+enum { IMAGES = sizeof images / sizeof *images };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static flow_cuda_device devices[FLOW_CUDA_DEVICES];
@@ -191,6 +201,14 @@ static int count_devices(char *why, size_t size)
   return 0;
 }
 
+static cudaError_t find_kernel(const cudaLibrary_t *libraries, const char *name, cudaKernel_t *out)
+{
+  cudaError_t error = cudaErrorSymbolNotFound;
+  for (int i = 0; i < IMAGES && error == cudaErrorSymbolNotFound; i++) error = cudaLibraryGetKernel(out, libraries[i], name);
+  cudaGetLastError();
+  return error;
+}
+
 static flow_status load_kernels(const flow_cuda_device *device)
 {
   static const char *const names[CUDA_KERNEL_COUNT] = {
@@ -201,9 +219,11 @@ static flow_status load_kernels(const flow_cuda_device *device)
 #undef BLOCK
   };
   if (kernels_loaded) return FLOW_OK;
-  cudaLibrary_t library;
-  FLOW_CUDA_TRY(device, "loading the kernels", cudaLibraryLoadData(&library, flow_cuda_fatbin, NULL, NULL, 0, NULL, NULL, 0));
-  for (int i = 0; i < CUDA_KERNEL_COUNT; i++) FLOW_CUDA_TRY(device, names[i], cudaLibraryGetKernel(&kernels[i], library, names[i]));
+  cudaLibrary_t libraries[IMAGES];
+  for (int i = 0; i < IMAGES; i++) {
+    FLOW_CUDA_TRY(device, "loading the kernels", cudaLibraryLoadData(&libraries[i], images[i], NULL, NULL, 0, NULL, NULL, 0));
+  }
+  for (int i = 0; i < CUDA_KERNEL_COUNT; i++) FLOW_CUDA_TRY(device, names[i], find_kernel(libraries, names[i], &kernels[i]));
   kernels_loaded = 1;
   return FLOW_OK;
 }
