@@ -30,9 +30,11 @@ typedef struct flow_accelerator_functions {
   /* Waits. Fails with the queue's fault, which is forgotten then, or with what the device reports. */
   flow_status (*synchronize)(flow_queue *queue);
 
-  /* FLOW_OUT_OF_MEMORY names what was asked for and what is free. Aligned to 256 bytes, contents undefined. Not while recording. */
+  /* FLOW_OUT_OF_MEMORY names what was asked for and what is free. Aligned to 256 bytes, contents undefined. Not while recording. Another
+   * queue may use the memory once it follows this one. */
   flow_status (*allocate)(flow_queue *queue, size_t bytes, void **out);
-  /* Kept for later allocations on this queue, which come after the work that still uses it. NULL is fine. */
+  /* Kept for later allocations on this queue, which come after the work that still uses it: other queues' work with it has to be followed
+   * first. NULL is fine. */
   void        (*release)(flow_queue *queue, void *memory);
 
   flow_status (*upload)(flow_queue *queue, void *to, const void *host, size_t bytes);      /* host memory may change once it returns */
@@ -41,7 +43,8 @@ typedef struct flow_accelerator_functions {
   flow_status (*clear)(flow_queue *queue, void *to, size_t bytes);
 
   /* Between the two nothing is carried out, only recorded; upload, download, allocate and synchronize are refused. Other queues that
-   * follow this one are recorded with it, and must be followed by it before the end. */
+   * follow this one are recorded with it, and must be followed by it before the end. Faults of a recording are kept by the queue on
+   * which it began, wherever it is replayed. */
   flow_status (*record_begin)(flow_queue *queue);
   flow_status (*record_end)(flow_queue *queue, flow_recording **out);       /* after a failed call in between, too: *out NULL */
   flow_status (*replay)(flow_queue *queue, const flow_recording *recording);
@@ -63,6 +66,7 @@ typedef struct flow_accelerator_table {
   int         (*count)(char *why, size_t size);
   /* The same object for the same index, to the end of the process. FLOW_UNSUPPORTED for a device that is too old. */
   flow_status (*open)(int index, const flow_accelerator **out);
+  const struct flow_transport *transport;      /* sums between devices (core/dist/transport.h); NULL: there is none */
 } flow_accelerator_table;
 
 #endif

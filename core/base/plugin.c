@@ -143,6 +143,6 @@ flow_status flow_plugin_libraries(int index, const char **out)
   if (index < 0 || index >= KNOWN) return flow_fail(FLOW_INVALID_ARGUMENT, "there are %d plugins, got number %d", KNOWN, index);
   const flow_plugin *table;
   FLOW_TRY(flow_plugin_open(known[index].name, &table));
-  *out = table->libraries;
+  *out = table->found ? table->found() : table->libraries;
   return FLOW_OK;
 }

@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 
-enum { FLOW_PLUGIN_ABI = 2 };      /* of these structs and of every table of functions behind them */
+enum { FLOW_PLUGIN_ABI = 3 };      /* of these structs and of every table of functions behind them */
 
 /* The core's functions, as base/memory.h and base/status.h describe them. */
 typedef struct flow_plugin_services {
@@ -23,6 +23,7 @@ typedef struct flow_plugin {
   const char *name;                /* "image" */
   const char *libraries;           /* what it brings along, for people: "libjpeg-turbo 2.1.5, giflib 5.2.1" */
   void      (*start)(const flow_plugin_services *services);   /* may be called again, with the same services */
+  const char *(*found)(void);      /* (optional) the same and what of it this machine has, looked for when it is called; static */
   const void *functions;           /* a const struct that the plugin's own header declares */
 } flow_plugin;
 

@@ -2,20 +2,37 @@
 #include "dist/transport.h"
 
 #include <string.h>
+#include "accelerator.h"
 #include "base/plugin.h"
 #include "graph/exchange.h"
+
+static const flow_transport *of_transport(const void *functions)
+{
+  return functions;
+}
+
+static const flow_transport *of_accelerators(const void *functions)
+{
+  return ((const flow_accelerator_table *)functions)->transport;
+}
+
+/* Where a transport comes from: a plugin, and what of its functions. */
+static const struct { const char *name, *plugin; const flow_transport *(*table)(const void *functions); } plugged[] = {
+  { "mpi", "mpi", of_transport }, { "gloo", "gloo", of_transport }, { "nccl", "cuda", of_accelerators },
+};
 
 static flow_status find_transport(const char *name, const flow_transport **out)
 {
   *out = &flow_transport_local;
   if (strcmp(name, "local") == 0) return FLOW_OK;
-  if (strcmp(name, "mpi") != 0 && strcmp(name, "gloo") != 0) {
-    return flow_fail(FLOW_INVALID_ARGUMENT, "there is no transport \"%s\": they are local, mpi and gloo", name);
+  for (size_t i = 0; i < sizeof plugged / sizeof *plugged; i++) {
+    if (strcmp(name, plugged[i].name) != 0) continue;
+    const flow_plugin *plugin;
+    FLOW_TRY(flow_plugin_open(plugged[i].plugin, &plugin));
+    *out = plugged[i].table(plugin->functions);
+    return *out ? FLOW_OK : flow_fail(FLOW_UNSUPPORTED, "the emulated device has no transport \"%s\"", name);
   }
-  const flow_plugin *plugin;
-  FLOW_TRY(flow_plugin_open(name, &plugin));
-  *out = plugin->functions;
-  return FLOW_OK;
+  return flow_fail(FLOW_INVALID_ARGUMENT, "there is no transport \"%s\": they are local, mpi, gloo and nccl", name);
 }
 
 flow_status flow_communicator_open(const char *transport, int rank, int size, const flow_transport_options *options,

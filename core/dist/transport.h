@@ -1,6 +1,6 @@
 /* transport.h: how the ranks of a group add up their gradients. One contract for threads of a process ("local"), processes that a
- * launcher started (OpenMPI, "mpi") and plain processes that find each other through a key-value store (Gloo, "gloo"). The last two
- * are plugins; when all their ranks are on one machine, flow_communicator_share makes them one that goes through memory ("shared").
+ * launcher started (OpenMPI, "mpi"), plain processes that find each other through a key-value store (Gloo, "gloo"), and ranks with a GPU
+ * each ("nccl", with a store, too). The last three are plugins; when all ranks of the middle two are on one machine, flow_communicator_share makes them one that goes through memory ("shared").
  *
  * Contract of every transport
  *   - All ranks make the same calls with the same counts in the same order. `local` and `shared` find out when they do not and
@@ -15,6 +15,8 @@
  *   - After any of these three the communicator is broken: every further call fails at once with the first failure's status and
  *     reason, and the data of the failed call are undefined. On other ranks the same call may have succeeded. What remains is
  *     close, and a new group under another name; with mpi the start of a new job, since MPI cannot take a collective back.
+ *   - nccl: data are in the device's memory, and calls but barrier return when they are enqueued on the queue of the options, which can
+ *     be recorded meanwhile. Whoever waits for the queue then is let go by abort.
  *   - FLOW_INVALID_ARGUMENT and FLOW_OUT_OF_MEMORY leave the communicator as it was; the other ranks wait meanwhile. */
 #ifndef FLOW_DIST_TRANSPORT_H
 #define FLOW_DIST_TRANSPORT_H
@@ -37,7 +39,8 @@ typedef struct flow_transport_options {
   double            timeout;      /* seconds that a call may take, open too; more than 0 */
   const char       *group;        /* name of the group, for those who meet in a store; new for each new group. "" is a name */
   const char       *address;      /* gloo: the own host name or number under which the others reach this process */
-  const flow_store *store;        /* gloo */
+  const flow_store *store;        /* gloo, nccl */
+  struct flow_queue *queue;       /* nccl: of the rank's device (kernels/accelerator.h); lives until close */
   flow_local_group *local;        /* local */
 } flow_transport_options;
 

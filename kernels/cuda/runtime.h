@@ -68,6 +68,9 @@ flow_status flow_runtime_copy_inside(flow_queue *queue, void *to, const void *fr
 flow_status flow_runtime_clear(flow_queue *queue, void *to, size_t bytes);
 void        flow_runtime_staging_release(flow_cuda_staging *staging);
 
+/* nccl.c */
+extern const struct flow_transport flow_cuda_nccl_transport;
+
 /* runtime_recording.c */
 flow_status flow_runtime_follow(flow_queue *queue, flow_queue *other);
 flow_status flow_runtime_record_begin(flow_queue *queue);

@@ -287,4 +287,4 @@ static flow_status open_device(int index, const flow_accelerator **out)
   return status;
 }
 
-const flow_accelerator_table flow_cuda_table = { .count = count_devices, .open = open_device };
+const flow_accelerator_table flow_cuda_table = { .count = count_devices, .open = open_device, .transport = &flow_cuda_nccl_transport };
