@@ -51,7 +51,7 @@ static void start(const flow_plugin_services *given)
 
 #if FLOW_EMULATED
 #define LIBRARIES "no CUDA: a device that the CPU emulates, for tests"
-#define found     NULL
+#define FOUND     NULL
 #else
 #define LIBRARIES "CUDA runtime " FLOW_CUDA_TOOLKIT ", kernels for " FLOW_CUDA_TARGETS
 
@@ -66,6 +66,7 @@ static void look(void)
   snprintf(found_text, sizeof found_text, "%s; %s; %s, %s, %s", LIBRARIES, why, libraries[0], libraries[1], libraries[2]);
 }
 
+#define FOUND found
 static const char *found(void)
 {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -76,5 +77,5 @@ static const char *found(void)
 
 extern const flow_plugin flow_plugin_table;
 __attribute__((visibility("default"))) const flow_plugin flow_plugin_table = {
-  .abi = FLOW_PLUGIN_ABI, .name = "cuda", .libraries = LIBRARIES, .start = start, .found = found, .functions = &flow_cuda_table,
+  .abi = FLOW_PLUGIN_ABI, .name = "cuda", .libraries = LIBRARIES, .start = start, .found = FOUND, .functions = &flow_cuda_table,
 };

@@ -79,8 +79,8 @@ describe("doctor", function()
 
   it("says what to install where there is no plugin", function()
     local nowhere = support.file("empty", ""):match("^(.*)/")
-    contains(line("FLOW_PLUGINS=" .. nowhere), "for training on NVIDIA GPUs the plugin libflow_cuda.so is needed, which is not in " .. nowhere
-      .. ": install CUDA 13 (nvcc), then build again with scripts/setup")
+    contains(line("FLOW_PLUGINS=" .. nowhere), "for training on NVIDIA GPUs the plugin libflow_cuda.so is needed, which is not in "
+      .. nowhere .. ": install CUDA 13 (nvcc), then build again with scripts/setup")
   end)
 
   it("names the emulated device", function()

@@ -357,5 +357,6 @@ extern "C" __attribute__((visibility("default"))) const flow_plugin flow_plugin_
   .name = "gloo",
   .libraries = "Gloo " TEXT(GLOO_VERSION_MAJOR) "." TEXT(GLOO_VERSION_MINOR) "." TEXT(GLOO_VERSION_PATCH),
   .start = start,
+  .found = nullptr,
   .functions = &transport,
 };
