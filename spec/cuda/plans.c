@@ -2,6 +2,7 @@
  * descriptors of each product: whether the graphs that we build are ones that the library has an engine for can be told without a GPU.
  *
  *   LD_LIBRARY_PATH=FOLDER_OF_THE_STAND_IN cuda_plans DEVICE.json < formulas
+ *   cuda_plans --describe        on a machine with a GPU: its description, as it belongs into spec/cuda/devices
  *
  * The first line is "# cuDNN 9.19.0, cuBLASLt 13.1.0"; then, for each line that came in, a line: the workspace in bytes, a tab, the
  * formula; or "none", a tab, the formula, a tab, the reason; or "described" for a product. A plan counts if it comes back from its text
@@ -59,12 +60,28 @@ static flow_status describe_product(const flow_cublaslt *blas, const flow_librar
   return status;
 }
 
+static int describe_device(void)
+{
+  flow_cudnn_device device;
+  char *text = NULL;
+  if (!flow_cuda_cudnn() || flow_cudnn_device_open(flow_cuda_cudnn(), 0, NULL, &device) != FLOW_OK ||
+      flow_cudnn_device_json(&device, &text) != FLOW_OK) {
+    fprintf(stderr, "the GPU cannot be described: %s\n", flow_last_error());
+    return 2;
+  }
+  printf("%s\n", text);
+  flow_free(text);
+  flow_cudnn_device_close(&device);
+  return 0;
+}
+
 int main(int count, char **arguments)
 {
   static char description[DESCRIPTION];
   char names[2][200], line[FLOW_LIBRARY_TEXT + 2];
   flow_cudnn_device device;
   int missing = 0;
+  if (count == 2 && strcmp(arguments[1], "--describe") == 0) return describe_device();
   if (count != 2 || !read_file(arguments[1], description)) {
     fprintf(stderr, "use: cuda_plans DEVICE.json < formulas\n");
     return 2;
