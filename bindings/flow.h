@@ -218,7 +218,7 @@ FLOW_API double      flow_tensor_stride(const flow_tensor *tensor, int axis);  /
 FLOW_API double      flow_tensor_size(const flow_tensor *tensor);              /* number of elements; negative in a trace if unknown */
 FLOW_API int         flow_tensor_is_symbolic(const flow_tensor *tensor);
 FLOW_API int         flow_tensor_is_contiguous(const flow_tensor *tensor);
-FLOW_API void       *flow_tensor_data(const flow_tensor *tensor);              /* borrowed; NULL if symbolic */
+FLOW_API void       *flow_tensor_data(const flow_tensor *tensor);              /* borrowed; NULL if symbolic, or on a device */
 FLOW_API int         flow_tensor_owners(const flow_tensor *tensor);              /* tensors that share its memory, itself included; 0 if symbolic */
 FLOW_API flow_status flow_tensor_item(const flow_tensor *tensor, double *out); /* of exactly one element; int64 beyond 2^53 rounds */
 FLOW_API flow_status flow_tensor_get(const flow_tensor *tensor, const int64_t *position, double *out);  /* positions from 0 */
@@ -514,6 +514,7 @@ FLOW_API int         flow_json_print(const flow_json *json, char *text, int size
 #include "flow_files.h"
 #include "flow_data.h"
 #include "flow_distribute.h"
+#include "flow_devices.h"
 
 #ifdef __cplusplus
 }

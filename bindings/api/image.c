@@ -40,7 +40,7 @@ flow_status flow_image_decode(const void *bytes, double count, int channels, flo
 
 static flow_status check_picture(const char *what, const flow_tensor *image)
 {
-  FLOW_TRY(flow_check_concrete(what, image));
+  FLOW_TRY(flow_check_on_host(what, image));
   int rank = image->rank;
   int64_t channels = rank == 3 ? image->shape[2] : 1;
   if ((rank != 2 && rank != 3) || (channels != 1 && channels != 3 && channels != 4)) {
@@ -87,7 +87,7 @@ flow_status flow_image_save(const char *path, const flow_tensor *image, int qual
 
 static flow_status check_resize(const flow_tensor *images, int height, int width, int fit)
 {
-  FLOW_TRY(flow_check_concrete("resizing a picture", images));
+  FLOW_TRY(flow_check_on_host("resizing a picture", images));
   if (images->rank != 3 && images->rank != 4) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "resizing needs {height, width, channels} or {batch, height, width, channels}, got shape %s",
                      flow_shape_text(images->rank, images->shape));

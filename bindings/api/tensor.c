@@ -1,6 +1,6 @@
 /* tensor.c: the C API's access to tensors: properties, elements, whole contents as doubles. The rest of the section
  * "dtypes and tensors" of flow.h stands, with its checks, in core/tensor and core/io. */
-#include "tensor/tensor.h"
+#include "tensor/place.h"
 
 #include <math.h>
 
@@ -14,6 +14,11 @@ static int is_alive(const flow_tensor *tensor)
 int flow_tensor_dtype(const flow_tensor *tensor)
 {
   return is_alive(tensor) ? tensor->dtype : -1;
+}
+
+int flow_tensor_device(const flow_tensor *tensor)
+{
+  return is_alive(tensor) ? flow_place_device(flow_tensor_place(tensor)) : -1;
 }
 
 int flow_tensor_rank(const flow_tensor *tensor)
@@ -58,7 +63,7 @@ int flow_tensor_is_contiguous(const flow_tensor *tensor)
 
 void *flow_tensor_data(const flow_tensor *tensor)
 {
-  return is_alive(tensor) && tensor->storage ? tensor->data : NULL;
+  return is_alive(tensor) && tensor->storage && !tensor->storage->place ? tensor->data : NULL;
 }
 
 /* ---- making small ones -------------------------------------------------------------------------------------------------- */
@@ -88,6 +93,18 @@ flow_status flow_tensor_arange(int dtype, double start, double step, double coun
 
 /* ---- elements --------------------------------------------------------------------------------------------------------------- */
 
+/* One element, wherever it lies. */
+static flow_status read_number(const flow_tensor *tensor, const char *element, double *out)
+{
+  uint64_t copy;
+  if (tensor->storage->place) {
+    FLOW_TRY(flow_place_download(tensor->storage->place, &copy, element, (size_t)flow_dtype_size(tensor->dtype)));
+    element = (const char *)&copy;
+  }
+  flow_convert_to_double(tensor->dtype, element, 1, out, 1);
+  return FLOW_OK;
+}
+
 flow_status flow_tensor_item(const flow_tensor *tensor, double *out)
 {
   FLOW_TRY(flow_check_concrete("item()", tensor));
@@ -96,8 +113,7 @@ flow_status flow_tensor_item(const flow_tensor *tensor, double *out)
     return flow_fail(FLOW_INVALID_ARGUMENT, "item() needs exactly one element, this tensor has %lld (shape %s)", (long long)size,
                      flow_shape_text(tensor->rank, tensor->shape));
   }
-  flow_convert_to_double(tensor->dtype, tensor->data, 1, out, 1);
-  return FLOW_OK;
+  return read_number(tensor, tensor->data, out);
 }
 
 static flow_status find_element(const flow_tensor *tensor, const int64_t *position, char **element)
@@ -119,16 +135,17 @@ flow_status flow_tensor_get(const flow_tensor *tensor, const int64_t *position, 
 {
   char *element;
   FLOW_TRY(find_element(tensor, position, &element));
-  flow_convert_to_double(tensor->dtype, element, 1, out, 1);
-  return FLOW_OK;
+  return read_number(tensor, element, out);
 }
 
 flow_status flow_tensor_set(flow_tensor *tensor, const int64_t *position, double value)
 {
   char *element;
   FLOW_TRY(find_element(tensor, position, &element));
-  flow_convert_from_double(tensor->dtype, &value, element, 1, 1);
-  return FLOW_OK;
+  uint64_t copy;
+  flow_convert_from_double(tensor->dtype, &value, tensor->storage->place ? (void *)&copy : element, 1, 1);
+  if (!tensor->storage->place) return FLOW_OK;
+  return flow_place_upload(tensor->storage->place, element, &copy, (size_t)flow_dtype_size(tensor->dtype));
 }
 
 /* ---- whole contents: the caller's doubles become a tensor, the copy does the rest ---------------------------------------------- */

@@ -36,6 +36,11 @@ static _Atomic int64_t live_bytes;
 static _Atomic int64_t allocation_count;
 static _Atomic int64_t allocations_until_failure = -1;   /* flow_fail_allocation; negative: never */
 
+void flow_memory_count(double bytes)
+{
+  atomic_fetch_add_explicit(&live_bytes, (int64_t)bytes, memory_order_relaxed);
+}
+
 double flow_live_bytes(void)
 {
   return (double)atomic_load_explicit(&live_bytes, memory_order_relaxed);

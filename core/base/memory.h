@@ -15,6 +15,9 @@ void        flow_free(void *block);            /* NULL is fine */
  * back to the system. They count as free everywhere. */
 void        flow_memory_trim(void);
 
+/* Counts memory of another kind in flow_live_bytes; negative: it was given back. */
+void        flow_memory_count(double bytes);
+
 /* a * b in *out; FLOW_INVALID_ARGUMENT on overflow of size_t. */
 flow_status flow_multiply(size_t a, size_t b, size_t *out);
 

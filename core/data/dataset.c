@@ -145,7 +145,7 @@ flow_status flow_element_check(const char *what, const flow_element_spec *spec, 
     return flow_fail(FLOW_INVALID_ARGUMENT, "%s: an element has %d components, expected %d", what, element->count, spec->count);
   }
   for (int i = 0; i < spec->count; i++) {
-    FLOW_TRY(flow_check_concrete(what, element->tensors[i]));
+    FLOW_TRY(flow_check_on_host(what, element->tensors[i]));
     if (component_fits(&spec->components[i], element->tensors[i])) continue;
     flow_component found = flow_component_of(element->tensors[i]);
     return flow_fail(FLOW_INVALID_ARGUMENT, "%s: component %d of an element is %s, expected %s", what, i + 1,

@@ -56,7 +56,7 @@ static const flow_dataset_class class = {
 
 static flow_status check_texts(int i, const flow_tensor *bytes, const flow_tensor *offsets)
 {
-  FLOW_TRY(flow_check_concrete("from_tensor_slices", offsets));
+  FLOW_TRY(flow_check_on_host("from_tensor_slices", offsets));
   if (bytes->dtype != FLOW_UINT8 || bytes->rank != 1 || offsets->dtype != FLOW_INT64 || offsets->rank != 1 || offsets->shape[0] < 1 ||
       !flow_tensor_is_contiguous(bytes) || !flow_tensor_is_contiguous(offsets)) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "from_tensor_slices: component %d: texts are uint8 {bytes} with int64 offsets {texts + 1}",
@@ -76,7 +76,7 @@ static flow_status check_texts(int i, const flow_tensor *bytes, const flow_tenso
 
 static flow_status add_component(slices *self, int i, flow_tensor *component, flow_tensor *offsets)
 {
-  FLOW_TRY(flow_check_concrete("from_tensor_slices", component));
+  FLOW_TRY(flow_check_on_host("from_tensor_slices", component));
   if (component->rank == 0)
     return flow_fail(FLOW_INVALID_ARGUMENT, "from_tensor_slices: component %d is a single number; rows are needed", i + 1);
   if (offsets) FLOW_TRY(check_texts(i, component, offsets));

@@ -7,6 +7,7 @@
 #include "base/philox.h"
 #include "graph/plan.h"
 #include "graph/tape.h"
+#include "tensor/place.h"
 
 flow_status flow_context_new(flow_context **out)
 {
@@ -24,6 +25,7 @@ void flow_context_release(flow_context *context)
   while (context->trace_count) flow_trace_abort(context);
   while (context->tape_count) flow_tape_release(context->tapes[--context->tape_count]);
   flow_profile_release(context->profile);
+  for (int i = 0; i < FLOW_MOST_DEVICES; i++) flow_place_release(context->places[i]);
   flow_free(context);
 }
 
@@ -87,6 +89,7 @@ flow_status flow_trace_begin(flow_context *context)
   graph->exact = context->exact;
   graph->replicas = context->replicas > 1 ? context->replicas : 1;
   graph->gathers = context->gathers;
+  graph->place = flow_place_retain(flow_context_place(context));
   context->traces[context->trace_count++] = graph;
   return FLOW_OK;
 }

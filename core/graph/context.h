@@ -4,7 +4,7 @@
 
 #include "graph/graph.h"
 
-enum { FLOW_MAX_TRACES = 16, FLOW_MAX_TAPES = 16 };
+enum { FLOW_MAX_TRACES = 16, FLOW_MAX_TAPES = 16, FLOW_MOST_DEVICES = 64 };
 
 typedef struct flow_profile flow_profile;
 
@@ -19,9 +19,16 @@ struct flow_context {
   double      bucket_bytes;              /* gradients that are summed over replicas at once; 0: as the library thinks best */
   int         blank;                     /* layers leave their variables at zero */
   uint64_t    seed, draws;               /* flow_context_next_seed: mix(seed, draws++) */
+  int         on_device;                 /* number from 1 of the device where what is made and traced from now on lies; 0: the host */
+  flow_place *places[FLOW_MOST_DEVICES]; /* this context's, made when first needed; references */
   flow_profile *profile;                 /* made at the first flow_profile_begin (profile.h) */
   _Atomic int interrupted;
 };
+
+/* The place of a device (-1: NULL, the host), borrowed. devices.c */
+flow_status flow_context_place_of(flow_context *context, int device, flow_place **out);
+/* Where what is made now lies; borrowed, NULL: the host. */
+flow_place *flow_context_place(const flow_context *context);
 
 void flow_profile_release(flow_profile *profile);   /* NULL is fine */
 

@@ -1,6 +1,7 @@
 /* executor.c: one run of an instance. One parallel region per run: every member of the team walks the same segments with
  * a barrier behind each. Kernels that fail leave a verdict; then the remaining work is skipped (never the barriers) and
  * the commit tail writes nothing. */
+#include "graph/accelerated.h"
 #include "graph/profile.h"
 #include "graph/variable.h"
 #include <string.h>
@@ -343,6 +344,7 @@ static void reset_tickets(flow_instance *instance)
 
 flow_status flow_execute(flow_instance *lead)
 {
+  if (lead->accelerated) return flow_accelerated_execute(lead);
   int members = choose_members(lead);
   if (members > lead->member_count) FLOW_TRY(flow_instance_set_members(lead, members));
   for (int r = 0; r < lead->replica_count; r++) reset_tickets(lead->replicas[r]);

@@ -1,6 +1,7 @@
 /* graph.c: building and rewriting the list of nodes. See graph.h. */
 #include "graph/variable.h"
 #include <string.h>
+#include "tensor/place.h"
 
 flow_status flow_graph_new(flow_graph **out)
 {
@@ -30,6 +31,7 @@ void flow_graph_release(flow_graph *graph)
   flow_free(graph->nodes);
   flow_free(graph->inputs);
   flow_free(graph->versions);
+  flow_place_release(graph->place);
   flow_free(graph);
 }
 

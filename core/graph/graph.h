@@ -46,6 +46,7 @@ typedef struct flow_graph {
   int           exact;               /* kernels may not trade rounding for speed */
   int           gathers;             /* flow_gathers: the replicas' rows can be put together */
   int           replicas;            /* what is traced is done by so many at the same time, each on its part of the batch; 1: alone */
+  flow_place   *place;               /* where it runs, a reference; NULL: on the CPU */
   int           closed;              /* the trace has ended: no node may be added, symbolic tensors are used up */
   flow_value   *values;
   int           value_count, value_capacity;

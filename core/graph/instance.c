@@ -1,6 +1,6 @@
 /* instance.c: making an instance: which values are computed chunk by chunk, where everything lies, which kernel runs
  * what. See instance.h; running is in executor.c. */
-#include "graph/instance.h"
+#include "graph/accelerated.h"
 #include "graph/memory_plan.h"
 #include "graph/variable.h"
 #include <string.h>
@@ -183,8 +183,9 @@ static flow_status choose_kernel(flow_instance *instance, int s, flow_entry *ent
   flow_call call = { .op = node->op, .attributes = &node->attributes, .input_count = entry->input_count,
                      .output_count = entry->output_count, .inputs = operands, .outputs = operands + entry->input_count,
                      .exact = plan->graph->exact, .scalars = &instance->scalars };
-  entry->kernel = flow_select_kernel(flow_cpu_device(), &call);
-  if (!entry->kernel) return flow_fail(FLOW_INTERNAL, "%s: the CPU has no kernel for it", flow_op(node->op)->name);
+  const flow_place *place = plan->graph->place;
+  entry->kernel = flow_select_kernel(place ? &flow_place_accelerator(place)->device : flow_cpu_device(), &call);
+  if (!entry->kernel) return flow_fail(FLOW_UNSUPPORTED, "%s has no kernel for %s", flow_place_name(place), flow_op(node->op)->name);
   for (int i = 0; i < count; i++) flow_describe_operand(instance, &entry->bindings[i], rows, &operands[i]);
   if (entry->kernel->shared_bytes) entry->shared_bytes = entry->kernel->shared_bytes(&call);
   if (entry->kernel->scratch_bytes) entry->scratch_bytes = (entry->kernel->scratch_bytes(&call) + 63) & ~(size_t)63;
@@ -303,6 +304,19 @@ static void collect_blocks(layout *l, const char *read)
     }
 }
 
+/* Memory that kernels use: of the host or of the plan's device. */
+static flow_status allocate(const flow_instance *instance, size_t bytes, void **out)
+{
+  flow_place *place = instance->plan->graph->place;
+  return place ? flow_place_allocate(place, bytes, out) : flow_alloc(bytes, out);
+}
+
+static void release(const flow_instance *instance, void *memory, size_t bytes)
+{
+  if (instance->plan->graph->place) flow_place_free(instance->plan->graph->place, memory, bytes);
+  else flow_free(memory);
+}
+
 static flow_status make_arena(flow_instance *instance, const char *read)
 {
   const flow_plan *plan = instance->plan;
@@ -327,7 +341,7 @@ static flow_status make_arena(flow_instance *instance, const char *read)
     }
   flow_free(memory);
   if (status != FLOW_OK) return status;
-  FLOW_TRY(flow_alloc(instance->arena_bytes, &arena));
+  FLOW_TRY(allocate(instance, instance->arena_bytes, &arena));
   instance->arena = arena;
   for (int v = 0; v < plan->graph->value_count; v++) {
     const flow_value *value = &plan->graph->values[v];
@@ -442,8 +456,9 @@ static flow_status make_saved(flow_instance *instance)
       total += (s->bytes + 63) & ~(size_t)63;
     }
   }
-  FLOW_TRY(flow_alloc(total, &block));
+  FLOW_TRY(allocate(instance, total, &block));
   instance->saved_bytes = block;
+  instance->saved_total = total;
   return FLOW_OK;
 }
 
@@ -482,9 +497,10 @@ static void find_sums(flow_instance *instance)
 static void release_memory(flow_instance *instance)
 {
   release_members(instance);
-  flow_free(instance->saved_bytes);
+  flow_accelerated_release(instance);
+  release(instance, instance->saved_bytes, instance->saved_total);
   flow_free(instance->saved);
-  flow_free(instance->arena);
+  release(instance, instance->arena, instance->arena_bytes);
   flow_free(instance->offsets);
   flow_free(instance->stages);
   flow_free(instance->bindings);
@@ -525,6 +541,7 @@ static flow_status fill_instance(flow_instance *instance)
   find_sums(instance);
   if (status == FLOW_OK) status = make_arena(instance, read);
   if (status == FLOW_OK && plan->guarded) status = make_saved(instance);
+  if (status == FLOW_OK && plan->graph->place) status = flow_accelerated_new(instance);
   flow_free(work);
   return status;
 }

@@ -59,8 +59,11 @@ typedef struct flow_member {
 
 typedef struct flow_saved { int value; size_t offset, bytes; } flow_saved;   /* a variable's storage in saved_bytes */
 
+typedef struct flow_accelerated flow_accelerated;      /* accelerated.h */
+
 struct flow_instance {
   flow_plan    *plan;
+  flow_accelerated *accelerated;       /* the plan runs on a device, where arena and saved_bytes lie; NULL: on the CPU */
   int64_t       capacity;
   flow_entry   *entries;               /* in the plan's order */
   flow_binding *bindings;
@@ -72,6 +75,7 @@ struct flow_instance {
   flow_saved   *saved;                 /* what the plan's guarded effects write, for the case that it must be undone */
   int           saved_count;
   char         *saved_bytes;
+  size_t        saved_total;           /* bytes there */
   flow_member  *members;
   int           member_count;
   flow_scalars  scalars;

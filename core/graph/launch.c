@@ -28,7 +28,7 @@ const flow_kernel *flow_select_kernel(const flow_device *device, const flow_call
 {
   const flow_kernel *best = NULL;
   double least = 0;
-  for (const flow_kernel *kernel = device->kernels[call->op]; kernel->run; kernel++) {
+  for (const flow_kernel *kernel = device->kernels[call->op]; kernel && kernel->run; kernel++) {
     if (kernel->supports && !kernel->supports(call)) continue;
     double cost = kernel->cost ? kernel->cost(call) : INFINITY;
     if (best && !(cost < least)) continue;

@@ -22,7 +22,7 @@ static inline int flow_verdict_failed(flow_verdict *verdict)
   return atomic_load_explicit(&verdict->status, memory_order_acquire) != FLOW_OK;
 }
 
-/* The variant that runs `call`, which has the shapes of the whole batch; never NULL for an op that has kernels. */
+/* The variant that runs `call`, which has the shapes of the whole batch; never NULL for an op that has kernels (on the CPU all have). */
 const flow_kernel *flow_select_kernel(const flow_device *device, const flow_call *call);
 
 /* How a call is cut: parts per phase; a MAP call into `chunk` rows each. */

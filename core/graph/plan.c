@@ -1,5 +1,5 @@
 /* plan.c: from a traced graph to a plan: dead nodes out, commit tail last, segments, lifetimes. */
-#include "graph/plan.h"
+#include "graph/accelerated.h"
 #include "graph/variable.h"
 #include <string.h>
 
@@ -41,7 +41,7 @@ int flow_node_by_rows(const flow_graph *graph, const flow_node *node)
 {
   flow_batch_kind kind = kind_of(graph, node);
   int rows = 0;
-  if (kind == FLOW_WHOLE || (flow_op(node->op)->flags & FLOW_OP_EFFECT)) return 0;
+  if (graph->place || kind == FLOW_WHOLE || (flow_op(node->op)->flags & FLOW_OP_EFFECT)) return 0;
   for (int i = 0; i < node->input_count; i++) {
     const flow_signature *signature = signature_of(graph, node->inputs[i]);
     if (flow_node_row_input(graph, node, i)) {
@@ -325,6 +325,7 @@ static flow_status fill_plan(flow_plan *plan, flow_tensor *const *outputs, int c
   FLOW_TRY(run_pass(flow_graph_fuse_elementwise, graph, plan->outputs, count));
   FLOW_TRY(run_pass(flow_graph_fuse_optimizers, graph, plan->outputs, count));
   FLOW_TRY(keep_old_versions(graph));
+  FLOW_TRY(flow_graph_place_constants(graph));
   graph->closed = 1;
 
   void *block;

@@ -46,7 +46,7 @@ flow_plan  *flow_plan_retain(flow_plan *plan);
 /* Whether an operand of a node in a ROWS segment carries rows. output: index among outputs instead of inputs. */
 int flow_node_row_input(const flow_graph *graph, const flow_node *node, int input);
 int flow_node_row_output(const flow_graph *graph, const flow_node *node, int output);
-/* Whether a node can run chunk by chunk over the rows of the batch. */
+/* Whether a node can run chunk by chunk over the rows of the batch; on a device all run as a whole. */
 int flow_node_by_rows(const flow_graph *graph, const flow_node *node);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "base/philox.h"
 #include "graph/context.h"
-#include "graph/instance.h"
+#include "graph/accelerated.h"
 
 /* ---- in traces ----------------------------------------------------------------------------------------------------------------------- */
 
@@ -123,6 +123,9 @@ flow_status flow_instance_set_replicas(flow_instance *instance, int local, flow_
   void *block;
   if (local < 1 || local > FLOW_MOST_REPLICAS)
     return flow_fail(FLOW_INVALID_ARGUMENT, "a process has 1 to %d replicas, got %d", FLOW_MOST_REPLICAS, local);
+  if (instance->accelerated && (local > 1 || (exchange && exchange->workers > 1)))
+    return flow_fail(FLOW_UNSUPPORTED, "a plan on %s is run by one replica alone: strategies of several train on the CPU",
+                     flow_place_name(instance->plan->graph->place));
   flow_instance_release_replicas(instance);
   if (exchange && exchange->workers > 1) {
     FLOW_TRY(flow_alloc_zero(sizeof(flow_said) * (size_t)exchange->workers, &block));

@@ -1,8 +1,8 @@
 /* run.c: the calls that run an instance: inputs are checked and bound, rows divided among replicas, outputs made. */
 #include <string.h>
 
+#include "graph/accelerated.h"
 #include "graph/context.h"
-#include "graph/instance.h"
 #include "graph/variable.h"
 
 enum { MOST_WORKERS = 16384 };      /* rows beyond what so many workers take cannot be meant */
@@ -64,7 +64,7 @@ static void bind_replica(flow_instance *replica, flow_tensor *const *inputs, int
     const flow_signature *signature = &graph->values[graph->inputs[i]].signature;
     int by_rows = signature->rank > 0 && signature->dims[0] < 0 && first > 0;
     size_t offset = by_rows ? (size_t)first * flow_value_bytes(signature, 1) : 0;
-    replica->bases[graph->inputs[i]] = inputs[i]->data + offset;
+    if (!replica->accelerated) replica->bases[graph->inputs[i]] = inputs[i]->data + offset;
   }
   for (int v = 0; v < graph->value_count; v++)
     if (graph->values[v].kind == FLOW_VALUE_VARIABLE) replica->bases[v] = graph->values[v].variable->tensor->data;
@@ -77,7 +77,9 @@ static flow_status begin_run(flow_context *context, flow_instance *lead, flow_te
   if (rows < 0) rows = lead->replica_count;                  /* a plan without rows is run by each replica as if it had one */
   FLOW_TRY(check_capacity(lead, flow_instance_part_rows(lead, rows)));
   FLOW_TRY(take_instance(context, lead));
-  flow_status status = flow_instance_divide(lead, rows);
+  flow_status status = flow_instance_take_variables(lead);
+  if (status == FLOW_OK) status = flow_instance_divide(lead, rows);
+  if (status == FLOW_OK && lead->accelerated) status = flow_accelerated_bring(lead, inputs, first > 0 ? first : 0);
   if (status != FLOW_OK) {
     atomic_store(&lead->running, 0);
     return status;
@@ -107,7 +109,7 @@ static flow_status new_outputs(const flow_instance *instance, int64_t rows, flow
     const flow_signature *signature = output_signature(instance, made);
     int64_t shape[FLOW_MAX_RANK];
     flow_resolve_shape(signature, rows, shape);
-    FLOW_TRY_GOTO(flow_tensor_new_uninitialized(signature->dtype, signature->rank, shape, &outputs[made]), failed);
+    FLOW_TRY_GOTO(flow_tensor_new_at(instance->plan->graph->place, signature->dtype, signature->rank, shape, &outputs[made]), failed);
   }
   return FLOW_OK;
 failed:
@@ -118,12 +120,14 @@ failed:
   return status;
 }
 
-static void copy_output(const flow_instance *replica, int index, flow_tensor *output, int64_t first)
+static flow_status copy_output(const flow_instance *replica, int index, flow_tensor *output, int64_t first)
 {
   const flow_signature *signature = output_signature(replica, index);
   size_t bytes = flow_value_bytes(signature, replica->rows);
   size_t offset = has_rows(signature) ? (size_t)first * flow_value_bytes(signature, 1) : 0;
+  if (replica->accelerated) return flow_accelerated_output(replica, replica->plan->outputs[index], bytes, output, offset);
   if (bytes) memcpy(output->data + offset, replica->bases[replica->plan->roots[replica->plan->outputs[index]]], bytes);
+  return FLOW_OK;
 }
 
 static flow_status execute(flow_instance *lead) { return is_over(lead) ? FLOW_OK : flow_execute(lead); }
@@ -138,25 +142,27 @@ static flow_status run_with_outputs(flow_instance *lead, flow_tensor **outputs)
   for (int r = 0; r < lead->replica_count; r++) rows += lead->replicas[r]->rows;
   FLOW_TRY(new_outputs(lead, rows, outputs));
   flow_status status = flow_execute(lead);
-  for (int i = 0; i < lead->plan->output_count; i++) {
+  for (int i = 0; i < lead->plan->output_count && status == FLOW_OK; i++) {
     int64_t first = 0;
     for (int r = 0; r < lead->replica_count && status == FLOW_OK; r++) {
-      if (r == 0 || has_rows(output_signature(lead, i))) copy_output(lead->replicas[r], i, outputs[i], first);
+      if (r == 0 || has_rows(output_signature(lead, i))) status = copy_output(lead->replicas[r], i, outputs[i], first);
       first += lead->replicas[r]->rows;
     }
-    if (status == FLOW_OK) continue;
+  }
+  for (int i = 0; i < lead->plan->output_count && status != FLOW_OK; i++) {
     flow_tensor_release(outputs[i]);
     outputs[i] = NULL;
   }
   return status;
 }
 
-static flow_status make_contiguous(flow_tensor *const *inputs, int count, flow_tensor **contiguous)
+static flow_status make_contiguous(const flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **contiguous)
 {
   if (count > FLOW_MAX_OPERANDS) return flow_fail(FLOW_UNSUPPORTED, "a plan takes at most %d inputs, found %d", FLOW_MAX_OPERANDS, count);
   for (int i = 0; i < count; i++) {
     FLOW_TRY(flow_check_concrete("input of a plan", inputs[i]));
-    FLOW_TRY(flow_tensor_contiguous(inputs[i], &contiguous[i]));
+    if (instance->accelerated) FLOW_TRY(flow_tensor_contiguous(inputs[i], &contiguous[i]));
+    else FLOW_TRY(flow_tensor_on_host_contiguous(inputs[i], &contiguous[i]));
   }
   return FLOW_OK;
 }
@@ -164,7 +170,7 @@ static flow_status make_contiguous(flow_tensor *const *inputs, int count, flow_t
 flow_status flow_instance_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs)
 {
   flow_tensor *contiguous[FLOW_MAX_OPERANDS] = { NULL };
-  flow_status status = make_contiguous(inputs, count, contiguous);
+  flow_status status = make_contiguous(instance, inputs, count, contiguous);
   if (status == FLOW_OK) status = begin_run(context, instance, contiguous, count, -1, -1);
   if (status == FLOW_OK) {
     status = outputs ? run_with_outputs(instance, outputs) : execute(instance);
@@ -178,7 +184,7 @@ flow_status flow_instance_run_rows(flow_context *context, flow_instance *instanc
                                    double rows)
 {
   for (int i = 0; i < count; i++) {
-    FLOW_TRY(flow_check_concrete("input of a plan", inputs[i]));
+    FLOW_TRY(instance->accelerated ? flow_check_concrete("input of a plan", inputs[i]) : flow_check_on_host("input of a plan", inputs[i]));
     if (!flow_tensor_is_contiguous(inputs[i])) return flow_fail(FLOW_INVALID_ARGUMENT, "input %d is not contiguous", i + 1);
   }
   if (!(rows >= 0)) return flow_fail(FLOW_INVALID_ARGUMENT, "the number of rows is %g", rows);
@@ -204,17 +210,17 @@ static flow_status run_each(flow_context *context, flow_instance *lead, flow_ten
     FLOW_TRY(check_capacity(lead, rows[r]));
   }
   FLOW_TRY(take_instance(context, lead));
-  flow_status status = flow_instance_divide_each(lead, rows);
+  flow_status status = flow_instance_take_variables(lead);
+  if (status == FLOW_OK) status = flow_instance_divide_each(lead, rows);
+  if (status == FLOW_OK && lead->accelerated) status = flow_accelerated_bring(lead, inputs, 0);
   for (int r = 0; r < replicas && status == FLOW_OK; r++) {
     bind_replica(lead->replicas[r], inputs + (size_t)r * (size_t)count, 0);
     status = new_outputs(lead, rows[r], outputs + (size_t)r * (size_t)each);
   }
   if (status == FLOW_OK && lead->exchange && lead->stop_wished) status = flow_fail(FLOW_INTERRUPTED, "a worker was interrupted");
   if (status == FLOW_OK) status = flow_execute(lead);
-  for (int k = 0; k < replicas * each; k++) {
-    if (status == FLOW_OK) copy_output(lead->replicas[k / each], k % each, outputs[k], 0);
-    else flow_tensor_release(outputs[k]), outputs[k] = NULL;
-  }
+  for (int k = 0; k < replicas * each && status == FLOW_OK; k++) status = copy_output(lead->replicas[k / each], k % each, outputs[k], 0);
+  for (int k = 0; k < replicas * each && status != FLOW_OK; k++) flow_tensor_release(outputs[k]), outputs[k] = NULL;
   atomic_store(&lead->running, 0);
   return status;
 }
@@ -229,7 +235,7 @@ flow_status flow_instance_run_each(flow_context *context, flow_instance *instanc
   flow_tensor **contiguous = block;
   flow_status status = FLOW_OK;
   for (int r = 0; r < instance->replica_count && status == FLOW_OK; r++)
-    status = make_contiguous(inputs + (size_t)r * (size_t)count, count, contiguous + (size_t)r * (size_t)count);
+    status = make_contiguous(instance, inputs + (size_t)r * (size_t)count, count, contiguous + (size_t)r * (size_t)count);
   if (status == FLOW_OK) status = run_each(context, instance, contiguous, count, outputs);
   for (int i = 0; i < all; i++) flow_tensor_release(contiguous[i]);
   flow_free(block);

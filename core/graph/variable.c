@@ -1,6 +1,8 @@
 /* variable.c: variables, eager and in traces. See variable.h. */
 #include "graph/variable.h"
+#include <math.h>
 #include <string.h>
+#include "tensor/place.h"
 
 enum { VARIABLE_MAGIC = 0x5641524c };
 
@@ -15,7 +17,7 @@ flow_status flow_variable_new(flow_tensor *initial, const char *name, int traina
 {
   flow_tensor *storage;
   FLOW_TRY(flow_check_concrete("initial value of a variable", initial));
-  FLOW_TRY(flow_tensor_new_uninitialized(initial->dtype, initial->rank, initial->shape, &storage));
+  FLOW_TRY(flow_tensor_new_at(flow_tensor_place(initial), initial->dtype, initial->rank, initial->shape, &storage));
   flow_status status = flow_tensor_copy(storage, initial);
   if (status == FLOW_OK) status = flow_variable_over(storage, name, trainable, sync, out);
   flow_tensor_release(storage);
@@ -70,7 +72,10 @@ flow_status flow_variable_tensor(flow_variable *variable, flow_tensor **out)
 double flow_variable_number(const flow_variable *variable)
 {
   double value = 0;
-  flow_convert_to_double(variable->tensor->dtype, variable->tensor->data, 1, &value, 1);
+  flow_tensor *host;
+  if (flow_tensor_on_host(variable->tensor, &host) != FLOW_OK) return NAN;      /* the device has failed: the next call says so */
+  flow_convert_to_double(host->dtype, host->data, 1, &value, 1);
+  flow_tensor_release(host);
   return value;
 }
 
@@ -151,13 +156,29 @@ flow_status flow_variable_updated(flow_context *context, flow_variable *variable
   return set_version(graph, variable, late);
 }
 
-void flow_variable_move(flow_variable *variable, flow_tensor *tensor)
+flow_status flow_variable_move(flow_variable *variable, flow_tensor *tensor)
 {
   flow_tensor *old = variable->tensor;
-  size_t bytes = (size_t)flow_shape_size(old->rank, old->shape) * (size_t)flow_dtype_size(old->dtype);
-  if (bytes) memcpy(tensor->data, old->data, bytes);
+  flow_status status = flow_tensor_copy(tensor, old);
+  if (status != FLOW_OK) return status;
   variable->tensor = flow_tensor_retain(tensor);
   flow_tensor_release(old);
+  return FLOW_OK;
+}
+
+flow_status flow_variable_move_to(flow_variable *variable, flow_place *place)
+{
+  const flow_tensor *old = variable->tensor;
+  flow_tensor *fresh;
+  if (flow_place_device(flow_tensor_place(old)) == flow_place_device(place)) return FLOW_OK;
+  if (old->storage->bytes != (size_t)flow_shape_size(old->rank, old->shape) * (size_t)flow_dtype_size(old->dtype))
+    return flow_fail(FLOW_INVALID_STATE, "variable \"%s\" lies on %s, together with the others that its optimizer trains, and is needed "
+                     "on %s: make the model and compile it on the device where it is trained", variable->name,
+                     flow_place_name(flow_tensor_place(old)), flow_place_name(place));
+  FLOW_TRY(flow_tensor_new_at(place, old->dtype, old->rank, old->shape, &fresh));
+  flow_status status = flow_variable_move(variable, fresh);
+  flow_tensor_release(fresh);
+  return status;
 }
 
 static flow_status fail_to_fit(flow_status status, const flow_variable *variable, const flow_tensor *value)

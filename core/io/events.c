@@ -365,12 +365,12 @@ flow_status flow_event_writer_images(flow_event_writer *writer, const char *tag,
   char text[24];
   FLOW_TRY(check(writer));
   int fits = images && flow_tensor_dtype(images) == FLOW_UINT8 && flow_tensor_rank(images) == 4 && flow_tensor_is_contiguous(images) &&
-             !flow_tensor_is_symbolic(images);
+             flow_tensor_data(images) != NULL;
   double pixels = fits ? flow_tensor_dim(images, 1) * flow_tensor_dim(images, 2) : 0;
   double channels = fits ? flow_tensor_dim(images, 3) : 0;
   if (pixels < 1 || pixels > (double)FLOW_MOST_PIXELS || (channels != 1 && channels != 3 && channels != 4)) {
-    return flow_fail(FLOW_INVALID_ARGUMENT, "summary '%s': pictures are a contiguous uint8 tensor {count, height, width, 1, 3 or 4}",
-                     tag ? tag : "");
+    return flow_fail(FLOW_INVALID_ARGUMENT, "summary '%s': pictures are a contiguous uint8 tensor {count, height, width, 1, 3 or 4} on "
+                     "the host", tag ? tag : "");
   }
   int count = flow_tensor_dim(images, 0) < most ? (int)flow_tensor_dim(images, 0) : most;
   if (count < 0) count = 0;

@@ -247,7 +247,7 @@ flow_status flow_tensor_save_npy(const flow_tensor *tensor, const char *path)
   flow_tensor *packed = NULL;
   flow_sink sink = { 0 };
   flow_status status;
-  FLOW_TRY_GOTO(flow_tensor_contiguous((flow_tensor *)(uintptr_t)tensor, &packed), done);
+  FLOW_TRY_GOTO(flow_tensor_on_host_contiguous(tensor, &packed), done);
   FLOW_TRY_GOTO(flow_sink_open(path, &sink), done);
   FLOW_TRY_GOTO(flow_sink_write(&sink, header, header_bytes), done);
   uint64_t bytes = (uint64_t)flow_shape_size(packed->rank, packed->shape) * (uint64_t)flow_dtype_size(packed->dtype);

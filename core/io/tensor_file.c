@@ -297,7 +297,7 @@ flow_status flow_tensor_file_read_into(flow_tensor_file *file, int index, flow_t
                      flow_dtype_name(entry->dtype), flow_shape_text(entry->rank, entry->shape), flow_dtype_name(tensor->dtype),
                      flow_shape_text(tensor->rank, tensor->shape));
   }
-  if (flow_tensor_is_contiguous(tensor)) return read_content(file, entry, tensor->data);
+  if (!flow_tensor_place(tensor) && flow_tensor_is_contiguous(tensor)) return read_content(file, entry, tensor->data);
   flow_tensor *packed;
   FLOW_TRY(flow_tensor_file_read(file, index, &packed));
   flow_status status = flow_tensor_copy(tensor, packed);

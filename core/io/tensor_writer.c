@@ -13,7 +13,7 @@ uint64_t flow_tensor_content_bytes(const flow_tensor *tensor)
 flow_status flow_tensor_write_content(const flow_tensor *tensor, flow_sink *sink)
 {
   flow_tensor *packed;
-  FLOW_TRY(flow_tensor_contiguous((flow_tensor *)(uintptr_t)tensor, &packed));
+  FLOW_TRY(flow_tensor_on_host_contiguous(tensor, &packed));
   flow_status status = flow_sink_write(sink, packed->data, flow_tensor_content_bytes(packed));
   flow_tensor_release(packed);
   return status;
@@ -22,7 +22,7 @@ flow_status flow_tensor_write_content(const flow_tensor *tensor, flow_sink *sink
 flow_status flow_tensor_content_crc(const flow_tensor *tensor, uint32_t *crc)
 {
   flow_tensor *packed;
-  FLOW_TRY(flow_tensor_contiguous((flow_tensor *)(uintptr_t)tensor, &packed));
+  FLOW_TRY(flow_tensor_on_host_contiguous(tensor, &packed));
   *crc = flow_crc32c(0, packed->data, flow_tensor_content_bytes(packed));
   flow_tensor_release(packed);
   return FLOW_OK;

@@ -217,11 +217,24 @@ static void fill(const flow_draw *draw, uint64_t key, flow_tensor *into, int64_t
   }
 }
 
+/* For memory of a device: the numbers are drawn on the host, so that they are the same everywhere. */
+static flow_status initialize_from_host(flow_context *context, const char *initializer, const flow_arguments *arguments, double seed,
+                                        flow_tensor *into)
+{
+  flow_tensor *host;
+  FLOW_TRY(flow_tensor_new_uninitialized(into->dtype, into->rank, into->shape, &host));
+  flow_status status = flow_initialize(context, initializer, arguments, seed, host);
+  if (status == FLOW_OK) status = flow_tensor_copy(into, host);
+  flow_tensor_release(host);
+  return status;
+}
+
 flow_status flow_initialize(flow_context *context, const char *initializer, const flow_arguments *arguments, double seed, flow_tensor *into)
 {
   flow_arguments *options;
   (void)context;      /* the numbers depend on the seed alone */
   FLOW_TRY(flow_check_concrete("flow_initialize: into", into));
+  if (flow_tensor_place(into)) return initialize_from_host(context, initializer, arguments, seed, into);
   int index = initializer ? flow_initializer_find(initializer) : -1;
   if (index < 0) return flow_fail(FLOW_INVALID_ARGUMENT, "initializer \"%s\" is not known", initializer ? initializer : "NULL");
   const flow_initializer *record = &records[index];

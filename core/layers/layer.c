@@ -192,18 +192,20 @@ static const char *regularizer_of(const flow_layer *layer, const char *initializ
 flow_status flow_layer_add_variable(flow_context *context, flow_layer *layer, int index, const char *suffix, const char *initializer,
                                     int rank, const int64_t *shape, int trainable)
 {
-  flow_tensor *initial = NULL;
+  flow_tensor *initial = NULL, *placed = NULL;
   char name[256];
   flow_status status;
   snprintf(name, sizeof name, "%s/%s", layer->name, suffix);
   FLOW_TRY(flow_tensor_new(FLOW_FLOAT32, rank, shape, &initial));
   if (!context->blank) FLOW_TRY_GOTO(initialize(context, layer, initializer, initial), done);
-  FLOW_TRY_GOTO(flow_variable_over(initial, name, trainable && layer->trainable, trainable ? FLOW_MIRRORED : FLOW_MEAN_ON_READ,
+  FLOW_TRY_GOTO(flow_tensor_at(initial, flow_context_place(context), &placed), done);
+  FLOW_TRY_GOTO(flow_variable_over(placed, name, trainable && layer->trainable, trainable ? FLOW_MIRRORED : FLOW_MEAN_ON_READ,
                                   &layer->variables[index]), done);
   layer->regularizers[index] = regularizer_of(layer, initializer);
   layer->variable_count++;
   layer->trainable_count += trainable;
 done:
+  flow_tensor_release(placed);
   flow_tensor_release(initial);
   return status;
 }

@@ -240,9 +240,9 @@ static flow_tensor *held_tensor(flow_onnx *x, int value)
   const flow_value *v = &x->graph->values[value];
   flow_tensor *tensor = v->kind == FLOW_VALUE_CONSTANT ? v->tensor : x->known[value];
   if (v->kind == FLOW_VALUE_VARIABLE && !v->late) tensor = v->variable->tensor;
-  if (!tensor || x->status != FLOW_OK || flow_tensor_is_contiguous(tensor)) return tensor;
+  if (!tensor || x->status != FLOW_OK || (!flow_tensor_place(tensor) && flow_tensor_is_contiguous(tensor))) return tensor;
   flow_tensor *copy = NULL;
-  x->status = flow_tensor_contiguous(tensor, &copy);
+  x->status = flow_tensor_on_host_contiguous(tensor, &copy);
   return x->status == FLOW_OK ? flow_onnx_keep(x, copy) : NULL;
 }
 

@@ -1,8 +1,9 @@
 /* eager.c: an op on concrete tensors, at once: outputs are allocated, the kernel chosen, the team asked to help where
  * there is enough to do. */
 #include "graph/context.h"
-#include "graph/launch.h"
 #include "graph/profile.h"
+#include "ops/eager.h"
+#include "tensor/place.h"
 #include <string.h>
 
 typedef struct eager_run {
@@ -23,7 +24,7 @@ static void eager_member(flow_region *region, int member, int members, void *arg
   flow_run_parts(region, members, run->kernel, &call, run->cut, run->tickets, &run->verdict, NULL);
 }
 
-static void fill_operand(flow_operand *operand, const flow_tensor *tensor)
+void flow_fill_operand(flow_operand *operand, const flow_tensor *tensor)
 {
   operand->data = tensor->data;
   operand->unused = 0;
@@ -69,11 +70,12 @@ done:
 }
 
 /* An ALIAS op: the input's memory under another shape. */
-static flow_status run_alias(flow_tensor *input, const flow_signature *result, flow_tensor **output)
+static flow_status run_alias(flow_context *context, flow_tensor *input, const flow_signature *result, flow_tensor **output)
 {
   flow_tensor *contiguous;
   int64_t strides[FLOW_MAX_RANK];
-  FLOW_TRY(flow_tensor_contiguous(input, &contiguous));
+  if (flow_tensor_place(input)) FLOW_TRY(flow_pack_at(context, input, &contiguous));
+  else FLOW_TRY(flow_tensor_contiguous(input, &contiguous));
   flow_contiguous_strides(result->rank, result->dims, strides);
   flow_status status = flow_tensor_view(contiguous, result->rank, result->dims, strides, 0, output);
   flow_tensor_release(contiguous);
@@ -85,7 +87,10 @@ flow_status flow_run_eager(flow_context *context, int op, flow_tensor *const *in
 {
   const flow_op_record *record = flow_op(op);
   static const flow_scalars scalars;   /* eager random ops carry their key in the attributes */
-  if (record->flags & FLOW_OP_ALIAS) return run_alias(inputs[0], &results[0], &outputs[0]);
+  flow_place *place;
+  if (record->flags & FLOW_OP_ALIAS) return run_alias(context, inputs[0], &results[0], &outputs[0]);
+  FLOW_TRY(flow_place_of_call(context, op, inputs, input_count, &place));
+  if (place) return flow_run_at(context, place, op, inputs, input_count, attributes, results, outputs);
 
   void *block = NULL;
   flow_operand few_operands[FLOW_MAX_OPERANDS], *operands = few_operands, result_operands[FLOW_MAX_OPERANDS];
@@ -99,11 +104,11 @@ flow_status flow_run_eager(flow_context *context, int op, flow_tensor *const *in
   for (int i = 0; i < input_count && status == FLOW_OK; i++) {
     if (record->flags & (FLOW_OP_STRIDED | FLOW_OP_EFFECT)) ready[i] = flow_tensor_retain(inputs[i]);
     else status = flow_tensor_contiguous(inputs[i], &ready[i]);
-    if (status == FLOW_OK) fill_operand(&operands[i], ready[i]);
+    if (status == FLOW_OK) flow_fill_operand(&operands[i], ready[i]);
   }
   for (int i = 0; i < record->outputs && status == FLOW_OK; i++) {
     status = flow_tensor_new_uninitialized(results[i].dtype, results[i].rank, results[i].dims, &outputs[i]);
-    if (status == FLOW_OK) fill_operand(&result_operands[i], outputs[i]);
+    if (status == FLOW_OK) flow_fill_operand(&result_operands[i], outputs[i]);
   }
   if (status == FLOW_OK) {
     flow_call call = { .op = op, .attributes = attributes, .input_count = input_count, .output_count = record->outputs,

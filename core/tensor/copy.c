@@ -112,6 +112,7 @@ flow_status flow_tensor_copy(flow_tensor *to, const flow_tensor *from)
                      flow_shape_text(to->rank, to->shape));
   }
   if (flow_shape_size(to->rank, to->shape) == 0) return FLOW_OK;
+  if (flow_tensor_place(to) || flow_tensor_place(from)) return flow_tensor_copy_between(to, from);
   if (overlap(to, from)) return copy_apart(to, from);
   loop_nest nest = nest_of_copy(to, from);
   run_nest(&nest, 0, to->dtype, to->data, from->dtype, from->data);
@@ -122,6 +123,7 @@ flow_status flow_tensor_fill(flow_tensor *tensor, double value)
 {
   FLOW_TRY(flow_check_concrete("the tensor to fill", tensor));
   if (flow_shape_size(tensor->rank, tensor->shape) == 0) return FLOW_OK;
+  if (flow_tensor_place(tensor)) return flow_tensor_fill_at_place(tensor, value);
   uint64_t element;                      /* one element of any dtype */
   flow_convert_from_double(tensor->dtype, &value, &element, 1, 1);
   flow_tensor one = { .dtype = tensor->dtype };
@@ -139,7 +141,7 @@ flow_status flow_tensor_contiguous(flow_tensor *tensor, flow_tensor **out)
     return FLOW_OK;
   }
   flow_tensor *packed;
-  FLOW_TRY(flow_tensor_new_uninitialized(tensor->dtype, tensor->rank, tensor->shape, &packed));
+  FLOW_TRY(flow_tensor_new_at(flow_tensor_place(tensor), tensor->dtype, tensor->rank, tensor->shape, &packed));
   flow_status status = flow_tensor_copy(packed, tensor);
   if (status != FLOW_OK) {
     flow_tensor_release(packed);
@@ -171,7 +173,7 @@ static flow_status check_rows(const flow_tensor *source, const flow_tensor *into
 
 static flow_status check_order(const flow_tensor *order)
 {
-  FLOW_TRY(flow_check_concrete("the order of rows", order));
+  FLOW_TRY(flow_check_on_host("the order of rows", order));
   if (order->dtype != FLOW_INT64 || order->rank != 1) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "the order of rows is a %s tensor of shape %s; an int64 tensor of rank 1 is needed",
                      flow_dtype_name(order->dtype), flow_shape_text(order->rank, order->shape));
@@ -211,8 +213,8 @@ static void gather_member(flow_region *region, int member, int members, void *ar
 
 flow_status flow_tensor_gather_rows(const flow_tensor *source, const flow_tensor *order, double first, double count, flow_tensor *into)
 {
-  FLOW_TRY(flow_check_concrete("the source of rows", source));
-  FLOW_TRY(flow_check_concrete("the target of rows", into));
+  FLOW_TRY(flow_check_on_host("the source of rows", source));
+  FLOW_TRY(flow_check_on_host("the target of rows", into));
   if (order) FLOW_TRY(check_order(order));
   if (!is_count(first) || !is_count(count)) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "rows %g and following, %g of them: both must be whole numbers from 0", first, count);

@@ -298,21 +298,30 @@ static void put_axis(printer *self, int axis, int64_t offset)
   put(self, "]");
 }
 
+static void put_elements(printer *self)
+{
+  int64_t elements = flow_shape_size(self->tensor->rank, self->tensor->shape);
+  if (elements == 0) {
+    flow_text_add(&self->text, "[]");
+    return;
+  }
+  self->summarize = elements > THRESHOLD;
+  choose_format(self);
+  put_axis(self, 0, 0);
+  if (self->pending > 0) flow_text_add(&self->text, "%*s", self->pending, "");
+}
+
 int flow_tensor_format(const flow_tensor *tensor, char *text, int size)
 {
-  printer self = { .tensor = tensor, .text = flow_text_into(text, size) };
-  if (flow_check_concrete("the tensor to print", tensor) != FLOW_OK) {
-    flow_text_add(&self.text, "%s", tensor && tensor->magic == FLOW_TENSOR_MAGIC ? "symbolic" : "closed");
+  printer self = { .text = flow_text_into(text, size) };
+  flow_tensor *host;
+  if (flow_tensor_on_host(tensor, &host) != FLOW_OK) {
+    int alive = tensor && tensor->magic == FLOW_TENSOR_MAGIC;
+    flow_text_add(&self.text, "%s", !alive ? "closed" : tensor->storage ? flow_last_error() : "symbolic");
     return self.text.length;
   }
-  int64_t elements = flow_shape_size(tensor->rank, tensor->shape);
-  if (elements == 0) {
-    flow_text_add(&self.text, "[]");
-    return self.text.length;
-  }
-  self.summarize = elements > THRESHOLD;
-  choose_format(&self);
-  put_axis(&self, 0, 0);
-  if (self.pending > 0) flow_text_add(&self.text, "%*s", self.pending, "");
+  self.tensor = host;
+  put_elements(&self);
+  flow_tensor_release(host);
   return self.text.length;
 }

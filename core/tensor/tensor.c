@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include "base/memory.h"
+#include "tensor/place.h"
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
 
@@ -32,8 +33,8 @@ flow_status flow_check_shape(const char *what, int dtype, int rank, const int64_
 
 /* ---- storage --------------------------------------------------------------------------------------------------------- */
 
-/* data NULL: allocates; else borrows. Returns a new reference. */
-static flow_status storage_new(size_t bytes, void *data, flow_storage **out)
+/* data NULL: allocates at the place; else borrows the host's. Returns a new reference. */
+static flow_status storage_new(size_t bytes, void *data, flow_place *place, flow_storage **out)
 {
   void *block;
   FLOW_TRY(flow_alloc(sizeof(flow_storage), &block));
@@ -42,9 +43,11 @@ static flow_status storage_new(size_t bytes, void *data, flow_storage **out)
   storage->bytes = bytes;
   storage->data = data;
   storage->borrowed = data != NULL;
+  storage->place = flow_place_retain(place);
   if (!data) {
-    flow_status status = flow_alloc(bytes, &storage->data);
+    flow_status status = place ? flow_place_allocate(place, bytes, &storage->data) : flow_alloc(bytes, &storage->data);
     if (status != FLOW_OK) {
+      flow_place_release(place);
       flow_free(storage);
       return status;
     }
@@ -56,7 +59,9 @@ static flow_status storage_new(size_t bytes, void *data, flow_storage **out)
 static void storage_release(flow_storage *storage)
 {
   if (atomic_fetch_sub_explicit(&storage->references, 1, memory_order_acq_rel) > 1) return;
-  if (!storage->borrowed) flow_free(storage->data);
+  if (storage->place) flow_place_free(storage->place, storage->data, storage->bytes);
+  else if (!storage->borrowed) flow_free(storage->data);
+  flow_place_release(storage->place);
   flow_free(storage);
 }
 
@@ -83,14 +88,14 @@ static void tensor_struct_free(flow_tensor *tensor)
   flow_free(tensor);
 }
 
-static flow_status tensor_over(void *data, int dtype, int rank, const int64_t *shape, flow_tensor **out)
+static flow_status tensor_over(void *data, flow_place *place, int dtype, int rank, const int64_t *shape, flow_tensor **out)
 {
   *out = NULL;
   FLOW_TRY(flow_check_shape("a new tensor", dtype, rank, shape));
   flow_tensor *tensor;
   FLOW_TRY(tensor_struct_new(dtype, rank, shape, &tensor));
   size_t bytes = (size_t)flow_shape_size(rank, shape) * (size_t)flow_dtype_size(dtype);
-  flow_status status = storage_new(bytes, data, &tensor->storage);
+  flow_status status = storage_new(bytes, data, place, &tensor->storage);
   if (status != FLOW_OK) {
     tensor_struct_free(tensor);
     return status;
@@ -103,12 +108,17 @@ static flow_status tensor_over(void *data, int dtype, int rank, const int64_t *s
 
 flow_status flow_tensor_new_uninitialized(int dtype, int rank, const int64_t *shape, flow_tensor **out)
 {
-  return tensor_over(NULL, dtype, rank, shape, out);
+  return tensor_over(NULL, NULL, dtype, rank, shape, out);
+}
+
+flow_status flow_tensor_new_at(flow_place *place, int dtype, int rank, const int64_t *shape, flow_tensor **out)
+{
+  return tensor_over(NULL, place, dtype, rank, shape, out);
 }
 
 flow_status flow_tensor_new(int dtype, int rank, const int64_t *shape, flow_tensor **out)
 {
-  FLOW_TRY(tensor_over(NULL, dtype, rank, shape, out));
+  FLOW_TRY(tensor_over(NULL, NULL, dtype, rank, shape, out));
   memset((*out)->data, 0, (*out)->storage->bytes);
   return FLOW_OK;
 }
@@ -121,7 +131,7 @@ flow_status flow_tensor_borrow(void *data, int dtype, int rank, const int64_t *s
     return flow_fail(FLOW_INVALID_ARGUMENT, "borrowed memory for %s must lie on a multiple of %d bytes", flow_dtype_name(dtype),
                      flow_dtype_size(dtype));
   }
-  return tensor_over(data, dtype, rank, shape, out);
+  return tensor_over(data, NULL, dtype, rank, shape, out);
 }
 
 flow_status flow_tensor_new_symbolic(struct flow_graph *graph, int value, int dtype, int rank, const int64_t *shape, flow_tensor **out)
@@ -205,4 +215,12 @@ flow_status flow_check_concrete(const char *what, const flow_tensor *tensor)
                      "by value, or run the function eagerly", what, flow_shape_text(tensor->rank, tensor->shape));
   }
   return FLOW_OK;
+}
+
+flow_status flow_check_on_host(const char *what, const flow_tensor *tensor)
+{
+  FLOW_TRY(flow_check_concrete(what, tensor));
+  if (!tensor->storage->place) return FLOW_OK;
+  return flow_fail(FLOW_INVALID_STATE, "%s (shape %s) has its data on %s: take :to(\"cpu\") first", what,
+                   flow_shape_text(tensor->rank, tensor->shape), flow_place_name(tensor->storage->place));
 }

@@ -10,11 +10,14 @@
 
 struct flow_graph;
 
+typedef struct flow_place flow_place;     /* memory of a device: place.h */
+
 typedef struct flow_storage {
   _Atomic int references;
   void       *data;
   size_t      bytes;
   int         borrowed;        /* data belongs to the caller of flow_tensor_borrow */
+  flow_place *place;           /* whose memory it is, a reference; NULL: the host's. Nothing else may be read through data */
 } flow_storage;
 
 enum { FLOW_TENSOR_MAGIC = 0x464c5754, FLOW_TENSOR_DEAD = 0x44454144 };
@@ -42,6 +45,21 @@ flow_status flow_check_shape(const char *what, int dtype, int rank, const int64_
 
 /* A tensor whose memory is not zeroed: for ops, which write every element. */
 flow_status flow_tensor_new_uninitialized(int dtype, int rank, const int64_t *shape, flow_tensor **out);
+/* The same in the memory of a place; NULL: the host. */
+flow_status flow_tensor_new_at(flow_place *place, int dtype, int rank, const int64_t *shape, flow_tensor **out);
+/* Where a concrete tensor lies, borrowed; NULL: on the host, or symbolic. */
+static inline flow_place *flow_tensor_place(const flow_tensor *tensor) { return tensor->storage ? tensor->storage->place : NULL; }
+
+/* The elements where they can be read, with the tensor's strides: itself on the host, else a copy. New reference. transfer.c */
+flow_status flow_tensor_on_host(const flow_tensor *tensor, flow_tensor **out);
+/* The same without gaps between the elements. */
+flow_status flow_tensor_on_host_contiguous(const flow_tensor *tensor, flow_tensor **out);
+/* The elements at a place (NULL: the host), contiguous: itself where it is so, else a copy. New reference. */
+flow_status flow_tensor_at(const flow_tensor *tensor, flow_place *place, flow_tensor **out);
+/* flow_tensor_copy where one of the two is not on the host; shapes are checked. */
+flow_status flow_tensor_copy_between(flow_tensor *to, const flow_tensor *from);
+/* flow_tensor_fill for a tensor that is not on the host. */
+flow_status flow_tensor_fill_at_place(flow_tensor *tensor, double value);
 /* A symbolic tensor for a value of a graph; retains the graph (flow_graph_retain). Shape may hold negative dims. */
 flow_status flow_tensor_new_symbolic(struct flow_graph *graph, int value, int dtype, int rank, const int64_t *shape, flow_tensor **out);
 
@@ -53,6 +71,8 @@ void               flow_graph_release(struct flow_graph *graph);
  * function is traced"); `what` names the argument. */
 flow_status flow_check_tensor(const char *what, const flow_tensor *tensor);
 flow_status flow_check_concrete(const char *what, const flow_tensor *tensor);
+/* FLOW_INVALID_STATE also for one whose elements are on a device: for functions that read or write through tensor->data. */
+flow_status flow_check_on_host(const char *what, const flow_tensor *tensor);
 
 /* dtype facts: see dtype.c */
 int flow_dtype_is_float(int dtype);

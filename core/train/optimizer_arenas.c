@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tensor/place.h"
 #include "train/optimizer.h"
 
 typedef flow_arena arena;
@@ -65,14 +66,20 @@ static int decays(const flow_optimizer *optimizer, const flow_variable *variable
   return 1;
 }
 
-static flow_status new_slot(const flow_optimizer *optimizer, int64_t size, flow_tensor **out)
+static flow_status new_flat(flow_place *place, int64_t size, double value, flow_tensor **out)
+{
+  FLOW_TRY(flow_tensor_new_at(place, FLOW_FLOAT32, 1, &size, out));
+  flow_status status = flow_tensor_fill(*out, value);
+  if (status == FLOW_OK) return FLOW_OK;
+  flow_tensor_release(*out);
+  *out = NULL;
+  return status;
+}
+
+static flow_status new_slot(const flow_optimizer *optimizer, flow_place *place, int64_t size, flow_tensor **out)
 {
   const char *initial = optimizer->class->initial_slot;
-  float value = initial ? (float)flow_argument_number(optimizer->arguments, initial) : 0;
-  FLOW_TRY(flow_tensor_new(FLOW_FLOAT32, 1, &size, out));
-  float *data = (float *)(void *)(*out)->data;
-  for (int64_t i = 0; i < size && value != 0; i++) data[i] = value;
-  return FLOW_OK;
+  return new_flat(place, size, initial ? flow_argument_number(optimizer->arguments, initial) : 0, out);
 }
 
 static flow_status new_arena(const flow_optimizer *optimizer, flow_variable *const *variables, int count, arena **out)
@@ -90,7 +97,7 @@ static flow_status new_arena(const flow_optimizer *optimizer, flow_variable *con
   }
   flow_status status = FLOW_OK;
   for (int s = 0; s < optimizer->slot_kinds && status == FLOW_OK; s++)
-    status = new_slot(optimizer, a->offsets[count], &a->slots[s]);
+    status = new_slot(optimizer, flow_tensor_place(variables[0]->tensor), a->offsets[count], &a->slots[s]);
   if (status != FLOW_OK) {
     flow_arena_release(a);
     return status;
@@ -133,7 +140,7 @@ static flow_status make_homes(const arena *a, flow_tensor **parts)
   flow_tensor *flat;
   for (int i = 0; i < a->count; i++)
     if (!a->variables[i]->adopted) total += a->offsets[i + 1] - a->offsets[i];
-  FLOW_TRY(flow_tensor_new(FLOW_FLOAT32, 1, &total, &flat));
+  FLOW_TRY(new_flat(flow_tensor_place(a->variables[0]->tensor), total, 0, &flat));
   flow_status status = FLOW_OK;
   for (int i = 0; i < a->count && status == FLOW_OK; i++) {
     const flow_tensor *t = a->variables[i]->tensor;
@@ -162,8 +169,8 @@ static flow_status adopt(flow_optimizer *optimizer, flow_variable *const *variab
   if (status == FLOW_OK) status = add_slot_variables(optimizer, a);
   for (int i = 0; i < count; i++) {
     if (status == FLOW_OK && parts[i]) {
-      flow_variable_move(a->variables[i], parts[i]);
-      a->variables[i]->adopted = 1;
+      status = flow_variable_move(a->variables[i], parts[i]);
+      a->variables[i]->adopted = status == FLOW_OK;
     }
     flow_tensor_release(parts[i]);
   }
@@ -181,6 +188,20 @@ static flow_status check_trains(const flow_optimizer *optimizer, const flow_vari
                    variable->name, flow_dtype_name(variable->tensor->dtype));
 }
 
+/* What an optimizer trains together lies on one device, and so does what its updates read beside. */
+static flow_status check_place(flow_optimizer *optimizer, flow_variable *const *variables, int count)
+{
+  flow_place *place = flow_tensor_place(variables[0]->tensor);
+  for (int i = 1; i < count; i++) {
+    const flow_place *found = flow_tensor_place(variables[i]->tensor);
+    if (flow_place_device(found) != flow_place_device(place))
+      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: variable \"%s\" lies on %s, \"%s\" on %s: an optimizer trains variables of one device",
+                       optimizer->class->name, variables[0]->name, flow_place_name(place), variables[i]->name, flow_place_name(found));
+  }
+  if (optimizer->learning_rate) FLOW_TRY(flow_variable_move_to(optimizer->learning_rate, place));
+  return flow_variable_move_to(optimizer->iterations, place);
+}
+
 flow_status flow_optimizer_build(flow_optimizer *optimizer, flow_variable *const *variables, int count)
 {
   void *block;
@@ -195,6 +216,7 @@ flow_status flow_optimizer_build(flow_optimizer *optimizer, flow_variable *const
     while (k < missing && fresh[k] != variables[i]) k++;
     if (k == missing) fresh[missing++] = variables[i];
   }
+  if (status == FLOW_OK && missing) status = check_place(optimizer, fresh, missing);
   if (status == FLOW_OK && missing) status = adopt(optimizer, fresh, missing);
   flow_free(block);
   return status;

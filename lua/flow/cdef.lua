@@ -548,4 +548,14 @@ int flow_worker_agree(flow_worker *worker, const char *what, const char *text);
 double flow_worker_calls(const flow_worker *worker);
 int flow_worker_publish(flow_worker *worker, const char *key, const char *text);
 int flow_worker_lookup(flow_worker *worker, const char *key, double within, char *text, int size);
+int flow_gpu_count(void);
+const char *flow_gpu_missing(void);
+int flow_gpu_describe(int device, const char **description, double *memory_bytes);
+int flow_context_set_device(flow_context *context, int device);
+int flow_context_device(const flow_context *context);
+int flow_tensor_device(const flow_tensor *tensor);
+int flow_tensor_to_device(flow_context *context, flow_tensor *tensor, int device, flow_tensor **out);
+int flow_variable_to_device(flow_context *context, flow_variable *variable, int device);
+int flow_optimizer_to_device(flow_context *context, flow_optimizer *optimizer, int device);
+int flow_device_synchronize(flow_context *context, int device);
 ]]

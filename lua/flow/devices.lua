@@ -1,24 +1,32 @@
 -- devices.lua: the devices of this process and their names: "cpu:0", and as many more logical CPU devices as were asked for, each a
--- thread, to try a strategy of several replicas without GPUs.
+-- thread, to try a strategy of several replicas without GPUs; "gpu:0" and further ones where there are GPUs.
+--
+-- Tensors are made on the CPU, unless flow.device("gpu:0", f) says otherwise, an option does, or the environment variable FLOW_DEVICE.
+-- Ops run where their inputs are.
 
+local native = require "flow.ffi"
 local errors = require "flow.errors"
 
-local raise = errors.raise
+local C, check, raise = native.C, native.check, errors.raise
 local devices = {}
 
 local MOST = 64
 local logical                -- CPU devices that were asked for; nil: the one that is there
 local used_by = false        -- who relies on their number
 
--- Kind and number of a device name: "cpu", "CPU:0", "/cpu:0", "/device:CPU:0", "/job:worker/task:0/device:CPU:0".
+---- names -----------------------------------------------------------------------------------------------------------
+
+local KINDS = { cpu = "cpu", gpu = "gpu", cuda = "gpu" }
+
+-- Kind and number of a device name: "cpu", "CPU:0", "/cpu:0", "/device:CPU:0", "/job:worker/task:0/device:CPU:0", "gpu:1", "cuda:1".
 local function parse(name)
-  return name:lower():gsub("^/job:.*/device:", ""):gsub("^/", ""):gsub("^device:", ""):match("^(%a+):?(%d*)$")
+  local kind, number = name:lower():gsub("^/job:.*/device:", ""):gsub("^/", ""):gsub("^device:", ""):match("^(%a+):?(%d*)$")
+  return KINDS[kind], tonumber(number) or 0
 end
 
 -- Whether a text names a device, be it there or not.
 function devices.is_name(name)
-  local kind = type(name) == "string" and parse(name)
-  return kind == "cpu" or kind == "gpu" or kind == "cuda"
+  return type(name) == "string" and parse(name) ~= nil
 end
 
 local function cpu_names()
@@ -27,20 +35,55 @@ local function cpu_names()
   return list
 end
 
+local function gpu_names()
+  local list = {}
+  for i = 1, C.flow_gpu_count() do list[i] = ("gpu:%d"):format(i - 1) end
+  return list
+end
+
+-- One sentence that says why there is no GPU; nil where there is one.
+function devices.missing_gpu()
+  if C.flow_gpu_count() > 0 then return nil end
+  return native.string(C.flow_gpu_missing())
+end
+
+local function all_names()
+  local list = cpu_names()
+  for _, name in ipairs(gpu_names()) do list[#list + 1] = name end
+  return list
+end
+
+-- '"cpu:0"', or '"gpu:0" to "gpu:3"'.
+local function range_text(list)
+  return #list == 1 and ("%q"):format(list[1]) or ("%q to %q"):format(list[1], list[#list])
+end
+
+local function raise_missing(name)
+  local cpus, gpus, hint = cpu_names(), gpu_names(), ""
+  if #gpus == 0 and parse(name) == "gpu" then hint = "; there is no GPU: " .. devices.missing_gpu()
+  elseif #gpus == 0 and #cpus == 1 then hint = "; flow.config.set_logical_devices(\"cpu\", 4) gives it more, to try a strategy" end
+  raise("device %q does not exist: this process has %s%s%s", name, #gpus == 0 and "only " or "", range_text(cpus),
+    #gpus > 0 and " and " .. range_text(gpus) or hint)
+end
+
 -- The name in one form, "cpu:0", of a device that exists. Raises otherwise.
 function devices.canonical(name)
   if type(name) ~= "string" then raise("a device is a string such as \"cpu\", got %s", errors.describe(name)) end
   local kind, number = parse(name)
-  if kind == "gpu" or kind == "cuda" then raise("device %q: there is no GPU back end in this build; use \"cpu\"", name) end
-  if kind ~= "cpu" then raise("unknown device %q: use \"cpu\"", name) end
-  number = tonumber(number) or 0
-  if number >= (logical or 1) then
-    local list = cpu_names()
-    raise("device %q does not exist: this process has only %s%s", name,
-      #list == 1 and '"cpu:0"' or ('"%s" to "%s"'):format(list[1], list[#list]),
-      #list == 1 and "; flow.config.set_logical_devices(\"cpu\", 4) gives it more, to try a strategy" or "")
-  end
-  return ("cpu:%d"):format(number)
+  if not kind then raise("unknown device %q: use \"cpu\" or \"gpu:0\"", name) end
+  if number >= (kind == "gpu" and C.flow_gpu_count() or logical or 1) then raise_missing(name) end
+  return ("%s:%d"):format(kind, number)
+end
+
+-- A device's number for the library: that of a GPU, or -1 for any CPU device. Raises if there is no such device.
+function devices.number(name)
+  local kind, number = parse(devices.canonical(name))
+  return kind == "gpu" and number or -1
+end
+
+-- The other way round. All CPU devices have one memory, "cpu".
+function devices.name(number)
+  return number < 0 and "cpu" or ("gpu:%d"):format(number)
 end
 
 local function kind_of(what, kind)
@@ -51,17 +94,30 @@ local function kind_of(what, kind)
   return lower
 end
 
+---- lists -----------------------------------------------------------------------------------------------------------
+
 -- Names of the devices that are there, of one kind or of all (nil); what: who asks.
 function devices.physical(what, kind)
-  return kind_of(what, kind) == "gpu" and {} or { "cpu:0" }
+  kind = kind_of(what, kind)
+  local list = kind ~= "gpu" and { "cpu:0" } or {}
+  for _, name in ipairs(kind ~= "cpu" and gpu_names() or {}) do list[#list + 1] = name end
+  return list
 end
 
 -- The same with logical devices in place of the physical one.
 function devices.list(what, kind)
-  return kind_of(what, kind) == "gpu" and {} or cpu_names()
+  kind = kind_of(what, kind)
+  return kind == "gpu" and gpu_names() or kind == "cpu" and cpu_names() or all_names()
 end
 
--- What a strategy takes when it is not told: all GPUs, else all logical CPU devices.
+-- "NVIDIA H200, sm_90, ..." and bytes of memory of a GPU, by its number.
+function devices.describe(number)
+  local text, bytes = native.out("const char"), native.array("double", 1)
+  check(C.flow_gpu_describe(number, text, bytes))
+  return native.string(text[0]), bytes[0]
+end
+
+-- What a strategy takes when it is not told: all logical CPU devices.
 function devices.default()
   return cpu_names()
 end
@@ -69,7 +125,7 @@ end
 -- Divides the CPU in `count` devices. Only before a strategy relies on them.
 function devices.set_logical(what, kind, count)
   if kind_of(what, kind) == nil then raise("%s: \"cpu\", got nil", what) end
-  if kind_of(what, kind) == "gpu" then raise("%s: there is no GPU back end in this build; use \"cpu\"", what) end
+  if kind_of(what, kind) == "gpu" then raise("%s: a GPU cannot be divided; use \"cpu\"", what) end
   if type(count) ~= "number" or count < 1 or count > MOST or count ~= math.floor(count) then
     raise("%s: a whole number of devices from 1 to %d, got %s", what, MOST, errors.describe(count))
   end
@@ -83,5 +139,34 @@ end
 function devices.used(by)
   used_by = used_by or by
 end
+
+---- the current one -------------------------------------------------------------------------------------------------
+
+-- Number of the device where what is made now lies.
+function devices.current()
+  return C.flow_context_device(native.context)
+end
+
+-- Calls f(...) with tensors made, and functions traced, on a device of this number.
+function devices.within(number, f, ...)
+  local before = devices.current()
+  if number == before then return f(...) end
+  check(C.flow_context_set_device(native.context, number))
+  local function finish(ok, ...)
+    check(C.flow_context_set_device(native.context, before))
+    if not ok then error((...), 0) end
+    return ...
+  end
+  return finish(pcall(f, ...))
+end
+
+-- flow.device("gpu:0", f, ...): f's results; what f makes lies there.
+function devices.device(name, f, ...)
+  if type(f) ~= "function" then raise("flow.device takes a device and a function, got %s", errors.describe(f)) end
+  return devices.within(devices.number(name), f, ...)
+end
+
+local named = os.getenv("FLOW_DEVICE") or ""
+if named ~= "" then check(C.flow_context_set_device(native.context, devices.number(named))) end
 
 return devices

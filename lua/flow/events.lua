@@ -72,7 +72,7 @@ local function pictures(tag, images)
     raise("image: %q has %d dimensions, pictures are {height, width, channels} or {count, height, width, channels}", tag, tensor.rank)
   end
   if tensor.dtype:find("float") then tensor = (tensor * 255.5):maximum(0):minimum(255) end
-  return tensor:to("uint8"):contiguous()
+  return tensor:to("uint8"):to("cpu"):contiguous()
 end
 
 -- options: max_outputs (3).

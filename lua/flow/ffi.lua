@@ -289,9 +289,18 @@ local pointer_types = {
   float32 = "float *", float64 = "double *", float16 = "uint16_t *", bfloat16 = "uint16_t *", int8 = "int8_t *",
   uint8 = "uint8_t *", int32 = "int32_t *", int64 = "int64_t *", bool = "bool *",
 }
+-- A typed pointer to t's elements, good as long as t lives. Of a tensor on a device: to a copy on the host, which lives as long as the
+-- pointer does.
 function native.data(t)
-  local pointer = native.pointer(t)
-  return ffi.cast(pointer_types[native.dtype_names[C.flow_tensor_dtype(pointer)]], C.flow_tensor_data(pointer))
+  local pointer, copy = native.pointer(t), nil
+  if C.flow_tensor_device(pointer) >= 0 then
+    local out = native.out("flow_tensor")
+    native.try(C.flow_tensor_to_device, state.context, pointer, -1, out)
+    copy = ref(out[0])
+    pointer = copy.p
+  end
+  local data = ffi.cast(pointer_types[native.dtype_names[C.flow_tensor_dtype(pointer)]], C.flow_tensor_data(pointer))
+  return copy and ffi.gc(data, function() copy = nil end) or data
 end
 
 -- dtype name, dimensions and address of a numeric cdata array such as ffi.new("float[2][3]"); nil for anything else.

@@ -167,6 +167,7 @@ local function run_feed(model, pass, what, list, bar, number, stops, run)
   if not after then bar:advance(done, rows) end
   if was_interrupted(status) then return true, done end
   if status ~= 0 then training.fail(model, status, feed.rows) end
+  steps.finish(model)
   return false, done
 end
 
@@ -180,6 +181,7 @@ local function run_batches(model, pass, what, list, bar, number, stops, run)
   if not after then bar:advance(done, math.min(source.position * source.size, source.rows) - before * source.size) end
   if was_interrupted(status) then return true, done end
   if status ~= 0 then training.fail(model, status, source.position * source.size, source.order) end
+  steps.finish(model)
   return false, done
 end
 
@@ -235,7 +237,7 @@ local function validates(frequency, epoch)
 end
 
 local function run_fit(model, data, validation, options)
-  local order = options.shuffle and data.rows and tensor.arange(data.rows, { dtype = "int64" }) or nil
+  local order = options.shuffle and data.rows and tensor.arange(data.rows, { dtype = "int64", device = "cpu" }) or nil
   local train = new_pass(model, "train", data, options.batch_size, options.steps_per_epoch, order)
   if train.source then train.source.position = batches.count(train.source) end      -- the first epoch starts anew
   local test = validation and new_pass(model, "test", validation, options.validation_batch_size, options.validation_steps)
@@ -414,7 +416,7 @@ local function predict_feed(self, feed, list, bar)
     local made = {}
     for i = 0, 15 do
       if outputs[i] ~= nil then
-        made[#made + 1] = workers.gather_rows(self, native.tensor(outputs[i]))
+        made[#made + 1] = workers.gather_rows(self, tensor.on_host(native.tensor(outputs[i])))
         parts[i + 1] = parts[i + 1] or {}
         table.insert(parts[i + 1], made[#made])
       end

@@ -15,6 +15,7 @@ local tensor = require "flow.tensor"
 local variable = require "flow.variable"
 local log = require "flow.log"
 local placement = require "flow.placement"
+local devices = require "flow.devices"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context = native.context
@@ -256,6 +257,7 @@ local function describe_call(arguments)
   parts[#parts + 1], places[#places + 1] = ("trainable set %d"):format(variable.trainable_version), "which variables are trainable"
   parts[#parts + 1], places[#places + 1] = C.flow_context_exact(context) == 1 and "exact" or "fast", "the precision"
   parts[#parts + 1], places[#places + 1] = placement.text(placement.current()), "where it runs"
+  parts[#parts + 1], places[#places + 1] = devices.name(devices.current()), "its device"
   for _, t in ipairs(tensors) do tensor.need_value(t.value, "an argument of a traced function") end
   return parts, places, tensors, batch_rows(tensors)
 end

@@ -51,7 +51,7 @@ end
 
 -- Names that another module gives: { module, field }, or the module itself.
 local parts = {
-  config = { "flow.config" }, random = { "flow.random" },
+  device = { "flow.devices", "device" }, config = { "flow.config" }, random = { "flow.random" },
   set_random_seed = { "flow.random", "set_seed" }, GradientTape = { "flow.tape", "GradientTape" }, fn = { "flow.fn", "fn" },
   profile = { "flow.profile", "profile" }, args = { "flow.args", "parse" }, repl = { "flow.repl" },
   layers = { "flow.layers" }, Input = { "flow.models", "Input" }, Sequential = { "flow.models", "Sequential" },

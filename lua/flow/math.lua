@@ -39,7 +39,7 @@ function math_.confusion_matrix(labels, predictions, options)
     raise("%s: num_classes is a whole number from 1, got %s", what, errors.describe(classes))
   end
   if most >= classes then raise("%s: there is a label %d, expected labels below num_classes = %d", what, most, classes) end
-  local matrix = tensor.zeros({ classes, classes }, { dtype = "float64" })
+  local matrix = tensor.new(native.dtype("float64"), { classes, classes })
   local cells = native.data(matrix)
   for i = 0, count - 1 do
     local at = tonumber(a[i]) * classes + tonumber(b[i])

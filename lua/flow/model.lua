@@ -11,6 +11,7 @@ local symbolic = require "flow.symbolic"
 local Layer = require "flow.layer"
 local arguments = require "flow.arguments"
 local placement = require "flow.placement"
+local devices = require "flow.devices"
 
 local C, raise = native.C, errors.raise
 
@@ -25,12 +26,15 @@ function Model.extend(parent, class_name)
   return Layer.extend(parent, class_name)
 end
 
--- A model runs where the strategy in whose scope it was made places it; nil: made outside of all scopes.
+-- A model runs where the strategy in whose scope it was made places it (nil: made outside of all scopes), and on the device of
+-- flow.device, see steps.lua.
 function Model:_prepare(class_name, options)
   rawset(self, "_placement", placement.current())
+  rawset(self, "_device", devices.current())
   return Layer._prepare(self, class_name, options)
 end
 function Model.fields._placement() return nil end
+function Model.fields._device() return -1 end
 function Model.fields.distribute_strategy(self)
   local p = self._placement
   return p and p.strategy or require("flow.distribute").get_strategy()

@@ -207,8 +207,7 @@ define(cast, "cast", "astype")
 -- to("float16") casts, to("cpu") moves; what is there already comes back as it is.
 define(function(x, target)
   if tensor.is_device(target) then
-    tensor.check_device(target)
-    return operand(x, nil, "to()")
+    return tensor.to_device(operand(x, nil, "to()"), tensor.device_number(target))
   end
   return cast(x, target)
 end, "to")

@@ -5,6 +5,7 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local tensor = require "flow.tensor"
+local devices = require "flow.devices"
 local ops = require "flow.ops"
 
 local C, raise = native.C, errors.raise
@@ -53,7 +54,7 @@ local function draw(what, op, shape, dtype, low, high, options)
   for i = 1, #shape do r.dims[i - 1] = shape[i] end
   r.low, r.high, r.seed = low, high, seed
   r.keyed_by_step = options.seed == nil and C.flow_trace_depth(context) > 0 and 1 or 0
-  native.try(C.flow_apply, context, C.flow_op_find(op), nil, 0, attributes, out)
+  devices.within(tensor.device_number(options.device), native.try, C.flow_apply, context, C.flow_op_find(op), nil, 0, attributes, out)
   return native.tensor(out[0])
 end
 
@@ -69,7 +70,6 @@ local function normal(name, op)
   local what = "flow.random." .. name
   return function(...)
     local shape, options = tensor.shape_and_options(what, NORMAL, ...)
-    tensor.check_device(options.device)
     return draw(what, op, shape, options.dtype or "float32", number(what, "mean", options.mean, 0),
       number(what, "stddev", options.stddev, 1), options)
   end
@@ -85,7 +85,6 @@ local UNIFORM = { seed = true, dtype = true, device = true, minval = true, maxva
 function random.uniform(...)
   local what = "flow.random.uniform"
   local shape, options = tensor.shape_and_options(what, UNIFORM, ...)
-  tensor.check_device(options.device)
   local low, high = number(what, "minval", options.minval, 0), number(what, "maxval", options.maxval, 1)
   if low > high then raise("%s: minval %g is larger than maxval %g", what, low, high) end
   return draw(what, "random_uniform", shape, options.dtype or "float32", low, high, options)
@@ -111,23 +110,25 @@ function random.permutation(n, options)
   if type(n) == "table" then n = n[1] end
   options = errors.check_options(what, options, { seed = true })
   if type(n) ~= "number" or n < 0 or n ~= math.floor(n) then raise("%s: n is a whole number from 0, got %s", what, errors.describe(n)) end
-  local order = tensor.arange(1, n + 1, { dtype = "int64" })
+  local order = tensor.arange(1, n + 1, { dtype = "int64", device = "cpu" })
   native.check(C.flow_tensor_shuffle(order.p, random.seed_of(what, options)))
-  return order
+  return tensor.to_device(order, devices.current())
 end
 
 -- shuffle(x [, { seed = }]): a copy of x with its rows in random order.
 function random.shuffle(x, options)
   local what = "flow.random.shuffle"
   options = errors.check_options(what, options, { seed = true })
-  x = ops.operand(x, nil, what):contiguous()
+  x = ops.operand(x, nil, what)
+  local home = C.flow_tensor_device(native.pointer(x))
+  x = tensor.on_host(x):contiguous()
   local p = tensor.need_value(x, what)
   local rows = #x
-  local order = tensor.arange(0, rows, { dtype = "int64" })
+  local order = tensor.arange(0, rows, { dtype = "int64", device = "cpu" })
   native.check(C.flow_tensor_shuffle(order.p, random.seed_of(what, options)))
   local result = tensor.new(C.flow_tensor_dtype(p), tensor.raw_shape(x))
   native.check(C.flow_tensor_gather_rows(p, order.p, 0, rows, result.p))
-  return result
+  return tensor.to_device(result, home)
 end
 
 return random

@@ -8,6 +8,7 @@ local variable = require "flow.variable"
 local metrics = require "flow.metrics"
 local tape = require "flow.tape"
 local placement = require "flow.placement"
+local devices = require "flow.devices"
 local ops = require "flow.replica_ops"
 
 local C, check, raise = native.C, native.check, errors.raise
@@ -31,7 +32,8 @@ end
 
 -- A batch is a flat list of tensors: inputs, targets, sample weights. layout: { x = count, y = count, weights = 0 or 1 }.
 local function signature(model, kind, tensors, layout)
-  local parts = { kind, layout.x, layout.y, layout.weights, trainable_text(model), C.flow_context_exact(context) }
+  local parts = { kind, layout.x, layout.y, layout.weights, trainable_text(model), C.flow_context_exact(context),
+                  devices.name(model._device) }
   for i = 1, #tensors do
     local shape = tensors[i].shape
     parts[#parts + 1] = tensors[i].dtype .. "," .. table.concat(shape, ",", 2)
@@ -142,7 +144,7 @@ function bodies.predict(model, inputs)
 end
 
 -- Builds every layer by a forward pass whose trace is thrown away: variables exist before the step is traced.
-local function build(model, specs, layout)
+local function build_here(model, specs, layout)
   local placed = model._placement
   check(C.flow_trace_begin(context))
   if placed then placement.enter(placed) end
@@ -156,7 +158,29 @@ local function build(model, specs, layout)
   if not ok then error(problem, 0) end
 end
 
-local function trace(model, kind, specs, layout)
+local function build(model, specs, layout)
+  return devices.within(model._device, build_here, model, specs, layout)
+end
+
+-- Variables and optimizer come to the model's device before a plan says where they are.
+local function place(model)
+  local optimizer = model._compiled and model._compiled.optimizer
+  if optimizer then check(C.flow_optimizer_to_device(context, optimizer.handle, model._device)) end
+  for _, v in ipairs(model.variables) do native.try(C.flow_variable_to_device, context, v.handle, model._device) end
+end
+
+-- A model's steps run on the device on which it was made, or, later, in whose flow.device one of them was called.
+local function settle(model)
+  local device = devices.current()
+  if device >= 0 then rawset(model, "_device", device) end
+end
+
+-- Waits for what the model's device still does; raises what went wrong there.
+function steps.finish(model)
+  if model._device >= 0 then check(C.flow_device_synchronize(context, model._device)) end
+end
+
+local function trace_here(model, kind, specs, layout)
   placement.begin_trace(model._placement, true)
   local ok, results = pcall(function()
     local tensors = {}
@@ -218,6 +242,11 @@ function steps.ensure_built(model, specs, layout)
   rawset(model, "_trainable_version", false)
 end
 
+local function trace(model, kind, specs, layout)
+  place(model)
+  return devices.within(model._device, trace_here, model, kind, specs, layout)
+end
+
 -- Traces with the random state of the first time: what a traced function draws then is part of the plan, and a run that goes on in
 -- another process (fit_position.lua) must have the same plan.
 local function trace_again(model, key, kind, specs, layout)
@@ -243,6 +272,7 @@ end
 function steps.get(model, kind, tensors, layout, capacity, own)
   local specs, list = {}, model._steps
   for i = 1, #tensors do specs[i] = spec_of(tensors[i]) end
+  settle(model)
   steps.ensure_built(model, specs, layout)
   local key = signature(model, kind, tensors, layout)
   local step = find(list, key)

@@ -10,15 +10,17 @@ local methods, hooks = native.methods, native.hooks
 local is_tensor, pointer = native.is_tensor, native.pointer
 
 local tensor = {}
+local one = native.out("flow_tensor")
 
 ---- devices -----------------------------------------------------------------------------------------------------------
 
--- "cpu", the only kind of memory that there is; raises unless the device exists. nil: the default one.
-function tensor.check_device(name)
-  if name ~= nil then devices.canonical(name) end
-  return "cpu"
-end
 tensor.is_device = devices.is_name
+
+-- Number of the device that an option names, or where tensors are made now (nil); raises unless it exists.
+function tensor.device_number(name)
+  if name == nil then return devices.current() end
+  return devices.number(name)
+end
 
 ---- traced tensors --------------------------------------------------------------------------------------------------------
 
@@ -80,10 +82,30 @@ local function shape_and_options(what, known, first, ...)
 end
 tensor.shape_and_options = shape_and_options
 
-local one = native.out("flow_tensor")
 local CREATE = { dtype = true, device = true }
 
--- A new tensor of zeros; dtype is a number of enum flow_dtype.
+-- The values of t on a device: t itself where it is there. A tape that records sees a copy.
+function tensor.to_device(t, number)
+  local p = pointer(t)
+  if C.flow_tensor_is_symbolic(p) ~= 0 or C.flow_tensor_device(p) == number then return t end
+  native.pressure()
+  native.try(C.flow_tensor_to_device, native.context, p, number, one)
+  return native.tensor(one[0])
+end
+
+-- The same on the host, for functions that read the elements there.
+function tensor.on_host(t)
+  return tensor.to_device(t, -1)
+end
+
+-- What a function that makes tensors returns: t where its options want it.
+local function placed(t, options)
+  local moved = tensor.to_device(t, tensor.device_number(options.device))
+  if moved.p ~= t.p then t:close() end
+  return moved
+end
+
+-- A new tensor of zeros on the host; dtype is a number of enum flow_dtype.
 local function new(dtype, shape)
   native.pressure()
   local dims, rank = native.dims(shape)
@@ -105,18 +127,17 @@ end
 
 -- The dtype number that options ask for, else the default.
 local function wanted_dtype(options, default)
-  tensor.check_device(options.device)
   return native.dtype(options.dtype or default)
 end
 
 function tensor.zeros(...)
   local shape, options = shape_and_options("flow.zeros", CREATE, ...)
-  return new(wanted_dtype(options, "float32"), shape)
+  return placed(new(wanted_dtype(options, "float32"), shape), options)
 end
 
 function tensor.ones(...)
   local shape, options = shape_and_options("flow.ones", CREATE, ...)
-  return fill(new(wanted_dtype(options, "float32"), shape), 1)
+  return placed(fill(new(wanted_dtype(options, "float32"), shape), 1), options)
 end
 
 function tensor.full(shape, value, options)
@@ -126,8 +147,8 @@ function tensor.full(shape, value, options)
   if kind ~= "number" and kind ~= "boolean" then
     raise("flow.full: the value is a number or a boolean, got %s", errors.describe(value))
   end
-  if kind == "boolean" then return fill(new(wanted_dtype(options, "bool"), dims), value and 1 or 0) end
-  return fill(new(wanted_dtype(options, "float32"), dims), value)
+  if kind == "boolean" then return placed(fill(new(wanted_dtype(options, "bool"), dims), value and 1 or 0), options) end
+  return placed(fill(new(wanted_dtype(options, "float32"), dims), value), options)
 end
 
 -- eye(n [, m] [, options]): ones on the diagonal.
@@ -135,12 +156,13 @@ function tensor.eye(n, m, options)
   if type(m) == "table" then m, options = nil, m end
   m = m or n
   check_dims("flow.eye", { n, m })
-  local t = new(wanted_dtype(errors.check_options("flow.eye", options, CREATE), "float32"), { n, m })
+  options = errors.check_options("flow.eye", options, CREATE)
+  local t = new(wanted_dtype(options, "float32"), { n, m })
   local diagonal = math.min(n, m)
-  if diagonal == 0 then return t end
+  if diagonal == 0 then return placed(t, options) end
   check(C.flow_tensor_view(t.p, 1, (native.dims { diagonal }), (native.dims { m + 1 }), 0, one))
   fill(native.tensor(one[0]), 1)
-  return t
+  return placed(t, options)
 end
 
 local function all_whole(...)
@@ -166,7 +188,7 @@ function tensor.arange(...)
   local count = math.max(0, math.ceil((stop - start) / step))
   local dtype = wanted_dtype(options, all_whole(start, stop, step) and "int32" or "float32")
   native.try(C.flow_tensor_arange, dtype, start, step, count, one)
-  return native.tensor(one[0])
+  return placed(native.tensor(one[0]), options)
 end
 
 -- num numbers from start to stop; { endpoint = false } leaves stop out.
@@ -182,7 +204,7 @@ function tensor.linspace(start, stop, num, options)
   if gaps > 0 and options.endpoint ~= false then values[num - 1] = stop end
   local t = new(wanted_dtype(options, "float32"), { num })
   check(C.flow_tensor_write(t.p, values, num))
-  return t
+  return placed(t, options)
 end
 
 ---- Lua values to tensors ---------------------------------------------------------------------------------------------------
@@ -236,10 +258,13 @@ function tensor.tensor(value, options)
   local kind = type(value)
   if kind == "cdata" then
     if is_tensor(value) then
-      tensor.check_device(options.device)
-      return options.dtype and value:to(options.dtype) or value:clone()
+      local number, own = tensor.device_number(options.device), C.flow_tensor_device(pointer(value))
+      if not options.device and number < 0 then number = own end
+      if options.dtype and options.dtype ~= value.dtype then value = value:to(options.dtype)
+      elseif number == own then value = value:clone() end
+      return tensor.to_device(value, number)
     end
-    if native.is_int64(value) then return fill(new(wanted_dtype(options, "int64"), {}), tonumber(value)) end
+    if native.is_int64(value) then return placed(fill(new(wanted_dtype(options, "int64"), {}), tonumber(value)), options) end
     local dtype, shape, memory = native.array_of(value)
     if not dtype then raise("flow.tensor: %s is not a numeric array", tostring(native.typeof(value))) end
     local dims, rank = native.dims(shape)
@@ -248,7 +273,7 @@ function tensor.tensor(value, options)
     local t = new(wanted_dtype(options, dtype), shape)
     check(C.flow_tensor_copy(t.p, source.p))
     source:close()
-    return t
+    return placed(t, options)
   elseif kind ~= "number" and kind ~= "boolean" and kind ~= "table" then
     raise("flow.tensor: expected a number, nested lists or an array, got %s", errors.describe(value))
   end
@@ -258,7 +283,7 @@ function tensor.tensor(value, options)
   if type(leaf) == "cdata" and is_tensor(leaf) then
     if #shape > 1 then raise("flow.tensor: a list of tensors may not be nested; use flow.stack") end
     local t = tensor.stack(value)
-    return options.dtype and t:to(options.dtype) or t
+    return placed(options.dtype and t:to(options.dtype) or t, options)
   end
   local count = 1
   for i = 1, #shape do count = count * shape[i] end
@@ -266,7 +291,7 @@ function tensor.tensor(value, options)
   local values = native.array("double", count)
   flatten(value, shape, 1, values, 0, {})
   check(C.flow_tensor_write(t.p, values, count))
-  return t
+  return placed(t, options)
 end
 
 ---- borrowed memory ----------------------------------------------------------------------------------------------------------
@@ -352,7 +377,7 @@ function fields.shape(t)
   return shape
 end
 function fields.dtype(t) return native.dtype_names[C.flow_tensor_dtype(pointer(t))] end
-function fields.device(t) return pointer(t) and "cpu" end
+function fields.device(t) return devices.name(C.flow_tensor_device(pointer(t))) end
 function fields.rank(t) return C.flow_tensor_rank(pointer(t)) end
 function fields.size(t) return C.flow_tensor_size(pointer(t)) end
 fields.ndim = fields.rank
@@ -469,7 +494,7 @@ function hooks.tostring(t)
   local p = t.p
   local symbolic = C.flow_tensor_is_symbolic(p) ~= 0
   local header = ("Tensor %s %s %s"):format(native.dtype_names[C.flow_tensor_dtype(p)], tensor.shape_text(shape_table(p)),
-    symbolic and "symbolic" or "cpu")
+    symbolic and "symbolic" or devices.name(C.flow_tensor_device(p)))
   if symbolic then return header end
   return header .. "\n" .. native.text(C.flow_tensor_format, p)
 end

@@ -9,6 +9,7 @@ local optimizers = require "flow.optimizers"
 local losses = require "flow.losses"
 local metrics = require "flow.metrics"
 local steps = require "flow.steps"
+local tensor = require "flow.tensor"
 local ops = require "flow.ops"
 local arguments = require "flow.arguments"
 local ownership = require "flow.distribute.ownership"
@@ -172,16 +173,16 @@ end
 
 ---- data ----------------------------------------------------------------------------------------------------------------------------
 
--- A list of tensors out of a tensor, nested lists of numbers, or a list of tensors (several inputs).
+-- A list of tensors on the host out of a tensor, nested lists of numbers, or a list of tensors (several inputs).
 function training.tensors(value, what)
   if value == nil then return {} end
   local first = type(value) == "table" and not getmetatable(value) and value[1]
   if native.is_tensor(first) or (type(first) == "table" and getmetatable(first)) then
     local list = {}
-    for i = 1, #value do list[i] = ops.operand(value[i], nil, what) end
+    for i = 1, #value do list[i] = tensor.on_host(ops.operand(value[i], nil, what)) end
     return list
   end
-  return { ops.operand(value, nil, what) }
+  return { tensor.on_host(ops.operand(value, nil, what)) }
 end
 
 local function rows_of(t)
@@ -267,6 +268,7 @@ local function run_batch(model, kind, x, y, weights)
   local status = C.flow_instance_run(context, step.instance, list, count, kind == "predict" and outputs or nil)
   held[1] = batch
   if status ~= 0 then training.fail(model, status, 0) end
+  steps.finish(model)
   if C.flow_instance_stop_wished(step.instance) ~= 0 then raise("%s: a worker was interrupted", object.title(model)) end
   if kind == "train" then rawset(model, "_train_steps", model._train_steps + 1) end
   return outputs
@@ -307,7 +309,7 @@ function Model:predict_on_batch(x)
   training.prepare(self)
   local outputs, results = run_batch(self, "predict", x), {}
   for i = 0, 15 do
-    if outputs[i] ~= nil then results[#results + 1] = workers.gather_rows(self, native.tensor(outputs[i])) end
+    if outputs[i] ~= nil then results[#results + 1] = workers.gather_rows(self, tensor.on_host(native.tensor(outputs[i]))) end
   end
   return #results == 1 and results[1] or results
 end

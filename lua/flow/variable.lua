@@ -4,6 +4,7 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local tensor = require "flow.tensor"
+local devices = require "flow.devices"
 local ops = require "flow.ops"
 
 local C, check, raise = native.C, native.check, errors.raise
@@ -49,6 +50,7 @@ function variable.Variable(value, options)
   local initial = ops.operand(value, nil, "flow.Variable")
   if options.dtype then initial = initial:to(options.dtype) end
   tensor.need_value(initial, "flow.Variable")
+  if devices.current() >= 0 then initial = tensor.to_device(initial, devices.current()) end
   native.try(C.flow_variable_new, initial.p, options.name or "Variable", options.trainable ~= false, sync, out_variable)
   return adopt(out_variable[0])
 end

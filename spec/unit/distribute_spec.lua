@@ -79,7 +79,7 @@ describe("a strategy", function()
     has(message_of(function() distribute.MirroredStrategy { devices = { "cpu:0", "/device:CPU:0" } } end),
       'no duplicates in devices: "/device:CPU:0" is the same device as "cpu:0"')
     has(message_of(function() distribute.MirroredStrategy { "cpu:1" } end), 'device "cpu:1" does not exist')
-    has(message_of(function() distribute.MirroredStrategy { devices = { "gpu:0" } } end), "there is no GPU back end")
+    has(message_of(function() distribute.MirroredStrategy { devices = { "gpu:63" } } end), "does not exist")
     has(message_of(function() distribute.MirroredStrategy { devices = {} } end), "an empty one")
     has(message_of(function() distribute.MirroredStrategy { device = "cpu:0" } end), 'did you mean "devices"?')
     has(message_of(function() return distribute.MiroredStrategy end), 'did you mean "MirroredStrategy"?')

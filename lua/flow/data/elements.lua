@@ -133,8 +133,7 @@ function elements.fill(what, element, values, specs)
       if type(value) ~= "string" then raise("%s: value %d is %s, expected a string", what, i, errors.describe(value)) end
       anchors[i] = text_tensor(value)
     else
-      local t = ops.operand(value, native.is_tensor(value) and nil or spec.dtype, what)
-      anchors[i] = t
+      anchors[i] = tensor.on_host(ops.operand(value, native.is_tensor(value) and nil or spec.dtype, what))
     end
     element.tensors[i - 1] = native.pointer(anchors[i])
   end

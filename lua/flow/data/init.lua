@@ -12,6 +12,7 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
 local ops = require "flow.ops"
+local tensor = require "flow.tensor"
 local arguments = require "flow.arguments"
 local random = require "flow.random"
 local elements = require "flow.data.elements"
@@ -155,7 +156,7 @@ function Dataset.from_tensor_slices(value)
       values, starts = elements.pack_texts("from_tensor_slices", entry)
       offsets[i - 1] = native.pointer(starts)
     else
-      values = ops.operand(entry, nil, "from_tensor_slices")
+      values = tensor.on_host(ops.operand(entry, nil, "from_tensor_slices"))
     end
     anchors[#anchors + 1] = { values, starts }
     tensors[i - 1] = native.pointer(values)

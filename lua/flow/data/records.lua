@@ -73,10 +73,10 @@ local function add_tensor(example, name, tensor, kind)
   kind = kind or (tensor.dtype:find("float") and "float32" or "int64")
   if kind == "bytes" then
     if tensor.dtype ~= "uint8" then raise("write_example: feature %q is bytes: give a string or a uint8 tensor", name) end
-    tensor = tensor:clone()
+    tensor = tensor:to("cpu"):clone()
     return check(C.flow_example_add_bytes(example, name, C.flow_tensor_data(native.pointer(tensor)), tensor.size))
   end
-  tensor = tensor:to(kind):clone()
+  tensor = tensor:to("cpu"):to(kind):clone()
   local add = kind == "int64" and C.flow_example_add_integers or C.flow_example_add_floats
   check(add(example, name, native.data(tensor), tensor.size))
 end

@@ -3,6 +3,7 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local tensor = require "flow.tensor"
+local devices = require "flow.devices"
 local variable = require "flow.variable"
 local elements = require "flow.data.elements"
 
@@ -92,7 +93,7 @@ local function run(what, f, specs)
   return { plan = native.own(out_plan, C.flow_plan_release), inputs = inputs, results = results }
 end
 
-local function trace_function(what, f, specs)
+local function trace_here(what, f, specs)
   local callable = type(f) == "function" or (type(f) == "table" and getmetatable(f) and getmetatable(f).__call)
   if not callable then raise("%s: expected a function, got %s", what, errors.describe(f)) end
   if C.flow_trace_depth(context) > 0 then raise("%s cannot be called while another function is traced", what) end
@@ -107,6 +108,11 @@ local function trace_function(what, f, specs)
     error(("%s%s: the function cannot be traced: %s"):format(position or "", what, rest or text), 0)
   end
   return result
+end
+
+-- What a data set's threads do is done on the host.
+local function trace_function(what, f, specs)
+  return devices.within(-1, trace_here, what, f, specs)
 end
 
 local function integers(list)

@@ -1,0 +1,28 @@
+/* accelerated.h: an instance whose plan runs on a device: the same entries as on the CPU, each enqueued as a whole, in the plan's order.
+ *
+ * A run copies its inputs to a place that is always the same, so that what is enqueued for a number of rows can be recorded once and
+ * then repeated: it differs in the contents of memory only, scalars included. Nobody waits, but between the body and the commit tail
+ * of a plan that may refuse data: the tail is not enqueued then. */
+#ifndef FLOW_GRAPH_ACCELERATED_H
+#define FLOW_GRAPH_ACCELERATED_H
+
+#include "graph/instance.h"
+#include "tensor/place.h"
+
+/* Brings a graph's constants to where it runs. */
+flow_status flow_graph_place_constants(flow_graph *graph);
+
+/* What an instance on a device needs beyond the arena; before its calls are made. */
+flow_status flow_accelerated_new(flow_instance *instance);
+void        flow_accelerated_release(flow_instance *instance);      /* NULL in instance->accelerated is fine */
+
+/* Variables of the plan come to its device, or to the host. Before bases are bound. */
+flow_status flow_instance_take_variables(flow_instance *instance);
+/* Copies the inputs of the next run, from their row `first` on: contiguous tensors of the host or of a device. */
+flow_status flow_accelerated_bring(flow_instance *instance, flow_tensor *const *inputs, int64_t first);
+/* flow_execute on the device. */
+flow_status flow_accelerated_execute(flow_instance *instance);
+/* An output's value of the last run, `offset` bytes behind the beginning of the tensor, which lies at the instance's place. */
+flow_status flow_accelerated_output(const flow_instance *instance, int value, size_t bytes, flow_tensor *output, size_t offset);
+
+#endif

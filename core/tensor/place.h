@@ -1,0 +1,46 @@
+/* place.h: memory that is not the host's: that of one accelerator, with the queue that orders what happens to it. A tensor's storage
+ * names its place; NULL is the host.
+ *
+ * A context has at most one place for each device, so that its work is carried out in the order of its calls. Tensors keep their
+ * place alive. Each function takes the place's lock, so that tensors may be released by any thread. */
+#ifndef FLOW_TENSOR_PLACE_H
+#define FLOW_TENSOR_PLACE_H
+
+#include "accelerator.h"
+#include "tensor/tensor.h"
+
+/* The accelerators of this process, looked for at the first question. accelerators.c */
+int         flow_accelerator_count(void);
+const char *flow_accelerator_missing(void);                    /* why there is none, one sentence; "" where there are some */
+/* FLOW_NOT_FOUND names the devices that there are. */
+flow_status flow_accelerator_open(int device, const flow_accelerator **out);
+
+flow_status flow_place_new(int device, flow_place **out);      /* new reference */
+flow_place *flow_place_retain(flow_place *place);              /* NULL is fine */
+void        flow_place_release(flow_place *place);             /* NULL is fine */
+
+int                     flow_place_device(const flow_place *place);        /* "gpu:0" is 0; -1: NULL, the host */
+const char             *flow_place_name(const flow_place *place);          /* "gpu:0", "cpu"; borrowed as long as the place */
+const flow_accelerator *flow_place_accelerator(const flow_place *place);
+
+/* As the functions of accelerator.h; sizes of 0 do nothing. memory counts in flow_live_bytes. */
+flow_status flow_place_allocate(flow_place *place, size_t bytes, void **out);
+void        flow_place_free(flow_place *place, void *memory, size_t bytes);
+flow_status flow_place_upload(flow_place *place, void *to, const void *host, size_t bytes);
+flow_status flow_place_download(flow_place *place, void *host, const void *from, size_t bytes);
+flow_status flow_place_copy(flow_place *place, void *to, const void *from, size_t bytes);
+flow_status flow_place_clear(flow_place *place, void *to, size_t bytes);
+flow_status flow_place_synchronize(flow_place *place);
+
+/* What is enqueued at `place` from now on happens after all that is at `other` so far. The same place: nothing to do. Not while the
+ * caller holds a lock. */
+flow_status flow_place_follow(flow_place *place, flow_place *other);
+
+/* For several calls at one go: the queue, to be used with the accelerator's functions until unlock. */
+flow_queue *flow_place_lock(flow_place *place);
+void        flow_place_unlock(flow_place *place);
+
+/* Scalars of ops that are no part of a plan, all zero, in the place's memory. */
+const flow_scalars *flow_place_scalars(const flow_place *place);
+
+#endif

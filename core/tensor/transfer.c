@@ -1,0 +1,127 @@
+/* transfer.c: elements on their way between the host and the devices' memories. What a device has no kernel for is done on a copy of
+ * the elements on the host, so that every tensor can be read, written and printed, wherever it is. */
+#include "tensor/place.h"
+
+#include "base/memory.h"
+
+/* The elements from the first to behind the last one in memory, relative to tensor->data. */
+static void extent_of(const flow_tensor *tensor, int64_t *low, int64_t *count)
+{
+  int64_t high = 0;
+  *low = *count = 0;
+  if (flow_shape_size(tensor->rank, tensor->shape) == 0) return;
+  for (int axis = 0; axis < tensor->rank; axis++) {
+    int64_t reach = (tensor->shape[axis] - 1) * tensor->strides[axis];
+    if (reach < 0) *low += reach;
+    else high += reach;
+  }
+  *count = high - *low + 1;
+}
+
+/* A tensor on the host with the strides of one that is not. filled: with its elements, else undefined. */
+static flow_status new_image(const flow_tensor *tensor, int filled, flow_tensor **out)
+{
+  int64_t low, count;
+  flow_tensor *block;
+  size_t size = (size_t)flow_dtype_size(tensor->dtype);
+  extent_of(tensor, &low, &count);
+  FLOW_TRY(flow_tensor_new_uninitialized(tensor->dtype, 1, &count, &block));
+  flow_status status = FLOW_OK;
+  const char *first = tensor->data + low * (int64_t)size;
+  if (filled) status = flow_place_download(flow_tensor_place(tensor), block->data, first, (size_t)count * size);
+  if (status == FLOW_OK) status = flow_tensor_view(block, tensor->rank, tensor->shape, tensor->strides, -low, out);
+  flow_tensor_release(block);
+  return status;
+}
+
+/* The elements of an image, and what lies between them, into the tensor that it was made for. */
+static flow_status write_back(flow_tensor *tensor, const flow_tensor *image)
+{
+  int64_t low, count, size = flow_dtype_size(tensor->dtype);
+  extent_of(tensor, &low, &count);
+  return flow_place_upload(flow_tensor_place(tensor), tensor->data + low * size, image->data + low * size, (size_t)(count * size));
+}
+
+flow_status flow_tensor_on_host(const flow_tensor *tensor, flow_tensor **out)
+{
+  *out = NULL;
+  FLOW_TRY(flow_check_concrete("the tensor", tensor));
+  if (flow_tensor_place(tensor)) return new_image(tensor, 1, out);
+  *out = flow_tensor_retain((flow_tensor *)(uintptr_t)tensor);
+  return FLOW_OK;
+}
+
+flow_status flow_tensor_on_host_contiguous(const flow_tensor *tensor, flow_tensor **out)
+{
+  return flow_tensor_at(tensor, NULL, out);
+}
+
+flow_status flow_tensor_at(const flow_tensor *tensor, flow_place *place, flow_tensor **out)
+{
+  *out = NULL;
+  FLOW_TRY(flow_check_concrete("the tensor", tensor));
+  if (flow_tensor_place(tensor) == place && flow_tensor_is_contiguous(tensor)) {
+    *out = flow_tensor_retain((flow_tensor *)(uintptr_t)tensor);
+    return FLOW_OK;
+  }
+  flow_tensor *copy;
+  FLOW_TRY(flow_tensor_new_at(place, tensor->dtype, tensor->rank, tensor->shape, &copy));
+  flow_status status = flow_tensor_copy(copy, tensor);
+  if (status != FLOW_OK) flow_tensor_release(copy);
+  else *out = copy;
+  return status;
+}
+
+/* Between contiguous tensors of one dtype and shape, not both on the host. */
+static flow_status copy_bytes(flow_tensor *to, const flow_tensor *from, size_t bytes)
+{
+  flow_place *target = flow_tensor_place(to), *source = flow_tensor_place(from);
+  if (!source) return flow_place_upload(target, to->data, from->data, bytes);
+  if (!target) return flow_place_download(source, to->data, from->data, bytes);
+  FLOW_TRY(flow_place_follow(target, source));
+  FLOW_TRY(flow_place_copy(target, to->data, from->data, bytes));
+  return flow_place_follow(source, target);      /* it may release or write its elements only then */
+}
+
+static int apart(const flow_tensor *a, const flow_tensor *b, size_t bytes)
+{
+  return a->storage != b->storage || a->data + bytes <= b->data || b->data + bytes <= a->data;
+}
+
+/* Whether elements can go from one to the other as they lie. */
+static int same_form(const flow_tensor *to, const flow_tensor *from, size_t bytes)
+{
+  const flow_place *target = flow_tensor_place(to), *source = flow_tensor_place(from);
+  int reachable = !target || !source || flow_place_device(target) == flow_place_device(source);
+  return reachable && to->dtype == from->dtype && flow_shape_equal(to->rank, to->shape, from->rank, from->shape) &&
+         flow_tensor_is_contiguous(to) && flow_tensor_is_contiguous(from) && apart(to, from, bytes);
+}
+
+flow_status flow_tensor_copy_between(flow_tensor *to, const flow_tensor *from)
+{
+  size_t bytes = (size_t)flow_shape_size(to->rank, to->shape) * (size_t)flow_dtype_size(to->dtype);
+  if (same_form(to, from, bytes)) return copy_bytes(to, from, bytes);
+  flow_tensor *source, *image = NULL;
+  FLOW_TRY(flow_tensor_on_host(from, &source));
+  flow_status status = FLOW_OK;
+  if (flow_tensor_place(to)) status = new_image(to, !flow_tensor_is_contiguous(to), &image);
+  else image = flow_tensor_retain(to);
+  if (status == FLOW_OK) status = flow_tensor_copy(image, source);
+  if (status == FLOW_OK && flow_tensor_place(to)) status = write_back(to, image);
+  flow_tensor_release(image);
+  flow_tensor_release(source);
+  return status;
+}
+
+flow_status flow_tensor_fill_at_place(flow_tensor *tensor, double value)
+{
+  size_t bytes = (size_t)flow_shape_size(tensor->rank, tensor->shape) * (size_t)flow_dtype_size(tensor->dtype);
+  if (value == 0 && !__builtin_signbit(value) && flow_tensor_is_contiguous(tensor))
+    return flow_place_clear(flow_tensor_place(tensor), tensor->data, bytes);
+  flow_tensor *image;
+  FLOW_TRY(new_image(tensor, !flow_tensor_is_contiguous(tensor), &image));
+  flow_status status = flow_tensor_fill(image, value);
+  if (status == FLOW_OK) status = write_back(tensor, image);
+  flow_tensor_release(image);
+  return status;
+}

@@ -1,0 +1,65 @@
+/* optimizer_device.c: an optimizer's arenas on another device: the flat tensors are copied there, and every handle that lay in one lies
+ * in the copy from then on. */
+#include "tensor/place.h"
+#include "train/optimizer.h"
+
+/* The same part of `to` that a variable's storage is of `from`; storages elsewhere stay. */
+static flow_status move_part(flow_variable *variable, const flow_storage *from, flow_tensor *to)
+{
+  flow_tensor *part, *old = variable->tensor;
+  if (old->storage != from) return FLOW_OK;
+  int64_t offset = (old->data - (char *)from->data) / (int64_t)sizeof(float);
+  FLOW_TRY(flow_tensor_view(to, old->rank, old->shape, old->strides, offset, &part));
+  variable->tensor = part;
+  flow_tensor_release(old);
+  return FLOW_OK;
+}
+
+/* All of the optimizer's handles that lie in `from`. */
+static flow_status move_parts(flow_optimizer *optimizer, const flow_storage *from, flow_tensor *to)
+{
+  for (int a = 0; a < optimizer->arena_count; a++) {
+    flow_arena *arena = optimizer->arenas[a];
+    for (int i = 0; i < arena->count; i++) FLOW_TRY(move_part(arena->variables[i], from, to));
+    for (int s = 0; s < optimizer->slot_kinds; s++) {
+      if (arena->slots[s]->storage != from) continue;
+      flow_tensor_release(arena->slots[s]);
+      arena->slots[s] = flow_tensor_retain(to);
+    }
+  }
+  for (int i = 0; i < optimizer->slot_count; i++) FLOW_TRY(move_part(optimizer->slot_variables[i], from, to));
+  for (int r = 0; r < optimizer->run_count; r++) {
+    FLOW_TRY(move_part(optimizer->runs[r].parameters, from, to));
+    for (int s = 0; s < optimizer->slot_kinds; s++) FLOW_TRY(move_part(optimizer->runs[r].slots[s], from, to));
+  }
+  return FLOW_OK;
+}
+
+/* Moves what `member` lies in. */
+static flow_status move_storage(flow_optimizer *optimizer, const flow_tensor *member, flow_place *place)
+{
+  flow_storage *from = member->storage;
+  if (flow_place_device(from->place) == flow_place_device(place)) return FLOW_OK;
+  int64_t size = (int64_t)(from->bytes / sizeof(float)), stride = 1;
+  flow_tensor *whole, *moved = NULL;
+  int64_t first = ((char *)from->data - member->data) / (int64_t)sizeof(float);
+  FLOW_TRY(flow_tensor_view((flow_tensor *)(uintptr_t)member, 1, &size, &stride, first, &whole));
+  flow_status status = flow_tensor_at(whole, place, &moved);
+  if (status == FLOW_OK) status = move_parts(optimizer, from, moved);      /* whole keeps `from` alive meanwhile */
+  flow_tensor_release(moved);
+  flow_tensor_release(whole);
+  return status;
+}
+
+flow_status flow_optimizer_to_device(flow_context *context, flow_optimizer *optimizer, int device)
+{
+  flow_place *place;
+  FLOW_TRY(flow_context_place_of(context, device, &place));
+  for (int a = 0; a < optimizer->arena_count; a++) {
+    flow_arena *arena = optimizer->arenas[a];
+    for (int i = 0; i < arena->count; i++) FLOW_TRY(move_storage(optimizer, arena->variables[i]->tensor, place));
+    for (int s = 0; s < optimizer->slot_kinds; s++) FLOW_TRY(move_storage(optimizer, arena->slots[s], place));
+  }
+  if (optimizer->learning_rate) FLOW_TRY(flow_variable_move_to(optimizer->learning_rate, place));
+  return flow_variable_move_to(optimizer->iterations, place);
+}

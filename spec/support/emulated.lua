@@ -1,0 +1,20 @@
+--- GPUs for specs on machines without one: lets this process see the emulated devices of the build under test (kernels/cuda/emulated.h).
+--- To be required before flow's first look for a GPU.
+local ffi = require "ffi"
+require "spec.support.init"
+
+pcall(ffi.cdef, "int setenv(const char *name, const char *value, int overwrite);")
+
+local folder = os.getenv("FLOWLUA_LIB"):match("^(.*)/[^/]*$") .. "/emulated"
+local emulated = { folder = folder }
+
+ffi.C.setenv("FLOW_PLUGINS", folder, 1)
+
+--- Why there are none; nil where there are two.
+function emulated.missing()
+  local file = io.open(folder .. "/libflow_cuda.so")
+  if file then file:close() return nil end
+  return "this build has no emulated device"
+end
+
+return emulated

@@ -1,0 +1,167 @@
+-- devices_spec.lua: tensors, ops, traced functions and models on GPUs: on two emulated ones (kernels/cuda/emulated.h).
+local support = require "spec.support.init"
+local emulated = require "spec.support.emulated"
+local flow = require "flow"
+local message_of = support.message_of
+
+if emulated.missing() then
+  pending("devices: " .. emulated.missing())
+  return
+end
+
+local GPU = { device = "gpu:0" }
+
+local function on(device, f) return flow.device(device, f) end
+
+local function near(expected, actual, tolerance)
+  assert.same(expected.shape, actual.shape)
+  local e, a = expected:flatten():totable(), actual:flatten():totable()
+  for i = 1, #e do assert.near(e[i], a[i], (tolerance or 1e-5) * math.max(1, math.abs(e[i]))) end
+end
+
+describe("the names of devices", function()
+  it("are what Keras and PyTorch write", function()
+    assert.same({ "cpu:0", "gpu:0", "gpu:1" }, flow.config.list_devices())
+    assert.same({ "gpu:0", "gpu:1" }, flow.config.list_physical_devices("GPU"))
+    for _, name in ipairs { "gpu:1", "GPU:1", "/gpu:1", "/device:GPU:1", "cuda:1", "/job:worker/task:0/device:GPU:1" } do
+      assert.equal("gpu:1", flow.zeros({ 2 }, { device = name }).device)
+    end
+    assert.equal("gpu:0", flow.zeros({ 2 }, { device = "gpu" }).device)
+    assert.equal('device "gpu:2" does not exist: this process has "cpu:0" and "gpu:0" to "gpu:1"',
+      message_of(function() flow.zeros({ 2 }, { device = "gpu:2" }) end))
+    assert.equal('unknown device "tpu:0": use "cpu" or "gpu:0"', message_of(function() flow.device("tpu:0", print) end))
+  end)
+
+  it("give a function its device, also when it fails", function()
+    assert.equal("gpu:1", on("gpu:1", function() return flow.ones { 2 }.device end))
+    assert.equal("cpu", on("gpu:1", function() return on("cpu", function() return flow.ones { 2 }.device end) end))
+    assert.is_false(pcall(on, "gpu:1", function() error("no") end))
+    assert.equal("cpu", flow.ones { 2 }.device)
+  end)
+end)
+
+describe("a tensor on a GPU", function()
+  it("comes and goes as it is", function()
+    local a = flow.tensor({ { 1, 2, 3 }, { 4, 5, 6 } }, GPU)
+    assert.equal("gpu:0", a.device)
+    assert.same({ { 1, 2, 3 }, { 4, 5, 6 } }, a:totable())
+    assert.equal("Tensor float32 {2, 3} gpu:0\n[[1. 2. 3.]\n [4. 5. 6.]]", tostring(a))
+    assert.is_true(a:to("gpu:0") == a)
+    assert.equal("cpu", a:to("cpu").device)
+    assert.equal("gpu:1", a:to("gpu:1").device)
+    assert.same(a:totable(), a:to("gpu:1"):totable())
+    assert.equal(6, a[{ 2, 3 }]:item())
+    assert.same({ 4, 5, 6 }, a[2]:totable())
+    assert.same({ 3, 6 }, a[{ {}, 3 }]:totable())
+    assert.equal(5, a:data()[4])
+    local values = a:to("float16")
+    assert.equal("gpu:0", values.device)
+    assert.same(a:totable(), values:totable())
+    assert.equal("gpu:0", flow.tensor(a, { dtype = "int64" }).device)
+    assert.equal("gpu:1", flow.tensor(a, { device = "gpu:1" }).device)
+  end)
+
+  it("is written in place, between gaps as well", function()
+    local a = flow.zeros({ 3, 4 }, GPU)
+    a[{ {}, 2 }] = 7
+    a[3] = flow.tensor { 1, 2, 3, 4 }
+    a[{ 1, { 3, 4 } }] = flow.tensor({ 8, 9 }, { device = "gpu:1" })
+    assert.same({ { 0, 7, 8, 9 }, { 0, 7, 0, 0 }, { 1, 2, 3, 4 } }, a:totable())
+  end)
+
+  it("is saved and loaded", function()
+    local path = support.file("a.npy", "")
+    flow.save_npy(path, flow.tensor({ { 1, 2 }, { 3, 4 } }, GPU)[{ {}, 2 }])
+    assert.same({ 2, 4 }, flow.load_npy(path):totable())
+  end)
+
+  it("makes a data set that is read on the host", function()
+    local ds = flow.data.Dataset.from_tensor_slices(flow.tensor({ 1, 2, 3 }, GPU)):batch(2)
+    local seen = {}
+    on("gpu:0", function()
+      for x in ds:map(function(x) return x * 2 end):iter() do seen[#seen + 1] = x:totable() end
+    end)
+    assert.same({ { 2, 4 }, { 6 } }, seen)
+  end)
+
+  it("counts among the bytes that live", function()
+    local native = require "flow.ffi"
+    assert.equal(0, flow.zeros({ 1 }, GPU):item())      -- and nothing is under way
+    native.collect()
+    local before = native.C.flow_live_bytes()
+    local a = flow.zeros({ 1000, 1000 }, GPU)
+    assert.equal(0, a[{ 1, 1 }]:item())
+    assert.is_true(native.C.flow_live_bytes() - before > 3.9e6)
+    a:close()
+    native.collect()
+    assert.is_true(native.C.flow_live_bytes() - before < 1e6)
+  end)
+
+  it("says what memory it needs where there is not enough", function()
+    local message = message_of(function() flow.zeros({ 40000, 40000 }, GPU) end)
+    assert.matches("^gpu:0 is out of memory: 6400000000 bytes asked for, %d+ of %d+ free", message)
+  end)
+end)
+
+describe("an op on a GPU", function()
+  it("runs where its inputs are", function()
+    local a = flow.tensor({ { 1, 2 }, { 3, 4 } }, GPU)
+    assert.equal("gpu:0", (a + 1).device)
+    assert.same({ { 3, 6 }, { 9, 12 } }, (a * 3):totable())
+    assert.same({ { 11, 22 }, { 13, 24 } }, (flow.tensor { 10, 20 } + a):totable())      -- what is on the host comes along
+    assert.same({ { 2, 3 } }, (a[{ {}, 1 }] + flow.tensor({ { 1, 0 } }, GPU)):totable())
+    assert.same({ 1, 3, 2, 4 }, a:transpose():reshape(4):totable())
+    assert.equal("add: one input is on gpu:0, another on gpu:1: bring them to one device with :to()",
+      message_of(function() print(a + a:to("gpu:1")) end))
+  end)
+
+  it("is differentiated there", function()
+    local x = flow.tensor({ 1, 2, 3 }, GPU)
+    local tape = flow.GradientTape()
+    tape:watch { x }
+    local y = tape:record(function() return x * x * x:to("gpu:1"):to("gpu:0") end)
+    local gradient = tape:gradient(y, { x })[1]
+    assert.equal("gpu:0", gradient.device)
+    assert.same({ 3, 12, 27 }, gradient:totable())
+  end)
+
+  it("draws the host's random numbers", function()
+    local function draw() return flow.random.normal({ 3, 5 }, { seed = 3 }) end
+    near(draw(), on("gpu:0", draw))
+    assert.equal("gpu:1", flow.random.uniform({ 3 }, { device = "gpu:1" }).device)
+  end)
+end)
+
+describe("a variable on a GPU", function()
+  it("is made, read and assigned there", function()
+    local v = on("gpu:0", function() return flow.Variable(flow.tensor { 1, 2, 3 }) end)
+    assert.equal("gpu:0", v.device)
+    assert.same({ 2, 3, 4 }, (v + 1):totable())
+    v:assign { 5, 6, 7 }
+    v:assign_add(flow.tensor { 1, 1, 1 })
+    assert.same({ 6, 7, 8 }, v:totable())
+    assert.equal("gpu:0", v.device)
+  end)
+end)
+
+describe("a traced function on a GPU", function()
+  it("is recorded once for each number of rows, and reads what changed", function()
+    local v, c = flow.Variable(flow.tensor { 1, 2, 3 }), flow.tensor { 10, 20, 30 }
+    local f = flow.fn(function(x) return (x * 2 + v) * c, x[1] end)
+    local function run(rows, value)
+      local results = { f(flow.full({ rows, 3 }, value)) }
+      assert.equal("gpu:0", results[1].device)
+      return results[1]:totable()[rows]
+    end
+    on("gpu:0", function()
+      for i = 1, 6 do
+        assert.same({ 10 * (2 * i + 1), 20 * (2 * i + 2), 30 * (2 * i + 3) }, run(i % 2 + 3, i))
+      end
+      assert.equal("gpu:0", v.device)
+      v:assign { 0, 0, 1 }
+      assert.same({ 20, 40, 90 }, run(4, 1))
+    end)
+    assert.same({ { 20, 40, 90 } }, (f(flow.ones { 1, 3 })):totable())      -- on the CPU again, and its variable, too
+    assert.equal("cpu", v.device)
+  end)
+end)
