@@ -1,8 +1,9 @@
 /* elementwise.c: the elementwise ops, casts and chains: which kernel serves a call, and its arguments. */
 #include "cuda/elementwise.h"
 
-#include "cuda/move.h"
 #include "cuda/device_table.h"
+#include "cuda/launch.h"
+#include "cuda/move.h"
 #include "ops/op.h"
 #include "tensor/tensor.h"
 

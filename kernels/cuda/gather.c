@@ -1,6 +1,7 @@
 /* gather.c: the ops gather and gather_gradient. */
 #include "cuda/gather.h"
 
+#include "cuda/launch.h"
 #include "cuda/view_make.h"
 #include "ops/op.h"
 #include "tensor/tensor.h"

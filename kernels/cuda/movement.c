@@ -1,8 +1,8 @@
 /* movement.c: the ops that only move elements. */
+#include "cuda/launch.h"
 #include "cuda/move.h"
 #include "cuda/movement.h"
 
-#include <string.h>
 #include "ops/op.h"
 #include "tensor/tensor.h"
 

@@ -2,6 +2,7 @@
 #include "cuda/random.h"
 
 #include <math.h>
+#include "cuda/launch.h"
 #include "cuda/view_make.h"
 #include "ops/op.h"
 #include "tensor/tensor.h"

@@ -2,6 +2,7 @@
  * engine. */
 #include "cuda/training.h"
 
+#include "cuda/launch.h"
 #include "cuda/move.h"
 #include "ops/op.h"
 #include "tensor/tensor.h"

@@ -7,6 +7,13 @@
 
 #include "cuda/body.h"
 
+/* Loops over axes have one turn or two: a copy of their body for each number of them would only be more code. */
+#if defined(__CUDACC__)
+#define ROLLED _Pragma("unroll 1")
+#else
+#define ROLLED
+#endif
+
 /* x / size = (high half of x * multiplier + x) >> shift for x below 2^31: T. Granlund, P. Montgomery, "Division by invariant integers
  * using multiplication", 1994, figure 4.1. */
 typedef struct view_divisor { uint32_t multiplier, shift; } view_divisor;
@@ -37,14 +44,14 @@ BODY int64_t view_offset(const view *v, int64_t i)
   if (v->rank == 1) return i * v->stride[0];
   if (v->narrow) {
     uint32_t left = (uint32_t)i;
-    for (int axis = v->rank - 1; axis > 0; axis--) {
+    ROLLED for (int axis = v->rank - 1; axis > 0; axis--) {
       uint32_t above = divide_by(left, v->divisor[axis]);
       offset += (int64_t)(left - above * (uint32_t)v->size[axis]) * v->stride[axis];
       left = above;
     }
     return offset + (int64_t)left * v->stride[0];
   }
-  for (int axis = v->rank - 1; axis > 0; axis--) {
+  ROLLED for (int axis = v->rank - 1; axis > 0; axis--) {
     int64_t above = i / v->size[axis];
     offset += (i - above * v->size[axis]) * v->stride[axis];
     i = above;

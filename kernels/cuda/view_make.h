@@ -2,8 +2,8 @@
 #ifndef FLOW_CUDA_VIEW_MAKE_H
 #define FLOW_CUDA_VIEW_MAKE_H
 
-#include "cuda/launch.h"
 #include "cuda/view.h"
+#include "kernels.h"
 
 /* x as it broadcasts to a shape. */
 view flow_cuda_view(const flow_operand *x, int rank, const int64_t *shape);
