@@ -31,9 +31,15 @@ BODY void load_four_floats(const float *p, int64_t i, int valid, int together, f
 BODY void store_four_floats(float *p, int64_t i, int valid, int together, const float v[4])
 {
   if (together) {
+#if defined(__CUDACC__)
+    /* An assignment of four floats becomes four stores where the compiler has more than a few of them in sight. */
+    asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};"
+                 :: "l"(__cvta_generic_to_global(p + i)), "f"(v[0]), "f"(v[1]), "f"(v[2]), "f"(v[3]) : "memory");
+#else
     four_floats four;
     UNROLL for (int k = 0; k < 4; k++) four.v[k] = v[k];
     *(four_floats *)(p + i) = four;
+#endif
   } else {
     UNROLL for (int k = 0; k < 4; k++)
       if (k < valid) p[i + k] = v[k];
