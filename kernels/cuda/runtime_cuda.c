@@ -7,7 +7,7 @@
 #include <string.h>
 #include "base/memory.h"
 #include "cuda/libraries.h"
-#include "images.h"
+#include "compiled_families.h"
 
 enum { LEAST_ARCHITECTURE = 80 };
 
