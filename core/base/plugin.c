@@ -12,13 +12,12 @@
 
 enum { PATH_BYTES = 4096, FOLDERS = 2 };
 
-/* Every plugin there is or will be, whether this build has it or not. */
+/* Every plugin there is, whether this build has it or not. */
 static const struct {
   const char *name, *purpose;
-  const char *install;             /* what brings it, after "..., "; NULL: not written yet */
+  const char *install;             /* what brings it, after "...: " */
 } known[] = {
   { "cuda", "training on NVIDIA GPUs", "install CUDA 13 (nvcc), then build again with scripts/setup" },
-  { "nccl", "all-reduce between GPUs", NULL },
   { "mpi", "all-reduce under mpirun and srun", "install libopenmpi-dev, then build again with scripts/setup" },
   { "gloo", "all-reduce between plain processes (TF_CONFIG)", "install libgloo-dev and g++, then build again with scripts/setup" },
   { "control", "a cluster's secret", "install libsodium-dev, then build again with scripts/setup" },
@@ -84,7 +83,7 @@ static flow_status open_file(int plugin, const char *path, const flow_plugin **o
   if (!library) {
     const char *why = dlerror();
     return flow_fail(FLOW_NOT_FOUND, "for %s a plugin is needed that cannot be opened: %s; %s", known[plugin].purpose, why ? why : path,
-                     known[plugin].install ? known[plugin].install : "install what it names");
+                     known[plugin].install);
   }
   const flow_plugin *table = dlsym(library, "flow_plugin_table");
   flow_status status = check_table(plugin, path, table);
@@ -104,7 +103,6 @@ flow_status flow_plugin_open(const char *name, const flow_plugin **out)
   if (plugin < 0) return flow_fail(FLOW_INVALID_ARGUMENT, "there is no plugin \"%s\"", name);
   *out = atomic_load_explicit(&opened[plugin], memory_order_acquire);
   if (*out) return FLOW_OK;
-  if (!known[plugin].install) return flow_fail(FLOW_UNSUPPORTED, "not part of this build: %s", known[plugin].purpose);
 
   char folders[FOLDERS][PATH_BYTES], path[PATH_BYTES + 64];
   int count = list_folders(folders);

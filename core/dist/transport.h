@@ -1,6 +1,7 @@
 /* transport.h: how the ranks of a group add up their gradients. One contract for threads of a process ("local"), processes that a
  * launcher started (OpenMPI, "mpi"), plain processes that find each other through a key-value store (Gloo, "gloo"), and ranks with a GPU
- * each ("nccl", with a store, too). The last three are plugins; when all ranks of the middle two are on one machine, flow_communicator_share makes them one that goes through memory ("shared").
+ * each (NCCL, "nccl", with a store, too). The last three are plugins. When all ranks of mpi or gloo are on one machine,
+ * flow_communicator_share makes them one group that goes through memory ("shared").
  *
  * Contract of every transport
  *   - All ranks make the same calls with the same counts in the same order. `local` and `shared` find out when they do not and
