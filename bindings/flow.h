@@ -179,6 +179,9 @@ FLOW_API flow_status flow_context_restore(flow_context *context, const char *sta
  * F(4x4)); 0, the default: the fastest. */
 FLOW_API void        flow_context_set_exact(flow_context *context, int exact);
 FLOW_API int         flow_context_exact(const flow_context *context);
+/* The dtype in which variables of float32 are read from now on, FLOW_FLOAT32 (the default), FLOW_FLOAT16 or FLOW_BFLOAT16: what a layer's call
+ * sets for its duration, and puts back. Returns what it was. */
+FLOW_API int         flow_context_set_autocast(flow_context *context, int dtype);
 /* Traces that begin from now on are one of `count` replicas' part of a computation: gradients that reach an optimizer are added up over
  * all of them, and so is what variables of the kind FLOW_SUM_ON_READ gain; of FLOW_MEAN_ON_READ the mean is kept. 1, the default: alone. */
 FLOW_API void        flow_context_set_replicas(flow_context *context, int count);
@@ -397,6 +400,7 @@ FLOW_API const char *flow_layer_name(const flow_layer *layer);
 /* Creates the variables for these input shapes (-1 = batch). Seed: of the initializers that have none of their own. */
 FLOW_API flow_status flow_layer_build(flow_context *context, flow_layer *layer, int input_count, const int *ranks, const int64_t *const *shapes);
 FLOW_API int         flow_layer_built(const flow_layer *layer);
+FLOW_API const char *flow_layer_policy(const flow_layer *layer);                     /* borrowed: "float32", "mixed_bfloat16" */
 FLOW_API flow_status flow_layer_call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out);
 FLOW_API int         flow_layer_variable_count(const flow_layer *layer);         /* trainable first, then not, as Keras stores them */
 FLOW_API flow_variable *flow_layer_variable(const flow_layer *layer, int index); /* borrowed */

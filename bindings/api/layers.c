@@ -109,6 +109,8 @@ void flow_layer_release(flow_layer *layer)
   if (alive(layer)) flow_layer_destroy(layer);
 }
 
+const char *flow_layer_policy(const flow_layer *layer) { return alive(layer) ? flow_argument_text(layer->arguments, "dtype") : NULL; }
+
 const char *flow_layer_name(const flow_layer *layer) { return alive(layer) ? layer->name : NULL; }
 
 flow_status flow_layer_build(flow_context *context, flow_layer *layer, int input_count, const int *ranks, const int64_t *const *shapes)

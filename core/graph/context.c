@@ -40,6 +40,12 @@ void flow_context_set_exact(flow_context *context, int exact) { context->exact =
 int  flow_context_exact(const flow_context *context)          { return context->exact; }
 
 void flow_context_set_replicas(flow_context *context, int count) { context->replicas = count; }
+int flow_context_set_autocast(flow_context *context, int dtype)
+{
+  int before = context->autocast;
+  context->autocast = dtype;
+  return before;
+}
 void flow_context_set_gathers(flow_context *context, int gathers) { context->gathers = gathers; }
 void flow_context_set_bucket_bytes(flow_context *context, double bytes) { context->bucket_bytes = bytes; }
 int  flow_context_replicas(const flow_context *context)          { return context->replicas > 1 ? context->replicas : 1; }

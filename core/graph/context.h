@@ -14,6 +14,7 @@ struct flow_context {
   flow_tape  *tapes[FLOW_MAX_TAPES];     /* recording tapes, in order of their start; references */
   int         tape_count;
   int         exact;                     /* precision of what is computed or traced from now on */
+  int         autocast;                  /* what float32 variables are read as; FLOW_FLOAT32: as they are */
   int         replicas;                  /* of traces that begin from now on; 0 and 1: alone */
   int         gathers;                   /* of these traces, see graph.h */
   double      bucket_bytes;              /* gradients that are summed over replicas at once; 0: as the library thinks best */

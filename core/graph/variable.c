@@ -96,7 +96,7 @@ static flow_status copy_of(flow_context *context, flow_tensor *t, flow_tensor **
   return status;
 }
 
-flow_status flow_variable_read(flow_context *context, flow_variable *variable, flow_tensor **out)
+static flow_status read_as_it_is(flow_context *context, flow_variable *variable, flow_tensor **out)
 {
   FLOW_TRY(flow_check_variable("reading a variable", variable));
   flow_graph *graph = flow_context_trace(context);
@@ -118,6 +118,17 @@ flow_status flow_variable_read(flow_context *context, flow_variable *variable, f
     FLOW_TRY(flow_graph_set_version(graph, variable, value));
   }
   return flow_graph_tensor(graph, value, out);
+}
+
+flow_status flow_variable_read(flow_context *context, flow_variable *variable, flow_tensor **out)
+{
+  flow_tensor *cast;
+  FLOW_TRY(read_as_it_is(context, variable, out));
+  if (context->autocast == FLOW_FLOAT32 || variable->tensor->dtype != FLOW_FLOAT32) return FLOW_OK;
+  flow_status status = flow_apply1(context, FLOW_OP_cast, *out, NULL, NULL, &(flow_attributes){ .cast = { context->autocast } }, &cast);
+  flow_tensor_release(*out);
+  *out = status == FLOW_OK ? cast : NULL;
+  return status;
 }
 
 flow_status flow_variable_handle(flow_context *context, flow_variable *variable, flow_tensor **out)
@@ -270,7 +281,7 @@ flow_status flow_variable_assign_add(flow_context *context, flow_variable *varia
     return FLOW_OK;
   }
   flow_tensor *current, *sum = NULL, *cast = NULL, *total = NULL;
-  FLOW_TRY(flow_variable_read(context, variable, &current));
+  FLOW_TRY(read_as_it_is(context, variable, &current));
   flow_status status = FLOW_OK;
   if (variable->sync == FLOW_SUM_ON_READ) status = flow_sum_over_replicas(context, value, &total);
   else total = flow_tensor_retain(value);

@@ -187,5 +187,6 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 const flow_layer_class flow_layer_batch_normalization = {
   .name = "BatchNormalization", .positional = 9, .parameters = parameters, .min_inputs = 1, .max_inputs = 1,
   .build = build, .call = call, .check = check,
+  .full_precision = 1,
   .doc = "Shifts and scales each channel to mean 0 and variance 1, then by the learned beta and gamma."
 };

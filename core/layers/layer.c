@@ -10,6 +10,7 @@
 #include "graph/variable.h"
 #include "layers/express.h"
 #include "layers/initializers.h"
+#include "layers/policy.h"
 #include "layers/suggest.h"
 
 #define FLOW_LAYER(name) extern const flow_layer_class flow_layer_##name;
@@ -147,6 +148,23 @@ flow_status flow_layer_make(flow_context *context, flow_layer *layer, int count,
   return FLOW_OK;
 }
 
+/* In the dtype of the layer's policy: so are the inputs, and the variables as they are read. */
+static flow_status call_class(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training,
+                              flow_tensor **out)
+{
+  void *block;
+  FLOW_TRY(flow_alloc(sizeof(flow_tensor *) * (size_t)count, &block));
+  flow_tensor **cast = block;
+  int before = flow_context_set_autocast(context, layer->class->full_precision ? FLOW_FLOAT32 : flow_policy_dtype(layer));
+  flow_status status = flow_policy_cast_inputs(context, layer, inputs, count, cast);
+  if (status == FLOW_OK) status = layer->class->call(context, layer, cast, count, training, out);
+  flow_context_set_autocast(context, before);
+  if (status == FLOW_OK) status = flow_policy_cast_output(context, layer, out);
+  for (int i = 0; i < count; i++) flow_tensor_release(cast[i]);
+  flow_free(block);
+  return status;
+}
+
 flow_status flow_layer_run(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   FLOW_TRY(check_input_count(layer, count));
@@ -158,7 +176,7 @@ flow_status flow_layer_run(flow_context *context, flow_layer *layer, flow_tensor
     flow_free(signatures);
     FLOW_TRY(status);
   }
-  flow_status status = layer->class->call(context, layer, inputs, count, training, out);
+  flow_status status = call_class(context, layer, inputs, count, training, out);
   return status == FLOW_OK ? FLOW_OK : name_failure(layer, status);
 }
 

@@ -17,7 +17,7 @@ struct cJSON;
 /* The last parameters of every layer. The name comes to flow_layer_new as an argument of its own. */
 #define FLOW_LAYER_COMMON                    \
   { "trainable", FLOW_BOOLEAN, "true", NULL }, \
-  { "dtype", FLOW_TEXT, "float32", "float32|!float16|!bfloat16|!float64|!mixed_float16|!mixed_bfloat16" }, \
+  { "dtype", FLOW_TEXT, "float32", "float32|!float16|!bfloat16|!float64|!mixed_float16|mixed_bfloat16" }, \
   FLOW_ARGUMENTS_END
 
 /* A layer has one owner, its caller; the tensors and variables that it hands out outlive it. */
@@ -48,6 +48,7 @@ struct flow_layer_class {
   /* (optional, default: nothing) Checks the arguments against each other, once, at construction. */
   flow_status (*check)(flow_layer *layer);
   const char          *doc;
+  int                  full_precision;   /* computes in float32 whatever its policy: statistics of many values */
   /* (optional, default: name, trainable, dtype and every parameter) Fills Keras' config. */
   void (*config)(const flow_layer *layer, struct cJSON *config);
 };

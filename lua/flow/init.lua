@@ -63,7 +63,7 @@ local parts = {
   io = { "flow.io" }, plot = { "flow.plot" }, math = { "flow.math" },
   summary = { "flow.events" },
   save_safetensors = { "flow.saving.safetensors", "save" }, load_safetensors = { "flow.saving.safetensors", "load" },
-  train = { "flow.train" }, nn = { "flow.nn" },
+  train = { "flow.train" }, nn = { "flow.nn" }, mixed_precision = { "flow.mixed_precision" },
   data = { "flow.data" }, callbacks = { "flow.callbacks" }, datasets = { "flow.data.datasets" }, distribute = { "flow.distribute" },
 }
 

@@ -15,6 +15,7 @@ local tensor = require "flow.tensor"
 local ops = require "flow.ops"
 local arguments = require "flow.arguments"
 local placement = require "flow.placement"
+local mixed_precision = require "flow.mixed_precision"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context, held = native.context, native.held
@@ -24,7 +25,7 @@ local out_tensor, out_layer = native.out("flow_tensor"), native.out("flow_layer"
 
 ---- life -------------------------------------------------------------------------------------------------------------------
 
--- Fields that every layer has. options: name, trainable.
+-- Fields that every layer has. options: name, trainable, dtype.
 function Layer:_prepare(class_name, options)
   rawset(self, "name", options.name or names.auto(class_name))
   rawset(self, "_assignments", {})
@@ -34,6 +35,7 @@ function Layer:_prepare(class_name, options)
   rawset(self, "_children", {})     -- layers assigned to fields, in order
   rawset(self, "_nodes", {})        -- calls on symbolic tensors
   rawset(self, "_handle", false)    -- flow_layer of a built-in layer
+  rawset(self, "_policy", options.dtype == nil and mixed_precision.global_policy() or mixed_precision.policy(class_name, options.dtype))
   rawset(self, "_trains_alone", class_name:find("^Random") ~= nil)      -- Keras: what prepares data trains when called by itself
   if type(self.name) ~= "string" then raise("%s: name is a string, got %s", class_name, errors.describe(self.name)) end
   return self
@@ -43,12 +45,15 @@ end
 function Layer.from_record(class, named)
   local self = object.new(class)
   local input_shape = named.input_shape
+  if object.is(named.dtype, object.class_of(mixed_precision.global_policy())) then named.dtype = named.dtype.name end
+  named.dtype = named.dtype or mixed_precision.global_policy().name
   local options = { name = named.name, trainable = named.trainable }
   named.input_shape, named.name = nil, nil
   local handle = arguments.native(class.name, named)
   self:_prepare(class.name, options)
   check(C.flow_layer_new(class.name, self.name, handle, out_layer))
   rawset(self, "_handle", native.own(out_layer, C.flow_layer_release))
+  rawset(self, "_policy", mixed_precision.policy(class.name, native.string(C.flow_layer_policy(self._handle))))
   rawset(self, "input_shape_given", input_shape or false)
   return self
 end
@@ -60,6 +65,7 @@ function Layer._from_json(class, config, axes)
   local self = object.new(class)
   self:_prepare(class.name, { name = native.string(C.flow_layer_name(handle)), trainable = C.flow_layer_trainable(handle) ~= 0 })
   rawset(self, "_handle", handle)
+  rawset(self, "_policy", mixed_precision.policy(class.name, native.string(C.flow_layer_policy(handle))))
   rawset(self, "input_shape_given", false)
   rawset(self, "_axes", axes or false)
   return self
@@ -81,7 +87,7 @@ function Layer.extend(parent, class_name)
       class.init(self, ...)
     else
       for name, value in pairs(options) do
-        if name ~= "name" and name ~= "trainable" and name ~= "input_shape" then self[name] = value end
+        if name ~= "name" and name ~= "trainable" and name ~= "input_shape" and name ~= "dtype" then self[name] = value end
       end
     end
     return self
@@ -202,11 +208,28 @@ local function run_native(self, list, training)
   return native.tensor(out_tensor[0])
 end
 
+local FLOATS = { float32 = true, float16 = true, bfloat16 = true }
+
+-- Calls a layer written in Lua in the dtype of its policy: so are the inputs, and the weights as they are read.
+local function run_in_policy(self, inputs, list, training)
+  local dtype = self._policy.compute_dtype
+  for i, x in ipairs(list) do
+    if FLOATS[x.dtype] and x.dtype ~= dtype then list[i] = x:to(dtype) end
+  end
+  local before = C.flow_context_set_autocast(context, native.dtype(dtype))
+  local ok, result = pcall(self.call, self, inputs == list and list or list[1], { training = training })
+  C.flow_context_set_autocast(context, before)
+  if not ok then error(result, 0) end
+  return result
+end
+
 -- Runs the built layer on a tensor or a list of tensors.
 function Layer:_run(inputs, list, training)
   if self._handle then return run_native(self, list, training) end
+  if self._policy.name ~= "float32" and self._autocasts then return run_in_policy(self, inputs, list, training) end
   return self:call(inputs, { training = training })
 end
+function Layer.fields._autocasts() return true end
 
 function Layer:call()
   raise("%s has no call(): define function %s:call(x) ... end", object.title(self), object.class_of(self).name)
@@ -335,6 +358,11 @@ function Layer.fields.output(self)
   local outputs = first_node(self).outputs
   return #outputs == 1 and outputs[1] or outputs
 end
+-- The dtype of its computation, that of its weights, and both as an object with a name.
+function Layer.fields.compute_dtype(self) return self._policy.compute_dtype end
+function Layer.fields.variable_dtype(self) return self._policy.variable_dtype end
+function Layer.fields.dtype(self) return self._policy.variable_dtype end
+function Layer.fields.dtype_policy(self) return self._policy end
 function Layer.fields.class_name(self) return object.class_of(self).name end
 function Layer.fields.trainable(self) return self._trainable end
 

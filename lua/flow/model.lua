@@ -35,6 +35,7 @@ function Model:_prepare(class_name, options)
 end
 function Model.fields._placement() return nil end
 function Model.fields._device() return -1 end
+function Model.fields._autocasts() return false end          -- its layers do
 function Model.fields.distribute_strategy(self)
   local p = self._placement
   return p and p.strategy or require("flow.distribute").get_strategy()

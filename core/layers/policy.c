@@ -1,0 +1,54 @@
+/* policy.c: see policy.h. */
+#include "layers/policy.h"
+
+#include <string.h>
+
+static int compute_dtype(const char *policy)
+{
+  if (strcmp(policy, "mixed_bfloat16") == 0) return FLOW_BFLOAT16;
+  return strcmp(policy, "mixed_float16") == 0 ? FLOW_FLOAT16 : FLOW_FLOAT32;
+}
+
+int flow_policy_dtype(const flow_layer *layer) { return compute_dtype(flow_argument_text(layer->arguments, "dtype")); }
+
+static flow_status cast_to(flow_context *context, flow_tensor *x, int dtype, flow_tensor **out)
+{
+  flow_attributes attributes = { .cast = { dtype } };
+  return flow_apply1(context, FLOW_OP_cast, x, NULL, NULL, &attributes, out);
+}
+
+/* float64 stays what it is: who computes in it asked for it. */
+static int is_cast(int dtype, int wanted)
+{
+  return dtype != wanted && (dtype == FLOW_FLOAT32 || dtype == FLOW_FLOAT16 || dtype == FLOW_BFLOAT16);
+}
+
+flow_status flow_policy_cast_inputs(flow_context *context, const flow_layer *layer, flow_tensor *const *inputs, int count,
+                                    flow_tensor **cast)
+{
+  int wanted = layer->class->full_precision ? FLOW_FLOAT32 : flow_policy_dtype(layer);
+  for (int i = 0; i < count; i++) cast[i] = NULL;
+  for (int i = 0; i < count; i++) {
+    flow_status status = FLOW_OK;
+    if (is_cast(inputs[i]->dtype, wanted)) status = cast_to(context, inputs[i], wanted, &cast[i]);
+    else cast[i] = flow_tensor_retain(inputs[i]);
+    if (status == FLOW_OK) continue;
+    while (i-- > 0) {
+      flow_tensor_release(cast[i]);
+      cast[i] = NULL;
+    }
+    return status;
+  }
+  return FLOW_OK;
+}
+
+flow_status flow_policy_cast_output(flow_context *context, const flow_layer *layer, flow_tensor **out)
+{
+  int wanted = flow_policy_dtype(layer);
+  flow_tensor *cast;
+  if (!layer->class->full_precision || !is_cast((*out)->dtype, wanted)) return FLOW_OK;
+  FLOW_TRY(cast_to(context, *out, wanted, &cast));
+  flow_tensor_release(*out);
+  *out = cast;
+  return FLOW_OK;
+}

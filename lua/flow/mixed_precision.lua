@@ -1,0 +1,42 @@
+-- mixed_precision.lua: flow.mixed_precision: dtype policies. Under "mixed_bfloat16" layers compute in 16 bits on weights of 32:
+--
+--   flow.mixed_precision.set_global_policy("mixed_bfloat16")      for layers that are made from now on and name no dtype
+--   layers.Dense(10, { dtype = "float32" })                       a layer's own, as the last one should have it
+--   layer.compute_dtype, layer.variable_dtype, layer.dtype_policy.name
+
+local errors = require "flow.errors"
+local object = require "flow.object"
+
+local raise = errors.raise
+local mixed_precision = {}
+local Policy = object.class("DTypePolicy")
+
+local COMPUTE = { float32 = "float32", mixed_bfloat16 = "bfloat16" }
+local NAMES = { "float32", "mixed_bfloat16" }
+
+local made = {}
+
+-- The policy of a name or of itself. what: who asks.
+function mixed_precision.policy(what, policy)
+  if object.is(policy, Policy) then return policy end
+  if type(policy) ~= "string" then raise("%s: a policy is a text such as \"mixed_bfloat16\", got %s", what, errors.describe(policy)) end
+  if policy == "mixed_float16" then
+    raise("%s: \"mixed_float16\" is not supported; use \"mixed_bfloat16\", whose numbers reach as far as float32's, without a loss scale",
+      what)
+  end
+  if not COMPUTE[policy] then raise("%s: unknown policy %q%s", what, policy, errors.suggestion(policy, NAMES)) end
+  made[policy] = made[policy] or object.new(Policy, { name = policy, compute_dtype = COMPUTE[policy], variable_dtype = "float32" })
+  return made[policy]
+end
+
+-- Policy "mixed_bfloat16": an object with name, compute_dtype and variable_dtype.
+function mixed_precision.Policy(name) return mixed_precision.policy("Policy", name) end
+mixed_precision.DTypePolicy = mixed_precision.Policy
+
+local global = mixed_precision.policy("", "float32")
+
+function mixed_precision.set_global_policy(policy) global = mixed_precision.policy("set_global_policy", policy) end
+function mixed_precision.global_policy() return global end
+mixed_precision.set_dtype_policy, mixed_precision.dtype_policy = mixed_precision.set_global_policy, mixed_precision.global_policy
+
+return mixed_precision
