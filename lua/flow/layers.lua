@@ -72,7 +72,7 @@ function layers.Input(shape, options)
   errors.check_options("Input", known, INPUT)
   if known.batch_size ~= nil then raise("Input: batch_size is not supported: models take any number of rows") end
   if type(shape) ~= "table" then raise("Input: the shape is a list such as {28, 28, 1}, got %s", errors.describe(shape)) end
-  local layer = object.new(InputLayer):_prepare("InputLayer", known)
+  local layer = object.new(InputLayer):_prepare("InputLayer", { name = known.name })
   rawset(layer, "_built", true)
   rawset(layer, "_input_shape", { -1, unpack(shape) })
   return symbolic.input(layer, shape, known.dtype or "float32")

@@ -1,6 +1,6 @@
 -- Convolutions of the reference models for GPUs that this machine does not have: every formula has a plan of the real cuDNN, with the
 -- workspace that spec/cuda/plans.txt holds. The table is of one version of cuDNN; with another one there must be plans, of whatever size.
-local support = require "spec.support"
+local support = require "spec.support.init"
 
 local build = support.program:gsub("/bin/[^/]*$", "")
 local lines = {}
