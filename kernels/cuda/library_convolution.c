@@ -26,7 +26,7 @@ typedef struct work {
   int           masked;                  /* gradient: dz is not g */
   int           wants_dx, wants_dw, wants_db;
   int64_t       slices, slice_rows;         /* of the sums for db */
-  size_t        x, w, z, dw, sums, workspace, bytes;
+  size_t        x, w, z, dw, sums, aligned_bias, workspace, bytes;
 } work;
 
 static int64_t whole_bundles(int64_t channels, int dtype)
@@ -111,6 +111,7 @@ static int prepare_forward(const flow_call *call, work *s)
   if (s->widens) s->x = take(s, x_size(c), size);
   s->w = take(s, w_size(c), size);
   if (s->pooled) s->z = take(s, y_size(c), size);
+  if (s->has_bias) s->aligned_bias = take(s, c->channels_out, size);
   s->workspace = take(s, (int64_t)s->forward_plan->workspace, 1);
   return 1;
 }
@@ -154,12 +155,24 @@ static int prepare_gradient(const flow_call *call, work *s)
 
 /* ---- steps ------------------------------------------------------------------------------------------------------------------------ */
 
+/* Of images; kernels are turned to where they are aligned, and biases copied, since an optimizer's parameters lie without gaps. */
 static flow_status check_alignment(const flow_operand *operands, int count)
 {
   for (int i = 0; i < count; i++) {
     if ((uintptr_t)operands[i].data % BUNDLE_BYTES != 0)
       return flow_fail(FLOW_INTERNAL, "an operand of a convolution begins at %p, a multiple of 16 was expected", operands[i].data);
   }
+  return FLOW_OK;
+}
+
+/* A convolution's bias where a library may read it; NULL: there is none. */
+static flow_status align_bias(const flow_call *call, const work *s, const void **out)
+{
+  *out = s->has_bias ? call->inputs[2].data : NULL;
+  if (!s->has_bias || (uintptr_t)*out % BUNDLE_BYTES == 0) return FLOW_OK;
+  size_t bytes = (size_t)s->forward.channels_out * (size_t)flow_dtype_size(call->inputs[2].dtype);
+  FLOW_TRY(flow_cuda_copy(call, (char *)call->shared + s->aligned_bias, *out, bytes));
+  *out = (char *)call->shared + s->aligned_bias;
   return FLOW_OK;
 }
 
@@ -249,13 +262,15 @@ flow_status flow_library_convolution_run(const flow_call *call, int phase, int64
   work s;
   if (!prepare_forward(call, &s)) return flow_fail(FLOW_INTERNAL, "a convolution that has no plan is run");
   if (!call->outputs[0].data && !(s.pooled && call->outputs[1].data)) return FLOW_OK;
-  FLOW_TRY(check_alignment(call->inputs, call->input_count));
+  FLOW_TRY(check_alignment(call->inputs, 1));
   FLOW_TRY(check_alignment(call->outputs, 1));
+  const void *bias = NULL;
+  FLOW_TRY(align_bias(call, &s, &bias));
   void *z = s.pooled ? shared + s.z : call->outputs[0].data;
   if (s.widens) FLOW_TRY(widen(call, &s, &s.forward, x, shared + s.x));
   FLOW_TRY(turn(call, &s, &s.forward, call->inputs[1].data, shared + s.w));
   FLOW_TRY(flow_library_convolve(call, s.forward_plan, s.widens ? shared + s.x : x->data, shared + s.w,
-                                 s.has_bias ? call->inputs[2].data : NULL, z, shared + s.workspace));
+                                 bias, z, shared + s.workspace));
   return s.pooled ? pool(call, &s, z) : FLOW_OK;
 }
 
@@ -279,8 +294,8 @@ flow_status flow_library_convolution_gradient_run(const flow_call *call, int pha
   char *shared = call->shared;
   work s;
   if (!prepare_gradient(call, &s)) return flow_fail(FLOW_INTERNAL, "a convolution's gradient that has no plan is run");
-  FLOW_TRY(check_alignment(call->inputs, call->input_count));
-  FLOW_TRY(check_alignment(call->outputs, call->output_count));
+  FLOW_TRY(check_alignment(call->inputs, 2));
+  FLOW_TRY(check_alignment(call->outputs, 1));
   const void *dz = s.masked ? shared + s.z : call->inputs[0].data;
   if (s.masked) FLOW_TRY(mask(call, &s, shared + s.z));
   if (s.wants_dx && dx) {

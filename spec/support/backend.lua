@@ -263,7 +263,7 @@ end
 function backend.identical(expected, actual, what)
   if expected.dtype ~= actual.dtype then error(("%s: dtype %s, expected %s"):format(what, actual.dtype, expected.dtype), 2) end
   backend.near(expected, actual, 0, what)
-  local a, b = expected:contiguous(), actual:contiguous()
+  local a, b = expected:to("cpu"):contiguous(), actual:to("cpu"):contiguous()
   local bytes = count_of(a.shape) * C.flow_dtype_size(native.dtypes[a.dtype])
   if bytes > 0 and native.string(C.flow_tensor_data(a.p), bytes) ~= native.string(C.flow_tensor_data(b.p), bytes) then
     error(what .. ": equal numbers, but other bits (the sign of a zero or the bits of a NaN)", 2)

@@ -165,3 +165,92 @@ describe("a traced function on a GPU", function()
     assert.equal("cpu", v.device)
   end)
 end)
+
+describe("a model on a GPU", function()
+  local layers = flow.layers
+  local x, y
+
+  local function net()
+    flow.clear_session()
+    flow.set_random_seed(1)
+    local model = flow.Sequential {
+      layers.Input { 8, 8, 3 }, layers.Conv2D(5, 3, { activation = "relu" }), layers.MaxPooling2D(), layers.BatchNormalization(),
+      layers.Flatten(), layers.Dropout(0.3), layers.Dense(4, { activation = "softmax" }),
+    }
+    model:compile { optimizer = "adam", loss = "sparse_categorical_crossentropy", metrics = { "accuracy" } }
+    return model
+  end
+
+  setup(function()
+    x, y = flow.random.normal({ 50, 8, 8, 3 }, { seed = 1 }), flow.random.randint({ 50 }, 0, 4, { seed = 2 })
+  end)
+
+  local HOW = { epochs = 3, verbose = 0, batch_size = 16 }
+
+  it("learns what it learns on the CPU, from tensors and from data sets", function()
+    local expected = net():fit(x, y, HOW).history
+    local model
+    local found = on("gpu:0", function()
+      model = net()
+      return model:fit(x, y, HOW).history
+    end)
+    for epoch = 1, 3 do
+      assert.near(expected.loss[epoch], found.loss[epoch], 1e-5)
+      assert.equal(expected.accuracy[epoch], found.accuracy[epoch])
+    end
+    for _, v in ipairs(model.variables) do assert.equal("gpu:0", v.device) end
+    assert.near(model:evaluate(x, y, { verbose = 0 }).loss,
+      model:evaluate(flow.data.Dataset.from_tensor_slices({ x, y }):batch(16), { verbose = 0 }).loss, 1e-6)
+    assert.equal("cpu", model:predict(x, { verbose = 0 }).device)
+  end)
+
+  it("goes on there after it began on the CPU, with its optimizer", function()
+    local expected = net()
+    expected:fit(x, y, { epochs = 2, verbose = 0, shuffle = false })
+    local model = net()
+    model:fit(x, y, { epochs = 1, verbose = 0, shuffle = false })
+    on("gpu:1", function() model:fit(x, y, { epochs = 1, verbose = 0, shuffle = false }) end)
+    for i, v in ipairs(model.variables) do
+      assert.equal("gpu:1", v.device)
+      near(expected.variables[i]:value(), v:value(), 1e-4)
+    end
+  end)
+
+  it("is saved and loaded", function()
+    local model = on("gpu:0", net)
+    local path = support.file("m.keras", "")
+    model:save(path)
+    near(model:predict(x, { verbose = 0 }), flow.load_model(path):predict(x, { verbose = 0 }))
+    local again = on("gpu:1", function() return flow.load_model(path) end)
+    assert.equal("gpu:1", again.variables[1].device)
+    near(model:predict(x, { verbose = 0 }), again:predict(x, { verbose = 0 }))
+  end)
+
+  it("stays as it was when a step is refused", function()
+    local model = on("gpu:0", net)
+    model:fit(x, y, HOW)
+    local before = {}
+    for i, v in ipairs(model.variables) do before[i] = v:value() end
+    assert.matches("label 9 is outside 0..3", message_of(function() model:train_on_batch(x, y * 0 + 9) end))
+    for i, v in ipairs(model.variables) do assert.same(before[i]:flatten():totable(), v:value():flatten():totable()) end
+    model:fit(x, y, HOW)
+  end)
+
+  it("learns in a loop of its own", function()
+    local function run()
+      local model, optimizer = net(), flow.optimizers.SGD { learning_rate = 0.1 }
+      local loss_of = flow.losses.SparseCategoricalCrossentropy()
+      local step = flow.fn(function(images, labels)
+        local tape = flow.GradientTape()
+        local loss = tape:record(function() return loss_of(labels, model(images)) end)
+        optimizer:apply_gradients(tape:gradient(loss, model.trainable_variables), model.trainable_variables)
+        return loss
+      end)
+      local losses = {}
+      for i = 1, 4 do losses[i] = step(x, y):item() end
+      return losses
+    end
+    local expected, found = run(), on("gpu:0", run)
+    for i = 1, 4 do assert.near(expected[i], found[i], 1e-5) end
+  end)
+end)
