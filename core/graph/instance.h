@@ -115,6 +115,12 @@ void flow_resolve_shape(const flow_signature *signature, int64_t rows, int64_t *
 /* An operand's shape for `rows` rows of the batch, without data. */
 void flow_describe_operand(const flow_instance *instance, const flow_binding *binding, int64_t rows, flow_operand *operand);
 
+/* arena.c: lays the values of a new instance out and takes the memory. read[value]: somebody reads it. */
+flow_status flow_make_arena(flow_instance *instance, const char *read);
+/* Memory of the place where the instance runs. */
+flow_status flow_instance_allocate(const flow_instance *instance, size_t bytes, void **out);
+void        flow_instance_free(const flow_instance *instance, void *memory, size_t bytes);
+
 /* The same instance for more rows than its capacity, of which nothing is left if memory fails: then every run fails. instance.c */
 flow_status flow_instance_resize(flow_instance *instance, int64_t capacity);
 
