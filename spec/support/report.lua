@@ -28,19 +28,7 @@ return function()
     return nil, true
   end
 
-  -- Kernels of a device that are not written yet are no failures of what needs them: the test is pending, by their name.
-  local function no_kernel(status)
-    local list = status == "failure" and handler.failures or status == "error" and handler.errors or {}
-    local failure = list[#list]
-    return failure and tostring(failure.message):match("gpu:%d has no kernel for [%w_]+")
-  end
-
   local function on_end(element, _, status)
-    local missing = no_kernel(status)
-    if missing then
-      record("skip", handler.getFullName(element) .. ": " .. missing)
-      return nil, true
-    end
     record(words[status] or "fail", handler.getFullName(element))
     if status == "failure" then explain(handler.failures[#handler.failures]) end
     if status == "error" then explain(handler.errors[#handler.errors]) end
