@@ -8,11 +8,4 @@
 #define STORE_FOUR(p, dtype, i, valid, together, v) ((void)(together), store_four_integers(p, dtype, i, valid, v))
 #define ADD_PRODUCT(s, a, b) ((int64_t)((uint64_t)(s) + (uint64_t)(a) * (uint64_t)(b)))
 #include BODIES
-#undef NUMBER
-#undef NAME
-#undef IS_NAN
-#undef LOAD
-#undef STORE
-#undef LOAD_FOUR
-#undef STORE_FOUR
-#undef ADD_PRODUCT
+#include "cuda/for_end.h"

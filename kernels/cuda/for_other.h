@@ -12,15 +12,4 @@
 #define ABS(x) fabs(x)
 #define ADD_PRODUCT(s, a, b) ((s) + (a) * (b))
 #include BODIES
-#undef NUMBER
-#undef NAME
-#undef IS_NAN
-#undef LOAD
-#undef STORE
-#undef LOAD_FOUR
-#undef STORE_FOUR
-#undef EXP
-#undef LOG
-#undef SQRT
-#undef ABS
-#undef ADD_PRODUCT
+#include "cuda/for_end.h"
