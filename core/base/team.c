@@ -59,7 +59,7 @@ static pthread_once_t    register_once = PTHREAD_ONCE_INIT;
 
 /* Waits until *number of the region differs from `old`: by spinning, then asleep. A member that keeps spinning while others
  * have been put aside for another program would hold the very core on which they could go on. */
-static void wait_for_change(flow_region *region, _Atomic int *number, int old)
+void flow_region_wait(flow_region *region, _Atomic int *number, int old)
 {
   int64_t give_up = flow_now_nanoseconds() + SPIN_NANOSECONDS;
   do {
@@ -68,14 +68,14 @@ static void wait_for_change(flow_region *region, _Atomic int *number, int old)
       flow_pause_briefly();
     }
   } while (flow_now_nanoseconds() < give_up);
-  /* Sequentially consistent, as in tell_sleepers(): either the change is seen here or the sleeper is seen there. */
+  /* Sequentially consistent, as in flow_region_tell(): either the change is seen here or the sleeper is seen there. */
   atomic_fetch_add(&region->sleepers, 1);
   while (atomic_load(number) == old) flow_futex_sleep(number, old, -1);
   atomic_fetch_sub(&region->sleepers, 1);
 }
 
 /* After *number has changed (by a sequentially consistent write). */
-static void tell_sleepers(flow_region *region, _Atomic int *number)
+void flow_region_tell(flow_region *region, _Atomic int *number)
 {
   if (atomic_load(&region->sleepers) > 0) flow_futex_wake(number);
 }
@@ -110,7 +110,7 @@ static void do_part(int member)
 {
   team.region.fn(&team.region, member, team.region.members, team.region.argument);
   atomic_fetch_sub(&team.region.running, 1);
-  tell_sleepers(&team.region, &team.region.running);
+  flow_region_tell(&team.region, &team.region.running);
 }
 
 static void *worker_main(void *argument)
@@ -272,7 +272,7 @@ static void run_as_owner(int members, flow_region_function fn, void *argument)
   }
   inside_region = 0;
   for (int left; (left = atomic_load_explicit(&region->running, memory_order_acquire)) != 0;) {
-    wait_for_change(region, &region->running, left);
+    flow_region_wait(region, &region->running, left);
   }
 }
 
@@ -299,10 +299,10 @@ void flow_region_barrier(flow_region *region)
   if (region->members == 1) return;
   int phase = atomic_load_explicit(&region->phase, memory_order_relaxed);
   if (atomic_fetch_add_explicit(&region->arrived, 1, memory_order_acq_rel) + 1 < region->members) {
-    wait_for_change(region, &region->phase, phase);
+    flow_region_wait(region, &region->phase, phase);
     return;
   }
   atomic_store_explicit(&region->arrived, 0, memory_order_relaxed);
   atomic_store(&region->phase, (int)((unsigned)phase + 1u));
-  tell_sleepers(region, &region->phase);
+  flow_region_tell(region, &region->phase);
 }

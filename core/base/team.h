@@ -24,6 +24,10 @@ void flow_team_leave(void);
 /* Waits until every member of the region has arrived. Spins briefly, then sleeps. No-op for one member. */
 void flow_region_barrier(flow_region *region);
 
+/* For members that wait for one another without a barrier: until *number is not `old`; after a sequentially consistent change of it. */
+void flow_region_wait(flow_region *region, _Atomic int *number, int old);
+void flow_region_tell(flow_region *region, _Atomic int *number);
+
 int  flow_core_count(void);      /* of the affinity mask */
 /* The members that flow_team_run(0, ...) would use now; of a thread that left, 1. */
 int  flow_team_size(void);

@@ -1,6 +1,7 @@
 /* executor.c: one run of an instance. One parallel region per run: every member of the team walks the same segments with
  * a barrier behind each. Kernels that fail leave a verdict; then the remaining work is skipped (never the barriers) and
  * the commit tail writes nothing. */
+#include "base/futex.h"
 #include "graph/accelerated.h"
 #include "graph/profile.h"
 #include "graph/variable.h"
@@ -74,7 +75,7 @@ static void stop_watch(const flow_instance *instance, flow_member *member, int e
   if (instance->profiled) flow_watch_add(&member->watches[e], started);
 }
 
-/* Where members wait for each other; a replica that is run by one member has nobody to wait for. */
+/* Where members wait for each other; a replica that belongs to one member has nobody to wait for. */
 static void meet(flow_region *region, int members)
 {
   if (members > 1) flow_region_barrier(region);
@@ -96,6 +97,12 @@ static void prepare_kernels(flow_instance *instance, flow_member *member, int s)
     if (status != FLOW_OK) flow_verdict_fail(&instance->lead->verdict, status);
     stop_watch(instance, member, e, started);
   }
+}
+
+static int64_t active_slots(const flow_instance *instance, int s)
+{
+  int64_t rows = instance->stages[s].rows_per_slot;
+  return (instance->rows + rows - 1) / rows;
 }
 
 /* Not in the commit tail: it is done whole or not at all. Nor with other workers, who would wait: to them it is a wish to stop, see
@@ -150,11 +157,10 @@ static void add_slots(int dtype, char *out, const char *partial, size_t stride, 
 }
 
 /* Adds the partial sums of a segment's REDUCE outputs; each member does its share of the elements. */
-static void add_partials(flow_instance *instance, int s, int member, int members)
+static void add_partials(flow_instance *instance, flow_member *own, int s, int member, int members)
 {
   const flow_segment *segment = &instance->plan->segments[s];
-  const flow_stage *stage = &instance->stages[s];
-  int64_t active = (instance->rows + stage->rows_per_slot - 1) / stage->rows_per_slot;
+  int64_t active = active_slots(instance, s);
   for (int e = segment->first; e < segment->first + segment->count; e++) {
     const flow_entry *entry = &instance->entries[e];
     for (int i = 0; i < entry->output_count; i++) {
@@ -166,33 +172,63 @@ static void add_partials(flow_instance *instance, int s, int member, int members
       int64_t begin = share * member, end = begin + share < size ? begin + share : size;
       double started = start_watch(instance);
       if (begin < end) add_slots(signature->dtype, instance->bases[b->root], instance->arena + b->offset, b->bytes, active, begin, end);
-      stop_watch(instance, &instance->members[member], e, started);
+      stop_watch(instance, own, e, started);
     }
   }
 }
 
-static void run_rows_segment(flow_instance *instance, flow_region *region, int s, int member, int members)
+/* Draws parts of one phase of a segment until none is left and runs them. The parts of a segment of rows are its slots. */
+static void take_parts(flow_instance *instance, flow_region *region, flow_member *own, int s, int phase, const flow_cut *cut,
+                       const flow_call *call)
+{
+  const flow_segment *segment = &instance->plan->segments[s];
+  flow_stage *stage = &instance->stages[s];
+  int taken = 0;
+  if (segment->by_rows) {
+    for (int64_t slot; (slot = flow_ticket_take(&stage->tickets[phase])) < cut->parts[phase]; taken++) run_slot(instance, own, s, slot);
+  } else {
+    taken = flow_take_parts(instance->entries[segment->first].kernel, call, cut, phase, &stage->tickets[phase], &instance->lead->verdict,
+                            instance->profiled ? &own->watches[segment->first] : NULL);
+  }
+  if (taken && atomic_fetch_add(&stage->done[phase], taken) + taken == cut->parts[phase]) flow_region_tell(region, &stage->done[phase]);
+}
+
+/* All phases of a segment, by all members, each with its own `call`; or of a replica that belongs to this member (`members` is 1): then
+ * others may take parts, too, while it is open (see help()), and those have to be waited for. */
+static void run_phases(flow_instance *instance, flow_region *region, flow_member *own, int s, const flow_cut *cut, const flow_call *call,
+                       int members)
 {
   flow_stage *stage = &instance->stages[s];
-  flow_member *own = &instance->members[member];
-  int64_t slot, active = (instance->rows + stage->rows_per_slot - 1) / stage->rows_per_slot;
+  if (members == 1) stage->cut = *cut;
+  for (int phase = 0; phase < cut->phases; phase++) {
+    if (members == 1) atomic_store_explicit(&instance->open, s * FLOW_MAX_PHASES + phase, memory_order_release);
+    take_parts(instance, region, own, s, phase, cut, call);
+    meet(region, members);
+    if (members > 1) continue;
+    for (int done; (done = atomic_load(&stage->done[phase])) < cut->parts[phase];) flow_region_wait(region, &stage->done[phase], done);
+  }
+}
+
+static void run_rows_segment(flow_instance *instance, flow_region *region, flow_member *own, int s, int member, int members)
+{
+  flow_stage *stage = &instance->stages[s];
+  flow_cut cut = { .phases = 1, .parts = { active_slots(instance, s) } };
   if (stage->prepares) {
     prepare_kernels(instance, own, s);
     meet(region, members);
   }
-  while ((slot = flow_ticket_take(&stage->slot_ticket)) < active) run_slot(instance, own, s, slot);
-  meet(region, members);
+  run_phases(instance, region, own, s, &cut, NULL, members);
   if (stage->sums) {
-    add_partials(instance, s, member, members);
+    add_partials(instance, own, s, member, members);
     meet(region, members);
   }
 }
 
-static void run_whole_segment(flow_instance *instance, flow_region *region, int s, int member, int members)
+static void run_whole_segment(flow_instance *instance, flow_region *region, flow_member *own, int s, int member, int members)
 {
   int e = instance->plan->segments[s].first;
   const flow_entry *entry = &instance->entries[e];
-  flow_call own = instance->members[member].calls[e], *call = &own;
+  flow_call whole = own->calls[e], *call = &whole;
   flow_share share;
   flow_cut cut;
   if (entry->alias) return;   /* without a barrier, so nobody may change the verdict here */
@@ -207,25 +243,24 @@ static void run_whole_segment(flow_instance *instance, flow_region *region, int 
       double started = start_watch(instance);
       flow_status status = entry->kernel->prepare(call);
       if (status != FLOW_OK) flow_verdict_fail(&instance->lead->verdict, status);
-      stop_watch(instance, &instance->members[member], e, started);
+      stop_watch(instance, own, e, started);
     }
     meet(region, members);
   }
-  flow_run_parts(region, members, entry->kernel, call, &cut, instance->stages[s].tickets, &instance->lead->verdict,
-                 instance->profiled ? &instance->members[member].watches[e] : NULL);
+  run_phases(instance, region, own, s, &cut, call, members);
   if (!call->share) return;
   if (member == 0) {
     double started = start_watch(instance);
     flow_collect_shares(instance, e, call);
-    stop_watch(instance, &instance->members[member], e, started);
+    stop_watch(instance, own, e, started);
   }
   meet(region, members);
 }
 
-static void run_segment(flow_instance *instance, flow_region *region, int s, int member, int members)
+static void run_segment(flow_instance *instance, flow_region *region, flow_member *own, int s, int member, int members)
 {
-  if (instance->plan->segments[s].by_rows) run_rows_segment(instance, region, s, member, members);
-  else run_whole_segment(instance, region, s, member, members);
+  if (instance->plan->segments[s].by_rows) run_rows_segment(instance, region, own, s, member, members);
+  else run_whole_segment(instance, region, own, s, member, members);
 }
 
 /* ---- replicas -------------------------------------------------------------------------------------------------------------- */
@@ -234,11 +269,40 @@ static void run_segment(flow_instance *instance, flow_region *region, int s, int
 static void run_body(flow_instance *lead, flow_region *region, int first, int end, int member, int members)
 {
   if (lead->replica_count == 1) {
-    for (int s = first; s < end; s++) run_segment(lead, region, s, member, members);
+    for (int s = first; s < end; s++) run_segment(lead, region, &lead->members[member], s, member, members);
     return;
   }
   for (int r = member; r < lead->replica_count; r += members)
-    for (int s = first; s < end; s++) run_segment(lead->replicas[r], region, s, 0, 1);
+    for (int s = first; s < end; s++) run_segment(lead->replicas[r], region, &lead->replicas[r]->members[member], s, 0, 1);
+}
+
+/* Takes parts of the segment that a replica of another member is in. Returns whether there were any. */
+static int help(flow_instance *replica, flow_region *region, int member)
+{
+  flow_member *own = &replica->members[member];
+  int open = atomic_load_explicit(&replica->open, memory_order_acquire), s = open / FLOW_MAX_PHASES, phase = open % FLOW_MAX_PHASES;
+  if (open < 0) return 0;
+  flow_stage *stage = &replica->stages[s];
+  if (atomic_load_explicit(&stage->tickets[phase].next, memory_order_relaxed) >= stage->cut.parts[phase]) return 0;
+  bind_run(replica, own);
+  take_parts(replica, region, own, s, phase, &stage->cut, &own->calls[replica->plan->segments[s].first]);
+  return 1;
+}
+
+/* All replicas come here. Cores are not equally fast all the time: a member that comes early takes parts of the replicas that are late,
+ * until all are here or nothing has been left to take for a while. */
+static void meet_replicas(flow_instance *lead, flow_region *region, int member, int members)
+{
+  enum { PATIENCE = 50000 };       /* nanoseconds */
+  int before = atomic_fetch_add(&lead->arrivals, 1), all = (before / members + 1) * members;
+  int64_t give_up = flow_now_nanoseconds() + PATIENCE;
+  while (atomic_load_explicit(&lead->arrivals, memory_order_relaxed) < all && flow_now_nanoseconds() < give_up) {
+    int helped = 0;
+    for (int r = 0; r < lead->replica_count; r++) helped |= r % members != member && help(lead->replicas[r], region, member);
+    if (helped) give_up = flow_now_nanoseconds() + PATIENCE;
+    else flow_pause_briefly();
+  }
+  meet(region, members);
 }
 
 /* A sum that all replicas here have come to. Over the workers it begins at once, and goes on while the body does; over replicas of this
@@ -248,7 +312,7 @@ static void begin_sum(flow_instance *lead, flow_region *region, int s, int membe
   double started = start_watch(lead);
   if (lead->replica_count > 1) {
     if (!lead->exchange) return;
-    meet(region, members);
+    meet_replicas(lead, region, member, members);
     if (!flow_verdict_failed(&lead->verdict)) flow_add_replicas(lead, s, member, members);
     meet(region, members);
   } else if (member == 0) {
@@ -265,7 +329,7 @@ static void finish_sums(flow_instance *lead, flow_region *region, int s, int *pe
   if (lead->exchange) {
     if (member == 0) flow_receive_sums(lead, s);
   } else if (lead->replica_count > 1) {
-    meet(region, members);
+    meet_replicas(lead, region, member, members);
     for (; *pending <= s; ++*pending)
       if (lead->stages[*pending].collective && !flow_verdict_failed(&lead->verdict)) flow_add_replicas(lead, *pending, member, members);
   }
@@ -278,7 +342,7 @@ static void bind_member(flow_instance *lead, int member, int members)
 {
   bind_run(lead, &lead->members[member]);
   for (int r = member; r < lead->replica_count; r += members)
-    if (r > 0) bind_run(lead->replicas[r], &lead->replicas[r]->members[0]);
+    if (r > 0) bind_run(lead->replicas[r], &lead->replicas[r]->members[member]);
   if (!lead->profiled) return;
   memset(lead->members[member].watches, 0, sizeof(flow_watch) * (size_t)lead->plan->order_count);
   if (member == 0) lead->members_ran = members;
@@ -304,9 +368,10 @@ static void run_member(flow_region *region, int member, int members, void *argum
     s = end;
   }
   if (lead->last_sum >= 0) finish_sums(lead, region, lead->last_sum, &pending, member, members);
-  else if (lead->replica_count > 1) meet(region, members);
+  else if (lead->replica_count > 1) meet_replicas(lead, region, member, members);
   /* Every member is past the last barrier of the body here, so all see the same verdict and leave together. */
-  for (; s < plan->segment_count && !flow_verdict_failed(&lead->verdict); s++) run_segment(lead, region, s, member, members);
+  for (; s < plan->segment_count && !flow_verdict_failed(&lead->verdict); s++)
+    run_segment(lead, region, &lead->members[member], s, member, members);
 }
 
 /* Runs shorter than this gain less from other threads than waking them costs. */
@@ -334,11 +399,14 @@ static void copy_saved(const flow_instance *instance, int back)
 
 static void reset_tickets(flow_instance *instance)
 {
+  atomic_store_explicit(&instance->open, -1, memory_order_relaxed);
   for (int s = 0; s < instance->plan->segment_count; s++) {
     flow_stage *stage = &instance->stages[s];
-    flow_ticket_reset(&stage->slot_ticket);
     flow_ticket_reset(&stage->prepare_ticket);
-    for (int p = 0; p < FLOW_MAX_PHASES; p++) flow_ticket_reset(&stage->tickets[p]);
+    for (int p = 0; p < FLOW_MAX_PHASES; p++) {
+      flow_ticket_reset(&stage->tickets[p]);
+      atomic_store_explicit(&stage->done[p], 0, memory_order_relaxed);
+    }
   }
 }
 
@@ -346,8 +414,11 @@ flow_status flow_execute(flow_instance *lead)
 {
   if (lead->accelerated) return flow_accelerated_execute(lead);
   int members = choose_members(lead);
-  if (members > lead->member_count) FLOW_TRY(flow_instance_set_members(lead, members));
-  for (int r = 0; r < lead->replica_count; r++) reset_tickets(lead->replicas[r]);
+  for (int r = 0; r < lead->replica_count; r++) {
+    if (members > lead->replicas[r]->member_count) FLOW_TRY(flow_instance_set_members(lead->replicas[r], members));
+    reset_tickets(lead->replicas[r]);
+  }
+  atomic_store_explicit(&lead->arrivals, 0, memory_order_relaxed);
   flow_verdict_reset(&lead->verdict);
   flow_verdict_reset(&lead->late);
   lead->newest_sum = -1;

@@ -43,7 +43,9 @@ typedef struct flow_stage {            /* what an instance adds to a segment of 
   int64_t rows_per_slot, chunk;
   int     prepares, sums;              /* entries with prepare(); PARTIAL outputs */
   size_t  local_bytes;
-  flow_ticket slot_ticket, prepare_ticket, tickets[FLOW_MAX_PHASES];
+  flow_ticket prepare_ticket, tickets[FLOW_MAX_PHASES];      /* a segment of rows has one phase, whose parts are its slots */
+  _Atomic int done[FLOW_MAX_PHASES];   /* parts */
+  flow_cut cut;                        /* of a replica that belongs to one member, for those who help it */
   int     collective, waits_for;       /* it is a sum over replicas; the last such segment before whose result it is the first to read, or -1 */
   int64_t ticket, staged;              /* of a COLLECTIVE one: the exchange's for its sum; where it travels in staged[], -1: alone */
 } flow_stage;
@@ -85,6 +87,8 @@ struct flow_instance {
   flow_instance  *lead;                /* the first of the local replicas (itself, where it is alone), which speaks for all of them: */
   flow_instance **replicas;            /* all local ones, itself first */
   int             replica_count;
+  _Atomic int     open;                /* segment * MAX_PHASES + phase of which every member may take parts; -1: none yet */
+  _Atomic int     arrivals;            /* members that had no replica left to do, in the current run */
   flow_exchange  *exchange;            /* to the other workers; NULL: there are none */
   flow_said      *said;                /* [worker] */
   uint64_t        plan_key;            /* tells plans of different operations apart */

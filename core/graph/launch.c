@@ -109,18 +109,17 @@ static flow_status run_rows(const flow_kernel *kernel, const flow_call *call, co
   return kernel->run(&chunk, 0, 0, 1);
 }
 
-void flow_run_parts(flow_region *region, int members, const flow_kernel *kernel, const flow_call *call, const flow_cut *cut,
-                    flow_ticket *tickets, flow_verdict *verdict, flow_watch *watch)
+int flow_take_parts(const flow_kernel *kernel, const flow_call *call, const flow_cut *cut, int phase, flow_ticket *ticket,
+                    flow_verdict *verdict, flow_watch *watch)
 {
-  for (int phase = 0; phase < cut->phases; phase++) {
-    int64_t part;
-    double started = watch ? flow_clock() : 0;
-    while ((part = flow_ticket_take(&tickets[phase])) < cut->parts[phase]) {
-      if (flow_verdict_failed(verdict)) break;
-      flow_status status = cut->by_rows ? run_rows(kernel, call, cut, part) : kernel->run(call, phase, part, part + 1);
-      if (status != FLOW_OK) flow_verdict_fail(verdict, status);
-    }
-    if (watch) flow_watch_add(watch, started);
-    if (members > 1) flow_region_barrier(region);
+  int64_t part;
+  int taken = 0;
+  double started = watch ? flow_clock() : 0;
+  for (; (part = flow_ticket_take(ticket)) < cut->parts[phase]; taken++) {
+    if (flow_verdict_failed(verdict)) continue;
+    flow_status status = cut->by_rows ? run_rows(kernel, call, cut, part) : kernel->run(call, phase, part, part + 1);
+    if (status != FLOW_OK) flow_verdict_fail(verdict, status);
   }
+  if (watch) flow_watch_add(watch, started);
+  return taken;
 }

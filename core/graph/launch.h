@@ -44,10 +44,10 @@ static inline void flow_watch_add(flow_watch *watch, double begin)
   if (watch->begin == 0) watch->begin = begin;
 }
 
-/* What each member of a region does for one call: draws parts from tickets[phase] until none is left, with a barrier
- * after every phase when members > 1. `call` is the member's own copy (its scratch). watch, if not NULL, is told of the
- * time spent in the kernel. */
-void flow_run_parts(flow_region *region, int members, const flow_kernel *kernel, const flow_call *call, const flow_cut *cut,
-                    flow_ticket *tickets, flow_verdict *verdict, flow_watch *watch);
+/* Draws parts of one phase from `ticket` until none is left and runs them, after a failure only draws them; returns how many it drew. All
+ * that members draw together must be done before the next phase. `call` is the member's own copy (its scratch). watch, if not NULL, is told
+ * of the time spent in the kernel. */
+int flow_take_parts(const flow_kernel *kernel, const flow_call *call, const flow_cut *cut, int phase, flow_ticket *ticket,
+                    flow_verdict *verdict, flow_watch *watch);
 
 #endif
