@@ -1,23 +1,17 @@
 /* test_durable.c: what is left on the disk when writing goes wrong: full disks, killed writers, saves in the background. */
 #define _GNU_SOURCE
-#include "tensors.h"
+#include "folder.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "io/tensor_file.h"
-
-static char folder[64], path[128];
 
 /* The program's own fsync, in place of the C library's: counts what is brought to the disk. */
 static int files_synced, folders_synced, fsync_fails;
@@ -35,15 +29,6 @@ int fsync(int descriptor)
   return (int)syscall(SYS_fsync, descriptor);
 }
 
-static int make_folder(void **state)
-{
-  (void)state;
-  strcpy(folder, "/tmp/flow-test-XXXXXX");
-  if (!mkdtemp(folder)) return 1;
-  snprintf(path, sizeof path, "%s/file", folder);
-  return remember_live_bytes(state);
-}
-
 static int count_files(void)
 {
   DIR *stream = opendir(folder);
@@ -52,12 +37,6 @@ static int count_files(void)
   for (struct dirent *entry; (entry = readdir(stream));) count += entry->d_name[0] != '.';
   closedir(stream);
   return count;
-}
-
-static int remove_folder(void **state)
-{
-  unlink(path);
-  return rmdir(folder) | expect_nothing_leaked(state);
 }
 
 static void expect_text(const char *expected)
@@ -243,15 +222,12 @@ static void random_state_goes_on(void **state)
   flow_context_release(b);
 }
 
-#undef TEST
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
-
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    TEST(file_and_folder_are_brought_to_the_disk), TEST(a_file_limit_leaves_the_old_file), TEST(a_full_disk_leaves_the_old_file),
-    TEST(a_read_only_folder_leaves_the_old_file),
-    TEST(only_dead_writers_files_are_removed), TEST(a_thread_saves), TEST(random_state_goes_on),
+    IN_FOLDER(file_and_folder_are_brought_to_the_disk), IN_FOLDER(a_file_limit_leaves_the_old_file), IN_FOLDER(a_full_disk_leaves_the_old_file),
+    IN_FOLDER(a_read_only_folder_leaves_the_old_file),
+    IN_FOLDER(only_dead_writers_files_are_removed), IN_FOLDER(a_thread_saves), IN_FOLDER(random_state_goes_on),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,36 +1,10 @@
 /* test_hdf5.c: HDF5 files: what is written comes back from groups of every size, and files that are cut off, changed, or refer to
  * themselves end in a message. What libraries of others make of them is spec/golden/hdf5_spec.lua's. */
 #define _GNU_SOURCE
-#include "tensors.h"
+#include "folder.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 #include "io/tensor_file.h"
-
-static char folder[64], path[128];
-
-static int setup(void **state)
-{
-  strcpy(folder, "/dev/shm/flow-test-XXXXXX");              /* where nothing waits for a disk */
-  if (!mkdtemp(folder)) {
-    strcpy(folder, "/tmp/flow-test-XXXXXX");
-    if (!mkdtemp(folder)) return 1;
-  }
-  snprintf(path, sizeof path, "%s/file.h5", folder);
-  return remember_live_bytes(state);
-}
-
-static int teardown(void **state)
-{
-  unlink(path);
-  return expect_nothing_leaked(state) | rmdir(folder);      /* fails if a temporary file was left behind */
-}
-
-#undef TEST
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 static flow_tensor_writer *new_writer(void)
 {
@@ -411,17 +385,17 @@ static void memory_that_is_out_leaves_the_old_file(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    TEST(everything_comes_back),
-    TEST(groups_of_every_size_are_read),
-    TEST(texts_of_every_size_are_read),
-    TEST(paths_that_cannot_be_are_refused),
-    TEST(contents_beyond_four_gigabytes_are_found),
-    TEST(every_cut_is_noticed),
-    TEST(every_changed_byte_is_survived),
-    TEST(files_that_refer_to_themselves_are_refused),
-    TEST(files_that_unfold_without_end_are_refused),
-    TEST(what_is_beyond_the_subset_is_named),
-    TEST(memory_that_is_out_leaves_the_old_file),
+    IN_FOLDER(everything_comes_back),
+    IN_FOLDER(groups_of_every_size_are_read),
+    IN_FOLDER(texts_of_every_size_are_read),
+    IN_FOLDER(paths_that_cannot_be_are_refused),
+    IN_FOLDER(contents_beyond_four_gigabytes_are_found),
+    IN_FOLDER(every_cut_is_noticed),
+    IN_FOLDER(every_changed_byte_is_survived),
+    IN_FOLDER(files_that_refer_to_themselves_are_refused),
+    IN_FOLDER(files_that_unfold_without_end_are_refused),
+    IN_FOLDER(what_is_beyond_the_subset_is_named),
+    IN_FOLDER(memory_that_is_out_leaves_the_old_file),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

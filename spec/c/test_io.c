@@ -1,32 +1,10 @@
 /* test_io.c: npy, npz and IDX files: round trips, the bytes that NumPy writes, and files that are cut off or lie. */
-#include "tensors.h"
+#include "folder.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 
 typedef flow_status (*load_function)(const char *path, flow_tensor **out);
-
-static char folder[64], path[128];
-
-static int make_folder(void **state)
-{
-  (void)state;
-  strcpy(folder, "/tmp/flow-test-XXXXXX");
-  if (!mkdtemp(folder)) return 1;
-  snprintf(path, sizeof path, "%s/file", folder);
-  return 0;
-}
-
-static int remove_folder(void **state)
-{
-  (void)state;
-  unlink(path);
-  return rmdir(folder);                 /* fails if a temporary file was left behind */
-}
 
 typedef struct bytes { unsigned char data[4096]; size_t count; } bytes;
 
@@ -528,36 +506,23 @@ static void bad_idx_files_are_explained(void **state)
   expect_failure(flow_tensor_load_idx, FLOW_CORRUPT_DATA, "damaged");
 }
 
-#undef TEST
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-static int setup(void **state)
-{
-  return remember_live_bytes(state) || make_folder(state);
-}
-
-static int teardown(void **state)
-{
-  return expect_nothing_leaked(state) | remove_folder(state);
-}
-
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    TEST(arrays_come_back),
-    TEST(files_have_the_bytes_that_numpy_writes),
-    TEST(views_are_saved_in_their_order),
-    TEST(versions_and_spellings_of_headers_are_read),
-    TEST(fortran_order_is_turned_around),
-    TEST(odd_bools_become_zero_and_one),
-    TEST(bad_npy_files_are_explained),
-    TEST(missing_files_and_folders_are_explained),
-    TEST(a_failed_save_leaves_the_old_file),
-    TEST(members_are_found_and_read),
-    TEST(bad_archives_are_explained),
-    TEST(every_element_type_is_read),
-    TEST(long_files_cross_the_buffer),
-    TEST(bad_idx_files_are_explained),
+    IN_FOLDER(arrays_come_back),
+    IN_FOLDER(files_have_the_bytes_that_numpy_writes),
+    IN_FOLDER(views_are_saved_in_their_order),
+    IN_FOLDER(versions_and_spellings_of_headers_are_read),
+    IN_FOLDER(fortran_order_is_turned_around),
+    IN_FOLDER(odd_bools_become_zero_and_one),
+    IN_FOLDER(bad_npy_files_are_explained),
+    IN_FOLDER(missing_files_and_folders_are_explained),
+    IN_FOLDER(a_failed_save_leaves_the_old_file),
+    IN_FOLDER(members_are_found_and_read),
+    IN_FOLDER(bad_archives_are_explained),
+    IN_FOLDER(every_element_type_is_read),
+    IN_FOLDER(long_files_cross_the_buffer),
+    IN_FOLDER(bad_idx_files_are_explained),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

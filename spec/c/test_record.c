@@ -1,35 +1,13 @@
 /* test_record.c: CRC-32C, TFRecord files and tf.train.Examples: round trips, the bytes that TensorFlow writes
  * (spec/golden/records.py), and files that are cut off or lie. */
-#include "tensors.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "folder.h"
 
 #include "io/crc32c.h"
 #include "io/example.h"
 #include "io/record.h"
 
-static char folder[64], path[128];
 static const char *const names[] = { "", "GZIP", "ZLIB" };
 static const flow_coding codings[] = { FLOW_PLAIN, FLOW_GZIP, FLOW_ZLIB };
-
-static int make_folder(void **state)
-{
-  (void)state;
-  strcpy(folder, "/tmp/flow-test-XXXXXX");
-  if (!mkdtemp(folder)) return 1;
-  snprintf(path, sizeof path, "%s/file", folder);
-  return 0;
-}
-
-static int remove_folder(void **state)
-{
-  (void)state;
-  unlink(path);
-  return rmdir(folder);                 /* fails if a temporary file was left behind */
-}
 
 static void write_file(const void *data, size_t count)
 {

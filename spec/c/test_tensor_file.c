@@ -1,31 +1,8 @@
 /* test_tensor_file.c: files of named tensors, in safetensors: what is written comes back, and files that are cut off, changed or lie are
  * refused with a message. */
-#include "tensors.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "folder.h"
 
 #include "io/tensor_file.h"
-
-static char folder[64], path[128];
-
-static int make_folder(void **state)
-{
-  (void)state;
-  strcpy(folder, "/tmp/flow-test-XXXXXX");
-  if (!mkdtemp(folder)) return 1;
-  snprintf(path, sizeof path, "%s/file", folder);
-  return 0;
-}
-
-static int remove_folder(void **state)
-{
-  (void)state;
-  unlink(path);
-  return rmdir(folder);                 /* fails if a temporary file was left behind */
-}
 
 static unsigned char content[8192];
 static size_t content_count;
@@ -325,29 +302,16 @@ static void allocation_failures_are_survived(void **state)
   flow_tensor_writer_release(writer);
 }
 
-static int setup(void **state)
-{
-  return remember_live_bytes(state) || make_folder(state);
-}
-
-static int teardown(void **state)
-{
-  return expect_nothing_leaked(state) | remove_folder(state);
-}
-
-#undef TEST
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    TEST(everything_comes_back),
-    TEST(the_file_is_what_the_reference_implementation_writes),
-    TEST(strides_and_snapshots),
-    TEST(what_cannot_be_saved),
-    TEST(headers_that_lie),
-    TEST(every_damage_is_seen),
-    TEST(allocation_failures_are_survived),
+    IN_FOLDER(everything_comes_back),
+    IN_FOLDER(the_file_is_what_the_reference_implementation_writes),
+    IN_FOLDER(strides_and_snapshots),
+    IN_FOLDER(what_cannot_be_saved),
+    IN_FOLDER(headers_that_lie),
+    IN_FOLDER(every_damage_is_seen),
+    IN_FOLDER(allocation_failures_are_survived),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

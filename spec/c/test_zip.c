@@ -1,33 +1,10 @@
 /* test_zip.c: zip archives: what is written comes back, members lie where they were asked to, and archives that contradict themselves
  * are refused with the reason. */
 #define _GNU_SOURCE
-#include "tensors.h"
+#include "folder.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include <zlib.h>
 #include "io/zip.h"
-
-static char folder[64], path[128];
-
-static int setup(void **state)
-{
-  strcpy(folder, "/dev/shm/flow-test-XXXXXX");              /* where nothing waits for a disk */
-  if (!mkdtemp(folder)) {
-    strcpy(folder, "/tmp/flow-test-XXXXXX");
-    if (!mkdtemp(folder)) return 1;
-  }
-  snprintf(path, sizeof path, "%s/archive.zip", folder);
-  return remember_live_bytes(state);
-}
-
-static int teardown(void **state)
-{
-  unlink(path);
-  return expect_nothing_leaked(state) | rmdir(folder);      /* fails if a temporary file was left behind */
-}
 
 static void add(flow_zip_writer *writer, const char *name, const void *bytes, uint64_t count, unsigned align)
 {
@@ -407,26 +384,23 @@ static void memory_that_is_out_leaves_nothing(void **state)
   assert_true(failures > 4);
 }
 
-#undef TEST
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    TEST(members_come_back),
-    TEST(content_starts_where_it_was_asked_to),
-    TEST(an_empty_archive_has_no_members),
-    TEST(names_that_lead_elsewhere_are_refused),
-    TEST(fewer_or_more_bytes_than_announced_are_refused),
-    TEST(archives_that_contradict_themselves_are_explained),
-    TEST(overlaps_and_repeated_names_are_refused),
-    TEST(a_wrong_byte_is_found),
-    TEST(sizes_beyond_four_gigabytes_are_kept),
-    TEST(many_members_are_found_by_name),
-    TEST(archives_hold_texts_and_tensors),
-    TEST(a_wrong_byte_among_tensors_is_named),
-    TEST(an_archive_that_is_given_up_leaves_the_old_one),
-    TEST(memory_that_is_out_leaves_nothing),
+    IN_FOLDER(members_come_back),
+    IN_FOLDER(content_starts_where_it_was_asked_to),
+    IN_FOLDER(an_empty_archive_has_no_members),
+    IN_FOLDER(names_that_lead_elsewhere_are_refused),
+    IN_FOLDER(fewer_or_more_bytes_than_announced_are_refused),
+    IN_FOLDER(archives_that_contradict_themselves_are_explained),
+    IN_FOLDER(overlaps_and_repeated_names_are_refused),
+    IN_FOLDER(a_wrong_byte_is_found),
+    IN_FOLDER(sizes_beyond_four_gigabytes_are_kept),
+    IN_FOLDER(many_members_are_found_by_name),
+    IN_FOLDER(archives_hold_texts_and_tensors),
+    IN_FOLDER(a_wrong_byte_among_tensors_is_named),
+    IN_FOLDER(an_archive_that_is_given_up_leaves_the_old_one),
+    IN_FOLDER(memory_that_is_out_leaves_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
