@@ -225,8 +225,8 @@ static void random_state_goes_on(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    IN_FOLDER(file_and_folder_are_brought_to_the_disk), IN_FOLDER(a_file_limit_leaves_the_old_file), IN_FOLDER(a_full_disk_leaves_the_old_file),
-    IN_FOLDER(a_read_only_folder_leaves_the_old_file),
+    IN_FOLDER(file_and_folder_are_brought_to_the_disk), IN_FOLDER(a_file_limit_leaves_the_old_file),
+    IN_FOLDER(a_full_disk_leaves_the_old_file), IN_FOLDER(a_read_only_folder_leaves_the_old_file),
     IN_FOLDER(only_dead_writers_files_are_removed), IN_FOLDER(a_thread_saves), IN_FOLDER(random_state_goes_on),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
