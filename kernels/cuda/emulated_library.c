@@ -67,12 +67,7 @@ flow_status flow_library_convolve(const flow_call *call, const flow_library_plan
   (void)workspace;
   const flow_library_convolution *c = &((const emulated_plan *)plan)->formula.convolution;
   emulated_convolution_arguments a = { .c = *c, .first = first, .second = second, .bias = bias, .result = result };
-  const int64_t counts[] = {
-    [FLOW_LIBRARY_FORWARD] = c->images * c->out[0] * c->out[1] * c->channels_out,
-    [FLOW_LIBRARY_DATA] = c->images * c->in[0] * c->in[1] * c->channels_in,
-    [FLOW_LIBRARY_FILTER] = c->kernel[0] * c->kernel[1] * (c->channels_in / c->groups) * c->channels_out,
-  };
-  return flow_cuda_launch(call, CUDA_emulated_convolution, counts[c->direction], &a, sizeof a);
+  return flow_cuda_launch(call, CUDA_emulated_convolution, emulated_elements(c), &a, sizeof a);
 }
 
 flow_status flow_library_multiply(const flow_call *call, const flow_library_plan *plan, const void *a, const void *b, const void *bias,
@@ -81,5 +76,6 @@ flow_status flow_library_multiply(const flow_call *call, const flow_library_plan
   (void)workspace;
   const flow_library_product *p = &((const emulated_plan *)plan)->formula.product;
   emulated_product_arguments arguments = { .p = *p, .a = a, .b = b, .bias = bias, .c = c };
-  return flow_cuda_launch(call, CUDA_emulated_product, p->batch * p->m * p->n, &arguments, sizeof arguments);
+  int64_t tiles = p->batch * p->m * parts_of(p->n, EMULATED_TILE);
+  return flow_cuda_launch(call, CUDA_emulated_product, tiles, &arguments, sizeof arguments);
 }

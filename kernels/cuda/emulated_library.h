@@ -1,9 +1,41 @@
-/* emulated_library.h: what stands in for cuDNN and cuBLASLt on the emulated device: the formulas of library.h, one element at a time. */
+/* emulated_library.h: what stands in for cuDNN and cuBLASLt on the emulated device: the formulas of library.h by plain loops, sums in
+ * doubles. No part of the real device: its kernels are not compiled for GPUs. An element is a number of the result, or, where that saves
+ * walks through memory, up to EMULATED_TILE neighbours. */
 #ifndef FLOW_CUDA_EMULATED_LIBRARY_H
 #define FLOW_CUDA_EMULATED_LIBRARY_H
 
 #include "cuda/library_formulas.h"
 #include "cuda/library_steps.h"
+
+enum { EMULATED_TILE = 32 };
+
+/* ---- lines of numbers ----------------------------------------------------------------------------------------------------------- */
+
+BODY double emulated_dot(const void *x, int64_t x_at, const void *y, int64_t y_at, int64_t count, int dtype)
+{
+  double sums[4] = { 0, 0, 0, 0 };
+  int64_t k = 0;
+  if (dtype == FLOW_FLOAT32) {
+    const float *p = (const float *)x + x_at, *q = (const float *)y + y_at;
+    for (; k + 4 <= count; k += 4)
+      for (int lane = 0; lane < 4; lane++) sums[lane] += (double)p[k + lane] * (double)q[k + lane];
+  }
+  for (; k < count; k++) sums[0] += (double)float_at(x, dtype, x_at + k) * (double)float_at(y, dtype, y_at + k);
+  return sums[0] + sums[1] + (sums[2] + sums[3]);
+}
+
+/* sums += factor * y's line */
+BODY void emulated_add_line(double *sums, double factor, const void *y, int64_t at, int64_t count, int dtype)
+{
+  if (dtype == FLOW_FLOAT32) {
+    const float *q = (const float *)y + at;
+    for (int64_t k = 0; k < count; k++) sums[k] += factor * (double)q[k];
+  } else {
+    for (int64_t k = 0; k < count; k++) sums[k] += factor * (double)float_at(y, dtype, at + k);
+  }
+}
+
+/* ---- convolutions --------------------------------------------------------------------------------------------------------------- */
 
 typedef struct emulated_convolution_arguments {
   flow_library_convolution c;
@@ -31,7 +63,15 @@ BODY int64_t emulated_pixel(const flow_library_convolution *c, int axis, int64_t
   return pixel >= 0 && pixel < c->in[axis] ? pixel : -1;
 }
 
-BODY double emulated_forward(int64_t i, const emulated_convolution_arguments *a)
+/* The other way round: the output whose tap `k` reads pixel `in`; -1: none. */
+BODY int64_t emulated_output(const flow_library_convolution *c, int axis, int64_t in, int64_t k)
+{
+  int64_t place = in + c->before[axis] - k * c->dilation[axis];
+  return place >= 0 && place % c->stride[axis] == 0 && place / c->stride[axis] < c->out[axis] ? place / c->stride[axis] : -1;
+}
+
+/* Number i of y. */
+BODY void emulated_forward(int64_t i, const emulated_convolution_arguments *a)
 {
   const flow_library_convolution *c = &a->c;
   int64_t out, column, row, rest = split(i, c->channels_out, &out);
@@ -39,64 +79,82 @@ BODY double emulated_forward(int64_t i, const emulated_convolution_arguments *a)
   int64_t image = split(rest, c->out[0], &row), in = c->channels_in / c->groups, group = out / (c->channels_out / c->groups);
   double sum = 0;
   for (int64_t ky = 0; ky < c->kernel[0]; ky++) {
-    for (int64_t kx = 0; kx < c->kernel[1]; kx++) {
-      int64_t y = emulated_pixel(c, 0, row, ky), x = emulated_pixel(c, 1, column, kx);
-      for (int64_t k = 0; y >= 0 && x >= 0 && k < in; k++)
-        sum += (double)float_at(a->first, c->dtype, emulated_x(c, image, y, x, group * in + k)) *
-               (double)float_at(a->second, c->dtype, emulated_w(c, out, ky, kx, k));
+    int64_t y = emulated_pixel(c, 0, row, ky);
+    for (int64_t kx = 0; kx < c->kernel[1] && y >= 0; kx++) {
+      int64_t x = emulated_pixel(c, 1, column, kx);
+      if (x >= 0)
+        sum += emulated_dot(a->first, emulated_x(c, image, y, x, group * in), a->second, emulated_w(c, out, ky, kx, 0), in, c->dtype);
     }
   }
   if (c->bias) sum += (double)float_at(a->bias, c->dtype, out);
-  return c->relu && sum < 0 ? 0 : sum;
+  put_float(a->result, c->dtype, i, (float)(c->relu && sum < 0 ? 0 : sum));
 }
 
-BODY double emulated_data(int64_t i, const emulated_convolution_arguments *a)
+/* Tile i of dx: neighbouring channels of a group in a pixel. */
+BODY void emulated_data(int64_t i, const emulated_convolution_arguments *a)
 {
   const flow_library_convolution *c = &a->c;
-  int64_t channel, column, row, rest = split(i, c->channels_in, &channel);
+  int64_t in = c->channels_in / c->groups, out = c->channels_out / c->groups;
+  int64_t tile, group, column, row, rest = split(i, parts_of(in, EMULATED_TILE), &tile);
+  rest = split(rest, c->groups, &group);
   rest = split(rest, c->in[1], &column);
-  int64_t image = split(rest, c->in[0], &row), in = c->channels_in / c->groups, out = c->channels_out / c->groups, group = channel / in;
-  double sum = 0;
+  int64_t image = split(rest, c->in[0], &row), first = tile * EMULATED_TILE, count = smaller(in - first, EMULATED_TILE);
+  double sums[EMULATED_TILE] = { 0 };
   for (int64_t ky = 0; ky < c->kernel[0]; ky++) {
-    for (int64_t kx = 0; kx < c->kernel[1]; kx++) {
-      int64_t y = row + c->before[0] - ky * c->dilation[0], x = column + c->before[1] - kx * c->dilation[1];
-      if (y < 0 || x < 0 || y % c->stride[0] != 0 || x % c->stride[1] != 0) continue;
-      y /= c->stride[0];
-      x /= c->stride[1];
-      for (int64_t k = group * out; y < c->out[0] && x < c->out[1] && k < (group + 1) * out; k++)
-        sum += (double)float_at(a->first, c->dtype, emulated_y(c, image, y, x, k)) *
-               (double)float_at(a->second, c->dtype, emulated_w(c, k, ky, kx, channel % in));
+    int64_t y = emulated_output(c, 0, row, ky);
+    for (int64_t kx = 0; kx < c->kernel[1] && y >= 0; kx++) {
+      int64_t x = emulated_output(c, 1, column, kx);
+      for (int64_t k = group * out; k < (group + 1) * out && x >= 0; k++)
+        emulated_add_line(sums, (double)float_at(a->first, c->dtype, emulated_y(c, image, y, x, k)), a->second,
+                          emulated_w(c, k, ky, kx, first), count, c->dtype);
     }
   }
-  return sum;
+  for (int64_t k = 0; k < count; k++)
+    put_float(a->result, c->dtype, emulated_x(c, image, row, column, group * in + first + k), (float)sums[k]);
 }
 
-BODY double emulated_filter(int64_t i, const emulated_convolution_arguments *a)
+/* Tile i of dw: one tap of one channel of x, for neighbouring channels of y. */
+BODY void emulated_filter(int64_t i, const emulated_convolution_arguments *a)
 {
   const flow_library_convolution *c = &a->c;
-  int64_t in = c->channels_in / c->groups, k, kx, ky, rest = split(i, in, &k);
+  int64_t in = c->channels_in / c->groups, out = c->channels_out / c->groups;
+  int64_t tile, k, kx, ky, rest = split(i, parts_of(out, EMULATED_TILE), &tile);
+  rest = split(rest, in, &k);
   rest = split(rest, c->kernel[1], &kx);
-  int64_t out = split(rest, c->kernel[0], &ky), channel = out / (c->channels_out / c->groups) * in + k;
-  double sum = 0;
+  int64_t group = split(rest, c->kernel[0], &ky), first = group * out + tile * EMULATED_TILE;
+  int64_t count = smaller(out - tile * EMULATED_TILE, EMULATED_TILE);
+  double sums[EMULATED_TILE] = { 0 };
   for (int64_t image = 0; image < c->images; image++) {
     for (int64_t row = 0; row < c->out[0]; row++) {
-      for (int64_t column = 0; column < c->out[1]; column++) {
-        int64_t y = emulated_pixel(c, 0, row, ky), x = emulated_pixel(c, 1, column, kx);
-        if (y < 0 || x < 0) continue;
-        sum += (double)float_at(a->first, c->dtype, emulated_x(c, image, y, x, channel)) *
-               (double)float_at(a->second, c->dtype, emulated_y(c, image, row, column, out));
+      int64_t y = emulated_pixel(c, 0, row, ky);
+      for (int64_t column = 0; column < c->out[1] && y >= 0; column++) {
+        int64_t x = emulated_pixel(c, 1, column, kx);
+        if (x >= 0)
+          emulated_add_line(sums, (double)float_at(a->first, c->dtype, emulated_x(c, image, y, x, group * in + k)), a->second,
+                            emulated_y(c, image, row, column, first), count, c->dtype);
       }
     }
   }
-  return sum;
+  for (int64_t n = 0; n < count; n++) put_float(a->result, c->dtype, emulated_w(c, first + n, ky, kx, k), (float)sums[n]);
+}
+
+/* How many elements a convolution has. */
+static inline int64_t emulated_elements(const flow_library_convolution *c)
+{
+  int64_t in = c->channels_in / c->groups, out = c->channels_out / c->groups;
+  if (c->direction == FLOW_LIBRARY_FORWARD) return c->images * c->out[0] * c->out[1] * c->channels_out;
+  if (c->direction == FLOW_LIBRARY_DATA) return c->images * c->in[0] * c->in[1] * c->groups * parts_of(in, EMULATED_TILE);
+  return c->groups * c->kernel[0] * c->kernel[1] * in * parts_of(out, EMULATED_TILE);
 }
 
 BODY void emulated_convolution(int64_t i, const emulated_convolution_arguments *a)
 {
-  double sum = a->c.direction == FLOW_LIBRARY_FORWARD ? emulated_forward(i, a) : a->c.direction == FLOW_LIBRARY_DATA ? emulated_data(i, a)
-                                                                                                                       : emulated_filter(i, a);
-  put_float(a->result, a->c.dtype, i, (float)sum);
+  if (a->c.direction == FLOW_LIBRARY_FORWARD) emulated_forward(i, a);
+  else if (a->c.direction == FLOW_LIBRARY_DATA) emulated_data(i, a);
+  else emulated_filter(i, a);
 }
+
+/* ---- products of matrices --------------------------------------------------------------------------------------------------------- */
 
 typedef struct emulated_product_arguments {
   flow_library_product p;
@@ -104,16 +162,25 @@ typedef struct emulated_product_arguments {
   void *c;
 } emulated_product_arguments;
 
+/* Tile i of c: neighbours in a row; batch * m * parts_of(n, EMULATED_TILE) of them. */
 BODY void emulated_product(int64_t i, const emulated_product_arguments *a)
 {
   const flow_library_product *p = &a->p;
-  int64_t column, row, rest = split(i, p->n, &column), matrix = split(rest, p->m, &row);
-  double sum = 0;
-  for (int64_t k = 0; k < p->k; k++)
-    sum += (double)float_at(a->a, p->dtype, matrix * p->stride_a + (p->transpose_a ? k * p->m + row : row * p->k + k)) *
-           (double)float_at(a->b, p->dtype, matrix * p->stride_b + (p->transpose_b ? column * p->k + k : k * p->n + column));
-  if (p->bias) sum += (double)float_at(a->bias, p->dtype, column);
-  put_float(a->c, p->dtype, i, (float)(p->relu && sum < 0 ? 0 : sum));
+  int64_t tile, row, rest = split(i, parts_of(p->n, EMULATED_TILE), &tile), matrix = split(rest, p->m, &row);
+  int64_t first = tile * EMULATED_TILE, count = smaller(p->n - first, EMULATED_TILE), from_b = matrix * p->stride_b;
+  double sums[EMULATED_TILE] = { 0 };
+  for (int64_t k = 0; k < p->k; k++) {
+    double left = (double)float_at(a->a, p->dtype, matrix * p->stride_a + (p->transpose_a ? k * p->m + row : row * p->k + k));
+    if (!p->transpose_b) {
+      emulated_add_line(sums, left, a->b, from_b + k * p->n + first, count, p->dtype);
+    } else {
+      for (int64_t n = 0; n < count; n++) sums[n] += left * (double)float_at(a->b, p->dtype, from_b + (first + n) * p->k + k);
+    }
+  }
+  for (int64_t n = 0; n < count; n++) {
+    double sum = sums[n] + (p->bias ? (double)float_at(a->bias, p->dtype, first + n) : 0);
+    put_float(a->c, p->dtype, (matrix * p->m + row) * p->n + first + n, (float)(p->relu && sum < 0 ? 0 : sum));
+  }
 }
 
 #define EMULATED_LIBRARY_KERNELS(ELEMENT, BLOCK) ELEMENT(emulated_convolution) ELEMENT(emulated_product)

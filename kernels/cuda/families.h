@@ -1,5 +1,5 @@
 /* families.h: every kernel there is. kernels.cu makes the device's entry points of the list, emulated.c a table of functions, launch.h
- * the numbers by which they are called. */
+ * the numbers by which they are called. The emulated device has some more, in place of libraries. */
 #ifndef FLOW_CUDA_FAMILIES_H
 #define FLOW_CUDA_FAMILIES_H
 
@@ -7,7 +7,6 @@
 #include "cuda/constant.h"
 #include "cuda/convolution.h"
 #include "cuda/elementwise.h"
-#include "cuda/emulated_library.h"
 #include "cuda/gather.h"
 #include "cuda/library_steps.h"
 #include "cuda/images.h"
@@ -19,6 +18,11 @@
 #include "cuda/reduce.h"
 #include "cuda/softmax.h"
 #include "cuda/training.h"
+#if FLOW_EMULATED
+#include "cuda/emulated_library.h"
+#else
+#define EMULATED_LIBRARY_KERNELS(ELEMENT, BLOCK)
+#endif
 
 #define FLOW_CUDA_KERNELS(ELEMENT, BLOCK) \
   BATCH_NORM_KERNELS(ELEMENT, BLOCK) \
