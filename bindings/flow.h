@@ -327,8 +327,10 @@ FLOW_API flow_status flow_instance_run_each(flow_context *context, flow_instance
  * new tensor. A run that fails writes no variable. */
 FLOW_API flow_status flow_instance_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs);
 /* The same with rows <= capacity of borrowed, larger input tensors, from row `first` (from 0) on: nothing is copied, and
- * there is no allocation in steady state. */
-FLOW_API flow_status flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, double first, double rows);
+ * there is no allocation in steady state. order: those rows that its elements name, from element `first` on: int64 {n}, where the
+ * inputs are, on the host or all on the plan's device; NULL: in the order in which they lie. */
+FLOW_API flow_status flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
+                                            const flow_tensor *order, double first, double rows);
 
 /* Where time goes: begin, run things in this context, end, then read the entries, in the order of their first run. seconds
  * are wall seconds: an entry's time over all threads divided by their number; with what flow_profile_waiting tells (threads

@@ -8,6 +8,11 @@
 FLOW_API int         flow_gpu_count(void);
 FLOW_API const char *flow_gpu_missing(void);                 /* why there is none, one sentence; "" where there are some; borrowed, static */
 FLOW_API flow_status flow_gpu_describe(int device, const char **description, double *memory_bytes); /* "NVIDIA H200, sm_90, ..."; borrowed, static */
+/* Bytes that tensors could take there now, about; 0: there is no such device. */
+FLOW_API double      flow_gpu_free_memory(int device);
+/* What a GPU was asked for since it was first used. waits: for all work of a context so far; each download waits as well. */
+typedef struct flow_gpu_traffic { double uploads, uploaded_bytes, downloads, downloaded_bytes, waits, replays; } flow_gpu_traffic;
+FLOW_API flow_status flow_gpu_read_traffic(int device, flow_gpu_traffic *out);
 
 /* Where what this context makes and traces from now on lies and runs. Ops run where their inputs are. */
 FLOW_API flow_status flow_context_set_device(flow_context *context, int device);
@@ -16,6 +21,14 @@ FLOW_API int         flow_context_device(const flow_context *context);
 FLOW_API int         flow_tensor_device(const flow_tensor *tensor);
 /* The values on that device: a new reference, to the tensor itself where it is there. Tapes that record see a copy. */
 FLOW_API flow_status flow_tensor_to_device(flow_context *context, flow_tensor *tensor, int device, flow_tensor **out);
+/* Keeps rows of data sets on a device, at most so many bytes of them: a row comes there when it is met first, and batches are made there. */
+typedef struct flow_row_store flow_row_store;
+FLOW_API flow_status flow_row_store_new(flow_context *context, int device, double most_bytes, flow_row_store **out);
+FLOW_API void        flow_row_store_release(flow_row_store *store);                  /* NULL is fine; iterators that use it keep it */
+/* Before the first element: batches of rows that come again in every pass, of slices or of a cache, shuffled or not, are tensors of the
+ * store's device from now on; all others stay as they are. One iterator at a time. Returns whether it is of use. */
+FLOW_API int         flow_iterator_keep_rows(flow_iterator *iterator, flow_row_store *store);
+
 /* Moves a variable's storage. One that an optimizer has adopted moves with all that share its memory: by flow_optimizer_to_device. */
 FLOW_API flow_status flow_variable_to_device(flow_context *context, flow_variable *variable, int device);
 /* Moves all that an optimizer trains, and its own variables. */

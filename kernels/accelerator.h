@@ -13,12 +13,24 @@
 #ifndef FLOW_ACCELERATOR_H
 #define FLOW_ACCELERATOR_H
 
+#include <stdatomic.h>
 #include "kernels.h"
 
 typedef struct flow_accelerator flow_accelerator;
 typedef struct flow_recording flow_recording;     /* work that was recorded once to be enqueued at one go (a CUDA graph) */
 
 enum { FLOW_ACCELERATOR_TEXT = 160 };
+
+/* What a device was asked for since it was opened. A wait is a synchronize; each download is one more. Counted by any thread. */
+typedef enum flow_traffic_kind {
+  FLOW_TRAFFIC_UPLOADS, FLOW_TRAFFIC_UPLOADED_BYTES, FLOW_TRAFFIC_DOWNLOADS, FLOW_TRAFFIC_DOWNLOADED_BYTES, FLOW_TRAFFIC_WAITS,
+  FLOW_TRAFFIC_REPLAYS, FLOW_TRAFFIC_KINDS
+} flow_traffic_kind;
+typedef struct flow_traffic { _Atomic int64_t counts[FLOW_TRAFFIC_KINDS]; } flow_traffic;
+static inline void flow_traffic_count(flow_traffic *traffic, flow_traffic_kind kind, int64_t by)
+{
+  atomic_fetch_add_explicit(&traffic->counts[kind], by, memory_order_relaxed);
+}
 
 typedef struct flow_accelerator_functions {
   /* A queue carries its work out in order; different queues know nothing of each other until one follows the other. One thread at a
@@ -41,6 +53,7 @@ typedef struct flow_accelerator_functions {
   flow_status (*download)(flow_queue *queue, void *host, const void *from, size_t bytes);  /* waits; faults as synchronize */
   flow_status (*copy)(flow_queue *queue, void *to, const void *from, size_t bytes);        /* may not overlap */
   flow_status (*clear)(flow_queue *queue, void *to, size_t bytes);
+  double      (*free_memory)(const flow_accelerator *self);                                /* bytes that allocate could give now, about */
 
   /* Between the two nothing is carried out, only recorded; upload, download, allocate and synchronize are refused. Other queues that
    * follow this one are recorded with it, and must be followed by it before the end. Faults of a recording are kept by the queue on
@@ -57,6 +70,7 @@ struct flow_accelerator {
   int                               index;
   const flow_accelerator_functions *functions;
   double                            memory_bytes;
+  flow_traffic                     *traffic;
   char                              description[FLOW_ACCELERATOR_TEXT];     /* "NVIDIA H200, sm_90, driver 13.0, cuDNN 9.19.0" */
 };
 

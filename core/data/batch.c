@@ -1,12 +1,27 @@
-/* batch.c: consecutive elements as rows of one. */
+/* batch.c: consecutive elements as rows of one; on a device, where the iterator keeps their rows there (row_store.h). */
+#include "data/iterator.h"
+#include "data/row_store.h"
 #include "data/stack.h"
 
 typedef struct batch { flow_dataset base; int64_t size; int drop_remainder; } batch;
-typedef struct batch_cursor { flow_cursor base; flow_stack stack; flow_element row; int64_t taken; } batch_cursor;
+typedef struct batch_cursor {
+  flow_cursor     base;
+  flow_stack      stack;
+  flow_element    row;
+  int64_t         taken;
+  flow_row_store *store;                          /* borrowed; NULL: batches are made on the host */
+  flow_element   *collected;                      /* [room]: of the batch that is made of the store's rows, */
+  int             room, count;                    /* so many */
+} batch_cursor;
 
 static flow_status open(flow_cursor *cursor)
 {
+  const flow_iterator *iterator = cursor->iterator;
   FLOW_TRY(flow_cursor_open_all(cursor));
+  if (iterator->stored == cursor->dataset) {
+    ((batch_cursor *)cursor)->store = iterator->store;
+    return FLOW_OK;
+  }
   return flow_stack_offer_places(&((batch_cursor *)cursor)->stack, cursor->inputs[0], ((const batch *)cursor->dataset)->size);
 }
 
@@ -16,7 +31,38 @@ static void start_batch(batch_cursor *at)
   flow_stack_clear(&at->stack);
   flow_places_lose(at->stack.places, at->taken);
   at->taken = 0;
+  while (at->count > 0) flow_element_clear(&at->collected[--at->count]);
 }
+
+/* ---- of rows that a device has ---------------------------------------------------------------------------------------------- */
+
+static flow_status collect(batch_cursor *at, int64_t size)
+{
+  while (at->count < size) {
+    FLOW_TRY(flow_cursor_pull(at->base.inputs[0], &at->row));
+    if (at->row.count == 0) break;
+    FLOW_TRY(flow_grow(&at->collected, sizeof *at->collected, at->count + 1, &at->room));
+    at->collected[at->count].count = 0;
+    flow_element_move(&at->collected[at->count++], &at->row);
+  }
+  return FLOW_OK;
+}
+
+static flow_status next_of_store(batch_cursor *at, flow_element *out)
+{
+  const batch *self = (const batch *)at->base.dataset;
+  int made;
+  FLOW_TRY(collect(at, self->size));
+  if (at->count == 0 || (at->count < self->size && self->drop_remainder)) return FLOW_OK;
+  flow_status status = flow_row_store_batch(at->store, at->collected, at->count, out, &made);
+  for (int i = 0; i < at->count && status == FLOW_OK && !made; i++)
+    status = flow_stack_add(&at->stack, &self->base.inputs[0]->spec, self->size, &at->collected[i]);
+  if (status == FLOW_OK && !made) status = flow_stack_finish(&at->stack, out);
+  start_batch(at);
+  return status;
+}
+
+/* ---- on the host ------------------------------------------------------------------------------------------------------------ */
 
 static flow_status next(flow_cursor *cursor, flow_element *out)
 {
@@ -24,6 +70,7 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
   const batch *self = (const batch *)cursor->dataset;
   const flow_element_spec *rows = &cursor->dataset->inputs[0]->spec;
   start_batch(at);
+  if (at->store) return next_of_store(at, out);
   while (at->stack.rows < self->size) {
     FLOW_TRY(flow_cursor_pull(cursor->inputs[0], &at->row));
     if (at->row.count == 0) break;
@@ -53,6 +100,8 @@ static void close(flow_cursor *cursor)
   flow_cursor_close(cursor->inputs[0]);      /* whose threads may be writing into places */
   cursor->inputs[0] = NULL;
   flow_element_clear(&at->row);
+  start_batch(at);
+  flow_free(at->collected);
   flow_stack_release(&at->stack);
 }
 
@@ -60,6 +109,20 @@ static const flow_dataset_class class = {
   .name = "batch", .dataset_bytes = sizeof(batch), .cursor_bytes = sizeof(batch_cursor), .open = open, .next = next, .skip = skip,
   .close = close,
 };
+
+int flow_iterator_keep_rows(flow_iterator *iterator, flow_row_store *store)
+{
+  const flow_dataset *dataset = iterator->dataset;
+  while (dataset->class->passes_on) dataset = dataset->inputs[0];
+  if (dataset->class != &class || iterator->top) return 0;
+  const flow_dataset *rows = dataset->inputs[0];
+  if (!store || !flow_row_store_start(store, &rows->spec, flow_rows_that_come_again(rows))) return 0;
+  flow_row_store_retain(store);
+  flow_row_store_release(iterator->store);
+  iterator->store = store;
+  iterator->stored = dataset;
+  return 1;
+}
 
 flow_status flow_dataset_batch(flow_dataset *input, double size, int drop_remainder, flow_dataset **out)
 {

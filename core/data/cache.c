@@ -148,6 +148,7 @@ static void release(flow_dataset *dataset) { release_list(atomic_load(&((cache *
 static const flow_dataset_class class = {
   .name = "cache", .dataset_bytes = sizeof(cache), .cursor_bytes = sizeof(cache_cursor), .open = open, .next = next, .skip = skip,
   .close = close, .release = release, .kept = kept, .again = again,
+  .keeps_elements = 1,
 };
 
 flow_status flow_dataset_cache(flow_dataset *input, flow_dataset **out)

@@ -136,6 +136,7 @@ void flow_iterator_close(flow_iterator *iterator)
 {
   if (!iterator) return;
   close_cursors(iterator);
+  flow_row_store_release(iterator->store);
   flow_dataset_release(iterator->dataset);
   pthread_mutex_destroy(&iterator->lock);
   flow_free(iterator->draws);

@@ -41,6 +41,8 @@ struct flow_iterator {
   flow_gate           *gates;            /* list of all places where threads of the pass wait */
   _Atomic int          cancelled;
   _Atomic int          generation;       /* 1 + fork generation of its threads; 0: it has none */
+  flow_row_store      *store;            /* a reference; NULL: none */
+  const flow_dataset  *stored;           /* whose batches are made of its rows */
   struct flow_pump    *pump;             /* generator.c; NULL: nothing calls back */
 };
 

@@ -11,6 +11,7 @@ static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 static const flow_dataset_class class = {
   .name = "with_options", .dataset_bytes = sizeof(flow_dataset), .cursor_bytes = sizeof(flow_cursor), .next = next, .skip = skip,
   .ends_pipeline = 1,
+  .passes_on = 1,
 };
 
 flow_status flow_dataset_with_options(flow_dataset *input, int auto_shard_policy, int deterministic, flow_dataset **out)

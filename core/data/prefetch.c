@@ -140,6 +140,7 @@ static void close(flow_cursor *cursor)
 static const flow_dataset_class class = {
   .name = "prefetch", .dataset_bytes = sizeof(prefetch), .cursor_bytes = sizeof(prefetch_cursor), .open = open, .next = next, .skip = skip,
   .close = close, .ends_pipeline = 1,
+  .passes_on = 1,
 };
 
 flow_status flow_dataset_prefetch(flow_dataset *input, double size, flow_dataset **out)

@@ -67,6 +67,7 @@ static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 
 static const flow_dataset_class class = {
   .name = "repeat", .dataset_bytes = sizeof(repeat), .cursor_bytes = sizeof(repeat_cursor), .open = open, .next = next, .skip = skip,
+  .passes_on = 1,
 };
 
 flow_status flow_dataset_repeat(flow_dataset *input, double count, flow_dataset **out)

@@ -37,6 +37,7 @@ static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
 
 static const flow_dataset_class class = {
   .name = "shard", .dataset_bytes = sizeof(shard), .cursor_bytes = sizeof(shard_cursor), .open = open, .next = next, .skip = skip,
+  .passes_on = 1,
 };
 
 flow_status flow_dataset_shard(flow_dataset *input, double count, double index, flow_dataset **out)

@@ -52,6 +52,7 @@ static void release(flow_dataset *dataset)
 static const flow_dataset_class class = {
   .name = "from_tensor_slices", .dataset_bytes = sizeof(slices), .cursor_bytes = sizeof(slices_cursor),
   .next = next, .skip = skip, .release = release,
+  .keeps_elements = 1,
 };
 
 static flow_status check_texts(int i, const flow_tensor *bytes, const flow_tensor *offsets)

@@ -31,6 +31,7 @@ static flow_status take_skip(flow_cursor *cursor, int64_t count, int64_t *skippe
 
 static const flow_dataset_class take = {
   .name = "take", .dataset_bytes = sizeof(limit), .cursor_bytes = sizeof(limit_cursor), .open = open, .next = take_next, .skip = take_skip,
+  .passes_on = 1,
 };
 
 /* ---- skip -------------------------------------------------------------------------------------------------------------- */
@@ -64,6 +65,7 @@ static flow_status skip_skip(flow_cursor *cursor, int64_t count, int64_t *skippe
 
 static const flow_dataset_class skip = {
   .name = "skip", .dataset_bytes = sizeof(limit), .cursor_bytes = sizeof(limit_cursor), .open = open, .next = skip_next, .skip = skip_skip,
+  .passes_on = 1,
 };
 
 static flow_status make(const flow_dataset_class *class, flow_dataset *input, double count, flow_dataset **out)

@@ -2,6 +2,7 @@
 #include "graph/accelerated.h"
 
 #include <string.h>
+#include "graph/gather.h"
 #include "graph/profile.h"
 #include "graph/variable.h"
 
@@ -158,15 +159,34 @@ static flow_status bring_from_device(flow_accelerated *a, int input, flow_place 
   return flow_place_follow(home, a->place);
 }
 
-flow_status flow_accelerated_bring(flow_instance *instance, flow_tensor *const *inputs, int64_t first)
+static flow_status bring_gathered(flow_accelerated *a, int input, const flow_tensor *table, const flow_tensor *order, int64_t first,
+                                  int64_t rows)
+{
+  flow_place *home = flow_tensor_place(table), *named = flow_tensor_place(order);
+  if (!home || flow_place_device(home) != flow_place_device(a->place) || flow_place_device(named) != flow_place_device(a->place))
+    return flow_fail(FLOW_INVALID_ARGUMENT, "input %d is on %s, its order of rows on %s: both must be on %s, where the plan runs",
+                     input + 1, flow_place_name(home), flow_place_name(named), flow_place_name(a->place));
+  FLOW_TRY(flow_place_follow(a->place, home));
+  FLOW_TRY(flow_place_follow(a->place, named));
+  FLOW_TRY(flow_place_gather(a->place, table, (const int64_t *)order->data + first, rows, a->inputs + a->offsets[input]));
+  FLOW_TRY(flow_place_follow(home, a->place));
+  return flow_place_follow(named, a->place);
+}
+
+flow_status flow_accelerated_bring(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order, int64_t first)
 {
   flow_accelerated *a = instance->accelerated;
   const flow_graph *graph = instance->plan->graph;
   for (int i = 0; i < graph->input_count; i++) {
     const flow_signature *signature = &graph->values[graph->inputs[i]].signature;
     size_t bytes = flow_value_bytes(signature, instance->rows), offset = 0;
-    if (signature->rank > 0 && signature->dims[0] < 0) offset = (size_t)first * flow_value_bytes(signature, 1);
+    int by_rows = signature->rank > 0 && signature->dims[0] < 0;
+    if (by_rows && !order) offset = (size_t)first * flow_value_bytes(signature, 1);
     if (bytes == 0) continue;
+    if (by_rows && order) {
+      FLOW_TRY(bring_gathered(a, i, inputs[i], order, first, instance->rows));
+      continue;
+    }
     flow_tensor *near = flow_tensor_retain(inputs[i]);
     flow_place *home = flow_tensor_place(near);
     flow_status status = FLOW_OK;

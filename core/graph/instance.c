@@ -1,6 +1,7 @@
 /* instance.c: making an instance: which values are computed chunk by chunk, where everything lies, which kernel runs
  * what. See instance.h; running is in executor.c. */
 #include "graph/accelerated.h"
+#include "graph/gather.h"
 #include "graph/memory_plan.h"
 #include "graph/variable.h"
 #include <string.h>
@@ -341,6 +342,7 @@ static void release_memory(flow_instance *instance)
 {
   release_members(instance);
   flow_accelerated_release(instance);
+  flow_release_gathered(instance);
   flow_instance_free(instance, instance->saved_bytes, instance->saved_total);
   flow_free(instance->saved);
   flow_instance_free(instance, instance->arena, instance->arena_bytes);

@@ -92,6 +92,7 @@ struct flow_instance {
   flow_exchange  *exchange;            /* to the other workers; NULL: there are none */
   flow_said      *said;                /* [worker] */
   uint64_t        plan_key;            /* tells plans of different operations apart */
+  flow_tensor   **gathered;            /* gather.c: inputs of a run that brings an order of rows; NULL: none did */
   flow_scalars    base;                /* what the caller gave for the whole batch */
   int             shares_rows, wishes_stop, stop_wished;
   int64_t         global_rows;         /* of the last run */

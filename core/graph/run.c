@@ -3,6 +3,7 @@
 
 #include "graph/accelerated.h"
 #include "graph/context.h"
+#include "graph/gather.h"
 #include "graph/variable.h"
 
 enum { MOST_WORKERS = 16384 };      /* rows beyond what so many workers take cannot be meant */
@@ -70,22 +71,37 @@ static void bind_replica(flow_instance *replica, flow_tensor *const *inputs, int
     if (graph->values[v].kind == FLOW_VALUE_VARIABLE) replica->bases[v] = graph->values[v].variable->tensor->data;
 }
 
-/* Checks the inputs, divides the rows of the run and takes the instance. */
-static flow_status begin_run(flow_context *context, flow_instance *lead, flow_tensor *const *inputs, int count, int64_t first, int64_t rows)
+/* Brings inputs to where the replicas read them. first: from this row, or element of the order, on. */
+static flow_status bring_inputs(flow_instance *lead, flow_tensor *const *inputs, int count, const flow_tensor *order, int64_t first,
+                                int64_t rows)
 {
-  FLOW_TRY(check_inputs(lead, inputs, count, first, &rows));
+  if (order && !flow_tensor_place(order)) {
+    FLOW_TRY(flow_gather_on_host(lead, inputs, count, order, first, rows, &inputs));
+    order = NULL;
+    first = 0;
+  }
+  if (lead->accelerated) FLOW_TRY(flow_accelerated_bring(lead, inputs, order, first));
+  for (int r = 0; r < lead->replica_count; r++) bind_replica(lead->replicas[r], inputs, first + lead->replicas[r]->part_first);
+  return FLOW_OK;
+}
+
+/* Checks the inputs, divides the rows of the run and takes the instance. first < 0: all of their rows. */
+static flow_status begin_run(flow_context *context, flow_instance *lead, flow_tensor *const *inputs, int count, const flow_tensor *order,
+                             int64_t first, int64_t rows)
+{
+  int64_t any = 0;      /* an order names rows wherever they are: how many the inputs have is checked when they are gathered */
+  FLOW_TRY(check_inputs(lead, inputs, count, order ? 0 : first, order ? &any : &rows));
+  if (order) FLOW_TRY(flow_check_order(order, first, rows));
   if (rows < 0) rows = lead->replica_count;                  /* a plan without rows is run by each replica as if it had one */
   FLOW_TRY(check_capacity(lead, flow_instance_part_rows(lead, rows)));
   FLOW_TRY(take_instance(context, lead));
   flow_status status = flow_instance_take_variables(lead);
   if (status == FLOW_OK) status = flow_instance_divide(lead, rows);
-  if (status == FLOW_OK && lead->accelerated) status = flow_accelerated_bring(lead, inputs, first > 0 ? first : 0);
+  if (status == FLOW_OK) status = bring_inputs(lead, inputs, count, order, first > 0 ? first : 0, rows);
   if (status != FLOW_OK) {
     atomic_store(&lead->running, 0);
     return status;
   }
-  for (int r = 0; r < lead->replica_count; r++)
-    bind_replica(lead->replicas[r], inputs, (first > 0 ? first : 0) + lead->replicas[r]->part_first);
   flow_place_gathered(lead);
   return FLOW_OK;
 }
@@ -171,7 +187,7 @@ flow_status flow_instance_run(flow_context *context, flow_instance *instance, fl
 {
   flow_tensor *contiguous[FLOW_MAX_OPERANDS] = { NULL };
   flow_status status = make_contiguous(instance, inputs, count, contiguous);
-  if (status == FLOW_OK) status = begin_run(context, instance, contiguous, count, -1, -1);
+  if (status == FLOW_OK) status = begin_run(context, instance, contiguous, count, NULL, -1, -1);
   if (status == FLOW_OK) {
     status = outputs ? run_with_outputs(instance, outputs) : execute(instance);
     atomic_store(&instance->running, 0);
@@ -180,8 +196,8 @@ flow_status flow_instance_run(flow_context *context, flow_instance *instance, fl
   return status;
 }
 
-flow_status flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, double first,
-                                   double rows)
+flow_status flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
+                                   const flow_tensor *order, double first, double rows)
 {
   for (int i = 0; i < count; i++) {
     FLOW_TRY(instance->accelerated ? flow_check_concrete("input of a plan", inputs[i]) : flow_check_on_host("input of a plan", inputs[i]));
@@ -191,7 +207,7 @@ flow_status flow_instance_run_rows(flow_context *context, flow_instance *instanc
   if (rows > (double)instance->capacity * (double)FLOW_MOST_REPLICAS * MOST_WORKERS)
     return flow_fail(FLOW_INVALID_ARGUMENT, "%.0f rows are more than the instance's capacity of %lld", rows, (long long)instance->capacity);
   if (!(first >= 0 && first < 0x1p53)) return flow_fail(FLOW_INVALID_ARGUMENT, "the first row is %g", first);
-  FLOW_TRY(begin_run(context, instance, inputs, count, (int64_t)first, (int64_t)rows));
+  FLOW_TRY(begin_run(context, instance, inputs, count, order, (int64_t)first, (int64_t)rows));
   flow_status status = execute(instance);
   atomic_store(&instance->running, 0);
   return status;
@@ -212,7 +228,7 @@ static flow_status run_each(flow_context *context, flow_instance *lead, flow_ten
   FLOW_TRY(take_instance(context, lead));
   flow_status status = flow_instance_take_variables(lead);
   if (status == FLOW_OK) status = flow_instance_divide_each(lead, rows);
-  if (status == FLOW_OK && lead->accelerated) status = flow_accelerated_bring(lead, inputs, 0);
+  if (status == FLOW_OK && lead->accelerated) status = flow_accelerated_bring(lead, inputs, NULL, 0);
   for (int r = 0; r < replicas && status == FLOW_OK; r++) {
     bind_replica(lead->replicas[r], inputs + (size_t)r * (size_t)count, 0);
     status = new_outputs(lead, rows[r], outputs + (size_t)r * (size_t)each);

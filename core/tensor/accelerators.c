@@ -67,3 +67,25 @@ flow_status flow_gpu_describe(int device, const char **description, double *memo
   *memory_bytes = accelerator->memory_bytes;
   return FLOW_OK;
 }
+
+double flow_gpu_free_memory(int device)
+{
+  const flow_accelerator *accelerator;
+  return flow_accelerator_open(device, &accelerator) == FLOW_OK ? accelerator->functions->free_memory(accelerator) : 0;
+}
+
+static double counted(const flow_accelerator *accelerator, flow_traffic_kind kind)
+{
+  return (double)atomic_load_explicit(&accelerator->traffic->counts[kind], memory_order_relaxed);
+}
+
+flow_status flow_gpu_read_traffic(int device, flow_gpu_traffic *out)
+{
+  const flow_accelerator *a;
+  FLOW_TRY(flow_accelerator_open(device, &a));
+  *out = (flow_gpu_traffic){
+    .uploads = counted(a, FLOW_TRAFFIC_UPLOADS), .uploaded_bytes = counted(a, FLOW_TRAFFIC_UPLOADED_BYTES),
+    .downloads = counted(a, FLOW_TRAFFIC_DOWNLOADS), .downloaded_bytes = counted(a, FLOW_TRAFFIC_DOWNLOADED_BYTES),
+    .waits = counted(a, FLOW_TRAFFIC_WAITS), .replays = counted(a, FLOW_TRAFFIC_REPLAYS) };
+  return FLOW_OK;
+}

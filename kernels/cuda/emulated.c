@@ -10,6 +10,7 @@
 
 struct emulated_device {
   flow_accelerator base;
+  flow_traffic     traffic;
   emulated_memory  memory;
 };
 
@@ -217,6 +218,8 @@ static flow_status upload(flow_queue *queue, void *to, const void *host, size_t 
   emulated_work work = { .kind = WORK_COPY, .to = to, .bytes = bytes };
   if (status == FLOW_OK) status = copy_payload(host, bytes, &work.payload);
   work.from = work.payload;
+  flow_traffic_count(&queue->device->traffic, FLOW_TRAFFIC_UPLOADS, 1);
+  flow_traffic_count(&queue->device->traffic, FLOW_TRAFFIC_UPLOADED_BYTES, (int64_t)bytes);
   return leave(status == FLOW_OK ? add(queue, &work) : status);
 }
 
@@ -238,6 +241,7 @@ static flow_status synchronize(flow_queue *queue)
 {
   pthread_mutex_lock(&lock);
   flow_status status = refuse_while_recorded(queue, "synchronize");
+  flow_traffic_count(&queue->device->traffic, FLOW_TRAFFIC_WAITS, 1);
   return leave(status == FLOW_OK ? wait_for(queue) : status);
 }
 
@@ -247,6 +251,8 @@ static flow_status download(flow_queue *queue, void *host, const void *from, siz
   flow_status status = refuse_while_recorded(queue, "download");
   if (status == FLOW_OK) status = touch(queue, from, bytes, 0, EMULATED_DOWNLOAD);
   if (status == FLOW_OK) status = wait_for(queue);
+  flow_traffic_count(&queue->device->traffic, FLOW_TRAFFIC_DOWNLOADS, 1);
+  flow_traffic_count(&queue->device->traffic, FLOW_TRAFFIC_DOWNLOADED_BYTES, (int64_t)bytes);
   if (status != FLOW_OK || bytes == 0) return leave(status);
   for (int i = 0; i < EMULATED_DEVICES; i++) emulated_memory_open(&devices[i].memory);
   memcpy(host, from, bytes);
@@ -278,6 +284,15 @@ static flow_status allocate_block(flow_queue *queue, size_t bytes, void **out)
   FLOW_TRY(take(queue, bytes, &block));
   *out = block->start;
   return set_bytes(queue, block->start, bytes, 0xff);
+}
+
+static double free_memory(const flow_accelerator *self)
+{
+  pthread_mutex_lock(&lock);
+  const emulated_memory *memory = &devices[self->index].memory;
+  double bytes = (double)(memory->size - emulated_memory_held(memory, 0));
+  pthread_mutex_unlock(&lock);
+  return bytes;
 }
 
 static flow_status allocate(flow_queue *queue, size_t bytes, void **out)
@@ -445,6 +460,7 @@ static flow_status replay_on(flow_queue *queue, flow_recording *recording)
     FLOW_TRY(touch(queue, access->from, (size_t)(access->to - access->from), access->write, access->op));
   }
   recording->references++;
+  flow_traffic_count(&queue->device->traffic, FLOW_TRAFFIC_REPLAYS, 1);
   return add(queue, &(emulated_work){ .kind = WORK_REPLAY, .recording = recording });
 }
 
@@ -472,6 +488,7 @@ static void recording_release(flow_recording *recording)
 static const flow_accelerator_functions functions = {
   .queue_new = queue_new, .queue_release = queue_release, .follow = follow, .synchronize = synchronize,
   .allocate = allocate, .release = release, .upload = upload, .download = download, .copy = copy_inside, .clear = clear,
+  .free_memory = free_memory,
   .record_begin = record_begin, .record_end = record_end, .replay = replay, .recording_nodes = recording_nodes,
   .recording_release = recording_release,
 };
@@ -498,7 +515,7 @@ static flow_status start_device(int index)
   emulated_seed((uint64_t)setting("FLOW_EMULATED_SEED", 1, 0x1p53));
   device->base = (flow_accelerator){
     .device = { .name = "gpu", .isa = "emulated", .kernels = flow_cuda_kernels }, .index = index, .functions = &functions,
-    .memory_bytes = (double)bytes,
+    .memory_bytes = (double)bytes, .traffic = &device->traffic,
   };
   snprintf(device->base.description, sizeof device->base.description, "emulated by the CPU, for tests");
   return FLOW_OK;

@@ -14,6 +14,7 @@ enum { FLOW_CUDA_DEVICES = 64, FLOW_CUDA_STAGES = 32, FLOW_CUDA_RECORDED_QUEUES 
 
 typedef struct flow_cuda_device {
   flow_accelerator base;
+  flow_traffic     traffic;
   int              opened, multiprocessors;
   cudaMemPool_t    pool;
 } flow_cuda_device;
@@ -65,6 +66,7 @@ void        flow_runtime_release_deferred(flow_queue *queue);
 flow_status flow_runtime_upload(flow_queue *queue, void *to, const void *host, size_t bytes);
 flow_status flow_runtime_download(flow_queue *queue, void *host, const void *from, size_t bytes);
 flow_status flow_runtime_copy_inside(flow_queue *queue, void *to, const void *from, size_t bytes);
+double      flow_runtime_free_memory(const flow_accelerator *self);
 flow_status flow_runtime_clear(flow_queue *queue, void *to, size_t bytes);
 void        flow_runtime_staging_release(flow_cuda_staging *staging);
 

@@ -112,6 +112,7 @@ flow_status flow_runtime_refuse_while_recorded(flow_queue *queue, const char *wh
 flow_status flow_runtime_synchronize(flow_queue *queue)
 {
   FLOW_TRY(flow_runtime_refuse_while_recorded(queue, "synchronize"));
+  flow_traffic_count(&queue->device->traffic, FLOW_TRAFFIC_WAITS, 1);
   FLOW_CUDA_TRY(queue->device, "waiting for the device", cudaStreamSynchronize(queue->stream));
   flow_fault fault = *queue->fault;
   if (fault.kind != FAULT_NONE) memset(queue->fault, 0, sizeof *queue->fault);
@@ -167,7 +168,8 @@ static flow_status queue_new(const flow_accelerator *self, flow_queue **out)
 static const flow_accelerator_functions functions = {
   .queue_new = queue_new, .queue_release = queue_release, .follow = flow_runtime_follow, .synchronize = flow_runtime_synchronize,
   .allocate = flow_runtime_allocate, .release = flow_runtime_release, .upload = flow_runtime_upload, .download = flow_runtime_download,
-  .copy = flow_runtime_copy_inside, .clear = flow_runtime_clear, .record_begin = flow_runtime_record_begin,
+  .copy = flow_runtime_copy_inside, .clear = flow_runtime_clear,
+  .free_memory = flow_runtime_free_memory, .record_begin = flow_runtime_record_begin,
   .record_end = flow_runtime_record_end, .replay = flow_runtime_replay, .recording_nodes = flow_runtime_recording_nodes,
   .recording_release = flow_runtime_recording_release,
 };
@@ -267,6 +269,7 @@ static flow_status start_device(flow_cuda_device *device, int index)
   device->base.device = (flow_device){ .name = "gpu", .isa = isas[index], .kernels = flow_cuda_kernels };
   device->base.functions = &functions;
   device->base.memory_bytes = (double)properties.totalGlobalMem;
+  device->base.traffic = &device->traffic;
   device->opened = 1;
   return FLOW_OK;
 }

@@ -50,6 +50,21 @@ flow_status flow_runtime_allocate(flow_queue *queue, size_t bytes, void **out)
   return status;
 }
 
+/* What the device has left, and what its pool keeps for later. */
+double flow_runtime_free_memory(const flow_accelerator *self)
+{
+  const flow_cuda_device *device = (const flow_cuda_device *)self;
+  size_t left = 0, all = 0;
+  uint64_t kept = 0, used = 0;
+  int before;
+  if (flow_runtime_enter(device, &before) != FLOW_OK) return 0;
+  cudaMemGetInfo(&left, &all);
+  cudaMemPoolGetAttribute(device->pool, cudaMemPoolAttrReservedMemCurrent, &kept);
+  cudaMemPoolGetAttribute(device->pool, cudaMemPoolAttrUsedMemCurrent, &used);
+  flow_runtime_leave(device, before);
+  return (double)left + (double)(kept - used);
+}
+
 /* A release while the queue is recorded would become part of the recording. One that there is no memory to remember is lost to the pool. */
 void flow_runtime_release(flow_queue *queue, void *memory)
 {
@@ -143,6 +158,8 @@ flow_status flow_runtime_upload(flow_queue *queue, void *to, const void *host, s
 {
   int before;
   FLOW_TRY(flow_runtime_refuse_while_recorded(queue, "upload"));
+  flow_traffic_count(&queue->device->traffic, FLOW_TRAFFIC_UPLOADS, 1);
+  flow_traffic_count(&queue->device->traffic, FLOW_TRAFFIC_UPLOADED_BYTES, (int64_t)bytes);
   FLOW_TRY(flow_runtime_enter(queue->device, &before));
   flow_status status = upload(queue, to, host, bytes);
   flow_runtime_leave(queue->device, before);
@@ -179,6 +196,8 @@ flow_status flow_runtime_download(flow_queue *queue, void *host, const void *fro
 {
   int before;
   FLOW_TRY(flow_runtime_refuse_while_recorded(queue, "download"));
+  flow_traffic_count(&queue->device->traffic, FLOW_TRAFFIC_DOWNLOADS, 1);
+  flow_traffic_count(&queue->device->traffic, FLOW_TRAFFIC_DOWNLOADED_BYTES, (int64_t)bytes);
   FLOW_TRY(flow_runtime_enter(queue->device, &before));
   flow_status status = download(queue, host, from, bytes);
   flow_runtime_leave(queue->device, before);

@@ -121,6 +121,7 @@ flow_status flow_runtime_replay(flow_queue *queue, const flow_recording *recordi
 {
   int before;
   FLOW_TRY(flow_runtime_refuse_while_recorded(queue, "replay"));
+  flow_traffic_count(&queue->device->traffic, FLOW_TRAFFIC_REPLAYS, 1);
   FLOW_TRY(flow_runtime_enter(queue->device, &before));
   cudaError_t error = cudaGraphLaunch(recording->graph, queue->stream);
   flow_runtime_leave(queue->device, before);

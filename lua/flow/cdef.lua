@@ -210,7 +210,8 @@ double flow_instance_global_rows(const flow_instance *instance);
 int flow_instance_stop_wished(const flow_instance *instance);
 int flow_instance_run_each(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs);
 int flow_instance_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs);
-int flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, double first, double rows);
+int flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
+ const flow_tensor *order, double first, double rows);
 typedef struct flow_profile_entry {
  const char *op, *variant;
  char shape[96];
@@ -553,10 +554,17 @@ int flow_worker_lookup(flow_worker *worker, const char *key, double within, char
 int flow_gpu_count(void);
 const char *flow_gpu_missing(void);
 int flow_gpu_describe(int device, const char **description, double *memory_bytes);
+double flow_gpu_free_memory(int device);
+typedef struct flow_gpu_traffic { double uploads, uploaded_bytes, downloads, downloaded_bytes, waits, replays; } flow_gpu_traffic;
+int flow_gpu_read_traffic(int device, flow_gpu_traffic *out);
 int flow_context_set_device(flow_context *context, int device);
 int flow_context_device(const flow_context *context);
 int flow_tensor_device(const flow_tensor *tensor);
 int flow_tensor_to_device(flow_context *context, flow_tensor *tensor, int device, flow_tensor **out);
+typedef struct flow_row_store flow_row_store;
+int flow_row_store_new(flow_context *context, int device, double most_bytes, flow_row_store **out);
+void flow_row_store_release(flow_row_store *store);
+int flow_iterator_keep_rows(flow_iterator *iterator, flow_row_store *store);
 int flow_variable_to_device(flow_context *context, flow_variable *variable, int device);
 int flow_optimizer_to_device(flow_context *context, flow_optimizer *optimizer, int device);
 int flow_device_synchronize(flow_context *context, int device);

@@ -117,6 +117,19 @@ function devices.describe(number)
   return native.string(text[0]), bytes[0]
 end
 
+-- Bytes of a GPU, by its number, that tensors could take now.
+function devices.free_memory(number)
+  return C.flow_gpu_free_memory(number)
+end
+
+-- What a GPU was asked for since it was first used: { uploads =, uploaded_bytes =, downloads =, downloaded_bytes =, waits =, replays = }.
+function devices.traffic(number)
+  local counts = native.array("flow_gpu_traffic", 1)[0]
+  check(C.flow_gpu_read_traffic(number, counts))
+  return { uploads = counts.uploads, uploaded_bytes = counts.uploaded_bytes, downloads = counts.downloads,
+           downloaded_bytes = counts.downloaded_bytes, waits = counts.waits, replays = counts.replays }
+end
+
 -- What a strategy takes when it is not told: all logical CPU devices.
 function devices.default()
   return cpu_names()

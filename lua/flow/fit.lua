@@ -10,13 +10,14 @@ local batches = require "flow.batches"
 local callbacks = require "flow.callbacks"
 local progress = require "flow.progress"
 local Feed = require "flow.data.feed"
-local ops = require "flow.ops"
 local log = require "flow.log"
 local tensor = require "flow.tensor"
 local arguments = require "flow.arguments"
 local fit_position = require "flow.fit_position"
 local together = require "flow.distribute.together"
 local workers = require "flow.fit_workers"
+local executions = require "flow.executions"
+local predictions = require "flow.predictions"
 
 local C, raise = native.C, errors.raise
 local context, held = native.context, native.held
@@ -126,32 +127,16 @@ local function new_pass(model, kind, data, size, limit, order)
   return { source = source, limit = limit, step = steps.get(model, kind, arrays, layout, math.min(size, data.rows)) }
 end
 
+-- Of a pass that is run in each epoch: its data stays on the model's device, if that has room.
+local function keep_data(pass, model)
+  if pass.feed then pass.feed:keep_rows() else batches.keep_on_device(pass.source, model) end
+  return pass
+end
+
 -- start: how many of them ran before.
 local function batch_count(pass, start)
   if pass.feed then return (pass.feed:expected() or math.huge) - start end
   return math.min((pass.limit or math.huge) - start, batches.count(pass.source) - pass.source.position)
-end
-
--- Calls the hooks of every batch, named on_<what>_batch_begin and _end, and moves the bar. nil if nobody looks at batches, so
--- that the loop stays compiled. run: of training, told where it stands.
-local function batch_watcher(model, pass, what, list, bar, count, stops, run)
-  local on_begin, on_end = "on_" .. what .. "_batch_begin", "on_" .. what .. "_batch_end"
-  local watched, kept = list:has(on_begin) or list:has(on_end), run and list:has("_after_batch")
-  if not watched and not kept and not bar:visible() and not stops() then return nil end
-  local function ends() return stops() and workers.wish_stop(model, pass.step or pass.feed.step) end
-  local start = run and run.batch or 0
-  if count > 0 then list:call(on_begin, start, {}) end
-  return function(batch, rows)
-    bar:advance(1, rows)
-    if watched then list:call(on_end, start + batch, training.results(model)) end
-    if kept then
-      run.batch, run.pending = start + batch + 1, batch + 1
-      list:call("_after_batch", run)
-    end
-    if bar:due() then bar:draw(training.results(model)) end
-    if ends() then return true end
-    if batch + 1 < count then list:call(on_begin, start + batch + 1, {}) end
-  end
 end
 
 local function was_interrupted(status)
@@ -160,11 +145,20 @@ local function was_interrupted(status)
   return true
 end
 
+-- Who looks at the batches of a pass of training or testing. run: of training, told where it stands.
+local function watch_pass(model, pass, what, list, bar, count, stops, run)
+  local function logs() return training.results(model) end
+  local function stop() return stops() and workers.wish_stop(model, pass.step or pass.feed.step) end
+  return executions.watch { model = model, what = what, list = list, bar = bar, count = count, stops = stops, stop = stop, run = run,
+                            logs = logs, shown = logs }
+end
+
 local function run_feed(model, pass, what, list, bar, number, stops, run)
   local feed, count = pass.feed, batch_count(pass, run and run.batch or 0)
-  local after = batch_watcher(model, pass, what, list, bar, count, stops, run)
-  local status, done, rows = feed:run(number, count, after)
-  if not after then bar:advance(done, rows) end
+  local watch = watch_pass(model, pass, what, list, bar, count, stops, run)
+  local status, done, rows = feed:run(number, count, watch and watch.after)
+  if status == 0 and watch then watch.finish() end
+  if not watch then bar:advance(done, rows) end
   if was_interrupted(status) then return true, done end
   if status ~= 0 then training.fail(model, status, feed.rows) end
   steps.finish(model)
@@ -175,10 +169,10 @@ end
 local function run_batches(model, pass, what, list, bar, number, stops, run)
   if pass.feed then return run_feed(model, pass, what, list, bar, number, stops, run) end
   local source, count = pass.source, batch_count(pass, run and run.batch or 0)
-  local after = batch_watcher(model, pass, what, list, bar, count, stops, run)
+  local watch = watch_pass(model, pass, what, list, bar, count, stops, run)
   local before = source.position
-  local status, done = batches.run(source, pass.step, training.seed(model), number, count, after)
-  if not after then bar:advance(done, math.min(source.position * source.size, source.rows) - before * source.size) end
+  local status, done = batches.run(source, pass.step, training.seed(model), number, count, watch and watch.after)
+  if not watch then bar:advance(done, math.min(source.position * source.size, source.rows) - before * source.size) end
   if was_interrupted(status) then return true, done end
   if status ~= 0 then training.fail(model, status, source.position * source.size, source.order) end
   steps.finish(model)
@@ -187,15 +181,16 @@ end
 
 local function never() return false end
 
--- One pass of test steps; results land in the model's metrics. Returns whether it was interrupted.
+-- One pass of test steps; results land in the model's metrics. Returns whether it was interrupted, and the results.
 local function test_pass(model, pass, list, bar)
   if pass.feed then pass.feed:restart() else pass.source.position = 0 end
   training.reset(model)
   list:call("on_test_begin", {})
   local interrupted = run_batches(model, pass, "test", list, bar, 0, never)
   if pass.feed then pass.feed:close() end
-  list:call("on_test_end", training.results(model))
-  return interrupted
+  local results = training.results(model)
+  list:call("on_test_end", results)
+  return interrupted, results
 end
 
 local function warn_of_end()
@@ -238,9 +233,9 @@ end
 
 local function run_fit(model, data, validation, options)
   local order = options.shuffle and data.rows and tensor.arange(data.rows, { dtype = "int64", device = "cpu" }) or nil
-  local train = new_pass(model, "train", data, options.batch_size, options.steps_per_epoch, order)
+  local train = keep_data(new_pass(model, "train", data, options.batch_size, options.steps_per_epoch, order), model)
   if train.source then train.source.position = batches.count(train.source) end      -- the first epoch starts anew
-  local test = validation and new_pass(model, "test", validation, options.validation_batch_size, options.validation_steps)
+  local test = validation and keep_data(new_pass(model, "test", validation, options.validation_batch_size, options.validation_steps), model)
   local target = options.steps_per_epoch or train.source and batches.count(train.source) or train.feed and train.feed:expected()
   if target == math.huge then target = nil end
   local list = callbacks.list(options.callbacks, model, { epochs = options.epochs, steps = target, verbose = options.verbose })
@@ -267,10 +262,11 @@ local function run_fit(model, data, validation, options)
     target = target or done
     local logs = training.results(model)
     if test and validates(options.validation_freq, epoch) and not interrupted then
-      here = test_pass(model, test, list, silent)
+      local results
+      here, results = test_pass(model, test, list, silent)
       interrupted = workers.any(model, here)
       if interrupted then rawset(model, "stop_training", true) end
-      if not interrupted then training.results(model, "val_", logs) end      -- what a part of the data gave is no result
+      for key, value in pairs(not interrupted and results or {}) do logs["val_" .. key] = value end      -- a part of the data gives none
     end
     list:call("on_epoch_end", epoch, logs)      -- the bar comes last: callbacks may add to the logs
     run.epoch, run.batch, run.logs, run.interrupted = epoch + 1, 0, logs, interrupted
@@ -351,90 +347,58 @@ function Model:evaluate(x, y, ...)
     if count == math.huge then count = nil end
     local list = callbacks.list(options.callbacks, self, { steps = count, verbose = verbose })
     local bar = progress.new(list:find(callbacks.ProgbarLogger) and 0 or verbose, count)
-    if test_pass(self, pass, list, bar) then raise("evaluate: interrupted") end
-    local results = training.results(self)
+    local interrupted, results = test_pass(self, pass, list, bar)
+    if interrupted then raise("evaluate: interrupted") end
     bar:finish(results)
     return results
   end)
 end
 
--- Copies what a batch predicted, rows first .. first + count - 1, into the tensors of all results; makes them at the first batch.
-local function collect_outputs(model, results, outputs, first, count, total)
-  local batch = {}
-  for i = 0, 15 do
-    if outputs[i] ~= nil then
-      local part = workers.gather_rows(model, native.tensor(outputs[i]))
-      batch[#batch + 1] = part
-      if not results[#batch] then
-        local shape = part.shape
-        shape[1] = total
-        results[#batch] = tensor.new(native.dtype(part.dtype), shape)
-      end
-      local rows = training.rows(results[#batch], first, count)
-      local status = C.flow_tensor_copy(native.pointer(rows), native.pointer(part))
-      held[1], held[2] = rows, part
-      native.check(status)
-    end
-  end
-  return batch
+-- Hooks and bar of predict; hooks get the outputs of an execution.
+local function watch_predict(model, list, bar, count, made)
+  local function logs() return { outputs = made:take() } end
+  return executions.watch { model = model, what = "predict", list = list, bar = bar, count = count, logs = logs }
 end
 
 local function run_predict(self, data, size, limit, list, bar)
   local arrays, layout = flat(data)
   local step = steps.get(self, "predict", arrays, layout, math.min(size, data.rows))
   local count = math.min(limit or math.huge, math.ceil(data.rows / size))
-  local total, results = math.min(data.rows, count * size), {}
-  local outputs = native.out("flow_tensor", 16)
+  local made = predictions.new(self, math.min(data.rows, count * size), list:has("on_predict_batch_end"))
   list:call("on_predict_begin", {})
+  local watch = watch_predict(self, list, bar, count, made)
   for batch = 0, count - 1 do
     local first = batch * size
     local n = math.min(size, data.rows - first)
     local views = {}
     for i, array in ipairs(arrays) do views[i] = training.rows(array, first, n) end
-    list:call("on_predict_batch_begin", batch, {})
     C.flow_instance_scalars(step.instance, training.seed(self), 0, first)
     local pointers, inputs = native.pointers(views)
-    local status = C.flow_instance_run(context, step.instance, pointers, inputs, outputs)
+    local status = C.flow_instance_run(context, step.instance, pointers, inputs, made.outputs)
     held[1] = views
     native.check(status)
-    local parts = collect_outputs(self, results, outputs, first, n, total)
-    list:call("on_predict_batch_end", batch, { outputs = #parts == 1 and parts[1] or parts })
-    bar:advance(1, n)
-    if bar:due() then bar:draw() end
+    made:add(n)
+    if watch then watch.after(batch, n) else bar:advance(1, n) end
   end
-  list:call("on_predict_end", {})
-  bar:finish()
-  return #results == 1 and results[1] or results
+  return made:results()
 end
 
 -- The same for a Dataset; how many rows there will be is not known.
 local function predict_feed(self, feed, list, bar)
-  local outputs, parts, batch = native.out("flow_tensor", 16), {}, 0
+  local made, count, batch = predictions.new(self, nil, list:has("on_predict_batch_end")), feed:expected() or math.huge, 0
   list:call("on_predict_begin", {})
+  local watch = watch_predict(self, list, bar, count, made)
   local function collect(rows)
-    list:call("on_predict_batch_begin", batch, {})
-    local made = {}
-    for i = 0, 15 do
-      if outputs[i] ~= nil then
-        made[#made + 1] = workers.gather_rows(self, tensor.on_host(native.tensor(outputs[i])))
-        parts[i + 1] = parts[i + 1] or {}
-        table.insert(parts[i + 1], made[#made])
-      end
-    end
-    list:call("on_predict_batch_end", batch, { outputs = #made == 1 and made[1] or made })
+    made:add(rows)
+    if watch then watch.after(batch, rows) else bar:advance(1, rows) end
     batch = batch + 1
-    bar:advance(1, rows)
-    if bar:due() then bar:draw() end
   end
   feed:restart()
-  native.check((feed:run(0, feed:expected() or math.huge, nil, outputs, collect)))
+  native.check((feed:run(0, count, nil, made.outputs, collect)))
+  if watch then watch.finish() end
   feed:close()
-  list:call("on_predict_end", {})
-  bar:finish()
   if batch == 0 then raise("predict: the dataset has no batches") end
-  local results = {}
-  for i, list_of in ipairs(parts) do results[i] = #list_of == 1 and list_of[1] or ops.concat(list_of, 1) end
-  return #results == 1 and results[1] or results
+  return made:results()
 end
 
 -- model:predict(x, { batch_size = 32 }) -> a tensor, or a list of them for several outputs.
@@ -451,6 +415,10 @@ function Model:predict(x, ...)
   if target == math.huge then target = nil end
   local list = callbacks.list(options.callbacks, self, { steps = target, verbose = verbose })
   local bar = progress.new(list:find(callbacks.ProgbarLogger) and 0 or verbose, target)
-  if feed then return predict_feed(self, feed, list, bar) end
-  return run_predict(self, data, size, limit, list, bar)
+  local results
+  if feed then results = predict_feed(self, feed, list, bar)
+  else results = run_predict(self, data, size, limit, list, bar) end
+  list:call("on_predict_end", {})
+  bar:finish()
+  return results
 end

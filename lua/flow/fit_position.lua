@@ -13,10 +13,11 @@ local errors = require "flow.errors"
 local object = require "flow.object"
 local log = require "flow.log"
 local steps = require "flow.steps"
+local batches = require "flow.batches"
 local codec = require "flow.train.state"
 local workers = require "flow.fit_workers"
 
-local C, check, raise = native.C, native.check, errors.raise
+local raise = errors.raise
 local position = {}
 
 ---- callbacks -------------------------------------------------------------------------------------------------------------------
@@ -63,7 +64,7 @@ local function restore_source(source, state)
       state.rows, state.size, state.order and ", shuffled" or "", source.rows, source.size, source.order and ", shuffled" or "")
   end
   source.position = state.position
-  if source.order then check(C.flow_tensor_copy(source.permutation, native.pointer(state.order))) end
+  if source.order then batches.reorder(source, state.order) end
 end
 
 -- Where workers read data of their own, each has a place in it; all ask at once.

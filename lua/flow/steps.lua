@@ -175,6 +175,12 @@ local function settle(model)
   if device >= 0 then rawset(model, "_device", device) end
 end
 
+-- Number of that device, -1: the CPU.
+function steps.device(model)
+  settle(model)
+  return model._device
+end
+
 -- Waits for what the model's device still does; raises what went wrong there.
 function steps.finish(model)
   if model._device >= 0 then check(C.flow_device_synchronize(context, model._device)) end

@@ -106,12 +106,14 @@ function Model:compile(...)
   ownership.check(self, "compile")
   local options = errors.check_options("compile", arguments.named("compile", COMPILE, 4, ...), known)
   if options.run_eagerly then raise("compile: run_eagerly = true is not supported: call the model in a GradientTape instead") end
-  if options.steps_per_execution ~= nil and options.steps_per_execution ~= 1 then
-    raise("compile: steps_per_execution is not supported: a step is one call of C already")
+  local per_execution = options.steps_per_execution or 1
+  if type(per_execution) ~= "number" or per_execution < 1 or per_execution ~= math.floor(per_execution) then
+    raise("compile: steps_per_execution is a whole number from 1, got %s", errors.describe(per_execution))
   end
   local given = { loss = options.loss, loss_weights = options.loss_weights, metrics = options.metrics,
                   weighted_metrics = options.weighted_metrics }
-  local compiled = { given = given, losses = {}, loss_weights = {}, output_losses = {}, metrics = {}, loss_tracker = metrics.Mean("loss") }
+  local compiled = { given = given, losses = {}, loss_weights = {}, output_losses = {}, metrics = {}, loss_tracker = metrics.Mean("loss"),
+                     steps_per_execution = per_execution }
   compiled.optimizer = optimizers.get(options.optimizer or "rmsprop")
   if options.loss ~= nil then set_losses(self, compiled, options.loss, options.loss_weights) end
   add_metrics(self, compiled, "metrics", options.metrics, false)
@@ -164,11 +166,11 @@ function training.reset(model)
   for _, entry in ipairs(training.trackers(model)) do entry.metric:reset_state() end
 end
 
--- { loss =, accuracy = } of what ran since the last reset; keys get the prefix.
-function training.results(model, prefix, into)
-  into = into or {}
-  for _, entry in ipairs(training.trackers(model)) do into[(prefix or "") .. entry.key] = entry.metric:result() end
-  return into
+-- { loss =, accuracy = } of what ran since the last reset. Waits for a device that still runs.
+function training.results(model)
+  local results = {}
+  for _, entry in ipairs(training.trackers(model)) do results[entry.key] = entry.metric:result() end
+  return results
 end
 
 ---- data ----------------------------------------------------------------------------------------------------------------------------

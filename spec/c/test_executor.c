@@ -152,14 +152,16 @@ static void test_what_a_run_refuses(void **state)
         "input 2 is int32 {3}");
   FAILS(flow_instance_run(context, t.instance, (flow_tensor *[]){ labels, images }, 2, &out), FLOW_INVALID_ARGUMENT, "input 1 is int32");
   FAILS(flow_instance_run(context, t.instance, &images, 1, &out), FLOW_INVALID_ARGUMENT, "takes 2 inputs, found 1");
-  FAILS(flow_instance_run_rows(context, t.instance, (flow_tensor *[]){ images, labels }, 2, 0, 9), FLOW_INVALID_ARGUMENT, "capacity of 8");
+  FAILS(flow_instance_run_rows(context, t.instance, (flow_tensor *[]){ images, labels }, 2, NULL, 0, 9),
+        FLOW_INVALID_ARGUMENT, "capacity of 8");
   flow_tensor **both = (flow_tensor *[]){ images, labels };
-  FAILS(flow_instance_run_rows(context, t.instance, both, 2, 0, NAN), FLOW_INVALID_ARGUMENT, "number of rows");
-  FAILS(flow_instance_run_rows(context, t.instance, both, 2, 0, 1e300), FLOW_INVALID_ARGUMENT, "capacity of 8");
-  FAILS(flow_instance_run_rows(context, t.instance, both, 2, NAN, 4), FLOW_INVALID_ARGUMENT, "first row");
-  FAILS(flow_instance_run_rows(context, t.instance, both, 2, 1e6, 4), FLOW_INVALID_ARGUMENT, "plan was traced for");
+  FAILS(flow_instance_run_rows(context, t.instance, both, 2, NULL, 0, NAN), FLOW_INVALID_ARGUMENT, "number of rows");
+  FAILS(flow_instance_run_rows(context, t.instance, both, 2, NULL, 0, 1e300), FLOW_INVALID_ARGUMENT, "capacity of 8");
+  FAILS(flow_instance_run_rows(context, t.instance, both, 2, NULL, NAN, 4), FLOW_INVALID_ARGUMENT, "first row");
+  FAILS(flow_instance_run_rows(context, t.instance, both, 2, NULL, 1e6, 4), FLOW_INVALID_ARGUMENT, "plan was traced for");
   flow_tensor *gap = keep(view_of(images, 4, SHAPE(4, 6, 6, 1), SHAPE(72, 6, 1, 1), 0), release_tensor);
-  FAILS(flow_instance_run_rows(context, t.instance, (flow_tensor *[]){ gap, labels }, 2, 0, 4), FLOW_INVALID_ARGUMENT, "not contiguous");
+  FAILS(flow_instance_run_rows(context, t.instance, (flow_tensor *[]){ gap, labels }, 2, NULL, 0, 4),
+        FLOW_INVALID_ARGUMENT, "not contiguous");
   run(t.instance, (flow_tensor *[]){ gap, labels_of(4) }, 2, &out);   /* the other entry copies */
 }
 
@@ -168,9 +170,9 @@ static void test_steady_runs_allocate_nothing(void **state)
   (void)state;
   trainer t = make_trainer(ROWS);
   flow_tensor *inputs[2] = { images_of(ROWS, 1), labels_of(ROWS) };
-  for (int i = 0; i < 4; i++) OK(flow_instance_run_rows(context, t.instance, inputs, 2, 0, ROWS));
+  for (int i = 0; i < 4; i++) OK(flow_instance_run_rows(context, t.instance, inputs, 2, NULL, 0, ROWS));
   double before = flow_allocation_count();
-  for (int i = 0; i < 20; i++) OK(flow_instance_run_rows(context, t.instance, inputs, 2, 0, i % 2 ? ROWS : 5));
+  for (int i = 0; i < 20; i++) OK(flow_instance_run_rows(context, t.instance, inputs, 2, NULL, 0, i % 2 ? ROWS : 5));
   assert_true(flow_allocation_count() == before);
 }
 
@@ -271,7 +273,8 @@ static void test_one_instance_in_two_threads(void **state)
   flow_tensor *out;
   atomic_store(&instance->running, 1);
   FAILS(flow_instance_run(context, instance, callers[0].inputs, 1, &out), FLOW_INVALID_STATE, "one instance per concurrent caller");
-  FAILS(flow_instance_run_rows(context, instance, callers[0].inputs, 1, 0, 64), FLOW_INVALID_STATE, "one instance per concurrent caller");
+  FAILS(flow_instance_run_rows(context, instance, callers[0].inputs, 1, NULL, 0, 64),
+        FLOW_INVALID_STATE, "one instance per concurrent caller");
   atomic_store(&instance->running, 0);
   run(instance, callers[0].inputs, 1, &out);
   expect_same_bits(out, callers[0].expected);
@@ -320,7 +323,7 @@ static void test_interrupts_at_any_time(void **state)
   for (int i = 0; i < 300; i++) {
     int before = kept_count;
     snapshot s = take_snapshot(&t);
-    flow_status status = flow_instance_run_rows(context, t.instance, inputs, 2, 0, ROWS);
+    flow_status status = flow_instance_run_rows(context, t.instance, inputs, 2, NULL, 0, ROWS);
     if (status == FLOW_OK) {
       done++;
     } else {

@@ -47,6 +47,41 @@ describe("callbacks", function()
     assert.same({ epochs = 2, steps = 2, verbose = 0 }, recorder.params)
   end)
 
+  -- Numbers of batches, losses and shapes as Keras 3 has them.
+  it("look between executions of several steps", function()
+    local events = {}
+    local Watcher = callbacks.Callback:extend("Watcher")
+    for _, what in ipairs { "train", "test", "predict" } do
+      Watcher["on_" .. what .. "_batch_begin"] = function(_, batch) table.insert(events, what .. " " .. batch) end
+      Watcher["on_" .. what .. "_batch_end"] = function(_, batch, logs)
+        local seen = logs.outputs and "{" .. table.concat(logs.outputs.shape, ", ") .. "}" or ("%.4f"):format(logs.loss)
+        table.insert(events, ("%s %d %s"):format(what, batch, seen))
+      end
+    end
+    local rows = (flow.arange(18):reshape { 9, 2 } / 10)
+    local sums = rows:sum(2):reshape { 9, 1 }
+    local function model()
+      local made = flow.Sequential { layers.Input { 2 }, layers.Dense(1, { kernel_initializer = "ones" }) }
+      made:compile { optimizer = "sgd", loss = "mse", steps_per_execution = 2 }
+      return made
+    end
+    local how = { batch_size = 2, verbose = 0, shuffle = false, callbacks = { Watcher() } }
+    local trained = model()
+    trained:fit(rows, sums * 2, how)
+    how.shuffle = nil
+    trained:evaluate(rows, sums, how)
+    trained:predict(rows, how)
+    assert.same({ "train 0", "train 1 0.6818", "train 2", "train 3 2.7767", "train 4", "train 5 3.3381",
+                  "test 0", "test 1 0.1101", "test 2", "test 3 0.2729", "test 4", "test 5 0.3253",
+                  "predict 0", "predict 1 {4, 1}", "predict 2", "predict 3 {4, 1}", "predict 4", "predict 5 {1, 1}" }, events)
+    events = {}
+    local data = flow.data.Dataset
+    local pairs_of = data.from_tensor_slices({ rows, sums * 2 }):batch(2)
+    pairs_of = pairs_of:filter(function(a) return a:sum():ge(0) end)      -- how many there are is not known
+    model():fit(pairs_of, { verbose = 0, callbacks = { Watcher() } })
+    assert.same({ "train 0", "train 1 0.6818", "train 2", "train 3 2.7767", "train 4", "train 5 3.3381" }, events)
+  end)
+
   it("watch evaluate and predict", function()
     local recorder, model = Recorder(), linear()
     model:evaluate(x, y, { verbose = 0, callbacks = recorder })

@@ -124,10 +124,12 @@ local function save(self, run)
   saving.once(self._worker, WHAT, function() self._manager:save() end, "backup")
 end
 
-function BackupAndRestore:_after_batch(run)
+function BackupAndRestore:_after_batch(run, count)
   if self._frequency == "epoch" then return end
-  self._seen = self._seen + 1
-  if self._seen % self._frequency == 0 then save(self, run) end
+  self._seen = self._seen + count
+  if self._seen < self._frequency then return end
+  self._seen = 0
+  save(self, run)
 end
 
 function BackupAndRestore:_after_epoch(run)

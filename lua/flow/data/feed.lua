@@ -10,6 +10,7 @@ local data = require "flow.data"
 local Iterator = require "flow.data.iterator"
 local tensor = require "flow.tensor"
 local datasets = require "flow.distribute.dataset"
+local resident = require "flow.resident"
 
 local C, raise = native.C, errors.raise
 local context, held = native.context, native.held
@@ -72,6 +73,7 @@ function Feed.new(model, kind, what, dataset, limit)
     pending = false,      -- position at which the next pass begins
     own = own,            -- the batches are this worker's, not those of all: the others may have more of them
     exhausted = false,    -- this worker has no more
+    keeps = false, store = false,      -- rows that come again stay on the model's device; where they are
     seen = false,         -- shapes of the last batch that a step was made for
   }, Feed)
 end
@@ -89,9 +91,18 @@ function Feed:expected()
   return math.min(self.limit or math.huge, known)
 end
 
+-- From now on rows that come again in every pass stay on the model's device, if that has room.
+function Feed:keep_rows()
+  self.keeps = true
+end
+
 local function open(self)
   self:close()
   self.iterator, self.ended, self.exhausted, self.rows = Iterator.new(self.dataset), false, false, 0
+  if self.keeps then
+    self.store = self.store or resident.row_store(self.model) or false
+    self.keeps = self.store and self.iterator:keep_rows(self.store)
+  end
   rawset(self.dataset, "_last", self.iterator)
   if self.pending then self.iterator:restore(self.pending) end
   self.pending = false

@@ -49,6 +49,11 @@ local function handle_of(self)
   return self._handle or raise("this iterator was closed")
 end
 
+-- Batches of rows that come again in every pass are made on the store's device; returns whether these are.
+function Iterator:keep_rows(store)
+  return C.flow_iterator_keep_rows(handle_of(self), store) ~= 0
+end
+
 -- Stops the threads of the pass; the collector does it, too.
 function Iterator:close()
   if not self._handle then return end

@@ -53,7 +53,7 @@ function compiled.entry(model)
     loss_weights = described("keras.losses", given.loss_weights, losses.Loss),
     metrics = described("keras.metrics", given.metrics, metrics.Metric),
     weighted_metrics = described("keras.metrics", given.weighted_metrics, metrics.Metric),
-    run_eagerly = false, steps_per_execution = 1, jit_compile = false,
+    run_eagerly = false, steps_per_execution = state.steps_per_execution, jit_compile = false,
   }
 end
 
@@ -104,6 +104,7 @@ function compiled.apply(model, entry, custom, path)
       optimizer = read_optimizer(entry.optimizer, custom), loss = read_part(losses, entry.loss, custom),
       loss_weights = read_part(losses, entry.loss_weights, custom), metrics = read_part(metrics, entry.metrics, custom),
       weighted_metrics = read_part(metrics, entry.weighted_metrics, custom),
+      steps_per_execution = read_part(nil, entry.steps_per_execution, custom),
     }
   end)
   if not ok then
