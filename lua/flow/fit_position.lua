@@ -8,7 +8,6 @@
 --   pending             of these, how many the source and the model have not counted yet, because their loop is still running
 --   logs                results of the last whole epoch
 
-local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
 local log = require "flow.log"
