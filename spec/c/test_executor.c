@@ -162,6 +162,13 @@ static void test_what_a_run_refuses(void **state)
   flow_tensor *gap = keep(view_of(images, 4, SHAPE(4, 6, 6, 1), SHAPE(72, 6, 1, 1), 0), release_tensor);
   FAILS(flow_instance_run_rows(context, t.instance, (flow_tensor *[]){ gap, labels }, 2, NULL, 0, 4),
         FLOW_INVALID_ARGUMENT, "not contiguous");
+  flow_tensor *order;
+  OK(flow_tensor_new(FLOW_INT64, 1, SHAPE(3), &order));
+  keep(order, release_tensor);
+  FAILS(flow_instance_run_rows(context, t.instance, both, 2, few, 0, 3), FLOW_INVALID_ARGUMENT, "order of rows is a int32 tensor");
+  FAILS(flow_instance_run_rows(context, t.instance, both, 2, order, 1, 3), FLOW_INVALID_ARGUMENT, "rows 1 to 3 of an order");
+  ((int64_t *)order->data)[2] = 9;
+  FAILS(flow_instance_run_rows(context, t.instance, both, 2, order, 0, 3), FLOW_INVALID_ARGUMENT, "names row 9 of a tensor of 9 rows");
   run(t.instance, (flow_tensor *[]){ gap, labels_of(4) }, 2, &out);   /* the other entry copies */
 }
 
