@@ -6,12 +6,12 @@
 #include "graph/profile.h"
 #include "graph/variable.h"
 
-enum { KEPT = 4, PARTS = 2, ALIGNMENT = 256 };
+enum { KEPT = 4, ALIGNMENT = 256 };
 
-/* What was enqueued for so many rows, recorded: the body, and the commit tail if somebody waits before it. */
+/* What was enqueued for so many rows, recorded. */
 typedef struct recorded {
   int64_t         rows, runs, used;     /* used: number of the run that repeated it last */
-  flow_recording *parts[PARTS];         /* NULL: not recorded yet, or nothing to do */
+  flow_recording *whole;                /* NULL: not recorded yet */
 } recorded;
 
 struct flow_accelerated {
@@ -21,7 +21,6 @@ struct flow_accelerated {
   size_t        input_bytes, *offsets;  /* [input] */
   flow_scalars *scalars;
   char        **variables;              /* [value]: where the recordings know them */
-  int           waits_at;               /* entries from here on are enqueued after the others have ended well; -1: nobody waits */
   recorded      kept[KEPT];
   int64_t       runs;
 };
@@ -41,19 +40,6 @@ flow_status flow_graph_place_constants(flow_graph *graph)
 }
 
 /* ---- making -------------------------------------------------------------------------------------------------------------- */
-
-/* The first entry of the commit tail, if something before it may refuse data, else -1. */
-static int find_wait(const flow_plan *plan)
-{
-  int checks = 0;
-  for (int s = 0; s < plan->segment_count; s++) {
-    const flow_segment *segment = &plan->segments[s];
-    if (segment->tail) return checks ? segment->first : -1;
-    for (int k = segment->first; k < segment->first + segment->count; k++)
-      checks |= flow_op(plan->graph->nodes[plan->order[k]].op)->flags & FLOW_OP_CHECKS;
-  }
-  return -1;
-}
 
 static flow_status make(flow_instance *instance, flow_accelerated *a)
 {
@@ -86,14 +72,13 @@ flow_status flow_accelerated_new(flow_instance *instance)
   a->variables = (char **)(a + 1);
   a->offsets = (size_t *)(a->variables + values);
   a->place = flow_place_retain(graph->place);
-  a->waits_at = find_wait(instance->plan);
   for (int k = 0; k < KEPT; k++) a->kept[k].rows = -1;
   return make(instance, a);
 }
 
 static void forget(flow_accelerated *a, recorded *r)
 {
-  for (int p = 0; p < PARTS; p++) functions_of(a)->recording_release(r->parts[p]);
+  functions_of(a)->recording_release(r->whole);
   *r = (recorded){ .rows = -1 };
 }
 
@@ -263,16 +248,17 @@ static flow_status record(flow_instance *instance, flow_queue *queue, int begin,
   return status;
 }
 
-/* The entries [begin, end), as part `part` of what is kept for this number of rows: as they are at the first run, since kernels prepare
- * what cannot be recorded then; recorded at the second one, and repeated from then on. */
-static flow_status run_part(flow_instance *instance, flow_queue *queue, recorded *kept, int part, int begin, int end)
+/* All entries: as they are at the first run, since kernels prepare what cannot be recorded then; recorded at the second one, and repeated
+ * from then on. */
+static flow_status run_entries(flow_instance *instance, flow_queue *queue, recorded *kept)
 {
   const flow_accelerator_functions *f = functions_of(instance->accelerated);
-  if (begin == end) return FLOW_OK;
-  if (instance->profiled) return enqueue_watched(instance, queue, begin, end);
-  if (kept->runs < 2) return enqueue(instance, queue, begin, end);
-  if (!kept->parts[part]) FLOW_TRY(record(instance, queue, begin, end, &kept->parts[part]));
-  return f->replay(queue, kept->parts[part]);
+  int all = instance->plan->order_count;
+  if (all == 0) return FLOW_OK;
+  if (instance->profiled) return enqueue_watched(instance, queue, 0, all);
+  if (kept->runs < 2) return enqueue(instance, queue, 0, all);
+  if (!kept->whole) FLOW_TRY(record(instance, queue, 0, all, &kept->whole));
+  return f->replay(queue, kept->whole);
 }
 
 /* What is kept for this number of rows, in place of what was not used for longest. Variables that moved make all of it useless. */
@@ -311,17 +297,14 @@ static flow_status run(flow_instance *instance, flow_queue *queue)
 {
   flow_accelerated *a = instance->accelerated;
   const flow_accelerator_functions *f = functions_of(a);
-  int all = instance->plan->order_count, body = a->waits_at >= 0 ? a->waits_at : all;
   recorded *kept = find_kept(instance);
   kept->used = ++a->runs;
   kept->runs++;
   bind(instance);
   FLOW_TRY(f->upload(queue, a->scalars, &instance->scalars, sizeof instance->scalars));
-  FLOW_TRY(run_part(instance, queue, kept, 0, 0, body));
-  if (a->waits_at >= 0) FLOW_TRY(f->synchronize(queue));
-  if (!instance->saved_count) return run_part(instance, queue, kept, 1, body, all);
+  if (!instance->saved_count) return run_entries(instance, queue, kept);
   FLOW_TRY(copy_saved(instance, queue, 0));
-  flow_status status = run_part(instance, queue, kept, 1, body, all);
+  flow_status status = run_entries(instance, queue, kept);
   if (status == FLOW_OK) status = f->synchronize(queue);
   if (status != FLOW_OK && copy_saved(instance, queue, 1) != FLOW_OK) return status;
   return status;

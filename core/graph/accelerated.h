@@ -1,8 +1,9 @@
 /* accelerated.h: an instance whose plan runs on a device: the same entries as on the CPU, each enqueued as a whole, in the plan's order.
  *
  * A run copies its inputs to a place that is always the same, so that what is enqueued for a number of rows can be recorded once and
- * then repeated: it differs in the contents of memory only, scalars included. Nobody waits, but between the body and the commit tail
- * of a plan that may refuse data: the tail is not enqueued then. */
+ * then repeated: it differs in the contents of memory only, scalars included. Nobody waits: what the body of a plan finds wrong in
+ * its data keeps the commit tail from writing, on the device, and is raised by whoever waits next. Only a plan that checks data between its
+ * effects is waited for, and what it wrote is put back. */
 #ifndef FLOW_GRAPH_ACCELERATED_H
 #define FLOW_GRAPH_ACCELERATED_H
 

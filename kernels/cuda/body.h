@@ -27,22 +27,4 @@
 
 enum { BLOCK_THREADS = 256, BLOCK_SHARED = 8192 };
 
-/* What a kernel found wrong in its data, in the queue's memory. The first one stays. */
-typedef enum flow_fault_kind { FAULT_NONE = 0, FAULT_LABEL, FAULT_INDEX, FAULT_EMPTY } flow_fault_kind;
-typedef struct flow_fault { int32_t kind, op; int64_t value, bound; } flow_fault;
-
-/* kind is taken first, so that one thread writes the rest. */
-BODY void raise_fault(flow_fault *fault, int kind, int op, int64_t value, int64_t bound)
-{
-#if defined(__CUDACC__)
-  if (atomicCAS(&fault->kind, FAULT_NONE, kind) != FAULT_NONE) return;
-#else
-  if (fault->kind != FAULT_NONE) return;
-  fault->kind = kind;
-#endif
-  fault->op = op;
-  fault->value = value;
-  fault->bound = bound;
-}
-
 #endif

@@ -2,6 +2,7 @@
  * has the empty list made here, so that its call is refused by name. */
 #include "cuda/device_table.h"
 
+#include <stdio.h>
 #include "ops/op.h"
 
 #define FLOW_OP(name, ...) \
@@ -41,13 +42,10 @@ int flow_cuda_op_is_random(int op)
 
 flow_status flow_cuda_raise(const flow_fault *fault)
 {
-  const char *op = flow_cuda_op_name(fault->op);
-  long long value = (long long)fault->value, last = (long long)fault->bound - 1;
-  switch (fault->kind) {
-    case FAULT_NONE: return FLOW_OK;
-    case FAULT_LABEL: return flow_fail(FLOW_INVALID_ARGUMENT, "%s: label %lld is outside 0..%lld", op, value, last);
-    case FAULT_INDEX: return flow_fail(FLOW_INVALID_ARGUMENT, "%s: index %lld is outside 0..%lld", op, value, last);
-    case FAULT_EMPTY: return flow_fail(FLOW_INVALID_ARGUMENT, "%s of an empty axis", op);
-    default: return flow_fail(FLOW_INTERNAL, "%s: unknown fault %d", op, fault->kind);
-  }
+  if (fault->kind == FAULT_NONE) return FLOW_OK;
+  char when[64] = "";
+  if (fault->step > 0) snprintf(when, sizeof when, ", step %lld", (long long)fault->step);
+  return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s %lld in row %lld is outside 0..%lld%s", flow_cuda_op_name(fault->op),
+                   fault->kind == FAULT_LABEL ? "label" : "index", (long long)fault->value, (long long)fault->row,
+                   (long long)fault->bound - 1, when);
 }

@@ -3,7 +3,7 @@
 #define FLOW_CUDA_DEVICE_TABLE_H
 
 #include "accelerator.h"
-#include "cuda/body.h"
+#include "cuda/fault.h"
 #include "ops/op.h"
 
 extern const flow_kernel *const flow_cuda_kernels[FLOW_OP_COUNT];

@@ -176,6 +176,8 @@ flow_fault *flow_cuda_fault(const flow_call *call)
   return queue->recording ? &queue->recording->queues[0]->fault : &call->queue->fault;
 }
 
+const flow_fault *flow_cuda_verdict(const flow_call *call) { return flow_cuda_fault(call); }
+
 static flow_status copy(flow_queue *queue, void *to, const void *from, size_t bytes, int op)
 {
   if (bytes == 0) return FLOW_OK;

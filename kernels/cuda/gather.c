@@ -8,6 +8,13 @@
 
 static int64_t row_size(const flow_operand *table) { return flow_shape_size(table->rank - 1, table->shape + 1); }
 
+/* Of indices, 1 at least. */
+static int64_t row_indices(const flow_operand *indices)
+{
+  int64_t count = indices->rank > 0 ? flow_shape_size(indices->rank - 1, indices->shape + 1) : 1;
+  return count > 0 ? count : 1;
+}
+
 /* The largest unit that both arrays and a row are made of. */
 static int32_t unit_of(const void *a, const void *b, int64_t row_bytes)
 {
@@ -23,7 +30,8 @@ static flow_status run_gather(const flow_call *call, int phase, int64_t begin, i
   int64_t bytes = row_size(table) * flow_dtype_size(table->dtype), positions = flow_cuda_size(indices);
   if (!y->data || bytes == 0) return FLOW_OK;
   take_rows_arguments a = { .table = table->data, .indices = indices->data, .y = y->data, .fault = flow_cuda_fault(call),
-                            .rows = table->shape[0], .size = unit_of(table->data, y->data, bytes), .index_dtype = indices->dtype,
+                            .scalars = call->scalars, .row_indices = row_indices(indices), .rows = table->shape[0],
+                            .size = unit_of(table->data, y->data, bytes), .index_dtype = indices->dtype,
                             .op = call->op };
   int64_t units = bytes / a.size;
   a.units = flow_cuda_groups(units, positions * units);
@@ -61,7 +69,8 @@ static flow_status sort(const flow_call *call, uint64_t **sorted)
   uint64_t *from = call->shared, *to = from + count;
   *sorted = from;
   sort_indices_arguments a = { .indices = indices->data, .keys = from, .fault = flow_cuda_fault(call), .count = flow_cuda_size(indices),
-                               .rows = call->outputs[0].shape[0], .index_dtype = indices->dtype, .op = call->op };
+                               .scalars = call->scalars, .row_indices = row_indices(indices), .rows = call->outputs[0].shape[0],
+                               .index_dtype = indices->dtype, .op = call->op };
   FLOW_TRY(flow_cuda_launch(call, CUDA_sort_indices, count / SORT_KEYS, &a, sizeof a));
   for (int64_t run = SORT_KEYS; run < count; run *= 2) {
     merge_runs_arguments m = { .from = from, .to = to, .count = count, .run = run };

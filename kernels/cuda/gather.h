@@ -8,6 +8,7 @@
 #define FLOW_CUDA_GATHER_H
 
 #include "cuda/elementwise.h"
+#include "cuda/fault.h"
 
 enum { SORT_KEYS = BLOCK_SHARED / 8, SORT_LEVELS = 10, SORT_PHASES = 2 + SORT_LEVELS * (SORT_LEVELS + 1) / 2, GATHER_GROUP = 64 };
 
@@ -18,7 +19,8 @@ typedef struct take_rows_arguments {
   const void *table, *indices;
   void       *y;
   flow_fault *fault;
-  int64_t     rows;                       /* of the table */
+  const flow_scalars *scalars;
+  int64_t     rows, row_indices;          /* of the table; in a row of indices */
   view_groups units;                      /* of a row, `size` bytes each */
   int32_t     size, index_dtype, op, unused;
 } take_rows_arguments;
@@ -28,7 +30,7 @@ BODY void take_rows(int64_t i, const take_rows_arguments *p)
   int64_t position = group_of(&p->units, i), unit = i - position * p->units.size;
   int64_t index = load_integer(p->index_dtype, p->indices, position);
   if (index < 0 || index >= p->rows) {
-    raise_fault(p->fault, FAULT_INDEX, p->op, index, p->rows);
+    raise_fault(p->fault, FAULT_INDEX, p->op, index, p->rows, position / p->row_indices, p->scalars);
     return;
   }
   move_element(p->size, p->table, index * p->units.size + unit, p->y, i);
@@ -40,7 +42,8 @@ typedef struct sort_indices_arguments {
   const void *indices;
   uint64_t   *keys;
   flow_fault *fault;
-  int64_t     count, rows;
+  const flow_scalars *scalars;
+  int64_t     count, rows, row_indices;
   int32_t     index_dtype, op;
 } sort_indices_arguments;
 
@@ -58,7 +61,8 @@ BODY void sort_indices(int phase, int thread, int64_t block, void *shared, const
       int64_t index = position < p->count ? load_integer(p->index_dtype, p->indices, position) : -1;
       int known = index >= 0 && index < p->rows;
       keys[k] = known ? (uint64_t)index << 32 | (uint64_t)position : NO_KEY;
-      if (position < p->count && !known) raise_fault(p->fault, FAULT_INDEX, p->op, index, p->rows);
+      if (position < p->count && !known)
+        raise_fault(p->fault, FAULT_INDEX, p->op, index, p->rows, position / p->row_indices, p->scalars);
     }
     return;
   }

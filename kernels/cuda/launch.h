@@ -4,6 +4,7 @@
 
 #include "accelerator.h"
 #include "cuda/families.h"
+#include "cuda/fault.h"
 
 typedef enum flow_cuda_kernel {
 #define ELEMENT(name) CUDA_##name,
@@ -16,8 +17,9 @@ typedef enum flow_cuda_kernel {
 
 /* Enqueues a kernel for an op's call: `count` elements or blocks; 0 is nothing. The arguments are copied. */
 flow_status flow_cuda_launch(const flow_call *call, flow_cuda_kernel kernel, int64_t count, const void *arguments, size_t bytes);
-/* Where the call's kernels put what they find wrong. */
+/* Where the call's kernels put what they find wrong; and where effects look whether they may write. */
 flow_fault *flow_cuda_fault(const flow_call *call);
+const flow_fault *flow_cuda_verdict(const flow_call *call);
 /* Enqueues a copy inside the device. */
 flow_status flow_cuda_copy(const flow_call *call, void *to, const void *from, size_t bytes);
 

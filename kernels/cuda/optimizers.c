@@ -47,7 +47,8 @@ static optimizer_arguments describe(const flow_call *call)
   const flow_attributes *of = call->attributes;
   const flow_operand *w = &call->inputs[1], *rate = &call->inputs[layout->rate];
   const char *names[FLOW_MAX_SLOT_KINDS];
-  optimizer_arguments a = { .w = w->data, .w_dtype = w->dtype, .rate = rate->data, .rate_dtype = rate->dtype,
+  optimizer_arguments a = { .w = w->data, .w_dtype = w->dtype, .fault = flow_cuda_verdict(call),
+                            .rate = rate->data, .rate_dtype = rate->dtype,
                             .momentum = of->optimizer.momentum, .beta_1 = of->optimizer.beta_1, .beta_2 = of->optimizer.beta_2,
                             .epsilon = of->optimizer.epsilon, .rho = of->optimizer.rho, .weight_decay = of->optimizer.weight_decay,
                             .slot_count = layout->names(of, names), .nesterov = of->optimizer.nesterov,

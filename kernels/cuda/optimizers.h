@@ -7,6 +7,7 @@
 #ifndef FLOW_CUDA_OPTIMIZERS_H
 #define FLOW_CUDA_OPTIMIZERS_H
 
+#include "cuda/fault.h"
 #include "cuda/numbers.h"
 
 typedef enum update_rule { RULE_SGD, RULE_ADAM, RULE_RMSPROP, RULE_ADAGRAD, RULE_ADADELTA, RULE_ADAMAX } update_rule;
@@ -28,6 +29,7 @@ typedef struct update_segment {
 typedef struct optimizer_arguments {
   void          *w, *slots[UPDATE_SLOTS];
   const void    *rate, *iterations;  /* scalars; iterations may be NULL */
+  const flow_fault *fault;
   double         momentum, beta_1, beta_2, epsilon, rho, weight_decay;
   int            w_dtype, slot_dtypes[UPDATE_SLOTS], rate_dtype, iterations_dtype;
   int            slot_count, nesterov, centered, segment_count;

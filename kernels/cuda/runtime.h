@@ -2,7 +2,8 @@
  * runtime_recording.c (CUDA graphs).
  *
  * A queue is a stream with memory from a pool of the device's own, so that allocation and release are events on the stream like any
- * other. What kernels find wrong goes to a block of the host's memory that the device writes, so that looking at it costs nothing. */
+ * other. What kernels find wrong goes to a block of the device's memory, where effects look at it, and which is copied to the host
+ * before it waits, once there were ops that may find something. */
 #ifndef FLOW_CUDA_RUNTIME_H
 #define FLOW_CUDA_RUNTIME_H
 
@@ -36,7 +37,8 @@ struct flow_queue {
   flow_cuda_device  *device;
   cudaStream_t       stream;
   cudaEvent_t        event;                          /* for those who follow */
-  flow_fault        *fault;                          /* pinned */
+  flow_fault        *fault, *seen;                   /* the device's; its pinned copy */
+  int                may_fault;
   flow_cuda_staging  staging;
   flow_cuda_capture *capture;                        /* while it is recorded */
   void             **released;                       /* meanwhile: freed afterwards */

@@ -79,11 +79,20 @@ flow_status flow_cuda_launch(const flow_call *call, flow_cuda_kernel kernel, int
 }
 
 /* A recording's faults are those of the queue on which it began. */
-flow_fault *flow_cuda_fault(const flow_call *call)
+static flow_queue *judge_of(const flow_call *call)
 {
   const flow_cuda_capture *capture = call->queue->capture;
-  return capture ? capture->queues[0]->fault : call->queue->fault;
+  return capture ? capture->queues[0] : call->queue;
 }
+
+flow_fault *flow_cuda_fault(const flow_call *call)
+{
+  flow_queue *judge = judge_of(call);
+  judge->may_fault = 1;
+  return judge->fault;
+}
+
+const flow_fault *flow_cuda_verdict(const flow_call *call) { return judge_of(call)->fault; }
 
 flow_status flow_cuda_copy(const flow_call *call, void *to, const void *from, size_t bytes)
 {
@@ -109,14 +118,31 @@ flow_status flow_runtime_refuse_while_recorded(flow_queue *queue, const char *wh
   return flow_fail(FLOW_INVALID_STATE, "%s: not while the queue is recorded", what);
 }
 
+/* The fault that the queue's work left, which is forgotten. */
+static flow_status wait_for(flow_queue *queue, flow_fault *found)
+{
+  size_t size = sizeof *queue->fault;
+  memset(found, 0, size);
+  if (queue->may_fault)
+    FLOW_CUDA_TRY(queue->device, "a copy", cudaMemcpyAsync(queue->seen, queue->fault, size, cudaMemcpyDeviceToHost, queue->stream));
+  FLOW_CUDA_TRY(queue->device, "waiting for the device", cudaStreamSynchronize(queue->stream));
+  if (queue->seen->kind == FAULT_NONE) return FLOW_OK;
+  *found = *queue->seen;
+  memset(queue->seen, 0, size);
+  FLOW_CUDA_TRY(queue->device, "clearing", cudaMemsetAsync(queue->fault, 0, size, queue->stream));
+  return FLOW_OK;
+}
+
 flow_status flow_runtime_synchronize(flow_queue *queue)
 {
+  int before;
+  flow_fault found;
   FLOW_TRY(flow_runtime_refuse_while_recorded(queue, "synchronize"));
   flow_traffic_count(&queue->device->traffic, FLOW_TRAFFIC_WAITS, 1);
-  FLOW_CUDA_TRY(queue->device, "waiting for the device", cudaStreamSynchronize(queue->stream));
-  flow_fault fault = *queue->fault;
-  if (fault.kind != FAULT_NONE) memset(queue->fault, 0, sizeof *queue->fault);
-  return flow_cuda_raise(&fault);
+  FLOW_TRY(flow_runtime_enter(queue->device, &before));
+  flow_status status = wait_for(queue, &found);
+  flow_runtime_leave(queue->device, before);
+  return status == FLOW_OK ? flow_cuda_raise(&found) : status;
 }
 
 static void queue_release(flow_queue *queue)
@@ -128,7 +154,8 @@ static void queue_release(flow_queue *queue)
     flow_runtime_release_deferred(queue);
     flow_runtime_staging_release(&queue->staging);
     if (queue->event) cudaEventDestroy(queue->event);
-    if (queue->fault) cudaFreeHost(queue->fault);
+    if (queue->fault) cudaFree(queue->fault);
+    if (queue->seen) cudaFreeHost(queue->seen);
     if (queue->stream) cudaStreamDestroy(queue->stream);
     flow_runtime_leave(queue->device, before);
   }
@@ -141,9 +168,11 @@ static flow_status queue_start(flow_queue *queue)
   const flow_cuda_device *device = queue->device;
   FLOW_CUDA_TRY(device, "a new stream", cudaStreamCreateWithFlags(&queue->stream, cudaStreamNonBlocking));
   FLOW_CUDA_TRY(device, "a new event", cudaEventCreateWithFlags(&queue->event, cudaEventDisableTiming));
-  unsigned kind = cudaHostAllocMapped | cudaHostAllocPortable;
-  FLOW_CUDA_TRY(device, "pinned memory", cudaHostAlloc((void **)&queue->fault, sizeof *queue->fault, kind));
-  memset(queue->fault, 0, sizeof *queue->fault);
+  size_t size = sizeof *queue->fault;
+  FLOW_CUDA_TRY(device, "memory", cudaMalloc((void **)&queue->fault, size));
+  FLOW_CUDA_TRY(device, "clearing", cudaMemsetAsync(queue->fault, 0, size, queue->stream));
+  FLOW_CUDA_TRY(device, "pinned memory", cudaHostAlloc((void **)&queue->seen, size, cudaHostAllocPortable));
+  memset(queue->seen, 0, size);
   return FLOW_OK;
 }
 

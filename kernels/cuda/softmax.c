@@ -45,9 +45,12 @@ static flow_status run_cross_entropy(const flow_call *call, int phase, int64_t b
   const flow_operand *z = &call->inputs[gradient], *labels = &call->inputs[gradient + 1], *out = &call->outputs[0];
   cross_entropy_arguments a = {
     .z = z->data, .labels = labels->data, .g = gradient ? call->inputs[0].data : NULL, .out = out->data, .fault = flow_cuda_fault(call),
-    .lines = flow_shape_size(labels->rank, labels->shape), .classes = z->shape[z->rank - 1], .team = 1, .op = call->op,
+    .scalars = call->scalars, .row_lines = 1, .lines = flow_shape_size(labels->rank, labels->shape),
+    .classes = z->shape[z->rank - 1], .team = 1, .op = call->op,
     .z_dtype = z->dtype, .label_dtype = labels->dtype, .g_dtype = call->inputs[0].dtype, .out_dtype = out->dtype
   };
+  if (labels->rank > 0 && labels->shape[0] > 0) a.row_lines = a.lines / labels->shape[0];
+  if (a.row_lines == 0) a.row_lines = 1;
   if (a.out) a.team = team_of(a.classes);
   int64_t blocks = parts_of(a.lines, BLOCK_THREADS / a.team);
   flow_cuda_kernel kernel = all_float32(call->inputs, gradient + 1) ? CUDA_cross_entropy_float32 : CUDA_cross_entropy_other;

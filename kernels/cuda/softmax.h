@@ -6,6 +6,7 @@
 #ifndef FLOW_CUDA_SOFTMAX_H
 #define FLOW_CUDA_SOFTMAX_H
 
+#include "cuda/fault.h"
 #include "cuda/numbers.h"
 
 typedef enum softmax_kind { SOFTMAX, LOG_SOFTMAX, SOFTMAX_GRADIENT } softmax_kind;
@@ -25,7 +26,8 @@ typedef struct cross_entropy_arguments {
   const void *z, *labels, *g;
   void       *out;                  /* NULL: labels are checked only */
   flow_fault *fault;
-  int64_t     lines, classes;
+  const flow_scalars *scalars;
+  int64_t     lines, classes, row_lines;    /* row_lines: of a row of the batch */
   int         team, op, z_dtype, label_dtype, g_dtype, out_dtype;
 } cross_entropy_arguments;
 typedef cross_entropy_arguments cross_entropy_float32_arguments, cross_entropy_other_arguments;

@@ -99,7 +99,8 @@ BODY void NAME(cross_entropy)(int phase, int thread, int64_t block, void *shared
   double named = load_double(a->label_dtype, a->labels, line);
   int known = named >= 0 && named < (double)a->classes;
   int64_t label = known ? (int64_t)named : 0;
-  if (!known && rank == 0) raise_fault(a->fault, FAULT_LABEL, a->op, fabs(named) < 9e18 ? (int64_t)named : -1, a->classes);
+  if (!known && rank == 0)
+    raise_fault(a->fault, FAULT_LABEL, a->op, fabs(named) < 9e18 ? (int64_t)named : -1, a->classes, line / a->row_lines, a->scalars);
   if (!a->out || a->classes == 0) return;
   NAME(line_sum) s = NAME(last_sums)(mine, a->team);
   if (!known) s.sum = (NUMBER)NAN;

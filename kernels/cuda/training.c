@@ -22,8 +22,8 @@ static flow_status run_assign(const flow_call *call, int phase, int64_t begin, i
   const flow_operand *to = &call->inputs[0], *from = &call->inputs[1];
   int add = call->op == FLOW_OP_assign_add;
   assign_strided_arguments a = { .to = flow_cuda_view(to, to->rank, to->shape), .from = flow_cuda_view(from, to->rank, to->shape),
-                                 .add = add };
-  if (!add && to->dtype == from->dtype) return flow_cuda_move(call, a.from, a.to, flow_cuda_size(to));
+                                 .fault = flow_cuda_verdict(call), .add = add,
+                                 .size = !add && to->dtype == from->dtype ? flow_dtype_size(to->dtype) : 0 };
   return flow_cuda_launch(call, CUDA_assign_strided, flow_cuda_size(to), &a, sizeof a);
 }
 const flow_kernel flow_cuda_assign_kernels[] = { { .variant = "convert", .run = run_assign }, { 0 } };

@@ -4,6 +4,8 @@
 #define FLOW_CUDA_TRAINING_H
 
 #include "cuda/convert.h"
+#include "cuda/elementwise.h"
+#include "cuda/fault.h"
 #include "cuda/trigonometry.h"
 #include "cuda/view.h"
 #include "kernels.h"
@@ -33,14 +35,18 @@ BODY void schedule_rate(int64_t i, const schedule_rate_arguments *p)
   *p->y = (float)rate;
 }
 
-/* to = or += from: equal dtypes as they are, others through double, where floats saturate to integers. */
-typedef struct assign_strided_arguments { view to, from; int32_t add, unused; } assign_strided_arguments;
+/* to = or += from: equal dtypes as they are, others through double, where floats saturate to integers. `size`: bytes of an element that
+ * is copied, 0: it is not. */
+typedef struct assign_strided_arguments { view to, from; const flow_fault *fault; int32_t add, size; } assign_strided_arguments;
 
 BODY void assign_strided(int64_t i, const assign_strided_arguments *p)
 {
   int64_t at = view_offset(&p->to, i), from = view_offset(&p->from, i);
   int dtype = p->to.dtype, same = dtype == p->from.dtype;
-  if (p->add && same && dtype == FLOW_FLOAT32) {
+  if (is_refused(p->fault)) return;
+  if (p->size > 0) {
+    move_element(p->size, p->from.data, from, p->to.data, at);
+  } else if (p->add && same && dtype == FLOW_FLOAT32) {
     ((float *)p->to.data)[at] += ((const float *)p->from.data)[from];
   } else if (p->add && same && dtype == FLOW_INT64) {
     ((uint64_t *)p->to.data)[at] += ((const uint64_t *)p->from.data)[from];

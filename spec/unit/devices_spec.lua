@@ -231,9 +231,41 @@ describe("a model on a GPU", function()
     model:fit(x, y, HOW)
     local before = {}
     for i, v in ipairs(model.variables) do before[i] = v:value() end
-    assert.matches("label 9 is outside 0..3", message_of(function() model:train_on_batch(x, y * 0 + 9) end))
+    assert.matches("label 9 in row %d+ is outside 0..3, step 12", message_of(function() model:train_on_batch(x, y * 0 + 9) end))
     for i, v in ipairs(model.variables) do assert.same(before[i]:flatten():totable(), v:value():flatten():totable()) end
     model:fit(x, y, HOW)
+  end)
+
+  it("is not written by a refused step nor by those behind it, though nobody waits for them", function()
+    on("gpu:0", function()
+      local model, optimizer = net(), flow.optimizers.Adam { learning_rate = 0.1 }
+      local loss_of, seen = flow.losses.SparseCategoricalCrossentropy(), flow.Variable(flow.zeros { 2 })
+      local step = flow.fn(function(images, labels)
+        local tape = flow.GradientTape()
+        local loss = tape:record(function() return loss_of(labels, model(images)) end)
+        optimizer:apply_gradients(tape:gradient(loss, model.trainable_variables), model.trainable_variables)
+        seen:assign_add(flow.ones { 2 })
+        return loss
+      end)
+      local function values()
+        local list = { seen:value():totable() }
+        for i, v in ipairs(model.variables) do list[i + 1] = v:value():flatten():totable() end
+        return list
+      end
+      for _ = 1, 4 do step(x, y) end      -- the last ones repeat a recording
+      local before = values()
+      assert.same({ 4, 4 }, before[1])
+      local wrong = y:totable()
+      wrong[3] = 9
+      step(x, flow.tensor(wrong, { dtype = y.dtype }))
+      for _ = 1, 3 do step(x, y) end
+      assert.matches("label 9 in row 2 is outside 0..3, step 5", message_of(values))
+      assert.same(before, values())
+      step(x, y)
+      local after = values()
+      assert.same({ 5, 5 }, after[1])
+      assert.are_not.same(before[2], after[2])
+    end)
   end)
 
   it("learns in a loop of its own", function()
