@@ -1,9 +1,11 @@
 /* cudnn_plan.c: the convolutions of library.h by cuDNN. */
 #include "cuda/cudnn_plan.h"
 
+#include <stdio.h>
 #include <string.h>
 #include "base/memory.h"
 #include "cuda/plan_cache.h"
+#include "cuda/plan_store.h"
 
 enum { MOST_DEVICES = 64 };
 
@@ -88,22 +90,61 @@ static flow_status open_device(struct device_state *state, int index)
   return FLOW_OK;
 }
 
+/* "deviceName":"NVIDIA H200" of a device's description, if it is there. */
+static void add_field(char *key, size_t size, const char *description, const char *name)
+{
+  const char *at = strstr(description, name);
+  size_t length = strlen(key);
+  if (at) snprintf(key + length, size - length, " %.*s", (int)strcspn(at, ",}"), at);
+}
+
+/* What decides which plan it is: cuDNN's version, the kind of device, the algorithms that are refused, and the formula. */
+static flow_status store_key(const flow_cudnn_device *device, const flow_library_convolution *convolution, char *key, size_t size)
+{
+  static const char *const fields[] = { "\"deviceName\":", "\"deviceVer\":", "\"multiProcessorCount\":", "\"driverVer\":" };
+  char *description;
+  FLOW_TRY(flow_cudnn_device_json(device, &description));
+  snprintf(key, size, "cuDNN %zu", device->cudnn->cudnnGetVersion());
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) add_field(key, size, description, fields[i]);
+  flow_free(description);
+  size_t length = strlen(key);
+  length += (size_t)snprintf(key + length, size - length, " refused=%x ", flow_cudnn_refused(convolution));
+  if (length < size) flow_library_convolution_text(convolution, key + length, size - length);
+  return FLOW_OK;
+}
+
+flow_status flow_cudnn_plan_of(const flow_cudnn_device *device, const flow_library_convolution *convolution, flow_cudnn_names *names,
+                               flow_cudnn_plan *out)
+{
+  char key[FLOW_LIBRARY_TEXT + 512] = "", *text = NULL;
+  flow_cudnn_graph graph;
+  flow_cudnn_graph_begin(&graph, device->cudnn);
+  flow_cudnn_build(&graph, convolution, names);
+  flow_status status = store_key(device, convolution, key, sizeof key);
+  if (status == FLOW_OK) text = flow_plan_store_read(key);
+  if (status == FLOW_OK && (!text || flow_cudnn_plan_read(device, text, out) != FLOW_OK)) {
+    flow_free(text);
+    text = NULL;
+    status = flow_cudnn_plan_find(&graph, device, flow_cudnn_refused(convolution), out);
+    if (status == FLOW_OK && flow_cudnn_plan_json(device->cudnn, out, &text) == FLOW_OK) flow_plan_store_write(key, text);
+  }
+  flow_cudnn_graph_end(&graph);
+  flow_free(text);
+  return status;
+}
+
 static flow_status make_plan(const void *key, void *plan)
 {
   const plan_key *wanted = key;
   convolution_plan *made = plan;
   struct device_state *state = &devices[wanted->device];
-  flow_cudnn_graph graph;
   pthread_mutex_lock(&state->lock);
   flow_status status = open_device(state, (int)wanted->device);
   pthread_mutex_unlock(&state->lock);
   if (status != FLOW_OK) return status;
-  flow_cudnn_graph_begin(&graph, state->device.cudnn);
-  flow_cudnn_build(&graph, &wanted->convolution, &made->names);
-  status = flow_cudnn_plan_find(&graph, &state->device, flow_cudnn_refused(&wanted->convolution), &made->plan);
-  flow_cudnn_graph_end(&graph);
+  FLOW_TRY(flow_cudnn_plan_of(&state->device, &wanted->convolution, &made->names, &made->plan));
   made->general.workspace = (size_t)made->plan.workspace;
-  return status;
+  return FLOW_OK;
 }
 
 const flow_library_plan *flow_library_plan_convolution(const flow_call *call, const flow_library_convolution *convolution)

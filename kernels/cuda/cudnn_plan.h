@@ -1,4 +1,4 @@
-/* cudnn_plan.h: the plan of a convolution, for programs that plan without a device (spec/cuda/plans.c). */
+/* cudnn_plan.h: the plan of a convolution, for programs that plan without a device (spec/cuda/plans.c), too. */
 #ifndef FLOW_CUDA_CUDNN_PLAN_H
 #define FLOW_CUDA_CUDNN_PLAN_H
 
@@ -10,5 +10,8 @@ typedef struct flow_cudnn_names { int first, second, bias, result; } flow_cudnn_
 void     flow_cudnn_build(flow_cudnn_graph *graph, const flow_library_convolution *convolution, flow_cudnn_names *names);
 /* The numerical notes of algorithms that a convolution may not use. */
 unsigned flow_cudnn_refused(const flow_library_convolution *convolution);
+/* The plan of a convolution: as it was kept (plan_store.h), or searched for, and kept then. out->tried is 0 if it was kept. */
+flow_status flow_cudnn_plan_of(const flow_cudnn_device *device, const flow_library_convolution *convolution, flow_cudnn_names *names,
+                               flow_cudnn_plan *out);
 
 #endif

@@ -5,8 +5,8 @@
  *   cuda_plans --describe        on a machine with a GPU: its description, as it belongs into spec/cuda/devices
  *
  * The first line is "# cuDNN 9.19.0, cuBLASLt 13.1.0"; then, for each line that came in, a line: the workspace in bytes, a tab, the
- * formula; or "none", a tab, the formula, a tab, the reason; or "described" for a product. A plan counts if it comes back from its text
- * with the same workspace. Status 1: some formula has none; 2: there is nothing to ask, and the reason on standard error. */
+ * formula; or "none", a tab, the formula, a tab, the reason; or "described" for a product. The last line counts the plans that FLOW_CACHE
+ * had kept (plan_store.h). A plan counts if it comes back from its text with the same workspace. Status 1: some formula has none; 2: there is nothing to ask, and the reason on standard error. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,22 +31,17 @@ static int read_file(const char *path, char text[DESCRIPTION])
 }
 
 /* The plan of a formula, to text and back. */
-static flow_status plan_convolution(const flow_cudnn_device *device, const flow_library_convolution *convolution, int64_t *workspace)
+static flow_status plan_convolution(const flow_cudnn_device *device, const flow_library_convolution *convolution, flow_cudnn_plan *plan)
 {
-  flow_cudnn_graph graph;
   flow_cudnn_names names;
-  flow_cudnn_plan plan = { 0 }, again = { 0 };
+  flow_cudnn_plan again = { 0 };
   char *text = NULL;
-  flow_cudnn_graph_begin(&graph, device->cudnn);
-  flow_cudnn_build(&graph, convolution, &names);
-  flow_status status = flow_cudnn_plan_find(&graph, device, flow_cudnn_refused(convolution), &plan);
-  flow_cudnn_graph_end(&graph);
-  if (status == FLOW_OK) status = flow_cudnn_plan_json(device->cudnn, &plan, &text);
+  flow_status status = flow_cudnn_plan_of(device, convolution, &names, plan);
+  if (status == FLOW_OK) status = flow_cudnn_plan_json(device->cudnn, plan, &text);
   if (status == FLOW_OK) status = flow_cudnn_plan_read(device, text, &again);
-  if (status == FLOW_OK && again.workspace != plan.workspace)
-    status = flow_fail(FLOW_INTERNAL, "a plan of %lld bytes comes back with %lld", (long long)plan.workspace, (long long)again.workspace);
-  *workspace = plan.workspace;
-  flow_cudnn_plan_release(device->cudnn, &plan);
+  if (status == FLOW_OK && again.workspace != plan->workspace)
+    status = flow_fail(FLOW_INTERNAL, "a plan of %lld bytes comes back with %lld", (long long)plan->workspace, (long long)again.workspace);
+  flow_cudnn_plan_release(device->cudnn, plan);
   flow_cudnn_plan_release(device->cudnn, &again);
   flow_free(text);
   return status;
@@ -80,7 +75,7 @@ int main(int count, char **arguments)
   static char description[DESCRIPTION];
   char names[2][200], line[FLOW_LIBRARY_TEXT + 2];
   flow_cudnn_device device;
-  int missing = 0;
+  int missing = 0, searched = 0, kept = 0;
   if (count == 2 && strcmp(arguments[1], "--describe") == 0) return describe_device();
   if (count != 2 || !read_file(arguments[1], description)) {
     fprintf(stderr, "use: cuda_plans DEVICE.json < formulas\n");
@@ -96,12 +91,13 @@ int main(int count, char **arguments)
   while (fgets(line, sizeof line, stdin)) {
     flow_library_convolution convolution;
     flow_library_product product;
-    int64_t workspace = 0;
+    flow_cudnn_plan plan = { 0 };
     flow_status status;
     line[strcspn(line, "\n")] = '\0';
     if (flow_library_convolution_parse(line, &convolution)) {
-      status = plan_convolution(&device, &convolution, &workspace);
-      if (status == FLOW_OK) printf("%lld\t%s\n", (long long)workspace, line);
+      status = plan_convolution(&device, &convolution, &plan);
+      *(plan.tried ? &searched : &kept) += status == FLOW_OK;
+      if (status == FLOW_OK) printf("%lld\t%s\n", (long long)plan.workspace, line);
     } else if (flow_library_product_parse(line, &product)) {
       status = describe_product(flow_cuda_cublaslt(), &product);
       if (status == FLOW_OK) printf("described\t%s\n", line);
@@ -112,6 +108,7 @@ int main(int count, char **arguments)
     printf("none\t%s\t%.150s\n", line, flow_last_error());
     missing++;
   }
+  printf("# %d searched for, %d kept\n", searched, kept);
   flow_cudnn_device_close(&device);
   return missing > 0;
 }

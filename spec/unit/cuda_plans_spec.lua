@@ -41,4 +41,57 @@ describe("plans for GPUs", function()
     assert.is_true(kinds["convolution forward"] and kinds["convolution data"] and kinds["convolution filter"])
     if found[1] == lines[1] then assert.are.same(lines, found) end
   end)
+
+  it("are kept in files, and searched for again where a file is not what it says", function()
+    local program = build .. "/bin/cuda_plans"
+    if not support.run("test -x " .. program .. " && echo yes"):find("yes") then
+      return pending("this build has no plugin for NVIDIA GPUs")
+    end
+    local formula = "convolution %s float32 bias=0 relu=0 exact=%d groups=1 images=8 channels=16>32 in=20x20 out=20x20 kernel=3x3 " ..
+      "stride=1x1 dilation=1x1 before=1x1 after=1x1\n"
+    local asked = support.file("asked", formula:format("data", 0) .. formula:format("data", 1) .. formula:format("filter", 0))
+    local folder = support.file("kept", "")
+    os.remove(folder)
+
+    --- searched for, kept; then the plans' lines
+    local function plan(device, cache)
+      local output, code = support.run(("FLOW_CACHE=%s LD_LIBRARY_PATH=%s/cuda/stand_in %s %sspec/cuda/devices/%s.json <%s")
+        :format(cache or folder, build, program, support.root, device, asked))
+      if code == 2 then return nil, output end
+      assert.are.equal(0, code, output)
+      local searched, kept = output:match("# (%d+) searched for, (%d+) kept")
+      return tonumber(searched) * 10 + tonumber(kept), output:gsub("#[^\n]*\n", "")
+    end
+
+    local first, lines_of_first = plan("sm_90")
+    if not first then return pending(lines_of_first) end
+    assert.are.equal(30, first)
+    local again, lines_again = plan("sm_90")
+    assert.are.equal(3, again)
+    assert.are.equal(lines_of_first, lines_again)
+    assert.are.equal(30, (plan("sm_80")))
+    assert.are.equal(3, (plan("sm_80")))
+
+    local files = {}
+    for path in support.run(("ls %s/cudnn/*.plan"):format(folder)):gmatch("[^\n]+") do files[#files + 1] = path end
+    assert.are.equal(6, #files)
+    for _, path in ipairs(files) do
+      local file = io.open(path, "rb")
+      local text = file:read("*a")
+      file:close()
+      for _, damaged in ipairs { text:sub(1, -2), text .. "}", "", (text:gsub("tensors", "tensorz", 1)) } do
+        file = io.open(path, "wb")
+        file:write(damaged)
+        file:close()
+        local found = plan("sm_90")
+        assert.is_true(found == 12 or found == 3, tostring(found))      -- it was this device's, or the other one's
+      end
+    end
+    assert.are.equal(3, (plan("sm_90")))
+
+    local where = support.file("no_folder", "")
+    assert.are.equal(30, (plan("sm_90", where)))
+    assert.are.equal(30, (plan("sm_90", "''")))
+    assert.are.equal(30, (plan("sm_90", "''")))
+  end)
 end)
