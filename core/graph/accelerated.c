@@ -248,6 +248,17 @@ static flow_status record(flow_instance *instance, flow_queue *queue, int begin,
   return status;
 }
 
+int flow_accelerated_nodes(const flow_instance *instance)
+{
+  const flow_accelerated *a = instance->accelerated;
+  int most = 0;
+  for (int k = 0; k < KEPT; k++) {
+    int nodes = a->kept[k].whole ? functions_of(a)->recording_nodes(a->kept[k].whole) : 0;
+    if (nodes > most) most = nodes;
+  }
+  return most;
+}
+
 /* All entries: as they are at the first run, since kernels prepare what cannot be recorded then; recorded at the second one, and repeated
  * from then on. */
 static flow_status run_entries(flow_instance *instance, flow_queue *queue, recorded *kept)

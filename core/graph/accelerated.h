@@ -22,6 +22,8 @@ flow_status flow_instance_take_variables(flow_instance *instance);
 /* Copies the inputs of the next run, from their row `first` on: contiguous tensors of the host or of a device. order: gathers the rows that
  * its elements name, from `first` on, of inputs that lie on the instance's device as it does. */
 flow_status flow_accelerated_bring(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order, int64_t first);
+/* Launches and copies of the largest recording of a run; 0: nothing is recorded yet. */
+int         flow_accelerated_nodes(const flow_instance *instance);
 /* flow_execute on the device. */
 flow_status flow_accelerated_execute(flow_instance *instance);
 /* An output's value of the last run, `offset` bytes behind the beginning of the tensor, which lies at the instance's place. */

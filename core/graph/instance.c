@@ -445,6 +445,7 @@ int flow_instance_describe(const flow_instance *instance, char *text, int size)
   flow_text out = flow_text_into(text, size);
   flow_text_add(&out, "arena %zu bytes, local %zu, scratch %zu per thread\n", instance->arena_bytes, instance->local_bytes,
                 instance->scratch_bytes);
+  if (instance->accelerated) flow_text_add(&out, "recorded: %d launches and copies\n", flow_accelerated_nodes(instance));
   for (int s = 0; s < plan->segment_count; s++) {
     const flow_segment *segment = &plan->segments[s];
     const flow_stage *stage = &instance->stages[s];

@@ -6,7 +6,8 @@
  *
  * The first line is "# cuDNN 9.19.0, cuBLASLt 13.1.0"; then, for each line that came in, a line: the workspace in bytes, a tab, the
  * formula; or "none", a tab, the formula, a tab, the reason; or "described" for a product. The last line counts the plans that FLOW_CACHE
- * had kept (plan_store.h). A plan counts if it comes back from its text with the same workspace. Status 1: some formula has none; 2: there is nothing to ask, and the reason on standard error. */
+ * had kept (plan_store.h). A plan counts if it comes back from its text with the same workspace. Status 1: some formula has none; 2: there
+ * is nothing to ask, and the reason on standard error. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
