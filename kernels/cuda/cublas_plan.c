@@ -6,7 +6,7 @@
 #include <string.h>
 #include "cuda/plan_cache.h"
 
-enum { MOST_DEVICES = 64, OPERAND_ALIGNMENT = 16 };
+enum { MOST_DEVICES = 64 };
 /* What NVIDIA recommends for Hopper; without room there is no splitting of k, which narrow products live on. */
 static const size_t most_workspace = (size_t)32 << 20;
 
@@ -62,7 +62,8 @@ static flow_status describe(const flow_cublaslt *blas, const flow_library_produc
   cublasOperation_t of_a = p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N, of_b = p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
   cublasLtEpilogue_t epilogue = p->bias ? p->relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS
                                         : p->relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
-  uint32_t alignment = OPERAND_ALIGNMENT;
+  uint32_t alignment = (uint32_t)p->alignment;
+  size_t workspace = p->alignment < FLOW_LIBRARY_ALIGNMENT ? 0 : most_workspace;
   /* Partial sums in float32, added in an order of their own: no sums in 16 bits. */
   uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   FLOW_TRY(check(blas, blas->cublasLtMatmulDescCreate(&out->product, compute, CUDA_R_32F), "a product is refused"));
@@ -74,7 +75,7 @@ static flow_status describe(const flow_cublaslt *blas, const flow_library_produc
   FLOW_TRY(make_layout(blas, type, p->transpose_a ? p->m : p->k, p->transpose_a ? p->k : p->m, p->batch, p->stride_a, &out->b));
   FLOW_TRY(make_layout(blas, type, p->n, p->m, p->batch, p->m * p->n, &out->c));
   FLOW_TRY(check(blas, blas->cublasLtMatmulPreferenceCreate(&out->preference), "preferences are refused"));
-  FLOW_TRY(prefer(blas, out, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most_workspace, sizeof most_workspace));
+  FLOW_TRY(prefer(blas, out, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace));
   FLOW_TRY(prefer(blas, out, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions, sizeof reductions));
   FLOW_TRY(prefer(blas, out, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &alignment, sizeof alignment));
   FLOW_TRY(prefer(blas, out, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &alignment, sizeof alignment));
@@ -126,7 +127,7 @@ static flow_status make_plan(const void *key, void *plan)
   FLOW_TRY(open_device(blas, (int)wanted->device, &handle));
   FLOW_TRY(flow_cublas_describe(blas, &wanted->product, &made->product));
   /* How far a bias is aligned is taken from its pointer. */
-  const void *bias = (const void *)(uintptr_t)OPERAND_ALIGNMENT;
+  const void *bias = (const void *)(uintptr_t)wanted->product.alignment;
   flow_status status = FLOW_OK;
   if (wanted->product.bias) status = set(blas, made->product.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
   if (status == FLOW_OK) {

@@ -42,8 +42,9 @@ static flow_status make_product(const void *key, void *plan)
 {
   emulated_plan *made = plan;
   char text[FLOW_LIBRARY_TEXT];
-  made->general.workspace = WORKSPACE;
   memcpy(&made->formula.product, key, sizeof made->formula.product);
+  if (made->formula.product.alignment < FLOW_LIBRARY_ALIGNMENT) return FLOW_OK;      /* any address, no workspace; not in lists */
+  made->general.workspace = WORKSPACE;
   flow_library_product_text(key, text, sizeof text);
   note(text);
   return FLOW_OK;
@@ -75,6 +76,9 @@ flow_status flow_library_multiply(const flow_call *call, const flow_library_plan
 {
   (void)workspace;
   const flow_library_product *p = &((const emulated_plan *)plan)->formula.product;
+  uintptr_t addresses = (uintptr_t)a | (uintptr_t)b | (uintptr_t)bias | (uintptr_t)c;
+  if (addresses % (uintptr_t)p->alignment != 0)
+    return flow_fail(FLOW_INTERNAL, "an operand of a product begins at no multiple of %lld bytes", (long long)p->alignment);
   emulated_product_arguments arguments = { .p = *p, .a = a, .b = b, .bias = bias, .c = c };
   int64_t tiles = p->batch * p->m * parts_of(p->n, EMULATED_TILE);
   return flow_cuda_launch(call, CUDA_emulated_product, tiles, &arguments, sizeof arguments);

@@ -69,6 +69,7 @@ int flow_library_product_parse(const char *text, flow_library_product *out)
   p.batch = batch;
   p.stride_a = stride_a;
   p.stride_b = stride_b;
+  p.alignment = FLOW_LIBRARY_ALIGNMENT;
   *out = p;
   return 1;
 }

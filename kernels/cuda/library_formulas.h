@@ -29,9 +29,14 @@ typedef struct flow_library_product {
   int32_t dtype, bias, relu, exact;
   int32_t transpose_a, transpose_b;
   int64_t m, n, k, batch, stride_a, stride_b;   /* strides in elements */
+  int64_t alignment;                            /* every operand begins at a multiple of so many bytes */
 } flow_library_product;
 
-/* One line, such as "convolution forward float32 bias=1 ... ", and back. Text of a formula of another kind is no formula: 0. */
+/* What a library's fast algorithms need. Parameters lie without gaps: a product of some has an alignment of one element. */
+enum { FLOW_LIBRARY_ALIGNMENT = 16 };
+
+/* One line, such as "convolution forward float32 bias=1 ... ", and back. Text of a formula of another kind is no formula: 0. Products are read as
+ * aligned ones. */
 enum { FLOW_LIBRARY_TEXT = 320 };
 void flow_library_convolution_text(const flow_library_convolution *convolution, char *text, size_t size);
 void flow_library_product_text(const flow_library_product *product, char *text, size_t size);

@@ -37,6 +37,7 @@ static int read_formula(const flow_call *call, flow_library_product *out)
   out->n = p.n;
   out->k = p.k;
   out->batch = p.matrices;
+  out->alignment = FLOW_LIBRARY_ALIGNMENT;
   return batch_stride(&p, p.a_step, p.m * p.k, &out->stride_a) && batch_stride(&p, p.b_step, p.k * p.n, &out->stride_b);
 }
 
@@ -54,10 +55,23 @@ size_t flow_library_product_shared_bytes(const flow_call *call)
   return plan ? plan->workspace : 0;
 }
 
+static int is_aligned(const flow_operand *x) { return (uintptr_t)x->data % FLOW_LIBRARY_ALIGNMENT == 0; }
+
+/* The plan for operands that begin where these do. One for any address needs no workspace, so that there always is enough. */
+static const flow_library_plan *plan_here(const flow_call *call)
+{
+  flow_library_product p;
+  int aligned = is_aligned(&call->outputs[0]);
+  if (!read_formula(call, &p)) return NULL;
+  for (int i = 0; i < call->input_count; i++) aligned &= is_aligned(&call->inputs[i]);
+  if (!aligned) p.alignment = flow_dtype_size(call->outputs[0].dtype);
+  return flow_library_plan_product(call, &p);
+}
+
 flow_status flow_library_product_run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
-  const flow_library_plan *plan = plan_of(call);
+  const flow_library_plan *plan = plan_here(call);
   if (!plan) return flow_fail(FLOW_INTERNAL, "a product that has no plan is run");
   if (!call->outputs[0].data) return FLOW_OK;
   return flow_library_multiply(call, plan, call->inputs[0].data, call->inputs[1].data,

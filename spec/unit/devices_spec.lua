@@ -268,6 +268,20 @@ describe("a model on a GPU", function()
     end)
   end)
 
+  it("multiplies by weights that begin anywhere", function()
+    local function losses()
+      flow.set_random_seed(3)
+      local layers = flow.layers
+      local model = flow.Sequential { layers.Input { 5 }, layers.Dense(7, { activation = "tanh" }), layers.Dense(9), layers.Dense(3) }
+      model:compile { optimizer = flow.optimizers.SGD(0.1), loss = "mse" }
+      local list = {}
+      for i = 1, 3 do list[i] = model:train_on_batch(flow.random.uniform({ 6, 5 }, { seed = i }), flow.zeros { 6, 3 }).loss end
+      return list
+    end
+    local expected, found = losses(), on("gpu:0", losses)
+    for i = 1, 3 do assert.near(expected[i], found[i], 1e-5) end
+  end)
+
   it("learns in a loop of its own", function()
     local function run()
       local model, optimizer = net(), flow.optimizers.SGD { learning_rate = 0.1 }
