@@ -271,7 +271,6 @@ describe("a model on a GPU", function()
   it("multiplies by weights that begin anywhere", function()
     local function losses()
       flow.set_random_seed(3)
-      local layers = flow.layers
       local model = flow.Sequential { layers.Input { 5 }, layers.Dense(7, { activation = "tanh" }), layers.Dense(9), layers.Dense(3) }
       model:compile { optimizer = flow.optimizers.SGD(0.1), loss = "mse" }
       local list = {}
