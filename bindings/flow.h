@@ -132,7 +132,7 @@ typedef union flow_attributes {
   } optimizer;
   struct { int32_t kind; } schedule;                                               /* index of the schedule's class */
   struct { double value; int32_t rank, dtype; int64_t dims[8]; } fill;
-  struct { int32_t count; struct { int16_t op; uint8_t inputs[3], unused; } steps[12]; } fused; /* operand i is register i, step s writes register (inputs + s) */
+  struct { int32_t count; struct { int16_t op; uint8_t inputs[3], dtype; } steps[12]; } fused; /* operand i is register i, step s writes register (inputs + s), rounded to dtype */
 } flow_attributes;
 
 /* ---- the library ---------------------------------------------------------------------------------------------- */

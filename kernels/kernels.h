@@ -66,6 +66,13 @@ typedef struct flow_kernel {
   flow_status (*run)(const flow_call *call, int phase, int64_t begin, int64_t end); /* fails only on bad data (a label out of range) */
 } flow_kernel;
 
+/* What of an op's float operands may be of 16 bits while others are float32; those of 16 bits are of one dtype. */
+typedef enum flow_halves {
+  FLOW_HALVES_READ    = 1,      /* inputs */
+  FLOW_HALVES_WRITTEN = 2,      /* outputs */
+  FLOW_HALVES_WIDENED = 4       /* << output: that output may be float32 while all inputs are of 16 bits */
+} flow_halves;
+
 /* Variants of one op, ended by one whose run is NULL. shared_bytes and scratch_bytes are asked with the largest chunk,
  * supports and cost with the whole batch.
  *
@@ -77,6 +84,10 @@ typedef struct flow_device {
   const char               *isa;         /* "avx2" */
   const flow_kernel *const *kernels;     /* [op] */
   double                  (*peak)(double count);   /* does about `count` multiply-adds in registers on this thread; how many it were */
+  /* Kernels of ops marked VIA_FLOAT take 16-bit floats as they are, compute in float32 or better, and round what they write once. Without
+   * it the engine casts around them. */
+  int                       halves;
+  const unsigned char      *mixes_halves;   /* [op]: flow_halves, which casts beside an op its kernels do on their own; NULL: none */
 } flow_device;
 
 /* The CPU device for this machine: widest instruction set that it has, or the one that FLOW_ISA names

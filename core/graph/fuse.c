@@ -3,7 +3,7 @@
  *
  *   convolution(x, w) + b                     -> convolution(x, w, b)
  *   convolution(x * number, w)                -> convolution(x, w), input scale
- *   convolution(float32(x), w), x uint8        -> convolution(x, w)
+ *   convolution(cast(cast(x) * number), w), x uint8 -> convolution(x, w), input scale; each of the three may be missing
  *   relu(convolution(...))                    -> convolution(..., activation relu)
  *   max_pool(convolution(...)), no padding    -> convolution(..., pool)
  *   matmul(x, w) + b, w {k, n}, b {n}         -> dense(x, w, b)
@@ -96,24 +96,53 @@ static flow_status fuse_scale(fusion *f, int index)
   return FLOW_OK;
 }
 
-/* Images as they come from files: the kernel converts them where it copies them anyway. */
+static int is_half(int dtype) { return dtype == FLOW_FLOAT16 || dtype == FLOW_BFLOAT16; }
+
+/* The bytes that `value` is a cast of, through floats that hold all of them; -1: it is none. */
+static int find_bytes(const fusion *f, int value)
+{
+  for (;;) {
+    const flow_node *cast = sole_producer(f, value, FLOW_OP_cast);
+    int dtype = signature_of(f, value)->dtype;
+    if (dtype == FLOW_UINT8) return value;
+    if (!cast || (dtype != FLOW_FLOAT32 && !is_half(dtype))) return -1;
+    value = cast->inputs[0];
+  }
+}
+
+/* Images as they come from files: the kernel converts and scales them where it copies them anyway. Scaled, they are rounded to the dtype
+ * of the kernel at once. */
 static flow_status fuse_bytes(fusion *f, int index)
 {
   const flow_node *node = &f->graph->nodes[index];
-  const flow_node *cast = sole_producer(f, node->inputs[0], FLOW_OP_cast);
-  if (!cast || signature_of(f, cast->inputs[0])->dtype != FLOW_UINT8 || signature_of(f, node->inputs[0])->dtype != FLOW_FLOAT32)
-    return FLOW_OK;
+  int made = node->inputs[0], scaled = made, inputs[3];
   flow_attributes attributes = node->attributes;
-  int inputs[3], made = node->inputs[0];
+  const flow_node *cast = sole_producer(f, made, FLOW_OP_cast);
+  if (cast && is_half(signature_of(f, made)->dtype) && signature_of(f, cast->inputs[0])->dtype == FLOW_FLOAT32) scaled = cast->inputs[0];
+  const flow_node *product = sole_producer(f, scaled, FLOW_OP_mul);
+  int bytes = find_bytes(f, made);
+  for (int side = 0; product && bytes < 0 && side < 2; side++) {
+    double scale = constant_number(f, product->inputs[1 - side]);
+    if (scale == 0 || !isfinite(scale) || attributes.convolution.input_scale != 0) continue;
+    bytes = find_bytes(f, product->inputs[side]);
+    attributes.convolution.input_scale = scale;
+  }
+  if (bytes < 0 || bytes == made) return FLOW_OK;
+  if (signature_of(f, made)->dtype == FLOW_FLOAT64 || signature_of(f, bytes)->rank != 4) return FLOW_OK;
+  for (int at = made; at != bytes;) {
+    const flow_node *dead = &f->graph->nodes[f->graph->values[at].node];
+    f->graph->values[at].swallowed = 1;
+    at = dead->inputs[dead->op == FLOW_OP_mul && constant_number(f, dead->inputs[0]) != 0];
+  }
   memcpy(inputs, node->inputs, sizeof(int) * (size_t)node->input_count);
-  inputs[0] = cast->inputs[0];
+  inputs[0] = bytes;
   return rewrite(f, index, made, FLOW_OP_convolution, inputs, node->input_count, &attributes);
 }
 
 static flow_status fuse_input(fusion *f, int index)
 {
-  FLOW_TRY(fuse_scale(f, index));
-  return fuse_bytes(f, index);
+  FLOW_TRY(fuse_bytes(f, index));
+  return fuse_scale(f, index);
 }
 
 static flow_status fuse_relu(fusion *f, int index)
@@ -140,7 +169,7 @@ static flow_status fuse_pool(fusion *f, int index)
   const flow_node *conv = sole_producer(f, pool->inputs[0], FLOW_OP_convolution);
   for (int i = 0; i < 4; i++)
     if (pool->attributes.pool.padding[i]) return FLOW_OK;
-  if (!conv || conv->attributes.convolution.pool[0] || signature_of(f, pool->inputs[0])->dtype != FLOW_FLOAT32) return FLOW_OK;
+  if (!conv || conv->attributes.convolution.pool[0] || flow_dtype_size(signature_of(f, pool->inputs[0])->dtype) > 4) return FLOW_OK;
   flow_attributes attributes = conv->attributes;
   for (int i = 0; i < 2; i++) {
     /* Overlapping windows could send two gradients to one pixel, where one byte of index cannot say that relu stopped only one. */

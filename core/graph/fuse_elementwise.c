@@ -1,13 +1,17 @@
-/* fuse_elementwise.c: chains of float32 elementwise nodes become one `fused` node: one pass over memory instead of one per
+/* fuse_elementwise.c: chains of elementwise nodes become one `fused` node: one pass over memory instead of one per
  * op. Runs when a plan is made, after gradients were taken: the fused op has no gradient rule and needs none.
+ *
+ * Registers are float32. On a device whose kernels take 16-bit floats, operands and results may be of 16 bits, and casts are steps: each
+ * step rounds what it gives to the dtype that its node had, so that a chain's numbers are those of its nodes.
  *
  * A node joins its only reader when both have the same shape, so that nothing is computed more often than before. */
 #include "graph/graph.h"
 #include <string.h>
+#include "tensor/place.h"
 
 enum { MOST_STEPS = 12, MOST_INPUTS = 12 };
 
-/* Ops whose block functions map float32 registers to a float32 register. */
+/* Ops whose kernels map float32 registers to a float32 register; casts beside them, see above. */
 static const short chainable[] = {
   FLOW_OP_neg, FLOW_OP_abs, FLOW_OP_sign, FLOW_OP_square, FLOW_OP_relu, FLOW_OP_floor, FLOW_OP_ceil, FLOW_OP_round, FLOW_OP_exp,
   FLOW_OP_expm1, FLOW_OP_log, FLOW_OP_log1p, FLOW_OP_sqrt, FLOW_OP_rsqrt, FLOW_OP_reciprocal, FLOW_OP_sin, FLOW_OP_cos, FLOW_OP_tanh,
@@ -18,11 +22,26 @@ static const short chainable[] = {
 /* A chain under construction: like the attributes and inputs of a fused node. */
 typedef struct chain { int inputs[MOST_INPUTS], input_count; flow_attributes attributes; } chain;
 
+static int takes_halves(const flow_graph *graph) { return graph->place && flow_place_accelerator(graph->place)->device.halves; }
+
+static int is_known(const flow_graph *graph, int op)
+{
+  for (size_t i = 0; i < sizeof chainable / sizeof chainable[0]; i++)
+    if (chainable[i] == op) return 1;
+  return op == FLOW_OP_cast && takes_halves(graph);
+}
+
+static int fits_register(const flow_graph *graph, int value)
+{
+  int dtype = graph->values[value].signature.dtype;
+  return dtype == FLOW_FLOAT32 || (takes_halves(graph) && (dtype == FLOW_FLOAT16 || dtype == FLOW_BFLOAT16));
+}
+
 static int is_float_node(const flow_graph *graph, const flow_node *node)
 {
   for (int i = 0; i < node->input_count; i++)
-    if (graph->values[node->inputs[i]].signature.dtype != FLOW_FLOAT32) return 0;
-  return graph->values[node->outputs[0]].signature.dtype == FLOW_FLOAT32;
+    if (!fits_register(graph, node->inputs[i])) return 0;
+  return fits_register(graph, node->outputs[0]);
 }
 
 /* A node as a chain of one step; 0 if it is none. */
@@ -35,11 +54,10 @@ static int as_chain(const flow_graph *graph, const flow_node *node, chain *c)
     memcpy(c->inputs, node->inputs, sizeof(int) * (size_t)node->input_count);
     return 1;
   }
-  int known = 0;
-  for (size_t i = 0; i < sizeof chainable / sizeof chainable[0]; i++) known |= chainable[i] == node->op;
-  if (!known || !is_float_node(graph, node)) return 0;
+  if (!is_known(graph, node->op) || !is_float_node(graph, node)) return 0;
   c->attributes.fused.count = 1;
   c->attributes.fused.steps[0].op = (int16_t)node->op;
+  c->attributes.fused.steps[0].dtype = (uint8_t)graph->values[node->outputs[0]].signature.dtype;
   for (int i = 0; i < node->input_count; i++) {
     int at = 0;
     while (at < c->input_count && c->inputs[at] != node->inputs[i]) at++;

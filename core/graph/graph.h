@@ -3,7 +3,8 @@
  *   context.h    one caller: its stack of traces, its recording tapes, its seed
  *   variable.h   tensors that outlive a step, and their versions within a trace
  *   autodiff.c   reverse differentiation over the nodes, the same for tapes and traces
- *   fuse.c       patterns of nodes that one fused op does better; fuse_elementwise.c and fuse_optimizer.c: two more
+ *   fuse.c       patterns of nodes that one fused op does better; fuse_elementwise.c and fuse_optimizer.c: two more; fold_*.c: what others
+ *                do on their way
  *   plan.h       a finished graph: dead nodes dropped, effects last, nodes grouped into segments; immutable
  *   instance.h   a plan's memory, bindings and kernels for one capacity
  *   executor.c   one run: segments, slots, chunks, the verdict, the commit tail
@@ -100,6 +101,8 @@ flow_status flow_graph_fuse(flow_graph *graph, int begin, const int *kept, int k
 /* fold_affine.c: scales and shifts per channel go into the convolution before them. live[node]: reached from outputs or
  * effects. */
 flow_status flow_graph_fold_affine(flow_graph *graph, const char *live, const int *outputs, int output_count);
+/* fold_casts.c: casts to and from 16 bits that kernels do on their own are left out. live[] as above. */
+flow_status flow_graph_fold_casts(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_elementwise.c: joins chains of elementwise nodes. live[node]: reached from outputs or effects. */
 flow_status flow_graph_fuse_elementwise(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_optimizer.c: hands the gradients of large matrices to their optimizer as factors. live[] as above. */

@@ -460,6 +460,7 @@ int flow_instance_describe(const flow_instance *instance, char *text, int size)
         const flow_signature *signature = signature_of(instance, entry->bindings[i].value);
         if (entry->input_count > 8 && i > 2 && i < entry->input_count - 1) continue;
         flow_text_add(&out, i == entry->input_count ? " -> " : " ");
+        if (signature->dtype != FLOW_FLOAT32) flow_text_add(&out, "%s", flow_dtype_name(signature->dtype));
         flow_text_add_shape(&out, signature->rank, signature->dims);
       }
       flow_text_add(&out, "\n");

@@ -3,6 +3,9 @@
 #include "graph/context.h"
 #include <string.h>
 
+#include "ops/eager.h"
+#include "tensor/place.h"
+
 static const flow_attributes no_attributes;
 
 static flow_status cast_to(flow_context *context, flow_tensor **tensor, int dtype)
@@ -15,8 +18,26 @@ static flow_status cast_to(flow_context *context, flow_tensor **tensor, int dtyp
   return FLOW_OK;
 }
 
+static int is_half(int dtype) { return dtype == FLOW_FLOAT16 || dtype == FLOW_BFLOAT16; }
+
+/* Whether the kernels of the device that the call is for take its 16-bit floats as they are: all of one dtype. */
+static int takes_halves(flow_context *context, int op, const flow_graph *graph, flow_tensor *const *inputs, int count)
+{
+  flow_place *place = graph ? graph->place : NULL;
+  int dtype = -1;
+  if (flow_op(op)->flags & FLOW_OP_COLLECTIVE) return 0;      /* sums over replicas are exchanged as float32 */
+  if (!graph && flow_place_of_call(context, op, inputs, count, &place) != FLOW_OK) return 0;      /* the call itself will say why */
+  if (!place || !flow_place_accelerator(place)->device.halves) return 0;
+  for (int i = 0; i < count; i++) {
+    if (!flow_dtype_is_float(inputs[i]->dtype)) continue;
+    if (!is_half(inputs[i]->dtype) || (dtype >= 0 && inputs[i]->dtype != dtype)) return 0;
+    dtype = inputs[i]->dtype;
+  }
+  return 1;
+}
+
 /* Casts that the record's flags ask for, in place in inputs[] (references). *half: the 16-bit dtype to cast results to, or -1. */
-static flow_status cast_inputs(flow_context *context, int op, flow_tensor **inputs, int count, int *half)
+static flow_status cast_inputs(flow_context *context, int op, const flow_graph *graph, flow_tensor **inputs, int count, int *half)
 {
   int flags = flow_op(op)->flags, first = op == FLOW_OP_where ? 1 : 0;   /* the condition keeps its dtype */
   *half = -1;
@@ -33,9 +54,9 @@ static flow_status cast_inputs(flow_context *context, int op, flow_tensor **inpu
       if (!flow_dtype_is_float(inputs[i]->dtype) && !(inputs[i]->dtype == FLOW_UINT8 && i > 0))   /* uint8: a pooling index */
         return flow_fail(FLOW_INVALID_ARGUMENT, "%s takes floating-point numbers, found %s; cast first, as with :to(\"float32\")",
                          flow_op(op)->name, flow_dtype_name(inputs[i]->dtype));
-  if (flags & FLOW_OP_VIA_FLOAT)
+  if ((flags & FLOW_OP_VIA_FLOAT) && !takes_halves(context, op, graph, inputs, count))
     for (int i = 0; i < count; i++)
-      if (inputs[i]->dtype == FLOW_FLOAT16 || inputs[i]->dtype == FLOW_BFLOAT16) {
+      if (is_half(inputs[i]->dtype)) {
         *half = inputs[i]->dtype;
         FLOW_TRY(cast_to(context, &inputs[i], FLOW_FLOAT32));
       }
@@ -108,7 +129,7 @@ static flow_status apply_cast(flow_context *context, int op, flow_tensor **input
   int half;
   memset(results, 0, sizeof results);
   FLOW_TRY(find_trace(context, op, inputs, count, &graph));
-  FLOW_TRY(cast_inputs(context, op, inputs, count, &half));
+  FLOW_TRY(cast_inputs(context, op, graph, inputs, count, &half));
   void *block = NULL;
   flow_signature few[FLOW_MAX_OPERANDS], *signatures = few;
   if (count > FLOW_MAX_OPERANDS) {

@@ -26,7 +26,7 @@ enum flow_op_flags {
   FLOW_OP_STRIDED     = 1,    /* the kernel reads any strides; otherwise inputs are made contiguous */
   FLOW_OP_PROMOTE     = 2,    /* inputs are cast to their common dtype first */
   FLOW_OP_FLOAT_ONLY  = 4,    /* integer inputs are an error that names the op */
-  FLOW_OP_VIA_FLOAT   = 8,    /* 16-bit floats are computed in float32 and cast back */
+  FLOW_OP_VIA_FLOAT   = 8,    /* 16-bit floats are computed in float32 and cast back: by the kernel where the device has it (kernels.h) */
   FLOW_OP_EFFECT      = 16,   /* writes through its inputs: runs in a plan's commit tail */
   FLOW_OP_RANDOM      = 32,   /* never folded or run at trace time */
   FLOW_OP_ALIAS       = 64,   /* output is the first input's memory under another shape */

@@ -144,15 +144,14 @@ static flow_status check_channels(int op, int64_t groups, const flow_signature *
                         flow_shape_text(4, w->dims), (long long)w->dims[2]);
 }
 
-/* A convolution reads uint8, too, as fuse.c leaves images: all else has the dtype of the kernel.
+/* A convolution reads images as fuse.c leaves them: uint8, or float32 beside a kernel of 16 bits. All else has the dtype of the kernel.
  * Output and index of a convolution over x and w: floor((in + padding - d (k - 1) - 1) / s) + 1, then the pool's windows. */
 static flow_status convolved(int op, const flow_attributes *attributes, const flow_signature *x, const flow_signature *w,
                              flow_signature *y, flow_signature *index)
 {
   static const char *const axes[2] = { "height", "width" };
-  if (x->dtype == FLOW_UINT8) {
-    FLOW_TRY(flow_rule_same_dtype(op, "the kernel", FLOW_FLOAT32, w));
-  } else {
+  int small = flow_dtype_is_float(w->dtype) && w->dtype != FLOW_FLOAT64;
+  if (!small || (x->dtype != FLOW_UINT8 && x->dtype != FLOW_FLOAT32)) {
     FLOW_TRY(flow_rule_float(op, "the input", x));
     FLOW_TRY(flow_rule_same_dtype(op, "the kernel", x->dtype, w));
   }

@@ -52,8 +52,7 @@ static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t 
   batch_norm_arguments a = describe(call);
   a.sums = call->shared;
   a.coefficients = a.sums + a.channels * a.parts;
-  int float32 = 1;
-  for (int i = 0; i < call->input_count; i++) float32 &= call->inputs[i].dtype == FLOW_FLOAT32;
+  int float32 = flow_cuda_is_float32(call);
   FLOW_TRY(flow_cuda_launch(call, float32 ? CUDA_batch_norm_sums_float32 : CUDA_batch_norm_sums_other, a.parts * a.channel_blocks,
                             &a, sizeof a));
   FLOW_TRY(flow_cuda_launch(call, float32 ? CUDA_batch_norm_combine_float32 : CUDA_batch_norm_combine_other, a.channels, &a, sizeof a));

@@ -34,13 +34,6 @@ static convolution_arguments describe(const flow_call *call, const flow_operand 
 
 static int bytes_in_fours(const uint8_t *index, int64_t step) { return (uintptr_t)index % sizeof(four_bytes) == 0 && step % 4 == 0; }
 
-static int computes_in_float(const flow_call *call)
-{
-  for (int i = 0; i < call->input_count; i++)
-    if (call->inputs[i].dtype != FLOW_FLOAT32 && call->inputs[i].dtype != FLOW_UINT8) return 0;
-  return 1;
-}
-
 static flow_status run_forward(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -56,12 +49,12 @@ static flow_status run_forward(const flow_call *call, int phase, int64_t begin, 
   a.index_out = a.pooled ? call->outputs[1].data : NULL;
   a.index_together = bytes_in_fours(a.index_out, a.group_out | a.channels_out);
   int64_t count = a.to || a.index_out ? call->inputs[0].shape[0] * a.result[0] * a.result[1] * a.groups * a.group_fours : 0;
-  return flow_cuda_launch(call, computes_in_float(call) ? CUDA_convolve_float32 : CUDA_convolve_other, count, &a, sizeof a);
+  return flow_cuda_launch(call, flow_cuda_is_float32(call) ? CUDA_convolve_float32 : CUDA_convolve_other, count, &a, sizeof a);
 }
 
 /* ---- gradient ------------------------------------------------------------------------------------------------------------- */
 
-static int64_t number_bytes(const flow_call *call) { return computes_in_float(call) ? sizeof(float) : sizeof(double); }
+static int64_t number_bytes(const flow_call *call) { return flow_cuda_is_float32(call) ? sizeof(float) : sizeof(double); }
 
 /* Whether the gradient of the convolution's own output is another one than g. */
 static int is_spread(const convolution_arguments *a) { return a->pooled || a->relu; }
@@ -112,7 +105,7 @@ static flow_status run_gradient(const flow_call *call, int phase, int64_t begin,
 {
   (void)phase, (void)begin, (void)end;
   convolution_arguments a = describe_gradient(call);
-  int32_t float32 = computes_in_float(call);
+  int32_t float32 = flow_cuda_is_float32(call);
   a.spread = is_spread(&a) ? call->shared : (void *)(uintptr_t)a.g;
   a.spread_dtype = !is_spread(&a) ? a.g_dtype : float32 ? FLOW_FLOAT32 : FLOW_FLOAT64;
   a.spread_together = reads_in_fours(a.spread, a.group_out | a.channels_out);

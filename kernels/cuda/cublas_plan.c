@@ -55,9 +55,15 @@ static flow_status prefer(const flow_cublaslt *blas, flow_cublas_product *out, c
   return check(blas, blas->cublasLtMatmulPreferenceSetAttribute(out->preference, name, value, bytes), "a preference is refused");
 }
 
+static cudaDataType_t type_of(int dtype)
+{
+  return dtype == FLOW_BFLOAT16 ? CUDA_R_16BF : dtype == FLOW_FLOAT16 ? CUDA_R_16F : CUDA_R_32F;
+}
+
+/* Operands of 16 bits may have a result of 32: cuBLASLt's documentation of cublasLtMatmul lists both, summed in float32. */
 static flow_status describe(const flow_cublaslt *blas, const flow_library_product *p, flow_cublas_product *out)
 {
-  cudaDataType_t type = p->dtype == FLOW_BFLOAT16 ? CUDA_R_16BF : p->dtype == FLOW_FLOAT16 ? CUDA_R_16F : CUDA_R_32F;
+  cudaDataType_t type = type_of(p->dtype), result = type_of(p->result_dtype);
   cublasComputeType_t compute = p->dtype == FLOW_FLOAT32 && !p->exact ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
   cublasOperation_t of_a = p->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N, of_b = p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
   cublasLtEpilogue_t epilogue = p->bias ? p->relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS
@@ -73,7 +79,7 @@ static flow_status describe(const flow_cublaslt *blas, const flow_library_produc
   if (p->bias) FLOW_TRY(set(blas, out->product, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &type, sizeof type));
   FLOW_TRY(make_layout(blas, type, p->transpose_b ? p->k : p->n, p->transpose_b ? p->n : p->k, p->batch, p->stride_b, &out->a));
   FLOW_TRY(make_layout(blas, type, p->transpose_a ? p->m : p->k, p->transpose_a ? p->k : p->m, p->batch, p->stride_a, &out->b));
-  FLOW_TRY(make_layout(blas, type, p->n, p->m, p->batch, p->m * p->n, &out->c));
+  FLOW_TRY(make_layout(blas, result, p->n, p->m, p->batch, p->m * p->n, &out->c));
   FLOW_TRY(check(blas, blas->cublasLtMatmulPreferenceCreate(&out->preference), "preferences are refused"));
   FLOW_TRY(prefer(blas, out, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace));
   FLOW_TRY(prefer(blas, out, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions, sizeof reductions));

@@ -65,6 +65,57 @@ static flow_status run_packed(const flow_call *call, int phase, int64_t begin, i
   return flow_cuda_launch(call, (flow_cuda_kernel)record->packed, (a.count + 3) / 4, &a, sizeof a);
 }
 
+static int is_small_float(int dtype) { return dtype == FLOW_FLOAT32 || dtype == FLOW_FLOAT16 || dtype == FLOW_BFLOAT16; }
+
+static int is_light(int code)
+{
+  switch (code) {
+#define CASE(op, expression) case ELEMENTWISE_##op:
+    LIGHT_OPS(CASE)
+#undef CASE
+      return 1;
+    default: return code == ELEMENTWISE_COUNT;
+  }
+}
+
+/* Of casts, too: ELEMENTWISE_COUNT in their place, with one operand. */
+static elementwise_record record_of(int op)
+{
+  return op == FLOW_OP_cast ? (elementwise_record){ 1, ELEMENTWISE_COUNT, 1, 0, 0 } : records[op];
+}
+
+static int supports_packed_floats(const flow_call *call)
+{
+  elementwise_record record = record_of(call->op);
+  view y = output_view(call);
+  int fits = is_light(record.code) && is_small_float(y.dtype) && flow_cuda_view_is(&y, 1);
+  for (int i = 0; i < record.operands; i++) {
+    view x = input_view(call, i);
+    fits &= is_small_float(x.dtype) && (flow_cuda_view_is(&x, 1) || flow_cuda_view_is(&x, 0));
+  }
+  return fits && (call->op != FLOW_OP_cast || call->inputs[0].dtype != y.dtype);
+}
+
+static flow_status run_packed_floats(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase, (void)begin, (void)end;
+  elementwise_record record = record_of(call->op);
+  const flow_operand *y = &call->outputs[0];
+  if (!y->data) return FLOW_OK;
+  packed_floats_arguments a = { .y = y->data, .count = flow_cuda_size(y), .y_dtype = y->dtype, .op = record.code,
+                                .operands = record.operands, .vectors = aligned(y->data, 16) };
+  for (int i = 0; i < record.operands; i++) {
+    view x = input_view(call, i);
+    a.x[i] = x.data;
+    a.x_dtype[i] = x.dtype;
+    a.repeat[i] = flow_cuda_view_is(&x, 0);
+    a.vectors &= a.repeat[i] || aligned(x.data, 16);
+  }
+  return flow_cuda_launch(call, CUDA_packed_floats, (a.count + 7) / 8, &a, sizeof a);
+}
+
+#define PACKED_FLOATS { .variant = "floats", .supports = supports_packed_floats, .run = run_packed_floats }
+
 /* ---- any dtypes and strides ------------------------------------------------------------------------------------------------ */
 
 /* The type to compute in: promotion has made the dtypes equal; where it has not, floats win over integers and double over float. */
@@ -118,7 +169,8 @@ static flow_status run_strided(const flow_call *call, int phase, int64_t begin, 
 
 #define KERNELS(E, op, operands, expression)                                                            \
   const flow_kernel flow_cuda_##op##_kernels[] = {                                                      \
-    { .variant = "packed", .supports = supports_packed, .run = run_packed }, { .variant = "strided", .run = run_strided }, { 0 } };
+    { .variant = "packed", .supports = supports_packed, .run = run_packed }, PACKED_FLOATS, \
+    { .variant = "strided", .run = run_strided }, { 0 } };
 FLOATING_OPS(KERNELS, , OF_FLOAT)
 CONDITION_OPS(KERNELS, )
 #undef KERNELS
@@ -140,7 +192,7 @@ static flow_status run_cast(const flow_call *call, int phase, int64_t begin, int
   a.kind = (int32_t)(y->dtype == FLOW_BOOL ? KIND_CONDITION : kind_of(x->dtype));
   return flow_cuda_launch(call, CUDA_convert_strided, flow_cuda_size(y), &a, sizeof a);
 }
-const flow_kernel flow_cuda_cast_kernels[] = { { .variant = "convert", .run = run_cast }, { 0 } };
+const flow_kernel flow_cuda_cast_kernels[] = { PACKED_FLOATS, { .variant = "convert", .run = run_cast }, { 0 } };
 
 /* ---- chains ------------------------------------------------------------------------------------------------------------------- */
 
@@ -152,7 +204,7 @@ static void find_readers(const flow_call *call, int *last_reader)
   last_reader[steps - 1] = steps;
   for (int s = steps - 1; s >= 0; s--) {
     if (last_reader[s] < 0) continue;
-    for (int k = 0; k < records[call->attributes->fused.steps[s].op].operands; k++) {
+    for (int k = 0; k < record_of(call->attributes->fused.steps[s].op).operands; k++) {
       int made = call->attributes->fused.steps[s].inputs[k] - inputs;
       if (made >= 0 && last_reader[made] < 0) last_reader[made] = s;
     }
@@ -168,9 +220,9 @@ static int choose_registers(const flow_call *call, fused_chain_arguments *a)
   for (int r = 0; r < FUSED_REGISTERS; r++) owner[r] = -1;
   for (int s = 0; s < call->attributes->fused.count; s++) {
     if (last_reader[s] < 0) continue;
-    const elementwise_record *record = &records[call->attributes->fused.steps[s].op];
+    elementwise_record record = record_of(call->attributes->fused.steps[s].op);
     uint8_t from[2] = { FUSED_NOWHERE, FUSED_NOWHERE };
-    for (int k = 0; k < record->operands; k++) {
+    for (int k = 0; k < record.operands; k++) {
       int at = call->attributes->fused.steps[s].inputs[k];
       from[k] = (uint8_t)(at < inputs ? at : at - inputs == previous ? FUSED_LAST : place[at - inputs]);
     }
@@ -187,7 +239,7 @@ static int choose_registers(const flow_call *call, fused_chain_arguments *a)
     }
     place[s] = to;
     previous = s;
-    a->step[a->steps++] = (fused_step){ (uint8_t)record->code, from[0], from[1], (uint8_t)to };
+    a->step[a->steps++] = (fused_step){ (uint8_t)record.code, from[0], from[1], (uint8_t)to, call->attributes->fused.steps[s].dtype };
   }
   return 1;
 }
@@ -196,8 +248,8 @@ static int supports_fused(const flow_call *call)
 {
   fused_chain_arguments a = { .steps = 0 };
   for (int s = 0; s < call->attributes->fused.count; s++) {
-    const elementwise_record *record = &records[call->attributes->fused.steps[s].op];
-    if (!record->known || record->gives_condition || record->operands > 2) return 0;
+    elementwise_record record = record_of(call->attributes->fused.steps[s].op);
+    if (!record.known || record.gives_condition || record.operands > 2) return 0;
   }
   return call->input_count <= FUSED_INPUTS && call->attributes->fused.count <= FUSED_STEPS && choose_registers(call, &a);
 }

@@ -1,8 +1,9 @@
 /* elementwise.h: kernels of the elementwise ops.
  *   packed_OP           float32 operands that lie like the output, or are one number: four elements at a time
+ *   packed_floats       some ops and casts, float32 and 16-bit operands mixed: eight elements at a time
  *   numbers_*, conditions_*, logical_strided, where_strided   every op in one kernel for each type computed in; any dtypes and strides
  *   convert_strided     a cast, any dtypes and strides
- *   fused_chain         a chain of float32 ops */
+ *   fused_chain         a chain of ops whose results are float32 or 16-bit floats */
 #ifndef FLOW_CUDA_ELEMENTWISE_H
 #define FLOW_CUDA_ELEMENTWISE_H
 
@@ -62,6 +63,73 @@ CONDITION_OPS(PACKED_CONDITION, )
 #undef PACKED_NUMBER
 #undef PACKED_CONDITION
 #undef PACKED_BODY
+
+/* The same for float32 and 16-bit floats, mixed, eight elements at a time; op: one of LIGHT_OPS, whose code may be there eight times, or
+ * ELEMENTWISE_COUNT: a cast. vectors: all operands but repeated ones are at multiples of 16 bytes. */
+#define LIGHT_OPS(X)                                                                               \
+  X(neg, -a[j]) X(abs, fabsf(a[j])) X(square, a[j] * a[j]) X(relu, a[j] < 0 ? 0 : a[j])             \
+  X(add, a[j] + b[j]) X(sub, a[j] - b[j]) X(mul, a[j] * b[j]) X(relu_gradient, b[j] > 0 ? a[j] : 0)  \
+  X(maximum, a[j] > b[j] || a[j] != a[j] ? a[j] : b[j]) X(minimum, a[j] < b[j] || a[j] != a[j] ? a[j] : b[j])
+
+typedef struct packed_floats_arguments {
+  const void *x[2];
+  void       *y;
+  int64_t     count;
+  int32_t     x_dtype[2], repeat[2], y_dtype, op, operands, vectors;
+} packed_floats_arguments;
+
+typedef struct __attribute__((aligned(16))) eight_halves { uint16_t v[8]; } eight_halves;
+
+BODY void packed_floats_load(const packed_floats_arguments *p, int k, int64_t first, int together, float v[8])
+{
+  const void *x = p->x[k];
+  int dtype = p->x_dtype[k];
+  if (!together || p->repeat[k]) {
+    UNROLL for (int j = 0; j < 8; j++)
+      v[j] = p->repeat[k] ? load_float(dtype, x, 0) : first + j < p->count ? load_float(dtype, x, first + j) : 0;
+  } else if (dtype == FLOW_FLOAT32) {
+    four_floats low = *(const four_floats *)((const float *)x + first), high = *(const four_floats *)((const float *)x + first + 4);
+    UNROLL for (int j = 0; j < 4; j++) v[j] = low.v[j];
+    UNROLL for (int j = 0; j < 4; j++) v[j + 4] = high.v[j];
+  } else {
+    eight_halves halves = *(const eight_halves *)((const uint16_t *)x + first);
+    UNROLL for (int j = 0; j < 8; j++) v[j] = dtype == FLOW_BFLOAT16 ? bfloat16_to_float(halves.v[j]) : half_to_float(halves.v[j]);
+  }
+}
+
+BODY void packed_floats_store(const packed_floats_arguments *p, int64_t first, int together, const float v[8])
+{
+  if (!together) {
+    UNROLL for (int j = 0; j < 8; j++)
+      if (first + j < p->count) store_float(p->y_dtype, p->y, first + j, v[j]);
+  } else if (p->y_dtype == FLOW_FLOAT32) {
+    four_floats low, high;
+    UNROLL for (int j = 0; j < 4; j++) low.v[j] = v[j];
+    UNROLL for (int j = 0; j < 4; j++) high.v[j] = v[j + 4];
+    *(four_floats *)((float *)p->y + first) = low;
+    *(four_floats *)((float *)p->y + first + 4) = high;
+  } else {
+    eight_halves halves;
+    UNROLL for (int j = 0; j < 8; j++) halves.v[j] = p->y_dtype == FLOW_BFLOAT16 ? float_to_bfloat16(v[j]) : float_to_half(v[j]);
+    *(eight_halves *)((uint16_t *)p->y + first) = halves;
+  }
+}
+
+BODY void packed_floats(int64_t i, const packed_floats_arguments *p)
+{
+  int64_t first = 8 * i;
+  int together = p->vectors && first + 8 <= p->count;
+  float a[8], b[8];
+  packed_floats_load(p, 0, first, together, a);
+  packed_floats_load(p, p->operands - 1, first, together, b);
+#define CASE(op, expression) case ELEMENTWISE_##op: UNROLL for (int j = 0; j < 8; j++) a[j] = expression; break;
+  switch (p->op) {
+    LIGHT_OPS(CASE)
+    default: break;
+  }
+#undef CASE
+  packed_floats_store(p, first, together, a);
+}
 
 /* ---- any dtypes and strides ------------------------------------------------------------------------------------------------ */
 
@@ -135,13 +203,20 @@ enum { FUSED_INPUTS = 12, FUSED_STEPS = 12, FUSED_REGISTERS = BLOCK_SHARED / 4 /
 /* Where a step finds an operand and leaves its result. From FUSED_REGISTER on: register number so much; below: input number so much. */
 enum { FUSED_REGISTER = 16, FUSED_LAST = 254, FUSED_NOWHERE = 255 };
 
-typedef struct fused_step { uint8_t op, a, b, to; } fused_step;      /* op: elementwise_op; the result is also FUSED_LAST of the next step */
+/* op: elementwise_op, or ELEMENTWISE_COUNT: a cast. The result, rounded to dtype, is also FUSED_LAST of the next step. */
+typedef struct fused_step { uint8_t op, a, b, to, dtype; } fused_step;
 typedef struct fused_chain_arguments { view x[FUSED_INPUTS], y; int64_t count; int32_t steps, unused; fused_step step[FUSED_STEPS]; } fused_chain_arguments;
+
+BODY float round_float(int dtype, float value)
+{
+  if (dtype == FLOW_BFLOAT16) return bfloat16_to_float(float_to_bfloat16(value));
+  return dtype == FLOW_FLOAT16 ? half_to_float(float_to_half(value)) : value;
+}
 
 BODY float fused_operand(const fused_chain_arguments *p, int from, int64_t i, const float *registers, float last)
 {
   if (from == FUSED_LAST) return last;
-  if (from < FUSED_REGISTER) return ((const float *)p->x[from].data)[view_offset(&p->x[from], i)];
+  if (from < FUSED_REGISTER) return load_float(p->x[from].dtype, p->x[from].data, view_offset(&p->x[from], i));
   return registers[(from - FUSED_REGISTER) * BLOCK_THREADS];
 }
 
@@ -156,10 +231,10 @@ BODY void fused_chain(int phase, int thread, int64_t block, void *shared, const 
       const fused_step *step = &p->step[s];
       float a = fused_operand(p, step->a, i, registers, last);
       float b = step->b == FUSED_NOWHERE ? a : fused_operand(p, step->b, i, registers, last);
-      last = compute_float(step->op, a, b);
+      last = round_float(step->dtype, step->op == ELEMENTWISE_COUNT ? a : compute_float(step->op, a, b));
       if (step->to != FUSED_NOWHERE) registers[(step->to - FUSED_REGISTER) * BLOCK_THREADS] = last;
     }
-    ((float *)p->y.data)[view_offset(&p->y, i)] = last;
+    store_float(p->y.dtype, p->y.data, view_offset(&p->y, i), last);
   }
 }
 
@@ -168,6 +243,6 @@ BODY void fused_chain(int phase, int thread, int64_t block, void *shared, const 
   FLOATING_OPS(PACKED_KERNEL, ELEMENT, OF_FLOAT) CONDITION_OPS(PACKED_KERNEL, ELEMENT)                           \
   ELEMENT(numbers_float) ELEMENT(numbers_double) ELEMENT(numbers_integer)                                        \
   ELEMENT(conditions_float) ELEMENT(conditions_double) ELEMENT(conditions_integer)                               \
-  ELEMENT(logical_strided) ELEMENT(where_strided) ELEMENT(convert_strided) BLOCK(fused_chain, 1)
+  ELEMENT(packed_floats) ELEMENT(logical_strided) ELEMENT(where_strided) ELEMENT(convert_strided) BLOCK(fused_chain, 1)
 
 #endif

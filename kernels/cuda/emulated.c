@@ -516,8 +516,8 @@ static flow_status start_device(int index)
   FLOW_TRY(emulated_memory_start(&device->memory, bytes));
   emulated_seed((uint64_t)setting("FLOW_EMULATED_SEED", 1, 0x1p53));
   device->base = (flow_accelerator){
-    .device = { .name = "gpu", .isa = "emulated", .kernels = flow_cuda_kernels }, .index = index, .functions = &functions,
-    .memory_bytes = (double)bytes, .traffic = &device->traffic,
+    .device = { .name = "gpu", .isa = "emulated", .kernels = flow_cuda_kernels, .halves = 1, .mixes_halves = flow_cuda_mixes_halves },
+    .index = index, .functions = &functions, .memory_bytes = (double)bytes, .traffic = &device->traffic,
   };
   snprintf(device->base.description, sizeof device->base.description, "emulated by the CPU, for tests");
   return FLOW_OK;

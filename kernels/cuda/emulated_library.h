@@ -179,7 +179,7 @@ BODY void emulated_product(int64_t i, const emulated_product_arguments *a)
   }
   for (int64_t n = 0; n < count; n++) {
     double sum = sums[n] + (p->bias ? (double)float_at(a->bias, p->dtype, first + n) : 0);
-    put_float(a->c, p->dtype, (matrix * p->m + row) * p->n + first + n, (float)(p->relu && sum < 0 ? 0 : sum));
+    put_float(a->c, p->result_dtype, (matrix * p->m + row) * p->n + first + n, (float)(p->relu && sum < 0 ? 0 : sum));
   }
 }
 

@@ -92,7 +92,7 @@ static flow_status run_gradient(const flow_call *call, int phase, int64_t begin,
   if (!table->data || columns == 0) return FLOW_OK;
   FLOW_TRY(sort(call, &keys));
   gather_sum_arguments a = { .keys = keys, .g = call->inputs[0].data, .groups = (uint64_t *)call->shared + 2 * count, .y = table->data,
-                             .count = count, .columns = flow_cuda_groups(columns, groups > size ? groups : size) };
+                             .count = count, .columns = flow_cuda_groups(columns, groups > size ? groups : size), .dtype = table->dtype };
   FLOW_TRY(flow_cuda_launch(call, doubles ? CUDA_sum_groups_double : CUDA_sum_groups_float, groups, &a, sizeof a));
   return flow_cuda_launch(call, doubles ? CUDA_sum_rows_double : CUDA_sum_rows_float, size, &a, sizeof a);
 }

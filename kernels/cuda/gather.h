@@ -110,6 +110,7 @@ typedef struct gather_sum_arguments {
   void           *groups, *y;             /* {count / GATHER_GROUP, columns.size}, {rows, columns.size} */
   int64_t         count;
   view_groups     columns;
+  int32_t         dtype, unused;          /* of g and y */
 } gather_sum_arguments;
 
 /* Whether keys [first, first + GATHER_GROUP) are of one row. */
@@ -119,7 +120,7 @@ BODY int is_one_row(const uint64_t *keys, int64_t first) { return keys[first] >>
   typedef gather_sum_arguments sum_groups_##suffix##_arguments, sum_rows_##suffix##_arguments;     \
   BODY T gather_term_##suffix(const gather_sum_arguments *p, int64_t k, int64_t column)            \
   {                                                                                                \
-    return ((const T *)p->g)[(int64_t)(uint32_t)p->keys[k] * p->columns.size + column];            \
+    return load_##suffix(p->dtype, p->g, (int64_t)(uint32_t)p->keys[k] * p->columns.size + column); \
   }                                                                                                \
   BODY void sum_groups_##suffix(int64_t i, const gather_sum_arguments *p)                          \
   {                                                                                                \
@@ -142,7 +143,7 @@ BODY int is_one_row(const uint64_t *keys, int64_t first) { return keys[first] >>
         sum += gather_term_##suffix(p, k++, column);                                               \
       }                                                                                            \
     }                                                                                              \
-    ((T *)p->y)[i] = sum;                                                                          \
+    store_##suffix(p->dtype, p->y, i, sum);                                                        \
   }
 GATHER_BODIES(float, float)
 GATHER_BODIES(double, double)

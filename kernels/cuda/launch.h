@@ -23,4 +23,14 @@ const flow_fault *flow_cuda_verdict(const flow_call *call);
 /* Enqueues a copy inside the device. */
 flow_status flow_cuda_copy(const flow_call *call, void *to, const void *from, size_t bytes);
 
+/* Whether the bodies for float32 serve the call: none of its operands is a float of another size. */
+static inline int flow_cuda_is_float32(const flow_call *call)
+{
+  for (int i = 0; i < call->input_count; i++)
+    if (call->inputs[i].dtype != FLOW_FLOAT32 && call->inputs[i].dtype < FLOW_INT8) return 0;
+  for (int i = 0; i < call->output_count; i++)
+    if (call->outputs[i].dtype != FLOW_FLOAT32 && call->outputs[i].dtype < FLOW_INT8) return 0;
+  return 1;
+}
+
 #endif

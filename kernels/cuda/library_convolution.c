@@ -1,8 +1,9 @@
 /* library_convolution.c: the ops convolution and convolution_gradient as a library's convolutions with own kernels around them.
  *
  * Filters are turned from {height, width, in, out} into the library's layout, and gradients of filters back: no engine for tensor cores
- * reads or writes ours. Images are copied where they are bytes, are to be scaled, or have channels that do not fill 16 bytes: the copy has
- * channels of zeros, so that every engine can be used. Pooling, masks and the gradient of the bias are own kernels.
+ * reads or writes ours. Images are copied where they have another dtype, are to be scaled, or have channels that do not fill 16 bytes: the
+ * copy has channels of zeros, so that every engine can be used. Pooling, masks and the gradient of the bias are own kernels. dw and db may
+ * be float32 beside activations of 16 bits.
  *
  *   forward   [widen x] -> turn w -> convolve (+ bias, relu) [-> pool]
  *   gradient  [mask or spread g to dz] -> turn w -> dx;  [widen x] -> dw of dz -> turn back;  sums of g -> db */
@@ -50,7 +51,7 @@ static int describe(const flow_call *call, const flow_operand *x, const flow_ope
   int dtype = w->dtype;
   memset(out, 0, sizeof *out);
   if (dtype != FLOW_FLOAT32 && dtype != FLOW_FLOAT16 && dtype != FLOW_BFLOAT16) return 0;
-  if (x->dtype != dtype && x->dtype != FLOW_UINT8) return 0;
+  if (x->dtype != dtype && x->dtype != FLOW_UINT8 && x->dtype != FLOW_FLOAT32) return 0;
   if (s.images < 1 || s.channels_in < 1 || s.channels_out < 1) return 0;
   c->dtype = dtype;
   c->exact = call->exact != 0;
@@ -75,7 +76,7 @@ static int describe(const flow_call *call, const flow_operand *x, const flow_ope
     out->pool.size[axis] = (int32_t)s.pool[axis];
     out->pool.stride[axis] = (int32_t)s.pool_stride[axis];
   }
-  out->widens = s.bytes || s.input_scale != 1;
+  out->widens = x->dtype != dtype || s.input_scale != 1;
   int tensor_cores = dtype != FLOW_FLOAT32 || !c->exact;
   if (c->groups == 1 && tensor_cores && whole_bundles(c->channels_in, dtype) != c->channels_in) out->widens = 1;
   if (c->groups == 1 && tensor_cores && out->widens) c->channels_in = whole_bundles(c->channels_in, dtype);
@@ -131,6 +132,7 @@ static int prepare_gradient(const flow_call *call, work *s)
   s->data.channels_in = s->channels_in;
   s->filter.direction = FLOW_LIBRARY_FILTER;
   if (s->wants_dx) {
+    if (call->outputs[0].dtype != c->dtype) return 0;
     s->data_plan = flow_library_plan_convolution(call, &s->data);
     if (!s->data_plan) return 0;
     s->w = take(s, w_size(&s->data), size);
@@ -186,7 +188,7 @@ static flow_status widen(const flow_call *call, const work *s, const flow_librar
 static turn_filter_arguments turning(const work *s, const flow_library_convolution *c)
 {
   return (turn_filter_arguments){ .taps = c->kernel[0] * c->kernel[1], .in = s->channels_in / c->groups, .out = c->channels_out,
-                                  .wide = c->channels_in / c->groups, .bytes = flow_dtype_size(c->dtype) };
+                                  .wide = c->channels_in / c->groups, .to_dtype = c->dtype, .from_dtype = c->dtype };
 }
 
 static flow_status turn(const flow_call *call, const work *s, const flow_library_convolution *c, const void *w, void *to)
@@ -201,6 +203,7 @@ static flow_status turn_back(const flow_call *call, const work *s, const flow_li
 {
   turn_filter_arguments a = turning(s, c);
   a.to = to;
+  a.to_dtype = call->outputs[1].dtype;
   a.from = dw;
   return flow_cuda_launch(call, CUDA_turn_filter_back, a.taps * a.in * a.out, &a, sizeof a);
 }
@@ -235,7 +238,8 @@ static flow_status sum_bias(const flow_call *call, const work *s, float *sums, v
                                .index = s->pooled ? call->inputs[4].data : NULL, .sums = sums, .rows = result_rows(s),
                                .channels = c->channels_out, .slice_rows = s->slice_rows, .dtype = c->dtype,
                                .pieces = parts_of(c->channels_out, SUM_CHANNELS) };
-  total_channels_arguments total = { .sums = sums, .to = db, .channels = c->channels_out, .slices = s->slices, .dtype = c->dtype };
+  total_channels_arguments total = { .sums = sums, .to = db, .channels = c->channels_out, .slices = s->slices,
+                                     .dtype = call->outputs[2].dtype };
   FLOW_TRY(flow_cuda_launch(call, CUDA_sum_channels, s->slices * a.pieces, &a, sizeof a));
   return flow_cuda_launch(call, CUDA_total_channels, c->channels_out, &total, sizeof total);
 }

@@ -48,21 +48,28 @@ int flow_library_convolution_parse(const char *text, flow_library_convolution *o
 
 void flow_library_product_text(const flow_library_product *p, char *text, size_t size)
 {
-  snprintf(text, size, "product %s bias=%d relu=%d exact=%d transpose=%d,%d m=%lld n=%lld k=%lld batch=%lld strides=%lld,%lld",
-           flow_dtype_name(p->dtype), p->bias, p->relu, p->exact, p->transpose_a, p->transpose_b, (number)p->m, (number)p->n, (number)p->k,
-           (number)p->batch, (number)p->stride_a, (number)p->stride_b);
+  int wider = p->result_dtype != p->dtype;
+  snprintf(text, size, "product %s%s%s bias=%d relu=%d exact=%d transpose=%d,%d m=%lld n=%lld k=%lld batch=%lld "
+           "strides=%lld,%lld",
+           flow_dtype_name(p->dtype), wider ? ">" : "", wider ? flow_dtype_name(p->result_dtype) : "", p->bias, p->relu, p->exact,
+           p->transpose_a, p->transpose_b, (number)p->m, (number)p->n, (number)p->k, (number)p->batch,
+           (number)p->stride_a, (number)p->stride_b);
 }
 
 int flow_library_product_parse(const char *text, flow_library_product *out)
 {
-  char dtype[16] = "";
+  char dtypes[32] = "", *result;
   flow_library_product p;
   number m, n, k, batch, stride_a, stride_b;
   memset(&p, 0, sizeof p);
-  int found = sscanf(text, "product %15s bias=%d relu=%d exact=%d transpose=%d,%d m=%lld n=%lld k=%lld batch=%lld strides=%lld,%lld", dtype,
-                     &p.bias, &p.relu, &p.exact, &p.transpose_a, &p.transpose_b, &m, &n, &k, &batch, &stride_a, &stride_b);
-  p.dtype = flow_dtype_find(dtype);
-  if (found != 12 || p.dtype < 0) return 0;
+  int found = sscanf(text, "product %31s bias=%d relu=%d exact=%d transpose=%d,%d m=%lld n=%lld k=%lld batch=%lld "
+                     "strides=%lld,%lld", dtypes, &p.bias, &p.relu, &p.exact, &p.transpose_a, &p.transpose_b, &m, &n, &k, &batch,
+                     &stride_a, &stride_b);
+  result = strchr(dtypes, '>');
+  if (result) *result++ = 0;
+  p.dtype = flow_dtype_find(dtypes);
+  p.result_dtype = result ? flow_dtype_find(result) : p.dtype;
+  if (found != 12 || p.dtype < 0 || p.result_dtype < 0) return 0;
   p.m = m;
   p.n = n;
   p.k = k;

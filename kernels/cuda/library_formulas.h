@@ -24,10 +24,11 @@ typedef struct flow_library_convolution {
 } flow_library_convolution;
 
 /* c = a b (+ bias) (then relu): row-major matrices, `batch` of them, b's and a's at their strides (0: the same one each time). a is m x k,
- * or k x m if it is transposed; b is k x n or n x k; c is m x n, contiguous. bias {n}. */
+ * or k x m if it is transposed; b is k x n or n x k; c is m x n, contiguous. bias {n}. dtype: of a, b and bias. */
 typedef struct flow_library_product {
   int32_t dtype, bias, relu, exact;
   int32_t transpose_a, transpose_b;
+  int32_t result_dtype, unused;             /* of c: dtype, or float32 */
   int64_t m, n, k, batch, stride_a, stride_b;   /* strides in elements */
   int64_t alignment;                            /* every operand begins at a multiple of so many bytes */
 } flow_library_product;

@@ -23,11 +23,14 @@ static int batch_stride(const product *p, const int64_t *step, int64_t matrix, i
 static int read_formula(const flow_call *call, flow_library_product *out)
 {
   product p = describe(call);
-  int dtype = call->outputs[0].dtype;
+  int dtype = call->inputs[0].dtype, result = call->outputs[0].dtype;
   memset(out, 0, sizeof *out);
   if (dtype != FLOW_FLOAT32 && dtype != FLOW_FLOAT16 && dtype != FLOW_BFLOAT16) return 0;
+  if (call->inputs[1].dtype != dtype || (result != dtype && result != FLOW_FLOAT32)) return 0;
+  if (call->op == FLOW_OP_dense && call->inputs[2].dtype != dtype) return 0;
   if (p.m < 1 || p.n < 1 || p.k < 1 || p.matrices < 1) return 0;
   out->dtype = dtype;
+  out->result_dtype = result;
   out->bias = call->op == FLOW_OP_dense;
   out->relu = p.relu;
   out->exact = call->exact != 0;

@@ -122,20 +122,16 @@ BODY void widen_image(int64_t i, const widen_image_arguments *a)
 typedef struct turn_filter_arguments {
   void *to; const void *from;
   int64_t taps, in, out, wide;
-  int32_t bytes, unused;                      /* of an element: 2 or 4 */
+  int32_t to_dtype, from_dtype;
 } turn_filter_arguments;
-
-BODY void copy_element(void *to, int64_t i, const void *from, int64_t k, int bytes)
-{
-  if (bytes == 4) ((uint32_t *)to)[i] = k < 0 ? 0 : ((const uint32_t *)from)[k];
-  else ((uint16_t *)to)[i] = k < 0 ? (uint16_t)0 : ((const uint16_t *)from)[k];
-}
 
 /* Ours to the library's; element i of the library's. */
 BODY void turn_filter(int64_t i, const turn_filter_arguments *a)
 {
   int64_t in, tap, row = split(i, a->wide, &in), out = split(row, a->taps, &tap);
-  copy_element(a->to, i, a->from, in < a->in ? (tap * a->in + in) * a->out + out : -1, a->bytes);
+  float value = 0;
+  if (in < a->in) value = float_at(a->from, a->from_dtype, (tap * a->in + in) * a->out + out);
+  put_float(a->to, a->to_dtype, i, value);
 }
 
 /* The library's to ours; element i of ours. */
@@ -144,7 +140,7 @@ typedef turn_filter_arguments turn_filter_back_arguments;
 BODY void turn_filter_back(int64_t i, const turn_filter_arguments *a)
 {
   int64_t out, in, row = split(i, a->out, &out), tap = split(row, a->in, &in);
-  copy_element(a->to, i, a->from, (out * a->taps + tap) * a->wide + in, a->bytes);
+  put_float(a->to, a->to_dtype, i, float_at(a->from, a->from_dtype, (out * a->taps + tap) * a->wide + in));
 }
 
 /* ---- pooling ------------------------------------------------------------------------------------------------------------------ */

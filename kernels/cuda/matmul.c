@@ -36,18 +36,13 @@ static matmul_arguments describe_tiles(const flow_call *call)
   return a;
 }
 
-static int all_float32(const flow_call *call)
-{
-  for (int i = 0; i < call->input_count; i++)
-    if (call->inputs[i].dtype != FLOW_FLOAT32) return 0;
-  return 1;
-}
+static int is_integer(const flow_call *call) { return call->inputs[0].dtype >= FLOW_INT8; }
 
 static size_t shared_bytes(const flow_call *call)
 {
   matmul_arguments a = describe_tiles(call);
   if (a.slices == 1) return 0;
-  return (size_t)(a.slices * a.matrices * a.m * a.n) * (all_float32(call) ? sizeof(float) : sizeof(double));
+  return (size_t)(a.slices * a.matrices * a.m * a.n) * (!is_integer(call) && flow_cuda_is_float32(call) ? sizeof(float) : sizeof(double));
 }
 
 static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t end)
@@ -56,7 +51,7 @@ static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t 
   static const flow_cuda_kernel kernels[3][2] = { { CUDA_matmul_tiles_float32, CUDA_matmul_slices_float32 },
                                                   { CUDA_matmul_tiles_other, CUDA_matmul_slices_other },
                                                   { CUDA_matmul_tiles_integers, CUDA_matmul_slices_integers } };
-  const flow_cuda_kernel *kernel = kernels[all_float32(call) ? 0 : call->inputs[0].dtype >= FLOW_INT8 ? 2 : 1];
+  const flow_cuda_kernel *kernel = kernels[is_integer(call) ? 2 : flow_cuda_is_float32(call) ? 0 : 1];
   matmul_arguments a = describe_tiles(call);
   if (!a.c) return FLOW_OK;
   a.partial = a.slices > 1 ? call->shared : NULL;

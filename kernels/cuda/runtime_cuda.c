@@ -295,7 +295,8 @@ static flow_status start_device(flow_cuda_device *device, int index)
   FLOW_TRY(make_pool(device));
   device->multiprocessors = properties.multiProcessorCount;
   describe(device, &properties, isas[index], sizeof isas[index]);
-  device->base.device = (flow_device){ .name = "gpu", .isa = isas[index], .kernels = flow_cuda_kernels };
+  device->base.device = (flow_device){ .name = "gpu", .isa = isas[index], .kernels = flow_cuda_kernels, .halves = 1,
+                                         .mixes_halves = flow_cuda_mixes_halves };
   device->base.functions = &functions;
   device->base.memory_bytes = (double)properties.totalGlobalMem;
   device->base.traffic = &device->traffic;

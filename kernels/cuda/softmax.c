@@ -11,13 +11,6 @@ static int team_of(int64_t n)
   return team;
 }
 
-static int all_float32(const flow_operand *x, int count)
-{
-  for (int i = 0; i < count; i++)
-    if (x[i].dtype != FLOW_FLOAT32) return 0;
-  return 1;
-}
-
 static flow_status run_softmax(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -30,7 +23,7 @@ static flow_status run_softmax(const flow_call *call, int phase, int64_t begin, 
   for (int i = axis + 1; i < x->rank; i++) a.inner *= x->shape[i];
   a.lines *= a.inner;
   if (!out->data || a.n == 0) return FLOW_OK;
-  int float32 = all_float32(call->inputs, call->input_count);
+  int float32 = flow_cuda_is_float32(call);
   if (a.inner > 1)
     return flow_cuda_launch(call, float32 ? CUDA_softmax_lines_float32 : CUDA_softmax_lines_other, a.lines, &a, sizeof a);
   a.team = team_of(a.n);
@@ -53,7 +46,7 @@ static flow_status run_cross_entropy(const flow_call *call, int phase, int64_t b
   if (a.row_lines == 0) a.row_lines = 1;
   if (a.out) a.team = team_of(a.classes);
   int64_t blocks = parts_of(a.lines, BLOCK_THREADS / a.team);
-  flow_cuda_kernel kernel = all_float32(call->inputs, gradient + 1) ? CUDA_cross_entropy_float32 : CUDA_cross_entropy_other;
+  flow_cuda_kernel kernel = flow_cuda_is_float32(call) ? CUDA_cross_entropy_float32 : CUDA_cross_entropy_other;
   return flow_cuda_launch(call, kernel, blocks, &a, sizeof a);
 }
 

@@ -83,7 +83,7 @@ typedef union flow_attributes {
  } optimizer;
  struct { int32_t kind; } schedule;
  struct { double value; int32_t rank, dtype; int64_t dims[8]; } fill;
- struct { int32_t count; struct { int16_t op; uint8_t inputs[3], unused; } steps[12]; } fused;
+ struct { int32_t count; struct { int16_t op; uint8_t inputs[3], dtype; } steps[12]; } fused;
 } flow_attributes;
 int flow_abi_version(void);
 const char *flow_version(void);

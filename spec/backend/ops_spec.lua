@@ -18,6 +18,14 @@ local function cast_all(inputs, dtype)
   return list
 end
 
+--- A winner's place among pixels that 16 bits cannot tell apart: where the device pools what it has rounded, a few are others.
+local function mostly_equal(expected, actual, what)
+  local e, a, others = expected:flatten():totable(), actual:to("cpu"):flatten():totable(), 0
+  assert.equal(#e, #a)
+  for i = 1, #e do if e[i] ~= a[i] then others = others + 1 end end
+  assert.is_true(others <= 0.02 * #e, ("%s: %d of %d differ"):format(what, others, #e))
+end
+
 --- Results of a run in `dtype` against those of the same values in float64.
 local function against_float64(case, rows, dtype, tolerance)
   local inputs = backend.inputs(case, rows, dtype)
@@ -28,7 +36,9 @@ local function against_float64(case, rows, dtype, tolerance)
     local a = actual[i]
     local wanted = case.output_dtype or (e.dtype == "float64" and dtype or e.dtype)
     assert.equal(wanted, a.dtype)
-    if a.dtype == "bool" or not a.dtype:find("float") then
+    if dtype:find("16") and case.op == "convolution" and i == 2 then
+      mostly_equal(e, a, "output 2")
+    elseif a.dtype == "bool" or not a.dtype:find("float") then
       backend.near(e, a, 0, "output " .. i)
     else
       backend.near(e, a, tolerance, "output " .. i)
