@@ -20,7 +20,7 @@
 #ifndef FLOW_KERNELS_H
 #define FLOW_KERNELS_H
 
-#include "flow.h"
+#include "flow_types.h"
 
 typedef struct flow_operand {
   void    *data;                      /* first element; NULL for an output that nobody reads: the kernel skips it */

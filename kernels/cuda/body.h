@@ -17,7 +17,7 @@
 
 #include <math.h>
 #include <stdint.h>
-#include "flow.h"
+#include "flow_types.h"
 
 #if defined(__CUDACC__)
 #define BODY static __device__ __forceinline__
