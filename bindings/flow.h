@@ -60,6 +60,7 @@ typedef struct flow_json     flow_json;       /* a JSON value: a root that its o
 typedef struct flow_iterator  flow_iterator;   /* one pass over a dataset, for one caller */
 typedef struct flow_cluster   flow_cluster;    /* who takes part in a training, and who this process is: immutable */
 typedef struct flow_worker    flow_worker;     /* this process as one of several that train together */
+typedef struct flow_device_group flow_device_group;  /* the GPUs of a strategy in this process */
 
 /* ---- the library ---------------------------------------------------------------------------------------------- */
 
@@ -235,8 +236,9 @@ FLOW_API int         flow_instance_describe(const flow_instance *instance, char 
 FLOW_API void        flow_instance_scalars(flow_instance *instance, double seed, double step, double first_sample); /* keys of random ops in the next runs */
 /* Makes an instance, before its first run, that of several replicas: `local` of this process, which share variables and cores, in each of
  * the worker's processes (NULL: this one only; borrowed). A run cuts its rows in contiguous parts of one size, the last ones shorter or
- * empty, one for each replica in the order of workers and replicas. The capacity is that of one part. */
-FLOW_API flow_status flow_instance_replicate(flow_instance *instance, int local, flow_worker *worker);
+ * empty, one for each replica in the order of workers and replicas. The capacity is that of one part. group: of a plan that runs on a GPU, the
+ * devices of the local replicas, of which the plan's is the first; NULL: it runs on the CPU, or there is one. */
+FLOW_API flow_status flow_instance_replicate(flow_instance *instance, int local, flow_device_group *group, flow_worker *worker);
 /* Of several workers. shared 1: all of them give the same rows, and each computes its part; 0, the default: each gives rows of its own,
  * or none. The order of samples is that of the workers. */
 FLOW_API void        flow_instance_share_rows(flow_instance *instance, int shared);

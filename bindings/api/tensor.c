@@ -1,6 +1,6 @@
 /* tensor.c: the C API's access to tensors: properties, elements, whole contents as doubles. The rest of the section
  * "dtypes and tensors" of flow.h stands, with its checks, in core/tensor and core/io. */
-#include "tensor/place.h"
+#include "tensor/mirrors.h"
 
 #include <math.h>
 
@@ -145,6 +145,7 @@ flow_status flow_tensor_set(flow_tensor *tensor, const int64_t *position, double
   uint64_t copy;
   flow_convert_from_double(tensor->dtype, &value, tensor->storage->place ? (void *)&copy : element, 1, 1);
   if (!tensor->storage->place) return FLOW_OK;
+  flow_mirrors_are_old(tensor->storage);
   return flow_place_upload(tensor->storage->place, element, &copy, (size_t)flow_dtype_size(tensor->dtype));
 }
 

@@ -2,7 +2,7 @@
 #include "dist/worker.h"
 #include "graph/instance.h"
 
-flow_status flow_instance_replicate(flow_instance *instance, int local, flow_worker *worker)
+flow_status flow_instance_replicate(flow_instance *instance, int local, flow_device_group *group, flow_worker *worker)
 {
-  return flow_instance_set_replicas(instance, local, worker ? flow_worker_exchange(worker) : NULL);
+  return flow_instance_set_replicas(instance, local, group, worker ? flow_worker_exchange(worker) : NULL);
 }

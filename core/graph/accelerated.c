@@ -2,16 +2,20 @@
 #include "graph/accelerated.h"
 
 #include <string.h>
+#include "graph/device_group.h"
+#include "graph/device_sums.h"
 #include "graph/gather.h"
+#include "graph/parts.h"
 #include "graph/profile.h"
 #include "graph/variable.h"
+#include "tensor/mirrors.h"
 
 enum { KEPT = 4, ALIGNMENT = 256 };
 
 /* What was enqueued for so many rows, recorded. */
 typedef struct recorded {
-  int64_t         rows, runs, used;     /* used: number of the run that repeated it last */
-  flow_recording *whole;                /* NULL: not recorded yet */
+  int64_t          rows, runs, used;    /* used: number of the run that repeated it last */
+  flow_recording **parts;               /* [part]; NULL: not recorded yet, or nothing to do */
 } recorded;
 
 struct flow_accelerated {
@@ -21,6 +25,8 @@ struct flow_accelerated {
   size_t        input_bytes, *offsets;  /* [input] */
   flow_scalars *scalars;
   char        **variables;              /* [value]: where the recordings know them */
+  flow_part    *parts;                  /* how the entries are cut */
+  int           part_count;
   recorded      kept[KEPT];
   int64_t       runs;
 };
@@ -66,20 +72,33 @@ flow_status flow_accelerated_new(flow_instance *instance)
 {
   const flow_graph *graph = instance->plan->graph;
   void *block;
-  size_t values = (size_t)graph->value_count + 1, inputs = (size_t)graph->input_count + 1;
+  size_t values = (size_t)graph->value_count + 1, inputs = (size_t)graph->input_count + 1, most = (size_t)flow_most_parts(instance->plan);
   FLOW_TRY(flow_alloc_zero(sizeof(flow_accelerated) + values * sizeof(char *) + inputs * sizeof(size_t), &block));
   flow_accelerated *a = instance->accelerated = block;
   a->variables = (char **)(a + 1);
   a->offsets = (size_t *)(a->variables + values);
-  a->place = flow_place_retain(graph->place);
-  for (int k = 0; k < KEPT; k++) a->kept[k].rows = -1;
+  a->place = flow_place_retain(instance->place);
+  FLOW_TRY(flow_alloc_zero((sizeof(flow_part) + KEPT * sizeof(flow_recording *)) * most, &block));
+  a->parts = block;
+  for (size_t k = 0; k < KEPT; k++) a->kept[k].parts = (flow_recording **)(a->parts + most) + k * most;
+  flow_accelerated_cut(instance);
   return make(instance, a);
 }
 
 static void forget(flow_accelerated *a, recorded *r)
 {
-  functions_of(a)->recording_release(r->whole);
-  *r = (recorded){ .rows = -1 };
+  for (int p = 0; p < a->part_count; p++) {
+    functions_of(a)->recording_release(r->parts[p]);
+    r->parts[p] = NULL;
+  }
+  *r = (recorded){ .rows = -1, .parts = r->parts };
+}
+
+void flow_accelerated_cut(flow_instance *instance)
+{
+  flow_accelerated *a = instance->accelerated;
+  for (int k = 0; k < KEPT; k++) forget(a, &a->kept[k]);
+  a->part_count = flow_cut_plan(instance, instance->sums != NULL, a->parts);
 }
 
 void flow_accelerated_release(flow_instance *instance)
@@ -87,7 +106,7 @@ void flow_accelerated_release(flow_instance *instance)
   flow_accelerated *a = instance->accelerated;
   if (!a) return;
   flow_place_lock(a->place);
-  for (int k = 0; k < KEPT; k++) forget(a, &a->kept[k]);
+  for (int k = 0; k < KEPT && a->parts; k++) forget(a, &a->kept[k]);
   if (a->copies) {
     functions_of(a)->release(a->copies, a->staged);
     functions_of(a)->queue_release(a->copies);
@@ -96,6 +115,9 @@ void flow_accelerated_release(flow_instance *instance)
   flow_place_free(a->place, a->inputs, a->input_bytes);
   flow_place_free(a->place, a->scalars, sizeof(flow_scalars));
   flow_place_release(a->place);
+  flow_device_sums_release(instance->sums);
+  instance->sums = NULL;
+  flow_free(a->parts);
   flow_free(a);
   instance->accelerated = NULL;
 }
@@ -121,6 +143,22 @@ static flow_status follow_variables(const flow_instance *instance, int back)
     if (other != own) FLOW_TRY(back ? flow_place_follow(other, own) : flow_place_follow(own, other));
   }
   return FLOW_OK;
+}
+
+/* What the run writes it writes on all replicas: copies on their devices stay as new as they were. */
+static void note_writes(const flow_instance *lead)
+{
+  const flow_plan *plan = lead->plan;
+  flow_place *const *places = lead->group ? lead->group->places : NULL;
+  for (int k = 0; k < plan->order_count; k++) {
+    const flow_node *node = &plan->graph->nodes[plan->order[k]];
+    if (!(flow_op(node->op)->flags & FLOW_OP_EFFECT)) continue;
+    for (int i = 0; i < node->input_count; i++) {
+      const flow_value *value = &plan->graph->values[plan->roots[node->inputs[i]]];
+      if (value->kind == FLOW_VALUE_VARIABLE)
+        flow_mirrors_were_written(value->variable->tensor->storage, places, places ? lead->replica_count : 0);
+    }
+  }
 }
 
 /* From the host: up on the queue of copies, which may be at it while the last run still computes, and from there to where runs read. */
@@ -188,9 +226,23 @@ flow_status flow_accelerated_bring(flow_instance *instance, flow_tensor *const *
   return FLOW_OK;
 }
 
+/* From one device to another by way of the host. */
+static flow_status copy_across(flow_place *from, const char *data, flow_tensor *to, size_t offset, size_t bytes)
+{
+  void *between;
+  FLOW_TRY(flow_alloc(bytes, &between));
+  flow_status status = flow_place_download(from, between, data, bytes);
+  if (status == FLOW_OK) status = flow_place_upload(flow_tensor_place(to), to->data + offset, between, bytes);
+  flow_free(between);
+  return status;
+}
+
 flow_status flow_accelerated_output(const flow_instance *instance, int value, size_t bytes, flow_tensor *output, size_t offset)
 {
-  return flow_place_copy(instance->accelerated->place, output->data + offset, instance->bases[instance->plan->roots[value]], bytes);
+  flow_place *place = instance->accelerated->place;
+  const char *data = instance->bases[instance->plan->roots[value]];
+  if (flow_tensor_place(output) != place) return copy_across(place, data, output, offset, bytes);
+  return flow_place_copy(place, output->data + offset, data, bytes);
 }
 
 /* ---- running ---------------------------------------------------------------------------------------------------------------- */
@@ -253,23 +305,24 @@ int flow_accelerated_nodes(const flow_instance *instance)
   const flow_accelerated *a = instance->accelerated;
   int most = 0;
   for (int k = 0; k < KEPT; k++) {
-    int nodes = a->kept[k].whole ? functions_of(a)->recording_nodes(a->kept[k].whole) : 0;
+    int nodes = 0;
+    for (int p = 0; p < a->part_count; p++)
+      if (a->kept[k].parts[p]) nodes += functions_of(a)->recording_nodes(a->kept[k].parts[p]);
     if (nodes > most) most = nodes;
   }
   return most;
 }
 
-/* All entries: as they are at the first run, since kernels prepare what cannot be recorded then; recorded at the second one, and repeated
- * from then on. */
-static flow_status run_entries(flow_instance *instance, flow_queue *queue, recorded *kept)
+/* The entries [begin, end), as part `part` of what is kept for this number of rows: as they are at the first run, since kernels prepare
+ * what cannot be recorded then; recorded at the second one, and repeated from then on. */
+static flow_status run_part(flow_instance *instance, flow_queue *queue, recorded *kept, int part, int begin, int end)
 {
   const flow_accelerator_functions *f = functions_of(instance->accelerated);
-  int all = instance->plan->order_count;
-  if (all == 0) return FLOW_OK;
-  if (instance->profiled) return enqueue_watched(instance, queue, 0, all);
-  if (kept->runs < 2) return enqueue(instance, queue, 0, all);
-  if (!kept->whole) FLOW_TRY(record(instance, queue, 0, all, &kept->whole));
-  return f->replay(queue, kept->whole);
+  if (begin == end) return FLOW_OK;
+  if (instance->profiled) return enqueue_watched(instance, queue, begin, end);
+  if (kept->runs < 2) return enqueue(instance, queue, begin, end);
+  if (!kept->parts[part]) FLOW_TRY(record(instance, queue, begin, end, &kept->parts[part]));
+  return f->replay(queue, kept->parts[part]);
 }
 
 /* What is kept for this number of rows, in place of what was not used for longest. Variables that moved make all of it useless. */
@@ -304,36 +357,89 @@ static flow_status copy_saved(const flow_instance *instance, flow_queue *queue, 
   return FLOW_OK;
 }
 
-static flow_status run(flow_instance *instance, flow_queue *queue)
+/* ---- replicas --------------------------------------------------------------------------------------------------------------- */
+
+/* A failure of one replica is one of all: no part is enqueued any more. */
+static void fail_if(flow_instance *replica, flow_status status)
 {
-  flow_accelerated *a = instance->accelerated;
-  const flow_accelerator_functions *f = functions_of(a);
-  recorded *kept = find_kept(instance);
-  kept->used = ++a->runs;
-  kept->runs++;
-  bind(instance);
-  FLOW_TRY(f->upload(queue, a->scalars, &instance->scalars, sizeof instance->scalars));
-  if (!instance->saved_count) return run_entries(instance, queue, kept);
-  FLOW_TRY(copy_saved(instance, queue, 0));
-  flow_status status = run_entries(instance, queue, kept);
-  if (status == FLOW_OK) status = f->synchronize(queue);
-  if (status != FLOW_OK && copy_saved(instance, queue, 1) != FLOW_OK) return status;
-  return status;
+  if (status != FLOW_OK) flow_verdict_fail(&replica->lead->verdict, status);
 }
 
-flow_status flow_accelerated_execute(flow_instance *instance)
+static int failed(const flow_instance *replica) { return flow_verdict_failed(&replica->lead->verdict); }
+
+/* What comes before a part of replica `member`, the same steps on all: sums are fetched; all wait for each other's end of the body. */
+static void prepare_part(flow_instance *replica, int member, flow_queue *queue, const flow_part *part)
 {
-  flow_profile *profile = instance->context->profile;
-  if (flow_interrupted(instance->context)) return flow_fail(FLOW_INTERRUPTED, "interrupted");
-  if (!instance->member_count) FLOW_TRY(flow_instance_set_members(instance, 1));
-  instance->profiled = profile && profile->active;
-  instance->members_ran = 1;
-  if (instance->profiled) memset(instance->members[0].watches, 0, sizeof(flow_watch) * (size_t)instance->plan->order_count);
+  flow_accelerated *a = replica->accelerated;
+  if (part->needs >= 0) flow_device_sums_finish(replica->sums, replica, member, part->needs, queue, a->copies);
+  if (!part->waits) return;
+  if (!failed(replica)) fail_if(replica, functions_of(a)->synchronize(queue));
+  flow_device_group_meet(replica->lead->group);
+}
+
+static void run_parts(flow_instance *replica, int member, flow_queue *queue, recorded *kept)
+{
+  flow_accelerated *a = replica->accelerated;
+  if (replica->sums) flow_device_sums_start(replica->sums);
+  for (int p = 0; p < a->part_count; p++) {
+    const flow_part *part = &a->parts[p];
+    prepare_part(replica, member, queue, part);
+    if (!failed(replica)) fail_if(replica, run_part(replica, queue, kept, p, part->begin, part->end));
+    if (part->sum >= 0) flow_device_sums_begin(replica->sums, replica, member, part->sum, queue, a->copies);
+  }
+}
+
+/* The whole of replica `member`'s run; where effects are guarded it is waited for, and undone on all replicas if it fails on one. */
+static void run_replica(flow_instance *replica, int member, flow_queue *queue)
+{
+  flow_accelerated *a = replica->accelerated;
+  recorded *kept = find_kept(replica);
+  kept->used = ++a->runs;
+  kept->runs++;
+  bind(replica);
+  fail_if(replica, functions_of(a)->upload(queue, a->scalars, &replica->scalars, sizeof replica->scalars));
+  fail_if(replica, copy_saved(replica, queue, 0));
+  run_parts(replica, member, queue, kept);
+  if (!replica->saved_count) return;
+  fail_if(replica, functions_of(a)->synchronize(queue));
+  flow_device_group_meet(replica->lead->group);
+  if (failed(replica)) fail_if(replica, copy_saved(replica, queue, 1));
+}
+
+static void run_member(int member, void *argument)
+{
+  flow_instance *lead = argument, *replica = lead->replicas[member];
+  flow_queue *queue = flow_place_lock(replica->accelerated->place);
+  run_replica(replica, member, queue);
+  flow_place_unlock(replica->accelerated->place);
+}
+
+/* Of several workers an interrupt is a wish to stop: replicas.c. */
+static flow_status prepare_run(flow_instance *lead)
+{
+  flow_profile *profile = lead->context->profile;
+  if (!lead->exchange && flow_interrupted(lead->context)) return flow_fail(FLOW_INTERRUPTED, "interrupted");
+  for (int r = 0; r < lead->replica_count; r++) {
+    flow_instance *replica = lead->replicas[r];
+    if (!replica->member_count) FLOW_TRY(flow_instance_set_members(replica, 1));
+    replica->profiled = profile && profile->active;
+    replica->members_ran = 1;
+    if (replica->profiled) memset(replica->members[0].watches, 0, sizeof(flow_watch) * (size_t)lead->plan->order_count);
+  }
+  flow_verdict_reset(&lead->verdict);
+  lead->newest_sum = -1;
+  lead->staged_begin = lead->staged_end = 0;
+  return follow_variables(lead, 0);
+}
+
+flow_status flow_accelerated_execute(flow_instance *lead)
+{
+  FLOW_TRY(prepare_run(lead));
   double started = flow_clock();
-  FLOW_TRY(follow_variables(instance, 0));
-  flow_status status = run(instance, flow_place_lock(instance->accelerated->place));
-  flow_place_unlock(instance->accelerated->place);
-  if (status == FLOW_OK) status = follow_variables(instance, 1);
-  if (status == FLOW_OK && instance->profiled) flow_profile_add_run(profile, instance, flow_clock() - started);
+  note_writes(lead);
+  flow_device_group_run(lead->group, run_member, lead);
+  flow_status status = flow_verdict_raise(&lead->verdict);
+  if (status == FLOW_OK) status = follow_variables(lead, 1);
+  if (status == FLOW_OK && lead->profiled) flow_profile_add_run(lead->context->profile, lead, flow_clock() - started);
   return status;
 }

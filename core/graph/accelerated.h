@@ -3,7 +3,10 @@
  * A run copies its inputs to a place that is always the same, so that what is enqueued for a number of rows can be recorded once and
  * then repeated: it differs in the contents of memory only, scalars included. Nobody waits: what the body of a plan finds wrong in
  * its data keeps the commit tail from writing, on the device, and is raised by whoever waits next. Only a plan that checks data between its
- * effects is waited for, and what it wrote is put back. */
+ * effects is waited for, and what it wrote is put back; and sums over replicas, where they go through the host (device_sums.h).
+ *
+ * Of several replicas each has a device, its own copies of the variables, and a thread. All do the whole plan, so that the copies stay the
+ * same; a failure of one before the commit tail is one of all. */
 #ifndef FLOW_GRAPH_ACCELERATED_H
 #define FLOW_GRAPH_ACCELERATED_H
 
@@ -16,6 +19,9 @@ flow_status flow_graph_place_constants(flow_graph *graph);
 /* What an instance on a device needs beyond the arena; before its calls are made. */
 flow_status flow_accelerated_new(flow_instance *instance);
 void        flow_accelerated_release(flow_instance *instance);      /* NULL in instance->accelerated is fine */
+
+/* Cuts the entries anew (parts.h), after it became one of several replicas or none; recordings are made again. */
+void        flow_accelerated_cut(flow_instance *instance);
 
 /* Variables of the plan come to its device, or to the host. Before bases are bound. */
 flow_status flow_instance_take_variables(flow_instance *instance);

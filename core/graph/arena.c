@@ -4,7 +4,7 @@
 
 #include "graph/instance.h"
 #include "graph/memory_plan.h"
-#include "tensor/place.h"
+#include "tensor/mirrors.h"
 
 static const flow_signature *signature_of(const flow_instance *instance, int value)
 {
@@ -122,14 +122,22 @@ static void collect_blocks(layout *l, const char *read)
 /* Memory that kernels use: of the host or of the plan's device. */
 flow_status flow_instance_allocate(const flow_instance *instance, size_t bytes, void **out)
 {
-  flow_place *place = instance->plan->graph->place;
+  flow_place *place = instance->place;
   return place ? flow_place_allocate(place, bytes, out) : flow_alloc(bytes, out);
 }
 
 void flow_instance_free(const flow_instance *instance, void *memory, size_t bytes)
 {
-  if (instance->plan->graph->place) flow_place_free(instance->plan->graph->place, memory, bytes);
+  if (instance->place) flow_place_free(instance->place, memory, bytes);
   else flow_free(memory);
+}
+
+flow_status flow_base_of(const flow_instance *instance, const flow_tensor *tensor, char **out)
+{
+  *out = (char *)tensor->storage->data;
+  if (instance->place) FLOW_TRY(flow_mirror_at(tensor->storage, instance->place, out));
+  *out += tensor->data - (char *)tensor->storage->data;
+  return FLOW_OK;
 }
 
 flow_status flow_make_arena(flow_instance *instance, const char *read)
@@ -161,7 +169,7 @@ flow_status flow_make_arena(flow_instance *instance, const char *read)
   for (int v = 0; v < plan->graph->value_count; v++) {
     const flow_value *value = &plan->graph->values[v];
     if (instance->offsets[v] != FLOW_NOT_PLACED) instance->bases[v] = instance->arena + instance->offsets[v];
-    else if (value->kind == FLOW_VALUE_CONSTANT) instance->bases[v] = value->tensor->data;
+    else if (value->kind == FLOW_VALUE_CONSTANT) FLOW_TRY(flow_base_of(instance, value->tensor, &instance->bases[v]));
   }
   return FLOW_OK;
 }

@@ -174,8 +174,9 @@ void flow_describe_operand(const flow_instance *instance, const flow_binding *bi
 }
 
 /* Chooses the kernel of an entry by the whole batch and asks it for its memory, for the largest call that it will see. */
-static flow_status choose_kernel(flow_instance *instance, int s, flow_entry *entry, flow_operand *operands)
+static flow_status choose_kernel(flow_instance *instance, int s, flow_entry *entry, flow_operand *operands, flow_queue *queue)
 {
+  const flow_place *place = instance->place;
   const flow_plan *plan = instance->plan;
   const flow_node *node = &plan->graph->nodes[entry->node];
   int64_t rows = plan->segments[s].by_rows ? instance->stages[s].chunk : instance->capacity;
@@ -183,8 +184,7 @@ static flow_status choose_kernel(flow_instance *instance, int s, flow_entry *ent
   for (int i = 0; i < count; i++) flow_describe_operand(instance, &entry->bindings[i], instance->capacity, &operands[i]);
   flow_call call = { .op = node->op, .attributes = &node->attributes, .input_count = entry->input_count,
                      .output_count = entry->output_count, .inputs = operands, .outputs = operands + entry->input_count,
-                     .exact = plan->graph->exact, .scalars = &instance->scalars };
-  const flow_place *place = plan->graph->place;
+                     .exact = plan->graph->exact, .scalars = &instance->scalars, .queue = queue };
   entry->kernel = flow_select_kernel(place ? &flow_place_accelerator(place)->device : flow_cpu_device(), &call);
   if (!entry->kernel) return flow_fail(FLOW_UNSUPPORTED, "%s has no kernel for %s", flow_place_name(place), flow_op(node->op)->name);
   for (int i = 0; i < count; i++) flow_describe_operand(instance, &entry->bindings[i], rows, &operands[i]);
@@ -374,31 +374,32 @@ static flow_status fill_instance(flow_instance *instance)
   int *block_of = (int *)(blocks + instance->operand_count + 1);
   char *read = (char *)(block_of + values);
   flow_status status = FLOW_OK;
+  flow_queue *queue = instance->place ? flow_place_lock(instance->place) : NULL;
   mark_read(plan, read);
   bind_entries(instance, read);
   for (int s = 0; s < plan->segment_count && status == FLOW_OK; s++) {
     if (plan->segments[s].by_rows) status = size_stage(instance, s, blocks, block_of);
     for (int k = 0; k < plan->segments[s].count && status == FLOW_OK; k++) {
       flow_entry *entry = &instance->entries[plan->segments[s].first + k];
-      if (!entry->alias) status = choose_kernel(instance, s, entry, operands);
+      if (!entry->alias) status = choose_kernel(instance, s, entry, operands, queue);
     }
   }
+  if (queue) flow_place_unlock(instance->place);
   find_sums(instance);
   if (status == FLOW_OK) status = flow_make_arena(instance, read);
   if (status == FLOW_OK && plan->guarded) status = make_saved(instance);
-  if (status == FLOW_OK && plan->graph->place) status = flow_accelerated_new(instance);
+  if (status == FLOW_OK && instance->place) status = flow_accelerated_new(instance);
   flow_free(work);
   return status;
 }
 
-flow_status flow_instance_new(flow_plan *plan, double capacity, flow_instance **out)
+flow_status flow_instance_new_at(flow_plan *plan, double capacity, flow_place *place, flow_instance **out)
 {
   void *block;
-  if (!plan || !out || !(capacity >= 0 && capacity < 1e9))
-    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_instance_new: a plan and a capacity below 1e9 rows are needed, found %g rows", capacity);
   FLOW_TRY(flow_alloc_zero(sizeof(flow_instance), &block));
   flow_instance *instance = block;
   instance->plan = flow_plan_retain(plan);
+  instance->place = flow_place_retain(place);
   instance->capacity = capacity < 1 ? 1 : (int64_t)capacity;
   instance->lead = instance;
   instance->replicas = &instance->lead;
@@ -412,11 +413,19 @@ flow_status flow_instance_new(flow_plan *plan, double capacity, flow_instance **
   return FLOW_OK;
 }
 
+flow_status flow_instance_new(flow_plan *plan, double capacity, flow_instance **out)
+{
+  if (!plan || !out || !(capacity >= 0 && capacity < 1e9))
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_instance_new: a plan and a capacity below 1e9 rows are needed, found %g rows", capacity);
+  return flow_instance_new_at(plan, capacity, plan->graph->place, out);
+}
+
 void flow_instance_release(flow_instance *instance)
 {
   if (!instance) return;
   if (instance->lead == instance) flow_instance_release_replicas(instance);
   release_memory(instance);
+  flow_place_release(instance->place);
   flow_plan_release(instance->plan);
   flow_free(instance);
 }

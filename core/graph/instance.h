@@ -62,9 +62,11 @@ typedef struct flow_member {
 typedef struct flow_saved { int value; size_t offset, bytes; } flow_saved;   /* a variable's storage in saved_bytes */
 
 typedef struct flow_accelerated flow_accelerated;      /* accelerated.h */
+typedef struct flow_device_sums flow_device_sums;      /* device_sums.h */
 
 struct flow_instance {
   flow_plan    *plan;
+  flow_place   *place;                 /* where it runs: the plan's, or for replicas another device of the kind; a reference; NULL: the CPU */
   flow_accelerated *accelerated;       /* the plan runs on a device, where arena and saved_bytes lie; NULL: on the CPU */
   int64_t       capacity;
   flow_entry   *entries;               /* in the plan's order */
@@ -90,6 +92,8 @@ struct flow_instance {
   _Atomic int     open;                /* segment * MAX_PHASES + phase of which every member may take parts; -1: none yet */
   _Atomic int     arrivals;            /* members that had no replica left to do, in the current run */
   flow_exchange  *exchange;            /* to the other workers; NULL: there are none */
+  flow_device_group *group;            /* the replicas' devices, a reference of the lead's; NULL: on the CPU, or alone */
+  flow_device_sums *sums;              /* of a replica on a device whose sums go through the host; else NULL */
   flow_said      *said;                /* [worker] */
   uint64_t        plan_key;            /* tells plans of different operations apart */
   flow_tensor   **gathered;            /* gather.c: inputs of a run that brings an order of rows; NULL: none did */
@@ -125,12 +129,17 @@ flow_status flow_make_arena(flow_instance *instance, const char *read);
 /* Memory of the place where the instance runs. */
 flow_status flow_instance_allocate(const flow_instance *instance, size_t bytes, void **out);
 void        flow_instance_free(const flow_instance *instance, void *memory, size_t bytes);
+/* Where a tensor that outlives the run, a constant or a variable's, lies for this instance: on a replica's device a copy of it. */
+flow_status flow_base_of(const flow_instance *instance, const flow_tensor *tensor, char **out);
 
+/* flow_instance_new at a place of one's own: a replica's. instance.c */
+flow_status flow_instance_new_at(flow_plan *plan, double capacity, flow_place *place, flow_instance **out);
 /* The same instance for more rows than its capacity, of which nothing is left if memory fails: then every run fails. instance.c */
 flow_status flow_instance_resize(flow_instance *instance, int64_t capacity);
 
-/* replicas.c: `local` replicas in this process, of which `instance` becomes the first, and those behind the exchange (borrowed). */
-flow_status flow_instance_set_replicas(flow_instance *instance, int local, flow_exchange *exchange);
+/* replicas.c: `local` replicas in this process, of which `instance` becomes the first, and those behind the exchange (borrowed). group: their
+ * devices, of a plan that runs on one; NULL: it runs on the CPU, or there is one local replica whose sums go through the host. */
+flow_status flow_instance_set_replicas(flow_instance *instance, int local, flow_device_group *group, flow_exchange *exchange);
 /* The most rows that one replica gets of `rows`. */
 int64_t     flow_instance_part_rows(const flow_instance *lead, int64_t rows);
 /* replicas.c: the parts of a run, in fields of the replicas: rows, scalars.first_sample and part_first. `rows` and `first_sample`: of what

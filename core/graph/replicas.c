@@ -8,6 +8,8 @@
 #include "base/philox.h"
 #include "graph/context.h"
 #include "graph/accelerated.h"
+#include "graph/device_group.h"
+#include "graph/device_sums.h"
 
 /* ---- in traces ----------------------------------------------------------------------------------------------------------------------- */
 
@@ -79,6 +81,8 @@ void flow_instance_release_replicas(flow_instance *instance)
   if (instance->replicas != &instance->lead) flow_free(instance->replicas);
   instance->replicas = &instance->lead;
   instance->replica_count = 1;
+  flow_device_sums_release(instance->sums);
+  instance->sums = NULL;
   flow_free(instance->said);
   flow_free(instance->staged);
   flow_free(instance->share_units);
@@ -87,6 +91,9 @@ void flow_instance_release_replicas(flow_instance *instance)
   instance->said = NULL;
   instance->staged = NULL;
   instance->exchange = NULL;
+  flow_device_group_release(instance->group);
+  instance->group = NULL;
+  if (instance->accelerated) flow_accelerated_cut(instance);
 }
 
 /* All replicas read a sum where the lead keeps it; it lives until the end of the run. */
@@ -118,49 +125,89 @@ static flow_status leave_out_common(flow_instance *replica)
   return FLOW_OK;
 }
 
-flow_status flow_instance_set_replicas(flow_instance *instance, int local, flow_exchange *exchange)
+/* The replicas but the first: instances of the plan that share its variables, or, on devices, have copies of them. */
+static flow_status make_replica(flow_instance *lead, int number)
 {
-  void *block;
-  if (local < 1 || local > FLOW_MOST_REPLICAS)
-    return flow_fail(FLOW_INVALID_ARGUMENT, "a process has 1 to %d replicas, got %d", FLOW_MOST_REPLICAS, local);
-  if (instance->accelerated && (local > 1 || (exchange && exchange->workers > 1)))
-    return flow_fail(FLOW_UNSUPPORTED, "a plan on %s is run by one replica alone: strategies of several train on the CPU",
-                     flow_place_name(instance->plan->graph->place));
-  flow_instance_release_replicas(instance);
-  if (exchange && exchange->workers > 1) {
-    FLOW_TRY(flow_alloc_zero(sizeof(flow_said) * (size_t)exchange->workers, &block));
-    instance->said = block;
-    FLOW_TRY(flow_alloc_zero(2 * sizeof(int64_t) * (size_t)(exchange->workers + 1), &block));
-    instance->share_units = block;
-    instance->received = instance->share_units + exchange->workers + 1;
-    FLOW_TRY(flow_stage_sums(instance));
-    instance->exchange = exchange;
-    instance->plan_key = plan_key(instance->plan);
-  }
-  for (int k = 0; k < instance->plan->order_count; k++)
-    instance->gathers |= instance->plan->graph->nodes[instance->plan->order[k]].op == FLOW_OP_all_gather;
-  if (local == 1) return FLOW_OK;
-  flow_status status = flow_alloc_zero(sizeof(flow_instance *) * (size_t)local, &block);
+  flow_instance *replica;
+  flow_place *place = lead->group ? lead->group->places[number] : NULL;
+  FLOW_TRY(flow_instance_new_at(lead->plan, (double)lead->capacity, place, &lead->replicas[number]));
+  replica = lead->replicas[number];
+  flow_status status = flow_instance_set_members(replica, 1);
+  if (status == FLOW_OK && !place) status = leave_out_common(replica);
   if (status != FLOW_OK) {
-    flow_instance_release_replicas(instance);
+    flow_instance_release(replica);
     return status;
   }
-  instance->replicas = block;
-  instance->replicas[0] = instance;
-  for (int r = 1; r < local; r++) {
-    status = flow_instance_new(instance->plan, (double)instance->capacity, &instance->replicas[r]);
-    if (status == FLOW_OK) status = flow_instance_set_members(instance->replicas[r], 1);
-    if (status == FLOW_OK) status = leave_out_common(instance->replicas[r]);
-    if (status != FLOW_OK) {
-      flow_instance_release(instance->replicas[r]);
-      flow_instance_release_replicas(instance);
-      return status;
-    }
-    instance->replicas[r]->lead = instance;
-    instance->replica_count = r + 1;
-    share_sums(instance, instance->replicas[r]);
+  replica->lead = lead;
+  lead->replica_count = number + 1;
+  if (!place) share_sums(lead, replica);
+  return FLOW_OK;
+}
+
+static flow_status make_replicas(flow_instance *lead, int local)
+{
+  void *block;
+  if (local == 1) return FLOW_OK;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_instance *) * (size_t)local, &block));
+  lead->replicas = block;
+  lead->replicas[0] = lead;
+  for (int r = 1; r < local; r++) FLOW_TRY(make_replica(lead, r));
+  return FLOW_OK;
+}
+
+/* What sums over the workers need. */
+static flow_status join_exchange(flow_instance *lead, flow_exchange *exchange)
+{
+  void *block;
+  if (!exchange || exchange->workers == 1) return FLOW_OK;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_said) * (size_t)exchange->workers, &block));
+  lead->said = block;
+  FLOW_TRY(flow_alloc_zero(2 * sizeof(int64_t) * (size_t)(exchange->workers + 1), &block));
+  lead->share_units = block;
+  lead->received = lead->share_units + exchange->workers + 1;
+  FLOW_TRY(flow_stage_sums(lead));
+  lead->exchange = exchange;
+  lead->plan_key = plan_key(lead->plan);
+  return FLOW_OK;
+}
+
+/* What sums over devices need. */
+static flow_status join_devices(flow_instance *lead)
+{
+  if (!lead->accelerated) return FLOW_OK;
+  FLOW_TRY(flow_device_group_start(lead->group));
+  for (int r = 0; r < lead->replica_count; r++) {
+    flow_instance *replica = lead->replicas[r];
+    int through_host = (lead->exchange || lead->replica_count > 1) && !(lead->group && lead->group->link);
+    if (through_host && lead->last_sum >= 0) FLOW_TRY(flow_device_sums_new(replica, &replica->sums));
+    flow_accelerated_cut(replica);
   }
   return FLOW_OK;
+}
+
+static flow_status check_group(const flow_instance *instance, int local, const flow_device_group *group)
+{
+  const flow_place *place = instance->place;
+  if (!group && (!place || local == 1)) return FLOW_OK;
+  if (group && place && group->count == local && flow_place_device(group->places[0]) == flow_place_device(place)) return FLOW_OK;
+  return flow_fail(FLOW_INVALID_STATE, "a plan on %s cannot have its %d replicas on %s: make the model in the strategy's scope",
+                   flow_place_name(place), local, group ? flow_place_name(group->places[0]) : "the host");
+}
+
+flow_status flow_instance_set_replicas(flow_instance *instance, int local, flow_device_group *group, flow_exchange *exchange)
+{
+  if (local < 1 || local > FLOW_MOST_REPLICAS)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "a process has 1 to %d replicas, got %d", FLOW_MOST_REPLICAS, local);
+  FLOW_TRY(check_group(instance, local, group));
+  flow_instance_release_replicas(instance);
+  instance->group = flow_device_group_retain(group);
+  for (int k = 0; k < instance->plan->order_count; k++)
+    instance->gathers |= instance->plan->graph->nodes[instance->plan->order[k]].op == FLOW_OP_all_gather;
+  flow_status status = join_exchange(instance, exchange);
+  if (status == FLOW_OK) status = make_replicas(instance, local);
+  if (status == FLOW_OK) status = join_devices(instance);
+  if (status != FLOW_OK) flow_instance_release_replicas(instance);
+  return status;
 }
 
 /* ---- who does which rows ------------------------------------------------------------------------------------------------------------- */
@@ -225,7 +272,7 @@ static flow_status set_gathered_rows(flow_instance *lead, int64_t rows)
   if (!lead->gathers || rows <= lead->capacity) return FLOW_OK;
   flow_instance_release_replicas(lead);
   FLOW_TRY(flow_instance_resize(lead, rows));
-  return flow_instance_set_replicas(lead, local, exchange);
+  return flow_instance_set_replicas(lead, local, NULL, exchange);
 }
 
 static void take_part(flow_instance *replica, int64_t first, int64_t rows, int64_t before)

@@ -57,8 +57,8 @@ static flow_status take_instance(flow_context *context, flow_instance *lead)
   return FLOW_OK;
 }
 
-/* Where a replica's operands lie: inputs from their row `first` on. */
-static void bind_replica(flow_instance *replica, flow_tensor *const *inputs, int64_t first)
+/* Where a replica's operands lie: inputs from their row `first` on, which are brought to a device. */
+static flow_status bind_replica(flow_instance *replica, flow_tensor *const *inputs, const flow_tensor *order, int64_t first)
 {
   const flow_graph *graph = replica->plan->graph;
   for (int i = 0; i < graph->input_count; i++) {
@@ -68,7 +68,9 @@ static void bind_replica(flow_instance *replica, flow_tensor *const *inputs, int
     if (!replica->accelerated) replica->bases[graph->inputs[i]] = inputs[i]->data + offset;
   }
   for (int v = 0; v < graph->value_count; v++)
-    if (graph->values[v].kind == FLOW_VALUE_VARIABLE) replica->bases[v] = graph->values[v].variable->tensor->data;
+    if (graph->values[v].kind == FLOW_VALUE_VARIABLE)
+      FLOW_TRY(flow_base_of(replica, graph->values[v].variable->tensor, &replica->bases[v]));
+  return replica->accelerated ? flow_accelerated_bring(replica, inputs, order, first) : FLOW_OK;
 }
 
 /* Brings inputs to where the replicas read them. first: from this row, or element of the order, on. */
@@ -80,8 +82,8 @@ static flow_status bring_inputs(flow_instance *lead, flow_tensor *const *inputs,
     order = NULL;
     first = 0;
   }
-  if (lead->accelerated) FLOW_TRY(flow_accelerated_bring(lead, inputs, order, first));
-  for (int r = 0; r < lead->replica_count; r++) bind_replica(lead->replicas[r], inputs, first + lead->replicas[r]->part_first);
+  for (int r = 0; r < lead->replica_count; r++)
+    FLOW_TRY(bind_replica(lead->replicas[r], inputs, order, first + lead->replicas[r]->part_first));
   return FLOW_OK;
 }
 
@@ -228,10 +230,9 @@ static flow_status run_each(flow_context *context, flow_instance *lead, flow_ten
   FLOW_TRY(take_instance(context, lead));
   flow_status status = flow_instance_take_variables(lead);
   if (status == FLOW_OK) status = flow_instance_divide_each(lead, rows);
-  if (status == FLOW_OK && lead->accelerated) status = flow_accelerated_bring(lead, inputs, NULL, 0);
   for (int r = 0; r < replicas && status == FLOW_OK; r++) {
-    bind_replica(lead->replicas[r], inputs + (size_t)r * (size_t)count, 0);
-    status = new_outputs(lead, rows[r], outputs + (size_t)r * (size_t)each);
+    status = bind_replica(lead->replicas[r], inputs + (size_t)r * (size_t)count, NULL, 0);
+    if (status == FLOW_OK) status = new_outputs(lead, rows[r], outputs + (size_t)r * (size_t)each);
   }
   if (status == FLOW_OK && lead->exchange && lead->stop_wished) status = flow_fail(FLOW_INTERRUPTED, "a worker was interrupted");
   if (status == FLOW_OK) status = flow_execute(lead);

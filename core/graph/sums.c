@@ -3,7 +3,7 @@
  * plan, so that all workers do the same. */
 #include <string.h>
 
-#include "graph/instance.h"
+#include "graph/device_sums.h"
 
 enum { SMALL = 1024 };       /* elements */
 
@@ -44,18 +44,24 @@ void flow_place_gathered(flow_instance *lead)
   }
 }
 
+/* Where an operand of a sum lies: that of a device was copied to the host. */
+static char *operand_of(const flow_instance *replica, int segment, int root)
+{
+  return replica->sums ? flow_device_sum(replica->sums, segment) : replica->bases[root];
+}
+
 /* sum[i] = x_0[i] + x_1[i] + ... in the order of the replicas; sum may be x_0, and the x may be one: constants, variables. */
 #define ADD_REPLICAS(type)                                                                                        \
   do {                                                                                                            \
-    type *sum = (type *)(void *)lead->bases[y];                                                                   \
+    type *sum = (type *)(void *)operand_of(lead, segment, y);                                                     \
     for (int64_t at = begin; at < end; at += BLOCK) {                                                             \
       int64_t stop = at + BLOCK < end ? at + BLOCK : end;                                                         \
-      const type *first = (const type *)(const void *)lead->bases[x], *second = NULL;                             \
-      if (lead->replica_count > 1) second = (const type *)(const void *)lead->replicas[1]->bases[x];              \
+      const type *first = (const type *)(const void *)operand_of(lead, segment, x), *second = NULL;               \
+      if (lead->replica_count > 1) second = (const type *)(const void *)operand_of(lead->replicas[1], segment, x);\
       if (second) for (int64_t i = at; i < stop; i++) sum[i] = first[i] + second[i];                              \
       else if (sum != first) memcpy(sum + at, first + at, sizeof(type) * (size_t)(stop - at));                    \
       for (int r = 2; r < lead->replica_count; r++) {                                                             \
-        const type *part = (const type *)(const void *)lead->replicas[r]->bases[x];                               \
+        const type *part = (const type *)(const void *)operand_of(lead->replicas[r], segment, x);                 \
         for (int64_t i = at; i < stop; i++) sum[i] += part[i];                                                    \
       }                                                                                                           \
     }                                                                                                             \
@@ -84,6 +90,8 @@ static const flow_binding *sum_of(const flow_instance *lead, int segment)
 {
   return &lead->entries[lead->plan->segments[segment].first].bindings[1];
 }
+
+static char *data_of(const flow_instance *lead, int segment) { return operand_of(lead, segment, sum_of(lead, segment)->root); }
 
 static int is_gather(const flow_instance *lead, int segment)
 {
@@ -128,7 +136,7 @@ void flow_send_sum(flow_instance *lead, int segment)
   flow_stage *stage = &lead->stages[segment];
   int dtype;
   int64_t count = count_of(lead, segment, &dtype);
-  char *data = lead->bases[sum_of(lead, segment)->root];
+  char *data = data_of(lead, segment);
   if (flow_verdict_failed(&lead->verdict)) return;
   if (is_gather(lead, segment)) {
     flow_collect_rows(lead, segment);
@@ -150,7 +158,7 @@ static void take_staged(flow_instance *lead)
   for (int s = 0; s < lead->plan->segment_count; s++) {
     const flow_stage *stage = &lead->stages[s];
     if (!stage->collective || stage->staged < lead->staged_begin || stage->staged >= lead->staged_end) continue;
-    memcpy(lead->bases[sum_of(lead, s)->root], lead->staged + stage->staged, sizeof(float) * (size_t)count_of(lead, s, &dtype));
+    memcpy(data_of(lead, s), lead->staged + stage->staged, sizeof(float) * (size_t)count_of(lead, s, &dtype));
   }
   lead->staged_begin = lead->staged_end;
 }

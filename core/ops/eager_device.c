@@ -4,7 +4,7 @@
 #include "graph/context.h"
 #include "graph/profile.h"
 #include "ops/eager.h"
-#include "tensor/place.h"
+#include "tensor/mirrors.h"
 
 flow_status flow_place_of_call(flow_context *context, int op, flow_tensor *const *inputs, int input_count, flow_place **out)
 {
@@ -73,7 +73,9 @@ static flow_status enqueue(const device_run *run, const flow_kernel *kernel, flo
 static flow_status run_call(const device_run *run, flow_call *call)
 {
   flow_context *context = run->context;
+  call->queue = flow_place_lock(run->place);      /* what a kernel supports may depend on the device */
   const flow_kernel *kernel = flow_select_kernel(&flow_place_accelerator(run->place)->device, call);
+  flow_place_unlock(run->place);
   if (!kernel) return flow_fail(FLOW_UNSUPPORTED, "%s has no kernel for %s", flow_place_name(run->place), flow_op(call->op)->name);
   if (flow_interrupted(context) && !(flow_op(call->op)->flags & FLOW_OP_EFFECT))
     return flow_fail(FLOW_INTERRUPTED, "%s: interrupted", flow_op(call->op)->name);
@@ -92,6 +94,7 @@ static flow_status finish(const device_run *run)
 {
   for (int i = 0; i < run->input_count; i++) {
     flow_place *home = flow_tensor_place(run->inputs[i]);
+    if (flow_op(run->op)->flags & FLOW_OP_EFFECT) flow_mirrors_are_old(run->inputs[i]->storage);
     if (home && home != run->place) FLOW_TRY(flow_place_follow(home, run->place));
     if (!home && flow_op(run->op)->flags & FLOW_OP_EFFECT) FLOW_TRY(flow_tensor_copy(run->inputs[i], run->ready[i]));
   }

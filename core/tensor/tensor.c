@@ -3,7 +3,7 @@
 
 #include <string.h>
 #include "base/memory.h"
-#include "tensor/place.h"
+#include "tensor/mirrors.h"
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
 
@@ -44,6 +44,8 @@ static flow_status storage_new(size_t bytes, void *data, flow_place *place, flow
   storage->data = data;
   storage->borrowed = data != NULL;
   storage->place = flow_place_retain(place);
+  storage->mirrors = NULL;
+  storage->writes = 0;
   if (!data) {
     flow_status status = place ? flow_place_allocate(place, bytes, &storage->data) : flow_alloc(bytes, &storage->data);
     if (status != FLOW_OK) {
@@ -59,6 +61,7 @@ static flow_status storage_new(size_t bytes, void *data, flow_place *place, flow
 static void storage_release(flow_storage *storage)
 {
   if (atomic_fetch_sub_explicit(&storage->references, 1, memory_order_acq_rel) > 1) return;
+  flow_mirrors_release(storage);
   if (storage->place) flow_place_free(storage->place, storage->data, storage->bytes);
   else if (!storage->borrowed) flow_free(storage->data);
   flow_place_release(storage->place);

@@ -11,6 +11,7 @@
 struct flow_graph;
 
 typedef struct flow_place flow_place;     /* memory of a device: place.h */
+typedef struct flow_mirror flow_mirror;   /* a copy at another place: mirrors.h */
 
 typedef struct flow_storage {
   _Atomic int references;
@@ -18,6 +19,8 @@ typedef struct flow_storage {
   size_t      bytes;
   int         borrowed;        /* data belongs to the caller of flow_tensor_borrow */
   flow_place *place;           /* whose memory it is, a reference; NULL: the host's. Nothing else may be read through data */
+  flow_mirror *mirrors;
+  uint64_t    writes;          /* where there is a place: how often it was written to, for mirrors */
 } flow_storage;
 
 enum { FLOW_TENSOR_MAGIC = 0x464c5754, FLOW_TENSOR_DEAD = 0x44454144 };

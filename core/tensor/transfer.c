@@ -1,6 +1,6 @@
 /* transfer.c: elements on their way between the host and the devices' memories. What a device has no kernel for is done on a copy of
  * the elements on the host, so that every tensor can be read, written and printed, wherever it is. */
-#include "tensor/place.h"
+#include "tensor/mirrors.h"
 
 #include "base/memory.h"
 
@@ -100,6 +100,7 @@ static int same_form(const flow_tensor *to, const flow_tensor *from, size_t byte
 flow_status flow_tensor_copy_between(flow_tensor *to, const flow_tensor *from)
 {
   size_t bytes = (size_t)flow_shape_size(to->rank, to->shape) * (size_t)flow_dtype_size(to->dtype);
+  flow_mirrors_are_old(to->storage);
   if (same_form(to, from, bytes)) return copy_bytes(to, from, bytes);
   flow_tensor *source, *image = NULL;
   FLOW_TRY(flow_tensor_on_host(from, &source));
@@ -116,6 +117,7 @@ flow_status flow_tensor_copy_between(flow_tensor *to, const flow_tensor *from)
 flow_status flow_tensor_fill_at_place(flow_tensor *tensor, double value)
 {
   size_t bytes = (size_t)flow_shape_size(tensor->rank, tensor->shape) * (size_t)flow_dtype_size(tensor->dtype);
+  flow_mirrors_are_old(tensor->storage);
   if (value == 0 && !__builtin_signbit(value) && flow_tensor_is_contiguous(tensor))
     return flow_place_clear(flow_tensor_place(tensor), tensor->data, bytes);
   flow_tensor *image;

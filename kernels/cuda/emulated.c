@@ -252,14 +252,10 @@ static flow_status download(flow_queue *queue, void *host, const void *from, siz
   pthread_mutex_lock(&lock);
   flow_status status = refuse_while_recorded(queue, "download");
   if (status == FLOW_OK) status = touch(queue, from, bytes, 0, EMULATED_DOWNLOAD);
-  if (status == FLOW_OK) status = wait_for(queue);
   flow_traffic_count(&queue->device->traffic, FLOW_TRAFFIC_DOWNLOADS, 1);
   flow_traffic_count(&queue->device->traffic, FLOW_TRAFFIC_DOWNLOADED_BYTES, (int64_t)bytes);
-  if (status != FLOW_OK || bytes == 0) return leave(status);
-  for (int i = 0; i < EMULATED_DEVICES; i++) emulated_memory_open(&devices[i].memory);
-  memcpy(host, from, bytes);
-  for (int i = 0; i < EMULATED_DEVICES; i++) emulated_memory_close(&devices[i].memory);
-  return leave(FLOW_OK);
+  if (status == FLOW_OK && bytes > 0) status = add(queue, &(emulated_work){ .kind = WORK_COPY, .to = host, .from = from, .bytes = bytes });
+  return leave(status == FLOW_OK ? wait_for(queue) : status);
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------------------ */

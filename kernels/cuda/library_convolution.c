@@ -8,6 +8,7 @@
  *   forward   [widen x] -> turn w -> convolve (+ bias, relu) [-> pool]
  *   gradient  [mask or spread g to dz] -> turn w -> dx;  [widen x] -> dw of dz -> turn back;  sums of g -> db */
 #include <string.h>
+#include "cuda/empty.h"
 #include "cuda/library.h"
 #include "cuda/library_kernels.h"
 #include "convolution_geometry.h"
@@ -264,6 +265,7 @@ flow_status flow_library_convolution_run(const flow_call *call, int phase, int64
   const flow_operand *x = &call->inputs[0];
   char *shared = call->shared;
   work s;
+  if (flow_cuda_has_empty_input(call)) return flow_cuda_clear_outputs(call);
   if (!prepare_forward(call, &s)) return flow_fail(FLOW_INTERNAL, "a convolution that has no plan is run");
   if (!call->outputs[0].data && !(s.pooled && call->outputs[1].data)) return FLOW_OK;
   FLOW_TRY(check_alignment(call->inputs, 1));
@@ -297,6 +299,7 @@ flow_status flow_library_convolution_gradient_run(const flow_call *call, int pha
   void *dx = call->outputs[0].data, *dw = call->outputs[1].data, *db = call->outputs[2].data;
   char *shared = call->shared;
   work s;
+  if (flow_cuda_has_empty_input(call)) return flow_cuda_clear_outputs(call);
   if (!prepare_gradient(call, &s)) return flow_fail(FLOW_INTERNAL, "a convolution's gradient that has no plan is run");
   FLOW_TRY(check_alignment(call->inputs, 2));
   FLOW_TRY(check_alignment(call->outputs, 1));

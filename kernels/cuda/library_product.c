@@ -1,6 +1,7 @@
 /* library_product.c: the ops matmul and dense as a library's products of matrices. Matrices that would have to be repeated along some of
  * several leading axes, but not along others, are left to the own kernels. */
 #include <string.h>
+#include "cuda/empty.h"
 #include "cuda/library.h"
 #include "cuda/library_kernels.h"
 #include "matrix_product.h"
@@ -74,6 +75,7 @@ static const flow_library_plan *plan_here(const flow_call *call)
 flow_status flow_library_product_run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
+  if (flow_cuda_has_empty_input(call)) return flow_cuda_clear_outputs(call);
   const flow_library_plan *plan = plan_here(call);
   if (!plan) return flow_fail(FLOW_INTERNAL, "a product that has no plan is run");
   if (!call->outputs[0].data) return FLOW_OK;

@@ -130,9 +130,10 @@ function devices.traffic(number)
            downloaded_bytes = counts.downloaded_bytes, waits = counts.waits, replays = counts.replays }
 end
 
--- What a strategy takes when it is not told: all logical CPU devices.
+-- What a strategy takes when it is not told: all GPUs; where there is none, all logical CPU devices.
 function devices.default()
-  return cpu_names()
+  local gpus = gpu_names()
+  return #gpus > 0 and gpus or cpu_names()
 end
 
 -- Divides the CPU in `count` devices. Only before a strategy relies on them.

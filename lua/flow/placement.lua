@@ -1,25 +1,39 @@
 -- placement.lua: where steps run: on how many replicas of this process, and beside which other processes.
 --
---   local p = placement.new { replicas = 2, worker = handle or nil }
---   p.replicas, p.workers, p.worker_index, p.count (all replicas of all workers)
+--   local p = placement.new { devices = { "gpu:0", "gpu:1" }, worker = handle or nil }
+--   p.replicas, p.workers, p.worker_index, p.count (all replicas of all workers), p.device (number of the first one)
 --   placement.enter(p) ... placement.leave()        a stack of this Lua state; placement.current() is the innermost one, or nil
 --
 -- Everywhere below nil stands for one replica that is alone.
 
 local native = require "flow.ffi"
 
+local devices = require "flow.devices"
+
 local C, check = native.C, native.check
 local context = native.context
 local placement = {}
 local stack, made = {}, 0
 
--- bucket_bytes: of gradients that are added up at once, 0: as the library likes.
+local out_group = native.out("flow_device_group")
+
+-- The library's group of GPUs; nil: the devices are the CPU's.
+local function group_of(names)
+  if devices.number(names[1]) < 0 then return nil end
+  local numbers = native.array("int", #names)
+  for i, name in ipairs(names) do numbers[i - 1] = devices.number(name) end
+  check(C.flow_device_group_new(context, numbers, #names, out_group))
+  return native.own(out_group, C.flow_device_group_release)
+end
+
+-- devices: names, all of GPUs or all of CPUs. bucket_bytes: of gradients that are added up at once, 0: as the library likes.
 function placement.new(options)
-  local worker = options.worker
+  local worker, names = options.worker, options.devices
   local workers = worker and C.flow_worker_count(worker) or 1
   made = made + 1
-  return { replicas = options.replicas, workers = workers, worker_index = worker and C.flow_worker_rank(worker) or 0,
-           count = options.replicas * workers, worker = worker, bucket_bytes = options.bucket_bytes or 0, id = made }
+  return { replicas = #names, workers = workers, worker_index = worker and C.flow_worker_rank(worker) or 0, count = #names * workers,
+           worker = worker, bucket_bytes = options.bucket_bytes or 0, id = made, device = devices.number(names[1]),
+           group = group_of(names) }
 end
 
 function placement.current() return stack[#stack] end
@@ -33,7 +47,7 @@ end
 
 -- Whether the rows of p's replicas can be put together.
 local function gathers_of(p)
-  if not p or p.count == 1 then return C.FLOW_GATHERS_NOT end
+  if not p or p.count == 1 or p.device >= 0 then return C.FLOW_GATHERS_NOT end
   if p.workers == 1 then return C.FLOW_GATHERS_LOCAL end
   return C.flow_worker_shares_memory(p.worker) ~= 0 and C.FLOW_GATHERS_WORKERS or C.FLOW_GATHERS_NOT
 end
@@ -50,7 +64,7 @@ end
 
 -- Spreads an instance that has not run yet over the replicas of p.
 function placement.replicate(p, instance)
-  if p and p.count > 1 then native.try(C.flow_instance_replicate, instance, p.replicas, p.worker) end
+  if p and p.count > 1 then native.try(C.flow_instance_replicate, instance, p.replicas, p.group, p.worker) end
 end
 
 -- Runs a flow.fn on every local replica with its list of arguments (its length is n); returns for each the list of what it returned. The

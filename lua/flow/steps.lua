@@ -169,10 +169,11 @@ local function place(model)
   for _, v in ipairs(model.variables) do native.try(C.flow_variable_to_device, context, v.handle, model._device) end
 end
 
--- A model's steps run on the device on which it was made, or, later, in whose flow.device one of them was called.
+-- A model's steps run on the device on which it was made, or, later, in whose flow.device one of them was called; those of a strategy's
+-- model on the strategy's devices.
 local function settle(model)
   local device = devices.current()
-  if device >= 0 then rawset(model, "_device", device) end
+  if device >= 0 and not model._placement then rawset(model, "_device", device) end
 end
 
 -- Number of that device, -1: the CPU.

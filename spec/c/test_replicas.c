@@ -103,7 +103,7 @@ static void replicas_train_as_one(void **state)
         model several = make_model(replicas, gathers);
         assert_int_equal(count_op(several.plan, FLOW_OP_all_gather), gathers ? 2 : 0);
         flow_instance *instance = instance_of(several.plan, (all_rows[k] + replicas - 1) / replicas);
-        OK(flow_instance_set_replicas(instance, replicas, NULL));
+        OK(flow_instance_set_replicas(instance, replicas, NULL, NULL));
         train(&several, instance, all_rows[k]);
         expect_same_model(&one, &several);
       }
@@ -116,7 +116,7 @@ static void a_step_is_for_all_or_none(void **state)
   (void)state;
   model m = make_model(3, 1), before = make_model(3, 1);
   flow_instance *instance = instance_of(m.plan, 2);
-  OK(flow_instance_set_replicas(instance, 3, NULL));
+  OK(flow_instance_set_replicas(instance, 3, NULL, NULL));
   flow_tensor *inputs[2] = { noise(2, SHAPE(6, IN), 30), classes_of(6, 0) };
   ((int32_t *)flow_tensor_data(inputs[1]))[5] = OUT;
   FAILS(flow_instance_run(context, instance, inputs, 2, NULL), FLOW_INVALID_ARGUMENT, "label");
@@ -138,7 +138,7 @@ static void outputs_are_put_together(void **state)
   OK(flow_sum_over_replicas(context, sum_of(x), &total));
   keep(total, release_tensor);
   flow_instance *instance = instance_of(PLAN(OP1(neg, x), total), 3);
-  OK(flow_instance_set_replicas(instance, 3, NULL));
+  OK(flow_instance_set_replicas(instance, 3, NULL, NULL));
   flow_tensor *batch = noise(2, SHAPE(7, 2), 3), *negative = OP1(neg, batch);
   run(instance, &batch, 1, outputs);
   expect_same_bits(outputs[0], negative);
@@ -171,7 +171,7 @@ static void members_without_rows_help(void **state)
   flow_tensor *x = input_of(FLOW_FLOAT32, 2, SHAPE(-1, 400)), *y = OP1(exp, OP2(matmul, x, weights));
   OK(flow_sum_over_replicas(context, sum_of(y), &total));
   flow_instance *instance = instance_of(PLAN(y, keep(total, release_tensor)), ROWS);
-  OK(flow_instance_set_replicas(instance, 2, NULL));
+  OK(flow_instance_set_replicas(instance, 2, NULL, NULL));
   int helped = 0;
   for (int k = 0; k < RUNS && !helped; k++) {
     OK(flow_instance_run_each(context, instance, each, 1, outputs));
@@ -195,7 +195,7 @@ static void what_cannot_be_summed(void **state)
   OK(flow_sum_over_replicas(context, input_of(FLOW_FLOAT32, 2, SHAPE(-1, 2)), &sum));
   keep(sum, release_tensor);
   FAILS(flow_trace_end(context, &sum, 1, &plan), FLOW_INVALID_ARGUMENT, "replicas have different rows");
-  FAILS(flow_instance_set_replicas(instance_of(make_model(1, 0).plan, 1), 0, NULL), FLOW_INVALID_ARGUMENT, "1 to 256 replicas");
+  FAILS(flow_instance_set_replicas(instance_of(make_model(1, 0).plan, 1), 0, NULL, NULL), FLOW_INVALID_ARGUMENT, "1 to 256 replicas");
 }
 
 static void memory_may_be_out(void **state)
@@ -206,7 +206,7 @@ static void memory_may_be_out(void **state)
     flow_instance *instance = instance_of(m.plan, 2);
     double bytes = flow_live_bytes();
     flow_fail_allocation(after);
-    failed = flow_instance_set_replicas(instance, 2, NULL) != FLOW_OK;
+    failed = flow_instance_set_replicas(instance, 2, NULL, NULL) != FLOW_OK;
     flow_fail_allocation(-1);
     if (failed) assert_true(flow_live_bytes() == bytes);
     train(&m, instance, 2);
@@ -308,7 +308,7 @@ static void train_workers(int workers, int replicas, int rows, int own, int gath
     /* With rows of its own a worker knows nothing of how many the others have. */
     crew[w] = (worker){ .instance = instance_of(models[w].plan, own ? (w == 1 ? rows : 2) : rows), .steps = STEPS };
     OK(flow_context_new(&crew[w].context));
-    OK(flow_instance_set_replicas(crew[w].instance, replicas, &collectors[w].exchange));
+    OK(flow_instance_set_replicas(crew[w].instance, replicas, NULL, &collectors[w].exchange));
     flow_instance_share_rows(crew[w].instance, !own);
     for (int step = 0; step < STEPS; step++) {
       int now = step == 1 ? (rows + 1) / 2 : rows, first = own && w == 1 ? 2 : 0, count = !own ? now : w == 0 ? 2 : w == 1 ? now - 2 : 0;

@@ -3,18 +3,22 @@
 -- the number of samples that were counted and the sum of their ids, and "validation"; and from every worker a line "weights" with a digest
 -- of all bits.
 --
---   flowlua spec/dist/training.lua [--devices 4] [--engine RING | MPI] [--data tensors]
+--   flowlua spec/dist/training.lua [--devices 4] [--gpus 2 [--reduce NcclAllReduce]] [--engine RING | MPI] [--data tensors]
 local flow = require "flow"
 local training = require "flow.training"
 local layers, distribute = flow.layers, flow.distribute
 
-local options = flow.args { devices = 1, engine = "", data = "dataset", epochs = 5, last = 11 }
+local options = flow.args { devices = 1, gpus = 0, reduce = "NcclAllReduce", engine = "", data = "dataset", epochs = 5, last = 11 }
 flow.set_random_seed(5)
 
 local strategy, worker
 if options.engine ~= "" then
   strategy = distribute.MultiWorkerMirroredStrategy { communication_options = { implementation = options.engine } }
   worker = strategy.cluster_resolver.task_id
+elseif options.gpus > 0 then
+  local names = {}
+  for i = 1, options.gpus do names[i] = ("gpu:%d"):format(i - 1) end
+  strategy = distribute.MirroredStrategy { devices = names, cross_device_ops = distribute[options.reduce]() }
 elseif options.devices > 1 then
   flow.config.set_logical_devices("cpu", options.devices)
   strategy = distribute.MirroredStrategy()

@@ -30,6 +30,9 @@ local function device_list(what, given)
       raise("%s: no duplicates in devices: %q is the same device as %q", what, tostring(name), given[seen[device]])
     end
     list[i], seen[device] = device, i
+    if (devices.number(device) < 0) ~= (devices.number(list[1]) < 0) then
+      raise("%s: devices are all CPUs or all GPUs, got %q and %q", what, list[1], device)
+    end
   end
   return list
 end

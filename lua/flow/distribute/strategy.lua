@@ -10,6 +10,7 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
 local placement = require "flow.placement"
+local devices = require "flow.devices"
 local tensor = require "flow.tensor"
 local fn = require "flow.fn"
 local cluster = require "flow.cluster"
@@ -26,7 +27,7 @@ local MAX_FUNCTIONS = 16       -- traced per strategy; the least recently used o
 
 ---- life -----------------------------------------------------------------------------------------------------------------------
 
--- Calls f(...) with a placement entered.
+-- Calls f(...) with a placement entered, on the device of its first replica.
 local function placed(p, f, ...)
   if rawget(p, "closed") then raise("this strategy was closed") end
   placement.enter(p)
@@ -35,7 +36,7 @@ local function placed(p, f, ...)
     if not ok then error((...), 0) end
     return ...
   end
-  return finish(pcall(f, ...))
+  return finish(pcall(devices.within, p.device, f, ...))
 end
 
 local function scope_of(strategy)
@@ -53,7 +54,7 @@ end
 -- A strategy of a class that extends Strategy. fields: devices, names of the local replicas' devices; worker: of worker.lua, or nil;
 -- bucket_bytes: of CommunicationOptions, or nil.
 function strategies.make(class, fields)
-  local p = placement.new { replicas = #fields.devices, worker = fields.worker and fields.worker.handle,
+  local p = placement.new { devices = fields.devices, worker = fields.worker and fields.worker.handle,
                              bucket_bytes = fields.bucket_bytes }
   local strategy = object.new(class, { num_replicas_in_sync = p.count, extended = { worker_devices = fields.devices },
                                        _placement = p, _worker = fields.worker or false, _functions = {}, _ids = false })

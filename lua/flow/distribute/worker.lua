@@ -110,7 +110,7 @@ end
 
 -- Gives a variable the chief's value.
 function Worker:broadcast_variable(v)
-  local value = v:value()
+  local value = tensor.on_host(v:value())
   local pointer = native.pointer(value)
   check(C.flow_worker_broadcast(handle_of(self), C.flow_tensor_data(pointer), bytes_of(pointer)))
   if self.rank > 0 then v:assign(value) end
@@ -146,7 +146,7 @@ end
 function Worker:broadcast_tensor(t)
   local frame = native.array("double", FRAME)
   if self.rank == 0 then
-    t = t:contiguous()
+    t = tensor.on_host(t):contiguous()
     write_frame(frame, tensor.need_value(t, "broadcast"))
   end
   check(C.flow_worker_broadcast(handle_of(self), frame, FRAME * 8))
@@ -157,7 +157,7 @@ end
 
 -- The tensors of all workers, as a list in their order; dtypes and shapes may differ.
 function Worker:gather_tensors(t)
-  t = t:contiguous()
+  t = tensor.on_host(t):contiguous()
   local pointer = tensor.need_value(t, "gather")
   local bytes = bytes_of(pointer)
   local mine, all = native.array("double", FRAME), native.array("double", FRAME * self.count)

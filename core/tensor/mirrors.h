@@ -1,0 +1,17 @@
+/* mirrors.h: copies of a storage at other places, for replicas on several devices. Whoever writes to a storage that is not the host's says so;
+ * a copy that is older than the last write is made again when somebody asks for it. */
+#ifndef FLOW_TENSOR_MIRRORS_H
+#define FLOW_TENSOR_MIRRORS_H
+
+#include "tensor/place.h"
+
+/* What was written to the storage is not in its mirrors. */
+static inline void flow_mirrors_are_old(flow_storage *storage) { storage->writes++; }
+/* The same was written to the storage and to its mirrors at these places. */
+void flow_mirrors_were_written(flow_storage *storage, flow_place *const *places, int count);
+/* The storage's bytes at a place: its own, or those of a mirror, which lives as long as the storage; by way of the host, where they have to be
+ * brought there. */
+flow_status flow_mirror_at(flow_storage *storage, flow_place *place, char **out);
+void flow_mirrors_release(flow_storage *storage);
+
+#endif
