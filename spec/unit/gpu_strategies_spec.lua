@@ -1,0 +1,88 @@
+-- gpu_strategies_spec.lua: strategies over GPUs of one process: which they take, variables that are the same on all, functions that run on
+-- each, and steps that are for all or none. On emulated GPUs (kernels/cuda/emulated.h); trainings stand in spec/dist/devices_spec.lua.
+local support = require "spec.support.init"
+local emulated = require "spec.support.emulated"
+local flow = require "flow"
+local distribute, layers = flow.distribute, flow.layers
+local message_of = support.message_of
+
+if emulated.missing() then
+  pending("strategies over GPUs: " .. emulated.missing())
+  return
+end
+
+flow.log.sink = function() end
+
+local function has(message, text)
+  assert.truthy(message:find(text, 1, true), message)
+end
+
+local x = flow.random.normal({ 7, 3 }, { seed = 1 })
+local y = flow.tensor({ 0, 1, 0, 1, 1, 0, 1 }, { dtype = "int32" })
+
+local function make_model(strategy)
+  local model
+  strategy.scope(function()
+    model = flow.Sequential { layers.Input { 3 }, layers.Dense(2, { kernel_initializer = "ones" }) }
+    model:compile { optimizer = flow.optimizers.SGD(0.1), loss = flow.losses.SparseCategoricalCrossentropy { from_logits = true } }
+  end)
+  return model
+end
+
+describe("a strategy over GPUs", function()
+  it("takes all of them, or those that are named, and no CPU beside them", function()
+    assert.same({ "gpu:0", "gpu:1" }, distribute.MirroredStrategy().extended.worker_devices)
+    assert.same({ "gpu:1" }, distribute.MirroredStrategy { "GPU:1" }.extended.worker_devices)
+    has(message_of(function() distribute.MirroredStrategy { "gpu:0", "cpu:0" } end), 'all CPUs or all GPUs, got "gpu:0" and "cpu:0"')
+    has(message_of(function() distribute.MirroredStrategy { "gpu:0", "gpu:2" } end), 'device "gpu:2" does not exist')
+  end)
+
+  it("has its models on the first, wherever they are called", function()
+    local model = make_model(distribute.MirroredStrategy { "gpu:1", "gpu:0" })
+    assert.equal("gpu:1", model.weights[1]:value().device)
+    model:fit(x, y, { batch_size = 4, verbose = 0 })
+    assert.equal("gpu:1", model.weights[1]:value().device)
+    assert.equal("gpu:1", make_model(distribute.OneDeviceStrategy "gpu:1").weights[1]:value().device)
+    assert.equal("cpu", flow.ones({ 1 }).device)
+  end)
+
+  it("brings what was written between steps to all of them", function()
+    local several, one = make_model(distribute.MirroredStrategy()), make_model(distribute.OneDeviceStrategy "cpu:0")
+    for round = 1, 3 do
+      for _, model in ipairs { several, one } do
+        model:fit(x, y, { batch_size = 7, epochs = 2, verbose = 0, shuffle = false })
+        model.weights[1]:assign(flow.full({ 3, 2 }, 0.1 * round))
+        model.weights[2]:assign_add(flow.tensor { 0.5, 0 })
+      end
+      local found, expected = several:predict(x, { verbose = 0 }):flatten():totable(), one:predict(x, { verbose = 0 }):flatten():totable()
+      for i = 1, #expected do assert.near(expected[i], found[i], 1e-5) end
+    end
+  end)
+
+  it("runs functions on each, whose values are reduced", function()
+    local strategy = distribute.MirroredStrategy()
+    local values = strategy:experimental_distribute_values_from_function(function(context)
+      return flow.tensor { 1, 10 } * (context.replica_id_in_sync_group + 1)
+    end)
+    local total, own = strategy:run(function(value)
+      return distribute.get_replica_context():all_reduce("sum", value), value * 2
+    end, { values })
+    assert.same({ { 3, 30 }, { 3, 30 } }, { total.values[1]:totable(), total.values[2]:totable() })
+    assert.same({ 6, 60 }, strategy:reduce("sum", own):totable())
+    assert.same({ 1.5, 15 }, strategy:reduce("mean", values):totable())
+    assert.same({ 1, 10, 2, 20 }, strategy:gather(values, 1):totable())
+  end)
+
+  it("makes a step on all or none: rows 4 to 6 are the second replica's", function()
+    local model = make_model(distribute.MirroredStrategy())
+    for _ = 1, 3 do
+      local before = model.weights[1]:value():totable()
+      has(message_of(function()
+        model:fit(x, flow.tensor({ 0, 1, 0, 1, 1, 2, 1 }, { dtype = "int32" }), { batch_size = 7, verbose = 0, shuffle = false })
+      end), "label")
+      assert.same(before, model.weights[1]:value():totable())
+      model:fit(x, y, { batch_size = 7, verbose = 0, shuffle = false })
+      assert.is_not.same(before, model.weights[1]:value():totable())
+    end
+  end)
+end)
