@@ -38,12 +38,10 @@ FLOW_API flow_status flow_device_synchronize(flow_context *context, int device);
 
 /* ---- groups of devices ------------------------------------------------------------------------------------------------------
  * The GPUs on which a process trains one model, a replica on each. Variables lie on the first one; the others have copies, which are brought
- * there when they are needed and are kept the same by training on all. */
+ * there when they are needed and are kept the same by training on all. Sums over replicas go through the host. */
 
 /* devices: their numbers, each once. It belongs to the context. New reference; instances keep one. */
 FLOW_API flow_status flow_device_group_new(flow_context *context, const int *devices, int count, flow_device_group **out);
 FLOW_API void        flow_device_group_release(flow_device_group *group);                     /* NULL is fine */
-/* Whether the devices add up among themselves; else sums go through the host. */
-FLOW_API int         flow_device_group_is_linked(const flow_device_group *group);
 
 #endif

@@ -67,7 +67,7 @@ static const char *choose_transport(const flow_worker *worker, engine wanted)
 {
   const flow_plugin *plugin;
   if (wanted == NCCL) {
-    flow_log(FLOW_LOG_WARNING, "communication by NCCL needs GPUs, and this process uses none: what AUTO takes is taken instead");
+    flow_log(FLOW_LOG_WARNING, "communication by NCCL is not there yet: sums go through the host, by what AUTO takes");
     wanted = AUTO;
   }
   int mpi_finds_all = was_launched() && (!has_addresses(worker->cluster) || flow_plugin_open("mpi", &plugin) == FLOW_OK);

@@ -163,9 +163,6 @@ void flow_device_group_release(flow_device_group *group)
 {
   if (!group || atomic_fetch_sub_explicit(&group->references, 1, memory_order_acq_rel) > 1) return;
   end(group->crew);
-  if (group->link) group->link->close(group->link);
   for (int i = 0; i < group->count; i++) flow_place_release(group->places[i]);
   flow_free(group);
 }
-
-int flow_device_group_is_linked(const flow_device_group *group) { return group && group->link; }

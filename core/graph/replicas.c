@@ -178,8 +178,7 @@ static flow_status join_devices(flow_instance *lead)
   FLOW_TRY(flow_device_group_start(lead->group));
   for (int r = 0; r < lead->replica_count; r++) {
     flow_instance *replica = lead->replicas[r];
-    int through_host = (lead->exchange || lead->replica_count > 1) && !(lead->group && lead->group->link);
-    if (through_host && lead->last_sum >= 0) FLOW_TRY(flow_device_sums_new(replica, &replica->sums));
+    if ((lead->exchange || lead->replica_count > 1) && lead->last_sum >= 0) FLOW_TRY(flow_device_sums_new(replica, &replica->sums));
     flow_accelerated_cut(replica);
   }
   return FLOW_OK;

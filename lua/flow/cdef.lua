@@ -571,5 +571,4 @@ int flow_optimizer_to_device(flow_context *context, flow_optimizer *optimizer, i
 int flow_device_synchronize(flow_context *context, int device);
 int flow_device_group_new(flow_context *context, const int *devices, int count, flow_device_group **out);
 void flow_device_group_release(flow_device_group *group);
-int flow_device_group_is_linked(const flow_device_group *group);
 ]]

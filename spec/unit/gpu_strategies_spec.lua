@@ -11,7 +11,8 @@ if emulated.missing() then
   return
 end
 
-flow.log.sink = function() end
+local said = {}
+flow.log.sink = function(level, text) said[#said + 1] = level .. " " .. text end
 
 local function has(message, text)
   assert.truthy(message:find(text, 1, true), message)
@@ -35,6 +36,14 @@ describe("a strategy over GPUs", function()
     assert.same({ "gpu:1" }, distribute.MirroredStrategy { "GPU:1" }.extended.worker_devices)
     has(message_of(function() distribute.MirroredStrategy { "gpu:0", "cpu:0" } end), 'all CPUs or all GPUs, got "gpu:0" and "cpu:0"')
     has(message_of(function() distribute.MirroredStrategy { "gpu:0", "gpu:2" } end), 'device "gpu:2" does not exist')
+  end)
+
+  it("says that NCCL is not there where it is asked for", function()
+    said = {}
+    distribute.MirroredStrategy { cross_device_ops = distribute.HierarchicalCopyAllReduce() }
+    assert.equal(1, #said)
+    distribute.MirroredStrategy { cross_device_ops = distribute.NcclAllReduce() }
+    assert.equal("warning MirroredStrategy: NcclAllReduce is not there yet: sums over GPUs go through the host", said[3])
   end)
 
   it("has its models on the first, wherever they are called", function()

@@ -7,7 +7,7 @@ local arguments = require "flow.arguments"
 local raise = errors.raise
 local communication = {}
 
--- AUTO: MPI under mpirun or srun, else RING. NCCL needs GPUs.
+-- AUTO: MPI under mpirun or srun, else RING. NCCL is not there yet, and is what AUTO is, with a warning.
 communication.CommunicationImplementation = setmetatable({ AUTO = "AUTO", RING = "RING", NCCL = "NCCL", MPI = "MPI" }, {
   __index = function(self, name)
     raise("CommunicationImplementation has no %q%s", tostring(name), errors.suggestion(tostring(name), self))

@@ -1,5 +1,5 @@
--- cross_device_ops.lua: TensorFlow's choices of how replicas of one process add up. Here each gives the same sum by the same way: replicas
--- on the CPU share their memory.
+-- cross_device_ops.lua: TensorFlow's choices of how replicas of one process add up. Here each gives the same sum by the same way: in the
+-- host's memory, which replicas on the CPU share, and to which those on GPUs send what is to be added up.
 
 local errors = require "flow.errors"
 local object = require "flow.object"
@@ -36,6 +36,9 @@ function classes.ReductionToOneDevice(...)
   local device = options.reduce_to_device
   return object.new(ReductionToOneDevice, { reduce_to_device = device ~= nil and devices.canonical(device) })
 end
+
+-- Whether NCCL is asked for by name.
+function classes.is_nccl(value) return object.is(value, NcclAllReduce) end
 
 -- Whether value is what cross_device_ops takes; what: who asks.
 function classes.check(what, value)

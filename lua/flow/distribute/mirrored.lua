@@ -52,6 +52,9 @@ function mirrored.MirroredStrategy(...)
     log.info("MirroredStrategy trains on the devices of this process: TF_CONFIG is ignored; MultiWorkerMirroredStrategy follows it")
   end
   log.info("Using MirroredStrategy with devices %s", mirrored.text_of(list))
+  if cross_device_ops.is_nccl(options.cross_device_ops) and devices.number(list[1]) >= 0 then
+    log.warning("%s: NcclAllReduce is not there yet: sums over GPUs go through the host", what)
+  end
   return strategies.make(Mirrored, { devices = list })
 end
 
