@@ -322,15 +322,16 @@ static void begin_sum(flow_instance *lead, flow_region *region, int s, int membe
   stop_watch(lead, &lead->members[member], lead->plan->segments[s].first, started);
 }
 
-/* The sum of segment s is needed. *pending: the first segment whose sum may still have to be made. */
-static void finish_sums(flow_instance *lead, flow_region *region, int s, int *pending, int member, int members)
+/* The sum of segment s is needed. Of the segments before `end`, which have run, all sums are made at one meeting. *pending: the first segment
+ * whose sum may still have to be made. */
+static void finish_sums(flow_instance *lead, flow_region *region, int s, int end, int *pending, int member, int members)
 {
   double started = start_watch(lead);
   if (lead->exchange) {
     if (member == 0) flow_receive_sums(lead, s);
   } else if (lead->replica_count > 1) {
     meet_replicas(lead, region, member, members);
-    for (; *pending <= s; ++*pending)
+    for (; *pending < end; ++*pending)
       if (lead->stages[*pending].collective && !flow_verdict_failed(&lead->verdict)) flow_add_replicas(lead, *pending, member, members);
   }
   meet(region, members);
@@ -359,7 +360,8 @@ static void run_member(flow_region *region, int member, int members, void *argum
   bind_member(lead, member, members);
   while (s < plan->segment_count && !plan->segments[s].tail) {
     int end = s;
-    if (waits(lead, s)) finish_sums(lead, region, lead->stages[s].waits_for, &pending, member, members);
+    if (waits(lead, s) && lead->stages[s].waits_for >= pending)
+      finish_sums(lead, region, lead->stages[s].waits_for, s, &pending, member, members);
     while (end < plan->segment_count && !plan->segments[end].tail && !lead->stages[end].collective && (end == s || !waits(lead, end)))
       end++;
     run_body(lead, region, s, end, member, members);
@@ -367,7 +369,7 @@ static void run_member(flow_region *region, int member, int members, void *argum
       begin_sum(lead, region, end++, member, members);
     s = end;
   }
-  if (lead->last_sum >= 0) finish_sums(lead, region, lead->last_sum, &pending, member, members);
+  if (lead->last_sum >= pending) finish_sums(lead, region, lead->last_sum, s, &pending, member, members);
   else if (lead->replica_count > 1) meet_replicas(lead, region, member, members);
   /* Every member is past the last barrier of the body here, so all see the same verdict and leave together. */
   for (; s < plan->segment_count && !flow_verdict_failed(&lead->verdict); s++)
@@ -422,6 +424,7 @@ flow_status flow_execute(flow_instance *lead)
   flow_verdict_reset(&lead->verdict);
   flow_verdict_reset(&lead->late);
   lead->newest_sum = -1;
+  lead->gathers_taken = 0;
   lead->staged_begin = lead->staged_end = 0;
   copy_saved(lead, 0);
   flow_profile *profile = lead->context->profile;

@@ -108,6 +108,7 @@ struct flow_instance {
   float          *staged;              /* small sums that travel together: [staged_begin, staged_end) are about to */
   int64_t         staged_begin, staged_end;
   int             last_sum;            /* the last COLLECTIVE segment; -1: there is none */
+  int             gathers_taken;       /* segments before this one whose rows were gathered from the workers in the current run */
   int64_t       rows, part_first;      /* of the current run; and where they begin among those that its process was given */
   int           runs_alone;            /* runs without the team so far, up to 2 ... */
   double        seconds_per_row;       /* ... and the shortest of them */

@@ -69,6 +69,8 @@ typedef struct schedule {
   flow_plan  *plan;
   char       *live, *tail, *done;      /* [node] */
   int        *available;               /* [value]: segment that made it complete; -1 not yet */
+  int        *round;                   /* [node]: how many sums over replicas it comes behind */
+  int         now;                     /* nodes of later rounds are not taken yet */
   char       *rows_here;               /* [value]: row output of the segment being built */
 } schedule;
 
@@ -154,7 +156,26 @@ static void take(schedule *s, int node)
 }
 
 /* A node of the body or of the tail that waits and may run as soon as its inputs are there. */
-static int waits(const schedule *s, int n, int tail) { return s->live[n] && !s->done[n] && s->tail[n] == tail && !is_ordered(s->graph, n); }
+static int waits(const schedule *s, int n, int tail)
+{
+  return s->live[n] && !s->done[n] && s->tail[n] == tail && s->round[n] <= s->now && !is_ordered(s->graph, n);
+}
+
+/* What reads a sum over replicas comes behind all that does not, so that replicas meet once, at the end, and not for each sum of a metric.
+ * Returns the last round. */
+static int find_rounds(const flow_graph *graph, int *round)
+{
+  int last = 0;
+  for (int n = 0; n < graph->node_count; n++)
+    for (int i = 0; i < graph->nodes[n].input_count; i++) {
+      const flow_value *v = &graph->values[graph->nodes[n].inputs[i]];
+      if (v->kind != FLOW_VALUE_RESULT) continue;
+      int behind = round[v->node] + ((flow_op(graph->nodes[v->node].op)->flags & FLOW_OP_COLLECTIVE) != 0);
+      if (behind > round[n]) round[n] = behind;
+      if (behind > last) last = behind;
+    }
+  return last;
+}
 
 /* Takes all nodes that can join a ROWS segment now. Aliases ride along: they do nothing. */
 static int take_rows(schedule *s, int segment, int tail)
@@ -215,8 +236,8 @@ static flow_status take_ready(schedule *s, int tail, int *capacity)
 /* The body, then the effects in the order of the trace with what they need of the tail before them, then the rest of it. */
 static flow_status make_segments(schedule *s)
 {
-  int capacity = 0;
-  FLOW_TRY(take_ready(s, 0, &capacity));
+  int capacity = 0, last = find_rounds(s->graph, s->round);
+  for (s->now = 0; s->now <= last; s->now++) FLOW_TRY(take_ready(s, 0, &capacity));
   for (int n = 0; n < s->graph->node_count; n++) {
     if (!s->live[n] || !s->tail[n] || !is_ordered(s->graph, n)) continue;
     if (!ready(s, &s->graph->nodes[n], 0)) FLOW_TRY(take_ready(s, 1, &capacity));
@@ -333,9 +354,10 @@ static flow_status fill_plan(flow_plan *plan, flow_tensor *const *outputs, int c
   size_t nodes = (size_t)graph->node_count + 1, values = (size_t)graph->value_count + 1;
   FLOW_TRY(flow_alloc(sizeof(int) * nodes, &block));
   plan->order = block;
-  FLOW_TRY(flow_alloc_zero(3 * nodes + values + sizeof(int) * values, &block));
+  FLOW_TRY(flow_alloc_zero(3 * nodes + values + sizeof(int) * (nodes + values), &block));
   schedule s = { .graph = graph, .plan = plan, .available = block };
-  s.live = (char *)(s.available + values);
+  s.round = s.available + values;
+  s.live = (char *)(s.round + nodes);
   s.tail = s.live + nodes;
   s.done = s.tail + nodes;
   s.rows_here = s.done + nodes;

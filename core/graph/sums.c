@@ -138,8 +138,7 @@ void flow_send_sum(flow_instance *lead, int segment)
   int64_t count = count_of(lead, segment, &dtype);
   char *data = data_of(lead, segment);
   if (flow_verdict_failed(&lead->verdict)) return;
-  if (is_gather(lead, segment)) {
-    flow_collect_rows(lead, segment);
+  if (is_gather(lead, segment)) {      /* when it is needed: it would make workers wait for one another now */
     stage->ticket = lead->newest_sum;
     return;
   }
@@ -163,6 +162,15 @@ static void take_staged(flow_instance *lead)
   lead->staged_begin = lead->staged_end;
 }
 
+/* Puts together the rows that were to be gathered up to here. */
+static void take_gathers(flow_instance *lead, int segment)
+{
+  for (; lead->gathers_taken <= segment; lead->gathers_taken++) {
+    if (!lead->stages[lead->gathers_taken].collective || !is_gather(lead, lead->gathers_taken)) continue;
+    if (!flow_verdict_failed(&lead->verdict)) flow_collect_rows(lead, lead->gathers_taken);
+  }
+}
+
 void flow_receive_sums(flow_instance *lead, int segment)
 {
   int64_t ticket = lead->stages[segment].ticket;
@@ -171,8 +179,10 @@ void flow_receive_sums(flow_instance *lead, int segment)
     begin(lead, FLOW_FLOAT32, lead->staged + lead->staged_begin, lead->staged_end - lead->staged_begin, &ticket);
   /* Of a failed run nothing may be under way. */
   if (lead->stages[segment].staged >= 0 || flush || flow_verdict_failed(&lead->verdict)) ticket = lead->newest_sum;
-  if (lead->newest_sum < 0) return;
-  flow_status status = lead->exchange->finish(lead->exchange, ticket);
-  if (status != FLOW_OK) flow_verdict_fail(&lead->verdict, status);
-  else if (flush) take_staged(lead);
+  if (lead->newest_sum >= 0) {
+    flow_status status = lead->exchange->finish(lead->exchange, ticket);
+    if (status != FLOW_OK) flow_verdict_fail(&lead->verdict, status);
+    else if (flush) take_staged(lead);
+  }
+  take_gathers(lead, segment);
 }
