@@ -427,8 +427,7 @@ static flow_status prepare_run(flow_instance *lead)
     if (replica->profiled) memset(replica->members[0].watches, 0, sizeof(flow_watch) * (size_t)lead->plan->order_count);
   }
   flow_verdict_reset(&lead->verdict);
-  lead->newest_sum = -1;
-  lead->staged_begin = lead->staged_end = 0;
+  flow_start_sums(lead);
   return follow_variables(lead, 0);
 }
 

@@ -322,8 +322,8 @@ static void begin_sum(flow_instance *lead, flow_region *region, int s, int membe
   stop_watch(lead, &lead->members[member], lead->plan->segments[s].first, started);
 }
 
-/* The sum of segment s is needed. Of the segments before `end`, which have run, all sums are made at one meeting. *pending: the first segment
- * whose sum may still have to be made. */
+/* The sum of segment s is needed. Of the segments before `end`, which have run, all sums are made at one meeting. *pending: the first
+ * segment whose sum may still have to be made. */
 static void finish_sums(flow_instance *lead, flow_region *region, int s, int end, int *pending, int member, int members)
 {
   double started = start_watch(lead);
@@ -423,9 +423,7 @@ flow_status flow_execute(flow_instance *lead)
   atomic_store_explicit(&lead->arrivals, 0, memory_order_relaxed);
   flow_verdict_reset(&lead->verdict);
   flow_verdict_reset(&lead->late);
-  lead->newest_sum = -1;
-  lead->gathers_taken = 0;
-  lead->staged_begin = lead->staged_end = 0;
+  flow_start_sums(lead);
   copy_saved(lead, 0);
   flow_profile *profile = lead->context->profile;
   lead->profiled = profile && profile->active;

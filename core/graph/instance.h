@@ -154,6 +154,7 @@ void        flow_instance_release_replicas(flow_instance *instance);
 void        flow_add_replicas(flow_instance *lead, int segment, int member, int members);
 /* Lets the replicas compute what is gathered where it is gathered, for the rows of this run. */
 void        flow_place_gathered(flow_instance *lead);
+void        flow_start_sums(flow_instance *lead);      /* before a run */
 void        flow_send_sum(flow_instance *lead, int segment);
 void        flow_receive_sums(flow_instance *lead, int segment);
 /* shares.c. Whether this worker does a part of entry e, an update with products, only; the part of a worker. */

@@ -124,6 +124,13 @@ flow_status flow_stage_sums(flow_instance *lead)
   return FLOW_OK;
 }
 
+void flow_start_sums(flow_instance *lead)
+{
+  lead->newest_sum = -1;
+  lead->staged_begin = lead->staged_end = 0;
+  lead->gathers_taken = 0;
+}
+
 static void begin(flow_instance *lead, int dtype, void *data, int64_t count, int64_t *ticket)
 {
   flow_status status = lead->exchange->begin(lead->exchange, dtype, data, count, ticket);
@@ -174,7 +181,7 @@ static void take_gathers(flow_instance *lead, int segment)
 void flow_receive_sums(flow_instance *lead, int segment)
 {
   int64_t ticket = lead->stages[segment].ticket;
-  int flush = lead->staged_begin < lead->staged_end && (lead->stages[segment].staged >= 0 || segment == lead->last_sum);
+  int flush = lead->staged_begin < lead->staged_end;
   if (flush && !flow_verdict_failed(&lead->verdict))
     begin(lead, FLOW_FLOAT32, lead->staged + lead->staged_begin, lead->staged_end - lead->staged_begin, &ticket);
   /* Of a failed run nothing may be under way. */

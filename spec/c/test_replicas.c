@@ -184,6 +184,29 @@ static void members_without_rows_help(void **state)
   OK(flow_team_set_size(0));
 }
 
+static int place_of(const flow_plan *plan, int op)
+{
+  for (int k = 0; k < plan->order_count; k++)
+    if (plan->graph->nodes[plan->order[k]].op == op) return k;
+  return -1;
+}
+
+/* Replicas meet where a sum is read first: behind everything that can be done without. */
+static void sums_are_read_last(void **state)
+{
+  (void)state;
+  flow_tensor *total;
+  flow_context_set_replicas(context, 2);
+  OK(flow_trace_begin(context));
+  flow_context_set_replicas(context, 1);
+  flow_tensor *x = input_of(FLOW_FLOAT32, 2, SHAPE(-1, 4));
+  OK(flow_sum_over_replicas(context, sum_of(x), &total));
+  flow_tensor *read_first = OP1(sqrt, keep(total, release_tensor)), *independent = OP1(exp, sum_of(OP1(neg, x)));
+  flow_plan *plan = PLAN(read_first, independent);
+  assert_true(place_of(plan, FLOW_OP_all_reduce) < place_of(plan, FLOW_OP_exp));
+  assert_true(place_of(plan, FLOW_OP_exp) < place_of(plan, FLOW_OP_sqrt));
+}
+
 static void what_cannot_be_summed(void **state)
 {
   (void)state;
@@ -355,7 +378,8 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     GRAPH_TEST(replicas_train_as_one), GRAPH_TEST(a_step_is_for_all_or_none), GRAPH_TEST(outputs_are_put_together),
-    GRAPH_TEST(members_without_rows_help), GRAPH_TEST(what_cannot_be_summed), GRAPH_TEST(memory_may_be_out),
+    GRAPH_TEST(members_without_rows_help), GRAPH_TEST(sums_are_read_last),
+    GRAPH_TEST(what_cannot_be_summed), GRAPH_TEST(memory_may_be_out),
     GRAPH_TEST(workers_train_as_one), GRAPH_TEST(a_lost_share_is_made),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
