@@ -177,6 +177,21 @@ static int find_rounds(const flow_graph *graph, int *round)
   return last;
 }
 
+/* On a device, where small nodes that stand next to each other cost hardly more than one: whether each operand has few elements, in a
+ * batch of usual size. Sums over replicas are none of them: others wait. */
+static int is_small(const flow_graph *graph, const flow_node *node)
+{
+  enum { FEW = 4096, USUAL_ROWS = 64 };
+  if (!graph->place || flow_op(node->op)->flags & FLOW_OP_COLLECTIVE) return 0;
+  for (int i = 0; i < node->input_count + node->output_count; i++) {
+    const flow_signature *s = signature_of(graph, i < node->input_count ? node->inputs[i] : node->outputs[i - node->input_count]);
+    double elements = 1;
+    for (int d = 0; d < s->rank; d++) elements *= s->dims[d] < 0 ? (double)-s->dims[d] * USUAL_ROWS : (double)s->dims[d];
+    if (elements > FEW) return 0;
+  }
+  return 1;
+}
+
 /* Takes all nodes that can join a ROWS segment now. Aliases ride along: they do nothing. */
 static int take_rows(schedule *s, int segment, int tail)
 {
@@ -214,21 +229,33 @@ static flow_status take_whole(schedule *s, int n, int *capacity)
   return add_segment(plan, capacity, (flow_segment){ .tail = s->tail[n], .first = plan->order_count - 1, .count = 1 });
 }
 
-/* Everything that can run now. Alternates: as many rows nodes as fit, then every whole node that is ready. */
-static flow_status take_ready(schedule *s, int tail, int *capacity)
+/* Takes every whole node that is ready: the small ones, or the others. How many: *taken. */
+static flow_status take_all_whole(schedule *s, int tail, int small, int *capacity, int *taken)
 {
   flow_graph *graph = s->graph;
+  *taken = 0;
+  for (int n = 0; n < graph->node_count; n++) {
+    const flow_node *node = &graph->nodes[n];
+    if (!waits(s, n, tail) || flow_node_by_rows(graph, node) || !ready(s, node, 0) || is_small(graph, node) != small) continue;
+    FLOW_TRY(take_whole(s, n, capacity));
+    ++*taken;
+  }
+  return FLOW_OK;
+}
+
+/* Everything that can run now. Alternates: as many rows nodes as fit, then every whole node that is ready; small ones when there is
+ * nothing else, so that many of them come together. */
+static flow_status take_ready(schedule *s, int tail, int *capacity)
+{
   flow_plan *plan = s->plan;
   int progress = 1;
   while (progress) {
-    int first = plan->order_count;
+    int first = plan->order_count, taken;
     progress = take_rows(s, plan->segment_count, tail);
     if (progress) FLOW_TRY(add_segment(plan, capacity, (flow_segment){ .by_rows = 1, .tail = tail, .first = first, .count = progress }));
-    for (int n = 0; n < graph->node_count; n++) {
-      if (!waits(s, n, tail) || flow_node_by_rows(graph, &graph->nodes[n]) || !ready(s, &graph->nodes[n], 0)) continue;
-      FLOW_TRY(take_whole(s, n, capacity));
-      progress++;
-    }
+    FLOW_TRY(take_all_whole(s, tail, 0, capacity, &taken));
+    progress += taken;
+    if (!progress) FLOW_TRY(take_all_whole(s, tail, 1, capacity, &progress));
   }
   return FLOW_OK;
 }

@@ -1,8 +1,8 @@
 /* body.h: how a kernel for the GPU is written: as plain C, once. The same body is compiled by nvcc for the device and by the C compiler for
  * the emulated device, where tests run it on the CPU, its threads in random order.
  *
- * Two kinds of kernel, each with a struct of arguments (pointers into the device's memory, shapes, numbers; at most 4,000 bytes, no
- * host pointers) named NAME_arguments:
+ * Two kinds of kernel, each with a struct of arguments (pointers into the device's memory, shapes, numbers; at most 32,000 bytes,
+ * which CUDA takes from 12.1 on; no host pointers) named NAME_arguments:
  *   element   BODY void NAME(int64_t i, const NAME_arguments *a): one call for each i of [0, count), in any order, side by side.
  *   block     BODY void NAME(int phase, int thread, int64_t block, void *shared, const NAME_arguments *a): a block of BLOCK_THREADS
  *             threads with BLOCK_SHARED bytes in common. All threads of a block finish a phase before the next one begins; what a thread

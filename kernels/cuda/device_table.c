@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include "ops/op.h"
+#include "ops/optimizer_layout.h"
 
 #define FLOW_OP(name, ...) \
   extern const flow_kernel flow_cuda_##name##_kernels[]; \
@@ -41,17 +42,33 @@ const char *flow_cuda_op_name(int op)
   return op >= 0 && op < FLOW_OP_COUNT ? names[op] : "?";
 }
 
-int flow_cuda_op_is_random(int op)
+enum {                                   /* the short words of ops.def */
+  RANDOM = 1, EFFECT = 2, CHECKS = 4, STRIDED = 0, PROMOTE = 0, FLOAT_ONLY = 0, VIA_FLOAT = 0, ALIAS = 0, TO_FLOAT = 0, COLLECTIVE = 0
+};
+
+static int flags_of(int op)
 {
-  enum {                                 /* the short words of ops.def */
-    RANDOM = 1, STRIDED = 0, PROMOTE = 0, FLOAT_ONLY = 0, VIA_FLOAT = 0, EFFECT = 0, ALIAS = 0, TO_FLOAT = 0, CHECKS = 0, COLLECTIVE = 0
-  };
-  static const int random[FLOW_OP_COUNT] = {
+  static const int flags_of_ops[FLOW_OP_COUNT] = {
 #define FLOW_OP(name, min_inputs, max_inputs, outputs, kind, row_inputs, row_outputs, flags, ...) [FLOW_OP_##name] = flags,
 #include "ops/ops.def"
 #undef FLOW_OP
   };
-  return random[op];
+  return flags_of_ops[op];
+}
+
+int flow_cuda_op_is_random(int op) { return flags_of(op) & RANDOM; }
+int flow_cuda_op_is_effect(int op) { return (flags_of(op) & EFFECT) != 0; }
+int flow_cuda_op_checks(int op)    { return (flags_of(op) & CHECKS) != 0; }
+
+unsigned flow_cuda_written_inputs(const flow_call *call)
+{
+  if (call->op == FLOW_OP_assign || call->op == FLOW_OP_assign_add) return 1;
+  const flow_optimizer_layout *layout = flow_optimizer_layout_of(call->op);
+  if (!layout) return 0;
+  const char *names[FLOW_MAX_SLOT_KINDS];
+  unsigned written = 2;
+  for (int i = layout->names(call->attributes, names) - 1; i >= 0; i--) written |= 1u << layout->slots[i];
+  return written;
 }
 
 flow_status flow_cuda_raise(const flow_fault *fault)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/memory.h"
-#include "ops/optimizer_layout.h"
+#include "cuda/view_make.h"
 
 struct emulated_device {
   flow_accelerator base;
@@ -84,34 +84,16 @@ static flow_status touch(flow_queue *queue, const void *from, size_t bytes, int 
   return touch_block(lane, queue->recording ? &queue->recording->accesses : NULL, &access);
 }
 
-/* From the first to behind the last byte that the strides reach. */
 static flow_status touch_operand(flow_queue *queue, const flow_operand *x, int write, int op)
 {
-  int64_t low = 0, high = 0, size = flow_dtype_size(x->dtype);
-  if (!x->data || flow_shape_size(x->rank, x->shape) == 0) return FLOW_OK;
-  for (int i = 0; i < x->rank; i++) {
-    int64_t reach = (x->shape[i] - 1) * x->strides[i];
-    if (reach < 0) low += reach;
-    else high += reach;
-  }
-  return touch(queue, (const char *)x->data + low * size, (size_t)((high - low + 1) * size), write, op);
-}
-
-/* A bit for each input that an effect writes. */
-static unsigned written_inputs(const flow_call *call)
-{
-  if (call->op == FLOW_OP_assign || call->op == FLOW_OP_assign_add) return 1;
-  const flow_optimizer_layout *layout = flow_optimizer_layout_of(call->op);
-  if (!layout) return 0;
-  const char *names[FLOW_MAX_SLOT_KINDS];
-  unsigned written = 2;
-  for (int i = layout->names(call->attributes, names) - 1; i >= 0; i--) written |= 1u << layout->slots[i];
-  return written;
+  size_t bytes;
+  const char *from = flow_cuda_span(x, &bytes);
+  return touch(queue, from, bytes, write, op);
 }
 
 static flow_status touch_call(const flow_call *call)
 {
-  unsigned written = written_inputs(call);
+  unsigned written = flow_cuda_written_inputs(call);
   for (int i = 0; i < call->input_count; i++) FLOW_TRY(touch_operand(call->queue, &call->inputs[i], i < 32 && written >> i & 1, call->op));
   for (int i = 0; i < call->output_count; i++) FLOW_TRY(touch_operand(call->queue, &call->outputs[i], 1, call->op));
   if (call->shared) FLOW_TRY(touch(call->queue, call->shared, 1, 1, call->op));
@@ -149,6 +131,27 @@ static flow_status copy_payload(const void *bytes, size_t size, void **out)
   return FLOW_OK;
 }
 
+/* Enqueues the launches that wait to be bundled. */
+static flow_status flush(flow_queue *queue)
+{
+  flow_cuda_closed closed;
+  if (!flow_cuda_bundle_close(queue->bundle, &closed)) return FLOW_OK;
+  emulated_work work = { .kind = WORK_LAUNCH, .kernel = (int)closed.kernel, .count = closed.count };
+  FLOW_TRY(copy_payload(closed.arguments, closed.bytes, &work.payload));
+  return add(queue, &work);
+}
+
+/* Leaves a small launch that is recorded to the bundle; else what was left to it before comes first. */
+static flow_status try_to_bundle(const flow_call *call, flow_cuda_kernel kernel, int64_t count, const void *arguments, size_t bytes, int *taken)
+{
+  int small = call->queue->recording && flow_cuda_is_small(call, kernel, count);
+  *taken = 0;
+  if (small) FLOW_TRY(flow_cuda_bundle_add(&call->queue->bundle, call, kernel, count, arguments, bytes, taken));
+  if (*taken) return FLOW_OK;
+  FLOW_TRY(flush(call->queue));
+  return small ? flow_cuda_bundle_add(&call->queue->bundle, call, kernel, count, arguments, bytes, taken) : FLOW_OK;
+}
+
 static flow_status launch(const flow_call *call, flow_cuda_kernel kernel, int64_t count, const void *arguments, size_t bytes)
 {
   const char *op = flow_cuda_op_name(call->op);
@@ -157,7 +160,10 @@ static flow_status launch(const flow_call *call, flow_cuda_kernel kernel, int64_
   }
   if (count < 0 || count > (int64_t)1 << 46) return flow_fail(FLOW_INTERNAL, "%s: a launch of %lld", op, (long long)count);
   if (count == 0) return FLOW_OK;
+  int taken;
+  FLOW_TRY(try_to_bundle(call, kernel, count, arguments, bytes, &taken));
   FLOW_TRY(touch_call(call));
+  if (taken) return FLOW_OK;
   emulated_work work = { .kind = WORK_LAUNCH, .kernel = (int)kernel, .count = count };
   FLOW_TRY(copy_payload(arguments, bytes, &work.payload));
   return add(call->queue, &work);
@@ -181,6 +187,7 @@ const flow_fault *flow_cuda_verdict(const flow_call *call) { return flow_cuda_fa
 static flow_status copy(flow_queue *queue, void *to, const void *from, size_t bytes, int op)
 {
   if (bytes == 0) return FLOW_OK;
+  FLOW_TRY(flush(queue));
   FLOW_TRY(touch(queue, from, bytes, 0, op));
   FLOW_TRY(touch(queue, to, bytes, 1, op));
   return add(queue, &(emulated_work){ .kind = WORK_COPY, .to = to, .from = from, .bytes = bytes });
@@ -201,6 +208,7 @@ static flow_status copy_inside(flow_queue *queue, void *to, const void *from, si
 static flow_status set_bytes(flow_queue *queue, void *to, size_t bytes, int byte)
 {
   if (bytes == 0) return FLOW_OK;
+  FLOW_TRY(flush(queue));
   FLOW_TRY(touch(queue, to, bytes, 1, EMULATED_CLEAR));
   return add(queue, &(emulated_work){ .kind = WORK_SET, .to = to, .bytes = bytes, .byte = byte });
 }
@@ -357,6 +365,7 @@ static void queue_release(flow_queue *queue)
   emulated_memory_forget(&queue->device->memory, queue->slot);
   lane_taken[queue->slot] = 0;
   pthread_mutex_unlock(&lock);
+  flow_free(queue->bundle);
   flow_free(queue);
 }
 
@@ -378,6 +387,8 @@ static flow_status follow_queue(flow_queue *queue, flow_queue *other)
     queue->recording->broken = 1;
     return flow_fail(FLOW_INVALID_STATE, "a queue that is recorded cannot follow one that is not recorded with it");
   }
+  FLOW_TRY(flush(queue));
+  FLOW_TRY(flush(other));
   const emulated_lane *target = lane_of(other);
   emulated_work work = { .kind = WORK_WAIT, .lane = lane_number(other), .count = emulated_total(target) };
   FLOW_TRY(add(queue, &work));
@@ -433,11 +444,14 @@ static flow_status end(flow_queue *queue, flow_recording **out)
 {
   flow_recording *recording = queue->recording;
   if (!recording || queue->branch != 0) return flow_fail(FLOW_INVALID_STATE, "the recording of this queue was not begun");
+  flow_status status = FLOW_OK;
   for (int i = 0; i < recording->count; i++) {
+    flow_status flushed = flush(recording->queues[i]);
+    if (status == FLOW_OK) status = flushed;
     recording->queues[i]->recording = NULL;
     recording->queues[i]->branch = 0;
   }
-  flow_status status = check_recording(recording);
+  if (status == FLOW_OK) status = check_recording(recording);
   if (status == FLOW_OK) *out = recording;
   else emulated_recording_release(recording);
   return status;

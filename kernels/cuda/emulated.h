@@ -10,6 +10,7 @@
 #ifndef FLOW_CUDA_EMULATED_H
 #define FLOW_CUDA_EMULATED_H
 
+#include "cuda/bundling.h"
 #include "cuda/device_table.h"
 #include "cuda/launch.h"
 
@@ -108,6 +109,7 @@ struct flow_queue {
   flow_status      failure;              /* of a call that can return none */
   char             failure_text[512];
   flow_fault       fault;
+  flow_cuda_bundle *bundle;              /* small launches that are recorded together */
 };
 
 struct flow_recording {

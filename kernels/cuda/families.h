@@ -4,6 +4,7 @@
 #define FLOW_CUDA_FAMILIES_H
 
 #include "cuda/batch_norm.h"
+#include "cuda/bundle.h"
 #include "cuda/constant.h"
 #include "cuda/convolution.h"
 #include "cuda/elementwise.h"
@@ -26,6 +27,7 @@
 
 #define FLOW_CUDA_KERNELS(ELEMENT, BLOCK) \
   BATCH_NORM_KERNELS(ELEMENT, BLOCK) \
+  BUNDLE_KERNELS(ELEMENT, BLOCK) \
   CONSTANT_KERNELS(ELEMENT, BLOCK) \
   CONVOLUTION_KERNELS(ELEMENT, BLOCK) \
   ELEMENTWISE_KERNELS(ELEMENT, BLOCK) \

@@ -9,7 +9,7 @@ enum { BLOCKS_TOGETHER = 1 };
   extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_TOGETHER)                                              \
   name##_kernel(const __grid_constant__ name##_arguments arguments, const int64_t count)                                    \
   {                                                                                                                         \
-    static_assert(sizeof arguments <= 4000, #name ": a kernel's arguments have at most 4,000 bytes");                       \
+    static_assert(sizeof arguments <= 32000, #name ": a kernel's arguments have at most 32,000 bytes");                     \
     const int64_t step = (int64_t)gridDim.x * BLOCK_THREADS;                                                                \
     for (int64_t i = (int64_t)blockIdx.x * BLOCK_THREADS + threadIdx.x; i < count; i += step) name(i, &arguments);          \
   }
@@ -18,7 +18,7 @@ enum { BLOCKS_TOGETHER = 1 };
   extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_TOGETHER)                                              \
   name##_kernel(const __grid_constant__ name##_arguments arguments, const int64_t count)                                    \
   {                                                                                                                         \
-    static_assert(sizeof arguments <= 4000, #name ": a kernel's arguments have at most 4,000 bytes");                       \
+    static_assert(sizeof arguments <= 32000, #name ": a kernel's arguments have at most 32,000 bytes");                     \
     __shared__ __align__(16) unsigned char in_common[BLOCK_SHARED];                                                         \
     for (int64_t block = blockIdx.x; block < count; block += gridDim.x) {                                                   \
       _Pragma("unroll") for (int phase = 0; phase < (phases); phase++) {                                                    \

@@ -122,6 +122,7 @@ static flow_status call(nccl_communicator *self, const operation *o)
 {
   int before;
   if (flow_is_broken(&self->breakage)) return fail_broken(self, o->name);
+  FLOW_TRY(flow_runtime_flush(self->queue));
   FLOW_TRY(flow_runtime_enter(self->queue->device, &before));
   pthread_mutex_lock(&self->lock);
   ncclResult_t code = self->comm ? enqueue(self, o) : ncclInvalidUsage;

@@ -8,6 +8,7 @@
 #define FLOW_CUDA_RUNTIME_H
 
 #include <cuda_runtime_api.h>
+#include "cuda/bundling.h"
 #include "cuda/device_table.h"
 #include "cuda/launch.h"
 
@@ -41,6 +42,7 @@ struct flow_queue {
   int                may_fault;
   flow_cuda_staging  staging;
   flow_cuda_capture *capture;                        /* while it is recorded */
+  flow_cuda_bundle  *bundle;                         /* small launches, meanwhile, that go together */
   void             **released;                       /* meanwhile: freed afterwards */
   int                released_count, released_capacity;
 };
@@ -60,6 +62,8 @@ void        flow_runtime_leave(const flow_cuda_device *device, int before);
 /* FLOW_INVALID_STATE while the queue is recorded. */
 flow_status flow_runtime_refuse_while_recorded(flow_queue *queue, const char *what);
 flow_status flow_runtime_synchronize(flow_queue *queue);
+/* Enqueues the launches that wait to be bundled: before anything else gets to the stream. */
+flow_status flow_runtime_flush(flow_queue *queue);
 
 /* runtime_memory.c */
 flow_status flow_runtime_allocate(flow_queue *queue, size_t bytes, void **out);

@@ -64,18 +64,36 @@ static unsigned grid_of(flow_cuda_kernel kernel, int64_t count, const flow_cuda_
   return (unsigned)(blocks < most ? blocks : most);
 }
 
-flow_status flow_cuda_launch(const flow_call *call, flow_cuda_kernel kernel, int64_t count, const void *arguments, size_t bytes)
+/* How many bytes the arguments have, the kernel's own image knows. */
+static flow_status enqueue(const flow_queue *queue, int op, flow_cuda_kernel kernel, int64_t count, const void *arguments)
 {
-  (void)bytes;                                          /* the kernel's own image knows */
-  if (count <= 0) return FLOW_OK;
-  const flow_cuda_device *device = call->queue->device;
+  const flow_cuda_device *device = queue->device;
   void *parameters[2] = { (void *)(uintptr_t)arguments, &count };
   int before;
   FLOW_TRY(flow_runtime_enter(device, &before));
   cudaError_t error = cudaLaunchKernel((const void *)kernels[kernel], (dim3){ grid_of(kernel, count, device), 1, 1 },
-                                       (dim3){ BLOCK_THREADS, 1, 1 }, parameters, 0, call->queue->stream);
+                                       (dim3){ BLOCK_THREADS, 1, 1 }, parameters, 0, queue->stream);
   flow_runtime_leave(device, before);
-  return error == cudaSuccess ? FLOW_OK : flow_runtime_fail(device, flow_cuda_op_name(call->op), error);
+  return error == cudaSuccess ? FLOW_OK : flow_runtime_fail(device, flow_cuda_op_name(op), error);
+}
+
+flow_status flow_runtime_flush(flow_queue *queue)
+{
+  flow_cuda_closed closed;
+  if (!flow_cuda_bundle_close(queue->bundle, &closed)) return FLOW_OK;
+  return enqueue(queue, closed.op, closed.kernel, closed.count, closed.arguments);
+}
+
+flow_status flow_cuda_launch(const flow_call *call, flow_cuda_kernel kernel, int64_t count, const void *arguments, size_t bytes)
+{
+  flow_queue *queue = call->queue;
+  int small = queue->capture && flow_cuda_is_small(call, kernel, count), taken = 0;
+  if (count <= 0) return FLOW_OK;
+  if (small) FLOW_TRY(flow_cuda_bundle_add(&queue->bundle, call, kernel, count, arguments, bytes, &taken));
+  if (taken) return FLOW_OK;
+  FLOW_TRY(flow_runtime_flush(queue));
+  if (small) FLOW_TRY(flow_cuda_bundle_add(&queue->bundle, call, kernel, count, arguments, bytes, &taken));
+  return taken ? FLOW_OK : enqueue(queue, call->op, kernel, count, arguments);
 }
 
 /* A recording's faults are those of the queue on which it began. */
@@ -106,7 +124,9 @@ int flow_cuda_device_index(const flow_call *call)
 
 cudaStream_t flow_cuda_stream(const flow_call *call)
 {
-  return call->queue ? call->queue->stream : NULL;
+  if (!call->queue) return NULL;
+  if (flow_runtime_flush(call->queue) != FLOW_OK && call->queue->capture) call->queue->capture->broken = 1;
+  return call->queue->stream;
 }
 
 /* ---- queues ------------------------------------------------------------------------------------------------------------------ */
@@ -160,6 +180,7 @@ static void queue_release(flow_queue *queue)
     flow_runtime_leave(queue->device, before);
   }
   flow_free(queue->released);
+  flow_free(queue->bundle);
   flow_free(queue);
 }
 

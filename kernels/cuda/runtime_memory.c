@@ -209,6 +209,7 @@ flow_status flow_runtime_copy_inside(flow_queue *queue, void *to, const void *fr
 {
   int before;
   if (bytes == 0) return FLOW_OK;
+  FLOW_TRY(flow_runtime_flush(queue));
   FLOW_TRY(flow_runtime_enter(queue->device, &before));
   cudaError_t error = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, queue->stream);
   flow_runtime_leave(queue->device, before);
@@ -219,6 +220,7 @@ flow_status flow_runtime_clear(flow_queue *queue, void *to, size_t bytes)
 {
   int before;
   if (bytes == 0) return FLOW_OK;
+  FLOW_TRY(flow_runtime_flush(queue));
   FLOW_TRY(flow_runtime_enter(queue->device, &before));
   cudaError_t error = cudaMemsetAsync(to, 0, bytes, queue->stream);
   flow_runtime_leave(queue->device, before);

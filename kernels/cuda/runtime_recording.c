@@ -23,6 +23,8 @@ static flow_status join(flow_queue *queue, flow_cuda_capture *capture)
 static flow_status order(flow_queue *queue, flow_queue *other)
 {
   int before;
+  FLOW_TRY(flow_runtime_flush(queue));
+  FLOW_TRY(flow_runtime_flush(other));
   FLOW_TRY(flow_runtime_enter(other->device, &before));
   cudaError_t error = cudaEventRecord(other->event, other->stream);
   flow_runtime_leave(other->device, before);
@@ -64,7 +66,12 @@ flow_status flow_runtime_record_begin(flow_queue *queue)
 static flow_status end_capture(flow_queue *queue, cudaGraph_t *graph)
 {
   flow_cuda_capture *capture = queue->capture;
+  flow_status status = FLOW_OK;
   *graph = NULL;
+  for (int i = 0; i < capture->count; i++) {
+    flow_status flushed = flow_runtime_flush(capture->queues[i]);
+    if (status == FLOW_OK) status = flushed;
+  }
   cudaError_t error = cudaStreamEndCapture(queue->stream, graph);
   int broken = capture->broken;
   for (int i = 0; i < capture->count; i++) {
@@ -73,6 +80,7 @@ static flow_status end_capture(flow_queue *queue, cudaGraph_t *graph)
   }
   flow_free(capture);
   if (error != cudaSuccess) cudaGetLastError();
+  if (status != FLOW_OK) return status;
   if (broken) return flow_fail(FLOW_INVALID_STATE, "the recording holds a call that cannot be recorded");
   if (error == cudaErrorStreamCaptureUnjoined) {
     return flow_fail(FLOW_INVALID_STATE, "a queue that was recorded along is not followed before the end of the recording");

@@ -63,3 +63,17 @@ int flow_cuda_contiguous(const flow_operand *x)
     if (x->shape[axis] != 1 && x->strides[axis] != step) return 0;
   return 1;
 }
+
+const char *flow_cuda_span(const flow_operand *x, size_t *bytes)
+{
+  int64_t low = 0, high = 0, size = flow_dtype_size(x->dtype);
+  *bytes = 0;
+  if (!x->data || flow_cuda_size(x) == 0) return x->data;
+  for (int i = 0; i < x->rank; i++) {
+    int64_t reach = (x->shape[i] - 1) * x->strides[i];
+    if (reach < 0) low += reach;
+    else high += reach;
+  }
+  *bytes = (size_t)((high - low + 1) * size);
+  return (const char *)x->data + low * size;
+}

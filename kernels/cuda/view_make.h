@@ -16,6 +16,8 @@ view_groups flow_cuda_groups(int64_t size, int64_t count);
 /* Whether the view is one axis of this stride. */
 int     flow_cuda_view_is(const view *v, int64_t stride);
 int64_t flow_cuda_size(const flow_operand *x);
+/* The first byte that an operand's strides reach, and how many there are to the last one; none of nothing. */
+const char *flow_cuda_span(const flow_operand *x, size_t *bytes);
 /* Whether an operand's elements lie one behind the other in row-major order. */
 int     flow_cuda_contiguous(const flow_operand *x);
 

@@ -25,6 +25,7 @@ flow_status flow_runtime_enter(const flow_cuda_device *device, int *before) { (v
 void flow_runtime_leave(const flow_cuda_device *device, int before) { (void)device, (void)before; }
 flow_status flow_runtime_allocate(flow_queue *queue, size_t bytes, void **out) { (void)queue; return flow_alloc(bytes, out); }
 void flow_runtime_release(flow_queue *queue, void *memory) { (void)queue; flow_free(memory); }
+flow_status flow_runtime_flush(flow_queue *queue) { (void)queue; return FLOW_OK; }
 flow_status flow_runtime_synchronize(flow_queue *queue) { (void)queue; return FLOW_OK; }
 flow_status flow_runtime_clear(flow_queue *queue, void *to, size_t bytes) { (void)queue; memset(to, 0, bytes); return FLOW_OK; }
 

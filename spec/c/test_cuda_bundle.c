@@ -1,0 +1,351 @@
+/* test_cuda_bundle.c: small launches of a recording that stand next to each other are one; what depends on each other stays in order. The
+ * emulated device runs blocks and threads at random, so each recording is replayed often. */
+#include "cuda_runner.h"
+
+enum { COUNT = 24, LARGE = 100000, REPLAYS = 20, TURNS = 64, PACKS = 13 };      /* TURNS, PACKS: that one launch has room for */
+
+static const flow_accelerator *device;
+static const flow_accelerator_functions *gpu;
+static flow_queue *queue, *other;
+static const flow_attributes none;
+
+static int set_up(void **state)
+{
+  (void)state;
+  device = cuda_device();
+  gpu = device->functions;
+  cuda_ok(gpu->queue_new(device, &queue));
+  cuda_ok(gpu->queue_new(device, &other));
+  return 0;
+}
+
+static int tear_down(void **state)
+{
+  (void)state;
+  gpu->queue_release(other);
+  gpu->queue_release(queue);
+  return 0;
+}
+
+/* ---- vectors on the device ------------------------------------------------------------------------------------------------------- */
+
+static flow_operand vector(int64_t count, int dtype)
+{
+  flow_operand x = { .dtype = dtype, .rank = 1, .shape = { count }, .strides = { 1 } };
+  cuda_ok(gpu->allocate(queue, (size_t)(count * flow_dtype_size(dtype)), &x.data));
+  cuda_ok(gpu->clear(queue, x.data, (size_t)(count * flow_dtype_size(dtype))));
+  return x;
+}
+
+static flow_operand part(flow_operand x, int64_t first, int64_t count, int64_t stride)
+{
+  x.data = (float *)x.data + first;
+  x.shape[0] = count;
+  x.strides[0] = stride;
+  return x;
+}
+
+static void put(const flow_operand *x, int64_t at, float value) { cuda_ok(gpu->upload(queue, (float *)x->data + at, &value, sizeof value)); }
+
+static float item(const flow_operand *x, int64_t at)
+{
+  float value;
+  cuda_ok(gpu->download(queue, &value, (const float *)x->data + at, sizeof value));
+  return value;
+}
+
+static void enqueue(int op, const flow_attributes *attributes, flow_operand *inputs, int input_count, flow_operand *y)
+{
+  flow_call call = { .op = op, .attributes = attributes, .inputs = inputs, .input_count = input_count, .outputs = y, .output_count = y != NULL,
+                     .queue = queue };
+  const flow_kernel *kernel = device->device.kernels[op];
+  while (kernel->supports && !kernel->supports(&call)) kernel++;
+  cuda_ok(kernel->run(&call, 0, 0, 1));
+}
+
+static void fill_with(flow_operand y, double value)
+{
+  flow_attributes attributes = { .fill = { .value = value, .rank = 1, .dims = { y.shape[0] } } };
+  enqueue(FLOW_OP_fill, &attributes, NULL, 0, &y);
+}
+
+static void add(flow_operand a, flow_operand b, flow_operand y) { enqueue(FLOW_OP_add, &none, (flow_operand[]){ a, b }, 2, &y); }
+
+static void assign_add(flow_operand to, flow_operand from) { enqueue(FLOW_OP_assign_add, &none, (flow_operand[]){ to, from }, 2, NULL); }
+
+/* Sum of all elements. */
+static void sum(flow_operand x, flow_operand y)
+{
+  y.rank = 0;
+  enqueue(FLOW_OP_sum, &none, &x, 1, &y);
+}
+
+/* ---- recordings -------------------------------------------------------------------------------------------------------------------- */
+
+static void begin(void) { cuda_ok(gpu->record_begin(queue)); }
+
+static flow_recording *end(int nodes)
+{
+  flow_recording *recording;
+  cuda_ok(gpu->record_end(queue, &recording));
+  assert_int_equal(gpu->recording_nodes(recording), nodes);
+  return recording;
+}
+
+static void replay(flow_recording *recording) { cuda_ok(gpu->replay(queue, recording)); }
+
+static void release(const flow_operand *x, int count)
+{
+  for (int i = 0; i < count; i++) gpu->release(queue, x[i].data);
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------------------------------------- */
+
+static void small_launches_are_one(void **state)
+{
+  (void)state;
+  flow_operand x[COUNT];
+  for (int i = 0; i < COUNT; i++) x[i] = vector(3, FLOW_FLOAT32);
+  begin();
+  for (int i = 0; i < COUNT; i++) fill_with(x[i], i + 1);
+  flow_recording *recording = end(1);
+  assert_float_equal(item(&x[5], 2), 0, 0);
+  replay(recording);
+  for (int i = 0; i < COUNT; i++)
+    for (int k = 0; k < 3; k++) assert_float_equal(item(&x[i], k), i + 1, 0);
+  gpu->recording_release(recording);
+  release(x, COUNT);
+}
+
+static void one_alone_stays_what_it_was(void **state)
+{
+  (void)state;
+  flow_operand x = vector(3, FLOW_FLOAT32);
+  begin();
+  fill_with(x, 7);
+  flow_recording *recording = end(1);
+  replay(recording);
+  assert_float_equal(item(&x, 2), 7, 0);
+  gpu->recording_release(recording);
+  release(&x, 1);
+}
+
+/* x[i + 1] = x[i] + x[i], in one launch: each reads what the one before wrote. */
+static void reads_come_after_writes(void **state)
+{
+  (void)state;
+  flow_operand x[COUNT];
+  for (int i = 0; i < COUNT; i++) x[i] = vector(1, FLOW_FLOAT32);
+  begin();
+  for (int i = 0; i + 1 < COUNT; i++) add(x[i], x[i], x[i + 1]);
+  flow_recording *recording = end(1);
+  for (int r = 1; r <= REPLAYS; r++) {
+    put(&x[0], 0, (float)r);
+    replay(recording);
+    assert_float_equal(item(&x[COUNT - 1], 0), ldexp(r, COUNT - 1), 0);
+  }
+  gpu->recording_release(recording);
+  release(x, COUNT);
+}
+
+/* Each vector is read by the launch before the one that writes it. */
+static void writes_come_after_reads(void **state)
+{
+  (void)state;
+  flow_operand x[COUNT];
+  for (int i = 0; i < COUNT; i++) x[i] = vector(2, FLOW_FLOAT32);
+  begin();
+  for (int i = 0; i + 1 < COUNT; i++) add(x[i + 1], x[i + 1], x[i]);
+  flow_recording *recording = end(1);
+  for (int r = 0; r < REPLAYS; r++) {
+    for (int i = 0; i < COUNT; i++) put(&x[i], 1, (float)(r + i));
+    replay(recording);
+    for (int i = 0; i + 1 < COUNT; i++) assert_float_equal(item(&x[i], 1), 2 * (r + i + 1), 0);
+  }
+  gpu->recording_release(recording);
+  release(x, COUNT);
+}
+
+static void later_writes_win(void **state)
+{
+  (void)state;
+  flow_operand x = vector(COUNT + 1, FLOW_FLOAT32);
+  begin();
+  for (int i = 0; i < COUNT; i++) fill_with(part(x, i, 2, 1), i + 1);      /* each overlaps the next */
+  flow_recording *recording = end(1);
+  for (int r = 0; r < REPLAYS; r++) {
+    cuda_ok(gpu->clear(queue, x.data, (COUNT + 1) * sizeof(float)));
+    replay(recording);
+    for (int i = 0; i <= COUNT; i++) assert_float_equal(item(&x, i), i < COUNT ? i + 1 : COUNT, 0);
+  }
+  gpu->recording_release(recording);
+  release(&x, 1);
+}
+
+/* What is backwards, or has gaps, reaches as far as its strides. */
+static void strides_count(void **state)
+{
+  (void)state;
+  flow_operand x = vector(40, FLOW_FLOAT32), y = vector(20, FLOW_FLOAT32);
+  begin();
+  fill_with(x, 1);
+  add(part(x, 39, 20, -2), part(x, 0, 20, 2), y);
+  fill_with(part(x, 20, 20, 1), 2);
+  assign_add(part(x, 0, 1, 1), part(y, 3, 1, 1));
+  flow_recording *recording = end(1);
+  for (int r = 0; r < REPLAYS; r++) {
+    replay(recording);
+    for (int i = 0; i < 20; i++) assert_float_equal(item(&y, i), 2, 0);
+    for (int i = 0; i < 40; i++) assert_float_equal(item(&x, i), i == 0 ? 3 : i < 20 ? 1 : 2, 0);
+  }
+  gpu->recording_release(recording);
+  release((flow_operand[]){ x, y }, 2);
+}
+
+/* Launches that nothing connects until the last one, which reads what each of them made. */
+static void one_that_depends_on_many(void **state)
+{
+  (void)state;
+  flow_operand x = vector(COUNT, FLOW_FLOAT32), y = vector(1, FLOW_FLOAT32);
+  begin();
+  for (int i = 0; i < COUNT; i++) fill_with(part(x, i, 1, 1), i);
+  sum(x, y);
+  assign_add(part(x, 0, 1, 1), y);
+  flow_recording *recording = end(1);
+  for (int r = 0; r < REPLAYS; r++) {
+    put(&y, 0, 0);
+    replay(recording);
+    assert_float_equal(item(&y, 0), COUNT * (COUNT - 1) / 2, 0);
+    assert_float_equal(item(&x, 0), COUNT * (COUNT - 1) / 2, 0);
+  }
+  gpu->recording_release(recording);
+  release((flow_operand[]){ x, y }, 2);
+}
+
+/* Labels that are none make effects in the same launch write nothing, and those of later replays, until the fault is raised. */
+static void effects_wait_for_the_verdict(void **state)
+{
+  (void)state;
+  flow_operand logits = vector(12, FLOW_FLOAT32), labels = vector(3, FLOW_INT32), losses = vector(3, FLOW_FLOAT32);
+  flow_operand variable = vector(1, FLOW_FLOAT32), one = vector(1, FLOW_FLOAT32);
+  logits.rank = 2;
+  logits.shape[0] = 3;
+  logits.shape[1] = logits.strides[0] = 4;
+  logits.strides[1] = 1;
+  put(&one, 0, 1);
+  begin();
+  enqueue(FLOW_OP_sparse_cross_entropy, &none, (flow_operand[]){ logits, labels }, 2, &losses);
+  assign_add(variable, one);
+  flow_recording *recording = end(1);
+  for (int r = 0; r < REPLAYS; r++) {
+    int32_t wrong[3] = { 1, 2, r % 2 ? 4 : 3 };
+    cuda_ok(gpu->upload(queue, labels.data, wrong, sizeof wrong));
+    put(&variable, 0, 5);
+    replay(recording);
+    flow_status status = gpu->synchronize(queue);
+    assert_int_equal(status, r % 2 ? FLOW_INVALID_ARGUMENT : FLOW_OK);
+    assert_float_equal(item(&variable, 0), (r % 2 ? 5 : 6), 0);
+  }
+  gpu->recording_release(recording);
+  release((flow_operand[]){ logits, labels, losses, variable, one }, 5);
+}
+
+/* What is large, or no kernel, comes between what stands before and behind it. */
+static void others_come_between(void **state)
+{
+  (void)state;
+  flow_operand x = vector(LARGE, FLOW_FLOAT32), y = vector(2, FLOW_FLOAT32), z = vector(2, FLOW_FLOAT32);
+  begin();
+  fill_with(y, 1);
+  fill_with(z, 2);
+  fill_with(x, 3);                                                      /* too large */
+  assign_add(y, part(x, 0, 2, 1));
+  assign_add(z, part(x, LARGE - 2, 2, 1));
+  cuda_ok(gpu->copy(queue, x.data, y.data, 2 * sizeof(float)));
+  add(part(x, 0, 2, 1), y, y);
+  add(part(x, 1, 2, 1), z, z);
+  cuda_ok(gpu->clear(queue, x.data, 2 * sizeof(float)));
+  flow_recording *recording = end(6);
+  for (int r = 0; r < REPLAYS; r++) {
+    replay(recording);
+    assert_float_equal(item(&y, 0), 8, 0);
+    assert_float_equal(item(&z, 0), 9, 0);
+    assert_float_equal(item(&z, 1), 8, 0);
+    assert_float_equal(item(&x, 0), 0, 0);
+  }
+  gpu->recording_release(recording);
+  release((flow_operand[]){ x, y, z }, 3);
+}
+
+/* More than the turns, and the arguments, of one. */
+static void what_is_too_much_for_one_is_several(void **state)
+{
+  (void)state;
+  enum { MANY = 3 * TURNS + 1 };
+  flow_operand x = vector(1, FLOW_FLOAT32), one = vector(1, FLOW_FLOAT32), many[4];
+  put(&one, 0, 1);
+  begin();
+  for (int i = 0; i < MANY; i++) fill_with(x, i);
+  flow_recording *recording = end(4);
+  replay(recording);
+  assert_float_equal(item(&x, 0), MANY - 1, 0);
+  gpu->recording_release(recording);
+  for (int i = 0; i < 4; i++) many[i] = vector(40, FLOW_FLOAT32);
+  begin();
+  for (int i = 0; i < 4 * PACKS; i++)
+    enqueue(FLOW_OP_pack, &none, (flow_operand[]){ part(many[(i + 1) % 4], 0, 20, 1), part(many[(i + 2) % 4], 5, 20, 1) }, 2, &many[i % 4]);
+  recording = end(4);
+  replay(recording);
+  cuda_ok(gpu->synchronize(queue));
+  gpu->recording_release(recording);
+  release((flow_operand[]){ x, one }, 2);
+  release(many, 4);
+}
+
+/* A queue that follows gets what was left to the bundle before, and what follows it comes behind. */
+static void queues_that_are_recorded_together(void **state)
+{
+  (void)state;
+  flow_operand x = vector(1, FLOW_FLOAT32), y = vector(1, FLOW_FLOAT32), z = vector(1, FLOW_FLOAT32);
+  cuda_ok(gpu->follow(other, queue));
+  begin();
+  fill_with(x, 1);
+  fill_with(y, 2);
+  cuda_ok(gpu->follow(other, queue));
+  flow_queue *own = queue;
+  queue = other;
+  add(x, y, z);
+  assign_add(z, x);
+  queue = own;
+  cuda_ok(gpu->follow(queue, other));
+  assign_add(z, y);
+  add(z, z, x);
+  flow_recording *recording = end(3);
+  for (int r = 0; r < REPLAYS; r++) {
+    replay(recording);
+    assert_float_equal(item(&x, 0), 12, 0);
+  }
+  gpu->recording_release(recording);
+  begin();
+  cuda_ok(gpu->follow(other, queue));
+  queue = other;
+  fill_with(x, 1);
+  queue = own;
+  assert_int_equal(gpu->record_end(queue, &recording), FLOW_INVALID_STATE);      /* nobody followed the other one */
+  begin();
+  fill_with(x, 2);
+  recording = end(1);
+  gpu->recording_release(recording);
+  release((flow_operand[]){ x, y, z }, 3);
+}
+
+int main(void)
+{
+#define test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+  const struct CMUnitTest tests[] = {
+    test(small_launches_are_one), test(one_alone_stays_what_it_was), test(reads_come_after_writes), test(writes_come_after_reads),
+    test(later_writes_win), test(strides_count), test(one_that_depends_on_many), test(effects_wait_for_the_verdict),
+    test(others_come_between), test(what_is_too_much_for_one_is_several), test(queues_that_are_recorded_together),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
