@@ -13,7 +13,7 @@
 #include "cuda/training.h"
 
 /* What may be a turn. */
-#define SMALL_KERNELS(ELEMENT, BLOCK) \
+#define SMALL_LAUNCHES(ELEMENT, BLOCK) \
   CONSTANT_KERNELS(ELEMENT, BLOCK) \
   ELEMENTWISE_KERNELS(ELEMENT, BLOCK) \
   MOVEMENT_KERNELS(ELEMENT, BLOCK) \
@@ -24,7 +24,7 @@
 typedef enum small_kernel {
 #define ELEMENT(name) SMALL_##name,
 #define BLOCK(name, phases) SMALL_##name,
-  SMALL_KERNELS(ELEMENT, BLOCK)
+  SMALL_LAUNCHES(ELEMENT, BLOCK)
 #undef ELEMENT
 #undef BLOCK
   SMALL_KERNEL_COUNT
@@ -56,7 +56,7 @@ BODY void bundle(int phase, int thread, int64_t block, void *shared, const bundl
       return;
 #define BLOCK(name, phases)                                                                                                     \
     case SMALL_##name: name(turn->phase, thread, turn->which, shared, (const name##_arguments *)arguments); return;
-    SMALL_KERNELS(ELEMENT, BLOCK)
+    SMALL_LAUNCHES(ELEMENT, BLOCK)
 #undef ELEMENT
 #undef BLOCK
     default: return;

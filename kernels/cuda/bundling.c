@@ -24,7 +24,7 @@ struct flow_cuda_bundle {
 static const struct { int16_t number, phases; } small_kernels[CUDA_KERNEL_COUNT] = {
 #define ELEMENT(name) [CUDA_##name] = { SMALL_##name + 1, 0 },
 #define BLOCK(name, phases) [CUDA_##name] = { SMALL_##name + 1, phases },
-  SMALL_KERNELS(ELEMENT, BLOCK)
+  SMALL_LAUNCHES(ELEMENT, BLOCK)
 #undef ELEMENT
 #undef BLOCK
 };

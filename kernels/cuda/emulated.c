@@ -142,7 +142,8 @@ static flow_status flush(flow_queue *queue)
 }
 
 /* Leaves a small launch that is recorded to the bundle; else what was left to it before comes first. */
-static flow_status try_to_bundle(const flow_call *call, flow_cuda_kernel kernel, int64_t count, const void *arguments, size_t bytes, int *taken)
+static flow_status try_to_bundle(const flow_call *call, flow_cuda_kernel kernel, int64_t count, const void *arguments, size_t bytes,
+                                 int *taken)
 {
   int small = call->queue->recording && flow_cuda_is_small(call, kernel, count);
   *taken = 0;

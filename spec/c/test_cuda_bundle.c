@@ -45,7 +45,10 @@ static flow_operand part(flow_operand x, int64_t first, int64_t count, int64_t s
   return x;
 }
 
-static void put(const flow_operand *x, int64_t at, float value) { cuda_ok(gpu->upload(queue, (float *)x->data + at, &value, sizeof value)); }
+static void put(const flow_operand *x, int64_t at, float value)
+{
+  cuda_ok(gpu->upload(queue, (float *)x->data + at, &value, sizeof value));
+}
 
 static float item(const flow_operand *x, int64_t at)
 {
@@ -56,8 +59,8 @@ static float item(const flow_operand *x, int64_t at)
 
 static void enqueue(int op, const flow_attributes *attributes, flow_operand *inputs, int input_count, flow_operand *y)
 {
-  flow_call call = { .op = op, .attributes = attributes, .inputs = inputs, .input_count = input_count, .outputs = y, .output_count = y != NULL,
-                     .queue = queue };
+  flow_call call = { .op = op, .attributes = attributes, .inputs = inputs, .input_count = input_count, .outputs = y,
+                     .output_count = y != NULL, .queue = queue };
   const flow_kernel *kernel = device->device.kernels[op];
   while (kernel->supports && !kernel->supports(&call)) kernel++;
   cuda_ok(kernel->run(&call, 0, 0, 1));
