@@ -41,6 +41,7 @@ typedef struct flow_plan      flow_plan;       /* a finished trace: immutable, s
 typedef struct flow_instance  flow_instance;   /* a plan's memory and bindings: one per concurrent caller */
 typedef struct flow_layer     flow_layer;
 typedef struct flow_optimizer flow_optimizer;
+typedef struct flow_loss_scale flow_loss_scale;  /* keeps gradients that pass through float16 within its range */
 typedef struct flow_schedule  flow_schedule;   /* a learning rate as a function of the number of updates: immutable */
 typedef struct flow_record_writer flow_record_writer;
 typedef struct flow_tensor_writer flow_tensor_writer;   /* what is to become a file of named tensors */
@@ -330,7 +331,7 @@ FLOW_API const char *flow_layer_name(const flow_layer *layer);
 /* Creates the variables for these input shapes (-1 = batch). Seed: of the initializers that have none of their own. */
 FLOW_API flow_status flow_layer_build(flow_context *context, flow_layer *layer, int input_count, const int *ranks, const int64_t *const *shapes);
 FLOW_API int         flow_layer_built(const flow_layer *layer);
-FLOW_API const char *flow_layer_policy(const flow_layer *layer);                     /* borrowed: "float32", "mixed_bfloat16" */
+FLOW_API const char *flow_layer_policy(const flow_layer *layer);                     /* borrowed: "float32", "mixed_bfloat16", "mixed_float16" */
 FLOW_API flow_status flow_layer_call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out);
 FLOW_API int         flow_layer_variable_count(const flow_layer *layer);         /* trainable first, then not, as Keras stores them */
 FLOW_API flow_variable *flow_layer_variable(const flow_layer *layer, int index); /* borrowed */
@@ -387,12 +388,28 @@ FLOW_API flow_schedule *flow_optimizer_schedule(const flow_optimizer *optimizer)
 /* flow_optimizer_apply with the rate of this update, a float32 scalar. */
 FLOW_API flow_status flow_optimizer_apply_at(flow_context *context, flow_optimizer *optimizer, flow_tensor *rate,
                                              flow_tensor *const *gradients, flow_variable *const *variables, int count);
+/* The same with gradients of flow_loss_scale_loss (scale NULL: of the loss itself): they are divided by the scale; unless all are finite,
+ * nothing but the scale is written. */
+FLOW_API flow_status flow_optimizer_apply_scaled(flow_context *context, flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor *rate,
+                                                 flow_tensor *const *gradients, flow_variable *const *variables, int count);
 /* Leaves out of weight decay: a variable, or all whose names contain `name` (the other one is NULL). Only before slots are made. */
 FLOW_API flow_status flow_optimizer_exclude_from_weight_decay(flow_optimizer *optimizer, flow_variable *variable, const char *name);
 FLOW_API flow_variable *flow_optimizer_learning_rate(flow_optimizer *optimizer);  /* float32 scalar; borrowed; NULL: there is a schedule */
 FLOW_API flow_variable *flow_optimizer_iterations(flow_optimizer *optimizer);     /* int64 scalar; borrowed */
 FLOW_API int         flow_optimizer_slot_count(const flow_optimizer *optimizer);  /* slots per variable in Keras' order: m0 v0 m1 v1 ... */
 FLOW_API flow_variable *flow_optimizer_slot(const flow_optimizer *optimizer, int index); /* borrowed view into the slot's arena */
+
+/* Dynamic loss scales: doubled after growth_steps updates in a row, halved when an update is skipped (Keras' LossScaleOptimizer). */
+enum { FLOW_INITIAL_LOSS_SCALE = 32768, FLOW_LOSS_SCALE_GROWTH_STEPS = 2000 };    /* Keras' defaults */
+FLOW_API flow_status flow_loss_scale_new(const char *name, double initial_scale, double growth_steps, flow_loss_scale **out); /* name NULL: Keras' */
+FLOW_API void        flow_loss_scale_release(flow_loss_scale *scale);      /* NULL is fine */
+FLOW_API const char *flow_loss_scale_name(const flow_loss_scale *scale);
+/* iteration and learning_rate, which stay 0, step_counter (int64), dynamic_scale (float32); borrowed; NULL behind them. */
+FLOW_API flow_variable *flow_loss_scale_variable(const flow_loss_scale *scale, int index);
+FLOW_API flow_status flow_loss_scale_loss(flow_context *context, flow_loss_scale *scale, flow_tensor *loss, flow_tensor **out); /* loss x scale; new reference */
+/* The scale with its optimizer as Keras serializes them, and back: two new references. The first returns the whole length. */
+FLOW_API int         flow_loss_scale_config(const flow_loss_scale *scale, const flow_optimizer *inner, char *text, int size);
+FLOW_API flow_status flow_loss_scale_from_config(const char *text, flow_loss_scale **scale, flow_optimizer **inner);
 
 FLOW_API int         flow_schedule_class_count(void);
 FLOW_API int         flow_schedule_class_find(const char *name);   /* "CosineDecay"; -1 */

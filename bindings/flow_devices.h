@@ -33,6 +33,7 @@ FLOW_API int         flow_iterator_keep_rows(flow_iterator *iterator, flow_row_s
 FLOW_API flow_status flow_variable_to_device(flow_context *context, flow_variable *variable, int device);
 /* Moves all that an optimizer trains, and its own variables. */
 FLOW_API flow_status flow_optimizer_to_device(flow_context *context, flow_optimizer *optimizer, int device);
+FLOW_API flow_status flow_loss_scale_to_device(flow_context *context, flow_loss_scale *scale, int device);
 /* Waits for what this context has enqueued on a device, and fails with what went wrong there. */
 FLOW_API flow_status flow_device_synchronize(flow_context *context, int device);
 

@@ -17,7 +17,7 @@ struct cJSON;
 /* The last parameters of every layer. The name comes to flow_layer_new as an argument of its own. */
 #define FLOW_LAYER_COMMON                    \
   { "trainable", FLOW_BOOLEAN, "true", NULL }, \
-  { "dtype", FLOW_TEXT, "float32", "float32|!float16|!bfloat16|!float64|!mixed_float16|mixed_bfloat16" }, \
+  { "dtype", FLOW_TEXT, "float32", "float32|!float16|!bfloat16|!float64|mixed_float16|mixed_bfloat16" }, \
   FLOW_ARGUMENTS_END
 
 /* A layer has one owner, its caller; the tensors and variables that it hands out outlive it. */

@@ -1,5 +1,5 @@
 /* policy.h: dtype policies (Keras: DTypePolicy): in which dtype a layer computes and in which it keeps its variables. "mixed_bfloat16"
- * computes in 16 bits on variables of 32, which are cast where they are read. */
+ * and "mixed_float16" compute in 16 bits on variables of 32, which are cast where they are read. */
 #ifndef FLOW_LAYERS_POLICY_H
 #define FLOW_LAYERS_POLICY_H
 

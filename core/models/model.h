@@ -59,6 +59,7 @@ struct flow_model {
   int               output_count, output_capacity;
   int               value_count;
   flow_optimizer   *optimizer;           /* NULL: not compiled */
+  flow_loss_scale  *loss_scale;          /* around it; NULL: none */
   const flow_loss  *loss;                /* NULL: not compiled */
   flow_arguments   *loss_options;
   double            steps_done, seed;

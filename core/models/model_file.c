@@ -5,8 +5,11 @@
 
 #include "graph/variable.h"
 #include "models/model.h"
+#include "train/loss_scale.h"
 
 enum { MOST_PATH = 4096 };
+
+static const char OPTIMIZER[] = "optimizer/vars", INNER_OPTIMIZER[] = "optimizer/inner_optimizer/vars";
 
 /* ---- the walk ------------------------------------------------------------------------------------------------------------ */
 
@@ -131,6 +134,26 @@ static flow_status read_variables(void *state, const char *path, const char *nam
   return FLOW_OK;
 }
 
+/* How many variables the file has in a group. */
+static int stored_count(const flow_tensor_file *file, const char *path)
+{
+  int count = 0;
+  while (find_variable(file, path, count) >= 0) count++;
+  return count;
+}
+
+/* The loss scale's variables stand before those of its optimizer. Keras makes two of them at the first step only. */
+static flow_status read_loss_scale(flow_model *model, flow_tensor_file *file)
+{
+  int own = stored_count(file, OPTIMIZER) - stored_count(file, INNER_OPTIMIZER);
+  for (int i = 0; own == FLOW_SCALE_VARIABLES && i < own; i++) {
+    flow_variable *variable = flow_loss_scale_variable(model->loss_scale, i);
+    FLOW_TRY(check_shape(file, find_variable(file, OPTIMIZER, i), variable));
+    FLOW_TRY(read_variable(file, find_variable(file, OPTIMIZER, i), variable));
+  }
+  return FLOW_OK;
+}
+
 /* Slots that are missing were never used: they stay zero. */
 static flow_status read_optimizer(flow_model *model, flow_tensor_file *file)
 {
@@ -138,10 +161,12 @@ static flow_status read_optimizer(flow_model *model, flow_tensor_file *file)
   int count = flow_model_trainable(model, NULL);
   FLOW_TRY(flow_alloc(sizeof(flow_variable *) * (size_t)(count + 1), &block));
   flow_model_trainable(model, block);
+  const char *path = find_variable(file, INNER_OPTIMIZER, 0) >= 0 ? INNER_OPTIMIZER : OPTIMIZER;
   flow_status status = flow_optimizer_build(model->optimizer, block, count);
   flow_free(block);
+  if (status == FLOW_OK && model->loss_scale && path == INNER_OPTIMIZER) status = read_loss_scale(model, file);
   for (int i = 0; status == FLOW_OK; i++) {
-    int index = find_variable(file, "optimizer/vars", i);
+    int index = find_variable(file, path, i);
     flow_variable *variable = optimizer_variable(model->optimizer, i);
     if (index < 0 || !variable) break;
     status = check_shape(file, index, variable);
@@ -220,14 +245,23 @@ static flow_status add_variables(void *state, const char *path, const char *name
   return FLOW_OK;
 }
 
+/* The optimizer's group, with the variables of the loss scale before its own, if there is one. */
+static flow_status add_group(const flow_model *model, const flow_loss_scale *scale, const char *path, flow_tensor_writer *writer)
+{
+  int own = 0;
+  flow_variable *variable;
+  FLOW_TRY(flow_tensor_writer_group(writer, path));
+  FLOW_TRY(flow_tensor_writer_note(writer, path, "name", scale ? flow_loss_scale_name(scale) : flow_optimizer_name(model->optimizer)));
+  for (; scale && (variable = flow_loss_scale_variable(scale, own)); own++) FLOW_TRY(add_storage(writer, path, own, variable));
+  for (int i = 0; (variable = optimizer_variable(model->optimizer, i)); i++) FLOW_TRY(add_storage(writer, path, own + i, variable));
+  return FLOW_OK;
+}
+
+/* The optimizer inside a loss scale has a group of its own, too, as Keras writes it. */
 static flow_status add_optimizer(const flow_model *model, flow_tensor_writer *writer)
 {
-  static const char path[] = "optimizer/vars";
-  FLOW_TRY(flow_tensor_writer_group(writer, path));
-  FLOW_TRY(flow_tensor_writer_note(writer, path, "name", flow_optimizer_name(model->optimizer)));
-  flow_variable *variable;
-  for (int i = 0; (variable = optimizer_variable(model->optimizer, i)); i++) FLOW_TRY(add_storage(writer, path, i, variable));
-  return FLOW_OK;
+  FLOW_TRY(add_group(model, model->loss_scale, OPTIMIZER, writer));
+  return model->loss_scale ? add_group(model, NULL, INNER_OPTIMIZER, writer) : FLOW_OK;
 }
 
 flow_status flow_model_save(const flow_model *model, const char *path)
@@ -267,6 +301,7 @@ void flow_model_release(flow_model *model)
   for (int i = 0; i < FLOW_STEP_KINDS; i++) flow_model_step_release(&model->steps[i]);
   for (int i = 0; i < model->call_count; i++) flow_free(model->calls[i].operands);
   flow_optimizer_release(model->optimizer);
+  flow_loss_scale_release(model->loss_scale);
   flow_arguments_release(model->loss_options);
   release_part(&model->root);
   flow_free(model->calls);

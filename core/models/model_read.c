@@ -4,6 +4,8 @@
 
 #include "layers/config.h"
 #include "models/model.h"
+#include "train/loss_scale.h"
+#include "train/optimizer.h"
 
 enum { MOST_DEPTH = 64, MOST_CALLS = 100000, MOST_PARTS = 100000 };
 
@@ -300,14 +302,23 @@ static flow_status read_loss(flow_model *model, const cJSON *loss)
   return cJSON_IsObject(config) ? flow_config_read(config, NULL, apart, &model->loss_options) : flow_arguments_new(&model->loss_options);
 }
 
+/* Keras wraps the optimizer of a model with this policy when it compiles it, and writes the config of the one that it was given. */
+static int scales_by_policy(const flow_model *model)
+{
+  const cJSON *policy = member(member(model->description, "config"), "dtype");
+  const char *name = cJSON_IsObject(policy) ? text_member(member(policy, "config"), "name") : cJSON_GetStringValue(policy);
+  return name && strcmp(name, "mixed_float16") == 0;
+}
+
 flow_status flow_model_read_compiled(flow_model *model)
 {
   const cJSON *compiled = member(model->description, "compile_config"), *optimizer = member(compiled, "optimizer");
   if (!cJSON_IsObject(optimizer) || !member(compiled, "loss") || model->output_count != 1) return FLOW_OK;
   FLOW_TRY(read_loss(model, member(compiled, "loss")));
-  char *text = cJSON_PrintUnformatted(optimizer);
-  if (!text) return flow_fail(FLOW_OUT_OF_MEMORY, "no memory for the optimizer's config");
-  flow_status status = flow_optimizer_from_config(text, &model->optimizer);
-  cJSON_free(text);
-  return status;
+  const char *class_name = text_member(optimizer, "class_name");
+  if (class_name && strcmp(class_name, "LossScaleOptimizer") == 0)
+    return flow_loss_scale_read(optimizer, &model->loss_scale, &model->optimizer);
+  FLOW_TRY(flow_optimizer_read(optimizer, &model->optimizer));
+  if (!scales_by_policy(model)) return FLOW_OK;
+  return flow_loss_scale_new(NULL, FLOW_INITIAL_LOSS_SCALE, FLOW_LOSS_SCALE_GROWTH_STEPS, &model->loss_scale);
 }

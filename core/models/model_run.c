@@ -103,7 +103,7 @@ static flow_status add_penalties(flow_context *context, const flow_part *part, f
 /* Loss, gradients and the optimizer's update, as effects of the open trace. */
 static flow_status trace_training(flow_context *context, flow_model *model, flow_tensor *const *inputs, flow_tensor **loss)
 {
-  flow_tensor *outputs[FLOW_MAX_OPERANDS] = { NULL }, *values = NULL;
+  flow_tensor *outputs[FLOW_MAX_OPERANDS] = { NULL }, *values = NULL, *target = NULL;
   flow_tape *tape;
   int count = flow_model_trainable(model, NULL);
   void *block;
@@ -119,13 +119,16 @@ static flow_status trace_training(flow_context *context, flow_model *model, flow
     if (status == FLOW_OK) status = flow_loss_run(context, model->loss, model->loss_options, targets, outputs[0], &values);
     if (status == FLOW_OK) status = flow_loss_mean(context, values, NULL, loss);
     if (status == FLOW_OK) status = add_penalties(context, &model->root, loss);
+    if (status == FLOW_OK && model->loss_scale) status = flow_loss_scale_loss(context, model->loss_scale, *loss, &target);
+    else if (status == FLOW_OK) target = flow_tensor_retain(*loss);
     flow_status ended = flow_tape_end(context, tape);
     if (status == FLOW_OK) status = ended;
-    if (status == FLOW_OK) status = flow_tape_gradient(context, tape, *loss, NULL, variables, count, gradients);
-    if (status == FLOW_OK) status = flow_optimizer_apply(context, model->optimizer, gradients, variables, count);
+    if (status == FLOW_OK) status = flow_tape_gradient(context, tape, target, NULL, variables, count, gradients);
+    if (status == FLOW_OK) status = flow_optimizer_apply_scaled(context, model->optimizer, model->loss_scale, NULL, gradients, variables, count);
     flow_tape_release(tape);
   }
   flow_tensor_release(values);
+  flow_tensor_release(target);
   release_all(outputs, model->output_count);
   release_all(gradients, count);
   flow_free(block);

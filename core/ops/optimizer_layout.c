@@ -68,3 +68,9 @@ int flow_optimizer_inputs(const flow_optimizer_layout *layout, const flow_attrib
   const char *names[FLOW_MAX_SLOT_KINDS];
   return (layout->iterations < 0 ? 3 : 4) + layout->names(attributes, names);
 }
+
+int flow_optimizer_guard(const flow_optimizer_layout *layout, const flow_attributes *attributes, int input_count)
+{
+  int guard = flow_optimizer_inputs(layout, attributes);
+  return input_count - 2 * attributes->optimizer.products > guard ? guard : -1;
+}

@@ -1,5 +1,6 @@
 /* optimizer_layout.h: which input of an optimizer op is what. Inputs 0 and 1 are always the gradient and the parameters, both
- * flat; fused products (attributes.optimizer.products) stand behind all others. Shared by the shape rule, the optimizers and
+ * flat; behind the slots stands the guard of an update that has one, a float32 scalar: where it is 0, nothing is written; fused products
+ * (attributes.optimizer.products) stand behind all others. Shared by the shape rule, the optimizers and
  * the kernels. */
 #ifndef FLOW_OPS_OPTIMIZER_LAYOUT_H
 #define FLOW_OPS_OPTIMIZER_LAYOUT_H
@@ -18,7 +19,9 @@ typedef struct flow_optimizer_layout {
 
 /* NULL: the op is no optimizer. */
 const flow_optimizer_layout *flow_optimizer_layout_of(int op);
-/* Inputs before products. */
+/* Inputs before the guard and products. */
 int flow_optimizer_inputs(const flow_optimizer_layout *layout, const flow_attributes *attributes);
+/* Which of so many inputs is the guard; -1: there is none. */
+int flow_optimizer_guard(const flow_optimizer_layout *layout, const flow_attributes *attributes, int input_count);
 
 #endif

@@ -55,7 +55,10 @@ flow_status flow_shape_optimizer(int op, const flow_attributes *attributes, cons
     const char *missing = input_count < 0 || !names[input_count] ? "the learning rate" : names[input_count];
     return flow_rule_fail(op, "%d inputs, expected %d: %s is missing", input_count, required, missing);
   }
-  if (input_count > required) return flow_rule_fail(op, "%d inputs beside products, expected %d", input_count, required);
+  if (input_count > required + 1) {
+    return flow_rule_fail(op, "%d inputs beside products, expected %d, or one more: a guard", input_count, required);
+  }
+  if (input_count > required) FLOW_TRY(check_single(op, "the guard", FLOW_FLOAT32, &inputs[required]));
   FLOW_TRY(check_single(op, "the learning rate", FLOW_FLOAT32, &inputs[layout->rate]));
   if (layout->iterations >= 0) FLOW_TRY(check_single(op, "the iteration count", FLOW_INT64, &inputs[layout->iterations]));
   flow_extent expected;

@@ -1,4 +1,4 @@
-/* gradient_clipping.c: what is done to gradients before the update, as ops: they are divided by loss_scale_factor, then clipped by
+/* gradient_clipping.c: what is done to gradients before the update, as ops: they are divided by the loss scale, then clipped by
  * clipnorm, global_clipnorm or clipvalue (keras/src/optimizers/base_optimizer.py: apply, _clip_gradients). This comes after whatever
  * sums them over replicas: what is clipped is the step's gradient, not a part of it. */
 #include <string.h>
@@ -19,11 +19,11 @@ static flow_tensor *sum_of_squares(flow_expression *e, flow_tensor *x)
   return flow_express(e, FLOW_OP_sum, e_square(e, x), NULL, NULL, &all);
 }
 
-/* g / scale, then g limit / max(|g|, limit); 0: without this. */
-static flow_status scale_and_clip(flow_context *context, flow_tensor *gradient, double scale, double limit, flow_tensor **out)
+/* g / divisor (NULL: g), then g limit / max(|g|, limit); limit 0: without this. */
+static flow_status scale_and_clip(flow_context *context, flow_tensor *gradient, flow_tensor *divisor, double limit, flow_tensor **out)
 {
   flow_expression e = flow_expression_of(context);
-  if (scale > 0) gradient = e_div(&e, gradient, flow_express_number(&e, gradient, scale));
+  if (divisor) gradient = e_div(&e, gradient, divisor);
   if (!gradient || !(limit > 0)) return flow_expression_take(&e, gradient, out);
   flow_tensor *norm = flow_express(&e, FLOW_OP_sqrt, sum_of_squares(&e, gradient), NULL, NULL, NULL);
   flow_tensor *number = flow_express_number(&e, gradient, limit);
@@ -37,17 +37,17 @@ static flow_status clip_value(flow_context *context, flow_tensor *gradient, doub
   return flow_expression_take(&e, e_minimum(&e, e_maximum(&e, gradient, low), high), out);
 }
 
-flow_status flow_optimizer_clip_each(flow_context *context, const flow_optimizer *optimizer, flow_tensor *const *gradients, int count,
-                                     flow_tensor **clipped)
+flow_status flow_optimizer_clip_each(flow_context *context, const flow_optimizer *optimizer, flow_tensor *divisor,
+                                     flow_tensor *const *gradients, int count, flow_tensor **clipped)
 {
-  double scale = option_of(optimizer, "loss_scale_factor"), limit = option_of(optimizer, "clipnorm");
+  double limit = option_of(optimizer, "clipnorm");
   flow_status status = FLOW_OK;
   for (int i = 0; i < count && status == FLOW_OK; i++) {
     flow_tensor *whole = NULL;
     if (!gradients[i]) continue;
     if (flow_optimizer_sums_each(optimizer)) status = flow_sum_over_replicas(context, gradients[i], &whole);
     else whole = flow_tensor_retain(gradients[i]);
-    if (status == FLOW_OK) status = scale_and_clip(context, whole, scale, limit, &clipped[i]);
+    if (status == FLOW_OK) status = scale_and_clip(context, whole, divisor, limit, &clipped[i]);
     flow_tensor_release(whole);
   }
   return status;

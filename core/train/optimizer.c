@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include "tensor/place.h"
+#include "train/loss_scale.h"
 
 typedef flow_arena arena;
 typedef flow_run run;
@@ -41,13 +43,13 @@ const char *flow_optimizer_class_argument_type(int index, int argument)
 
 /* ---- life ---------------------------------------------------------------------------------------------------------------- */
 
-static flow_status new_scalar(int dtype, double value, const char *optimizer, const char *suffix, int sync, flow_variable **out)
+flow_status flow_optimizer_scalar(int dtype, double value, const char *optimizer, const char *suffix, flow_variable **out)
 {
   char name[160];
   flow_tensor *tensor;
   snprintf(name, sizeof name, "%s/%s", optimizer, suffix);
   FLOW_TRY(flow_tensor_scalar(dtype, value, &tensor));
-  flow_status status = flow_variable_new(tensor, name, 0, sync, out);
+  flow_status status = flow_variable_new(tensor, name, 0, FLOW_MIRRORED, out);
   flow_tensor_release(tensor);
   return status;
 }
@@ -114,9 +116,9 @@ flow_status flow_optimizer_new(const char *class_name, const char *name, const f
     status = flow_arguments_complete(optimizer->class->name, optimizer->class->parameters, arguments, &optimizer->arguments);
   if (status == FLOW_OK) status = check_arguments(optimizer);
   if (status == FLOW_OK)
-    status = new_scalar(FLOW_FLOAT32, flow_argument_number(optimizer->arguments, "learning_rate"), optimizer->name, "learning_rate",
-                        FLOW_MIRRORED, &optimizer->learning_rate);
-  if (status == FLOW_OK) status = new_scalar(FLOW_INT64, 0, optimizer->name, "iteration", FLOW_MIRRORED, &optimizer->iterations);
+    status = flow_optimizer_scalar(FLOW_FLOAT32, flow_argument_number(optimizer->arguments, "learning_rate"), optimizer->name,
+                                   "learning_rate", &optimizer->learning_rate);
+  if (status == FLOW_OK) status = flow_optimizer_scalar(FLOW_INT64, 0, optimizer->name, "iteration", &optimizer->iterations);
   if (status != FLOW_OK) {
     flow_optimizer_release(optimizer);
     return status;
@@ -213,29 +215,30 @@ static flow_status next_rate(flow_context *context, flow_optimizer *optimizer, f
   return status;
 }
 
-/* Does an update: the optimizer's op, and new versions of what it writes. Eagerly this takes no memory, so it cannot fail. */
-static flow_status do_update(flow_context *context, flow_optimizer *optimizer, flow_tensor *rate, const update *u)
+/* Does an update: the optimizer's op, and new versions of what it writes. Eagerly this takes no memory, so it cannot fail. guard: where it
+ * is 0 nothing is written; NULL: there is none. */
+static flow_status do_update(flow_context *context, flow_optimizer *optimizer, flow_tensor *rate, flow_tensor *guard, const update *u)
 {
   const run *r = &optimizer->runs[u->run];
   const flow_optimizer_layout *layout = optimizer->layout;
   flow_tensor *inputs[FLOW_MAX_OPERANDS] = { NULL };
   flow_attributes attributes = optimizer->attributes;
   if (!r->home->decays[r->first]) attributes.optimizer.weight_decay = 0;
-  inputs[0] = u->gradient;
-  inputs[layout->rate] = rate;
+  int count = flow_optimizer_inputs(layout, &attributes);
+  inputs[0] = flow_tensor_retain(u->gradient);
+  inputs[layout->rate] = flow_tensor_retain(rate);
+  if (guard) inputs[count++] = flow_tensor_retain(guard);
   flow_status status = flow_variable_handle(context, r->parameters, &inputs[1]);
   for (int s = 0; s < optimizer->slot_kinds && status == FLOW_OK; s++)
     status = flow_variable_handle(context, r->slots[s], &inputs[layout->slots[s]]);
   if (layout->iterations >= 0 && status == FLOW_OK)
     status = flow_variable_handle(context, optimizer->iterations, &inputs[layout->iterations]);
-  if (status == FLOW_OK)
-    status = flow_apply(context, layout->op, inputs, flow_optimizer_inputs(layout, &attributes), &attributes, NULL);
+  if (status == FLOW_OK) status = flow_apply(context, layout->op, inputs, count, &attributes, NULL);
   for (int i = r->first; i < r->first + r->count && status == FLOW_OK; i++) {
     status = flow_variable_updated(context, r->home->variables[i]);
     for (int s = 0; s < optimizer->slot_kinds && status == FLOW_OK; s++)
       status = flow_variable_updated(context, optimizer->slot_variables[flow_optimizer_slot_index(optimizer, r->home, i, s)]);
   }
-  inputs[0] = inputs[layout->rate] = NULL;
   for (int i = 0; i < FLOW_MAX_OPERANDS; i++) flow_tensor_release(inputs[i]);
   return status;
 }
@@ -300,11 +303,21 @@ static flow_status prepare(flow_context *context, flow_optimizer *optimizer, flo
   return FLOW_OK;
 }
 
-/* Everything that can fail comes first: an eager call updates all variables or none. */
-static flow_status apply(flow_context *context, flow_optimizer *optimizer, flow_tensor *given_rate, flow_tensor *const *gradients,
-                         flow_variable *const *variables, int count)
+/* What gradients are divided by first: the loss scale, or else loss_scale_factor; NULL: neither. New reference. */
+static flow_status loss_divisor(flow_context *context, const flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor **out)
 {
-  flow_tensor *one = NULL, *rate = NULL;
+  *out = NULL;
+  if (scale) return flow_variable_read(context, scale->variables[FLOW_SCALE_DYNAMIC], out);
+  if (flow_argument_is_null(optimizer->arguments, "loss_scale_factor")) return FLOW_OK;
+  return flow_tensor_scalar(FLOW_FLOAT32, flow_argument_number(optimizer->arguments, "loss_scale_factor"), out);
+}
+
+/* Everything that can fail comes first: an eager call updates all variables or none. */
+static flow_status apply(flow_context *context, flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor *given_rate,
+                         flow_tensor *const *gradients, flow_variable *const *variables, int count)
+{
+  flow_tensor *one = NULL, *rate = NULL, *divisor = NULL;
+  flow_scale_step step = { .guard = NULL };
   void *block;
   int update_count = 0;
   FLOW_TRY(flow_alloc_zero((sizeof(update) + sizeof(flow_tensor *)) * (size_t)(count + 1), &block));
@@ -312,13 +325,19 @@ static flow_status apply(flow_context *context, flow_optimizer *optimizer, flow_
   flow_tensor **clipped = (flow_tensor **)(updates + count + 1);
   flow_status status = flow_tensor_scalar(FLOW_INT64, 1, &one);
   if (status == FLOW_OK) status = next_rate(context, optimizer, given_rate, &rate);
-  if (status == FLOW_OK) status = flow_optimizer_clip_each(context, optimizer, gradients, count, clipped);
+  if (status == FLOW_OK) status = loss_divisor(context, optimizer, scale, &divisor);
+  if (status == FLOW_OK) status = flow_optimizer_clip_each(context, optimizer, divisor, gradients, count, clipped);
   if (status == FLOW_OK) status = prepare(context, optimizer, clipped, variables, count, updates, &update_count);
+  if (status == FLOW_OK && scale)
+    status = flow_scale_step_make(context, scale, &updates[0].gradient, update_count, sizeof(update), &step);
   if (status == FLOW_OK) status = flow_optimizer_clip_together(context, optimizer, &updates[0].gradient, update_count, sizeof(update));
-  for (int i = 0; i < update_count && status == FLOW_OK; i++) status = do_update(context, optimizer, rate, &updates[i]);
-  if (status == FLOW_OK) status = flow_variable_assign_add(context, optimizer->iterations, one);
+  for (int i = 0; i < update_count && status == FLOW_OK; i++) status = do_update(context, optimizer, rate, step.guard, &updates[i]);
+  if (status == FLOW_OK) status = flow_variable_assign_add(context, optimizer->iterations, scale ? step.advance : one);
+  if (status == FLOW_OK && scale) status = flow_scale_step_finish(context, scale, &step);
   for (int i = 0; i < update_count; i++) flow_tensor_release(updates[i].gradient);
   for (int i = 0; i < count; i++) flow_tensor_release(clipped[i]);
+  flow_scale_step_release(&step);
+  flow_tensor_release(divisor);
   flow_tensor_release(rate);
   flow_tensor_release(one);
   flow_free(block);
@@ -334,6 +353,12 @@ flow_status flow_optimizer_apply(flow_context *context, flow_optimizer *optimize
 flow_status flow_optimizer_apply_at(flow_context *context, flow_optimizer *optimizer, flow_tensor *rate, flow_tensor *const *gradients,
                                     flow_variable *const *variables, int count)
 {
+  return flow_optimizer_apply_scaled(context, optimizer, NULL, rate, gradients, variables, count);
+}
+
+flow_status flow_optimizer_apply_scaled(flow_context *context, flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor *rate,
+                                        flow_tensor *const *gradients, flow_variable *const *variables, int count)
+{
   int present = 0;
   if (rate) FLOW_TRY(flow_check_tensor("rate", rate));
   for (int i = 0; i < count; i++) {
@@ -346,5 +371,6 @@ flow_status flow_optimizer_apply_at(flow_context *context, flow_optimizer *optim
     return flow_fail(FLOW_INVALID_ARGUMENT, "%s: no gradients for any of the %d variables; was the loss computed inside tape:record?",
                      optimizer->class->name, count);
   FLOW_TRY(flow_optimizer_build(optimizer, variables, count));
-  return apply(context, optimizer, rate, gradients, variables, count);
+  if (scale) FLOW_TRY(flow_loss_scale_move(scale, flow_tensor_place(optimizer->iterations->tensor)));
+  return apply(context, optimizer, scale, rate, gradients, variables, count);
 }

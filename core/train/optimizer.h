@@ -71,6 +71,9 @@ struct flow_optimizer {
   int             slot_count, slot_capacity;
 };
 
+/* optimizer.c: a variable "<optimizer>/<suffix>" of one element. New reference. */
+flow_status flow_optimizer_scalar(int dtype, double value, const char *optimizer, const char *suffix, flow_variable **out);
+
 /* optimizer_arenas.c: the arena of a variable (-1: none) and its place there; the run of variables [first, first + count) of an
  * arena, made at first use, *out is its index; where a slot's handle stands in slot_variables. */
 int         flow_optimizer_home(const flow_optimizer *optimizer, const flow_variable *variable, int *index);
@@ -80,10 +83,10 @@ void        flow_arena_release(flow_arena *a);
 void        flow_run_release(flow_run *r);
 
 /* gradient_clipping.c: what Keras does with gradients before an update. `each` sees the gradients of variables (NULL where there
- * is none) and fills `clipped` with new references; `together` sees the flat gradients of all runs, `stride` bytes apart, and
+ * is none), divides them by divisor (NULL: by nothing) and fills `clipped` with new references; `together` sees the flat gradients of all runs, `stride` bytes apart, and
  * puts others in their places. */
-flow_status flow_optimizer_clip_each(flow_context *context, const flow_optimizer *optimizer, flow_tensor *const *gradients, int count,
-                                     flow_tensor **clipped);
+flow_status flow_optimizer_clip_each(flow_context *context, const flow_optimizer *optimizer, flow_tensor *divisor,
+                                     flow_tensor *const *gradients, int count, flow_tensor **clipped);
 flow_status flow_optimizer_clip_together(flow_context *context, const flow_optimizer *optimizer, flow_tensor **first, int count,
                                          size_t stride);
 /* Whether gradients are clipped one by one, and therefore summed over replicas one by one. */
@@ -96,5 +99,6 @@ flow_status flow_optimizer_pack(flow_context *context, const flow_optimizer *opt
  * deletes it; NULL when memory is out. */
 struct cJSON;
 struct cJSON *flow_optimizer_config_json(const flow_optimizer *optimizer);
+flow_status   flow_optimizer_read(const struct cJSON *object, flow_optimizer **out);     /* and back; new reference */
 
 #endif

@@ -82,7 +82,7 @@ static flow_status read_schedule(const cJSON *object, flow_schedule **out)
   return status;
 }
 
-static flow_status read_optimizer(const cJSON *object, flow_optimizer **out)
+flow_status flow_optimizer_read(const cJSON *object, flow_optimizer **out)
 {
   const char *class_name;
   const cJSON *name, *rate = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(object, "config"), "learning_rate");
@@ -108,7 +108,7 @@ flow_status flow_optimizer_from_config(const char *text, flow_optimizer **out)
   if (!text || !out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_optimizer_from_config: %s is NULL", text ? "out" : "text");
   cJSON *object = cJSON_Parse(text);
   if (!object) return flow_fail(FLOW_INVALID_ARGUMENT, "an optimizer's config is JSON, found \"%.40s\"", text);
-  flow_status status = read_optimizer(object, out);
+  flow_status status = flow_optimizer_read(object, out);
   cJSON_Delete(object);
   return status;
 }

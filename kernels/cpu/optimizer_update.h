@@ -22,6 +22,13 @@ static inline double optimizer_scalar(const flow_operand *x)
   return value;
 }
 
+/* Whether the call writes at all: its guard, if it has one, is not 0. */
+static inline int is_let_through(const flow_call *call)
+{
+  int guard = flow_optimizer_guard(flow_optimizer_layout_of(call->op), call->attributes, call->input_count);
+  return guard < 0 || optimizer_scalar(&call->inputs[guard]) != 0;
+}
+
 /* An optimizer call with its scalars worked out, in double. */
 typedef struct update_numbers {
   double rate;                              /* includes what depends on the step: the bias corrections of Adam */

@@ -36,6 +36,7 @@ static flow_status run_vector(const flow_call *call, int phase, int64_t begin, i
 {
   (void)phase;
   int64_t first, last;
+  if (!is_let_through(call)) return FLOW_OK;
   range_of(call, begin, end, &first, &last);
   update u = describe_update(call);
   update_range(&u, first, last - first, (const float *)call->inputs[OPTIMIZER_G].data + first);
@@ -154,6 +155,7 @@ static void run_plain(const flow_call *call, int64_t begin, int64_t end, plain_r
   const flow_optimizer_layout *layout = flow_optimizer_layout_of(call->op);
   update_numbers u = numbers_of(call);
   double g[CHUNK], w[CHUNK], values[FLOW_MAX_SLOT_KINDS][CHUNK];
+  if (!is_let_through(call)) return;
   range_of(call, begin, end, &first, &last);
   for (int64_t i = first; i < last; i += CHUNK) {
     int64_t n = last - i < CHUNK ? last - i : CHUNK;

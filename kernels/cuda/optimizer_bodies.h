@@ -133,7 +133,7 @@ BODY void NAME(update_product)(const int rule, const optimizer_arguments *a, con
 BODY void NAME(update_block)(const int rule, int phase, int thread, int64_t block, void *shared, const optimizer_arguments *a)
 {
   NAME(update_numbers) *u = (NAME(update_numbers) *)shared;
-  if (is_refused(a->fault)) return;
+  if (!is_let_through(a)) return;
   if (phase == 0) {
     if (thread == 0) *u = NAME(read_numbers)(rule, a);
     return;

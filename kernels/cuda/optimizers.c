@@ -57,6 +57,11 @@ static optimizer_arguments describe(const flow_call *call)
     a.iterations = call->inputs[layout->iterations].data;
     a.iterations_dtype = call->inputs[layout->iterations].dtype;
   }
+  int guard = flow_optimizer_guard(layout, of, call->input_count);
+  if (guard >= 0) {
+    a.guard = call->inputs[guard].data;
+    a.guard_dtype = call->inputs[guard].dtype;
+  }
   for (int k = 0; k < a.slot_count; k++) {
     a.slots[k] = call->inputs[layout->slots[k]].data;
     a.slot_dtypes[k] = call->inputs[layout->slots[k]].dtype;

@@ -29,10 +29,11 @@ typedef struct update_segment {
 typedef struct optimizer_arguments {
   void          *w, *slots[UPDATE_SLOTS];
   const void    *rate, *iterations;  /* scalars; iterations may be NULL */
+  const void    *guard;              /* a scalar: 0 lets nothing be written; NULL: there is none */
   const flow_fault *fault;
   double         momentum, beta_1, beta_2, epsilon, rho, weight_decay;
-  int            w_dtype, slot_dtypes[UPDATE_SLOTS], rate_dtype, iterations_dtype;
-  int            slot_count, nesterov, centered, segment_count;
+  int            w_dtype, slot_dtypes[UPDATE_SLOTS], rate_dtype, iterations_dtype, guard_dtype;
+  int            slot_count, nesterov, centered, segment_count, unused;
   update_segment segments[UPDATE_SEGMENTS];
 } optimizer_arguments;
 
@@ -40,6 +41,12 @@ typedef struct optimizer_arguments {
 UPDATE_ARGUMENTS(sgd) UPDATE_ARGUMENTS(adam) UPDATE_ARGUMENTS(rmsprop) UPDATE_ARGUMENTS(adagrad) UPDATE_ARGUMENTS(adadelta)
 UPDATE_ARGUMENTS(adamax)
 #undef UPDATE_ARGUMENTS
+
+/* Whether the update writes: the step was not refused, and the guard lets it through. */
+BODY int is_let_through(const optimizer_arguments *a)
+{
+  return !is_refused(a->fault) && (!a->guard || load_double(a->guard_dtype, a->guard, 0) != 0);
+}
 
 /* Keras takes the powers of the betas rounded to float32, which moves 1 - 0.999 by 1.3e-5 of its value; so does this. */
 BODY double bias_correction_of(double beta, double t) { return 1 - pow((double)(float)beta, t); }

@@ -66,6 +66,7 @@ typedef struct flow_plan flow_plan;
 typedef struct flow_instance flow_instance;
 typedef struct flow_layer flow_layer;
 typedef struct flow_optimizer flow_optimizer;
+typedef struct flow_loss_scale flow_loss_scale;
 typedef struct flow_schedule flow_schedule;
 typedef struct flow_record_writer flow_record_writer;
 typedef struct flow_tensor_writer flow_tensor_writer;
@@ -306,11 +307,21 @@ int flow_optimizer_set_schedule(flow_optimizer *optimizer, flow_schedule *schedu
 flow_schedule *flow_optimizer_schedule(const flow_optimizer *optimizer);
 int flow_optimizer_apply_at(flow_context *context, flow_optimizer *optimizer, flow_tensor *rate,
  flow_tensor *const *gradients, flow_variable *const *variables, int count);
+int flow_optimizer_apply_scaled(flow_context *context, flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor *rate,
+ flow_tensor *const *gradients, flow_variable *const *variables, int count);
 int flow_optimizer_exclude_from_weight_decay(flow_optimizer *optimizer, flow_variable *variable, const char *name);
 flow_variable *flow_optimizer_learning_rate(flow_optimizer *optimizer);
 flow_variable *flow_optimizer_iterations(flow_optimizer *optimizer);
 int flow_optimizer_slot_count(const flow_optimizer *optimizer);
 flow_variable *flow_optimizer_slot(const flow_optimizer *optimizer, int index);
+enum { FLOW_INITIAL_LOSS_SCALE = 32768, FLOW_LOSS_SCALE_GROWTH_STEPS = 2000 };
+int flow_loss_scale_new(const char *name, double initial_scale, double growth_steps, flow_loss_scale **out);
+void flow_loss_scale_release(flow_loss_scale *scale);
+const char *flow_loss_scale_name(const flow_loss_scale *scale);
+flow_variable *flow_loss_scale_variable(const flow_loss_scale *scale, int index);
+int flow_loss_scale_loss(flow_context *context, flow_loss_scale *scale, flow_tensor *loss, flow_tensor **out);
+int flow_loss_scale_config(const flow_loss_scale *scale, const flow_optimizer *inner, char *text, int size);
+int flow_loss_scale_from_config(const char *text, flow_loss_scale **scale, flow_optimizer **inner);
 int flow_schedule_class_count(void);
 int flow_schedule_class_find(const char *name);
 const char *flow_schedule_class_name(int index);
@@ -568,6 +579,7 @@ void flow_row_store_release(flow_row_store *store);
 int flow_iterator_keep_rows(flow_iterator *iterator, flow_row_store *store);
 int flow_variable_to_device(flow_context *context, flow_variable *variable, int device);
 int flow_optimizer_to_device(flow_context *context, flow_optimizer *optimizer, int device);
+int flow_loss_scale_to_device(flow_context *context, flow_loss_scale *scale, int device);
 int flow_device_synchronize(flow_context *context, int device);
 int flow_device_group_new(flow_context *context, const int *devices, int count, flow_device_group **out);
 void flow_device_group_release(flow_device_group *group);

@@ -1,4 +1,5 @@
--- mixed_precision.lua: flow.mixed_precision: dtype policies. Under "mixed_bfloat16" layers compute in 16 bits on weights of 32:
+-- mixed_precision.lua: flow.mixed_precision: dtype policies. Under "mixed_bfloat16" and "mixed_float16" layers compute in 16 bits on
+-- weights of 32. Gradients may be too small for float16: compile() scales the loss then (flow.optimizers.LossScaleOptimizer).
 --
 --   flow.mixed_precision.set_global_policy("mixed_bfloat16")      for layers that are made from now on and name no dtype
 --   layers.Dense(10, { dtype = "float32" })                       a layer's own, as the last one should have it
@@ -11,8 +12,8 @@ local raise = errors.raise
 local mixed_precision = {}
 local Policy = object.class("DTypePolicy")
 
-local COMPUTE = { float32 = "float32", mixed_bfloat16 = "bfloat16" }
-local NAMES = { "float32", "mixed_bfloat16" }
+local COMPUTE = { float32 = "float32", mixed_bfloat16 = "bfloat16", mixed_float16 = "float16" }
+local NAMES = { "float32", "mixed_bfloat16", "mixed_float16" }
 
 local made = {}
 
@@ -20,10 +21,6 @@ local made = {}
 function mixed_precision.policy(what, policy)
   if object.is(policy, Policy) then return policy end
   if type(policy) ~= "string" then raise("%s: a policy is a text such as \"mixed_bfloat16\", got %s", what, errors.describe(policy)) end
-  if policy == "mixed_float16" then
-    raise("%s: \"mixed_float16\" is not supported; use \"mixed_bfloat16\", whose numbers reach as far as float32's, without a loss scale",
-      what)
-  end
   if not COMPUTE[policy] then raise("%s: unknown policy %q%s", what, policy, errors.suggestion(policy, NAMES)) end
   made[policy] = made[policy] or object.new(Policy, { name = policy, compute_dtype = COMPUTE[policy], variable_dtype = "float32" })
   return made[policy]

@@ -292,7 +292,7 @@ getmetatable(Sequential).__call = function(_, list, options)
     if type(key) == "string" then known[key] = value end
   end
   for key, value in pairs(options or {}) do known[key] = value end
-  errors.check_options("flow.Sequential", known, { name = true, trainable = true, layers = true })
+  errors.check_options("flow.Sequential", known, { name = true, trainable = true, layers = true, dtype = true })
   local self = object.new(Sequential):_prepare("Sequential", known)
   rawset(self, "_input", false)
   for _, layer in ipairs(known.layers or list) do self:add(layer) end

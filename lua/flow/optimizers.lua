@@ -1,4 +1,4 @@
--- optimizers.lua: flow.optimizers: SGD, Adam and the others: an object for each record of the library.
+-- optimizers.lua: flow.optimizers: SGD, Adam and the others: an object for each record of the library; LossScaleOptimizer around one.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -14,7 +14,8 @@ local context, held = native.context, native.held
 local optimizers = { schedules = schedules }
 local kinds = {}          -- names of all classes, as compile() takes them
 local Optimizer = object.class("Optimizer")
-local out = native.out("flow_optimizer")
+local LossScaleOptimizer = object.class("LossScaleOptimizer", Optimizer)
+local out, out_scale = native.out("flow_optimizer"), native.out("flow_loss_scale")
 
 -- An object of a class around the handle in `out`. schedule: an object of flow.schedules, or nil.
 local function wrap(class, schedule, loss_scale)
@@ -52,14 +53,36 @@ while C.flow_optimizer_class_name(index) ~= nil do
   index = index + 1
 end
 
+-- The object around the handle in `out`, which was read from this config.
+local function wrap_read(config)
+  local class_name = native.string(C.flow_optimizer_class_name(C.flow_optimizer_class_index(out[0])))
+  local schedule = C.flow_optimizer_schedule(out[0])
+  local scale = config.loss_scale_factor
+  return wrap(optimizers[class_name], schedule ~= nil and schedules.wrap(schedule) or nil, scale ~= json.null and scale)
+end
+
+-- The object around the handle in `out_scale`.
+local function wrap_scale(inner, initial_scale, growth_steps)
+  local scale = native.own(out_scale, C.flow_loss_scale_release)
+  return object.new(LossScaleOptimizer, {
+    name = native.string(C.flow_loss_scale_name(scale)), handle = inner.handle, inner_optimizer = inner, _schedule = inner._schedule,
+    _scale = scale, initial_scale = initial_scale, dynamic_growth_steps = growth_steps,
+    step_counter = variable.wrap(C.flow_loss_scale_variable(scale, 2)), dynamic_scale = variable.wrap(C.flow_loss_scale_variable(scale, 3)),
+  })
+end
+
 -- The optimizer of a config that to_json() or Keras wrote, schedule included.
 function optimizers.from_json(text)
   if type(text) ~= "string" then raise("optimizers.from_json takes a text, got %s", errors.describe(text)) end
+  local described = json.decode(text)
+  if type(described) == "table" and described.class_name == "LossScaleOptimizer" then
+    check(C.flow_loss_scale_from_config(text, out_scale, out))
+    local config = described.config
+    return wrap_scale(wrap_read(config.inner_optimizer.config), config.initial_scale or C.FLOW_INITIAL_LOSS_SCALE,
+      config.dynamic_growth_steps or C.FLOW_LOSS_SCALE_GROWTH_STEPS)
+  end
   check(C.flow_optimizer_from_config(text, out))
-  local class_name = native.string(C.flow_optimizer_class_name(C.flow_optimizer_class_index(out[0])))
-  local schedule = C.flow_optimizer_schedule(out[0])
-  local scale = json.decode(text).config.loss_scale_factor
-  return wrap(optimizers[class_name], schedule ~= nil and schedules.wrap(schedule) or nil, scale ~= json.null and scale)
+  return wrap_read(described.config)
 end
 
 -- Keras' config: {"module": "keras.optimizers", "class_name": ..., "config": {...}, "registered_name": null}.
@@ -95,15 +118,22 @@ function Optimizer:apply_gradients(gradients, variables)
     if gradients[i] ~= nil then tensors[i - 1] = native.pointer(gradients[i]) end
   end
   local rate = rate_in_lua(self)
-  native.try(C.flow_optimizer_apply_at, context, self.handle, rate and native.pointer(rate), tensors, handles, count)
+  native.try(C.flow_optimizer_apply_scaled, context, self.handle, rawget(self, "_scale"), rate and native.pointer(rate), tensors, handles, count)
   held[1], held[2], held[3] = gradients, variables, rate
   return self.iterations
 end
 Optimizer.apply = Optimizer.apply_gradients
 
--- What gradients are taken of: the loss times loss_scale_factor, by which apply_gradients divides them again.
+-- What gradients are taken of: the loss times the loss scale, by which apply_gradients divides them again.
 function Optimizer:scale_loss(loss)
   return self._loss_scale and loss * self._loss_scale or loss
+end
+
+-- Moves everything that belongs to the optimizer to a device; -1: the CPU.
+function Optimizer:_to_device(device)
+  check(C.flow_optimizer_to_device(context, self.handle, device))
+  local scale = rawget(self, "_scale")
+  if scale then check(C.flow_loss_scale_to_device(context, scale, device)) end
 end
 
 -- Makes the slots for these variables now instead of at the first update.
@@ -162,6 +192,55 @@ function Optimizer.fields.variables(self)
   for i = 0, C.flow_optimizer_slot_count(self.handle) - 1 do
     list[#list + 1] = variable.wrap(C.flow_optimizer_slot(self.handle, i))
   end
+  return list
+end
+
+---- the loss scale --------------------------------------------------------------------------------------------------------------------
+
+local SCALE = { "inner_optimizer", "initial_scale", "dynamic_growth_steps", "name" }
+local known = {}
+for _, name in ipairs(SCALE) do known[name] = true end
+
+-- LossScaleOptimizer(inner, { initial_scale =, dynamic_growth_steps = }): gradients are taken of scale_loss(loss), and divided by the
+-- scale in apply_gradients, which writes nothing but the scale unless all of them are finite. The inner optimizer's own
+-- loss_scale_factor is not used; learning_rate, iterations and what else an optimizer has are the inner one's.
+getmetatable(LossScaleOptimizer).__call = function(_, ...)
+  local named = errors.check_options("LossScaleOptimizer", arguments.named("LossScaleOptimizer", SCALE, 4, ...), known)
+  local inner, initial, growth = named.inner_optimizer, named.initial_scale, named.dynamic_growth_steps
+  if not object.is(inner, Optimizer) or object.is(inner, LossScaleOptimizer) then
+    raise("LossScaleOptimizer: inner_optimizer is an optimizer such as flow.optimizers.Adam(), got %s",
+      object.is(inner, Optimizer) and "a LossScaleOptimizer" or errors.describe(inner))
+  end
+  initial, growth = initial or C.FLOW_INITIAL_LOSS_SCALE, growth or C.FLOW_LOSS_SCALE_GROWTH_STEPS
+  for name, value in pairs { initial_scale = initial, dynamic_growth_steps = growth } do
+    if type(value) ~= "number" then raise("LossScaleOptimizer: %s is %s, expected a number", name, errors.describe(value)) end
+  end
+  if named.name ~= nil and type(named.name) ~= "string" then
+    raise("LossScaleOptimizer: name is %s, expected a text", errors.describe(named.name))
+  end
+  check(C.flow_loss_scale_new(named.name, initial, growth, out_scale))
+  return wrap_scale(inner, initial, growth)
+end
+optimizers.LossScaleOptimizer = LossScaleOptimizer
+
+local out_loss = native.out("flow_tensor")
+
+function LossScaleOptimizer:scale_loss(loss)
+  if not native.is_tensor(loss) then raise("LossScaleOptimizer: scale_loss takes a tensor, got %s", errors.describe(loss)) end
+  native.try(C.flow_loss_scale_loss, context, self._scale, native.pointer(loss), out_loss)
+  return native.tensor(out_loss[0])
+end
+
+function LossScaleOptimizer:to_json()
+  self.inner_optimizer:to_json()      -- refuses what a file cannot hold
+  return native.text(function(scale, text, size) return C.flow_loss_scale_config(scale, self.handle, text, size) end, self._scale)
+end
+
+-- Its own four, then the inner optimizer's, in Keras' order.
+function LossScaleOptimizer.fields.variables(self)
+  local list = {}
+  for i = 0, 3 do list[i + 1] = variable.wrap(C.flow_loss_scale_variable(self._scale, i)) end
+  for _, v in ipairs(self.inner_optimizer.variables) do list[#list + 1] = v end
   return list
 end
 

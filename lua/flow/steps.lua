@@ -165,7 +165,7 @@ end
 -- Variables and optimizer come to the model's device before a plan says where they are.
 local function place(model)
   local optimizer = model._compiled and model._compiled.optimizer
-  if optimizer then check(C.flow_optimizer_to_device(context, optimizer.handle, model._device)) end
+  if optimizer then optimizer:_to_device(model._device) end
   for _, v in ipairs(model.variables) do native.try(C.flow_variable_to_device, context, v.handle, model._device) end
 end
 

@@ -115,6 +115,10 @@ function Model:compile(...)
   local compiled = { given = given, losses = {}, loss_weights = {}, output_losses = {}, metrics = {}, loss_tracker = metrics.Mean("loss"),
                      steps_per_execution = per_execution }
   compiled.optimizer = optimizers.get(options.optimizer or "rmsprop")
+  if options.auto_scale_loss ~= false and self.dtype_policy.name == "mixed_float16"
+    and not object.is(compiled.optimizer, optimizers.LossScaleOptimizer) then
+    compiled.optimizer = optimizers.LossScaleOptimizer(compiled.optimizer)
+  end
   if options.loss ~= nil then set_losses(self, compiled, options.loss, options.loss_weights) end
   add_metrics(self, compiled, "metrics", options.metrics, false)
   add_metrics(self, compiled, "weighted_metrics", options.weighted_metrics, true)

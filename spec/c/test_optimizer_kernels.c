@@ -1,5 +1,5 @@
-/* test_optimizer_kernels.c: every optimizer op in every variant of every build, with weight decay and with gradients that come as
- * factors, against formulas in double. */
+/* test_optimizer_kernels.c: every optimizer op in every variant of every build, with weight decay, with gradients that come as
+ * factors and with a guard, against formulas in double. */
 #include <math.h>
 #include "kernel_runner.h"
 #include "ops/optimizer_layout.h"
@@ -87,8 +87,10 @@ static void check_update(const flow_call *call, const char *variant, void *argum
       assert_near(get(&call->inputs[e->inputs[v]], i), e->values[v][i], e->tolerance * (1 + fabs(e->values[v][i])), variant, i);
 }
 
-/* n elements; k > 0: those from 5 on up to 5 + 24 x 33 have the product of k rows for a gradient. share: see kernels.h. */
-static void try_case(const kernel_case *c, int dtype, int n, double weight_decay, int k, const flow_share *share)
+enum { NO_GUARD = -1 };
+
+/* n elements; k > 0: those from 5 on up to 5 + 24 x 33 have the product of k rows for a gradient. share: see kernels.h. guard: its value. */
+static void try_case(const kernel_case *c, int dtype, int n, double weight_decay, int k, const flow_share *share, int guard)
 {
   enum { BEFORE = 5, HEIGHT = 24, WIDTH = 33 };
   const flow_optimizer_layout *layout = flow_optimizer_layout_of(c->op);
@@ -106,6 +108,12 @@ static void try_case(const kernel_case *c, int dtype, int n, double weight_decay
   }
   set(&inputs[layout->rate], 0, rate);
   if (layout->iterations >= 0) set(&inputs[layout->iterations], 0, iterations);
+  if (guard != NO_GUARD) {
+    inputs[count] = operand(FLOW_FLOAT32, 0);
+    set(&inputs[count], 0, guard);
+    assert_int_equal(flow_optimizer_guard(layout, &attributes, count + 1 + (k > 0 ? 2 : 0)), count);
+    count++;
+  }
   if (k > 0) {
     inputs[count] = operand(FLOW_FLOAT32, 2, k, HEIGHT);
     inputs[count + 1] = operand(FLOW_FLOAT32, 2, k, WIDTH);
@@ -128,7 +136,7 @@ static void try_case(const kernel_case *c, int dtype, int n, double weight_decay
   }
   int written = 0;
   for (int v = 0; v <= slots; v++) written |= 1 << e.inputs[v];
-  for (int i = 0; i < n; i++) {
+  for (int i = 0; i < n && guard != 0; i++) {
     double g = 0, *s[FLOW_MAX_SLOT_KINDS] = { NULL };
     int at = i - BEFORE, is_inside = at >= 0 && at < HEIGHT * WIDTH;
     if (share && (is_inside ? at / WIDTH < share->rows[0][0] || at / WIDTH >= share->rows[0][1] : !share->rest)) continue;
@@ -155,12 +163,17 @@ static void test_kernels(void **state)
   for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
     for (int decayed = 0; decayed < 2; decayed++) {
       double weight_decay = decayed ? decay : 0;
-      for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) try_case(&cases[c], FLOW_FLOAT32, sizes[i], weight_decay, 0, NULL);
-      try_case(&cases[c], FLOW_FLOAT64, 1003, weight_decay, 0, NULL);
-      try_case(&cases[c], FLOW_FLOAT32, 1003, weight_decay, 9, NULL);
+      for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) try_case(&cases[c], FLOW_FLOAT32, sizes[i], weight_decay, 0, NULL, NO_GUARD);
+      try_case(&cases[c], FLOW_FLOAT64, 1003, weight_decay, 0, NULL, NO_GUARD);
+      try_case(&cases[c], FLOW_FLOAT32, 1003, weight_decay, 9, NULL, NO_GUARD);
+      for (int guard = 0; guard < 2; guard++) {
+        try_case(&cases[c], FLOW_FLOAT32, 40000, weight_decay, 0, NULL, guard);
+        try_case(&cases[c], FLOW_FLOAT32, 1003, weight_decay, 9, NULL, guard);
+        try_case(&cases[c], FLOW_FLOAT64, 1003, weight_decay, 0, NULL, guard);
+      }
       static const flow_share shares[] = { { .rows = { { 0, 11 } }, .rest = 1 }, { .rows = { { 11, 24 } } },
                                            { .rows = { { 7, 7 } }, .rest = 1 } };
-      for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++) try_case(&cases[c], FLOW_FLOAT32, 1003, weight_decay, 9, &shares[i]);
+      for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++) try_case(&cases[c], FLOW_FLOAT32, 1003, weight_decay, 9, &shares[i], NO_GUARD);
     }
 }
 
@@ -175,7 +188,7 @@ static void test_layouts(void **state)
     if (!layout) continue;
     flow_attributes least = { .optimizer = { .momentum = 0 } }, most = { .optimizer = { .momentum = 0.5, .amsgrad = 1, .centered = 1 } };
     assert_int_equal(flow_optimizer_inputs(layout, &least), flow_op(op)->min_inputs);
-    assert_int_equal(flow_optimizer_inputs(layout, &most) + 2 * FLOW_MAX_PRODUCTS, flow_op(op)->max_inputs);
+    assert_int_equal(flow_optimizer_inputs(layout, &most) + 1 + 2 * FLOW_MAX_PRODUCTS, flow_op(op)->max_inputs);
   }
 }
 

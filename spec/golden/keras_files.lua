@@ -131,6 +131,8 @@ trained("trained_rmsprop", flow.optimizers.RMSprop(0.01, { momentum = 0.5, cente
 trained("trained_adamw", flow.optimizers.AdamW(0.01))
 trained("trained_decay", flow.optimizers.Adam(flow.optimizers.schedules.ExponentialDecay(0.01, 4, 0.5)))
 trained("trained_clipped", flow.optimizers.SGD(0.1, { global_clipnorm = 0.1 }))
+local half_full = { initial_scale = 2 ^ 110, dynamic_growth_steps = 2 }
+trained("trained_scaled", flow.optimizers.LossScaleOptimizer(flow.optimizers.Adam(0.01), half_full))
 trained("trained_momentum", flow.optimizers.SGD(0.05, { momentum = 0.9, nesterov = true }))
 
 ---- are they all there? ---------------------------------------------------------------------------------------------------------------

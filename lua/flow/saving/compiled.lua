@@ -15,7 +15,7 @@ local compiled = {}
 ---- writing ---------------------------------------------------------------------------------------------------------------------------
 
 local function optimizer_entry(optimizer)
-  return json.printed(native.text(C.flow_optimizer_config, optimizer.handle))
+  return json.printed(optimizer:to_json())
 end
 
 local function object_entry(module, value)

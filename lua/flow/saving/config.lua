@@ -65,7 +65,7 @@ local function sequential_entry(model)
   local list = json.list()
   if model._input then list[1] = input_entry(model._input.layer) end
   for _, layer in ipairs(model._children) do list[#list + 1] = config.entry(layer) end
-  local content = { name = model.name, trainable = model._trainable, dtype = policy("float32"), layers = list }
+  local content = { name = model.name, trainable = model._trainable, dtype = policy(model.dtype_policy.name), layers = list }
   if model._built then content.build_input_shape = shape_json(model._input_shape) end
   return { module = "keras", class_name = "Sequential", registered_name = json.null, config = content }
 end
@@ -182,6 +182,13 @@ local function table_field(entry, name, what)
   return value
 end
 
+-- "float32" of a dtype or of a policy's config; nil: none is given.
+local function dtype_of(content)
+  local dtype = content.dtype
+  if type(dtype) == "table" and given(dtype) then dtype = dtype.config and dtype.config.name end
+  return given(dtype) and dtype or nil
+end
+
 local function input_of(entry, what)
   local content = table_field(entry, "config", what)
   local whole = given(content.batch_shape) and content.batch_shape or content.batch_input_shape
@@ -192,9 +199,7 @@ local function input_of(entry, what)
       tostring(content.name), i) end
     shape[i - 1] = whole[i]
   end
-  local dtype = content.dtype
-  if type(dtype) == "table" and given(dtype) then dtype = dtype.config and dtype.config.name end
-  return layers.Input(shape, { name = given(content.name) and content.name or nil, dtype = given(dtype) and dtype or nil })
+  return layers.Input(shape, { name = given(content.name) and content.name or nil, dtype = dtype_of(content) })
 end
 
 local function custom_class(entry, reader)
@@ -231,7 +236,8 @@ local function read_sequential(entry, reader)
   local content = table_field(entry, "config", reader.path)
   local list = {}
   for i, inner in ipairs(table_field(content, "layers", reader.path)) do list[i] = config.read(inner, reader) end
-  local model = models.Sequential { name = text_field(content, "name", reader.path), trainable = content.trainable ~= false, layers = list }
+  local model = models.Sequential { name = text_field(content, "name", reader.path), trainable = content.trainable ~= false, layers = list,
+                                    dtype = dtype_of(content) }
   local shape = given(content.build_input_shape) and content.build_input_shape or given(content.batch_input_shape) and
     content.batch_input_shape
   if shape and not model._built and #list > 0 then

@@ -3,7 +3,8 @@
 --   vars                                   the model's own, none; the note "name" is the model's name
 --   layers/<class>[_n]/vars/<i>            variable i of a layer; <class> is the class in snake case, numbered in the model's order
 --   layers/<class>/<field>/vars/<i>        of a layer in a field of a layer written in Lua; lists: <field>/<class>[_n]
---   optimizer/vars/<i>                     iterations, learning rate, slots
+--   optimizer/vars/<i>                     iterations, learning rate, slots; before them the four variables of a loss scale
+--   optimizer/inner_optimizer/vars/<i>     where there is a loss scale, those of the optimizer inside once more
 --
 -- A walk calls visit(path, name, variables) for every object, with the variables that are its own.
 
@@ -20,6 +21,8 @@ local log = require "flow.log"
 
 local C, raise = native.C, errors.raise
 local weights = {}
+
+local INNER = "optimizer/inner_optimizer/vars"
 
 ---- the walk ------------------------------------------------------------------------------------------------------------------------
 
@@ -100,6 +103,8 @@ function weights.add(writer, model, with_optimizer)
   walk("", model, visit, {})
   local optimizer = with_optimizer and optimizer_of(model)
   if optimizer then visit("optimizer/vars", optimizer.name, optimizer.variables) end
+  local inner = optimizer and rawget(optimizer, "inner_optimizer")
+  if inner then visit(INNER, inner.name, inner.variables) end      -- once more, as Keras writes them
 end
 
 ---- reading ---------------------------------------------------------------------------------------------------------------------------
@@ -115,9 +120,10 @@ local function stored_count(file, path)
   return count
 end
 
--- Checks a group against the variables that are to be read from it and appends { position, variable } to the list.
-local function match(file, path, who, variables, list)
-  local count = stored_count(file, path)
+-- Checks a group, or its first `count` tensors, against the variables that are to be read from it and appends { position, variable } to
+-- the list.
+local function match(file, path, who, variables, list, count)
+  count = count or stored_count(file, path)
   if count ~= #variables then
     raise("%s: %s expected %d variables, but the file has %d (%s)", file.path, who, #variables, count, path)
   end
@@ -148,9 +154,9 @@ local function assign(file, list, in_place)
 end
 
 -- The same, but what does not fit is left out with a warning.
-local function try_match(file, path, who, variables, list)
+local function try_match(file, path, who, variables, list, count)
   local found = {}
-  local ok, problem = pcall(match, file, path, who, variables, found)
+  local ok, problem = pcall(match, file, path, who, variables, found, count)
   if not ok then
     log.warning("%s; it stays as it is", (tostring(problem):gsub("^[^\n]-:%d+: ", "")))
     return
@@ -158,19 +164,33 @@ local function try_match(file, path, who, variables, list)
   for _, item in ipairs(found) do list[#list + 1] = item end
 end
 
+local function first(list, count)
+  local part = {}
+  for i = 1, count do part[i] = list[i] end
+  return part
+end
+
+-- The loss scale's own variables stand before the inner optimizer's. Keras makes two of them at the first step only.
+local function match_scale(file, optimizer, list)
+  local own = stored_count(file, "optimizer/vars") - stored_count(file, INNER)
+  local variables = first(optimizer.variables, #optimizer.variables - #optimizer.inner_optimizer.variables)
+  if own == #variables then try_match(file, "optimizer/vars", "the loss scale", variables, list, own) end
+end
+
+-- With a loss scale or without one, the file and the model may differ in that.
 local function match_optimizer(file, model, list)
   local optimizer = optimizer_of(model)
   if not optimizer then return end
-  local count = stored_count(file, "optimizer/vars")
+  local path = stored_count(file, INNER) > 0 and INNER or "optimizer/vars"
+  local inner = rawget(optimizer, "inner_optimizer")
+  if inner and path == INNER then match_scale(file, optimizer, list) end
+  optimizer = inner or optimizer
+  local count = stored_count(file, path)
   if count == 0 then return end
   if count > 2 then optimizer:build(model.trainable_variables) end
   local variables = optimizer.variables
-  if count < #variables then      -- saved before the first step: the slots are zero
-    local fewer = {}
-    for i = 1, count do fewer[i] = variables[i] end
-    variables = fewer
-  end
-  try_match(file, "optimizer/vars", "the optimizer", variables, list)
+  if count < #variables then variables = first(variables, count) end      -- saved before the first step: the slots are zero
+  try_match(file, path, "the optimizer", variables, list)
 end
 
 -- Reads what weights.add wrote. in_place: the model is thrown away when reading fails. skip: layers that do not fit are left.
