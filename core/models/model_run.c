@@ -124,7 +124,8 @@ static flow_status trace_training(flow_context *context, flow_model *model, flow
     flow_status ended = flow_tape_end(context, tape);
     if (status == FLOW_OK) status = ended;
     if (status == FLOW_OK) status = flow_tape_gradient(context, tape, target, NULL, variables, count, gradients);
-    if (status == FLOW_OK) status = flow_optimizer_apply_scaled(context, model->optimizer, model->loss_scale, NULL, gradients, variables, count);
+    if (status == FLOW_OK)
+      status = flow_optimizer_apply_scaled(context, model->optimizer, model->loss_scale, NULL, gradients, variables, count);
     flow_tape_release(tape);
   }
   flow_tensor_release(values);

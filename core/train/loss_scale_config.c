@@ -58,7 +58,8 @@ static flow_status read_numbers(const cJSON *config, double *initial_scale, doub
 flow_status flow_loss_scale_read(const cJSON *object, flow_loss_scale **scale, flow_optimizer **inner)
 {
   const cJSON *config = cJSON_GetObjectItemCaseSensitive(object, "config");
-  const cJSON *wrapped = cJSON_GetObjectItemCaseSensitive(config, "inner_optimizer"), *name = cJSON_GetObjectItemCaseSensitive(config, "name");
+  const cJSON *wrapped = cJSON_GetObjectItemCaseSensitive(config, "inner_optimizer");
+  const cJSON *name = cJSON_GetObjectItemCaseSensitive(config, "name");
   double initial_scale = FLOW_INITIAL_LOSS_SCALE, growth_steps = FLOW_LOSS_SCALE_GROWTH_STEPS;
   if (!cJSON_IsObject(config) || !cJSON_IsObject(wrapped))
     return flow_fail(FLOW_INVALID_ARGUMENT, "LossScaleOptimizer: expected {\"config\": {\"inner_optimizer\": {...}, ...}}");

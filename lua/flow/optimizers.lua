@@ -118,7 +118,8 @@ function Optimizer:apply_gradients(gradients, variables)
     if gradients[i] ~= nil then tensors[i - 1] = native.pointer(gradients[i]) end
   end
   local rate = rate_in_lua(self)
-  native.try(C.flow_optimizer_apply_scaled, context, self.handle, rawget(self, "_scale"), rate and native.pointer(rate), tensors, handles, count)
+  native.try(C.flow_optimizer_apply_scaled, context, self.handle, rawget(self, "_scale"), rate and native.pointer(rate), tensors, handles,
+    count)
   held[1], held[2], held[3] = gradients, variables, rate
   return self.iterations
 end

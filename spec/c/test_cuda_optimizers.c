@@ -36,7 +36,9 @@ static void fill_slot(flow_operand *x, const char *name)
   }
 }
 
-static void try_case(const rule_case *rule, const layout_case *l, int dtype, int rate_dtype, double weight_decay)
+enum { NO_GUARD = -1 };
+
+static void try_case(const rule_case *rule, const layout_case *l, int dtype, int rate_dtype, double weight_decay, int guard)
 {
   const flow_optimizer_layout *layout = flow_optimizer_layout_of(rule->op);
   flow_attributes attributes = { .optimizer = { .momentum = rule->momentum, .beta_1 = 0.9, .beta_2 = 0.999, .epsilon = 1e-3, .rho = 0.8,
@@ -61,6 +63,10 @@ static void try_case(const rule_case *rule, const layout_case *l, int dtype, int
     fill_slot(&inputs[layout->slots[s]], names[s]);
     written |= 1 << layout->slots[s];
   }
+  if (guard != NO_GUARD) {
+    inputs[count] = operand(FLOW_FLOAT32, 0);
+    set(&inputs[count++], 0, guard);
+  }
   for (int i = 0; i < l->products; i++) {
     inputs[count] = operand(dtype, 2, l->product[i].k, l->product[i].m);
     inputs[count + 1] = operand(dtype, 2, l->product[i].k, l->product[i].n);
@@ -76,15 +82,17 @@ static void float32_as_the_plain_kernels(void **state)
   (void)state;
   for (int r = 0; r < RULES; r++)
     for (size_t l = 0; l < sizeof layouts / sizeof layouts[0]; l++)
-      for (int decay = 0; decay < 2; decay++) try_case(&rules[r], &layouts[l], FLOW_FLOAT32, FLOW_FLOAT32, 0.25 * decay);
+      for (int decay = 0; decay < 2; decay++)
+        for (int guard = NO_GUARD; guard < 2; guard++)
+          try_case(&rules[r], &layouts[l], FLOW_FLOAT32, FLOW_FLOAT32, 0.25 * decay, guard);
 }
 
 static void other_dtypes_in_double(void **state)
 {
   (void)state;
   for (int r = 0; r < RULES; r++)
-    for (size_t l = 0; l < sizeof layouts / sizeof layouts[0]; l++) try_case(&rules[r], &layouts[l], FLOW_FLOAT64, FLOW_FLOAT32, 0.25);
-  try_case(&rules[3], &layouts[3], FLOW_FLOAT32, FLOW_FLOAT64, 0);          /* a rate of another dtype */
+    for (size_t l = 0; l < sizeof layouts / sizeof layouts[0]; l++) try_case(&rules[r], &layouts[l], FLOW_FLOAT64, FLOW_FLOAT32, 0.25, (int)l % 2);
+  try_case(&rules[3], &layouts[3], FLOW_FLOAT32, FLOW_FLOAT64, 0, NO_GUARD);          /* a rate of another dtype */
 }
 
 int main(void)

@@ -89,7 +89,8 @@ static void check_update(const flow_call *call, const char *variant, void *argum
 
 enum { NO_GUARD = -1 };
 
-/* n elements; k > 0: those from 5 on up to 5 + 24 x 33 have the product of k rows for a gradient. share: see kernels.h. guard: its value. */
+/* n elements; k > 0: those from 5 on up to 5 + 24 x 33 have the product of k rows for a gradient. share: see kernels.h. guard: its
+ * value. */
 static void try_case(const kernel_case *c, int dtype, int n, double weight_decay, int k, const flow_share *share, int guard)
 {
   enum { BEFORE = 5, HEIGHT = 24, WIDTH = 33 };
@@ -163,7 +164,8 @@ static void test_kernels(void **state)
   for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
     for (int decayed = 0; decayed < 2; decayed++) {
       double weight_decay = decayed ? decay : 0;
-      for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) try_case(&cases[c], FLOW_FLOAT32, sizes[i], weight_decay, 0, NULL, NO_GUARD);
+      for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        try_case(&cases[c], FLOW_FLOAT32, sizes[i], weight_decay, 0, NULL, NO_GUARD);
       try_case(&cases[c], FLOW_FLOAT64, 1003, weight_decay, 0, NULL, NO_GUARD);
       try_case(&cases[c], FLOW_FLOAT32, 1003, weight_decay, 9, NULL, NO_GUARD);
       for (int guard = 0; guard < 2; guard++) {
@@ -173,7 +175,8 @@ static void test_kernels(void **state)
       }
       static const flow_share shares[] = { { .rows = { { 0, 11 } }, .rest = 1 }, { .rows = { { 11, 24 } } },
                                            { .rows = { { 7, 7 } }, .rest = 1 } };
-      for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++) try_case(&cases[c], FLOW_FLOAT32, 1003, weight_decay, 9, &shares[i], NO_GUARD);
+      for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++)
+        try_case(&cases[c], FLOW_FLOAT32, 1003, weight_decay, 9, &shares[i], NO_GUARD);
     }
 }
 

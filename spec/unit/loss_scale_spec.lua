@@ -128,12 +128,12 @@ describe("LossScaleOptimizer", function()
   local function net(options)
     flow.clear_session()
     flow.set_random_seed(3)
-    flow.mixed_precision.set_global_policy("mixed_float16")
+    options = options or {}
+    flow.mixed_precision.set_global_policy(options.policy or "mixed_float16")
     local model = flow.Sequential {
       layers.Input { 8, 8, 1 }, layers.Conv2D(6, 3, { activation = "relu" }), layers.MaxPooling2D(),
       layers.Flatten(), layers.Dense(32, { activation = "relu" }), layers.Dense(3, { dtype = "float32" }),
     }
-    options = options or {}
     model:compile { optimizer = options.optimizer or "adam", loss = flow.losses.SparseCategoricalCrossentropy { from_logits = true },
                     auto_scale_loss = options.auto_scale_loss }
     return model
@@ -197,8 +197,9 @@ describe("LossScaleOptimizer", function()
 
   it("trains as float32 does", function()
     local _, mixed = fitted()
-    flow.mixed_precision.set_global_policy("float32")
-    assert.is_true(mixed[4] < 0.6 * mixed[1])
+    local _, plain = fitted { policy = "float32" }
+    for i = 1, 4 do assert.near(plain[i], mixed[i], 0.02 * plain[1]) end
+    assert.is_true(plain[4] < 0.9 * plain[1] and mixed[4] ~= plain[4])
   end)
 
   it("skips a step of fit and goes on", function()
@@ -223,7 +224,8 @@ describe("LossScaleOptimizer", function()
 
   local function agree(a, b)
     for i, v in ipairs(a.trainable_variables) do
-      assert.is_true(largest_difference(v:value():to("cpu"), b.trainable_variables[i]:value():to("cpu")) < 5e-3)
+      local difference = largest_difference(v:value():to("cpu"), b.trainable_variables[i]:value():to("cpu"))
+      assert.is_true(difference < 1e-2, v.name .. " differs by " .. difference)
     end
   end
 
@@ -281,10 +283,11 @@ describe("LossScaleOptimizer", function()
     local again = scaled_net()
     again:load_weights(path)
     local saved = flow.train.Checkpoint { model = model, optimizer = model.optimizer }:write(prefix)
+    local count = model.optimizer.iterations
     goes_on_alike(model, again)
     local third = scaled_net()
     flow.train.Checkpoint { model = third, optimizer = third.optimizer }:restore(saved)
-    assert.equal(model.optimizer.iterations - 3, third.optimizer.iterations)
+    assert.equal(count, third.optimizer.iterations)
     local fourth = scaled_net()
     fourth:load_weights(path)
     goes_on_alike(third, fourth)

@@ -1,6 +1,5 @@
 -- compiled.lua: what compile() was given, as Keras' compile_config, and back.
 
-local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
 local json = require "flow.json"
@@ -9,7 +8,7 @@ local losses = require "flow.losses"
 local metrics = require "flow.metrics"
 local optimizers = require "flow.optimizers"
 
-local C, raise = native.C, errors.raise
+local raise = errors.raise
 local compiled = {}
 
 ---- writing ---------------------------------------------------------------------------------------------------------------------------
