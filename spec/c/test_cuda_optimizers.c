@@ -91,7 +91,8 @@ static void other_dtypes_in_double(void **state)
 {
   (void)state;
   for (int r = 0; r < RULES; r++)
-    for (size_t l = 0; l < sizeof layouts / sizeof layouts[0]; l++) try_case(&rules[r], &layouts[l], FLOW_FLOAT64, FLOW_FLOAT32, 0.25, (int)l % 2);
+    for (size_t l = 0; l < sizeof layouts / sizeof layouts[0]; l++)
+      try_case(&rules[r], &layouts[l], FLOW_FLOAT64, FLOW_FLOAT32, 0.25, (int)l % 2);
   try_case(&rules[3], &layouts[3], FLOW_FLOAT32, FLOW_FLOAT64, 0, NO_GUARD);          /* a rate of another dtype */
 }
 

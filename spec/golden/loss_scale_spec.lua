@@ -1,5 +1,6 @@
 --- Dynamic loss scales against Keras: losses, scales and counts of every step, through overflows; a file that Keras wrote goes on as it
---- does there. The maker is loss_scale.py.
+--- does there. The maker is loss_scale.py. For the CPU: on a GPU float16 overflows later, since sums that become float32 are not rounded
+--- to it on their way, so that scales differ.
 local support = require "spec.support.init"
 local flow = require "flow"
 local golden = require "spec.support.golden"
