@@ -7,7 +7,6 @@
 #define FLOW_DIST_COMMUNICATION_H
 
 #include "dist/transport.h"
-#include "graph/exchange.h"
 
 typedef struct flow_communication flow_communication;
 

@@ -63,9 +63,13 @@ typedef struct flow_shared {
   flow_breakage      breakage;           /* our own copy of the reason */
   uint64_t           probe;              /* random: peers that read it can read all that they are told the address of */
   int                reads;              /* all ranks can read each other's memory */
+  int64_t            shares;             /* pieces of memory that the ranks have agreed on */
   uint64_t          *addresses;          /* [rank][FLOW_MOST_ARRAYS]: collect's arrays, as the ranks said */
   flow_shared_peer   peers[];
 } flow_shared;
+
+/* Where others find memory that a process has made. */
+typedef struct flow_shared_file { int64_t process, descriptor; uint64_t secret[2]; } flow_shared_file;
 
 /* A call under way. */
 typedef struct flow_shared_work {
@@ -90,6 +94,13 @@ void        flow_shared_break(flow_shared *self, flow_status status, const char 
 /* shared_collect.c: see graph/exchange.h. */
 flow_status flow_shared_collect(flow_communicator *self, void *const *arrays, int count, int64_t unit, const int64_t *first,
                                 int64_t *received);
+/* shared_memory.c. So much memory that others can map, with the file's secret at its start, or NULL. The descriptor stays open until the
+ * caller closes it. */
+void       *flow_shared_memory_make(size_t bytes, flow_shared_file *file);
+/* The same memory in another process, or NULL. */
+void       *flow_shared_memory_open(size_t bytes, const flow_shared_file *file);
+/* See graph/exchange.h. */
+flow_status flow_shared_share(flow_communicator *self, int64_t bytes, flow_common *out);
 /* Whether this process can read what lies at `address` of a peer's memory: 8 bytes, which have to be `expected`. */
 int         flow_shared_can_read(int64_t process, uint64_t address, uint64_t expected);
 

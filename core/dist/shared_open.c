@@ -1,12 +1,7 @@
-/* shared_open.c: how ranks on one machine find the memory that they share: the first makes a file without a name (memfd) and tells the
- * others its process and descriptor over the communicator that they have; they open /proc/PROCESS/fd/DESCRIPTOR, which Linux allows to
- * the same user in the same namespace of processes. A random number in the file says that it is the right one, its seals that nobody can
- * cut it. When all have it, all use it, and the descriptors are closed: with the last process the memory is gone. */
-#define _GNU_SOURCE                      /* memfd_create, seals */
+/* shared_open.c: how ranks find out that they are on one machine, and get the memory that they share (shared_memory.c). When all have it,
+ * all use it. */
 #include "dist/shared.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,17 +12,12 @@
 #include <unistd.h>
 #include "base/memory.h"
 
-#if !defined(MFD_NOEXEC_SEAL)
-#define MFD_NOEXEC_SEAL 8u               /* Linux 6.3 */
-#endif
-
-enum { MACHINE = 64, MOST_MEMORY = 1 << 28, SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
+enum { MACHINE = 64, MOST_MEMORY = 1 << 28 };
 
 /* What a rank tells the others. */
 typedef struct card {
   char     machine[MACHINE];             /* the start of the machine and the namespace of processes; "": this rank cannot or may not */
-  int64_t  process, descriptor;          /* rank 0's: of the memory */
-  uint64_t secret[2];                    /* rank 0's */
+  flow_shared_file file;                 /* rank 0's; the process: everybody's own */
   uint64_t probe_address, probe;         /* where this rank's own number lies, and which it is */
 } card;
 
@@ -54,61 +44,13 @@ static int is_allowed(void)
   return !setting || strcmp(setting, "0") != 0;
 }
 
-/* ---- the memory ---------------------------------------------------------------------------------------------------------------- */
-
-static flow_shared_group *map(int descriptor, size_t bytes)
-{
-  void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor, 0);
-  return at == MAP_FAILED ? NULL : at;
-}
-
-/* A system may want it said that the file is not a program; an older one does not know the word. */
-static int make_file(void)
-{
-  int descriptor = memfd_create("flow_shared", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
-  if (descriptor >= 0 || errno != EINVAL) return descriptor;
-  return memfd_create("flow_shared", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-}
-
-/* Rank 0: a descriptor, or -1. All of the memory is taken now: later there would be nobody to report to. */
-static int make_memory(flow_shared *self, uint64_t secret[2])
-{
-  int descriptor = make_file();
-  if (descriptor < 0) return -1;
-  if (fallocate(descriptor, 0, 0, (off_t)self->bytes) == 0 && fcntl(descriptor, F_ADD_SEALS, SEALS) == 0
-      && getrandom(secret, 2 * sizeof *secret, 0) == 2 * sizeof *secret && (self->group = map(descriptor, self->bytes))) {
-    memcpy(self->group->secret, secret, sizeof self->group->secret);
-    return descriptor;
-  }
-  close(descriptor);
-  return -1;
-}
-
-/* The others. */
-static void open_memory(flow_shared *self, const card *first)
-{
-  char path[64];
-  struct stat found;
-  snprintf(path, sizeof path, "/proc/%lld/fd/%lld", (long long)first->process, (long long)first->descriptor);
-  int descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-  if (descriptor < 0) return;
-  int seals = fcntl(descriptor, F_GET_SEALS);
-  if (seals >= 0 && (seals & SEALS) == SEALS && fstat(descriptor, &found) == 0 && found.st_size == (off_t)self->bytes) {
-    self->group = map(descriptor, self->bytes);
-  }
-  close(descriptor);
-  if (!self->group || memcmp(self->group->secret, first->secret, sizeof first->secret) == 0) return;
-  munmap(self->group, self->bytes);
-  self->group = NULL;
-}
-
 /* So that a rank that ends is noticed. An old kernel has no such descriptors: then it is the time limit that notices. */
 static void watch_peers(flow_shared *self, const card *cards)
 {
   for (int rank = 0; rank < self->base.size; rank++) {
-    self->peers[rank].process = cards[rank].process;
+    self->peers[rank].process = cards[rank].file.process;
 #if defined(SYS_pidfd_open)
-    if (rank != self->base.rank) self->peers[rank].watch = (int)syscall(SYS_pidfd_open, (pid_t)cards[rank].process, 0);
+    if (rank != self->base.rank) self->peers[rank].watch = (int)syscall(SYS_pidfd_open, (pid_t)cards[rank].file.process, 0);
 #endif
   }
 }
@@ -155,7 +97,7 @@ static int are_together(const card *cards, int size)
 static int reads_all(const flow_shared *self, const card *cards)
 {
   for (int rank = 0; rank < self->base.size; rank++)
-    if (rank != self->base.rank && !flow_shared_can_read(cards[rank].process, cards[rank].probe_address, cards[rank].probe)) return 0;
+    if (rank != self->base.rank && !flow_shared_can_read(cards[rank].file.process, cards[rank].probe_address, cards[rank].probe)) return 0;
   return 1;
 }
 
@@ -164,18 +106,18 @@ static flow_status meet(flow_shared *self, card *cards, int *descriptor, int *al
 {
   enum { HAS_IT = 1, READS = 2 };
   card *mine = &cards[self->base.size];
-  mine->process = getpid();
+  mine->file = (flow_shared_file){ .process = getpid(), .descriptor = -1 };
   mine->probe_address = (uint64_t)(uintptr_t)&self->probe;
   if (getrandom(&self->probe, sizeof self->probe, 0) == sizeof self->probe) mine->probe = self->probe;
   if (is_allowed() && self->bytes <= MOST_MEMORY) describe_machine(mine->machine);
   if (self->base.rank == 0 && mine->machine[0]) {
-    *descriptor = make_memory(self, mine->secret);
-    mine->descriptor = *descriptor;
-    if (*descriptor < 0) mine->machine[0] = 0;
+    self->group = flow_shared_memory_make(self->bytes, &mine->file);
+    *descriptor = (int)mine->file.descriptor;
+    if (!self->group) mine->machine[0] = 0;
   }
   FLOW_TRY(flow_communicator_all_gather(self->inner, mine, sizeof *mine, cards));
   if (!are_together(cards, self->base.size)) return FLOW_OK;
-  if (self->base.rank != 0) open_memory(self, &cards[0]);
+  if (self->base.rank != 0) self->group = flow_shared_memory_open(self->bytes, &cards[0].file);
   watch_peers(self, cards);
   int32_t has_it = self->group ? HAS_IT : 0, *have_it = (int32_t *)cards;
   if (reads_all(self, cards)) has_it |= READS;

@@ -4,7 +4,6 @@
 #include <string.h>
 #include "accelerator.h"
 #include "base/plugin.h"
-#include "graph/exchange.h"
 
 static const flow_transport *of_transport(const void *functions)
 {
@@ -103,6 +102,14 @@ flow_status flow_communicator_collect(flow_communicator *self, void *const *arra
   for (int rank = 0; rank < self->size; rank++) fits &= first[rank] <= first[rank + 1];
   if (!fits) return flow_fail(FLOW_INVALID_ARGUMENT, "collect: %d arrays with units of %lld bytes cannot be", count, (long long)unit);
   return self->transport->collect(self, arrays, count, unit, first, received);
+}
+
+flow_status flow_communicator_share_memory(flow_communicator *self, int64_t bytes, flow_common *out)
+{
+  *out = (flow_common){ .number = 0 };
+  if (!self->transport->share) return flow_fail(FLOW_UNSUPPORTED, "%s: the ranks share no memory", self->transport->name);
+  if (bytes < 1) return flow_fail(FLOW_INVALID_ARGUMENT, "%lld bytes cannot be shared", (long long)bytes);
+  return self->transport->share(self, bytes, out);
 }
 
 flow_status flow_communicator_barrier(flow_communicator *self)

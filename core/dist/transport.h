@@ -23,6 +23,7 @@
 #define FLOW_DIST_TRANSPORT_H
 
 #include "base/status.h"
+#include "graph/exchange.h"
 
 enum { FLOW_MOST_RANKS = 16384 };
 
@@ -61,7 +62,8 @@ typedef struct flow_transport {
   flow_status (*broadcast)(flow_communicator *self, int from, void *data, int64_t bytes);
   flow_status (*all_gather)(flow_communicator *self, const void *mine, int64_t bytes, void *all);
   flow_status (*collect)(flow_communicator *self, void *const *arrays, int count, int64_t unit, const int64_t *first,
-                         int64_t *received);                 /* (optional: `shared` alone has it) */
+                         int64_t *received);                 /* (optional: `shared` alone has it, as the next) */
+  flow_status (*share)(flow_communicator *self, int64_t bytes, flow_common *out);
   flow_status (*barrier)(flow_communicator *self);
   void        (*abort)(flow_communicator *self, const char *reason);
   void        (*close)(flow_communicator *self);
@@ -90,9 +92,10 @@ flow_status flow_communicator_all_reduce(flow_communicator *self, flow_dtype dty
 flow_status flow_communicator_broadcast(flow_communicator *self, int from, void *data, int64_t bytes);
 /* all: size * bytes, in order of the ranks. `mine` may not be inside it. */
 flow_status flow_communicator_all_gather(flow_communicator *self, const void *mine, int64_t bytes, void *all);
-/* As graph/exchange.h says; `shared` only, FLOW_UNSUPPORTED elsewhere. */
+/* These two as graph/exchange.h says; `shared` only, FLOW_UNSUPPORTED elsewhere. */
 flow_status flow_communicator_collect(flow_communicator *self, void *const *arrays, int count, int64_t unit, const int64_t *first,
                                       int64_t *received);
+flow_status flow_communicator_share_memory(flow_communicator *self, int64_t bytes, flow_common *out);
 /* Returns when every rank has called it. */
 flow_status flow_communicator_barrier(flow_communicator *self);
 /* From any thread: the pending call and all later ones return FLOW_ABORTED with `reason` (at most 500 bytes are kept). `local`

@@ -113,6 +113,15 @@ static flow_status collect(flow_exchange *self, void *const *arrays, int count, 
   return flow_worker_explain((flow_worker *)self, thread->collect(thread, arrays, count, unit, first, received));
 }
 
+static flow_status share(flow_exchange *self, int64_t bytes, flow_common *out)
+{
+  flow_exchange *thread = thread_of((flow_worker *)self);
+  *out = (flow_common){ .number = 0 };
+  if (!thread || !thread->share) return FLOW_OK;
+  flow_worker_note_waiting((flow_worker *)self);
+  return flow_worker_explain((flow_worker *)self, thread->share(thread, bytes, out));
+}
+
 static void progress(flow_exchange *self, int64_t step)
 {
   flow_worker_progress((flow_worker *)self, (double)step, "");
@@ -122,7 +131,7 @@ void flow_worker_set_exchange(flow_worker *worker)
 {
   worker->exchange = (flow_exchange){ .workers = flow_cluster_workers(worker->cluster), .worker = flow_cluster_id(worker->cluster),
                                      .begin = begin, .finish = finish, .all_gather = all_gather,
-                                     .collect = collect, .progress = progress };
+                                     .collect = collect, .share = share, .progress = progress };
 }
 
 int flow_worker_shares_memory(const flow_worker *worker)

@@ -10,6 +10,12 @@
 
 enum { FLOW_MOST_COLLECTED = 65536, FLOW_MOST_ARRAYS = 4 };      /* bytes that collect hands over at once; arrays that it takes */
 
+/* Memory that all workers see, from a page's boundary on, with anything in it. munmap gives it back, at any time. */
+typedef struct flow_common {
+  char   *memory;
+  int64_t bytes, number;       /* which of the exchange's it is, from 1, the same at all workers; 0: there is none */
+} flow_common;
+
 typedef struct flow_exchange flow_exchange;
 struct flow_exchange {
   int workers, worker;               /* how many take part; which one this is, from 0 */
@@ -22,8 +28,11 @@ struct flow_exchange {
   flow_status (*all_gather)(flow_exchange *self, const void *mine, int64_t bytes, void *all);
   /* (optional: where the workers share memory) Of each of `count` arrays, which are made of units of `unit` bytes, every worker w has made
    * units [first[w], first[w + 1]), and gets all others, in place. count * unit is at most FLOW_MOST_COLLECTED, count FLOW_MOST_ARRAYS.
-   * After a failure received[w] is how many units are there from the start of worker w's part, in all arrays; the rest is as it was. */
+   * Nobody returns before all have called: where there are no units they meet. After a failure received[w] is how many units are there from
+   * the start of worker w's part, in all arrays; the rest is as it was. */
   flow_status (*collect)(flow_exchange *self, void *const *arrays, int count, int64_t unit, const int64_t *first, int64_t *received);
+  /* (optional, as collect) *out: so many bytes that all workers see; none (number 0), at all workers, if one of them cannot. */
+  flow_status (*share)(flow_exchange *self, int64_t bytes, flow_common *out);
   /* (optional, default: nobody wants to know) The step that begins, for what is said when a worker is lost. */
   void (*progress)(flow_exchange *self, int64_t step);
 };

@@ -10,7 +10,7 @@
 enum { FLOW_MAX_SLOTS = 16, FLOW_MOST_REPLICAS = 256 };
 
 /* What a worker tells the others when a run begins. */
-typedef struct flow_said { int64_t rows, step; uint64_t plan; int32_t shares_rows, wishes_stop; } flow_said;
+typedef struct flow_said { int64_t rows, step, common; uint64_t plan; int32_t shares_rows, wishes_stop; } flow_said;
 
 typedef enum flow_binding_mode {
   FLOW_BIND_NONE,      /* nobody reads this output: data stays NULL */
@@ -102,6 +102,9 @@ struct flow_instance {
   int64_t         global_rows;         /* of the last run */
   int             gathers;             /* the plan puts rows of all replicas together; then workers divide what is made of them: shares.c */
   int64_t         gathered_rows;       /* ... with so many rows of each replica in the current run */
+  flow_common     common;              /* where the workers put rows together; number -1: they cannot share memory */
+  int64_t         common_rows;         /* ... for so many of each replica */
+  int64_t         common_said;         /* its number, if all workers said the same when the current run began, else 0 */
   int64_t        *share_units, *received;  /* [worker + 1]: shares.c's, of the collect under way */
   flow_verdict    late;                /* what failed in the commit tail, when there was no way back: raised when it is done */
   int64_t         newest_sum;          /* ticket of the current run's last sum under way; -1: none */
@@ -152,8 +155,6 @@ void        flow_instance_release_replicas(flow_instance *instance);
 /* sums.c. Between barriers of the executor: a member's share of what a COLLECTIVE segment adds up over the local replicas, into the lead's
  * memory. By one member: begins the sum over the workers; waits for it and those before, of a failed run for all that are under way. */
 void        flow_add_replicas(flow_instance *lead, int segment, int member, int members);
-/* Lets the replicas compute what is gathered where it is gathered, for the rows of this run. */
-void        flow_place_gathered(flow_instance *lead);
 void        flow_start_sums(flow_instance *lead);      /* before a run */
 void        flow_send_sum(flow_instance *lead, int segment);
 void        flow_receive_sums(flow_instance *lead, int segment);
@@ -163,8 +164,15 @@ flow_share  flow_share_of(const flow_instance *lead, int e, int worker);
 /* By one member, after its worker's part: fetches the others' parts. It cannot fail: where they do not come they are made here, and the
  * run fails at its end. */
 void        flow_collect_shares(flow_instance *lead, int e, const flow_call *call);
-/* Puts the rows of all workers together that `segment` gathers. */
-void        flow_collect_rows(flow_instance *lead, int segment);
+/* gathered.c. Before a run: finds the memory for what is gathered in it, if they can such that all workers see it, and lets the replicas
+ * compute their rows right there. */
+flow_status flow_place_gathered(flow_instance *lead);
+void        flow_release_common(flow_instance *lead);
+/* A member's share of putting the rows of the local replicas together, as many of each as of the largest, zeros where one has fewer. */
+void        flow_gather_replicas(const flow_instance *lead, int segment, int member, int members);
+/* By one member: puts the rows of all workers together that segments [begin, end) gather. */
+void        flow_gather_workers(flow_instance *lead, int begin, int end);
+int         flow_is_gather(const flow_instance *lead, int segment);
 /* Which sums travel together, and the memory for them. */
 flow_status flow_stage_sums(flow_instance *lead);
 

@@ -85,6 +85,7 @@ void flow_instance_release_replicas(flow_instance *instance)
   instance->sums = NULL;
   flow_free(instance->said);
   flow_free(instance->staged);
+  flow_release_common(instance);
   flow_free(instance->share_units);
   instance->share_units = NULL;
   instance->gathers = 0;
@@ -223,12 +224,13 @@ static flow_status fail_to_agree(const flow_instance *lead, int other, const cha
 static flow_status agree(flow_instance *lead, int64_t rows, int64_t *before)
 {
   flow_exchange *exchange = lead->exchange;
-  flow_said own = { .rows = rows, .plan = lead->plan_key, .step = lead->base.step,
+  flow_said own = { .rows = rows, .plan = lead->plan_key, .step = lead->base.step, .common = lead->common.number,
                     .shares_rows = lead->shares_rows, .wishes_stop = lead->wishes_stop || flow_interrupted(lead->context) };
   if (exchange->progress) exchange->progress(exchange, lead->base.step);
   FLOW_TRY(exchange->all_gather(exchange, &own, sizeof own, lead->said));
   int64_t total = 0;
   lead->stop_wished = 0;
+  lead->common_said = own.common;
   *before = 0;
   for (int w = 0; w < exchange->workers; w++) {
     const flow_said *said = &lead->said[w];
@@ -238,6 +240,7 @@ static flow_status agree(flow_instance *lead, int64_t rows, int64_t *before)
       return fail_to_agree(lead, w, "one shares its rows, the other has its own");
     if (own.shares_rows && said->rows != rows) return fail_to_agree(lead, w, "their batches have different sizes");
     if (said->rows < 0 || __builtin_add_overflow(total, said->rows, &total)) return fail_to_agree(lead, w, "rows cannot be counted");
+    if (said->common != own.common) lead->common_said = 0;
     if (w < exchange->worker) *before += said->rows;
     lead->stop_wished |= said->wishes_stop != 0;
   }

@@ -100,11 +100,11 @@ static flow_status begin_run(flow_context *context, flow_instance *lead, flow_te
   flow_status status = flow_instance_take_variables(lead);
   if (status == FLOW_OK) status = flow_instance_divide(lead, rows);
   if (status == FLOW_OK) status = bring_inputs(lead, inputs, count, order, first > 0 ? first : 0, rows);
+  if (status == FLOW_OK) status = flow_place_gathered(lead);
   if (status != FLOW_OK) {
     atomic_store(&lead->running, 0);
     return status;
   }
-  flow_place_gathered(lead);
   return FLOW_OK;
 }
 

@@ -81,13 +81,3 @@ void flow_collect_shares(flow_instance *lead, int e, const flow_call *call)
     make_missing(lead, e, call, i);
   }
 }
-
-void flow_collect_rows(flow_instance *lead, int segment)
-{
-  const flow_entry *e = &lead->entries[lead->plan->segments[segment].first];
-  size_t part = flow_value_bytes(&lead->plan->graph->values[e->bindings[0].value].signature, lead->gathered_rows) / sizeof(float);
-  void *rows = lead->bases[e->bindings[1].root];
-  for (int w = 0; w <= lead->exchange->workers; w++) lead->share_units[w] = (int64_t)part * w * lead->replica_count;
-  flow_status status = lead->exchange->collect(lead->exchange, &rows, 1, (int64_t)sizeof(float), lead->share_units, lead->received);
-  if (status != FLOW_OK) flow_verdict_fail(&lead->verdict, status);
-}

@@ -9,41 +9,6 @@ enum { SMALL = 1024 };       /* elements */
 
 /* ---- replicas of this process -------------------------------------------------------------------------------------------------------- */
 
-/* Where the rows of replica r begin among those of all replicas of all workers, each with `part` bytes. */
-static size_t place_of(const flow_instance *lead, int r, size_t part)
-{
-  int before = lead->exchange ? lead->exchange->worker * lead->replica_count : 0;
-  return (size_t)(before + r) * part;
-}
-
-/* Rows of the replicas here one behind the other, as many of each as of the largest, zeros where one has fewer. What lies there already
- * stays. */
-static void gather_replicas(const flow_instance *lead, const flow_entry *e, int member, int members)
-{
-  int x = e->bindings[0].root, y = e->bindings[1].root;
-  const flow_signature *s = &lead->plan->graph->values[e->bindings[0].value].signature;
-  size_t part = flow_value_bytes(s, lead->gathered_rows);
-  for (int r = member; r < lead->replica_count; r += members) {
-    size_t bytes = flow_value_bytes(s, lead->replicas[r]->rows);
-    char *to = lead->bases[y] + place_of(lead, r, part);
-    const char *from = lead->replicas[r]->bases[x];
-    if (bytes && to != from) memcpy(to, from, bytes);
-    if (bytes < part) memset(to + bytes, 0, part - bytes);
-  }
-}
-
-void flow_place_gathered(flow_instance *lead)
-{
-  for (int s = 0; s < lead->plan->segment_count && lead->gathers; s++) {
-    const flow_entry *e = &lead->entries[lead->plan->segments[s].first];
-    if (!lead->stages[s].collective || lead->plan->graph->nodes[e->node].op != FLOW_OP_all_gather) continue;
-    int x = e->bindings[0].root, y = e->bindings[1].root;
-    if (lead->offsets[x] == FLOW_NOT_PLACED || lead->offsets[x] != lead->offsets[y]) continue;
-    size_t part = flow_value_bytes(&lead->plan->graph->values[e->bindings[0].value].signature, lead->gathered_rows);
-    for (int r = 0; r < lead->replica_count; r++) lead->replicas[r]->bases[x] = lead->bases[y] + place_of(lead, r, part);
-  }
-}
-
 /* Where an operand of a sum lies: that of a device was copied to the host. */
 static char *operand_of(const flow_instance *replica, int segment, int root)
 {
@@ -71,8 +36,8 @@ void flow_add_replicas(flow_instance *lead, int segment, int member, int members
 {
   enum { BLOCK = 4096, GRAIN = 1024 };
   const flow_entry *e = &lead->entries[lead->plan->segments[segment].first];
-  if (lead->plan->graph->nodes[e->node].op == FLOW_OP_all_gather) {
-    gather_replicas(lead, e, member, members);
+  if (flow_is_gather(lead, segment)) {
+    flow_gather_replicas(lead, segment, member, members);
     return;
   }
   int x = e->bindings[0].root, y = e->bindings[1].root;
@@ -93,11 +58,6 @@ static const flow_binding *sum_of(const flow_instance *lead, int segment)
 
 static char *data_of(const flow_instance *lead, int segment) { return operand_of(lead, segment, sum_of(lead, segment)->root); }
 
-static int is_gather(const flow_instance *lead, int segment)
-{
-  return lead->plan->graph->nodes[lead->entries[lead->plan->segments[segment].first].node].op == FLOW_OP_all_gather;
-}
-
 static int64_t count_of(const flow_instance *lead, int segment, int *dtype)
 {
   const flow_signature *s = &lead->plan->graph->values[sum_of(lead, segment)->value].signature;
@@ -113,7 +73,7 @@ flow_status flow_stage_sums(flow_instance *lead)
     flow_stage *stage = &lead->stages[s];
     int dtype;
     stage->staged = -1;
-    if (!stage->collective || is_gather(lead, s)) continue;
+    if (!stage->collective || flow_is_gather(lead, s)) continue;
     int64_t count = count_of(lead, s, &dtype);
     if (dtype != FLOW_FLOAT32 || count > SMALL) continue;
     stage->staged = total;
@@ -145,7 +105,7 @@ void flow_send_sum(flow_instance *lead, int segment)
   int64_t count = count_of(lead, segment, &dtype);
   char *data = data_of(lead, segment);
   if (flow_verdict_failed(&lead->verdict)) return;
-  if (is_gather(lead, segment)) {      /* when it is needed: it would make workers wait for one another now */
+  if (flow_is_gather(lead, segment)) {      /* when it is needed: it would make workers wait for one another now */
     stage->ticket = lead->newest_sum;
     return;
   }
@@ -169,15 +129,6 @@ static void take_staged(flow_instance *lead)
   lead->staged_begin = lead->staged_end;
 }
 
-/* Puts together the rows that were to be gathered up to here. */
-static void take_gathers(flow_instance *lead, int segment)
-{
-  for (; lead->gathers_taken <= segment; lead->gathers_taken++) {
-    if (!lead->stages[lead->gathers_taken].collective || !is_gather(lead, lead->gathers_taken)) continue;
-    if (!flow_verdict_failed(&lead->verdict)) flow_collect_rows(lead, lead->gathers_taken);
-  }
-}
-
 void flow_receive_sums(flow_instance *lead, int segment)
 {
   int64_t ticket = lead->stages[segment].ticket;
@@ -191,5 +142,7 @@ void flow_receive_sums(flow_instance *lead, int segment)
     if (status != FLOW_OK) flow_verdict_fail(&lead->verdict, status);
     else if (flush) take_staged(lead);
   }
-  take_gathers(lead, segment);
+  if (segment < lead->gathers_taken) return;
+  flow_gather_workers(lead, lead->gathers_taken, segment + 1);
+  lead->gathers_taken = segment + 1;
 }

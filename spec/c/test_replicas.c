@@ -5,6 +5,8 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include "dist/communication.h"
 
 enum { STEPS = 3, IN = 300, OUT = 120, MOST_REPLICAS = 5 };      /* the matrix is large enough to reach the optimizer as its factors */
@@ -70,12 +72,15 @@ static flow_tensor *classes_of(int rows, int step)
   return labels;
 }
 
-/* Trains on `rows` rows, with a smaller batch in the middle. */
+/* Batches that grow and shrink. */
+static int rows_of_step(int rows, int step) { return step == 0 ? (rows + 1) / 2 : step == 1 ? rows : rows - 1; }
+
+/* Trains on `rows` rows at most. */
 static void train(const model *m, flow_instance *instance, int rows)
 {
   (void)m;
   for (int step = 0; step < STEPS; step++) {
-    int now = step == 1 ? (rows + 1) / 2 : rows;
+    int now = rows_of_step(rows, step);
     flow_tensor *inputs[2] = { noise(2, SHAPE(now, IN), 30 + (unsigned)step), classes_of(now, step) };
     flow_instance_scalars(instance, 1, step, 0);
     OK(flow_instance_run(context, instance, inputs, 2, NULL));
@@ -259,12 +264,17 @@ static void *work(void *argument)
   return NULL;
 }
 
+/* How workers put rows together: they fetch them, they see the same memory, or the last of them could not get it. */
+typedef enum sharing { FETCHES, SHARES, CANNOT_SHARE } sharing;
+
 /* What a worker's sums go through: the communication thread, and a collect of its own for workers that are threads. Its last one, if it
  * is to fail, brings only some of the units. */
 typedef struct collector {
   flow_exchange  exchange;
   flow_exchange *inner;
+  sharing        shares;
   int            collects, fails_at;       /* -1: never */
+  int            asked;                    /* for common memory */
 } collector;
 
 static flow_status begin_inner(flow_exchange *exchange, int dtype, void *data, int64_t count, int64_t *ticket)
@@ -303,15 +313,37 @@ static flow_status collect_from_threads(flow_exchange *exchange, void *const *ar
   return fails ? flow_fail(FLOW_ABORTED, "worker 7 is gone") : FLOW_OK;
 }
 
-static collector collector_of(flow_exchange *inner, int fails_at)
+/* As between processes: everybody maps the first one's memory for himself. */
+static flow_status share_with_threads(flow_exchange *exchange, int64_t bytes, flow_common *out)
 {
-  return (collector){ .exchange = { .workers = inner->workers, .worker = inner->worker, .begin = begin_inner, .finish = finish_inner,
-    .all_gather = all_gather_inner, .collect = collect_from_threads }, .inner = inner, .fails_at = fails_at };
+  collector *self = (collector *)exchange;
+  int mine = exchange->worker == 0 ? memfd_create("common", 0) : -1, all[3];
+  if (mine >= 0) assert_int_equal(ftruncate(mine, bytes), 0);
+  FLOW_TRY(self->inner->all_gather(self->inner, &mine, sizeof mine, all));
+  self->asked++;
+  *out = (flow_common){ .number = 0 };
+  if (self->shares == SHARES) {
+    *out = (flow_common){ mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, all[0], 0), bytes, self->asked };
+    assert_true(out->memory != MAP_FAILED);
+  }
+  FLOW_TRY(self->inner->all_gather(self->inner, &mine, sizeof mine, all));
+  if (mine >= 0) close(mine);
+  return FLOW_OK;
 }
 
+static collector collector_of(flow_exchange *inner, sharing shares, int fails_at)
+{
+  return (collector){ .exchange = { .workers = inner->workers, .worker = inner->worker, .begin = begin_inner, .finish = finish_inner,
+    .all_gather = all_gather_inner, .collect = collect_from_threads, .share = shares == FETCHES ? NULL : share_with_threads },
+    .inner = inner, .shares = shares, .fails_at = fails_at };
+}
+
+/* Of each step: the two factors' rows, which those who see the same memory only wait for, once, and the updates' shares. */
+static int collects_of(sharing shares) { return shares == SHARES ? 2 * STEPS : 3 * STEPS; }
+
 /* So many workers with so many replicas each. own: the first has two rows, the second the others, a third none; else all share them.
- * gathers: updates are divided over the workers. fails_at: the collect that fails, of the last step's. */
-static void train_workers(int workers, int replicas, int rows, int own, int gathers, int fails_at)
+ * gathers: updates are divided over the workers. fails: the last collect does. */
+static void train_workers(int workers, int replicas, int rows, int own, int gathers, sharing shares, int fails)
 {
   flow_local_group *group;
   worker crew[3];
@@ -325,7 +357,7 @@ static void train_workers(int workers, int replicas, int rows, int own, int gath
   for (int w = 0; w < workers; w++) {
     OK(flow_communicator_open("local", w, workers, &options, &links[w]));
     OK(flow_communication_start(links[w], &threads[w]));
-    collectors[w] = collector_of(flow_communication_exchange(threads[w]), fails_at);
+    collectors[w] = collector_of(flow_communication_exchange(threads[w]), shares, fails ? collects_of(shares) - 1 : -1);
     models[w] = make_model(workers * replicas, gathers);
     assert_int_equal(count_op(models[w].plan, FLOW_OP_all_gather), gathers ? 2 : 0);
     /* With rows of its own a worker knows nothing of how many the others have. */
@@ -334,7 +366,7 @@ static void train_workers(int workers, int replicas, int rows, int own, int gath
     OK(flow_instance_set_replicas(crew[w].instance, replicas, NULL, &collectors[w].exchange));
     flow_instance_share_rows(crew[w].instance, !own);
     for (int step = 0; step < STEPS; step++) {
-      int now = step == 1 ? (rows + 1) / 2 : rows, first = own && w == 1 ? 2 : 0, count = !own ? now : w == 0 ? 2 : w == 1 ? now - 2 : 0;
+      int now = rows_of_step(rows, step), first = own && w == 1 ? 2 : 0, count = !own ? now : w == 0 ? 2 : w == 1 ? now - 2 : 0;
       flow_tensor *x = noise(2, SHAPE(now, IN), 30 + (unsigned)step), *labels = classes_of(now, step), *part[2];
       OK(flow_tensor_view(x, 2, SHAPE(count, IN), SHAPE(IN, 1), (int64_t)first * IN, &part[0]));
       OK(flow_tensor_view(labels, 1, SHAPE(count), SHAPE(1), first, &part[1]));
@@ -345,8 +377,10 @@ static void train_workers(int workers, int replicas, int rows, int own, int gath
   for (int w = 0; w < workers; w++) assert_int_equal(pthread_create(&crew[w].thread, NULL, work, &crew[w]), 0);
   for (int w = 0; w < workers; w++) pthread_join(crew[w].thread, NULL);
   for (int w = 0; w < workers; w++) {
-    if (crew[w].status != (fails_at < 0 ? FLOW_OK : FLOW_ABORTED)) fail_msg("worker %d: %s", w, crew[w].text);
-    if (gathers) assert_int_equal(collectors[w].collects, 3 * STEPS);
+    if (crew[w].status != (fails ? FLOW_ABORTED : FLOW_OK)) fail_msg("worker %d: %s", w, crew[w].text);
+    if (gathers) assert_int_equal(collectors[w].collects, collects_of(shares));
+    /* Anew for more rows; where it was refused only when an instance was made anew for rows that others have. */
+    if (gathers) assert_int_equal(collectors[w].asked, shares == SHARES ? 2 : shares == CANNOT_SHARE ? 1 + own : 0);
     expect_same_model(&one, &models[w]);
     expect_same_bits(models[0].w->tensor, models[w].w->tensor);
     flow_communication_stop(threads[w]);
@@ -358,11 +392,14 @@ static void train_workers(int workers, int replicas, int rows, int own, int gath
 static void workers_train_as_one(void **state)
 {
   (void)state;
-  for (int gathers = 0; gathers <= FLOW_GATHERS_WORKERS; gathers += FLOW_GATHERS_WORKERS) {
-    train_workers(2, 1, 9, 0, gathers, -1);
-    train_workers(3, 2, 10, 0, gathers, -1);
-    train_workers(2, 2, 9, 1, gathers, -1);
-    train_workers(3, 1, 8, 1, gathers, -1);       /* the third never has rows */
+  static const struct { int gathers; sharing shares; } ways[] = {
+    { FLOW_GATHERS_NOT, FETCHES }, { FLOW_GATHERS_WORKERS, FETCHES }, { FLOW_GATHERS_WORKERS, SHARES },
+    { FLOW_GATHERS_WORKERS, CANNOT_SHARE } };
+  for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
+    train_workers(2, 1, 9, 0, ways[k].gathers, ways[k].shares, 0);
+    train_workers(3, 2, 10, 0, ways[k].gathers, ways[k].shares, 0);
+    train_workers(2, 2, 9, 1, ways[k].gathers, ways[k].shares, 0);
+    train_workers(3, 1, 8, 1, ways[k].gathers, ways[k].shares, 0);       /* the third never has rows */
   }
 }
 
@@ -370,8 +407,10 @@ static void workers_train_as_one(void **state)
 static void a_lost_share_is_made(void **state)
 {
   (void)state;
-  train_workers(2, 1, 9, 0, FLOW_GATHERS_WORKERS, 3 * STEPS - 1);
-  train_workers(3, 1, 8, 1, FLOW_GATHERS_WORKERS, 3 * STEPS - 1);
+  for (sharing shares = FETCHES; shares <= SHARES; shares++) {
+    train_workers(2, 1, 9, 0, FLOW_GATHERS_WORKERS, shares, 1);
+    train_workers(3, 1, 8, 1, FLOW_GATHERS_WORKERS, shares, 1);
+  }
 }
 
 int main(void)

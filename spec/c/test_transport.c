@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include "dist/shared.h"
 #include "dist/transport.h"
@@ -320,6 +321,31 @@ static void a_part_cannot_be_read(void **state)
   run_all(2, collect_from_nobody);
 }
 
+/* ---- common memory ------------------------------------------------------------------------------------------------------------------- */
+
+static int see_the_same(worker *self)
+{
+  flow_common common, refused;
+  for (int64_t number = 1; number <= 3; number++) {
+    int64_t bytes = number * 5000;
+    CHECK(keep(self, flow_communicator_share_memory(self->link, bytes, &common)));
+    CHECK(common.bytes == bytes && common.number == number);
+    for (int64_t i = self->rank; i < bytes; i += self->size) common.memory[i] = (char)content((int)number, self->rank, i);
+    CHECK(keep(self, flow_communicator_barrier(self->link)));
+    for (int64_t i = 0; i < bytes; i++) CHECK(common.memory[i] == (char)content((int)number, (int)(i % self->size), i));
+    CHECK(munmap(common.memory, (size_t)bytes) == 0);
+    CHECK(keep(self, flow_communicator_share_memory(self->link, INT64_MAX, &refused)) && refused.number == 0);
+  }
+  CHECK(flow_communicator_share_memory(self->link, 0, &refused) == FLOW_INVALID_ARGUMENT);
+  return 0;
+}
+
+static void ranks_see_the_same_memory(void **state)
+{
+  (void)state;
+  for (int size = 2; size <= MOST; size++) run_all(size, see_the_same);
+}
+
 /* ---- failures ---------------------------------------------------------------------------------------------------------------- */
 
 static int reduce_and_fail(worker *self)
@@ -614,6 +640,7 @@ int main(void)
   const struct CMUnitTest local[] = { TESTS_OF_BOTH, cmocka_unit_test(wrong_arguments) };
   const struct CMUnitTest shared[] = {
     TESTS_OF_BOTH, cmocka_unit_test(parts_are_collected), cmocka_unit_test(a_part_cannot_be_read),
+    cmocka_unit_test(ranks_see_the_same_memory),
     cmocka_unit_test(nothing_is_left_behind), cmocka_unit_test(the_environment_turns_it_off),
     cmocka_unit_test(a_rank_leaves), cmocka_unit_test(nonsense_in_the_memory), cmocka_unit_test(memory_that_is_not_there),
   };
