@@ -1,6 +1,8 @@
 /* formulas.c: writes what training the three reference models asks of cuDNN and cuBLASLt, a line for each formula, to the file that
  * FLOW_EMULATED_FORMULAS names: flowers at batch 32, MNIST at 64, ResNet-50 v1.5 at 256, each in float32 (with and without tensor cores)
- * and in both 16-bit floats, forward and backward. The calls are those of the ops; the library's variants say what they need for them. */
+ * and in both 16-bit floats, forward and backward. The calls are those of the ops; the library's variants say what they need for them.
+ * Weights of 16-bit layers are of 16 bits or float32, and so are their gradients: those of products are written by the library in either,
+ * those of filters always in 16 bits, since cuDNN 9.19 has no engine that writes float32 there. */
 #include <stdio.h>
 #include <string.h>
 #include "cuda/launch.h"
@@ -75,14 +77,16 @@ static void ask_convolution(const convolution_layer *l, int dtype, int exact)
   call = (flow_call){ .op = FLOW_OP_convolution_gradient, .attributes = &backward, .inputs = operands, .input_count = 5,
                       .outputs = gradients, .output_count = 3, .exact = exact };
   ask(flow_library_convolution_gradient_supports, &call);
+  gradients[1].dtype = gradients[2].dtype = FLOW_FLOAT32;
+  ask(flow_library_convolution_gradient_supports, &call);
 }
 
-static void ask_product(int rows, int columns, int inner, int transpose_a, int transpose_b, int dtype, int exact)
+static void ask_product(int rows, int columns, int inner, int transpose_a, int transpose_b, int dtype, int result, int exact)
 {
   flow_attributes a = { .matmul = { .transpose_a = transpose_a, .transpose_b = transpose_b } };
   flow_operand inputs[2] = { transpose_a ? make(dtype, 2, inner, rows, 0, 0) : make(dtype, 2, rows, inner, 0, 0),
                              transpose_b ? make(dtype, 2, columns, inner, 0, 0) : make(dtype, 2, inner, columns, 0, 0) };
-  flow_operand c = make(dtype, 2, rows, columns, 0, 0);
+  flow_operand c = make(result, 2, rows, columns, 0, 0);
   flow_call call = { .op = FLOW_OP_matmul, .attributes = &a, .inputs = inputs, .input_count = 2, .outputs = &c, .output_count = 1,
                      .exact = exact };
   ask(flow_library_product_supports, &call);
@@ -96,8 +100,9 @@ static void ask_dense(const dense_layer *l, int dtype, int exact)
   flow_call call = { .op = FLOW_OP_dense, .attributes = &a, .inputs = inputs, .input_count = 3, .outputs = &y, .output_count = 1,
                      .exact = exact };
   ask(flow_library_product_supports, &call);
-  ask_product(l->rows, l->in, l->out, 0, 1, dtype, exact);
-  ask_product(l->in, l->out, l->rows, 1, 0, dtype, exact);
+  ask_product(l->rows, l->in, l->out, 0, 1, dtype, dtype, exact);
+  ask_product(l->in, l->out, l->rows, 1, 0, dtype, dtype, exact);
+  if (dtype != FLOW_FLOAT32) ask_product(l->in, l->out, l->rows, 1, 0, dtype, FLOW_FLOAT32, exact);
 }
 
 /* He et al. 2015, table 1, 50 layers; strides in the 3 x 3 convolutions. */
