@@ -46,18 +46,19 @@ static size_t shared_bytes(const flow_call *call)
   return (size_t)a.channels * ((size_t)a.parts * sizeof(channel_sum) + 4 * sizeof(double));
 }
 
+static const flow_cuda_kernel sums[] = FLOW_CUDA_EACH_WAY(batch_norm_sums), combine[] = FLOW_CUDA_EACH_WAY(batch_norm_combine),
+                              apply[] = FLOW_CUDA_EACH_WAY(batch_norm_apply);
+
 static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
   batch_norm_arguments a = describe(call);
   a.sums = call->shared;
   a.coefficients = a.sums + a.channels * a.parts;
-  int float32 = flow_cuda_is_float32(call);
-  FLOW_TRY(flow_cuda_launch(call, float32 ? CUDA_batch_norm_sums_float32 : CUDA_batch_norm_sums_other, a.parts * a.channel_blocks,
-                            &a, sizeof a));
-  FLOW_TRY(flow_cuda_launch(call, float32 ? CUDA_batch_norm_combine_float32 : CUDA_batch_norm_combine_other, a.channels, &a, sizeof a));
-  return flow_cuda_launch(call, float32 ? CUDA_batch_norm_apply_float32 : CUDA_batch_norm_apply_other, a.y ? a.rows * a.fours : 0, &a,
-                          sizeof a);
+  flow_cuda_way way = flow_cuda_way_of(call);
+  FLOW_TRY(flow_cuda_launch(call, sums[way], a.parts * a.channel_blocks, &a, sizeof a));
+  FLOW_TRY(flow_cuda_launch(call, combine[way], a.channels, &a, sizeof a));
+  return flow_cuda_launch(call, apply[way], a.y ? a.rows * a.fours : 0, &a, sizeof a);
 }
 
 const flow_kernel flow_cuda_batch_norm_kernels[] = { { .variant = "parts", .shared_bytes = shared_bytes, .run = run }, { 0 } };

@@ -108,12 +108,12 @@ BODY void NAME(batch_norm_apply)(int64_t i, const batch_norm_arguments *a)
   int valid = (int)smaller(4, a->channels - channel);
   NUMBER x[4], g[4], mean[4], scale[4], shift[4], slope[4], y[4];
   LOAD_FOUR(a->x, a->x_dtype, at, valid, a->together, x);
-  LOAD_FOUR(a->coefficients, FLOW_FLOAT64, channel, valid, a->together, mean);
-  LOAD_FOUR(a->coefficients, FLOW_FLOAT64, a->channels + channel, valid, a->together, scale);
-  LOAD_FOUR(a->coefficients, FLOW_FLOAT64, 2 * a->channels + channel, valid, a->together, shift);
+  LOAD_FOUR(a->coefficients, NUMBER_DTYPE, channel, valid, a->together, mean);
+  LOAD_FOUR(a->coefficients, NUMBER_DTYPE, a->channels + channel, valid, a->together, scale);
+  LOAD_FOUR(a->coefficients, NUMBER_DTYPE, 2 * a->channels + channel, valid, a->together, shift);
   if (a->g) {
     LOAD_FOUR(a->g, a->g_dtype, at, valid, a->together, g);
-    LOAD_FOUR(a->coefficients, FLOW_FLOAT64, 3 * a->channels + channel, valid, a->together, slope);
+    LOAD_FOUR(a->coefficients, NUMBER_DTYPE, 3 * a->channels + channel, valid, a->together, slope);
     UNROLL for (int k = 0; k < 4; k++) y[k] = scale[k] * g[k] + (slope[k] * (x[k] - mean[k]) + shift[k]);
   } else {
     UNROLL for (int k = 0; k < 4; k++) y[k] = scale[k] * (x[k] - mean[k]) + shift[k];

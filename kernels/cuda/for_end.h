@@ -1,5 +1,6 @@
-/* for_end.h: takes back what for_float32.h, for_other.h and for_integers.h define. */
+/* for_end.h: takes back what for_float32.h, for_halves.h, for_other.h and for_integers.h define. */
 #undef NUMBER
+#undef NUMBER_DTYPE
 #undef NAME
 #undef IS_NAN
 #undef LOAD

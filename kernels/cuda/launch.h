@@ -23,14 +23,23 @@ const flow_fault *flow_cuda_verdict(const flow_call *call);
 /* Enqueues a copy inside the device. */
 flow_status flow_cuda_copy(const flow_call *call, void *to, const void *from, size_t bytes);
 
-/* Whether the bodies for float32 serve the call: none of its operands is a float of another size. */
-static inline int flow_cuda_is_float32(const flow_call *call)
+/* Which of the bodies of numbers.h serve a call, by its operands' floats: float32 alone, also 16 bits, others. */
+typedef enum flow_cuda_way { FLOW_CUDA_FLOAT32, FLOW_CUDA_HALVES, FLOW_CUDA_OTHER } flow_cuda_way;
+
+/* The kernels of a name by their way. */
+#define FLOW_CUDA_EACH_WAY(name) { CUDA_##name##_float32, CUDA_##name##_halves, CUDA_##name##_other }
+
+static inline flow_cuda_way flow_cuda_way_of(const flow_call *call)
 {
-  for (int i = 0; i < call->input_count; i++)
-    if (call->inputs[i].dtype != FLOW_FLOAT32 && call->inputs[i].dtype < FLOW_INT8) return 0;
-  for (int i = 0; i < call->output_count; i++)
-    if (call->outputs[i].dtype != FLOW_FLOAT32 && call->outputs[i].dtype < FLOW_INT8) return 0;
-  return 1;
+  flow_cuda_way way = FLOW_CUDA_FLOAT32;
+  for (int i = 0; i < call->input_count + call->output_count; i++) {
+    int dtype = (i < call->input_count ? &call->inputs[i] : &call->outputs[i - call->input_count])->dtype;
+    if (dtype == FLOW_FLOAT64) return FLOW_CUDA_OTHER;
+    if (dtype == FLOW_FLOAT16 || dtype == FLOW_BFLOAT16) way = FLOW_CUDA_HALVES;
+  }
+  return way;
 }
+
+static inline int flow_cuda_is_float32(const flow_call *call) { return flow_cuda_way_of(call) == FLOW_CUDA_FLOAT32; }
 
 #endif

@@ -3,10 +3,11 @@
  * Bodies that serve several dtypes are written once, in FAMILY_bodies.h, and included once per way of computing by
  *   #define BODIES "cuda/FAMILY_bodies.h"
  *   #include "cuda/for_float32.h"        NAME(x) is x_float32: float32 operands, computed in float
+ *   #include "cuda/for_halves.h"         NAME(x) is x_halves: 16-bit floats, also beside float32, computed in float; not every family has them
  *   #include "cuda/for_other.h"          NAME(x) is x_other: floats of any size, mixed, computed in double
  *   #include "cuda/for_integers.h"       NAME(x) is x_integers: integers and bool, computed in int64
  *   #undef BODIES
- * Each defines NUMBER, NAME, IS_NAN, ADD_PRODUCT(s, a, b), s + a b, LOAD(p, dtype, i), STORE(p, dtype, i, value), and LOAD_FOUR and
+ * Each defines NUMBER and its dtype NUMBER_DTYPE, NAME, IS_NAN, ADD_PRODUCT(s, a, b), s + a b, LOAD(p, dtype, i), STORE(p, dtype, i, value), and LOAD_FOUR and
  * STORE_FOUR: the `valid` <= 4 numbers from i on; `together` says that they are four and lie at a multiple of 16 bytes. */
 #ifndef FLOW_CUDA_NUMBERS_H
 #define FLOW_CUDA_NUMBERS_H
@@ -43,6 +44,46 @@ BODY void store_four_floats(float *p, int64_t i, int valid, int together, const 
   } else {
     UNROLL for (int k = 0; k < 4; k++)
       if (k < valid) p[i + k] = v[k];
+  }
+}
+
+/* 16-bit floats and float32. Four of them are read at once where four floats would be. */
+BODY float load_half(const void *p, int dtype, int64_t i)
+{
+  if (dtype == FLOW_FLOAT32) return ((const float *)p)[i];
+  uint16_t bits = ((const uint16_t *)p)[i];
+  return dtype == FLOW_FLOAT16 ? half_to_float(bits) : bfloat16_to_float(bits);
+}
+
+BODY void store_half(void *p, int dtype, int64_t i, float value)
+{
+  if (dtype == FLOW_FLOAT32) ((float *)p)[i] = value;
+  else ((uint16_t *)p)[i] = dtype == FLOW_FLOAT16 ? float_to_half(value) : float_to_bfloat16(value);
+}
+
+BODY void load_four_halves(const void *p, int dtype, int64_t i, int valid, int together, float v[4])
+{
+  if (dtype == FLOW_FLOAT32) {
+    load_four_floats((const float *)p, i, valid, together, v);
+  } else if (together) {
+    four_halves four = *(const four_halves *)((const uint16_t *)p + i);
+    UNROLL for (int k = 0; k < 4; k++) v[k] = dtype == FLOW_FLOAT16 ? half_to_float(four.v[k]) : bfloat16_to_float(four.v[k]);
+  } else {
+    UNROLL for (int k = 0; k < 4; k++) v[k] = k < valid ? load_half(p, dtype, i + k) : 0;
+  }
+}
+
+BODY void store_four_halves(void *p, int dtype, int64_t i, int valid, int together, const float v[4])
+{
+  if (dtype == FLOW_FLOAT32) {
+    store_four_floats((float *)p, i, valid, together, v);
+  } else if (together) {
+    four_halves four;
+    UNROLL for (int k = 0; k < 4; k++) four.v[k] = dtype == FLOW_FLOAT16 ? float_to_half(v[k]) : float_to_bfloat16(v[k]);
+    *(four_halves *)((uint16_t *)p + i) = four;
+  } else {
+    UNROLL for (int k = 0; k < 4; k++)
+      if (k < valid) store_half(p, dtype, i + k, v[k]);
   }
 }
 

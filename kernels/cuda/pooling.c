@@ -30,7 +30,9 @@ static flow_status launch(const flow_call *call, flow_cuda_kernel kernel, poolin
   return flow_cuda_launch(call, kernel, a->to || a->index_out ? pixels * a->fours : 0, a, sizeof *a);
 }
 
-static int is_float32(const flow_call *call) { return call->inputs[0].dtype == FLOW_FLOAT32; }
+static const flow_cuda_kernel max_pool[] = FLOW_CUDA_EACH_WAY(max_pool), max_pool_gradient[] = FLOW_CUDA_EACH_WAY(max_pool_gradient),
+                              average_pool[] = FLOW_CUDA_EACH_WAY(average_pool),
+                              average_pool_gradient[] = FLOW_CUDA_EACH_WAY(average_pool_gradient);
 
 static flow_status run_max(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
@@ -39,8 +41,7 @@ static flow_status run_max(const flow_call *call, int phase, int64_t begin, int6
   a.index_out = call->outputs[1].data;
   a.index_together = (uintptr_t)a.index_out % sizeof(four_bytes) == 0 && a.channels % 4 == 0;
   int integers = a.from_dtype >= FLOW_INT8;
-  return launch(call, integers ? CUDA_max_pool_integers : is_float32(call) ? CUDA_max_pool_float32 : CUDA_max_pool_other, &a,
-                &call->outputs[0]);
+  return launch(call, integers ? CUDA_max_pool_integers : max_pool[flow_cuda_way_of(call)], &a, &call->outputs[0]);
 }
 
 static flow_status run_max_gradient(const flow_call *call, int phase, int64_t begin, int64_t end)
@@ -49,21 +50,21 @@ static flow_status run_max_gradient(const flow_call *call, int phase, int64_t be
   pooling_arguments a = describe(call, &call->outputs[0], &call->inputs[0]);
   a.index = call->inputs[1].data;
   a.index_together = (uintptr_t)a.index % sizeof(four_bytes) == 0 && a.channels % 4 == 0;
-  return launch(call, is_float32(call) ? CUDA_max_pool_gradient_float32 : CUDA_max_pool_gradient_other, &a, &call->outputs[0]);
+  return launch(call, max_pool_gradient[flow_cuda_way_of(call)], &a, &call->outputs[0]);
 }
 
 static flow_status run_average(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
   pooling_arguments a = describe(call, &call->inputs[0], &call->outputs[0]);
-  return launch(call, is_float32(call) ? CUDA_average_pool_float32 : CUDA_average_pool_other, &a, &call->outputs[0]);
+  return launch(call, average_pool[flow_cuda_way_of(call)], &a, &call->outputs[0]);
 }
 
 static flow_status run_average_gradient(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
   pooling_arguments a = describe(call, &call->outputs[0], &call->inputs[0]);
-  return launch(call, is_float32(call) ? CUDA_average_pool_gradient_float32 : CUDA_average_pool_gradient_other, &a, &call->outputs[0]);
+  return launch(call, average_pool_gradient[flow_cuda_way_of(call)], &a, &call->outputs[0]);
 }
 
 const flow_kernel flow_cuda_max_pool_kernels[] = { { .variant = "gather", .run = run_max }, { 0 } };

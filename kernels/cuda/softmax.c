@@ -11,6 +11,9 @@ static int team_of(int64_t n)
   return team;
 }
 
+static const flow_cuda_kernel of_lines[] = FLOW_CUDA_EACH_WAY(softmax_lines), of_rows[] = FLOW_CUDA_EACH_WAY(softmax_rows),
+                              cross_entropy_kernels[] = FLOW_CUDA_EACH_WAY(cross_entropy);
+
 static flow_status run_softmax(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -23,12 +26,10 @@ static flow_status run_softmax(const flow_call *call, int phase, int64_t begin, 
   for (int i = axis + 1; i < x->rank; i++) a.inner *= x->shape[i];
   a.lines *= a.inner;
   if (!out->data || a.n == 0) return FLOW_OK;
-  int float32 = flow_cuda_is_float32(call);
-  if (a.inner > 1)
-    return flow_cuda_launch(call, float32 ? CUDA_softmax_lines_float32 : CUDA_softmax_lines_other, a.lines, &a, sizeof a);
+  if (a.inner > 1) return flow_cuda_launch(call, of_lines[flow_cuda_way_of(call)], a.lines, &a, sizeof a);
   a.team = team_of(a.n);
   int64_t blocks = parts_of(a.lines, BLOCK_THREADS / a.team);
-  return flow_cuda_launch(call, float32 ? CUDA_softmax_rows_float32 : CUDA_softmax_rows_other, blocks, &a, sizeof a);
+  return flow_cuda_launch(call, of_rows[flow_cuda_way_of(call)], blocks, &a, sizeof a);
 }
 
 static flow_status run_cross_entropy(const flow_call *call, int phase, int64_t begin, int64_t end)
@@ -46,8 +47,7 @@ static flow_status run_cross_entropy(const flow_call *call, int phase, int64_t b
   if (a.row_lines == 0) a.row_lines = 1;
   if (a.out) a.team = team_of(a.classes);
   int64_t blocks = parts_of(a.lines, BLOCK_THREADS / a.team);
-  flow_cuda_kernel kernel = flow_cuda_is_float32(call) ? CUDA_cross_entropy_float32 : CUDA_cross_entropy_other;
-  return flow_cuda_launch(call, kernel, blocks, &a, sizeof a);
+  return flow_cuda_launch(call, cross_entropy_kernels[flow_cuda_way_of(call)], blocks, &a, sizeof a);
 }
 
 const flow_kernel flow_cuda_softmax_kernels[] = { { .variant = "rows", .run = run_softmax }, { 0 } };

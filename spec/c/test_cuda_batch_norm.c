@@ -6,7 +6,9 @@ static const struct { int rows, inside, channels; } shapes[] = {
   { 9000, 8, 4 }                                  /* more rows than 1024 parts of the smallest size have */
 };
 enum { SHAPE_COUNT = sizeof shapes / sizeof shapes[0] };
-static const int floats[] = { FLOW_FLOAT32, FLOW_FLOAT64 };
+static const struct { int dtype; double forward, gradient; } floats[] = {      /* tolerances */
+  { FLOW_FLOAT32, 1e-5, 2e-5 }, { FLOW_FLOAT64, 1e-12, 1e-12 }, { FLOW_FLOAT16, 1e-3, 1e-3 }, { FLOW_BFLOAT16, 8e-3, 8e-3 } };
+enum { FLOAT_COUNT = sizeof floats / sizeof floats[0] };
 
 /* x, gamma, beta, or y, mean, variance */
 static void make_three(flow_operand *x, int dtype, int rows, int inside, int channels)
@@ -20,19 +22,19 @@ static void normalizes_over_all_rows(void **state)
 {
   (void)state;
   flow_attributes attributes = { .normalization = { .epsilon = 1e-3, .axis = -1 } };
-  for (size_t d = 0; d < 2; d++) {
+  for (size_t d = 0; d < FLOAT_COUNT; d++) {
     for (int i = 0; i < SHAPE_COUNT; i++) {
       int c = shapes[i].channels;
       flow_operand inputs[3], outputs[3];
-      make_three(inputs, floats[d], shapes[i].rows, shapes[i].inside, c);
-      make_three(outputs, floats[d], shapes[i].rows, shapes[i].inside, c);
+      make_three(inputs, floats[d].dtype, shapes[i].rows, shapes[i].inside, c);
+      make_three(outputs, floats[d].dtype, shapes[i].rows, shapes[i].inside, c);
       for (int64_t k = 0; k < operand_size(&inputs[0]); k++)
         set(&inputs[0], k, get(&inputs[0], k) * (1 + (double)(k % 3)) + (double)(k % c));
       flow_call call = call_of(FLOW_OP_batch_norm, &attributes, inputs, 3, outputs, 3);
-      cuda_matches_cpu(&call, 0, floats[d] == FLOW_FLOAT32 ? 1e-5 : 1e-12);
+      cuda_matches_cpu(&call, 0, floats[d].forward);
       void *kept[2] = { outputs[0].data, outputs[2].data };
       outputs[0].data = outputs[2].data = NULL;
-      cuda_matches_cpu(&call, 0, floats[d] == FLOW_FLOAT32 ? 1e-5 : 1e-12);
+      cuda_matches_cpu(&call, 0, floats[d].forward);
       outputs[0].data = kept[0], outputs[2].data = kept[1];
       for (int k = 0; k < 3; k++) operand_free(&inputs[k]), operand_free(&outputs[k]);
     }
@@ -61,9 +63,9 @@ static void gradients_of_all_three(void **state)
 {
   (void)state;
   flow_attributes attributes = { .normalization = { .epsilon = 1e-3, .axis = -1 } };
-  for (size_t d = 0; d < 2; d++) {
+  for (size_t d = 0; d < FLOAT_COUNT; d++) {
     for (int i = 0; i < SHAPE_COUNT; i++) {
-      int c = shapes[i].channels, dtype = floats[d];
+      int c = shapes[i].channels, dtype = floats[d].dtype;
       flow_operand inputs[5] = { operand(dtype, 3, shapes[i].rows, shapes[i].inside, c) }, outputs[3];
       make_three(inputs + 1, dtype, shapes[i].rows, shapes[i].inside, c);
       make_three(outputs, dtype, shapes[i].rows, shapes[i].inside, c);
@@ -71,10 +73,10 @@ static void gradients_of_all_three(void **state)
       fill(&inputs[0], 1), fill(&inputs[4], 1);
       for (int k = 0; k < c; k++) set(&inputs[4], k, 0.25 + fabs(get(&inputs[4], k)));
       flow_call call = call_of(FLOW_OP_batch_norm_gradient, &attributes, inputs, 5, outputs, 3);
-      cuda_matches_cpu(&call, 0, dtype == FLOW_FLOAT32 ? 2e-5 : 1e-12);
+      cuda_matches_cpu(&call, 0, floats[d].gradient);
       void *kept[2] = { outputs[0].data, outputs[1].data };
       outputs[0].data = outputs[1].data = NULL;
-      cuda_matches_cpu(&call, 0, dtype == FLOW_FLOAT32 ? 2e-5 : 1e-12);
+      cuda_matches_cpu(&call, 0, floats[d].gradient);
       outputs[0].data = kept[0], outputs[1].data = kept[1];
       for (int k = 0; k < 5; k++) operand_free(&inputs[k]);
       for (int k = 0; k < 3; k++) operand_free(&outputs[k]);

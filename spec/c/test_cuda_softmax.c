@@ -1,9 +1,14 @@
 /* test_cuda_softmax.c: softmax, log_softmax, cross entropy and their gradients on the device, against the CPU's plain kernels. */
 #include "cuda_runner.h"
 
-static double tolerance_of(int dtype) { return dtype == FLOW_FLOAT32 ? 2e-6 : 1e-14; }
+static const int floats[] = { FLOW_FLOAT32, FLOW_FLOAT64, FLOW_FLOAT16, FLOW_BFLOAT16 };
+enum { FLOAT_COUNT = sizeof floats / sizeof floats[0] };
 
-static const int floats[] = { FLOW_FLOAT32, FLOW_FLOAT64 };
+/* Of 16 bits: a result is rounded once. */
+static double tolerance_of(int dtype)
+{
+  return dtype == FLOW_FLOAT32 ? 2e-6 : dtype == FLOW_FLOAT16 ? 1e-3 : dtype == FLOW_BFLOAT16 ? 8e-3 : 1e-14;
+}
 static const struct { int outer, n, inner; } shapes[] = {
   { 5, 10, 1 }, { 300, 1, 1 }, { 3, 1000, 1 }, { 2, 5001, 1 }, { 7, 33, 1 }, { 4, 7, 5 }, { 2, 100, 17 },
   { 0, 10, 1 }, { 3, 0, 1 }, { 3, 4, 0 }
@@ -12,7 +17,7 @@ static const struct { int outer, n, inner; } shapes[] = {
 static void softmax_along_any_axis(void **state)
 {
   (void)state;
-  for (size_t d = 0; d < 2; d++) {
+  for (size_t d = 0; d < FLOAT_COUNT; d++) {
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
       flow_operand inputs[2], out = operand(floats[d], 3, shapes[i].outer, shapes[i].n, shapes[i].inner);
       for (int k = 0; k < 2; k++) inputs[k] = operand(floats[d], 3, shapes[i].outer, shapes[i].n, shapes[i].inner);
@@ -60,7 +65,7 @@ static void cross_entropy_of_labels(void **state)
     { 33, 1, 10, FLOW_INT64 }, { 5, 3, 10, FLOW_INT32 }, { 4, 1, 1000, FLOW_UINT8 }, { 300, 1, 2, FLOW_FLOAT32 }, { 0, 1, 10, FLOW_INT64 },
     { 3, 1, 4097, FLOW_INT64 }, { 2, 2, 1, FLOW_INT8 }
   };
-  for (size_t d = 0; d < 2; d++) {
+  for (size_t d = 0; d < FLOAT_COUNT; d++) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
       flow_attributes attributes = { .axis = { 0 } };
       flow_operand inputs[3] = { operand(floats[d], 2, cases[i].rows, cases[i].columns),
