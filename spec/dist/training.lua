@@ -1,7 +1,7 @@
 -- training.lua: 20 steps of a small net on batches that no number of replicas divides: four batches an epoch, of 37 samples and at last
 -- of 11 (or --last). What training_spec.lua compares stands in its output: the chief's lines "step" with the running loss, "epoch" with
 -- the number of samples that were counted and the sum of their ids, and "validation"; and from every worker a line "weights" with a digest
--- of all bits.
+-- of all bits, and how many pieces of memory it shares with others.
 --
 --   flowlua spec/dist/training.lua [--devices 4] [--gpus 2 [--reduce NcclAllReduce]] [--engine RING | MPI] [--data tensors]
 local flow = require "flow"
@@ -83,6 +83,8 @@ for _, variable in ipairs(model.weights) do
     end
   end
 end
-say("weights %s of worker %d", bit.tohex(digest), worker or 0)
+local shared = 0
+for line in io.lines("/proc/self/maps") do shared = shared + (line:find("memfd:flow_shared", 1, true) and 1 or 0) end
+say("weights %s of worker %d, %d shared", bit.tohex(digest), worker or 0, shared)
 local sum = ids:sum():item()
 if chief then say("samples %d sum %d", SAMPLES, sum) end

@@ -28,7 +28,10 @@ describe("training on several replicas", function()
     local count, engine, arguments, environment = unpack(case)
     it(("by %d workers is that of one: %s %s %s"):format(count, engine, arguments, environment or ""), function()
       if MISSING[engine] then return pending(MISSING[engine]) end
-      check(train(workers(count, engine, arguments, environment)), one(arguments), count)
+      local run = train(workers(count, engine, arguments, environment))
+      check(run, one(arguments), count)
+      -- The memory of the group, and that in which rows are put together.
+      for _, shared in ipairs(run.shared) do assert.equal(environment and 0 or 2, shared, run.text) end
     end)
   end
 end)

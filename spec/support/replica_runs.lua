@@ -19,13 +19,14 @@ end
 function runs.train(command)
   local text, code = support.run(command)
   assert.equal(0, code, text)
-  local run = { text = text, steps = {}, epochs = {}, weights = {} }
+  local run = { text = text, steps = {}, epochs = {}, weights = {}, shared = {} }
   for line in text:gmatch("[^\n]+") do
     line = line:gsub("^%[[^%]]*%] *", "")                    -- the launcher puts the task before it
-    local step, epoch, weights = line:match("^step (%S+)$"), line:match("^epoch %d+ (counted .*)$"), line:match("^weights (%x+) ")
+    local step, epoch = line:match("^step (%S+)$"), line:match("^epoch %d+ (counted .*)$")
+    local weights, shared = line:match("^weights (%x+) of worker %d+, (%d+) shared$")
     if step then run.steps[#run.steps + 1] = tonumber(step) end
     if epoch then run.epochs[#run.epochs + 1] = epoch end
-    if weights then run.weights[#run.weights + 1] = weights end
+    if weights then run.weights[#run.weights + 1], run.shared[#run.shared + 1] = weights, tonumber(shared) end
     run.validation = tonumber(line:match("^validation (%S+)$")) or run.validation
     local samples, sum = line:match("^samples (%d+) sum (%d+)$")
     if samples then run.samples, run.sum = samples, sum end
