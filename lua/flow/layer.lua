@@ -152,10 +152,11 @@ end
 -- A build that fails leaves the layer unbuilt and without the weights that it had added.
 function Layer:_ensure_built(shapes, single)
   if self._built then return end
-  for i = 1, #shapes do shapes[i] = batch_shape(shapes[i]) end
-  rawset(self, "_input_shape", single and shapes[1] or shapes)
+  local built_for = {}
+  for i = 1, #shapes do built_for[i] = batch_shape(shapes[i]) end
+  rawset(self, "_input_shape", single and built_for[1] or built_for)
   if self._handle then
-    build_native(self, shapes)
+    build_native(self, shapes)                                 -- as they are, for what an error says
   else
     local before = #self._own
     local ok, problem = pcall(self.build, self, self._input_shape)
