@@ -467,7 +467,10 @@ int flow_instance_describe(const flow_instance *instance, char *text, int size)
                     flow_op(node->op)->name, entry->alias ? "alias" : entry->kernel->variant);
       for (int i = 0; i < entry->input_count + entry->output_count; i++) {
         const flow_signature *signature = signature_of(instance, entry->bindings[i].value);
-        if (entry->input_count > 8 && i > 2 && i < entry->input_count - 1) continue;
+        int outputs = i >= entry->input_count, count = outputs ? entry->output_count : entry->input_count;
+        int at = outputs ? i - entry->input_count : i;
+        if (count > 8 && at == 3) flow_text_add(&out, " (%d more)", count - 4);
+        if (count > 8 && at > 2 && at < count - 1) continue;
         flow_text_add(&out, i == entry->input_count ? " -> " : " ");
         if (signature->dtype != FLOW_FLOAT32) flow_text_add(&out, "%s", flow_dtype_name(signature->dtype));
         flow_text_add_shape(&out, signature->rank, signature->dims);

@@ -44,6 +44,19 @@ flow_status flow_shape_cast(int op, const flow_attributes *attributes, const flo
   return FLOW_OK;
 }
 
+/* As many outputs as inputs. */
+flow_status flow_shape_casts(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                             flow_signature *outputs)
+{
+  if (attributes->cast.dtype != FLOW_FLOAT16 && attributes->cast.dtype != FLOW_BFLOAT16)
+    return flow_rule_fail(op, "the dtype has number %d, expected float16 or bfloat16", attributes->cast.dtype);
+  for (int i = 0; i < input_count; i++) {
+    FLOW_TRY(flow_rule_same_dtype(op, "an input", FLOW_FLOAT32, &inputs[i]));
+    FLOW_TRY(flow_shape_cast(op, attributes, &inputs[i], 1, &outputs[i]));
+  }
+  return FLOW_OK;
+}
+
 flow_status flow_shape_broadcast(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                  flow_signature *outputs)
 {

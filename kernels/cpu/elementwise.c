@@ -364,14 +364,12 @@ ELEMENTWISE_OPS(KERNELS)
 
 /* A cast loads and stores, without a step between. It passes through the kind of its input, but for small integers on
  * their way to floats: float holds them exactly and converts faster. */
-static flow_status run_cast(const flow_call *call, int phase, int64_t begin, int64_t end)
+static void cast_operand(const flow_operand *in, const flow_operand *out)
 {
-  (void)phase; (void)begin; (void)end;
-  const flow_operand *in = &call->inputs[0], *out = &call->outputs[0];
-  if (!out->data) return FLOW_OK;
+  if (!out->data) return;
   if (in->dtype == out->dtype) {
     FLOW_ISA_NAME(copy_operand)(in, out);
-    return FLOW_OK;
+    return;
   }
   flow_kind kind = flow_kind_of(in->dtype);
   if (kind == FLOW_KIND_INTEGER && flow_dtype_size(in->dtype) == 1) kind = flow_kind_of(out->dtype);
@@ -379,6 +377,20 @@ static flow_status run_cast(const flow_call *call, int phase, int64_t begin, int
   flow_block_program program = { .register_count = 1, .input_count = 1, .output_count = 1, .kinds = { (uint8_t)kind } };
   _Alignas(64) char buffer[FLOW_BLOCK_BYTES];
   FLOW_ISA_NAME(run_program)(&program, in, out, buffer);
+}
+
+/* A part is an output. */
+static int64_t cast_parts(const flow_call *call, int phase)
+{
+  (void)phase;
+  return call->output_count;
+}
+
+static flow_status run_casts(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase;
+  for (int64_t i = begin; i < end; i++) cast_operand(&call->inputs[i], &call->outputs[i]);
   return FLOW_OK;
 }
-const flow_kernel FLOW_KERNELS(cast)[] = { { .variant = "blocks", .run = run_cast }, { 0 } };
+const flow_kernel FLOW_KERNELS(cast)[] = { { .variant = "blocks", .run = run_casts }, { 0 } };
+const flow_kernel FLOW_KERNELS(casts)[] = { { .variant = "blocks", .parts = cast_parts, .run = run_casts }, { 0 } };

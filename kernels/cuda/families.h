@@ -5,6 +5,7 @@
 
 #include "cuda/batch_norm.h"
 #include "cuda/bundle.h"
+#include "cuda/casts.h"
 #include "cuda/constant.h"
 #include "cuda/convolution.h"
 #include "cuda/elementwise.h"
@@ -28,6 +29,7 @@
 #define FLOW_CUDA_KERNELS(ELEMENT, BLOCK) \
   BATCH_NORM_KERNELS(ELEMENT, BLOCK) \
   BUNDLE_KERNELS(ELEMENT, BLOCK) \
+  CASTS_KERNELS(ELEMENT, BLOCK) \
   CONSTANT_KERNELS(ELEMENT, BLOCK) \
   CONVOLUTION_KERNELS(ELEMENT, BLOCK) \
   ELEMENTWISE_KERNELS(ELEMENT, BLOCK) \

@@ -55,6 +55,8 @@ local wrong = {
   { "where", { zeros(2), zeros(3), zeros(3) }, nil, "{2}", "{3}" },
   { "broadcast_to", { zeros(2, 3) }, { shape = { rank = 2, dims = { 2, 4 } } }, "{2, 3}", "{2, 4}" },
   { "cast", { zeros(2) }, { cast = { dtype = 77 } }, "77" },
+  { "casts", { zeros(2) }, { cast = { dtype = 3 } }, "number 3", "float16 or bfloat16" },
+  { "casts", { doubles(2) }, { cast = { dtype = 2 } }, "float64", "float32" },
   { "reshape", { zeros(2, 3) }, { shape = { rank = 1, dims = { 7 } } }, "{2, 3}", "{7}" },
   { "transpose", { zeros(2, 3) }, { transpose = { rank = 2, axes = { 0, 0 } } }, "axis 0", "permutation" },
   { "concat", { zeros(2, 3), zeros(3, 4) }, { axis = { axis = 1 } }, "{2, 3}", "{3, 4}" },

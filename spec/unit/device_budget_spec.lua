@@ -10,18 +10,23 @@ end
 
 local steps = require "flow.steps"
 
--- net of flow.bench.nets, batch, launches, bytes
+-- net of flow.bench.nets, batch, policy, launches, bytes
 local budgets = {
-  { "mnist", 64, 19, 17494656 },
-  { "flowers", 32, 41, 124369344 },
-  { "resnet20", 4, 305, 7755200 },
+  { "mnist", 64, "float32", 19, 17494656 },
+  { "mnist", 64, "mixed_bfloat16", 22, 22276800 },
+  { "flowers", 32, "float32", 41, 124369344 },
+  { "flowers", 32, "mixed_bfloat16", 43, 92701312 },
+  { "resnet20", 4, "float32", 305, 7755200 },
+  { "resnet20", 4, "mixed_bfloat16", 307, 4994368 },
 }
 
 describe("a step on a GPU stays within its budget:", function()
   for _, budget in ipairs(budgets) do
-    local name, batch, most_launches, most_bytes = unpack(budget)
-    it(name .. " of " .. batch, function()
+    local name, batch, policy, most_launches, most_bytes = unpack(budget)
+    it(name .. " of " .. batch .. " in " .. policy, function()
       local model, shape, classes
+      flow.mixed_precision.set_global_policy(policy)
+      finally(function() flow.mixed_precision.set_global_policy("float32") end)
       flow.device("gpu:0", function() model, shape, classes = require("flow.bench.nets")[name]() end)
       local x = flow.random.uniform({ batch, unpack(shape) }, { seed = 1 })
       local y = flow.random.uniform({ batch }, { maxval = classes, dtype = "int32", seed = 2 })
