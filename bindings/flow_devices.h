@@ -39,10 +39,15 @@ FLOW_API flow_status flow_device_synchronize(flow_context *context, int device);
 
 /* ---- groups of devices ------------------------------------------------------------------------------------------------------
  * The GPUs on which a process trains one model, a replica on each. Variables lie on the first one; the others have copies, which are brought
- * there when they are needed and are kept the same by training on all. Sums over replicas go through the host. */
+ * there when they are needed and are kept the same by training on all. Sums over replicas go through the host, or, where they are connected,
+ * from device to device, as part of what a step is recorded to. */
 
 /* devices: their numbers, each once. It belongs to the context. New reference; instances keep one. */
 FLOW_API flow_status flow_device_group_new(flow_context *context, const int *devices, int count, flow_device_group **out);
+/* Before the first instance that uses the group: connects its devices by NCCL, with those of the other workers (NULL: there are none), who all
+ * call it. What is in the way, if anything is, lands in `why`, cut at size - 1 bytes, the same on all workers, and is no failure: sums go
+ * through the host then. The worker may be closed before the group is released. */
+FLOW_API flow_status flow_device_group_connect(flow_device_group *group, flow_worker *worker, char *why, int size);
 FLOW_API void        flow_device_group_release(flow_device_group *group);                     /* NULL is fine */
 
 #endif

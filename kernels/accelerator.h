@@ -56,6 +56,12 @@ typedef struct flow_accelerator_functions {
   flow_status (*clear)(flow_queue *queue, void *to, size_t bytes);
   double      (*free_memory)(const flow_accelerator *self);                                /* bytes that allocate could give now, about */
 
+  /* Steps that several devices make together or not at all. Each has votes[2] in its memory, cleared before the first step; the caller
+   * enqueues approve, a sum of votes[0] over `all` of them, and require_approval. Where one has refused data before, or the sum was ended, what
+   * is enqueued behind is refused on each, as by data of its own; the next synchronize fails with FLOW_ABORTED then. */
+  flow_status (*approve)(flow_queue *queue, double *votes);
+  flow_status (*require_approval)(flow_queue *queue, double *votes, int all);
+
   /* Between the two nothing is carried out, only recorded; upload, download, allocate and synchronize are refused. Other queues that
    * follow this one are recorded with it, and must be followed by it before the end. Faults of a recording are kept by the queue on
    * which it began, wherever it is replayed. */
@@ -71,6 +77,7 @@ struct flow_accelerator {
   int                               index;
   const flow_accelerator_functions *functions;
   double                            memory_bytes;
+  char                              identity[FLOW_ACCELERATOR_TEXT];        /* tells devices apart, whichever processes use them */
   flow_traffic                     *traffic;
   char                              description[FLOW_ACCELERATOR_TEXT];     /* "NVIDIA H200, sm_90, driver 13.0, cuDNN 9.19.0" */
 };

@@ -17,7 +17,8 @@
  *     reason, and the data of the failed call are undefined. On other ranks the same call may have succeeded. What remains is
  *     close, and a new group under another name; with mpi the start of a new job, since MPI cannot take a collective back.
  *   - nccl: data are in the device's memory, and calls but barrier return when they are enqueued on the queue of the options, which can
- *     be recorded meanwhile. Whoever waits for the queue then is let go by abort.
+ *     be recorded meanwhile. Whoever waits for the queue then is let go by abort. Recordings that hold its calls are released before close,
+ *     which else would not return.
  *   - FLOW_INVALID_ARGUMENT and FLOW_OUT_OF_MEMORY leave the communicator as it was; the other ranks wait meanwhile. */
 #ifndef FLOW_DIST_TRANSPORT_H
 #define FLOW_DIST_TRANSPORT_H
@@ -43,6 +44,7 @@ typedef struct flow_transport_options {
   const char       *address;      /* gloo: the own host name or number under which the others reach this process */
   const flow_store *store;        /* gloo, nccl */
   struct flow_queue *queue;       /* nccl: of the rank's device (kernels/accelerator.h); lives until close */
+  const int        *ended;        /* nccl (optional): open fails soon after another thread has set it, by __atomic_store_n */
   flow_local_group *local;        /* local */
 } flow_transport_options;
 

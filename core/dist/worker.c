@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/plugin.h"
 #include "dist/worker_state.h"
+#include "graph/device_exchange.h"
 
 static const double OPENING_WITHIN = 20;       /* seconds: all are there already, and what opens cannot be aborted */
 
@@ -66,10 +67,7 @@ static int was_launched(void)
 static const char *choose_transport(const flow_worker *worker, engine wanted)
 {
   const flow_plugin *plugin;
-  if (wanted == NCCL) {
-    flow_log(FLOW_LOG_WARNING, "communication by NCCL is not there yet: sums go through the host, by what AUTO takes");
-    wanted = AUTO;
-  }
+  if (wanted == NCCL) wanted = AUTO;      /* GPUs are connected later, by flow_device_group_connect; everything else goes this way */
   int mpi_finds_all = was_launched() && (!has_addresses(worker->cluster) || flow_plugin_open("mpi", &plugin) == FLOW_OK);
   return wanted == MPI || (wanted == AUTO && mpi_finds_all) ? "mpi" : "gloo";
 }
@@ -96,6 +94,8 @@ static flow_status store_get(void *state, const char *key, double seconds, void 
   return status == FLOW_NOT_FOUND ? flow_fail_prefix(FLOW_TIMED_OUT, "%s", "") : status;
 }
 
+flow_store flow_worker_transport_store(flow_worker *worker) { return (flow_store){ store_set, store_get, worker }; }
+
 /* The host of this process's address, without brackets and port. */
 static void own_host(const flow_cluster *cluster, char host[FLOW_ADDRESS_SIZE])
 {
@@ -107,7 +107,7 @@ static void own_host(const flow_cluster *cluster, char host[FLOW_ADDRESS_SIZE])
 static flow_status open_transport(flow_worker *worker, const char *transport, uint64_t generation)
 {
   char group[32], host[FLOW_ADDRESS_SIZE];
-  const flow_store store = { store_set, store_get, worker };
+  const flow_store store = flow_worker_transport_store(worker);
   own_host(worker->cluster, host);
   snprintf(group, sizeof group, "g%.0f", (double)generation);
   const flow_transport_options options = { .timeout = fmin(worker->timeout, OPENING_WITHIN), .group = group, .address = host,
@@ -125,6 +125,7 @@ static int abort_transport(flow_worker *worker, const char *text)
   pthread_mutex_lock(&worker->lock);
   int open = worker->aborts != NULL;
   if (open) flow_communicator_abort(worker->aborts, text);
+  for (int i = 0; i < worker->device_count; i++) flow_device_exchange_abort(worker->devices[i], text);
   pthread_mutex_unlock(&worker->lock);
   return open;
 }
@@ -177,6 +178,7 @@ static flow_status meet(flow_worker *worker, const char *transport, const flow_w
   FLOW_TRY(start_control(worker, options));
   snprintf(signature, sizeof signature, "communication by %s", transport);
   FLOW_TRY(flow_control_join(worker->control, -1, signature, &generation));
+  worker->generation = generation.number;
   flow_control_progress(worker->control, 0, "opening the transport");
   if (worker->communicator && strcmp(worker->communicator->transport->name, transport) != 0) {
     flow_communicator_close(worker->communicator);
@@ -252,6 +254,7 @@ void flow_worker_close(flow_worker *worker)
 {
   if (!worker) return;
   if (!worker->orderly) abort_transport(worker, "this worker was closed");
+  flow_worker_leave_devices(worker);
   flow_communication_stop(worker->communication);
   set_aborts(worker, NULL);
   flow_communicator_close(worker->communicator);
@@ -259,6 +262,7 @@ void flow_worker_close(flow_worker *worker)
   if (worker->listener >= 0) close(worker->listener);
   flow_cluster_release(worker->cluster);
   flow_free(worker->announcements);
+  flow_free(worker->devices);
   explicit_bzero(worker->secret, sizeof worker->secret);
   pthread_mutex_destroy(&worker->lock);
   flow_free(worker);
@@ -269,6 +273,7 @@ flow_status flow_worker_goodbye(flow_worker *worker)
   if (!worker) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_goodbye: worker is NULL");
   if (!worker->control) return FLOW_OK;
   FLOW_TRY(flow_worker_check(worker));
+  flow_worker_finish_devices(worker);
   FLOW_TRY(flow_control_goodbye(worker->control, 0));
   worker->orderly = 1;
   return FLOW_OK;

@@ -30,8 +30,12 @@ struct flow_worker {
   flow_control      *control;                   /* NULL: a single worker */
   flow_communicator *communicator;
   flow_communication *communication;            /* its thread */
-  pthread_mutex_t    lock;                      /* of `aborts` */
+  pthread_mutex_t    lock;                      /* of `aborts` and `devices` */
   flow_communicator *aborts;                    /* what a verdict of the control plane aborts; NULL: nothing */
+  struct flow_device_exchange **devices;        /* and these: groups of GPUs that add up among themselves, until they or this worker are closed */
+  int                device_count, device_capacity;
+  uint64_t           generation;                /* of the control plane */
+  int                groups;                    /* of GPUs that were connected: all workers count the same */
   char               engine[32];
   flow_announcement *announcements;             /* of the present call, in order of the ranks */
   int                orderly;                   /* goodbye was said */
@@ -54,6 +58,11 @@ flow_status flow_worker_meet_by_launcher(flow_worker *worker, double start_withi
 void        flow_worker_note_waiting(flow_worker *worker);
 /* Fills in worker->exchange (worker_exchange.c). */
 void        flow_worker_set_exchange(flow_worker *worker);
+/* The store of the generation, for transports that look for their peers; as long as the worker. */
+flow_store  flow_worker_transport_store(flow_worker *worker);
+/* connect_devices.c: waits for what GPUs that add up with other workers' still do; lets go of them, who can add up no more. */
+void        flow_worker_finish_devices(flow_worker *worker);
+void        flow_worker_leave_devices(flow_worker *worker);
 /* "worker:1: ..." to flow_log. */
 void        flow_worker_log(const flow_worker *worker, int level, const char *text);
 /* To be called several times a heartbeat: a line for the log while this worker waits for long. 1: it waits for a task that has finished, and

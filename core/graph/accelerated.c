@@ -1,8 +1,9 @@
 /* accelerated.c: see accelerated.h. */
 #include "graph/accelerated.h"
 
+#include <stdio.h>
 #include <string.h>
-#include "graph/device_group.h"
+#include "graph/device_exchange.h"
 #include "graph/device_sums.h"
 #include "graph/gather.h"
 #include "graph/parts.h"
@@ -14,7 +15,9 @@ enum { KEPT = 4, ALIGNMENT = 256 };
 
 /* What was enqueued for so many rows, recorded. */
 typedef struct recorded {
-  int64_t          rows, runs, used;    /* used: number of the run that repeated it last */
+  int64_t          rows, runs, used;
+  uint64_t         division;            /* of the rows: replicas that add up among themselves record together, or none.
+                                         * used: number of the run that repeated it last */
   flow_recording **parts;               /* [part]; NULL: not recorded yet, or nothing to do */
 } recorded;
 
@@ -26,7 +29,8 @@ struct flow_accelerated {
   flow_scalars *scalars;
   char        **variables;              /* [value]: where the recordings know them */
   flow_part    *parts;                  /* how the entries are cut */
-  int           part_count;
+  int           part_count, member;     /* member: the replica's number */
+  int64_t       generation;             /* of the exchange that recordings hold */
   recorded      kept[KEPT];
   int64_t       runs;
 };
@@ -99,6 +103,8 @@ void flow_accelerated_cut(flow_instance *instance)
   flow_accelerated *a = instance->accelerated;
   for (int k = 0; k < KEPT; k++) forget(a, &a->kept[k]);
   a->part_count = flow_cut_plan(instance, instance->sums != NULL, a->parts);
+  a->member = 0;
+  while (instance->lead->replicas[a->member] != instance) a->member++;
 }
 
 void flow_accelerated_release(flow_instance *instance)
@@ -122,6 +128,12 @@ void flow_accelerated_release(flow_instance *instance)
   instance->accelerated = NULL;
 }
 
+struct flow_device_exchange *flow_accelerated_exchange(const flow_instance *replica)
+{
+  const flow_device_group *group = replica->lead->group;
+  return group ? group->exchange : NULL;
+}
+
 /* ---- what a run brings ------------------------------------------------------------------------------------------------------ */
 
 flow_status flow_instance_take_variables(flow_instance *instance)
@@ -130,6 +142,40 @@ flow_status flow_instance_take_variables(flow_instance *instance)
   for (int v = 0; v < graph->value_count; v++)
     if (graph->values[v].kind == FLOW_VALUE_VARIABLE) FLOW_TRY(flow_variable_move_to(graph->values[v].variable, graph->place));
   return FLOW_OK;
+}
+
+static flow_status bind_variables(flow_instance *replica)
+{
+  const flow_graph *graph = replica->plan->graph;
+  flow_accelerated *a = replica->accelerated;
+  for (int v = 0; v < graph->value_count; v++) {
+    if (graph->values[v].kind != FLOW_VALUE_VARIABLE) continue;
+    FLOW_TRY(flow_base_of(replica, graph->values[v].variable->tensor, &replica->bases[v]));
+    replica->lead->anew |= a->variables[v] != replica->bases[v];
+    a->variables[v] = replica->bases[v];
+  }
+  return FLOW_OK;
+}
+
+/* A replica that records, or runs what is not recorded, does so with all others: recording sums is something that devices do together. */
+flow_status flow_accelerated_bind_variables(flow_instance *lead)
+{
+  const flow_profile *profile = lead->context->profile;
+  if (!lead->accelerated) return FLOW_OK;
+  const flow_device_exchange *exchange = flow_accelerated_exchange(lead);
+  lead->anew = exchange && profile && profile->active;
+  for (int r = 0; r < lead->replica_count; r++) FLOW_TRY(bind_variables(lead->replicas[r]));
+  return FLOW_OK;
+}
+
+void flow_accelerated_give_up(const flow_instance *lead)
+{
+  flow_device_exchange *exchange = flow_accelerated_exchange(lead);
+  char reason[512];
+  if (!exchange || !lead->exchange) return;
+  snprintf(reason, sizeof reason, "%s", flow_last_error());
+  flow_device_exchange_fail(exchange, reason);
+  flow_fail(FLOW_ABORTED, "%s", reason);
 }
 
 /* Variables of other contexts: their work and this instance's wait for each other. */
@@ -266,13 +312,39 @@ static void bind(flow_instance *instance)
   }
 }
 
+static flow_status enqueue_entry(flow_instance *instance, flow_queue *queue, int e)
+{
+  flow_call *call = &instance->members[0].calls[e];
+  if (instance->entries[e].alias) return FLOW_OK;
+  call->queue = queue;
+  return instance->entries[e].kernel->run(call, 0, 0, 1);
+}
+
+/* The entry of one of the replicas that add up among themselves: sums go on beside what follows, until somebody needs one; the commit tail
+ * is for all or none. */
+static flow_status enqueue_shared(flow_instance *replica, flow_device_exchange *exchange, flow_queue *queue, int e)
+{
+  const flow_plan *plan = replica->plan;
+  int s = replica->entries[e].segment, member = replica->accelerated->member;
+  const flow_binding *sum = &replica->entries[e].bindings[1];
+  if (plan->segments[s].tail && (e == 0 || !plan->segments[replica->entries[e - 1].segment].tail))
+    FLOW_TRY(flow_device_exchange_vote(exchange, member, queue));
+  if (replica->stages[s].waits_for >= 0) FLOW_TRY(flow_device_exchange_join(exchange, member, queue));
+  FLOW_TRY(enqueue_entry(replica, queue, e));
+  if (replica->stages[s].collective) {
+    const flow_signature *signature = &plan->graph->values[sum->value].signature;
+    int64_t count = (int64_t)(flow_value_bytes(signature, 1) / (size_t)flow_dtype_size(signature->dtype));
+    FLOW_TRY(flow_device_exchange_sum(exchange, member, queue, signature->dtype, replica->bases[sum->root], count));
+  }
+  return e + 1 < plan->order_count ? FLOW_OK : flow_device_exchange_join(exchange, member, queue);
+}
+
 static flow_status enqueue(flow_instance *instance, flow_queue *queue, int begin, int end)
 {
+  flow_device_exchange *exchange = flow_accelerated_exchange(instance);
   for (int e = begin; e < end; e++) {
-    flow_call *call = &instance->members[0].calls[e];
-    if (instance->entries[e].alias) continue;
-    call->queue = queue;
-    FLOW_TRY(instance->entries[e].kernel->run(call, 0, 0, 1));
+    if (exchange) FLOW_TRY(enqueue_shared(instance, exchange, queue, e));
+    else FLOW_TRY(enqueue_entry(instance, queue, e));
   }
   return FLOW_OK;
 }
@@ -329,21 +401,20 @@ static flow_status run_part(flow_instance *instance, flow_queue *queue, recorded
 static recorded *find_kept(flow_instance *instance)
 {
   flow_accelerated *a = instance->accelerated;
-  const flow_graph *graph = instance->plan->graph;
-  int moved = 0;
-  for (int v = 0; v < graph->value_count; v++) {
-    if (graph->values[v].kind != FLOW_VALUE_VARIABLE) continue;
-    moved |= a->variables[v] != instance->bases[v];
-    a->variables[v] = instance->bases[v];
-  }
+  const flow_device_exchange *exchange = flow_accelerated_exchange(instance);
+  uint64_t division = exchange ? instance->lead->division : 0;
+  int64_t generation = exchange ? flow_device_exchange_generation(exchange) : 0;
+  int anew = instance->lead->anew || a->generation != generation;
+  a->generation = generation;
   recorded *oldest = &a->kept[0];
   for (int k = 0; k < KEPT; k++) {
-    if (moved) forget(a, &a->kept[k]);
-    if (a->kept[k].rows == instance->rows) return &a->kept[k];
+    if (anew) forget(a, &a->kept[k]);
+    if (a->kept[k].rows == instance->rows && a->kept[k].division == division) return &a->kept[k];
     if (a->kept[k].used < oldest->used) oldest = &a->kept[k];
   }
   forget(a, oldest);
   oldest->rows = instance->rows;
+  oldest->division = division;
   return oldest;
 }
 
@@ -359,10 +430,13 @@ static flow_status copy_saved(const flow_instance *instance, flow_queue *queue, 
 
 /* ---- replicas --------------------------------------------------------------------------------------------------------------- */
 
-/* A failure of one replica is one of all: no part is enqueued any more. */
+/* A failure of one replica is one of all: no part is enqueued any more, and no device waits for this one's. */
 static void fail_if(flow_instance *replica, flow_status status)
 {
-  if (status != FLOW_OK) flow_verdict_fail(&replica->lead->verdict, status);
+  flow_device_exchange *exchange = flow_accelerated_exchange(replica);
+  if (status == FLOW_OK) return;
+  flow_verdict_fail(&replica->lead->verdict, status);
+  if (exchange) flow_device_exchange_fail(exchange, replica->lead->verdict.message);
 }
 
 static int failed(const flow_instance *replica) { return flow_verdict_failed(&replica->lead->verdict); }
@@ -401,7 +475,10 @@ static void run_replica(flow_instance *replica, int member, flow_queue *queue)
   fail_if(replica, copy_saved(replica, queue, 0));
   run_parts(replica, member, queue, kept);
   if (!replica->saved_count) return;
-  fail_if(replica, functions_of(a)->synchronize(queue));
+  flow_status status = failed(replica) ? FLOW_OK : functions_of(a)->synchronize(queue);
+  if (status != FLOW_OK && status != FLOW_ABORTED) flow_verdict_fail(&replica->lead->verdict, status);
+  flow_device_group_meet(replica->lead->group);
+  if (status == FLOW_ABORTED) flow_verdict_fail(&replica->lead->verdict, status);      /* behind the reason of who refused its data */
   flow_device_group_meet(replica->lead->group);
   if (failed(replica)) fail_if(replica, copy_saved(replica, queue, 1));
 }
@@ -428,6 +505,7 @@ static flow_status prepare_run(flow_instance *lead)
   }
   flow_verdict_reset(&lead->verdict);
   flow_start_sums(lead);
+  if (flow_accelerated_exchange(lead)) FLOW_TRY(flow_device_exchange_prepare(flow_accelerated_exchange(lead)));
   return follow_variables(lead, 0);
 }
 
@@ -437,6 +515,7 @@ flow_status flow_accelerated_execute(flow_instance *lead)
   double started = flow_clock();
   note_writes(lead);
   flow_device_group_run(lead->group, run_member, lead);
+  if (flow_verdict_failed(&lead->verdict) && flow_accelerated_exchange(lead)) flow_device_exchange_settle(flow_accelerated_exchange(lead));
   flow_status status = flow_verdict_raise(&lead->verdict);
   if (status == FLOW_OK) status = follow_variables(lead, 1);
   if (status == FLOW_OK && lead->profiled) flow_profile_add_run(lead->context->profile, lead, flow_clock() - started);

@@ -3,7 +3,8 @@
  * A run copies its inputs to a place that is always the same, so that what is enqueued for a number of rows can be recorded once and
  * then repeated: it differs in the contents of memory only, scalars included. Nobody waits: what the body of a plan finds wrong in
  * its data keeps the commit tail from writing, on the device, and is raised by whoever waits next. Only a plan that checks data between its
- * effects is waited for, and what it wrote is put back; and sums over replicas, where they go through the host (device_sums.h).
+ * effects is waited for, and what it wrote is put back; and sums over replicas, where they go through the host (device_sums.h). Those that the
+ * devices make among themselves (device_exchange.h) are part of the recording.
  *
  * Of several replicas each has a device, its own copies of the variables, and a thread. All do the whole plan, so that the copies stay the
  * same; a failure of one before the commit tail is one of all. */
@@ -23,8 +24,15 @@ void        flow_accelerated_release(flow_instance *instance);      /* NULL in i
 /* Cuts the entries anew (parts.h), after it became one of several replicas or none; recordings are made again. */
 void        flow_accelerated_cut(flow_instance *instance);
 
+/* How the devices of this replica and the others add up among themselves; NULL: through the host, or there are no others. */
+struct flow_device_exchange *flow_accelerated_exchange(const flow_instance *replica);
+
 /* Variables of the plan come to its device, or to the host. Before bases are bound. */
 flow_status flow_instance_take_variables(flow_instance *instance);
+/* Where variables lie for the replicas, and whether the recordings know them there; nothing on the CPU. Before the rows are divided. */
+flow_status flow_accelerated_bind_variables(flow_instance *lead);
+/* A run that others have begun, too, does not go on here: their devices are not to wait for this one's. */
+void        flow_accelerated_give_up(const flow_instance *lead);
 /* Copies the inputs of the next run, from their row `first` on: contiguous tensors of the host or of a device. order: gathers the rows that
  * its elements name, from `first` on, of inputs that lie on the instance's device as it does. */
 flow_status flow_accelerated_bring(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order, int64_t first);

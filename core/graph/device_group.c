@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/team.h"
 #include "graph/context.h"
+#include "graph/device_exchange.h"
 
 typedef struct hand { struct flow_crew *crew; int member; pthread_t thread; } hand;
 
@@ -162,6 +163,7 @@ flow_device_group *flow_device_group_retain(flow_device_group *group)
 void flow_device_group_release(flow_device_group *group)
 {
   if (!group || atomic_fetch_sub_explicit(&group->references, 1, memory_order_acq_rel) > 1) return;
+  flow_device_exchange_close(group->exchange);
   end(group->crew);
   for (int i = 0; i < group->count; i++) flow_place_release(group->places[i]);
   flow_free(group);

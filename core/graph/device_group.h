@@ -13,6 +13,7 @@ struct flow_device_group {
   int               count;           /* replicas */
   flow_place      **places;
   struct flow_crew *crew;            /* the threads; NULL: not started */
+  struct flow_device_exchange *exchange;      /* how the devices add up among themselves (device_exchange.h); NULL: sums go through the host */
 };
 
 flow_device_group *flow_device_group_retain(flow_device_group *group);      /* NULL is fine */

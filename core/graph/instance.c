@@ -59,6 +59,7 @@ static void bind_entries(flow_instance *instance, const char *read)
       const flow_node *node = &plan->graph->nodes[plan->order[plan->segments[s].first + k]];
       int by_rows = plan->segments[s].by_rows;
       entry->node = plan->order[plan->segments[s].first + k];
+      entry->segment = s;
       entry->alias = (flow_op(node->op)->flags & FLOW_OP_ALIAS) != 0;
       entry->bindings = next;
       entry->input_count = node->input_count;

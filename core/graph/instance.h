@@ -10,7 +10,7 @@
 enum { FLOW_MAX_SLOTS = 16, FLOW_MOST_REPLICAS = 256 };
 
 /* What a worker tells the others when a run begins. */
-typedef struct flow_said { int64_t rows, step, common; uint64_t plan; int32_t shares_rows, wishes_stop; } flow_said;
+typedef struct flow_said { int64_t rows, step, common; uint64_t plan, division; int32_t shares_rows, wishes_stop, anew; } flow_said;
 
 typedef enum flow_binding_mode {
   FLOW_BIND_NONE,      /* nobody reads this output: data stays NULL */
@@ -31,7 +31,7 @@ typedef struct flow_binding {
 
 /* One node of the plan, bound. Inputs first, then outputs. */
 typedef struct flow_entry {
-  int                node, alias;      /* alias: nothing to run: no op of its own, or not for this replica */
+  int                node, segment, alias;      /* alias: nothing to run: no op of its own, or not for this replica */
   const flow_kernel *kernel;
   flow_binding      *bindings;
   int                input_count, output_count;
@@ -99,6 +99,8 @@ struct flow_instance {
   flow_tensor   **gathered;            /* gather.c: inputs of a run that brings an order of rows; NULL: none did */
   flow_scalars    base;                /* what the caller gave for the whole batch */
   int             shares_rows, wishes_stop, stop_wished;
+  uint64_t        division;            /* tells apart how the rows of runs were divided, the same number at all workers */
+  int             anew;                /* recordings are of no use to the current run, at one of the workers at least */
   int64_t         global_rows;         /* of the last run */
   int             gathers;             /* the plan puts rows of all replicas together; then workers divide what is made of them: shares.c */
   int64_t         gathered_rows;       /* ... with so many rows of each replica in the current run */

@@ -1,6 +1,8 @@
 /* parts.c: see parts.h. */
 #include "graph/parts.h"
 
+#include "graph/accelerated.h"
+
 static int refuses_data(const flow_plan *plan, const flow_segment *segment)
 {
   for (int k = segment->first; k < segment->first + segment->count; k++)
@@ -19,7 +21,7 @@ int flow_cut_plan(const flow_instance *instance, int through_host, flow_part *pa
     if (through_host) needs = begins_tail ? instance->last_sum : instance->stages[s].waits_for;
     if (needs <= known) needs = -1;
     else known = needs;
-    int waits = begins_tail && checks && instance->lead->replica_count > 1;
+    int waits = begins_tail && checks && instance->lead->replica_count > 1 && !flow_accelerated_exchange(instance);
     if (count == 0 || needs >= 0 || waits || parts[count - 1].sum >= 0)
       parts[count++] = (flow_part){ .begin = segment->first, .needs = needs, .sum = -1, .waits = waits };
     parts[count - 1].end = segment->first + segment->count;

@@ -8,7 +8,7 @@
 #include "base/philox.h"
 #include "graph/context.h"
 #include "graph/accelerated.h"
-#include "graph/device_group.h"
+#include "graph/device_exchange.h"
 #include "graph/device_sums.h"
 
 /* ---- in traces ----------------------------------------------------------------------------------------------------------------------- */
@@ -92,9 +92,9 @@ void flow_instance_release_replicas(flow_instance *instance)
   instance->said = NULL;
   instance->staged = NULL;
   instance->exchange = NULL;
+  if (instance->accelerated) flow_accelerated_cut(instance);      /* recordings may hold the group's sums */
   flow_device_group_release(instance->group);
   instance->group = NULL;
-  if (instance->accelerated) flow_accelerated_cut(instance);
 }
 
 /* All replicas read a sum where the lead keeps it; it lives until the end of the run. */
@@ -179,16 +179,20 @@ static flow_status join_devices(flow_instance *lead)
   FLOW_TRY(flow_device_group_start(lead->group));
   for (int r = 0; r < lead->replica_count; r++) {
     flow_instance *replica = lead->replicas[r];
-    if ((lead->exchange || lead->replica_count > 1) && lead->last_sum >= 0) FLOW_TRY(flow_device_sums_new(replica, &replica->sums));
+    int sums = (lead->exchange || lead->replica_count > 1) && lead->last_sum >= 0;
+    if (sums && !flow_accelerated_exchange(replica)) FLOW_TRY(flow_device_sums_new(replica, &replica->sums));
     flow_accelerated_cut(replica);
   }
   return FLOW_OK;
 }
 
-static flow_status check_group(const flow_instance *instance, int local, const flow_device_group *group)
+static flow_status check_group(const flow_instance *instance, int local, int workers, const flow_device_group *group)
 {
   const flow_place *place = instance->place;
   if (!group && (!place || local == 1)) return FLOW_OK;
+  if (group && place && group->exchange && flow_device_exchange_ranks(group->exchange) != local * workers)
+    return flow_fail(FLOW_INVALID_STATE, "the devices of %d replicas add up among themselves, the plan has %d in each of %d processes",
+                     flow_device_exchange_ranks(group->exchange), local, workers);
   if (group && place && group->count == local && flow_place_device(group->places[0]) == flow_place_device(place)) return FLOW_OK;
   return flow_fail(FLOW_INVALID_STATE, "a plan on %s cannot have its %d replicas on %s: make the model in the strategy's scope",
                    flow_place_name(place), local, group ? flow_place_name(group->places[0]) : "the host");
@@ -198,7 +202,7 @@ flow_status flow_instance_set_replicas(flow_instance *instance, int local, flow_
 {
   if (local < 1 || local > FLOW_MOST_REPLICAS)
     return flow_fail(FLOW_INVALID_ARGUMENT, "a process has 1 to %d replicas, got %d", FLOW_MOST_REPLICAS, local);
-  FLOW_TRY(check_group(instance, local, group));
+  FLOW_TRY(check_group(instance, local, exchange ? exchange->workers : 1, group));
   flow_instance_release_replicas(instance);
   instance->group = flow_device_group_retain(group);
   for (int k = 0; k < instance->plan->order_count; k++)
@@ -225,11 +229,13 @@ static flow_status agree(flow_instance *lead, int64_t rows, int64_t *before)
 {
   flow_exchange *exchange = lead->exchange;
   flow_said own = { .rows = rows, .plan = lead->plan_key, .step = lead->base.step, .common = lead->common.number,
-                    .shares_rows = lead->shares_rows, .wishes_stop = lead->wishes_stop || flow_interrupted(lead->context) };
+                    .shares_rows = lead->shares_rows, .wishes_stop = lead->wishes_stop || flow_interrupted(lead->context),
+                    .division = lead->division, .anew = lead->anew };
   if (exchange->progress) exchange->progress(exchange, lead->base.step);
   FLOW_TRY(exchange->all_gather(exchange, &own, sizeof own, lead->said));
   int64_t total = 0;
   lead->stop_wished = 0;
+  lead->division = 0;
   lead->common_said = own.common;
   *before = 0;
   for (int w = 0; w < exchange->workers; w++) {
@@ -241,6 +247,8 @@ static flow_status agree(flow_instance *lead, int64_t rows, int64_t *before)
     if (own.shares_rows && said->rows != rows) return fail_to_agree(lead, w, "their batches have different sizes");
     if (said->rows < 0 || __builtin_add_overflow(total, said->rows, &total)) return fail_to_agree(lead, w, "rows cannot be counted");
     if (said->common != own.common) lead->common_said = 0;
+    lead->anew |= said->anew;
+    lead->division = flow_mix(lead->division, said->division);
     if (w < exchange->worker) *before += said->rows;
     lead->stop_wished |= said->wishes_stop != 0;
   }
@@ -293,6 +301,7 @@ flow_status flow_instance_divide(flow_instance *lead, int64_t rows)
   int64_t part = flow_instance_part_rows(lead, rows), before = 0;
   int first = lead->exchange && lead->shares_rows ? lead->exchange->worker * lead->replica_count : 0;
   lead->global_rows = rows;
+  lead->division = (uint64_t)rows;
   if (lead->exchange) FLOW_TRY(agree(lead, rows, &before));
   FLOW_TRY(set_gathered_rows(lead, most_rows(lead, part)));
   for (int r = 0; r < lead->replica_count; r++) {
@@ -305,7 +314,11 @@ flow_status flow_instance_divide(flow_instance *lead, int64_t rows)
 flow_status flow_instance_divide_each(flow_instance *lead, const int64_t *rows)
 {
   int64_t total = 0, before = 0;
-  for (int r = 0; r < lead->replica_count; r++) total += rows[r];
+  lead->division = 0;
+  for (int r = 0; r < lead->replica_count; r++) {
+    total += rows[r];
+    lead->division = flow_mix(lead->division, (uint64_t)rows[r]);
+  }
   lead->global_rows = total;
   if (lead->exchange) FLOW_TRY(agree(lead, total, &before));
   for (int r = 0; r < lead->replica_count; r++) {

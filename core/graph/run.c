@@ -67,7 +67,7 @@ static flow_status bind_replica(flow_instance *replica, flow_tensor *const *inpu
     size_t offset = by_rows ? (size_t)first * flow_value_bytes(signature, 1) : 0;
     if (!replica->accelerated) replica->bases[graph->inputs[i]] = inputs[i]->data + offset;
   }
-  for (int v = 0; v < graph->value_count; v++)
+  for (int v = 0; v < graph->value_count && !replica->accelerated; v++)
     if (graph->values[v].kind == FLOW_VALUE_VARIABLE)
       FLOW_TRY(flow_base_of(replica, graph->values[v].variable->tensor, &replica->bases[v]));
   return replica->accelerated ? flow_accelerated_bring(replica, inputs, order, first) : FLOW_OK;
@@ -98,10 +98,12 @@ static flow_status begin_run(flow_context *context, flow_instance *lead, flow_te
   FLOW_TRY(check_capacity(lead, flow_instance_part_rows(lead, rows)));
   FLOW_TRY(take_instance(context, lead));
   flow_status status = flow_instance_take_variables(lead);
+  if (status == FLOW_OK) status = flow_accelerated_bind_variables(lead);
   if (status == FLOW_OK) status = flow_instance_divide(lead, rows);
   if (status == FLOW_OK) status = bring_inputs(lead, inputs, count, order, first > 0 ? first : 0, rows);
   if (status == FLOW_OK) status = flow_place_gathered(lead);
   if (status != FLOW_OK) {
+    flow_accelerated_give_up(lead);
     atomic_store(&lead->running, 0);
     return status;
   }
@@ -229,6 +231,7 @@ static flow_status run_each(flow_context *context, flow_instance *lead, flow_ten
   }
   FLOW_TRY(take_instance(context, lead));
   flow_status status = flow_instance_take_variables(lead);
+  if (status == FLOW_OK) status = flow_accelerated_bind_variables(lead);
   if (status == FLOW_OK) status = flow_instance_divide_each(lead, rows);
   for (int r = 0; r < replicas && status == FLOW_OK; r++) {
     status = bind_replica(lead->replicas[r], inputs + (size_t)r * (size_t)count, NULL, 0);

@@ -13,6 +13,7 @@ struct flow_place {
   flow_queue             *queue;
   void                   *scalars;
   pthread_mutex_t         lock;
+  flow_place_watcher     *watchers;
 };
 
 static const flow_accelerator_functions *functions_of(const flow_place *place) { return place->accelerator->functions; }
@@ -75,6 +76,27 @@ flow_queue *flow_place_lock(flow_place *place)
 
 void flow_place_unlock(flow_place *place) { pthread_mutex_unlock(&place->lock); }
 
+/* ---- waiting --------------------------------------------------------------------------------------------------------------- */
+
+void flow_place_watch(flow_place *place, flow_place_watcher *watcher)
+{
+  watcher->next = place->watchers;
+  place->watchers = watcher;
+}
+
+void flow_place_unwatch(flow_place *place, flow_place_watcher *watcher)
+{
+  flow_place_watcher **at = &place->watchers;
+  while (*at && *at != watcher) at = &(*at)->next;
+  if (*at) *at = watcher->next;
+}
+
+static flow_status settle(flow_place *place, flow_status status)
+{
+  for (flow_place_watcher *w = place->watchers; w && status != FLOW_OK; w = w->next) status = w->settle(w->state, place, status);
+  return status;
+}
+
 /* ---- memory ---------------------------------------------------------------------------------------------------------------- */
 
 flow_status flow_place_allocate(flow_place *place, size_t bytes, void **out)
@@ -111,7 +133,7 @@ flow_status flow_place_download(flow_place *place, void *host, const void *from,
   if (bytes == 0) return FLOW_OK;
   flow_status status = functions_of(place)->download(flow_place_lock(place), host, from, bytes);
   flow_place_unlock(place);
-  return status;
+  return settle(place, status);
 }
 
 flow_status flow_place_copy(flow_place *place, void *to, const void *from, size_t bytes)
@@ -134,7 +156,7 @@ flow_status flow_place_synchronize(flow_place *place)
 {
   flow_status status = functions_of(place)->synchronize(flow_place_lock(place));
   flow_place_unlock(place);
-  return status;
+  return settle(place, status);
 }
 
 /* Both locks are taken in one order, so that two threads that follow each other do not wait forever. */

@@ -36,6 +36,16 @@ flow_status flow_place_synchronize(flow_place *place);
  * caller holds a lock. */
 flow_status flow_place_follow(flow_place *place, flow_place *other);
 
+/* Who has a say when waiting for a place, or for its bytes, has failed: settle gets the status, finds flow_last_error(), and fails as it sees
+ * fit. Watched until unwatch; both only while nobody waits for the place. */
+typedef struct flow_place_watcher {
+  flow_status (*settle)(void *state, flow_place *place, flow_status status);
+  void        *state;
+  struct flow_place_watcher *next;
+} flow_place_watcher;
+void flow_place_watch(flow_place *place, flow_place_watcher *watcher);
+void flow_place_unwatch(flow_place *place, flow_place_watcher *watcher);
+
 /* For several calls at one go: the queue, to be used with the accelerator's functions until unlock. */
 flow_queue *flow_place_lock(flow_place *place);
 void        flow_place_unlock(flow_place *place);

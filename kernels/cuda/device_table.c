@@ -74,6 +74,9 @@ unsigned flow_cuda_written_inputs(const flow_call *call)
 flow_status flow_cuda_raise(const flow_fault *fault)
 {
   if (fault->kind == FAULT_NONE) return FLOW_OK;
+  if (fault->kind == FAULT_ELSEWHERE) {
+    return flow_fail(FLOW_ABORTED, "another replica refused its data, or its sums were ended: no replica has made the step");
+  }
   char when[64] = "";
   if (fault->step > 0) snprintf(when, sizeof when, ", step %lld", (long long)fault->step);
   return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s %lld in row %lld is outside 0..%lld%s", flow_cuda_op_name(fault->op),

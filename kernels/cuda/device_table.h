@@ -15,8 +15,12 @@ int         flow_cuda_op_is_effect(int op);        /* they write inputs, unless 
 unsigned    flow_cuda_written_inputs(const flow_call *call);       /* a bit for each of those */
 int         flow_cuda_op_checks(int op);           /* they may raise a fault */
 
-/* The sentence for what a kernel found in its data; FLOW_OK for FAULT_NONE. */
+/* The sentence for what a kernel found in its data; FLOW_OK for FAULT_NONE, FLOW_ABORTED for FAULT_ELSEWHERE. */
 flow_status flow_cuda_raise(const flow_fault *fault);
+
+/* As accelerator.h says. approval.c */
+flow_status flow_cuda_approve(flow_queue *queue, double *votes);
+flow_status flow_cuda_require_approval(flow_queue *queue, double *votes, int all);
 
 /* The plugin's functions: of runtime_cuda.c, or of emulated.c. */
 extern const flow_accelerator_table flow_cuda_table;

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 #include "base/memory.h"
 #include "cuda/view_make.h"
 
@@ -20,6 +22,9 @@ static emulated_device devices[EMULATED_DEVICES];
 static emulated_lane lanes[EMULATED_LANES];
 static int lane_taken[EMULATED_LANES];
 static int64_t host_clock[EMULATED_LANES];      /* what the host has waited for */
+
+void emulated_lock(void) { pthread_mutex_lock(&lock); }
+void emulated_unlock(void) { pthread_mutex_unlock(&lock); }
 
 static flow_status leave(flow_status status)
 {
@@ -103,12 +108,24 @@ static flow_status touch_call(const flow_call *call)
 
 /* ---- work -------------------------------------------------------------------------------------------------------------------- */
 
-static void carry_out(int slot)
+/* As much as can be: a sum may wait for a rank whose work is not enqueued yet. Returns whether all was done. */
+static int carry_out(int slot)
 {
   for (int i = 0; i < EMULATED_DEVICES; i++) emulated_memory_open(&devices[i].memory);
-  emulated_carry_out(lanes, EMULATED_LANES, slot);
+  int done = emulated_carry_out(lanes, EMULATED_LANES, slot);
   for (int i = 0; i < EMULATED_LANES; i++) emulated_forget_done(&lanes[i]);
   for (int i = 0; i < EMULATED_DEVICES; i++) emulated_memory_close(&devices[i].memory);
+  return done;
+}
+
+/* All of it, however long other threads and processes take to come; they may use the device meanwhile. */
+static void finish(int slot)
+{
+  while (!carry_out(slot)) {
+    pthread_mutex_unlock(&lock);
+    nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+    pthread_mutex_lock(&lock);
+  }
 }
 
 /* Takes the work's payload over, also when it fails. */
@@ -119,7 +136,7 @@ static flow_status add(flow_queue *queue, const emulated_work *work)
   FLOW_TRY(emulated_add(lane, work));
   if (!queue->recording) merge(lane->clock, host_clock);
   lane->clock[lane_number(queue)] = emulated_total(lane);
-  if (queue->recording && work->kind <= WORK_SET) queue->recording->nodes++;
+  if (queue->recording && work->kind <= WORK_SEND) queue->recording->nodes++;
   if (!queue->recording && lane->count - lane->next > MOST_DEFERRED) carry_out(queue->slot);
   return FLOW_OK;
 }
@@ -234,11 +251,31 @@ static flow_status upload(flow_queue *queue, void *to, const void *host, size_t 
   return leave(status == FLOW_OK ? add(queue, &work) : status);
 }
 
+/* Its two pieces of work have a reference each. */
+static flow_status enqueue_sum(flow_queue *queue, emulated_rank *rank, int dtype, void *data, int64_t count, size_t bytes)
+{
+  if (bytes == 0) return FLOW_OK;
+  FLOW_TRY(flush(queue));
+  FLOW_TRY(touch(queue, data, bytes, 1, EMULATED_SUM));
+  emulated_rank_retain(rank);
+  FLOW_TRY(add(queue, &(emulated_work){ .kind = WORK_SEND, .rank = rank, .to = data, .bytes = bytes }));
+  emulated_rank_retain(rank);
+  return add(queue, &(emulated_work){ .kind = WORK_RECEIVE, .rank = rank, .to = data, .dtype = dtype, .count = count });
+}
+
+flow_status emulated_enqueue_sum(flow_queue *queue, emulated_rank *rank, int dtype, void *data, int64_t count, size_t bytes)
+{
+  pthread_mutex_lock(&lock);
+  return leave(enqueue_sum(queue, rank, dtype, data, count, bytes));
+}
+
+const char *emulated_identity(const flow_queue *queue) { return queue->device->base.identity; }
+
 /* ---- waiting ----------------------------------------------------------------------------------------------------------------- */
 
 static flow_status wait_for(flow_queue *queue)
 {
-  carry_out(queue->slot);
+  finish(queue->slot);
   emulated_lane *lane = &lanes[queue->slot];
   merge(host_clock, lane->clock);
   flow_status failure = queue->failure;
@@ -274,9 +311,12 @@ static flow_status take(flow_queue *queue, size_t bytes, emulated_block **out)
   emulated_memory *memory = &queue->device->memory;
   flow_status status = emulated_memory_take(memory, queue->slot, bytes, out);
   if (status != FLOW_NOT_FOUND) return status;
-  carry_out(-1);                                 /* nobody uses what was released any more */
-  for (int i = 0; i < EMULATED_LANES; i++) merge(host_clock, lanes[i].clock);
-  emulated_memory_forget(memory, -1);
+  carry_out(-1);
+  for (int i = 0; i < EMULATED_LANES; i++) {
+    if (emulated_done(&lanes[i]) < emulated_total(&lanes[i])) continue;
+    merge(host_clock, lanes[i].clock);
+    emulated_memory_forget(memory, i);           /* nobody uses what was released any more */
+  }
   status = emulated_memory_take(memory, queue->slot, bytes, out);
   if (status != FLOW_NOT_FOUND) return status;
   return flow_fail(FLOW_OUT_OF_MEMORY, "gpu:%d is out of memory: %.0f bytes asked for, %.0f of %.0f free; release tensors or use smaller "
@@ -360,7 +400,7 @@ static void queue_release(flow_queue *queue)
 {
   if (!queue) return;
   pthread_mutex_lock(&lock);
-  carry_out(queue->slot);
+  finish(queue->slot);
   merge(host_clock, lanes[queue->slot].clock);
   emulated_drop_work(&lanes[queue->slot]);
   emulated_memory_forget(&queue->device->memory, queue->slot);
@@ -465,6 +505,13 @@ static flow_status record_end(flow_queue *queue, flow_recording **out)
   return leave(end(queue, out));
 }
 
+/* What NCCL has freed must not be used again. */
+static flow_status refuse_closed(const emulated_work *work)
+{
+  if (!work->rank || !emulated_rank_is_closed(work->rank)) return FLOW_OK;
+  return flow_fail(FLOW_INTERNAL, "a recording is replayed that has sums of a communicator that was closed");
+}
+
 static flow_status replay_on(flow_queue *queue, flow_recording *recording)
 {
   FLOW_TRY(refuse_while_recorded(queue, "replay"));
@@ -472,9 +519,13 @@ static flow_status replay_on(flow_queue *queue, flow_recording *recording)
     const emulated_access *access = &recording->accesses.list[i];
     FLOW_TRY(touch(queue, access->from, (size_t)(access->to - access->from), access->write, access->op));
   }
+  for (int i = 0; i < recording->count; i++)
+    for (int k = 0; k < recording->lanes[i].count; k++) FLOW_TRY(refuse_closed(&recording->lanes[i].work[k]));
+  emulated_work work = { .kind = WORK_REPLAY, .recording = recording };
+  FLOW_TRY(emulated_start_replay(recording, &work.payload));
   recording->references++;
   flow_traffic_count(&queue->device->traffic, FLOW_TRAFFIC_REPLAYS, 1);
-  return add(queue, &(emulated_work){ .kind = WORK_REPLAY, .recording = recording });
+  return add(queue, &work);
 }
 
 static flow_status replay(flow_queue *queue, const flow_recording *recording)
@@ -501,7 +552,7 @@ static void recording_release(flow_recording *recording)
 static const flow_accelerator_functions functions = {
   .queue_new = queue_new, .queue_release = queue_release, .follow = follow, .synchronize = synchronize,
   .allocate = allocate, .release = release, .upload = upload, .download = download, .copy = copy_inside, .clear = clear,
-  .free_memory = free_memory,
+  .free_memory = free_memory, .approve = flow_cuda_approve, .require_approval = flow_cuda_require_approval,
   .record_begin = record_begin, .record_end = record_end, .replay = replay, .recording_nodes = recording_nodes,
   .recording_release = recording_release,
 };
@@ -530,6 +581,10 @@ static flow_status start_device(int index)
     .device = { .name = "gpu", .isa = "emulated", .kernels = flow_cuda_kernels, .halves = 1, .mixes_halves = flow_cuda_mixes_halves },
     .index = index, .functions = &functions, .memory_bytes = (double)bytes, .traffic = &device->traffic,
   };
+  /* FLOW_EMULATED_SHARED: another process that is told the same has the same devices, as far as identities go. */
+  const char *shared = getenv("FLOW_EMULATED_SHARED");
+  snprintf(device->base.identity, sizeof device->base.identity, "%s%lld, %d", shared ? "shared " : "process ",
+           shared ? 0LL : (long long)getpid(), index);
   snprintf(device->base.description, sizeof device->base.description, "emulated by the CPU, for tests");
   return FLOW_OK;
 }
@@ -546,4 +601,4 @@ static flow_status open_device(int index, const flow_accelerator **out)
   return leave(status);
 }
 
-const flow_accelerator_table flow_cuda_table = { .count = count_devices, .open = open_device };
+const flow_accelerator_table flow_cuda_table = { .count = count_devices, .open = open_device, .transport = &emulated_nccl_transport };

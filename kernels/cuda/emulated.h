@@ -6,7 +6,8 @@
  *   - Every access of an op or a copy is compared with those of other queues: two that touch the same bytes, one of them writing, must be
  *     ordered by follow or synchronize, whether or not it went well this time. Who breaks that gets FLOW_INTERNAL with both named.
  * FLOW_EMULATED_GPUS (2), FLOW_EMULATED_MEMORY (bytes of each, 2^30), FLOW_EMULATED_SEED (1) and FLOW_EMULATED_PROTECT=0 (memory stays
- * readable, for debuggers) are read once. Everything happens under one lock. */
+ * readable, for debuggers) are read once; FLOW_EMULATED_NCCL=0 and FLOW_EMULATED_SHARED say what emulated_nccl.c finds. Everything happens
+ * under one lock. */
 #ifndef FLOW_CUDA_EMULATED_H
 #define FLOW_CUDA_EMULATED_H
 
@@ -20,18 +21,24 @@ typedef struct emulated_device emulated_device;
 
 /* ---- work (emulated_work.c) ---- */
 
-typedef enum emulated_work_kind { WORK_LAUNCH, WORK_COPY, WORK_SET, WORK_WAIT, WORK_REPLAY } emulated_work_kind;
+typedef struct emulated_rank emulated_rank;
+
+typedef enum emulated_work_kind {
+  WORK_LAUNCH, WORK_COPY, WORK_SET, WORK_SEND, WORK_RECEIVE, WORK_WAIT, WORK_REPLAY
+} emulated_work_kind;
 
 typedef struct emulated_work {
   emulated_work_kind kind;
   int             kernel, byte;          /* LAUNCH; SET: every byte becomes `byte` */
   int             lane;                  /* WAIT: until this lane */
-  int64_t         count;                 /* LAUNCH: elements or blocks; WAIT: has done so many */
+  int             dtype;                 /* RECEIVE: of the elements */
+  int64_t         count;                 /* LAUNCH: elements or blocks; WAIT: has done so many; RECEIVE: elements */
   void           *to;
   const void     *from;                  /* COPY: payload when it comes from the host */
   size_t          bytes;
-  void           *payload;               /* arguments of a launch, bytes of an upload: the work's own */
+  void           *payload;               /* arguments of a launch, bytes of an upload, lanes of a replay: the work's own */
   flow_recording *recording;             /* REPLAY: a reference */
+  emulated_rank  *rank;                  /* SEND, RECEIVE: a reference */
 } emulated_work;
 
 /* A list of work that is done in order; positions count from the beginning of time. */
@@ -47,10 +54,25 @@ static inline int64_t emulated_total(const emulated_lane *lane) { return lane->b
 
 /* Takes over the payload and the reference, also when it fails. */
 flow_status emulated_add(emulated_lane *lane, const emulated_work *work);
-/* Carries out work of `count` lanes, in random turns, until lane `index` has none left (-1: until none has). */
-void emulated_carry_out(emulated_lane *lanes, int count, int index);
+/* Carries out work of `count` lanes, in random turns, until lane `index` has none left (-1: until none has). 0: all that is left waits for
+ * ranks that have not come yet. */
+int  emulated_carry_out(emulated_lane *lanes, int count, int index);
 void emulated_forget_done(emulated_lane *lane);    /* frees what is done; positions stay */
 void emulated_drop_work(emulated_lane *lane);      /* forgets all of it, done or not, and its memory */
+/* The lanes of a replay that begins. */
+flow_status emulated_start_replay(const flow_recording *recording, void **out);
+
+/* ---- sums between devices (emulated_nccl.c) ---- */
+
+extern const struct flow_transport emulated_nccl_transport;
+
+int  emulated_may_send(const emulated_rank *rank);
+void emulated_send(emulated_rank *rank, const void *data, size_t bytes);
+int  emulated_may_receive(const emulated_rank *rank);
+void emulated_receive(emulated_rank *rank, int dtype, void *data, int64_t count);
+int  emulated_rank_is_closed(const emulated_rank *rank);
+void emulated_rank_retain(emulated_rank *rank);
+void emulated_rank_release(emulated_rank *rank);
 
 /* ---- kernels (emulated_kernels.c) ---- */
 
@@ -67,7 +89,7 @@ typedef struct emulated_access {
   int         lane, write, op;           /* op: of ops.def, or EMULATED_COPY ... */
   int64_t     position;
 } emulated_access;
-enum { EMULATED_UPLOAD = -1, EMULATED_DOWNLOAD = -2, EMULATED_COPY = -3, EMULATED_CLEAR = -4, EMULATED_RELEASE = -5 };
+enum { EMULATED_UPLOAD = -1, EMULATED_DOWNLOAD = -2, EMULATED_COPY = -3, EMULATED_CLEAR = -4, EMULATED_RELEASE = -5, EMULATED_SUM = -6 };
 
 typedef struct emulated_accesses { emulated_access *list; int count, capacity; } emulated_accesses;
 
@@ -121,5 +143,9 @@ struct flow_recording {
 };
 
 void emulated_recording_release(flow_recording *recording);
+void emulated_lock(void);
+void emulated_unlock(void);
+flow_status emulated_enqueue_sum(flow_queue *queue, emulated_rank *rank, int dtype, void *data, int64_t count, size_t bytes);
+const char *emulated_identity(const flow_queue *queue);      /* of its device */
 
 #endif

@@ -122,7 +122,7 @@ size_t emulated_memory_held(const emulated_memory *memory, int free_ones)
 
 const char *emulated_access_name(int op)
 {
-  static const char *const names[] = { "", "an upload", "a download", "a copy", "a clear", "a release" };
+  static const char *const names[] = { "", "an upload", "a download", "a copy", "a clear", "a release", "a sum" };
   return op >= 0 ? flow_cuda_op_name(op) : names[-op];
 }
 

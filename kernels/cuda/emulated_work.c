@@ -1,4 +1,5 @@
-/* emulated_work.c: work that was noted down, and how it is carried out later: one piece at a time, of whichever list. */
+/* emulated_work.c: work that was noted down, and how it is carried out later: one piece at a time, of whichever list. A replay is a list
+ * of lists, which take turns with all others. */
 #include "cuda/emulated.h"
 
 #include <string.h>
@@ -8,6 +9,7 @@ static void drop(emulated_work *work)
 {
   flow_free(work->payload);
   if (work->recording) emulated_recording_release(work->recording);
+  if (work->rank) emulated_rank_release(work->rank);
 }
 
 static flow_status make_room(emulated_lane *lane)
@@ -53,21 +55,65 @@ void emulated_drop_work(emulated_lane *lane)
   lane->count = lane->capacity = lane->next = 0;
 }
 
+flow_status emulated_start_replay(const flow_recording *recording, void **out)
+{
+  FLOW_TRY(flow_alloc(sizeof *recording->lanes * (size_t)recording->count, out));
+  emulated_lane *lanes = *out;      /* the same work, not done yet */
+  memcpy(lanes, recording->lanes, sizeof *lanes * (size_t)recording->count);
+  for (int i = 0; i < recording->count; i++) lanes[i].next = 0;
+  return FLOW_OK;
+}
+
+/* ---- carrying out ------------------------------------------------------------------------------------------------------------ */
+
+static int is_done(const emulated_lane *lane) { return lane->next == lane->count; }
+
+static int are_done(const emulated_lane *lanes, int count)
+{
+  for (int i = 0; i < count; i++) {
+    if (!is_done(&lanes[i])) return 0;
+  }
+  return 1;
+}
+
+static int can_go_on(const emulated_lane *lanes, int index);
+
+static int can_replay(const emulated_work *work)
+{
+  for (int i = 0; i < work->recording->count; i++) {
+    if (can_go_on(work->payload, i)) return 1;
+  }
+  return are_done(work->payload, work->recording->count);
+}
+
 static int can_go_on(const emulated_lane *lanes, int index)
 {
   const emulated_lane *lane = &lanes[index];
-  if (lane->next == lane->count) return 0;
+  if (is_done(lane)) return 0;
   const emulated_work *work = &lane->work[lane->next];
-  return work->kind != WORK_WAIT || emulated_done(&lanes[work->lane]) >= work->count;
+  switch (work->kind) {
+    case WORK_WAIT:    return emulated_done(&lanes[work->lane]) >= work->count;
+    case WORK_SEND:    return emulated_may_send(work->rank);
+    case WORK_RECEIVE: return emulated_may_receive(work->rank);
+    case WORK_REPLAY:  return can_replay(work);
+    default:           return 1;
+  }
 }
 
-/* The lane that comes next, by lot: everybody has the same chance, or, on another day, who is waited for comes as early as he can. */
-static int choose(const emulated_lane *lanes, int count, int index, int everybody)
+/* Who is waited for comes as early as he can; -1: that does not say who. */
+static int find_needed(const emulated_lane *lanes, int index)
 {
-  if (!everybody && index >= 0) {
-    while (!can_go_on(lanes, index)) index = lanes[index].work[lanes[index].next].lane;      /* it waits for that one */
-    return index;
+  while (index >= 0 && !is_done(&lanes[index])) {
+    if (can_go_on(lanes, index)) return index;
+    const emulated_work *work = &lanes[index].work[lanes[index].next];
+    index = work->kind == WORK_WAIT ? work->lane : -1;
   }
+  return -1;
+}
+
+/* By lot, each with the same chance; -1: nobody can. */
+static int draw(const emulated_lane *lanes, int count)
+{
   int ready[EMULATED_LANES], n = 0;
   for (int i = 0; i < count; i++) {
     if (can_go_on(lanes, i)) ready[n++] = i;
@@ -75,40 +121,38 @@ static int choose(const emulated_lane *lanes, int count, int index, int everybod
   return n > 0 ? ready[emulated_random((uint64_t)n)] : -1;
 }
 
-static void replay(const flow_recording *recording)
-{
-  emulated_lane lanes[EMULATED_LANES];      /* the same work, not done yet */
-  memcpy(lanes, recording->lanes, sizeof *lanes * (size_t)recording->count);
-  for (int i = 0; i < recording->count; i++) lanes[i].next = 0;
-  emulated_carry_out(lanes, recording->count, -1);
-}
+static int take_turn(emulated_lane *lanes, int count, int chosen);
 
-static void carry_out(const emulated_work *work)
+/* Returns whether it is over. */
+static int carry_out(const emulated_work *work)
 {
   switch (work->kind) {
-    case WORK_LAUNCH: emulated_kernel(work->kernel, work->count, work->payload); break;
-    case WORK_COPY:   memcpy(work->to, work->from, work->bytes); break;
-    case WORK_SET:    memset(work->to, work->byte, work->bytes); break;
-    case WORK_REPLAY: replay(work->recording); break;
-    case WORK_WAIT:   break;
-  }
-}
-
-static int is_over(const emulated_lane *lanes, int count, int index)
-{
-  if (index >= 0) return lanes[index].next == lanes[index].count;
-  for (int i = 0; i < count; i++) {
-    if (lanes[i].next < lanes[i].count) return 0;
+    case WORK_LAUNCH:  emulated_kernel(work->kernel, work->count, work->payload); return 1;
+    case WORK_COPY:    memcpy(work->to, work->from, work->bytes); return 1;
+    case WORK_SET:     memset(work->to, work->byte, work->bytes); return 1;
+    case WORK_SEND:    emulated_send(work->rank, work->to, work->bytes); return 1;
+    case WORK_RECEIVE: emulated_receive(work->rank, work->dtype, work->to, work->count); return 1;
+    case WORK_REPLAY:
+      take_turn(work->payload, work->recording->count, draw(work->payload, work->recording->count));
+      return are_done(work->payload, work->recording->count);
+    case WORK_WAIT: break;
   }
   return 1;
 }
 
-void emulated_carry_out(emulated_lane *lanes, int count, int index)
+static int take_turn(emulated_lane *lanes, int count, int chosen)
+{
+  if (chosen < 0) chosen = draw(lanes, count);
+  if (chosen < 0) return 0;
+  if (carry_out(&lanes[chosen].work[lanes[chosen].next])) lanes[chosen].next++;
+  return 1;
+}
+
+int emulated_carry_out(emulated_lane *lanes, int count, int index)
 {
   int everybody = (int)emulated_random(2);
-  while (!is_over(lanes, count, index)) {
-    emulated_lane *lane = &lanes[choose(lanes, count, index, everybody)];
-    carry_out(&lane->work[lane->next]);
-    lane->next++;
+  while (index >= 0 ? !is_done(&lanes[index]) : !are_done(lanes, count)) {
+    if (!take_turn(lanes, count, everybody ? -1 : find_needed(lanes, index))) return 0;
   }
+  return 1;
 }

@@ -3,6 +3,7 @@
 #ifndef FLOW_CUDA_FAMILIES_H
 #define FLOW_CUDA_FAMILIES_H
 
+#include "cuda/approval.h"
 #include "cuda/batch_norm.h"
 #include "cuda/bundle.h"
 #include "cuda/casts.h"
@@ -27,6 +28,7 @@
 #endif
 
 #define FLOW_CUDA_KERNELS(ELEMENT, BLOCK) \
+  APPROVAL_KERNELS(ELEMENT, BLOCK) \
   BATCH_NORM_KERNELS(ELEMENT, BLOCK) \
   BUNDLE_KERNELS(ELEMENT, BLOCK) \
   CASTS_KERNELS(ELEMENT, BLOCK) \

@@ -3,10 +3,13 @@
  *
  * The ranks find each other by an id that rank 0 leaves in the store. Communicators are NCCL's non-blocking ones: every call returns at
  * once and its progress is asked for, so that a timeout and an abort get through. An operation that was enqueued and whose peer is gone
- * would keep the device busy forever: abort ends it there. */
+ * would keep the device busy forever: abort ends it there. NCCL's abort first ends what is under way and then waits until the last graph
+ * with the communicator's operations is gone: that is waited for by a thread of its own, and by close. */
+#define _GNU_SOURCE                      /* pthread_sigmask in every mode */
 #include "cuda/runtime.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -24,6 +27,9 @@ typedef struct nccl_communicator {
   ncclComm_t        comm;                  /* NULL: aborted, or not there yet */
   float            *scratch;               /* of barrier, on the device */
   flow_breakage     breakage;
+  const int        *ended;                /* while it is opened: see the options; NULL: nobody says so */
+  pthread_t         aborter;
+  int               aborting;              /* the aborter was started */
 } nccl_communicator;
 
 static flow_status fail_broken(const nccl_communicator *self, const char *operation)
@@ -33,12 +39,39 @@ static flow_status fail_broken(const nccl_communicator *self, const char *operat
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------------------- */
 
+typedef struct abortion { const flow_nccl *nccl; ncclComm_t comm; } abortion;
+
+static void *end_operations(void *argument)
+{
+  abortion *what = argument;
+  what->nccl->ncclCommAbort(what->comm);
+  flow_free(what);
+  return NULL;
+}
+
+/* Without memory or a thread for it this one waits. */
+static void start_abort(nccl_communicator *self)
+{
+  sigset_t all, before;
+  void *block;
+  sigfillset(&all);
+  flow_status status = flow_alloc(sizeof(abortion), &block);
+  if (status == FLOW_OK) {
+    *(abortion *)block = (abortion){ self->nccl, self->comm };
+    pthread_sigmask(SIG_SETMASK, &all, &before);          /* signals are the host's */
+    self->aborting = pthread_create(&self->aborter, NULL, end_operations, block) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!self->aborting) flow_free(block);
+  }
+  if (!self->aborting) self->nccl->ncclCommAbort(self->comm);
+}
+
 /* Ends what the device still does, too. */
 static void give_up(nccl_communicator *self, flow_status status, const char *reason)
 {
   flow_break(&self->breakage, status, reason);
   pthread_mutex_lock(&self->lock);
-  if (self->comm) self->nccl->ncclCommAbort(self->comm);
+  if (self->comm) start_abort(self);
   self->comm = NULL;
   pthread_mutex_unlock(&self->lock);
 }
@@ -72,6 +105,10 @@ static flow_status wait_until(nccl_communicator *self, const char *operation, in
     if (is_over(self, state)) return FLOW_OK;
     if (flow_is_broken(&self->breakage)) return fail_broken(self, operation);
     if (state != ncclSuccess && state != ncclInProgress) return fail_nccl(self, operation, state);
+    if (self->ended && __atomic_load_n(self->ended, __ATOMIC_ACQUIRE)) {
+      give_up(self, FLOW_ABORTED, "another rank cannot be opened");
+      return fail_broken(self, operation);
+    }
     if (flow_now_nanoseconds() - start > most) {
       char reason[FLOW_REASON_SIZE];
       snprintf(reason, sizeof reason, "not every rank came within %g s (rank %d of %d waited in %s; NCCL does not tell for whom)",
@@ -178,12 +215,13 @@ static void abort_calls(flow_communicator *communicator, const char *reason)
 
 /* ---- opening and closing ----------------------------------------------------------------------------------------------------- */
 
-/* Aborts also where all is well: NCCL's other ways to close wait for the other ranks. */
+/* Aborts also where all is well: NCCL's other ways to close wait for the other ranks. Recordings with its operations are gone. */
 static void close_rank(flow_communicator *communicator)
 {
   nccl_communicator *self = (nccl_communicator *)communicator;
   if (self->comm && !flow_is_broken(&self->breakage)) cudaStreamSynchronize(self->queue->stream);
   if (self->comm) self->nccl->ncclCommAbort(self->comm);
+  if (self->aborting) pthread_join(self->aborter, NULL);
   flow_runtime_release(self->queue, self->scratch);
   flow_breakage_end(&self->breakage);
   pthread_mutex_destroy(&self->lock);
@@ -252,7 +290,9 @@ static flow_status open_rank(int rank, int size, const flow_transport_options *o
   self->queue = options->queue;
   pthread_mutex_init(&self->lock, NULL);
   flow_breakage_start(&self->breakage);
+  self->ended = options->ended;
   flow_status status = meet(self, options);
+  self->ended = NULL;
   if (status == FLOW_OK) *out = &self->base;
   else close_rank(&self->base);
   return status;

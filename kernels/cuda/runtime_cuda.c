@@ -219,7 +219,8 @@ static const flow_accelerator_functions functions = {
   .queue_new = queue_new, .queue_release = queue_release, .follow = flow_runtime_follow, .synchronize = flow_runtime_synchronize,
   .allocate = flow_runtime_allocate, .release = flow_runtime_release, .upload = flow_runtime_upload, .download = flow_runtime_download,
   .copy = flow_runtime_copy_inside, .clear = flow_runtime_clear,
-  .free_memory = flow_runtime_free_memory, .record_begin = flow_runtime_record_begin,
+  .free_memory = flow_runtime_free_memory, .approve = flow_cuda_approve, .require_approval = flow_cuda_require_approval,
+  .record_begin = flow_runtime_record_begin,
   .record_end = flow_runtime_record_end, .replay = flow_runtime_replay, .recording_nodes = flow_runtime_recording_nodes,
   .recording_release = flow_runtime_recording_release,
 };
@@ -302,6 +303,18 @@ static void describe(flow_cuda_device *device, const struct cudaDeviceProp *prop
            driver / 1000, driver % 1000 / 10, cudnn);
 }
 
+/* As NCCL tells them apart: by machine and place on the bus, so that the parts of a divided GPU are one. */
+static void identify(flow_cuda_device *device)
+{
+  char bus[32] = "", machine[64] = "";
+  FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+  if (file && !fgets(machine, sizeof machine, file)) machine[0] = 0;
+  if (file) fclose(file);
+  machine[strcspn(machine, "\n")] = 0;
+  cudaDeviceGetPCIBusId(bus, sizeof bus, device->base.index);
+  snprintf(device->base.identity, sizeof device->base.identity, "%s of machine %s", bus, machine);
+}
+
 static flow_status start_device(flow_cuda_device *device, int index)
 {
   static char isas[FLOW_CUDA_DEVICES][16];
@@ -316,6 +329,7 @@ static flow_status start_device(flow_cuda_device *device, int index)
   FLOW_TRY(make_pool(device));
   device->multiprocessors = properties.multiProcessorCount;
   describe(device, &properties, isas[index], sizeof isas[index]);
+  identify(device);
   device->base.device = (flow_device){ .name = "gpu", .isa = isas[index], .kernels = flow_cuda_kernels, .halves = 1,
                                          .mixes_halves = flow_cuda_mixes_halves };
   device->base.functions = &functions;

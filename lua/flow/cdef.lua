@@ -582,5 +582,6 @@ int flow_optimizer_to_device(flow_context *context, flow_optimizer *optimizer, i
 int flow_loss_scale_to_device(flow_context *context, flow_loss_scale *scale, int device);
 int flow_device_synchronize(flow_context *context, int device);
 int flow_device_group_new(flow_context *context, const int *devices, int count, flow_device_group **out);
+int flow_device_group_connect(flow_device_group *group, flow_worker *worker, char *why, int size);
 void flow_device_group_release(flow_device_group *group);
 ]]

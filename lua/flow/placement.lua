@@ -26,6 +26,14 @@ local function group_of(names)
   return native.own(out_group, C.flow_device_group_release)
 end
 
+-- Connects the GPUs of a placement, of all workers, so that sums go from one to the other. Returns what is in the way, if anything is.
+function placement.connect(p)
+  local why = native.array("char", 1024)
+  check(C.flow_device_group_connect(p.group, p.worker, why, 1024))
+  local text = native.string(why)
+  return text ~= "" and text or nil
+end
+
 -- devices: names, all of GPUs or all of CPUs. bucket_bytes: of gradients that are added up at once, 0: as the library likes.
 function placement.new(options)
   local worker, names = options.worker, options.devices

@@ -11,6 +11,7 @@ if emulated.missing() then
 end
 
 local MISSING = { RING = support.missing_engine("RING", true), MPI = support.missing_engine("MPI", true) }
+MISSING.AUTO, MISSING.NCCL = MISSING.RING, MISSING.RING      -- which brings the processes together
 
 describe("training on GPUs", function()
   for _, reduce in ipairs { "NcclAllReduce", "HierarchicalCopyAllReduce", "ReductionToOneDevice" } do
@@ -26,6 +27,7 @@ describe("training on GPUs", function()
   end)
 
   local cases = {
+    { 2, "AUTO", "", 1 }, { 2, "NCCL", "--last 5", 2 }, { 3, "NCCL", "--data tensors", 1, "FLOW_SHARED_MEMORY=0" },
     { 2, "RING", "", 1 }, { 3, "RING", "--last 5", 1 }, { 2, "RING", "--data tensors", 2 }, { 2, "MPI", "", 1 },
     { 3, "MPI", "--last 5", 1, "FLOW_SHARED_MEMORY=0" },
   }

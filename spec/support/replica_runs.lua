@@ -11,8 +11,9 @@ function runs.alone(arguments, environment)
 end
 
 function runs.workers(count, engine, arguments, environment)
+  local meet = engine == "MPI" and "mpi" or "ring"
   return ("%s timeout -k 5 60 %q launch --workers %d --threads 1 --engine %s %q -- --engine %s %s"):format(environment or "",
-    support.program, count, engine:lower(), script, engine, arguments)
+    support.program, count, meet, script, engine, arguments)
 end
 
 --- What a run printed, in parts.

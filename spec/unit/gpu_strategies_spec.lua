@@ -1,5 +1,6 @@
 -- gpu_strategies_spec.lua: strategies over GPUs of one process: which they take, variables that are the same on all, functions that run on
 -- each, and steps that are for all or none. On emulated GPUs (kernels/cuda/emulated.h); trainings stand in spec/dist/devices_spec.lua.
+local ffi = require "ffi"
 local support = require "spec.support.init"
 local emulated = require "spec.support.emulated"
 local flow = require "flow"
@@ -39,11 +40,17 @@ describe("a strategy over GPUs", function()
   end)
 
   it("says that NCCL is not there where it is asked for", function()
+    local host = "MirroredStrategy: the GPUs cannot add up among themselves, sums go through the host: no NCCL (FLOW_EMULATED_NCCL is 0)"
+    ffi.C.setenv("FLOW_EMULATED_NCCL", "0", 1)
     said = {}
     distribute.MirroredStrategy { cross_device_ops = distribute.HierarchicalCopyAllReduce() }
     assert.equal(1, #said)
     distribute.MirroredStrategy { cross_device_ops = distribute.NcclAllReduce() }
-    assert.equal("warning MirroredStrategy: NcclAllReduce is not there yet: sums over GPUs go through the host", said[3])
+    distribute.MirroredStrategy()
+    ffi.C.setenv("FLOW_EMULATED_NCCL", "1", 1)
+    distribute.MirroredStrategy { cross_device_ops = distribute.NcclAllReduce() }
+    assert.same({ "warning " .. host, "info " .. host }, { said[3], said[5] })
+    assert.equal(6, #said)
   end)
 
   it("has its models on the first, wherever they are called", function()
@@ -82,16 +89,59 @@ describe("a strategy over GPUs", function()
     assert.same({ 1, 10, 2, 20 }, strategy:gather(values, 1):totable())
   end)
 
-  it("makes a step on all or none: rows 4 to 6 are the second replica's", function()
-    local model = make_model(distribute.MirroredStrategy())
-    for _ = 1, 3 do
-      local before = model.weights[1]:value():totable()
-      has(message_of(function()
-        model:fit(x, flow.tensor({ 0, 1, 0, 1, 1, 2, 1 }, { dtype = "int32" }), { batch_size = 7, verbose = 0, shuffle = false })
-      end), "label")
-      assert.same(before, model.weights[1]:value():totable())
-      model:fit(x, y, { batch_size = 7, verbose = 0, shuffle = false })
-      assert.is_not.same(before, model.weights[1]:value():totable())
+  for _, reduce in ipairs { "NcclAllReduce", "HierarchicalCopyAllReduce" } do
+    it("makes a step on all or none: rows 4 to 6 are the second replica's: " .. reduce, function()
+      local model = make_model(distribute.MirroredStrategy { cross_device_ops = distribute[reduce]() })
+      for round = 1, 3 do
+        local before = model.weights[1]:value():totable()
+        has(message_of(function()
+          model:fit(x, flow.tensor({ 0, 1, 0, 1, 1, 2, 1 }, { dtype = "int32" }), { batch_size = 7, verbose = 0, shuffle = false })
+        end), "label 2 in row 1 is outside 0..1" .. (round > 1 and (", step %d"):format(round - 1) or ""))
+        assert.same(before, model.weights[1]:value():totable())
+        model:fit(x, y, { batch_size = 7, verbose = 0, shuffle = false })
+        assert.is_not.same(before, model.weights[1]:value():totable())
+      end
+    end)
+  end
+
+  it("records a step as one, with the sums in it", function()
+    local traffic = require("flow.devices").traffic
+    local function steps_of(reduce)
+      local strategy, model = distribute.MirroredStrategy { cross_device_ops = distribute[reduce]() }
+      strategy.scope(function()
+        model = flow.Sequential { layers.Input { 3 }, layers.Dense(4), layers.BatchNormalization(), layers.Dropout(0.5), layers.Dense(2) }
+        model:compile { optimizer = "sgd", loss = flow.losses.SparseCategoricalCrossentropy { from_logits = true } }
+      end)
+      local how, before = { batch_size = 7, epochs = 4, verbose = 0, shuffle = false }
+      model:fit(x, y, how)
+      before = traffic(1)
+      model:fit(x, y, how)
+      return traffic(1), before
     end
+    local after, before = steps_of "NcclAllReduce"
+    assert.same({ 4, 0, 0 }, { after.replays - before.replays, after.downloads - before.downloads, after.waits - before.waits })
+    after, before = steps_of "HierarchicalCopyAllReduce"
+    assert.is_true(after.replays - before.replays > 4 and after.downloads - before.downloads >= 4)
+  end)
+
+  it("is let go when one of its devices cannot go on, and goes on later", function()
+    local C = require("flow.ffi").C
+    local model, one = make_model(distribute.MirroredStrategy()), make_model(distribute.OneDeviceStrategy "cpu:0")
+    local failures, after, ended = 0, 0
+    repeat
+      C.flow_fail_allocation(after)
+      local ok, problem = pcall(model.train_on_batch, model, x, y)
+      C.flow_fail_allocation(-1)
+      if ok then
+        one:train_on_batch(x, y)
+      else
+        failures = failures + 1
+        has(tostring(problem), "memory")
+      end
+      local found, expected = model.weights[1]:value():flatten():totable(), one.weights[1]:value():flatten():totable()
+      for i = 1, #expected do assert.near(expected[i], found[i], 1e-5) end
+      ended, after = ok and after > 10, after + 1
+    until ended or after > 600
+    assert.is_true(ended and failures > 10)
   end)
 end)

@@ -7,7 +7,8 @@ local arguments = require "flow.arguments"
 local raise = errors.raise
 local communication = {}
 
--- AUTO: MPI under mpirun or srun, else RING. NCCL is not there yet, and is what AUTO is, with a warning.
+-- What carries sums over workers: MPI under mpirun or srun, else RING; on GPUs they add up among themselves by NCCL, which is what AUTO and
+-- NCCL try first. RING and MPI: through the host in any case.
 communication.CommunicationImplementation = setmetatable({ AUTO = "AUTO", RING = "RING", NCCL = "NCCL", MPI = "MPI" }, {
   __index = function(self, name)
     raise("CommunicationImplementation has no %q%s", tostring(name), errors.suggestion(tostring(name), self))

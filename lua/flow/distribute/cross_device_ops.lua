@@ -1,5 +1,5 @@
--- cross_device_ops.lua: TensorFlow's choices of how replicas of one process add up. Here each gives the same sum by the same way: in the
--- host's memory, which replicas on the CPU share, and to which those on GPUs send what is to be added up.
+-- cross_device_ops.lua: TensorFlow's choices of how replicas of one process add up. On the CPU each is the same: in the memory that
+-- replicas share. GPUs do so among themselves by NCCL, which is the default; else they send what is to be added up to the host's memory.
 
 local errors = require "flow.errors"
 local object = require "flow.object"
@@ -37,8 +37,8 @@ function classes.ReductionToOneDevice(...)
   return object.new(ReductionToOneDevice, { reduce_to_device = device ~= nil and devices.canonical(device) })
 end
 
--- Whether NCCL is asked for by name.
-function classes.is_nccl(value) return object.is(value, NcclAllReduce) end
+-- Whether GPUs add up among themselves where they can: by name, or by default.
+function classes.goes_by_nccl(value) return value == nil or object.is(value, NcclAllReduce) end
 
 -- Whether value is what cross_device_ops takes; what: who asks.
 function classes.check(what, value)

@@ -6,6 +6,7 @@ local log = require "flow.log"
 local arguments = require "flow.arguments"
 local devices = require "flow.devices"
 local cross_device_ops = require "flow.distribute.cross_device_ops"
+local placement = require "flow.placement"
 local strategies = require "flow.distribute.strategy"
 
 local raise = errors.raise
@@ -52,10 +53,13 @@ function mirrored.MirroredStrategy(...)
     log.info("MirroredStrategy trains on the devices of this process: TF_CONFIG is ignored; MultiWorkerMirroredStrategy follows it")
   end
   log.info("Using MirroredStrategy with devices %s", mirrored.text_of(list))
-  if cross_device_ops.is_nccl(options.cross_device_ops) and devices.number(list[1]) >= 0 then
-    log.warning("%s: NcclAllReduce is not there yet: sums over GPUs go through the host", what)
+  local strategy = strategies.make(Mirrored, { devices = list })
+  if #list > 1 and devices.number(list[1]) >= 0 and cross_device_ops.goes_by_nccl(options.cross_device_ops) then
+    local problem = placement.connect(strategy._placement)
+    local say = options.cross_device_ops and log.warning or log.info
+    if problem then say("%s: the GPUs cannot add up among themselves, sums go through the host: %s", what, problem) end
   end
-  return strategies.make(Mirrored, { devices = list })
+  return strategy
 end
 
 -- OneDeviceStrategy "cpu:0": one replica, on this device.

@@ -11,6 +11,7 @@ local cluster = require "flow.cluster"
 local devices = require "flow.devices"
 local communication = require "flow.distribute.communication"
 local mirrored = require "flow.distribute.mirrored"
+local placement = require "flow.placement"
 local workers = require "flow.distribute.worker"
 local strategies = require "flow.distribute.strategy"
 
@@ -51,6 +52,15 @@ local function join(resolver, options, replicas)
   error(problem, 0)
 end
 
+-- Lets GPUs add up among themselves, of all workers, where they can; else the workers' engine carries the sums, by way of the host.
+local function connect(strategy, list, implementation)
+  local gpus, wanted = devices.number(list[1]) >= 0, implementation == "NCCL"
+  if not wanted and not (gpus and implementation == "AUTO") then return end
+  local problem = "there are no GPUs"
+  if gpus then problem = placement.connect(strategy._placement) end
+  if problem then log.warning("%s: no sums by NCCL, they go through the host: %s", WHAT, problem) end
+end
+
 local function make(given, options)
   local resolver = resolver_of(given)
   local list = devices.default()
@@ -67,6 +77,7 @@ local function make(given, options)
   local strategy = strategies.make(MultiWorker, { devices = list, worker = worker, bucket_bytes = options.bytes_per_pack })
   rawset(strategy, "cluster_resolver", resolver)
   rawset(strategy, "communication_options", options)
+  if job ~= "evaluator" then connect(strategy, list, options.implementation) end
   if not worker then
     log.info("Single-worker %s with local_devices = %s, communication = %s", WHAT, mirrored.text_of(list), options.implementation)
     return strategy
