@@ -185,7 +185,8 @@ static flow_status join(emulated_rank *self, const int *ended)
   snprintf(s->ranks[self->base.rank].identity, FLOW_ACCELERATOR_TEXT, "%s", emulated_identity(self->queue));
   atomic_fetch_add(&s->joined, 1);
   while (atomic_load(&s->joined) < self->base.size) {
-    if (ended && __atomic_load_n(ended, __ATOMIC_ACQUIRE)) return flow_fail(FLOW_ABORTED, "opening the emulated transport nccl: another rank cannot be opened");
+    if (ended && __atomic_load_n(ended, __ATOMIC_ACQUIRE))
+      return flow_fail(FLOW_ABORTED, "opening the emulated transport nccl: another rank cannot be opened");
     if ((double)(flow_now_nanoseconds() - start) > self->base.timeout * 1e9)
       return flow_fail(FLOW_TIMED_OUT, "opening the emulated transport nccl: not every rank came within %g s", self->base.timeout);
     nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
