@@ -180,7 +180,7 @@ describe("model:export", function()
     assert.is_false(flow.io.exists(folder .. "/m.onnx"))
     -- What only training steps, data pipelines or fusion make. An op that a prediction can hold gets a rule in core/onnx/table.c.
     local without = {}
-    for _, name in ipairs { "fused", "dense", "pack", "sample_image", "sample_uniform", "batch_norm", "sparse_cross_entropy", "dropout",
+    for _, name in ipairs { "fused", "casts", "dense", "pack", "sample_image", "sample_uniform", "batch_norm", "sparse_cross_entropy", "dropout",
                             "random_uniform", "random_normal", "random_truncated_normal", "schedule", "all_reduce", "global_rows",
                             "row_share", "all_gather" } do without[name] = true end
     local predicts = { slice_gradient = true, convolution_gradient = true, stop_gradient = true }
