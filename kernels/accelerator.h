@@ -8,6 +8,7 @@
  *     seconds the first time (a library compiles a plan) and are quick when asked about the same shapes again.
  *   - run enqueues on call->queue and returns; it does not wait. Operands and call->scalars point into the device's memory: scalars are
  *     read by the kernels on the device, so that a recorded step can be repeated with others. Attributes and shapes are host values.
+ *   - fill has one kernel, which writes results of any strides.
  *   - What a CHECKS op finds wrong in the data is kept as the queue's fault and raised by the next synchronize. Until then effects that
  *     run on the queue write nothing, so that nobody has to wait before he enqueues them.
  * All memory is the device's unless the word host is said. */

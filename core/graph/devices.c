@@ -32,6 +32,20 @@ flow_status flow_context_set_device(flow_context *context, int device)
 
 int flow_context_device(const flow_context *context) { return context->on_device - 1; }
 
+flow_status flow_tensor_new_on(flow_context *context, int device, int dtype, int rank, const int64_t *shape, flow_tensor **out)
+{
+  flow_place *place;
+  flow_tensor *made;
+  *out = NULL;
+  if (device < 0) return flow_tensor_new(dtype, rank, shape, out);
+  FLOW_TRY(flow_context_place_of(context, device, &place));
+  FLOW_TRY(flow_tensor_new_at(place, dtype, rank, shape, &made));
+  flow_status status = flow_tensor_fill(made, 0);
+  if (status != FLOW_OK) flow_tensor_release(made);
+  else *out = made;
+  return status;
+}
+
 flow_status flow_tensor_to_device(flow_context *context, flow_tensor *tensor, int device, flow_tensor **out)
 {
   static const flow_attributes none;

@@ -2,7 +2,9 @@
  * the elements on the host, so that every tensor can be read, written and printed, wherever it is. */
 #include "tensor/mirrors.h"
 
+#include <string.h>
 #include "base/memory.h"
+#include "ops/op.h"
 
 /* The elements from the first to behind the last one in memory, relative to tensor->data. */
 static void extent_of(const flow_tensor *tensor, int64_t *low, int64_t *count)
@@ -116,14 +118,19 @@ flow_status flow_tensor_copy_between(flow_tensor *to, const flow_tensor *from)
 
 flow_status flow_tensor_fill_at_place(flow_tensor *tensor, double value)
 {
+  flow_place *place = flow_tensor_place(tensor);
+  flow_attributes attributes = { .fill = { .value = value } };
+  flow_operand y = { .dtype = tensor->dtype, .rank = tensor->rank, .data = tensor->data };
+  flow_call call = { .op = FLOW_OP_fill, .attributes = &attributes, .outputs = &y, .output_count = 1,
+                     .scalars = flow_place_scalars(place) };
   size_t bytes = (size_t)flow_shape_size(tensor->rank, tensor->shape) * (size_t)flow_dtype_size(tensor->dtype);
   flow_mirrors_are_old(tensor->storage);
   if (value == 0 && !__builtin_signbit(value) && flow_tensor_is_contiguous(tensor))
-    return flow_place_clear(flow_tensor_place(tensor), tensor->data, bytes);
-  flow_tensor *image;
-  FLOW_TRY(new_image(tensor, !flow_tensor_is_contiguous(tensor), &image));
-  flow_status status = flow_tensor_fill(image, value);
-  if (status == FLOW_OK) status = write_back(tensor, image);
-  flow_tensor_release(image);
+    return flow_place_clear(place, tensor->data, bytes);
+  memcpy(y.shape, tensor->shape, sizeof(int64_t) * (size_t)tensor->rank);
+  memcpy(y.strides, tensor->strides, sizeof(int64_t) * (size_t)tensor->rank);
+  call.queue = flow_place_lock(place);
+  flow_status status = flow_place_accelerator(place)->device.kernels[FLOW_OP_fill]->run(&call, 0, 0, 1);
+  flow_place_unlock(place);
   return status;
 }

@@ -3,6 +3,7 @@
 #define FLOW_CUDA_EMPTY_H
 
 #include "cuda/launch.h"
+#include "cuda/move.h"
 #include "tensor/tensor.h"
 
 /* Of the first two: what is optional may have no elements, too. */
@@ -16,8 +17,7 @@ static inline flow_status flow_cuda_clear_outputs(const flow_call *call)
 {
   for (int i = 0; i < call->output_count; i++) {
     const flow_operand *y = &call->outputs[i];
-    fill_arguments a = { .to = y->data, .bytes = flow_dtype_size(y->dtype) };
-    if (y->data) FLOW_TRY(flow_cuda_launch(call, CUDA_fill, flow_shape_size(y->rank, y->shape), &a, sizeof a));
+    if (y->data) FLOW_TRY(flow_cuda_fill(call, y, 0));
   }
   return FLOW_OK;
 }

@@ -45,8 +45,10 @@ flow_status flow_cuda_move(const flow_call *call, view from, view to, int64_t co
 
 flow_status flow_cuda_clear(const flow_call *call, void *to, size_t bytes)
 {
-  fill_arguments a = { .to = to, .bytes = (uintptr_t)to % 8 == 0 && bytes % 8 == 0 ? 8 : 1 };
-  return flow_cuda_launch(call, CUDA_fill, (int64_t)bytes / a.bytes, &a, sizeof a);
+  int wide = (uintptr_t)to % 8 == 0 && bytes % 8 == 0;
+  flow_operand y = { .data = to, .dtype = wide ? FLOW_INT64 : FLOW_UINT8, .rank = 1, .shape = { (int64_t)(wide ? bytes / 8 : bytes) },
+                     .strides = { 1 } };
+  return flow_cuda_fill(call, &y, 0);
 }
 
 /* ---- copies, transpositions, slices ------------------------------------------------------------------------------------------ */
@@ -194,8 +196,6 @@ static flow_status run_element_count(const flow_call *call, int phase, int64_t b
     int axis = attributes->reduce.count ? attributes->reduce.axes[i] : i;
     count *= (double)x->shape[axis < 0 ? axis + x->rank : axis];
   }
-  fill_arguments a = { .to = y->data, .bytes = flow_dtype_size(y->dtype) };
-  flow_convert_from_double(y->dtype, &count, a.value, 1, 1);
-  return flow_cuda_launch(call, CUDA_fill, 1, &a, sizeof a);
+  return flow_cuda_fill(call, y, count);
 }
 const flow_kernel flow_cuda_element_count_kernels[] = { { .variant = "shapes", .run = run_element_count }, { 0 } };

@@ -571,6 +571,7 @@ typedef struct flow_gpu_traffic { double uploads, uploaded_bytes, downloads, dow
 int flow_gpu_read_traffic(int device, flow_gpu_traffic *out);
 int flow_context_set_device(flow_context *context, int device);
 int flow_context_device(const flow_context *context);
+int flow_tensor_new_on(flow_context *context, int device, int dtype, int rank, const int64_t *shape, flow_tensor **out);
 int flow_tensor_device(const flow_tensor *tensor);
 int flow_tensor_to_device(flow_context *context, flow_tensor *tensor, int device, flow_tensor **out);
 typedef struct flow_row_store flow_row_store;

@@ -105,11 +105,11 @@ local function placed(t, options)
   return moved
 end
 
--- A new tensor of zeros on the host; dtype is a number of enum flow_dtype.
-local function new(dtype, shape)
+-- A new tensor of zeros on a device of that number; without it on the host. dtype is a number of enum flow_dtype.
+local function new(dtype, shape, device)
   native.pressure()
   local dims, rank = native.dims(shape)
-  native.try(C.flow_tensor_new, dtype, rank, dims, one)
+  native.try(C.flow_tensor_new_on, native.context, device or -1, dtype, rank, dims, one)
   return native.tensor(one[0])
 end
 tensor.new = new
@@ -130,14 +130,19 @@ local function wanted_dtype(options, default)
   return native.dtype(options.dtype or default)
 end
 
+-- Zeros where and of what dtype the options say.
+local function new_by(options, default, shape)
+  return new(wanted_dtype(options, default), shape, tensor.device_number(options.device))
+end
+
 function tensor.zeros(...)
   local shape, options = shape_and_options("flow.zeros", CREATE, ...)
-  return placed(new(wanted_dtype(options, "float32"), shape), options)
+  return new_by(options, "float32", shape)
 end
 
 function tensor.ones(...)
   local shape, options = shape_and_options("flow.ones", CREATE, ...)
-  return placed(fill(new(wanted_dtype(options, "float32"), shape), 1), options)
+  return fill(new_by(options, "float32", shape), 1)
 end
 
 function tensor.full(shape, value, options)
@@ -147,8 +152,8 @@ function tensor.full(shape, value, options)
   if kind ~= "number" and kind ~= "boolean" then
     raise("flow.full: the value is a number or a boolean, got %s", errors.describe(value))
   end
-  if kind == "boolean" then return placed(fill(new(wanted_dtype(options, "bool"), dims), value and 1 or 0), options) end
-  return placed(fill(new(wanted_dtype(options, "float32"), dims), value), options)
+  if kind == "boolean" then return fill(new_by(options, "bool", dims), value and 1 or 0) end
+  return fill(new_by(options, "float32", dims), value)
 end
 
 -- eye(n [, m] [, options]): ones on the diagonal.
@@ -157,12 +162,12 @@ function tensor.eye(n, m, options)
   m = m or n
   check_dims("flow.eye", { n, m })
   options = errors.check_options("flow.eye", options, CREATE)
-  local t = new(wanted_dtype(options, "float32"), { n, m })
+  local t = new_by(options, "float32", { n, m })
   local diagonal = math.min(n, m)
-  if diagonal == 0 then return placed(t, options) end
+  if diagonal == 0 then return t end
   check(C.flow_tensor_view(t.p, 1, (native.dims { diagonal }), (native.dims { m + 1 }), 0, one))
   fill(native.tensor(one[0]), 1)
-  return placed(t, options)
+  return t
 end
 
 local function all_whole(...)
@@ -264,7 +269,7 @@ function tensor.tensor(value, options)
       elseif number == own then value = value:clone() end
       return tensor.to_device(value, number)
     end
-    if native.is_int64(value) then return placed(fill(new(wanted_dtype(options, "int64"), {}), tonumber(value)), options) end
+    if native.is_int64(value) then return fill(new_by(options, "int64", {}), tonumber(value)) end
     local dtype, shape, memory = native.array_of(value)
     if not dtype then raise("flow.tensor: %s is not a numeric array", tostring(native.typeof(value))) end
     local dims, rank = native.dims(shape)

@@ -170,9 +170,11 @@ static inline const flow_kernel *cuda_plain_kernel(int op)
   return kernel;
 }
 
-/* The CPU's plain kernel, on operands of float32 where those of the call have 16 bits, as the engine calls it; results are rounded once.
- * Operands are contiguous then. */
-static inline flow_status cuda_run_on_cpu(flow_call *call)
+static inline flow_status cuda_run_on_cpu(flow_call *call) { return run_kernel(cuda_plain_kernel(call->op), call, ALL_AT_ONCE); }
+
+/* On operands of float32 where those of the call have 16 bits, as the engine calls a CPU's kernel that takes none; results are rounded
+ * once. Operands are contiguous. */
+static inline flow_status cuda_run_in_float(flow_call *call)
 {
   flow_operand *operands = calloc((size_t)(call->input_count + call->output_count) + 1, sizeof *operands);
   assert_non_null(operands);
@@ -182,12 +184,12 @@ static inline flow_status cuda_run_on_cpu(flow_call *call)
   for (int i = 0; i < call->input_count + call->output_count; i++) {
     const flow_operand *x = i < call->input_count ? &call->inputs[i] : &call->outputs[i - call->input_count];
     operands[i] = *x;
-    if (!x->data || !(flow_op(call->op)->flags & FLOW_OP_VIA_FLOAT) || (x->dtype != FLOW_FLOAT16 && x->dtype != FLOW_BFLOAT16)) continue;
+    if (!x->data || (x->dtype != FLOW_FLOAT16 && x->dtype != FLOW_BFLOAT16)) continue;
     operands[i].dtype = FLOW_FLOAT32;
     operands[i].data = guarded_alloc(operand_bytes(&operands[i]));
     for (int64_t k = 0; k < operand_size(x); k++) set(&operands[i], k, get(x, k));
   }
-  flow_status status = run_kernel(cuda_plain_kernel(call->op), &there, ALL_AT_ONCE);
+  flow_status status = cuda_run_on_cpu(&there);
   for (int i = 0; i < call->input_count + call->output_count; i++) {
     flow_operand *x = i < call->input_count ? &call->inputs[i] : &call->outputs[i - call->input_count];
     if (operands[i].dtype == x->dtype) continue;
@@ -225,11 +227,11 @@ static inline void cuda_compare(flow_call *call, unsigned written, const cuda_by
 /* Every variant of the device that supports the call gives what the CPU's plain variant gives, within the tolerance, and the same bits
  * each time. `written`: bits of the inputs that the op writes. Outputs and those are contiguous. Outputs begin as NaNs; the results
  * that stay in them are the CPU's. */
-static inline void cuda_matches_cpu(flow_call *call, unsigned written, double tolerance)
+static inline void cuda_matches(flow_call *call, unsigned written, double tolerance, flow_status (*run_on_cpu)(flow_call *call))
 {
   int variants = 0;
   cuda_bytes before = cuda_save(call, written);
-  cuda_ok(cuda_run_on_cpu(call));
+  cuda_ok(run_on_cpu(call));
   cuda_bytes expected = cuda_save(call, written);
   for_each_cuda_kernel(kernel, call->op) {
     if (kernel->supports && !kernel->supports(call)) continue;
@@ -256,6 +258,13 @@ static inline void cuda_matches_cpu(flow_call *call, unsigned written, double to
   free(before.data);
   free(expected.data);
 }
+
+static inline void cuda_matches_cpu(flow_call *call, unsigned written, double tolerance)
+{
+  cuda_matches(call, written, tolerance, cuda_run_on_cpu);
+}
+
+static inline void cuda_matches_cpu_in_float(flow_call *call, double tolerance) { cuda_matches(call, 0, tolerance, cuda_run_in_float); }
 
 /* Every variant refuses the call's data with a message that contains `part`. */
 static inline void cuda_refuses(flow_call *call, const char *part)

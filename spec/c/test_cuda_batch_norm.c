@@ -31,10 +31,10 @@ static void normalizes_over_all_rows(void **state)
       for (int64_t k = 0; k < operand_size(&inputs[0]); k++)
         set(&inputs[0], k, get(&inputs[0], k) * (1 + (double)(k % 3)) + (double)(k % c));
       flow_call call = call_of(FLOW_OP_batch_norm, &attributes, inputs, 3, outputs, 3);
-      cuda_matches_cpu(&call, 0, floats[d].forward);
+      cuda_matches_cpu_in_float(&call, floats[d].forward);
       void *kept[2] = { outputs[0].data, outputs[2].data };
       outputs[0].data = outputs[2].data = NULL;
-      cuda_matches_cpu(&call, 0, floats[d].forward);
+      cuda_matches_cpu_in_float(&call, floats[d].forward);
       outputs[0].data = kept[0], outputs[2].data = kept[1];
       for (int k = 0; k < 3; k++) operand_free(&inputs[k]), operand_free(&outputs[k]);
     }
@@ -54,7 +54,7 @@ static void a_large_mean_does_not_cancel(void **state)
   flow_call call = call_of(FLOW_OP_batch_norm, &attributes, inputs, 3, outputs, 3);
   void *y = outputs[0].data;
   outputs[0].data = NULL;                          /* the mean itself has only 24 bits */
-  cuda_matches_cpu(&call, 0, 1e-6);
+  cuda_matches_cpu_in_float(&call, 1e-6);
   outputs[0].data = y;
   for (int k = 0; k < 3; k++) operand_free(&inputs[k]), operand_free(&outputs[k]);
 }
@@ -73,10 +73,10 @@ static void gradients_of_all_three(void **state)
       fill(&inputs[0], 1), fill(&inputs[4], 1);
       for (int k = 0; k < c; k++) set(&inputs[4], k, 0.25 + fabs(get(&inputs[4], k)));
       flow_call call = call_of(FLOW_OP_batch_norm_gradient, &attributes, inputs, 5, outputs, 3);
-      cuda_matches_cpu(&call, 0, floats[d].gradient);
+      cuda_matches_cpu_in_float(&call, floats[d].gradient);
       void *kept[2] = { outputs[0].data, outputs[1].data };
       outputs[0].data = outputs[1].data = NULL;
-      cuda_matches_cpu(&call, 0, floats[d].gradient);
+      cuda_matches_cpu_in_float(&call, floats[d].gradient);
       outputs[0].data = kept[0], outputs[1].data = kept[1];
       for (int k = 0; k < 5; k++) operand_free(&inputs[k]);
       for (int k = 0; k < 3; k++) operand_free(&outputs[k]);

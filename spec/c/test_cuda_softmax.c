@@ -27,9 +27,9 @@ static void softmax_along_any_axis(void **state)
       flow_call softmax = call_of(FLOW_OP_softmax, &attributes, inputs, 1, &out, 1);
       flow_call log_softmax = call_of(FLOW_OP_log_softmax, &attributes, inputs, 1, &out, 1);
       flow_call gradient = call_of(FLOW_OP_softmax_gradient, &attributes, inputs, 2, &out, 1);
-      cuda_matches_cpu(&softmax, 0, tolerance_of(floats[d]));
-      cuda_matches_cpu(&log_softmax, 0, tolerance_of(floats[d]));
-      cuda_matches_cpu(&gradient, 0, tolerance_of(floats[d]));
+      cuda_matches_cpu_in_float(&softmax, tolerance_of(floats[d]));
+      cuda_matches_cpu_in_float(&log_softmax, tolerance_of(floats[d]));
+      cuda_matches_cpu_in_float(&gradient, tolerance_of(floats[d]));
       operand_free(&inputs[0]), operand_free(&inputs[1]), operand_free(&out);
     }
   }
@@ -53,7 +53,7 @@ static void extremes_are_what_they_are_on_the_cpu(void **state)
   for (int k = 0; k < N; k += 8) set(&x, 6 * N + k, NAN);   /* all that some threads of a team see */
   for (int op = FLOW_OP_softmax; op <= FLOW_OP_log_softmax; op += FLOW_OP_log_softmax - FLOW_OP_softmax) {
     flow_call call = call_of(op, &attributes, &x, 1, &y, 1);
-    cuda_matches_cpu(&call, 0, 2e-6);
+    cuda_matches_cpu_in_float(&call, 2e-6);
   }
   operand_free(&x), operand_free(&y);
 }
@@ -78,8 +78,8 @@ static void cross_entropy_of_labels(void **state)
       for (int64_t k = 0; k < operand_size(&inputs[2]); k++) set(&inputs[2], k, (double)(k * 7 % most));
       flow_call forward = call_of(FLOW_OP_sparse_cross_entropy, &attributes, inputs + 1, 2, &loss, 1);
       flow_call gradient = call_of(FLOW_OP_sparse_cross_entropy_gradient, &attributes, inputs, 3, &dz, 1);
-      cuda_matches_cpu(&forward, 0, tolerance_of(floats[d]));
-      cuda_matches_cpu(&gradient, 0, tolerance_of(floats[d]));
+      cuda_matches_cpu_in_float(&forward, tolerance_of(floats[d]));
+      cuda_matches_cpu_in_float(&gradient, tolerance_of(floats[d]));
       for (int k = 0; k < 3; k++) operand_free(&inputs[k]);
       operand_free(&loss), operand_free(&dz);
     }
@@ -104,7 +104,7 @@ static void labels_out_of_range_are_named(void **state)
   set(&inputs[2], 4, -1);
   cuda_refuses(&forward, "label -1 in row 4 is outside 0..9");
   set(&inputs[2], 4, 9);
-  cuda_matches_cpu(&forward, 0, 2e-6);
+  cuda_matches_cpu_in_float(&forward, 2e-6);
   for (int k = 0; k < 3; k++) operand_free(&inputs[k]);
   operand_free(&loss), operand_free(&dz);
 }

@@ -2,6 +2,7 @@
 local support = require "spec.support.init"
 local emulated = require "spec.support.emulated"
 local flow = require "flow"
+local devices = require "flow.devices"
 local message_of = support.message_of
 
 if emulated.missing() then
@@ -67,6 +68,38 @@ describe("a tensor on a GPU", function()
     a[3] = flow.tensor { 1, 2, 3, 4 }
     a[{ 1, { 3, 4 } }] = flow.tensor({ 8, 9 }, { device = "gpu:1" })
     assert.same({ { 0, 7, 8, 9 }, { 0, 7, 0, 0 }, { 1, 2, 3, 4 } }, a:totable())
+  end)
+
+  it("is made there", function()
+    local shape = { 3, 4 }
+    local made = {
+      zeros = function(o) return flow.zeros(shape, o) end,
+      ones = function(o) return flow.ones(shape, o) end,
+      full = function(o) return flow.full(shape, -2.5, o) end,
+      truth = function(o) return flow.full(shape, true, o) end,
+      int64 = function(o) return flow.full(shape, 3, { dtype = "int64", device = o.device }) end,
+      bfloat16 = function(o) return flow.full(shape, 0.1, { dtype = "bfloat16", device = o.device }) end,
+      eye = function(o) return flow.eye(3, 5, o) end,
+      high_eye = function(o) return flow.eye(5, 3, o) end,
+      normal = function(o) return flow.random.normal(shape, { seed = 3, device = o.device }) end,
+      uniform = function(o) return flow.random.uniform(shape, { seed = 3, device = o.device }) end,
+      whole = function(o) return flow.random.randint(shape, 0, 9, { seed = 3, device = o.device }) end,
+      part = function(o)
+        local t = flow.zeros(shape, o)
+        t[{ {}, { 2, 3 } }] = 7
+        return t
+      end,
+    }
+    for name, make in pairs(made) do
+      local before = devices.traffic(0)
+      local t = make(GPU)
+      assert.same(before, devices.traffic(0), name)
+      assert.equal("gpu:0", t.device)
+      local expected = make { device = "cpu" }
+      assert.equal(expected.dtype, t.dtype)
+      near(expected:to("float64"), t:to("float64"), 1e-6)
+    end
+    assert.equal(-math.huge, 1 / flow.full({ 1 }, -0.0, GPU):item())
   end)
 
   it("is saved and loaded", function()
