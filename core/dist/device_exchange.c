@@ -266,6 +266,7 @@ static void close_members(flow_device_exchange *self)
 void flow_device_exchange_close(flow_device_exchange *self)
 {
   if (!self) return;
+  if (!flow_is_broken(&self->breakage)) flow_device_exchange_settle(self);      /* what is recorded may be under way still */
   if (self->ranks.left) self->ranks.left(self->ranks.state, self);
   close_members(self);
   while (self->formers) {

@@ -320,15 +320,19 @@ static flow_status enqueue_entry(flow_instance *instance, flow_queue *queue, int
   return instance->entries[e].kernel->run(call, 0, 0, 1);
 }
 
-/* The entry of one of the replicas that add up among themselves: sums go on beside what follows, until somebody needs one; the commit tail
- * is for all or none. */
+static int is_in_tail(const flow_instance *instance, int e)
+{
+  return instance->plan->segments[instance->entries[e].segment].tail;
+}
+
+/* The entry of one of the replicas that add up among themselves: sums go on beside what follows, until somebody needs one. Behind the body
+ * they vote: the commit tail is for all or none, and what was made of sums that were ended is not to be taken for a result. */
 static flow_status enqueue_shared(flow_instance *replica, flow_device_exchange *exchange, flow_queue *queue, int e)
 {
   const flow_plan *plan = replica->plan;
   int s = replica->entries[e].segment, member = replica->accelerated->member;
   const flow_binding *sum = &replica->entries[e].bindings[1];
-  if (plan->segments[s].tail && (e == 0 || !plan->segments[replica->entries[e - 1].segment].tail))
-    FLOW_TRY(flow_device_exchange_vote(exchange, member, queue));
+  if (is_in_tail(replica, e) && (e == 0 || !is_in_tail(replica, e - 1))) FLOW_TRY(flow_device_exchange_vote(exchange, member, queue));
   if (replica->stages[s].waits_for >= 0) FLOW_TRY(flow_device_exchange_join(exchange, member, queue));
   FLOW_TRY(enqueue_entry(replica, queue, e));
   if (replica->stages[s].collective) {
@@ -336,7 +340,9 @@ static flow_status enqueue_shared(flow_instance *replica, flow_device_exchange *
     int64_t count = (int64_t)(flow_value_bytes(signature, 1) / (size_t)flow_dtype_size(signature->dtype));
     FLOW_TRY(flow_device_exchange_sum(exchange, member, queue, signature->dtype, replica->bases[sum->root], count));
   }
-  return e + 1 < plan->order_count ? FLOW_OK : flow_device_exchange_join(exchange, member, queue);
+  if (e + 1 < plan->order_count) return FLOW_OK;
+  if (replica->last_sum >= 0 && !is_in_tail(replica, e)) return flow_device_exchange_vote(exchange, member, queue);
+  return flow_device_exchange_join(exchange, member, queue);
 }
 
 static flow_status enqueue(flow_instance *instance, flow_queue *queue, int begin, int end)

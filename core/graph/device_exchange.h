@@ -1,10 +1,10 @@
 /* device_exchange.h: sums over replicas on devices that the devices make among themselves (NCCL): of one group, and, where there are other
  * processes, of all their groups. An interface that core/dist implements (device_exchange.c).
  *
- * Every device has a second queue that carries the sums, so that what does not need them goes on; the two follow each other inside of one
- * recording. All members enqueue the same sums in the same order, each by its own thread; nobody waits for them. A device that waits for one
- * that will not come waits until its communicator is aborted; then the sum is none, and the votes of the step (accelerator.h) keep it from
- * being made. */
+ * Every device has a second queue that carries the sums, so that what does not need them goes on; the two follow each other inside of
+ * one recording. All members enqueue the same sums in the same order, each by its own thread; nobody waits for them. A device that waits
+ * for one that will not come waits until its communicator is aborted; then the sum is none, and the votes of the step (accelerator.h)
+ * keep it from being made. */
 #ifndef FLOW_GRAPH_DEVICE_EXCHANGE_H
 #define FLOW_GRAPH_DEVICE_EXCHANGE_H
 
@@ -17,7 +17,8 @@ struct flow_store;
 typedef struct flow_device_ranks {
   int         first, all;             /* the rank of member 0; ranks of all processes */
   const char *name;                   /* of the group, new for each new one */
-  const struct flow_store *store;     /* by which processes find each other (dist/transport.h), member 0's thread alone asks it; NULL: there are no others */
+  const struct flow_store *store;     /* by which processes find each other (dist/transport.h): member 0's thread asks it, and that of rank 0
+                                       * tells it; NULL: there are no others */
   void      (*fail)(void *state, const char *reason);      /* (optional) tells the other processes that this one cannot go on */
   void      (*left)(void *state, flow_device_exchange *exchange);      /* (optional) it is about to be closed */
   void       *state;

@@ -118,6 +118,8 @@ static int carry_out(int slot)
   return done;
 }
 
+void emulated_work_off(void) { carry_out(-1); }
+
 /* All of it, however long other threads and processes take to come; they may use the device meanwhile. */
 static void finish(int slot)
 {
@@ -260,7 +262,9 @@ static flow_status enqueue_sum(flow_queue *queue, emulated_rank *rank, int dtype
   emulated_rank_retain(rank);
   FLOW_TRY(add(queue, &(emulated_work){ .kind = WORK_SEND, .rank = rank, .to = data, .bytes = bytes }));
   emulated_rank_retain(rank);
-  return add(queue, &(emulated_work){ .kind = WORK_RECEIVE, .rank = rank, .to = data, .dtype = dtype, .count = count });
+  FLOW_TRY(add(queue, &(emulated_work){ .kind = WORK_RECEIVE, .rank = rank, .to = data, .dtype = dtype, .count = count }));
+  if (queue->recording) emulated_rank_recorded(rank, 1);
+  return FLOW_OK;
 }
 
 flow_status emulated_enqueue_sum(flow_queue *queue, emulated_rank *rank, int dtype, void *data, int64_t count, size_t bytes)
@@ -465,7 +469,12 @@ static flow_status record_begin(flow_queue *queue)
 void emulated_recording_release(flow_recording *recording)
 {
   if (--recording->references > 0) return;
-  for (int i = 0; i < recording->count; i++) emulated_drop_work(&recording->lanes[i]);
+  for (int i = 0; i < recording->count; i++) {
+    const emulated_lane *lane = &recording->lanes[i];
+    for (int k = 0; k < lane->count; k++)
+      if (lane->work[k].kind == WORK_RECEIVE) emulated_rank_recorded(lane->work[k].rank, -1);
+    emulated_drop_work(&recording->lanes[i]);
+  }
   flow_free(recording->accesses.list);
   flow_free(recording);
 }
@@ -505,13 +514,6 @@ static flow_status record_end(flow_queue *queue, flow_recording **out)
   return leave(end(queue, out));
 }
 
-/* What NCCL has freed must not be used again. */
-static flow_status refuse_closed(const emulated_work *work)
-{
-  if (!work->rank || !emulated_rank_is_closed(work->rank)) return FLOW_OK;
-  return flow_fail(FLOW_INTERNAL, "a recording is replayed that has sums of a communicator that was closed");
-}
-
 static flow_status replay_on(flow_queue *queue, flow_recording *recording)
 {
   FLOW_TRY(refuse_while_recorded(queue, "replay"));
@@ -519,8 +521,6 @@ static flow_status replay_on(flow_queue *queue, flow_recording *recording)
     const emulated_access *access = &recording->accesses.list[i];
     FLOW_TRY(touch(queue, access->from, (size_t)(access->to - access->from), access->write, access->op));
   }
-  for (int i = 0; i < recording->count; i++)
-    for (int k = 0; k < recording->lanes[i].count; k++) FLOW_TRY(refuse_closed(&recording->lanes[i].work[k]));
   emulated_work work = { .kind = WORK_REPLAY, .recording = recording };
   FLOW_TRY(emulated_start_replay(recording, &work.payload));
   recording->references++;

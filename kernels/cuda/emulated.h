@@ -70,7 +70,7 @@ int  emulated_may_send(const emulated_rank *rank);
 void emulated_send(emulated_rank *rank, const void *data, size_t bytes);
 int  emulated_may_receive(const emulated_rank *rank);
 void emulated_receive(emulated_rank *rank, int dtype, void *data, int64_t count);
-int  emulated_rank_is_closed(const emulated_rank *rank);
+void emulated_rank_recorded(emulated_rank *rank, int more);      /* sums of it, that a recording holds */
 void emulated_rank_retain(emulated_rank *rank);
 void emulated_rank_release(emulated_rank *rank);
 
@@ -145,6 +145,7 @@ struct flow_recording {
 void emulated_recording_release(flow_recording *recording);
 void emulated_lock(void);
 void emulated_unlock(void);
+void emulated_work_off(void);                     /* whatever can be done, locked */
 flow_status emulated_enqueue_sum(flow_queue *queue, emulated_rank *rank, int dtype, void *data, int64_t count, size_t bytes);
 const char *emulated_identity(const flow_queue *queue);      /* of its device */
 

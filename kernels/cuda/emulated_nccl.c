@@ -33,7 +33,8 @@ struct emulated_rank {
   flow_queue   *queue;
   flow_breakage breakage;
   _Atomic int   aborted;
-  int           closed, references;        /* of the communicator, and of work */
+  int           references;                /* of the communicator, and of work */
+  int           recorded;                  /* sums that recordings hold */
   sums         *shared;
 };
 
@@ -83,7 +84,7 @@ void emulated_receive(emulated_rank *self, int dtype, void *data, int64_t count)
   atomic_fetch_add(&self->shared->ranks[self->base.rank].received, 1);
 }
 
-int emulated_rank_is_closed(const emulated_rank *self) { return self->closed; }
+void emulated_rank_recorded(emulated_rank *self, int more) { self->recorded += more; }
 
 void emulated_rank_retain(emulated_rank *self) { self->references++; }
 
@@ -131,12 +132,18 @@ static void abort_calls(flow_communicator *communicator, const char *reason)
   atomic_store(&self->aborted, 1);
 }
 
+/* As NCCL waits until the last graph with its operations is gone. */
 static void close_rank(flow_communicator *communicator)
 {
+  emulated_rank *self = (emulated_rank *)communicator;
   abort_calls(communicator, "it was closed");
   emulated_lock();
-  ((emulated_rank *)communicator)->closed = 1;
-  emulated_rank_release((emulated_rank *)communicator);
+  for (emulated_work_off(); self->recorded > 0; emulated_work_off()) {
+    emulated_unlock();
+    nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+    emulated_lock();
+  }
+  emulated_rank_release(self);
   emulated_unlock();
 }
 

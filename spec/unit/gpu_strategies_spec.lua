@@ -124,6 +124,21 @@ describe("a strategy over GPUs", function()
     assert.is_true(after.replays - before.replays > 4 and after.downloads - before.downloads >= 4)
   end)
 
+  it("records a step on all at the same run, however the rows fall", function()
+    local traffic = require("flow.devices").traffic
+    local model, before = make_model(distribute.MirroredStrategy()), { traffic(0), traffic(1) }
+    local features, labels = flow.ones { 8, 3 }, flow.zeros({ 8 }, { dtype = "int32" })
+    local counts = {}
+    for round = 1, 8 do      -- the first one has four rows each time, the second one three or four
+      local rows = round % 2 == 1 and 7 or 8
+      model:train_on_batch(features[{ { 1, rows } }], labels[{ { 1, rows } }])
+      counts[round] = { traffic(0).replays - before[1].replays, traffic(1).replays - before[2].replays }
+    end
+    local all = {}
+    for round, replays in ipairs { 0, 0, 1, 2, 3, 4, 5, 6 } do all[round] = { replays, replays } end
+    assert.same(all, counts)
+  end)
+
   it("is let go when one of its devices cannot go on, and goes on later", function()
     local C = require("flow.ffi").C
     local model, one = make_model(distribute.MirroredStrategy()), make_model(distribute.OneDeviceStrategy "cpu:0")
