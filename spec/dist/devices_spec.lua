@@ -62,8 +62,8 @@ describe("training on GPUs", function()
     if MISSING.RING then return pending(MISSING.RING) end
     local text, code = run_workers("share", "FLOW_EMULATED_SHARED=1")
     assert.equal(0, code, text)
-    assert.equal(2, count(text, "no sums by NCCL, they go through the host: replica 0 of worker:0 [^\n]* and replica 0 of worker:1 [^\n]* are "
-      .. "on the same GPU"), text)
+    assert.equal(2, count(text, "no sums by NCCL, they go through the host: replica 0 of worker:0 [^\n]* and replica 0 of worker:1 [^\n]* "
+      .. "are on the same GPU"), text)
     local first, second = text:match "worker:0%] trained ([^\n]*)", text:match "worker:1%] trained ([^\n]*)"
     assert.truthy(first and first == second, text)
   end)
