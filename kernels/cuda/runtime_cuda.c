@@ -64,7 +64,9 @@ static unsigned grid_of(flow_cuda_kernel kernel, int64_t count, const flow_cuda_
   return (unsigned)(blocks < most ? blocks : most);
 }
 
-/* How many bytes the arguments have, the kernel's own image knows. */
+/* How many bytes the arguments have, the kernel's own image knows: up to 32,764 on our targets, as ptxas says, and for drivers of CUDA 12.1
+ * and newer; before that it was 4 KB. The runtime that is linked in refuses drivers older than itself (explain). */
+_Static_assert(CUDART_VERSION >= 12010 && sizeof(bundle_arguments) + sizeof(int64_t) <= 32764, "a driver may take fewer arguments");
 static flow_status enqueue(const flow_queue *queue, int op, flow_cuda_kernel kernel, int64_t count, const void *arguments)
 {
   const flow_cuda_device *device = queue->device;

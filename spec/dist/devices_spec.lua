@@ -16,7 +16,7 @@ MISSING.AUTO, MISSING.NCCL = MISSING.RING, MISSING.RING      -- which brings the
 describe("training on GPUs", function()
   for _, reduce in ipairs { "NcclAllReduce", "HierarchicalCopyAllReduce", "ReductionToOneDevice" } do
     it("of one process is that of one replica: " .. reduce, function()
-      for _, arguments in ipairs { "", "--data tensors --last 5" } do
+      for _, arguments in ipairs { "", "--data tensors --last 5", "--scaled" } do
         runs.check(runs.train(runs.alone(("--gpus 2 --reduce %s %s"):format(reduce, arguments))), runs.one(arguments), 1)
       end
     end)
@@ -29,7 +29,7 @@ describe("training on GPUs", function()
   local cases = {
     { 2, "AUTO", "", 1 }, { 2, "NCCL", "--last 5", 2 }, { 3, "NCCL", "--data tensors", 1, "FLOW_SHARED_MEMORY=0" },
     { 2, "RING", "", 1 }, { 3, "RING", "--last 5", 1 }, { 2, "RING", "--data tensors", 2 }, { 2, "MPI", "", 1 },
-    { 3, "MPI", "--last 5", 1, "FLOW_SHARED_MEMORY=0" },
+    { 3, "MPI", "--last 5", 1, "FLOW_SHARED_MEMORY=0" }, { 2, "NCCL", "--scaled", 2 }, { 2, "RING", "--scaled", 1 },
   }
   -- What two workers say (gpu_workers.lua).
   local function run_workers(what, environment)

@@ -1,14 +1,15 @@
 -- training.lua: 20 steps of a small net on batches that no number of replicas divides: four batches an epoch, of 37 samples and at last
 -- of 11 (or --last). What training_spec.lua compares stands in its output: the chief's lines "step" with the running loss, "epoch" with
 -- the number of samples that were counted and the sum of their ids, and "validation"; and from every worker a line "weights" with a digest
--- of all bits, and how many pieces of memory it shares with others.
+-- of all bits, and how many pieces of memory it shares with others; with --scaled also "scale", see below.
 --
---   flowlua spec/dist/training.lua [--devices 4] [--gpus 2 [--reduce NcclAllReduce]] [--engine RING | MPI] [--data tensors]
+--   flowlua spec/dist/training.lua [--devices 4] [--gpus 2 [--reduce NcclAllReduce]] [--engine RING | MPI] [--data tensors] [--scaled]
 local flow = require "flow"
 local training = require "flow.training"
 local layers, distribute = flow.layers, flow.distribute
 
-local options = flow.args { devices = 1, gpus = 0, reduce = "NcclAllReduce", engine = "", data = "dataset", epochs = 5, last = 11 }
+local options = flow.args { devices = 1, gpus = 0, reduce = "NcclAllReduce", engine = "", data = "dataset", epochs = 5, last = 11,
+                            scaled = false }
 flow.set_random_seed(5)
 
 local strategy, worker
@@ -36,14 +37,27 @@ local y = flow.concat({ labels, ids }, 2)
 local crossentropy = flow.losses.SparseCategoricalCrossentropy { from_logits = true }
 local function label_of(of) return of[{ {}, 1 }]:to("int32") end
 
+-- With --scaled there is one sample an epoch whose loss is finite and whose gradients are not: nobody may make its step.
+local poisonous = ids:max():item()
+local function poison(of, output)
+  local sick = (of[{ {}, 2 }]:eq(poisonous)):to("float32")
+  return ((1 - sick + sick * (output:sum(-1) * 0)):sqrt() - (1 - sick)):mean()
+end
+local function loss_of(of, output)
+  local loss = crossentropy(label_of(of), output)
+  return options.scaled and loss + poison(of, output) or loss
+end
+
+local optimizer = flow.optimizers.Adam(0.01)
+if options.scaled then optimizer = flow.optimizers.LossScaleOptimizer(optimizer, { dynamic_growth_steps = 2 }) end
+
 local model
 strategy.scope(function()
   model = flow.Sequential {
     layers.Input { 10, 10, 1 }, layers.Conv2D(6, 3, { activation = "relu" }), layers.MaxPooling2D(), layers.Flatten(), layers.Dropout(0.3),
     layers.Dense(384, { activation = "relu" }), layers.Dense(CLASSES),           -- large enough to be updated from its rows
   }
-  model:compile { optimizer = flow.optimizers.Adam(0.01), loss = function(of, output) return crossentropy(label_of(of), output) end,
-                  metrics = { function(of) return of[{ {}, 2 }] end } }
+  model:compile { optimizer = optimizer, loss = loss_of, metrics = { function(of) return of[{ {}, 2 }] end } }
 end)
 
 local chief = (worker or 0) == 0
@@ -85,6 +99,7 @@ for _, variable in ipairs(model.weights) do
 end
 local shared = 0
 for line in io.lines("/proc/self/maps") do shared = shared + (line:find("memfd:flow_shared", 1, true) and 1 or 0) end
+if options.scaled then say("scale %g %d %d", optimizer.dynamic_scale:item(), optimizer.step_counter:item(), optimizer.iterations) end
 say("weights %s of worker %d, %d shared", bit.tohex(digest), worker or 0, shared)
 local sum = ids:sum():item()
 if chief then say("samples %d sum %d", SAMPLES, sum) end

@@ -22,7 +22,8 @@ describe("training on several replicas", function()
   -- 5 samples are 2, 2, 1 and none for 4 workers.
   local cases = {
     { 2, "RING", "" }, { 3, "RING", "" }, { 4, "RING", "--last 5" }, { 2, "RING", "--data tensors", "FLOW_SHARED_MEMORY=0" },
-    { 2, "MPI", "" }, { 3, "MPI", "--data tensors" }, { 4, "MPI", "--last 5" }, { 3, "MPI", "", "FLOW_SHARED_MEMORY=0" },
+    { 2, "RING", "--scaled" }, { 2, "MPI", "" }, { 3, "MPI", "--data tensors" }, { 4, "MPI", "--last 5" }, { 3, "MPI", "--scaled" },
+    { 3, "MPI", "", "FLOW_SHARED_MEMORY=0" },
   }
   for _, case in ipairs(cases) do
     local count, engine, arguments, environment = unpack(case)
@@ -30,8 +31,9 @@ describe("training on several replicas", function()
       if MISSING[engine] then return pending(MISSING[engine]) end
       local run = train(workers(count, engine, arguments, environment))
       check(run, one(arguments), count)
-      -- The memory of the group, and that in which rows are put together.
-      for _, shared in ipairs(run.shared) do assert.equal(environment and 0 or 2, shared, run.text) end
+      -- The memory of the group, and that in which rows are put together; scaled gradients are summed whole, and looked at.
+      local pieces = environment and 0 or arguments == "--scaled" and 1 or 2
+      for _, shared in ipairs(run.shared) do assert.equal(pieces, shared, run.text) end
     end)
   end
 end)

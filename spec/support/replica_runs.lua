@@ -20,7 +20,7 @@ end
 function runs.train(command)
   local text, code = support.run(command)
   assert.equal(0, code, text)
-  local run = { text = text, steps = {}, epochs = {}, weights = {}, shared = {} }
+  local run = { text = text, steps = {}, epochs = {}, weights = {}, shared = {}, scales = {} }
   for line in text:gmatch("[^\n]+") do
     line = line:gsub("^%[[^%]]*%] *", "")                    -- the launcher puts the task before it
     local step, epoch = line:match("^step (%S+)$"), line:match("^epoch %d+ (counted .*)$")
@@ -28,6 +28,7 @@ function runs.train(command)
     if step then run.steps[#run.steps + 1] = tonumber(step) end
     if epoch then run.epochs[#run.epochs + 1] = epoch end
     if weights then run.weights[#run.weights + 1], run.shared[#run.shared + 1] = weights, tonumber(shared) end
+    run.scales[#run.scales + 1] = line:match("^scale (.*)$")
     run.validation = tonumber(line:match("^validation (%S+)$")) or run.validation
     local samples, sum = line:match("^samples (%d+) sum (%d+)$")
     if samples then run.samples, run.sum = samples, sum end
@@ -55,6 +56,8 @@ function runs.check(run, one, count)
   assert.truthy(math.abs(run.validation - one.validation) < 1e-5, run.text)
   assert.equal(count, #run.weights, run.text)
   for _, weights in ipairs(run.weights) do assert.equal(run.weights[1], weights, run.text) end
+  assert.equal(#one.scales * count, #run.scales, run.text)
+  for _, scale in ipairs(run.scales) do assert.equal(one.scales[1], scale, run.text) end
 end
 
 return runs

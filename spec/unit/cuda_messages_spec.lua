@@ -48,6 +48,20 @@ describe("doctor", function()
     contains(line(), "; no NVIDIA driver (libcuda.so.1 is not there); ")
   end)
 
+  -- So no kernel is launched by a driver that takes fewer bytes of arguments than ours have (runtime_cuda.c).
+  check("says that the driver is older than the build's CUDA runtime", function()
+    local file = io.open(library:match("^(.*)/lib/") .. "/cuda/stand_in/stand_in.c")
+    local driver = file:read("*a")
+    file:close()
+    for version, text in pairs { [12000] = "12.0", [12090] = "12.9" } do
+      local replaced, count = driver:gsub("%*version = 13000;", ("*version = %d;"):format(version))
+      assert.equal(1, count)
+      local folder = folder_of { ["libcuda.so.1"] = replaced }
+      contains(line(("LD_LIBRARY_PATH=%s${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"):format(folder)),
+        ("the NVIDIA driver serves CUDA %s, this build needs 13.0: install a newer driver"):format(text))
+    end
+  end)
+
   check("says which libraries are not there, and where they were looked for", function()
     local nowhere = support.file("empty", ""):match("^(.*)/")
     local text = line("FLOW_CUDA_LIBS=" .. nowhere)

@@ -239,6 +239,18 @@ describe("LossScaleOptimizer", function()
     agree(one, two)
   end)
 
+  for _, reduce in ipairs { "NcclAllReduce", "HierarchicalCopyAllReduce", "ReductionToOneDevice" } do
+    it("agrees between one replica and two on GPUs, of which one overflows: " .. reduce, function()
+      if not devices[2] then return pending(emulated.missing()) end
+      local strategy = flow.distribute.MirroredStrategy { devices = { "gpu:0", "gpu:1" },
+                                                          cross_device_ops = flow.distribute[reduce]() }
+      local alone, one = with_outlier(function(f) f() end)
+      local together, two = with_outlier(function(f) strategy:scope(f) end)
+      assert.same(alone, together)
+      agree(one, two)
+    end)
+  end
+
   it("skips the same steps in fit on a GPU, whose plans are recorded", function()
     if not devices[2] then return pending(emulated.missing()) end
     local here, one = with_outlier(function(f) f() end)
