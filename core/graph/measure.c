@@ -41,6 +41,7 @@ static double convolution_gradient_work(const flow_call *call)
 static const struct { int op; double (*work)(const flow_call *call); } works[] = {
   { FLOW_OP_matmul, matrix_work }, { FLOW_OP_dense, matrix_work },
   { FLOW_OP_convolution, convolution_work }, { FLOW_OP_convolution_gradient, convolution_gradient_work },
+  { FLOW_OP_convolution_gradient_relu, convolution_gradient_work },
 };
 
 static double work_of(const flow_call *call)

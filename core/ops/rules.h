@@ -28,6 +28,7 @@ flow_shape_function flow_shape_reduce, flow_shape_reduce_bool, flow_shape_argmax
 flow_shape_function flow_shape_reshape, flow_shape_transpose, flow_shape_concat, flow_shape_slice, flow_shape_slice_gradient,
   flow_shape_pack, flow_shape_gather, flow_shape_gather_gradient;
 flow_shape_function flow_shape_matmul, flow_shape_dense, flow_shape_convolution, flow_shape_convolution_gradient,
+  flow_shape_convolution_gradient_relu,
   flow_shape_max_pool, flow_shape_max_pool_gradient, flow_shape_average_pool, flow_shape_average_pool_gradient,
   flow_shape_batch_norm, flow_shape_batch_norm_gradient, flow_shape_softmax,
   flow_shape_sparse_cross_entropy, flow_shape_sparse_cross_entropy_gradient, flow_shape_optimizer, flow_shape_schedule;

@@ -222,6 +222,17 @@ flow_status flow_shape_convolution_gradient(int op, const flow_attributes *attri
   return FLOW_OK;
 }
 
+flow_status flow_shape_convolution_gradient_relu(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                                 flow_signature *outputs)
+{
+  const flow_signature *x = &inputs[1], *w = &inputs[2];
+  FLOW_TRY(flow_shape_convolution_gradient(op, attributes, inputs, input_count, outputs));
+  FLOW_TRY(flow_rule_same_dtype(op, "x", w->dtype, x));
+  if (w->dtype == FLOW_FLOAT64) return flow_rule_fail(op, "operands are float64, expected floats of at most 32 bits");
+  outputs[3] = (flow_signature){ .dtype = w->dtype, .rank = 1, .dims = { x->dims[3] } };
+  return FLOW_OK;
+}
+
 /* Height and width after pooling. Padding narrower than the window: so each window holds a real cell. */
 static flow_status pooled_size(int op, const flow_attributes *attributes, const int64_t size[2], int64_t out[2])
 {

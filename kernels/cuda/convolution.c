@@ -1,4 +1,5 @@
 /* convolution.c: the ops convolution and convolution_gradient. */
+#include "cuda/channel_sums.h"
 #include "cuda/launch.h"
 #include "cuda/library_kernels.h"
 #include "base/status.h"
@@ -122,7 +123,36 @@ static flow_status run_gradient(const flow_call *call, int phase, int64_t begin,
                           &a, sizeof a);
 }
 
+/* ---- gradient, stopped by the relu before -------------------------------------------------------------------------------------- */
+
+static flow_channel_sums sums_of(const flow_call *call)
+{
+  const int64_t *shape = call->inputs[1].shape;
+  return flow_cuda_channel_sums(shape[0] * shape[1] * shape[2], shape[3]);
+}
+
+static size_t stopped_shared_bytes(const flow_call *call)
+{
+  flow_channel_sums sums = sums_of(call);
+  size_t bytes = flow_cuda_channel_sums_bytes(&sums), gradient = gradient_shared_bytes(call);
+  return bytes > gradient ? bytes : gradient;
+}
+
+static flow_status run_stopped(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  const flow_operand *x = &call->inputs[1], *dx = &call->outputs[0];
+  flow_channel_sums sums = sums_of(call);
+  FLOW_TRY(run_gradient(call, phase, begin, end));
+  if (!dx->data) return FLOW_OK;
+  FLOW_TRY(flow_cuda_stop_gradient(call, dx->dtype, sums.pixels, sums.channels, dx->data, x->data, dx->data));
+  if (!call->outputs[3].data) return FLOW_OK;
+  return flow_cuda_sum_channels(call, &sums, dx->dtype, dx->data, NULL, NULL, call->shared, &call->outputs[3]);
+}
+
 const flow_kernel flow_cuda_convolution_kernels[] = { FLOW_LIBRARY_CONVOLUTION, { .variant = "gather", .run = run_forward }, { 0 } };
 const flow_kernel flow_cuda_convolution_gradient_kernels[] = {
   FLOW_LIBRARY_CONVOLUTION_GRADIENT, { .variant = "gather", .shared_bytes = gradient_shared_bytes, .run = run_gradient }, { 0 }
+};
+const flow_kernel flow_cuda_convolution_gradient_relu_kernels[] = {
+  FLOW_LIBRARY_CONVOLUTION_GRADIENT, { .variant = "gather", .shared_bytes = stopped_shared_bytes, .run = run_stopped }, { 0 }
 };

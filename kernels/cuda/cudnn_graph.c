@@ -75,9 +75,8 @@ void flow_cudnn_graph_end(flow_cudnn_graph *graph)
   while (graph->made_count > 0) graph->cudnn->cudnnBackendDestroyDescriptor(graph->made[--graph->made_count]);
 }
 
-int flow_cudnn_tensor(flow_cudnn_graph *g, cudnnDataType_t dtype, const int64_t sizes[4], int inner)
+static int add_tensor(flow_cudnn_graph *g, cudnnDataType_t dtype, const int64_t sizes[4], int64_t align, int inner)
 {
-  const int64_t align = 16;
   const int64_t strides[4] = { sizes[1] * sizes[2] * sizes[3], 1, sizes[1] * sizes[3], sizes[1] };
   bool is_virtual = inner != 0;
   int64_t id = g->tensor_count + 1;
@@ -95,6 +94,16 @@ int flow_cudnn_tensor(flow_cudnn_graph *g, cudnnDataType_t dtype, const int64_t 
   finalize(g, d, "a tensor is refused");
   g->tensors[++g->tensor_count] = d;
   return g->tensor_count;
+}
+
+int flow_cudnn_tensor(flow_cudnn_graph *g, cudnnDataType_t dtype, const int64_t sizes[4], int inner)
+{
+  return add_tensor(g, dtype, sizes, 16, inner);
+}
+
+int flow_cudnn_sums(flow_cudnn_graph *g, int64_t channels)
+{
+  return add_tensor(g, CUDNN_DATA_FLOAT, (int64_t[]){ 1, channels, 1, 1 }, sizeof(float), 0);
 }
 
 void flow_cudnn_convolution(flow_cudnn_graph *g, const flow_library_convolution *c, int x, int w, int y)
@@ -166,6 +175,23 @@ void flow_cudnn_pointwise(flow_cudnn_graph *g, cudnnPointwiseMode_t mode, int x,
     if (b) set_tensor(g, operation, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, b);
     set_tensor(g, operation, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
   }
+  add_operation(g, operation);
+}
+
+void flow_cudnn_add_up(flow_cudnn_graph *g, int x, int y)
+{
+  const cudnnDataType_t computed = CUDNN_DATA_FLOAT;
+  const cudnnReduceTensorOp_t add = CUDNN_REDUCE_TENSOR_ADD;
+  const bool always_the_same = true;         /* otherwise engines add by atomics */
+  cudnnBackendDescriptor_t d = make(g, CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
+  set(g, d, CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, &add);
+  set(g, d, CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &computed);
+  set(g, d, CUDNN_ATTR_REDUCTION_IS_DETERMINISTIC, CUDNN_TYPE_BOOLEAN, 1, &always_the_same);
+  finalize(g, d, "a sum is refused");
+  cudnnBackendDescriptor_t operation = make(g, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
+  set(g, operation, CUDNN_ATTR_OPERATION_REDUCTION_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &d);
+  set_tensor(g, operation, CUDNN_ATTR_OPERATION_REDUCTION_XDESC, x);
+  set_tensor(g, operation, CUDNN_ATTR_OPERATION_REDUCTION_YDESC, y);
   add_operation(g, operation);
 }
 

@@ -25,10 +25,14 @@ void flow_cudnn_graph_end(flow_cudnn_graph *graph);
 
 /* Dimensions n, c, h, w of a tensor whose channels are neighbours. An inner one never leaves the kernel. */
 int  flow_cudnn_tensor(flow_cudnn_graph *graph, cudnnDataType_t dtype, const int64_t sizes[4], int inner);
+/* One float32 for each channel, at any multiple of 4 bytes. */
+int  flow_cudnn_sums(flow_cudnn_graph *graph, int64_t channels);
 /* DATA: x is the result; FILTER: w is. */
 void flow_cudnn_convolution(flow_cudnn_graph *graph, const flow_library_convolution *convolution, int x, int w, int y);
 /* y = mode(x, b); b is 0 for a mode of one operand. RELU_BWD: x is the gradient, b the result of the relu. */
 void flow_cudnn_pointwise(flow_cudnn_graph *graph, cudnnPointwiseMode_t mode, int x, int b, int y);
+/* y = x added up along the axes that y does not have, in an order that is always the same. */
+void flow_cudnn_add_up(flow_cudnn_graph *graph, int x, int y);
 
 /* The device that plans are made for. */
 typedef struct flow_cudnn_device {

@@ -47,29 +47,61 @@ static cudnnDataType_t dtype_of(const flow_library_convolution *c)
   return c->dtype == FLOW_BFLOAT16 ? CUDNN_DATA_BFLOAT16 : c->dtype == FLOW_FLOAT16 ? CUDNN_DATA_HALF : CUDNN_DATA_FLOAT;
 }
 
+/* y of x and w. */
+static int build_forward(flow_cudnn_graph *g, const flow_library_convolution *c, int x, int w, const int64_t y_sizes[4],
+                         flow_cudnn_names *names)
+{
+  cudnnDataType_t dtype = dtype_of(c);
+  int y = flow_cudnn_tensor(g, dtype, y_sizes, 0);
+  int last = c->bias || c->relu ? flow_cudnn_tensor(g, CUDNN_DATA_FLOAT, y_sizes, 1) : y;
+  flow_cudnn_convolution(g, c, x, w, last);
+  if (c->bias) {
+    int sum = c->relu ? flow_cudnn_tensor(g, CUDNN_DATA_FLOAT, y_sizes, 1) : y;
+    names->bias = flow_cudnn_tensor(g, dtype, (int64_t[]){ 1, c->channels_out, 1, 1 }, 0);
+    flow_cudnn_pointwise(g, CUDNN_POINTWISE_ADD, last, names->bias, sum);
+    last = sum;
+  }
+  if (c->relu) flow_cudnn_pointwise(g, CUDNN_POINTWISE_RELU_FWD, last, 0, y);
+  return y;
+}
+
+/* dx of dy and w. */
+static int build_data(flow_cudnn_graph *g, const flow_library_convolution *c, int w, int dy, const int64_t x_sizes[4],
+                      flow_cudnn_names *names)
+{
+  int dx = flow_cudnn_tensor(g, dtype_of(c), x_sizes, 0), all = c->relu ? flow_cudnn_tensor(g, CUDNN_DATA_FLOAT, x_sizes, 1) : dx;
+  flow_cudnn_convolution(g, c, all, w, dy);
+  if (!c->relu) return dx;
+  names->relu = flow_cudnn_tensor(g, dtype_of(c), x_sizes, 0);
+  flow_cudnn_pointwise(g, CUDNN_POINTWISE_RELU_BWD, all, names->relu, dx);
+  if (!c->bias) return dx;
+  names->sums = flow_cudnn_sums(g, c->channels_in);
+  flow_cudnn_add_up(g, dx, names->sums);
+  return dx;
+}
+
 void flow_cudnn_build(flow_cudnn_graph *g, const flow_library_convolution *c, flow_cudnn_names *names)
 {
   const int64_t x_sizes[4] = { c->images, c->channels_in, c->in[0], c->in[1] };
   const int64_t w_sizes[4] = { c->channels_out, c->channels_in / c->groups, c->kernel[0], c->kernel[1] };
   const int64_t y_sizes[4] = { c->images, c->channels_out, c->out[0], c->out[1] };
-  const int64_t bias_sizes[4] = { 1, c->channels_out, 1, 1 };
   cudnnDataType_t dtype = dtype_of(c);
-  int after = (c->bias != 0) + (c->relu != 0);
   *names = (flow_cudnn_names){ 0 };
-  int x = flow_cudnn_tensor(g, dtype, x_sizes, 0), w = flow_cudnn_tensor(g, dtype, w_sizes, 0);
-  int y = flow_cudnn_tensor(g, dtype, y_sizes, 0);
-  int last = after > 0 ? flow_cudnn_tensor(g, CUDNN_DATA_FLOAT, y_sizes, 1) : y;
-  flow_cudnn_convolution(g, c, x, w, last);
-  if (c->bias) {
-    int sum = c->relu ? flow_cudnn_tensor(g, CUDNN_DATA_FLOAT, y_sizes, 1) : y;
-    names->bias = flow_cudnn_tensor(g, dtype, bias_sizes, 0);
-    flow_cudnn_pointwise(g, CUDNN_POINTWISE_ADD, last, names->bias, sum);
-    last = sum;
+  int w = flow_cudnn_tensor(g, dtype, w_sizes, 0);
+  if (c->direction == FLOW_LIBRARY_FORWARD) {
+    names->first = flow_cudnn_tensor(g, dtype, x_sizes, 0);
+    names->second = w;
+    names->result = build_forward(g, c, names->first, w, y_sizes, names);
+  } else if (c->direction == FLOW_LIBRARY_DATA) {
+    names->first = flow_cudnn_tensor(g, dtype, y_sizes, 0);
+    names->second = w;
+    names->result = build_data(g, c, w, names->first, x_sizes, names);
+  } else {
+    names->first = flow_cudnn_tensor(g, dtype, x_sizes, 0);
+    names->second = flow_cudnn_tensor(g, dtype, y_sizes, 0);
+    names->result = w;
+    flow_cudnn_convolution(g, c, names->first, w, names->second);
   }
-  if (c->relu) flow_cudnn_pointwise(g, CUDNN_POINTWISE_RELU_FWD, last, 0, y);
-  names->first = c->direction == FLOW_LIBRARY_DATA ? y : x;
-  names->second = c->direction == FLOW_LIBRARY_FILTER ? y : w;
-  names->result = c->direction == FLOW_LIBRARY_FORWARD ? y : c->direction == FLOW_LIBRARY_DATA ? x : w;
 }
 
 /* ---- plans -------------------------------------------------------------------------------------------------------------------- */
@@ -159,17 +191,25 @@ const flow_library_plan *flow_library_plan_convolution(const flow_call *call, co
 
 /* ---- running ------------------------------------------------------------------------------------------------------------------ */
 
-static cudnnStatus_t pack(const flow_cudnn *cudnn, const convolution_plan *plan, const void *first, const void *second, const void *bias,
-                          void *result, void *workspace, cudnnBackendDescriptor_t *out)
+static cudnnStatus_t pack(const flow_cudnn *cudnn, const flow_cudnn_names *names, const flow_library_operands *operands,
+                          cudnnBackendDescriptor_t *out)
 {
-  int count = plan->names.bias ? 4 : 3;
-  int64_t names[4] = { plan->names.first, plan->names.second, plan->names.result, plan->names.bias };
-  const void *data[4] = { first, second, result, bias };
+  const struct { int name; const void *data; } all[] = {
+    { names->first, operands->first }, { names->second, operands->second }, { names->result, operands->result },
+    { names->bias, operands->bias }, { names->relu, operands->relu }, { names->sums, operands->sums },
+  };
+  int64_t ids[sizeof all / sizeof *all], count = 0;
+  const void *data[sizeof all / sizeof *all], *workspace = operands->workspace;
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    if (!all[i].name) continue;
+    ids[count] = all[i].name;
+    data[count++] = all[i].data;
+  }
   cudnnBackendDescriptor_t d = NULL;
   cudnnStatus_t status = cudnn->cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &d);
   if (status != CUDNN_STATUS_SUCCESS) return status;
   *out = d;
-  status = cudnn->cudnnBackendSetAttribute(d, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, count, names);
+  status = cudnn->cudnnBackendSetAttribute(d, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, count, ids);
   if (status == CUDNN_STATUS_SUCCESS)
     status = cudnn->cudnnBackendSetAttribute(d, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, count, data);
   if (status == CUDNN_STATUS_SUCCESS)
@@ -178,21 +218,20 @@ static cudnnStatus_t pack(const flow_cudnn *cudnn, const convolution_plan *plan,
   return status;
 }
 
-flow_status flow_library_convolve(const flow_call *call, const flow_library_plan *plan, const void *first, const void *second,
-                                  const void *bias, void *result, void *workspace)
+flow_status flow_library_convolve(const flow_call *call, const flow_library_plan *plan, const flow_library_operands *operands)
 {
   const convolution_plan *made = (const convolution_plan *)plan;
   struct device_state *state = &devices[flow_cuda_device_index(call)];
   const flow_cudnn *cudnn = state->device.cudnn;
-  cudnnBackendDescriptor_t operands = NULL;
-  cudnnStatus_t status = pack(cudnn, made, first, second, bias, result, workspace, &operands);
+  cudnnBackendDescriptor_t packed = NULL;
+  cudnnStatus_t status = pack(cudnn, &made->names, operands, &packed);
   if (status == CUDNN_STATUS_SUCCESS) {
     pthread_mutex_lock(&state->lock);
     status = cudnn->cudnnSetStream(state->handle, flow_cuda_stream(call));
-    if (status == CUDNN_STATUS_SUCCESS) status = cudnn->cudnnBackendExecute(state->handle, made->plan.descriptor, operands);
+    if (status == CUDNN_STATUS_SUCCESS) status = cudnn->cudnnBackendExecute(state->handle, made->plan.descriptor, packed);
     pthread_mutex_unlock(&state->lock);
   }
-  if (operands) cudnn->cudnnBackendDestroyDescriptor(operands);
+  if (packed) cudnn->cudnnBackendDestroyDescriptor(packed);
   if (status == CUDNN_STATUS_SUCCESS) return FLOW_OK;
   char why[300] = "";
   cudnn->cudnnGetLastErrorString(why, sizeof why);

@@ -1,4 +1,5 @@
-/* emulated_library.c: library.h for the emulated device. Every plan exists; each wants a workspace, which it does not touch.
+/* emulated_library.c: library.h for the emulated device. Plans exist where cuDNN 9.19 has them; each wants a workspace, which it does not
+ * touch.
  *
  * The environment variable FLOW_EMULATED_FORMULAS names a file that gets a line for each formula that is planned: what a model asks of the
  * libraries (scripts/cuda-plans). */
@@ -27,9 +28,19 @@ static void note(const char *text)
   fclose(file);
 }
 
+/* As cuDNN 9.19 for sm_80 and sm_90: behind a convolution in groups it does no sums, and a relu in float32 only; sums only where tensor
+ * cores may be used. */
+static int exists(const flow_library_convolution *c)
+{
+  if (c->direction != FLOW_LIBRARY_DATA || !c->relu) return 1;
+  if (c->bias) return c->groups == 1 && (c->dtype != FLOW_FLOAT32 || !c->exact);
+  return c->groups == 1 || c->dtype == FLOW_FLOAT32;
+}
+
 static flow_status make_convolution(const void *key, void *plan)
 {
   emulated_plan *made = plan;
+  if (!exists(key)) return flow_fail(FLOW_UNSUPPORTED, "no engine can compute a graph");
   char text[FLOW_LIBRARY_TEXT];
   made->general.workspace = WORKSPACE;
   memcpy(&made->formula.convolution, key, sizeof made->formula.convolution);
@@ -62,13 +73,14 @@ const flow_library_plan *flow_library_plan_product(const flow_call *call, const 
   return flow_plan_cache_find(&products, product, sizeof *product, sizeof(emulated_plan), make_product);
 }
 
-flow_status flow_library_convolve(const flow_call *call, const flow_library_plan *plan, const void *first, const void *second,
-                                  const void *bias, void *result, void *workspace)
+/* Sums are a launch of their own here. */
+flow_status flow_library_convolve(const flow_call *call, const flow_library_plan *plan, const flow_library_operands *operands)
 {
-  (void)workspace;
   const flow_library_convolution *c = &((const emulated_plan *)plan)->formula.convolution;
-  emulated_convolution_arguments a = { .c = *c, .first = first, .second = second, .bias = bias, .result = result };
-  return flow_cuda_launch(call, CUDA_emulated_convolution, emulated_elements(c), &a, sizeof a);
+  emulated_convolution_arguments a = { .c = *c, .first = operands->first, .second = operands->second, .bias = operands->bias,
+                                       .relu = operands->relu, .result = operands->result, .sums = operands->sums };
+  FLOW_TRY(flow_cuda_launch(call, CUDA_emulated_convolution, emulated_elements(c), &a, sizeof a));
+  return operands->sums ? flow_cuda_launch(call, CUDA_emulated_sums, c->channels_in, &a, sizeof a) : FLOW_OK;
 }
 
 flow_status flow_library_multiply(const flow_call *call, const flow_library_plan *plan, const void *a, const void *b, const void *bias,

@@ -39,8 +39,9 @@ BODY void emulated_add_line(double *sums, double factor, const void *y, int64_t 
 
 typedef struct emulated_convolution_arguments {
   flow_library_convolution c;
-  const void *first, *second, *bias;
+  const void *first, *second, *bias, *relu;
   void *result;
+  float *sums;
 } emulated_convolution_arguments;
 
 BODY int64_t emulated_x(const flow_library_convolution *c, int64_t image, int64_t row, int64_t column, int64_t channel)
@@ -109,8 +110,20 @@ BODY void emulated_data(int64_t i, const emulated_convolution_arguments *a)
                           emulated_w(c, k, ky, kx, first), count, c->dtype);
     }
   }
-  for (int64_t k = 0; k < count; k++)
-    put_float(a->result, c->dtype, emulated_x(c, image, row, column, group * in + first + k), (float)sums[k]);
+  for (int64_t k = 0; k < count; k++) {
+    int64_t at = emulated_x(c, image, row, column, group * in + first + k);
+    put_float(a->result, c->dtype, at, c->relu && !(float_at(a->relu, c->dtype, at) > 0) ? 0 : (float)sums[k]);
+  }
+}
+
+/* Channel i of the sums of dx. */
+typedef emulated_convolution_arguments emulated_sums_arguments;
+BODY void emulated_sums(int64_t i, const emulated_convolution_arguments *a)
+{
+  double sum = 0;
+  for (int64_t pixel = 0; pixel < a->c.images * a->c.in[0] * a->c.in[1]; pixel++)
+    sum += (double)float_at(a->result, a->c.dtype, pixel * a->c.channels_in + i);
+  a->sums[i] = (float)sum;
 }
 
 /* Tile i of dw: one tap of one channel of x, for neighbouring channels of y. */
@@ -183,6 +196,6 @@ BODY void emulated_product(int64_t i, const emulated_product_arguments *a)
   }
 }
 
-#define EMULATED_LIBRARY_KERNELS(ELEMENT, BLOCK) ELEMENT(emulated_convolution) ELEMENT(emulated_product)
+#define EMULATED_LIBRARY_KERNELS(ELEMENT, BLOCK) ELEMENT(emulated_convolution) ELEMENT(emulated_sums) ELEMENT(emulated_product)
 
 #endif

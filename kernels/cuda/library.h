@@ -16,9 +16,16 @@ typedef struct flow_library_plan { size_t workspace; } flow_library_plan;      /
 const flow_library_plan *flow_library_plan_convolution(const flow_call *call, const flow_library_convolution *convolution);
 const flow_library_plan *flow_library_plan_product(const flow_call *call, const flow_library_product *product);
 
-/* Enqueue. The operands in the order of the formulas above: x, w, y; dy, w, dx; x, dy, dw. bias is NULL where the plan has none. */
-flow_status flow_library_convolve(const flow_call *call, const flow_library_plan *plan, const void *first, const void *second,
-                                  const void *bias, void *result, void *workspace);
+/* first, second and result in the order of the formulas: x, w, y; dy, w, dx; x, dy, dw. bias {channels out}, relu (x of DATA) and sums
+ * {channels in}, of float32: where the plan has them. All but sums begin at multiples of 16 bytes. */
+typedef struct flow_library_operands {
+  const void *first, *second, *bias, *relu;
+  void       *result, *workspace;
+  float      *sums;
+} flow_library_operands;
+
+/* Enqueue. bias is NULL where the plan has none. */
+flow_status flow_library_convolve(const flow_call *call, const flow_library_plan *plan, const flow_library_operands *operands);
 flow_status flow_library_multiply(const flow_call *call, const flow_library_plan *plan, const void *a, const void *b, const void *bias,
                                   void *c, void *workspace);
 

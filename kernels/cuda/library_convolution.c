@@ -3,18 +3,21 @@
  * Filters are turned from {height, width, in, out} into the library's layout, and gradients of filters back: no engine for tensor cores
  * reads or writes ours. Images are copied where they have another dtype, are to be scaled, or have channels that do not fill 16 bytes: the
  * copy has channels of zeros, so that every engine can be used. Pooling, masks and the gradient of the bias are own kernels. dw and db may
- * be float32 beside activations of 16 bits.
+ * be float32 beside activations of 16 bits. The relu in front of a convolution stops dx in the plan that makes it, which also sums it; what
+ * of that no engine does is left to own kernels behind it.
  *
  *   forward   [widen x] -> turn w -> convolve (+ bias, relu) [-> pool]
- *   gradient  [mask or spread g to dz] -> turn w -> dx;  [widen x] -> dw of dz -> turn back;  sums of g -> db */
+ *   gradient  [mask or spread g to dz] -> turn w -> dx (stopped, sums);  [widen x] -> dw of dz -> turn back;  sums of g -> db */
 #include <string.h>
+#include "cuda/channel_sums.h"
 #include "cuda/empty.h"
 #include "cuda/library.h"
 #include "cuda/library_kernels.h"
 #include "convolution_geometry.h"
+#include "ops/op.h"
 #include "tensor/tensor.h"
 
-enum { BUNDLE_BYTES = 16, ALIGNMENT = 256, MOST_SLICES = 256, LEAST_ROWS = 64 };
+enum { BUNDLE_BYTES = 16, ALIGNMENT = 256 };
 
 /* What an op's call needs of a library, and where its parts lie in call->shared. */
 typedef struct work {
@@ -27,8 +30,9 @@ typedef struct work {
   double        scale;                   /* of x */
   int           masked;                  /* gradient: dz is not g */
   int           wants_dx, wants_dw, wants_db;
-  int64_t       slices, slice_rows;         /* of the sums for db */
-  size_t        x, w, z, dw, sums, aligned_bias, workspace, bytes;
+  int           stops, wants_sums;       /* dx, by the relu before; the sums of it */
+  flow_channel_sums db_sums, dx_sums;
+  size_t        x, w, z, dw, db_between, dx_between, sums, aligned_bias, workspace, bytes;
 } work;
 
 static int64_t whole_bundles(int64_t channels, int dtype)
@@ -118,6 +122,18 @@ static int prepare_forward(const flow_call *call, work *s)
   return 1;
 }
 
+/* The plan for dx: with as much of what follows it as an engine does. */
+static const flow_library_plan *plan_data(const flow_call *call, work *s)
+{
+  const flow_library_plan *plan = NULL;
+  for (int more = s->stops + s->wants_sums; !plan && more >= 0; more--) {
+    s->data.relu = more > 0;
+    s->data.bias = more > 1;
+    plan = flow_library_plan_convolution(call, &s->data);
+  }
+  return plan;
+}
+
 static int prepare_gradient(const flow_call *call, work *s)
 {
   if (call->accumulate || !describe(call, &call->inputs[1], &call->inputs[2], s)) return 0;
@@ -133,10 +149,17 @@ static int prepare_gradient(const flow_call *call, work *s)
   s->data.channels_in = s->channels_in;
   s->filter.direction = FLOW_LIBRARY_FILTER;
   if (s->wants_dx) {
-    if (call->outputs[0].dtype != c->dtype) return 0;
-    s->data_plan = flow_library_plan_convolution(call, &s->data);
+    s->stops = call->op == FLOW_OP_convolution_gradient_relu;
+    s->wants_sums = s->stops && !call->outputs[3].unused;
+    if (call->outputs[0].dtype != c->dtype || (s->stops && call->inputs[1].dtype != c->dtype)) return 0;
+    s->data_plan = plan_data(call, s);
     if (!s->data_plan) return 0;
     s->w = take(s, w_size(&s->data), size);
+  }
+  s->dx_sums = flow_cuda_channel_sums(c->images * c->in[0] * c->in[1], s->channels_in);
+  if (s->wants_sums) {
+    if (!s->data.bias) s->dx_between = take(s, (int64_t)flow_cuda_channel_sums_bytes(&s->dx_sums), 1);
+    else if (call->outputs[3].dtype != FLOW_FLOAT32) s->sums = take(s, s->channels_in, sizeof(float));
   }
   if (s->wants_dw) {
     s->filter_plan = flow_library_plan_convolution(call, &s->filter);
@@ -146,10 +169,8 @@ static int prepare_gradient(const flow_call *call, work *s)
   }
   if (s->masked) s->z = take(s, y_size(c), size);
   if (s->wants_db) {
-    s->slice_rows = parts_of(result_rows(s), MOST_SLICES);
-    if (s->slice_rows < LEAST_ROWS) s->slice_rows = LEAST_ROWS;
-    s->slices = parts_of(result_rows(s), s->slice_rows);
-    s->sums = take(s, s->slices * c->channels_out, sizeof(float));
+    s->db_sums = flow_cuda_channel_sums(result_rows(s), c->channels_out);
+    s->db_between = take(s, (int64_t)flow_cuda_channel_sums_bytes(&s->db_sums), 1);
   }
   size_t data_workspace = s->data_plan ? s->data_plan->workspace : 0, filter_workspace = s->filter_plan ? s->filter_plan->workspace : 0;
   s->workspace = take(s, (int64_t)(data_workspace > filter_workspace ? data_workspace : filter_workspace), 1);
@@ -223,26 +244,47 @@ static flow_status mask(const flow_call *call, const work *s, void *dz)
 {
   const flow_library_convolution *c = &s->forward;
   int width = width_of(c->channels_out, c->dtype);
-  if (!s->pooled) {
-    mask_gradient_arguments a = { .g = call->inputs[0].data, .y = call->inputs[3].data, .dz = dz, .dtype = c->dtype, .width = width };
-    return flow_cuda_launch(call, CUDA_mask_gradient, y_size(c) / width, &a, sizeof a);
-  }
+  if (!s->pooled)
+    return flow_cuda_stop_gradient(call, c->dtype, result_rows(s), c->channels_out, call->inputs[0].data, call->inputs[3].data, dz);
   spread_winners_arguments a = { .g = call->inputs[0].data, .index = call->inputs[4].data, .dz = dz, .pool = s->pool,
                                  .bundles = c->channels_out / width, .dtype = c->dtype, .width = width };
   return flow_cuda_launch(call, CUDA_spread_winners, y_size(c) / width, &a, sizeof a);
 }
 
-static flow_status sum_bias(const flow_call *call, const work *s, float *sums, void *db)
+static flow_status sum_bias(const flow_call *call, const work *s)
 {
-  const flow_library_convolution *c = &s->forward;
-  sum_channels_arguments a = { .g = call->inputs[0].data, .y = s->relu && !s->pooled ? call->inputs[3].data : NULL,
-                               .index = s->pooled ? call->inputs[4].data : NULL, .sums = sums, .rows = result_rows(s),
-                               .channels = c->channels_out, .slice_rows = s->slice_rows, .dtype = c->dtype,
-                               .pieces = parts_of(c->channels_out, SUM_CHANNELS) };
-  total_channels_arguments total = { .sums = sums, .to = db, .channels = c->channels_out, .slices = s->slices,
-                                     .dtype = call->outputs[2].dtype };
-  FLOW_TRY(flow_cuda_launch(call, CUDA_sum_channels, s->slices * a.pieces, &a, sizeof a));
-  return flow_cuda_launch(call, CUDA_total_channels, c->channels_out, &total, sizeof total);
+  return flow_cuda_sum_channels(call, &s->db_sums, s->forward.dtype, call->inputs[0].data,
+                                s->relu && !s->pooled ? call->inputs[3].data : NULL, s->pooled ? call->inputs[4].data : NULL,
+                                (float *)((char *)call->shared + s->db_between), &call->outputs[2]);
+}
+
+/* What the plan for dx has left to do: the relu before, and the sums. */
+static flow_status stop(const flow_call *call, const work *s)
+{
+  void *dx = call->outputs[0].data;
+  char *shared = call->shared;
+  const flow_operand *sums = &call->outputs[3];
+  if (!s->data.relu)
+    FLOW_TRY(flow_cuda_stop_gradient(call, s->data.dtype, s->dx_sums.pixels, s->channels_in, dx, call->inputs[1].data, dx));
+  if (!s->wants_sums || !sums->data) return FLOW_OK;
+  if (!s->data.bias)
+    return flow_cuda_sum_channels(call, &s->dx_sums, s->data.dtype, dx, NULL, NULL, (float *)(shared + s->dx_between), sums);
+  if (sums->dtype == FLOW_FLOAT32) return FLOW_OK;
+  total_channels_arguments a = { .sums = (float *)(shared + s->sums), .to = sums->data, .channels = s->channels_in, .slices = 1,
+                                 .dtype = sums->dtype };
+  return flow_cuda_launch(call, CUDA_total_channels, s->channels_in, &a, sizeof a);
+}
+
+/* dx of dz. */
+static flow_status run_data(const flow_call *call, const work *s, const void *dz)
+{
+  char *shared = call->shared;
+  FLOW_TRY(turn(call, s, &s->data, call->inputs[2].data, shared + s->w));
+  flow_library_operands o = { .first = dz, .second = shared + s->w, .result = call->outputs[0].data, .workspace = shared + s->workspace };
+  if (s->data.relu) o.relu = call->inputs[1].data;
+  if (s->data.bias) o.sums = call->outputs[3].dtype == FLOW_FLOAT32 ? call->outputs[3].data : (float *)(shared + s->sums);
+  FLOW_TRY(flow_library_convolve(call, s->data_plan, &o));
+  return s->stops ? stop(call, s) : FLOW_OK;
 }
 
 /* ---- the kernels ------------------------------------------------------------------------------------------------------------------ */
@@ -275,8 +317,8 @@ flow_status flow_library_convolution_run(const flow_call *call, int phase, int64
   void *z = s.pooled ? shared + s.z : call->outputs[0].data;
   if (s.widens) FLOW_TRY(widen(call, &s, &s.forward, x, shared + s.x));
   FLOW_TRY(turn(call, &s, &s.forward, call->inputs[1].data, shared + s.w));
-  FLOW_TRY(flow_library_convolve(call, s.forward_plan, s.widens ? shared + s.x : x->data, shared + s.w,
-                                 bias, z, shared + s.workspace));
+  FLOW_TRY(flow_library_convolve(call, s.forward_plan, &(flow_library_operands){
+    .first = s.widens ? shared + s.x : x->data, .second = shared + s.w, .bias = bias, .result = z, .workspace = shared + s.workspace }));
   return s.pooled ? pool(call, &s, z) : FLOW_OK;
 }
 
@@ -305,14 +347,12 @@ flow_status flow_library_convolution_gradient_run(const flow_call *call, int pha
   FLOW_TRY(check_alignment(call->outputs, 1));
   const void *dz = s.masked ? shared + s.z : call->inputs[0].data;
   if (s.masked) FLOW_TRY(mask(call, &s, shared + s.z));
-  if (s.wants_dx && dx) {
-    FLOW_TRY(turn(call, &s, &s.data, call->inputs[2].data, shared + s.w));
-    FLOW_TRY(flow_library_convolve(call, s.data_plan, dz, shared + s.w, NULL, dx, shared + s.workspace));
-  }
+  if (s.wants_dx && dx) FLOW_TRY(run_data(call, &s, dz));
   if (s.wants_dw && dw) {
     if (s.widens) FLOW_TRY(widen(call, &s, &s.filter, x, shared + s.x));
-    FLOW_TRY(flow_library_convolve(call, s.filter_plan, s.widens ? shared + s.x : x->data, dz, NULL, shared + s.dw, shared + s.workspace));
+    FLOW_TRY(flow_library_convolve(call, s.filter_plan, &(flow_library_operands){
+      .first = s.widens ? shared + s.x : x->data, .second = dz, .result = shared + s.dw, .workspace = shared + s.workspace }));
     FLOW_TRY(turn_back(call, &s, &s.filter, shared + s.dw, dw));
   }
-  return s.wants_db && db ? sum_bias(call, &s, (float *)(shared + s.sums), db) : FLOW_OK;
+  return s.wants_db && db ? sum_bias(call, &s) : FLOW_OK;
 }

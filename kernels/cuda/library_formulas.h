@@ -7,7 +7,7 @@
 
 typedef enum flow_library_direction {
   FLOW_LIBRARY_FORWARD,        /* y = x * w (+ bias) (then relu) */
-  FLOW_LIBRARY_DATA,           /* dx of dy and w */
+  FLOW_LIBRARY_DATA,           /* dx of dy and w (then 0 where x, the result of a relu, is not positive) (and its sums over pixels) */
   FLOW_LIBRARY_FILTER          /* dw of x and dy */
 } flow_library_direction;
 
@@ -15,7 +15,7 @@ typedef enum flow_library_direction {
  * {channels out}. In arrays of two, [0] is height and [1] is width. */
 typedef struct flow_library_convolution {
   int32_t direction, dtype;
-  int32_t bias, relu;                       /* FORWARD */
+  int32_t bias, relu;                       /* DATA: the sums, the gradient of that relu's bias, only with the relu */
   int32_t exact;                            /* float32: no tensor cores, whose products have 10 bits */
   int32_t groups;
   int64_t images, channels_in, channels_out;

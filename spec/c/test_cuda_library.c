@@ -114,6 +114,31 @@ static void convolutions_are_the_cpu_s(void **state)
   }
 }
 
+/* The same, stopped by the relu before: whatever of it the library has an engine for. */
+static void gradients_stop_at_the_relu_before(void **state)
+{
+  (void)state;
+  for (int i = 0; i < 4 * CASE_COUNT; i++) {
+    operands o = make(&cases[i / 4], FLOW_FLOAT32, FLOW_FLOAT32);
+    flow_operand inputs[5], outputs[4], sums = operand(FLOW_FLOAT32, 1, cases[i / 4].in);
+    flow_call call = forward_of(&o, inputs, outputs);
+    cuda_ok(run_kernel(cuda_plain_kernel(call.op), &call, ALL_AT_ONCE));
+    call = gradient_of(&o, inputs, outputs);
+    call.op = FLOW_OP_convolution_gradient_relu;
+    call.output_count = 4;
+    call.exact = i % 2;
+    outputs[3] = sums;
+    if (i % 4 > 1) {
+      outputs[3].data = NULL;
+      outputs[3].unused = 1;
+    }
+    assert_true(library_kernel(call.op, "cudnn")->supports(&call));
+    cuda_matches_cpu(&call, 0, 0);
+    operand_free(&sums);
+    release(&o);
+  }
+}
+
 /* What nobody reads is not computed: neither its steps nor their memory. */
 static void unused_results_are_left_alone(void **state)
 {
@@ -163,6 +188,29 @@ static void compare_as(const flow_operand *found, const flow_operand *expected, 
     assert_near(get(found, i), get(expected, i), tolerance * (1 + fabs(get(expected, i))), "16 bits", i);
 }
 
+/* Sums of 16 bits, and of float32 beside 16 bits. */
+static void stopped_in_sixteen_bits(operands *o, operands *h)
+{
+  flow_operand inputs[5], outputs[4], expected = operand(FLOW_FLOAT32, 1, (int)o->x.shape[3]);
+  flow_call call = gradient_of(o, inputs, outputs);
+  call.op = FLOW_OP_convolution_gradient_relu;
+  call.output_count = 4;
+  outputs[3] = expected;
+  cuda_ok(run_kernel(cuda_plain_kernel(call.op), &call, ALL_AT_ONCE));
+  for (int wide = 0; wide < 2; wide++) {
+    flow_operand sums = operand(wide ? FLOW_FLOAT32 : h->x.dtype, 1, (int)o->x.shape[3]);
+    call = gradient_of(h, inputs, outputs);
+    call.op = FLOW_OP_convolution_gradient_relu;
+    call.output_count = 4;
+    outputs[3] = sums;
+    cuda_ok(cuda_run(library_kernel(call.op, "cudnn"), &call, 0));
+    compare_as(&h->dx, &o->dx, 0x1p-8);
+    compare_as(&sums, &expected, 0x1p-7);
+    operand_free(&sums);
+  }
+  operand_free(&expected);
+}
+
 static void sixteen_bits(void **state)
 {
   (void)state;
@@ -185,6 +233,7 @@ static void sixteen_bits(void **state)
     compare_as(&h.dx, &o.dx, 0x1p-8);
     compare_as(&h.dw, &o.dw, 0x1p-8);
     compare_as(&h.db, &o.db, 0x1p-8);
+    stopped_in_sixteen_bits(&o, &h);
     release(&o);
     release(&h);
   }
@@ -281,7 +330,8 @@ static void dense_is_the_cpu_s(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(convolutions_are_the_cpu_s), cmocka_unit_test(unused_results_are_left_alone), cmocka_unit_test(nan_stays),
+    cmocka_unit_test(convolutions_are_the_cpu_s), cmocka_unit_test(gradients_stop_at_the_relu_before),
+    cmocka_unit_test(unused_results_are_left_alone), cmocka_unit_test(nan_stays),
     cmocka_unit_test(sixteen_bits), cmocka_unit_test(what_a_library_cannot_do_is_left_to_others), cmocka_unit_test(products_are_the_cpu_s),
     cmocka_unit_test(products_across_are_left_to_others), cmocka_unit_test(dense_is_the_cpu_s),
   };

@@ -22,11 +22,14 @@ flow_status flow_cuda_copy(const flow_call *call, void *to, const void *from, si
   return flow_fail(FLOW_INTERNAL, "nothing is run here");
 }
 
-typedef struct convolution_layer { int images, size, in, kernel, out, stride, same, relu_bias, pool, first; } convolution_layer;
+/* before: what its gradient meets first: NORM or the images, RELU (without a bias), RELU_BIAS. */
+enum { NORM, RELU, RELU_BIAS };
+typedef struct convolution_layer { int images, size, in, kernel, out, stride, same, relu_bias, pool, first, before; } convolution_layer;
 
 static const convolution_layer flowers[] = {
-  { 32, 180, 3, 3, 16, 1, 1, 1, 2, 1 }, { 32, 90, 16, 3, 32, 1, 1, 1, 2, 0 }, { 32, 45, 32, 3, 64, 1, 1, 1, 2, 0 }, { 0 } };
-static const convolution_layer mnist[] = { { 64, 28, 1, 3, 32, 1, 0, 1, 0, 1 }, { 0 } };
+  { 32, 180, 3, 3, 16, 1, 1, 1, 2, 1, NORM }, { 32, 90, 16, 3, 32, 1, 1, 1, 2, 0, RELU_BIAS },
+  { 32, 45, 32, 3, 64, 1, 1, 1, 2, 0, RELU_BIAS }, { 0 } };
+static const convolution_layer mnist[] = { { 64, 28, 1, 3, 32, 1, 0, 1, 0, 1, NORM }, { 0 } };
 
 typedef struct dense_layer { int rows, in, out, relu; } dense_layer;
 static const dense_layer denses[] = {
@@ -64,7 +67,7 @@ static void ask_convolution(const convolution_layer *l, int dtype, int exact)
   flow_operand y = make(dtype, 4, l->images, result, result, l->out);
   flow_operand index = l->pool ? make(FLOW_UINT8, 4, l->images, result, result, l->out) : make(FLOW_UINT8, 1, 0, 0, 0, 0);
   flow_operand inputs[3] = { x, w, b }, outputs[2] = { y, index };
-  flow_operand operands[5] = { y, x, w, y, index }, gradients[3] = { x, w, b };
+  flow_operand operands[5] = { y, x, w, y, index }, gradients[4] = { x, w, b, make(FLOW_FLOAT32, 1, l->in, 0, 0, 0) };
   a.convolution.input_scale = bytes ? 1.0 / 255 : 0;
   flow_call call = { .op = FLOW_OP_convolution, .attributes = &a, .inputs = inputs, .input_count = l->relu_bias ? 3 : 2, .outputs = outputs,
                      .output_count = 2, .exact = exact };
@@ -74,8 +77,10 @@ static void ask_convolution(const convolution_layer *l, int dtype, int exact)
   gradients[0].dtype = dtype;
   gradients[0].unused = l->first;
   gradients[2].unused = !l->relu_bias;
-  call = (flow_call){ .op = FLOW_OP_convolution_gradient, .attributes = &backward, .inputs = operands, .input_count = 5,
-                      .outputs = gradients, .output_count = 3, .exact = exact };
+  gradients[3].unused = l->before != RELU_BIAS;
+  call = (flow_call){ .op = l->before == NORM ? FLOW_OP_convolution_gradient : FLOW_OP_convolution_gradient_relu, .attributes = &backward,
+                      .inputs = operands, .input_count = 5, .outputs = gradients, .output_count = l->before == NORM ? 3 : 4,
+                      .exact = exact };
   ask(flow_library_convolution_gradient_supports, &call);
   gradients[1].dtype = gradients[2].dtype = FLOW_FLOAT32;
   ask(flow_library_convolution_gradient_supports, &call);
@@ -109,17 +114,18 @@ static void ask_dense(const dense_layer *l, int dtype, int exact)
 static void ask_resnet(int dtype, int exact)
 {
   enum { BATCH = 256 };
-  ask_convolution(&(convolution_layer){ BATCH, 224, 3, 7, 64, 2, 1, 0, 0, 1 }, dtype, exact);
+  ask_convolution(&(convolution_layer){ BATCH, 224, 3, 7, 64, 2, 1, 0, 0, 1, NORM }, dtype, exact);
   int size = 56, in = 64;
   for (int stage = 0; stage < 4; stage++) {
-    int narrow = 64 << stage, stride = stage > 0 ? 2 : 1;
+    /* A plan with a relu takes a second to compile: one precision has all of them. */
+    int narrow = 64 << stage, stride = stage > 0 ? 2 : 1, relu = stage == 0 || dtype == FLOW_BFLOAT16 ? RELU : NORM;
     for (int block = 0; block < 2; block++, stride = 1) {      /* the others are as the second */
-      if (block == 0) ask_convolution(&(convolution_layer){ BATCH, size, in, 1, 4 * narrow, stride, 1, 0, 0, 0 }, dtype, exact);
-      ask_convolution(&(convolution_layer){ BATCH, size, in, 1, narrow, 1, 1, 0, 0, 0 }, dtype, exact);
-      ask_convolution(&(convolution_layer){ BATCH, size, narrow, 3, narrow, stride, 1, 0, 0, 0 }, dtype, exact);
+      if (block == 0) ask_convolution(&(convolution_layer){ BATCH, size, in, 1, 4 * narrow, stride, 1, 0, 0, 0, NORM }, dtype, exact);
+      ask_convolution(&(convolution_layer){ BATCH, size, in, 1, narrow, 1, 1, 0, 0, 0, NORM }, dtype, exact);
+      ask_convolution(&(convolution_layer){ BATCH, size, narrow, 3, narrow, stride, 1, 0, 0, 0, relu }, dtype, exact);
       size = (size + stride - 1) / stride;
       in = 4 * narrow;
-      ask_convolution(&(convolution_layer){ BATCH, size, narrow, 1, in, 1, 1, 0, 0, 0 }, dtype, exact);
+      ask_convolution(&(convolution_layer){ BATCH, size, narrow, 1, in, 1, 1, 0, 0, 0, relu }, dtype, exact);
     }
   }
 }

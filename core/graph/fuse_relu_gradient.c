@@ -1,0 +1,106 @@
+/* fuse_relu_gradient.c: on a device, the gradient that a convolution hands to the relu before it is stopped by what makes it, while it
+ * is in registers, and added up for the bias in front of that relu. x is the relu's result, which the convolution has at hand anyway:
+ *
+ *   dx, dw, db = convolution_gradient(g, x, w, ..); relu_gradient(dx, x)
+ *     -> dx, dw, db, _ = convolution_gradient_relu(g, x, w, ..)
+ *   dx, dw, db = convolution_gradient(g, x, w, ..); dx', dw', db' = convolution_gradient(dx, x', w', x, ..) of a convolution with relu
+ *     -> dx, dw, db, db' = convolution_gradient_relu(g, x, w, ..); dx', dw', _ = convolution_gradient(dx, x', w', x, ..) without
+ *
+ * The second one keeps its relu where it pools: the index says then which numbers it let through. dx is left alone when somebody else
+ * reads it. Runs when a plan is made, after gradients were taken. */
+#include "graph/graph.h"
+
+typedef struct fusion {
+  flow_graph *graph;
+  const char *live;
+  int        *readers;       /* [value]: operands of live nodes that are it; outputs of the plan count, too */
+  int        *same;          /* [value]: what is read in its place */
+} fusion;
+
+static const flow_signature *signature_of(const fusion *f, int value) { return &f->graph->values[value].signature; }
+
+/* The one node behind `index` that reads `value`; -1: there is none, or somebody else reads it. */
+static int sole_reader(const fusion *f, int index, int value)
+{
+  if (f->readers[value] != 1) return -1;
+  for (int n = index + 1; n < f->graph->node_count; n++)
+    for (int i = 0; f->live[n] && i < f->graph->nodes[n].input_count; i++)
+      if (f->graph->nodes[n].inputs[i] == value) return n;
+  return -1;
+}
+
+/* Whether `reader` is a convolution's gradient of which relu, whose result was x, begins with dx. */
+static int begins_with_relu(const flow_node *reader, int dx, int x)
+{
+  return reader->op == FLOW_OP_convolution_gradient && reader->attributes.convolution.activation == FLOW_RELU && reader->inputs[0] == dx &&
+         reader->inputs[3] == x;
+}
+
+static int is_relu_gradient(const fusion *f, const flow_node *reader, int dx, int x)
+{
+  const flow_signature *a = signature_of(f, dx), *b = signature_of(f, x);
+  return reader->op == FLOW_OP_relu_gradient && reader->inputs[0] == dx && reader->inputs[1] == x &&
+         flow_shape_equal(a->rank, a->dims, b->rank, b->dims);
+}
+
+/* Makes node `index` stop its dx. `sums`: the value that its fourth output replaces; -1: none. */
+static flow_status stop(fusion *f, int index, int sums)
+{
+  const flow_node *node = &f->graph->nodes[index];
+  const flow_signature *x = signature_of(f, node->inputs[1]);
+  flow_signature signatures[4] = { [3] = { .dtype = x->dtype, .rank = 1, .dims = { x->dims[3] } } };
+  flow_attributes attributes = node->attributes;
+  int inputs[5];
+  for (int i = 0; i < 5; i++) inputs[i] = node->inputs[i];
+  if (sums >= 0) signatures[3] = *signature_of(f, sums);
+  FLOW_TRY(flow_graph_rewrite(f->graph, index, FLOW_OP_convolution_gradient_relu, inputs, 5, &attributes, signatures, 4));
+  if (sums >= 0) f->same[sums] = f->graph->nodes[index].outputs[3];
+  return FLOW_OK;
+}
+
+static flow_status fuse(fusion *f, int index, const char *returned)
+{
+  const flow_node *node = &f->graph->nodes[index];
+  int dx = node->outputs[0], x = node->inputs[1], dtype = signature_of(f, x)->dtype;
+  if (dtype != signature_of(f, dx)->dtype || dtype == FLOW_FLOAT64) return FLOW_OK;
+  int next = sole_reader(f, index, dx);
+  if (next < 0) return FLOW_OK;
+  flow_node *reader = &f->graph->nodes[next];
+  int last = reader->outputs[reader->output_count - 1];      /* db, or what the relu lets through */
+  if (returned[last]) return FLOW_OK;
+  if (is_relu_gradient(f, reader, dx, x)) {
+    f->same[last] = dx;
+    return stop(f, index, -1);
+  }
+  if (!begins_with_relu(reader, dx, x)) return FLOW_OK;
+  if (!reader->attributes.convolution.pool[0]) reader->attributes.convolution.activation = FLOW_LINEAR;
+  return stop(f, index, f->readers[last] > 0 ? last : -1);
+}
+
+flow_status flow_graph_fuse_relu_gradients(flow_graph *graph, const char *live, const int *outputs, int output_count)
+{
+  /* A rewrite adds one value per node, which nobody reads before the end. */
+  size_t values = (size_t)graph->value_count + 1;
+  int count = graph->value_count;
+  void *block;
+  if (!graph->place) return FLOW_OK;
+  FLOW_TRY(flow_alloc_zero(values * (2 * sizeof(int) + 1), &block));
+  fusion f = { .graph = graph, .live = live, .readers = block };
+  f.same = f.readers + values;
+  char *returned = (char *)(f.same + values);
+  for (int v = 0; v < count; v++) f.same[v] = v;
+  for (int n = 0; n < graph->node_count; n++)
+    for (int i = 0; live[n] && i < graph->nodes[n].input_count; i++) f.readers[graph->nodes[n].inputs[i]]++;
+  for (int i = 0; i < output_count; i++) {
+    returned[outputs[i]] = 1;
+    f.readers[outputs[i]]++;
+  }
+  flow_status status = FLOW_OK;
+  for (int n = 0; n < graph->node_count && status == FLOW_OK; n++)
+    if (live[n] && graph->nodes[n].op == FLOW_OP_convolution_gradient) status = fuse(&f, n, returned);
+  for (int n = 0; n < graph->node_count; n++)
+    for (int i = 0; i < graph->nodes[n].input_count; i++)
+      if (graph->nodes[n].inputs[i] < count) graph->nodes[n].inputs[i] = f.same[graph->nodes[n].inputs[i]];
+  flow_free(block);
+  return status;
+}
