@@ -263,9 +263,11 @@ static flow_status join(nccl_communicator *self, const ncclUniqueId *id)
   return wait_until(self, "opening the transport nccl", is_enqueued);
 }
 
+/* NCCL lets ranks of one process write to each other's data, unless NCCL_P2P_DIRECT_DISABLE is set: so these have to be within reach. */
 static flow_status meet(nccl_communicator *self, const flow_transport_options *options)
 {
   ncclUniqueId id;
+  FLOW_TRY(flow_runtime_open_to_peers(self->queue->device));
   FLOW_TRY(agree_on_id(self, options, &id));
   return join(self, &id);
 }

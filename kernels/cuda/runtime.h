@@ -74,6 +74,8 @@ flow_status flow_runtime_download(flow_queue *queue, void *host, const void *fro
 flow_status flow_runtime_copy_inside(flow_queue *queue, void *to, const void *from, size_t bytes);
 double      flow_runtime_free_memory(const flow_accelerator *self);
 flow_status flow_runtime_clear(flow_queue *queue, void *to, size_t bytes);
+/* Lets the other devices of this process, where they can, use all memory of this one: a pool is its own device's else. */
+flow_status flow_runtime_open_to_peers(const flow_cuda_device *device);
 void        flow_runtime_staging_release(flow_cuda_staging *staging);
 
 /* nccl.c */

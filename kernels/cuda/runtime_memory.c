@@ -39,6 +39,22 @@ static flow_status allocate(flow_queue *queue, size_t bytes, void **out)
   return error == cudaErrorMemoryAllocation ? fail_full(device, bytes) : flow_runtime_fail(device, "memory", error);
 }
 
+flow_status flow_runtime_open_to_peers(const flow_cuda_device *device)
+{
+  struct cudaMemAccessDesc peers[FLOW_CUDA_DEVICES];
+  int count = 0, devices = 0, reaches = 0;
+  FLOW_CUDA_TRY(device, "counting GPUs", cudaGetDeviceCount(&devices));
+  for (int other = 0; other < devices && count < FLOW_CUDA_DEVICES; other++) {
+    if (other == device->base.index) continue;
+    FLOW_CUDA_TRY(device, "asking for peers", cudaDeviceCanAccessPeer(&reaches, other, device->base.index));
+    if (!reaches) continue;
+    peers[count++] = (struct cudaMemAccessDesc){ .location = { .type = cudaMemLocationTypeDevice, .id = other },
+                                                .flags = cudaMemAccessFlagsProtReadWrite };
+  }
+  if (count > 0) FLOW_CUDA_TRY(device, "opening memory to other GPUs", cudaMemPoolSetAccess(device->pool, peers, (size_t)count));
+  return FLOW_OK;
+}
+
 flow_status flow_runtime_allocate(flow_queue *queue, size_t bytes, void **out)
 {
   int before;

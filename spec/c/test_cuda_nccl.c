@@ -1,5 +1,6 @@
 /* test_cuda_nccl.c: the transport "nccl" as far as it goes without a GPU: NCCL itself up to the point where it asks for the device, then
  * the communicator's own part, how it waits and gives up, over a stand-in of NCCL whose ranks are threads (spec/cuda/fake_nccl.c). */
+#define _GNU_SOURCE                      /* pthread_tryjoin_np */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,8 @@
 #include <cmocka.h>
 
 #if FLOW_CUDA
+#include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -21,10 +24,12 @@ enum { MOST_RANKS = 4, MOST_KEYS = 16 };
 
 /* ---- what the runtime would do on a device, on the host ------------------------------------------------------------------------- */
 
+static _Atomic int opened_to_peers;
 flow_status flow_runtime_enter(const flow_cuda_device *device, int *before) { (void)device; *before = 0; return FLOW_OK; }
 void flow_runtime_leave(const flow_cuda_device *device, int before) { (void)device, (void)before; }
 flow_status flow_runtime_allocate(flow_queue *queue, size_t bytes, void **out) { (void)queue; return flow_alloc(bytes, out); }
 void flow_runtime_release(flow_queue *queue, void *memory) { (void)queue; flow_free(memory); }
+flow_status flow_runtime_open_to_peers(const flow_cuda_device *of) { (void)of; opened_to_peers++; return FLOW_OK; }
 flow_status flow_runtime_flush(flow_queue *queue) { (void)queue; return FLOW_OK; }
 flow_status flow_runtime_synchronize(flow_queue *queue) { (void)queue; return FLOW_OK; }
 flow_status flow_runtime_clear(flow_queue *queue, void *to, size_t bytes) { (void)queue; memset(to, 0, bytes); return FLOW_OK; }
@@ -143,6 +148,7 @@ static void *work_of_three(void *argument)
 static void three_ranks_add_up(void **state)
 {
   (void)state;
+  opened_to_peers = 0;
   pthread_t threads[3];
   rank_of_three ranks[3] = { { .rank = 0 }, { .rank = 1 }, { .rank = 2 } };
   for (int r = 2; r >= 0; r--) assert_int_equal(pthread_create(&threads[r], NULL, work_of_three, &ranks[r]), 0);
@@ -155,6 +161,7 @@ static void three_ranks_add_up(void **state)
     assert_string_equal(ranks[r].text, "rank 2");
     for (int i = 0; i < 3; i++) assert_int_equal(ranks[r].gathered[i], 10 + i);
   }
+  assert_int_equal(opened_to_peers, 3);
 }
 
 static void a_rank_that_does_not_come_is_not_waited_for_forever(void **state)
@@ -202,6 +209,56 @@ static void abort_lets_those_go_who_wait(void **state)
   flow_cuda_nccl_transport.close(second);
 }
 
+static void *close_held(void *argument)
+{
+  flow_cuda_nccl_transport.close(argument);
+  return NULL;
+}
+
+/* A sum of 54,321 elements is as one that a graph holds: NCCL's abort returns when the graph is gone. */
+static void abort_does_not_wait_for_recordings_but_close_does(void **state)
+{
+  (void)state;
+  static float data[54321];
+  pthread_t thread;
+  flow_communicator *communicator;
+  void *library = dlopen(FLOW_FAKE_NCCL "/libnccl.so.2", RTLD_NOW);
+  void (*release)(void) = NULL;
+  assert_non_null(library);
+  *(void **)&release = dlsym(library, "fake_nccl_release_graphs");
+  assert_int_equal(open_one(0, 1, "held", 60, &communicator), FLOW_OK);
+  assert_int_equal(flow_cuda_nccl_transport.all_reduce(communicator, FLOW_FLOAT32, data, 54321), FLOW_OK);
+  flow_cuda_nccl_transport.abort(communicator, "worker 1 is gone");
+  assert_int_equal(flow_cuda_nccl_transport.all_reduce(communicator, FLOW_FLOAT32, data, 1), FLOW_ABORTED);
+  assert_int_equal(pthread_create(&thread, NULL, close_held, communicator), 0);
+  usleep(20000);
+  assert_int_equal(pthread_tryjoin_np(thread, NULL), EBUSY);
+  release();
+  pthread_join(thread, NULL);
+  dlclose(library);
+}
+
+static void *end_opening(void *argument)
+{
+  usleep(20000);
+  __atomic_store_n((int *)argument, 1, __ATOMIC_RELEASE);
+  return NULL;
+}
+
+static void opening_can_be_ended(void **state)
+{
+  (void)state;
+  pthread_t thread;
+  int ended = 0;
+  flow_communicator *communicator = NULL;
+  flow_transport_options options = { .timeout = 60, .group = "ended", .store = &store, .queue = &queues[0], .ended = &ended };
+  assert_int_equal(pthread_create(&thread, NULL, end_opening, &ended), 0);
+  assert_int_equal(flow_cuda_nccl_transport.open(0, 2, &options, &communicator), FLOW_ABORTED);
+  pthread_join(thread, NULL);
+  says("another rank cannot be opened");
+  assert_null(communicator);
+}
+
 static void a_failure_of_nccl_is_told_and_stays(void **state)
 {
   (void)state;
@@ -235,6 +292,7 @@ int main(void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(nccl_itself_gives_an_id_and_misses_the_device), cmocka_unit_test(three_ranks_add_up),
     cmocka_unit_test(a_rank_that_does_not_come_is_not_waited_for_forever), cmocka_unit_test(abort_lets_those_go_who_wait),
+    cmocka_unit_test(abort_does_not_wait_for_recordings_but_close_does), cmocka_unit_test(opening_can_be_ended),
     cmocka_unit_test(a_failure_of_nccl_is_told_and_stays), cmocka_unit_test(wrong_options_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

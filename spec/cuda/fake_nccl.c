@@ -1,12 +1,15 @@
 /* fake_nccl.c: a libnccl.so.2 for test_cuda_nccl.c: the ranks are threads of one process and the data lie in its memory. As the real one's
- * non-blocking communicators, calls return at once and are in progress until every rank has made them. A sum of 12,345 elements fails. */
+ * non-blocking communicators, calls return at once and are in progress until every rank has made them. A sum of 12,345 elements fails; one
+ * of 54,321 is held by a graph, until fake_nccl_release_graphs: abort waits for that. */
+#define _DEFAULT_SOURCE                  /* usleep */
 #include <nccl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { MOST = 8, BAD_COUNT = 12345 };
+enum { MOST = 8, BAD_COUNT = 12345, HELD_COUNT = 54321 };
 
 typedef struct group {
   struct group *next;
@@ -20,7 +23,7 @@ struct ncclComm { group *group; int rank, waits_for; };      /* waits_for: the r
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static group *groups;
-static int ids;
+static int ids, held;
 
 ncclResult_t ncclGetVersion(int *version) { *version = 22809; return ncclSuccess; }
 const char *ncclGetErrorString(ncclResult_t code) { return code == ncclSystemError ? "system error" : "some error"; }
@@ -64,8 +67,11 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *state)
   return ncclSuccess;
 }
 
+void fake_nccl_release_graphs(void) { __atomic_store_n(&held, 0, __ATOMIC_RELEASE); }
+
 ncclResult_t ncclCommAbort(ncclComm_t comm)
 {
+  while (__atomic_load_n(&held, __ATOMIC_ACQUIRE)) usleep(1000);
   free(comm);
   return ncclSuccess;
 }
@@ -107,6 +113,7 @@ ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataTyp
 {
   (void)stream;
   if (count == BAD_COUNT) return ncclSystemError;
+  if (count == HELD_COUNT) __atomic_store_n(&held, 1, __ATOMIC_RELEASE);
   return op == ncclSum ? submit(comm, from, to, count, type, -1) : ncclInvalidArgument;
 }
 
