@@ -18,6 +18,7 @@ typedef struct member {
   flow_communicator *communicator;
   double            *votes;                /* in the device's memory */
   int                pending;              /* sums were enqueued that the place's queue has not followed */
+  int                step_by_step;         /* each is waited for */
   flow_place_watcher watcher;
 } member;
 
@@ -336,12 +337,21 @@ void flow_device_exchange_detach(flow_device_exchange *self)
 
 /* ---- sums ------------------------------------------------------------------------------------------------------------------------- */
 
+void flow_device_exchange_start(flow_device_exchange *self, int number, int step_by_step)
+{
+  self->members[number].step_by_step = step_by_step;
+}
+
 flow_status flow_device_exchange_sum(flow_device_exchange *self, int number, flow_queue *queue, int dtype, void *data, int64_t count)
 {
   member *m = &self->members[number];
-  FLOW_TRY(functions_of(self->group->places[number])->follow(m->queue, queue));
+  const flow_accelerator_functions *f = functions_of(self->group->places[number]);
+  FLOW_TRY(f->follow(m->queue, queue));
   m->pending = 1;
-  return flow_communicator_all_reduce(m->communicator, (flow_dtype)dtype, data, count);
+  FLOW_TRY(flow_communicator_all_reduce(m->communicator, (flow_dtype)dtype, data, count));
+  if (!m->step_by_step) return FLOW_OK;
+  FLOW_TRY(f->synchronize(m->queue));
+  return flow_is_broken(&self->breakage) ? flow_fail(self->breakage.status, "%s", self->breakage.reason) : FLOW_OK;
 }
 
 flow_status flow_device_exchange_join(flow_device_exchange *self, int number, flow_queue *queue)

@@ -191,11 +191,11 @@ static flow_status follow_variables(const flow_instance *instance, int back)
   return FLOW_OK;
 }
 
-/* What the run writes it writes on all replicas: copies on their devices stay as new as they were. */
-static void note_writes(const flow_instance *lead)
+/* What the run writes it writes on all replicas: copies on their devices stay as new as they were. Not so where it failed: then what the
+ * first one has counts (places NULL). */
+static void note_writes(const flow_instance *lead, flow_place *const *places)
 {
   const flow_plan *plan = lead->plan;
-  flow_place *const *places = lead->group ? lead->group->places : NULL;
   for (int k = 0; k < plan->order_count; k++) {
     const flow_node *node = &plan->graph->nodes[plan->order[k]];
     if (!(flow_op(node->op)->flags & FLOW_OP_EFFECT)) continue;
@@ -476,6 +476,7 @@ static void run_replica(flow_instance *replica, int member, flow_queue *queue)
   recorded *kept = find_kept(replica);
   kept->used = ++a->runs;
   kept->runs++;
+  if (flow_accelerated_exchange(replica)) flow_device_exchange_start(flow_accelerated_exchange(replica), member, kept->runs == 1);
   bind(replica);
   fail_if(replica, functions_of(a)->upload(queue, a->scalars, &replica->scalars, sizeof replica->scalars));
   fail_if(replica, copy_saved(replica, queue, 0));
@@ -519,9 +520,12 @@ flow_status flow_accelerated_execute(flow_instance *lead)
 {
   FLOW_TRY(prepare_run(lead));
   double started = flow_clock();
-  note_writes(lead);
+  note_writes(lead, lead->group ? lead->group->places : NULL);
   flow_device_group_run(lead->group, run_member, lead);
-  if (flow_verdict_failed(&lead->verdict) && flow_accelerated_exchange(lead)) flow_device_exchange_settle(flow_accelerated_exchange(lead));
+  if (flow_verdict_failed(&lead->verdict)) {
+    if (flow_accelerated_exchange(lead)) flow_device_exchange_settle(flow_accelerated_exchange(lead));
+    note_writes(lead, NULL);
+  }
   flow_status status = flow_verdict_raise(&lead->verdict);
   if (status == FLOW_OK) status = follow_variables(lead, 1);
   if (status == FLOW_OK && lead->profiled) flow_profile_add_run(lead->context->profile, lead, flow_clock() - started);

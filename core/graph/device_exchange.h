@@ -35,6 +35,9 @@ flow_status flow_device_exchange_prepare(flow_device_exchange *self);
 /* Changes with every opening: recordings of another one are of no use. */
 int64_t     flow_device_exchange_generation(const flow_device_exchange *self);
 
+/* By member's thread, before it enqueues a run. step_by_step: it waits for each sum before it enqueues more, as the first time: CUDA loads
+ * kernels when they are launched first, may wait for the device meanwhile, and keeps other threads from loading theirs. */
+void        flow_device_exchange_start(flow_device_exchange *self, int member, int step_by_step);
 /* By member's thread, with its place locked; queue: the place's. data in place; float32 or float64. */
 flow_status flow_device_exchange_sum(flow_device_exchange *self, int member, flow_queue *queue, int dtype, void *data, int64_t count);
 /* What is enqueued on the queue from now on finds all sums made. */

@@ -21,9 +21,11 @@ end
 if options.what == "kill" then
   local function total() return distribute.get_replica_context():all_reduce("sum", flow.ones { 3 }) end
   for round = 1, 3 do say("round %d: %g", round, strategy:run(total)[1]:item()) end
-  local result = strategy:run(total)
-  if worker == 1 then ffi.C.kill(ffi.C.getpid(), 9) end
-  local ok, problem = pcall(function() return result[1]:item() end)
+  local ok, problem = pcall(function()
+    local result = strategy:run(total)
+    if worker == 1 then ffi.C.kill(ffi.C.getpid(), 9) end
+    return result[1]:item()
+  end)
   say("ended %s: %s", tostring(ok), tostring(problem))
   ok, problem = pcall(function() return strategy:run(total)[1]:item() end)
   say("again %s: %s", tostring(ok), tostring(problem))
