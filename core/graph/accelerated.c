@@ -82,9 +82,9 @@ flow_status flow_accelerated_new(flow_instance *instance)
   a->variables = (char **)(a + 1);
   a->offsets = (size_t *)(a->variables + values);
   a->place = flow_place_retain(instance->place);
-  FLOW_TRY(flow_alloc_zero((sizeof(flow_part) + KEPT * sizeof(flow_recording *)) * most, &block));
-  a->parts = block;
-  for (size_t k = 0; k < KEPT; k++) a->kept[k].parts = (flow_recording **)(a->parts + most) + k * most;
+  FLOW_TRY(flow_alloc_zero((KEPT * sizeof(flow_recording *) + sizeof(flow_part)) * most, &block));
+  for (size_t k = 0; k < KEPT; k++) a->kept[k].parts = (flow_recording **)block + k * most;
+  a->parts = (flow_part *)((flow_recording **)block + KEPT * most);      /* behind the pointers, whose alignment is larger */
   flow_accelerated_cut(instance);
   return make(instance, a);
 }
@@ -123,7 +123,7 @@ void flow_accelerated_release(flow_instance *instance)
   flow_place_release(a->place);
   flow_device_sums_release(instance->sums);
   instance->sums = NULL;
-  flow_free(a->parts);
+  flow_free(a->kept[0].parts);          /* and the parts behind */
   flow_free(a);
   instance->accelerated = NULL;
 }
