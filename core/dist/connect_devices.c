@@ -62,8 +62,8 @@ void flow_worker_leave_devices(flow_worker *worker)
 
 typedef struct identity { char text[FLOW_ACCELERATOR_TEXT]; } identity;
 
-/* Whether two replicas are to be on one GPU, which NCCL refuses; why: which. */
-static int find_shared(const flow_worker *worker, const identity *all, int local, char *why, int size)
+/* why: which two replicas are to be on one GPU, which NCCL refuses; as it is where there are none. */
+static void find_shared(const flow_worker *worker, const identity *all, int local, char *why, int size)
 {
   int count = worker->exchange.workers * local;
   for (int a = 0; a < count; a++)
@@ -71,9 +71,8 @@ static int find_shared(const flow_worker *worker, const identity *all, int local
       if (strcmp(all[a].text, all[b].text) != 0) continue;
       snprintf(why, (size_t)size, "replica %d of %s and replica %d of %s are on the same GPU, %s", b % local,
                flow_worker_name(worker, b / local), a % local, flow_worker_name(worker, a / local), all[a].text);
-      return 1;
+      return;
     }
-  return 0;
 }
 
 static flow_status look_for_shared(const flow_device_group *group, flow_worker *worker, char *why, int size)

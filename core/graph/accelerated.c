@@ -15,9 +15,8 @@ enum { KEPT = 4, ALIGNMENT = 256 };
 
 /* What was enqueued for so many rows, recorded. */
 typedef struct recorded {
-  int64_t          rows, runs, used;
-  uint64_t         division;            /* of the rows: replicas that add up among themselves record together, or none.
-                                         * used: number of the run that repeated it last */
+  int64_t          rows, runs, used;    /* used: number of the run that repeated it last */
+  uint64_t         division;            /* of the rows: replicas that add up among themselves record together, or none */
   flow_recording **parts;               /* [part]; NULL: not recorded yet, or nothing to do */
 } recorded;
 

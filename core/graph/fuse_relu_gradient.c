@@ -98,9 +98,7 @@ flow_status flow_graph_fuse_relu_gradients(flow_graph *graph, const char *live, 
   flow_status status = FLOW_OK;
   for (int n = 0; n < graph->node_count && status == FLOW_OK; n++)
     if (live[n] && graph->nodes[n].op == FLOW_OP_convolution_gradient) status = fuse(&f, n, returned);
-  for (int n = 0; n < graph->node_count; n++)
-    for (int i = 0; i < graph->nodes[n].input_count; i++)
-      if (graph->nodes[n].inputs[i] < count) graph->nodes[n].inputs[i] = f.same[graph->nodes[n].inputs[i]];
+  flow_graph_redirect(graph, f.same, count);
   flow_free(block);
   return status;
 }

@@ -154,6 +154,15 @@ flow_status flow_graph_rewrite(flow_graph *graph, int index, int op, const int *
   return FLOW_OK;
 }
 
+void flow_graph_redirect(flow_graph *graph, const int *same, int count)
+{
+  for (int n = 0; n < graph->node_count; n++) {
+    flow_node *node = &graph->nodes[n];
+    for (int i = 0; i < node->input_count; i++)
+      if (node->inputs[i] < count) node->inputs[i] = same[node->inputs[i]];
+  }
+}
+
 flow_status flow_graph_tensor(flow_graph *graph, int value, flow_tensor **out)
 {
   const flow_value *v = &graph->values[value];

@@ -79,6 +79,8 @@ flow_status flow_graph_insert(flow_graph *graph, int index, int op, const int *i
 /* Makes `node` run another op on other inputs; its outputs stay. output_count may grow: new values are appended. */
 flow_status flow_graph_rewrite(flow_graph *graph, int node, int op, const int *inputs, int input_count,
                                const flow_attributes *attributes, const flow_signature *output_signatures, int output_count);
+/* Who reads value v, of the first `count`, reads same[v] in its place. */
+void flow_graph_redirect(flow_graph *graph, const int *same, int count);
 
 /* A tensor for a value: symbolic, or the concrete one of a constant or an eager tape. New reference. */
 flow_status flow_graph_tensor(flow_graph *graph, int value, flow_tensor **out);

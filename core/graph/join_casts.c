@@ -60,9 +60,7 @@ flow_status flow_graph_join_casts(flow_graph *graph, const char *live, const int
     collect(graph, live, returned, halves[h], &j);
     if (j.count > 1) status = join(graph, &j, same);
   }
-  for (int n = 0; n < graph->node_count; n++)
-    for (int i = 0; i < graph->nodes[n].input_count; i++)
-      if (graph->nodes[n].inputs[i] < values) graph->nodes[n].inputs[i] = same[graph->nodes[n].inputs[i]];
+  flow_graph_redirect(graph, same, values);
   flow_free(block);
   return status;
 }
