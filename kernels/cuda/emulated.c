@@ -183,6 +183,7 @@ static flow_status launch(const flow_call *call, flow_cuda_kernel kernel, int64_
   int taken;
   FLOW_TRY(try_to_bundle(call, kernel, count, arguments, bytes, &taken));
   FLOW_TRY(touch_call(call));
+  emulated_list_launch(call, (int)kernel, count, taken, arguments, bytes);
   if (taken) return FLOW_OK;
   emulated_work work = { .kind = WORK_LAUNCH, .kernel = (int)kernel, .count = count };
   FLOW_TRY(copy_payload(arguments, bytes, &work.payload));
@@ -210,6 +211,7 @@ static flow_status copy(flow_queue *queue, void *to, const void *from, size_t by
   FLOW_TRY(flush(queue));
   FLOW_TRY(touch(queue, from, bytes, 0, op));
   FLOW_TRY(touch(queue, to, bytes, 1, op));
+  emulated_list_copy(queue, bytes);
   return add(queue, &(emulated_work){ .kind = WORK_COPY, .to = to, .from = from, .bytes = bytes });
 }
 
@@ -457,6 +459,7 @@ static flow_status begin(flow_queue *queue)
   flow_recording *recording = made;
   recording->references = 1;
   recording->device = queue->device;
+  emulated_list_recording();
   return join(queue, recording);
 }
 

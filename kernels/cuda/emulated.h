@@ -121,6 +121,12 @@ size_t emulated_memory_held(const emulated_memory *memory, int free_ones);   /* 
 flow_status emulated_access_add(emulated_accesses *accesses, const int64_t *clock, const emulated_access *access);
 const char *emulated_access_name(int op);
 
+/* ---- lists of what is recorded (emulated_launches.c) ---- */
+
+void emulated_list_recording(void);
+void emulated_list_launch(const flow_call *call, int kernel, int64_t count, int bundled, const void *arguments, size_t size);
+void emulated_list_copy(const flow_queue *queue, size_t bytes);
+
 /* ---- the accelerator (emulated.c) ---- */
 
 struct flow_queue {

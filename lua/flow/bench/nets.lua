@@ -65,6 +65,28 @@ function nets.resnet20()
     { 32, 32, 3 }, 10, 64
 end
 
+-- ResNet-50 (He et al. 2015, table 1, strides in the 3 x 3 convolutions), for images of a size that 32 divides.
+function nets.resnet50(size)
+  size = size or 224
+  local input = flow.Input { size, size, 3 }
+  local x = layers.ReLU()(conv_norm(input, 64, 7, 2))
+  x = layers.MaxPooling2D(3, { strides = 2, padding = "same" })(x)
+  for stage, blocks in ipairs { 3, 4, 6, 3 } do
+    local filters = 32 * 2 ^ stage
+    for block = 1, blocks do
+      local strides = stage > 1 and block == 1 and 2 or 1
+      local y = layers.ReLU()(conv_norm(x, filters, 1, 1))
+      y = layers.ReLU()(conv_norm(y, filters, 3, strides))
+      y = conv_norm(y, 4 * filters, 1, 1)
+      if block == 1 then x = conv_norm(x, 4 * filters, 1, strides) end
+      x = layers.ReLU()(layers.Add()({ x, y }))
+    end
+  end
+  local output = layers.Dense(1000)(layers.GlobalAveragePooling2D()(x))
+  return compile(flow.Model { inputs = input, outputs = output }, flow.optimizers.SGD(0.1, { momentum = 0.9 }), true),
+    { size, size, 3 }, 1000, 256
+end
+
 -- MobileNet of width 1/4 for images of 96 x 96 (Howard et al. 2017, table 1).
 function nets.mobilenet()
   local input = flow.Input { 96, 96, 3 }

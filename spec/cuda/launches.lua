@@ -1,0 +1,24 @@
+--- launches.lua: the table of scripts/cuda-launches: what one training step of a reference model launches on a GPU, and moves.
+---   launches.lua NET BATCH POLICY [SIZE]      SIZE: of the images, where the net leaves that open
+local root = arg[0]:match("^(.*)spec/cuda/launches%.lua$")
+package.path = root .. "?.lua;" .. root .. "lua/?.lua;" .. root .. "lua/?/init.lua;" .. package.path
+local launches = require "spec.support.launches"
+local flow = require "flow"
+
+local name, batch, policy, size = arg[1], tonumber(arg[2]), arg[3], tonumber(arg[4])
+flow.mixed_precision.set_global_policy(policy)
+local model, shape, classes
+flow.device("gpu:0", function() model, shape, classes = require("flow.bench.nets")[name](size) end)
+local x = flow.random.uniform({ batch, unpack(shape) }, { seed = 1 })
+local y = flow.random.uniform({ batch }, { maxval = classes, dtype = "int32", seed = 2 })
+for _ = 1, 2 do model:train_on_batch(x, y) end
+
+local list, number, groups = launches.read(os.getenv("FLOW_EMULATED_LAUNCHES")), 0, false
+print(("%4s  %-26s %-28s %14s %14s %14s"):format("node", "op", "kernel", "bytes read", "written", "own memory"))
+for _, launch in ipairs(list) do
+  if not (launch.bundled and groups) then number = number + 1 end
+  groups = launch.bundled
+  print(("%4d%s %-26s %-28s %14.0f %14.0f %14.0f"):format(number, launch.bundled and "*" or " ", launch.op, launch.kernel, launch.read,
+    launch.written, launch.own))
+end
+print(("%d launches and copies, %.0f bytes, of which in the ops' own memory %.0f"):format(number, launches.bytes(list), launches.own(list)))

@@ -1,0 +1,83 @@
+--- launches.lua: reads the lists that the emulated device writes of what it records (kernels/cuda/emulated_launches.c).
+
+local launches = {}
+
+-- Where the parts of a call's shared memory end, as far as its launches show: a part reaches to the next one that is pointed to.
+local function part_sizes(call)
+  local starts = {}
+  for _, launch in ipairs(call.launches) do
+    for _, at in ipairs(launch.shared) do starts[#starts + 1] = at end
+  end
+  table.sort(starts)
+  local sizes = {}
+  for i, at in ipairs(starts) do
+    if at ~= starts[i + 1] then sizes[at] = (starts[i + 1] or call.shared) - at end
+  end
+  return sizes
+end
+
+-- The first launch of a call that points to a part writes it, later ones read it.
+local function add_shared(call)
+  local sizes, written = part_sizes(call), {}
+  for _, launch in ipairs(call.launches) do
+    for _, at in ipairs(launch.shared) do
+      local kind = written[at] and "read" or "written"
+      launch[kind] = launch[kind] + sizes[at]
+      launch.own = launch.own + sizes[at]
+    end
+    for _, at in ipairs(launch.shared) do written[at] = true end
+  end
+end
+
+local function parse(line)
+  local call, op, kernel, count, bundled, shared, operands = line:match("^launch (%d+) (%S+) (%S+) (%d+) ([01]) (%d+)(.*)$")
+  if not op then return nil end
+  local launch = { call = call, op = op, kernel = kernel, count = tonumber(count), bundled = bundled == "1", call_bytes = tonumber(shared),
+                   read = 0, written = 0, own = 0, shared = {} }
+  for kind, number in operands:gmatch(" (%l):(%d+)") do
+    number = tonumber(number)
+    if kind == "r" then launch.read = launch.read + number
+    elseif kind == "w" then launch.written = launch.written + number
+    else launch.shared[#launch.shared + 1] = number end
+  end
+  return launch
+end
+
+--- The launches and copies of the last recording in a list, in order: { op =, kernel =, count =, bundled = (with others in one launch),
+--- read =, written =, own = (bytes of those two in memory of the op's own) }.
+function launches.read(path)
+  local list, call = {}, nil
+  for line in io.lines(path) do
+    local launch, copied = parse(line), tonumber(line:match("^copy (%d+)$"))
+    if line == "recording" then
+      list, call = {}, nil
+    elseif copied then
+      list[#list + 1] = { op = "", kernel = "copy", count = copied, read = copied, written = copied, own = 0 }
+    elseif launch and launch.kernel ~= "emulated_sums" then      -- a library's plan adds up in the launch before
+      if not call or call.number ~= launch.call then
+        if call then add_shared(call) end
+        call = { number = launch.call, launches = {}, shared = launch.call_bytes }
+      end
+      call.launches[#call.launches + 1] = launch
+      list[#list + 1] = launch
+    end
+  end
+  if call then add_shared(call) end
+  return list
+end
+
+--- All bytes that they read and write.
+function launches.bytes(list)
+  local sum = 0
+  for _, launch in ipairs(list) do sum = sum + launch.read + launch.written end
+  return sum
+end
+
+--- Those of them that lie in memory of the ops' own.
+function launches.own(list)
+  local sum = 0
+  for _, launch in ipairs(list) do sum = sum + launch.own end
+  return sum
+end
+
+return launches
