@@ -1,7 +1,8 @@
 /* accelerated.h: an instance whose plan runs on a device: the same entries as on the CPU, each enqueued as a whole, in the plan's order.
  *
  * A run copies its inputs to a place that is always the same, so that what is enqueued for a number of rows can be recorded once and
- * then repeated: it differs in the contents of memory only, scalars included. Nobody waits: what the body of a plan finds wrong in
+ * then repeated: it differs in the contents of memory only, scalars included. Where the rows of all batches lie on the device a step
+ * copies its own there, as its scalars say, and several steps are one recording. Nobody waits: what the body of a plan finds wrong in
  * its data keeps the commit tail from writing, on the device, and is raised by whoever waits next. Only a plan that checks data between its
  * effects is waited for, and what it wrote is put back; and sums over replicas, where they go through the host (device_sums.h). Those that the
  * devices make among themselves (device_exchange.h) are part of the recording.
@@ -36,7 +37,15 @@ void        flow_accelerated_give_up(const flow_instance *lead);
 /* Copies the inputs of the next run, from their row `first` on: contiguous tensors of the host or of a device. order: gathers the rows that
  * its elements name, from `first` on, of inputs that lie on the instance's device as it does. */
 flow_status flow_accelerated_bring(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order, int64_t first);
-/* Launches and copies of the largest recording of a run; 0: nothing is recorded yet. */
+/* Steps that take their batches themselves, from tables and an order (NULL: as they lie) on the instance's device, so that nothing but scalars
+ * comes with them and several can be one recording. Whether that goes with these, in the caller's context and one process's only replica;
+ * how many steps of so many rows, of at most so many, go together now; between open, which is in place of bring, and close is the run. */
+int         flow_accelerated_takes_batches(const flow_context *context, const flow_instance *instance, flow_tensor *const *inputs, int count,
+                                           const flow_tensor *order);
+int         flow_accelerated_steps(const flow_instance *instance, int64_t rows, int64_t most);
+flow_status flow_accelerated_open_tables(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order, int steps);
+flow_status flow_accelerated_close_tables(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order);
+/* Launches and copies, of a step, of the largest recording; 0: nothing is recorded yet. */
 int         flow_accelerated_nodes(const flow_instance *instance);
 /* flow_execute on the device. */
 flow_status flow_accelerated_execute(flow_instance *instance);

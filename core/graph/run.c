@@ -87,20 +87,23 @@ static flow_status bring_inputs(flow_instance *lead, flow_tensor *const *inputs,
   return FLOW_OK;
 }
 
-/* Checks the inputs, divides the rows of the run and takes the instance. first < 0: all of their rows. */
+/* Checks the inputs, divides the rows of the run and takes the instance. first < 0: all of their rows. steps: that take their batches of
+ * `rows` themselves; 0: it is one that does not. */
 static flow_status begin_run(flow_context *context, flow_instance *lead, flow_tensor *const *inputs, int count, const flow_tensor *order,
-                             int64_t first, int64_t rows)
+                             int64_t first, int64_t rows, int steps)
 {
   int64_t any = 0;      /* an order names rows wherever they are: how many the inputs have is checked when they are gathered */
-  FLOW_TRY(check_inputs(lead, inputs, count, order ? 0 : first, order ? &any : &rows));
-  if (order) FLOW_TRY(flow_check_order(order, first, rows));
+  int64_t last = steps > 1 ? first + (steps - 1) * rows : first;
+  FLOW_TRY(check_inputs(lead, inputs, count, order ? 0 : last, order ? &any : &rows));
+  if (order) FLOW_TRY(flow_check_order(order, last, rows));
   if (rows < 0) rows = lead->replica_count;                  /* a plan without rows is run by each replica as if it had one */
   FLOW_TRY(check_capacity(lead, flow_instance_part_rows(lead, rows)));
   FLOW_TRY(take_instance(context, lead));
   flow_status status = flow_instance_take_variables(lead);
   if (status == FLOW_OK) status = flow_accelerated_bind_variables(lead);
   if (status == FLOW_OK) status = flow_instance_divide(lead, rows);
-  if (status == FLOW_OK) status = bring_inputs(lead, inputs, count, order, first > 0 ? first : 0, rows);
+  if (status == FLOW_OK && steps) status = flow_accelerated_open_tables(lead, inputs, order, steps);
+  if (status == FLOW_OK && !steps) status = bring_inputs(lead, inputs, count, order, first > 0 ? first : 0, rows);
   if (status == FLOW_OK) status = flow_place_gathered(lead);
   if (status != FLOW_OK) {
     flow_accelerated_give_up(lead);
@@ -191,7 +194,7 @@ flow_status flow_instance_run(flow_context *context, flow_instance *instance, fl
 {
   flow_tensor *contiguous[FLOW_MAX_OPERANDS] = { NULL };
   flow_status status = make_contiguous(instance, inputs, count, contiguous);
-  if (status == FLOW_OK) status = begin_run(context, instance, contiguous, count, NULL, -1, -1);
+  if (status == FLOW_OK) status = begin_run(context, instance, contiguous, count, NULL, -1, -1, 0);
   if (status == FLOW_OK) {
     status = outputs ? run_with_outputs(instance, outputs) : execute(instance);
     atomic_store(&instance->running, 0);
@@ -200,8 +203,9 @@ flow_status flow_instance_run(flow_context *context, flow_instance *instance, fl
   return status;
 }
 
-flow_status flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
-                                   const flow_tensor *order, double first, double rows)
+/* ---- rows of larger tensors ------------------------------------------------------------------------------------------------------ */
+
+static flow_status check_rows(const flow_instance *instance, flow_tensor *const *inputs, int count, double first, double rows)
 {
   for (int i = 0; i < count; i++) {
     FLOW_TRY(instance->accelerated ? flow_check_concrete("input of a plan", inputs[i]) : flow_check_on_host("input of a plan", inputs[i]));
@@ -211,10 +215,53 @@ flow_status flow_instance_run_rows(flow_context *context, flow_instance *instanc
   if (rows > (double)instance->capacity * (double)FLOW_MOST_REPLICAS * MOST_WORKERS)
     return flow_fail(FLOW_INVALID_ARGUMENT, "%.0f rows are more than the instance's capacity of %lld", rows, (long long)instance->capacity);
   if (!(first >= 0 && first < 0x1p53)) return flow_fail(FLOW_INVALID_ARGUMENT, "the first row is %g", first);
-  FLOW_TRY(begin_run(context, instance, inputs, count, order, (int64_t)first, (int64_t)rows));
+  return FLOW_OK;
+}
+
+flow_status flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
+                                   const flow_tensor *order, double first, double rows)
+{
+  FLOW_TRY(check_rows(instance, inputs, count, first, rows));
+  FLOW_TRY(begin_run(context, instance, inputs, count, order, (int64_t)first, (int64_t)rows, 0));
   flow_status status = execute(instance);
   atomic_store(&instance->running, 0);
   return status;
+}
+
+/* `steps` batches of `rows` rows each, from `first` on, by an instance on a device. */
+static flow_status run_steps(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
+                             const flow_tensor *order, int64_t first, int64_t rows, int steps)
+{
+  FLOW_TRY(begin_run(context, instance, inputs, count, order, first, rows, steps));
+  flow_status status = execute(instance);
+  if (status == FLOW_OK) status = flow_accelerated_close_tables(instance, inputs, order);
+  atomic_store(&instance->running, 0);
+  return status;
+}
+
+flow_status flow_instance_run_batches(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
+                                      const flow_tensor *order, double first, double rows, double size, double *done)
+{
+  const flow_scalars before = instance->base;
+  *done = 0;
+  FLOW_TRY(check_rows(instance, inputs, count, first, size));
+  if (!(rows >= 0 && rows < 0x1p53 && size >= 1)) return flow_fail(FLOW_INVALID_ARGUMENT, "%g rows in batches of %g", rows, size);
+  /* Devices find a batch by its scalars. */
+  int takes = before.first_sample == (int64_t)first && flow_accelerated_takes_batches(context, instance, inputs, count, order);
+  for (int64_t at = 0, left = (int64_t)rows; left > 0;) {
+    int64_t some = left < (int64_t)size ? left : (int64_t)size;
+    int steps = takes ? flow_accelerated_steps(instance, some, left / some) : 1;
+    instance->base = before;
+    instance->base.step += (int64_t)*done;
+    instance->base.first_sample += at;
+    flow_status status = takes ? run_steps(context, instance, inputs, count, order, (int64_t)first + at, some, steps)
+                               : flow_instance_run_rows(context, instance, inputs, count, order, first + (double)at, (double)some);
+    if (status != FLOW_OK || instance->stop_wished) return status;
+    *done += steps;
+    at += steps * some;
+    left -= steps * some;
+  }
+  return FLOW_OK;
 }
 
 /* ---- inputs of each replica ------------------------------------------------------------------------------------------------------ */

@@ -21,6 +21,9 @@ flow_status flow_cuda_raise(const flow_fault *fault);
 /* As accelerator.h says. approval.c */
 flow_status flow_cuda_approve(flow_queue *queue, double *votes);
 flow_status flow_cuda_require_approval(flow_queue *queue, double *votes, int all);
+/* As accelerator.h says. batches.c */
+flow_status flow_cuda_take_batch(flow_queue *queue, const flow_batch_table *tables, int count, const int64_t *order, int64_t order_count,
+                                 int64_t rows, const flow_scalars *scalars);
 
 /* The plugin's functions: of runtime_cuda.c, or of emulated.c. */
 extern const flow_accelerator_table flow_cuda_table;

@@ -556,6 +556,7 @@ static const flow_accelerator_functions functions = {
   .queue_new = queue_new, .queue_release = queue_release, .follow = follow, .synchronize = synchronize,
   .allocate = allocate, .release = release, .upload = upload, .download = download, .copy = copy_inside, .clear = clear,
   .free_memory = free_memory, .approve = flow_cuda_approve, .require_approval = flow_cuda_require_approval,
+  .take_batch = flow_cuda_take_batch,
   .record_begin = record_begin, .record_end = record_end, .replay = replay, .recording_nodes = recording_nodes,
   .recording_release = recording_release,
 };

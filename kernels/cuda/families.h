@@ -5,6 +5,7 @@
 
 #include "cuda/approval.h"
 #include "cuda/batch_norm.h"
+#include "cuda/batches.h"
 #include "cuda/bundle.h"
 #include "cuda/casts.h"
 #include "cuda/constant.h"
@@ -30,6 +31,7 @@
 #define FLOW_CUDA_KERNELS(ELEMENT, BLOCK) \
   APPROVAL_KERNELS(ELEMENT, BLOCK) \
   BATCH_NORM_KERNELS(ELEMENT, BLOCK) \
+  BATCHES_KERNELS(ELEMENT, BLOCK) \
   BUNDLE_KERNELS(ELEMENT, BLOCK) \
   CASTS_KERNELS(ELEMENT, BLOCK) \
   CONSTANT_KERNELS(ELEMENT, BLOCK) \

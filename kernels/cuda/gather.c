@@ -15,14 +15,6 @@ static int64_t row_indices(const flow_operand *indices)
   return count > 0 ? count : 1;
 }
 
-/* The largest unit that both arrays and a row are made of. */
-static int32_t unit_of(const void *a, const void *b, int64_t row_bytes)
-{
-  int32_t unit = 16;
-  while (unit > 1 && ((uintptr_t)a % (uintptr_t)unit || (uintptr_t)b % (uintptr_t)unit || row_bytes % unit)) unit /= 2;
-  return unit;
-}
-
 static flow_status run_gather(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -31,7 +23,7 @@ static flow_status run_gather(const flow_call *call, int phase, int64_t begin, i
   if (!y->data || bytes == 0) return FLOW_OK;
   take_rows_arguments a = { .table = table->data, .indices = indices->data, .y = y->data, .fault = flow_cuda_fault(call),
                             .scalars = call->scalars, .row_indices = row_indices(indices), .rows = table->shape[0],
-                            .size = unit_of(table->data, y->data, bytes), .index_dtype = indices->dtype,
+                            .size = flow_cuda_unit_of(table->data, y->data, bytes), .index_dtype = indices->dtype,
                             .op = call->op };
   int64_t units = bytes / a.size;
   a.units = flow_cuda_groups(units, positions * units);

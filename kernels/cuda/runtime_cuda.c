@@ -222,6 +222,7 @@ static const flow_accelerator_functions functions = {
   .allocate = flow_runtime_allocate, .release = flow_runtime_release, .upload = flow_runtime_upload, .download = flow_runtime_download,
   .copy = flow_runtime_copy_inside, .clear = flow_runtime_clear,
   .free_memory = flow_runtime_free_memory, .approve = flow_cuda_approve, .require_approval = flow_cuda_require_approval,
+  .take_batch = flow_cuda_take_batch,
   .record_begin = flow_runtime_record_begin,
   .record_end = flow_runtime_record_end, .replay = flow_runtime_replay, .recording_nodes = flow_runtime_recording_nodes,
   .recording_release = flow_runtime_recording_release,

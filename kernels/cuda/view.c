@@ -77,3 +77,10 @@ const char *flow_cuda_span(const flow_operand *x, size_t *bytes)
   *bytes = (size_t)((high - low + 1) * size);
   return (const char *)x->data + low * size;
 }
+
+int32_t flow_cuda_unit_of(const void *a, const void *b, int64_t row_bytes)
+{
+  int32_t unit = 16;
+  while (unit > 1 && ((uintptr_t)a % (uintptr_t)unit || (uintptr_t)b % (uintptr_t)unit || row_bytes % unit)) unit /= 2;
+  return unit;
+}

@@ -1,6 +1,7 @@
--- batches.lua: the hot loop over tensors: the step's plan runs in C on the rows where they lie, or on those that an order names. Lua only
--- counts; the loop is compiled by LuaJIT and allocates nothing.
+-- batches.lua: the hot loop over tensors: the step's plan runs in C, batch after batch, on the rows where they lie, or on those that an
+-- order names, until somebody wants to look.
 
+local ffi = require "ffi"
 local native = require "flow.ffi"
 local resident = require "flow.resident"
 
@@ -51,31 +52,35 @@ function batches.restart(source)
   send_order(source)
 end
 
+local done = ffi.new "double[1]"
+
 -- Runs batches first .. last - 1; see batches.run.
-local function loop(source, instance, seed, step, first, last, after)
+local function loop(source, instance, seed, step, first, last, every, after)
   local from, count, permutation = source.from, #source.arrays, source.permutation
-  local rows, size = source.rows, source.size
-  for batch = first, last - 1 do
-    local begin = batch * size
-    local n = min(size, rows - begin)
+  local batch = first
+  while batch < last do
+    local begin, stop = batch * source.size, min(batch + every, last) * source.size
+    local rows = min(stop, source.rows) - begin
     C.flow_instance_scalars(instance, seed, step + batch - first, begin)
-    local status = tonumber(C.flow_instance_run_rows(context, instance, from, count, permutation, begin, n))
+    local status = tonumber(C.flow_instance_run_batches(context, instance, from, count, permutation, begin, rows, source.size, done))
+    batch = batch + done[0]
     if status ~= 0 or C.flow_instance_stop_wished(instance) ~= 0 then return status, batch - first end
-    if after and after(batch - first, n) then return 0, batch - first + 1 end
+    if after and after(batch - first - 1, rows) then break end
   end
-  return 0, last - first
+  return 0, batch - first
 end
 
 -- Runs `count` batches from the source's position. step: of steps.lua; number: of the first step, for the random ops.
--- after(batch, rows), if given, is called behind each batch, counted from 0, and stops the loop by returning true.
--- Returns a status and the number of batches that ran; fewer also if a worker wished to stop.
-function batches.run(source, step, seed, number, count, after)
+-- after(batch, rows), if given, is called behind every so many batches, with the last one of these, counted from 0, and all their rows, and
+-- stops the loop by returning true. Returns a status and the number of batches that ran; fewer also if a worker wished to stop.
+function batches.run(source, step, seed, number, count, every, after)
   step.running = step.running + 1
-  local ok, status, done = pcall(loop, source, step.instance, seed, number, source.position, source.position + count, after)
+  local first = source.position
+  local ok, status, ran = pcall(loop, source, step.instance, seed, number, first, first + count, after and every or count, after)
   step.running = step.running - 1
   if not ok then error(status, 0) end
-  source.position = source.position + done
-  return status, done
+  source.position = first + ran
+  return status, ran
 end
 
 return batches

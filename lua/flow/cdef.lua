@@ -214,6 +214,8 @@ int flow_instance_run_each(flow_context *context, flow_instance *instance, flow_
 int flow_instance_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs);
 int flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
  const flow_tensor *order, double first, double rows);
+int flow_instance_run_batches(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
+ const flow_tensor *order, double first, double rows, double size, double *done);
 typedef struct flow_profile_entry {
  const char *op, *variant;
  char shape[96];

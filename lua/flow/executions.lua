@@ -16,8 +16,9 @@ end
 --   count    batches that the loop has at most
 --   stops    (optional) whether somebody wants to stop; stop: whether the loop ends for it now
 --   run      (optional) of training (fit_position.lua), told where it stands
--- nil if nobody looks, so that the loop stays compiled. Else: after(batch, rows), to be called behind each batch, counted from 0, which
--- returns true to end the loop, and finish(), behind a loop whose data ended.
+-- nil if nobody looks, so that the loop need not come here. Else: after(batch, rows), to be called behind each batch, counted from 0, or
+-- behind several that end with an execution, with the last one and the rows of all, which returns true to end the loop; and finish(),
+-- behind a loop whose data ended.
 function executions.watch(how)
   local list, bar, run, count = how.list, how.bar, how.run, how.count
   local on_begin, on_end = "on_" .. how.what .. "_batch_begin", "on_" .. how.what .. "_batch_end"

@@ -172,6 +172,38 @@ static void test_what_a_run_refuses(void **state)
   run(t.instance, (flow_tensor *[]){ gap, labels_of(4) }, 2, &out);   /* the other entry copies */
 }
 
+/* Variables after batches in one call are those after one call for each; a failure tells how many were whole. */
+static void test_batches_are_runs_one_behind_the_other(void **state)
+{
+  (void)state;
+  enum { ALL = 29, SIZE = 8 };
+  trainer one = make_trainer(SIZE), many = make_trainer(SIZE);
+  flow_tensor *inputs[2] = { images_of(ALL, 5), labels_of(ALL) }, *order;
+  double done = -1;
+  OK(flow_tensor_new(FLOW_INT64, 1, SHAPE(ALL), &order));
+  keep(order, release_tensor);
+  for (int i = 0; i < ALL; i++) ((int64_t *)order->data)[i] = i * 7 % ALL;
+  for (int pass = 0; pass < 2; pass++) {
+    const flow_tensor *by = pass ? order : NULL;
+    for (int first = 3; first < ALL; first += SIZE) {
+      flow_instance_scalars(one.instance, 9, (first - 3) / SIZE, first);
+      OK(flow_instance_run_rows(context, one.instance, inputs, 2, by, first, first + SIZE < ALL ? SIZE : ALL - first));
+    }
+    flow_instance_scalars(many.instance, 9, 0, 3);
+    OK(flow_instance_run_batches(context, many.instance, inputs, 2, by, 3, ALL - 3, SIZE, &done));
+    assert_true(done == 4);
+    for (int k = 0; k < NET_VARIABLES; k++) expect_close(many.n.variables[k]->tensor, one.n.variables[k]->tensor, 0);
+  }
+  OK(flow_instance_run_batches(context, many.instance, inputs, 2, NULL, 0, 0, SIZE, &done));
+  assert_true(done == 0);
+  ((int64_t *)order->data)[2 * SIZE + 1] = ALL;
+  FAILS(flow_instance_run_batches(context, many.instance, inputs, 2, order, 0, ALL, SIZE, &done), FLOW_INVALID_ARGUMENT, "names row 29");
+  assert_true(done == 2);
+  FAILS(flow_instance_run_batches(context, many.instance, inputs, 2, NULL, 0, ALL, 0, &done), FLOW_INVALID_ARGUMENT, "in batches of 0");
+  FAILS(flow_instance_run_batches(context, many.instance, inputs, 2, NULL, 0, NAN, SIZE, &done), FLOW_INVALID_ARGUMENT, "in batches of 8");
+  FAILS(flow_instance_run_batches(context, many.instance, inputs, 2, NULL, 0, ALL + 1, SIZE, &done), FLOW_INVALID_ARGUMENT, "traced for");
+}
+
 static void test_steady_runs_allocate_nothing(void **state)
 {
   (void)state;
@@ -405,7 +437,8 @@ int main(void)
   const struct CMUnitTest tests[] = {
     GRAPH_TEST(test_a_bad_label_changes_nothing), GRAPH_TEST(test_a_failure_behind_an_update),
     GRAPH_TEST(test_not_a_number_is_harmless), GRAPH_TEST(test_any_number_of_rows), GRAPH_TEST(test_what_a_run_refuses),
-    GRAPH_TEST(test_steady_runs_allocate_nothing), GRAPH_TEST(test_threads_do_not_change_results),
+    GRAPH_TEST(test_batches_are_runs_one_behind_the_other), GRAPH_TEST(test_steady_runs_allocate_nothing),
+    GRAPH_TEST(test_threads_do_not_change_results),
     GRAPH_TEST(test_two_instances_in_two_threads), GRAPH_TEST(test_one_instance_in_two_threads),
     GRAPH_TEST(test_an_interrupt_stops_a_run), GRAPH_TEST(test_interrupts_at_any_time), GRAPH_TEST(test_out_of_memory_anywhere),
   };

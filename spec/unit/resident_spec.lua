@@ -76,6 +76,7 @@ local function check(fit, options)
 end
 
 local SCALARS = 40       -- bytes that go up for each step
+local LAUNCHES = 3       -- of STEPS: 6 whole batches go as 4 and 2, the last one by itself
 local METRICS = 4        -- numbers read at the end of an epoch: total and count of loss and mae
 
 describe("arrays that a model on a GPU learns from", function()
@@ -83,7 +84,8 @@ describe("arrays that a model on a GPU learns from", function()
     local last = check(function(model, list)
       return model:fit(x, y, { epochs = EPOCHS, batch_size = SIZE, verbose = 0, callbacks = list })
     end)
-    assert.equal(STEPS + 1, last.uploads)
+    assert.equal(LAUNCHES + 1, last.uploads)
+    assert.equal(LAUNCHES, last.replays)
     assert.equal(STEPS * SCALARS + 8 * ROWS, last.uploaded_bytes)
     assert.equal(METRICS, last.downloads)
     assert.equal(1, last.waits)
@@ -93,7 +95,7 @@ describe("arrays that a model on a GPU learns from", function()
     local last = check(function(model, list)
       return model:fit(x, y, { epochs = EPOCHS, batch_size = SIZE, verbose = 0, shuffle = false, callbacks = list })
     end)
-    assert.equal(STEPS, last.uploads)
+    assert.equal(LAUNCHES, last.uploads)
     assert.equal(STEPS * SCALARS, last.uploaded_bytes)
     assert.equal(1, last.waits)
   end)
@@ -103,13 +105,31 @@ describe("arrays that a model on a GPU learns from", function()
       return model:fit(x, y, { epochs = EPOCHS, batch_size = SIZE, verbose = 0, sample_weight = weights, validation_data = { xv, yv },
                                callbacks = list })
     end)
-    assert.equal(STEPS + 1 + 3 + METRICS, last.uploads)      -- 20 rows in batches of 8; metrics are set to zero in between
+    assert.equal(LAUNCHES + 1 + 2 + METRICS, last.uploads)      -- 20 rows in batches of 8; metrics are set to zero in between
     assert.equal(2 * METRICS, last.downloads)
     assert.equal(2, last.waits)
     check(function(model, list)
       return model:fit(x, y, { epochs = EPOCHS, batch_size = SIZE, verbose = 0, validation_split = 0.2, steps_per_epoch = 3,
                                callbacks = list })
     end)
+  end)
+
+  it("may be others in the next fit, and those of before in the one behind", function()
+    local other, same = x[{ { 11, 50 } }]:contiguous(), flow.add(y, 1)
+    check(function(model, list)
+      model:fit(x, y, { epochs = 2, batch_size = SIZE, verbose = 0 })
+      model:fit(other, same[{ { 1, 40 } }]:contiguous(), { epochs = 2, batch_size = SIZE, verbose = 0, shuffle = false })
+      model:evaluate(other, y[{ { 1, 40 } }]:contiguous(), { batch_size = SIZE, verbose = 0 })
+      model:fit(x, same, { epochs = 2, batch_size = SIZE, verbose = 0 })
+      return model:fit(x, y, { epochs = EPOCHS, batch_size = SIZE, verbose = 0, shuffle = false, callbacks = list })
+    end)
+  end)
+
+  it("go in pieces of sixteen batches at most", function()
+    local last = check(function(model, list)
+      return model:fit(x, y, { epochs = EPOCHS, batch_size = 1, verbose = 0, callbacks = list })
+    end)
+    assert.equal(3 + 1, last.replays)      -- of 50 batches: 16 each, and 2
   end)
 
   it("are fed batch by batch where there is no room", function()
@@ -132,6 +152,16 @@ describe("arrays that a model on a GPU learns from", function()
       local labels = flow.zeros({ ROWS }, { dtype = "int64", device = "cpu" })
       labels[11] = 9
       assert.matches("label 9 in row %d+ is outside 0..1", message_of(function() model:fit(x, labels, { verbose = 0 }) end))
+      model:fit(x, flow.zeros({ ROWS }, { dtype = "int64" }), { verbose = 0, batch_size = 4 })
+      local before = model.variables[1]:value():totable()
+      assert.matches("label 9 in row 2 is outside 0..1", message_of(function()
+        model:fit(x, labels, { verbose = 0, batch_size = 4, shuffle = false })
+      end))
+      local third = model.variables[1]:value():totable()
+      assert.not_same(before, third)      -- two batches were right
+      local xs, ys = x[{ { 9, 50 } }]:contiguous(), labels[{ { 9, 50 } }]:contiguous()
+      message_of(function() model:fit(xs, ys, { verbose = 0, batch_size = 4, shuffle = false }) end)
+      assert.same(third, model.variables[1]:value():totable())
     end)
   end)
 end)
@@ -146,6 +176,7 @@ describe("several steps per execution", function()
     assert.equal(METRICS * (3 + 1), last.downloads)      -- 7 steps are 3 executions
     assert.equal(1, last.waits)
     assert.same({ 2, 5, 8 }, { seen[1][1], seen[2][1], seen[3][1] })
+    assert.equal(2 + 2 + 1, last.replays)      -- three batches go as 2 and 1
     assert.equal(2 * EPOCHS * 3, #seen)
   end)
 end)
