@@ -1,6 +1,7 @@
 /* losses.c: Keras' losses as formulas of ops. Probabilities are clipped to [1e-7, 1 - 1e-7]; where the op that made y_pred is
  * known to be the matching softmax or sigmoid, its input is used instead, which is exact and saves the logarithm. */
 #include "train/losses.h"
+#include "train/loss_formulas.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -54,8 +55,7 @@ void flow_express_align(flow_expression *e, flow_tensor **a, flow_tensor **b)
   else if ((*b)->rank == (*a)->rank + 1) align_to(e, b, a);
 }
 
-/* Both as floats of one rank, one value a sample as {batch, 1}; 0 after a failure. */
-static int prepare(flow_expression *e, flow_tensor **y_true, flow_tensor **y_pred)
+int flow_express_pair(flow_expression *e, flow_tensor **y_true, flow_tensor **y_pred)
 {
   *y_pred = flow_express_float(e, *y_pred);
   *y_true = flow_express_float(e, *y_true);
@@ -95,8 +95,7 @@ static flow_tensor *smooth(flow_expression *e, const flow_arguments *options, fl
   return e_add(e, e_mul(e, labels, flow_express_number(e, labels, 1 - amount)), flow_express_number(e, labels, amount / classes));
 }
 
-/* Cross-entropies are computed along the last axis. */
-static void check_axis(flow_expression *e, const flow_arguments *options, const flow_tensor *y_pred)
+void flow_express_check_axis(flow_expression *e, const flow_arguments *options, const flow_tensor *y_pred)
 {
   int64_t axis = flow_argument_integer(options, "axis");
   if (e->status == FLOW_OK && axis != -1 && axis != y_pred->rank - 1) {
@@ -132,8 +131,8 @@ static flow_tensor *categorical_crossentropy(flow_expression *e, const flow_argu
   flow_tensor *logits = logits_of(e, options, y_pred, FLOW_OP_softmax), *logarithm;
   if (y_pred->rank < 2) return flow_express_fail(e, "y_pred %s, expected {batch, classes}", flow_tensor_shape_text(y_pred));
   if (logits) y_pred = logits;
-  if (!prepare(e, &y_true, &y_pred)) return NULL;
-  check_axis(e, options, y_pred);
+  if (!flow_express_pair(e, &y_true, &y_pred)) return NULL;
+  flow_express_check_axis(e, options, y_pred);
   if (!flow_shape_equal(y_true->rank, y_true->shape, y_pred->rank, y_pred->shape))
     return flow_express_fail(e, "y_true %s and y_pred %s must have one shape; for integer labels use sparse_categorical_crossentropy",
                              flow_tensor_shape_text(y_true), flow_tensor_shape_text(y_pred));
@@ -152,8 +151,8 @@ static flow_tensor *binary_crossentropy(flow_expression *e, const flow_arguments
 {
   flow_tensor *logits = logits_of(e, options, y_pred, FLOW_OP_sigmoid), *when_true, *when_false;
   if (logits) y_pred = logits;
-  if (!prepare(e, &y_true, &y_pred)) return NULL;
-  check_axis(e, options, y_pred);
+  if (!flow_express_pair(e, &y_true, &y_pred)) return NULL;
+  flow_express_check_axis(e, options, y_pred);
   y_true = smooth(e, options, y_true, 2);
   flow_tensor *one = flow_express_number(e, y_pred, 1);
   if (logits) {
@@ -168,53 +167,29 @@ static flow_tensor *binary_crossentropy(flow_expression *e, const flow_arguments
   return flow_express_mean(e, values, -1);
 }
 
-static flow_tensor *mean_squared_error(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
+/* sum y log(y / p) along the last axis, both clipped to [1e-7, 1]. */
+static flow_tensor *kl_divergence(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
 {
   (void)options;
-  if (!prepare(e, &y_true, &y_pred)) return NULL;
-  return flow_express_mean(e, e_square(e, e_sub(e, y_pred, y_true)), -1);
+  if (!flow_express_pair(e, &y_true, &y_pred)) return NULL;
+  flow_tensor *least = flow_express_number(e, y_pred, 1e-7), *most = flow_express_number(e, y_pred, 1);
+  flow_tensor *y = e_minimum(e, e_maximum(e, y_true, least), most), *p = e_minimum(e, e_maximum(e, y_pred, least), most);
+  return flow_express_sum(e, e_mul(e, y, e_log(e, e_div(e, y, p))), -1, 0);
 }
 
-static flow_tensor *mean_absolute_error(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
+/* The nearer, the smaller: the similarity, negated. */
+static flow_tensor *cosine_loss(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
 {
-  (void)options;
-  if (!prepare(e, &y_true, &y_pred)) return NULL;
-  return flow_express_mean(e, e_abs(e, e_sub(e, y_pred, y_true)), -1);
+  return e_neg(e, flow_metric_cosine_similarity(e, options, y_true, y_pred));
 }
 
-/* 100 |y - p| / max(|y|, 1e-7) */
-static flow_tensor *mean_absolute_percentage_error(flow_expression *e, const flow_arguments *options, flow_tensor *y_true,
-                                                   flow_tensor *y_pred)
+/* Keras' choice by shapes: one output: binary; labels of a smaller rank or {..., 1}: sparse; else one-hot. */
+static flow_tensor *crossentropy(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
 {
-  (void)options;
-  if (!prepare(e, &y_true, &y_pred)) return NULL;
-  flow_tensor *size = e_maximum(e, e_abs(e, y_true), flow_express_number(e, y_true, 1e-7));
-  flow_tensor *mean = flow_express_mean(e, e_abs(e, e_div(e, e_sub(e, y_true, y_pred), size)), -1);
-  return e_mul(e, mean, flow_express_number(e, y_pred, 100));
-}
-
-/* (log(1 + p) - log(1 + y))^2, both cut off at 1e-7 */
-static flow_tensor *mean_squared_logarithmic_error(flow_expression *e, const flow_arguments *options, flow_tensor *y_true,
-                                                   flow_tensor *y_pred)
-{
-  (void)options;
-  if (!prepare(e, &y_true, &y_pred)) return NULL;
-  flow_tensor *epsilon = flow_express_number(e, y_pred, 1e-7);
-  flow_tensor *a = flow_express(e, FLOW_OP_log1p, e_maximum(e, y_pred, epsilon), NULL, NULL, NULL);
-  flow_tensor *b = flow_express(e, FLOW_OP_log1p, e_maximum(e, y_true, epsilon), NULL, NULL, NULL);
-  return flow_express_mean(e, e_square(e, e_sub(e, a, b)), -1);
-}
-
-/* |d| <= delta: d^2 / 2, else delta |d| - delta^2 / 2 */
-static flow_tensor *huber(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
-{
-  if (!prepare(e, &y_true, &y_pred)) return NULL;
-  double delta = flow_argument_number(options, "delta");
-  flow_tensor *size = e_abs(e, e_sub(e, y_pred, y_true)), *limit = flow_express_number(e, y_pred, delta);
-  flow_tensor *half = flow_express_number(e, y_pred, 0.5);
-  flow_tensor *near = e_mul(e, half, e_square(e, size));
-  flow_tensor *far = e_sub(e, e_mul(e, limit, size), flow_express_number(e, y_pred, 0.5 * delta * delta));
-  return flow_express_mean(e, e_where(e, e_le(e, size, limit), near, far), -1);
+  int one_output = y_pred->rank < 2 || y_pred->shape[y_pred->rank - 1] == 1;
+  if (one_output) return binary_crossentropy(e, options, y_true, y_pred);
+  int sparse = y_true->rank < y_pred->rank || y_true->shape[y_true->rank - 1] == 1;
+  return sparse ? sparse_categorical_crossentropy(e, options, y_true, y_pred) : categorical_crossentropy(e, options, y_true, y_pred);
 }
 
 /* ---- table ------------------------------------------------------------------------------------------------------------------ */
@@ -227,16 +202,25 @@ static const flow_argument no_options[] = { FLOW_ARGUMENTS_END };
 static const flow_argument sparse_options[] = { FROM_LOGITS, { "ignore_class", FLOW_ABSENT, "null", NULL }, AXIS, FLOW_ARGUMENTS_END };
 static const flow_argument entropy_options[] = { FROM_LOGITS, SMOOTHING, AXIS, FLOW_ARGUMENTS_END };
 static const flow_argument huber_options[] = { { "delta", FLOW_NUMBER, "1", NULL }, FLOW_ARGUMENTS_END };
+static const flow_argument axis_options[] = { AXIS, FLOW_ARGUMENTS_END };
 
 static const flow_loss records[] = {
   { "sparse_categorical_crossentropy", "SparseCategoricalCrossentropy", NULL, sparse_options, sparse_categorical_crossentropy },
   { "categorical_crossentropy", "CategoricalCrossentropy", NULL, entropy_options, categorical_crossentropy },
   { "binary_crossentropy", "BinaryCrossentropy", "bce|BCE", entropy_options, binary_crossentropy },
-  { "mean_squared_error", "MeanSquaredError", "mse|MSE", no_options, mean_squared_error },
-  { "mean_absolute_error", "MeanAbsoluteError", "mae|MAE", no_options, mean_absolute_error },
-  { "mean_absolute_percentage_error", "MeanAbsolutePercentageError", "mape|MAPE", no_options, mean_absolute_percentage_error },
-  { "mean_squared_logarithmic_error", "MeanSquaredLogarithmicError", "msle|MSLE", no_options, mean_squared_logarithmic_error },
-  { "huber", "Huber", "huber_loss", huber_options, huber },
+  { "mean_squared_error", "MeanSquaredError", "mse|MSE", no_options, flow_loss_mean_squared_error },
+  { "mean_absolute_error", "MeanAbsoluteError", "mae|MAE", no_options, flow_loss_mean_absolute_error },
+  { "mean_absolute_percentage_error", "MeanAbsolutePercentageError", "mape|MAPE", no_options, flow_loss_mean_absolute_percentage_error },
+  { "mean_squared_logarithmic_error", "MeanSquaredLogarithmicError", "msle|MSLE", no_options, flow_loss_mean_squared_logarithmic_error },
+  { "huber", "Huber", "huber_loss", huber_options, flow_loss_huber },
+  { "crossentropy", NULL, "ce", entropy_options, crossentropy },
+  { "kl_divergence", "KLDivergence", "kld|KLD|kullback_leibler_divergence", no_options, kl_divergence },
+  { "poisson", "Poisson", NULL, no_options, flow_loss_poisson },
+  { "log_cosh", "LogCosh", "logcosh", no_options, flow_loss_log_cosh },
+  { "cosine_similarity", "CosineSimilarity", NULL, axis_options, cosine_loss },
+  { "hinge", "Hinge", NULL, no_options, flow_loss_hinge },
+  { "squared_hinge", "SquaredHinge", NULL, no_options, flow_loss_squared_hinge },
+  { "categorical_hinge", "CategoricalHinge", NULL, no_options, flow_loss_categorical_hinge },
 };
 
 int flow_loss_total(void) { return (int)(sizeof records / sizeof *records); }

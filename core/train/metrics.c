@@ -1,5 +1,6 @@
 /* metrics.c: Keras' metrics that are means over samples. A loss is a metric, too. */
 #include "train/metrics.h"
+#include "train/loss_formulas.h"
 
 #include <strings.h>
 
@@ -52,16 +53,71 @@ static flow_tensor *accuracy(flow_expression *e, const flow_arguments *options, 
   return sparse ? sparse_categorical_accuracy(e, options, y_true, y_pred) : categorical_accuracy(e, options, y_true, y_pred);
 }
 
+/* {0, 1, ... count - 1} */
+static flow_tensor *positions(flow_expression *e, int64_t count)
+{
+  flow_tensor *made = NULL;
+  if (e->status != FLOW_OK) return NULL;
+  flow_status status = flow_tensor_new(FLOW_INT64, 1, &count, &made);
+  for (int64_t i = 0; status == FLOW_OK && i < count; i++) ((int64_t *)flow_tensor_data(made))[i] = i;
+  return flow_express_keep(e, status, made);
+}
+
+/* Whether fewer than k scores are larger than that of the label, so that ties count as hits (TensorFlow's in_top_k). A label that is no
+ * class and a score that is not finite are misses. */
+static flow_tensor *is_in_top(flow_expression *e, const flow_arguments *options, flow_tensor *labels, flow_tensor *scores)
+{
+  if (e->status != FLOW_OK) return NULL;
+  int64_t k = flow_argument_integer(options, "k");
+  if (k < 1) return flow_express_fail(e, "k is a whole number from 1, got %lld", (long long)k);
+  int64_t dims[FLOW_MAX_RANK] = { 0 };
+  for (int i = 0; i < labels->rank; i++) dims[i] = labels->shape[i];
+  dims[labels->rank] = 1;
+  flow_attributes last = { .reduce = { .count = 1, .axes = { scores->rank - 1 } } };
+  scores = flow_express_float(e, scores);
+  labels = flow_express_reshape(e, flow_express_cast(e, labels, FLOW_INT64), labels->rank + 1, dims);
+  flow_tensor *is_label = e_eq(e, labels, positions(e, e->status == FLOW_OK ? scores->shape[scores->rank - 1] : 0));
+  flow_tensor *own = flow_express_sum(e, e_where(e, is_label, scores, flow_express_number(e, scores, 0)), -1, 1);
+  flow_tensor *larger = flow_express_sum(e, flow_express_cast(e, e_gt(e, scores, own), FLOW_INT64), -1, 0);
+  flow_tensor *valid = flow_express(e, FLOW_OP_any, flow_express(e, FLOW_OP_logical_and, is_label,
+                                    flow_express(e, FLOW_OP_is_finite, own, NULL, NULL, NULL), NULL, NULL), NULL, NULL, &last);
+  flow_tensor *near = e_gt(e, flow_express_number(e, larger, (double)k), larger);
+  return flow_express(e, FLOW_OP_logical_and, valid, near, NULL, NULL);
+}
+
+/* Integer labels {...} or {..., 1}, scores {..., classes}. */
+static flow_tensor *sparse_top_k(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
+{
+  if (y_true->rank == y_pred->rank && y_true->rank > 0 && y_true->shape[y_true->rank - 1] == 1) y_true = flow_express_squeeze(e, y_true);
+  if (e->status == FLOW_OK && (y_pred->rank == 0 || y_true->rank != y_pred->rank - 1))
+    return flow_express_fail(e, "y_true %s does not fit y_pred %s: expected integer labels of one dimension less; for one-hot labels use "
+                             "top_k_categorical_accuracy", flow_tensor_shape_text(y_true), flow_tensor_shape_text(y_pred));
+  return is_in_top(e, options, y_true, y_pred);
+}
+
+static flow_tensor *top_k(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
+{
+  if (y_true->rank != y_pred->rank || y_pred->rank == 0)
+    return flow_express_fail(e, "y_true %s and y_pred %s must have one shape; for integer labels use sparse_top_k_categorical_accuracy",
+                             flow_tensor_shape_text(y_true), flow_tensor_shape_text(y_pred));
+  return is_in_top(e, options, position_of_largest(e, y_true), y_pred);
+}
+
 /* ---- table ------------------------------------------------------------------------------------------------------------------ */
 
 static const flow_argument no_options[] = { FLOW_ARGUMENTS_END };
 static const flow_argument threshold_options[] = { { "threshold", FLOW_NUMBER, "0.5", NULL }, FLOW_ARGUMENTS_END };
+static const flow_argument k_options[] = { { "k", FLOW_INTEGER, "5", NULL }, FLOW_ARGUMENTS_END };
+static const flow_argument axis_options[] = { { "axis", FLOW_INTEGER, "-1", NULL }, FLOW_ARGUMENTS_END };
 
 static const flow_metric records[] = {
   { "accuracy", NULL, "acc", threshold_options, accuracy },
   { "binary_accuracy", "BinaryAccuracy", NULL, threshold_options, binary_accuracy },
   { "sparse_categorical_accuracy", "SparseCategoricalAccuracy", NULL, no_options, sparse_categorical_accuracy },
   { "categorical_accuracy", "CategoricalAccuracy", NULL, no_options, categorical_accuracy },
+  { "top_k_categorical_accuracy", "TopKCategoricalAccuracy", NULL, k_options, top_k },
+  { "sparse_top_k_categorical_accuracy", "SparseTopKCategoricalAccuracy", NULL, k_options, sparse_top_k },
+  { "cosine_similarity", "CosineSimilarity", NULL, axis_options, flow_metric_cosine_similarity },
 };
 enum { OWN = sizeof records / sizeof *records };
 

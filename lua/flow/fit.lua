@@ -70,7 +70,7 @@ local function read_fit_options(options, rows)
   local size = whole("fit", "batch_size", options.batch_size, 1, steps_per_epoch and rows and math.ceil(rows / steps_per_epoch) or 32)
   return {
     batch_size = size, steps_per_epoch = steps_per_epoch, shuffle = options.shuffle ~= false, callbacks = options.callbacks,
-    epochs = whole("fit", "epochs", options.epochs, 1, 1), initial_epoch = whole("fit", "initial_epoch", options.initial_epoch, 0, 0),
+    epochs = whole("fit", "epochs", options.epochs, 0, 1), initial_epoch = whole("fit", "initial_epoch", options.initial_epoch, 0, 0),
     verbose = progress.verbosity(options.verbose), validation_freq = check_frequency(options.validation_freq),
     validation_steps = whole("fit", "validation_steps", options.validation_steps, 1),
     validation_batch_size = whole("fit", "validation_batch_size", options.validation_batch_size, 1, size),

@@ -7,6 +7,7 @@ local errors = require "flow.errors"
 local object = require "flow.object"
 local arguments = require "flow.arguments"
 local ops = require "flow.ops"
+local extend = require "flow.extend"
 
 local C, raise = native.C, errors.raise
 local context, held = native.context, native.held
@@ -47,7 +48,7 @@ local function reduce(values, weights, reduction)
 end
 
 function Loss:_call(y_true, y_pred, weights)
-  return reduce(self:call(y_true, y_pred), weights, self.reduction)
+  return reduce(self:call(ops.operand(y_true, nil, "y_true"), ops.operand(y_pred, nil, "y_pred")), weights, self.reduction)
 end
 
 -- Values per sample; classes that extend Loss define their own.
@@ -55,11 +56,17 @@ function Loss:call(y_true, y_pred)
   return values_of(self.index, self.options, y_true, y_pred)
 end
 
+-- A class of losses written in Lua: its call(y_true, y_pred) gives values per sample. reduction is a field like others.
+function Loss.extend(parent, class_name)
+  return extend(parent, class_name, function(class, name) return object.new(class, { name = name, reduction = "sum_over_batch_size" }) end)
+end
+
 -- What the records take, in Keras' order, so that a wrong name is reported where the loss is made.
 local entropy = { "from_logits", "label_smoothing", "axis" }
 local OPTIONS = {
   sparse_categorical_crossentropy = { "from_logits", "ignore_class", "reduction", "axis" },
-  categorical_crossentropy = entropy, binary_crossentropy = entropy, huber = { "delta" },
+  categorical_crossentropy = entropy, binary_crossentropy = entropy, crossentropy = entropy, huber = { "delta" },
+  cosine_similarity = { "axis", "reduction" },
 }
 
 local function make(class_name, index, ...)
@@ -83,8 +90,12 @@ local function make(class_name, index, ...)
                              config = { class_name = class_name, config = config } })
 end
 
-local NAMES = { "sparse_categorical_crossentropy", "categorical_crossentropy", "binary_crossentropy", "mean_squared_error",
-                "mean_absolute_error", "mean_absolute_percentage_error", "mean_squared_logarithmic_error", "huber" }
+local function all_names()
+  local list = {}
+  while C.flow_loss_name(#list) ~= nil do list[#list + 1] = native.string(C.flow_loss_name(#list)) end
+  table.sort(list)
+  return list
+end
 
 -- The loss that compile() was given: an object, a name, or a function(y_true, y_pred).
 function losses.get(value)
@@ -92,8 +103,8 @@ function losses.get(value)
   if type(value) == "string" then
     local index = C.flow_loss_find(value)
     if index >= 0 then return make(value, index) end
-    raise("there is no loss %q%s There are sparse_categorical_crossentropy, categorical_crossentropy, binary_crossentropy, mse, mae, " ..
-      "mape, msle and huber", value, (errors.suggestion(value, NAMES):gsub("^$", ".")))
+    local known = all_names()
+    raise("there is no loss %q%s There are %s", value, (errors.suggestion(value, known):gsub("^$", ".")), table.concat(known, ", "))
   end
   if type(value) == "function" then
     local class = object.class("Loss function", Loss)
@@ -109,7 +120,7 @@ losses.reduce = reduce
 return setmetatable(losses, {
   __index = function(_, name)
     local index = type(name) == "string" and C.flow_loss_find(name) or -1
-    if index < 0 then raise("flow.losses has no %q", tostring(name)) end
+    if index < 0 then raise("flow.losses has no %q%s", tostring(name), errors.suggestion(tostring(name), all_names())) end
     if name:find("^%u") and name ~= name:upper() then
       local constructor = function(...) return make(name, index, ...) end
       rawset(losses, name, constructor)

@@ -1,4 +1,9 @@
--- metrics.lua: flow.metrics: running means of values per sample, kept in variables so that plans update them.
+-- metrics.lua: flow.metrics: what is measured while a model trains, kept in variables so that plans update them.
+--
+--   Mean, Sum                     of values
+--   metrics of the library's table (every loss is one of them): running means of values per sample
+--   confusion_metrics.lua         Precision, Recall, AUC and their kin
+--   Metric:extend("Name")         written in Lua: init(), update_state(y_true, y_pred, sample_weight), result()
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -9,13 +14,16 @@ local variable = require "flow.variable"
 local tensor = require "flow.tensor"
 local ops = require "flow.ops"
 local losses = require "flow.losses"
+local extend = require "flow.extend"
 
 local C, raise = native.C, errors.raise
 local context, held = native.context, native.held
 
 local metrics = {}
 local Metric = object.class("Metric")
+local Sum = object.class("Sum", Metric)
 local Mean = object.class("Mean", Metric)
+local MeanOfValues = object.class("MeanOfValues", Mean)
 local out = native.out("flow_tensor")
 local element_count = C.flow_op_find("element_count")
 
@@ -30,33 +38,97 @@ local function count(x, rows_only)
 end
 function metrics.rows(x) return count(x, true) end
 
-local function counter(name)
-  return variable.Variable(tensor.zeros({}, { dtype = "float64" }), { name = name, trainable = false, sync = "SUM_ON_READ" })
-end
+---- all metrics -----------------------------------------------------------------------------------------------------------------
 
-local function new(class, name, fields)
+local VARIABLE = { name = true, shape = true, initializer = true, dtype = true }
+
+-- A new metric. Its field config says how a file describes it, { class_name =, config = }; without one a file cannot hold it.
+function metrics.new(class, name, fields)
   local self = object.new(class, fields or {})
   rawset(self, "name", name)
-  rawset(self, "total", counter(name .. "/total"))
-  rawset(self, "count", counter(name .. "/count"))
+  rawset(self, "variables", {})
   return self
 end
 
--- total += sum(values * weights), count += sum(weights) or the number of values.
-local function accumulate(self, values, weights)
-  if values.dtype ~= "float32" then values = values:to("float32") end
-  if weights ~= nil then
-    weights = losses.align_weights(weights, values)
-    self.total:assign_add((values * weights):sum())
-    self.count:assign_add(weights:sum())
-  else
-    self.total:assign_add(values:sum())
-    self.count:assign_add(count(values))
+-- A variable of the metric's state: { name =, shape = {}, initializer = "zeros", dtype = "float64" }. What the replicas of a strategy
+-- add to it counts together.
+function Metric:add_variable(options)
+  options = errors.check_options("add_variable", options, VARIABLE)
+  local initial = tensor.zeros(options.shape or {}, { dtype = options.dtype or "float64" })
+  if options.initializer then
+    native.check(C.flow_initialize(context, options.initializer, nil, C.flow_context_next_seed(context), initial.p))
   end
+  local made = variable.Variable(initial, { name = self.name .. "/" .. (options.name or "variable"), trainable = false,
+                                            sync = "SUM_ON_READ" })
+  self.variables[#self.variables + 1] = made
+  rawset(self, "_initial", rawget(self, "_initial") or {})
+  self._initial[#self.variables] = initial
+  return made
+end
+Metric.add_weight = Metric.add_variable
+
+-- The state before the first update.
+function Metric:reset_state()
+  for i, v in ipairs(self.variables) do v:assign(self._initial[i]) end
 end
 
-function Metric:update_state(y_true, y_pred, weights)
-  accumulate(self, self:values(y_true, y_pred), weights)
+-- Updates the state and returns the result.
+function Metric:_call(...)
+  self:update_state(...)
+  return self:result()
+end
+
+for _, name in ipairs { "update_state", "result" } do
+  Metric[name] = function(self) raise("%s has no %s(): a class that extends Metric defines it", object.title(self), name) end
+end
+
+-- What result() gives, as a number.
+function metrics.number(metric)
+  local value = metric:result()
+  if type(value) == "number" then return value end
+  if native.is_tensor(value) or variable.is_variable(value) then
+    if value.size == 1 then return value:item() end
+  end
+  raise("%s: result() gives %s, expected one number", object.title(metric), type(value) == "table" and not variable.is_variable(value)
+    and ("a list of %d"):format(#value) or errors.describe(value))
+end
+
+-- A class of metrics written in Lua; its init() makes the variables.
+function Metric.extend(parent, class_name)
+  return extend(parent, class_name, metrics.new)
+end
+
+---- sums and means --------------------------------------------------------------------------------------------------------------
+
+-- total += sum(values * weights); returns both as they were counted.
+local function add_to(total, values, weights)
+  if values.dtype ~= "float32" then values = values:to("float32") end
+  if weights ~= nil then weights = losses.align_weights(weights, values) end
+  total:assign_add((weights and values * weights or values):sum())
+  return values, weights
+end
+
+local function new_sum(class, name, fields)
+  local self = metrics.new(class, name, fields)
+  rawset(self, "total", self:add_variable { name = "total" })
+  return self
+end
+
+local function new_mean(class, name, fields)
+  local self = new_sum(class, name, fields)
+  rawset(self, "count", self:add_variable { name = "count" })
+  return self
+end
+
+function Sum:update_state(values, weights)
+  add_to(self.total, ops.operand(values, "float32", self.name), weights)
+end
+function Sum:result() return C.flow_variable_number(self.total.handle) end
+
+-- total += sum(values * weights), count += sum(weights) or the number of values.
+local function accumulate(self, values, weights)
+  values, weights = add_to(self.total, values, weights)
+  self.count:assign_add(weights and weights:sum() or count(values))
 end
 
 function Mean:update_state(values, weights)
@@ -70,68 +142,137 @@ function Mean:update_batch(value, rows, all_rows)
 end
 
 -- The mean so far as a number; 0 before the first update.
-function Metric:result()
+function Mean:result()
   local n = C.flow_variable_number(self.count.handle)
   return n == 0 and 0 or C.flow_variable_number(self.total.handle) / n
 end
 
-function Metric:reset_state()
-  self.total:assign(0)
-  self.count:assign(0)
+function MeanOfValues:update_state(y_true, y_pred, weights)
+  accumulate(self, self:values(y_true, y_pred), weights)
 end
 
-function Metric.fields.variables(self) return { self.total, self.count } end
-
-function Metric:values(y_true, y_pred)
+local function values_of(index, options, y_true, y_pred)
   y_true, y_pred = ops.operand(y_true, nil, "y_true"), ops.operand(y_pred, nil, "y_pred")
-  native.try(C.flow_metric_values, context, self.index, self.options, native.pointer(y_true), native.pointer(y_pred), out)
+  native.try(C.flow_metric_values, context, index, options, native.pointer(y_true), native.pointer(y_pred), out)
   held[1], held[2] = y_true, y_pred
   return native.tensor(out[0])
 end
 
-local function make(class_name, index, name, ...)
-  local record = native.string(C.flow_metric_name(index))
-  local threshold = (record == "accuracy" or record == "binary_accuracy") or nil
-  local named = errors.check_options(class_name, arguments.named(class_name, {}, 0, ...), { name = true, threshold = threshold })
-  name, named.name = named.name or name or record, nil
-  local config = { name = name }
-  for option, value in pairs(named) do config[option] = value end
-  return new(object.class(class_name, Metric), name, { index = index, options = arguments.native(class_name, named),
-                                                       config = { class_name = class_name, config = config } })
+function MeanOfValues:values(y_true, y_pred)
+  return values_of(self.index, self.options, y_true, y_pred)
 end
 
-local NAMES = { "accuracy", "sparse_categorical_accuracy", "categorical_accuracy", "binary_accuracy", "mean_squared_error",
-                "mean_absolute_error" }
+-- What the records take besides a name, which stands first by position but for those of k, as in Keras.
+local OPTIONS = {
+  accuracy = { "threshold" }, binary_accuracy = { "threshold" }, top_k_categorical_accuracy = { "k" },
+  sparse_top_k_categorical_accuracy = { "k" }, cosine_similarity = { "axis" }, binary_crossentropy = { "from_logits", "label_smoothing" },
+  categorical_crossentropy = { "from_logits", "label_smoothing", "axis" }, sparse_categorical_crossentropy = { "from_logits", "axis" },
+}
+
+-- Options of a metric out of the arguments of its constructor, which are known; the second result is its name or nil.
+function metrics.options(class_name, positional, known, ...)
+  local all = { name = true, dtype = true }
+  for _, option in ipairs(known) do all[option] = true end
+  local named = errors.check_options(class_name, arguments.named(class_name, positional, #positional, ...), all)
+  local name = named.name
+  if name ~= nil and type(name) ~= "string" then raise("%s: name is a string, got %s", class_name, errors.describe(name)) end
+  named.name, named.dtype = nil, nil
+  return named, name
+end
+
+-- How a file describes it.
+function metrics.config(class_name, name, options)
+  local config = { name = name }
+  for option, value in pairs(options) do config[option] = value end
+  return { class_name = class_name, config = config }
+end
+
+local function make(class_name, index, name, ...)
+  local record = native.string(C.flow_metric_name(index))
+  local known = OPTIONS[record] or {}
+  local named, given = metrics.options(class_name, known[1] == "k" and { "k", "name" } or { "name" }, known, ...)
+  name = given or name or record
+  local config = metrics.config(class_name, name, named)
+  if type(named.axis) == "number" and named.axis > 0 then named.axis = named.axis - 1 end      -- records count axes from 0
+  return new_mean(object.class(class_name, MeanOfValues), name, { index = index, options = arguments.native(class_name, named),
+                                                                  config = config })
+end
+
+-- Squares are averaged; the result is the root.
+local RootMeanSquaredError = object.class("RootMeanSquaredError", MeanOfValues)
+function RootMeanSquaredError:result() return math.sqrt(Mean.result(self)) end
+
+getmetatable(RootMeanSquaredError).__call = function(class, ...)
+  local _, name = metrics.options("RootMeanSquaredError", { "name" }, {}, ...)
+  name = name or "root_mean_squared_error"
+  return new_mean(class, name, { index = C.flow_metric_find("mean_squared_error"), options = arguments.native("RootMeanSquaredError", {}),
+                                 config = metrics.config("RootMeanSquaredError", name, {}) })
+end
+
+for class, new in pairs { [Mean] = new_mean, [Sum] = new_sum } do
+  getmetatable(class).__call = function(_, ...)
+    local _, name = metrics.options(class.name, { "name" }, {}, ...)
+    return new(class, name or names.auto(class.name))
+  end
+end
+
+---- by name ---------------------------------------------------------------------------------------------------------------------
+
+metrics.Metric, metrics.Mean, metrics.Sum, metrics.RootMeanSquaredError = Metric, Mean, Sum, RootMeanSquaredError
+local classes = { "RootMeanSquaredError" }
+for name, class in pairs(require "flow.confusion_metrics" (metrics)) do
+  metrics[name] = class
+  classes[#classes + 1] = name
+end
+
+-- The class of that name, or of that name in snake case.
+local function class_named(text)
+  for _, name in ipairs(classes) do
+    if text == name or text == names.snake(name) then return metrics[name] end
+  end
+end
+
+local function all_names()
+  local list, index = {}, 0
+  for _, name in ipairs(classes) do list[#list + 1] = names.snake(name) end
+  while C.flow_metric_name(index) ~= nil do
+    list[#list + 1] = native.string(C.flow_metric_name(index))
+    index = index + 1
+  end
+  table.sort(list)
+  for i = #list, 2, -1 do
+    if list[i] == list[i - 1] then table.remove(list, i) end      -- a loss and a metric of one name
+  end
+  return list
+end
 
 -- The metric that compile() was given: an object, a name (kept as the key in History), or a function.
 function metrics.get(value)
   if object.is(value, Metric) then return value end
   if type(value) == "string" then
+    local class = class_named(value)
+    if class then return class { name = value } end
     local index = C.flow_metric_find(value)
     if index >= 0 then return make(value, index, value) end
-    raise("there is no metric %q%s There are accuracy, sparse_categorical_accuracy, categorical_accuracy, binary_accuracy, mse and mae",
-      value, (errors.suggestion(value, NAMES):gsub("^$", ".")))
+    local known = all_names()
+    raise("there is no metric %q%s There are %s", value, (errors.suggestion(value, known):gsub("^$", ".")), table.concat(known, ", "))
   end
   if type(value) == "function" then
-    local class = object.class("Metric function", Metric)
+    local class = object.class("Metric function", MeanOfValues)
     function class.values(_, y_true, y_pred) return value(y_true, y_pred) end
-    return new(class, "metric")
+    return new_mean(class, "metric")
   end
   raise("a metric is an object, a name or a function(y_true, y_pred), got %s", errors.describe(value))
 end
 
-getmetatable(Mean).__call = function(_, options)
-  if type(options) == "string" then options = { name = options } end
-  return new(Mean, errors.check_options("Mean", options, { name = true }).name or names.auto("Mean"))
-end
-
-metrics.Metric = Metric
-metrics.Mean = Mean
-
+-- flow.metrics.BinaryAccuracy(...) makes a metric; flow.metrics.binary_accuracy(y_true, y_pred) gives values per sample.
 return setmetatable(metrics, {
   __index = function(_, name)
     local index = type(name) == "string" and C.flow_metric_find(name) or -1
-    if index < 0 then raise("flow.metrics has no %q", tostring(name)) end
-    return function(...) return make(name, index, nil, ...) end
+    if index < 0 then raise("flow.metrics has no %q%s", tostring(name), errors.suggestion(tostring(name), classes)) end
+    if name:find("^%u") and name ~= name:upper() then
+      return function(...) return make(name, index, nil, ...) end
+    end
+    return function(y_true, y_pred) return values_of(index, nil, y_true, y_pred) end
   end,
 })

@@ -173,7 +173,7 @@ end
 -- { loss =, accuracy = } of what ran since the last reset. Waits for a device that still runs.
 function training.results(model)
   local results = {}
-  for _, entry in ipairs(training.trackers(model)) do results[entry.key] = entry.metric:result() end
+  for _, entry in ipairs(training.trackers(model)) do results[entry.key] = metrics.number(entry.metric) end
   return results
 end
 

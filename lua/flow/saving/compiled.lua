@@ -17,8 +17,17 @@ local function optimizer_entry(optimizer)
   return json.printed(optimizer:to_json())
 end
 
+-- Of a class written in Lua: its name, and what its get_config() gives besides.
+local function own_entry(value)
+  local config = { name = value.name }
+  for key, entry in pairs(object.has(value, "get_config") and value:get_config() or {}) do config[key] = entry end
+  local class_name = object.class_of(value).name
+  return { module = json.null, class_name = class_name, config = config, registered_name = class_name }
+end
+
 local function object_entry(module, value)
   local given = rawget(value, "config")
+  if not given and rawget(object.class_of(value), "in_lua") then return own_entry(value) end
   if not given then
     raise("the %s %q is a function of Lua, which a file cannot hold; compile with an object of flow.%s, or save the weights only",
       module == "keras.losses" and "loss" or "metric", tostring(value.name), module:match("%.(.*)"))
@@ -72,7 +81,7 @@ end
 
 local function read_object(library, value, custom)
   local name = value.class_name
-  if custom[name] then return custom[name] end
+  if custom[name] then return type(custom[name]) == "function" and custom[name] or custom[name](options_of(value.config or {})) end
   if value.class_name == "function" and type(value.config) == "string" then return value.config end
   local ok, class = pcall(function() return library[name] end)
   if not ok then raise("%q is not known", tostring(name)) end

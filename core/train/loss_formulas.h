@@ -1,0 +1,27 @@
+/* loss_formulas.h: formulas of losses and metrics that their tables take from other files, as flow_loss_formula (losses.h). */
+#ifndef FLOW_TRAIN_LOSS_FORMULAS_H
+#define FLOW_TRAIN_LOSS_FORMULAS_H
+
+#include "train/losses.h"
+
+#define FLOW_FORMULA(name) \
+  flow_tensor *name(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
+
+FLOW_FORMULA(flow_loss_mean_squared_error);
+FLOW_FORMULA(flow_loss_mean_absolute_error);
+FLOW_FORMULA(flow_loss_mean_absolute_percentage_error);
+FLOW_FORMULA(flow_loss_mean_squared_logarithmic_error);
+FLOW_FORMULA(flow_loss_huber);
+FLOW_FORMULA(flow_loss_poisson);
+FLOW_FORMULA(flow_loss_log_cosh);
+FLOW_FORMULA(flow_loss_hinge);
+FLOW_FORMULA(flow_loss_squared_hinge);
+FLOW_FORMULA(flow_loss_categorical_hinge);
+FLOW_FORMULA(flow_metric_cosine_similarity);
+
+/* Both as floats of one rank, one value a sample as {batch, 1}; 0 after a failure. */
+int  flow_express_pair(flow_expression *e, flow_tensor **y_true, flow_tensor **y_pred);
+/* Fails unless the option axis is the last one of y_pred. */
+void flow_express_check_axis(flow_expression *e, const flow_arguments *options, const flow_tensor *y_pred);
+
+#endif

@@ -1,0 +1,89 @@
+"""Losses and metrics of Keras that golden/generate.py does not train with: writes measures.lua. Run with Keras and TensorFlow installed:
+    python spec/golden/measures.py
+A loss: values per sample, the mean, and the gradient of the prediction. A metric: the result after each of two updates, the second one with
+weights. Inputs follow the formula of generate.py."""
+import keras
+import tensorflow as tf
+
+from generate import Seeds, make, write_entries
+
+PROBABILITIES, NUMBERS, COUNTS = (0.02, 0.98), (-2.0, 2.0), (0.1, 3.0)
+LOSSES = [
+    ("KLDivergence", {}, PROBABILITIES, PROBABILITIES), ("Poisson", {}, COUNTS, COUNTS), ("LogCosh", {}, NUMBERS, NUMBERS),
+    ("LogCosh", {}, (-90.0, 90.0), NUMBERS), ("CosineSimilarity", {}, NUMBERS, NUMBERS), ("CosineSimilarity", {"axis": -1}, NUMBERS, NUMBERS),
+    ("Hinge", {}, "labels", NUMBERS), ("SquaredHinge", {}, "labels", NUMBERS), ("Hinge", {}, "signs", NUMBERS),
+    ("CategoricalHinge", {}, "one_hot", NUMBERS),
+]
+BY_NAME = [("crossentropy", [12, 1], "labels"), ("ce", [12, 4], "one_hot"), ("crossentropy", [12, 4], "classes")]
+BINARY, ROWS = ("labels", [12, 1]), ("one_hot", [12, 6])
+METRICS = [
+    ("Precision", {}, BINARY), ("Precision", {"thresholds": 0.3}, BINARY), ("Precision", {"thresholds": [0.2, 0.5, 0.8]}, BINARY),
+    ("Precision", {"class_id": 2}, ROWS), ("Recall", {}, BINARY), ("Recall", {"class_id": 0, "thresholds": 0.4}, ROWS), ("Recall", {}, ROWS),
+    ("TruePositives", {}, BINARY), ("TrueNegatives", {"thresholds": [0.1, 0.6]}, BINARY), ("FalsePositives", {}, BINARY),
+    ("FalseNegatives", {}, ROWS), ("AUC", {}, BINARY), ("AUC", {"curve": "PR"}, BINARY), ("AUC", {"num_thresholds": 7}, BINARY),
+    ("AUC", {"curve": "PR", "summation_method": "minoring"}, BINARY), ("AUC", {"summation_method": "majoring", "num_thresholds": 12}, ROWS),
+    ("AUC", {"thresholds": [0.25, 0.5, 0.9]}, BINARY),
+    ("TopKCategoricalAccuracy", {"k": 2}, ROWS), ("TopKCategoricalAccuracy", {}, ROWS),
+    ("SparseTopKCategoricalAccuracy", {"k": 3}, ("classes", [12, 6])), ("CosineSimilarity", {}, ROWS),
+    ("RootMeanSquaredError", {}, BINARY), ("KLDivergence", {}, ROWS), ("Poisson", {}, ROWS), ("Hinge", {}, BINARY), ("CategoricalHinge", {}, ROWS),
+]
+
+
+def number(value):
+    array = keras.ops.convert_to_numpy(value)
+    return [number(entry) for entry in array] if array.ndim else float("%.7g" % float(array))
+
+
+def target(seeds, kind, shape):
+    """The tensor of the manifest, and what is made of it."""
+    if kind == "one_hot":
+        entry = seeds.one_hot(shape)
+    elif kind == "classes":
+        entry = seeds.labels(shape[:-1], shape[-1])
+    elif kind in ("labels", "signs"):
+        entry = seeds.labels(shape, 2)
+    else:
+        entry = seeds.uniform(shape, *kind)
+    return entry, make(entry) * 2.0 - 1.0 if kind == "signs" else make(entry)
+
+
+def run_losses(seeds):
+    cases = [(getattr(keras.losses, name)(**options), [5, 4], truth, span, {"loss": name, "options": options})
+             for name, options, truth, span in LOSSES]
+    cases += [(name, shape, truth, PROBABILITIES, {"loss": name, "by_name": True}) for name, shape, truth in BY_NAME]
+    for loss, shape, truth, span, case in cases:
+        y_true, y = target(seeds, truth, shape)
+        y_pred = seeds.uniform(shape, *span)
+        prediction = tf.Variable(make(y_pred))
+        if "by_name" in case:
+            model = keras.Sequential([keras.layers.Input(shape[1:]), keras.layers.Activation("linear")])
+            model.compile(optimizer="sgd", loss=loss)
+            logs = model.test_on_batch(prediction, y, return_dict=True)
+            yield {**case, "y_true": y_true, "y_pred": y_pred, "mean": number(logs["loss"])}
+            continue
+        with tf.GradientTape() as tape:
+            mean = loss(y, prediction)
+        yield {**case, "signs": truth == "signs", "y_true": y_true, "y_pred": y_pred, "values": number(loss.call(tf.constant(y), prediction)),
+               "mean": number(mean), "gradient": number(tf.reshape(tape.gradient(mean, prediction), [-1]))}
+
+
+def run_metrics(seeds):
+    for name, options, (kind, shape) in METRICS:
+        metric, updates, results = getattr(keras.metrics, name)(**options), [], []
+        for weighted in (False, True):
+            y_true, y = target(seeds, kind, shape)
+            y_pred, weights = seeds.uniform(shape, 0.0, 1.0), seeds.uniform(shape[:1], 0.0, 2.0)
+            metric.update_state(y, make(y_pred), sample_weight=make(weights) if weighted else None)
+            updates.append({"y_true": y_true, "y_pred": y_pred} | ({"weights": weights} if weighted else {}))
+            results.append(number(metric.result()))
+        yield {"metric": name, "options": options, "updates": updates, "results": results}
+
+
+def main():
+    seeds = Seeds("losses")
+    seeds.last = 9000
+    write_entries("measures", list(run_losses(seeds)) + list(run_metrics(seeds)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+--- Losses and metrics against Keras: values, gradients, and results of metrics with and without weights.
+local flow = require "flow"
+local golden = require "spec.support.golden"
+local cases = require "spec.golden.measures"
+
+-- A text for numbers and lists of them, rounded to the precision of the stored ones.
+local function near(expected, found, tolerance, where)
+  if type(expected) == "number" then return assert.is_near(expected, found, tolerance * math.max(1, math.abs(expected)), where) end
+  assert.equal(#expected, #found, where)
+  for i = 1, #expected do near(expected[i], found[i], tolerance, where .. " " .. i) end
+end
+
+local function title(case)
+  local options = {}
+  for name, value in pairs(case.options or {}) do
+    options[#options + 1] = name .. " " .. (type(value) == "table" and table.concat(value, " ") or tostring(value))
+  end
+  table.sort(options)
+  return table.concat({ case.loss or case.metric, case.y_true and case.y_true.low or "", unpack(options) }, " ")
+end
+
+local function targets(case)
+  local y_true = golden.make(case.y_true)
+  return case.signs and y_true:to("float32") * 2 - 1 or y_true
+end
+
+describe("losses as in Keras:", function()
+  for _, case in ipairs(cases) do
+    if case.loss and not case.by_name then
+      it(title(case), function()
+        local loss, y_true, prediction = flow.losses[case.loss](case.options), targets(case), flow.Variable(golden.make(case.y_pred))
+        local tape = flow.GradientTape()
+        local mean = tape:record(function() return loss(y_true, prediction:value()) end)
+        near(case.values, loss:call(y_true, prediction:value()):totable(), 1e-5, "value")
+        near(case.mean, mean:item(), 1e-5, "mean")
+        near(case.gradient, tape:gradient(mean, { prediction })[1]:reshape { -1 }:totable(), 1e-5, "gradient")
+      end)
+    elseif case.loss then
+      it(("%s by name, targets of rank %d"):format(case.loss, #case.y_true.shape), function()
+        local shape = { unpack(case.y_pred.shape, 2) }
+        local model = flow.Sequential { flow.layers.Input(shape), flow.layers.Activation("linear") }
+        model:compile { loss = case.loss }
+        local logs = model:test_on_batch(golden.make(case.y_pred), golden.make(case.y_true))
+        near(case.mean, logs.loss, 1e-5, "loss")
+      end)
+    end
+  end
+end)
+
+describe("metrics as in Keras:", function()
+  for _, case in ipairs(cases) do
+    if case.metric and not case.loss then
+      it(title(case), function()
+        local metric = flow.metrics[case.metric](case.options)
+        for i, update in ipairs(case.updates) do
+          metric:update_state(golden.make(update.y_true), golden.make(update.y_pred), update.weights and golden.make(update.weights))
+          near(case.results[i], metric:result(), 2e-5, "update " .. i)
+        end
+        metric:reset_state()
+        local first = case.updates[1]
+        local again = metric(golden.make(first.y_true), golden.make(first.y_pred))
+        near(case.results[1], again, 2e-5, "after a reset")
+      end)
+    end
+  end
+end)

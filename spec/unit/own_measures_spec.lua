@@ -1,0 +1,95 @@
+-- own_measures_spec.lua: losses and metrics that are written in Lua, and metrics whose state is more than a mean: alone, in files, and
+-- under strategies.
+local support = require "spec.support.init"
+local flow = require "flow"
+local layers, metrics = flow.layers, flow.metrics
+local message_of = support.message_of
+
+local Off = metrics.Metric:extend("Off")
+function Off:init(options)
+  self.factor = options and options.factor or 1
+  self.sum, self.rows = self:add_weight { name = "sum" }, self:add_variable { name = "rows" }
+end
+function Off:update_state(y_true, y_pred)
+  self.sum:assign_add((y_true - y_pred):abs():sum() * self.factor)
+  self.rows:assign_add(metrics.rows(y_pred))
+end
+function Off:result() return self.sum / self.rows end
+function Off:get_config() return { factor = self.factor } end
+
+local Power = flow.losses.Loss:extend("Power")
+function Power:call(y_true, y_pred) return ((y_true - y_pred):abs() ^ self.power):mean(-1) end
+function Power:get_config() return { power = self.power } end
+
+local x = flow.random.normal({ 10, 2 }, { seed = 1 })
+local y = x[{ {}, { 1, 1 } }]:gt(0):to("float32")
+
+local function new_model()
+  flow.set_random_seed(3)
+  local model = flow.Sequential { layers.Input { 2 }, layers.Dense(1, { activation = "sigmoid" }) }
+  model:compile { loss = Power { power = 3 }, metrics = { Off { name = "off" }, Off { name = "twice", factor = 2 }, "auc", metrics.Precision(),
+                                                          "true_negatives", "RootMeanSquaredError" } }
+  return model
+end
+
+describe("losses and metrics written in Lua", function()
+  before_each(flow.clear_session)
+
+  it("train, and have the state that init() made", function()
+    local metric = Off { factor = 3 }
+    metric:update_state(flow.tensor { { 1 }, { 0 } }, flow.tensor { { 0 }, { 0.5 } })
+    assert.equal(2.25, metric:result():item())
+    metric:reset_state()
+    assert.equal(6, metric(flow.tensor { { 1 } }, flow.tensor { { -1 } }):item())
+    assert.same({ "off/sum", "off/rows" }, { metric.variables[1].name, metric.variables[2].name })
+    assert.near(4.5, Power { power = 3 } ({ { 0 }, { 0 } }, { { 1 }, { 2 } }):item(), 1e-6)
+    local logs = new_model():fit(x, y, { batch_size = 4, verbose = 0 }).history
+    assert.near(2 * logs.off[1], logs.twice[1], 1e-6)
+  end)
+
+  it("are saved by name and loaded as custom_objects", function()
+    local model, path = new_model(), os.tmpname() .. ".keras"
+    model:fit(x, y, { verbose = 0 })
+    model:save(path)
+    local again = flow.load_model(path, { custom_objects = { Off = Off, Power = Power } })
+    os.remove(path)
+    local expected, found = model:evaluate(x, y, { verbose = 0 }), again:evaluate(x, y, { verbose = 0 })
+    assert.same(expected, found)
+    assert.truthy(found.twice and found.auc and found.precision and found.true_negatives and found.RootMeanSquaredError)
+  end)
+
+  it("say what a class lacks and which results are no number", function()
+    local Bare, List = metrics.Metric:extend("Bare"), metrics.Metric:extend("List")
+    function List.update_state() end
+    function List.result() return { 1, 2 } end
+    local model = flow.Sequential { layers.Input { 2 }, layers.Dense(1) }
+    model:compile { loss = "mse", metrics = { Bare() } }
+    assert.equal('Bare "bare" has no update_state(): a class that extends Metric defines it',
+      message_of(function() model:evaluate(x, y, { verbose = 0 }) end))
+    model:compile { loss = "mse", metrics = { List() } }
+    assert.equal('List "list": result() gives a list of 2, expected one number', message_of(function()
+      model:evaluate(x, y, { verbose = 0 })
+    end))
+    assert.truthy(message_of(function() metrics.Recall():update_state({ 0, 2 }, { { 0.1, 0.9 }, { 0.2, 0.8 } }) end)
+      :find("expected a 0 or 1 for each value", 1, true))
+    assert.equal("AUC: curve is one of PR, ROC, got the string \"roc\"", message_of(function() metrics.AUC { curve = "roc" } end))
+  end)
+end)
+
+describe("metrics of replicas", function()
+  it("are those of one", function()
+    local function logs(scope)
+      flow.set_random_seed(3)
+      local model
+      scope(function()
+        model = flow.Sequential { layers.Input { 2 }, layers.Dense(1, { activation = "sigmoid" }) }
+        model:compile { loss = "mse", metrics = { "auc", "precision", "recall", "RootMeanSquaredError", Off() } }
+      end)
+      return model:fit(x, y, { batch_size = 4, shuffle = false, verbose = 0 }).history
+    end
+    flow.config.set_logical_devices("cpu", 2)
+    local together = logs(flow.distribute.MirroredStrategy().scope)
+    flow.clear_session()      -- names count anew
+    for name, values in pairs(logs(function(f) f() end)) do assert.near(values[1], together[name][1], 1e-6, name) end
+  end)
+end)
