@@ -42,14 +42,15 @@ return function(metrics)
     local same = y_true.rank == y_pred.rank
     for axis = 2, y_pred.rank do same = same and y_true.shape[axis] == y_pred.shape[axis] end
     if not same then
-      raise("%s: y_true has the shape %s, y_pred %s: expected a 0 or 1 for each value; labels of several classes become that by flow.one_hot",
-        object.title(self), symbolic.shape_text(y_true.shape), symbolic.shape_text(y_pred.shape))
+      raise("%s: y_true has the shape %s, y_pred %s: expected a 0 or 1 for each value; flow.one_hot makes such of labels of several " ..
+        "classes", object.title(self), symbolic.shape_text(y_true.shape), symbolic.shape_text(y_pred.shape))
     end
     if weights ~= nil then weights = losses.align_weights(weights, y_pred) * ops.ones_like(y_pred) end
     local class = rawget(self, "class_id")
     if class then
       if y_pred.rank < 2 or class >= y_pred.shape[y_pred.rank] then
-        raise("%s: class_id is %d (classes count from 0), y_pred has the shape %s", object.title(self), class, symbolic.shape_text(y_pred.shape))
+        raise("%s: class_id is %d (classes count from 0), y_pred has the shape %s", object.title(self), class,
+          symbolic.shape_text(y_pred.shape))
       end
       local function of_class(x) return x:reshape { -1, x.shape[x.rank] }[{ {}, class + 1 }] end
       y_true, y_pred, weights = of_class(y_true), of_class(y_pred), weights and of_class(weights)

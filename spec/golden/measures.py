@@ -10,7 +10,8 @@ from generate import Seeds, make, write_entries
 PROBABILITIES, NUMBERS, COUNTS = (0.02, 0.98), (-2.0, 2.0), (0.1, 3.0)
 LOSSES = [
     ("KLDivergence", {}, PROBABILITIES, PROBABILITIES), ("Poisson", {}, COUNTS, COUNTS), ("LogCosh", {}, NUMBERS, NUMBERS),
-    ("LogCosh", {}, (-90.0, 90.0), NUMBERS), ("CosineSimilarity", {}, NUMBERS, NUMBERS), ("CosineSimilarity", {"axis": -1}, NUMBERS, NUMBERS),
+    ("LogCosh", {}, (-90.0, 90.0), NUMBERS), ("CosineSimilarity", {}, NUMBERS, NUMBERS),
+    ("CosineSimilarity", {"axis": -1}, NUMBERS, NUMBERS),
     ("Hinge", {}, "labels", NUMBERS), ("SquaredHinge", {}, "labels", NUMBERS), ("Hinge", {}, "signs", NUMBERS),
     ("CategoricalHinge", {}, "one_hot", NUMBERS),
 ]
@@ -18,14 +19,16 @@ BY_NAME = [("crossentropy", [12, 1], "labels"), ("ce", [12, 4], "one_hot"), ("cr
 BINARY, ROWS = ("labels", [12, 1]), ("one_hot", [12, 6])
 METRICS = [
     ("Precision", {}, BINARY), ("Precision", {"thresholds": 0.3}, BINARY), ("Precision", {"thresholds": [0.2, 0.5, 0.8]}, BINARY),
-    ("Precision", {"class_id": 2}, ROWS), ("Recall", {}, BINARY), ("Recall", {"class_id": 0, "thresholds": 0.4}, ROWS), ("Recall", {}, ROWS),
+    ("Precision", {"class_id": 2}, ROWS), ("Recall", {}, BINARY), ("Recall", {"class_id": 0, "thresholds": 0.4}, ROWS),
+    ("Recall", {}, ROWS),
     ("TruePositives", {}, BINARY), ("TrueNegatives", {"thresholds": [0.1, 0.6]}, BINARY), ("FalsePositives", {}, BINARY),
     ("FalseNegatives", {}, ROWS), ("AUC", {}, BINARY), ("AUC", {"curve": "PR"}, BINARY), ("AUC", {"num_thresholds": 7}, BINARY),
     ("AUC", {"curve": "PR", "summation_method": "minoring"}, BINARY), ("AUC", {"summation_method": "majoring", "num_thresholds": 12}, ROWS),
     ("AUC", {"thresholds": [0.25, 0.5, 0.9]}, BINARY),
     ("TopKCategoricalAccuracy", {"k": 2}, ROWS), ("TopKCategoricalAccuracy", {}, ROWS),
     ("SparseTopKCategoricalAccuracy", {"k": 3}, ("classes", [12, 6])), ("CosineSimilarity", {}, ROWS),
-    ("RootMeanSquaredError", {}, BINARY), ("KLDivergence", {}, ROWS), ("Poisson", {}, ROWS), ("Hinge", {}, BINARY), ("CategoricalHinge", {}, ROWS),
+    ("RootMeanSquaredError", {}, BINARY), ("KLDivergence", {}, ROWS), ("Poisson", {}, ROWS),
+    ("Hinge", {}, BINARY), ("CategoricalHinge", {}, ROWS),
 ]
 
 
@@ -63,8 +66,9 @@ def run_losses(seeds):
             continue
         with tf.GradientTape() as tape:
             mean = loss(y, prediction)
-        yield {**case, "signs": truth == "signs", "y_true": y_true, "y_pred": y_pred, "values": number(loss.call(tf.constant(y), prediction)),
-               "mean": number(mean), "gradient": number(tf.reshape(tape.gradient(mean, prediction), [-1]))}
+        yield {**case, "signs": truth == "signs", "y_true": y_true, "y_pred": y_pred,
+               "values": number(loss.call(tf.constant(y), prediction)), "mean": number(mean),
+               "gradient": number(tf.reshape(tape.gradient(mean, prediction), [-1]))}
 
 
 def run_metrics(seeds):

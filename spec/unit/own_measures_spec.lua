@@ -27,8 +27,8 @@ local y = x[{ {}, { 1, 1 } }]:gt(0):to("float32")
 local function new_model()
   flow.set_random_seed(3)
   local model = flow.Sequential { layers.Input { 2 }, layers.Dense(1, { activation = "sigmoid" }) }
-  model:compile { loss = Power { power = 3 }, metrics = { Off { name = "off" }, Off { name = "twice", factor = 2 }, "auc", metrics.Precision(),
-                                                          "true_negatives", "RootMeanSquaredError" } }
+  model:compile { loss = Power { power = 3 }, metrics = {
+    Off { name = "off" }, Off { name = "twice", factor = 2 }, "auc", metrics.Precision(), "true_negatives", "RootMeanSquaredError" } }
   return model
 end
 
