@@ -123,8 +123,10 @@ end
 local function new_pass(model, kind, data, size, limit, order)
   if data.feed then return { feed = data.feed, limit = limit } end
   local arrays, layout = flat(data)
-  local source = batches.source(arrays, data.rows, size, order)
-  return { source = source, limit = limit, step = steps.get(model, kind, arrays, layout, math.min(size, data.rows)) }
+  local pass = { source = batches.source(arrays, data.rows, size, order), limit = limit, step = false, kind = kind, arrays = arrays,
+                 layout = layout, capacity = math.min(size, data.rows) }
+  steps.renew(pass, model)
+  return pass
 end
 
 -- Of a pass that is run in each epoch: its data stays on the model's device, if that has room.
@@ -171,7 +173,7 @@ local function run_batches(model, pass, what, list, bar, number, stops, run)
   local source, count = pass.source, batch_count(pass, run and run.batch or 0)
   local watch = watch_pass(model, pass, what, list, bar, count, stops, run)
   local before = source.position
-  local status, done = batches.run(source, pass.step, training.seed(model), number, count, executions.size(model), watch and watch.after)
+  local status, done = batches.run(source, steps.renew(pass, model), training.seed(model), number, count, executions.size(model), watch and watch.after)
   if not watch then bar:advance(done, math.min(source.position * source.size, source.rows) - before * source.size) end
   if was_interrupted(status) then return true, done end
   if status ~= 0 then training.fail(model, status, source.position * source.size, source.order) end
@@ -362,7 +364,7 @@ end
 
 local function run_predict(self, data, size, limit, list, bar)
   local arrays, layout = flat(data)
-  local step = steps.get(self, "predict", arrays, layout, math.min(size, data.rows))
+  local pass = { step = false, kind = "predict", arrays = arrays, layout = layout, capacity = math.min(size, data.rows) }
   local count = math.min(limit or math.huge, math.ceil(data.rows / size))
   local made = predictions.new(self, math.min(data.rows, count * size), list:has("on_predict_batch_end"))
   list:call("on_predict_begin", {})
@@ -372,6 +374,7 @@ local function run_predict(self, data, size, limit, list, bar)
     local n = math.min(size, data.rows - first)
     local views = {}
     for i, array in ipairs(arrays) do views[i] = training.rows(array, first, n) end
+    local step = steps.renew(pass, self)
     C.flow_instance_scalars(step.instance, training.seed(self), 0, first)
     local pointers, inputs = native.pointers(views)
     local status = C.flow_instance_run(context, step.instance, pointers, inputs, made.outputs)

@@ -304,6 +304,15 @@ function steps.get(model, kind, tensors, layout, capacity, own)
   return step
 end
 
+-- The step of a pass over arrays, { step =, kind =, arrays =, layout =, capacity = rows }, which is made again after something that ran in
+-- between dropped it: a callback that compiles the model, or calls it with many other signatures.
+function steps.renew(pass, model)
+  if not pass.step or pass.step.capacity < 0 then
+    pass.step = steps.get(model, pass.kind, pass.arrays, pass.layout, pass.capacity)
+  end
+  return pass.step
+end
+
 -- One line per op of the step's plan, with the kernel variant that runs it.
 function steps.describe(step)
   return native.text(C.flow_instance_describe, step.instance)

@@ -159,7 +159,7 @@ local function no_rows(self)
     for axis = 2, #spec.shape do shape[axis] = seen and seen[axis] or math.max(spec.shape[axis], 0) end
     tensors[i] = tensor.new(native.dtype(spec.dtype), shape)
   end
-  if not self.step then self.step = steps.get(self.model, self.kind, tensors, self.layout, 1, self.own) end
+  if not self.step or self.step.capacity < 0 then self.step = steps.get(self.model, self.kind, tensors, self.layout, 1, self.own) end
   return tensors
 end
 
