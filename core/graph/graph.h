@@ -3,7 +3,7 @@
  *   context.h    one caller: its stack of traces, its recording tapes, its seed
  *   variable.h   tensors that outlive a step, and their versions within a trace
  *   autodiff.c   reverse differentiation over the nodes, the same for tapes and traces
- *   fuse.c       patterns of nodes that one fused op does better; fuse_elementwise.c, fuse_relu_gradient.c and fuse_optimizer.c: three more;
+ *   fuse.c       patterns of nodes that one fused op does better; fuse_*.c: more of them, each for a reason of its own;
  *                fold_*.c: what others do on their way; join_casts.c: nodes that do the same with several tensors
  *   plan.h       a finished graph: dead nodes dropped, effects last, nodes grouped into segments; immutable
  *   instance.h   a plan's memory, bindings and kernels for one capacity
@@ -109,6 +109,8 @@ flow_status flow_graph_fold_casts(flow_graph *graph, const char *live, const int
 flow_status flow_graph_fuse_elementwise(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_relu_gradient.c: on a device, gradients of convolutions are stopped by the relu before where they are made. live[] as above. */
 flow_status flow_graph_fuse_relu_gradients(flow_graph *graph, const char *live, const int *outputs, int output_count);
+/* fuse_batch_norm.c: on a device, normalizations together with the sum and the relu behind them. live[] as above. */
+flow_status flow_graph_fuse_batch_norm(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* join_casts.c: on a device, the casts of variables to 16 bits are one node. live[] as above. */
 flow_status flow_graph_join_casts(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_optimizer.c: hands the gradients of large matrices to their optimizer as factors. live[] as above. */

@@ -341,11 +341,14 @@ static flow_status check_per_channel(int op, const char *what, const flow_signat
 flow_status flow_shape_batch_norm(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                   flow_signature *outputs)
 {
-  (void)input_count;
   const flow_signature *x = &inputs[0];
   FLOW_TRY(check_batch_norm(op, attributes, x));
   FLOW_TRY(check_per_channel(op, "gamma", x, &inputs[1]));
   FLOW_TRY(check_per_channel(op, "beta", x, &inputs[2]));
+  if (input_count > 3) {
+    FLOW_TRY(flow_rule_same_dtype(op, "what is added", x->dtype, &inputs[3]));
+    FLOW_TRY(flow_rule_dims(op, "what is added", &inputs[3], x->rank, x->dims));
+  }
   outputs[0] = *x;
   outputs[1] = outputs[2] = inputs[1];
   return FLOW_OK;

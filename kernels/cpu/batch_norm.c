@@ -1,7 +1,9 @@
-/* batch_norm.c: batch_norm and batch_norm_gradient over x {rows, c} (all leading axes are rows).
+/* batch_norm.c: batch_norm, batch_norm_relu and batch_norm_gradient over x {rows, c} (all leading axes are rows).
  *
  *   forward    xhat = (x - mean) / sqrt(variance + epsilon)      y = gamma xhat + beta
  *   gradient   dbeta = sum g     dgamma = sum g xhat     dx = gamma / sqrt(variance + epsilon) (g - dbeta / n - xhat dgamma / n)
+ *
+ * batch_norm_relu, which only plans on devices have, is y = max(gamma xhat + beta + addend, 0), plain.
  *
  * Variants: vector (float32), plain (every dtype, in double). The vector variant runs in three phases over parts of rows
  * whose size depends on c only: moments of each part, combination of the parts in order, result. A part sums differences
@@ -310,6 +312,17 @@ static int64_t plain_parts(const flow_call *call, int phase)
   return (x->shape[x->rank - 1] + PLAIN_CHANNELS - 1) / PLAIN_CHANNELS;
 }
 
+/* What follows the normalization in batch_norm_relu. */
+static void add_and_stop(const flow_call *call, int64_t at, int64_t n, double *y)
+{
+  double addend[PLAIN_CHANNELS] = { 0 };
+  if (call->input_count > 3) read_channels(&call->inputs[3], at, n, addend);
+  for (int64_t i = 0; i < n; i++) {
+    y[i] += addend[i];
+    if (y[i] < 0) y[i] = 0;
+  }
+}
+
 static void forward_channels(const flow_call *call, const layout *l, int64_t c, int64_t n)
 {
   double mean[PLAIN_CHANNELS] = { 0 }, variance[PLAIN_CHANNELS] = { 0 }, gamma[PLAIN_CHANNELS], beta[PLAIN_CHANNELS], x[PLAIN_CHANNELS];
@@ -330,6 +343,7 @@ static void forward_channels(const flow_call *call, const layout *l, int64_t c, 
   for (int64_t row = 0; row < l->rows; row++) {
     read_channels(&call->inputs[0], row * l->channels + c, n, x);
     for (int64_t i = 0; i < n; i++) x[i] = (x[i] - mean[i]) / sqrt(variance[i] + epsilon) * gamma[i] + beta[i];
+    if (call->op == FLOW_OP_batch_norm_relu) add_and_stop(call, row * l->channels + c, n, x);
     write_channels(&call->outputs[0], row * l->channels + c, n, x);
   }
 }
@@ -367,18 +381,20 @@ static flow_status plain_run(const flow_call *call, int phase, int64_t begin, in
   layout l = layout_of(x_of(call));
   for (int64_t part = begin; part < end; part++) {
     int64_t c = part * PLAIN_CHANNELS, n = l.channels - c < PLAIN_CHANNELS ? l.channels - c : PLAIN_CHANNELS;
-    if (call->op == FLOW_OP_batch_norm) forward_channels(call, &l, c, n);
-    else gradient_channels(call, &l, c, n);
+    if (call->op == FLOW_OP_batch_norm_gradient) gradient_channels(call, &l, c, n);
+    else forward_channels(call, &l, c, n);
   }
   return FLOW_OK;
 }
 
+#define PLAIN { .variant = "plain", .parts = plain_parts, .run = plain_run }
 #define VARIANTS(function)                                                                                              \
   {                                                                                                                     \
     { .variant = "vector", .supports = supports_float32, .shared_bytes = shared_bytes, .scratch_bytes = scratch_bytes,  \
       .phases = PHASES, .parts = vector_parts, .run = function },                                                       \
-    { .variant = "plain", .parts = plain_parts, .run = plain_run },                                                     \
+    PLAIN,                                                                                                              \
     { 0 }                                                                                                               \
   }
 const flow_kernel FLOW_KERNELS(batch_norm)[] = VARIANTS(forward_vector);
+const flow_kernel FLOW_KERNELS(batch_norm_relu)[] = { PLAIN, { 0 } };
 const flow_kernel FLOW_KERNELS(batch_norm_gradient)[] = VARIANTS(gradient_vector);

@@ -1,6 +1,6 @@
-/* batch_norm.h: batch_norm and batch_norm_gradient over x {rows, channels}.
+/* batch_norm.h: batch_norm, batch_norm_relu and batch_norm_gradient over x {rows, channels}.
  *
- *   forward    xhat = (x - mean) / sqrt(variance + epsilon)      y = gamma xhat + beta
+ *   forward    xhat = (x - mean) / sqrt(variance + epsilon)      y = gamma xhat + beta, or max(gamma xhat + beta + addend, 0)
  *   gradient   dbeta = sum g     dgamma = sum g xhat     dx = gamma / sqrt(variance + epsilon) (g - dbeta / n - xhat dgamma / n)
  *
  * Three launches: sums of parts of rows; their combination, channel by channel; the result. A thread sums differences from its first
@@ -17,16 +17,17 @@ enum { SUM_RUN = 32, SUM_FEW = 16 };
  * g (x - mean). */
 typedef struct channel_sum { double count, first, second; } channel_sum;
 
-/* g NULL: the forward pass. A block takes rows_per_part rows of `lanes` channels, a power of two of at most 32. */
+/* Each launch has the pointers that it uses, others are NULL. A block takes rows_per_part rows of `lanes` channels, a power of two of at
+ * most 32. */
 typedef struct batch_norm_arguments {
-  const void  *g, *x, *gamma, *beta, *given_mean, *given_variance;
+  const void  *g, *x, *addend, *gamma, *beta, *given_mean, *given_variance;
   void        *y, *mean, *variance, *dgamma, *dbeta;
   channel_sum *sums;                 /* [channels][parts] */
   void        *coefficients;         /* [4][channels] NUMBERs, as aligned as fours need: mean, scale, shift, slope */
   int64_t      rows, channels, parts, rows_per_part, channel_blocks, fours;
   double       epsilon;
-  int          lanes, together;
-  int          g_dtype, x_dtype, gamma_dtype, beta_dtype, mean_dtype, variance_dtype, y_dtype, dgamma_dtype;
+  int          gradient, relu, lanes, together;
+  int          g_dtype, x_dtype, addend_dtype, gamma_dtype, beta_dtype, mean_dtype, variance_dtype, y_dtype, dgamma_dtype;
 } batch_norm_arguments;
 typedef batch_norm_arguments batch_norm_sums_float32_arguments, batch_norm_sums_halves_arguments, batch_norm_sums_other_arguments;
 typedef batch_norm_arguments batch_norm_combine_float32_arguments, batch_norm_combine_halves_arguments;

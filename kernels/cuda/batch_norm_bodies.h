@@ -7,14 +7,14 @@ BODY channel_sum NAME(sum_channel)(const batch_norm_arguments *a, int64_t channe
   double total = 0, total_second = 0;
   s.count = s.first = s.second = 0;
   if (first >= last) return s;
-  NUMBER center = a->g ? LOAD(a->given_mean, a->mean_dtype, channel) : LOAD(a->x, a->x_dtype, first * a->channels + channel);
+  NUMBER center = a->gradient ? LOAD(a->given_mean, a->mean_dtype, channel) : LOAD(a->x, a->x_dtype, first * a->channels + channel);
   int64_t rows = 0;
   for (int64_t row = first; row < last;) {
     int64_t end = smaller(last, row + SUM_RUN * step);
     NUMBER sum = 0, second = 0;
     for (; row < end; row += step, rows++) {
       NUMBER d = LOAD(a->x, a->x_dtype, row * a->channels + channel) - center;
-      NUMBER w = a->g ? LOAD(a->g, a->g_dtype, row * a->channels + channel) : d;
+      NUMBER w = a->gradient ? LOAD(a->g, a->g_dtype, row * a->channels + channel) : d;
       sum += w;
       second += w * d;
     }
@@ -24,7 +24,7 @@ BODY channel_sum NAME(sum_channel)(const batch_norm_arguments *a, int64_t channe
   s.count = (double)rows;
   s.first = total;
   s.second = total_second;
-  if (a->g) return s;
+  if (a->gradient) return s;
   s.first = (double)center + total / s.count;
   s.second = total_second - total * (total / s.count);
   if (s.second < 0) s.second = 0;
@@ -49,14 +49,14 @@ BODY channel_sum NAME(last_channel)(const channel_sum *sums, int count, int stri
 
 BODY void NAME(batch_norm_sums)(int phase, int thread, int64_t block, void *shared, const batch_norm_arguments *a)
 {
-  int lane = thread & (a->lanes - 1), rank = thread / a->lanes, ranks = BLOCK_THREADS / a->lanes, gradient = a->g != NULL;
+  int lane = thread & (a->lanes - 1), rank = thread / a->lanes, ranks = BLOCK_THREADS / a->lanes;
   int64_t of_channels, part = split(block, a->channel_blocks, &of_channels), channel = of_channels * a->lanes + lane;
   channel_sum *mine = (channel_sum *)shared + lane;
   if (channel >= a->channels) return;
   int64_t first = part * a->rows_per_part, last = smaller(first + a->rows_per_part, a->rows);
   if (phase == 0) mine[rank * a->lanes] = NAME(sum_channel)(a, channel, first + rank, ranks, last);
-  if (phase == 1) NAME(gather_channel)(mine, rank, ranks, a->lanes, gradient);
-  if (phase == 2 && rank == 0) a->sums[channel * a->parts + part] = NAME(last_channel)(mine, ranks, a->lanes, gradient);
+  if (phase == 1) NAME(gather_channel)(mine, rank, ranks, a->lanes, a->gradient);
+  if (phase == 2 && rank == 0) a->sums[channel * a->parts + part] = NAME(last_channel)(mine, ranks, a->lanes, a->gradient);
 }
 
 BODY void NAME(finish_forward)(const batch_norm_arguments *a, int64_t c, channel_sum s)
@@ -87,17 +87,16 @@ BODY void NAME(finish_gradient)(const batch_norm_arguments *a, int64_t c, channe
 /* A block is a channel. */
 BODY void NAME(batch_norm_combine)(int phase, int thread, int64_t block, void *shared, const batch_norm_arguments *a)
 {
-  int gradient = a->g != NULL;
   channel_sum *mine = (channel_sum *)shared, s;
   if (phase == 0) {
     s.count = s.first = s.second = 0;
-    for (int64_t part = thread; part < a->parts; part += BLOCK_THREADS) s = combine_channel(s, a->sums[block * a->parts + part], gradient);
+    for (int64_t part = thread; part < a->parts; part += BLOCK_THREADS) s = combine_channel(s, a->sums[block * a->parts + part], a->gradient);
     mine[thread] = s;
   }
-  if (phase == 1) NAME(gather_channel)(mine, thread, BLOCK_THREADS, 1, gradient);
+  if (phase == 1) NAME(gather_channel)(mine, thread, BLOCK_THREADS, 1, a->gradient);
   if (phase != 2 || thread != 0) return;
-  s = NAME(last_channel)(mine, BLOCK_THREADS, 1, gradient);
-  if (gradient) NAME(finish_gradient)(a, block, s);
+  s = NAME(last_channel)(mine, BLOCK_THREADS, 1, a->gradient);
+  if (a->gradient) NAME(finish_gradient)(a, block, s);
   else NAME(finish_forward)(a, block, s);
 }
 
@@ -111,12 +110,19 @@ BODY void NAME(batch_norm_apply)(int64_t i, const batch_norm_arguments *a)
   LOAD_FOUR(a->coefficients, NUMBER_DTYPE, channel, valid, a->together, mean);
   LOAD_FOUR(a->coefficients, NUMBER_DTYPE, a->channels + channel, valid, a->together, scale);
   LOAD_FOUR(a->coefficients, NUMBER_DTYPE, 2 * a->channels + channel, valid, a->together, shift);
-  if (a->g) {
+  if (a->gradient) {
     LOAD_FOUR(a->g, a->g_dtype, at, valid, a->together, g);
     LOAD_FOUR(a->coefficients, NUMBER_DTYPE, 3 * a->channels + channel, valid, a->together, slope);
     UNROLL for (int k = 0; k < 4; k++) y[k] = scale[k] * g[k] + (slope[k] * (x[k] - mean[k]) + shift[k]);
   } else {
     UNROLL for (int k = 0; k < 4; k++) y[k] = scale[k] * (x[k] - mean[k]) + shift[k];
+  }
+  if (a->addend) {
+    LOAD_FOUR(a->addend, a->addend_dtype, at, valid, a->together, x);
+    UNROLL for (int k = 0; k < 4; k++) y[k] += x[k];
+  }
+  if (a->relu) {
+    UNROLL for (int k = 0; k < 4; k++) y[k] = y[k] < 0 ? 0 : y[k];      /* NaN stays */
   }
   STORE_FOUR(a->y, a->y_dtype, at, valid, a->together, y);
 }

@@ -92,6 +92,7 @@ end
 --- Ops that take a tensor of any shape and dtype, or are made by plans only.
 local exceptions = {
   fused = "made by plans from ops that were checked", all_gather = "made by plans, too",
+  batch_norm_relu = "made by plans of a batch_norm that was checked",
   convolution_gradient_relu = "made by plans of a convolution_gradient that was checked",
   global_rows = "takes no tensor", row_share = "takes no tensor",
 }

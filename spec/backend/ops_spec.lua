@@ -61,6 +61,7 @@ end
 local exceptions = {
   fused = "its steps are chosen when a plan is made: the chains below run them",
   casts = "of float32 only, made by plans: spec/c/test_cuda_casts.c and spec/unit/halves_spec.lua run it",
+  batch_norm_relu = "made by plans: spec/c/test_cuda_batch_norm.c and spec/unit/batch_norm_relu_spec.lua run it",
   convolution_gradient_relu = "made by plans: spec/c/test_cuda_library.c and spec/unit/relu_gradient_spec.lua run it",
   global_rows = "what replicas are told of a batch: spec/dist/training_spec.lua runs it",
   all_gather = "made by plans: spec/c/test_replicas.c runs it",

@@ -1,4 +1,4 @@
-/* test_cuda_batch_norm.c: batch_norm and its gradient on the device, against the CPU's plain kernels. */
+/* test_cuda_batch_norm.c: batch_norm, with what may follow it, and its gradient on the device, against the CPU's plain kernels. */
 #include "cuda_runner.h"
 
 static const struct { int rows, inside, channels; } shapes[] = {
@@ -38,6 +38,26 @@ static void normalizes_over_all_rows(void **state)
       outputs[0].data = kept[0], outputs[2].data = kept[1];
       for (int k = 0; k < 3; k++) operand_free(&inputs[k]), operand_free(&outputs[k]);
     }
+  }
+}
+
+/* With a relu behind, and with a sum before that. */
+static void stops_at_a_relu(void **state)
+{
+  (void)state;
+  flow_attributes attributes = { .normalization = { .epsilon = 1e-3, .axis = -1 } };
+  for (size_t k = 0; k < 2 * FLOAT_COUNT * SHAPE_COUNT; k++) {
+    size_t d = k / 2 % FLOAT_COUNT, i = k / 2 / FLOAT_COUNT;
+    flow_operand inputs[4], outputs[3];
+    make_three(inputs, floats[d].dtype, shapes[i].rows, shapes[i].inside, shapes[i].channels);
+    make_three(outputs, floats[d].dtype, shapes[i].rows, shapes[i].inside, shapes[i].channels);
+    inputs[3] = operand(floats[d].dtype, 3, shapes[i].rows, shapes[i].inside, shapes[i].channels);
+    fill(&inputs[3], 1);
+    flow_call call = call_of(FLOW_OP_batch_norm_relu, &attributes, inputs, 3 + (int)(k % 2), outputs, 3);
+    cuda_matches_cpu_in_float(&call, 2 * floats[d].forward);
+    for (int64_t n = 0; n < operand_size(&outputs[0]); n++) assert_true(get(&outputs[0], n) >= 0);
+    for (int n = 0; n < 4; n++) operand_free(&inputs[n]);
+    for (int n = 0; n < 3; n++) operand_free(&outputs[n]);
   }
 }
 
@@ -87,7 +107,8 @@ static void gradients_of_all_three(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(normalizes_over_all_rows), cmocka_unit_test(a_large_mean_does_not_cancel), cmocka_unit_test(gradients_of_all_three)
+    cmocka_unit_test(normalizes_over_all_rows), cmocka_unit_test(stops_at_a_relu),
+    cmocka_unit_test(a_large_mean_does_not_cancel), cmocka_unit_test(gradients_of_all_three)
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
