@@ -1,6 +1,6 @@
 -- gpu_flowlua.lua NET DTYPE speed SECONDS ROUNDS: images per second of training NET (flowers, mnist, resnet50) on gpu:0 in float32, where
--- matrices are multiplied in TF32, or bfloat16, a line "images RATE" for each round. gpu_flowlua.lua NET DTYPE digest: the losses of a short
--- training to the last bit, for comparing two runs.
+-- matrices are multiplied in TF32, or bfloat16, a line "images RATE" for each round. gpu_flowlua.lua NET DTYPE digest: the losses of a
+-- short training to the last bit, for comparing two runs.
 -- Data lies on the device; FLOW_DEVICE=gpu:0 is set by scripts/gpu-check.
 local flow = require "flow"
 local nets = require "flow.bench.nets"
