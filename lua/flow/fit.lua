@@ -18,6 +18,7 @@ local together = require "flow.distribute.together"
 local workers = require "flow.fit_workers"
 local executions = require "flow.executions"
 local predictions = require "flow.predictions"
+local named = require "flow.named_data"
 
 local C, raise = native.C, errors.raise
 local context, held = native.context, native.held
@@ -32,11 +33,11 @@ local EVALUATE = { "batch_size", "verbose", "sample_weight", "steps", "callbacks
 local PREDICT = { "batch_size", "verbose", "steps", "callbacks" }
 
 -- x, y and options out of f(x, y, { ... }), f(data, { ... }) or positions in Keras' order.
-local function read_call(what, parameters, x, y, ...)
+local function read_call(model, what, parameters, x, y, ...)
   local known, positional = {}, select("#", ...)
   for _, name in ipairs(parameters) do known[name] = true end
   local options = {}
-  if positional == 0 and arguments.is_options(y) then
+  if positional == 0 and arguments.is_options(y) and not named.has_outputs(model, y) then
     options, y = y, nil
   elseif positional > 0 then
     options = arguments.named(what, parameters, #parameters, ...)
@@ -81,7 +82,8 @@ end
 
 -- Tensors of one data set: x, y, weights as lists and their number of rows.
 local function read_data(model, what, x, y, weights)
-  local data = { x = training.tensors(x, "x"), y = training.tensors(y, "y"), weights = training.tensors(weights, "sample_weight") }
+  local data = {}
+  data.x, data.y, data.weights = training.read_data(model, x, y, weights)
   if #data.x == 0 then raise("%s: there is no data", what) end
   data.rows = training.cardinality(data.x, data.y, data.weights)
   if data.rows == 0 then raise("%s: %s: the data has no samples", object.title(model), what) end
@@ -313,7 +315,7 @@ end
 -- model:fit(x, y, { epochs = 3, ... }) -> History. Options are Keras'; see FIT above.
 function Model:fit(x, y, ...)
   local options
-  y, options = read_call("fit", FIT, x, y, ...)
+  y, options = read_call(self, "fit", FIT, x, y, ...)
   training.compiled(self, "fit")
   together.random(self)
   if Feed.is(x) then
@@ -324,7 +326,7 @@ function Model:fit(x, y, ...)
   end
   training.check_sample_weight(options.sample_weight)
   local weights = options.sample_weight
-  if options.class_weight then weights = training.class_weights(options.class_weight, y, weights) end
+  if options.class_weight then weights = training.class_weights(self, options.class_weight, y, weights) end
   local data, validation = read_data(self, "fit", x, y, weights), nil
   if options.validation_data then
     validation = read_validation(self, options.validation_data, options.validation_steps)
@@ -337,7 +339,7 @@ end
 -- model:evaluate(x, y, { ... }) -> { loss =, accuracy = }
 function Model:evaluate(x, y, ...)
   local options
-  y, options = read_call("evaluate", EVALUATE, x, y, ...)
+  y, options = read_call(self, "evaluate", EVALUATE, x, y, ...)
   training.compiled(self, "evaluate")
   training.check_sample_weight(options.sample_weight)
   local size, limit = whole("evaluate", "batch_size", options.batch_size, 1, 32), whole("evaluate", "steps", options.steps, 1)
@@ -408,8 +410,8 @@ end
 -- model:predict(x, { batch_size = 32 }) -> a tensor, or a list of them for several outputs.
 function Model:predict(x, ...)
   local _, options
-  if arguments.is_options((...)) then _, options = read_call("predict", PREDICT, x, ...)
-  else _, options = read_call("predict", PREDICT, x, nil, ...) end
+  if arguments.is_options((...)) then _, options = read_call(self, "predict", PREDICT, x, ...)
+  else _, options = read_call(self, "predict", PREDICT, x, nil, ...) end
   training.prepare(self)
   local size, limit = whole("predict", "batch_size", options.batch_size, 1, 32), whole("predict", "steps", options.steps, 1)
   local verbose = progress.verbosity(options.verbose)

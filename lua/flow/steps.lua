@@ -30,7 +30,8 @@ local function trainable_text(model)
   return model._trainable_signature
 end
 
--- A batch is a flat list of tensors: inputs, targets, sample weights. layout: { x = count, y = count, weights = 0 or 1 }.
+-- A batch is a flat list of tensors: inputs, targets, sample weights. layout: { x = count, y = count, weights = count }; weights: none, one
+-- for all outputs, or one for each.
 local function signature(model, kind, tensors, layout)
   local parts = { kind, layout.x, layout.y, layout.weights, trainable_text(model), C.flow_context_exact(context),
                   devices.name(model._device) }
@@ -64,6 +65,11 @@ local function outputs_of(prediction)
   return native.is_tensor(prediction) and { prediction } or prediction
 end
 
+-- The sample weights of an output, or nil.
+local function weights_of(weights, output)
+  return weights[#weights == 1 and 1 or output]
+end
+
 -- How replicas share a loss. A mean over the rows of the batch is the sum over replicas of theirs, times their shares in the rows; a
 -- loss that is a sum over the rows is the sum of theirs. nil: there is one replica.
 local function share_of(model)
@@ -86,7 +92,7 @@ local function total_loss(model, targets, predictions, weights, share)
   for i = 1, #predictions do
     local loss = compiled.losses[i]
     if loss then
-      local value = loss(targets[i], predictions[i], weights)
+      local value = loss(targets[i], predictions[i], weights_of(weights, i))
       if value.rank > 0 then value = value:mean() end
       if share and loss.reduction ~= "sum" then value = share.weigh(value) end
       values[i] = value
@@ -109,7 +115,7 @@ local function update_metrics(model, total, losses, x, targets, predictions, wei
   compiled.loss_tracker:update_batch(total, rows, share and share.rows)
   for _, entry in ipairs(compiled.output_losses) do entry.metric:update_batch(losses[entry.output], rows, share and share.rows) end
   for _, entry in ipairs(compiled.metrics) do
-    entry.metric:update_state(targets[entry.output], predictions[entry.output], entry.weighted and weights or nil)
+    entry.metric:update_state(targets[entry.output], predictions[entry.output], entry.weighted and weights_of(weights, entry.output) or nil)
   end
 end
 
@@ -193,7 +199,7 @@ local function trace_here(model, kind, specs, layout)
     local tensors = {}
     for i = 1, #specs do tensors[i] = symbolic.trace_input(specs[i].shape, specs[i].dtype) end
     return bodies[kind](model, one_or_list(group(tensors, 1, layout.x)), group(tensors, layout.x + 1, layout.y),
-      layout.weights > 0 and tensors[#tensors] or nil)
+      group(tensors, layout.x + layout.y + 1, layout.weights))
   end)
   if not ok then
     C.flow_trace_abort(context)

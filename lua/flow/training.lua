@@ -14,6 +14,7 @@ local ops = require "flow.ops"
 local arguments = require "flow.arguments"
 local ownership = require "flow.distribute.ownership"
 local workers = require "flow.fit_workers"
+local named = require "flow.named_data"
 
 local C, raise = native.C, errors.raise
 local context, held = native.context, native.held
@@ -195,6 +196,22 @@ local function rows_of(t)
   return t.rank > 0 and t.shape[1] or 0
 end
 
+-- What a call was given as lists of tensors: x and y, which may be given by name, and the sample weights: none, one for all outputs, or one
+-- for each, by name or as a list.
+function training.read_data(model, x, y, weights)
+  local inputs = training.tensors(named.complete(model, "x", "inputs", x), "x")
+  local targets = training.tensors(named.complete(model, "y", "outputs", y), "y")
+  local given, names = named.order(model, "sample_weight", "outputs", weights)
+  for i = 1, names and #names or 0 do      -- an output that is not named counts every sample once
+    given[i] = given[i] or tensor.ones { inputs[1] and inputs[1].shape[1] or 0 }
+  end
+  local list = training.tensors(given, "sample_weight")
+  if #list > 1 and #list ~= output_count(model) then
+    raise("%s: sample_weight has %d entries for %d outputs", object.title(model), #list, output_count(model))
+  end
+  return inputs, targets, list
+end
+
 -- Checks that all have the same number of rows and returns it; names as Keras does.
 function training.cardinality(x, y, weights)
   local n, same, parts = rows_of(x[1]), true, {}
@@ -259,7 +276,7 @@ end
 
 -- Runs one step on whole tensors; returns the outputs of its plan.
 local function run_batch(model, kind, x, y, weights)
-  x, y, weights = training.tensors(x, "x"), training.tensors(y, "y"), training.tensors(weights, "sample_weight")
+  x, y, weights = training.read_data(model, x, y, weights)
   if #x == 0 then raise("%s: there is no data: x is nil", object.title(model)) end
   local n = training.cardinality(x, y, weights)
   if n == 0 then raise("%s: the data has no samples", object.title(model)) end
@@ -300,7 +317,7 @@ local function on_batch(kind)
     if options ~= nil and not arguments.is_options(options) then options = { sample_weight = options, class_weight = more } end
     options = errors.check_options(kind .. "_on_batch", options, BATCH)
     local weights = options.sample_weight
-    if options.class_weight then weights = training.class_weights(options.class_weight, y, weights) end
+    if options.class_weight then weights = training.class_weights(self, options.class_weight, y, weights) end
     training.reset(self)
     run_batch(self, kind, x, y, weights)
     return training.results(self)
@@ -330,10 +347,10 @@ local function check_class_weight(by_class)
 end
 
 -- Sample weights out of { [label] = weight }; labels that are not named count 1.
-function training.class_weights(by_class, y, weights)
+function training.class_weights(model, by_class, y, weights)
   if weights ~= nil then raise("class_weight and sample_weight cannot be given together") end
   check_class_weight(by_class)
-  y = training.tensors(y, "y")
+  y = training.tensors(named.complete(model, "y", "outputs", y), "y")
   if #y ~= 1 then raise("class_weight works with one output, this data has %d targets", #y) end
   local labels = y[1]
   if labels.rank == 2 and labels.shape[2] > 1 then labels = labels:classes() end

@@ -30,6 +30,7 @@ local function layout_of(model, kind, what, specs)
   if count == x then return { x = x, y = 0, weights = 0 } end
   if count == x + y then return { x = x, y = y, weights = 0 } end
   if count == x + y + 1 then return { x = x, y = y, weights = 1 } end
+  if count == x + y + y then return { x = x, y = y, weights = y } end
   raise("%s: an element of the dataset has %d components; %s takes x, y or x, y, sample_weight: %d to %d of them", what, count,
     object.title(model), x, x + y + 1)
 end

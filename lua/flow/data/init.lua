@@ -134,10 +134,24 @@ local function is_text_list(value)
   return type(value) == "table" and not getmetatable(value) and type(value[1]) == "string"
 end
 
+local SIDE_BY_SIDE = "; an element's components stand side by side: { x1, x2, y }"
+
+-- Tensors by name, or a list of them where data is expected.
+local function is_structure(value)
+  if type(value) ~= "table" or getmetatable(value) then return false end
+  return native.is_tensor(value[1]) or arguments.is_options(value) and next(value) ~= nil
+end
+
 -- The components of from_tensor_slices { x, y }: a list is several components when its first entry is a tensor or a list of texts.
 local function components_of(value)
   if type(value) ~= "table" or getmetatable(value) or is_text_list(value) then return { value } end
   local first = value[1]
+  if arguments.is_options(value) and next(value) ~= nil then
+    raise("from_tensor_slices: a table with names is no data%s", SIDE_BY_SIDE)
+  end
+  for i, entry in ipairs(value) do
+    if is_structure(entry) then raise("from_tensor_slices: entry %d is a table of tensors%s", i, SIDE_BY_SIDE) end
+  end
   if native.is_tensor(first) or is_text_list(first) or (type(first) == "table" and getmetatable(first)) then return value end
   return { value }
 end

@@ -1,0 +1,52 @@
+-- named_data.lua: data by name: { image = x, age = a } for the inputs of a functional model, { kind = y1, price = y2 } for its outputs.
+
+local errors = require "flow.errors"
+local object = require "flow.object"
+local arguments = require "flow.arguments"
+
+local raise = errors.raise
+local named = {}
+
+-- Whether value is data by name.
+function named.is(value)
+  return arguments.is_options(value) and next(value) ~= nil
+end
+
+-- Whether value is data by name and some name is one of the model's outputs: targets, where options might stand as well.
+function named.has_outputs(model, value)
+  if not named.is(value) then return false end
+  for _, tensor in ipairs(rawget(model, "outputs") or {}) do
+    if value[tensor.layer.name] ~= nil then return true end
+  end
+  return false
+end
+
+-- Its entries in the order of the model's inputs or outputs (kind), with holes where there is none, and the names in that order. Other
+-- values are returned as they are.
+function named.order(model, what, kind, value)
+  if not named.is(value) then return value end
+  local ends, names, positions = rawget(model, kind), {}, {}
+  if not ends then raise("%s: %s is given by name, which needs a functional model; give a list", object.title(model), what) end
+  for i, tensor in ipairs(ends) do names[i], positions[tensor.layer.name] = tensor.layer.name, i end
+  local list = {}
+  for name, entry in pairs(value) do
+    local position = positions[name]
+    if not position then
+      raise("%s: %s has %q, which is none of the %s %s%s", object.title(model), what, tostring(name), kind, table.concat(names, ", "),
+        errors.suggestion(tostring(name), names))
+    end
+    list[position] = entry
+  end
+  return list, names
+end
+
+-- The same where no entry may be missing.
+function named.complete(model, what, kind, value)
+  local list, names = named.order(model, what, kind, value)
+  for i, name in ipairs(names or {}) do
+    if list[i] == nil then raise("%s: %s lacks %q", object.title(model), what, name) end
+  end
+  return list
+end
+
+return named

@@ -1,0 +1,95 @@
+-- named_data_spec.lua: models of several inputs and outputs: data by name, and sample weights for each output.
+local support = require "spec.support.init"
+local flow = require "flow"
+local layers = flow.layers
+local message_of = support.message_of
+
+local ROWS = 10
+local quiet = { verbose = 0 }
+local a, b = flow.random.normal({ ROWS, 3 }, { seed = 1 }), flow.random.normal({ ROWS, 2 }, { seed = 2 })
+local kind = flow.random.randint({ ROWS }, 0, 3, { seed = 3 })
+local price = flow.random.normal({ ROWS, 1 }, { seed = 4 })
+local first, second = flow.random.uniform({ ROWS }, { seed = 5 }), flow.random.uniform({ ROWS }, { seed = 6 })
+
+local function new_model()
+  flow.set_random_seed(1)
+  local left, right = flow.Input({ 3 }, { name = "left" }), flow.Input({ 2 }, { name = "right" })
+  local both = layers.Concatenate()({ left, right })
+  local model = flow.Model { inputs = { left, right }, outputs = {
+    layers.Dense(3, { name = "kind", activation = "softmax" })(both), layers.Dense(1, { name = "price" })(both) } }
+  model:compile { optimizer = "sgd", loss = { kind = "sparse_categorical_crossentropy", price = "mse" },
+                  loss_weights = { kind = 2, price = 0.5 }, weighted_metrics = { price = "mae" } }
+  return model
+end
+
+describe("data by name", function()
+  it("is that in order", function()
+    local in_order, by_name = new_model(), new_model()
+    local whole = { verbose = 0, shuffle = false }
+    assert.same(in_order:fit({ a, b }, { kind, price }, whole).history,
+      by_name:fit({ right = b, left = a }, { price = price, kind = kind }, whole).history)
+    local x, y = { left = a, right = b }, { kind = kind, price = price }
+    assert.same(in_order:evaluate({ a, b }, { kind, price }, quiet), in_order:evaluate(x, y, quiet))
+    assert.same(in_order:predict({ a, b }, quiet)[2]:totable(), in_order:predict(x, quiet)[2]:totable())
+    assert.same(in_order({ a, b })[1]:totable(), in_order(x)[1]:totable())
+    assert.same(in_order:test_on_batch({ a, b }, { kind, price }), in_order:test_on_batch(x, y))
+    local options = { epochs = 2, verbose = 0, validation_split = 0.3, shuffle = false }
+    assert.same(in_order:fit({ a, b }, { kind, price }, options).history, by_name:fit(x, y, options).history)
+    options = { verbose = 0, validation_data = { x, y, { kind = first } } }
+    assert.truthy(in_order:fit(x, y, options).history.val_loss)
+  end)
+
+  it("goes through layers as through the model", function()
+    local left, right = flow.Input { 3 }, flow.Input { 2 }
+    local inner = new_model()
+    local outer = flow.Model { inputs = { left, right }, outputs = inner({ right = right, left = left }) }
+    assert.same(inner({ a, b })[2]:totable(), outer({ a, b })[2]:totable())
+  end)
+
+  it("names what is missing or unknown", function()
+    local model = new_model()
+    local y = { kind = kind, price = price }
+    assert.equal('Functional "functional": x lacks "right"', (message_of(function() model:fit({ left = a }, y) end)
+      :gsub("functional_%d+", "functional")))
+    assert.truthy(message_of(function() model:predict { left = a, righ = b } end):find('x has "righ", which is none of the inputs left, ' ..
+      'right; did you mean "right"?', 1, true))
+    assert.truthy(message_of(function() model:fit({ a, b }, { kind = kind }) end):find('y lacks "price"', 1, true))
+    assert.truthy(message_of(function() model:fit({ a, b }, { kind, price }, { sample_weight = { cost = first } }) end)
+      :find('sample_weight has "cost", which is none of the outputs kind, price', 1, true))
+    local plain = flow.Sequential { layers.Dense(1) }
+    plain:compile { loss = "mse" }
+    assert.truthy(message_of(function() plain:fit({ x = a }, price) end):find("x is given by name, which needs a functional model", 1, true))
+    assert.truthy(message_of(function() flow.data.Dataset.from_tensor_slices { { left = a }, price } end)
+      :find("entry 1 is a table of tensors; an element's components stand side by side: { x1, x2, y }", 1, true))
+  end)
+end)
+
+describe("sample weights", function()
+  local function expected(model, w1, w2)
+    local p = model({ a, b })
+    local one = flow.losses.SparseCategoricalCrossentropy()(kind, p[1], w1):item()
+    local other = flow.losses.MeanSquaredError()(price, p[2], w2):item()
+    local absolute = (p[2] - price):abs():squeeze(-1)
+    return { kind_loss = one, price_loss = other, loss = 2 * one + 0.5 * other,
+             price_mae = ((absolute * w2):sum() / w2:sum()):item() }
+  end
+
+  it("are of each output, by name or in order, or one for all", function()
+    local model, ones = new_model(), flow.ones { ROWS }
+    for _, case in ipairs { { { first, second }, first, second }, { { price = second }, ones, second }, { first, first, first },
+                            { { price = second, kind = first }, first, second } } do
+      local found = model:evaluate({ a, b }, { kind, price }, { sample_weight = case[1], batch_size = 4, verbose = 0 })
+      for name, value in pairs(expected(model, case[2], case[3])) do assert.near(value, found[name], 1e-5, name) end
+    end
+    assert.truthy(message_of(function() model:fit({ a, b }, { kind, price }, { sample_weight = { first, second, first } }) end)
+      :find("sample_weight has 3 entries for 2 outputs", 1, true))
+  end)
+
+  it("come with a data set, and train as those of arrays", function()
+    local of_arrays, of_set = new_model(), new_model()
+    local set = flow.data.Dataset.from_tensor_slices { a, b, kind, price, first, second }:batch(4)
+    local history = of_arrays:fit({ a, b }, { kind, price }, { sample_weight = { first, second }, batch_size = 4, shuffle = false,
+                                                              verbose = 0 })
+    assert.same(history.history, of_set:fit(set, quiet).history)
+  end)
+end)
