@@ -58,7 +58,8 @@ describe("data by name", function()
       :find('sample_weight has "cost", which is none of the outputs kind, price', 1, true))
     local plain = flow.Sequential { layers.Dense(1) }
     plain:compile { loss = "mse" }
-    assert.truthy(message_of(function() plain:fit({ x = a }, price) end):find("x is given by name, which needs a functional model", 1, true))
+    assert.truthy(message_of(function() plain:fit({ x = a }, price) end)
+      :find("x is given by name, which needs a functional model", 1, true))
     assert.truthy(message_of(function() flow.data.Dataset.from_tensor_slices { { left = a }, price } end)
       :find("entry 1 is a table of tensors; an element's components stand side by side: { x1, x2, y }", 1, true))
   end)
