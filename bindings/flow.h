@@ -228,6 +228,7 @@ FLOW_API flow_status flow_trace_save_onnx(flow_context *context, const char *pat
                                           const char *const *input_names, int input_count, const char *const *output_names);
 FLOW_API int         flow_onnx_knows(int op);                /* whether an op has an ONNX form */
 FLOW_API void        flow_plan_release(flow_plan *plan);
+FLOW_API flow_variable *flow_plan_variable(flow_plan *plan, int index);    /* those that it reads or updates, in the order of the trace; borrowed; NULL: no more */
 FLOW_API int         flow_plan_describe(const flow_plan *plan, char *text, int size); /* one line an entry: segment, op, variant, shape; returns the whole length */
 
 FLOW_API flow_status flow_instance_new(flow_plan *plan, double capacity, flow_instance **out); /* capacity: most rows a run may bring; keeps the plan */

@@ -440,6 +440,11 @@ void flow_plan_release(flow_plan *plan)
   flow_free(plan);
 }
 
+flow_variable *flow_plan_variable(flow_plan *plan, int index)
+{
+  return plan && index >= 0 && index < plan->graph->version_count ? plan->graph->versions[index].variable : NULL;
+}
+
 int flow_plan_describe(const flow_plan *plan, char *text, int size)
 {
   flow_text out = flow_text_into(text, size);

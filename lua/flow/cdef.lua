@@ -199,6 +199,7 @@ int flow_trace_save_onnx(flow_context *context, const char *path, const char *na
  const char *const *input_names, int input_count, const char *const *output_names);
 int flow_onnx_knows(int op);
 void flow_plan_release(flow_plan *plan);
+flow_variable *flow_plan_variable(flow_plan *plan, int index);
 int flow_plan_describe(const flow_plan *plan, char *text, int size);
 int flow_instance_new(flow_plan *plan, double capacity, flow_instance **out);
 void flow_instance_release(flow_instance *instance);

@@ -191,9 +191,11 @@ local function ready(self, entry, rows)
   if not entry.instance or C.flow_instance_capacity(entry.instance) < rows then
     if entry.instance then native.close(entry.instance, C.flow_instance_release) end
     entry.instance = false
+    local current = placement.current()
+    placement.share_variables(current, entry.plan)
     native.try(C.flow_instance_new, entry.plan, rows, out_instance)
     local instance = native.own(out_instance, C.flow_instance_release)
-    placement.replicate(placement.current(), instance)
+    placement.replicate(current, instance)
     entry.instance = instance
   end
   self.runs = self.runs + 1

@@ -41,7 +41,7 @@ function placement.new(options)
   made = made + 1
   return { replicas = #names, workers = workers, worker_index = worker and C.flow_worker_rank(worker) or 0, count = #names * workers,
            worker = worker, bucket_bytes = options.bucket_bytes or 0, id = made, device = devices.number(names[1]),
-           group = group_of(names) }
+           group = group_of(names), shared = setmetatable({}, { __mode = "k" }) }
 end
 
 function placement.current() return stack[#stack] end
@@ -68,6 +68,27 @@ function placement.begin_trace(p, divides)
   local status = C.flow_trace_begin(context)
   C.flow_context_set_replicas(context, 1)
   check(status)
+end
+
+-- Gives the variables of a plan the chief's values on all workers, as tf.distribute does when it makes them: each the first time that a
+-- function of the placement uses it, so that what a worker drew or loaded by itself before does not matter.
+function placement.share_variables(p, plan)
+  local worker, new, lines, index = p and p.workers > 1 and p.strategy._worker, {}, {}, 0
+  while worker do
+    local pointer = C.flow_plan_variable(plan, index)
+    if pointer == nil then break end
+    local v = require("flow.variable").wrap(pointer)
+    if not p.shared[v] then
+      new[#new + 1], lines[#lines + 1] = v, ("variable %d: %s {%s}"):format(#new + 1, v.dtype, table.concat(v.shape, ", "))
+    end
+    index = index + 1
+  end
+  if #new == 0 then return end
+  worker:agree("variables of the function", table.concat(lines, "\n"))
+  for _, v in ipairs(new) do
+    worker:broadcast_variable(v)
+    p.shared[v] = true
+  end
 end
 
 -- Spreads an instance that has not run yet over the replicas of p.

@@ -100,6 +100,43 @@ describe("workers", function()
     end
   end)
 
+  with_gloo("begin a loop of their own with the chief's variables", function()
+    local said, output, code = launch([[
+      local strategy = open()
+      flow.set_random_seed(index)
+      local optimizer, model, steps = flow.optimizers.SGD(0.1)
+      strategy.scope(function()
+        model = flow.Sequential { flow.layers.Input { 3 }, flow.layers.Dense(4, { activation = "tanh" }), flow.layers.Dense(1) }
+        steps = flow.Variable(100 * index)
+      end)
+      local late = flow.layers.Dense(1)      -- has variables when the function is traced
+      local function sums()
+        local list = {}
+        for _, v in ipairs(model.variables) do list[#list + 1] = ("%.9g"):format(v:sum():item()) end
+        return table.concat(list, " ")
+      end
+      print("=", sums())
+      local set = strategy:experimental_distribute_dataset(Dataset.from_tensor_slices { flow.ones { 6, 3 }, flow.ones { 6, 1 } }:batch(4))
+      local function step(x, y)
+        local tape, loss = flow.GradientTape()
+        loss = tape:record(function() return (model(x) + late(x) - y):square():sum() / 4 end)
+        local variables = { unpack(model.trainable_variables) }
+        for _, v in ipairs(late.trainable_variables) do variables[#variables + 1] = v end
+        optimizer:apply_gradients(tape:gradient(loss, variables), variables)
+        steps:assign_add(1)
+        return loss
+      end
+      for x, y in set:iter() do strategy:run(step, { x, y }) end
+      print("=", sums(), ("%.9g"):format(late.kernel:sum():item()), steps:item())
+      local others = flow.Variable(flow.zeros { index + 1 })
+      print("=", pcall(strategy.run, strategy, function() return others:sum() end))]])
+    assert.equal(0, code, output)
+    assert.are_not.equal(said[0][1], said[1][1])
+    assert.equal(said[0][2], said[1][2])
+    assert.truthy(said[0][2]:find("\t2$"), said[0][2])
+    assert.truthy(said[1][3]:find("variables of the function", 1, true), said[1][3])
+  end)
+
   with_gloo("share the batches of one data set, or read files of their own, and end together", function()
     local files = { support.file("a.tfrecord", ""), support.file("b.tfrecord", "") }
     local flow = require "flow"
