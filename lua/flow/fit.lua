@@ -18,7 +18,7 @@ local together = require "flow.distribute.together"
 local workers = require "flow.fit_workers"
 local executions = require "flow.executions"
 local predictions = require "flow.predictions"
-local named = require "flow.named_data"
+local named_data = require "flow.named_data"
 
 local C, raise = native.C, errors.raise
 local context, held = native.context, native.held
@@ -37,7 +37,7 @@ local function read_call(model, what, parameters, x, y, ...)
   local known, positional = {}, select("#", ...)
   for _, name in ipairs(parameters) do known[name] = true end
   local options = {}
-  if positional == 0 and arguments.is_options(y) and not named.has_outputs(model, y) then
+  if positional == 0 and arguments.is_options(y) and not named_data.has_outputs(model, y) then
     options, y = y, nil
   elseif positional > 0 then
     options = arguments.named(what, parameters, #parameters, ...)

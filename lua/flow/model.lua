@@ -12,7 +12,7 @@ local Layer = require "flow.layer"
 local arguments = require "flow.arguments"
 local placement = require "flow.placement"
 local devices = require "flow.devices"
-local named = require "flow.named_data"
+local named_data = require "flow.named_data"
 
 local C, raise = native.C, errors.raise
 
@@ -196,7 +196,7 @@ end
 
 function Functional:_run(_, list, training) return run_graph(self, list, training) end
 function Functional:_call(inputs, options)
-  return Layer._call(self, named.complete(self, "the input", "inputs", inputs), options)
+  return Layer._call(self, named_data.complete(self, "the input", "inputs", inputs), options)
 end
 function Model.fields.output_shape(self)
   local shapes = {}

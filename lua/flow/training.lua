@@ -14,7 +14,7 @@ local ops = require "flow.ops"
 local arguments = require "flow.arguments"
 local ownership = require "flow.distribute.ownership"
 local workers = require "flow.fit_workers"
-local named = require "flow.named_data"
+local named_data = require "flow.named_data"
 
 local C, raise = native.C, errors.raise
 local context, held = native.context, native.held
@@ -199,9 +199,9 @@ end
 -- What a call was given as lists of tensors: x and y, which may be given by name, and the sample weights: none, one for all outputs, or one
 -- for each, by name or as a list.
 function training.read_data(model, x, y, weights)
-  local inputs = training.tensors(named.complete(model, "x", "inputs", x), "x")
-  local targets = training.tensors(named.complete(model, "y", "outputs", y), "y")
-  local given, names = named.order(model, "sample_weight", "outputs", weights)
+  local inputs = training.tensors(named_data.complete(model, "x", "inputs", x), "x")
+  local targets = training.tensors(named_data.complete(model, "y", "outputs", y), "y")
+  local given, names = named_data.order(model, "sample_weight", "outputs", weights)
   for i = 1, names and #names or 0 do      -- an output that is not named counts every sample once
     given[i] = given[i] or tensor.ones { inputs[1] and inputs[1].shape[1] or 0 }
   end
@@ -350,7 +350,7 @@ end
 function training.class_weights(model, by_class, y, weights)
   if weights ~= nil then raise("class_weight and sample_weight cannot be given together") end
   check_class_weight(by_class)
-  y = training.tensors(named.complete(model, "y", "outputs", y), "y")
+  y = training.tensors(named_data.complete(model, "y", "outputs", y), "y")
   if #y ~= 1 then raise("class_weight works with one output, this data has %d targets", #y) end
   local labels = y[1]
   if labels.rank == 2 and labels.shape[2] > 1 then labels = labels:classes() end
