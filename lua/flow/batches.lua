@@ -55,28 +55,27 @@ end
 local done = ffi.new "double[1]"
 
 -- Runs batches first .. last - 1; see batches.run.
-local function loop(source, instance, seed, step, first, last, every, after)
+local function loop(source, instance, seed, step, first, last, watch)
   local from, count, permutation = source.from, #source.arrays, source.permutation
   local batch = first
   while batch < last do
-    local begin, stop = batch * source.size, min(batch + every, last) * source.size
+    local begin, stop = batch * source.size, min(watch and batch + watch.every() or last, last) * source.size
     local rows = min(stop, source.rows) - begin
     C.flow_instance_scalars(instance, seed, step + batch - first, begin)
     local status = tonumber(C.flow_instance_run_batches(context, instance, from, count, permutation, begin, rows, source.size, done))
     batch = batch + done[0]
     if status ~= 0 or C.flow_instance_stop_wished(instance) ~= 0 then return status, batch - first end
-    if after and after(batch - first - 1, rows) then break end
+    if watch and watch.after(batch - first - 1, rows) then break end
   end
   return 0, batch - first
 end
 
--- Runs `count` batches from the source's position. step: of steps.lua; number: of the first step, for the random ops.
--- after(batch, rows), if given, is called behind every so many batches, with the last one of these, counted from 0, and all their rows, and
--- stops the loop by returning true. Returns a status and the number of batches that ran; fewer also if a worker wished to stop.
-function batches.run(source, step, seed, number, count, every, after)
+-- Runs `count` batches from the source's position. step: of steps.lua; number: of the first step, for the random ops; watch: of
+-- executions.lua, or nil. Returns a status and the number of batches that ran; fewer also if a worker wished to stop.
+function batches.run(source, step, seed, number, count, watch)
   step.running = step.running + 1
   local first = source.position
-  local ok, status, ran = pcall(loop, source, step.instance, seed, number, first, first + count, after and every or count, after)
+  local ok, status, ran = pcall(loop, source, step.instance, seed, number, first, first + count, watch)
   step.running = step.running - 1
   if not ok then error(status, 0) end
   source.position = first + ran

@@ -175,8 +175,7 @@ local function run_batches(model, pass, what, list, bar, number, stops, run)
   local source, count = pass.source, batch_count(pass, run and run.batch or 0)
   local watch = watch_pass(model, pass, what, list, bar, count, stops, run)
   local before = source.position
-  local step, every = steps.renew(pass, model), executions.size(model)
-  local status, done = batches.run(source, step, training.seed(model), number, count, every, watch and watch.after)
+  local status, done = batches.run(source, steps.renew(pass, model), training.seed(model), number, count, watch)
   if not watch then bar:advance(done, math.min(source.position * source.size, source.rows) - before * source.size) end
   if was_interrupted(status) then return true, done end
   if status ~= 0 then training.fail(model, status, source.position * source.size, source.order) end

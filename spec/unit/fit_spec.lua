@@ -272,6 +272,35 @@ describe("the loop over batches", function()
     assert.equal(lines(20), lines(100))
   end)
 
+  it("goes on for longer where the bar alone looks and steps are quick, never beyond what it was told", function()
+    local executions = require "flow.executions"
+    local clock, now = C.flow_clock, 0
+    finally(function() executions.clock = clock end)
+    executions.clock = function() return now end
+    local bar = { visible = function() return true end, due = function() return false end, advanced = {} }
+    function bar:advance(count) table.insert(self.advanced, count) end
+    local function watch(options)
+      local list = { has = function(_, name) return options.hook == name end, call = function() end }
+      return executions.watch { model = { _compiled = { steps_per_execution = options.size } }, what = "train", list = list, bar = bar,
+                                count = 1000, logs = function() return {} end }
+    end
+    local function run(options)
+      local w, batch, seen = watch(options), 0, {}
+      for _, seconds in ipairs(options.seconds) do
+        table.insert(seen, w.every())
+        batch = batch + w.every()
+        now = now + seconds
+        w.after(batch - 1, 1)
+      end
+      return seen
+    end
+    assert.same({ 1, 2, 4, 8, 16, 16, 8, 4 }, run { size = 1, seconds = { 0, 0, 0, 0, 0, 1, 1, 1 } })
+    assert.same({ 1, 2, 4, 8, 16, 16, 8, 4 }, bar.advanced)
+    assert.same({ 3, 6, 12, 16, 8, 4, 3, 3 }, run { size = 3, seconds = { 0, 0, 0, 1, 1, 1, 1, 1 } })
+    assert.same({ 40, 40 }, run { size = 40, seconds = { 0, 1 } })
+    assert.same({ 1, 1, 1 }, run { size = 1, seconds = { 0, 0, 0 }, hook = "on_train_batch_end" })
+  end)
+
   local function resident()
     local file = io.open("/proc/self/statm")
     if not file then return 0 end
