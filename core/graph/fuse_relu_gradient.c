@@ -6,6 +6,12 @@
  *   dx, dw, db = convolution_gradient(g, x, w, ..); dx', dw', db' = convolution_gradient(dx, x', w', x, ..) of a convolution with relu
  *     -> dx, dw, db, db' = convolution_gradient_relu(g, x, w, ..); dx', dw', _ = convolution_gradient(dx, x', w', x, ..) without
  *
+ * Where several read that x, dx is one of the gradients that are added up for it, and takes the sum over, too, if the others, r, are there
+ * before:
+ *
+ *   dx, dw, db = convolution_gradient(g, x, w, ..); relu_gradient(dx + r, x)
+ *     -> dx, dw, db, _ = convolution_gradient_relu(g, x, w, .., r)
+ *
  * The second one keeps its relu where it pools: the index says then which numbers it let through. dx is left alone when somebody else
  * reads it. Runs when a plan is made, after gradients were taken. */
 #include "graph/graph.h"
@@ -36,24 +42,40 @@ static int begins_with_relu(const flow_node *reader, int dx, int x)
          reader->inputs[3] == x;
 }
 
-static int is_relu_gradient(const fusion *f, const flow_node *reader, int dx, int x)
+static int is_like(const fusion *f, int a, int b)
 {
-  const flow_signature *a = signature_of(f, dx), *b = signature_of(f, x);
-  return reader->op == FLOW_OP_relu_gradient && reader->inputs[0] == dx && reader->inputs[1] == x &&
-         flow_shape_equal(a->rank, a->dims, b->rank, b->dims);
+  const flow_signature *s = signature_of(f, a), *t = signature_of(f, b);
+  return s->dtype == t->dtype && flow_shape_equal(s->rank, s->dims, t->rank, t->dims);
 }
 
-/* Makes node `index` stop its dx. `sums`: the value that its fourth output replaces; -1: none. */
-static flow_status stop(fusion *f, int index, int sums)
+static int is_relu_gradient(const fusion *f, const flow_node *reader, int dx, int x)
+{
+  return reader->op == FLOW_OP_relu_gradient && reader->inputs[0] == dx && reader->inputs[1] == x && is_like(f, dx, x);
+}
+
+/* What node `next` adds to the value, if it does no more and that is there when node `index` runs; -1: it does something else. */
+static int addend_of(const fusion *f, int index, int next, int value)
+{
+  const flow_node *sum = &f->graph->nodes[next];
+  if (sum->op != FLOW_OP_add) return -1;
+  int addend = sum->inputs[sum->inputs[0] == value];
+  const flow_value *v = &f->graph->values[addend];
+  int is_before = v->kind != FLOW_VALUE_RESULT || v->node < index;
+  return is_before && is_like(f, addend, value) ? addend : -1;
+}
+
+/* Makes node `index` stop its dx. addend: what is added to it before; sums: the value that its fourth output replaces; -1: none. */
+static flow_status stop(fusion *f, int index, int addend, int sums)
 {
   const flow_node *node = &f->graph->nodes[index];
   const flow_signature *x = signature_of(f, node->inputs[1]);
   flow_signature signatures[4] = { [3] = { .dtype = x->dtype, .rank = 1, .dims = { x->dims[3] } } };
   flow_attributes attributes = node->attributes;
-  int inputs[5];
+  int inputs[6] = { [5] = addend };
   for (int i = 0; i < 5; i++) inputs[i] = node->inputs[i];
   if (sums >= 0) signatures[3] = *signature_of(f, sums);
-  FLOW_TRY(flow_graph_rewrite(f->graph, index, FLOW_OP_convolution_gradient_relu, inputs, 5, &attributes, signatures, 4));
+  FLOW_TRY(flow_graph_rewrite(f->graph, index, FLOW_OP_convolution_gradient_relu, inputs, addend < 0 ? 5 : 6, &attributes, signatures,
+                              4));
   if (sums >= 0) f->same[sums] = f->graph->nodes[index].outputs[3];
   return FLOW_OK;
 }
@@ -63,18 +85,24 @@ static flow_status fuse(fusion *f, int index, const char *returned)
   const flow_node *node = &f->graph->nodes[index];
   int dx = node->outputs[0], x = node->inputs[1], dtype = signature_of(f, x)->dtype;
   if (dtype != signature_of(f, dx)->dtype || dtype == FLOW_FLOAT64) return FLOW_OK;
-  int next = sole_reader(f, index, dx);
+  int next = sole_reader(f, index, dx), value = dx, addend = next >= 0 ? addend_of(f, index, next, dx) : -1;
+  if (addend >= 0) {
+    value = f->graph->nodes[next].outputs[0];
+    if (returned[value]) return FLOW_OK;
+    next = sole_reader(f, next, value);
+  }
   if (next < 0) return FLOW_OK;
   flow_node *reader = &f->graph->nodes[next];
   int last = reader->outputs[reader->output_count - 1];      /* db, or what the relu lets through */
   if (returned[last]) return FLOW_OK;
-  if (is_relu_gradient(f, reader, dx, x)) {
+  if (is_relu_gradient(f, reader, value, x)) {
     f->same[last] = dx;
-    return stop(f, index, -1);
+    return stop(f, index, addend, -1);
   }
-  if (!begins_with_relu(reader, dx, x)) return FLOW_OK;
+  if (!begins_with_relu(reader, value, x)) return FLOW_OK;
+  f->same[value] = dx;
   if (!reader->attributes.convolution.pool[0]) reader->attributes.convolution.activation = FLOW_LINEAR;
-  return stop(f, index, f->readers[last] > 0 ? last : -1);
+  return stop(f, index, addend, f->readers[last] > 0 ? last : -1);
 }
 
 flow_status flow_graph_fuse_relu_gradients(flow_graph *graph, const char *live, const int *outputs, int output_count)

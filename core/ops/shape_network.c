@@ -229,6 +229,10 @@ flow_status flow_shape_convolution_gradient_relu(int op, const flow_attributes *
   FLOW_TRY(flow_shape_convolution_gradient(op, attributes, inputs, input_count, outputs));
   FLOW_TRY(flow_rule_same_dtype(op, "x", w->dtype, x));
   if (w->dtype == FLOW_FLOAT64) return flow_rule_fail(op, "operands are float64, expected floats of at most 32 bits");
+  if (input_count > 5) {
+    FLOW_TRY(flow_rule_same_dtype(op, "what is added to dx", x->dtype, &inputs[5]));
+    FLOW_TRY(flow_rule_dims(op, "what is added to dx", &inputs[5], 4, x->dims));
+  }
   outputs[3] = (flow_signature){ .dtype = w->dtype, .rank = 1, .dims = { x->dims[3] } };
   return FLOW_OK;
 }

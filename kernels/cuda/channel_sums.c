@@ -25,12 +25,12 @@ flow_status flow_cuda_sum_channels(const flow_call *call, const flow_channel_sum
   return flow_cuda_launch(call, CUDA_total_channels, s->channels, &total, sizeof total);
 }
 
-flow_status flow_cuda_stop_gradient(const flow_call *call, int dtype, int64_t pixels, int64_t channels, const void *g, const void *y,
-                                    void *dz)
+flow_status flow_cuda_stop_gradient(const flow_call *call, int dtype, int64_t pixels, int64_t channels, const void *g, const void *addend,
+                                    const void *y, void *dz)
 {
   int width = BUNDLE_BYTES / flow_dtype_size(dtype);
-  uintptr_t places = (uintptr_t)g | (uintptr_t)y | (uintptr_t)dz;
+  uintptr_t places = (uintptr_t)g | (uintptr_t)addend | (uintptr_t)y | (uintptr_t)dz;
   if (channels % width != 0 || places % BUNDLE_BYTES != 0) width = 1;
-  mask_gradient_arguments a = { .g = g, .y = y, .dz = dz, .dtype = dtype, .width = width };
+  mask_gradient_arguments a = { .g = g, .addend = addend, .y = y, .dz = dz, .dtype = dtype, .width = width };
   return flow_cuda_launch(call, CUDA_mask_gradient, pixels * channels / width, &a, sizeof a);
 }

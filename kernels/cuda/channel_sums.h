@@ -16,8 +16,8 @@ size_t flow_cuda_channel_sums_bytes(const flow_channel_sums *sums);
  * all. between: memory for the slices. */
 flow_status flow_cuda_sum_channels(const flow_call *call, const flow_channel_sums *sums, int dtype, const void *g, const void *y,
                                    const uint8_t *index, float *between, const flow_operand *to);
-/* dz = g where y > 0, else 0. dz may be g. */
-flow_status flow_cuda_stop_gradient(const flow_call *call, int dtype, int64_t pixels, int64_t channels, const void *g, const void *y,
-                                    void *dz);
+/* dz = g (+ addend, unless that is NULL) where y > 0, else 0. dz may be g. */
+flow_status flow_cuda_stop_gradient(const flow_call *call, int dtype, int64_t pixels, int64_t channels, const void *g, const void *addend,
+                                    const void *y, void *dz);
 
 #endif

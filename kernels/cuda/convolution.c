@@ -125,6 +125,9 @@ static flow_status run_gradient(const flow_call *call, int phase, int64_t begin,
 
 /* ---- gradient, stopped by the relu before -------------------------------------------------------------------------------------- */
 
+/* What is added to dx before; NULL: nothing. */
+static const void *addend_of(const flow_call *call) { return call->input_count > 5 ? call->inputs[5].data : NULL; }
+
 static flow_channel_sums sums_of(const flow_call *call)
 {
   const int64_t *shape = call->inputs[1].shape;
@@ -144,7 +147,8 @@ static flow_status run_stopped(const flow_call *call, int phase, int64_t begin, 
   flow_channel_sums sums = sums_of(call);
   FLOW_TRY(run_gradient(call, phase, begin, end));
   if (!dx->data) return FLOW_OK;
-  FLOW_TRY(flow_cuda_stop_gradient(call, dx->dtype, sums.pixels, sums.channels, dx->data, x->data, dx->data));
+  FLOW_TRY(flow_cuda_stop_gradient(call, dx->dtype, sums.pixels, sums.channels, dx->data, addend_of(call), x->data,
+                                   dx->data));
   if (!call->outputs[3].data) return FLOW_OK;
   return flow_cuda_sum_channels(call, &sums, dx->dtype, dx->data, NULL, NULL, call->shared, &call->outputs[3]);
 }

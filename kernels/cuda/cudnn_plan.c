@@ -65,13 +65,19 @@ static int build_forward(flow_cudnn_graph *g, const flow_library_convolution *c,
   return y;
 }
 
-/* dx of dy and w. */
+/* dx of dy and w. Inside of the plan there is float32. */
 static int build_data(flow_cudnn_graph *g, const flow_library_convolution *c, int w, int dy, const int64_t x_sizes[4],
                       flow_cudnn_names *names)
 {
   int dx = flow_cudnn_tensor(g, dtype_of(c), x_sizes, 0), all = c->relu ? flow_cudnn_tensor(g, CUDNN_DATA_FLOAT, x_sizes, 1) : dx;
   flow_cudnn_convolution(g, c, all, w, dy);
   if (!c->relu) return dx;
+  if (c->add) {
+    int sum = flow_cudnn_tensor(g, CUDNN_DATA_FLOAT, x_sizes, 1);
+    names->addend = flow_cudnn_tensor(g, dtype_of(c), x_sizes, 0);
+    flow_cudnn_pointwise(g, CUDNN_POINTWISE_ADD, all, names->addend, sum);
+    all = sum;
+  }
   names->relu = flow_cudnn_tensor(g, dtype_of(c), x_sizes, 0);
   flow_cudnn_pointwise(g, CUDNN_POINTWISE_RELU_BWD, all, names->relu, dx);
   if (!c->bias) return dx;
@@ -196,7 +202,8 @@ static cudnnStatus_t pack(const flow_cudnn *cudnn, const flow_cudnn_names *names
 {
   const struct { int name; const void *data; } all[] = {
     { names->first, operands->first }, { names->second, operands->second }, { names->result, operands->result },
-    { names->bias, operands->bias }, { names->relu, operands->relu }, { names->sums, operands->sums },
+    { names->bias, operands->bias }, { names->addend, operands->addend }, { names->relu, operands->relu },
+    { names->sums, operands->sums },
   };
   int64_t ids[sizeof all / sizeof *all], count = 0;
   const void *data[sizeof all / sizeof *all], *workspace = operands->workspace;

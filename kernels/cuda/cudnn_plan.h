@@ -5,7 +5,7 @@
 #include "cuda/cudnn_graph.h"
 
 /* Names of the tensors in the graph of a convolution, as flow_library_operands has them; 0: it has none. */
-typedef struct flow_cudnn_names { int first, second, bias, relu, result, sums; } flow_cudnn_names;
+typedef struct flow_cudnn_names { int first, second, bias, addend, relu, result, sums; } flow_cudnn_names;
 
 void     flow_cudnn_build(flow_cudnn_graph *graph, const flow_library_convolution *convolution, flow_cudnn_names *names);
 /* The numerical notes of algorithms that a convolution may not use. */

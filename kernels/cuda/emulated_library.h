@@ -39,7 +39,7 @@ BODY void emulated_add_line(double *sums, double factor, const void *y, int64_t 
 
 typedef struct emulated_convolution_arguments {
   flow_library_convolution c;
-  const void *first, *second, *bias, *relu;
+  const void *first, *second, *bias, *addend, *relu;
   void *result;
   float *sums;
 } emulated_convolution_arguments;
@@ -112,6 +112,7 @@ BODY void emulated_data(int64_t i, const emulated_convolution_arguments *a)
   }
   for (int64_t k = 0; k < count; k++) {
     int64_t at = emulated_x(c, image, row, column, group * in + first + k);
+    if (c->add) sums[k] += (double)float_at(a->addend, c->dtype, at);
     put_float(a->result, c->dtype, at, c->relu && !(float_at(a->relu, c->dtype, at) > 0) ? 0 : (float)sums[k]);
   }
 }

@@ -16,10 +16,10 @@ typedef struct flow_library_plan { size_t workspace; } flow_library_plan;      /
 const flow_library_plan *flow_library_plan_convolution(const flow_call *call, const flow_library_convolution *convolution);
 const flow_library_plan *flow_library_plan_product(const flow_call *call, const flow_library_product *product);
 
-/* first, second and result in the order of the formulas: x, w, y; dy, w, dx; x, dy, dw. bias {channels out}, relu (x of DATA) and sums
- * {channels in}, of float32: where the plan has them. All but sums begin at multiples of 16 bytes. */
+/* first, second and result in the order of the formulas: x, w, y; dy, w, dx; x, dy, dw. bias {channels out}, addend (like dx), relu (x of
+ * DATA) and sums {channels in}, of float32: where the plan has them. All but sums begin at multiples of 16 bytes. */
 typedef struct flow_library_operands {
-  const void *first, *second, *bias, *relu;
+  const void *first, *second, *bias, *addend, *relu;
   void       *result, *workspace;
   float      *sums;
 } flow_library_operands;

@@ -30,7 +30,7 @@ typedef struct work {
   double        scale;                   /* of x */
   int           masked;                  /* gradient: dz is not g */
   int           wants_dx, wants_dw, wants_db;
-  int           stops, wants_sums;       /* dx, by the relu before; the sums of it */
+  int           stops, adds, wants_sums; /* dx, by the relu before; to dx, before that; the sums of it */
   flow_channel_sums db_sums, dx_sums;
   size_t        x, w, z, dw, db_between, dx_between, sums, aligned_bias, workspace, bytes;
 } work;
@@ -128,6 +128,7 @@ static const flow_library_plan *plan_data(const flow_call *call, work *s)
   const flow_library_plan *plan = NULL;
   for (int more = s->stops + s->wants_sums; !plan && more >= 0; more--) {
     s->data.relu = more > 0;
+    s->data.add = more > 0 && s->adds;
     s->data.bias = more > 1;
     plan = flow_library_plan_convolution(call, &s->data);
   }
@@ -150,8 +151,10 @@ static int prepare_gradient(const flow_call *call, work *s)
   s->filter.direction = FLOW_LIBRARY_FILTER;
   if (s->wants_dx) {
     s->stops = call->op == FLOW_OP_convolution_gradient_relu;
+    s->adds = s->stops && call->input_count > 5;
     s->wants_sums = s->stops && !call->outputs[3].unused;
     if (call->outputs[0].dtype != c->dtype || (s->stops && call->inputs[1].dtype != c->dtype)) return 0;
+    if (s->adds && call->inputs[5].dtype != c->dtype) return 0;
     s->data_plan = plan_data(call, s);
     if (!s->data_plan) return 0;
     s->w = take(s, w_size(&s->data), size);
@@ -245,7 +248,8 @@ static flow_status mask(const flow_call *call, const work *s, void *dz)
   const flow_library_convolution *c = &s->forward;
   int width = width_of(c->channels_out, c->dtype);
   if (!s->pooled)
-    return flow_cuda_stop_gradient(call, c->dtype, result_rows(s), c->channels_out, call->inputs[0].data, call->inputs[3].data, dz);
+    return flow_cuda_stop_gradient(call, c->dtype, result_rows(s), c->channels_out, call->inputs[0].data, NULL,
+                                   call->inputs[3].data, dz);
   spread_winners_arguments a = { .g = call->inputs[0].data, .index = call->inputs[4].data, .dz = dz, .pool = s->pool,
                                  .bundles = c->channels_out / width, .dtype = c->dtype, .width = width };
   return flow_cuda_launch(call, CUDA_spread_winners, y_size(c) / width, &a, sizeof a);
@@ -258,14 +262,15 @@ static flow_status sum_bias(const flow_call *call, const work *s)
                                 (float *)((char *)call->shared + s->db_between), &call->outputs[2]);
 }
 
-/* What the plan for dx has left to do: the relu before, and the sums. */
+/* What the plan for dx has left to do: the relu before, with what is added first, and the sums. */
 static flow_status stop(const flow_call *call, const work *s)
 {
   void *dx = call->outputs[0].data;
   char *shared = call->shared;
   const flow_operand *sums = &call->outputs[3];
   if (!s->data.relu)
-    FLOW_TRY(flow_cuda_stop_gradient(call, s->data.dtype, s->dx_sums.pixels, s->channels_in, dx, call->inputs[1].data, dx));
+    FLOW_TRY(flow_cuda_stop_gradient(call, s->data.dtype, s->dx_sums.pixels, s->channels_in, dx,
+                                     s->adds ? call->inputs[5].data : NULL, call->inputs[1].data, dx));
   if (!s->wants_sums || !sums->data) return FLOW_OK;
   if (!s->data.bias)
     return flow_cuda_sum_channels(call, &s->dx_sums, s->data.dtype, dx, NULL, NULL, (float *)(shared + s->dx_between), sums);
@@ -281,6 +286,7 @@ static flow_status run_data(const flow_call *call, const work *s, const void *dz
   char *shared = call->shared;
   FLOW_TRY(turn(call, s, &s->data, call->inputs[2].data, shared + s->w));
   flow_library_operands o = { .first = dz, .second = shared + s->w, .result = call->outputs[0].data, .workspace = shared + s->workspace };
+  if (s->data.add) o.addend = call->inputs[5].data;
   if (s->data.relu) o.relu = call->inputs[1].data;
   if (s->data.bias) o.sums = call->outputs[3].dtype == FLOW_FLOAT32 ? call->outputs[3].data : (float *)(shared + s->sums);
   FLOW_TRY(flow_library_convolve(call, s->data_plan, &o));
@@ -344,6 +350,7 @@ flow_status flow_library_convolution_gradient_run(const flow_call *call, int pha
   if (flow_cuda_has_empty_input(call)) return flow_cuda_clear_outputs(call);
   if (!prepare_gradient(call, &s)) return flow_fail(FLOW_INTERNAL, "a convolution's gradient that has no plan is run");
   FLOW_TRY(check_alignment(call->inputs, 2));
+  if (s.adds) FLOW_TRY(check_alignment(&call->inputs[5], 1));
   FLOW_TRY(check_alignment(call->outputs, 1));
   const void *dz = s.masked ? shared + s.z : call->inputs[0].data;
   if (s.masked) FLOW_TRY(mask(call, &s, shared + s.z));

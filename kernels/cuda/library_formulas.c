@@ -19,6 +19,8 @@ void flow_library_convolution_text(const flow_library_convolution *c, char *text
            (number)c->channels_out, (number)c->in[0], (number)c->in[1], (number)c->out[0], (number)c->out[1], (number)c->kernel[0],
            (number)c->kernel[1], (number)c->stride[0], (number)c->stride[1], (number)c->dilation[0], (number)c->dilation[1],
            (number)c->before[0], (number)c->before[1], (number)c->after[0], (number)c->after[1]);
+  size_t length = strlen(text);
+  if (c->add) snprintf(text + length, size - length, " add=1");
 }
 
 int flow_library_convolution_parse(const char *text, flow_library_convolution *out)
@@ -29,11 +31,12 @@ int flow_library_convolution_parse(const char *text, flow_library_convolution *o
   memset(&c, 0, sizeof c);
   int found = sscanf(text, "convolution %15s %15s bias=%d relu=%d exact=%d groups=%d images=%lld channels=%lld>%lld "
                      "in=%lldx%lld out=%lldx%lld kernel=%lldx%lld stride=%lldx%lld dilation=%lldx%lld before=%lldx%lld "
-                     "after=%lldx%lld", direction, dtype, &c.bias, &c.relu, &c.exact, &c.groups, &images, &channels[0], &channels[1],
+                     "after=%lldx%lld add=%d", direction, dtype, &c.bias, &c.relu, &c.exact, &c.groups, &images, &channels[0], &channels[1],
                      &at[0][0], &at[0][1], &at[1][0], &at[1][1],
-                     &at[2][0], &at[2][1], &at[3][0], &at[3][1], &at[4][0], &at[4][1], &at[5][0], &at[5][1], &at[6][0], &at[6][1]);
+                     &at[2][0], &at[2][1], &at[3][0], &at[3][1], &at[4][0], &at[4][1], &at[5][0], &at[5][1], &at[6][0], &at[6][1],
+                     &c.add);
   int64_t *const pairs[7] = { c.in, c.out, c.kernel, c.stride, c.dilation, c.before, c.after };
-  if (found != 23) return 0;
+  if (found != 23 && found != 24) return 0;
   while (c.direction < DIRECTIONS && strcmp(directions[c.direction], direction) != 0) c.direction++;
   c.dtype = flow_dtype_find(dtype);
   c.images = images;

@@ -7,7 +7,7 @@
 
 typedef enum flow_library_direction {
   FLOW_LIBRARY_FORWARD,        /* y = x * w (+ bias) (then relu) */
-  FLOW_LIBRARY_DATA,           /* dx of dy and w (then 0 where x, the result of a relu, is not positive) (and its sums over pixels) */
+  FLOW_LIBRARY_DATA,           /* dx of dy and w (+ addend) (then 0 where x, the result of a relu, is not positive) (and its sums over pixels) */
   FLOW_LIBRARY_FILTER          /* dw of x and dy */
 } flow_library_direction;
 
@@ -18,6 +18,7 @@ typedef struct flow_library_convolution {
   int32_t bias, relu;                       /* DATA: the sums, the gradient of that relu's bias, only with the relu */
   int32_t exact;                            /* float32: no tensor cores, whose products have 10 bits */
   int32_t groups;
+  int32_t add, unused;                      /* DATA: what is added to dx, only with the relu */
   int64_t images, channels_in, channels_out;
   int64_t in[2], out[2], kernel[2], stride[2], dilation[2];
   int64_t before[2], after[2];              /* zero padding: top and left, bottom and right */

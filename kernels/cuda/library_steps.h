@@ -216,13 +216,18 @@ BODY void spread_winners(int64_t i, const spread_winners_arguments *a)
   write_bundle(a->dz, a->dtype, a->width, i, sum);
 }
 
-/* dz = g where y > 0, else 0. Bundle i. */
-typedef struct mask_gradient_arguments { const void *g, *y; void *dz; int32_t dtype, width; } mask_gradient_arguments;
+/* dz = g (+ addend, unless that is NULL) where y > 0, else 0. Bundle i. */
+typedef struct mask_gradient_arguments { const void *g, *addend, *y; void *dz; int32_t dtype, width; } mask_gradient_arguments;
 
 BODY void mask_gradient(int64_t i, const mask_gradient_arguments *a)
 {
   float g[MOST_WIDTH], y[MOST_WIDTH];
   read_bundle(a->g, a->dtype, a->width, i, g);
+  if (a->addend) {
+    read_bundle(a->addend, a->dtype, a->width, i, y);
+    for (int k = 0; k < MOST_WIDTH; k++)
+      if (k < a->width) g[k] += y[k];
+  }
   read_bundle(a->y, a->dtype, a->width, i, y);
   for (int k = 0; k < MOST_WIDTH; k++)
     if (k < a->width && !(y[k] > 0)) g[k] = 0;

@@ -114,19 +114,21 @@ static void convolutions_are_the_cpu_s(void **state)
   }
 }
 
-/* The same, stopped by the relu before: whatever of it the library has an engine for. */
+/* The same, stopped by the relu before, and with something added before that: whatever of it the library has an engine for. */
 static void gradients_stop_at_the_relu_before(void **state)
 {
   (void)state;
-  for (int i = 0; i < 4 * CASE_COUNT; i++) {
-    operands o = make(&cases[i / 4], FLOW_FLOAT32, FLOW_FLOAT32);
-    flow_operand inputs[5], outputs[4], sums = operand(FLOW_FLOAT32, 1, cases[i / 4].in);
+  for (int i = 0; i < 8 * CASE_COUNT; i++) {
+    operands o = make(&cases[i / 8], FLOW_FLOAT32, FLOW_FLOAT32), like = make(&cases[i / 8], FLOW_FLOAT32, FLOW_FLOAT32);
+    flow_operand inputs[6], outputs[4], sums = operand(FLOW_FLOAT32, 1, cases[i / 8].in);
     flow_call call = forward_of(&o, inputs, outputs);
     cuda_ok(run_kernel(cuda_plain_kernel(call.op), &call, ALL_AT_ONCE));
     call = gradient_of(&o, inputs, outputs);
     call.op = FLOW_OP_convolution_gradient_relu;
     call.output_count = 4;
     call.exact = i % 2;
+    inputs[5] = like.x;
+    call.input_count = i % 8 > 3 ? 6 : 5;
     outputs[3] = sums;
     if (i % 4 > 1) {
       outputs[3].data = NULL;
@@ -136,6 +138,7 @@ static void gradients_stop_at_the_relu_before(void **state)
     cuda_matches_cpu(&call, 0, 0);
     operand_free(&sums);
     release(&o);
+    release(&like);
   }
 }
 

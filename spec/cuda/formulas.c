@@ -22,8 +22,9 @@ flow_status flow_cuda_copy(const flow_call *call, void *to, const void *from, si
   return flow_fail(FLOW_INTERNAL, "nothing is run here");
 }
 
-/* before: what its gradient meets first: NORM or the images, RELU (without a bias), RELU_BIAS. */
-enum { NORM, RELU, RELU_BIAS };
+/* before: what its gradient meets first: NORM or the images, RELU (without a bias), RELU_BIAS, or RELU_ADD, another gradient and then a
+ * relu. */
+enum { NORM, RELU, RELU_BIAS, RELU_ADD };
 typedef struct convolution_layer { int images, size, in, kernel, out, stride, same, relu_bias, pool, first, before; } convolution_layer;
 
 static const convolution_layer flowers[] = {
@@ -67,7 +68,7 @@ static void ask_convolution(const convolution_layer *l, int dtype, int exact)
   flow_operand y = make(dtype, 4, l->images, result, result, l->out);
   flow_operand index = l->pool ? make(FLOW_UINT8, 4, l->images, result, result, l->out) : make(FLOW_UINT8, 1, 0, 0, 0, 0);
   flow_operand inputs[3] = { x, w, b }, outputs[2] = { y, index };
-  flow_operand operands[5] = { y, x, w, y, index }, gradients[4] = { x, w, b, make(FLOW_FLOAT32, 1, l->in, 0, 0, 0) };
+  flow_operand operands[6] = { y, x, w, y, index, x }, gradients[4] = { x, w, b, make(FLOW_FLOAT32, 1, l->in, 0, 0, 0) };
   a.convolution.input_scale = bytes ? 1.0 / 255 : 0;
   flow_call call = { .op = FLOW_OP_convolution, .attributes = &a, .inputs = inputs, .input_count = l->relu_bias ? 3 : 2, .outputs = outputs,
                      .output_count = 2, .exact = exact };
@@ -79,8 +80,8 @@ static void ask_convolution(const convolution_layer *l, int dtype, int exact)
   gradients[2].unused = !l->relu_bias;
   gradients[3].unused = l->before != RELU_BIAS;
   call = (flow_call){ .op = l->before == NORM ? FLOW_OP_convolution_gradient : FLOW_OP_convolution_gradient_relu, .attributes = &backward,
-                      .inputs = operands, .input_count = 5, .outputs = gradients, .output_count = l->before == NORM ? 3 : 4,
-                      .exact = exact };
+                      .inputs = operands, .input_count = l->before == RELU_ADD ? 6 : 5, .outputs = gradients,
+                      .output_count = l->before == NORM ? 3 : 4, .exact = exact };
   ask(flow_library_convolution_gradient_supports, &call);
   gradients[1].dtype = gradients[2].dtype = FLOW_FLOAT32;
   ask(flow_library_convolution_gradient_supports, &call);
@@ -119,9 +120,10 @@ static void ask_resnet(int dtype, int exact)
   for (int stage = 0; stage < 4; stage++) {
     /* A plan with a relu takes a second to compile: one precision has all of them. */
     int narrow = 64 << stage, stride = stage > 0 ? 2 : 1, relu = stage == 0 || dtype == FLOW_BFLOAT16 ? RELU : NORM;
-    for (int block = 0; block < 2; block++, stride = 1) {      /* the others are as the second */
+    for (int block = 0; block < 2; block++, stride = 1) {      /* the others are as the second; a pool stands before the first of all */
+      int first = relu == RELU && stage + block > 0 ? RELU_ADD : NORM;
       if (block == 0) ask_convolution(&(convolution_layer){ BATCH, size, in, 1, 4 * narrow, stride, 1, 0, 0, 0, NORM }, dtype, exact);
-      ask_convolution(&(convolution_layer){ BATCH, size, in, 1, narrow, 1, 1, 0, 0, 0, NORM }, dtype, exact);
+      ask_convolution(&(convolution_layer){ BATCH, size, in, 1, narrow, 1, 1, 0, 0, 0, first }, dtype, exact);
       ask_convolution(&(convolution_layer){ BATCH, size, narrow, 3, narrow, stride, 1, 0, 0, 0, relu }, dtype, exact);
       size = (size + stride - 1) / stride;
       in = 4 * narrow;
