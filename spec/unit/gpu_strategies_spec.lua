@@ -12,6 +12,8 @@ if emulated.missing() then
   return
 end
 
+flow.config.set_logical_devices("cpu", 2)
+
 local said = {}
 flow.log.sink = function(level, text) said[#said + 1] = level .. " " .. text end
 
@@ -103,6 +105,32 @@ describe("a strategy over GPUs", function()
       end
     end)
   end
+
+  it("normalizes each replica's rows by themselves, and keeps the mean of their averages, as two replicas of the CPU do", function()
+    local features, labels = flow.random.normal({ 23, 3 }, { seed = 4 }), flow.random.randint({ 23 }, 0, 2, { seed = 5 })
+    local function trained(strategy)
+      flow.clear_session()
+      flow.set_random_seed(2)
+      local model
+      strategy.scope(function()
+        model = flow.Sequential { layers.Input { 3 }, layers.Dense(4), layers.BatchNormalization { momentum = 0.8 },
+                                  layers.Activation "relu", layers.Dense(2) }
+        model:compile { optimizer = flow.optimizers.SGD(0.1), loss = flow.losses.SparseCategoricalCrossentropy { from_logits = true } }
+      end)
+      local how = { batch_size = 8, epochs = 3, verbose = 0, shuffle = false }
+      return model, model:fit(features, labels, how).history.loss, model:evaluate(features, labels, { verbose = 0 }).loss
+    end
+    local expected, losses, loss = trained(distribute.MirroredStrategy { "cpu:0", "cpu:1" })
+    for _, reduce in ipairs { "NcclAllReduce", "HierarchicalCopyAllReduce" } do
+      local model, found, last = trained(distribute.MirroredStrategy { cross_device_ops = distribute[reduce]() })
+      for epoch = 1, #losses do assert.near(losses[epoch], found[epoch], 2e-6, reduce) end
+      assert.near(loss, last, 2e-6, reduce)
+      for i, v in ipairs(expected.variables) do
+        local e, a = v:value():flatten():totable(), model.variables[i]:value():flatten():totable()
+        for k = 1, #e do assert.near(e[k], a[k], 2e-5, reduce) end
+      end
+    end
+  end)
 
   it("records a step as one, with the sums in it", function()
     local traffic = require("flow.devices").traffic
