@@ -67,6 +67,13 @@ local parts = {
   data = { "flow.data" }, callbacks = { "flow.callbacks" }, datasets = { "flow.data.datasets" }, distribute = { "flow.distribute" },
 }
 
+-- Of a module: a field that it does not have is an error.
+local function strict(module)
+  return { __index = function(fields, name)
+    errors.raise("flow.%s has no %q%s", module, tostring(name), errors.suggestion(tostring(name), fields))
+  end }
+end
+
 return setmetatable(flow, {
   __index = function(_, name)
     local part = parts[name]
@@ -80,6 +87,7 @@ return setmetatable(flow, {
     local value = require(part[1])
     if part[2] then value = value[part[2]] end
     if value == nil then errors.raise("flow.%s is not part of this build", name) end
+    if not part[2] and not getmetatable(value) then setmetatable(value, strict(name)) end
     rawset(flow, name, value)
     return value
   end,

@@ -12,4 +12,5 @@ local symbolic = require "flow.symbolic"
 symbolic.install_operators(require "flow.ops")
 
 return { Model = models.Model, Functional = models.Functional, Sequential = models.Sequential, Input = layers.Input,
-         load_model = saving.load_model, model_from_json = saving.model_from_json, clear_session = require("flow.names").reset }
+         load_model = saving.load_model, model_from_json = saving.model_from_json,
+         clone_model = saving.clone_model, clear_session = require("flow.names").reset }

@@ -72,6 +72,15 @@ function object.class(name, parent)
   })
 end
 
+-- From now on a method that the class does not have is an error when it is asked for by class.name, too.
+function object.strict(class, title)
+  getmetatable(class).__index = function(_, key)
+    local found = lookup(class, "methods", key)
+    if found ~= nil then return found end
+    errors.raise("%s has no %q%s", title, tostring(key), errors.suggestion(tostring(key), class.methods))
+  end
+end
+
 function object.new(class, fields)
   return setmetatable(fields or {}, class.metatable)
 end

@@ -27,15 +27,15 @@ function random.set_seed(seed)
   random.global_seed = seed
 end
 random.check_seed = check_seed
-random.global_seed = nil      -- of set_seed, if it was called: shuffled datasets mix it with their own
+random.global_seed = false    -- of set_seed, if it was called: shuffled datasets mix it with their own
 
 -- Where the drawing of seeds stands: for checkpoints, flow.train.Checkpoint { random = flow.random }.
 function random.get_state()
-  return { context = native.text(C.flow_context_save, context), global_seed = random.global_seed }
+  return { context = native.text(C.flow_context_save, context), global_seed = random.global_seed or nil }
 end
 function random.set_state(_, state)
   native.check(C.flow_context_restore(context, state.context))
-  random.global_seed = state.global_seed
+  random.global_seed = state.global_seed or false
 end
 
 -- A seed of the caller's, or a fresh one.

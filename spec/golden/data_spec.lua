@@ -28,7 +28,7 @@ describe("tf.data's order", function()
 
   it("of shuffle, for every seed, buffer and pass", function()
     for _, case in ipairs(cases.shuffle) do
-      random.global_seed = case.global_seed
+      random.global_seed = case.global_seed or false
       local dataset = Dataset.range(case.n):shuffle(case.buffer, { seed = case.seed, reshuffle_each_iteration = case.reshuffle })
       if case.epochs > 1 then dataset = dataset:repeat_(case.epochs) end
       check(case, dataset)

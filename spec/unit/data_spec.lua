@@ -213,7 +213,7 @@ describe("map and filter", function()
     assert.are_not.same(found[1][1], found[1][2])
     assert.are_not.same(found[1], found[2])
     assert.same(found, passes(3))
-    require("flow.random").global_seed = nil
+    require("flow.random").global_seed = false
   end)
 
   it("pass on what has no known size, and say what to do when a function looks at it", function()
@@ -301,6 +301,30 @@ describe("interleave", function()
   end)
 end)
 
+describe("what Lua makes of a data set", function()
+  it("is one element, or one value", function()
+    local count = 0
+    for x, y in Dataset.from_tensors { flow.ones { 2, 3 }, flow.tensor(4) }:iter() do
+      assert.same({ 2, 3 }, x.shape)
+      assert.same({ 4, 0 }, { y:item(), y.rank })
+      count = count + 1
+    end
+    assert.equal(1, count)
+    assert.equal(15, Dataset.range(5):reduce(5, function(sum, x) return sum + x:item() end))
+    assert.equal(9000, Dataset.range(9000):reduce(0, function(n) return n + 1 end))
+    assert.equal(7, Dataset.range(0):reduce(7, function() return 1 end))
+  end)
+
+  it("names what is not there", function()
+    assert.equal('flow.data.Dataset has no "from_tensor_slice"; did you mean "from_tensor_slices"?',
+      message_of(function() return Dataset.from_tensor_slice end))
+    assert.equal("a data set is no function: loop over it by `for x, y in ds:iter() do`",
+      message_of(function() for _ in Dataset.range(3) do end end))
+    assert.equal('flow.config has no "set_thread"; did you mean "set_threads"?', message_of(function() return flow.config.set_thread end))
+    assert.equal('flow.models has no "clone"', message_of(function() return flow.models.clone end))
+  end)
+end)
+
 describe("positions", function()
   it("are restored exactly, in the middle of an epoch", function()
     local function pipeline()
@@ -363,7 +387,7 @@ describe("positions", function()
         assert.same({ name, unpack(expected, at + 1) }, { name, unpack(all(fresh():iter():restore(position))) })
       end
     end
-    require("flow.random").global_seed = nil
+    require("flow.random").global_seed = false
   end)
 
   it("are restored for generators and interleave", function()

@@ -11,6 +11,20 @@ local function names(list)
   return found
 end
 
+describe("flow.models.clone_model", function()
+  it("makes the same model with weights of its own", function()
+    local shared, input = flow.layers.Dense(3), flow.Input { 3 }
+    local model = flow.Model { inputs = input, outputs = shared(shared(input)) }
+    local copy = flow.models.clone_model(model)
+    assert.same(model.layers[2].name, copy.layers[2].name)
+    assert.equal(model:count_params(), copy:count_params())
+    local before = copy:get_weights()[1]:totable()
+    assert.are_not.same(model:get_weights()[1]:totable(), before)
+    model.layers[2].kernel:assign(flow.zeros { 3, 3 })
+    assert.same(before, copy:get_weights()[1]:totable())
+  end)
+end)
+
 describe("flow.Model", function()
   before_each(function() flow.clear_session() end)
 

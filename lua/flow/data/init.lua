@@ -111,7 +111,10 @@ function Dataset:iter()
   rawset(self, "_last", Iterator.new(self))
   return self._last
 end
-Dataset.metatable.__call = function(self) return self:iter() end
+Dataset.metatable.__call = function(self, ...)
+  if select("#", ...) > 0 then raise("a data set is no function: loop over it by `for x, y in ds:iter() do`") end
+  return self:iter()
+end
 
 -- What the stages of the newest pass did: a list from the last stage to the first.
 function Dataset:stats()
@@ -178,6 +181,13 @@ function Dataset.from_tensor_slices(value)
   local dataset = make({}, C.flow_dataset_from_slices, tensors, offsets, #list, out)
   held[1] = anchors
   return dataset
+end
+
+-- One element: the tensors as they are.
+function Dataset.from_tensors(value)
+  local rows = {}
+  for i, entry in ipairs(components_of(value)) do rows[i] = ops.operand(entry, nil, "from_tensors"):expand_dims(1) end
+  return Dataset.from_tensor_slices(rows)
 end
 
 -- range(stop), range(start, stop), range(start, stop, step) [, { dtype = "int64" }]
@@ -446,6 +456,17 @@ function Dataset:rebatch(...)
     boolean("rebatch", "drop_remainder", o.drop_remainder, false) and 1 or 0, out)
 end
 
+-- f(state, x, y) -> state over all elements, in Lua; returns the last state.
+function Dataset:reduce(initial, f)
+  if type(f) ~= "function" then raise("reduce takes an initial state and a function(state, x, y), got %s", errors.describe(f)) end
+  local pass = self:iter()
+  local function fold(state, first, ...)
+    if first == nil then return state end
+    return fold(f(state, first, ...), pass())
+  end
+  return fold(initial, pass())
+end
+
 ---- options ------------------------------------------------------------------------------------------------------------------------
 
 local policy_names = {}
@@ -471,12 +492,10 @@ function Dataset:options()
 end
 
 data.peek = peek
-
+object.strict(Dataset, "flow.data.Dataset")
 ---- files of records and tables ---------------------------------------------------------------------------------------------------------
-
 local record_data, records = require "flow.data.record_data", require "flow.data.records"
 data.TFRecordDataset, data.parse_example = record_data.TFRecordDataset, record_data.parse_example
 data.TFRecordWriter, data.serialize_example = records.TFRecordWriter, records.serialize_example
 data.load_csv = require "flow.data.tables"
-
 return data

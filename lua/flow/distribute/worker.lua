@@ -105,7 +105,7 @@ function Worker:share_random_state()
   local state = self:broadcast_text(native.text(C.flow_context_save, context))
   local seed = self:broadcast_text(random.global_seed and ("%.17g"):format(random.global_seed) or "")
   check(C.flow_context_restore(context, state))
-  random.global_seed = tonumber(seed)
+  random.global_seed = tonumber(seed) or false
 end
 
 -- Gives a variable the chief's value.

@@ -111,4 +111,10 @@ function saving.model_from_json(text, options)
   return require("flow.saving.description").model(json.decode(text, "model_from_json"), "model_from_json", options)
 end
 
+-- The same model with fresh weights, not compiled. custom_objects as for load_model.
+function saving.clone_model(model, options)
+  if not object.is(model, Model) then raise("clone_model takes a model, got %s", errors.describe(model)) end
+  return saving.model_from_json(model:to_json(), options)
+end
+
 return saving

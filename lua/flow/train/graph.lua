@@ -89,8 +89,8 @@ end
 
 -- Calls that a value may have: a table's own functions, or an object's methods.
 local function can(value, name)
-  if not getmetatable(value) then return type(rawget(value, name)) == "function" end
-  return object.has(value, name) and type(value[name]) == "function"
+  if type(rawget(value, name)) == "function" then return true end
+  return getmetatable(value) and object.has(value, name) and type(value[name]) == "function"
 end
 
 function walk(self, path, value)
