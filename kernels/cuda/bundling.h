@@ -1,5 +1,5 @@
 /* bundling.h: which launches of a recording go together, in one launch of the kernel bundle: small ones that stand next to each other in
- * a queue. Both devices offer each launch they record; before anything else is enqueued on the queue, or follows it, the bundle is closed.
+ * a queue. The runtime offers each launch that it records; before anything else is enqueued on the queue, or follows it, the bundle is closed.
  *
  * Launches depend on each other if one writes bytes that the other touches, by the operands of their calls; effects also read whether
  * there is a fault, which CHECKS ops write. Those stay in order, in one block of the bundle; what depends on none of them gets another. */

@@ -2,8 +2,8 @@
  * c = a b is computed as c' = b' a', the bias running along the rows of c'. */
 #include "cuda/cublas_plan.h"
 
-#include <cuda_runtime_api.h>
 #include <string.h>
+#include "cuda/library_plans.h"
 #include "cuda/plan_cache.h"
 
 enum { MOST_DEVICES = 64 };
@@ -112,7 +112,6 @@ void flow_cublas_release(const flow_cublaslt *blas, flow_cublas_product *p)
 static flow_status open_device(const flow_cublaslt *blas, int device, cublasLtHandle_t *out)
 {
   flow_status status = FLOW_OK;
-  if (cudaSetDevice(device) != cudaSuccess) return flow_fail(FLOW_UNSUPPORTED, "gpu:%d cannot be used", device);
   pthread_mutex_lock(&devices[device].lock);
   if (!devices[device].handle) status = check(blas, blas->cublasLtCreate(&devices[device].handle), "no handle for a device");
   *out = devices[device].handle;
@@ -152,7 +151,7 @@ static flow_status make_plan(const void *key, void *plan)
   return FLOW_OK;
 }
 
-const flow_library_plan *flow_library_plan_product(const flow_call *call, const flow_library_product *product)
+const flow_library_plan *flow_product_plan(const flow_call *call, const flow_library_product *product)
 {
   plan_key key;
   memset(&key, 0, sizeof key);
@@ -164,8 +163,8 @@ const flow_library_plan *flow_library_plan_product(const flow_call *call, const 
 
 /* ---- running -------------------------------------------------------------------------------------------------------------------- */
 
-flow_status flow_library_multiply(const flow_call *call, const flow_library_plan *plan, const void *a, const void *b, const void *bias,
-                                  void *c, void *workspace)
+flow_status flow_product_run(const flow_call *call, const flow_library_plan *plan, const void *a, const void *b, const void *bias, void *c,
+                             void *workspace)
 {
   const product_plan *made = (const product_plan *)plan;
   const flow_cublaslt *blas = flow_cuda_cublaslt();

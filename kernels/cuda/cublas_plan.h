@@ -2,7 +2,7 @@
 #ifndef FLOW_CUDA_CUBLAS_PLAN_H
 #define FLOW_CUDA_CUBLAS_PLAN_H
 
-#include "cuda/libraries.h"
+#include "cuda/library_functions.h"
 #include "cuda/library.h"
 
 typedef struct flow_cublas_product {

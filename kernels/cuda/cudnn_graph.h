@@ -6,7 +6,7 @@
 #ifndef FLOW_CUDA_CUDNN_GRAPH_H
 #define FLOW_CUDA_CUDNN_GRAPH_H
 
-#include "cuda/libraries.h"
+#include "cuda/library_functions.h"
 #include "cuda/library.h"
 
 enum { FLOW_CUDNN_DESCRIPTORS = 24, FLOW_CUDNN_TENSORS = 8, FLOW_CUDNN_OPERATIONS = 4 };

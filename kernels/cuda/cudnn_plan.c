@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/memory.h"
+#include "cuda/library_plans.h"
 #include "cuda/plan_cache.h"
 #include "cuda/plan_store.h"
 
@@ -185,7 +186,7 @@ static flow_status make_plan(const void *key, void *plan)
   return FLOW_OK;
 }
 
-const flow_library_plan *flow_library_plan_convolution(const flow_call *call, const flow_library_convolution *convolution)
+const flow_library_plan *flow_convolution_plan(const flow_call *call, const flow_library_convolution *convolution)
 {
   plan_key key;
   memset(&key, 0, sizeof key);
@@ -225,7 +226,7 @@ static cudnnStatus_t pack(const flow_cudnn *cudnn, const flow_cudnn_names *names
   return status;
 }
 
-flow_status flow_library_convolve(const flow_call *call, const flow_library_plan *plan, const flow_library_operands *operands)
+flow_status flow_convolution_run(const flow_call *call, const flow_library_plan *plan, const flow_library_operands *operands)
 {
   const convolution_plan *made = (const convolution_plan *)plan;
   struct device_state *state = &devices[flow_cuda_device_index(call)];

@@ -1,4 +1,4 @@
-/* device_table.h: what both devices, CUDA's and the emulated one, have in common: the table of kernels and the sentences for faults. */
+/* device_table.h: the table of kernels, what is known of ops, and the sentences for faults. */
 #ifndef FLOW_CUDA_DEVICE_TABLE_H
 #define FLOW_CUDA_DEVICE_TABLE_H
 
@@ -25,7 +25,7 @@ flow_status flow_cuda_require_approval(flow_queue *queue, double *votes, int all
 flow_status flow_cuda_take_batch(flow_queue *queue, const flow_batch_table *tables, int count, const int64_t *order, int64_t order_count,
                                  int64_t rows, const flow_scalars *scalars);
 
-/* The plugin's functions: of runtime_cuda.c, or of emulated.c. */
+/* The plugin's functions: runtime_cuda.c. */
 extern const flow_accelerator_table flow_cuda_table;
 
 #endif

@@ -1,5 +1,5 @@
-/* families.h: every kernel there is. kernels.cu makes the device's entry points of the list, emulated.c a table of functions, launch.h
- * the numbers by which they are called. The emulated device has some more, in place of libraries. */
+/* families.h: every kernel there is. kernels.cu makes the device's entry points of the list, emulation/kernels.c a table of functions, launch.h
+ * the numbers by which they are called. The emulated devices have some more, in place of libraries. */
 #ifndef FLOW_CUDA_FAMILIES_H
 #define FLOW_CUDA_FAMILIES_H
 
@@ -23,7 +23,7 @@
 #include "cuda/softmax.h"
 #include "cuda/training.h"
 #if FLOW_EMULATED
-#include "cuda/emulated_library.h"
+#include "cuda/emulation/library.h"
 #else
 #define EMULATED_LIBRARY_KERNELS(ELEMENT, BLOCK)
 #endif

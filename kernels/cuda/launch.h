@@ -1,4 +1,4 @@
-/* launch.h: what the C files of kernels/cuda call. Two implementations: runtime_cuda.c (the CUDA runtime) and emulated.c (the CPU). */
+/* launch.h: what the C files of kernels/cuda call to enqueue something: runtime_cuda.c. */
 #ifndef FLOW_CUDA_LAUNCH_H
 #define FLOW_CUDA_LAUNCH_H
 
@@ -22,6 +22,9 @@ flow_fault *flow_cuda_fault(const flow_call *call);
 const flow_fault *flow_cuda_verdict(const flow_call *call);
 /* Enqueues a copy inside the device. */
 flow_status flow_cuda_copy(const flow_call *call, void *to, const void *from, size_t bytes);
+/* Makes the device of the call's queue, or the first one where it has none, the thread's current one; `before`: what leave restores. */
+flow_status flow_cuda_enter(const flow_call *call, int *before);
+void        flow_cuda_leave(const flow_call *call, int before);
 
 /* Which of the bodies of numbers.h serve a call, by its operands' floats: float32 alone, also 16 bits, others. */
 typedef enum flow_cuda_way { FLOW_CUDA_FLOAT32, FLOW_CUDA_HALVES, FLOW_CUDA_OTHER } flow_cuda_way;

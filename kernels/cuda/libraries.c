@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "cuda/library_functions.h"
+#include "cuda/nccl_functions.h"
 
 enum { TEXT = 400 };
 

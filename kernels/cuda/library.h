@@ -1,6 +1,6 @@
 /* library.h: the products and convolutions that NVIDIA's libraries compute, said in a way of our own: kernels/cuda/library_*.c put an op
- * together of them and of own kernels, and know neither library. Two implementations: cudnn_plan.c and cublas_plan.c (the libraries),
- * emulated_library.c (plain loops, so that everything around them can be tested without a GPU).
+ * together of them and of own kernels, and know neither library. library.c calls who computes them with the device of the call's queue
+ * chosen.
  *
  * A plan is made for shapes, dtypes and a device. It is kept to the end of the process, so that the next instance with the same shapes
  * finds it; a search that found none is kept, too. Any thread. */

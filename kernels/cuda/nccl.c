@@ -16,6 +16,7 @@
 #include "base/futex.h"
 #include "base/memory.h"
 #include "cuda/libraries.h"
+#include "cuda/nccl_functions.h"
 #include "dist/breakage.h"
 #include "dist/transport.h"
 
@@ -128,7 +129,9 @@ static int is_enqueued(nccl_communicator *self, ncclResult_t state)
 
 static int is_carried_out(nccl_communicator *self, ncclResult_t state)
 {
-  return state == ncclSuccess && cudaStreamQuery(self->queue->stream) != cudaErrorNotReady;
+  cudaError_t error = cudaStreamQuery(self->queue->stream);
+  if (error != cudaSuccess) cudaGetLastError();
+  return state == ncclSuccess && error != cudaErrorNotReady;
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------------------- */

@@ -6,9 +6,7 @@
 #include "base/memory.h"
 #include "base/plugin.h"
 #include "cuda/device_table.h"
-#if !FLOW_EMULATED
 #include "cuda/libraries.h"
-#endif
 
 static const flow_plugin_services *_Atomic core;
 
@@ -49,12 +47,6 @@ static void start(const flow_plugin_services *given)
   atomic_store_explicit(&core, given, memory_order_release);
 }
 
-#if FLOW_EMULATED
-#define LIBRARIES "no CUDA: a device that the CPU emulates, for tests"
-#define FOUND     NULL
-#else
-#define LIBRARIES "CUDA runtime " FLOW_CUDA_TOOLKIT ", kernels for " FLOW_CUDA_TARGETS
-
 static char found_text[1024];
 
 static void look(void)
@@ -63,19 +55,17 @@ static void look(void)
   int count = flow_cuda_table.count(why, sizeof why);
   if (count > 0) snprintf(why, sizeof why, "%d GPU%s", count, count > 1 ? "s" : "");
   for (int i = 0; i < FLOW_CUDA_LIBRARY_COUNT; i++) flow_cuda_library_text((flow_cuda_library)i, libraries[i], sizeof libraries[i]);
-  snprintf(found_text, sizeof found_text, "%s; %s; %s, %s, %s", LIBRARIES, why, libraries[0], libraries[1], libraries[2]);
+  snprintf(found_text, sizeof found_text, "%s; %s; %s, %s, %s", FLOW_CUDA_BUILD, why, libraries[0], libraries[1], libraries[2]);
 }
 
-#define FOUND found
 static const char *found(void)
 {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, look);
   return found_text;
 }
-#endif
 
 extern const flow_plugin flow_plugin_table;
 __attribute__((visibility("default"))) const flow_plugin flow_plugin_table = {
-  .abi = FLOW_PLUGIN_ABI, .name = "cuda", .libraries = LIBRARIES, .start = start, .found = FOUND, .functions = &flow_cuda_table,
+  .abi = FLOW_PLUGIN_ABI, .name = "cuda", .libraries = FLOW_CUDA_BUILD, .start = start, .found = found, .functions = &flow_cuda_table,
 };

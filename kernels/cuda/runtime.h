@@ -47,7 +47,7 @@ struct flow_queue {
   int                released_count, released_capacity;
 };
 
-/* "gpu:0: what: CUDA's reason (700)". */
+/* "gpu:0: what: CUDA's reason (700)". Every error of CUDA's ends here, or by cudaGetLastError(). */
 flow_status flow_runtime_fail(const flow_cuda_device *device, const char *what, cudaError_t error);
 #define FLOW_CUDA_TRY(device, what, call)                                                  \
   do {                                                                                     \

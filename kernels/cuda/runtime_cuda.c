@@ -27,8 +27,10 @@ static flow_cuda_device devices[FLOW_CUDA_DEVICES];
 static cudaKernel_t kernels[CUDA_KERNEL_COUNT];         /* of all devices; written before the first is opened */
 static int kernels_loaded;
 
+/* The error is taken off the thread, where libraries would find it and take it for their own. */
 flow_status flow_runtime_fail(const flow_cuda_device *device, const char *what, cudaError_t error)
 {
+  cudaGetLastError();
   return flow_fail(error == cudaErrorMemoryAllocation ? FLOW_OUT_OF_MEMORY : FLOW_INTERNAL, "gpu:%d: %s: %s (%d)", device->base.index, what,
                    cudaGetErrorString(error), (int)error);
 }
@@ -119,10 +121,13 @@ flow_status flow_cuda_copy(const flow_call *call, void *to, const void *from, si
   return flow_runtime_copy_inside(call->queue, to, from, bytes);
 }
 
-int flow_cuda_device_index(const flow_call *call)
-{
-  return call->queue ? call->queue->device->base.index : 0;
-}
+static const flow_cuda_device *device_of(const flow_call *call) { return call->queue ? call->queue->device : &devices[0]; }
+
+int flow_cuda_device_index(const flow_call *call) { return device_of(call)->base.index; }
+
+flow_status flow_cuda_enter(const flow_call *call, int *before) { return flow_runtime_enter(device_of(call), before); }
+
+void flow_cuda_leave(const flow_call *call, int before) { flow_runtime_leave(device_of(call), before); }
 
 cudaStream_t flow_cuda_stream(const flow_call *call)
 {

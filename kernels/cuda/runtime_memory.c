@@ -81,12 +81,21 @@ double flow_runtime_free_memory(const flow_accelerator *self)
   return (double)left + (double)(kept - used);
 }
 
-/* A release while the queue is recorded would become part of the recording. One that there is no memory to remember is lost to the pool. */
+/* Who waits for the queue is told of what is wrong; libraries are not to find it. */
+static void give_back(flow_queue *queue, void *memory)
+{
+  int before;
+  if (flow_runtime_enter(queue->device, &before) != FLOW_OK) return;
+  if (cudaFreeAsync(memory, queue->stream) != cudaSuccess) cudaGetLastError();
+  flow_runtime_leave(queue->device, before);
+}
+
+/* CUDA lets a recording release nothing but what it allocated itself. What there is no memory to remember is lost to the pool. */
 void flow_runtime_release(flow_queue *queue, void *memory)
 {
   if (!memory) return;
   if (!queue->capture) {
-    cudaFreeAsync(memory, queue->stream);
+    give_back(queue, memory);
   } else if (flow_grow(&queue->released, sizeof *queue->released, queue->released_count + 1, &queue->released_capacity) == FLOW_OK) {
     queue->released[queue->released_count++] = memory;
   }
@@ -94,7 +103,7 @@ void flow_runtime_release(flow_queue *queue, void *memory)
 
 void flow_runtime_release_deferred(flow_queue *queue)
 {
-  for (int i = 0; i < queue->released_count; i++) cudaFreeAsync(queue->released[i], queue->stream);
+  for (int i = 0; i < queue->released_count; i++) give_back(queue, queue->released[i]);
   queue->released_count = 0;
 }
 

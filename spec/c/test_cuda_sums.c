@@ -297,7 +297,7 @@ static void a_device_has_one_rank(void **state)
   open_on(ranks[0].sums, ranks[0].queue, o);
   for (int r = 0; r < RANKS; r++) {
     assert_int_equal(o[r].status, FLOW_IO_ERROR);
-    if (!strstr(o[r].reason, "ranks 0 and 1 have the same device")) fail_msg("%s", o[r].reason);
+    if (!strstr(o[r].reason, "Duplicate GPU detected : rank 0 and rank 1")) fail_msg("%s", o[r].reason);
     assert_null(ranks[r].communicator);
   }
 }

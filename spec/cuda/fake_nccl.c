@@ -128,15 +128,3 @@ ncclResult_t ncclAllGather(const void *from, void *to, size_t count, ncclDataTyp
   (void)stream;
   return submit(comm, from, to, count, type, -2);
 }
-
-/* Looked up, not called. */
-ncclResult_t ncclCommDestroy(ncclComm_t comm) { (void)comm; return ncclInternalError; }
-ncclResult_t ncclCommFinalize(ncclComm_t comm) { (void)comm; return ncclInternalError; }
-ncclResult_t ncclGroupStart(void) { return ncclInternalError; }
-ncclResult_t ncclGroupEnd(void) { return ncclInternalError; }
-ncclResult_t ncclReduceScatter(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
-                               cudaStream_t stream)
-{
-  (void)from, (void)to, (void)count, (void)type, (void)op, (void)comm, (void)stream;
-  return ncclInternalError;
-}

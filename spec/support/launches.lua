@@ -1,4 +1,4 @@
---- launches.lua: reads the lists that the emulated device writes of what it records (kernels/cuda/emulated_launches.c).
+--- launches.lua: reads the lists that the emulated device writes of what it records (kernels/cuda/emulation/lists.c).
 
 local launches = {}
 

@@ -1,4 +1,4 @@
-/* emulated_launches.c: what the emulated device records, as a list for scripts/cuda-launches and for budgets: a line for each launch and
+/* lists.c: what is captured on emulated devices, as a list for scripts/cuda-launches and for budgets: a line for each launch and
  * copy, to the file that the environment variable FLOW_EMULATED_LAUNCHES names.
  *
  *   recording
@@ -8,11 +8,13 @@
  * What a launch reads and writes is found in its arguments, which are pointers into the call's operands and into its shared memory: r and
  * w are operands, each counted once and whole; s is where in the `shared` bytes of the call it reads or writes. Launches of the same call
  * have its number in common. */
-#include "cuda/emulated.h"
+#include "cuda/emulation/emulation.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "cuda/device_table.h"
+#include "cuda/launch.h"
 #include "cuda/view_make.h"
 
 static FILE *open_list(void)
@@ -74,7 +76,7 @@ void emulated_list_recording(void)
 
 void emulated_list_launch(const flow_call *call, int kernel, int64_t count, int bundled, const void *arguments, size_t size)
 {
-  FILE *file = call->queue->recording ? open_list() : NULL;
+  FILE *file = open_list();
   if (!file) return;
   size_t shared = shared_bytes(call);
   unsigned written = flow_cuda_written_inputs(call);
@@ -90,9 +92,9 @@ void emulated_list_launch(const flow_call *call, int kernel, int64_t count, int 
   fclose(file);
 }
 
-void emulated_list_copy(const flow_queue *queue, size_t bytes)
+void emulated_list_copy(size_t bytes)
 {
-  FILE *file = queue->recording ? open_list() : NULL;
+  FILE *file = open_list();
   if (!file) return;
   fprintf(file, "copy %zu\n", bytes);
   fclose(file);

@@ -1,4 +1,4 @@
-/* emulated_library.c: library.h for the emulated device. Plans exist where cuDNN 9.19 has them; each wants a workspace, which it does not
+/* library.c: library_plans.h for emulated devices. Plans exist where cuDNN 9.19 has them; each wants a workspace, which it does not
  * touch.
  *
  * The environment variable FLOW_EMULATED_FORMULAS names a file that gets a line for each formula that is planned: what a model asks of the
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cuda/library.h"
+#include "cuda/library_plans.h"
 #include "cuda/plan_cache.h"
 
 enum { WORKSPACE = 1000 };
@@ -61,20 +61,20 @@ static flow_status make_product(const void *key, void *plan)
   return FLOW_OK;
 }
 
-const flow_library_plan *flow_library_plan_convolution(const flow_call *call, const flow_library_convolution *convolution)
+const flow_library_plan *flow_convolution_plan(const flow_call *call, const flow_library_convolution *convolution)
 {
   (void)call;
   return flow_plan_cache_find(&convolutions, convolution, sizeof *convolution, sizeof(emulated_plan), make_convolution);
 }
 
-const flow_library_plan *flow_library_plan_product(const flow_call *call, const flow_library_product *product)
+const flow_library_plan *flow_product_plan(const flow_call *call, const flow_library_product *product)
 {
   (void)call;
   return flow_plan_cache_find(&products, product, sizeof *product, sizeof(emulated_plan), make_product);
 }
 
 /* Sums are a launch of their own here. */
-flow_status flow_library_convolve(const flow_call *call, const flow_library_plan *plan, const flow_library_operands *operands)
+flow_status flow_convolution_run(const flow_call *call, const flow_library_plan *plan, const flow_library_operands *operands)
 {
   const flow_library_convolution *c = &((const emulated_plan *)plan)->formula.convolution;
   emulated_convolution_arguments a = { .c = *c, .first = operands->first, .second = operands->second, .bias = operands->bias,
@@ -83,8 +83,8 @@ flow_status flow_library_convolve(const flow_call *call, const flow_library_plan
   return operands->sums ? flow_cuda_launch(call, CUDA_emulated_sums, c->channels_in, &a, sizeof a) : FLOW_OK;
 }
 
-flow_status flow_library_multiply(const flow_call *call, const flow_library_plan *plan, const void *a, const void *b, const void *bias,
-                                  void *c, void *workspace)
+flow_status flow_product_run(const flow_call *call, const flow_library_plan *plan, const void *a, const void *b, const void *bias, void *c,
+                             void *workspace)
 {
   (void)workspace;
   const flow_library_product *p = &((const emulated_plan *)plan)->formula.product;

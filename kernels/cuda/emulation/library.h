@@ -1,8 +1,8 @@
-/* emulated_library.h: what stands in for cuDNN and cuBLASLt on the emulated device: the formulas of library.h by plain loops, sums in
+/* library.h: what stands in for cuDNN and cuBLASLt on the emulated device: the formulas of library.h by plain loops, sums in
  * doubles. No part of the real device: its kernels are not compiled for GPUs. An element is a number of the result, or, where that saves
  * walks through memory, up to EMULATED_TILE neighbours. */
-#ifndef FLOW_CUDA_EMULATED_LIBRARY_H
-#define FLOW_CUDA_EMULATED_LIBRARY_H
+#ifndef FLOW_CUDA_EMULATION_LIBRARY_H
+#define FLOW_CUDA_EMULATION_LIBRARY_H
 
 #include "cuda/library_formulas.h"
 #include "cuda/library_steps.h"

@@ -1,0 +1,45 @@
+/* launches.c: what a launch touches. CUDA sees a kernel's arguments alone; which bytes they reach is told by the op's call that launches
+ * it. So the linker leads every call of flow_cuda_launch through here first (--wrap): the files that ship know nothing of it. */
+#include "cuda/emulation/emulation.h"
+#include "cuda/device_table.h"
+#include "cuda/launch.h"
+#include "cuda/runtime.h"
+#include "cuda/view_make.h"
+
+flow_status __real_flow_cuda_launch(const flow_call *call, flow_cuda_kernel kernel, int64_t count, const void *arguments, size_t bytes);
+flow_status __wrap_flow_cuda_launch(const flow_call *call, flow_cuda_kernel kernel, int64_t count, const void *arguments, size_t bytes);
+
+static cudaError_t touch_operand(const flow_call *call, const flow_operand *x, int write)
+{
+  size_t bytes;
+  const char *from = flow_cuda_span(x, &bytes);
+  return emulated_touch(call->queue->stream, from, bytes, write, call->op);
+}
+
+static cudaError_t touch_call(const flow_call *call)
+{
+  unsigned written = flow_cuda_written_inputs(call);
+  cudaStream_t stream = call->queue->stream;
+  EMULATED_TRY(emulated_check_stream(stream));
+  for (int i = 0; i < call->input_count; i++) EMULATED_TRY(touch_operand(call, &call->inputs[i], i < 32 && written >> i & 1));
+  for (int i = 0; i < call->output_count; i++) EMULATED_TRY(touch_operand(call, &call->outputs[i], 1));
+  if (call->shared) EMULATED_TRY(emulated_touch(stream, call->shared, 1, 1, call->op));
+  if (flow_cuda_op_is_random(call->op) && call->scalars)
+    EMULATED_TRY(emulated_touch(stream, call->scalars, sizeof *call->scalars, 0, call->op));
+  return cudaSuccess;
+}
+
+flow_status __wrap_flow_cuda_launch(const flow_call *call, flow_cuda_kernel kernel, int64_t count, const void *arguments, size_t bytes)
+{
+  const char *op = flow_cuda_op_name(call->op);
+  if (kernel >= CUDA_KERNEL_COUNT || bytes != emulated_argument_bytes(kernel))
+    return flow_fail(FLOW_INTERNAL, "%s: %.0f bytes of arguments are not those of kernel %d", op, (double)bytes, (int)kernel);
+  if (count < 0 || count > (int64_t)1 << 46) return flow_fail(FLOW_INTERNAL, "%s: a launch of %lld", op, (long long)count);
+  if (count == 0) return FLOW_OK;
+  emulated_lock();
+  cudaError_t error = touch_call(call);
+  emulated_unlock();
+  if (error != cudaSuccess) return flow_runtime_fail(call->queue->device, op, error);
+  if (call->queue->capture) emulated_list_launch(call, (int)kernel, count, flow_cuda_is_small(call, kernel, count), arguments, bytes);
+  return __real_flow_cuda_launch(call, kernel, count, arguments, bytes);
+}
