@@ -1,6 +1,8 @@
 /* accelerated_recordings.c: what a run on a device enqueues: entry by entry at first, recorded the second
  * time, and repeated from then on. */
 #include "graph/accelerated_state.h"
+
+#include <stdio.h>
 #include "graph/profile.h"
 
 /* ---- what is enqueued ------------------------------------------------------------------------------------------------------------ */
@@ -107,15 +109,19 @@ static flow_status enqueue_watched(flow_instance *instance, flow_queue *queue, c
 
 /* ---- what is recorded ------------------------------------------------------------------------------------------------------------ */
 
+/* The reason is that of the first failure: what is left half recorded fails, too, when it ends. */
 static flow_status record(flow_instance *instance, flow_queue *queue, const flow_part *part, flow_recording **out)
 {
   const flow_accelerator_functions *f = flow_accelerated_functions(instance->accelerated);
+  char reason[1024];
   FLOW_TRY(f->record_begin(queue));
-  flow_status status = enqueue(instance, queue, part), ended = f->record_end(queue, out);
-  if (status == FLOW_OK) return ended;
+  flow_status status = enqueue(instance, queue, part);
+  if (status == FLOW_OK) return f->record_end(queue, out);
+  snprintf(reason, sizeof reason, "%s", flow_last_error());
+  f->record_end(queue, out);
   f->recording_release(*out);
   *out = NULL;
-  return status;
+  return flow_fail(status, "%s", reason);
 }
 
 /* Several steps are recorded at once: one of them has run, or been recorded, by itself before. */

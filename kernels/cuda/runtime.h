@@ -62,6 +62,8 @@ void        flow_runtime_leave(const flow_cuda_device *device, int before);
 /* FLOW_INVALID_STATE while the queue is recorded. */
 flow_status flow_runtime_refuse_while_recorded(flow_queue *queue, const char *what);
 flow_status flow_runtime_synchronize(flow_queue *queue);
+/* The same of a queue that is not recorded, as part of something that is counted as another thing. */
+flow_status flow_runtime_wait(flow_queue *queue);
 /* Enqueues the launches that wait to be bundled: before anything else gets to the stream. */
 flow_status flow_runtime_flush(flow_queue *queue);
 

@@ -160,16 +160,21 @@ static flow_status wait_for(flow_queue *queue, flow_fault *found)
   return FLOW_OK;
 }
 
-flow_status flow_runtime_synchronize(flow_queue *queue)
+flow_status flow_runtime_wait(flow_queue *queue)
 {
   int before;
   flow_fault found;
-  FLOW_TRY(flow_runtime_refuse_while_recorded(queue, "synchronize"));
-  flow_traffic_count(&queue->device->traffic, FLOW_TRAFFIC_WAITS, 1);
   FLOW_TRY(flow_runtime_enter(queue->device, &before));
   flow_status status = wait_for(queue, &found);
   flow_runtime_leave(queue->device, before);
   return status == FLOW_OK ? flow_cuda_raise(&found) : status;
+}
+
+flow_status flow_runtime_synchronize(flow_queue *queue)
+{
+  FLOW_TRY(flow_runtime_refuse_while_recorded(queue, "synchronize"));
+  flow_traffic_count(&queue->device->traffic, FLOW_TRAFFIC_WAITS, 1);
+  return flow_runtime_wait(queue);
 }
 
 static void queue_release(flow_queue *queue)

@@ -214,7 +214,7 @@ static flow_status download(flow_queue *queue, char *host, const char *from, siz
     memcpy(host + at, queue->staging.memory + (size_t)stage * step, piece_at(queue, bytes, at));
     stage = next;
   }
-  return flow_runtime_synchronize(queue);
+  return flow_runtime_wait(queue);
 }
 
 flow_status flow_runtime_download(flow_queue *queue, void *host, const void *from, size_t bytes)

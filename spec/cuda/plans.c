@@ -13,6 +13,7 @@
 #include <string.h>
 #include "base/memory.h"
 #include "cuda/cublas_plan.h"
+#include "cuda/libraries.h"
 #include "cuda/cudnn_plan.h"
 
 /* Nothing is enqueued here. */

@@ -42,7 +42,7 @@ describe("a strategy over GPUs", function()
   end)
 
   it("says that NCCL is not there where it is asked for", function()
-    local host = "MirroredStrategy: the GPUs cannot add up among themselves, sums go through the host: no NCCL (FLOW_EMULATED_NCCL is 0)"
+    local host = "MirroredStrategy: the GPUs cannot add up among themselves, sums go through the host: the transport nccl: no NCCL (FLOW_EMULATED_NCCL is 0)"
     ffi.C.setenv("FLOW_EMULATED_NCCL", "0", 1)
     said = {}
     distribute.MirroredStrategy { cross_device_ops = distribute.HierarchicalCopyAllReduce() }
