@@ -201,20 +201,23 @@ static flow_status fetch(flow_queue *queue, const char *from, size_t bytes, int 
   return FLOW_OK;
 }
 
-/* While a piece is copied on the host the device sends the next one. */
+/* While a piece is copied on the host the device sends the next one. The last one is waited for together with the fault. */
 static flow_status download(flow_queue *queue, char *host, const char *from, size_t bytes)
 {
+  if (bytes == 0) return flow_runtime_wait(queue);
   FLOW_TRY(prepare_stages(queue, bytes));
-  size_t step = queue->staging.stage_bytes;
-  int stage = 0, next = 0;
-  if (bytes > 0) FLOW_TRY(fetch(queue, from, piece_at(queue, bytes, 0), &stage));
-  for (size_t at = 0; at < bytes; at += step) {
-    if (bytes - at > step) FLOW_TRY(fetch(queue, from + at + step, piece_at(queue, bytes, at + step), &next));
+  size_t step = queue->staging.stage_bytes, at = 0;
+  int stage, next;
+  FLOW_TRY(fetch(queue, from, piece_at(queue, bytes, 0), &stage));
+  for (; bytes - at > step; at += step) {
+    FLOW_TRY(fetch(queue, from + at + step, piece_at(queue, bytes, at + step), &next));
     FLOW_CUDA_TRY(queue->device, "a download", cudaEventSynchronize(queue->staging.over[stage]));
-    memcpy(host + at, queue->staging.memory + (size_t)stage * step, piece_at(queue, bytes, at));
+    memcpy(host + at, queue->staging.memory + (size_t)stage * step, step);
     stage = next;
   }
-  return flow_runtime_wait(queue);
+  FLOW_TRY(flow_runtime_wait(queue));
+  memcpy(host + at, queue->staging.memory + (size_t)stage * step, bytes - at);
+  return FLOW_OK;
 }
 
 flow_status flow_runtime_download(flow_queue *queue, void *host, const void *from, size_t bytes)

@@ -1,5 +1,6 @@
 -- gpu_strategies_spec.lua: strategies over GPUs of one process: which they take, variables that are the same on all, functions that run on
--- each, and steps that are for all or none. On emulated GPUs (kernels/cuda/emulated.h); trainings stand in spec/dist/devices_spec.lua.
+-- each, and steps that are for all or none. On emulated GPUs (kernels/cuda/emulation/emulation.h); trainings stand in
+-- spec/dist/devices_spec.lua.
 local ffi = require "ffi"
 local support = require "spec.support.init"
 local emulated = require "spec.support.emulated"
@@ -42,7 +43,8 @@ describe("a strategy over GPUs", function()
   end)
 
   it("says that NCCL is not there where it is asked for", function()
-    local host = "MirroredStrategy: the GPUs cannot add up among themselves, sums go through the host: the transport nccl: no NCCL (FLOW_EMULATED_NCCL is 0)"
+    local host = "MirroredStrategy: the GPUs cannot add up among themselves, sums go through the host: "
+      .. "the transport nccl: no NCCL (FLOW_EMULATED_NCCL is 0)"
     ffi.C.setenv("FLOW_EMULATED_NCCL", "0", 1)
     said = {}
     distribute.MirroredStrategy { cross_device_ops = distribute.HierarchicalCopyAllReduce() }

@@ -140,7 +140,8 @@ cudaError_t cudaDeviceGetPCIBusId(char *text, int size, int device)
 {
   emulated_lock();
   cudaError_t error = check_device(device);
-  if (error == cudaSuccess) snprintf(text, (size_t)size, "%08llx:%02x:00.0", (unsigned long long)(emulated_bus(device) >> 8), (unsigned)device);
+  unsigned long long domain = emulated_bus(device) >> 8;
+  if (error == cudaSuccess) snprintf(text, (size_t)size, "%08llx:%02x:00.0", domain, (unsigned)device);
   return emulated_leave(error);
 }
 

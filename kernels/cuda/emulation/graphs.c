@@ -7,7 +7,11 @@
 
 struct CUgraph_st { emulated_nodes *nodes; };
 
-struct CUgraphExec_st { emulated_nodes *nodes; int launched, lane; int64_t position; int64_t clock[EMULATED_LANES]; };      /* its last launch */
+struct CUgraphExec_st {
+  emulated_nodes *nodes;
+  int      launched, lane;                 /* its last launch: */
+  int64_t  position, clock[EMULATED_LANES];
+};
 
 static emulated_capture *captures;
 
@@ -97,7 +101,8 @@ static cudaError_t begin(cudaStream_t stream, enum cudaStreamCaptureMode mode)
     return cudaErrorMemoryAllocation;
   }
   emulated_capture *capture = made;
-  *capture = (emulated_capture){ .relaxed = mode == cudaStreamCaptureModeRelaxed, .thread = pthread_self(), .nodes = nodes, .next = captures };
+  *capture = (emulated_capture){ .relaxed = mode == cudaStreamCaptureModeRelaxed, .thread = pthread_self(), .nodes = nodes,
+                                 .next = captures };
   capture->nodes->references = 1;
   captures = capture;
   emulated_list_recording();

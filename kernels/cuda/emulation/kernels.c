@@ -1,5 +1,5 @@
-/* kernels.c: the kernels' bodies, compiled for the CPU, by the names that they have in kernels.cu; launches of them; and the random order in
- * which blocks and threads run. */
+/* kernels.c: the kernels' bodies, compiled for the CPU, by the names that they have in kernels.cu; launches of them; and the random order
+ * in which blocks and threads run. */
 #include "cuda/emulation/emulation.h"
 
 #include <string.h>
@@ -85,7 +85,9 @@ size_t emulated_argument_bytes(int kernel)
 
 /* ---- images ------------------------------------------------------------------------------------------------------------------ */
 
-#define X(image) extern const unsigned long long flow_cuda_##image##_fatbin[]; const unsigned long long flow_cuda_##image##_fatbin[1] = { 0 };
+#define X(image)                                             \
+  extern const unsigned long long flow_cuda_##image##_fatbin[]; \
+  const unsigned long long flow_cuda_##image##_fatbin[1] = { 0 };
 FLOW_CUDA_IMAGES(X)
 #undef X
 

@@ -14,7 +14,8 @@ const flow_nccl *flow_cuda_nccl(void) { return &nccl; }
 int flow_cuda_library_text(flow_cuda_library library, char *text, size_t size)
 {
   static const char *const texts[FLOW_CUDA_LIBRARY_COUNT] = {
-    [FLOW_CUDA_CUDNN] = "plain loops for cuDNN", [FLOW_CUDA_CUBLASLT] = "plain loops for cuBLASLt", [FLOW_CUDA_NCCL] = "shared memory for NCCL",
+    [FLOW_CUDA_CUDNN] = "plain loops for cuDNN", [FLOW_CUDA_CUBLASLT] = "plain loops for cuBLASLt",
+    [FLOW_CUDA_NCCL] = "shared memory for NCCL",
   };
   const char *there = getenv("FLOW_EMULATED_NCCL");
   int found = library != FLOW_CUDA_NCCL || !there || strcmp(there, "0") != 0;

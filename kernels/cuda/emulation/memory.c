@@ -10,6 +10,7 @@
 #include "cuda/device_table.h"
 
 enum { ALIGNMENT = 256, GAP = 256 };       /* between blocks, so that one that is overrun does not hit the next */
+enum { PAGE = 1 << 21 };                   /* large ones, where there are: their protection changes twice for each wait */
 
 typedef struct memory {
   char   *region;
@@ -34,8 +35,11 @@ cudaError_t emulated_memory_start(int device)
   const char *protect = getenv("FLOW_EMULATED_PROTECT");
   is_protected = !(protect && strcmp(protect, "0") == 0);
   size_t size = properties.totalGlobalMem;
-  void *region = mmap(NULL, size, is_protected ? PROT_NONE : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  int protection = is_protected ? PROT_NONE : PROT_READ | PROT_WRITE;
+  char *region = mmap(NULL, size + PAGE, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (region == MAP_FAILED) return emulated_refuse("an emulated device of %.0f bytes does not fit: set FLOW_EMULATED_MEMORY", (double)size);
+  region += PAGE - (uintptr_t)region % PAGE;
+  madvise(region, size, MADV_HUGEPAGE);
   *self = (memory){ .region = region, .size = size };
   return cudaSuccess;
 }
@@ -84,7 +88,6 @@ static int find_gap(const memory *self, size_t bytes, char **start)
 
 static cudaError_t make_block(memory *self, size_t capacity, emulated_block **out)
 {
-  enum { PAGE = 65536 };
   char *start;
   void *made;
   int index = find_gap(self, capacity + GAP, &start);
@@ -306,7 +309,8 @@ static cudaError_t make_pool(cudaMemPool_t *pool, const struct cudaMemPoolProps 
 {
   void *made;
   int device = properties->location.id;
-  if (properties->allocType != cudaMemAllocationTypePinned || properties->location.type != cudaMemLocationTypeDevice) return cudaErrorInvalidValue;
+  if (properties->allocType != cudaMemAllocationTypePinned) return cudaErrorInvalidValue;
+  if (properties->location.type != cudaMemLocationTypeDevice) return cudaErrorInvalidValue;
   if (device < 0 || device >= emulated_device_count()) return cudaErrorInvalidDevice;
   EMULATED_TRY(emulated_memory_start(device));
   if (flow_alloc_zero(sizeof **pool, &made) != FLOW_OK) return cudaErrorMemoryAllocation;
@@ -341,7 +345,8 @@ static cudaError_t set_access(cudaMemPool_t pool, const struct cudaMemAccessDesc
 {
   for (size_t i = 0; i < count; i++) {
     int device = list[i].location.id;
-    if (list[i].location.type != cudaMemLocationTypeDevice || device < 0 || device >= emulated_device_count()) return cudaErrorInvalidDevice;
+    if (list[i].location.type != cudaMemLocationTypeDevice) return cudaErrorInvalidValue;
+    if (device < 0 || device >= emulated_device_count()) return cudaErrorInvalidDevice;
     if (device == pool->device && list[i].flags != cudaMemAccessFlagsProtReadWrite) return cudaErrorInvalidValue;
     pool->reached[device] = list[i].flags == cudaMemAccessFlagsProtReadWrite;
   }

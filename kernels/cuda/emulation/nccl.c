@@ -128,8 +128,8 @@ static int check(struct ncclComm *self)
   for (int r = 0; r < self->size && !self->aborted; r++) {
     const signature *other = &self->shared->ranks[r].last;
     if (memcmp(own, other, sizeof *own) == 0) continue;
-    self->state = fail(ncclInvalidUsage, "rank %d calls operation %lld with %lld elements of type %lld, rank %d operation %lld with %lld of "
-                       "type %lld", self->rank, (long long)own->call, (long long)own->count, (long long)own->type, r,
+    self->state = fail(ncclInvalidUsage, "rank %d calls operation %lld with %lld elements of type %lld, rank %d operation %lld with %lld "
+                       "of type %lld", self->rank, (long long)own->call, (long long)own->count, (long long)own->type, r,
                        (long long)other->call, (long long)other->count, (long long)other->type);
     return 0;
   }
@@ -206,7 +206,8 @@ static ncclResult_t check_call(const struct ncclComm *self, const emulated_work 
   if (emulated_check_current(stream) != cudaSuccess || stream->device != self->device)
     return fail(ncclInvalidUsage, "the stream, or the current device, is not of the communicator's device");
   if (emulated_last_error() != cudaSuccess)
-    return fail(ncclUnhandledCudaError, "Cuda failure '%s': an error of an earlier call that nobody took", cudaGetErrorString(emulated_last_error()));
+    return fail(ncclUnhandledCudaError, "Cuda failure '%s': an error of an earlier call that nobody took",
+                cudaGetErrorString(emulated_last_error()));
   return work->bytes <= MOST_BYTES ? ncclSuccess : fail(ncclInvalidArgument, "the emulation takes at most %.0f bytes", (double)MOST_BYTES);
 }
 
@@ -243,9 +244,10 @@ ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataTyp
 ncclResult_t ncclBroadcast(const void *from, void *to, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream)
 {
   emulated_lock();
-  if (size_of(type) == 0 || root < 0 || (comm && root >= comm->size)) return leave(fail(ncclInvalidArgument, "a type or a root that is none"));
-  return leave(call(comm, (emulated_work){ .call = BROADCAST, .type = (int)type, .root = root, .count = (int64_t)count, .from = from, .to = to,
-                                           .bytes = count * size_of(type) }, stream));
+  if (size_of(type) == 0) return leave(fail(ncclInvalidArgument, "a type that is none"));
+  if (root < 0 || (comm && root >= comm->size)) return leave(fail(ncclInvalidArgument, "a root that is none"));
+  return leave(call(comm, (emulated_work){ .call = BROADCAST, .type = (int)type, .root = root, .count = (int64_t)count, .from = from,
+                                           .to = to, .bytes = count * size_of(type) }, stream));
 }
 
 ncclResult_t ncclAllGather(const void *from, void *to, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream)
@@ -291,7 +293,8 @@ static ncclResult_t start(ncclComm_t *out, int size, const ncclUniqueId *id, int
   if (size > MOST_RANKS || rank < 0 || rank >= size) return fail(ncclInvalidArgument, "rank %d of %d", rank, size);
   if (flow_alloc_zero(sizeof **out, &made) != FLOW_OK) return ncclSystemError;
   struct ncclComm *self = *out = made;
-  *self = (struct ncclComm){ .rank = rank, .size = size, .device = emulated_device(), .references = 1, .descriptor = -1, .state = ncclInProgress };
+  *self = (struct ncclComm){ .rank = rank, .size = size, .device = emulated_device(), .references = 1, .descriptor = -1,
+                             .state = ncclInProgress };
   memcpy(&name, id->internal, sizeof name);
   ncclResult_t code = map(self, &name);
   if (code != ncclSuccess) return self->state = code;
@@ -306,7 +309,8 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int size, ncclUniqueId id,
 {
   *comm = NULL;
   emulated_lock();
-  if (config->size != sizeof *config || config->magic != NCCL_EMULATED_MAGIC) return leave(fail(ncclInvalidArgument, "a config that was not initialized"));
+  if (config->size != sizeof *config || config->magic != NCCL_EMULATED_MAGIC)
+    return leave(fail(ncclInvalidArgument, "a config that was not initialized"));
   if (config->blocking != 0) return leave(fail(ncclInvalidArgument, "the emulation has no blocking communicators"));
   return leave(start(comm, size, &id, rank));
 }
