@@ -1,8 +1,10 @@
 /* launches.c: what a launch touches. CUDA sees a kernel's arguments alone; which bytes they reach is told by the op's call that launches
- * it. So the linker leads every call of flow_cuda_launch through here first (--wrap): the files that ship know nothing of it. */
+ * it. So the linker leads every call of flow_cuda_launch through here first (--wrap): the files that ship know nothing of it. Calls of
+ * libraries come along here, too: NVIDIA's use whichever device is current. */
 #include "cuda/emulation/emulation.h"
 #include "cuda/device_table.h"
 #include "cuda/launch.h"
+#include "cuda/library_plans.h"
 #include "cuda/runtime.h"
 #include "cuda/view_make.h"
 
@@ -42,4 +44,32 @@ flow_status __wrap_flow_cuda_launch(const flow_call *call, flow_cuda_kernel kern
   if (error != cudaSuccess) return flow_runtime_fail(call->queue->device, op, error);
   if (call->queue->capture) emulated_list_launch(call, (int)kernel, count, flow_cuda_is_small(call, kernel, count), arguments, bytes);
   return __real_flow_cuda_launch(call, kernel, count, arguments, bytes);
+}
+
+/* ---- libraries ----------------------------------------------------------------------------------------------------------------- */
+
+flow_status __real_flow_convolution_run(const flow_call *call, const flow_library_plan *plan, const flow_library_operands *operands);
+flow_status __wrap_flow_convolution_run(const flow_call *call, const flow_library_plan *plan, const flow_library_operands *operands);
+flow_status __real_flow_product_run(const flow_call *call, const flow_library_plan *plan, const void *a, const void *b, const void *bias,
+                                    void *c, void *workspace);
+flow_status __wrap_flow_product_run(const flow_call *call, const flow_library_plan *plan, const void *a, const void *b, const void *bias,
+                                    void *c, void *workspace);
+
+static flow_status check_device(const flow_call *call)
+{
+  int wanted = call->queue->device->base.index, found = emulated_device();
+  return wanted == found ? FLOW_OK : flow_fail(FLOW_INTERNAL, "a library is called for gpu:%d while gpu:%d is current", wanted, found);
+}
+
+flow_status __wrap_flow_convolution_run(const flow_call *call, const flow_library_plan *plan, const flow_library_operands *operands)
+{
+  FLOW_TRY(check_device(call));
+  return __real_flow_convolution_run(call, plan, operands);
+}
+
+flow_status __wrap_flow_product_run(const flow_call *call, const flow_library_plan *plan, const void *a, const void *b, const void *bias,
+                                    void *c, void *workspace)
+{
+  FLOW_TRY(check_device(call));
+  return __real_flow_product_run(call, plan, a, b, bias, c, workspace);
 }
