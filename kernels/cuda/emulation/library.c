@@ -78,7 +78,8 @@ flow_status flow_convolution_run(const flow_call *call, const flow_library_plan 
 {
   const flow_library_convolution *c = &((const emulated_plan *)plan)->formula.convolution;
   emulated_convolution_arguments a = { .c = *c, .first = operands->first, .second = operands->second, .bias = operands->bias,
-                                       .addend = operands->addend, .relu = operands->relu, .result = operands->result, .sums = operands->sums };
+                                       .addend = operands->addend, .relu = operands->relu, .result = operands->result,
+                                       .sums = operands->sums };
   FLOW_TRY(flow_cuda_launch(call, CUDA_emulated_convolution, emulated_elements(c), &a, sizeof a));
   return operands->sums ? flow_cuda_launch(call, CUDA_emulated_sums, c->channels_in, &a, sizeof a) : FLOW_OK;
 }
