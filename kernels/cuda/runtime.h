@@ -47,7 +47,7 @@ struct flow_queue {
   int                released_count, released_capacity;
 };
 
-/* "gpu:0: what: CUDA's reason (700)". Every error of CUDA's ends here, or by cudaGetLastError(). */
+/* "gpu:0: what: CUDA's reason (700)". The error is taken off the thread. */
 flow_status flow_runtime_fail(const flow_cuda_device *device, const char *what, cudaError_t error);
 #define FLOW_CUDA_TRY(device, what, call)                                                  \
   do {                                                                                     \
@@ -55,7 +55,8 @@ flow_status flow_runtime_fail(const flow_cuda_device *device, const char *what, 
     if (flow_cuda_error_ != cudaSuccess) return flow_runtime_fail(device, what, flow_cuda_error_); \
   } while (0)
 
-/* Makes the device the thread's current one; `before` is what flow_runtime_leave restores, for a host that uses CUDA itself. */
+/* Makes the device the thread's current one; `before` is what flow_runtime_leave restores, for a host that uses CUDA itself. No error is
+ * left for the thread's next look. */
 flow_status flow_runtime_enter(const flow_cuda_device *device, int *before);
 void        flow_runtime_leave(const flow_cuda_device *device, int before);
 

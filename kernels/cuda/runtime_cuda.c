@@ -27,7 +27,6 @@ static flow_cuda_device devices[FLOW_CUDA_DEVICES];
 static cudaKernel_t kernels[CUDA_KERNEL_COUNT];         /* of all devices; written before the first is opened */
 static int kernels_loaded;
 
-/* The error is taken off the thread, where libraries would find it and take it for their own. */
 flow_status flow_runtime_fail(const flow_cuda_device *device, const char *what, cudaError_t error)
 {
   cudaGetLastError();
@@ -43,8 +42,10 @@ flow_status flow_runtime_enter(const flow_cuda_device *device, int *before)
   return FLOW_OK;
 }
 
+/* What failed was told, or nobody asked. */
 void flow_runtime_leave(const flow_cuda_device *device, int before)
 {
+  cudaGetLastError();
   if (before != device->base.index) cudaSetDevice(before);
 }
 

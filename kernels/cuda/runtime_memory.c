@@ -28,14 +28,12 @@ static flow_status allocate(flow_queue *queue, size_t bytes, void **out)
   if ((double)bytes > device->base.memory_bytes) return fail_full(device, bytes);
   cudaError_t error = take(queue, bytes ? bytes : 1, out);
   if (error == cudaErrorMemoryAllocation) {               /* other queues' pieces may be in the way */
-    cudaGetLastError();
     FLOW_CUDA_TRY(device, "waiting for the device", cudaDeviceSynchronize());
     FLOW_CUDA_TRY(device, "giving memory back", cudaMemPoolTrimTo(device->pool, 0));
     error = take(queue, bytes ? bytes : 1, out);
   }
   if (error == cudaSuccess) return FLOW_OK;
   *out = NULL;
-  cudaGetLastError();
   return error == cudaErrorMemoryAllocation ? fail_full(device, bytes) : flow_runtime_fail(device, "memory", error);
 }
 
@@ -81,12 +79,12 @@ double flow_runtime_free_memory(const flow_accelerator *self)
   return (double)left + (double)(kept - used);
 }
 
-/* Who waits for the queue is told of what is wrong; libraries are not to find it. */
+/* Who waits for the queue is told of what is wrong. */
 static void give_back(flow_queue *queue, void *memory)
 {
   int before;
   if (flow_runtime_enter(queue->device, &before) != FLOW_OK) return;
-  if (cudaFreeAsync(memory, queue->stream) != cudaSuccess) cudaGetLastError();
+  cudaFreeAsync(memory, queue->stream);
   flow_runtime_leave(queue->device, before);
 }
 

@@ -79,7 +79,6 @@ static flow_status end_capture(flow_queue *queue, cudaGraph_t *graph)
     flow_runtime_release_deferred(capture->queues[i]);
   }
   flow_free(capture);
-  if (error != cudaSuccess) cudaGetLastError();
   if (status != FLOW_OK) return status;
   if (broken) return flow_fail(FLOW_INVALID_STATE, "the recording holds a call that cannot be recorded");
   if (error == cudaErrorStreamCaptureUnjoined) {
