@@ -263,8 +263,7 @@ FLOW_API flow_status flow_instance_run_rows(flow_context *context, flow_instance
                                             const flow_tensor *order, double first, double rows);
 
 /* Runs them in batches of `size` rows, the last one of what is left of `rows`: one after the other as flow_instance_run_rows would, the
- * scalars' step and first_sample counting on. On a GPU on which inputs and order lie several batches are launched at once, if the scalars'
- * first_sample is `first`. *done: batches that ran; fewer also if a worker wished to stop. */
+ * scalars' step and first_sample counting on. On a GPU on which inputs and order lie several batches are launched at once. *done: batches that ran; fewer also if a worker wished to stop. */
 FLOW_API flow_status flow_instance_run_batches(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
                                                const flow_tensor *order, double first, double rows, double size, double *done);
 

@@ -34,6 +34,8 @@ static inline void flow_traffic_count(flow_traffic *traffic, flow_traffic_kind k
   atomic_fetch_add_explicit(&traffic->counts[kind], by, memory_order_relaxed);
 }
 
+/* What a step that takes its batch itself finds in the device's memory: its scalars, and where in the order, or the tables, its rows begin. */
+typedef struct flow_batch_step { flow_scalars scalars; int64_t first; } flow_batch_step;
 /* Rows of row_bytes each, one behind the other. */
 typedef struct flow_batch_table { const void *from; void *to; int64_t rows, row_bytes; } flow_batch_table;
 
@@ -66,11 +68,10 @@ typedef struct flow_accelerator_functions {
   flow_status (*approve)(flow_queue *queue, double *votes);
   flow_status (*require_approval)(flow_queue *queue, double *votes, int all);
 
-  /* Copies rows of each table to where the table's `to` says: rows order[first_sample] to order[first_sample + rows - 1], of `order_count`
-   * in the order, or, where order is NULL, rows first_sample and so on. first_sample is read on the device, in scalars. A row that a table
-   * does not have is a fault. */
+  /* Copies rows of each table to where the table's `to` says: rows order[first] to order[first + rows - 1], of `order_count` in the order, or,
+   * where order is NULL, rows first and so on; first is step->first, read on the device. A row that a table does not have is a fault. */
   flow_status (*take_batch)(flow_queue *queue, const flow_batch_table *tables, int count, const int64_t *order, int64_t order_count,
-                            int64_t rows, const flow_scalars *scalars);
+                            int64_t rows, const flow_batch_step *step);
 
   /* Between the two nothing is carried out, only recorded; upload, download, allocate and synchronize are refused. Other queues that
    * follow this one are recorded with it, and must be followed by it before the end. Faults of a recording are kept by the queue on

@@ -37,8 +37,8 @@ static flow_status make(flow_instance *instance, flow_accelerated *a)
   }
   FLOW_TRY(flow_place_allocate(a->place, a->input_bytes, &block));
   a->inputs = block;
-  FLOW_TRY(flow_place_allocate(a->place, sizeof(flow_scalars) * FLOW_MOST_RECORDED_STEPS, &block));
-  a->scalars = block;
+  FLOW_TRY(flow_place_allocate(a->place, sizeof(flow_batch_step) * FLOW_MOST_RECORDED_STEPS, &block));
+  a->batches = block;
   FLOW_TRY(flow_accelerated_functions(a)->allocate(a->copies, a->input_bytes + 1, &block));
   a->staged = block;
   for (int i = 0; i < graph->input_count; i++) instance->bases[graph->inputs[i]] = a->inputs + a->offsets[i];
@@ -85,7 +85,7 @@ void flow_accelerated_release(flow_instance *instance)
   }
   flow_place_unlock(a->place);
   flow_place_free(a->place, a->inputs, a->input_bytes);
-  flow_place_free(a->place, a->scalars, sizeof(flow_scalars) * FLOW_MOST_RECORDED_STEPS);
+  flow_place_free(a->place, a->batches, sizeof(flow_batch_step) * FLOW_MOST_RECORDED_STEPS);
   flow_place_release(a->place);
   flow_device_sums_release(instance->sums);
   instance->sums = NULL;
@@ -221,18 +221,18 @@ static void run_parts(flow_instance *replica, int member, flow_queue *queue, flo
   }
 }
 
-/* Scalars of each of the run's steps, which are batches one behind the other. */
-static flow_status send_scalars(const flow_instance *replica, flow_queue *queue)
+/* Of each of the run's steps, which are batches one behind the other. */
+static flow_status send_batches(const flow_instance *replica, flow_queue *queue)
 {
   const flow_accelerated *a = replica->accelerated;
-  flow_scalars all[FLOW_MOST_RECORDED_STEPS];
+  flow_batch_step all[FLOW_MOST_RECORDED_STEPS];
   int steps = a->steps > 1 ? a->steps : 1;
   for (int s = 0; s < steps; s++) {
-    all[s] = replica->scalars;
-    all[s].step += s;
-    all[s].first_sample += s * replica->rows;
+    all[s] = (flow_batch_step){ replica->scalars, a->tables.first + s * replica->rows };
+    all[s].scalars.step += s;
+    all[s].scalars.first_sample += s * replica->rows;
   }
-  return flow_accelerated_functions(a)->upload(queue, a->scalars, all, sizeof *all * (size_t)steps);
+  return flow_accelerated_functions(a)->upload(queue, a->batches, all, sizeof *all * (size_t)steps);
 }
 
 /* The whole of replica `member`'s run; where effects are guarded it is waited for, and undone on all replicas if it fails on one. */
@@ -244,7 +244,7 @@ static void run_replica(flow_instance *replica, int member, flow_queue *queue)
   kept->runs++;
   if (flow_accelerated_exchange(replica)) flow_device_exchange_start(flow_accelerated_exchange(replica), member, kept->runs == 1);
   a->bound = 0;
-  fail_if(replica, send_scalars(replica, queue));
+  fail_if(replica, send_batches(replica, queue));
   fail_if(replica, copy_saved(replica, queue, 0));
   run_parts(replica, member, queue, kept);
   if (!replica->saved_count) return;

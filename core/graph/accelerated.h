@@ -43,7 +43,8 @@ flow_status flow_accelerated_bring(flow_instance *instance, flow_tensor *const *
 int         flow_accelerated_takes_batches(const flow_context *context, const flow_instance *instance, flow_tensor *const *inputs, int count,
                                            const flow_tensor *order);
 int         flow_accelerated_steps(const flow_instance *instance, int64_t rows, int64_t most);
-flow_status flow_accelerated_open_tables(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order, int steps);
+flow_status flow_accelerated_open_tables(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order, int64_t first,
+                                         int steps);
 flow_status flow_accelerated_close_tables(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order);
 /* Launches and copies, of a step, of the largest recording; 0: nothing is recorded yet. */
 int         flow_accelerated_nodes(const flow_instance *instance);

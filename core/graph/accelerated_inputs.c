@@ -125,7 +125,8 @@ static flow_status follow(const flow_accelerated *a, const flow_tensor *tensor, 
   return back ? flow_place_follow(home, a->place) : flow_place_follow(a->place, home);
 }
 
-flow_status flow_accelerated_open_tables(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order, int steps)
+flow_status flow_accelerated_open_tables(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order, int64_t first,
+                                         int steps)
 {
   flow_accelerated *a = instance->accelerated;
   const flow_graph *graph = instance->plan->graph;
@@ -139,6 +140,7 @@ flow_status flow_accelerated_open_tables(flow_instance *instance, flow_tensor *c
   }
   tables->changed |= tables->order != named;
   tables->order = named;
+  tables->first = first;
   tables->order_count = order ? order->shape[0] : 0;
   a->steps = steps;
   return follow(a, order, 0);

@@ -32,7 +32,7 @@ static flow_status enqueue_entry(flow_instance *instance, flow_queue *queue, int
   flow_call *call = &instance->members[0].calls[e];
   if (instance->entries[e].alias) return FLOW_OK;
   call->queue = queue;
-  call->scalars = instance->accelerated->step_scalars;
+  call->scalars = &instance->accelerated->batch->scalars;
   return instance->entries[e].kernel->run(call, 0, 0, 1);
 }
 
@@ -71,15 +71,15 @@ static flow_status enqueue_entries(flow_instance *instance, flow_queue *queue, i
   return FLOW_OK;
 }
 
-/* What steps that take their batches themselves do: each by its own scalars. Their plan is one part. */
+/* What steps that take their batches themselves do: each by its own scalars and place in the order. Their plan is one part. */
 static flow_status enqueue_steps(flow_instance *instance, flow_queue *queue, const flow_part *part)
 {
   flow_accelerated *a = instance->accelerated;
   const flow_tables *t = &a->tables;
   for (int s = 0; s < a->steps; s++) {
-    a->step_scalars = a->scalars + s;
+    a->batch = a->batches + s;
     FLOW_TRY(flow_accelerated_functions(a)->take_batch(queue, t->input, instance->plan->graph->input_count, t->order, t->order_count,
-                                                       instance->rows, a->step_scalars));
+                                                       instance->rows, a->batch));
     FLOW_TRY(enqueue_entries(instance, queue, part->begin, part->end));
   }
   return FLOW_OK;
@@ -88,7 +88,7 @@ static flow_status enqueue_steps(flow_instance *instance, flow_queue *queue, con
 static flow_status enqueue(flow_instance *instance, flow_queue *queue, const flow_part *part)
 {
   bind(instance);
-  instance->accelerated->step_scalars = instance->accelerated->scalars;
+  instance->accelerated->batch = instance->accelerated->batches;
   if (instance->accelerated->steps) return enqueue_steps(instance, queue, part);
   return enqueue_entries(instance, queue, part->begin, part->end);
 }
@@ -97,7 +97,7 @@ static flow_status enqueue(flow_instance *instance, flow_queue *queue, const flo
 static flow_status enqueue_watched(flow_instance *instance, flow_queue *queue, const flow_part *part)
 {
   bind(instance);
-  instance->accelerated->step_scalars = instance->accelerated->scalars;
+  instance->accelerated->batch = instance->accelerated->batches;
   for (int e = part->begin; e < part->end; e++) {
     double started = flow_clock();
     FLOW_TRY(enqueue_entries(instance, queue, e, e + 1));

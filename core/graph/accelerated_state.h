@@ -23,6 +23,7 @@ typedef struct flow_tables {
   flow_batch_table *input;              /* [input]; to: where runs read it */
   const int64_t    *order;              /* NULL: as they lie */
   int64_t           order_count;
+  int64_t           first;              /* the current run's, in the order */
   int               changed;            /* since something was recorded with them */
 } flow_tables;
 
@@ -31,7 +32,7 @@ struct flow_accelerated {
   flow_queue    *copies;                /* carries inputs of the next run up, while the place's queue computes */
   char          *inputs, *staged;       /* where runs read their inputs; where the next run's arrive */
   size_t         input_bytes, *offsets; /* [input] */
-  flow_scalars  *scalars;               /* [FLOW_MOST_RECORDED_STEPS] */
+  flow_batch_step *batches;             /* [FLOW_MOST_RECORDED_STEPS]: of the current run's steps, with their scalars */
   char         **variables;             /* [value]: where the recordings know them */
   flow_part     *parts;                 /* how the entries are cut */
   int            part_count, member;    /* member: the replica's number */
@@ -41,7 +42,7 @@ struct flow_accelerated {
   flow_tables    tables;
   int            steps;                 /* of the current run, as in flow_recorded */
   int            bound;                 /* operands are, for the current run */
-  const flow_scalars *step_scalars;     /* of the step that is being enqueued */
+  const flow_batch_step *batch;         /* of the step that is being enqueued */
 };
 
 static inline const flow_accelerator_functions *flow_accelerated_functions(const flow_accelerated *a)

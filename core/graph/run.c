@@ -102,7 +102,7 @@ static flow_status begin_run(flow_context *context, flow_instance *lead, flow_te
   flow_status status = flow_instance_take_variables(lead);
   if (status == FLOW_OK) status = flow_accelerated_bind_variables(lead);
   if (status == FLOW_OK) status = flow_instance_divide(lead, rows);
-  if (status == FLOW_OK && steps) status = flow_accelerated_open_tables(lead, inputs, order, steps);
+  if (status == FLOW_OK && steps) status = flow_accelerated_open_tables(lead, inputs, order, first, steps);
   if (status == FLOW_OK && !steps) status = bring_inputs(lead, inputs, count, order, first > 0 ? first : 0, rows);
   if (status == FLOW_OK) status = flow_place_gathered(lead);
   if (status != FLOW_OK) {
@@ -246,8 +246,7 @@ flow_status flow_instance_run_batches(flow_context *context, flow_instance *inst
   *done = 0;
   FLOW_TRY(check_rows(instance, inputs, count, first, size));
   if (!(rows >= 0 && rows < 0x1p53 && size >= 1)) return flow_fail(FLOW_INVALID_ARGUMENT, "%g rows in batches of %g", rows, size);
-  /* Devices find a batch by its scalars. */
-  int takes = before.first_sample == (int64_t)first && flow_accelerated_takes_batches(context, instance, inputs, count, order);
+  int takes = flow_accelerated_takes_batches(context, instance, inputs, count, order);
   for (int64_t at = 0, left = (int64_t)rows; left > 0;) {
     int64_t some = left < (int64_t)size ? left : (int64_t)size;
     int steps = takes ? flow_accelerated_steps(instance, some, left / some) : 1;

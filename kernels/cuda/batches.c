@@ -6,7 +6,7 @@
 #include "cuda/launch.h"
 #include "cuda/view_make.h"
 
-/* What the launch touches, as a gather's call: bytes of tables, order and scalars; bytes of what is filled. */
+/* What the launch touches, as a gather's call: bytes of tables, order and step; bytes of what is filled. */
 typedef struct batch_call { flow_operand inputs[MOST_TABLES + 2], outputs[MOST_TABLES]; flow_call call; } batch_call;
 
 static flow_operand bytes_at(const void *data, int64_t bytes)
@@ -15,7 +15,7 @@ static flow_operand bytes_at(const void *data, int64_t bytes)
 }
 
 static void describe(flow_queue *queue, const flow_batch_table *tables, int count, const int64_t *order, int64_t order_count, int64_t rows,
-                     const flow_scalars *scalars, batch_call *out)
+                     const flow_batch_step *step, batch_call *out)
 {
   int inputs = 0;
   memset(out, 0, sizeof *out);
@@ -23,23 +23,24 @@ static void describe(flow_queue *queue, const flow_batch_table *tables, int coun
     out->inputs[inputs++] = bytes_at(tables[t].from, tables[t].rows * tables[t].row_bytes);
     out->outputs[t] = bytes_at(tables[t].to, rows * tables[t].row_bytes);
   }
-  out->inputs[inputs++] = bytes_at(scalars, sizeof *scalars);
+  out->inputs[inputs++] = bytes_at(step, sizeof *step);
   if (order) out->inputs[inputs++] = bytes_at(order, order_count * (int64_t)sizeof *order);
   out->call = (flow_call){ .op = FLOW_OP_gather, .queue = queue, .inputs = out->inputs, .input_count = inputs, .outputs = out->outputs,
                            .output_count = count };
 }
 
 static flow_status take(flow_queue *queue, const flow_batch_table *tables, int count, const int64_t *order, int64_t order_count,
-                        int64_t rows, const flow_scalars *scalars)
+                        int64_t rows, const flow_batch_step *step)
 {
   batch_call call;
   take_batch_arguments a;
   int64_t units = 0;
-  describe(queue, tables, count, order, order_count, rows, scalars, &call);
+  describe(queue, tables, count, order, order_count, rows, step, &call);
   memset(&a, 0, sizeof a);
   a.order = order;
   a.fault = flow_cuda_fault(&call.call);
-  a.scalars = scalars;
+  a.scalars = &step->scalars;
+  a.first = &step->first;
   a.op = FLOW_OP_gather;
   for (int t = 0; t < count; t++) {
     if (tables[t].row_bytes == 0) continue;
@@ -52,11 +53,11 @@ static flow_status take(flow_queue *queue, const flow_batch_table *tables, int c
 }
 
 flow_status flow_cuda_take_batch(flow_queue *queue, const flow_batch_table *tables, int count, const int64_t *order, int64_t order_count,
-                                 int64_t rows, const flow_scalars *scalars)
+                                 int64_t rows, const flow_batch_step *step)
 {
   for (int first = 0; first < count; first += MOST_TABLES) {
     int some = count - first < MOST_TABLES ? count - first : MOST_TABLES;
-    FLOW_TRY(take(queue, tables + first, some, order, order_count, rows, scalars));
+    FLOW_TRY(take(queue, tables + first, some, order, order_count, rows, step));
   }
   return FLOW_OK;
 }

@@ -1,5 +1,5 @@
-/* batches.h: rows of tables in the device's memory, as the inputs of a step: many tables in one launch. Which rows, the step's scalars say
- * on the device, so that a recorded step can be repeated with the next batch. */
+/* batches.h: rows of tables in the device's memory, as the inputs of a step: many tables in one launch. Which rows is said in the device's
+ * memory, too, so that a recorded step can be repeated with the next batch. */
 #ifndef FLOW_CUDA_BATCHES_H
 #define FLOW_CUDA_BATCHES_H
 
@@ -15,7 +15,8 @@ typedef struct take_batch_arguments {
   batch_table table[MOST_TABLES];
   const int64_t *order;                   /* NULL: rows as they lie */
   flow_fault *fault;
-  const flow_scalars *scalars;
+  const flow_scalars *scalars;            /* for the fault */
+  const int64_t *first;                   /* the batch's, in the order */
   int32_t tables, op;
 } take_batch_arguments;
 
@@ -25,7 +26,7 @@ BODY void take_batch(int64_t i, const take_batch_arguments *p)
   while (t + 1 < p->tables && p->table[t + 1].first <= i) t++;
   const batch_table *table = &p->table[t];
   int64_t at = i - table->first, position = group_of(&table->units, at), unit = at - position * table->units.size;
-  int64_t row = p->scalars->first_sample + position;
+  int64_t row = *p->first + position;
   if (p->order) row = p->order[row];
   if (row < 0 || row >= table->rows) {
     raise_fault(p->fault, FAULT_INDEX, p->op, row, table->rows, position, p->scalars);

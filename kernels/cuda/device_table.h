@@ -23,7 +23,7 @@ flow_status flow_cuda_approve(flow_queue *queue, double *votes);
 flow_status flow_cuda_require_approval(flow_queue *queue, double *votes, int all);
 /* As accelerator.h says. batches.c */
 flow_status flow_cuda_take_batch(flow_queue *queue, const flow_batch_table *tables, int count, const int64_t *order, int64_t order_count,
-                                 int64_t rows, const flow_scalars *scalars);
+                                 int64_t rows, const flow_batch_step *step);
 
 /* The plugin's functions: runtime_cuda.c. */
 extern const flow_accelerator_table flow_cuda_table;

@@ -1,4 +1,4 @@
-/* test_cuda_batches.c: rows of tables as the inputs of steps, by scalars on the device. */
+/* test_cuda_batches.c: rows of tables as the inputs of steps, where they begin is said on the device. */
 #include "cuda_runner.h"
 
 enum { TABLES = 19, ROWS = 23, BATCH = 5 };      /* more tables than one launch takes */
@@ -8,7 +8,7 @@ static flow_queue *queue;
 static flow_batch_table tables[TABLES];
 static unsigned char *sent[TABLES];
 static int64_t *order;
-static flow_scalars *scalars;
+static flow_batch_step *step;
 static const int64_t names[] = { 7, 0, 22, 3, 3, 11, 19, 1, 22, 4, 5, 6 };
 enum { NAMES = sizeof names / sizeof *names };
 
@@ -35,7 +35,7 @@ static int start(void **state)
                                     .row_bytes = (int64_t)row };
   }
   order = on_device(names, sizeof names);
-  scalars = on_device(NULL, sizeof *scalars);
+  step = on_device(NULL, sizeof *step);
   return 0;
 }
 
@@ -48,15 +48,15 @@ static int end(void **state)
     free(sent[t]);
   }
   gpu->release(queue, order);
-  gpu->release(queue, scalars);
+  gpu->release(queue, step);
   gpu->queue_release(queue);
   return 0;
 }
 
 static void send_first(int64_t first)
 {
-  const flow_scalars all = { .step = 41, .first_sample = first };
-  cuda_ok(gpu->upload(queue, scalars, &all, sizeof all));
+  const flow_batch_step all = { .scalars = { .step = 41, .first_sample = 1000 }, .first = first };
+  cuda_ok(gpu->upload(queue, step, &all, sizeof all));
 }
 
 /* Every table's batch holds the rows from `first` on. */
@@ -76,19 +76,19 @@ static void rows_are_taken_by_the_order_or_as_they_lie(void **state)
   (void)state;
   for (int64_t first = 0; first + BATCH <= NAMES; first += 3) {
     send_first(first);
-    cuda_ok(gpu->take_batch(queue, tables, TABLES, order, NAMES, BATCH, scalars));
+    cuda_ok(gpu->take_batch(queue, tables, TABLES, order, NAMES, BATCH, step));
     check(1, first);
-    cuda_ok(gpu->take_batch(queue, tables, TABLES, NULL, 0, BATCH, scalars));
+    cuda_ok(gpu->take_batch(queue, tables, TABLES, NULL, 0, BATCH, step));
     check(0, first);
   }
 }
 
-static void a_recording_takes_the_batch_that_scalars_say(void **state)
+static void a_recording_takes_the_batch_that_is_said(void **state)
 {
   (void)state;
   flow_recording *recording;
   cuda_ok(gpu->record_begin(queue));
-  cuda_ok(gpu->take_batch(queue, tables, TABLES, order, NAMES, BATCH, scalars));
+  cuda_ok(gpu->take_batch(queue, tables, TABLES, order, NAMES, BATCH, step));
   cuda_ok(gpu->record_end(queue, &recording));
   for (int64_t first = 0; first + BATCH <= NAMES; first++) {
     send_first(first);
@@ -107,11 +107,11 @@ static void a_row_that_is_not_there_is_a_fault(void **state)
   wrong[8] = ROWS;
   cuda_ok(gpu->upload(queue, order, wrong, sizeof wrong));
   send_first(6);
-  cuda_ok(gpu->take_batch(queue, tables, TABLES, order, NAMES, BATCH, scalars));
+  cuda_ok(gpu->take_batch(queue, tables, TABLES, order, NAMES, BATCH, step));
   assert_int_equal(gpu->synchronize(queue), FLOW_INVALID_ARGUMENT);
   assert_non_null(strstr(flow_last_error(), "23 in row 2 is outside 0..22"));
   send_first(ROWS - 2);
-  cuda_ok(gpu->take_batch(queue, tables, TABLES, NULL, 0, BATCH, scalars));
+  cuda_ok(gpu->take_batch(queue, tables, TABLES, NULL, 0, BATCH, step));
   assert_int_equal(gpu->synchronize(queue), FLOW_INVALID_ARGUMENT);
   cuda_ok(gpu->upload(queue, order, names, sizeof names));
 }
@@ -119,7 +119,7 @@ static void a_row_that_is_not_there_is_a_fault(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(rows_are_taken_by_the_order_or_as_they_lie), cmocka_unit_test(a_recording_takes_the_batch_that_scalars_say),
+    cmocka_unit_test(rows_are_taken_by_the_order_or_as_they_lie), cmocka_unit_test(a_recording_takes_the_batch_that_is_said),
     cmocka_unit_test(a_row_that_is_not_there_is_a_fault),
   };
   return cmocka_run_group_tests(tests, start, end);

@@ -75,7 +75,7 @@ local function check(fit, options)
   return epochs[#epochs], epochs[1]
 end
 
-local SCALARS = 40       -- bytes that go up for each step
+local SCALARS = 48       -- bytes that go up for each step
 local LAUNCHES = 3       -- of STEPS: 6 whole batches go as 4 and 2, the last one by itself
 local METRICS = 4        -- numbers read at the end of an epoch: total and count of loss and mae
 
