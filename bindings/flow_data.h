@@ -6,10 +6,11 @@
 
 /* An element of a dataset: the references belong to whoever got it. Text is a uint8 tensor of rank 1.
  * count 0: the data has ended. count < 0, only from an iterator: it waits for flow_iterator_answer to a question about
- * callback number `callback`, with -1 - count tensors as arguments; `pass` tells passes over the same generator apart. */
+ * callback number `callback`, with -1 - count tensors as arguments; `pass` tells passes over the same generator apart.
+ * numbers 1, of an iterator that was told to keep rows (flow_iterator_keep_rows): its one tensor, int64 on the host, names rows of the store. */
 typedef struct flow_element {
   int32_t      count, callback;
-  int64_t      pass;
+  int64_t      pass, numbers;
   flow_tensor *tensors[8];
 } flow_element;
 FLOW_API void        flow_element_clear(flow_element *element);      /* releases its tensors */

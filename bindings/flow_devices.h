@@ -26,9 +26,12 @@ FLOW_API flow_status flow_tensor_to_device(flow_context *context, flow_tensor *t
 typedef struct flow_row_store flow_row_store;
 FLOW_API flow_status flow_row_store_new(flow_context *context, int device, double most_bytes, flow_row_store **out);
 FLOW_API void        flow_row_store_release(flow_row_store *store);                  /* NULL is fine; iterators that use it keep it */
-/* Before the first element: batches of rows that come again in every pass, of slices or of a cache, shuffled or not, are tensors of the
- * store's device from now on; all others stay as they are. One iterator at a time. Returns whether it is of use. */
+/* Before the first element: batches of rows that come again in every pass, of slices or of a cache, shuffled or not, are elements of their
+ * numbers in the store from now on, or, where components have different ones, tensors of its device; all others stay as they are. One
+ * iterator at a time. Returns whether it is of use. */
 FLOW_API int         flow_iterator_keep_rows(flow_iterator *iterator, flow_row_store *store);
+/* The rows of component i, in the order of their numbers: {capacity, ...}; borrowed. NULL: there is none. */
+FLOW_API flow_tensor *flow_row_store_table(const flow_row_store *store, int i);
 
 /* Moves a variable's storage. One that an optimizer has adopted moves with all that share its memory: by flow_optimizer_to_device. */
 FLOW_API flow_status flow_variable_to_device(flow_context *context, flow_variable *variable, int device);

@@ -94,12 +94,14 @@ void flow_element_clear(flow_element *element)
   int count = element->count < 0 ? -1 - element->count : element->count;
   for (int i = 0; i < count; i++) flow_tensor_release(element->tensors[i]);
   element->count = 0;
+  element->numbers = 0;
 }
 
 void flow_element_move(flow_element *to, flow_element *from)
 {
   *to = *from;
   from->count = 0;
+  from->numbers = 0;
 }
 
 void flow_element_share(flow_element *to, const flow_element *from)

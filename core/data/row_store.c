@@ -200,6 +200,28 @@ static flow_status take_rows(flow_row_store *store, kept_rows *kept, const int64
   return status;
 }
 
+flow_tensor *flow_row_store_table(const flow_row_store *store, int i)
+{
+  return i >= 0 && i < store->count ? store->components[i].table : NULL;
+}
+
+/* The numbers themselves, [rows], which are those of all components. */
+static flow_status name_rows(const int64_t *numbers, int64_t rows, flow_element *out)
+{
+  FLOW_TRY(flow_tensor_new_uninitialized(FLOW_INT64, 1, &rows, &out->tensors[0]));
+  memcpy(out->tensors[0]->data, numbers, sizeof *numbers * (size_t)rows);
+  out->count = 1;
+  out->numbers = 1;
+  return FLOW_OK;
+}
+
+static int are_equal(const int64_t *numbers, int64_t rows, int components)
+{
+  for (int i = 1; i < components; i++)
+    if (memcmp(numbers, numbers + i * rows, sizeof *numbers * (size_t)rows) != 0) return 0;
+  return 1;
+}
+
 static flow_status make_batch(flow_row_store *store, const flow_element *elements, int64_t rows, int64_t *numbers, flow_element *out,
                               int *made)
 {
@@ -213,7 +235,9 @@ static flow_status make_batch(flow_row_store *store, const flow_element *element
     for (int i = 0; i < store->count; i++) drop_new(&store->components[i], before[i]);
     return status;
   }
-  for (; out->count < store->count && status == FLOW_OK; out->count += status == FLOW_OK)
+  int named = are_equal(numbers, rows, store->count);
+  if (named) status = name_rows(numbers, rows, out);
+  for (; !named && out->count < store->count && status == FLOW_OK; out->count += status == FLOW_OK)
     status = take_rows(store, &store->components[out->count], numbers + out->count * rows, rows, &out->tensors[out->count]);
   if (status != FLOW_OK) flow_element_clear(out);
   *made = status == FLOW_OK;

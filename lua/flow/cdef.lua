@@ -456,7 +456,7 @@ int flow_csv_dtype(const flow_csv *csv, int column);
 int flow_csv_tensor(const flow_csv *csv, int column, int dtype, flow_tensor **out);
 typedef struct flow_element {
  int32_t count, callback;
- int64_t pass;
+ int64_t pass, numbers;
  flow_tensor *tensors[8];
 } flow_element;
 void flow_element_clear(flow_element *element);
@@ -581,6 +581,7 @@ typedef struct flow_row_store flow_row_store;
 int flow_row_store_new(flow_context *context, int device, double most_bytes, flow_row_store **out);
 void flow_row_store_release(flow_row_store *store);
 int flow_iterator_keep_rows(flow_iterator *iterator, flow_row_store *store);
+flow_tensor *flow_row_store_table(const flow_row_store *store, int i);
 int flow_variable_to_device(flow_context *context, flow_variable *variable, int device);
 int flow_optimizer_to_device(flow_context *context, flow_optimizer *optimizer, int device);
 int flow_loss_scale_to_device(flow_context *context, flow_loss_scale *scale, int device);

@@ -160,7 +160,7 @@ end
 local function run_feed(model, pass, what, list, bar, number, stops, run)
   local feed, count = pass.feed, batch_count(pass, run and run.batch or 0)
   local watch = watch_pass(model, pass, what, list, bar, count, stops, run)
-  local status, done, rows = feed:run(number, count, watch and watch.after)
+  local status, done, rows = feed:run(number, count, watch)
   if status == 0 and watch then watch.finish() end
   if not watch then bar:advance(done, rows) end
   if was_interrupted(status) then return true, done end

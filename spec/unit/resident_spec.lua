@@ -189,13 +189,16 @@ describe("a pipeline of rows that come again", function()
     end)
   end
 
+  local ORDER = 16 * SIZE * 8      -- bytes: numbers of the rows of 16 batches
+
   local function is_resident(last, first)
-    assert.equal(STEPS * (1 + 2), last.uploads)      -- scalars, and the numbers of rows of x and y
-    assert.equal(STEPS * SCALARS + 2 * 8 * ROWS, last.uploaded_bytes)
+    assert.equal(LAUNCHES + 2, last.uploads)      -- numbers of the rows of the whole batches, and of the last one
+    assert.equal(LAUNCHES, last.replays)
+    assert.equal(STEPS * SCALARS + 2 * ORDER, last.uploaded_bytes)
     assert.equal(METRICS, last.downloads)
     assert.equal(1, last.waits)
     local more = first.uploaded_bytes - last.uploaded_bytes - ROWS * (20 + 8)
-    assert.is_true(more >= 0 and more < 100)      -- of the rows, and what the first step is built with
+    assert.is_true(more >= 0 and more < 2 * ORDER)      -- of the rows, and what the first step is built with
   end
 
   it("sends each row once", function()
@@ -204,6 +207,34 @@ describe("a pipeline of rows that come again", function()
     is_resident(counted(function()
       return Dataset.from_tensor_slices({ x, y }):map(function(a, b) return a, b * 2 end):cache():shuffle(30):batch(SIZE):prefetch(1)
     end))
+  end)
+
+  it("is gathered for each batch where x and y have rows of their own that come again", function()
+    local last = counted(function()
+      local few = Dataset.from_tensor_slices(y[{ { 1, 5 } }]:contiguous()):repeat_(10)
+      return Dataset.zip(Dataset.from_tensor_slices(x), few):cache():batch(SIZE)
+    end)
+    assert.equal(STEPS * (1 + 2), last.uploads)      -- scalars, and the numbers of rows of x and of y
+    assert.equal(METRICS, last.downloads)
+    assert.equal(1, last.waits)
+  end)
+
+  it("of many batches sends the numbers of sixteen at a time, and of fewer where somebody looks", function()
+    local function run(list, options)
+      return check(function(model, seen)
+        table.insert(list, 1, seen[1])
+        flow.set_random_seed(5)
+        return model:fit(Dataset.from_tensor_slices({ x, y }):shuffle(30):batch(1), { epochs = EPOCHS, verbose = 0, callbacks = list })
+      end, options)
+    end
+    local last = run {}
+    assert.equal(3 + 1, last.replays)      -- of 50 batches: 16 each, and 2
+    assert.equal(2 * 4, last.uploads)
+    local ends = {}
+    local watcher = flow.callbacks.LambdaCallback { on_train_batch_end = function(batch) table.insert(ends, batch) end }
+    last = run({ watcher }, { per_execution = 8 })
+    assert.equal(6 + 1, last.replays)
+    assert.same({ 7, 15, 23, 31, 39, 47, 55, 7 }, { unpack(ends, 1, 8) })
   end)
 
   it("is fed from the host where its rows do not come again, or something is done with batches", function()

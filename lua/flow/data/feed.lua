@@ -1,6 +1,8 @@
 -- feed.lua: batches of a Dataset for fit, evaluate and predict: the tensors of an element are the step's inputs as they are, nothing
--- is copied, and no Lua object is made for a batch.
+-- is copied, and no Lua object is made for a batch. Where their rows lie on a device, elements are numbers of rows (resident.lua): those of
+-- several batches go there together, and so many steps run at one go.
 
+local ffi = require "ffi"
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
@@ -75,6 +77,7 @@ function Feed.new(model, kind, what, dataset, limit)
     own = own,            -- the batches are this worker's, not those of all: the others may have more of them
     exhausted = false,    -- this worker has no more
     keeps = false, store = false,      -- rows that come again stay on the model's device; where they are
+    numbers = false,      -- of those of the next batches
     seen = false,         -- shapes of the last batch that a step was made for
   }, Feed)
 end
@@ -100,6 +103,7 @@ end
 local function open(self)
   self:close()
   self.iterator, self.ended, self.exhausted, self.rows = Iterator.new(self.dataset), false, false, 0
+  if self.numbers then self.numbers.batches, self.numbers.rows = 0, 0 end
   if self.keeps then
     self.store = self.store or resident.row_store(self.model) or false
     self.keeps = self.store and self.iterator:keep_rows(self.store)
@@ -164,10 +168,8 @@ local function no_rows(self)
   return tensors
 end
 
--- The step for batches like this element with at least as many rows.
-local function prepare(self, element, rows)
-  local tensors = {}
-  for i = 1, self.used do tensors[i] = native.tensor(C.flow_tensor_retain(element.tensors[i - 1])) end
+-- The step for batches of these tensors, or of what has their dtypes and shapes, with at least as many rows.
+local function prepare(self, tensors, rows)
   for i, t in ipairs(tensors) do
     if t.shape[1] ~= rows then
       raise("%s: component %d of a batch has %d rows, component 1 has %d", self.what, i, t.shape[1], rows)
@@ -176,6 +178,12 @@ local function prepare(self, element, rows)
   self.step = steps.get(self.model, self.kind, tensors, self.layout, rows, self.own)
   self.seen = {}
   for i, t in ipairs(tensors) do self.seen[i] = t.shape end
+end
+
+local function prepare_for_element(self, element, rows)
+  local tensors = {}
+  for i = 1, self.used do tensors[i] = native.tensor(C.flow_tensor_retain(element.tensors[i - 1])) end
+  prepare(self, tensors, rows)
 end
 
 -- One step on a batch, or, where this worker has none, on nothing. Returns a status and the rows of all workers; no rows: nobody had any,
@@ -187,7 +195,7 @@ local function run_step(self, seed, number, outputs)
     inputs = native.pointers(empty)
   else
     local rows = C.flow_tensor_dim(element.tensors[0], 0)
-    if not self.step or not self.fixed or rows > self.step.capacity then prepare(self, element, rows) end
+    if not self.step or not self.fixed or rows > self.step.capacity then prepare_for_element(self, element, rows) end
   end
   local instance = self.step.instance
   C.flow_instance_scalars(instance, seed, number, self.rows)
@@ -198,39 +206,130 @@ local function run_step(self, seed, number, outputs)
   return 0, C.flow_instance_global_rows(instance)
 end
 
-local function loop(self, seed, number, count, after, outputs, collect)
+---- rows that are on a device ---------------------------------------------------------------------------------------------------------
+
+local MOST = 16      -- batches that go there together
+local out_done = ffi.new "double[1]"
+
+-- The tables of the store, and numbers of rows on the way there, MOST * rows of them. room: batches are of so many rows at most.
+local function make_numbers(self, rows)
+  local list, shapes = {}, {}
+  for i = 1, self.used do
+    list[i] = C.flow_row_store_table(self.store, i - 1)
+    local t = native.tensor(C.flow_tensor_retain(list[i]))
+    local shape = t.shape
+    shape[1] = rows
+    shapes[i] = { dtype = t.dtype, shape = shape }
+  end
+  if not self.step or rows > self.step.capacity then prepare(self, shapes, rows) end
+  local order = tensor.zeros({ MOST * rows }, { dtype = "int64", device = "cpu" })
+  return { tables = ffi.new("flow_tensor *[?]", self.used, list), room = rows, rows = 0, batches = 0, size = 0, order = order,
+           there = tensor.to_device(order, steps.device(self.model)) }
+end
+
+-- Runs the batches whose numbers were gathered. Returns a status, how many ran, and their rows.
+local function run_numbers(self, seed, number)
+  local n = self.numbers
+  if not n or n.batches == 0 then return 0, 0, 0 end
+  local batches, rows = n.batches, n.rows
+  n.batches, n.rows = 0, 0
+  native.check(C.flow_tensor_copy(native.pointer(n.there), native.pointer(n.order)))
+  local instance = self.step.instance
+  C.flow_instance_scalars(instance, seed, number, self.rows)
+  local order = native.pointer(n.there)
+  local status = tonumber(C.flow_instance_run_batches(context, instance, n.tables, self.used, order, 0, rows, n.size, out_done))
+  local ran = out_done[0]
+  return status, ran, ran == batches and rows or ran * n.size
+end
+
+-- Takes an element's numbers over, unless they cannot stand behind those that are there: another size, or no room.
+local function take_numbers(self, element)
+  local rows, n = C.flow_tensor_dim(element.tensors[0], 0), self.numbers
+  if not n or rows > n.room or self.step.capacity < rows then
+    if n and n.batches > 0 then return false end
+    self.numbers = make_numbers(self, rows)
+    n = self.numbers
+  end
+  if n.batches > 0 and rows ~= n.size then return false end
+  ffi.copy(ffi.cast("int64_t *", C.flow_tensor_data(native.pointer(n.order))) + n.rows, C.flow_tensor_data(element.tensors[0]), 8 * rows)
+  n.batches, n.rows, n.size = n.batches + 1, n.rows + rows, rows
+  C.flow_element_clear(element)
+  return true
+end
+
+---- the loop ----------------------------------------------------------------------------------------------------------------------------
+
+local function loop(self, seed, number, count, watch, outputs, collect)
   local iterator = self.iterator
-  local batch = 0
-  while batch < count do
-    if not self.exhausted then
-      local status = iterator:pull()
-      if status ~= 0 then return status, batch end
-      self.exhausted = iterator._element.count == 0
-    end
-    if self.exhausted and not self.own then
-      self.ended = true
-      return 0, batch
-    end
-    local status, rows = run_step(self, seed, number + batch, outputs)
-    if status ~= 0 then return status, batch end
-    if rows == 0 then
-      self.ended = C.flow_instance_stop_wished(self.step.instance) == 0
-      return 0, batch
-    end
+  local batch = 0      -- that ran
+
+  -- Some ran. Returns whether to end.
+  local function note(ran, rows)
     self.rows = self.rows + rows
     if collect then collect(rows) end
-    batch = batch + 1
-    if after and after(batch - 1, rows) then break end
+    batch = batch + ran
+    return watch and watch.after(batch - 1, rows)
+  end
+
+  -- Runs what was gathered. Returns a status, and whether to end.
+  local function flush()
+    local status, ran, rows = run_numbers(self, seed, number + batch)
+    return status, ran > 0 and note(ran, rows)
+  end
+
+  -- Gathers the element behind the others. Returns a status.
+  local function gather(element)
+    if take_numbers(self, element) then return 0 end
+    local status = flush()
+    if status == 0 then take_numbers(self, element) end
+    return status
+  end
+
+  -- Runs the element by itself, or what this worker does when it has none. Returns a status, and whether to end.
+  local function run_one()
+    local status = flush()
+    if status ~= 0 or (self.exhausted and not self.own) then
+      self.ended = status == 0
+      return status, true
+    end
+    local rows
+    status, rows = run_step(self, seed, number + batch, outputs)
+    if status ~= 0 then return status, true end
+    if rows == 0 then
+      self.ended = C.flow_instance_stop_wished(self.step.instance) == 0
+      return 0, true
+    end
+    return 0, note(1, rows)
+  end
+
+  while batch < count do
+    local status, stop = 0, false
+    if not self.exhausted then
+      status = iterator:pull()
+      self.exhausted = status == 0 and iterator._element.count == 0
+    end
+    if status ~= 0 then
+      local before = flush()
+      return before ~= 0 and before or status, batch
+    end
+    if iterator._element.numbers == 1 then
+      status = gather(iterator._element)
+      local most = math.min(MOST, count - batch, watch and watch.every() or MOST)
+      if status == 0 and self.numbers.batches >= most then status, stop = flush() end
+    else
+      status, stop = run_one()
+    end
+    if status ~= 0 or stop then return status, batch end
   end
   return 0, batch
 end
 
--- Runs up to `count` batches; number: of the first step. after(batch, rows) is called behind each, counted from 0, and stops the
--- loop by returning true. Returns a status, the number of batches that ran, and of their rows.
-function Feed:run(number, count, after, outputs, collect)
+-- Runs up to `count` batches; number: of the first step; watch: of executions.lua, or nil. Returns a status, the number of batches that
+-- ran, and of their rows.
+function Feed:run(number, count, watch, outputs, collect)
   local before = self.rows
   local seed = training.seed(self.model)
-  local status, done = loop(self, seed, number, count, after, outputs, collect)
+  local status, done = loop(self, seed, number, count, watch, outputs, collect)
   return status, done, self.rows - before
 end
 
