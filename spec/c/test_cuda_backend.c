@@ -77,7 +77,7 @@ static void the_back_end_leaves_the_current_device(void **state)
   is_as_before("synchronize");
   leaves_all(gpu->clear(queue, data, 256));
   flow_batch_table table = { .from = data + 256, .to = data + 512, .rows = 4, .row_bytes = 16 };
-  leaves_all(gpu->take_batch(queue, &table, 1, NULL, 0, 2, (const flow_scalars *)(void *)data));
+  leaves_all(gpu->take_batch(queue, &table, 1, NULL, 0, 2, (const flow_batch_step *)(void *)data));
   leaves_all(run_product(queue, data));
   leaves_all(gpu->download(queue, values, data, 2 * BYTES));
   leaves_all(gpu->record_begin(queue));
