@@ -21,11 +21,12 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 {
   (void)count;
   double rate = flow_argument_number(layer->arguments, "rate");
-  uint64_t seed = (uint64_t)flow_argument_integer(layer->arguments, "seed");
-  flow_attributes attributes = { .dropout = { .rate = rate, .seed = seed, .stream = layer->stream } };
   flow_expression e = flow_expression_of(context);
   flow_tensor *y = inputs[0];
-  if (training && rate > 0) y = flow_express(&e, FLOW_OP_dropout, y, NULL, NULL, &attributes);
+  if (training && rate > 0) {
+    flow_attributes attributes = { .dropout = { .rate = rate, .seed = flow_layer_seed(context, layer), .stream = layer->stream } };
+    y = flow_express(&e, FLOW_OP_dropout, y, NULL, NULL, &attributes);
+  }
   return flow_expression_take(&e, y, out);
 }
 

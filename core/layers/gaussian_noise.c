@@ -18,11 +18,11 @@ static flow_status check(flow_layer *layer)
 }
 
 /* Numbers in [0, 1) in the shape of x. `index` tells the layer's streams apart. */
-static flow_tensor *uniform(flow_expression *e, const flow_layer *layer, flow_tensor *x, int index, int64_t elements)
+static flow_tensor *uniform(flow_expression *e, flow_layer *layer, flow_tensor *x, int index, int64_t elements)
 {
   flow_attributes attributes = { .random = { .rank = 1, .dims = { elements }, .low = 0, .high = 1 } };
   attributes.random.stream = layer->stream + (uint64_t)index;
-  attributes.random.seed = (uint64_t)flow_argument_integer(layer->arguments, "seed");
+  attributes.random.seed = flow_layer_seed(e->context, layer);
   flow_tensor *flat = flow_express(e, FLOW_OP_sample_uniform, x, NULL, NULL, &attributes);
   return flow_express_reshape_like(e, flat, x);
 }

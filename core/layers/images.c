@@ -68,11 +68,11 @@ flow_tensor *flow_images_resize(flow_expression *e, flow_tensor *x, int64_t heig
 
 /* ---- random transforms ------------------------------------------------------------------------------------------------------------ */
 
-flow_tensor *flow_images_uniform(flow_expression *e, const flow_layer *layer, flow_tensor *x, int index, double low, double high)
+flow_tensor *flow_images_uniform(flow_expression *e, flow_layer *layer, flow_tensor *x, int index, double low, double high)
 {
   flow_attributes attributes = { .random = { .rank = 1, .dims = { 1 }, .low = low, .high = high } };
   attributes.random.stream = layer->stream + (uint64_t)index;
-  attributes.random.seed = (uint64_t)flow_argument_integer(layer->arguments, "seed");
+  attributes.random.seed = flow_layer_seed(e->context, layer);
   return flow_express(e, FLOW_OP_sample_uniform, x, NULL, NULL, &attributes);
 }
 

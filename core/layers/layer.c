@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/philox.h"
+#include "graph/context.h"
 #include "graph/variable.h"
 #include "layers/express.h"
 #include "layers/initializers.h"
@@ -66,6 +67,14 @@ static uint64_t stream_of(const char *name)
   uint64_t hash = 0xcbf29ce484222325u;
   for (; *name; name++) hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
   return flow_mix(hash, 0);
+}
+
+uint64_t flow_layer_seed(flow_context *context, flow_layer *layer)
+{
+  uint64_t own = (uint64_t)flow_argument_integer(layer->arguments, "seed");
+  if (flow_context_trace(context)) return own;
+  if (flow_argument_is_null(layer->arguments, "seed")) return (uint64_t)flow_context_next_seed(context);
+  return layer->eager_draws++ ? flow_mix(own, layer->eager_draws) : own;
 }
 
 flow_status flow_layer_create(const char *class_name, const char *name, const flow_arguments *given, flow_layer **out)

@@ -33,6 +33,7 @@ struct flow_layer {
   int                     build_rank;                   /* shape of the first input at build time */
   int64_t                 build_shape[FLOW_MAX_RANK];
   uint64_t                stream;                       /* random stream: from the layer's name */
+  uint64_t                eager_draws;                  /* calls that drew random numbers outside of all traces */
 };
 
 struct flow_layer_class {
@@ -84,5 +85,9 @@ flow_status flow_layer_axis(const flow_layer *layer, const char *name, int rank,
 /* top, bottom, left, right of argument "padding" ("valid" or "same": the extra cell at the bottom and the right). */
 flow_status flow_layer_padding(const flow_layer *layer, const flow_signature *input, const int32_t window[2], const int32_t stride[2],
                                const int32_t dilation[2], int32_t padding[4]);
+
+/* Seed of what a call draws. In a trace the layer's own, since each run draws anew; an eager call has no run, so it draws one: from the
+ * layer's seed and how often it drew, or, without a seed, from the context's random state. */
+uint64_t flow_layer_seed(flow_context *context, flow_layer *layer);
 
 #endif

@@ -25,10 +25,9 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   FLOW_TRY(flow_layer_check_rank(layer, &input, 4, "{batch, height, width, channels}", NULL));
   double rate = flow_argument_number(layer->arguments, "rate");
   flow_attributes shape = { .shape = { .rank = 4, .dims = { x->shape[0], 1, 1, x->shape[3] } } };
-  flow_attributes dropout = { .dropout = { .rate = rate, .stream = layer->stream,
-                                           .seed = (uint64_t)flow_argument_integer(layer->arguments, "seed") } };
   flow_expression e = flow_expression_of(context);
   if (!training || rate == 0) return flow_expression_take(&e, x, out);
+  flow_attributes dropout = { .dropout = { .rate = rate, .stream = layer->stream, .seed = flow_layer_seed(context, layer) } };
   flow_tensor *ones = flow_express(&e, FLOW_OP_broadcast_to, flow_express_number(&e, x, 1), NULL, NULL, &shape);
   return flow_expression_take(&e, e_mul(&e, x, flow_express(&e, FLOW_OP_dropout, ones, NULL, NULL, &dropout)), out);
 }

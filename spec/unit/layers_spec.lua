@@ -260,3 +260,54 @@ describe("a layer written in Lua", function()
     assert.same({ 0, 0 }, fixed:totable())
   end)
 end)
+
+describe("random layers that are called eagerly", function()
+  local function masks(layer, x)
+    local list = {}
+    for i = 1, 6 do list[i] = table.concat(layer(x, { training = true }):reshape({ -1 }):totable(), " ") end
+    return list
+  end
+
+  local function different(list)
+    local seen, count = {}, 0
+    for _, text in ipairs(list) do
+      if not seen[text] then seen[text], count = true, count + 1 end
+    end
+    return count
+  end
+
+  local pictures = flow.arange(64):to("float32"):reshape { 2, 4, 4, 2 }
+  local makers = {
+    Dropout = function(seed) return layers.Dropout(0.5, { seed = seed, name = "a" }) end,
+    SpatialDropout2D = function(seed) return layers.SpatialDropout2D(0.5, { seed = seed, name = "b" }) end,
+    GaussianNoise = function(seed) return layers.GaussianNoise(1, { seed = seed, name = "c" }) end,
+    RandomFlip = function(seed) return layers.RandomFlip("horizontal", { seed = seed, name = "d" }) end,
+    RandomZoom = function(seed) return layers.RandomZoom(0.5, { seed = seed, name = "e" }) end,
+  }
+
+  for name, make in pairs(makers) do
+    it("draw anew in each call, and repeat by their seed or that of the program: " .. name, function()
+      assert.truthy(different(masks(make(), pictures)) > 1)
+      local first = masks(make(7), pictures)
+      assert.truthy(different(first) > 1)
+      flow.random.uniform { 1 }
+      assert.same(first, masks(make(7), pictures))
+      flow.set_random_seed(4)
+      first = masks(make(), pictures)
+      flow.set_random_seed(4)
+      assert.same(first, masks(make(), pictures))
+    end)
+  end
+
+  it("have the gradient of what they drew", function()
+    local dropout, x = layers.Dropout(0.5), flow.Variable(flow.ones { 40 })
+    for _ = 1, 3 do
+      local tape, y = flow.GradientTape()
+      local sum = tape:record(function()
+        y = dropout(x:value(), { training = true })
+        return y:sum()
+      end)
+      assert.same(y:totable(), tape:gradient(sum, x):totable())
+    end
+  end)
+end)
