@@ -16,6 +16,7 @@ local ops = require "flow.ops"
 local arguments = require "flow.arguments"
 local placement = require "flow.placement"
 local mixed_precision = require "flow.mixed_precision"
+local penalties = require "flow.penalties"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context, held = native.context, native.held
@@ -177,9 +178,9 @@ function Layer:build(shape)
   self:_ensure_built(single and { shape } or { unpack(shape) }, single)
 end
 
-local WEIGHT = { name = true, shape = true, initializer = true, trainable = true, dtype = true }
+local WEIGHT = { name = true, shape = true, initializer = true, trainable = true, dtype = true, regularizer = true }
 
--- A new variable of this layer: { name =, shape =, initializer = "glorot_uniform", trainable = true }.
+-- A new variable of this layer: { name =, shape =, initializer = "glorot_uniform", trainable = true, regularizer = nil }.
 function Layer:add_weight(options)
   options = errors.check_options("add_weight", options, WEIGHT)
   local shape = options.shape or {}
@@ -194,8 +195,16 @@ function Layer:add_weight(options)
   local name = self.name .. "/" .. (options.name or "variable")
   local weight = variable.Variable(initial, { name = name, trainable = options.trainable ~= false })
   self._own[#self._own + 1] = weight
+  if options.regularizer then
+    rawset(self, "_regularizers", rawget(self, "_regularizers") or {})
+    local regularize = penalties.regularizer(object.title(self) .. ": add_weight", options.regularizer)
+    self._regularizers[#self._regularizers + 1] = { weight, regularize }
+  end
   return weight
 end
+
+-- Adds a scalar to the loss, in call(): what the outermost call leaves there is part of model.losses until the next one.
+function Layer:add_loss(value) penalties.add(self, value) end
 
 ---- calling ------------------------------------------------------------------------------------------------------------------
 
@@ -264,6 +273,7 @@ function Layer:_call(inputs, options)
     self:_ensure_built(shapes, single)
   end
   local before = inherited
+  if before == nil then penalties.clear(self) end
   local training = options.training
   if training == nil then training = before end
   if training == nil then training = self._trains_alone or false end
@@ -325,11 +335,12 @@ function Layer:_collect_penalties(list, seen)
     check(C.flow_layer_penalty(context, self._handle, out_tensor))
     if out_tensor[0] ~= nil then list[#list + 1] = native.tensor(out_tensor[0]) end
   end
+  penalties.collect(self, list)
   for _, child in ipairs(self._children) do child:_collect_penalties(list, seen) end
   return list
 end
 
--- What the regularizers of the layer's variables add to the loss: a list of scalars, for a training loop of one's own.
+-- What regularizers and add_loss() add to the loss: a list of scalars, for a training loop of one's own.
 function Layer.fields.losses(self) return self:_collect_penalties({}, {}) end
 
 function Layer.fields.weights(self) return self:_collect({}, {}) end

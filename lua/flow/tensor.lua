@@ -149,8 +149,12 @@ function tensor.full(shape, value, options)
   local dims = shape_and_options("flow.full", {}, shape)
   options = errors.check_options("flow.full", options, CREATE)
   local kind = type(value)
+  if native.is_tensor(value) then
+    if options.dtype then value = value:to(options.dtype) end
+    return value:broadcast_to(shape)
+  end
   if kind ~= "number" and kind ~= "boolean" then
-    raise("flow.full: the value is a number or a boolean, got %s", errors.describe(value))
+    raise("flow.full: the value is a number, a boolean or a tensor, got %s", errors.describe(value))
   end
   if kind == "boolean" then return fill(new_by(options, "bool", dims), value and 1 or 0) end
   return fill(new_by(options, "float32", dims), value)

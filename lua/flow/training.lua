@@ -106,6 +106,11 @@ end
 function Model:compile(...)
   ownership.check(self, "compile")
   local options = errors.check_options("compile", arguments.named("compile", COMPILE, 4, ...), known)
+  for _, name in ipairs { "train_step", "test_step", "predict_step" } do
+    if object.has(self, name) then
+      raise("%s: compile: a %s() of one's own is not supported: write the loop with a GradientTape and flow.fn", object.title(self), name)
+    end
+  end
   if options.run_eagerly then raise("compile: run_eagerly = true is not supported: call the model in a GradientTape instead") end
   local per_execution = options.steps_per_execution or 1
   if type(per_execution) ~= "number" or per_execution < 1 or per_execution ~= math.floor(per_execution) then
@@ -148,6 +153,15 @@ function Model.fields.metrics_names(self)
   for i, entry in ipairs(training.trackers(self)) do list[i] = entry.key end
   return list
 end
+
+function Model.fields.loss(self) return training.compiled(self).given.loss end
+-- The loss's running mean, those of outputs, and the metrics, in the order of metrics_names.
+function Model.fields.metrics(self)
+  local list = {}
+  for i, entry in ipairs(training.trackers(self)) do list[i] = entry.metric end
+  return list
+end
+function Model:reset_metrics() training.reset(self) end
 
 -- What compile made. what: a call that may only run where the model belongs to, or nil.
 function training.compiled(model, what)
