@@ -56,7 +56,7 @@ local function each_axis(t, key, take)
   if type(key) == "number" then key = { key } end
   if type(key) ~= "table" then
     raise("a tensor is indexed by a position or a list of positions and ranges, got %s%s", errors.describe(key),
-      native.is_tensor(key) and ": use flow.where or flow.gather" or "")
+      native.is_tensor(key) and ": use flow.where, or flow.stack of the rows" or "")
   end
   local count = #key
   if count > #shape then

@@ -45,11 +45,11 @@ local function cut(text, width)
   return text:match(("[^\128-\191][\128-\191]*"):rep(width - 1)) .. "…"
 end
 
--- Text broken at spaces into lines of at most `width`; a longer word is cut.
+-- Text broken at spaces into lines of at most `width`; a longer word is cut. The first line keeps its indentation.
 local function wrap(text, width)
-  local lines, line = {}, ""
+  local lines, line, indentation = {}, "", text:match("^ *")
   for word in text:gmatch("%S+") do
-    word = cut(word, width)
+    word, indentation = cut(indentation .. word, width), ""
     if line == "" then line = word
     elseif length(line) + 1 + length(word) <= width then line = line .. " " .. word
     else
@@ -67,7 +67,9 @@ local function rule(widths, left, fill, middle, right)
   return left .. table.concat(parts, middle) .. right
 end
 
-local function row(widths, cells, edge, out)
+local ALIGNED = { ["Param #"] = 1, Trainable = 0.5 }      -- share of the space that stands on the left; else all stands on the right
+
+local function row(widths, header, cells, edge, out)
   local columns, height = {}, 1
   for i, cell in ipairs(cells) do
     columns[i] = wrap(cell, widths[i] - 2)
@@ -78,8 +80,8 @@ local function row(widths, cells, edge, out)
     for i, column in ipairs(columns) do
       local text = column[line] or ""
       local space = (" "):rep(widths[i] - 2 - length(text))
-      local right = (i == 3)      -- the parameter count
-      parts[i] = " " .. (right and space .. text or text .. space) .. " "
+      local left = math.floor(#space * (ALIGNED[header[i]] or 0))
+      parts[i] = " " .. space:sub(1, left) .. text .. space:sub(left + 1) .. " "
     end
     out[#out + 1] = edge .. table.concat(parts, edge) .. edge
   end
@@ -125,40 +127,56 @@ local function is_linear(model)
   return true
 end
 
-local function column_widths(total, linear)
+local function column_widths(total, linear, show_trainable)
   local positions = linear and { 0.45, 0.8, 1 } or { 0.3, 0.56, 0.74, 1 }
-  local less = linear and { 1, 2, 1 } or { 1, 1, 2, 1 }
+  if show_trainable then
+    for i, position in ipairs(positions) do positions[i] = position * 0.9 end
+    positions[#positions + 1] = 1
+  end
   local widths, before = {}, 0
   for i, position in ipairs(positions) do
     local at = math.floor(total * position)
-    widths[i] = at - before - less[i]
+    widths[i] = at - before - (i == #positions - 1 and 2 or 1)
     before = at
   end
   return widths
 end
 
--- The table as one string; options: line_length.
+-- Rows of cells for the layers of model `inside` and, if they are wanted, of the models among them; model: the one that is shown.
+local function add_rows(rows, model, inside, options, linear, level)
+  for _, layer in ipairs(inside.layers) do
+    local indentation = level > 0 and ("   "):rep(level) .. "└ " or ""
+    local count = layer.built and thousands(layer:count_params()) or "0 (unbuilt)"
+    local cells = { ("%s%s (%s)"):format(indentation, layer.name, layer.class_name), layer.built and output_shape(layer) or "?", count }
+    if not linear then cells[4] = connections(model, layer) end
+    if options.show_trainable then cells[#cells + 1] = #layer.weights == 0 and "-" or layer.trainable and "Y" or "N" end
+    rows[#rows + 1] = cells
+    if options.expand_nested and object.is(layer, Model) then add_rows(rows, model, layer, options, linear, level + 1) end
+  end
+  return rows
+end
+
+-- The table as one string; options: line_length, expand_nested, show_trainable.
 function Model:summary_text(options)
-  options = errors.check_options("summary", options, { line_length = true })
+  options = errors.check_options("summary", options, { line_length = true, expand_nested = true, show_trainable = true })
   local linear = is_linear(self)
   local columns = C.flow_terminal_columns()
-  local total = options.line_length or math.min(linear and 88 or 108, (columns > 0 and columns or 80) - 4)
+  local total = options.line_length or math.min((linear and 88 or 108) + (options.show_trainable and 12 or 0),
+    (columns > 0 and columns or 80) - 4)
   if type(total) ~= "number" or not (total >= 40) then
     errors.raise("summary: line_length is a number from 40, got %s", errors.describe(total))
   end
-  local widths = column_widths(total, linear)
+  local widths = column_widths(total, linear, options.show_trainable)
   local out = { ('Model: "%s"'):format(self.name) }
   local header = { "Layer (type)", "Output Shape", "Param #" }
   if not linear then header[4] = "Connected to" end
+  if options.show_trainable then header[#header + 1] = "Trainable" end
   out[#out + 1] = rule(widths, "┏", "━", "┳", "┓")
-  row(widths, header, "┃", out)
+  row(widths, header, header, "┃", out)
   out[#out + 1] = rule(widths, "┡", "━", "╇", "┩")
-  for i, layer in ipairs(self.layers) do
+  for i, cells in ipairs(add_rows({}, self, self, options, linear, 0)) do
     if i > 1 then out[#out + 1] = rule(widths, "├", "─", "┼", "┤") end
-    local count = layer.built and thousands(layer:count_params()) or "0 (unbuilt)"
-    local cells = { ("%s (%s)"):format(layer.name, layer.class_name), layer.built and output_shape(layer) or "?", count }
-    if not linear then cells[4] = connections(self, layer) end
-    row(widths, cells, "│", out)
+    row(widths, header, cells, "│", out)
   end
   out[#out + 1] = rule(widths, "└", "─", "┴", "┘")
 
@@ -184,10 +202,12 @@ function Model:plot(file, options)
   return require("flow.plot").model(self, file, options)
 end
 
--- Prints the model's layers, shapes and sizes. { print_fn = f } sends each line to f.
+-- Prints the model's layers, shapes and sizes. { print_fn = f } sends each line to f, expand_nested = true shows the layers of models
+-- inside, too, show_trainable = true which ones are trained.
 function Model:summary(options)
-  options = errors.check_options("summary", options, { line_length = true, print_fn = true })
-  local text = self:summary_text { line_length = options.line_length }
+  options = errors.check_options("summary", options, { line_length = true, print_fn = true, expand_nested = true, show_trainable = true })
+  local text = self:summary_text { line_length = options.line_length, expand_nested = options.expand_nested,
+                                   show_trainable = options.show_trainable }
   if not options.print_fn then return log.print("%s", text) end
   for line in text:gmatch("([^\n]*)\n") do options.print_fn(line) end
 end

@@ -249,6 +249,10 @@ local function flatten(value, shape, depth, values, n, path)
   if type(value) ~= "table" then
     raise("flow.tensor: the value at %s is %s where a list of %d was expected", path_text(path), errors.describe(value), shape[depth])
   end
+  if table.maxn(value) > #value then
+    raise("flow.tensor: the list%s has a hole: its entry %d is nil, but it goes on to %d", #path > 0 and " at " .. path_text(path) or "",
+      #value + 1, table.maxn(value))
+  end
   if #value ~= shape[depth] then
     raise("flow.tensor: the list%s has %d entries, its neighbours have %d: all rows need the same length",
       #path > 0 and " at " .. path_text(path) or "", #value, shape[depth])

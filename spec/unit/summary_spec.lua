@@ -86,6 +86,63 @@ local function lines_of(text)
   return lines
 end
 
+-- Of the same models made by Keras: summary(expand_nested=True, show_trainable=True).
+local NESTED = [[
+Model: "outer"
+┏━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━┳━━━━━━━┓
+┃ Layer (type)                ┃ Output Shape          ┃    Param # ┃ Trai… ┃
+┡━━━━━━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━╇━━━━━━━┩
+│ mid (Sequential)            │ (None, 4)             │         74 │   Y   │
+├─────────────────────────────┼───────────────────────┼────────────┼───────┤
+│    └ dense_1 (Dense)        │ (None, 6)             │         30 │   Y   │
+├─────────────────────────────┼───────────────────────┼────────────┼───────┤
+│    └ inner (Sequential)     │ (None, 4)             │         44 │   N   │
+├─────────────────────────────┼───────────────────────┼────────────┼───────┤
+│       └ dense (Dense)       │ (None, 4)             │         28 │   N   │
+├─────────────────────────────┼───────────────────────┼────────────┼───────┤
+│       └ batch_normalization │ (None, 4)             │         16 │   N   │
+│ (BatchNormalization)        │                       │            │       │
+├─────────────────────────────┼───────────────────────┼────────────┼───────┤
+│ dropout (Dropout)           │ (None, 4)             │          0 │   -   │
+├─────────────────────────────┼───────────────────────┼────────────┼───────┤
+│ dense_2 (Dense)             │ (None, 2)             │         10 │   Y   │
+└─────────────────────────────┴───────────────────────┴────────────┴───────┘
+ Total params: 84 (336.00 B)
+ Trainable params: 40 (160.00 B)
+ Non-trainable params: 44 (176.00 B)
+]]
+local NESTED_BRANCHES = [[
+Model: "branchy"
+┏━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━┳━━━━━━━━━━━━━━━━┳━━━━━━━┓
+┃ Layer (type)      ┃ Output Shape    ┃   Param # ┃ Connected to   ┃ Trai… ┃
+┡━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━╇━━━━━━━━━━━━━━━━╇━━━━━━━┩
+│ in (InputLayer)   │ (None, 4)       │         0 │ -              │   -   │
+├───────────────────┼─────────────────┼───────────┼────────────────┼───────┤
+│ mid (Sequential)  │ (None, 4)       │        74 │ in[0][0]       │   Y   │
+├───────────────────┼─────────────────┼───────────┼────────────────┼───────┤
+│    └ dense_1      │ (None, 6)       │        30 │ -              │   Y   │
+│ (Dense)           │                 │           │                │       │
+├───────────────────┼─────────────────┼───────────┼────────────────┼───────┤
+│    └ inner        │ (None, 4)       │        44 │ -              │   N   │
+│ (Sequential)      │                 │           │                │       │
+├───────────────────┼─────────────────┼───────────┼────────────────┼───────┤
+│       └ dense     │ (None, 4)       │        28 │ -              │   N   │
+│ (Dense)           │                 │           │                │       │
+├───────────────────┼─────────────────┼───────────┼────────────────┼───────┤
+│       └           │ (None, 4)       │        16 │ -              │   N   │
+│ batch_normalizat… │                 │           │                │       │
+│ (BatchNormalizat… │                 │           │                │       │
+├───────────────────┼─────────────────┼───────────┼────────────────┼───────┤
+│ dense_3 (Dense)   │ (None, 4)       │        20 │ in[0][0]       │   Y   │
+├───────────────────┼─────────────────┼───────────┼────────────────┼───────┤
+│ add (Add)         │ (None, 4)       │         0 │ mid[1][0],     │   -   │
+│                   │                 │           │ dense_3[0][0]  │       │
+└───────────────────┴─────────────────┴───────────┴────────────────┴───────┘
+ Total params: 94 (376.00 B)
+ Trainable params: 50 (200.00 B)
+ Non-trainable params: 44 (176.00 B)
+]]
+
 describe("summary", function()
   before_each(function() flow.clear_session() end)
 
@@ -139,5 +196,21 @@ describe("summary", function()
     assert.equal("│ rescaling (Rescaling)                │ (None, 180, 180, 3)         │               0 │", lines[5])
     assert.truthy(message_of(function() model:summary { line_lenght = 3 } end):find('did you mean "line_length"?', 1, true))
     assert.truthy(message_of(function() model:summary { line_length = 3 } end):find("a number from 40, got the number 3", 1, true))
+  end)
+
+  it("shows the layers of models inside, and which are trained", function()
+    flow.clear_session()
+    local inner = flow.Sequential({ layers.Input { 6 }, layers.Dense(4), layers.BatchNormalization() }, { name = "inner" })
+    local middle = flow.Sequential({ layers.Input { 4 }, layers.Dense(6), inner }, { name = "mid" })
+    inner.trainable = false
+    local model = flow.Sequential({ layers.Input { 4 }, middle, layers.Dropout(0.1), layers.Dense(2) }, { name = "outer" })
+    local options = { expand_nested = true, show_trainable = true }
+    assert.same(lines_of(NESTED), lines_of(model:summary_text(options)))
+    local input = flow.Input({ 4 }, { name = "in" })
+    local branches = flow.Model { inputs = input, outputs = layers.Add()({ middle(input), layers.Dense(4)(input) }), name = "branchy" }
+    assert.same(lines_of(NESTED_BRANCHES), lines_of(branches:summary_text(options)))
+    local printed = {}
+    branches:summary { print_fn = function(line) printed[#printed + 1] = line end, show_trainable = true }
+    assert.truthy(printed[3]:find("Trai…", 1, true))
   end)
 end)
