@@ -84,6 +84,7 @@ void flow_accelerated_release(flow_instance *instance)
     flow_accelerated_functions(a)->queue_release(a->copies);
   }
   flow_place_unlock(a->place);
+  flow_place_free(a->place, a->room, a->room_bytes);
   flow_place_free(a->place, a->inputs, a->input_bytes);
   flow_place_free(a->place, a->batches, sizeof(flow_batch_step) * FLOW_MOST_RECORDED_STEPS);
   flow_place_release(a->place);

@@ -8,11 +8,11 @@
 /* ---- what is enqueued ------------------------------------------------------------------------------------------------------------ */
 
 /* Addresses and shapes of all operands for the current run's rows, once somebody needs them. */
-static void bind(flow_instance *instance)
+static flow_status bind(flow_instance *instance, flow_queue *queue)
 {
   const flow_plan *plan = instance->plan;
   flow_member *member = &instance->members[0];
-  if (instance->accelerated->bound) return;
+  if (instance->accelerated->bound) return FLOW_OK;
   instance->accelerated->bound = 1;
   for (int e = 0; e < plan->order_count; e++) {
     const flow_entry *entry = &instance->entries[e];
@@ -25,6 +25,7 @@ static void bind(flow_instance *instance)
       flow_contiguous_strides(operands[i].rank, operands[i].shape, operands[i].strides);
     }
   }
+  return flow_accelerated_make_room(instance, queue);
 }
 
 static flow_status enqueue_entry(flow_instance *instance, flow_queue *queue, int e)
@@ -87,7 +88,7 @@ static flow_status enqueue_steps(flow_instance *instance, flow_queue *queue, con
 
 static flow_status enqueue(flow_instance *instance, flow_queue *queue, const flow_part *part)
 {
-  bind(instance);
+  FLOW_TRY(bind(instance, queue));
   instance->accelerated->batch = instance->accelerated->batches;
   if (instance->accelerated->steps) return enqueue_steps(instance, queue, part);
   return enqueue_entries(instance, queue, part->begin, part->end);
@@ -96,7 +97,7 @@ static flow_status enqueue(flow_instance *instance, flow_queue *queue, const flo
 /* One entry after the other, each waited for: what a profile wants. */
 static flow_status enqueue_watched(flow_instance *instance, flow_queue *queue, const flow_part *part)
 {
-  bind(instance);
+  FLOW_TRY(bind(instance, queue));
   instance->accelerated->batch = instance->accelerated->batches;
   for (int e = part->begin; e < part->end; e++) {
     double started = flow_clock();
@@ -151,12 +152,17 @@ int flow_accelerated_nodes(const flow_instance *instance)
 
 /* ---- what is kept ---------------------------------------------------------------------------------------------------------------- */
 
-void flow_recorded_forget(flow_accelerated *a, flow_recorded *recorded)
+void flow_recorded_drop_parts(flow_accelerated *a, flow_recorded *recorded)
 {
   for (int p = 0; p < a->part_count; p++) {
     flow_accelerated_functions(a)->recording_release(recorded->parts[p]);
     recorded->parts[p] = NULL;
   }
+}
+
+void flow_recorded_forget(flow_accelerated *a, flow_recorded *recorded)
+{
+  flow_recorded_drop_parts(a, recorded);
   *recorded = (flow_recorded){ .rows = -1, .parts = recorded->parts };
 }
 

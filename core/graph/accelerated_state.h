@@ -1,5 +1,5 @@
 /* accelerated_state.h: what the files of accelerated.h share: accelerated.c (making, running), accelerated_inputs.c (what a run brings and
- * gives), accelerated_recordings.c (what is enqueued, recorded and repeated). */
+ * gives), accelerated_recordings.c (what is enqueued, recorded and repeated), accelerated_room.c. */
 #ifndef FLOW_GRAPH_ACCELERATED_STATE_H
 #define FLOW_GRAPH_ACCELERATED_STATE_H
 
@@ -32,6 +32,8 @@ struct flow_accelerated {
   flow_queue    *copies;                /* carries inputs of the next run up, while the place's queue computes */
   char          *inputs, *staged;       /* where runs read their inputs; where the next run's arrive */
   size_t         input_bytes, *offsets; /* [input] */
+  char          *room;                  /* see accelerated_room.c */
+  size_t         room_bytes;
   flow_batch_step *batches;             /* [FLOW_MOST_RECORDED_STEPS]: of the current run's steps, with their scalars */
   char         **variables;             /* [value]: where the recordings know them */
   flow_part     *parts;                 /* how the entries are cut */
@@ -52,10 +54,16 @@ static inline const flow_accelerator_functions *flow_accelerated_functions(const
 
 /* ---- accelerated_recordings.c ---- */
 
+void           flow_recorded_drop_parts(flow_accelerated *a, flow_recorded *recorded);      /* that are recorded again, then */
 void           flow_recorded_forget(flow_accelerated *a, flow_recorded *recorded);
 /* What is kept for the current run's rows and steps, in place of what was not used for longest. Variables that moved make all useless. */
 flow_recorded *flow_recorded_find(flow_instance *instance);
 /* Part `part` of the current run. */
 flow_status    flow_accelerated_run_part(flow_instance *instance, flow_queue *queue, flow_recorded *kept, int part);
+
+/* ---- accelerated_room.c ---- */
+
+/* Memory of their own for the ops of the current run, whose shapes are set. While nothing is recorded, but for rows that have run before. */
+flow_status flow_accelerated_make_room(flow_instance *instance, flow_queue *queue);
 
 #endif

@@ -1,5 +1,5 @@
-/* library.c: library_plans.h for emulated devices. Plans exist where cuDNN 9.19 has them; each wants a workspace, which it does not
- * touch.
+/* library.c: library_plans.h for emulated devices. Plans exist where cuDNN 9.19 has them; each wants a workspace, which it overwrites: a
+ * larger one for fewer images or rows, since libraries choose as they like.
  *
  * The environment variable FLOW_EMULATED_FORMULAS names a file that gets a line for each formula that is planned: what a model asks of the
  * libraries (scripts/cuda-plans). */
@@ -9,7 +9,9 @@
 #include "cuda/library_plans.h"
 #include "cuda/plan_cache.h"
 
-enum { WORKSPACE = 1000 };
+enum { WORKSPACE = 1000, MORE_FOR_FEW = 1 << 16 };
+
+static size_t workspace_for(int64_t rows) { return WORKSPACE + (size_t)(MORE_FOR_FEW / (rows > 0 ? rows : 1)); }
 
 typedef struct emulated_plan {
   flow_library_plan general;                /* first */
@@ -42,8 +44,8 @@ static flow_status make_convolution(const void *key, void *plan)
   emulated_plan *made = plan;
   if (!exists(key)) return flow_fail(FLOW_UNSUPPORTED, "no engine can compute a graph");
   char text[FLOW_LIBRARY_TEXT];
-  made->general.workspace = WORKSPACE;
   memcpy(&made->formula.convolution, key, sizeof made->formula.convolution);
+  made->general.workspace = workspace_for(made->formula.convolution.images);
   flow_library_convolution_text(key, text, sizeof text);
   note(text);
   return FLOW_OK;
@@ -55,7 +57,7 @@ static flow_status make_product(const void *key, void *plan)
   char text[FLOW_LIBRARY_TEXT];
   memcpy(&made->formula.product, key, sizeof made->formula.product);
   if (made->formula.product.alignment < FLOW_LIBRARY_ALIGNMENT) return FLOW_OK;      /* any address, no workspace; not in lists */
-  made->general.workspace = WORKSPACE;
+  made->general.workspace = workspace_for(made->formula.product.m);
   flow_library_product_text(key, text, sizeof text);
   note(text);
   return FLOW_OK;
@@ -79,7 +81,7 @@ flow_status flow_convolution_run(const flow_call *call, const flow_library_plan 
   const flow_library_convolution *c = &((const emulated_plan *)plan)->formula.convolution;
   emulated_convolution_arguments a = { .c = *c, .first = operands->first, .second = operands->second, .bias = operands->bias,
                                        .addend = operands->addend, .relu = operands->relu, .result = operands->result,
-                                       .sums = operands->sums };
+                                       .sums = operands->sums, .workspace = operands->workspace, .workspace_bytes = plan->workspace };
   FLOW_TRY(flow_cuda_launch(call, CUDA_emulated_convolution, emulated_elements(c), &a, sizeof a));
   return operands->sums ? flow_cuda_launch(call, CUDA_emulated_sums, c->channels_in, &a, sizeof a) : FLOW_OK;
 }
@@ -87,12 +89,12 @@ flow_status flow_convolution_run(const flow_call *call, const flow_library_plan 
 flow_status flow_product_run(const flow_call *call, const flow_library_plan *plan, const void *a, const void *b, const void *bias, void *c,
                              void *workspace)
 {
-  (void)workspace;
   const flow_library_product *p = &((const emulated_plan *)plan)->formula.product;
   uintptr_t addresses = (uintptr_t)a | (uintptr_t)b | (uintptr_t)bias | (uintptr_t)c;
   if (addresses % (uintptr_t)p->alignment != 0)
     return flow_fail(FLOW_INTERNAL, "an operand of a product begins at no multiple of %lld bytes", (long long)p->alignment);
-  emulated_product_arguments arguments = { .p = *p, .a = a, .b = b, .bias = bias, .c = c };
+  emulated_product_arguments arguments = { .p = *p, .a = a, .b = b, .bias = bias, .c = c, .workspace = workspace,
+                                           .workspace_bytes = plan->workspace };
   int64_t tiles = p->batch * p->m * parts_of(p->n, EMULATED_TILE);
   return flow_cuda_launch(call, CUDA_emulated_product, tiles, &arguments, sizeof arguments);
 }

@@ -35,12 +35,19 @@ BODY void emulated_add_line(double *sums, double factor, const void *y, int64_t 
   }
 }
 
+/* What a library leaves in its workspace: no numbers. */
+BODY void emulated_overwrite(void *workspace, size_t bytes)
+{
+  for (size_t i = 0; i < bytes; i++) ((uint8_t *)workspace)[i] = 0xff;
+}
+
 /* ---- convolutions --------------------------------------------------------------------------------------------------------------- */
 
 typedef struct emulated_convolution_arguments {
   flow_library_convolution c;
   const void *first, *second, *bias, *addend, *relu;
-  void *result;
+  void *result, *workspace;
+  size_t workspace_bytes;
   float *sums;
 } emulated_convolution_arguments;
 
@@ -163,6 +170,7 @@ static inline int64_t emulated_elements(const flow_library_convolution *c)
 
 BODY void emulated_convolution(int64_t i, const emulated_convolution_arguments *a)
 {
+  if (i == 0) emulated_overwrite(a->workspace, a->workspace_bytes);
   if (a->c.direction == FLOW_LIBRARY_FORWARD) emulated_forward(i, a);
   else if (a->c.direction == FLOW_LIBRARY_DATA) emulated_data(i, a);
   else emulated_filter(i, a);
@@ -173,12 +181,14 @@ BODY void emulated_convolution(int64_t i, const emulated_convolution_arguments *
 typedef struct emulated_product_arguments {
   flow_library_product p;
   const void *a, *b, *bias;
-  void *c;
+  void *c, *workspace;
+  size_t workspace_bytes;
 } emulated_product_arguments;
 
 /* Tile i of c: neighbours in a row; batch * m * parts_of(n, EMULATED_TILE) of them. */
 BODY void emulated_product(int64_t i, const emulated_product_arguments *a)
 {
+  if (i == 0) emulated_overwrite(a->workspace, a->workspace_bytes);
   const flow_library_product *p = &a->p;
   int64_t tile, row, rest = split(i, parts_of(p->n, EMULATED_TILE), &tile), matrix = split(rest, p->m, &row);
   int64_t first = tile * EMULATED_TILE, count = smaller(p->n - first, EMULATED_TILE), from_b = matrix * p->stride_b;
