@@ -7,11 +7,12 @@
  *
  * The kernel computes a block of x^T g and updates its parameters at once, so that the gradient, which is as large as the
  * parameters, is never written to memory. x and g live until the commit tail; the update itself stays the effect that it
- * was. Runs when a plan is made, after gradients were taken. */
+ * was. Devices whose kernels take 16-bit floats take such factors, too. Runs when a plan is made, after gradients were taken. */
 #include "graph/exchange.h"
 #include "graph/graph.h"
 #include <string.h>
 #include "ops/optimizer_layout.h"
+#include "tensor/place.h"
 
 enum {
   SMALLEST      = 1 << 15,   /* elements: a gradient that stays in the first caches anyway gains nothing */
@@ -27,11 +28,17 @@ static const flow_node *maker(const fusion *f, int value, int op)
   return &f->graph->nodes[v->node];
 }
 
-/* A matrix of float32 that is the same whenever it is read: a variable may be written before the optimizer's turn comes. */
+static int takes_factors_of(const flow_graph *graph, int dtype)
+{
+  if (dtype == FLOW_FLOAT16 || dtype == FLOW_BFLOAT16) return graph->place && flow_place_accelerator(graph->place)->device.halves;
+  return dtype == FLOW_FLOAT32;
+}
+
+/* A matrix that is the same whenever it is read: a variable may be written before the optimizer's turn comes. */
 static int is_factor(const flow_graph *graph, int value)
 {
   const flow_signature *s = &graph->values[value].signature;
-  return s->rank == 2 && s->dtype == FLOW_FLOAT32 && s->dims[1] >= SMALLEST_SIDE &&
+  return s->rank == 2 && takes_factors_of(graph, s->dtype) && s->dims[1] >= SMALLEST_SIDE &&
          graph->values[flow_graph_root(graph, value)].kind != FLOW_VALUE_VARIABLE;
 }
 
@@ -43,16 +50,17 @@ static int is_too_wide(const flow_graph *graph, int gradient)
          s->dims[1] > FLOW_MOST_COLLECTED / (int64_t)sizeof(float) / (1 + FLOW_MAX_SLOT_KINDS);
 }
 
-/* Elements of a gradient that can be handed over as factors; else 0. */
-static int64_t product_size(const fusion *f, int gradient)
+/* Elements of a gradient that can be handed over as factors; else 0. summed: factors of several replicas go as float32. */
+static int64_t product_size(const fusion *f, int gradient, int summed)
 {
   const flow_node *node = maker(f, gradient, FLOW_OP_matmul);
   if (!node || !node->attributes.matmul.transpose_a || node->attributes.matmul.transpose_b) return 0;
   if (is_too_wide(f->graph, gradient)) return 0;
   if (!is_factor(f->graph, node->inputs[0]) || !is_factor(f->graph, node->inputs[1])) return 0;
+  if (summed && f->graph->values[node->inputs[0]].signature.dtype != FLOW_FLOAT32) return 0;
   const flow_signature *s = &f->graph->values[gradient].signature;
   int64_t size = flow_shape_size(s->rank, s->dims);
-  return size >= SMALLEST ? size : 0;
+  return s->dtype == FLOW_FLOAT32 && size >= SMALLEST ? size : 0;
 }
 
 /* ---- gradients that replicas sum ----------------------------------------------------------------------------------------------------- */
@@ -98,7 +106,7 @@ static int choose(const fusion *f, const leaves *l, char *chosen)
     int best = -1;
     int64_t most = 0;
     for (int i = 0; i < l->count; i++) {
-      int64_t size = chosen[i] ? 0 : product_size(f, l->values[i]);
+      int64_t size = chosen[i] ? 0 : product_size(f, l->values[i], l->summed);
       if (size <= most) continue;
       most = size;
       best = i;

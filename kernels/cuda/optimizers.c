@@ -1,5 +1,6 @@
-/* optimizers.c: the optimizer ops. One launch updates all parameters of a call. */
-#include "cuda/launch.h"
+/* optimizers.c: the optimizer ops. One launch updates all parameters of a call, after the products of many rows, which a library makes. */
+#include <string.h>
+#include "cuda/library.h"
 #include "ops/optimizer_layout.h"
 
 static const void *element_at(const flow_operand *x, int64_t i) { return (const char *)x->data + i * flow_dtype_size(x->dtype); }
@@ -69,37 +70,110 @@ static optimizer_arguments describe(const flow_call *call)
   return a;
 }
 
-static int all_float32(const flow_call *call)
+/* ---- products ----------------------------------------------------------------------------------------------------------------- */
+
+/* With more rows the sums, without tensor cores, take longer than a gradient in memory to write and to read: 8 bytes an element, at some
+ * 4 TB/s as long as some 60 multiply-adds at half of 60 TFLOP/s (NVIDIA's data sheet of the H200). */
+enum { MOST_ROWS = 64, MEMORY_ALIGNMENT = 256 };
+
+/* The library's plan for x^T g of factors {x, g}, wherever they begin; NULL: the update makes it, tile by tile. */
+static const flow_library_plan *plan_of(const flow_call *call, const flow_operand *factors)
 {
-  int iterations = flow_optimizer_layout_of(call->op)->iterations;
-  for (int i = 0; i < call->input_count; i++)
-    if (call->inputs[i].dtype != FLOW_FLOAT32 && i != iterations) return 0;
-  return 1;
+  const flow_operand *x = &factors[0], *g = &factors[1];
+  flow_library_product p;
+  if (x->shape[0] <= MOST_ROWS || x->shape[1] < 1 || g->shape[1] < 1 || x->dtype != g->dtype || x->dtype == FLOW_FLOAT64) return NULL;
+  memset(&p, 0, sizeof p);
+  p.dtype = x->dtype;
+  p.result_dtype = FLOW_FLOAT32;
+  p.exact = call->exact != 0;
+  p.transpose_a = 1;
+  p.m = x->shape[1];
+  p.n = g->shape[1];
+  p.k = x->shape[0];
+  p.batch = 1;
+  p.alignment = FLOW_LIBRARY_ALIGNMENT;
+  return flow_library_plan_product(call, &p);
 }
 
-static flow_status update(const flow_call *call, flow_cuda_kernel float32, flow_cuda_kernel other)
+/* The factors of product i. */
+static const flow_operand *factors_of(const flow_call *call, int i)
+{
+  return call->inputs + call->input_count - 2 * (call->attributes->optimizer.products - i);
+}
+
+static size_t aligned(size_t bytes) { return (bytes + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT; }
+
+static size_t product_bytes(const flow_operand *factors)
+{
+  return aligned((size_t)(factors[0].shape[1] * factors[1].shape[1]) * sizeof(float));
+}
+
+/* The products that a library makes, one behind the other, then its workspace. */
+static size_t shared_bytes(const flow_call *call)
+{
+  size_t bytes = 0, workspace = 0;
+  for (int i = 0; i < call->attributes->optimizer.products; i++) {
+    const flow_library_plan *plan = plan_of(call, factors_of(call, i));
+    if (!plan) continue;
+    bytes += product_bytes(factors_of(call, i));
+    if (plan->workspace > workspace) workspace = plan->workspace;
+  }
+  return bytes + workspace;
+}
+
+/* The same for factors where they are. */
+static const flow_library_plan *plan_here(const flow_call *call, const flow_operand *factors)
+{
+  uintptr_t places = (uintptr_t)factors[0].data | (uintptr_t)factors[1].data;
+  return places % FLOW_LIBRARY_ALIGNMENT == 0 ? plan_of(call, factors) : NULL;
+}
+
+/* Parameters from `first` on, whose gradient is the product of the factors. *made: bytes of products in memory so far. */
+static flow_status add_product(const flow_call *call, optimizer_arguments *a, int64_t first, const flow_operand *factors, size_t *made,
+                               update_segment *out)
+{
+  const flow_library_plan *plan = plan_here(call, factors);
+  size_t all = 0;
+  *out = segment_of_product(a, first, factors);
+  if (!plan) return FLOW_OK;
+  char *product = (char *)call->shared + *made;
+  *made += product_bytes(factors);
+  for (int i = 0; i < call->attributes->optimizer.products; i++)
+    if (plan_of(call, factors_of(call, i))) all += product_bytes(factors_of(call, i));
+  out->k = -1;
+  out->g = product;
+  out->g_dtype = FLOW_FLOAT32;
+  out->g_together = 1;
+  out->w_together = slots_together(a, first);
+  return flow_library_multiply(call, plan, factors[0].data, factors[1].data, NULL, product, (char *)call->shared + all);
+}
+
+static flow_status update(const flow_call *call, const flow_cuda_kernel *kernels)
 {
   optimizer_arguments a = describe(call);
   int64_t blocks = 0, end = 0, skipped = 0, size = flow_shape_size(call->inputs[1].rank, call->inputs[1].shape);
-  int products = call->attributes->optimizer.products;
-  for (int i = 0; i < products; i++) {
-    update_segment s = segment_of_product(&a, call->attributes->optimizer.first[i], call->inputs + call->input_count - 2 * (products - i));
+  size_t made = 0;
+  for (int i = 0; i < call->attributes->optimizer.products; i++) {
+    update_segment s;
+    FLOW_TRY(add_product(call, &a, call->attributes->optimizer.first[i], factors_of(call, i), &made, &s));
     blocks = add_segment(&a, segment_in_memory(call, &a, end, s.first, skipped), blocks);
     blocks = add_segment(&a, s, blocks);
     end = s.first + s.count;
     skipped += s.count;
   }
   blocks = add_segment(&a, segment_in_memory(call, &a, end, size, skipped), blocks);
-  return flow_cuda_launch(call, all_float32(call) ? float32 : other, blocks, &a, sizeof a);
+  return flow_cuda_launch(call, kernels[flow_cuda_way_of(call)], blocks, &a, sizeof a);
 }
 
 #define OPTIMIZER(name)                                                                                    \
   static flow_status run_##name(const flow_call *call, int phase, int64_t begin, int64_t end)              \
   {                                                                                                        \
+    static const flow_cuda_kernel kernels[] = FLOW_CUDA_EACH_WAY(name##_update);                           \
     (void)phase, (void)begin, (void)end;                                                                   \
-    return update(call, CUDA_##name##_update_float32, CUDA_##name##_update_other);                         \
+    return update(call, kernels);                                                                          \
   }                                                                                                        \
-  const flow_kernel flow_cuda_##name##_kernels[] = { { .variant = "segments", .run = run_##name }, { 0 } };
+  const flow_kernel flow_cuda_##name##_kernels[] = {                                                       \
+    { .variant = "segments", .shared_bytes = shared_bytes, .run = run_##name }, { 0 } };
 OPTIMIZER(sgd)
 OPTIMIZER(adam)
 OPTIMIZER(rmsprop)

@@ -2,7 +2,7 @@
  * rmsprop,adagrad,adadelta,adamax}.py); weight decay, w -= w weight_decay learning_rate, comes first.
  *
  * Gradients lie in memory, or are products x^T g of a layer's input x {k, m} and what came back to it, g {k, n}, that are summed here, tile by
- * tile, and never written. Either is a segment of the parameters with blocks of threads of its own. The learning rate and the number of
+ * tile, and never written; with many rows k a library makes them, in memory. x and g may be of 16 bits. Either is a segment of the parameters with blocks of threads of its own. The learning rate and the number of
  * iterations are read on the device: a recorded step is repeated with others. */
 #ifndef FLOW_CUDA_OPTIMIZERS_H
 #define FLOW_CUDA_OPTIMIZERS_H
@@ -37,7 +37,8 @@ typedef struct optimizer_arguments {
   update_segment segments[UPDATE_SEGMENTS];
 } optimizer_arguments;
 
-#define UPDATE_ARGUMENTS(name) typedef optimizer_arguments name##_update_float32_arguments, name##_update_other_arguments;
+#define UPDATE_ARGUMENTS(name) \
+  typedef optimizer_arguments name##_update_float32_arguments, name##_update_halves_arguments, name##_update_other_arguments;
 UPDATE_ARGUMENTS(sgd) UPDATE_ARGUMENTS(adam) UPDATE_ARGUMENTS(rmsprop) UPDATE_ARGUMENTS(adagrad) UPDATE_ARGUMENTS(adadelta)
 UPDATE_ARGUMENTS(adamax)
 #undef UPDATE_ARGUMENTS
@@ -62,13 +63,13 @@ BODY double corrected_rate(int rule, const optimizer_arguments *a, double rate)
 
 #define BODIES "cuda/optimizer_bodies.h"
 #include "cuda/for_float32.h"
+#include "cuda/for_halves.h"
 #include "cuda/for_other.h"
 #undef BODIES
 
-#define OPTIMIZER_KERNELS(ELEMENT, BLOCK)                                                                            \
-  BLOCK(sgd_update_float32, 2) BLOCK(sgd_update_other, 2) BLOCK(adam_update_float32, 2) BLOCK(adam_update_other, 2) \
-  BLOCK(rmsprop_update_float32, 2) BLOCK(rmsprop_update_other, 2) BLOCK(adagrad_update_float32, 2)                   \
-  BLOCK(adagrad_update_other, 2) BLOCK(adadelta_update_float32, 2) BLOCK(adadelta_update_other, 2)                   \
-  BLOCK(adamax_update_float32, 2) BLOCK(adamax_update_other, 2)
+#define UPDATE_KERNELS(BLOCK, name) BLOCK(name##_update_float32, 2) BLOCK(name##_update_halves, 2) BLOCK(name##_update_other, 2)
+#define OPTIMIZER_KERNELS(ELEMENT, BLOCK)                                                                             \
+  UPDATE_KERNELS(BLOCK, sgd) UPDATE_KERNELS(BLOCK, adam) UPDATE_KERNELS(BLOCK, rmsprop) UPDATE_KERNELS(BLOCK, adagrad) \
+  UPDATE_KERNELS(BLOCK, adadelta) UPDATE_KERNELS(BLOCK, adamax)
 
 #endif

@@ -96,8 +96,30 @@ static void other_dtypes_in_double(void **state)
   try_case(&rules[3], &layouts[3], FLOW_FLOAT32, FLOW_FLOAT64, 0, NO_GUARD);          /* a rate of another dtype */
 }
 
+/* Factors of 16 bits beside parameters of float32; with many rows a library multiplies them. */
+static void factors_of_sixteen_bits(void **state)
+{
+  (void)state;
+  static const product_case cases[] = { { 3, 7, 24, 33 }, { 4, 64, 16, 8 }, { 4, 65, 16, 8 }, { 1, 300, 9, 5 } };
+  for (int i = 0; i < 8; i++) {
+    const product_case *c = &cases[i / 2];
+    int dtype = i % 2 ? FLOW_FLOAT16 : FLOW_BFLOAT16, size = c->first + c->m * c->n + 2;
+    flow_attributes attributes = { .optimizer = { .momentum = 0.9, .products = 1, .first = { c->first } } };
+    flow_operand inputs[6] = { operand(FLOW_FLOAT32, 1, c->first + 2), operand(FLOW_FLOAT32, 1, size), operand(FLOW_FLOAT32, 0),
+                               operand(FLOW_FLOAT32, 1, size), operand(dtype, 2, c->k, c->m), operand(dtype, 2, c->k, c->n) };
+    assert_int_equal(flow_optimizer_inputs(flow_optimizer_layout_of(FLOW_OP_sgd), &attributes), 4);
+    assert_int_equal(flow_optimizer_layout_of(FLOW_OP_sgd)->rate, 2);
+    for (int n = 0; n < 6; n++) fill(&inputs[n], n < 4 ? 1 : 0.5);
+    set(&inputs[2], 0, 0.0625);
+    flow_call call = call_of(FLOW_OP_sgd, &attributes, inputs, 6, NULL, 0);
+    cuda_matches(&call, 1 << 1 | 1 << 3, 5e-6, cuda_run_in_float);
+    for (int n = 0; n < 6; n++) operand_free(&inputs[n]);
+  }
+}
+
 int main(void)
 {
-  const struct CMUnitTest tests[] = { cmocka_unit_test(float32_as_the_plain_kernels), cmocka_unit_test(other_dtypes_in_double) };
+  const struct CMUnitTest tests[] = { cmocka_unit_test(float32_as_the_plain_kernels), cmocka_unit_test(other_dtypes_in_double),
+                                      cmocka_unit_test(factors_of_sixteen_bits) };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
