@@ -1,6 +1,6 @@
-/* accelerated_room.c: memory of ops' own for runs of fewer rows than the instance holds. The arena has what each op wants for the most rows;
- * a library's plan for fewer may be another one and want more. Those ops share one block then, which grows when it has to: ops of a run
- * follow each other. */
+/* accelerated_room.c: memory of ops' own for runs of fewer rows than the instance holds. The arena has what each op wants for the most
+ * rows; a library's plan for fewer may be another one and want more. Those ops share one block then, which grows when it has to: ops of
+ * a run follow each other. */
 #include "graph/accelerated_state.h"
 
 /* What entry e wants for the current run's rows beyond what the arena has for it; 0: nothing. */
