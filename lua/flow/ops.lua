@@ -25,10 +25,7 @@ for id = 0, C.flow_op_count() - 1 do ids[native.string(C.flow_op_name(id))] = id
 
 local inputs, outputs = native.out("flow_tensor", 3), native.out("flow_tensor", 4)
 
--- LuaJIT may collect a tensor after its last use in Lua, which lies before the call that reads its pointer; the newest
--- operands are therefore also held here.
-local held = {}
-native.held = held
+local held = native.held
 
 local function run(op, list, count, attributes)
   local status = C.flow_apply(context, op, list, count, attributes, outputs)
@@ -489,6 +486,7 @@ define(matmul, "matmul", "dot")
 -- A traced stand-in for a concrete tensor while a trace is open, so that ops on it may use the batch's rows.
 local function constant(t)
   native.try(C.flow_trace_constant, context, pointer(t), one)
+  held[1] = t
   return native.tensor(one[0])
 end
 
