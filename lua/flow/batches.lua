@@ -10,10 +10,10 @@ local context = native.context
 local min = math.min
 local batches = {}
 
--- Arrays with equal numbers of rows, fed in batches of `size`. order: a permutation (int64) or nil. The source keeps the tensors
--- alive whose pointers it holds; position is the next batch, counted from 0.
+-- Arrays with equal numbers of rows, fed in batches of `size`, or in one if they have fewer. order: a permutation (int64) or nil. The
+-- source keeps the tensors alive whose pointers it holds; position is the next batch, counted from 0.
 function batches.source(arrays, rows, size, order)
-  return { arrays = arrays, rows = rows, size = size, order = order, from = native.pointers(arrays), position = 0,
+  return { arrays = arrays, rows = rows, size = min(size, rows), order = order, from = native.pointers(arrays), position = 0,
            permutation = order and native.pointer(order) or nil, order_there = nil }
 end
 

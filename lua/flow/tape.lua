@@ -36,6 +36,9 @@ local out = native.out("flow_tape")
 -- Runs f(...) while the tape records, and returns its results.
 function Tape:record(f, ...)
   if self.recording then raise("this tape records already") end
+  if type(f) ~= "function" and not (type(f) == "table" and getmetatable(f) and getmetatable(f).__call) then
+    raise("tape:record takes a function whose operations it records, got %s", errors.describe(f))
+  end
   if self.handle then native.close(self.handle, C.flow_tape_release) end
   self.handle = false
   check(C.flow_tape_begin(context, out))

@@ -117,4 +117,9 @@ describe("flow.GradientTape", function()
       end) end))
     assert.equal('a gradient tape has no field "gradent"; did you mean "gradient"?', message_of(function() tape:gradent() end))
   end)
+
+  it("records functions only", function()
+    assert.equal("tape:record takes a function whose operations it records, got nil",
+      message_of(function() flow.GradientTape():record() end))
+  end)
 end)
