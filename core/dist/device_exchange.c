@@ -2,6 +2,7 @@
 #include "graph/device_exchange.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -32,6 +33,7 @@ struct flow_device_exchange {
   int64_t            generation;
   pthread_mutex_t    lock;                 /* of the communicators' being there, for those who abort */
   flow_breakage      breakage;
+  _Atomic int        under_way;            /* a run began that nobody has waited for: what is wrong may be its sums' */
   int                opening_ended;        /* one of the members cannot be opened, or somebody aborts */
   former            *formers;
   member             members[];
@@ -200,11 +202,12 @@ static flow_status wait_for(flow_place *place)
 }
 
 /* What one device finds wrong is found by all. Who waits for one of them has waited for all, so that all are ready for the next step, and
- * is told by the one that refused its data. */
+ * is told by the one that refused its data, or why this exchange's sums were ended; not so by one that ended before, and is there still. */
 static flow_status settle(void *state, flow_place *waited_for, flow_status status)
 {
   flow_device_exchange *self = state;
   char reason[1024];
+  int own = atomic_exchange(&self->under_way, 0);
   snprintf(reason, sizeof reason, "%s", flow_last_error());
   for (int i = 0; i < self->group->count; i++) {
     flow_place *place = self->group->places[i];
@@ -213,13 +216,14 @@ static flow_status settle(void *state, flow_place *waited_for, flow_status statu
     status = found;
     snprintf(reason, sizeof reason, "%s", flow_last_error());
   }
-  if (status == FLOW_ABORTED && flow_is_broken(&self->breakage)) return flow_fail(self->breakage.status, "%s", self->breakage.reason);
+  if (own && status == FLOW_ABORTED && flow_is_broken(&self->breakage)) return flow_fail(self->breakage.status, "%s", self->breakage.reason);
   return flow_fail(status, "%s", reason);
 }
 
 void flow_device_exchange_settle(flow_device_exchange *self)
 {
   for (int i = 0; i < self->group->count; i++) wait_for(self->group->places[i]);
+  self->under_way = 0;
 }
 
 /* ---- life ------------------------------------------------------------------------------------------------------------------------- */
@@ -331,6 +335,7 @@ void flow_device_exchange_fail(flow_device_exchange *self, const char *reason)
 
 void flow_device_exchange_detach(flow_device_exchange *self)
 {
+  self->under_way = 0;
   self->ranks.fail = NULL;
   self->ranks.left = NULL;
 }
@@ -340,6 +345,7 @@ void flow_device_exchange_detach(flow_device_exchange *self)
 void flow_device_exchange_start(flow_device_exchange *self, int number, int step_by_step)
 {
   self->members[number].step_by_step = step_by_step;
+  self->under_way = 1;
 }
 
 flow_status flow_device_exchange_sum(flow_device_exchange *self, int number, flow_queue *queue, int dtype, void *data, int64_t count)

@@ -58,6 +58,17 @@ describe("training on GPUs", function()
     assert.equal(1, count(text, "worker:0%] again false: [^\n]*worker:1"), text)
   end)
 
+  it("of workers of which one gave up begins anew in the same processes, once both have a new strategy", function()
+    if MISSING.RING then return pending(MISSING.RING) end
+    local text, code = run_workers "again"
+    assert.equal(0, code, text)
+    assert.equal(1, count(text, "worker:0%] lost true: [^\n]*worker:1[^\n]*gave up on purpose"), text)
+    local first, second = text:match "worker:0%] first ([^\n]*)", text:match "worker:0%] second ([^\n]*)"
+    assert.truthy(first and first == second and first == text:match "worker:1%] second ([^\n]*)", text)
+    assert.equal(1, count(text, "worker:0%] refused true: [^\n]*another replica refused its data"), text)
+    assert.equal(0, count(text, "no sums by NCCL"), text)
+  end)
+
   it("of workers that have the same GPU goes through the host, which both say", function()
     if MISSING.RING then return pending(MISSING.RING) end
     local text, code = run_workers("share", "FLOW_EMULATED_SHARED=1")
