@@ -216,7 +216,8 @@ static flow_status settle(void *state, flow_place *waited_for, flow_status statu
     status = found;
     snprintf(reason, sizeof reason, "%s", flow_last_error());
   }
-  if (own && status == FLOW_ABORTED && flow_is_broken(&self->breakage)) return flow_fail(self->breakage.status, "%s", self->breakage.reason);
+  if (own && status == FLOW_ABORTED && flow_is_broken(&self->breakage))
+    return flow_fail(self->breakage.status, "%s", self->breakage.reason);
   return flow_fail(status, "%s", reason);
 }
 
