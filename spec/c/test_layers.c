@@ -216,13 +216,13 @@ static void batch_normalization_moves_its_averages(void **state)
   flow_layer_release(layer);
 }
 
-static void dropout_depends_on_its_name(void **state)
+static void dropout_depends_on_its_name_and_seed(void **state)
 {
   (void)state;
-  double found[3][64];
+  double found[3][64], again[64];
   static const char *const names[3] = { "a", "a", "b" };
   for (int i = 0; i < 3; i++) {
-    flow_layer *layer = layer_of("Dropout", names[i], "rate=0.5");
+    flow_layer *layer = layer_of("Dropout", names[i], "rate=0.5 seed=7");
     flow_tensor *x;
     int64_t shape[2] = { 8, 8 };
     assert_int_equal(flow_tensor_new(FLOW_FLOAT32, 2, shape, &x), FLOW_OK);
@@ -230,8 +230,12 @@ static void dropout_depends_on_its_name(void **state)
     flow_tensor *y = call(layer, flow_tensor_retain(x), 0);
     assert_ptr_equal(x, y);                                                /* identity outside training */
     flow_tensor_release(y);
-    y = call(layer, x, 1);
+    y = call(layer, flow_tensor_retain(x), 1);
     assert_int_equal(flow_tensor_read(y, found[i], 64), FLOW_OK);
+    flow_tensor_release(y);
+    y = call(layer, x, 1);
+    assert_int_equal(flow_tensor_read(y, again, 64), FLOW_OK);
+    assert_memory_not_equal(found[i], again, sizeof again);                /* each call outside of a trace draws anew */
     flow_tensor_release(y);
     flow_layer_release(layer);
   }
@@ -522,7 +526,7 @@ int main(void)
     cmocka_unit_test(dense_and_conv2d_by_hand),
     cmocka_unit_test(depthwise_conv2d_by_hand),
     cmocka_unit_test(batch_normalization_moves_its_averages),
-    cmocka_unit_test(dropout_depends_on_its_name),
+    cmocka_unit_test(dropout_depends_on_its_name_and_seed),
     cmocka_unit_test(merging_layers),
     cmocka_unit_test(config_is_the_one_of_keras),
     cmocka_unit_test(failures_say_what_to_do),
