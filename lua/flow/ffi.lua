@@ -176,9 +176,11 @@ end
 
 local ref = state.ref
 
--- LuaJIT may collect a tensor after its last use in Lua, which lies before the call that reads its pointer: whoever takes a pointer and
--- then calls anything puts the tensor here behind the call.
+-- LuaJIT may collect a tensor after its last use in Lua, which lies before the call that reads its pointer. Whoever takes a pointer and
+-- then calls anything puts the tensor in held before, where it stays until another one comes, or in called behind the call, where it does
+-- not stay.
 native.held = {}
+native.called = setmetatable({}, { __mode = "v" })
 
 function native.is_tensor(value)
   return type(value) == "cdata" and ffi.istype(ref, value)
@@ -300,7 +302,7 @@ function native.data(t)
   if C.flow_tensor_device(pointer) >= 0 then
     local out = native.out("flow_tensor")
     native.try(C.flow_tensor_to_device, state.context, pointer, -1, out)
-    native.held[1] = t
+    native.called[1] = t
     copy = ref(out[0])
     pointer = copy.p
   end

@@ -90,7 +90,7 @@ local function view(t, key)
   end)
   local dims, rank = native.dims(shape)
   check(C.flow_tensor_view(p, rank, dims, (native.dims(strides)), offset, one))
-  native.held[1] = t
+  native.called[1] = t
   return native.tensor(one[0])
 end
 

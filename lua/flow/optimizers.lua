@@ -229,7 +229,7 @@ local out_loss = native.out("flow_tensor")
 function LossScaleOptimizer:scale_loss(loss)
   if not native.is_tensor(loss) then raise("LossScaleOptimizer: scale_loss takes a tensor, got %s", errors.describe(loss)) end
   native.try(C.flow_loss_scale_loss, context, self._scale, native.pointer(loss), out_loss)
-  native.held[1] = loss
+  native.called[1] = loss
   return native.tensor(out_loss[0])
 end
 

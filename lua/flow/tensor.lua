@@ -90,7 +90,7 @@ function tensor.to_device(t, number)
   if C.flow_tensor_is_symbolic(p) ~= 0 or C.flow_tensor_device(p) == number then return t end
   native.pressure()
   native.try(C.flow_tensor_to_device, native.context, p, number, one)
-  native.held[1] = t
+  native.called[1] = t
   return native.tensor(one[0])
 end
 

@@ -92,7 +92,7 @@ function record_data.TFRecordDataset(files, options)
       errors.describe(parallel))
   end
   local status = C.flow_dataset_records(paths, #list, compression, parallel, dataset_out)
-  native.held[1] = list
+  native.called[1] = list
   check(status)
   return require "flow.data".wrap(native.own(dataset_out, C.flow_dataset_release))
 end
