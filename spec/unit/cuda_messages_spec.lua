@@ -101,3 +101,15 @@ describe("doctor", function()
     contains(line("FLOW_PLUGINS=" .. library:match("^(.*/)") .. "emulated"), "a device that the CPU emulates, for tests")
   end)
 end)
+
+describe("NVIDIA's NCCL", function()
+  check("gives groups their ids without a GPU, and says what a communicator lacks then", function()
+    local output, code = support.run((library:gsub("/lib/[^/]*$", "/bin/cuda_bootstrap")))
+    if code == 3 then return pending(output) end
+    assert.equal(0, code, output)
+    contains(output, "ids of 128 bytes, each its own\n")
+    if has_driver then return pending("this machine has NVIDIA's driver: " .. output) end
+    contains(output, "a communicator: unhandled cuda error")
+    contains(output, "CUDA driver version is insufficient")
+  end)
+end)
