@@ -153,9 +153,10 @@ static flow_status use(things *t, float *values)
 
 static void clean_up(things *t)
 {
-  flow_recording *recording;
-  if (t->recorded) gpu->record_end(t->queue, &recording);      /* without a beginning it is refused */
+  flow_recording *begun = NULL;
+  if (t->recorded) gpu->record_end(t->queue, &begun);      /* without a beginning it is refused */
   as_before(FLOW_OK, "record_end");
+  gpu->recording_release(begun);
   gpu->recording_release(t->recording);
   as_before(FLOW_OK, "recording_release");
   if (t->queue) gpu->release(t->queue, t->memory);
