@@ -5,49 +5,29 @@
  *
  * r has y's shape and dtype and is there before the normalization: of two that are added up, the later one takes the sum. Nobody else may
  * read what lies between. Runs when a plan is made, after gradients were taken: those read x and y'. */
-#include "graph/graph.h"
-
-typedef struct fusion {
-  flow_graph *graph;
-  const char *live;
-  int        *readers;       /* [value]: operands of live nodes that are it; outputs of the plan count, too */
-  int        *same;          /* [value]: what is read in its place */
-} fusion;
+#include "graph/fusion.h"
 
 /* The live node that makes `value` as its first result, for one reader alone, and runs `op`; -1: there is none. */
-static int sole_maker(const fusion *f, int value, int op)
+static int sole_maker(const flow_fusion *f, int value, int op)
 {
   const flow_value *v = &f->graph->values[value];
   if (v->kind != FLOW_VALUE_RESULT || v->output != 0 || f->readers[value] != 1) return -1;
   return f->live[v->node] && f->graph->nodes[v->node].op == op ? v->node : -1;
 }
 
-static int is_like(const fusion *f, int a, int b)
-{
-  const flow_signature *s = &f->graph->values[a].signature, *t = &f->graph->values[b].signature;
-  return s->dtype == t->dtype && flow_shape_equal(s->rank, s->dims, t->rank, t->dims);
-}
-
-/* Whether the value is there when node `index` runs. */
-static int is_before(const fusion *f, int value, int index)
-{
-  const flow_value *v = &f->graph->values[value];
-  return v->kind != FLOW_VALUE_RESULT || v->node < index;
-}
-
 /* The normalization that takes the sum `node` over, and what it adds; -1: there is none. */
-static int find_adder(const fusion *f, const flow_node *node, int *addend)
+static int find_adder(const flow_fusion *f, const flow_node *node, int *addend)
 {
   for (int side = 0; side < 2; side++) {
     int made = sole_maker(f, node->inputs[side], FLOW_OP_batch_norm);
     *addend = node->inputs[1 - side];
-    if (made >= 0 && is_before(f, *addend, made) && is_like(f, *addend, node->inputs[side])) return made;
+    if (made >= 0 && flow_fusion_is_before(f, *addend, made) && flow_fusion_alike(f, *addend, node->inputs[side])) return made;
   }
   return -1;
 }
 
 /* relu: the value that the relu gives. addend: -1 where there is none. */
-static flow_status take_over(fusion *f, int index, int relu, int addend)
+static flow_status take_over(flow_fusion *f, int index, int relu, int addend)
 {
   const flow_node *node = &f->graph->nodes[index];
   flow_attributes attributes = node->attributes;
@@ -58,11 +38,11 @@ static flow_status take_over(fusion *f, int index, int relu, int addend)
   return flow_graph_rewrite(f->graph, index, FLOW_OP_batch_norm_relu, inputs, addend < 0 ? 3 : 4, &attributes, signatures, 3);
 }
 
-static flow_status fuse(fusion *f, int index, const char *returned)
+static flow_status fuse(flow_fusion *f, int index)
 {
   const flow_node *relu = &f->graph->nodes[index];
   int y = relu->inputs[0], result = relu->outputs[0], addend = -1;
-  if (returned[result]) return FLOW_OK;
+  if (f->returned[result]) return FLOW_OK;
   int made = sole_maker(f, y, FLOW_OP_batch_norm), sum = sole_maker(f, y, FLOW_OP_add);
   if (sum >= 0) made = find_adder(f, &f->graph->nodes[sum], &addend);
   return made >= 0 ? take_over(f, made, result, addend) : FLOW_OK;
@@ -70,25 +50,5 @@ static flow_status fuse(fusion *f, int index, const char *returned)
 
 flow_status flow_graph_fuse_batch_norm(flow_graph *graph, const char *live, const int *outputs, int output_count)
 {
-  size_t values = (size_t)graph->value_count + 1;
-  int count = graph->value_count;
-  void *block;
-  if (!graph->place) return FLOW_OK;
-  FLOW_TRY(flow_alloc_zero(values * (2 * sizeof(int) + 1), &block));
-  fusion f = { .graph = graph, .live = live, .readers = block };
-  f.same = f.readers + values;
-  char *returned = (char *)(f.same + values);
-  for (int v = 0; v < count; v++) f.same[v] = v;
-  for (int n = 0; n < graph->node_count; n++)
-    for (int i = 0; live[n] && i < graph->nodes[n].input_count; i++) f.readers[graph->nodes[n].inputs[i]]++;
-  for (int i = 0; i < output_count; i++) {
-    returned[outputs[i]] = 1;
-    f.readers[outputs[i]]++;
-  }
-  flow_status status = FLOW_OK;
-  for (int n = 0; n < graph->node_count && status == FLOW_OK; n++)
-    if (live[n] && graph->nodes[n].op == FLOW_OP_relu) status = fuse(&f, n, returned);
-  flow_graph_redirect(graph, f.same, count);
-  flow_free(block);
-  return status;
+  return flow_fusion_run(graph, live, outputs, output_count, FLOW_OP_relu, fuse);
 }

@@ -14,19 +14,12 @@
  *
  * The second one keeps its relu where it pools: the index says then which numbers it let through. dx is left alone when somebody else
  * reads it. Runs when a plan is made, after gradients were taken. */
-#include "graph/graph.h"
+#include "graph/fusion.h"
 
-typedef struct fusion {
-  flow_graph *graph;
-  const char *live;
-  int        *readers;       /* [value]: operands of live nodes that are it; outputs of the plan count, too */
-  int        *same;          /* [value]: what is read in its place */
-} fusion;
-
-static const flow_signature *signature_of(const fusion *f, int value) { return &f->graph->values[value].signature; }
+static const flow_signature *signature_of(const flow_fusion *f, int value) { return &f->graph->values[value].signature; }
 
 /* The one node behind `index` that reads `value`; -1: there is none, or somebody else reads it. */
-static int sole_reader(const fusion *f, int index, int value)
+static int sole_reader(const flow_fusion *f, int index, int value)
 {
   if (f->readers[value] != 1) return -1;
   for (int n = index + 1; n < f->graph->node_count; n++)
@@ -42,30 +35,22 @@ static int begins_with_relu(const flow_node *reader, int dx, int x)
          reader->inputs[3] == x;
 }
 
-static int is_like(const fusion *f, int a, int b)
+static int is_relu_gradient(const flow_fusion *f, const flow_node *reader, int dx, int x)
 {
-  const flow_signature *s = signature_of(f, a), *t = signature_of(f, b);
-  return s->dtype == t->dtype && flow_shape_equal(s->rank, s->dims, t->rank, t->dims);
-}
-
-static int is_relu_gradient(const fusion *f, const flow_node *reader, int dx, int x)
-{
-  return reader->op == FLOW_OP_relu_gradient && reader->inputs[0] == dx && reader->inputs[1] == x && is_like(f, dx, x);
+  return reader->op == FLOW_OP_relu_gradient && reader->inputs[0] == dx && reader->inputs[1] == x && flow_fusion_alike(f, dx, x);
 }
 
 /* What node `next` adds to the value, if it does no more and that is there when node `index` runs; -1: it does something else. */
-static int addend_of(const fusion *f, int index, int next, int value)
+static int addend_of(const flow_fusion *f, int index, int next, int value)
 {
   const flow_node *sum = &f->graph->nodes[next];
   if (sum->op != FLOW_OP_add) return -1;
   int addend = sum->inputs[sum->inputs[0] == value];
-  const flow_value *v = &f->graph->values[addend];
-  int is_before = v->kind != FLOW_VALUE_RESULT || v->node < index;
-  return is_before && is_like(f, addend, value) ? addend : -1;
+  return flow_fusion_is_before(f, addend, index) && flow_fusion_alike(f, addend, value) ? addend : -1;
 }
 
 /* Makes node `index` stop its dx. addend: what is added to it before; sums: the value that its fourth output replaces; -1: none. */
-static flow_status stop(fusion *f, int index, int addend, int sums)
+static flow_status stop(flow_fusion *f, int index, int addend, int sums)
 {
   const flow_node *node = &f->graph->nodes[index];
   const flow_signature *x = signature_of(f, node->inputs[1]);
@@ -80,7 +65,7 @@ static flow_status stop(fusion *f, int index, int addend, int sums)
   return FLOW_OK;
 }
 
-static flow_status fuse(fusion *f, int index, const char *returned)
+static flow_status fuse(flow_fusion *f, int index)
 {
   const flow_node *node = &f->graph->nodes[index];
   int dx = node->outputs[0], x = node->inputs[1], dtype = signature_of(f, x)->dtype;
@@ -88,13 +73,13 @@ static flow_status fuse(fusion *f, int index, const char *returned)
   int next = sole_reader(f, index, dx), value = dx, addend = next >= 0 ? addend_of(f, index, next, dx) : -1;
   if (addend >= 0) {
     value = f->graph->nodes[next].outputs[0];
-    if (returned[value]) return FLOW_OK;
+    if (f->returned[value]) return FLOW_OK;
     next = sole_reader(f, next, value);
   }
   if (next < 0) return FLOW_OK;
   flow_node *reader = &f->graph->nodes[next];
   int last = reader->outputs[reader->output_count - 1];      /* db, or what the relu lets through */
-  if (returned[last]) return FLOW_OK;
+  if (f->returned[last]) return FLOW_OK;
   if (is_relu_gradient(f, reader, value, x)) {
     f->same[last] = dx;
     return stop(f, index, addend, -1);
@@ -107,26 +92,5 @@ static flow_status fuse(fusion *f, int index, const char *returned)
 
 flow_status flow_graph_fuse_relu_gradients(flow_graph *graph, const char *live, const int *outputs, int output_count)
 {
-  /* A rewrite adds one value per node, which nobody reads before the end. */
-  size_t values = (size_t)graph->value_count + 1;
-  int count = graph->value_count;
-  void *block;
-  if (!graph->place) return FLOW_OK;
-  FLOW_TRY(flow_alloc_zero(values * (2 * sizeof(int) + 1), &block));
-  fusion f = { .graph = graph, .live = live, .readers = block };
-  f.same = f.readers + values;
-  char *returned = (char *)(f.same + values);
-  for (int v = 0; v < count; v++) f.same[v] = v;
-  for (int n = 0; n < graph->node_count; n++)
-    for (int i = 0; live[n] && i < graph->nodes[n].input_count; i++) f.readers[graph->nodes[n].inputs[i]]++;
-  for (int i = 0; i < output_count; i++) {
-    returned[outputs[i]] = 1;
-    f.readers[outputs[i]]++;
-  }
-  flow_status status = FLOW_OK;
-  for (int n = 0; n < graph->node_count && status == FLOW_OK; n++)
-    if (live[n] && graph->nodes[n].op == FLOW_OP_convolution_gradient) status = fuse(&f, n, returned);
-  flow_graph_redirect(graph, f.same, count);
-  flow_free(block);
-  return status;
+  return flow_fusion_run(graph, live, outputs, output_count, FLOW_OP_convolution_gradient, fuse);
 }

@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "cuda/library.h"
 #include "cuda/runtime.h"
-#include "dist/transport.h"
+#include "one_value_store.h"
 #include "ops/op.h"
 
 enum { COUNT = 1000, BYTES = COUNT * 4, RANKS = 2 };
@@ -127,35 +127,6 @@ static void what_one_queue_releases_another_can_have(void **state)
 }
 
 /* ---- sums and the like -------------------------------------------------------------------------------------------------------------- */
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char stored[256];
-static size_t stored_bytes;
-
-static flow_status set_key(void *state, const char *key, const void *bytes, size_t count)
-{
-  (void)state, (void)key;
-  pthread_mutex_lock(&lock);
-  memcpy(stored, bytes, count);
-  stored_bytes = count;
-  pthread_mutex_unlock(&lock);
-  return FLOW_OK;
-}
-
-static flow_status get_key(void *state, const char *key, double seconds, void **bytes, size_t *count)
-{
-  (void)state, (void)key, (void)seconds;
-  for (*count = 0; *count == 0; usleep(1000)) {
-    pthread_mutex_lock(&lock);
-    *count = stored_bytes;
-    pthread_mutex_unlock(&lock);
-  }
-  if (flow_alloc(*count, bytes) != FLOW_OK) return FLOW_OUT_OF_MEMORY;
-  memcpy(*bytes, stored, *count);
-  return FLOW_OK;
-}
-
-static const flow_store store = { set_key, get_key, NULL };
 
 /* Each rank is a thread: its results, or why not. */
 typedef struct rank {

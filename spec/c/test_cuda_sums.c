@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/plugin.h"
 #include "cuda_runner.h"
-#include "dist/transport.h"
+#include "one_value_store.h"
 
 enum { COUNT = 1000, BYTES = COUNT * 4, RANKS = 2 };
 
@@ -14,37 +14,6 @@ typedef struct rank { flow_queue *queue, *sums; flow_communicator *communicator;
 
 static const flow_accelerator_functions *gpu;
 static rank ranks[RANKS];
-
-/* ---- a store of one value -------------------------------------------------------------------------------------------------------- */
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char stored[256];
-static size_t stored_bytes;
-
-static flow_status set_key(void *state, const char *key, const void *bytes, size_t count)
-{
-  (void)state, (void)key;
-  pthread_mutex_lock(&lock);
-  memcpy(stored, bytes, count);
-  stored_bytes = count;
-  pthread_mutex_unlock(&lock);
-  return FLOW_OK;
-}
-
-static flow_status get_key(void *state, const char *key, double seconds, void **bytes, size_t *count)
-{
-  (void)state, (void)key, (void)seconds;
-  for (*count = 0; *count == 0; usleep(1000)) {
-    pthread_mutex_lock(&lock);
-    *count = stored_bytes;
-    pthread_mutex_unlock(&lock);
-  }
-  if (flow_alloc(*count, bytes) != FLOW_OK) return FLOW_OUT_OF_MEMORY;
-  memcpy(*bytes, stored, *count);
-  return FLOW_OK;
-}
-
-static const flow_store store = { set_key, get_key, NULL };
 
 typedef struct opening { int rank; flow_queue *queue; flow_status status; char reason[512]; } opening;
 
