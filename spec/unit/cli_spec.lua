@@ -114,6 +114,12 @@ describe("flowlua", function()
     assert.truthy(output:find("\nimage        JPEG and GIF images: libjpeg") or output:find("libflow_image.so", 1, true))
   end)
 
+  it("doctor warns of a LuaJIT that may miscompile", function()
+    local as_if = [[%s -e 'jit.version, jit.arch, jit.prngstate = "LuaJIT 2.1.0-beta3", "x64", %s os.exit(require("flow.cli.doctor")())']]
+    assert.truthy(run(as_if:format(program, "nil")):find("may miscompile loops over pairs()", 1, true))
+    assert.falsy(run(as_if:format(program, "print")):find("miscompile", 1, true))
+  end)
+
   it("is interrupted by SIGINT with code 130", function()
     -- In the foreground: else timeout signals its whole group as well, and the second signal kills.
     local script = support.file("loop.lua",

@@ -23,6 +23,12 @@ local function plugin_state(index)
   return ("%s: %s"):format(native.string(native.C.flow_plugin_purpose(index)), native.string(libraries[0]))
 end
 
+-- LuaJITs of September 2021 to April 2022 cut a pointer to 32 bits in some compiled loops over pairs() (LuaJIT's issue 829), and
+-- all were called beta3 until 2023. OpenResty's branch, told by a function that it adds, is of January 2023 in Debian 12.
+local function may_miscompile()
+  return jit.version == "LuaJIT 2.1.0-beta3" and jit.arch == "x64" and not jit.prngstate
+end
+
 return function()
   local lines = {}
   local function say(name, value) lines[#lines + 1] = ("%-12s %s"):format(name, value) end
@@ -30,6 +36,9 @@ return function()
   say("library", native.path)
   say("modules", (package.searchpath("flow", package.path) or "?"):gsub("/init%.lua$", ""))
   say("LuaJIT", jit.version .. " (" .. jit.os .. " " .. jit.arch .. (jit.status() and "" or ", compiler off") .. ")")
+  if may_miscompile() then
+    say("", "may miscompile loops over pairs(), if it is one of before April 2022: install a later one (in Debian 12: luajit2)")
+  end
   say("processor", first_match("/proc/cpuinfo", "^model name%s*:%s*(.+)$") or "unknown")
   say("kernels", flow.isa() .. " (FLOW_ISA pins another one)")
   say("threads", ("%d"):format(flow.config.get_threads()))
