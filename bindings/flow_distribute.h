@@ -40,6 +40,7 @@ typedef struct flow_worker_options {
   double start_within;          /* seconds in which all tasks have to come; 0: 300 */
   double heartbeat, dead_after; /* seconds between signs of life, and after how many without one a task is lost; 0: 1 and 10 */
   const char *job;              /* the same in all tasks: keeps two jobs apart that have the same addresses; NULL: "" */
+  int pairwise;                 /* nonzero, the same in all tasks: numbers are added up in the order of a balanced tree over the workers, whatever carries them */
 } flow_worker_options;
 
 /* Waits until all tasks of the cluster are there; flow_log has a line with the own address, and every 5 s one with who is missing. context:

@@ -21,6 +21,7 @@
 #include "base/memory.h"
 #include "base/team.h"
 #include "dist/breakage.h"
+#include "dist/pairwise_sum.h"
 #include "dist/shared.h"
 
 enum {
@@ -38,6 +39,7 @@ typedef struct sum {
 struct flow_communication {
   flow_exchange      exchange;           /* first: callers get its address */
   flow_communicator *communicator;
+  flow_pairwise_sum *pairwise;           /* NULL: the transport adds up */
   pthread_t          thread;
   int                neighbours;         /* workers that are known to compute on this machine, this one among them */
   int64_t            begun, known;       /* the caller's: the last ticket, and the last that it knows to be completed */
@@ -62,6 +64,12 @@ static void keep_failure(flow_communication *self, flow_status status, int64_t f
   atomic_store(&self->failed_from, from);
 }
 
+static flow_status add_up(flow_communication *self, const sum *todo)
+{
+  if (self->pairwise) return flow_pairwise_sum_run(self->pairwise, self->communicator, todo->dtype, todo->data, todo->count);
+  return flow_communicator_all_reduce(self->communicator, todo->dtype, todo->data, todo->count);
+}
+
 /* Carries out the next sum; 0 if there is none or the other thread is at it. */
 static int run_next(flow_communication *self)
 {
@@ -70,7 +78,7 @@ static int run_next(flow_communication *self)
   if (!atomic_compare_exchange_strong(&self->claimed, &next, next + 1)) return 0;
   sum *todo = &self->queue[next % QUEUE];
   if (!atomic_load(&self->failed_from)) {
-    flow_status status = flow_communicator_all_reduce(self->communicator, todo->dtype, todo->data, todo->count);
+    flow_status status = add_up(self, todo);
     if (status != FLOW_OK) keep_failure(self, status, todo->ticket);
   }
   atomic_store(&self->completed, (int)(next + 1));
@@ -221,12 +229,23 @@ flow_exchange *flow_communication_exchange(flow_communication *self)
 
 /* ---- starting and stopping ----------------------------------------------------------------------------------------------------- */
 
-flow_status flow_communication_start(flow_communicator *communicator, flow_communication **out)
+static void release(flow_communication *self)
+{
+  flow_pairwise_sum_release(self->pairwise);
+  flow_free(self);
+}
+
+flow_status flow_communication_start(flow_communicator *communicator, int pairwise, flow_communication **out)
 {
   *out = NULL;
   void *block;
   FLOW_TRY(flow_alloc_zero(sizeof(flow_communication), &block));
   flow_communication *self = block;
+  flow_status status = pairwise ? flow_pairwise_sum_new(communicator->size, &self->pairwise) : FLOW_OK;
+  if (status != FLOW_OK) {
+    release(self);
+    return status;
+  }
   self->exchange = (flow_exchange){ .workers = communicator->size, .worker = communicator->rank, .begin = begin, .finish = finish,
                                      .all_gather = all_gather };
   if (flow_communicator_is_shared(communicator)) self->exchange.collect = collect, self->exchange.share = share;
@@ -241,7 +260,7 @@ flow_status flow_communication_start(flow_communicator *communicator, flow_commu
   int error = pthread_create(&self->thread, NULL, run_thread, self);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   if (error) {
-    flow_free(self);
+    release(self);
     return flow_fail(FLOW_IO_ERROR, "the communication thread cannot start: %s", strerror(error));
   }
   *out = self;
@@ -254,5 +273,5 @@ void flow_communication_stop(flow_communication *self)
   atomic_store(&self->stop, 1);
   call_thread(self);
   pthread_join(self->thread, NULL);
-  flow_free(self);
+  release(self);
 }

@@ -10,8 +10,9 @@
 
 typedef struct flow_communication flow_communication;
 
-/* Starts the thread. The communicator is the caller's; until stop has returned nobody else may use it, but anybody may abort it. */
-flow_status flow_communication_start(flow_communicator *communicator, flow_communication **out);
+/* Starts the thread. The communicator is the caller's; until stop has returned nobody else may use it, but anybody may abort it.
+ * pairwise: sums are made in the order of pairwise_sum.h, not in that of the transport. */
+flow_status flow_communication_start(flow_communicator *communicator, int pairwise, flow_communication **out);
 /* Carries out what was begun, or waits until it has failed (flow_communicator_abort shortens that), and ends the thread. NULL is fine. */
 void        flow_communication_stop(flow_communication *self);
 

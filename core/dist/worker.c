@@ -190,7 +190,7 @@ static flow_status meet(flow_worker *worker, const char *transport, const flow_w
   FLOW_TRY(flow_worker_explain(worker, set_aborts(worker, worker->communicator)));
   int shared = flow_communicator_is_shared(worker->communicator);
   snprintf(worker->engine, sizeof worker->engine, "%s%s", transport, shared ? ", shared memory" : "");
-  FLOW_TRY(flow_worker_explain(worker, flow_communication_start(worker->communicator, &worker->communication)));
+  FLOW_TRY(flow_worker_explain(worker, flow_communication_start(worker->communicator, options->pairwise, &worker->communication)));
   flow_control_progress(worker->control, 0, "");
   return FLOW_OK;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graph/device_sums.h"
+#include "tensor/pairwise.h"
 
 enum { SMALL = 1024 };       /* elements */
 
@@ -15,26 +16,9 @@ static char *operand_of(const flow_instance *replica, int segment, int root)
   return replica->sums ? flow_device_sum(replica->sums, segment) : replica->bases[root];
 }
 
-/* sum[i] = x_0[i] + x_1[i] + ... in the order of the replicas; sum may be x_0, and the x may be one: constants, variables. */
-#define ADD_REPLICAS(type)                                                                                        \
-  do {                                                                                                            \
-    type *sum = (type *)(void *)operand_of(lead, segment, y);                                                     \
-    for (int64_t at = begin; at < end; at += BLOCK) {                                                             \
-      int64_t stop = at + BLOCK < end ? at + BLOCK : end;                                                         \
-      const type *first = (const type *)(const void *)operand_of(lead, segment, x), *second = NULL;               \
-      if (lead->replica_count > 1) second = (const type *)(const void *)operand_of(lead->replicas[1], segment, x);\
-      if (second) for (int64_t i = at; i < stop; i++) sum[i] = first[i] + second[i];                              \
-      else if (sum != first) memcpy(sum + at, first + at, sizeof(type) * (size_t)(stop - at));                    \
-      for (int r = 2; r < lead->replica_count; r++) {                                                             \
-        const type *part = (const type *)(const void *)operand_of(lead->replicas[r], segment, x);                 \
-        for (int64_t i = at; i < stop; i++) sum[i] += part[i];                                                    \
-      }                                                                                                           \
-    }                                                                                                             \
-  } while (0)
-
 void flow_add_replicas(flow_instance *lead, int segment, int member, int members)
 {
-  enum { BLOCK = 4096, GRAIN = 1024 };
+  enum { GRAIN = 1024 };
   const flow_entry *e = &lead->entries[lead->plan->segments[segment].first];
   if (flow_is_gather(lead, segment)) {
     flow_gather_replicas(lead, segment, member, members);
@@ -45,8 +29,9 @@ void flow_add_replicas(flow_instance *lead, int segment, int member, int members
   int64_t size = (int64_t)(flow_value_bytes(s, lead->rows) / (size_t)flow_dtype_size(s->dtype)), share = (size + members - 1) / members;
   share = (share + GRAIN - 1) / GRAIN * GRAIN;
   int64_t begin = share * member < size ? share * member : size, end = begin + share < size ? begin + share : size;
-  if (s->dtype == FLOW_FLOAT32) ADD_REPLICAS(float);
-  else ADD_REPLICAS(double);
+  const void *parts[FLOW_MOST_REPLICAS];
+  for (int r = 0; r < lead->replica_count; r++) parts[r] = operand_of(lead->replicas[r], segment, x) + begin * flow_dtype_size(s->dtype);
+  flow_add_pairwise(s->dtype, parts, lead->replica_count, operand_of(lead, segment, y) + begin * flow_dtype_size(s->dtype), end - begin);
 }
 
 /* ---- workers ------------------------------------------------------------------------------------------------------------------------- */

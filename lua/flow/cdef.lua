@@ -548,6 +548,7 @@ typedef struct flow_worker_options {
  double start_within;
  double heartbeat, dead_after;
  const char *job;
+ int pairwise;
 } flow_worker_options;
 int flow_worker_open(flow_context *context, const flow_cluster *cluster, const flow_worker_options *options, flow_worker **out);
 void flow_worker_close(flow_worker *worker);

@@ -3,6 +3,7 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local devices = require "flow.devices"
+local shards = require "flow.distribute.shards"
 
 local C, raise = native.C, errors.raise
 local config = {}
@@ -34,11 +35,17 @@ function config.get_precision()
 end
 
 -- The CPU's kernels add in an order that depends on shapes only: results are the same whatever the number of threads, so
--- there is nothing to switch. Accepted for scripts that ask for it.
-function config.enable_op_determinism(enabled)
+-- for one number of replicas there is nothing to switch. { shards = 8 }, alone or behind true: the same bits for any number of workers,
+-- too (distribute/shards.lua); strategies have 8 replicas, and those that exist already are in the way.
+function config.enable_op_determinism(enabled, options)
+  local what = "flow.config.enable_op_determinism"
+  if type(enabled) == "table" and options == nil then enabled, options = true, enabled end
   if enabled ~= nil and type(enabled) ~= "boolean" then
-    raise("flow.config.enable_op_determinism: true or nothing, got %s", errors.describe(enabled))
+    raise("%s: true, { shards = 8 } or nothing, got %s", what, errors.describe(enabled))
   end
+  options = errors.check_options(what, options, { shards = true })
+  if enabled == false and options.shards then raise("%s: shards go with true, not with false", what) end
+  shards.set(what, options.shards)
 end
 
 -- Divides the CPU in `count` devices "cpu:0", "cpu:1", ..., each a thread, so that strategies of several replicas can be tried

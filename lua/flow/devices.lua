@@ -154,6 +154,9 @@ function devices.used(by)
   used_by = used_by or by
 end
 
+-- That name, or nil.
+function devices.user() return used_by end
+
 ---- the current one -------------------------------------------------------------------------------------------------
 
 -- Number of the device where what is made now lies.

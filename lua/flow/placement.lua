@@ -34,14 +34,15 @@ function placement.connect(p)
   return text ~= "" and text or nil
 end
 
--- devices: names, all of GPUs or all of CPUs. bucket_bytes: of gradients that are added up at once, 0: as the library likes.
+-- devices: names, all of GPUs or all of CPUs. replicas: how many they have, if not one each. pairwise: the sums over them have one order
+-- (distribute/shards.lua). bucket_bytes: of gradients that are added up at once, 0: as the library likes.
 function placement.new(options)
   local worker, names = options.worker, options.devices
-  local workers = worker and C.flow_worker_count(worker) or 1
+  local workers, replicas = worker and C.flow_worker_count(worker) or 1, options.replicas or #names
   made = made + 1
-  return { replicas = #names, workers = workers, worker_index = worker and C.flow_worker_rank(worker) or 0, count = #names * workers,
-           worker = worker, bucket_bytes = options.bucket_bytes or 0, id = made, device = devices.number(names[1]),
-           group = group_of(names), shared = setmetatable({}, { __mode = "k" }) }
+  return { replicas = replicas, workers = workers, worker_index = worker and C.flow_worker_rank(worker) or 0, count = replicas * workers,
+           worker = worker, pairwise = options.pairwise or false, bucket_bytes = options.bucket_bytes or 0, id = made,
+           device = devices.number(names[1]), group = group_of(names), shared = setmetatable({}, { __mode = "k" }) }
 end
 
 function placement.current() return stack[#stack] end
@@ -55,7 +56,7 @@ end
 
 -- Whether the rows of p's replicas can be put together.
 local function gathers_of(p)
-  if not p or p.count == 1 or p.device >= 0 then return C.FLOW_GATHERS_NOT end
+  if not p or p.count == 1 or p.device >= 0 or p.pairwise then return C.FLOW_GATHERS_NOT end
   if p.workers == 1 then return C.FLOW_GATHERS_LOCAL end
   return C.flow_worker_shares_memory(p.worker) ~= 0 and C.FLOW_GATHERS_WORKERS or C.FLOW_GATHERS_NOT
 end

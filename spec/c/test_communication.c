@@ -47,7 +47,7 @@ static void open_all(worker *workers, int size, double timeout)
     worker *self = &workers[rank];
     *self = (worker){ .rank = rank, .size = size };
     assert_int_equal(flow_communicator_open("local", rank, size, &options, &self->link), FLOW_OK);
-    assert_int_equal(flow_communication_start(self->link, &self->communication), FLOW_OK);
+    assert_int_equal(flow_communication_start(self->link, 0, &self->communication), FLOW_OK);
     self->exchange = flow_communication_exchange(self->communication);
   }
   flow_local_group_release(group);
@@ -356,7 +356,7 @@ static void memory_that_is_not_there(void **state)
   flow_transport_options options = { .timeout = 1, .local = group };
   assert_int_equal(flow_communicator_open("local", 0, 1, &options, &link), FLOW_OK);
   flow_fail_allocation(0);
-  assert_int_equal(flow_communication_start(link, &communication), FLOW_OUT_OF_MEMORY);
+  assert_int_equal(flow_communication_start(link, 0, &communication), FLOW_OUT_OF_MEMORY);
   flow_fail_allocation(-1);
   assert_null(communication);
   flow_communicator_close(link);

@@ -356,7 +356,7 @@ static void train_workers(int workers, int replicas, int rows, int own, int gath
   train(&one, instance_of(one.plan, rows), rows);
   for (int w = 0; w < workers; w++) {
     OK(flow_communicator_open("local", w, workers, &options, &links[w]));
-    OK(flow_communication_start(links[w], &threads[w]));
+    OK(flow_communication_start(links[w], 0, &threads[w]));
     collectors[w] = collector_of(flow_communication_exchange(threads[w]), shares, fails ? collects_of(shares) - 1 : -1);
     models[w] = make_model(workers * replicas, gathers);
     assert_int_equal(count_op(models[w].plan, FLOW_OP_all_gather), gathers ? 2 : 0);

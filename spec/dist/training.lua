@@ -3,14 +3,18 @@
 -- the number of samples that were counted and the sum of their ids, and "validation"; and from every worker a line "weights" with a digest
 -- of all bits, and how many pieces of memory it shares with others; with --scaled also "scale", see below.
 --
---   flowlua spec/dist/training.lua [--devices 4] [--gpus 2 [--reduce NcclAllReduce]] [--engine RING | MPI] [--data tensors] [--scaled]
+-- With --shards the replicas are as many, whoever has them, and there is a layer whose statistics are those of a replica's rows.
+--
+--   flowlua spec/dist/training.lua [--devices 4] [--shards 8] [--gpus 2 [--reduce NcclAllReduce]] [--engine RING | MPI]
+--     [--data tensors] [--scaled]
 local flow = require "flow"
 local training = require "flow.training"
 local layers, distribute = flow.layers, flow.distribute
 
 local options = flow.args { devices = 1, gpus = 0, reduce = "NcclAllReduce", engine = "", data = "dataset", epochs = 5, last = 11,
-                            scaled = false }
+                            scaled = false, shards = 0 }
 flow.set_random_seed(5)
+if options.shards > 0 then flow.config.enable_op_determinism { shards = options.shards } end
 
 local strategy, worker
 if options.engine ~= "" then
@@ -55,6 +59,7 @@ local model
 strategy.scope(function()
   model = flow.Sequential {
     layers.Input { 10, 10, 1 }, layers.Conv2D(6, 3, { activation = "relu" }), layers.MaxPooling2D(), layers.Flatten(), layers.Dropout(0.3),
+    options.shards > 0 and layers.BatchNormalization() or layers.Activation("linear"),
     layers.Dense(384, { activation = "relu" }), layers.Dense(CLASSES),           -- large enough to be updated from its rows
   }
   model:compile { optimizer = optimizer, loss = loss_of, metrics = { function(of) return of[{ {}, 2 }] end } }

@@ -7,6 +7,7 @@ local arguments = require "flow.arguments"
 local devices = require "flow.devices"
 local cross_device_ops = require "flow.distribute.cross_device_ops"
 local placement = require "flow.placement"
+local shards = require "flow.distribute.shards"
 local strategies = require "flow.distribute.strategy"
 
 local raise = errors.raise
@@ -48,12 +49,13 @@ function mirrored.MirroredStrategy(...)
   local options = errors.check_options(what, arguments.named(what, parameters, 2, ...), { devices = true, cross_device_ops = true })
   local list = device_list(what, options.devices)
   cross_device_ops.check(what, options.cross_device_ops)
+  local replicas = shards.replicas(what, list, 1)
   devices.used(what)
   if (os.getenv("TF_CONFIG") or "") ~= "" then
     log.info("MirroredStrategy trains on the devices of this process: TF_CONFIG is ignored; MultiWorkerMirroredStrategy follows it")
   end
   log.info("Using MirroredStrategy with devices %s", mirrored.text_of(list))
-  local strategy = strategies.make(Mirrored, { devices = list })
+  local strategy = strategies.make(Mirrored, { devices = list, replicas = replicas })
   if #list > 1 and devices.number(list[1]) >= 0 and cross_device_ops.goes_by_nccl(options.cross_device_ops) then
     local problem = placement.connect(strategy._placement)
     local say = options.cross_device_ops and log.warning or log.info
@@ -68,8 +70,9 @@ function mirrored.OneDeviceStrategy(...)
   local options = errors.check_options(what, arguments.named(what, { "device" }, 1, ...), { device = true })
   if options.device == nil then raise("%s takes a device such as \"cpu:0\"", what) end
   local device = devices.canonical(options.device)
+  local replicas = shards.replicas(what, { device }, 1)
   devices.used(what)
-  return strategies.make(OneDevice, { devices = { device } })
+  return strategies.make(OneDevice, { devices = { device }, replicas = replicas })
 end
 
 -- What get_strategy returns outside of all scopes: one replica that runs functions as they are.

@@ -12,6 +12,7 @@ local devices = require "flow.devices"
 local communication = require "flow.distribute.communication"
 local mirrored = require "flow.distribute.mirrored"
 local placement = require "flow.placement"
+local shards = require "flow.distribute.shards"
 local workers = require "flow.distribute.worker"
 local strategies = require "flow.distribute.strategy"
 
@@ -42,9 +43,9 @@ end
 
 -- The connection to the others, after all have found that they fit together and have one random state.
 local function join(resolver, options, replicas)
-  local worker = workers.open(resolver._handle, options)
+  local worker = workers.open(resolver._handle, options, shards.count() ~= nil)
   local ok, problem = pcall(function()
-    worker:agree("number of local replicas", ("%d"):format(replicas))
+    worker:agree("number of local replicas", ("%d, shards: %s"):format(replicas, shards.count() or "none"))
     worker:share_random_state()
   end)
   if ok then return worker end
@@ -64,17 +65,19 @@ end
 local function make(given, options)
   local resolver = resolver_of(given)
   local list = devices.default()
-  devices.used(WHAT)
   local job, count = resolver.task_type, resolver.num_workers
   if job == "evaluator" then
     log.info("%s: this process is the evaluator: it runs by itself, the workers do not wait for it", WHAT)
     count = 1
   end
   local worker
+  local replicas = shards.replicas(WHAT, list, count)
+  devices.used(WHAT)
   if count > 1 then
-    worker = join(resolver, options, #list)
+    worker = join(resolver, options, replicas)
   end
-  local strategy = strategies.make(MultiWorker, { devices = list, worker = worker, bucket_bytes = options.bytes_per_pack })
+  local strategy = strategies.make(MultiWorker, { devices = list, worker = worker, replicas = replicas,
+                                                  bucket_bytes = options.bytes_per_pack })
   rawset(strategy, "cluster_resolver", resolver)
   rawset(strategy, "communication_options", options)
   if job ~= "evaluator" then connect(strategy, list, options.implementation) end

@@ -1,5 +1,5 @@
 -- reduction.lua: strategy:reduce and strategy:gather: one value out of those of all replicas. What other workers have comes in the
--- order of the workers and is added in that order, so that all workers have the same bits.
+-- order of the workers and is added in that of a balanced tree, as in steps (core/tensor/pairwise.h), so that all have the same bits.
 
 local errors = require "flow.errors"
 local ops = require "flow.ops"
@@ -23,17 +23,20 @@ local function shape_text(t)
   return ("%s {%s}"):format(t.dtype, table.concat(t.shape, ", "))
 end
 
--- The sum of a list of tensors, in their order; of_whom: what an entry belongs to, for messages.
+-- The sum of a list of tensors, first of neighbours, then of those sums, and so on; of_whom: what an entry belongs to, for messages.
 local function add_up(list, of_whom)
-  local total = list[1]
   for i = 2, #list do
     if shape_text(list[i]) ~= shape_text(list[1]) then
       raise("reduce: %s 0 has %s, %s %d has %s; values of equal shapes can be added, or name an axis", of_whom, shape_text(list[1]),
         of_whom, i - 1, shape_text(list[i]))
     end
-    total = total + list[i]
   end
-  return total
+  while #list > 1 do
+    local sums = {}
+    for i = 1, #list, 2 do sums[#sums + 1] = list[i + 1] and list[i] + list[i + 1] or list[i] end
+    list = sums
+  end
+  return list[1]
 end
 
 local function over_workers(strategy, t)

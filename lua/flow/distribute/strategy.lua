@@ -17,6 +17,7 @@ local cluster = require "flow.cluster"
 local values = require "flow.distribute.values"
 local replica = require "flow.distribute.replica"
 local reduction = require "flow.distribute.reduction"
+local shards = require "flow.distribute.shards"
 
 local C, raise = native.C, errors.raise
 local context = native.context
@@ -52,10 +53,10 @@ local function scope_of(strategy)
 end
 
 -- A strategy of a class that extends Strategy. fields: devices, names of the local replicas' devices; worker: of worker.lua, or nil;
--- bucket_bytes: of CommunicationOptions, or nil.
+-- bucket_bytes: of CommunicationOptions, or nil; replicas: how many of them there are, if not one on each device.
 function strategies.make(class, fields)
-  local p = placement.new { devices = fields.devices, worker = fields.worker and fields.worker.handle,
-                             bucket_bytes = fields.bucket_bytes }
+  local p = placement.new { devices = fields.devices, worker = fields.worker and fields.worker.handle, replicas = fields.replicas,
+                             bucket_bytes = fields.bucket_bytes, pairwise = shards.count() ~= nil }
   local strategy = object.new(class, { num_replicas_in_sync = p.count, extended = { worker_devices = fields.devices },
                                        _placement = p, _worker = fields.worker or false, _functions = {}, _ids = false })
   rawset(p, "strategy", strategy)

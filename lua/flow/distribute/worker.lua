@@ -15,8 +15,9 @@ local Worker = object.class("Worker")
 local worker = {}
 local open_one           -- of this Lua state
 
--- Waits until all workers of the cluster (a flow_cluster) are there. communication: implementation, timeout_seconds.
-function worker.open(cluster, communication)
+-- Waits until all workers of the cluster (a flow_cluster) are there. communication: implementation, timeout_seconds. pairwise: sums have
+-- one order, whatever the number of workers.
+function worker.open(cluster, communication, pairwise)
   if open_one and open_one._handle then
     raise("this process takes part in its cluster already: use the strategy that was made first, or strategy:close() it")
   end
@@ -24,6 +25,7 @@ function worker.open(cluster, communication)
   local implementation = communication.implementation      -- stays alive during the call
   options.implementation = implementation
   options.timeout_seconds = communication.timeout_seconds or 0
+  options.pairwise = pairwise and 1 or 0
   local out = native.out("flow_worker")
   check(C.flow_worker_open(context, cluster, options, out))
   local handle = native.own(out, C.flow_worker_close)      -- the collector does not wait for others: hosts call strategy:close()

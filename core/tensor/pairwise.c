@@ -1,0 +1,41 @@
+/* pairwise.c: see pairwise.h. Block by block the terms of the tree are made as a binary counter counts: a part that comes second at its
+ * level is added to the one that waits there, and what that gives waits one level higher. */
+#include "tensor/pairwise.h"
+
+#include <string.h>
+
+enum { LEVELS = 15, BLOCK = 256 };       /* 16384 parts; elements of a term, all of which stay in the first cache */
+
+#define ADD_PAIRWISE(name, type)                                                                        \
+  static void name(const void *const *parts, int parts_count, type *sum, int64_t begin, int count)      \
+  {                                                                                                     \
+    type terms[LEVELS][BLOCK];                                                                          \
+    const type *waiting[LEVELS + 1], *x = NULL;                                                         \
+    for (int r = 0; r < parts_count; r++) {                                                             \
+      int level = 0;                                                                                    \
+      x = (const type *)parts[r] + begin;                                                               \
+      type *term = terms[__builtin_ctz(~(unsigned)r)];                                                  \
+      for (; r >> level & 1; level++, x = term)                                                         \
+        for (int i = 0; i < count; i++) term[i] = waiting[level][i] + x[i];                             \
+      waiting[level] = x;                                                                               \
+    }                                                                                                   \
+    x = NULL;                                                                                           \
+    for (int level = 0; level <= LEVELS; level++) {                                                     \
+      if (!(parts_count >> level & 1)) continue;                                                        \
+      if (x) for (int i = 0; i < count; i++) sum[begin + i] = waiting[level][i] + x[i];                 \
+      x = x ? sum + begin : waiting[level];                                                             \
+    }                                                                                                   \
+    if (x != sum + begin) memcpy(sum + begin, x, sizeof(type) * (size_t)count);                         \
+  }
+
+ADD_PAIRWISE(add_floats, float)
+ADD_PAIRWISE(add_doubles, double)
+
+void flow_add_pairwise(flow_dtype dtype, const void *const *parts, int parts_count, void *sum, int64_t count)
+{
+  for (int64_t begin = 0; begin < count; begin += BLOCK) {
+    int block = count - begin < BLOCK ? (int)(count - begin) : BLOCK;
+    if (dtype == FLOW_FLOAT32) add_floats(parts, parts_count, sum, begin, block);
+    else add_doubles(parts, parts_count, sum, begin, block);
+  }
+}
