@@ -84,7 +84,11 @@ const char *ncclGetErrorString(ncclResult_t code)
 const char *ncclGetLastError(ncclComm_t comm)
 {
   (void)comm;
-  return last_error;
+  static _Thread_local char text[EMULATED_TEXT];      /* NCCL's is one for the process, which another thread may be writing */
+  emulated_lock();
+  memcpy(text, last_error, sizeof text);
+  emulated_unlock();
+  return text;
 }
 
 ncclResult_t ncclGetVersion(int *version)
