@@ -3,7 +3,8 @@
  *
  * Kernels of an accelerator are the same records as the CPU's (kernels.h), with these differences:
  *   - Every op is run as a whole, whatever its batch kind: the engine calls run(call, 0, 0, 1) once, with whole operands. phases, parts,
- *     prepare and scratch are not used; call->shared, if shared_bytes() asks for it, is a block in the device's memory.
+ *     prepare and scratch are not used; call->shared, if shared_bytes() asks for it, is a block in the device's memory, at a multiple of
+ *     256 bytes.
  *   - call->queue is set when supports() and shared_bytes() are asked, too: what they choose may depend on the device. Both may take
  *     seconds the first time (a library compiles a plan) and are quick when asked about the same shapes again.
  *   - run enqueues on call->queue and returns; it does not wait. Operands and call->scalars point into the device's memory: scalars are

@@ -154,7 +154,8 @@ flow_status flow_make_arena(flow_instance *instance, const char *read)
   for (size_t v = 0; v < values; v++) instance->offsets[v] = FLOW_NOT_PLACED;
   place_inside(&l);
   collect_blocks(&l, read);
-  flow_status status = flow_pack_blocks(l.blocks, l.count, &instance->arena_bytes);
+  size_t alignment = instance->place ? FLOW_DEVICE_ALIGNMENT : FLOW_CPU_ALIGNMENT;
+  flow_status status = flow_pack_blocks(l.blocks, l.count, alignment, &instance->arena_bytes);
   for (int i = 0; i < l.count; i++) *l.targets[i] = l.blocks[i].offset;
   for (int v = 0; v < plan->graph->value_count; v++)
     if (l.inside[v] >= 0) {

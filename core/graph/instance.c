@@ -98,7 +98,7 @@ static flow_status place_locals(flow_instance *instance, int s, int64_t rows, fl
       }
     }
   }
-  FLOW_TRY(flow_pack_blocks(blocks, count, &stage->local_bytes));
+  FLOW_TRY(flow_pack_blocks(blocks, count, FLOW_CPU_ALIGNMENT, &stage->local_bytes));
   for (int k = 0; k < plan->segments[s].count; k++) {
     flow_entry *entry = &instance->entries[plan->segments[s].first + k];
     for (int i = 0; i < entry->input_count + entry->output_count; i++)

@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include <stdlib.h>
 
-enum { ALIGNMENT = 64 };
 #define MOST_BYTES ((size_t)1 << 46)     /* beyond every machine; sums of block sizes stay far from overflow */
 
 static int larger_first(const void *a, const void *b)
@@ -27,7 +26,7 @@ static size_t lowest_gap(const flow_block *block, flow_block *const *placed, int
   return offset;
 }
 
-flow_status flow_pack_blocks(flow_block *blocks, int count, size_t *total)
+flow_status flow_pack_blocks(flow_block *blocks, int count, size_t alignment, size_t *total)
 {
   void *memory;
   *total = 0;
@@ -39,7 +38,7 @@ flow_status flow_pack_blocks(flow_block *blocks, int count, size_t *total)
       flow_free(memory);
       return flow_fail(FLOW_OUT_OF_MEMORY, "a value of the plan would take %.3g bytes; use smaller batches", (double)blocks[i].bytes);
     }
-    blocks[i].bytes = (blocks[i].bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+    blocks[i].bytes = (blocks[i].bytes + alignment - 1) & ~(alignment - 1);
     order[i] = &blocks[i];
   }
   qsort(order, (size_t)count, sizeof *order, larger_first);

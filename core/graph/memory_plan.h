@@ -8,10 +8,15 @@
 typedef struct flow_block {
   size_t bytes;
   int    begin, end;      /* needed from step begin to step end, both inclusive */
-  size_t offset;          /* result, a multiple of 64 */
+  size_t offset;          /* result, a multiple of the alignment */
 } flow_block;
 
-/* Greedy by size, first fit among the blocks that overlap in time. Returns the arena's size through *total. */
-flow_status flow_pack_blocks(flow_block *blocks, int count, size_t *total);
+/* CPU: a line of its caches. DEVICE: what NVIDIA's libraries want of a workspace (cuBLASLt's documentation of cublasLtMatmul), and what
+ * its allocations have. */
+enum { FLOW_CPU_ALIGNMENT = 64, FLOW_DEVICE_ALIGNMENT = 256 };
+
+/* Greedy by size, first fit among the blocks that overlap in time. The alignment is a power of two. Returns the arena's size through
+ * *total. */
+flow_status flow_pack_blocks(flow_block *blocks, int count, size_t alignment, size_t *total);
 
 #endif

@@ -24,7 +24,7 @@ typedef struct flow_library_operands {
   float      *sums;
 } flow_library_operands;
 
-/* Enqueue. bias is NULL where the plan has none. */
+/* Enqueue. bias is NULL where the plan has none. A workspace begins at a multiple of 256 bytes. */
 flow_status flow_library_convolve(const flow_call *call, const flow_library_plan *plan, const flow_library_operands *operands);
 flow_status flow_library_multiply(const flow_call *call, const flow_library_plan *plan, const void *a, const void *b, const void *bias,
                                   void *c, void *workspace);

@@ -1,10 +1,10 @@
 /* library_convolution.c: the ops convolution and convolution_gradient as a library's convolutions with own kernels around them.
  *
  * Filters are turned from {height, width, in, out} into the library's layout, and gradients of filters back: no engine for tensor cores
- * reads or writes ours. Images are copied where they have another dtype, are to be scaled, or have channels that do not fill 16 bytes: the
- * copy has channels of zeros, so that every engine can be used. Pooling, masks and the gradient of the bias are own kernels. dw and db may
- * be float32 beside activations of 16 bits. The relu in front of a convolution stops dx in the plan that makes it, which also sums it; what
- * of that no engine does is left to own kernels behind it.
+ * reads or writes ours. Images are copied where they have another dtype, are to be scaled, begin at no multiple of 16 bytes, or have
+ * channels that do not fill 16 bytes: the copy has channels of zeros, so that every engine can be used. Pooling, masks and the gradient of
+ * the bias are own kernels. dw and db may be float32 beside activations of 16 bits. The relu in front of a convolution stops dx in the plan
+ * that makes it, which also sums it; what of that no engine does is left to own kernels behind it.
  *
  *   forward   [widen x] -> turn w -> convolve (+ bias, relu) [-> pool]
  *   gradient  [mask or spread g to dz] -> turn w -> dx (stopped, sums);  [widen x] -> dw of dz -> turn back;  sums of g -> db */
@@ -48,6 +48,9 @@ static int width_of(int64_t channels, int dtype)
   return channels % width == 0 ? width : 1;
 }
 
+/* A part of a tensor may begin anywhere. */
+static int is_aligned(const flow_operand *x) { return (uintptr_t)x->data % BUNDLE_BYTES == 0; }
+
 /* Geometry, without plans. Returns whether a library may be asked. */
 static int describe(const flow_call *call, const flow_operand *x, const flow_operand *w, work *out)
 {
@@ -81,7 +84,7 @@ static int describe(const flow_call *call, const flow_operand *x, const flow_ope
     out->pool.size[axis] = (int32_t)s.pool[axis];
     out->pool.stride[axis] = (int32_t)s.pool_stride[axis];
   }
-  out->widens = x->dtype != dtype || s.input_scale != 1;
+  out->widens = x->dtype != dtype || s.input_scale != 1 || !is_aligned(x);
   int tensor_cores = dtype != FLOW_FLOAT32 || !c->exact;
   if (c->groups == 1 && tensor_cores && whole_bundles(c->channels_in, dtype) != c->channels_in) out->widens = 1;
   if (c->groups == 1 && tensor_cores && out->widens) c->channels_in = whole_bundles(c->channels_in, dtype);
@@ -182,14 +185,11 @@ static int prepare_gradient(const flow_call *call, work *s)
 
 /* ---- steps ------------------------------------------------------------------------------------------------------------------------ */
 
-/* Of images; kernels are turned to where they are aligned, and biases copied, since an optimizer's parameters lie without gaps. */
-static flow_status check_alignment(const flow_operand *operands, int count)
+/* Of what ops made; kernels are turned to where they are aligned, and biases copied, since an optimizer's parameters lie without gaps. */
+static flow_status check_alignment(const flow_operand *x)
 {
-  for (int i = 0; i < count; i++) {
-    if ((uintptr_t)operands[i].data % BUNDLE_BYTES != 0)
-      return flow_fail(FLOW_INTERNAL, "an operand of a convolution begins at %p, a multiple of 16 was expected", operands[i].data);
-  }
-  return FLOW_OK;
+  if (is_aligned(x)) return FLOW_OK;
+  return flow_fail(FLOW_INTERNAL, "an operand of a convolution begins at %p, a multiple of 16 was expected", x->data);
 }
 
 /* A convolution's bias where a library may read it; NULL: there is none. */
@@ -316,8 +316,7 @@ flow_status flow_library_convolution_run(const flow_call *call, int phase, int64
   if (flow_cuda_has_empty_input(call)) return flow_cuda_clear_outputs(call);
   if (!prepare_forward(call, &s)) return flow_fail(FLOW_INTERNAL, "a convolution that has no plan is run");
   if (!call->outputs[0].data && !(s.pooled && call->outputs[1].data)) return FLOW_OK;
-  FLOW_TRY(check_alignment(call->inputs, 1));
-  FLOW_TRY(check_alignment(call->outputs, 1));
+  FLOW_TRY(check_alignment(&call->outputs[0]));
   const void *bias = NULL;
   FLOW_TRY(align_bias(call, &s, &bias));
   void *z = s.pooled ? shared + s.z : call->outputs[0].data;
@@ -349,9 +348,10 @@ flow_status flow_library_convolution_gradient_run(const flow_call *call, int pha
   work s;
   if (flow_cuda_has_empty_input(call)) return flow_cuda_clear_outputs(call);
   if (!prepare_gradient(call, &s)) return flow_fail(FLOW_INTERNAL, "a convolution's gradient that has no plan is run");
-  FLOW_TRY(check_alignment(call->inputs, 2));
-  if (s.adds) FLOW_TRY(check_alignment(&call->inputs[5], 1));
-  FLOW_TRY(check_alignment(call->outputs, 1));
+  FLOW_TRY(check_alignment(&call->inputs[0]));
+  if (s.stops) FLOW_TRY(check_alignment(x));
+  if (s.adds) FLOW_TRY(check_alignment(&call->inputs[5]));
+  FLOW_TRY(check_alignment(&call->outputs[0]));
   const void *dz = s.masked ? shared + s.z : call->inputs[0].data;
   if (s.masked) FLOW_TRY(mask(call, &s, shared + s.z));
   if (s.wants_dx && dx) FLOW_TRY(run_data(call, &s, dz));

@@ -28,7 +28,7 @@ static int read_formula(const flow_call *call, flow_library_product *out)
   memset(out, 0, sizeof *out);
   if (dtype != FLOW_FLOAT32 && dtype != FLOW_FLOAT16 && dtype != FLOW_BFLOAT16) return 0;
   if (call->inputs[1].dtype != dtype || (result != dtype && result != FLOW_FLOAT32)) return 0;
-  if (call->op == FLOW_OP_dense && call->inputs[2].dtype != dtype) return 0;
+  if (call->op == FLOW_OP_dense && (call->inputs[2].dtype != dtype || result != dtype)) return 0;      /* a wider result has a wider bias */
   if (p.m < 1 || p.n < 1 || p.k < 1 || p.matrices < 1) return 0;
   out->dtype = dtype;
   out->result_dtype = result;
@@ -61,14 +61,15 @@ size_t flow_library_product_shared_bytes(const flow_call *call)
 
 static int is_aligned(const flow_operand *x) { return (uintptr_t)x->data % FLOW_LIBRARY_ALIGNMENT == 0; }
 
-/* The plan for operands that begin where these do. One for any address needs no workspace, so that there always is enough. */
+/* The plan for operands that begin where these do. One for any address, of elements of the inputs, which are no larger than the result's,
+ * needs no workspace, so that there always is enough. */
 static const flow_library_plan *plan_here(const flow_call *call)
 {
   flow_library_product p;
   int aligned = is_aligned(&call->outputs[0]);
   if (!read_formula(call, &p)) return NULL;
   for (int i = 0; i < call->input_count; i++) aligned &= is_aligned(&call->inputs[i]);
-  if (!aligned) p.alignment = flow_dtype_size(call->outputs[0].dtype);
+  if (!aligned) p.alignment = flow_dtype_size(p.dtype);
   return flow_library_plan_product(call, &p);
 }
 

@@ -409,16 +409,16 @@ static void test_blocks_never_overlap(void **state)
   flow_block blocks[BLOCKS];
   unsigned seed = 1;
   for (int round = 0; round < 50; round++) {
-    size_t total, most_at_once = 0, sum = 0;
+    size_t total, most_at_once = 0, sum = 0, alignment = round % 2 ? FLOW_DEVICE_ALIGNMENT : FLOW_CPU_ALIGNMENT;
     for (int i = 0; i < BLOCKS; i++) {
       unsigned r[3];
       for (int k = 0; k < 3; k++) r[k] = (seed = seed * 1664525u + 1013904223u) >> 8;
       blocks[i] = (flow_block){ .bytes = r[0] % 5 ? r[0] % 5000 : 0, .begin = (int)(r[1] % STEPS) };
       blocks[i].end = blocks[i].begin + (int)(r[2] % (r[0] % 3 ? 4 : STEPS));
     }
-    OK(flow_pack_blocks(blocks, BLOCKS, &total));
+    OK(flow_pack_blocks(blocks, BLOCKS, alignment, &total));
     for (int i = 0; i < BLOCKS; i++) {
-      assert_int_equal(blocks[i].offset % 64, 0);
+      assert_int_equal(blocks[i].offset % alignment, 0);
       assert_true(blocks[i].offset + blocks[i].bytes <= total);
       sum += blocks[i].bytes;
       for (int k = 0; k < i; k++) {
@@ -437,7 +437,7 @@ static void test_blocks_never_overlap(void **state)
   }
   flow_block huge[2] = { { .bytes = SIZE_MAX - 5 }, { .bytes = 64 } };
   size_t total;
-  FAILS(flow_pack_blocks(huge, 2, &total), FLOW_OUT_OF_MEMORY, "smaller batches");
+  FAILS(flow_pack_blocks(huge, 2, FLOW_CPU_ALIGNMENT, &total), FLOW_OUT_OF_MEMORY, "smaller batches");
 }
 
 /* Gradients are computed where the optimizer reads them: pack copies nothing. */

@@ -158,6 +158,20 @@ describe("an op on a GPU", function()
     assert.same({ 3, 12, 27 }, gradient:totable())
   end)
 
+  it("convolves parts of tensors, which begin anywhere", function()
+    local function run()
+      local convolve = flow.layers.Conv2D(1, 3, { kernel_initializer = flow.initializers.RandomNormal { seed = 2 } })
+      local part = flow.random.normal({ 5, 5, 5, 1 }, { seed = 1 })[{ { 2, 5 } }]
+      local y, tape = convolve(part), flow.GradientTape()
+      tape:watch { part }
+      local square = tape:record(function() return convolve(part) * y end)
+      local gradients = tape:gradient(square, { part, convolve.trainable_variables[1] })
+      return square, gradients[1], gradients[2]
+    end
+    local expected, found = { run() }, { on("gpu:0", run) }
+    for i = 1, 3 do near(expected[i], found[i]) end
+  end)
+
   it("draws the host's random numbers", function()
     local function draw() return flow.random.normal({ 3, 5 }, { seed = 3 }) end
     near(draw(), on("gpu:0", draw))

@@ -55,21 +55,35 @@ flow_status __real_flow_product_run(const flow_call *call, const flow_library_pl
 flow_status __wrap_flow_product_run(const flow_call *call, const flow_library_plan *plan, const void *a, const void *b, const void *bias,
                                     void *c, void *workspace);
 
-static flow_status check_device(const flow_call *call)
+/* A workspace's alignment is that of cuBLASLt's documentation (cublasLtMatmul), and of all memory that cuDNN's users have from CUDA. */
+static flow_status check_call(const flow_call *call, const void *workspace)
 {
+  enum { WORKSPACE_ALIGNMENT = 256 };
   int wanted = call->queue->device->base.index, found = emulated_device();
-  return wanted == found ? FLOW_OK : flow_fail(FLOW_INTERNAL, "a library is called for gpu:%d while gpu:%d is current", wanted, found);
+  if (wanted != found) return flow_fail(FLOW_INTERNAL, "a library is called for gpu:%d while gpu:%d is current", wanted, found);
+  if ((uintptr_t)workspace % WORKSPACE_ALIGNMENT == 0) return FLOW_OK;
+  return flow_fail(FLOW_INTERNAL, "a library's workspace begins at %p, a multiple of %d was expected", workspace, WORKSPACE_ALIGNMENT);
+}
+
+/* As the tensors of the graph are described (cudnn_graph.c). */
+static flow_status check_operands(const flow_library_operands *o)
+{
+  uintptr_t places = (uintptr_t)o->first | (uintptr_t)o->second | (uintptr_t)o->result | (uintptr_t)o->bias | (uintptr_t)o->addend |
+                     (uintptr_t)o->relu;
+  if (places % FLOW_LIBRARY_ALIGNMENT == 0 && (uintptr_t)o->sums % sizeof *o->sums == 0) return FLOW_OK;
+  return flow_fail(FLOW_INTERNAL, "an operand of a library's convolution begins at no multiple of %d bytes", FLOW_LIBRARY_ALIGNMENT);
 }
 
 flow_status __wrap_flow_convolution_run(const flow_call *call, const flow_library_plan *plan, const flow_library_operands *operands)
 {
-  FLOW_TRY(check_device(call));
+  FLOW_TRY(check_call(call, operands->workspace));
+  FLOW_TRY(check_operands(operands));
   return __real_flow_convolution_run(call, plan, operands);
 }
 
 flow_status __wrap_flow_product_run(const flow_call *call, const flow_library_plan *plan, const void *a, const void *b, const void *bias,
                                     void *c, void *workspace)
 {
-  FLOW_TRY(check_device(call));
+  FLOW_TRY(check_call(call, workspace));
   return __real_flow_product_run(call, plan, a, b, bias, c, workspace);
 }
