@@ -3,6 +3,7 @@
 #include "train/loss_formulas.h"
 
 #include <math.h>
+#include "graph/context.h"
 
 flow_tensor *flow_loss_mean_squared_error(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
 {
@@ -86,12 +87,22 @@ flow_tensor *flow_metric_cosine_similarity(flow_expression *e, const flow_argume
   return flow_express_sum(e, e_mul(e, unit_vector(e, y_true), unit_vector(e, y_pred)), -1, 0);
 }
 
-/* Labels of 0 become -1. Keras does so where all labels of a batch are 0 or 1; this rule is the same for labels of 0 and 1 and for those
- * of -1 and 1, and does not depend on how replicas share a batch. */
+/* y, or 2 y - 1 where all labels of the batch are 0 or 1: then they stand for -1 and 1. The replicas that share a batch find it out
+ * together, so that it does not depend on them. */
+static flow_tensor *signs_of(flow_expression *e, flow_tensor *y)
+{
+  flow_tensor *others = flow_express_cast(e, flow_express(e, FLOW_OP_ne, e_square(e, y), y, NULL, NULL), FLOW_FLOAT32), *total = NULL;
+  others = flow_express(e, FLOW_OP_sum, others, NULL, NULL, NULL);
+  if (e->status != FLOW_OK) return NULL;
+  flow_status status = flow_sum_over_replicas(e->context, others, &total);
+  others = flow_express_keep(e, status, total);
+  flow_tensor *signs = e_sub(e, e_mul(e, y, flow_express_number(e, y, 2)), flow_express_number(e, y, 1));
+  return e_where(e, e_eq(e, others, flow_express_number(e, others, 0)), signs, y);
+}
+
 static flow_tensor *margin(flow_expression *e, flow_tensor *y_true, flow_tensor *y_pred)
 {
-  flow_tensor *zero = flow_express_number(e, y_true, 0), *one = flow_express_number(e, y_true, 1);
-  flow_tensor *label = e_where(e, e_eq(e, y_true, zero), flow_express_number(e, y_true, -1), y_true);
+  flow_tensor *zero = flow_express_number(e, y_true, 0), *one = flow_express_number(e, y_true, 1), *label = signs_of(e, y_true);
   return e_maximum(e, e_sub(e, one, e_mul(e, label, y_pred)), zero);
 }
 

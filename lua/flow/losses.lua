@@ -6,7 +6,7 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
 local arguments = require "flow.arguments"
-local ops = require "flow.ops"
+local ops = require "flow.replica_ops"
 local extend = require "flow.extend"
 
 local C, raise = native.C, errors.raise
@@ -47,7 +47,26 @@ local function reduce(values, weights, reduction)
   return native.tensor(out[0])
 end
 
+-- As Keras, values of labels that are ignore_class count nothing, in the divisor of a mean either: the others count that much more. How many
+-- there are the replicas that share a batch find out together. Returns values and weights.
+local function without_class(self, y_true, y_pred, weights)
+  local valid = y_true:ne(self.ignore_class)
+  local values = self:call(ops.where(valid, y_true, 0), y_pred)
+  if valid.rank == values.rank + 1 then valid = valid:squeeze(-1) end
+  valid = valid:to(values.dtype)
+  weights = weights == nil and valid or losses.align_weights(weights, values) * valid
+  if self.reduction == "sum_over_batch_size" or self.reduction == "mean" then
+    local total, counted = ops.all_reduce(ops.ones_like(valid):sum()), ops.all_reduce(valid:sum())
+    weights = weights * (total / (counted + 1e-7))
+  end
+  return values * valid, weights
+end
+
 function Loss:_call(y_true, y_pred, weights)
+  if rawget(self, "ignore_class") then
+    local values, counts = without_class(self, ops.operand(y_true, nil, "y_true"), ops.operand(y_pred, nil, "y_pred"), weights)
+    return reduce(values, counts, self.reduction)
+  end
   return reduce(self:call(ops.operand(y_true, nil, "y_true"), ops.operand(y_pred, nil, "y_pred")), weights, self.reduction)
 end
 
@@ -80,13 +99,17 @@ local function make(class_name, index, ...)
     raise("%s: reduction is %s; it is sum_over_batch_size, mean, sum or none", class_name, errors.describe(named.reduction))
   end
   if type(named.axis) == "number" and named.axis > 0 then named.axis = named.axis - 1 end      -- records count axes from 0
-  local name = named.name or record
-  named.reduction, named.name = nil, nil
+  local name, ignored = named.name or record, named.ignore_class
+  if ignored ~= nil and type(ignored) ~= "number" then
+    raise("%s: ignore_class is a label, a number, got %s", class_name, errors.describe(ignored))
+  end
+  named.reduction, named.name, named.ignore_class = nil, nil, nil
   local class = object.class(class_name, Loss)
   local options = arguments.native(class_name, named)
   local config = { name = name, reduction = reduction }
   for parameter, value in pairs(named) do config[parameter] = value end
-  return object.new(class, { name = name, index = index, reduction = reduction, options = options,
+  config.ignore_class = ignored
+  return object.new(class, { name = name, index = index, reduction = reduction, options = options, ignore_class = ignored,
                              config = { class_name = class_name, config = config } })
 end
 

@@ -151,6 +151,9 @@ local function as_list(value, what)
     end
     return value
   end
+  if arguments.is_options(value) and next(value) ~= nil then
+    raise("%s: a table with names is not supported: give a list; layers' names tell the tensors apart", what)
+  end
   raise("%s: expected symbolic tensors as flow.Input gives them, got %s", what, errors.describe(value))
 end
 

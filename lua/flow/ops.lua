@@ -201,12 +201,17 @@ local function cast(x, name)
 end
 define(cast, "cast", "astype")
 
--- to("float16") casts, to("cpu") moves; what is there already comes back as it is.
-define(function(x, target)
-  if tensor.is_device(target) then
-    return tensor.to_device(operand(x, nil, "to()"), tensor.device_number(target))
+-- to("float16") casts, to("cpu") moves, to("cpu", "float16") does both; what is there already comes back as it is.
+local function move_or_cast(x, wanted)
+  if tensor.is_device(wanted) then return tensor.to_device(operand(x, nil, "to()"), tensor.device_number(wanted)) end
+  return cast(x, wanted)
+end
+define(function(x, target, other)
+  if other == nil then return move_or_cast(x, target) end
+  if tensor.is_device(target) == tensor.is_device(other) then
+    raise("to(): a device, a dtype or one of each, got %s and %s", errors.describe(target), errors.describe(other))
   end
-  return cast(x, target)
+  return move_or_cast(move_or_cast(x, target), other)
 end, "to")
 
 function methods.contiguous(t)

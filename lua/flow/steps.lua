@@ -89,8 +89,12 @@ local function total_loss(model, targets, predictions, weights, share)
     if #targets == 0 then raise("%s: the loss needs targets, y is nil", object.title(model)) end
     raise("%s: %d targets for %d outputs", object.title(model), #targets, #predictions)
   end
+  if compiled.loss_of_each and #predictions > 1 and next(compiled.metrics) then
+    raise("%s: call() gives %d outputs; for metrics of several outputs compile takes a list of their losses, and for each its metrics",
+      object.title(model), #predictions)
+  end
   for i = 1, #predictions do
-    local loss = compiled.losses[i]
+    local loss = compiled.losses[i] or compiled.loss_of_each
     if loss then
       local value = loss(targets[i], predictions[i], weights_of(weights, i))
       if value.rank > 0 then value = value:mean() end

@@ -28,19 +28,25 @@ local COMPILE = { "optimizer", "loss", "loss_weights", "metrics", "weighted_metr
 local known = {}
 for _, name in ipairs(COMPILE) do known[name] = true end
 
-local function output_count(model)
+local function is_list(value)
+  return type(value) == "table" and not getmetatable(value) and value[1] ~= nil
+end
+
+-- How many outputs a model has that compile is told of: a class with a call() of its own says it by a list of losses.
+local function output_count(model, compiled)
   local outputs = rawget(model, "outputs")
-  return outputs and #outputs or 1
+  compiled = compiled or model._compiled
+  return outputs and #outputs or compiled and is_list(compiled.given.loss) and #compiled.given.loss or 1
 end
 
 -- A loss or metric option may be one value (nil is returned), a list by output, or a table by output name.
-local function per_output(model, value, what)
+local function per_output(model, compiled, value, what)
   if value == nil then return {} end
   if type(value) ~= "table" or getmetatable(value) then return nil end
   if next(value) == nil then return value end
   if value[1] ~= nil then
-    if #value ~= output_count(model) then
-      raise("%s: compile: %s has %d entries for %d outputs", object.title(model), what, #value, output_count(model))
+    if #value ~= output_count(model, compiled) then
+      raise("%s: compile: %s has %d entries for %d outputs", object.title(model), what, #value, output_count(model, compiled))
     end
     return value
   end
@@ -59,12 +65,22 @@ local function per_output(model, value, what)
   return by_position
 end
 
+-- As Keras: what the loss of an output is reported as, by the output's name, or, where call() is written in Lua, by the loss's, which is
+-- numbered where it stands for several outputs.
+local function loss_key(model, compiled, output, used)
+  local outputs, entry = rawget(model, "outputs"), compiled.given.loss[output]
+  local name = outputs and outputs[output].layer.name or type(entry) == "string" and entry or compiled.losses[output].name
+  used[name] = (used[name] or 0) + 1
+  return name .. (used[name] > 1 and "_" .. used[name] - 1 or "") .. "_loss"
+end
+
 local function set_losses(model, compiled, loss, weights)
-  local count = output_count(model)
-  local list = per_output(model, loss, "loss")
+  local count, used = output_count(model, compiled), {}
+  local list = per_output(model, compiled, loss, "loss")
   for i = 1, list and 0 or count do compiled.losses[i] = losses.get(loss) end
   for i, entry in pairs(list or {}) do compiled.losses[i] = losses.get(entry) end
-  local by_output = per_output(model, weights, "loss_weights")
+  if not list and not rawget(model, "outputs") then compiled.loss_of_each = compiled.losses[1] end
+  local by_output = per_output(model, compiled, weights, "loss_weights")
   if not by_output then raise("%s: compile: loss_weights is a list, got %s", object.title(model), errors.describe(weights)) end
   for i, weight in pairs(by_output) do
     if type(weight) ~= "number" then
@@ -74,7 +90,7 @@ local function set_losses(model, compiled, loss, weights)
   compiled.loss_weights = by_output
   for i = 1, count > 1 and count or 0 do      -- as Keras: each output's loss is reported without its weight
     if compiled.losses[i] then
-      local key = model.outputs[i].layer.name .. "_loss"
+      local key = loss_key(model, compiled, i, used)
       table.insert(compiled.output_losses, { metric = metrics.Mean(key), key = key, output = i })
     end
   end
@@ -83,20 +99,20 @@ end
 -- One output: a list of metrics. Several outputs: an entry for each, by position or by name, which is a metric or a list of them.
 local function add_metrics(model, compiled, what, list, weighted)
   if list == nil then return end
-  local several = output_count(model) > 1
+  local several, outputs = output_count(model, compiled) > 1, rawget(model, "outputs")
   local by_name = type(list) == "table" and not getmetatable(list) and list[1] == nil and next(list) ~= nil
   local nested = type(list) == "table" and type(list[1]) == "table" and not getmetatable(list[1])
   local by_output = { list }
   if several or by_name or nested then
-    by_output = per_output(model, list, what) or raise("%s: compile: %s is a list with an entry for each output, got %s",
+    by_output = per_output(model, compiled, list, what) or raise("%s: compile: %s is a list with an entry for each output, got %s",
       object.title(model), what, errors.describe(list))
   end
-  for output = 1, output_count(model) do
+  for output = 1, output_count(model, compiled) do
     local entries = by_output[output]
     if type(entries) ~= "table" or getmetatable(entries) then entries = { entries } end
     for _, entry in ipairs(entries) do
       local metric = metrics.get(entry)
-      local key = several and model.outputs[output].layer.name .. "_" .. metric.name or metric.name
+      local key = several and outputs and outputs[output].layer.name .. "_" .. metric.name or metric.name
       compiled.metrics[#compiled.metrics + 1] = { metric = metric, key = key, output = output, weighted = weighted }
     end
   end
@@ -113,12 +129,13 @@ function Model:compile(...)
   end
   if options.run_eagerly then raise("compile: run_eagerly = true is not supported: call the model in a GradientTape instead") end
   local per_execution = options.steps_per_execution or 1
+  if per_execution == "auto" then per_execution = 1 end      -- what Keras would find: here a step costs the same alone
   if type(per_execution) ~= "number" or per_execution < 1 or per_execution ~= math.floor(per_execution) then
-    raise("compile: steps_per_execution is a whole number from 1, got %s", errors.describe(per_execution))
+    raise("compile: steps_per_execution is a whole number from 1 or \"auto\", got %s", errors.describe(per_execution))
   end
   local given = { loss = options.loss, loss_weights = options.loss_weights, metrics = options.metrics,
                   weighted_metrics = options.weighted_metrics }
-  local compiled = { given = given, losses = {}, loss_weights = {}, output_losses = {}, metrics = {}, loss_tracker = metrics.Mean("loss"),
+  local compiled = { given = given, losses = {}, loss_of_each = false, loss_weights = {}, output_losses = {}, metrics = {}, loss_tracker = metrics.Mean("loss"),
                      steps_per_execution = per_execution }
   compiled.optimizer = optimizers.get(options.optimizer or "rmsprop")
   if options.auto_scale_loss ~= false and self.dtype_policy.name == "mixed_float16"

@@ -35,6 +35,49 @@ describe("a loss", function()
     assert.near(math.log(2), losses.CategoricalCrossentropy { from_logits = true, axis = 2 } ({ { 0, 1 } }, logits):item(), 1e-6)
   end)
 
+  it("takes labels of 0 and 1 for -1 and 1 where all labels of the batch are such, as Keras", function()
+    local hinge, scores = losses.Hinge { reduction = "none" }, { { 0.5 }, { 0.25 }, { 0.75 } }
+    assert.same({ 1.5, 0.75, 0.25 }, hinge({ { 0 }, { 1 }, { 1 } }, scores):totable())
+    assert.same({ 1, 0.75, 1.75 }, hinge({ { 0 }, { 1 }, { -1 } }, scores):totable())
+    assert.same({ 1, 0.875, 0.25 }, hinge({ { 0 }, { 0.5 }, { 1 } }, scores):totable())
+  end)
+
+  -- Expected values: Keras 3.13.
+  it("leaves a class out, and out of the divisor of its mean", function()
+    local labels = flow.tensor({ { 0 }, { 255 }, { 1 } }, { dtype = "uint8" })
+    local probabilities, weights = flow.tensor { { 0.3, 0.7 }, { 0.1, 0.9 }, { 0.4, 0.6 } }, { 1, 2, 3 }
+    local function loss(reduction) return losses.SparseCategoricalCrossentropy { ignore_class = 255, reduction = reduction } end
+    assert.near(0.85739917, loss("sum_over_batch_size")(labels, probabilities):item(), 1e-6)
+    assert.near(1.3682247, loss("mean")(labels, probabilities, weights):item(), 1e-6)
+    assert.near(2.7364495, loss("sum")(labels, probabilities, weights):item(), 1e-6)
+    local values = loss("none")(labels, probabilities, weights):totable()
+    for i, expected in ipairs { 1.2039728, 0, 1.5324767 } do assert.near(expected, values[i], 1e-6) end
+    assert.equal("SparseCategoricalCrossentropy: ignore_class is a label, a number, got true",
+      message_of(function() losses.SparseCategoricalCrossentropy { ignore_class = true } end))
+  end)
+
+  it("that leaves a class out, or looks at all labels of a batch, is the same for several replicas", function()
+    local x, y = flow.random.normal({ 10, 3 }, { seed = 1 }), flow.tensor({ 0, 9, 9, 9, 1, 2, 0, 9, 1, 1 }, { dtype = "int32" })
+    local signs = flow.tensor { { 1 }, { 0 }, { 1 }, { 0 }, { 0 }, { -1 }, { 1 }, { 1 }, { 0 }, { 1 } }
+    local function train(strategy, loss, outputs, targets)
+      flow.set_random_seed(4)
+      local model = strategy.scope(function()
+        return flow.Sequential { flow.layers.Input { 3 }, flow.layers.Dense(outputs) }
+      end)
+      model:compile { optimizer = flow.optimizers.SGD(0.5), loss = loss() }
+      local history = model:fit(x, targets, { epochs = 4, batch_size = 10, shuffle = false, verbose = 0 })
+      return history.history.loss
+    end
+    local function ignore() return losses.SparseCategoricalCrossentropy { from_logits = true, ignore_class = 9 } end
+    flow.config.set_logical_devices("cpu", 4)
+    local one, four = flow.distribute.OneDeviceStrategy "cpu", flow.distribute.MirroredStrategy()
+    for _, case in ipairs { { ignore, 3, y }, { losses.Hinge, 1, signs } } do
+      local expected, found = train(one, unpack(case)), train(four, unpack(case))
+      assert.truthy(expected[4] < expected[1])
+      for i = 1, 4 do assert.near(expected[i], found[i], 1e-5) end
+    end
+  end)
+
   it("names what it was given wrongly", function()
     assert.equal('SparseCategoricalCrossentropy: unknown option "from_logit"; did you mean "from_logits"?',
       message_of(function() losses.SparseCategoricalCrossentropy { from_logit = true } end))

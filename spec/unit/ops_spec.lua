@@ -187,6 +187,10 @@ describe("other ops", function()
     assert.equal("bfloat16", a:astype("bfloat16").dtype)
     assert.is_true(a:to("float32") == a)
     assert.is_true(a:to("cpu") == a)
+    assert.equal("float16", a:to("cpu", "float16").dtype)
+    assert.equal("float16", a:to("float16", "cpu").dtype)
+    assert.equal('to(): a device, a dtype or one of each, got the string "cpu" and the string "cpu:0"',
+      message_of(function() a:to("cpu", "cpu:0") end))
     assert.matches('^device "gpu:63" does not exist: this process has .*"cpu:0"', message_of(function() a:to("gpu:63") end))
   end)
 

@@ -32,6 +32,47 @@ local function new_model()
   return model
 end
 
+-- Keys: Keras 3.13.
+describe("a model with a call() of its own and two outputs", function()
+  before_each(flow.clear_session)
+
+  local Two = flow.Model:extend("Two")
+  function Two:init()
+    self.a = layers.Dense(1, { kernel_initializer = "ones" })
+    self.b = layers.Dense(1, { kernel_initializer = "ones" })
+  end
+  function Two:call(inputs) return { self.a(inputs), self.b(inputs) } end
+  local ones, zeros = flow.ones { 4, 2 }, flow.zeros { 4, 1 }
+  local function results(options)
+    local model = Two()
+    options.optimizer = "sgd"
+    model:compile(options)
+    model:fit(ones, { zeros, zeros }, { verbose = 0, epochs = 0 })
+    return model:evaluate(ones, { zeros, zeros }, { verbose = 0 })
+  end
+
+  it("takes a list of losses, and one for each", function()
+    assert.same({ loss = 6, mse_loss = 4, mae_loss = 2 }, results { loss = { "mse", "mae" } })
+    assert.same({ loss = 5, mse_loss = 4, mae_loss = 2 }, results { loss = { "mse", "mae" }, loss_weights = { 1, 0.5 } })
+    assert.same({ loss = 8, mse_loss = 4, mse_1_loss = 4 }, results { loss = { "mse", "mse" } })
+    assert.equal(8, results({ loss = "mse" }).loss)
+  end)
+
+  it("takes metrics with them", function()
+    assert.same({ loss = 6, mse_loss = 4, mae_loss = 2, mae = 2, mse = 4 },
+      results { loss = { "mse", "mae" }, metrics = { { "mae" }, { "mse" } } })
+    local message = message_of(function() results { loss = "mse", metrics = { "mae" } } end)
+    assert.truthy(message:find("call() gives 2 outputs; for metrics of several outputs compile takes a list of their losses", 1, true), message)
+  end)
+
+  it("trains both", function()
+    local model = Two()
+    model:compile { optimizer = flow.optimizers.SGD(0.05), loss = "mse" }
+    model:fit(ones, { zeros, zeros }, { verbose = 0, epochs = 3 })
+    for _, layer in ipairs { model.a, model.b } do assert.truthy(layer.kernel:max():item() < 0.9) end
+  end)
+end)
+
 describe("losses and metrics written in Lua", function()
   before_each(flow.clear_session)
 
