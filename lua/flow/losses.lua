@@ -47,8 +47,8 @@ local function reduce(values, weights, reduction)
   return native.tensor(out[0])
 end
 
--- As Keras, values of labels that are ignore_class count nothing, in the divisor of a mean either: the others count that much more. How many
--- there are the replicas that share a batch find out together. Returns values and weights.
+-- As Keras, values of labels that are ignore_class count nothing, in the divisor of a mean either: the others count that much more. How
+-- many there are the replicas that share a batch find out together. Returns values and weights.
 local function without_class(self, y_true, y_pred, weights)
   local valid = y_true:ne(self.ignore_class)
   local values = self:call(ops.where(valid, y_true, 0), y_pred)

@@ -12,7 +12,7 @@ local errors = require "flow.errors"
 local variable = require "flow.variable"
 
 local C, check, raise = native.C, native.check, errors.raise
-local context = native.context
+local context, held = native.context, native.held
 local tape = {}
 
 local Tape = {}
@@ -107,6 +107,7 @@ function Tape:gradient(target, sources)
     if native.is_tensor(leaves[i]) then tensors[i - 1] = native.pointer(leaves[i]) else variables[i - 1] = leaves[i].handle end
   end
   local results = native.out("flow_tensor", math.max(count, 1))
+  held[1], held[2] = leaves, target
   native.try(C.flow_tape_gradient, context, self.handle, native.pointer(target), tensors, variables, count, results)
   local gradients = {}
   for i = 1, count do

@@ -135,8 +135,8 @@ function Model:compile(...)
   end
   local given = { loss = options.loss, loss_weights = options.loss_weights, metrics = options.metrics,
                   weighted_metrics = options.weighted_metrics }
-  local compiled = { given = given, losses = {}, loss_of_each = false, loss_weights = {}, output_losses = {}, metrics = {}, loss_tracker = metrics.Mean("loss"),
-                     steps_per_execution = per_execution }
+  local compiled = { given = given, losses = {}, loss_of_each = false, loss_weights = {}, output_losses = {}, metrics = {},
+                     loss_tracker = metrics.Mean("loss"), steps_per_execution = per_execution }
   compiled.optimizer = optimizers.get(options.optimizer or "rmsprop")
   if options.auto_scale_loss ~= false and self.dtype_policy.name == "mixed_float16"
     and not object.is(compiled.optimizer, optimizers.LossScaleOptimizer) then

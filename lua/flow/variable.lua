@@ -8,7 +8,7 @@ local devices = require "flow.devices"
 local ops = require "flow.ops"
 
 local C, check, raise = native.C, native.check, errors.raise
-local context = native.context
+local context, held = native.context, native.held
 local variable = {}
 
 local Variable = {}     -- methods
@@ -51,6 +51,7 @@ function variable.Variable(value, options)
   if options.dtype then initial = initial:to(options.dtype) end
   tensor.need_value(initial, "flow.Variable")
   if devices.current() >= 0 then initial = tensor.to_device(initial, devices.current()) end
+  held[1] = initial
   native.try(C.flow_variable_new, initial.p, options.name or "Variable", options.trainable ~= false, sync, out_variable)
   return adopt(out_variable[0])
 end
@@ -67,22 +68,24 @@ function Variable:value()
   return read(self):clone()
 end
 
-local function assigned(self, value, what)
-  return ops.operand(value, self.dtype, what)
+-- The pointer of what is assigned, which is held.
+local function assigned(value)
+  held[1] = value
+  return native.pointer(value)
 end
 
 function Variable:assign(value)
-  check(C.flow_variable_assign(context, self.handle, assigned(self, value, "assign()").p))
+  check(C.flow_variable_assign(context, self.handle, assigned(ops.operand(value, self.dtype, "assign()"))))
   return self
 end
 
 function Variable:assign_add(value)
-  check(C.flow_variable_assign_add(context, self.handle, assigned(self, value, "assign_add()").p))
+  check(C.flow_variable_assign_add(context, self.handle, assigned(ops.operand(value, self.dtype, "assign_add()"))))
   return self
 end
 
 function Variable:assign_sub(value)
-  check(C.flow_variable_assign_add(context, self.handle, (-assigned(self, value, "assign_sub()")).p))
+  check(C.flow_variable_assign_add(context, self.handle, assigned(-ops.operand(value, self.dtype, "assign_sub()"))))
   return self
 end
 

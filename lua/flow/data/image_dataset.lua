@@ -268,7 +268,9 @@ local function pack(texts)
   local bytes = new_tensor("uint8", { #all })
   check(C.flow_tensor_borrow(native.cast("void *", native.cast("const char *", all)), native.dtype("uint8"), 1, (native.dims { #all }),
     tensor_out))
-  check(C.flow_tensor_copy(native.pointer(bytes), native.pointer(native.tensor(tensor_out[0]))))
+  local view = native.tensor(tensor_out[0])
+  check(C.flow_tensor_copy(native.pointer(bytes), native.pointer(view)))
+  native.called[1], native.called[2] = view, all
   return bytes, offsets
 end
 
