@@ -1,7 +1,8 @@
 /* convolution_geometry.h: sizes, paddings and channels of a convolution call and of its gradient, for the kernels of all devices.
  *
  * Activations are NHWC, weights HWIO: {kernel height, kernel width, channels in / groups, channels out}; the output
- * channels of a group are neighbours. In arrays of two, [0] is height and [1] is width. */
+ * channels of a group are neighbours. Plans for some devices turn weights: {channels out, kernel height, kernel width, channels in / groups}.
+ * In arrays of two, [0] is height and [1] is width. */
 #ifndef FLOW_CONVOLUTION_GEOMETRY_H
 #define FLOW_CONVOLUTION_GEOMETRY_H
 
@@ -30,8 +31,9 @@ static inline int64_t flow_reach(const flow_geometry *geometry, int axis)
 
 static inline flow_geometry flow_geometry_of(const flow_call *call, const flow_operand *x, const flow_operand *w)
 {
+  int turned = (call->attributes->convolution.turned & FLOW_TURNED_KERNEL) != 0;
   flow_geometry s = {
-    .images = x->shape[0], .channels_in = x->shape[3], .channels_out = w->shape[3],
+    .images = x->shape[0], .channels_in = x->shape[3], .channels_out = w->shape[turned ? 0 : 3],
     .groups = call->attributes->convolution.groups > 0 ? call->attributes->convolution.groups : 1,
     .bytes = x->dtype == FLOW_UINT8,
     .pooled = call->attributes->convolution.pool[0] > 0,
@@ -39,12 +41,12 @@ static inline flow_geometry flow_geometry_of(const flow_call *call, const flow_o
     .has_bias = call->attributes->convolution.has_bias, .input_scale = 1,
   };
   if (call->attributes->convolution.input_scale != 0) s.input_scale = call->attributes->convolution.input_scale;
-  s.group_in = w->shape[2];
+  s.group_in = w->shape[turned ? 3 : 2];
   s.group_out = s.channels_out / s.groups;
   for (int axis = 0; axis < 2; axis++) {
     int32_t stride = call->attributes->convolution.stride[axis], dilation = call->attributes->convolution.dilation[axis];
     s.in[axis] = x->shape[1 + axis];
-    s.kernel[axis] = w->shape[axis];
+    s.kernel[axis] = w->shape[turned + axis];
     s.stride[axis] = stride > 0 ? stride : 1;
     s.dilation[axis] = dilation > 0 ? dilation : 1;
     s.before[axis] = call->attributes->convolution.padding[2 * axis];

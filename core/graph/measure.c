@@ -3,6 +3,7 @@
 #include "graph/instance.h"
 #include <math.h>
 #include <string.h>
+#include "convolution_geometry.h"
 
 /* Shortest measurement, how many the minimum is taken of, and when there have been enough even of slow ones. */
 static const double shortest = 2e-3, enough = 0.1;
@@ -20,14 +21,8 @@ static double matrix_work(const flow_call *call)
 /* Every output of the convolution, before pooling, sees kernel height x width x inputs of its group. */
 static double convolution_macs(const flow_call *call, const flow_operand *x, const flow_operand *w)
 {
-  double work = (double)x->shape[0];
-  for (int axis = 0; axis < 2; axis++) {
-    const int32_t *padding = &call->attributes->convolution.padding[2 * axis];
-    int64_t stride = call->attributes->convolution.stride[axis], dilation = call->attributes->convolution.dilation[axis];
-    int64_t room = x->shape[1 + axis] + padding[0] + padding[1] - (w->shape[axis] - 1) * (dilation > 0 ? dilation : 1) - 1;
-    work *= room < 0 ? 0 : (double)(room / (stride > 0 ? stride : 1) + 1);
-  }
-  return work * (double)flow_shape_size(4, w->shape);
+  flow_geometry s = flow_geometry_of(call, x, w);
+  return (double)(s.images * s.out[0] * s.out[1]) * (double)flow_shape_size(4, w->shape);
 }
 
 static double convolution_work(const flow_call *call) { return convolution_macs(call, &call->inputs[0], &call->inputs[1]); }

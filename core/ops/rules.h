@@ -21,7 +21,7 @@
 typedef flow_status flow_shape_function(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                         flow_signature *outputs);
 
-flow_shape_function flow_shape_same, flow_shape_predicate, flow_shape_cast, flow_shape_casts, flow_shape_broadcast, flow_shape_compare,
+flow_shape_function flow_shape_same, flow_shape_predicate, flow_shape_cast, flow_shape_casts, flow_shape_turn_filters, flow_shape_broadcast, flow_shape_compare,
   flow_shape_fused, flow_shape_where, flow_shape_broadcast_to, flow_shape_fill, flow_shape_random, flow_shape_scalar,
   flow_shape_all_gather, flow_shape_assign;
 flow_shape_function flow_shape_reduce, flow_shape_reduce_bool, flow_shape_argmax, flow_shape_element_count;

@@ -222,6 +222,23 @@ flow_status flow_shape_convolution_gradient(int op, const flow_attributes *attri
   return FLOW_OK;
 }
 
+/* As many outputs as inputs. */
+flow_status flow_shape_turn_filters(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+                                    flow_signature *outputs)
+{
+  const char *layout = attributes->turn.back ? "{channels out, height, width, channels in / groups}"
+                                             : "{height, width, channels in / groups, channels out}";
+  int dtype = attributes->turn.dtype, first = attributes->turn.back ? 1 : 3;
+  if (dtype < 0 || dtype >= FLOW_DTYPE_COUNT || !flow_dtype_is_float(dtype))
+    return flow_rule_fail(op, "the dtype has number %d, expected that of a float", dtype);
+  for (int i = 0; i < input_count; i++) {
+    FLOW_TRY(flow_rule_rank(op, "a kernel", &inputs[i], 4, layout));
+    outputs[i] = (flow_signature){ .dtype = dtype, .rank = 4 };
+    for (int axis = 0; axis < 4; axis++) outputs[i].dims[axis] = inputs[i].dims[(first + axis) % 4];
+  }
+  return FLOW_OK;
+}
+
 flow_status flow_shape_convolution_gradient_relu(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                                  flow_signature *outputs)
 {

@@ -11,6 +11,7 @@
 #include "cuda/constant.h"
 #include "cuda/convolution.h"
 #include "cuda/elementwise.h"
+#include "cuda/filters.h"
 #include "cuda/gather.h"
 #include "cuda/library_steps.h"
 #include "cuda/images.h"
@@ -38,6 +39,7 @@
   CONVOLUTION_KERNELS(ELEMENT, BLOCK) \
   ELEMENTWISE_KERNELS(ELEMENT, BLOCK) \
   EMULATED_LIBRARY_KERNELS(ELEMENT, BLOCK) \
+  FILTERS_KERNELS(ELEMENT, BLOCK) \
   GATHER_KERNELS(ELEMENT, BLOCK) \
   LIBRARY_STEPS_KERNELS(ELEMENT, BLOCK) \
   IMAGE_KERNELS(ELEMENT, BLOCK) \

@@ -1,13 +1,14 @@
 /* library_convolution.c: the ops convolution and convolution_gradient as a library's convolutions with own kernels around them.
  *
- * Filters are turned from {height, width, in, out} into the library's layout, and gradients of filters back: no engine for tensor cores
- * reads or writes ours. Images are copied where they have another dtype, are to be scaled, begin at no multiple of 16 bytes, or have
- * channels that do not fill 16 bytes: the copy has channels of zeros, so that every engine can be used. Pooling, masks and the gradient of
- * the bias are own kernels. dw and db may be float32 beside activations of 16 bits. The relu in front of a convolution stops dx in the plan
- * that makes it, which also sums it; what of that no engine does is left to own kernels behind it.
+ * Filters are turned from {height, width, in, out} into the library's layout, and gradients of filters back, where the plan has not done
+ * so for all of a step at once (flow_turned): no engine for tensor cores reads or writes ours. Images are copied where they have another
+ * dtype, are to be scaled, begin at no multiple of 16 bytes, or have channels that do not fill 16 bytes: the copy has channels of zeros, so
+ * that every engine can be used. Pooling, masks and the gradient of the bias are own kernels. dw and db may be float32 beside activations
+ * of 16 bits. The relu in front of a convolution stops dx in the plan that makes it, which also sums it; what of that no engine does is
+ * left to own kernels behind it.
  *
- *   forward   [widen x] -> turn w -> convolve (+ bias, relu) [-> pool]
- *   gradient  [mask or spread g to dz] -> turn w -> dx (stopped, sums);  [widen x] -> dw of dz -> turn back;  sums of g -> db */
+ *   forward   [widen x] -> [turn w] -> convolve (+ bias, relu) [-> pool]
+ *   gradient  [mask or spread g to dz] -> [turn w] -> dx (stopped, sums);  [widen x] -> dw of dz [-> turn back];  sums of g -> db */
 #include <string.h>
 #include "cuda/channel_sums.h"
 #include "cuda/empty.h"
@@ -27,6 +28,7 @@ typedef struct work {
   int           pooled, relu, has_bias;
   int           widens;                  /* x is copied, with forward.channels_in channels */
   int64_t       channels_in;             /* of our tensors */
+  int           turned;                  /* flow_turned */
   double        scale;                   /* of x */
   int           masked;                  /* gradient: dz is not g */
   int           wants_dx, wants_dw, wants_db;
@@ -67,6 +69,7 @@ static int describe(const flow_call *call, const flow_operand *x, const flow_ope
   c->images = s.images;
   c->channels_out = s.channels_out;
   out->channels_in = c->channels_in = s.channels_in;
+  out->turned = call->attributes->convolution.turned;
   out->pooled = s.pooled;
   out->relu = s.relu;
   out->has_bias = s.has_bias;
@@ -105,6 +108,18 @@ static int64_t w_size(const flow_library_convolution *c)
 {
   return c->kernel[0] * c->kernel[1] * (c->channels_in / c->groups) * c->channels_out;
 }
+
+/* Whether our filters are the library's as they lie. */
+static int reads_ours(const work *s, const flow_library_convolution *c)
+{
+  return (s->turned & FLOW_TURNED_KERNEL) && c->channels_in == s->channels_in;
+}
+
+static int writes_ours(const flow_call *call, const work *s)
+{
+  return (s->turned & FLOW_TURNED_GRADIENT) && s->filter.channels_in == s->channels_in && call->outputs[1].dtype == s->filter.dtype;
+}
+
 static int64_t result_rows(const work *s) { return s->forward.images * s->pool.out[0] * s->pool.out[1]; }
 
 static int prepare_forward(const flow_call *call, work *s)
@@ -118,7 +133,7 @@ static int prepare_forward(const flow_call *call, work *s)
   s->forward_plan = flow_library_plan_convolution(call, c);
   if (!s->forward_plan) return 0;
   if (s->widens) s->x = take(s, x_size(c), size);
-  s->w = take(s, w_size(c), size);
+  if (!reads_ours(s, c)) s->w = take(s, w_size(c), size);
   if (s->pooled) s->z = take(s, y_size(c), size);
   if (s->has_bias) s->aligned_bias = take(s, c->channels_out, size);
   s->workspace = take(s, (int64_t)s->forward_plan->workspace, 1);
@@ -160,7 +175,7 @@ static int prepare_gradient(const flow_call *call, work *s)
     if (s->adds && call->inputs[5].dtype != c->dtype) return 0;
     s->data_plan = plan_data(call, s);
     if (!s->data_plan) return 0;
-    s->w = take(s, w_size(&s->data), size);
+    if (!reads_ours(s, &s->data)) s->w = take(s, w_size(&s->data), size);
   }
   s->dx_sums = flow_cuda_channel_sums(c->images * c->in[0] * c->in[1], s->channels_in);
   if (s->wants_sums) {
@@ -171,7 +186,7 @@ static int prepare_gradient(const flow_call *call, work *s)
     s->filter_plan = flow_library_plan_convolution(call, &s->filter);
     if (!s->filter_plan) return 0;
     if (s->widens) s->x = take(s, x_size(&s->filter), size);
-    s->dw = take(s, w_size(&s->filter), size);
+    if (!writes_ours(call, s)) s->dw = take(s, w_size(&s->filter), size);
   }
   if (s->masked) s->z = take(s, y_size(c), size);
   if (s->wants_db) {
@@ -185,7 +200,8 @@ static int prepare_gradient(const flow_call *call, work *s)
 
 /* ---- steps ------------------------------------------------------------------------------------------------------------------------ */
 
-/* Of what ops made; kernels are turned to where they are aligned, and biases copied, since an optimizer's parameters lie without gaps. */
+/* Of what ops made; other kernels are turned to where they are aligned, and biases copied, since an optimizer's parameters lie without
+ * gaps. */
 static flow_status check_alignment(const flow_operand *x)
 {
   if (is_aligned(x)) return FLOW_OK;
@@ -216,20 +232,42 @@ static turn_filter_arguments turning(const work *s, const flow_library_convoluti
                                   .wide = c->channels_in / c->groups, .to_dtype = c->dtype, .from_dtype = c->dtype };
 }
 
-static flow_status turn(const flow_call *call, const work *s, const flow_library_convolution *c, const void *w, void *to)
+/* Turned filters with more or fewer channels, the new ones 0, and of another dtype: seen as images of taps. */
+static flow_status resize(const flow_call *call, const flow_library_convolution *c, const void *from, int from_dtype, int64_t from_channels,
+                          void *to, int to_dtype, int64_t to_channels)
 {
+  widen_image_arguments a = { .to = to, .from = from, .to_channels = to_channels / c->groups, .from_channels = from_channels / c->groups,
+                              .to_dtype = to_dtype, .from_dtype = from_dtype, .scale = 1 };
+  return flow_cuda_launch(call, CUDA_widen_image, c->channels_out * c->kernel[0] * c->kernel[1] * a.to_channels, &a, sizeof a);
+}
+
+/* The filter as the library reads it. */
+static flow_status bring_filter(const flow_call *call, const work *s, const flow_library_convolution *c, const flow_operand *w,
+                                const void **out)
+{
+  void *to = (char *)call->shared + s->w;
+  *out = w->data;
+  if (reads_ours(s, c)) return check_alignment(w);
+  *out = to;
+  if (s->turned & FLOW_TURNED_KERNEL) return resize(call, c, w->data, w->dtype, s->channels_in, to, c->dtype, c->channels_in);
   turn_filter_arguments a = turning(s, c);
   a.to = to;
-  a.from = w;
+  a.from = w->data;
   return flow_cuda_launch(call, CUDA_turn_filter, w_size(c), &a, sizeof a);
 }
 
-static flow_status turn_back(const flow_call *call, const work *s, const flow_library_convolution *c, const void *dw, void *to)
+/* What the library made, in call->shared, as the gradient that the call is to give. */
+static flow_status take_filter(const flow_call *call, const work *s)
 {
+  const flow_library_convolution *c = &s->filter;
+  const flow_operand *dw = &call->outputs[1];
+  const void *from = (const char *)call->shared + s->dw;
+  if (writes_ours(call, s)) return FLOW_OK;
+  if (s->turned & FLOW_TURNED_GRADIENT) return resize(call, c, from, c->dtype, c->channels_in, dw->data, dw->dtype, s->channels_in);
   turn_filter_arguments a = turning(s, c);
-  a.to = to;
-  a.to_dtype = call->outputs[1].dtype;
-  a.from = dw;
+  a.to = dw->data;
+  a.to_dtype = dw->dtype;
+  a.from = from;
   return flow_cuda_launch(call, CUDA_turn_filter_back, a.taps * a.in * a.out, &a, sizeof a);
 }
 
@@ -284,8 +322,8 @@ static flow_status stop(const flow_call *call, const work *s)
 static flow_status run_data(const flow_call *call, const work *s, const void *dz)
 {
   char *shared = call->shared;
-  FLOW_TRY(turn(call, s, &s->data, call->inputs[2].data, shared + s->w));
-  flow_library_operands o = { .first = dz, .second = shared + s->w, .result = call->outputs[0].data, .workspace = shared + s->workspace };
+  flow_library_operands o = { .first = dz, .result = call->outputs[0].data, .workspace = shared + s->workspace };
+  FLOW_TRY(bring_filter(call, s, &s->data, &call->inputs[2], &o.second));
   if (s->data.add) o.addend = call->inputs[5].data;
   if (s->data.relu) o.relu = call->inputs[1].data;
   if (s->data.bias) o.sums = call->outputs[3].dtype == FLOW_FLOAT32 ? call->outputs[3].data : (float *)(shared + s->sums);
@@ -321,9 +359,10 @@ flow_status flow_library_convolution_run(const flow_call *call, int phase, int64
   FLOW_TRY(align_bias(call, &s, &bias));
   void *z = s.pooled ? shared + s.z : call->outputs[0].data;
   if (s.widens) FLOW_TRY(widen(call, &s, &s.forward, x, shared + s.x));
-  FLOW_TRY(turn(call, &s, &s.forward, call->inputs[1].data, shared + s.w));
+  const void *w;
+  FLOW_TRY(bring_filter(call, &s, &s.forward, &call->inputs[1], &w));
   FLOW_TRY(flow_library_convolve(call, s.forward_plan, &(flow_library_operands){
-    .first = s.widens ? shared + s.x : x->data, .second = shared + s.w, .bias = bias, .result = z, .workspace = shared + s.workspace }));
+    .first = s.widens ? shared + s.x : x->data, .second = w, .bias = bias, .result = z, .workspace = shared + s.workspace }));
   return s.pooled ? pool(call, &s, z) : FLOW_OK;
 }
 
@@ -357,9 +396,11 @@ flow_status flow_library_convolution_gradient_run(const flow_call *call, int pha
   if (s.wants_dx && dx) FLOW_TRY(run_data(call, &s, dz));
   if (s.wants_dw && dw) {
     if (s.widens) FLOW_TRY(widen(call, &s, &s.filter, x, shared + s.x));
+    if (writes_ours(call, &s)) FLOW_TRY(check_alignment(&call->outputs[1]));
     FLOW_TRY(flow_library_convolve(call, s.filter_plan, &(flow_library_operands){
-      .first = s.widens ? shared + s.x : x->data, .second = dz, .result = shared + s.dw, .workspace = shared + s.workspace }));
-    FLOW_TRY(turn_back(call, &s, &s.filter, shared + s.dw, dw));
+      .first = s.widens ? shared + s.x : x->data, .second = dz, .result = writes_ours(call, &s) ? dw : shared + s.dw,
+      .workspace = shared + s.workspace }));
+    FLOW_TRY(take_filter(call, &s));
   }
   return s.wants_db && db ? sum_bias(call, &s) : FLOW_OK;
 }

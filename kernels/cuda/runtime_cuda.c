@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/memory.h"
 #include "cuda/libraries.h"
+#include "cuda/library_formulas.h"
 #include "compiled_families.h"
 
 enum { LEAST_ARCHITECTURE = 80 };
@@ -306,15 +307,17 @@ static flow_status make_pool(flow_cuda_device *device)
   return FLOW_OK;
 }
 
-static void describe(flow_cuda_device *device, const struct cudaDeviceProp *properties, char *isa, size_t isa_size)
+/* Returns whether there is cuDNN. */
+static int describe(flow_cuda_device *device, const struct cudaDeviceProp *properties, char *isa, size_t isa_size)
 {
   char cudnn[256];
   int driver = 0;
   cudaDriverGetVersion(&driver);
-  flow_cuda_library_text(FLOW_CUDA_CUDNN, cudnn, sizeof cudnn);
+  int found = flow_cuda_library_text(FLOW_CUDA_CUDNN, cudnn, sizeof cudnn);
   snprintf(isa, isa_size, "sm_%d%d", properties->major, properties->minor);
   snprintf(device->base.description, sizeof device->base.description, "%.48s, %s, driver %d.%d, %.64s", properties->name, isa,
            driver / 1000, driver % 1000 / 10, cudnn);
+  return found;
 }
 
 /* As NCCL tells them apart: by machine and place on the bus, so that the parts of a divided GPU are one. */
@@ -342,10 +345,10 @@ static flow_status start_device(flow_cuda_device *device, int index)
   FLOW_TRY(load_kernels(device));
   FLOW_TRY(make_pool(device));
   device->multiprocessors = properties.multiProcessorCount;
-  describe(device, &properties, isas[index], sizeof isas[index]);
+  int found_cudnn = describe(device, &properties, isas[index], sizeof isas[index]);
   identify(device);
   device->base.device = (flow_device){ .name = "gpu", .isa = isas[index], .kernels = flow_cuda_kernels, .halves = 1,
-                                         .mixes_halves = flow_cuda_mixes_halves };
+                                         .turned_bytes = found_cudnn ? FLOW_LIBRARY_ALIGNMENT : 0, .mixes_halves = flow_cuda_mixes_halves };
   device->base.functions = &functions;
   device->base.memory_bytes = (double)properties.totalGlobalMem;
   device->base.traffic = &device->traffic;

@@ -19,11 +19,11 @@ local support = require "spec.support.init"
 local budgets = {
   { "mnist", 64, "float32", 19, 103783976, 17496832 },
   { "mnist", 64, "mixed_bfloat16", 21, 81563472, 11203584 },
-  { "flowers", 32, "float32", 39, 922746720, 124356096 },
-  { "flowers", 32, "mixed_bfloat16", 40, 592911604, 78828288 },
-  { "resnet20", 4, "float32", 268, 68370648, 7781632 },
-  { "resnet20", 4, "mixed_bfloat16", 270, 40041536, 5020928 },
-  { "resnet50", 2, "mixed_bfloat16", 675, 1161928460, 150460416, 32 },
+  { "flowers", 32, "float32", 35, 922562400, 124464896 },
+  { "flowers", 32, "mixed_bfloat16", 36, 592727284, 78874368 },
+  { "resnet20", 4, "float32", 210, 66212056, 8760064 },
+  { "resnet20", 4, "mixed_bfloat16", 214, 37882944, 4969216 },
+  { "resnet50", 2, "mixed_bfloat16", 521, 974364428, 150866944, 32 },
 }
 
 describe("a step on a GPU stays within its budget:", function()
