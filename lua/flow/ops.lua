@@ -515,4 +515,6 @@ define(function(labels, count, options)
   return cast(hits, errors.check_options("flow.one_hot", options, { dtype = true }).dtype or "float32")
 end, "one_hot")
 
+require "flow.array_ops" (ops, define, axis_from, function(rows, indices) return apply2(ids.gather, rows, indices) end)
+
 return ops

@@ -129,20 +129,31 @@ end
 -- An op on symbolic tensors becomes a layer of its own: the op with its other operands kept.
 local function apply(op, ...)
   local Layer = require "flow.layer"
-  local operands, count, inputs, where = { ... }, select("#", ...), {}, {}
+  local operands, count, inputs, lists = { ... }, select("#", ...), {}, {}
   for i = 1, count do
-    if symbolic.is(operands[i]) then
-      inputs[#inputs + 1] = operands[i]
-      where[#where + 1] = i
+    lists[i] = symbolic.any(operands[i]) and not symbolic.is(operands[i])
+    for _, operand in ipairs(lists[i] and operands[i] or { operands[i] }) do
+      if symbolic.is(operand) then inputs[#inputs + 1] = operand end
     end
   end
   symbolic.Operation = symbolic.Operation or Layer:extend("Operation")
   local layer = symbolic.Operation()
   rawset(layer, "_operation", { op = op, operands = operands, count = count })
   layer.call = function(_, x)
-    local filled = {}
-    for i = 1, count do filled[i] = operands[i] end
-    for i = 1, #where do filled[where[i]] = x[i] end
+    local filled, next_input = {}, 0
+    local function value_of(operand)
+      if not symbolic.is(operand) then return operand end
+      next_input = next_input + 1
+      return x[next_input]
+    end
+    for i = 1, count do
+      if lists[i] then
+        filled[i] = {}
+        for k, operand in ipairs(operands[i]) do filled[i][k] = value_of(operand) end
+      else
+        filled[i] = value_of(operands[i])
+      end
+    end
     return op(unpack(filled, 1, count))
   end
   return layer(inputs)

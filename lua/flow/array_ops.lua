@@ -1,0 +1,235 @@
+-- array_ops.lua: take, split, pad, tile and their kin: ops of keras.ops that are made of others. Axes and positions count from 1, negative
+-- ones from the end. Used by ops.lua.
+
+local errors = require "flow.errors"
+local native = require "flow.ffi"
+local tensor = require "flow.tensor"
+
+local raise = errors.raise
+
+-- define, axis_from: of ops.lua. gather(table, indices): rows by their numbers from 0.
+return function(ops, define, axis_from, gather)
+  local operand = ops.operand
+
+  local function axis_of(x, axis, what)
+    return axis_from(axis, #tensor.raw_shape(x), what) + 1
+  end
+
+  local function whole(value, least, what, name)
+    if type(value) ~= "number" or value ~= math.floor(value) or value < least then
+      raise("%s: %s is a whole number from %d, got %s", what, name, least, errors.describe(value))
+    end
+    return value
+  end
+
+  -- Elements first .. last of an axis; last may be -1.
+  local function part(x, axis, first, last)
+    local key = {}
+    for i = 1, axis do key[i] = i == axis and { first, last } or {} end
+    return tensor.select(x, key)
+  end
+
+  -- The length of an axis, which must be known.
+  local function length(x, axis, what)
+    local n = tensor.raw_shape(x)[axis]
+    if n < 0 then raise("%s: axis %d is that of the batch, whose size is not known in a trace", what, axis) end
+    return n
+  end
+
+  ---- take ------------------------------------------------------------------------------------------------------------------------
+
+  -- Positions as numbers from 0 of n elements; n < 0: not known, then they cannot count from the end.
+  local function from_zero(positions, n, what)
+    if n >= 0 and not tensor.is_symbolic(positions) and positions.size > 0 then
+      local least, most, zero = positions:min():item(), positions:max():item(), positions:eq(0):any():item()
+      local wrong = most > n and most or least < -n and least or zero and 0
+      if wrong then
+        raise("%s: position %d is out of range: the axis has %d elements%s", what, wrong, n, wrong == 0 and ", counted from 1" or "")
+      end
+    end
+    if n < 0 then return positions - 1 end
+    return ops.where(positions:lt(0), positions + n, positions - 1)
+  end
+
+  -- The elements at positions (a number, a list or a tensor of whole numbers) of an axis, or of the flattened tensor.
+  local function take(x, positions, axis)
+    local what = "flow.take"
+    x, positions = operand(x, nil, what), operand(positions, "int32", what):to("int32")
+    if axis == nil then x, axis = ops.reshape(x, -1), 1 end
+    axis = axis_of(x, axis, what)
+    local rank, order = #tensor.raw_shape(x), { axis }
+    positions = from_zero(positions, tensor.raw_shape(x)[axis], what)
+    for i = 1, rank do order[#order + 1] = i ~= axis and i or nil end
+    local taken = gather(axis == 1 and x or ops.transpose(x, order):contiguous(), positions)
+    local count, back = #tensor.raw_shape(positions), {}
+    if axis == 1 then return taken end
+    for i = 1, axis - 1 do back[i] = count + i end
+    for i = 1, count do back[#back + 1] = i end
+    for i = axis, rank - 1 do back[#back + 1] = count + i end
+    return ops.transpose(taken, back)
+  end
+  define(take, "take")
+
+  local function sequence(first, last, step)
+    local list = {}
+    for i = first, last, step or 1 do list[#list + 1] = i end
+    return list
+  end
+
+  -- The order of an axis, or of all, turned round.
+  define(function(x, axis)
+    local what = "flow.flip"
+    x = operand(x, nil, what)
+    for i = 1, #tensor.raw_shape(x) do
+      if axis == nil or i == axis_of(x, axis, what) then x = take(x, sequence(length(x, i, what), 1, -1), i) end
+    end
+    return x
+  end, "flip")
+
+  ---- parts ------------------------------------------------------------------------------------------------------------------------
+
+  -- A list of parts along an axis (1): so many equal ones, or those between cuts behind so many elements: {2, 5} cuts 7 in 2, 3 and 2.
+  define(function(x, cuts, axis)
+    local what = "flow.split"
+    x = operand(x, nil, what)
+    axis = axis_of(x, axis or 1, what)
+    local n, parts, before = length(x, axis, what), {}, 0
+    if type(cuts) == "number" then
+      local count = whole(cuts, 1, what, "the number of parts")
+      if n % count ~= 0 then raise("%s: %d elements of axis %d cannot be split in %d equal parts", what, n, axis, count) end
+      cuts = sequence(n / count, n - 1, n / count)
+    elseif type(cuts) ~= "table" or getmetatable(cuts) then
+      raise("%s: a number of parts or a list of cuts, got %s", what, errors.describe(cuts))
+    end
+    for i = 1, #cuts + 1 do
+      local cut = cuts[i] and whole(cuts[i], before, what, ("cut %d"):format(i)) or n
+      if cut > n then raise("%s: cut %d is behind %d elements, axis %d has %d", what, i, cut, axis, n) end
+      parts[i] = part(x, axis, before + 1, cut)
+      before = cut
+    end
+    return parts
+  end, "split")
+
+  -- A list of the elements along an axis (1), which they do not have any more.
+  define(function(x, axis)
+    x = operand(x, nil, "flow.unstack")
+    axis = axis_of(x, axis or 1, "flow.unstack")
+    local list = {}
+    for i = 1, length(x, axis, "flow.unstack") do list[i] = ops.squeeze(part(x, axis, i, i), axis) end
+    return list
+  end, "unstack")
+
+  ---- repetitions ------------------------------------------------------------------------------------------------------------------
+
+  local function copies(x, count, axis)
+    local list = {}
+    for i = 1, count do list[i] = x end
+    return ops.concat(list, axis)
+  end
+
+  -- x so many times along each axis; fewer numbers than axes are for the last ones.
+  define(function(x, repeats)
+    local what = "flow.tile"
+    x = operand(x, nil, what)
+    if type(repeats) == "number" then repeats = { repeats } end
+    if type(repeats) ~= "table" then raise("%s: a list of numbers, one an axis, got %s", what, errors.describe(repeats)) end
+    while #tensor.raw_shape(x) < #repeats do x = ops.expand_dims(x, 1) end
+    local first = #tensor.raw_shape(x) - #repeats
+    for i, count in ipairs(repeats) do
+      if whole(count, 1, what, ("entry %d"):format(i)) > 1 then x = copies(x, count, first + i) end
+    end
+    return x
+  end, "tile")
+
+  -- Each element of an axis, or of the flattened tensor, so many times.
+  define(function(x, count, axis)
+    local what = "flow.repeat_"
+    x, count = operand(x, nil, what), whole(count, 1, what, "the number of repetitions")
+    if axis == nil then x, axis = ops.reshape(x, -1), 1 end
+    axis = axis_of(x, axis, what)
+    local dims = tensor.raw_shape(x)
+    dims[axis] = dims[axis] * count      -- of the batch's, so many rows for each of its rows
+    return ops.reshape_raw(copies(ops.expand_dims(x, axis + 1), count, axis + 1), dims)
+  end, "repeat_")
+
+  ---- pad --------------------------------------------------------------------------------------------------------------------------
+
+  -- {before, after} for each axis, out of a number, one such pair or a list of them.
+  local function read_widths(widths, rank, what)
+    if type(widths) == "number" then widths = { widths, widths } end
+    if type(widths) ~= "table" then raise("%s: widths are {before, after} for each axis, got %s", what, errors.describe(widths)) end
+    local pairs_of = {}
+    for axis = 1, rank do
+      local pair = type(widths[1]) == "number" and widths or widths[axis]
+      if type(pair) ~= "table" or #pair ~= 2 then raise("%s: widths are {before, after} for each of %d axes", what, rank) end
+      for _, width in ipairs(pair) do whole(width, 0, what, "a width") end
+      pairs_of[axis] = pair
+    end
+    if type(widths[1]) ~= "number" and #widths ~= rank then
+      raise("%s: there are widths for %d axes, the tensor has %d", what, #widths, rank)
+    end
+    return pairs_of
+  end
+
+  -- What stands before and behind x along an axis: number times a value.
+  local function with_constant(x, axis, pair, value)
+    local list, border = { x }, ops.full_like(part(x, axis, 1, 1), value)
+    if pair[1] > 0 then table.insert(list, 1, copies(border, pair[1], axis)) end
+    if pair[2] > 0 then list[#list + 1] = copies(border, pair[2], axis) end
+    return ops.concat(list, axis)
+  end
+
+  -- Mirrored at the outer elements, which stand once (reflect, skip = 1) or twice (symmetric, skip = 0).
+  local function mirrored(x, axis, pair, skip, what)
+    local n = length(x, axis, what)
+    if math.max(pair[1], pair[2]) > n - skip then
+      raise("%s: %d elements of axis %d can be mirrored at most %d wide", what, n, axis, n - skip)
+    end
+    local positions = sequence(pair[1] + skip, 1 + skip, -1)
+    for i = 1, n do positions[#positions + 1] = i end
+    for i = n - skip, n - skip - pair[2] + 1, -1 do positions[#positions + 1] = i end
+    return take(x, positions, axis)
+  end
+
+  -- x with more elements before and behind each axis: constant_values, or those that are there, mirrored.
+  define(function(x, widths, mode, value)
+    local what = "flow.pad"
+    x = operand(x, nil, what)
+    if type(mode) == "table" then
+      local options = errors.check_options(what, mode, { mode = true, constant_values = true })
+      mode, value = options.mode, options.constant_values
+    end
+    mode = mode or "constant"
+    if mode ~= "constant" and mode ~= "reflect" and mode ~= "symmetric" then
+      raise("%s: mode is constant, reflect or symmetric, got %s", what, errors.describe(mode))
+    end
+    for axis, pair in ipairs(read_widths(widths, #tensor.raw_shape(x), what)) do
+      if pair[1] + pair[2] > 0 then
+        if mode == "constant" then x = with_constant(x, axis, pair, value or 0)
+        else x = mirrored(x, axis, pair, mode == "reflect" and 1 or 0, what) end
+      end
+    end
+    return x
+  end, "pad")
+
+  ---- the largest ones ---------------------------------------------------------------------------------------------------------------
+
+  -- The k largest entries along the last axis, the largest first, and their positions (int64). One pass over x for each of them.
+  local function top_k(x, k)
+    local what = "flow.top_k"
+    x = operand(x, nil, what)
+    local rank = #tensor.raw_shape(x)
+    if rank == 0 then raise("%s: a single number has no last axis", what) end
+    local n = length(x, rank, what)
+    if whole(k, 1, what, "k") > n then raise("%s: k is %d, the last axis has %d elements", what, k, n) end
+    local candidates, values, positions = ops.maximum(ops.stop_gradient(x):to("float64"), -1e308), {}, {}
+    for i = 1, k do
+      positions[i] = ops.argmax(candidates, -1)
+      local hit = ops.one_hot(positions[i] - 1, n, { dtype = "bool" })
+      values[i] = ops.where(hit, x, 0):sum(-1):to(x.dtype)
+      candidates = ops.where(hit, -math.huge, candidates)
+    end
+    return ops.stack(values, -1), ops.stack(positions, -1)
+  end
+  ops.top_k, native.methods.top_k = top_k, top_k
+end

@@ -1,0 +1,96 @@
+-- array_ops_spec.lua: take, split, pad, tile and their kin: as NumPy and keras.ops, with positions from 1.
+local support = require "spec.support.init"
+local flow = require "flow"
+local message_of = support.message_of
+
+local x = flow.tensor { { 1, 2, 3 }, { 4, 5, 6 } }
+
+local function lists(tensors)
+  local result = {}
+  for i, t in ipairs(tensors) do result[i] = t:totable() end
+  return result
+end
+
+describe("flow.take", function()
+  it("takes elements of an axis by their positions", function()
+    assert.same({ { 4, 5, 6 }, { 1, 2, 3 }, { 4, 5, 6 } }, flow.take(x, { 2, 1, -1 }, 1):totable())
+    assert.same({ { 3, 1 }, { 6, 4 } }, x:take({ -1, 1 }, -1):totable())
+    assert.same({ 2, 5 }, flow.take(x, 2, 2):totable())
+    assert.same({ 6, 1 }, flow.take(x, { 6, 1 }):totable())
+    assert.same({ { { 1, 2 }, { 3, 3 } }, { { 4, 5 }, { 6, 6 } } }, flow.take(x, { { 1, 2 }, { 3, 3 } }, 2):totable())
+    assert.equal("flow.take: position 0 is out of range: the axis has 2 elements, counted from 1",
+      message_of(function() flow.take(x, { 0 }, 1) end))
+    assert.equal("flow.take: position 4 is out of range: the axis has 3 elements", message_of(function() flow.take(x, { 1, 4 }, 2) end))
+    assert.equal("flow.take: position -4 is out of range: the axis has 3 elements", message_of(function() flow.take(x, { -4 }, 2) end))
+    assert.truthy(message_of(function() flow.take(x, { 1 }, 3) end):find("axis 3 is out of range", 1, true))
+  end)
+
+  it("has a gradient, which adds up where an element was taken twice", function()
+    local v = flow.Variable(x)
+    local tape = flow.GradientTape()
+    local loss = tape:record(function() return (v:take({ 1, 1, 3 }, 2) * flow.tensor { 1, 10, 100 }):sum() end)
+    assert.same({ { 11, 0, 100 }, { 11, 0, 100 } }, tape:gradient(loss, v):totable())
+  end)
+end)
+
+describe("parts and repetitions", function()
+  it("split at cuts or in equal parts, and unstack", function()
+    assert.same({ { { 1 }, { 4 } }, { { 2, 3 }, { 5, 6 } } }, lists(flow.split(x, { 1 }, 2)))
+    assert.same({ { { 1, 2, 3 } }, { { 4, 5, 6 } } }, lists(flow.split(x, 2)))
+    assert.same({ { 1, 4 }, { 2, 5 }, { 3, 6 } }, lists(flow.unstack(x, -1)))
+    assert.equal("flow.split: 3 elements of axis 2 cannot be split in 2 equal parts", message_of(function() flow.split(x, 2, 2) end))
+    assert.equal("flow.split: cut 1 is behind 4 elements, axis 2 has 3", message_of(function() flow.split(x, { 4 }, 2) end))
+  end)
+
+  it("tile, repeat and flip", function()
+    assert.same({ { 1, 2, 3, 1, 2, 3 }, { 4, 5, 6, 4, 5, 6 } }, flow.tile(x, 2):totable())
+    assert.same({ { 1, 2, 1, 2 }, { 1, 2, 1, 2 } }, flow.tile({ 1, 2 }, { 2, 2 }):totable())
+    assert.same({ { 1, 1, 2, 2, 3, 3 }, { 4, 4, 5, 5, 6, 6 } }, flow.repeat_(x, 2, 2):totable())
+    assert.same({ { 1, 2, 3 }, { 1, 2, 3 }, { 4, 5, 6 }, { 4, 5, 6 } }, flow.repeat_(x, 2, 1):totable())
+    assert.same({ 1, 1, 2, 2 }, flow.repeat_({ 1, 2 }, 2):totable())
+    assert.same({ { 6, 5, 4 }, { 3, 2, 1 } }, flow.flip(x):totable())
+    assert.same({ { 3, 2, 1 }, { 6, 5, 4 } }, flow.flip(x, 2):totable())
+  end)
+
+  it("pad with a constant or mirrored", function()
+    assert.same({ { 0, 0, 0, 0 }, { 1, 2, 3, 0 }, { 4, 5, 6, 0 } }, flow.pad(x, { { 1, 0 }, { 0, 1 } }):totable())
+    assert.same({ { 9, 1, 2, 3, 9 }, { 9, 4, 5, 6, 9 } }, flow.pad(x, { { 0, 0 }, { 1, 1 } }, { constant_values = 9 }):totable())
+    assert.same({ 3, 2, 1, 2, 3, 2 }, flow.pad({ 1, 2, 3 }, { 2, 1 }, "reflect"):totable())
+    assert.same({ 2, 1, 1, 2, 3, 3, 2, 1 }, flow.pad({ 1, 2, 3 }, { { 2, 3 } }, { mode = "symmetric" }):totable())
+    assert.equal("flow.pad: 3 elements of axis 1 can be mirrored at most 2 wide",
+      message_of(function() flow.pad({ 1, 2, 3 }, 3, "reflect") end))
+    assert.equal("flow.pad: mode is constant, reflect or symmetric, got the string \"edge\"",
+      message_of(function() flow.pad(x, 1, "edge") end))
+    assert.equal("flow.pad: widths are {before, after} for each of 2 axes", message_of(function() flow.pad(x, { { 1, 1 } }) end))
+    assert.equal("flow.pad: there are widths for 3 axes, the tensor has 2",
+      message_of(function() flow.pad(x, { { 1, 1 }, { 1, 1 }, { 1, 1 } }) end))
+  end)
+
+  it("find the largest entries", function()
+    local values, positions = flow.top_k({ { 3, 9, -math.huge, 9 }, { -math.huge, 5, 7, 6 } }, 4)
+    assert.same({ { 9, 9, 3, -math.huge }, { 7, 6, 5, -math.huge } }, values:totable())
+    assert.same({ { 2, 4, 1, 3 }, { 3, 4, 2, 1 } }, positions:totable())
+    local v = flow.Variable { 3, 1, 2 }
+    local tape = flow.GradientTape()
+    local loss = tape:record(function() return (v:top_k(2) * flow.tensor { 10, 1 }):sum() end)
+    assert.same({ 10, 0, 1 }, tape:gradient(loss, v):totable())
+    assert.equal("flow.top_k: k is 4, the last axis has 3 elements", message_of(function() flow.top_k(x, 4) end))
+  end)
+
+  it("are the same while a function is traced for any number of rows, and in functional models", function()
+    local function f(rows)
+      local parts = flow.split(rows, { 1 }, 2)
+      local padded = flow.pad(parts[2], { { 0, 0 }, { 1, 1 } }, "symmetric")
+      return flow.concat({ flow.tile(parts[1], { 1, 2 }), padded, flow.take(rows, { -1 }, 2), flow.flip(rows, 2),
+                           (flow.top_k(rows, 2)), flow.pad(parts[1], { { 0, 0 }, { 2, 0 } }) }, 2)
+    end
+    local input = flow.Input { 3 }
+    local both = flow.concat({ input:take({ 3, 1 }, 2), flow.pad(input, { { 0, 0 }, { 1, 0 } }) }, 2)
+    local model = flow.Model { inputs = input, outputs = both }
+    assert.same({ { 3, 1, 0, 1, 2, 3 }, { 6, 4, 0, 4, 5, 6 } }, model(x):totable())
+    local Custom = flow.layers.Layer:extend("Custom")
+    function Custom:call(rows) return f(rows) end
+    local sequential = flow.Sequential { flow.layers.Input { 3 }, Custom() }
+    assert.same(f(x):totable(), sequential:predict(x, { verbose = 0 }):totable())
+  end)
+end)
