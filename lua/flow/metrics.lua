@@ -2,7 +2,7 @@
 --
 --   Mean, Sum                     of values
 --   metrics of the library's table (every loss is one of them): running means of values per sample
---   confusion_metrics.lua         Precision, Recall, AUC and their kin
+--   confusion_metrics.lua         Precision, Recall, AUC and their kin; f_scores.lua: F1Score and FBetaScore
 --   Metric:extend("Name")         written in Lua: init(), update_state(y_true, y_pred, sample_weight), result()
 
 local native = require "flow.ffi"
@@ -220,9 +220,11 @@ end
 
 metrics.Metric, metrics.Mean, metrics.Sum, metrics.RootMeanSquaredError = Metric, Mean, Sum, RootMeanSquaredError
 local classes = { "RootMeanSquaredError" }
-for name, class in pairs(require "flow.confusion_metrics" (metrics)) do
-  metrics[name] = class
-  classes[#classes + 1] = name
+for _, file in ipairs { "flow.confusion_metrics", "flow.f_scores" } do
+  for name, class in pairs(require(file)(metrics)) do
+    metrics[name] = class
+    classes[#classes + 1] = name
+  end
 end
 
 -- The class of that name, or of that name in snake case.

@@ -172,4 +172,25 @@ return {
     shape = { 12, 6 }, seed = 9178, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9180, one_hot = true }, y_pred = {
     shape = { 12, 6 }, seed = 9181, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9182, low = 0, high = 2 } } }, results = {
     1.14568, 1.218826 } },
+  { metric = "F1Score", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9183, one_hot = true }, y_pred = { shape =
+    { 12, 6 }, seed = 9184, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9186, one_hot = true }, y_pred = { shape = {
+    12, 6 }, seed = 9187, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9188, low = 0, high = 2 } } }, results = { {
+    0.4999999, 0, 0, 0.4999999, 0.28571419999999997, 0 }, { 0.26096429999999998, 0, 0, 0.25751039999999997, 0.2112898, 0 } } },
+  { metric = "F1Score", options = { average = "macro", threshold = 0.5 }, updates = { { y_true = { shape = { 12, 6 }, seed = 9189,
+    one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9190, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9192,
+    one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9193, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9194, low =
+    0, high = 2 } } }, results = { 0.26335979999999998, 0.2412424 } },
+  { metric = "F1Score", options = { average = "micro" }, updates = { { y_true = { shape = { 12, 6 }, seed = 9195, one_hot = true },
+    y_pred = { shape = { 12, 6 }, seed = 9196, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9198, one_hot = true },
+    y_pred = { shape = { 12, 6 }, seed = 9199, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9200, low = 0, high = 2 } } },
+    results = { 0.1666666, 0.1576333 } },
+  { metric = "FBetaScore", options = { average = "weighted", beta = 2 }, updates = { { y_true = { shape = { 12, 6 }, seed = 9201,
+    one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9202, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9204,
+    one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9205, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9206, low =
+    0, high = 2 } } }, results = { 0.089285719999999999, 0.1073725 } },
+  { metric = "FBetaScore", options = { beta = 0.5, threshold = 0.29999999999999999 }, updates = { { y_true = { shape = { 12, 3 },
+    seed = 9207, classes = 2 }, y_pred = { shape = { 12, 3 }, seed = 9208, low = 0, high = 1 } }, { y_true = { shape = { 12, 3 }, seed
+    = 9210, classes = 2 }, y_pred = { shape = { 12, 3 }, seed = 9211, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9212,
+    low = 0, high = 2 } } }, results = { { 0.69444430000000001, 0.63636360000000003, 0.23255809999999999 }, { 0.63816790000000001,
+    0.54614059999999998, 0.42109160000000001 } } },
 }

@@ -29,6 +29,8 @@ METRICS = [
     ("SparseTopKCategoricalAccuracy", {"k": 3}, ("classes", [12, 6])), ("CosineSimilarity", {}, ROWS),
     ("RootMeanSquaredError", {}, BINARY), ("KLDivergence", {}, ROWS), ("Poisson", {}, ROWS),
     ("Hinge", {}, BINARY), ("CategoricalHinge", {}, ROWS),
+    ("F1Score", {}, ROWS), ("F1Score", {"average": "macro", "threshold": 0.5}, ROWS), ("F1Score", {"average": "micro"}, ROWS),
+    ("FBetaScore", {"average": "weighted", "beta": 2.0}, ROWS), ("FBetaScore", {"beta": 0.5, "threshold": 0.3}, ("labels", [12, 3])),
 ]
 
 

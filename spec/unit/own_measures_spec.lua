@@ -73,6 +73,31 @@ describe("a model with a call() of its own and two outputs", function()
   end)
 end)
 
+describe("F1Score", function()
+  before_each(flow.clear_session)
+
+  it("makes its state in fit, is in files, and says what it cannot be", function()
+    local inputs, targets = flow.random.normal({ 20, 4 }, { seed = 1 }), flow.one_hot(flow.random.randint({ 20 }, 0, 3, { seed = 2 }), 3)
+    local model = flow.Sequential { layers.Input { 4 }, layers.Dense(3, { activation = "softmax" }) }
+    model:compile { loss = "categorical_crossentropy",
+                    metrics = { metrics.F1Score "macro", metrics.FBetaScore { average = "micro", beta = 2 } } }
+    local history = model:fit(inputs, targets, { epochs = 2, batch_size = 8, verbose = 0 }).history
+    local expected = metrics.F1Score "macro" (targets, model:predict(inputs, { verbose = 0 }))
+    local path = support.file("f1.keras", "")
+    model:save(path)
+    for _, which in ipairs { model, flow.load_model(path) } do
+      local results = which:evaluate(inputs, targets, { verbose = 0, batch_size = 8 })
+      assert.near(expected, results.f1_score, 1e-6)
+      assert.truthy(results.fbeta_score > 0)
+    end
+    assert.equal(2, #history.f1_score)
+    assert.truthy(message_of(function() metrics.F1Score "mean" end):find("average is micro, macro, weighted or nil", 1, true))
+    assert.truthy(message_of(function() metrics.F1Score()(flow.ones { 3 }, flow.ones { 3, 2 }) end)
+      :find("expected {samples, classes}", 1, true))
+    assert.truthy(message_of(function() metrics.FBetaScore { beta = 0 } end):find("beta is a number above 0", 1, true))
+  end)
+end)
+
 describe("losses and metrics written in Lua", function()
   before_each(flow.clear_session)
 
