@@ -96,8 +96,12 @@ describe("a step in 16 bits on a GPU", function()
     assert.equal("uint8{None, 16, 16, 3}", of(list, "convolution")[1].inputs[1])
     assert.same({ "bfloat16{None, 8, 8, 16}", "uint8{None, 8, 8, 16}" }, of(list, "convolution")[1].outputs)
     assert.same({}, cast_to_halves(list))
+    local turned = of(list, "turn_filters")          -- the kernels of the second and third convolution; then their gradients
+    assert.equal(2, #turned)
+    assert.same({ "bfloat16{32, 3, 3, 16}", "bfloat16{64, 3, 3, 32}" }, turned[1].outputs)
+    assert.same({ "{3, 3, 16, 32}", "{3, 3, 32, 64}" }, turned[2].outputs)
     assert.equal(1, #of(list, "casts"))
-    assert.equal(variables(make), #of(list, "casts")[1].outputs + of(list, "casts")[1].more)
+    assert.equal(variables(make), #of(list, "casts")[1].outputs + of(list, "casts")[1].more + #turned[1].outputs)
     assert.equal(0, #of(list, "max_pool"))
   end)
 
