@@ -168,13 +168,8 @@ end
 function devices.within(number, f, ...)
   local before = devices.current()
   if number == before then return f(...) end
-  check(C.flow_context_set_device(native.context, number))
-  local function finish(ok, ...)
-    check(C.flow_context_set_device(native.context, before))
-    if not ok then error((...), 0) end
-    return ...
-  end
-  return finish(pcall(f, ...))
+  return native.between(function() check(C.flow_context_set_device(native.context, number)) end,
+    function() check(C.flow_context_set_device(native.context, before)) end, f, ...)
 end
 
 -- flow.device("gpu:0", f, ...): f's results; what f makes lies there.

@@ -344,11 +344,38 @@ end
 
 ---- interrupts -----------------------------------------------------------------------------------------------------------------
 
+local function after(leave, ...)
+  leave()
+  return ...
+end
+
+-- enter(), then f(...), whose results are returned, then leave(). Ctrl-C in the luajit program is an error between any two instructions:
+-- of what enter() changes nothing stays, wherever it comes. leave() sets everything to what it was, however often it is called.
+function native.between(enter, leave, f, ...)
+  local function body(...)
+    enter()
+    return after(leave, f(...))
+  end
+  local function finish(ok, ...)
+    if ok then return ... end
+    leave()
+    error((...), 0)
+  end
+  return finish(pcall(body, ...))
+end
+
+-- As native.between, of a trace that begin() begins; f ends it, or it is thrown away.
+function native.while_tracing(begin, f, ...)
+  local depth = C.flow_trace_depth(state.context)
+  return native.between(begin, function()
+    while C.flow_trace_depth(state.context) > depth do C.flow_trace_abort(state.context) end
+  end, f, ...)
+end
+
 -- While f runs, Ctrl-C in the flowlua program only raises the flag that native.interrupted() reads; otherwise it raises an
 -- error at the next line of Lua. fit uses this to stop between two batches. An interrupt that f did not clear is raised behind it.
 function native.defer_interrupts(f, ...)
   local before = registry["flowlua.defer_interrupts"]
-  registry["flowlua.defer_interrupts"] = true
   local function finish(ok, ...)
     registry["flowlua.defer_interrupts"] = before
     local interrupted = ok and not before and native.interrupted()
@@ -357,7 +384,8 @@ function native.defer_interrupts(f, ...)
     if interrupted then errors.raise("interrupted") end
     return ...
   end
-  return finish(pcall(f, ...))
+  return finish(pcall(native.between, function() registry["flowlua.defer_interrupts"] = true end,
+    function() registry["flowlua.defer_interrupts"] = before end, f, ...))
 end
 
 function native.interrupted()

@@ -144,10 +144,7 @@ end
 
 -- Calls f once on symbolic tensors. Returns the finished plan with the template of its results; an error passes through.
 local function trace(self, arguments, tensors)
-  local depth = C.flow_trace_depth(context)
-  placement.begin_trace(placement.current())
-  table.insert(tensor.tracing, self.where)
-  local ok, result = pcall(function()
+  return tensor.while_tracing(self.where, function() placement.begin_trace(placement.current()) end, function()
     local symbols = {}
     for i, t in ipairs(tensors) do
       local dims, rank = native.dims(t.dims)
@@ -171,10 +168,6 @@ local function trace(self, arguments, tensors)
     check(C.flow_trace_end(context, pointers, count, out_plan))
     return { plan = native.own(out_plan, C.flow_plan_release), templates = templates, output_count = #outputs, instance = false }
   end)
-  table.remove(tensor.tracing)
-  while C.flow_trace_depth(context) > depth do C.flow_trace_abort(context) end
-  if not ok then error(result, 0) end
-  return result
 end
 
 ---- running ------------------------------------------------------------------------------------------------------------------------

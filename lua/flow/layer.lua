@@ -226,11 +226,10 @@ local function run_in_policy(self, inputs, list, training)
   for i, x in ipairs(list) do
     if FLOATS[x.dtype] and x.dtype ~= dtype then list[i] = x:to(dtype) end
   end
-  local before = C.flow_context_set_autocast(context, native.dtype(dtype))
-  local ok, result = pcall(self.call, self, inputs == list and list or list[1], { training = training })
-  C.flow_context_set_autocast(context, before)
-  if not ok then error(result, 0) end
-  return result
+  local before
+  return native.between(function() before = C.flow_context_set_autocast(context, native.dtype(dtype)) end,
+    function() if before then C.flow_context_set_autocast(context, before) end end,
+    self.call, self, inputs == list and list or list[1], { training = training })
 end
 
 -- Runs the built layer on a tensor or a list of tensors.
@@ -243,6 +242,14 @@ function Layer.fields._autocasts() return true end
 
 function Layer:call()
   raise("%s has no call(): define function %s:call(x) ... end", object.title(self), object.class_of(self).name)
+end
+
+-- The same, inherited by layers called inside, in a form that costs no closure; see native.between.
+local function run_inherited(self, inputs, list, training, before)
+  inherited = training
+  local result = self:_run(inputs, list, training)
+  inherited = before
+  return result
 end
 
 local CALL = { training = true }
@@ -277,10 +284,11 @@ function Layer:_call(inputs, options)
   local training = options.training
   if training == nil then training = before end
   if training == nil then training = self._trains_alone or false end
-  inherited = training
-  local ok, result = pcall(self._run, self, inputs, list, training)
-  inherited = before
-  if not ok then error(result, 0) end
+  local ok, result = pcall(run_inherited, self, inputs, list, training, before)
+  if not ok then
+    inherited = before
+    error(result, 0)
+  end
   if first_call and native.is_tensor(result) then rawset(self, "_output_shape", batch_shape(symbolic.dims(result))) end
   return result
 end

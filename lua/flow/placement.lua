@@ -2,7 +2,7 @@
 --
 --   local p = placement.new { devices = { "gpu:0", "gpu:1" }, worker = handle or nil }
 --   p.replicas, p.workers, p.worker_index, p.count (all replicas of all workers), p.device (number of the first one)
---   placement.enter(p) ... placement.leave()        a stack of this Lua state; placement.current() is the innermost one, or nil
+--   placement.within(p, f, ...)        a stack of this Lua state; placement.current() is the innermost one, or nil
 --
 -- Everywhere below nil stands for one replica that is alone.
 
@@ -48,6 +48,14 @@ end
 function placement.current() return stack[#stack] end
 function placement.enter(p) stack[#stack + 1] = p end
 function placement.leave() stack[#stack] = nil end
+
+-- Calls f(...) with p (or nil: as it is) entered.
+function placement.within(p, f, ...)
+  local depth = #stack
+  return native.between(function() if p then placement.enter(p) end end, function()
+    for i = #stack, depth + 1, -1 do stack[i] = nil end
+  end, f, ...)
+end
 
 -- Tells signatures of plans apart.
 function placement.text(p)

@@ -156,16 +156,11 @@ end
 -- Builds every layer by a forward pass whose trace is thrown away: variables exist before the step is traced.
 local function build_here(model, specs, layout)
   local placed = model._placement
-  check(C.flow_trace_begin(context))
-  if placed then placement.enter(placed) end
-  local ok, problem = pcall(function()
+  native.while_tracing(function() check(C.flow_trace_begin(context)) end, placement.within, placed, function()
     local inputs = {}
     for i = 1, layout.x do inputs[i] = symbolic.trace_input(specs[i].shape, specs[i].dtype) end
     model(one_or_list(inputs), { training = false })
   end)
-  if placed then placement.leave() end
-  C.flow_trace_abort(context)
-  if not ok then error(problem, 0) end
 end
 
 local function build(model, specs, layout)
@@ -198,22 +193,17 @@ function steps.finish(model)
 end
 
 local function trace_here(model, kind, specs, layout)
-  placement.begin_trace(model._placement, true)
-  local ok, results = pcall(function()
+  return native.while_tracing(function() placement.begin_trace(model._placement, true) end, function()
     local tensors = {}
     for i = 1, #specs do tensors[i] = symbolic.trace_input(specs[i].shape, specs[i].dtype) end
-    return bodies[kind](model, one_or_list(group(tensors, 1, layout.x)), group(tensors, layout.x + 1, layout.y),
+    local results = bodies[kind](model, one_or_list(group(tensors, 1, layout.x)), group(tensors, layout.x + 1, layout.y),
       group(tensors, layout.x + layout.y + 1, layout.weights))
+    local list, count = native.pointers(results)
+    local status = C.flow_trace_end(context, list, count, out_plan)
+    held[1] = results
+    check(status)
+    return native.own(out_plan, C.flow_plan_release)
   end)
-  if not ok then
-    C.flow_trace_abort(context)
-    error(results, 0)
-  end
-  local list, count = native.pointers(results)
-  local status = C.flow_trace_end(context, list, count, out_plan)
-  held[1] = results
-  check(status)
-  return native.own(out_plan, C.flow_plan_release)
 end
 
 ---- plans ----------------------------------------------------------------------------------------------------------------------------

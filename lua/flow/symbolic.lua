@@ -71,11 +71,7 @@ end
 
 -- Runs f while a trace is open that is thrown away afterwards: shapes are found by the ops' own rules.
 local function in_scratch_trace(f)
-  check(C.flow_trace_begin(context))
-  local ok, result = pcall(f)
-  C.flow_trace_abort(context)
-  if not ok then error(result, 0) end
-  return result
+  return native.while_tracing(function() check(C.flow_trace_begin(context)) end, f)
 end
 
 local out = native.out("flow_tensor")

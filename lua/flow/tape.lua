@@ -41,21 +41,22 @@ function Tape:record(f, ...)
   end
   if self.handle then native.close(self.handle, C.flow_tape_release) end
   self.handle = false
-  check(C.flow_tape_begin(context, out))
-  self.handle = native.own(out, C.flow_tape_release)
-  self.recording = true
-  local function finish(ok, ...)
+  local depth, status = C.flow_tape_depth(context), 0
+  local function enter()
+    check(C.flow_tape_begin(context, out))
+    self.handle = native.own(out, C.flow_tape_release)
+    self.recording = true
+    for _, t in ipairs(self.watched) do check(C.flow_tape_watch(self.handle, native.pointer(t))) end
+  end
+  local function leave()
     self.recording = false
-    local status = C.flow_tape_end(context, self.handle)
-    if not ok then error((...), 0) end
+    if C.flow_tape_depth(context) > depth then status = C.flow_tape_end(context, self.handle or out[0]) end
+  end
+  local function finish(...)
     check(status)
     return ...
   end
-  local function body(...)
-    for _, t in ipairs(self.watched) do check(C.flow_tape_watch(self.handle, native.pointer(t))) end
-    return f(...)
-  end
-  return finish(pcall(body, ...))
+  return finish(native.between(enter, leave, f, ...))
 end
 
 -- Watches a tensor (or a list of them), before recording starts or while it runs. Variables need no watching.

@@ -26,6 +26,14 @@ end
 
 tensor.tracing = {}     -- the functions being traced now, innermost last, as "file:line": set by fn.lua
 
+-- native.while_tracing, of a function that stands there.
+function tensor.while_tracing(where, begin, f, ...)
+  local depth = #tensor.tracing
+  return native.between(function() tensor.tracing[depth + 1] = where end, function()
+    for i = #tensor.tracing, depth + 1, -1 do tensor.tracing[i] = nil end
+  end, native.while_tracing, begin, f, ...)
+end
+
 function tensor.is_symbolic(t)
   return C.flow_tensor_is_symbolic(pointer(t)) ~= 0
 end

@@ -97,11 +97,8 @@ local function trace_here(what, f, specs)
   local callable = type(f) == "function" or (type(f) == "table" and getmetatable(f) and getmetatable(f).__call)
   if not callable then raise("%s: expected a function, got %s", what, errors.describe(f)) end
   if C.flow_trace_depth(context) > 0 then raise("%s cannot be called while another function is traced", what) end
-  check(C.flow_trace_begin(context))
-  table.insert(tensor.tracing, where_of(f))
-  local ok, result = pcall(run, what, f, specs)
-  table.remove(tensor.tracing)
-  while C.flow_trace_depth(context) > 0 do C.flow_trace_abort(context) end
+  local function begin() check(C.flow_trace_begin(context)) end
+  local ok, result = pcall(tensor.while_tracing, where_of(f), begin, run, what, f, specs)
   if not ok then
     local text = tostring(result)
     local position, rest = text:match("^([^\n:]+:%d+: )(.*)$")

@@ -7,6 +7,7 @@
 --
 -- Lua runs while the function is traced, once for all replicas, so a context is a matter of the trace.
 
+local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
 local tensor = require "flow.tensor"
@@ -60,13 +61,11 @@ end
 
 -- Calls f(...) as replica `id` (a tensor) of a strategy.
 function replica.within(strategy, id, f, ...)
-  running[#running + 1] = object.new(Context, { strategy = strategy, replica_id_in_sync_group = id })
-  local function finish(ok, ...)
-    running[#running] = nil
-    if not ok then error((...), 0) end
-    return ...
-  end
-  return finish(pcall(f, ...))
+  local depth = #running
+  return native.between(function() running[depth + 1] = object.new(Context, { strategy = strategy, replica_id_in_sync_group = id }) end,
+    function()
+      for i = #running, depth + 1, -1 do running[i] = nil end
+    end, f, ...)
 end
 
 -- The context of a strategy's only replica.

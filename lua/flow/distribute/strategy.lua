@@ -31,13 +31,7 @@ local MAX_FUNCTIONS = 16       -- traced per strategy; the least recently used o
 -- Calls f(...) with a placement entered, on the device of its first replica.
 local function placed(p, f, ...)
   if rawget(p, "closed") then raise("this strategy was closed") end
-  placement.enter(p)
-  local function finish(ok, ...)
-    placement.leave()
-    if not ok then error((...), 0) end
-    return ...
-  end
-  return finish(pcall(devices.within, p.device, f, ...))
+  return placement.within(p, devices.within, p.device, f, ...)
 end
 
 local function scope_of(strategy)

@@ -87,10 +87,7 @@ end
 
 -- Calls f while a trace is open that is thrown away.
 local function in_trace(f)
-  check(C.flow_trace_begin(context))
-  local ok, problem = pcall(f)
-  C.flow_trace_abort(context)
-  if not ok then error(problem, 0) end
+  native.while_tracing(function() check(C.flow_trace_begin(context)) end, f)
 end
 
 -- Writes the ONNX model; returns what goes in and comes out.
