@@ -57,6 +57,8 @@ local wrong = {
   { "cast", { zeros(2) }, { cast = { dtype = 77 } }, "77" },
   { "casts", { zeros(2) }, { cast = { dtype = 3 } }, "number 3", "float16 or bfloat16" },
   { "casts", { doubles(2) }, { cast = { dtype = 2 } }, "float64", "float32" },
+  { "turn_filters", { zeros(3, 3, 8) }, { turn = { dtype = 0 } }, "{3, 3, 8}", "channels in / groups, channels out" },
+  { "turn_filters", { zeros(3, 3, 8, 4) }, { turn = { dtype = 6 } }, "number 6", "that of a float" },
   { "reshape", { zeros(2, 3) }, { shape = { rank = 1, dims = { 7 } } }, "{2, 3}", "{7}" },
   { "transpose", { zeros(2, 3) }, { transpose = { rank = 2, axes = { 0, 0 } } }, "axis 0", "permutation" },
   { "concat", { zeros(2, 3), zeros(3, 4) }, { axis = { axis = 1 } }, "{2, 3}", "{3, 4}" },
