@@ -53,3 +53,12 @@ flow_status flow_pooling_global(const flow_layer *layer, const flow_tensor *x, f
   *reduce = (flow_attributes){ .reduce = { .count = 2, .keepdims = keepdims, .axes = { 1, 2 } } };
   return FLOW_OK;
 }
+
+flow_status flow_pooling_global_steps(const flow_layer *layer, const flow_tensor *x, flow_attributes *reduce)
+{
+  flow_signature input = flow_signature_of(x);
+  FLOW_TRY(flow_layer_check_rank(layer, &input, 3, "{batch, steps, features}", NULL));
+  int keepdims = flow_argument_boolean(layer->arguments, "keepdims");
+  *reduce = (flow_attributes){ .reduce = { .count = 1, .keepdims = keepdims, .axes = { 1 } } };
+  return FLOW_OK;
+}

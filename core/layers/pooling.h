@@ -11,8 +11,10 @@ flow_status flow_pooling_check(flow_layer *layer);
 /* The first output of `op`, which reads `pool` of its attributes. */
 flow_status flow_pooling_call(flow_context *context, const flow_layer *layer, int op, flow_tensor *x, flow_tensor **out);
 
-/* The arguments of a global one, data_format and keepdims, and the reduction that they ask for. */
+/* The arguments of a global one, data_format and keepdims, and the reduction that they ask for: over height and width of images, over the
+ * steps of sequences. */
 extern const flow_argument flow_pooling_global_parameters[];
 flow_status flow_pooling_global(const flow_layer *layer, const flow_tensor *x, flow_attributes *reduce);
+flow_status flow_pooling_global_steps(const flow_layer *layer, const flow_tensor *x, flow_attributes *reduce);
 
 #endif

@@ -4,6 +4,45 @@ local flow = require "flow"
 local layers = flow.layers
 local message_of = support.message_of
 
+-- Expected outputs: Keras 3.13.
+describe("layers of sequences", function()
+  local function new_model()
+    local input = flow.Input({ 3 }, { dtype = "int32" })
+    local x = layers.Embedding(5, 2)(input)
+    local model = flow.Model { inputs = input, outputs = {
+      layers.GlobalAveragePooling1D { keepdims = true } (x), layers.GlobalMaxPooling1D()(layers.Identity()(x)) } }
+    model:set_weights { flow.arange(10):to("float32"):reshape { 5, 2 } }
+    return model
+  end
+
+  it("pool over the steps, in models and their files", function()
+    local model, path = new_model(), support.file("steps.keras", "")
+    model:save(path)
+    for _, which in ipairs { model, flow.load_model(path) } do
+      local mean, most = unpack(which:predict(flow.tensor({ { 0, 4, 1 }, { 2, 2, 3 } }, { dtype = "int32" }), { verbose = 0 }))
+      assert.same({ 2, 1, 2 }, mean.shape)
+      for i, expected in ipairs { 3.3333332538604736, 4.333333492279053, 4.666666507720947, 5.666666507720947 } do
+        assert.near(expected, mean:reshape { -1 }[i]:item(), 1e-6)
+      end
+      assert.same({ { 8, 9 }, { 6, 7 } }, most:totable())
+    end
+  end)
+
+  it("have gradients, and say what shape they expect", function()
+    local x = flow.Variable { { { 1, 5 }, { 2, 4 }, { 6, 3 } } }
+    local tape = flow.GradientTape()
+    local loss = tape:record(function()
+      return (layers.GlobalMaxPooling1D()(x:value()) * 10 + layers.GlobalAveragePooling1D()(x:value()) * 3):sum()
+    end)
+    local gradient = tape:gradient(loss, x):totable()
+    for i, row in ipairs { { 1, 11 }, { 1, 1 }, { 11, 1 } } do
+      for k, expected in ipairs(row) do assert.near(expected, gradient[1][i][k], 1e-6) end
+    end
+    assert.truthy(support.message_of(function() layers.GlobalAveragePooling1D()(flow.ones { 2, 3 }) end)
+      :find("expected 3 {batch, steps, features}", 1, true))
+  end)
+end)
+
 describe("layer constructors", function()
   before_each(function() flow.clear_session() end)
 
