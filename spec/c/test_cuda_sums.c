@@ -275,6 +275,13 @@ static void a_device_has_one_rank(void **state)
 
 int main(void)
 {
+  const flow_plugin *plugin;
+  char why[FLOW_ACCELERATOR_TEXT];
+  cuda_device();
+  if (flow_plugin_open("cuda", &plugin) != FLOW_OK || ((const flow_accelerator_table *)plugin->functions)->count(why, sizeof why) < RANKS) {
+    printf("sums need %d devices\n", RANKS);
+    return 3;
+  }
   const struct CMUnitTest tests[] = {
     test(all_get_the_sum), test(recordings_add_up_each_time), test(a_step_is_made_by_all_where_all_approve), test(abort_lets_a_device_go),
     test(a_sum_that_is_not_followed_is_a_hazard), test(close_waits_for_recordings), test(a_device_has_one_rank),

@@ -17,6 +17,7 @@ flow.set_random_seed(5)
 if options.shards > 0 then flow.config.enable_op_determinism { shards = options.shards } end
 
 local strategy, worker
+flow.config.set_precision("exact")      -- GPUs multiply in TF32 otherwise
 if options.engine ~= "" then
   strategy = distribute.MultiWorkerMirroredStrategy { communication_options = { implementation = options.engine } }
   worker = strategy.cluster_resolver.task_id

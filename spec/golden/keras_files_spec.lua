@@ -2,6 +2,7 @@
 -- what is written here is read back.
 local support = require "spec.support.init"
 local flow = require "flow"
+require "spec.support.precision"
 local layers = flow.layers
 local message_of = support.message_of
 

@@ -1,6 +1,7 @@
 --- Every layer against Keras: output, gradients of inputs and weights, statistics. Once eagerly, once as a traced function.
 local flow = require "flow"
 local golden = require "spec.support.golden"
+local precision = require "spec.support.precision"
 
 local FORWARD, GRADIENT = 1e-5, 1e-4
 
@@ -55,8 +56,8 @@ describe("layers as in Keras:", function()
   for _, case in ipairs(golden.manifest.layers) do
     for _, mode in ipairs { "eager", "traced", "traced, exact" } do
       it(case.name .. ", " .. mode, function()
-        flow.config.set_precision(mode:find("exact") and "exact" or "fast")
-        finally(function() flow.config.set_precision("fast") end)
+        flow.config.set_precision(mode:find("exact") and "exact" or precision.default)
+        finally(function() flow.config.set_precision(precision.default) end)
         local model, several = build(case)
         local variables = {}
         for i, entry in ipairs(case.inputs) do variables[i] = flow.Variable(golden.make(entry)) end

@@ -2,6 +2,7 @@
 local flow = require "flow"
 local golden = require "spec.support.golden"
 local nets = require "spec.support.golden_nets"
+local precisions = require "spec.support.precision"
 
 --- Rows first .. first + count - 1 (from 0) of a tensor.
 local function rows(tensor, first, count) return tensor[{ { first + 1, first + count } }] end
@@ -26,10 +27,10 @@ local function compare_losses(case, losses)
 end
 
 describe("training as in Keras:", function()
-  for _, precision in ipairs { "fast", "exact" } do for _, case in ipairs(golden.manifest.training) do
+  for _, precision in ipairs(precisions.all) do for _, case in ipairs(golden.manifest.training) do
     it(case.name .. ", " .. precision, function()
       flow.config.set_precision(precision)
-      finally(function() flow.config.set_precision("fast") end)
+      finally(function() flow.config.set_precision(precisions.default) end)
       local model = nets[case.net](case.size)
       model:set_weights(golden.make_all(case.weights))
       model:compile {

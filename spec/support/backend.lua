@@ -12,6 +12,7 @@ local native = require "flow.ffi"
 local bit = require "bit"
 local flow = require "flow"
 local support = require "spec.support.init"
+require "spec.support.precision"
 
 local C = native.C
 local backend = { ROWS = 7, FEW = 4 }     -- no first dimension of an input without rows may be one of these

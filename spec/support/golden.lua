@@ -5,6 +5,7 @@ local assert = require "luassert"
 local flow = require "flow"
 local native = require "flow.ffi"
 local luassert = require "luassert"
+require "spec.support.precision"
 
 ffi.cdef "int memcmp(const void *a, const void *b, size_t bytes);"
 

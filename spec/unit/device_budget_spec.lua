@@ -14,6 +14,8 @@ local launches = require "spec.support.launches"
 local steps = require "flow.steps"
 local support = require "spec.support.init"
 
+flow.config.set_precision("fast")      -- as users train
+
 -- net of flow.bench.nets, batch, policy, launches, bytes that they move, bytes of the arena; size of the images, where the net leaves it
 -- open
 local budgets = {

@@ -1,5 +1,5 @@
 /* library.h: what stands in for cuDNN and cuBLASLt on the emulated device: the formulas of library.h by plain loops, sums in
- * doubles. No part of the real device: its kernels are not compiled for GPUs. An element is a number of the result, or, where that saves
+ * doubles. As on tensor cores, factors of float32 have 10 bits behind the point (TF32) unless the formula is an exact one. No part of the real device: its kernels are not compiled for GPUs. An element is a number of the result, or, where that saves
  * walks through memory, up to EMULATED_TILE neighbours. */
 #ifndef FLOW_CUDA_EMULATION_LIBRARY_H
 #define FLOW_CUDA_EMULATION_LIBRARY_H
@@ -11,25 +11,36 @@ enum { EMULATED_TILE = 32 };
 
 /* ---- lines of numbers ----------------------------------------------------------------------------------------------------------- */
 
-BODY double emulated_dot(const void *x, int64_t x_at, const void *y, int64_t y_at, int64_t count, int dtype)
+BODY int emulated_is_tf32(int dtype, int exact) { return dtype == FLOW_FLOAT32 && !exact; }
+
+/* A factor: rounded to TF32 as tensor cores take it, or not. */
+BODY double emulated_factor(float x, int tf32)
+{
+  uint32_t bits = float_to_bits(x);
+  if (!tf32 || (bits & 0x7f800000u) == 0x7f800000u) return (double)x;
+  return (double)bits_to_float((bits + 0x1000u) & 0xffffe000u);
+}
+
+BODY double emulated_dot(const void *x, int64_t x_at, const void *y, int64_t y_at, int64_t count, int dtype, int tf32)
 {
   double sums[4] = { 0, 0, 0, 0 };
   int64_t k = 0;
   if (dtype == FLOW_FLOAT32) {
     const float *p = (const float *)x + x_at, *q = (const float *)y + y_at;
     for (; k + 4 <= count; k += 4)
-      for (int lane = 0; lane < 4; lane++) sums[lane] += (double)p[k + lane] * (double)q[k + lane];
+      for (int lane = 0; lane < 4; lane++) sums[lane] += emulated_factor(p[k + lane], tf32) * emulated_factor(q[k + lane], tf32);
   }
-  for (; k < count; k++) sums[0] += (double)float_at(x, dtype, x_at + k) * (double)float_at(y, dtype, y_at + k);
+  for (; k < count; k++) sums[0] += emulated_factor(float_at(x, dtype, x_at + k), tf32) * emulated_factor(float_at(y, dtype, y_at + k), tf32);
   return sums[0] + sums[1] + (sums[2] + sums[3]);
 }
 
 /* sums += factor * y's line */
-BODY void emulated_add_line(double *sums, double factor, const void *y, int64_t at, int64_t count, int dtype)
+BODY void emulated_add_line(double *sums, float of, const void *y, int64_t at, int64_t count, int dtype, int tf32)
 {
+  double factor = emulated_factor(of, tf32);
   if (dtype == FLOW_FLOAT32) {
     const float *q = (const float *)y + at;
-    for (int64_t k = 0; k < count; k++) sums[k] += factor * (double)q[k];
+    for (int64_t k = 0; k < count; k++) sums[k] += factor * emulated_factor(q[k], tf32);
   } else {
     for (int64_t k = 0; k < count; k++) sums[k] += factor * (double)float_at(y, dtype, at + k);
   }
@@ -91,7 +102,8 @@ BODY void emulated_forward(int64_t i, const emulated_convolution_arguments *a)
     for (int64_t kx = 0; kx < c->kernel[1] && y >= 0; kx++) {
       int64_t x = emulated_pixel(c, 1, column, kx);
       if (x >= 0)
-        sum += emulated_dot(a->first, emulated_x(c, image, y, x, group * in), a->second, emulated_w(c, out, ky, kx, 0), in, c->dtype);
+        sum += emulated_dot(a->first, emulated_x(c, image, y, x, group * in), a->second, emulated_w(c, out, ky, kx, 0), in, c->dtype,
+                            emulated_is_tf32(c->dtype, c->exact));
     }
   }
   if (c->bias) sum += (double)float_at(a->bias, c->dtype, out);
@@ -113,8 +125,8 @@ BODY void emulated_data(int64_t i, const emulated_convolution_arguments *a)
     for (int64_t kx = 0; kx < c->kernel[1] && y >= 0; kx++) {
       int64_t x = emulated_output(c, 1, column, kx);
       for (int64_t k = group * out; k < (group + 1) * out && x >= 0; k++)
-        emulated_add_line(sums, (double)float_at(a->first, c->dtype, emulated_y(c, image, y, x, k)), a->second,
-                          emulated_w(c, k, ky, kx, first), count, c->dtype);
+        emulated_add_line(sums, float_at(a->first, c->dtype, emulated_y(c, image, y, x, k)), a->second,
+                          emulated_w(c, k, ky, kx, first), count, c->dtype, emulated_is_tf32(c->dtype, c->exact));
     }
   }
   for (int64_t k = 0; k < count; k++) {
@@ -151,8 +163,8 @@ BODY void emulated_filter(int64_t i, const emulated_convolution_arguments *a)
       for (int64_t column = 0; column < c->out[1] && y >= 0; column++) {
         int64_t x = emulated_pixel(c, 1, column, kx);
         if (x >= 0)
-          emulated_add_line(sums, (double)float_at(a->first, c->dtype, emulated_x(c, image, y, x, group * in + k)), a->second,
-                            emulated_y(c, image, row, column, first), count, c->dtype);
+          emulated_add_line(sums, float_at(a->first, c->dtype, emulated_x(c, image, y, x, group * in + k)), a->second,
+                            emulated_y(c, image, row, column, first), count, c->dtype, emulated_is_tf32(c->dtype, c->exact));
       }
     }
   }
@@ -192,13 +204,15 @@ BODY void emulated_product(int64_t i, const emulated_product_arguments *a)
   const flow_library_product *p = &a->p;
   int64_t tile, row, rest = split(i, parts_of(p->n, EMULATED_TILE), &tile), matrix = split(rest, p->m, &row);
   int64_t first = tile * EMULATED_TILE, count = smaller(p->n - first, EMULATED_TILE), from_b = matrix * p->stride_b;
+  int tf32 = emulated_is_tf32(p->dtype, p->exact);
   double sums[EMULATED_TILE] = { 0 };
   for (int64_t k = 0; k < p->k; k++) {
-    double left = (double)float_at(a->a, p->dtype, matrix * p->stride_a + (p->transpose_a ? k * p->m + row : row * p->k + k));
+    float left = float_at(a->a, p->dtype, matrix * p->stride_a + (p->transpose_a ? k * p->m + row : row * p->k + k));
     if (!p->transpose_b) {
-      emulated_add_line(sums, left, a->b, from_b + k * p->n + first, count, p->dtype);
+      emulated_add_line(sums, left, a->b, from_b + k * p->n + first, count, p->dtype, tf32);
     } else {
-      for (int64_t n = 0; n < count; n++) sums[n] += left * (double)float_at(a->b, p->dtype, from_b + (first + n) * p->k + k);
+      for (int64_t n = 0; n < count; n++)
+        sums[n] += emulated_factor(left, tf32) * emulated_factor(float_at(a->b, p->dtype, from_b + (first + n) * p->k + k), tf32);
     }
   }
   for (int64_t n = 0; n < count; n++) {
