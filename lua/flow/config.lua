@@ -21,8 +21,8 @@ function config.get_threads()
 end
 
 -- "fast" (the default) lets kernels trade rounding for speed: a convolution by Winograd's F(4x4) errs by about 1e-6 of its
--- largest value, and on a GPU factors of float32 have 10 bits (TF32). "exact" takes only algorithms that round no worse than the direct one. Holds for what is computed or
--- traced from now on in this Lua state; traced functions are traced again.
+-- largest value, and on a GPU factors of float32 have 10 bits (TF32). "exact" takes only algorithms that round no worse than
+-- the direct one. Holds for what is computed or traced from now on in this Lua state; traced functions are traced again.
 function config.set_precision(name)
   if name ~= "fast" and name ~= "exact" then
     raise("flow.config.set_precision: \"fast\" or \"exact\", got %s", errors.describe(name))
