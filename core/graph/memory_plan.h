@@ -11,8 +11,8 @@ typedef struct flow_block {
   size_t offset;          /* result, a multiple of the alignment */
 } flow_block;
 
-/* CPU: a line of its caches. DEVICE: what NVIDIA's libraries want of a workspace (cuBLASLt's documentation of cublasLtMatmul), and what
- * its allocations have. */
+/* CPU: a line of its caches. DEVICE: what cuBLAS wants of a workspace (its documentation of cublasSetWorkspace), and what CUDA's
+ * allocations have. */
 enum { FLOW_CPU_ALIGNMENT = 64, FLOW_DEVICE_ALIGNMENT = 256 };
 
 /* Greedy by size, first fit among the blocks that overlap in time. The alignment is a power of two. Returns the arena's size through

@@ -152,6 +152,25 @@ static flow_status store_key(const flow_cudnn_device *device, const flow_library
   return FLOW_OK;
 }
 
+/* A new plan, which is kept for later runs. What runs is its text read back, from the first time on: so NVIDIA documents plans that are
+ * made for a described device (cuDNN's "deviceless ahead-of-time compilation"); handles in graphs and plans are deprecated. */
+static flow_status find_plan(flow_cudnn_graph *graph, const flow_cudnn_device *device, unsigned refused, const char *key,
+                             flow_cudnn_plan *out)
+{
+  flow_cudnn_plan again;
+  char *text = NULL;
+  FLOW_TRY(flow_cudnn_plan_find(graph, device, refused, out));
+  if (flow_cudnn_plan_json(device->cudnn, out, &text) != FLOW_OK) return FLOW_OK;
+  flow_plan_store_write(key, text);
+  if (flow_cudnn_plan_read(device, text, &again) == FLOW_OK) {
+    again.tried = out->tried;
+    flow_cudnn_plan_release(device->cudnn, out);
+    *out = again;
+  }
+  flow_free(text);
+  return FLOW_OK;
+}
+
 flow_status flow_cudnn_plan_of(const flow_cudnn_device *device, const flow_library_convolution *convolution, flow_cudnn_names *names,
                                flow_cudnn_plan *out)
 {
@@ -161,12 +180,8 @@ flow_status flow_cudnn_plan_of(const flow_cudnn_device *device, const flow_libra
   flow_cudnn_build(&graph, convolution, names);
   flow_status status = store_key(device, convolution, key, sizeof key);
   if (status == FLOW_OK) text = flow_plan_store_read(key);
-  if (status == FLOW_OK && (!text || flow_cudnn_plan_read(device, text, out) != FLOW_OK)) {
-    flow_free(text);
-    text = NULL;
-    status = flow_cudnn_plan_find(&graph, device, flow_cudnn_refused(convolution), out);
-    if (status == FLOW_OK && flow_cudnn_plan_json(device->cudnn, out, &text) == FLOW_OK) flow_plan_store_write(key, text);
-  }
+  if (status == FLOW_OK && (!text || flow_cudnn_plan_read(device, text, out) != FLOW_OK))
+    status = find_plan(&graph, device, flow_cudnn_refused(convolution), key, out);
   flow_cudnn_graph_end(&graph);
   flow_free(text);
   return status;

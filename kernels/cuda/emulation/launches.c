@@ -55,7 +55,7 @@ flow_status __real_flow_product_run(const flow_call *call, const flow_library_pl
 flow_status __wrap_flow_product_run(const flow_call *call, const flow_library_plan *plan, const void *a, const void *b, const void *bias,
                                     void *c, void *workspace);
 
-/* A workspace's alignment is that of cuBLASLt's documentation (cublasLtMatmul), and of all memory that cuDNN's users have from CUDA. */
+/* A workspace's alignment is the one that cuBLAS documents (cublasSetWorkspace), and that of all memory that CUDA gives. */
 static flow_status check_call(const flow_call *call, const void *workspace)
 {
   enum { WORKSPACE_ALIGNMENT = 256 };
