@@ -22,13 +22,16 @@ static flow_status fail_full(const flow_cuda_device *device, size_t bytes)
                    "batches", device->base.index, (double)bytes, (double)left, (double)all);
 }
 
+/* What other queues have released, the pool waits for by itself where nothing else is left (cudaMemPoolReuseAllowInternalDependencies).
+ * What is too small lies in the way until it is given back, which is done for what this queue released. The device as a whole must not be
+ * waited for: that would end what another thread records. */
 static flow_status allocate(flow_queue *queue, size_t bytes, void **out)
 {
   flow_cuda_device *device = queue->device;
   if ((double)bytes > device->base.memory_bytes) return fail_full(device, bytes);
   cudaError_t error = take(queue, bytes ? bytes : 1, out);
-  if (error == cudaErrorMemoryAllocation) {               /* other queues' pieces may be in the way */
-    FLOW_CUDA_TRY(device, "waiting for the device", cudaDeviceSynchronize());
+  if (error == cudaErrorMemoryAllocation) {
+    FLOW_CUDA_TRY(device, "waiting for the device", cudaStreamSynchronize(queue->stream));
     FLOW_CUDA_TRY(device, "giving memory back", cudaMemPoolTrimTo(device->pool, 0));
     error = take(queue, bytes ? bytes : 1, out);
   }

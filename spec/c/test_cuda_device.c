@@ -1,5 +1,6 @@
 /* test_cuda_device.c: the contract of accelerator.h: queues, memory, copies, recordings; on the emulated device also that whoever leaves
  * out a follow is found. */
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include "cuda_runner.h"
@@ -189,6 +190,30 @@ static void too_much_memory_is_refused_with_sizes(void **state)
   fails(FLOW_OUT_OF_MEMORY, "free", gpu->allocate(first, SIZE_MAX, &memory));
 }
 
+static void *ask_for_all(void *status)
+{
+  void *memory;
+  *(flow_status *)status = gpu->allocate(first, (size_t)device->memory_bytes, &memory);
+  return NULL;
+}
+
+static void a_full_device_leaves_what_others_record_alone(void **state)
+{
+  (void)state;
+  pthread_t thread;
+  flow_status found = FLOW_OK;
+  flow_recording *recording = NULL;
+  void *a = memory_of(second, BYTES);
+  cuda_ok(gpu->record_begin(second));
+  assert_int_equal(pthread_create(&thread, NULL, ask_for_all, &found), 0);
+  pthread_join(thread, NULL);
+  cuda_ok(gpu->clear(second, a, BYTES));
+  cuda_ok(gpu->record_end(second, &recording));
+  assert_int_equal(found, FLOW_OUT_OF_MEMORY);
+  gpu->recording_release(recording);
+  gpu->release(second, a);
+}
+
 /* Ten times what there is, one after the other. */
 static void released_memory_is_used_again(void **state)
 {
@@ -332,6 +357,7 @@ int main(void)
     test(copies_arrive_in_order), test(a_queue_that_follows_sees_what_was_written), test(a_missing_follow_is_found),
     test(halves_of_a_block_are_apart), test(what_was_released_too_early_is_found), test(memory_of_the_host_is_no_operand),
     test(the_host_cannot_touch_memory_of_the_device), test(new_memory_holds_nothing_of_use), test(too_much_memory_is_refused_with_sizes),
+    test(a_full_device_leaves_what_others_record_alone),
     test(released_memory_is_used_again), test(a_recording_is_carried_out_each_time), test(accesses_of_a_recording_count),
     test(hazards_inside_a_recording_are_found), test(what_cannot_be_recorded_is_refused), test(devices_copy_from_each_other),
   };

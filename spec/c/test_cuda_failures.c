@@ -66,7 +66,6 @@ MAKES(cudaGraphUpload, (cudaGraphExec_t exec, cudaStream_t stream), (exec, strea
 MAKES(cudaGraphLaunch, (cudaGraphExec_t exec, cudaStream_t stream), (exec, stream))
 ENDS(cudaEventSynchronize, (cudaEvent_t event), (event))
 ENDS(cudaStreamSynchronize, (cudaStream_t stream), (stream))
-ENDS(cudaDeviceSynchronize, (void), ())
 ENDS(cudaMemPoolTrimTo, (cudaMemPool_t pool, size_t bytes), (pool, bytes))
 ENDS(cudaFreeAsync, (void *memory, cudaStream_t stream), (memory, stream))
 ENDS(cudaFree, (void *memory), (memory))

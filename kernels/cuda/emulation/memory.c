@@ -1,5 +1,5 @@
 /* memory.c: the memory of the emulated devices: cudaMalloc, pools, and who used which bytes last. A block that was freed on a stream may be
- * used again by that stream at once, by others once the host has waited and the pool was trimmed. */
+ * used again by that stream at once, by others once the host has waited and the pool was trimmed, or nothing else is left. */
 #define _GNU_SOURCE                        /* MAP_ANONYMOUS */
 #include "cuda/emulation/emulation.h"
 
@@ -380,12 +380,35 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes)
   return emulated_leave(trim(pool, bytes));
 }
 
+/* As cudaMemPoolReuseAllowInternalDependencies, which is a pool's default: what other streams released is this one's, which waits for
+ * them. */
+static void take_over_released(cudaMemPool_t pool, cudaStream_t stream)
+{
+  memory *self = &memories[pool->device];
+  int64_t *clock = emulated_clock(stream);
+  for (int i = self->count - 1; i >= 0; i--) {
+    const emulated_block *block = self->blocks[i];
+    if (block->pool != pool || block->lane < 0) continue;
+    for (int k = 0; k < block->accesses.count; k++) {
+      const emulated_access *access = &block->accesses.list[k];
+      emulated_finish(access->lane, access->position + 1);
+      if (clock[access->lane] <= access->position) clock[access->lane] = access->position + 1;
+    }
+    remove_block(self, i);
+  }
+}
+
 static cudaError_t allocate_from(void **out, size_t bytes, cudaMemPool_t pool, cudaStream_t stream)
 {
   emulated_block *block;
   EMULATED_TRY(emulated_check_current(stream));
   if (stream->capture) return emulated_invalidate(stream->capture, cudaErrorNotSupported);
-  EMULATED_TRY(take(&memories[pool->device], pool, stream->lane, bytes, &block));
+  cudaError_t error = take(&memories[pool->device], pool, stream->lane, bytes, &block);
+  if (error == cudaErrorMemoryAllocation) {
+    take_over_released(pool, stream);
+    error = take(&memories[pool->device], pool, stream->lane, bytes, &block);
+  }
+  EMULATED_TRY(error);
   EMULATED_TRY(emulated_touch(stream, block->start, bytes, 1, EMULATED_CLEAR));
   *out = block->start;
   return emulated_enqueue(stream, &(emulated_work){ .kind = WORK_SET, .to = block->start, .bytes = bytes, .byte = 0xff });

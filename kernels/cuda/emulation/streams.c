@@ -133,20 +133,6 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
   return emulated_leave(query(stream));
 }
 
-static cudaError_t wait_for_device(void)
-{
-  cudaError_t error = emulated_check_unsafe();
-  for (int i = 0; i < EMULATED_LANES && error == cudaSuccess; i++)
-    if (streams[i] && streams[i]->device == emulated_device()) error = wait_for(streams[i]);
-  return error;
-}
-
-cudaError_t cudaDeviceSynchronize(void)
-{
-  emulated_lock();
-  return emulated_leave(wait_for_device());
-}
-
 /* ---- events -------------------------------------------------------------------------------------------------------------------- */
 
 static cudaError_t make_event(cudaEvent_t *out)
