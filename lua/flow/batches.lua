@@ -1,7 +1,6 @@
 -- batches.lua: the hot loop over tensors: the step's plan runs in C, batch after batch, on the rows where they lie, or on those that an
 -- order names, until somebody wants to look.
 
-local ffi = require "ffi"
 local native = require "flow.ffi"
 local resident = require "flow.resident"
 
@@ -52,7 +51,7 @@ function batches.restart(source)
   send_order(source)
 end
 
-local done = ffi.new "double[1]"
+local done = native.array("double", 1)
 
 -- Runs batches first .. last - 1; see batches.run.
 local function loop(source, instance, seed, step, first, last, watch)

@@ -1,5 +1,5 @@
 -- cli/editor.lua: lines from the terminal with history and completion, by libedit if it is installed, else plain.
--- It binds a library of its own and so uses the FFI, beside ffi.lua, which binds libflow.
+-- It uses the FFI itself, since it binds a library of the program's; libflow is bound by ffi.lua alone.
 
 local ffi = require "ffi"
 

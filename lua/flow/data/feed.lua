@@ -2,7 +2,6 @@
 -- is copied, and no Lua object is made for a batch. Where their rows lie on a device, elements are numbers of rows (resident.lua): those of
 -- several batches go there together, and so many steps run at one go.
 
-local ffi = require "ffi"
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
@@ -59,10 +58,15 @@ local function arrange(model, what, dataset)
   return part, mode == "own"
 end
 
--- dataset: a Dataset, or a distributed one. limit: batches of an epoch at most, or nil.
+local LIMITS = { fit = "steps_per_epoch", validation_data = "validation_steps", evaluate = "steps", predict = "steps" }
+
+-- dataset: a Dataset, or a distributed one. limit: batches of an epoch at most, or nil. what: the call, or "validation_data".
 function Feed.new(model, kind, what, dataset, limit)
   local own
   dataset, own = arrange(model, what, dataset)
+  if not limit and dataset:cardinality() == data.INFINITE_CARDINALITY then
+    raise("%s: the data set repeats for ever: give %s, or repeat it a number of times", what, LIMITS[what])
+  end
   local specs = dataset.element_spec
   local layout = layout_of(model, kind, what, specs)
   local fixed = true
@@ -209,21 +213,21 @@ end
 ---- rows that are on a device ---------------------------------------------------------------------------------------------------------
 
 local MOST = 16      -- batches that go there together
-local out_done = ffi.new "double[1]"
+local out_done = native.array("double", 1)
 
 -- The tables of the store, and numbers of rows on the way there, MOST * rows of them. room: batches are of so many rows at most.
 local function make_numbers(self, rows)
-  local list, shapes = {}, {}
+  local tables, shapes = native.array("flow_tensor *", self.used), {}
   for i = 1, self.used do
-    list[i] = C.flow_row_store_table(self.store, i - 1)
-    local t = native.tensor(C.flow_tensor_retain(list[i]))
+    tables[i - 1] = C.flow_row_store_table(self.store, i - 1)
+    local t = native.tensor(C.flow_tensor_retain(tables[i - 1]))
     local shape = t.shape
     shape[1] = rows
     shapes[i] = { dtype = t.dtype, shape = shape }
   end
   if not self.step or rows > self.step.capacity then prepare(self, shapes, rows) end
   local order = tensor.zeros({ MOST * rows }, { dtype = "int64", device = "cpu" })
-  return { tables = ffi.new("flow_tensor *[?]", self.used, list), room = rows, rows = 0, batches = 0, size = 0, order = order,
+  return { tables = tables, room = rows, rows = 0, batches = 0, size = 0, order = order,
            there = tensor.to_device(order, steps.device(self.model)) }
 end
 
@@ -251,7 +255,8 @@ local function take_numbers(self, element)
     n = self.numbers
   end
   if n.batches > 0 and rows ~= n.size then return false end
-  ffi.copy(ffi.cast("int64_t *", C.flow_tensor_data(native.pointer(n.order))) + n.rows, C.flow_tensor_data(element.tensors[0]), 8 * rows)
+  local to = native.cast("int64_t *", C.flow_tensor_data(native.pointer(n.order))) + n.rows
+  native.copy(to, C.flow_tensor_data(element.tensors[0]), 8 * rows)
   n.batches, n.rows, n.size = n.batches + 1, n.rows + rows, rows
   C.flow_element_clear(element)
   return true
