@@ -68,6 +68,15 @@ typedef struct flow_device_group flow_device_group;  /* the GPUs of a strategy i
 FLOW_API int         flow_abi_version(void);                 /* FLOW_ABI_VERSION of the library that was loaded */
 FLOW_API const char *flow_version(void);                     /* "0.1.0"; borrowed, static */
 FLOW_API const char *flow_last_error(void);                  /* this thread's last failure, "" if none; borrowed until the next failing call */
+/* What it is about, where that is known, else NaN. */
+typedef enum flow_error_field {
+  FLOW_ERROR_ROW,                      /* row of the batch, from 0 */
+  FLOW_ERROR_LABEL,                    /* the label that a loss refused */
+  FLOW_ERROR_STEP,                     /* step of a run of several, from 1 */
+  FLOW_ERROR_TASK,                     /* worker, from 0 */
+  FLOW_ERROR_FIELD_COUNT
+} flow_error_field;
+FLOW_API double      flow_last_error_field(int field);
 FLOW_API const char *flow_status_name(int status);           /* "out of memory"; borrowed, static */
 
 /* Sends one message to the sink. After flow_log_to_stdio(1): FLOW_LOG_PRINT as it stands to standard output, others as

@@ -30,7 +30,7 @@ enum { KNOWN = sizeof known / sizeof *known };
  * while a host forks. */
 static const flow_plugin *_Atomic opened[KNOWN];
 
-static const flow_plugin_services services = { flow_alloc, flow_free, flow_fail };
+static const flow_plugin_services services = { flow_alloc, flow_free, flow_fail, flow_fail_field };
 
 static int find_plugin(const char *name)
 {

@@ -9,13 +9,14 @@
 
 #include "base/status.h"
 
-enum { FLOW_PLUGIN_ABI = 3 };      /* of these structs and of every table of functions behind them */
+enum { FLOW_PLUGIN_ABI = 4 };      /* of these structs and of every table of functions behind them */
 
 /* The core's functions, as base/memory.h and base/status.h describe them. */
 typedef struct flow_plugin_services {
   flow_status (*alloc)(size_t bytes, void **out);
   void        (*free)(void *block);
   flow_status (*fail)(flow_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+  flow_status (*fail_field)(flow_status status, flow_error_field field, double value);
 } flow_plugin_services;
 
 typedef struct flow_plugin {

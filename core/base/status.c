@@ -5,15 +5,26 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MESSAGE_SIZE = 1024, SHAPE_BUFFERS = 8, SHAPE_SIZE = 256 };
+enum { SHAPE_BUFFERS = 8, SHAPE_SIZE = 256 };
 
-static _Thread_local char last_message[MESSAGE_SIZE];
+static _Thread_local char last_message[FLOW_MESSAGE_SIZE];
+static _Thread_local flow_error_fields last_fields = FLOW_ERROR_UNKNOWN;
 static _Thread_local char shape_text[SHAPE_BUFFERS][SHAPE_SIZE];
 static _Thread_local unsigned next_shape_text;
 
 const char *flow_last_error(void)
 {
   return last_message;
+}
+
+double flow_last_error_field(int field)
+{
+  return field >= 0 && field < FLOW_ERROR_FIELD_COUNT ? last_fields.values[field] : __builtin_nan("");
+}
+
+flow_error_fields flow_error_fields_now(void)
+{
+  return last_fields;
 }
 
 const char *flow_status_name(int status)
@@ -38,20 +49,42 @@ static void keep_message(const char *text, size_t length)
   last_message[length] = '\0';
 }
 
+static void write_message(const flow_error_fields *fields, const char *format, va_list arguments)
+{
+  char text[FLOW_MESSAGE_SIZE];      /* arguments may point into last_message: format beside it, then copy */
+  vsnprintf(text, sizeof text, format, arguments);
+  keep_message(text, strlen(text));
+  last_fields = *fields;
+}
+
 flow_status flow_fail(flow_status status, const char *format, ...)
 {
-  char text[MESSAGE_SIZE];      /* arguments may point into last_message: format beside it, then copy */
+  static const flow_error_fields unknown = FLOW_ERROR_UNKNOWN;
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
+  write_message(&unknown, format, arguments);
   va_end(arguments);
-  keep_message(text, strlen(text));
+  return status;
+}
+
+flow_status flow_fail_with(flow_status status, flow_error_fields fields, const char *format, ...)
+{
+  va_list arguments;
+  va_start(arguments, format);
+  write_message(&fields, format, arguments);
+  va_end(arguments);
+  return status;
+}
+
+flow_status flow_fail_field(flow_status status, flow_error_field field, double value)
+{
+  last_fields.values[field] = value;
   return status;
 }
 
 flow_status flow_fail_prefix(flow_status status, const char *format, ...)
 {
-  char text[MESSAGE_SIZE];
+  char text[FLOW_MESSAGE_SIZE];
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);

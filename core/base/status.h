@@ -7,10 +7,26 @@
 
 #include "flow.h"
 
-/* Writes the message (printf format, at most 1,023 bytes kept) of this thread and returns `status`. */
+enum { FLOW_MESSAGE_SIZE = 1024 };
+
+/* What a failure is about, beside its text: nothing may be decided by reading the text. */
+typedef struct flow_error_fields {
+  double      values[FLOW_ERROR_FIELD_COUNT];   /* NaN where it is not known */
+  const void *owner;                            /* whose name stands in front of the message; only compared */
+} flow_error_fields;
+#define FLOW_ERROR_UNKNOWN { { __builtin_nan(""), __builtin_nan(""), __builtin_nan(""), __builtin_nan("") }, 0 }
+
+/* Writes the message (printf format, at most 1,023 bytes kept) of this thread, with no fields known, and returns `status`. */
 flow_status flow_fail(flow_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Puts text in front of the current message: a layer names itself around an op's error. Returns `status`. */
+/* The same with fields; and the fields of this thread's last failure. */
+flow_status flow_fail_with(flow_status status, flow_error_fields fields, const char *format, ...) __attribute__((format(printf, 3, 4)));
+flow_error_fields flow_error_fields_now(void);
+
+/* Adds a field to the failure that was just written: return flow_fail_field(flow_fail(...), FLOW_ERROR_ROW, row). Returns `status`. */
+flow_status flow_fail_field(flow_status status, flow_error_field field, double value);
+
+/* Puts text in front of the current message, whose fields stay: a layer names itself around an op's error. Returns `status`. */
 flow_status flow_fail_prefix(flow_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Returns from the calling function with the status of a failed call. */

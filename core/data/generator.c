@@ -112,6 +112,7 @@ static void *pump_main(void *argument)
     if (status != FLOW_OK) break;
     flow_gate_unlock(&pump->gate);
     status = pump->produce(pump->iterator, &pump->element);
+    flow_failure_clear(&pump->failure);
     flow_failure_take(&pump->failure, status);
     flow_gate_lock(&pump->gate);
     pump->state = DONE;
@@ -181,7 +182,6 @@ void flow_pump_release(flow_iterator *iterator)
   iterator->pump = NULL;
   flow_gate_close(&pump->gate);
   flow_element_clear(&pump->element);
-  flow_failure_clear(&pump->failure);
   flow_free(pump);
 }
 

@@ -90,28 +90,26 @@ static void *thread_main(void *argument)
   void *worker = NULL;
   slot *into;
   flow_status status, opened = flow_map_worker_open(at->function, &worker);
-  flow_failure no_worker = { FLOW_OK, NULL };
+  flow_failure no_worker = { 0 };
   flow_failure_take(&no_worker, opened);
   flow_gate_lock(&at->gate);
   while (take_input(at, self->number, &into, &in, &key, &place, &status)) {
     flow_gate_unlock(&at->gate);
     double began = flow_clock();
-    if (status == FLOW_OK && !worker) status = flow_fail(opened, "%s", no_worker.message ? no_worker.message : "out of memory");
+    if (status == FLOW_OK && !worker) status = flow_failure_raise(&no_worker);
     if (status == FLOW_OK) status = at->function->class->apply(at->function, worker, &key, &place, &in, &made);
     if (status != FLOW_OK) flow_element_clear(&made);
     flow_element_clear(&in);
     flow_element_clear(&place);
     if (counters) flow_count(&counters->nanoseconds, (int64_t)((flow_clock() - began) * 1e9));
-    flow_failure failure = { FLOW_OK, NULL };
-    flow_failure_take(&failure, status);
     flow_gate_lock(&at->gate);
     flow_element_move(&into->element, &made);
-    into->failure = failure;
+    flow_failure_clear(&into->failure);
+    flow_failure_take(&into->failure, status);
     into->state = READY;
     if (at->consumer_waits && (!at->in_order || into == at->ring[at->head % at->limit])) pthread_cond_signal(&at->gate.ready);
   }
   flow_gate_unlock(&at->gate);
-  flow_failure_clear(&no_worker);
   flow_map_worker_close(at->function, worker);
   flow_element_clear(&in);
   return NULL;
@@ -304,10 +302,7 @@ static void close(flow_cursor *cursor)
     flow_gate_close(&at->gate);
   }
   if (at->base.counters) atomic_store(&at->base.counters->threads, 0);
-  for (int i = 0; at->slots && i < at->most; i++) {
-    flow_element_clear(&at->slots[i].element);
-    flow_failure_clear(&at->slots[i].failure);
-  }
+  for (int i = 0; at->slots && i < at->most; i++) flow_element_clear(&at->slots[i].element);
   flow_free(at->arguments);
   flow_free(at->threads);
   flow_free(at->ring);

@@ -31,14 +31,13 @@ static void *thread_main(void *argument)
     }
     flow_gate_unlock(&at->gate);
     flow_element element = { 0 };
-    flow_failure failure = { FLOW_OK, NULL };
     flow_status status = flow_cursor_pull(at->base.inputs[0], &element);
     if (status != FLOW_OK) flow_element_clear(&element);
-    flow_failure_take(&failure, status);
     flow_gate_lock(&at->gate);
     entry *into = &at->ring[at->tail % at->most];
     flow_element_move(&into->element, &element);
-    into->failure = failure;
+    flow_failure_clear(&into->failure);
+    flow_failure_take(&into->failure, status);
     if (status == FLOW_OK && into->element.count == 0) at->ended = 1;
     else at->tail++;
     pthread_cond_signal(&at->gate.ready);
@@ -130,10 +129,7 @@ static void close(flow_cursor *cursor)
     flow_gate_close(&at->gate);
   }
   if (cursor->counters) atomic_store(&cursor->counters->threads, 0);
-  for (; at->ring && at->head < at->tail; at->head++) {
-    flow_element_clear(&at->ring[at->head % at->most].element);
-    flow_failure_clear(&at->ring[at->head % at->most].failure);
-  }
+  for (; at->ring && at->head < at->tail; at->head++) flow_element_clear(&at->ring[at->head % at->most].element);
   flow_free(at->ring);
 }
 

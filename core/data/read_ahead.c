@@ -23,7 +23,6 @@ struct flow_read_ahead {
 static void clear_block(block *old, int from)
 {
   for (int i = from; i < old->count; i++) flow_tensor_release(old->records[i]);
-  flow_failure_clear(&old->failure);
   old->count = 0;
 }
 
@@ -123,7 +122,11 @@ flow_status flow_read_ahead_next(flow_read_ahead *self, flow_tensor **out)
       *out = at->records[self->given++];
       return FLOW_OK;
     }
-    if (at->last) return flow_failure_raise(&at->failure);
+    if (at->last) {
+      flow_status status = flow_failure_raise(&at->failure);
+      flow_failure_clear(&at->failure);
+      return status;
+    }
     leave_block(self);
   }
 }

@@ -155,26 +155,3 @@ void flow_thread_join(flow_thread *thread)
   if (thread->started && thread->generation == flow_fork_generation()) pthread_join(thread->id, NULL);
   thread->started = 0;
 }
-
-/* ---- failures ---------------------------------------------------------------------------------------------------------------- */
-
-void flow_failure_take(flow_failure *failure, flow_status status)
-{
-  flow_failure_clear(failure);
-  failure->status = status;
-  if (status != FLOW_OK) failure->message = flow_duplicate_text(flow_last_error());
-}
-
-flow_status flow_failure_raise(flow_failure *failure)
-{
-  flow_status status = failure->status;
-  if (status != FLOW_OK) flow_fail(status, "%s", failure->message ? failure->message : "out of memory");
-  flow_failure_clear(failure);
-  return status;
-}
-
-void flow_failure_clear(flow_failure *failure)
-{
-  flow_free(failure->message);
-  *failure = (flow_failure){ FLOW_OK, NULL };
-}

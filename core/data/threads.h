@@ -7,6 +7,7 @@
 #define FLOW_DATA_THREADS_H
 
 #include <pthread.h>
+#include "base/failure.h"
 #include "data/dataset.h"
 
 /* A lock with two conditions, in the list of its pass, so that cancelling the pass wakes who waits here. */
@@ -36,11 +37,5 @@ void        flow_thread_join(flow_thread *thread);   /* does nothing for one tha
 int         flow_fork_generation(void);
 /* Wakes everybody who waits in this pass; all waiting fails from now on. */
 void        flow_iterator_cancel(flow_iterator *iterator);
-
-/* A failure on its way from one thread to another. */
-typedef struct flow_failure { flow_status status; char *message; } flow_failure;
-void        flow_failure_take(flow_failure *failure, flow_status status);      /* with this thread's message */
-flow_status flow_failure_raise(flow_failure *failure);                         /* on the other thread; empties it */
-void        flow_failure_clear(flow_failure *failure);
 
 #endif

@@ -20,7 +20,7 @@
 #include "base/futex.h"
 #include "base/memory.h"
 #include "base/team.h"
-#include "dist/breakage.h"
+#include "base/failure.h"
 #include "dist/pairwise_sum.h"
 #include "dist/shared.h"
 
@@ -50,17 +50,15 @@ struct flow_communication {
   _Atomic int        signal;             /* the thread sleeps on it: changes when it has something to do */
   _Atomic int        sleeping;           /* the thread does */
   _Atomic int        stop;
-  _Atomic int64_t    failed_from;        /* sums from this ticket on have failed; 0: none. The rest is written before it and stays */
-  flow_status        failure;
-  char               reason[2 * FLOW_REASON_SIZE];
+  _Atomic int64_t    failed_from;        /* sums from this ticket on have failed; 0: none. Set after the failure */
+  flow_failure       failure;
 };
 
 /* ---- both threads -------------------------------------------------------------------------------------------------------------- */
 
 static void keep_failure(flow_communication *self, flow_status status, int64_t from)
 {
-  self->failure = status;
-  snprintf(self->reason, sizeof self->reason, "%s", flow_last_error());
+  flow_failure_take(&self->failure, status);
   atomic_store(&self->failed_from, from);
 }
 
@@ -125,7 +123,7 @@ static void call_thread(flow_communication *self)
 
 static flow_status fail_again(const flow_communication *self)
 {
-  return flow_fail(self->failure, "%s", self->reason);
+  return flow_failure_raise(&self->failure);
 }
 
 /* Whether the thread may work beside the caller: over a network it mostly waits; among neighbours a core has to be free while all

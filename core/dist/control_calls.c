@@ -84,6 +84,7 @@ flow_status flow_control_check(flow_control *control, int *culprit)
   enter(control);
   *culprit = control->generation_lives ? -1 : control->culprit;
   flow_status status = control->generation_lives ? FLOW_OK : fail_ended(control);
+  if (status != FLOW_OK && *culprit >= 0) flow_fail_field(status, FLOW_ERROR_TASK, *culprit);
   pthread_mutex_unlock(&control->lock);
   return status;
 }

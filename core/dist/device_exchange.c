@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 #include "base/memory.h"
-#include "dist/breakage.h"
+#include "base/failure.h"
 #include "dist/transport.h"
 
 static const double OPENING_WITHIN = 60, CALLS_WITHIN = 600;      /* seconds */
@@ -32,7 +32,7 @@ struct flow_device_exchange {
   char               name[64];
   int64_t            generation;
   pthread_mutex_t    lock;                 /* of the communicators' being there, for those who abort */
-  flow_breakage      breakage;
+  flow_failure       failure;
   _Atomic int        under_way;            /* a run began that nobody has waited for: what is wrong may be its sums' */
   int                opening_ended;        /* one of the members cannot be opened, or somebody aborts */
   former            *formers;
@@ -118,20 +118,9 @@ static flow_status get(void *state, const char *key, double seconds, void **byte
 typedef struct opening {
   flow_device_exchange *self;
   meeting               meeting;
-  pthread_mutex_t       lock;
-  flow_status           status;            /* the first failure */
-  char                  reason[FLOW_REASON_SIZE], group[96];
+  flow_failure          failure;
+  char                  group[96];
 } opening;
-
-static void fail_opening(opening *o, flow_status status)
-{
-  pthread_mutex_lock(&o->lock);
-  if (o->status == FLOW_OK) {
-    o->status = status;
-    snprintf(o->reason, sizeof o->reason, "%s", flow_last_error());
-  }
-  pthread_mutex_unlock(&o->lock);
-}
 
 /* The member's queue, and no votes yet, whatever the device still does with those before. */
 static flow_status make_member(flow_place *place, member *m)
@@ -165,7 +154,7 @@ static void open_member(int number, void *argument)
                                            .ended = &self->opening_ended };
   if (status == FLOW_OK) status = flow_communicator_open("nccl", self->ranks.first + number, self->ranks.all, &options, &communicator);
   if (status != FLOW_OK) {
-    fail_opening(o, status);
+    flow_failure_take(&o->failure, status);
     __atomic_store_n(&self->opening_ended, 1, __ATOMIC_RELEASE);
     tell(&o->meeting, -1, NULL, 0);      /* nobody waits for an id that does not come */
     return;
@@ -182,14 +171,12 @@ static flow_status open_all(flow_device_exchange *self)
   self->generation++;
   __atomic_store_n(&self->opening_ended, 0, __ATOMIC_RELEASE);
   snprintf(o.group, sizeof o.group, "%s.%.0f", self->name, (double)self->generation);
-  pthread_mutex_init(&o.lock, NULL);
   pthread_mutex_init(&o.meeting.lock, NULL);
   pthread_cond_init(&o.meeting.changed, NULL);
   flow_device_group_run(self->group, open_member, &o);
   pthread_cond_destroy(&o.meeting.changed);
   pthread_mutex_destroy(&o.meeting.lock);
-  pthread_mutex_destroy(&o.lock);
-  return o.status == FLOW_OK ? FLOW_OK : flow_fail(o.status, "%s", o.reason);
+  return flow_failure_raise(&o.failure);
 }
 
 /* ---- waiting ---------------------------------------------------------------------------------------------------------------------- */
@@ -206,19 +193,18 @@ static flow_status wait_for(flow_place *place)
 static flow_status settle(void *state, flow_place *waited_for, flow_status status)
 {
   flow_device_exchange *self = state;
-  char reason[1024];
+  flow_failure refused = { 0 };
   int own = atomic_exchange(&self->under_way, 0);
-  snprintf(reason, sizeof reason, "%s", flow_last_error());
+  flow_failure_take(&refused, status);
   for (int i = 0; i < self->group->count; i++) {
     flow_place *place = self->group->places[i];
     flow_status found = place == waited_for ? FLOW_OK : wait_for(place);
-    if (status != FLOW_ABORTED || found == FLOW_OK || found == FLOW_ABORTED) continue;
-    status = found;
-    snprintf(reason, sizeof reason, "%s", flow_last_error());
+    if (refused.status != FLOW_ABORTED || found == FLOW_OK || found == FLOW_ABORTED) continue;
+    flow_failure_clear(&refused);
+    flow_failure_take(&refused, found);
   }
-  if (own && status == FLOW_ABORTED && flow_is_broken(&self->breakage))
-    return flow_fail(self->breakage.status, "%s", self->breakage.reason);
-  return flow_fail(status, "%s", reason);
+  int ended = own && refused.status == FLOW_ABORTED && flow_failure_is_set(&self->failure);
+  return flow_failure_raise(ended ? &self->failure : &refused);
 }
 
 void flow_device_exchange_settle(flow_device_exchange *self)
@@ -240,7 +226,7 @@ flow_status flow_device_exchange_open(flow_device_group *group, const flow_devic
   snprintf(self->name, sizeof self->name, "%s", ranks->name);
   self->ranks.name = self->name;
   pthread_mutex_init(&self->lock, NULL);
-  flow_breakage_start(&self->breakage);
+  flow_failure_clear(&self->failure);
   for (int i = 0; i < group->count; i++) {
     self->members[i].watcher = (flow_place_watcher){ .settle = settle, .state = self };
     flow_place_watch(group->places[i], &self->members[i].watcher);
@@ -272,7 +258,7 @@ static void close_members(flow_device_exchange *self)
 void flow_device_exchange_close(flow_device_exchange *self)
 {
   if (!self) return;
-  if (!flow_is_broken(&self->breakage)) flow_device_exchange_settle(self);      /* what is recorded may be under way still */
+  if (!flow_failure_is_set(&self->failure)) flow_device_exchange_settle(self);      /* what is recorded may be under way still */
   if (self->ranks.left) self->ranks.left(self->ranks.state, self);
   close_members(self);
   while (self->formers) {
@@ -280,7 +266,6 @@ void flow_device_exchange_close(flow_device_exchange *self)
     flow_free(self->formers);
     self->formers = next;
   }
-  flow_breakage_end(&self->breakage);
   pthread_mutex_destroy(&self->lock);
   flow_free(self);
 }
@@ -304,19 +289,18 @@ static flow_status retire(flow_device_exchange *self)
 
 flow_status flow_device_exchange_prepare(flow_device_exchange *self)
 {
-  if (!flow_is_broken(&self->breakage)) return FLOW_OK;
-  if (self->ranks.all > self->group->count) return flow_fail(self->breakage.status, "%s", self->breakage.reason);
+  if (!flow_failure_is_set(&self->failure)) return FLOW_OK;
+  if (self->ranks.all > self->group->count) return flow_failure_raise(&self->failure);
   FLOW_TRY(retire(self));
-  flow_breakage_end(&self->breakage);
-  flow_breakage_start(&self->breakage);
+  flow_failure_clear(&self->failure);
   flow_status status = open_all(self);
-  if (status != FLOW_OK) flow_break(&self->breakage, status, flow_last_error());
+  flow_failure_take(&self->failure, status);
   return status;
 }
 
 static void abort_all(flow_device_exchange *self, flow_status status, const char *reason)
 {
-  flow_break(&self->breakage, status, reason);
+  flow_failure_set(&self->failure, status, reason, NULL);
   __atomic_store_n(&self->opening_ended, 1, __ATOMIC_RELEASE);
   pthread_mutex_lock(&self->lock);
   for (int i = 0; i < self->group->count; i++)
@@ -358,7 +342,7 @@ flow_status flow_device_exchange_sum(flow_device_exchange *self, int number, flo
   FLOW_TRY(flow_communicator_all_reduce(m->communicator, (flow_dtype)dtype, data, count));
   if (!m->step_by_step) return FLOW_OK;
   FLOW_TRY(f->synchronize(m->queue));
-  return flow_is_broken(&self->breakage) ? flow_fail(self->breakage.status, "%s", self->breakage.reason) : FLOW_OK;
+  return flow_failure_raise(&self->failure);
 }
 
 flow_status flow_device_exchange_join(flow_device_exchange *self, int number, flow_queue *queue)

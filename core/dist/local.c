@@ -11,7 +11,7 @@
 #include <string.h>
 #include "base/futex.h"
 #include "base/memory.h"
-#include "dist/breakage.h"
+#include "base/failure.h"
 #include "dist/transport.h"
 
 enum { SPIN_NANOSECONDS = 50000, PAUSES_PER_LOOK = 16, BLOCK_BYTES = 8192, LINE = 64 };
@@ -41,7 +41,7 @@ struct flow_local_group {
   _Atomic int   working;          /* ranks between the barriers of a call, who use the data of others */
   _Atomic int   references;
   int           size;
-  flow_breakage breakage;
+  flow_failure  failure;
   member        members[];
 };
 
@@ -64,7 +64,7 @@ flow_status flow_local_group_new(int size, flow_local_group **out)
   flow_local_group *group = block;
   group->size = size;
   atomic_init(&group->references, 1);
-  flow_breakage_start(&group->breakage);
+  flow_failure_clear(&group->failure);
   *out = group;
   return FLOW_OK;
 }
@@ -72,19 +72,18 @@ flow_status flow_local_group_new(int size, flow_local_group **out)
 void flow_local_group_release(flow_local_group *group)
 {
   if (!group || atomic_fetch_sub(&group->references, 1) > 1) return;
-  flow_breakage_end(&group->breakage);
   flow_free(group);
 }
 
 static flow_status fail_broken(const flow_local_group *group, operation what)
 {
   while (atomic_load(&group->working) > 0) sched_yield();
-  return flow_fail(group->breakage.status, "%s: %s", operation_names[what], group->breakage.reason);
+  return flow_fail(group->failure.status, "%s: %s", operation_names[what], group->failure.message);
 }
 
 static void break_group(flow_local_group *group, flow_status status, const char *reason)
 {
-  flow_break(&group->breakage, status, reason);
+  flow_failure_set(&group->failure, status, reason, NULL);
   atomic_fetch_or(&group->phase, 1);
   flow_futex_wake(&group->phase);
 }

@@ -35,7 +35,7 @@ typedef flow_shared_work work;
 
 static flow_status fail_broken(const flow_shared *self, const work *of)
 {
-  return flow_fail(self->breakage.status, "%s: %s", operation_names[of->call.what], self->breakage.reason);
+  return flow_fail(self->failure.status, "%s: %s", operation_names[of->call.what], self->failure.message);
 }
 
 static void wake_all(flow_shared *self)
@@ -48,14 +48,14 @@ static void wake_all(flow_shared *self)
 /* Is the communicator broken, by whomever? */
 static int is_broken(flow_shared *self)
 {
-  if (flow_is_broken(&self->breakage)) return 1;
+  if (flow_failure_is_set(&self->failure)) return 1;
   if (atomic_load_explicit(&self->group->broken, memory_order_acquire) != 2) return 0;
   char reason[FLOW_REASON_SIZE];
   memcpy(reason, self->group->reason, sizeof reason);
   reason[sizeof reason - 1] = 0;
   int status = atomic_load(&self->group->status);
-  flow_break(&self->breakage, status == FLOW_TIMED_OUT || status == FLOW_ABORTED || status == FLOW_INVALID_STATE ? (flow_status)status
-                                                                                                              : FLOW_IO_ERROR, reason);
+  int known = status == FLOW_TIMED_OUT || status == FLOW_ABORTED || status == FLOW_INVALID_STATE;
+  flow_failure_set(&self->failure, known ? (flow_status)status : FLOW_IO_ERROR, reason, NULL);
   return 1;
 }
 
@@ -69,7 +69,7 @@ void flow_shared_break(flow_shared *self, flow_status status, const char *reason
     strncpy(group->reason, reason, sizeof group->reason - 1);
     atomic_store(&group->broken, 2);
   }
-  if (!is_broken(self)) flow_break(&self->breakage, status, reason);     /* somebody is writing another, or died while he did */
+  if (!is_broken(self)) flow_failure_set(&self->failure, status, reason, NULL);     /* somebody is writing another, or died while he did */
   wake_all(self);
 }
 
@@ -413,14 +413,13 @@ static void abort_group(flow_communicator *communicator, const char *reason)
 static void close_rank(flow_communicator *communicator)
 {
   flow_shared *self = (flow_shared *)communicator;
-  if (is_broken(self)) flow_communicator_abort(self->inner, self->breakage.reason);
+  if (is_broken(self)) flow_communicator_abort(self->inner, self->failure.message);
   atomic_store(&self->group->members[self->base.rank].left, 1);
   wake_all(self);
   munmap(self->group, self->bytes);
   for (int rank = 0; rank < self->base.size; rank++) {
     if (self->peers[rank].watch >= 0) close(self->peers[rank].watch);
   }
-  flow_breakage_end(&self->breakage);
   flow_communicator_close(self->inner);
   flow_free(self);
 }

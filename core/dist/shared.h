@@ -7,7 +7,7 @@
 #define FLOW_DIST_SHARED_H
 
 #include <stdatomic.h>
-#include "dist/breakage.h"
+#include "base/failure.h"
 #include "dist/transport.h"
 #include "graph/exchange.h"
 
@@ -60,7 +60,7 @@ typedef struct flow_shared {
   flow_shared_group *group;
   size_t             bytes;              /* of the mapping */
   unsigned           step;               /* steps behind us, modulo 2^32 */
-  flow_breakage      breakage;           /* our own copy of the reason */
+  flow_failure       failure;            /* our own copy of the reason */
   uint64_t           probe;              /* random: peers that read it can read all that they are told the address of */
   int                reads;              /* all ranks can read each other's memory */
   int64_t            shares;             /* pieces of memory that the ranks have agreed on */

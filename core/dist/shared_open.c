@@ -69,7 +69,7 @@ static flow_status new_shared(flow_communicator *inner, flow_shared **out)
   self->inner = inner;
   self->bytes = sizeof(flow_shared_group) + members;
   for (size_t rank = 0; rank < ranks; rank++) self->peers[rank].watch = -1;
-  flow_breakage_start(&self->breakage);
+  flow_failure_clear(&self->failure);
   *out = self;
   return FLOW_OK;
 }
@@ -80,7 +80,6 @@ static void drop(flow_shared *self)
     if (self->peers[rank].watch >= 0) close(self->peers[rank].watch);
   }
   if (self->group) munmap(self->group, self->bytes);
-  flow_breakage_end(&self->breakage);
   flow_free(self);
 }
 

@@ -26,6 +26,8 @@
 #include "base/status.h"
 #include "graph/exchange.h"
 
+enum { FLOW_REASON_SIZE = 512 };        /* of the sentence that says why a communicator is broken */
+
 enum { FLOW_MOST_RANKS = 16384 };
 
 /* Where ranks leave texts for each other, for transports that have to find their peers. Called by the thread that calls open. */

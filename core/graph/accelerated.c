@@ -138,11 +138,11 @@ flow_status flow_accelerated_bind_variables(flow_instance *lead)
 void flow_accelerated_give_up(const flow_instance *lead)
 {
   flow_device_exchange *exchange = flow_accelerated_exchange(lead);
-  char reason[512];
+  flow_failure failure = { 0 };
   if (!exchange || !lead->exchange) return;
-  snprintf(reason, sizeof reason, "%s", flow_last_error());
-  flow_device_exchange_fail(exchange, reason);
-  flow_fail(FLOW_ABORTED, "%s", reason);
+  flow_failure_take(&failure, FLOW_ABORTED);
+  flow_device_exchange_fail(exchange, failure.message);
+  flow_failure_raise(&failure);
 }
 
 /* Variables of other contexts: their work and this instance's wait for each other. */
@@ -194,11 +194,11 @@ static void fail_if(flow_instance *replica, flow_status status)
 {
   flow_device_exchange *exchange = flow_accelerated_exchange(replica);
   if (status == FLOW_OK) return;
-  flow_verdict_fail(&replica->lead->verdict, status);
+  flow_failure_take(&replica->lead->verdict, status);
   if (exchange) flow_device_exchange_fail(exchange, replica->lead->verdict.message);
 }
 
-static int failed(const flow_instance *replica) { return flow_verdict_failed(&replica->lead->verdict); }
+static int failed(const flow_instance *replica) { return flow_failure_is_set(&replica->lead->verdict); }
 
 /* What comes before a part of replica `member`, the same steps on all: sums are fetched; all wait for each other's end of the body. */
 static void prepare_part(flow_instance *replica, int member, flow_queue *queue, const flow_part *part)
@@ -250,9 +250,9 @@ static void run_replica(flow_instance *replica, int member, flow_queue *queue)
   run_parts(replica, member, queue, kept);
   if (!replica->saved_count) return;
   flow_status status = failed(replica) ? FLOW_OK : flow_accelerated_functions(a)->synchronize(queue);
-  if (status != FLOW_OK && status != FLOW_ABORTED) flow_verdict_fail(&replica->lead->verdict, status);
+  if (status != FLOW_OK && status != FLOW_ABORTED) flow_failure_take(&replica->lead->verdict, status);
   flow_device_group_meet(replica->lead->group);
-  if (status == FLOW_ABORTED) flow_verdict_fail(&replica->lead->verdict, status);      /* behind the reason of who refused its data */
+  if (status == FLOW_ABORTED) flow_failure_take(&replica->lead->verdict, status);      /* behind the reason of who refused its data */
   flow_device_group_meet(replica->lead->group);
   if (failed(replica)) fail_if(replica, copy_saved(replica, queue, 1));
 }
@@ -277,7 +277,7 @@ static flow_status prepare_run(flow_instance *lead)
     replica->members_ran = 1;
     if (replica->profiled) memset(replica->members[0].watches, 0, sizeof(flow_watch) * (size_t)lead->plan->order_count);
   }
-  flow_verdict_reset(&lead->verdict);
+  flow_failure_clear(&lead->verdict);
   flow_start_sums(lead);
   if (flow_accelerated_exchange(lead)) FLOW_TRY(flow_device_exchange_prepare(flow_accelerated_exchange(lead)));
   return follow_variables(lead, 0);
@@ -289,11 +289,11 @@ flow_status flow_accelerated_execute(flow_instance *lead)
   double started = flow_clock();
   note_writes(lead, lead->group ? lead->group->places : NULL);
   flow_device_group_run(lead->group, run_member, lead);
-  if (flow_verdict_failed(&lead->verdict)) {
+  if (flow_failure_is_set(&lead->verdict)) {
     if (flow_accelerated_exchange(lead)) flow_device_exchange_settle(flow_accelerated_exchange(lead));
     note_writes(lead, NULL);
   }
-  flow_status status = flow_verdict_raise(&lead->verdict);
+  flow_status status = flow_failure_raise(&lead->verdict);
   if (status == FLOW_OK) status = follow_variables(lead, 1);
   if (status == FLOW_OK && lead->profiled) flow_profile_add_run(lead->context->profile, lead, flow_clock() - started);
   return status;

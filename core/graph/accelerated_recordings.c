@@ -114,15 +114,15 @@ static flow_status enqueue_watched(flow_instance *instance, flow_queue *queue, c
 static flow_status record(flow_instance *instance, flow_queue *queue, const flow_part *part, flow_recording **out)
 {
   const flow_accelerator_functions *f = flow_accelerated_functions(instance->accelerated);
-  char reason[1024];
+  flow_failure failure = { 0 };
   FLOW_TRY(f->record_begin(queue));
   flow_status status = enqueue(instance, queue, part);
   if (status == FLOW_OK) return f->record_end(queue, out);
-  snprintf(reason, sizeof reason, "%s", flow_last_error());
+  flow_failure_take(&failure, status);
   f->record_end(queue, out);
   f->recording_release(*out);
   *out = NULL;
-  return flow_fail(status, "%s", reason);
+  return flow_failure_raise(&failure);
 }
 
 /* Several steps are recorded at once: one of them has run, or been recorded, by itself before. */

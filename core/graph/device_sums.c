@@ -64,7 +64,7 @@ void flow_device_sums_start(flow_device_sums *sums) { sums->pending = -1; }
 
 static void fail_if(const flow_instance *replica, flow_status status)
 {
-  if (status != FLOW_OK) flow_verdict_fail(&replica->lead->verdict, status);
+  if (status != FLOW_OK) flow_failure_take(&replica->lead->verdict, status);
 }
 
 /* The last sum is that of the whole body: its copy tells, too, whether an op has refused data. Then nothing is sent, and no worker makes
@@ -83,9 +83,9 @@ static void deliver(flow_device_sums *sums, flow_instance *replica, int member, 
   int segment = sums->pending;
   sums->pending = -1;
   if (segment < 0) return;
-  if (!flow_verdict_failed(&lead->verdict)) fail_if(replica, fetch(sums, replica, segment, queue, copies));
+  if (!flow_failure_is_set(&lead->verdict)) fail_if(replica, fetch(sums, replica, segment, queue, copies));
   flow_device_group_meet(lead->group);
-  if (lead->replica_count > 1 && !flow_verdict_failed(&lead->verdict)) flow_add_replicas(lead, segment, member, lead->replica_count);
+  if (lead->replica_count > 1 && !flow_failure_is_set(&lead->verdict)) flow_add_replicas(lead, segment, member, lead->replica_count);
   flow_device_group_meet(lead->group);
   if (member == 0 && lead->exchange) flow_send_sum(lead, segment);
 }
@@ -96,7 +96,7 @@ void flow_device_sums_begin(flow_device_sums *sums, flow_instance *replica, int 
   deliver(sums, replica, member, queue, copies);      /* the one before: the device has this part to do meanwhile */
   sums->back[segment] = 0;
   sums->pending = segment;
-  if (!flow_verdict_failed(&replica->lead->verdict) && segment != replica->last_sum)
+  if (!flow_failure_is_set(&replica->lead->verdict) && segment != replica->last_sum)
     fail_if(replica, functions_of(replica)->follow(copies, queue));
 }
 
@@ -114,7 +114,7 @@ void flow_device_sums_finish(flow_device_sums *sums, flow_instance *replica, int
   deliver(sums, replica, member, queue, copies);
   if (member == 0 && lead->exchange) flow_receive_sums(lead, segment);
   flow_device_group_meet(lead->group);
-  for (int s = 0; s <= segment && !flow_verdict_failed(&lead->verdict); s++) {
+  for (int s = 0; s <= segment && !flow_failure_is_set(&lead->verdict); s++) {
     if (!is_made(lead, s) || sums->back[s]) continue;
     const char *made = flow_device_sum(lead->sums, s);
     fail_if(replica, functions_of(replica)->upload(queue, on_device(replica, s), made, bytes_of(replica, s)));

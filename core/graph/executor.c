@@ -90,11 +90,11 @@ static void prepare_kernels(flow_instance *instance, flow_member *member, int s)
   while ((k = flow_ticket_take(&instance->stages[s].prepare_ticket)) < segment->count) {
     int e = segment->first + (int)k;
     const flow_entry *entry = &instance->entries[e];
-    if (entry->alias || !entry->kernel->prepare || flow_verdict_failed(&instance->lead->verdict)) continue;
+    if (entry->alias || !entry->kernel->prepare || flow_failure_is_set(&instance->lead->verdict)) continue;
     bind_chunk(instance, member, e, 0, 0, 0);
     double started = start_watch(instance);
     flow_status status = entry->kernel->prepare(&member->calls[e]);
-    if (status != FLOW_OK) flow_verdict_fail(&instance->lead->verdict, status);
+    if (status != FLOW_OK) flow_failure_take(&instance->lead->verdict, status);
     stop_watch(instance, member, e, started);
   }
 }
@@ -110,7 +110,7 @@ static int64_t active_slots(const flow_instance *instance, int s)
 static void look_for_interrupt(flow_instance *instance, const flow_segment *segment)
 {
   if (!segment->tail && !instance->lead->exchange && flow_interrupted(instance->lead->context))
-    flow_verdict_fail(&instance->lead->verdict, flow_fail(FLOW_INTERRUPTED, "interrupted"));
+    flow_failure_take(&instance->lead->verdict, flow_fail(FLOW_INTERRUPTED, "interrupted"));
 }
 
 static void run_slot(flow_instance *instance, flow_member *member, int s, int64_t slot)
@@ -126,13 +126,13 @@ static void run_slot(flow_instance *instance, flow_member *member, int s, int64_
       const flow_entry *entry = &instance->entries[e];
       flow_call *call = &member->calls[e];
       if (entry->alias) continue;
-      if (flow_verdict_failed(&instance->lead->verdict)) return;
+      if (flow_failure_is_set(&instance->lead->verdict)) return;
       bind_chunk(instance, member, e, slot, first, count);
       call->first_row = first;
       call->accumulate = first > begin;
       double started = start_watch(instance);
       flow_status status = entry->kernel->run(call, 0, 0, 1);
-      if (status != FLOW_OK) flow_verdict_fail(&instance->lead->verdict, status);
+      if (status != FLOW_OK) flow_failure_take(&instance->lead->verdict, status);
       stop_watch(instance, member, e, started);
     }
   }
@@ -239,10 +239,10 @@ static void run_whole_segment(flow_instance *instance, flow_region *region, flow
   if (member == 0) look_for_interrupt(instance, &instance->plan->segments[s]);
   flow_cut_call(flow_op(call->op), entry->kernel, call, &cut);
   if (entry->kernel->prepare) {   /* a MAP kernel over a batch of fixed size */
-    if (flow_ticket_take(&instance->stages[s].prepare_ticket) == 0 && !flow_verdict_failed(&instance->lead->verdict)) {
+    if (flow_ticket_take(&instance->stages[s].prepare_ticket) == 0 && !flow_failure_is_set(&instance->lead->verdict)) {
       double started = start_watch(instance);
       flow_status status = entry->kernel->prepare(call);
-      if (status != FLOW_OK) flow_verdict_fail(&instance->lead->verdict, status);
+      if (status != FLOW_OK) flow_failure_take(&instance->lead->verdict, status);
       stop_watch(instance, own, e, started);
     }
     meet(region, members);
@@ -313,7 +313,7 @@ static void begin_sum(flow_instance *lead, flow_region *region, int s, int membe
   if (lead->replica_count > 1) {
     if (!lead->exchange) return;
     meet_replicas(lead, region, member, members);
-    if (!flow_verdict_failed(&lead->verdict)) flow_add_replicas(lead, s, member, members);
+    if (!flow_failure_is_set(&lead->verdict)) flow_add_replicas(lead, s, member, members);
     meet(region, members);
   } else if (member == 0) {
     flow_add_replicas(lead, s, 0, 1);
@@ -332,7 +332,7 @@ static void finish_sums(flow_instance *lead, flow_region *region, int s, int end
   } else if (lead->replica_count > 1) {
     meet_replicas(lead, region, member, members);
     for (; *pending < end; ++*pending)
-      if (lead->stages[*pending].collective && !flow_verdict_failed(&lead->verdict)) flow_add_replicas(lead, *pending, member, members);
+      if (lead->stages[*pending].collective && !flow_failure_is_set(&lead->verdict)) flow_add_replicas(lead, *pending, member, members);
   }
   meet(region, members);
   stop_watch(lead, &lead->members[member], lead->plan->segments[s].first, started);
@@ -372,7 +372,7 @@ static void run_member(flow_region *region, int member, int members, void *argum
   if (lead->last_sum >= pending) finish_sums(lead, region, lead->last_sum, s, &pending, member, members);
   else if (lead->replica_count > 1) meet_replicas(lead, region, member, members);
   /* Every member is past the last barrier of the body here, so all see the same verdict and leave together. */
-  for (; s < plan->segment_count && !flow_verdict_failed(&lead->verdict); s++)
+  for (; s < plan->segment_count && !flow_failure_is_set(&lead->verdict); s++)
     run_segment(lead, region, &lead->members[member], s, member, members);
 }
 
@@ -421,8 +421,8 @@ flow_status flow_execute(flow_instance *lead)
     reset_tickets(lead->replicas[r]);
   }
   atomic_store_explicit(&lead->arrivals, 0, memory_order_relaxed);
-  flow_verdict_reset(&lead->verdict);
-  flow_verdict_reset(&lead->late);
+  flow_failure_clear(&lead->verdict);
+  flow_failure_clear(&lead->late);
   flow_start_sums(lead);
   copy_saved(lead, 0);
   flow_profile *profile = lead->context->profile;
@@ -430,14 +430,14 @@ flow_status flow_execute(flow_instance *lead)
   double started = flow_clock();
   flow_team_run(members, run_member, lead);
   if (lead->profiled) flow_profile_add_run(profile, lead, flow_clock() - started);
-  if (flow_verdict_failed(&lead->verdict)) {
+  if (flow_failure_is_set(&lead->verdict)) {
     copy_saved(lead, 1);
-    return flow_verdict_raise(&lead->verdict);
+    return flow_failure_raise(&lead->verdict);
   }
   if (members == 1) {
     double seconds = (flow_clock() - started) / (double)(lead->rows > 0 ? lead->rows : 1);
     if (lead->runs_alone == 0 || seconds < lead->seconds_per_row) lead->seconds_per_row = seconds;
     if (lead->runs_alone < 2) lead->runs_alone++;
   }
-  return flow_verdict_raise(&lead->late);
+  return flow_failure_raise(&lead->late);
 }

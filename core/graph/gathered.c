@@ -106,13 +106,13 @@ static void collect(flow_instance *lead, void *rows, size_t part)
   flow_exchange *exchange = lead->exchange;
   for (int w = 0; w <= exchange->workers; w++) lead->share_units[w] = (int64_t)(part / sizeof(float)) * w * lead->replica_count;
   flow_status status = exchange->collect(exchange, &rows, 1, (int64_t)sizeof(float), lead->share_units, lead->received);
-  if (status != FLOW_OK) flow_verdict_fail(&lead->verdict, status);
+  if (status != FLOW_OK) flow_failure_take(&lead->verdict, status);
 }
 
 void flow_gather_workers(flow_instance *lead, int begin, int end)
 {
   int met = 0;
-  for (int s = begin; s < end && !flow_verdict_failed(&lead->verdict); s++) {
+  for (int s = begin; s < end && !flow_failure_is_set(&lead->verdict); s++) {
     if (!flow_is_gather(lead, s) || met) continue;
     int common = lead->common.number > 0;
     collect(lead, lead->bases[bindings_of(lead, s)[1].root], common ? 0 : part_of(lead, s, lead->gathered_rows));

@@ -83,7 +83,7 @@ struct flow_instance {
   flow_member  *members;
   int           member_count;
   flow_scalars  scalars;
-  flow_verdict  verdict;
+  flow_failure  verdict;
   flow_context *context;               /* of the current run: its interrupt flag */
   int           profiled, members_ran; /* the current run is, with so many members */
   flow_instance  *lead;                /* the first of the local replicas (itself, where it is alone), which speaks for all of them: */
@@ -108,7 +108,7 @@ struct flow_instance {
   int64_t         common_rows;         /* ... for so many of each replica */
   int64_t         common_said;         /* its number, if all workers said the same when the current run began, else 0 */
   int64_t        *share_units, *received;  /* [worker + 1]: shares.c's, of the collect under way */
-  flow_verdict    late;                /* what failed in the commit tail, when there was no way back: raised when it is done */
+  flow_failure    late;                /* what failed in the commit tail, when there was no way back: raised when it is done */
   int64_t         newest_sum;          /* ticket of the current run's last sum under way; -1: none */
   float          *staged;              /* small sums that travel together: [staged_begin, staged_end) are about to */
   int64_t         staged_begin, staged_end;

@@ -3,27 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-void flow_verdict_reset(flow_verdict *verdict) { atomic_store_explicit(&verdict->status, FLOW_OK, memory_order_relaxed); }
-
-void flow_verdict_fail(flow_verdict *verdict, flow_status status)
-{
-  int claimed = FLOW_OK;
-  /* The winner writes the message; the caller reads it only after the region has ended. */
-  if (atomic_compare_exchange_strong(&verdict->status, &claimed, (int)status)) {
-    const char *text = flow_last_error();
-    size_t length = strlen(text);
-    if (length >= sizeof verdict->message) length = sizeof verdict->message - 1;
-    memcpy(verdict->message, text, length);
-    verdict->message[length] = 0;
-  }
-}
-
-flow_status flow_verdict_raise(const flow_verdict *verdict)
-{
-  flow_status status = (flow_status)verdict->status;
-  return status == FLOW_OK ? FLOW_OK : flow_fail(status, "%s", verdict->message);
-}
-
 const flow_kernel *flow_select_kernel(const flow_device *device, const flow_call *call)
 {
   const flow_kernel *best = NULL;
@@ -110,15 +89,15 @@ static flow_status run_rows(const flow_kernel *kernel, const flow_call *call, co
 }
 
 int flow_take_parts(const flow_kernel *kernel, const flow_call *call, const flow_cut *cut, int phase, flow_ticket *ticket,
-                    flow_verdict *verdict, flow_watch *watch)
+                    flow_failure *verdict, flow_watch *watch)
 {
   int64_t part;
   int taken = 0;
   double started = watch ? flow_clock() : 0;
   for (; (part = flow_ticket_take(ticket)) < cut->parts[phase]; taken++) {
-    if (flow_verdict_failed(verdict)) continue;
+    if (flow_failure_is_set(verdict)) continue;
     flow_status status = cut->by_rows ? run_rows(kernel, call, cut, part) : kernel->run(call, phase, part, part + 1);
-    if (status != FLOW_OK) flow_verdict_fail(verdict, status);
+    if (status != FLOW_OK) flow_failure_take(verdict, status);
   }
   if (watch) flow_watch_add(watch, started);
   return taken;

@@ -2,25 +2,12 @@
 #ifndef FLOW_GRAPH_LAUNCH_H
 #define FLOW_GRAPH_LAUNCH_H
 
+#include "base/failure.h"
 #include "base/team.h"
 #include "kernels.h"
 #include "ops/op.h"
 
 enum { FLOW_MAX_PHASES = 4 };
-
-/* The first failure among the members of a region, with its message: error texts are per thread, the caller's thread
- * wants this one. */
-typedef struct flow_verdict {
-  _Atomic int status;       /* FLOW_OK while nothing failed */
-  char        message[512];
-} flow_verdict;
-void        flow_verdict_reset(flow_verdict *verdict);
-void        flow_verdict_fail(flow_verdict *verdict, flow_status status);   /* takes this thread's message; the first one stays */
-flow_status flow_verdict_raise(const flow_verdict *verdict);                /* on the caller's thread */
-static inline int flow_verdict_failed(flow_verdict *verdict)
-{
-  return atomic_load_explicit(&verdict->status, memory_order_acquire) != FLOW_OK;
-}
 
 /* The variant that runs `call`, which has the shapes of the whole batch; never NULL for an op that has kernels (on the CPU all have). */
 const flow_kernel *flow_select_kernel(const flow_device *device, const flow_call *call);
@@ -48,6 +35,6 @@ static inline void flow_watch_add(flow_watch *watch, double begin)
  * that members draw together must be done before the next phase. `call` is the member's own copy (its scratch). watch, if not NULL, is told
  * of the time spent in the kernel. */
 int flow_take_parts(const flow_kernel *kernel, const flow_call *call, const flow_cut *cut, int phase, flow_ticket *ticket,
-                    flow_verdict *verdict, flow_watch *watch);
+                    flow_failure *verdict, flow_watch *watch);
 
 #endif

@@ -77,7 +77,7 @@ void flow_collect_shares(flow_instance *lead, int e, const flow_call *call)
     flow_status status = lead->exchange->collect(lead->exchange, arrays, 1 + slots, columns * (int64_t)sizeof(float), lead->share_units,
                                                  lead->received);
     if (status == FLOW_OK) continue;
-    flow_verdict_fail(&lead->late, status);
+    flow_failure_take(&lead->late, status);
     make_missing(lead, e, call, i);
   }
 }

@@ -79,7 +79,7 @@ void flow_start_sums(flow_instance *lead)
 static void begin(flow_instance *lead, int dtype, void *data, int64_t count, int64_t *ticket)
 {
   flow_status status = lead->exchange->begin(lead->exchange, dtype, data, count, ticket);
-  if (status != FLOW_OK) flow_verdict_fail(&lead->verdict, status);
+  if (status != FLOW_OK) flow_failure_take(&lead->verdict, status);
   else lead->newest_sum = *ticket;
 }
 
@@ -89,7 +89,7 @@ void flow_send_sum(flow_instance *lead, int segment)
   int dtype;
   int64_t count = count_of(lead, segment, &dtype);
   char *data = data_of(lead, segment);
-  if (flow_verdict_failed(&lead->verdict)) return;
+  if (flow_failure_is_set(&lead->verdict)) return;
   if (flow_is_gather(lead, segment)) {      /* when it is needed: it would make workers wait for one another now */
     stage->ticket = lead->newest_sum;
     return;
@@ -118,13 +118,13 @@ void flow_receive_sums(flow_instance *lead, int segment)
 {
   int64_t ticket = lead->stages[segment].ticket;
   int flush = lead->staged_begin < lead->staged_end;
-  if (flush && !flow_verdict_failed(&lead->verdict))
+  if (flush && !flow_failure_is_set(&lead->verdict))
     begin(lead, FLOW_FLOAT32, lead->staged + lead->staged_begin, lead->staged_end - lead->staged_begin, &ticket);
   /* Of a failed run nothing may be under way. */
-  if (lead->stages[segment].staged >= 0 || flush || flow_verdict_failed(&lead->verdict)) ticket = lead->newest_sum;
+  if (lead->stages[segment].staged >= 0 || flush || flow_failure_is_set(&lead->verdict)) ticket = lead->newest_sum;
   if (lead->newest_sum >= 0) {
     flow_status status = lead->exchange->finish(lead->exchange, ticket);
-    if (status != FLOW_OK) flow_verdict_fail(&lead->verdict, status);
+    if (status != FLOW_OK) flow_failure_take(&lead->verdict, status);
     else if (flush) take_staged(lead);
   }
   if (segment < lead->gathers_taken) return;

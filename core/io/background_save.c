@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/failure.h"
 #include "base/memory.h"
 
 enum { SAVE_MAGIC = 0x464c5341 };
@@ -19,8 +20,7 @@ struct flow_save {
   pid_t               process;           /* whose thread it is: a forked child has none */
   int                 joined;
   _Atomic int         done;
-  flow_status         status;            /* once it is done */
-  char                message[1024];
+  flow_failure        failure;           /* once it is done */
 };
 
 static flow_status write_both(const flow_save *save)
@@ -32,8 +32,7 @@ static flow_status write_both(const flow_save *save)
 static void *save_main(void *argument)
 {
   flow_save *save = argument;
-  save->status = write_both(save);
-  if (save->status != FLOW_OK) strncpy(save->message, flow_last_error(), sizeof save->message - 1);
+  flow_failure_take(&save->failure, write_both(save));
   atomic_store(&save->done, 1);
   return NULL;
 }
@@ -115,7 +114,7 @@ flow_status flow_save_wait(flow_save *save)
   }
   if (!save->joined) pthread_join(save->thread, NULL);
   save->joined = 1;
-  return save->status == FLOW_OK ? FLOW_OK : flow_fail(save->status, "%s", save->message);
+  return flow_failure_raise(&save->failure);
 }
 
 void flow_save_release(flow_save *save)

@@ -46,17 +46,16 @@ flow_status flow_layer_fail(const flow_layer *layer, const char *format, ...)
   va_start(arguments, format);
   vsnprintf(message, sizeof message, format, arguments);
   va_end(arguments);
-  return flow_fail(FLOW_INVALID_ARGUMENT, "%s \"%s\": %s", layer->class->name, layer->name, message);
+  flow_error_fields fields = FLOW_ERROR_UNKNOWN;
+  fields.owner = layer;
+  return flow_fail_with(FLOW_INVALID_ARGUMENT, fields, "%s \"%s\": %s", layer->class->name, layer->name, message);
 }
 
 /* Puts the layer in front of an op's message; flow_layer_fail has already done so for the layer's own. */
 static flow_status name_failure(const flow_layer *layer, flow_status status)
 {
-  char own[256];
-  int length = snprintf(own, sizeof own, "%s \"%s\": ", layer->class->name, layer->name);
-  if (length >= (int)sizeof own) length = (int)sizeof own - 1;
-  if (strncmp(flow_last_error(), own, (size_t)length) == 0) return status;
-  return flow_fail_prefix(status, "%s", own);
+  if (flow_error_fields_now().owner == layer) return status;
+  return flow_fail_prefix(status, "%s \"%s\": ", layer->class->name, layer->name);
 }
 
 /* ---- life ------------------------------------------------------------------------------------------------------------------ */

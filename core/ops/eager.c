@@ -13,7 +13,7 @@ typedef struct eager_run {
   char              *scratch;
   size_t             scratch_bytes;     /* per member */
   flow_ticket        tickets[FLOW_MAX_PHASES];
-  flow_verdict       verdict;
+  flow_failure       verdict;
 } eager_run;
 
 static void eager_member(flow_region *region, int member, int members, void *argument)
@@ -59,14 +59,19 @@ static flow_status run_call(flow_context *context, flow_call *call)
   if (scratch) FLOW_TRY_GOTO(flow_alloc(scratch * (size_t)members, &scratch_block), done);
   call->shared = shared_block;
   if (kernel->prepare) FLOW_TRY_GOTO(kernel->prepare(call), done);
-  eager_run run = { .kernel = kernel, .call = call, .cut = &cut, .scratch = scratch_block, .scratch_bytes = scratch };
+  eager_run run;                         /* not zeroed: the failure's text is long */
+  run.kernel = kernel;
+  run.call = call;
+  run.cut = &cut;
+  run.scratch = scratch_block;
+  run.scratch_bytes = scratch;
   for (int p = 0; p < FLOW_MAX_PHASES; p++) flow_ticket_reset(&run.tickets[p]);
-  flow_verdict_reset(&run.verdict);
+  flow_failure_clear(&run.verdict);
   int profiled = context->profile && context->profile->active;
   double started = profiled ? flow_clock() : 0;
   flow_team_run(members, eager_member, &run);
   if (profiled) flow_profile_add_call(context->profile, kernel, call, flow_clock() - started);
-  status = flow_verdict_raise(&run.verdict);
+  status = flow_failure_raise(&run.verdict);
 done:
   flow_free(shared_block);
   flow_free(scratch_block);

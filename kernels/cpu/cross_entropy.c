@@ -20,8 +20,10 @@ static flow_status read_label(const flow_call *call, const flow_operand *labels,
   }
   int64_t lines_a_row = 1;
   for (int axis = 1; axis < labels->rank; axis++) lines_a_row *= labels->shape[axis];
-  return flow_fail(FLOW_INVALID_ARGUMENT, "label %.15g of row %lld is outside 0..%lld", value,
-                   (long long)(call->first_row + i / lines_a_row), (long long)(classes - 1));
+  int64_t row = call->first_row + i / lines_a_row;
+  flow_fail(FLOW_INVALID_ARGUMENT, "label %.15g of row %lld is outside 0..%lld", value, (long long)row, (long long)(classes - 1));
+  flow_fail_field(FLOW_INVALID_ARGUMENT, FLOW_ERROR_LABEL, value);
+  return flow_fail_field(FLOW_INVALID_ARGUMENT, FLOW_ERROR_ROW, (double)row);
 }
 
 static int supports_float32(const flow_call *call)

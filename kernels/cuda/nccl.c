@@ -17,7 +17,7 @@
 #include "base/memory.h"
 #include "cuda/libraries.h"
 #include "cuda/nccl_functions.h"
-#include "dist/breakage.h"
+#include "base/failure.h"
 #include "dist/transport.h"
 
 typedef struct nccl_communicator {
@@ -27,7 +27,7 @@ typedef struct nccl_communicator {
   pthread_mutex_t   lock;                  /* of comm: whoever calls NCCL with it */
   ncclComm_t        comm;                  /* NULL: aborted, or not there yet */
   float            *scratch;               /* of barrier, on the device */
-  flow_breakage     breakage;
+  flow_failure      failure;
   const int        *ended;                /* while it is opened: see the options; NULL: nobody says so */
   pthread_t         aborter;
   int               aborting;              /* the aborter was started */
@@ -35,7 +35,7 @@ typedef struct nccl_communicator {
 
 static flow_status fail_broken(const nccl_communicator *self, const char *operation)
 {
-  return flow_fail(self->breakage.status, "%s: %s", operation, self->breakage.reason);
+  return flow_fail(self->failure.status, "%s: %s", operation, self->failure.message);
 }
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------------------- */
@@ -70,7 +70,7 @@ static void start_abort(nccl_communicator *self)
 /* Ends what the device still does, too. */
 static void give_up(nccl_communicator *self, flow_status status, const char *reason)
 {
-  flow_break(&self->breakage, status, reason);
+  flow_failure_set(&self->failure, status, reason, NULL);
   pthread_mutex_lock(&self->lock);
   if (self->comm) start_abort(self);
   self->comm = NULL;
@@ -101,10 +101,10 @@ static flow_status wait_until(nccl_communicator *self, const char *operation, in
 {
   int64_t start = flow_now_nanoseconds(), most = (int64_t)(self->base.timeout * 1e9);
   for (;;) {
-    if (flow_is_broken(&self->breakage)) return fail_broken(self, operation);
+    if (flow_failure_is_set(&self->failure)) return fail_broken(self, operation);
     ncclResult_t state = progress(self);
     if (is_over(self, state)) return FLOW_OK;
-    if (flow_is_broken(&self->breakage)) return fail_broken(self, operation);
+    if (flow_failure_is_set(&self->failure)) return fail_broken(self, operation);
     if (state != ncclSuccess && state != ncclInProgress) return fail_nccl(self, operation, state);
     if (self->ended && __atomic_load_n(self->ended, __ATOMIC_ACQUIRE)) {
       give_up(self, FLOW_ABORTED, "another rank cannot be opened");
@@ -161,14 +161,14 @@ static ncclResult_t enqueue(const nccl_communicator *self, const operation *o)
 static flow_status call(nccl_communicator *self, const operation *o)
 {
   int before;
-  if (flow_is_broken(&self->breakage)) return fail_broken(self, o->name);
+  if (flow_failure_is_set(&self->failure)) return fail_broken(self, o->name);
   FLOW_TRY(flow_runtime_flush(self->queue));
   FLOW_TRY(flow_runtime_enter(self->queue->device, &before));
   pthread_mutex_lock(&self->lock);
   ncclResult_t code = self->comm ? enqueue(self, o) : ncclInvalidUsage;
   pthread_mutex_unlock(&self->lock);
   flow_runtime_leave(self->queue->device, before);
-  if (flow_is_broken(&self->breakage)) return fail_broken(self, o->name);
+  if (flow_failure_is_set(&self->failure)) return fail_broken(self, o->name);
   if (code != ncclSuccess && code != ncclInProgress) return fail_nccl(self, o->name, code);
   return wait_until(self, o->name, is_enqueued);
 }
@@ -222,11 +222,10 @@ static void abort_calls(flow_communicator *communicator, const char *reason)
 static void close_rank(flow_communicator *communicator)
 {
   nccl_communicator *self = (nccl_communicator *)communicator;
-  if (self->comm && !flow_is_broken(&self->breakage)) cudaStreamSynchronize(self->queue->stream);
+  if (self->comm && !flow_failure_is_set(&self->failure)) cudaStreamSynchronize(self->queue->stream);
   if (self->comm) self->nccl->ncclCommAbort(self->comm);
   if (self->aborting) pthread_join(self->aborter, NULL);
   flow_runtime_release(self->queue, self->scratch);
-  flow_breakage_end(&self->breakage);
   pthread_mutex_destroy(&self->lock);
   flow_free(self);
 }
@@ -294,7 +293,7 @@ static flow_status open_rank(int rank, int size, const flow_transport_options *o
   self->nccl = flow_cuda_nccl();
   self->queue = options->queue;
   pthread_mutex_init(&self->lock, NULL);
-  flow_breakage_start(&self->breakage);
+  flow_failure_clear(&self->failure);
   self->ended = options->ended;
   flow_status status = meet(self, options);
   self->ended = NULL;

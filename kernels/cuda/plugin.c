@@ -36,6 +36,11 @@ flow_status flow_fail(flow_status status, const char *format, ...)
   return services()->fail(status, "%s", text);
 }
 
+flow_status flow_fail_field(flow_status status, flow_error_field field, double value)
+{
+  return services()->fail_field(status, field, value);
+}
+
 /* Of failures in here. */
 const char *flow_last_error(void)
 {

@@ -93,6 +93,14 @@ typedef struct flow_device_group flow_device_group;
 int flow_abi_version(void);
 const char *flow_version(void);
 const char *flow_last_error(void);
+typedef enum flow_error_field {
+ FLOW_ERROR_ROW,
+ FLOW_ERROR_LABEL,
+ FLOW_ERROR_STEP,
+ FLOW_ERROR_TASK,
+ FLOW_ERROR_FIELD_COUNT
+} flow_error_field;
+double flow_last_error_field(int field);
 const char *flow_status_name(int status);
 void flow_log(int level, const char *text);
 void flow_log_to_stdio(int enabled);

@@ -1,4 +1,4 @@
--- ffi.lua: the only file that touches the FFI: it loads the library, declares flow.h and makes tensors Lua values.
+-- ffi.lua: the only file that touches libflow by the FFI: it loads the library, declares flow.h and makes tensors Lua values.
 --
 -- How the other modules of lua/flow use it:
 --
@@ -144,6 +144,12 @@ local function fail(status)
     text = text ~= "" and text or "interrupted"
   end
   errors.raise("%s", text)
+end
+
+-- A field of the last failure (C.FLOW_ERROR_ROW, ...), nil where it is not known. Ask before anything else is called.
+function native.error_field(field)
+  local value = C.flow_last_error_field(field)
+  return value == value and value or nil
 end
 
 function native.check(status)

@@ -285,24 +285,23 @@ local function contiguous(list, into)
   for _, t in ipairs(list) do into[#into + 1] = t:contiguous() end
 end
 
--- ", mse" for a message about labels, which the losses refuse; other messages are of layers.
-local function of_losses(model, text)
+-- ", mse": the losses of a model, of which one has refused a label.
+local function of_losses(model)
   local names = {}
-  if not text:find("^label ") then return "" end
   for _, loss in pairs(model._compiled and model._compiled.losses or {}) do names[#names + 1] = loss.name end
   table.sort(names)
-  return ", " .. table.concat(names, ", ")
+  return #names > 0 and ", " .. table.concat(names, ", ") or ""
 end
 
--- Raises the failure of a step. A row of the batch that it names becomes a sample of the data: first is the batch's first row in
+-- Raises the failure of a step. A row of the batch that it is about becomes a sample of the data: first is the batch's first row in
 -- the data, order the permutation of the data, if any.
 function training.fail(model, status, first, order)
-  local text, named = native.string(C.flow_last_error()):gsub("of row (%d+)", function(row)
-    local sample = first + tonumber(row)
-    return ("of sample %d"):format((order and tonumber(native.data(order)[sample]) or sample) + 1)
-  end)
-  if status ~= C.FLOW_INVALID_ARGUMENT or named == 0 then native.check(status) end
-  raise("%s%s: %s (samples count from 1)", object.title(model), of_losses(model, text), text)
+  local row = native.error_field(C.FLOW_ERROR_ROW)
+  if status ~= C.FLOW_INVALID_ARGUMENT or not row then native.check(status) end
+  local text, sample = native.string(C.flow_last_error()), first + row
+  if order then sample = tonumber(native.data(order)[sample]) end
+  raise("%s%s: %s (sample %d of the data, counted from 1)", object.title(model),
+    native.error_field(C.FLOW_ERROR_LABEL) and of_losses(model) or "", text, sample + 1)
 end
 
 -- Runs one step on whole tensors; returns the outputs of its plan.

@@ -22,7 +22,7 @@
 #include <gloo/rendezvous/context.h>
 #include <gloo/transport/tcp/device.h>
 #include "base/plugin.h"
-#include "dist/breakage.h"
+#include "base/failure.h"
 #include "dist/transport.h"
 #include "store.hpp"
 
@@ -33,19 +33,18 @@ constexpr uint64_t kNothing = uint64_t(0xff) << 56;            // a message that
 std::atomic<const flow_plugin_services *> core;
 
 struct Communicator : flow_communicator {
-  flow_breakage breakage;
+  flow_failure failure;
   std::shared_ptr<gloo::transport::Device> device;
   std::shared_ptr<gloo::rendezvous::Context> context;
 
-  Communicator() { flow_breakage_start(&breakage); }
-  ~Communicator() { flow_breakage_end(&breakage); }
+  Communicator() { flow_failure_clear(&failure); }
 };
 
 Communicator *of(flow_communicator *self) { return static_cast<Communicator *>(self); }
 
 flow_status fail_broken(const Communicator *self, const char *operation)
 {
-  return core.load()->fail(self->breakage.status, "%s: %s", operation, self->breakage.reason);
+  return core.load()->fail(self->failure.status, "%s: %s", operation, self->failure.message);
 }
 
 std::chrono::milliseconds milliseconds(double seconds)
@@ -136,13 +135,13 @@ void break_by(Communicator *self, const std::string &what, double waited)
   } else {
     snprintf(reason, sizeof reason, "%s", sentence(what).c_str());
   }
-  flow_break(&self->breakage, status, reason);
+  flow_failure_set(&self->failure, status, reason, NULL);
 }
 
 // Runs one of Gloo's operations. After a failure the connections go, so that ranks which wait for this one see it at once.
 flow_status call(Communicator *self, const char *operation, const std::function<void()> &body)
 {
-  if (flow_is_broken(&self->breakage)) return fail_broken(self, operation);
+  if (flow_failure_is_set(&self->failure)) return fail_broken(self, operation);
   QuietSignals quiet;
   auto start = std::chrono::steady_clock::now();
   std::string what = "an exception of an unknown kind";
@@ -273,7 +272,7 @@ void let_time_out(Communicator *self, int rank)
 void abort_calls(flow_communicator *communicator, const char *reason)
 {
   Communicator *self = of(communicator);
-  flow_break(&self->breakage, FLOW_ABORTED, reason);
+  flow_failure_set(&self->failure, FLOW_ABORTED, reason, NULL);
   QuietSignals quiet;
   for (int rank = 0; rank < self->size; rank++) {
     if (rank != self->rank) let_time_out(self, rank);

@@ -3,13 +3,13 @@
 #define FLOW_PLUGINS_MPI_COMMUNICATOR_H
 
 #include <mpi.h>
-#include "dist/breakage.h"
+#include "base/failure.h"
 #include "dist/transport.h"
 
 typedef struct mpi_communicator {
   flow_communicator base;               /* first: it is what callers hold */
   MPI_Comm          comm;
-  flow_breakage     breakage;
+  flow_failure      failure;
   MPI_Request      *requests;           /* of large sums; with the memory behind them: sum.c */
 } mpi_communicator;
 

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include "base/futex.h"
 #include "base/plugin.h"
@@ -35,7 +36,7 @@ const flow_plugin_services *flow_mpi_services(void)
 
 static flow_status fail_broken(const mpi_communicator *self, const char *operation)
 {
-  return flow_mpi_services()->fail(self->breakage.status, "%s: %s", operation, self->breakage.reason);
+  return flow_mpi_services()->fail(self->failure.status, "%s: %s", operation, self->failure.message);
 }
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------------------- */
@@ -45,7 +46,7 @@ static flow_status fail_mpi(mpi_communicator *self, const char *operation, int c
   char why[MPI_MAX_ERROR_STRING] = "";
   int length;
   MPI_Error_string(code, why, &length);
-  flow_break(&self->breakage, FLOW_IO_ERROR, why);
+  flow_failure_set(&self->failure, FLOW_IO_ERROR, why, NULL);
   return fail_broken(self, operation);
 }
 
@@ -76,7 +77,7 @@ static flow_status give_up(mpi_communicator *self, const char *operation, int co
     snprintf(reason, sizeof reason, "not every rank came within %g s (rank %d of %d waited in %s; MPI does not tell for whom)",
              self->base.timeout, self->base.rank, self->base.size, operation);
   }
-  flow_break(&self->breakage, FLOW_TIMED_OUT, reason);
+  flow_failure_set(&self->failure, FLOW_TIMED_OUT, reason, NULL);
   flow_mpi_abandon();
   return fail_broken(self, operation);
 }
@@ -97,7 +98,7 @@ flow_status flow_mpi_complete(mpi_communicator *self, const char *operation, int
       code = MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE);
       if (done) return code == MPI_SUCCESS ? FLOW_OK : fail_mpi(self, operation, code);
     }
-    if (flow_is_broken(&self->breakage)) {
+    if (flow_failure_is_set(&self->failure)) {
       flow_mpi_abandon();
       return fail_broken(self, operation);
     }
@@ -118,7 +119,7 @@ static flow_status complete(mpi_communicator *self, const char *operation, int c
 
 static flow_status check_whole(const mpi_communicator *self, const char *operation)
 {
-  return flow_is_broken(&self->breakage) ? fail_broken(self, operation) : FLOW_OK;
+  return flow_failure_is_set(&self->failure) ? fail_broken(self, operation) : FLOW_OK;
 }
 
 static flow_status all_reduce(flow_communicator *communicator, flow_dtype dtype, void *data, int64_t count)
@@ -168,7 +169,7 @@ static flow_status barrier(flow_communicator *communicator)
 
 static void abort_calls(flow_communicator *communicator, const char *reason)
 {
-  flow_break(&((mpi_communicator *)communicator)->breakage, FLOW_ABORTED, reason);
+  flow_failure_set(&((mpi_communicator *)communicator)->failure, FLOW_ABORTED, reason, NULL);
 }
 
 /* ---- opening and closing ----------------------------------------------------------------------------------------------------- */
@@ -176,10 +177,9 @@ static void abort_calls(flow_communicator *communicator, const char *reason)
 static void close_rank(flow_communicator *communicator)
 {
   mpi_communicator *self = (mpi_communicator *)communicator;
-  if (self->comm != MPI_COMM_NULL && !flow_is_broken(&self->breakage) && flow_mpi_usable()) MPI_Comm_free(&self->comm);
-  flow_mpi_leave(!flow_is_broken(&self->breakage));
-  if (!flow_is_broken(&self->breakage)) flow_mpi_services()->free(self->requests);     /* else MPI still knows the messages' memory */
-  flow_breakage_end(&self->breakage);
+  if (self->comm != MPI_COMM_NULL && !flow_failure_is_set(&self->failure) && flow_mpi_usable()) MPI_Comm_free(&self->comm);
+  flow_mpi_leave(!flow_failure_is_set(&self->failure));
+  if (!flow_failure_is_set(&self->failure)) flow_mpi_services()->free(self->requests);     /* else MPI still knows the messages' memory */
   flow_mpi_services()->free(self);
 }
 
@@ -207,7 +207,7 @@ static flow_status open_rank(int rank, int size, const flow_transport_options *o
   self->base = (flow_communicator){ &transport, 0, 0, options->timeout };
   self->comm = MPI_COMM_NULL;
   self->requests = NULL;
-  flow_breakage_start(&self->breakage);
+  flow_failure_clear(&self->failure);
   MPI_Comm_rank(MPI_COMM_WORLD, &self->base.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &self->base.size);
   if (rank != -1 && (rank != self->base.rank || size != self->base.size)) {
