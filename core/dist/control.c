@@ -17,8 +17,8 @@
 #include "base/memory.h"
 #include "base/plugin.h"
 
-enum { MOST_GREETING = 64 };      /* links that have not said who they are */
-static const double GREETING_WITHIN = 10, CLOSING_WITHIN = 2, COMPLAINT_EVERY = 5;       /* seconds */
+enum { ACCEPTED_AT_ONCE = 64 };   /* before links are served again */
+static const double GREETING_WITHIN = 10, CLOSING_WITHIN = 2, COMPLAINT_EVERY = 5, FLOOD_NOTICE_EVERY = 60, LISTEN_AGAIN = 0.5;   /* seconds */
 
 double flow_control_now(void)
 {
@@ -114,14 +114,20 @@ flow_status flow_control_settle(flow_control *control, flow_status status)
 
 /* ---- the thread: links --------------------------------------------------------------------------------------------------------------- */
 
-static flow_status add_link(flow_control *control, int descriptor, int dialed)
+static flow_status add_link(flow_control *control, int descriptor, const flow_caller *caller)
 {
   flow_link *link;
-  FLOW_TRY(flow_link_new(descriptor, dialed, control->sealing, flow_control_now() + GREETING_WITHIN, &link));
+  FLOW_TRY(flow_link_new(descriptor, !caller, control->sealing, flow_control_now() + GREETING_WITHIN, &link));
   flow_status status = flow_grow(&control->links, sizeof *control->links, control->link_count + 1, &control->link_capacity);
-  if (status != FLOW_OK) flow_link_release(link);
-  else control->links[control->link_count++] = link;
-  return status;
+  if (status != FLOW_OK) {
+    flow_link_release(link);
+    return status;
+  }
+  link->is_caller = caller != NULL;
+  if (caller) link->caller = *caller;
+  control->caller_count += link->is_caller;
+  control->links[control->link_count++] = link;
+  return FLOW_OK;
 }
 
 /* The link is gone, and the protocol hears of it. */
@@ -132,31 +138,105 @@ static void drop_link(flow_control *control, int place, const char *why)
   int number = link->number, told = link->phase == FLOW_LINK_CLOSING, dialed = link->dialed;
   snprintf(text, sizeof text, "%s", why);                /* it may be the failure's text, which the protocol may write over */
   control->links[place] = control->links[--control->link_count];
+  control->caller_count -= link->is_caller;
   flow_link_release(link);
   if (told || (number < 0 && !dialed)) return;
   flow_control_settle(control, flow_protocol_closed(control->protocol, flow_control_now(), number, text));
 }
 
-/* Only the chief is dialed; whoever comes to another task came to the wrong one. */
-static void turn_away_callers(const flow_control *control)
+/* ---- the thread: callers (callers.h) -------------------------------------------------------------------------------------------------- */
+
+/* The place of the caller that has to go before another one comes, -1: none has to. comes: NULL asks for the oldest of all. */
+static int find_superfluous(flow_control *control, const flow_caller *comes)
 {
-  int descriptor;
-  while ((descriptor = accept4(control->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) close(descriptor);
+  int count = 0, oldest = -1;
+  if (comes && control->caller_count < control->callers.room / 2) return -1;
+  if (flow_grow(&control->list, sizeof *control->list, control->caller_count + 1, &control->list_capacity) != FLOW_OK) return -1;
+  for (int i = 0; i < control->link_count; i++) {
+    const flow_link *link = control->links[i];
+    if (!link->is_caller) continue;
+    if (oldest < 0 || link->caller.since < control->links[oldest]->caller.since) oldest = i;
+    control->list[count++] = &link->caller;
+  }
+  if (!comes) return oldest;
+  int chosen = flow_callers_choose(&control->callers, control->list, count, comes);
+  for (int i = 0; i < control->link_count && chosen >= 0; i++) {
+    if (&control->links[i]->caller == control->list[chosen]) return i;
+  }
+  return -1;
+}
+
+static void turn_out(flow_control *control, int place)
+{
+  char text[400], host[FLOW_HOST_TEXT];
+  double now = flow_control_now();
+  flow_host_text(&control->links[place]->caller.host, host);
+  drop_link(control, place, "it did not say who it is, and others came");
+  control->turned_out++;
+  if (!control->log || now < control->next_notice) return;
+  control->next_notice = now + FLOOD_NOTICE_EVERY;
+  snprintf(text, sizeof text, "too many connections do not say who they are: the oldest were closed to make room (%.0f, the last from %s)",
+           control->turned_out, host);
+  control->turned_out = 0;
+  control->log(control->log_state, text);
+}
+
+/* Nobody can be accepted for want of a descriptor. A caller that goes leaves one; where there is none the listener is not looked at for a
+ * while: who waits there keeps waiting, and this thread does not ask again and again. */
+static int make_descriptor(flow_control *control)
+{
+  int place = control->caller_count > 0 ? find_superfluous(control, NULL) : -1;
+  if (place >= 0) {
+    turn_out(control, place);
+    return 1;
+  }
+  if (control->log && flow_control_now() >= control->next_complaint) {
+    control->next_complaint = flow_control_now() + COMPLAINT_EVERY;
+    control->log(control->log_state, "nobody can be let in: this process has no descriptor left (ulimit -n)");
+  }
+  return 0;
+}
+
+/* The next that calls, -1: nobody, or there is no descriptor. */
+static int accept_next(flow_control *control)
+{
+  for (int attempt = 0; attempt < 2; attempt++) {
+    int descriptor = accept4(control->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (descriptor >= 0 || errno == EAGAIN || errno == EWOULDBLOCK) return descriptor;
+    if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) continue;       /* who called is gone again */
+    if (attempt == 0 && make_descriptor(control)) continue;
+    control->listen_after = flow_control_now() + LISTEN_AGAIN;
+    return -1;
+  }
+  return -1;
 }
 
 static void accept_links(flow_control *control)
 {
-  int greeting = 0;
-  if (!control->is_chief) {
-    turn_away_callers(control);
-    return;
-  }
-  for (int i = 0; i < control->link_count; i++) greeting += control->links[i]->phase == FLOW_LINK_GREETING;
-  for (; greeting < MOST_GREETING; greeting++) {
-    int descriptor = accept4(control->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (descriptor < 0 || add_link(control, descriptor, 0) != FLOW_OK) return;
+  int descriptor = 0;
+  for (int i = 0; i < ACCEPTED_AT_ONCE && (descriptor = accept_next(control)) >= 0; i++) {
+    flow_caller caller = { .host = flow_host_of_peer(descriptor), .since = flow_control_now() };
+    if (!control->is_chief) {            /* only the chief is dialed; who comes to another task came to the wrong one */
+      close(descriptor);
+      continue;
+    }
+    caller.known = flow_callers_know(&control->callers, &caller.host);
+    int place = find_superfluous(control, &caller);
+    if (place >= 0) turn_out(control, place);
+    if (add_link(control, descriptor, &caller) != FLOW_OK) return;
   }
 }
+
+/* After what a caller has said: it is a task now, or still nobody. */
+static void look_who_called(flow_control *control, flow_link *link)
+{
+  if (!link->is_caller || !flow_protocol_is_task(control->protocol, link->number)) return;
+  link->is_caller = 0;
+  control->caller_count--;
+  flow_callers_learn(&control->callers, &link->caller.host);
+}
+
+/* ---- the thread: what comes ------------------------------------------------------------------------------------------------------------ */
 
 /* Frames as far as they came; a failure is the end of the link. */
 static flow_status read_frames(flow_control *control, flow_link *link)
@@ -168,7 +248,9 @@ static flow_status read_frames(flow_control *control, flow_link *link)
     size_t used, size;
     FLOW_TRY(flow_frame_reader_feed(&link->reader, control->bytes + at, count - at, &used, &contents, &size));
     at += used;
-    if (contents) flow_control_settle(control, flow_protocol_received(control->protocol, flow_control_now(), link->number, contents, size));
+    if (!contents) continue;
+    flow_control_settle(control, flow_protocol_received(control->protocol, flow_control_now(), link->number, contents, size));
+    look_who_called(control, link);
   }
   return FLOW_OK;
 }
@@ -219,7 +301,7 @@ static void dial(flow_control *control)
   pthread_mutex_unlock(&control->lock);
   flow_status status = flow_link_dial(address, attempt, &descriptor);
   pthread_mutex_lock(&control->lock);
-  if (status == FLOW_OK) status = add_link(control, descriptor, 1);
+  if (status == FLOW_OK) status = add_link(control, descriptor, NULL);
   if (status != FLOW_OK) flow_control_settle(control, flow_protocol_closed(control->protocol, flow_control_now(), -1, flow_last_error()));
 }
 
@@ -228,7 +310,8 @@ static int list_polled(flow_control *control)
 {
   if (flow_grow(&control->polled, sizeof *control->polled, control->link_count + 2, &control->polled_capacity) != FLOW_OK) return 0;
   control->polled[0] = (struct pollfd){ .fd = control->wake, .events = POLLIN };
-  control->polled[1] = (struct pollfd){ .fd = control->ended ? -1 : control->listener, .events = POLLIN };
+  int listens = !control->ended && flow_control_now() >= control->listen_after;
+  control->polled[1] = (struct pollfd){ .fd = listens ? control->listener : -1, .events = POLLIN };
   for (int i = 0; i < control->link_count; i++) {
     const flow_link *link = control->links[i];
     short events = link->phase == FLOW_LINK_CONNECTING ? POLLOUT : link->filled > link->first ? POLLIN | POLLOUT : POLLIN;
@@ -240,6 +323,7 @@ static int list_polled(flow_control *control)
 static int milliseconds(const flow_control *control)
 {
   double next = flow_protocol_wakeup(control->protocol), now = flow_control_now();
+  if (control->listen_after > now) next = fmin(next, control->listen_after);
   for (int i = 0; i < control->link_count; i++) {
     if (control->links[i]->phase == FLOW_LINK_BROKEN) next = now;
     else if (control->links[i]->phase != FLOW_LINK_OPEN) next = fmin(next, control->links[i]->until);
@@ -295,6 +379,7 @@ static void *run(void *argument)
     pthread_mutex_unlock(&control->lock);
     poll(control->polled, (nfds_t)count, count > 0 ? timeout : 100);
     pthread_mutex_lock(&control->lock);
+    control->wakeups++;
     if (count > 0 && control->polled[0].revents && read(control->wake, &counter, sizeof counter) < 0) continue;
     serve_links(control, count);
     if (count > 0 && control->polled[1].revents) accept_links(control);
@@ -325,6 +410,7 @@ static flow_status start_listening(flow_control *control, const flow_cluster *cl
   const char *address = flow_cluster_address(cluster, cluster->job, cluster->index);
   if (!address) return flow_fail(FLOW_UNSUPPORTED, "the cluster has no addresses (%s): a control plane needs TF_CONFIG", cluster->source);
   control->is_chief = flow_cluster_is_chief(cluster);
+  if (control->is_chief) FLOW_TRY(flow_callers_init(cluster, &control->callers));
   FLOW_TRY(flow_link_inherit(environment->get(environment->state, "FLOW_LISTEN_DESCRIPTOR"), address, &control->listener));
   if (control->listener < 0) FLOW_TRY(flow_link_listen(address, &control->listener));
   flow_text to = flow_text_into(text, sizeof text);
@@ -392,6 +478,8 @@ void flow_control_close(flow_control *control)
   if (control->wake >= 0) close(control->wake);
   flow_free(control->links);
   flow_free(control->polled);
+  flow_free(control->list);
+  flow_callers_clear(&control->callers);
   flow_protocol_release(control->protocol);
   flow_secret_clear(&control->secret);
   pthread_cond_destroy(&control->changed);

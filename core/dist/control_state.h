@@ -37,6 +37,13 @@ struct flow_control {
   void           *watch_state;
   flow_link     **links;
   int             link_count, link_capacity, next_number;
+  flow_callers    callers;
+  int             caller_count;                  /* links that are callers */
+  double          turned_out, next_notice;       /* callers that were closed to make room, since when the log told of them last */
+  double          listen_after;                  /* there are no descriptors for callers: the listener rests until then */
+  uint64_t        wakeups;                       /* of the thread */
+  const flow_caller **list;                      /* room to list callers */
+  int             list_capacity;
   struct pollfd  *polled;
   int             polled_capacity;
   char            dial[FLOW_ADDRESS_SIZE];       /* an address that the thread is to dial; "": none */

@@ -3,6 +3,7 @@
 #ifndef FLOW_DIST_LINK_H
 #define FLOW_DIST_LINK_H
 
+#include "dist/callers.h"
 #include "dist/frame.h"
 #include "dist/secret.h"
 #include "plugins/control/control_plugin.h"
@@ -14,6 +15,8 @@ typedef enum flow_link_phase { FLOW_LINK_CONNECTING = 0, FLOW_LINK_GREETING, FLO
 typedef struct flow_link {
   int      descriptor, number, phase, dialed;      /* number: the protocol's; -1 before the greeting has come */
   double   until;                                  /* phases but OPEN end then */
+  int      is_caller;                              /* it was accepted, and nobody knows yet which task it is */
+  flow_caller caller;
   uint8_t  own[FLOW_GREETING_SIZE], peer[FLOW_GREETING_SIZE];
   size_t   peer_filled;
   const flow_control_functions *control;           /* NULL: plain */

@@ -51,6 +51,8 @@ void        flow_protocol_list_others(const flow_protocol *protocol, flow_text *
 
 /* Accepted (chief), or what DIAL asked for (members). */
 flow_status flow_protocol_connected(flow_protocol *protocol, double now, int connection);
+/* Whether a task that takes part is at the other end. The driver bounds how many others it lets in (callers.h). */
+int         flow_protocol_is_task(const flow_protocol *protocol, int connection);
 /* One message. A message that nobody would send closes the connection. */
 flow_status flow_protocol_received(flow_protocol *protocol, double now, int connection, const uint8_t *bytes, size_t count);
 /* Closed by the other side or the network, for the reason `why`; connection -1: DIAL failed. */

@@ -26,6 +26,12 @@ static int find_peer(const flow_protocol *protocol, int connection)
   return -1;
 }
 
+int flow_protocol_is_task(const flow_protocol *protocol, int connection)
+{
+  if (connection < 0) return 0;
+  return protocol->self == 0 ? find_peer(protocol, connection) > 0 : connection == protocol->connection;
+}
+
 static int find_stranger(const flow_protocol *protocol, int connection)
 {
   for (int i = 0; i < protocol->stranger_count; i++) {
@@ -178,7 +184,6 @@ flow_status flow_chief_joined(flow_protocol *protocol, int task, const flow_cont
 
 flow_status flow_chief_connected(flow_protocol *protocol, int connection)
 {
-  if (protocol->stranger_count >= 2 * protocol->tasks + 16) return flow_protocol_close(protocol, connection);
   FLOW_TRY(flow_grow(&protocol->strangers, sizeof *protocol->strangers, protocol->stranger_count + 1, &protocol->stranger_capacity));
   protocol->strangers[protocol->stranger_count++] = (flow_stranger){ connection, protocol->now };
   return FLOW_OK;
