@@ -202,6 +202,43 @@ describe("a cluster of workers that mpirun started", function()
     end
   end)
 
+  -- Each rank writes its listening ports, sends a byte to all that there are, and goes on adding up.
+  local STRANGERS = [[
+    local flow = require "flow"
+    local strategy = flow.distribute.MultiWorkerMirroredStrategy()
+    local sockets, ports = {}, {}
+    local pid = io.open("/proc/self/stat"):read("*n")
+    for line in io.popen(("ls -l /proc/%d/fd"):format(pid)):lines() do sockets[line:match "socket:%[(%d+)%]" or ""] = true end
+    for _, name in ipairs { "tcp", "tcp6" } do
+      for line in io.lines("/proc/self/net/" .. name) do
+        local address, port, state, inode = line:match "^%s*%d+: (%x+):(%x+) %x+:%x+ (%x%x) %S+ %S+ %S+ +%d+ +%d+ (%d+)"
+        if state == "0A" and sockets[inode] and not ports[port] then
+          print("listens", address, tonumber(port, 16))
+          ports[port] = true
+          os.execute(("bash -c '(exec 3<>/dev/tcp/127.0.0.1/%d; printf x >&3; sleep 4) 2>/dev/null &'"):format(tonumber(port, 16)))
+        end
+      end
+    end
+    os.execute "sleep 1"
+    local sum = 0
+    for i = 1, 20 do sum = sum + strategy:gather(flow.tensor { i }, 1):sum():item() end
+    print("sum", sum)]]
+
+  with_mpi("has no port on one machine but its own, and strangers' bytes do not stop it", function()
+    local script = support.file("strangers.lua", STRANGERS)
+    for _, command in ipairs {
+      ("mpirun --quiet -n 2 %q %q"):format(support.program, script),
+      ("%q launch --engine mpi --workers 2 %q"):format(support.program, script),
+    } do
+      local text, code = support.run("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
+        .. "FLOW_SHARED_MEMORY=0 timeout -k 5 60 " .. command)
+      assert.equal(0, code, text)
+      assert.equal(2, select(2, text:gsub("sum\t420\n", "")), text)
+      assert.equal(2, select(2, text:gsub("listens\t0100007F\t%d+\n", "")), text)
+      assert.equal(2, select(2, text:gsub("listens", "")), text)
+    end
+  end)
+
   with_mpi("can add up by Gloo as well", function()
     if missing_gloo then return pending(missing_gloo) end
     local text, code = mpirun("calls", 2, nil, "WORKER_ENGINE=ring FLOW_SHARED_MEMORY=0")

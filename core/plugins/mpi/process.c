@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -31,6 +32,19 @@ static int was_launched(void)
   return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK") || getenv("PMI_RANK");
 }
 
+/* Open MPI's TCP listens on all addresses and reads from whoever connects until it has all that it expects, so that one byte from a
+ * stranger stops the rank. Ranks of one machine do not need it, unless the user has chosen how they talk. */
+static const char *choose_wires(void)
+{
+#if defined(OPEN_MPI)
+  const char *all = getenv("OMPI_COMM_WORLD_SIZE"), *here = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+  if (!all || !here || strcmp(all, here) != 0 || getenv("OMPI_MCA_btl") || getenv("OMPI_MCA_pml")) return NULL;
+  return OMPI_MAJOR_VERSION >= 5 ? "self,sm" : "self,vader";
+#else
+  return NULL;
+#endif
+}
+
 /* MPI's threads take no signals, and its handlers, which print a stack and end the process, do not stay: signals are the host's. */
 static int start_mpi(int *provided)
 {
@@ -42,7 +56,10 @@ static int start_mpi(int *provided)
   sigfillset(&all);
   for (int i = 0; i < COUNT; i++) sigdelset(&all, signals[i]);
   pthread_sigmask(SIG_SETMASK, &all, &before);
+  const char *wires = choose_wires();
+  if (wires) setenv("OMPI_MCA_btl", wires, 0);              /* MPI_Init itself writes to the environment, too */
   int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, provided);
+  if (wires) unsetenv("OMPI_MCA_btl");
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   for (int i = 0; i < COUNT; i++) sigaction(signals[i], &handlers[i], NULL);
   return code;
