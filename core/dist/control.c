@@ -18,7 +18,8 @@
 #include "base/plugin.h"
 
 enum { ACCEPTED_AT_ONCE = 64 };   /* before links are served again */
-static const double GREETING_WITHIN = 10, CLOSING_WITHIN = 2, COMPLAINT_EVERY = 5, FLOOD_NOTICE_EVERY = 60, LISTEN_AGAIN = 0.5;   /* seconds */
+static const double GREETING_WITHIN = 10, CLOSING_WITHIN = 2, LISTEN_AGAIN = 0.5;       /* seconds */
+static const double COMPLAINT_EVERY = 5, FLOOD_NOTICE_EVERY = 60;
 
 double flow_control_now(void)
 {
@@ -144,7 +145,7 @@ static void drop_link(flow_control *control, int place, const char *why)
   flow_control_settle(control, flow_protocol_closed(control->protocol, flow_control_now(), number, text));
 }
 
-/* ---- the thread: callers (callers.h) -------------------------------------------------------------------------------------------------- */
+/* ---- the thread: callers (callers.h) ------------------------------------------------------------------------------------------------- */
 
 /* The place of the caller that has to go before another one comes, -1: none has to. comes: NULL asks for the oldest of all. */
 static int find_superfluous(flow_control *control, const flow_caller *comes)
@@ -236,7 +237,7 @@ static void look_who_called(flow_control *control, flow_link *link)
   flow_callers_learn(&control->callers, &link->caller.host);
 }
 
-/* ---- the thread: what comes ------------------------------------------------------------------------------------------------------------ */
+/* ---- the thread: what comes ---------------------------------------------------------------------------------------------------------- */
 
 /* Frames as far as they came; a failure is the end of the link. */
 static flow_status read_frames(flow_control *control, flow_link *link)

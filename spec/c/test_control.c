@@ -549,7 +549,7 @@ static void test_no_descriptors(void **state)
   end();
 }
 
-/* ---- who has to make room (callers.h) ------------------------------------------------------------------------------------------------- */
+/* ---- who has to make room (callers.h) ------------------------------------------------------------------------------------------------ */
 
 static flow_caller caller_from(const flow_callers *callers, uint8_t last, double since)
 {
