@@ -2,11 +2,13 @@
  * (tensorflow/core/grappler/optimizers/data/auto_shard.cc):
  *   FILE  each worker reads every count-th file; whatever stands behind the reader is kept. There must be a file for each worker.
  *   DATA  each worker computes everything and keeps every count-th element; before prefetches and options at the end
- *   AUTO  FILE, or DATA where the pipeline reads no files by itself
+ *   AUTO  FILE, or DATA where the pipeline reads no files by itself, or fewer than there are workers (TensorFlow refuses the latter, though
+ *         its guide to distributed input promises DATA)
  *   HINT  the shards that say SHARD_HINT get the worker's numbers
  *   OFF   every worker has all elements */
 #include "data/dataset.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The stage over other inputs. It shares the parameters of the original, unless its class says how it is made again. */
@@ -52,8 +54,7 @@ static flow_status by_file(flow_dataset *dataset, int64_t count, int64_t index, 
   *out = NULL;
   if (dataset->class->shard_files) return dataset->class->shard_files(dataset, count, index, out);
   if (dataset->input_count > 0) return rewrite_inputs(dataset, by_file, count, index, out);
-  return flow_fail(FLOW_NOT_FOUND, "auto_shard_policy FILE: the pipeline begins with %s, which reads no list of files; use DATA or OFF",
-                   dataset->class->name);
+  return flow_fail(FLOW_NOT_FOUND, "the pipeline begins with %s, which reads no list of files", dataset->class->name);
 }
 
 static flow_status by_data(flow_dataset *dataset, int64_t count, int64_t index, flow_dataset **out)
@@ -82,9 +83,17 @@ static flow_status by_file_or_data(flow_dataset *dataset, int64_t count, int64_t
 {
   flow_status status = by_file(dataset, count, index, out);
   if (status != FLOW_NOT_FOUND) return status;
-  flow_log(FLOW_LOG_INFO, "auto_shard_policy AUTO: the pipeline reads no list of files; every worker computes it and takes its share of "
-           "the elements (DATA)");
+  char text[FLOW_MESSAGE_SIZE + 120];
+  snprintf(text, sizeof text, "auto_shard_policy AUTO is DATA here, all workers compute everything and take their share of it: %s",
+           flow_last_error());
+  if (index == 0) flow_log(FLOW_LOG_INFO, text);
   return by_data(dataset, count, index, out);
+}
+
+static flow_status by_file_only(flow_dataset *dataset, int64_t count, int64_t index, flow_dataset **out)
+{
+  flow_status status = by_file(dataset, count, index, out);
+  return status == FLOW_NOT_FOUND ? flow_fail_prefix(status, "%s", "auto_shard_policy FILE cannot be, use DATA or OFF: ") : status;
 }
 
 flow_status flow_dataset_auto_shard(flow_dataset *dataset, double workers, double index, flow_dataset **out)
@@ -98,7 +107,7 @@ flow_status flow_dataset_auto_shard(flow_dataset *dataset, double workers, doubl
     return flow_fail(FLOW_INVALID_ARGUMENT, "auto_shard: worker %lld of %lld: workers count from 0", (long long)number, (long long)count);
   switch (dataset->options.auto_shard_policy) {
     case FLOW_SHARD_OFF: *out = flow_dataset_retain(dataset); return FLOW_OK;
-    case FLOW_SHARD_FILE: return by_file(dataset, count, number, out);
+    case FLOW_SHARD_FILE: return by_file_only(dataset, count, number, out);
     case FLOW_SHARD_DATA: return by_data(dataset, count, number, out);
     case FLOW_SHARD_HINT: return by_hint(dataset, count, number, out);
     default: return by_file_or_data(dataset, count, number, out);

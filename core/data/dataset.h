@@ -80,6 +80,7 @@ struct flow_dataset_class {
   /* For auto_shard.c. The same stage over another input; NULL: a copy of the struct does, whose parameters belong to the original. */
   flow_status (*again)(const flow_dataset *dataset, flow_dataset *input, flow_dataset **out);
   /* Readers: the same over every count-th file from number `index` on. NULL: it has no files. */
+  /* FLOW_NOT_FOUND: there is no file for each worker. */
   flow_status (*shard_files)(const flow_dataset *dataset, int64_t count, int64_t index, flow_dataset **out);
   int         passes_on;                             /* its elements are those of its one input, the same tensors */
   int         keeps_elements;                        /* gives the same values at the same address in every pass, as long as it lives */

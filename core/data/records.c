@@ -251,8 +251,8 @@ static flow_status shard_files(const flow_dataset *dataset, int64_t count, int64
   const records *self = (const records *)dataset;
   void *block;
   if (self->count < count)
-    return flow_fail(FLOW_INVALID_ARGUMENT, "TFRecordDataset has %d files, not enough for %lld workers: use auto_shard_policy DATA or OFF, "
-                     "or more files", self->count, (long long)count);
+    return flow_fail(FLOW_NOT_FOUND, "TFRecordDataset has %d file%s, not enough for %lld workers", self->count, self->count == 1 ? "" : "s",
+                     (long long)count);
   FLOW_TRY(flow_alloc(sizeof(char *) * (size_t)self->count, &block));
   const char **paths = block;
   int taken = 0;

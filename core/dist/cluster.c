@@ -92,6 +92,12 @@ flow_status flow_cluster_add(flow_cluster *cluster, int job, const char *address
   return FLOW_OK;
 }
 
+void flow_cluster_remove(flow_cluster *cluster, int job)
+{
+  for (int i = 0; i < cluster->count[job]; i++) flow_free(cluster->address[job][i]);
+  cluster->count[job] = 0;
+}
+
 flow_status flow_cluster_copy(const flow_cluster *cluster, flow_cluster **out)
 {
   flow_cluster *copy;

@@ -40,6 +40,8 @@ flow_status flow_cluster_from(const flow_environment *environment, int launchers
 flow_status flow_cluster_new(const char *source, flow_cluster **out);
 /* Appends a task. address: as users write it, NULL where only the launcher knows it. */
 flow_status flow_cluster_add(flow_cluster *cluster, int job, const char *address);
+/* Takes away all tasks of a job that is not this process's. */
+void        flow_cluster_remove(flow_cluster *cluster, int job);
 flow_status flow_cluster_copy(const flow_cluster *cluster, flow_cluster **out);
 /* What cannot be a cluster, or not this process's: FLOW_INVALID_ARGUMENT with both sides. To be called when all tasks are there. */
 flow_status flow_cluster_check(const flow_cluster *cluster);

@@ -219,6 +219,7 @@ static flow_status prepare(flow_worker *worker, flow_context *context, const flo
   FLOW_TRY(check_options(options));
   FLOW_TRY(find_engine(options->implementation, &wanted));
   FLOW_TRY(flow_cluster_copy(cluster, &worker->cluster));
+  if (worker->cluster->job != FLOW_JOB_PS) flow_cluster_remove(worker->cluster, FLOW_JOB_PS);      /* nobody waits for them */
   worker->context = context;
   worker->timeout = otherwise(options->timeout_seconds, 600);
   flow_worker_set_exchange(worker);

@@ -70,6 +70,13 @@ static void off_leaves_everything(void **state)
   EXPECT_PASS(worker(policy(range(3), FLOW_SHARD_OFF), 2, 1), 0, 1, 2);
 }
 
+static void too_few_files_are_read_by_all(void **state)
+{
+  (void)state;
+  EXPECT_PASS(worker(policy(take(records(), 7), FLOW_SHARD_AUTO), 4, 0), ROW('a'), ROW('e'));      /* every fourth element */
+  EXPECT_PASS(worker(policy(take(records(), 7), FLOW_SHARD_AUTO), 4, 3), ROW('d'));
+}
+
 static void files_go_to_workers(void **state)
 {
   (void)state;
@@ -79,7 +86,8 @@ static void files_go_to_workers(void **state)
     EXPECT_PASS(worker(policy(leave_out(prefetch(cached(records()), 2), 4), number), 2, 0), ROW('f'), ROW('g'));
   }
   flow_dataset *out, *dataset = policy(records(), FLOW_SHARD_FILE);
-  FAILS(flow_dataset_auto_shard(dataset, 4, 0, &out), FLOW_INVALID_ARGUMENT, "3 files, not enough for 4 workers");
+  FAILS(flow_dataset_auto_shard(dataset, 4, 0, &out), FLOW_NOT_FOUND,
+        "FILE cannot be, use DATA or OFF: TFRecordDataset has 3 files, not enough for 4 workers");
   flow_dataset_release(dataset);
   dataset = policy(range(3), FLOW_SHARD_FILE);
   FAILS(flow_dataset_auto_shard(dataset, 2, 0, &out), FLOW_NOT_FOUND, "begins with range");
@@ -150,7 +158,8 @@ static void wrong_numbers_are_named(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    TEST(data_is_sharded_at_the_end), TEST(off_leaves_everything), WITH_FILES(files_go_to_workers), TEST(hints_are_filled_in),
+    TEST(data_is_sharded_at_the_end), TEST(off_leaves_everything), WITH_FILES(files_go_to_workers), WITH_FILES(too_few_files_are_read_by_all),
+    TEST(hints_are_filled_in),
     WITH_FILES(rows_of_batches_are_known),
     WITH_FILES(shuffles_and_positions_hold), TEST(wrong_numbers_are_named),
   };

@@ -344,6 +344,31 @@ describe("the tasks of a launched cluster", function()
       for index = 0, 1 do assert.truthy(output:find(("[worker:%d] %d\t2\n"):format(index, index), 1, true), output) end
     end)
   end
+
+  it("neither wait for parameter servers and evaluators nor are ended by them", function()
+    if lacks "gloo" then return pending "this build has no libflow_gloo.so" end
+    local output, code = launch("--workers 2 --parameter-servers 2 --evaluator --kill-after 5", [[
+      local flow = require "flow"
+      local strategy = flow.distribute.MultiWorkerMirroredStrategy()
+      if strategy.cluster_resolver.task_type == "worker" then os.execute "sleep 1" end       -- the others have ended long ago
+      print("sum", strategy:reduce("SUM", flow.tensor { 3 }):item(), strategy.num_replicas_in_sync)]])
+    assert.equal(0, code, output)
+    for index = 0, 1 do
+      assert.truthy(output:find(("[worker:%d] sum\t6\t2\n"):format(index), 1, true), output)
+      assert.truthy(output:find(("[ps:%d] MultiWorkerMirroredStrategy has no parameter servers: this process, ps:%d, has nothing to do")
+        :format(index, index), 1, true), output)
+    end
+    assert.truthy(output:find("[evaluator:0] sum\t3\t1\n", 1, true), output)
+    assert.falsy(output:find("flowlua launch", 1, true), output)
+
+    -- A ps that never starts is not waited for.
+    output, code = launch("--workers 2 --parameter-servers 1 --kill-after 0.2", [[
+      if os.getenv("TF_CONFIG"):find '"type":"ps"' then os.execute "sleep 60" end
+      local strategy = require("flow").distribute.MultiWorkerMirroredStrategy()
+      print(strategy.cluster_resolver.task_id, strategy.num_replicas_in_sync)]])
+    assert.equal(0, code, output)
+    for index = 0, 1 do assert.truthy(output:find(("[worker:%d] %d\t2\n"):format(index, index), 1, true), output) end
+  end)
 end)
 
 describe("flowlua launch --engine mpi", function()

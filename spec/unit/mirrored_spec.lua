@@ -218,7 +218,10 @@ describe("the parts of two workers", function()
     said = {}
     local ds = Dataset.range(9):batch(4)
     assert.same({ "shared", ds }, { arranged(ds, 1) })
-    has(said[1], "auto_shard_policy AUTO: the pipeline reads no list of files")
+    assert.same({}, said)                                  -- the chief says it
+    assert.same({ "shared", ds }, { arranged(ds, 0) })
+    assert.same({ "info auto_shard_policy AUTO is DATA here, all workers compute everything and take their part of each batch: the "
+      .. "pipeline begins with range, which reads no list of files" }, said)
     local by_data = ds:with_options { auto_shard_policy = "DATA" }
     assert.same({ "shared", by_data }, { arranged(by_data, 0) })
   end)
@@ -232,6 +235,20 @@ describe("the parts of two workers", function()
     end
     local _, own = arranged(ds:with_options { auto_shard_policy = "FILE" }, 1)
     assert.same({ "2-1", "2-2" }, (own:iter()()))
+  end)
+
+  it("are of whole batches where there are fewer files than workers, unless FILE was asked for", function()
+    said = {}
+    local ds = flow.data.TFRecordDataset { record_files()[1] }:batch(4)
+    for index = 0, 1 do
+      local mode, own = arranged(ds, index)
+      assert.equal("shared", mode)
+      assert.same({ 4, 2 }, sizes(own))
+    end
+    assert.same({ "info auto_shard_policy AUTO is DATA here, all workers compute everything and take their part of each batch: "
+      .. "TFRecordDataset has 1 file, not enough for 2 workers" }, said)
+    has(message_of(function() arranged(ds:with_options { auto_shard_policy = "FILE" }, 1) end),
+      "auto_shard_policy FILE cannot be, use DATA or OFF: TFRecordDataset has 1 file, not enough for 2 workers")
   end)
 
   it("are all data where nothing is sharded", function()

@@ -5,7 +5,7 @@
 --
 -- A batch of n rows becomes N parts of ceil(n / N) rows, one behind the other, for the N replicas of all workers; the last parts may be
 -- shorter or empty. Two ways lead to it:
---   shared   every worker computes the whole batch and takes its parts. auto_shard_policy DATA; AUTO where the pipeline reads no files
+--   shared   every worker computes the whole batch and takes its parts. auto_shard_policy DATA; AUTO where there are no files, or too few
 --   own      every worker reads data of its own, in batches of the size of its parts. FILE, HINT, and OFF, where all have all data
 -- A pass ends on all workers together, when none has data left; until then who has none gets batches of no rows.
 
@@ -67,10 +67,10 @@ end
 
 local out = native.out("flow_dataset")
 
--- The worker's part of the pipeline by its policy; nil where FILE finds no files.
+-- The worker's part of the pipeline by its policy; nil and the reason where FILE finds no file for each worker.
 local function shard(dataset, p)
   local status = tonumber(C.flow_dataset_auto_shard(dataset._handle, p.workers, p.worker_index, out))
-  if status == C.FLOW_NOT_FOUND then return nil end
+  if status == C.FLOW_NOT_FOUND then return nil, native.string(C.flow_last_error()) end
   check(status)
   return data.wrap(native.own(out, C.flow_dataset_release), { dataset })
 end
@@ -80,12 +80,14 @@ function datasets.arrange(what, dataset, p)
   need_batches(what, dataset)
   local policy = C.flow_dataset_auto_shard_policy(dataset._handle)
   if p.workers == 1 or policy == POLICY.DATA then return "shared", dataset end
-  local own = dataset
+  local own, reason = dataset, nil
   if policy == POLICY.AUTO then
-    own = shard(dataset:with_options { auto_shard_policy = "FILE" }, p)
+    own, reason = shard(dataset:with_options { auto_shard_policy = "FILE" }, p)
     if not own then
-      log.info("auto_shard_policy AUTO: the pipeline reads no list of files; every worker computes it and takes its part of each batch "
-        .. "(DATA)")
+      if p.worker_index == 0 then
+        log.info("auto_shard_policy AUTO is DATA here, all workers compute everything and take their part of each batch: %s",
+          reason:match(": (.*)$"))
+      end
       return "shared", dataset
     end
   elseif policy ~= POLICY.OFF then

@@ -6,6 +6,7 @@ local errors = require "flow.errors"
 local object = require "flow.object"
 local log = require "flow.log"
 local at_exit = require "flow.at_exit"
+local script = require "flow.args"
 local arguments = require "flow.arguments"
 local cluster = require "flow.cluster"
 local devices = require "flow.devices"
@@ -21,6 +22,13 @@ local WHAT = "MultiWorkerMirroredStrategy"
 
 local MultiWorker = object.class(WHAT, strategies.Strategy)
 
+-- Platforms start the same program as parameter servers, too. There is nothing for them to do, and nobody waits for them; so they end, and
+-- well, since a process that fails would end the others. In a host it is an error like any other.
+local function leave(index)
+  error(setmetatable({ code = 0, text = ("%s has no parameter servers: this process, ps:%d, has nothing to do and ends; the workers do not "
+    .. "wait for it"):format(WHAT, index) }, script.Exit), 0)
+end
+
 -- The resolver that was given, checked, or the environment's.
 local function resolver_of(given)
   local resolver = given
@@ -34,8 +42,7 @@ local function resolver_of(given)
     raise("%s: the cluster is given, but not which task this process is: TF_CONFIG's \"task\", or task_type and task_id", WHAT)
   end
   if job == "ps" then
-    raise("%s has no parameter servers, but this process is ps:%d: start the program for chiefs and workers only, or train with "
-      .. "ParameterServerStrategy", WHAT, resolver.task_id)
+    leave(resolver.task_id)
   end
   if told and job ~= "evaluator" and resolver.num_workers == 0 then raise("%s: the cluster has no chief and no worker", WHAT) end
   return resolver
