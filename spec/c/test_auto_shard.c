@@ -158,9 +158,8 @@ static void wrong_numbers_are_named(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    TEST(data_is_sharded_at_the_end), TEST(off_leaves_everything), WITH_FILES(files_go_to_workers), WITH_FILES(too_few_files_are_read_by_all),
-    TEST(hints_are_filled_in),
-    WITH_FILES(rows_of_batches_are_known),
+    TEST(data_is_sharded_at_the_end), TEST(off_leaves_everything), WITH_FILES(files_go_to_workers),
+    WITH_FILES(too_few_files_are_read_by_all), TEST(hints_are_filled_in), WITH_FILES(rows_of_batches_are_known),
     WITH_FILES(shuffles_and_positions_hold), TEST(wrong_numbers_are_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

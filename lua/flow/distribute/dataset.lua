@@ -80,7 +80,7 @@ function datasets.arrange(what, dataset, p)
   need_batches(what, dataset)
   local policy = C.flow_dataset_auto_shard_policy(dataset._handle)
   if p.workers == 1 or policy == POLICY.DATA then return "shared", dataset end
-  local own, reason = dataset, nil
+  local own, reason = dataset
   if policy == POLICY.AUTO then
     own, reason = shard(dataset:with_options { auto_shard_policy = "FILE" }, p)
     if not own then
@@ -91,8 +91,8 @@ function datasets.arrange(what, dataset, p)
       return "shared", dataset
     end
   elseif policy ~= POLICY.OFF then
-    own = shard(dataset, p)
-    if not own then check(C.flow_dataset_auto_shard(dataset._handle, p.workers, p.worker_index, out)) end
+    own, reason = shard(dataset, p)
+    if not own then raise("%s", reason) end
   end
   return "own", own:rebatch(own_sizes(batch_rows(what, dataset), p))
 end
