@@ -334,6 +334,7 @@ FLOW_API int         flow_layer_class_count(void);
 FLOW_API const char *flow_layer_class_name(int index);            /* "Conv2D" */
 FLOW_API int         flow_layer_class_find(const char *name);     /* -1 if there is none; knows aliases (InputLayer) */
 FLOW_API int         flow_layer_class_positional(int index);      /* how many of the arguments may be given by position */
+FLOW_API int         flow_layer_class_trains_alone(int index);    /* 1: called by itself it acts as in training, as what prepares data does */
 FLOW_API int         flow_layer_class_argument_count(int index);
 FLOW_API const char *flow_layer_class_argument(int index, int argument);      /* name */
 FLOW_API const char *flow_layer_class_argument_type(int index, int argument); /* "integer", "number", "boolean", "text", "pair", "shape", "numbers", "activation", "initializer", "regularizer" */

@@ -34,6 +34,12 @@ int flow_layer_class_positional(int index)
   return class ? class->positional : 0;
 }
 
+int flow_layer_class_trains_alone(int index)
+{
+  const flow_layer_class *class = class_at(index);
+  return class ? class->trains_alone : 0;
+}
+
 int flow_layer_class_argument_count(int index)
 {
   const flow_layer_class *class = class_at(index);

@@ -49,6 +49,7 @@ struct flow_layer_class {
   /* (optional, default: nothing) Checks the arguments against each other, once, at construction. */
   flow_status (*check)(flow_layer *layer);
   const char          *doc;
+  int                  trains_alone;     /* called by itself it acts as in training: it prepares data */
   int                  full_precision;   /* computes in float32 whatever its policy: statistics of many values */
   /* (optional, default: name, trainable, dtype and every parameter) Fills Keras' config. */
   void (*config)(const flow_layer *layer, struct cJSON *config);

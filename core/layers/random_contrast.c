@@ -49,6 +49,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_random_contrast = {
-  .name = "RandomContrast", .positional = 3, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call, .check = check,
+  .name = "RandomContrast", .positional = 3, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .trains_alone = 1,
+  .call = call, .check = check,
   .doc = "In training, the contrast of every image changed by a random factor."
 };

@@ -272,6 +272,7 @@ int flow_layer_class_count(void);
 const char *flow_layer_class_name(int index);
 int flow_layer_class_find(const char *name);
 int flow_layer_class_positional(int index);
+int flow_layer_class_trains_alone(int index);
 int flow_layer_class_argument_count(int index);
 const char *flow_layer_class_argument(int index, int argument);
 const char *flow_layer_class_argument_type(int index, int argument);

@@ -5,7 +5,7 @@ local errors = {}
 
 local home = "@" .. (debug.getinfo(1, "S").source:match("^@(.*[/\\])") or "./")
 
-local function is_ours(source)
+function errors.is_ours(source)
   return source:sub(1, #home) == home or source:sub(1, 6) == "=[flow"
 end
 
@@ -15,16 +15,30 @@ function errors.position()
   while true do
     local info = debug.getinfo(level, "Sl")
     if not info then return nil end
-    if info.what ~= "C" and info.currentline > 0 and not is_ours(info.source) then
+    if info.what ~= "C" and info.currentline > 0 and not errors.is_ours(info.source) then
       return info.short_src .. ":" .. info.currentline
     end
     level = level + 1
   end
 end
 
+-- What a message quotes of a text that a user gave: a long one is cut.
+local MOST_QUOTED, MOST_LISTED = 100, 2000
+
+local function cut(text, most)
+  return #text <= most and text or ("%s... (%d bytes)"):format(text:sub(1, most), #text)
+end
+
 -- Raises text, formatted with the further arguments if there are any, at the caller's line.
 function errors.raise(text, ...)
-  if select("#", ...) > 0 then text = text:format(...) end
+  local count = select("#", ...)
+  if count > 0 then
+    local values = { ... }
+    for i = 1, count do
+      if type(values[i]) == "string" then values[i] = cut(values[i], MOST_LISTED) end
+    end
+    text = text:format(unpack(values, 1, count))
+  end
   local position = errors.position()
   error(position and position .. ": " .. text or text, 0)
 end
@@ -33,7 +47,10 @@ end
 function errors.describe(value)
   local kind = type(value)
   if kind == "number" then return ("the number %.14g"):format(value) end
-  if kind == "string" then return ("the string %q"):format(value) end
+  if kind == "string" then
+    if #value <= MOST_QUOTED then return ("the string %q"):format(value) end
+    return ("the string %q... of %d bytes"):format(value:sub(1, MOST_QUOTED), #value)
+  end
   if kind == "nil" or kind == "boolean" then return tostring(value) end
   if kind == "cdata" then
     local text = tostring(value):match("^[^\n]*")
@@ -68,6 +85,17 @@ function errors.suggestion(name, names)
     end
   end
   return best and ('; did you mean "%s"?'):format(best) or ""
+end
+
+-- The length of a list; raises if an entry before the last one is nil. message: with a %d for the position, which counts from `before` on.
+function errors.check_list(what, list, message, before)
+  local count = table.maxn(list)
+  for i = 1, count do
+    if list[i] == nil then
+      errors.raise("%s: " .. (message or "entry %d of the list is nil: is a name misspelt?"), what, i + (before or 0))
+    end
+  end
+  return count
 end
 
 -- Raises unless every name in the option table is one of the known ones (keys of `known`). options may be nil.

@@ -19,6 +19,7 @@ local mixed_precision = require "flow.mixed_precision"
 local penalties = require "flow.penalties"
 
 local C, check, raise = native.C, native.check, errors.raise
+local takes = require("flow.signature").takes
 local context, held = native.context, native.held
 
 local Layer = object.class("Layer")
@@ -37,7 +38,6 @@ function Layer:_prepare(class_name, options)
   rawset(self, "_nodes", {})        -- calls on symbolic tensors
   rawset(self, "_handle", false)    -- flow_layer of a built-in layer
   rawset(self, "_policy", options.dtype == nil and mixed_precision.global_policy() or mixed_precision.policy(class_name, options.dtype))
-  rawset(self, "_trains_alone", class_name:find("^Random") ~= nil)      -- Keras: what prepares data trains when called by itself
   if type(self.name) ~= "string" then raise("%s: name is a string, got %s", class_name, errors.describe(self.name)) end
   return self
 end
@@ -239,7 +239,9 @@ function Layer:_run(inputs, list, training)
   return self:call(inputs, { training = training })
 end
 function Layer.fields._autocasts() return true end
+function Layer.fields._trains_alone() return false end      -- called by itself: what prepares data does
 
+takes "inputs, options"
 function Layer:call()
   raise("%s has no call(): define function %s:call(x) ... end", object.title(self), object.class_of(self).name)
 end
@@ -283,7 +285,7 @@ function Layer:_call(inputs, options)
   if before == nil then penalties.clear(self) end
   local training = options.training
   if training == nil then training = before end
-  if training == nil then training = self._trains_alone or false end
+  if training == nil then training = self._trains_alone end
   local ok, result = pcall(run_inherited, self, inputs, list, training, before)
   if not ok then
     inherited = before

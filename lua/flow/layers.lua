@@ -31,7 +31,8 @@ local function define(index)
   for i = 0, C.flow_layer_class_argument_count(index) - 1 do
     parameters[i + 1] = native.string(C.flow_layer_class_argument(index, i))
   end
-  local positional = C.flow_layer_class_positional(index)
+  local positional, trains_alone = C.flow_layer_class_positional(index), C.flow_layer_class_trains_alone(index) ~= 0
+  function class.fields._trains_alone() return trains_alone end
   getmetatable(class).__call = function(_, ...)
     local named = arguments.named(name, parameters, positional, ...)
     local axes = named.axis

@@ -17,6 +17,7 @@ local losses = require "flow.losses"
 local extend = require "flow.extend"
 
 local C, raise = native.C, errors.raise
+local takes = require("flow.signature").takes
 local context, held = native.context, native.held
 
 local metrics = {}
@@ -78,7 +79,8 @@ function Metric:_call(...)
   return self:result()
 end
 
-for _, name in ipairs { "update_state", "result" } do
+for name, text in pairs { update_state = "y_true, y_pred, sample_weight", result = "" } do
+  takes(text)
   Metric[name] = function(self) raise("%s has no %s(): a class that extends Metric defines it", object.title(self), name) end
 end
 

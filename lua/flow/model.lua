@@ -16,7 +16,7 @@ local named_data = require "flow.named_data"
 
 local C, raise = native.C, errors.raise
 
-local Model = object.class("Model", Layer)
+local Model = object.class("Model", Layer, "model")
 local Functional = object.class("Functional", Model)
 local Sequential = object.class("Sequential", Model)
 local models = { Model = Model, Functional = Functional, Sequential = Sequential }

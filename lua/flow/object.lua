@@ -9,8 +9,11 @@
 --   function Layer.fields.built(self) return ... end          layer.built
 --   function Layer.setters.trainable(self, value) ... end      layer.trainable = false
 --   local Dense = object.class("Dense", Layer)
+--
+-- Methods are guarded as they are defined (signature.lua): another self than an instance, as model.fit(x) gives one, is an error.
 
 local errors = require "flow.errors"
+local signature = require "flow.signature"
 
 local object = {}
 
@@ -39,9 +42,17 @@ local function known_names(self, class)
   return known
 end
 
--- A class: writing to it defines methods. Instances are made by object.new(class).
-function object.class(name, parent)
+-- What messages call an instance of a class: dataset, strategy.
+local function receiver_of(name)
+  return (name:match("%u%l+$") or name:match("%a%w*$") or name):lower()
+end
+
+-- A class: writing to it defines methods. Instances are made by object.new(class). receiver: what messages call an instance, by default as
+-- of the parent.
+function object.class(name, parent, receiver)
   local class = { name = name, parent = parent or false, methods = {}, fields = {}, setters = {} }
+  class.receiver = receiver or parent and parent.receiver or receiver_of(name)
+  signature.namespaces[class] = name
   class.metatable = {
     class = class,
     __index = function(self, key)
@@ -66,8 +77,20 @@ function object.class(name, parent)
     __call = function(self, ...) return self:_call(...) end,
     __tostring = function(self) return object.title(self) end,
   }
+  local ancestor = class
+  while ancestor do      -- the guards of methods look here for their class
+    class.metatable[ancestor] = true
+    ancestor = ancestor.parent
+  end
   return setmetatable(class, {
-    __newindex = function(_, key, value) class.methods[key] = value end,
+    __newindex = function(_, key, value)
+      if type(value) == "function" then
+        local inherited = nil
+        if parent then inherited = lookup(parent, "methods", key) end
+        value = signature.in_class(class, key, value, inherited)
+      end
+      class.methods[key] = value
+    end,
     __index = function(_, key) return lookup(class, "methods", key) end,
   })
 end

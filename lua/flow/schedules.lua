@@ -14,6 +14,7 @@ local tensor = require "flow.tensor"
 local ops = require "flow.ops"
 
 local C, check, raise = native.C, native.check, errors.raise
+local takes = require("flow.signature").takes
 
 local schedules = {}
 local LearningRateSchedule = object.class("LearningRateSchedule")
@@ -74,6 +75,7 @@ function LearningRateSchedule:_number(step)
   return self:_rate(tensor.tensor(step)):item()
 end
 
+takes "step"
 function LearningRateSchedule:call()
   raise("%s: the class has no call(self, step)", object.title(self))
 end
