@@ -15,8 +15,8 @@
  * The same kernels serve eager ops: there a MAP call is split into chunks of rows by the engine as well.
  *
  * Results must not depend on the number of threads: neither on how parts are handed out, nor on which rows a member gets.
- * The engine cuts rows into slots and chunks by shapes and caches alone, so that the sums of a REDUCE kernel may depend on
- * the rows of one call. Rows of a MAP kernel's outputs must not. */
+ * The engine cuts rows into slots and chunks by shapes, rows and instruction set alone, so that the sums of a REDUCE kernel may
+ * depend on the rows of one call. Rows of a MAP kernel's outputs must not. */
 #ifndef FLOW_KERNELS_H
 #define FLOW_KERNELS_H
 
@@ -83,6 +83,7 @@ typedef struct flow_device {
   const char               *name;        /* "cpu" */
   const char               *isa;         /* "avx2" */
   const flow_kernel *const *kernels;     /* [op] */
+  size_t                    cache_bytes; /* of a core's second-level cache in the smaller ones of its machines: chunks of sums are cut for it */
   double                  (*peak)(double count);   /* does about `count` multiply-adds in registers on this thread; how many it were */
   /* Kernels of ops marked VIA_FLOAT take 16-bit floats as they are, compute in float32 or better, and round what they write once. Without
    * it the engine casts around them. */

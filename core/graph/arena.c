@@ -112,9 +112,9 @@ static void collect_blocks(layout *l, const char *read)
       for (int i = 0; i < entry->output_count; i++) {
         flow_binding *b = &entry->bindings[entry->input_count + i];
         if (b->mode != FLOW_BIND_PARTIAL) continue;
-        instance->stages[s].sums++;
         b->bytes = (b->bytes + 63) & ~(size_t)63;
-        add_block(l, b->bytes * (size_t)instance->stages[s].slots, s, s, &b->offset);
+        int64_t slots = instance->stages[s].most_slots < instance->capacity ? instance->stages[s].most_slots : instance->capacity;
+        add_block(l, b->bytes * (size_t)slots, s, s, &b->offset);
       }
     }
 }

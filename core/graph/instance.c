@@ -10,11 +10,13 @@
 /* Partial sums of one segment may take this much; beyond, fewer slots are used. */
 static const size_t max_partial_bytes = (size_t)64 << 20;
 
-/* Share of the second-level cache that a chunk may fill: the rest holds weights and what the next op writes. */
-static size_t chunk_budget(void)
+/* Share of the second-level cache that a chunk may fill: the rest holds weights and what the next op writes. Sums depend on how rows are
+ * grouped into chunks, so where there are any the size is the instruction set's, not this machine's. */
+static size_t chunk_budget(int sums)
 {
   long level2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  return (size_t)((level2 > 0 ? (double)level2 : 512 << 10) * 0.6);
+  size_t nominal = flow_cpu_device()->cache_bytes, bytes = sums || level2 <= 0 ? nominal : (size_t)level2;
+  return bytes / 5 * 3;
 }
 
 void flow_resolve_shape(const flow_signature *signature, int64_t rows, int64_t *shape)
@@ -118,7 +120,7 @@ static size_t outer_row_bytes(const flow_entry *entry)
 
 /* How many rows of a segment a cache holds: what lives inside it at one time (as place_locals laid one row out), and the most
  * that one entry touches outside. */
-static int64_t rows_that_fit(const flow_instance *instance, int s)
+static int64_t rows_that_fit(const flow_instance *instance, int s, int sums)
 {
   const flow_plan *plan = instance->plan;
   size_t outside = 0;
@@ -126,36 +128,47 @@ static int64_t rows_that_fit(const flow_instance *instance, int s)
     size_t bytes = outer_row_bytes(&instance->entries[plan->segments[s].first + k]);
     if (bytes > outside) outside = bytes;
   }
-  size_t row = instance->stages[s].local_bytes + outside;
-  int64_t fits = row ? (int64_t)(chunk_budget() / row) : instance->capacity;
-  return fits < 1 ? 1 : fits;
+  size_t row = instance->stages[s].local_bytes + outside, budget = chunk_budget(sums);
+  return row < 1 ? (int64_t)budget : row < budget ? (int64_t)(budget / row) : 1;
 }
 
-/* Sizes of one ROWS segment: how rows are grouped. Where there are sums, a function of shapes and the cache only, so that they
- * do not depend on the number of threads; elsewhere as many rows at once as fit and leave every thread some chunks. */
-static flow_status size_stage(flow_instance *instance, int s, flow_block *blocks, int *block_of)
+/* Bytes of one slot's partial sums; 0: the segment has none. */
+static size_t partial_bytes(const flow_instance *instance, int s)
 {
-  enum { CHUNKS_PER_THREAD = 2 };
   const flow_plan *plan = instance->plan;
-  flow_stage *stage = &instance->stages[s];
-  size_t partial = 0;
+  size_t bytes = 0;
   for (int k = 0; k < plan->segments[s].count; k++) {
     const flow_entry *entry = &instance->entries[plan->segments[s].first + k];
     for (int i = 0; i < entry->output_count; i++) {
       const flow_binding *b = &entry->bindings[entry->input_count + i];
-      if (b->mode == FLOW_BIND_PARTIAL) partial += b->bytes;
+      if (b->mode == FLOW_BIND_PARTIAL) bytes += b->bytes;
     }
   }
-  FLOW_TRY(place_locals(instance, s, 1, blocks, block_of));
-  int64_t fits = rows_that_fit(instance, s), wanted = FLOW_MAX_SLOTS;
-  if (partial) while (wanted > 1 && partial * (size_t)wanted > max_partial_bytes) wanted /= 2;
-  else wanted = CHUNKS_PER_THREAD * flow_team_size();
-  stage->rows_per_slot = (instance->capacity + wanted - 1) / wanted;
+  return bytes;
+}
+
+/* How the rows of a run are grouped in a ROWS segment. Where there are sums, the slots are as many as there may be; elsewhere a slot is as
+ * many rows as fit, and every thread gets some slots. */
+static void divide_rows(flow_stage *stage, int64_t rows)
+{
+  stage->rows_per_slot = (rows + stage->most_slots - 1) / stage->most_slots;
   if (stage->rows_per_slot < 1) stage->rows_per_slot = 1;
-  if (!partial && fits < stage->rows_per_slot) stage->rows_per_slot = fits;
-  stage->slots = (int)((instance->capacity + stage->rows_per_slot - 1) / stage->rows_per_slot);
-  if (stage->slots < 1) stage->slots = 1;
-  stage->chunk = fits > stage->rows_per_slot ? stage->rows_per_slot : fits;
+  if (!stage->sums && stage->most_chunk < stage->rows_per_slot) stage->rows_per_slot = stage->most_chunk;
+  stage->chunk = stage->most_chunk < stage->rows_per_slot ? stage->most_chunk : stage->rows_per_slot;
+}
+
+/* Limits of one ROWS segment, and the memory of its chunks. */
+static flow_status size_stage(flow_instance *instance, int s, flow_block *blocks, int *block_of)
+{
+  enum { CHUNKS_PER_THREAD = 2 };
+  flow_stage *stage = &instance->stages[s];
+  size_t partial = partial_bytes(instance, s);
+  FLOW_TRY(place_locals(instance, s, 1, blocks, block_of));
+  stage->sums = partial > 0;
+  stage->most_chunk = rows_that_fit(instance, s, stage->sums);
+  stage->most_slots = stage->sums ? FLOW_MAX_SLOTS : CHUNKS_PER_THREAD * flow_team_size();
+  while (stage->sums && stage->most_slots > 1 && partial * (size_t)stage->most_slots > max_partial_bytes) stage->most_slots /= 2;
+  divide_rows(stage, instance->capacity);
   FLOW_TRY(place_locals(instance, s, stage->chunk, blocks, block_of));
   if (stage->local_bytes > instance->local_bytes) instance->local_bytes = stage->local_bytes;
   return FLOW_OK;
@@ -174,25 +187,85 @@ void flow_describe_operand(const flow_instance *instance, const flow_binding *bi
   flow_contiguous_strides(operand->rank, operand->shape, operand->strides);
 }
 
-/* Chooses the kernel of an entry by the whole batch and asks it for its memory, for the largest call that it will see. */
-static flow_status choose_kernel(flow_instance *instance, int s, flow_entry *entry, flow_operand *operands, flow_queue *queue)
+/* The class of rows that a run belongs to. */
+static int class_of(const flow_instance *instance, int64_t rows)
+{
+  int class = 0;
+  while (class + 1 < instance->class_count && (int64_t)1 << class < rows) class++;
+  return class;
+}
+
+/* Chooses the kernel of an entry for one class of rows and asks it for its memory, for the largest call that it will see. */
+static flow_status choose_kernel(flow_instance *instance, int s, int e, int class, flow_operand *operands, flow_queue *queue)
 {
   const flow_place *place = instance->place;
   const flow_plan *plan = instance->plan;
+  flow_entry *entry = &instance->entries[e];
   const flow_node *node = &plan->graph->nodes[entry->node];
-  int64_t rows = plan->segments[s].by_rows ? instance->stages[s].chunk : instance->capacity;
+  int64_t batch = class + 1 < instance->class_count ? (int64_t)1 << class : instance->capacity;
+  int64_t rows = plan->segments[s].by_rows ? instance->stages[s].chunk : batch;
   int count = entry->input_count + entry->output_count;
-  for (int i = 0; i < count; i++) flow_describe_operand(instance, &entry->bindings[i], instance->capacity, &operands[i]);
+  for (int i = 0; i < count; i++) flow_describe_operand(instance, &entry->bindings[i], batch, &operands[i]);
   flow_call call = { .op = node->op, .attributes = &node->attributes, .input_count = entry->input_count,
                      .output_count = entry->output_count, .inputs = operands, .outputs = operands + entry->input_count,
                      .exact = plan->graph->exact, .scalars = &instance->scalars, .queue = queue };
-  entry->kernel = flow_select_kernel(place ? &flow_place_accelerator(place)->device : flow_cpu_device(), &call);
-  if (!entry->kernel) return flow_fail(FLOW_UNSUPPORTED, "%s has no kernel for %s", flow_place_name(place), flow_op(node->op)->name);
+  const flow_kernel *kernel = flow_select_kernel(place ? &flow_place_accelerator(place)->device : flow_cpu_device(), &call);
+  if (!kernel) return flow_fail(FLOW_UNSUPPORTED, "%s has no kernel for %s", flow_place_name(place), flow_op(node->op)->name);
+  instance->kernels[class * plan->order_count + e] = kernel;
   for (int i = 0; i < count; i++) flow_describe_operand(instance, &entry->bindings[i], rows, &operands[i]);
-  if (entry->kernel->shared_bytes) entry->shared_bytes = entry->kernel->shared_bytes(&call);
-  if (entry->kernel->scratch_bytes) entry->scratch_bytes = (entry->kernel->scratch_bytes(&call) + 63) & ~(size_t)63;
+  size_t shared = kernel->shared_bytes ? kernel->shared_bytes(&call) : 0;
+  size_t scratch = kernel->scratch_bytes ? (kernel->scratch_bytes(&call) + 63) & ~(size_t)63 : 0;
+  if (shared > entry->shared_bytes) entry->shared_bytes = shared;
+  if (scratch > entry->scratch_bytes) entry->scratch_bytes = scratch;
   if (entry->scratch_bytes > instance->scratch_bytes) instance->scratch_bytes = entry->scratch_bytes;
-  if (plan->segments[s].by_rows && entry->kernel->prepare) instance->stages[s].prepares++;
+  return FLOW_OK;
+}
+
+static void set_class(flow_instance *instance, int class)
+{
+  const flow_plan *plan = instance->plan;
+  instance->row_class = class;
+  instance->set_rows = -1;
+  for (int s = 0; s < plan->segment_count; s++) {
+    instance->stages[s].prepares = 0;
+    for (int e = plan->segments[s].first; e < plan->segments[s].first + plan->segments[s].count; e++) {
+      flow_entry *entry = &instance->entries[e];
+      entry->kernel = instance->kernels[class * plan->order_count + e];
+      if (plan->segments[s].by_rows && !entry->alias && entry->kernel->prepare) instance->stages[s].prepares++;
+    }
+  }
+}
+
+/* WHOLE kernels see all rows of the run: what they share must not be more for fewer rows than for the capacity. */
+static flow_status check_shared(const flow_instance *instance, int64_t rows)
+{
+  flow_operand operands[2 * FLOW_MAX_OPERANDS];
+  for (int e = 0; e < instance->plan->order_count; e++) {
+    const flow_entry *entry = &instance->entries[e];
+    const flow_node *node = &instance->plan->graph->nodes[entry->node];
+    int count = entry->input_count + entry->output_count;
+    if (entry->alias || instance->plan->segments[entry->segment].by_rows || !entry->kernel->shared_bytes || count > 2 * FLOW_MAX_OPERANDS) continue;
+    for (int i = 0; i < count; i++) flow_describe_operand(instance, &entry->bindings[i], rows, &operands[i]);
+    flow_call call = { .op = node->op, .attributes = &node->attributes, .input_count = entry->input_count,
+                       .output_count = entry->output_count, .inputs = operands, .outputs = operands + entry->input_count,
+                       .exact = instance->plan->graph->exact, .scalars = &instance->scalars };
+    if (entry->kernel->shared_bytes(&call) > entry->shared_bytes)
+      return flow_fail(FLOW_INTERNAL, "%s: %lld rows need more memory than %lld", flow_op(node->op)->name, (long long)rows,
+                       (long long)instance->capacity);
+  }
+  return FLOW_OK;
+}
+
+flow_status flow_instance_set_rows(flow_instance *instance, int64_t rows)
+{
+  if (instance->place || rows == instance->set_rows) return FLOW_OK;
+  int class = class_of(instance, rows);
+  if (class != instance->row_class) set_class(instance, class);
+  instance->set_rows = -1;
+  FLOW_TRY(check_shared(instance, rows));
+  for (int s = 0; s < instance->plan->segment_count; s++)
+    if (instance->plan->segments[s].by_rows) divide_rows(&instance->stages[s], rows);
+  instance->set_rows = rows;
   return FLOW_OK;
 }
 
@@ -258,6 +331,16 @@ flow_status flow_instance_set_members(flow_instance *instance, int count)
 
 /* ---- making ---------------------------------------------------------------------------------------------------------------------- */
 
+/* Batches of 1, 2, 3 to 4, ... rows up to the capacity, those of the most nominal rows and above together. One class where the choice does
+ * not depend on rows: kernels of devices have no costs. */
+static int count_classes(const flow_instance *instance)
+{
+  int count = 1;
+  if (instance->place || instance->plan->graph->exact) return 1;
+  while ((int64_t)1 << (count - 1) < flow_nominal_rows(instance->capacity, 0)) count++;
+  return count;
+}
+
 static flow_status allocate_tables(flow_instance *instance)
 {
   const flow_plan *plan = instance->plan;
@@ -268,6 +351,9 @@ static flow_status allocate_tables(flow_instance *instance)
   }
   FLOW_TRY(flow_alloc_zero(sizeof(flow_entry) * (size_t)(plan->order_count + 1), &block));
   instance->entries = block;
+  instance->class_count = count_classes(instance);
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_kernel *) * (size_t)instance->class_count * (size_t)(plan->order_count + 1), &block));
+  instance->kernels = block;
   FLOW_TRY(flow_alloc_zero(sizeof(flow_binding) * (instance->operand_count + 1), &block));
   instance->bindings = block;
   FLOW_TRY(flow_alloc_zero(sizeof(flow_stage) * (size_t)(plan->segment_count + 1), &block));
@@ -350,6 +436,7 @@ static void release_memory(flow_instance *instance)
   flow_free(instance->offsets);
   flow_free(instance->stages);
   flow_free(instance->bindings);
+  flow_free(instance->kernels);
   flow_free(instance->entries);
   instance->saved_bytes = instance->arena = NULL;
   instance->saved = NULL;
@@ -358,6 +445,7 @@ static void release_memory(flow_instance *instance)
   instance->bases = NULL;
   instance->stages = NULL;
   instance->bindings = NULL;
+  instance->kernels = NULL;
   instance->entries = NULL;
   instance->arena_bytes = instance->local_bytes = instance->scratch_bytes = instance->operand_count = 0;
 }
@@ -380,11 +468,11 @@ static flow_status fill_instance(flow_instance *instance)
   bind_entries(instance, read);
   for (int s = 0; s < plan->segment_count && status == FLOW_OK; s++) {
     if (plan->segments[s].by_rows) status = size_stage(instance, s, blocks, block_of);
-    for (int k = 0; k < plan->segments[s].count && status == FLOW_OK; k++) {
-      flow_entry *entry = &instance->entries[plan->segments[s].first + k];
-      if (!entry->alias) status = choose_kernel(instance, s, entry, operands, queue);
-    }
+    for (int e = plan->segments[s].first; e < plan->segments[s].first + plan->segments[s].count; e++)
+      for (int class = 0; class < instance->class_count && status == FLOW_OK && !instance->entries[e].alias; class++)
+        status = choose_kernel(instance, s, e, class, operands, queue);
   }
+  if (status == FLOW_OK) set_class(instance, instance->class_count - 1);
   if (queue) flow_place_unlock(instance->place);
   find_sums(instance);
   if (status == FLOW_OK) status = flow_make_arena(instance, read);
@@ -460,7 +548,7 @@ int flow_instance_describe(const flow_instance *instance, char *text, int size)
     const flow_segment *segment = &plan->segments[s];
     const flow_stage *stage = &instance->stages[s];
     if (segment->by_rows)
-      flow_text_add(&out, "%3d rows: %d slots, chunks of %lld\n", s, stage->slots, (long long)stage->chunk);
+      flow_text_add(&out, "%3d rows: %d slots, chunks of %lld\n", s, stage->most_slots, (long long)stage->chunk);
     for (int k = 0; k < segment->count; k++) {
       const flow_entry *entry = &instance->entries[segment->first + k];
       const flow_node *node = &plan->graph->nodes[entry->node];

@@ -1,5 +1,9 @@
 /* instance.h: a plan made runnable for batches of up to `capacity` rows: kernels chosen, memory laid out, operands bound.
- * One instance serves one run at a time; nothing is allocated by a run. */
+ * One instance serves one run at a time; nothing is allocated by a run.
+ *
+ * The bits of a run follow from its inputs, the weights, the seeds, the number of rows and the instruction set. So whatever decides them
+ * (the variants of kernels, slots, and chunks where there are sums) is chosen for the rows of the run, by flow_instance_set_rows. The
+ * capacity decides how much memory there is, and nothing else. */
 #ifndef FLOW_GRAPH_INSTANCE_H
 #define FLOW_GRAPH_INSTANCE_H
 
@@ -39,8 +43,9 @@ typedef struct flow_entry {
 } flow_entry;
 
 typedef struct flow_stage {            /* what an instance adds to a segment of its plan */
-  int     slots;                       /* where there are sums, a function of shapes only: they do not depend on threads */
-  int64_t rows_per_slot, chunk;
+  int     most_slots;                  /* of a segment of rows; where there are sums, a function of shapes only */
+  int64_t most_chunk;                  /* rows that a cache holds, which where there are sums follow from the instruction set */
+  int64_t rows_per_slot, chunk;        /* of the current run */
   int     prepares, sums;              /* entries with prepare(); PARTIAL outputs */
   size_t  local_bytes;
   flow_ticket prepare_ticket, tickets[FLOW_MAX_PHASES];      /* a segment of rows has one phase, whose parts are its slots */
@@ -69,7 +74,10 @@ struct flow_instance {
   flow_place   *place;                 /* where it runs: the plan's, or for replicas another device of the kind; a reference; NULL: the CPU */
   flow_accelerated *accelerated;       /* the plan runs on a device, where arena and saved_bytes lie; NULL: on the CPU */
   int64_t       capacity;
-  flow_entry   *entries;               /* in the plan's order */
+  flow_entry   *entries;               /* in the plan's order, with the kernels of the current run */
+  const flow_kernel **kernels;         /* [class of rows][entry]: of runs with up to 1 << class rows, of any if there is one class only */
+  int           class_count, row_class;      /* row_class: the one that `entries` are set for */
+  int64_t       set_rows;              /* rows that stages and entries are set for, -1: none */
   flow_binding *bindings;
   flow_stage   *stages;                /* [segment] */
   char         *arena;
@@ -138,6 +146,8 @@ void        flow_instance_free(const flow_instance *instance, void *memory, size
 /* Where a tensor that outlives the run, a constant or a variable's, lies for this instance: on a replica's device a copy of it. */
 flow_status flow_base_of(const flow_instance *instance, const flow_tensor *tensor, char **out);
 
+/* Chooses kernels, slots and chunks for a run of so many rows, at most the capacity. instance.c */
+flow_status flow_instance_set_rows(flow_instance *instance, int64_t rows);
 /* flow_instance_new at a place of one's own: a replica's. instance.c */
 flow_status flow_instance_new_at(flow_plan *plan, double capacity, flow_place *place, flow_instance **out);
 /* The same instance for more rows than its capacity, of which nothing is left if memory fails: then every run fails. instance.c */

@@ -3,13 +3,45 @@
 #include <math.h>
 #include <string.h>
 
+int64_t flow_nominal_rows(int64_t rows, int exact)
+{
+  int64_t nominal = 1;
+  if (exact) return FLOW_EXACT_ROWS;
+  while (nominal < rows && nominal < FLOW_MOST_NOMINAL_ROWS) nominal *= 2;
+  return nominal;
+}
+
+enum { MOST_COMPARED = 8 };     /* operands of an op whose variants differ in what they cost for few rows */
+
+/* The call as costs are to see it: with the nominal rows of its batch. `nominal` and `operands` are room for it. */
+static const flow_call *at_nominal_rows(const flow_call *call, flow_call *nominal, flow_operand *operands)
+{
+  const flow_op_record *record = flow_op(call->op);
+  if (record->kind == FLOW_WHOLE || record->row_inputs == FLOW_ROWS_BY_SHAPE || call->input_count > MOST_COMPARED ||
+      call->output_count > MOST_COMPARED) return call;
+  *nominal = *call;
+  nominal->inputs = operands;
+  nominal->outputs = operands + MOST_COMPARED;
+  memcpy(nominal->inputs, call->inputs, sizeof(flow_operand) * (size_t)call->input_count);
+  memcpy(nominal->outputs, call->outputs, sizeof(flow_operand) * (size_t)call->output_count);
+  for (int i = 0; i < call->input_count; i++)
+    if (record->row_inputs >> i & 1) nominal->inputs[i].shape[0] = flow_nominal_rows(call->inputs[i].shape[0], call->exact);
+  for (int i = 0; i < call->output_count; i++)
+    if (record->kind == FLOW_MAP || (record->row_outputs >> i & 1))
+      nominal->outputs[i].shape[0] = flow_nominal_rows(call->outputs[i].shape[0], call->exact);
+  return nominal;
+}
+
 const flow_kernel *flow_select_kernel(const flow_device *device, const flow_call *call)
 {
-  const flow_kernel *best = NULL;
+  const flow_kernel *first = device->kernels[call->op], *best = NULL;
+  flow_operand operands[2 * MOST_COMPARED];
+  flow_call nominal;
+  const flow_call *compared = first && first->cost ? at_nominal_rows(call, &nominal, operands) : call;
   double least = 0;
-  for (const flow_kernel *kernel = device->kernels[call->op]; kernel && kernel->run; kernel++) {
+  for (const flow_kernel *kernel = first; kernel && kernel->run; kernel++) {
     if (kernel->supports && !kernel->supports(call)) continue;
-    double cost = kernel->cost ? kernel->cost(call) : INFINITY;
+    double cost = kernel->cost ? kernel->cost(compared) : INFINITY;
     if (best && !(cost < least)) continue;
     best = kernel;
     least = cost;

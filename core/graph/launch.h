@@ -9,7 +9,14 @@
 
 enum { FLOW_MAX_PHASES = 4 };
 
-/* The variant that runs `call`, which has the shapes of the whole batch; never NULL for an op that has kernels (on the CPU all have). */
+/* The rows that a batch of `rows` counts as where variants of a kernel are compared: the next power of two, since what it costs to prepare
+ * a variant weighs more for few rows, and no more than 32, where it no longer matters. If `exact`, the same for every batch, so that the
+ * variant, and with it the bits of a row, does not depend on how many other rows there are. */
+enum { FLOW_MOST_NOMINAL_ROWS = 32, FLOW_EXACT_ROWS = 4 };
+int64_t flow_nominal_rows(int64_t rows, int exact);
+
+/* The variant that runs `call`, which has the shapes of the whole batch: of those that support it the one that costs least for the nominal
+ * rows. Never NULL for an op that has kernels (on the CPU all have). */
 const flow_kernel *flow_select_kernel(const flow_device *device, const flow_call *call);
 
 /* How a call is cut: parts per phase; a MAP call into `chunk` rows each. */

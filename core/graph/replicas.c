@@ -285,7 +285,7 @@ static flow_status set_gathered_rows(flow_instance *lead, int64_t rows)
   return flow_instance_set_replicas(lead, local, NULL, exchange);
 }
 
-static void take_part(flow_instance *replica, int64_t first, int64_t rows, int64_t before)
+static flow_status take_part(flow_instance *replica, int64_t first, int64_t rows, int64_t before)
 {
   const flow_instance *lead = replica->lead;
   replica->rows = rows;
@@ -294,6 +294,7 @@ static void take_part(flow_instance *replica, int64_t first, int64_t rows, int64
   replica->scalars.first_sample += before + first;
   replica->scalars.rows = rows;
   replica->scalars.global_rows = lead->global_rows;
+  return flow_instance_set_rows(replica, rows);
 }
 
 flow_status flow_instance_divide(flow_instance *lead, int64_t rows)
@@ -306,7 +307,7 @@ flow_status flow_instance_divide(flow_instance *lead, int64_t rows)
   FLOW_TRY(set_gathered_rows(lead, most_rows(lead, part)));
   for (int r = 0; r < lead->replica_count; r++) {
     int64_t begin = (first + r) * part < rows ? (first + r) * part : rows;
-    take_part(lead->replicas[r], begin, rows - begin < part ? rows - begin : part, before);
+    FLOW_TRY(take_part(lead->replicas[r], begin, rows - begin < part ? rows - begin : part, before));
   }
   return FLOW_OK;
 }
@@ -322,7 +323,7 @@ flow_status flow_instance_divide_each(flow_instance *lead, const int64_t *rows)
   lead->global_rows = total;
   if (lead->exchange) FLOW_TRY(agree(lead, total, &before));
   for (int r = 0; r < lead->replica_count; r++) {
-    take_part(lead->replicas[r], 0, rows[r], before);
+    FLOW_TRY(take_part(lead->replicas[r], 0, rows[r], before));
     before += rows[r];
   }
   return FLOW_OK;

@@ -53,10 +53,10 @@ static int always(void) { return 1; }
 /* Widest first. */
 static const struct build { flow_device device; int (*runs_here)(void); } builds[] = {
 #if FLOW_HAVE_X86
-  { { "cpu", "avx512", avx512_kernels, flow_cpu_avx512_peak, 0, 0, NULL }, has_avx512 },
-  { { "cpu", "avx2", avx2_kernels, flow_cpu_avx2_peak, 0, 0, NULL }, has_avx2 },
+  { { "cpu", "avx512", avx512_kernels, 1 << 20, flow_cpu_avx512_peak, 0, 0, NULL }, has_avx512 },
+  { { "cpu", "avx2", avx2_kernels, 512 << 10, flow_cpu_avx2_peak, 0, 0, NULL }, has_avx2 },
 #endif
-  { { "cpu", "plain", plain_kernels, flow_cpu_plain_peak, 0, 0, NULL }, always },
+  { { "cpu", "plain", plain_kernels, 512 << 10, flow_cpu_plain_peak, 0, 0, NULL }, always },
 };
 enum { BUILD_COUNT = sizeof builds / sizeof builds[0] };
 

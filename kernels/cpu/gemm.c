@@ -21,7 +21,8 @@ enum {
   WANTED_PARTS  = 16,            /* ... until there are so many parts: enough for any team, each still worth its ticket */
   PART_WORK     = 1 << 20,       /* multiplications that a part should have at least */
   SPLIT_DEPTH   = 512,           /* shortest range of k that is worth a partial sum */
-  FEW_ROWS      = 3
+  FEW_ROWS      = 3,
+  EXACT_ROWS    = 32             /* as which m counts where an exact product is split */
 };
 
 /* ---- plan ------------------------------------------------------------------------------------------------------- */
@@ -48,7 +49,7 @@ static int64_t even_block(int64_t n, int64_t size, int64_t unit)
 static plan turn_column(const gemm *g)
 {
   plan p = { .g = *g, .bias_step = 1 };
-  if (g->n == 1 && g->m > 1 && g->ldc == 1 && (g->transpose_b || g->ldb == 1)) {
+  if (g->n == 1 && g->m > 1 && g->ldc == 1 && (g->transpose_b || g->ldb == 1) && !g->exact) {
     p.g.m = 1;
     p.g.n = g->m;
     p.g.a = g->b;
@@ -70,16 +71,28 @@ static int turns(const gemm *g)
 {
   int64_t packed = blocks_of(g->m, PANEL) * PANEL * g->k;
   return g->transpose_b && !g->transpose_a && !g->bias && !g->relu && g->m > FEW_ROWS && g->k > 0 && g->n >= 8 * g->m &&
-         packed <= (int64_t)BLOCK_ROWS * DEPTH;
+         packed <= (int64_t)BLOCK_ROWS * DEPTH && !g->exact;
+}
+
+/* Parts that a product of m rows is worth. */
+static int64_t parts_worth(const gemm *g, int64_t m)
+{
+  double work = (double)m * (double)g->n * (double)g->k / PART_WORK;
+  return work > WANTED_PARTS ? WANTED_PARTS : work < 1 ? 1 : (int64_t)work;
+}
+
+/* Ranges of k, when C has `blocks` blocks and `wanted` parts are wanted. */
+static int64_t splits_for(const gemm *g, int64_t wanted, int64_t blocks)
+{
+  int64_t splits = min64(blocks_of(wanted, blocks), g->k / SPLIT_DEPTH);
+  return splits < 1 ? 1 : splits;
 }
 
 static plan make_plan(const gemm *original)
 {
   plan p = turn_column(original);
   const gemm *g = &p.g;
-  int64_t rows = BLOCK_ROWS, columns = BLOCK_COLUMNS;
-  double work = (double)g->m * (double)g->n * (double)g->k / PART_WORK;
-  int64_t wanted = work > WANTED_PARTS ? WANTED_PARTS : work < 1 ? 1 : (int64_t)work;
+  int64_t rows = BLOCK_ROWS, columns = BLOCK_COLUMNS, wanted = parts_worth(g, g->m);
   while (blocks_of(g->m, rows) * blocks_of(g->n, columns) < wanted) {
     if (columns > SMALL_COLUMNS && (g->n > SMALL_COLUMNS || rows <= SMALL_ROWS)) columns /= 2;
     else if (rows > SMALL_ROWS) rows /= 2;
@@ -94,8 +107,8 @@ static plan make_plan(const gemm *original)
   p.columns = even_block(g->n, columns, p.turned ? TURNED_ROWS : PANEL);
   p.row_blocks = blocks_of(g->m, p.rows);
   p.column_blocks = blocks_of(g->n, p.columns);
-  p.splits = p.turned ? 1 : min64(blocks_of(wanted, p.row_blocks * p.column_blocks), g->k / SPLIT_DEPTH);
-  if (p.splits < 1) p.splits = 1;
+  p.splits = p.turned ? 1 : splits_for(g, wanted, p.row_blocks * p.column_blocks);
+  if (g->exact) p.splits = splits_for(g, parts_worth(g, EXACT_ROWS), blocks_of(g->n, SMALL_COLUMNS));
   p.depth = blocks_of(g->k, p.splits);
   if (g->k > 0) p.splits = blocks_of(g->k, p.depth);
   return p;
@@ -113,7 +126,13 @@ size_t gemm_shared_bytes(const gemm *g)
 {
   if (g->m == 0 || g->n == 0) return 0;
   plan p = make_plan(g);
-  return p.splits > 1 ? (size_t)p.splits * (size_t)g->m * (size_t)g->n * sizeof(float) : 0;
+  if (g->exact) return p.splits > 1 ? (size_t)p.splits * (size_t)g->m * (size_t)g->n * sizeof(float) : 0;
+  /* Fewer rows may be split more often. Only the smallest blocks are: m rows have at least m / most of them, in each of the blocks of
+   * columns, so that splits <= WANTED_PARTS / (m / most * column blocks) + 1. */
+  int64_t most = SMALL_ROWS + TILE_ROWS, m = min64(g->m, most * WANTED_PARTS);
+  if (p.g.m != g->m) m = g->m, most = g->m;            /* one row of g->m columns */
+  int64_t floats = min64(m * min64(g->k / SPLIT_DEPTH, WANTED_PARTS), most * WANTED_PARTS / blocks_of(g->n, SMALL_COLUMNS) + m);
+  return g->k >= 2 * SPLIT_DEPTH ? (size_t)floats * (size_t)g->n * sizeof(float) : 0;
 }
 
 size_t gemm_scratch_bytes(void)
@@ -339,7 +358,7 @@ static void run_block(const plan *p, int64_t part, float *partial, float *scratc
   w.c = (p->splits > 1 ? partial + split * g->m * g->n : g->c) + w.row * w.ldc + w.column;
   const float *bias = p->splits == 1 && g->bias ? g->bias + w.column * p->bias_step : NULL;
   int relu = p->splits == 1 && g->relu;
-  if (w.depth > 0 && (w.rows > FEW_ROWS || g->transpose_a || p->row_blocks > 1)) {
+  if (w.depth > 0 && (w.rows > FEW_ROWS || g->transpose_a || p->row_blocks > 1 || g->exact)) {
     w.bias = bias;
     w.relu = relu;
     block_tiled(g, &w, scratch);

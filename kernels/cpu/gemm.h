@@ -1,6 +1,6 @@
 /* gemm.h: float32 matrix product C = act(op(A) op(B) + bias), split into independent parts.
  *
- * The parts, and with them every rounding, depend on m, n, k and the two flags only. Phase 0 computes blocks of C. When k is
+ * The parts, and with them every rounding, depend on m, n, k and the flags only. Phase 0 computes blocks of C. When k is
  * long and C small, phase 0 computes partial sums over ranges of k into `shared`, and phase 1 adds them in order. */
 #ifndef FLOW_CPU_GEMM_H
 #define FLOW_CPU_GEMM_H
@@ -22,12 +22,13 @@ typedef struct gemm {
   float       *c;             /* {m, n}; must not overlap a, b or bias */
   const float *bias;          /* {n}; may be NULL */
   int          relu;
+  int          exact;         /* the bits of a row of C do not depend on m */
 } gemm;
 
 enum { GEMM_PHASES = 2 };
 
 int64_t gemm_parts(const gemm *g, int phase);            /* 0 for phase 1 when k is not split, and for an empty C */
-size_t  gemm_shared_bytes(const gemm *g);
+size_t  gemm_shared_bytes(const gemm *g);                /* enough for this m and every smaller one */
 size_t  gemm_scratch_bytes(void);                        /* the same for every shape; both blocks 64-byte aligned */
 double  gemm_cost(const gemm *g);                        /* see kernels.h */
 void    gemm_run(const gemm *g, int phase, int64_t part, void *shared, void *scratch);

@@ -13,9 +13,10 @@ static int supports_tiled(const flow_call *call)
   return 1;
 }
 
-static gemm gemm_of(const product *p, int64_t matrix)
+static gemm gemm_of(const flow_call *call, const product *p, int64_t matrix)
 {
   return (gemm){
+    .exact = call->exact,
     .m = p->m, .n = p->n, .k = p->k, .transpose_a = p->transpose_a, .transpose_b = p->transpose_b,
     .lda = p->lda, .ldb = p->ldb, .ldc = p->n, .relu = p->relu, .bias = p->bias,
     .a = (const float *)p->a + a_offset(p, matrix), .b = (const float *)p->b + b_offset(p, matrix),
@@ -34,14 +35,14 @@ static int64_t matrices_together(const product *p)
 static double tiled_cost(const flow_call *call)
 {
   product p = describe(call);
-  gemm g = gemm_of(&p, 0);
+  gemm g = gemm_of(call, &p, 0);
   return gemm_cost(&g) * (double)p.matrices;
 }
 
 static size_t tiled_shared_bytes(const flow_call *call)
 {
   product p = describe(call);
-  gemm g = gemm_of(&p, 0);
+  gemm g = gemm_of(call, &p, 0);
   return gemm_shared_bytes(&g) * (size_t)p.matrices;
 }
 
@@ -54,7 +55,7 @@ static size_t tiled_scratch_bytes(const flow_call *call)
 static int64_t tiled_parts(const flow_call *call, int phase)
 {
   product p = describe(call);
-  gemm g = gemm_of(&p, 0);
+  gemm g = gemm_of(call, &p, 0);
   int64_t parts = gemm_parts(&g, phase), together = matrices_together(&p);
   return parts == 1 && together > 1 ? (p.matrices + together - 1) / together : parts * p.matrices;
 }
@@ -63,7 +64,7 @@ static flow_status tiled_run(const flow_call *call, int phase, int64_t begin, in
 {
   product p = describe(call);
   if (!p.c) return FLOW_OK;
-  gemm first = gemm_of(&p, 0);
+  gemm first = gemm_of(call, &p, 0);
   int64_t parts = gemm_parts(&first, phase), together = matrices_together(&p);
   size_t shared = gemm_shared_bytes(&first);
   if (parts == 1 && together > 1) {
@@ -72,7 +73,7 @@ static flow_status tiled_run(const flow_call *call, int phase, int64_t begin, in
   }
   for (int64_t part = begin; part < end; part++) {
     int64_t matrix = part / parts;
-    gemm g = gemm_of(&p, matrix);
+    gemm g = gemm_of(call, &p, matrix);
     gemm_run(&g, phase, part % parts, shared ? (char *)call->shared + (size_t)matrix * shared : NULL, call->scratch);
   }
   return FLOW_OK;

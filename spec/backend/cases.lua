@@ -278,7 +278,7 @@ for axis, name in pairs { [-1] = "last axis", [1] = "middle axis" } do
   add("log_softmax", { image(-3, 3) }, { name = name, attributes = attributes })
   add("softmax_gradient", { image(-1, 1), image(0, 1) }, { name = name, attributes = attributes })
 end
-add("softmax", { { -1, 1000, low = -3, high = 3 } }, { name = "of 1000" })
+add("softmax", { { -1, 1000, low = -3, high = 3 } }, { name = "of 1000", attributes = { axis = { axis = -1 } } })
 add("sparse_cross_entropy", { { -1, 10, low = -3, high = 3 }, { -1, classes = 10 } })
 add("sparse_cross_entropy", { { -1, 3, 5, low = -3, high = 3 }, { -1, 3, classes = 5, dtype = "uint8" } }, { name = "of pixels" })
 add("sparse_cross_entropy_gradient", { { -1 }, { -1, 10, low = -3, high = 3 }, { -1, classes = 10, dtype = "int64" } })

@@ -19,7 +19,7 @@ local backend = { ROWS = 7, FEW = 4 }     -- no first dimension of an input with
 
 ---- records of ops.def --------------------------------------------------------------------------------------------------
 
---- Flags of every op as ops.def has them: { [name] = { gradient = boolean, VIA_FLOAT = true, ... } }.
+--- Flags of every op as ops.def has them: { [name] = { kind = "MAP", gradient = boolean, VIA_FLOAT = true, ... } }.
 function backend.records()
   local records = {}
   local file = assert(io.open(support.root .. "core/ops/ops.def"))
@@ -29,7 +29,7 @@ function backend.records()
     if name then
       local fields = {}
       for field in rest:gmatch("([^,]+),") do fields[#fields + 1] = (field:gsub("^%s+", "")) end
-      local record = { shape = fields[8], gradient = fields[9] ~= "NULL" and fields[9] ~= "unsupported" }
+      local record = { kind = fields[4], shape = fields[8], gradient = fields[9] ~= "NULL" and fields[9] ~= "unsupported" }
       for flag in fields[7]:gmatch("[%u_]+") do record[flag] = true end
       records[name] = record
     end
