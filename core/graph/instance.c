@@ -244,7 +244,8 @@ static flow_status check_shared(const flow_instance *instance, int64_t rows)
     const flow_entry *entry = &instance->entries[e];
     const flow_node *node = &instance->plan->graph->nodes[entry->node];
     int count = entry->input_count + entry->output_count;
-    if (entry->alias || instance->plan->segments[entry->segment].by_rows || !entry->kernel->shared_bytes || count > 2 * FLOW_MAX_OPERANDS) continue;
+    if (entry->alias || instance->plan->segments[entry->segment].by_rows || !entry->kernel->shared_bytes) continue;
+    if (count > 2 * FLOW_MAX_OPERANDS) continue;      /* one that joins very many, of fixed sizes */
     for (int i = 0; i < count; i++) flow_describe_operand(instance, &entry->bindings[i], rows, &operands[i]);
     flow_call call = { .op = node->op, .attributes = &node->attributes, .input_count = entry->input_count,
                        .output_count = entry->output_count, .inputs = operands, .outputs = operands + entry->input_count,
