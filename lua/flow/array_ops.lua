@@ -2,10 +2,10 @@
 -- ones from the end. Used by ops.lua.
 
 local errors = require "flow.errors"
-local native = require "flow.ffi"
 local tensor = require "flow.tensor"
 
 local raise = errors.raise
+local takes = require("flow.signature").takes
 
 -- define, axis_from: of ops.lua. gather(table, indices): rows by their numbers from 0.
 return function(ops, define, axis_from, gather)
@@ -68,6 +68,7 @@ return function(ops, define, axis_from, gather)
     for i = axis, rank - 1 do back[#back + 1] = count + i end
     return ops.transpose(taken, back)
   end
+  takes "x, positions, axis?"
   define(take, "take")
 
   local function sequence(first, last, step)
@@ -77,6 +78,7 @@ return function(ops, define, axis_from, gather)
   end
 
   -- The order of an axis, or of all, turned round.
+  takes "x, axis?"
   define(function(x, axis)
     local what = "flow.flip"
     x = operand(x, nil, what)
@@ -89,6 +91,7 @@ return function(ops, define, axis_from, gather)
   ---- parts ------------------------------------------------------------------------------------------------------------------------
 
   -- A list of parts along an axis (1): so many equal ones, or those between cuts behind so many elements: {2, 5} cuts 7 in 2, 3 and 2.
+  takes "x, cuts, axis = 1"
   define(function(x, cuts, axis)
     local what = "flow.split"
     x = operand(x, nil, what)
@@ -111,6 +114,7 @@ return function(ops, define, axis_from, gather)
   end, "split")
 
   -- A list of the elements along an axis (1), which they do not have any more.
+  takes "x, axis = 1"
   define(function(x, axis)
     x = operand(x, nil, "flow.unstack")
     axis = axis_of(x, axis or 1, "flow.unstack")
@@ -128,6 +132,7 @@ return function(ops, define, axis_from, gather)
   end
 
   -- x so many times along each axis; fewer numbers than axes are for the last ones.
+  takes "x, repeats"
   define(function(x, repeats)
     local what = "flow.tile"
     x = operand(x, nil, what)
@@ -142,6 +147,7 @@ return function(ops, define, axis_from, gather)
   end, "tile")
 
   -- Each element of an axis, or of the flattened tensor, so many times.
+  takes "x, repeats, axis?"
   define(function(x, count, axis)
     local what = "flow.repeat_"
     x, count = operand(x, nil, what), whole(count, 1, what, "the number of repetitions")
@@ -192,13 +198,10 @@ return function(ops, define, axis_from, gather)
   end
 
   -- x with more elements before and behind each axis: constant_values, or those that are there, mirrored.
+  takes "x, widths, mode = 'constant', constant_values = 0"
   define(function(x, widths, mode, value)
     local what = "flow.pad"
     x = operand(x, nil, what)
-    if type(mode) == "table" then
-      local options = errors.check_options(what, mode, { mode = true, constant_values = true })
-      mode, value = options.mode, options.constant_values
-    end
     mode = mode or "constant"
     if mode ~= "constant" and mode ~= "reflect" and mode ~= "symmetric" then
       raise("%s: mode is constant, reflect or symmetric, got %s", what, errors.describe(mode))
@@ -231,5 +234,6 @@ return function(ops, define, axis_from, gather)
     end
     return ops.stack(values, -1), ops.stack(positions, -1)
   end
-  ops.top_k, native.methods.top_k = top_k, top_k
+  takes "x, k"
+  define(top_k, "top_k")
 end

@@ -9,6 +9,8 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local tensor = require "flow.tensor"
+local define_op = require "flow.define_op"
+local takes = require("flow.signature").takes
 require "flow.indexing"
 
 local C, raise = native.C, errors.raise
@@ -124,31 +126,19 @@ local function operands(a, b, what)
   return operand(a, dtype_of(b), what), b
 end
 
-local function deferred(value)
-  local metatable = type(value) == "table" and getmetatable(value)
-  return metatable and metatable.__apply
-end
+local function define(f, ...) return define_op.op(ops, f, ...) end
+local function define_variadic(f, name) return define_op.variadic(ops, f, name) end
 
--- Makes f an op under its names: functions of ops, methods of tensors.
-local function define(f, ...)
-  local function op(a, b, c, d)
-    if type(a) == "table" or type(b) == "table" or type(c) == "table" then
-      local call = deferred(a) or deferred(b) or deferred(c)
-      if not call and type(a) == "table" and not getmetatable(a) then call = deferred(a[1]) end     -- concat and stack
-      if call then return call(op, a, b, c, d) end
-    end
-    return f(a, b, c, d)
-  end
-  for _, name in ipairs { ... } do
-    ops[name] = op
-    methods[name] = op
-  end
+local function number(what, name, value, default)
+  if value == nil then return default end
+  if type(value) ~= "number" then raise("%s: %s is a number, got %s", what, name, errors.describe(value)) end
+  return value
 end
 
 ---- elementwise -----------------------------------------------------------------------------------------------------------------
 
 local unary = {
-  neg = "negative", abs = "absolute", sign = true, square = true, relu = true, floor = true, ceil = true, round = true, exp = true,
+  neg = "negative", abs = "absolute", sign = true, square = true, floor = true, ceil = true, exp = true,
   expm1 = true, log = true, log1p = true, sqrt = true, rsqrt = true, reciprocal = true, sin = true, cos = true, tanh = true,
   sigmoid = true, erf = true, softplus = true, logical_not = true, is_finite = "isfinite", stop_gradient = true, copy = "clone",
 }
@@ -171,6 +161,29 @@ for name, alias in pairs(binary) do
 end
 
 for _, name in ipairs { "neg", "add", "sub", "mul", "div", "pow", "mod" } do hooks[name] = ops[name] end
+
+-- Keras' activations.relu: below the threshold the slope, above max_value that.
+takes "x, negative_slope = 0, max_value?, threshold = 0"
+define(function(x, slope, most, threshold)
+  x = operand(x, nil, "flow.relu")
+  slope, threshold = number("flow.relu", "negative_slope", slope, 0), number("flow.relu", "threshold", threshold, 0)
+  local y
+  if slope == 0 and threshold == 0 then y = apply1(ids.relu, x)
+  else y = ops.where(ops.ge(x, threshold), x, (x - threshold) * slope) end
+  return most and ops.minimum(y, number("flow.relu", "max_value", most)) or y
+end, "relu")
+
+-- To the nearest whole number, halves to the even one, or to so many decimals.
+takes "x, decimals = 0"
+define(function(x, decimals)
+  x = operand(x, nil, "flow.round")
+  if decimals == nil or decimals == 0 then return apply1(ids.round, x) end
+  if number("flow.round", "decimals", decimals) ~= floor(decimals) then
+    raise("flow.round: decimals is a whole number, got %s", errors.describe(decimals))
+  end
+  local scale = 10 ^ decimals
+  return apply1(ids.round, x * scale) / scale
+end, "round")
 
 define(function(x)
   x = operand(x, nil, "flow.isnan")
@@ -214,10 +227,10 @@ define(function(x, target, other)
   return move_or_cast(move_or_cast(x, target), other)
 end, "to")
 
-function methods.contiguous(t)
+define_op.method("contiguous", function(t)
   if C.flow_tensor_is_contiguous(pointer(t)) ~= 0 or tensor.is_symbolic(t) then return t end
   return ops.copy(t)
-end
+end)
 
 ---- axes --------------------------------------------------------------------------------------------------------------------------
 
@@ -235,19 +248,16 @@ local function rank_of(t)
   return C.flow_tensor_rank(pointer(t))
 end
 
--- axis: nil (all), a number, a list of them, or a table { axis =, keepdims = }.
+-- axis: nil (all), a number or a list of them.
 local function reduction(t, axis, keepdims, what)
-  if type(axis) == "table" and (axis.axis ~= nil or axis.keepdims ~= nil) then
-    errors.check_options(what, axis, { axis = true, keepdims = true })
-    axis, keepdims = axis.axis, axis.keepdims
-  elseif type(keepdims) == "table" then
-    keepdims = errors.check_options(what, keepdims, { keepdims = true }).keepdims
+  if keepdims ~= nil and type(keepdims) ~= "boolean" then
+    raise("%s: keepdims is true or false, got %s", what, errors.describe(keepdims))
   end
   local attributes, rank = native.attributes(), rank_of(t)
   local reduce = attributes.reduce
   reduce.keepdims = keepdims and 1 or 0
   if type(axis) == "table" then
-    reduce.count = #axis
+    reduce.count = errors.check_list(what .. ": axis", axis)
     if #axis == 0 or #axis > rank then raise("%s: %d axes named for a tensor of rank %d", what, #axis, rank) end
     for i = 1, #axis do reduce.axes[i - 1] = axis_from(axis[i], rank, what) end
   elseif axis ~= nil then
@@ -257,8 +267,11 @@ local function reduction(t, axis, keepdims, what)
   return attributes
 end
 
+local REDUCTION = "x, axis?, keepdims = false"
+
 for _, name in ipairs { "sum", "prod", "max", "min", "any", "all" } do
   local id, what = ids[name], "flow." .. name
+  takes(REDUCTION)
   define(function(x, axis, keepdims)
     x = operand(x, nil, what)
     return apply1(id, x, reduction(x, axis, keepdims, what))
@@ -268,6 +281,7 @@ end
 for _, name in ipairs { "argmax", "argmin" } do
   local id, what = ids[name], "flow." .. name
   -- Positions from 1 along one axis, or in the flattened tensor.
+  takes(REDUCTION)
   define(function(x, axis, keepdims)
     x = operand(x, nil, what)
     local attributes = reduction(x, axis, keepdims, what)
@@ -283,6 +297,7 @@ define(function(x)
 end, "classes")
 
 local one = native.out("flow_tensor")
+takes(REDUCTION)
 define(function(x, axis, keepdims)
   x = operand(x, nil, "flow.mean")
   native.pressure()
@@ -292,15 +307,18 @@ define(function(x, axis, keepdims)
 end, "mean")
 
 -- Variance and standard deviation of the population, as NumPy and Keras define them.
+takes(REDUCTION)
 define(function(x, axis, keepdims)
   x = operand(x, nil, "flow.var")
-  local centered = x - ops.mean(x, type(axis) == "table" and axis.axis or axis, true)
+  local centered = x - ops.mean(x, axis, true)
   return ops.mean(ops.square(centered), axis, keepdims)
 end, "var")
+takes(REDUCTION)
 define(function(x, axis, keepdims) return ops.sqrt(ops.var(x, axis, keepdims)) end, "std")
 
 for _, name in ipairs { "softmax", "log_softmax" } do
   local id, what = ids[name], "flow." .. name
+  takes "x, axis = -1"
   define(function(x, axis)
     x = operand(x, nil, what)
     local attributes = native.attributes()
@@ -309,18 +327,40 @@ for _, name in ipairs { "softmax", "log_softmax" } do
   end, name)
 end
 
-for _, name in ipairs { "elu", "selu", "gelu", "silu", "swish", "leaky_relu", "relu6", "softsign", "hard_sigmoid", "hard_silu",
-                        "hard_swish", "mish", "exponential" } do
-  if C.flow_activation_known(name) ~= 0 then
-    define(function(x)
-      x = operand(x, nil, "flow." .. name)
-      native.pressure()
-      native.try(C.flow_activate, context, name, pointer(x), one)
-      held[1] = x
-      return native.tensor(one[0])
-    end, name)
-  end
+local function activate(name, x)
+  x = operand(x, nil, "flow." .. name)
+  native.pressure()
+  native.try(C.flow_activate, context, name, pointer(x), one)
+  held[1] = x
+  return native.tensor(one[0])
 end
+
+for _, name in ipairs { "selu", "silu", "swish", "relu6", "softsign", "hard_sigmoid", "hard_silu", "hard_swish", "mish", "exponential" } do
+  if C.flow_activation_known(name) ~= 0 then define(function(x) return activate(name, x) end, name) end
+end
+
+takes "x, negative_slope = 0.2"
+define(function(x, slope)
+  if slope == nil then return activate("leaky_relu", x) end
+  x = operand(x, nil, "flow.leaky_relu")
+  return ops.where(ops.ge(x, 0), x, x * number("flow.leaky_relu", "negative_slope", slope))
+end, "leaky_relu")
+
+takes "x, alpha = 1"
+define(function(x, alpha)
+  if alpha == nil then return activate("elu", x) end
+  x = operand(x, nil, "flow.elu")
+  return ops.where(ops.ge(x, 0), x, ops.expm1(ops.minimum(x, 0)) * number("flow.elu", "alpha", alpha))
+end, "elu")
+
+-- approximate = true: by tanh (Hendrycks and Gimpel, Gaussian Error Linear Units, 2016).
+takes "x, approximate = false"
+define(function(x, approximate)
+  if not approximate then return activate("gelu", x) end
+  if approximate ~= true then raise("flow.gelu: approximate is true or false, got %s", errors.describe(approximate)) end
+  x = operand(x, nil, "flow.gelu")
+  return x * 0.5 * (ops.tanh((x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)) + 1)
+end, "gelu")
 
 ---- shapes -----------------------------------------------------------------------------------------------------------------------------
 
@@ -369,22 +409,16 @@ local function reshape(x, ...)
   return ops.reshape_raw(x, dims)
 end
 
--- reshape and broadcast_to take a shape in several arguments, which define() would cut.
-local function define_variadic(f, name)
-  local function op(x, ...)
-    local call = deferred(x)
-    if call then return call(op, x, ...) end
-    return f(x, ...)
-  end
-  ops[name], methods[name] = op, op
-end
+takes "x, shape..."
 define_variadic(reshape, "reshape")
+takes "x, shape..."
 define_variadic(function(x, ...)
   return with_dims(ids.broadcast_to, operand(x, nil, "broadcast_to()"), dims_of("broadcast_to()", ...))
 end, "broadcast_to")
 
 define(function(x) return reshape(x, -1) end, "flatten", "ravel")
 
+takes "x, axis = 1"
 define(function(x, axis)
   x = operand(x, nil, "expand_dims()")
   local dims = tensor.raw_shape(x)
@@ -393,6 +427,7 @@ define(function(x, axis)
 end, "expand_dims")
 
 -- squeeze() drops all axes of length 1, squeeze(axis) or squeeze{1, 3} the named ones, which must have it.
+takes "x, axis?"
 define(function(x, axis)
   x = operand(x, nil, "squeeze()")
   local shape, drop, dims = tensor.raw_shape(x), {}, {}
@@ -423,12 +458,14 @@ local function permute(x, axes, what)
 end
 
 -- transpose() reverses the axes, transpose{2, 1, 3} says which old axis each new one is.
+takes "x, axes?"
 define(function(x, axes)
   if axes ~= nil and type(axes) ~= "table" then
     raise("transpose() takes the list of all axes in their new order, e.g. {2, 1}; swapaxes(1, 2) swaps two")
   end
   return permute(x, axes, "transpose()")
 end, "transpose", "T")
+takes "x, axes..."
 define_variadic(function(x, first, ...)
   return permute(x, type(first) == "table" and first or { first, ... }, "permute()")
 end, "permute")
@@ -452,28 +489,27 @@ function ops.slice_from_zero(x, begins, finishes, steps)
 end
 
 local function list_of(values, what)
-  if type(values) ~= "table" or #values == 0 then raise("%s takes a list of tensors, got %s", what, errors.describe(values)) end
+  if type(values) ~= "table" or getmetatable(values) or errors.check_list(what, values) == 0 then
+    raise("%s takes a list of tensors, got %s", what, errors.describe(values))
+  end
   local list = {}
   for i = 1, #values do list[i] = operand(values[i], nil, what) end
   return list
-end
-
-local function axis_option(axis, what)
-  if type(axis) == "table" then axis = errors.check_options(what, axis, { axis = true }).axis end
-  return axis or 1
 end
 
 -- concat({a, b, ...} [, axis = 1]) joins along an axis that exists, stack along a new one.
 local function concat(values, axis)
   local list = list_of(values, "flow.concat")
   local attributes = native.attributes()
-  attributes.axis.axis = axis_from(axis_option(axis, "flow.concat"), rank_of(list[1]), "flow.concat")
+  attributes.axis.axis = axis_from(axis or 1, rank_of(list[1]), "flow.concat")
   return apply_list(ids.concat, list, attributes)
 end
+takes "values, axis = 1"
 define(concat, "concat", "concatenate")
+takes "values, axis = 1"
 define(function(values, axis)
   local list = list_of(values, "flow.stack")
-  local position = axis_from(axis_option(axis, "flow.stack"), rank_of(list[1]) + 1, "flow.stack") + 1
+  local position = axis_from(axis or 1, rank_of(list[1]) + 1, "flow.stack") + 1
   for i = 1, #list do list[i] = ops.expand_dims(list[i], position) end
   return concat(list, position)
 end, "stack")
@@ -482,11 +518,14 @@ tensor.stack = ops.stack
 
 ---- linear algebra and the rest ----------------------------------------------------------------------------------------------------
 
-local function matmul(a, b)
+-- transpose_a and transpose_b swap the last two axes of a factor first, as in TensorFlow.
+takes "a, b, { transpose_a?: boolean, transpose_b?: boolean }"
+define(function(a, b, options)
   a, b = operands(a, b, "flow.matmul")
+  if options and options.transpose_a then a = ops.swapaxes(a, -1, -2) end
+  if options and options.transpose_b then b = ops.swapaxes(b, -1, -2) end
   return apply2(ids.matmul, a, b)
-end
-define(matmul, "matmul", "dot")
+end, "matmul", "dot")
 
 -- A traced stand-in for a concrete tensor while a trace is open, so that ops on it may use the batch's rows.
 local function constant(t)
@@ -503,11 +542,15 @@ local function full_like(x, value, options, what)
   if tensor.is_symbolic(x) then return with_dims(ids.broadcast_to, constant(t), shape) end
   return tensor.full(shape, value, { dtype = native.dtype_names[dtype] })
 end
+takes "x, { dtype? }"
 define(function(x, options) return full_like(x, 0, options, "flow.zeros_like") end, "zeros_like")
+takes "x, { dtype? }"
 define(function(x, options) return full_like(x, 1, options, "flow.ones_like") end, "ones_like")
+takes "x, value, { dtype? }"
 define(function(x, value, options) return full_like(x, value, options, "flow.full_like") end, "full_like")
 
 -- one_hot(labels, n): labels from 0 to rows of n with a single 1; a label outside gives zeros.
+takes "labels, num_classes, { dtype = 'float32' }"
 define(function(labels, count, options)
   labels = operand(labels, "int32", "flow.one_hot")
   if type(count) ~= "number" then raise("flow.one_hot: the number of classes is a number, got %s", errors.describe(count)) end

@@ -135,7 +135,7 @@ local function parse_list(text, by_name)
 end
 
 -- The record of an entry: { title =, positional = list, options = list or nil, by_name =, variadic =, form =, method = }.
-local function record_of(entry)
+function signature.record_of(entry)
   if entry.record then return entry.record end
   local record = { title = entry.title, by_name = {}, method = entry.method }
   if entry.text then
@@ -159,6 +159,7 @@ local function record_of(entry)
   return record
 end
 
+local record_of = signature.record_of
 local entries = setmetatable({}, { __mode = "k" })      -- by the guarded function
 
 -- What a public function takes, or nil: see record_of.
@@ -285,7 +286,7 @@ local function gather_rest(record, values, n, count)
 end
 
 -- The arguments of a call as the function gets them.
-local function read(entry, ...)
+function signature.read(entry, ...)
   local record, values, count = record_of(entry), { ... }, select("#", ...)
   local n, options = #record.positional, {}
   while count > 0 and values[count] == nil do count = count - 1 end
@@ -301,6 +302,8 @@ local function read(entry, ...)
   return unpack(values, 1, n + 1)
 end
 
+local read = signature.read
+
 ---- guards ------------------------------------------------------------------------------------------------------------------
 
 local namespaces = setmetatable({}, { __mode = "k" })      -- modules and classes, with their titles
@@ -313,10 +316,12 @@ local function refuse_namespace(entry, first)
   end
 end
 
-local function refuse(entry, extra, first)
+-- Raises for a function whose first argument is a module, or that got `extra` as one argument too many.
+function signature.refuse(entry, extra, first)
   refuse_namespace(entry, first)
   too_many(record_of(entry), extra)
 end
+local refuse = signature.refuse
 
 local function refuse_method(entry, class, self, extra)
   local metatable = getmetatable(self)
@@ -373,9 +378,11 @@ local function any_method(f, e, class)
   end
 end
 
-local function needs_reading(text)
+function signature.needs_reading(text)
   return text:find("[:={?]") ~= nil or text:find("...", 1, true) ~= nil or text:find(" -- ", 1, true) ~= nil
 end
+
+local needs_reading = signature.needs_reading
 
 local function count_of(text)
   local _, commas = text:gsub(",", "")
@@ -390,20 +397,28 @@ function signature.takes(text)
   pending = text
 end
 
-local function pop()
+-- That text, or false.
+function signature.pop()
   local text = pending
   pending = false
   return text
 end
+local pop = signature.pop
 
-local function register(guarded, entry)
+-- What the guard of a function knows of it. title: how messages name it; text: see above, or false.
+function signature.entry(title, f, text)
+  return { title = title, f = f, text = text, method = false }
+end
+
+function signature.register(guarded, entry)
   entries[guarded] = entry
   return guarded
 end
+local register = signature.register
 
 -- A function of a module, guarded. text: what it takes, or false: as many arguments as it has parameters.
 function signature.guard(title, f, text)
-  local entry = { title = title, f = f, text = text, method = false }
+  local entry = signature.entry(title, f, text)
   if text and needs_reading(text) then
     return register(function(...)
       if namespaces[(...)] then refuse_namespace(entry, (...)) end
@@ -434,6 +449,12 @@ function signature.guard_method(title, class, f, text, inherited)
   local count = text and count_of(text) or info.nparams - 1
   entry.count = math.max(count, above and above.count or 0)
   return register(METHODS[entry.count](f, entry, class), entry)
+end
+
+-- A method that hands its arguments to a guarded function, whose first is self.
+function signature.forward(title, class, f)
+  local entry = { title = title, f = f, text = entries[f] and entries[f].text or false, method = true }
+  return register(any_method(f, entry, class), entry)
 end
 
 -- Guards what is defined in a class: functions whose first parameter is self are methods, those of a parent belong to classes, others are

@@ -4,6 +4,7 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
+local signature = require "flow.signature"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context = native.context
@@ -158,9 +159,9 @@ Symbolic.metatable.__apply = apply
 
 function symbolic.install_operators(ops)
   for _, name in ipairs { "add", "sub", "mul", "div", "pow", "mod" } do Symbolic.metatable["__" .. name] = ops[name] end
-  Symbolic.metatable.__unm = ops.neg
+  Symbolic.metatable.__unm = function(a) return ops.neg(a) end      -- Lua gives the operand twice
   for name, op in pairs(ops) do
-    if native.methods[name] == op then Symbolic.methods[name] = op end
+    if native.methods[name] then Symbolic.methods[name] = signature.forward("symbolic:" .. name, Symbolic, op) end
   end
 end
 

@@ -151,7 +151,7 @@ end
 
 metatable.__tensor = read
 for _, name in ipairs { "add", "sub", "mul", "div", "pow", "mod" } do metatable["__" .. name] = ops[name] end
-metatable.__unm = ops.neg
+metatable.__unm = function(a) return ops.neg(a) end      -- Lua gives the operand twice
 metatable.__concat = function(a, b) return tostring(a) .. tostring(b) end
 metatable.__lt = native.hooks.order
 metatable.__le = native.hooks.order

@@ -59,3 +59,53 @@ describe("a class name", function()
     assert.is_false((layers.RandomFlip { seed = 1 }(images) - images):abs():max():item() == 0)
   end)
 end)
+
+describe("an op", function()
+  local x = flow.tensor { { -1.26, 2.55 }, { 3, 8 } }
+
+  local function near(expected, t)
+    for i, row in ipairs(expected) do
+      for k, value in ipairs(row) do assert.near(value, t[i][k]:item(), 1e-5) end
+    end
+  end
+
+  it("has the options of its kin in Keras, NumPy and TensorFlow", function()
+    near({ { 0, 2.55 }, { 3, 6 } }, flow.relu(x, { max_value = 6 }))
+    near({ { -0.126, 2.55 }, { 3, 8 } }, x:relu(0.1))
+    near({ { 0.1 * (-1.26 - 2.7), 0.1 * (2.55 - 2.7) }, { 3, 5 } }, x:relu { negative_slope = 0.1, max_value = 5, threshold = 2.7 })
+    near({ { -0.63, 2.55 }, { 3, 8 } }, flow.leaky_relu(x, 0.5))
+    near({ { -0.252, 2.55 }, { 3, 8 } }, flow.leaky_relu(x))
+    near({ { 2 * (math.exp(-1.26) - 1), 2.55 }, { 3, 8 } }, flow.elu(x, { alpha = 2 }))
+    near({ { -1.3, 2.6 }, { 3, 8 } }, flow.tensor({ { -1.26, 2.56 }, { 3, 8 } }):round(1))
+    near({ { 1.26 ^ 2 + 2.55 ^ 2, -1.26 * 3 + 2.55 * 8 }, { -1.26 * 3 + 2.55 * 8, 73 } }, x:matmul(x, { transpose_b = true }))
+    near({ { 1.26 ^ 2 + 9, -1.26 * 2.55 + 24 }, { -1.26 * 2.55 + 24, 2.55 ^ 2 + 64 } }, flow.matmul(x, x, { transpose_a = true }))
+    near({ { 1.74, 10.55 } }, x:sum { axis = 1, keepdims = true })
+    local function approximate(v) return 0.5 * v * (1 + math.tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * v ^ 3))) end
+    near({ { approximate(-1.26), approximate(2.55) }, { approximate(3), approximate(8) } }, flow.gelu(x, { approximate = true }))
+  end)
+
+  it("refuses what it does not know, as a function and as a method", function()
+    local messages = {
+      [function() x:var(1, false, 1) end] = "flow.var takes (x, axis, keepdims = false); the number 1 is one argument too many",
+      [function() x:var(1, { ddof = 1 }) end] = 'flow.var: unknown option "ddof"',
+      [function() flow.exp(x, 1) end] = "flow.exp takes (x); the number 1 is one argument too many",
+      [function() x:exp { base = 2 } end] = 'flow.exp: unknown option "base"',
+      [function() flow.matmul(x, x, { transpos_b = true }) end]
+        = 'flow.matmul: unknown option "transpos_b"; did you mean "transpose_b"?',
+      [function() flow.matmul(x, x, 5) end]
+        = "flow.matmul takes (a, b, { transpose_a, transpose_b }); the number 5 is one argument too many",
+      [function() x.sum(1) end] = "sum is a method, it was called with a dot: write tensor:sum(...), with a colon, or flow.sum(x, ...); "
+        .. "got the number 1",
+      [function() flow.Input({ 3 }):relu(0, 6, 0, 1) end]
+        = "flow.relu takes (x, negative_slope = 0, max_value, threshold = 0); the number 1 is one argument too many",
+      [function() flow.concat { x, nil, x } end] = "flow.concat: entry 2 of the list is nil: is a name misspelt?",
+    }
+    for f, expected in pairs(messages) do assert.equal(expected, message_of(f)) end
+  end)
+
+  it("keeps its options in a functional model", function()
+    local input = flow.Input { 2 }
+    local model = flow.Model { inputs = input, outputs = flow.relu(input, { max_value = 6 }) }
+    near({ { 0, 2.55 }, { 3, 6 } }, model(x))
+  end)
+end)

@@ -1,0 +1,139 @@
+-- define_op.lua: makes a Lua function an op: flow.name(x, ...), guarded like every public function (signature.lua), and the method
+-- x:name(...) of tensors. Ops run for every number that a user computes, so their guards are compiled code without `...`.
+--
+-- An operand that has __apply in its metatable (the nodes of functional models) takes the call over: __apply(op, a, b, c, d).
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local signature = require "flow.signature"
+
+local is_tensor, namespaces = native.is_tensor, signature.namespaces
+
+local function apply_of(value)
+  local metatable = type(value) == "table" and getmetatable(value)
+  return metatable and metatable.__apply
+end
+
+-- What takes the call over because of one of its operands, which is a table, or of an entry of the first, where that is a list.
+local function deferred(entry, a, b, c, d)
+  if namespaces[a] then signature.refuse(entry, nil, a) end
+  if type(a) == "table" and getmetatable(a) == nil then
+    for i = 1, #a do
+      local call = apply_of(a[i])
+      if call then return call end
+    end
+  end
+  return apply_of(a) or apply_of(b) or apply_of(c) or apply_of(d)
+end
+
+-- By number of parameters; a further argument must be nil.
+local PLAIN = {
+  function(f, e)
+    local function op(a, x)
+      if x ~= nil then signature.refuse(e, x, a) end
+      if type(a) == "table" then
+        local call = deferred(e, a)
+        if call then return call(op, a) end
+      end
+      return f(a)
+    end
+    return op
+  end,
+  function(f, e)
+    local function op(a, b, x)
+      if x ~= nil then signature.refuse(e, x, a) end
+      if type(a) == "table" or type(b) == "table" then
+        local call = deferred(e, a, b)
+        if call then return call(op, a, b) end
+      end
+      return f(a, b)
+    end
+    return op
+  end,
+  function(f, e)
+    local function op(a, b, c, x)
+      if x ~= nil then signature.refuse(e, x, a) end
+      if type(a) == "table" or type(b) == "table" or type(c) == "table" then
+        local call = deferred(e, a, b, c)
+        if call then return call(op, a, b, c) end
+      end
+      return f(a, b, c)
+    end
+    return op
+  end,
+}
+
+-- Of an op whose text has options or defaults: a table among the arguments, or one argument too many, is read by the record. f gets nil
+-- where nothing was given.
+local function reading(f, e, positional)
+  local function op(a, b, c, d, x)
+    if x ~= nil or type(b) == "table" or type(c) == "table" or type(d) == "table" or b ~= nil and positional < 2
+      or c ~= nil and positional < 3 or d ~= nil and positional < 4 then
+      a, b, c, d = signature.read(e, a, b, c, d, x)
+    end
+    if type(a) == "table" or type(b) == "table" or type(c) == "table" then
+      local call = deferred(e, a, b, c, d)
+      if call then return call(op, a, b, c, d) end
+    end
+    return f(a, b, c, d)
+  end
+  return op
+end
+
+local function not_a_tensor(name, value)
+  errors.raise("%s is a method, it was called with a dot: write tensor:%s(...), with a colon, or flow.%s(x, ...); got %s", name, name, name,
+    errors.describe(value))
+end
+
+-- The method of tensors.
+local function method(op, name)
+  return function(a, b, c, d, x)
+    if not is_tensor(a) then not_a_tensor(name, a) end
+    return op(a, b, c, d, x)
+  end
+end
+
+local define = {}
+
+-- Makes f an op under its names: functions of ops, methods of tensors. What it takes says the text above (signature.takes), or the names
+-- of its parameters.
+function define.op(ops, f, ...)
+  local text, first = signature.pop(), (...)
+  local entry = signature.entry("flow." .. first, f, text)
+  local op
+  if text and signature.needs_reading(text) then op = reading(f, entry, #signature.record_of(entry).positional)
+  else op = PLAIN[debug.getinfo(f, "u").nparams](f, entry) end
+  signature.register(op, entry)
+  for _, name in ipairs { ... } do
+    ops[name] = op
+    native.methods[name] = signature.register(method(op, name), entry)
+  end
+  return op
+end
+
+-- The same of a function f(x, ...) that takes any number of arguments.
+function define.variadic(ops, f, name)
+  local entry = signature.entry("flow." .. name, f, signature.pop())
+  local function op(x, ...)
+    local call = type(x) == "table" and deferred(entry, x)
+    if call then return call(op, x, ...) end
+    return f(x, ...)
+  end
+  ops[name] = signature.register(op, entry)
+  native.methods[name] = signature.register(function(x, ...)
+    if not is_tensor(x) then not_a_tensor(name, x) end
+    return op(x, ...)
+  end, entry)
+end
+
+-- A method of tensors that is no function of flow.
+function define.method(name, f)
+  local entry = signature.entry("tensor:" .. name, f, signature.pop())
+  native.methods[name] = signature.register(function(a, x)
+    if not is_tensor(a) then not_a_tensor(name, a) end
+    if x ~= nil then signature.refuse(entry, x) end
+    return f(a)
+  end, entry)
+end
+
+return define
