@@ -296,6 +296,17 @@ int flow_cluster_text(const flow_cluster *cluster, char *buffer, int size)
   return text.length;
 }
 
+void flow_cluster_list(const flow_cluster *cluster, flow_text *text)
+{
+  char name[FLOW_TASK_NAME_SIZE];
+  for (int job = 0; job < FLOW_JOB_COUNT; job++) {
+    for (int i = 0; i < cluster->count[job]; i++) {
+      const char *address = cluster->address[job][i];
+      flow_text_add(text, "%s%s%s\n", flow_task_name(job, i, name), address ? " " : "", address ? address : "");
+    }
+  }
+}
+
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
   for (const char *at = text ? text : ""; *at; at++) hash = (hash ^ (unsigned char)*at) * 0x100000001b3u;

@@ -52,6 +52,8 @@ flow_status flow_cluster_add_slurm(const flow_environment *environment, flow_clu
 
 /* The job of that name, -1: there is none. */
 int  flow_job_find(const char *name);
+/* The tasks in order, a line each: "worker:0 a:1\n". */
+void flow_cluster_list(const flow_cluster *cluster, flow_text *text);
 /* A whole number of decimal digits from 0 to most; -1 for anything else. */
 int  flow_parse_number(const char *text, int most);
 /* "worker:2"; returns `name`. */

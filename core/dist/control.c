@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -111,6 +112,11 @@ flow_status flow_control_settle(flow_control *control, flow_status status)
   }
   pthread_cond_broadcast(&control->changed);
   return status;
+}
+
+void flow_control_take_calls(flow_control *control)
+{
+  if (control->begun) flow_protocol_calls(control->protocol, atomic_load_explicit(control->begun, memory_order_relaxed));
 }
 
 /* ---- the thread: links --------------------------------------------------------------------------------------------------------------- */
@@ -384,6 +390,7 @@ static void *run(void *argument)
     if (count > 0 && control->polled[0].revents && read(control->wake, &counter, sizeof counter) < 0) continue;
     serve_links(control, count);
     if (count > 0 && control->polled[1].revents) accept_links(control);
+    flow_control_take_calls(control);
     flow_control_settle(control, flow_protocol_timer(control->protocol, flow_control_now()));
     if (control->on_tick) control->on_tick(control->watch_state, control->finished);
   }
@@ -424,6 +431,7 @@ static flow_status start_listening(flow_control *control, const flow_cluster *cl
 static flow_status prepare(flow_control *control, const flow_cluster *cluster, const flow_environment *environment,
                            const flow_protocol_options *options)
 {
+  char place[128], host[64] = "";
   flow_protocol_options filled = *options;
   const flow_plugin *plugin;
   FLOW_TRY(flow_secret_read(environment, &control->secret));
@@ -432,6 +440,9 @@ static flow_status prepare(flow_control *control, const flow_cluster *cluster, c
     FLOW_TRY(flow_plugin_open("control", &plugin));
     control->sealing = plugin->functions;
   }
+  gethostname(host, sizeof host - 1);
+  snprintf(place, sizeof place, "process %d on %s", (int)getpid(), host);
+  filled.place = place;
   filled.cluster = cluster;
   if (getrandom(&filled.incarnation, sizeof filled.incarnation, 0) < 0) return flow_fail(FLOW_IO_ERROR, "no random numbers: %s",
                                                                                          strerror(errno));

@@ -23,6 +23,8 @@ flow_status flow_control_open(const flow_cluster *cluster, const flow_environmen
 /* Ends the thread and all connections; the others see a lost task, unless goodbye came before. NULL is fine. */
 void        flow_control_close(flow_control *control);
 
+/* Where the caller counts the calls that all tasks make together; NULL: nowhere. To be called before join; outlives the control plane. */
+void        flow_control_count(flow_control *control, const _Atomic uint32_t *calls);
 /* context: its interrupt flag ends waiting; NULL: nothing does. ended: called once for each generation that is aborted, and when hope for one
  * is given up, with the sentence; tick: several times a heartbeat, finished: a task that has said goodbye, or ""; on any thread, and they call nothing of the control plane. To be called before
  * join. All outlive the control plane. */
@@ -41,7 +43,7 @@ flow_status flow_control_set(flow_control *control, const char *key, const uint8
 flow_status flow_control_get(flow_control *control, const char *key, double within, uint8_t *value, uint32_t room, uint32_t *bytes);
 flow_status flow_control_barrier(flow_control *control, const char *name, double within);
 /* As flow_protocol_report. */
-flow_status flow_control_report(flow_control *control, const char *what, int own);
+flow_status flow_control_report(flow_control *control, const char *what, flow_fault fault);
 /* Waits until all have said so; at once if preempted. */
 flow_status flow_control_goodbye(flow_control *control, int preempted);
 

@@ -45,6 +45,13 @@ static flow_status fail_interrupted(const char *what)
   return flow_fail(FLOW_INTERRUPTED, "interrupted while it waited for %s", what);
 }
 
+void flow_control_count(flow_control *control, const _Atomic uint32_t *calls)
+{
+  enter(control);
+  control->begun = calls;
+  pthread_mutex_unlock(&control->lock);
+}
+
 void flow_control_watch(flow_control *control, const flow_context *context, void (*ended)(void *state, const char *text),
                         void (*tick)(void *state, const char *finished), void *state)
 {
@@ -150,10 +157,11 @@ flow_status flow_control_barrier(flow_control *control, const char *name, double
                                                                                         waiting.request, name, within)));
 }
 
-flow_status flow_control_report(flow_control *control, const char *what, int own)
+flow_status flow_control_report(flow_control *control, const char *what, flow_fault fault)
 {
   enter(control);
-  return leave(control, flow_control_settle(control, flow_protocol_report(control->protocol, flow_control_now(), what, own)));
+  flow_control_take_calls(control);
+  return leave(control, flow_control_settle(control, flow_protocol_report(control->protocol, flow_control_now(), what, fault)));
 }
 
 flow_status flow_control_goodbye(flow_control *control, int preempted)

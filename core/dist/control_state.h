@@ -35,6 +35,7 @@ struct flow_control {
   void          (*on_end)(void *state, const char *text);
   void          (*on_tick)(void *state, const char *finished);
   void           *watch_state;
+  const _Atomic uint32_t *begun;                 /* of the caller's; NULL: nobody counts */
   flow_link     **links;
   int             link_count, link_capacity, next_number;
   flow_callers    callers;
@@ -62,6 +63,8 @@ struct flow_control {
 double      flow_control_now(void);
 /* Lets the thread look at what has changed. */
 void        flow_control_wake(flow_control *control);
+/* Tells the protocol, locked, how many common calls were begun. */
+void        flow_control_take_calls(flow_control *control);
 /* To be called, locked, after each call of the protocol: carries out its actions and lets everybody who waits look again. Returns status. */
 flow_status flow_control_settle(flow_control *control, flow_status status);
 

@@ -7,20 +7,21 @@
 #include "base/status.h"
 
 enum {
-  FLOW_PROTOCOL_VERSION = 1,        /* of messages and of how they are answered */
+  FLOW_PROTOCOL_VERSION = 2,        /* of messages and of how they are answered */
   FLOW_MOST_NAME = 255, FLOW_MOST_TEXT = 1000, FLOW_MOST_VALUE = 65536,      /* bytes of texts without their zero, and of a value */
   FLOW_MOST_MESSAGE = 1 + 48 + 2 * (FLOW_MOST_NAME + 3) + FLOW_MOST_TEXT + 3 + FLOW_MOST_VALUE + 4,
 };
 
 typedef enum flow_control_kind {
-  FLOW_MESSAGE_HELLO = 1,  /* member: who I am; request: protocol version, name: cluster hash, extra: job, text: flowlua's version */
+  FLOW_MESSAGE_HELLO = 1,  /* member: who I am; request: protocol version, name: cluster hash, extra: job, text: flowlua's version, value: a
+                            * line with what it is on its machine, and the cluster's tasks, a line each */
   FLOW_MESSAGE_WELCOME,    /* chief: you belong here */
   FLOW_MESSAGE_RETRY,      /* chief: not now; text: why. The connection is closed */
   FLOW_MESSAGE_REFUSE,     /* chief: never; text: why, naming both sides */
   FLOW_MESSAGE_JOIN,       /* member: ready for the next generation; step: of its state, name: of its model */
   FLOW_MESSAGE_START,      /* chief: the generation begins; task: who has the state of the highest step */
-  FLOW_MESSAGE_PING,       /* both, once a heartbeat; name: what the sender is doing */
-  FLOW_MESSAGE_REPORT,     /* member: I cannot go on; text: why; task 1: nobody else is to blame */
+  FLOW_MESSAGE_PING,       /* both, once a heartbeat; name: what the sender is doing, request: how many common calls it has begun */
+  FLOW_MESSAGE_REPORT,     /* member: I cannot go on; text: why; task: a flow_fault */
   FLOW_MESSAGE_ABORT,      /* chief: the generation is over; task: the culprit, text: what it did */
   FLOW_MESSAGE_SET,        /* member: store value under name */
   FLOW_MESSAGE_GET,        /* member: the value under name, as soon as there is one */
@@ -31,6 +32,13 @@ typedef enum flow_control_kind {
   FLOW_MESSAGE_FINISHED,   /* chief: that task has said GOODBYE */
   FLOW_MESSAGE_KINDS
 } flow_control_kind;
+
+/* Who is to blame for what a task reports. */
+typedef enum flow_fault {
+  FLOW_FAULT_UNKNOWN = 0,  /* another task, which may turn out to be lost */
+  FLOW_FAULT_OWN,          /* the one that reports */
+  FLOW_FAULT_LATE,         /* whoever did not come to a common call in time */
+} flow_fault;
 
 typedef struct flow_control_message {
   int            kind;

@@ -219,6 +219,8 @@ flow_status flow_protocol_new(const flow_protocol_options *options, double now, 
   protocol->options = *options;
   protocol->options.job = memcpy(texts, options->job, job);
   protocol->options.version = memcpy(texts + job, options->version, version);
+  protocol->options.place = protocol->place;
+  snprintf(protocol->place, sizeof protocol->place, "%s", options->place ? options->place : "");
   protocol->options.heartbeat = otherwise(options->heartbeat, 1);
   protocol->options.dead_after = otherwise(options->dead_after, 10);
   protocol->options.start_within = otherwise(options->start_within, 300);
@@ -236,7 +238,7 @@ flow_status flow_protocol_new(const flow_protocol_options *options, double now, 
     }
     protocol->peers = peers;
     protocol->standing = FLOW_WELCOMED;
-    for (int i = 0; i < tasks; i++) protocol->peers[i].connection = -1;
+    for (int i = 0; i < tasks; i++) protocol->peers[i] = (flow_peer){ .connection = -1, .step = -1 };
   }
   *out = protocol;
   return FLOW_OK;
@@ -363,6 +365,8 @@ void flow_protocol_progress(flow_protocol *protocol, double step, const char *do
   snprintf(protocol->doing, sizeof protocol->doing, "%s", doing);
 }
 
+void flow_protocol_calls(flow_protocol *protocol, uint32_t calls) { protocol->calls = calls; }
+
 /* One that a RESULT answers. */
 static flow_status ask(flow_protocol *protocol, double now, flow_control_message *message)
 {
@@ -409,14 +413,14 @@ flow_status flow_protocol_barrier(flow_protocol *protocol, double now, uint32_t 
   return ask(protocol, now, &(flow_control_message){ .kind = FLOW_MESSAGE_ENTER, .request = request, .name = name, .seconds = within });
 }
 
-static flow_status report(flow_protocol *protocol, double now, const char *what, int own)
+static flow_status report(flow_protocol *protocol, double now, const char *what, flow_fault fault)
 {
   FLOW_TRY(advance(protocol, now));
   if (protocol->standing != FLOW_RUNNING) return fail_state(protocol, "report");
-  if (protocol->self == 0) return flow_chief_reported(protocol, 0, what, own);
-  const flow_control_message ping = { .kind = FLOW_MESSAGE_PING, .generation = protocol->generation, .step = protocol->step,
-                                     .name = protocol->doing };
-  const flow_control_message report = { .kind = FLOW_MESSAGE_REPORT, .task = own, .generation = protocol->generation, .text = what };
+  if (protocol->self == 0) return flow_chief_reported(protocol, 0, what, fault);
+  const flow_control_message ping = { .kind = FLOW_MESSAGE_PING, .request = protocol->calls, .generation = protocol->generation,
+                                     .step = protocol->step, .name = protocol->doing };
+  const flow_control_message report = { .kind = FLOW_MESSAGE_REPORT, .task = fault, .generation = protocol->generation, .text = what };
   FLOW_TRY(flow_protocol_send(protocol, protocol->connection, &ping));           /* so that the sentence has the present step */
   return flow_protocol_send(protocol, protocol->connection, &report);
 }
@@ -469,9 +473,9 @@ flow_status flow_protocol_join(flow_protocol *protocol, double now, double step,
   return settle(protocol, join(protocol, now, step, signature));
 }
 
-flow_status flow_protocol_report(flow_protocol *protocol, double now, const char *what, int own)
+flow_status flow_protocol_report(flow_protocol *protocol, double now, const char *what, flow_fault fault)
 {
-  return settle(protocol, report(protocol, now, what, own != 0));
+  return settle(protocol, report(protocol, now, what, fault));
 }
 
 flow_status flow_protocol_goodbye(flow_protocol *protocol, double now, int preempted)

@@ -35,6 +35,7 @@ typedef struct flow_protocol flow_protocol;
 typedef struct flow_protocol_options {
   const flow_cluster *cluster;      /* borrowed as long as the protocol lives; with this process's task, which is no evaluator */
   const char *job, *version;        /* copied; both have to be the same everywhere */
+  const char *place;                /* copied, cut: "process 4711 on a": what this task is on its machine; NULL: "" */
   uint64_t incarnation;             /* a random number: tells two processes that are the same task apart */
   double heartbeat, dead_after;     /* seconds; 0: 1 and 10 */
   double start_within, rejoin_within;   /* how long to wait for the first generation and for further ones; 0: 300 and 600 */
@@ -77,9 +78,11 @@ flow_status flow_protocol_set(flow_protocol *protocol, double now, uint32_t requ
 flow_status flow_protocol_get(flow_protocol *protocol, double now, uint32_t request, const char *key, double within);
 /* A RESULT follows when all tasks have entered, or `within` seconds after the first one did: then it names who is missing. */
 flow_status flow_protocol_barrier(flow_protocol *protocol, double now, uint32_t request, const char *name, double within);
-/* This process cannot go on: ABORTED follows, with whom the chief holds responsible. own: it is this process's own fault, so that the chief
- * need not wait whether another one turns out to be lost. */
-flow_status flow_protocol_report(flow_protocol *protocol, double now, const char *what, int own);
+/* How many calls that all tasks make together this process has begun: tells who is late. */
+void        flow_protocol_calls(flow_protocol *protocol, uint32_t calls);
+/* This process cannot go on: ABORTED follows, with whom the chief holds responsible. Unless it is this process's own fault the chief waits a
+ * moment whether another one turns out to be lost. */
+flow_status flow_protocol_report(flow_protocol *protocol, double now, const char *what, flow_fault fault);
 /* No more work here. DONE follows when all tasks have said so; at once if preempted, which ends the generation. */
 flow_status flow_protocol_goodbye(flow_protocol *protocol, double now, int preempted);
 

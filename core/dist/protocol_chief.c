@@ -51,6 +51,14 @@ static flow_status send_all(flow_protocol *protocol, const flow_control_message 
   return FLOW_OK;
 }
 
+/* The newest step that anybody is known to be at: heartbeats bring a task's own only now and then. */
+static double newest_step(const flow_protocol *protocol)
+{
+  double step = protocol->step;
+  for (int i = 1; i < protocol->tasks; i++) step = fmax(step, protocol->peers[i].step);
+  return step;
+}
+
 /* The last words to everybody, and the end of this process's part. */
 static flow_status end_all(flow_protocol *protocol, const flow_control_message *message, int kind, const char *text)
 {
@@ -95,8 +103,9 @@ static flow_status lose(flow_protocol *protocol, int task, const char *what)
   if (before == FLOW_RUNNING && running(protocol)) {
     flow_text to = flow_text_into(text, sizeof text);
     flow_text_add(&to, "%s %.400s", flow_protocol_task(protocol, task), what);
-    if (peer->step >= 0) flow_text_add(&to, " at step %.0f", peer->step);
+    if (newest_step(protocol) >= 0) flow_text_add(&to, " at step %.0f", newest_step(protocol));
     if (peer->doing[0]) flow_text_add(&to, ", in %s", peer->doing);
+    if (peer->place[0]) flow_text_add(&to, "; it was %s", peer->place);
     FLOW_TRY(abort_generation(protocol, task, text));
     if (protocol->standing == FLOW_ENDED) return FLOW_OK;      /* which closed all connections */
   } else if (before != FLOW_FINISHED) {
@@ -107,12 +116,14 @@ static flow_status lose(flow_protocol *protocol, int task, const char *what)
   return flow_protocol_close(protocol, connection);
 }
 
-flow_status flow_chief_reported(flow_protocol *protocol, int task, const char *text, int own)
+flow_status flow_chief_reported(flow_protocol *protocol, int task, const char *text, flow_fault fault)
 {
   char words[FLOW_LIMIT_TEXT];
-  if (!running(protocol) || (protocol->suspect >= 0 && !own)) return FLOW_OK;
+  int own = fault == FLOW_FAULT_OWN, better = fault == FLOW_FAULT_LATE && protocol->suspicion == FLOW_FAULT_UNKNOWN;
+  if (!running(protocol) || (protocol->suspect >= 0 && !own && !better)) return FLOW_OK;
   double step = task == 0 ? protocol->step : protocol->peers[task].step;
   protocol->suspect = task;
+  protocol->suspicion = fault;
   protocol->decide_at = protocol->now + REPORT_GRACE;
   flow_text to = flow_text_into(protocol->report, sizeof protocol->report);
   flow_text_add(&to, "%s reports", flow_protocol_task(protocol, task));
@@ -120,6 +131,27 @@ flow_status flow_chief_reported(flow_protocol *protocol, int task, const char *t
   flow_text_add(&to, ": %.700s", text);
   if (own) return abort_generation(protocol, task, memcpy(words, protocol->report, sizeof words));
   return FLOW_OK;
+}
+
+static uint32_t calls_of(const flow_protocol *protocol, int task) { return task == 0 ? protocol->calls : protocol->peers[task].calls; }
+
+/* The verdict on a report that nothing has explained meanwhile. Who waited for others in vain is not to blame, but those that have begun
+ * fewer calls: they did not come. */
+static flow_status decide(flow_protocol *protocol)
+{
+  char text[FLOW_LIMIT_TEXT];
+  int culprit = -1, late = 0;
+  flow_text to = flow_text_into(text, sizeof text);
+  for (int i = 0; i < protocol->tasks && protocol->suspicion == FLOW_FAULT_LATE; i++) {
+    if ((int32_t)(calls_of(protocol, i) - calls_of(protocol, protocol->suspect)) >= 0) continue;
+    if (late++ == 0) culprit = i;
+    if (late > 4) continue;
+    flow_text_add(&to, "%s%s", late > 1 ? ", " : "", flow_protocol_task(protocol, i));
+    if (i > 0 && protocol->peers[i].place[0]) flow_text_add(&to, " (%s)", protocol->peers[i].place);
+  }
+  if (late > 4) flow_text_add(&to, " and %d more", late - 4);
+  flow_text_add(&to, "%s%.700s", late ? " did not come: " : "", protocol->report);
+  return abort_generation(protocol, late ? culprit : protocol->suspect, text);
 }
 
 /* ---- a generation's beginning -------------------------------------------------------------------------------------------------------- */
@@ -130,11 +162,12 @@ static flow_status try_start(flow_protocol *protocol)
   uint64_t generation = protocol->generation;
   int source = 0;
   double step = protocol->step;
+  char text[FLOW_LIMIT_TEXT];
   if (protocol->standing != FLOW_JOINED) return FLOW_OK;
+  if (protocol->misfit) return give_up(protocol, memcpy(text, protocol->misfit_text, sizeof text));
   for (int i = 1; i < protocol->tasks; i++) {
     const flow_peer *peer = peer_of(protocol, i);
     if (peer->standing == FLOW_FINISHED) {
-      char text[FLOW_LIMIT_TEXT];
       snprintf(text, sizeof text, "%s has finished its work: there cannot be another generation", flow_protocol_task(protocol, i));
       return give_up(protocol, text);
     }
@@ -195,33 +228,6 @@ static flow_status turn_away(flow_protocol *protocol, int connection, int kind, 
   return flow_protocol_close(protocol, connection);
 }
 
-/* What does not fit, as a sentence with both sides; 0: all fits. */
-static int find_mismatch(const flow_protocol *protocol, const flow_control_message *hello, char *text, int size)
-{
-  const char *own = flow_protocol_task(protocol, 0);
-  int known = hello->task > 0 && hello->task < protocol->tasks;
-  const char *other = known ? flow_protocol_task(protocol, hello->task) : "a task";
-  flow_text to = flow_text_into(text, size);
-  if (hello->request != FLOW_PROTOCOL_VERSION) {
-    flow_text_add(&to, "%s speaks version %d of the protocol, %s version %u: install the same flowlua everywhere", own,
-                  FLOW_PROTOCOL_VERSION,
-                  other, hello->request);
-  } else if (strcmp(hello->extra, protocol->options.job) != 0) {
-    flow_text_add(&to, "%s belongs to the job \"%.100s\", %s to \"%.100s\": two jobs use the same port", own, protocol->options.job, other,
-                  hello->extra);
-  } else if (strcmp(hello->name, protocol->hash) != 0) {
-    flow_text_add(&to, "%s and %s know different clusters (%s and %.16s): give all the same list of addresses in the same order", own,
-                  other,
-                  protocol->hash, hello->name);
-  } else if (strcmp(hello->text, protocol->options.version) != 0) {
-    flow_text_add(&to, "%s is flowlua %.60s, %s is %.60s: install the same flowlua everywhere", own, protocol->options.version, other,
-                  hello->text);
-  } else if (!known) {
-    flow_text_add(&to, "%s has no task number %d among its %d tasks", own, hello->task, protocol->tasks);
-  }
-  return to.length > 0;
-}
-
 /* Whether that task can be the caller. It cannot while another process is it, alive; of one that is not, the chief takes leave. */
 static flow_status make_room(flow_protocol *protocol, const flow_control_message *hello, char *obstacle, int size)
 {
@@ -249,10 +255,16 @@ static flow_status greet(flow_protocol *protocol, int stranger, const flow_contr
   char text[FLOW_LIMIT_TEXT];
   drop_stranger(protocol, stranger);
   if (hello->kind != FLOW_MESSAGE_HELLO) return flow_protocol_close(protocol, connection);
-  if (find_mismatch(protocol, hello, text, sizeof text)) {
-    FLOW_TRY(flow_protocol_notice(protocol, "turned away: %s", text));
+  flow_mismatch found = flow_hello_check(protocol, hello, text, sizeof text);
+  if (found != FLOW_FITS) {
+    FLOW_TRY(turn_away(protocol, connection, FLOW_MESSAGE_REFUSE, text));
+    if (found == FLOW_OTHER_PROGRAM && hello->task > 0 && hello->task < protocol->tasks && !running(protocol)) {
+      protocol->misfit = hello->task;
+      memcpy(protocol->misfit_text, text, sizeof text);
+    }
     flow_protocol_turned_away(protocol, text);
-    return turn_away(protocol, connection, FLOW_MESSAGE_REFUSE, text);
+    FLOW_TRY(flow_protocol_notice(protocol, "turned away: %s", text));
+    return try_start(protocol);
   }
   FLOW_TRY(make_room(protocol, hello, text, sizeof text));
   if (protocol->standing == FLOW_ENDED) return flow_protocol_close(protocol, connection);
@@ -261,6 +273,8 @@ static flow_status greet(flow_protocol *protocol, int stranger, const flow_contr
     .standing = FLOW_WELCOMED, .connection = connection, .incarnation = hello->incarnation, .generation = hello->generation,
     .heard = protocol->now, .step = -1,
   };
+  flow_hello_place(hello, peer_of(protocol, hello->task)->place);
+  if (protocol->misfit == hello->task) protocol->misfit = 0;
   const flow_control_message welcome = { .kind = FLOW_MESSAGE_WELCOME, .generation = protocol->generation,
                                         .incarnation = protocol->options.incarnation };
   return flow_protocol_send(protocol, connection, &welcome);
@@ -314,8 +328,14 @@ flow_status flow_chief_answer(flow_protocol *protocol, int task, uint32_t reques
 static flow_status take_ping(flow_peer *peer, const flow_control_message *message)
 {
   peer->step = message->step;
+  peer->calls = message->request;
   snprintf(peer->doing, sizeof peer->doing, "%s", message->name);
   return FLOW_OK;
+}
+
+static flow_fault fault_of(int32_t number)
+{
+  return number == FLOW_FAULT_OWN || number == FLOW_FAULT_LATE ? (flow_fault)number : FLOW_FAULT_UNKNOWN;
 }
 
 flow_status flow_chief_received(flow_protocol *protocol, int connection, const flow_control_message *message)
@@ -330,7 +350,7 @@ flow_status flow_chief_received(flow_protocol *protocol, int connection, const f
   case FLOW_MESSAGE_PING: return take_ping(peer, message);
   case FLOW_MESSAGE_JOIN: return flow_chief_joined(protocol, task, message);
   case FLOW_MESSAGE_GOODBYE: return flow_chief_goodbye(protocol, task, message->task != 0);
-  case FLOW_MESSAGE_REPORT: return works ? flow_chief_reported(protocol, task, message->text, message->task != 0) : FLOW_OK;
+  case FLOW_MESSAGE_REPORT: return works ? flow_chief_reported(protocol, task, message->text, fault_of(message->task)) : FLOW_OK;
   case FLOW_MESSAGE_SET:
   case FLOW_MESSAGE_GET:
   case FLOW_MESSAGE_ENTER: return works ? flow_store_request(protocol, task, message) : FLOW_OK;
@@ -402,12 +422,12 @@ flow_status flow_chief_timer(flow_protocol *protocol, double slept)
   FLOW_TRY(check_silence(protocol));
   if (protocol->standing == FLOW_ENDED) return FLOW_OK;
   if (protocol->suspect >= 0 && protocol->now >= protocol->decide_at) {
-    FLOW_TRY(abort_generation(protocol, protocol->suspect, memcpy(text, protocol->report, sizeof text)));
+    FLOW_TRY(decide(protocol));
     if (protocol->standing == FLOW_ENDED) return FLOW_OK;
   }
   if (protocol->now >= protocol->next_ping) {
-    const flow_control_message ping = { .kind = FLOW_MESSAGE_PING, .generation = protocol->generation, .step = protocol->step,
-                                       .name = protocol->doing };
+    const flow_control_message ping = { .kind = FLOW_MESSAGE_PING, .request = protocol->calls, .generation = protocol->generation,
+                                       .step = protocol->step, .name = protocol->doing };
     FLOW_TRY(send_all(protocol, &ping));
   }
   if (protocol->joining && protocol->now >= protocol->deadline) {

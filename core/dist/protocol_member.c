@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "dist/protocol_state.h"
 
 static const double FIRST_PAUSE = 0.05, LONGEST_PAUSE = 1.0;     /* seconds between two attempts to reach the chief; doubled each time */
@@ -22,11 +23,19 @@ flow_status flow_member_connected(flow_protocol *protocol, int connection)
   protocol->connection = connection;
   protocol->standing = FLOW_GREETING;
   protocol->heard = protocol->now;
+  void *block;
+  FLOW_TRY(flow_alloc(FLOW_MOST_VALUE, &block));
+  flow_text value = flow_text_into(block, FLOW_MOST_VALUE);
+  flow_text_add(&value, "%s\n", protocol->place);
+  flow_cluster_list(protocol->cluster, &value);
   const flow_control_message hello = {
-    .kind = FLOW_MESSAGE_HELLO, .request = FLOW_PROTOCOL_VERSION, .task = protocol->self, .generation = protocol->generation,
-    .incarnation = protocol->options.incarnation, .name = protocol->hash, .extra = protocol->options.job, .text = protocol->options.version,
+    .kind = FLOW_MESSAGE_HELLO, .value = block, .bytes = (uint32_t)strlen(block), .request = FLOW_PROTOCOL_VERSION, .task = protocol->self,
+    .generation = protocol->generation, .incarnation = protocol->options.incarnation, .name = protocol->hash,
+    .extra = protocol->options.job, .text = protocol->options.version,
   };
-  return flow_protocol_send(protocol, connection, &hello);
+  flow_status status = flow_protocol_send(protocol, connection, &hello);
+  flow_free(block);
+  return status;
 }
 
 /* The connection is no more, or never was. */
@@ -156,8 +165,8 @@ flow_status flow_member_timer(flow_protocol *protocol)
     protocol->dialing = 1;
   }
   if (now >= protocol->next_ping && reachable(protocol)) {
-    const flow_control_message ping = { .kind = FLOW_MESSAGE_PING, .generation = protocol->generation, .step = protocol->step,
-                                       .name = protocol->doing };
+    const flow_control_message ping = { .kind = FLOW_MESSAGE_PING, .request = protocol->calls, .generation = protocol->generation,
+                                       .step = protocol->step, .name = protocol->doing };
     FLOW_TRY(flow_protocol_send(protocol, protocol->connection, &ping));
   }
   if (now >= protocol->next_notice && protocol->joining) return notice(protocol);

@@ -4,7 +4,7 @@
 
 #include "dist/protocol.h"
 
-enum { FLOW_DOING_SIZE = 96, FLOW_SIGNATURE_SIZE = FLOW_MOST_SIGNATURE + 1, FLOW_LIMIT_NAME = FLOW_MOST_NAME + 1, FLOW_LIMIT_TEXT = FLOW_MOST_TEXT + 1 };
+enum { FLOW_DOING_SIZE = 96, FLOW_PLACE_SIZE = 96, FLOW_SIGNATURE_SIZE = FLOW_MOST_SIGNATURE + 1, FLOW_LIMIT_NAME = FLOW_MOST_NAME + 1, FLOW_LIMIT_TEXT = FLOW_MOST_TEXT + 1 };
 
 /* How far a task is. Of the chief itself: from WELCOMED on; of a member as it sees itself: all. */
 typedef enum flow_standing {
@@ -24,8 +24,9 @@ typedef struct flow_peer {
   int      standing, connection;       /* -1: none */
   uint64_t incarnation, generation;    /* the last generation that it knows */
   double   heard, step;
+  uint32_t calls;                      /* that it has begun */
   int      waiting;                    /* requests that are not answered */
-  char     doing[FLOW_DOING_SIZE], signature[FLOW_SIGNATURE_SIZE];
+  char     doing[FLOW_DOING_SIZE], signature[FLOW_SIGNATURE_SIZE], place[FLOW_PLACE_SIZE];
 } flow_peer;
 
 /* A connection that has not said HELLO. */
@@ -58,8 +59,9 @@ struct flow_protocol {
   int      standing;
   int      joining;                    /* the caller has asked for a generation that has not begun */
   uint64_t generation;                 /* the newest that this process knows */
+  uint32_t calls;
   double   step, asked, deadline;      /* asked, deadline: of the generation that is waited for */
-  char     doing[FLOW_DOING_SIZE], signature[FLOW_SIGNATURE_SIZE];
+  char     doing[FLOW_DOING_SIZE], signature[FLOW_SIGNATURE_SIZE], place[FLOW_PLACE_SIZE];
   uint32_t requests[FLOW_MOST_REQUESTS];
   int      request_count;              /* not answered yet */
 
@@ -76,7 +78,10 @@ struct flow_protocol {
   int            stranger_count, stranger_capacity;
   flow_store     store;
   int            suspect;              /* who reported, -1: nobody; decided upon after a while, in which the true culprit may show */
+  int            suspicion;            /* the report's flow_fault */
   double         decide_at;
+  int            misfit;               /* a task that another flowlua is, and will be again: ends waiting for it; 0: none */
+  char           misfit_text[FLOW_LIMIT_TEXT];
   char           report[FLOW_LIMIT_TEXT];
 
   flow_action_node *first, *last, *current;
@@ -113,11 +118,24 @@ flow_status flow_chief_timer(flow_protocol *protocol, double slept);
 double      flow_chief_wakeup(const flow_protocol *protocol);
 /* What a member's JOIN, REPORT, GOODBYE do, and the chief's own. */
 flow_status flow_chief_joined(flow_protocol *protocol, int task, const flow_control_message *message);
-flow_status flow_chief_reported(flow_protocol *protocol, int task, const char *text, int own);
+flow_status flow_chief_reported(flow_protocol *protocol, int task, const char *text, flow_fault fault);
 flow_status flow_chief_goodbye(flow_protocol *protocol, int task, int preempted);
 /* RESULT to a task, itself included. */
 flow_status flow_chief_answer(flow_protocol *protocol, int task, uint32_t request, flow_status status, const char *text,
                               const flow_store_entry *entry);
+
+/* ---- protocol_hello.c ---------------------------------------------------------------------------------------------------------------- */
+
+typedef enum flow_mismatch {
+  FLOW_FITS = 0,
+  FLOW_OTHER_PROGRAM,  /* of the same job and cluster */
+  FLOW_OTHER_CLUSTER,  /* it may be a stranger */
+} flow_mismatch;
+
+/* text: what does not fit, as a sentence with both sides. */
+flow_mismatch flow_hello_check(const flow_protocol *protocol, const flow_control_message *hello, char *text, int size);
+/* What the task says that it is on its machine, cut. */
+void          flow_hello_place(const flow_control_message *hello, char place[FLOW_PLACE_SIZE]);
 
 /* ---- protocol_store.c: the chief's store and barriers -------------------------------------------------------------------------------- */
 

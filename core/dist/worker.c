@@ -166,6 +166,7 @@ static flow_status start_control(flow_worker *worker, const flow_worker_options 
                                           .heartbeat = options->heartbeat, .dead_after = options->dead_after,
                                           .start_within = options->start_within };
   FLOW_TRY(flow_control_open(worker->cluster, &environment, &protocol, log_line, worker, &worker->control));
+  flow_control_count(worker->control, &worker->begun);
   flow_control_watch(worker->control, worker->context, take_verdict, look_at_waiting, worker);
   return FLOW_OK;
 }

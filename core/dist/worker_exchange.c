@@ -12,12 +12,12 @@ static const int64_t NOTICE_EVERY = 30000000000, IN_VAIN_AFTER = 3000000000;    
 static const double VERDICT_WITHIN = 2.5;       /* seconds in which the chief decides: a report's 0.5, and the way */
 
 /* Waits for the verdict on what is said; fails with it, or, where none comes, as it was. */
-static flow_status report(flow_worker *worker, flow_status status, const char *what, int own)
+static flow_status report(flow_worker *worker, flow_status status, const char *what, flow_fault fault)
 {
   char text[FLOW_MOST_TEXT];
   int culprit;
   snprintf(text, sizeof text, "%s", what);                            /* it may be flow_last_error() */
-  flow_control_report(worker->control, text, own);                    /* refused where the verdict is there already */
+  flow_control_report(worker->control, text, fault);                  /* refused where the verdict is there already */
   if (!flow_control_await_end(worker->control, VERDICT_WITHIN)) return flow_fail(status, "%s", text);
   flow_control_check(worker->control, &culprit);
   return flow_fail_prefix(FLOW_ABORTED, "%s", "");
@@ -27,13 +27,14 @@ flow_status flow_worker_explain(flow_worker *worker, flow_status status)
 {
   int own = status == FLOW_OK || status == FLOW_INVALID_ARGUMENT || status == FLOW_OUT_OF_MEMORY || status == FLOW_INTERRUPTED;
   atomic_store_explicit(&worker->waiting_since, 0, memory_order_relaxed);
-  return own || !worker->control ? status : report(worker, status, flow_last_error(), 0);
+  if (own || !worker->control) return status;
+  return report(worker, status, flow_last_error(), status == FLOW_TIMED_OUT ? FLOW_FAULT_LATE : FLOW_FAULT_UNKNOWN);
 }
 
 flow_status flow_worker_fail(flow_worker *worker, const char *why)
 {
   if (!worker || !why) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_fail: %s is NULL", worker ? "why" : "worker");
-  if (worker->control) report(worker, FLOW_ABORTED, why, 1);
+  if (worker->control) report(worker, FLOW_ABORTED, why, FLOW_FAULT_OWN);
   return FLOW_OK;
 }
 
@@ -62,10 +63,17 @@ int flow_worker_waits_in_vain(flow_worker *worker, const char *finished)
   return 0;
 }
 
+/* What all workers do together begins. */
+static void begin_call(flow_worker *worker)
+{
+  atomic_fetch_add_explicit(&worker->begun, 1, memory_order_relaxed);
+  flow_worker_note_waiting(worker);
+}
+
 flow_status flow_worker_move_broadcast(flow_worker *worker, void *data, int64_t bytes)
 {
   if (!worker->communication) return FLOW_OK;
-  flow_worker_note_waiting(worker);
+  begin_call(worker);
   return flow_worker_explain(worker, flow_communication_broadcast(worker->communication, 0, data, bytes));
 }
 
@@ -78,7 +86,7 @@ flow_status flow_worker_move_all_gather(flow_worker *worker, const void *mine, i
 {
   flow_exchange *thread = thread_of(worker);
   if (!thread) return flow_fail(FLOW_INTERNAL, "a worker that has no transport gathers");
-  flow_worker_note_waiting(worker);
+  begin_call(worker);
   return flow_worker_explain(worker, thread->all_gather(thread, mine, bytes, all));
 }
 
@@ -87,7 +95,7 @@ static flow_status begin(flow_exchange *self, int dtype, void *data, int64_t cou
   flow_exchange *thread = thread_of((flow_worker *)self);
   *ticket = 0;
   if (!thread) return FLOW_OK;
-  flow_worker_note_waiting((flow_worker *)self);
+  begin_call((flow_worker *)self);
   return flow_worker_explain((flow_worker *)self, thread->begin(thread, dtype, data, count, ticket));
 }
 
@@ -95,7 +103,7 @@ static flow_status finish(flow_exchange *self, int64_t ticket)
 {
   flow_exchange *thread = thread_of((flow_worker *)self);
   if (!thread) return FLOW_OK;
-  flow_worker_note_waiting((flow_worker *)self);
+  begin_call((flow_worker *)self);
   return flow_worker_explain((flow_worker *)self, thread->finish(thread, ticket));
 }
 
@@ -109,7 +117,7 @@ static flow_status collect(flow_exchange *self, void *const *arrays, int count, 
   flow_exchange *thread = thread_of((flow_worker *)self);
   for (int w = 0; w < self->workers; w++) received[w] = 0;
   if (!thread || !thread->collect) return flow_fail(FLOW_INTERNAL, "a worker that shares no memory with the others collects");
-  flow_worker_note_waiting((flow_worker *)self);
+  begin_call((flow_worker *)self);
   return flow_worker_explain((flow_worker *)self, thread->collect(thread, arrays, count, unit, first, received));
 }
 
@@ -118,7 +126,7 @@ static flow_status share(flow_exchange *self, int64_t bytes, flow_common *out)
   flow_exchange *thread = thread_of((flow_worker *)self);
   *out = (flow_common){ .number = 0 };
   if (!thread || !thread->share) return FLOW_OK;
-  flow_worker_note_waiting((flow_worker *)self);
+  begin_call((flow_worker *)self);
   return flow_worker_explain((flow_worker *)self, thread->share(thread, bytes, out));
 }
 

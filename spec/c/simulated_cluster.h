@@ -244,7 +244,7 @@ static void sim_work(simulation *sim, int number)
   sim_node *node = &sim->node[number];
   if (node->running && node->reports > 0 && node->step + 2 < sim->steps && sim_random(sim, 20) == 0) {
     node->reports--;
-    flow_protocol_report(node->protocol, sim->now, "the loss is not a number", (int)sim_random(sim, 2));
+    flow_protocol_report(node->protocol, sim->now, "the loss is not a number", (flow_fault)sim_random(sim, 3));
   } else if (node->running) {
     sim_enter(sim, number);
   } else {

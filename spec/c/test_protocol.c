@@ -168,9 +168,10 @@ static void one_mismatch(int kind, const char *words)
   expect_promises();
   assert_true(sim.node[2].failed);
   expect_words(sim.node[2].last_words, words);
-  if (kind == 2) expect_words(sim.node[0].last_words, words);
+  int ends = kind == 1 || kind == 2;       /* a task of this cluster that would come again just so */
+  if (ends) expect_words(sim.node[0].last_words, words);
   else assert_true(sim.notices > 0 && !sim.node[0].failed);        /* it may be somebody else's process: the chief goes on waiting */
-  if (kind != 2) {
+  if (!ends) {
     sim_run(&sim, 400);
     expect_words(sim.node[0].last_words, "missing: worker:1 10.0.0.3:2222 (no connection); turned away: chief:0 ");
     expect_words(sim.node[0].last_words, words);
@@ -184,7 +185,8 @@ static void test_mismatches(void **state)
   one_mismatch(0, "chief:0 10.0.0.1:2222 belongs to the job \"simulated\", worker:1 10.0.0.3:2222 to \"another\"");
   one_mismatch(1, "chief:0 10.0.0.1:2222 is flowlua 1, worker:1 10.0.0.3:2222 is 2");
   one_mismatch(2, "do not fit together: ");
-  one_mismatch(3, "chief:0 10.0.0.1:2222 and worker:1 10.0.0.3:2222 know different clusters (");
+  one_mismatch(3, "chief:0 10.0.0.1:2222 and worker:1 10.0.0.3:2222 know different clusters: the first has worker:1 10.0.0.3:2222, "
+               "the second worker:1 10.0.0.9:2222; give all the same list of addresses in the same order");
 }
 
 static void test_silent_connection(void **state)

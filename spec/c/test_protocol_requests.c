@@ -75,7 +75,8 @@ static int begin(void **state)
     snprintf(text, sizeof text, "{\"cluster\":{\"chief\":[\"a:1\"],\"worker\":[\"b:1\",\"c:1\"]},\"task\":{\"type\":\"%s\",\"index\":%d}}",
              i == 0 ? "chief" : "worker", i == 2);
     if (flow_cluster_parse(text, (double)strlen(text), "test", NULL, -1, &all.cluster[i]) != FLOW_OK) return -1;
-    const flow_protocol_options options = { .cluster = all.cluster[i], .job = "j", .version = "1", .incarnation = (uint64_t)i + 1 };
+    const flow_protocol_options options = { .cluster = all.cluster[i], .job = "j", .version = "1", .incarnation = (uint64_t)i + 1,
+                                            .place = i == 2 ? "process 3 on c" : NULL };
     if (flow_protocol_new(&options, 0, &all.task[i]) != FLOW_OK || flow_protocol_join(all.task[i], 0, i, "m") != FLOW_OK) return -1;
   }
   wait_until(1);
@@ -258,6 +259,51 @@ static void test_own_fault(void **state)
   }
 }
 
+/* Who waited in vain is not to blame, but who has begun fewer calls; of a report that somebody is late and one that somebody is lost the
+ * former tells more. Where all have begun the same the one that reports is named. */
+static void late_tasks(const uint32_t calls[TASKS], int reporter, flow_fault first, int culprit, const char *words)
+{
+  for (int i = 0; i < TASKS; i++) {
+    flow_protocol_calls(all.task[i], calls[i]);
+    flow_protocol_progress(all.task[i], 100 + i, i == 1 ? "strategy:run" : "");
+  }
+  wait_until(all.now + 2);                                        /* heartbeats */
+  assert_int_equal(flow_protocol_report(all.task[2], all.now, "the connection to rank 0 is lost", first), FLOW_OK);
+  pump();
+  assert_int_equal(flow_protocol_report(all.task[reporter], all.now, "a rank did not answer within 20 s", FLOW_FAULT_LATE), FLOW_OK);
+  pump();
+  wait_until(all.now + 2);
+  for (int i = 0; i < TASKS; i++) {
+    assert_int_equal(all.told[i][FLOW_ACTION_ABORTED].task, culprit);
+    assert_string_equal(all.told[i][FLOW_ACTION_ABORTED].text, words);
+    assert_int_equal(flow_protocol_join(all.task[i], all.now, 5, "m"), FLOW_OK);
+  }
+  pump();
+}
+
+static void test_late_task(void **state)
+{
+  (void)state;
+  late_tasks((const uint32_t[]){ 7, 6, 7 }, 0, FLOW_FAULT_UNKNOWN, 1,
+             "worker:0 b:1 did not come: chief:0 a:1 reports at step 100: a rank did not answer within 20 s");
+  late_tasks((const uint32_t[]){ 7, 6, 5 }, 0, FLOW_FAULT_UNKNOWN, 1,
+             "worker:0 b:1, worker:1 c:1 (process 3 on c) did not come: chief:0 a:1 reports at step 100: a rank did not answer "
+             "within 20 s");
+  late_tasks((const uint32_t[]){ UINT32_MAX, 0, 0 }, 1, FLOW_FAULT_UNKNOWN, 0,          /* the counter has come around */
+             "chief:0 a:1 did not come: worker:0 b:1 reports at step 101: a rank did not answer within 20 s");
+  late_tasks((const uint32_t[]){ 8, 8, 8 }, 1, FLOW_FAULT_LATE, 2, "worker:1 c:1 reports at step 102: the connection to rank 0 is lost");
+}
+
+/* A lost task is named with the newest step that anybody is known to be at, also before its first heartbeat, and with what it was. */
+static void test_step_of_lost_task(void **state)
+{
+  (void)state;
+  flow_protocol_progress(all.task[0], 192, "");
+  assert_int_equal(flow_protocol_closed(all.task[0], all.now, 2, "reset"), FLOW_OK);
+  pump();
+  assert_string_equal(all.told[1][FLOW_ACTION_ABORTED].text, "worker:1 c:1 lost its connection (reset) at step 192; it was process 3 on c");
+}
+
 /* Open requests fail with the sentence of the abort, and nothing of the generation is left to the next. */
 static void test_abort_ends_requests(void **state)
 {
@@ -391,7 +437,8 @@ int main(void)
   const struct CMUnitTest tests[] = {
     IN_GENERATION(test_newest_state), IN_GENERATION(test_store), IN_GENERATION(test_store_is_emptied),
     IN_GENERATION(test_limits), IN_GENERATION(test_barrier),
-    IN_GENERATION(test_own_fault), IN_GENERATION(test_finished_task), IN_GENERATION(test_abort_ends_requests),
+    IN_GENERATION(test_own_fault), IN_GENERATION(test_late_task), IN_GENERATION(test_step_of_lost_task), IN_GENERATION(test_finished_task),
+    IN_GENERATION(test_abort_ends_requests),
     IN_GENERATION(test_goodbyes), IN_GENERATION(test_preempted), IN_GENERATION(test_preempted_chief), IN_GENERATION(test_stale_messages),
     IN_GENERATION(test_wrong_part), IN_GENERATION(test_garbage), IN_GENERATION(test_twin),
   };

@@ -224,6 +224,17 @@ static int run_slow(void)
   return run_calls();
 }
 
+/* One computes for longer than the others wait. */
+static int run_late(void)
+{
+  int code = add_up();
+  ASK(flow_worker_barrier(worker, "ready"));
+  flow_worker_progress(worker, 33, "");
+  moment = seconds();
+  if (rank == victim) sleep(3);
+  return code ? code : add_up();
+}
+
 /* Ends, and its process with it, without goodbye. */
 static int run_leaves(void)
 {
@@ -249,7 +260,8 @@ static const struct program { const char *name; int (*run)(void); } programs[] =
   { "other_step", run_other_step },
   { "killed_in_sums", run_killed_in_sums }, { "killed_in_barrier", run_killed_in_barrier },
   { "killed_in_computation", run_killed_in_computation }, { "stopped_in_sums", run_stopped_in_sums },
-  { "stopped_in_computation", run_stopped_in_computation }, { "slow", run_slow }, { "leaves", run_leaves }, { "gives_up", run_gives_up },
+  { "stopped_in_computation", run_stopped_in_computation }, { "slow", run_slow }, { "late", run_late }, { "leaves", run_leaves },
+  { "gives_up", run_gives_up },
   { "finished_dies", run_finished_dies }, { "finished_early", run_finished_early },
   { "finished_before_barrier", run_finished_before_barrier },
   /* what goes wrong before there are workers: the victim does not come, has another secret, or belongs to another job */
@@ -284,6 +296,7 @@ static int open_worker(const char *name)
   flow_worker_options options = { .timeout_seconds = 20, .start_within = 20, .heartbeat = 0.1, .dead_after = 1, .job = "spec" };
   if (strcmp(name, "missing") == 0 || strstr(name, "secret")) options.start_within = 1.5;
   if (strcmp(name, "other_job") == 0) options.start_within = 1;
+  if (strcmp(name, "late") == 0) options.timeout_seconds = 1;
   if (rank == victim && strcmp(name, "other_job") == 0) options.job = "another";
   if (rank == victim && strcmp(name, "other_engine") == 0) options.implementation = "MPI";
   if (getenv("WORKER_ENGINE")) options.implementation = getenv("WORKER_ENGINE");

@@ -131,6 +131,18 @@ describe("a cluster of workers", function()
 
   with_gloo("waits for a worker that computes for long", function() check_ends(run("slow", 2, 1), { [0] = 0, 0 }) end)
 
+  with_gloo("blames who did not come in time, not who waited", function()
+    for victim = 0, 2 do
+      for _, memory in ipairs { "1", "0" } do
+        local text = run("late", 3, victim, "FLOW_SHARED_MEMORY=" .. memory)
+        for rank = 0, 2 do
+          check_failure(text, rank, "aborted", 8, "^worker:" .. victim .. " 127[%d.:]+.* did not come: worker:%d 127[%d.:]+ reports at "
+            .. "step 33: ")
+        end
+      end
+    end
+  end)
+
   with_gloo("needs the chief until all have finished", function()
     local text = run("finished_dies", 2, 0)
     check_failure(text, 1, "aborted", 5, "^worker:0 127[%d.:]+ lost its connection")

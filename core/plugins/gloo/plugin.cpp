@@ -128,7 +128,7 @@ void break_by(Communicator *self, const std::string &what, double waited)
   std::string lost = find_lost_ranks(self);
   if (what.find("Timed out waiting") != std::string::npos || waited >= self->timeout) {
     status = FLOW_TIMED_OUT;
-    snprintf(reason, sizeof reason, "a rank did not answer within %g s (rank %d of %d waited; Gloo does not tell for whom)", self->timeout,
+    snprintf(reason, sizeof reason, "a rank did not answer within %g s (rank %d of %d waited)", self->timeout,
              self->rank, self->size);
   } else if (!lost.empty()) {
     snprintf(reason, sizeof reason, "the connection to %s is lost (%s)", lost.c_str(), sentence(what).c_str());

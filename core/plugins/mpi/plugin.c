@@ -74,7 +74,7 @@ static flow_status give_up(mpi_communicator *self, const char *operation, int co
     snprintf(reason, sizeof reason, "%s %s did not come within %g s (rank %d of %d waited in %s)", missing > 1 ? "ranks" : "rank", ranks,
              self->base.timeout, self->base.rank, self->base.size, operation);
   } else {
-    snprintf(reason, sizeof reason, "not every rank came within %g s (rank %d of %d waited in %s; MPI does not tell for whom)",
+    snprintf(reason, sizeof reason, "not every rank came within %g s (rank %d of %d waited in %s)",
              self->base.timeout, self->base.rank, self->base.size, operation);
   }
   flow_failure_set(&self->failure, FLOW_TIMED_OUT, reason, NULL);
