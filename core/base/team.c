@@ -17,11 +17,12 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "base/float_state.h"
 #include "base/futex.h"
+#include "base/thread.h"
 
 enum { MOST_MEMBERS = 512, SPIN_NANOSECONDS = 50000, PAUSES_PER_LOOK = 16 };
 
@@ -41,6 +42,7 @@ typedef struct worker {
   int              member;
   pthread_mutex_t  lock;       /* only for sleeping and waking */
   pthread_cond_t   wake;
+  flow_thread      thread;
 } __attribute__((aligned(64))) worker;
 
 static struct {
@@ -157,26 +159,14 @@ static int start_worker(int member)
   fresh->wake = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
   atomic_store(&fresh->posted, 0);
   atomic_store(&fresh->asleep, 0);
-
-  pthread_attr_t attributes;
-  pthread_t thread;
-  if (pthread_attr_init(&attributes) != 0) return 0;
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  int failed = pthread_create(&thread, &attributes, worker_main, fresh);
-  pthread_attr_destroy(&attributes);
-  return !failed;
+  return flow_thread_start_detached(&fresh->thread, "flow-team", worker_main, fresh) == 0;
 }
 
-/* Called by the owner. Signals are for the host's threads: workers inherit a mask that blocks all but the synchronous. */
+/* Called by the owner. */
 static void start_workers(int members)
 {
   pthread_once(&register_once, register_fork_handler);
   if (!atomic_load(&team.may_start)) return;
-  static const int synchronous[] = { SIGILL, SIGFPE, SIGSEGV, SIGBUS };
-  sigset_t blocked, before;
-  sigfillset(&blocked);
-  for (int i = 0; i < 4; i++) sigdelset(&blocked, synchronous[i]);
-  pthread_sigmask(SIG_SETMASK, &blocked, &before);
   while (team.started + 1 < members) {
     if (!start_worker(team.started + 1)) {
       atomic_store(&team.may_start, 0);     /* a limit of the host: do not ask again for every region */
@@ -184,7 +174,6 @@ static void start_workers(int members)
     }
     team.started++;
   }
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 int flow_core_count(void)
@@ -279,6 +268,7 @@ static void run_as_owner(int members, flow_region_function fn, void *argument)
 void flow_team_run(int wanted, flow_region_function fn, void *argument)
 {
   int free_team = 0;
+  FLOW_DEFAULT_FLOATS;
   if (inside_region || wanted == 1 || flow_team_size() == 1 ||
       !atomic_compare_exchange_strong_explicit(&team.busy, &free_team, 1, memory_order_acquire, memory_order_relaxed)) {
     run_alone(fn, argument);

@@ -1,6 +1,8 @@
 /* generator.c: see generator.h; and the dataset of a generator. */
 #include "data/generator.h"
 
+#include "base/team.h"
+
 typedef struct question {
   int              callback, answered;
   int64_t          pass;
@@ -105,6 +107,7 @@ flow_status flow_iterator_answer(flow_iterator *iterator, const flow_element *el
 static void *pump_main(void *argument)
 {
   flow_pump *pump = argument;
+  flow_team_leave();
   flow_gate_lock(&pump->gate);
   for (;;) {
     flow_status status = FLOW_OK;
@@ -148,7 +151,7 @@ flow_status flow_pump_next(flow_iterator *iterator, flow_status (*produce)(flow_
   if (!iterator->pump) FLOW_TRY(pump_new(iterator, produce));
   flow_pump *pump = iterator->pump;
   if (pump->asked) return flow_fail(FLOW_INVALID_STATE, "the iterator waits for an answer");
-  if (!pump->thread.started) FLOW_TRY(flow_thread_start(iterator, &pump->thread, pump_main, pump));
+  if (!pump->thread.started) FLOW_TRY(flow_pass_thread_start(iterator, &pump->thread, pump_main, pump));
   flow_status status = FLOW_OK;
   flow_gate_lock(&pump->gate);
   if (pump->state == IDLE) {

@@ -89,6 +89,7 @@ static void *thread_main(void *argument)
   flow_element_key key;
   void *worker = NULL;
   slot *into;
+  flow_team_leave();
   flow_status status, opened = flow_map_worker_open(at->function, &worker);
   flow_failure no_worker = { 0 };
   flow_failure_take(&no_worker, opened);
@@ -120,7 +121,7 @@ static flow_status start_threads(map_cursor *at, int count)
   flow_status status = FLOW_OK;
   for (; at->thread_count < count && status == FLOW_OK; at->thread_count += status == FLOW_OK) {
     at->arguments[at->thread_count] = (map_thread){ at, at->thread_count };
-    status = flow_thread_start(at->base.iterator, &at->threads[at->thread_count], thread_main, &at->arguments[at->thread_count]);
+    status = flow_pass_thread_start(at->base.iterator, &at->threads[at->thread_count], thread_main, &at->arguments[at->thread_count]);
   }
   if (at->base.counters) atomic_store(&at->base.counters->threads, at->thread_count);
   return at->thread_count > 0 ? FLOW_OK : status;        /* fewer threads than wanted do, too */

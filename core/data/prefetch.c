@@ -1,5 +1,6 @@
 /* prefetch.c: a thread works ahead of the consumer, into a ring. AUTOTUNE begins with two elements and doubles when the consumer
  * finds the ring empty although it was full before: then elements come in bursts, and a longer ring evens them out. */
+#include "base/team.h"
 #include "data/iterator.h"
 
 enum { FIRST_LIMIT = 2, MOST_TUNED = 64 };
@@ -22,6 +23,7 @@ typedef struct prefetch_cursor {
 static void *thread_main(void *argument)
 {
   prefetch_cursor *at = argument;
+  flow_team_leave();
   flow_gate_lock(&at->gate);
   while (!at->stopped && !at->ended) {
     if (at->tail - at->head >= at->limit) {
@@ -69,7 +71,7 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
   prefetch_cursor *at = (prefetch_cursor *)cursor;
   flow_stage_counters *counters = cursor->counters;
   if (!at->thread.started) {
-    FLOW_TRY(flow_thread_start(cursor->iterator, &at->thread, thread_main, at));
+    FLOW_TRY(flow_pass_thread_start(cursor->iterator, &at->thread, thread_main, at));
     if (counters) atomic_store(&counters->threads, 1);
   }
   flow_status status = FLOW_OK;

@@ -1,6 +1,7 @@
 /* read_ahead.c: see read_ahead.h. */
 #include "data/read_ahead.h"
 
+#include "base/team.h"
 #include "data/iterator.h"
 
 enum { BLOCK_RECORDS = 64, BLOCK_BYTES = 1 << 20, BLOCKS = 2 };
@@ -50,6 +51,7 @@ static flow_status read_block(flow_read_ahead *self, block *into)
 static void *thread_main(void *argument)
 {
   flow_read_ahead *self = argument;
+  flow_team_leave();
   for (int last = 0; !last;) {
     block made = { .count = 0 };
     flow_status status = read_block(self, &made);
@@ -82,7 +84,7 @@ flow_status flow_read_ahead_start(flow_iterator *iterator, const char *path, flo
   self->coding = coding;
   self->reader = reader;
   flow_gate_open(&self->gate, iterator);
-  flow_status status = flow_thread_start(iterator, &self->thread, thread_main, self);
+  flow_status status = flow_pass_thread_start(iterator, &self->thread, thread_main, self);
   if (status != FLOW_OK) {
     flow_gate_close(&self->gate);
     flow_free(self);

@@ -1,22 +1,10 @@
 /* threads.c: see threads.h. */
 #include "data/threads.h"
 
-#include <signal.h>
 #include <time.h>
-#include "base/team.h"
 #include "data/iterator.h"
 
 enum { LOOK_NANOSECONDS = 50000000 };      /* how often the caller's thread looks for an interrupt while it waits */
-
-/* ---- forks ------------------------------------------------------------------------------------------------------------- */
-
-static _Atomic int generation;
-static pthread_once_t register_once = PTHREAD_ONCE_INIT;
-
-static void count_fork(void) { atomic_fetch_add(&generation, 1); }
-static void register_fork_handler(void) { pthread_atfork(NULL, NULL, count_fork); }
-
-int flow_fork_generation(void) { return atomic_load(&generation); }
 
 /* ---- gates --------------------------------------------------------------------------------------------------------------- */
 
@@ -117,41 +105,10 @@ void flow_iterator_cancel(flow_iterator *iterator)
 
 /* ---- threads --------------------------------------------------------------------------------------------------------------- */
 
-typedef struct start { void *(*run)(void *); void *argument; } start;
-
-static void *thread_main(void *argument)
+flow_status flow_pass_thread_start(flow_iterator *iterator, flow_thread *thread, void *(*run)(void *), void *argument)
 {
-  start begin = *(start *)argument;
-  flow_free(argument);
-  flow_team_leave();
-  return begin.run(begin.argument);
-}
-
-flow_status flow_thread_start(flow_iterator *iterator, flow_thread *thread, void *(*run)(void *), void *argument)
-{
-  void *block;
-  FLOW_TRY(flow_alloc(sizeof(start), &block));
-  *(start *)block = (start){ run, argument };
-  pthread_once(&register_once, register_fork_handler);
-  static const int synchronous[] = { SIGILL, SIGFPE, SIGSEGV, SIGBUS };
-  sigset_t blocked, before;
-  sigfillset(&blocked);
-  for (int i = 0; i < 4; i++) sigdelset(&blocked, synchronous[i]);
-  pthread_sigmask(SIG_SETMASK, &blocked, &before);
-  int failed = pthread_create(&thread->id, NULL, thread_main, block);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  if (failed) {
-    flow_free(block);
+  if (flow_thread_start(thread, "flow-data", run, argument) != 0)
     return flow_fail(FLOW_OUT_OF_MEMORY, "a thread of the input pipeline could not be started: the system allows no more");
-  }
-  thread->started = 1;
-  thread->generation = flow_fork_generation();
   atomic_store(&iterator->generation, thread->generation + 1);
   return FLOW_OK;
-}
-
-void flow_thread_join(flow_thread *thread)
-{
-  if (thread->started && thread->generation == flow_fork_generation()) pthread_join(thread->id, NULL);
-  thread->started = 0;
 }

@@ -6,8 +6,8 @@
 #ifndef FLOW_DATA_THREADS_H
 #define FLOW_DATA_THREADS_H
 
-#include <pthread.h>
 #include "base/failure.h"
+#include "base/thread.h"
 #include "data/dataset.h"
 
 /* A lock with two conditions, in the list of its pass, so that cancelling the pass wakes who waits here. */
@@ -28,13 +28,8 @@ const flow_iterator *flow_iterator_served(const flow_iterator *iterator);
  * when the caller's context was interrupted while it waits. */
 flow_status flow_gate_wait(flow_gate *gate, pthread_cond_t *condition);
 
-typedef struct flow_thread { pthread_t id; int started, generation; } flow_thread;
-/* `run` computes alone (base/team.h) until it returns. */
-flow_status flow_thread_start(flow_iterator *iterator, flow_thread *thread, void *(*run)(void *), void *argument);
-void        flow_thread_join(flow_thread *thread);   /* does nothing for one that was not started, or in a forked child */
-
-/* Forks between the start of the process and now, on this side. */
-int         flow_fork_generation(void);
+/* Starts a thread of a pass, to be joined by flow_thread_join. `run` calls flow_team_leave() first: it computes alone (base/team.h). */
+flow_status flow_pass_thread_start(flow_iterator *iterator, flow_thread *thread, void *(*run)(void *), void *argument);
 /* Wakes everybody who waits in this pass; all waiting fails from now on. */
 void        flow_iterator_cancel(flow_iterator *iterator);
 

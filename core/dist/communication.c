@@ -9,11 +9,8 @@
  * what it is to be overlapped with, of this worker or another.
  *
  * What is not a sum is done by the caller itself, when the queue is empty. */
-#define _GNU_SOURCE                      /* pthread_sigmask in every mode */
 #include "dist/communication.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +18,7 @@
 #include "base/memory.h"
 #include "base/team.h"
 #include "base/failure.h"
+#include "base/thread.h"
 #include "dist/pairwise_sum.h"
 #include "dist/shared.h"
 
@@ -40,7 +38,7 @@ struct flow_communication {
   flow_exchange      exchange;           /* first: callers get its address */
   flow_communicator *communicator;
   flow_pairwise_sum *pairwise;           /* NULL: the transport adds up */
-  pthread_t          thread;
+  flow_thread        thread;
   int                neighbours;         /* workers that are known to compute on this machine, this one among them */
   int64_t            begun, known;       /* the caller's: the last ticket, and the last that it knows to be completed */
   sum                queue[QUEUE];
@@ -250,13 +248,7 @@ flow_status flow_communication_start(flow_communicator *communicator, int pairwi
   self->communicator = communicator;
   self->neighbours = flow_communicator_is_shared(communicator) ? communicator->size : 1;
 
-  static const int synchronous[] = { SIGILL, SIGFPE, SIGSEGV, SIGBUS };
-  sigset_t blocked, before;
-  sigfillset(&blocked);
-  for (int i = 0; i < 4; i++) sigdelset(&blocked, synchronous[i]);
-  pthread_sigmask(SIG_SETMASK, &blocked, &before);          /* signals are the host's */
-  int error = pthread_create(&self->thread, NULL, run_thread, self);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  int error = flow_thread_start(&self->thread, "flow-sums", run_thread, self);
   if (error) {
     release(self);
     return flow_fail(FLOW_IO_ERROR, "the communication thread cannot start: %s", strerror(error));
@@ -270,6 +262,6 @@ void flow_communication_stop(flow_communication *self)
   if (!self) return;
   atomic_store(&self->stop, 1);
   call_thread(self);
-  pthread_join(self->thread, NULL);
+  flow_thread_join(&self->thread);
   release(self);
 }

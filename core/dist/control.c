@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -400,11 +399,7 @@ static void *run(void *argument)
 
 static flow_status start_thread(flow_control *control)
 {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);              /* signals are the host's */
-  int error = pthread_create(&control->thread, NULL, run, control);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  int error = flow_thread_start(&control->thread, "flow-control", run, control);
   if (error) return flow_fail(FLOW_IO_ERROR, "the control plane's thread cannot start: %s", strerror(error));
   control->started = 1;
   return FLOW_OK;
@@ -483,7 +478,7 @@ void flow_control_close(flow_control *control)
     control->stop = 1;
     flow_control_wake(control);
     pthread_mutex_unlock(&control->lock);
-    pthread_join(control->thread, NULL);
+    flow_thread_join(&control->thread);
   }
   for (int i = 0; i < control->link_count; i++) flow_link_release(control->links[i]);
   if (control->listener >= 0) close(control->listener);

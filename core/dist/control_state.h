@@ -3,8 +3,8 @@
 #define FLOW_DIST_CONTROL_STATE_H
 
 #include <poll.h>
-#include <pthread.h>
 
+#include "base/thread.h"
 #include "dist/control.h"
 #include "dist/link.h"
 
@@ -24,7 +24,7 @@ typedef struct flow_call {
 struct flow_control {
   pthread_mutex_t lock;
   pthread_cond_t  changed;
-  pthread_t       thread;
+  flow_thread     thread;
   int             started, stop, wake, listener, is_chief;
   flow_protocol  *protocol;
   flow_secret     secret;

@@ -1,16 +1,15 @@
 /* device_group.c: see device_group.h. */
-#define _GNU_SOURCE                      /* pthread_sigmask, barriers */
+#define _GNU_SOURCE                      /* barriers */
 #include "graph/device_group.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include "base/memory.h"
 #include "base/team.h"
+#include "base/thread.h"
 #include "graph/context.h"
 #include "graph/device_exchange.h"
 
-typedef struct hand { struct flow_crew *crew; int member; pthread_t thread; } hand;
+typedef struct hand { struct flow_crew *crew; int member; flow_thread thread; } hand;
 
 typedef struct flow_crew {
   pthread_mutex_t       lock;
@@ -62,7 +61,7 @@ static void end(flow_crew *crew)
 {
   if (!crew) return;
   post(crew, NULL, NULL);
-  for (int i = 0; i < crew->started; i++) pthread_join(crew->hands[i].thread, NULL);
+  for (int i = 0; i < crew->started; i++) flow_thread_join(&crew->hands[i].thread);
   pthread_barrier_destroy(&crew->meeting);
   pthread_cond_destroy(&crew->changed);
   pthread_mutex_destroy(&crew->lock);
@@ -71,18 +70,12 @@ static void end(flow_crew *crew)
 
 static int start_threads(flow_crew *crew)
 {
-  static const int synchronous[] = { SIGILL, SIGFPE, SIGSEGV, SIGBUS };
-  sigset_t blocked, before;
   int error = 0;
-  sigfillset(&blocked);
-  for (int i = 0; i < 4; i++) sigdelset(&blocked, synchronous[i]);
-  pthread_sigmask(SIG_SETMASK, &blocked, &before);          /* signals are the host's */
   for (int i = 0; i < crew->count - 1 && !error; i++) {
     crew->hands[i] = (hand){ .crew = crew, .member = i + 1 };
-    error = pthread_create(&crew->hands[i].thread, NULL, work, &crew->hands[i]);
+    error = flow_thread_start(&crew->hands[i].thread, "flow-device", work, &crew->hands[i]);
     if (!error) crew->started++;
   }
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
   return error;
 }
 

@@ -1,14 +1,12 @@
 /* background_save.c: a file of named tensors that a thread of ours writes while the caller goes on. The thread calls nothing back; how it
  * went is kept until somebody asks. */
-#define _GNU_SOURCE                      /* pthread_sigmask in every mode */
 #include "io/tensor_file.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/failure.h"
 #include "base/memory.h"
+#include "base/thread.h"
 
 enum { SAVE_MAGIC = 0x464c5341 };
 
@@ -16,7 +14,7 @@ struct flow_save {
   uint32_t            magic;
   flow_tensor_writer *writer;            /* a reference */
   char               *path, *format, *then, *text;
-  pthread_t           thread;
+  flow_thread         thread;
   pid_t               process;           /* whose thread it is: a forked child has none */
   int                 joined;
   _Atomic int         done;
@@ -48,19 +46,6 @@ static void free_save(flow_save *save)
   flow_free(save);
 }
 
-/* Signals are for the host's threads; those that a fault of its own raises stay open. */
-static int start_thread(flow_save *save)
-{
-  static const int synchronous[] = { SIGILL, SIGFPE, SIGSEGV, SIGBUS };
-  sigset_t blocked, before;
-  sigfillset(&blocked);
-  for (int i = 0; i < 4; i++) sigdelset(&blocked, synchronous[i]);
-  pthread_sigmask(SIG_SETMASK, &blocked, &before);
-  int failed = pthread_create(&save->thread, NULL, save_main, save);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  return !failed;
-}
-
 static flow_status copy_texts(flow_save *save, const char *path, const char *format, const char *then, const char *text)
 {
   save->path = flow_duplicate_text(path);
@@ -89,7 +74,7 @@ flow_status flow_save_begin(flow_tensor_writer *writer, const char *path, const 
   save->writer = writer;
   atomic_fetch_add(&writer->references, 1);
   flow_status status = copy_texts(save, path, format, then, text);
-  if (status == FLOW_OK && !start_thread(save)) {
+  if (status == FLOW_OK && flow_thread_start(&save->thread, "flow-save", save_main, save) != 0) {
     status = flow_fail(FLOW_OUT_OF_MEMORY, "a thread to save %s could not be started: a limit of this system is reached", path);
   }
   if (status != FLOW_OK) {
@@ -112,7 +97,7 @@ flow_status flow_save_wait(flow_save *save)
     return flow_fail(FLOW_INVALID_STATE, "saving %s was begun before this process was forked; only its parent knows how it goes",
                      save->path);
   }
-  if (!save->joined) pthread_join(save->thread, NULL);
+  if (!save->joined) flow_thread_join(&save->thread);
   save->joined = 1;
   return flow_failure_raise(&save->failure);
 }
@@ -120,6 +105,6 @@ flow_status flow_save_wait(flow_save *save)
 void flow_save_release(flow_save *save)
 {
   if (!save || save->magic != SAVE_MAGIC) return;
-  if (!save->joined && save->process == getpid()) pthread_join(save->thread, NULL);
+  if (!save->joined && save->process == getpid()) flow_thread_join(&save->thread);
   free_save(save);
 }

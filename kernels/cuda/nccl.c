@@ -5,16 +5,14 @@
  * once and its progress is asked for, so that a timeout and an abort get through. An operation that was enqueued and whose peer is gone
  * would keep the device busy forever: abort ends it there. NCCL's abort first ends what is under way and then waits until the last graph
  * with the communicator's operations is gone: that is waited for by a thread of its own, and by close. */
-#define _GNU_SOURCE                      /* pthread_sigmask in every mode */
 #include "cuda/runtime.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include "base/futex.h"
 #include "base/memory.h"
+#include "base/thread.h"
 #include "cuda/libraries.h"
 #include "cuda/nccl_functions.h"
 #include "base/failure.h"
@@ -29,7 +27,7 @@ typedef struct nccl_communicator {
   float            *scratch;               /* of barrier, on the device */
   flow_failure      failure;
   const int        *ended;                /* while it is opened: see the options; NULL: nobody says so */
-  pthread_t         aborter;
+  flow_thread       aborter;
   int               aborting;              /* the aborter was started */
 } nccl_communicator;
 
@@ -53,15 +51,11 @@ static void *end_operations(void *argument)
 /* Without memory or a thread for it this one waits. */
 static void start_abort(nccl_communicator *self)
 {
-  sigset_t all, before;
   void *block;
-  sigfillset(&all);
   flow_status status = flow_alloc(sizeof(abortion), &block);
   if (status == FLOW_OK) {
     *(abortion *)block = (abortion){ self->nccl, self->comm };
-    pthread_sigmask(SIG_SETMASK, &all, &before);          /* signals are the host's */
-    self->aborting = pthread_create(&self->aborter, NULL, end_operations, block) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    self->aborting = flow_thread_start(&self->aborter, "flow-nccl", end_operations, block) == 0;
     if (!self->aborting) flow_free(block);
   }
   if (!self->aborting) self->nccl->ncclCommAbort(self->comm);
@@ -224,7 +218,7 @@ static void close_rank(flow_communicator *communicator)
   nccl_communicator *self = (nccl_communicator *)communicator;
   if (self->comm && !flow_failure_is_set(&self->failure)) cudaStreamSynchronize(self->queue->stream);
   if (self->comm) self->nccl->ncclCommAbort(self->comm);
-  if (self->aborting) pthread_join(self->aborter, NULL);
+  if (self->aborting) flow_thread_join(&self->aborter);
   flow_runtime_release(self->queue, self->scratch);
   pthread_mutex_destroy(&self->lock);
   flow_free(self);

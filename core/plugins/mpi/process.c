@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/thread.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int         users;            /* open communicators; with the lock */
@@ -51,16 +52,14 @@ static int start_mpi(int *provided)
   static const int signals[] = { SIGABRT, SIGBUS, SIGFPE, SIGSEGV };   /* opal_signal's default */
   enum { COUNT = sizeof signals / sizeof *signals };
   struct sigaction handlers[COUNT];
-  sigset_t all, before;
+  sigset_t before;
   for (int i = 0; i < COUNT; i++) sigaction(signals[i], NULL, &handlers[i]);
-  sigfillset(&all);
-  for (int i = 0; i < COUNT; i++) sigdelset(&all, signals[i]);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  flow_signals_block(&before);
   const char *wires = choose_wires();
   if (wires) setenv("OMPI_MCA_btl", wires, 0);              /* MPI_Init itself writes to the environment, too */
   int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, provided);
   if (wires) unsetenv("OMPI_MCA_btl");
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  flow_signals_restore(&before);
   for (int i = 0; i < COUNT; i++) sigaction(signals[i], &handlers[i], NULL);
   return code;
 }
