@@ -56,6 +56,7 @@ typedef struct flow_listing   flow_listing;    /* names of files or folders */
 typedef struct flow_arguments flow_arguments;  /* named values on their way to a layer, optimizer or loss record */
 typedef struct flow_dataset   flow_dataset;    /* a description of where elements come from: immutable, shared */
 typedef struct flow_function  flow_function;   /* what is applied to each element of a dataset: a plan, an image loader, a parser */
+typedef struct flow_session flow_session;      /* a thread's memory to predict with one */
 typedef struct flow_model    flow_model;      /* a model that was read from a file, for programs without Lua */
 typedef struct flow_json     flow_json;       /* a JSON value: a root that its owner releases, or a part of one */
 typedef struct flow_iterator  flow_iterator;   /* one pass over a dataset, for one caller */
@@ -442,8 +443,15 @@ FLOW_API int         flow_schedule_config(const flow_schedule *schedule, char *t
 /* ---- models ---------------------------------------------------------------------------------------------------------- */
 
 /* Models of .keras files without Lua: Sequential and Functional, nested or not, of the library's own layers. What a file holds
- * that is not known is named. Used by one caller at a time. */
+ * that is not known is named.
+ *
+ * Threads share a model: each with a context of its own, they may predict, train, save, retain and release it at the same time. Its
+ * weights exist once. A prediction takes memory for its intermediate values from a pool of the model; predictions go on side by side, a
+ * step of training is alone, and waits for predictions that began before it, as later ones wait for it. The bits of a prediction
+ * do not depend on what other threads do. Tensors that are given or returned belong to the caller; the message of a failure is the
+ * calling thread's. */
 FLOW_API flow_status flow_model_load(flow_context *context, const char *path, flow_model **out);   /* new reference */
+FLOW_API flow_model *flow_model_retain(flow_model *model);                      /* new reference */
 FLOW_API void        flow_model_release(flow_model *model);                     /* NULL is fine */
 FLOW_API flow_status flow_model_save(const flow_model *model, const char *path);   /* a .keras file; the old one stays if it fails */
 FLOW_API int         flow_model_input_count(const flow_model *model);
@@ -457,6 +465,13 @@ FLOW_API flow_status flow_model_predict(flow_context *context, flow_model *model
 /* One step of training on this batch with the loss and the optimizer of the file. loss (may be NULL): before the step. */
 FLOW_API flow_status flow_model_train(flow_context *context, flow_model *model, flow_tensor *const *inputs, int count, flow_tensor *targets,
                                       double *loss);
+
+/* A session keeps memory of its own for predictions with a model, which it retains: a thread that answers requests takes none from the
+ * pool and gives none back. For one thread at a time: FLOW_INVALID_STATE while another one predicts with it. */
+FLOW_API flow_status flow_session_new(flow_model *model, flow_session **out);       /* new reference */
+FLOW_API flow_status flow_session_predict(flow_context *context, flow_session *session, flow_tensor *const *inputs, int count,
+                                          flow_tensor **outputs);               /* as flow_model_predict */
+FLOW_API void        flow_session_release(flow_session *session);               /* NULL is fine */
 
 /* ---- JSON ------------------------------------------------------------------------------------------------------------ */
 

@@ -1,7 +1,8 @@
 /* core/models: models without Lua: a .keras file becomes a list of layer calls that predicts, trains and is saved again. Lua has its own
  * walk over layers (lua/flow/model.lua), which can hold layers written in Lua; here only the library's own layers are known.
  *
- * model.h: reading order: model_read.c (config.json to calls), model_file.c (variables and files), model_run.c (steps). */
+ * model.h: reading order: model_read.c (config.json to calls), model_file.c (variables and files), model_run.c (steps), session.h (callers in
+ * several threads). */
 #ifndef FLOW_MODELS_MODEL_H
 #define FLOW_MODELS_MODEL_H
 
@@ -9,6 +10,7 @@
 
 #include "io/tensor_file.h"
 #include "layers/layer.h"
+#include "models/session.h"
 #include "train/losses.h"
 
 enum { FLOW_MODEL_MAGIC = 0x464c4d44 };
@@ -35,18 +37,9 @@ typedef struct flow_model_call {
 
 typedef struct flow_model_input { const char *name; int dtype, rank; int64_t shape[FLOW_MAX_RANK]; } flow_model_input;   /* shape[0]: -1 */
 
-typedef enum flow_step_kind { FLOW_STEP_PREDICT, FLOW_STEP_TRAIN, FLOW_STEP_KINDS } flow_step_kind;
-
-/* A traced step with memory for so many rows of inputs of these dtypes. */
-typedef struct flow_model_step {
-  flow_plan     *plan;
-  flow_instance *instance;
-  int64_t        capacity;
-  int            operand_count, dtypes[FLOW_MAX_OPERANDS], ranks[FLOW_MAX_OPERANDS];
-} flow_model_step;
-
 struct flow_model {
   uint32_t          magic;
+  _Atomic int       references;
   char             *path;                /* for messages */
   cJSON            *description;         /* config.json */
   char             *metadata;            /* metadata.json as it was */
@@ -63,8 +56,11 @@ struct flow_model {
   const flow_loss  *loss;                /* NULL: not compiled */
   flow_arguments   *loss_options;
   double            steps_done, seed;
-  flow_model_step   steps[FLOW_STEP_KINDS];
+  flow_sharing     *sharing;             /* who runs it now: session.h */
 };
+
+/* model_run.c */
+flow_status flow_check_model(const char *function, const flow_model *model);
 
 /* model_read.c: description to parts, inputs, calls and outputs; compile_config to optimizer and loss. Messages name what is not known. */
 flow_status flow_model_read_parts(flow_model *model);
@@ -75,7 +71,6 @@ flow_status flow_model_read_compiled(flow_model *model);
 flow_status flow_model_call_all(flow_context *context, flow_model *model, flow_tensor *const *inputs, int training, flow_tensor **outputs);
 /* Makes every variable by a trace that is thrown away. */
 flow_status flow_model_build(flow_context *context, flow_model *model);
-void        flow_model_step_release(flow_model_step *step);
 
 /* model_file.c: the trainable variables, in Keras' order, into `list` (NULL: they are only counted); returns how many. */
 int         flow_model_trainable(const flow_model *model, flow_variable **list);

@@ -216,9 +216,11 @@ flow_status flow_model_load(flow_context *context, const char *path, flow_model 
   FLOW_TRY(flow_alloc_zero(sizeof(flow_model), &block));
   flow_model *model = block;
   model->magic = FLOW_MODEL_MAGIC;
+  atomic_init(&model->references, 1);
   model->seed = flow_context_next_seed(context);
   model->path = flow_duplicate_text(path);
-  flow_status status = model->path ? load(context, path, model) : FLOW_OUT_OF_MEMORY;
+  flow_status status = model->path ? flow_sharing_new(&model->sharing) : FLOW_OUT_OF_MEMORY;
+  if (status == FLOW_OK) status = load(context, path, model);
   if (status == FLOW_OK) *out = model;
   else flow_model_release(model);
   return status;
@@ -264,12 +266,10 @@ static flow_status add_optimizer(const flow_model *model, flow_tensor_writer *wr
   return model->loss_scale ? add_group(model, NULL, INNER_OPTIMIZER, writer) : FLOW_OK;
 }
 
-flow_status flow_model_save(const flow_model *model, const char *path)
+static flow_status save(const flow_model *model, const char *path)
 {
   flow_tensor_writer *writer;
   flow_archive_writer *archive = NULL;
-  if (!model || model->magic != FLOW_MODEL_MAGIC || !path)
-    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_model_save: %s", path ? "the model is NULL or released" : "path is NULL");
   FLOW_TRY(flow_tensor_writer_new(&writer));
   char *config = cJSON_PrintUnformatted(model->description);
   flow_status status = config ? walk(&model->root, "", add_variables, writer) : flow_fail(FLOW_OUT_OF_MEMORY, "no memory for config.json");
@@ -285,6 +285,16 @@ flow_status flow_model_save(const flow_model *model, const char *path)
   return status;
 }
 
+flow_status flow_model_save(const flow_model *model, const char *path)
+{
+  FLOW_TRY(flow_check_model("flow_model_save", model));
+  if (!path) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_model_save: path is NULL");
+  FLOW_TRY(flow_sharing_enter(model->sharing, NULL, 0));
+  flow_status status = save(model, path);
+  flow_sharing_leave(model->sharing, 0);
+  return status;
+}
+
 /* ---- life ------------------------------------------------------------------------------------------------------------------------ */
 
 static void release_part(flow_part *part)
@@ -294,11 +304,18 @@ static void release_part(flow_part *part)
   flow_free(part->parts);
 }
 
+flow_model *flow_model_retain(flow_model *model)
+{
+  if (model) atomic_fetch_add_explicit(&model->references, 1, memory_order_relaxed);
+  return model;
+}
+
 void flow_model_release(flow_model *model)
 {
   if (!model || model->magic != FLOW_MODEL_MAGIC) return;
+  if (atomic_fetch_sub_explicit(&model->references, 1, memory_order_acq_rel) > 1) return;
   model->magic = 0;
-  for (int i = 0; i < FLOW_STEP_KINDS; i++) flow_model_step_release(&model->steps[i]);
+  flow_sharing_release(model->sharing);
   for (int i = 0; i < model->call_count; i++) flow_free(model->calls[i].operands);
   flow_optimizer_release(model->optimizer);
   flow_loss_scale_release(model->loss_scale);

@@ -77,13 +77,6 @@ flow_status flow_model_build(flow_context *context, flow_model *model)
 
 /* ---- steps --------------------------------------------------------------------------------------------------------------------- */
 
-void flow_model_step_release(flow_model_step *step)
-{
-  flow_instance_release(step->instance);
-  flow_plan_release(step->plan);
-  *step = (flow_model_step){ 0 };
-}
-
 /* Adds what the regularizers of all layers ask for. */
 static flow_status add_penalties(flow_context *context, const flow_part *part, flow_tensor **loss)
 {
@@ -136,8 +129,9 @@ static flow_status trace_training(flow_context *context, flow_model *model, flow
   return status;
 }
 
+/* A flow_step_tracer. */
 static flow_status trace_step(flow_context *context, flow_model *model, flow_step_kind kind, flow_tensor *const *given, int count,
-                              flow_model_step *step)
+                              flow_plan **plan)
 {
   flow_tensor *inputs[FLOW_MAX_OPERANDS] = { NULL }, *outputs[FLOW_MAX_OPERANDS] = { NULL };
   FLOW_TRY(flow_trace_begin(context));
@@ -146,41 +140,23 @@ static flow_status trace_step(flow_context *context, flow_model *model, flow_ste
     int64_t shape[FLOW_MAX_RANK] = { -1 };
     for (int axis = 1; axis < given[i]->rank; axis++) shape[axis] = given[i]->shape[axis];
     status = flow_trace_input(context, given[i]->dtype, given[i]->rank, shape, &inputs[i]);
-    step->dtypes[i] = given[i]->dtype;
-    step->ranks[i] = given[i]->rank;
   }
-  step->operand_count = count;
   int output_count = kind == FLOW_STEP_TRAIN ? 1 : model->output_count;
   if (status == FLOW_OK && kind == FLOW_STEP_TRAIN) status = trace_training(context, model, inputs, &outputs[0]);
   else if (status == FLOW_OK) status = flow_model_call_all(context, model, inputs, 0, outputs);
-  if (status == FLOW_OK) status = flow_trace_end(context, outputs, output_count, &step->plan);
+  if (status == FLOW_OK) status = flow_trace_end(context, outputs, output_count, plan);
   else flow_trace_abort(context);
   release_all(inputs, count);
   release_all(outputs, output_count);
   return status;
 }
 
-/* The step for operands like these with at least so many rows. */
-static flow_status prepare(flow_context *context, flow_model *model, flow_step_kind kind, flow_tensor *const *operands, int count,
-                           int64_t rows)
+/* ---- checks -------------------------------------------------------------------------------------------------------------------- */
+
+flow_status flow_check_model(const char *function, const flow_model *model)
 {
-  flow_model_step *step = &model->steps[kind];
-  int same = step->plan != NULL && step->operand_count == count;
-  for (int i = 0; i < count && same; i++) same = step->dtypes[i] == operands[i]->dtype && step->ranks[i] == operands[i]->rank;
-  if (!same) {
-    flow_model_step_release(step);
-    flow_status status = trace_step(context, model, kind, operands, count, step);
-    if (status != FLOW_OK) {
-      flow_model_step_release(step);
-      return status;
-    }
-  }
-  if (step->instance && step->capacity >= rows) return FLOW_OK;
-  flow_instance_release(step->instance);
-  step->instance = NULL;
-  FLOW_TRY(flow_instance_new(step->plan, (double)rows, &step->instance));
-  step->capacity = rows;
-  return FLOW_OK;
+  if (model && model->magic == FLOW_MODEL_MAGIC) return FLOW_OK;
+  return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the model is NULL or was released", function);
 }
 
 /* Shapes but for the rows, which all have as many; *rows of them. */
@@ -228,18 +204,14 @@ static flow_status collect(flow_tensor *const *batch, int count, int64_t first, 
   return FLOW_OK;
 }
 
-static flow_status predict_rows(flow_context *context, flow_model *model, flow_tensor *const *inputs, int64_t first, int64_t rows,
-                                int64_t total, flow_tensor **results)
+/* ---- running ------------------------------------------------------------------------------------------------------------------- */
+
+static flow_status predict_rows(flow_context *context, flow_model *model, flow_instance *instance, flow_tensor *const *inputs, int64_t first,
+                                int64_t rows, int64_t total, flow_tensor **results)
 {
   flow_tensor *views[FLOW_MAX_OPERANDS] = { NULL }, *batch[FLOW_MAX_OPERANDS] = { NULL };
   flow_status status = FLOW_OK;
-  for (int i = 0; i < model->input_count && status == FLOW_OK; i++) {
-    flow_tensor *whole = NULL;
-    status = flow_tensor_contiguous(inputs[i], &whole);
-    if (status == FLOW_OK) status = view_rows(whole, first, rows, &views[i]);
-    flow_tensor_release(whole);
-  }
-  flow_instance *instance = model->steps[FLOW_STEP_PREDICT].instance;
+  for (int i = 0; i < model->input_count && status == FLOW_OK; i++) status = view_rows(inputs[i], first, rows, &views[i]);
   flow_instance_scalars(instance, model->seed, 0, (double)first);
   if (status == FLOW_OK) status = flow_instance_run(context, instance, views, model->input_count, batch);
   if (status == FLOW_OK) status = collect(batch, model->output_count, first, total, results);
@@ -248,18 +220,54 @@ static flow_status predict_rows(flow_context *context, flow_model *model, flow_t
   return status;
 }
 
-flow_status flow_model_predict(flow_context *context, flow_model *model, flow_tensor *const *inputs, int count, flow_tensor **outputs)
+/* With a runner of the session's (own) or the model's, between enter and leave. *writes: whether the caller entered as a writer; set where
+ * the prediction changes variables and must come again as one: a layer was called with training = true. */
+static flow_status predict(flow_context *context, flow_model *model, flow_runner **own, flow_tensor *const *inputs, int64_t rows, int *writes,
+                           flow_tensor **outputs)
 {
+  flow_runner *runner;
+  FLOW_TRY(flow_runner_take(context, model, model->sharing, own, trace_step, FLOW_STEP_PREDICT, inputs, model->input_count,
+                            rows < BATCH ? rows : BATCH, &runner));
+  int again = runner->writes && !*writes;
+  flow_status status = FLOW_OK;
+  for (int64_t first = 0; first < rows && !again && status == FLOW_OK; first += BATCH)
+    status = predict_rows(context, model, runner->instance, inputs, first, rows - first < BATCH ? rows - first : BATCH, rows, outputs);
+  flow_runner_give(model->sharing, own, runner);
+  *writes = again;
+  return status;
+}
+
+static flow_status make_contiguous(flow_tensor *const *tensors, int count, flow_tensor **contiguous)
+{
+  for (int i = 0; i < count; i++) FLOW_TRY(flow_tensor_contiguous(tensors[i], &contiguous[i]));
+  return FLOW_OK;
+}
+
+static flow_status predict_shared(const char *function, flow_context *context, flow_model *model, flow_runner **own,
+                                  flow_tensor *const *inputs, int count, flow_tensor **outputs)
+{
+  flow_tensor *contiguous[FLOW_MAX_OPERANDS] = { NULL };
   int64_t rows;
-  if (!context || !model || model->magic != FLOW_MODEL_MAGIC || !inputs || !outputs)
-    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_model_predict: context, model, inputs or outputs is NULL, or the model was released");
-  FLOW_TRY(check_inputs("flow_model_predict", model, inputs, count, &rows));
+  FLOW_TRY(check_inputs(function, model, inputs, count, &rows));
   for (int i = 0; i < model->output_count; i++) outputs[i] = NULL;
-  flow_status status = prepare(context, model, FLOW_STEP_PREDICT, inputs, count, rows < BATCH ? rows : BATCH);
-  for (int64_t first = 0; first < rows && status == FLOW_OK; first += BATCH)
-    status = predict_rows(context, model, inputs, first, rows - first < BATCH ? rows - first : BATCH, rows, outputs);
+  flow_status status = make_contiguous(inputs, count, contiguous);
+  for (int entered = 0, writes = 0; status == FLOW_OK && (!entered || writes); entered = 1) {
+    int as_writer = writes;
+    status = flow_sharing_enter(model->sharing, context, as_writer);
+    if (status != FLOW_OK) break;
+    status = predict(context, model, own, contiguous, rows, &writes, outputs);
+    flow_sharing_leave(model->sharing, as_writer);
+  }
+  release_all(contiguous, count);
   if (status != FLOW_OK) release_all(outputs, model->output_count);
   return status;
+}
+
+flow_status flow_model_predict(flow_context *context, flow_model *model, flow_tensor *const *inputs, int count, flow_tensor **outputs)
+{
+  FLOW_TRY(flow_check_model("flow_model_predict", model));
+  if (!context || !inputs || !outputs) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_model_predict: context, inputs or outputs is NULL");
+  return predict_shared("flow_model_predict", context, model, NULL, inputs, count, outputs);
 }
 
 flow_status flow_model_train(flow_context *context, flow_model *model, flow_tensor *const *inputs, int count, flow_tensor *targets,
@@ -267,8 +275,9 @@ flow_status flow_model_train(flow_context *context, flow_model *model, flow_tens
 {
   int64_t rows;
   flow_tensor *operands[FLOW_MAX_OPERANDS] = { NULL }, *result = NULL;
-  if (!context || !model || model->magic != FLOW_MODEL_MAGIC || !inputs || !targets)
-    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_model_train: context, model, inputs or targets is NULL, or the model was released");
+  flow_runner *runner = NULL;
+  FLOW_TRY(flow_check_model("flow_model_train", model));
+  if (!context || !inputs || !targets) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_model_train: context, inputs or targets is NULL");
   if (!model->optimizer || !model->loss)
     return flow_fail(FLOW_INVALID_STATE, "flow_model_train: %s was saved without a loss and an optimizer, or has several outputs",
                      model->path);
@@ -277,17 +286,65 @@ flow_status flow_model_train(flow_context *context, flow_model *model, flow_tens
   if (count == FLOW_MAX_OPERANDS || targets->rank < 1 || targets->shape[0] != rows)
     return flow_fail(FLOW_INVALID_ARGUMENT, "flow_model_train: targets have shape %s for %.0f rows of inputs",
                      flow_shape_text(targets->rank, targets->shape), (double)rows);
-  flow_status status = FLOW_OK;
-  for (int i = 0; i <= count && status == FLOW_OK; i++) status = flow_tensor_contiguous(i < count ? inputs[i] : targets, &operands[i]);
-  if (status == FLOW_OK) status = prepare(context, model, FLOW_STEP_TRAIN, operands, count + 1, rows);
+  flow_status status = make_contiguous(inputs, count, operands);
+  if (status == FLOW_OK) status = flow_tensor_contiguous(targets, &operands[count]);
+  if (status == FLOW_OK) status = flow_sharing_enter(model->sharing, context, 1);
   if (status == FLOW_OK) {
-    flow_instance *instance = model->steps[FLOW_STEP_TRAIN].instance;
-    flow_instance_scalars(instance, model->seed, model->steps_done, 0);
-    status = flow_instance_run(context, instance, operands, count + 1, &result);
+    status = flow_runner_take(context, model, model->sharing, NULL, trace_step, FLOW_STEP_TRAIN, operands, count + 1, rows, &runner);
+    if (status == FLOW_OK) {
+      flow_instance_scalars(runner->instance, model->seed, model->steps_done, 0);
+      status = flow_instance_run(context, runner->instance, operands, count + 1, &result);
+    }
+    if (status == FLOW_OK) model->steps_done++;
+    flow_runner_give(model->sharing, NULL, runner);
+    flow_sharing_leave(model->sharing, 1);
   }
-  if (status == FLOW_OK) model->steps_done++;
   if (status == FLOW_OK && loss) status = flow_tensor_item(result, loss);
   flow_tensor_release(result);
   release_all(operands, count + 1);
   return status;
+}
+
+/* ---- sessions ------------------------------------------------------------------------------------------------------------------ */
+
+enum { SESSION_MAGIC = 0x464c5353 };
+
+struct flow_session {
+  uint32_t     magic;
+  flow_model  *model;                    /* a reference */
+  flow_runner *runners;                  /* its own, for some numbers of rows */
+  _Atomic int  busy;
+};
+
+flow_status flow_session_new(flow_model *model, flow_session **out)
+{
+  void *block;
+  if (!out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_session_new: out is NULL");
+  FLOW_TRY(flow_check_model("flow_session_new", model));
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_session), &block));
+  *out = block;
+  (*out)->magic = SESSION_MAGIC;
+  (*out)->model = flow_model_retain(model);
+  return FLOW_OK;
+}
+
+flow_status flow_session_predict(flow_context *context, flow_session *session, flow_tensor *const *inputs, int count, flow_tensor **outputs)
+{
+  int idle = 0;
+  if (!context || !session || session->magic != SESSION_MAGIC || !inputs || !outputs)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_session_predict: context, session, inputs or outputs is NULL, or the session was released");
+  if (!atomic_compare_exchange_strong(&session->busy, &idle, 1))
+    return flow_fail(FLOW_INVALID_STATE, "this session predicts in another thread; make one for each thread, or use flow_model_predict");
+  flow_status status = predict_shared("flow_session_predict", context, session->model, &session->runners, inputs, count, outputs);
+  atomic_store(&session->busy, 0);
+  return status;
+}
+
+void flow_session_release(flow_session *session)
+{
+  if (!session || session->magic != SESSION_MAGIC) return;
+  session->magic = 0;
+  flow_runners_release(&session->runners);
+  flow_model_release(session->model);
+  flow_free(session);
 }

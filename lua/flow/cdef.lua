@@ -84,6 +84,7 @@ typedef struct flow_listing flow_listing;
 typedef struct flow_arguments flow_arguments;
 typedef struct flow_dataset flow_dataset;
 typedef struct flow_function flow_function;
+typedef struct flow_session flow_session;
 typedef struct flow_model flow_model;
 typedef struct flow_json flow_json;
 typedef struct flow_iterator flow_iterator;
@@ -349,6 +350,7 @@ const char *flow_schedule_class(const flow_schedule *schedule);
 double flow_schedule_value(const flow_schedule *schedule, double step);
 int flow_schedule_config(const flow_schedule *schedule, char *text, int size);
 int flow_model_load(flow_context *context, const char *path, flow_model **out);
+flow_model *flow_model_retain(flow_model *model);
 void flow_model_release(flow_model *model);
 int flow_model_save(const flow_model *model, const char *path);
 int flow_model_input_count(const flow_model *model);
@@ -360,6 +362,10 @@ double flow_model_input_dim(const flow_model *model, int index, int axis);
 int flow_model_predict(flow_context *context, flow_model *model, flow_tensor *const *inputs, int count, flow_tensor **outputs);
 int flow_model_train(flow_context *context, flow_model *model, flow_tensor *const *inputs, int count, flow_tensor *targets,
  double *loss);
+int flow_session_new(flow_model *model, flow_session **out);
+int flow_session_predict(flow_context *context, flow_session *session, flow_tensor *const *inputs, int count,
+ flow_tensor **outputs);
+void flow_session_release(flow_session *session);
 enum { FLOW_JSON_NULL = 0, FLOW_JSON_BOOLEAN, FLOW_JSON_NUMBER, FLOW_JSON_TEXT, FLOW_JSON_LIST, FLOW_JSON_OBJECT,
  FLOW_JSON_REAL,
  FLOW_JSON_PRINTED };

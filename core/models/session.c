@@ -1,0 +1,328 @@
+/* session.c: see session.h. */
+#include "models/session.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/thread.h"
+#include "graph/context.h"
+
+enum {
+  MOST_STEPS = 8,                        /* kinds of operands; of more, the one that was used least recently is traced again */
+  MOST_IDLE = 32, SIZES = 6,             /* predictions of 1 to 32 rows come in so many capacities: see capacity_for() */
+  LOOK_NANOSECONDS = 50000000            /* how often who waits looks for an interrupt */
+};
+
+struct flow_sharing {
+  pthread_mutex_t  lock;                 /* of everything below */
+  pthread_cond_t   changed;
+  _Atomic int      generation;           /* of forks, in which the lock was made */
+  int              readers, waiting_readers, waiting_writers;
+  int              owed;                 /* readers that waited when a writer left: they come before the next one */
+  int              writing, torn;
+  flow_model_step *steps;                /* the last used first */
+  flow_runner     *idle;                 /* the last used first */
+  int              taken, most_taken;
+};
+
+/* ---- the lock ---------------------------------------------------------------------------------------------------------------- */
+
+static void make_lock(flow_sharing *sharing)
+{
+  pthread_condattr_t attributes;
+  pthread_mutex_init(&sharing->lock, NULL);
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_init(&sharing->changed, &attributes);
+  pthread_condattr_destroy(&attributes);
+}
+
+/* In a forked child whoever was in, or held the lock, is a thread of the parent. What they held stays out of use; lists are consistent,
+ * since entries go in and out by one store. */
+static void start_again(flow_sharing *sharing, int seen, int now)
+{
+  if (!atomic_compare_exchange_strong(&sharing->generation, &seen, -1)) {
+    while (atomic_load(&sharing->generation) != now) sched_yield();
+    return;
+  }
+  make_lock(sharing);
+  sharing->torn |= sharing->writing;
+  sharing->readers = sharing->waiting_readers = sharing->waiting_writers = sharing->owed = sharing->writing = sharing->taken = 0;
+  atomic_store(&sharing->generation, now);
+}
+
+static void lock(flow_sharing *sharing)
+{
+  int seen = atomic_load(&sharing->generation), now = flow_fork_generation();
+  if (seen != now) start_again(sharing, seen, now);
+  pthread_mutex_lock(&sharing->lock);
+}
+
+static void unlock(flow_sharing *sharing) { pthread_mutex_unlock(&sharing->lock); }
+
+flow_status flow_sharing_new(flow_sharing **out)
+{
+  void *block;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_sharing), &block));
+  *out = block;
+  make_lock(*out);
+  atomic_init(&(*out)->generation, flow_fork_generation());
+  return FLOW_OK;
+}
+
+static void release_step(flow_model_step *step)
+{
+  flow_plan_release(step->plan);
+  flow_free(step);
+}
+
+void flow_sharing_release(flow_sharing *sharing)
+{
+  if (!sharing) return;
+  flow_runners_release(&sharing->idle);
+  for (flow_model_step *step = sharing->steps, *next; step; step = next) {
+    next = step->next;
+    release_step(step);
+  }
+  flow_free(sharing);
+}
+
+/* ---- readers and a writer -------------------------------------------------------------------------------------------------------- */
+
+static int may_enter(const flow_sharing *sharing, int writes)
+{
+  if (sharing->writing) return 0;
+  if (writes) return sharing->readers == 0 && sharing->owed == 0;
+  return sharing->owed > 0 || sharing->waiting_writers == 0;
+}
+
+static flow_status wait_to_enter(flow_sharing *sharing, const flow_context *context, int writes)
+{
+  while (!may_enter(sharing, writes)) {
+    struct timespec until;
+    if (context && flow_interrupted(context)) return flow_fail(FLOW_INTERRUPTED, "interrupted while another thread trained the model");
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += LOOK_NANOSECONDS;
+    if (until.tv_nsec >= 1000000000) until.tv_nsec -= 1000000000, until.tv_sec++;
+    pthread_cond_timedwait(&sharing->changed, &sharing->lock, &until);
+  }
+  if (sharing->torn)
+    return flow_fail(FLOW_INVALID_STATE, "this process was forked while another thread trained the model: its weights are those of a step "
+                     "half done; load it again");
+  return FLOW_OK;
+}
+
+flow_status flow_sharing_enter(flow_sharing *sharing, const flow_context *context, int writes)
+{
+  lock(sharing);
+  int *waiting = writes ? &sharing->waiting_writers : &sharing->waiting_readers;
+  ++*waiting;
+  flow_status status = wait_to_enter(sharing, context, writes);
+  --*waiting;
+  if (status == FLOW_OK && writes) sharing->writing = 1;
+  if (status == FLOW_OK && !writes) sharing->readers++;
+  if (!writes && sharing->owed > 0) sharing->owed--;
+  if (status != FLOW_OK) pthread_cond_broadcast(&sharing->changed);      /* somebody may have waited for this one */
+  unlock(sharing);
+  return status;
+}
+
+void flow_sharing_leave(flow_sharing *sharing, int writes)
+{
+  lock(sharing);
+  if (writes) sharing->writing = 0, sharing->owed = sharing->waiting_readers;
+  else sharing->readers--;
+  if (sharing->waiting_readers > 0 || sharing->waiting_writers > 0) pthread_cond_broadcast(&sharing->changed);
+  unlock(sharing);
+}
+
+/* ---- steps ----------------------------------------------------------------------------------------------------------------------- */
+
+static flow_signature signature_like(const flow_tensor *operand)
+{
+  flow_signature signature = flow_tensor_signature(operand);
+  if (signature.rank > 0) signature.dims[0] = -1;
+  return signature;
+}
+
+static int is_for(const flow_model_step *step, const flow_context *context, flow_step_kind kind, flow_tensor *const *operands, int count)
+{
+  int same = step->kind == kind && step->exact == context->exact && step->device == context->on_device && step->operand_count == count;
+  for (int i = 0; i < count && same; i++) {
+    flow_signature wanted = signature_like(operands[i]);
+    const flow_signature *has = &step->operands[i];
+    same = has->dtype == wanted.dtype && flow_shape_equal(has->rank, has->dims, wanted.rank, wanted.dims);
+  }
+  return same;
+}
+
+static int changes_variables(const flow_plan *plan)
+{
+  for (int k = 0; k < plan->order_count; k++)
+    if (flow_op(plan->graph->nodes[plan->order[k]].op)->flags & FLOW_OP_EFFECT) return 1;
+  return 0;
+}
+
+/* Out of the list: runners of this plan. */
+static void drop_runners(flow_runner **list, const flow_plan *plan)
+{
+  while (*list) {
+    flow_runner *runner = *list;
+    if (runner->plan != plan) {
+      list = &runner->next;
+      continue;
+    }
+    *list = runner->next;
+    flow_instance_release(runner->instance);
+    flow_free(runner);
+  }
+}
+
+static flow_status trace_step(flow_context *context, flow_model *model, flow_sharing *sharing, flow_step_tracer *tracer, flow_step_kind kind,
+                              flow_tensor *const *operands, int count)
+{
+  void *block;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_model_step), &block));
+  flow_model_step *step = block;
+  *step = (flow_model_step){ .kind = kind, .exact = context->exact, .device = context->on_device, .operand_count = count };
+  for (int i = 0; i < count; i++) step->operands[i] = signature_like(operands[i]);
+  flow_status status = tracer(context, model, kind, operands, count, &step->plan);
+  if (status != FLOW_OK) {
+    flow_free(step);
+    return status;
+  }
+  step->writes = changes_variables(step->plan);
+  step->next = sharing->steps;
+  sharing->steps = step;
+  flow_model_step **last = &sharing->steps;
+  for (int i = 0; i < MOST_STEPS && *last; i++) last = &(*last)->next;
+  if (*last) {
+    drop_runners(&sharing->idle, (*last)->plan);
+    release_step(*last);
+    *last = NULL;
+  }
+  return FLOW_OK;
+}
+
+/* The step for these operands becomes the first of the list. */
+static flow_status find_step(flow_context *context, flow_model *model, flow_sharing *sharing, flow_step_tracer *tracer, flow_step_kind kind,
+                             flow_tensor *const *operands, int count)
+{
+  for (flow_model_step **link = &sharing->steps, *step; (step = *link); link = &step->next) {
+    if (!is_for(step, context, kind, operands, count)) continue;
+    *link = step->next;
+    step->next = sharing->steps;
+    sharing->steps = step;
+    return FLOW_OK;
+  }
+  return trace_step(context, model, sharing, tracer, kind, operands, count);
+}
+
+/* ---- runners --------------------------------------------------------------------------------------------------------------------- */
+
+void flow_runners_release(flow_runner **list)
+{
+  while (*list) drop_runners(list, (*list)->plan);
+}
+
+static void put_first(flow_runner **list, flow_runner *runner)
+{
+  runner->next = *list;
+  *list = runner;
+}
+
+/* Drops those behind the first `most`. */
+static void keep_first(flow_runner **list, int most)
+{
+  for (; *list && most > 0; most--) list = &(*list)->next;
+  flow_runners_release(list);
+}
+
+static flow_runner *take_out(flow_runner **list, const flow_plan *plan, int64_t least, int64_t most)
+{
+  for (; *list; list = &(*list)->next) {
+    flow_runner *runner = *list;
+    if (runner->plan != plan || runner->capacity < least || runner->capacity > most) continue;
+    *list = runner->next;
+    return runner;
+  }
+  return NULL;
+}
+
+static flow_status make_runner(flow_plan *plan, int64_t capacity, int writes, flow_runner **out)
+{
+  void *block;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_runner), &block));
+  flow_runner *runner = block;
+  *runner = (flow_runner){ .plan = plan, .capacity = capacity, .writes = writes };
+  flow_status status = flow_instance_new(plan, (double)capacity, &runner->instance);
+  if (status == FLOW_OK) *out = runner;
+  else flow_free(runner);
+  return status;
+}
+
+/* A power of two, so that callers with any numbers of rows find each other's runners. */
+static int64_t capacity_for(int64_t rows)
+{
+  int64_t capacity = 1;
+  while (capacity < rows) capacity *= 2;
+  return capacity;
+}
+
+/* For training, which is alone and whose memory is large, one runner serves all batches up to the largest. */
+static void pick(flow_sharing *sharing, flow_runner **own, const flow_model_step *step, int64_t rows, flow_plan **plan,
+                        int64_t *capacity, flow_runner **out)
+{
+  int trains = step->kind == FLOW_STEP_TRAIN;
+  *capacity = trains ? rows : capacity_for(rows);
+  *out = own ? take_out(own, step->plan, *capacity, *capacity) : NULL;
+  if (!*out) *out = take_out(&sharing->idle, step->plan, *capacity, trains ? INT64_MAX : *capacity);
+  if (!*out && trains) drop_runners(&sharing->idle, step->plan);
+  if (!*out) *plan = flow_plan_retain(step->plan);
+  if (++sharing->taken > sharing->most_taken) sharing->most_taken = sharing->taken;
+}
+
+flow_status flow_runner_take(flow_context *context, flow_model *model, flow_sharing *sharing, flow_runner **own, flow_step_tracer *tracer,
+                             flow_step_kind kind, flow_tensor *const *operands, int count, int64_t rows, flow_runner **out)
+{
+  flow_plan *plan = NULL;
+  int64_t capacity;
+  int writes = 0;
+  *out = NULL;
+  lock(sharing);
+  flow_status status = find_step(context, model, sharing, tracer, kind, operands, count);
+  if (status == FLOW_OK) {
+    writes = sharing->steps->writes;
+    pick(sharing, own, sharing->steps, rows, &plan, &capacity, out);
+  }
+  unlock(sharing);
+  if (plan) {
+    status = make_runner(plan, capacity, writes, out);
+    flow_plan_release(plan);
+    if (status != FLOW_OK) {
+      lock(sharing);
+      sharing->taken--;
+      unlock(sharing);
+    }
+  }
+  return status;
+}
+
+void flow_runner_give(flow_sharing *sharing, flow_runner **own, flow_runner *runner)
+{
+  if (!runner) return;
+  if (own) {
+    put_first(own, runner);
+    keep_first(own, SIZES);
+  }
+  lock(sharing);
+  sharing->taken--;
+  if (!own) {
+    int most = sharing->most_taken + SIZES - 1;
+    put_first(&sharing->idle, runner);
+    keep_first(&sharing->idle, most < MOST_IDLE ? most : MOST_IDLE);
+  }
+  unlock(sharing);
+}
