@@ -3,6 +3,7 @@
 #include "tensor/mirrors.h"
 
 #include <math.h>
+#include "base/float_state.h"
 
 /* ---- properties: harmless on NULL and closed tensors ----------------------------------------------------------------- */
 
@@ -77,6 +78,7 @@ flow_status flow_tensor_scalar(int dtype, double value, flow_tensor **out)
 
 flow_status flow_tensor_arange(int dtype, double start, double step, double count, flow_tensor **out)
 {
+  FLOW_DEFAULT_FLOATS;
   *out = NULL;
   if (!(count >= 0) || count > 0x1p53 || count != floor(count)) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "arange of %g elements: the count must be a whole number from 0", count);

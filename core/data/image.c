@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include <strings.h>
+#include "base/float_state.h"
 #include "base/memory.h"
 #include "io/file.h"
 #include "plugins/image/image_plugin.h"
@@ -196,6 +197,7 @@ flow_status flow_picture_decode(const void *bytes, size_t count, int channels, f
 
 flow_status flow_picture_decode_rows(const void *bytes, size_t count, int channels, flow_picture *picture, const flow_picture_rows *rows)
 {
+  FLOW_DEFAULT_FLOATS;
   const format *found;
   FLOW_TRY(find_format(bytes, count, channels, &found));
   if (found->decode_rows) return found->decode_rows(bytes, count, channels, picture, rows);
@@ -229,6 +231,7 @@ flow_status flow_picture_read(const char *path, int channels, flow_picture *pict
 
 flow_status flow_picture_read_rows(const char *path, int channels, flow_picture *picture, const flow_picture_rows *rows)
 {
+  FLOW_DEFAULT_FLOATS;
   size_t count;
   FLOW_TRY(read_file(path, picture, &count));
   flow_status status = flow_picture_decode_rows(picture->file, count, channels, picture, rows);
@@ -267,6 +270,7 @@ static flow_status encode(const char *path, const flow_picture *picture, int qua
 
 flow_status flow_picture_write(const char *path, const flow_picture *picture, int quality)
 {
+  FLOW_DEFAULT_FLOATS;
   flow_sink sink;
   FLOW_TRY(flow_sink_open(path, &sink));
   flow_status status = encode(path, picture, quality, &sink);

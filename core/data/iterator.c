@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/float_state.h"
 
 /* ---- draws ------------------------------------------------------------------------------------------------------------- */
 
@@ -169,6 +170,7 @@ static flow_status produce(flow_iterator *iterator, flow_element *out)
 
 flow_status flow_iterator_next(flow_iterator *iterator, flow_element *out)
 {
+  FLOW_DEFAULT_FLOATS;
   if (!iterator || !out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_iterator_next: %s is NULL", iterator ? "out" : "iterator");
   flow_element_clear(out);
   if (flow_iterator_forked(iterator))

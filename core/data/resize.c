@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "base/float_state.h"
 #include "base/memory.h"
 
 enum {
@@ -74,6 +75,7 @@ static size_t size_of(int dtype) { return dtype == FLOW_FLOAT32 ? sizeof(float) 
 flow_status flow_resize_begin(flow_resizer *r, int dtype, int height, int width, int channels, int method, int fit, int to_height,
                               int to_width, int to_dtype, void *to)
 {
+  FLOW_DEFAULT_FLOATS;
   flow_fitting f = { 0, 0, height, width, 0, 0, to_height, to_width };
   int64_t to_stride = (int64_t)to_width * channels;
   if (fit == FLOW_CROP) f = fit_by_cropping(f);
@@ -174,6 +176,7 @@ void flow_resize_end(flow_resizer *r)
 flow_status flow_resize(flow_resizer *resizer, const void *pixels, int dtype, int height, int width, int channels, int method,
                         int fit, int to_height, int to_width, float *to)
 {
+  FLOW_DEFAULT_FLOATS;
   FLOW_TRY(flow_resize_begin(resizer, dtype, height, width, channels, method, fit, to_height, to_width, FLOW_FLOAT32, to));
   flow_resize_lines(resizer, pixels, 0, height);
   return FLOW_OK;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 
 static const char *const job_names[FLOW_JOB_COUNT] = {
@@ -309,15 +310,13 @@ void flow_cluster_list(const flow_cluster *cluster, flow_text *text)
 
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
-  for (const char *at = text ? text : ""; *at; at++) hash = (hash ^ (unsigned char)*at) * 0x100000001b3u;
-  return (hash ^ 0xff) * 0x100000001b3u;        /* 0xff ends a text: no text holds it */
+  return flow_hash(flow_hash_text(hash, text ? text : ""), "\xff", 1);      /* which ends a text: no text holds it */
 }
 
-/* FNV-1a, 64 bits (Fowler, Noll, Vo: offset basis 0xcbf29ce484222325, prime 0x100000001b3), over the tasks in order: tells clusters
- * apart that differ by mistake. It is no signature. */
+/* Over the tasks in order: tells clusters apart that differ by mistake. */
 int flow_cluster_hash(const flow_cluster *cluster, char *buffer, int size)
 {
-  uint64_t hash = 0xcbf29ce484222325u;
+  uint64_t hash = FLOW_HASH_BEGIN;
   for (int job = 0; job < FLOW_JOB_COUNT; job++) {
     for (int i = 0; i < cluster->count[job]; i++) hash = hash_text(hash_text(hash, job_names[job]), cluster->address[job][i]);
   }

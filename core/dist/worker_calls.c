@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "dist/worker_state.h"
 
@@ -40,14 +41,6 @@ flow_status flow_worker_barrier(flow_worker *worker, const char *name)
 enum { EXCERPT = 60 };            /* bytes that are shown of each side */
 
 typedef struct text_head { int64_t length; uint64_t hash; } text_head;
-
-/* FNV-1a, as flow_cluster_hash: tells texts apart that differ by mistake. */
-static uint64_t hash_of(const char *text, size_t length)
-{
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
-  return hash;
-}
 
 static int is_inside_symbol(char byte) { return (byte & 0xc0) == 0x80; }
 
@@ -102,7 +95,7 @@ flow_status flow_worker_agree(flow_worker *worker, const char *what, const char 
   if (!worker || !what || !text) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_agree: %s is NULL", !worker ? "worker" : !what ? "what" : "text");
   }
-  const text_head mine = { (int64_t)strlen(text), hash_of(text, strlen(text)) };
+  const text_head mine = { (int64_t)strlen(text), flow_hash(FLOW_HASH_BEGIN, text, strlen(text)) };
   int workers = worker->exchange.workers, same = 1;
   void *block;
   FLOW_TRY(flow_alloc((size_t)workers * sizeof mine, &block));

@@ -14,30 +14,25 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/plugin.h"
 #include "dist/worker_state.h"
 
 /* ---- this machine -------------------------------------------------------------------------------------------------------------------- */
 
-static uint64_t add_text(uint64_t hash, const char *text, size_t length)
-{
-  for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;      /* FNV-1a, as flow_cluster_hash */
-  return hash;
-}
-
 /* A number that is the same in processes that reach each other at 127.0.0.1: of the running system and its network namespace. */
 static uint64_t machine_number(void)
 {
   char text[256] = "";
-  uint64_t hash = 0xcbf29ce484222325u;
+  uint64_t hash = FLOW_HASH_BEGIN;
   int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
   ssize_t count = file >= 0 ? read(file, text, sizeof text) : -1;
   if (file >= 0) close(file);
   if (count <= 0 && gethostname(text, sizeof text - 1) == 0) count = (ssize_t)strlen(text);
-  hash = add_text(hash, text, count > 0 ? (size_t)count : 0);
+  hash = flow_hash(hash, text, count > 0 ? (size_t)count : 0);
   count = readlink("/proc/self/ns/net", text, sizeof text);
-  return add_text(hash, text, count > 0 ? (size_t)count : 0);
+  return flow_hash(hash, text, count > 0 ? (size_t)count : 0);
 }
 
 static int is_routable(const struct sockaddr *address)

@@ -1,6 +1,7 @@
 /* autodiff.c: reverse differentiation. One pass for eager tapes and traces: it walks a tape's nodes backwards and calls
  * the gradient rule of each op's record, which itself just calls ops. */
 #include "graph/tape.h"
+#include "base/float_state.h"
 #include "graph/variable.h"
 #include <string.h>
 
@@ -150,6 +151,7 @@ static flow_status fuse(flow_tape *tape, flow_tensor *target, flow_tensor *const
 flow_status flow_tape_gradient(flow_context *context, flow_tape *tape, flow_tensor *target, flow_tensor *const *tensors,
                                flow_variable *const *variables, int count, flow_tensor **out)
 {
+  FLOW_DEFAULT_FLOATS;
   FLOW_TRY(flow_check_tensor("target of a gradient", target));
   if (!flow_dtype_is_float(target->dtype))
     return flow_fail(FLOW_INVALID_ARGUMENT, "gradient: the target is %s; only floating-point results have gradients",

@@ -1,6 +1,7 @@
 /* instance.c: making an instance: which values are computed chunk by chunk, where everything lies, which kernel runs
  * what. See instance.h; running is in executor.c. */
 #include "graph/accelerated.h"
+#include "base/float_state.h"
 #include "graph/gather.h"
 #include "graph/memory_plan.h"
 #include "graph/variable.h"
@@ -505,6 +506,7 @@ flow_status flow_instance_new_at(flow_plan *plan, double capacity, flow_place *p
 
 flow_status flow_instance_new(flow_plan *plan, double capacity, flow_instance **out)
 {
+  FLOW_DEFAULT_FLOATS;
   if (!plan || !out || !(capacity >= 0 && capacity < 1e9))
     return flow_fail(FLOW_INVALID_ARGUMENT, "flow_instance_new: a plan and a capacity below 1e9 rows are needed, found %g rows", capacity);
   return flow_instance_new_at(plan, capacity, plan->graph->place, out);
@@ -522,6 +524,7 @@ void flow_instance_release(flow_instance *instance)
 
 flow_status flow_instance_resize(flow_instance *instance, int64_t capacity)
 {
+  FLOW_DEFAULT_FLOATS;
   release_memory(instance);
   instance->capacity = capacity;
   flow_status status = fill_instance(instance);

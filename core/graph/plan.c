@@ -1,5 +1,6 @@
 /* plan.c: from a traced graph to a plan: dead nodes out, commit tail last, segments, lifetimes. */
 #include "graph/accelerated.h"
+#include "base/float_state.h"
 #include "graph/variable.h"
 #include <string.h>
 
@@ -409,6 +410,7 @@ static flow_status fill_plan(flow_plan *plan, flow_tensor *const *outputs, int c
 
 flow_status flow_plan_make(flow_graph *graph, flow_tensor *const *outputs, int count, flow_plan **out)
 {
+  FLOW_DEFAULT_FLOATS;
   void *block;
   FLOW_TRY(flow_alloc_zero(sizeof(flow_plan), &block));
   flow_plan *plan = block;

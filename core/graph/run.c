@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "graph/accelerated.h"
+#include "base/float_state.h"
 #include "graph/context.h"
 #include "graph/gather.h"
 #include "graph/variable.h"
@@ -192,6 +193,7 @@ static flow_status make_contiguous(const flow_instance *instance, flow_tensor *c
 
 flow_status flow_instance_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs)
 {
+  FLOW_DEFAULT_FLOATS;
   flow_tensor *contiguous[FLOW_MAX_OPERANDS] = { NULL };
   flow_status status = make_contiguous(instance, inputs, count, contiguous);
   if (status == FLOW_OK) status = begin_run(context, instance, contiguous, count, NULL, -1, -1, 0);
@@ -221,6 +223,7 @@ static flow_status check_rows(const flow_instance *instance, flow_tensor *const 
 flow_status flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
                                    const flow_tensor *order, double first, double rows)
 {
+  FLOW_DEFAULT_FLOATS;
   FLOW_TRY(check_rows(instance, inputs, count, first, rows));
   FLOW_TRY(begin_run(context, instance, inputs, count, order, (int64_t)first, (int64_t)rows, 0));
   flow_status status = execute(instance);
@@ -242,6 +245,7 @@ static flow_status run_steps(flow_context *context, flow_instance *instance, flo
 flow_status flow_instance_run_batches(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
                                       const flow_tensor *order, double first, double rows, double size, double *done)
 {
+  FLOW_DEFAULT_FLOATS;
   const flow_scalars before = instance->base;
   *done = 0;
   FLOW_TRY(check_rows(instance, inputs, count, first, size));
@@ -294,6 +298,7 @@ static flow_status run_each(flow_context *context, flow_instance *lead, flow_ten
 flow_status flow_instance_run_each(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
                                    flow_tensor **outputs)
 {
+  FLOW_DEFAULT_FLOATS;
   void *block;
   int all = instance->replica_count * count;
   memset(outputs, 0, sizeof *outputs * (size_t)(instance->replica_count * instance->plan->output_count));

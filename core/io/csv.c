@@ -2,6 +2,7 @@
  * line without an end. The file is read whole, as it stands or gzipped; each field becomes a text that ends with NUL where it lies,
  * and a column becomes a tensor when it is asked for. Blank lines are passed over. */
 #define _GNU_SOURCE
+#include "base/float_state.h"
 #include "base/memory.h"
 #include "io/file.h"
 #include "tensor/tensor.h"
@@ -246,6 +247,7 @@ static int is_empty(const char *text) { return !*skip_spaces(text); }
 /* FLOW_INT64 if all fields are whole numbers, FLOW_FLOAT32 if all are numbers or empty, else -1. */
 int flow_csv_dtype(const flow_csv *csv, int column)
 {
+  FLOW_DEFAULT_FLOATS;
   if (!alive(csv) || column < 0 || column >= csv->columns) return -1;
   int dtype = FLOW_INT64, some = 0;
   int64_t whole;
@@ -290,6 +292,7 @@ static int put_number(const flow_csv *csv, const char *text, int dtype, void *to
 
 flow_status flow_csv_tensor(const flow_csv *csv, int column, int dtype, flow_tensor **out)
 {
+  FLOW_DEFAULT_FLOATS;
   *out = NULL;
   if (!alive(csv) || column < 0 || column >= csv->columns) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "flow_csv_tensor: there is no column %d", column);

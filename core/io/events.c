@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/float_state.h"
 #include "base/memory.h"
 #include "data/image.h"
 #include "io/crc32c.h"
@@ -234,6 +235,7 @@ static flow_status finish_value(flow_event_writer *writer, flow_message *event, 
 
 flow_status flow_event_writer_scalar(flow_event_writer *writer, const char *tag, double step, double value)
 {
+  FLOW_DEFAULT_FLOATS;
   flow_message event = { 0 };
   float narrow = (float)value;
   FLOW_TRY(begin_value(&event, writer, tag, step, DT_FLOAT, 0, NULL));
@@ -307,6 +309,7 @@ static flow_status histogram_rows(flow_tensor *tensor, int buckets, double *rows
 
 flow_status flow_event_writer_histogram(flow_event_writer *writer, const char *tag, double step, flow_tensor *tensor, int buckets)
 {
+  FLOW_DEFAULT_FLOATS;
   void *rows;
   flow_message event = { 0 };
   FLOW_TRY(check(writer));
@@ -361,6 +364,7 @@ static flow_status add_pictures(flow_message *event, const flow_tensor *images, 
 
 flow_status flow_event_writer_images(flow_event_writer *writer, const char *tag, double step, flow_tensor *images, int most)
 {
+  FLOW_DEFAULT_FLOATS;
   flow_message event = { 0 };
   char text[24];
   FLOW_TRY(check(writer));

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "base/float_state.h"
 
 static flow_status fail_wire(void)
 {
@@ -135,6 +136,7 @@ flow_status flow_feature_count(const flow_feature *feature, uint64_t *count)
 
 flow_status flow_feature_floats(const flow_feature *feature, float *to)
 {
+  FLOW_DEFAULT_FLOATS;
   value_reader reader = values_of(feature);
   flow_wire_field field;
   int found;

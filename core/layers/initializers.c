@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/float_state.h"
 #include "base/philox.h"
 #include "tensor/tensor.h"
 
@@ -231,6 +232,7 @@ static flow_status initialize_from_host(flow_context *context, const char *initi
 
 flow_status flow_initialize(flow_context *context, const char *initializer, const flow_arguments *arguments, double seed, flow_tensor *into)
 {
+  FLOW_DEFAULT_FLOATS;
   flow_arguments *options;
   (void)context;      /* the numbers depend on the seed alone */
   FLOW_TRY(flow_check_concrete("flow_initialize: into", into));

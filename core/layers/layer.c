@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/float_state.h"
+#include "base/hash.h"
 #include "base/philox.h"
 #include "graph/context.h"
 #include "graph/variable.h"
@@ -60,13 +62,8 @@ static flow_status name_failure(const flow_layer *layer, flow_status status)
 
 /* ---- life ------------------------------------------------------------------------------------------------------------------ */
 
-/* FNV-1a of the name: the same stream in every process and after loading a file. */
-static uint64_t stream_of(const char *name)
-{
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (; *name; name++) hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
-  return flow_mix(hash, 0);
-}
+/* The same stream in every process and after loading a file. */
+static uint64_t stream_of(const char *name) { return flow_mix(flow_hash_text(FLOW_HASH_BEGIN, name), 0); }
 
 uint64_t flow_layer_seed(flow_context *context, flow_layer *layer)
 {
@@ -141,6 +138,7 @@ static flow_status check_input_count(const flow_layer *layer, int count)
 
 flow_status flow_layer_make(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
 {
+  FLOW_DEFAULT_FLOATS;
   if (layer->built) return FLOW_OK;
   FLOW_TRY(check_input_count(layer, count));
   if (layer->class->build) {
@@ -175,6 +173,7 @@ static flow_status call_class(flow_context *context, flow_layer *layer, flow_ten
 
 flow_status flow_layer_run(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
+  FLOW_DEFAULT_FLOATS;
   FLOW_TRY(check_input_count(layer, count));
   if (!layer->built) {
     flow_signature *signatures;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graph/variable.h"
+#include "base/float_state.h"
 #include "models/model.h"
 #include "train/loss_scale.h"
 
@@ -210,6 +211,7 @@ static flow_status load(flow_context *context, const char *path, flow_model *mod
 
 flow_status flow_model_load(flow_context *context, const char *path, flow_model **out)
 {
+  FLOW_DEFAULT_FLOATS;
   void *block;
   if (!context || !path || !out)
     return flow_fail(FLOW_INVALID_ARGUMENT, "flow_model_load: %s is NULL", !context ? "context" : path ? "out" : "path");
@@ -287,6 +289,7 @@ static flow_status save(const flow_model *model, const char *path)
 
 flow_status flow_model_save(const flow_model *model, const char *path)
 {
+  FLOW_DEFAULT_FLOATS;
   FLOW_TRY(flow_check_model("flow_model_save", model));
   if (!path) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_model_save: path is NULL");
   FLOW_TRY(flow_sharing_enter(model->sharing, NULL, 0));

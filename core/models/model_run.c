@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "graph/context.h"
+#include "base/float_state.h"
 #include "layers/express.h"
 #include "layers/regularizers.h"
 #include "models/model.h"
@@ -206,8 +207,8 @@ static flow_status collect(flow_tensor *const *batch, int count, int64_t first, 
 
 /* ---- running ------------------------------------------------------------------------------------------------------------------- */
 
-static flow_status predict_rows(flow_context *context, flow_model *model, flow_instance *instance, flow_tensor *const *inputs, int64_t first,
-                                int64_t rows, int64_t total, flow_tensor **results)
+static flow_status predict_rows(flow_context *context, flow_model *model, flow_instance *instance, flow_tensor *const *inputs,
+                                int64_t first, int64_t rows, int64_t total, flow_tensor **results)
 {
   flow_tensor *views[FLOW_MAX_OPERANDS] = { NULL }, *batch[FLOW_MAX_OPERANDS] = { NULL };
   flow_status status = FLOW_OK;
@@ -222,8 +223,8 @@ static flow_status predict_rows(flow_context *context, flow_model *model, flow_i
 
 /* With a runner of the session's (own) or the model's, between enter and leave. *writes: whether the caller entered as a writer; set where
  * the prediction changes variables and must come again as one: a layer was called with training = true. */
-static flow_status predict(flow_context *context, flow_model *model, flow_runner **own, flow_tensor *const *inputs, int64_t rows, int *writes,
-                           flow_tensor **outputs)
+static flow_status predict(flow_context *context, flow_model *model, flow_runner **own, flow_tensor *const *inputs, int64_t rows,
+                           int *writes, flow_tensor **outputs)
 {
   flow_runner *runner;
   FLOW_TRY(flow_runner_take(context, model, model->sharing, own, trace_step, FLOW_STEP_PREDICT, inputs, model->input_count,
@@ -246,6 +247,7 @@ static flow_status make_contiguous(flow_tensor *const *tensors, int count, flow_
 static flow_status predict_shared(const char *function, flow_context *context, flow_model *model, flow_runner **own,
                                   flow_tensor *const *inputs, int count, flow_tensor **outputs)
 {
+  FLOW_DEFAULT_FLOATS;
   flow_tensor *contiguous[FLOW_MAX_OPERANDS] = { NULL };
   int64_t rows;
   FLOW_TRY(check_inputs(function, model, inputs, count, &rows));
@@ -273,6 +275,7 @@ flow_status flow_model_predict(flow_context *context, flow_model *model, flow_te
 flow_status flow_model_train(flow_context *context, flow_model *model, flow_tensor *const *inputs, int count, flow_tensor *targets,
                              double *loss)
 {
+  FLOW_DEFAULT_FLOATS;
   int64_t rows;
   flow_tensor *operands[FLOW_MAX_OPERANDS] = { NULL }, *result = NULL;
   flow_runner *runner = NULL;
@@ -328,11 +331,12 @@ flow_status flow_session_new(flow_model *model, flow_session **out)
   return FLOW_OK;
 }
 
-flow_status flow_session_predict(flow_context *context, flow_session *session, flow_tensor *const *inputs, int count, flow_tensor **outputs)
+flow_status flow_session_predict(flow_context *context, flow_session *session, flow_tensor *const *inputs, int count,
+                                 flow_tensor **outputs)
 {
   int idle = 0;
   if (!context || !session || session->magic != SESSION_MAGIC || !inputs || !outputs)
-    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_session_predict: context, session, inputs or outputs is NULL, or the session was released");
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_session_predict: an argument is NULL, or the session was released");
   if (!atomic_compare_exchange_strong(&session->busy, &idle, 1))
     return flow_fail(FLOW_INVALID_STATE, "this session predicts in another thread; make one for each thread, or use flow_model_predict");
   flow_status status = predict_shared("flow_session_predict", context, session->model, &session->runners, inputs, count, outputs);

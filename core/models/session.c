@@ -180,8 +180,8 @@ static void drop_runners(flow_runner **list, const flow_plan *plan)
   }
 }
 
-static flow_status trace_step(flow_context *context, flow_model *model, flow_sharing *sharing, flow_step_tracer *tracer, flow_step_kind kind,
-                              flow_tensor *const *operands, int count)
+static flow_status trace_step(flow_context *context, flow_model *model, flow_sharing *sharing, flow_step_tracer *tracer,
+                              flow_step_kind kind, flow_tensor *const *operands, int count)
 {
   void *block;
   FLOW_TRY(flow_alloc_zero(sizeof(flow_model_step), &block));

@@ -1,6 +1,7 @@
 /* eager.c: an op on concrete tensors, at once: outputs are allocated, the kernel chosen, the team asked to help where
  * there is enough to do. */
 #include "graph/context.h"
+#include "base/float_state.h"
 #include "graph/profile.h"
 #include "ops/eager.h"
 #include "tensor/place.h"
@@ -94,6 +95,7 @@ static flow_status run_alias(flow_context *context, flow_tensor *input, const fl
 flow_status flow_run_eager(flow_context *context, int op, flow_tensor *const *inputs, int input_count,
                            const flow_attributes *attributes, const flow_signature *results, flow_tensor **outputs)
 {
+  FLOW_DEFAULT_FLOATS;
   const flow_op_record *record = flow_op(op);
   static const flow_scalars scalars;   /* eager random ops carry their key in the attributes */
   flow_place *place;

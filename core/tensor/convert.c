@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "base/float_state.h"
 
 /* ---- 16-bit floats ---------------------------------------------------------------------------------------------------- */
 
@@ -59,6 +60,7 @@ static float round_to_odd(double value)
 
 void flow_convert_to_double(int dtype, const void *from, int64_t step, double *to, int64_t n)
 {
+  FLOW_DEFAULT_FLOATS;
   switch (dtype) {
     case FLOW_FLOAT32:  EACH(float, (double)x)
     case FLOW_FLOAT64:  EACH(double, x)
@@ -102,6 +104,7 @@ static int64_t saturate(double x, int64_t low, int64_t high)
 
 void flow_convert_from_double(int dtype, const double *from, void *to, int64_t step, int64_t n)
 {
+  FLOW_DEFAULT_FLOATS;
   typedef double lane;
   switch (dtype) {
     case FLOW_FLOAT32:  EACH(float, (float)x)
@@ -118,6 +121,7 @@ void flow_convert_from_double(int dtype, const double *from, void *to, int64_t s
 
 void flow_convert_from_int64(int dtype, const int64_t *from, void *to, int64_t step, int64_t n)
 {
+  FLOW_DEFAULT_FLOATS;
   typedef int64_t lane;
   switch (dtype) {
     case FLOW_FLOAT32:  EACH(float, (float)x)
@@ -156,6 +160,7 @@ static void move_elements(int size, const void *from, int64_t from_step, void *t
 
 void flow_convert(int from_dtype, const void *from, int64_t from_step, int to_dtype, void *to, int64_t to_step, int64_t n)
 {
+  FLOW_DEFAULT_FLOATS;
   enum { CHUNK = 256 };                  /* lanes stay in the first-level cache */
   int from_size = flow_dtype_size(from_dtype), to_size = flow_dtype_size(to_dtype);
   if (from_dtype == to_dtype) {

@@ -1,4 +1,5 @@
 /* copy.c: writing whole tensors: copy with cast and broadcast, fill, contiguous, rows by an order, shuffle. */
+#include "base/float_state.h"
 #include "base/team.h"
 #include "tensor/convert.h"
 
@@ -121,6 +122,7 @@ flow_status flow_tensor_copy(flow_tensor *to, const flow_tensor *from)
 
 flow_status flow_tensor_fill(flow_tensor *tensor, double value)
 {
+  FLOW_DEFAULT_FLOATS;
   FLOW_TRY(flow_check_concrete("the tensor to fill", tensor));
   if (flow_shape_size(tensor->rank, tensor->shape) == 0) return FLOW_OK;
   if (flow_tensor_place(tensor)) return flow_tensor_fill_at_place(tensor, value);

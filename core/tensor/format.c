@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/float_state.h"
 
 enum { PRECISION = 4, THRESHOLD = 1000, EDGE_ITEMS = 3, LINE_WIDTH = 75, WORD_SIZE = 64 };
 
@@ -313,6 +314,7 @@ static void put_elements(printer *self)
 
 int flow_tensor_format(const flow_tensor *tensor, char *text, int size)
 {
+  FLOW_DEFAULT_FLOATS;
   printer self = { .text = flow_text_into(text, size) };
   flow_tensor *host;
   if (flow_tensor_on_host(tensor, &host) != FLOW_OK) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include "base/float_state.h"
 #include "tensor/place.h"
 #include "train/loss_scale.h"
 
@@ -359,6 +360,7 @@ flow_status flow_optimizer_apply_at(flow_context *context, flow_optimizer *optim
 flow_status flow_optimizer_apply_scaled(flow_context *context, flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor *rate,
                                         flow_tensor *const *gradients, flow_variable *const *variables, int count)
 {
+  FLOW_DEFAULT_FLOATS;
   int present = 0;
   if (rate) FLOW_TRY(flow_check_tensor("rate", rate));
   for (int i = 0; i < count; i++) {

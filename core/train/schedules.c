@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/float_state.h"
 #include "layers/config.h"
 #include "ops/op.h"
 #include "train/schedule_formulas.h"
@@ -168,6 +169,7 @@ const char *flow_schedule_class(const flow_schedule *schedule) { return schedule
 
 double flow_schedule_value(const flow_schedule *schedule, double step)
 {
+  FLOW_DEFAULT_FLOATS;
   return (float)schedule->class->formula((const double *)(const void *)schedule->parameters->data, step);
 }
 

@@ -2,6 +2,7 @@
 #include "cuda/plan_cache.h"
 
 #include <string.h>
+#include "base/hash.h"
 #include "base/memory.h"
 
 struct flow_plan_entry {
@@ -11,18 +12,9 @@ struct flow_plan_entry {
   _Alignas(16) char       bytes[];          /* the plan, then the key */
 };
 
-/* FNV-1a, 64 bits. */
-static uint64_t hash_of(const void *key, size_t bytes)
-{
-  const unsigned char *at = key;
-  uint64_t hash = 14695981039346656037u;
-  for (size_t i = 0; i < bytes; i++) hash = (hash ^ at[i]) * 1099511628211u;
-  return hash;
-}
-
 static const void *find_locked(flow_plan_cache *cache, const void *key, size_t key_bytes, size_t plan_bytes, flow_plan_maker make)
 {
-  struct flow_plan_entry **slot = &cache->slots[hash_of(key, key_bytes) % FLOW_PLAN_CACHE_SLOTS];
+  struct flow_plan_entry **slot = &cache->slots[flow_hash(FLOW_HASH_BEGIN, key, key_bytes) % FLOW_PLAN_CACHE_SLOTS];
   for (struct flow_plan_entry *entry = *slot; entry; entry = entry->next) {
     if (entry->key_bytes == key_bytes && memcmp(entry->bytes + plan_bytes, key, key_bytes) == 0)
       return entry->exists ? entry->bytes : NULL;

@@ -9,18 +9,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/hash.h"
 #include "base/memory.h"
 
 enum { PATH_BYTES = 4096, HEAD_BYTES = 1024 };
 static const char ending[] = ".plan";
-
-/* FNV-1a, 64 bits. */
-static uint64_t hash_of(const char *bytes, size_t count)
-{
-  uint64_t hash = 14695981039346656037u;
-  for (size_t i = 0; i < count; i++) hash = (hash ^ (unsigned char)bytes[i]) * 1099511628211u;
-  return hash;
-}
 
 /* Returns whether there is a folder to use. */
 static int find_folder(char folder[PATH_BYTES])
@@ -48,7 +41,7 @@ static int make_folder(char *folder)
 static int path_of(const char *key, char path[PATH_BYTES], char folder[PATH_BYTES])
 {
   if (!find_folder(folder)) return 0;
-  return snprintf(path, PATH_BYTES, "%s/%016" PRIx64 "%s", folder, hash_of(key, strlen(key)), ending) < PATH_BYTES;
+  return snprintf(path, PATH_BYTES, "%s/%016" PRIx64 "%s", folder, flow_hash(FLOW_HASH_BEGIN, key, strlen(key)), ending) < PATH_BYTES;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------------- */
@@ -67,7 +60,7 @@ static char *read_text(FILE *file, const char *key)
   char *text = block;
   size_t found = fread(text, 1, (size_t)bytes, file);
   text[found] = '\0';
-  if (found == bytes && fgetc(file) == EOF && strlen(text) == bytes && hash_of(text, found) == checksum) return text;
+  if (found == bytes && fgetc(file) == EOF && strlen(text) == bytes && flow_hash(FLOW_HASH_BEGIN, text, found) == checksum) return text;
   flow_free(text);
   return NULL;
 }
@@ -115,7 +108,7 @@ static void make_room(const char *folder)
 static int write_text(FILE *file, const char *key, const char *text)
 {
   size_t bytes = strlen(text);
-  fprintf(file, "flowlua plan 1\n%s\n%zu %" PRIu64 "\n", key, bytes, hash_of(text, bytes));
+  fprintf(file, "flowlua plan 1\n%s\n%zu %" PRIu64 "\n", key, bytes, flow_hash(FLOW_HASH_BEGIN, text, bytes));
   fwrite(text, 1, bytes, file);
   int failed = ferror(file);
   return fclose(file) == 0 && !failed;

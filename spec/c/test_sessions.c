@@ -1,5 +1,6 @@
-/* test_sessions.c: callers in several threads share what may be shared: a model with any numbers of rows, also while one trains or saves it;
- * eager ops; and get a clear error for what may not, an instance and a session. FLOW_CASES is the number of calls of each thread. */
+/* test_sessions.c: callers in several threads share what may be shared: a model with any numbers of rows, also while one trains or
+ * saves it; eager ops; and get a clear error for what may not, an instance and a session.
+ * FLOW_CASES is the number of calls of each thread. */
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
