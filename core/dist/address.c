@@ -19,7 +19,7 @@ static flow_status normalize_name(const char *text, size_t length, char *host)
   for (size_t i = 0; i < length; i++) {
     char symbol = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] - 'A' + 'a') : text[i];
     if (symbol == ':') return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" has several colons: an IPv6 address is written [::1]:2222", text);
-    if (symbol == '/') return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" is no address: write host:port, without a scheme or path", text);
+    if (symbol == '/') return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" is no address: write host:port, without a path", text);
     if (!is_name_symbol(symbol)) return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" is no host:port: byte %d is not part of a name", text,
                                                   (int)i);
     if (symbol != '.' && !(symbol >= '0' && symbol <= '9')) only_digits = 0;
@@ -52,7 +52,12 @@ static flow_status normalize_ipv6(const char *text, size_t length, char *host)
 flow_status flow_address_normalize(const char *text, char canonical[FLOW_ADDRESS_SIZE])
 {
   char host[MOST_HOST + 1];
-  const char *colon = strrchr(text, ':');
+  const char *scheme = strstr(text, "://"), *colon = strrchr(text, ':');
+  if (scheme) {
+    const char *rest = scheme + 3;
+    return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" is a URL: write the host and the port alone, \"%.*s\"", text,
+                     (int)strcspn(rest, "/"), rest);
+  }
   const char *bracket = text[0] == '[' ? strrchr(text, ']') : NULL;
   if (!colon || (bracket && colon < bracket)) return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" has no port: write host:port", text);
   size_t length = (size_t)(colon - text);

@@ -3,6 +3,7 @@
 #include "dist/worker.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,12 +131,13 @@ static int abort_transport(flow_worker *worker, const char *text)
   return open;
 }
 
-/* On the control plane's thread, most often. The log has it at once: the program may compute for long before it asks, and a launcher may
- * end it before. */
+/* On the control plane's thread, most often. The log has it at once where the program may compute for long before it asks; not where it
+ * waits, which fails with it now, or has said it itself. mpirun may end a program before it says anything. */
 static void take_verdict(void *state, const char *text)
 {
   flow_worker *worker = state;
-  if (abort_transport(worker, text)) flow_worker_log(worker, FLOW_LOG_WARNING, text);
+  int hears = atomic_load_explicit(&worker->waiting_since, memory_order_relaxed) != 0 || atomic_load(&worker->reports);
+  if (abort_transport(worker, text) && (!hears || was_launched())) flow_worker_log(worker, FLOW_LOG_WARNING, text);
 }
 
 static void look_at_waiting(void *state, const char *finished)

@@ -44,13 +44,19 @@ typedef struct text_head { int64_t length; uint64_t hash; } text_head;
 
 static int is_inside_symbol(char byte) { return (byte & 0xc0) == 0x80; }
 
-/* From a little before `at` to the end of its line, without halves of UTF-8 symbols. */
+static int ends_word(char byte) { return byte == ' ' || byte == ',' || byte == '\n'; }
+
+/* From a word's beginning, a little before `at`, to a word's end, on one line; words that are too long are cut, but not within a symbol. */
 static void excerpt(const char *text, int64_t length, int64_t at, char to[EXCERPT + 8])
 {
-  int64_t first = at, last;
+  int64_t first = at, last, word;
   while (first > 0 && at - first < EXCERPT / 3 && text[first - 1] != '\n') first--;
+  for (word = first; word > 0 && word < at && !ends_word(text[word - 1]); word++) continue;
+  if (word < at) first = word;
   while (first < at && is_inside_symbol(text[first])) first++;
   for (last = at; last < length && last - first < EXCERPT && text[last] != '\n'; last++) continue;
+  for (word = last; word > at && word < length && !ends_word(text[word]); word--) continue;
+  if (word > at) last = word;
   while (last > first && last < length && is_inside_symbol(text[last])) last--;
   snprintf(to, EXCERPT + 8, "%.*s", (int)(last - first), text + first);
   for (char *byte = to; *byte; byte++) *byte = (unsigned char)*byte < ' ' ? ' ' : *byte;

@@ -16,6 +16,7 @@ static flow_status report(flow_worker *worker, flow_status status, const char *w
 {
   char text[FLOW_MOST_TEXT];
   int culprit;
+  atomic_store(&worker->reports, 1);
   snprintf(text, sizeof text, "%s", what);                            /* it may be flow_last_error() */
   flow_control_report(worker->control, text, fault);                  /* refused where the verdict is there already */
   if (!flow_control_await_end(worker->control, VERDICT_WITHIN)) return flow_fail(status, "%s", text);
@@ -135,11 +136,13 @@ static void progress(flow_exchange *self, int64_t step)
   flow_worker_progress((flow_worker *)self, (double)step, "");
 }
 
+static const char *name_of(const flow_exchange *self, int worker) { return flow_worker_name((const flow_worker *)self, worker); }
+
 void flow_worker_set_exchange(flow_worker *worker)
 {
   worker->exchange = (flow_exchange){ .workers = flow_cluster_workers(worker->cluster), .worker = flow_cluster_id(worker->cluster),
                                      .begin = begin, .finish = finish, .all_gather = all_gather,
-                                     .collect = collect, .share = share, .progress = progress };
+                                     .collect = collect, .share = share, .progress = progress, .name = name_of };
 }
 
 int flow_worker_shares_memory(const flow_worker *worker)

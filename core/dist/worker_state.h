@@ -40,6 +40,7 @@ struct flow_worker {
   flow_announcement *announcements;             /* of the present call, in order of the ranks */
   int                orderly;                   /* goodbye was said */
   int64_t            calls;                     /* that all workers have begun together */
+  _Atomic int        reports;                   /* this worker has told the chief of a failure, and fails with the verdict */
   _Atomic uint32_t   begun;                     /* what the workers do together in the transport: who has begun less is late */
   _Atomic int64_t    waiting_since;             /* nanoseconds: this worker waits for the others in the transport; 0: it does not */
   int64_t            noticed, next_notice;      /* the wait that the log tells of, and when next; the control plane's thread's */

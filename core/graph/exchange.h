@@ -35,6 +35,8 @@ struct flow_exchange {
   flow_status (*share)(flow_exchange *self, int64_t bytes, flow_common *out);
   /* (optional, default: nobody wants to know) The step that begins, for what is said when a worker is lost. */
   void (*progress)(flow_exchange *self, int64_t step);
+  /* (optional) "worker:1 10.0.0.2:2222", valid until the thread has asked for three more. */
+  const char *(*name)(const flow_exchange *self, int worker);
 };
 
 #endif

@@ -3,6 +3,7 @@
  *
  * Replicas differ in what they compute until a sum over all of them; gradients, what metrics gain and the means that layers keep all
  * pass through one. So the commit tail is the same for all: in this process it is done once, on the lead's values. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/philox.h"
@@ -218,9 +219,13 @@ flow_status flow_instance_set_replicas(flow_instance *instance, int local, flow_
 
 static flow_status fail_to_agree(const flow_instance *lead, int other, const char *what)
 {
-  const flow_said *own = &lead->said[lead->exchange->worker], *theirs = &lead->said[other];
-  return flow_fail(FLOW_INVALID_STATE, "worker %d and this one, %d, do not do the same: %s (rows %lld and %lld, step %lld and %lld); "
-                   "all workers run the same script with the same model and options", other, lead->exchange->worker, what,
+  const flow_exchange *exchange = lead->exchange;
+  const flow_said *own = &lead->said[exchange->worker], *theirs = &lead->said[other];
+  char number[24];
+  snprintf(number, sizeof number, "worker %d", other);
+  return flow_fail(FLOW_INVALID_STATE, "%s and this one, %s, do not do the same: %s (rows %lld and %lld, step %lld and %lld); all workers "
+                   "run the same script with the same model and options", exchange->name ? exchange->name(exchange, other) : number,
+                   exchange->name ? exchange->name(exchange, exchange->worker) : "another", what,
                    (long long)theirs->rows, (long long)own->rows, (long long)theirs->step, (long long)own->step);
 }
 

@@ -345,6 +345,43 @@ describe("the tasks of a launched cluster", function()
     end)
   end
 
+  it("say a mistake once each", function()
+    if lacks "gloo" then return pending "this build has no libflow_gloo.so" end
+    local output, code = launch("--workers 3", [[
+      local flow = require "flow"
+      local strategy = flow.distribute.MultiWorkerMirroredStrategy()
+      for step = 1, 1e9 do
+        if step == 20 and strategy.cluster_resolver.task_id == 1 then error "wrong data" end
+        strategy:reduce("SUM", flow.tensor { 3 })
+      end]])
+    assert.equal(1, code, output)
+    for index = 0, 2 do assert.equal(1, count(output, ("%%[worker:%d%%] [^\n]*wrong data"):format(index)), output) end
+    output = launch("--workers 2", [[
+      local flow = require "flow"
+      local strategy = flow.distribute.MultiWorkerMirroredStrategy()
+      local index = strategy.cluster_resolver.task_id
+      strategy:run(function(x)
+        return flow.distribute.get_replica_context():all_reduce("SUM", index == 1 and x:exp() or x)
+      end, { flow.tensor { 3 } })]])
+    for index = 0, 1 do
+      assert.equal(1, count(output, ("%%[worker:%d%%] [^\n]*do not do the same: they run different plans"):format(index)), output)
+    end
+    assert.truthy(output:find("worker:1 127[%d.:]+ and this one, worker:0 127[%d.:]+, do not do the same"), output)
+  end)
+
+  it("can be told how long to wait, and when a silent one is lost", function()
+    if lacks "gloo" then return pending "this build has no libflow_gloo.so" end
+    local script = [[
+      local flow = require "flow"
+      if os.getenv("TF_CONFIG"):find '"index":1' then os.execute "sleep 60" end
+      flow.distribute.MultiWorkerMirroredStrategy { communication_options = { %s } }]]
+    local output, code = launch("--workers 2 --kill-after 0.2", script:format "start_within = 1, heartbeat = 0.2, dead_after = 3")
+    assert.equal(1, code, output)
+    assert.truthy(output:find("gave up after 1 s, missing: worker:1 127[%d.:]+ %(no connection%)"), output)
+    output = launch("--workers 2 --kill-after 0.2", script:format "dead_after = 1.5")
+    assert.truthy(output:find("dead_after is 1.5 s and heartbeat 1 s", 1, true), output)
+  end)
+
   it("neither wait for parameter servers and evaluators nor are ended by them", function()
     if lacks "gloo" then return pending "this build has no libflow_gloo.so" end
     local output, code = launch("--workers 2 --parameter-servers 2 --evaluator --kill-after 5", [[

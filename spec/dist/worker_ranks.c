@@ -113,7 +113,10 @@ static int run_calls(void)
 
 static int run_differ(void)
 {
-  ASK(flow_worker_agree(worker, "model", rank == victim ? "Dense 10\nDense 12 relu\n" : "Dense 10\nDense 10 relu\n"));
+  ASK(flow_worker_agree(worker, "model", rank == victim ? "Dense 10\nA layer with the name Dense, 12 relu units that are initialized by "
+                                                 "glorot_uniform, no bias\n"
+                                               : "Dense 10\nA layer with the name Dense, 10 relu units that are initialized by "
+                                                 "glorot_uniform, no bias\n"));
   return 0;
 }
 

@@ -73,7 +73,8 @@ describe("a cluster of workers", function()
     local text = run("differ", 3, 2)
     for rank = 0, 2 do
       check_failure(text, rank, "invalid argument", 5, "^the workers do not have the same model: in line 2 worker:0 127[%d.:]+ has "
-        .. '"Dense 10 relu", worker:2 127[%d.:]+ has "Dense 12 relu"')
+        .. '"the name Dense, 10 relu units that are initialized by", worker:2 127[%d.:]+ has "the name Dense, 12 relu units that are '
+        .. 'initialized by"; run')
     end
     check_ends(run("differ_and_go_on", 3, 1), { [0] = 0, 0, 0 })
   end)

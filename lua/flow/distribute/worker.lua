@@ -24,7 +24,7 @@ function worker.open(cluster, communication, pairwise)
   local options = native.new("flow_worker_options")
   local implementation = communication.implementation      -- stays alive during the call
   options.implementation = implementation
-  options.timeout_seconds = communication.timeout_seconds or 0
+  for _, name in ipairs { "timeout_seconds", "heartbeat", "dead_after", "start_within" } do options[name] = communication[name] or 0 end
   options.pairwise = pairwise and 1 or 0
   local out = native.out("flow_worker")
   check(C.flow_worker_open(context, cluster, options, out))
