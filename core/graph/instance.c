@@ -1,5 +1,5 @@
-/* instance.c: making an instance: which values are computed chunk by chunk, where everything lies, which kernel runs
- * what. See instance.h; running is in executor.c. */
+/* instance.c: making an instance: which values are computed chunk by chunk, and where everything lies. See instance.h; what is chosen for
+ * the rows of a run is in choose.c, running in executor.c. */
 #include "graph/accelerated.h"
 #include "base/float_state.h"
 #include "graph/gather.h"
@@ -148,16 +148,6 @@ static size_t partial_bytes(const flow_instance *instance, int s)
   return bytes;
 }
 
-/* How the rows of a run are grouped in a ROWS segment. Where there are sums, the slots are as many as there may be; elsewhere a slot is as
- * many rows as fit, and every thread gets some slots. */
-static void divide_rows(flow_stage *stage, int64_t rows)
-{
-  stage->rows_per_slot = (rows + stage->most_slots - 1) / stage->most_slots;
-  if (stage->rows_per_slot < 1) stage->rows_per_slot = 1;
-  if (!stage->sums && stage->most_chunk < stage->rows_per_slot) stage->rows_per_slot = stage->most_chunk;
-  stage->chunk = stage->most_chunk < stage->rows_per_slot ? stage->most_chunk : stage->rows_per_slot;
-}
-
 /* Limits of one ROWS segment, and the memory of its chunks. */
 static flow_status size_stage(flow_instance *instance, int s, flow_block *blocks, int *block_of)
 {
@@ -169,13 +159,11 @@ static flow_status size_stage(flow_instance *instance, int s, flow_block *blocks
   stage->most_chunk = rows_that_fit(instance, s, stage->sums);
   stage->most_slots = stage->sums ? FLOW_MAX_SLOTS : CHUNKS_PER_THREAD * flow_team_size();
   while (stage->sums && stage->most_slots > 1 && partial * (size_t)stage->most_slots > max_partial_bytes) stage->most_slots /= 2;
-  divide_rows(stage, instance->capacity);
+  flow_divide_rows(stage, instance->capacity);
   FLOW_TRY(place_locals(instance, s, stage->chunk, blocks, block_of));
   if (stage->local_bytes > instance->local_bytes) instance->local_bytes = stage->local_bytes;
   return FLOW_OK;
 }
-
-/* ---- kernels --------------------------------------------------------------------------------------------------------------- */
 
 void flow_describe_operand(const flow_instance *instance, const flow_binding *binding, int64_t rows, flow_operand *operand)
 {
@@ -186,89 +174,6 @@ void flow_describe_operand(const flow_instance *instance, const flow_binding *bi
   operand->rank = signature->rank;
   flow_resolve_shape(signature, rows, operand->shape);
   flow_contiguous_strides(operand->rank, operand->shape, operand->strides);
-}
-
-/* The class of rows that a run belongs to. */
-static int class_of(const flow_instance *instance, int64_t rows)
-{
-  int class = 0;
-  while (class + 1 < instance->class_count && (int64_t)1 << class < rows) class++;
-  return class;
-}
-
-/* Chooses the kernel of an entry for one class of rows and asks it for its memory, for the largest call that it will see. */
-static flow_status choose_kernel(flow_instance *instance, int s, int e, int class, flow_operand *operands, flow_queue *queue)
-{
-  const flow_place *place = instance->place;
-  const flow_plan *plan = instance->plan;
-  flow_entry *entry = &instance->entries[e];
-  const flow_node *node = &plan->graph->nodes[entry->node];
-  int64_t batch = class + 1 < instance->class_count ? (int64_t)1 << class : instance->capacity;
-  int64_t rows = plan->segments[s].by_rows ? instance->stages[s].chunk : batch;
-  int count = entry->input_count + entry->output_count;
-  for (int i = 0; i < count; i++) flow_describe_operand(instance, &entry->bindings[i], batch, &operands[i]);
-  flow_call call = { .op = node->op, .attributes = &node->attributes, .input_count = entry->input_count,
-                     .output_count = entry->output_count, .inputs = operands, .outputs = operands + entry->input_count,
-                     .exact = plan->graph->exact, .scalars = &instance->scalars, .queue = queue };
-  const flow_kernel *kernel = flow_select_kernel(place ? &flow_place_accelerator(place)->device : flow_cpu_device(), &call);
-  if (!kernel) return flow_fail(FLOW_UNSUPPORTED, "%s has no kernel for %s", flow_place_name(place), flow_op(node->op)->name);
-  instance->kernels[class * plan->order_count + e] = kernel;
-  for (int i = 0; i < count; i++) flow_describe_operand(instance, &entry->bindings[i], rows, &operands[i]);
-  size_t shared = kernel->shared_bytes ? kernel->shared_bytes(&call) : 0;
-  size_t scratch = kernel->scratch_bytes ? (kernel->scratch_bytes(&call) + 63) & ~(size_t)63 : 0;
-  if (shared > entry->shared_bytes) entry->shared_bytes = shared;
-  if (scratch > entry->scratch_bytes) entry->scratch_bytes = scratch;
-  if (entry->scratch_bytes > instance->scratch_bytes) instance->scratch_bytes = entry->scratch_bytes;
-  return FLOW_OK;
-}
-
-static void set_class(flow_instance *instance, int class)
-{
-  const flow_plan *plan = instance->plan;
-  instance->row_class = class;
-  instance->set_rows = -1;
-  for (int s = 0; s < plan->segment_count; s++) {
-    instance->stages[s].prepares = 0;
-    for (int e = plan->segments[s].first; e < plan->segments[s].first + plan->segments[s].count; e++) {
-      flow_entry *entry = &instance->entries[e];
-      entry->kernel = instance->kernels[class * plan->order_count + e];
-      if (plan->segments[s].by_rows && !entry->alias && entry->kernel->prepare) instance->stages[s].prepares++;
-    }
-  }
-}
-
-/* WHOLE kernels see all rows of the run: what they share must not be more for fewer rows than for the capacity. */
-static flow_status check_shared(const flow_instance *instance, int64_t rows)
-{
-  flow_operand operands[2 * FLOW_MAX_OPERANDS];
-  for (int e = 0; e < instance->plan->order_count; e++) {
-    const flow_entry *entry = &instance->entries[e];
-    const flow_node *node = &instance->plan->graph->nodes[entry->node];
-    int count = entry->input_count + entry->output_count;
-    if (entry->alias || instance->plan->segments[entry->segment].by_rows || !entry->kernel->shared_bytes) continue;
-    if (count > 2 * FLOW_MAX_OPERANDS) continue;      /* one that joins very many, of fixed sizes */
-    for (int i = 0; i < count; i++) flow_describe_operand(instance, &entry->bindings[i], rows, &operands[i]);
-    flow_call call = { .op = node->op, .attributes = &node->attributes, .input_count = entry->input_count,
-                       .output_count = entry->output_count, .inputs = operands, .outputs = operands + entry->input_count,
-                       .exact = instance->plan->graph->exact, .scalars = &instance->scalars };
-    if (entry->kernel->shared_bytes(&call) > entry->shared_bytes)
-      return flow_fail(FLOW_INTERNAL, "%s: %lld rows need more memory than %lld", flow_op(node->op)->name, (long long)rows,
-                       (long long)instance->capacity);
-  }
-  return FLOW_OK;
-}
-
-flow_status flow_instance_set_rows(flow_instance *instance, int64_t rows)
-{
-  if (instance->place || rows == instance->set_rows) return FLOW_OK;
-  int class = class_of(instance, rows);
-  if (class != instance->row_class) set_class(instance, class);
-  instance->set_rows = -1;
-  FLOW_TRY(check_shared(instance, rows));
-  for (int s = 0; s < instance->plan->segment_count; s++)
-    if (instance->plan->segments[s].by_rows) divide_rows(&instance->stages[s], rows);
-  instance->set_rows = rows;
-  return FLOW_OK;
 }
 
 /* ---- members ------------------------------------------------------------------------------------------------------------------ */
@@ -333,16 +238,6 @@ flow_status flow_instance_set_members(flow_instance *instance, int count)
 
 /* ---- making ---------------------------------------------------------------------------------------------------------------------- */
 
-/* Batches of 1, 2, 3 to 4, ... rows up to the capacity, those of the most nominal rows and above together. One class where the choice does
- * not depend on rows: kernels of devices have no costs. */
-static int count_classes(const flow_instance *instance)
-{
-  int count = 1;
-  if (instance->place || instance->plan->graph->exact) return 1;
-  while ((int64_t)1 << (count - 1) < flow_nominal_rows(instance->capacity, 0)) count++;
-  return count;
-}
-
 static flow_status allocate_tables(flow_instance *instance)
 {
   const flow_plan *plan = instance->plan;
@@ -353,7 +248,7 @@ static flow_status allocate_tables(flow_instance *instance)
   }
   FLOW_TRY(flow_alloc_zero(sizeof(flow_entry) * (size_t)(plan->order_count + 1), &block));
   instance->entries = block;
-  instance->class_count = count_classes(instance);
+  instance->class_count = flow_count_row_classes(instance);
   FLOW_TRY(flow_alloc_zero(sizeof(flow_kernel *) * (size_t)instance->class_count * (size_t)(plan->order_count + 1), &block));
   instance->kernels = block;
   FLOW_TRY(flow_alloc_zero(sizeof(flow_binding) * (instance->operand_count + 1), &block));
@@ -472,9 +367,9 @@ static flow_status fill_instance(flow_instance *instance)
     if (plan->segments[s].by_rows) status = size_stage(instance, s, blocks, block_of);
     for (int e = plan->segments[s].first; e < plan->segments[s].first + plan->segments[s].count; e++)
       for (int class = 0; class < instance->class_count && status == FLOW_OK && !instance->entries[e].alias; class++)
-        status = choose_kernel(instance, s, e, class, operands, queue);
+        status = flow_choose_kernel(instance, s, e, class, operands, queue);
   }
-  if (status == FLOW_OK) set_class(instance, instance->class_count - 1);
+  if (status == FLOW_OK) flow_set_row_class(instance, instance->class_count - 1);
   if (queue) flow_place_unlock(instance->place);
   find_sums(instance);
   if (status == FLOW_OK) status = flow_make_arena(instance, read);

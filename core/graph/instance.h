@@ -146,7 +146,16 @@ void        flow_instance_free(const flow_instance *instance, void *memory, size
 /* Where a tensor that outlives the run, a constant or a variable's, lies for this instance: on a replica's device a copy of it. */
 flow_status flow_base_of(const flow_instance *instance, const flow_tensor *tensor, char **out);
 
-/* Chooses kernels, slots and chunks for a run of so many rows, at most the capacity. instance.c */
+/* choose.c. Classes of rows that kernels are chosen for: batches of 1, 2, 3 to 4, ... rows up to the capacity, those of the most nominal
+ * rows (launch.h) and above together; one, where the choice does not depend on rows: kernels of devices have no costs. */
+int         flow_count_row_classes(const flow_instance *instance);
+/* Chooses the kernel of entry e of segment s for a class and asks it for its memory, for the largest call that it will see. */
+flow_status flow_choose_kernel(flow_instance *instance, int s, int e, int class, flow_operand *operands, flow_queue *queue);
+void        flow_set_row_class(flow_instance *instance, int class);
+/* How `rows` rows are grouped in a ROWS segment. Where there are sums, the slots are as many as there may be; elsewhere a slot is as many
+ * rows as fit, and every thread gets some slots. */
+void        flow_divide_rows(flow_stage *stage, int64_t rows);
+/* Kernels, slots and chunks for a run of so many rows, at most the capacity. */
 flow_status flow_instance_set_rows(flow_instance *instance, int64_t rows);
 /* flow_instance_new at a place of one's own: a replica's. instance.c */
 flow_status flow_instance_new_at(flow_plan *plan, double capacity, flow_place *place, flow_instance **out);
