@@ -1,5 +1,5 @@
---- The contract of numbers for every layer of the golden cases: a prediction has the bits of its rows, whatever the capacity of the instance
---- and whatever ran before, and under set_precision("exact") a row has those bits alone, too. FLOW_CASES tries so many settings.
+--- The contract of numbers for every layer of the golden cases: a prediction has the bits of its rows, whatever the capacity of the
+--- instance and whatever ran before, and under set_precision("exact") a row has those bits alone, too. FLOW_CASES tries so many settings.
 local flow = require "flow"
 local backend = require "spec.support.backend"
 local golden = require "spec.support.golden"
@@ -54,7 +54,8 @@ describe("the bits of a layer's prediction", function()
         local label = ("%s, %d rows with room for %d (number %d)"):format(case.name, rows, capacity, number)
         backend.identical(fitting:predict_on_batch(rows_of(whole, 1, rows)), predicted, label)
         if precision == "exact" then
-          backend.identical(model_of(case):predict_on_batch(rows_of(whole, row, row)), predicted[{ { row, row } }], label .. ", row " .. row)
+          local alone = model_of(case):predict_on_batch(rows_of(whole, row, row))
+          backend.identical(alone, predicted[{ { row, row } }], label .. ", row " .. row)
         end
         if number % 20 == 0 then collectgarbage() end
       end
