@@ -10,21 +10,9 @@
 /* Addresses and shapes of all operands for the current run's rows, once somebody needs them. */
 static flow_status bind(flow_instance *instance, flow_queue *queue)
 {
-  const flow_plan *plan = instance->plan;
-  flow_member *member = &instance->members[0];
   if (instance->accelerated->bound) return FLOW_OK;
   instance->accelerated->bound = 1;
-  for (int e = 0; e < plan->order_count; e++) {
-    const flow_entry *entry = &instance->entries[e];
-    flow_operand *operands = member->calls[e].inputs;
-    if (entry->alias) continue;
-    for (int i = 0; i < entry->input_count + entry->output_count; i++) {
-      const flow_binding *b = &entry->bindings[i];
-      if (b->mode == FLOW_BIND_WHOLE) operands[i].data = instance->bases[b->root];
-      flow_resolve_shape(&plan->graph->values[b->value].signature, instance->rows, operands[i].shape);
-      flow_contiguous_strides(operands[i].rank, operands[i].shape, operands[i].strides);
-    }
-  }
+  flow_bind_run(instance, &instance->members[0]);
   return flow_accelerated_make_room(instance, queue);
 }
 

@@ -17,8 +17,7 @@ static int64_t rows_of(const flow_instance *instance, const flow_binding *b)
   return gathered ? instance->lead->gathered_rows : instance->rows;
 }
 
-/* Sets shapes and addresses that hold for the whole run. */
-static void bind_run(flow_instance *instance, flow_member *member)
+void flow_bind_run(flow_instance *instance, flow_member *member)
 {
   const flow_plan *plan = instance->plan;
   int reshape = member->rows != instance->rows || member->gathered_rows != instance->lead->gathered_rows;
@@ -284,7 +283,7 @@ static int help(flow_instance *replica, flow_region *region, int member)
   if (open < 0) return 0;
   flow_stage *stage = &replica->stages[s];
   if (atomic_load_explicit(&stage->tickets[phase].next, memory_order_relaxed) >= stage->cut.parts[phase]) return 0;
-  bind_run(replica, own);
+  flow_bind_run(replica, own);
   take_parts(replica, region, own, s, phase, &stage->cut, &own->calls[replica->plan->segments[s].first]);
   return 1;
 }
@@ -341,9 +340,9 @@ static void finish_sums(flow_instance *lead, flow_region *region, int s, int end
 /* The binding of a member: of its own replicas, and of the lead, whose commit tail all members run. */
 static void bind_member(flow_instance *lead, int member, int members)
 {
-  bind_run(lead, &lead->members[member]);
+  flow_bind_run(lead, &lead->members[member]);
   for (int r = member; r < lead->replica_count; r += members)
-    if (r > 0) bind_run(lead->replicas[r], &lead->replicas[r]->members[member]);
+    if (r > 0) flow_bind_run(lead->replicas[r], &lead->replicas[r]->members[member]);
   if (!lead->profiled) return;
   memset(lead->members[member].watches, 0, sizeof(flow_watch) * (size_t)lead->plan->order_count);
   if (member == 0) lead->members_ran = members;

@@ -199,6 +199,8 @@ flow_status flow_stage_sums(flow_instance *lead);
 
 /* Gives the instance `count` members (memory for as many threads). instance.c */
 flow_status flow_instance_set_members(flow_instance *instance, int count);
+/* Gives a member's operands the shapes and addresses that hold for the whole of a run over instance->rows rows. executor.c */
+void        flow_bind_run(flow_instance *instance, flow_member *member);
 /* One run over instance->rows rows; bases of inputs are set. executor.c */
 flow_status flow_execute(flow_instance *instance);
 
