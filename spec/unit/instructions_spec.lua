@@ -23,7 +23,7 @@ describe("a training step", function()
       if reason then return pending(reason) end
       local tool = "valgrind --tool=callgrind --collect-atstart=no --toggle-collect=flow_instance_run_rows --callgrind-out-file=/dev/null"
       local script = support.root .. "spec/support/training_steps.lua"
-      local text = support.run(("%s %s %s %s %d 1"):format(tool, support.program, script, name, net.batch))
+      local text = support.run(("FLOW_ISA=avx2 %s %s %s %s %d 1"):format(tool, support.program, script, name, net.batch))
       local found = tonumber((text:match("Collected : (%d+)"))) / 1e6
       local change = found / net.millions - 1
       if not (math.abs(change) <= tolerance) then
