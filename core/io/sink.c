@@ -1,10 +1,13 @@
 /* sink.c: atomic writing: beside the target, to the disk, renamed, the folder to the disk. Each temporary file is locked (flock) by its
- * writer, so that anyone can tell one of a killed process. */
+ * writer, so that anyone can tell one of a killed process. A file that is replaced keeps its mode, and its owner where that is permitted;
+ * a symbolic link stays one, and what it points at is replaced. */
+#define _GNU_SOURCE                      /* fchown, readlink in every mode */
 #include "io/file.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/file.h>
@@ -81,6 +84,77 @@ static void remove_earlier_attempts(char *path)
   *slash = '/';
 }
 
+/* ---- what is replaced --------------------------------------------------------------------------------------------------------- */
+
+enum { MOST_LINKS = 40 };
+
+/* Puts what the link at sink->path points at into its place, whether it exists or not. */
+static flow_status follow_link(flow_sink *sink, size_t length)
+{
+  const char *slash = strrchr(sink->path, '/');
+  size_t folder = slash ? (size_t)(slash + 1 - sink->path) : 0;
+  void *block;
+  FLOW_TRY(flow_alloc(folder + length + 1, &block));
+  char *next = block;
+  ssize_t got = readlink(sink->path, next + folder, length);
+  flow_status status = got < 0 ? fail_by_errno("write", sink->path) : FLOW_OK;
+  if (status == FLOW_OK && (size_t)got == length) {
+    status = flow_fail(FLOW_IO_ERROR, "cannot write %s: the link changes meanwhile", sink->path);
+  }
+  if (status != FLOW_OK) {
+    flow_free(next);
+    return status;
+  }
+  size_t kept = next[folder] == '/' ? 0 : folder;
+  memmove(next + kept, next + folder, (size_t)got);
+  memcpy(next, sink->path, kept);
+  next[kept + (size_t)got] = '\0';
+  flow_free(sink->path);
+  sink->path = next;
+  return FLOW_OK;
+}
+
+/* Follows links; *facts: of the file that will be replaced, *replaces 0: there is none. */
+static flow_status find_target(flow_sink *sink, struct stat *facts, int *replaces)
+{
+  *replaces = 0;
+  for (int links = 0; lstat(sink->path, facts) == 0; links++) {
+    if (S_ISREG(facts->st_mode)) {
+      *replaces = 1;
+      return FLOW_OK;
+    }
+    if (!S_ISLNK(facts->st_mode)) {
+      if (!S_ISDIR(facts->st_mode)) return flow_fail(FLOW_INVALID_ARGUMENT, "cannot write %s: it is not a regular file", sink->path);
+      errno = EISDIR;
+      return fail_by_errno("write", sink->path);
+    }
+    if (links == MOST_LINKS) {
+      errno = ELOOP;
+      return fail_by_errno("write", sink->path);
+    }
+    FLOW_TRY(follow_link(sink, PATH_MAX));
+  }
+  return FLOW_OK;
+}
+
+/* Nobody may read the new file who could not read the old one: where the group cannot be kept, it is given what everybody has. */
+static void keep_mode(int descriptor, const struct stat *facts)
+{
+  mode_t mode = facts->st_mode & 07777;
+  struct stat own;
+  if (fstat(descriptor, &own) != 0) return;
+  if (own.st_uid != facts->st_uid || own.st_gid != facts->st_gid) {
+    int kept = fchown(descriptor, facts->st_uid, facts->st_gid) == 0;
+    if (!kept) {
+      mode &= ~(mode_t)S_ISUID;
+      if (own.st_gid != facts->st_gid && fchown(descriptor, (uid_t)-1, facts->st_gid) != 0) {
+        mode &= ~(mode_t)S_ISGID & ~((mode_t)070 & ~((mode & 07) << 3));
+      }
+    }
+  }
+  fchmod(descriptor, mode);        /* a file system without modes has none to keep */
+}
+
 /* ---- writing ----------------------------------------------------------------------------------------------------------------- */
 
 /* 0 if somebody took it for a dead writer's in the moment between its making and this lock. Where a file system has no locks, there is
@@ -92,7 +166,7 @@ static int lock_temporary(int descriptor)
 }
 
 /* A name beside the target that no other process or thread uses. */
-static flow_status open_temporary(flow_sink *sink)
+static flow_status open_temporary(flow_sink *sink, const struct stat *replaced)
 {
   static _Atomic unsigned serial;
   size_t size = strlen(sink->path) + 40;
@@ -101,13 +175,14 @@ static flow_status open_temporary(flow_sink *sink)
   sink->temporary = name;
   for (int attempt = 0; attempt < 100; attempt++) {
     snprintf(name, size, "%s.%ld-%u.tmp", sink->path, (long)getpid(), atomic_fetch_add(&serial, 1u));
-    int descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, replaced ? 0600 : 0666);
     if (descriptor < 0 && errno == EEXIST) continue;
     if (descriptor < 0) break;
     if (!lock_temporary(descriptor)) {
       close(descriptor);
       continue;
     }
+    if (replaced) keep_mode(descriptor, replaced);
     sink->file = fdopen(descriptor, "wb");
     if (sink->file) return FLOW_OK;
     close(descriptor);
@@ -126,8 +201,13 @@ flow_status flow_sink_open(const char *path, flow_sink *sink)
   if (!path || !*path) return flow_fail(FLOW_INVALID_ARGUMENT, "the path of a file is missing");
   sink->path = flow_duplicate_text(path);
   if (!sink->path) return FLOW_OUT_OF_MEMORY;
-  remove_earlier_attempts(sink->path);
-  flow_status status = open_temporary(sink);
+  struct stat facts;
+  int replaces;
+  flow_status status = find_target(sink, &facts, &replaces);
+  if (status == FLOW_OK) {
+    remove_earlier_attempts(sink->path);
+    status = open_temporary(sink, replaces ? &facts : NULL);
+  }
   if (status != FLOW_OK) flow_sink_discard(sink);
   return status;
 }
