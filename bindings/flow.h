@@ -52,6 +52,7 @@ typedef struct flow_archive_writer flow_archive_writer;
 typedef struct flow_csv       flow_csv;        /* a table that was read */
 typedef struct flow_example   flow_example;    /* a tf.train.Example under construction */
 typedef struct flow_event_writer flow_event_writer;   /* a file of TensorBoard's */
+typedef struct flow_scopes   flow_scopes;     /* what a caller, or one of its coroutines, has open */
 typedef struct flow_listing   flow_listing;    /* names of files or folders */
 typedef struct flow_arguments flow_arguments;  /* named values on their way to a layer, optimizer or loss record */
 typedef struct flow_dataset   flow_dataset;    /* a description of where elements come from: immutable, shared */
@@ -108,6 +109,13 @@ FLOW_API flow_status flow_plugin_libraries(int index, const char **out);   /* bo
 
 FLOW_API flow_status flow_context_new(flow_context **out);   /* returns a new reference */
 FLOW_API void        flow_context_release(flow_context *context);
+/* Traces that are open, tapes that record, flow_context_set_device and flow_context_set_autocast belong to the current scopes. A context
+ * has scopes of its own. A caller whose coroutines take turns gives each its own and enters them before the coroutine goes on; NULL: the
+ * context's. New ones have nothing open and are on the host. Releasing them ends their tapes and throws their traces away; to be done
+ * before the context is released. */
+FLOW_API flow_status flow_scopes_new(flow_context *context, flow_scopes **out);
+FLOW_API void        flow_scopes_enter(flow_context *context, flow_scopes *scopes);
+FLOW_API void        flow_scopes_release(flow_scopes *scopes);
 FLOW_API void        flow_context_seed(flow_context *context, double seed);  /* global seed of unseeded random ops */
 FLOW_API double      flow_context_next_seed(flow_context *context);          /* a fresh seed below 2^31, reproducible after flow_context_seed */
 /* Seed and number of draws as text: returns the whole length, writes at most size bytes of it. restore goes on drawing from there. */

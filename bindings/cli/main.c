@@ -26,7 +26,12 @@ static void interrupt_hook(lua_State *L, lua_Debug *activation)
   lua_pop(L, 1);
   if (deferred) return;
   if (interrupt_context) flow_interrupt(interrupt_context, 0);
-  luaL_error(L, "interrupted");
+  luaL_where(L, 1);
+  lua_pushliteral(L, "interrupted");
+  lua_concat(L, 2);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, LUA_REGISTRYINDEX, "flowlua.interruption");      /* as native.raise_interrupted does */
+  lua_error(L);
 }
 
 /* The first Ctrl-C interrupts, the second one kills: work that cannot be interrupted must not lock the terminal. */

@@ -15,18 +15,54 @@ flow_status flow_context_new(flow_context **out)
   if (!out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_context_new: out is NULL");
   FLOW_TRY(flow_alloc_zero(sizeof(flow_context), &block));
   *out = block;
+  (*out)->scopes = &(*out)->own;
+  (*out)->own.context = *out;
   atomic_init(&(*out)->interrupted, 0);
   return FLOW_OK;
+}
+
+static void close_scopes(flow_scopes *scopes)
+{
+  while (scopes->tape_count) flow_tape_release(scopes->tapes[--scopes->tape_count]);
+  while (scopes->trace_count) {
+    flow_graph *graph = scopes->traces[--scopes->trace_count];
+    graph->closed = 1;
+    flow_graph_release(graph);
+  }
 }
 
 void flow_context_release(flow_context *context)
 {
   if (!context) return;
-  while (context->trace_count) flow_trace_abort(context);
-  while (context->tape_count) flow_tape_release(context->tapes[--context->tape_count]);
+  close_scopes(&context->own);
   flow_profile_release(context->profile);
   for (int i = 0; i < FLOW_MOST_DEVICES; i++) flow_place_release(context->places[i]);
   flow_free(context);
+}
+
+flow_status flow_scopes_new(flow_context *context, flow_scopes **out)
+{
+  void *block;
+  if (!context || !out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_scopes_new: %s is NULL", context ? "out" : "context");
+  *out = NULL;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_scopes), &block));
+  *out = block;
+  (*out)->context = context;
+  (*out)->autocast = FLOW_FLOAT32;
+  return FLOW_OK;
+}
+
+void flow_scopes_enter(flow_context *context, flow_scopes *scopes)
+{
+  context->scopes = scopes ? scopes : &context->own;
+}
+
+void flow_scopes_release(flow_scopes *scopes)
+{
+  if (!scopes) return;
+  if (scopes->context->scopes == scopes) scopes->context->scopes = &scopes->context->own;
+  close_scopes(scopes);
+  flow_free(scopes);
 }
 
 void flow_context_seed(flow_context *context, double seed)
@@ -42,8 +78,8 @@ int  flow_context_exact(const flow_context *context)          { return context->
 void flow_context_set_replicas(flow_context *context, int count) { context->replicas = count; }
 int flow_context_set_autocast(flow_context *context, int dtype)
 {
-  int before = context->autocast;
-  context->autocast = dtype;
+  int before = context->scopes->autocast;
+  context->scopes->autocast = dtype;
   return before;
 }
 void flow_context_set_gathers(flow_context *context, int gathers) { context->gathers = gathers; }
@@ -83,12 +119,13 @@ int flow_interrupted(const flow_context *context)
   return atomic_load_explicit(&((flow_context *)(uintptr_t)context)->interrupted, memory_order_relaxed);
 }
 
-int flow_trace_depth(const flow_context *context) { return context->trace_count; }
-int flow_tape_depth(const flow_context *context)  { return context->tape_count; }
+int flow_trace_depth(const flow_context *context) { return context->scopes->trace_count; }
+int flow_tape_depth(const flow_context *context)  { return context->scopes->tape_count; }
 
 flow_status flow_trace_begin(flow_context *context)
 {
-  if (context->trace_count == FLOW_MAX_TRACES)
+  flow_scopes *scopes = context->scopes;
+  if (scopes->trace_count == FLOW_MAX_TRACES)
     return flow_fail(FLOW_INVALID_STATE, "%d traces are open within each other: does the traced function call itself?", FLOW_MAX_TRACES);
   flow_graph *graph;
   FLOW_TRY(flow_graph_new(&graph));
@@ -96,7 +133,7 @@ flow_status flow_trace_begin(flow_context *context)
   graph->replicas = context->replicas > 1 ? context->replicas : 1;
   graph->gathers = context->gathers;
   graph->place = flow_place_retain(flow_context_place(context));
-  context->traces[context->trace_count++] = graph;
+  scopes->traces[scopes->trace_count++] = graph;
   return FLOW_OK;
 }
 
@@ -137,11 +174,12 @@ flow_status flow_trace_constant(flow_context *context, flow_tensor *tensor, flow
 
 void flow_trace_abort(flow_context *context)
 {
-  if (!context->trace_count) return;
-  flow_graph *graph = context->traces[--context->trace_count];
+  flow_scopes *scopes = context->scopes;
+  if (!scopes->trace_count) return;
+  flow_graph *graph = scopes->traces[--scopes->trace_count];
   graph->closed = 1;
-  for (int i = context->tape_count - 1; i >= 0; i--)   /* tapes over this trace end with it */
-    if (context->tapes[i]->graph == graph) flow_tape_end(context, context->tapes[i]);
+  for (int i = scopes->tape_count - 1; i >= 0; i--)   /* tapes over this trace end with it */
+    if (scopes->tapes[i]->graph == graph) flow_tape_end(context, scopes->tapes[i]);
   flow_graph_release(graph);
 }
 

@@ -1,4 +1,4 @@
-/* context.h: one caller of the engine (one Lua state): which traces it has open, which tapes record, its random seed. */
+/* context.h: one caller of the engine (one Lua state): its random seed, its devices, and what it has open. */
 #ifndef FLOW_GRAPH_CONTEXT_H
 #define FLOW_GRAPH_CONTEXT_H
 
@@ -8,19 +8,26 @@ enum { FLOW_MAX_TRACES = 16, FLOW_MAX_TAPES = 16, FLOW_MOST_DEVICES = 64 };
 
 typedef struct flow_profile flow_profile;
 
+/* What is open. A caller whose coroutines take turns has one of these for each of them, besides the context's own. */
+struct flow_scopes {
+  flow_context *context;                   /* of which it may be the current one */
+  flow_graph   *traces[FLOW_MAX_TRACES];   /* innermost last; references */
+  int           trace_count;
+  flow_tape    *tapes[FLOW_MAX_TAPES];     /* recording tapes, in order of their start; references */
+  int           tape_count;
+  int           autocast;                  /* what float32 variables are read as; FLOW_FLOAT32: as they are */
+  int           on_device;                 /* number from 1 of the device where what is made and traced from now on lies; 0: the host */
+};
+
 struct flow_context {
-  flow_graph *traces[FLOW_MAX_TRACES];   /* innermost last; references */
-  int         trace_count;
-  flow_tape  *tapes[FLOW_MAX_TAPES];     /* recording tapes, in order of their start; references */
-  int         tape_count;
+  flow_scopes *scopes;                   /* the current ones: `own`, or those that flow_scopes_enter was given */
+  flow_scopes  own;
   int         exact;                     /* precision of what is computed or traced from now on */
-  int         autocast;                  /* what float32 variables are read as; FLOW_FLOAT32: as they are */
   int         replicas;                  /* of traces that begin from now on; 0 and 1: alone */
   int         gathers;                   /* of these traces, see graph.h */
   double      bucket_bytes;              /* gradients that are summed over replicas at once; 0: as the library thinks best */
   int         blank;                     /* layers leave their variables at zero */
   uint64_t    seed, draws;               /* flow_context_next_seed: mix(seed, draws++) */
-  int         on_device;                 /* number from 1 of the device where what is made and traced from now on lies; 0: the host */
   flow_place *places[FLOW_MOST_DEVICES]; /* this context's, made when first needed; references */
   flow_profile *profile;                 /* made at the first flow_profile_begin (profile.h) */
   _Atomic int interrupted;
@@ -36,7 +43,8 @@ void flow_profile_release(flow_profile *profile);   /* NULL is fine */
 /* The innermost open trace, or NULL. */
 static inline flow_graph *flow_context_trace(const flow_context *context)
 {
-  return context->trace_count ? context->traces[context->trace_count - 1] : NULL;
+  const flow_scopes *scopes = context->scopes;
+  return scopes->trace_count ? scopes->traces[scopes->trace_count - 1] : NULL;
 }
 
 /* replicas.c: x summed over the replicas of the open trace, or its mean weighted by their rows. New reference, to x itself where there

@@ -19,18 +19,19 @@ flow_status flow_context_place_of(flow_context *context, int device, flow_place 
 
 flow_place *flow_context_place(const flow_context *context)
 {
-  return context->on_device ? context->places[context->on_device - 1] : NULL;
+  int device = context->scopes->on_device;
+  return device ? context->places[device - 1] : NULL;
 }
 
 flow_status flow_context_set_device(flow_context *context, int device)
 {
   flow_place *place;
   FLOW_TRY(flow_context_place_of(context, device, &place));
-  context->on_device = device + 1;
+  context->scopes->on_device = device + 1;
   return FLOW_OK;
 }
 
-int flow_context_device(const flow_context *context) { return context->on_device - 1; }
+int flow_context_device(const flow_context *context) { return context->scopes->on_device - 1; }
 
 flow_status flow_tensor_new_on(flow_context *context, int device, int dtype, int rank, const int64_t *shape, flow_tensor **out)
 {
@@ -59,7 +60,7 @@ flow_status flow_tensor_to_device(flow_context *context, flow_tensor *tensor, in
   flow_tensor *moved;
   FLOW_TRY(flow_tensor_at(tensor, place, &moved));
   flow_status status = FLOW_OK;
-  if (context->tape_count) status = flow_tapes_record(context, FLOW_OP_copy, &tensor, 1, &none, &moved, 1);
+  if (context->scopes->tape_count) status = flow_tapes_record(context, FLOW_OP_copy, &tensor, 1, &none, &moved, 1);
   if (status != FLOW_OK) flow_tensor_release(moved);
   else *out = moved;
   return status;

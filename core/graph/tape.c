@@ -45,7 +45,8 @@ static flow_status insert(flow_tape *tape, flow_tensor *tensor, int value)
 
 flow_status flow_tape_begin(flow_context *context, flow_tape **out)
 {
-  if (context->tape_count == FLOW_MAX_TAPES)
+  flow_scopes *scopes = context->scopes;
+  if (scopes->tape_count == FLOW_MAX_TAPES)
     return flow_fail(FLOW_INVALID_STATE, "%d tapes record already; end one first", FLOW_MAX_TAPES);
   void *block;
   FLOW_TRY(flow_alloc_zero(sizeof(flow_tape), &block));
@@ -61,19 +62,20 @@ flow_status flow_tape_begin(flow_context *context, flow_tape **out)
   tape->traced = trace != NULL;
   tape->begin = tape->graph->node_count;
   tape->end = -1;
-  atomic_init(&tape->references, 2);   /* the caller's and the context's */
-  context->tapes[context->tape_count++] = tape;
+  atomic_init(&tape->references, 2);   /* the caller's and that of its scopes */
+  scopes->tapes[scopes->tape_count++] = tape;
   *out = tape;
   return FLOW_OK;
 }
 
 flow_status flow_tape_end(flow_context *context, flow_tape *tape)
 {
-  for (int i = context->tape_count - 1; i >= 0; i--)
-    if (context->tapes[i] == tape) {
+  flow_scopes *scopes = context->scopes;
+  for (int i = scopes->tape_count - 1; i >= 0; i--)
+    if (scopes->tapes[i] == tape) {
       tape->end = tape->graph->node_count;
-      memmove(&context->tapes[i], &context->tapes[i + 1], sizeof(flow_tape *) * (size_t)(context->tape_count - i - 1));
-      context->tape_count--;
+      memmove(&scopes->tapes[i], &scopes->tapes[i + 1], sizeof(flow_tape *) * (size_t)(scopes->tape_count - i - 1));
+      scopes->tape_count--;
       flow_tape_release(tape);
       return FLOW_OK;
     }
@@ -115,16 +117,18 @@ flow_status flow_tape_watch(flow_tape *tape, flow_tensor *tensor)
 
 flow_status flow_tapes_watch_variable(flow_context *context, flow_variable *variable, flow_tensor *tensor)
 {
+  flow_scopes *scopes = context->scopes;
   int value;
-  for (int i = 0; i < context->tape_count; i++)
-    if (!context->tapes[i]->traced) FLOW_TRY(add_leaf(context->tapes[i], tensor, variable, &value));
+  for (int i = 0; i < scopes->tape_count; i++)
+    if (!scopes->tapes[i]->traced) FLOW_TRY(add_leaf(scopes->tapes[i], tensor, variable, &value));
   return FLOW_OK;
 }
 
 flow_graph *flow_tapes_find(flow_context *context, const flow_tensor *tensor, int *value)
 {
-  for (int i = context->tape_count - 1; i >= 0; i--)
-    if (!context->tapes[i]->traced && (*value = flow_tape_find(context->tapes[i], tensor)) >= 0) return context->tapes[i]->graph;
+  flow_scopes *scopes = context->scopes;
+  for (int i = scopes->tape_count - 1; i >= 0; i--)
+    if (!scopes->tapes[i]->traced && (*value = flow_tape_find(scopes->tapes[i], tensor)) >= 0) return scopes->tapes[i]->graph;
   return NULL;
 }
 
@@ -159,8 +163,9 @@ static flow_status record(flow_tape *tape, int op, flow_tensor *const *inputs, i
 flow_status flow_tapes_record(flow_context *context, int op, flow_tensor *const *inputs, int input_count,
                               const flow_attributes *attributes, flow_tensor *const *outputs, int output_count)
 {
-  for (int i = 0; i < context->tape_count; i++)
-    if (!context->tapes[i]->traced)
-      FLOW_TRY(record(context->tapes[i], op, inputs, input_count, attributes, outputs, output_count));
+  flow_scopes *scopes = context->scopes;
+  for (int i = 0; i < scopes->tape_count; i++)
+    if (!scopes->tapes[i]->traced)
+      FLOW_TRY(record(scopes->tapes[i], op, inputs, input_count, attributes, outputs, output_count));
   return FLOW_OK;
 }

@@ -103,7 +103,7 @@ static flow_status read_as_it_is(flow_context *context, flow_variable *variable,
   if (!graph) {
     /* Its own handle, since tapes know tensors by identity; and its own memory for a tape, which wants the old value even
      * when the variable has been written by the time a gradient is taken. */
-    if (context->tape_count) FLOW_TRY(copy_of(context, variable->tensor, out));
+    if (context->scopes->tape_count) FLOW_TRY(copy_of(context, variable->tensor, out));
     else FLOW_TRY(view_of(variable->tensor, out));
     flow_status status = variable->trainable ? flow_tapes_watch_variable(context, variable, *out) : FLOW_OK;
     if (status != FLOW_OK) {
@@ -124,8 +124,8 @@ flow_status flow_variable_read(flow_context *context, flow_variable *variable, f
 {
   flow_tensor *cast;
   FLOW_TRY(read_as_it_is(context, variable, out));
-  if (context->autocast == FLOW_FLOAT32 || variable->tensor->dtype != FLOW_FLOAT32) return FLOW_OK;
-  flow_status status = flow_apply1(context, FLOW_OP_cast, *out, NULL, NULL, &(flow_attributes){ .cast = { context->autocast } }, &cast);
+  if (context->scopes->autocast == FLOW_FLOAT32 || variable->tensor->dtype != FLOW_FLOAT32) return FLOW_OK;
+  flow_status status = flow_apply1(context, FLOW_OP_cast, *out, NULL, NULL, &(flow_attributes){ .cast = { context->scopes->autocast } }, &cast);
   flow_tensor_release(*out);
   *out = status == FLOW_OK ? cast : NULL;
   return status;

@@ -147,7 +147,7 @@ static flow_status apply_cast(flow_context *context, int op, flow_tensor **input
     status = append_to(graph, op, inputs, count, attributes, results, outputs);
   } else {
     status = flow_run_eager(context, op, inputs, count, attributes, results, outputs);
-    if (status == FLOW_OK && context->tape_count)
+    if (status == FLOW_OK && context->scopes->tape_count)
       status = flow_tapes_record(context, op, inputs, count, attributes, outputs, record->outputs);
   }
   if (half >= 0)

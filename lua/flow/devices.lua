@@ -6,6 +6,7 @@
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
+local scopes = require "flow.scopes"
 
 local C, check, raise = native.C, native.check, errors.raise
 local devices = {}
@@ -179,6 +180,9 @@ function devices.device(name, f, ...)
 end
 
 local named = os.getenv("FLOW_DEVICE") or ""
-if named ~= "" then check(C.flow_context_set_device(native.context, devices.number(named))) end
+if named ~= "" then
+  scopes.set_default_device(devices.number(named))
+  check(C.flow_context_set_device(native.context, devices.number(named)))
+end
 
 return devices

@@ -29,8 +29,8 @@ local function cut(text, most)
   return #text <= most and text or ("%s... (%d bytes)"):format(text:sub(1, most), #text)
 end
 
--- Raises text, formatted with the further arguments if there are any, at the caller's line.
-function errors.raise(text, ...)
+-- Text, formatted with the further arguments if there are any, with the caller's line in front.
+function errors.text(text, ...)
   local count = select("#", ...)
   if count > 0 then
     local values = { ... }
@@ -40,7 +40,12 @@ function errors.raise(text, ...)
     text = text:format(unpack(values, 1, count))
   end
   local position = errors.position()
-  error(position and position .. ": " .. text or text, 0)
+  return position and position .. ": " .. text or text
+end
+
+-- Raises it.
+function errors.raise(text, ...)
+  error(errors.text(text, ...), 0)
 end
 
 -- A value as error messages show it: the number 3, "same", nil, a table.

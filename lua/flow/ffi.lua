@@ -23,6 +23,7 @@
 
 local ffi = require "ffi"
 local errors = require "flow.errors"
+local scopes = require "flow.scopes"
 
 local native = { errors = errors }
 
@@ -85,7 +86,7 @@ if not state then
     ]]
   end
   local C, path = load_library()
-  state = { C = C, path = path, hooks = {}, shape_hooks = {}, anchors = { sweep_at = 8 } }
+  state = { C = C, path = path, scopes = scopes.new_state(), hooks = {}, shape_hooks = {}, anchors = { sweep_at = 8 } }
 
   local hooks = state.hooks
   state.ref = ffi.metatype("flow_ref", {
@@ -124,7 +125,20 @@ if not state then
   registry[REGISTRY_KEY] = state
 end
 
-local C = state.C
+---- the library's functions -----------------------------------------------------------------------------------------
+
+local C
+do
+  local library = state.C
+  C = scopes.install(state.scopes, library, require "flow.cdef", state.context, function(when_lost)
+    local out = ffi.new("flow_scopes *[1]")
+    if library.flow_scopes_new(state.context, out) ~= 0 then errors.raise("%s", ffi.string(library.flow_last_error())) end
+    return ffi.gc(out[0], function(handle)
+      when_lost()
+      library.flow_scopes_release(handle)
+    end)
+  end)
+end
 native.C = C
 native.path = state.path
 native.context = state.context
@@ -137,11 +151,17 @@ native.new, native.cast, native.string, native.sizeof, native.typeof, native.gc,
 
 ---- statuses ------------------------------------------------------------------------------------------------------
 
+-- Raises what an interrupt ends something with. Which error that is is kept for the flowlua program, whose exit code it decides.
+function native.raise_interrupted(text, ...)
+  registry["flowlua.interruption"] = errors.text(text, ...)
+  error(registry["flowlua.interruption"], 0)
+end
+
 local function fail(status)
   local text = ffi.string(C.flow_last_error())
   if status == C.FLOW_INTERRUPTED then
     C.flow_interrupt(state.context, 0)
-    text = text ~= "" and text or "interrupted"
+    native.raise_interrupted("%s", text ~= "" and text or "interrupted")
   end
   errors.raise("%s", text)
 end
@@ -357,7 +377,7 @@ end
 
 -- enter(), then f(...), whose results are returned, then leave(). Ctrl-C in the luajit program is an error between any two instructions:
 -- of what enter() changes nothing stays, wherever it comes. leave() sets everything to what it was, however often it is called.
-function native.between(enter, leave, f, ...)
+local function between(enter, leave, f, ...)
   local function body(...)
     enter()
     return after(leave, f(...))
@@ -368,6 +388,18 @@ function native.between(enter, leave, f, ...)
     error((...), 0)
   end
   return finish(pcall(body, ...))
+end
+
+-- The same for what belongs to the running coroutine (scopes.lua).
+function native.between(enter, leave, f, ...)
+  local own, before = scopes.own(), nil
+  return between(function()
+    before = scopes.enter(own)
+    enter()
+  end, function()
+    leave()
+    scopes.leave(own, before or own.depth)
+  end, f, ...)
 end
 
 -- As native.between, of a trace that begin() begins; f ends it, or it is thrown away.
@@ -387,12 +419,15 @@ function native.defer_interrupts(f, ...)
     local interrupted = ok and not before and native.interrupted()
     if not before and (interrupted or registry["flowlua.arm_interrupt"]) then native.clear_interrupt() end
     if not ok then error((...), 0) end
-    if interrupted then errors.raise("interrupted") end
+    if interrupted then native.raise_interrupted("interrupted") end
     return ...
   end
-  return finish(pcall(native.between, function() registry["flowlua.defer_interrupts"] = true end,
+  return finish(pcall(between, function() registry["flowlua.defer_interrupts"] = true end,
     function() registry["flowlua.defer_interrupts"] = before end, f, ...))
 end
+
+-- An interrupt ended a fit early, which then returned as always: a script goes on, and the flowlua program ends with exit code 130.
+function native.note_cut() registry["flowlua.cut"] = true end
 
 function native.interrupted()
   return C.flow_interrupted(state.context) ~= 0

@@ -277,6 +277,8 @@ local function run_fit(model, data, validation, options)
     if not interrupted then list:call("_after_epoch", run) end
     bar:finish(logs)
     if interrupted then
+      history.interrupted = true
+      native.note_cut()
       log.info("fit: %s after batch %d of the epoch; what was learnt and the History are kept", here and "interrupted"
         or "another worker was interrupted", done)
     end
@@ -352,7 +354,7 @@ function Model:evaluate(x, y, ...)
     local list = callbacks.list(options.callbacks, self, { steps = count, verbose = verbose })
     local bar = progress.new(list:find(callbacks.ProgbarLogger) and 0 or verbose, count)
     local interrupted, results = test_pass(self, pass, list, bar)
-    if interrupted then raise("evaluate: interrupted") end
+    if interrupted then native.raise_interrupted("evaluate: interrupted") end
     bar:finish(results)
     return results
   end)

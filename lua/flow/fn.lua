@@ -268,7 +268,9 @@ local function entry_for(self, arguments, parts, places, tensors, rows)
     if self.traces > RETRACES_BEFORE_WARNING then warn_of_retraces(self, parts, places) end
     fn.cannot_be_traced = false
     local ok, result = pcall(trace, self, arguments, tensors)
-    if not ok and fn.cannot_be_traced then
+    local stays_lua = not ok and fn.cannot_be_traced
+    fn.cannot_be_traced = false
+    if stays_lua then
       self.stays_lua = true
       return nil
     end

@@ -17,6 +17,7 @@ local arguments = require "flow.arguments"
 local placement = require "flow.placement"
 local mixed_precision = require "flow.mixed_precision"
 local penalties = require "flow.penalties"
+local scopes = require "flow.scopes"
 
 local C, check, raise = native.C, native.check, errors.raise
 local takes = require("flow.signature").takes
@@ -208,7 +209,6 @@ function Layer:add_loss(value) penalties.add(self, value) end
 
 ---- calling ------------------------------------------------------------------------------------------------------------------
 
-local inherited              -- training, of the call that is running; nil outside of all calls
 
 local function run_native(self, list, training)
   local count = #list
@@ -247,10 +247,10 @@ function Layer:call()
 end
 
 -- The same, inherited by layers called inside, in a form that costs no closure; see native.between.
-local function run_inherited(self, inputs, list, training, before)
-  inherited = training
+local function run_inherited(self, inputs, list, training, before, own)
+  own.training = training
   local result = self:_run(inputs, list, training)
-  inherited = before
+  own.training = before
   return result
 end
 
@@ -281,14 +281,15 @@ function Layer:_call(inputs, options)
     for i = 1, #list do shapes[i] = symbolic.dims(list[i]) end
     self:_ensure_built(shapes, single)
   end
-  local before = inherited
+  local own = scopes.own()
+  local before = own.training      -- of the call that runs in this coroutine; nil outside of all calls
   if before == nil then penalties.clear(self) end
   local training = options.training
   if training == nil then training = before end
   if training == nil then training = self._trains_alone end
-  local ok, result = pcall(run_inherited, self, inputs, list, training, before)
+  local ok, result = pcall(run_inherited, self, inputs, list, training, before, own)
   if not ok then
-    inherited = before
+    own.training = before
     error(result, 0)
   end
   if first_call and native.is_tensor(result) then rawset(self, "_output_shape", batch_shape(symbolic.dims(result))) end

@@ -2,18 +2,19 @@
 --
 --   local p = placement.new { devices = { "gpu:0", "gpu:1" }, worker = handle or nil }
 --   p.replicas, p.workers, p.worker_index, p.count (all replicas of all workers), p.device (number of the first one)
---   placement.within(p, f, ...)        a stack of this Lua state; placement.current() is the innermost one, or nil
+--   placement.within(p, f, ...)        a stack of the running coroutine; placement.current() is the innermost one, or nil
 --
 -- Everywhere below nil stands for one replica that is alone.
 
 local native = require "flow.ffi"
 
 local devices = require "flow.devices"
+local scopes = require "flow.scopes"
 
 local C, check = native.C, native.check
 local context = native.context
 local placement = {}
-local stack, made = {}, 0
+local made = 0
 
 local out_group = native.out("flow_device_group")
 
@@ -45,14 +46,27 @@ function placement.new(options)
            device = devices.number(names[1]), group = group_of(names), shared = setmetatable({}, { __mode = "k" }) }
 end
 
-function placement.current() return stack[#stack] end
-function placement.enter(p) stack[#stack + 1] = p end
-function placement.leave() stack[#stack] = nil end
+-- Those that the running coroutine has entered.
+local function stack_of(own)
+  local stack = own.placements
+  if not stack then
+    stack = {}
+    own.placements = stack
+  end
+  return stack
+end
+
+function placement.current()
+  if not scopes.any_open() then return nil end
+  local stack = scopes.own().placements
+  return stack and stack[#stack]
+end
 
 -- Calls f(...) with p (or nil: as it is) entered.
 function placement.within(p, f, ...)
+  local stack = stack_of(scopes.own())
   local depth = #stack
-  return native.between(function() if p then placement.enter(p) end end, function()
+  return native.between(function() stack[depth + 1] = p end, function()
     for i = #stack, depth + 1, -1 do stack[i] = nil end
   end, f, ...)
 end

@@ -4,6 +4,7 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local devices = require "flow.devices"
+local scopes = require "flow.scopes"
 
 local C, check, raise = native.C, native.check, errors.raise
 local methods, hooks = native.methods, native.hooks
@@ -24,13 +25,19 @@ end
 
 ---- traced tensors --------------------------------------------------------------------------------------------------------
 
-tensor.tracing = {}     -- the functions being traced now, innermost last, as "file:line": set by fn.lua
+-- The functions that the running coroutine is tracing, innermost last, as "file:line".
+local function tracing()
+  local own = scopes.own()
+  own.tracing = own.tracing or {}
+  return own.tracing
+end
 
 -- native.while_tracing, of a function that stands there.
 function tensor.while_tracing(where, begin, f, ...)
-  local depth = #tensor.tracing
-  return native.between(function() tensor.tracing[depth + 1] = where end, function()
-    for i = #tensor.tracing, depth + 1, -1 do tensor.tracing[i] = nil end
+  local list = tracing()
+  local depth = #list
+  return native.between(function() list[depth + 1] = where end, function()
+    for i = #list, depth + 1, -1 do list[i] = nil end
   end, native.while_tracing, begin, f, ...)
 end
 
@@ -42,7 +49,8 @@ end
 local function need_value(t, what)
   local p = pointer(t)
   if C.flow_tensor_is_symbolic(p) ~= 0 then
-    local where = tensor.tracing[#tensor.tracing]
+    local list = tracing()
+    local where = list[#list]
     raise("%s: this tensor has no value while f is traced%s: use flow.where, or run it eagerly", what, where and " (" .. where .. ")" or "")
   end
   return p

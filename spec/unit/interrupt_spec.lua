@@ -30,7 +30,7 @@ describe("Ctrl-C", function()
         on_train_end = function() ended = true end } })
       print(#history.epoch, #history.history.loss, batches, ended, model.stop_training)
       print(#model:fit(x, y, { verbose = 0 }).epoch)]]
-    assert.equal(0, code, output)
+    assert.equal(130, code, output)
     assert.truthy(output:find("fit: interrupted after batch 3 of the epoch; what was learnt and the History are kept\n", 1, true), output)
     assert.truthy(output:find("\nEpoch 2/5\n", 1, true), output)
     assert.falsy(output:find("Epoch 3/5", 1, true), output)
@@ -42,9 +42,36 @@ describe("Ctrl-C", function()
       local history = model:fit(x, y, { epochs = 3, verbose = 0, validation_data = { x, y }, callbacks = hooks {
         on_test_batch_end = function() press() end } })
       print(#history.epoch, history.history.val_loss)]]
-    assert.equal(0, code, output)
+    assert.equal(130, code, output)
     assert.truthy(output:find("fit: interrupted after batch 1 of the epoch", 1, true), output)
     assert.truthy(output:find("1\tnil\n$"), output)
+  end)
+
+  it("is told to the script by history.interrupted, and to its caller by the exit code, unless the script decides", function()
+    local cut = [[
+      local whole = model:fit(x, y, { verbose = 0 })
+      local cut = model:fit(x, y, { epochs = 3, verbose = 0, callbacks = hooks { on_train_batch_end = function() press() end } })
+      local again = model:fit(x, y, { verbose = 0, callbacks = { cut } })
+      print(whole.interrupted, cut == again, again.interrupted, model:fit(x, y, { verbose = 0 }).interrupted)
+      local after = model:fit(x, y, { verbose = 0, callbacks = hooks { on_train_batch_end = function() press() end } })
+      print(after.interrupted)
+      model:save(arg[0] .. ".keras")
+      print "saved"
+      ]]
+    for ending, expected in pairs { [""] = 130, ["os.exit()"] = 130, ["os.exit(0)"] = 0, ["os.exit(7)"] = 7, ["error('x', 0)"] = 1 } do
+      local output, code = run(cut .. ending)
+      assert.equal(expected, code, ending .. output)
+      assert.truthy(output:find("false\ttrue\tfalse\tfalse\n.*true\nsaved\n"), output)
+    end
+    local output, code = run [[
+      for _ = 1, 2 do print(pcall(model.evaluate, model, x, y, { verbose = 0, callbacks = hooks { on_test_batch_end = press } })) end
+      print "went on"]]
+    assert.equal(0, code, output)      -- an error that was caught is the script's matter
+    assert.truthy(output:find("went on\n$"), output)
+    output, code = run [[model:evaluate(x, y, { verbose = 0, callbacks = hooks { on_test_batch_end = press } })]]
+    assert.equal(130, code, output)
+    output, code = run [[error("the light was interrupted", 0)]]
+    assert.equal(1, code, output)
   end)
 
   it("ends the program when it is pressed twice, in the batch or in what follows it", function()

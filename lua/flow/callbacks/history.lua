@@ -2,14 +2,15 @@
 
 local Callback = require("flow.callbacks").Callback
 
+-- history.interrupted: whether Ctrl-C, here or at another worker, ended the fit before its time.
 -- history.history.loss[i], history.epoch[i]; history.epochs.val_loss[i] is the epoch of history.history.val_loss[i], which
 -- differs where a value is not there in every epoch (validation_freq).
 local History = Callback:extend("History")
 function History:init()
-  self.history, self.epoch, self.epochs = {}, {}, {}
+  self.history, self.epoch, self.epochs, self.interrupted = {}, {}, {}, false
 end
 function History:on_train_begin()
-  self.history, self.epoch, self.epochs = {}, {}, {}
+  self.history, self.epoch, self.epochs, self.interrupted = {}, {}, {}, false
 end
 function History:on_epoch_end(epoch, logs)
   self.epoch[#self.epoch + 1] = epoch

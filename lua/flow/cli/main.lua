@@ -52,6 +52,7 @@ local function traceback(message)
   return { text = tostring(message), trace = tostring(message) .. frames }
 end
 
+local registry = debug.getregistry()
 local failure_text      -- of the last call that failed
 
 -- Calls f(...) with Ctrl-C armed. Returns nil, or the exit code with which the program ends.
@@ -65,7 +66,7 @@ local function call(host, f, ...)
     return failure.code
   end
   failure_text = failure.text
-  if failure.text:find("interrupted$") then
+  if failure.text == registry["flowlua.interruption"] then
     complain("interrupted")
     return 130
   end
@@ -112,6 +113,7 @@ end
 
 local function interactive(host)
   flow.repl.run(host, version())
+  registry["flowlua.cut"] = nil      -- who was there has seen it
   return 0
 end
 
@@ -193,10 +195,18 @@ local function run(host, list)
   return interactive(host)
 end
 
+-- 130 where an interrupt cut a fit short and the script came to its end all the same: nobody shall take what it has saved for the result of
+-- a whole training. A script that knows better says os.exit(0).
+local function code_at_end(code)
+  return code == 0 and registry["flowlua.cut"] and 130 or code
+end
+
 -- What is to be done at the end of the program is done also when a script ends it by os.exit.
 local exit = os.exit
 rawset(os, "exit", function(code, close)
+  if code == nil then code = code_at_end(0) end
   local orderly = code == nil or code == true or code == 0
+  orderly = orderly or code == 130 and registry["flowlua.cut"]
   at_exit.run(orderly, not orderly and "ended by os.exit(" .. tostring(code) .. ")" or nil)
   exit(code, close)
 end)
@@ -204,5 +214,5 @@ end)
 return function(host, list)
   local code = run(host, list)
   at_exit.run(code == 0, failure_text)
-  return code
+  return code_at_end(code)
 end

@@ -11,6 +11,7 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
 local tensor = require "flow.tensor"
+local scopes = require "flow.scopes"
 local ops = require "flow.replica_ops"
 local reduce_op = require "flow.distribute.reduce_op"
 
@@ -19,7 +20,13 @@ local replica = {}
 local is_float = { float16 = true, bfloat16 = true, float32 = true, float64 = true }
 
 local Context = object.class("ReplicaContext")
-local running = {}       -- contexts of functions that are being traced, innermost last
+
+-- Contexts of functions that the running coroutine traces, innermost last.
+local function list_of_own()
+  local own = scopes.own()
+  own.replicas = own.replicas or {}
+  return own.replicas
+end
 
 function Context.fields.num_replicas_in_sync(self) return self.strategy.num_replicas_in_sync end
 
@@ -61,6 +68,7 @@ end
 
 -- Calls f(...) as replica `id` (a tensor) of a strategy.
 function replica.within(strategy, id, f, ...)
+  local running = list_of_own()
   local depth = #running
   return native.between(function() running[depth + 1] = object.new(Context, { strategy = strategy, replica_id_in_sync_group = id }) end,
     function()
@@ -75,6 +83,7 @@ end
 
 -- The context of the function that runs on replicas, or nil.
 function replica.current()
+  local running = list_of_own()
   return running[#running]
 end
 
