@@ -124,8 +124,9 @@ flow_status flow_variable_read(flow_context *context, flow_variable *variable, f
 {
   flow_tensor *cast;
   FLOW_TRY(read_as_it_is(context, variable, out));
-  if (context->scopes->autocast == FLOW_FLOAT32 || variable->tensor->dtype != FLOW_FLOAT32) return FLOW_OK;
-  flow_status status = flow_apply1(context, FLOW_OP_cast, *out, NULL, NULL, &(flow_attributes){ .cast = { context->scopes->autocast } }, &cast);
+  int dtype = context->scopes->autocast;
+  if (dtype == FLOW_FLOAT32 || variable->tensor->dtype != FLOW_FLOAT32) return FLOW_OK;
+  flow_status status = flow_apply1(context, FLOW_OP_cast, *out, NULL, NULL, &(flow_attributes){ .cast = { dtype } }, &cast);
   flow_tensor_release(*out);
   *out = status == FLOW_OK ? cast : NULL;
   return status;

@@ -175,7 +175,7 @@ describe("coroutines", function()
       end
     end
     local before
-    for round = 1, 30 do
+    local function play()
       local list = {}
       for i = 1, 4 do list[i] = coroutine.create(training) end
       for turn = 1, 12 do
@@ -184,7 +184,9 @@ describe("coroutines", function()
         end
         flow.ones { 256, 256 } :sum()
       end
-      list = nil      -- the fourth one stands in its first tape
+    end
+    for round = 1, 30 do
+      play()      -- the fourth one is left in its first tape
       collectgarbage()
       collectgarbage()
       before = before or native.C.flow_live_bytes()
