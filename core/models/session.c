@@ -149,7 +149,7 @@ static flow_signature signature_like(const flow_tensor *operand)
 
 static int is_for(const flow_model_step *step, const flow_context *context, flow_step_kind kind, flow_tensor *const *operands, int count)
 {
-  int same = step->kind == kind && step->exact == context->exact && step->device == context->on_device && step->operand_count == count;
+  int same = step->kind == kind && step->exact == context->exact && step->device == context->scopes->on_device && step->operand_count == count;
   for (int i = 0; i < count && same; i++) {
     flow_signature wanted = signature_like(operands[i]);
     const flow_signature *has = &step->operands[i];
@@ -186,7 +186,7 @@ static flow_status trace_step(flow_context *context, flow_model *model, flow_sha
   void *block;
   FLOW_TRY(flow_alloc_zero(sizeof(flow_model_step), &block));
   flow_model_step *step = block;
-  *step = (flow_model_step){ .kind = kind, .exact = context->exact, .device = context->on_device, .operand_count = count };
+  *step = (flow_model_step){ .kind = kind, .exact = context->exact, .device = context->scopes->on_device, .operand_count = count };
   for (int i = 0; i < count; i++) step->operands[i] = signature_like(operands[i]);
   flow_status status = tracer(context, model, kind, operands, count, &step->plan);
   if (status != FLOW_OK) {

@@ -89,14 +89,15 @@ function scopes.install(state, library, declarations, context, new_handle)
     end
   end
 
-  local C = {}
+  local followed = {}
   for name in declarations:gmatch("(flow_[%w_]+)%([const ]*flow_context %*context") do
     local independent = false
     for _, pattern in ipairs(INDEPENDENT) do independent = independent or name:find(pattern) end
-    if not independent then C[name] = follow(library[name]) end
+    followed[name] = not independent
   end
-  return setmetatable(C, { __index = function(_, name)
+  return setmetatable({}, { __index = function(C, name)
     local value = library[name]
+    if followed[name] then value = follow(value) end
     C[name] = value
     return value
   end })
