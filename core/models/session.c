@@ -149,7 +149,8 @@ static flow_signature signature_like(const flow_tensor *operand)
 
 static int is_for(const flow_model_step *step, const flow_context *context, flow_step_kind kind, flow_tensor *const *operands, int count)
 {
-  int same = step->kind == kind && step->exact == context->exact && step->device == context->scopes->on_device && step->operand_count == count;
+  int same = step->kind == kind && step->exact == context->exact && step->device == context->scopes->on_device;
+  same = same && step->operand_count == count;
   for (int i = 0; i < count && same; i++) {
     flow_signature wanted = signature_like(operands[i]);
     const flow_signature *has = &step->operands[i];
