@@ -8,9 +8,10 @@
 -- An unknown name is an error; --help prints what there is and ends the script.
 
 local errors = require "flow.errors"
+local signature = require "flow.signature"
 
 local raise = errors.raise
-local args = {}
+local args = signature.module "flow.args"
 
 -- Raised as an error to end a script in order; the flowlua program prints the text and exits with the code.
 args.Exit = { __tostring = function(exit) return exit.text end }

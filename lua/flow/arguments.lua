@@ -7,18 +7,12 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
+local signature = require "flow.signature"
 
 local C, check, raise = native.C, native.check, errors.raise
 local arguments = {}
 
--- Whether a table is options: it has a key that is no list position. An empty table is options.
-local function is_options(value)
-  if type(value) ~= "table" or getmetatable(value) then return false end
-  for key in pairs(value) do
-    if type(key) ~= "number" then return true end
-  end
-  return next(value) == nil
-end
+local is_options = signature.is_options
 arguments.is_options = is_options
 
 -- Sorts the arguments of a constructor call into one table of names. parameters: list of names in positional order.
@@ -39,8 +33,9 @@ function arguments.named(what, parameters, positional, ...)
     count = count - 1
   end
   if count > positional then
-    raise("%s takes at most %d arguments by position, got %d; give the others by name: { %s = ... }", what, positional, count,
-      parameters[positional + 1] or "name")
+    local next_name = parameters[positional + 1]
+    raise("%s takes at most %d arguments by position, got %d: %s is one too many%s", what, positional, count,
+      errors.describe((select(positional + 1, ...))), next_name and ("; give the others by name: { %s = ... }"):format(next_name) or "")
   end
   for i = 1, count do
     local name, value = parameters[i], (select(i, ...))
@@ -51,11 +46,12 @@ function arguments.named(what, parameters, positional, ...)
 end
 
 -- { {1, 2}, {3, 4} } as { 1, 2, 3, 4 }: records take lists of numbers.
-local function flat(list)
+local function flat(what, list)
   local found = {}
-  for i = 1, #list do
+  for i = 1, errors.check_list(what, list) do
     local entry = list[i]
     if type(entry) == "table" and not getmetatable(entry) then
+      errors.check_list(what, entry)
       for j = 1, #entry do found[#found + 1] = entry[j] end
     else
       found[#found + 1] = entry
@@ -98,7 +94,7 @@ function arguments.native(what, named)
     elseif kind == "string" then
       check(C.flow_arguments_set_text(handle, name, value))
     elseif kind == "table" and not getmetatable(value) then
-      value = flat(value)
+      value = flat(("%s: %s"):format(what, name), value)
       local values = native.array("double", #value)
       for i = 1, #value do
         if type(value[i]) ~= "number" then

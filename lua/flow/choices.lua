@@ -6,35 +6,34 @@
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
+local signature = require "flow.signature"
 local object = require "flow.object"
 local arguments = require "flow.arguments"
 
 local C = native.C
 local Choice = arguments.Choice
 
-local function constructor(kind, index, class_name)
+local function constructor(kind, index, class_name, title)
   local parameters = {}
   while C.flow_choice_parameter(kind, index, #parameters) ~= nil do
     parameters[#parameters + 1] = native.string(C.flow_choice_parameter(kind, index, #parameters))
   end
   local known = {}
   for _, name in ipairs(parameters) do known[name] = true end
-  return function(...)
+  return signature.of_record(nil, title, parameters, #parameters, function(...)
     local options = errors.check_options(class_name, arguments.named(class_name, parameters, #parameters, ...), known)
     return object.new(Choice, { class_name = class_name, options = options })
-  end
+  end)
 end
 
 local function library(kind, what)
   local list, index = {}, 0
   while C.flow_choice_name(kind, index) ~= nil do
     local class_name = native.string(C.flow_choice_name(kind, index))
-    list[class_name] = constructor(kind, index, class_name)
+    list[class_name] = constructor(kind, index, class_name, "flow." .. what .. "." .. class_name)
     index = index + 1
   end
-  return setmetatable(list, {
-    __index = function(_, name) errors.raise("flow.%s has no %q%s", what, tostring(name), errors.suggestion(tostring(name), list)) end,
-  })
+  return signature.module("flow." .. what, list)
 end
 
 return { initializers = library(C.FLOW_CHOICE_INITIALIZER, "initializers"),

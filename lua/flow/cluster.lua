@@ -16,7 +16,10 @@ local json = require "flow.json"
 local object = require "flow.object"
 
 local C, check, raise = native.C, native.check, errors.raise
-local cluster = {}
+local signature = require "flow.signature"
+
+local takes = signature.takes
+local cluster = signature.module "flow.distribute"
 
 local Resolver = object.class("ClusterResolver")
 
@@ -63,17 +66,14 @@ local function from_environment(what, options, with_launchers)
   return new(C.flow_cluster_from_environment(with_launchers, kind, index, out), out)
 end
 
-local ENVIRONMENT = { task_type = true, task_id = true, rpc_layer = true }
-
 -- rpc_layer is accepted and has no meaning here.
+takes "{ task_type?, task_id?, rpc_layer? }"
 function cluster.TFConfigClusterResolver(options)
-  return from_environment("TFConfigClusterResolver", errors.check_options("TFConfigClusterResolver", options, ENVIRONMENT), 0)
+  return from_environment("TFConfigClusterResolver", options, 0)
 end
 
-local TOLD = { cluster = true, task = true, task_type = true, task_id = true, rpc_layer = true }
-
+takes "{ cluster?, task?, task_type?, task_id?, rpc_layer? }"
 function cluster.ClusterResolver(options)
-  options = errors.check_options("ClusterResolver", options, TOLD)
   if options.cluster == nil and options.task == nil then return from_environment("ClusterResolver", options, 1) end
   for _, name in ipairs { "cluster", "task" } do
     local value = options[name]
@@ -86,10 +86,10 @@ function cluster.ClusterResolver(options)
 end
 
 -- TensorFlow's form: SimpleClusterResolver({ worker = { "a:2222" } }, { task_type = "worker", task_id = 0 }).
+takes "cluster: data, { task_type?, task_id?, rpc_layer? }"
 function cluster.SimpleClusterResolver(spec, options)
   if type(spec) ~= "table" then raise("SimpleClusterResolver: the cluster is a table of jobs, got %s", errors.describe(spec)) end
   if spec.cluster then return cluster.ClusterResolver(spec) end
-  options = errors.check_options("SimpleClusterResolver", options, ENVIRONMENT)
   return cluster.ClusterResolver { cluster = spec, task_type = options.task_type, task_id = options.task_id }
 end
 

@@ -6,7 +6,9 @@ local devices = require "flow.devices"
 local shards = require "flow.distribute.shards"
 
 local C, raise = native.C, errors.raise
-local config = {}
+local signature = require "flow.signature"
+
+local config = signature.module "flow.config"
 
 -- Compute threads of the process; 0 = one per core that may be used.
 function config.set_threads(count)
@@ -37,13 +39,9 @@ end
 -- The CPU's kernels add in an order that depends on shapes only: results are the same whatever the number of threads, so
 -- for one number of replicas there is nothing to switch. { shards = 8 }, alone or behind true: the same bits for any number of workers,
 -- too (distribute/shards.lua); strategies have 8 replicas, and those that exist already are in the way.
+signature.takes "enabled?: boolean, { shards? }"
 function config.enable_op_determinism(enabled, options)
   local what = "flow.config.enable_op_determinism"
-  if type(enabled) == "table" and options == nil then enabled, options = true, enabled end
-  if enabled ~= nil and type(enabled) ~= "boolean" then
-    raise("%s: true, { shards = 8 } or nothing, got %s", what, errors.describe(enabled))
-  end
-  options = errors.check_options(what, options, { shards = true })
   if enabled == false and options.shards then raise("%s: shards go with true, not with false", what) end
   shards.set(what, options.shards)
 end

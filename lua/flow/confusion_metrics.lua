@@ -4,6 +4,7 @@
 local errors = require "flow.errors"
 local names = require "flow.names"
 local object = require "flow.object"
+local signature = require "flow.signature"
 local tensor = require "flow.tensor"
 local ops = require "flow.ops"
 local losses = require "flow.losses"
@@ -24,10 +25,10 @@ end
 return function(metrics)
   local classes = {}
 
-  -- A class of metrics with that constructor: make(class, ...) -> a metric.
-  local function define(name, make)
+  -- A class of metrics with that constructor: make(class, ...) -> a metric. parameters: their names, of which so many have positions.
+  local function define(name, parameters, positional, make)
     local class = object.class(name, metrics.Metric)
-    getmetatable(class).__call = make
+    signature.of_record(class, "flow.metrics." .. name, parameters, positional, function(...) return make(class, ...) end)
     classes[name] = class
     return class
   end
@@ -110,7 +111,7 @@ return function(metrics)
 
   -- A metric of counts at thresholds: result is formula(count, count) of the two kinds.
   local function define_ratio(name, positional, known, kinds, formula)
-    local class = define(name, function(class, ...)
+    local class = define(name, known[2] and { "thresholds", "class_id", "name" } or { "thresholds", "name" }, 1, function(class, ...)
       local options, given = metrics.options(name, positional, known, ...)
       local thresholds, id = read_thresholds(name, options.thresholds), read_class(name, options.class_id)
       given = given or names.auto(name)
@@ -161,9 +162,9 @@ return function(metrics)
     return list
   end
 
-  local AUC = define("AUC", function(class, ...)
-    local options, name = metrics.options("AUC", { "num_thresholds", "curve", "summation_method", "name" },
-      { "num_thresholds", "curve", "summation_method", "thresholds", "from_logits", "multi_label" }, ...)
+  local CURVE = { "num_thresholds", "curve", "summation_method", "name", "thresholds", "from_logits", "multi_label" }
+  local AUC = define("AUC", CURVE, 4, function(class, ...)
+    local options, name = metrics.options("AUC", { unpack(CURVE, 1, 4) }, CURVE, ...)
     local number = options.num_thresholds or 200
     if type(number) ~= "number" or number < 2 or number ~= math.floor(number) then
       raise("AUC: num_thresholds is a whole number from 2, got %s", errors.describe(number))

@@ -7,9 +7,10 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local scopes = require "flow.scopes"
+local signature = require "flow.signature"
 
 local C, check, raise = native.C, native.check, errors.raise
-local devices = {}
+local devices = signature.module("flow", {}, nil, true)
 
 local MOST = 64
 local logical                -- CPU devices that were asked for; nil: the one that is there
@@ -174,6 +175,7 @@ function devices.within(number, f, ...)
 end
 
 -- flow.device("gpu:0", f, ...): f's results; what f makes lies there.
+signature.takes("device, f, ...", true)
 function devices.device(name, f, ...)
   if type(f) ~= "function" then raise("flow.device takes a device and a function, got %s", errors.describe(f)) end
   return devices.within(devices.number(name), f, ...)

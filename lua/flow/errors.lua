@@ -1,7 +1,9 @@
 -- errors.lua: how flowlua raises. Every error is one sentence that says what was asked, what was found and what to do, and
 -- carries the position of the first line outside lua/flow: the line the user wrote.
 
-local errors = {}
+local errors = {
+  namespaces = setmetatable({}, { __mode = "k" }),      -- modules and classes, with their titles
+}
 
 local home = "@" .. (debug.getinfo(1, "S").source:match("^@(.*[/\\])") or "./")
 
@@ -60,6 +62,12 @@ function errors.describe(value)
   if kind == "cdata" then
     local text = tostring(value):match("^[^\n]*")
     return text:find("^Tensor") and "a " .. text:gsub("^T", "t") or text
+  end
+  if kind == "table" then
+    local title, metatable = errors.namespaces[value], getmetatable(value)
+    if title then return (title:find("%u%w*$") and "the class %s itself" or "the module %s"):format(title) end
+    local class = type(metatable) == "table" and rawget(metatable, "class")
+    if class then return (class.name:find("^[AEIOU]") and "an " or "a ") .. class.name end
   end
   return "a " .. kind
 end

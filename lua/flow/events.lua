@@ -14,16 +14,18 @@ local ops = require "flow.ops"
 
 local C, check, raise = native.C, native.check, errors.raise
 local held = native.held
-local events = {}
+local signature = require "flow.signature"
+
+local takes = signature.takes
+local events = signature.module "flow.summary"
 
 local EventWriter = object.class("EventWriter")
 local out = native.out("flow_event_writer")
 
 -- options: filename_suffix (".v2", as TensorFlow).
+takes "logdir, { filename_suffix: string = '.v2' }"
 function events.create_file_writer(logdir, options)
-  options = errors.check_options("create_file_writer", options, { filename_suffix = true })
-  local folder, suffix = require("flow.io").path(logdir, "create_file_writer"), options.filename_suffix or ".v2"
-  if type(suffix) ~= "string" then raise("create_file_writer: filename_suffix is a text, got %s", errors.describe(suffix)) end
+  local folder, suffix = require("flow.io").path(logdir, "create_file_writer"), options.filename_suffix
   require("flow.io").makedirs(folder)
   check(C.flow_event_writer_new(folder, suffix, out))
   return object.new(EventWriter, { _handle = native.own(out, C.flow_event_writer_release) })
@@ -45,16 +47,12 @@ function EventWriter:scalar(tag, value, step)
   check(C.flow_event_writer_scalar(handle_of(self), tag, step, value))
 end
 
+takes "tag, values, step, { buckets: count = 30 }"
 function EventWriter:histogram(tag, values, step, options)
   check_call("histogram", tag, step)
-  options = errors.check_options("histogram", options, { buckets = true })
-  local buckets = options.buckets or 30
-  if type(buckets) ~= "number" or buckets < 1 or buckets ~= math.floor(buckets) then
-    raise("histogram: buckets is a whole number from 1, got %s", errors.describe(buckets))
-  end
   local tensor = ops.operand(values, nil, "histogram")
   held[1] = tensor
-  check(C.flow_event_writer_histogram(handle_of(self), tag, step, native.pointer(tensor), buckets))
+  check(C.flow_event_writer_histogram(handle_of(self), tag, step, native.pointer(tensor), options.buckets))
 end
 
 function EventWriter:text(tag, text, step)
@@ -76,21 +74,18 @@ local function pictures(tag, images)
 end
 
 -- options: max_outputs (3).
+takes "tag, images, step, { max_outputs: count = 3 }"
 function EventWriter:image(tag, images, step, options)
   check_call("image", tag, step)
-  options = errors.check_options("image", options, { max_outputs = true })
-  local most = options.max_outputs or 3
-  if type(most) ~= "number" or most < 1 or most ~= math.floor(most) then
-    raise("image: max_outputs is a whole number from 1, got %s", errors.describe(most))
-  end
   local tensor = pictures(tag, images)
   held[1] = tensor
-  check(C.flow_event_writer_images(handle_of(self), tag, step, native.pointer(tensor), most))
+  check(C.flow_event_writer_images(handle_of(self), tag, step, native.pointer(tensor), options.max_outputs))
 end
 
 -- What model:to_json() gives: the tab Graphs draws the model's layers.
 function EventWriter:keras_model(tag, json, step)
   check_call("keras_model", tag, step)
+  if type(json) ~= "string" then raise("keras_model: the model is a text of model:to_json(), got %s", errors.describe(json)) end
   check(C.flow_event_writer_keras_model(handle_of(self), tag, step, json, #json))
 end
 
@@ -111,6 +106,4 @@ function EventWriter.fields.path(self)
   return native.string(C.flow_event_writer_path(handle_of(self)))
 end
 
-return setmetatable(events, {
-  __index = function(_, name) raise("flow.summary has no %q%s", tostring(name), errors.suggestion(tostring(name), events)) end,
-})
+return events

@@ -21,6 +21,8 @@ local function extend(parent, class_name, new)
     local self = new(class, options.name or names.auto(class_name))
     if class.init then
       class.init(self, ...)
+    elseif count > 1 or count == 1 and last ~= nil and not arguments.is_options(last) then
+      errors.raise("%s takes a table of options; what it takes by position says function %s:init(...)", class_name, class_name)
     else
       for name, value in pairs(options) do
         if name ~= "name" then rawset(self, name, value) end

@@ -3,6 +3,7 @@
 
 local errors = require "flow.errors"
 local object = require "flow.object"
+local signature = require "flow.signature"
 local ops = require "flow.ops"
 local losses = require "flow.losses"
 local symbolic = require "flow.symbolic"
@@ -29,14 +30,16 @@ return function(metrics)
                                       threshold = threshold or false })
   end
 
-  getmetatable(FBetaScore).__call = function(class, ...)
-    local options, name = metrics.options("FBetaScore", { "average", "beta", "threshold", "name" }, { "average", "beta", "threshold" }, ...)
-    return make(class, options, name or "fbeta_score", options.beta or 1)
-  end
-  getmetatable(F1Score).__call = function(class, ...)
-    local options, name = metrics.options("F1Score", { "average", "threshold", "name" }, { "average", "threshold" }, ...)
-    return make(class, options, name or "f1_score", 1)
-  end
+  signature.takes "average?, beta?, threshold?, name?, { dtype? }"
+  signature.constructor(FBetaScore, "flow.metrics.FBetaScore", function(average, beta, threshold, name)
+    metrics.check_name("FBetaScore", name)
+    return make(FBetaScore, { average = average, beta = beta, threshold = threshold }, name or "fbeta_score", beta == nil and 1 or beta)
+  end)
+  signature.takes "average?, threshold?, name?, { dtype? }"
+  signature.constructor(F1Score, "flow.metrics.F1Score", function(average, threshold, name)
+    metrics.check_name("F1Score", name)
+    return make(F1Score, { average = average, threshold = threshold }, name or "f1_score", 1)
+  end)
 
   -- The sums over the classes, or one for each, which the first update is told of.
   local function build(self, y_true, y_pred)

@@ -23,6 +23,7 @@ local named_data = require "flow.named_data"
 local C, raise = native.C, errors.raise
 local context, held = native.context, native.held
 local Model = models.Model
+local takes = require("flow.signature").takes
 
 ---- options ---------------------------------------------------------------------------------------------------------------------
 
@@ -32,19 +33,32 @@ local FIT = { "batch_size", "epochs", "verbose", "callbacks", "validation_split"
 local EVALUATE = { "batch_size", "verbose", "sample_weight", "steps", "callbacks", "return_dict" }
 local PREDICT = { "batch_size", "verbose", "steps", "callbacks" }
 
--- x, y and options out of f(x, y, { ... }), f(data, { ... }) or positions in Keras' order.
+-- Whether x is the whole call, { x = x, y = y, epochs = 3 }, and not data by the names of inputs.
+local function is_call_by_name(model, x)
+  if not named_data.is(x) or x.x == nil then return false end
+  for _, input in ipairs(rawget(model, "inputs") or {}) do
+    if input.layer.name == "x" then return false end
+  end
+  return true
+end
+
+-- x, y and options out of f(x, y, { ... }), f(data, { ... }), f { x = x, y = y, ... } or positions in Keras' order.
 local function read_call(model, what, parameters, x, y, ...)
   local known, positional = {}, select("#", ...)
   for _, name in ipairs(parameters) do known[name] = true end
   local options = {}
-  if positional == 0 and arguments.is_options(y) and not named_data.has_outputs(model, y) then
+  if positional == 0 and y == nil and is_call_by_name(model, x) then
+    for name, value in pairs(x) do options[name] = value end
+    x, y, options.x, options.y = options.x, options.y, nil, nil
+  elseif positional == 0 and arguments.is_options(y) and not named_data.has_outputs(model, y) then
     options, y = y, nil
   elseif positional > 0 then
     options = arguments.named(what, parameters, #parameters, ...)
   end
   errors.check_options(what, options, known)
   if x == nil then raise("%s: there is no data: x is nil", what) end
-  return y, options
+  training.check_return_dict(what, options.return_dict)
+  return x, y, options
 end
 
 local function whole(what, name, value, least, default)
@@ -58,6 +72,7 @@ end
 -- validation_freq: every so many epochs, or a list of epochs counted from 1.
 local function check_frequency(value)
   if type(value) ~= "table" then return whole("fit", "validation_freq", value, 1, 1) end
+  errors.check_list("fit: validation_freq", value)
   for _, epoch in ipairs(value) do whole("fit", "an entry of validation_freq", epoch, 1) end
   return value
 end
@@ -314,9 +329,10 @@ local function read_validation(model, given, limit)
 end
 
 -- model:fit(x, y, { epochs = 3, ... }) -> History. Options are Keras'; see FIT above.
+takes("x, y, " .. table.concat(FIT, ", "), true)
 function Model:fit(x, y, ...)
   local options
-  y, options = read_call(self, "fit", FIT, x, y, ...)
+  x, y, options = read_call(self, "fit", FIT, x, y, ...)
   training.compiled(self, "fit")
   together.random(self)
   if Feed.is(x) then
@@ -338,9 +354,10 @@ function Model:fit(x, y, ...)
 end
 
 -- model:evaluate(x, y, { ... }) -> { loss =, accuracy = }
+takes("x, y, " .. table.concat(EVALUATE, ", "), true)
 function Model:evaluate(x, y, ...)
   local options
-  y, options = read_call(self, "evaluate", EVALUATE, x, y, ...)
+  x, y, options = read_call(self, "evaluate", EVALUATE, x, y, ...)
   training.compiled(self, "evaluate")
   training.check_sample_weight(options.sample_weight)
   local size, limit = whole("evaluate", "batch_size", options.batch_size, 1, 32), whole("evaluate", "steps", options.steps, 1)
@@ -409,10 +426,11 @@ local function predict_feed(self, feed, list, bar)
 end
 
 -- model:predict(x, { batch_size = 32 }) -> a tensor, or a list of them for several outputs.
+takes("x, " .. table.concat(PREDICT, ", "), true)
 function Model:predict(x, ...)
   local _, options
-  if arguments.is_options((...)) then _, options = read_call(self, "predict", PREDICT, x, ...)
-  else _, options = read_call(self, "predict", PREDICT, x, nil, ...) end
+  if select("#", ...) == 0 or arguments.is_options((...)) then x, _, options = read_call(self, "predict", PREDICT, x, ...)
+  else x, _, options = read_call(self, "predict", PREDICT, x, nil, ...) end
   training.prepare(self)
   local size, limit = whole("predict", "batch_size", options.batch_size, 1, 32), whole("predict", "steps", options.steps, 1)
   local verbose = progress.verbosity(options.verbose)

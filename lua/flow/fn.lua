@@ -11,6 +11,7 @@
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
+local signature = require "flow.signature"
 local tensor = require "flow.tensor"
 local variable = require "flow.variable"
 local log = require "flow.log"
@@ -325,8 +326,8 @@ function fn.call_each(self, arguments)
   return results
 end
 
-local Fn = {}
 local metatable = { __call = call, __tostring = function(self) return "flow.fn (" .. self.where .. ")" end }
+local Fn = signature.methods("fn", metatable)
 
 function metatable.__index(_, key)
   local method = Fn[key]
@@ -347,7 +348,7 @@ function Fn:close()
 end
 
 -- A traced version of f, which is a function or anything that can be called.
-function fn.fn(f)
+fn.fn = signature.guard("flow.fn", function(f)
   local callable = type(f) == "function" or (type(f) == "table" and getmetatable(f) and getmetatable(f).__call)
   if not callable then raise("flow.fn takes a function, got %s", errors.describe(f)) end
   if type(f) == "table" and getmetatable(f) == metatable then return f end
@@ -360,6 +361,6 @@ function fn.fn(f)
     f = f, where = where, plans = {}, recent = {}, fixed = {}, traces = 0, runs = 0, last_parts = false, stays_lua = false,
     seed = C.flow_context_next_seed(context),
   }, metatable)
-end
+end)
 
 return fn

@@ -8,17 +8,17 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 
 local C, raise = native.C, errors.raise
-local image = {}
+local signature = require "flow.signature"
+
+local takes = signature.takes
+local image = signature.module "flow.image"
 local out = native.out("flow_tensor")
 
 -- Keras' names and their numbers of channels.
 image.color_modes = { grayscale = 1, rgb = 3, rgba = 4 }
 image.interpolations = { "bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5", "gaussian", "mitchellcubic" }
 
-local FIT = { interpolation = true, crop_to_aspect_ratio = true, pad_to_aspect_ratio = true }
-local DECODE = { channels = true, color_mode = true }
-local LOAD = { channels = true, color_mode = true, size = true }
-for name in pairs(FIT) do LOAD[name] = true end
+local FIT = "interpolation?, crop_to_aspect_ratio: boolean = false, pad_to_aspect_ratio: boolean = false"
 
 local function is_one_of(value, list)
   for _, name in ipairs(list) do
@@ -74,9 +74,9 @@ local function channels_of(what, options)
 end
 
 -- A picture of another size: float32, not rounded. size: {height, width}; a tensor of rank 4 is a batch of pictures.
+takes("picture, size, { " .. FIT .. " }")
 function image.resize(picture, size, options)
   local what = "flow.image.resize"
-  options = errors.check_options(what, options, FIT)
   local height, width = image.check_size(what .. ": the size", size)
   local method, fit = image.check_interpolation(what, options.interpolation), image.check_fit(what, options)
   native.pressure()
@@ -92,10 +92,10 @@ local function finish(picture, options)
 end
 
 -- The picture in a file (JPEG, PNG, GIF or BMP): uint8 {height, width, channels}; with size what resize makes of it.
+takes("path, { channels?, color_mode?, size?, " .. FIT .. " }")
 function image.load(path, options)
   local what = "flow.image.load"
   path = require("flow.io").path(path, what)
-  options = errors.check_options(what, options, LOAD)
   local channels = channels_of(what, options)
   native.pressure()
   native.try(C.flow_image_load, path, channels, out)
@@ -103,10 +103,10 @@ function image.load(path, options)
 end
 
 -- The picture in a string that holds the contents of a file.
+takes "bytes, { channels?, color_mode? }"
 function image.decode(bytes, options)
   local what = "flow.image.decode"
   if type(bytes) ~= "string" then raise("%s: the contents of a file are a string, got %s", what, errors.describe(bytes)) end
-  options = errors.check_options(what, options, DECODE)
   local channels = channels_of(what, options)
   native.pressure()
   native.try(C.flow_image_decode, bytes, #bytes, channels, out)
@@ -114,11 +114,11 @@ function image.decode(bytes, options)
 end
 
 -- Writes {height, width} or {height, width, channels} with values 0 to 255 as .jpg, .jpeg, .png or .bmp.
+takes "path, picture, { quality = 95 }"
 function image.save(path, picture, options)
   local what = "flow.image.save"
   path = require("flow.io").path(path, what)
-  options = errors.check_options(what, options, { quality = true })
-  local quality = options.quality == nil and 95 or options.quality
+  local quality = options.quality
   if type(quality) ~= "number" or quality < 1 or quality > 100 or quality ~= math.floor(quality) then
     raise("%s: the quality is a whole number from 1 to 100, got %s", what, errors.describe(quality))
   end
@@ -126,6 +126,4 @@ function image.save(path, picture, options)
   native.called[1] = picture
 end
 
-return setmetatable(image, {
-  __index = function(_, name) raise("flow.image has no %q; there are load, decode, resize and save", tostring(name)) end,
-})
+return image

@@ -5,7 +5,10 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local tensor = require "flow.tensor"
 local ops = require "flow.ops"
+local signature = require "flow.signature"
 local variable = require "flow.variable"
+
+local takes = signature.takes
 
 local flow = {
   version = native.string(native.C.flow_version()),
@@ -27,27 +30,35 @@ end
 flow.Variable = variable.Variable
 flow.log = require "flow.log"     -- messages, and still the logarithm
 
+-- The functions here are guarded as they are defined.
+local own = signature.module("flow", {})
+
 -- The kernels' instruction set: "avx512", "avx2" or "plain".
-function flow.isa()
+function own.isa()
   return native.string(native.C.flow_isa())
 end
 
-function flow.is_tensor(value)
+function own.is_tensor(value)
   return native.is_tensor(value)
 end
 
-function flow.is_variable(value)
+function own.is_variable(value)
   return variable.is_variable(value)
 end
 
 -- Calls f and releases at once every tensor that became garbage meanwhile; returns f's results.
-function flow.tidy(f, ...)
+takes("f: callable, ...", true)
+function own.tidy(f, ...)
+  signature.check_callable("flow.tidy", f)
   local function finish(...)
     native.collect()
     return ...
   end
   return finish(f(...))
 end
+
+for name, f in pairs(own) do flow[name] = f end
+signature.namespaces[flow] = "flow"
 
 -- Names that another module gives: { module, field }, or the module itself.
 local parts = {

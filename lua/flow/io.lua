@@ -12,7 +12,10 @@ local errors = require "flow.errors"
 local elements = require "flow.data.elements"
 
 local C, check, raise = native.C, native.check, errors.raise
-local io = { mounts = { gs = "/gcs" } }
+local signature = require "flow.signature"
+
+local takes = signature.takes
+local io = signature.module("flow.io", { mounts = { gs = "/gcs" } })
 
 local HOW_TO_MOUNT = { gs = "; mount it there, e.g. gcsfuse %s %s" }
 
@@ -36,12 +39,6 @@ function io.path(path, what)
   return rest == "" and folder or folder .. "/" .. rest
 end
 
-local function overwrites(what, value)
-  if type(value) == "table" then value = errors.check_options(what, value, { overwrite = true }).overwrite end
-  if value ~= nil and type(value) ~= "boolean" then raise("%s: overwrite is true or false, got %s", what, errors.describe(value)) end
-  return value and 1 or 0
-end
-
 function io.exists(path) return C.flow_path_kind(io.path(path, "flow.io.exists")) ~= C.FLOW_PATH_NONE end
 function io.isdir(path) return C.flow_path_kind(io.path(path, "flow.io.isdir")) == C.FLOW_PATH_FOLDER end
 function io.makedirs(path) check(C.flow_make_folders(io.path(path, "flow.io.makedirs"))) end
@@ -49,14 +46,17 @@ function io.remove(path) check(C.flow_remove_file(io.path(path, "flow.io.remove"
 -- Removes a folder and all in it; links in it go, what they lead to stays.
 function io.rmtree(path) check(C.flow_remove_tree(io.path(path, "flow.io.rmtree"))) end
 
+takes "from, to, overwrite: boolean = false"
 function io.rename(from, to, overwrite)
-  check(C.flow_rename_path(io.path(from, "flow.io.rename"), io.path(to, "flow.io.rename"), overwrites("flow.io.rename", overwrite)))
+  check(C.flow_rename_path(io.path(from, "flow.io.rename"), io.path(to, "flow.io.rename"), overwrite and 1 or 0))
 end
+takes "from, to, overwrite: boolean = false"
 function io.copy(from, to, overwrite)
-  check(C.flow_copy_file(io.path(from, "flow.io.copy"), io.path(to, "flow.io.copy"), overwrites("flow.io.copy", overwrite)))
+  check(C.flow_copy_file(io.path(from, "flow.io.copy"), io.path(to, "flow.io.copy"), overwrite and 1 or 0))
 end
 
 -- The parts with slashes between them; a part that is an absolute path, or names a bucket, starts anew.
+takes("parts...", true)
 function io.join(...)
   local joined = ""
   for i = 1, select("#", ...) do

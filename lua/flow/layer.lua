@@ -87,6 +87,8 @@ function Layer.extend(parent, class_name)
     rawset(self, "input_shape_given", options.input_shape or false)
     if class.init then
       class.init(self, ...)
+    elseif count > 1 or count == 1 and last ~= nil and not arguments.is_options(last) then
+      raise("%s takes a table of options; what it takes by position says function %s:init(...)", class_name, class_name)
     else
       for name, value in pairs(options) do
         if name ~= "name" and name ~= "trainable" and name ~= "input_shape" and name ~= "dtype" then self[name] = value end
@@ -179,11 +181,9 @@ function Layer:build(shape)
   self:_ensure_built(single and { shape } or { unpack(shape) }, single)
 end
 
-local WEIGHT = { name = true, shape = true, initializer = true, trainable = true, dtype = true, regularizer = true }
-
 -- A new variable of this layer: { name =, shape =, initializer = "glorot_uniform", trainable = true, regularizer = nil }.
+takes "{ name = 'variable', shape: list = nil, initializer = 'glorot_uniform', trainable: boolean = true, dtype?, regularizer? }"
 function Layer:add_weight(options)
-  options = errors.check_options("add_weight", options, WEIGHT)
   local shape = options.shape or {}
   for i = 1, #shape do
     if type(shape[i]) ~= "number" or shape[i] < 0 then
@@ -192,9 +192,9 @@ function Layer:add_weight(options)
     end
   end
   local initial = tensor.zeros(shape, { dtype = options.dtype })
-  check(C.flow_initialize(context, options.initializer or "glorot_uniform", nil, C.flow_context_next_seed(context), initial.p))
-  local name = self.name .. "/" .. (options.name or "variable")
-  local weight = variable.Variable(initial, { name = name, trainable = options.trainable ~= false })
+  check(C.flow_initialize(context, options.initializer, nil, C.flow_context_next_seed(context), initial.p))
+  local name = self.name .. "/" .. options.name
+  local weight = variable.Variable(initial, { name = name, trainable = options.trainable })
   self._own[#self._own + 1] = weight
   if options.regularizer then
     rawset(self, "_regularizers", rawget(self, "_regularizers") or {})
@@ -272,7 +272,7 @@ function Layer:_call(inputs, options)
     inputs = ops.operand(inputs, nil, self.name)
     list[1] = inputs
   else
-    for i = 1, #inputs do list[i] = ops.operand(inputs[i], nil, self.name) end
+    for i = 1, errors.check_list(object.title(self) .. ": the inputs", inputs) do list[i] = ops.operand(inputs[i], nil, self.name) end
     inputs = list
   end
   local first_call = not self._built

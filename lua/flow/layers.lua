@@ -4,11 +4,12 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
 local arguments = require "flow.arguments"
+local signature = require "flow.signature"
 local symbolic = require "flow.symbolic"
 local Layer = require "flow.layer"
 
 local C, raise = native.C, errors.raise
-local layers = { Layer = Layer }
+local layers = signature.module("flow.layers", { Layer = Layer })
 
 -- Parameters whose values are axes: Lua counts them from 1, the records from 0.
 local AXIS = { axis = true }
@@ -33,7 +34,7 @@ local function define(index)
   end
   local positional, trains_alone = C.flow_layer_class_positional(index), C.flow_layer_class_trains_alone(index) ~= 0
   function class.fields._trains_alone() return trains_alone end
-  getmetatable(class).__call = function(_, ...)
+  signature.of_record(class, "flow.layers." .. name, parameters, positional, function(...)
     local named = arguments.named(name, parameters, positional, ...)
     local axes = named.axis
     for parameter in pairs(AXIS) do
@@ -42,7 +43,7 @@ local function define(index)
     local layer = Layer.from_record(class, named)
     rawset(layer, "_axes", axes or false)                 -- as they were given
     return layer
-  end
+  end)
   layers[name] = class
   return class
 end
@@ -50,37 +51,26 @@ end
 for index = 0, C.flow_layer_class_count() - 1 do define(index) end
 require "flow.normalization" (layers.Normalization)
 
-local INPUT = { shape = true, batch_size = true, dtype = true, name = true }
-
 -- InputLayer: where a model's data comes in. It has no variables and does nothing.
 local InputLayer = object.class("InputLayer", Layer)
 function InputLayer:call(x) return x end
 layers.InputLayer = InputLayer
 
 -- Input {28, 28, 1} or Input({28, 28, 1}, { dtype =, name = }): a symbolic tensor to build a functional model from.
-function layers.Input(shape, options)
-  if arguments.is_options(shape) and options == nil then
-    options, shape = shape, shape.shape or (shape[1] and shape) or nil
-    if shape == options then
-      shape = {}
-      for i = 1, #options do shape[i] = options[i] end
-    end
-  end
-  local known = {}
-  for key, value in pairs(options or {}) do
-    if type(key) == "string" then known[key] = value end
-  end
-  errors.check_options("Input", known, INPUT)
+signature.takes "shape, { dtype = 'float32', name?, batch_size? } -- Input { 28, 28, 1 }"
+function layers.Input(shape, known)
   if known.batch_size ~= nil then raise("Input: batch_size is not supported: models take any number of rows") end
-  if type(shape) ~= "table" then raise("Input: the shape is a list such as {28, 28, 1}, got %s", errors.describe(shape)) end
+  if type(shape) ~= "table" or getmetatable(shape) then
+    raise("Input: the shape is a list such as {28, 28, 1}, got %s", errors.describe(shape))
+  end
+  errors.check_list("Input: the shape", shape)
   local layer = object.new(InputLayer):_prepare("InputLayer", { name = known.name })
   rawset(layer, "_built", true)
   rawset(layer, "_input_shape", { -1, unpack(shape) })
-  return symbolic.input(layer, shape, known.dtype or "float32")
+  return symbolic.input(layer, shape, known.dtype)
 end
 
-getmetatable(InputLayer).__call = function(_, ...) return layers.Input(...).layer end
+signature.takes("shape, { dtype = 'float32', name?, batch_size? }", true)
+signature.constructor(InputLayer, "flow.layers.InputLayer", function(...) return layers.Input(...).layer end)
 
-return setmetatable(layers, {
-  __index = function(_, name) raise("flow.layers has no layer %q%s", tostring(name), errors.suggestion(tostring(name), layers)) end,
-})
+return layers

@@ -6,13 +6,15 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
 local arguments = require "flow.arguments"
+local signature = require "flow.signature"
 local ops = require "flow.replica_ops"
 local extend = require "flow.extend"
 
 local C, raise = native.C, errors.raise
 local context, held = native.context, native.held
 
-local losses = {}
+local by_name
+local losses = signature.module("flow.losses", {}, function(_, name) return by_name(name) end)
 local Loss = object.class("Loss")
 local out = native.out("flow_tensor")
 
@@ -88,9 +90,12 @@ local OPTIONS = {
   cosine_similarity = { "axis", "reduction" },
 }
 
+local function parameters_of(index)
+  return OPTIONS[native.string(C.flow_loss_name(index))] or { "reduction" }
+end
+
 local function make(class_name, index, ...)
-  local record = native.string(C.flow_loss_name(index))
-  local parameters = OPTIONS[record] or { "reduction" }
+  local record, parameters = native.string(C.flow_loss_name(index)), parameters_of(index)
   local named, known = arguments.named(class_name, parameters, #parameters, ...), { reduction = true, name = true }
   for _, parameter in ipairs(parameters) do known[parameter] = true end
   errors.check_options(class_name, named, known)
@@ -140,15 +145,26 @@ end
 losses.Loss = Loss
 losses.reduce = reduce
 
-return setmetatable(losses, {
-  __index = function(_, name)
-    local index = type(name) == "string" and C.flow_loss_find(name) or -1
-    if index < 0 then raise("flow.losses has no %q%s", tostring(name), errors.suggestion(tostring(name), all_names())) end
-    if name:find("^%u") and name ~= name:upper() then
-      local constructor = function(...) return make(name, index, ...) end
-      rawset(losses, name, constructor)
-      return constructor
-    end
-    return function(y_true, y_pred) return values_of(index, nil, y_true, y_pred) end
-  end,
-})
+local function with_name(parameters)
+  local list = { unpack(parameters) }
+  list[#list + 1] = "name"
+  return list
+end
+
+-- flow.losses.Huber(...) makes a loss; flow.losses.huber(y_true, y_pred) gives values per sample.
+function by_name(name)
+  local index = type(name) == "string" and C.flow_loss_find(name) or -1
+  if index < 0 then raise("flow.losses has no %q%s", tostring(name), errors.suggestion(tostring(name), all_names())) end
+  local title = "flow.losses." .. name
+  local found
+  if name:find("^%u") and name ~= name:upper() then
+    local parameters = parameters_of(index)
+    found = signature.of_record(nil, title, with_name(parameters), #parameters, function(...) return make(name, index, ...) end)
+  else
+    found = signature.guard(title, function(y_true, y_pred) return values_of(index, nil, y_true, y_pred) end)
+  end
+  rawset(losses, name, found)
+  return found
+end
+
+return losses

@@ -5,9 +5,9 @@ local errors = require "flow.errors"
 local tensor = require "flow.tensor"
 
 local raise = errors.raise
-local math_ = {}
+local signature = require "flow.signature"
 
-local OPTIONS = { num_classes = true, weights = true, dtype = true }
+local math_ = signature.module "flow.math"
 
 local function labels_of(what, name, value)
   local t = native.is_tensor(value) and value or tensor.tensor(value, { dtype = "int64" })
@@ -19,9 +19,9 @@ end
 
 -- How often samples of class i (row) were predicted as class j (column), a tensor {classes, classes}; classes count from 0.
 -- options: num_classes, weights of the samples, dtype ("int32").
+signature.takes "labels, predictions, { num_classes?: count, weights?, dtype = 'int32' }"
 function math_.confusion_matrix(labels, predictions, options)
   local what = "flow.math.confusion_matrix"
-  options = errors.check_options(what, options, OPTIONS)
   local truth, guess = labels_of(what, "labels", labels), labels_of(what, "predictions", predictions)
   local count = truth.shape[1]
   if guess.shape[1] ~= count then raise("%s: %d labels for %d predictions", what, count, guess.shape[1]) end
@@ -35,9 +35,6 @@ function math_.confusion_matrix(labels, predictions, options)
     most = math.max(most, row, column)
   end
   if classes == nil then classes = math.max(most + 1, 1) end
-  if type(classes) ~= "number" or classes < 1 or classes ~= math.floor(classes) then
-    raise("%s: num_classes is a whole number from 1, got %s", what, errors.describe(classes))
-  end
   if most >= classes then raise("%s: there is a label %d, expected labels below num_classes = %d", what, most, classes) end
   local matrix = tensor.new(native.dtype("float64"), { classes, classes })
   local cells = native.data(matrix)
@@ -45,7 +42,7 @@ function math_.confusion_matrix(labels, predictions, options)
     local at = tonumber(a[i]) * classes + tonumber(b[i])
     cells[at] = cells[at] + (w and w[i] or 1)
   end
-  return matrix:to(options.dtype or "int32")
+  return matrix:to(options.dtype)
 end
 
 return math_

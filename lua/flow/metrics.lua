@@ -10,6 +10,7 @@ local errors = require "flow.errors"
 local names = require "flow.names"
 local object = require "flow.object"
 local arguments = require "flow.arguments"
+local signature = require "flow.signature"
 local variable = require "flow.variable"
 local tensor = require "flow.tensor"
 local ops = require "flow.ops"
@@ -17,10 +18,11 @@ local losses = require "flow.losses"
 local extend = require "flow.extend"
 
 local C, raise = native.C, errors.raise
-local takes = require("flow.signature").takes
+local takes = signature.takes
 local context, held = native.context, native.held
 
-local metrics = {}
+local by_name
+local metrics = signature.module("flow.metrics", {}, function(_, name) return by_name(name) end)
 local Metric = object.class("Metric")
 local Sum = object.class("Sum", Metric)
 local Mean = object.class("Mean", Metric)
@@ -41,8 +43,6 @@ function metrics.rows(x) return count(x, true) end
 
 ---- all metrics -----------------------------------------------------------------------------------------------------------------
 
-local VARIABLE = { name = true, shape = true, initializer = true, dtype = true }
-
 -- A new metric. Its field config says how a file describes it, { class_name =, config = }; without one a file cannot hold it.
 function metrics.new(class, name, fields)
   local self = object.new(class, fields or {})
@@ -53,13 +53,13 @@ end
 
 -- A variable of the metric's state: { name =, shape = {}, initializer = "zeros", dtype = "float64" }. What the replicas of a strategy
 -- add to it counts together.
+takes "{ name = 'variable', shape: list = nil, initializer?, dtype = 'float64' }"
 function Metric:add_variable(options)
-  options = errors.check_options("add_variable", options, VARIABLE)
-  local initial = tensor.zeros(options.shape or {}, { dtype = options.dtype or "float64" })
+  local initial = tensor.zeros(options.shape or {}, { dtype = options.dtype })
   if options.initializer then
     native.check(C.flow_initialize(context, options.initializer, nil, C.flow_context_next_seed(context), initial.p))
   end
-  local made = variable.Variable(initial, { name = self.name .. "/" .. (options.name or "variable"), trainable = false,
+  local made = variable.Variable(initial, { name = self.name .. "/" .. options.name, trainable = false,
                                             sync = "SUM_ON_READ" })
   self.variables[#self.variables + 1] = made
   rawset(self, "_initial", rawget(self, "_initial") or {})
@@ -171,13 +171,18 @@ local OPTIONS = {
   categorical_crossentropy = { "from_logits", "label_smoothing", "axis" }, sparse_categorical_crossentropy = { "from_logits", "axis" },
 }
 
+function metrics.check_name(class_name, name)
+  if name ~= nil and type(name) ~= "string" then raise("%s: name is a string, got %s", class_name, errors.describe(name)) end
+  return name
+end
+
 -- Options of a metric out of the arguments of its constructor, which are known; the second result is its name or nil.
+takes("class_name, positional, known, ...", true)
 function metrics.options(class_name, positional, known, ...)
   local all = { name = true, dtype = true }
   for _, option in ipairs(known) do all[option] = true end
   local named = errors.check_options(class_name, arguments.named(class_name, positional, #positional, ...), all)
-  local name = named.name
-  if name ~= nil and type(name) ~= "string" then raise("%s: name is a string, got %s", class_name, errors.describe(name)) end
+  local name = metrics.check_name(class_name, named.name)
   named.name, named.dtype = nil, nil
   return named, name
 end
@@ -204,18 +209,19 @@ end
 local RootMeanSquaredError = object.class("RootMeanSquaredError", MeanOfValues)
 function RootMeanSquaredError:result() return math.sqrt(Mean.result(self)) end
 
-getmetatable(RootMeanSquaredError).__call = function(class, ...)
-  local _, name = metrics.options("RootMeanSquaredError", { "name" }, {}, ...)
-  name = name or "root_mean_squared_error"
-  return new_mean(class, name, { index = C.flow_metric_find("mean_squared_error"), options = arguments.native("RootMeanSquaredError", {}),
-                                 config = metrics.config("RootMeanSquaredError", name, {}) })
-end
+takes "name = 'root_mean_squared_error', { dtype? }"
+signature.constructor(RootMeanSquaredError, "flow.metrics.RootMeanSquaredError", function(name)
+  metrics.check_name("RootMeanSquaredError", name)
+  return new_mean(RootMeanSquaredError, name, {
+    index = C.flow_metric_find("mean_squared_error"), options = arguments.native("RootMeanSquaredError", {}),
+    config = metrics.config("RootMeanSquaredError", name, {}) })
+end)
 
 for class, new in pairs { [Mean] = new_mean, [Sum] = new_sum } do
-  getmetatable(class).__call = function(_, ...)
-    local _, name = metrics.options(class.name, { "name" }, {}, ...)
-    return new(class, name or names.auto(class.name))
-  end
+  takes "name?, { dtype? }"
+  signature.constructor(class, "flow.metrics." .. class.name, function(name)
+    return new(class, metrics.check_name(class.name, name) or names.auto(class.name))
+  end)
 end
 
 ---- by name ---------------------------------------------------------------------------------------------------------------------
@@ -270,13 +276,20 @@ function metrics.get(value)
 end
 
 -- flow.metrics.BinaryAccuracy(...) makes a metric; flow.metrics.binary_accuracy(y_true, y_pred) gives values per sample.
-return setmetatable(metrics, {
-  __index = function(_, name)
-    local index = type(name) == "string" and C.flow_metric_find(name) or -1
-    if index < 0 then raise("flow.metrics has no %q%s", tostring(name), errors.suggestion(tostring(name), classes)) end
-    if name:find("^%u") and name ~= name:upper() then
-      return function(...) return make(name, index, nil, ...) end
-    end
-    return function(y_true, y_pred) return values_of(index, nil, y_true, y_pred) end
-  end,
-})
+function by_name(name)
+  local index = type(name) == "string" and C.flow_metric_find(name) or -1
+  if index < 0 then raise("flow.metrics has no %q%s", tostring(name), errors.suggestion(tostring(name), classes)) end
+  local title = "flow.metrics." .. name
+  local found
+  if name:find("^%u") and name ~= name:upper() then
+    local known = OPTIONS[native.string(C.flow_metric_name(index))] or {}
+    local parameters = known[1] == "k" and { "k", "name" } or { "name", unpack(known) }
+    found = signature.of_record(nil, title, parameters, known[1] == "k" and 2 or 1, function(...) return make(name, index, nil, ...) end)
+  else
+    found = signature.guard(title, function(y_true, y_pred) return values_of(index, nil, y_true, y_pred) end)
+  end
+  rawset(metrics, name, found)
+  return found
+end
+
+return metrics

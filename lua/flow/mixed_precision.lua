@@ -9,7 +9,7 @@ local errors = require "flow.errors"
 local object = require "flow.object"
 
 local raise = errors.raise
-local mixed_precision = {}
+local mixed_precision = require("flow.signature").module "flow.mixed_precision"
 local Policy = object.class("DTypePolicy")
 
 local COMPUTE = { float32 = "float32", mixed_bfloat16 = "bfloat16", mixed_float16 = "float16" }

@@ -10,6 +10,7 @@ local object = require "flow.object"
 local symbolic = require "flow.symbolic"
 local Layer = require "flow.layer"
 local arguments = require "flow.arguments"
+local signature = require "flow.signature"
 local placement = require "flow.placement"
 local devices = require "flow.devices"
 local named_data = require "flow.named_data"
@@ -145,8 +146,8 @@ end
 
 local function as_list(value, what)
   if symbolic.is(value) then return { value } end
-  if type(value) == "table" and getmetatable(value) == nil and #value > 0 then
-    for i = 1, #value do
+  if type(value) == "table" and getmetatable(value) == nil and not arguments.is_options(value) then
+    for i = 1, errors.check_list(what, value) do
       if not symbolic.is(value[i]) then raise("%s: entry %d is %s, expected a symbolic tensor", what, i, errors.describe(value[i])) end
     end
     return value
@@ -207,20 +208,13 @@ function Model.fields.output_shape(self)
   return shapes[1] and one_or_list(shapes) or raise("%s has no output shape before its input shape is known", object.title(self))
 end
 
-local MODEL = { inputs = true, outputs = true, name = true, trainable = true }
-
-getmetatable(Model).__call = function(_, options, outputs, more)
-  if outputs ~= nil then
-    local named = { inputs = options, outputs = outputs }
-    for name, value in pairs(errors.check_options("flow.Model", more, MODEL)) do named[name] = value end
-    options = named
-  end
-  options = errors.check_options("flow.Model", options, MODEL)
+signature.takes "inputs?, outputs?, { name?, trainable: boolean = true } -- flow.Model { inputs = input, outputs = output }"
+signature.constructor(Model, "flow.Model", function(inputs, outputs, options)
   local self = object.new(Functional):_prepare("Functional", options)
-  set_graph(self, as_list(options.inputs, "flow.Model: inputs"), as_list(options.outputs, "flow.Model: outputs"))
+  set_graph(self, as_list(inputs, "flow.Model: inputs"), as_list(outputs, "flow.Model: outputs"))
   for _, layer in ipairs(self._graph_layers) do self._children[#self._children + 1] = layer end
   return self
-end
+end)
 
 ---- Sequential --------------------------------------------------------------------------------------------------------------------
 
@@ -237,9 +231,15 @@ local function first_shape(layer)
   return rawget(layer, "input_shape_given") or (inputs and { unpack(inputs[1].shape, 2) })
 end
 
+-- A value where a layer belongs; a class that nobody called says so.
+local function describe(value)
+  local title = signature.namespaces[value]
+  return title and ("the class %s itself: write %s()"):format(title, title:gsub("^flow%.layers", "layers")) or errors.describe(value)
+end
+
 function Sequential:add(layer)
   if symbolic.is(layer) then layer = layer.layer end
-  if not object.is(layer, Layer) then raise("%s: add() takes a layer, got %s", object.title(self), errors.describe(layer)) end
+  if not object.is(layer, Layer) then raise("%s: add() takes a layer, got %s", object.title(self), describe(layer)) end
   if object.class_of(layer).name == "InputLayer" then
     if #self._children > 0 or self._input then raise("%s: an Input can only stand first", object.title(self)) end
     rawset(self, "_input", layer._nodes[1].outputs[1])
@@ -291,19 +291,16 @@ function Sequential:_run(_, list, training)
   return run_graph(self, list, training)
 end
 
-getmetatable(Sequential).__call = function(_, list, options)
+signature.takes "layers?, { name?, trainable: boolean = true, dtype? } -- flow.Sequential { layer, layer, ... }"
+signature.constructor(Sequential, "flow.Sequential", function(list, options)
   list = list or {}
   if object.is(list, Layer) or symbolic.is(list) then list = { list } end
-  local known = {}
-  for key, value in pairs(list) do
-    if type(key) == "string" then known[key] = value end
-  end
-  for key, value in pairs(options or {}) do known[key] = value end
-  errors.check_options("flow.Sequential", known, { name = true, trainable = true, layers = true, dtype = true })
-  local self = object.new(Sequential):_prepare("Sequential", known)
+  if type(list) ~= "table" or getmetatable(list) then raise("flow.Sequential takes a list of layers, got %s", describe(list)) end
+  local count = errors.check_list("flow.Sequential", list)
+  local self = object.new(Sequential):_prepare("Sequential", options)
   rawset(self, "_input", false)
-  for _, layer in ipairs(known.layers or list) do self:add(layer) end
+  for i = 1, count do self:add(list[i]) end
   return self
-end
+end)
 
 return models

@@ -8,9 +8,11 @@ require "flow.saving.export"
 local saving = require "flow.saving"
 local layers = require "flow.layers"
 local symbolic = require "flow.symbolic"
+local signature = require "flow.signature"
 
 symbolic.install_operators(require "flow.ops")
 
-return { Model = models.Model, Functional = models.Functional, Sequential = models.Sequential, Input = layers.Input,
-         load_model = saving.load_model, model_from_json = saving.model_from_json,
-         clone_model = saving.clone_model, clear_session = require("flow.names").reset }
+local all = signature.module("flow.models", { Model = models.Model, Functional = models.Functional, Sequential = models.Sequential,
+  Input = layers.Input, load_model = saving.load_model, model_from_json = saving.model_from_json, clone_model = saving.clone_model })
+all.clear_session = require("flow.names").reset
+return all

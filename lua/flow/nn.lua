@@ -5,9 +5,9 @@ local ops = require "flow.ops"
 local distribute = require "flow.distribute"
 
 local raise = errors.raise
-local nn = {}
+local signature = require "flow.signature"
 
-local LOSS = { sample_weight = true, global_batch_size = true }
+local nn = signature.module "flow.nn"
 
 local function need_replica_context(what)
   if distribute.in_cross_replica_context() then
@@ -17,9 +17,9 @@ end
 
 -- The sum of the losses of the samples of this replica, divided by the samples of all replicas: { sample_weight =, global_batch_size = };
 -- by default all replicas have as many as this one.
+signature.takes "per_example_loss, { sample_weight?, global_batch_size? }"
 function nn.compute_average_loss(per_example_loss, options)
   local what = "flow.nn.compute_average_loss"
-  options = errors.check_options(what, options, LOSS)
   need_replica_context(what)
   local loss, size = ops.operand(per_example_loss, nil, what), options.global_batch_size
   if loss.rank == 0 then raise("%s: it takes a loss for each sample, got a single number: use a loss with reduction = \"none\"", what) end
@@ -45,6 +45,4 @@ function nn.scale_regularization_loss(loss)
   return ops.sum(ops.operand(loss, nil, what)) / distribute.get_strategy().num_replicas_in_sync
 end
 
-return setmetatable(nn, {
-  __index = function(_, name) raise("flow.nn has no %q%s", tostring(name), errors.suggestion(tostring(name), nn)) end,
-})
+return nn

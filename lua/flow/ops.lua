@@ -267,7 +267,7 @@ local function reduction(t, axis, keepdims, what)
   return attributes
 end
 
-local REDUCTION = "x, axis?, keepdims = false"
+local REDUCTION = "x, axis?: number|list, keepdims: boolean = false"
 
 for _, name in ipairs { "sum", "prod", "max", "min", "any", "all" } do
   local id, what = ids[name], "flow." .. name

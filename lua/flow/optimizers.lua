@@ -4,6 +4,7 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
 local arguments = require "flow.arguments"
+local signature = require "flow.signature"
 local variable = require "flow.variable"
 local schedules = require "flow.schedules"
 local json = require "flow.json"
@@ -11,7 +12,8 @@ local json = require "flow.json"
 local C, check, raise = native.C, native.check, errors.raise
 local context, held = native.context, native.held
 
-local optimizers = { schedules = schedules }
+local takes = signature.takes
+local optimizers = signature.module("flow.optimizers", { schedules = schedules })
 local kinds = {}          -- names of all classes, as compile() takes them
 local Optimizer = object.class("Optimizer")
 local LossScaleOptimizer = object.class("LossScaleOptimizer", Optimizer)
@@ -31,7 +33,7 @@ local function define(index)
   for i = 0, C.flow_optimizer_class_argument_count(index) - 1 do
     parameters[i + 1] = native.string(C.flow_optimizer_class_argument(index, i))
   end
-  getmetatable(class).__call = function(_, ...)
+  signature.of_record(class, "flow.optimizers." .. class_name, parameters, #parameters, function(...)
     local named = arguments.named(class_name, parameters, #parameters, ...)
     local name, schedule = named.name, nil
     named.name = nil
@@ -42,7 +44,7 @@ local function define(index)
       check(C.flow_optimizer_set_schedule(self.handle, schedules.is_builtin(schedule) and schedule.handle or nil))
     end
     return self
-  end
+  end)
   optimizers[class_name] = class
   kinds[#kinds + 1] = class_name:lower()
 end
@@ -103,12 +105,21 @@ function Optimizer:apply_gradients(gradients, variables)
   if variables == nil and type(gradients) == "table" then      -- Keras' form: a list of {gradient, variable}
     local pairs_list = gradients
     gradients, variables = {}, {}
-    for i = 1, #pairs_list do gradients[i], variables[i] = pairs_list[i][1], pairs_list[i][2] end
+    for i = 1, errors.check_list("apply_gradients", pairs_list) do
+      if type(pairs_list[i]) ~= "table" or getmetatable(pairs_list[i]) then
+        raise("%s: apply_gradients takes a list of gradients and a list of variables; entry %d of the only list is %s",
+          object.title(self), i, errors.describe(pairs_list[i]))
+      end
+      gradients[i], variables[i] = pairs_list[i][1], pairs_list[i][2]
+    end
   end
   if type(variables) ~= "table" or type(gradients) ~= "table" then
     raise("%s: apply_gradients takes a list of gradients and a list of variables", object.title(self))
   end
-  local count = #variables
+  local count = errors.check_list("apply_gradients: the variables", variables)
+  if table.maxn(gradients) > count then
+    raise("%s: apply_gradients: there are %d gradients for %d variables", object.title(self), table.maxn(gradients), count)
+  end
   local handles, tensors = native.out("flow_variable", math.max(count, 1)), native.out("flow_tensor", math.max(count, 1))
   for i = 1, count do
     if not variable.is_variable(variables[i]) then
@@ -139,20 +150,25 @@ end
 
 -- Makes the slots for these variables now instead of at the first update.
 function Optimizer:build(variables)
-  local count = #variables
+  if type(variables) ~= "table" or getmetatable(variables) then
+    raise("%s: build takes a list of variables, got %s", object.title(self), errors.describe(variables))
+  end
+  local count = errors.check_list("build: the variables", variables)
   local handles = native.out("flow_variable", math.max(count, 1))
-  for i = 1, count do handles[i - 1] = variables[i].handle end
+  for i = 1, count do
+    if not variable.is_variable(variables[i]) then
+      raise("%s: build: entry %d of the variables is %s", object.title(self), i, errors.describe(variables[i]))
+    end
+    handles[i - 1] = variables[i].handle
+  end
   native.try(C.flow_optimizer_build, self.handle, handles, count)
   held[1] = variables
 end
 
 -- Leaves variables out of weight decay: a list of them, and names of which one is a part of a variable's name ("bias").
 -- Before the first update. exclude_from_weight_decay { var_names = { "bias" } }
+takes "var_list?: list, var_names?: list"
 function Optimizer:exclude_from_weight_decay(var_list, var_names)
-  if var_names == nil and type(var_list) == "table" and var_list[1] == nil then
-    local options = errors.check_options("exclude_from_weight_decay", var_list, { var_list = true, var_names = true })
-    var_list, var_names = options.var_list, options.var_names
-  end
   for i, entry in ipairs(var_list or {}) do
     if not variable.is_variable(entry) then
       raise("%s: exclude_from_weight_decay: entry %d is %s, expected a variable", object.title(self), i, errors.describe(entry))
@@ -198,30 +214,23 @@ end
 
 ---- the loss scale --------------------------------------------------------------------------------------------------------------------
 
-local SCALE = { "inner_optimizer", "initial_scale", "dynamic_growth_steps", "name" }
-local known = {}
-for _, name in ipairs(SCALE) do known[name] = true end
-
 -- LossScaleOptimizer(inner, { initial_scale =, dynamic_growth_steps = }): gradients are taken of scale_loss(loss), and divided by the
 -- scale in apply_gradients, which writes nothing but the scale unless all of them are finite. The inner optimizer's own
 -- loss_scale_factor is not used; learning_rate, iterations and what else an optimizer has are the inner one's.
-getmetatable(LossScaleOptimizer).__call = function(_, ...)
-  local named = errors.check_options("LossScaleOptimizer", arguments.named("LossScaleOptimizer", SCALE, 4, ...), known)
-  local inner, initial, growth = named.inner_optimizer, named.initial_scale, named.dynamic_growth_steps
+takes "inner_optimizer, initial_scale?, dynamic_growth_steps?, name?"
+signature.constructor(LossScaleOptimizer, "flow.optimizers.LossScaleOptimizer", function(inner, initial, growth, name)
   if not object.is(inner, Optimizer) or object.is(inner, LossScaleOptimizer) then
     raise("LossScaleOptimizer: inner_optimizer is an optimizer such as flow.optimizers.Adam(), got %s",
       object.is(inner, Optimizer) and "a LossScaleOptimizer" or errors.describe(inner))
   end
   initial, growth = initial or C.FLOW_INITIAL_LOSS_SCALE, growth or C.FLOW_LOSS_SCALE_GROWTH_STEPS
-  for name, value in pairs { initial_scale = initial, dynamic_growth_steps = growth } do
-    if type(value) ~= "number" then raise("LossScaleOptimizer: %s is %s, expected a number", name, errors.describe(value)) end
+  for parameter, value in pairs { initial_scale = initial, dynamic_growth_steps = growth } do
+    if type(value) ~= "number" then raise("LossScaleOptimizer: %s is %s, expected a number", parameter, errors.describe(value)) end
   end
-  if named.name ~= nil and type(named.name) ~= "string" then
-    raise("LossScaleOptimizer: name is %s, expected a text", errors.describe(named.name))
-  end
-  check(C.flow_loss_scale_new(named.name, initial, growth, out_scale))
+  if name ~= nil and type(name) ~= "string" then raise("LossScaleOptimizer: name is %s, expected a text", errors.describe(name)) end
+  check(C.flow_loss_scale_new(name, initial, growth, out_scale))
   return wrap_scale(inner, initial, growth)
-end
+end)
 optimizers.LossScaleOptimizer = LossScaleOptimizer
 
 local out_loss = native.out("flow_tensor")
@@ -257,6 +266,4 @@ function optimizers.get(value)
   raise("an optimizer is an object such as flow.optimizers.Adam() or a name such as \"adam\", got %s", errors.describe(value))
 end
 
-return setmetatable(optimizers, {
-  __index = function(_, name) raise("flow.optimizers has no %q%s", tostring(name), errors.suggestion(tostring(name), optimizers)) end,
-})
+return optimizers

@@ -11,11 +11,13 @@
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
+local signature = require "flow.signature"
 local io = require "flow.io"
 
 local C, check, raise, context = native.C, native.check, errors.raise, native.context
-local methods = {}
-local metatable = { __index = methods }
+local metatable = {}
+local methods = signature.methods("profile", metatable)
+metatable.__index = methods
 
 local OPTIONS = { trace = true }
 local MOST_EVENTS = 200000      -- of a trace: 10 MB in memory, 30 MB in the file
@@ -86,7 +88,9 @@ local function measure(path, f, ...)
   return collect(seconds)
 end
 
-local function profile(f, options, ...)
+local module = signature.module "flow"
+signature.takes("f, { trace }, ...", true)
+function module.profile(f, options, ...)
   if type(f) ~= "function" then raise("flow.profile takes a function, got %s", errors.describe(f)) end
   if not is_options(options) then return measure(nil, f, options, ...) end
   return measure(io.path(options.trace, "flow.profile: trace"), f, ...)
@@ -129,4 +133,4 @@ function metatable:__tostring()
   return table.concat(lines, "\n")
 end
 
-return { profile = profile }
+return module

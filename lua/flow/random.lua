@@ -7,10 +7,12 @@ local errors = require "flow.errors"
 local tensor = require "flow.tensor"
 local devices = require "flow.devices"
 local ops = require "flow.ops"
+local signature = require "flow.signature"
 
 local C, raise = native.C, errors.raise
 local context = native.context
-local random = {}
+local takes = signature.takes
+local random = signature.module "flow.random"
 
 local out = native.out("flow_tensor")
 
@@ -30,12 +32,12 @@ random.check_seed = check_seed
 random.global_seed = false    -- of set_seed, if it was called: shuffled datasets mix it with their own
 
 -- Where the drawing of seeds stands: for checkpoints, flow.train.Checkpoint { random = flow.random }.
-function random.get_state()
-  return { context = native.text(C.flow_context_save, context), global_seed = random.global_seed or nil }
+function random:get_state()
+  return { context = native.text(C.flow_context_save, context), global_seed = self.global_seed or nil }
 end
-function random.set_state(_, state)
+function random:set_state(state)
   native.check(C.flow_context_restore(context, state.context))
-  random.global_seed = state.global_seed or false
+  self.global_seed = state.global_seed or false
 end
 
 -- A seed of the caller's, or a fresh one.
@@ -58,20 +60,13 @@ local function draw(what, op, shape, dtype, low, high, options)
   return native.tensor(out[0])
 end
 
-local function number(what, name, value, default)
-  if value == nil then return default end
-  if type(value) ~= "number" then raise("%s: %s is a number, got %s", what, name, errors.describe(value)) end
-  return value
-end
-
-local NORMAL = { seed = true, dtype = true, device = true, mean = true, stddev = true }
+local NORMAL = "shape..., { mean: number = 0, stddev: number = 1, seed?, dtype = 'float32', device? }"
 
 local function normal(name, op)
   local what = "flow.random." .. name
-  return function(...)
-    local shape, options = tensor.shape_and_options(what, NORMAL, ...)
-    return draw(what, op, shape, options.dtype or "float32", number(what, "mean", options.mean, 0),
-      number(what, "stddev", options.stddev, 1), options)
+  takes(NORMAL)
+  return function(shape, options)
+    return draw(what, op, tensor.check_dims(what, shape), options.dtype, options.mean, options.stddev, options)
   end
 end
 
@@ -79,46 +74,36 @@ end
 random.normal = normal("normal", "random_normal")
 random.truncated_normal = normal("truncated_normal", "random_truncated_normal")
 
-local UNIFORM = { seed = true, dtype = true, device = true, minval = true, maxval = true }
-
 -- uniform({2, 2} [, { minval = 0, maxval = 1, seed =, dtype = }]): minval <= x < maxval.
-function random.uniform(...)
+takes "shape..., { minval: number = 0, maxval: number = 1, seed?, dtype = 'float32', device? }"
+function random.uniform(shape, options)
   local what = "flow.random.uniform"
-  local shape, options = tensor.shape_and_options(what, UNIFORM, ...)
-  local low, high = number(what, "minval", options.minval, 0), number(what, "maxval", options.maxval, 1)
-  if low > high then raise("%s: minval %g is larger than maxval %g", what, low, high) end
-  return draw(what, "random_uniform", shape, options.dtype or "float32", low, high, options)
+  local low, high = options.minval, options.maxval
+  if not (low <= high) then raise("%s: minval %g is larger than maxval %g", what, low, high) end
+  return draw(what, "random_uniform", tensor.check_dims(what, shape), options.dtype, low, high, options)
 end
 
 -- randint({2, 2}, minval, maxval [, options]): whole numbers, minval <= x < maxval.
+takes "shape, minval: number = 0, maxval: number, { seed?, dtype = 'int32', device? }"
 function random.randint(shape, minval, maxval, options)
   local what = "flow.random.randint"
-  if type(minval) == "table" then
-    options = minval
-    minval, maxval = options.minval, options.maxval
-  end
-  options = errors.check_options(what, options, UNIFORM)
-  local dims = tensor.shape_and_options(what, {}, shape)
-  local low, high = number(what, "minval", minval, 0), number(what, "maxval", maxval)
-  if not high or low >= high then raise("%s: needs minval < maxval, got %s and %s", what, tostring(minval), tostring(maxval)) end
-  return draw(what, "random_uniform", dims, options.dtype or "int32", low, high, options)
+  if not (minval < maxval) then raise("%s: needs minval < maxval, got %s and %s", what, tostring(minval), tostring(maxval)) end
+  return draw(what, "random_uniform", tensor.check_dims(what, shape), options.dtype, minval, maxval, options)
 end
 
 -- permutation(n [, { seed = }]): the positions 1 .. n in random order, int64.
+takes "n: whole, { seed? }"
 function random.permutation(n, options)
   local what = "flow.random.permutation"
-  if type(n) == "table" then n = n[1] end
-  options = errors.check_options(what, options, { seed = true })
-  if type(n) ~= "number" or n < 0 or n ~= math.floor(n) then raise("%s: n is a whole number from 0, got %s", what, errors.describe(n)) end
   local order = tensor.arange(1, n + 1, { dtype = "int64", device = "cpu" })
   native.check(C.flow_tensor_shuffle(order.p, random.seed_of(what, options)))
   return tensor.to_device(order, devices.current())
 end
 
 -- shuffle(x [, { seed = }]): a copy of x with its rows in random order.
+takes "x, { seed? }"
 function random.shuffle(x, options)
   local what = "flow.random.shuffle"
-  options = errors.check_options(what, options, { seed = true })
   x = ops.operand(x, nil, what)
   local home = C.flow_tensor_device(native.pointer(x))
   x = tensor.on_host(x):contiguous()

@@ -10,13 +10,14 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
 local arguments = require "flow.arguments"
+local signature = require "flow.signature"
 local tensor = require "flow.tensor"
 local ops = require "flow.ops"
 
 local C, check, raise = native.C, native.check, errors.raise
-local takes = require("flow.signature").takes
+local takes = signature.takes
 
-local schedules = {}
+local schedules = signature.module "flow.optimizers.schedules"
 local LearningRateSchedule = object.class("LearningRateSchedule")
 local out = native.out("flow_schedule")
 
@@ -46,11 +47,11 @@ local function define(index)
   for i = 0, C.flow_schedule_class_argument_count(index) - 1 do
     parameters[i + 1] = native.string(C.flow_schedule_class_argument(index, i))
   end
-  getmetatable(class).__call = function(_, ...)
+  signature.of_record(class, "flow.optimizers.schedules." .. class_name, parameters, #parameters, function(...)
     local named = arguments.named(class_name, parameters, #parameters, ...)
     check(C.flow_schedule_new(class_name, arguments.native(class_name, named), out))
     return object.new(class, { handle = native.own(out, C.flow_schedule_release) })
-  end
+  end)
   schedules[class_name] = class
 end
 
@@ -91,6 +92,7 @@ function LearningRateSchedule.extend(parent, class_name)
       class.init(self, ...)
     else
       local options = ...
+      if select("#", ...) > 1 then raise("%s takes one table of options, or needs init()", class_name) end
       if options ~= nil and not arguments.is_options(options) then raise("%s takes a table of options, or needs init()", class_name) end
       for name, value in pairs(options or {}) do self[name] = value end
     end
@@ -104,8 +106,4 @@ schedules.LearningRateSchedule = LearningRateSchedule
 function schedules.is(value) return object.is(value, LearningRateSchedule) end
 function schedules.is_builtin(value) return object.is(value, Builtin) end
 
-return setmetatable(schedules, {
-  __index = function(_, name)
-    raise("flow.optimizers.schedules has no %q%s", tostring(name), errors.suggestion(tostring(name), schedules))
-  end,
-})
+return schedules

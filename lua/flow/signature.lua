@@ -72,6 +72,12 @@ local KINDS = {
 }
 signature.KINDS = KINDS
 
+-- Raises unless f can be called.
+function signature.check_callable(what, f)
+  if not is_callable(f) then raise("%s takes a function, got %s", what, errors.describe(f)) end
+  return f
+end
+
 local function describe_kind(kind)
   local parts = {}
   for i, name in ipairs(kind.names) do
@@ -127,8 +133,9 @@ end
 
 local function parse_list(text, by_name)
   local list = {}
+  text = text:gsub("'[^']*'", function(quoted) return (quoted:gsub(",", "\1")) end)      -- commas between quotes separate nothing
   for part in text:gmatch("[^,]+") do
-    list[#list + 1] = parse_parameter(part:match("^%s*(.-)%s*$"))
+    list[#list + 1] = parse_parameter((part:match("^%s*(.-)%s*$"):gsub("\1", ",")))
     by_name[list[#list].name] = list[#list]
   end
   return list
@@ -201,7 +208,10 @@ local function ends_in_options(record, value, count)
   if not is_options(value) then return false end
   local parameter = record.positional[count]
   if not parameter then return true end
-  if next(value) == nil then return parameter.kind ~= nil and not fits(parameter.kind, value) end
+  if next(value) == nil then      -- {} is a value where a table may stand, or where something must
+    if parameter.kind then return not fits(parameter.kind, value) end
+    return parameter.optional and not parameter.variadic
+  end
   if not (parameter.kind and parameter.kind.named) then return true end
   for name in pairs(value) do
     if record.by_name[name] then return true end
@@ -306,13 +316,13 @@ local read = signature.read
 
 ---- guards ------------------------------------------------------------------------------------------------------------------
 
-local namespaces = setmetatable({}, { __mode = "k" })      -- modules and classes, with their titles
+local namespaces = errors.namespaces
 signature.namespaces = namespaces
 
 -- Raises if the first argument of a function is the module that it stands in: flow:tensor(x).
 local function refuse_namespace(entry, first)
   if first ~= nil and namespaces[first] then
-    raise("%s is a function of a module: write %s(...), with a dot", entry.title, entry.title)
+    raise("%s is no method, it was called with a colon: write %s(...), with a dot", entry.title:match("[^.]*$"), entry.title)
   end
 end
 
@@ -389,19 +399,19 @@ local function count_of(text)
   return text:find("%S") and commas + 1 or 0
 end
 
-local pending = false      -- the text of the function that is defined next
+local pending, described = false, false      -- the text of the function that is defined next; whether the function reads its calls itself
 
--- Says what the function takes that is defined next.
-function signature.takes(text)
+-- Says what the function takes that is defined next. reads_itself: the text is for people, the function checks what it is given.
+function signature.takes(text, reads_itself)
   if pending then error("signature: no function follows " .. pending) end
-  pending = text
+  pending, described = text, reads_itself or false
 end
 
--- That text, or false.
+-- That text, or false, and whether the function reads its calls itself.
 function signature.pop()
-  local text = pending
-  pending = false
-  return text
+  local text, reads_itself = pending, described
+  pending, described = false, false
+  return text, reads_itself
 end
 local pop = signature.pop
 
@@ -417,9 +427,14 @@ end
 local register = signature.register
 
 -- A function of a module, guarded. text: what it takes, or false: as many arguments as it has parameters.
-function signature.guard(title, f, text)
+function signature.guard(title, f, text, reads_itself)
   local entry = signature.entry(title, f, text)
-  if text and needs_reading(text) then
+  if reads_itself then
+    return register(function(...)
+      if namespaces[(...)] then refuse_namespace(entry, (...)) end
+      return f(...)
+    end, entry)
+  elseif text and needs_reading(text) then
     return register(function(...)
       if namespaces[(...)] then refuse_namespace(entry, (...)) end
       return f(read(entry, ...))
@@ -431,9 +446,10 @@ function signature.guard(title, f, text)
 end
 
 -- A method of a class, guarded. inherited: the method of a parent that it overrides, false: the parent names it, or nil.
-function signature.guard_method(title, class, f, text, inherited)
+function signature.guard_method(title, class, f, text, inherited, reads_itself)
   local entry = { title = title, f = f, text = text, method = true, class = class }
   local info = debug.getinfo(f, "Su")
+  if reads_itself then return register(any_method(f, entry, class), entry) end
   if text and needs_reading(text) then
     return register(function(self, ...)
       local m = getmetatable(self)
@@ -460,26 +476,66 @@ end
 -- Guards what is defined in a class: functions whose first parameter is self are methods, those of a parent belong to classes, others are
 -- functions.
 function signature.in_class(class, key, f, inherited)
-  local text = pop() or entries[f] and entries[f].text
+  local text, reads_itself = pop()
+  text = text or entries[f] and entries[f].text
   f = signature.unguarded(f)
   if type(key) ~= "string" or key:find("^_") then return f end
   local first = debug.getlocal(f, 1)
   if first == "self" or first == "_" then
-    return signature.guard_method(class.receiver .. ":" .. key, class, f, text, inherited)
+    return signature.guard_method(class.receiver .. ":" .. key, class, f, text, inherited, reads_itself)
   elseif first == "parent" or first == "class" or not errors.is_ours(debug.getinfo(f, "S").source) then
     return f
   end
-  return signature.guard(class.name .. "." .. key, f, text)
+  return signature.guard(class.name .. "." .. key, f, text, reads_itself)
+end
+
+-- A constructor that reads its calls by a record of the library: parameters are its names in order, of which `positional` may be given by
+-- position. call(...) makes the object.
+function signature.of_record(class, title, parameters, positional, call)
+  local list, options = table.concat(parameters, "?, ", 1, positional), table.concat(parameters, "?, ", positional + 1)
+  local text = list .. (list ~= "" and "?" or "") .. (options ~= "" and (list ~= "" and ", { " or "{ ") .. options .. "? }" or "")
+  local entry = signature.entry(title, call, text)
+  local function guarded(...)
+    if namespaces[(...)] then refuse_namespace(entry, (...)) end
+    return call(...)
+  end
+  register(guarded, entry)
+  if class then
+    entries[class], namespaces[class] = entry, title
+    getmetatable(class).__call = function(_, ...) return guarded(...) end
+  end
+  return guarded
 end
 
 -- A constructor: what calling a class does. title: "flow.Model".
 function signature.constructor(class, title, f)
-  local guarded = signature.guard(title, f, pop())
+  local guarded = signature.guard(title, f, pop())      -- the text, and whether f reads its calls itself
+  namespaces[class] = title
   entries[class] = entries[guarded]
   getmetatable(class).__call = function(_, ...) return guarded(...) end
 end
 
+-- A table for the methods of objects that are no instances of a class (object.lua), which have this metatable.
+function signature.methods(receiver, metatable)
+  local methods = {}
+  metatable[methods] = true
+  return setmetatable(methods, { __newindex = function(_, key, f)
+    local text, reads_itself = pop()
+    rawset(methods, key, signature.guard_method(receiver .. ":" .. key, methods, f, text, nil, reads_itself))
+  end })
+end
+
 ---- modules -----------------------------------------------------------------------------------------------------------------
+
+-- A function of a module; one whose first parameter is self is a method of the module, such as flow.random:get_state().
+local function guard_of_module(module, title, key, f)
+  local first = debug.getlocal(f, 1)
+  if first == "class" then return f end      -- for classes written in Lua, which stand first
+  if first ~= "self" then return signature.guard(title .. "." .. key, f, pop()) end
+  local class = getmetatable(module)
+  class[class] = true
+  return signature.guard_method(title .. ":" .. key, class, f, (pop()))
+end
 
 -- A table for the public functions of a module, which are guarded as they are defined. A name that it does not have is an error, unless
 -- missing(module, name) finds it. declared_only: functions without a text above them are not public.
@@ -489,7 +545,7 @@ function signature.module(title, fields, missing, declared_only)
   return setmetatable(module, {
     __newindex = function(_, key, value)
       if type(value) == "function" and type(key) == "string" and not key:find("^_") and (pending or not declared_only) then
-        value = entries[value] and not pending and value or signature.guard(title .. "." .. key, signature.unguarded(value), pop())
+        if not entries[value] or pending then value = guard_of_module(module, title, key, signature.unguarded(value)) end
       end
       rawset(module, key, value)
     end,

@@ -8,6 +8,8 @@ local models = require "flow.model"
 local errors = require "flow.errors"
 
 local C = native.C
+local takes = require("flow.signature").takes
+local OPTIONS = "{ line_length?, expand_nested: boolean = false, show_trainable: boolean = false }"
 local Model = models.Model
 
 -- 3989285 -> 3,989,285
@@ -157,8 +159,8 @@ local function add_rows(rows, model, inside, options, linear, level)
 end
 
 -- The table as one string; options: line_length, expand_nested, show_trainable.
+takes(OPTIONS)
 function Model:summary_text(options)
-  options = errors.check_options("summary", options, { line_length = true, expand_nested = true, show_trainable = true })
   local linear = is_linear(self)
   local columns = C.flow_terminal_columns()
   local total = options.line_length or math.min((linear and 88 or 108) + (options.show_trainable and 12 or 0),
@@ -204,8 +206,8 @@ end
 
 -- Prints the model's layers, shapes and sizes. { print_fn = f } sends each line to f, expand_nested = true shows the layers of models
 -- inside, too, show_trainable = true which ones are trained.
+takes((OPTIONS:gsub(" }", ", print_fn?: callable }")))
 function Model:summary(options)
-  options = errors.check_options("summary", options, { line_length = true, print_fn = true, expand_nested = true, show_trainable = true })
   local text = self:summary_text { line_length = options.line_length, expand_nested = options.expand_nested,
                                    show_trainable = options.show_trainable }
   if not options.print_fn then return log.print("%s", text) end

@@ -44,7 +44,11 @@ end
 function symbolic.any(inputs)
   if type(inputs) ~= "table" then return false end
   if symbolic.is(inputs) then return true end
-  return getmetatable(inputs) == nil and symbolic.is(inputs[1])
+  if getmetatable(inputs) ~= nil then return false end
+  for i = 1, table.maxn(inputs) do
+    if symbolic.is(inputs[i]) then return true end
+  end
+  return false
 end
 
 Symbolic.metatable.__tostring = function(self)
@@ -93,7 +97,7 @@ function symbolic.call(layer, inputs, options)
   local single = symbolic.is(inputs)
   local list = single and { inputs } or inputs
   local shapes = {}
-  for i = 1, #list do
+  for i = 1, errors.check_list(object.title(layer) .. ": the inputs", list) do
     if not symbolic.is(list[i]) then
       raise("%s: input %d is %s; symbolic inputs cannot be mixed with values", object.title(layer), i, errors.describe(list[i]))
     end

@@ -9,31 +9,35 @@
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
+local signature = require "flow.signature"
 local variable = require "flow.variable"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context, held = native.context, native.held
-local tape = {}
+local tape = signature.module "flow"
+local takes = signature.takes
 
-local Tape = {}
-Tape.__index = function(_, key)
+local metatable = {}
+local Tape = signature.methods("tape", metatable)
+metatable.__index = function(_, key)
   local method = Tape[key]
   if method == nil then raise("a gradient tape has no field %q%s", tostring(key), errors.suggestion(tostring(key), Tape)) end
   return method
 end
 
 -- Options as in TensorFlow: persistent is accepted (every tape is), watch_accessed_variables = false is not supported.
+takes "{ persistent: boolean = false, watch_accessed_variables: boolean = true }"
 function tape.GradientTape(options)
-  options = errors.check_options("flow.GradientTape", options, { persistent = true, watch_accessed_variables = true })
   if options.watch_accessed_variables == false then
     raise("flow.GradientTape: watch_accessed_variables = false is not supported; set variable.trainable = false")
   end
-  return setmetatable({ handle = false, recording = false, watched = {} }, Tape)
+  return setmetatable({ handle = false, recording = false, watched = {} }, metatable)
 end
 
 local out = native.out("flow_tape")
 
 -- Runs f(...) while the tape records, and returns its results.
+takes("f: callable, ...", true)
 function Tape:record(f, ...)
   if self.recording then raise("this tape records already") end
   if type(f) ~= "function" and not (type(f) == "table" and getmetatable(f) and getmetatable(f).__call) then
@@ -66,7 +70,7 @@ function Tape:watch(t)
     self.watched[#self.watched + 1] = t
     if self.recording then check(C.flow_tape_watch(self.handle, native.pointer(t))) end
   elseif type(t) == "table" and not variable.is_variable(t) then
-    for i = 1, #t do self:watch(t[i]) end
+    for i = 1, errors.check_list("watch()", t) do self:watch(t[i]) end
   elseif not variable.is_variable(t) then
     raise("watch(): expected a tensor or a list of tensors, got %s", errors.describe(t))
   end
@@ -123,7 +127,7 @@ function Tape:close()
   self.watched = {}
 end
 
-function Tape.__tostring(self)
+function metatable.__tostring(self)
   return self.recording and "GradientTape (recording)" or "GradientTape"
 end
 

@@ -5,12 +5,15 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local devices = require "flow.devices"
 local scopes = require "flow.scopes"
+local signature = require "flow.signature"
+local define_op = require "flow.define_op"
 
 local C, check, raise = native.C, native.check, errors.raise
 local methods, hooks = native.methods, native.hooks
 local is_tensor, pointer = native.is_tensor, native.pointer
 
-local tensor = {}
+local tensor = signature.module("flow", {}, nil, true)      -- its functions with a text are those of flow
+local takes = signature.takes
 local one = native.out("flow_tensor")
 
 ---- devices -----------------------------------------------------------------------------------------------------------
@@ -63,42 +66,24 @@ local function is_list(value)
   return type(value) == "table" and (value[1] ~= nil or next(value) == nil)
 end
 
+-- The dimensions of a shape that a user gave.
 local function check_dims(what, shape)
-  for i = 1, #shape do
+  if type(shape) == "number" then shape = { shape } end
+  if type(shape) == "cdata" then
+    raise("%s: the shape holds the batch dimension of a traced function: use flow.zeros_like and its kin", what)
+  elseif type(shape) ~= "table" or getmetatable(shape) then
+    raise("%s: a shape is a list of dimensions such as {2, 3}, got %s", what, errors.describe(shape))
+  end
+  for i = 1, errors.check_list(what .. ": the shape", shape) do
     local n = shape[i]
-    if type(n) ~= "number" or n < 0 or n ~= math.floor(n) then
+    if type(n) ~= "number" or n < 0 or n ~= math.floor(n) or n >= 2 ^ 53 then
       raise("%s: dimension %d of a shape is a whole number from 0, got %s", what, i, errors.describe(n))
     end
   end
   return shape
 end
 
--- Shape and options out of f{2, 3}, f({2, 3}, {...}), f(2, 3), f(2, 3, {...}) or f{2, 3, dtype = "int32"}.
-local function shape_and_options(what, known, first, ...)
-  local shape, options = {}, nil
-  if type(first) == "number" then
-    shape[1] = first
-    for i = 1, select("#", ...) do
-      local value = (select(i, ...))
-      if type(value) == "number" then shape[#shape + 1] = value else options = value end
-    end
-  elseif type(first) == "table" then
-    options = ...
-    local named
-    for key, value in pairs(first) do
-      if type(key) == "number" then shape[key] = value else named = named or {}; named[key] = value end
-    end
-    options = options or named
-  elseif type(first) == "cdata" then
-    raise("%s: the shape holds the batch dimension of a traced function: use flow.zeros_like and its kin", what)
-  else
-    raise("%s: a shape is a list of dimensions such as {2, 3}, got %s", what, errors.describe(first))
-  end
-  return check_dims(what, shape), errors.check_options(what, options, known)
-end
-tensor.shape_and_options = shape_and_options
-
-local CREATE = { dtype = true, device = true }
+tensor.check_dims = check_dims
 
 -- The values of t on a device: t itself where it is there. A tape that records sees a copy.
 function tensor.to_device(t, number)
@@ -152,23 +137,23 @@ local function new_by(options, default, shape)
   return new(wanted_dtype(options, default), shape, tensor.device_number(options.device))
 end
 
-function tensor.zeros(...)
-  local shape, options = shape_and_options("flow.zeros", CREATE, ...)
-  return new_by(options, "float32", shape)
+takes "shape..., { dtype?, device? }"
+function tensor.zeros(shape, options)
+  return new_by(options, "float32", check_dims("flow.zeros", shape))
 end
 
-function tensor.ones(...)
-  local shape, options = shape_and_options("flow.ones", CREATE, ...)
-  return fill(new_by(options, "float32", shape), 1)
+takes "shape..., { dtype?, device? }"
+function tensor.ones(shape, options)
+  return fill(new_by(options, "float32", check_dims("flow.ones", shape)), 1)
 end
 
+takes "shape, value, { dtype?, device? }"
 function tensor.full(shape, value, options)
-  local dims = shape_and_options("flow.full", {}, shape)
-  options = errors.check_options("flow.full", options, CREATE)
+  local dims = check_dims("flow.full", shape)
   local kind = type(value)
   if native.is_tensor(value) then
     if options.dtype then value = value:to(options.dtype) end
-    return value:broadcast_to(shape)
+    return value:broadcast_to(dims)
   end
   if kind ~= "number" and kind ~= "boolean" then
     raise("flow.full: the value is a number, a boolean or a tensor, got %s", errors.describe(value))
@@ -178,11 +163,10 @@ function tensor.full(shape, value, options)
 end
 
 -- eye(n [, m] [, options]): ones on the diagonal.
+takes "n, m?, { dtype?, device? }"
 function tensor.eye(n, m, options)
-  if type(m) == "table" then m, options = nil, m end
   m = m or n
   check_dims("flow.eye", { n, m })
-  options = errors.check_options("flow.eye", options, CREATE)
   local t = new_by(options, "float32", { n, m })
   local diagonal = math.min(n, m)
   if diagonal == 0 then return t end
@@ -200,28 +184,21 @@ local function all_whole(...)
 end
 
 -- arange(stop), arange(start, stop [, step]) [, options]: start, start + step ... before stop; int32 when all are whole.
-function tensor.arange(...)
-  local numbers, options = {}, nil
-  for i = 1, select("#", ...) do
-    local value = (select(i, ...))
-    if type(value) == "number" then numbers[#numbers + 1] = value else options = value end
-  end
-  options = errors.check_options("flow.arange", options, CREATE)
-  if #numbers < 1 or #numbers > 3 then raise("flow.arange takes stop, or start, stop and step; got %d numbers", #numbers) end
-  local start, stop, step = numbers[1], numbers[2], numbers[3] or 1
+takes "start: number, stop?: number, step?: number, { dtype?, device? }"
+function tensor.arange(start, stop, step, options)
+  if step == nil then step = 1 end
   if not stop then start, stop = 0, start end
   if step == 0 then raise("flow.arange: the step is 0") end
   local count = math.max(0, math.ceil((stop - start) / step))
+  if not (count < 2 ^ 53) then raise("flow.arange: from %g to %g in steps of %g there is no end", start, stop, step) end
   local dtype = wanted_dtype(options, all_whole(start, stop, step) and "int32" or "float32")
   native.try(C.flow_tensor_arange, dtype, start, step, count, one)
   return placed(native.tensor(one[0]), options)
 end
 
 -- num numbers from start to stop; { endpoint = false } leaves stop out.
+takes "start: number, stop: number, num: whole = 50, { dtype?, device?, endpoint: boolean = true }"
 function tensor.linspace(start, stop, num, options)
-  if type(num) == "table" then num, options = nil, num end
-  options = errors.check_options("flow.linspace", options, { dtype = true, device = true, endpoint = true })
-  num = num or 50
   check_dims("flow.linspace", { num })
   local gaps = options.endpoint == false and num or num - 1
   local step = gaps > 0 and (stop - start) / gaps or 0
@@ -283,8 +260,8 @@ local function flatten(value, shape, depth, values, n, path)
 end
 
 -- flow.tensor(number | boolean | nested lists | numeric cdata array | tensor [, { dtype =, device = }]): always a copy.
+takes "value?: data, { dtype?, device? }"
 function tensor.tensor(value, options)
-  options = errors.check_options("flow.tensor", options, CREATE)
   local kind = type(value)
   if kind == "cdata" then
     if is_tensor(value) then
@@ -312,6 +289,7 @@ function tensor.tensor(value, options)
   local shape, leaf = shape_of(value)
   if type(leaf) == "cdata" and is_tensor(leaf) then
     if #shape > 1 then raise("flow.tensor: a list of tensors may not be nested; use flow.stack") end
+    errors.check_list("flow.tensor", value)
     local t = tensor.stack(value)
     return placed(options.dtype and t:to(options.dtype) or t, options)
   end
@@ -347,12 +325,13 @@ local function sweep_anchors()
 end
 
 -- A tensor over the memory of a cdata array or pointer, without a copy.
+takes "memory, shape, dtype = 'float32'"
 function tensor.frombuffer(memory, shape, dtype)
   if type(memory) ~= "cdata" or is_tensor(memory) then
     raise("flow.frombuffer: expected a cdata array or pointer, got %s", errors.describe(memory))
   end
-  shape = shape_and_options("flow.frombuffer", {}, shape)
-  local number = native.dtype(dtype or "float32")
+  shape = check_dims("flow.frombuffer", shape)
+  local number = native.dtype(dtype)
   local dims, rank = native.dims(shape)
   local _, own = native.array_of(memory)
   if own then
@@ -475,15 +454,15 @@ end
 local number = native.new("double[1]")
 
 -- The only element: a number, or a boolean for dtype bool.
-function methods.item(t)
+define_op.method("item", function(t)
   local p = need_value(t, "item()")
   check(C.flow_tensor_item(p, number))
   if C.flow_tensor_dtype(p) == C.FLOW_BOOL then return number[0] ~= 0 end
   return number[0]
-end
+end)
 
 -- Nested Lua lists of numbers (booleans for dtype bool); a rank 0 tensor gives its value.
-function methods.totable(t)
+define_op.method("totable", function(t)
   local p = need_value(t, "totable()")
   local count = C.flow_tensor_size(p)
   local values = native.array("double", count)
@@ -501,23 +480,23 @@ function methods.totable(t)
     return list
   end
   return nest(1)
-end
+end)
 
 -- A typed cdata pointer to the elements, borrowed: it is good as long as t lives. float16 and bfloat16 come as uint16_t.
-function methods.data(t)
+define_op.method("data", function(t)
   local p = need_value(t, "data()")
   if C.flow_tensor_is_contiguous(p) == 0 then raise("data(): this tensor is a view with gaps; take :contiguous() first") end
   return native.data(t)
-end
+end)
 
 -- Releases the tensor's memory now instead of at the next collection; any later use is an error.
-function methods.close(t)
+define_op.method("close", function(t)
   native.close_tensor(t)
-end
+end)
 
-function methods.is_symbolic(t)
+define_op.method("is_symbolic", function(t)
   return tensor.is_symbolic(t)
-end
+end)
 
 function hooks.tostring(t)
   if t.p == nil then return "Tensor (closed)" end
@@ -535,6 +514,7 @@ local function check_path(what, path)
   return require("flow.io").path(path, what)
 end
 
+takes "path, tensor"
 function tensor.save_npy(path, t)
   if is_tensor(path) then path, t = t, path end
   path = check_path("flow.save_npy", path)
@@ -542,12 +522,14 @@ function tensor.save_npy(path, t)
   check(C.flow_tensor_save_npy(need_value(t, "flow.save_npy"), path))
 end
 
+takes "path"
 function tensor.load_npy(path)
   native.try(C.flow_tensor_load_npy, check_path("flow.load_npy", path), one)
   return native.tensor(one[0])
 end
 
 -- One array of an .npz archive; member without ".npy".
+takes "path, member"
 function tensor.load_npz(path, member)
   if type(member) ~= "string" then raise("flow.load_npz: name the array, e.g. flow.load_npz(%q, \"x_train\")", tostring(path)) end
   native.try(C.flow_tensor_load_npz, check_path("flow.load_npz", path), member, one)

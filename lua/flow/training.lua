@@ -19,6 +19,7 @@ local named_data = require "flow.named_data"
 local C, raise = native.C, errors.raise
 local context, held = native.context, native.held
 local Model = models.Model
+local takes = require("flow.signature").takes
 local training = {}
 
 ---- compile ---------------------------------------------------------------------------------------------------------------------
@@ -119,6 +120,8 @@ local function add_metrics(model, compiled, what, list, weighted)
 end
 
 -- model:compile { optimizer =, loss =, metrics = { "accuracy" } }; positions as in Keras: optimizer, loss, loss_weights, metrics.
+takes("optimizer = 'rmsprop', loss, loss_weights, metrics, { weighted_metrics, run_eagerly = false, steps_per_execution = 1, "
+  .. "jit_compile, auto_scale_loss = true }", true)
 function Model:compile(...)
   ownership.check(self, "compile")
   local options = errors.check_options("compile", arguments.named("compile", COMPILE, 4, ...), known)
@@ -339,15 +342,18 @@ function training.check_sample_weight(weights)
   if type(weights) ~= "table" then raise("sample_weight is a tensor or list with a number per sample, got %s", errors.describe(weights)) end
 end
 
-local BATCH = { sample_weight = true, class_weight = true, return_dict = true }
+-- Results come as a table by name, so that return_dict = false, whose list has no names, is refused.
+function training.check_return_dict(what, value)
+  if value == nil or value == true then return end
+  raise("%s: return_dict = %s is not supported: results come as a table by name, { loss = ... }", what, errors.describe(value))
+end
 
 local function on_batch(kind)
-  return function(self, x, y, options, more)
+  takes "x?: data, y?: data, sample_weight?, class_weight?, { return_dict? }"
+  return function(self, x, y, weights, by_class, options)
     training.compiled(self, kind .. "_on_batch")
-    if options ~= nil and not arguments.is_options(options) then options = { sample_weight = options, class_weight = more } end
-    options = errors.check_options(kind .. "_on_batch", options, BATCH)
-    local weights = options.sample_weight
-    if options.class_weight then weights = training.class_weights(self, options.class_weight, y, weights) end
+    training.check_return_dict(kind .. "_on_batch", options.return_dict)
+    if by_class then weights = training.class_weights(self, by_class, y, weights) end
     training.reset(self)
     run_batch(self, kind, x, y, weights)
     return training.results(self)

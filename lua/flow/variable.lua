@@ -6,13 +6,13 @@ local errors = require "flow.errors"
 local tensor = require "flow.tensor"
 local devices = require "flow.devices"
 local ops = require "flow.ops"
+local signature = require "flow.signature"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context, held = native.context, native.held
-local variable = {}
-
-local Variable = {}     -- methods
+local variable = signature.module("flow", {}, nil, true)
 local metatable = {}
+local Variable = signature.methods("variable", metatable)
 local out_tensor, out_variable = native.out("flow_tensor"), native.out("flow_variable")
 
 -- One Lua object per flow_variable, found by its address, so that == says whether two are the same variable.
@@ -42,17 +42,17 @@ variable.trainable_version = 0
 
 local SYNC = { MIRRORED = C.FLOW_MIRRORED, MEAN_ON_READ = C.FLOW_MEAN_ON_READ, SUM_ON_READ = C.FLOW_SUM_ON_READ }
 
+signature.takes "value?: data, { name: string = 'Variable', trainable: boolean = true, dtype?, sync = 'MIRRORED' }"
 function variable.Variable(value, options)
-  options = errors.check_options("flow.Variable", options, { name = true, trainable = true, dtype = true, sync = true })
   if value == nil then raise("flow.Variable needs an initial value") end
-  local sync = SYNC[options.sync or "MIRRORED"]
+  local sync = SYNC[options.sync]
   if not sync then raise("flow.Variable: sync is MIRRORED, MEAN_ON_READ or SUM_ON_READ, got %s", errors.describe(options.sync)) end
   local initial = ops.operand(value, nil, "flow.Variable")
   if options.dtype then initial = initial:to(options.dtype) end
   tensor.need_value(initial, "flow.Variable")
   if devices.current() >= 0 then initial = tensor.to_device(initial, devices.current()) end
   held[1] = initial
-  native.try(C.flow_variable_new, initial.p, options.name or "Variable", options.trainable ~= false, sync, out_variable)
+  native.try(C.flow_variable_new, initial.p, options.name, options.trainable, sync, out_variable)
   return adopt(out_variable[0])
 end
 
@@ -107,15 +107,17 @@ function fields.trainable(self) return C.flow_variable_trainable(self.handle) ~=
 
 local forwarded = {}     -- tensor methods by name, as methods of variables
 for _, name in ipairs { "item", "totable", "data" } do
-  forwarded[name] = function(self)
+  forwarded[name] = signature.forward("variable:" .. name, Variable, function(self)
     if C.flow_trace_depth(context) > 0 then return native.methods[name](read(self)) end
     return native.methods[name](storage(self))
-  end
+  end)
 end
 local function forward(name)
   local method = native.methods[name]
   if not method or name == "close" then return nil end
-  forwarded[name] = forwarded[name] or function(self, ...) return method(read(self), ...) end
+  forwarded[name] = forwarded[name] or signature.forward("variable:" .. name, Variable, function(self, ...)
+    return method(read(self), ...)
+  end)
   return forwarded[name]
 end
 
@@ -136,6 +138,7 @@ end
 
 function metatable.__newindex(self, key, value)
   if key == "trainable" then
+    if type(value) ~= "boolean" then raise("a variable's trainable is true or false, got %s", errors.describe(value)) end
     C.flow_variable_set_trainable(self.handle, value and 1 or 0)
     variable.trainable_version = variable.trainable_version + 1
   elseif type(key) == "string" then

@@ -92,7 +92,7 @@ describe("constructors", function()
   it("refuse what is no shape", function()
     assert.equal("flow.zeros: dimension 2 of a shape is a whole number from 0, got the number -1",
       message_of(function() flow.zeros { 2, -1 } end))
-    assert.equal('flow.ones: a shape is a list of dimensions such as {2, 3}, got the string "2"',
+    assert.equal('flow.ones: dimension 1 of a shape is a whole number from 0, got the string "2"',
       message_of(function() flow.ones("2") end))
     assert.equal("a tensor has at most 8 dimensions, got 9", message_of(function() flow.zeros(1, 1, 1, 1, 1, 1, 1, 1, 1) end))
   end)

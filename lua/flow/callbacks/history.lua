@@ -1,6 +1,7 @@
 -- callbacks/history.lua: the results of every epoch; fit adds one if its caller gave none, and returns it.
 
 local Callback = require("flow.callbacks").Callback
+local takes = require("flow.signature").takes
 
 -- history.interrupted: whether Ctrl-C, here or at another worker, ended the fit before its time.
 -- history.history.loss[i], history.epoch[i]; history.epochs.val_loss[i] is the epoch of history.history.val_loss[i], which
@@ -22,8 +23,9 @@ function History:on_epoch_end(epoch, logs)
 end
 
 -- history:plot("history.svg" [, options]) writes a picture; without a file the curves come as text in the terminal, and are returned.
-function History:plot(file, options)
-  return require("flow.plot").history(self, file, options)
+takes("file, { title, metrics, width, height, yscale }", true)
+function History:plot(file, options, extra)
+  return require("flow.plot").history(self, file, options, extra)
 end
 
 function History:get_state()

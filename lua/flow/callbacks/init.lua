@@ -11,6 +11,7 @@
 
 local errors = require "flow.errors"
 local object = require "flow.object"
+local arguments = require "flow.arguments"
 local workers = require "flow.fit_workers"
 local saving = require "flow.distribute.saving"
 
@@ -46,7 +47,11 @@ function Callback.extend(parent, name)
     if class.init then
       class.init(self, ...)
     else
-      for key, value in pairs((...) or {}) do self[key] = value end
+      local options = ...
+      if select("#", ...) > 1 or options ~= nil and (type(options) ~= "table" or getmetatable(options)) then
+        raise("%s takes a table of options; what it takes by position says function %s:init(...)", name, name)
+      end
+      for key, value in pairs(options or {}) do self[key] = value end
     end
     return self
   end
@@ -63,6 +68,10 @@ function callbacks.list(given, model, params)
   local members = {}
   if object.is(given, Callback) then given = { given } end
   if given ~= nil and type(given) ~= "table" then raise("callbacks is a list, got %s", errors.describe(given)) end
+  if given and (getmetatable(given) or arguments.is_options(given) and next(given)) then
+    raise("callbacks is a list, got %s", errors.describe(given))
+  end
+  errors.check_list("callbacks", given or {})
   for i, member in ipairs(given or {}) do
     if not object.is(member, Callback) then
       raise("callbacks: entry %d is %s, expected a callback such as flow.callbacks.LambdaCallback { ... }", i, errors.describe(member))

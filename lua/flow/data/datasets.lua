@@ -4,7 +4,9 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 
 local C, check, raise = native.C, native.check, errors.raise
-local datasets = {}
+local signature = require "flow.signature"
+
+local datasets = signature.module "flow.datasets"
 local out = native.out("flow_tensor")
 
 local function exists(path)
@@ -69,9 +71,9 @@ end
 
 -- x_train, y_train, x_test, y_test. path: a folder with the IDX files or mnist.npz, or an .npz file. Without a path FLOW_DATA
 -- and Keras' cache folder are searched.
-function datasets.mnist(options)
-  if type(options) == "string" then options = { path = options } end
-  options = errors.check_options("datasets.mnist", options, { path = true })
+signature.takes "path?"
+function datasets.mnist(path)
+  local options = { path = path }
   if options.path ~= nil and options.path ~= "" then options.path = require("flow.io").path(options.path, "datasets.mnist") end
   local places = {}
   if options.path and options.path ~= "" then
@@ -96,6 +98,4 @@ end
 -- One IDX file as a tensor.
 datasets.load_idx = load_idx
 
-return setmetatable(datasets, {
-  __index = function(_, name) raise("flow.datasets has no %q; there is mnist", tostring(name)) end,
-})
+return datasets

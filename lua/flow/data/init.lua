@@ -14,6 +14,7 @@ local object = require "flow.object"
 local ops = require "flow.ops"
 local tensor = require "flow.tensor"
 local arguments = require "flow.arguments"
+local signature = require "flow.signature"
 local random = require "flow.random"
 local elements = require "flow.data.elements"
 local Iterator = require "flow.data.iterator"
@@ -22,10 +23,11 @@ local trace = require "flow.data.trace"
 local C, check, raise = native.C, native.check, errors.raise
 local context, held = native.context, native.held
 
-local data = {
+local takes = signature.takes
+local data = signature.module("flow.data", {
   INFINITE_CARDINALITY = -1, UNKNOWN_CARDINALITY = -2, SHARD_HINT = -1, AUTOTUNE = -1,
   AutoShardPolicy = { OFF = -1, AUTO = 0, FILE = 1, DATA = 2, HINT = 3 },
-}
+})
 
 local Dataset = object.class("Dataset")
 data.Dataset = Dataset
@@ -54,6 +56,7 @@ local function make(parents, f, ...)
 end
 
 -- Lets ds:name(...) of Datasets that other modules make be written as one line.
+takes("stage, f, ...", true)
 function data.stage(self, f, ...)
   local n = select("#", ...)
   local list = { ... }
@@ -152,6 +155,7 @@ local function components_of(value)
   if arguments.is_options(value) and next(value) ~= nil then
     raise("from_tensor_slices: a table with names is no data%s", SIDE_BY_SIDE)
   end
+  if not native.is_tensor(value[1]) then errors.check_list("from_tensor_slices", value) end
   for i, entry in ipairs(value) do
     if is_structure(entry) then raise("from_tensor_slices: entry %d is a table of tensors%s", i, SIDE_BY_SIDE) end
   end
@@ -160,6 +164,7 @@ local function components_of(value)
 end
 
 -- Rows of tensors, nested lists of numbers and lists of texts, side by side.
+takes "tensors: data -- from_tensor_slices { x, y }"
 function Dataset.from_tensor_slices(value)
   if value == nil then raise("from_tensor_slices: there is no data") end
   local list, anchors = components_of(value), {}
@@ -184,6 +189,7 @@ function Dataset.from_tensor_slices(value)
 end
 
 -- One element: the tensors as they are.
+takes "tensors: data -- from_tensors { x, y }"
 function Dataset.from_tensors(value)
   local rows = {}
   for i, entry in ipairs(components_of(value)) do rows[i] = ops.operand(entry, nil, "from_tensors"):expand_dims(1) end
@@ -191,23 +197,18 @@ function Dataset.from_tensors(value)
 end
 
 -- range(stop), range(start, stop), range(start, stop, step) [, { dtype = "int64" }]
-function Dataset.range(...)
-  local numbers, options = {}, nil
-  for i = 1, select("#", ...) do
-    local value = (select(i, ...))
-    if type(value) == "number" then numbers[#numbers + 1] = value else options = value end
-  end
-  options = errors.check_options("range", options, { dtype = true })
-  if #numbers < 1 or #numbers > 3 then raise("range takes stop, or start, stop and step; got %d numbers", #numbers) end
-  local start, stop, step = numbers[1], numbers[2], numbers[3] or 1
+takes "start: number, stop?: number, step: number = 1, { dtype = 'int64' }"
+function Dataset.range(start, stop, step, options)
   if not stop then start, stop = 0, start end
-  return make({}, C.flow_dataset_range, start, stop, step, native.dtype(options.dtype or "int64"), out)
+  return make({}, C.flow_dataset_range, start, stop, step, native.dtype(options.dtype), out)
 end
 
 -- zip { a, b } or zip(a, b): elements side by side.
-function Dataset.zip(first, ...)
-  local list = data.is(first) and { first, ... } or first
-  if type(list) ~= "table" or #list == 0 then raise("zip: expected a list of Datasets, got %s", errors.describe(list)) end
+takes "datasets..."
+function Dataset.zip(list)
+  if type(list) ~= "table" or getmetatable(list) or errors.check_list("zip", list) == 0 then
+    raise("zip: expected a list of Datasets, got %s", errors.describe(list))
+  end
   local handles = native.out("flow_dataset", #list)
   for i, entry in ipairs(list) do handles[i - 1] = need_dataset("zip", entry)._handle end
   return make({ unpack(list) }, C.flow_dataset_zip, handles, #list, out)
@@ -216,9 +217,9 @@ end
 -- Elements that a Lua function gives: f() returns what a generic for takes (a function to call for each element, a state, a
 -- first control value). output_signature = { { shape = { -1, 3 }, dtype = "int32" }, ... }, dtype "string" for text; without
 -- it the first element tells, and all others have its shapes.
+takes "generator, { output_signature?, args?: list }"
 function Dataset.from_generator(f, options)
   if type(f) ~= "function" then raise("from_generator: expected a function that returns an iterator, got %s", errors.describe(f)) end
-  options = errors.check_options("from_generator", options, { output_signature = true, args = true })
   local specs = options.output_signature
   if specs == nil then
     local next_element, state, control = f(unpack(options.args or {}))
@@ -245,10 +246,10 @@ function Dataset.from_generator(f, options)
 end
 
 -- Files that match a glob pattern, or several: in a new random order every pass, or sorted with { shuffle = false }.
-function Dataset.list_files(pattern, ...)
-  local options = arguments.named("list_files", { "shuffle", "seed" }, 2, ...)
-  errors.check_options("list_files", options, { shuffle = true, seed = true })
+takes "file_pattern, shuffle: boolean = true, seed?"
+function Dataset.list_files(pattern, shuffled, seed)
   local patterns = type(pattern) == "table" and pattern or { pattern }
+  errors.check_list("list_files", patterns)
   local dataset
   local texts = {}
   for _, entry in ipairs(patterns) do
@@ -257,8 +258,8 @@ function Dataset.list_files(pattern, ...)
   if #texts == 0 then raise("list_files: no files match %s", table.concat(patterns, ", ")) end
   table.sort(texts)
   dataset = Dataset.from_tensor_slices(texts)
-  if options.shuffle == false then return dataset end
-  return dataset:shuffle(#texts, { seed = options.seed })
+  if not shuffled then return dataset end
+  return dataset:shuffle(#texts, { seed = seed })
 end
 
 ---- stages: numbers -----------------------------------------------------------------------------------------------------------
@@ -269,49 +270,51 @@ local function number(what, name, value, default)
   return value
 end
 
-local function boolean(what, name, value, default)
-  if value == nil then return default end
-  if type(value) ~= "boolean" then raise("%s: %s is true or false, got %s", what, name, errors.describe(value)) end
+-- nil: on the caller's thread, else a number of threads or AUTOTUNE.
+local function parallel_calls(what, value)
+  if value == nil then return 0 end
+  if type(value) ~= "number" or value ~= math.floor(value) or (value < 1 and value ~= data.AUTOTUNE) then
+    raise("%s: num_parallel_calls is a whole number from 1, flow.AUTOTUNE or nil, got %s", what, errors.describe(value))
+  end
   return value
 end
 
--- The named arguments of a stage, checked.
-local function named(what, parameters, positional, ...)
-  local known = {}
-  for _, name in ipairs(parameters) do known[name] = true end
-  return errors.check_options(what, arguments.named(what, parameters, positional, ...), known)
-end
-
+takes "count: integer"
 function Dataset:take(count)
-  return make({ self }, C.flow_dataset_take, self._handle, number("take", "count", count), out)
+  return make({ self }, C.flow_dataset_take, self._handle, count, out)
 end
 
+takes "count: integer"
 function Dataset:skip(count)
-  return make({ self }, C.flow_dataset_skip, self._handle, number("skip", "count", count), out)
+  return make({ self }, C.flow_dataset_skip, self._handle, count, out)
 end
 
 -- count nil or -1: for ever. repeat is a word of Lua, hence the underscore.
+takes "count: integer = -1"
 function Dataset:repeat_(count)
-  return make({ self }, C.flow_dataset_repeat, self._handle, number("repeat_", "count", count, -1), out)
+  return make({ self }, C.flow_dataset_repeat, self._handle, count, out)
 end
 
-function Dataset:batch(...)
-  local o = named("batch", { "batch_size", "drop_remainder", "num_parallel_calls", "deterministic" }, 4, ...)
-  return make({ self }, C.flow_dataset_batch, self._handle, number("batch", "batch_size", o.batch_size),
-    boolean("batch", "drop_remainder", o.drop_remainder, false) and 1 or 0, out)
+takes "batch_size: count, drop_remainder: boolean = false, num_parallel_calls?, deterministic?: boolean"
+function Dataset:batch(size, drop_remainder, parallel)
+  parallel_calls("batch", parallel)
+  return make({ self }, C.flow_dataset_batch, self._handle, size, drop_remainder and 1 or 0, out)
 end
 
+takes "num_shards: integer, index?: integer"
 function Dataset:shard(count, index)
   if count == data.SHARD_HINT then index = 0 end
-  return make({ self }, C.flow_dataset_shard, self._handle, number("shard", "num_shards", count), number("shard", "index", index), out)
+  return make({ self }, C.flow_dataset_shard, self._handle, count, number("shard", "index", index), out)
 end
 
+takes "dataset"
 function Dataset:concatenate(other)
   return make({ self, need_dataset("concatenate", other) }, C.flow_dataset_concatenate, self._handle, other._handle, out)
 end
 
+takes "buffer_size: integer = -1"
 function Dataset:prefetch(size)
-  return make({ self }, C.flow_dataset_prefetch, self._handle, number("prefetch", "buffer_size", size, data.AUTOTUNE), out)
+  return make({ self }, C.flow_dataset_prefetch, self._handle, size, out)
 end
 
 -- tf.data's pair of seeds: the global one or 87654321, then the stage's own. Without any seed the order differs from process to
@@ -323,19 +326,20 @@ local function seed_pair(what, seed)
 end
 
 -- ds:shuffle(1000), ds:shuffle(1000, { seed = 1, reshuffle_each_iteration = false })
-function Dataset:shuffle(...)
-  local o = named("shuffle", { "buffer_size", "seed", "reshuffle_each_iteration" }, 3, ...)
-  local first, second = seed_pair("shuffle", o.seed)
-  return make({ self }, C.flow_dataset_shuffle, self._handle, number("shuffle", "buffer_size", o.buffer_size), first, second,
-    boolean("shuffle", "reshuffle_each_iteration", o.reshuffle_each_iteration, true) and 1 or 0, out)
+takes "buffer_size: count, seed?, reshuffle_each_iteration: boolean = true"
+function Dataset:shuffle(size, seed, reshuffles)
+  local first, second = seed_pair("shuffle", seed)
+  return make({ self }, C.flow_dataset_shuffle, self._handle, size, first, second, reshuffles and 1 or 0, out)
 end
 
 -- Elements with their number in front, from `start` (0) on.
+takes "start: integer = 0"
 function Dataset:enumerate(start)
-  return Dataset.zip { Dataset.range(number("enumerate", "start", start, 0), 2 ^ 53), self }
+  return Dataset.zip { Dataset.range(start, 2 ^ 53), self }
 end
 
 function Dataset:apply(f)
+  signature.check_callable("apply", f)
   return need_dataset("apply", f(self))
 end
 
@@ -348,51 +352,38 @@ function data.element_function(handle)
   return object.new(ElementFunction, { handle = handle })
 end
 
--- nil: on the caller's thread, else a number of threads or AUTOTUNE.
-local function parallel_calls(what, value)
-  if value == nil then return 0 end
-  if type(value) ~= "number" or value ~= math.floor(value) or (value < 1 and value ~= data.AUTOTUNE) then
-    raise("%s: num_parallel_calls is a whole number from 1, flow.AUTOTUNE or nil, got %s", what, errors.describe(value))
-  end
-  return value
-end
-
-local function deterministic(what, value)
-  value = boolean(what, "deterministic", value)
+local function deterministic(value)
   if value == nil then return -1 end
   return value and 1 or 0
 end
 
-local MAP = { "map_func", "num_parallel_calls", "deterministic" }
-
-local function map_with(self, what, handle, o)
+local function map_with(self, what, handle, parallel, in_order)
   local seed = C.flow_function_random(handle) ~= 0 and C.flow_context_next_seed(context) or 0
-  local dataset = make({ self }, C.flow_dataset_map, self._handle, handle, parallel_calls(what, o.num_parallel_calls),
-    deterministic(what, o.deterministic), seed, out)
+  local dataset = make({ self }, C.flow_dataset_map, self._handle, handle, parallel_calls(what, parallel), deterministic(in_order), seed,
+    out)
   held[1] = handle
   return dataset
 end
 
 -- f is called once, on symbols; what it does with them runs in C for every element, on num_parallel_calls threads.
-function Dataset:map(f, ...)
-  local o = named("map", MAP, 3, f, ...)
-  local handle = object.is(f, ElementFunction) and f.handle or trace.map_function(o.map_func, self.element_spec)
-  return map_with(self, "map", handle, o)
+takes "map_func, num_parallel_calls?, deterministic?: boolean"
+function Dataset:map(f, parallel, in_order)
+  local handle = object.is(f, ElementFunction) and f.handle or trace.map_function(f, self.element_spec)
+  return map_with(self, "map", handle, parallel, in_order)
 end
 
 -- Keeps the elements for which f gives true, a scalar of dtype bool.
 function Dataset:filter(f)
-  return map_with(self, "filter", trace.filter_function(f, self.element_spec), {})
+  return map_with(self, "filter", trace.filter_function(f, self.element_spec))
 end
 
 -- Each element becomes the Dataset that f gives for it; cycle_length of them are open and give block_length elements in turn.
 -- f runs in Lua, with values, by the thread that reads; num_parallel_calls lets a thread work ahead on every open Dataset.
-function Dataset:interleave(f, ...)
-  local o = named("interleave", { "map_func", "cycle_length", "block_length", "num_parallel_calls", "deterministic" }, 5, f, ...)
+takes "map_func, cycle_length?: integer, block_length: count = 1, num_parallel_calls?, deterministic?: boolean"
+function Dataset:interleave(f, cycle, block_length, num_parallel_calls)
   local what = "interleave"
   if type(f) ~= "function" then raise("%s: expected a function that returns a Dataset, got %s", what, errors.describe(f)) end
-  local parallel = parallel_calls(what, o.num_parallel_calls)
-  local cycle = o.cycle_length
+  local parallel = parallel_calls(what, num_parallel_calls)
   if cycle == nil or cycle == data.AUTOTUNE then cycle = math.max(C.flow_threads(), 1) end
   local is_text = {}
   for i, spec in ipairs(self.element_spec) do is_text[i] = spec.dtype == "string" end
@@ -405,8 +396,8 @@ function Dataset:interleave(f, ...)
   if first[1] == nil then return self end      -- nothing to interleave, and nothing to learn the signature from
   local callback = Iterator.register_function(dataset_of, is_text)
   local like = dataset_of(first)
-  local dataset = make({ self }, C.flow_dataset_interleave, self._handle, callback.id, like._handle, number(what, "cycle_length", cycle),
-    number(what, "block_length", o.block_length, 1), parallel ~= 0 and 1 or 0, out)
+  local dataset = make({ self }, C.flow_dataset_interleave, self._handle, callback.id, like._handle, cycle, block_length,
+    parallel ~= 0 and 1 or 0, out)
   rawset(dataset, "_callback", callback)
   return dataset
 end
@@ -418,6 +409,7 @@ end
 
 -- Keeps the elements of the first complete pass, in memory or in the file `path`, where later processes find them; later passes read
 -- them. Shuffle behind it, not before.
+takes "filename?"
 function Dataset:cache(path)
   if path == nil or path == "" then return make({ self }, C.flow_dataset_cache, self._handle, out) end
   return make({ self }, C.flow_dataset_cache_file, self._handle, require("flow.io").path(path, "cache"), out)
@@ -425,21 +417,18 @@ end
 
 -- Rows of different sizes, filled up with padding_values (0): padded_shapes = { { -1, 3 }, {} } for each component, -1: as long as
 -- the longest row of the batch.
-function Dataset:padded_batch(...)
-  local o = named("padded_batch", { "batch_size", "padded_shapes", "padding_values", "drop_remainder" }, 4, ...)
+takes "batch_size: count, padded_shapes?: list, padding_values?: number|list, drop_remainder: boolean = false"
+function Dataset:padded_batch(size, padded_shapes, fill, drop_remainder)
   local specs = self.element_spec
   local shapes, values, count = nil, native.array("double", C.FLOW_MAX_COMPONENTS), #specs
-  if o.padded_shapes then
-    local list = type(o.padded_shapes[1]) == "table" and o.padded_shapes or { o.padded_shapes }
+  if padded_shapes then
+    local list = type(padded_shapes[1]) == "table" and padded_shapes or { padded_shapes }
     local wanted = {}
     for i, shape in ipairs(list) do wanted[i] = { shape = shape, dtype = specs[i] and specs[i].dtype } end
     shapes, count = elements.components("padded_batch", wanted)
   end
-  local fill = o.padding_values
   for i = 1, #specs do values[i - 1] = number("padded_batch", "padding_values", type(fill) == "table" and (fill[i] or 0) or fill, 0) end
-  return make({ self }, C.flow_dataset_padded_batch, self._handle, number("padded_batch", "batch_size", o.batch_size), shapes,
-    values, count,
-    boolean("padded_batch", "drop_remainder", o.drop_remainder, false) and 1 or 0, out)
+  return make({ self }, C.flow_dataset_padded_batch, self._handle, size, shapes, values, count, drop_remainder and 1 or 0, out)
 end
 
 function Dataset:unbatch()
@@ -447,13 +436,12 @@ function Dataset:unbatch()
 end
 
 -- The same rows in batches of another size, or of several sizes in turn.
-function Dataset:rebatch(...)
-  local o = named("rebatch", { "batch_size", "drop_remainder" }, 2, ...)
-  local list = type(o.batch_size) == "table" and o.batch_size or { o.batch_size }
+takes "batch_size: count|list, drop_remainder: boolean = false"
+function Dataset:rebatch(size, drop_remainder)
+  local list = type(size) == "table" and size or { size }
   local sizes = native.array("double", math.max(#list, 1))
   for i = 1, #list do sizes[i - 1] = number("rebatch", "batch_size", list[i]) end
-  return make({ self }, C.flow_dataset_rebatch, self._handle, sizes, #list,
-    boolean("rebatch", "drop_remainder", o.drop_remainder, false) and 1 or 0, out)
+  return make({ self }, C.flow_dataset_rebatch, self._handle, sizes, #list, drop_remainder and 1 or 0, out)
 end
 
 -- f(state, x, y) -> state over all elements, in Lua; returns the last state.
@@ -480,10 +468,10 @@ local function policy_of(value)
 end
 
 -- { auto_shard_policy = "DATA", deterministic = false }
+takes "{ auto_shard_policy?, deterministic?: boolean }"
 function Dataset:with_options(options)
-  options = errors.check_options("with_options", options, { auto_shard_policy = true, deterministic = true })
   return make({ self }, C.flow_dataset_with_options, self._handle, policy_of(options.auto_shard_policy),
-    deterministic("with_options", options.deterministic), out)
+    deterministic(options.deterministic), out)
 end
 
 function Dataset:options()

@@ -8,10 +8,10 @@
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
+local signature = require "flow.signature"
 
 local C, check, raise = native.C, native.check, errors.raise
 
-local OPTIONS = { compression_type = true, num_parallel_reads = true }
 local FEATURE = { default = true }
 local DTYPES = { bytes = "uint8", string = "uint8", float32 = "float32", int64 = "int64" }
 local dataset_out, function_out = native.out("flow_dataset"), native.out("flow_function")
@@ -55,7 +55,7 @@ local function add(handle, name, value)
   check(C.flow_function_parse_example_add(handle, name, native.dtype(dtype), rank, dims, initial))
 end
 
-local record_data = {}
+local record_data = signature.module "flow.data"
 
 -- What ds:map takes: see above.
 function record_data.parse_example(features)
@@ -76,17 +76,15 @@ function record_data.parse_example(features)
 end
 
 -- TFRecordDataset(path), TFRecordDataset({ paths }, options) or TFRecordDataset { path, path, compression_type = "GZIP" }.
-function record_data.TFRecordDataset(files, options)
-  local named, list = {}, { files }
-  if type(files) == "table" then named, list = split(files) end
-  for name, value in pairs(options or {}) do named[name] = value end
-  errors.check_options("TFRecordDataset", named, OPTIONS)
+signature.takes "filenames, { compression_type = '', num_parallel_reads: whole = 0 }"
+function record_data.TFRecordDataset(files, named)
+  local list = type(files) == "table" and { unpack(files, 1, errors.check_list("TFRecordDataset", files)) } or { files }
   local paths = native.array("const char *", math.max(#list, 1))
   for i, path in ipairs(list) do
     list[i] = require("flow.io").path(path, "TFRecordDataset: file " .. i)
     paths[i - 1] = list[i]
   end
-  local compression, parallel = named.compression_type or "", named.num_parallel_reads or 0
+  local compression, parallel = named.compression_type, named.num_parallel_reads
   if type(compression) ~= "string" or type(parallel) ~= "number" then
     raise("TFRecordDataset: compression_type is a string and num_parallel_reads a number, got %s and %s", errors.describe(compression),
       errors.describe(parallel))

@@ -11,11 +11,12 @@
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
+local signature = require "flow.signature"
 local object = require "flow.object"
 
 local C, check, raise = native.C, native.check, errors.raise
 
-local records = {}
+local records = signature.module "flow.data"
 
 local KINDS = { bytes = true, float32 = true, int64 = true }
 local writer_out, example_out = native.out("flow_record_writer"), native.out("flow_example")
@@ -140,14 +141,10 @@ function Writer:close()
 end
 
 -- TFRecordWriter(path [, { compression_type = "" | "GZIP" | "ZLIB" }])
+signature.takes "path, { compression_type: string = '' }"
 function records.TFRecordWriter(path, options)
-  if type(path) == "table" and options == nil then path, options = path.path or path[1], { compression_type = path.compression_type } end
-  options = errors.check_options("TFRecordWriter", options, { compression_type = true })
   path = require("flow.io").path(path, "TFRecordWriter")
-  local compression = options.compression_type or ""
-  if type(compression) ~= "string" then
-    raise("TFRecordWriter: compression_type is \"\", \"GZIP\" or \"ZLIB\", got %s", errors.describe(compression))
-  end
+  local compression = options.compression_type
   check(C.flow_record_writer_new(path, compression, writer_out))
   local writer = object.new(Writer)
   rawset(writer, "_handle", native.own(writer_out, C.flow_record_writer_release))

@@ -6,10 +6,10 @@
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
+local signature = require "flow.signature"
 
 local C, check, raise = native.C, native.check, errors.raise
 
-local OPTIONS = { header = true, columns = true, dtypes = true, delimiter = true }
 local csv_out, tensor_out = native.out("flow_csv"), native.out("flow_tensor")
 
 -- The names of the file's columns: its header; without one those that columns gives, or 1, 2, 3 ...
@@ -48,15 +48,15 @@ end
 -- load_csv(path [, { header = true, columns =, dtypes =, delimiter = "," }]) -> { name = tensor or list of strings }, names.
 -- columns: the names to load, or, without a header, the names of all. dtypes: one for all or { name = dtype }; "string" keeps text.
 -- Without a dtype whole numbers become int64, other numbers float32 (an empty field is NaN), all else strings.
-return function(path, options)
-  options = errors.check_options("load_csv", options, OPTIONS)
-  local header, columns, dtypes = options.header ~= false, options.columns, options.dtypes
+signature.takes "path, { header: boolean = true, columns?, dtypes?, delimiter: string = ',' }"
+return signature.guard("flow.data.load_csv", function(path, options)
+  local header, columns, dtypes = options.header, options.columns, options.dtypes
   path = require("flow.io").path(path, "load_csv")
   if columns ~= nil and type(columns) ~= "table" then raise("load_csv: columns is a list of names, got %s", errors.describe(columns)) end
   if dtypes ~= nil and type(dtypes) ~= "string" and type(dtypes) ~= "table" then
     raise("load_csv: dtypes is a dtype or a table of them by name, got %s", errors.describe(dtypes))
   end
-  check(C.flow_csv_open(path, options.delimiter or ",", header and 1 or 0, csv_out))
+  check(C.flow_csv_open(path, options.delimiter, header and 1 or 0, csv_out))
   local csv = native.own(csv_out, C.flow_csv_release)
   local names, places = names_of(csv, path, header, columns)
   for name in pairs(type(dtypes) == "table" and dtypes or {}) do
@@ -71,4 +71,4 @@ return function(path, options)
   end
   native.close(csv, C.flow_csv_release)
   return result, wanted
-end
+end, signature.pop())

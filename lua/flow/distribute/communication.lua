@@ -6,7 +6,9 @@ local object = require "flow.object"
 local arguments = require "flow.arguments"
 
 local raise = errors.raise
-local communication = {}
+local signature = require "flow.signature"
+
+local communication = signature.module "flow.distribute"
 
 -- What carries sums over workers: MPI under mpirun or srun, else RING; on GPUs they add up among themselves by NCCL, which is what AUTO and
 -- NCCL try first. RING and MPI: through the host in any case.
@@ -17,21 +19,15 @@ communication.CommunicationImplementation = setmetatable({ AUTO = "AUTO", RING =
 })
 
 local Options = object.class("CommunicationOptions")
-local NAMES = { "bytes_per_pack", "timeout_seconds", "implementation", "heartbeat", "dead_after", "start_within" }
 local TIMES = { "timeout_seconds", "heartbeat", "dead_after", "start_within" }
-local known = {}
-for _, name in ipairs(NAMES) do known[name] = true end
 
 -- bytes_per_pack: how much is added up at once, at most; 0: as the engine likes it. timeout_seconds: how long a sum may wait for a worker
 -- that is alive; nil: 600. heartbeat: seconds between two signs of life; nil: 1. dead_after: seconds without one after which a worker is
 -- lost; nil: 10. start_within: seconds in which all workers have to come; nil: 300. The last three are the same on all workers.
-function communication.CommunicationOptions(...)
+signature.takes "bytes_per_pack: whole = 0, timeout_seconds?, implementation = 'AUTO', heartbeat?, dead_after?, start_within?"
+function communication.CommunicationOptions(bytes, timeout_seconds, name, heartbeat, dead_after, start_within)
   local what = "CommunicationOptions"
-  local given = errors.check_options(what, arguments.named(what, NAMES, #NAMES, ...), known)
-  local bytes, name = given.bytes_per_pack or 0, given.implementation or "AUTO"
-  if type(bytes) ~= "number" or bytes < 0 or bytes ~= math.floor(bytes) then
-    raise("%s: bytes_per_pack is a whole number from 0, got %s", what, errors.describe(given.bytes_per_pack))
-  end
+  local given = { timeout_seconds = timeout_seconds, heartbeat = heartbeat, dead_after = dead_after, start_within = start_within }
   for _, time in ipairs(TIMES) do
     local seconds = given[time]
     if seconds ~= nil and (type(seconds) ~= "number" or not (seconds > 0 and seconds < math.huge)) then

@@ -3,37 +3,25 @@
 
 local errors = require "flow.errors"
 local object = require "flow.object"
-local arguments = require "flow.arguments"
+local signature = require "flow.signature"
 local devices = require "flow.devices"
 
-local raise = errors.raise
+local raise, takes = errors.raise, signature.takes
 local CrossDeviceOps = object.class("CrossDeviceOps")
-local classes = { CrossDeviceOps = CrossDeviceOps }
-
-local function packs(what, ...)
-  local options = errors.check_options(what, arguments.named(what, { "num_packs" }, 1, ...), { num_packs = true })
-  local count = options.num_packs == nil and 1 or options.num_packs
-  if type(count) ~= "number" or count < 0 or count ~= math.floor(count) then
-    raise("%s: num_packs is a whole number from 0, got %s", what, errors.describe(count))
-  end
-  return { num_packs = count }
-end
+local classes = signature.module("flow.distribute", { CrossDeviceOps = CrossDeviceOps })
 
 local NcclAllReduce = object.class("NcclAllReduce", CrossDeviceOps)
-function classes.NcclAllReduce(...) return object.new(NcclAllReduce, packs("NcclAllReduce", ...)) end
+takes "num_packs: whole = 1"
+function classes.NcclAllReduce(count) return object.new(NcclAllReduce, { num_packs = count }) end
 
 local HierarchicalCopyAllReduce = object.class("HierarchicalCopyAllReduce", CrossDeviceOps)
-function classes.HierarchicalCopyAllReduce(...)
-  return object.new(HierarchicalCopyAllReduce, packs("HierarchicalCopyAllReduce", ...))
-end
+takes "num_packs: whole = 1"
+function classes.HierarchicalCopyAllReduce(count) return object.new(HierarchicalCopyAllReduce, { num_packs = count }) end
 
 local ReductionToOneDevice = object.class("ReductionToOneDevice", CrossDeviceOps)
-function classes.ReductionToOneDevice(...)
-  local what = "ReductionToOneDevice"
-  local parameters = { "reduce_to_device", "accumulation_fn" }
-  local options = errors.check_options(what, arguments.named(what, parameters, 2, ...), { reduce_to_device = true, accumulation_fn = true })
-  if options.accumulation_fn ~= nil then raise("%s: accumulation_fn is not supported: values of replicas are added", what) end
-  local device = options.reduce_to_device
+takes "reduce_to_device?, accumulation_fn?"
+function classes.ReductionToOneDevice(device, accumulation_fn)
+  if accumulation_fn ~= nil then raise("ReductionToOneDevice: accumulation_fn is not supported: values of replicas are added") end
   return object.new(ReductionToOneDevice, { reduce_to_device = device ~= nil and devices.canonical(device) })
 end
 

@@ -3,7 +3,7 @@
 -- Reading order: strategy.lua (scope, run, reduce), values.lua, replica.lua, reduction.lua, mirrored.lua, multi_worker.lua over
 -- worker.lua, dataset.lua.
 
-local errors = require "flow.errors"
+local signature = require "flow.signature"
 local cluster = require "flow.cluster"
 local strategies = require "flow.distribute.strategy"
 local replica = require "flow.distribute.replica"
@@ -13,16 +13,9 @@ local communication = require "flow.distribute.communication"
 local mirrored = require "flow.distribute.mirrored"
 local multi_worker = require "flow.distribute.multi_worker"
 
-local raise = errors.raise
 
--- A table in which a name that does not exist is an error.
-local function named(title, list)
-  return setmetatable(list, {
-    __index = function(_, name) raise("%s has no %q%s", title, tostring(name), errors.suggestion(tostring(name), list)) end,
-  })
-end
-
-local distribute = {
+local named = signature.module
+local distribute = signature.module("flow.distribute", {
   MirroredStrategy = mirrored.MirroredStrategy,
   OneDeviceStrategy = mirrored.OneDeviceStrategy,
   MultiWorkerMirroredStrategy = multi_worker.MultiWorkerMirroredStrategy,
@@ -45,7 +38,7 @@ local distribute = {
     CommunicationImplementation = communication.CommunicationImplementation,
     CollectiveCommunication = communication.CommunicationImplementation,
   }),
-}
+})
 
 local default = nil
 local function default_strategy()
@@ -76,4 +69,4 @@ function distribute.get_replica_context()
   return replica.alone(default_strategy())
 end
 
-return named("flow.distribute", distribute)
+return distribute

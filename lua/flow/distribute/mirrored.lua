@@ -3,7 +3,6 @@
 local errors = require "flow.errors"
 local object = require "flow.object"
 local log = require "flow.log"
-local arguments = require "flow.arguments"
 local devices = require "flow.devices"
 local cross_device_ops = require "flow.distribute.cross_device_ops"
 local placement = require "flow.placement"
@@ -11,7 +10,10 @@ local shards = require "flow.distribute.shards"
 local strategies = require "flow.distribute.strategy"
 
 local raise = errors.raise
-local mirrored = {}
+local signature = require "flow.signature"
+
+local takes = signature.takes
+local mirrored = signature.module "flow.distribute"
 
 local Mirrored = object.class("MirroredStrategy", strategies.Strategy)
 local OneDevice = object.class("OneDeviceStrategy", strategies.Strategy)
@@ -21,7 +23,7 @@ local Default = object.class("DefaultStrategy", strategies.Strategy)
 local function device_list(what, given)
   if given == nil then return devices.default() end
   if type(given) == "string" then given = { given } end
-  if type(given) ~= "table" or getmetatable(given) or #given == 0 then
+  if type(given) ~= "table" or getmetatable(given) or errors.check_list(what .. ": devices", given) == 0 then
     raise("%s: devices is a list such as { \"cpu:0\", \"cpu:1\" }, got %s", what,
       type(given) == "table" and "an empty one" or errors.describe(given))
   end
@@ -44,11 +46,11 @@ function mirrored.text_of(list)
 end
 
 -- MirroredStrategy { devices = { "cpu:0", "cpu:1" }, cross_device_ops = ... }: a replica on each device of this machine.
-function mirrored.MirroredStrategy(...)
-  local what, parameters = "MirroredStrategy", { "devices", "cross_device_ops" }
-  local options = errors.check_options(what, arguments.named(what, parameters, 2, ...), { devices = true, cross_device_ops = true })
-  local list = device_list(what, options.devices)
-  cross_device_ops.check(what, options.cross_device_ops)
+takes "devices?, cross_device_ops?"
+function mirrored.MirroredStrategy(given, how)
+  local what = "MirroredStrategy"
+  local list = device_list(what, given)
+  cross_device_ops.check(what, how)
   local replicas = shards.replicas(what, list, 1)
   devices.used(what)
   if (os.getenv("TF_CONFIG") or "") ~= "" then
@@ -56,20 +58,20 @@ function mirrored.MirroredStrategy(...)
   end
   log.info("Using MirroredStrategy with devices %s", mirrored.text_of(list))
   local strategy = strategies.make(Mirrored, { devices = list, replicas = replicas })
-  if #list > 1 and devices.number(list[1]) >= 0 and cross_device_ops.goes_by_nccl(options.cross_device_ops) then
+  if #list > 1 and devices.number(list[1]) >= 0 and cross_device_ops.goes_by_nccl(how) then
     local problem = placement.connect(strategy._placement)
-    local say = options.cross_device_ops and log.warning or log.info
+    local say = how and log.warning or log.info
     if problem then say("%s: the GPUs cannot add up among themselves, sums go through the host: %s", what, problem) end
   end
   return strategy
 end
 
 -- OneDeviceStrategy "cpu:0": one replica, on this device.
-function mirrored.OneDeviceStrategy(...)
+takes "device?"
+function mirrored.OneDeviceStrategy(name)
   local what = "OneDeviceStrategy"
-  local options = errors.check_options(what, arguments.named(what, { "device" }, 1, ...), { device = true })
-  if options.device == nil then raise("%s takes a device such as \"cpu:0\"", what) end
-  local device = devices.canonical(options.device)
+  if name == nil then raise("%s takes a device such as \"cpu:0\"", what) end
+  local device = devices.canonical(name)
   local replicas = shards.replicas(what, { device }, 1)
   devices.used(what)
   return strategies.make(OneDevice, { devices = { device }, replicas = replicas })

@@ -7,7 +7,7 @@ local object = require "flow.object"
 local log = require "flow.log"
 local at_exit = require "flow.at_exit"
 local script = require "flow.args"
-local arguments = require "flow.arguments"
+local signature = require "flow.signature"
 local cluster = require "flow.cluster"
 local devices = require "flow.devices"
 local communication = require "flow.distribute.communication"
@@ -111,20 +111,18 @@ function MultiWorker:close()
   self:_leave(true)
 end
 
-local OPTIONS = { cluster_resolver = true, communication_options = true }
-local EXPERIMENTAL = { communication = true, cluster_resolver = true }
-local multi_worker = {}
+local multi_worker = signature.module "flow.distribute"
 
 -- MultiWorkerMirroredStrategy { cluster_resolver = ..., communication_options = ... }. With one worker it is as MirroredStrategy.
-function multi_worker.MultiWorkerMirroredStrategy(...)
-  local o = errors.check_options(WHAT, arguments.named(WHAT, { "cluster_resolver", "communication_options" }, 2, ...), OPTIONS)
-  return make(o.cluster_resolver, communication.check(WHAT, o.communication_options))
+signature.takes "cluster_resolver?, communication_options?"
+function multi_worker.MultiWorkerMirroredStrategy(resolver, options)
+  return make(resolver, communication.check(WHAT, options))
 end
 
 -- tf.distribute.experimental's older form: { communication = "RING", cluster_resolver = ... }.
-function multi_worker.experimental(...)
-  local o = errors.check_options(WHAT, arguments.named(WHAT, { "communication", "cluster_resolver" }, 2, ...), EXPERIMENTAL)
-  return make(o.cluster_resolver, communication.CommunicationOptions { implementation = o.communication })
+signature.takes "communication?, cluster_resolver?"
+function multi_worker.experimental(implementation, resolver)
+  return make(resolver, communication.CommunicationOptions { implementation = implementation })
 end
 
 return multi_worker

@@ -8,6 +8,7 @@
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
+local signature = require "flow.signature"
 local object = require "flow.object"
 local placement = require "flow.placement"
 local devices = require "flow.devices"
@@ -20,6 +21,7 @@ local reduction = require "flow.distribute.reduction"
 local shards = require "flow.distribute.shards"
 
 local C, raise = native.C, errors.raise
+local takes = signature.takes
 local context = native.context
 
 local Strategy = object.class("Strategy")
@@ -35,9 +37,11 @@ local function placed(p, f, ...)
 end
 
 local function scope_of(strategy)
-  return function(first, second)
-    local f = second or first
+  return function(first, second, extra)
+    local f = first == strategy and second or first
     if type(f) ~= "function" then raise("strategy.scope takes a function, got %s", errors.describe(f)) end
+    if first == f then extra = second end
+    if extra ~= nil then raise("strategy.scope takes a function; %s is one argument too many", errors.describe(extra)) end
     local outer = strategies.current()
     if outer and outer ~= strategy then
       raise("Mixing different strategies: the scope of %s was opened inside of the scope of %s", tostring(strategy), tostring(outer))
@@ -147,11 +151,13 @@ end
 
 -- One value of what all replicas of all workers have: "sum" or "mean" of values of equal shapes, or with an axis (from 1) over that axis,
 -- too: a mean then counts every element once, however uneven the parts are.
+takes "reduce_op, value, axis?"
 function Strategy:reduce(how, value, axis)
   return reduction.reduce(self, how, value, axis)
 end
 
 -- The tensors of all replicas of all workers one behind the other along an axis (1), in the order of the replicas.
+takes "value, axis?"
 function Strategy:gather(value, axis)
   return reduction.gather(self, value, axis)
 end
@@ -163,6 +169,7 @@ end
 
 -- PerReplica of what f(context) returns for each local replica; context.replica_id_in_sync_group (a number), .num_replicas_in_sync.
 function Strategy:experimental_distribute_values_from_function(f)
+  signature.check_callable("experimental_distribute_values_from_function", f)
   local p, list = self._placement, {}
   for i = 1, p.replicas do
     list[i] = f { replica_id_in_sync_group = p.worker_index * p.replicas + i - 1, num_replicas_in_sync = p.count }
@@ -172,19 +179,19 @@ end
 
 ---- data ----------------------------------------------------------------------------------------------------------------------------
 
-local INPUT = { experimental_fetch_to_device = true, experimental_replication_mode = true, experimental_place_dataset_on_device = true,
-                experimental_per_replica_buffer_size = true }
+local INPUT = "{ experimental_fetch_to_device?, experimental_replication_mode?, experimental_place_dataset_on_device?, "
+  .. "experimental_per_replica_buffer_size? }"
 
 -- A data set in batches of the global size whose batches are split over all replicas (dataset.lua). options as in tf.distribute.
 -- InputOptions; they are accepted and have no meaning here.
-function Strategy:experimental_distribute_dataset(dataset, options)
-  errors.check_options("experimental_distribute_dataset", options, INPUT)
+takes("dataset, " .. INPUT)
+function Strategy:experimental_distribute_dataset(dataset)
   return require("flow.distribute.dataset").distribute(self, dataset)
 end
 
 -- A data set that dataset_fn(input_context) makes on each worker, in batches of the size of a replica.
-function Strategy:distribute_datasets_from_function(dataset_fn, options)
-  errors.check_options("distribute_datasets_from_function", options, INPUT)
+takes("dataset_fn, " .. INPUT)
+function Strategy:distribute_datasets_from_function(dataset_fn)
   return require("flow.distribute.dataset").from_function(self, dataset_fn)
 end
 Strategy.experimental_distribute_datasets_from_function = Strategy.distribute_datasets_from_function

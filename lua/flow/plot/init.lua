@@ -5,7 +5,10 @@ local log = require "flow.log"
 local io = require "flow.io"
 
 local raise = errors.raise
-local plot = {}
+local signature = require "flow.signature"
+
+local takes = signature.takes
+local plot = signature.module "flow.plot"
 
 -- The ending of a path, which says how the picture is written; raises, naming the known ones, if it is none of them.
 local function ending(what, file, known)
@@ -20,8 +23,10 @@ plot.ending = ending
 
 -- history:plot("history.svg", { title =, metrics =, width =, height =, yscale = "log" }) writes a picture; history:plot() shows the
 -- curves in the terminal and returns what it printed.
-function plot.history(history, file, options)
+takes("history, file, { title, metrics, width, height, yscale }", true)
+function plot.history(history, file, options, extra)
   if type(file) == "table" and options == nil then file, options = nil, file end
+  if extra ~= nil then raise("history:plot takes (file, options); %s is one argument too many", errors.describe(extra)) end
   if file == nil then
     local text = require("flow.plot.terminal").text(history, options)
     log.print("%s", text)

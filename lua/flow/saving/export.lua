@@ -21,7 +21,7 @@ local C, check, raise = native.C, native.check, errors.raise
 local context = native.context
 local Model = models.Model
 
-local OPTIONS = { inputs = true, class_names = true }
+local takes = require("flow.signature").takes
 
 ---- what goes in and comes out ----------------------------------------------------------------------------------------------
 
@@ -142,8 +142,8 @@ local function write_folder(model, folder, options)
     json.encode { name = model.name, inputs = described(inputs), outputs = described(outputs), class_names = class_names } .. "\n")
 end
 
+takes "path, { inputs?, class_names? }"
 function Model:export(path, options)
-  options = errors.check_options("export", options, OPTIONS)
   path = io.path(path, "export"):gsub("(.)/+$", "%1")
   local name = path:match("[^/]*$")
   local ending = name:match("^.+%.(%w+)$")

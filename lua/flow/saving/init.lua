@@ -5,13 +5,14 @@ local errors = require "flow.errors"
 local object = require "flow.object"
 local json = require "flow.json"
 local models = require "flow.model"
-local arguments = require "flow.arguments"
+local signature = require "flow.signature"
 local workers = require "flow.fit_workers"
 local once = require("flow.distribute.saving").once
 
 local raise = errors.raise
 local Model = models.Model
-local saving = {}
+local takes = signature.takes
+local saving = signature.module "flow"
 
 local function check_path(what, path)
   if type(path) ~= "string" or path == "" or path:find("\0", 1, true) then
@@ -25,18 +26,15 @@ local function need_built(model, what)
   raise("%s: %s: the model has no variables yet: call it once, give it an Input or build() it", object.title(model), what)
 end
 
-local function check_overwrite(what, path, options)
-  if options.overwrite == false and require("flow.io").exists(path) then
+local function check_overwrite(what, path, overwrite)
+  if not overwrite and require("flow.io").exists(path) then
     raise("%s: %s is there already, and overwrite is false", what, path)
   end
 end
 
-local SAVE = { overwrite = true, include_optimizer = true }
-
 -- model:save("m.keras" [, { overwrite = true, include_optimizer = true }]): opens in Keras, too.
-function Model:save(path, options)
-  if type(options) == "boolean" then options = { overwrite = options } end
-  options = errors.check_options("save", options, SAVE)
+takes "path, overwrite: boolean = true, { include_optimizer: boolean = true }"
+function Model:save(path, overwrite, options)
   path = check_path("save", path)
   if path:find("%.weights%.h5$") then raise("save: %q is for weights: use model:save_weights(path), or an ending .keras", path) end
   if not path:find("%.keras$") then
@@ -45,14 +43,14 @@ function Model:save(path, options)
   end
   need_built(self, "save")
   once(workers.of(self), path, function()
-    check_overwrite("save", path, options)
-    require("flow.saving.keras").save(self, path, options.include_optimizer ~= false)
+    check_overwrite("save", path, overwrite)
+    require("flow.saving.keras").save(self, path, options.include_optimizer)
   end)
 end
 
 -- model:save_weights("m.weights.h5"): variables of the model and its optimizer. "m.safetensors": of the model only, by their names.
-function Model:save_weights(path, options)
-  options = errors.check_options("save_weights", options, { overwrite = true })
+takes "path, overwrite: boolean = true"
+function Model:save_weights(path, overwrite)
   path = check_path("save_weights", path)
   need_built(self, "save_weights")
   local safetensors = path:find("%.safetensors$")
@@ -60,18 +58,16 @@ function Model:save_weights(path, options)
     raise("save_weights: %q: the path must end in .weights.h5 or .safetensors", path)
   end
   once(workers.of(self), path, function()
-    check_overwrite("save_weights", path, options)
+    check_overwrite("save_weights", path, overwrite)
     if safetensors then require("flow.saving.safetensors").save(path, self)
     else require("flow.saving.keras").save_weights(self, path) end
   end)
 end
 
-local LOAD_WEIGHTS = { trusted = true, skip_mismatch = true }
-
 -- model:load_weights(path [, { skip_mismatch = true }]) of a .weights.h5, .keras or .safetensors file. When it fails the model is as
 -- it was; skip_mismatch: what does not fit is left as it is, with a warning.
+takes "path, { skip_mismatch: boolean = false, trusted: boolean = false }"
 function Model:load_weights(path, options)
-  options = errors.check_options("load_weights", options, LOAD_WEIGHTS)
   path = check_path("load_weights", path)
   need_built(self, "load_weights")
   if path:find("%.safetensors$") then
@@ -89,13 +85,10 @@ function Model:to_json()
   return json.encode(require("flow.saving.description").of(self))
 end
 
-local LOAD = { custom_objects = true, compile = true, trusted = true, safe_mode = true }
-
 -- flow.load_model(path [, { custom_objects = { Scale = Scale }, compile = true, trusted = false }]). Nothing in a file is ever run.
 -- trusted: reads layouts of HDF5 that only libhdf5 knows.
+takes "path, { custom_objects?: table, compile: boolean = true, trusted: boolean = false, safe_mode: boolean = true }"
 function saving.load_model(path, options)
-  if options ~= nil and not arguments.is_options(options) then options = { custom_objects = options } end
-  options = errors.check_options("load_model", options, LOAD)
   path = check_path("load_model", path)
   if not path:find("%.keras$") then
     raise("load_model: %q: models are read from .keras files%s", path, path:find("%.h5$") and
@@ -105,13 +98,14 @@ function saving.load_model(path, options)
 end
 
 -- A model with fresh weights out of model:to_json().
+takes "text, { custom_objects?: table, compile: boolean = true }"
 function saving.model_from_json(text, options)
-  options = errors.check_options("model_from_json", options, { custom_objects = true, compile = true })
   if type(text) ~= "string" then raise("model_from_json takes a text, got %s", errors.describe(text)) end
   return require("flow.saving.description").model(json.decode(text, "model_from_json"), "model_from_json", options)
 end
 
 -- The same model with fresh weights, not compiled. custom_objects as for load_model.
+takes "model, { custom_objects?: table }"
 function saving.clone_model(model, options)
   if not object.is(model, Model) then raise("clone_model takes a model, got %s", errors.describe(model)) end
   return saving.model_from_json(model:to_json(), options)

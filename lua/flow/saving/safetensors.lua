@@ -9,13 +9,14 @@
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
+local signature = require "flow.signature"
 local object = require "flow.object"
 local variable = require "flow.variable"
 local files = require "flow.io"
 local tensor_file = require "flow.saving.tensor_file"
 
 local raise = errors.raise
-local safetensors = {}
+local safetensors = signature.module "flow.safetensors"
 
 -- The variables of a layer or model by name: { name = variable }, and the names in their order. Keras' names may come twice; the second
 -- one gets _1 behind it.
@@ -54,10 +55,10 @@ local function named_values(what, values)
 end
 
 -- metadata: texts by name.
+signature.takes "path, values: data, { metadata?: table }"
 function safetensors.save(path, values, options)
   local what = "flow.save_safetensors"
   path = files.path(path, what)
-  options = errors.check_options(what, options, { metadata = true })
   local by_name, names = named_values(what, values)
   local writer = tensor_file.writer()
   for _, name in ipairs(names) do writer:add(name, by_name[name]) end

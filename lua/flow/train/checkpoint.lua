@@ -28,7 +28,8 @@ local Checkpoint = object.class("Checkpoint")
 local Status = object.class("CheckpointStatus")
 
 -- flow.train.Checkpoint { name = object, ... }; Checkpoint(model, { ... }): the model's parts without a name in front, as in Keras.
-function checkpoint.Checkpoint(objects, more)
+function checkpoint.Checkpoint(objects, more, extra)
+  if extra ~= nil then raise("Checkpoint takes (objects) or (model, objects); %s is one argument too many", errors.describe(extra)) end
   if object.has(objects, "weights") or more then
     local named = { root = objects }
     for name, value in pairs(more or {}) do named[name] = value end

@@ -3,12 +3,14 @@
 local checkpoint = require "flow.train.checkpoint"
 local manager = require "flow.train.manager"
 local directory = require "flow.train.directory"
-local errors = require "flow.errors"
+local signature = require "flow.signature"
 
-local train = {
-  Checkpoint = checkpoint.Checkpoint, CheckpointManager = manager.CheckpointManager, latest_checkpoint = directory.latest_checkpoint,
-}
+local train = signature.module "flow.train"
+signature.takes("objects, more", true)
+train.Checkpoint = checkpoint.Checkpoint
+signature.takes "checkpoint, directory, max_to_keep?, { keep_checkpoint_every_n_hours?, checkpoint_name = 'ckpt', checkpoint_interval?, \
+  step_counter?, init_fn?, async: boolean = false }"
+train.CheckpointManager = manager.CheckpointManager
+train.latest_checkpoint = directory.latest_checkpoint
 
-return setmetatable(train, {
-  __index = function(_, name) errors.raise("flow.train has no %q%s", tostring(name), errors.suggestion(tostring(name), train)) end,
-})
+return train

@@ -19,13 +19,11 @@ local directory = require "flow.train.directory"
 local saving = require "flow.distribute.saving"
 
 local C, check, raise = native.C, native.check, errors.raise
+local takes = require("flow.signature").takes
 local manager = {}
 
 local Manager = object.class("CheckpointManager")
 local save_out = native.out("flow_save")
-
-local OPTIONS = { max_to_keep = true, keep_checkpoint_every_n_hours = true, checkpoint_name = true, checkpoint_interval = true,
-                  step_counter = true, init_fn = true, async = true }
 
 local function check_number(name, value, least)
   if value ~= nil and (type(value) ~= "number" or value < least) then
@@ -48,13 +46,11 @@ local function take_over(self)
   if C.flow_path_kind(directory.file_of(found.latest)) == C.FLOW_PATH_FILE then self._latest = found.latest end
 end
 
-function manager.CheckpointManager(checkpoint, folder, options)
+function manager.CheckpointManager(checkpoint, folder, most, options)
   if not object.has(checkpoint, "_apply") then
     raise("CheckpointManager: expected a flow.train.Checkpoint, got %s", errors.describe(checkpoint))
   end
-  if type(options) == "number" then options = { max_to_keep = options } end
-  options = errors.check_options("CheckpointManager", options, OPTIONS)
-  local name = options.checkpoint_name or "ckpt"
+  local name = options.checkpoint_name
   if type(name) ~= "string" or name == "" or name:find("[/#%z]") then
     raise("CheckpointManager: checkpoint_name is a text without /, got %s", errors.describe(name))
   end
@@ -66,9 +62,9 @@ function manager.CheckpointManager(checkpoint, folder, options)
   end
   local self = object.new(Manager, {
     checkpoint = checkpoint, directory = files.path(folder, "CheckpointManager"), _name = name, _entries = {}, _latest = false,
-    _max = check_number("max_to_keep", options.max_to_keep, 1), _hours = check_number("keep_checkpoint_every_n_hours",
+    _max = check_number("max_to_keep", most, 1), _hours = check_number("keep_checkpoint_every_n_hours",
       options.keep_checkpoint_every_n_hours, 0), _interval = check_number("checkpoint_interval", options.checkpoint_interval, 1),
-    _step = options.step_counter or false, _last_step = false, _init = options.init_fn or false, _async = options.async == true,
+    _step = options.step_counter or false, _last_step = false, _init = options.init_fn or false, _async = options.async,
     _running = false, _preserved = os.time() - 1,
   })
   check(C.flow_make_folders(self.directory))
@@ -160,8 +156,6 @@ local function save_now(self, path, entries)
   finished(self, path, entries)
 end
 
-local SAVE = { checkpoint_number = true, check_interval = true }
-
 -- Returns the number.
 local function save(self, number)
   self:sync()
@@ -187,17 +181,16 @@ end
 
 -- Saves <folder>/<checkpoint_name>-<number> and returns this path; nil if fewer than checkpoint_interval steps went by. When it fails,
 -- everything before is as it was. Of several workers the chief saves.
-function Manager:save(options)
-  if type(options) == "number" then options = { checkpoint_number = options } end
-  options = errors.check_options("CheckpointManager:save", options, SAVE)
+takes "checkpoint_number?: whole, { check_interval: boolean = true }"
+function Manager:save(number, options)
   local step = self._step and self._step:item()
-  if self._interval and options.check_interval ~= false and self._last_step and step < self._last_step + self._interval then return nil end
-  local number, mine = saving.once(self.checkpoint:_workers(), directory.join(self.directory, self._name), function()
-    return save(self, options.checkpoint_number)
+  if self._interval and options.check_interval and self._last_step and step < self._last_step + self._interval then return nil end
+  local saved, mine = saving.once(self.checkpoint:_workers(), directory.join(self.directory, self._name), function()
+    return save(self, number)
   end)
-  if not mine then take_note(self, tonumber(number)) end
+  if not mine then take_note(self, tonumber(saved)) end
   self._last_step = step
-  return path_of(self, tonumber(number))
+  return path_of(self, tonumber(saved))
 end
 
 ---- restoring -------------------------------------------------------------------------------------------------------------------
