@@ -35,7 +35,7 @@ function arguments.named(what, parameters, positional, ...)
   if count > positional then
     local next_name = parameters[positional + 1]
     raise("%s takes at most %d arguments by position, got %d: %s is one too many%s", what, positional, count,
-      errors.describe((select(positional + 1, ...))), next_name and ("; give the others by name: { %s = ... }"):format(next_name) or "")
+      errors.describe((select(count, ...))), next_name and ("; give the others by name: { %s = ... }"):format(next_name) or "")
   end
   for i = 1, count do
     local name, value = parameters[i], (select(i, ...))

@@ -69,6 +69,7 @@ local function reading(f, e, positional)
   local function op(a, b, c, d, x)
     if x ~= nil or type(b) == "table" or type(c) == "table" or type(d) == "table" or b ~= nil and positional < 2
       or c ~= nil and positional < 3 or d ~= nil and positional < 4 then
+      if namespaces[a] then signature.refuse(e, nil, a) end
       a, b, c, d = signature.read(e, a, b, c, d, x)
     end
     if type(a) == "table" or type(b) == "table" or type(c) == "table" then
@@ -106,7 +107,7 @@ function define.op(ops, f, ...)
   signature.register(op, entry)
   for _, name in ipairs { ... } do
     ops[name] = op
-    native.methods[name] = signature.register(method(op, name), entry)
+    native.methods[name] = signature.register(method(op, name), signature.method_of(entry, "tensor:" .. name))
   end
   return op
 end
@@ -123,12 +124,13 @@ function define.variadic(ops, f, name)
   native.methods[name] = signature.register(function(x, ...)
     if not is_tensor(x) then not_a_tensor(name, x) end
     return op(x, ...)
-  end, entry)
+  end, signature.method_of(entry, "tensor:" .. name))
 end
 
 -- A method of tensors that is no function of flow.
 function define.method(name, f)
-  local entry = signature.entry("tensor:" .. name, f, signature.pop())
+  local entry = signature.entry("tensor:" .. name, f, "")
+  entry.method = true
   native.methods[name] = signature.register(function(a, x)
     if not is_tensor(a) then not_a_tensor(name, a) end
     if x ~= nil then signature.refuse(entry, x) end

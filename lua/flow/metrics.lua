@@ -177,8 +177,7 @@ function metrics.check_name(class_name, name)
 end
 
 -- Options of a metric out of the arguments of its constructor, which are known; the second result is its name or nil.
-takes("class_name, positional, known, ...", true)
-function metrics.options(class_name, positional, known, ...)
+function metrics._options(class_name, positional, known, ...)
   local all = { name = true, dtype = true }
   for _, option in ipairs(known) do all[option] = true end
   local named = errors.check_options(class_name, arguments.named(class_name, positional, #positional, ...), all)
@@ -197,7 +196,7 @@ end
 local function make(class_name, index, name, ...)
   local record = native.string(C.flow_metric_name(index))
   local known = OPTIONS[record] or {}
-  local named, given = metrics.options(class_name, known[1] == "k" and { "k", "name" } or { "name" }, known, ...)
+  local named, given = metrics._options(class_name, known[1] == "k" and { "k", "name" } or { "name" }, known, ...)
   name = given or name or record
   local config = metrics.config(class_name, name, named)
   if type(named.axis) == "number" and named.axis > 0 then named.axis = named.axis - 1 end      -- records count axes from 0

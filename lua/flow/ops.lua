@@ -385,7 +385,12 @@ local function dims_of(what, first, ...)
     return list
   end
   local list = type(first) == "table" and first or { first, ... }
-  for i = 1, #list do
+  if type(first) == "table" and select("#", ...) > 0 then
+    raise("%s takes a list or several numbers; %s is one argument too many", what, errors.describe((...)))
+  end
+  local key = next(list, #list > 0 and #list or nil)
+  if key ~= nil and type(key) ~= "number" then raise("%s: unknown option %q", what, tostring(key)) end
+  for i = 1, errors.check_list(what .. ": the shape", list) do
     if type(list[i]) ~= "number" or list[i] ~= floor(list[i]) then
       raise("%s: dimension %d of the shape is %s, expected a whole number", what, i, errors.describe(list[i]))
     end
@@ -467,7 +472,7 @@ define(function(x, axes)
 end, "transpose", "T")
 takes "x, axes..."
 define_variadic(function(x, first, ...)
-  return permute(x, type(first) == "table" and first or { first, ... }, "permute()")
+  return permute(x, dims_of("permute()", first, ...), "permute()")
 end, "permute")
 define(function(x, a, b)
   x = operand(x, nil, "swapaxes()")

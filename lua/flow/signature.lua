@@ -142,10 +142,19 @@ local function parse_list(text, by_name)
 end
 
 -- The record of an entry: { title =, positional = list, options = list or nil, by_name =, variadic =, form =, method = }.
-function signature.record_of(entry)
+local record_of
+function record_of(entry)
   if entry.record then return entry.record end
-  local record = { title = entry.title, by_name = {}, method = entry.method }
-  if entry.text then
+  local record = { title = entry.title, by_name = {}, method = entry.method, any = entry.any or false }
+  if entry.like then      -- another function's, whose first parameter is self here
+    local other = record_of(entry.like)
+    record.options, record.variadic, record.positional = other.options, other.variadic, { unpack(other.positional, entry.skip + 1) }
+    for _, list in ipairs { record.positional, record.options or {} } do
+      for _, parameter in ipairs(list) do record.by_name[parameter.name] = parameter end
+    end
+    entry.record = record
+    return record
+  elseif entry.text then
     local text, form = entry.text:match("^(.-)%s+%-%- (.*)$")
     text, record.form = text or entry.text, form
     local head, braces = text:match("^(.-),?%s*{(.*)}%s*$")
@@ -166,7 +175,7 @@ function signature.record_of(entry)
   return record
 end
 
-local record_of = signature.record_of
+signature.record_of = record_of
 local entries = setmetatable({}, { __mode = "k" })      -- by the guarded function
 
 -- What a public function takes, or nil: see record_of.
@@ -303,7 +312,7 @@ function signature.read(entry, ...)
   local named = count > 0 and ends_in_options(record, values[count], count) and values[count]
   if named then values[count], count = nil, count - 1 end
   if record.variadic and count >= n then gather_rest(record, values, n, count)
-  elseif count > n then too_many(record, values[n + 1]) end
+  elseif count > n then too_many(record, values[count]) end
   if named then spread(record, named, values, options) end
   for i = 1, n do values[i] = checked(record, record.positional[i], values[i]) end
   if not record.options then return unpack(values, 1, n) end
@@ -464,13 +473,20 @@ function signature.guard_method(title, class, f, text, inherited, reads_itself)
   end
   local count = text and count_of(text) or info.nparams - 1
   entry.count = math.max(count, above and above.count or 0)
+  if above and not text and above.count and above.count > count then entry.like, entry.skip = above, 0 end
   return register(METHODS[entry.count](f, entry, class), entry)
 end
 
--- A method that hands its arguments to a guarded function, whose first is self.
-function signature.forward(title, class, f)
-  local entry = { title = title, f = f, text = entries[f] and entries[f].text or false, method = true }
-  return register(any_method(f, entry, class), entry)
+-- What the method of an op knows: the op's entry without its first parameter.
+function signature.method_of(entry, title)
+  return { title = title, f = entry.f, text = false, method = true, like = entry, skip = 1 }
+end
+
+-- A method that hands its arguments to a guarded function or method, whose first is self, or what convert(self) makes of it.
+function signature.forward(title, class, f, convert)
+  local entry = { title = title, f = f, text = false, method = true, like = entries[f], skip = entries[f] and entries[f].method and 0 or 1 }
+  local call = convert and function(self, ...) return f(convert(self), ...) end or f
+  return register(any_method(call, entry, class), entry)
 end
 
 -- Guards what is defined in a class: functions whose first parameter is self are methods, those of a parent belong to classes, others are

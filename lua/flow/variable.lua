@@ -107,7 +107,7 @@ function fields.trainable(self) return C.flow_variable_trainable(self.handle) ~=
 
 local forwarded = {}     -- tensor methods by name, as methods of variables
 for _, name in ipairs { "item", "totable", "data" } do
-  forwarded[name] = signature.forward("variable:" .. name, Variable, function(self)
+  forwarded[name] = signature.guard_method("variable:" .. name, Variable, function(self)
     if C.flow_trace_depth(context) > 0 then return native.methods[name](read(self)) end
     return native.methods[name](storage(self))
   end)
@@ -115,9 +115,7 @@ end
 local function forward(name)
   local method = native.methods[name]
   if not method or name == "close" then return nil end
-  forwarded[name] = forwarded[name] or signature.forward("variable:" .. name, Variable, function(self, ...)
-    return method(read(self), ...)
-  end)
+  forwarded[name] = forwarded[name] or signature.forward("variable:" .. name, Variable, method, read)
   return forwarded[name]
 end
 

@@ -103,7 +103,7 @@ describe("shards", function()
     local text = support.run(("%q %q 2>&1"):format(support.program, script))
     for _, expected in ipairs {
       "wrong.lua:%d+: flow.config.enable_op_determinism: shards is a power of two from 1 to 256, got the number 6",
-      'unknown option "shard"', "shards go with true, not with false", "true, { shards = 8 } or nothing, got the number 8",
+      'unknown option "shard"', "shards go with true, not with false", "enabled is true or false, got the number 8",
       "MirroredStrategy: 2 shards cannot be spread evenly over 1 workers with 4 devices each", "=\t4",
       "enable_op_determinism: MirroredStrategy was made already: call it at the beginning of the program",
     } do

@@ -11,12 +11,14 @@
 
 local errors = require "flow.errors"
 local object = require "flow.object"
+local signature = require "flow.signature"
 local arguments = require "flow.arguments"
 local workers = require "flow.fit_workers"
 local saving = require "flow.distribute.saving"
 
 local raise = errors.raise
-local callbacks = {}
+local by_name
+local callbacks = signature.module("flow.callbacks", {}, function(_, name) return by_name(name) end)
 
 local HOOKS = {}
 for _, what in ipairs { "train", "test", "predict" } do
@@ -122,15 +124,15 @@ local MODULES = {
   ReduceLROnPlateau = "reduce_lr_on_plateau", TensorBoard = "tensor_board", TerminateOnNaN = "terminate_on_nan",
 }
 
-return setmetatable(callbacks, {
-  __index = function(_, name)
-    if not MODULES[name] then
-      local known = { Callback = true }
-      for key in pairs(MODULES) do known[key] = true end
-      raise("flow.callbacks has no %q%s", tostring(name), errors.suggestion(tostring(name), known))
-    end
-    local class = require("flow.callbacks." .. MODULES[name])
-    rawset(callbacks, name, class)
-    return class
-  end,
-})
+function by_name(name)
+  if not MODULES[name] then
+    local known = { Callback = true }
+    for key in pairs(MODULES) do known[key] = true end
+    raise("flow.callbacks has no %q%s", tostring(name), errors.suggestion(tostring(name), known))
+  end
+  local class = require("flow.callbacks." .. MODULES[name])
+  rawset(callbacks, name, class)
+  return class
+end
+
+return callbacks

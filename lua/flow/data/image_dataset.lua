@@ -6,13 +6,14 @@
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
+local signature = require "flow.signature"
 local image = require "flow.image"
 local log = require "flow.log"
 
 local C, check, raise = native.C, native.check, errors.raise
 local WHAT = "image_dataset_from_directory"
 local FORMATS = "(.bmp, .gif, .jpeg, .jpg, .png)"
-local loader = {}
+local loader = signature.module("flow", {}, nil, true)
 
 local DEFAULTS = {
   labels = "inferred", label_mode = "int", color_mode = "rgb", batch_size = 32, image_size = { 256, 256 }, shuffle = true,
@@ -327,6 +328,8 @@ end
 ---- the function --------------------------------------------------------------------------------------------------------------
 
 -- A Dataset of (pictures, labels), or of pictures without labels; for subset = "both" a list of two.
+signature.takes("directory, { labels, label_mode, class_names, color_mode, batch_size, image_size, shuffle, seed, validation_split, "
+  .. "subset, interpolation, follow_links, crop_to_aspect_ratio, pad_to_aspect_ratio, data_format, format, verbose, on_error }, ...", true)
 function loader.from_directory(...)
   local data, options = require "flow.data", loader.options(...)
   local datasets = {}
