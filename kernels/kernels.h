@@ -9,7 +9,8 @@
  *           carry rows are already moved to the first row of the chunk and shortened, others come whole.
  *           The kernel does the whole call: phase 0, begin 0, end 1.
  *   REDUCE  the same for the inputs; outputs are sums over rows. The kernel overwrites its outputs, or adds to them when
- *           call->accumulate is set. The engine adds the partial sums of the slots in a fixed order.
+ *           call->accumulate is set. The engine adds the partial sums of the slots in a fixed order. Where call->partial is
+ *           set, the outputs of an op marked WIDE are partial sums of core/ops/wide_sum.h instead; else it sees all rows.
  *   WHOLE   sees whole operands. It splits its own work: phase p has parts(call, p) independent parts; run(call, p,
  *           begin, end) does parts [begin, end). All parts of a phase are finished before the next phase starts.
  * The same kernels serve eager ops: there a MAP call is split into chunks of rows by the engine as well.
@@ -46,6 +47,7 @@ typedef struct flow_call {
   flow_operand          *inputs, *outputs; /* effects (optimizers) write through inputs; optional inputs may be absent */
   int64_t                first_row;       /* of this chunk in the batch (0 unless MAP or REDUCE) */
   int                    accumulate;      /* REDUCE: add to the outputs */
+  int                    partial;         /* REDUCE: the rows are a chunk of a slot, in a plan that goes by rows */
   int                    exact;           /* only algorithms that round no worse than the direct one */
   void                  *shared;          /* shared_bytes(): one block for all members, lives from prepare to the last part */
   void                  *scratch;         /* scratch_bytes(): the member's own, contents undefined; 64-byte aligned, as shared is */

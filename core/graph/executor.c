@@ -28,7 +28,7 @@ void flow_bind_run(flow_instance *instance, flow_member *member)
     for (int i = 0; i < entry->input_count + entry->output_count; i++) {
       const flow_binding *b = &entry->bindings[i];
       if (b->mode == FLOW_BIND_WHOLE) operands[i].data = instance->bases[b->root];
-      if (!reshape) continue;
+      if (!reshape || b->mode == FLOW_BIND_PARTIAL) continue;
       flow_resolve_shape(&plan->graph->values[b->value].signature, rows_of(instance, b), operands[i].shape);
       flow_contiguous_strides(operands[i].rank, operands[i].shape, operands[i].strides);
     }
@@ -152,7 +152,6 @@ static void add_slots(int dtype, char *out, const char *partial, size_t stride, 
 {
   if (dtype == FLOW_FLOAT32) ADD_SLOTS(float);
   else if (dtype == FLOW_FLOAT64) ADD_SLOTS(double);
-  else if (dtype == FLOW_INT64) ADD_SLOTS(int64_t);
 }
 
 /* Adds the partial sums of a segment's REDUCE outputs; each member does its share of the elements. */
@@ -162,6 +161,7 @@ static void add_partials(flow_instance *instance, flow_member *own, int s, int m
   int64_t active = active_slots(instance, s);
   for (int e = segment->first; e < segment->first + segment->count; e++) {
     const flow_entry *entry = &instance->entries[e];
+    int wide = (flow_op(instance->plan->graph->nodes[entry->node].op)->flags & FLOW_OP_WIDE) != 0;
     for (int i = 0; i < entry->output_count; i++) {
       const flow_binding *b = &entry->bindings[entry->input_count + i];
       if (b->mode != FLOW_BIND_PARTIAL) continue;
@@ -170,7 +170,9 @@ static void add_partials(flow_instance *instance, flow_member *own, int s, int m
       share = (share + 15) & ~(int64_t)15;
       int64_t begin = share * member, end = begin + share < size ? begin + share : size;
       double started = start_watch(instance);
-      if (begin < end) add_slots(signature->dtype, instance->bases[b->root], instance->arena + b->offset, b->bytes, active, begin, end);
+      char *out = instance->bases[b->root], *partial = instance->arena + b->offset;
+      if (begin < end && wide) flow_wide_finish(partial, b->bytes, active, size, begin, end, signature->dtype, out);
+      else if (begin < end) add_slots(signature->dtype, out, partial, b->bytes, active, begin, end);
       stop_watch(instance, own, e, started);
     }
   }

@@ -51,6 +51,12 @@ static void bind(const flow_instance *instance, int value, int row_operand, flow
   binding->row_bytes = flow_value_bytes(signature, 1);
 }
 
+static size_t partial_sum_bytes(int op, const flow_signature *signature)
+{
+  if (!(flow_op(op)->flags & FLOW_OP_WIDE)) return flow_value_bytes(signature, 1);
+  return flow_wide_bytes(flow_shape_size(signature->rank, signature->dims));
+}
+
 /* Binds every operand of every entry. read[value]: somebody reads it. */
 static void bind_entries(flow_instance *instance, const char *read)
 {
@@ -74,7 +80,7 @@ static void bind_entries(flow_instance *instance, const char *read)
         if (!read[node->outputs[i]]) next->mode = FLOW_BIND_NONE;
         else if (by_rows && next->mode == FLOW_BIND_WHOLE) {
           next->mode = FLOW_BIND_PARTIAL;
-          next->bytes = flow_value_bytes(signature_of(instance, next->value), 1);
+          next->bytes = partial_sum_bytes(node->op, signature_of(instance, next->value));
         }
       }
     }
@@ -167,12 +173,18 @@ static flow_status size_stage(flow_instance *instance, int s, flow_block *blocks
 
 void flow_describe_operand(const flow_instance *instance, const flow_binding *binding, int64_t rows, flow_operand *operand)
 {
-  const flow_signature *signature = signature_of(instance, binding->value);
+  const flow_value *value = &instance->plan->graph->values[binding->value];
+  const flow_signature *signature = &value->signature;
   memset(operand, 0, sizeof *operand);
   operand->unused = binding->mode == FLOW_BIND_NONE;
   operand->dtype = signature->dtype;
   operand->rank = signature->rank;
   flow_resolve_shape(signature, rows, operand->shape);
+  if (binding->mode == FLOW_BIND_PARTIAL && (flow_op(instance->plan->graph->nodes[value->node].op)->flags & FLOW_OP_WIDE)) {
+    operand->dtype = flow_dtype_is_float(signature->dtype) ? FLOW_FLOAT64 : FLOW_INT64;
+    operand->rank = 1;
+    operand->shape[0] = (int64_t)(binding->bytes / 8);
+  }
   flow_contiguous_strides(operand->rank, operand->shape, operand->strides);
 }
 
@@ -213,6 +225,7 @@ static flow_status make_member(flow_instance *instance, flow_member *member)
     member->calls[e] = (flow_call){
       .op = node->op, .attributes = &node->attributes, .input_count = entry->input_count, .output_count = entry->output_count,
       .inputs = operands, .outputs = operands + entry->input_count, .exact = instance->plan->graph->exact,
+      .partial = instance->plan->segments[entry->segment].by_rows,
       .scratch = member->scratch, .scalars = &instance->scalars,
       .shared = entry->shared_bytes ? instance->arena + entry->shared_offset : NULL };
   }

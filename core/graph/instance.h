@@ -10,8 +10,9 @@
 #include "graph/exchange.h"
 #include "graph/launch.h"
 #include "graph/plan.h"
+#include "ops/wide_sum.h"
 
-enum { FLOW_MAX_SLOTS = 16, FLOW_MOST_REPLICAS = 256 };
+enum { FLOW_MAX_SLOTS = FLOW_SUM_SLOTS, FLOW_MOST_REPLICAS = 256 };
 
 /* What a worker tells the others when a run begins. */
 typedef struct flow_said { int64_t rows, step, common; uint64_t plan, division; int32_t shares_rows, wishes_stop, anew; } flow_said;

@@ -161,7 +161,8 @@ flow_status flow_instance_measure(const flow_instance *instance, int index, int 
   for (int i = 0; i < count; i++) flow_describe_operand(instance, &entry->bindings[i], instance->capacity, &operands[i]);
   flow_call call = { .op = node->op, .attributes = &node->attributes, .input_count = entry->input_count,
                      .output_count = entry->output_count, .inputs = operands, .outputs = operands + entry->input_count,
-                     .exact = instance->plan->graph->exact, .scalars = &instance->scalars };
+                     .exact = instance->plan->graph->exact, .partial = instance->plan->segments[entry->segment].by_rows,
+                     .scalars = &instance->scalars };
   flow_status status = FLOW_OK;
   describe(&call, out->shape, sizeof out->shape);
   out->variant = kernel->variant;

@@ -18,7 +18,8 @@ enum {
   ALIAS      = FLOW_OP_ALIAS,
   TO_FLOAT   = FLOW_OP_TO_FLOAT,
   CHECKS     = FLOW_OP_CHECKS,
-  COLLECTIVE = FLOW_OP_COLLECTIVE
+  COLLECTIVE = FLOW_OP_COLLECTIVE,
+  WIDE       = FLOW_OP_WIDE
 };
 
 /* A NULL in the gradient or kind column of ops.def, after pasting. */

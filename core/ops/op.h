@@ -32,7 +32,8 @@ enum flow_op_flags {
   FLOW_OP_ALIAS       = 64,   /* output is the first input's memory under another shape */
   FLOW_OP_TO_FLOAT    = 128,  /* integer inputs are cast to float32 (exp, div, mean) */
   FLOW_OP_CHECKS      = 256,  /* the kernel may refuse data: a label, an empty axis */
-  FLOW_OP_COLLECTIVE  = 512   /* all replicas run it together (graph/executor.c); the kernel is what one alone does */
+  FLOW_OP_COLLECTIVE  = 512,  /* all replicas run it together (graph/executor.c); the kernel is what one alone does */
+  FLOW_OP_WIDE        = 1024  /* REDUCE: sums over rows are kept as wide partial sums (wide_sum.h) until they are complete */
 };
 
 /* Shapes (negative: multiples of rows) and dtypes going into and out of a shape rule. */

@@ -5,12 +5,11 @@
  * is one column and the rows run along a reduced axis ({n, c} to {n}).
  *
  * The first axis is apart, because the engine cuts it into chunks: where it is kept, each of its rows is reduced on its
- * own; where a sum reduces it, each row is reduced on its own and then added to the output, in order and in the
- * output's dtype. So results do not depend on chunks. Ops other than sum see the first axis whole when they reduce it. */
-#include "cpu/reduce_blocks.h"
+ * own; sums over it are in sum.c; other ops see it whole when they reduce it. So results do not depend on chunks. */
+#include "cpu/reduce.h"
 
 #include "cpu/elementwise.h"
-#include "cpu/movement.h"
+#include "cpu/reduce_blocks.h"
 #include "ops/rules.h"
 
 typedef struct reduction {
@@ -168,45 +167,28 @@ static void reduce_block(const reduction *op, const layout *l, const char *x, in
   }
 }
 
-/* Accumulators to the output, rounded to its dtype, then perhaps added to what is there. */
-static void emit(const layout *l, const void *accumulators, int64_t n, char *out, int accumulate)
-{
-  flow_store_function store = FLOW_ISA_NAME(store)[accumulator_kind(l->kind)][l->out_dtype];
-  if (!accumulate) {
-    store(accumulators, out, l->column.out_stride, n);
-    return;
-  }
-  flow_kind kind = flow_kind_of(l->out_dtype);
-  flow_load_function load = FLOW_ISA_NAME(load)[l->out_dtype][kind];
-  _Alignas(64) char rounded[FLOW_BLOCK_BYTES], value[FLOW_BLOCK_BYTES], sum[FLOW_BLOCK_BYTES];
-  store(accumulators, rounded, 1, n);
-  load(rounded, 1, value, n);
-  load(out, l->column.out_stride, sum, n);
-  FLOW_ISA_NAME(block)(FLOW_OP_add, kind)(sum, value, NULL, sum, n);
-  FLOW_ISA_NAME(store)[kind][l->out_dtype](sum, out, l->column.out_stride, n);
-}
-
-/* All outputs of a layout. */
-static void reduce_all(const reduction *op, const layout *l, const char *x, char *out, int accumulate)
+/* All outputs of a layout. in_place: the outputs are packed accumulators, to which the results are added. */
+static void reduce_all(const reduction *op, const layout *l, const char *x, char *out, int in_place)
 {
   for (int i = 0; i < l->rank; i++)
     if (l->kept[i].size == 0) return;
   int empty = 0;
   for (int i = 0; i < l->reduced_rank; i++) empty |= l->reduced[i].size == 0;
-  _Alignas(64) char accumulators[FLOW_BLOCK_BYTES];
+  flow_store_function store = FLOW_ISA_NAME(store)[accumulator_kind(l->kind)][l->out_dtype];
+  _Alignas(64) char block[FLOW_BLOCK_BYTES];
   int64_t position[FLOW_MAX_RANK] = { 0 };
   do {
     for (int64_t column = 0; column < l->column.size; column += FLOW_BLOCK_LENGTH) {
       int64_t columns = l->column.size - column < FLOW_BLOCK_LENGTH ? l->column.size - column : FLOW_BLOCK_LENGTH;
-      set_identity(op, accumulator_kind(l->kind), accumulators, columns);
+      char *to = out + column * l->column.out_stride * (int64_t)l->out_size, *accumulators = in_place ? to : block, *unmoved = out;
+      if (!in_place) set_identity(op, accumulator_kind(l->kind), block, columns);
       const char *from = x + column * l->column.stride * (int64_t)l->size;
-      char *unmoved = out;
       int64_t reduced_position[FLOW_MAX_RANK] = { 0 };
       if (!empty) {
         do reduce_block(op, l, from, columns, accumulators);
         while (next_position(l->reduced, l->reduced_rank, reduced_position, l->size, &from, 0, &unmoved));
       }
-      emit(l, accumulators, columns, out + column * l->column.out_stride * (int64_t)l->out_size, accumulate);
+      if (!in_place) store(block, to, l->column.out_stride, columns);
     }
   } while (next_position(l->kept, l->rank, position, l->size, &x, l->out_size, &out));
 }
@@ -229,32 +211,6 @@ static flow_status check_not_empty(const flow_call *call)
   return FLOW_OK;
 }
 
-/* A sum over rows that have nothing to reduce on their own: rows are added as they are, straight into the output.
- * Returns 0 if the layout needs the general way. */
-static int sum_rows_in_order(const layout *l, const char *x, int64_t rows, int64_t row_stride, char *out)
-{
-  static const flow_columns_function in_order[FLOW_KIND_COUNT] = { columns_in_order_FLOAT, columns_sum_DOUBLE, columns_sum_INTEGER, NULL };
-  if (l->rank > 0 || l->reduced_rank > 0 || l->row.size != 1) return 0;
-  if (l->out_dtype != flow_kind_dtype(l->kind) || (l->column.out_stride != 1 && l->column.size != 1)) return 0;
-  if (l->direct) {
-    in_order[l->kind](x, rows, row_stride, l->column.size, out);
-    return 1;
-  }
-  _Alignas(64) char buffer[FLOW_BLOCK_BYTES];
-  flow_load_function load = FLOW_ISA_NAME(load)[l->dtype][l->kind];
-  for (int64_t column = 0; column < l->column.size; column += FLOW_BLOCK_LENGTH) {
-    int64_t columns = l->column.size - column < FLOW_BLOCK_LENGTH ? l->column.size - column : FLOW_BLOCK_LENGTH;
-    int64_t most = columns == 1 ? FLOW_BLOCK_LENGTH : 1;
-    for (int64_t row = 0; row < rows; row += most) {
-      int64_t count = rows - row < most ? rows - row : most;
-      load(x + (row * row_stride + column * l->column.stride) * (int64_t)l->size, columns == 1 ? row_stride : l->column.stride,
-           buffer, count * columns);
-      in_order[l->kind](buffer, count, columns, columns, out + (size_t)column * l->out_size);
-    }
-  }
-  return 1;
-}
-
 /* Part number `part` of a reduction that sees its first axis whole: a range of the first kept axis. */
 static axis *first_kept(layout *l) { return l->rank > 0 ? &l->kept[0] : &l->column; }
 
@@ -275,26 +231,24 @@ static int reduce_runs(const reduction *op, layout *l, const char *x, int64_t ro
 {
   if (l->kind != FLOW_KIND_FLOAT || !l->direct || l->rank > 0 || l->reduced_rank > 0 || l->column.size != 1 || l->row.stride != 1) return 0;
   _Alignas(64) char accumulators[FLOW_BLOCK_BYTES];
-  l->column.out_stride = out_stride;
+  flow_store_function store = FLOW_ISA_NAME(store)[FLOW_KIND_DOUBLE][l->out_dtype];
   for (int64_t row = 0; row < rows; row += FLOW_BLOCK_LENGTH) {
     int64_t count = rows - row < FLOW_BLOCK_LENGTH ? rows - row : FLOW_BLOCK_LENGTH;
     set_identity(op, FLOW_KIND_DOUBLE, accumulators, count);
     for (int64_t i = 0; i < count; i++)
       op->run((const float *)x + (row + i) * row_stride, l->row.size, (double *)accumulators + i);
-    emit(l, accumulators, count, out + row * out_stride * (int64_t)l->out_size, 0);
+    store(accumulators, out + row * out_stride * (int64_t)l->out_size, out_stride, count);
   }
   return 1;
 }
 
-/* Row after row of the first axis; ops that cannot add rows up take it whole. */
-static flow_status run_rows(const flow_call *call, int phase, int64_t begin, int64_t end)
+flow_status FLOW_ISA_NAME(reduce_each_row)(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase; (void)begin; (void)end;
   const flow_operand *in = &call->inputs[0], *out = &call->outputs[0];
   if (!out->data) return FLOW_OK;
   FLOW_TRY(check_not_empty(call));
-  int add_rows = reduces_rows(call);
-  if (add_rows && call->op != FLOW_OP_sum) {
+  if (reduces_rows(call)) {      /* the last variant of an op serves every call of it */
     reduce_part(call, 0, 1);
     return FLOW_OK;
   }
@@ -303,16 +257,20 @@ static flow_status run_rows(const flow_call *call, int phase, int64_t begin, int
   const char *x = in->data;
   char *to = out->data;
   int64_t rows = in->rank > 0 ? in->shape[0] : 1, row_stride = in->rank > 0 ? in->strides[0] : 0;
-  if (add_rows && !call->accumulate) {
-    flow_operand zero = { .data = &(double){ 0 }, .dtype = out->dtype, .rank = 0 };
-    FLOW_ISA_NAME(copy_operand)(&zero, out);
-  }
-  if (add_rows && sum_rows_in_order(&l, x, rows, row_stride, to)) return FLOW_OK;
-  int64_t out_stride = add_rows || in->rank == 0 ? 0 : out->strides[0];
-  if (!add_rows && in->rank > 0 && reduce_runs(&reductions[call->op], &l, x, rows, row_stride, to, out_stride)) return FLOW_OK;
+  int64_t out_stride = in->rank == 0 ? 0 : out->strides[0];
+  if (in->rank > 0 && reduce_runs(&reductions[call->op], &l, x, rows, row_stride, to, out_stride)) return FLOW_OK;
   for (int64_t row = 0; row < rows; row++)
-    reduce_all(&reductions[call->op], &l, x + row * row_stride * (int64_t)l.size, to + row * out_stride * (int64_t)l.out_size, add_rows);
+    reduce_all(&reductions[call->op], &l, x + row * row_stride * (int64_t)l.size, to + row * out_stride * (int64_t)l.out_size, 0);
   return FLOW_OK;
+}
+
+void FLOW_ISA_NAME(add_each_row)(const flow_call *call)
+{
+  layout l;
+  const flow_operand *in = &call->inputs[0];
+  layout_make(&l, call, 1);
+  for (int64_t row = 0; row < in->shape[0]; row++)
+    reduce_all(&reductions[FLOW_OP_sum], &l, (const char *)in->data + row * in->strides[0] * (int64_t)l.size, call->outputs[0].data, 1);
 }
 
 /* WHOLE: the first axis is reduced with the others. Parts have at least PART_BYTES of input. */
@@ -339,11 +297,10 @@ static flow_status run_whole(const flow_call *call, int phase, int64_t begin, in
   return FLOW_OK;
 }
 
-const flow_kernel FLOW_KERNELS(sum)[] = { { .variant = "blocks", .run = run_rows }, { 0 } };
 #define KERNELS(op)                                                                                                     \
   const flow_kernel FLOW_KERNELS(op)[] = {                                                                              \
     { .variant = "blocks", .supports = reduces_rows, .parts = whole_parts, .run = run_whole },                          \
-    { .variant = "blocks", .run = run_rows },                                                                           \
+    { .variant = "blocks", .run = FLOW_ISA_NAME(reduce_each_row) },                                                     \
     { 0 },                                                                                                              \
   };
 KERNELS(prod)

@@ -103,6 +103,33 @@ ALWAYS_INLINE void vi_store_bytes(uint8_t *p, vi v)
 #endif
 }
 
+/* Floats as doubles: VL / 2 of them from memory, the lower and the upper half of a vector. */
+#if defined(FLOW_ISA_AVX512) && defined(__AVX512F__)
+ALWAYS_INLINE vd vd_widen(const float *p) { return (vd)_mm512_cvtps_pd(_mm256_loadu_ps(p)); }
+ALWAYS_INLINE vd vd_low(vf v)             { return (vd)_mm512_cvtps_pd(_mm512_castps512_ps256((__m512)v)); }
+ALWAYS_INLINE vd vd_high(vf v)            { return (vd)_mm512_cvtps_pd(_mm512_extractf32x8_ps((__m512)v, 1)); }
+#elif defined(FLOW_ISA_AVX2)
+ALWAYS_INLINE vd vd_widen(const float *p) { return (vd)_mm256_cvtps_pd(_mm_loadu_ps(p)); }
+ALWAYS_INLINE vd vd_low(vf v)             { return (vd)_mm256_cvtps_pd(_mm256_castps256_ps128((__m256)v)); }
+ALWAYS_INLINE vd vd_high(vf v)            { return (vd)_mm256_cvtps_pd(_mm256_extractf128_ps((__m256)v, 1)); }
+#else
+ALWAYS_INLINE vd vd_widen(const float *p) { return (vd){ (double)p[0], (double)p[1] }; }
+ALWAYS_INLINE vd vd_low(vf v)             { return (vd){ (double)v[0], (double)v[1] }; }
+ALWAYS_INLINE vd vd_high(vf v)            { return (vd){ (double)v[2], (double)v[3] }; }
+#endif
+ALWAYS_INLINE vd   vd_load(const double *p)         { return *(const vd_unaligned *)p; }
+ALWAYS_INLINE void vd_store(double *p, vd v)        { *(vd_unaligned *)p = v; }
+
+/* Sum of the lanes in a fixed (pairwise) order. */
+ALWAYS_INLINE double vd_sum(vd v)
+{
+  double lane[VL / 2];
+  memcpy(lane, &v, sizeof v);
+  for (int width = VL / 4; width > 0; width /= 2)
+    for (int i = 0; i < width; i++) lane[i] += lane[i + width];
+  return lane[0];
+}
+
 /* The first n <= VL lanes from or to memory; other lanes are zero or untouched. */
 #if defined(FLOW_ISA_AVX512) && defined(__AVX512F__)
 ALWAYS_INLINE vf   vf_load_part(const float *p, int n)    { return (vf)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p); }
