@@ -34,10 +34,13 @@ static int supports_float32(const flow_call *call)
   return 1;
 }
 
+enum { RUN = 8 };      /* vectors that are added as floats; their sums are added in double, so that many classes cost no digits */
+
 /* Softmax of n floats before the division: e[i] = e^(z[i] - largest), where e is not NULL. Returns their sum. */
 static float exponentials(const float *z, int64_t n, float *e, float *largest)
 {
-  vf top = vf_set(-INFINITY), sum = { 0 };
+  vf top = vf_set(-INFINITY);
+  double total = 0;
   int64_t whole = n / VL * VL;
   int rest = (int)(n - whole);
   vf tail = vf_set(-INFINITY);
@@ -46,14 +49,20 @@ static float exponentials(const float *z, int64_t n, float *e, float *largest)
   top = vf_max(top, tail);
   *largest = -INFINITY;
   for (int i = 0; i < VL; i++) *largest = top[i] > *largest ? top[i] : *largest;
-  for (int64_t i = 0; i < whole; i += VL) {
-    vf y = vf_exp(vf_load(z + i) - vf_set(*largest));
-    sum += y;
-    if (e) vf_store(e + i, y);
-  }
   tail = vf_exp(tail - vf_set(*largest));
   if (e) vf_store_part(e + whole, tail, rest);
-  return vf_sum(sum + tail);
+  for (int64_t i = 0; i < whole;) {
+    int64_t end = i + RUN * VL < whole ? i + RUN * VL : whole;
+    vf sum = { 0 };
+    for (; i < end; i += VL) {
+      vf y = vf_exp(vf_load(z + i) - vf_set(*largest));
+      sum += y;
+      if (e) vf_store(e + i, y);
+    }
+    if (end == whole) tail += sum;
+    else total += (double)vf_sum(sum);
+  }
+  return (float)(total + (double)vf_sum(tail));
 }
 
 static flow_status loss_vector(const flow_call *call, int phase, int64_t begin, int64_t end)

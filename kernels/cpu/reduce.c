@@ -22,7 +22,7 @@ typedef struct reduction {
 static const reduction reductions[FLOW_OP_COUNT] = {
 #define NUMBERS(op) { columns_##op##_FLOAT, columns_##op##_DOUBLE, columns_##op##_INTEGER, NULL }, run_##op##_FLOAT
   [FLOW_OP_sum]  = { NUMBERS(sum), 0, 0 },
-  [FLOW_OP_prod] = { NUMBERS(prod), 1, 1 },
+  [FLOW_OP_prod] = { { NULL, columns_prod_DOUBLE, columns_prod_INTEGER, NULL }, NULL, 1, 1 },
   [FLOW_OP_max]  = { NUMBERS(max), -INFINITY, INT64_MIN },
   [FLOW_OP_min]  = { NUMBERS(min), INFINITY, INT64_MAX },
   [FLOW_OP_any]  = { { NULL, NULL, NULL, columns_any_BOOL }, NULL, 0, 0 },
@@ -124,6 +124,7 @@ static void layout_make(layout *l, const flow_call *call, int first)
   if (l->rank > 0 && (l->row.size == 1 || magnitude(l->kept[l->rank - 1].stride) < magnitude(l->row.stride)))
     l->column = l->kept[--l->rank];
   l->kind = call->op == FLOW_OP_any || call->op == FLOW_OP_all ? FLOW_KIND_BOOL : flow_kind_of(in->dtype);
+  if (call->op == FLOW_OP_prod && l->kind == FLOW_KIND_FLOAT) l->kind = FLOW_KIND_DOUBLE;
   l->size = (size_t)flow_dtype_size(in->dtype);
   l->out_size = (size_t)flow_dtype_size(out->dtype);
   l->direct = in->dtype == flow_kind_dtype(l->kind) && (l->column.stride == 1 || l->column.size == 1);

@@ -3,8 +3,9 @@
  * A column function reduces `rows` rows of `columns` elements into one accumulator per column:
  *   accumulators[j] = op(accumulators[j], x[0][j], x[1][j], ...), row r at x + r * row_stride elements.
  * Accumulators are doubles for FLOAT and DOUBLE, int64_t for INTEGER, uint8_t for BOOL.
- * Floats are combined in float for up to BLOCK_ROWS rows, of a sum SUM_ROWS, and then in double. Four equal numbers add up exactly, so
- * that the mean of equal numbers is that number, and the error of a sum stays below 2e-7 of the sum of magnitudes however long it is. */
+ * Floats are combined in float for a few rows and then in double. Of a sum these are 4: four equal numbers add up exactly, so that the
+ * mean of equal numbers is that number, and the error stays below 2e-7 of the sum of magnitudes however long the sum is. Products
+ * are of doubles: rounded to float, factors near 1 would all err to one side. */
 #ifndef FLOW_CPU_REDUCE_BLOCKS_H
 #define FLOW_CPU_REDUCE_BLOCKS_H
 
@@ -13,7 +14,7 @@
 
 typedef void (*flow_columns_function)(const void *x, int64_t rows, int64_t row_stride, int64_t columns, void *accumulators);
 
-enum { BLOCK_ROWS = 32, SUM_ROWS = 4 };
+enum { ROWS_sum = 4, ROWS_max = 32, ROWS_min = 32 };
 
 /* combine_OP for scalars of any type, vector_OP for vectors of floats. A NaN wins: x != x. */
 #define combine_sum(a, b)  ((a) + (b))
@@ -22,7 +23,6 @@ enum { BLOCK_ROWS = 32, SUM_ROWS = 4 };
 #define combine_min(a, b)  ((b) < (a) || (b) != (b) ? (b) : (a))
 #define combine_any(a, b)  ((uint8_t)((a) | (b)))
 #define combine_all(a, b)  ((uint8_t)((a) & (b)))
-#define vector_prod(a, b)  ((a) * (b))
 #define vector_max(a, b)   vf_select(((b) > (a)) | ((b) != (b)), b, a)
 #define vector_min(a, b)   vf_select(((b) < (a)) | ((b) != (b)), b, a)
 
@@ -43,8 +43,8 @@ enum { BLOCK_ROWS = 32, SUM_ROWS = 4 };
   {                                                                                                                    \
     double *to = accumulators;                                                                                         \
     const float *x = x_;                                                                                               \
-    for (int64_t left = rows; left > 0; left -= BLOCK_ROWS, x += BLOCK_ROWS * row_stride) {                            \
-      int64_t n = left < BLOCK_ROWS ? left : BLOCK_ROWS, j = 0;                                                        \
+    for (int64_t left = rows; left > 0; left -= ROWS_##op, x += ROWS_##op * row_stride) {                              \
+      int64_t n = left < ROWS_##op ? left : ROWS_##op, j = 0;                                                          \
       float lanes[4 * VL];                                                                                             \
       for (; j + 4 * VL <= columns; j += 4 * VL) {                                                                     \
         vf a0 = vf_load(x + j), a1 = vf_load(x + j + VL), a2 = vf_load(x + j + 2 * VL), a3 = vf_load(x + j + 3 * VL);  \
@@ -85,7 +85,7 @@ enum { BLOCK_ROWS = 32, SUM_ROWS = 4 };
   {                                                                                                                    \
     const vf none = vf_set(identity);                                                                                  \
     while (n > 0) {                                                                                                    \
-      int64_t count = n < BLOCK_ROWS * 4 * VL ? n : BLOCK_ROWS * 4 * VL, i = 0;                                        \
+      int64_t count = n < ROWS_##op * 4 * VL ? n : ROWS_##op * 4 * VL, i = 0;                                          \
       vf a0 = none, a1 = none, a2 = none, a3 = none;                                                                   \
       for (; i + 4 * VL <= count; i += 4 * VL) {                                                                       \
         vf b0 = vf_load(x + i), b1 = vf_load(x + i + VL), b2 = vf_load(x + i + 2 * VL), b3 = vf_load(x + i + 3 * VL);  \
@@ -124,11 +124,11 @@ ALWAYS_INLINE void sum_strip(const int count, const float *x, int64_t rows, int6
     low[v] = vd_load(to + v * VL);
     high[v] = vd_load(to + v * VL + VL / 2);
   }
-  for (int64_t left = rows; left > 0; left -= SUM_ROWS, x += SUM_ROWS * row_stride) {
+  for (int64_t left = rows; left > 0; left -= ROWS_sum, x += ROWS_sum * row_stride) {
     for (int v = 0; v < count; v++) {
       vf a = vf_load(x + v * VL);
-      if (left >= SUM_ROWS)
-        for (int64_t r = 1; r < SUM_ROWS; r++) a += vf_load(x + r * row_stride + v * VL);
+      if (left >= ROWS_sum)
+        for (int64_t r = 1; r < ROWS_sum; r++) a += vf_load(x + r * row_stride + v * VL);
       else
         for (int64_t r = 1; r < left; r++) a += vf_load(x + r * row_stride + v * VL);
       low[v] += vd_low(a);
@@ -150,25 +150,25 @@ static void columns_sum_FLOAT(const void *x_, int64_t rows, int64_t row_stride, 
   if (j + VL <= columns) sum_strip(1, x + j, rows, row_stride, to + j), j += VL;
   for (; j < columns; j++) {
     const float *column = x + j;
-    for (int64_t left = rows; left > 0; left -= SUM_ROWS, column += SUM_ROWS * row_stride) {
+    for (int64_t left = rows; left > 0; left -= ROWS_sum, column += ROWS_sum * row_stride) {
       float a = column[0];
-      for (int64_t r = 1; r < SUM_ROWS && r < left; r++) a += column[r * row_stride];
+      for (int64_t r = 1; r < ROWS_sum && r < left; r++) a += column[r * row_stride];
       to[j] += (double)a;
     }
   }
 }
 
-/* n packed floats: SUM_ROWS times four vectors at a time, then single vectors, the last one padded. */
+/* n packed floats: ROWS_sum times four vectors at a time, then single vectors, the last one padded. */
 static void run_sum_FLOAT(const float *x, int64_t n, double *accumulator)
 {
   vd low[4] = { { 0 } }, high[4] = { { 0 } };
   int64_t i = 0;
-  for (; i + SUM_ROWS * 4 * VL <= n; i += SUM_ROWS * 4 * VL) {
+  for (; i + ROWS_sum * 4 * VL <= n; i += ROWS_sum * 4 * VL) {
 #pragma GCC unroll 4
     for (int v = 0; v < 4; v++) {
       vf a = vf_load(x + i + v * VL);
 #pragma GCC unroll 4
-      for (int r = 1; r < SUM_ROWS; r++) a += vf_load(x + i + (r * 4 + v) * VL);
+      for (int r = 1; r < ROWS_sum; r++) a += vf_load(x + i + (r * 4 + v) * VL);
       low[v] += vd_low(a);
       high[v] += vd_high(a);
     }
@@ -200,7 +200,7 @@ static void run_sum_FLOAT(const float *x, int64_t n, double *accumulator)
 #define INTEGER_min  int64_t
 
 WIDE_COLUMNS(sum)
-NUMBER_BLOCKS(prod, 1.0f)
+WIDE_COLUMNS(prod)
 NUMBER_BLOCKS(max, -INFINITY)
 NUMBER_BLOCKS(min, INFINITY)
 COLUMNS(any, BOOL, uint8_t, uint8_t)

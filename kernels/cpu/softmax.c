@@ -1,10 +1,13 @@
 /* softmax.c: softmax, softmax_gradient and log_softmax along one axis of {outer, n, inner}.
  *
  * Stable: the largest element is subtracted first. Variants: vector (float32; vectors run along the axis when it is the
- * last one, across `inner` otherwise), plain (every dtype, in double). */
+ * last one, across `inner` otherwise), plain (every dtype, in double). Sums are floats over RUN vectors, then double, so that a
+ * million terms cost no digits. */
 #include <math.h>
 #include "cpu/math.h"
 #include "tensor/tensor.h"
+
+enum { RUN = 8 };
 
 typedef struct lines { int64_t outer, n, inner; } lines;
 
@@ -53,31 +56,48 @@ static float row_max(const float *x, int64_t n)
 
 static void softmax_row(const float *x, float *y, int64_t n)
 {
-  vf largest = vf_set(row_max(x, n)), sum = { 0 };
-  for (int64_t i = 0; i < n; i += VL) {
-    vf e = vf_exp(load_lanes(x + i, n - i) - largest);
-    sum += e;
-    store_lanes(y + i, e, n - i);
+  vf largest = vf_set(row_max(x, n));
+  double total = 0;
+  for (int64_t i = 0; i < n;) {
+    int64_t end = i + RUN * VL < n ? i + RUN * VL : n;
+    vf sum = { 0 };
+    for (; i < end; i += VL) {
+      vf e = vf_exp(load_lanes(x + i, n - i) - largest);
+      sum += e;
+      store_lanes(y + i, e, n - i);
+    }
+    total += (double)vf_sum(sum);
   }
-  vf scale = vf_set(1.0f / vf_sum(sum));
+  vf scale = vf_set(1.0f / (float)total);
   for (int64_t i = 0; i < n; i += VL) store_lanes(y + i, load_lanes(y + i, n - i) * scale, n - i);
 }
 
 static void log_softmax_row(const float *x, float *y, int64_t n)
 {
-  vf largest = vf_set(row_max(x, n)), sum = { 0 };
-  for (int64_t i = 0; i < n; i += VL) sum += vf_exp(load_lanes(x + i, n - i) - largest);
-  vf log_sum = vf_set(logf(vf_sum(sum)));
+  vf largest = vf_set(row_max(x, n));
+  double total = 0;
+  for (int64_t i = 0; i < n;) {
+    int64_t end = i + RUN * VL < n ? i + RUN * VL : n;
+    vf sum = { 0 };
+    for (; i < end; i += VL) sum += vf_exp(load_lanes(x + i, n - i) - largest);
+    total += (double)vf_sum(sum);
+  }
+  vf log_sum = vf_set(logf((float)total));
   for (int64_t i = 0; i < n; i += VL) store_lanes(y + i, load_lanes(x + i, n - i) - largest - log_sum, n - i);
 }
 
 static void softmax_gradient_row(const float *g, const float *y, float *dx, int64_t n)
 {
-  vf sum = { 0 };
-  int64_t i = 0;
-  for (; i + VL <= n; i += VL) sum += vf_load(g + i) * vf_load(y + i);
-  float total = vf_sum(sum);
-  for (; i < n; i++) total += g[i] * y[i];
+  double products = 0;
+  int64_t i = 0, whole = n / VL * VL;
+  while (i < whole) {
+    int64_t end = i + RUN * VL < whole ? i + RUN * VL : whole;
+    vf sum = { 0 };
+    for (; i < end; i += VL) sum += vf_load(g + i) * vf_load(y + i);
+    products += (double)vf_sum(sum);
+  }
+  for (; i < n; i++) products += (double)(g[i] * y[i]);
+  float total = (float)products;
   for (i = 0; i + VL <= n; i += VL) vf_store(dx + i, (vf_load(g + i) - vf_set(total)) * vf_load(y + i));
   for (; i < n; i++) dx[i] = (g[i] - total) * y[i];
 }
@@ -91,29 +111,46 @@ ALWAYS_INLINE vf strip_max(const float *x, int64_t n, int64_t step, int64_t lane
   return largest;
 }
 
+/* The sum of n terms in each lane: terms are added in runs, and those as doubles. */
+#define STRIP_SUM(sum, n, term)                                       \
+  vf sum;                                                             \
+  do {                                                                \
+    vd low = { 0 }, high = { 0 };                                     \
+    for (int64_t i = 0; i < (n);) {                                   \
+      int64_t end = i + RUN < (n) ? i + RUN : (n);                    \
+      vf run = { 0 };                                                 \
+      for (; i < end; i++) run += (term);                             \
+      low += vd_low(run);                                             \
+      high += vd_high(run);                                           \
+    }                                                                 \
+    sum = vf_narrow(low, high);                                       \
+  } while (0)
+
+/* Stores e and is it. */
+ALWAYS_INLINE vf kept(float *y, vf e, int64_t lanes)
+{
+  store_lanes(y, e, lanes);
+  return e;
+}
+
 static void softmax_strip(const float *x, float *y, int64_t n, int64_t step, int64_t lanes)
 {
-  vf largest = strip_max(x, n, step, lanes), sum = { 0 };
-  for (int64_t i = 0; i < n; i++) {
-    vf e = vf_exp(load_lanes(x + i * step, lanes) - largest);
-    sum += e;
-    store_lanes(y + i * step, e, lanes);
-  }
+  vf largest = strip_max(x, n, step, lanes);
+  STRIP_SUM(sum, n, kept(y + i * step, vf_exp(load_lanes(x + i * step, lanes) - largest), lanes));
   for (int64_t i = 0; i < n; i++) store_lanes(y + i * step, load_lanes(y + i * step, lanes) / sum, lanes);
 }
 
 static void log_softmax_strip(const float *x, float *y, int64_t n, int64_t step, int64_t lanes)
 {
-  vf largest = strip_max(x, n, step, lanes), sum = { 0 };
-  for (int64_t i = 0; i < n; i++) sum += vf_exp(load_lanes(x + i * step, lanes) - largest);
+  vf largest = strip_max(x, n, step, lanes);
+  STRIP_SUM(sum, n, vf_exp(load_lanes(x + i * step, lanes) - largest));
   vf log_sum = vf_log(sum);
   for (int64_t i = 0; i < n; i++) store_lanes(y + i * step, load_lanes(x + i * step, lanes) - largest - log_sum, lanes);
 }
 
 static void softmax_gradient_strip(const float *g, const float *y, float *dx, int64_t n, int64_t step, int64_t lanes)
 {
-  vf sum = { 0 };
-  for (int64_t i = 0; i < n; i++) sum += load_lanes(g + i * step, lanes) * load_lanes(y + i * step, lanes);
+  STRIP_SUM(sum, n, load_lanes(g + i * step, lanes) * load_lanes(y + i * step, lanes));
   for (int64_t i = 0; i < n; i++) {
     vf d = (load_lanes(g + i * step, lanes) - sum) * load_lanes(y + i * step, lanes);
     store_lanes(dx + i * step, d, lanes);

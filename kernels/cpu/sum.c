@@ -1,9 +1,9 @@
 /* sum.c: the op sum where it reduces the first axis, whose rows the engine cuts into slots and chunks.
  *
- * A slot's rows are added to a wide partial sum (core/ops/wide_sum.h), in double for floats, in an order that does not depend on chunks. Small
- * rows whose reduced axes come before the kept ones ({n}, {n, c}, {n, h, w, c} to {c}) are one long list of positions of `outputs` elements
- * each, of which position p goes to lane p modulo the lanes; for the next chunk the partial sum holds how many there were. Other rows are
- * added up one by one, as where the first axis is kept, each to lane 0.
+ * A slot's rows are added to a wide partial sum (core/ops/wide_sum.h), floats in double, in an order that does not depend on
+ * chunks. Small rows whose reduced axes come before the kept ones ({n}, {n, c}, {n, h, w, c} to {c}) are one long list of
+ * positions of `outputs` elements each, of which position p goes to lane p modulo the lanes; for the next chunk the partial sum
+ * holds how many there were. Other rows are added up one by one, as where the first axis is kept, each to lane 0.
  *
  * Without a plan the same slots are made here, so that the result has the same bits. */
 #include "cpu/reduce.h"
@@ -65,7 +65,7 @@ ALWAYS_INLINE void add_strip(const int count, const float *x, int64_t rows, int6
 
 static void add_floats(const void *x_, int64_t rows, int64_t row_stride, int64_t columns, void *accumulators)
 {
-  enum { IN_CACHE = 4096, FEWEST_ROWS = 16 };      /* floats that all strips of a few rows are read from; rows a strip's accumulators pay for */
+  enum { IN_CACHE = 4096, FEWEST_ROWS = 16 };      /* floats that all strips are read from in turn; rows that a strip's start pays for */
   int64_t together = IN_CACHE / columns > FEWEST_ROWS ? IN_CACHE / columns : FEWEST_ROWS;
   const float *x = x_;
   double *to = accumulators;
@@ -107,7 +107,8 @@ static void add_positions(const sum *s, const char *x, int64_t count, char *part
   size_t bytes = (size_t)s->outputs * flow_kind_size(s->kind);
   int64_t *position = position_of(s, partial), lane = *position % s->lanes;
   *position += count;
-  for (; lane > 0 && count > 0; lane = (lane + 1) % s->lanes, count--, x += bytes) add(x, 1, 0, s->outputs, partial + lane * s->outputs * 8);
+  for (; lane > 0 && count > 0; lane = (lane + 1) % s->lanes, count--, x += bytes)
+    add(x, 1, 0, s->outputs, partial + lane * s->outputs * 8);
   int64_t whole = count / s->lanes;
   if (whole > 0) add(x, whole, s->lanes * s->outputs, s->lanes * s->outputs, partial);
   x += (size_t)(whole * s->lanes) * bytes;
@@ -128,7 +129,7 @@ static void add_listed(const sum *s, const flow_operand *rows, char *partial)
   flow_operand from = *rows, to = *rows;
   to.data = packed;
   flow_contiguous_strides(to.rank, to.shape, to.strides);
-  int in_order = memcmp(to.strides + 1, rows->strides + 1, sizeof(int64_t) * (size_t)(rows->rank - 1)) == 0 && rows->strides[0] == to.strides[0];
+  int in_order = memcmp(to.strides, rows->strides, sizeof(int64_t) * (size_t)rows->rank) == 0;
   for (int64_t row = 0; row < rows->shape[0]; row += most) {
     int64_t count = rows->shape[0] - row < most ? rows->shape[0] - row : most;
     from.data = (char *)rows->data + row * rows->strides[0] * (int64_t)size;
@@ -238,7 +239,8 @@ static void run_columns(const sum *s, const flow_call *call, int64_t first, int6
     for (int64_t slot = 0; slot < cut.count; slot++) {
       int64_t row = slot * cut.rows, rows = s->in->shape[0] - row < cut.rows ? s->in->shape[0] - row : cut.rows;
       memset(partial, 0, sizeof partial);
-      add_columns[s->kind]((const char *)s->in->data + (size_t)(row * s->in->strides[0] + column) * size, rows, s->in->strides[0], n, partial);
+      const char *x = (const char *)s->in->data + (row * s->in->strides[0] + column) * (int64_t)size;
+      add_columns[s->kind](x, rows, s->in->strides[0], n, partial);
       add_up(partial, 1, 0, n, total);
     }
     FLOW_ISA_NAME(store)[s->kind == FLOW_KIND_INTEGER ? FLOW_KIND_INTEGER : FLOW_KIND_DOUBLE][out->dtype]

@@ -117,6 +117,19 @@ ALWAYS_INLINE vd vd_widen(const float *p) { return (vd){ (double)p[0], (double)p
 ALWAYS_INLINE vd vd_low(vf v)             { return (vd){ (double)v[0], (double)v[1] }; }
 ALWAYS_INLINE vd vd_high(vf v)            { return (vd){ (double)v[2], (double)v[3] }; }
 #endif
+/* vd_low and vd_high of a vector, rounded. */
+ALWAYS_INLINE vf vf_narrow(vd low, vd high)
+{
+  vf v;
+#if defined(FLOW_ISA_AVX512) && defined(__AVX512F__)
+  v = (vf)_mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps((__m512d)low)), _mm512_cvtpd_ps((__m512d)high), 1);
+#elif defined(FLOW_ISA_AVX2)
+  v = (vf)_mm256_set_m128(_mm256_cvtpd_ps((__m256d)high), _mm256_cvtpd_ps((__m256d)low));
+#else
+  v = (vf){ (float)low[0], (float)low[1], (float)high[0], (float)high[1] };
+#endif
+  return v;
+}
 ALWAYS_INLINE vd   vd_load(const double *p)         { return *(const vd_unaligned *)p; }
 ALWAYS_INLINE void vd_store(double *p, vd v)        { *(vd_unaligned *)p = v; }
 

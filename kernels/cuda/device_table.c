@@ -43,7 +43,8 @@ const char *flow_cuda_op_name(int op)
 }
 
 enum {                                   /* the short words of ops.def */
-  RANDOM = 1, EFFECT = 2, CHECKS = 4, STRIDED = 0, PROMOTE = 0, FLOAT_ONLY = 0, VIA_FLOAT = 0, ALIAS = 0, TO_FLOAT = 0, COLLECTIVE = 0, WIDE = 0
+  RANDOM = 1, EFFECT = 2, CHECKS = 4, STRIDED = 0, PROMOTE = 0, FLOAT_ONLY = 0, VIA_FLOAT = 0, ALIAS = 0, TO_FLOAT = 0, COLLECTIVE = 0,
+  WIDE = 0
 };
 
 static int flags_of(int op)

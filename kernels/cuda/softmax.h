@@ -34,6 +34,8 @@ typedef cross_entropy_arguments cross_entropy_float32_arguments, cross_entropy_h
 
 /* Results of up to 256 threads are combined in two steps: TEAM_FEW threads take every TEAM_FEW-th one, then each takes those few. */
 enum { TEAM_FEW = 16 };
+/* Terms of a sum that a thread adds as they are; their sums it adds in double, so that a million terms cost no digits. */
+enum { SUM_OF_NUMBERS = 8 };
 
 #define BODIES "cuda/softmax_bodies.h"
 #include "cuda/for_float32.h"

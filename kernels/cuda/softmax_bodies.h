@@ -19,13 +19,19 @@ BODY NAME(line_sum) NAME(combine_sums)(NAME(line_sum) a, NAME(line_sum) b)
 BODY NAME(line_sum) NAME(sum_line)(const void *x, int dtype, int64_t at, int64_t first, int64_t step, int64_t n, int64_t inner)
 {
   NAME(line_sum) s;
+  double total = 0;
   s.largest = -(NUMBER)INFINITY;
-  s.sum = 0;
   for (int64_t k = first; k < n; k += step) {
     NUMBER value = LOAD(x, dtype, at + k * inner);
     s.largest = value > s.largest ? value : s.largest;
   }
-  for (int64_t k = first; k < n; k += step) s.sum += NAME(exponential)(LOAD(x, dtype, at + k * inner), s.largest);
+  for (int64_t k = first; k < n;) {
+    int64_t end = smaller(n, k + SUM_OF_NUMBERS * step);
+    NUMBER part = 0;
+    for (; k < end; k += step) part += NAME(exponential)(LOAD(x, dtype, at + k * inner), s.largest);
+    total += (double)part;
+  }
+  s.sum = (NUMBER)total;
   return s;
 }
 
@@ -46,9 +52,15 @@ BODY NAME(line_sum) NAME(last_sums)(const NAME(line_sum) *mine, int team)
 BODY NAME(line_sum) NAME(sum_products)(const softmax_arguments *a, int64_t at, int64_t first, int64_t step)
 {
   NAME(line_sum) s;
-  s.largest = s.sum = 0;
-  for (int64_t k = first; k < a->n; k += step)
-    s.sum += LOAD(a->x, a->x_dtype, at + k * a->inner) * LOAD(a->y, a->y_dtype, at + k * a->inner);
+  double total = 0;
+  for (int64_t k = first; k < a->n;) {
+    int64_t end = smaller(a->n, k + SUM_OF_NUMBERS * step);
+    NUMBER part = 0;
+    for (; k < end; k += step) part += LOAD(a->x, a->x_dtype, at + k * a->inner) * LOAD(a->y, a->y_dtype, at + k * a->inner);
+    total += (double)part;
+  }
+  s.largest = 0;
+  s.sum = (NUMBER)total;
   return s;
 }
 

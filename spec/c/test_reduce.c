@@ -327,10 +327,10 @@ static void check_accurate(const flow_call *call, void *argument)
 static void a_long_sum_of_floats_keeps_its_digits(void **state)
 {
   (void)state;
-  static const int64_t shapes_of_many[][2] = { { 1, 4000000 }, { 4000000, 1 }, { 1000000, 4 }, { 4, 1000000 }, { 1000, 4000 }, { 80000, 50 } };
-  for (size_t k = 0; k < sizeof shapes_of_many / sizeof shapes_of_many[0]; k++)
+  static const int64_t many[][2] = { { 1, 4000000 }, { 4000000, 1 }, { 1000000, 4 }, { 4, 1000000 }, { 1000, 4000 }, { 80000, 50 } };
+  for (size_t k = 0; k < sizeof many / sizeof many[0]; k++)
     for (int axis = -1; axis < 2; axis++) {
-      const int64_t *shape = shapes_of_many[k];
+      const int64_t *shape = many[k];
       array in = array_new(FLOW_FLOAT32, CONTIGUOUS, 2, shape);
       for (int64_t i = 0; i < 4000000; i++) ((float *)in.operand.data)[i] = 0.1f;
       flow_attributes attributes = { .reduce = { .count = axis >= 0, .axes = { axis } } };
