@@ -1,10 +1,10 @@
 /* wide_sum.h: sums over the rows of a batch that keep their digits however many rows there are.
  *
  * Rows come in slots, a slot in chunks. An op marked FLOW_OP_WIDE gets for each slot a partial sum of n elements that is wider than its
- * output: {lanes, n} doubles, or int64_t of integers, then one int64_t that is the kernel's own. Kernels see it as an operand of rank 1 of
- * such elements. It holds what the slot's rows so far
- * add up to, spread over the lanes in an order that does not depend on how the slot is cut into chunks. Few elements have several
- * lanes, so that neighbouring rows are added side by side. In the end slots and lanes are added up here and rounded once. */
+ * output: {lanes, n} doubles, or int64_t of integers, then one int64_t that is the kernel's own; kernels see it as an operand of rank 1.
+ * It holds what the slot's rows so far add up to, spread over the lanes in an order that does not depend on how the slot is cut into
+ * chunks. Few elements have several lanes, so that neighbouring rows are added side by side. In the end slots and lanes are added up
+ * here and rounded once. */
 #ifndef FLOW_OPS_WIDE_SUM_H
 #define FLOW_OPS_WIDE_SUM_H
 

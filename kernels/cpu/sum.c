@@ -199,7 +199,8 @@ static int by_columns(const sum *s) { return s->packed && !s->listed && s->eleme
 static size_t shared_bytes(const flow_call *call)
 {
   sum s = sum_of(call);
-  return by_columns(&s) ? 0 : (size_t)slots_of(s.in).count * flow_wide_bytes(s.outputs);
+  int64_t most = s.in->shape[0] < FLOW_SUM_SLOTS ? s.in->shape[0] : FLOW_SUM_SLOTS;      /* fewer rows may have more slots */
+  return by_columns(&s) ? 0 : (size_t)most * flow_wide_bytes(s.outputs);
 }
 
 static int64_t parts_of(const flow_call *call, int phase)
