@@ -28,7 +28,8 @@ typedef struct flow_value {
   flow_value_kind kind;
   flow_signature  signature;
   int             node, output;     /* RESULT: who makes it */
-  int             late;             /* VARIABLE: read after an update in place; whoever uses it runs in the commit tail */
+  int             late;             /* VARIABLE: read after an update in place; whoever uses it runs in the commit tail. RESULT: it is updated
+                                     * in place (advance_updates.h) */
   int             swallowed;        /* RESULT: lies inside a fused op, so nothing flows back to it */
   flow_tensor    *tensor;           /* CONSTANT; any value of an eager tape. A reference */
   flow_variable  *variable;         /* VARIABLE, or a RESULT that reading it yields after it was written. A reference */

@@ -1,5 +1,6 @@
 /* plan.c: from a traced graph to a plan: dead nodes out, commit tail last, segments, lifetimes. */
 #include "graph/accelerated.h"
+#include "graph/advance_updates.h"
 #include "base/float_state.h"
 #include "graph/variable.h"
 #include <string.h>
@@ -77,14 +78,14 @@ typedef struct schedule {
 
 static int is_effect(const flow_graph *graph, int node) { return (flow_op(graph->nodes[node].op)->flags & FLOW_OP_EFFECT) != 0; }
 
-/* The commit tail: effects, and whatever reads a variable after one. */
+/* The commit tail: effects on variables, and whatever reads a variable after one. */
 static void mark_tail(const flow_graph *graph, char *tail)
 {
   for (int n = 0; n < graph->node_count; n++) {
-    tail[n] = (char)is_effect(graph, n);
+    tail[n] = (char)(is_effect(graph, n) && !flow_is_advanced(graph, &graph->nodes[n]));
     for (int i = 0; i < graph->nodes[n].input_count; i++) {
       const flow_value *v = &graph->values[graph->nodes[n].inputs[i]];
-      tail[n] |= (char)(v->late || (v->kind == FLOW_VALUE_RESULT && tail[v->node]));
+      tail[n] |= (char)(v->kind == FLOW_VALUE_RESULT ? tail[v->node] : v->late);
     }
   }
 }
@@ -166,8 +167,8 @@ static int waits(const schedule *s, int n, int tail)
  * Returns the last round. */
 static int find_rounds(const flow_graph *graph, int *round)
 {
-  int last = 0;
-  for (int n = 0; n < graph->node_count; n++)
+  int last = 0, advanced = 0;              /* of updates in the body, and of what reads them */
+  for (int n = 0; n < graph->node_count; n++) {
     for (int i = 0; i < graph->nodes[n].input_count; i++) {
       const flow_value *v = &graph->values[graph->nodes[n].inputs[i]];
       if (v->kind != FLOW_VALUE_RESULT) continue;
@@ -175,6 +176,10 @@ static int find_rounds(const flow_graph *graph, int *round)
       if (behind > round[n]) round[n] = behind;
       if (behind > last) last = behind;
     }
+    if (!flow_is_advanced(graph, &graph->nodes[n])) continue;
+    if (advanced > round[n]) round[n] = advanced;
+    advanced = round[n];
+  }
   return last;
 }
 
@@ -261,11 +266,29 @@ static flow_status take_ready(schedule *s, int tail, int *capacity)
   return FLOW_OK;
 }
 
+/* Takes updates of the body and what reads them, from node *next on and in the order of the trace, as far as they are ready. */
+static flow_status take_advanced(schedule *s, int *next, int *capacity, int *taken)
+{
+  *taken = 0;
+  for (; *next < s->graph->node_count; ++*next) {
+    const flow_node *node = &s->graph->nodes[*next];
+    if (!s->live[*next] || s->tail[*next] || !is_ordered(s->graph, *next)) continue;
+    if (s->round[*next] > s->now || !ready(s, node, 0)) break;
+    FLOW_TRY(take_whole(s, *next, capacity));
+    ++*taken;
+  }
+  return FLOW_OK;
+}
+
 /* The body, then the effects in the order of the trace with what they need of the tail before them, then the rest of it. */
 static flow_status make_segments(schedule *s)
 {
-  int capacity = 0, last = find_rounds(s->graph, s->round);
-  for (s->now = 0; s->now <= last; s->now++) FLOW_TRY(take_ready(s, 0, &capacity));
+  int capacity = 0, last = find_rounds(s->graph, s->round), next = 0, taken;
+  for (s->now = 0; s->now <= last; s->now++)
+    do {
+      FLOW_TRY(take_ready(s, 0, &capacity));
+      FLOW_TRY(take_advanced(s, &next, &capacity, &taken));
+    } while (taken);
   for (int n = 0; n < s->graph->node_count; n++) {
     if (!s->live[n] || !s->tail[n] || !is_ordered(s->graph, n)) continue;
     if (!ready(s, &s->graph->nodes[n], 0)) FLOW_TRY(take_ready(s, 1, &capacity));
@@ -351,8 +374,8 @@ static flow_status run_pass(pass rewrite, flow_graph *graph, const int *outputs,
   return status;
 }
 
-/* Sums over replicas are of what all of them have, and are made before anything is written. */
-static flow_status check_sums(const flow_graph *graph, const char *live, const char *tail)
+/* Sums over replicas are of what all of them have. */
+static flow_status check_sums(const flow_graph *graph, const char *live)
 {
   for (int n = 0; n < graph->node_count && graph->replicas > 1; n++) {
     if (!live[n] || !(flow_op(graph->nodes[n].op)->flags & FLOW_OP_COLLECTIVE)) continue;
@@ -360,7 +383,6 @@ static flow_status check_sums(const flow_graph *graph, const char *live, const c
     if (symbolic_dims(s) && graph->nodes[n].op == FLOW_OP_all_reduce)
       return flow_fail(FLOW_INVALID_ARGUMENT, "all_reduce of a tensor {rows, ...} of the batch: replicas have different rows; take its "
                        "sum or mean over the rows first, or gather it outside");
-    if (tail[n]) return flow_fail(FLOW_UNSUPPORTED, "all_reduce of what was read from a variable after it was assigned: read it before");
   }
   return FLOW_OK;
 }
@@ -378,6 +400,7 @@ static flow_status fill_plan(flow_plan *plan, flow_tensor *const *outputs, int c
   FLOW_TRY(run_pass(flow_graph_turn_filters, graph, plan->outputs, count));
   FLOW_TRY(run_pass(flow_graph_join_casts, graph, plan->outputs, count));
   FLOW_TRY(run_pass(flow_graph_fuse_optimizers, graph, plan->outputs, count));
+  FLOW_TRY(run_pass(flow_graph_advance_updates, graph, plan->outputs, count));
   FLOW_TRY(keep_old_versions(graph));
   FLOW_TRY(flow_graph_place_constants(graph));
   graph->closed = 1;
@@ -396,7 +419,7 @@ static flow_status fill_plan(flow_plan *plan, flow_tensor *const *outputs, int c
   for (size_t v = 0; v < values; v++) s.available[v] = -1;
   mark_live(graph, plan->outputs, count, s.live);
   mark_tail(graph, s.tail);
-  flow_status status = check_sums(graph, s.live, s.tail);
+  flow_status status = check_sums(graph, s.live);
   if (status == FLOW_OK) status = make_segments(&s);
   for (int n = 0; n < graph->node_count && status == FLOW_OK; n++)
     if (s.live[n] && !s.done[n])

@@ -118,8 +118,9 @@ static flow_status leave_out_common(flow_instance *replica)
   for (int i = 0; i < plan->output_count; i++) wanted[plan->outputs[i]] = 1;
   for (int k = plan->order_count - 1; k >= 0; k--) {
     const flow_node *node = &plan->graph->nodes[plan->order[k]];
-    int runs = (flow_op(node->op)->flags & FLOW_OP_COLLECTIVE) != 0;
+    int runs = (flow_op(node->op)->flags & FLOW_OP_COLLECTIVE) != 0, writes = flow_op(node->op)->flags & FLOW_OP_EFFECT;
     for (int i = 0; i < node->output_count; i++) runs |= wanted[node->outputs[i]];
+    for (int i = 0; i < node->input_count && writes; i++) runs |= plan->graph->values[node->inputs[i]].late && wanted[node->inputs[i]];
     for (int i = 0; i < node->input_count && runs; i++) wanted[node->inputs[i]] = 1;
     if (!runs) replica->entries[k].alias = 1;
   }

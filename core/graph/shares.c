@@ -12,6 +12,7 @@
 int flow_is_shared(const flow_instance *lead, int e)
 {
   const flow_node *node = &lead->plan->graph->nodes[lead->entries[e].node];
+  if (!lead->plan->segments[lead->entries[e].segment].tail) return 0;      /* an update of copies: advance_updates.h */
   return lead->exchange && lead->gathers && flow_optimizer_layout_of(node->op) && node->attributes.optimizer.products > 0;
 }
 
