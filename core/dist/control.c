@@ -391,7 +391,8 @@ static void *run(void *argument)
     if (count > 0 && control->polled[1].revents) accept_links(control);
     flow_control_take_calls(control);
     flow_control_settle(control, flow_protocol_timer(control->protocol, flow_control_now()));
-    if (control->on_tick) control->on_tick(control->watch_state, control->finished);
+    const char *fault = control->on_tick ? control->on_tick(control->watch_state, control->finished) : NULL;
+    if (fault) flow_control_settle(control, flow_protocol_report(control->protocol, flow_control_now(), fault, FLOW_FAULT_OWN));
   }
   pthread_mutex_unlock(&control->lock);
   return NULL;

@@ -53,7 +53,7 @@ void flow_control_count(flow_control *control, const _Atomic uint32_t *calls)
 }
 
 void flow_control_watch(flow_control *control, const flow_context *context, void (*ended)(void *state, const char *text),
-                        void (*tick)(void *state, const char *finished), void *state)
+                        const char *(*tick)(void *state, const char *finished), void *state)
 {
   enter(control);
   control->context = context;

@@ -33,7 +33,7 @@ struct flow_control {
   void           *log_state;
   const flow_context *context;                   /* whose interrupt flag ends waiting; may be NULL */
   void          (*on_end)(void *state, const char *text);
-  void          (*on_tick)(void *state, const char *finished);
+  const char   *(*on_tick)(void *state, const char *finished);
   void           *watch_state;
   const _Atomic uint32_t *begun;                 /* of the caller's; NULL: nobody counts */
   flow_link     **links;

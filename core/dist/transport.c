@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include "accelerator.h"
+#include "base/futex.h"
 #include "base/plugin.h"
 
 static const flow_transport *of_transport(const void *functions)
@@ -120,4 +121,10 @@ flow_status flow_communicator_barrier(flow_communicator *self)
 void flow_communicator_abort(flow_communicator *self, const char *reason)
 {
   self->transport->abort(self, reason);
+}
+
+double flow_communicator_inside(const flow_communicator *self)
+{
+  int64_t since = self->transport->inside ? self->transport->inside(self) : 0;
+  return since ? 1e-9 * (double)(flow_now_nanoseconds() - since) : 0;
 }

@@ -71,6 +71,8 @@ typedef struct flow_transport {
   flow_status (*barrier)(flow_communicator *self);
   void        (*abort)(flow_communicator *self, const char *reason);
   void        (*close)(flow_communicator *self);
+  /* (optional) Since when a call of the engine has not come back, of flow_now_nanoseconds; 0: none is under way. Any thread, as abort. */
+  int64_t     (*inside)(const flow_communicator *self);
 } flow_transport;
 
 extern const flow_transport flow_transport_local;
@@ -105,6 +107,10 @@ flow_status flow_communicator_barrier(flow_communicator *self);
 /* From any thread: the pending call and all later ones return FLOW_ABORTED with `reason` (at most 500 bytes are kept). `local`
  * and `shared` abort every rank of the group; to other processes the control plane has to say it. The first abort counts. */
 void        flow_communicator_abort(flow_communicator *self, const char *reason);
+
+/* Seconds since when a call of the engine behind the transport has not come back, during which neither a timeout nor an abort gets
+ * through; 0: none is under way, or the transport does not tell. As abort, any thread. */
+double      flow_communicator_inside(const flow_communicator *self);
 
 /* The memory through which `size` threads meet: one for all, made before the first opens. Whoever made it releases it; the
  * communicators opened on it hold it, too. */

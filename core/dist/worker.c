@@ -140,13 +140,33 @@ static void take_verdict(void *state, const char *text)
   if (abort_transport(worker, text) && (!hears || was_launched())) flow_worker_log(worker, FLOW_LOG_WARNING, text);
 }
 
-static void look_at_waiting(void *state, const char *finished)
+/* Why this process cannot go on, or NULL: the engine does not come back, so that no verdict reaches whoever waits in it. Looks count, too:
+ * who was stopped for long has not waited. Said once. */
+static const char *look_into_transport(flow_worker *worker)
+{
+  enum { LOOKS = 3 };
+  pthread_mutex_lock(&worker->lock);
+  double seconds = worker->aborts ? flow_communicator_inside(worker->aborts) : 0;
+  const char *name = worker->aborts ? worker->aborts->transport->name : "";
+  int late = seconds > worker->patience;
+  worker->late_looks = late ? worker->late_looks + 1 : 0;
+  int stuck = worker->late_looks == LOOKS;
+  if (stuck) {
+    snprintf(worker->stuck, sizeof worker->stuck, "a call of %s has not come back for %.0f s: did somebody else connect to the ports "
+             "that it opens? They are for trusted networks", name, seconds);
+  }
+  pthread_mutex_unlock(&worker->lock);
+  return stuck ? worker->stuck : NULL;
+}
+
+static const char *look_at_waiting(void *state, const char *finished)
 {
   char text[500];
   flow_worker *worker = state;
-  if (!flow_worker_waits_in_vain(worker, finished)) return;
+  if (!flow_worker_waits_in_vain(worker, finished)) return look_into_transport(worker);
   snprintf(text, sizeof text, "%s has finished and takes no part any more: do all workers run the same program?", finished);
   abort_transport(worker, text);
+  return NULL;
 }
 
 /* What is aborted from now on; a verdict may have come before. */
@@ -225,6 +245,7 @@ static flow_status prepare(flow_worker *worker, flow_context *context, const flo
   if (worker->cluster->job != FLOW_JOB_PS) flow_cluster_remove(worker->cluster, FLOW_JOB_PS);      /* nobody waits for them */
   worker->context = context;
   worker->timeout = otherwise(options->timeout_seconds, 600);
+  worker->patience = otherwise(options->dead_after, 10);
   flow_worker_set_exchange(worker);
   if (worker->exchange.workers == 1) return FLOW_OK;
   if (worker->exchange.worker < 0) {

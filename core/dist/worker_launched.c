@@ -9,6 +9,7 @@
 #include <net/if.h>
 #include <netdb.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -47,25 +48,60 @@ static void write_address(const struct sockaddr *address, char host[INET_ADDRSTR
   inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)address)->sin_addr, host, INET_ADDRSTRLEN);
 }
 
-/* The IPv4 address that other machines reach this one at: that of its name, else of the first interface that is up. */
+/* The first routable address of a name; none: host stays empty. */
+static void look_up(const char *name, char host[INET_ADDRSTRLEN])
+{
+  struct addrinfo wanted = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM }, *list = NULL;
+  if (!name[0] || getaddrinfo(name, NULL, &wanted, &list) != 0) return;
+  for (const struct addrinfo *at = list; at && !host[0]; at = at->ai_next) {
+    if (is_routable(at->ai_addr)) write_address(at->ai_addr, host);
+  }
+  freeaddrinfo(list);
+}
+
+/* The address of an interface that is up; name "": of the first one. None: host stays empty. */
+static void look_at_interfaces(const char *name, char host[INET_ADDRSTRLEN])
+{
+  struct ifaddrs *interfaces = NULL;
+  if (getifaddrs(&interfaces) != 0) return;
+  for (const struct ifaddrs *at = interfaces; at && !host[0]; at = at->ifa_next) {
+    if (!at->ifa_addr || !(at->ifa_flags & IFF_UP) || !is_routable(at->ifa_addr)) continue;
+    if (!name[0] || strcmp(at->ifa_name, name) == 0) write_address(at->ifa_addr, host);
+  }
+  freeifaddrs(interfaces);
+}
+
+/* The interface that has the default route: bridges of containers and the like have none. */
+static void find_default_interface(char name[IF_NAMESIZE])
+{
+  char line[256];
+  unsigned destination;
+  FILE *routes = fopen("/proc/net/route", "re");
+  name[0] = '\0';
+  while (routes && !name[0] && fgets(line, sizeof line, routes)) {
+    if (sscanf(line, "%15s %x", name, &destination) != 2 || destination != 0) name[0] = '\0';
+  }
+  if (routes) fclose(routes);
+}
+
+/* The IPv4 address that other machines reach this one at: what FLOW_HOST says, an address, a name or an interface; else that of the host's
+ * name, of the interface with the default route, or of the first one that is up. */
 static flow_status find_host(char host[INET_ADDRSTRLEN])
 {
-  char name[256] = "";
-  struct addrinfo wanted = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM }, *list = NULL;
-  struct ifaddrs *interfaces = NULL;
+  char name[256] = "", interface[IF_NAMESIZE];
+  const char *given = getenv("FLOW_HOST");
   host[0] = '\0';
-  if (gethostname(name, sizeof name - 1) == 0 && getaddrinfo(name, NULL, &wanted, &list) == 0) {
-    for (const struct addrinfo *at = list; at && !host[0]; at = at->ai_next) {
-      if (is_routable(at->ai_addr)) write_address(at->ai_addr, host);
-    }
-    freeaddrinfo(list);
+  if (given && *given) {
+    look_at_interfaces(given, host);
+    if (!host[0]) look_up(given, host);
+    if (host[0]) return FLOW_OK;
+    return flow_fail(FLOW_INVALID_ARGUMENT, "FLOW_HOST is \"%.100s\", which is neither an interface of this machine that has an IPv4 "
+                     "address nor a name or address that others could reach", given);
   }
-  if (!host[0] && getifaddrs(&interfaces) == 0) {
-    for (const struct ifaddrs *at = interfaces; at && !host[0]; at = at->ifa_next) {
-      if (at->ifa_addr && (at->ifa_flags & IFF_UP) && is_routable(at->ifa_addr)) write_address(at->ifa_addr, host);
-    }
-    freeifaddrs(interfaces);
-  }
+  if (gethostname(name, sizeof name - 1) == 0) look_up(name, host);
+  find_default_interface(interface);
+  if (!host[0] && interface[0]) look_at_interfaces(interface, host);
+  if (!host[0]) look_at_interfaces("", host);
   if (host[0]) return FLOW_OK;
   return flow_fail(FLOW_IO_ERROR, "the workers are on several machines, and %s has no IPv4 address that others could reach", name);
 }
@@ -95,14 +131,15 @@ static flow_status open_mpi(flow_worker *worker, double start_within)
   return FLOW_OK;
 }
 
-/* 127.0.0.1 if all workers are on one machine, else an address of this one. */
+/* 127.0.0.1 if all workers are on one machine and nobody has chosen, else an address of this one. */
 static flow_status choose_host(flow_worker *worker, uint64_t *machines, char host[INET_ADDRSTRLEN])
 {
   uint64_t mine = machine_number();
   int same = 1;
   FLOW_TRY(flow_communicator_all_gather(worker->communicator, &mine, sizeof mine, machines));
   for (int rank = 0; rank < worker->exchange.workers; rank++) same &= machines[rank] == mine;
-  if (!same) return find_host(host);
+  const char *given = getenv("FLOW_HOST");
+  if (!same || (given && *given)) return find_host(host);
   snprintf(host, INET_ADDRSTRLEN, "127.0.0.1");
   return FLOW_OK;
 }

@@ -44,6 +44,9 @@ struct flow_worker {
   _Atomic uint32_t   begun;                     /* what the workers do together in the transport: who has begun less is late */
   _Atomic int64_t    waiting_since;             /* nanoseconds: this worker waits for the others in the transport; 0: it does not */
   int64_t            noticed, next_notice;      /* the wait that the log tells of, and when next; the control plane's thread's */
+  double             patience;                  /* seconds that a call of the engine may take before it comes back to look around */
+  int                late_looks;                /* at one that takes longer; with the lock */
+  char               stuck[200];
   int                looks;                     /* at this wait since a task has finished; the same thread's */
   /* Of a cluster without addresses: what stands for the environment's variables of the same meaning. */
   char               secret[FLOW_HEX_SECRET], descriptor[12];

@@ -150,7 +150,11 @@ static flow_status copy_output(const flow_instance *replica, int index, flow_ten
   size_t bytes = flow_value_bytes(signature, replica->rows);
   size_t offset = has_rows(signature) ? (size_t)first * flow_value_bytes(signature, 1) : 0;
   if (replica->accelerated) return flow_accelerated_output(replica, replica->plan->outputs[index], bytes, output, offset);
-  if (bytes) memcpy(output->data + offset, replica->bases[replica->plan->roots[replica->plan->outputs[index]]], bytes);
+  const flow_plan *plan = replica->plan;
+  int root = plan->roots[plan->outputs[index]], made = plan->lifetimes[root].defined;
+  /* The commit tail is the lead's alone. */
+  const flow_instance *maker = made >= 0 && plan->segments[made].tail ? replica->lead : replica;
+  if (bytes) memcpy(output->data + offset, maker->bases[root], bytes);
   return FLOW_OK;
 }
 

@@ -218,17 +218,18 @@ describe("a cluster of workers that mpirun started", function()
   -- Each rank writes its listening ports, sends a byte to all that there are, and goes on adding up.
   local STRANGERS = [[
     local flow = require "flow"
-    local strategy = flow.distribute.MultiWorkerMirroredStrategy()
+    local strategy = flow.distribute.MultiWorkerMirroredStrategy { communication_options = { heartbeat = 0.5, dead_after = 3 } }
     local sockets, ports = {}, {}
     local pid = io.open("/proc/self/stat"):read("*n")
     for line in io.popen(("ls -l /proc/%d/fd"):format(pid)):lines() do sockets[line:match "socket:%[(%d+)%]" or ""] = true end
     for _, name in ipairs { "tcp", "tcp6" } do
       for line in io.lines("/proc/self/net/" .. name) do
         local address, port, state, inode = line:match "^%s*%d+: (%x+):(%x+) %x+:%x+ (%x%x) %S+ %S+ %S+ +%d+ +%d+ (%d+)"
-        if state == "0A" and sockets[inode] and not ports[port] then
+        local chosen = not arg[1] or (arg[1] == os.getenv "OMPI_COMM_WORLD_RANK" and address == "00000000")
+        if state == "0A" and sockets[inode] and not ports[port] and chosen then
           print("listens", address, tonumber(port, 16))
           ports[port] = true
-          os.execute(("bash -c '(exec 3<>/dev/tcp/127.0.0.1/%d; printf x >&3; sleep 4) 2>/dev/null &'"):format(tonumber(port, 16)))
+          os.execute(("bash -c '(exec 3<>/dev/tcp/127.0.0.1/%d; printf x >&3; sleep 20) >/dev/null 2>&1 &'"):format(tonumber(port, 16)))
         end
       end
     end
@@ -236,6 +237,23 @@ describe("a cluster of workers that mpirun started", function()
     local sum = 0
     for i = 1, 20 do sum = sum + strategy:gather(flow.tensor { i }, 1):sum():item() end
     print("sum", sum)]]
+
+  with_mpi("listens where FLOW_HOST says, by a name, an address or an interface", function()
+    local text, code = mpirun("calls", 2, nil, "FLOW_HOST=no-such-interface")
+    assert.truthy(code ~= 0, text)
+    assert.truthy(text:find('FLOW_HOST is "no-such-interface", which is neither an interface', 1, true), text)
+    local name, address
+    for line in io.popen("ip -o -4 addr show up scope global 2>/dev/null"):lines() do
+      name, address = line:match "^%d+: (%S+)%s+inet ([%d.]+)/"
+      if name then break end
+    end
+    if not name then return pending "this machine has no address but 127.0.0.1" end
+    for _, host in ipairs { name, address } do
+      text, code = mpirun("calls", 2, nil, "FLOW_HOST=" .. host)
+      assert.equal(0, code, text)
+      assert.equal(2, select(2, text:gsub("listening on " .. address:gsub("%.", "%%.") .. ":%d+", "")), text)
+    end
+  end)
 
   with_mpi("has no port on one machine but its own, and strangers' bytes do not stop it", function()
     local script = support.file("strangers.lua", STRANGERS)
@@ -249,6 +267,20 @@ describe("a cluster of workers that mpirun started", function()
       assert.equal(2, select(2, text:gsub("sum\t420\n", "")), text)
       assert.equal(2, select(2, text:gsub("listens\t0100007F\t%d+\n", "")), text)
       assert.equal(2, select(2, text:gsub("listens", "")), text)
+    end
+  end)
+
+  -- Where the user has chosen TCP: nothing gets through to the rank that a stranger stops, but all others learn who it is.
+  with_mpi("names a rank whose MPI does not come back", function()
+    local script = support.file("strangers.lua", STRANGERS)
+    for victim = 0, 1 do
+      local text, code = support.run(("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
+        .. "OMPI_MCA_btl=self,tcp FLOW_SHARED_MEMORY=0 timeout -k 5 60 mpirun --quiet -n 2 %q %q %d"):format(support.program, script,
+        victim))
+      assert.truthy(code ~= 0 and code < 124, text)
+      assert.truthy(text:find(("flowlua: [^\n]*worker:%d 127[%%d.:]+ reports at step %%d+: a call of mpi has not come back for %%d+ s")
+        :format(victim)), text)
+      assert.falsy(text:find "sum", text)
     end
   end)
 

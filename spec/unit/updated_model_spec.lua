@@ -77,6 +77,26 @@ describe("on replicas, what was updated before in the same step", function()
     end)
   end
 
+  it("is given to every replica that returns it", function()
+    local v, optimizer
+    mirrored.scope(function() v, optimizer = flow.Variable { 1, 2 }, flow.optimizers.SGD(0.5) end)
+    local x = mirrored:experimental_distribute_values_from_function(function(c) return flow.tensor(c.replica_id_in_sync_group + 1) end)
+    for run = 1, 2 do
+      local new, sum, product = mirrored:run(function(own)
+        local tape = flow.GradientTape()
+        local loss = tape:record(function() return (v:value() * own):sum() end)
+        optimizer:apply_gradients(tape:gradient(loss, { v }), { v })
+        return v:value(), v:value():sum(), v:value() * own
+      end, { x })
+      local a, b = 1 - 3 * run, 2 - 3 * run                       -- the gradients of the replicas are 1, 2 and 3
+      for i = 1, 3 do
+        assert.same({ a, b }, new.values[i]:totable())
+        assert.equal(a + b, sum.values[i]:item())
+        assert.same({ a * i, b * i }, product.values[i]:totable())
+      end
+    end
+  end)
+
   -- A chain of assignments and sums over three variables, the same in Lua numbers: x is 1, 2 and 3 on the replicas.
   it("follows the order of the trace, in random chains", function()
     local count = tonumber(os.getenv "FLOW_CASES") or 40

@@ -3,6 +3,7 @@
 #define FLOW_PLUGINS_MPI_COMMUNICATOR_H
 
 #include <mpi.h>
+#include <stdatomic.h>
 #include "base/failure.h"
 #include "dist/transport.h"
 
@@ -10,6 +11,7 @@ typedef struct mpi_communicator {
   flow_communicator base;               /* first: it is what callers hold */
   MPI_Comm          comm;
   flow_failure      failure;
+  _Atomic int64_t   entered;            /* since when MPI's progress has not come back; 0: nobody is inside */
   MPI_Request      *requests;           /* of large sums; with the memory behind them: sum.c */
 } mpi_communicator;
 

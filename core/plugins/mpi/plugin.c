@@ -90,10 +90,11 @@ static void rest(int64_t waited)
   else nanosleep(&(struct timespec){ .tv_nsec = NAP_NANOSECONDS }, NULL);
 }
 
-flow_status flow_mpi_complete(mpi_communicator *self, const char *operation, int code, int count, MPI_Request *requests)
+static flow_status drive(mpi_communicator *self, const char *operation, int code, int count, MPI_Request *requests)
 {
-  int64_t start = flow_now_nanoseconds(), most = (int64_t)(self->base.timeout * 1e9);
+  int64_t start = flow_now_nanoseconds(), most = (int64_t)(self->base.timeout * 1e9), waited = 0;
   for (int done = 0; code == MPI_SUCCESS;) {
+    atomic_store_explicit(&self->entered, start + waited, memory_order_relaxed);
     for (int i = 0; i < TESTS_PER_LOOK && code == MPI_SUCCESS; i++) {
       code = MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE);
       if (done) return code == MPI_SUCCESS ? FLOW_OK : fail_mpi(self, operation, code);
@@ -102,12 +103,24 @@ flow_status flow_mpi_complete(mpi_communicator *self, const char *operation, int
       flow_mpi_abandon();
       return fail_broken(self, operation);
     }
-    int64_t waited = flow_now_nanoseconds() - start;
+    waited = flow_now_nanoseconds() - start;
     if (waited > most) return give_up(self, operation, count, requests);
     rest(waited);
   }
   flow_mpi_abandon();
   return fail_mpi(self, operation, code);
+}
+
+flow_status flow_mpi_complete(mpi_communicator *self, const char *operation, int code, int count, MPI_Request *requests)
+{
+  flow_status status = drive(self, operation, code, count, requests);
+  atomic_store_explicit(&self->entered, 0, memory_order_relaxed);
+  return status;
+}
+
+static int64_t inside(const flow_communicator *communicator)
+{
+  return atomic_load_explicit(&((const mpi_communicator *)communicator)->entered, memory_order_relaxed);
 }
 
 static flow_status complete(mpi_communicator *self, const char *operation, int code, MPI_Request *request)
@@ -207,6 +220,7 @@ static flow_status open_rank(int rank, int size, const flow_transport_options *o
   self->base = (flow_communicator){ &transport, 0, 0, options->timeout };
   self->comm = MPI_COMM_NULL;
   self->requests = NULL;
+  atomic_init(&self->entered, 0);
   flow_failure_clear(&self->failure);
   MPI_Comm_rank(MPI_COMM_WORLD, &self->base.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &self->base.size);
@@ -223,7 +237,7 @@ static flow_status open_rank(int rank, int size, const flow_transport_options *o
 
 static const flow_transport transport = {
   .name = "mpi", .open = open_rank, .all_reduce = all_reduce, .broadcast = broadcast, .all_gather = all_gather, .barrier = barrier,
-  .abort = abort_calls, .close = close_rank,
+  .abort = abort_calls, .close = close_rank, .inside = inside,
 };
 
 static void start(const flow_plugin_services *services)
