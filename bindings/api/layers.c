@@ -180,10 +180,10 @@ flow_status flow_layer_from_config(const char *class_name, const char *config, f
 {
   if (!class_name || !config || !out)
     return flow_fail(FLOW_INVALID_ARGUMENT, "flow_layer_from_config: %s is NULL", !class_name ? "class_name" : config ? "out" : "config");
-  cJSON *object = cJSON_Parse(config);
-  flow_status status = cJSON_IsObject(object) ? flow_layer_read(class_name, object, out) :
-    flow_fail(FLOW_INVALID_ARGUMENT, "a layer's config is a JSON object, found \"%.40s\"", config);
-  cJSON_Delete(object);
+  flow_json *object;
+  FLOW_TRY(flow_json_read_object("a layer's config", config, &object));
+  flow_status status = flow_layer_read(class_name, object, out);
+  flow_json_release(object);
   return status;
 }
 

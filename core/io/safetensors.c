@@ -7,7 +7,7 @@
  * as metadata and read on. */
 #include "io/tensor_file.h"
 
-#include <cjson/cJSON.h>
+#include "base/json.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -50,69 +50,69 @@ static flow_status fail_header(const flow_tensor_file *file, const char *name, c
 }
 
 /* Whole numbers up to 2^53, which JSON's numbers are exact for. */
-static int whole(const cJSON *value, uint64_t *out)
+static int whole(const flow_json *value, uint64_t *out)
 {
-  if (!cJSON_IsNumber(value)) return 0;
-  double number = value->valuedouble;
+  if (!flow_json_is_number(value)) return 0;
+  double number = value->number;
   if (!(number >= 0) || number > 0x1p53 || number != floor(number)) return 0;
   *out = (uint64_t)number;
   return 1;
 }
 
-static flow_status read_dtype(const flow_tensor_file *file, const cJSON *tensor, int *dtype)
+static flow_status read_dtype(const flow_tensor_file *file, const flow_json *tensor, int *dtype)
 {
-  const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(tensor, "dtype"));
-  if (!name) return fail_header(file, tensor->string, "has no dtype");
+  const char *name = flow_json_text(flow_json_member(tensor, "dtype"));
+  if (!name) return fail_header(file, tensor->key, "has no dtype");
   for (*dtype = 0; *dtype < FLOW_DTYPE_COUNT; ++*dtype) {
     if (strcmp(dtype_names[*dtype], name) == 0) return FLOW_OK;
   }
   return flow_fail(FLOW_UNSUPPORTED, "%s: '%.200s' is of dtype %.20s; F16, BF16, F32, F64, I8, U8, I32, I64 and BOOL are known", file->path,
-                   tensor->string, name);
+                   tensor->key, name);
 }
 
-static flow_status read_tensor(flow_tensor_file *file, const cJSON *tensor, uint64_t contents)
+static flow_status read_tensor(flow_tensor_file *file, const flow_json *tensor, uint64_t contents)
 {
   flow_tensor_entry entry = { 0 };
   uint64_t begin, end, size;
-  if (!cJSON_IsObject(tensor)) return fail_header(file, tensor->string, "is not described by an object");
+  if (!flow_json_is(tensor, FLOW_JSON_OBJECT)) return fail_header(file, tensor->key, "is not described by an object");
   FLOW_TRY(read_dtype(file, tensor, &entry.dtype));
-  const cJSON *shape = cJSON_GetObjectItemCaseSensitive(tensor, "shape");
-  const cJSON *offsets = cJSON_GetObjectItemCaseSensitive(tensor, "data_offsets"), *dim;
-  if (!cJSON_IsArray(shape)) return fail_header(file, tensor->string, "has no shape");
-  cJSON_ArrayForEach(dim, shape) {
+  const flow_json *shape = flow_json_member(tensor, "shape");
+  const flow_json *offsets = flow_json_member(tensor, "data_offsets"), *dim;
+  if (!flow_json_is(shape, FLOW_JSON_LIST)) return fail_header(file, tensor->key, "has no shape");
+  FLOW_JSON_EACH(dim, shape) {
     if (entry.rank == FLOW_MAX_RANK) {
-      return flow_fail(FLOW_UNSUPPORTED, "%s: '%.200s' has more than %d axes", file->path, tensor->string, FLOW_MAX_RANK);
+      return flow_fail(FLOW_UNSUPPORTED, "%s: '%.200s' has more than %d axes", file->path, tensor->key, FLOW_MAX_RANK);
     }
-    if (!whole(dim, &size)) return fail_header(file, tensor->string, "has a size that is no whole number");
+    if (!whole(dim, &size)) return fail_header(file, tensor->key, "has a size that is no whole number");
     entry.shape[entry.rank++] = (int64_t)size;
   }
-  if (cJSON_GetArraySize(offsets) != 2 || !whole(offsets->child, &begin) || !whole(offsets->child->next, &end) || begin > end) {
-    return fail_header(file, tensor->string, "has no two data_offsets, the second not below the first");
+  if (flow_json_count(offsets) != 2 || !whole(offsets->child, &begin) || !whole(offsets->child->next, &end) || begin > end) {
+    return fail_header(file, tensor->key, "has no two data_offsets, the second not below the first");
   }
   entry.offset = contents + begin;
   entry.bytes = end - begin;
-  return flow_tensor_file_entry(file, tensor->string, &entry);
+  return flow_tensor_file_entry(file, tensor->key, &entry);
 }
 
-static flow_status read_notes(flow_tensor_file *file, const cJSON *metadata)
+static flow_status read_notes(flow_tensor_file *file, const flow_json *metadata)
 {
-  const cJSON *note;
-  if (!cJSON_IsObject(metadata)) return fail_header(file, metadata_name, "is not an object");
-  cJSON_ArrayForEach(note, metadata) {
-    if (!cJSON_IsString(note)) return fail_header(file, metadata_name, "holds something that is no text");
-    char *mark = strrchr(note->string, '#');
+  const flow_json *note;
+  if (!flow_json_is(metadata, FLOW_JSON_OBJECT)) return fail_header(file, metadata_name, "is not an object");
+  FLOW_JSON_EACH(note, metadata) {
+    if (!flow_json_is(note, FLOW_JSON_TEXT)) return fail_header(file, metadata_name, "holds something that is no text");
+    char *mark = strrchr(note->key, '#');
     if (mark) *mark = '\0';                       /* the document is ours and is not read again */
-    FLOW_TRY(flow_tensor_file_note(file, mark ? note->string : "", mark ? mark + 1 : note->string, note->valuestring));
+    FLOW_TRY(flow_tensor_file_note(file, mark ? note->key : "", mark ? mark + 1 : note->key, note->text));
   }
   return FLOW_OK;
 }
 
-static flow_status read_document(flow_tensor_file *file, const cJSON *document, uint64_t contents)
+static flow_status read_document(flow_tensor_file *file, const flow_json *document, uint64_t contents)
 {
-  const cJSON *item;
-  if (!cJSON_IsObject(document)) return fail_header(file, "the header", "is no JSON object");
-  cJSON_ArrayForEach(item, document) {
-    if (strcmp(item->string, metadata_name) == 0) FLOW_TRY(read_notes(file, item));
+  const flow_json *item;
+  if (!flow_json_is(document, FLOW_JSON_OBJECT)) return fail_header(file, "the header", "is no JSON object");
+  FLOW_JSON_EACH(item, document) {
+    if (strcmp(item->key, metadata_name) == 0) FLOW_TRY(read_notes(file, item));
     else FLOW_TRY(read_tensor(file, item, contents));
   }
   return FLOW_OK;
@@ -196,17 +196,16 @@ static int has_too_many_values(const char *text)
 static flow_status parse_header(flow_tensor_file *file, const char *text, uint64_t bytes)
 {
   if (has_too_many_values(text)) return fail_header(file, "the header", "holds more values than any model has");
-  const char *end = NULL;
-  cJSON *document = cJSON_ParseWithLengthOpts(text, bytes, &end, 0);
-  if (!document) {
-    return flow_fail(FLOW_CORRUPT_DATA, "%s is no whole safetensors file: its header is no JSON from byte %.0f on", file->path,
-                     (double)(LENGTH_BYTES + (end ? end - text : 0)));
-  }
-  uint64_t rest = bytes - (uint64_t)(end - text), contents = file->offset + LENGTH_BYTES + bytes;
-  flow_status status = FLOW_OK;
-  if (strspn(end, " ") != rest) status = fail_header(file, "the header", "goes on behind its end");
+  size_t end;
+  flow_json *document;
+  flow_status status = flow_json_read(text, bytes, &end, &document);
+  if (status == FLOW_CORRUPT_DATA)
+    return flow_fail(status, "%s is no whole safetensors file: its header is no JSON from byte %.0f on", file->path, (double)(LENGTH_BYTES + end));
+  FLOW_TRY(status);
+  uint64_t contents = file->offset + LENGTH_BYTES + bytes;
+  if (strspn(text + end, " ") != bytes - end) status = fail_header(file, "the header", "goes on behind its end");
   if (status == FLOW_OK) status = read_document(file, document, contents);
-  cJSON_Delete(document);
+  flow_json_release(document);
   if (status == FLOW_OK) status = check_contiguous(file, contents);
   if (status == FLOW_OK) status = take_checksums(file);
   return status;
@@ -291,19 +290,19 @@ static flow_status check_names(const flow_tensor_writer *writer)
   return FLOW_OK;
 }
 
-static int add_text(cJSON *object, const char *path, const char *key, const char *text)
+static int add_text(flow_json *object, const char *path, const char *key, const char *text)
 {
   void *block;
   size_t size = strlen(path) + strlen(key) + 2;
   if (flow_alloc(size, &block) != FLOW_OK) return 0;
   snprintf(block, size, "%s%s%s", path, *path ? "#" : "", key);
-  cJSON *added = cJSON_AddStringToObject(object, block, text);
+  flow_json *added = flow_json_put_text(object, block, text);
   flow_free(block);
   return added != NULL;
 }
 
 /* with_contents 0: 0 as checksum of each tensor, for the size. */
-static int add_checksums(cJSON *metadata, const flow_writer_item *const *items, int count, int with_contents)
+static int add_checksums(flow_json *metadata, const flow_writer_item *const *items, int count, int with_contents)
 {
   char digits[DIGITS + 1];
   for (int i = 0; i < count; i++) {
@@ -315,26 +314,23 @@ static int add_checksums(cJSON *metadata, const flow_writer_item *const *items, 
   return 1;
 }
 
-static int add_tensor(cJSON *document, const flow_writer_item *item, uint64_t *offset)
+static int add_tensor(flow_json *document, const flow_writer_item *item, uint64_t *offset)
 {
   const flow_tensor *tensor = item->tensor;
-  cJSON *object = cJSON_AddObjectToObject(document, item->name);
-  if (!object || !cJSON_AddStringToObject(object, "dtype", dtype_names[tensor->dtype])) return 0;
+  flow_json *object = flow_json_put_kind(document, item->name, FLOW_JSON_OBJECT);
+  if (!object || !flow_json_put_text(object, "dtype", dtype_names[tensor->dtype])) return 0;
   double shape[FLOW_MAX_RANK], offsets[2] = { (double)*offset };
   for (int axis = 0; axis < tensor->rank; axis++) shape[axis] = (double)tensor->shape[axis];
   *offset += flow_tensor_content_bytes(tensor);
   offsets[1] = (double)*offset;
-  cJSON *list = cJSON_CreateDoubleArray(shape, tensor->rank);
-  if (!cJSON_AddItemToObject(object, "shape", list)) return cJSON_Delete(list), 0;
-  list = cJSON_CreateDoubleArray(offsets, 2);
-  if (!cJSON_AddItemToObject(object, "data_offsets", list)) return cJSON_Delete(list), 0;
-  return 1;
+  flow_json_put(object, "shape", flow_json_make_numbers(shape, tensor->rank));
+  return flow_json_put(object, "data_offsets", flow_json_make_numbers(offsets, 2)) != NULL;
 }
 
-static int fill_document(cJSON *document, const flow_tensor_writer *writer, const flow_writer_item *const *items, int with_contents)
+static int fill_document(flow_json *document, const flow_tensor_writer *writer, const flow_writer_item *const *items, int with_contents)
 {
   if (writer->checksums || writer->note_count > 0) {
-    cJSON *metadata = cJSON_AddObjectToObject(document, metadata_name);
+    flow_json *metadata = flow_json_put_kind(document, metadata_name, FLOW_JSON_OBJECT);
     if (!metadata || (writer->checksums && !add_text(metadata, "", checksum_key, "00000000"))) return 0;
     for (int i = 0; i < writer->note_count; i++) {
       if (!add_text(metadata, writer->notes[i].path, writer->notes[i].key, writer->notes[i].text)) return 0;
@@ -348,15 +344,15 @@ static int fill_document(cJSON *document, const flow_tensor_writer *writer, cons
   return 1;
 }
 
-/* The header as text, which cJSON_free releases. */
+/* The header as text, which flow_free releases. */
 static flow_status make_header(const flow_tensor_writer *writer, const flow_writer_item *const *items, int with_contents, char **out)
 {
-  cJSON *document = cJSON_CreateObject();
-  *out = document && fill_document(document, writer, items, with_contents) ? cJSON_PrintUnformatted(document) : NULL;
-  cJSON_Delete(document);
+  flow_json *document = flow_json_make(FLOW_JSON_OBJECT, 0, NULL);
+  *out = document && fill_document(document, writer, items, with_contents) ? flow_json_write(document) : NULL;
+  flow_json_release(document);
   if (!*out) return flow_fail(FLOW_OUT_OF_MEMORY, "out of memory for the header of %d tensors", writer->item_count);
   if (strlen(*out) <= MOST_HEADER_BYTES - ALIGNMENT) return FLOW_OK;
-  cJSON_free(*out);
+  flow_free(*out);
   *out = NULL;
   return flow_fail(FLOW_INVALID_ARGUMENT, "names and notes of %d tensors are too long for a safetensors file", writer->item_count);
 }
@@ -392,7 +388,7 @@ static flow_status size_of(const flow_tensor_writer *writer, uint64_t *bytes)
   flow_status status = make_header(writer, items, 0, &header);
   if (status == FLOW_OK) *bytes = LENGTH_BYTES + padded(strlen(header));
   for (int i = 0; i < writer->item_count && status == FLOW_OK; i++) *bytes += flow_tensor_content_bytes(items[i]->tensor);
-  cJSON_free(header);
+  flow_free(header);
   flow_free(items);
   return status;
 }
@@ -406,7 +402,7 @@ static flow_status write_all(const flow_tensor_writer *writer, flow_sink *sink)
   flow_status status = make_header(writer, items, 1, &header);
   if (status == FLOW_OK) status = write_header(writer, header, sink);
   for (int i = 0; i < writer->item_count && status == FLOW_OK; i++) status = flow_tensor_write_content(items[i]->tensor, sink);
-  cJSON_free(header);
+  flow_free(header);
   flow_free(items);
   return status;
 }

@@ -4,15 +4,15 @@
 
 #include "layers/config.h"
 
-static flow_status set_list(flow_arguments *arguments, const char *name, const cJSON *list)
+static flow_status set_list(flow_arguments *arguments, const char *name, const flow_json *list)
 {
   void *block;
-  int count = cJSON_GetArraySize(list), i = 0;
+  int count = flow_json_count(list), i = 0;
   FLOW_TRY(flow_alloc(sizeof(double) * (size_t)(count + 1), &block));
   double *numbers = block;
   flow_status status = FLOW_OK;
-  for (const cJSON *entry = list->child; entry && status == FLOW_OK; entry = entry->next) {
-    if (cJSON_IsNumber(entry)) numbers[i++] = entry->valuedouble;
+  for (const flow_json *entry = list->child; entry && status == FLOW_OK; entry = entry->next) {
+    if (flow_json_is_number(entry)) numbers[i++] = entry->number;
     else status = flow_fail(FLOW_INVALID_ARGUMENT, "entry %d of \"%s\" is no number", i + 1, name);
   }
   if (status == FLOW_OK) status = flow_arguments_set_numbers(arguments, name, numbers, count);
@@ -21,31 +21,31 @@ static flow_status set_list(flow_arguments *arguments, const char *name, const c
 }
 
 /* A dtype policy or a function becomes its name; any other object, an initializer, its class and options "<name>.<option>". */
-static flow_status set_object(flow_arguments *arguments, const char *name, const cJSON *object)
+static flow_status set_object(flow_arguments *arguments, const char *name, const flow_json *object)
 {
-  const cJSON *class = cJSON_GetObjectItemCaseSensitive(object, "class_name"), *config = cJSON_GetObjectItemCaseSensitive(object, "config");
-  const cJSON *inner = cJSON_GetObjectItemCaseSensitive(config, "name");
+  const flow_json *class = flow_json_member(object, "class_name"), *config = flow_json_member(object, "config");
+  const flow_json *inner = flow_json_member(config, "name");
   char option[128];
-  if (!cJSON_IsString(class)) return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" is an object without a class_name", name);
-  if (strcmp(class->valuestring, "DTypePolicy") == 0 && cJSON_IsString(inner))
-    return flow_arguments_set_text(arguments, name, inner->valuestring);
-  if (strcmp(class->valuestring, "function") == 0 && cJSON_IsString(config))
-    return flow_arguments_set_text(arguments, name, config->valuestring);
-  FLOW_TRY(flow_arguments_set_text(arguments, name, class->valuestring));
-  for (const cJSON *item = cJSON_IsObject(config) ? config->child : NULL; item; item = item->next) {
-    snprintf(option, sizeof option, "%s.%s", name, item->string);
+  if (!flow_json_is(class, FLOW_JSON_TEXT)) return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" is an object without a class_name", name);
+  if (strcmp(class->text, "DTypePolicy") == 0 && flow_json_is(inner, FLOW_JSON_TEXT))
+    return flow_arguments_set_text(arguments, name, inner->text);
+  if (strcmp(class->text, "function") == 0 && flow_json_is(config, FLOW_JSON_TEXT))
+    return flow_arguments_set_text(arguments, name, config->text);
+  FLOW_TRY(flow_arguments_set_text(arguments, name, class->text));
+  for (const flow_json *item = flow_json_is(config, FLOW_JSON_OBJECT) ? config->child : NULL; item; item = item->next) {
+    snprintf(option, sizeof option, "%s.%s", name, item->key);
     FLOW_TRY(flow_config_set(arguments, option, item));
   }
   return FLOW_OK;
 }
 
-flow_status flow_config_set(flow_arguments *arguments, const char *name, const cJSON *value)
+flow_status flow_config_set(flow_arguments *arguments, const char *name, const flow_json *value)
 {
-  if (cJSON_IsNumber(value)) return flow_arguments_set_number(arguments, name, value->valuedouble);
-  if (cJSON_IsBool(value)) return flow_arguments_set_boolean(arguments, name, cJSON_IsTrue(value));
-  if (cJSON_IsString(value)) return flow_arguments_set_text(arguments, name, value->valuestring);
-  if (cJSON_IsArray(value)) return set_list(arguments, name, value);
-  if (cJSON_IsObject(value)) return set_object(arguments, name, value);
+  if (flow_json_is_number(value)) return flow_arguments_set_number(arguments, name, value->number);
+  if (flow_json_is(value, FLOW_JSON_BOOLEAN)) return flow_arguments_set_boolean(arguments, name, flow_json_is_true(value));
+  if (flow_json_is(value, FLOW_JSON_TEXT)) return flow_arguments_set_text(arguments, name, value->text);
+  if (flow_json_is(value, FLOW_JSON_LIST)) return set_list(arguments, name, value);
+  if (flow_json_is(value, FLOW_JSON_OBJECT)) return set_object(arguments, name, value);
   return FLOW_OK;                      /* null: what is left out */
 }
 
@@ -55,27 +55,27 @@ static const struct { const char *name, *text; } without_effect[] = {
   { "data_format", "channels_last" }, { "renorm", "false" }, { "renorm_clipping", NULL }, { "renorm_momentum", NULL }
 };
 
-static int has_effect(const flow_argument *parameters, const cJSON *item)
+static int has_effect(const flow_argument *parameters, const flow_json *item)
 {
-  if (!parameters || flow_argument_find(parameters, item->string) >= 0) return 1;
+  if (!parameters || flow_argument_find(parameters, item->key) >= 0) return 1;
   for (size_t i = 0; i < sizeof without_effect / sizeof *without_effect; i++) {
     const char *text = without_effect[i].text;
-    if (strcmp(without_effect[i].name, item->string) != 0) continue;
-    if (!text || (cJSON_IsString(item) && strcmp(item->valuestring, text) == 0)) return 0;
-    return !(cJSON_IsFalse(item) && strcmp(text, "false") == 0);
+    if (strcmp(without_effect[i].name, item->key) != 0) continue;
+    if (!text || (flow_json_is(item, FLOW_JSON_TEXT) && strcmp(item->text, text) == 0)) return 0;
+    return !(flow_json_is_false(item) && strcmp(text, "false") == 0);
   }
   return 1;
 }
 
-flow_status flow_config_read(const cJSON *config, const flow_argument *parameters, const char *const *apart, flow_arguments **out)
+flow_status flow_config_read(const flow_json *config, const flow_argument *parameters, const char *const *apart, flow_arguments **out)
 {
   flow_arguments *arguments;
-  if (!cJSON_IsObject(config)) return flow_fail(FLOW_INVALID_ARGUMENT, "its config is missing or no object");
+  if (!flow_json_is(config, FLOW_JSON_OBJECT)) return flow_fail(FLOW_INVALID_ARGUMENT, "its config is missing or no object");
   FLOW_TRY(flow_arguments_new(&arguments));
-  for (const cJSON *item = config->child; item; item = item->next) {
+  for (const flow_json *item = config->child; item; item = item->next) {
     int skip = !has_effect(parameters, item);
-    for (int i = 0; apart && apart[i] && !skip; i++) skip = strcmp(apart[i], item->string) == 0;
-    flow_status status = skip ? FLOW_OK : flow_config_set(arguments, item->string, item);
+    for (int i = 0; apart && apart[i] && !skip; i++) skip = strcmp(apart[i], item->key) == 0;
+    flow_status status = skip ? FLOW_OK : flow_config_set(arguments, item->key, item);
     if (status == FLOW_OK) continue;
     flow_arguments_release(arguments);
     return status;
@@ -84,18 +84,18 @@ flow_status flow_config_read(const cJSON *config, const flow_argument *parameter
   return FLOW_OK;
 }
 
-flow_status flow_layer_read(const char *class_name, const cJSON *config, flow_layer **out)
+flow_status flow_layer_read(const char *class_name, const flow_json *config, flow_layer **out)
 {
   static const char *const apart[] = { "name", NULL };
   int index = flow_layer_class_lookup(class_name);
-  const cJSON *name = cJSON_GetObjectItemCaseSensitive(config, "name");
+  const flow_json *name = flow_json_member(config, "name");
   flow_arguments *arguments;
   if (index < 0) return flow_fail(FLOW_UNSUPPORTED, "the layer class \"%s\" is not known", class_name);
-  if (!cJSON_IsString(name) || !*name->valuestring || strchr(name->valuestring, '/'))
+  if (!flow_json_is(name, FLOW_JSON_TEXT) || !*name->text || strchr(name->text, '/'))
     return flow_fail(FLOW_INVALID_ARGUMENT, "a layer of class %s has no name", class_name);
   flow_status status = flow_config_read(config, flow_layer_class_record(index)->parameters, apart, &arguments);
-  if (status != FLOW_OK) return flow_fail_prefix(status, "%s \"%s\": ", class_name, name->valuestring);
-  status = flow_layer_create(class_name, name->valuestring, arguments, out);
+  if (status != FLOW_OK) return flow_fail_prefix(status, "%s \"%s\": ", class_name, name->text);
+  status = flow_layer_create(class_name, name->text, arguments, out);
   flow_arguments_release(arguments);
   return status;
 }

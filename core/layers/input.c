@@ -1,5 +1,5 @@
 /* input.c: Input: the shape and dtype of what a model is fed. Its call checks the shape and hands the tensor on. */
-#include <cjson/cJSON.h>
+#include "base/json.h"
 #include <string.h>
 
 #include "layers/express.h"
@@ -62,17 +62,17 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   return FLOW_OK;
 }
 
-static void config(const flow_layer *layer, cJSON *object)
+static void config(const flow_layer *layer, flow_json *object)
 {
   const double *shape;
   int rank = flow_argument_list(layer->arguments, "batch_shape", &shape);
-  cJSON *list = cJSON_AddArrayToObject(object, "batch_shape");
-  for (int i = 0; i < rank; i++) cJSON_AddItemToArray(list, shape[i] < 0 ? cJSON_CreateNull() : cJSON_CreateNumber(shape[i]));
-  cJSON_AddStringToObject(object, "dtype", flow_argument_text(layer->arguments, "dtype"));
-  cJSON_AddFalseToObject(object, "sparse");
-  cJSON_AddFalseToObject(object, "ragged");
-  cJSON_AddStringToObject(object, "name", layer->name);
-  cJSON_AddFalseToObject(object, "optional");
+  flow_json *list = flow_json_put_kind(object, "batch_shape", FLOW_JSON_LIST);
+  for (int i = 0; i < rank; i++) flow_json_put(list, NULL, flow_json_make(shape[i] < 0 ? FLOW_JSON_NULL : FLOW_JSON_NUMBER, shape[i], NULL));
+  flow_json_put_text(object, "dtype", flow_argument_text(layer->arguments, "dtype"));
+  flow_json_put_kind(object, "sparse", FLOW_JSON_BOOLEAN);
+  flow_json_put_kind(object, "ragged", FLOW_JSON_BOOLEAN);
+  flow_json_put_text(object, "name", layer->name);
+  flow_json_put_kind(object, "optional", FLOW_JSON_BOOLEAN);
 }
 
 const flow_layer_class flow_layer_input = {

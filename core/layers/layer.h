@@ -12,7 +12,6 @@
 enum { FLOW_LAYER_MAX_VARIABLES = 8, FLOW_LAYER_MAGIC = 0x464c4c59, FLOW_LAYER_DEAD = 0x444c4c59 };
 
 typedef struct flow_layer_class flow_layer_class;
-struct cJSON;
 
 /* The last parameters of every layer. The name comes to flow_layer_new as an argument of its own. */
 #define FLOW_LAYER_COMMON                    \
@@ -52,7 +51,7 @@ struct flow_layer_class {
   int                  trains_alone;     /* called by itself it acts as in training: it prepares data */
   int                  full_precision;   /* computes in float32 whatever its policy: statistics of many values */
   /* (optional, default: name, trainable, dtype and every parameter) Fills Keras' config. */
-  void (*config)(const flow_layer *layer, struct cJSON *config);
+  void (*config)(const flow_layer *layer, flow_json *config);
 };
 
 /* The records, in the order of layers.def. */

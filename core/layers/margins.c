@@ -29,14 +29,13 @@ flow_status flow_margins_check(flow_layer *layer, const char *name)
   return flow_arguments_set_numbers(layer->arguments, name, numbers, 4);
 }
 
-void flow_margins_config(const flow_layer *layer, const char *name, cJSON *config)
+void flow_margins_config(const flow_layer *layer, const char *name, flow_json *config)
 {
   int64_t margins[4];
-  cJSON *sides = cJSON_CreateArray();
-  if (sides && flow_margins(layer, name, margins) == FLOW_OK)
-    for (int i = 0; i < 4; i += 2)
-      cJSON_AddItemToArray(sides, cJSON_CreateIntArray((const int[]){ (int)margins[i], (int)margins[i + 1] }, 2));
   flow_config_add_common(config, layer);
-  if (!cJSON_AddItemToObject(config, name, sides)) cJSON_Delete(sides);
-  cJSON_AddStringToObject(config, "data_format", flow_argument_text(layer->arguments, "data_format"));
+  flow_json *sides = flow_json_put_kind(config, name, FLOW_JSON_LIST);
+  if (flow_margins(layer, name, margins) == FLOW_OK)
+    for (int i = 0; i < 4; i += 2)
+      flow_json_put(sides, NULL, flow_json_make_numbers((const double[]){ (double)margins[i], (double)margins[i + 1] }, 2));
+  flow_json_put_text(config, "data_format", flow_argument_text(layer->arguments, "data_format"));
 }

@@ -11,6 +11,6 @@ flow_status flow_margins(const flow_layer *layer, const char *name, int64_t marg
 /* Makes the argument the four numbers; for a layer's check(). */
 flow_status flow_margins_check(flow_layer *layer, const char *name);
 /* Keras' config: the common members, [[top, bottom], [left, right]] under `name`, and data_format. */
-void flow_margins_config(const flow_layer *layer, const char *name, struct cJSON *config);
+void flow_margins_config(const flow_layer *layer, const char *name, flow_json *config);
 
 #endif

@@ -33,11 +33,11 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 /* Keras' constructor takes no "trainable". */
-static void config(const flow_layer *layer, cJSON *object)
+static void config(const flow_layer *layer, flow_json *object)
 {
-  cJSON *policy = flow_config_policy(layer);
-  cJSON_AddStringToObject(object, "name", layer->name);
-  if (policy && !cJSON_AddItemToObject(object, "dtype", policy)) cJSON_Delete(policy);
+  flow_json *policy = flow_config_policy(layer);
+  flow_json_put_text(object, "name", layer->name);
+  flow_json_put(object, "dtype", policy);
   flow_config_add_arguments(object, layer->class->parameters, layer->arguments);
 }
 

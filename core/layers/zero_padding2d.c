@@ -8,7 +8,7 @@ static const flow_argument parameters[] = {
 };
 
 static flow_status check(flow_layer *layer) { return flow_margins_check(layer, "padding"); }
-static void config(const flow_layer *layer, struct cJSON *into) { flow_margins_config(layer, "padding", into); }
+static void config(const flow_layer *layer, flow_json *into) { flow_margins_config(layer, "padding", into); }
 
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {

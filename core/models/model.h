@@ -6,7 +6,7 @@
 #ifndef FLOW_MODELS_MODEL_H
 #define FLOW_MODELS_MODEL_H
 
-#include <cjson/cJSON.h>
+#include "base/json.h"
 
 #include "io/tensor_file.h"
 #include "layers/layer.h"
@@ -21,7 +21,7 @@ typedef enum flow_part_kind { FLOW_PART_LAYER, FLOW_PART_INPUT, FLOW_PART_SEQUEN
 typedef struct flow_part {
   flow_part_kind    kind;
   const char       *class_name, *name;   /* borrowed from the description */
-  const cJSON      *entry;               /* borrowed */
+  const flow_json  *entry;               /* borrowed */
   flow_layer       *layer;               /* LAYER: owned */
   struct flow_part *parts;               /* models: owned */
   int               part_count;
@@ -41,7 +41,7 @@ struct flow_model {
   uint32_t          magic;
   _Atomic int       references;
   char             *path;                /* for messages */
-  cJSON            *description;         /* config.json */
+  flow_json        *description;         /* config.json */
   char             *metadata;            /* metadata.json as it was */
   flow_part         root;
   flow_model_input *inputs;

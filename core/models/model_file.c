@@ -182,11 +182,14 @@ static flow_status read_texts(flow_model *model, const char *path)
   flow_archive *archive;
   const char *text;
   double bytes;
+  size_t end;
   FLOW_TRY(flow_archive_open(path, &archive));
   flow_status status = flow_archive_text(archive, "config.json", &text, &bytes);
   if (status == FLOW_OK) {
-    model->description = cJSON_ParseWithLength(text, (size_t)bytes);
-    if (!cJSON_IsObject(model->description)) status = flow_fail(FLOW_CORRUPT_DATA, "%s: config.json is no JSON object", path);
+    status = flow_json_read(text, (size_t)bytes, &end, &model->description);
+    if (status == FLOW_CORRUPT_DATA) flow_fail_prefix(status, "%s: config.json: ", path);
+    else if (status == FLOW_OK && !flow_json_is(model->description, FLOW_JSON_OBJECT))
+      status = flow_fail(FLOW_CORRUPT_DATA, "%s: config.json is not a JSON object", path);
   }
   if (status == FLOW_OK) status = flow_archive_text(archive, "metadata.json", &text, &bytes);
   if (status == FLOW_OK && !(model->metadata = flow_duplicate_text(text))) status = FLOW_OUT_OF_MEMORY;
@@ -273,7 +276,7 @@ static flow_status save(const flow_model *model, const char *path)
   flow_tensor_writer *writer;
   flow_archive_writer *archive = NULL;
   FLOW_TRY(flow_tensor_writer_new(&writer));
-  char *config = cJSON_PrintUnformatted(model->description);
+  char *config = flow_json_write(model->description);
   flow_status status = config ? walk(&model->root, "", add_variables, writer) : flow_fail(FLOW_OUT_OF_MEMORY, "no memory for config.json");
   if (status == FLOW_OK && model->optimizer) status = add_optimizer(model, writer);
   if (status == FLOW_OK) status = flow_archive_writer_new(path, &archive);
@@ -283,7 +286,7 @@ static flow_status save(const flow_model *model, const char *path)
   if (status == FLOW_OK) status = flow_archive_writer_commit(archive);
   flow_archive_writer_release(archive);
   flow_tensor_writer_release(writer);
-  cJSON_free(config);
+  flow_free(config);
   return status;
 }
 
@@ -329,6 +332,6 @@ void flow_model_release(flow_model *model)
   flow_free(model->outputs);
   flow_free(model->metadata);
   flow_free(model->path);
-  cJSON_Delete(model->description);
+  flow_json_release(model->description);
   flow_free(model);
 }

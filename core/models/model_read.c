@@ -9,39 +9,39 @@
 
 enum { MOST_DEPTH = 64, MOST_CALLS = 100000, MOST_PARTS = 100000 };
 
-static const cJSON *member(const cJSON *object, const char *name) { return cJSON_GetObjectItemCaseSensitive(object, name); }
+static const flow_json *member(const flow_json *object, const char *name) { return flow_json_member(object, name); }
 
-static const char *text_member(const cJSON *object, const char *name)
+static const char *text_member(const flow_json *object, const char *name)
 {
-  const cJSON *item = member(object, name);
-  return cJSON_IsString(item) ? item->valuestring : NULL;
+  const flow_json *item = member(object, name);
+  return flow_json_is(item, FLOW_JSON_TEXT) ? item->text : NULL;
 }
 
 /* ---- parts --------------------------------------------------------------------------------------------------------------- */
 
-static flow_status read_part(const cJSON *entry, int depth, flow_part *part);
+static flow_status read_part(const flow_json *entry, int depth, flow_part *part);
 
-static flow_status read_parts(const cJSON *config, int depth, flow_part *part)
+static flow_status read_parts(const flow_json *config, int depth, flow_part *part)
 {
-  const cJSON *list = member(config, "layers"), *entry;
+  const flow_json *list = member(config, "layers"), *entry;
   void *block;
-  int count = cJSON_GetArraySize(list);
-  if (!cJSON_IsArray(list) || count == 0 || count > MOST_PARTS)
+  int count = flow_json_count(list);
+  if (!flow_json_is(list, FLOW_JSON_LIST) || count == 0 || count > MOST_PARTS)
     return flow_fail(FLOW_CORRUPT_DATA, "the model \"%s\" has no list of layers", part->name);
   if (depth > MOST_DEPTH) return flow_fail(FLOW_CORRUPT_DATA, "models are nested more than %d deep", MOST_DEPTH);
   FLOW_TRY(flow_alloc_zero(sizeof(flow_part) * (size_t)count, &block));
   part->parts = block;
-  cJSON_ArrayForEach(entry, list) FLOW_TRY(read_part(entry, depth + 1, &part->parts[part->part_count++]));
+  FLOW_JSON_EACH(entry, list) FLOW_TRY(read_part(entry, depth + 1, &part->parts[part->part_count++]));
   return FLOW_OK;
 }
 
-static flow_status read_part(const cJSON *entry, int depth, flow_part *part)
+static flow_status read_part(const flow_json *entry, int depth, flow_part *part)
 {
-  const cJSON *config = member(entry, "config");
+  const flow_json *config = member(entry, "config");
   part->entry = entry;
   part->class_name = text_member(entry, "class_name");
   part->name = text_member(entry, "name") ? text_member(entry, "name") : text_member(config, "name");
-  if (!part->class_name || !cJSON_IsObject(config) || !part->name)
+  if (!part->class_name || !flow_json_is(config, FLOW_JSON_OBJECT) || !part->name)
     return flow_fail(FLOW_CORRUPT_DATA, "an entry has no class_name, no config or no name");
   if (strcmp(part->class_name, "InputLayer") == 0) {
     part->kind = FLOW_PART_INPUT;
@@ -63,14 +63,14 @@ static flow_status read_part(const cJSON *entry, int depth, flow_part *part)
 
 static flow_status add_input(flow_model *model, const flow_part *part)
 {
-  const cJSON *config = member(part->entry, "config"), *shape = member(config, "batch_shape"), *dtype = member(config, "dtype"), *dim;
-  const char *name = cJSON_IsString(dtype) ? dtype->valuestring : text_member(member(dtype, "config"), "name");
+  const flow_json *config = member(part->entry, "config"), *shape = member(config, "batch_shape"), *dtype = member(config, "dtype"), *dim;
+  const char *name = flow_json_is(dtype, FLOW_JSON_TEXT) ? dtype->text : text_member(member(dtype, "config"), "name");
   flow_model_input input = { .name = part->name, .dtype = flow_dtype_find(name ? name : "float32") };
-  if (!cJSON_IsArray(shape) || cJSON_GetArraySize(shape) < 1 || cJSON_GetArraySize(shape) > FLOW_MAX_RANK)
+  if (!flow_json_is(shape, FLOW_JSON_LIST) || flow_json_count(shape) < 1 || flow_json_count(shape) > FLOW_MAX_RANK)
     return flow_fail(FLOW_CORRUPT_DATA, "the input \"%s\" has no batch_shape of 1 to %d dimensions", part->name, FLOW_MAX_RANK);
   if (input.dtype < 0) return flow_fail(FLOW_UNSUPPORTED, "the input \"%s\" is of dtype \"%s\", which is not known", part->name, name);
-  cJSON_ArrayForEach(dim, shape) {
-    double size = cJSON_IsNumber(dim) ? dim->valuedouble : -1;
+  FLOW_JSON_EACH(dim, shape) {
+    double size = flow_json_is_number(dim) ? dim->number : -1;
     if (input.rank > 0 && !(size >= 1 && size <= 0x1p31))
       return flow_fail(FLOW_UNSUPPORTED, "dimension %d of the input \"%s\" is not known; only the batch may be", input.rank, part->name);
     input.shape[input.rank] = input.rank == 0 ? -1 : (int64_t)size;
@@ -104,13 +104,13 @@ static flow_status add_call(flow_model *model, flow_layer *layer, const int *ope
 typedef struct results { int **values; int calls, outputs; } results;
 
 /* The tensors that `input_layers` or `output_layers` name: one {name, call, output}, or a list of them. */
-static int end_count(const cJSON *ends)
+static int end_count(const flow_json *ends)
 {
-  return cJSON_IsString(cJSON_GetArrayItem(ends, 0)) ? 1 : cJSON_GetArraySize(ends);
+  return flow_json_is(flow_json_item(ends, 0), FLOW_JSON_TEXT) ? 1 : flow_json_count(ends);
 }
-static const cJSON *end_at(const cJSON *ends, int index)
+static const flow_json *end_at(const flow_json *ends, int index)
 {
-  return cJSON_IsString(cJSON_GetArrayItem(ends, 0)) ? ends : cJSON_GetArrayItem(ends, index);
+  return flow_json_is(flow_json_item(ends, 0), FLOW_JSON_TEXT) ? ends : flow_json_item(ends, index);
 }
 
 static int output_count(const flow_part *part)
@@ -120,21 +120,21 @@ static int output_count(const flow_part *part)
 
 /* The value of {name, call, output}; -1: not there yet. Among the inputs and outputs of a model (ends), and only there, Keras counts a
  * call that every functional model begins with. */
-static flow_status find_value(const flow_part *part, const results *found, const cJSON *history, int ends, int *value)
+static flow_status find_value(const flow_part *part, const results *found, const flow_json *history, int ends, int *value)
 {
-  const cJSON *name = cJSON_GetArrayItem(history, 0), *call = cJSON_GetArrayItem(history, 1), *output = cJSON_GetArrayItem(history, 2);
-  if (!cJSON_IsString(name) || !cJSON_IsNumber(call) || !cJSON_IsNumber(output))
+  const flow_json *name = flow_json_item(history, 0), *call = flow_json_item(history, 1), *output = flow_json_item(history, 2);
+  if (!flow_json_is(name, FLOW_JSON_TEXT) || !flow_json_is_number(call) || !flow_json_is_number(output))
     return flow_fail(FLOW_CORRUPT_DATA, "a call in \"%s\" refers to a tensor in a way that is not known; save with Keras 3", part->name);
   for (int i = 0; i < part->part_count; i++) {
-    if (strcmp(part->parts[i].name, name->valuestring) != 0) continue;
-    double number = call->valuedouble - (ends && part->parts[i].kind == FLOW_PART_FUNCTIONAL && call->valuedouble >= 1);
-    if (number < 0 || output->valuedouble < 0 || (found[i].calls > 0 && output->valuedouble >= found[i].outputs))
+    if (strcmp(part->parts[i].name, name->text) != 0) continue;
+    double number = call->number - (ends && part->parts[i].kind == FLOW_PART_FUNCTIONAL && call->number >= 1);
+    if (number < 0 || output->number < 0 || (found[i].calls > 0 && output->number >= found[i].outputs))
       return flow_fail(FLOW_CORRUPT_DATA, "the layer \"%s\" has no output %g of call %g", part->parts[i].name,
-                       output->valuedouble, number);
-    *value = number < found[i].calls ? found[i].values[(int)number][(int)output->valuedouble] : -1;
+                       output->number, number);
+    *value = number < found[i].calls ? found[i].values[(int)number][(int)output->number] : -1;
     return FLOW_OK;
   }
-  return flow_fail(FLOW_CORRUPT_DATA, "a call in \"%s\" refers to \"%s\", which is not there", part->name, name->valuestring);
+  return flow_fail(FLOW_CORRUPT_DATA, "a call in \"%s\" refers to \"%s\", which is not there", part->name, name->text);
 }
 
 static flow_status add_results(results *found, const int *values, int count, int of)
@@ -159,13 +159,13 @@ static flow_status make_call(flow_model *model, const flow_part *whole, const re
 {
   const flow_part *part = &whole->parts[index];
   results *found = (results *)&all[index];
-  const cJSON *calls = member(part->entry, "inbound_nodes"), *call = cJSON_GetArrayItem(calls, found->calls);
-  const cJSON *args = member(call, "args"), *first = cJSON_GetArrayItem(args, 0), *tensor;
+  const flow_json *calls = member(part->entry, "inbound_nodes"), *call = flow_json_item(calls, found->calls);
+  const flow_json *args = member(call, "args"), *first = flow_json_item(args, 0), *tensor;
   int operands[FLOW_MAX_OPERANDS], count = 0, outputs[FLOW_MAX_OPERANDS], outputs_of_part = output_count(part);
   *made = 0;
   if (!first || outputs_of_part > FLOW_MAX_OPERANDS) return flow_fail(FLOW_CORRUPT_DATA, "a call of \"%s\" has no inputs", part->name);
-  const cJSON *list = cJSON_IsArray(first) ? first->child : first;
-  for (tensor = list; tensor; tensor = cJSON_IsArray(first) ? tensor->next : NULL) {
+  const flow_json *list = flow_json_is(first, FLOW_JSON_LIST) ? first->child : first;
+  for (tensor = list; tensor; tensor = flow_json_is(first, FLOW_JSON_LIST) ? tensor->next : NULL) {
     const char *class = text_member(tensor, "class_name");
     if (!class || strcmp(class, "__keras_tensor__") != 0 || count == FLOW_MAX_OPERANDS)
       return flow_fail(FLOW_CORRUPT_DATA, "input %d of a call of \"%s\" is no tensor, or too many", count + 1, part->name);
@@ -174,10 +174,10 @@ static flow_status make_call(flow_model *model, const flow_part *whole, const re
   }
   int first_call = model->call_count;
   FLOW_TRY(expand(model, part, operands, count, depth + 1, outputs));
-  const cJSON *training = member(member(call, "kwargs"), "training");
-  for (int i = first_call; cJSON_IsBool(training) && i < model->call_count; i++)
-    if (model->calls[i].training < 0) model->calls[i].training = cJSON_IsTrue(training);
-  FLOW_TRY(add_results(found, outputs, outputs_of_part, cJSON_GetArraySize(calls)));
+  const flow_json *training = member(member(call, "kwargs"), "training");
+  for (int i = first_call; flow_json_is(training, FLOW_JSON_BOOLEAN) && i < model->call_count; i++)
+    if (model->calls[i].training < 0) model->calls[i].training = flow_json_is_true(training);
+  FLOW_TRY(add_results(found, outputs, outputs_of_part, flow_json_count(calls)));
   *made = 1;
   return FLOW_OK;
 }
@@ -185,14 +185,14 @@ static flow_status make_call(flow_model *model, const flow_part *whole, const re
 static flow_status expand_functional(flow_model *model, const flow_part *part, const int *inputs, int count, int depth, results *found,
                                      int *outputs)
 {
-  const cJSON *config = member(part->entry, "config"), *starts = member(config, "input_layers"), *ends = member(config, "output_layers");
+  const flow_json *config = member(part->entry, "config"), *starts = member(config, "input_layers"), *ends = member(config, "output_layers");
   int progress = 1, left = 1;
   if (end_count(starts) != count)
     return flow_fail(FLOW_CORRUPT_DATA, "the model \"%s\" is called with %d inputs, it has %d", part->name, count, end_count(starts));
   for (int i = 0; i < count; i++) {
-    const cJSON *name = cJSON_GetArrayItem(end_at(starts, i), 0);
+    const flow_json *name = flow_json_item(end_at(starts, i), 0);
     int k = 0;
-    while (k < part->part_count && !(cJSON_IsString(name) && strcmp(part->parts[k].name, name->valuestring) == 0)) k++;
+    while (k < part->part_count && !(flow_json_is(name, FLOW_JSON_TEXT) && strcmp(part->parts[k].name, name->text) == 0)) k++;
     if (k == part->part_count || found[k].calls > 0)
       return flow_fail(FLOW_CORRUPT_DATA, "input %d of the model \"%s\" is not among its layers", i + 1, part->name);
     FLOW_TRY(add_results(&found[k], &inputs[i], 1, 1));
@@ -201,7 +201,7 @@ static flow_status expand_functional(flow_model *model, const flow_part *part, c
     left = progress = 0;
     for (int i = 0; i < part->part_count; i++) {
       if (part->parts[i].kind == FLOW_PART_INPUT) continue;
-      int of = cJSON_GetArraySize(member(part->parts[i].entry, "inbound_nodes")), made = 1;
+      int of = flow_json_count(member(part->parts[i].entry, "inbound_nodes")), made = 1;
       while (found[i].calls < of && made) {
         FLOW_TRY(make_call(model, part, found, i, depth, &made));
         progress |= made;
@@ -255,12 +255,12 @@ static flow_status read_inputs(flow_model *model)
       return flow_fail(FLOW_UNSUPPORTED, "the model \"%s\" was saved before its input shape was known", root->name);
     return add_input(model, &root->parts[0]);
   }
-  const cJSON *starts = member(member(root->entry, "config"), "input_layers");
+  const flow_json *starts = member(member(root->entry, "config"), "input_layers");
   for (int i = 0; i < end_count(starts); i++) {
-    const cJSON *name = cJSON_GetArrayItem(end_at(starts, i), 0);
+    const flow_json *name = flow_json_item(end_at(starts, i), 0);
     int k = 0;
-    while (k < root->part_count && !(cJSON_IsString(name) && root->parts[k].kind == FLOW_PART_INPUT &&
-                                     strcmp(root->parts[k].name, name->valuestring) == 0)) k++;
+    while (k < root->part_count && !(flow_json_is(name, FLOW_JSON_TEXT) && root->parts[k].kind == FLOW_PART_INPUT &&
+                                     strcmp(root->parts[k].name, name->text) == 0)) k++;
     if (k == root->part_count) return flow_fail(FLOW_CORRUPT_DATA, "input %d of the model is not among its layers", i + 1);
     FLOW_TRY(add_input(model, &root->parts[k]));
   }
@@ -288,32 +288,32 @@ flow_status flow_model_read_parts(flow_model *model)
 
 /* ---- compile_config ------------------------------------------------------------------------------------------------------------- */
 
-static flow_status read_loss(flow_model *model, const cJSON *loss)
+static flow_status read_loss(flow_model *model, const flow_json *loss)
 {
   static const char *const apart[] = { "name", "reduction", "dtype", "fn", NULL };
-  const char *name = cJSON_IsString(loss) ? loss->valuestring : text_member(loss, "class_name");
-  const cJSON *config = member(loss, "config");
+  const char *name = flow_json_is(loss, FLOW_JSON_TEXT) ? loss->text : text_member(loss, "class_name");
+  const flow_json *config = member(loss, "config");
   const char *reduction = text_member(config, "reduction");
   int index = name ? flow_loss_lookup(name) : -1;
   if (index < 0) return flow_fail(FLOW_UNSUPPORTED, "its loss %s is not known", name ? name : "(several)");
   if (reduction && strcmp(reduction, "sum_over_batch_size") != 0 && strcmp(reduction, "mean") != 0)
     return flow_fail(FLOW_UNSUPPORTED, "its loss has the reduction \"%s\"; only sum_over_batch_size is supported", reduction);
   model->loss = flow_loss_record(index);
-  return cJSON_IsObject(config) ? flow_config_read(config, NULL, apart, &model->loss_options) : flow_arguments_new(&model->loss_options);
+  return flow_json_is(config, FLOW_JSON_OBJECT) ? flow_config_read(config, NULL, apart, &model->loss_options) : flow_arguments_new(&model->loss_options);
 }
 
 /* Keras wraps the optimizer of a model with this policy when it compiles it, and writes the config of the one that it was given. */
 static int scales_by_policy(const flow_model *model)
 {
-  const cJSON *policy = member(member(model->description, "config"), "dtype");
-  const char *name = cJSON_IsObject(policy) ? text_member(member(policy, "config"), "name") : cJSON_GetStringValue(policy);
+  const flow_json *policy = member(member(model->description, "config"), "dtype");
+  const char *name = flow_json_is(policy, FLOW_JSON_OBJECT) ? text_member(member(policy, "config"), "name") : flow_json_text(policy);
   return name && strcmp(name, "mixed_float16") == 0;
 }
 
 flow_status flow_model_read_compiled(flow_model *model)
 {
-  const cJSON *compiled = member(model->description, "compile_config"), *optimizer = member(compiled, "optimizer");
-  if (!cJSON_IsObject(optimizer) || !member(compiled, "loss") || model->output_count != 1) return FLOW_OK;
+  const flow_json *compiled = member(model->description, "compile_config"), *optimizer = member(compiled, "optimizer");
+  if (!flow_json_is(optimizer, FLOW_JSON_OBJECT) || !member(compiled, "loss") || model->output_count != 1) return FLOW_OK;
   FLOW_TRY(read_loss(model, member(compiled, "loss")));
   const char *class_name = text_member(optimizer, "class_name");
   if (class_name && strcmp(class_name, "LossScaleOptimizer") == 0)

@@ -97,8 +97,7 @@ flow_status flow_optimizer_pack(flow_context *context, const flow_optimizer *opt
 
 /* optimizer_config.c: the optimizer as Keras serializes it: {"module": "keras.optimizers", "class_name", "config", "registered_name"}. The caller
  * deletes it; NULL when memory is out. */
-struct cJSON;
-struct cJSON *flow_optimizer_config_json(const flow_optimizer *optimizer);
-flow_status   flow_optimizer_read(const struct cJSON *object, flow_optimizer **out);     /* and back; new reference */
+flow_json *flow_optimizer_config_json(const flow_optimizer *optimizer);
+flow_status   flow_optimizer_read(const flow_json *object, flow_optimizer **out);     /* and back; new reference */
 
 #endif

@@ -17,26 +17,26 @@ static int is_common(const char *name)
   return 0;
 }
 
-static void add_argument(cJSON *config, const flow_argument *parameter, const flow_arguments *arguments)
+static void add_argument(flow_json *config, const flow_argument *parameter, const flow_arguments *arguments)
 {
   flow_argument one[] = { *parameter, FLOW_ARGUMENTS_END };
   flow_config_add_arguments(config, one, arguments);
 }
 
 /* The rate as it is now, since callbacks change it; the schedule; null where the caller gives the rates. */
-static cJSON *learning_rate_json(const flow_optimizer *optimizer)
+static flow_json *learning_rate_json(const flow_optimizer *optimizer)
 {
-  if (optimizer->learning_rate) return flow_config_number(flow_variable_number(optimizer->learning_rate));
-  return optimizer->schedule ? flow_schedule_config_json(optimizer->schedule) : cJSON_CreateNull();
+  if (optimizer->learning_rate) return flow_json_make(FLOW_JSON_REAL, flow_variable_number(optimizer->learning_rate), NULL);
+  return optimizer->schedule ? flow_schedule_config_json(optimizer->schedule) : flow_json_make(FLOW_JSON_NULL, 0, NULL);
 }
 
-cJSON *flow_optimizer_config_json(const flow_optimizer *optimizer)
+flow_json *flow_optimizer_config_json(const flow_optimizer *optimizer)
 {
   const flow_argument *parameters = optimizer->class->parameters;
-  cJSON *config = cJSON_CreateObject(), *rate = config ? learning_rate_json(optimizer) : NULL;
+  flow_json *config = flow_json_make(FLOW_JSON_OBJECT, 0, NULL);
   if (!config) return NULL;
-  cJSON_AddStringToObject(config, "name", optimizer->name);
-  if (rate && !cJSON_AddItemToObject(config, "learning_rate", rate)) cJSON_Delete(rate);
+  flow_json_put_text(config, "name", optimizer->name);
+  flow_json_put(config, "learning_rate", learning_rate_json(optimizer));
   for (int i = 0; i < COMMON_COUNT; i++) {
     int index = flow_argument_find(parameters, common[i]);
     if (index >= 0) add_argument(config, &parameters[index], optimizer->arguments);
@@ -51,19 +51,19 @@ cJSON *flow_optimizer_config_json(const flow_optimizer *optimizer)
 
 /* {"class_name": ..., "config": {...}}: the class and, as arguments, the config without the member `apart`, which comes back by
  * itself (NULL: there is none). */
-static flow_status read_object(const cJSON *object, const char *apart, const char **class_name, flow_arguments **arguments,
-                               const cJSON **separate)
+static flow_status read_object(const flow_json *object, const char *apart, const char **class_name, flow_arguments **arguments,
+                               const flow_json **separate)
 {
-  const cJSON *class = cJSON_GetObjectItemCaseSensitive(object, "class_name"), *config = cJSON_GetObjectItemCaseSensitive(object, "config");
-  if (!cJSON_IsString(class) || !cJSON_IsObject(config))
+  const flow_json *class = flow_json_member(object, "class_name"), *config = flow_json_member(object, "config");
+  if (!flow_json_is(class, FLOW_JSON_TEXT) || !flow_json_is(config, FLOW_JSON_OBJECT))
     return flow_fail(FLOW_INVALID_ARGUMENT, "expected {\"class_name\": ..., \"config\": {...}}, as Keras serializes objects");
   FLOW_TRY(flow_arguments_new(arguments));
-  *class_name = class->valuestring;
+  *class_name = class->text;
   *separate = NULL;
-  for (const cJSON *item = config->child; item; item = item->next) {
+  for (const flow_json *item = config->child; item; item = item->next) {
     flow_status status = FLOW_OK;
-    if (apart && strcmp(item->string, apart) == 0) *separate = item;
-    else status = flow_config_set(*arguments, item->string, item);
+    if (apart && strcmp(item->key, apart) == 0) *separate = item;
+    else status = flow_config_set(*arguments, item->key, item);
     if (status == FLOW_OK) continue;
     flow_arguments_release(*arguments);
     return status;
@@ -71,10 +71,10 @@ static flow_status read_object(const cJSON *object, const char *apart, const cha
   return FLOW_OK;
 }
 
-static flow_status read_schedule(const cJSON *object, flow_schedule **out)
+static flow_status read_schedule(const flow_json *object, flow_schedule **out)
 {
   const char *class_name;
-  const cJSON *none;
+  const flow_json *none;
   flow_arguments *arguments;
   FLOW_TRY(read_object(object, NULL, &class_name, &arguments, &none));
   flow_status status = flow_schedule_new(class_name, arguments, out);
@@ -82,33 +82,33 @@ static flow_status read_schedule(const cJSON *object, flow_schedule **out)
   return status;
 }
 
-flow_status flow_optimizer_read(const cJSON *object, flow_optimizer **out)
+flow_status flow_optimizer_read(const flow_json *object, flow_optimizer **out)
 {
   const char *class_name;
-  const cJSON *name, *rate = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(object, "config"), "learning_rate");
+  const flow_json *name, *rate = flow_json_member(flow_json_member(object, "config"), "learning_rate");
   flow_arguments *arguments;
   flow_schedule *schedule = NULL;
-  if (cJSON_IsObject(rate)) FLOW_TRY(read_schedule(rate, &schedule));
-  cJSON *copy = cJSON_Duplicate(object, 1);
+  if (flow_json_is(rate, FLOW_JSON_OBJECT)) FLOW_TRY(read_schedule(rate, &schedule));
+  flow_json *copy = flow_json_copy(object);
   flow_status status = copy ? FLOW_OK : flow_fail(FLOW_OUT_OF_MEMORY, "no memory for an optimizer's config");
-  if (schedule && copy) cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(copy, "config"), "learning_rate");
+  if (schedule && copy) flow_json_remove(flow_json_member(copy, "config"), "learning_rate");
   if (status == FLOW_OK) status = read_object(copy, "name", &class_name, &arguments, &name);
   if (status == FLOW_OK) {
-    status = flow_optimizer_new(class_name, cJSON_IsString(name) ? name->valuestring : NULL, arguments, out);
+    status = flow_optimizer_new(class_name, flow_json_is(name, FLOW_JSON_TEXT) ? name->text : NULL, arguments, out);
     flow_arguments_release(arguments);
   }
   if (status == FLOW_OK && schedule) status = flow_optimizer_set_schedule(*out, schedule);
   flow_schedule_release(schedule);
-  cJSON_Delete(copy);
+  flow_json_release(copy);
   return status;
 }
 
 flow_status flow_optimizer_from_config(const char *text, flow_optimizer **out)
 {
   if (!text || !out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_optimizer_from_config: %s is NULL", text ? "out" : "text");
-  cJSON *object = cJSON_Parse(text);
-  if (!object) return flow_fail(FLOW_INVALID_ARGUMENT, "an optimizer's config is JSON, found \"%.40s\"", text);
+  flow_json *object;
+  FLOW_TRY(flow_json_read_object("an optimizer's config", text, &object));
   flow_status status = flow_optimizer_read(object, out);
-  cJSON_Delete(object);
+  flow_json_release(object);
   return status;
 }

@@ -181,9 +181,9 @@ flow_status flow_schedule_apply(flow_context *context, const flow_schedule *sche
   return flow_apply1(context, FLOW_OP_schedule, step, schedule->parameters, NULL, &attributes, out);
 }
 
-cJSON *flow_schedule_config_json(const flow_schedule *schedule)
+flow_json *flow_schedule_config_json(const flow_schedule *schedule)
 {
-  cJSON *config = cJSON_CreateObject();
+  flow_json *config = flow_json_make(FLOW_JSON_OBJECT, 0, NULL);
   if (config) flow_config_add_arguments(config, schedule->class->parameters, schedule->arguments);
   return flow_config_object("keras.optimizers.schedules", schedule->class->name, config);
 }

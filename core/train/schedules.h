@@ -11,7 +11,6 @@
 #include "layers/arguments.h"
 
 struct flow_tensor;
-struct cJSON;
 
 typedef struct flow_schedule_record {
   const char          *name;
@@ -35,6 +34,6 @@ double flow_schedule_formula(int kind, const double *parameters, double step);
 /* The rate as a tensor: one op on `step`, an int64 scalar. */
 flow_status flow_schedule_apply(flow_context *context, const flow_schedule *schedule, flow_tensor *step, flow_tensor **out);
 /* {"module": "keras.optimizers.schedules", "class_name", "config", "registered_name"}; the caller deletes it. NULL: no memory. */
-struct cJSON *flow_schedule_config_json(const flow_schedule *schedule);
+flow_json *flow_schedule_config_json(const flow_schedule *schedule);
 
 #endif

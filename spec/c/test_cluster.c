@@ -113,7 +113,7 @@ static void test_mistakes(void **state)
 #define CLUSTER(jobs) "{\"cluster\":{" jobs "},\"task\":{\"type\":\"worker\",\"index\":0}}"
 #define TASKED(task) "{\"cluster\":{\"worker\":[\"a:1\",\"b:1\"]},\"task\":" task "}"
   static const struct { const char *text, *parts[3]; } rows[] = {
-    { "{'cluster': {}}", { "not JSON", "goes wrong at byte 2", "double quotes" } },
+    { "{'cluster': {}}", { "not JSON", "goes wrong at byte 1", "double quotes" } },
     { "{\"cluster\":{\"worker\":[\"a:1\"", { "not JSON", "breaks off after 27 bytes" } },
     { "{} x", { "not JSON", "byte 3", "x" } },
     { "[1]", { "is a list", "should be an object" } },

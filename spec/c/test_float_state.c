@@ -127,6 +127,18 @@ static void tensors(flow_context *context, results *all)
 
 static void numbers(results *all)
 {
+  static const char text[] = "[0.1, 2.5e-7, 123456789.123456789, 1e-310, 0.30000000000000004]";
+  flow_json *json;
+  char printed[400];
+  memset(printed, 0, sizeof printed);
+  must(flow_json_parse(text, sizeof text - 1, &json));
+  for (const flow_json *at = flow_json_child(json); at; at = flow_json_next(at)) {
+    double number = flow_json_number(at);
+    add(all, "number", &number, sizeof number);
+  }
+  flow_json_print(json, printed, sizeof printed);
+  add(all, "printed", printed, sizeof printed);
+  flow_json_release(json);
   flow_arguments *arguments;
   flow_schedule *schedule;
   must(flow_arguments_new(&arguments));

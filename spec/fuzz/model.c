@@ -9,7 +9,9 @@
 static void model(const uint8_t *bytes, size_t count)
 {
   void *block;
-  cJSON *description = cJSON_ParseWithLength((const char *)bytes, count);
+  size_t end;
+  flow_json *description;
+  flow_json_read((const char *)bytes, count, &end, &description);
   if (flow_alloc_zero(sizeof(flow_model), &block) != FLOW_OK) abort();
   flow_model *read = block;
   read->magic = FLOW_MODEL_MAGIC;

@@ -1,0 +1,375 @@
+/* json_text.c: from text to tree and back. See json.h. */
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/float_state.h"
+#include "base/json.h"
+#include "base/memory.h"
+
+/* ---- numbers ----------------------------------------------------------------------------------------------------------------- */
+
+enum { MOST_DIGITS = 800, MOST_EXPONENT = 100000 };      /* a double's rounding hangs on 768 digits at most */
+
+static int is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/* The value of [-]digits[.digits][e[+-]digits]. Written without a point, strtod does not ask the locale. */
+static double number_of(const char *at, const char *end)
+{
+  char plain[MOST_DIGITS + 16];
+  int digits = 0, power = 0, exponent = 0, negative_exponent = 0, fraction = 0, used = 0;
+  if (*at == '-') plain[used++] = *at++;
+  for (; at < end && *at != 'e' && *at != 'E'; at++) {
+    if (*at == '.') fraction = 1;
+    else if (digits == 0 && *at == '0') power -= fraction;
+    else if (digits < MOST_DIGITS) plain[used++] = *at, digits++, power -= fraction;
+    else power += !fraction;
+  }
+  if (at < end) at++;
+  if (at < end && (*at == '-' || *at == '+')) negative_exponent = *at++ == '-';
+  for (; at < end; at++)
+    if (exponent < MOST_EXPONENT) exponent = exponent * 10 + (*at - '0');
+  if (digits == 0) plain[used++] = '0';
+  snprintf(plain + used, sizeof plain - (size_t)used, "e%d", power + (negative_exponent ? -exponent : exponent));
+  return strtod(plain, NULL);
+}
+
+/* The shortest text that stands for the number, with a point whatever the locale writes. */
+static void print_number(double value, char text[40])
+{
+  for (int digits = 1; digits <= DBL_DECIMAL_DIG; digits++) {
+    snprintf(text, 40, "%.*g", digits, value);
+    char *point = text + strspn(text, "-0123456789");
+    if (*point && *point != 'e') {
+      char *rest = point + strcspn(point, "0123456789e");
+      *point = '.';
+      memmove(point + 1, rest, strlen(rest) + 1);
+    }
+    if (number_of(text, text + strlen(text)) == value) return;
+  }
+}
+
+/* A REAL has a point or an exponent, so that other languages read a number that is no integer. */
+static void number_text(const flow_json *json, char text[40])
+{
+  double value = json->number;
+  if (isnan(value)) strcpy(text, "NaN");
+  else if (isinf(value)) strcpy(text, value > 0 ? "Infinity" : "-Infinity");
+  else if (json->kind == FLOW_JSON_NUMBER && fabs(value) < 0x1p53 && floor(value) == value) snprintf(text, 40, "%.0f", value);
+  else {
+    print_number(value, text);
+    if (json->kind == FLOW_JSON_REAL && !strpbrk(text, ".e")) strcat(text, ".0");
+  }
+}
+
+/* ---- reading ----------------------------------------------------------------------------------------------------------------- */
+
+typedef struct reader {
+  const char *at, *end;
+  char       *key;                       /* of the next value in an object; in memory of its own */
+  flow_json  *root, *into;
+  int         depth;
+  flow_status status;                    /* of memory */
+} reader;
+
+static flow_json *keep(reader *r, flow_json *made)
+{
+  if (!made) r->status = FLOW_OUT_OF_MEMORY;
+  return made;
+}
+
+static void skip_space(reader *r)
+{
+  while (r->at < r->end && (*r->at == ' ' || *r->at == '\t' || *r->at == '\n' || *r->at == '\r')) r->at++;
+}
+
+static int next_is(const reader *r, char c) { return r->at < r->end && *r->at == c; }
+
+static int skip_word(reader *r, const char *word)
+{
+  size_t length = strlen(word);
+  if ((size_t)(r->end - r->at) < length || memcmp(r->at, word, length) != 0) return 0;
+  r->at += length;
+  return 1;
+}
+
+static int hex4(const char *at, const char *end, unsigned *out)
+{
+  *out = 0;
+  if (end - at < 4) return 0;
+  for (int i = 0; i < 4; i++) {
+    char c = at[i];
+    int digit = is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    if (digit < 0) return 0;
+    *out = *out * 16 + (unsigned)digit;
+  }
+  return 1;
+}
+
+/* After \u: one character, of two escapes where they are a surrogate pair. No NUL, which would end the text. */
+static int read_unicode(reader *r, char **to)
+{
+  unsigned code, low;
+  if (!hex4(r->at, r->end, &code)) return 0;
+  const char *behind = r->at + 4;
+  if (code >= 0xd800 && code < 0xdc00) {
+    if (r->end - behind < 6 || behind[0] != '\\' || behind[1] != 'u' || !hex4(behind + 2, r->end, &low) || low < 0xdc00 || low > 0xdfff)
+      return 0;
+    code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+    behind += 6;
+  } else if (code == 0 || (code >= 0xdc00 && code <= 0xdfff)) {
+    return 0;
+  }
+  r->at = behind;
+  char *out = *to;
+  if (code < 0x80) *out++ = (char)code;
+  else if (code < 0x800) *out++ = (char)(0xc0 | code >> 6), *out++ = (char)(0x80 | (code & 0x3f));
+  else {
+    if (code < 0x10000) *out++ = (char)(0xe0 | code >> 12);
+    else *out++ = (char)(0xf0 | code >> 18), *out++ = (char)(0x80 | (code >> 12 & 0x3f));
+    *out++ = (char)(0x80 | (code >> 6 & 0x3f));
+    *out++ = (char)(0x80 | (code & 0x3f));
+  }
+  *to = out;
+  return 1;
+}
+
+static int read_escape(reader *r, char **to)
+{
+  static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
+  if (r->at >= r->end) return 0;
+  char letter = *r->at;
+  if (letter == 'u') {
+    r->at++;
+    return read_unicode(r, to);
+  }
+  const char *found = letter ? strchr(letters, letter) : NULL;
+  if (!found) return 0;
+  *(*to)++ = meant[found - letters];
+  r->at++;
+  return 1;
+}
+
+/* A text without its quotes, in memory of its own. */
+static char *read_text(reader *r)
+{
+  const char *close = r->at + 1;
+  void *block;
+  while (close < r->end && *close != '"') close += *close == '\\' ? 2 : 1;
+  if (close >= r->end) return r->at = r->end, NULL;
+  r->status = flow_alloc((size_t)(close - r->at), &block);       /* no escape is shorter than what it stands for */
+  if (r->status != FLOW_OK) return NULL;
+  char *text = block, *to = text;
+  for (r->at++; r->at < close;) {
+    if (*r->at == '\0' || (*r->at == '\\' && (r->at++, !read_escape(r, &to)))) {
+      flow_free(text);
+      return NULL;
+    }
+    if (r->at < close && *r->at != '\\' && *r->at != '\0') *to++ = *r->at++;
+  }
+  *to = '\0';
+  r->at = close + 1;
+  return text;
+}
+
+static flow_json *read_number(reader *r)
+{
+  const char *begin = r->at;
+  if (next_is(r, '-')) r->at++;
+  if (skip_word(r, "Infinity")) return keep(r, flow_json_make(FLOW_JSON_REAL, *begin == '-' ? -INFINITY : INFINITY, NULL));
+  if (next_is(r, '0')) r->at++;
+  else if (r->at < r->end && is_digit(*r->at)) while (r->at < r->end && is_digit(*r->at)) r->at++;
+  else return NULL;
+  if (next_is(r, '.')) {
+    if (++r->at >= r->end || !is_digit(*r->at)) return NULL;
+    while (r->at < r->end && is_digit(*r->at)) r->at++;
+  }
+  if (next_is(r, 'e') || next_is(r, 'E')) {
+    r->at++;
+    if (next_is(r, '+') || next_is(r, '-')) r->at++;
+    if (r->at >= r->end || !is_digit(*r->at)) return NULL;
+    while (r->at < r->end && is_digit(*r->at)) r->at++;
+  }
+  void *block;
+  size_t length = (size_t)(r->at - begin);
+  r->status = flow_alloc_zero(sizeof(flow_json) + length + 1, &block);
+  if (r->status != FLOW_OK) return NULL;
+  flow_json *json = block;
+  json->kind = FLOW_JSON_NUMBER;
+  json->number = number_of(begin, r->at);
+  json->text = memcpy(json + 1, begin, length);
+  return json;
+}
+
+/* A value without what is in it. */
+static flow_json *read_value(reader *r)
+{
+  skip_space(r);
+  if (r->at >= r->end) return NULL;
+  if (skip_word(r, "null")) return keep(r, flow_json_make(FLOW_JSON_NULL, 0, NULL));
+  if (skip_word(r, "true")) return keep(r, flow_json_make(FLOW_JSON_BOOLEAN, 1, NULL));
+  if (skip_word(r, "false")) return keep(r, flow_json_make(FLOW_JSON_BOOLEAN, 0, NULL));
+  if (skip_word(r, "NaN")) return keep(r, flow_json_make(FLOW_JSON_REAL, NAN, NULL));
+  if (skip_word(r, "{")) return keep(r, flow_json_make(FLOW_JSON_OBJECT, 0, NULL));
+  if (skip_word(r, "[")) return keep(r, flow_json_make(FLOW_JSON_LIST, 0, NULL));
+  if (*r->at != '"') return read_number(r);
+  char *text = read_text(r);
+  flow_json *json = text ? keep(r, flow_json_make(FLOW_JSON_TEXT, 0, text)) : NULL;
+  flow_free(text);
+  return json;
+}
+
+/* Up to the value of the next entry: its key and the colon. */
+static int read_key(reader *r)
+{
+  skip_space(r);
+  if (!next_is(r, '"') || !(r->key = read_text(r))) return 0;
+  skip_space(r);
+  return skip_word(r, ":");
+}
+
+/* Puts a value where it belongs; the containers that are open become its parents. */
+static int place(reader *r, flow_json *value)
+{
+  if (!value) return 0;
+  if (!r->root) r->root = value;
+  else if (!keep(r, flow_json_put(r->into, r->key, value))) return 0;
+  flow_free(r->key);
+  r->key = NULL;
+  if (value->kind != FLOW_JSON_OBJECT && value->kind != FLOW_JSON_LIST) return 1;
+  if (++r->depth > FLOW_JSON_DEPTH) return 0;
+  value->parent = r->into;
+  r->into = value;
+  return 1;
+}
+
+/* Closes what ends here and goes to the next value. 1: there is one; 0: the root is complete; -1: wrong. */
+static int advance(reader *r, const flow_json *placed)
+{
+  int opened = placed == r->into;
+  while (r->into) {
+    char closer = r->into->kind == FLOW_JSON_OBJECT ? '}' : ']';
+    skip_space(r);
+    if (!next_is(r, closer)) {
+      if (!opened && !skip_word(r, ",")) return -1;
+      return r->into->kind == FLOW_JSON_OBJECT && !read_key(r) ? -1 : 1;
+    }
+    r->at++;
+    r->depth--;
+    r->into = r->into->parent;
+    opened = 0;
+  }
+  return 0;
+}
+
+flow_status flow_json_read(const char *text, size_t bytes, size_t *end, flow_json **out)
+{
+  FLOW_DEFAULT_FLOATS;
+  reader r = { .at = text, .end = text + bytes };
+  int more = 1;
+  *out = NULL;
+  skip_word(&r, "\xef\xbb\xbf");          /* a byte order mark */
+  while (more > 0) {
+    flow_json *value = read_value(&r);
+    more = place(&r, value) ? advance(&r, value) : -1;
+  }
+  flow_free(r.key);
+  *end = (size_t)(r.at - text);
+  if (more == 0) {
+    *out = r.root;
+    return FLOW_OK;
+  }
+  flow_json_release(r.root);
+  if (r.status != FLOW_OK) return r.status;
+  return flow_fail(FLOW_CORRUPT_DATA, "this is not JSON: it breaks off or goes wrong at byte %.0f of %.0f", (double)*end, (double)bytes);
+}
+
+flow_status flow_json_read_object(const char *what, const char *text, flow_json **out)
+{
+  size_t end;
+  flow_status status = flow_json_read(text ? text : "", text ? strlen(text) : 0, &end, out);
+  if (status == FLOW_OUT_OF_MEMORY || flow_json_is(*out, FLOW_JSON_OBJECT)) return status;
+  flow_json_release(*out);
+  *out = NULL;
+  return flow_fail(FLOW_INVALID_ARGUMENT, "%s is a JSON object, found \"%.40s\"", what, text ? text : "");
+}
+
+/* ---- writing ----------------------------------------------------------------------------------------------------------------- */
+
+typedef struct writer { char *text; int length, capacity, failed; } writer;
+
+static void add_bytes(writer *w, const char *bytes, size_t count)
+{
+  if (w->failed || count > (size_t)(INT32_MAX - w->length - 1) || flow_grow(&w->text, 1, w->length + (int)count + 1, &w->capacity) != FLOW_OK) {
+    w->failed = 1;
+    return;
+  }
+  memcpy(w->text + w->length, bytes, count);
+  w->length += (int)count;
+}
+
+static void add(writer *w, const char *text) { add_bytes(w, text, strlen(text)); }
+
+static void add_quoted(writer *w, const char *text)
+{
+  static const char escaped[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+  add(w, "\"");
+  for (const char *at = text; *at; at++) {
+    const char *plain = at;
+    while (*at && *at != '"' && *at != '\\' && (unsigned char)*at >= 0x20) at++;
+    add_bytes(w, plain, (size_t)(at - plain));
+    if (!*at) break;
+    const char *found = strchr(escaped, *at);
+    char escape[8];
+    if (found) snprintf(escape, sizeof escape, "\\%c", letters[found - escaped]);
+    else snprintf(escape, sizeof escape, "\\u%04x", (unsigned)(unsigned char)*at);
+    add(w, escape);
+  }
+  add(w, "\"");
+}
+
+/* A value up to its first entry, without its key. */
+static void add_value(writer *w, const flow_json *json)
+{
+  char number[40];
+  switch (json->kind) {
+    case FLOW_JSON_OBJECT: add(w, json->child ? "{" : "{}"); break;
+    case FLOW_JSON_LIST: add(w, json->child ? "[" : "[]"); break;
+    case FLOW_JSON_TEXT: add_quoted(w, json->text); break;
+    case FLOW_JSON_BOOLEAN: add(w, json->number != 0 ? "true" : "false"); break;
+    case FLOW_JSON_NULL: add(w, "null"); break;
+    default:
+      if (!json->text) number_text(json, number);
+      add(w, json->text ? json->text : number);
+  }
+  w->failed |= json->failed;
+}
+
+char *flow_json_write(const flow_json *json)
+{
+  FLOW_DEFAULT_FLOATS;
+  writer w = { .text = NULL };
+  for (const flow_json *at = json; at;) {
+    if (at != json && at->key) add_quoted(&w, at->key), add(&w, ":");
+    add_value(&w, at);
+    if (at->child) {
+      at = at->child;
+      continue;
+    }
+    while (at != json && !at->next) {
+      at = at->parent;
+      add(&w, at->kind == FLOW_JSON_OBJECT ? "}" : "]");
+    }
+    if (at == json) break;
+    add(&w, ",");
+    at = at->next;
+  }
+  if (!json || w.failed) {
+    flow_free(w.text);
+    return NULL;
+  }
+  w.text[w.length] = '\0';
+  return w.text;
+}
