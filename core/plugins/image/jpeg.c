@@ -23,6 +23,30 @@ typedef struct jpeg_state {
   unsigned char           *row;     /* one row of four channels; CMYK only */
 } jpeg_state;
 
+/* What libjpeg's jerror.c is, which cannot be part of a shared object: Debian's archive has it compiled for programs. */
+#define JCOPYRIGHT_SHORT ""
+#define JVERSION ""
+#define JMESSAGE(code, string) string,
+static const char *const messages[] = {
+#include <jerror.h>
+  NULL
+};
+
+static void format_message(j_common_ptr common, char *to)
+{
+  const struct jpeg_error_mgr *errors = common->err;
+  int code = errors->msg_code > 0 && errors->msg_code <= errors->last_jpeg_message ? errors->msg_code : 0;
+  const char *format = messages[code], *argument = strchr(format, '%');
+  if (argument && argument[1] == 's') snprintf(to, JMSG_LENGTH_MAX, format, errors->msg_parm.s);
+  else snprintf(to, JMSG_LENGTH_MAX, format, errors->msg_parm.i[0], errors->msg_parm.i[1], errors->msg_parm.i[2], errors->msg_parm.i[3]);
+}
+
+static void forget_errors(j_common_ptr common)
+{
+  common->err->num_warnings = 0;
+  common->err->msg_code = 0;
+}
+
 static void jump_back(j_common_ptr common)
 {
   jpeg_state *state = (jpeg_state *)common->err;
@@ -44,10 +68,9 @@ static void print_nothing(j_common_ptr common)
 static void start_errors(jpeg_state *state)
 {
   memset(state, 0, sizeof *state);
-  jpeg_std_error(&state->errors);
-  state->errors.error_exit = jump_back;
-  state->errors.emit_message = stay_silent;
-  state->errors.output_message = print_nothing;
+  state->errors = (struct jpeg_error_mgr){ .error_exit = jump_back, .emit_message = stay_silent, .output_message = print_nothing,
+    .format_message = format_message, .reset_error_mgr = forget_errors, .jpeg_message_table = messages,
+    .last_jpeg_message = (int)(sizeof messages / sizeof *messages) - 2 };
 }
 
 /* ---- reading: all bytes are there from the start ---------------------------------------------------------------------------- */
@@ -236,7 +259,7 @@ flow_status flow_jpeg_encode(const unsigned char *pixels, int height, int width,
   memset(&encoder, 0, sizeof encoder);
   start_errors(&state);
   encoder.err = &state.errors;
-  flow_status status = FLOW_OK;
+  volatile flow_status status = FLOW_OK;          /* beyond a longjmp */
   if (setjmp(state.jump) == 0) {
     jpeg_create_compress(&encoder);
     encoder.dest = &to.destination;
