@@ -302,10 +302,10 @@ typedef struct writer { char *text; int length, capacity, failed; } writer;
 
 static void add_bytes(writer *w, const char *bytes, size_t count)
 {
-  if (w->failed || count > (size_t)(INT32_MAX - w->length - 1) || flow_grow(&w->text, 1, w->length + (int)count + 1, &w->capacity) != FLOW_OK) {
-    w->failed = 1;
-    return;
-  }
+  if (!w->failed && count <= (size_t)(INT32_MAX - w->length - 1))
+    w->failed = flow_grow(&w->text, 1, w->length + (int)count + 1, &w->capacity) != FLOW_OK;
+  else w->failed = 1;
+  if (w->failed) return;
   memcpy(w->text + w->length, bytes, count);
   w->length += (int)count;
 }

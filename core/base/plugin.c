@@ -96,6 +96,20 @@ static flow_status open_file(int plugin, const char *path, const flow_plugin **o
   return FLOW_OK;
 }
 
+typedef struct places { char folders[FOLDERS][PATH_BYTES], path[PATH_BYTES + 64]; } places;
+
+static flow_status find_and_open(int plugin, places *in, const flow_plugin **out)
+{
+  int count = list_folders(in->folders);
+  for (int i = 0; i < count; i++) {
+    flow_text text = flow_text_into(in->path, sizeof in->path);
+    flow_text_add(&text, "%s/libflow_%s.so", in->folders[i], known[plugin].name);
+    if (text.length < (int)sizeof in->path && access(in->path, F_OK) == 0) return open_file(plugin, in->path, out);
+  }
+  return flow_fail(FLOW_NOT_FOUND, "for %s the plugin libflow_%s.so is needed, which is not in %s: %s", known[plugin].purpose,
+                   known[plugin].name, count > 0 ? in->folders[0] : "the library's folder", known[plugin].install);
+}
+
 flow_status flow_plugin_open(const char *name, const flow_plugin **out)
 {
   *out = NULL;
@@ -104,18 +118,12 @@ flow_status flow_plugin_open(const char *name, const flow_plugin **out)
   *out = atomic_load_explicit(&opened[plugin], memory_order_acquire);
   if (*out) return FLOW_OK;
 
-  char folders[FOLDERS][PATH_BYTES], path[PATH_BYTES + 64];
-  int count = list_folders(folders);
-  for (int i = 0; i < count; i++) {
-    flow_text text = flow_text_into(path, sizeof path);
-    flow_text_add(&text, "%s/libflow_%s.so", folders[i], name);
-    if (text.length >= (int)sizeof path || access(path, F_OK) != 0) continue;
-    FLOW_TRY(open_file(plugin, path, out));
-    atomic_store_explicit(&opened[plugin], *out, memory_order_release);
-    return FLOW_OK;
-  }
-  return flow_fail(FLOW_NOT_FOUND, "for %s the plugin libflow_%s.so is needed, which is not in %s: %s", known[plugin].purpose, name,
-                   count > 0 ? folders[0] : "the library's folder", known[plugin].install);
+  void *block;
+  FLOW_TRY(flow_alloc(sizeof(places), &block));
+  flow_status status = find_and_open(plugin, block, out);
+  flow_free(block);
+  if (status == FLOW_OK) atomic_store_explicit(&opened[plugin], *out, memory_order_release);
+  return status;
 }
 
 /* ---- C API ------------------------------------------------------------------------------------------------------------------- */

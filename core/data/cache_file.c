@@ -196,7 +196,7 @@ static flow_status write_start(cache_cursor *at)
 static flow_status start_filling(cache_cursor *at)
 {
   const char *path = parameters_of(at)->path;
-  char lock_path[4096], holder[256], text[4600];
+  char lock_path[4096], holder[256], text[1200];
   void *block;
   int taken;
   if (snprintf(lock_path, sizeof lock_path, "%s.lock", path) >= (int)sizeof lock_path)

@@ -134,7 +134,9 @@ static void set_limit(map_cursor *at, int limit)
 {
   if (limit > at->most) limit = at->most;
   if (limit <= at->limit) return;
-  slot *used[MOST_THREADS * 8], **ring = at->ring;
+  void *block;
+  if (flow_alloc(sizeof(slot *) * (size_t)limit, &block) != FLOW_OK) return;      /* it stays as short as it is */
+  slot **used = block, **ring = at->ring;
   int count = (int)(at->tail - at->head), next_free = count;
   for (int i = 0; i < count; i++) used[i] = ring[(at->head + i) % at->limit];
   for (int i = 0; i < at->limit; i++) {
@@ -146,6 +148,7 @@ static void set_limit(map_cursor *at, int limit)
   for (int i = at->limit; i < limit; i++) used[i] = ring[i];      /* behind the limit lie the spare ones */
   for (int i = 0; i < limit; i++) ring[(at->head + i) % limit] = used[i];
   at->limit = limit;
+  flow_free(used);
   pthread_cond_broadcast(&at->gate.room);
 }
 

@@ -200,7 +200,8 @@ static flow_status parse_header(flow_tensor_file *file, const char *text, uint64
   flow_json *document;
   flow_status status = flow_json_read(text, bytes, &end, &document);
   if (status == FLOW_CORRUPT_DATA)
-    return flow_fail(status, "%s is no whole safetensors file: its header is no JSON from byte %.0f on", file->path, (double)(LENGTH_BYTES + end));
+    return flow_fail(status, "%s is no whole safetensors file: its header is no JSON from byte %.0f on", file->path,
+                     (double)(LENGTH_BYTES + end));
   FLOW_TRY(status);
   uint64_t contents = file->offset + LENGTH_BYTES + bytes;
   if (strspn(text + end, " ") != bytes - end) status = fail_header(file, "the header", "goes on behind its end");

@@ -20,7 +20,8 @@ static flow_json *choice_json(const flow_argument *parameter, const flow_argumen
 {
   flow_argument_choice choice;
   flow_arguments *options;
-  if (!flow_argument_choice_find(parameter->type, flow_argument_text(arguments, parameter->name), &choice)) return flow_json_make(FLOW_JSON_NULL, 0, NULL);
+  if (!flow_argument_choice_find(parameter->type, flow_argument_text(arguments, parameter->name), &choice))
+    return flow_json_make(FLOW_JSON_NULL, 0, NULL);
   if (flow_arguments_extract(arguments, parameter->name, &options) != FLOW_OK) return NULL;
   flow_json *config = flow_json_make(FLOW_JSON_OBJECT, 0, NULL);
   if (config) flow_config_add_arguments(config, choice.parameters, options);

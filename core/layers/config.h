@@ -3,7 +3,6 @@
 #define FLOW_LAYERS_CONFIG_H
 
 #include "base/json.h"
-
 #include "layers/layer.h"
 
 /* The layer's "config" object; NULL when memory is out. The caller deletes it. */

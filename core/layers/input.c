@@ -67,7 +67,8 @@ static void config(const flow_layer *layer, flow_json *object)
   const double *shape;
   int rank = flow_argument_list(layer->arguments, "batch_shape", &shape);
   flow_json *list = flow_json_put_kind(object, "batch_shape", FLOW_JSON_LIST);
-  for (int i = 0; i < rank; i++) flow_json_put(list, NULL, flow_json_make(shape[i] < 0 ? FLOW_JSON_NULL : FLOW_JSON_NUMBER, shape[i], NULL));
+  for (int i = 0; i < rank; i++)
+    flow_json_put(list, NULL, flow_json_make(shape[i] < 0 ? FLOW_JSON_NULL : FLOW_JSON_NUMBER, shape[i], NULL));
   flow_json_put_text(object, "dtype", flow_argument_text(layer->arguments, "dtype"));
   flow_json_put_kind(object, "sparse", FLOW_JSON_BOOLEAN);
   flow_json_put_kind(object, "ragged", FLOW_JSON_BOOLEAN);

@@ -1,5 +1,6 @@
 /* model_file.c: a model's variables where Keras keeps them in its file (keras.src.saving.saving_lib; see lua/flow/saving/weights.lua),
  * opening and saving. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,25 +35,44 @@ static void snake_case(const char *class_name, char *text, size_t size)
 
 static int same_class(const flow_part *a, const flow_part *b) { return strcmp(a->class_name, b->class_name) == 0; }
 
-static flow_status walk(const flow_part *part, const char *path, visitor visit, void *state)
+typedef struct walker { visitor visit; void *state; char path[MOST_PATH]; } walker;
+
+/* Behind the first `length` bytes of the path; its new length, 0 if it does not fit. */
+static int __attribute__((format(printf, 3, 4))) extend(walker *w, int length, const char *format, ...)
 {
-  char inner[MOST_PATH], class[128];
-  const char *slash = *path ? "/" : "";
+  va_list arguments;
+  va_start(arguments, format);
+  int more = vsnprintf(w->path + length, sizeof w->path - (size_t)length, format, arguments);
+  va_end(arguments);
+  return length + more < (int)sizeof w->path ? length + more : 0;
+}
+
+/* part: at the path's first `length` bytes. Models nest 64 deep: what a level needs is small. */
+static flow_status walk_part(walker *w, const flow_part *part, int length)
+{
+  const char *slash = length ? "/" : "";
   flow_layer *layer = part->layer;
-  if (snprintf(inner, sizeof inner, "%s%svars", path, slash) >= (int)sizeof inner)
+  if (!extend(w, length, "%svars", slash))
     return flow_fail(FLOW_CORRUPT_DATA, "the models are nested too deep for paths of %d bytes", MOST_PATH);
-  FLOW_TRY(visit(state, inner, part->name, layer ? layer->variables : NULL, layer ? layer->variable_count : 0));
+  FLOW_TRY(w->visit(w->state, w->path, part->name, layer ? layer->variables : NULL, layer ? layer->variable_count : 0));
   for (int i = 0; i < part->part_count; i++) {
     const flow_part *child = &part->parts[i];
+    char class[128];
     int number = 0;
     if (part->kind == FLOW_PART_SEQUENTIAL && child->kind == FLOW_PART_INPUT) continue;
     for (int k = 0; k < i; k++) number += same_class(&part->parts[k], child);
     snake_case(child->class_name, class, sizeof class);
-    int length = snprintf(inner, sizeof inner, number ? "%s%slayers/%s_%d" : "%s%slayers/%s", path, slash, class, number);
-    if (length >= (int)sizeof inner) return flow_fail(FLOW_CORRUPT_DATA, "the path of \"%s\" is too long", child->name);
-    FLOW_TRY(walk(child, inner, visit, state));
+    int inner = number ? extend(w, length, "%slayers/%s_%d", slash, class, number) : extend(w, length, "%slayers/%s", slash, class);
+    if (!inner) return flow_fail(FLOW_CORRUPT_DATA, "the path of \"%s\" is too long", child->name);
+    FLOW_TRY(walk_part(w, child, inner));
   }
   return FLOW_OK;
+}
+
+static flow_status walk(const flow_part *root, visitor visit, void *state)
+{
+  walker w = { .visit = visit, .state = state };
+  return walk_part(&w, root, 0);
 }
 
 typedef struct trainable_list { flow_variable **list; int count; } trainable_list;
@@ -72,7 +92,7 @@ static flow_status add_trainable(void *state, const char *path, const char *name
 int flow_model_trainable(const flow_model *model, flow_variable **list)
 {
   trainable_list found = { .list = list };
-  walk(&model->root, "", add_trainable, &found);
+  walk(&model->root, add_trainable, &found);
   return found.count;
 }
 
@@ -206,7 +226,7 @@ static flow_status load(flow_context *context, const char *path, flow_model *mod
   if (status == FLOW_OK) status = flow_model_build(context, model);
   if (status != FLOW_OK) return flow_fail_prefix(status, "%s: ", path);
   FLOW_TRY(flow_tensor_file_open(path, "model.weights.h5", &file));
-  status = walk(&model->root, "", read_variables, file);
+  status = walk(&model->root, read_variables, file);
   if (status == FLOW_OK && model->optimizer) status = read_optimizer(model, file);
   flow_tensor_file_release(file);
   return status;
@@ -277,7 +297,7 @@ static flow_status save(const flow_model *model, const char *path)
   flow_archive_writer *archive = NULL;
   FLOW_TRY(flow_tensor_writer_new(&writer));
   char *config = flow_json_write(model->description);
-  flow_status status = config ? walk(&model->root, "", add_variables, writer) : flow_fail(FLOW_OUT_OF_MEMORY, "no memory for config.json");
+  flow_status status = config ? walk(&model->root, add_variables, writer) : flow_fail(FLOW_OUT_OF_MEMORY, "no memory for config.json");
   if (status == FLOW_OK && model->optimizer) status = add_optimizer(model, writer);
   if (status == FLOW_OK) status = flow_archive_writer_new(path, &archive);
   if (status == FLOW_OK) status = flow_archive_writer_add_text(archive, "metadata.json", model->metadata, (double)strlen(model->metadata));

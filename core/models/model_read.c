@@ -185,7 +185,8 @@ static flow_status make_call(flow_model *model, const flow_part *whole, const re
 static flow_status expand_functional(flow_model *model, const flow_part *part, const int *inputs, int count, int depth, results *found,
                                      int *outputs)
 {
-  const flow_json *config = member(part->entry, "config"), *starts = member(config, "input_layers"), *ends = member(config, "output_layers");
+  const flow_json *config = member(part->entry, "config");
+  const flow_json *starts = member(config, "input_layers"), *ends = member(config, "output_layers");
   int progress = 1, left = 1;
   if (end_count(starts) != count)
     return flow_fail(FLOW_CORRUPT_DATA, "the model \"%s\" is called with %d inputs, it has %d", part->name, count, end_count(starts));
@@ -299,7 +300,8 @@ static flow_status read_loss(flow_model *model, const flow_json *loss)
   if (reduction && strcmp(reduction, "sum_over_batch_size") != 0 && strcmp(reduction, "mean") != 0)
     return flow_fail(FLOW_UNSUPPORTED, "its loss has the reduction \"%s\"; only sum_over_batch_size is supported", reduction);
   model->loss = flow_loss_record(index);
-  return flow_json_is(config, FLOW_JSON_OBJECT) ? flow_config_read(config, NULL, apart, &model->loss_options) : flow_arguments_new(&model->loss_options);
+  if (!flow_json_is(config, FLOW_JSON_OBJECT)) return flow_arguments_new(&model->loss_options);
+  return flow_config_read(config, NULL, apart, &model->loss_options);
 }
 
 /* Keras wraps the optimizer of a model with this policy when it compiles it, and writes the config of the one that it was given. */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { LEVELS = 15, BLOCK = 256 };       /* 16384 parts; elements of a term, all of which stay in the first cache */
+enum { LEVELS = 15, BLOCK = 64 };        /* 16384 parts; elements of a term: all of them fit the first cache and a small stack */
 
 #define ADD_PAIRWISE(name, type)                                                                        \
   static void name(const void *const *parts, int parts_count, type *sum, int64_t begin, int count)      \

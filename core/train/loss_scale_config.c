@@ -76,7 +76,7 @@ flow_status flow_loss_scale_from_config(const char *text, flow_loss_scale **scal
   if (!text || !scale || !inner)
     return flow_fail(FLOW_INVALID_ARGUMENT, "flow_loss_scale_from_config: %s is NULL", text ? "an output" : "text");
   flow_json *object;
-  FLOW_TRY(flow_json_read_object("an optimizer's config", text, &object));
+  FLOW_TRY(flow_json_read_object("an optimizer's config, with its class_name,", text, &object));
   flow_status status = flow_loss_scale_read(object, scale, inner);
   flow_json_release(object);
   return status;

@@ -107,7 +107,7 @@ flow_status flow_optimizer_from_config(const char *text, flow_optimizer **out)
 {
   if (!text || !out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_optimizer_from_config: %s is NULL", text ? "out" : "text");
   flow_json *object;
-  FLOW_TRY(flow_json_read_object("an optimizer's config", text, &object));
+  FLOW_TRY(flow_json_read_object("an optimizer's config, with its class_name,", text, &object));
   flow_status status = flow_optimizer_read(object, out);
   flow_json_release(object);
   return status;

@@ -1,5 +1,5 @@
-/* test_json.c: core/base/json: what is read is written again as it stood; numbers to the last bit, in any locale; what is not JSON names its
- * byte; nesting costs no stack; memory may run out anywhere. */
+/* test_json.c: core/base/json: what is read is written again as it stood; numbers to the last bit, in any locale; what is not JSON names
+ * its byte; nesting costs no stack; memory may run out anywhere. */
 #include <locale.h>
 #include <math.h>
 #include <pthread.h>
@@ -35,7 +35,8 @@ static void assert_writes(const char *wanted, const flow_json *json)
 
 static void what_is_read_is_written(void **state)
 {
-  static const char *const texts[] = { "null", "true", "false", "0", "-0", "1.0", "1e5", "123456789012345678901", "0.1", "[]", "{}", "[[],{}]",
+  static const char *const texts[] = { "null", "true", "false", "0", "-0", "1.0", "1e5", "123456789012345678901", "0.1", "[]", "{}",
+    "[[],{}]",
     "\"\"", "\"a\\\"b\\\\c\\n\\t\\u001f\"", "{\"a\":1,\"a\":2,\"\":[1,2,{\"b\":null}]}", "[NaN,Infinity,-Infinity]", "\"\xc3\xa4\"" };
   (void)state;
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -50,7 +51,8 @@ static void what_is_read_is_written(void **state)
 static void escapes_become_characters(void **state)
 {
   static const struct { const char *json, *text; } cases[] = {
-    { "\"\\u0041\\/\\b\\f\\r\"", "A/\b\f\r" }, { "\"\\u00e4\\u20AC\"", "\xc3\xa4\xe2\x82\xac" }, { "\"\\ud83d\\ude00\"", "\xf0\x9f\x98\x80" } };
+    { "\"\\u0041\\/\\b\\f\\r\"", "A/\b\f\r" }, { "\"\\u00e4\\u20AC\"", "\xc3\xa4\xe2\x82\xac" }, { "\"\\ud83d\\ude00\"",
+    "\xf0\x9f\x98\x80" } };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     flow_json *json = read_text(cases[i].json);
@@ -62,8 +64,10 @@ static void escapes_become_characters(void **state)
 static void what_is_wrong_names_its_byte(void **state)
 {
   static const struct { const char *text; size_t at; } cases[] = {
-    { "", 0 }, { "{'a':1}", 1 }, { "[1,]", 3 }, { "[1 2]", 3 }, { "{\"a\" 1}", 5 }, { "{\"a\":1", 6 }, { "{1:2}", 1 }, { "nul", 0 }, { "\"abc", 4 },
-    { "[01]", 2 }, { "[1.]", 3 }, { "[+1]", 1 }, { "[1e]", 3 }, { "\"\\u0000\"", 3 }, { "\"\\ud800\"", 3 }, { "\"\\x\"", 2 }, { "]", 0 }, { "-", 1 } };
+    { "", 0 }, { "{'a':1}", 1 }, { "[1,]", 3 }, { "[1 2]", 3 }, { "{\"a\" 1}", 5 }, { "{\"a\":1", 6 }, { "{1:2}", 1 }, { "nul", 0 },
+    { "\"abc", 4 },
+    { "[01]", 2 }, { "[1.]", 3 }, { "[+1]", 1 }, { "[1e]", 3 }, { "\"\\u0000\"", 3 }, { "\"\\ud800\"", 3 }, { "\"\\x\"", 2 }, { "]",
+    0 }, { "-", 1 } };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     flow_json *json;
@@ -217,7 +221,8 @@ static void memory_may_run_out(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(what_is_read_is_written), cmocka_unit_test(escapes_become_characters), cmocka_unit_test(what_is_wrong_names_its_byte),
+    cmocka_unit_test(what_is_read_is_written), cmocka_unit_test(escapes_become_characters),
+    cmocka_unit_test(what_is_wrong_names_its_byte),
     cmocka_unit_test(numbers_keep_all_bits),   cmocka_unit_test(the_locale_has_no_say),     cmocka_unit_test(what_is_made_is_written),
     cmocka_unit_test(nesting_costs_no_stack),  cmocka_unit_test(memory_may_run_out),
   };

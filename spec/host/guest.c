@@ -1,5 +1,5 @@
-/* guest.c: a host that loads, predicts, trains, saves and decodes, and prints a hash of all that came out. With EXPORTS it exports functions
- * of the names that the library's own parts have, as programs do that carry such libraries along: each ends the process. */
+/* guest.c: a host that loads, predicts, trains, saves and decodes, and prints a hash of all that came out. With EXPORTS it exports
+ * functions of the names that the library's own parts have, as programs do that carry such libraries along: each ends the process. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

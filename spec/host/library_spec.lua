@@ -45,7 +45,8 @@ end)
 
 describe("a host in C", function()
   local guest = library:gsub("lib/[^/]*$", "bin/guest")
-  local inputs = { "keras/trained_adam.keras", "keras/expected.npz", "pictures/daisy/b.jpg", "pictures/Rose/interlaced.png", "pictures/top.png", "pictures/Rose/moving.gif" }
+  local inputs = { "keras/trained_adam.keras", "keras/expected.npz", "pictures/daisy/b.jpg", "pictures/Rose/interlaced.png",
+                   "pictures/top.png", "pictures/Rose/moving.gif" }
 
   local function run(program)
     local words = { program, (support.file("made", ""):gsub("/[^/]*$", "")) }

@@ -197,7 +197,7 @@ flow_status flow_jpeg_decode(const unsigned char *bytes, size_t count, int chann
 
 /* ---- writing ------------------------------------------------------------------------------------------------------------------- */
 
-enum { PIECE_BYTES = 16384 };
+enum { PIECE_BYTES = 4096 };
 
 typedef struct jpeg_target {
   struct jpeg_destination_mgr destination;     /* first */
