@@ -237,6 +237,7 @@ FLOW_API flow_status flow_tape_gradient(flow_context *context, flow_tape *tape, 
 
 FLOW_API flow_status flow_trace_begin(flow_context *context);
 FLOW_API int         flow_trace_depth(const flow_context *context);
+FLOW_API int         flow_trace_replicas(const flow_context *context);   /* that the innermost open trace is for; 0: none is open */
 FLOW_API flow_status flow_trace_input(flow_context *context, int dtype, int rank, const int64_t *shape, flow_tensor **out); /* shape[0] = -1: rows of the batch */
 FLOW_API flow_status flow_trace_constant(flow_context *context, flow_tensor *value, flow_tensor **out);   /* a symbolic stand-in for a concrete tensor */
 FLOW_API flow_status flow_trace_end(flow_context *context, flow_tensor *const *outputs, int count, flow_plan **out); /* closes the innermost trace; new reference */

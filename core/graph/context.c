@@ -120,6 +120,12 @@ int flow_interrupted(const flow_context *context)
 }
 
 int flow_trace_depth(const flow_context *context) { return context->scopes->trace_count; }
+int flow_trace_replicas(const flow_context *context)
+{
+  const flow_graph *graph = flow_context_trace(context);
+  return graph ? graph->replicas : 0;
+}
+
 int flow_tape_depth(const flow_context *context)  { return context->scopes->tape_count; }
 
 flow_status flow_trace_begin(flow_context *context)

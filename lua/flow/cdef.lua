@@ -207,6 +207,7 @@ int flow_tape_gradient(flow_context *context, flow_tape *tape, flow_tensor *targ
  flow_variable *const *variables, int count, flow_tensor **out);
 int flow_trace_begin(flow_context *context);
 int flow_trace_depth(const flow_context *context);
+int flow_trace_replicas(const flow_context *context);
 int flow_trace_input(flow_context *context, int dtype, int rank, const int64_t *shape, flow_tensor **out);
 int flow_trace_constant(flow_context *context, flow_tensor *value, flow_tensor **out);
 int flow_trace_end(flow_context *context, flow_tensor *const *outputs, int count, flow_plan **out);

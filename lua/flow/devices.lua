@@ -4,6 +4,7 @@
 -- Tensors are made on the CPU, unless flow.device("gpu:0", f) says otherwise, an option does, or the environment variable FLOW_DEVICE.
 -- Ops run where their inputs are.
 
+local host = require "flow.host"
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local scopes = require "flow.scopes"
@@ -181,7 +182,7 @@ function devices.device(name, f, ...)
   return devices.within(devices.number(name), f, ...)
 end
 
-local named = os.getenv("FLOW_DEVICE") or ""
+local named = host.getenv("FLOW_DEVICE") or ""
 if named ~= "" then
   scopes.set_default_device(devices.number(named))
   check(C.flow_context_set_device(native.context, devices.number(named)))

@@ -21,6 +21,7 @@
 -- in native.hooks and native.methods. What must exist once per Lua state (declarations, metatype, context) is kept in the
 -- registry, since hosts and test runners unload and reload modules.
 
+local host = require "flow.host"
 local ffi = require "ffi"
 local errors = require "flow.errors"
 local scopes = require "flow.scopes"
@@ -35,22 +36,16 @@ local state = registry[REGISTRY_KEY]
 
 local home = debug.getinfo(1, "S").source:match("^@(.*[/\\])") or "./"
 
-local function readable(path)
-  local file = io.open(path, "rb")
-  if file then file:close() end
-  return file ~= nil
-end
-
 -- Candidates in order: the library that the host program already uses, the environment, a source tree or installation
 -- around this file, LuaRocks, the system.
 local function candidates()
   local list = {}
-  local named = registry["flowlua.library"] or os.getenv("FLOWLUA_LIB")
+  local named = registry["flowlua.library"] or host.getenv("FLOWLUA_LIB")
   if named and named ~= "" then return { named } end
   for _, relative in ipairs { "../../build/lib/libflow.so.0", "../../../../lib/libflow.so.0" } do
-    if readable(home .. relative) then list[#list + 1] = home .. relative end
+    if host.readable(home .. relative) then list[#list + 1] = home .. relative end
   end
-  local rock = package.searchpath and package.searchpath("flow_native", package.cpath)
+  local rock = host.c_module("flow_native")
   if rock then list[#list + 1] = rock end
   list[#list + 1] = "libflow.so.0"
   list[#list + 1] = "flow"
@@ -191,7 +186,9 @@ end
 local SLACK = 128 * 1024 * 1024
 local limit = SLACK
 function native.collect()
+  local stopped = collectgarbage("isrunning") == false      -- by the host, whose decision a full collection would undo
   collectgarbage()
+  if stopped then collectgarbage("stop") end
   limit = C.flow_live_bytes() * 1.5 + SLACK
 end
 function native.pressure()

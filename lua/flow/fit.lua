@@ -14,6 +14,7 @@ local log = require "flow.log"
 local tensor = require "flow.tensor"
 local arguments = require "flow.arguments"
 local fit_position = require "flow.fit_position"
+local ownership = require "flow.distribute.ownership"
 local together = require "flow.distribute.together"
 local workers = require "flow.fit_workers"
 local executions = require "flow.executions"
@@ -334,6 +335,7 @@ function Model:fit(x, y, ...)
   local options
   x, y, options = read_call(self, "fit", FIT, x, y, ...)
   training.compiled(self, "fit")
+  ownership.adopt(self, "fit")
   together.random(self)
   if Feed.is(x) then
     local how = read_fit_options(options)

@@ -1,6 +1,7 @@
 -- init.lua: what `require "flow"` returns. Tensors and ops are here at once; layers, models, data and the other parts are
 -- loaded when a script first names them. A name that does not exist is an error, never nil.
 
+require "flow.host"      -- first: it says what this Lua lacks
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local tensor = require "flow.tensor"

@@ -161,6 +161,9 @@ function Layer:_ensure_built(shapes, single)
   rawset(self, "_input_shape", single and built_for[1] or built_for)
   if self._handle then
     build_native(self, shapes)                                 -- as they are, for what an error says
+    local made = {}
+    for i = 1, C.flow_layer_variable_count(self._handle) do made[i] = variable.wrap(C.flow_layer_variable(self._handle, i - 1)) end
+    placement.share_new(made)
   else
     local before = #self._own
     local ok, problem = pcall(self.build, self, self._input_shape)

@@ -6,6 +6,7 @@ local object = require "flow.object"
 local arguments = require "flow.arguments"
 local signature = require "flow.signature"
 local variable = require "flow.variable"
+local ownership = require "flow.distribute.ownership"
 local schedules = require "flow.schedules"
 local json = require "flow.json"
 
@@ -116,6 +117,7 @@ function Optimizer:apply_gradients(gradients, variables)
   if type(variables) ~= "table" or type(gradients) ~= "table" then
     raise("%s: apply_gradients takes a list of gradients and a list of variables", object.title(self))
   end
+  ownership.check_update(object.title(self) .. ": apply_gradients")
   local count = errors.check_list("apply_gradients: the variables", variables)
   if table.maxn(gradients) > count then
     raise("%s: apply_gradients: there are %d gradients for %d variables", object.title(self), table.maxn(gradients), count)

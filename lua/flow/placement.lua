@@ -46,6 +46,11 @@ function placement.new(options)
            device = devices.number(names[1]), group = group_of(names), shared = setmetatable({}, { __mode = "k" }) }
 end
 
+-- The placement of the strategy by which this Lua state is one of several workers, or nil.
+local joined
+function placement.join(p) joined = p end
+function placement.joined() return joined and not rawget(joined, "closed") and joined or nil end
+
 -- Those that the running coroutine has entered.
 local function stack_of(own)
   local stack = own.placements
@@ -91,6 +96,14 @@ function placement.begin_trace(p, divides)
   local status = C.flow_trace_begin(context)
   C.flow_context_set_replicas(context, 1)
   check(status)
+end
+
+-- Gives variables that were made in the current placement the chief's values, on all workers at once: as in tf.distribute they are equal
+-- from the beginning, whatever a worker drew or seeded before.
+function placement.share_new(list)
+  local p = placement.current()
+  if not p or p.workers == 1 or rawget(p, "closed") or #list == 0 then return end
+  p.strategy._worker:share_variables(list)
 end
 
 -- Gives the variables of a plan the chief's values on all workers, as tf.distribute does when it makes them: each the first time that a

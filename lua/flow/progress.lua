@@ -1,5 +1,6 @@
 -- progress.lua: what fit, evaluate and predict print: Keras' progress bar on a terminal, one plain line an epoch elsewhere.
 
+local host = require "flow.host"
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local log = require "flow.log"
@@ -23,7 +24,7 @@ end
 -- What the bar is drawn with: a box character, unless the environment says that the terminal shows no UTF-8.
 local function bar_character()
   for _, name in ipairs { "LC_ALL", "LC_CTYPE", "LANG" } do
-    local value = os.getenv(name)
+    local value = host.getenv(name)
     if value and value ~= "" then return value:lower():find("utf%-?8") and "━" or "=" end
   end
   return "━"

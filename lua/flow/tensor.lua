@@ -324,24 +324,37 @@ local function sweep_anchors()
   anchors.sweep_at = 2 * kept + 8
 end
 
--- A tensor over the memory of a cdata array or pointer, without a copy.
-takes "memory, shape, dtype = 'float32'"
-function tensor.frombuffer(memory, shape, dtype)
-  if type(memory) ~= "cdata" or is_tensor(memory) then
-    raise("flow.frombuffer: expected a cdata array or pointer, got %s", errors.describe(memory))
+-- A tensor over the memory of a cdata array or pointer, without a copy; or of a string's bytes, which are copied, since strings never
+-- change. offset: bytes to leave out at the beginning.
+takes "memory, shape, dtype = 'float32', offset: whole = 0"
+function tensor.frombuffer(memory, shape, dtype, offset)
+  local text = type(memory) == "string"
+  if not text and (type(memory) ~= "cdata" or is_tensor(memory)) then
+    raise("flow.frombuffer: expected a string, a cdata array or a pointer, got %s", errors.describe(memory))
   end
   shape = check_dims("flow.frombuffer", shape)
   local number = native.dtype(dtype)
   local dims, rank = native.dims(shape)
-  local _, own = native.array_of(memory)
+  local own = text and #memory or select(2, native.array_of(memory)) and native.sizeof(memory)
   if own then
     local wanted = C.flow_dtype_size(number)
     for i = 1, rank do wanted = wanted * shape[i] end
-    if wanted > native.sizeof(memory) then
-      raise("flow.frombuffer: the shape takes %d bytes, the array has %d", wanted, native.sizeof(memory))
+    if offset + wanted > own then
+      raise("flow.frombuffer: the shape takes %d bytes%s, the %s has %d", wanted, offset > 0 and (" from byte %d on"):format(offset) or "",
+        text and "string" or "array", own)
     end
   end
-  check(C.flow_tensor_borrow(native.cast("void *", memory), number, rank, dims, one))
+  local first = native.cast(text and "const char *" or "char *", memory) + offset
+  if text then      -- the tensor can be written to, a string cannot
+    local copy = new(number, shape)
+    native.copy(C.flow_tensor_data(copy.p), first, copy.size * C.flow_dtype_size(number))
+    return copy
+  end
+  if tonumber(native.cast("intptr_t", first) % C.flow_dtype_size(number)) ~= 0 then
+    raise("flow.frombuffer: %s elements begin at a multiple of %d bytes, this address is no such one", native.dtype_names[number],
+      C.flow_dtype_size(number))
+  end
+  check(C.flow_tensor_borrow(native.cast("void *", first), number, rank, dims, one))
   local t = native.tensor(one[0])
   local strides, stride = native.dims(shape), 1
   for i = rank - 1, 0, -1 do

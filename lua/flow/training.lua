@@ -352,6 +352,7 @@ local function on_batch(kind)
   takes "x?: data, y?: data, sample_weight?, class_weight?, { return_dict? }"
   return function(self, x, y, weights, by_class, options)
     training.compiled(self, kind .. "_on_batch")
+    if kind == "train" then ownership.adopt(self, "train_on_batch") end
     training.check_return_dict(kind .. "_on_batch", options.return_dict)
     if by_class then weights = training.class_weights(self, by_class, y, weights) end
     training.reset(self)

@@ -7,6 +7,7 @@ local tensor = require "flow.tensor"
 local devices = require "flow.devices"
 local ops = require "flow.ops"
 local signature = require "flow.signature"
+local placement = require "flow.placement"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context, held = native.context, native.held
@@ -53,7 +54,9 @@ function variable.Variable(value, options)
   if devices.current() >= 0 then initial = tensor.to_device(initial, devices.current()) end
   held[1] = initial
   native.try(C.flow_variable_new, initial.p, options.name, options.trainable, sync, out_variable)
-  return adopt(out_variable[0])
+  local made = adopt(out_variable[0])
+  if sync == C.FLOW_MIRRORED then placement.share_new { made } end
+  return made
 end
 
 -- The current value for arithmetic: a view of the storage, or in a traced function the symbolic value at this point.

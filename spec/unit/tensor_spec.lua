@@ -189,6 +189,37 @@ describe("a tensor", function()
 end)
 
 describe("flow.frombuffer", function()
+  it("takes the bytes of a string, from an offset on, and leaves the string as it is", function()
+    local body = "abc\0\0\128\63\0\0\0\64"      -- the float32 numbers 1 and 2 after three bytes
+    local t = flow.frombuffer(body, { 2 }, "float32", 3)
+    assert.same({ 1, 2 }, t:totable())
+    t[1] = 7
+    assert.same({ 1, 2 }, flow.frombuffer(body, { 2 }, "float32", 3):totable())
+    assert.same({ 97, 98, 99 }, flow.frombuffer(body, { 3 }, "uint8"):totable())
+    assert.same({}, flow.frombuffer("", { 0 }, "float32"):totable())
+    for i = 1, 200 do assert.equal(i % 256, flow.frombuffer(("x"):rep(i) .. string.char(i % 256), { 1 }, "uint8", i):item()) end
+    assert.equal("flow.frombuffer: the shape takes 8 bytes from byte 4 on, the string has 11",
+      message_of(function() flow.frombuffer(body, { 2 }, "float32", 4) end))
+    for _, offset in ipairs { -1, 0.5, "1" } do
+      assert.truthy(message_of(function() flow.frombuffer(body, { 1 }, "uint8", offset) end):find("offset is a number of bytes from 0"))
+    end
+    local array = ffi.new("int32_t[4]", { 1, 2, 3, 4 })
+    assert.same({ 3, 4 }, flow.frombuffer(array, { 2 }, "int32", 8):totable())
+    assert.truthy(message_of(function() flow.frombuffer(array, { 1 }, "int32", 2) end):find("begin at a multiple of 4 bytes"))
+  end)
+
+  it("leaves a collector that the host stopped as it is", function()
+    local native = require "flow.ffi"
+    collectgarbage("stop")
+    native.collect()
+    flow.tidy(function() return 1 end)
+    local runs = collectgarbage("isrunning")
+    collectgarbage("restart")
+    native.collect()
+    assert.is_false(runs)
+    assert.is_true(collectgarbage("isrunning"))
+  end)
+
   it("shares memory both ways", function()
     local memory = ffi.new("float[4]", { 1, 2, 3, 4 })
     local a = flow.frombuffer(memory, { 2, 2 }, "float32")
@@ -216,7 +247,7 @@ describe("flow.frombuffer", function()
   it("refuses a shape that is larger than the array", function()
     assert.equal("flow.frombuffer: the shape takes 20 bytes, the array has 16",
       message_of(function() flow.frombuffer(ffi.new("float[4]"), { 5 }, "float32") end))
-    assert.equal("flow.frombuffer: expected a cdata array or pointer, got a table",
+    assert.equal("flow.frombuffer: expected a string, a cdata array or a pointer, got a table",
       message_of(function() flow.frombuffer({ 1 }, { 1 }) end))
   end)
 end)

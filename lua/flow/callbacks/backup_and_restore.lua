@@ -9,6 +9,7 @@
 -- Of several workers, which all have this callback, only the chief writes and reads the folder; where workers read data of their own the
 -- backup has the place of each. What the chief's callbacks remember is everybody's after a restart.
 
+local host = require "flow.host"
 local errors = require "flow.errors"
 local arguments = require "flow.arguments"
 local log = require "flow.log"
@@ -32,7 +33,7 @@ local BackupAndRestore = callbacks.Callback:extend("BackupAndRestore")
 
 -- The job's folder as launchers give it: FLOW_JOB_DIR, or --job-dir of the script.
 local function job_dir()
-  local found = os.getenv("FLOW_JOB_DIR")
+  local found = host.getenv("FLOW_JOB_DIR")
   if found and found ~= "" then return found end
   local list = rawget(_G, "arg")
   for i, text in ipairs(type(list) == "table" and list or {}) do

@@ -1,5 +1,6 @@
 -- callbacks/csv_logger.lua: the results of every epoch as a line of a table of comma-separated values (Python's csv.excel: RFC 4180).
 
+local io = require("flow.host").io
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local python_format = require "flow.python_format"

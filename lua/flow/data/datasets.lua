@@ -1,5 +1,7 @@
 -- datasets.lua: flow.datasets.mnist { path = "dir" }: images {n, 28, 28} and labels {n}, uint8, for training and test.
 
+local host = require "flow.host"
+local io = require("flow.host").io
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 
@@ -79,7 +81,7 @@ function datasets.mnist(path)
   if options.path and options.path ~= "" then
     places[1] = (options.path:gsub("/+$", ""))
   else
-    local data, home = os.getenv("FLOW_DATA"), os.getenv("KERAS_HOME") or (os.getenv("HOME") or "") .. "/.keras"
+    local data, home = host.getenv("FLOW_DATA"), host.getenv("KERAS_HOME") or (host.getenv("HOME") or "") .. "/.keras"
     if data and data ~= "" then
       places[1] = data
       places[2] = data .. "/mnist"

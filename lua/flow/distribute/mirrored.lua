@@ -1,5 +1,6 @@
 -- mirrored.lua: strategies of this process alone: MirroredStrategy, one replica per device, and OneDeviceStrategy.
 
+local host = require "flow.host"
 local errors = require "flow.errors"
 local object = require "flow.object"
 local log = require "flow.log"
@@ -53,7 +54,7 @@ function mirrored.MirroredStrategy(given, how)
   cross_device_ops.check(what, how)
   local replicas = shards.replicas(what, list, 1)
   devices.used(what)
-  if (os.getenv("TF_CONFIG") or "") ~= "" then
+  if (host.getenv("TF_CONFIG") or "") ~= "" then
     log.info("MirroredStrategy trains on the devices of this process: TF_CONFIG is ignored; MultiWorkerMirroredStrategy follows it")
   end
   log.info("Using MirroredStrategy with devices %s", mirrored.text_of(list))

@@ -1,11 +1,13 @@
 -- ownership.lua: which strategy a model belongs to: the one in whose scope it was made. What is trained must have been made there, too:
--- only then all workers began with the same values.
+-- only then all workers began with the same values. Where several workers run, what was made outside is adopted or refused.
 
+local native = require "flow.ffi"
 local errors = require "flow.errors"
+local log = require "flow.log"
 local object = require "flow.object"
 local placement = require "flow.placement"
 
-local raise = errors.raise
+local C, raise = native.C, errors.raise
 local ownership = {}
 
 local function scope_of(p)
@@ -37,6 +39,34 @@ function ownership.check(model, what)
     raise("%s: %s: the variables of %s were not created %s as the model was, but %s; %s", object.title(model), what,
       object.title(layer), scope_of(own), scope_of(where), HOW)
   end
+end
+
+local function take_over(layer, p)
+  if rawget(layer, "_built_in") == false then rawset(layer, "_built_in", p) end
+  for _, child in ipairs(layer._children) do take_over(child, p) end
+end
+
+-- A model that was made outside of all scopes and is to be trained, while this process is one of several workers, becomes that strategy's:
+-- trained by each for itself it would be another model on each. All workers come here.
+function ownership.adopt(model, what)
+  local p = placement.joined()
+  if not p or rawget(model, "_placement") then return end
+  log.info("%s: %s was made outside of the scope of %s: all %d workers train it together from here on, from the chief's values", what,
+    object.title(model), tostring(p.strategy), p.workers)
+  rawset(model, "_placement", p)
+  rawset(model, "_device", p.device)
+  take_over(model, p)
+  model:_forget_steps()
+  p.strategy._worker:share_variables(model.weights)
+  if model._compiled then p.strategy._worker:share_variables(model._compiled.optimizer.variables) end
+end
+
+-- What trains variables by itself on each of several workers is refused: they would drift apart.
+function ownership.check_update(what)
+  local p = placement.joined()
+  if not p or C.flow_trace_replicas(native.context) > 1 then return end
+  raise("%s: this process is one of the %d workers of %s, and each would train for itself here: let strategy:run call the function that "
+    .. "does it, use fit, or strategy:close() first", what, p.workers, tostring(p.strategy))
 end
 
 return ownership

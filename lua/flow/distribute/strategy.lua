@@ -58,6 +58,7 @@ function strategies.make(class, fields)
   local strategy = object.new(class, { num_replicas_in_sync = p.count, extended = { worker_devices = fields.devices },
                                        _placement = p, _worker = fields.worker or false, _functions = {}, _ids = false })
   rawset(p, "strategy", strategy)
+  if p.workers > 1 then placement.join(p) end
   rawset(strategy, "scope", scope_of(strategy))
   strategy.extended.should_checkpoint = p.worker_index == 0
   strategy.extended.should_save_summary = p.worker_index == 0

@@ -14,6 +14,7 @@ local context = native.context
 local Worker = object.class("Worker")
 local worker = {}
 local open_one           -- of this Lua state
+local out_tensor = native.out("flow_tensor")
 
 -- Waits until all workers of the cluster (a flow_cluster) are there. communication: implementation, timeout_seconds. pairwise: sums have
 -- one order, whatever the number of workers.
@@ -116,6 +117,18 @@ function Worker:broadcast_variable(v)
   local pointer = native.pointer(value)
   check(C.flow_worker_broadcast(handle_of(self), C.flow_tensor_data(pointer), bytes_of(pointer)))
   if self.rank > 0 then v:assign(value) end
+end
+
+-- The same of a list of variables, in place, also while something is traced: what is written is the storage.
+function Worker:share_variables(list)
+  for _, v in ipairs(list) do
+    check(C.flow_variable_tensor(v.handle, out_tensor))
+    local there = native.tensor(out_tensor[0])
+    local here = tensor.on_host(there)
+    check(C.flow_worker_broadcast(handle_of(self), C.flow_tensor_data(native.pointer(here)), bytes_of(here.p)))
+    if self.rank > 0 and C.flow_tensor_device(there.p) >= 0 then check(C.flow_tensor_copy(there.p, here.p)) end
+    native.held[1], native.held[2] = there, here
+  end
 end
 
 -- The texts of all workers, as a list in their order.

@@ -1,6 +1,7 @@
 -- terminal.lua: history:plot() without a file: the curves in characters, Braille dots where the terminal writes UTF-8 and plain
 -- ASCII elsewhere, as wide as the terminal.
 
+local host = require "flow.host"
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local scale = require "flow.plot.scale"
@@ -16,7 +17,7 @@ local DOTS = { { 1, 8 }, { 2, 16 }, { 4, 32 }, { 64, 128 } } -- bits of a Braill
 -- Whether the environment says that text is UTF-8, as setlocale(LC_CTYPE, "") would read it.
 local function is_utf8()
   for _, name in ipairs { "LC_ALL", "LC_CTYPE", "LANG" } do
-    local value = os.getenv(name)
+    local value = host.getenv(name)
     if value and value ~= "" then return value:lower():find("utf%-?8") ~= nil end
   end
   return false

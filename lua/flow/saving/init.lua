@@ -6,6 +6,7 @@ local object = require "flow.object"
 local json = require "flow.json"
 local models = require "flow.model"
 local signature = require "flow.signature"
+local placement = require "flow.placement"
 local workers = require "flow.fit_workers"
 local once = require("flow.distribute.saving").once
 
@@ -94,7 +95,10 @@ function saving.load_model(path, options)
     raise("load_model: %q: models are read from .keras files%s", path, path:find("%.h5$") and
       "; a .h5 file of Keras 2 is to be saved again with Keras 3, for weights use model:load_weights" or "")
   end
-  return require("flow.saving.keras").load(path, options)
+  local model = require("flow.saving.keras").load(path, options)
+  placement.share_new(model.weights)      -- workers may have read different files
+  if model._compiled then placement.share_new(model._compiled.optimizer.variables) end
+  return model
 end
 
 -- A model with fresh weights out of model:to_json().

@@ -1,5 +1,6 @@
 -- keras.lua: .keras files (metadata.json, config.json and model.weights.h5 in a zip) and .weights.h5 files.
 
+local os = require("flow.host").os
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local json = require "flow.json"

@@ -6,6 +6,7 @@
 --
 -- The file has a checksum of everything. A restore reads and checks all of it before it changes anything.
 
+local os = require("flow.host").os
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"

@@ -7,6 +7,7 @@
 --
 -- Paths without the ending .safetensors; relative ones are relative to the folder.
 
+local io = require("flow.host").io
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local files = require "flow.io"

@@ -8,6 +8,7 @@
 -- An old checkpoint goes when the new one is on the disk and the folder's file names it. async = true: the values are copied, and a
 -- thread writes them; whether that failed tells the next save, or sync().
 
+local os = require("flow.host").os
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"

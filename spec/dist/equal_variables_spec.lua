@@ -1,0 +1,150 @@
+-- equal_variables_spec.lua: two workers whose seeds differ: what is made in the scope is equal on both before anything uses it, and what is
+-- made outside is trained together or not at all.
+local support = require "spec.support.init"
+
+local program = ("FLOWLUA_PATH=%slua %s"):format(support.root, support.program)
+local missing = support.missing_engine("RING", true)
+
+local BEGIN = [[
+  local flow = require "flow"
+  local layers = flow.layers
+  local index = tonumber(os.getenv("TF_CONFIG"):match('"index":(%d)'))
+  local strategy = flow.distribute.MultiWorkerMirroredStrategy()
+  local folder = ...
+  flow.set_random_seed(100 + index)
+  local x, y = flow.random.normal({ 12, 4 }, { seed = 1 }), flow.random.normal({ 12, 1 }, { seed = 2 })
+  local function digest(list)
+    local sum = 0
+    for i, v in ipairs(list) do sum = sum + i * (v:to("float64") * v:to("float64")):sum():item() end
+    return ("%.17g"):format(sum)
+  end
+  local function net(input)
+    local model = flow.Sequential { layers.Dense(6, { activation = "relu" }), layers.Dense(1) }
+    if input then model = flow.Sequential { input, layers.Dense(6, { activation = "relu" }), layers.Dense(1) } end
+    model:compile { optimizer = flow.optimizers.Adam(0.01), loss = "mse" }
+    return model
+  end
+]]
+
+-- What each worker printed after "=", by its index, all output and the exit code.
+local function launch(script, arguments)
+  local output, code = support.run(("timeout -k 5 60 env %s launch --workers 2 --threads 1 --kill-after 1 %s -- %s"):format(program,
+    support.file("task.lua", BEGIN .. script), arguments or ""))
+  local said = { [0] = {}, {} }
+  for line in output:gmatch("[^\n]+") do
+    local worker, text = line:match("^%[worker:(%d)%] =\t(.*)$")
+    if worker then table.insert(said[tonumber(worker)], text) end
+  end
+  return said, output, code
+end
+
+local function equal_on_both(name, lines, script)
+  it(name, function()
+    if missing then return pending(missing) end
+    local said, output, code = launch(script)
+    assert.equal(0, code, output)
+    assert.equal(lines, #said[0], output)
+    assert.same(said[0], said[1], output)
+  end)
+end
+
+describe("variables of two workers with different seeds are equal", function()
+  equal_on_both("as soon as they are made, in the scope and after it", 7, [[
+    local Scale = layers.Layer:extend("Scale")
+    function Scale:build(shape) self.gain = self:add_weight { name = "gain", shape = { shape[#shape] }, initializer = "glorot_normal" } end
+    function Scale:call(input) return input * self.gain end
+    strategy.scope(function()
+      local variable = flow.Variable(flow.random.normal { 3 })
+      print("=", variable:sum():item())
+      local dense = layers.Dense(5)
+      print("=", digest { dense(x) })
+      local scale = Scale()
+      print("=", digest { scale(x) })
+      local model = net(layers.Input { 4 })
+      print("=", digest(model:get_weights()))
+      print("=", digest { model(x) })
+      print("=", model.layers[1].kernel:sum():item())
+      local later = net()      -- built by its first call
+      print("=", digest { later(x) })
+    end)]])
+
+  equal_on_both("when they are evaluated, predicted with and saved before any step", 4, [[
+    local model, later = strategy.scope(function() return net(layers.Input { 4 }), net() end)
+    print("=", model:evaluate(x, y, { verbose = 0 }).loss)
+    print("=", later:evaluate(x, y, { verbose = 0 }).loss)
+    print("=", digest { later:predict(x, { verbose = 0 }) })
+    local path = os.tmpname()
+    model:save_weights(path .. index .. ".weights.h5")
+    model:load_weights(path .. index .. ".weights.h5")
+    print("=", digest(model:get_weights()))
+    os.remove(path .. index .. ".weights.h5")
+    os.remove(path)]])
+
+  equal_on_both("when the files that they are loaded from differ", 2, [[
+    local path = os.tmpname()
+    local other = net(layers.Input { 4 })
+    other:save(path .. index .. ".keras")
+    local before = digest(other:get_weights())
+    local model = strategy.scope(function() return flow.load_model(path .. index .. ".keras") end)
+    print("=", digest(model:get_weights()))
+    print("=", index == 1 and before ~= digest(model:get_weights()) or index == 0 and before == digest(model:get_weights()))
+    os.remove(path .. index .. ".keras")
+    os.remove(path)]])
+end)
+
+describe("what is made outside of the scope", function()
+  equal_on_both("is trained together: a model, by fit and by train_on_batch", 5, [[
+    local model = net(layers.Input { 4 })
+    local history = model:fit(x, y, { epochs = 2, batch_size = 5, verbose = 0 })
+    print("=", history.history.loss[2])
+    print("=", digest(model:get_weights()), model.optimizer.iterations)
+    local second = net()
+    print("=", second:train_on_batch(x, y).loss)
+    print("=", digest(second:get_weights()))
+    print("=", second:evaluate(x, y, { verbose = 0 }).loss)]])
+
+  it("is said to be, once, and to be trained as one process does from the chief's values", function()
+    if missing then return pending(missing) end
+    local script = [[
+      local model = net(layers.Input { 4 })
+      for _ = 1, 2 do model:fit(x, y, { epochs = 2, batch_size = 4, shuffle = false, verbose = 0 }) end
+      print("=", ("%.6g"):format(tonumber(digest(model:get_weights()))))]]
+    local said, output, code = launch(script)
+    assert.equal(0, code, output)
+    local said_so = "was made outside of the scope of MultiWorkerMirroredStrategy: all 2 workers train it together"
+    assert.equal(2, select(2, output:gsub(said_so, "")))
+    local alone = support.run(("%s %s"):format(program, support.file("alone.lua", BEGIN:gsub("local index = [^\n]*", "local index = 0")
+      .. script)))
+    assert.equal(alone:match("=\t(%S+)"), said[0][1], output .. alone)
+    assert.same(said[0], said[1])
+  end)
+
+  it("is refused in a loop of its own that strategy:run does not call", function()
+    if missing then return pending(missing) end
+    local said, output = launch [[
+      local function step(model, optimizer)
+        return function()
+          local tape = flow.GradientTape()
+          local loss = tape:record(function() return (model(x) - y):square():mean() end)
+          optimizer:apply_gradients(tape:gradient(loss, model.trainable_variables), model.trainable_variables)
+          return loss
+        end
+      end
+      local outside, optimizer = net(layers.Input { 4 }), flow.optimizers.SGD(0.1)
+      print("=", pcall(step(outside, optimizer)))
+      print("=", pcall(flow.fn(step(outside, optimizer))))
+      local inside = strategy.scope(function() return net(layers.Input { 4 }) end)
+      print("=", pcall(step(inside, optimizer)))
+      strategy:run(step(outside, flow.optimizers.SGD(0.1)))
+      print("=", digest(outside:get_weights()))
+      strategy:close()
+      print("=", pcall(step(outside, optimizer)))]]
+    for worker = 0, 1 do
+      for i = 1, 3 do
+        assert.truthy(said[worker][i]:find("^false\t.*SGD.*apply_gradients: this process is one of the 2 workers of MultiWorkerM"), output)
+      end
+      assert.truthy(said[worker][5]:find("^true\t"), output)
+    end
+    assert.equal(said[0][4], said[1][4], output)
+  end)
+end)
