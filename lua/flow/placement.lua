@@ -103,6 +103,9 @@ end
 function placement.share_new(list)
   local p = placement.current()
   if not p or p.workers == 1 or rawget(p, "closed") or #list == 0 then return end
+  local lines = {}
+  for i, v in ipairs(list) do lines[i] = ("variable %d: %s {%s}"):format(i, v.dtype, table.concat(v.shape, ", ")) end
+  p.strategy._worker:agree("variables", table.concat(lines, "\n"))
   p.strategy._worker:share_variables(list)
 end
 

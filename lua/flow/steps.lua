@@ -8,6 +8,7 @@ local variable = require "flow.variable"
 local metrics = require "flow.metrics"
 local tape = require "flow.tape"
 local placement = require "flow.placement"
+local scopes = require "flow.scopes"
 local devices = require "flow.devices"
 local ops = require "flow.replica_ops"
 
@@ -193,7 +194,10 @@ function steps.finish(model)
 end
 
 local function trace_here(model, kind, specs, layout)
-  return native.while_tracing(function() placement.begin_trace(model._placement, true) end, function()
+  local own = scopes.own()
+  local outer = own.step
+  local function begin() placement.begin_trace(model._placement, true) end
+  return native.between(function() own.step = true end, function() own.step = outer end, native.while_tracing, begin, function()
     local tensors = {}
     for i = 1, #specs do tensors[i] = symbolic.trace_input(specs[i].shape, specs[i].dtype) end
     local results = bodies[kind](model, one_or_list(group(tensors, 1, layout.x)), group(tensors, layout.x + 1, layout.y),

@@ -202,8 +202,11 @@ describe("callbacks of several workers", function()
       if index == 1 then table.insert(list, 1, callbacks.CSVLogger(folder .. "/own.csv")) end
       local history = model:fit(x, y, { epochs = 5, verbose = 0, callbacks = list, validation_data = { x, y } })
       print("=", #history.history.loss, history.history.loss[2], history.history.val_mae[1], model.weights[1]:value():sum():item())
-      local own = flow.Sequential { flow.layers.Input { 4 }, flow.layers.Dense(1) }
-      own:compile { loss = "mse" }
+      local own
+      flow.distribute.OneDeviceStrategy("cpu:0").scope(function()
+        own = flow.Sequential { flow.layers.Input { 4 }, flow.layers.Dense(1) }
+        own:compile { loss = "mse" }
+      end)
       local alone = callbacks.CSVLogger(folder .. "/log.csv")
       rawset(alone, "_silent", true)      -- of an earlier fit
       if index == 1 then own:fit(x, y, { verbose = 0, epochs = 7, callbacks = { alone } }) end]])

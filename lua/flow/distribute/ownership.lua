@@ -6,6 +6,7 @@ local errors = require "flow.errors"
 local log = require "flow.log"
 local object = require "flow.object"
 local placement = require "flow.placement"
+local scopes = require "flow.scopes"
 
 local C, raise = native.C, errors.raise
 local ownership = {}
@@ -51,8 +52,8 @@ end
 function ownership.adopt(model, what)
   local p = placement.joined()
   if not p or rawget(model, "_placement") then return end
-  log.info("%s: %s was made outside of the scope of %s: all %d workers train it together from here on, from the chief's values", what,
-    object.title(model), tostring(p.strategy), p.workers)
+  log.info("%s: %s was made outside of the scope of %s: all %d workers train it together from here on, from the chief's values (make it in "
+    .. "the scope of flow.distribute.OneDeviceStrategy to train it here alone)", what, object.title(model), tostring(p.strategy), p.workers)
   rawset(model, "_placement", p)
   rawset(model, "_device", p.device)
   take_over(model, p)
@@ -61,12 +62,15 @@ function ownership.adopt(model, what)
   if model._compiled then p.strategy._worker:share_variables(model._compiled.optimizer.variables) end
 end
 
--- What trains variables by itself on each of several workers is refused: they would drift apart.
+-- What trains variables by itself on each of several workers is refused, since they would drift apart: not so in a step of fit, in what
+-- strategy:run calls, and with a strategy of one device, which says that it is meant.
 function ownership.check_update(what)
-  local p = placement.joined()
-  if not p or C.flow_trace_replicas(native.context) > 1 then return end
-  raise("%s: this process is one of the %d workers of %s, and each would train for itself here: let strategy:run call the function that "
-    .. "does it, use fit, or strategy:close() first", what, p.workers, tostring(p.strategy))
+  local p, here = placement.joined(), placement.current()
+  if not p or scopes.own().step then return end
+  if here and (here ~= p or C.flow_trace_replicas(native.context) > 1) then return end
+  raise("%s: this process is one of the %d workers of %s, and each would train for itself here: use fit, or let strategy:run call the "
+    .. "function that does it (flow.distribute.OneDeviceStrategy(\"cpu:0\"):run, if one worker is to train alone)", what, p.workers,
+    tostring(p.strategy))
 end
 
 return ownership
