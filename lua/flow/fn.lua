@@ -363,4 +363,13 @@ fn.fn = signature.guard("flow.fn", function(f)
   }, metatable)
 end)
 
+-- The same of `around`, which calls f and takes its place: it draws the random numbers that f, traced by itself, would draw.
+function fn.in_place_of(f, around)
+  local inner = fn.fn(f)
+  return setmetatable({
+    f = around, where = inner.where, plans = {}, recent = {}, fixed = {}, traces = 0, runs = 0, last_parts = false, stays_lua = false,
+    seed = inner.seed,
+  }, metatable)
+end
+
 return fn

@@ -88,8 +88,7 @@ local function traced(self, f)
       return entry.traced
     end
   end
-  local own = fn.fn(function(id, ...) return replica.within(self, id, f, ...) end)
-  own.where = fn.fn(f).where      -- what messages name is the user's function
+  local own = fn.in_place_of(f, function(id, ...) return replica.within(self, id, f, ...) end)
   list[#list + 1] = { f = f, traced = own }
   if #list > MAX_FUNCTIONS then table.remove(list, 1).traced:close() end
   return own
