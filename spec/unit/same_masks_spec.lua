@@ -8,7 +8,7 @@ local function masks(strategy)
   flow.set_random_seed(5)
   local first, second = layers.Dropout(0.5), layers.Dropout(0.5)
   local x, list = flow.ones { 4, 8 }, {}
-  local step = flow.fn(function(x) return second(first(x, { training = true }), { training = true }) end)
+  local step = flow.fn(function(y) return second(first(y, { training = true }), { training = true }) end)
   for i = 1, 3 do list[i] = strategy:run(step, { x }):totable() end
   list[4] = flow.random.uniform({ 4 }):totable()
   return list
