@@ -205,7 +205,7 @@ void flow_tensor_release(flow_tensor *tensor)
 
 flow_status flow_check_tensor(const char *what, const flow_tensor *tensor)
 {
-  if (!tensor) return flow_fail(FLOW_INVALID_ARGUMENT, "%s is missing: a tensor is needed", what);
+  if (!tensor) return flow_fail(FLOW_INVALID_ARGUMENT, "%s is NULL: a tensor is needed", what);
   if (tensor->magic != FLOW_TENSOR_MAGIC) return flow_fail(FLOW_INVALID_ARGUMENT, "%s is a closed tensor", what);
   return FLOW_OK;
 }

@@ -34,6 +34,15 @@ function variable.wrap(pointer)
   return known[address(pointer)] or adopt(C.flow_variable_retain(pointer))
 end
 
+-- Gives this reference back; using the object is an error from now on. Another variable may come to lie at its address.
+function variable.close(self)
+  local handle = rawget(self, "handle")
+  if not handle then return end
+  known[address(handle)] = nil
+  rawset(self, "handle", nil)
+  native.close(handle, C.flow_variable_release)
+end
+
 function variable.is_variable(value)
   return type(value) == "table" and getmetatable(value) == metatable
 end
@@ -124,6 +133,7 @@ end
 
 function metatable.__index(self, key)
   if type(key) ~= "string" then return read(self)[key] end
+  if key == "handle" then raise("this variable was closed with its model") end
   local method = Variable[key]
   if method then return method end
   local field = fields[key]
