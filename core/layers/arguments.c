@@ -18,8 +18,9 @@ typedef struct argument_value {
   value_kind    kind;
   double        number;      /* number, boolean */
   const char   *text;
-  const double *numbers;
-  int           count;
+  const double *numbers;     /* of a nested list: those of the inner lists one after the other; NaN: null */
+  int           count, rank;
+  int           dims[FLOW_MAX_RANK];
 } argument_value;
 
 struct flow_arguments {
@@ -113,12 +114,26 @@ flow_status flow_arguments_set_text(flow_arguments *arguments, const char *name,
   return store(arguments, name, &(argument_value){ .kind = VALUE_TEXT, .text = value });
 }
 
+flow_status flow_arguments_set_nested(flow_arguments *arguments, const char *name, const double *values, int rank, const int *dims)
+{
+  argument_value value = { .kind = VALUE_NUMBERS, .numbers = values, .rank = rank, .count = 1 };
+  if (rank < 1 || rank > FLOW_MAX_RANK || !dims)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_arguments: the list \"%s\" is nested %d deep, at most %d are possible",
+                     name ? name : "", rank, FLOW_MAX_RANK);
+  for (int i = 0; i < rank; i++) {
+    if (dims[i] < 0 || dims[i] > LIST_MOST || (int64_t)value.count * dims[i] > LIST_MOST)
+      return flow_fail(FLOW_INVALID_ARGUMENT, "flow_arguments: the list \"%s\" has more than %d values or a negative length",
+                       name ? name : "", LIST_MOST);
+    value.count *= value.dims[i] = dims[i];
+  }
+  if (value.count > 0 && !values)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_arguments: the values of the list \"%s\" are NULL", name ? name : "");
+  return store(arguments, name, &value);
+}
+
 flow_status flow_arguments_set_numbers(flow_arguments *arguments, const char *name, const double *values, int count)
 {
-  if (count < 0 || count > LIST_MOST || (count > 0 && !values))
-    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_arguments_set_numbers: \"%s\" has %d values, expected 0 to %d", name ? name : "", count,
-                     LIST_MOST);
-  return store(arguments, name, &(argument_value){ .kind = VALUE_NUMBERS, .numbers = values, .count = count });
+  return flow_arguments_set_nested(arguments, name, values, 1, &count);
 }
 
 flow_status flow_arguments_set_null(flow_arguments *arguments, const char *name)
@@ -132,7 +147,7 @@ const char *flow_argument_type_name(flow_argument_type type)
 {
   static const char *const names[] = {
     [FLOW_INTEGER] = "integer", [FLOW_NUMBER] = "number", [FLOW_BOOLEAN] = "boolean", [FLOW_TEXT] = "text", [FLOW_PAIR] = "pair",
-    [FLOW_SHAPE] = "shape", [FLOW_NUMBERS] = "numbers", [FLOW_ACTIVATION] = "activation",
+    [FLOW_SHAPE] = "shape", [FLOW_SIZES] = "sizes", [FLOW_NUMBERS] = "numbers", [FLOW_SIDES] = "sides", [FLOW_ACTIVATION] = "activation",
     [FLOW_INITIALIZER] = "initializer", [FLOW_REGULARIZER] = "regularizer", [FLOW_ABSENT] = "null"
   };
   return names[type];
@@ -143,11 +158,27 @@ static const char *expected_text(flow_argument_type type)
   static const char *const texts[] = {
     [FLOW_INTEGER] = "an integer", [FLOW_NUMBER] = "a number", [FLOW_BOOLEAN] = "true or false", [FLOW_TEXT] = "a text",
     [FLOW_PAIR] = "an integer or a list of two integers", [FLOW_SHAPE] = "a list of integers",
-    [FLOW_NUMBERS] = "a number or a list of numbers",
+    [FLOW_SIZES] = "a list of positive integers, -1 for the input's size", [FLOW_NUMBERS] = "a number or a list of numbers",
+    [FLOW_SIDES] = "an integer, {height, width} or {{top, bottom}, {left, right}}",
     [FLOW_ACTIVATION] = "the name of an activation", [FLOW_INITIALIZER] = "the name of an initializer",
     [FLOW_REGULARIZER] = "the name of a regularizer", [FLOW_ABSENT] = "null"
   };
   return texts[type];
+}
+
+/* {1, 2} or {{1, 2}, {null, 4}}: the list at depth `depth` whose numbers begin at `first`. */
+static void list_text(const argument_value *value, int depth, int first, flow_text *text)
+{
+  int length = value->dims[depth], stride = 1;
+  for (int i = depth + 1; i < value->rank; i++) stride *= value->dims[i];
+  flow_text_add(text, "{");
+  for (int i = 0; i < length && i < 9; i++) {
+    if (i > 0) flow_text_add(text, ", ");
+    if (depth + 1 < value->rank) list_text(value, depth + 1, first + i * stride, text);
+    else if (isnan(value->numbers[first + i])) flow_text_add(text, "null");
+    else flow_text_add(text, "%.15g", value->numbers[first + i]);
+  }
+  flow_text_add(text, length > 9 ? ", ...}" : "}");
 }
 
 /* The value as it stands in a message: 3, true, "same", {1, 2}. */
@@ -159,11 +190,7 @@ static const char *value_text(const argument_value *value, char *buffer, int siz
     case VALUE_NUMBER: flow_text_add(&text, "%.15g", value->number); break;
     case VALUE_BOOLEAN: flow_text_add(&text, value->number != 0 ? "true" : "false"); break;
     case VALUE_TEXT: flow_text_add(&text, "\"%s\"", value->text); break;
-    case VALUE_NUMBERS:
-      flow_text_add(&text, "{");
-      for (int i = 0; i < value->count && i < 9; i++) flow_text_add(&text, i ? ", %.15g" : "%.15g", value->numbers[i]);
-      flow_text_add(&text, value->count > 9 ? ", ...}" : "}");
-      break;
+    case VALUE_NUMBERS: list_text(value, 0, 0, &text); break;
   }
   return buffer;
 }
@@ -254,13 +281,16 @@ static argument_value default_value(const flow_argument *parameter, double *numb
       value.kind = VALUE_BOOLEAN;
       value.number = strcmp(initial, "true") == 0;
       break;
-    case FLOW_PAIR: case FLOW_SHAPE: case FLOW_NUMBERS:
+    case FLOW_PAIR: case FLOW_SHAPE: case FLOW_SIZES: case FLOW_NUMBERS: case FLOW_SIDES:
       value.kind = VALUE_NUMBERS;
       value.numbers = numbers;
+      value.rank = 1;
       while (*initial && value.count < FLOW_MAX_RANK) {
         numbers[value.count++] = parse_number(&initial);
         if (*initial) initial++;
       }
+      value.dims[0] = value.count;
+      if (parameter->type == FLOW_NUMBERS && value.count == 1) value = (argument_value){ .kind = VALUE_NUMBER, .number = numbers[0] };
       break;
     case FLOW_TEXT: case FLOW_ACTIVATION: case FLOW_INITIALIZER: case FLOW_REGULARIZER: case FLOW_ABSENT:
       value.kind = VALUE_TEXT;
@@ -361,6 +391,43 @@ static flow_status store_text(const char *who, const char *name, const flow_argu
   return store(result, name, value);
 }
 
+static flow_status store_sizes(const char *who, const char *name, const flow_argument *parameter, const argument_value *value,
+                               flow_arguments *result)
+{
+  double sizes[FLOW_MAX_RANK];
+  argument_value normal = *value;
+  if (value->kind != VALUE_NUMBERS || value->rank != 1) return wrong_type(who, name, parameter, value);
+  if (value->count > FLOW_MAX_RANK)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s has %d dimensions, at most %d are possible", who, name, value->count, FLOW_MAX_RANK);
+  for (int i = 0; i < value->count; i++) {
+    sizes[i] = isnan(value->numbers[i]) ? -1 : value->numbers[i];
+    if (!is_integer(sizes[i]) || (sizes[i] < 1 && sizes[i] != -1)) return wrong_type(who, name, parameter, value);
+  }
+  normal.numbers = sizes;
+  return store(result, name, &normal);
+}
+
+static flow_status store_sides(const char *who, const char *name, const flow_argument *parameter, const argument_value *value,
+                               flow_arguments *result)
+{
+  double sides[4];
+  int count = value->kind == VALUE_NUMBER ? 1 : value->count;
+  const double *given = value->kind == VALUE_NUMBER ? &value->number : value->numbers;
+  if (value->kind != VALUE_NUMBER && value->kind != VALUE_NUMBERS) return wrong_type(who, name, parameter, value);
+  int nested = value->kind == VALUE_NUMBERS && value->rank > 1;
+  if (nested ? !(value->rank == 2 && value->dims[0] == 2 && value->dims[1] == 2) : count != 1 && count != 2 && count != 4) {
+    char found[LIST_SIZE];
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s has %d numbers, %s, expected %s", who, name, count,
+                     value_text(value, found, sizeof found), expected_text(parameter->type));
+  }
+  for (int i = 0; i < 4; i++) {
+    sides[i] = given[count == 1 ? 0 : count == 2 ? i / 2 : i];
+    if (!(sides[i] >= 0 && sides[i] <= INT32_MAX) || floor(sides[i]) != sides[i])
+      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s holds %.15g, expected integers of at least 0", who, name, sides[i]);
+  }
+  return store(result, name, &(argument_value){ .kind = VALUE_NUMBERS, .numbers = sides, .count = 4, .rank = 2, .dims = { 2, 2 } });
+}
+
 /* Checks one value that is not null against its parameter and stores it under `name` in its normal form. */
 static flow_status store_checked(const char *who, const char *name, const flow_argument *parameter, const argument_value *value,
                                  flow_arguments *result)
@@ -379,14 +446,17 @@ static flow_status store_checked(const char *who, const char *name, const flow_a
     case FLOW_PAIR: case FLOW_SHAPE:
       if (value->kind == VALUE_NUMBER && is_integer(value->number)) {
         int count = parameter->type == FLOW_PAIR ? 2 : 1;
-        return store(result, name, &(argument_value){ .kind = VALUE_NUMBERS, .numbers = one, .count = count });
+        argument_value list = { .kind = VALUE_NUMBERS, .numbers = one, .count = count, .rank = 1, .dims = { count } };
+        return store(result, name, &list);
       }
-      if (value->kind != VALUE_NUMBERS || !all_integers(value) || (parameter->type == FLOW_PAIR && value->count != 2))
+      if (value->kind != VALUE_NUMBERS || value->rank != 1 || !all_integers(value) || (parameter->type == FLOW_PAIR && value->count != 2))
         return wrong_type(who, name, parameter, value);
       if (value->count > FLOW_MAX_RANK)
         return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s has %d dimensions, at most %d are possible", who, name, value->count,
                          FLOW_MAX_RANK);
       break;
+    case FLOW_SIZES: return store_sizes(who, name, parameter, value, result);
+    case FLOW_SIDES: return store_sides(who, name, parameter, value, result);
     case FLOW_NUMBERS:
       if (!all_numbers(value)) return wrong_type(who, name, parameter, value);
       break;
@@ -510,6 +580,14 @@ int flow_argument_is_list(const flow_arguments *arguments, const char *name)
 {
   const argument_value *value = find(arguments, name);
   return value && value->kind == VALUE_NUMBERS;
+}
+
+int flow_argument_dims(const flow_arguments *arguments, const char *name, int64_t dims[FLOW_MAX_RANK])
+{
+  const argument_value *value = find(arguments, name);
+  int rank = value && value->kind == VALUE_NUMBERS ? value->rank : 0;
+  for (int i = 0; i < rank; i++) dims[i] = value->dims[i];
+  return rank;
 }
 
 void flow_argument_pair(const flow_arguments *arguments, const char *name, int32_t pair[2])

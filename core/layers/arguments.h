@@ -10,7 +10,9 @@ typedef enum flow_argument_type {
   FLOW_INTEGER, FLOW_NUMBER, FLOW_BOOLEAN, FLOW_TEXT,
   FLOW_PAIR,          /* one integer or a list of two: {height, width} */
   FLOW_SHAPE,         /* list of integers */
-  FLOW_NUMBERS,       /* one number or a list of numbers, kept as it was given */
+  FLOW_SIZES,         /* list of positive integers; -1 or null stands for the input's size, kept as -1 and written as null */
+  FLOW_NUMBERS,       /* one number or a list of numbers, which may be nested, kept as it was given */
+  FLOW_SIDES,         /* one integer, {height, width} or {{top, bottom}, {left, right}}, none negative; kept as the last of these */
   FLOW_ACTIVATION,    /* text, checked against the known activations */
   FLOW_INITIALIZER,   /* text, checked against the known initializers; its own options follow as "kernel_initializer.stddev" */
   FLOW_REGULARIZER,   /* the same for regularizers: "kernel_regularizer.l2" */
@@ -36,6 +38,9 @@ typedef struct flow_argument {
  * numbers. New object in *out. */
 flow_status flow_arguments_complete(const char *who, const flow_argument *parameters, const flow_arguments *given, flow_arguments **out);
 
+/* A nested list, {{1, 2}, {3, 4}}: its numbers one after the other, how deep it is and how long on each level. NaN stands for null. */
+flow_status flow_arguments_set_nested(flow_arguments *arguments, const char *name, const double *values, int rank, const int *dims);
+
 /* Readers of a completed set. They cannot fail: completeness was checked. */
 int         flow_argument_is_null(const flow_arguments *arguments, const char *name);
 int64_t     flow_argument_integer(const flow_arguments *arguments, const char *name);
@@ -44,6 +49,7 @@ int         flow_argument_boolean(const flow_arguments *arguments, const char *n
 const char *flow_argument_text(const flow_arguments *arguments, const char *name);
 int         flow_argument_list(const flow_arguments *arguments, const char *name, const double **values);  /* count; a single number is a list of one */
 int         flow_argument_is_list(const flow_arguments *arguments, const char *name);
+int         flow_argument_dims(const flow_arguments *arguments, const char *name, int64_t dims[FLOW_MAX_RANK]);  /* of a nested list; returns the depth, 0: a number */
 void        flow_argument_pair(const flow_arguments *arguments, const char *name, int32_t pair[2]);
 
 /* The entries "<prefix>.<name>" as a new set of "<name>": an initializer's own options. */

@@ -29,10 +29,24 @@ static flow_json *choice_json(const flow_argument *parameter, const flow_argumen
   return flow_config_object(choice.module, choice.class_name, config);
 }
 
+/* Takes the numbers of a nested list from *numbers, which it moves on. Rank 0: one number. Lists nest FLOW_MAX_RANK deep at most. */
+static flow_json *list_json(flow_argument_type type, const double **numbers, int rank, const int64_t *dims)
+{
+  if (rank == 0) {
+    double number = *(*numbers)++;
+    if (type == FLOW_SIZES && number < 0) return flow_json_make(FLOW_JSON_NULL, 0, NULL);
+    return flow_json_make(type == FLOW_NUMBERS ? FLOW_JSON_REAL : FLOW_JSON_NUMBER, number, NULL);
+  }
+  flow_json *list = flow_json_make(FLOW_JSON_LIST, 0, NULL);
+  for (int64_t i = 0; list && i < dims[0]; i++) flow_json_put(list, NULL, list_json(type, numbers, rank - 1, dims + 1));
+  return list;
+}
+
 static flow_json *value_json(const flow_argument *parameter, const flow_arguments *arguments)
 {
   const char *name = parameter->name;
   const double *numbers;
+  int64_t dims[FLOW_MAX_RANK];
   if (flow_argument_is_null(arguments, name)) return flow_json_make(FLOW_JSON_NULL, 0, NULL);
   switch (parameter->type) {
     case FLOW_INTEGER: return flow_json_make(FLOW_JSON_NUMBER, flow_argument_number(arguments, name), NULL);
@@ -40,11 +54,10 @@ static flow_json *value_json(const flow_argument *parameter, const flow_argument
     case FLOW_BOOLEAN: return flow_json_make(FLOW_JSON_BOOLEAN, flow_argument_boolean(arguments, name), NULL);
     case FLOW_TEXT: case FLOW_ACTIVATION: return flow_json_make(FLOW_JSON_TEXT, 0, flow_argument_text(arguments, name));
     case FLOW_INITIALIZER: case FLOW_REGULARIZER: return choice_json(parameter, arguments);
-    case FLOW_PAIR: case FLOW_SHAPE: case FLOW_NUMBERS: {
-      if (parameter->type == FLOW_NUMBERS && !flow_argument_is_list(arguments, name))
-        return flow_json_make(FLOW_JSON_NUMBER, flow_argument_number(arguments, name), NULL);
-      int count = flow_argument_list(arguments, name, &numbers);
-      return flow_json_make_numbers(numbers, count);
+    case FLOW_PAIR: case FLOW_SHAPE: case FLOW_SIZES: case FLOW_SIDES: case FLOW_NUMBERS: {
+      int rank = flow_argument_dims(arguments, name, dims);
+      flow_argument_list(arguments, name, &numbers);
+      return list_json(parameter->type, &numbers, rank, dims);
     }
     case FLOW_ABSENT: break;
   }

@@ -1,52 +1,91 @@
 /* config_read.c: Keras' config of a layer, optimizer or loss back into arguments. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "layers/config.h"
 
+/* A list on its way into arguments: the lengths that its first entries have on each level, which all others must have, too. */
+typedef struct number_list { const char *name; double *numbers; int count, capacity, rank, dims[FLOW_MAX_RANK]; } number_list;
+
+static flow_status add_entries(number_list *into, const flow_json *list, int depth)
+{
+  int length = flow_json_count(list);
+  if (depth == FLOW_MAX_RANK)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "the lists of \"%s\" are nested more than %d deep", into->name, FLOW_MAX_RANK);
+  if (depth == into->rank) into->dims[into->rank++] = length;
+  if (into->dims[depth] != length)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "the lists inside \"%s\" have %d and %d entries, expected equal lengths", into->name,
+                     into->dims[depth], length);
+  for (const flow_json *entry = list->child; entry; entry = entry->next) {
+    int inner = flow_json_is(entry, FLOW_JSON_LIST);
+    if (!inner && !flow_json_is_number(entry) && !flow_json_is(entry, FLOW_JSON_NULL))
+      return flow_fail(FLOW_INVALID_ARGUMENT, "the list \"%s\" holds something that is not a number, null or a list", into->name);
+    if (inner ? into->count > 0 && into->rank == depth + 1 : into->rank > depth + 1)
+      return flow_fail(FLOW_INVALID_ARGUMENT, "the list \"%s\" mixes numbers and lists", into->name);
+    if (inner) {
+      FLOW_TRY(add_entries(into, entry, depth + 1));
+      continue;
+    }
+    FLOW_TRY(flow_grow(&into->numbers, sizeof(double), into->count + 1, &into->capacity));
+    into->numbers[into->count++] = flow_json_is(entry, FLOW_JSON_NULL) ? NAN : entry->number;
+  }
+  return FLOW_OK;
+}
+
 static flow_status set_list(flow_arguments *arguments, const char *name, const flow_json *list)
 {
-  void *block;
-  int count = flow_json_count(list), i = 0;
-  FLOW_TRY(flow_alloc(sizeof(double) * (size_t)(count + 1), &block));
-  double *numbers = block;
-  flow_status status = FLOW_OK;
-  for (const flow_json *entry = list->child; entry && status == FLOW_OK; entry = entry->next) {
-    if (flow_json_is_number(entry)) numbers[i++] = entry->number;
-    else status = flow_fail(FLOW_INVALID_ARGUMENT, "entry %d of \"%s\" is no number", i + 1, name);
-  }
-  if (status == FLOW_OK) status = flow_arguments_set_numbers(arguments, name, numbers, count);
-  flow_free(block);
+  number_list found = { .name = name };
+  flow_status status = add_entries(&found, list, 0);
+  if (status == FLOW_OK) status = flow_arguments_set_nested(arguments, name, found.numbers, found.rank, found.dims);
+  flow_free(found.numbers);
   return status;
 }
 
-/* A dtype policy or a function becomes its name; any other object, an initializer, its class and options "<name>.<option>". */
-static flow_status set_object(flow_arguments *arguments, const char *name, const flow_json *object)
+/* Objects inside objects: an initializer's seed. */
+enum { MOST_DEPTH = 8 };
+
+static flow_status set_value(flow_arguments *arguments, const char *name, const flow_json *value, int depth);
+
+/* A dtype policy or a function becomes its name, an array of NumPy or a tensor its values; any other object, an initializer, its class and
+ * options "<name>.<option>". */
+static flow_status set_object(flow_arguments *arguments, const char *name, const flow_json *object, int depth)
 {
   const flow_json *class = flow_json_member(object, "class_name"), *config = flow_json_member(object, "config");
   const flow_json *inner = flow_json_member(config, "name");
   char option[128];
   if (!flow_json_is(class, FLOW_JSON_TEXT)) return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" is an object without a class_name", name);
+  if (depth == MOST_DEPTH) return flow_fail(FLOW_INVALID_ARGUMENT, "the objects of \"%s\" are nested more than %d deep", name, MOST_DEPTH);
   if (strcmp(class->text, "DTypePolicy") == 0 && flow_json_is(inner, FLOW_JSON_TEXT))
     return flow_arguments_set_text(arguments, name, inner->text);
   if (strcmp(class->text, "function") == 0 && flow_json_is(config, FLOW_JSON_TEXT))
     return flow_arguments_set_text(arguments, name, config->text);
+  if (strcmp(class->text, "__numpy__") == 0 || strcmp(class->text, "__tensor__") == 0) {
+    const flow_json *value = flow_json_member(config, "value");
+    if (flow_json_is_number(value) || flow_json_is(value, FLOW_JSON_LIST)) return set_value(arguments, name, value, depth + 1);
+    return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" is an array without a value", name);
+  }
   FLOW_TRY(flow_arguments_set_text(arguments, name, class->text));
   for (const flow_json *item = flow_json_is(config, FLOW_JSON_OBJECT) ? config->child : NULL; item; item = item->next) {
     snprintf(option, sizeof option, "%s.%s", name, item->key);
-    FLOW_TRY(flow_config_set(arguments, option, item));
+    FLOW_TRY(set_value(arguments, option, item, depth + 1));
   }
   return FLOW_OK;
 }
 
-flow_status flow_config_set(flow_arguments *arguments, const char *name, const flow_json *value)
+static flow_status set_value(flow_arguments *arguments, const char *name, const flow_json *value, int depth)
 {
   if (flow_json_is_number(value)) return flow_arguments_set_number(arguments, name, value->number);
   if (flow_json_is(value, FLOW_JSON_BOOLEAN)) return flow_arguments_set_boolean(arguments, name, flow_json_is_true(value));
   if (flow_json_is(value, FLOW_JSON_TEXT)) return flow_arguments_set_text(arguments, name, value->text);
   if (flow_json_is(value, FLOW_JSON_LIST)) return set_list(arguments, name, value);
-  if (flow_json_is(value, FLOW_JSON_OBJECT)) return set_object(arguments, name, value);
+  if (flow_json_is(value, FLOW_JSON_OBJECT)) return set_object(arguments, name, value, depth);
   return FLOW_OK;                      /* null: what is left out */
+}
+
+flow_status flow_config_set(flow_arguments *arguments, const char *name, const flow_json *value)
+{
+  return set_value(arguments, name, value, 0);
 }
 
 /* Options of some Keras versions that say nothing to a record that does not have them: where the value is the one given here (NULL:

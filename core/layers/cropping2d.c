@@ -2,13 +2,10 @@
 #include "layers/margins.h"
 
 static const flow_argument parameters[] = {
-  { "cropping", FLOW_NUMBERS, "0,0,0,0", NULL },
+  { "cropping", FLOW_SIDES, "0", NULL },
   { "data_format", FLOW_TEXT, "channels_last", "channels_last|!channels_first" },
   FLOW_LAYER_COMMON
 };
-
-static flow_status check(flow_layer *layer) { return flow_margins_check(layer, "cropping"); }
-static void config(const flow_layer *layer, flow_json *into) { flow_margins_config(layer, "cropping", into); }
 
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
@@ -17,7 +14,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   flow_signature input = flow_signature_of(inputs[0]);
   int64_t m[4];
   FLOW_TRY(flow_layer_check_rank(layer, &input, 4, "{batch, height, width, channels}", NULL));
-  FLOW_TRY(flow_margins(layer, "cropping", m));
+  flow_margins(layer, "cropping", m);
   if (in[1] < 0 || in[2] < 0)
     return flow_layer_fail(layer, "height and width of the input %s must be known", flow_tensor_shape_text(inputs[0]));
   if (m[0] + m[1] >= in[1] || m[2] + m[3] >= in[2])
@@ -29,6 +26,6 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_cropping2d = {
-  .name = "Cropping2D", .positional = 2, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call, .check = check,
-  .config = config, .doc = "Images without rows and columns at their borders."
+  .name = "Cropping2D", .positional = 2, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call,
+  .doc = "Images without rows and columns at their borders."
 };

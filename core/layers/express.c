@@ -57,6 +57,19 @@ flow_tensor *flow_express_reshape(flow_expression *e, flow_tensor *x, int rank, 
   return flow_express(e, FLOW_OP_reshape, x, NULL, NULL, &attributes);
 }
 
+flow_tensor *flow_express_numbers(flow_expression *e, const flow_arguments *arguments, const char *name, flow_tensor *like)
+{
+  const double *values;
+  int64_t dims[FLOW_MAX_RANK];
+  flow_tensor *tensor = NULL;
+  int count = flow_argument_list(arguments, name, &values), rank = flow_argument_dims(arguments, name, dims);
+  if (e->status != FLOW_OK) return NULL;
+  if (rank == 0) return flow_express_number(e, like, flow_argument_number(arguments, name));
+  flow_status status = flow_tensor_new(like->dtype, rank, dims, &tensor);
+  if (status == FLOW_OK) status = flow_tensor_write(tensor, values, count);
+  return flow_express_keep(e, status, tensor);
+}
+
 flow_tensor *flow_express_first(flow_expression *e, int op, flow_tensor *a, flow_tensor *b, const flow_attributes *attributes)
 {
   flow_tensor *inputs[2] = { a, b }, *outputs[MOST_OUTPUTS];

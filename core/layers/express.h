@@ -2,6 +2,7 @@
 #ifndef FLOW_LAYERS_EXPRESS_H
 #define FLOW_LAYERS_EXPRESS_H
 
+#include "layers/arguments.h"
 #include "ops/expression.h"
 
 /* Results are borrowed from the expression, as everywhere in expression.h. */
@@ -10,6 +11,8 @@ flow_tensor *flow_express_activation(flow_expression *e, const char *activation,
 flow_tensor *flow_express_sum(flow_expression *e, flow_tensor *x, int axis, int keepdims);         /* one axis from 0; -1: the last */
 flow_tensor *flow_express_mean(flow_expression *e, flow_tensor *x, int axis);
 flow_tensor *flow_express_reshape(flow_expression *e, flow_tensor *x, int rank, const int64_t *dims);
+/* An argument of type FLOW_NUMBERS in the dtype of `like`: a scalar, or a tensor in the shape of the nested list. */
+flow_tensor *flow_express_numbers(flow_expression *e, const flow_arguments *arguments, const char *name, flow_tensor *like);
 /* One op of one input with attributes, of which the first output counts: max_pool without its index. */
 flow_tensor *flow_express_first(flow_expression *e, int op, flow_tensor *a, flow_tensor *b, const flow_attributes *attributes);
 /* `made` belongs to the expression from now on; `status` tells whether making it succeeded. */

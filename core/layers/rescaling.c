@@ -1,21 +1,22 @@
-/* rescaling.c: Rescaling: float32(x) * scale + offset. */
+/* rescaling.c: Rescaling: float32(x) * scale + offset. Lists of numbers, one for each channel, broadcast as tensors do. */
 #include "layers/express.h"
 #include "layers/layer.h"
 
 static const flow_argument parameters[] = {
-  { "scale", FLOW_NUMBER, NULL, NULL },
-  { "offset", FLOW_NUMBER, "0", NULL },
+  { "scale", FLOW_NUMBERS, NULL, NULL },
+  { "offset", FLOW_NUMBERS, "0", NULL },
   FLOW_LAYER_COMMON
 };
 
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count; (void)training;
-  double offset = flow_argument_number(layer->arguments, "offset");
+  const flow_arguments *arguments = layer->arguments;
+  int has_offset = flow_argument_is_list(arguments, "offset") || flow_argument_number(arguments, "offset") != 0;
   flow_expression e = flow_expression_of(context);
   flow_tensor *y = flow_express_cast(&e, inputs[0], FLOW_FLOAT32);
-  y = e_mul(&e, y, flow_express_number(&e, y, flow_argument_number(layer->arguments, "scale")));
-  if (offset != 0) y = e_add(&e, y, flow_express_number(&e, y, offset));
+  y = e_mul(&e, y, flow_express_numbers(&e, arguments, "scale", y));
+  if (has_offset) y = e_add(&e, y, flow_express_numbers(&e, arguments, "offset", y));
   return flow_expression_take(&e, y, out);
 }
 

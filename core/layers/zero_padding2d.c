@@ -2,13 +2,10 @@
 #include "layers/margins.h"
 
 static const flow_argument parameters[] = {
-  { "padding", FLOW_NUMBERS, "1,1", NULL },
+  { "padding", FLOW_SIDES, "1", NULL },
   { "data_format", FLOW_TEXT, "channels_last", "channels_last|!channels_first" },
   FLOW_LAYER_COMMON
 };
-
-static flow_status check(flow_layer *layer) { return flow_margins_check(layer, "padding"); }
-static void config(const flow_layer *layer, flow_json *into) { flow_margins_config(layer, "padding", into); }
 
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
@@ -17,7 +14,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   flow_signature input = flow_signature_of(inputs[0]);
   int64_t m[4];
   FLOW_TRY(flow_layer_check_rank(layer, &input, 4, "{batch, height, width, channels}", NULL));
-  FLOW_TRY(flow_margins(layer, "padding", m));
+  flow_margins(layer, "padding", m);
   if (in[1] < 0 || in[2] < 0)
     return flow_layer_fail(layer, "height and width of the input %s must be known", flow_tensor_shape_text(inputs[0]));
   flow_attributes attributes = { .slice = { .rank = 4, .begin = { 0, m[0], m[2], 0 }, .end = { all, m[0] + in[1], m[2] + in[2], all },
@@ -27,6 +24,6 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_zero_padding2d = {
-  .name = "ZeroPadding2D", .positional = 2, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call, .check = check,
-  .config = config, .doc = "Images with rows and columns of zeros around them."
+  .name = "ZeroPadding2D", .positional = 2, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call,
+  .doc = "Images with rows and columns of zeros around them."
 };

@@ -15,21 +15,26 @@
 
 enum { FLOW_MODEL_MAGIC = 0x464c4d44 };
 
-/* What a model is made of, as config.json nests it: a layer, an input or a model. */
-typedef enum flow_part_kind { FLOW_PART_LAYER, FLOW_PART_INPUT, FLOW_PART_SEQUENTIAL, FLOW_PART_FUNCTIONAL } flow_part_kind;
+/* What a model is made of, as config.json nests it: a layer, an input, arithmetic on symbolic tensors or a model. */
+typedef enum flow_part_kind {
+  FLOW_PART_LAYER, FLOW_PART_INPUT, FLOW_PART_OPERATION, FLOW_PART_SEQUENTIAL, FLOW_PART_FUNCTIONAL
+} flow_part_kind;
 
 typedef struct flow_part {
   flow_part_kind    kind;
   const char       *class_name, *name;   /* borrowed from the description */
   const flow_json  *entry;               /* borrowed */
   flow_layer       *layer;               /* LAYER: owned */
+  int               op, op_operands;     /* OPERATION */
   struct flow_part *parts;               /* models: owned */
   int               part_count;
 } flow_part;
 
-/* One call of a layer on values. Values count from 0: the inputs of the model first, then the result of each call. */
+/* One call of a layer or an operation on values. Values count from 0: the inputs of the model first, then the result of each call. */
 typedef struct flow_model_call {
-  flow_layer *layer;                     /* borrowed from its part */
+  flow_layer *layer;                     /* borrowed from its part; NULL: an operation */
+  int         op;
+  double      numbers[2];                /* of an operation, for the operands that are -1 */
   int        *operands;                  /* owned */
   int         operand_count, result;
   int         training;                  /* 0, 1: whatever the step is; -1: as the step */
@@ -55,6 +60,7 @@ struct flow_model {
   flow_loss_scale  *loss_scale;          /* around it; NULL: none */
   const flow_loss  *loss;                /* NULL: not compiled */
   flow_arguments   *loss_options;
+  char             *not_compiled;        /* why it cannot train although it was compiled; NULL: it can, or it was not compiled */
   double            steps_done, seed;
   flow_sharing     *sharing;             /* who runs it now: session.h */
 };
@@ -62,9 +68,17 @@ struct flow_model {
 /* model_run.c */
 flow_status flow_check_model(const char *function, const flow_model *model);
 
-/* model_read.c: description to parts, inputs, calls and outputs; compile_config to optimizer and loss. Messages name what is not known. */
+/* model_read.c: description to parts, inputs, calls and outputs; compile_config to optimizer and loss. Messages name what is not known. A
+ * model whose loss or optimizer is not known is not compiled, as in Keras: it predicts, and training says why it cannot. */
 flow_status flow_model_read_parts(flow_model *model);
 flow_status flow_model_read_compiled(flow_model *model);
+
+/* operations.c: whether a module of Keras is that of operations; the op of a class and how many operands it takes, -1: not known; one op
+ * with a number in place of each operand that is NULL, at least one is not. */
+int         flow_operation_is(const char *module);
+int         flow_operation_find(const char *class_name, int *count);
+flow_status flow_operation_run(flow_context *context, int op, flow_tensor *const *operands, const double *numbers, int count,
+                               flow_tensor **out);
 
 /* model_run.c: runs the calls on values (concrete or symbolic) in an open trace or eagerly; builds layers on the way. outputs: new
  * references, as many as the model has. */

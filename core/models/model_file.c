@@ -33,7 +33,10 @@ static void snake_case(const char *class_name, char *text, size_t size)
   text[used] = '\0';
 }
 
-static int same_class(const flow_part *a, const flow_part *b) { return strcmp(a->class_name, b->class_name) == 0; }
+static int same_class(const flow_part *a, const flow_part *b)
+{
+  return a->kind != FLOW_PART_OPERATION && strcmp(a->class_name, b->class_name) == 0;
+}
 
 typedef struct walker { visitor visit; void *state; char path[MOST_PATH]; } walker;
 
@@ -59,7 +62,7 @@ static flow_status walk_part(walker *w, const flow_part *part, int length)
     const flow_part *child = &part->parts[i];
     char class[128];
     int number = 0;
-    if (part->kind == FLOW_PART_SEQUENTIAL && child->kind == FLOW_PART_INPUT) continue;
+    if ((part->kind == FLOW_PART_SEQUENTIAL && child->kind == FLOW_PART_INPUT) || child->kind == FLOW_PART_OPERATION) continue;
     for (int k = 0; k < i; k++) number += same_class(&part->parts[k], child);
     snake_case(child->class_name, class, sizeof class);
     int inner = number ? extend(w, length, "%slayers/%s_%d", slash, class, number) : extend(w, length, "%slayers/%s", slash, class);
@@ -351,6 +354,7 @@ void flow_model_release(flow_model *model)
   flow_free(model->inputs);
   flow_free(model->outputs);
   flow_free(model->metadata);
+  flow_free(model->not_compiled);
   flow_free(model->path);
   flow_json_release(model->description);
   flow_free(model);

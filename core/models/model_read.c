@@ -52,9 +52,16 @@ static flow_status read_part(const flow_json *entry, int depth, flow_part *part)
     part->kind = sequential ? FLOW_PART_SEQUENTIAL : FLOW_PART_FUNCTIONAL;
     return read_parts(config, depth, part);
   }
+  if (flow_operation_is(text_member(entry, "module"))) {
+    part->kind = FLOW_PART_OPERATION;
+    part->op = flow_operation_find(part->class_name, &part->op_operands);
+    if (part->op >= 0) return FLOW_OK;
+    return flow_fail(FLOW_UNSUPPORTED, "\"%s\" is the operation %s of %s, which is not supported in files", part->name, part->class_name,
+                     text_member(entry, "module"));
+  }
   if (flow_layer_class_lookup(part->class_name) < 0)
-    return flow_fail(FLOW_UNSUPPORTED, "the layer \"%s\" is of class %s, which the library does not have (layers written in Lua and "
-                     "arithmetic on symbolic tensors are opened from Lua)", part->name, part->class_name);
+    return flow_fail(FLOW_UNSUPPORTED, "the layer \"%s\" is of class %s, which the library does not have (layers written in Lua are "
+                     "opened from Lua)", part->name, part->class_name);
   part->kind = FLOW_PART_LAYER;
   return flow_layer_read(part->class_name, config, &part->layer);
 }
@@ -84,19 +91,21 @@ static flow_status add_input(flow_model *model, const flow_part *part)
 
 /* ---- calls ------------------------------------------------------------------------------------------------------------------- */
 
-static flow_status add_call(flow_model *model, flow_layer *layer, const int *operands, int count, int *result)
+static flow_status add_call(flow_model *model, const flow_part *part, const int *operands, const double *numbers, int count, int *result)
 {
   void *block;
   if (model->call_count >= MOST_CALLS) return flow_fail(FLOW_CORRUPT_DATA, "it has more than %d calls of layers", MOST_CALLS);
   if (count > FLOW_MAX_OPERANDS)
-    return flow_fail(FLOW_UNSUPPORTED, "the layer \"%s\" is called with %d inputs, at most %d are possible", layer->name, count,
+    return flow_fail(FLOW_UNSUPPORTED, "the layer \"%s\" is called with %d inputs, at most %d are possible", part->name, count,
                      FLOW_MAX_OPERANDS);
   FLOW_TRY(flow_grow(&model->calls, sizeof *model->calls, model->call_count + 1, &model->call_capacity));
   FLOW_TRY(flow_alloc(sizeof(int) * (size_t)count, &block));
   memcpy(block, operands, sizeof(int) * (size_t)count);
   *result = model->value_count++;
-  model->calls[model->call_count++] = (flow_model_call){ .layer = layer, .operands = block, .operand_count = count, .result = *result,
-                                                         .training = -1 };
+  flow_model_call call = { .layer = part->layer, .op = part->op, .operands = block, .operand_count = count, .result = *result,
+                           .training = -1 };
+  for (int i = 0; i < count && numbers; i++) call.numbers[i] = numbers[i];
+  model->calls[model->call_count++] = call;
   return FLOW_OK;
 }
 
@@ -154,6 +163,44 @@ static flow_status add_results(results *found, const int *values, int count, int
 
 static flow_status expand(flow_model *model, const flow_part *part, const int *inputs, int count, int depth, int *outputs);
 
+/* What a call gives beside its tensors: only `training` is known, null says nothing. */
+static flow_status check_call(const flow_part *part, const flow_json *args, const flow_json *kwargs)
+{
+  int operation = part->kind == FLOW_PART_OPERATION;
+  for (const flow_json *item = flow_json_is(kwargs, FLOW_JSON_OBJECT) ? kwargs->child : NULL; item; item = item->next) {
+    if (!flow_json_is(item, FLOW_JSON_NULL) && strcmp(item->key, "training") != 0)
+      return flow_fail(FLOW_UNSUPPORTED, "the call of \"%s\" has the argument %s, which is not supported", part->name, item->key);
+  }
+  for (int i = operation ? part->op_operands : 1; i < flow_json_count(args); i++) {
+    if (!flow_json_is(flow_json_item(args, i), FLOW_JSON_NULL))
+      return flow_fail(FLOW_UNSUPPORTED, "the call of \"%s\" has %d arguments, only %d supported", part->name, flow_json_count(args),
+                       operation ? part->op_operands : 1);
+  }
+  return FLOW_OK;
+}
+
+/* The operands of an operation, tensors and numbers; *made: the tensors are there. */
+static flow_status make_operation(flow_model *model, const flow_part *whole, const results *all, const flow_part *part, const flow_json *args,
+                                  int *output, int *made)
+{
+  int operands[2] = { -1, -1 }, tensors = 0;
+  double numbers[2] = { 0 };
+  for (int i = 0; i < part->op_operands; i++) {
+    const flow_json *operand = flow_json_item(args, i), *history = member(member(operand, "config"), "keras_history");
+    if (flow_json_is_number(operand) || flow_json_is(operand, FLOW_JSON_BOOLEAN)) {
+      numbers[i] = flow_json_is(operand, FLOW_JSON_BOOLEAN) ? flow_json_is_true(operand) : operand->number;
+      continue;
+    }
+    if (!history) return flow_fail(FLOW_UNSUPPORTED, "operand %d of \"%s\" is not a tensor and not a number", i + 1, part->name);
+    FLOW_TRY(find_value(whole, all, history, 0, &operands[i]));
+    if (operands[i] < 0) return FLOW_OK;
+    tensors++;
+  }
+  if (tensors == 0) return flow_fail(FLOW_CORRUPT_DATA, "the operation \"%s\" has no tensor among its operands", part->name);
+  *made = 1;
+  return add_call(model, part, operands, numbers, part->op_operands, output);
+}
+
 /* Makes call number found->calls of a part if its tensors are there; *made tells. */
 static flow_status make_call(flow_model *model, const flow_part *whole, const results *all, int index, int depth, int *made)
 {
@@ -164,6 +211,11 @@ static flow_status make_call(flow_model *model, const flow_part *whole, const re
   int operands[FLOW_MAX_OPERANDS], count = 0, outputs[FLOW_MAX_OPERANDS], outputs_of_part = output_count(part);
   *made = 0;
   if (!first || outputs_of_part > FLOW_MAX_OPERANDS) return flow_fail(FLOW_CORRUPT_DATA, "a call of \"%s\" has no inputs", part->name);
+  FLOW_TRY(check_call(part, args, member(call, "kwargs")));
+  if (part->kind == FLOW_PART_OPERATION) {
+    FLOW_TRY(make_operation(model, whole, all, part, args, outputs, made));
+    return *made ? add_results(found, outputs, 1, flow_json_count(calls)) : FLOW_OK;
+  }
   const flow_json *list = flow_json_is(first, FLOW_JSON_LIST) ? first->child : first;
   for (tensor = list; tensor; tensor = flow_json_is(first, FLOW_JSON_LIST) ? tensor->next : NULL) {
     const char *class = text_member(tensor, "class_name");
@@ -222,7 +274,9 @@ static flow_status expand_functional(flow_model *model, const flow_part *part, c
 static flow_status expand(flow_model *model, const flow_part *part, const int *inputs, int count, int depth, int *outputs)
 {
   if (depth > MOST_DEPTH) return flow_fail(FLOW_CORRUPT_DATA, "models are nested more than %d deep", MOST_DEPTH);
-  if (part->kind == FLOW_PART_LAYER) return add_call(model, part->layer, inputs, count, outputs);
+  if (part->kind == FLOW_PART_LAYER) return add_call(model, part, inputs, NULL, count, outputs);
+  if (part->kind == FLOW_PART_OPERATION)
+    return flow_fail(FLOW_CORRUPT_DATA, "the operation \"%s\" stands where only layers can be", part->name);
   if (part->kind == FLOW_PART_INPUT) return flow_fail(FLOW_CORRUPT_DATA, "the input \"%s\" is called as a layer", part->name);
   if (part->kind == FLOW_PART_SEQUENTIAL) {
     if (count != 1) return flow_fail(FLOW_CORRUPT_DATA, "the model \"%s\" is called with %d inputs", part->name, count);
@@ -312,7 +366,7 @@ static int scales_by_policy(const flow_model *model)
   return name && strcmp(name, "mixed_float16") == 0;
 }
 
-flow_status flow_model_read_compiled(flow_model *model)
+static flow_status read_compiled(flow_model *model)
 {
   const flow_json *compiled = member(model->description, "compile_config"), *optimizer = member(compiled, "optimizer");
   if (!flow_json_is(optimizer, FLOW_JSON_OBJECT) || !member(compiled, "loss") || model->output_count != 1) return FLOW_OK;
@@ -323,4 +377,19 @@ flow_status flow_model_read_compiled(flow_model *model)
   FLOW_TRY(flow_optimizer_read(optimizer, &model->optimizer));
   if (!scales_by_policy(model)) return FLOW_OK;
   return flow_loss_scale_new(NULL, FLOW_INITIAL_LOSS_SCALE, FLOW_LOSS_SCALE_GROWTH_STEPS, &model->loss_scale);
+}
+
+flow_status flow_model_read_compiled(flow_model *model)
+{
+  flow_status status = read_compiled(model);
+  if (status == FLOW_OK || status == FLOW_OUT_OF_MEMORY) return status;
+  flow_optimizer_release(model->optimizer);
+  flow_loss_scale_release(model->loss_scale);
+  flow_arguments_release(model->loss_options);
+  model->optimizer = NULL;
+  model->loss_scale = NULL;
+  model->loss_options = NULL;
+  model->loss = NULL;
+  model->not_compiled = flow_duplicate_text(flow_last_error());
+  return model->not_compiled ? FLOW_OK : FLOW_OUT_OF_MEMORY;
 }

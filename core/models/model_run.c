@@ -27,9 +27,11 @@ static flow_status run_call(flow_context *context, const flow_model_call *call, 
   flow_tensor *operands[FLOW_MAX_OPERANDS];
   flow_signature signatures[FLOW_MAX_OPERANDS];
   for (int i = 0; i < call->operand_count; i++) {
-    operands[i] = values[call->operands[i]];
-    signatures[i] = flow_signature_of(operands[i]);
+    operands[i] = call->operands[i] < 0 ? NULL : values[call->operands[i]];
+    if (operands[i]) signatures[i] = flow_signature_of(operands[i]);
   }
+  if (!call->layer)
+    return flow_operation_run(context, call->op, operands, call->numbers, call->operand_count, &values[call->result]);
   FLOW_TRY(flow_layer_make(context, call->layer, call->operand_count, signatures));
   if (call->training >= 0) training = call->training;
   return flow_layer_run(context, call->layer, operands, call->operand_count, training, &values[call->result]);
@@ -281,6 +283,8 @@ flow_status flow_model_train(flow_context *context, flow_model *model, flow_tens
   flow_runner *runner = NULL;
   FLOW_TRY(flow_check_model("flow_model_train", model));
   if (!context || !inputs || !targets) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_model_train: context, inputs or targets is NULL");
+  if (model->not_compiled)
+    return flow_fail(FLOW_INVALID_STATE, "flow_model_train: %s is not compiled: %s", model->path, model->not_compiled);
   if (!model->optimizer || !model->loss)
     return flow_fail(FLOW_INVALID_STATE, "flow_model_train: %s was saved without a loss and an optimizer, or has several outputs",
                      model->path);

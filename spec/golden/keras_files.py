@@ -3,14 +3,18 @@
     python3 -m venv /tmp/keras && /tmp/keras/bin/pip install tensorflow-cpu
     /tmp/keras/bin/python spec/golden/keras_files.py make      writes keras/*.keras and keras/expected.npz
     /tmp/keras/bin/python spec/golden/keras_files.py check     runs keras_files.lua and compares what Keras makes of its files
+    /tmp/keras/bin/python spec/golden/keras_files.py random 500     the same for models of spec/support/random_files.lua, any number of
+                                                               them; what Keras writes for a model must be what flowlua wrote
 
 The four files that `make` finds there (flowers_small, mnist_small_compiled, func, dense_adam_trained_jax) were written by Keras 3.13.
 """
 import glob
+import json
 import os
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
@@ -179,5 +183,56 @@ def check():
     sys.exit(failed > 0 or not paths)
 
 
+# What Keras does not write, or writes as an object where a name stands, or makes up for each process.
+NOT_COMPARED = {"shared_object_id", "build_config", "compile_config", "build_input_shape", "registered_name", "module"}
+
+
+def differences(ours, theirs, path=""):
+    """Where two configs differ: numbers by value, members of which one is missing and the other null count as equal."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        found = []
+        for key in sorted(set(ours) | set(theirs)):
+            if key not in NOT_COMPARED:
+                found += differences(ours.get(key), theirs.get(key), f"{path}.{key}")
+        return found
+    if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        return [line for i, (a, b) in enumerate(zip(ours, theirs)) for line in differences(a, b, f"{path}[{i}]")]
+    return [] if ours == theirs else [f"{path}: {ours} here, {theirs} in Keras"]
+
+
+def check_random(count):
+    """Random models of flowlua: Keras opens them, predicts the same, and writes the same config.json."""
+    root = os.path.dirname(os.path.dirname(HERE))
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        program = os.environ.get("FLOWLUA_PROGRAM", os.path.join(root, "build/bin/flowlua"))
+        subprocess.run([program, os.path.join(HERE, "random_files.lua"), folder, str(count)], check=True, cwd=root)
+        for seed in range(1, count + 1):
+            name = os.path.join(folder, str(seed))
+            with open(name + ".txt") as file:
+                what = f"seed {seed} ({file.read()})"
+            try:
+                keras.utils.clear_session()
+                model = keras.models.load_model(name + ".keras")
+                read = lambda kind: [np.load(f) for f in sorted(glob.glob(f"{name}_{kind}[0-9].npy"))]
+                xs, ys = read("x"), read("y")
+                worst = difference(model, xs, ys)
+                problems = [] if worst <= 1e-5 else [f"largest difference {worst:.2g}"]
+                model.save(name + "_keras.keras")
+                problems += differences(config_of(name + ".keras"), config_of(name + "_keras.keras"))
+            except Exception as problem:
+                problems = [str(problem)[-300:].replace("\n", " ")]
+            failed += bool(problems)
+            for problem in problems[:3]:
+                print(f"FAIL {what}: {problem}", flush=True)
+    print(f"{count - failed} of {count} random models agree with Keras {keras.__version__}")
+    sys.exit(failed > 0)
+
+
+def config_of(path):
+    with zipfile.ZipFile(path) as archive:
+        return json.loads(archive.read("config.json"))
+
+
 if __name__ == "__main__":
-    {"make": make, "check": check}[sys.argv[1]]()
+    {"make": make, "check": check, "random": lambda: check_random(int(sys.argv[2]))}[sys.argv[1]]()

@@ -2,6 +2,7 @@
 local flow = require "flow"
 local golden = require "spec.support.golden"
 local precision = require "spec.support.precision"
+local model_files = require "spec.support.model_files"
 
 local FORWARD, GRADIENT = 1e-5, 1e-4
 
@@ -67,6 +68,9 @@ describe("layers as in Keras:", function()
         check(case, model, { run() })
       end)
     end
+    it(case.name .. ", after it was written and read back", function()
+      model_files.assert_returns(build(case), golden.make_all(case.inputs))
+    end)
   end
 end)
 

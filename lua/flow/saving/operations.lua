@@ -57,14 +57,19 @@ function operations.knows(entry)
   return type(entry.module) == "string" and entry.module:find("^keras%.src%.ops%.") ~= nil and by_class[entry.class_name] ~= nil
 end
 
--- A function of the args of a call.
+-- A function of the args of a call. The first one gets the name that the file has for it.
 function operations.read(entry)
   local op = ops[by_class[entry.class_name]]
+  local name = type(entry.config) == "table" and entry.config.name or entry.name
   return function(args)
-    for i = 1, #args do
-      if args[i] == json.null then return op(unpack(args, 1, i - 1)) end
+    local count = #args
+    for i = #args, 1, -1 do
+      if args[i] == json.null then count = i - 1 end
     end
-    return op(unpack(args))
+    local result = op(unpack(args, 1, count))
+    if symbolic.is(result) and type(name) == "string" then rawset(result.layer, "name", name) end
+    name = nil
+    return result
   end
 end
 
