@@ -180,8 +180,8 @@ static flow_status check_call(const flow_part *part, const flow_json *args, cons
 }
 
 /* The operands of an operation, tensors and numbers; *made: the tensors are there. */
-      return flow_fail(FLOW_UNSUPPORTED, "the call of \"%s\" has %d arguments, only %d supported", part->name,
-                       flow_json_count(args), operation ? part->op_operands : 1);
+static flow_status make_operation(flow_model *model, const flow_part *whole, const results *all, const flow_part *part,
+                                  const flow_json *args, int *output, int *made)
 {
   int operands[2] = { -1, -1 }, tensors = 0;
   double numbers[2] = { 0 };
