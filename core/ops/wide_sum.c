@@ -1,13 +1,11 @@
 /* wide_sum.c: see wide_sum.h. */
 #include "ops/wide_sum.h"
 
-#include <string.h>
-
 #include "tensor/convert.h"
 #include "tensor/tensor.h"
 
 /* Lanes fill vectors of 8 doubles, and 32 are enough for additions not to wait for each other. */
-enum { WANTED = 32, VECTOR = 8, BLOCK = 128 };
+enum { WANTED = 32, VECTOR = 8, BLOCK = WANTED * VECTOR };
 
 int64_t flow_wide_lanes(int64_t n)
 {
@@ -22,36 +20,40 @@ size_t flow_wide_bytes(int64_t n)
   return ((size_t)(flow_wide_lanes(n) * n + 1) * 8 + 63) & ~(size_t)63;
 }
 
-/* sum[i] = element first + i of the slots, lane by lane. */
-#define ADD_UP(name, type)                                                                                                     \
-  static void name(const char *partial, size_t stride, int64_t slots, int64_t n, int64_t first, int64_t count, type *sum)      \
-  {                                                                                                                            \
-    memset(sum, 0, sizeof(type) * (size_t)count);                                                                              \
-    for (int64_t lane = 0, lanes = slots ? flow_wide_lanes(n) : 0; lane < lanes; lane++) {                                     \
-      type total[BLOCK] = { 0 };                                                                                               \
-      for (int64_t slot = 0; slot < slots; slot++) {                                                                           \
-        const type *part = (const type *)(const void *)(partial + (size_t)slot * stride) + lane * n + first;                   \
-        for (int64_t i = 0; i < count; i++) total[i] += part[i];                                                               \
-      }                                                                                                                        \
-      for (int64_t i = 0; i < count; i++) sum[i] += total[i];                                                                  \
-    }                                                                                                                          \
+/* sum[i] = the sum over the slots of element first + i of all lanes, as one array. */
+#define ADD_UP(name, type)                                                                                                 \
+  static void name(const char *partial, size_t stride, int64_t slots, int64_t first, int64_t count, type *sum)             \
+  {                                                                                                                        \
+    for (int64_t i = 0; i < count; i++) sum[i] = 0;                                                                        \
+    for (int64_t slot = 0; slot < slots; slot++) {                                                                         \
+      const type *part = (const type *)(const void *)(partial + (size_t)slot * stride) + first;                            \
+      for (int64_t i = 0; i < count; i++) sum[i] += part[i];                                                               \
+    }                                                                                                                      \
+  }                                                                                                                        \
+  static void name##_lanes(type *sum, int64_t lanes, int64_t n)                                                            \
+  {                                                                                                                        \
+    for (int64_t lane = 1; lane < lanes; lane++)                                                                           \
+      for (int64_t i = 0; i < n; i++) sum[i] += sum[lane * n + i];                                                         \
   }
-ADD_UP(add_up_doubles, double)
-ADD_UP(add_up_integers, uint64_t)      /* they wrap */
+ADD_UP(add_doubles, double)
+ADD_UP(add_integers, uint64_t)      /* they wrap */
 
 void flow_wide_finish(const void *partial, size_t stride, int64_t slots, int64_t n, int64_t begin, int64_t end, int dtype, void *to)
 {
   union { double doubles[BLOCK]; uint64_t integers[BLOCK]; } sum;
   size_t size = (size_t)flow_dtype_size(dtype);
+  int64_t lanes = flow_wide_lanes(n);      /* several only of so few elements that all fit into a block */
   for (int64_t first = begin; first < end; first += BLOCK) {
-    int64_t count = end - first < BLOCK ? end - first : BLOCK;
+    int64_t count = end - first < BLOCK ? end - first : BLOCK, from = lanes > 1 ? 0 : first, all = lanes > 1 ? lanes * n : count;
     char *at = (char *)to + (size_t)first * size;
     if (flow_dtype_is_float(dtype)) {
-      add_up_doubles(partial, stride, slots, n, first, count, sum.doubles);
-      flow_convert_from_double(dtype, sum.doubles, at, 1, count);
+      add_doubles(partial, stride, slots, from, all, sum.doubles);
+      add_doubles_lanes(sum.doubles, lanes, n);
+      flow_convert_from_double(dtype, sum.doubles + (first - from), at, 1, count);
     } else {
-      add_up_integers(partial, stride, slots, n, first, count, sum.integers);
-      flow_convert_from_int64(dtype, (const int64_t *)sum.integers, at, 1, count);
+      add_integers(partial, stride, slots, from, all, sum.integers);
+      add_integers_lanes(sum.integers, lanes, n);
+      flow_convert_from_int64(dtype, (const int64_t *)sum.integers + (first - from), at, 1, count);
     }
   }
 }

@@ -80,6 +80,42 @@ static void add_floats(const void *x_, int64_t rows, int64_t row_stride, int64_t
   }
 }
 
+/* count x HALF columns of slots of `in_slot` rows: each slot on its own, and to[j] the sum of those. */
+ALWAYS_INLINE void sum_strip_of_slots(const int count, const float *x, int64_t rows, int64_t in_slot, int64_t row_stride, double *to)
+{
+  vd total[4] = { { 0 } };
+  for (int64_t first = 0; first < rows; first += in_slot) {
+    int64_t end = first + in_slot < rows ? first + in_slot : rows;
+    vd a[4] = { { 0 } };
+    for (int64_t r = first; r < end; r++) {
+#pragma GCC unroll 4
+      for (int v = 0; v < count; v++) a[v] += vd_widen(x + r * row_stride + v * HALF);
+    }
+#pragma GCC unroll 4
+    for (int v = 0; v < count; v++) total[v] += a[v];
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < count; v++) vd_store(to + v * HALF, total[v]);
+}
+
+static void sum_slots_of_floats(const void *x_, int64_t rows, int64_t in_slot, int64_t row_stride, int64_t columns, void *sums)
+{
+  const float *x = x_;
+  double *to = sums;
+  int64_t j = 0;
+  for (; j + 4 * HALF <= columns; j += 4 * HALF) sum_strip_of_slots(4, x + j, rows, in_slot, row_stride, to + j);
+  for (; j + HALF <= columns; j += HALF) sum_strip_of_slots(1, x + j, rows, in_slot, row_stride, to + j);
+  for (; j < columns; j++) {
+    double total = 0;
+    for (int64_t first = 0; first < rows; first += in_slot) {
+      double a = 0;
+      for (int64_t r = first; r < rows && r < first + in_slot; r++) a += (double)x[r * row_stride + j];
+      total += a;
+    }
+    to[j] = total;
+  }
+}
+
 #define ADD_COLUMNS(name, type)                                                                                        \
   static void name(const void *x_, int64_t rows, int64_t row_stride, int64_t columns, void *accumulators)              \
   {                                                                                                                    \
@@ -94,6 +130,24 @@ ADD_COLUMNS(add_doubles, double)
 ADD_COLUMNS(add_integers, uint64_t)      /* they wrap */
 
 typedef void (*columns_function)(const void *x, int64_t rows, int64_t row_stride, int64_t columns, void *accumulators);
+#define SUM_SLOTS(name, add, type)                                                                                     \
+  static void name(const void *x, int64_t rows, int64_t in_slot, int64_t row_stride, int64_t columns, void *sums)      \
+  {                                                                                                                    \
+    type a[FLOW_BLOCK_LENGTH];                                                                                         \
+    memset(sums, 0, sizeof(type) * (size_t)columns);                                                                   \
+    for (int64_t first = 0; first < rows; first += in_slot) {                                                          \
+      memset(a, 0, sizeof(type) * (size_t)columns);                                                                    \
+      add((const type *)x + first * row_stride, rows - first < in_slot ? rows - first : in_slot, row_stride, columns, a); \
+      add(a, 1, 0, columns, sums);                                                                                     \
+    }                                                                                                                  \
+  }
+SUM_SLOTS(sum_slots_of_doubles, add_doubles, double)
+SUM_SLOTS(sum_slots_of_integers, add_integers, uint64_t)
+
+/* At most FLOW_BLOCK_LENGTH columns. */
+typedef void (*slots_function)(const void *x, int64_t rows, int64_t in_slot, int64_t row_stride, int64_t columns, void *sums);
+static const slots_function sum_slots[FLOW_KIND_COUNT] = { sum_slots_of_floats, sum_slots_of_doubles, sum_slots_of_integers, NULL };
+
 static const columns_function add_columns[FLOW_KIND_COUNT] = { add_floats, add_doubles, add_integers, NULL };
 
 /* ---- rows into a partial sum -------------------------------------------------------------------------------------------------- */
@@ -107,12 +161,13 @@ static void add_positions(const sum *s, const char *x, int64_t count, char *part
   size_t bytes = (size_t)s->outputs * flow_kind_size(s->kind);
   int64_t *position = position_of(s, partial), lane = *position % s->lanes;
   *position += count;
-  for (; lane > 0 && count > 0; lane = (lane + 1) % s->lanes, count--, x += bytes)
-    add(x, 1, 0, s->outputs, partial + lane * s->outputs * 8);
-  int64_t whole = count / s->lanes;
+  int64_t before = lane == 0 ? 0 : count < s->lanes - lane ? count : s->lanes - lane, whole = (count - before) / s->lanes;
+  int64_t behind = count - before - whole * s->lanes;
+  if (before > 0) add(x, 1, 0, before * s->outputs, partial + lane * s->outputs * 8);
+  x += (size_t)before * bytes;
   if (whole > 0) add(x, whole, s->lanes * s->outputs, s->lanes * s->outputs, partial);
   x += (size_t)(whole * s->lanes) * bytes;
-  for (count -= whole * s->lanes, lane = 0; lane < count; lane++, x += bytes) add(x, 1, 0, s->outputs, partial + lane * s->outputs * 8);
+  if (behind > 0) add(x, 1, 0, behind * s->outputs, partial);
 }
 
 /* Small rows, packed first if they do not lie so. */
@@ -229,23 +284,14 @@ static void run_slots(const sum *s, const flow_call *call, int64_t first, int64_
 
 static void run_columns(const sum *s, const flow_call *call, int64_t first, int64_t end)
 {
-  slots cut = slots_of(s->in);
-  size_t size = flow_kind_size(s->kind);
   const flow_operand *out = &call->outputs[0];
-  _Alignas(64) char partial[FLOW_BLOCK_BYTES], total[FLOW_BLOCK_BYTES];
-  columns_function add_up = s->kind == FLOW_KIND_INTEGER ? add_integers : add_doubles;
+  flow_store_function store = FLOW_ISA_NAME(store)[s->kind == FLOW_KIND_INTEGER ? FLOW_KIND_INTEGER : FLOW_KIND_DOUBLE][out->dtype];
+  _Alignas(64) char sums[FLOW_BLOCK_BYTES];
   for (int64_t column = first * FLOW_BLOCK_LENGTH; column < s->outputs && column < end * FLOW_BLOCK_LENGTH; column += FLOW_BLOCK_LENGTH) {
     int64_t n = s->outputs - column < FLOW_BLOCK_LENGTH ? s->outputs - column : FLOW_BLOCK_LENGTH;
-    memset(total, 0, sizeof total);
-    for (int64_t slot = 0; slot < cut.count; slot++) {
-      int64_t row = slot * cut.rows, rows = s->in->shape[0] - row < cut.rows ? s->in->shape[0] - row : cut.rows;
-      memset(partial, 0, sizeof partial);
-      const char *x = (const char *)s->in->data + (row * s->in->strides[0] + column) * (int64_t)size;
-      add_columns[s->kind](x, rows, s->in->strides[0], n, partial);
-      add_up(partial, 1, 0, n, total);
-    }
-    FLOW_ISA_NAME(store)[s->kind == FLOW_KIND_INTEGER ? FLOW_KIND_INTEGER : FLOW_KIND_DOUBLE][out->dtype]
-      (total, (char *)out->data + column * flow_dtype_size(out->dtype), 1, n);
+    sum_slots[s->kind]((const char *)s->in->data + (size_t)column * flow_kind_size(s->kind), s->in->shape[0], slots_of(s->in).rows,
+                       s->in->strides[0], n, sums);
+    store(sums, (char *)out->data + column * flow_dtype_size(out->dtype), 1, n);
   }
 }
 

@@ -29,7 +29,7 @@ local function moments(x, reduced)
   end
   local variance = (x - mean):square()
   for _, axis in ipairs(reduced) do variance = variance:mean(axis, true) end
-  return mean, variance, count
+  return mean:to "float64", variance:to "float64", count      -- for many batches
 end
 
 -- What Keras' formula of the lack-of-fit sum of squares makes of two samples.
