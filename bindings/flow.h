@@ -149,12 +149,15 @@ FLOW_API const char *flow_dtype_name(int dtype);             /* "float32"; NULL 
 FLOW_API int         flow_dtype_find(const char *name);      /* -1 if there is none of that name */
 FLOW_API int         flow_dtype_size(int dtype);             /* bytes per element */
 FLOW_API int         flow_dtype_promote(int a, int b);       /* dtype of an op over both */
+FLOW_API int         flow_dtype_of_number(int dtype, double value);    /* that of a number in an op with a tensor of `dtype`: see core/ops/promotion.c */
+FLOW_API int         flow_dtype_of_integer(int dtype, int64_t value);
 
 /* New tensors: contiguous, 64-byte aligned. Each returns a new reference. */
 FLOW_API flow_status flow_tensor_new(int dtype, int rank, const int64_t *shape, flow_tensor **out);   /* zeros */
 FLOW_API flow_status flow_tensor_scalar(int dtype, double value, flow_tensor **out);                   /* rank 0 */
 FLOW_API flow_status flow_tensor_borrow(void *data, int dtype, int rank, const int64_t *shape, flow_tensor **out); /* caller keeps data alive */
 FLOW_API flow_status flow_tensor_arange(int dtype, double start, double step, double count, flow_tensor **out);
+FLOW_API flow_status flow_tensor_arange_integers(int dtype, int64_t start, int64_t stop, int64_t step, flow_tensor **out); /* exact for int64 */
 FLOW_API flow_status flow_tensor_view(flow_tensor *source, int rank, const int64_t *shape, const int64_t *strides,
                                       int64_t offset, flow_tensor **out); /* shares memory; strides and offset in elements, checked */
 FLOW_API flow_tensor *flow_tensor_retain(flow_tensor *tensor);

@@ -33,6 +33,7 @@ FLOW_API flow_status flow_glob(const char *pattern, flow_tensor **bytes, flow_te
  * bytes offsets[i][k] to offsets[i][k + 1] (int64 {n + 1}) of components[i] (uint8 {bytes}) are text k. */
 FLOW_API flow_status flow_dataset_from_slices(flow_tensor *const *components, flow_tensor *const *offsets, int count, flow_dataset **out);
 FLOW_API flow_status flow_dataset_range(double start, double stop, double step, int dtype, flow_dataset **out);
+FLOW_API flow_status flow_dataset_range_integers(int64_t start, int64_t stop, int64_t step, int dtype, flow_dataset **out); /* exact for int64 */
 /* Records of TFRecord files as texts. num_parallel_reads 0, 1: file by file; n: in turn from n open files, which threads read and
  * check ahead; -1: some. */
 FLOW_API flow_status flow_dataset_records(const char *const *paths, int count, const char *compression_type, double num_parallel_reads,

@@ -5,6 +5,8 @@
 #include <math.h>
 #include "base/float_state.h"
 
+#include "tensor/sequence.h"
+
 /* ---- properties: harmless on NULL and closed tensors ----------------------------------------------------------------- */
 
 static int is_alive(const flow_tensor *tensor)
@@ -76,6 +78,14 @@ flow_status flow_tensor_scalar(int dtype, double value, flow_tensor **out)
   return FLOW_OK;
 }
 
+static flow_status write_sequence(const flow_sequence *sequence, int dtype, flow_tensor **out)
+{
+  FLOW_TRY(flow_tensor_new_uninitialized(dtype, 1, &sequence->count, out));
+  char *element = (*out)->data;
+  for (int64_t i = 0; i < sequence->count; i++, element += flow_dtype_size(dtype)) flow_sequence_write(sequence, i, dtype, element);
+  return FLOW_OK;
+}
+
 flow_status flow_tensor_arange(int dtype, double start, double step, double count, flow_tensor **out)
 {
   FLOW_DEFAULT_FLOATS;
@@ -83,14 +93,17 @@ flow_status flow_tensor_arange(int dtype, double start, double step, double coun
   if (!(count >= 0) || count > 0x1p53 || count != floor(count)) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "arange of %g elements: the count must be a whole number from 0", count);
   }
-  int64_t size = (int64_t)count;
-  FLOW_TRY(flow_tensor_new_uninitialized(dtype, 1, &size, out));
-  char *element = (*out)->data;
-  for (int64_t i = 0; i < size; i++, element += flow_dtype_size(dtype)) {
-    double value = start + (double)i * step;
-    flow_convert_from_double(dtype, &value, element, 1, 1);
-  }
-  return FLOW_OK;
+  flow_sequence sequence = flow_sequence_of_numbers(start, step, (int64_t)count);
+  return write_sequence(&sequence, dtype, out);
+}
+
+flow_status flow_tensor_arange_integers(int dtype, int64_t start, int64_t stop, int64_t step, flow_tensor **out)
+{
+  flow_sequence sequence;
+  *out = NULL;
+  if (step == 0) return flow_fail(FLOW_INVALID_ARGUMENT, "arange: the step is 0");
+  FLOW_TRY(flow_sequence_of_integers(start, stop, step, &sequence));
+  return write_sequence(&sequence, dtype, out);
 }
 
 /* ---- elements --------------------------------------------------------------------------------------------------------------- */

@@ -3,7 +3,9 @@
 
 #include <math.h>
 
-typedef struct range { flow_dataset base; double start, step; } range;
+#include "tensor/sequence.h"
+
+typedef struct range { flow_dataset base; flow_sequence sequence; } range;
 typedef struct range_cursor { flow_cursor base; int64_t index; } range_cursor;
 
 static flow_status next(flow_cursor *cursor, flow_element *out)
@@ -11,7 +13,9 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
   range_cursor *at = (range_cursor *)cursor;
   const range *self = (const range *)cursor->dataset;
   if (at->index >= self->base.cardinality) return FLOW_OK;
-  FLOW_TRY(flow_tensor_scalar(self->base.spec.components[0].dtype, self->start + (double)at->index * self->step, &out->tensors[0]));
+  int dtype = self->base.spec.components[0].dtype;
+  FLOW_TRY(flow_tensor_new_uninitialized(dtype, 0, NULL, &out->tensors[0]));
+  flow_sequence_write(&self->sequence, at->index, dtype, out->tensors[0]->data);
   out->count = 1;
   at->index++;
   return FLOW_OK;
@@ -30,6 +34,21 @@ static const flow_dataset_class class = {
   .name = "range", .dataset_bytes = sizeof(range), .cursor_bytes = sizeof(range_cursor), .next = next, .skip = skip,
 };
 
+static flow_status make(const flow_sequence *sequence, int dtype, uint64_t start, flow_dataset **out)
+{
+  FLOW_TRY(flow_check_shape("range", dtype, 0, NULL));
+  flow_dataset *dataset;
+  FLOW_TRY(flow_dataset_new(&class, NULL, 0, &dataset));
+  ((range *)dataset)->sequence = *sequence;
+  dataset->cardinality = sequence->count;
+  dataset->spec.count = 1;
+  dataset->spec.components[0] = (flow_component){ .dtype = dtype };
+  flow_dataset_identify(dataset, (uint64_t)sequence->count);
+  flow_dataset_identify(dataset, start);
+  *out = dataset;
+  return FLOW_OK;
+}
+
 flow_status flow_dataset_range(double start, double stop, double step, int dtype, flow_dataset **out)
 {
   *out = NULL;
@@ -37,17 +56,15 @@ flow_status flow_dataset_range(double start, double stop, double step, int dtype
   if (step == 0 || !(fabs(start) <= 0x1p53) || !(count <= 0x1p53))
     return flow_fail(FLOW_INVALID_ARGUMENT, "range from %g to %g by %g: finite numbers and a step other than 0 are needed", start, stop,
                      step);
-  FLOW_TRY(flow_check_shape("range", dtype, 0, NULL));
-  flow_dataset *dataset;
-  FLOW_TRY(flow_dataset_new(&class, NULL, 0, &dataset));
-  range *self = (range *)dataset;
-  self->start = start;
-  self->step = step;
-  dataset->cardinality = count > 0 ? (int64_t)count : 0;
-  dataset->spec.count = 1;
-  dataset->spec.components[0] = (flow_component){ .dtype = dtype };
-  flow_dataset_identify(dataset, (uint64_t)dataset->cardinality);
-  flow_dataset_identify(dataset, (uint64_t)(int64_t)start);
-  *out = dataset;
-  return FLOW_OK;
+  flow_sequence sequence = flow_sequence_of_numbers(start, step, count > 0 ? (int64_t)count : 0);
+  return make(&sequence, dtype, (uint64_t)(int64_t)start, out);
+}
+
+flow_status flow_dataset_range_integers(int64_t start, int64_t stop, int64_t step, int dtype, flow_dataset **out)
+{
+  flow_sequence sequence;
+  *out = NULL;
+  if (step == 0) return flow_fail(FLOW_INVALID_ARGUMENT, "range: a step other than 0 is needed");
+  FLOW_TRY(flow_sequence_of_integers(start, stop, step, &sequence));
+  return make(&sequence, dtype, (uint64_t)start, out);
 }

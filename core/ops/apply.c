@@ -40,16 +40,10 @@ static int takes_halves(flow_context *context, int op, const flow_graph *graph, 
 /* Casts that the record's flags ask for, in place in inputs[] (references). *half: the 16-bit dtype to cast results to, or -1. */
 static flow_status cast_inputs(flow_context *context, int op, const flow_graph *graph, flow_tensor **inputs, int count, int *half)
 {
-  int flags = flow_op(op)->flags, first = op == FLOW_OP_where ? 1 : 0;   /* the condition keeps its dtype */
+  int flags = flow_op(op)->flags, dtype = flow_op_dtype(op, inputs, count);
   *half = -1;
-  if (flags & FLOW_OP_TO_FLOAT)
-    for (int i = 0; i < count; i++)
-      if (!flow_dtype_is_float(inputs[i]->dtype)) FLOW_TRY(cast_to(context, &inputs[i], FLOW_FLOAT32));
-  if ((flags & FLOW_OP_PROMOTE) || op == FLOW_OP_where) {
-    int common = inputs[first]->dtype;
-    for (int i = first + 1; i < count; i++) common = flow_dtype_promote(common, inputs[i]->dtype);
-    for (int i = first; i < count; i++) FLOW_TRY(cast_to(context, &inputs[i], common));
-  }
+  if (dtype >= 0)
+    for (int i = flags & FLOW_OP_CONDITION ? 1 : 0; i < count; i++) FLOW_TRY(cast_to(context, &inputs[i], dtype));
   if (flags & FLOW_OP_FLOAT_ONLY)
     for (int i = 0; i < count; i++)
       if (!flow_dtype_is_float(inputs[i]->dtype) && !(inputs[i]->dtype == FLOW_UINT8 && i > 0))   /* uint8: a pooling index */

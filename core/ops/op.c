@@ -4,23 +4,7 @@
 #include <string.h>
 
 #include "ops/rules.h"
-
-/* The short words of ops.def. */
-enum {
-  BY_SHAPE   = FLOW_ROWS_BY_SHAPE,
-  ALL        = 0xffff,
-  STRIDED    = FLOW_OP_STRIDED,
-  PROMOTE    = FLOW_OP_PROMOTE,
-  FLOAT_ONLY = FLOW_OP_FLOAT_ONLY,
-  VIA_FLOAT  = FLOW_OP_VIA_FLOAT,
-  EFFECT     = FLOW_OP_EFFECT,
-  RANDOM     = FLOW_OP_RANDOM,
-  ALIAS      = FLOW_OP_ALIAS,
-  TO_FLOAT   = FLOW_OP_TO_FLOAT,
-  CHECKS     = FLOW_OP_CHECKS,
-  COLLECTIVE = FLOW_OP_COLLECTIVE,
-  WIDE       = FLOW_OP_WIDE
-};
+#include "ops/short_words.h"
 
 /* A NULL in the gradient or kind column of ops.def, after pasting. */
 #define flow_gradient_NULL NULL

@@ -24,16 +24,19 @@ enum { FLOW_ROWS_BY_SHAPE = 0xffff };
 
 enum flow_op_flags {
   FLOW_OP_STRIDED     = 1,    /* the kernel reads any strides; otherwise inputs are made contiguous */
-  FLOW_OP_PROMOTE     = 2,    /* inputs are cast to their common dtype first */
+  FLOW_OP_PROMOTE     = 2,    /* inputs are cast to their common dtype first: promotion.c */
   FLOW_OP_FLOAT_ONLY  = 4,    /* integer inputs are an error that names the op */
   FLOW_OP_VIA_FLOAT   = 8,    /* 16-bit floats are computed in float32 and cast back: by the kernel where the device has it (kernels.h) */
   FLOW_OP_EFFECT      = 16,   /* writes through its inputs: runs in a plan's commit tail */
   FLOW_OP_RANDOM      = 32,   /* never folded or run at trace time */
   FLOW_OP_ALIAS       = 64,   /* output is the first input's memory under another shape */
-  FLOW_OP_TO_FLOAT    = 128,  /* integer inputs are cast to float32 (exp, div, mean) */
+  FLOW_OP_TO_FLOAT    = 128,  /* where the common dtype is no float, float32 takes its place (exp, div) */
   FLOW_OP_CHECKS      = 256,  /* the kernel may refuse data: a label, an empty axis */
   FLOW_OP_COLLECTIVE  = 512,  /* all replicas run it together (graph/executor.c); the kernel is what one alone does */
-  FLOW_OP_WIDE        = 1024  /* REDUCE: sums over rows are kept as wide partial sums (wide_sum.h) until they are complete */
+  FLOW_OP_WIDE        = 1024, /* REDUCE: sums over rows are kept as wide partial sums (wide_sum.h) until they are complete */
+  FLOW_OP_CONDITION   = 2048, /* the first input takes no part in the promotion (where) */
+  FLOW_OP_COUNTS_BOOLS = 4096, /* bool inputs are cast to int32 (mod) */
+  FLOW_OP_WIDENS_INT8 = 8192  /* inputs that are all int8 are cast to int32, which holds their sums of products (matmul) */
 };
 
 /* Shapes (negative: multiples of rows) and dtypes going into and out of a shape rule. */
@@ -73,6 +76,9 @@ typedef struct flow_op_record {
 } flow_op_record;
 
 const flow_op_record *flow_op(int op);   /* the record; op must be in range */
+
+/* The dtype that flow_apply casts the inputs to before it runs the op; -1: it leaves them. promotion.c */
+int flow_op_dtype(int op, flow_tensor *const *inputs, int count);
 
 /* flow_apply for ops with one output, as gradient rules and composites write it. */
 flow_status flow_apply1(flow_context *context, int op, flow_tensor *a, flow_tensor *b, flow_tensor *c,

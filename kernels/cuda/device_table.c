@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include "ops/op.h"
 #include "ops/optimizer_layout.h"
+#include "ops/short_words.h"
 
 #define FLOW_OP(name, ...) \
   extern const flow_kernel flow_cuda_##name##_kernels[]; \
@@ -42,11 +43,6 @@ const char *flow_cuda_op_name(int op)
   return op >= 0 && op < FLOW_OP_COUNT ? names[op] : "?";
 }
 
-enum {                                   /* the short words of ops.def */
-  RANDOM = 1, EFFECT = 2, CHECKS = 4, STRIDED = 0, PROMOTE = 0, FLOAT_ONLY = 0, VIA_FLOAT = 0, ALIAS = 0, TO_FLOAT = 0, COLLECTIVE = 0,
-  WIDE = 0
-};
-
 static int flags_of(int op)
 {
   static const int flags_of_ops[FLOW_OP_COUNT] = {
@@ -57,9 +53,9 @@ static int flags_of(int op)
   return flags_of_ops[op];
 }
 
-int flow_cuda_op_is_random(int op) { return flags_of(op) & RANDOM; }
-int flow_cuda_op_is_effect(int op) { return (flags_of(op) & EFFECT) != 0; }
-int flow_cuda_op_checks(int op)    { return (flags_of(op) & CHECKS) != 0; }
+int flow_cuda_op_is_random(int op) { return (flags_of(op) & FLOW_OP_RANDOM) != 0; }
+int flow_cuda_op_is_effect(int op) { return (flags_of(op) & FLOW_OP_EFFECT) != 0; }
+int flow_cuda_op_checks(int op)    { return (flags_of(op) & FLOW_OP_CHECKS) != 0; }
 
 unsigned flow_cuda_written_inputs(const flow_call *call)
 {

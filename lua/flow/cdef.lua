@@ -145,10 +145,13 @@ const char *flow_dtype_name(int dtype);
 int flow_dtype_find(const char *name);
 int flow_dtype_size(int dtype);
 int flow_dtype_promote(int a, int b);
+int flow_dtype_of_number(int dtype, double value);
+int flow_dtype_of_integer(int dtype, int64_t value);
 int flow_tensor_new(int dtype, int rank, const int64_t *shape, flow_tensor **out);
 int flow_tensor_scalar(int dtype, double value, flow_tensor **out);
 int flow_tensor_borrow(void *data, int dtype, int rank, const int64_t *shape, flow_tensor **out);
 int flow_tensor_arange(int dtype, double start, double step, double count, flow_tensor **out);
+int flow_tensor_arange_integers(int dtype, int64_t start, int64_t stop, int64_t step, flow_tensor **out);
 int flow_tensor_view(flow_tensor *source, int rank, const int64_t *shape, const int64_t *strides,
  int64_t offset, flow_tensor **out);
 flow_tensor *flow_tensor_retain(flow_tensor *tensor);
@@ -495,6 +498,7 @@ double flow_dataset_cardinality(const flow_dataset *dataset);
 int flow_glob(const char *pattern, flow_tensor **bytes, flow_tensor **offsets);
 int flow_dataset_from_slices(flow_tensor *const *components, flow_tensor *const *offsets, int count, flow_dataset **out);
 int flow_dataset_range(double start, double stop, double step, int dtype, flow_dataset **out);
+int flow_dataset_range_integers(int64_t start, int64_t stop, int64_t step, int dtype, flow_dataset **out);
 int flow_dataset_records(const char *const *paths, int count, const char *compression_type, double num_parallel_reads,
  flow_dataset **out);
 int flow_dataset_take(flow_dataset *input, double count, flow_dataset **out);

@@ -126,9 +126,9 @@ function tensor.assign(t, key, value)
     raise("elements cannot be assigned while a tape records, since gradients would not see it: use flow.where")
   end
   local target = view(t, key)
-  if type(value) == "boolean" then value = value and 1 or 0 end
-  if type(value) == "number" then
-    check(C.flow_tensor_fill(target.p, value))
+  local kind = type(value)
+  if kind == "number" or kind == "boolean" or native.is_int64(value) then
+    tensor.fill(target, value, "assigning an element")
   else
     local source = native.is_tensor(value) and value or tensor.tensor(value, { dtype = t.dtype })
     check(C.flow_tensor_copy(target.p, tensor.need_value(source, "assigning an element")))

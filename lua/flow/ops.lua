@@ -11,12 +11,13 @@ local errors = require "flow.errors"
 local tensor = require "flow.tensor"
 local define_op = require "flow.define_op"
 local takes = require("flow.signature").takes
+local integers = require "flow.integers"
 require "flow.indexing"
 
 local C, raise = native.C, errors.raise
 local context, methods, hooks = native.context, native.methods, native.hooks
 local is_tensor, pointer = native.is_tensor, native.pointer
-local floor, abs = math.floor, math.abs
+local floor = math.floor
 
 local ops = {}
 
@@ -71,23 +72,12 @@ end
 
 ---- operands -----------------------------------------------------------------------------------------------------------------
 
-local ranges = {
-  int8 = { -128, 127 }, uint8 = { 0, 255 }, int32 = { -2147483648, 2147483647 }, int64 = { -9007199254740992, 9007199254740992 },
-}
-local is_float = { float32 = true, float16 = true, bfloat16 = true, float64 = true }
-
--- The dtype that a Lua number takes beside a tensor of dtype `name`.
-local function weak_dtype(value, name)
-  if is_float[name] then return name end
-  if value ~= floor(value) or value - value ~= 0 then return "float32" end
-  local range = ranges[name]
-  if range and value >= range[1] and value <= range[2] then return name end
-  return abs(value) < 2147483648 and "int32" or "int64"
-end
-
-local function scalar(value, name)
+-- A Lua number, boolean or 64-bit integer as a tensor, beside one of the dtype `like` (a number).
+local function scalar(value, like, what)
   if type(value) == "boolean" then return tensor.scalar(C.FLOW_BOOL, value and 1 or 0) end
-  return tensor.scalar(native.dtypes[weak_dtype(value, name)], value)
+  if type(value) == "number" then return tensor.scalar(C.flow_dtype_of_number(like, value), value) end
+  value = integers.of(value, what)
+  return tensor.scalar(C.flow_dtype_of_integer(like, value), value)
 end
 
 -- The tensor of an operand; like: the dtype name of the tensor that it meets (nil: float32).
@@ -95,15 +85,15 @@ local function operand(value, like, what)
   local kind = type(value)
   if kind == "cdata" then
     if is_tensor(value) then return value end
-    if native.is_int64(value) then return tensor.scalar(C.FLOW_INT64, tonumber(value)) end
+    if integers.is(value) then return scalar(value, like and native.dtypes[like] or C.FLOW_INT64, what or "operand") end
   elseif kind == "number" or kind == "boolean" then
-    return scalar(value, like or "float32")
+    return scalar(value, like and native.dtypes[like] or C.FLOW_FLOAT32)
   elseif kind == "table" then
     local metatable = getmetatable(value)
     if metatable then
       if metatable.__tensor then return metatable.__tensor(value) end
     else
-      return tensor.tensor(value, { dtype = is_float[like] and like or nil })
+      return tensor.tensor(value, { dtype = like and like:find("float") and like or nil })
     end
   end
   raise("%s: expected a tensor or a number, got %s", what or "operand", errors.describe(value))
@@ -543,8 +533,7 @@ local function full_like(x, value, options, what)
   x = operand(x, nil, what)
   local dtype = native.dtype(errors.check_options(what, options, { dtype = true }).dtype or dtype_of(x))
   local shape = tensor.raw_shape(x)
-  local t = tensor.scalar(dtype, value)
-  if tensor.is_symbolic(x) then return with_dims(ids.broadcast_to, constant(t), shape) end
+  if tensor.is_symbolic(x) then return with_dims(ids.broadcast_to, constant(tensor.scalar(dtype, value)), shape) end
   return tensor.full(shape, value, { dtype = native.dtype_names[dtype] })
 end
 takes "x, { dtype? }"

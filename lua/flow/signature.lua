@@ -36,6 +36,11 @@ local function of_type(name)
   return function(value) return type(value) == name end
 end
 
+-- A number or a 64-bit integer, an int64_t or a uint64_t.
+local function is_numeric(value)
+  return type(value) == "number" or type(value) == "cdata" and tostring(value):find("^%-?%d+U?LL$") ~= nil
+end
+
 local function is_callable(value)
   if type(value) == "function" then return true end
   local metatable = type(value) == "table" and getmetatable(value)
@@ -57,6 +62,7 @@ local KINDS = {
   any = { function() return true end, "anything" },
   data = { function() return true end, "data", named = true },
   number = { of_type "number", "a number" },
+  numeric = { is_numeric, "a number" },
   positive = { function(value) return type(value) == "number" and value > 0 end, "a number above 0" },
   integer = { whole_from(-huge), "a whole number" },
   whole = { whole_from(0), "a whole number from 0" },

@@ -7,6 +7,7 @@ local devices = require "flow.devices"
 local scopes = require "flow.scopes"
 local signature = require "flow.signature"
 local define_op = require "flow.define_op"
+local integers = require "flow.integers"
 
 local C, check, raise = native.C, native.check, errors.raise
 local methods, hooks = native.methods, native.hooks
@@ -116,15 +117,20 @@ local function new(dtype, shape, device)
 end
 tensor.new = new
 
-local function fill(t, value)
-  check(C.flow_tensor_fill(t.p, value))
+-- Sets all elements to a number, a boolean or a 64-bit integer.
+local function fill(t, value, what)
+  if type(value) == "boolean" then value = value and 1 or 0 end
+  if integers.is(value) and C.flow_tensor_dtype(t.p) == C.FLOW_INT64 then integers.fill(t.p, value, what or "flow.full")
+  else check(C.flow_tensor_fill(t.p, tonumber(value))) end
   return t
 end
+tensor.fill = fill
 
--- A rank 0 tensor; value is a number.
+-- A rank 0 tensor; value is a number or an int64_t.
 function tensor.scalar(dtype, value)
-  native.try(C.flow_tensor_scalar, dtype, value, one)
-  return native.tensor(one[0])
+  native.try(C.flow_tensor_scalar, dtype, tonumber(value), one)
+  local t = native.tensor(one[0])
+  return integers.is(value) and dtype == C.FLOW_INT64 and fill(t, value) or t
 end
 
 -- The dtype number that options ask for, else the default.
@@ -155,11 +161,10 @@ function tensor.full(shape, value, options)
     if options.dtype then value = value:to(options.dtype) end
     return value:broadcast_to(dims)
   end
-  if kind ~= "number" and kind ~= "boolean" then
+  if kind ~= "number" and kind ~= "boolean" and not integers.is(value) then
     raise("flow.full: the value is a number, a boolean or a tensor, got %s", errors.describe(value))
   end
-  if kind == "boolean" then return fill(new_by(options, "bool", dims), value and 1 or 0) end
-  return fill(new_by(options, "float32", dims), value)
+  return fill(new_by(options, kind == "boolean" and "bool" or kind == "cdata" and "int64" or "float32", dims), value)
 end
 
 -- eye(n [, m] [, options]): ones on the diagonal.
@@ -183,16 +188,20 @@ local function all_whole(...)
   return true
 end
 
--- arange(stop), arange(start, stop [, step]) [, options]: start, start + step ... before stop; int32 when all are whole.
-takes "start: number, stop?: number, step?: number, { dtype?, device? }"
+-- arange(stop), arange(start, stop [, step]) [, options]: start, start + step ... before stop; int32 when all are whole, int64 of 64-bit
+-- integers.
+takes "start: numeric, stop?: numeric, step?: numeric, { dtype?, device? }"
 function tensor.arange(start, stop, step, options)
-  if step == nil then step = 1 end
-  if not stop then start, stop = 0, start end
-  if step == 0 then raise("flow.arange: the step is 0") end
-  local count = math.max(0, math.ceil((stop - start) / step))
-  if not (count < 2 ^ 53) then raise("flow.arange: from %g to %g in steps of %g there is no end", start, stop, step) end
-  local dtype = wanted_dtype(options, all_whole(start, stop, step) and "int32" or "float32")
-  native.try(C.flow_tensor_arange, dtype, start, step, count, one)
+  local exact
+  start, stop, step, exact = integers.range("flow.arange", start, stop, step or 1)
+  if exact then
+    native.try(C.flow_tensor_arange_integers, wanted_dtype(options, "int64"), start, stop, step, one)
+  else
+    local count = math.max(0, math.ceil((stop - start) / step))
+    if not (count < 2 ^ 53) then raise("flow.arange: from %g to %g in steps of %g there is no end", start, stop, step) end
+    local dtype = wanted_dtype(options, all_whole(start, stop, step) and "int32" or "float32")
+    native.try(C.flow_tensor_arange, dtype, start, step, count, one)
+  end
   return placed(native.tensor(one[0]), options)
 end
 
@@ -228,13 +237,16 @@ local function path_text(path)
   return "[" .. table.concat(path, "][") .. "]"
 end
 
--- Writes the leaves of nested lists into values from position n on; returns the position behind them.
+-- Writes the leaves of nested lists into values from position n on; returns the position after them. values.numbers holds doubles,
+-- values.exact the 64-bit integers by position, values.fractions says whether a leaf is not whole.
 local function flatten(value, shape, depth, values, n, path)
   if depth > #shape then
     local kind = type(value)
-    if kind == "number" then values[n] = value
-    elseif kind == "boolean" then values[n] = value and 1 or 0
-    elseif native.is_int64(value) then values[n] = tonumber(value)
+    if kind == "number" then
+      values.numbers[n] = value
+      values.fractions = values.fractions or value ~= math.floor(value)
+    elseif kind == "boolean" then values.numbers[n] = value and 1 or 0
+    elseif integers.is(value) then values.numbers[n], values.exact[n] = tonumber(value), value
     elseif kind == "table" then
       raise("flow.tensor: the value at %s is a table where a number was expected: the lists differ in depth", path_text(path))
     else raise("flow.tensor: the value at %s is %s, expected a number", path_text(path), errors.describe(value)) end
@@ -271,14 +283,17 @@ function tensor.tensor(value, options)
       elseif number == own then value = value:clone() end
       return tensor.to_device(value, number)
     end
-    if native.is_int64(value) then return fill(new_by(options, "int64", {}), tonumber(value)) end
-    local dtype, shape, memory = native.array_of(value)
+    if integers.is(value) then return fill(new_by(options, "int64", {}), value, "flow.tensor") end
+    local dtype, shape, memory, unsigned = native.array_of(value)
     if not dtype then raise("flow.tensor: %s is not a numeric array", tostring(native.typeof(value))) end
     local dims, rank = native.dims(shape)
     check(C.flow_tensor_borrow(memory, native.dtype(dtype), rank, dims, one))
     local source = native.tensor(one[0])
     local t = new(wanted_dtype(options, dtype), shape)
     check(C.flow_tensor_copy(t.p, source.p))
+    if unsigned and source.size > 0 and source:min():item() < 0 then
+      raise("flow.tensor: the array has an element above 9223372036854775807, the largest int64")
+    end
     source:close()
     return placed(t, options)
   elseif kind ~= "number" and kind ~= "boolean" and kind ~= "table" then
@@ -295,10 +310,16 @@ function tensor.tensor(value, options)
   end
   local count = 1
   for i = 1, #shape do count = count * shape[i] end
-  local t = new(wanted_dtype(options, type(leaf) == "boolean" and "bool" or native.is_int64(leaf) and "int64" or "float32"), shape)
-  local values = native.array("double", count)
+  local values = { numbers = native.array("double", count), exact = {}, fractions = false }
   flatten(value, shape, 1, values, 0, {})
-  check(C.flow_tensor_write(t.p, values, count))
+  local exact = next(values.exact) ~= nil
+  local t = new(wanted_dtype(options, type(leaf) == "boolean" and "bool" or exact and not values.fractions and "int64" or "float32"), shape)
+  check(C.flow_tensor_write(t.p, values.numbers, count))
+  if exact and C.flow_tensor_dtype(t.p) == C.FLOW_INT64 then
+    local all = integers.read(t.p)
+    for i, integer in pairs(values.exact) do all[i] = integers.of(integer, "flow.tensor") end
+    integers.write(t.p, all)
+  end
   return placed(t, options)
 end
 
@@ -466,27 +487,34 @@ end
 
 local number = native.new("double[1]")
 
--- The only element: a number, or a boolean for dtype bool.
+-- The only element: a number, a boolean for dtype bool, an int64_t above 2^53 (integers.lua).
 define_op.method("item", function(t)
   local p = need_value(t, "item()")
   check(C.flow_tensor_item(p, number))
-  if C.flow_tensor_dtype(p) == C.FLOW_BOOL then return number[0] ~= 0 end
+  local dtype = C.flow_tensor_dtype(p)
+  if dtype == C.FLOW_BOOL then return number[0] ~= 0 end
+  if dtype == C.FLOW_INT64 and math.abs(number[0]) >= 2 ^ 53 then return integers.to_lua(integers.read(p)[0]) end
   return number[0]
 end)
 
--- Nested Lua lists of numbers (booleans for dtype bool); a rank 0 tensor gives its value.
+-- Nested Lua lists of what item() gives; a rank 0 tensor gives its value.
 define_op.method("totable", function(t)
   local p = need_value(t, "totable()")
   local count = C.flow_tensor_size(p)
-  local values = native.array("double", count)
-  check(C.flow_tensor_read(p, values, count))
-  local boolean = C.flow_tensor_dtype(p) == C.FLOW_BOOL
+  local boolean, whole = C.flow_tensor_dtype(p) == C.FLOW_BOOL, C.flow_tensor_dtype(p) == C.FLOW_INT64
+  local values
+  if whole then
+    values = integers.read(p)
+  else
+    values = native.array("double", count)
+    check(C.flow_tensor_read(p, values, count))
+  end
   local shape, n = shape_table(p), -1
   local function nest(depth)
     if depth > #shape then
       n = n + 1
       if boolean then return values[n] ~= 0 end
-      return values[n]
+      return whole and integers.to_lua(values[n]) or values[n]
     end
     local list = {}
     for i = 1, shape[depth] do list[i] = nest(depth + 1) end

@@ -13,6 +13,7 @@ local errors = require "flow.errors"
 local object = require "flow.object"
 local ops = require "flow.ops"
 local tensor = require "flow.tensor"
+local integers = require "flow.integers"
 local arguments = require "flow.arguments"
 local signature = require "flow.signature"
 local random = require "flow.random"
@@ -197,10 +198,12 @@ function Dataset.from_tensors(value)
 end
 
 -- range(stop), range(start, stop), range(start, stop, step) [, { dtype = "int64" }]
-takes "start: number, stop?: number, step: number = 1, { dtype = 'int64' }"
+takes "start: numeric, stop?: numeric, step: numeric = 1, { dtype = 'int64' }"
 function Dataset.range(start, stop, step, options)
-  if not stop then start, stop = 0, start end
-  return make({}, C.flow_dataset_range, start, stop, step, native.dtype(options.dtype), out)
+  local exact
+  start, stop, step, exact = integers.range("range", start, stop, step)
+  local make_range = exact and C.flow_dataset_range_integers or C.flow_dataset_range
+  return make({}, make_range, start, stop, step, native.dtype(options.dtype), out)
 end
 
 -- zip { a, b } or zip(a, b): elements side by side.

@@ -49,7 +49,10 @@ local function add(handle, name, value)
   local initial
   if default ~= nil then
     initial = native.array("double", 1)
-    initial[0] = type(default) == "number" and default or 0
+    if type(default) ~= "number" and not native.is_int64(default) or default > 2 ^ 53 or default < -2 ^ 53 then
+      raise("parse_example: the default of feature %q is %s, expected a number up to 2^53", name, errors.describe(default))
+    end
+    initial[0] = tonumber(default)
   end
   local dims, rank = native.dims(shape)
   check(C.flow_function_parse_example_add(handle, name, native.dtype(dtype), rank, dims, initial))

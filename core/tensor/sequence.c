@@ -1,0 +1,41 @@
+/* sequence.c: see sequence.h. */
+#include "tensor/sequence.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "tensor/convert.h"
+
+static int is_whole(double x) { return x == floor(x) && fabs(x) < 0x1p63; }
+
+flow_sequence flow_sequence_of_numbers(double start, double step, int64_t count)
+{
+  flow_sequence sequence = { .count = count, .start = start, .step = step };
+  int64_t reach;
+  if (!is_whole(start) || !is_whole(step)) return sequence;
+  sequence.first = (int64_t)start;
+  sequence.by = (int64_t)step;
+  sequence.whole = !__builtin_mul_overflow(count, sequence.by, &reach) && !__builtin_add_overflow(reach, sequence.first, &reach);
+  return sequence;
+}
+
+flow_status flow_sequence_of_integers(int64_t start, int64_t stop, int64_t step, flow_sequence *out)
+{
+  uint64_t distance = 0, size = step < 0 ? -(uint64_t)step : (uint64_t)step, count;
+  if (step > 0 && stop > start) distance = (uint64_t)stop - (uint64_t)start;
+  if (step < 0 && stop < start) distance = (uint64_t)start - (uint64_t)stop;
+  count = distance == 0 ? 0 : (distance - 1) / size + 1;
+  if (count > UINT64_C(1) << 53)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "a range from %" PRId64 " to %" PRId64 " by %" PRId64 " has %" PRIu64 " numbers, at most 2^53 "
+                     "are possible", start, stop, step, count);
+  *out = (flow_sequence){ .count = (int64_t)count, .whole = 1, .first = start, .by = step };
+  return FLOW_OK;
+}
+
+void flow_sequence_write(const flow_sequence *sequence, int64_t i, int dtype, void *element)
+{
+  int64_t whole = sequence->whole ? sequence->first + i * sequence->by : 0;
+  double number = sequence->whole ? (double)whole : sequence->start + (double)i * sequence->step;
+  if (sequence->whole && dtype == FLOW_INT64) flow_convert_from_int64(dtype, &whole, element, 1, 1);
+  else flow_convert_from_double(dtype, &number, element, 1, 1);
+}
