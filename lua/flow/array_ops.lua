@@ -126,6 +126,7 @@ return function(ops, define, axis_from, gather)
   ---- repetitions ------------------------------------------------------------------------------------------------------------------
 
   local function copies(x, count, axis)
+    if count == 0 then return part(x, axis, 1, 0) end
     local list = {}
     for i = 1, count do list[i] = x end
     return ops.concat(list, axis)
@@ -141,7 +142,7 @@ return function(ops, define, axis_from, gather)
     while #tensor.raw_shape(x) < #repeats do x = ops.expand_dims(x, 1) end
     local first = #tensor.raw_shape(x) - #repeats
     for i, count in ipairs(repeats) do
-      if whole(count, 1, what, ("entry %d"):format(i)) > 1 then x = copies(x, count, first + i) end
+      if whole(count, 0, what, ("entry %d"):format(i)) ~= 1 then x = copies(x, count, first + i) end
     end
     return x
   end, "tile")
@@ -150,7 +151,7 @@ return function(ops, define, axis_from, gather)
   takes "x, repeats, axis?"
   define(function(x, count, axis)
     local what = "flow.repeat_"
-    x, count = operand(x, nil, what), whole(count, 1, what, "the number of repetitions")
+    x, count = operand(x, nil, what), whole(count, 0, what, "the number of repetitions")
     if axis == nil then x, axis = ops.reshape(x, -1), 1 end
     axis = axis_of(x, axis, what)
     local dims = tensor.raw_shape(x)
@@ -177,11 +178,16 @@ return function(ops, define, axis_from, gather)
     return pairs_of
   end
 
-  -- What stands before and behind x along an axis: number times a value.
+  -- What stands before and after x along an axis: number times a value.
   local function with_constant(x, axis, pair, value)
-    local list, border = { x }, ops.full_like(part(x, axis, 1, 1), value)
-    if pair[1] > 0 then table.insert(list, 1, copies(border, pair[1], axis)) end
-    if pair[2] > 0 then list[#list + 1] = copies(border, pair[2], axis) end
+    length(x, axis, "flow.pad")
+    local list, dims, dtype = { x }, tensor.raw_shape(x), native.dtype(x.dtype)
+    local function border(width)
+      dims[axis] = width
+      return ops.full_raw(x, dims, value, dtype)
+    end
+    if pair[1] > 0 then table.insert(list, 1, border(pair[1])) end
+    if pair[2] > 0 then list[#list + 1] = border(pair[2]) end
     return ops.concat(list, axis)
   end
 
@@ -189,7 +195,7 @@ return function(ops, define, axis_from, gather)
   local function mirrored(x, axis, pair, skip, what)
     local n = length(x, axis, what)
     if math.max(pair[1], pair[2]) > n - skip then
-      raise("%s: %d elements of axis %d can be mirrored at most %d wide", what, n, axis, n - skip)
+      raise("%s: %d elements of axis %d can be mirrored at most %d wide", what, n, axis, math.max(n - skip, 0))
     end
     local positions = sequence(pair[1] + skip, 1 + skip, -1)
     for i = 1, n do positions[#positions + 1] = i end

@@ -333,8 +333,8 @@ function native.data(t)
   return copy and ffi.gc(data, function() copy = nil end) or data
 end
 
--- dtype name, dimensions and address of a numeric cdata array such as ffi.new("float[2][3]"); nil for anything else. Of a uint64_t array the
--- dtype is int64 and the fourth result true.
+-- dtype name, dimensions and address of a numeric cdata array such as ffi.new("float[2][3]"); nil for anything else. Of a uint64_t array
+-- the dtype is int64 and the fourth result true.
 local element_types = {
   float = "float32", double = "float64", ["signed char"] = "int8", char = "int8", ["unsigned char"] = "uint8", int = "int32",
   int8_t = "int8", uint8_t = "uint8", int32_t = "int32", int64_t = "int64", long = "int64", ["long long"] = "int64", bool = "bool",

@@ -56,7 +56,7 @@ local function each_axis(t, key, take)
   if type(key) == "number" then key = { key } end
   if type(key) ~= "table" then
     raise("a tensor is indexed by a position or a list of positions and ranges, got %s%s", errors.describe(key),
-      native.is_tensor(key) and ": use flow.where, or flow.stack of the rows" or "")
+      native.is_tensor(key) and ": flow.take(x, positions, axis) takes several positions, flow.where chooses by a condition" or "")
   end
   local count = #key
   if count > #shape then
@@ -79,15 +79,16 @@ end
 -- A view of the selected elements that shares t's memory.
 local function view(t, key)
   local p = native.pointer(t)
-  local shape, strides, offset = {}, {}, 0
+  local shape, strides, offset, empty = {}, {}, 0, false
   each_axis(t, key, function(axis, begin, finish, step, dropped)
     local stride = C.flow_tensor_stride(p, axis - 1)
-    offset = offset + (finish > begin and begin * stride or 0)
+    offset, empty = offset + begin * stride, empty or finish <= begin
     if not dropped then
       shape[#shape + 1] = math.ceil((finish - begin) / step)
       strides[#strides + 1] = stride * step
     end
   end)
+  if empty then offset = 0 end      -- of no elements none is the first
   local dims, rank = native.dims(shape)
   check(C.flow_tensor_view(p, rank, dims, (native.dims(strides)), offset, one))
   native.called[1] = t

@@ -343,13 +343,18 @@ define(function(x, alpha)
   return ops.where(ops.ge(x, 0), x, ops.expm1(ops.minimum(x, 0)) * number("flow.elu", "alpha", alpha))
 end, "elu")
 
--- approximate = true: by tanh (Hendrycks and Gimpel, Gaussian Error Linear Units, 2016).
-takes "x, approximate = false"
+-- As keras.ops.gelu: x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 (Hendrycks and Gimpel, Gaussian Error Linear Units, 2016), or, with
+-- false, the exact x (1 + erf(x / sqrt 2)) / 2, which the activation "gelu" of layers is.
+takes "x, approximate = true"
 define(function(x, approximate)
-  if not approximate then return activate("gelu", x) end
-  if approximate ~= true then raise("flow.gelu: approximate is true or false, got %s", errors.describe(approximate)) end
+  if approximate == false then return activate("gelu", x) end
+  if approximate ~= nil and approximate ~= true then
+    raise("flow.gelu: approximate is true or false, got %s", errors.describe(approximate))
+  end
   x = operand(x, nil, "flow.gelu")
-  return x * 0.5 * (ops.tanh((x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)) + 1)
+  if not dtype_of(x):find("float") then x = x:to("float32") end
+  local root = 0.79788456080286535588      -- sqrt(2 / pi)
+  return x * 0.5 * (ops.tanh(x * (ops.square(x) * (root * 0.044715) + root)) + 1)
 end, "gelu")
 
 ---- shapes -----------------------------------------------------------------------------------------------------------------------------
@@ -529,12 +534,16 @@ local function constant(t)
   return native.tensor(one[0])
 end
 
+-- A tensor of x's kind, traced or not, in a raw shape.
+function ops.full_raw(x, shape, value, dtype)
+  if tensor.is_symbolic(x) then return with_dims(ids.broadcast_to, constant(tensor.scalar(dtype, value)), shape) end
+  return tensor.full(shape, value, { dtype = native.dtype_names[dtype] })
+end
+
 local function full_like(x, value, options, what)
   x = operand(x, nil, what)
   local dtype = native.dtype(errors.check_options(what, options, { dtype = true }).dtype or dtype_of(x))
-  local shape = tensor.raw_shape(x)
-  if tensor.is_symbolic(x) then return with_dims(ids.broadcast_to, constant(tensor.scalar(dtype, value)), shape) end
-  return tensor.full(shape, value, { dtype = native.dtype_names[dtype] })
+  return ops.full_raw(x, tensor.raw_shape(x), value, dtype)
 end
 takes "x, { dtype? }"
 define(function(x, options) return full_like(x, 0, options, "flow.zeros_like") end, "zeros_like")

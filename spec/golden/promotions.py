@@ -46,8 +46,8 @@ tables = {}
 for op in OPS:
     tables.setdefault(table(op), []).append(op)
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "promotions.lua"), "w") as file:
-    file.write("-- Written by promotions.py with Keras %s: ops whose results have the same dtypes, and a row of dtypes for each first operand.\n"
-               % keras.__version__)
+    file.write("-- Written by promotions.py with Keras %s: ops whose results have the same dtypes, and a row of dtypes for each first "
+               "operand.\n" % keras.__version__)
     file.write("return {\n  dtypes = \"%s\",\n" % " ".join(DTYPES))
     for rows, names in tables.items():
         file.write("  {\n    ops = \"%s\",\n" % " ".join(names))
