@@ -122,7 +122,7 @@ static flow_status read_number(const flow_tensor *tensor, const char *element, d
 
 flow_status flow_tensor_item(const flow_tensor *tensor, double *out)
 {
-  FLOW_TRY(flow_check_concrete("item()", tensor));
+  FLOW_TRY(flow_check_concrete("the tensor of item()", tensor));
   int64_t size = flow_shape_size(tensor->rank, tensor->shape);
   if (size != 1) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "item() needs exactly one element, this tensor has %lld (shape %s)", (long long)size,
@@ -131,9 +131,9 @@ flow_status flow_tensor_item(const flow_tensor *tensor, double *out)
   return read_number(tensor, tensor->data, out);
 }
 
-static flow_status find_element(const flow_tensor *tensor, const int64_t *position, char **element)
+static flow_status find_element(const char *what, const flow_tensor *tensor, const int64_t *position, char **element)
 {
-  FLOW_TRY(flow_check_concrete("the tensor", tensor));
+  FLOW_TRY(flow_check_concrete(what, tensor));
   int64_t offset = 0;
   for (int axis = 0; axis < tensor->rank; axis++) {
     if (position[axis] < 0 || position[axis] >= tensor->shape[axis]) {
@@ -149,14 +149,14 @@ static flow_status find_element(const flow_tensor *tensor, const int64_t *positi
 flow_status flow_tensor_get(const flow_tensor *tensor, const int64_t *position, double *out)
 {
   char *element;
-  FLOW_TRY(find_element(tensor, position, &element));
+  FLOW_TRY(find_element("flow_tensor_get: the tensor", tensor, position, &element));
   return read_number(tensor, element, out);
 }
 
 flow_status flow_tensor_set(flow_tensor *tensor, const int64_t *position, double value)
 {
   char *element;
-  FLOW_TRY(find_element(tensor, position, &element));
+  FLOW_TRY(find_element("flow_tensor_set: the tensor", tensor, position, &element));
   uint64_t copy;
   flow_convert_from_double(tensor->dtype, &value, tensor->storage->place ? (void *)&copy : element, 1, 1);
   if (!tensor->storage->place) return FLOW_OK;
@@ -166,10 +166,10 @@ flow_status flow_tensor_set(flow_tensor *tensor, const int64_t *position, double
 
 /* ---- whole contents: the caller's doubles become a tensor, the copy does the rest ---------------------------------------------- */
 
-static flow_status wrap_doubles(const flow_tensor *like, const double *values, double count, flow_tensor **out)
+static flow_status wrap_doubles(const char *what, const flow_tensor *like, const double *values, double count, flow_tensor **out)
 {
   *out = NULL;
-  FLOW_TRY(flow_check_concrete("the tensor", like));
+  FLOW_TRY(flow_check_concrete(what, like));
   int64_t size = flow_shape_size(like->rank, like->shape);
   if (count != (double)size) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "%.17g numbers for a tensor of %lld elements (shape %s)", count, (long long)size,
@@ -182,7 +182,7 @@ static flow_status wrap_doubles(const flow_tensor *like, const double *values, d
 flow_status flow_tensor_read(const flow_tensor *tensor, double *out, double count)
 {
   flow_tensor *values;
-  FLOW_TRY(wrap_doubles(tensor, out, count, &values));
+  FLOW_TRY(wrap_doubles("the tensor to read", tensor, out, count, &values));
   flow_status status = values ? flow_tensor_copy(values, tensor) : FLOW_OK;
   flow_tensor_release(values);
   return status;
@@ -191,7 +191,7 @@ flow_status flow_tensor_read(const flow_tensor *tensor, double *out, double coun
 flow_status flow_tensor_write(flow_tensor *tensor, const double *values, double count)
 {
   flow_tensor *source;
-  FLOW_TRY(wrap_doubles(tensor, values, count, &source));
+  FLOW_TRY(wrap_doubles("the tensor to write", tensor, values, count, &source));
   flow_status status = source ? flow_tensor_copy(tensor, source) : FLOW_OK;
   flow_tensor_release(source);
   return status;

@@ -9,6 +9,7 @@ static flow_status check_call(const char *function, const flow_context *context,
 {
   if (!context) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: context is NULL", function);
   if (!out) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: out is NULL", function);
+  if (!y_true || !y_pred) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s is NULL", function, y_true ? "y_pred" : "y_true");
   FLOW_TRY(flow_check_tensor("y_true", y_true));
   return flow_check_tensor("y_pred", y_pred);
 }
@@ -28,8 +29,8 @@ flow_status flow_loss_values(flow_context *context, int loss, const flow_argumen
 flow_status flow_loss_reduce(flow_context *context, flow_tensor *values, flow_tensor *weights, flow_tensor **out)
 {
   if (!context || !out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_loss_reduce: %s is NULL", context ? "out" : "context");
-  FLOW_TRY(flow_check_tensor("values", values));
-  if (weights) FLOW_TRY(flow_check_tensor("weights", weights));
+  FLOW_TRY(flow_check_tensor("flow_loss_reduce: values", values));
+  if (weights) FLOW_TRY(flow_check_tensor("flow_loss_reduce: weights", weights));
   return flow_loss_mean(context, values, weights, out);
 }
 

@@ -152,7 +152,7 @@ flow_status flow_tape_gradient(flow_context *context, flow_tape *tape, flow_tens
                                flow_variable *const *variables, int count, flow_tensor **out)
 {
   FLOW_DEFAULT_FLOATS;
-  FLOW_TRY(flow_check_tensor("target of a gradient", target));
+  FLOW_TRY(flow_check_tensor("flow_tape_gradient: target", target));
   if (!flow_dtype_is_float(target->dtype))
     return flow_fail(FLOW_INVALID_ARGUMENT, "gradient: the target is %s; only floating-point results have gradients",
                      flow_dtype_name(target->dtype));

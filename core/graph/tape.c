@@ -108,7 +108,7 @@ static flow_status add_leaf(flow_tape *tape, flow_tensor *tensor, flow_variable 
 flow_status flow_tape_watch(flow_tape *tape, flow_tensor *tensor)
 {
   int value;
-  FLOW_TRY(flow_check_tensor("watched tensor", tensor));
+  FLOW_TRY(flow_check_tensor("flow_tape_watch: the tensor", tensor));
   if (flow_tape_find(tape, tensor) >= 0) return FLOW_OK;
   if (tape->traced)
     return flow_fail(FLOW_INVALID_ARGUMENT, "watch: this tensor is a constant of the trace; pass it to the traced function as an argument");

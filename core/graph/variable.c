@@ -253,7 +253,7 @@ static flow_status append_assign(flow_context *context, flow_variable *variable,
 flow_status flow_variable_assign(flow_context *context, flow_variable *variable, flow_tensor *value)
 {
   FLOW_TRY(flow_check_variable("assign", variable));
-  FLOW_TRY(flow_check_tensor("assigned value", value));
+  FLOW_TRY(flow_check_tensor("flow_variable_assign: value", value));
   if (!flow_context_trace(context)) {
     FLOW_TRY(flow_check_concrete("assigned value", value));
     flow_status status = flow_tensor_copy(variable->tensor, value);
@@ -273,7 +273,7 @@ flow_status flow_variable_assign(flow_context *context, flow_variable *variable,
 flow_status flow_variable_assign_add(flow_context *context, flow_variable *variable, flow_tensor *value)
 {
   FLOW_TRY(flow_check_variable("assign_add", variable));
-  FLOW_TRY(flow_check_tensor("assigned value", value));
+  FLOW_TRY(flow_check_tensor("flow_variable_assign_add: value", value));
   if (!flow_context_trace(context)) {
     FLOW_TRY(flow_check_concrete("assigned value", value));
     flow_status added = flow_apply(context, FLOW_OP_assign_add, (flow_tensor *[]){ variable->tensor, value }, 2, NULL, NULL);

@@ -9,6 +9,7 @@
 #include "layers/initializers.h"
 #include "layers/regularizers.h"
 #include "layers/suggest.h"
+#include "ops/composites.h"
 
 typedef enum value_kind { VALUE_NULL, VALUE_NUMBER, VALUE_BOOLEAN, VALUE_TEXT, VALUE_NUMBERS } value_kind;
 
@@ -360,32 +361,39 @@ static flow_status store_choice(const char *who, const char *name, const flow_ar
                    flow_suggestion_text(&suggestion, hint));
 }
 
+/* Name number i of the activations, initializers or regularizers; NULL past the last one. */
+static const char *choice_name(flow_argument_type type, int i)
+{
+  flow_argument_choice choice;
+  if (type == FLOW_ACTIVATION) return flow_activation_name(i);
+  return flow_argument_choice_at(type, i, &choice) ? choice.name : NULL;
+}
+
+static flow_status unknown_choice(const char *who, const char *name, flow_argument_type type, const char *asked)
+{
+  char known[640], hint[FLOW_SUGGESTION_SIZE];
+  flow_text list = flow_text_into(known, sizeof known);
+  flow_suggestion suggestion = flow_suggestion_for(asked);
+  const char *each;
+  for (int i = 0; (each = choice_name(type, i)) != NULL; i++) {
+    flow_suggestion_offer(&suggestion, each);
+    flow_text_add(&list, "%s%s", i ? ", " : "", each);
+  }
+  return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s \"%s\" is not known%s; there are %s", who, name, asked,
+                   flow_suggestion_text(&suggestion, hint), known);
+}
+
 static flow_status store_text(const char *who, const char *name, const flow_argument *parameter, const argument_value *value,
                               flow_arguments *result)
 {
-  /* Offered as suggestions when the engine knows them. */
-  static const char *const activations[] = {
-    "linear", "relu", "relu6", "leaky_relu", "elu", "selu", "celu", "gelu", "silu", "swish", "mish", "sigmoid", "hard_sigmoid", "hard_silu",
-    "log_sigmoid", "softmax", "log_softmax", "softplus", "softsign", "tanh", "hard_tanh", "exponential"
-  };
-  char hint[FLOW_SUGGESTION_SIZE];
-  flow_suggestion suggestion = flow_suggestion_for(value->text);
   if (parameter->type == FLOW_TEXT) {
     if (parameter->choices) return store_choice(who, name, parameter, value, result);
   } else if (parameter->type == FLOW_ACTIVATION) {
-    if (!flow_activation_known(value->text)) {
-      for (size_t i = 0; i < sizeof activations / sizeof *activations; i++)
-        if (flow_activation_known(activations[i])) flow_suggestion_offer(&suggestion, activations[i]);
-      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s \"%s\" is not known%s", who, name, value->text,
-                       flow_suggestion_text(&suggestion, hint));
-    }
+    if (!flow_activation_known(value->text)) return unknown_choice(who, name, parameter->type, value->text);
   } else {
     flow_argument_choice choice;
-    if (!flow_argument_choice_find(parameter->type, value->text, &choice)) {
-      for (int i = 0; flow_argument_choice_at(parameter->type, i, &choice); i++) flow_suggestion_offer(&suggestion, choice.name);
-      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s \"%s\" is not known%s", who, name, value->text, flow_suggestion_text(&suggestion,
-                                                                                                                           hint));
-    }
+    if (!flow_argument_choice_find(parameter->type, value->text, &choice))
+      return unknown_choice(who, name, parameter->type, value->text);
     return store(result, name, &(argument_value){ .kind = VALUE_TEXT, .text = choice.name });
   }
   return store(result, name, value);

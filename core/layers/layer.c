@@ -15,6 +15,7 @@
 #include "layers/initializers.h"
 #include "layers/policy.h"
 #include "layers/suggest.h"
+#include "tensor/axis.h"
 
 #define FLOW_LAYER(name) extern const flow_layer_class flow_layer_##name;
 #include "layers/layers.def"
@@ -274,8 +275,8 @@ flow_status flow_layer_axis(const flow_layer *layer, const char *name, int rank,
 {
   int64_t given = flow_argument_integer(layer->arguments, name);
   if (given < -rank || given >= rank)
-    return flow_layer_fail(layer, "%s %lld (counted from 0) is outside an input of %d dimension%s", name, (long long)given, rank,
-                           rank == 1 ? "" : "s");
+    return flow_layer_fail(layer, "%s %d (counted from 1) is outside an input of %d dimension%s", name, flow_axis_number((int)given),
+                           rank, rank == 1 ? "" : "s");
   *axis = (int)(given < 0 ? given + rank : given);
   return FLOW_OK;
 }

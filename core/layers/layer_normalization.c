@@ -2,6 +2,7 @@
  * the mean and the biased variance of each sample over the axes `axis`. */
 #include "layers/express.h"
 #include "layers/layer.h"
+#include "tensor/axis.h"
 
 static const flow_argument parameters[] = {
   { "axis", FLOW_SHAPE, "-1", NULL },
@@ -38,10 +39,11 @@ static flow_status normalized(const flow_layer *layer, const flow_signature *inp
   for (int i = 0; i < count; i++) {
     int axis = (int)axes[i] < 0 ? (int)axes[i] + input->rank : (int)axes[i];
     if (axis <= 0 || axis >= input->rank || dims[axis] != 1)
-      return flow_layer_fail(layer, "axis %d (counted from 0) of the input %s cannot be normalized: expected each axis once, and not "
-                             "the batch", (int)axes[i], text);
+      return flow_layer_fail(layer, "axis %d (counted from 1) of the input %s cannot be normalized: expected each axis once, and not "
+                             "the batch", flow_axis_number((int)axes[i]), text);
     if (input->dims[axis] < 1)
-      return flow_layer_fail(layer, "axis %d (counted from 0) of the input %s must have a known size", (int)axes[i], text);
+      return flow_layer_fail(layer, "axis %d (counted from 1) of the input %s must have a known size", flow_axis_number((int)axes[i]),
+                             text);
     if (layer->built && (input->rank != layer->build_rank || input->dims[axis] != layer->build_shape[axis]))
       return flow_layer_fail(layer, "input %s does not fit the shape %s that the layer was built for", text,
                              flow_shape_text(layer->build_rank, layer->build_shape));

@@ -3,6 +3,7 @@
  * invert = true undoes it: x * standard deviation + mean. */
 #include "layers/express.h"
 #include "layers/layer.h"
+#include "tensor/axis.h"
 
 #include <stdio.h>
 
@@ -35,8 +36,9 @@ static flow_status kept_axes(const flow_layer *layer, const flow_signature *inpu
   *kept = 0;
   for (int i = 0; i < count; i++) {
     int axis = (int)axes[i] < 0 ? (int)axes[i] + input->rank : (int)axes[i];
-    if (axis < 0 || axis >= input->rank) return flow_layer_fail(layer, "the input %s has no axis %d", text, (int)axes[i]);
-    if (input->dims[axis] < 0) return flow_layer_fail(layer, "axis %d of the input %s must have a known size", axis, text);
+    if (axis < 0 || axis >= input->rank) return flow_layer_fail(layer, "the input %s has no axis %d (counted from 1)", text,
+                                                                       flow_axis_number((int)axes[i]));
+    if (input->dims[axis] < 0) return flow_layer_fail(layer, "axis %d of the input %s must have a known size", axis + 1, text);
     *kept |= 1u << axis;
   }
   for (int axis = 0; axis < input->rank; axis++) dims[axis] = *kept >> axis & 1 ? input->dims[axis] : 1;

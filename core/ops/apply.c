@@ -159,7 +159,10 @@ flow_status flow_apply(flow_context *context, int op, flow_tensor *const *inputs
   if (input_count < record->min_inputs || input_count > record->max_inputs)
     return flow_fail(FLOW_INVALID_ARGUMENT, "%s takes %d to %d inputs, found %d", record->name, record->min_inputs,
                      record->max_inputs, input_count);
-  for (int i = 0; i < input_count; i++) FLOW_TRY(flow_check_tensor(record->name, inputs[i]));
+  for (int i = 0; i < input_count; i++) {
+    if (!inputs || !inputs[i]) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: input %d is NULL, expected a tensor", record->name, i + 1);
+    FLOW_TRY(flow_check_tensor(record->name, inputs[i]));
+  }
 
   flow_tensor *few[FLOW_MAX_OPERANDS], **owned = few, *made[FLOW_MAX_OPERANDS] = { NULL };
   void *block = NULL;

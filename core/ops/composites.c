@@ -2,6 +2,7 @@
  * (keras.activations, keras.ops.nn). */
 #include <string.h>
 
+#include "ops/composites.h"
 #include "ops/expression.h"
 #include "ops/rules.h"
 
@@ -23,7 +24,7 @@ flow_status flow_mean(flow_context *context, flow_tensor *x, const flow_attribut
 {
   static const flow_attributes all_axes;
   *out = NULL;
-  FLOW_TRY(flow_check_tensor("mean", x));
+  FLOW_TRY(flow_check_tensor("flow_mean: x", x));
   if (reduce == NULL) reduce = &all_axes;
   int dtype = flow_dtype_is_float(x->dtype) ? x->dtype : FLOW_FLOAT32;
   int wide = dtype == FLOW_FLOAT64 ? FLOW_FLOAT64 : FLOW_FLOAT32;
@@ -108,6 +109,8 @@ static const activation *find_activation(const char *name)
   return NULL;
 }
 
+const char *flow_activation_name(int index) { return index >= 0 && index < ACTIVATION_COUNT ? activations[index].name : NULL; }
+
 int flow_activation_known(const char *name) { return find_activation(name) != NULL; }
 
 flow_status flow_activate(flow_context *context, const char *name, flow_tensor *x, flow_tensor **out)
@@ -120,7 +123,7 @@ flow_status flow_activate(flow_context *context, const char *name, flow_tensor *
     for (int i = 0; i < ACTIVATION_COUNT; i++) flow_text_add(&text, "%s%s", i ? ", " : "", activations[i].name);
     return flow_fail(FLOW_INVALID_ARGUMENT, "there is no activation \"%s\"; known are %s", name, known);
   }
-  FLOW_TRY(flow_check_tensor("activation", x));
+  FLOW_TRY(flow_check_tensor("flow_activate: x", x));
   flow_expression e = flow_expression_of(context);
   if (!found->takes_integers && !flow_dtype_is_float(x->dtype)) x = flow_express_cast(&e, x, FLOW_FLOAT32);
   flow_tensor *y = e.status == FLOW_OK ? found->formula(&e, x) : NULL;

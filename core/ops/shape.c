@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "ops/rules.h"
+#include "tensor/axis.h"
 
 flow_status flow_rule_fail(int op, const char *format, ...)
 {
@@ -60,7 +61,7 @@ flow_status flow_rule_given_shape(int op, int dtype, int rank, const int64_t *di
 flow_status flow_rule_axis(int op, int axis, const flow_signature *x, int *out)
 {
   if (axis < -x->rank || axis >= x->rank) {
-    return flow_rule_fail(op, "axis %d (the first is 0) does not exist in shape %s", axis, flow_shape_text(x->rank, x->dims));
+    return flow_rule_fail(op, "axis %d (counted from 1) does not exist in shape %s", flow_axis_number(axis), flow_shape_text(x->rank, x->dims));
   }
   *out = axis < 0 ? axis + x->rank : axis;
   return FLOW_OK;
@@ -120,7 +121,7 @@ flow_status flow_rule_reduced(int op, const flow_attributes *attributes, const f
   for (int i = 0; i < count; i++) {
     int axis = 0;
     FLOW_TRY(flow_rule_axis(op, attributes->reduce.axes[i], x, &axis));
-    if (*mask & 1u << axis) return flow_rule_fail(op, "axis %d (the first is 0) is given twice", axis);
+    if (*mask & 1u << axis) return flow_rule_fail(op, "axis %d (counted from 1) is given twice", flow_axis_number(axis));
     *mask |= 1u << axis;
   }
   if (count == 0) *mask = (1u << x->rank) - 1;

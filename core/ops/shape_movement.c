@@ -1,5 +1,6 @@
 /* shape_movement.c: shape rules of ops that only move elements. */
 #include "ops/rules.h"
+#include "tensor/axis.h"
 
 /* The inferred dimension is what the given ones leave of the input's count x rows^power. */
 static flow_status infer_dimension(int op, const flow_signature *x, flow_extent have, flow_extent given, int at, flow_signature *out)
@@ -65,8 +66,8 @@ flow_status flow_shape_transpose(int op, const flow_attributes *attributes, cons
   for (int i = 0; i < x->rank; i++) {
     int axis = attributes->transpose.axes[i];
     if (axis < 0 || axis >= x->rank || (seen & 1u << axis)) {
-      return flow_rule_fail(op, "axis %d (the first is 0) is out of range or given twice; expected a permutation of the %d axes", axis,
-                            x->rank);
+      return flow_rule_fail(op, "axis %d is out of range or given twice; expected a permutation of the %d axes, counted from 1",
+                            flow_axis_number(axis), x->rank);
     }
     seen |= 1u << axis;
     outputs[0].dims[i] = x->dims[axis];
@@ -87,8 +88,8 @@ flow_status flow_shape_concat(int op, const flow_attributes *attributes, const f
     int fits = x->rank == joined.rank;
     for (int d = 0; fits && d < x->rank; d++) fits = d == axis || x->dims[d] == joined.dims[d];
     if (!fits) {
-      return flow_rule_fail(op, "shapes %s and %s differ beside axis %d (the first is 0)",
-                            flow_shape_text(inputs[0].rank, inputs[0].dims), flow_shape_text(x->rank, x->dims), axis);
+      return flow_rule_fail(op, "inputs 1 and %d have shapes %s and %s; they may differ along axis %d only", i + 1,
+                            flow_shape_text(inputs[0].rank, inputs[0].dims), flow_shape_text(x->rank, x->dims), flow_axis_number(axis));
     }
     if ((x->dims[axis] < 0) != (joined.dims[axis] < 0)) {
       return flow_rule_fail(op, "shapes %s and %s cannot be joined along the batch: the number of rows is not known while tracing",
@@ -115,7 +116,7 @@ static flow_status sliced_dims(int op, const flow_attributes *attributes, const 
   for (int i = 0; i < whole->rank; i++) {
     int64_t begin = attributes->slice.begin[i], end = attributes->slice.end[i], step = attributes->slice.step[i];
     if (begin < 0 || end < 0 || step < 1) {
-      return flow_rule_fail(op, "axis %d: begin %lld, end %lld, step %lld; expected begin and end from 0, step from 1", i,
+      return flow_rule_fail(op, "axis %d: begin %lld, end %lld, step %lld; expected begin and end from 0, step from 1", flow_axis_number(i),
                             (long long)begin, (long long)end, (long long)step);
     }
     if (whole->dims[i] >= 0) {

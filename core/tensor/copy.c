@@ -137,7 +137,7 @@ flow_status flow_tensor_fill(flow_tensor *tensor, double value)
 flow_status flow_tensor_contiguous(flow_tensor *tensor, flow_tensor **out)
 {
   *out = NULL;
-  FLOW_TRY(flow_check_concrete("the tensor", tensor));
+  FLOW_TRY(flow_check_concrete("the tensor of contiguous()", tensor));
   if (flow_tensor_is_contiguous(tensor)) {
     *out = flow_tensor_retain(tensor);
     return FLOW_OK;

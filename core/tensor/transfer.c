@@ -47,7 +47,7 @@ static flow_status write_back(flow_tensor *tensor, const flow_tensor *image)
 flow_status flow_tensor_on_host(const flow_tensor *tensor, flow_tensor **out)
 {
   *out = NULL;
-  FLOW_TRY(flow_check_concrete("the tensor", tensor));
+  FLOW_TRY(flow_check_concrete("the tensor to move", tensor));
   if (flow_tensor_place(tensor)) return new_image(tensor, 1, out);
   *out = flow_tensor_retain((flow_tensor *)(uintptr_t)tensor);
   return FLOW_OK;
@@ -61,7 +61,7 @@ flow_status flow_tensor_on_host_contiguous(const flow_tensor *tensor, flow_tenso
 flow_status flow_tensor_at(const flow_tensor *tensor, flow_place *place, flow_tensor **out)
 {
   *out = NULL;
-  FLOW_TRY(flow_check_concrete("the tensor", tensor));
+  FLOW_TRY(flow_check_concrete("the tensor to move", tensor));
   if (flow_tensor_place(tensor) == place && flow_tensor_is_contiguous(tensor)) {
     *out = flow_tensor_retain((flow_tensor *)(uintptr_t)tensor);
     return FLOW_OK;

@@ -21,6 +21,10 @@ FLOW_FORMULA(flow_metric_cosine_similarity);
 
 /* Both as floats of one rank, one value a sample as {batch, 1}; 0 after a failure. */
 int  flow_express_pair(flow_expression *e, flow_tensor **y_true, flow_tensor **y_pred);
+/* Aligns two tensors of which the ranks differ by a last 1; 0, and a message that names both shapes, unless they broadcast then. */
+int  flow_express_fit(flow_expression *e, flow_tensor **y_true, flow_tensor **y_pred);
+/* The same for labels {...} or {..., 1} and scores {..., classes}; advice ends the message. */
+int  flow_express_label_fit(flow_expression *e, flow_tensor **y_true, const flow_tensor *y_pred, const char *advice);
 /* Fails unless the option axis is the last one of y_pred. */
 void flow_express_check_axis(flow_expression *e, const flow_arguments *options, const flow_tensor *y_pred);
 

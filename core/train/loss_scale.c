@@ -65,7 +65,7 @@ flow_status flow_loss_scale_to_device(flow_context *context, flow_loss_scale *sc
 
 flow_status flow_loss_scale_loss(flow_context *context, flow_loss_scale *scale, flow_tensor *loss, flow_tensor **out)
 {
-  FLOW_TRY(flow_check_tensor("loss", loss));
+  FLOW_TRY(flow_check_tensor("flow_loss_scale_loss: loss", loss));
   if (!flow_tensor_is_symbolic(loss)) FLOW_TRY(flow_loss_scale_move(scale, flow_tensor_place(loss)));
   flow_expression e = flow_expression_of(context);
   return flow_expression_take(&e, e_mul(&e, loss, flow_express_variable(&e, scale->variables[FLOW_SCALE_DYNAMIC])), out);

@@ -2,6 +2,7 @@
  * known to be the matching softmax or sigmoid, its input is used instead, which is exact and saves the logarithm. */
 #include "train/losses.h"
 #include "train/loss_formulas.h"
+#include "tensor/axis.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -55,11 +56,45 @@ void flow_express_align(flow_expression *e, flow_tensor **a, flow_tensor **b)
   else if ((*b)->rank == (*a)->rank + 1) align_to(e, b, a);
 }
 
+/* Whether the shapes broadcast as in NumPy; rows, which are negative, only with as many rows. */
+static int broadcasts(const flow_tensor *a, const flow_tensor *b)
+{
+  for (int i = 1; i <= a->rank && i <= b->rank; i++) {
+    int64_t da = a->shape[a->rank - i], db = b->shape[b->rank - i];
+    if (da != db && da != 1 && db != 1) return 0;
+  }
+  return 1;
+}
+
+int flow_express_fit(flow_expression *e, flow_tensor **y_true, flow_tensor **y_pred)
+{
+  const flow_tensor *given_true = *y_true, *given_pred = *y_pred;
+  if (e->status != FLOW_OK) return 0;
+  flow_express_align(e, y_true, y_pred);
+  if (e->status == FLOW_OK && !broadcasts(*y_true, *y_pred))
+    flow_express_fail(e, "y_true %s and y_pred %s do not fit: their dimensions, last to first, must be equal or 1",
+                      flow_tensor_shape_text(given_true), flow_tensor_shape_text(given_pred));
+  return e->status == FLOW_OK;
+}
+
+int flow_express_label_fit(flow_expression *e, flow_tensor **y_true, const flow_tensor *y_pred, const char *advice)
+{
+  const flow_tensor *given = *y_true;
+  int rank = y_pred->rank - 1;
+  if (e->status != FLOW_OK) return 0;
+  if ((*y_true)->rank == y_pred->rank && rank >= 0 && (*y_true)->shape[rank] == 1) *y_true = flow_express_squeeze(e, *y_true);
+  if (e->status == FLOW_OK && (rank < 0 || !flow_shape_equal((*y_true)->rank, (*y_true)->shape, rank, y_pred->shape)))
+    flow_express_fail(e, "y_true %s does not fit y_pred %s: expected integer labels of one dimension less%s%s%s",
+                      flow_tensor_shape_text(given), flow_tensor_shape_text(y_pred), rank >= 0 ? ", " : "",
+                      rank >= 0 ? flow_shape_text(rank, y_pred->shape) : "", advice);
+  return e->status == FLOW_OK;
+}
+
 int flow_express_pair(flow_expression *e, flow_tensor **y_true, flow_tensor **y_pred)
 {
   *y_pred = flow_express_float(e, *y_pred);
   *y_true = flow_express_float(e, *y_true);
-  flow_express_align(e, y_true, y_pred);
+  flow_express_fit(e, y_true, y_pred);
   if (e->status == FLOW_OK && (*y_pred)->rank == 0) flow_express_fail(e, "y_pred is a scalar, expected {batch, ...}");
   if (e->status == FLOW_OK && (*y_pred)->rank == 1 && (*y_true)->rank == 1) {
     *y_pred = expand(e, *y_pred);
@@ -99,7 +134,7 @@ void flow_express_check_axis(flow_expression *e, const flow_arguments *options, 
 {
   int64_t axis = flow_argument_integer(options, "axis");
   if (e->status == FLOW_OK && axis != -1 && axis != y_pred->rank - 1) {
-    flow_express_fail(e, "axis %lld is not supported; use -1, the last", (long long)axis);
+    flow_express_fail(e, "axis %d is not supported; use -1, the last", flow_axis_number((int)axis));
     e->status = FLOW_UNSUPPORTED;
   }
 }
@@ -116,11 +151,8 @@ static flow_tensor *sparse_categorical_crossentropy(flow_expression *e, const fl
     logits = e_log(e, p);
   }
   if (e->status != FLOW_OK) return NULL;
-  if (y_true->rank == logits->rank && y_true->rank > 0 && y_true->shape[y_true->rank - 1] == 1) y_true = flow_express_squeeze(e, y_true);
-  if (e->status == FLOW_OK && y_true->rank != logits->rank - 1)
-    return flow_express_fail(e, "y_true %s does not fit y_pred %s: expected integer labels of one dimension less; for one-hot labels use "
-                             "categorical_crossentropy", flow_tensor_shape_text(y_true), flow_tensor_shape_text(logits));
-  if (e->status == FLOW_OK && !flow_dtype_is_integer(y_true->dtype)) y_true = flow_express_cast(e, y_true, FLOW_INT32);
+  if (!flow_express_label_fit(e, &y_true, logits, "; for one-hot labels use categorical_crossentropy")) return NULL;
+  if (!flow_dtype_is_integer(y_true->dtype)) y_true = flow_express_cast(e, y_true, FLOW_INT32);
   return flow_express(e, FLOW_OP_sparse_cross_entropy, logits, y_true, NULL, NULL);
 }
 
@@ -266,7 +298,9 @@ flow_status flow_loss_mean(flow_context *context, flow_tensor *values, flow_tens
   if (weights) {
     weights = flow_express_float(&e, weights);
     flow_express_align(&e, &weighted, &weights);
-    if (e.status == FLOW_OK && weights->rank > 0 && weights->rank < weighted->rank) {    /* one weight a sample */
+    int leads = e.status == FLOW_OK && weights->rank > 0 && weights->rank < weighted->rank;
+    for (int i = 0; leads && i < weights->rank; i++) leads = weights->shape[i] == weighted->shape[i] || weights->shape[i] == 1;
+    if (leads) {      /* one weight a sample, or one for each of the first axes */
       int64_t dims[FLOW_MAX_RANK];
       for (int i = 0; i < weighted->rank; i++) dims[i] = i < weights->rank ? weights->shape[i] : 1;
       weights = flow_express_reshape(&e, weights, weighted->rank, dims);

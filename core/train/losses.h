@@ -27,7 +27,7 @@ int              flow_loss_is_named(const flow_loss *loss, const char *name);
 /* Completes the options, runs the formula and puts the name around failures. Also runs metrics. */
 flow_status flow_loss_run(flow_context *context, const flow_loss *loss, const flow_arguments *options, flow_tensor *y_true,
                           flow_tensor *y_pred, flow_tensor **out);
-/* sum(values x weights) / number of values, 0 of none. weights may be NULL, or one a sample for values of any rank. */
+/* sum(values x weights) / number of values, 0 of none. weights may be NULL, or have the first axes of the values, or broadcast. */
 flow_status flow_loss_mean(flow_context *context, flow_tensor *values, flow_tensor *weights, flow_tensor **out);
 
 /* What formulas share. */

@@ -1,4 +1,4 @@
-/* metrics.c: Keras' metrics that are means over samples. A loss is a metric, too. */
+/* metrics.c: Keras' metrics that are means of values. A loss is a metric, too. */
 #include "train/metrics.h"
 #include "train/loss_formulas.h"
 
@@ -16,8 +16,7 @@ static flow_tensor *binary_accuracy(flow_expression *e, const flow_arguments *op
 {
   y_pred = flow_express_float(e, y_pred);
   y_true = flow_express_float(e, y_true);
-  flow_express_align(e, &y_true, &y_pred);
-  if (e->status != FLOW_OK) return NULL;
+  if (!flow_express_fit(e, &y_true, &y_pred)) return NULL;
   flow_tensor *label = e_gt(e, y_pred, flow_express_number(e, y_pred, flow_argument_number(options, "threshold")));
   return e_eq(e, y_true, flow_express_float(e, label));
 }
@@ -26,10 +25,7 @@ static flow_tensor *binary_accuracy(flow_expression *e, const flow_arguments *op
 static flow_tensor *sparse_categorical_accuracy(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
 {
   (void)options;
-  if (y_true->rank == y_pred->rank && y_true->rank > 0 && y_true->shape[y_true->rank - 1] == 1) y_true = flow_express_squeeze(e, y_true);
-  if (e->status == FLOW_OK && y_true->rank != y_pred->rank - 1)
-    return flow_express_fail(e, "y_true %s does not fit y_pred %s: expected integer labels of one dimension less",
-                             flow_tensor_shape_text(y_true), flow_tensor_shape_text(y_pred));
+  if (!flow_express_label_fit(e, &y_true, y_pred, "")) return NULL;
   y_true = flow_express_cast(e, y_true, FLOW_INT64);
   return e_eq(e, y_true, position_of_largest(e, y_pred));
 }
@@ -38,8 +34,8 @@ static flow_tensor *sparse_categorical_accuracy(flow_expression *e, const flow_a
 static flow_tensor *categorical_accuracy(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
 {
   (void)options;
-  if (y_true->rank != y_pred->rank || y_pred->rank == 0)
-    return flow_express_fail(e, "y_true %s and y_pred %s must have one shape", flow_tensor_shape_text(y_true),
+  if (!flow_shape_equal(y_true->rank, y_true->shape, y_pred->rank, y_pred->shape) || y_pred->rank == 0)
+    return flow_express_fail(e, "y_true %s and y_pred %s must have one shape; for integer labels use sparse_categorical_accuracy", flow_tensor_shape_text(y_true),
                              flow_tensor_shape_text(y_pred));
   return e_eq(e, position_of_largest(e, y_true), position_of_largest(e, y_pred));
 }
@@ -88,16 +84,13 @@ static flow_tensor *is_in_top(flow_expression *e, const flow_arguments *options,
 /* Integer labels {...} or {..., 1}, scores {..., classes}. */
 static flow_tensor *sparse_top_k(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
 {
-  if (y_true->rank == y_pred->rank && y_true->rank > 0 && y_true->shape[y_true->rank - 1] == 1) y_true = flow_express_squeeze(e, y_true);
-  if (e->status == FLOW_OK && (y_pred->rank == 0 || y_true->rank != y_pred->rank - 1))
-    return flow_express_fail(e, "y_true %s does not fit y_pred %s: expected integer labels of one dimension less; for one-hot labels use "
-                             "top_k_categorical_accuracy", flow_tensor_shape_text(y_true), flow_tensor_shape_text(y_pred));
+  if (!flow_express_label_fit(e, &y_true, y_pred, "; for one-hot labels use top_k_categorical_accuracy")) return NULL;
   return is_in_top(e, options, y_true, y_pred);
 }
 
 static flow_tensor *top_k(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
 {
-  if (y_true->rank != y_pred->rank || y_pred->rank == 0)
+  if (!flow_shape_equal(y_true->rank, y_true->shape, y_pred->rank, y_pred->shape) || y_pred->rank == 0)
     return flow_express_fail(e, "y_true %s and y_pred %s must have one shape; for integer labels use sparse_top_k_categorical_accuracy",
                              flow_tensor_shape_text(y_true), flow_tensor_shape_text(y_pred));
   return is_in_top(e, options, position_of_largest(e, y_true), y_pred);
@@ -141,12 +134,5 @@ flow_status flow_metric_run(flow_context *context, const flow_metric *metric, co
   FLOW_TRY(flow_loss_run(context, metric, options, y_true, y_pred, &values));
   flow_expression e = flow_expression_of(context);
   flow_tensor *result = flow_express_cast(&e, flow_express_keep(&e, FLOW_OK, values), FLOW_FLOAT32);
-  if (e.status == FLOW_OK && result->rank > 1) {
-    flow_attributes samples = { .reduce = { .count = result->rank - 1 } };
-    for (int i = 1; i < result->rank; i++) samples.reduce.axes[i - 1] = i;
-    flow_tensor *mean = NULL;
-    flow_status status = flow_mean(context, result, &samples, &mean);
-    result = flow_express_keep(&e, status, mean);
-  }
   return flow_expression_take(&e, result, out);
 }

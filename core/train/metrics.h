@@ -1,4 +1,4 @@
-/* metrics.h: the table of metrics. A metric gives one float32 value a sample; whoever trains sums values and counts. */
+/* metrics.h: the table of metrics. A metric gives float32 values; whoever trains averages them over samples. */
 #ifndef FLOW_TRAIN_METRICS_H
 #define FLOW_TRAIN_METRICS_H
 
@@ -10,7 +10,7 @@ typedef flow_loss flow_metric;      /* the same record; class_name is NULL for "
 int                flow_metric_total(void);
 const flow_metric *flow_metric_record(int index);
 int                flow_metric_lookup(const char *name);      /* -1; "accuracy" and "acc" in any case, as in Keras */
-/* {batch}: values of a formula averaged over all axes but the first, as float32. */
+/* The values of a formula as float32: one a sample, or several, {batch, ...}. */
 flow_status        flow_metric_run(flow_context *context, const flow_metric *metric, const flow_arguments *options, flow_tensor *y_true,
                                    flow_tensor *y_pred, flow_tensor **out);
 

@@ -246,7 +246,7 @@ static flow_status do_update(flow_context *context, flow_optimizer *optimizer, f
 
 static flow_status check_gradient(const flow_optimizer *optimizer, const flow_tensor *gradient, const flow_variable *variable)
 {
-  FLOW_TRY(flow_check_tensor("gradient", gradient));
+  FLOW_TRY(flow_check_tensor("a gradient of an optimizer", gradient));
   const flow_tensor *t = variable->tensor;
   if (!flow_shape_equal(gradient->rank, gradient->shape, t->rank, t->shape) || gradient->dtype != FLOW_FLOAT32)
     return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the gradient for \"%s\" is %s %s, expected float32 %s", optimizer->class->name,
@@ -362,7 +362,7 @@ flow_status flow_optimizer_apply_scaled(flow_context *context, flow_optimizer *o
 {
   FLOW_DEFAULT_FLOATS;
   int present = 0;
-  if (rate) FLOW_TRY(flow_check_tensor("rate", rate));
+  if (rate) FLOW_TRY(flow_check_tensor("the rate of an optimizer", rate));
   for (int i = 0; i < count; i++) {
     FLOW_TRY(flow_check_variable(optimizer->class->name, variables[i]));
     if (!gradients[i]) continue;

@@ -207,8 +207,8 @@ static flow_status check_not_empty(const flow_call *call)
     if (out->shape[i] == 0) return FLOW_OK;
   for (int i = 0; i < in->rank; i++)
     if (in->shape[i] == 0)
-      return flow_fail(FLOW_INVALID_ARGUMENT, "%s of an empty axis: shape %s has no element along axis %d (the first is 0)",
-                       flow_op(call->op)->name, flow_shape_text(in->rank, in->shape), i);
+      return flow_fail(FLOW_INVALID_ARGUMENT, "%s of an empty axis: shape %s has no element along axis %d (counted from 1)",
+                       flow_op(call->op)->name, flow_shape_text(in->rank, in->shape), i + 1);
   return FLOW_OK;
 }
 

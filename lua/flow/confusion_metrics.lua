@@ -46,7 +46,7 @@ return function(metrics)
       raise("%s: y_true has the shape %s, y_pred %s: expected a 0 or 1 for each value; flow.one_hot makes such of labels of several " ..
         "classes", object.title(self), symbolic.shape_text(y_true.shape), symbolic.shape_text(y_pred.shape))
     end
-    if weights ~= nil then weights = losses.align_weights(weights, y_pred) * ops.ones_like(y_pred) end
+    if weights ~= nil then weights = losses.align_weights(weights, y_pred, true) * ops.ones_like(y_pred) end
     local class = rawget(self, "class_id")
     if class then
       if y_pred.rank < 2 or class >= y_pred.shape[y_pred.rank] then

@@ -100,6 +100,17 @@ function errors.suggestion(name, names)
   return best and ('; did you mean "%s"?'):format(best) or ""
 end
 
+-- The end of a sentence that says that a name is unknown: '; did you mean "adam"? There are adam, sgd'.
+function errors.choices(name, names)
+  local list = {}
+  for key, value in pairs(names) do
+    local candidate = type(key) == "number" and value or key
+    if type(candidate) == "string" then list[#list + 1] = candidate end
+  end
+  table.sort(list)
+  return (errors.suggestion(name, list):gsub("^$", ".")) .. " There are " .. table.concat(list, ", ")
+end
+
 -- The length of a list; raises if an entry before the last one is nil. message: with a %d for the position, which counts from `before` on.
 function errors.check_list(what, list, message, before)
   local count = table.maxn(list)

@@ -268,6 +268,10 @@ end
 
 function Layer:_call(inputs, options)
   if inputs == nil then raise("%s: called without an input", object.title(self)) end
+  if options ~= nil and (type(options) ~= "table" or getmetatable(options) or options[1] ~= nil) then
+    raise("%s: its second argument is %s; several inputs are one list, layer({ a, b }), options a table of names, { training = true }",
+      object.title(self), errors.describe(options))
+  end
   options = errors.check_options(object.title(self), options, CALL)
   if symbolic.any(inputs) then return symbolic.call(self, inputs, options) end
   local single, list = is_single(inputs), {}

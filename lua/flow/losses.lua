@@ -7,6 +7,7 @@ local errors = require "flow.errors"
 local object = require "flow.object"
 local arguments = require "flow.arguments"
 local signature = require "flow.signature"
+local tensor = require "flow.tensor"
 local ops = require "flow.replica_ops"
 local extend = require "flow.extend"
 
@@ -28,14 +29,36 @@ local function values_of(index, options, y_true, y_pred)
   return native.tensor(out[0])
 end
 
--- Weights of shape {n} or {n, 1} in the rank of the values: each counts for all values of its sample.
-function losses.align_weights(weights, values)
-  weights = ops.operand(weights, "float32", "sample_weight")
-  if weights.rank == values.rank + 1 and weights.shape[weights.rank] == 1 then weights = weights:squeeze(-1) end
-  if weights.rank > values.rank then
-    raise("sample_weight has %d dimensions, the loss has %d: give one number per sample", weights.rank, values.rank)
+-- Both with one rank where they differ by a last axis of length 1, as Keras does: it is removed, or added to what has one axis only.
+function losses.same_rank(a, b)
+  local function fit(longer, shorter)
+    if tensor.raw_shape(longer)[longer.rank] ~= 1 then return longer, shorter end
+    if shorter.rank == 1 then return longer, shorter:expand_dims(-1) end
+    return longer:squeeze(-1), shorter
   end
-  for _ = weights.rank + 1, values.rank do weights = weights:expand_dims(-1) end
+  if a.rank == b.rank + 1 then return fit(a, b) end
+  if b.rank == a.rank + 1 then
+    b, a = fit(b, a)
+  end
+  return a, b
+end
+
+-- Weights in the rank of the values. Those of the first axes, {n} or {n, t}, count for all that the values have after these; others
+-- broadcast as in NumPy: by_row to the values without their last axis.
+function losses.align_weights(weights, values, by_row)
+  weights = ops.operand(weights, "float32", "sample_weight")
+  local shape = tensor.raw_shape(values)
+  if weights.rank == values.rank + 1 and weights.rank > 1 and tensor.raw_shape(weights)[weights.rank] == 1 then
+    weights = weights:squeeze(-1)
+  end
+  local own = tensor.raw_shape(weights)
+  if weights.rank > values.rank then
+    raise("sample_weight %s has more dimensions than the values %s", tensor.shape_text(own), tensor.shape_text(shape))
+  end
+  local leading = true
+  for axis = 1, weights.rank do leading = leading and (own[axis] == shape[axis] or own[axis] == 1) end
+  if not leading and by_row and weights.rank < values.rank then return weights:expand_dims(-1) end
+  for _ = weights.rank + 1, leading and values.rank or 0 do weights = weights:expand_dims(-1) end
   return weights
 end
 
@@ -121,7 +144,6 @@ end
 local function all_names()
   local list = {}
   while C.flow_loss_name(#list) ~= nil do list[#list + 1] = native.string(C.flow_loss_name(#list)) end
-  table.sort(list)
   return list
 end
 
@@ -131,8 +153,7 @@ function losses.get(value)
   if type(value) == "string" then
     local index = C.flow_loss_find(value)
     if index >= 0 then return make(value, index) end
-    local known = all_names()
-    raise("there is no loss %q%s There are %s", value, (errors.suggestion(value, known):gsub("^$", ".")), table.concat(known, ", "))
+    raise("there is no loss %q%s", value, errors.choices(value, all_names()))
   end
   if type(value) == "function" then
     local class = object.class("Loss function", Loss)

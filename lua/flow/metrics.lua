@@ -102,11 +102,29 @@ end
 
 ---- sums and means --------------------------------------------------------------------------------------------------------------
 
--- total += sum(values * weights); returns both as they were counted.
-local function add_to(total, values, weights)
+-- One value a sample, and weights of them or nil, as Keras does it: values are reduced ("mean" or "sum") to the rank of the weights, which
+-- broadcast to them, and what is left after the first axis is reduced, too.
+local function samplewise(values, weights, reduce, what)
   if values.dtype ~= "float32" then values = values:to("float32") end
-  if weights ~= nil then weights = losses.align_weights(weights, values) end
-  total:assign_add((weights and values * weights or values):sum())
+  local function later_axes(t, from)
+    local axes = {}
+    for axis = from, t.rank do axes[#axes + 1] = axis end
+    return axes
+  end
+  if weights ~= nil then
+    values, weights = losses.same_rank(values, ops.operand(weights, "float32", "sample_weight"):to("float32"))
+    if weights.rank < values.rank then values = ops[reduce](values, later_axes(values, weights.rank + 1)) end
+    local shape = tensor.shape_text(tensor.raw_shape(values))
+    local given = tensor.shape_text(tensor.raw_shape(weights))
+    if weights.rank > values.rank then raise("%s: sample_weight %s has more dimensions than the values %s", what, given, shape) end
+    weights = weights * ops.ones_like(values)
+    if tensor.shape_text(tensor.raw_shape(weights)) ~= shape then
+      raise("%s: sample_weight %s does not broadcast to the values %s", what, given, shape)
+    end
+    values = values * weights
+    if weights.rank > 1 then weights = ops[reduce](weights, later_axes(weights, 2)) end
+  end
+  if values.rank > 1 then values = ops[reduce](values, later_axes(values, 2)) end
   return values, weights
 end
 
@@ -123,13 +141,14 @@ local function new_mean(class, name, fields)
 end
 
 function Sum:update_state(values, weights)
-  add_to(self.total, ops.operand(values, "float32", self.name), weights)
+  self.total:assign_add((samplewise(ops.operand(values, "float32", self.name), weights, "sum", object.title(self))):sum())
 end
 function Sum:result() return C.flow_variable_number(self.total.handle) end
 
--- total += sum(values * weights), count += sum(weights) or the number of values.
+-- total += sum(values * weights), count += sum(weights) or the number of samples.
 local function accumulate(self, values, weights)
-  values, weights = add_to(self.total, values, weights)
+  values, weights = samplewise(values, weights, "mean", object.title(self))
+  self.total:assign_add(values:sum())
   self.count:assign_add(weights and weights:sum() or count(values))
 end
 
@@ -204,17 +223,34 @@ local function make(class_name, index, name, ...)
                                                                   config = config })
 end
 
+-- y_true and y_pred as float32 of one rank.
+local function pair(y_true, y_pred)
+  return losses.same_rank(ops.operand(y_true, "float32", "y_true"):to("float32"), ops.operand(y_pred, "float32", "y_pred"):to("float32"))
+end
+
 -- Squares are averaged; the result is the root.
 local RootMeanSquaredError = object.class("RootMeanSquaredError", MeanOfValues)
+function RootMeanSquaredError:values(y_true, y_pred)
+  y_true, y_pred = pair(y_true, y_pred)
+  return ops.square(y_pred - y_true)
+end
 function RootMeanSquaredError:result() return math.sqrt(Mean.result(self)) end
 
-takes "name = 'root_mean_squared_error', { dtype? }"
-signature.constructor(RootMeanSquaredError, "flow.metrics.RootMeanSquaredError", function(name)
-  metrics.check_name("RootMeanSquaredError", name)
-  return new_mean(RootMeanSquaredError, name, {
-    index = C.flow_metric_find("mean_squared_error"), options = arguments.native("RootMeanSquaredError", {}),
-    config = metrics.config("RootMeanSquaredError", name, {}) })
-end)
+-- How often y_pred is y_true. The text "accuracy" in compile() is another one, which the shapes choose.
+local Accuracy = object.class("Accuracy", MeanOfValues)
+function Accuracy:values(y_true, y_pred)
+  y_pred = ops.operand(y_pred, nil, "y_pred")
+  y_true, y_pred = losses.same_rank(ops.operand(y_true, nil, "y_true"):to(y_pred.dtype), y_pred)
+  return ops.eq(y_true, y_pred)
+end
+
+for class, text in pairs { [RootMeanSquaredError] = "name = 'root_mean_squared_error', { dtype? }", [Accuracy] = "name = 'accuracy', { dtype? }" } do
+  takes(text)
+  signature.constructor(class, "flow.metrics." .. class.name, function(name)
+    metrics.check_name(class.name, name)
+    return new_mean(class, name, { config = metrics.config(class.name, name, {}) })
+  end)
+end
 
 for class, new in pairs { [Mean] = new_mean, [Sum] = new_sum } do
   takes "name?, { dtype? }"
@@ -225,7 +261,7 @@ end
 
 ---- by name ---------------------------------------------------------------------------------------------------------------------
 
-metrics.Metric, metrics.Mean, metrics.Sum, metrics.RootMeanSquaredError = Metric, Mean, Sum, RootMeanSquaredError
+metrics.Metric, metrics.Mean, metrics.Sum, metrics.RootMeanSquaredError, metrics.Accuracy = Metric, Mean, Sum, RootMeanSquaredError, Accuracy
 local classes = { "RootMeanSquaredError" }
 for _, file in ipairs { "flow.confusion_metrics", "flow.f_scores" } do
   for name, class in pairs(require(file)(metrics)) do
@@ -263,8 +299,7 @@ function metrics.get(value)
     if class then return class { name = value } end
     local index = C.flow_metric_find(value)
     if index >= 0 then return make(value, index, value) end
-    local known = all_names()
-    raise("there is no metric %q%s There are %s", value, (errors.suggestion(value, known):gsub("^$", ".")), table.concat(known, ", "))
+    raise("there is no metric %q%s", value, errors.choices(value, all_names()))
   end
   if type(value) == "function" then
     local class = object.class("Metric function", MeanOfValues)

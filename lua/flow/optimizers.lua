@@ -263,7 +263,7 @@ function optimizers.get(value)
   if type(value) == "string" then
     local found = C.flow_optimizer_class_find(value)
     if found >= 0 then return optimizers[native.string(C.flow_optimizer_class_name(found))]() end
-    raise("there is no optimizer %q%s", value, errors.suggestion(value, kinds))
+    raise("there is no optimizer %q%s", value, errors.choices(value, kinds))
   end
   raise("an optimizer is an object such as flow.optimizers.Adam() or a name such as \"adam\", got %s", errors.describe(value))
 end

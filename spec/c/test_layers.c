@@ -385,7 +385,7 @@ static void failures_say_what_to_do(void **state)
   assert_not_called("Reshape", "target_shape=4,-1", floats(six, SHAPE(1, 6)),
                     "Reshape \"x\": a sample {6} has 6 elements, which do not fit target_shape {4, -1}");
   assert_not_called("Softmax", "axis=2", floats(six, SHAPE(2, 3)),
-                    "Softmax \"x\": axis 2 (counted from 0) is outside an input of 2 dimensions");
+                    "Softmax \"x\": axis 3 (counted from 1) is outside an input of 2 dimensions");
   assert_not_called("BatchNormalization", "axis=0", floats(six, SHAPE(2, 3)),
                     "BatchNormalization \"x\": the normalized axis of the input {2, 3} must have a known size and not be the batch");
   assert_not_called("Input", "shape=2,2", floats(six, SHAPE(1, 2, 3)),

@@ -153,11 +153,10 @@ static void accuracy_is_chosen_by_shapes(void **state)
   assert_values(metric_of("accuracy", NULL, floats(LIST(0, 0, 1, 1, 0, 0), SHAPE(2, 3)), floats(scores, SHAPE(2, 3))), LIST(0, 1),
                 SHAPE(2));
   assert_values(metric_of("accuracy", NULL, integers(LIST(1, 0, 1), SHAPE(3)), floats(LIST(0.6, 0.4, 0.5), SHAPE(3, 1))), LIST(1, 1, 0),
-                SHAPE(3));
+                SHAPE(3, 1));
   assert_values(metric_of("BinaryAccuracy", option("threshold", 0.3), integers(LIST(1, 0, 1), SHAPE(3)),
                           floats(LIST(0.6, 0.4, 0.5), SHAPE(3))), LIST(1, 0, 1), SHAPE(3));
-  /* one value a sample: labels of pixels are averaged */
-  assert_values(metric_of("accuracy", NULL, integers(LIST(1, 1), SHAPE(1, 2)), floats(scores, SHAPE(1, 2, 3))), LIST(0.5), SHAPE(1));
+  assert_values(metric_of("accuracy", NULL, integers(LIST(1, 1), SHAPE(1, 2)), floats(scores, SHAPE(1, 2, 3))), LIST(1, 0), SHAPE(1, 2));
   assert_values(metric_of("mae", NULL, floats(LIST(1, 3), SHAPE(1, 2)), floats(LIST(2, 1), SHAPE(1, 2))), LIST(1.5), SHAPE(1));
 }
 
@@ -178,10 +177,21 @@ static void what_does_not_fit_is_named(void **state)
   const double *zeros = LIST(0, 0, 0, 0, 0, 0);
   assert_refused("sparse_categorical_crossentropy", integers(zeros, SHAPE(2, 3)), floats(zeros, SHAPE(2, 3)),
                  "sparse_categorical_crossentropy: y_true {2, 3} does not fit y_pred {2, 3}: "
-                 "expected integer labels of one dimension less; for one-hot labels use categorical_crossentropy");
+                 "expected integer labels of one dimension less, {2}; for one-hot labels use categorical_crossentropy");
   assert_refused("categorical_crossentropy", integers(zeros, SHAPE(2)), floats(zeros, SHAPE(2, 3)),
                  "categorical_crossentropy: y_true {2} and y_pred {2, 3} must have one shape; for integer labels use "
                  "sparse_categorical_crossentropy");
+  assert_refused("sparse_categorical_crossentropy", integers(zeros, SHAPE(3)), floats(zeros, SHAPE(2, 3)),
+                 "sparse_categorical_crossentropy: y_true {3} does not fit y_pred {2, 3}: "
+                 "expected integer labels of one dimension less, {2}; for one-hot labels use categorical_crossentropy");
+  assert_refused("mse", floats(zeros, SHAPE(2, 2)), floats(zeros, SHAPE(2, 3)),
+                 "mean_squared_error: y_true {2, 2} and y_pred {2, 3} do not fit: their dimensions, last to first, must be equal or 1");
+  assert_refused("bce", floats(zeros, SHAPE(3, 1)), floats(zeros, SHAPE(2)),
+                 "binary_crossentropy: y_true {3, 1} and y_pred {2} do not fit: their dimensions, last to first, must be equal or 1");
+  flow_tensor *alone = floats(zeros, SHAPE(2));
+  assert_int_equal(flow_loss_values(context, flow_loss_find("mse"), NULL, NULL, alone, &values), FLOW_INVALID_ARGUMENT);
+  flow_tensor_release(alone);
+  assert_string_equal(flow_last_error(), "flow_loss_values: y_true is NULL");
   assert_int_equal(flow_loss_find("mean_squred_error"), -1);
   assert_int_equal(flow_loss_find("mse|MSE"), -1);
   assert_int_equal(flow_loss_values(context, -1, NULL, NULL, NULL, &values), FLOW_INVALID_ARGUMENT);
