@@ -5,13 +5,13 @@ local native = require "flow.ffi"
 local devices = require "flow.devices"
 local tensor = require "flow.tensor"
 local ops = require "flow.ops"
+local steps = require "flow.steps"
 local training = require "flow.training"
 local workers = require "flow.fit_workers"
 
 local C, held = native.C, native.held
 local predictions = {}
 
-local MOST_OUTPUTS = 16
 local PIECE_BYTES, PIECE_BATCHES = 2 ^ 24, 256      -- that a device keeps at most
 
 local Predictions = {}
@@ -19,7 +19,7 @@ Predictions.__index = Predictions
 
 -- total: rows in all, or nil if nobody knows. watched: somebody calls take() for what each execution gave.
 function predictions.new(model, total, watched)
-  return setmetatable({ model = model, total = total, outputs = native.out("flow_tensor", MOST_OUTPUTS), gathers = workers.of(model) ~= nil,
+  return setmetatable({ model = model, total = total, outputs = native.out("flow_tensor", steps.MOST_OUTPUTS), gathers = workers.of(model) ~= nil,
                         watched = watched,
                         waiting = {}, batches = 0, bytes = 0,           -- of each output, parts that lie where they were computed
                         taken = 0, rows = 0,                            -- rows that came to the host; rows in all
@@ -33,15 +33,13 @@ end
 -- Takes over what is in self.outputs: of a batch of so many rows.
 function Predictions:add(rows)
   local count = 0
-  for i = 0, MOST_OUTPUTS - 1 do
-    if self.outputs[i] ~= nil then
-      local part = native.tensor(self.outputs[i])
-      count = count + 1
-      if self.gathers then part = workers.gather_rows(self.model, tensor.on_host(part)) end
-      self.waiting[count] = self.waiting[count] or {}
-      table.insert(self.waiting[count], part)
-      self.bytes = self.bytes + bytes_of(part)
-    end
+  while count < steps.MOST_OUTPUTS and self.outputs[count] ~= nil do
+    local part = native.tensor(self.outputs[count])
+    count = count + 1
+    if self.gathers then part = workers.gather_rows(self.model, tensor.on_host(part)) end
+    self.waiting[count] = self.waiting[count] or {}
+    table.insert(self.waiting[count], part)
+    self.bytes = self.bytes + bytes_of(part)
   end
   self.rows, self.batches = self.rows + rows, self.batches + 1
   if not self.watched and self:is_enough() then self:take() end

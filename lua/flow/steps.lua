@@ -14,7 +14,7 @@ local ops = require "flow.replica_ops"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context, held = native.context, native.held
-local steps = {}
+local steps = { MOST_OUTPUTS = 256 }      -- of a model
 
 local MAX_STEPS = 8      -- kept per model; the least recently used one goes
 
@@ -151,7 +151,11 @@ function bodies.test(model, inputs, targets, weights)
 end
 
 function bodies.predict(model, inputs)
-  return outputs_of(model(inputs, { training = false }))
+  local outputs = outputs_of(model(inputs, { training = false }))
+  if #outputs > steps.MOST_OUTPUTS then
+    raise("%s: %d outputs, a model has at most %d", object.title(model), #outputs, steps.MOST_OUTPUTS)
+  end
+  return outputs
 end
 
 -- Builds every layer by a forward pass whose trace is thrown away: variables exist before the step is traced.

@@ -161,6 +161,13 @@ local function apply(op, ...)
 end
 Symbolic.metatable.__apply = apply
 
+-- symbolic[{ {}, { 1, 2 } }] is an op, too: axis 1 is the batch.
+local field_of = Symbolic.metatable.__index
+Symbolic.metatable.__index = function(self, key)
+  if type(key) == "number" or type(key) == "table" then return apply(require("flow.tensor").select, self, key) end
+  return field_of(self, key)
+end
+
 function symbolic.install_operators(ops)
   for _, name in ipairs { "add", "sub", "mul", "div", "pow", "mod" } do Symbolic.metatable["__" .. name] = ops[name] end
   Symbolic.metatable.__unm = function(a) return ops.neg(a) end      -- Lua gives the operand twice

@@ -320,7 +320,7 @@ local function run_batch(model, kind, x, y, weights)
   local step = steps.get(model, kind, batch, layout, n)
   local list, count = native.pointers(batch)
   C.flow_instance_scalars(step.instance, training.seed(model), model._train_steps, 0)
-  local outputs = native.out("flow_tensor", 16)
+  local outputs = native.out("flow_tensor", steps.MOST_OUTPUTS)
   local status = C.flow_instance_run(context, step.instance, list, count, kind == "predict" and outputs or nil)
   held[1] = batch
   if status ~= 0 then training.fail(model, status, 0) end
@@ -368,7 +368,7 @@ Model.test_on_batch = on_batch("test")
 function Model:predict_on_batch(x)
   training.prepare(self)
   local outputs, results = run_batch(self, "predict", x), {}
-  for i = 0, 15 do
+  for i = 0, steps.MOST_OUTPUTS - 1 do
     if outputs[i] ~= nil then results[#results + 1] = workers.gather_rows(self, tensor.on_host(native.tensor(outputs[i]))) end
   end
   return #results == 1 and results[1] or results

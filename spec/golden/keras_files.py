@@ -71,6 +71,27 @@ def towers_model():
     return keras.Model([right, left], [layers.Dense(3, name="scores")(joined), d], name="towers")
 
 
+def operations_model():
+    """Operations of keras.ops with options, lists, constants and parts."""
+    ops = keras.ops
+    left, right = keras.Input((4,), name="left"), keras.Input((4,), name="right")
+    joined = ops.concatenate([left, right], axis=-1)
+    cube = ops.reshape(joined, (-1, 2, 4))
+    product = ops.transpose(ops.matmul(cube, np.arange(12, dtype="float32").reshape(4, 3) / 8), (0, 2, 1))
+    stacked = ops.stack([product, product * 2.0], axis=1)
+    summed = ops.expand_dims(ops.gelu(ops.sum(stacked, axis=-1, keepdims=True)), 1)
+    probabilities = ops.softmax(ops.clip(ops.squeeze(summed, 1), -1.0, 2.0), axis=-2)
+    part = probabilities[:, 0, 1:3]
+    chosen = ops.where(part > 0.3, part, 0.25)
+    first, second = ops.split(joined, 2, axis=1)
+    padded = ops.pad(ops.tile(first, [1, 2]), [[0, 0], [1, 2]], constant_values=2.0)
+    return keras.Model([left, right], [
+        probabilities, ops.mean(probabilities, axis=[1, 2]), ops.max(chosen, axis=1), padded, ops.flip(second, axis=1),
+        ops.take(joined, [1, 2, -1], axis=1), ops.repeat(second, 2, axis=1), ops.swapaxes(cube, 1, 2), ops.log_softmax(joined),
+        ops.unstack(cube, axis=1)[1], ops.gelu(joined, approximate=False), ops.leaky_relu(second), ops.var(cube, axis=-1)
+    ], name="operations")
+
+
 def adapted_model():
     normalization = layers.Normalization()
     normalization.adapt(random.normal(3, 2, (50, 4)).astype("float32"))
@@ -78,6 +99,7 @@ def adapted_model():
 
 
 MODELS = {"images": image_model, "nested": nested_model, "adapted": adapted_model, "towers": towers_model}
+WITHOUT_WEIGHTS = {"operations": operations_model}
 
 OPTIMIZERS = {
     "adam": lambda: keras.optimizers.Adam(0.01), "amsgrad": lambda: keras.optimizers.Adam(0.01, amsgrad=True),
@@ -130,6 +152,10 @@ def make():
             scramble(model)
         model.save(os.path.join(FOLDER, name + ".keras"))
         model.save_weights(os.path.join(FOLDER, name + ".weights.h5"))
+        add_prediction(expected, name, model)
+    for name, build in WITHOUT_WEIGHTS.items():
+        model = build()
+        model.save(os.path.join(FOLDER, name + ".keras"))
         add_prediction(expected, name, model)
     for name in SAMPLES:
         add_prediction(expected, name, keras.models.load_model(os.path.join(FOLDER, name + ".keras")))

@@ -43,7 +43,7 @@ local temporary = support.file("model.keras", "")
 
 describe("files of Keras", function()
   for _, name in ipairs { "flowers_small", "mnist_small_compiled", "func", "dense_adam_trained_jax", "images", "nested", "adapted",
-                          "towers" } do
+                          "towers", "operations" } do
     it(name .. ".keras predicts what Keras predicts", function()
       predicts(flow.load_model(folder .. name .. ".keras"), name)
     end)

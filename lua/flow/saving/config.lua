@@ -98,7 +98,7 @@ local function functional_entry(model)
       if #node.inputs > 0 then
         local call = { args = json.list(), kwargs = {} }
         if operations.is(layer) then
-          call.args = operations.arguments(layer, node, reference)
+          call.args, call.kwargs = operations.arguments(layer, node, reference)
         elseif node.single then
           call.args[1] = reference(node.inputs[1])
         else
@@ -264,6 +264,9 @@ end
 local function resolve(value, made, what)
   if type(value) ~= "table" or value == json.null then return value end
   if value.class_name == "__keras_tensor__" then return find_tensor(made, table_field(value, "config", what).keras_history, what) end
+  if value.class_name == "__slice__" then return value end
+  local constant = operations.constant(value)
+  if constant then return constant end
   local list = {}
   for i = 1, #value do
     list[i] = resolve(value[i], made, what)
@@ -276,12 +279,12 @@ local function run_call(layer, call, made, reader)
   local args = resolve(table_field(call, "args", reader.path), made, reader.path)
   if not args then return nil end
   local kwargs = type(call.kwargs) == "table" and call.kwargs ~= json.null and call.kwargs or {}
+  if type(layer) == "function" then return layer(args, kwargs) end
   for name, value in pairs(kwargs) do
     if name ~= "training" and given(value) then
       raise("%s: the call of %q has the argument %s, which is not supported", reader.path, layer.name or "?", name)
     end
   end
-  if type(layer) == "function" then return layer(args) end
   for i = 2, #args do
     if given(args[i]) then raise("%s: the call of %q has %d arguments, only one is supported", reader.path, layer.name, #args) end
   end

@@ -1,75 +1,317 @@
--- operations.lua: arithmetic on symbolic tensors, x * 2 + 1, as Keras writes it: an operation of keras.ops in the list of layers.
+-- operations.lua: ops on symbolic tensors, x * 2 + 1 or flow.concat { a, b }, as Keras writes them: operations of keras.ops in the list of
+-- layers. An entry's config holds what the operation's constructor takes, the call its tensors and numbers.
 
 local errors = require "flow.errors"
 local json = require "flow.json"
+local native = require "flow.ffi"
 local ops = require "flow.ops"
 local symbolic = require "flow.symbolic"
+local tensor = require "flow.tensor"
+local variable = require "flow.variable"
 
 local raise = errors.raise
 local operations = {}
 
-local NUMPY, NN = "keras.src.ops.numpy", "keras.src.ops.nn"
+local NUMPY, NN, CORE, MATH = "keras.src.ops.numpy", "keras.src.ops.nn", "keras.src.ops.core", "keras.src.ops.math"
 
--- Our name, Keras' class, its module and the number of operands, which are tensors and numbers by position.
-local KNOWN = {
-  add = { "Add", NUMPY, 2 }, sub = { "Subtract", NUMPY, 2 }, mul = { "Multiply", NUMPY, 2 }, div = { "TrueDivide", NUMPY, 2 },
-  pow = { "Power", NUMPY, 2 }, maximum = { "Maximum", NUMPY, 2 }, minimum = { "Minimum", NUMPY, 2 }, matmul = { "Matmul", NUMPY, 2 },
-  neg = { "Negative", NUMPY, 1 }, abs = { "Absolute", NUMPY, 1 }, exp = { "Exp", NUMPY, 1 }, log = { "Log", NUMPY, 1 },
-  sqrt = { "Sqrt", NUMPY, 1 }, square = { "Square", NUMPY, 1 }, sin = { "Sin", NUMPY, 1 }, cos = { "Cos", NUMPY, 1 },
-  tanh = { "Tanh", NUMPY, 1 }, relu = { "Relu", NN, 1 }, sigmoid = { "Sigmoid", NN, 1 },
+---- parameters ---------------------------------------------------------------------------------------------------------------------------
+
+local function list_of(values, f)
+  local list = json.list()
+  for i = 1, #values do list[i] = f and f(values[i]) or values[i] end
+  return list
+end
+
+local function is_null(value) return value == nil or value == json.null end
+
+-- Axes and positions count from 1 here, from 0 in files; negative ones from the end in both.
+local function axis_to_file(axis)
+  if axis == nil then return json.null end
+  if type(axis) == "table" then return list_of(axis, axis_to_file) end
+  return axis > 0 and axis - 1 or axis
+end
+local function axis_from_file(axis)
+  if is_null(axis) then return nil end
+  if type(axis) == "table" then
+    local list = {}
+    for i = 1, #axis do list[i] = axis_from_file(axis[i]) end
+    return list
+  end
+  return axis >= 0 and axis + 1 or axis
+end
+
+local function same(value)
+  if is_null(value) then return nil end
+  return value
+end
+
+-- A parameter: its name in the file and in option tables here, how a value goes to the file and comes from it, and the default here.
+local function parameter(name, options)
+  options = options or {}
+  return { name = name, own = options.own or name, write = options.write or function(value) return value end, read = options.read or same,
+           default = options.default, kwarg = options.kwarg }
+end
+local function axis_parameter(default, name)
+  return parameter(name or "axis", { write = axis_to_file, read = axis_from_file, default = default })
+end
+-- What Keras has and we have not: only that value is read.
+local function fixed(name, value)
+  return { name = name, fixed = value == nil and json.null or value }
+end
+
+local function in_table(name)      -- an option that our op takes in a table only
+  return function(value)
+    if is_null(value) then return nil end
+    return { [name] = value }
+  end
+end
+
+local AXIS, KEEPDIMS = axis_parameter(), parameter("keepdims", { default = false })
+local REDUCTION, LAST = { AXIS, KEEPDIMS }, { axis_parameter(-1) }
+
+-- {before, after} for each axis, as flow.pad takes widths.
+local function write_widths(widths, node)
+  local list = json.list()
+  for axis = 1, #node.inputs[1].shape do
+    local pair = type(widths) == "number" and { widths, widths } or type(widths[1]) == "number" and widths or widths[axis]
+    list[axis] = { pair[1], pair[2] }
+  end
+  return list
+end
+
+-- What to() was given: a dtype, not a device.
+local function write_dtype(name)
+  if not native.dtypes[name] then raise("to(%q) on a symbolic tensor names a device, which has no form in a file", tostring(name)) end
+  return name
+end
+
+---- the table ------------------------------------------------------------------------------------------------------------------------------
+
+-- Our name, Keras' class, its module, the number of tensors and numbers that a call takes first (0: one list of tensors), and the
+-- parameters in the order in which our op takes them. rest: the last parameter takes all further arguments, as a list.
+local TABLE = {
+  { "add", "Add", NUMPY, 2 }, { "sub", "Subtract", NUMPY, 2 }, { "mul", "Multiply", NUMPY, 2 }, { "div", "TrueDivide", NUMPY, 2 },
+  { "pow", "Power", NUMPY, 2 }, { "mod", "Mod", NUMPY, 2 }, { "divide_no_nan", "DivideNoNan", NUMPY, 2 },
+  { "maximum", "Maximum", NUMPY, 2 }, { "minimum", "Minimum", NUMPY, 2 }, { "matmul", "Matmul", NUMPY, 2 },
+  { "eq", "Equal", NUMPY, 2 }, { "ne", "NotEqual", NUMPY, 2 }, { "lt", "Less", NUMPY, 2 }, { "le", "LessEqual", NUMPY, 2 },
+  { "gt", "Greater", NUMPY, 2 }, { "ge", "GreaterEqual", NUMPY, 2 }, { "logical_and", "LogicalAnd", NUMPY, 2 },
+  { "logical_or", "LogicalOr", NUMPY, 2 }, { "where", "Where", NUMPY, 3 },
+  { "neg", "Negative", NUMPY, 1 }, { "abs", "Absolute", NUMPY, 1 }, { "exp", "Exp", NUMPY, 1 }, { "expm1", "Expm1", NUMPY, 1 },
+  { "log", "Log", NUMPY, 1 }, { "log1p", "Log1p", NUMPY, 1 }, { "sqrt", "Sqrt", NUMPY, 1 }, { "square", "Square", NUMPY, 1 },
+  { "rsqrt", "Rsqrt", MATH, 1 }, { "reciprocal", "Reciprocal", NUMPY, 1 }, { "sin", "Sin", NUMPY, 1 }, { "cos", "Cos", NUMPY, 1 },
+  { "tanh", "Tanh", NUMPY, 1 }, { "erf", "Erf", MATH, 1 }, { "sign", "Sign", NUMPY, 1 }, { "floor", "Floor", NUMPY, 1 },
+  { "ceil", "Ceil", NUMPY, 1 }, { "round", "Round", NUMPY, 1, { fixed("decimals", 0) } }, { "is_finite", "Isfinite", NUMPY, 1 },
+  { "isnan", "Isnan", NUMPY, 1 }, { "logical_not", "LogicalNot", NUMPY, 1 }, { "stop_gradient", "StopGradient", CORE, 1 },
+  { "relu", "Relu", NN, 1 }, { "relu6", "Relu6", NN, 1 }, { "sigmoid", "Sigmoid", NN, 1 }, { "softplus", "Softplus", NN, 1 },
+  { "softsign", "Softsign", NN, 1 }, { "silu", "Silu", NN, 1 }, { "elu", "Elu", NN, 1, { fixed("alpha", 1) } }, { "selu", "Selu", NN, 1 },
+  { "hard_sigmoid", "HardSigmoid", NN, 1 }, { "hard_silu", "HardSilu", NN, 1 },
+  { "leaky_relu", "LeakyRelu", NN, 1, { fixed("negative_slope", 0.2) } },
+  { "gelu", "Gelu", NN, 1, { parameter("approximate", { default = true }) } },
+  { "softmax", "Softmax", NN, 1, LAST }, { "log_softmax", "LogSoftmax", NN, 1, LAST },
+  { "sum", "Sum", NUMPY, 1, REDUCTION }, { "prod", "Prod", NUMPY, 1, { AXIS, KEEPDIMS, fixed("dtype") } },
+  { "mean", "Mean", NUMPY, 1, REDUCTION }, { "var", "Var", NUMPY, 1, REDUCTION }, { "std", "Std", NUMPY, 1, REDUCTION },
+  { "max", "Max", NUMPY, 1, { AXIS, KEEPDIMS, fixed("initial") } }, { "min", "Min", NUMPY, 1, { AXIS, KEEPDIMS, fixed("initial") } },
+  { "any", "Any", NUMPY, 1, REDUCTION }, { "all", "All", NUMPY, 1, REDUCTION },
+  { "classes", "Argmax", NUMPY, 1, { fixed("axis", -1), fixed("keepdims", false) } },
+  { "clip", "Clip", NUMPY, 1, { parameter("x_min"), parameter("x_max") } },
+  { "cast", "Cast", CORE, 1, { parameter("dtype") } }, { "to", "Cast", CORE, 1, { parameter("dtype", { write = write_dtype }) } },
+  { "concat", "Concatenate", NUMPY, 0, { axis_parameter(1) } }, { "stack", "Stack", NUMPY, 0, { axis_parameter(1) } },
+  { "reshape", "Reshape", NUMPY, 1, { parameter("newshape", { write = function(shape) return list_of(shape) end }) }, rest = true },
+  { "transpose", "Transpose", NUMPY, 1, { axis_parameter(nil, "axes") } },
+  { "permute", "Transpose", NUMPY, 1, { axis_parameter(nil, "axes") }, rest = true },
+  { "swapaxes", "Swapaxes", NUMPY, 1, { axis_parameter(nil, "axis1"), axis_parameter(nil, "axis2") } },
+  { "expand_dims", "ExpandDims", NUMPY, 1, { axis_parameter(1) } }, { "squeeze", "Squeeze", NUMPY, 1, { AXIS } },
+  { "flatten", "Ravel", NUMPY, 1 }, { "flip", "Flip", NUMPY, 1, { AXIS } },
+  { "split", "Split", NUMPY, 1, { parameter("indices_or_sections"), axis_parameter(1) } },
+  { "unstack", "Unstack", CORE, 1, { axis_parameter(1), fixed("num") } },
+  { "tile", "Tile", NUMPY, 1, { parameter("repeats") } }, { "repeat_", "Repeat", NUMPY, 1, { parameter("repeats"), AXIS } },
+  { "pad", "Pad", NUMPY, 1, { parameter("pad_width", { write = write_widths }), parameter("mode", { default = "constant" }),
+                              parameter("constant_values", { kwarg = true }) } },
+  { "one_hot", "OneHot", NN, 1, { parameter("num_classes"), parameter("dtype", { default = "float32", read = in_table "dtype" }), fixed("axis", -1),
+                                  fixed("sparse", false) } },
+  { "zeros_like", "ZerosLike", NUMPY, 1, { parameter("dtype", { read = in_table "dtype" }) } },
+  { "ones_like", "OnesLike", NUMPY, 1, { parameter("dtype", { read = in_table "dtype" }) } },
+  { "take", "Take", NUMPY, 1, { parameter("positions", { write = axis_to_file, read = axis_from_file, kwarg = true }), AXIS } },
 }
 
-local by_class = {}
-for name, known in pairs(KNOWN) do by_class[known[1]] = rawget(ops, name) and name or nil end
-by_class.Divide = by_class.TrueDivide
+local by_op, by_class = {}, {}
+for _, entry in ipairs(TABLE) do
+  local record = { name = entry[1], class_name = entry[2], module = entry[3], tensors = entry[4], parameters = entry[5] or {}, rest = entry.rest }
+  local op = ops[record.name]
+  by_op[op] = by_op[op] or record
+  by_class[record.class_name] = by_class[record.class_name] or record
+end
+by_class.Divide, by_class.Amax, by_class.Amin = by_class.TrueDivide, by_class.Max, by_class.Min
+by_op[tensor.select] = { name = "index", class_name = "GetItem", module = NUMPY, tensors = 1, parameters = {} }
+by_class.GetItem = by_op[tensor.select]
+
+---- writing -----------------------------------------------------------------------------------------------------------------------------------
 
 function operations.is(layer)
   return type(layer) == "table" and rawget(layer, "_operation") ~= nil
 end
 
-local function known_of(layer)
-  for name, known in pairs(KNOWN) do
-    if rawget(ops, name) == layer._operation.op then return known end
+local function record_of(layer)
+  return by_op[layer._operation.op] or
+    raise("this operation on symbolic tensors has no form in a file: use a layer in its place, such as one made by layers.Layer:extend")
+end
+
+local function is_named(value)
+  if type(value) ~= "table" or getmetatable(value) then return false end
+  local key = next(value)
+  return key ~= nil and type(key) ~= "number"
+end
+
+-- The arguments after the tensors, by the names of the record's parameters.
+local function given_parameters(record, operation)
+  local given, first = {}, math.max(record.tensors, 1)
+  if record.rest then
+    local value = operation.operands[first + 1]
+    given[record.parameters[1].own] = type(value) == "table" and value or { unpack(operation.operands, first + 1, operation.count) }
+    return given
   end
-  raise("this operation on symbolic tensors has no form in a file: use a layer in its place, such as one made by layers.Layer:extend")
+  for i, own in ipairs(record.parameters) do
+    local value = operation.operands[first + i]
+    if is_named(value) then
+      for name, inner in pairs(value) do given[name] = inner end
+      break
+    end
+    if own.own then given[own.own] = value end
+  end
+  return given
+end
+
+local function file_value(own, given, node)
+  local value = given[own.own]
+  if value == nil then value = own.default end
+  if value == nil then return json.null end
+  if native.is_tensor(value) or symbolic.is(value) then raise("%s is a tensor, which has no form in a file: use a list", own.name) end
+  return own.write(value, node)
 end
 
 function operations.entry(layer)
-  local known = known_of(layer)
-  return { module = known[2], class_name = known[1], config = { name = layer.name }, registered_name = known[1] }
+  local record, content = record_of(layer), { name = layer.name }
+  local given = given_parameters(record, layer._operation)
+  for _, own in ipairs(record.parameters) do
+    if own.fixed ~= nil then content[own.name] = own.fixed
+    elseif not own.kwarg then content[own.name] = file_value(own, given, layer._nodes[1]) end
+  end
+  return { module = record.module, class_name = record.class_name, config = content, registered_name = record.class_name }
 end
 
--- The args of the call: reference(t) of tensors, numbers as they are.
-function operations.arguments(layer, node, reference)
-  local operation, args, next_input = layer._operation, json.list(), 1
-  for i = 1, known_of(layer)[3] do      -- Lua gives the operand of a minus twice
-    local operand = operation.operands[i]
-    if symbolic.is(operand) then
-      args[i] = reference(node.inputs[next_input])
-      next_input = next_input + 1
-    elseif type(operand) == "number" then args[i] = json.real(operand)
-    else raise("an operation on symbolic tensors has %s as operand %d, which has no form in a file", errors.describe(operand), i) end
-  end
-  return args
+-- A list of numbers as JSON numbers, those of floats with a point.
+local function values_json(value, is_float)
+  if type(value) == "table" then return list_of(value, function(inner) return values_json(inner, is_float) end) end
+  if type(value) == "number" and is_float then return json.real(value) end
+  return type(value) == "cdata" and json.printed((tostring(value):gsub("LL$", ""))) or value
 end
+
+-- A tensor or nested lists beside symbolic tensors: a constant of the call.
+local function constant_json(value, what)
+  if variable.is_variable(value) then raise("%s is a variable, which a file keeps in a layer only", what) end
+  local t = ops.operand(value, nil, what)
+  return { class_name = "__tensor__", config = { value = values_json(t:totable(), t.dtype:find("float") ~= nil), dtype = t.dtype } }
+end
+
+local function slice_json(from, to, step)
+  return { class_name = "__slice__", config = { start = from or json.null, stop = to or json.null, step = step or json.null } }
+end
+
+-- x[key] as Keras' list of positions and slices.
+local function key_json(key)
+  local list = json.list()
+  for i, entry in ipairs(type(key) == "table" and key or { key }) do
+    if type(entry) == "number" then list[i] = axis_to_file(entry)
+    else
+      local from, to = entry[1], entry[2]
+      -- Here both ends belong to the range; from 0 on and without its end it is {from - 1, to}, and {-1} is the end itself.
+      list[i] = slice_json(from and axis_to_file(from), to and to ~= -1 and (to > 0 and to or to + 1) or nil, entry[3])
+    end
+  end
+  return list
+end
+
+-- The args and kwargs of a call; reference(t) of tensors.
+function operations.arguments(layer, node, reference)
+  local operation, record, args, kwargs, next_input = layer._operation, record_of(layer), json.list(), {}, 1
+  local function operand_json(operand, what)
+    if symbolic.is(operand) then
+      next_input = next_input + 1
+      return reference(node.inputs[next_input - 1])
+    elseif type(operand) == "number" then return json.real(operand)
+    elseif type(operand) == "boolean" then return operand
+    elseif operand == nil then raise("%s is nil", what) end
+    return constant_json(operand, what)
+  end
+  if record.tensors == 0 then
+    args[1] = list_of(operation.operands[1], function(operand) return operand_json(operand, "an operand of " .. record.name) end)
+  end
+  for i = 1, record.tensors do      -- Lua gives the operand of a minus twice
+    args[i] = operand_json(operation.operands[i], ("operand %d of %s"):format(i, record.name))
+  end
+  if record.class_name == "GetItem" then args[2] = key_json(operation.operands[2]) end
+  local given = given_parameters(record, operation)
+  for _, own in ipairs(record.parameters) do
+    if own.kwarg and given[own.own] ~= nil then
+      if own.name == "positions" then args[2] = file_value(own, given, node) else kwargs[own.name] = file_value(own, given, node) end
+    end
+  end
+  return args, kwargs
+end
+
+---- reading -----------------------------------------------------------------------------------------------------------------------------------
 
 function operations.knows(entry)
   return type(entry.module) == "string" and entry.module:find("^keras%.src%.ops%.") ~= nil and by_class[entry.class_name] ~= nil
 end
 
--- A function of the args of a call. The first one gets the name that the file has for it.
+-- A constant that a file holds, or nil.
+function operations.constant(value)
+  if value.class_name ~= "__tensor__" and value.class_name ~= "__numpy__" then return nil end
+  local content = value.config
+  if type(content) ~= "table" or is_null(content.value) then raise("a constant of a call has no value") end
+  return tensor.tensor(content.value, { dtype = content.dtype })
+end
+
+local function read_key(key)
+  local list = {}
+  for i, entry in ipairs(type(key) == "table" and key.class_name == nil and key or { key }) do
+    if type(entry) == "number" then list[i] = axis_from_file(entry)
+    elseif type(entry) == "table" and entry.class_name == "__slice__" then
+      local from, to, step = same(entry.config.start), same(entry.config.stop), same(entry.config.step)
+      list[i] = { axis_from_file(from) or 1, to and (to >= 0 and to or to - 1) or -1, step or 1 }
+    else raise("an operation takes a part of a tensor in a way that is not supported") end
+  end
+  return list
+end
+
+-- A function of the args and kwargs of a call. The first one gets the name that the file has for it.
 function operations.read(entry)
-  local op = ops[by_class[entry.class_name]]
-  local name = type(entry.config) == "table" and entry.config.name or entry.name
-  return function(args)
-    local count = #args
-    for i = #args, 1, -1 do
-      if args[i] == json.null then count = i - 1 end
-    end
-    local result = op(unpack(args, 1, count))
-    if symbolic.is(result) and type(name) == "string" then rawset(result.layer, "name", name) end
+  local record, content = by_class[entry.class_name], type(entry.config) == "table" and entry.config or {}
+  local op, name = ops[record.name], type(entry.config) == "table" and entry.config.name or entry.name
+  local function named(result)
+    local first = type(result) == "table" and not symbolic.is(result) and result[1] or result
+    if symbolic.is(first) and type(name) == "string" then rawset(first.layer, "name", name) end
     name = nil
     return result
+  end
+  return function(args, kwargs)
+    local list, count = {}, math.max(record.tensors, 1)
+    if record.class_name == "GetItem" then return named(args[1][read_key(args[2])]) end
+    for i = 1, count do list[i] = args[i] end
+    for i, own in ipairs(record.parameters) do
+      local value
+      if own.name == "positions" then value = args[count + 1] elseif own.kwarg then value = kwargs[own.name] else value = content[own.name] end
+      if own.fixed ~= nil then
+        if value ~= nil and value ~= own.fixed then
+          raise("%s: %s = %s is not supported", entry.class_name, own.name, tostring(value))
+        end
+      else
+        count = math.max(record.tensors, 1) + i
+        list[count] = own.read(value)
+      end
+    end
+    return named(op(unpack(list, 1, count)))
   end
 end
 
