@@ -61,7 +61,8 @@ flow_status flow_rule_given_shape(int op, int dtype, int rank, const int64_t *di
 flow_status flow_rule_axis(int op, int axis, const flow_signature *x, int *out)
 {
   if (axis < -x->rank || axis >= x->rank) {
-    return flow_rule_fail(op, "axis %d (counted from 1) does not exist in shape %s", flow_axis_number(axis), flow_shape_text(x->rank, x->dims));
+    return flow_rule_fail(op, "axis %d (counted from 1) does not exist in shape %s", flow_axis_number(axis),
+                          flow_shape_text(x->rank, x->dims));
   }
   *out = axis < 0 ? axis + x->rank : axis;
   return FLOW_OK;

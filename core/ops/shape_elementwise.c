@@ -92,7 +92,8 @@ flow_status flow_shape_fused(int op, const flow_attributes *attributes, const fl
     return flow_rule_fail(op, "a chain has 1 to 12 steps, found %d", attributes->fused.count);
   outputs[0] = inputs[0];
   for (int i = 0; i < input_count; i++) {
-    if (inputs[i].dtype != FLOW_FLOAT32) return flow_rule_fail(op, "input %d is %s, expected float32", i + 1, flow_dtype_name(inputs[i].dtype));
+    if (inputs[i].dtype != FLOW_FLOAT32)
+      return flow_rule_fail(op, "input %d is %s, expected float32", i + 1, flow_dtype_name(inputs[i].dtype));
     FLOW_TRY(flow_rule_broadcast(op, &inputs[i], &outputs[0], &outputs[0]));
   }
   for (int s = 0; s < attributes->fused.count; s++) {

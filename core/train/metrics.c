@@ -35,8 +35,8 @@ static flow_tensor *categorical_accuracy(flow_expression *e, const flow_argument
 {
   (void)options;
   if (!flow_shape_equal(y_true->rank, y_true->shape, y_pred->rank, y_pred->shape) || y_pred->rank == 0)
-    return flow_express_fail(e, "y_true %s and y_pred %s must have one shape; for integer labels use sparse_categorical_accuracy", flow_tensor_shape_text(y_true),
-                             flow_tensor_shape_text(y_pred));
+    return flow_express_fail(e, "y_true %s and y_pred %s must have one shape; for integer labels use sparse_categorical_accuracy",
+                             flow_tensor_shape_text(y_true), flow_tensor_shape_text(y_pred));
   return e_eq(e, position_of_largest(e, y_true), position_of_largest(e, y_pred));
 }
 

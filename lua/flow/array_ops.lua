@@ -2,6 +2,7 @@
 -- ones from the end. Used by ops.lua.
 
 local errors = require "flow.errors"
+local native = require "flow.ffi"
 local tensor = require "flow.tensor"
 
 local raise = errors.raise

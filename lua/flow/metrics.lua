@@ -261,7 +261,8 @@ end
 
 ---- by name ---------------------------------------------------------------------------------------------------------------------
 
-metrics.Metric, metrics.Mean, metrics.Sum, metrics.RootMeanSquaredError, metrics.Accuracy = Metric, Mean, Sum, RootMeanSquaredError, Accuracy
+metrics.Metric, metrics.Mean, metrics.Sum = Metric, Mean, Sum
+metrics.RootMeanSquaredError, metrics.Accuracy = RootMeanSquaredError, Accuracy
 local classes = { "RootMeanSquaredError" }
 for _, file in ipairs { "flow.confusion_metrics", "flow.f_scores" } do
   for name, class in pairs(require(file)(metrics)) do

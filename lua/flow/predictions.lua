@@ -19,8 +19,8 @@ Predictions.__index = Predictions
 
 -- total: rows in all, or nil if nobody knows. watched: somebody calls take() for what each execution gave.
 function predictions.new(model, total, watched)
-  return setmetatable({ model = model, total = total, outputs = native.out("flow_tensor", steps.MOST_OUTPUTS), gathers = workers.of(model) ~= nil,
-                        watched = watched,
+  return setmetatable({ model = model, total = total, outputs = native.out("flow_tensor", steps.MOST_OUTPUTS),
+                        gathers = workers.of(model) ~= nil, watched = watched,
                         waiting = {}, batches = 0, bytes = 0,           -- of each output, parts that lie where they were computed
                         taken = 0, rows = 0,                            -- rows that came to the host; rows in all
                         pieces = {} }, Predictions)                     -- of each output, tensors on the host

@@ -15,7 +15,8 @@ local CASES, ONLY = tonumber(os.getenv "FLOW_CASES" or 400), tonumber(os.getenv 
 local DTYPES = { "float32", "float16", "bfloat16", "float64", "int8", "uint8", "int32", "int64", "bool" }
 local EPSILON = { float32 = 2 ^ -23, float16 = 2 ^ -10, bfloat16 = 2 ^ -7, float64 = 2 ^ -52 }
 local LARGEST = { float32 = 3.4028235e38, float16 = 65504, bfloat16 = 3.3895314e38, float64 = math.huge }
-local LOW, HIGH = { int8 = -128, uint8 = 0, int32 = -2 ^ 31, int64 = -2 ^ 63 }, { int8 = 127, uint8 = 255, int32 = 2 ^ 31 - 1, int64 = 2 ^ 63 }
+local LOW, HIGH = { int8 = -128, uint8 = 0, int32 = -2 ^ 31, int64 = -2 ^ 63 },
+  { int8 = 127, uint8 = 255, int32 = 2 ^ 31 - 1, int64 = 2 ^ 63 }
 local FLOATS, INTEGERS, NUMBERS = {}, {}, {}
 for i, dtype in ipairs(DTYPES) do
   if i <= 4 then FLOATS[#FLOATS + 1] = dtype elseif i < 9 then INTEGERS[#INTEGERS + 1] = dtype end
@@ -203,7 +204,8 @@ for _, entry in ipairs {
   { "divide_no_nan", "divide_no_nan", function(a, b) return b == 0 and 0 or a / b end, DTYPES },
   { "pow", "power", function(a, b) return a ^ b end, NUMBERS, 0, 3, 0, 4 }, { "mod", "mod", modulo, NUMBERS, 1, 4 },
   { "maximum", "maximum", maximum, DTYPES }, { "minimum", "minimum", minimum, DTYPES },
-  { "eq", "equal", truth(function(a, b) return a == b end), DTYPES }, { "ne", "not_equal", truth(function(a, b) return a ~= b end), DTYPES },
+  { "eq", "equal", truth(function(a, b) return a == b end), DTYPES },
+  { "ne", "not_equal", truth(function(a, b) return a ~= b end), DTYPES },
   { "lt", "less", truth(function(a, b) return a < b end), DTYPES }, { "le", "less_equal", truth(function(a, b) return a <= b end), DTYPES },
   { "gt", "greater", truth(function(a, b) return a > b end), DTYPES },
   { "ge", "greater_equal", truth(function(a, b) return a >= b end), DTYPES },
@@ -321,8 +323,11 @@ ops.sum = function(s) return reduced(s, "sum", total, DTYPES, accumulated, { sca
 ops.prod = function(s) return reduced(s, "prod", fold(function(a, b) return a * b end, 1), DTYPES, accumulated, { low = -1, high = 1 }) end
 ops.max = function(s) return reduced(s, "max", fold(maximum, -1 / 0), DTYPES, same, { chooses = true }) end
 ops.min = function(s) return reduced(s, "min", fold(minimum, 1 / 0), DTYPES, same, { chooses = true }) end
-ops.any = function(s) return reduced(s, "any", fold(truth(function(a, b) return a ~= 0 or b ~= 0 end), 0), DTYPES, function() return "bool" end) end
-ops.all = function(s) return reduced(s, "all", fold(truth(function(a, b) return a ~= 0 and b ~= 0 end), 1), DTYPES, function() return "bool" end) end
+local function boolean() return "bool" end
+local function either(a, b) return (a ~= 0 or b ~= 0) and 1 or 0 end
+local function both(a, b) return (a ~= 0 and b ~= 0) and 1 or 0 end
+ops.any = function(s) return reduced(s, "any", fold(either, 0), DTYPES, boolean) end
+ops.all = function(s) return reduced(s, "all", fold(both, 1), DTYPES, boolean) end
 ops.mean = function(s) return reduced(s, "mean", average, DTYPES, float_of, { scale = 4 }) end
 ops.std = function(s) return reduced(s, "std", function(list) return math.sqrt(variance(list)) end, DTYPES, float_of, { count = 400 }) end
 ops.var = function(s) return reduced(s, "var", variance, DTYPES, float_of, { count = 4 }) end
@@ -374,7 +379,8 @@ for i, name in ipairs { "softmax", "log_softmax" } do
     local dtype = s.pick(FLOATS)
     local a = values(s, s.shape(1), dtype, 0, 4)
     local axis = s.draw(1, #a.shape)
-    return { { flow[name](to_tensor(s, a, dtype), s.maybe(0.5) and axis or axis - #a.shape - 1), (select(i, softmax(a, axis))), dtype, 1, 16 } }
+    local found = flow[name](to_tensor(s, a, dtype), s.maybe(0.5) and axis or axis - #a.shape - 1)
+    return { { found, (select(i, softmax(a, axis))), dtype, 1, 16 } }
   end
 end
 
@@ -417,7 +423,8 @@ ops.transpose = function(s)
     table.insert(order, s.draw(1, i), i)
     table.insert(reversed, 1, i)
   end
-  local checks = { { x:transpose(order), arrays.transpose(a, order), dtype, 0, 0 }, { x:permute(order), arrays.transpose(a, order), dtype, 0, 0 },
+  local turned = arrays.transpose(a, order)
+  local checks = { { x:transpose(order), turned, dtype, 0, 0 }, { x:permute(order), turned, dtype, 0, 0 },
                    { x:transpose(), arrays.transpose(a, reversed), dtype, 0, 0 } }
   if #order > 0 then
     local swapped, i, j = { unpack(reversed) }, s.draw(1, #order), s.draw(1, #order)
@@ -480,7 +487,7 @@ ops.concat = function(s)
   local shape, list, tensors, dtype = s.shape(1), {}, {}, nil
   local axis = s.draw(1, #shape)
   for i = 1, s.draw(1, 4) do
-    local own, found = { unpack(shape) }, nil
+    local own, found = { unpack(shape) }
     own[axis] = s.maybe(0.2) and 0 or s.draw(1, 4)
     list[i], tensors[i], found = input(s, own, DTYPES)
     dtype = dtype and promoted.concatenate[dtype][place[found]] or found
@@ -583,8 +590,8 @@ ops.pad = function(s)
     widths[axis] = { s.draw(0, most), s.draw(0, most) }
   end
   local value = s.draw(0, 1)
-  return { { flow.pad(x, widths, { mode = mode, constant_values = value }), arrays.pad(a, widths, value, mode ~= "constant" and skip or nil),
-             dtype, 0, 0 } }
+  local padded = arrays.pad(a, widths, value, mode ~= "constant" and skip or nil)
+  return { { flow.pad(x, widths, { mode = mode, constant_values = value }), padded, dtype, 0, 0 } }
 end
 
 ops.matmul = function(s)
@@ -662,7 +669,9 @@ local function compare(what, check)
       local size = math.max(math.abs(wanted), type(scale) == "table" and scale[i] or scale)
       near = math.abs(wanted - got) <= size * EPSILON[dtype] * roundings
     end
-    if not near then error(("%s: element %d of %s %s is %.17g, expected %.17g"):format(what, i, dtype, table.concat(found.shape, "x"), got, wanted), 0) end
+    if not near then
+      error(("%s: element %d of %s %s is %.17g, expected %.17g"):format(what, i, dtype, table.concat(found.shape, "x"), got, wanted), 0)
+    end
   end
 end
 
@@ -675,7 +684,8 @@ describe("random calls of tensor ops", function()
     local known, missing = {}, {}
     for _, name in ipairs(names) do known[rawget(public, name) or 0] = true end
     -- Called beside another op in the function of that one, or no op on elements.
-    for _, name in ipairs { "squeeze", "unstack", "repeat_", "zeros_like", "ones_like", "swapaxes", "permute", "flatten", "to", "classes", "operand", "full_raw", "reshape_raw", "slice_from_zero", "exponential" } do
+    for _, name in ipairs { "squeeze", "unstack", "repeat_", "zeros_like", "ones_like", "swapaxes", "permute", "flatten",
+                            "to", "classes", "operand", "full_raw", "reshape_raw", "slice_from_zero", "exponential" } do
       known[assert(rawget(public, name), name)] = true
     end
     for name, f in pairs(public) do

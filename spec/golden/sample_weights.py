@@ -1,8 +1,8 @@
 """Losses and metrics of Keras with sample weights of every shape that it takes: writes sample_weights.lua. Run with Keras and TensorFlow
 installed:
     python spec/golden/sample_weights.py
-Inputs follow the formula of generate.py. What Keras refuses is left out, and so are two things that are different here: y_true and y_pred of
-rank 1 are one value a sample, not a single vector, and weights of a higher rank than the values are refused, not broadcast with them."""
+Inputs follow the formula of generate.py. What Keras refuses is left out, and so are two things that are different here: y_true and y_pred
+of rank 1 are one value a sample, not a single vector, and weights of a higher rank than the values are refused, not broadcast with them."""
 import keras
 import tensorflow as tf
 
@@ -11,7 +11,8 @@ from generate import Seeds, make, write_entries
 PROBABILITIES = (0.0625, 0.9375)
 N, T, C = 6, 3, 4
 WEIGHTS = [[], [1], [N], [N, 1], [T], [1, T], [N, T], [N, T, 1], [N, C], [C], [N, T, C], [N, 1, 1]]
-LOSSES = ["MeanSquaredError", "MeanAbsoluteError", "BinaryCrossentropy", "CategoricalCrossentropy", "SparseCategoricalCrossentropy", "Huber",
+LOSSES = ["MeanSquaredError", "MeanAbsoluteError", "BinaryCrossentropy", "CategoricalCrossentropy", "SparseCategoricalCrossentropy",
+          "Huber",
           "KLDivergence", "CosineSimilarity", "Hinge"]
 METRICS = ["MeanSquaredError", "RootMeanSquaredError", "Accuracy", "BinaryAccuracy", "CategoricalAccuracy", "SparseCategoricalAccuracy",
            "TopKCategoricalAccuracy", "SparseTopKCategoricalAccuracy", "BinaryCrossentropy", "CategoricalCrossentropy", "CosineSimilarity",

@@ -14,7 +14,7 @@ local operations = {}
 
 local NUMPY, NN, CORE, MATH = "keras.src.ops.numpy", "keras.src.ops.nn", "keras.src.ops.core", "keras.src.ops.math"
 
----- parameters ---------------------------------------------------------------------------------------------------------------------------
+---- parameters --------------------------------------------------------------------------------------------------------
 
 local function list_of(values, f)
   local list = json.list()
@@ -85,7 +85,7 @@ local function write_dtype(name)
   return name
 end
 
----- the table ------------------------------------------------------------------------------------------------------------------------------
+---- the table ---------------------------------------------------------------------------------------------------------
 
 -- Our name, Keras' class, its module, the number of tensors and numbers that a call takes first (0: one list of tensors), and the
 -- parameters in the order in which our op takes them. rest: the last parameter takes all further arguments, as a list.
@@ -100,12 +100,14 @@ local TABLE = {
   { "log", "Log", NUMPY, 1 }, { "log1p", "Log1p", NUMPY, 1 }, { "sqrt", "Sqrt", NUMPY, 1 }, { "square", "Square", NUMPY, 1 },
   { "rsqrt", "Rsqrt", MATH, 1 }, { "reciprocal", "Reciprocal", NUMPY, 1 }, { "sin", "Sin", NUMPY, 1 }, { "cos", "Cos", NUMPY, 1 },
   { "tanh", "Tanh", NUMPY, 1 }, { "erf", "Erf", MATH, 1 }, { "sign", "Sign", NUMPY, 1 }, { "floor", "Floor", NUMPY, 1 },
-  { "ceil", "Ceil", NUMPY, 1 }, { "round", "Round", NUMPY, 1, { fixed("decimals", 0) } }, { "is_finite", "Isfinite", NUMPY, 1 },
+  { "ceil", "Ceil", NUMPY, 1 },
+  { "round", "Round", NUMPY, 1, { parameter("decimals", { default = 0 }) } }, { "is_finite", "Isfinite", NUMPY, 1 },
   { "isnan", "Isnan", NUMPY, 1 }, { "logical_not", "LogicalNot", NUMPY, 1 }, { "stop_gradient", "StopGradient", CORE, 1 },
   { "relu", "Relu", NN, 1 }, { "relu6", "Relu6", NN, 1 }, { "sigmoid", "Sigmoid", NN, 1 }, { "softplus", "Softplus", NN, 1 },
-  { "softsign", "Softsign", NN, 1 }, { "silu", "Silu", NN, 1 }, { "elu", "Elu", NN, 1, { fixed("alpha", 1) } }, { "selu", "Selu", NN, 1 },
+  { "softsign", "Softsign", NN, 1 }, { "silu", "Silu", NN, 1 },
+  { "elu", "Elu", NN, 1, { parameter("alpha", { default = 1 }) } }, { "selu", "Selu", NN, 1 },
   { "hard_sigmoid", "HardSigmoid", NN, 1 }, { "hard_silu", "HardSilu", NN, 1 },
-  { "leaky_relu", "LeakyRelu", NN, 1, { fixed("negative_slope", 0.2) } },
+  { "leaky_relu", "LeakyRelu", NN, 1, { parameter("negative_slope", { default = 0.2 }) } },
   { "gelu", "Gelu", NN, 1, { parameter("approximate", { default = true }) } },
   { "softmax", "Softmax", NN, 1, LAST }, { "log_softmax", "LogSoftmax", NN, 1, LAST },
   { "sum", "Sum", NUMPY, 1, REDUCTION }, { "prod", "Prod", NUMPY, 1, { AXIS, KEEPDIMS, fixed("dtype") } },
@@ -127,8 +129,8 @@ local TABLE = {
   { "tile", "Tile", NUMPY, 1, { parameter("repeats") } }, { "repeat_", "Repeat", NUMPY, 1, { parameter("repeats"), AXIS } },
   { "pad", "Pad", NUMPY, 1, { parameter("pad_width", { write = write_widths }), parameter("mode", { default = "constant" }),
                               parameter("constant_values", { kwarg = true }) } },
-  { "one_hot", "OneHot", NN, 1, { parameter("num_classes"), parameter("dtype", { default = "float32", read = in_table "dtype" }), fixed("axis", -1),
-                                  fixed("sparse", false) } },
+  { "one_hot", "OneHot", NN, 1, { parameter("num_classes"), parameter("dtype", { default = "float32", read = in_table "dtype" }),
+                                  fixed("axis", -1), fixed("sparse", false) } },
   { "zeros_like", "ZerosLike", NUMPY, 1, { parameter("dtype", { read = in_table "dtype" }) } },
   { "ones_like", "OnesLike", NUMPY, 1, { parameter("dtype", { read = in_table "dtype" }) } },
   { "take", "Take", NUMPY, 1, { parameter("positions", { write = axis_to_file, read = axis_from_file, kwarg = true }), AXIS } },
@@ -136,7 +138,8 @@ local TABLE = {
 
 local by_op, by_class = {}, {}
 for _, entry in ipairs(TABLE) do
-  local record = { name = entry[1], class_name = entry[2], module = entry[3], tensors = entry[4], parameters = entry[5] or {}, rest = entry.rest }
+  local record = { name = entry[1], class_name = entry[2], module = entry[3], tensors = entry[4], parameters = entry[5] or {},
+                   rest = entry.rest }
   local op = ops[record.name]
   by_op[op] = by_op[op] or record
   by_class[record.class_name] = by_class[record.class_name] or record
@@ -145,7 +148,7 @@ by_class.Divide, by_class.Amax, by_class.Amin = by_class.TrueDivide, by_class.Ma
 by_op[tensor.select] = { name = "index", class_name = "GetItem", module = NUMPY, tensors = 1, parameters = {} }
 by_class.GetItem = by_op[tensor.select]
 
----- writing -----------------------------------------------------------------------------------------------------------------------------------
+---- writing -----------------------------------------------------------------------------------------------------------
 
 function operations.is(layer)
   return type(layer) == "table" and rawget(layer, "_operation") ~= nil
@@ -165,18 +168,29 @@ end
 -- The arguments after the tensors, by the names of the record's parameters.
 local function given_parameters(record, operation)
   local given, first = {}, math.max(record.tensors, 1)
+  if record.class_name == "GetItem" then return given end
   if record.rest then
     local value = operation.operands[first + 1]
     given[record.parameters[1].own] = type(value) == "table" and value or { unpack(operation.operands, first + 1, operation.count) }
     return given
   end
-  for i, own in ipairs(record.parameters) do
-    local value = operation.operands[first + i]
+  local known = {}
+  for _, own in ipairs(record.parameters) do known[own.own or false] = true end
+  for i = 1, operation.count - first do
+    local own, value = record.parameters[i], operation.operands[first + i]
     if is_named(value) then
       for name, inner in pairs(value) do given[name] = inner end
-      break
+    elseif own and own.own then
+      given[own.own] = value
+    elseif value ~= nil and not (type(value) == "table" and next(value) == nil) then
+      given[first + i] = value
     end
-    if own.own then given[own.own] = value end
+  end
+  for name in pairs(given) do
+    if not known[name] then
+      raise("flow.%s on symbolic tensors has no form in a file with %s: use a layer in its place", record.name,
+        type(name) == "number" and ("argument %d"):format(name) or ("the option %s"):format(name))
+    end
   end
   return given
 end
@@ -259,7 +273,7 @@ function operations.arguments(layer, node, reference)
   return args, kwargs
 end
 
----- reading -----------------------------------------------------------------------------------------------------------------------------------
+---- reading -----------------------------------------------------------------------------------------------------------
 
 function operations.knows(entry)
   return type(entry.module) == "string" and entry.module:find("^keras%.src%.ops%.") ~= nil and by_class[entry.class_name] ~= nil
@@ -300,8 +314,9 @@ function operations.read(entry)
     if record.class_name == "GetItem" then return named(args[1][read_key(args[2])]) end
     for i = 1, count do list[i] = args[i] end
     for i, own in ipairs(record.parameters) do
-      local value
-      if own.name == "positions" then value = args[count + 1] elseif own.kwarg then value = kwargs[own.name] else value = content[own.name] end
+      local value = content[own.name]
+      if own.kwarg then value = kwargs[own.name] end
+      if own.name == "positions" then value = args[count + 1] end
       if own.fixed ~= nil then
         if value ~= nil and value ~= own.fixed then
           raise("%s: %s = %s is not supported", entry.class_name, own.name, tostring(value))
