@@ -1,7 +1,7 @@
 /* core/ops: what an op is, and flow_apply, the single way to run one.
  *
  * An op is one record of ops.def: name, arity, batch kind, shape rule, gradient rule, doc line. The enum, the table of
- * records and the kernel tables of the devices are made from it; there is no switch over ops anywhere. */
+ * records and the kernel tables of the devices are made from it; no host code has a switch over ops. */
 #ifndef FLOW_OPS_OP_H
 #define FLOW_OPS_OP_H
 

@@ -89,22 +89,14 @@ static flow_status check_not_empty(const flow_call *call, const reduce_arguments
 /* Kernels by what an op computes in, and of the slices' results. */
 typedef struct reduction { flow_cuda_kernel float32, floats, doubles, integers; } reduction;
 
-static reduction reduction_of(int op)
-{
 #define KERNELS(name) { CUDA_##name##_float32, CUDA_##name##_float, CUDA_##name##_double, CUDA_##name##_integer }
-  static const reduction sum = KERNELS(reduce_sum), prod = KERNELS(reduce_prod), max = KERNELS(reduce_max), min = KERNELS(reduce_min);
+static const reduction reductions[FLOW_OP_COUNT] = {
+  [FLOW_OP_sum] = KERNELS(reduce_sum), [FLOW_OP_prod] = KERNELS(reduce_prod), [FLOW_OP_max] = KERNELS(reduce_max),
+  [FLOW_OP_min] = KERNELS(reduce_min),
+  [FLOW_OP_any] = { CUDA_reduce_any, CUDA_reduce_any, CUDA_reduce_any, CUDA_reduce_any },
+  [FLOW_OP_all] = { CUDA_reduce_all, CUDA_reduce_all, CUDA_reduce_all, CUDA_reduce_all },
+};
 #undef KERNELS
-  static const reduction any = { CUDA_reduce_any, CUDA_reduce_any, CUDA_reduce_any, CUDA_reduce_any };
-  static const reduction all = { CUDA_reduce_all, CUDA_reduce_all, CUDA_reduce_all, CUDA_reduce_all };
-  switch (op) {
-    case FLOW_OP_sum:  return sum;
-    case FLOW_OP_prod: return prod;
-    case FLOW_OP_max:  return max;
-    case FLOW_OP_min:  return min;
-    case FLOW_OP_any:  return any;
-    default:           return all;
-  }
-}
 
 static size_t shared_bytes(const flow_call *call)
 {
@@ -117,7 +109,7 @@ static flow_status run_reduce(const flow_call *call, int phase, int64_t begin, i
 {
   (void)phase, (void)begin, (void)end;
   int dtype = call->inputs[0].dtype, floating = flow_dtype_is_float(dtype);
-  reduction kernels = reduction_of(call->op);
+  reduction kernels = reductions[call->op];
   if (!call->outputs[0].data) return FLOW_OK;
   reduce_arguments a = arguments_of(call);
   if (call->op == FLOW_OP_max || call->op == FLOW_OP_min) FLOW_TRY(check_not_empty(call, &a));
