@@ -379,8 +379,8 @@ static flow_status unknown_choice(const char *who, const char *name, flow_argume
     flow_suggestion_offer(&suggestion, each);
     flow_text_add(&list, "%s%s", i ? ", " : "", each);
   }
-  return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s \"%s\" is not known%s; there are %s", who, name, asked,
-                   flow_suggestion_text(&suggestion, hint), known);
+  return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s \"%s\" is not known%s%s There are %s", who, name, asked,
+                   flow_suggestion_text(&suggestion, hint), hint[0] ? "" : ".", known);
 }
 
 static flow_status store_text(const char *who, const char *name, const flow_argument *parameter, const argument_value *value,

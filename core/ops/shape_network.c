@@ -8,7 +8,7 @@ static flow_status check_known(int op, const char *what, const flow_signature *x
 {
   for (int i = from; i < x->rank; i++) {
     if (x->dims[i] < 0) {
-      return flow_rule_fail(op, "%s %s depends on the number of rows beyond axis 0, expected fixed sizes there", what,
+      return flow_rule_fail(op, "%s %s depends on the number of rows beyond axis 1, expected fixed sizes there", what,
                             flow_shape_text(x->rank, x->dims));
     }
   }

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <cmocka.h>
 
 #include "layers/arguments.h"
@@ -31,11 +32,14 @@ static flow_arguments *given(void)
 }
 
 /* Completes and releases `arguments`; the call must fail with this status and text. */
+/* text is the whole message, or, with "..." at its end, how the message begins. */
 static void assert_refused(flow_arguments *arguments, flow_status status, const char *text)
 {
   flow_arguments *complete = NULL;
   assert_int_equal(flow_arguments_complete("Box", parameters, arguments, &complete), status);
-  assert_string_equal(flow_last_error(), text);
+  size_t length = strlen(text);
+  if (length > 3 && strcmp(text + length - 3, "...") == 0) assert_memory_equal(flow_last_error(), text, length - 3);
+  else assert_string_equal(flow_last_error(), text);
   assert_null(complete);
   flow_arguments_release(arguments);
 }
@@ -153,9 +157,10 @@ static void wrong_types_say_what_was_found(void **state)
   REFUSED(flow_arguments_set_text(arguments, "padding", "sam"),
           "Box: padding must be \"valid\" or \"same\", found \"sam\"; did you mean \"same\"?");
   REFUSED(flow_arguments_set_text(arguments, "padding", "full"), "Box: padding must be \"valid\" or \"same\", found \"full\"");
-  REFUSED(flow_arguments_set_text(arguments, "activation", "rellu"), "Box: activation \"rellu\" is not known; did you mean \"relu\"?");
+  REFUSED(flow_arguments_set_text(arguments, "activation", "rellu"),
+          "Box: activation \"rellu\" is not known; did you mean \"relu\"? There are linear, relu, sigmoid, ...");
   REFUSED(flow_arguments_set_text(arguments, "kernel_initializer", "glorot_unform"),
-          "Box: kernel_initializer \"glorot_unform\" is not known; did you mean \"glorot_uniform\"?");
+          "Box: kernel_initializer \"glorot_unform\" is not known; did you mean \"glorot_uniform\"? There are ...");
   REFUSED(flow_arguments_set_number(arguments, "kernel_initializer.stddev", 1),
           "Box: kernel_initializer \"glorot_uniform\" takes no option \"stddev\"");
   REFUSED(flow_arguments_set_text(arguments, "kernel_initializer.seed", "x"),

@@ -27,6 +27,25 @@ end)
 
 describe("layers refuse", function()
   before_each(flow.clear_session)
+
+  it("two inputs side by side, and what is no table of options", function()
+    local a = flow.ones { 2, 3 }
+    for _, second in ipairs { a, { a, a }, flow.Input { 3 }, true } do
+      local text = problem_of(function() layers.Add()(a, second) end)
+      assert.truthy(text:find("its second argument is", 1, true), text)
+      assert.truthy(text:find("several inputs are one list, layer({ a, b })", 1, true), text)
+    end
+  end)
+
+  it("names that are not known, with those that are", function()
+    for option, names in pairs { activation = { "reluu", "relu", "softmax" }, kernel_initializer = { "glorot_unform", "glorot_uniform", "zeros" },
+                                 kernel_regularizer = { "l33", "L1", "L2" } } do
+      local text = problem_of(function() layers.Dense(2, { [option] = names[1] }) end)
+      for _, name in ipairs { ('%s "%s" is not known'):format(option, names[1]), "There are ", unpack(names, 2) } do
+        assert.truthy(text:lower():find(name:lower(), 1, true), text)
+      end
+    end
+  end)
   local image = flow.ones { 2, 4, 5, 3 }
 
   it("an index that is not in the table", function()

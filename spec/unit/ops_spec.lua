@@ -247,3 +247,36 @@ describe("flow.random", function()
       message_of(function() flow.random.uniform({ 1 }, { seed = -1 }) end))
   end)
 end)
+
+describe("messages of ops", function()
+  local function has(text, f)
+    local message = message_of(f)
+    assert.truthy(message:find(text, 1, true), message)
+  end
+
+  it("count axes from 1", function()
+    has("inputs 1 and 2 have shapes {2, 3} and {2, 4}; they may differ along axis 1 only",
+      function() flow.concat({ flow.ones { 2, 3 }, flow.ones { 2, 4 } }, 1) end)
+    has("inputs 1 and 3 have shapes {2, 3} and {1, 3}; they may differ along axis 2 only",
+      function() flow.concat({ flow.ones { 2, 3 }, flow.ones { 2, 3 }, flow.ones { 1, 3 } }, -1) end)
+    has("axis 3 is out of range: there are 2 axes, counted from 1", function() flow.ones({ 2, 3 }):sum(3) end)
+    has("axis 2 (counted from 1) is given twice", function() flow.ones({ 2, 3 }):sum { 2, -1 } end)
+  end)
+
+  it("send several positions to flow.take", function()
+    has("flow.take(x, positions, axis) takes several positions", function() return flow.ones({ 3, 2 })[flow.tensor { 1, 2 }] end)
+  end)
+
+  it("of losses name y_true and y_pred with their shapes", function()
+    local input = flow.Input { 3 }
+    local model = flow.Model { inputs = input, outputs = flow.layers.Dense(3)(input) }
+    model:compile { loss = "mse" }
+    has("mean_squared_error: y_true {None, 5} and y_pred {None, 3} do not fit", function()
+      model:train_on_batch(flow.ones { 4, 3 }, flow.ones { 4, 5 })
+    end)
+    has("y_true {4, 2} does not fit y_pred {4, 3}: expected integer labels of one dimension less, {4}",
+      function() flow.losses.SparseCategoricalCrossentropy()(flow.zeros { 4, 2 }, flow.full({ 4, 3 }, 0.3)) end)
+    has("y_true {5} does not fit y_pred {4, 3}", function() flow.metrics.sparse_categorical_accuracy(flow.zeros { 5 }, flow.ones { 4, 3 }) end)
+    has("y_true {4, 2} and y_pred {4, 3} do not fit", function() flow.metrics.binary_accuracy(flow.zeros { 4, 2 }, flow.ones { 4, 3 }) end)
+  end)
+end)
