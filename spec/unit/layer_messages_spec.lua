@@ -38,8 +38,8 @@ describe("layers refuse", function()
   end)
 
   it("names that are not known, with those that are", function()
-    for option, names in pairs { activation = { "reluu", "relu", "softmax" }, kernel_initializer = { "glorot_unform", "glorot_uniform", "zeros" },
-                                 kernel_regularizer = { "l33", "L1", "L2" } } do
+    for option, names in pairs { activation = { "reluu", "relu", "softmax" }, kernel_regularizer = { "l33", "L1", "L2" },
+                                 kernel_initializer = { "glorot_unform", "glorot_uniform", "zeros" } } do
       local text = problem_of(function() layers.Dense(2, { [option] = names[1] }) end)
       for _, name in ipairs { ('%s "%s" is not known'):format(option, names[1]), "There are ", unpack(names, 2) } do
         assert.truthy(text:lower():find(name:lower(), 1, true), text)

@@ -276,7 +276,8 @@ describe("messages of ops", function()
     end)
     has("y_true {4, 2} does not fit y_pred {4, 3}: expected integer labels of one dimension less, {4}",
       function() flow.losses.SparseCategoricalCrossentropy()(flow.zeros { 4, 2 }, flow.full({ 4, 3 }, 0.3)) end)
-    has("y_true {5} does not fit y_pred {4, 3}", function() flow.metrics.sparse_categorical_accuracy(flow.zeros { 5 }, flow.ones { 4, 3 }) end)
-    has("y_true {4, 2} and y_pred {4, 3} do not fit", function() flow.metrics.binary_accuracy(flow.zeros { 4, 2 }, flow.ones { 4, 3 }) end)
+    local scores = flow.ones { 4, 3 }
+    has("y_true {5} does not fit y_pred {4, 3}", function() flow.metrics.sparse_categorical_accuracy(flow.zeros { 5 }, scores) end)
+    has("y_true {4, 2} and y_pred {4, 3} do not fit", function() flow.metrics.binary_accuracy(flow.zeros { 4, 2 }, scores) end)
   end)
 end)
