@@ -244,8 +244,8 @@ function Accuracy:values(y_true, y_pred)
   return ops.eq(y_true, y_pred)
 end
 
-for class, text in pairs { [RootMeanSquaredError] = "name = 'root_mean_squared_error', { dtype? }", [Accuracy] = "name = 'accuracy', { dtype? }" } do
-  takes(text)
+for class, default in pairs { [RootMeanSquaredError] = "root_mean_squared_error", [Accuracy] = "accuracy" } do
+  takes(("name = '%s', { dtype? }"):format(default))
   signature.constructor(class, "flow.metrics." .. class.name, function(name)
     metrics.check_name(class.name, name)
     return new_mean(class, name, { config = metrics.config(class.name, name, {}) })
