@@ -163,11 +163,13 @@ static flow_tensor *categorical_crossentropy(flow_expression *e, const flow_argu
   flow_tensor *logits = logits_of(e, options, y_pred, FLOW_OP_softmax), *logarithm;
   if (y_pred->rank < 2) return flow_express_fail(e, "y_pred %s, expected {batch, classes}", flow_tensor_shape_text(y_pred));
   if (logits) y_pred = logits;
-  if (!flow_express_pair(e, &y_true, &y_pred)) return NULL;
-  flow_express_check_axis(e, options, y_pred);
+  flow_express_align(e, &y_true, &y_pred);
+  if (e->status != FLOW_OK) return NULL;
   if (!flow_shape_equal(y_true->rank, y_true->shape, y_pred->rank, y_pred->shape))
     return flow_express_fail(e, "y_true %s and y_pred %s must have one shape; for integer labels use sparse_categorical_crossentropy",
                              flow_tensor_shape_text(y_true), flow_tensor_shape_text(y_pred));
+  if (!flow_express_pair(e, &y_true, &y_pred)) return NULL;
+  flow_express_check_axis(e, options, y_pred);
   y_true = smooth(e, options, y_true, (double)y_pred->shape[y_pred->rank - 1]);
   if (logits) {
     logarithm = flow_express(e, FLOW_OP_log_softmax, y_pred, NULL, NULL, &last);
