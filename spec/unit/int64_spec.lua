@@ -178,6 +178,6 @@ describe("64-bit integers", function()
     all_are({ BIG, BIG }, t)
     t[2] = -BIG
     is(-BIG, t[2]:item())
-    all_are({ BIG + 1, 1 - BIG }, t + 1LL)
+    all_are({ BIG + 1, -2 ^ 53 }, t + 1LL)
   end)
 end)
