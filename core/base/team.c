@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "base/cgroup.h"
 #include "base/float_state.h"
 #include "base/futex.h"
 #include "base/thread.h"
@@ -49,6 +50,7 @@ static struct {
   _Atomic int busy;            /* 1 while somebody owns the team */
   _Atomic int size;            /* flow_team_set_size; 0 = as the environment and the cores have it */
   _Atomic int cores;           /* of the affinity mask, found when the team starts; 0 before */
+  _Atomic int quota;           /* of the control group, in cores, read once; 0: not read yet */
   _Atomic int wished;          /* FLOW_THREADS, read once: -1: not set; 0: not read yet */
   _Atomic int may_start;       /* 0 after a thread could not be started, until the size is set again */
   int         started;         /* workers that exist: member numbers 1 .. started */
@@ -141,6 +143,7 @@ static void forget_threads_in_child(void)
 {
   team.started = 0;
   atomic_store(&team.busy, 0);          /* whoever owned the team is a thread of the parent */
+  atomic_store(&team.quota, 0);
   atomic_store(&team.cores, 0);         /* children are often pinned to cores of their own */
   atomic_store(&team.may_start, 1);
   atomic_store(&team.region.sleepers, 0);
@@ -181,6 +184,12 @@ int flow_core_count(void)
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   long cores = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : sysconf(_SC_NPROCESSORS_ONLN);
+  int quota = atomic_load_explicit(&team.quota, memory_order_relaxed);
+  if (quota == 0) {
+    quota = flow_cgroup_cores("/proc/self/cgroup", "/sys/fs/cgroup");
+    atomic_store_explicit(&team.quota, quota, memory_order_relaxed);
+  }
+  if (quota < cores) cores = quota;
   return cores < 1 ? 1 : cores > MOST_MEMBERS ? MOST_MEMBERS : (int)cores;
 }
 

@@ -28,10 +28,10 @@ void flow_region_barrier(flow_region *region);
 void flow_region_wait(flow_region *region, _Atomic int *number, int old);
 void flow_region_tell(flow_region *region, _Atomic int *number);
 
-int  flow_core_count(void);      /* of the affinity mask */
+int  flow_core_count(void);      /* of the affinity mask, or of the control group's quota if that is less */
 /* The members that flow_team_run(0, ...) would use now; of a thread that left, 1. */
 int  flow_team_size(void);
-flow_status flow_team_set_size(int count);    /* 0 = one per core of the affinity mask */
+flow_status flow_team_set_size(int count);    /* 0 = one per core */
 
 /* A counter that members draw parts from; reset by whoever owns the region between two barriers. */
 #include <stdatomic.h>

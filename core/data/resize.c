@@ -16,7 +16,7 @@ enum {
 
 void flow_resizer_free(flow_resizer *resizer)
 {
-  flow_taps *taps[2] = { &resizer->vertical, &resizer->horizontal };
+  flow_resize_taps *taps[2] = { &resizer->vertical, &resizer->horizontal };
   for (int i = 0; i < 2; i++) {
     flow_free(taps[i]->first);
     flow_free(taps[i]->weights);
@@ -124,7 +124,7 @@ static void make_row(flow_resizer *r)
 static void make_rows(flow_resizer *r, const void *lines, int64_t stride, int first, int count)
 {
   const flow_fitting *f = &r->fitting;
-  const flow_taps *vertical = &r->vertical;
+  const flow_resize_taps *vertical = &r->vertical;
   int64_t size = (int64_t)size_of(r->dtype), n = (int64_t)f->width * r->channels;
   for (; r->next < f->to_height && first_needed(r) + vertical->count <= first + count; r->next++) {
     const char *corner = (const char *)lines + ((first_needed(r) - first) * stride + (int64_t)f->left * r->channels) * size;

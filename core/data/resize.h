@@ -15,13 +15,13 @@ int flow_resize_method(const char *name);
 int flow_resize_dtype(int method);
 
 /* Each output position of an axis is a weighted sum of `count` neighbours in the input, from first[i] on. */
-typedef struct flow_taps {
+typedef struct flow_resize_taps {
   int    count;
   int   *first;
   float *weights;                    /* outputs x count */
   int    first_capacity, weight_capacity;
   int    method, from, to;           /* what the taps were computed for */
-} flow_taps;
+} flow_resize_taps;
 
 /* The horizontal sum of a row for vectors of 16 numbers: each takes its inputs from the 32 numbers behind base[vector]. */
 enum { FLOW_SHUFFLE_LANES = 16 };
@@ -39,7 +39,7 @@ typedef struct flow_fitting { int top, left, height, width, to_top, to_left, to_
 
 /* Memory of one thread's resizing, kept between pictures, and the picture that is under way. All zero is empty. */
 typedef struct flow_resizer {
-  flow_taps      vertical, horizontal;
+  flow_resize_taps      vertical, horizontal;
   flow_shuffles  shuffles;
   float         *row, *bytes_row;    /* a row of the input's width; of the output's, before it becomes bytes */
   unsigned char *window;             /* lines `first` to first + held - 1 of a picture that comes line by line */

@@ -84,7 +84,8 @@ void flow_mix_lines(int dtype, const void *lines, int64_t stride, const float *w
 
 /* Pixels of 3 channels are read and written as vectors of 4: the
  * row has room behind its end, the output is overwritten by the next pixel, and the last pixel is written apart. */
-static inline __attribute__((always_inline)) lanes mix_pixel(const flow_taps *taps, int x, const float *row, int channels, const int count)
+static inline __attribute__((always_inline)) lanes mix_pixel(const flow_resize_taps *taps, int x, const float *row, int channels,
+                                                            const int count)
 {
   const float *from = row + (int64_t)taps->first[x] * channels, *weights = taps->weights + (int64_t)x * count;
   lanes sum = weights[0] * *(const lanes *)from;
@@ -92,8 +93,8 @@ static inline __attribute__((always_inline)) lanes mix_pixel(const flow_taps *ta
   return sum;
 }
 
-static inline __attribute__((always_inline)) void mix_pixels(const flow_taps *taps, const float *row, const int channels, const int count,
-                                                             float *to)
+static inline __attribute__((always_inline)) void mix_pixels(const flow_resize_taps *taps, const float *row, const int channels,
+                                                            const int count, float *to)
 {
   int last = taps->to - 1;
   for (int x = 0; x < last; x++) *(lanes *)(to + x * channels) = mix_pixel(taps, x, row, channels, count);
@@ -101,7 +102,7 @@ static inline __attribute__((always_inline)) void mix_pixels(const flow_taps *ta
   for (int c = 0; c < channels; c++) to[last * channels + c] = pixel[c];
 }
 
-static void mix_samples(const flow_taps *taps, const float *row, int channels, float *to)
+static void mix_samples(const flow_resize_taps *taps, const float *row, int channels, float *to)
 {
   for (int x = 0; x < taps->to; x++) {
     const float *from = row + (int64_t)taps->first[x] * channels, *weights = taps->weights + (int64_t)x * taps->count;
@@ -116,7 +117,7 @@ static void mix_samples(const flow_taps *taps, const float *row, int channels, f
 /* ---- neighbours: shuffled vectors -------------------------------------------------------------------------------------------------- */
 
 /* Where the 16 numbers from `first` on find their inputs. 0: further apart than two vectors reach. */
-static int prepare_vector(flow_shuffles *s, const flow_taps *taps, int channels, int vector)
+static int prepare_vector(flow_shuffles *s, const flow_resize_taps *taps, int channels, int vector)
 {
   int total = taps->to * channels, at = vector * LANES;
   int base = taps->first[at / channels] * channels;
@@ -143,7 +144,7 @@ static int can_shuffle(void)
 #endif
 }
 
-flow_status flow_shuffles_prepare(flow_shuffles *s, const flow_taps *taps, int channels)
+flow_status flow_shuffles_prepare(flow_shuffles *s, const flow_resize_taps *taps, int channels)
 {
   if (s->channels == channels && s->method == taps->method && s->from == taps->from && s->to == taps->to) return FLOW_OK;
   int64_t vectors = ((int64_t)taps->to * channels + LANES - 1) / LANES, steps = vectors * taps->count;
@@ -186,7 +187,7 @@ static void mix_shuffled(const flow_shuffles *s, int count, const float *row, in
 }
 #endif
 
-void flow_mix_neighbours(const flow_taps *taps, const flow_shuffles *shuffles, const float *row, int channels, float *to)
+void flow_mix_neighbours(const flow_resize_taps *taps, const flow_shuffles *shuffles, const float *row, int channels, float *to)
 {
   if (shuffles->vectors > 0) mix_shuffled(shuffles, taps->count, row, taps->to * channels, to);
   else if (channels == 3 && taps->count == 2) mix_pixels(taps, row, 3, 2, to);

@@ -31,20 +31,20 @@ static int clamp(int64_t value, int limit)
 }
 
 /* Adds weight to the tap of output i that reads input `index`, or the input nearest to it. */
-static void add_tap(flow_taps *taps, int i, int64_t index, float weight)
+static void add_tap(flow_resize_taps *taps, int i, int64_t index, float weight)
 {
   int tap = clamp(index, taps->from) - taps->first[i];
   taps->weights[(int64_t)i * taps->count + clamp(tap, taps->count)] += weight;
 }
 
-static void start_at(flow_taps *taps, int i, int64_t index)
+static void start_at(flow_resize_taps *taps, int i, int64_t index)
 {
   int last = taps->from - taps->count;
   int start = clamp(index, taps->from);
   taps->first[i] = start < last ? start : last;
 }
 
-static void scale_taps(flow_taps *taps, int i)
+static void scale_taps(flow_resize_taps *taps, int i)
 {
   float *weights = taps->weights + (int64_t)i * taps->count, sum = 0;
   for (int k = 0; k < taps->count; k++) sum += weights[k];
@@ -53,7 +53,7 @@ static void scale_taps(flow_taps *taps, int i)
 }
 
 /* resize_bilinear_op.cc: between the two neighbours of the centre; t is not clamped at the edges, where both are the same. */
-static void bilinear_tap(flow_taps *taps, int i, float scale)
+static void bilinear_tap(flow_resize_taps *taps, int i, float scale)
 {
   float s = ((float)i + 0.5f) * scale - 0.5f, below = floorf(s), t = s - below;
   start_at(taps, i, (int64_t)below);
@@ -61,7 +61,7 @@ static void bilinear_tap(flow_taps *taps, int i, float scale)
   add_tap(taps, i, (int64_t)ceilf(s), t);
 }
 
-static void nearest_tap(flow_taps *taps, int i, float scale)
+static void nearest_tap(flow_resize_taps *taps, int i, float scale)
 {
   int64_t index = (int64_t)floorf(((float)i + 0.5f) * scale);
   start_at(taps, i, index);
@@ -69,7 +69,7 @@ static void nearest_tap(flow_taps *taps, int i, float scale)
 }
 
 /* resize_bicubic_op.cc: Keys' cubic (a = -0.5) from a table of 1,024 steps; taps outside count nothing, the rest sums to 1. */
-static void bicubic_tap(flow_taps *taps, int i, float scale)
+static void bicubic_tap(flow_resize_taps *taps, int i, float scale)
 {
   float s = ((float)i + 0.5f) * scale - 0.5f;
   int64_t below = (int64_t)floorf(s);
@@ -86,7 +86,7 @@ static void bicubic_tap(flow_taps *taps, int i, float scale)
 }
 
 /* resize_area_op.cc: the mean over the inputs that the output covers, by how much of each. */
-static void area_tap(flow_taps *taps, int i, float scale)
+static void area_tap(flow_resize_taps *taps, int i, float scale)
 {
   float low = (float)i * scale, high = (float)(i + 1) * scale;
   start_at(taps, i, (int64_t)floorf(low));
@@ -120,7 +120,7 @@ static float radius_of(int method)
 }
 
 /* scale_and_translate_op.cc without translation and antialiasing. */
-static void kernel_tap(flow_taps *taps, int i, float scale)
+static void kernel_tap(flow_resize_taps *taps, int i, float scale)
 {
   float sample = ((float)i + 0.5f) * scale, radius = radius_of(taps->method);
   int start = clamp((int64_t)ceilf(sample - radius - 0.5f), taps->from);
@@ -143,9 +143,9 @@ static int count_taps(int method, float scale)
   }
 }
 
-flow_status flow_taps_prepare(flow_taps *taps, int method, int from, int to)
+flow_status flow_taps_prepare(flow_resize_taps *taps, int method, int from, int to)
 {
-  static void (*const functions[METHODS])(flow_taps *taps, int i, float scale) = {
+  static void (*const functions[METHODS])(flow_resize_taps *taps, int i, float scale) = {
     bilinear_tap, nearest_tap, bicubic_tap, area_tap, kernel_tap, kernel_tap, kernel_tap, kernel_tap,
   };
   if (taps->count > 0 && taps->method == method && taps->from == from && taps->to == to) return FLOW_OK;

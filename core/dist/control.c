@@ -55,7 +55,7 @@ static void finish_link(flow_link *link)
 
 static void answer(flow_control *control, const flow_action *action)
 {
-  flow_call *waiting = control->calls;
+  flow_control_call *waiting = control->calls;
   while (waiting && waiting->request != action->request) waiting = waiting->next;
   if (!waiting) return;
   waiting->done = 1;

@@ -107,14 +107,14 @@ int flow_control_await_end(flow_control *control, double within)
 }
 
 /* Waits, locked, for the answer of a request that was made with this status; the call lives on the caller's stack. */
-static flow_status wait_for(flow_control *control, flow_call *waiting, flow_status status)
+static flow_status wait_for(flow_control *control, flow_control_call *waiting, flow_status status)
 {
   flow_control_wake(control);
   while (status == FLOW_OK && !waiting->done && !control->ended) {
     if (interrupted(control)) status = fail_interrupted("an answer of the chief");
     else wait_for_change(control, INFINITY);
   }
-  flow_call **at = &control->calls;
+  flow_control_call **at = &control->calls;
   while (*at != waiting) at = &(*at)->next;
   *at = waiting->next;
   if (status == FLOW_OK && !waiting->done) status = fail_ended(control);
@@ -122,7 +122,7 @@ static flow_status wait_for(flow_control *control, flow_call *waiting, flow_stat
   return leave(control, status);
 }
 
-static void begin_call(flow_control *control, flow_call *waiting)
+static void begin_call(flow_control *control, flow_control_call *waiting)
 {
   enter(control);
   waiting->request = ++control->next_request;
@@ -132,7 +132,7 @@ static void begin_call(flow_control *control, flow_call *waiting)
 
 flow_status flow_control_set(flow_control *control, const char *key, const uint8_t *value, uint32_t bytes)
 {
-  flow_call waiting = { .value = NULL };
+  flow_control_call waiting = { .value = NULL };
   begin_call(control, &waiting);
   return wait_for(control, &waiting, flow_control_settle(control, flow_protocol_set(control->protocol, flow_control_now(),
                                                                                     waiting.request, key, value,
@@ -141,7 +141,7 @@ flow_status flow_control_set(flow_control *control, const char *key, const uint8
 
 flow_status flow_control_get(flow_control *control, const char *key, double within, uint8_t *value, uint32_t room, uint32_t *bytes)
 {
-  flow_call waiting = { .value = value, .room = room };
+  flow_control_call waiting = { .value = value, .room = room };
   begin_call(control, &waiting);
   flow_status status = flow_control_settle(control, flow_protocol_get(control->protocol, flow_control_now(), waiting.request, key, within));
   status = wait_for(control, &waiting, status);
@@ -151,7 +151,7 @@ flow_status flow_control_get(flow_control *control, const char *key, double with
 
 flow_status flow_control_barrier(flow_control *control, const char *name, double within)
 {
-  flow_call waiting = { .value = NULL };
+  flow_control_call waiting = { .value = NULL };
   begin_call(control, &waiting);
   return wait_for(control, &waiting, flow_control_settle(control, flow_protocol_barrier(control->protocol, flow_control_now(),
                                                                                         waiting.request, name, within)));

@@ -11,15 +11,15 @@
 enum { FLOW_READ_BYTES = 65536 };
 
 /* A call that waits for its RESULT. */
-typedef struct flow_call {
-  struct flow_call *next;
+typedef struct flow_control_call {
+  struct flow_control_call *next;
   uint32_t    request;
   int         done;
   flow_status status;
   char        text[FLOW_MOST_TEXT + 1];
   uint8_t    *value;
   uint32_t    room, bytes;
-} flow_call;
+} flow_control_call;
 
 struct flow_control {
   pthread_mutex_t lock;
@@ -50,7 +50,7 @@ struct flow_control {
   char            dial[FLOW_ADDRESS_SIZE];       /* an address that the thread is to dial; "": none */
   unsigned        attempts;
   double          next_complaint;
-  flow_call      *calls;
+  flow_control_call      *calls;
   uint32_t        next_request;
   char            finished[FLOW_TASK_NAME_SIZE + FLOW_ADDRESS_SIZE];     /* a task of the generation that has said goodbye; "": none */
   int             generation_lives, culprit, ended;

@@ -42,11 +42,11 @@ typedef struct flow_waiter {
   char     name[FLOW_LIMIT_NAME];
 } flow_waiter;
 
-typedef struct flow_store {
+typedef struct flow_protocol_store {
   flow_store_entry *entries;
   flow_waiter      *waiters;           /* in the order of their coming */
   size_t            bytes;
-} flow_store;
+} flow_protocol_store;
 
 struct flow_protocol {
   const flow_cluster *cluster;
@@ -76,7 +76,7 @@ struct flow_protocol {
   flow_peer     *peers;                /* one per task */
   flow_stranger *strangers;
   int            stranger_count, stranger_capacity;
-  flow_store     store;
+  flow_protocol_store     store;
   int            suspect;              /* who reported, -1: nobody; decided upon after a while, in which the true culprit may show */
   int            suspicion;            /* the report's flow_fault */
   double         decide_at;

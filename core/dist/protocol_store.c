@@ -18,7 +18,7 @@ static void free_entry(flow_store_entry *entry)
 
 void flow_store_clear(flow_protocol *protocol)
 {
-  flow_store *store = &protocol->store;
+  flow_protocol_store *store = &protocol->store;
   while (store->entries) {
     flow_store_entry *entry = store->entries;
     store->entries = entry->next;

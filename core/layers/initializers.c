@@ -45,52 +45,52 @@ static double fan(fan_mode mode, int rank, const int64_t *shape)
   return value > 1 ? value : 1;
 }
 
-static flow_draw variance_scaling(double scale, fan_mode mode, flow_distribution distribution, int rank, const int64_t *shape)
+static flow_initializer_draw variance_scaling(double scale, fan_mode mode, flow_distribution distribution, int rank, const int64_t *shape)
 {
   double variance = scale / fan(mode, rank, shape);
-  if (distribution == FLOW_UNIFORM) return (flow_draw){ FLOW_UNIFORM, -sqrt(3 * variance), sqrt(3 * variance) };
+  if (distribution == FLOW_UNIFORM) return (flow_initializer_draw){ FLOW_UNIFORM, -sqrt(3 * variance), sqrt(3 * variance) };
   /* A normal cut off at two standard deviations has 0.8796... of its deviation left. */
   double cut = distribution == FLOW_TRUNCATED_NORMAL ? 0.87962566103423978 : 1;
-  return (flow_draw){ distribution, 0, sqrt(variance) / cut };
+  return (flow_initializer_draw){ distribution, 0, sqrt(variance) / cut };
 }
 
-static flow_draw zeros(const flow_arguments *options, int rank, const int64_t *shape)
+static flow_initializer_draw zeros(const flow_arguments *options, int rank, const int64_t *shape)
 {
   (void)options; (void)rank; (void)shape;
-  return (flow_draw){ FLOW_CONSTANT, 0, 0 };
+  return (flow_initializer_draw){ FLOW_CONSTANT, 0, 0 };
 }
 
-static flow_draw ones(const flow_arguments *options, int rank, const int64_t *shape)
+static flow_initializer_draw ones(const flow_arguments *options, int rank, const int64_t *shape)
 {
   (void)options; (void)rank; (void)shape;
-  return (flow_draw){ FLOW_CONSTANT, 1, 0 };
+  return (flow_initializer_draw){ FLOW_CONSTANT, 1, 0 };
 }
 
-static flow_draw constant(const flow_arguments *options, int rank, const int64_t *shape)
+static flow_initializer_draw constant(const flow_arguments *options, int rank, const int64_t *shape)
 {
   (void)rank; (void)shape;
-  return (flow_draw){ FLOW_CONSTANT, flow_argument_number(options, "value"), 0 };
+  return (flow_initializer_draw){ FLOW_CONSTANT, flow_argument_number(options, "value"), 0 };
 }
 
-static flow_draw random_normal(const flow_arguments *options, int rank, const int64_t *shape)
+static flow_initializer_draw random_normal(const flow_arguments *options, int rank, const int64_t *shape)
 {
   (void)rank; (void)shape;
-  return (flow_draw){ FLOW_NORMAL, flow_argument_number(options, "mean"), flow_argument_number(options, "stddev") };
+  return (flow_initializer_draw){ FLOW_NORMAL, flow_argument_number(options, "mean"), flow_argument_number(options, "stddev") };
 }
 
-static flow_draw truncated_normal(const flow_arguments *options, int rank, const int64_t *shape)
+static flow_initializer_draw truncated_normal(const flow_arguments *options, int rank, const int64_t *shape)
 {
   (void)rank; (void)shape;
-  return (flow_draw){ FLOW_TRUNCATED_NORMAL, flow_argument_number(options, "mean"), flow_argument_number(options, "stddev") };
+  return (flow_initializer_draw){ FLOW_TRUNCATED_NORMAL, flow_argument_number(options, "mean"), flow_argument_number(options, "stddev") };
 }
 
-static flow_draw random_uniform(const flow_arguments *options, int rank, const int64_t *shape)
+static flow_initializer_draw random_uniform(const flow_arguments *options, int rank, const int64_t *shape)
 {
   (void)rank; (void)shape;
-  return (flow_draw){ FLOW_UNIFORM, flow_argument_number(options, "minval"), flow_argument_number(options, "maxval") };
+  return (flow_initializer_draw){ FLOW_UNIFORM, flow_argument_number(options, "minval"), flow_argument_number(options, "maxval") };
 }
 
-static flow_draw scaling(const flow_arguments *options, int rank, const int64_t *shape)
+static flow_initializer_draw scaling(const flow_arguments *options, int rank, const int64_t *shape)
 {
   const char *mode = flow_argument_text(options, "mode"), *distribution = flow_argument_text(options, "distribution");
   return variance_scaling(flow_argument_number(options, "scale"),
@@ -99,37 +99,37 @@ static flow_draw scaling(const flow_arguments *options, int rank, const int64_t 
                           strcmp(distribution, "untruncated_normal") == 0 ? FLOW_NORMAL : FLOW_TRUNCATED_NORMAL, rank, shape);
 }
 
-static flow_draw glorot_uniform(const flow_arguments *options, int rank, const int64_t *shape)
+static flow_initializer_draw glorot_uniform(const flow_arguments *options, int rank, const int64_t *shape)
 {
   (void)options;
   return variance_scaling(1, FAN_AVERAGE, FLOW_UNIFORM, rank, shape);
 }
 
-static flow_draw glorot_normal(const flow_arguments *options, int rank, const int64_t *shape)
+static flow_initializer_draw glorot_normal(const flow_arguments *options, int rank, const int64_t *shape)
 {
   (void)options;
   return variance_scaling(1, FAN_AVERAGE, FLOW_TRUNCATED_NORMAL, rank, shape);
 }
 
-static flow_draw he_uniform(const flow_arguments *options, int rank, const int64_t *shape)
+static flow_initializer_draw he_uniform(const flow_arguments *options, int rank, const int64_t *shape)
 {
   (void)options;
   return variance_scaling(2, FAN_IN, FLOW_UNIFORM, rank, shape);
 }
 
-static flow_draw he_normal(const flow_arguments *options, int rank, const int64_t *shape)
+static flow_initializer_draw he_normal(const flow_arguments *options, int rank, const int64_t *shape)
 {
   (void)options;
   return variance_scaling(2, FAN_IN, FLOW_TRUNCATED_NORMAL, rank, shape);
 }
 
-static flow_draw lecun_uniform(const flow_arguments *options, int rank, const int64_t *shape)
+static flow_initializer_draw lecun_uniform(const flow_arguments *options, int rank, const int64_t *shape)
 {
   (void)options;
   return variance_scaling(1, FAN_IN, FLOW_UNIFORM, rank, shape);
 }
 
-static flow_draw lecun_normal(const flow_arguments *options, int rank, const int64_t *shape)
+static flow_initializer_draw lecun_normal(const flow_arguments *options, int rank, const int64_t *shape)
 {
   (void)options;
   return variance_scaling(1, FAN_IN, FLOW_TRUNCATED_NORMAL, rank, shape);
@@ -186,7 +186,7 @@ static void normal_block(uint64_t key, uint64_t block, uint64_t attempt, double 
 
 /* Elements 4 * block to 4 * block + 3. A truncated normal is drawn again from the next attempt's block until it is within
  * two deviations (each attempt succeeds with probability 0.954). */
-static void draw_block(const flow_draw *draw, uint64_t key, uint64_t block, double values[4])
+static void draw_block(const flow_initializer_draw *draw, uint64_t key, uint64_t block, double values[4])
 {
   if (draw->distribution == FLOW_UNIFORM) {
     flow_philox_block bits = flow_philox(key, block, 0);
@@ -206,7 +206,7 @@ static void draw_block(const flow_draw *draw, uint64_t key, uint64_t block, doub
   for (int i = 0; i < 4; i++) values[i] = draw->low + draw->high * values[i];
 }
 
-static void fill(const flow_draw *draw, uint64_t key, flow_tensor *into, int64_t size)
+static void fill(const flow_initializer_draw *draw, uint64_t key, flow_tensor *into, int64_t size)
 {
   enum { CHUNK = 256 };
   size_t element = (size_t)flow_dtype_size(into->dtype);
@@ -247,7 +247,7 @@ flow_status flow_initialize(flow_context *context, const char *initializer, cons
     return flow_fail(FLOW_INVALID_ARGUMENT, "%s: seed must be an integer below 2^53, found %g", record->class_name, seed);
   FLOW_TRY(flow_arguments_complete(record->class_name, record->parameters, arguments, &options));
   if (!flow_argument_is_null(options, "seed")) seed = flow_argument_number(options, "seed");
-  flow_draw draw = record->rule(options, into->rank, into->shape);
+  flow_initializer_draw draw = record->rule(options, into->rank, into->shape);
   flow_arguments_release(options);
   if (draw.distribution == FLOW_CONSTANT) return flow_tensor_fill(into, draw.low);
   fill(&draw, flow_mix((uint64_t)(int64_t)seed, 0), into, flow_shape_size(into->rank, into->shape));

@@ -8,13 +8,13 @@
 typedef enum flow_distribution { FLOW_CONSTANT, FLOW_UNIFORM, FLOW_NORMAL, FLOW_TRUNCATED_NORMAL } flow_distribution;
 
 /* What is drawn: low..high of FLOW_UNIFORM, mean and standard deviation of the normals, low of FLOW_CONSTANT. */
-typedef struct flow_draw { flow_distribution distribution; double low, high; } flow_draw;
+typedef struct flow_initializer_draw { flow_distribution distribution; double low, high; } flow_initializer_draw;
 
 typedef struct flow_initializer {
   const char          *name, *class_name;     /* "glorot_uniform", "GlorotUniform" */
   const flow_argument *parameters;
   /* Chooses the distribution for a variable of this shape. */
-  flow_draw          (*rule)(const flow_arguments *options, int rank, const int64_t *shape);
+  flow_initializer_draw          (*rule)(const flow_arguments *options, int rank, const int64_t *shape);
 } flow_initializer;
 
 int                     flow_initializer_count(void);

@@ -20,15 +20,15 @@ typedef enum flow_part_kind {
   FLOW_PART_LAYER, FLOW_PART_INPUT, FLOW_PART_OPERATION, FLOW_PART_SEQUENTIAL, FLOW_PART_FUNCTIONAL
 } flow_part_kind;
 
-typedef struct flow_part {
+typedef struct flow_model_part {
   flow_part_kind    kind;
   const char       *class_name, *name;   /* borrowed from the description */
   const flow_json  *entry;               /* borrowed */
   flow_layer       *layer;               /* LAYER: owned */
   int               op, op_operands;     /* OPERATION */
-  struct flow_part *parts;               /* models: owned */
+  struct flow_model_part *parts;               /* models: owned */
   int               part_count;
-} flow_part;
+} flow_model_part;
 
 /* One call of a layer or an operation on values. Values count from 0: the inputs of the model first, then the result of each call. */
 typedef struct flow_model_call {
@@ -48,7 +48,7 @@ struct flow_model {
   char             *path;                /* for messages */
   flow_json        *description;         /* config.json */
   char             *metadata;            /* metadata.json as it was */
-  flow_part         root;
+  flow_model_part         root;
   flow_model_input *inputs;
   int               input_count, input_capacity;
   flow_model_call  *calls;

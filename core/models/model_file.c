@@ -33,7 +33,7 @@ static void snake_case(const char *class_name, char *text, size_t size)
   text[used] = '\0';
 }
 
-static int same_class(const flow_part *a, const flow_part *b)
+static int same_class(const flow_model_part *a, const flow_model_part *b)
 {
   return a->kind != FLOW_PART_OPERATION && strcmp(a->class_name, b->class_name) == 0;
 }
@@ -51,7 +51,7 @@ static int __attribute__((format(printf, 3, 4))) extend(walker *w, int length, c
 }
 
 /* part: at the path's first `length` bytes. Models nest 64 deep: what a level needs is small. */
-static flow_status walk_part(walker *w, const flow_part *part, int length)
+static flow_status walk_part(walker *w, const flow_model_part *part, int length)
 {
   const char *slash = length ? "/" : "";
   flow_layer *layer = part->layer;
@@ -59,7 +59,7 @@ static flow_status walk_part(walker *w, const flow_part *part, int length)
     return flow_fail(FLOW_CORRUPT_DATA, "the models are nested too deep for paths of %d bytes", MOST_PATH);
   FLOW_TRY(w->visit(w->state, w->path, part->name, layer ? layer->variables : NULL, layer ? layer->variable_count : 0));
   for (int i = 0; i < part->part_count; i++) {
-    const flow_part *child = &part->parts[i];
+    const flow_model_part *child = &part->parts[i];
     char class[128];
     int number = 0;
     if ((part->kind == FLOW_PART_SEQUENTIAL && child->kind == FLOW_PART_INPUT) || child->kind == FLOW_PART_OPERATION) continue;
@@ -72,7 +72,7 @@ static flow_status walk_part(walker *w, const flow_part *part, int length)
   return FLOW_OK;
 }
 
-static flow_status walk(const flow_part *root, visitor visit, void *state)
+static flow_status walk(const flow_model_part *root, visitor visit, void *state)
 {
   walker w = { .visit = visit, .state = state };
   return walk_part(&w, root, 0);
@@ -326,7 +326,7 @@ flow_status flow_model_save(const flow_model *model, const char *path)
 
 /* ---- life ------------------------------------------------------------------------------------------------------------------------ */
 
-static void release_part(flow_part *part)
+static void release_part(flow_model_part *part)
 {
   for (int i = 0; i < part->part_count; i++) release_part(&part->parts[i]);
   if (part->layer) flow_layer_destroy(part->layer);

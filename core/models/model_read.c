@@ -19,9 +19,9 @@ static const char *text_member(const flow_json *object, const char *name)
 
 /* ---- parts --------------------------------------------------------------------------------------------------------------- */
 
-static flow_status read_part(const flow_json *entry, int depth, flow_part *part);
+static flow_status read_part(const flow_json *entry, int depth, flow_model_part *part);
 
-static flow_status read_parts(const flow_json *config, int depth, flow_part *part)
+static flow_status read_parts(const flow_json *config, int depth, flow_model_part *part)
 {
   const flow_json *list = member(config, "layers"), *entry;
   void *block;
@@ -29,13 +29,13 @@ static flow_status read_parts(const flow_json *config, int depth, flow_part *par
   if (!flow_json_is(list, FLOW_JSON_LIST) || count == 0 || count > MOST_PARTS)
     return flow_fail(FLOW_CORRUPT_DATA, "the model \"%s\" has no list of layers", part->name);
   if (depth > MOST_DEPTH) return flow_fail(FLOW_CORRUPT_DATA, "models are nested more than %d deep", MOST_DEPTH);
-  FLOW_TRY(flow_alloc_zero(sizeof(flow_part) * (size_t)count, &block));
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_model_part) * (size_t)count, &block));
   part->parts = block;
   FLOW_JSON_EACH(entry, list) FLOW_TRY(read_part(entry, depth + 1, &part->parts[part->part_count++]));
   return FLOW_OK;
 }
 
-static flow_status read_part(const flow_json *entry, int depth, flow_part *part)
+static flow_status read_part(const flow_json *entry, int depth, flow_model_part *part)
 {
   const flow_json *config = member(entry, "config");
   part->entry = entry;
@@ -68,7 +68,7 @@ static flow_status read_part(const flow_json *entry, int depth, flow_part *part)
 
 /* ---- inputs ---------------------------------------------------------------------------------------------------------------- */
 
-static flow_status add_input(flow_model *model, const flow_part *part)
+static flow_status add_input(flow_model *model, const flow_model_part *part)
 {
   const flow_json *config = member(part->entry, "config"), *shape = member(config, "batch_shape"), *dtype = member(config, "dtype"), *dim;
   const char *name = flow_json_is(dtype, FLOW_JSON_TEXT) ? dtype->text : text_member(member(dtype, "config"), "name");
@@ -91,7 +91,8 @@ static flow_status add_input(flow_model *model, const flow_part *part)
 
 /* ---- calls ------------------------------------------------------------------------------------------------------------------- */
 
-static flow_status add_call(flow_model *model, const flow_part *part, const int *operands, const double *numbers, int count, int *result)
+static flow_status add_call(flow_model *model, const flow_model_part *part, const int *operands, const double *numbers, int count,
+                            int *result)
 {
   void *block;
   if (model->call_count >= MOST_CALLS) return flow_fail(FLOW_CORRUPT_DATA, "it has more than %d calls of layers", MOST_CALLS);
@@ -122,14 +123,14 @@ static const flow_json *end_at(const flow_json *ends, int index)
   return flow_json_is(flow_json_item(ends, 0), FLOW_JSON_TEXT) ? ends : flow_json_item(ends, index);
 }
 
-static int output_count(const flow_part *part)
+static int output_count(const flow_model_part *part)
 {
   return part->kind == FLOW_PART_FUNCTIONAL ? end_count(member(member(part->entry, "config"), "output_layers")) : 1;
 }
 
 /* The value of {name, call, output}; -1: not there yet. Among the inputs and outputs of a model (ends), and only there, Keras counts a
  * call that every functional model begins with. */
-static flow_status find_value(const flow_part *part, const results *found, const flow_json *history, int ends, int *value)
+static flow_status find_value(const flow_model_part *part, const results *found, const flow_json *history, int ends, int *value)
 {
   const flow_json *name = flow_json_item(history, 0), *call = flow_json_item(history, 1), *output = flow_json_item(history, 2);
   if (!flow_json_is(name, FLOW_JSON_TEXT) || !flow_json_is_number(call) || !flow_json_is_number(output))
@@ -161,10 +162,10 @@ static flow_status add_results(results *found, const int *values, int count, int
   return FLOW_OK;
 }
 
-static flow_status expand(flow_model *model, const flow_part *part, const int *inputs, int count, int depth, int *outputs);
+static flow_status expand(flow_model *model, const flow_model_part *part, const int *inputs, int count, int depth, int *outputs);
 
 /* What a call gives beside its tensors: only `training` is known, null says nothing. */
-static flow_status check_call(const flow_part *part, const flow_json *args, const flow_json *kwargs)
+static flow_status check_call(const flow_model_part *part, const flow_json *args, const flow_json *kwargs)
 {
   int operation = part->kind == FLOW_PART_OPERATION;
   for (const flow_json *item = flow_json_is(kwargs, FLOW_JSON_OBJECT) ? kwargs->child : NULL; item; item = item->next) {
@@ -180,7 +181,7 @@ static flow_status check_call(const flow_part *part, const flow_json *args, cons
 }
 
 /* The operands of an operation, tensors and numbers; *made: the tensors are there. */
-static flow_status make_operation(flow_model *model, const flow_part *whole, const results *all, const flow_part *part,
+static flow_status make_operation(flow_model *model, const flow_model_part *whole, const results *all, const flow_model_part *part,
                                   const flow_json *args, int *output, int *made)
 {
   int operands[2] = { -1, -1 }, tensors = 0;
@@ -202,9 +203,9 @@ static flow_status make_operation(flow_model *model, const flow_part *whole, con
 }
 
 /* Makes call number found->calls of a part if its tensors are there; *made tells. */
-static flow_status make_call(flow_model *model, const flow_part *whole, const results *all, int index, int depth, int *made)
+static flow_status make_call(flow_model *model, const flow_model_part *whole, const results *all, int index, int depth, int *made)
 {
-  const flow_part *part = &whole->parts[index];
+  const flow_model_part *part = &whole->parts[index];
   results *found = (results *)&all[index];
   const flow_json *calls = member(part->entry, "inbound_nodes"), *call = flow_json_item(calls, found->calls);
   const flow_json *args = member(call, "args"), *first = flow_json_item(args, 0), *tensor;
@@ -234,8 +235,8 @@ static flow_status make_call(flow_model *model, const flow_part *whole, const re
   return FLOW_OK;
 }
 
-static flow_status expand_functional(flow_model *model, const flow_part *part, const int *inputs, int count, int depth, results *found,
-                                     int *outputs)
+static flow_status expand_functional(flow_model *model, const flow_model_part *part, const int *inputs, int count, int depth,
+                                     results *found, int *outputs)
 {
   const flow_json *config = member(part->entry, "config");
   const flow_json *starts = member(config, "input_layers"), *ends = member(config, "output_layers");
@@ -271,7 +272,7 @@ static flow_status expand_functional(flow_model *model, const flow_part *part, c
 }
 
 /* Appends the calls that one call of a part consists of; outputs: output_count(part) values. */
-static flow_status expand(flow_model *model, const flow_part *part, const int *inputs, int count, int depth, int *outputs)
+static flow_status expand(flow_model *model, const flow_model_part *part, const int *inputs, int count, int depth, int *outputs)
 {
   if (depth > MOST_DEPTH) return flow_fail(FLOW_CORRUPT_DATA, "models are nested more than %d deep", MOST_DEPTH);
   if (part->kind == FLOW_PART_LAYER) return add_call(model, part, inputs, NULL, count, outputs);
@@ -304,7 +305,7 @@ static flow_status expand(flow_model *model, const flow_part *part, const int *i
 
 static flow_status read_inputs(flow_model *model)
 {
-  const flow_part *root = &model->root;
+  const flow_model_part *root = &model->root;
   if (root->kind == FLOW_PART_SEQUENTIAL) {
     if (root->parts[0].kind != FLOW_PART_INPUT)
       return flow_fail(FLOW_UNSUPPORTED, "the model \"%s\" was saved before its input shape was known", root->name);

@@ -81,7 +81,7 @@ flow_status flow_model_build(flow_context *context, flow_model *model)
 /* ---- steps --------------------------------------------------------------------------------------------------------------------- */
 
 /* Adds what the regularizers of all layers ask for. */
-static flow_status add_penalties(flow_context *context, const flow_part *part, flow_tensor **loss)
+static flow_status add_penalties(flow_context *context, const flow_model_part *part, flow_tensor **loss)
 {
   flow_tensor *penalty = NULL, *sum;
   if (part->layer) FLOW_TRY(flow_layer_regularize(context, part->layer, &penalty));

@@ -9,7 +9,7 @@
 #include "cuda/fault.h"
 
 /* votes[0]: to be added up; votes[1]: the number of steps so far. */
-typedef struct approve_arguments { const flow_fault *fault; double *votes; } approve_arguments;
+typedef struct approve_arguments { const flow_device_fault *fault; double *votes; } approve_arguments;
 
 BODY void approve(int64_t i, const approve_arguments *p)
 {
@@ -18,7 +18,7 @@ BODY void approve(int64_t i, const approve_arguments *p)
   p->votes[0] = is_refused(p->fault) ? 0 : p->votes[1];
 }
 
-typedef struct require_approval_arguments { flow_fault *fault; const double *votes; double all; } require_approval_arguments;
+typedef struct require_approval_arguments { flow_device_fault *fault; const double *votes; double all; } require_approval_arguments;
 
 BODY void require_approval(int64_t i, const require_approval_arguments *p)
 {

@@ -55,7 +55,7 @@ static void touch_call(flow_cuda_bundle *self, const flow_call *call)
   int is_effect = flow_cuda_op_is_effect(call->op), checks = flow_cuda_op_checks(call->op);
   for (int i = 0; i < call->input_count; i++) touch_operand(self, &call->inputs[i], i < 32 && written >> i & 1);
   for (int i = 0; i < call->output_count; i++) touch_operand(self, &call->outputs[i], 1);
-  if (is_effect || checks) touch(self, flow_cuda_verdict(call), sizeof(flow_fault), checks);
+  if (is_effect || checks) touch(self, flow_cuda_verdict(call), sizeof(flow_device_fault), checks);
 }
 
 static int end_of_accesses(const flow_cuda_bundle *self, int launch)

@@ -68,7 +68,7 @@ unsigned flow_cuda_written_inputs(const flow_call *call)
   return written;
 }
 
-flow_status flow_cuda_raise(const flow_fault *fault)
+flow_status flow_cuda_raise(const flow_device_fault *fault)
 {
   if (fault->kind == FAULT_NONE) return FLOW_OK;
   if (fault->kind == FAULT_ELSEWHERE) {

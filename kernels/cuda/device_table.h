@@ -16,7 +16,7 @@ unsigned    flow_cuda_written_inputs(const flow_call *call);       /* a bit for 
 int         flow_cuda_op_checks(int op);           /* they may raise a fault */
 
 /* The sentence for what a kernel found in its data; FLOW_OK for FAULT_NONE, FLOW_ABORTED for FAULT_ELSEWHERE. */
-flow_status flow_cuda_raise(const flow_fault *fault);
+flow_status flow_cuda_raise(const flow_device_fault *fault);
 
 /* As accelerator.h says. approval.c */
 flow_status flow_cuda_approve(flow_queue *queue, double *votes);

@@ -10,10 +10,10 @@
 typedef enum flow_fault_kind { FAULT_NONE = 0, FAULT_LABEL, FAULT_INDEX, FAULT_ELSEWHERE } flow_fault_kind;
 
 /* ELSEWHERE: another device did not approve of the step (approval.h). Else the value in row `row` of the batch is not in [0, bound); step: as the run's scalars count. */
-typedef struct flow_fault { int32_t kind, op; int64_t value, bound, row, step; } flow_fault;
+typedef struct flow_device_fault { int32_t kind, op; int64_t value, bound, row, step; } flow_device_fault;
 
 /* kind is taken first, so that one thread writes the rest. */
-BODY void raise_fault(flow_fault *fault, int kind, int op, int64_t value, int64_t bound, int64_t row, const flow_scalars *scalars)
+BODY void raise_fault(flow_device_fault *fault, int kind, int op, int64_t value, int64_t bound, int64_t row, const flow_scalars *scalars)
 {
 #if defined(__CUDACC__)
   if (atomicCAS(&fault->kind, FAULT_NONE, kind) != FAULT_NONE) return;
@@ -29,6 +29,6 @@ BODY void raise_fault(flow_fault *fault, int kind, int op, int64_t value, int64_
 }
 
 /* Whether effects are to write nothing. */
-BODY int is_refused(const flow_fault *fault) { return fault->kind != FAULT_NONE; }
+BODY int is_refused(const flow_device_fault *fault) { return fault->kind != FAULT_NONE; }
 
 #endif

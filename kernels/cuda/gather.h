@@ -18,7 +18,7 @@ enum { SORT_KEYS = BLOCK_SHARED / 8, SORT_LEVELS = 10, SORT_PHASES = 2 + SORT_LE
 typedef struct take_rows_arguments {
   const void *table, *indices;
   void       *y;
-  flow_fault *fault;
+  flow_device_fault *fault;
   const flow_scalars *scalars;
   int64_t     rows, row_indices;          /* of the table; in a row of indices */
   view_groups units;                      /* of a row, `size` bytes each */
@@ -41,7 +41,7 @@ BODY void take_rows(int64_t i, const take_rows_arguments *p)
 typedef struct sort_indices_arguments {
   const void *indices;
   uint64_t   *keys;
-  flow_fault *fault;
+  flow_device_fault *fault;
   const flow_scalars *scalars;
   int64_t     count, rows, row_indices;
   int32_t     index_dtype, op;

@@ -18,8 +18,8 @@ typedef enum flow_cuda_kernel {
 /* Enqueues a kernel for an op's call: `count` elements or blocks; 0 is nothing. The arguments are copied. */
 flow_status flow_cuda_launch(const flow_call *call, flow_cuda_kernel kernel, int64_t count, const void *arguments, size_t bytes);
 /* Where the call's kernels put what they find wrong; and where effects look whether they may write. */
-flow_fault *flow_cuda_fault(const flow_call *call);
-const flow_fault *flow_cuda_verdict(const flow_call *call);
+flow_device_fault *flow_cuda_fault(const flow_call *call);
+const flow_device_fault *flow_cuda_verdict(const flow_call *call);
 /* Enqueues a copy inside the device. */
 flow_status flow_cuda_copy(const flow_call *call, void *to, const void *from, size_t bytes);
 /* Makes the device of the call's queue, or the first one where it has none, the thread's current one; `before`: what leave restores. */

@@ -30,7 +30,7 @@ typedef struct optimizer_arguments {
   void          *w, *slots[UPDATE_SLOTS];
   const void    *rate, *iterations;  /* scalars; iterations may be NULL */
   const void    *guard;              /* a scalar: 0 lets nothing be written; NULL: there is none */
-  const flow_fault *fault;
+  const flow_device_fault *fault;
   double         momentum, beta_1, beta_2, epsilon, rho, weight_decay;
   int            w_dtype, slot_dtypes[UPDATE_SLOTS], rate_dtype, iterations_dtype, guard_dtype;
   int            slot_count, nesterov, centered, segment_count, unused;

@@ -38,7 +38,7 @@ struct flow_queue {
   flow_cuda_device  *device;
   cudaStream_t       stream;
   cudaEvent_t        event;                          /* for those who follow */
-  flow_fault        *fault, *seen;                   /* the device's; its pinned copy */
+  flow_device_fault        *fault, *seen;                   /* the device's; its pinned copy */
   int                may_fault;
   flow_cuda_staging  staging;
   flow_cuda_capture *capture;                        /* while it is recorded */

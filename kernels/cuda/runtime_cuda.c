@@ -109,14 +109,14 @@ static flow_queue *judge_of(const flow_call *call)
   return capture ? capture->queues[0] : call->queue;
 }
 
-flow_fault *flow_cuda_fault(const flow_call *call)
+flow_device_fault *flow_cuda_fault(const flow_call *call)
 {
   flow_queue *judge = judge_of(call);
   judge->may_fault = 1;
   return judge->fault;
 }
 
-const flow_fault *flow_cuda_verdict(const flow_call *call) { return judge_of(call)->fault; }
+const flow_device_fault *flow_cuda_verdict(const flow_call *call) { return judge_of(call)->fault; }
 
 flow_status flow_cuda_copy(const flow_call *call, void *to, const void *from, size_t bytes)
 {
@@ -148,7 +148,7 @@ flow_status flow_runtime_refuse_while_recorded(flow_queue *queue, const char *wh
 }
 
 /* The fault that the queue's work left, which is forgotten. */
-static flow_status wait_for(flow_queue *queue, flow_fault *found)
+static flow_status wait_for(flow_queue *queue, flow_device_fault *found)
 {
   size_t size = sizeof *queue->fault;
   memset(found, 0, size);
@@ -165,7 +165,7 @@ static flow_status wait_for(flow_queue *queue, flow_fault *found)
 flow_status flow_runtime_wait(flow_queue *queue)
 {
   int before;
-  flow_fault found;
+  flow_device_fault found;
   FLOW_TRY(flow_runtime_enter(queue->device, &before));
   flow_status status = wait_for(queue, &found);
   flow_runtime_leave(queue->device, before);

@@ -25,7 +25,7 @@ typedef softmax_arguments softmax_lines_float32_arguments, softmax_lines_halves_
 typedef struct cross_entropy_arguments {
   const void *z, *labels, *g;
   void       *out;                  /* NULL: labels are checked only */
-  flow_fault *fault;
+  flow_device_fault *fault;
   const flow_scalars *scalars;
   int64_t     lines, classes, row_lines;    /* row_lines: of a row of the batch */
   int         team, op, z_dtype, label_dtype, g_dtype, out_dtype;

@@ -37,7 +37,7 @@ BODY void schedule_rate(int64_t i, const schedule_rate_arguments *p)
 
 /* to = or += from: equal dtypes as they are, others through double, where floats saturate to integers. `size`: bytes of an element that
  * is copied, 0: it is not. */
-typedef struct assign_strided_arguments { view to, from; const flow_fault *fault; int32_t add, size; } assign_strided_arguments;
+typedef struct assign_strided_arguments { view to, from; const flow_device_fault *fault; int32_t add, size; } assign_strided_arguments;
 
 BODY void assign_strided(int64_t i, const assign_strided_arguments *p)
 {
