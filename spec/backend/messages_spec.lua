@@ -60,7 +60,7 @@ local wrong = {
   { "turn_filters", { zeros(3, 3, 8) }, { turn = { dtype = 0 } }, "{3, 3, 8}", "channels in / groups, channels out" },
   { "turn_filters", { zeros(3, 3, 8, 4) }, { turn = { dtype = 6 } }, "number 6", "that of a float" },
   { "reshape", { zeros(2, 3) }, { shape = { rank = 1, dims = { 7 } } }, "{2, 3}", "{7}" },
-  { "transpose", { zeros(2, 3) }, { transpose = { rank = 2, axes = { 0, 0 } } }, "axis 0", "permutation" },
+  { "transpose", { zeros(2, 3) }, { transpose = { rank = 2, axes = { 0, 0 } } }, "axis 1", "permutation" },
   { "concat", { zeros(2, 3), zeros(3, 4) }, { axis = { axis = 1 } }, "{2, 3}", "{3, 4}" },
   { "slice", { zeros(2, 3) }, { slice = { rank = 1, ["end"] = { 2 }, step = { 1 } } }, "{2, 3}", "1" },
   { "slice_gradient", { zeros(2, 3) }, { slice = { rank = 2, ["end"] = { 9, 9 }, step = { 1, 1 }, dims = { 4, 4 } } }, "{2, 3}", "{4, 4}" },
@@ -88,7 +88,7 @@ for _, op in ipairs { "add", "sub", "mul", "div", "divide_no_nan", "pow", "mod",
   wrong[#wrong + 1] = { op, { zeros(2, 3), zeros(4) }, nil, "{2, 3}", "{4}" }
 end
 for _, op in ipairs { "sum", "prod", "min", "any", "all", "argmin", "element_count" } do
-  wrong[#wrong + 1] = { op, { zeros(2, 3) }, over_axis_5, "axis 5", "{2, 3}" }
+  wrong[#wrong + 1] = { op, { zeros(2, 3) }, over_axis_5, "axis 6 (counted from 1)", "{2, 3}" }
 end
 
 --- Ops that take a tensor of any shape and dtype, or are made by plans only.
