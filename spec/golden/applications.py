@@ -42,8 +42,8 @@ def gain_of(name):
     return max((gain for family, gain in GAINS.items() if name.startswith(family)), default=2)
 
 
-# What the committed test holds: ZeroPadding2D, arithmetic, Normalization, SeparableConv2D and Cropping2D are among them.
-COMMITTED = ["ResNet50", "MobileNetV3Small", "EfficientNetB0", "Xception", "NASNetMobile"]
+# What the committed test holds; `make` takes any of the families.
+COMMITTED = ["MobileNetV3Small"]
 DIVISOR = 8
 
 
