@@ -1,4 +1,4 @@
-"""keras.applications as Keras writes them, for applications_spec.lua and at full width.
+"""keras.applications as Keras writes them, at full width and narrow.
 
     python3 -m venv /tmp/keras && /tmp/keras/bin/pip install keras jax h5py
     KERAS_BACKEND=jax /tmp/keras/bin/python spec/golden/applications.py make           writes applications.npz
@@ -58,7 +58,7 @@ def unit(count, seed):
 
 
 def value_of(name, shape, gain):
-    """A variable's values by its name, "conv2d_1/kernel", and shape; applications_spec.lua has the same formula."""
+    """A variable's values by its name, "conv2d_1/kernel", and shape."""
     u = unit(int(np.prod(shape)), zlib.crc32(name.encode())) * 2 - 1
     suffix = name.rsplit("/", 1)[1]
     if "kernel" in suffix:
