@@ -31,7 +31,7 @@ typedef struct layout {
   int64_t canvas_rows;               /* of one image */
   int64_t chunk;                     /* tiles that dw takes together */
   int64_t v_plane, z_plane, s_plane;
-  size_t  canvas_floats, dw_floats, dx_floats;
+  size_t  canvas_floats, dw_floats, dx_floats;      /* dw_floats: enough for fewer images, too, whose chunks may be larger */
 } layout;
 
 static layout layout_of(const flow_call *call)
@@ -62,7 +62,8 @@ static layout layout_of(const flow_call *call)
   l.z_plane = flow_plane(l.chunk * padded_out);
   l.s_plane = flow_plane(INPUTS * BLOCK);
   int64_t channels = s->channels_in > s->channels_out ? s->channels_in : s->channels_out;
-  l.dw_floats = (size_t)(l.planes * (l.v_plane + l.z_plane + l.s_plane + channels) + VL);
+  int64_t largest = tiles < most ? tiles : most;
+  l.dw_floats = (size_t)(l.planes * (flow_plane(largest * padded_in) + flow_plane(largest * padded_out) + l.s_plane + channels) + VL);
   l.dx_floats = flow_winograd_scratch_floats(l.f, s->channels_out, l.group * l.band * flow_tiles_along(s->in[1], l.f));
   return l;
 }
