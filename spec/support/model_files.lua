@@ -24,11 +24,12 @@ end
 --- What flow_model_predict gives for a file, as a list, and what flow_model_save writes then if `copy` is a path.
 function files.predict_in_c(file, inputs, copy)
   local out = native.out("flow_model")
-  check(C.flow_model_load(native.context, file, out))
+  native.try(C.flow_model_load, native.context, file, out)
   local model = native.own(out, C.flow_model_release)
   local count = C.flow_model_output_count(model)
   local outputs = native.out("flow_tensor", count)
-  check(C.flow_model_predict(native.context, model, native.pointers(inputs), #inputs, outputs))
+  local pointers, inputs_count = native.pointers(inputs)
+  native.try(C.flow_model_predict, native.context, model, pointers, inputs_count, outputs)      -- collects, where memory is out
   local list = {}
   for i = 1, count do list[i] = native.tensor(outputs[i - 1]) end
   if copy then check(C.flow_model_save(model, copy)) end
