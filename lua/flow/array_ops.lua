@@ -100,7 +100,7 @@ return function(ops, define, axis_from, gather)
     local n, parts, before = length(x, axis, what), {}, 0
     if type(cuts) == "number" then
       local count = whole(cuts, 1, what, "the number of parts")
-      if n % count ~= 0 then raise("%s: %d elements of axis %d cannot be split in %d equal parts", what, n, axis, count) end
+      if n % count ~= 0 or count > n then raise("%s: %d elements of axis %d cannot be split in %.0f equal parts", what, n, axis, count) end
       cuts = sequence(n / count, n - 1, n / count)
     elseif type(cuts) ~= "table" or getmetatable(cuts) then
       raise("%s: a number of parts or a list of cuts, got %s", what, errors.describe(cuts))
@@ -126,9 +126,14 @@ return function(ops, define, axis_from, gather)
 
   ---- repetitions ------------------------------------------------------------------------------------------------------------------
 
+  local MOST_COPIES = 1e6
+
   local function copies(x, count, axis)
     if count == 0 then return part(x, axis, 1, 0) end
     local list = {}
+    if count > MOST_COPIES then
+      raise("%.0f copies are too many, at most %d can be put together: broadcast_to makes more", count, MOST_COPIES)
+    end
     for i = 1, count do list[i] = x end
     return ops.concat(list, axis)
   end

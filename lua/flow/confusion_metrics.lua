@@ -112,7 +112,7 @@ return function(metrics)
   -- A metric of counts at thresholds: result is formula(count, count) of the two kinds.
   local function define_ratio(name, positional, known, kinds, formula)
     local class = define(name, known[2] and { "thresholds", "class_id", "name" } or { "thresholds", "name" }, 1, function(class, ...)
-      local options, given = metrics._options(name, positional, known, ...)
+      local options, given = metrics.options(name, positional, known, ...)
       local thresholds, id = read_thresholds(name, options.thresholds), read_class(name, options.class_id)
       given = given or names.auto(name)
       local self = metrics.new(class, given, { config = metrics.config(name, given, options), class_id = id })
@@ -164,7 +164,7 @@ return function(metrics)
 
   local CURVE = { "num_thresholds", "curve", "summation_method", "name", "thresholds", "from_logits", "multi_label" }
   local AUC = define("AUC", CURVE, 4, function(class, ...)
-    local options, name = metrics._options("AUC", { unpack(CURVE, 1, 4) }, CURVE, ...)
+    local options, name = metrics.options("AUC", { unpack(CURVE, 1, 4) }, CURVE, ...)
     local number = options.num_thresholds or 200
     if type(number) ~= "number" or number < 2 or number ~= math.floor(number) then
       raise("AUC: num_thresholds is a whole number from 2, got %s", errors.describe(number))

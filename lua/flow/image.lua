@@ -12,6 +12,7 @@ local signature = require "flow.signature"
 
 local takes = signature.takes
 local image = signature.module "flow.image"
+local internal = signature.internal(image)
 local out = native.out("flow_tensor")
 
 -- Keras' names and their numbers of channels.
@@ -28,7 +29,7 @@ local function is_one_of(value, list)
 end
 
 -- The name of a way to interpolate, in lower case; nil stands for bilinear.
-function image.check_interpolation(what, value)
+function internal.check_interpolation(what, value)
   if value == nil then return "bilinear" end
   local name = type(value) == "string" and value:lower()
   if not name or not is_one_of(name, image.interpolations) then
@@ -38,7 +39,7 @@ function image.check_interpolation(what, value)
 end
 
 -- Height and width of a size: a number for a square, or { height, width }.
-function image.check_size(what, size)
+function internal.check_size(what, size)
   if type(size) == "number" then size = { size, size } end
   if type(size) ~= "table" or #size ~= 2 then
     raise("%s is {height, width}, or a number for a square; got %s", what, errors.describe(size))
@@ -52,7 +53,7 @@ function image.check_size(what, size)
 end
 
 -- 0 stretches, 1 crops, 2 pads: numbers of flow_image_resize.
-function image.check_fit(what, options)
+function internal.check_fit(what, options)
   if options.crop_to_aspect_ratio and options.pad_to_aspect_ratio then
     raise("%s: only one of crop_to_aspect_ratio and pad_to_aspect_ratio can be set", what)
   end

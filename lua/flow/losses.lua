@@ -16,6 +16,7 @@ local context, held = native.context, native.held
 
 local by_name
 local losses = signature.module("flow.losses", {}, function(_, name) return by_name(name) end)
+local internal = signature.internal(losses)
 local Loss = object.class("Loss")
 local out = native.out("flow_tensor")
 
@@ -30,7 +31,7 @@ local function values_of(index, options, y_true, y_pred)
 end
 
 -- Both with one rank where they differ by a last axis of length 1, as Keras does: it is removed, or added to what has one axis only.
-function losses.same_rank(a, b)
+function internal.same_rank(a, b)
   local function fit(longer, shorter)
     if tensor.raw_shape(longer)[longer.rank] ~= 1 then return longer, shorter end
     if shorter.rank == 1 then return longer, shorter:expand_dims(-1) end
@@ -45,7 +46,7 @@ end
 
 -- Weights in the rank of the values. Those of the first axes, {n} or {n, t}, count for all that the values have after these; others
 -- broadcast as in NumPy: by_row to the values without their last axis.
-function losses.align_weights(weights, values, by_row)
+function internal.align_weights(weights, values, by_row)
   weights = ops.operand(weights, "float32", "sample_weight")
   local shape = tensor.raw_shape(values)
   if weights.rank == values.rank + 1 and weights.rank > 1 and tensor.raw_shape(weights)[weights.rank] == 1 then
@@ -164,7 +165,7 @@ function losses.get(value)
 end
 
 losses.Loss = Loss
-losses.reduce = reduce
+internal.reduce = reduce
 
 local function with_name(parameters)
   local list = { unpack(parameters) }

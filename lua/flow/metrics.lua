@@ -23,6 +23,7 @@ local context, held = native.context, native.held
 
 local by_name
 local metrics = signature.module("flow.metrics", {}, function(_, name) return by_name(name) end)
+local internal = signature.internal(metrics)
 local Metric = object.class("Metric")
 local Sum = object.class("Sum", Metric)
 local Mean = object.class("Mean", Metric)
@@ -85,7 +86,7 @@ for name, text in pairs { update_state = "y_true, y_pred, sample_weight", result
 end
 
 -- What result() gives, as a number.
-function metrics.number(metric)
+function internal.number(metric)
   local value = metric:result()
   if type(value) == "number" then return value end
   if native.is_tensor(value) or variable.is_variable(value) then
@@ -157,7 +158,7 @@ function Mean:update_state(values, weights)
 end
 
 -- The loss of a batch, weighted by its rows. all_rows: of several replicas, of whose loss `value` is the part of one.
-function Mean:update_batch(value, rows, all_rows)
+function Mean:_update_batch(value, rows, all_rows)
   self.total:assign_add(value * (all_rows or rows))
   self.count:assign_add(rows)
 end
@@ -190,13 +191,13 @@ local OPTIONS = {
   categorical_crossentropy = { "from_logits", "label_smoothing", "axis" }, sparse_categorical_crossentropy = { "from_logits", "axis" },
 }
 
-function metrics.check_name(class_name, name)
+function internal.check_name(class_name, name)
   if name ~= nil and type(name) ~= "string" then raise("%s: name is a string, got %s", class_name, errors.describe(name)) end
   return name
 end
 
 -- Options of a metric out of the arguments of its constructor, which are known; the second result is its name or nil.
-function metrics._options(class_name, positional, known, ...)
+function internal.options(class_name, positional, known, ...)
   local all = { name = true, dtype = true }
   for _, option in ipairs(known) do all[option] = true end
   local named = errors.check_options(class_name, arguments.named(class_name, positional, #positional, ...), all)
@@ -206,7 +207,7 @@ function metrics._options(class_name, positional, known, ...)
 end
 
 -- How a file describes it.
-function metrics.config(class_name, name, options)
+function internal.config(class_name, name, options)
   local config = { name = name }
   for option, value in pairs(options) do config[option] = value end
   return { class_name = class_name, config = config }
@@ -215,7 +216,7 @@ end
 local function make(class_name, index, name, ...)
   local record = native.string(C.flow_metric_name(index))
   local known = OPTIONS[record] or {}
-  local named, given = metrics._options(class_name, known[1] == "k" and { "k", "name" } or { "name" }, known, ...)
+  local named, given = metrics.options(class_name, known[1] == "k" and { "k", "name" } or { "name" }, known, ...)
   name = given or name or record
   local config = metrics.config(class_name, name, named)
   if type(named.axis) == "number" and named.axis > 0 then named.axis = named.axis - 1 end      -- records count axes from 0

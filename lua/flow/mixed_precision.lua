@@ -9,7 +9,10 @@ local errors = require "flow.errors"
 local object = require "flow.object"
 
 local raise = errors.raise
-local mixed_precision = require("flow.signature").module "flow.mixed_precision"
+local signature = require "flow.signature"
+
+local mixed_precision = signature.module "flow.mixed_precision"
+local internal = signature.internal(mixed_precision)
 local Policy = object.class("DTypePolicy")
 
 local COMPUTE = { float32 = "float32", mixed_bfloat16 = "bfloat16", mixed_float16 = "float16" }
@@ -18,7 +21,7 @@ local NAMES = { "float32", "mixed_bfloat16", "mixed_float16" }
 local made = {}
 
 -- The policy of a name or of itself. what: who asks.
-function mixed_precision.policy(what, policy)
+function internal.policy(what, policy)
   if object.is(policy, Policy) then return policy end
   if type(policy) ~= "string" then raise("%s: a policy is a text such as \"mixed_bfloat16\", got %s", what, errors.describe(policy)) end
   if not COMPUTE[policy] then raise("%s: unknown policy %q%s", what, policy, errors.suggestion(policy, NAMES)) end

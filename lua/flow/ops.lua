@@ -374,7 +374,7 @@ end
 
 -- A user's shape, a list or several numbers.
 local function dims_of(what, first, ...)
-  if type(first) == "cdata" and not is_tensor(first) then
+  if type(first) == "cdata" and not is_tensor(first) and not native.is_int64(first) then
     local list = {}
     for i = 1, #first do list[i] = first[i] end
     return list
@@ -542,7 +542,9 @@ end
 
 local function full_like(x, value, options, what)
   x = operand(x, nil, what)
-  local dtype = native.dtype(errors.check_options(what, options, { dtype = true }).dtype or dtype_of(x))
+  local dtype = native.dtype(options and options.dtype or dtype_of(x))
+  if type(value) == "boolean" then value = value and 1 or 0 end
+  if type(value) ~= "number" then raise("%s: the value is a number, got %s", what, errors.describe(value)) end
   return ops.full_raw(x, tensor.raw_shape(x), value, dtype)
 end
 takes "x, { dtype? }"
@@ -558,7 +560,7 @@ define(function(labels, count, options)
   labels = operand(labels, "int32", "flow.one_hot")
   if type(count) ~= "number" then raise("flow.one_hot: the number of classes is a number, got %s", errors.describe(count)) end
   local hits = ops.eq(ops.expand_dims(labels, -1), tensor.arange(count))
-  return cast(hits, errors.check_options("flow.one_hot", options, { dtype = true }).dtype or "float32")
+  return cast(hits, options and options.dtype or "float32")
 end, "one_hot")
 
 require "flow.array_ops" (ops, define, axis_from, function(rows, indices) return apply2(ids.gather, rows, indices) end)

@@ -13,6 +13,7 @@ local C, raise = native.C, errors.raise
 local context = native.context
 local takes = signature.takes
 local random = signature.module "flow.random"
+local internal = signature.internal(random)
 
 local out = native.out("flow_tensor")
 
@@ -28,7 +29,7 @@ function random.set_seed(seed)
   C.flow_context_seed(context, check_seed("flow.set_random_seed", seed))
   random.global_seed = seed
 end
-random.check_seed = check_seed
+internal.check_seed = check_seed
 random.global_seed = false    -- of set_seed, if it was called: shuffled datasets mix it with their own
 
 -- Where the drawing of seeds stands: for checkpoints, flow.train.Checkpoint { random = flow.random }.
@@ -36,12 +37,15 @@ function random:get_state()
   return { context = native.text(C.flow_context_save, context), global_seed = self.global_seed or nil }
 end
 function random:set_state(state)
+  if type(state) ~= "table" or type(state.context) ~= "string" then
+    raise("flow.random:set_state takes what get_state gave, got %s", errors.describe(state))
+  end
   native.check(C.flow_context_restore(context, state.context))
   self.global_seed = state.global_seed or false
 end
 
 -- A seed of the caller's, or a fresh one.
-function random.seed_of(what, options)
+function internal.seed_of(what, options)
   if options.seed ~= nil then return check_seed(what, options.seed) end
   return C.flow_context_next_seed(context)
 end

@@ -18,6 +18,7 @@ local C, check, raise = native.C, native.check, errors.raise
 local takes = signature.takes
 
 local schedules = signature.module "flow.optimizers.schedules"
+local internal = signature.internal(schedules)
 local LearningRateSchedule = object.class("LearningRateSchedule")
 local out = native.out("flow_schedule")
 
@@ -58,7 +59,7 @@ end
 for index = 0, C.flow_schedule_class_count() - 1 do define(index) end
 
 -- The Lua object of a flow_schedule * that an optimizer owns.
-function schedules.wrap(pointer)
+function internal.wrap(pointer)
   out[0] = C.flow_schedule_retain(pointer)
   return object.new(schedules[native.string(C.flow_schedule_class(pointer))], { handle = native.own(out, C.flow_schedule_release) })
 end
@@ -103,7 +104,7 @@ end
 
 schedules.LearningRateSchedule = LearningRateSchedule
 
-function schedules.is(value) return object.is(value, LearningRateSchedule) end
-function schedules.is_builtin(value) return object.is(value, Builtin) end
+function internal.is(value) return object.is(value, LearningRateSchedule) end
+function internal.is_builtin(value) return object.is(value, Builtin) end
 
 return schedules

@@ -571,7 +571,10 @@ function signature.module(title, fields, missing, declared_only)
       end
       rawset(module, key, value)
     end,
+    internal = {},
     __index = function(_, name)
+      local own = getmetatable(module).internal[name]
+      if own ~= nil then return own end
       if missing then
         local found = missing(module, name)
         if found ~= nil then return found end
@@ -583,6 +586,11 @@ function signature.module(title, fields, missing, declared_only)
       raise("%s has no %q%s", title, tostring(name), errors.suggestion(tostring(name), known))
     end,
   })
+end
+
+-- Where a module keeps what other modules of lua/flow take from it and users do not see: module.name finds it, pairs(module) does not.
+function signature.internal(module)
+  return getmetatable(module).internal
 end
 
 return signature

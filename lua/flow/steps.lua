@@ -117,8 +117,8 @@ end
 local function update_metrics(model, total, losses, x, targets, predictions, weights, share)
   local compiled = model._compiled
   local rows = metrics.rows(x)
-  compiled.loss_tracker:update_batch(total, rows, share and share.rows)
-  for _, entry in ipairs(compiled.output_losses) do entry.metric:update_batch(losses[entry.output], rows, share and share.rows) end
+  compiled.loss_tracker:_update_batch(total, rows, share and share.rows)
+  for _, entry in ipairs(compiled.output_losses) do entry.metric:_update_batch(losses[entry.output], rows, share and share.rows) end
   for _, entry in ipairs(compiled.metrics) do
     entry.metric:update_state(targets[entry.output], predictions[entry.output], entry.weighted and weights_of(weights, entry.output) or nil)
   end

@@ -19,6 +19,7 @@ local saving = require "flow.distribute.saving"
 local raise = errors.raise
 local by_name
 local callbacks = signature.module("flow.callbacks", {}, function(_, name) return by_name(name) end)
+local internal = signature.internal(callbacks)
 
 local HOOKS = {}
 for _, what in ipairs { "train", "test", "predict" } do
@@ -39,7 +40,7 @@ for _, hook in ipairs { "_resume", "_after_batch", "_after_epoch", "_after_train
 -- Of those that write files all along (distribute/saving.lua): _path() says where to; _silent: another worker writes it.
 Callback._path, Callback._silent = false, false
 callbacks.Callback = Callback
-callbacks.HOOKS = HOOKS
+internal.HOOKS = HOOKS
 
 -- A class of callbacks: Mine(a, b) calls Mine.init(self, a, b); without init a table of options becomes fields.
 function Callback.extend(parent, name)
@@ -66,7 +67,7 @@ end
 local List = {}
 List.__index = List
 
-function callbacks.list(given, model, params)
+function internal.list(given, model, params)
   local members = {}
   if object.is(given, Callback) then given = { given } end
   if given ~= nil and type(given) ~= "table" then raise("callbacks is a list, got %s", errors.describe(given)) end

@@ -98,6 +98,8 @@ function datasets.mnist(path)
 end
 
 -- One IDX file as a tensor.
-datasets.load_idx = load_idx
+function datasets.load_idx(path)
+  return load_idx(require("flow.io").path(path, "datasets.load_idx"))
+end
 
 return datasets

@@ -106,11 +106,11 @@ end
 
 local function open(self)
   self:close()
-  self.iterator, self.ended, self.exhausted, self.rows = Iterator.new(self.dataset), false, false, 0
+  self.iterator, self.ended, self.exhausted, self.rows = Iterator._open(self.dataset), false, false, 0
   if self.numbers then self.numbers.batches, self.numbers.rows = 0, 0 end
   if self.keeps then
     self.store = self.store or resident.row_store(self.model) or false
-    self.keeps = self.store and self.iterator:keep_rows(self.store)
+    self.keeps = self.store and self.iterator:_keep_rows(self.store)
   end
   rawset(self.dataset, "_last", self.iterator)
   if self.pending then self.iterator:restore(self.pending) end
@@ -131,7 +131,7 @@ function Feed:state(begun)
     return { position = self.iterator:save(), rows = self.rows, open = true }
   end
   if self.pending then return { position = self.pending, rows = self.rows, open = false } end
-  local next_pass = Iterator.new(self.dataset, true)
+  local next_pass = Iterator._open(self.dataset, true)
   local position = next_pass:save()
   next_pass:close()
   return { position = position, rows = self.rows, open = false }
@@ -310,7 +310,7 @@ local function loop(self, seed, number, count, watch, outputs, collect)
   while batch < count do
     local status, stop = 0, false
     if not self.exhausted then
-      status = iterator:pull()
+      status = iterator:_pull()
       self.exhausted = status == 0 and iterator._element.count == 0
     end
     if status ~= 0 then

@@ -29,6 +29,7 @@ local data = signature.module("flow.data", {
   INFINITE_CARDINALITY = -1, UNKNOWN_CARDINALITY = -2, SHARD_HINT = -1, AUTOTUNE = -1,
   AutoShardPolicy = { OFF = -1, AUTO = 0, FILE = 1, DATA = 2, HINT = 3 },
 })
+local internal = signature.internal(data)
 
 local Dataset = object.class("Dataset")
 data.Dataset = Dataset
@@ -40,7 +41,7 @@ local PASSED = { "class_names", "file_paths" }
 ---- objects ---------------------------------------------------------------------------------------------------------------
 
 -- A Dataset of a handle that native.own holds; parents: the Datasets it is made of.
-function data.wrap(handle, parents)
+function internal.wrap(handle, parents)
   local self = object.new(Dataset, { _handle = handle, _parents = parents or {}, _passed = {}, _last = false })
   for i = #self._parents, 1, -1 do
     for _, name in ipairs(PASSED) do self._passed[name] = self._parents[i]._passed[name] or self._passed[name] end
@@ -57,15 +58,14 @@ local function make(parents, f, ...)
 end
 
 -- Lets ds:name(...) of Datasets that other modules make be written as one line.
-takes("stage, f, ...", true)
-function data.stage(self, f, ...)
+function internal.stage(self, f, ...)
   local n = select("#", ...)
   local list = { ... }
   list[n + 1] = out
   return make({ self }, f, self._handle, unpack(list, 1, n + 1))
 end
 
-function data.is(value)
+function internal.is(value)
   return object.is(value, Dataset)
 end
 
@@ -112,7 +112,7 @@ Dataset.metatable.__len = Dataset.len
 -- A pass over the data: call it for the next element, as `for x, y in ds:iter() do` does. it:save() and it:restore(text) keep its
 -- position, it:skip(n), it:stats(), it:close().
 function Dataset:iter()
-  rawset(self, "_last", Iterator.new(self))
+  rawset(self, "_last", Iterator._open(self))
   return self._last
 end
 Dataset.metatable.__call = function(self, ...)
@@ -127,7 +127,7 @@ end
 
 -- The first element without being noticed: shuffles below keep the order of their next pass.
 local function peek(dataset)
-  local iterator = Iterator.new(dataset, true)
+  local iterator = Iterator._open(dataset, true)
   local function finish(...)
     iterator:close()
     return ...
@@ -226,6 +226,7 @@ function Dataset.from_generator(f, options)
   local specs = options.output_signature
   if specs == nil then
     local next_element, state, control = f(unpack(options.args or {}))
+    signature.check_callable("from_generator: a for loop over what the function returned", next_element)
     local first = { next_element(state, control) }
     if first[1] == nil then raise("from_generator: the generator gives nothing; name what it would give: { output_signature = ... }") end
     specs = elements.specs_of_values(first)
@@ -351,7 +352,7 @@ end
 local ElementFunction = object.class("ElementFunction")
 
 -- What ds:map applies besides Lua functions: a flow_function * that native.own has.
-function data.element_function(handle)
+function internal.element_function(handle)
   return object.new(ElementFunction, { handle = handle })
 end
 
@@ -482,7 +483,7 @@ function Dataset:options()
            deterministic = C.flow_dataset_deterministic(self._handle) ~= 0 }
 end
 
-data.peek = peek
+internal.peek = peek
 object.strict(Dataset, "flow.data.Dataset")
 ---- files of records and tables ---------------------------------------------------------------------------------------------------------
 local record_data, records = require "flow.data.record_data", require "flow.data.records"

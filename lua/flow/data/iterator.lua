@@ -34,7 +34,7 @@ end
 ---- life ------------------------------------------------------------------------------------------------------------------------
 
 -- peeks: leaves no trace in the random state of the dataset.
-function Iterator.new(dataset, peeks)
+function Iterator._open(dataset, peeks)
   check((peeks and C.flow_iterator_peek or C.flow_iterator_new)(context, dataset._handle, out))
   held[1] = dataset
   local is_text = {}
@@ -50,7 +50,7 @@ local function handle_of(self)
 end
 
 -- Batches of rows that come again in every pass are made on the store's device; returns whether these are.
-function Iterator:keep_rows(store)
+function Iterator:_keep_rows(store)
   return C.flow_iterator_keep_rows(handle_of(self), store) ~= 0
 end
 
@@ -94,7 +94,7 @@ local function answer(self, element)
 end
 
 -- Fills self._element, answering what is asked on the way. Returns a status.
-function Iterator:pull()
+function Iterator:_pull()
   local handle, element = handle_of(self), self._element
   while true do
     local status = tonumber(C.flow_iterator_next(handle, element))
@@ -110,7 +110,7 @@ end
 function Iterator:next()
   if not self._handle then return end
   native.pressure()
-  check(self:pull())
+  check(self:_pull())
   if self._element.count == 0 then
     self:close()
     return

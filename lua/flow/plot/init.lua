@@ -9,6 +9,7 @@ local signature = require "flow.signature"
 
 local takes = signature.takes
 local plot = signature.module "flow.plot"
+local internal = signature.internal(plot)
 
 -- The ending of a path, which says how the picture is written; raises, naming the known ones, if it is none of them.
 local function ending(what, file, known)
@@ -19,7 +20,7 @@ local function ending(what, file, known)
   end
   raise("%s: %q: pictures are written as .%s files", what, file, table.concat(known, " or ."))
 end
-plot.ending = ending
+internal.ending = ending
 
 -- history:plot("history.svg", { title =, metrics =, width =, height =, yscale = "log" }) writes a picture; history:plot() shows the
 -- curves in the terminal and returns what it printed.

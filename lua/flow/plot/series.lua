@@ -31,6 +31,9 @@ end
 
 -- The panels of a History: { { name =, curves = { curve, ... } }, ... }. names: the metrics to show, nil for all.
 function series.panels(history, names)
+  if type(history) ~= "table" or type(history.history) ~= "table" then
+    errors.raise("history:plot: expected the History that fit returns, got %s", errors.describe(history))
+  end
   local given = history.history
   local panels, chosen = {}, {}
   if names then

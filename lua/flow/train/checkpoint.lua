@@ -31,6 +31,9 @@ local Status = object.class("CheckpointStatus")
 -- flow.train.Checkpoint { name = object, ... }; Checkpoint(model, { ... }): the model's parts without a name in front, as in Keras.
 function checkpoint.Checkpoint(objects, more, extra)
   if extra ~= nil then raise("Checkpoint takes (objects) or (model, objects); %s is one argument too many", errors.describe(extra)) end
+  if more ~= nil and (type(more) ~= "table" or getmetatable(more)) then
+    raise("Checkpoint: the second argument is a table of names with objects, got %s", errors.describe(more))
+  end
   if object.has(objects, "weights") or more then
     local named = { root = objects }
     for name, value in pairs(more or {}) do named[name] = value end
