@@ -323,7 +323,7 @@ end
 
 local function read_validation(model, given, limit)
   if Feed.is(given) then return read_feed(model, "test", "validation_data", given, nil, {}, limit) end
-  if type(given) ~= "table" or getmetatable(given) or #given < 2 or #given > 3 then
+  if type(given) ~= "table" or getmetatable(given) or errors.check_list("fit: validation_data", given) < 2 or #given > 3 then
     raise("fit: validation_data is { x, y } or { x, y, sample_weight }, got %s", errors.describe(given))
   end
   return read_data(model, "validation_data", given[1], given[2], given[3])

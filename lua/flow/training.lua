@@ -46,6 +46,7 @@ local function per_output(model, compiled, value, what)
   if type(value) ~= "table" or getmetatable(value) then return nil end
   if next(value) == nil then return value end
   if value[1] ~= nil then
+    errors.check_list("compile: " .. what, value)
     if #value ~= output_count(model, compiled) then
       raise("%s: compile: %s has %d entries for %d outputs", object.title(model), what, #value, output_count(model, compiled))
     end
@@ -111,6 +112,7 @@ local function add_metrics(model, compiled, what, list, weighted)
   for output = 1, output_count(model, compiled) do
     local entries = by_output[output]
     if type(entries) ~= "table" or getmetatable(entries) then entries = { entries } end
+    errors.check_list("compile: " .. what, entries)
     for _, entry in ipairs(entries) do
       local metric = metrics.get(entry)
       local key = several and outputs and outputs[output].layer.name .. "_" .. metric.name or metric.name
@@ -220,7 +222,7 @@ function training.tensors(value, what)
   local first = type(value) == "table" and not getmetatable(value) and value[1]
   if native.is_tensor(first) or (type(first) == "table" and getmetatable(first)) then
     local list = {}
-    for i = 1, #value do list[i] = tensor.on_host(ops.operand(value[i], nil, what)) end
+    for i = 1, errors.check_list(what, value) do list[i] = tensor.on_host(ops.operand(value[i], nil, what)) end
     return list
   end
   return { tensor.on_host(ops.operand(value, nil, what)) }

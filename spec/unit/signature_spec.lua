@@ -60,6 +60,47 @@ describe("a class name", function()
   end)
 end)
 
+describe("lists, literal code and long values", function()
+  local x, y = flow.ones { 2, 4 }, flow.ones { 2, 2 }
+  local function compiled()
+    local model = flow.Sequential { layers.Input { 4 }, layers.Dense(2) }
+    model:compile { loss = "mse" }
+    return model
+  end
+
+  it("name the entry that is nil", function()
+    local nothing, history = nil, flow.callbacks.History()
+    local cases = {
+      [function() flow.Sequential { layers.Input { 4 }, nothing, layers.Dense(2) } end] = "flow.Sequential: entry 2 of the list",
+      [function() layers.Add()({ x, nothing, x }) end] = "the inputs: entry 2 of the list",
+      [function() compiled():fit(x, y, { callbacks = { history, nothing, history } }) end] = "callbacks: entry 2 of the list",
+      [function() compiled():compile { loss = "mse", metrics = { "mae", nothing, "mse" } } end] = "compile: metrics: entry 2 of the list",
+      [function() compiled():fit(x, y, { validation_data = { x, nothing, y } }) end] = "fit: validation_data: entry 2 of the list",
+      [function() flow.zeros { 2, nothing, 3 } end] = "flow.zeros: the shape: entry 2 of the list",
+      [function() layers.Conv2D(2, { 3, nothing, 3 }) end] = "kernel_size: entry 2 of the list",
+      [function() flow.data.Dataset.from_tensor_slices { { 1 }, nothing, { 2 } } end] = "entry 2 of the list",
+    }
+    for f, part in pairs(cases) do
+      local text = message_of(f)
+      assert.truthy(text:find(part, 1, true) and text:find("is nil: is a name misspelt?", 1, true), text)
+    end
+  end)
+
+  it("say what the right form is", function()
+    assert.truthy(message_of(function() flow.data.Dataset.from_tensor_slices(x, y) end):find("write from_tensor_slices { x, y }", 1, true))
+    assert.truthy(message_of(function() flow.Sequential(layers.Dense(1), layers.Dense(2)) end)
+      :find("write flow.Sequential { layer, layer, ... }", 1, true))
+    assert.truthy(message_of(function() flow.Sequential { layers.Input { 4 }, layers.Flatten } end):find("write layers.Flatten()", 1, true))
+    assert.truthy(message_of(function() compiled():evaluate(x, y, { return_dict = false }) end):find("return_dict = false is not", 1, true))
+    assert.equal(1, #compiled():fit({ x = x, y = y, verbose = 0 }).epoch)
+  end)
+
+  it("do not make long messages", function()
+    assert.is_true(#message_of(function() flow.zeros(("x"):rep(5e6)) end) < 300)
+    assert.is_true(#message_of(function() compiled():get_layer(("x"):rep(5e6)) end) < 3000)
+  end)
+end)
+
 describe("an op", function()
   local x = flow.tensor { { -1.26, 2.55 }, { 3, 8 } }
 
