@@ -544,7 +544,9 @@ local function full_like(x, value, options, what)
   x = operand(x, nil, what)
   local dtype = native.dtype(options and options.dtype or dtype_of(x))
   if type(value) == "boolean" then value = value and 1 or 0 end
-  if type(value) ~= "number" then raise("%s: the value is a number, got %s", what, errors.describe(value)) end
+  if type(value) ~= "number" and not native.is_int64(value) then
+    raise("%s: the value is a number, got %s", what, errors.describe(value))
+  end
   return ops.full_raw(x, tensor.raw_shape(x), value, dtype)
 end
 takes "x, { dtype? }"
