@@ -102,7 +102,7 @@ function define.op(ops, f, ...)
   local text, first = signature.pop(), (...)
   local entry = signature.entry("flow." .. first, f, text)
   local op
-  if text and signature.needs_reading(text) then op = reading(f, entry, #signature.record_of(entry).positional)
+  if text and signature.needs_reading(text) then op = reading(f, entry, signature.count_of(text))
   else op = PLAIN[debug.getinfo(f, "u").nparams](f, entry) end
   signature.register(op, entry)
   for _, name in ipairs { ... } do

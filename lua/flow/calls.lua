@@ -1,0 +1,275 @@
+-- calls.lua: what functions take, parsed from their texts (signature.lua), and calls read by it. Loaded when the first call needs it: most
+-- programs make few that do.
+
+local errors = require "flow.errors"
+local signature = require "flow.signature"
+
+local raise, is_options = errors.raise, signature.is_options
+local calls = {}
+
+---- kinds ------------------------------------------------------------------------------------------------------------------
+
+local floor, huge = math.floor, math.huge
+
+local function whole_from(least)
+  return function(value) return type(value) == "number" and value >= least and value == floor(value) and value < huge end
+end
+
+local function of_type(name)
+  return function(value) return type(value) == name end
+end
+
+-- A number or a 64-bit integer, an int64_t or a uint64_t.
+local function is_numeric(value)
+  return type(value) == "number" or type(value) == "cdata" and tostring(value):find("^%-?%d+U?LL$") ~= nil
+end
+
+-- Name of a kind -> its test, and how messages name it. A test may raise what it knows better. named: tables with names are values.
+local KINDS = {
+  any = { function() return true end, "anything" },
+  data = { function() return true end, "data", named = true },
+  number = { of_type "number", "a number" },
+  numeric = { is_numeric, "a number" },
+  positive = { function(value) return type(value) == "number" and value > 0 end, "a number above 0" },
+  integer = { whole_from(-huge), "a whole number" },
+  whole = { whole_from(0), "a whole number from 0" },
+  count = { whole_from(1), "a whole number from 1" },
+  boolean = { of_type "boolean", "true or false" },
+  string = { of_type "string", "a string" },
+  text = { function(value) return type(value) == "string" and value ~= "" end, "a text" },
+  path = { of_type "string", "a path" },
+  callable = { signature.is_callable, "a function" },
+  table = { of_type "table", "a table", named = true },
+  list = { function(value) return type(value) == "table" and getmetatable(value) == nil and not signature.is_named(value) end, "a list" },
+  verbosity = { function(value) return type(value) == "boolean" or value == "auto" or whole_from(0)(value) end, '0, 1, 2 or "auto"' },
+}
+calls.KINDS = KINDS
+
+local function describe_kind(kind)
+  local parts = {}
+  for i, name in ipairs(kind.names) do
+    local literal = name:match("^'(.*)'$")
+    parts[i] = literal and ("%q"):format(literal) or KINDS[name][2]
+  end
+  if #parts == 1 then return parts[1] end
+  return table.concat(parts, ", ", 1, #parts - 1) .. " or " .. parts[#parts]
+end
+
+local function fits(kind, value)
+  for _, name in ipairs(kind.names) do
+    local literal = name:match("^'(.*)'$")
+    if literal then
+      if value == literal then return true end
+    elseif KINDS[name][1](value) then
+      return true
+    end
+  end
+  return false
+end
+
+---- records ----------------------------------------------------------------------------------------------------------------
+
+local function parse_default(text)
+  if text == "" or text == "nil" then return nil end
+  if text == "true" or text == "false" then return text == "true" end
+  return tonumber(text) or text:match("^'(.*)'$") or error("signature: default " .. text)
+end
+
+-- { name =, optional =, variadic =, kind = { names = {...} }, default = } of "name?: kind = default".
+local function parse_parameter(text)
+  local head, default = text:match("^(.-)%s*=%s*(.*)$")
+  local name, kinds = (head or text):match("^%s*([^:]-)%s*:%s*(.-)%s*$")
+  name = name or (head or text):match("^%s*(.-)%s*$")
+  local parameter = { default = parse_default(default or ""), default_text = default }
+  parameter.name = name:gsub("%.%.%.$", function() parameter.variadic = true return "" end):gsub("%?$", function()
+    parameter.optional = true
+    return ""
+  end)
+  if kinds then
+    parameter.kind = { names = {} }
+    for kind in kinds:gmatch("[^|]+") do
+      if not kind:find("^'") and not KINDS[kind] then error("signature: unknown kind " .. kind) end
+      table.insert(parameter.kind.names, kind)
+      parameter.kind.named = parameter.kind.named or KINDS[kind] and KINDS[kind].named
+      parameter.kind.list = parameter.kind.list or kind == "list"
+    end
+  end
+  parameter.optional = parameter.optional or default ~= nil
+  return parameter
+end
+
+local function parse_list(text, by_name)
+  local list = {}
+  text = text:gsub("'[^']*'", function(quoted) return (quoted:gsub(",", "\1")) end)      -- commas between quotes separate nothing
+  for part in text:gmatch("[^,]+") do
+    list[#list + 1] = parse_parameter((part:match("^%s*(.-)%s*$"):gsub("\1", ",")))
+    by_name[list[#list].name] = list[#list]
+  end
+  return list
+end
+
+-- The record of an entry: { title =, positional = list, options = list or nil, by_name =, variadic =, form =, method = }.
+local record_of
+function record_of(entry)
+  if entry.record then return entry.record end
+  local record = { title = entry.title, by_name = {}, method = entry.method, any = entry.any or false }
+  if entry.like then      -- another function's, whose first parameter is self here
+    local other = record_of(entry.like)
+    record.options, record.variadic, record.positional = other.options, other.variadic, { unpack(other.positional, entry.skip + 1) }
+    for _, list in ipairs { record.positional, record.options or {} } do
+      for _, parameter in ipairs(list) do record.by_name[parameter.name] = parameter end
+    end
+    entry.record = record
+    return record
+  elseif entry.text then
+    local text, form = entry.text:match("^(.-)%s+%-%- (.*)$")
+    text, record.form = text or entry.text, form
+    local head, braces = text:match("^(.-),?%s*{(.*)}%s*$")
+    record.positional = parse_list(head or text, record.by_name)
+    record.options = braces and parse_list(braces, record.by_name) or nil
+  else
+    record.positional = {}
+    for i = entry.method and 2 or 1, huge do
+      local name = debug.getlocal(entry.f, i)
+      if not name then break end
+      record.positional[#record.positional + 1] = { name = name, optional = true }
+      record.by_name[name] = record.positional[#record.positional]
+    end
+  end
+  local last = record.positional[#record.positional]
+  record.variadic = last and last.variadic or false
+  entry.record = record
+  return record
+end
+
+calls.record_of = record_of
+
+local function usage_of(parameter)
+  local text = parameter.name .. (parameter.variadic and "..." or "")
+  if parameter.default_text and parameter.default_text ~= "nil" then return text .. " = " .. parameter.default_text:gsub("'", '"') end
+  return text
+end
+
+-- "(x, y, { epochs = 1, callbacks })", as messages show what is taken.
+function calls.usage(record)
+  local parts, options = {}, {}
+  for i, parameter in ipairs(record.positional) do parts[i] = usage_of(parameter) end
+  for i, parameter in ipairs(record.options or {}) do options[i] = usage_of(parameter) end
+  if #options > 0 then parts[#parts + 1] = "{ " .. table.concat(options, ", ") .. " }" end
+  if #parts == 0 then return "no arguments" end
+  return "(" .. table.concat(parts, ", ") .. ")"
+end
+
+---- options ----------------------------------------------------------------------------------------------------------------
+
+-- Whether the last of `count` arguments is the table of options.
+local function ends_in_options(record, value, count)
+  if not is_options(value) then return false end
+  local parameter = record.positional[count]
+  if not parameter then return true end
+  if next(value) == nil then      -- {} is a value where a table may stand, or where something must
+    if parameter.kind then return not fits(parameter.kind, value) end
+    return parameter.optional and not parameter.variadic
+  end
+  if not (parameter.kind and parameter.kind.named) then return true end
+  for name in pairs(value) do
+    if record.by_name[name] then return true end
+  end
+  return false
+end
+
+local function unknown_option(record, name)
+  local known = {}
+  for key in pairs(record.by_name) do known[key] = true end
+  if type(name) == "string" then
+    raise("%s: unknown option %q%s", record.title, name, errors.suggestion(name, known))
+  end
+  raise("%s: an option has a name, got %s", record.title, errors.describe(name))
+end
+
+-- Raises that `value`, argument `position`, is one too many.
+local function too_many(record, value)
+  if is_options(value) and next(value) ~= nil then
+    for name in pairs(value) do
+      if type(name) ~= "string" or not record.by_name[name] then unknown_option(record, name) end
+    end
+  end
+  local usage = calls.usage(record)
+  raise("%s takes %s; %s is one argument too many%s", record.title, usage, errors.describe(value),
+    record.form and ": write " .. record.form or "")
+end
+calls.too_many = too_many
+
+---- reading a call -----------------------------------------------------------------------------------------------------------
+
+-- Spreads a table of options over positions and options.
+local function spread(record, named, values, options)
+  local first = record.positional[1]
+  for name, value in pairs(named) do
+    if type(name) == "number" then
+      if not first then raise("%s takes no value by position", record.title) end
+      if values[1] == nil then values[1] = {} end
+      if values[1] == named or type(values[1]) ~= "table" then
+        raise("%s: %s is given twice, as an argument and in the table of options", record.title, first.name)
+      end
+      values[1][name] = value
+    elseif not record.by_name[name] then
+      unknown_option(record, name)
+    end
+  end
+  for i, parameter in ipairs(record.positional) do
+    local value = named[parameter.name]
+    if value ~= nil then
+      if values[i] ~= nil then raise("%s: %s is given twice, by position and by name", record.title, parameter.name) end
+      values[i] = value
+    end
+  end
+  for _, parameter in ipairs(record.options or {}) do options[parameter.name] = named[parameter.name] end
+end
+
+-- The value of a parameter, checked, or its default.
+local function checked(record, parameter, value)
+  if value == nil then
+    if parameter.default ~= nil then return parameter.default end
+    if parameter.kind and not parameter.optional then
+      raise("%s: %s is missing: it is %s", record.title, parameter.name, describe_kind(parameter.kind))
+    end
+    return nil
+  end
+  if parameter.kind and not fits(parameter.kind, value) then
+    raise("%s: %s is %s, got %s", record.title, parameter.name, describe_kind(parameter.kind), errors.describe(value))
+  end
+  if parameter.kind and parameter.kind.list and type(value) == "table" then
+    errors.check_list(record.title .. ": " .. parameter.name, value)
+  end
+  return value
+end
+
+-- The values from position n on as a list: of one that is a list, or a shape, it is that.
+local function gather_rest(record, values, n, count)
+  local only = values[n]
+  if count == n and (type(only) == "cdata" or type(only) == "table" and not getmetatable(only)) then return end
+  local rest = {}
+  for i = n, count do rest[i - n + 1], values[i] = values[i], nil end
+  errors.check_list(record.title, rest, "argument %d is nil: is a name misspelt?", n - 1)
+  values[n] = rest
+end
+
+-- The arguments of a call as the function gets them.
+function calls.read(entry, ...)
+  local record, values, count = record_of(entry), { ... }, select("#", ...)
+  local n, options = #record.positional, {}
+  while count > 0 and values[count] == nil do count = count - 1 end
+  local named = count > 0 and ends_in_options(record, values[count], count) and values[count]
+  if named then values[count], count = nil, count - 1 end
+  if record.variadic and count >= n then gather_rest(record, values, n, count)
+  elseif count > n then too_many(record, values[count]) end
+  if named then spread(record, named, values, options) end
+  for i = 1, n do values[i] = checked(record, record.positional[i], values[i]) end
+  if not record.options then return unpack(values, 1, n) end
+  for _, parameter in ipairs(record.options) do options[parameter.name] = checked(record, parameter, options[parameter.name]) end
+  values[n + 1] = options
+  return unpack(values, 1, n + 1)
+end
+
+return calls
