@@ -49,7 +49,7 @@ describe("model:close()", function()
         for _ = 1, 5 do round() end
         local after = native.C.flow_live_bytes()
         collectgarbage("restart")
-        assert.truthy(after - before < 5 * 16384, ("%d bytes stay"):format(after - before))   -- weights alone: 5 * 3 * 65,536
+        assert.truthy(after - before < 5 * 65536, ("%d bytes stay"):format(after - before))   -- weights alone: 5 * 3 * 65,536
       end)
     end
   end
