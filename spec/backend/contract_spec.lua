@@ -1,6 +1,6 @@
 --- The contract of numbers: the bits of a run follow from its inputs, the weights, the seeds, the number of rows and the instruction set;
 --- never from the capacity of the instance or from what ran before. Under set_precision("exact") a row's results do not depend on the other
---- rows either. FLOW_CASES=10000 tries so many settings of each kind, FLOW_ISA pins the instruction set.
+--- rows either. FLOW_CASES=10000 tries ten thousand settings of each kind, FLOW_ISA pins the instruction set.
 local support = require "spec.support.init"
 local flow = require "flow"
 local native = require "flow.ffi"

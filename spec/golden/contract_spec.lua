@@ -1,5 +1,5 @@
 --- The contract of numbers for every layer of the golden cases: a prediction has the bits of its rows, whatever the capacity of the
---- instance and whatever ran before, and under set_precision("exact") a row has those bits alone, too. FLOW_CASES tries so many settings.
+--- instance and whatever ran before, and under set_precision("exact") a row has those bits alone, too. FLOW_CASES sets how many are tried.
 local flow = require "flow"
 local backend = require "spec.support.backend"
 local golden = require "spec.support.golden"
