@@ -1,14 +1,14 @@
 # compile.cmake: kernels.cu for one family to FOLDER/FAMILY.fatbin, .c (the same as the array flow_cuda_FAMILY_fatbin), .ptxas (what the
-# assembler says of each kernel) and .d (what it depends on). Run by cmake -P with SOURCE (its root), NVCC, FOLDER, FAMILY, HEADER, LIST
-# (the macro that lists the kernels), FLAGS (the targets), and CACHE: a folder where results are kept by what they were made of, since
-# the compilation takes minutes; empty: none.
+# assembler says of each kernel) and .d (what it depends on). Run by cmake -P with SOURCE (its root), NVCC, FOLDER, FAMILY, HEADER (its path
+# from kernels/), LIST (the macro that lists the kernels), FLAGS (the targets), and CACHE: a folder where results are kept by what they were
+# made of, since the compilation takes minutes; empty: none.
 set(to ${FOLDER}/${FAMILY})
 set(from ${SOURCE}/kernels/cuda/kernels.cu)
-set(command ${NVCC} -O3 -std=c++17 -Xptxas -v --Werror all-warnings -DFAMILY_HEADER="cuda/${HEADER}" -DFAMILY_KERNELS=${LIST} ${FLAGS})
+set(command ${NVCC} -O3 -std=c++17 -Xptxas -v --Werror all-warnings -DFAMILY_HEADER="${HEADER}" -DFAMILY_KERNELS=${LIST} ${FLAGS})
 set(include -I${SOURCE}/bindings -I${SOURCE}/core -I${SOURCE}/kernels)
 get_filename_component(bin ${NVCC} DIRECTORY)
 
-execute_process(COMMAND ${NVCC} -M -MF ${to}.d -MT ${to}.c -std=c++17 -DFAMILY_HEADER="cuda/${HEADER}" -DFAMILY_KERNELS=${LIST} ${include}
+execute_process(COMMAND ${NVCC} -M -MF ${to}.d -MT ${to}.c -std=c++17 -DFAMILY_HEADER="${HEADER}" -DFAMILY_KERNELS=${LIST} ${include}
   ${from} COMMAND_ERROR_IS_FATAL ANY)
 if(CACHE)
   execute_process(COMMAND ${NVCC} --version OUTPUT_VARIABLE what)
