@@ -205,7 +205,7 @@ FLOW_API int         flow_op_outputs(int op);
 FLOW_API flow_status flow_apply(flow_context *context, int op, flow_tensor *const *inputs, int input_count,
                                 const flow_attributes *attributes, flow_tensor **outputs);
 
-/* Composites of ops, with Keras' semantics (see core/ops/composites.c). Each returns a new reference. */
+/* Composites of ops, with Keras' semantics (see core/autodiff/composites.c). Each returns a new reference. */
 FLOW_API flow_status flow_mean(flow_context *context, flow_tensor *x, const flow_attributes *reduce, flow_tensor **out);
 FLOW_API flow_status flow_activate(flow_context *context, const char *activation, flow_tensor *x, flow_tensor **out);
 FLOW_API int         flow_activation_known(const char *name);

@@ -100,7 +100,7 @@ typedef struct flow_accelerator_table {
   int         (*count)(char *why, size_t size);
   /* The same object for the same index, to the end of the process. FLOW_UNSUPPORTED for a device that is too old. */
   flow_status (*open)(int index, const flow_accelerator **out);
-  const struct flow_transport *transport;      /* sums between devices (core/dist/transport.h); NULL: there is none */
+  const struct flow_transport *transport;      /* sums between devices (core/transport/transport.h); NULL: there is none */
 } flow_accelerator_table;
 
 #endif

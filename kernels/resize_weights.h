@@ -10,7 +10,7 @@
 #include <math.h>
 #include "flow.h"
 
-#ifndef BODY                     /* for the GPU: cuda/body.h */
+#ifndef BODY                     /* for the GPU: cuda/device/body.h */
 #define BODY static inline
 #endif
 

@@ -1,8 +1,8 @@
 /* image.c: the C API's pictures as tensors. */
 #include <math.h>
 #include "base/memory.h"
-#include "data/image.h"
-#include "data/resize.h"
+#include "image/image.h"
+#include "image/resize.h"
 #include "tensor/tensor.h"
 
 /* ---- in -------------------------------------------------------------------------------------------------------------------------- */

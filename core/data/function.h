@@ -32,7 +32,7 @@ struct flow_function_class {
   flow_status (*spec)(const flow_function *function, const flow_element_spec *in, flow_element_spec *out);
   flow_status (*open)(const flow_function *function, void *worker);      /* NULL: nothing to do; close() follows a failure, too */
   /* Fills `out`, which is empty; its component i may be place->tensors[i] (a new reference to it), if there is one: memory of that
-   * component's dtype and shape, where the consumer would have it (places.h). `in` stays the caller's, but may be taken from with
+   * component's dtype and shape, where the consumer would have it (batch_slots.h). `in` stays the caller's, but may be taken from with
    * flow_element_move. A failure is met by the consumer at this element's place; the message should name the element (a path). */
   flow_status (*apply)(const flow_function *function, void *worker, const flow_element_key *key, const flow_element *place,
                        flow_element *in, flow_element *out);

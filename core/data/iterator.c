@@ -1,5 +1,5 @@
 /* iterator.c: passes: the first cursor is opened when the first element is asked for; positions are saved and restored. */
-#include "data/generator.h"
+#include "data/sources/generator.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 
 #include <string.h>
 #include "graph/context.h"
-#include "graph/instance.h"
+#include "run/instance.h"
 
 typedef struct plan_function {
   flow_function base;

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "data/iterator.h"
 #include "graph/context.h"
-#include "graph/gather.h"
+#include "run/input_rows.h"
 
 /* Of one component: the rows in the order in which they came, and where each is found again: open addressing, 0 is empty. */
 typedef struct kept_rows {

@@ -3,7 +3,7 @@
 #ifndef FLOW_DATA_STACK_H
 #define FLOW_DATA_STACK_H
 
-#include "data/places.h"
+#include "data/batch_slots.h"
 
 typedef struct flow_stack {
   int64_t           capacity, rows;      /* rows that the tensors have, and that are filled */
@@ -23,7 +23,7 @@ flow_status flow_stack_add(flow_stack *stack, const flow_element_spec *rows, int
 flow_status flow_stack_finish(flow_stack *stack, flow_element *out);
 void        flow_stack_clear(flow_stack *stack);      /* drops the rows */
 void        flow_stack_release(flow_stack *stack);    /* and all memory */
-/* Rows may be written where they stay (places.h) if they come from this input: batches of `size`, one after the other. Gives the
+/* Rows may be written where they stay (batch_slots.h) if they come from this input: batches of `size`, one after the other. Gives the
  * places to the cursor. */
 flow_status flow_stack_offer_places(flow_stack *stack, flow_cursor *input, int64_t size);
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/philox.h"
-#include "graph/plan.h"
+#include "plan/plan.h"
 #include "graph/tape.h"
 #include "tensor/place.h"
 

@@ -4,7 +4,7 @@
  *   variable.h   tensors that outlive a step, and their versions within a trace
  *   autodiff.c   reverse differentiation over the nodes, the same for tapes and traces
  *   fuse.c       patterns of nodes that one fused op does better; fuse_*.c: more of them, each for a reason of its own;
- *                fold_*.c: what others do on their way; join_casts.c, turn_filters.c: nodes that do the same with several
+ *                fold_*.c: what others do on their way; join_casts.c, transpose_filters.c: nodes that do the same with several
  *                tensors
  *   plan.h       a finished graph: dead nodes dropped, effects last, nodes grouped into segments; immutable
  *   instance.h   a plan's memory, bindings and kernels for one capacity
@@ -113,7 +113,7 @@ flow_status flow_graph_fuse_elementwise(flow_graph *graph, const char *live, con
 flow_status flow_graph_fuse_relu_gradients(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_batch_norm.c: on a device, normalizations together with the sum and the relu behind them. live[] as above. */
 flow_status flow_graph_fuse_batch_norm(flow_graph *graph, const char *live, const int *outputs, int output_count);
-/* turn_filters.c: on a device, kernels of convolutions, and gradients of them, are turned into the layout that it reads by one node. live[]
+/* transpose_filters.c: on a device, kernels of convolutions, and gradients of them, are turned into the layout that it reads by one node. live[]
  * as above. */
 flow_status flow_graph_turn_filters(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* join_casts.c: on a device, the casts of variables to 16 bits are one node. live[] as above. */

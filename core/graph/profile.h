@@ -4,7 +4,7 @@
 #define FLOW_GRAPH_PROFILE_H
 
 #include "graph/context.h"
-#include "graph/instance.h"
+#include "run/instance.h"
 
 struct flow_profile {
   int                 active;

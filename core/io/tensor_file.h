@@ -49,7 +49,7 @@ struct flow_tensor_file {
   struct flow_trusted *trusted;          /* contents come through libhdf5, not from ranges of the file; else NULL */
 };
 
-/* hdf5_trusted.c: files that the caller trusts, through the plugin "hdf5": fills the index; contents are read by name. */
+/* trusted.c: files that the caller trusts, through the plugin "hdf5": fills the index; contents are read by name. */
 flow_status flow_trusted_open(flow_tensor_file *file, const char *member);
 flow_status flow_trusted_read(const flow_tensor_file *file, const flow_tensor_entry *entry, void *to);
 void        flow_trusted_close(struct flow_trusted *trusted);      /* NULL is fine */

@@ -9,7 +9,7 @@
 #include "layers/initializers.h"
 #include "layers/regularizers.h"
 #include "layers/suggest.h"
-#include "ops/composites.h"
+#include "autodiff/composites.h"
 
 typedef enum value_kind { VALUE_NULL, VALUE_NUMBER, VALUE_BOOLEAN, VALUE_TEXT, VALUE_NUMBERS } value_kind;
 

@@ -3,7 +3,7 @@
 #define FLOW_LAYERS_EXPRESS_H
 
 #include "layers/arguments.h"
-#include "ops/expression.h"
+#include "autodiff/expression.h"
 
 /* Results are borrowed from the expression, as everywhere in expression.h. */
 flow_tensor *flow_express_variable(flow_expression *e, flow_variable *variable);                   /* its current value */

@@ -4,7 +4,7 @@
 #ifndef FLOW_MODELS_SESSION_H
 #define FLOW_MODELS_SESSION_H
 
-#include "graph/plan.h"
+#include "plan/plan.h"
 
 typedef enum flow_step_kind { FLOW_STEP_PREDICT, FLOW_STEP_TRAIN } flow_step_kind;
 

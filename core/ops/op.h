@@ -32,7 +32,7 @@ enum flow_op_flags {
   FLOW_OP_ALIAS       = 64,   /* output is the first input's memory under another shape */
   FLOW_OP_TO_FLOAT    = 128,  /* where the common dtype is no float, float32 takes its place (exp, div) */
   FLOW_OP_CHECKS      = 256,  /* the kernel may refuse data: a label, an empty axis */
-  FLOW_OP_COLLECTIVE  = 512,  /* all replicas run it together (graph/executor.c); the kernel is what one alone does */
+  FLOW_OP_COLLECTIVE  = 512,  /* all replicas run it together (run/executor.c); the kernel is what one alone does */
   FLOW_OP_WIDE        = 1024, /* REDUCE: sums over rows are kept as wide partial sums (wide_sum.h) until they are complete */
   FLOW_OP_CONDITION   = 2048, /* the first input takes no part in the promotion (where) */
   FLOW_OP_COUNTS_BOOLS = 4096, /* bool inputs are cast to int32 (mod) */
@@ -88,7 +88,7 @@ flow_status flow_apply1(flow_context *context, int op, flow_tensor *a, flow_tens
  * or NULL. Losses use it to find the logits behind a softmax. core/graph/context.c */
 flow_tensor *flow_producer_input(flow_context *context, flow_tensor *tensor, int op);
 
-/* Runs an op on concrete tensors at once; inputs are already cast and checked. core/ops/eager.c */
+/* Runs an op on concrete tensors at once; inputs are already cast and checked. core/autodiff/eager.c */
 flow_status flow_run_eager(flow_context *context, int op, flow_tensor *const *inputs, int input_count,
                            const flow_attributes *attributes, const flow_signature *signatures, flow_tensor **outputs);
 

@@ -1,4 +1,4 @@
-/* optimizer_records.c: the optimizers. Formulas: Keras 3, restated at the kernels (kernels/cpu/optimizer_update.h). Arguments
+/* optimizer_records.c: the optimizers. Formulas: Keras 3, restated at the kernels (kernels/cpu/optimizer/optimizer_update.h). Arguments
  * stand in the order of Keras' constructors. */
 #include "train/optimizer.h"
 

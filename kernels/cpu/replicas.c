@@ -1,5 +1,5 @@
 /* replicas.c: what replicas that train together know and do: how many rows each has, and, for one that is alone, the sum over all of
- * them. Several replicas are added up by the engine (core/graph/executor.c), since that takes all of them at once. */
+ * them. Several replicas are added up by the engine (core/run/executor.c), since that takes all of them at once. */
 #include "cpu/vector.h"
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tensors.h"
-#include "graph/instance.h"
+#include "run/instance.h"
 #include "graph/tape.h"
 #include "graph/variable.h"
 

@@ -1,4 +1,4 @@
-/* one_value_store.h: a flow_store (dist/transport.h) of one value, whatever its key: who asks waits until somebody has set it. Between the
+/* one_value_store.h: a flow_store (transport/transport.h) of one value, whatever its key: who asks waits until somebody has set it. Between the
  * threads of a process. */
 #ifndef FLOW_SPEC_ONE_VALUE_STORE_H
 #define FLOW_SPEC_ONE_VALUE_STORE_H
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/memory.h"
-#include "dist/transport.h"
+#include "transport/transport.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char stored[256];

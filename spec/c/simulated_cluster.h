@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "dist/frame.h"
-#include "dist/protocol.h"
+#include "cluster/control/frame.h"
+#include "cluster/control/protocol.h"
 
 enum { SIM_MOST_NODES = 6, SIM_MOST_CONNECTIONS = 20000, SIM_TEXT = 1100 };
 

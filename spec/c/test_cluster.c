@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "dist/cluster.h"
+#include "cluster/cluster.h"
 
 static flow_cluster *made(const char *text)
 {

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/memory.h"
-#include "dist/communication.h"
+#include "transport/communication.h"
 
 enum { MOST = 4, LONG = 100003, STEPS = 300, TEXT = 1024 };
 

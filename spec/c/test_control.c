@@ -16,7 +16,7 @@
 
 #include "base/memory.h"
 #include "base/plugin.h"
-#include "dist/control_state.h"
+#include "cluster/control/control_state.h"
 
 enum { TASKS = 3 };
 

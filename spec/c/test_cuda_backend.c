@@ -11,8 +11,8 @@
 #include <cmocka.h>
 #include <pthread.h>
 #include "base/memory.h"
-#include "cuda/library.h"
-#include "cuda/runtime.h"
+#include "cuda/library/library.h"
+#include "cuda/runtime/runtime.h"
 #include "one_value_store.h"
 #include "ops/op.h"
 

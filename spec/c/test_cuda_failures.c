@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "cuda/runtime.h"
+#include "cuda/runtime/runtime.h"
 #include "ops/op.h"
 
 enum { COUNT = 2000, BYTES = COUNT * 4, QUEUES = 60, MOST_CALLS = 2000 };

@@ -17,8 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/memory.h"
-#include "cuda/runtime.h"
-#include "dist/transport.h"
+#include "cuda/runtime/runtime.h"
+#include "transport/transport.h"
 
 enum { MOST_RANKS = 4, MOST_KEYS = 16 };
 

@@ -1,4 +1,4 @@
-/* test_cuda_runtime.c: the emulated CUDA runtime and NCCL (kernels/cuda/emulation/emulation.h) refuse what NVIDIA's documentation refuses,
+/* test_cuda_runtime.c: the emulated CUDA runtime and NCCL (spec/cuda/emulation/emulation.h) refuse what NVIDIA's documentation refuses,
  * as far as the back end relies on it: so what passes on emulated devices keeps to the documentation there. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,8 +10,8 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 #include <pthread.h>
-#include "cuda/constant.h"
-#include "cuda/view_make.h"
+#include "cuda/ops/constant.h"
+#include "cuda/device/view_make.h"
 
 enum { COUNT = 1000, BYTES = COUNT * 4 };
 

@@ -1,4 +1,4 @@
-/* test_cuda_sums.c: sums between the emulated devices (kernels/cuda/emulation/nccl.c): enqueued and recorded, whatever comes first; who
+/* test_cuda_sums.c: sums between the emulated devices (spec/cuda/emulation/nccl.c): enqueued and recorded, whatever comes first; who
  * waits in vain is let go by abort alone; steps that all make or none; and whoever leaves out a follow is found. */
 #define _GNU_SOURCE                      /* pthread_tryjoin_np */
 #include <errno.h>

@@ -2,7 +2,7 @@
  * could have memory for. */
 #include <math.h>
 #include "kernel_runner.h"
-#include "cuda/view.c"
+#include "cuda/device/view.c"
 
 static void division_is_exact_below_two_to_the_31(void **state)
 {

@@ -1,6 +1,6 @@
 /* Elementwise ops and casts against scalar references: every op, dtype, layout, broadcast and build of the kernels. */
 #include "kernel_arrays.h"
-#include "cpu/elementwise.h"
+#include "cpu/elementwise/elementwise.h"
 
 /* ---- references --------------------------------------------------------------------------------------------------- */
 

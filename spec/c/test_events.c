@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/memory.h"
-#include "io/events.h"
+#include "tensorboard/events.h"
 #include "io/record.h"
 
 static char folder[] = "/tmp/flow_events_XXXXXX";

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "dist/frame.h"
+#include "cluster/control/frame.h"
 
 static uint32_t sum_of(uint64_t number, const uint8_t *bytes, size_t count)
 {

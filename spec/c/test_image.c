@@ -12,8 +12,8 @@
 #include <zlib.h>
 #include "base/memory.h"
 #include "base/plugin.h"
-#include "data/image.h"
-#include "data/resize.h"
+#include "image/image.h"
+#include "image/resize.h"
 
 enum { HEIGHT = 21, WIDTH = 34 };
 

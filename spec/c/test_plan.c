@@ -1,7 +1,7 @@
 /* test_plan.c: from traces to plans: versions of variables, order of effects, dead nodes, fusion, the memory plan. */
 #include "graphs.h"
 
-#include "graph/memory_plan.h"
+#include "plan/memory_plan.h"
 
 static const flow_attributes same_convolution =
   { .convolution = { .stride = { 1, 1 }, .dilation = { 1, 1 }, .padding = { 1, 1, 1, 1 }, .groups = 1 } };

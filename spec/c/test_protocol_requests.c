@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "dist/protocol.h"
+#include "cluster/control/protocol.h"
 
 enum { TASKS = 3 };
 

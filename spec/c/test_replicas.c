@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "dist/communication.h"
+#include "transport/communication.h"
 
 enum { STEPS = 3, IN = 300, OUT = 120, MOST_REPLICAS = 5 };      /* the matrix is large enough to reach the optimizer as its factors */
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "dist/secret.h"
+#include "cluster/control/secret.h"
 #include "plugins/control/control_plugin.h"
 
 /* The state is a list of names and values. */

@@ -17,7 +17,7 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "base/team.h"
-#include "graph/plan.h"
+#include "plan/plan.h"
 #include "models/model.h"
 
 #define FOLDER "spec/golden/keras/"

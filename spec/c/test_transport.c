@@ -17,8 +17,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
-#include "dist/shared.h"
-#include "dist/transport.h"
+#include "transport/shared.h"
+#include "transport/transport.h"
 
 enum { MOST = 8, RANDOM_CALLS = 10000, LONG = 100003, TEXT = 1024 };
 

@@ -1,12 +1,12 @@
-/* bootstrap.c: NVIDIA's NCCL as far as it goes without a GPU, by the calls and the table of the transport (kernels/cuda/nccl.c): the ids
- * of two groups, then a communicator, which needs a device. Prints a line for each; status 3: NCCL is not there, and why; 1: a call did
+/* bootstrap.c: NVIDIA's NCCL as far as it goes without a GPU, by the calls and the table of the transport
+ * (kernels/cuda/runtime/nccl.c): the ids of two groups, then a communicator, which needs a device. Prints a line for each; status 3: NCCL is not there, and why; 1: a call did
  * what it should not. Where there is a GPU the communicator is opened, and aborted. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "cuda/libraries.h"
-#include "cuda/nccl_functions.h"
+#include "cuda/runtime/libraries.h"
+#include "cuda/runtime/nccl_functions.h"
 
 static int fail(const char *what, const flow_nccl *nccl, ncclResult_t code)
 {

@@ -5,8 +5,8 @@
  * those of filters always in 16 bits, since cuDNN 9.19 has no engine that writes float32 there. */
 #include <stdio.h>
 #include <string.h>
-#include "cuda/launch.h"
-#include "cuda/library_kernels.h"
+#include "cuda/runtime/launch.h"
+#include "cuda/library/library_kernels.h"
 #include "ops/op.h"
 #include "tensor/tensor.h"
 

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/memory.h"
-#include "cuda/cublas_plan.h"
-#include "cuda/libraries.h"
-#include "cuda/cudnn_plan.h"
+#include "cuda/library/cublas_plan.h"
+#include "cuda/runtime/libraries.h"
+#include "cuda/library/cudnn_plan.h"
 
 /* Nothing is enqueued here. */
 int flow_cuda_device_index(const flow_call *call) { (void)call; return 0; }

@@ -1,6 +1,6 @@
 -- devices_spec.lua: a model is the same model on GPUs: training (training.lua) on several of a process, by processes with a GPU each, and
 -- by processes with several, has the losses of one replica on the CPU, has used every sample once an epoch, and leaves the same weights
--- everywhere. On emulated GPUs (kernels/cuda/emulation/emulation.h).
+-- everywhere. On emulated GPUs (spec/cuda/emulation/emulation.h).
 local support = require "spec.support.init"
 local emulated = require "spec.support.emulated"
 local runs = require "spec.support.replica_runs"

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/memory.h"
-#include "dist/transport.h"
+#include "transport/transport.h"
 
 enum { LONG = 1100003, PATH_BYTES = 4096, BENCH_COUNT = 11000000 / 4, BENCH_CALLS = 30 };
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "dist/worker.h"
+#include "cluster/worker/worker.h"
 
 enum { MOST_WORKERS = 8, PATIENCE = 60, LONG_PATIENCE = 1000 };      /* seconds after which a cluster that does not end is killed */
 

@@ -1,9 +1,10 @@
 /* cluster.c: TF_CONFIG, and a launcher's environment: the bytes are TF_CONFIG's text, or Slurm's two lists with a line end between them.
- * sources: core/dist/cluster.c core/dist/cluster_json.c core/dist/cluster_environment.c core/dist/cluster_slurm.c core/dist/address.c
+ * sources: core/cluster/cluster.c core/cluster/cluster_json.c core/cluster/cluster_environment.c
+ * sources: core/cluster/cluster_slurm.c core/cluster/address.c
  */
 #include "fuzz.h"
 #include <string.h>
-#include "dist/cluster.h"
+#include "cluster/cluster.h"
 
 typedef struct cluster_variables { char *hosts, *tasks; } cluster_variables;
 

@@ -1,14 +1,15 @@
 /* control.c: what a network may bring to the control plane: bytes become frames, frames messages, messages events of a chief (two
  * members' connections) or of a member. The first byte says whose; the next two how many of the following ones come over the first
  * connection.
- * sources: core/dist/frame.c core/dist/message.c core/dist/protocol.c core/dist/protocol_chief.c core/dist/protocol_member.c
- * sources: core/dist/protocol_store.c core/dist/cluster.c core/dist/cluster_json.c core/dist/cluster_environment.c
- * sources: core/dist/cluster_slurm.c core/dist/address.c
+ * sources: core/cluster/control/frame.c core/cluster/control/message.c core/cluster/control/protocol.c
+ * sources: core/cluster/control/protocol_chief.c core/cluster/control/protocol_member.c
+ * sources: core/cluster/control/protocol_store.c core/cluster/cluster.c core/cluster/cluster_json.c core/cluster/cluster_environment.c
+ * sources: core/cluster/cluster_slurm.c core/cluster/address.c
  */
 #include "fuzz.h"
 #include <string.h>
-#include "dist/frame.h"
-#include "dist/protocol.h"
+#include "cluster/control/frame.h"
+#include "cluster/control/protocol.h"
 
 typedef struct control_end { flow_protocol *protocol; flow_cluster *cluster; double now; int dialed, closed[3]; } control_end;
 

@@ -1,6 +1,6 @@
 /* hdf5.c: HDF5 files: the index, and whatever contents it promises.
  *
- * sources: bindings/api/tensor_file.c
+ * sources: core/io/tensor_file_access.c
  */
 #include "fuzz.h"
 

@@ -1,15 +1,15 @@
 /* image.c: any bytes as a picture: an error or a picture that can be resized, never a fault; the same line by line.
  *
  * sources: core/base/plugin.c core/base/memory.c core/base/status.c core/io/file.c
- * sources: core/data/image.c core/data/image_stb.c core/data/resize.c
- * sources: core/data/resize_rows.c core/data/resize_taps.c
+ * sources: core/image/image.c core/image/image_stb.c core/image/resize.c
+ * sources: core/image/resize_rows.c core/image/resize_taps.c
  * plugins: image */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/memory.h"
-#include "data/image.h"
-#include "data/resize.h"
+#include "image/image.h"
+#include "image/resize.h"
 
 typedef struct picture_lines { flow_resizer resizer; int method, fit; float resized[7 * 5 * 4]; } picture_lines;
 

@@ -1,7 +1,7 @@
 /* keras.c: .keras files: the configuration and the weights behind it. Checksums are put right first, or nothing behind them would ever
  * be reached.
  *
- * sources: bindings/api/archive.c bindings/api/tensor_file.c
+ * sources: core/io/archive.c core/io/tensor_file_access.c
  */
 #include "fuzz.h"
 #include <string.h>

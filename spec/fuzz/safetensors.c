@@ -1,5 +1,5 @@
 /* safetensors.c: files of named tensors in safetensors: the header, notes as checkpoints have them, checksums, contents.
- * sources: bindings/api/tensor_file.c
+ * sources: core/io/tensor_file_access.c
  */
 #include "fuzz.h"
 #include "io/tensor_file.h"

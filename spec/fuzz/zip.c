@@ -1,6 +1,6 @@
 /* zip.c: zip archives: as .npz, whose arrays are asked for by name, and as archives whose members are read as texts.
  *
- * sources: bindings/api/archive.c
+ * sources: core/io/archive.c
  */
 #include "fuzz.h"
 

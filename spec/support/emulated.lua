@@ -1,5 +1,5 @@
 --- GPUs for specs on machines without one: lets this process see the emulated devices of the build under test
---- (kernels/cuda/emulation/emulation.h). To be required before flow's first look for a GPU.
+--- (spec/cuda/emulation/emulation.h). To be required before flow's first look for a GPU.
 local ffi = require "ffi"
 require "spec.support.init"
 

@@ -1,4 +1,4 @@
---- launches.lua: reads the lists that the emulated device writes of what it records (kernels/cuda/emulation/lists.c).
+--- launches.lua: reads the lists that the emulated device writes of what it records (spec/cuda/emulation/lists.c).
 
 local launches = {}
 

@@ -1,5 +1,5 @@
--- batch_norm_relu_spec.lua: on a GPU a normalization takes the sum and the relu behind it over (core/graph/fuse_batch_norm.c). On an
--- emulated GPU (kernels/cuda/emulation/emulation.h).
+-- batch_norm_relu_spec.lua: on a GPU a normalization takes the sum and the relu behind it over (core/plan/passes/fuse_batch_norm.c). On an
+-- emulated GPU (spec/cuda/emulation/emulation.h).
 local emulated = require "spec.support.emulated"
 local flow = require "flow"
 local layers = flow.layers

@@ -82,7 +82,8 @@ describe("doctor", function()
 
   check("refuses a version that is too old", function()
     local names = {}
-    for name in support.run("grep -oE 'X\\(nccl[A-Za-z]+\\)' " .. support.root .. "kernels/cuda/nccl_functions.h"):gmatch("%((%w+)%)") do
+    local functions = support.root .. "kernels/cuda/runtime/nccl_functions.h"
+    for name in support.run("grep -oE 'X\\(nccl[A-Za-z]+\\)' " .. functions):gmatch("%((%w+)%)") do
       if name ~= "ncclGetVersion" then names[#names + 1] = ("int %s(void) { return 1; }"):format(name) end
     end
     assert.truthy(#names > 5)

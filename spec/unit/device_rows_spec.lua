@@ -1,5 +1,5 @@
 -- device_rows_spec.lua: batches of fewer rows than an instance holds, on a GPU whose libraries want larger workspaces for those
--- (core/graph/accelerated_room.c). On an emulated GPU, whose libraries do, and overwrite them (kernels/cuda/emulation/library.c).
+-- (core/run/device/workspace.c). On an emulated GPU, whose libraries do, and overwrite them (spec/cuda/emulation/library.c).
 local emulated = require "spec.support.emulated"
 local flow = require "flow"
 local layers = flow.layers

@@ -1,4 +1,4 @@
--- devices_spec.lua: tensors, ops, traced functions and models on GPUs: on two emulated ones (kernels/cuda/emulation/emulation.h).
+-- devices_spec.lua: tensors, ops, traced functions and models on GPUs: on two emulated ones (spec/cuda/emulation/emulation.h).
 local support = require "spec.support.init"
 local emulated = require "spec.support.emulated"
 local flow = require "flow"

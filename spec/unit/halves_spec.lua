@@ -1,5 +1,5 @@
 -- halves_spec.lua: what a step under mixed_bfloat16 does on a device: activations and their gradients have 16 bits in memory, and no op
--- runs between casts. On an emulated GPU (kernels/cuda/emulation/emulation.h).
+-- runs between casts. On an emulated GPU (spec/cuda/emulation/emulation.h).
 local emulated = require "spec.support.emulated"
 local flow = require "flow"
 local nets = require "spec.support.golden_nets"

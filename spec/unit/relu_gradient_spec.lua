@@ -1,5 +1,5 @@
 -- relu_gradient_spec.lua: a convolution's gradient on a GPU is stopped by the relu before where it is made, and summed for the bias of
--- that relu (core/graph/fuse_relu_gradient.c). On an emulated GPU (kernels/cuda/emulation/emulation.h).
+-- that relu (core/plan/passes/fuse_relu_gradient.c). On an emulated GPU (spec/cuda/emulation/emulation.h).
 local emulated = require "spec.support.emulated"
 local flow = require "flow"
 local layers = flow.layers

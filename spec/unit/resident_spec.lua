@@ -1,5 +1,5 @@
 -- resident_spec.lua: data that stays on the device where a model learns: what goes there and back, counted, and that nothing else changes.
--- On emulated GPUs (kernels/cuda/emulation/emulation.h).
+-- On emulated GPUs (spec/cuda/emulation/emulation.h).
 local support = require "spec.support.init"
 local emulated = require "spec.support.emulated"
 local flow = require "flow"

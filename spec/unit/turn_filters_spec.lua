@@ -1,5 +1,5 @@
 -- turn_filters_spec.lua: a step on a GPU turns the kernels of its convolutions, and their gradients, by a node each
--- (core/graph/turn_filters.c). On an emulated GPU (kernels/cuda/emulation/emulation.h).
+-- (core/plan/passes/transpose_filters.c). On an emulated GPU (spec/cuda/emulation/emulation.h).
 local emulated = require "spec.support.emulated"
 local flow = require "flow"
 local layers = flow.layers

@@ -1,4 +1,4 @@
-/* control_plugin.h: libflow_control.so: seals for the control plane's frames (dist/frame.h), by libsodium.
+/* control_plugin.h: libflow_control.so: seals for the control plane's frames (cluster/control/frame.h), by libsodium.
  *
  * Both ends of a connection send 32 random bytes, then only sealed frames. A direction's key is
  *   BLAKE2b-256(key = BLAKE2b-256(secret), "flowlua control 1" | direction | the dialer's bytes | the accepter's bytes)
@@ -9,7 +9,7 @@
 #define FLOW_PLUGINS_CONTROL_H
 
 #include "base/plugin.h"
-#include "dist/frame.h"
+#include "cluster/control/frame.h"
 
 enum { FLOW_CONTROL_NONCE = 32 };
 

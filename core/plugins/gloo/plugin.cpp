@@ -1,6 +1,6 @@
 // core/plugins/gloo: sums over plain processes that find each other in a key-value store, by Gloo over TCP; built into libflow_gloo.so.
 //
-// plugin.cpp: the transport's table (dist/transport.h). Gloo is C++ and reports failures by exceptions: none leaves this file. What it
+// plugin.cpp: the transport's table (transport/transport.h). Gloo is C++ and reports failures by exceptions: none leaves this file. What it
 // says names an address at best; which rank it is shows in which connection does not work any more. Gloo's limit of time holds for each
 // piece of at most 1 MiB that it sends or waits for.
 #include <atomic>
@@ -23,7 +23,7 @@
 #include <gloo/transport/tcp/device.h>
 #include "base/plugin.h"
 #include "base/failure.h"
-#include "dist/transport.h"
+#include "transport/transport.h"
 #include "store.hpp"
 
 namespace {

@@ -1,4 +1,4 @@
-// store.hpp: the caller's two functions (flow_store, dist/transport.h) as what Gloo's rendezvous wants.
+// store.hpp: the caller's two functions (flow_store, transport/transport.h) as what Gloo's rendezvous wants.
 #ifndef FLOW_PLUGINS_GLOO_STORE_HPP
 #define FLOW_PLUGINS_GLOO_STORE_HPP
 
@@ -9,7 +9,7 @@
 #include <vector>
 #include <gloo/rendezvous/store.h>
 #include "base/plugin.h"
-#include "dist/transport.h"
+#include "transport/transport.h"
 
 // A key that did not come, or a store that failed; the sentence of the failure is flow_last_error() of this thread.
 struct StoreFailure {

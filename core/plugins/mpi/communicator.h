@@ -5,7 +5,7 @@
 #include <mpi.h>
 #include <stdatomic.h>
 #include "base/failure.h"
-#include "dist/transport.h"
+#include "transport/transport.h"
 
 typedef struct mpi_communicator {
   flow_communicator base;               /* first: it is what callers hold */

@@ -1,6 +1,6 @@
 /* core/plugins/mpi: sums over processes that mpirun or srun started, by MPI; built into libflow_mpi.so.
  *
- * plugin.c: the transport's table (dist/transport.h). A communicator is a duplicate of MPI_COMM_WORLD, so that no message of a host's
+ * plugin.c: the transport's table (transport/transport.h). A communicator is a duplicate of MPI_COMM_WORLD, so that no message of a host's
  * own MPI calls is taken for one of ours. Every operation is a non-blocking one that the calling thread drives by MPI_Test: that is
  * how a timeout and an abort get through, and MPI makes no progress by itself anyway.
  *

@@ -1,0 +1,194 @@
+/* apply.c: flow_apply, the single way to run an op: casts and checks its inputs, then runs it at once, or appends it to
+ * the trace that a symbolic input belongs to, and tells the tapes that record. */
+#include "graph/context.h"
+#include <string.h>
+
+#include "base/float_state.h"
+#include "autodiff/eager.h"
+#include "tensor/place.h"
+
+static const flow_attributes no_attributes;
+
+static flow_status cast_to(flow_context *context, flow_tensor **tensor, int dtype)
+{
+  flow_tensor *cast;
+  if ((*tensor)->dtype == dtype) return FLOW_OK;
+  FLOW_TRY(flow_apply1(context, FLOW_OP_cast, *tensor, NULL, NULL, &(flow_attributes){ .cast = { dtype } }, &cast));
+  flow_tensor_release(*tensor);
+  *tensor = cast;
+  return FLOW_OK;
+}
+
+static int is_half(int dtype) { return dtype == FLOW_FLOAT16 || dtype == FLOW_BFLOAT16; }
+
+/* Whether the kernels of the device that the call is for take its 16-bit floats as they are: all of one dtype. */
+static int takes_halves(flow_context *context, int op, const flow_graph *graph, flow_tensor *const *inputs, int count)
+{
+  flow_place *place = graph ? graph->place : NULL;
+  int dtype = -1;
+  if (flow_op(op)->flags & FLOW_OP_COLLECTIVE) return 0;      /* sums over replicas are exchanged as float32 */
+  if (!graph && flow_place_of_call(context, op, inputs, count, &place) != FLOW_OK) return 0;      /* the call itself will say why */
+  if (!place || !flow_place_accelerator(place)->device.halves) return 0;
+  for (int i = 0; i < count; i++) {
+    if (!flow_dtype_is_float(inputs[i]->dtype)) continue;
+    if (!is_half(inputs[i]->dtype) || (dtype >= 0 && inputs[i]->dtype != dtype)) return 0;
+    dtype = inputs[i]->dtype;
+  }
+  return 1;
+}
+
+/* Casts that the record's flags ask for, in place in inputs[] (references). *half: the 16-bit dtype to cast results to, or -1. */
+static flow_status cast_inputs(flow_context *context, int op, const flow_graph *graph, flow_tensor **inputs, int count, int *half)
+{
+  int flags = flow_op(op)->flags, dtype = flow_op_dtype(op, inputs, count);
+  *half = -1;
+  if (dtype >= 0)
+    for (int i = flags & FLOW_OP_CONDITION ? 1 : 0; i < count; i++) FLOW_TRY(cast_to(context, &inputs[i], dtype));
+  if (flags & FLOW_OP_FLOAT_ONLY)
+    for (int i = 0; i < count; i++)
+      if (!flow_dtype_is_float(inputs[i]->dtype) && !(inputs[i]->dtype == FLOW_UINT8 && i > 0))   /* uint8: a pooling index */
+        return flow_fail(FLOW_INVALID_ARGUMENT, "%s takes floating-point numbers, found %s; cast first, as with :to(\"float32\")",
+                         flow_op(op)->name, flow_dtype_name(inputs[i]->dtype));
+  if ((flags & FLOW_OP_VIA_FLOAT) && !takes_halves(context, op, graph, inputs, count))
+    for (int i = 0; i < count; i++)
+      if (is_half(inputs[i]->dtype)) {
+        *half = inputs[i]->dtype;
+        FLOW_TRY(cast_to(context, &inputs[i], FLOW_FLOAT32));
+      }
+  return FLOW_OK;
+}
+
+/* The open trace that the call belongs to, NULL for an eager one. */
+static flow_status find_trace(flow_context *context, int op, flow_tensor *const *inputs, int count, flow_graph **out)
+{
+  flow_graph *innermost = flow_context_trace(context);
+  *out = NULL;
+  for (int i = 0; i < count; i++) {
+    if (!inputs[i]->graph) continue;
+    if (inputs[i]->graph->closed)
+      return flow_fail(FLOW_INVALID_STATE, "%s: a tensor is used after the trace that it belongs to; traced tensors have no value of "
+                       "their own: return it from the traced function", flow_op(op)->name);
+    if (inputs[i]->graph != innermost)
+      return flow_fail(FLOW_INVALID_STATE, "%s: a tensor of an outer trace is used inside an inner one; pass it as an argument",
+                       flow_op(op)->name);
+    *out = innermost;
+  }
+  /* Random ops draw anew in every run, so a trace takes them even without traced inputs. */
+  if (innermost && (flow_op(op)->flags & FLOW_OP_RANDOM)) *out = innermost;
+  return FLOW_OK;
+}
+
+static flow_status append_to(flow_graph *graph, int op, flow_tensor *const *inputs, int count, const flow_attributes *attributes,
+                             const flow_signature *results, flow_tensor **outputs)
+{
+  void *block;
+  int values[FLOW_MAX_OPERANDS], output_count = flow_op(op)->outputs;
+  FLOW_TRY(flow_alloc(sizeof(int) * (size_t)(count + 1), &block));
+  int *operands = block;
+  flow_status status = FLOW_OK;
+  for (int i = 0; i < count && status == FLOW_OK; i++) status = flow_graph_operand(graph, inputs[i], &operands[i]);
+  if (status == FLOW_OK) status = flow_graph_append(graph, op, operands, count, attributes, results, values);
+  for (int i = 0; i < output_count && status == FLOW_OK; i++) status = flow_graph_tensor(graph, values[i], &outputs[i]);
+  flow_free(block);
+  return status;
+}
+
+static void release_all(flow_tensor **tensors, int count)
+{
+  for (int i = 0; i < count; i++) {
+    flow_tensor_release(tensors[i]);
+    tensors[i] = NULL;
+  }
+}
+
+/* A result that counts rows, like a constant repeated over the batch, belongs to the trace even if no input is traced. */
+static flow_status find_trace_of_rows(flow_context *context, int op, const flow_signature *results, flow_graph **graph)
+{
+  for (int i = 0; i < flow_op(op)->outputs; i++)
+    for (int d = 0; d < results[i].rank; d++) {
+      if (results[i].dims[d] >= 0) continue;
+      *graph = flow_context_trace(context);
+      if (*graph) return FLOW_OK;
+      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: shape %s has a negative dimension; only in a trace these stand for rows",
+                       flow_op(op)->name, flow_shape_text(results[i].rank, results[i].dims));
+    }
+  return FLOW_OK;
+}
+
+static flow_status apply_cast(flow_context *context, int op, flow_tensor **inputs, int count, const flow_attributes *attributes,
+                              flow_tensor **outputs)
+{
+  const flow_op_record *record = flow_op(op);
+  flow_signature results[FLOW_MAX_OPERANDS];
+  flow_graph *graph;
+  int half;
+  memset(results, 0, sizeof results);
+  FLOW_TRY(find_trace(context, op, inputs, count, &graph));
+  FLOW_TRY(cast_inputs(context, op, graph, inputs, count, &half));
+  void *block = NULL;
+  flow_signature few[FLOW_MAX_OPERANDS], *signatures = few;
+  if (count > FLOW_MAX_OPERANDS) {
+    FLOW_TRY(flow_alloc(sizeof(flow_signature) * (size_t)count, &block));
+    signatures = block;
+  }
+  for (int i = 0; i < count; i++) signatures[i] = flow_tensor_signature(inputs[i]);
+  flow_status status = record->shape(op, attributes, signatures, count, results);
+  flow_free(block);
+  if (status == FLOW_OK && !graph) status = find_trace_of_rows(context, op, results, &graph);
+  if (status != FLOW_OK) return status;
+
+  if (graph) {
+    status = append_to(graph, op, inputs, count, attributes, results, outputs);
+  } else {
+    status = flow_run_eager(context, op, inputs, count, attributes, results, outputs);
+    if (status == FLOW_OK && context->scopes->tape_count)
+      status = flow_tapes_record(context, op, inputs, count, attributes, outputs, record->outputs);
+  }
+  if (half >= 0)
+    for (int i = 0; i < record->outputs && status == FLOW_OK; i++)
+      if (outputs[i]->dtype == FLOW_FLOAT32) status = cast_to(context, &outputs[i], half);
+  return status;
+}
+
+flow_status flow_apply(flow_context *context, int op, flow_tensor *const *inputs, int input_count,
+                       const flow_attributes *attributes, flow_tensor **outputs)
+{
+  FLOW_DEFAULT_FLOATS;
+  if (op < 0 || op >= FLOW_OP_COUNT) return flow_fail(FLOW_INVALID_ARGUMENT, "there is no op number %d", op);
+  const flow_op_record *record = flow_op(op);
+  if (input_count < record->min_inputs || input_count > record->max_inputs)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s takes %d to %d inputs, found %d", record->name, record->min_inputs,
+                     record->max_inputs, input_count);
+  for (int i = 0; i < input_count; i++) {
+    if (!inputs || !inputs[i]) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: input %d is NULL, expected a tensor", record->name, i + 1);
+    FLOW_TRY(flow_check_tensor(record->name, inputs[i]));
+  }
+
+  flow_tensor *few[FLOW_MAX_OPERANDS], **owned = few, *made[FLOW_MAX_OPERANDS] = { NULL };
+  void *block = NULL;
+  if (input_count > FLOW_MAX_OPERANDS) {
+    FLOW_TRY(flow_alloc(sizeof(flow_tensor *) * (size_t)input_count, &block));
+    owned = block;
+  }
+  for (int i = 0; i < input_count; i++) owned[i] = flow_tensor_retain(inputs[i]);
+  flow_status status = apply_cast(context, op, owned, input_count, attributes ? attributes : &no_attributes, made);
+  release_all(owned, input_count);
+  flow_free(block);
+  if (status != FLOW_OK) {
+    release_all(made, record->outputs);
+    return status;
+  }
+  for (int i = 0; i < record->outputs; i++) outputs[i] = made[i];
+  return FLOW_OK;
+}
+
+flow_status flow_apply1(flow_context *context, int op, flow_tensor *a, flow_tensor *b, flow_tensor *c,
+                        const flow_attributes *attributes, flow_tensor **out)
+{
+  flow_tensor *inputs[3] = { a, b, c }, *outputs[FLOW_MAX_OPERANDS];
+  int count = a ? b ? c ? 3 : 2 : 1 : 0;
+  FLOW_TRY(flow_apply(context, op, inputs, count, attributes, outputs));
+  *out = outputs[0];
+  for (int i = 1; i < flow_op(op)->outputs; i++) flow_tensor_release(outputs[i]);
+  return FLOW_OK;
+}

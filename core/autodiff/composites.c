@@ -1,0 +1,131 @@
+/* composites.c: functions made of ops, with Keras' semantics: mean and the named activations. Formulas are those of Keras 3
+ * (keras.activations, keras.ops.nn). */
+#include <string.h>
+
+#include "autodiff/composites.h"
+#include "autodiff/expression.h"
+#include "ops/rules.h"
+
+/* Elements that one output of the reduction sums; -1 when rows take part. Call after the reduction was checked. */
+static double reduced_count(const flow_tensor *x, const flow_attributes *reduce)
+{
+  unsigned mask = flow_reduced_axes(reduce, x->rank);
+  double count = 1;
+  for (int i = 0; i < x->rank; i++) {
+    if (!(mask & 1u << i)) continue;
+    if (x->shape[i] < 0) return -1;
+    count *= (double)x->shape[i];
+  }
+  return count;
+}
+
+/* Sums of 16-bit floats are kept in float32 until they are divided: 70,000 ones overflow a float16. The mean of nothing is NaN. */
+flow_status flow_mean(flow_context *context, flow_tensor *x, const flow_attributes *reduce, flow_tensor **out)
+{
+  static const flow_attributes all_axes;
+  *out = NULL;
+  FLOW_TRY(flow_check_tensor("flow_mean: x", x));
+  if (reduce == NULL) reduce = &all_axes;
+  int dtype = flow_dtype_is_float(x->dtype) ? x->dtype : FLOW_FLOAT32;
+  int wide = dtype == FLOW_FLOAT64 ? FLOW_FLOAT64 : FLOW_FLOAT32;
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *sum = flow_express(&e, FLOW_OP_sum, flow_express_cast(&e, x, wide), NULL, NULL, reduce);
+  double count = e.status == FLOW_OK ? reduced_count(x, reduce) : 0;
+  flow_tensor *divisor = count >= 0 ? flow_express_number(&e, sum, count)
+                                    : flow_express_cast(&e, flow_express(&e, FLOW_OP_element_count, x, NULL, NULL, reduce), wide);
+  return flow_expression_take(&e, flow_express_cast(&e, e_div(&e, sum, divisor), dtype), out);
+}
+
+/* ---- activations ------------------------------------------------------------------------------------------------------------- */
+
+#define NUMBER(value) flow_express_number(e, x, value)
+
+static const flow_attributes last_axis = { .axis = { .axis = -1 } };
+
+static flow_tensor *linear(flow_expression *e, flow_tensor *x) { (void)e; return x; }
+static flow_tensor *softmax(flow_expression *e, flow_tensor *x) { return flow_express(e, FLOW_OP_softmax, x, NULL, NULL, &last_axis); }
+static flow_tensor *log_softmax(flow_expression *e, flow_tensor *x)
+{
+  return flow_express(e, FLOW_OP_log_softmax, x, NULL, NULL, &last_axis);
+}
+static flow_tensor *softsign(flow_expression *e, flow_tensor *x) { return e_div(e, x, e_add(e, NUMBER(1), e_abs(e, x))); }
+static flow_tensor *relu6(flow_expression *e, flow_tensor *x) { return e_minimum(e, e_relu(e, x), NUMBER(6)); }
+static flow_tensor *silu(flow_expression *e, flow_tensor *x) { return e_mul(e, x, e_sigmoid(e, x)); }
+static flow_tensor *mish(flow_expression *e, flow_tensor *x) { return e_mul(e, x, e_tanh(e, e_softplus(e, x))); }
+
+/* The first argument wins ties: slope 0.2 at 0, as in Keras. */
+static flow_tensor *leaky_relu(flow_expression *e, flow_tensor *x) { return e_maximum(e, e_mul(e, x, NUMBER(0.2)), x); }
+
+/* x > 0: x; else e^x - 1. The two parts are 0 where the other counts; at 0 the slope 1 comes from the second. */
+static flow_tensor *elu(flow_expression *e, flow_tensor *x)
+{
+  return e_add(e, e_relu(e, x), e_expm1(e, e_minimum(e, x, NUMBER(0))));
+}
+
+/* Constants of Klambauer et al., "Self-normalizing neural networks" (2017): scale * elu with alpha. */
+static flow_tensor *selu(flow_expression *e, flow_tensor *x)
+{
+  const double alpha = 1.6732632423543772848170429916717, scale = 1.0507009873554804934193349852946;
+  flow_tensor *negative = e_mul(e, NUMBER(alpha), e_expm1(e, e_minimum(e, x, NUMBER(0))));
+  return e_mul(e, NUMBER(scale), e_add(e, e_relu(e, x), negative));
+}
+
+/* x times the normal distribution function: x (1 + erf(x / sqrt 2)) / 2, not the tanh approximation. */
+static flow_tensor *gelu(flow_expression *e, flow_tensor *x)
+{
+  flow_tensor *distribution = e_add(e, NUMBER(1), e_erf(e, e_mul(e, x, NUMBER(0.70710678118654752440))));
+  return e_mul(e, e_mul(e, NUMBER(0.5), x), distribution);
+}
+
+/* Keras 3: relu6(x + 3) / 6 (Keras 2 had clip(0.2 x + 0.5)). */
+static flow_tensor *hard_sigmoid(flow_expression *e, flow_tensor *x)
+{
+  return e_div(e, relu6(e, e_add(e, x, NUMBER(3))), NUMBER(6));
+}
+
+static flow_tensor *hard_silu(flow_expression *e, flow_tensor *x) { return e_mul(e, x, hard_sigmoid(e, x)); }
+
+typedef struct activation {
+  const char *name;
+  int         takes_integers;     /* others see integers as float32 */
+  flow_tensor *(*formula)(flow_expression *e, flow_tensor *x);
+} activation;
+
+static const activation activations[] = {
+  { "linear", 1, linear },       { "relu", 1, e_relu },            { "sigmoid", 0, e_sigmoid },     { "softmax", 0, softmax },
+  { "softplus", 0, e_softplus }, { "softsign", 0, softsign },      { "tanh", 0, e_tanh },           { "selu", 0, selu },
+  { "elu", 0, elu },             { "exponential", 0, e_exp },      { "gelu", 0, gelu },             { "silu", 0, silu },
+  { "swish", 0, silu },          { "hard_sigmoid", 0, hard_sigmoid }, { "hard_silu", 0, hard_silu }, { "hard_swish", 0, hard_silu },
+  { "leaky_relu", 0, leaky_relu }, { "relu6", 1, relu6 },          { "log_softmax", 0, log_softmax }, { "mish", 0, mish },
+};
+enum { ACTIVATION_COUNT = sizeof activations / sizeof activations[0] };
+
+static const activation *find_activation(const char *name)
+{
+  if (name == NULL || name[0] == '\0') return &activations[0];
+  for (int i = 0; i < ACTIVATION_COUNT; i++) {
+    if (strcmp(activations[i].name, name) == 0) return &activations[i];
+  }
+  return NULL;
+}
+
+const char *flow_activation_name(int index) { return index >= 0 && index < ACTIVATION_COUNT ? activations[index].name : NULL; }
+
+int flow_activation_known(const char *name) { return find_activation(name) != NULL; }
+
+flow_status flow_activate(flow_context *context, const char *name, flow_tensor *x, flow_tensor **out)
+{
+  *out = NULL;
+  const activation *found = find_activation(name);
+  if (found == NULL) {
+    char known[512];
+    flow_text text = flow_text_into(known, sizeof known);
+    for (int i = 0; i < ACTIVATION_COUNT; i++) flow_text_add(&text, "%s%s", i ? ", " : "", activations[i].name);
+    return flow_fail(FLOW_INVALID_ARGUMENT, "there is no activation \"%s\"; known are %s", name, known);
+  }
+  FLOW_TRY(flow_check_tensor("flow_activate: x", x));
+  flow_expression e = flow_expression_of(context);
+  if (!found->takes_integers && !flow_dtype_is_float(x->dtype)) x = flow_express_cast(&e, x, FLOW_FLOAT32);
+  flow_tensor *y = e.status == FLOW_OK ? found->formula(&e, x) : NULL;
+  return flow_expression_take(&e, y, out);
+}

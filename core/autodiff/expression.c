@@ -1,0 +1,99 @@
+/* expression.c: see expression.h. */
+#include "autodiff/expression.h"
+
+#include <string.h>
+
+void flow_express_all(flow_expression *e, int op, flow_tensor *const *inputs, int input_count, const flow_attributes *attributes,
+                      flow_tensor **outputs)
+{
+  int output_count = flow_op(op)->outputs;
+  for (int i = 0; i < output_count; i++) outputs[i] = NULL;
+  if (e->status != FLOW_OK) return;
+  if (e->count + output_count > FLOW_EXPRESSION_MOST) {
+    e->status = flow_fail(FLOW_INTERNAL, "%s: a formula makes more than %d tensors", flow_op(op)->name, FLOW_EXPRESSION_MOST);
+    return;
+  }
+  e->status = flow_apply(e->context, op, inputs, input_count, attributes, &e->made[e->count]);
+  if (e->status != FLOW_OK) return;
+  for (int i = 0; i < output_count; i++) outputs[i] = e->made[e->count + i];
+  e->count += output_count;
+}
+
+flow_tensor *flow_express(flow_expression *e, int op, flow_tensor *a, flow_tensor *b, flow_tensor *c, const flow_attributes *attributes)
+{
+  flow_tensor *inputs[3] = { a, b, c }, *output;
+  flow_express_all(e, op, inputs, b == NULL ? 1 : c == NULL ? 2 : 3, attributes, &output);
+  return output;
+}
+
+flow_tensor *flow_express_number(flow_expression *e, const flow_tensor *like, double value)
+{
+  if (e->status != FLOW_OK) return NULL;
+  if (e->count == FLOW_EXPRESSION_MOST) {
+    e->status = flow_fail(FLOW_INTERNAL, "a formula makes more than %d tensors", FLOW_EXPRESSION_MOST);
+    return NULL;
+  }
+  e->status = flow_tensor_scalar(flow_tensor_dtype(like), value, &e->made[e->count]);
+  return e->status == FLOW_OK ? e->made[e->count++] : NULL;
+}
+
+flow_tensor *flow_express_cast(flow_expression *e, flow_tensor *x, int dtype)
+{
+  if (e->status != FLOW_OK || x->dtype == dtype) return x;
+  return flow_express(e, FLOW_OP_cast, x, NULL, NULL, &(flow_attributes){ .cast = { .dtype = dtype } });
+}
+
+static flow_attributes shape_of(const flow_tensor *tensor)
+{
+  flow_attributes attributes = { .shape = { .rank = tensor->rank } };
+  memcpy(attributes.shape.dims, tensor->shape, sizeof(int64_t) * (size_t)tensor->rank);
+  return attributes;
+}
+
+static int same_shape(const flow_tensor *a, const flow_tensor *b) { return flow_shape_equal(a->rank, a->shape, b->rank, b->shape); }
+
+flow_tensor *flow_express_reshape_like(flow_expression *e, flow_tensor *x, const flow_tensor *like)
+{
+  if (e->status != FLOW_OK || same_shape(x, like)) return x;
+  flow_attributes attributes = shape_of(like);
+  return flow_express(e, FLOW_OP_reshape, x, NULL, NULL, &attributes);
+}
+
+flow_tensor *flow_express_broadcast_like(flow_expression *e, flow_tensor *x, const flow_tensor *like)
+{
+  if (e->status != FLOW_OK || same_shape(x, like)) return x;
+  flow_attributes attributes = shape_of(like);
+  return flow_express(e, FLOW_OP_broadcast_to, x, NULL, NULL, &attributes);
+}
+
+flow_tensor *flow_express_sum_to(flow_expression *e, flow_tensor *x, const flow_tensor *like)
+{
+  if (e->status != FLOW_OK || same_shape(x, like)) return x;
+  int missing = x->rank - like->rank;
+  flow_attributes reduce = { .reduce = { .keepdims = 1 } };
+  for (int i = 0; i < x->rank; i++) {
+    if (i < missing || like->shape[i - missing] != x->shape[i]) reduce.reduce.axes[reduce.reduce.count++] = i;
+  }
+  return flow_express_reshape_like(e, flow_express(e, FLOW_OP_sum, x, NULL, NULL, &reduce), like);
+}
+
+static flow_status end(flow_expression *e)
+{
+  for (int i = 0; i < e->count; i++) flow_tensor_release(e->made[i]);
+  e->count = 0;
+  return e->status;
+}
+
+flow_status flow_expression_take(flow_expression *e, flow_tensor *result, flow_tensor **out)
+{
+  *out = e->status == FLOW_OK ? flow_tensor_retain(result) : NULL;
+  return end(e);
+}
+
+flow_status flow_expression_give(flow_expression *e, flow_gradient_step *step, flow_tensor *const *results)
+{
+  for (int i = 0; i < step->input_count && e->status == FLOW_OK; i++) {
+    step->input_gradients[i] = results[i] ? flow_tensor_retain(results[i]) : NULL;
+  }
+  return end(e);
+}

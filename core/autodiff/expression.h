@@ -1,0 +1,66 @@
+/* expression.h: formulas over tensors, for gradient rules and composites.
+ *
+ * An expression owns every tensor that its calls make, so that formulas nest without a check after each op: after the
+ * first failure all further calls return NULL at once, and flow_expression_take reports it. Tensors returned by the
+ * calls are borrowed from the expression.
+ *
+ *   flow_expression e = flow_expression_of(context);
+ *   flow_tensor *y = e_mul(&e, x, e_sigmoid(&e, x));
+ *   return flow_expression_take(&e, y, out);                    releases the rest */
+#ifndef FLOW_AUTODIFF_EXPRESSION_H
+#define FLOW_AUTODIFF_EXPRESSION_H
+
+#include "ops/op.h"
+
+enum { FLOW_EXPRESSION_MOST = 64 };   /* tensors; the longest rule makes some 20 */
+
+typedef struct flow_expression {
+  flow_context *context;
+  flow_status   status;      /* of the first call that failed */
+  int           count;
+  flow_tensor  *made[FLOW_EXPRESSION_MOST];
+} flow_expression;
+
+static inline flow_expression flow_expression_of(flow_context *context) { return (flow_expression){ .context = context }; }
+
+/* One op with all its outputs, borrowed. */
+void flow_express_all(flow_expression *e, int op, flow_tensor *const *inputs, int input_count, const flow_attributes *attributes,
+                      flow_tensor **outputs);
+/* One op with one output; b and c are NULL when it takes fewer inputs. */
+flow_tensor *flow_express(flow_expression *e, int op, flow_tensor *a, flow_tensor *b, flow_tensor *c, const flow_attributes *attributes);
+
+/* A scalar in the dtype of `like`. */
+flow_tensor *flow_express_number(flow_expression *e, const flow_tensor *like, double value);
+flow_tensor *flow_express_cast(flow_expression *e, flow_tensor *x, int dtype);
+/* x in the shape of `like`, which has as many elements, or to which x broadcasts. */
+flow_tensor *flow_express_reshape_like(flow_expression *e, flow_tensor *x, const flow_tensor *like);
+flow_tensor *flow_express_broadcast_like(flow_expression *e, flow_tensor *x, const flow_tensor *like);
+/* The reverse of broadcasting: x summed over the axes along which `like` was repeated, in the shape of `like`. */
+flow_tensor *flow_express_sum_to(flow_expression *e, flow_tensor *x, const flow_tensor *like);
+
+/* Ends the expression: *out is a new reference to `result` (one of its tensors or of its inputs), everything made is
+ * released. On failure *out is NULL. */
+flow_status flow_expression_take(flow_expression *e, flow_tensor *result, flow_tensor **out);
+/* Ends a gradient rule: each results[i] that is not NULL becomes the gradient of input i. */
+flow_status flow_expression_give(flow_expression *e, flow_gradient_step *step, flow_tensor *const *results);
+
+/* Ops as formulas write them. */
+#define FLOW_EXPRESS_1(name) \
+  static inline flow_tensor *e_##name(flow_expression *e, flow_tensor *x) { return flow_express(e, FLOW_OP_##name, x, NULL, NULL, NULL); }
+#define FLOW_EXPRESS_2(name) \
+  static inline flow_tensor *e_##name(flow_expression *e, flow_tensor *a, flow_tensor *b) \
+  { return flow_express(e, FLOW_OP_##name, a, b, NULL, NULL); }
+
+FLOW_EXPRESS_1(neg) FLOW_EXPRESS_1(abs) FLOW_EXPRESS_1(sign) FLOW_EXPRESS_1(square) FLOW_EXPRESS_1(relu) FLOW_EXPRESS_1(floor)
+FLOW_EXPRESS_1(exp) FLOW_EXPRESS_1(expm1) FLOW_EXPRESS_1(log) FLOW_EXPRESS_1(sin) FLOW_EXPRESS_1(cos) FLOW_EXPRESS_1(tanh)
+FLOW_EXPRESS_1(sigmoid) FLOW_EXPRESS_1(erf) FLOW_EXPRESS_1(softplus)
+FLOW_EXPRESS_2(add) FLOW_EXPRESS_2(sub) FLOW_EXPRESS_2(mul) FLOW_EXPRESS_2(div) FLOW_EXPRESS_2(divide_no_nan) FLOW_EXPRESS_2(pow)
+FLOW_EXPRESS_2(maximum) FLOW_EXPRESS_2(minimum) FLOW_EXPRESS_2(eq) FLOW_EXPRESS_2(gt) FLOW_EXPRESS_2(ge) FLOW_EXPRESS_2(le)
+FLOW_EXPRESS_2(relu_gradient)
+
+static inline flow_tensor *e_where(flow_expression *e, flow_tensor *condition, flow_tensor *a, flow_tensor *b)
+{
+  return flow_express(e, FLOW_OP_where, condition, a, b, NULL);
+}
+
+#endif

@@ -1,0 +1,134 @@
+/* gradient_elementwise.c: derivatives of elementwise ops. g is the gradient of the result y; a formula gives the gradient
+ * of one input. Formulas use y where it saves work: y is remembered anyway. */
+#include <math.h>
+
+#include "autodiff/expression.h"
+#include "ops/rules.h"
+
+/* ---- one input ---------------------------------------------------------------------------------------------------------- */
+
+#define NUMBER(value) flow_express_number(e, g, value)
+
+#define GRADIENT_OF_1(name, formula) \
+  static flow_tensor *name##_x(flow_expression *e, flow_tensor *g, flow_tensor *x, flow_tensor *y) \
+  { (void)e; (void)x; (void)y; return formula; } \
+  flow_status flow_gradient_##name(flow_gradient_step *step) { return apply_1(step, name##_x); }
+
+typedef flow_tensor *formula_1(flow_expression *e, flow_tensor *g, flow_tensor *x, flow_tensor *y);
+
+static flow_status apply_1(flow_gradient_step *step, formula_1 *dx)
+{
+  if (!step->needed[0] || step->output_gradients[0] == NULL) return FLOW_OK;
+  flow_expression e = flow_expression_of(step->context);
+  flow_tensor *result = dx(&e, step->output_gradients[0], step->inputs[0], step->outputs[0]);
+  return flow_expression_take(&e, result, &step->input_gradients[0]);
+}
+
+GRADIENT_OF_1(all_reduce, flow_express(e, FLOW_OP_all_reduce, g, NULL, NULL, NULL))
+GRADIENT_OF_1(neg,        e_neg(e, g))
+GRADIENT_OF_1(abs,        e_mul(e, g, e_sign(e, x)))
+GRADIENT_OF_1(square,     e_mul(e, g, e_mul(e, NUMBER(2), x)))
+GRADIENT_OF_1(relu,       e_relu_gradient(e, g, y))
+GRADIENT_OF_1(exp,        e_mul(e, g, y))
+GRADIENT_OF_1(expm1,      e_mul(e, g, e_exp(e, x)))              /* y + 1 would be 0 from x = -17 on */
+GRADIENT_OF_1(log,        e_div(e, g, x))
+GRADIENT_OF_1(log1p,      e_div(e, g, e_add(e, x, NUMBER(1))))
+GRADIENT_OF_1(sqrt,       e_div(e, g, e_mul(e, NUMBER(2), y)))
+GRADIENT_OF_1(rsqrt,      e_mul(e, g, e_mul(e, NUMBER(-0.5), e_mul(e, y, e_square(e, y)))))
+GRADIENT_OF_1(reciprocal, e_mul(e, g, e_neg(e, e_square(e, y))))
+GRADIENT_OF_1(sin,        e_mul(e, g, e_cos(e, x)))
+GRADIENT_OF_1(cos,        e_neg(e, e_mul(e, g, e_sin(e, x))))
+GRADIENT_OF_1(tanh,       e_mul(e, g, e_sub(e, NUMBER(1), e_square(e, y))))
+GRADIENT_OF_1(sigmoid,    e_mul(e, g, e_mul(e, y, e_sub(e, NUMBER(1), y))))
+GRADIENT_OF_1(erf,        e_mul(e, g, e_mul(e, NUMBER(M_2_SQRTPI), e_exp(e, e_neg(e, e_square(e, x))))))
+GRADIENT_OF_1(softplus,   e_mul(e, g, e_sigmoid(e, x)))
+GRADIENT_OF_1(copy,       g)
+
+/* Integers and booleans do not vary: nothing flows through them. */
+static flow_tensor *cast_x(flow_expression *e, flow_tensor *g, flow_tensor *x, flow_tensor *y)
+{
+  (void)y;
+  return flow_express_cast(e, g, x->dtype);
+}
+
+flow_status flow_gradient_cast(flow_gradient_step *step)
+{
+  int floats = flow_dtype_is_float(step->inputs[0]->dtype) && flow_dtype_is_float(step->outputs[0]->dtype);
+  return floats ? apply_1(step, cast_x) : FLOW_OK;
+}
+
+/* y = x * mask, and the attributes key the mask. */
+flow_status flow_gradient_dropout(flow_gradient_step *step)
+{
+  if (!step->needed[0] || step->output_gradients[0] == NULL) return FLOW_OK;
+  return flow_apply1(step->context, FLOW_OP_dropout, step->output_gradients[0], NULL, NULL, step->attributes, &step->input_gradients[0]);
+}
+
+/* ---- two inputs that broadcast -------------------------------------------------------------------------------------------- */
+
+typedef flow_tensor *formula_2(flow_expression *e, flow_tensor *g, flow_tensor *a, flow_tensor *b, flow_tensor *y);
+
+#define GRADIENT_OF_2(name, formula_a, formula_b) \
+  static flow_tensor *name##_a(flow_expression *e, flow_tensor *g, flow_tensor *a, flow_tensor *b, flow_tensor *y) \
+  { (void)e; (void)a; (void)b; (void)y; return formula_a; } \
+  static flow_tensor *name##_b(flow_expression *e, flow_tensor *g, flow_tensor *a, flow_tensor *b, flow_tensor *y) \
+  { (void)e; (void)a; (void)b; (void)y; return formula_b; } \
+  flow_status flow_gradient_##name(flow_gradient_step *step) { return apply_2(step, name##_a, name##_b); }
+
+static flow_status apply_2(flow_gradient_step *step, formula_2 *da, formula_2 *db)
+{
+  flow_tensor *g = step->output_gradients[0], *a = step->inputs[0], *b = step->inputs[1], *y = step->outputs[0];
+  if (g == NULL) return FLOW_OK;
+  flow_expression e = flow_expression_of(step->context);
+  flow_tensor *results[2] = { NULL, NULL };
+  if (step->needed[0]) results[0] = flow_express_sum_to(&e, da(&e, g, a, b, y), a);
+  if (step->needed[1]) results[1] = flow_express_sum_to(&e, db(&e, g, a, b, y), b);
+  return flow_expression_give(&e, step, results);
+}
+
+/* b a^(b-1), which is 0 for b = 0 even where a = 0 makes a^(b-1) infinite. */
+static flow_tensor *power_slope(flow_expression *e, flow_tensor *a, flow_tensor *b)
+{
+  flow_tensor *zero = flow_express_number(e, b, 0), *one = flow_express_number(e, b, 1);
+  flow_tensor *exponent = e_where(e, e_eq(e, b, zero), zero, e_sub(e, b, one));
+  return e_mul(e, b, e_pow(e, a, exponent));
+}
+
+/* log a where a > 0, else 0: there a^b has no derivative by b, or the limit is 0. */
+static flow_tensor *power_log(flow_expression *e, flow_tensor *a)
+{
+  flow_tensor *zero = flow_express_number(e, a, 0), *one = flow_express_number(e, a, 1);
+  return e_log(e, e_where(e, e_gt(e, a, zero), a, one));
+}
+
+GRADIENT_OF_2(add, g, g)
+GRADIENT_OF_2(sub, g, e_neg(e, g))
+GRADIENT_OF_2(mul, e_mul(e, g, b), e_mul(e, g, a))
+GRADIENT_OF_2(div, e_div(e, g, b), e_neg(e, e_div(e, e_mul(e, g, y), b)))
+GRADIENT_OF_2(divide_no_nan, e_divide_no_nan(e, g, b), e_neg(e, e_divide_no_nan(e, e_mul(e, g, y), b)))
+GRADIENT_OF_2(pow, e_mul(e, g, power_slope(e, a, b)), e_mul(e, g, e_mul(e, y, power_log(e, a))))
+GRADIENT_OF_2(mod, g, e_neg(e, e_mul(e, g, e_floor(e, e_div(e, a, b)))))
+GRADIENT_OF_2(maximum, e_where(e, e_ge(e, a, b), g, NUMBER(0)), e_where(e, e_ge(e, a, b), NUMBER(0), g))
+GRADIENT_OF_2(minimum, e_where(e, e_le(e, a, b), g, NUMBER(0)), e_where(e, e_le(e, a, b), NUMBER(0), g))
+
+/* g where y > 0: linear in g, flat in y. */
+flow_status flow_gradient_relu_gradient(flow_gradient_step *step)
+{
+  flow_tensor *g = step->output_gradients[0];
+  if (g == NULL || !step->needed[0]) return FLOW_OK;
+  flow_expression e = flow_expression_of(step->context);
+  flow_tensor *result = flow_express_sum_to(&e, e_relu_gradient(&e, g, step->inputs[1]), step->inputs[0]);
+  return flow_expression_take(&e, result, &step->input_gradients[0]);
+}
+
+flow_status flow_gradient_where(flow_gradient_step *step)
+{
+  flow_tensor *g = step->output_gradients[0], *condition = step->inputs[0];
+  if (g == NULL) return FLOW_OK;
+  flow_expression e = flow_expression_of(step->context);
+  flow_tensor *results[3] = { NULL, NULL, NULL };
+  flow_tensor *zero = flow_express_number(&e, g, 0);
+  if (step->needed[1]) results[1] = flow_express_sum_to(&e, e_where(&e, condition, g, zero), step->inputs[1]);
+  if (step->needed[2]) results[2] = flow_express_sum_to(&e, e_where(&e, condition, zero, g), step->inputs[2]);
+  return flow_expression_give(&e, step, results);
+}

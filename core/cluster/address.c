@@ -1,0 +1,90 @@
+/* address.c: "host:port" as TF_CONFIG has it. A host is a name, an IPv4 address or an IPv6 address in brackets. */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cluster/cluster.h"
+
+enum { MOST_HOST = 253, MOST_PORT = 65535 };
+
+static int is_name_symbol(char symbol)
+{
+  return (symbol >= 'a' && symbol <= 'z') || (symbol >= '0' && symbol <= '9') || symbol == '-' || symbol == '_' || symbol == '.';
+}
+
+/* A name, or an IPv4 address; in lower case. */
+static flow_status normalize_name(const char *text, size_t length, char *host)
+{
+  int only_digits = 1;
+  for (size_t i = 0; i < length; i++) {
+    char symbol = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] - 'A' + 'a') : text[i];
+    if (symbol == ':') return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" has several colons: an IPv6 address is written [::1]:2222", text);
+    if (symbol == '/') return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" is no address: write host:port, without a path", text);
+    if (!is_name_symbol(symbol)) return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" is no host:port: byte %d is not part of a name", text,
+                                                  (int)i);
+    if (symbol != '.' && !(symbol >= '0' && symbol <= '9')) only_digits = 0;
+    host[i] = symbol;
+  }
+  host[length] = '\0';
+  struct in_addr address;
+  if (only_digits && inet_pton(AF_INET, host, &address) != 1) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\": %s is neither a name nor an IPv4 address", text, host);
+  }
+  return FLOW_OK;
+}
+
+/* [address]: what stands between the brackets. */
+static flow_status normalize_ipv6(const char *text, size_t length, char *host)
+{
+  char inner[INET6_ADDRSTRLEN];
+  struct in6_addr address;
+  if (length - 2 < sizeof inner) {
+    memcpy(inner, text + 1, length - 2);
+    inner[length - 2] = '\0';
+    if (inet_pton(AF_INET6, inner, &address) == 1 && inet_ntop(AF_INET6, &address, inner, sizeof inner)) {
+      snprintf(host, MOST_HOST + 1, "[%s]", inner);
+      return FLOW_OK;
+    }
+  }
+  return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\": what stands in brackets is no IPv6 address", text);
+}
+
+flow_status flow_address_normalize(const char *text, char canonical[FLOW_ADDRESS_SIZE])
+{
+  char host[MOST_HOST + 1];
+  const char *scheme = strstr(text, "://"), *colon = strrchr(text, ':');
+  if (scheme) {
+    const char *rest = scheme + 3;
+    return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" is a URL: write the host and the port alone, \"%.*s\"", text,
+                     (int)strcspn(rest, "/"), rest);
+  }
+  const char *bracket = text[0] == '[' ? strrchr(text, ']') : NULL;
+  if (!colon || (bracket && colon < bracket)) return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" has no port: write host:port", text);
+  size_t length = (size_t)(colon - text);
+  if (length == 0) return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" has no host: write host:port", text);
+  if (length > MOST_HOST) return flow_fail(FLOW_INVALID_ARGUMENT, "a host name of %.0f bytes: at most %d are possible", (double)length,
+                                           MOST_HOST);
+  int port = flow_parse_number(colon + 1, MOST_PORT);
+  if (port < 1) return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\": the port is a number from 1 to %d", text, MOST_PORT);
+  if (bracket && bracket + 1 == colon && length > 2) FLOW_TRY(normalize_ipv6(text, length, host));
+  else FLOW_TRY(normalize_name(text, length, host));
+  snprintf(canonical, FLOW_ADDRESS_SIZE, "%s:%d", host, port);
+  return FLOW_OK;
+}
+
+flow_reach flow_address_reach(const char *canonical)
+{
+  size_t length = (size_t)(strrchr(canonical, ':') - canonical);
+  char host[MOST_HOST + 1];
+  memcpy(host, canonical, length);
+  host[length] = '\0';
+  struct in_addr address;
+  if (inet_pton(AF_INET, host, &address) == 1) {
+    uint32_t first = ntohl(address.s_addr) >> 24;
+    return address.s_addr == 0 ? FLOW_REACH_NOWHERE : first == 127 ? FLOW_REACH_LOOPBACK : FLOW_REACH_ANY;
+  }
+  if (strcmp(host, "[::]") == 0) return FLOW_REACH_NOWHERE;
+  static const char suffix[] = ".localhost";
+  int below = length >= sizeof suffix && strcmp(host + length - (sizeof suffix - 1), suffix) == 0;
+  return strcmp(host, "[::1]") == 0 || strcmp(host, "localhost") == 0 || below ? FLOW_REACH_LOOPBACK : FLOW_REACH_ANY;
+}

@@ -1,0 +1,326 @@
+/* cluster.c: a cluster's tasks, what is wrong with them, and who has which role. */
+#include "cluster/cluster.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/memory.h"
+
+static const char *const job_names[FLOW_JOB_COUNT] = {
+  [FLOW_JOB_CHIEF] = "chief", [FLOW_JOB_WORKER] = "worker", [FLOW_JOB_PS] = "ps", [FLOW_JOB_EVALUATOR] = "evaluator",
+};
+
+const char *flow_job_name(int job)
+{
+  return job >= 0 && job < FLOW_JOB_COUNT ? job_names[job] : NULL;
+}
+
+int flow_job_find(const char *name)
+{
+  if (strcmp(name, "master") == 0) return FLOW_JOB_CHIEF;
+  for (int job = 0; job < FLOW_JOB_COUNT; job++) {
+    if (strcmp(name, job_names[job]) == 0) return job;
+  }
+  return -1;
+}
+
+int flow_parse_number(const char *text, int most)
+{
+  int64_t number = 0;
+  if (!*text) return -1;
+  for (; *text; text++) {
+    if (*text < '0' || *text > '9') return -1;
+    number = number * 10 + (*text - '0');
+    if (number > most) return -1;
+  }
+  return (int)number;
+}
+
+const char *flow_task_name(int job, int index, char name[FLOW_TASK_NAME_SIZE])
+{
+  snprintf(name, FLOW_TASK_NAME_SIZE, "%s:%d", flow_job_name(job) ? flow_job_name(job) : "?", index);
+  return name;
+}
+
+/* ---- making -------------------------------------------------------------------------------------------------------------------------- */
+
+flow_status flow_cluster_new(const char *source, flow_cluster **out)
+{
+  void *block;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_cluster), &block));
+  flow_cluster *cluster = block;
+  snprintf(cluster->source, sizeof cluster->source, "%s", source);
+  cluster->job = -1;
+  *out = cluster;
+  return FLOW_OK;
+}
+
+void flow_cluster_release(flow_cluster *cluster)
+{
+  if (!cluster) return;
+  for (int job = 0; job < FLOW_JOB_COUNT; job++) {
+    for (int i = 0; i < cluster->count[job]; i++) flow_free(cluster->address[job][i]);
+    flow_free(cluster->address[job]);
+  }
+  flow_free(cluster);
+}
+
+static int total(const flow_cluster *cluster)
+{
+  int count = 0;
+  for (int job = 0; job < FLOW_JOB_COUNT; job++) count += cluster->count[job];
+  return count;
+}
+
+flow_status flow_cluster_add(flow_cluster *cluster, int job, const char *address)
+{
+  char canonical[FLOW_ADDRESS_SIZE], name[FLOW_TASK_NAME_SIZE], *copy = NULL;
+  int index = cluster->count[job];
+  if (total(cluster) >= FLOW_MOST_TASKS) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: a cluster has at most %d tasks", cluster->source, FLOW_MOST_TASKS);
+  }
+  FLOW_TRY(flow_grow(&cluster->address[job], sizeof *cluster->address[job], index + 1, &cluster->capacity[job]));
+  if (address) {
+    flow_status status = flow_address_normalize(address, canonical);
+    if (status != FLOW_OK) return flow_fail_prefix(status, "%s: %s: ", cluster->source, flow_task_name(job, index, name));
+    copy = flow_duplicate_text(canonical);
+    if (!copy) return FLOW_OUT_OF_MEMORY;
+  }
+  cluster->address[job][index] = copy;
+  cluster->count[job]++;
+  return FLOW_OK;
+}
+
+void flow_cluster_remove(flow_cluster *cluster, int job)
+{
+  for (int i = 0; i < cluster->count[job]; i++) flow_free(cluster->address[job][i]);
+  cluster->count[job] = 0;
+}
+
+flow_status flow_cluster_copy(const flow_cluster *cluster, flow_cluster **out)
+{
+  flow_cluster *copy;
+  *out = NULL;
+  FLOW_TRY(flow_cluster_new(cluster->source, &copy));
+  flow_status status = FLOW_OK;
+  for (int job = 0; job < FLOW_JOB_COUNT; job++) {
+    for (int i = 0; i < cluster->count[job] && status == FLOW_OK; i++) status = flow_cluster_add(copy, job, cluster->address[job][i]);
+  }
+  copy->job = cluster->job;
+  copy->index = cluster->index;
+  if (status == FLOW_OK) *out = copy;
+  else flow_cluster_release(copy);
+  return status;
+}
+
+/* ---- checks -------------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct task { const char *address; int job, index; } task;
+
+static int by_address(const void *a, const void *b)
+{
+  const task *first = a, *second = b;
+  int order = strcmp(first->address, second->address);
+  return order ? order : first->job != second->job ? first->job - second->job : first->index - second->index;
+}
+
+/* The tasks whose address is known, in the order of jobs; the caller frees them. */
+static flow_status list_tasks(const flow_cluster *cluster, task **out, int *count)
+{
+  void *block;
+  *count = 0;
+  FLOW_TRY(flow_alloc((size_t)total(cluster) * sizeof **out, &block));
+  *out = block;
+  for (int job = 0; job < FLOW_JOB_COUNT; job++) {
+    for (int i = 0; i < cluster->count[job]; i++) {
+      if (cluster->address[job][i]) (*out)[(*count)++] = (task){ cluster->address[job][i], job, i };
+    }
+  }
+  return FLOW_OK;
+}
+
+/* One machine's loopback means another one on each machine. */
+static flow_status check_reach(const char *source, const task *tasks, int count)
+{
+  const task *found[3] = { NULL };
+  char first[FLOW_TASK_NAME_SIZE], second[FLOW_TASK_NAME_SIZE];
+  for (int i = count - 1; i >= 0; i--) found[flow_address_reach(tasks[i].address)] = &tasks[i];
+  const task *nowhere = found[FLOW_REACH_NOWHERE], *loopback = found[FLOW_REACH_LOOPBACK], *any = found[FLOW_REACH_ANY];
+  if (nowhere) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s has the address %s, which nobody can dial: write the one that the other tasks reach it "
+                     "at", source, flow_task_name(nowhere->job, nowhere->index, first), nowhere->address);
+  }
+  if (loopback && any) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s %s is reached from its own machine only, but %s %s is on a network: write the address "
+                     "that the others reach it at", source, flow_task_name(loopback->job, loopback->index, first), loopback->address,
+                     flow_task_name(any->job, any->index, second), any->address);
+  }
+  return FLOW_OK;
+}
+
+static flow_status check_addresses(const flow_cluster *cluster)
+{
+  task *tasks;
+  int count;
+  char first[FLOW_TASK_NAME_SIZE], second[FLOW_TASK_NAME_SIZE];
+  FLOW_TRY(list_tasks(cluster, &tasks, &count));
+  flow_status status = check_reach(cluster->source, tasks, count);
+  qsort(tasks, (size_t)count, sizeof *tasks, by_address);
+  for (int i = 1; i < count && status == FLOW_OK; i++) {
+    if (strcmp(tasks[i].address, tasks[i - 1].address) != 0) continue;
+    status = flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s and %s have the same address %s: each task needs a port of its own", cluster->source,
+                       flow_task_name(tasks[i - 1].job, tasks[i - 1].index, first), flow_task_name(tasks[i].job, tasks[i].index, second),
+                       tasks[i].address);
+  }
+  flow_free(tasks);
+  return status;
+}
+
+/* "2 workers (worker:0 a:1, worker:1 b:2)": what a job consists of, for messages. */
+static void describe_job(flow_text *text, const flow_cluster *cluster, int job)
+{
+  int count = cluster->count[job];
+  if (count == 0) {
+    flow_text_add(text, "no %s", job_names[job]);
+    return;
+  }
+  flow_text_add(text, "%d %s%s (", count, job_names[job], count > 1 && job != FLOW_JOB_PS ? "s" : "");
+  for (int i = 0; i < count && i < 4; i++) {
+    const char *address = cluster->address[job][i];
+    flow_text_add(text, "%s%s:%d%s%s", i ? ", " : "", job_names[job], i, address ? " " : "", address ? address : "");
+  }
+  flow_text_add(text, "%s)", count > 4 ? ", ..." : "");
+}
+
+static flow_status check_task(const flow_cluster *cluster)
+{
+  int job = cluster->job, index = cluster->index;
+  char name[FLOW_TASK_NAME_SIZE], listed[512];
+  if (job < 0) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the cluster has %d tasks, and nothing says which of them this process is: add \"task\": "
+                     "{\"type\": \"worker\", \"index\": 0}, with another index in each process", cluster->source, total(cluster));
+  }
+  if (job == FLOW_JOB_EVALUATOR && cluster->count[job] == 0) return FLOW_OK;      /* it stands beside the cluster */
+  if (index < cluster->count[job]) return FLOW_OK;
+  flow_text text = flow_text_into(listed, sizeof listed);
+  describe_job(&text, cluster, job);
+  if (cluster->count[job] == 0) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: this process is %s, but the cluster lists %s: add its address to cluster.%s, or give the "
+                     "task a type that is there", cluster->source, flow_task_name(job, index, name), listed, job_names[job]);
+  }
+  return flow_fail(FLOW_INVALID_ARGUMENT, "%s: this process is %s, but the cluster lists %s: task.index counts from 0 to %d, or its "
+                   "address is missing in cluster.%s", cluster->source, flow_task_name(job, index, name), listed, cluster->count[job] - 1,
+                   job_names[job]);
+}
+
+flow_status flow_cluster_check(const flow_cluster *cluster)
+{
+  if (total(cluster) == 0) return FLOW_OK;
+  static const int single[] = { FLOW_JOB_CHIEF, FLOW_JOB_EVALUATOR };
+  for (int i = 0; i < 2; i++) {
+    if (cluster->count[single[i]] <= 1) continue;
+    char listed[512];
+    flow_text text = flow_text_into(listed, sizeof listed);
+    describe_job(&text, cluster, single[i]);
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the cluster lists %s, at most one is possible: list the others under \"worker\"",
+                     cluster->source, listed);
+  }
+  if (cluster->count[FLOW_JOB_PS] > 0 && cluster->count[FLOW_JOB_CHIEF] + cluster->count[FLOW_JOB_WORKER] == 0) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the cluster has %d parameter servers and nobody who trains: add \"chief\" or \"worker\"",
+                     cluster->source, cluster->count[FLOW_JOB_PS]);
+  }
+  FLOW_TRY(check_addresses(cluster));
+  return check_task(cluster);
+}
+
+/* ---- roles --------------------------------------------------------------------------------------------------------------------------- */
+
+const char *flow_cluster_source(const flow_cluster *cluster) { return cluster->source; }
+int flow_cluster_job(const flow_cluster *cluster) { return cluster->job; }
+int flow_cluster_index(const flow_cluster *cluster) { return cluster->job < 0 ? -1 : cluster->index; }
+
+int flow_cluster_count(const flow_cluster *cluster, int job)
+{
+  return job >= 0 && job < FLOW_JOB_COUNT ? cluster->count[job] : 0;
+}
+
+const char *flow_cluster_address(const flow_cluster *cluster, int job, int index)
+{
+  return index >= 0 && index < flow_cluster_count(cluster, job) ? cluster->address[job][index] : NULL;
+}
+
+int flow_cluster_chief_job(const flow_cluster *cluster)
+{
+  if (cluster->job == FLOW_JOB_EVALUATOR) return FLOW_JOB_EVALUATOR;
+  return cluster->count[FLOW_JOB_CHIEF] > 0 ? FLOW_JOB_CHIEF : FLOW_JOB_WORKER;
+}
+
+int flow_cluster_is_chief(const flow_cluster *cluster)
+{
+  if (total(cluster) == 0 || cluster->job == FLOW_JOB_EVALUATOR) return 1;
+  return cluster->index == 0 && cluster->job == flow_cluster_chief_job(cluster);
+}
+
+int flow_cluster_workers(const flow_cluster *cluster)
+{
+  int count = cluster->job == FLOW_JOB_EVALUATOR ? cluster->count[FLOW_JOB_EVALUATOR]
+                                                 : cluster->count[FLOW_JOB_CHIEF] + cluster->count[FLOW_JOB_WORKER];
+  return count > 0 ? count : 1;
+}
+
+int flow_cluster_id(const flow_cluster *cluster)
+{
+  if (total(cluster) == 0) return 0;
+  if (cluster->job == FLOW_JOB_PS) return -1;
+  return cluster->index + (cluster->job == FLOW_JOB_WORKER && cluster->count[FLOW_JOB_CHIEF] > 0);
+}
+
+/* ---- the cluster as text ------------------------------------------------------------------------------------------------------------- */
+
+int flow_cluster_text(const flow_cluster *cluster, char *buffer, int size)
+{
+  flow_text text = flow_text_into(buffer, size);
+  const char *comma = "";
+  flow_text_add(&text, "{");
+  for (int job = 0; job < FLOW_JOB_COUNT; job++) {
+    if (cluster->count[job] == 0) continue;
+    flow_text_add(&text, "%s\"%s\":[", comma, job_names[job]);
+    for (int i = 0; i < cluster->count[job]; i++) {
+      flow_text_add(&text, "%s\"%s\"", i ? "," : "", cluster->address[job][i] ? cluster->address[job][i] : "");
+    }
+    flow_text_add(&text, "]");
+    comma = ",";
+  }
+  flow_text_add(&text, "}");
+  return text.length;
+}
+
+void flow_cluster_list(const flow_cluster *cluster, flow_text *text)
+{
+  char name[FLOW_TASK_NAME_SIZE];
+  for (int job = 0; job < FLOW_JOB_COUNT; job++) {
+    for (int i = 0; i < cluster->count[job]; i++) {
+      const char *address = cluster->address[job][i];
+      flow_text_add(text, "%s%s%s\n", flow_task_name(job, i, name), address ? " " : "", address ? address : "");
+    }
+  }
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+  return flow_hash(flow_hash_text(hash, text ? text : ""), "\xff", 1);      /* which ends a text: no text holds it */
+}
+
+/* Over the tasks in order: tells clusters apart that differ by mistake. */
+int flow_cluster_hash(const flow_cluster *cluster, char *buffer, int size)
+{
+  uint64_t hash = FLOW_HASH_BEGIN;
+  for (int job = 0; job < FLOW_JOB_COUNT; job++) {
+    for (int i = 0; i < cluster->count[job]; i++) hash = hash_text(hash_text(hash, job_names[job]), cluster->address[job][i]);
+  }
+  flow_text text = flow_text_into(buffer, size);
+  flow_text_add(&text, "%016llx", (unsigned long long)hash);
+  return text.length;
+}

@@ -1,0 +1,203 @@
+/* cluster_json.c: TF_CONFIG: {"cluster": {"chief": ["h:p"], "worker": ["h:p", ...], "ps": [...], "evaluator": [...]},
+ * "task": {"type": "worker", "index": 0}}. As platforms write it: jobs with empty lists, "cluster": {} and "task": {} for a single
+ * process, an index as text ("0"), the list of a job as a map {"0": "h:p"}, and members of their own ("environment", "job",
+ * "rpc_layer", "trial"), which are left aside. */
+#include "base/json.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "cluster/cluster.h"
+
+enum { MOST_BYTES = 4 << 20, MOST_INDEX = 1 << 30, EXCERPT = 24 };
+
+static const char *kind_of(const flow_json *value)
+{
+  if (flow_json_is(value, FLOW_JSON_OBJECT)) return "an object";
+  if (flow_json_is(value, FLOW_JSON_LIST)) return "a list";
+  if (flow_json_is(value, FLOW_JSON_TEXT)) return "a text";
+  if (flow_json_is_number(value)) return "a number";
+  return flow_json_is(value, FLOW_JSON_BOOLEAN) ? "true or false" : "null";
+}
+
+/* Where the text stops being JSON, with what stands there. */
+static flow_status fail_syntax(const char *source, const char *text, size_t bytes, size_t at)
+{
+  if (at >= bytes) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s is not JSON: it breaks off after %.0f bytes; a bracket or quote is not closed", source,
+                     (double)bytes);
+  }
+  size_t count = bytes - at < EXCERPT ? bytes - at : EXCERPT;
+  const char *quotes = memchr(text, '\'', bytes) && !memchr(text, '"', bytes) ? "; JSON has double quotes" : "";
+  return flow_fail(FLOW_INVALID_ARGUMENT, "%s is not JSON: it goes wrong at byte %.0f, at: %.*s%s", source, (double)at, (int)count,
+                   text + at, quotes);
+}
+
+/* The whole text as one object; NULL in *out for one of white space only. */
+static flow_status parse_object(const char *source, const char *text, size_t bytes, flow_json **out)
+{
+  static const char space[] = " \t\r\n";
+  *out = NULL;
+  size_t first = 0;
+  while (first < bytes && text[first] && strchr(space, text[first])) first++;
+  if (first == bytes) return FLOW_OK;
+  size_t at;
+  flow_json *root;
+  flow_status status = flow_json_read(text, bytes, &at, &root);
+  if (status == FLOW_CORRUPT_DATA) return fail_syntax(source, text, bytes, at);
+  FLOW_TRY(status);
+  while (at < bytes && text[at] && strchr(space, text[at])) at++;
+  if (at < bytes) status = fail_syntax(source, text, bytes, at);
+  else if (!flow_json_is(root, FLOW_JSON_OBJECT)) {
+    status = flow_fail(FLOW_INVALID_ARGUMENT, "%s is %s, it should be an object: {\"cluster\": ..., \"task\": ...}", source, kind_of(root));
+  }
+  if (status != FLOW_OK) flow_json_release(root);
+  else *out = root;
+  return status;
+}
+
+/* The member of that name, NULL if there is none or it is null; a member that stands twice is a mistake of whoever wrote it. */
+static flow_status find_member(const char *source, const flow_json *object, const char *name, const flow_json **out)
+{
+  *out = NULL;
+  const flow_json *member, *found = NULL;
+  FLOW_JSON_EACH(member, object) {
+    if (strcmp(member->key, name) != 0) continue;
+    if (found) return flow_fail(FLOW_INVALID_ARGUMENT, "%s has \"%s\" twice: leave one", source, name);
+    found = member;
+  }
+  *out = flow_json_is(found, FLOW_JSON_NULL) ? NULL : found;
+  return FLOW_OK;
+}
+
+/* The same, which has to be an object. */
+static flow_status find_object(const char *source, const flow_json *object, const char *name, const flow_json **out)
+{
+  FLOW_TRY(find_member(source, object, name, out));
+  if (!*out || flow_json_is(*out, FLOW_JSON_OBJECT)) return FLOW_OK;
+  return flow_fail(FLOW_INVALID_ARGUMENT, "%s: \"%s\" is %s, it should be an object", source, name, kind_of(*out));
+}
+
+/* ---- the cluster --------------------------------------------------------------------------------------------------------------------- */
+
+static flow_status add_tasks(flow_cluster *cluster, int job, const flow_json *list)
+{
+  const flow_json *entry;
+  FLOW_JSON_EACH(entry, list) {
+    int index = cluster->count[job];
+    if (flow_json_is(list, FLOW_JSON_OBJECT) && flow_parse_number(entry->key, MOST_INDEX) != index) {
+      return flow_fail(FLOW_UNSUPPORTED, "%s: cluster.%s is a map that has \"%s\" where %d is next: clusters with tasks left out "
+                       "(Kubeflow's enableDynamicWorker) are not supported", cluster->source, flow_job_name(job), entry->key, index);
+    }
+    if (!flow_json_is(entry, FLOW_JSON_TEXT)) {
+      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s:%d is %s, it should be a text \"host:port\"", cluster->source, flow_job_name(job),
+                       index, kind_of(entry));
+    }
+    FLOW_TRY(flow_cluster_add(cluster, job, entry->text));
+  }
+  return FLOW_OK;
+}
+
+/* The jobs of a cluster. Each stands once, under one name. */
+static flow_status add_jobs(flow_cluster *cluster, const flow_json *jobs)
+{
+  const char *seen[FLOW_JOB_COUNT] = { NULL };
+  const flow_json *entry;
+  FLOW_JSON_EACH(entry, jobs) {
+    int job = flow_job_find(entry->key);
+    if (job < 0) {
+      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the cluster has a job \"%s\"; jobs are chief (or master), worker, ps and evaluator",
+                       cluster->source, entry->key);
+    }
+    if (seen[job]) {
+      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the cluster has \"%s\" and \"%s\", which are the same job: leave one", cluster->source,
+                       seen[job], entry->key);
+    }
+    seen[job] = entry->key;
+    if (flow_json_is(entry, FLOW_JSON_NULL)) continue;
+    if (!flow_json_is(entry, FLOW_JSON_LIST) && !flow_json_is(entry, FLOW_JSON_OBJECT)) {
+      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: cluster.%s is %s, it should be a list of addresses: [\"host:port\", ...]",
+                       cluster->source, entry->key, kind_of(entry));
+    }
+    FLOW_TRY(add_tasks(cluster, job, entry));
+  }
+  return FLOW_OK;
+}
+
+/* ---- the task ------------------------------------------------------------------------------------------------------------------------ */
+
+static flow_status read_index(const char *source, const flow_json *value, int *out)
+{
+  int index = -1;
+  double number = flow_json_is_number(value) ? value->number : -1;
+  if (number >= 0 && number <= MOST_INDEX && floor(number) == number) index = (int)number;
+  if (flow_json_is(value, FLOW_JSON_TEXT)) index = flow_parse_number(value->text, MOST_INDEX);
+  *out = index;
+  if (index >= 0) return FLOW_OK;
+  char shown[64];
+  if (flow_json_is_number(value)) snprintf(shown, sizeof shown, "%.15g", value->number);
+  else snprintf(shown, sizeof shown, "%s", flow_json_is(value, FLOW_JSON_TEXT) ? value->text : kind_of(value));
+  return flow_fail(FLOW_INVALID_ARGUMENT, "%s: task.index is %s, it should be a whole number from 0", source, shown);
+}
+
+static flow_status choose_task(flow_cluster *cluster, const flow_json *task, const char *type, int index)
+{
+  const flow_json *said_type, *said_index;
+  FLOW_TRY(find_member(cluster->source, task, "type", &said_type));
+  FLOW_TRY(find_member(cluster->source, task, "index", &said_index));
+  if (!type && said_type) {
+    if (!flow_json_is(said_type, FLOW_JSON_TEXT)) {
+      return flow_fail(FLOW_INVALID_ARGUMENT, "%s: task.type is %s, it should be a text, as \"worker\"", cluster->source,
+                       kind_of(said_type));
+    }
+    type = said_type->text;
+  }
+  if (index < 0 && said_index) FLOW_TRY(read_index(cluster->source, said_index, &index));
+  if (!type && index < 0) return FLOW_OK;
+  if (!type) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the task has the index %d but no type: add \"type\": \"worker\"", cluster->source,
+                              index);
+  int job = flow_job_find(type);
+  if (job < 0) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the task has the type \"%s\"; types are chief (or master), worker, ps and evaluator",
+                     cluster->source, type);
+  }
+  if (index < 0) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the task has the type \"%s\" but no index: add \"index\": 0, with another number in each "
+                     "process", cluster->source, type);
+  }
+  cluster->job = job;
+  cluster->index = index;
+  return FLOW_OK;
+}
+
+static flow_status fill(flow_cluster *cluster, const flow_json *root, const char *task_type, int task_index)
+{
+  const flow_json *jobs, *task;
+  FLOW_TRY(find_object(cluster->source, root, "cluster", &jobs));
+  FLOW_TRY(find_object(cluster->source, root, "task", &task));
+  FLOW_TRY(add_jobs(cluster, jobs));
+  FLOW_TRY(choose_task(cluster, task, task_type, task_index));
+  return flow_cluster_check(cluster);
+}
+
+flow_status flow_cluster_parse(const char *text, double bytes, const char *source, const char *task_type, int task_index,
+                               flow_cluster **out)
+{
+  if (!text || !source || !out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_cluster_parse: text, source or out is NULL");
+  *out = NULL;
+  if (!(bytes >= 0 && bytes <= MOST_BYTES)) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s has %.0f bytes, at most %d are read", source, bytes, MOST_BYTES);
+  }
+  flow_json *root;
+  flow_cluster *cluster;
+  FLOW_TRY(flow_cluster_new(source, &cluster));
+  flow_status status = parse_object(source, text, (size_t)bytes, &root);
+  if (status == FLOW_OK) {
+    status = fill(cluster, root, task_type, task_index);
+    flow_json_release(root);
+  }
+  if (status == FLOW_OK) *out = cluster;
+  else flow_cluster_release(cluster);
+  return status;
+}

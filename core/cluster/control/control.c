@@ -1,0 +1,496 @@
+/* control.c: the thread of a process's control plane and its links. Everything is under one lock, which is not held while the thread sleeps
+ * or looks up a name. */
+#define _GNU_SOURCE                /* accept4 */
+#include "cluster/control/control_state.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/plugin.h"
+
+enum { ACCEPTED_AT_ONCE = 64 };   /* before links are served again */
+static const double GREETING_WITHIN = 10, CLOSING_WITHIN = 2, LISTEN_AGAIN = 0.5;       /* seconds */
+static const double COMPLAINT_EVERY = 5, FLOOD_NOTICE_EVERY = 60;
+
+double flow_control_now(void)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+void flow_control_wake(flow_control *control)
+{
+  uint64_t one = 1;
+  ssize_t written = write(control->wake, &one, sizeof one);
+  (void)written;                                   /* full is awake */
+}
+
+/* ---- actions ------------------------------------------------------------------------------------------------------------------------- */
+
+static flow_link *find_link(const flow_control *control, int number)
+{
+  for (int i = 0; i < control->link_count; i++) {
+    if (control->links[i]->number == number && control->links[i]->phase == FLOW_LINK_OPEN) return control->links[i];
+  }
+  return NULL;
+}
+
+static void finish_link(flow_link *link)
+{
+  link->phase = FLOW_LINK_CLOSING;
+  link->until = flow_control_now() + CLOSING_WITHIN;
+  if (flow_link_flush(link) != FLOW_OK) link->phase = FLOW_LINK_BROKEN;
+  else if (link->filled == 0) shutdown(link->descriptor, SHUT_WR);
+}
+
+static void answer(flow_control *control, const flow_action *action)
+{
+  flow_control_call *waiting = control->calls;
+  while (waiting && waiting->request != action->request) waiting = waiting->next;
+  if (!waiting) return;
+  waiting->done = 1;
+  waiting->status = action->status;
+  waiting->bytes = (uint32_t)action->count;
+  snprintf(waiting->text, sizeof waiting->text, "%s", action->text);
+  uint32_t kept = waiting->bytes < waiting->room ? waiting->bytes : waiting->room;
+  if (kept > 0) memcpy(waiting->value, action->bytes, kept);
+}
+
+static void end_generation(flow_control *control, const flow_action *action)
+{
+  control->generation_lives = 0;
+  control->culprit = action->kind == FLOW_ACTION_ABORTED ? action->task : -1;
+  snprintf(control->verdict, sizeof control->verdict, "%s", action->text);
+  if (action->kind != FLOW_ACTION_ABORTED) control->ended = action->kind;
+  if (action->kind != FLOW_ACTION_DONE && control->on_end) control->on_end(control->watch_state, control->verdict);
+}
+
+static void carry_out(flow_control *control, const flow_action *action)
+{
+  flow_link *link = NULL;
+  if (action->kind == FLOW_ACTION_SEND || action->kind == FLOW_ACTION_CLOSE) link = find_link(control, action->connection);
+  switch (action->kind) {
+  case FLOW_ACTION_SEND:
+    if (link && flow_link_send(link, action->bytes, action->count) != FLOW_OK) link->phase = FLOW_LINK_BROKEN;
+    return;
+  case FLOW_ACTION_CLOSE:
+    if (link) finish_link(link);
+    return;
+  case FLOW_ACTION_DIAL: snprintf(control->dial, sizeof control->dial, "%s", action->text); return;
+  case FLOW_ACTION_STARTED:
+    control->generation_lives = 1;
+    control->finished[0] = '\0';
+    control->generation = (flow_generation){ action->generation, action->task, action->step };
+    return;
+  case FLOW_ACTION_FINISHED: snprintf(control->finished, sizeof control->finished, "%s", action->text); return;
+  case FLOW_ACTION_RESULT: answer(control, action); return;
+  case FLOW_ACTION_NOTICE:
+    if (control->log) control->log(control->log_state, action->text);
+    return;
+  default: end_generation(control, action);
+  }
+}
+
+flow_status flow_control_settle(flow_control *control, flow_status status)
+{
+  flow_action action;
+  while (flow_protocol_next(control->protocol, &action)) carry_out(control, &action);
+  if (status == FLOW_OUT_OF_MEMORY && !control->ended) {
+    for (int i = 0; i < control->link_count; i++) control->links[i]->phase = FLOW_LINK_BROKEN;
+    end_generation(control, &(flow_action){ .kind = FLOW_ACTION_FAILED, .text = "the control plane had no memory to go on" });
+  }
+  pthread_cond_broadcast(&control->changed);
+  return status;
+}
+
+void flow_control_take_calls(flow_control *control)
+{
+  if (control->begun) flow_protocol_calls(control->protocol, atomic_load_explicit(control->begun, memory_order_relaxed));
+}
+
+/* ---- the thread: links --------------------------------------------------------------------------------------------------------------- */
+
+static flow_status add_link(flow_control *control, int descriptor, const flow_caller *caller)
+{
+  flow_link *link;
+  FLOW_TRY(flow_link_new(descriptor, !caller, control->sealing, flow_control_now() + GREETING_WITHIN, &link));
+  flow_status status = flow_grow(&control->links, sizeof *control->links, control->link_count + 1, &control->link_capacity);
+  if (status != FLOW_OK) {
+    flow_link_release(link);
+    return status;
+  }
+  link->is_caller = caller != NULL;
+  if (caller) link->caller = *caller;
+  control->caller_count += link->is_caller;
+  control->links[control->link_count++] = link;
+  return FLOW_OK;
+}
+
+/* The link is gone, and the protocol hears of it. */
+static void drop_link(flow_control *control, int place, const char *why)
+{
+  char text[256];
+  flow_link *link = control->links[place];
+  int number = link->number, told = link->phase == FLOW_LINK_CLOSING, dialed = link->dialed;
+  snprintf(text, sizeof text, "%s", why);                /* it may be the failure's text, which the protocol may write over */
+  control->links[place] = control->links[--control->link_count];
+  control->caller_count -= link->is_caller;
+  flow_link_release(link);
+  if (told || (number < 0 && !dialed)) return;
+  flow_control_settle(control, flow_protocol_closed(control->protocol, flow_control_now(), number, text));
+}
+
+/* ---- the thread: callers (callers.h) ------------------------------------------------------------------------------------------------- */
+
+/* The place of the caller that has to go before another one comes, -1: none has to. comes: NULL asks for the oldest of all. */
+static int find_superfluous(flow_control *control, const flow_caller *comes)
+{
+  int count = 0, oldest = -1;
+  if (comes && control->caller_count < control->callers.room / 2) return -1;
+  if (flow_grow(&control->list, sizeof *control->list, control->caller_count + 1, &control->list_capacity) != FLOW_OK) return -1;
+  for (int i = 0; i < control->link_count; i++) {
+    const flow_link *link = control->links[i];
+    if (!link->is_caller) continue;
+    if (oldest < 0 || link->caller.since < control->links[oldest]->caller.since) oldest = i;
+    control->list[count++] = &link->caller;
+  }
+  if (!comes) return oldest;
+  int chosen = flow_callers_choose(&control->callers, control->list, count, comes);
+  for (int i = 0; i < control->link_count && chosen >= 0; i++) {
+    if (&control->links[i]->caller == control->list[chosen]) return i;
+  }
+  return -1;
+}
+
+static void turn_out(flow_control *control, int place)
+{
+  char text[400], host[FLOW_HOST_TEXT];
+  double now = flow_control_now();
+  flow_host_text(&control->links[place]->caller.host, host);
+  drop_link(control, place, "it did not say who it is, and others came");
+  control->turned_out++;
+  if (!control->log || now < control->next_notice) return;
+  control->next_notice = now + FLOOD_NOTICE_EVERY;
+  snprintf(text, sizeof text, "too many connections do not say who they are: the oldest were closed to make room (%.0f, the last from %s)",
+           control->turned_out, host);
+  control->turned_out = 0;
+  control->log(control->log_state, text);
+}
+
+/* Nobody can be accepted for want of a descriptor. A caller that goes leaves one; where there is none the listener is not looked at for a
+ * while: who waits there keeps waiting, and this thread does not ask again and again. */
+static int make_descriptor(flow_control *control)
+{
+  int place = control->caller_count > 0 ? find_superfluous(control, NULL) : -1;
+  if (place >= 0) {
+    turn_out(control, place);
+    return 1;
+  }
+  if (control->log && flow_control_now() >= control->next_complaint) {
+    control->next_complaint = flow_control_now() + COMPLAINT_EVERY;
+    control->log(control->log_state, "nobody can be let in: this process has no descriptor left (ulimit -n)");
+  }
+  return 0;
+}
+
+/* The next that calls, -1: nobody, or there is no descriptor. */
+static int accept_next(flow_control *control)
+{
+  for (int attempt = 0; attempt < 2; attempt++) {
+    int descriptor = accept4(control->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (descriptor >= 0 || errno == EAGAIN || errno == EWOULDBLOCK) return descriptor;
+    if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) continue;       /* who called is gone again */
+    if (attempt == 0 && make_descriptor(control)) continue;
+    control->listen_after = flow_control_now() + LISTEN_AGAIN;
+    return -1;
+  }
+  return -1;
+}
+
+static void accept_links(flow_control *control)
+{
+  int descriptor = 0;
+  for (int i = 0; i < ACCEPTED_AT_ONCE && (descriptor = accept_next(control)) >= 0; i++) {
+    flow_caller caller = { .host = flow_host_of_peer(descriptor), .since = flow_control_now() };
+    if (!control->is_chief) {            /* only the chief is dialed; who comes to another task came to the wrong one */
+      close(descriptor);
+      continue;
+    }
+    caller.known = flow_callers_know(&control->callers, &caller.host);
+    int place = find_superfluous(control, &caller);
+    if (place >= 0) turn_out(control, place);
+    if (add_link(control, descriptor, &caller) != FLOW_OK) return;
+  }
+}
+
+/* After what a caller has said: it is a task now, or still nobody. */
+static void look_who_called(flow_control *control, flow_link *link)
+{
+  if (!link->is_caller || !flow_protocol_is_task(control->protocol, link->number)) return;
+  link->is_caller = 0;
+  control->caller_count--;
+  flow_callers_learn(&control->callers, &link->caller.host);
+}
+
+/* ---- the thread: what comes ---------------------------------------------------------------------------------------------------------- */
+
+/* Frames as far as they came; a failure is the end of the link. */
+static flow_status read_frames(flow_control *control, flow_link *link)
+{
+  size_t count;
+  FLOW_TRY(flow_link_read(link, control->bytes, sizeof control->bytes, &count));
+  for (size_t at = 0; at < count && link->phase == FLOW_LINK_OPEN;) {
+    const uint8_t *contents;
+    size_t used, size;
+    FLOW_TRY(flow_frame_reader_feed(&link->reader, control->bytes + at, count - at, &used, &contents, &size));
+    at += used;
+    if (!contents) continue;
+    flow_control_settle(control, flow_protocol_received(control->protocol, flow_control_now(), link->number, contents, size));
+    look_who_called(control, link);
+  }
+  return FLOW_OK;
+}
+
+/* After a link's last words were sent, what still comes is not read but waited for: closing earlier could take the words away. */
+static flow_status read_out(flow_control *control, flow_link *link)
+{
+  size_t count;
+  FLOW_TRY(flow_link_flush(link));
+  if (link->filled == 0) shutdown(link->descriptor, SHUT_WR);
+  return flow_link_read(link, control->bytes, sizeof control->bytes, &count);
+}
+
+static flow_status connect_link(flow_link *link)
+{
+  int error = 0;
+  socklen_t size = sizeof error;
+  getsockopt(link->descriptor, SOL_SOCKET, SO_ERROR, &error, &size);
+  if (error) return flow_fail(FLOW_IO_ERROR, "%s", strerror(error));
+  link->phase = FLOW_LINK_GREETING;
+  return FLOW_OK;
+}
+
+static flow_status serve_link(flow_control *control, flow_link *link, int events)
+{
+  int complete = 0;
+  if (link->phase == FLOW_LINK_CONNECTING) FLOW_TRY(connect_link(link));
+  if (link->phase == FLOW_LINK_CLOSING) return read_out(control, link);
+  FLOW_TRY(flow_link_flush(link));
+  if (!(events & (POLLIN | POLLHUP | POLLERR))) return FLOW_OK;
+  if (link->phase == FLOW_LINK_OPEN) return read_frames(control, link);
+  FLOW_TRY(flow_link_greet(link, &control->secret, &complete));
+  if (!complete) return FLOW_OK;
+  link->number = control->next_number++;
+  flow_control_settle(control, flow_protocol_connected(control->protocol, flow_control_now(), link->number));
+  return FLOW_OK;
+}
+
+/* ---- the thread ---------------------------------------------------------------------------------------------------------------------- */
+
+static void dial(flow_control *control)
+{
+  char address[FLOW_ADDRESS_SIZE];
+  int descriptor = -1;
+  memcpy(address, control->dial, sizeof address);
+  control->dial[0] = '\0';
+  unsigned attempt = control->attempts++;
+  pthread_mutex_unlock(&control->lock);
+  flow_status status = flow_link_dial(address, attempt, &descriptor);
+  pthread_mutex_lock(&control->lock);
+  if (status == FLOW_OK) status = add_link(control, descriptor, NULL);
+  if (status != FLOW_OK) flow_control_settle(control, flow_protocol_closed(control->protocol, flow_control_now(), -1, flow_last_error()));
+}
+
+/* What is waited for; returns the number of entries. Places of links are those of control->links, behind two. */
+static int list_polled(flow_control *control)
+{
+  if (flow_grow(&control->polled, sizeof *control->polled, control->link_count + 2, &control->polled_capacity) != FLOW_OK) return 0;
+  control->polled[0] = (struct pollfd){ .fd = control->wake, .events = POLLIN };
+  int listens = !control->ended && flow_control_now() >= control->listen_after;
+  control->polled[1] = (struct pollfd){ .fd = listens ? control->listener : -1, .events = POLLIN };
+  for (int i = 0; i < control->link_count; i++) {
+    const flow_link *link = control->links[i];
+    short events = link->phase == FLOW_LINK_CONNECTING ? POLLOUT : link->filled > link->first ? POLLIN | POLLOUT : POLLIN;
+    control->polled[i + 2] = (struct pollfd){ .fd = link->descriptor, .events = events };
+  }
+  return control->link_count + 2;
+}
+
+static int milliseconds(const flow_control *control)
+{
+  double next = flow_protocol_wakeup(control->protocol), now = flow_control_now();
+  if (control->listen_after > now) next = fmin(next, control->listen_after);
+  for (int i = 0; i < control->link_count; i++) {
+    if (control->links[i]->phase == FLOW_LINK_BROKEN) next = now;
+    else if (control->links[i]->phase != FLOW_LINK_OPEN) next = fmin(next, control->links[i]->until);
+  }
+  if (isinf(next)) return -1;
+  return next <= now ? 0 : (int)fmin(ceil((next - now) * 1000), 60000);
+}
+
+/* Of what a stranger sends, a line every few seconds says enough. */
+static int serve_or_complain(flow_control *control, flow_link *link, int events)
+{
+  char text[400], reason[300];
+  flow_status status = serve_link(control, link, events);
+  if (status == FLOW_OK) return 1;
+  if (status == FLOW_IO_ERROR || link->dialed) return 0;
+  snprintf(reason, sizeof reason, "%s", flow_last_error());
+  flow_protocol_turned_away(control->protocol, reason);
+  if (!control->log || flow_control_now() < control->next_complaint) return 0;
+  control->next_complaint = flow_control_now() + COMPLAINT_EVERY;
+  snprintf(text, sizeof text, "a connection was turned away: %s", reason);
+  control->log(control->log_state, text);
+  return 0;
+}
+
+/* From the last to the first, since a link that goes is replaced by the last one. */
+static void serve_links(flow_control *control, int count)
+{
+  for (int i = count - 3; i >= 0; i--) {
+    flow_link *link = control->links[i];
+    int events = control->polled[i + 2].revents;
+    if (link->phase == FLOW_LINK_BROKEN) drop_link(control, i, "the connection is broken");
+    else if (events && !serve_or_complain(control, link, events)) drop_link(control, i, flow_last_error());
+    else if (link->phase != FLOW_LINK_OPEN && flow_control_now() >= link->until) drop_link(control, i, "no answer");
+  }
+}
+
+static int has_last_words(const flow_control *control)
+{
+  for (int i = 0; i < control->link_count; i++) {
+    if (control->links[i]->phase == FLOW_LINK_CLOSING) return 1;
+  }
+  return 0;
+}
+
+static void *run(void *argument)
+{
+  flow_control *control = argument;
+  uint64_t counter;
+  pthread_mutex_lock(&control->lock);
+  while (!control->stop || has_last_words(control)) {
+    if (control->dial[0] && !control->stop) dial(control);
+    int count = list_polled(control), timeout = milliseconds(control);
+    pthread_mutex_unlock(&control->lock);
+    poll(control->polled, (nfds_t)count, count > 0 ? timeout : 100);
+    pthread_mutex_lock(&control->lock);
+    control->wakeups++;
+    if (count > 0 && control->polled[0].revents && read(control->wake, &counter, sizeof counter) < 0) continue;
+    serve_links(control, count);
+    if (count > 0 && control->polled[1].revents) accept_links(control);
+    flow_control_take_calls(control);
+    flow_control_settle(control, flow_protocol_timer(control->protocol, flow_control_now()));
+    const char *fault = control->on_tick ? control->on_tick(control->watch_state, control->finished) : NULL;
+    if (fault) flow_control_settle(control, flow_protocol_report(control->protocol, flow_control_now(), fault, FLOW_FAULT_OWN));
+  }
+  pthread_mutex_unlock(&control->lock);
+  return NULL;
+}
+
+static flow_status start_thread(flow_control *control)
+{
+  int error = flow_thread_start(&control->thread, "flow-control", run, control);
+  if (error) return flow_fail(FLOW_IO_ERROR, "the control plane's thread cannot start: %s", strerror(error));
+  control->started = 1;
+  return FLOW_OK;
+}
+
+/* ---- opening and closing ------------------------------------------------------------------------------------------------------------- */
+
+static flow_status start_listening(flow_control *control, const flow_cluster *cluster, const flow_environment *environment)
+{
+  char text[1000];
+  const char *address = flow_cluster_address(cluster, cluster->job, cluster->index);
+  if (!address) return flow_fail(FLOW_UNSUPPORTED, "the cluster has no addresses (%s): a control plane needs TF_CONFIG", cluster->source);
+  control->is_chief = flow_cluster_is_chief(cluster);
+  if (control->is_chief) FLOW_TRY(flow_callers_init(cluster, &control->callers));
+  FLOW_TRY(flow_link_inherit(environment->get(environment->state, "FLOW_LISTEN_DESCRIPTOR"), address, &control->listener));
+  if (control->listener < 0) FLOW_TRY(flow_link_listen(address, &control->listener));
+  flow_text to = flow_text_into(text, sizeof text);
+  flow_text_add(&to, "listening on %s%s; waits for ", address, control->sealing ? ", sealed" : "");
+  flow_protocol_list_others(control->protocol, &to);
+  if (control->log) control->log(control->log_state, text);
+  return FLOW_OK;
+}
+
+static flow_status prepare(flow_control *control, const flow_cluster *cluster, const flow_environment *environment,
+                           const flow_protocol_options *options)
+{
+  char place[128], host[64] = "";
+  flow_protocol_options filled = *options;
+  const flow_plugin *plugin;
+  FLOW_TRY(flow_secret_read(environment, &control->secret));
+  FLOW_TRY(flow_secret_check(environment, cluster, &control->secret));
+  if (control->secret.count > 0) {
+    FLOW_TRY(flow_plugin_open("control", &plugin));
+    control->sealing = plugin->functions;
+  }
+  gethostname(host, sizeof host - 1);
+  snprintf(place, sizeof place, "process %d on %s", (int)getpid(), host);
+  filled.place = place;
+  filled.cluster = cluster;
+  if (getrandom(&filled.incarnation, sizeof filled.incarnation, 0) < 0) return flow_fail(FLOW_IO_ERROR, "no random numbers: %s",
+                                                                                         strerror(errno));
+  FLOW_TRY(flow_protocol_new(&filled, flow_control_now(), &control->protocol));
+  control->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (control->wake < 0) return flow_fail(FLOW_IO_ERROR, "the control plane cannot start: %s", strerror(errno));
+  FLOW_TRY(start_listening(control, cluster, environment));
+  return start_thread(control);
+}
+
+flow_status flow_control_open(const flow_cluster *cluster, const flow_environment *environment, const flow_protocol_options *options,
+                              void (*log)(void *state, const char *text), void *state, flow_control **out)
+{
+  void *block;
+  *out = NULL;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_control), &block));
+  flow_control *control = block;
+  pthread_mutex_init(&control->lock, NULL);
+  pthread_condattr_t clock;
+  pthread_condattr_init(&clock);
+  pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);         /* as flow_control_now */
+  pthread_cond_init(&control->changed, &clock);
+  pthread_condattr_destroy(&clock);
+  control->wake = control->listener = control->culprit = -1;
+  control->log = log;
+  control->log_state = state;
+  flow_status status = prepare(control, cluster, environment, options);
+  if (status == FLOW_OK) *out = control;
+  else flow_control_close(control);
+  return status;
+}
+
+void flow_control_close(flow_control *control)
+{
+  if (!control) return;
+  if (control->started) {
+    pthread_mutex_lock(&control->lock);
+    control->stop = 1;
+    flow_control_wake(control);
+    pthread_mutex_unlock(&control->lock);
+    flow_thread_join(&control->thread);
+  }
+  for (int i = 0; i < control->link_count; i++) flow_link_release(control->links[i]);
+  if (control->listener >= 0) close(control->listener);
+  if (control->wake >= 0) close(control->wake);
+  flow_free(control->links);
+  flow_free(control->polled);
+  flow_free(control->list);
+  flow_callers_clear(&control->callers);
+  flow_protocol_release(control->protocol);
+  flow_secret_clear(&control->secret);
+  pthread_cond_destroy(&control->changed);
+  pthread_mutex_destroy(&control->lock);
+  flow_free(control);
+}

@@ -1,0 +1,51 @@
+/* control.h: the control plane of this process: one thread that drives the protocol (protocol.h) over TCP. Every task listens on its own
+ * address of the cluster as long as the control plane is open, so that nobody else is that task; the others dial the chief. With a secret
+ * (secret.h) everything is sealed by the plugin "control".
+ *
+ * Calls block until the answer is there, and may come from any thread; they all end, with a failure that says why, when the generation is
+ * aborted or the control plane ends, and with FLOW_INTERRUPTED soon after the flag of the watched context was raised. */
+#ifndef FLOW_CLUSTER_CONTROL_CONTROL_H
+#define FLOW_CLUSTER_CONTROL_CONTROL_H
+
+#include "cluster/control/protocol.h"
+#include "cluster/control/secret.h"
+
+typedef struct flow_control flow_control;
+
+/* A generation as this process joined it: its number, and who has the state of the highest step. */
+typedef struct flow_generation { uint64_t number; int source; double step; } flow_generation;
+
+/* cluster: borrowed, lives longer. options: as for the protocol; cluster and incarnation are filled in. log: receives one line, on any
+ * thread, and calls nothing of the control plane; NULL: nobody. FLOW_INVALID_ARGUMENT without a secret on a network; FLOW_IO_ERROR if the address cannot be
+ * listened on. A launcher that has bound the address already says so in FLOW_LISTEN_DESCRIPTOR (link.h). */
+flow_status flow_control_open(const flow_cluster *cluster, const flow_environment *environment, const flow_protocol_options *options,
+                              void (*log)(void *state, const char *text), void *state, flow_control **out);
+/* Ends the thread and all connections; the others see a lost task, unless goodbye came before. NULL is fine. */
+void        flow_control_close(flow_control *control);
+
+/* Where the caller counts the calls that all tasks make together; NULL: nowhere. To be called before join; outlives the control plane. */
+void        flow_control_count(flow_control *control, const _Atomic uint32_t *calls);
+/* context: its interrupt flag ends waiting; NULL: nothing does. ended: called once for each generation that is aborted, and when hope for one
+ * is given up, with the sentence; tick: several times a heartbeat, finished: a task that has said goodbye, or ""; it returns why this process
+ * cannot go on, which is reported as its own fault, or NULL. On any thread, and they call nothing of the control plane. To be called before
+ * join. All outlive the control plane. */
+void        flow_control_watch(flow_control *control, const flow_context *context, void (*ended)(void *state, const char *text),
+                               const char *(*tick)(void *state, const char *finished), void *state);
+
+/* Waits for the next generation, which may be over when this returns: flow_control_check tells. */
+flow_status flow_control_join(flow_control *control, double step, const char *signature, flow_generation *out);
+void        flow_control_progress(flow_control *control, double step, const char *doing);
+/* FLOW_OK while the generation lives; else FLOW_INVALID_STATE with the sentence of its end, and who was the culprit (-1: nobody). */
+flow_status flow_control_check(flow_control *control, int *culprit);
+/* Waits at most so many seconds for the end of the generation; 1: it is over. */
+int         flow_control_await_end(flow_control *control, double within);
+flow_status flow_control_set(flow_control *control, const char *key, const uint8_t *value, uint32_t bytes);
+/* At most `room` bytes of the value at `value`; *bytes is its whole length. */
+flow_status flow_control_get(flow_control *control, const char *key, double within, uint8_t *value, uint32_t room, uint32_t *bytes);
+flow_status flow_control_barrier(flow_control *control, const char *name, double within);
+/* As flow_protocol_report. */
+flow_status flow_control_report(flow_control *control, const char *what, flow_fault fault);
+/* Waits until all have said so; at once if preempted. */
+flow_status flow_control_goodbye(flow_control *control, int preempted);
+
+#endif

@@ -1,0 +1,178 @@
+/* control_calls.c: what the threads of a process ask of its control plane. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "cluster/control/control_state.h"
+
+static flow_status fail_ended(const flow_control *control)
+{
+  const char *why = control->verdict[0] ? control->verdict : "all tasks have said goodbye";
+  return flow_fail(FLOW_INVALID_STATE, "%s", why);
+}
+
+static void enter(flow_control *control) { pthread_mutex_lock(&control->lock); }
+
+static flow_status leave(flow_control *control, flow_status status)
+{
+  flow_control_wake(control);
+  pthread_mutex_unlock(&control->lock);
+  return status;
+}
+
+/* Sleeps, locked, until something has changed, at most until then (of flow_control_now's clock). A signal handler can raise the interrupt
+ * flag, but wake nobody: it is looked at again and again. */
+static void wait_for_change(flow_control *control, double until)
+{
+  static const double LOOK_EVERY = 0.05;
+  if (control->context) until = fmin(until, flow_control_now() + LOOK_EVERY);
+  if (isinf(until)) {
+    pthread_cond_wait(&control->changed, &control->lock);
+    return;
+  }
+  const struct timespec end = { .tv_sec = (time_t)until, .tv_nsec = (long)((until - floor(until)) * 1e9) };
+  pthread_cond_timedwait(&control->changed, &control->lock, &end);
+}
+
+static int interrupted(const flow_control *control)
+{
+  return control->context && flow_interrupted(control->context);
+}
+
+static flow_status fail_interrupted(const char *what)
+{
+  return flow_fail(FLOW_INTERRUPTED, "interrupted while it waited for %s", what);
+}
+
+void flow_control_count(flow_control *control, const _Atomic uint32_t *calls)
+{
+  enter(control);
+  control->begun = calls;
+  pthread_mutex_unlock(&control->lock);
+}
+
+void flow_control_watch(flow_control *control, const flow_context *context, void (*ended)(void *state, const char *text),
+                        const char *(*tick)(void *state, const char *finished), void *state)
+{
+  enter(control);
+  control->context = context;
+  control->on_end = ended;
+  control->on_tick = tick;
+  control->watch_state = state;
+  pthread_mutex_unlock(&control->lock);
+}
+
+flow_status flow_control_join(flow_control *control, double step, const char *signature, flow_generation *out)
+{
+  enter(control);
+  if (control->ended) return leave(control, fail_ended(control));
+  uint64_t before = control->generation.number;
+  flow_status status = flow_control_settle(control, flow_protocol_join(control->protocol, flow_control_now(), step, signature));
+  flow_control_wake(control);
+  while (status == FLOW_OK && control->generation.number == before && !control->ended) {
+    if (interrupted(control)) status = fail_interrupted("the other tasks");
+    else wait_for_change(control, INFINITY);
+  }
+  if (status == FLOW_OK && control->ended) status = fail_ended(control);
+  *out = control->generation;
+  return leave(control, status);
+}
+
+void flow_control_progress(flow_control *control, double step, const char *doing)
+{
+  enter(control);
+  flow_protocol_progress(control->protocol, step, doing);
+  pthread_mutex_unlock(&control->lock);
+}
+
+flow_status flow_control_check(flow_control *control, int *culprit)
+{
+  enter(control);
+  *culprit = control->generation_lives ? -1 : control->culprit;
+  flow_status status = control->generation_lives ? FLOW_OK : fail_ended(control);
+  if (status != FLOW_OK && *culprit >= 0) flow_fail_field(status, FLOW_ERROR_TASK, *culprit);
+  pthread_mutex_unlock(&control->lock);
+  return status;
+}
+
+int flow_control_await_end(flow_control *control, double within)
+{
+  double until = flow_control_now() + within;
+  enter(control);
+  while (control->generation_lives && flow_control_now() < until) wait_for_change(control, until);
+  int over = !control->generation_lives;
+  pthread_mutex_unlock(&control->lock);
+  return over;
+}
+
+/* Waits, locked, for the answer of a request that was made with this status; the call lives on the caller's stack. */
+static flow_status wait_for(flow_control *control, flow_control_call *waiting, flow_status status)
+{
+  flow_control_wake(control);
+  while (status == FLOW_OK && !waiting->done && !control->ended) {
+    if (interrupted(control)) status = fail_interrupted("an answer of the chief");
+    else wait_for_change(control, INFINITY);
+  }
+  flow_control_call **at = &control->calls;
+  while (*at != waiting) at = &(*at)->next;
+  *at = waiting->next;
+  if (status == FLOW_OK && !waiting->done) status = fail_ended(control);
+  else if (status == FLOW_OK && waiting->status != FLOW_OK) status = flow_fail(waiting->status, "%s", waiting->text);
+  return leave(control, status);
+}
+
+static void begin_call(flow_control *control, flow_control_call *waiting)
+{
+  enter(control);
+  waiting->request = ++control->next_request;
+  waiting->next = control->calls;
+  control->calls = waiting;
+}
+
+flow_status flow_control_set(flow_control *control, const char *key, const uint8_t *value, uint32_t bytes)
+{
+  flow_control_call waiting = { .value = NULL };
+  begin_call(control, &waiting);
+  return wait_for(control, &waiting, flow_control_settle(control, flow_protocol_set(control->protocol, flow_control_now(),
+                                                                                    waiting.request, key, value,
+                                                                       bytes)));
+}
+
+flow_status flow_control_get(flow_control *control, const char *key, double within, uint8_t *value, uint32_t room, uint32_t *bytes)
+{
+  flow_control_call waiting = { .value = value, .room = room };
+  begin_call(control, &waiting);
+  flow_status status = flow_control_settle(control, flow_protocol_get(control->protocol, flow_control_now(), waiting.request, key, within));
+  status = wait_for(control, &waiting, status);
+  *bytes = waiting.bytes;
+  return status;
+}
+
+flow_status flow_control_barrier(flow_control *control, const char *name, double within)
+{
+  flow_control_call waiting = { .value = NULL };
+  begin_call(control, &waiting);
+  return wait_for(control, &waiting, flow_control_settle(control, flow_protocol_barrier(control->protocol, flow_control_now(),
+                                                                                        waiting.request, name, within)));
+}
+
+flow_status flow_control_report(flow_control *control, const char *what, flow_fault fault)
+{
+  enter(control);
+  flow_control_take_calls(control);
+  return leave(control, flow_control_settle(control, flow_protocol_report(control->protocol, flow_control_now(), what, fault)));
+}
+
+flow_status flow_control_goodbye(flow_control *control, int preempted)
+{
+  enter(control);
+  flow_status status = flow_control_settle(control, flow_protocol_goodbye(control->protocol, flow_control_now(), preempted));
+  flow_control_wake(control);
+  while (status == FLOW_OK && !control->ended) {
+    if (interrupted(control)) status = fail_interrupted("the other tasks, which have not finished");
+    else wait_for_change(control, INFINITY);
+  }
+  if (status == FLOW_OK && control->ended == FLOW_ACTION_FAILED) status = fail_ended(control);
+  return leave(control, status);
+}

@@ -1,0 +1,148 @@
+/* link.c: one connection of the control plane. */
+#include "cluster/control/link.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+static const char MAGIC[] = "flowctl1";
+
+/* ---- a link -------------------------------------------------------------------------------------------------------------------------- */
+
+/* Room for so many bytes behind what waits. */
+static flow_status reserve(flow_link *link, size_t bytes)
+{
+  size_t waiting = link->filled - link->first;
+  if (waiting + bytes > FLOW_MOST_UNSENT) return flow_fail(FLOW_IO_ERROR, "it does not take what is sent: %.0f bytes wait",
+                                                           (double)waiting);
+  if (link->filled + bytes <= link->capacity) return FLOW_OK;
+  size_t capacity = 2 * (waiting + bytes);
+  void *block;
+  FLOW_TRY(flow_alloc(capacity, &block));
+  if (waiting > 0) memcpy(block, link->unsent + link->first, waiting);
+  flow_free(link->unsent);
+  link->unsent = block;
+  link->capacity = capacity;
+  link->filled = waiting;
+  link->first = 0;
+  return FLOW_OK;
+}
+
+flow_status flow_link_new(int descriptor, int dialed, const flow_control_functions *control, double until, flow_link **out)
+{
+  void *block = NULL;
+  flow_status status = flow_alloc_zero(sizeof(flow_link), &block);
+  flow_link *link = block;
+  if (status == FLOW_OK) {
+    *link = (flow_link){ .descriptor = descriptor, .number = -1, .dialed = dialed, .control = control, .until = until };
+    link->phase = dialed ? FLOW_LINK_CONNECTING : FLOW_LINK_GREETING;
+    memcpy(link->own, MAGIC, 8);
+    if (control) status = control->nonce(link->own + 8);
+    if (status == FLOW_OK) status = reserve(link, FLOW_GREETING_SIZE);
+  }
+  if (status == FLOW_OK) {
+    memcpy(link->unsent, link->own, FLOW_GREETING_SIZE);
+    link->filled = FLOW_GREETING_SIZE;
+    *out = link;
+    return FLOW_OK;
+  }
+  close(descriptor);
+  flow_free(link);
+  return status;
+}
+
+void flow_link_release(flow_link *link)
+{
+  if (!link) return;
+  close(link->descriptor);
+  if (link->control) link->control->close(link->session);
+  flow_frame_reader_clear(&link->reader);
+  flow_free(link->unsent);
+  flow_free(link);
+}
+
+flow_status flow_link_flush(flow_link *link)
+{
+  while (link->first < link->filled) {
+    ssize_t sent = send(link->descriptor, link->unsent + link->first, link->filled - link->first, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return FLOW_OK;
+    if (sent < 0) return flow_fail(FLOW_IO_ERROR, "%s", strerror(errno));
+    link->first += (size_t)sent;
+  }
+  link->first = link->filled = 0;
+  return FLOW_OK;
+}
+
+flow_status flow_link_send(flow_link *link, const uint8_t *contents, size_t count)
+{
+  const flow_seal *seal = link->session ? link->control->outgoing(link->session) : NULL;
+  size_t bytes = flow_frame_size(seal, count);
+  FLOW_TRY(reserve(link, bytes));
+  FLOW_TRY(flow_frame_write(seal, link->next++, contents, count, link->unsent + link->filled));
+  link->filled += bytes;
+  return flow_link_flush(link);
+}
+
+/* A chief says why it turns somebody away, but cannot where it does not understand who that is. */
+static flow_status fail_closed(const flow_link *link)
+{
+  int nothing_said = link->dialed && link->session && link->reader.number == 0;
+  return flow_fail(FLOW_IO_ERROR, nothing_said ? "it closed the connection without a word: is FLOW_SECRET the same in all tasks?"
+                                               : "the connection was closed");
+}
+
+flow_status flow_link_read(flow_link *link, uint8_t *bytes, size_t room, size_t *count)
+{
+  *count = 0;
+  while (1) {
+    ssize_t got = recv(link->descriptor, bytes, room, 0);
+    if (got > 0) *count = (size_t)got;
+    if (got > 0) return FLOW_OK;
+    if (got == 0) return fail_closed(link);
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return FLOW_OK;
+    if (errno != EINTR) return flow_fail(FLOW_IO_ERROR, "%s", strerror(errno));
+  }
+}
+
+static int is_zero(const uint8_t *bytes, size_t count)
+{
+  uint8_t any = 0;
+  for (size_t i = 0; i < count; i++) any |= bytes[i];
+  return any == 0;
+}
+
+static flow_status begin_frames(flow_link *link, const flow_secret *secret)
+{
+  if (memcmp(link->peer, MAGIC, 8) != 0) return flow_fail(FLOW_CORRUPT_DATA, "who is there speaks another language: is it a flowlua?");
+  int sealed = !is_zero(link->peer + 8, FLOW_CONTROL_NONCE);
+  if (sealed != (link->control != NULL)) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "it has %s secret, this process has %s: set the same FLOW_SECRET in all tasks",
+                     sealed ? "a" : "no", sealed ? "none" : "one");
+  }
+  const flow_seal *incoming = NULL;
+  if (link->control) {
+    const uint8_t *own = link->own + 8, *peer = link->peer + 8;
+    FLOW_TRY(link->control->open(secret->bytes, secret->count, link->dialed, link->dialed ? own : peer, link->dialed ? peer : own,
+                                 &link->session));
+    incoming = link->control->incoming(link->session);
+  }
+  flow_frame_reader_init(&link->reader, incoming, FLOW_FRAME_MOST);
+  link->phase = FLOW_LINK_OPEN;
+  return FLOW_OK;
+}
+
+flow_status flow_link_greet(flow_link *link, const flow_secret *secret, int *complete)
+{
+  size_t count;
+  *complete = 0;
+  FLOW_TRY(flow_link_read(link, link->peer + link->peer_filled, FLOW_GREETING_SIZE - link->peer_filled, &count));
+  link->peer_filled += count;
+  if (link->peer_filled < FLOW_GREETING_SIZE) return FLOW_OK;
+  FLOW_TRY(begin_frames(link, secret));
+  *complete = 1;
+  return FLOW_OK;
+}

@@ -1,0 +1,111 @@
+/* link_address.c: from an address of the cluster to a socket that listens there, or dials it. */
+#define _GNU_SOURCE                /* SOCK_NONBLOCK */
+#include "cluster/control/link.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cluster/control/port_owner.h"
+
+static flow_status resolve(const char *address, int flags, struct addrinfo **out)
+{
+  char host[FLOW_ADDRESS_SIZE];
+  const char *colon = strrchr(address, ':');
+  if (!colon) return flow_fail(FLOW_INVALID_ARGUMENT, "%s has no port", address);
+  int bracket = address[0] == '[';
+  snprintf(host, sizeof host, "%.*s", (int)(colon - address) - 2 * bracket, address + bracket);
+  struct addrinfo wanted = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV };
+  int error = getaddrinfo(host, colon + 1, &wanted, out);
+  if (error == 0) return FLOW_OK;
+  return flow_fail(FLOW_IO_ERROR, "the name of %s is not known: %s", address, gai_strerror(error));
+}
+
+static int new_socket(const struct addrinfo *info)
+{
+  int descriptor = socket(info->ai_family, info->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, info->ai_protocol), on = 1;
+  if (descriptor >= 0) setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return descriptor;
+}
+
+static flow_status fail_listen(const char *address, int error)
+{
+  char owner[300];
+  const char *what = error == EADDRNOTAVAIL ? "that is no address of this machine: is this the right task?" : strerror(error);
+  if (error != EADDRINUSE) return flow_fail(FLOW_IO_ERROR, "this process cannot listen on %s: %s", address, what);
+  int known = flow_port_owner(atoi(strrchr(address, ':') + 1), owner, sizeof owner);
+  return flow_fail(FLOW_IO_ERROR, "this process cannot listen on %s: another process has that port%s%s; end it, or take another port "
+                   "in all tasks", address, known ? ": " : "", known ? owner : "");
+}
+
+flow_status flow_link_listen(const char *address, int *descriptor)
+{
+  struct addrinfo *list;
+  FLOW_TRY(resolve(address, AI_PASSIVE, &list));
+  int on = 1, error = 0;
+  *descriptor = -1;
+  for (const struct addrinfo *info = list; info && *descriptor < 0; info = info->ai_next) {
+    int made = new_socket(info);
+    if (made >= 0) setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (made >= 0 && bind(made, info->ai_addr, info->ai_addrlen) == 0 && listen(made, SOMAXCONN) == 0) *descriptor = made;
+    else error = errno;
+    if (*descriptor < 0 && made >= 0) close(made);
+  }
+  freeaddrinfo(list);
+  if (*descriptor >= 0) return FLOW_OK;
+  return fail_listen(address, error);
+}
+
+/* Whether this is a socket that listens on that port. */
+static int listens_on(int descriptor, int port)
+{
+  struct sockaddr_storage bound;
+  int listening = 0, found = -1;
+  socklen_t size = sizeof listening, length = sizeof bound;
+  if (getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) != 0 || !listening) return 0;
+  if (getsockname(descriptor, (struct sockaddr *)&bound, &length) != 0) return 0;
+  if (bound.ss_family == AF_INET) found = ntohs(((const struct sockaddr_in *)&bound)->sin_port);
+  if (bound.ss_family == AF_INET6) found = ntohs(((const struct sockaddr_in6 *)&bound)->sin6_port);
+  return found == port;
+}
+
+flow_status flow_link_inherit(const char *number, const char *address, int *descriptor)
+{
+  *descriptor = -1;
+  if (!number || !*number) return FLOW_OK;
+  int given = flow_parse_number(number, INT_MAX);
+  if (given < 0) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "FLOW_LISTEN_DESCRIPTOR is \"%.40s\", it should be the number of a descriptor", number);
+  }
+  if (!listens_on(given, atoi(strrchr(address, ':') + 1))) return FLOW_OK;
+  *descriptor = fcntl(given, F_DUPFD_CLOEXEC, 0);
+  if (*descriptor < 0 || fcntl(given, F_SETFD, FD_CLOEXEC) < 0 || fcntl(given, F_SETFL, fcntl(given, F_GETFL) | O_NONBLOCK) < 0) {
+    return flow_fail(FLOW_IO_ERROR, "FLOW_LISTEN_DESCRIPTOR %d cannot be used: %s", given, strerror(errno));
+  }
+  return FLOW_OK;
+}
+
+flow_status flow_link_dial(const char *address, unsigned attempt, int *descriptor)
+{
+  struct addrinfo *list;
+  FLOW_TRY(resolve(address, 0, &list));
+  unsigned count = 0;
+  for (const struct addrinfo *info = list; info; info = info->ai_next) count++;
+  const struct addrinfo *info = list;
+  for (unsigned i = attempt % count; i > 0; i--) info = info->ai_next;
+  *descriptor = new_socket(info);
+  int error = 0;
+  if (*descriptor < 0 || (connect(*descriptor, info->ai_addr, info->ai_addrlen) != 0 && errno != EINPROGRESS)) error = errno;
+  freeaddrinfo(list);
+  if (error == 0) return FLOW_OK;
+  if (*descriptor >= 0) close(*descriptor);
+  return flow_fail(FLOW_IO_ERROR, "%s", strerror(error));
+}

@@ -1,0 +1,484 @@
+/* protocol.c: what the chief and members have in common: the queue of actions, this process's requests, and which of the two an event
+ * goes to. */
+#include "cluster/control/protocol_state.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+static const double NOTICE_EVERY = 5.0;
+
+struct flow_action_node {
+  flow_action_node *next;
+  flow_action action;
+  uint8_t bytes[];
+};
+
+/* ---- tasks --------------------------------------------------------------------------------------------------------------------------- */
+
+/* Tasks in the protocol's order. */
+static int number_of(const flow_cluster *cluster, int job, int index)
+{
+  int chiefs = cluster->count[FLOW_JOB_CHIEF], workers = cluster->count[FLOW_JOB_WORKER];
+  return job == FLOW_JOB_CHIEF ? index : job == FLOW_JOB_WORKER ? chiefs + index : chiefs + workers + index;
+}
+
+static void find_task(const flow_cluster *cluster, int task, int *job, int *index)
+{
+  *job = FLOW_JOB_CHIEF;
+  for (*index = task; *index >= cluster->count[*job] && *job < FLOW_JOB_PS; (*job)++) *index -= cluster->count[*job];
+}
+
+const char *flow_protocol_task(const flow_protocol *protocol, int task)
+{
+  static _Thread_local char texts[4][FLOW_TASK_NAME_SIZE + FLOW_ADDRESS_SIZE];
+  static _Thread_local unsigned next;
+  char *text = texts[next++ % 4], name[FLOW_TASK_NAME_SIZE];
+  int job, index;
+  find_task(protocol->cluster, task, &job, &index);
+  const char *address = flow_cluster_address(protocol->cluster, job, index);
+  snprintf(text, sizeof texts[0], "%s%s%s", flow_task_name(job, index, name), address ? " " : "", address ? address : "");
+  return text;
+}
+
+void flow_protocol_list_others(const flow_protocol *protocol, flow_text *text)
+{
+  int last = protocol->self == 0 ? protocol->tasks - 1 : 0, shown = last < 4 ? last : 4;
+  for (int i = protocol->self == 0 ? 1 : 0; i <= shown; i++) {
+    flow_text_add(text, "%s%s", i > 1 ? ", " : "", flow_protocol_task(protocol, i));
+  }
+  if (last > shown) flow_text_add(text, " and %d more", last - shown);
+}
+
+/* ---- actions ------------------------------------------------------------------------------------------------------------------------- */
+
+/* A node with room for so many bytes and the text, at the end of the queue. */
+static flow_status queue(flow_protocol *protocol, const flow_action *action, size_t count, uint8_t **bytes)
+{
+  void *block;
+  size_t length = action->text ? strlen(action->text) : 0;
+  FLOW_TRY(flow_alloc(sizeof(flow_action_node) + count + length + 1, &block));
+  flow_action_node *node = block;
+  node->next = NULL;
+  node->action = *action;
+  node->action.bytes = node->bytes;
+  node->action.count = count;
+  memcpy(node->bytes + count, action->text ? action->text : "", length + 1);
+  node->action.text = (const char *)node->bytes + count;
+  if (protocol->last) protocol->last->next = node;
+  else protocol->first = node;
+  protocol->last = node;
+  *bytes = node->bytes;
+  return FLOW_OK;
+}
+
+flow_status flow_protocol_act(flow_protocol *protocol, const flow_action *action)
+{
+  uint8_t *bytes;
+  FLOW_TRY(queue(protocol, action, action->count, &bytes));
+  if (action->count > 0) memcpy(bytes, action->bytes, action->count);
+  return FLOW_OK;
+}
+
+flow_status flow_protocol_send(flow_protocol *protocol, int connection, const flow_control_message *message)
+{
+  uint8_t *bytes;
+  if (connection < 0) return FLOW_OK;
+  const flow_action action = { .kind = FLOW_ACTION_SEND, .connection = connection };
+  FLOW_TRY(queue(protocol, &action, flow_control_size(message), &bytes));
+  flow_control_write(message, bytes);
+  return FLOW_OK;
+}
+
+flow_status flow_protocol_close(flow_protocol *protocol, int connection)
+{
+  if (connection < 0) return FLOW_OK;
+  return flow_protocol_act(protocol, &(flow_action){ .kind = FLOW_ACTION_CLOSE, .connection = connection });
+}
+
+flow_status flow_protocol_notice(flow_protocol *protocol, const char *format, ...)
+{
+  char text[FLOW_LIMIT_TEXT];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  return flow_protocol_act(protocol, &(flow_action){ .kind = FLOW_ACTION_NOTICE, .text = text });
+}
+
+int flow_protocol_next(flow_protocol *protocol, flow_action *out)
+{
+  flow_free(protocol->current);
+  protocol->current = protocol->first;
+  if (!protocol->current) return 0;
+  protocol->first = protocol->current->next;
+  if (!protocol->first) protocol->last = NULL;
+  *out = protocol->current->action;
+  return 1;
+}
+
+/* ---- what happens to this process ---------------------------------------------------------------------------------------------------- */
+
+static flow_status fail_requests(flow_protocol *protocol, const char *text)
+{
+  while (protocol->request_count > 0) {
+    flow_action result = { .kind = FLOW_ACTION_RESULT, .request = protocol->requests[protocol->request_count - 1],
+                           .generation = protocol->generation, .status = FLOW_INVALID_STATE, .text = text };
+    FLOW_TRY(flow_protocol_act(protocol, &result));
+    protocol->request_count--;
+  }
+  return FLOW_OK;
+}
+
+flow_status flow_protocol_end(flow_protocol *protocol, int kind, const char *text)
+{
+  if (protocol->standing == FLOW_ENDED) return FLOW_OK;
+  protocol->standing = FLOW_ENDED;
+  protocol->joining = 0;
+  flow_store_clear(protocol);
+  FLOW_TRY(fail_requests(protocol, text));
+  return flow_protocol_act(protocol, &(flow_action){ .kind = kind, .generation = protocol->generation, .text = text });
+}
+
+flow_status flow_protocol_started(flow_protocol *protocol, uint64_t generation, int source, double step)
+{
+  protocol->standing = FLOW_RUNNING;
+  protocol->joining = 0;
+  protocol->obstacle[0] = '\0';
+  protocol->generation = generation;
+  const flow_action action = { .kind = FLOW_ACTION_STARTED, .task = source, .generation = generation, .step = step };
+  return flow_protocol_act(protocol, &action);
+}
+
+flow_status flow_protocol_aborted(flow_protocol *protocol, int culprit, const char *text)
+{
+  protocol->standing = FLOW_WELCOMED;
+  FLOW_TRY(fail_requests(protocol, text));
+  const flow_action action = { .kind = FLOW_ACTION_ABORTED, .task = culprit, .generation = protocol->generation, .text = text };
+  return flow_protocol_act(protocol, &action);
+}
+
+void flow_protocol_finished(flow_protocol *protocol, int task)
+{
+  if (protocol->standing != FLOW_RUNNING || task < 0 || task >= protocol->tasks) return;
+  flow_protocol_act(protocol, &(flow_action){ .kind = FLOW_ACTION_FINISHED, .task = task, .generation = protocol->generation,
+                                             .text = flow_protocol_task(protocol, task) });
+}
+
+flow_status flow_protocol_answered(flow_protocol *protocol, uint32_t request, flow_status status, const char *text, const uint8_t *value,
+                                   uint32_t bytes)
+{
+  int place = 0;
+  while (place < protocol->request_count && protocol->requests[place] != request) place++;
+  if (place == protocol->request_count) return FLOW_OK;
+  protocol->requests[place] = protocol->requests[--protocol->request_count];
+  const flow_action action = { .kind = FLOW_ACTION_RESULT, .request = request, .generation = protocol->generation, .status = status,
+                               .text = text, .bytes = value, .count = bytes };
+  return flow_protocol_act(protocol, &action);
+}
+
+/* ---- making -------------------------------------------------------------------------------------------------------------------------- */
+
+static flow_status check_options(const flow_protocol_options *options)
+{
+  const flow_cluster *cluster = options->cluster;
+  if (!cluster || cluster->job < 0 || cluster->job == FLOW_JOB_EVALUATOR) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "a control plane needs a cluster with this process as its chief, a worker or a ps; it is %s",
+                     !cluster ? "missing" : cluster->job < 0 ? "nobody" : "an evaluator");
+  }
+  const double times[] = { options->heartbeat, options->dead_after, options->start_within, options->rejoin_within };
+  for (int i = 0; i < 4; i++) {
+    if (!(times[i] >= 0 && times[i] < 1e9)) return flow_fail(FLOW_INVALID_ARGUMENT, "a control plane's times are seconds from 0, got %g",
+                                                             times[i]);
+  }
+  if (strnlen(options->job, FLOW_MOST_NAME + 1) > FLOW_MOST_NAME || strnlen(options->version, FLOW_MOST_NAME + 1) > FLOW_MOST_NAME) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "the job's id and the version have at most %d bytes", FLOW_MOST_NAME);
+  }
+  return FLOW_OK;
+}
+
+static double otherwise(double value, double initial) { return value > 0 ? value : initial; }
+
+flow_status flow_protocol_new(const flow_protocol_options *options, double now, flow_protocol **out)
+{
+  *out = NULL;
+  FLOW_TRY(check_options(options));
+  const flow_cluster *cluster = options->cluster;
+  size_t job = strlen(options->job) + 1, version = strlen(options->version) + 1;
+  void *block, *peers = NULL;
+  int tasks = number_of(cluster, FLOW_JOB_PS, cluster->count[FLOW_JOB_PS]);
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_protocol) + job + version, &block));
+  flow_protocol *protocol = block;
+  char *texts = (char *)(protocol + 1);
+  protocol->cluster = cluster;
+  protocol->tasks = tasks;
+  protocol->self = number_of(cluster, cluster->job, cluster->index);
+  protocol->options = *options;
+  protocol->options.job = memcpy(texts, options->job, job);
+  protocol->options.version = memcpy(texts + job, options->version, version);
+  protocol->options.place = protocol->place;
+  snprintf(protocol->place, sizeof protocol->place, "%s", options->place ? options->place : "");
+  protocol->options.heartbeat = otherwise(options->heartbeat, 1);
+  protocol->options.dead_after = otherwise(options->dead_after, 10);
+  protocol->options.start_within = otherwise(options->start_within, 300);
+  protocol->options.rejoin_within = otherwise(options->rejoin_within, 600);
+  protocol->now = protocol->next_ping = protocol->next_dial = now;
+  protocol->next_notice = now + NOTICE_EVERY;
+  protocol->step = -1;
+  protocol->connection = protocol->suspect = -1;
+  flow_cluster_hash(cluster, protocol->hash, sizeof protocol->hash);
+  if (protocol->self == 0) {
+    flow_status status = flow_alloc_zero((size_t)tasks * sizeof(flow_peer), &peers);
+    if (status != FLOW_OK) {
+      flow_free(protocol);
+      return status;
+    }
+    protocol->peers = peers;
+    protocol->standing = FLOW_WELCOMED;
+    for (int i = 0; i < tasks; i++) protocol->peers[i] = (flow_peer){ .connection = -1, .step = -1 };
+  }
+  *out = protocol;
+  return FLOW_OK;
+}
+
+void flow_protocol_release(flow_protocol *protocol)
+{
+  if (!protocol) return;
+  flow_action action;
+  while (flow_protocol_next(protocol, &action)) continue;
+  flow_store_clear(protocol);
+  flow_free(protocol->peers);
+  flow_free(protocol->strangers);
+  flow_free(protocol);
+}
+
+/* ---- memory that is out -------------------------------------------------------------------------------------------------------------- */
+
+/* Half of an answer may be on its way, and nobody can be told: this process is as good as lost, which the others understand. */
+static flow_status settle(flow_protocol *protocol, flow_status status)
+{
+  if (status != FLOW_OUT_OF_MEMORY) return status;
+  protocol->standing = FLOW_ENDED;
+  protocol->joining = 0;
+  flow_store_clear(protocol);
+  return status;
+}
+
+/* ---- events -------------------------------------------------------------------------------------------------------------------------- */
+
+/* Takes over the time; what came of a long sleep is seen before the event itself. */
+static flow_status advance(flow_protocol *protocol, double now)
+{
+  double slept = now - protocol->now;
+  if (now > protocol->now) protocol->now = now;
+  if (slept < protocol->options.dead_after / 2 || protocol->standing == FLOW_ENDED) return FLOW_OK;
+  protocol->heard = now;
+  return protocol->self == 0 ? flow_chief_timer(protocol, slept) : FLOW_OK;
+}
+
+static flow_status take_connection(flow_protocol *protocol, double now, int connection)
+{
+  FLOW_TRY(advance(protocol, now));
+  if (protocol->standing == FLOW_ENDED) return flow_protocol_close(protocol, connection);
+  return protocol->self == 0 ? flow_chief_connected(protocol, connection) : flow_member_connected(protocol, connection);
+}
+
+static flow_status take_closing(flow_protocol *protocol, double now, int connection, const char *why)
+{
+  FLOW_TRY(advance(protocol, now));
+  if (protocol->standing == FLOW_ENDED) return FLOW_OK;
+  if (protocol->self == 0) return flow_chief_closed(protocol, connection, why);
+  if (connection != protocol->connection) return FLOW_OK;
+  char text[FLOW_LIMIT_TEXT];
+  snprintf(text, sizeof text, protocol->standing >= FLOW_WELCOMED ? "lost its connection (%.300s)" : "%.300s", why);
+  return flow_member_closed(protocol, text);
+}
+
+static flow_status take_message(flow_protocol *protocol, double now, int connection, const uint8_t *bytes, size_t count)
+{
+  FLOW_TRY(advance(protocol, now));
+  if (protocol->standing == FLOW_ENDED || (protocol->self != 0 && connection != protocol->connection)) return FLOW_OK;
+  flow_control_message message;
+  if (flow_control_read(bytes, count, &message) != FLOW_OK) {
+    FLOW_TRY(flow_protocol_close(protocol, connection));
+    return take_closing(protocol, now, connection, flow_last_error());
+  }
+  return protocol->self == 0 ? flow_chief_received(protocol, connection, &message) : flow_member_received(protocol, &message);
+}
+
+static flow_status take_time(flow_protocol *protocol, double now)
+{
+  FLOW_TRY(advance(protocol, now));
+  if (protocol->standing == FLOW_ENDED) return FLOW_OK;
+  FLOW_TRY(protocol->self == 0 ? flow_chief_timer(protocol, 0) : flow_member_timer(protocol));
+  while (protocol->next_notice <= protocol->now) protocol->next_notice += NOTICE_EVERY;
+  while (protocol->next_ping <= protocol->now) protocol->next_ping += protocol->options.heartbeat;
+  return FLOW_OK;
+}
+
+double flow_protocol_deadline(const flow_protocol *protocol)
+{
+  int answered = protocol->self != 0 && protocol->standing >= FLOW_WELCOMED;
+  return answered ? protocol->deadline + protocol->options.dead_after : protocol->deadline;
+}
+
+double flow_protocol_wakeup(const flow_protocol *protocol)
+{
+  if (protocol->standing == FLOW_ENDED) return INFINITY;
+  double next = fmin(protocol->next_ping, protocol->next_notice);
+  if (protocol->joining) next = fmin(next, flow_protocol_deadline(protocol));
+  return fmin(next, protocol->self == 0 ? flow_chief_wakeup(protocol) : flow_member_wakeup(protocol));
+}
+
+/* ---- requests ------------------------------------------------------------------------------------------------------------------------ */
+
+static flow_status fail_state(const flow_protocol *protocol, const char *what)
+{
+  static const char *const states[] = { "has no connection to the chief", "has no connection to the chief", "is in no generation",
+                                        "waits for the others", "is in a generation", "has said goodbye", "has ended" };
+  return flow_fail(FLOW_INVALID_STATE, "%s: this process %s", what, states[protocol->standing]);
+}
+
+static flow_status join(flow_protocol *protocol, double now, double step, const char *signature)
+{
+  FLOW_TRY(advance(protocol, now));
+  if (protocol->standing >= FLOW_JOINED || protocol->joining) return fail_state(protocol, "join");
+  snprintf(protocol->signature, sizeof protocol->signature, "%s", signature);
+  protocol->step = step;
+  protocol->joining = 1;
+  protocol->asked = protocol->now;
+  protocol->deadline = protocol->now + (protocol->generation > 0 ? protocol->options.rejoin_within : protocol->options.start_within);
+  protocol->next_notice = protocol->now + NOTICE_EVERY;
+  const flow_control_message join = { .kind = FLOW_MESSAGE_JOIN, .generation = protocol->generation, .step = step,
+                                     .name = protocol->signature };
+  if (protocol->standing != FLOW_WELCOMED) return FLOW_OK;
+  protocol->standing = FLOW_JOINED;
+  return protocol->self == 0 ? flow_chief_joined(protocol, 0, &join) : flow_protocol_send(protocol, protocol->connection, &join);
+}
+
+void flow_protocol_progress(flow_protocol *protocol, double step, const char *doing)
+{
+  protocol->step = step;
+  snprintf(protocol->doing, sizeof protocol->doing, "%s", doing);
+}
+
+void flow_protocol_calls(flow_protocol *protocol, uint32_t calls) { protocol->calls = calls; }
+
+/* One that a RESULT answers. */
+static flow_status ask(flow_protocol *protocol, double now, flow_control_message *message)
+{
+  FLOW_TRY(advance(protocol, now));
+  const char *what = flow_control_name(message->kind);
+  size_t length = strnlen(message->name, FLOW_MOST_NAME + 1);
+  if (protocol->standing != FLOW_RUNNING) return fail_state(protocol, what);
+  if (length == 0 || length > FLOW_MOST_NAME) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: a name has 1 to %d bytes", what, FLOW_MOST_NAME);
+  if (message->bytes > FLOW_MOST_VALUE) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s \"%s\": a value has at most %d bytes, got %.0f", what, message->name, FLOW_MOST_VALUE,
+                     (double)message->bytes);
+  }
+  if (!(message->seconds >= 0 && message->seconds < 1e9)) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s \"%s\": within is a number of seconds, got %g", what, message->name, message->seconds);
+  }
+  if (protocol->request_count == FLOW_MOST_REQUESTS) {
+    return flow_fail(FLOW_INVALID_STATE, "%s \"%s\": %d requests wait for their answer already", what, message->name, FLOW_MOST_REQUESTS);
+  }
+  for (int i = 0; i < protocol->request_count; i++) {
+    if (protocol->requests[i] == message->request) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: request %u is not answered yet", what,
+                                                                    message->request);
+  }
+  message->generation = protocol->generation;
+  protocol->requests[protocol->request_count++] = message->request;
+  if (protocol->self == 0) return settle(protocol, flow_store_request(protocol, 0, message));
+  flow_status status = flow_protocol_send(protocol, protocol->connection, message);
+  if (status != FLOW_OK) protocol->request_count--;
+  return status;
+}
+
+flow_status flow_protocol_set(flow_protocol *protocol, double now, uint32_t request, const char *key, const uint8_t *value, uint32_t bytes)
+{
+  return ask(protocol, now, &(flow_control_message){ .kind = FLOW_MESSAGE_SET, .request = request, .name = key, .value = value,
+                                                    .bytes = bytes });
+}
+
+flow_status flow_protocol_get(flow_protocol *protocol, double now, uint32_t request, const char *key, double within)
+{
+  return ask(protocol, now, &(flow_control_message){ .kind = FLOW_MESSAGE_GET, .request = request, .name = key, .seconds = within });
+}
+
+flow_status flow_protocol_barrier(flow_protocol *protocol, double now, uint32_t request, const char *name, double within)
+{
+  return ask(protocol, now, &(flow_control_message){ .kind = FLOW_MESSAGE_ENTER, .request = request, .name = name, .seconds = within });
+}
+
+static flow_status report(flow_protocol *protocol, double now, const char *what, flow_fault fault)
+{
+  FLOW_TRY(advance(protocol, now));
+  if (protocol->standing != FLOW_RUNNING) return fail_state(protocol, "report");
+  if (protocol->self == 0) return flow_chief_reported(protocol, 0, what, fault);
+  const flow_control_message ping = { .kind = FLOW_MESSAGE_PING, .request = protocol->calls, .generation = protocol->generation,
+                                     .step = protocol->step, .name = protocol->doing };
+  const flow_control_message report = { .kind = FLOW_MESSAGE_REPORT, .task = fault, .generation = protocol->generation, .text = what };
+  FLOW_TRY(flow_protocol_send(protocol, protocol->connection, &ping));           /* so that the sentence has the present step */
+  return flow_protocol_send(protocol, protocol->connection, &report);
+}
+
+static flow_status say_goodbye(flow_protocol *protocol, double now, int preempted)
+{
+  FLOW_TRY(advance(protocol, now));
+  if (protocol->standing >= FLOW_FINISHED) return fail_state(protocol, "goodbye");
+  int running = protocol->standing == FLOW_RUNNING;
+  if (protocol->self == 0) return flow_chief_goodbye(protocol, 0, preempted);
+  const flow_control_message goodbye = { .kind = FLOW_MESSAGE_GOODBYE, .task = preempted, .generation = protocol->generation };
+  FLOW_TRY(flow_protocol_send(protocol, protocol->connection, &goodbye));
+  if (running && !preempted) {
+    protocol->standing = FLOW_FINISHED;
+    return FLOW_OK;
+  }
+  FLOW_TRY(flow_protocol_close(protocol, protocol->connection));
+  return flow_protocol_end(protocol, FLOW_ACTION_DONE, "");
+}
+
+void flow_protocol_turned_away(flow_protocol *protocol, const char *why)
+{
+  snprintf(protocol->obstacle, sizeof protocol->obstacle, "%s", why);
+}
+
+/* ---- what the header has ------------------------------------------------------------------------------------------------------------- */
+
+flow_status flow_protocol_connected(flow_protocol *protocol, double now, int connection)
+{
+  return settle(protocol, take_connection(protocol, now, connection));
+}
+
+flow_status flow_protocol_received(flow_protocol *protocol, double now, int connection, const uint8_t *bytes, size_t count)
+{
+  return settle(protocol, take_message(protocol, now, connection, bytes, count));
+}
+
+flow_status flow_protocol_closed(flow_protocol *protocol, double now, int connection, const char *why)
+{
+  return settle(protocol, take_closing(protocol, now, connection, why));
+}
+
+flow_status flow_protocol_timer(flow_protocol *protocol, double now)
+{
+  return settle(protocol, take_time(protocol, now));
+}
+
+flow_status flow_protocol_join(flow_protocol *protocol, double now, double step, const char *signature)
+{
+  return settle(protocol, join(protocol, now, step, signature));
+}
+
+flow_status flow_protocol_report(flow_protocol *protocol, double now, const char *what, flow_fault fault)
+{
+  return settle(protocol, report(protocol, now, what, fault));
+}
+
+flow_status flow_protocol_goodbye(flow_protocol *protocol, double now, int preempted)
+{
+  return settle(protocol, say_goodbye(protocol, now, preempted));
+}

@@ -1,0 +1,453 @@
+/* protocol_chief.c: the task that all others dial: who is here, when a generation begins, and why it ends. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "cluster/control/protocol_state.h"
+
+static const double REPORT_GRACE = 0.5;      /* seconds from a report to the verdict: often the culprit's own connection closes meanwhile */
+static const double RECENT_HEARTBEATS = 3;   /* a task that was heard within so many is alive: another process is not the same task */
+
+static int running(const flow_protocol *protocol)
+{
+  return protocol->standing == FLOW_RUNNING || protocol->standing == FLOW_FINISHED;
+}
+
+/* The tasks but the chief. */
+static flow_peer *peer_of(flow_protocol *protocol, int task) { return &protocol->peers[task]; }
+
+static int find_peer(const flow_protocol *protocol, int connection)
+{
+  for (int i = 1; i < protocol->tasks; i++) {
+    if (protocol->peers[i].connection == connection) return i;
+  }
+  return -1;
+}
+
+int flow_protocol_is_task(const flow_protocol *protocol, int connection)
+{
+  if (connection < 0) return 0;
+  return protocol->self == 0 ? find_peer(protocol, connection) > 0 : connection == protocol->connection;
+}
+
+static int find_stranger(const flow_protocol *protocol, int connection)
+{
+  for (int i = 0; i < protocol->stranger_count; i++) {
+    if (protocol->strangers[i].connection == connection) return i;
+  }
+  return -1;
+}
+
+static void drop_stranger(flow_protocol *protocol, int place)
+{
+  protocol->strangers[place] = protocol->strangers[--protocol->stranger_count];
+}
+
+static flow_status send_all(flow_protocol *protocol, const flow_control_message *message)
+{
+  for (int i = 1; i < protocol->tasks; i++) FLOW_TRY(flow_protocol_send(protocol, protocol->peers[i].connection, message));
+  return FLOW_OK;
+}
+
+/* The newest step that anybody is known to be at: heartbeats bring a task's own only now and then. */
+static double newest_step(const flow_protocol *protocol)
+{
+  double step = protocol->step;
+  for (int i = 1; i < protocol->tasks; i++) step = fmax(step, protocol->peers[i].step);
+  return step;
+}
+
+/* The last words to everybody, and the end of this process's part. */
+static flow_status end_all(flow_protocol *protocol, const flow_control_message *message, int kind, const char *text)
+{
+  FLOW_TRY(send_all(protocol, message));
+  for (int i = 1; i < protocol->tasks; i++) FLOW_TRY(flow_protocol_close(protocol, protocol->peers[i].connection));
+  for (int i = 0; i < protocol->stranger_count; i++) FLOW_TRY(flow_protocol_close(protocol, protocol->strangers[i].connection));
+  return flow_protocol_end(protocol, kind, text);
+}
+
+static flow_status give_up(flow_protocol *protocol, const char *text)
+{
+  return end_all(protocol, &(flow_control_message){ .kind = FLOW_MESSAGE_REFUSE, .text = text }, FLOW_ACTION_FAILED, text);
+}
+
+/* ---- a generation's end -------------------------------------------------------------------------------------------------------------- */
+
+/* The sentence goes to all tasks of the generation, which then may join the next one. */
+static flow_status abort_generation(flow_protocol *protocol, int culprit, const char *text)
+{
+  char words[FLOW_LIMIT_TEXT + 64];
+  const flow_control_message message = { .kind = FLOW_MESSAGE_ABORT, .task = culprit, .generation = protocol->generation, .text = text };
+  protocol->suspect = -1;
+  flow_store_clear(protocol);
+  for (int i = 1; i < protocol->tasks; i++) {
+    flow_peer *peer = peer_of(protocol, i);
+    peer->waiting = 0;
+    if (peer->standing != FLOW_RUNNING && peer->standing != FLOW_FINISHED) continue;
+    if (peer->standing == FLOW_RUNNING) peer->standing = peer->connection >= 0 ? FLOW_WELCOMED : FLOW_ABSENT;
+    FLOW_TRY(flow_protocol_send(protocol, peer->connection, &message));
+  }
+  if (protocol->standing == FLOW_RUNNING) return flow_protocol_aborted(protocol, culprit, text);
+  snprintf(words, sizeof words, "%s has finished, there is no further generation: %s", flow_protocol_task(protocol, 0), text);
+  return end_all(protocol, &(flow_control_message){ .kind = FLOW_MESSAGE_REFUSE, .text = words }, FLOW_ACTION_DONE, text);
+}
+
+/* A task is gone. what: "closed its connection", "silent for 10.0 s". Its connection is closed if there still is one. */
+static flow_status lose(flow_protocol *protocol, int task, const char *what)
+{
+  flow_peer *peer = peer_of(protocol, task);
+  int before = peer->standing, connection = peer->connection;
+  char text[FLOW_LIMIT_TEXT];
+  if (before == FLOW_RUNNING && running(protocol)) {
+    flow_text to = flow_text_into(text, sizeof text);
+    flow_text_add(&to, "%s %.400s", flow_protocol_task(protocol, task), what);
+    if (newest_step(protocol) >= 0) flow_text_add(&to, " at step %.0f", newest_step(protocol));
+    if (peer->doing[0]) flow_text_add(&to, ", in %s", peer->doing);
+    if (peer->place[0]) flow_text_add(&to, "; it was %s", peer->place);
+    FLOW_TRY(abort_generation(protocol, task, text));
+    if (protocol->standing == FLOW_ENDED) return FLOW_OK;      /* which closed all connections */
+  } else if (before != FLOW_FINISHED) {
+    FLOW_TRY(flow_protocol_notice(protocol, "%s %s", flow_protocol_task(protocol, task), what));
+  }
+  peer->connection = -1;
+  if (before != FLOW_FINISHED) peer->standing = FLOW_ABSENT;
+  return flow_protocol_close(protocol, connection);
+}
+
+flow_status flow_chief_reported(flow_protocol *protocol, int task, const char *text, flow_fault fault)
+{
+  char words[FLOW_LIMIT_TEXT];
+  int own = fault == FLOW_FAULT_OWN, better = fault == FLOW_FAULT_LATE && protocol->suspicion == FLOW_FAULT_UNKNOWN;
+  if (!running(protocol) || (protocol->suspect >= 0 && !own && !better)) return FLOW_OK;
+  double step = task == 0 ? protocol->step : protocol->peers[task].step;
+  protocol->suspect = task;
+  protocol->suspicion = fault;
+  protocol->decide_at = protocol->now + REPORT_GRACE;
+  flow_text to = flow_text_into(protocol->report, sizeof protocol->report);
+  flow_text_add(&to, "%s reports", flow_protocol_task(protocol, task));
+  if (step >= 0) flow_text_add(&to, " at step %.0f", step);
+  flow_text_add(&to, ": %.700s", text);
+  if (own) return abort_generation(protocol, task, memcpy(words, protocol->report, sizeof words));
+  return FLOW_OK;
+}
+
+static uint32_t calls_of(const flow_protocol *protocol, int task) { return task == 0 ? protocol->calls : protocol->peers[task].calls; }
+
+/* The verdict on a report that nothing has explained meanwhile. Who waited for others in vain is not to blame, but those that have begun
+ * fewer calls: they did not come. */
+static flow_status decide(flow_protocol *protocol)
+{
+  char text[FLOW_LIMIT_TEXT];
+  int culprit = -1, late = 0;
+  flow_text to = flow_text_into(text, sizeof text);
+  for (int i = 0; i < protocol->tasks && protocol->suspicion == FLOW_FAULT_LATE; i++) {
+    if ((int32_t)(calls_of(protocol, i) - calls_of(protocol, protocol->suspect)) >= 0) continue;
+    if (late++ == 0) culprit = i;
+    if (late > 4) continue;
+    flow_text_add(&to, "%s%s", late > 1 ? ", " : "", flow_protocol_task(protocol, i));
+    if (i > 0 && protocol->peers[i].place[0]) flow_text_add(&to, " (%s)", protocol->peers[i].place);
+  }
+  if (late > 4) flow_text_add(&to, " and %d more", late - 4);
+  flow_text_add(&to, "%s%.700s", late ? " did not come: " : "", protocol->report);
+  return abort_generation(protocol, late ? culprit : protocol->suspect, text);
+}
+
+/* ---- a generation's beginning -------------------------------------------------------------------------------------------------------- */
+
+/* Begins when all are ready; the newest state is that of the highest step, of several tasks the first one's. */
+static flow_status try_start(flow_protocol *protocol)
+{
+  uint64_t generation = protocol->generation;
+  int source = 0;
+  double step = protocol->step;
+  char text[FLOW_LIMIT_TEXT];
+  if (protocol->standing != FLOW_JOINED) return FLOW_OK;
+  if (protocol->misfit) return give_up(protocol, memcpy(text, protocol->misfit_text, sizeof text));
+  for (int i = 1; i < protocol->tasks; i++) {
+    const flow_peer *peer = peer_of(protocol, i);
+    if (peer->standing == FLOW_FINISHED) {
+      snprintf(text, sizeof text, "%s has finished its work: there cannot be another generation", flow_protocol_task(protocol, i));
+      return give_up(protocol, text);
+    }
+    if (peer->standing != FLOW_JOINED) return FLOW_OK;
+    if (peer->generation > generation) generation = peer->generation;
+    if (peer->step > step) {
+      step = peer->step;
+      source = i;
+    }
+  }
+  generation++;
+  const flow_control_message start = { .kind = FLOW_MESSAGE_START, .task = source, .generation = generation, .step = step,
+                               .incarnation = protocol->options.incarnation };
+  for (int i = 1; i < protocol->tasks; i++) {
+    protocol->peers[i].standing = FLOW_RUNNING;
+    protocol->peers[i].generation = generation;
+  }
+  FLOW_TRY(send_all(protocol, &start));
+  return flow_protocol_started(protocol, generation, source, step);
+}
+
+static int has_joined(const flow_protocol *protocol, int task)
+{
+  return (task == 0 ? protocol->standing : protocol->peers[task].standing) == FLOW_JOINED;
+}
+
+flow_status flow_chief_joined(flow_protocol *protocol, int task, const flow_control_message *message)
+{
+  flow_peer *peer = peer_of(protocol, task);
+  if (task > 0) {
+    if (peer->standing != FLOW_WELCOMED) return lose(protocol, task, "joined twice");
+    peer->standing = FLOW_JOINED;
+    peer->step = message->step;
+    if (message->generation > peer->generation) peer->generation = message->generation;
+  }
+  snprintf(peer->signature, sizeof peer->signature, "%s", message->name);
+  int first = 0;
+  while (first < protocol->tasks && (first == task || !has_joined(protocol, first))) first++;
+  if (first == protocol->tasks || strcmp(protocol->peers[first].signature, peer->signature) == 0) return try_start(protocol);
+  char text[FLOW_LIMIT_TEXT];
+  snprintf(text, sizeof text, "%s and %s do not fit together: %s and %s", flow_protocol_task(protocol, first),
+           flow_protocol_task(protocol, task), protocol->peers[first].signature, peer->signature);
+  return give_up(protocol, text);
+}
+
+/* ---- HELLO --------------------------------------------------------------------------------------------------------------------------- */
+
+flow_status flow_chief_connected(flow_protocol *protocol, int connection)
+{
+  FLOW_TRY(flow_grow(&protocol->strangers, sizeof *protocol->strangers, protocol->stranger_count + 1, &protocol->stranger_capacity));
+  protocol->strangers[protocol->stranger_count++] = (flow_stranger){ connection, protocol->now };
+  return FLOW_OK;
+}
+
+static flow_status turn_away(flow_protocol *protocol, int connection, int kind, const char *text)
+{
+  FLOW_TRY(flow_protocol_send(protocol, connection, &(flow_control_message){ .kind = kind, .text = text }));
+  return flow_protocol_close(protocol, connection);
+}
+
+/* Whether that task can be the caller. It cannot while another process is it, alive; of one that is not, the chief takes leave. */
+static flow_status make_room(flow_protocol *protocol, const flow_control_message *hello, char *obstacle, int size)
+{
+  flow_peer *peer = peer_of(protocol, hello->task);
+  double silence = protocol->now - peer->heard;
+  const char *name = flow_protocol_task(protocol, hello->task);
+  obstacle[0] = '\0';
+  if (peer->standing == FLOW_FINISHED) {
+    snprintf(obstacle, (size_t)size, "%s has finished, the others have not", name);
+  } else if (peer->connection < 0) {
+    return FLOW_OK;
+  } else if (peer->incarnation == hello->incarnation) {
+    return lose(protocol, hello->task, "lost its connection");
+  } else if (silence >= RECENT_HEARTBEATS * protocol->options.heartbeat) {
+    return lose(protocol, hello->task, "was started again");
+  } else {
+    snprintf(obstacle, (size_t)size, "%s is another process, which was heard %.1f s ago: is it started twice?", name, silence);
+  }
+  return FLOW_OK;
+}
+
+static flow_status greet(flow_protocol *protocol, int stranger, const flow_control_message *hello)
+{
+  int connection = protocol->strangers[stranger].connection;
+  char text[FLOW_LIMIT_TEXT];
+  drop_stranger(protocol, stranger);
+  if (hello->kind != FLOW_MESSAGE_HELLO) return flow_protocol_close(protocol, connection);
+  flow_mismatch found = flow_hello_check(protocol, hello, text, sizeof text);
+  if (found != FLOW_FITS) {
+    FLOW_TRY(turn_away(protocol, connection, FLOW_MESSAGE_REFUSE, text));
+    if (found == FLOW_OTHER_PROGRAM && hello->task > 0 && hello->task < protocol->tasks && !running(protocol)) {
+      protocol->misfit = hello->task;
+      memcpy(protocol->misfit_text, text, sizeof text);
+    }
+    flow_protocol_turned_away(protocol, text);
+    FLOW_TRY(flow_protocol_notice(protocol, "turned away: %s", text));
+    return try_start(protocol);
+  }
+  FLOW_TRY(make_room(protocol, hello, text, sizeof text));
+  if (protocol->standing == FLOW_ENDED) return flow_protocol_close(protocol, connection);
+  if (text[0]) return turn_away(protocol, connection, FLOW_MESSAGE_RETRY, text);
+  *peer_of(protocol, hello->task) = (flow_peer){
+    .standing = FLOW_WELCOMED, .connection = connection, .incarnation = hello->incarnation, .generation = hello->generation,
+    .heard = protocol->now, .step = -1,
+  };
+  flow_hello_place(hello, peer_of(protocol, hello->task)->place);
+  if (protocol->misfit == hello->task) protocol->misfit = 0;
+  const flow_control_message welcome = { .kind = FLOW_MESSAGE_WELCOME, .generation = protocol->generation,
+                                        .incarnation = protocol->options.incarnation };
+  return flow_protocol_send(protocol, connection, &welcome);
+}
+
+/* ---- messages ------------------------------------------------------------------------------------------------------------------------ */
+
+/* To those who still work, so that they do not wait for it. Where memory is out it is left unsaid: they would only wait longer. */
+static void tell_finished(flow_protocol *protocol, int task)
+{
+  const flow_control_message finished = { .kind = FLOW_MESSAGE_FINISHED, .task = task, .generation = protocol->generation };
+  flow_protocol_finished(protocol, task);
+  for (int i = 1; i < protocol->tasks; i++) {
+    if (protocol->peers[i].standing == FLOW_RUNNING) flow_protocol_send(protocol, protocol->peers[i].connection, &finished);
+  }
+}
+
+/* Also a member that gives up before there is a generation. */
+flow_status flow_chief_goodbye(flow_protocol *protocol, int task, int preempted)
+{
+  char text[FLOW_LIMIT_TEXT];
+  int now_running = running(protocol);
+  int *standing = task == 0 ? &protocol->standing : &protocol->peers[task].standing;
+  if (!now_running || preempted || *standing != FLOW_RUNNING) {
+    if (task > 0) return lose(protocol, task, preempted ? "was asked to stop" : "left");
+    snprintf(text, sizeof text, "%s was asked to stop at step %.0f", flow_protocol_task(protocol, 0), protocol->step);
+    const flow_control_message over = { .kind = FLOW_MESSAGE_ABORT, .task = 0, .generation = protocol->generation, .text = text };
+    return end_all(protocol, &over, FLOW_ACTION_DONE, "");
+  }
+  *standing = FLOW_FINISHED;
+  tell_finished(protocol, task);
+  for (int i = 1; i < protocol->tasks; i++) {
+    if (protocol->peers[i].standing != FLOW_FINISHED) return FLOW_OK;
+  }
+  if (protocol->standing != FLOW_FINISHED) return FLOW_OK;
+  return end_all(protocol, &(flow_control_message){ .kind = FLOW_MESSAGE_FAREWELL }, FLOW_ACTION_DONE, "");
+}
+
+flow_status flow_chief_answer(flow_protocol *protocol, int task, uint32_t request, flow_status status, const char *text,
+                              const flow_store_entry *entry)
+{
+  const uint8_t *value = entry ? entry->value : NULL;
+  uint32_t bytes = entry ? entry->bytes : 0;
+  if (task == 0) return flow_protocol_answered(protocol, request, status, text, value, bytes);
+  const flow_control_message result = { .kind = FLOW_MESSAGE_RESULT, .request = request, .task = (int32_t)status,
+                                       .generation = protocol->generation,
+                                .text = text, .value = value, .bytes = bytes };
+  return flow_protocol_send(protocol, protocol->peers[task].connection, &result);
+}
+
+static flow_status take_ping(flow_peer *peer, const flow_control_message *message)
+{
+  peer->step = message->step;
+  peer->calls = message->request;
+  snprintf(peer->doing, sizeof peer->doing, "%s", message->name);
+  return FLOW_OK;
+}
+
+static flow_fault fault_of(int32_t number)
+{
+  return number == FLOW_FAULT_OWN || number == FLOW_FAULT_LATE ? (flow_fault)number : FLOW_FAULT_UNKNOWN;
+}
+
+flow_status flow_chief_received(flow_protocol *protocol, int connection, const flow_control_message *message)
+{
+  int task = find_peer(protocol, connection), stranger = task < 0 ? find_stranger(protocol, connection) : -1;
+  if (stranger >= 0) return greet(protocol, stranger, message);
+  if (task < 0) return FLOW_OK;
+  flow_peer *peer = peer_of(protocol, task);
+  int works = peer->standing == FLOW_RUNNING && message->generation == protocol->generation;
+  peer->heard = protocol->now;
+  switch (message->kind) {
+  case FLOW_MESSAGE_PING: return take_ping(peer, message);
+  case FLOW_MESSAGE_JOIN: return flow_chief_joined(protocol, task, message);
+  case FLOW_MESSAGE_GOODBYE: return flow_chief_goodbye(protocol, task, message->task != 0);
+  case FLOW_MESSAGE_REPORT: return works ? flow_chief_reported(protocol, task, message->text, fault_of(message->task)) : FLOW_OK;
+  case FLOW_MESSAGE_SET:
+  case FLOW_MESSAGE_GET:
+  case FLOW_MESSAGE_ENTER: return works ? flow_store_request(protocol, task, message) : FLOW_OK;
+  default: return lose(protocol, task, "sent what only the chief sends");
+  }
+}
+
+flow_status flow_chief_closed(flow_protocol *protocol, int connection, const char *why)
+{
+  char what[FLOW_LIMIT_TEXT];
+  int stranger = find_stranger(protocol, connection), task = connection < 0 ? -1 : find_peer(protocol, connection);
+  if (stranger >= 0) drop_stranger(protocol, stranger);
+  if (task < 0) return FLOW_OK;
+  protocol->peers[task].connection = -1;
+  snprintf(what, sizeof what, "lost its connection (%.300s)", why);
+  return lose(protocol, task, what);
+}
+
+/* ---- time ---------------------------------------------------------------------------------------------------------------------------- */
+
+/* "worker:1 a:1 (no connection), worker:2 b:1 (not ready)": who is missing, the first four. */
+static void list_missing(flow_protocol *protocol, flow_text *text)
+{
+  int missing = 0;
+  for (int i = 1; i < protocol->tasks; i++) {
+    int standing = protocol->peers[i].standing;
+    if (standing == FLOW_JOINED || ++missing > 4) continue;
+    flow_text_add(text, "%s%s (%s)", missing > 1 ? ", " : "", flow_protocol_task(protocol, i),
+                  standing == FLOW_ABSENT ? "no connection" : "connected, not ready");
+  }
+  if (missing > 4) flow_text_add(text, " and %d more", missing - 4);
+  if (protocol->obstacle[0]) flow_text_add(text, "; turned away: %.600s", protocol->obstacle);
+}
+
+static flow_status check_silence(flow_protocol *protocol)
+{
+  char what[64];
+  for (int i = 1; i < protocol->tasks && protocol->standing != FLOW_ENDED; i++) {
+    const flow_peer *peer = peer_of(protocol, i);
+    if (peer->connection < 0 || protocol->now < peer->heard + protocol->options.dead_after) continue;      /* as flow_chief_wakeup rounds */
+    snprintf(what, sizeof what, "silent for %.1f s", protocol->now - peer->heard);
+    FLOW_TRY(lose(protocol, i, what));
+  }
+  for (int i = protocol->stranger_count - 1; i >= 0 && protocol->standing != FLOW_ENDED; i--) {
+    if (protocol->now < protocol->strangers[i].since + protocol->options.dead_after) continue;
+    FLOW_TRY(flow_protocol_close(protocol, protocol->strangers[i].connection));
+    drop_stranger(protocol, i);
+  }
+  return FLOW_OK;
+}
+
+/* Who slept cannot judge others; after a long sleep the others have given this process up: the last that they had heard of it was up to
+ * a heartbeat old. */
+static flow_status wake_up(flow_protocol *protocol, double slept)
+{
+  char text[FLOW_LIMIT_TEXT];
+  for (int i = 1; i < protocol->tasks; i++) protocol->peers[i].heard = protocol->now;
+  for (int i = 0; i < protocol->stranger_count; i++) protocol->strangers[i].since = protocol->now;
+  if (slept + protocol->options.heartbeat < protocol->options.dead_after || !running(protocol)) return FLOW_OK;
+  snprintf(text, sizeof text, "%s stood still for %.1f s at step %.0f", flow_protocol_task(protocol, 0), slept, protocol->step);
+  return abort_generation(protocol, 0, text);
+}
+
+flow_status flow_chief_timer(flow_protocol *protocol, double slept)
+{
+  char text[FLOW_LIMIT_TEXT];
+  flow_text list = flow_text_into(text, sizeof text);
+  if (slept > 0) return wake_up(protocol, slept);
+  FLOW_TRY(check_silence(protocol));
+  if (protocol->standing == FLOW_ENDED) return FLOW_OK;
+  if (protocol->suspect >= 0 && protocol->now >= protocol->decide_at) {
+    FLOW_TRY(decide(protocol));
+    if (protocol->standing == FLOW_ENDED) return FLOW_OK;
+  }
+  if (protocol->now >= protocol->next_ping) {
+    const flow_control_message ping = { .kind = FLOW_MESSAGE_PING, .request = protocol->calls, .generation = protocol->generation,
+                                       .step = protocol->step, .name = protocol->doing };
+    FLOW_TRY(send_all(protocol, &ping));
+  }
+  if (protocol->joining && protocol->now >= protocol->deadline) {
+    flow_text_add(&list, "gave up after %.0f s, missing: ", protocol->now - protocol->asked);
+    list_missing(protocol, &list);
+    return give_up(protocol, text);
+  }
+  if (protocol->joining && protocol->now >= protocol->next_notice) {
+    list_missing(protocol, &list);
+    FLOW_TRY(flow_protocol_notice(protocol, "waiting %.0f s for %s", protocol->now - protocol->asked, text));
+  }
+  return flow_store_timer(protocol);
+}
+
+double flow_chief_wakeup(const flow_protocol *protocol)
+{
+  double next = protocol->suspect >= 0 ? protocol->decide_at : INFINITY;
+  for (int i = 1; i < protocol->tasks; i++) {
+    if (protocol->peers[i].connection >= 0) next = fmin(next, protocol->peers[i].heard + protocol->options.dead_after);
+  }
+  for (int i = 0; i < protocol->stranger_count; i++) next = fmin(next, protocol->strangers[i].since + protocol->options.dead_after);
+  return fmin(next, flow_store_wakeup(protocol));
+}

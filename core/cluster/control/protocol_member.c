@@ -1,0 +1,180 @@
+/* protocol_member.c: a task that dials the chief, again and again, and does what it says. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "cluster/control/protocol_state.h"
+
+static const double FIRST_PAUSE = 0.05, LONGEST_PAUSE = 1.0;     /* seconds between two attempts to reach the chief; doubled each time */
+
+static flow_status send_join(flow_protocol *protocol)
+{
+  const flow_control_message join = { .kind = FLOW_MESSAGE_JOIN, .generation = protocol->generation, .step = protocol->step,
+                                     .name = protocol->signature };
+  protocol->standing = FLOW_JOINED;
+  return flow_protocol_send(protocol, protocol->connection, &join);
+}
+
+flow_status flow_member_connected(flow_protocol *protocol, int connection)
+{
+  if (protocol->connection >= 0 || !protocol->dialing) return flow_protocol_close(protocol, connection);
+  protocol->dialing = 0;
+  protocol->connection = connection;
+  protocol->standing = FLOW_GREETING;
+  protocol->heard = protocol->now;
+  void *block;
+  FLOW_TRY(flow_alloc(FLOW_MOST_VALUE, &block));
+  flow_text value = flow_text_into(block, FLOW_MOST_VALUE);
+  flow_text_add(&value, "%s\n", protocol->place);
+  flow_cluster_list(protocol->cluster, &value);
+  const flow_control_message hello = {
+    .kind = FLOW_MESSAGE_HELLO, .value = block, .bytes = (uint32_t)strlen(block), .request = FLOW_PROTOCOL_VERSION, .task = protocol->self,
+    .generation = protocol->generation, .incarnation = protocol->options.incarnation, .name = protocol->hash,
+    .extra = protocol->options.job, .text = protocol->options.version,
+  };
+  flow_status status = flow_protocol_send(protocol, connection, &hello);
+  flow_free(block);
+  return status;
+}
+
+/* The connection is no more, or never was. */
+flow_status flow_member_closed(flow_protocol *protocol, const char *why)
+{
+  char text[FLOW_LIMIT_TEXT];
+  int before = protocol->standing;
+  if (protocol->connection < 0 && !protocol->dialing) return FLOW_OK;
+  protocol->connection = -1;
+  protocol->dialing = 0;
+  protocol->standing = FLOW_ABSENT;
+  protocol->pause = before >= FLOW_WELCOMED ? FIRST_PAUSE : fmin(fmax(2 * protocol->pause, FIRST_PAUSE), LONGEST_PAUSE);
+  protocol->next_dial = protocol->now + protocol->pause;
+  if (why != protocol->obstacle) snprintf(protocol->obstacle, sizeof protocol->obstacle, "%s", why);
+  if (before == FLOW_FINISHED) return flow_protocol_end(protocol, FLOW_ACTION_DONE, "");
+  if (before != FLOW_RUNNING) return FLOW_OK;
+  flow_text to = flow_text_into(text, sizeof text);
+  flow_text_add(&to, "%s %.400s", flow_protocol_task(protocol, 0), why);
+  if (protocol->step >= 0) flow_text_add(&to, " at step %.0f of %s", protocol->step, flow_protocol_task(protocol, protocol->self));
+  flow_status status = flow_protocol_aborted(protocol, 0, text);
+  protocol->standing = FLOW_ABSENT;
+  return status;
+}
+
+/* The same, on this process's own decision. */
+static flow_status hang_up(flow_protocol *protocol, const char *why)
+{
+  FLOW_TRY(flow_protocol_close(protocol, protocol->connection));
+  return flow_member_closed(protocol, why);
+}
+
+static flow_status start(flow_protocol *protocol, const flow_control_message *message)
+{
+  char text[128];
+  if (protocol->standing == FLOW_JOINED && message->generation > protocol->generation) {
+    return flow_protocol_started(protocol, message->generation, message->task, message->step);
+  }
+  snprintf(text, sizeof text, "starts generation %.0f where %.0f was", (double)message->generation, (double)protocol->generation);
+  return hang_up(protocol, text);
+}
+
+static flow_status leave_generation(flow_protocol *protocol, const flow_control_message *message)
+{
+  if (protocol->standing == FLOW_FINISHED) {
+    FLOW_TRY(flow_protocol_close(protocol, protocol->connection));
+    return flow_protocol_end(protocol, FLOW_ACTION_DONE, message->text);
+  }
+  if (protocol->standing != FLOW_RUNNING || message->generation != protocol->generation) return FLOW_OK;
+  return flow_protocol_aborted(protocol, message->task, message->text);
+}
+
+static flow_status finish(flow_protocol *protocol, int kind, const char *text)
+{
+  FLOW_TRY(flow_protocol_close(protocol, protocol->connection));
+  return flow_protocol_end(protocol, kind, text);
+}
+
+static flow_status status_of(int32_t number) { return number >= 0 && number <= FLOW_INTERNAL ? (flow_status)number : FLOW_INTERNAL; }
+
+flow_status flow_member_received(flow_protocol *protocol, const flow_control_message *message)
+{
+  protocol->heard = protocol->now;
+  switch (message->kind) {
+  case FLOW_MESSAGE_WELCOME:
+    if (protocol->standing != FLOW_GREETING) return hang_up(protocol, "sends WELCOME twice");
+    protocol->standing = FLOW_WELCOMED;
+    protocol->pause = 0;
+    return protocol->joining ? send_join(protocol) : FLOW_OK;
+  case FLOW_MESSAGE_RETRY: return hang_up(protocol, message->text);
+  case FLOW_MESSAGE_REFUSE: return finish(protocol, FLOW_ACTION_FAILED, message->text);
+  case FLOW_MESSAGE_START: return start(protocol, message);
+  case FLOW_MESSAGE_PING: return FLOW_OK;
+  case FLOW_MESSAGE_ABORT: return leave_generation(protocol, message);
+  case FLOW_MESSAGE_RESULT:
+    if (message->generation != protocol->generation) return FLOW_OK;
+    return flow_protocol_answered(protocol, message->request, status_of(message->task), message->text, message->value, message->bytes);
+  case FLOW_MESSAGE_FINISHED:
+    if (message->generation == protocol->generation) flow_protocol_finished(protocol, message->task);
+    return FLOW_OK;
+  case FLOW_MESSAGE_FAREWELL:
+    return protocol->standing == FLOW_FINISHED ? finish(protocol, FLOW_ACTION_DONE, "") : FLOW_OK;
+  default: return hang_up(protocol, "sends what only members send");
+  }
+}
+
+/* ---- time ---------------------------------------------------------------------------------------------------------------------------- */
+
+static int reachable(const flow_protocol *protocol) { return protocol->standing >= FLOW_WELCOMED; }
+
+static flow_status notice(flow_protocol *protocol)
+{
+  double waited = protocol->now - protocol->asked;
+  if (reachable(protocol)) {
+    return flow_protocol_notice(protocol, "waiting %.0f s for the other tasks; %s says which", waited, flow_protocol_task(protocol, 0));
+  }
+  return flow_protocol_notice(protocol, "waiting %.0f s for %s: %s", waited, flow_protocol_task(protocol, 0),
+                              protocol->obstacle[0] ? protocol->obstacle : "no answer yet");
+}
+
+static flow_status give_up(flow_protocol *protocol)
+{
+  char text[FLOW_LIMIT_TEXT];
+  double waited = protocol->now - protocol->asked;
+  if (reachable(protocol)) {
+    snprintf(text, sizeof text, "the cluster did not come together within %.0f s: %s waits for other tasks; see what it says", waited,
+             flow_protocol_task(protocol, 0));
+  } else {
+    snprintf(text, sizeof text, "%s was not reached within %.0f s (is it running, and is that its address?); at last: %.600s",
+             flow_protocol_task(protocol, 0), waited, protocol->obstacle[0] ? protocol->obstacle : "no answer");
+  }
+  return finish(protocol, FLOW_ACTION_FAILED, text);
+}
+
+flow_status flow_member_timer(flow_protocol *protocol)
+{
+  double now = protocol->now;
+  if (protocol->joining && now >= flow_protocol_deadline(protocol)) return give_up(protocol);
+  if (protocol->connection >= 0 && now >= protocol->heard + protocol->options.dead_after) {
+    char text[64];
+    snprintf(text, sizeof text, "silent for %.1f s", now - protocol->heard);
+    FLOW_TRY(hang_up(protocol, text));
+    if (protocol->standing == FLOW_ENDED) return FLOW_OK;
+  }
+  if (protocol->connection < 0 && !protocol->dialing && now >= protocol->next_dial) {
+    const char *address = strchr(flow_protocol_task(protocol, 0), ' ');
+    FLOW_TRY(flow_protocol_act(protocol, &(flow_action){ .kind = FLOW_ACTION_DIAL, .connection = -1, .text = address ? address + 1 : "" }));
+    protocol->dialing = 1;
+  }
+  if (now >= protocol->next_ping && reachable(protocol)) {
+    const flow_control_message ping = { .kind = FLOW_MESSAGE_PING, .request = protocol->calls, .generation = protocol->generation,
+                                       .step = protocol->step, .name = protocol->doing };
+    FLOW_TRY(flow_protocol_send(protocol, protocol->connection, &ping));
+  }
+  if (now >= protocol->next_notice && protocol->joining) return notice(protocol);
+  return FLOW_OK;
+}
+
+double flow_member_wakeup(const flow_protocol *protocol)
+{
+  if (protocol->connection >= 0) return protocol->heard + protocol->options.dead_after;
+  return protocol->dialing ? INFINITY : protocol->next_dial;
+}

@@ -1,0 +1,323 @@
+/* worker.c: opens and closes a worker: who it is, the control plane, the transport. */
+#define _GNU_SOURCE                /* explicit_bzero */
+#include "cluster/worker/worker.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/plugin.h"
+#include "cluster/worker/worker_state.h"
+#include "run/device/device_exchange.h"
+
+static const double OPENING_WITHIN = 20;       /* seconds: all are there already, and what opens cannot be aborted */
+
+typedef enum engine { AUTO, RING, MPI, NCCL } engine;
+static const char *const engine_names[] = { "AUTO", "RING", "MPI", "NCCL" };
+
+static double otherwise(double value, double initial) { return value > 0 ? value : initial; }
+
+void flow_worker_log(const flow_worker *worker, int level, const char *text)
+{
+  char line[1200], name[FLOW_TASK_NAME_SIZE];
+  snprintf(line, sizeof line, "%s: %s", flow_task_name(worker->cluster->job, worker->cluster->index, name), text);
+  flow_log(level, line);
+}
+
+static void log_line(void *state, const char *text) { flow_worker_log(state, FLOW_LOG_INFO, text); }
+
+/* ---- the environment ----------------------------------------------------------------------------------------------------------------- */
+
+/* The process's, but for what MPI has brought. */
+static const char *get_variable(const void *state, const char *name)
+{
+  const flow_worker *worker = state;
+  if (worker->secret[0] && strcmp(name, "FLOW_SECRET") == 0) return worker->secret;
+  if (worker->secret[0] && strcmp(name, "FLOW_SECRET_FILE") == 0) return NULL;
+  if (worker->descriptor[0] && strcmp(name, "FLOW_LISTEN_DESCRIPTOR") == 0) return worker->descriptor;
+  return getenv(name);
+}
+
+/* ---- the engine ---------------------------------------------------------------------------------------------------------------------- */
+
+static flow_status find_engine(const char *name, engine *out)
+{
+  for (int i = 0; i < 4; i++) {
+    *out = (engine)i;
+    if (!name || !*name || strcasecmp(name, engine_names[i]) == 0) return FLOW_OK;
+  }
+  return flow_fail(FLOW_INVALID_ARGUMENT, "there is no implementation \"%s\" of communication: they are AUTO, RING, NCCL and MPI", name);
+}
+
+static int has_addresses(const flow_cluster *cluster)
+{
+  return flow_cluster_address(cluster, flow_cluster_chief_job(cluster), 0) != NULL;
+}
+
+/* Whether MPI_Init would find the other processes (plugins/mpi/process.c asks the same). */
+static int was_launched(void)
+{
+  return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK") || getenv("PMI_RANK");
+}
+
+static const char *choose_transport(const flow_worker *worker, engine wanted)
+{
+  const flow_plugin *plugin;
+  if (wanted == NCCL) wanted = AUTO;      /* GPUs are connected later, by flow_device_group_connect; everything else goes this way */
+  int mpi_finds_all = was_launched() && (!has_addresses(worker->cluster) || flow_plugin_open("mpi", &plugin) == FLOW_OK);
+  return wanted == MPI || (wanted == AUTO && mpi_finds_all) ? "mpi" : "gloo";
+}
+
+/* ---- the store of a generation, for transports that look for their peers ------------------------------------------------------------- */
+
+static flow_status store_set(void *state, const char *key, const void *bytes, size_t count)
+{
+  if (count > FLOW_MOST_VALUE) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" has %.0f bytes, at most %d fit into the store", key, (double)count, FLOW_MOST_VALUE);
+  }
+  return flow_control_set(((flow_worker *)state)->control, key, bytes, (uint32_t)count);
+}
+
+static flow_status store_get(void *state, const char *key, double seconds, void **bytes, size_t *count)
+{
+  uint32_t found;
+  FLOW_TRY(flow_alloc(FLOW_MOST_VALUE, bytes));
+  flow_status status = flow_control_get(((flow_worker *)state)->control, key, seconds, *bytes, FLOW_MOST_VALUE, &found);
+  *count = found;
+  if (status == FLOW_OK) return FLOW_OK;
+  flow_free(*bytes);
+  *bytes = NULL;
+  return status == FLOW_NOT_FOUND ? flow_fail_prefix(FLOW_TIMED_OUT, "%s", "") : status;
+}
+
+flow_store flow_worker_transport_store(flow_worker *worker) { return (flow_store){ store_set, store_get, worker }; }
+
+/* The host of this process's address, without brackets and port. */
+static void own_host(const flow_cluster *cluster, char host[FLOW_ADDRESS_SIZE])
+{
+  const char *address = flow_cluster_address(cluster, cluster->job, cluster->index);
+  int bracket = address[0] == '[';
+  snprintf(host, FLOW_ADDRESS_SIZE, "%.*s", (int)(strrchr(address, ':') - address) - 2 * bracket, address + bracket);
+}
+
+static flow_status open_transport(flow_worker *worker, const char *transport, uint64_t generation)
+{
+  char group[32], host[FLOW_ADDRESS_SIZE];
+  const flow_store store = flow_worker_transport_store(worker);
+  own_host(worker->cluster, host);
+  snprintf(group, sizeof group, "g%.0f", (double)generation);
+  const flow_transport_options options = { .timeout = fmin(worker->timeout, OPENING_WITHIN), .group = group, .address = host,
+                                          .store = &store };
+  FLOW_TRY(flow_communicator_open(transport, worker->exchange.worker, worker->exchange.workers, &options, &worker->communicator));
+  worker->communicator->timeout = worker->timeout;
+  return FLOW_OK;
+}
+
+/* ---- a verdict of the control plane -------------------------------------------------------------------------------------------------- */
+
+/* Nobody waits in the transport any longer. Returns whether there was one. */
+static int abort_transport(flow_worker *worker, const char *text)
+{
+  pthread_mutex_lock(&worker->lock);
+  int open = worker->aborts != NULL;
+  if (open) flow_communicator_abort(worker->aborts, text);
+  for (int i = 0; i < worker->device_count; i++) flow_device_exchange_abort(worker->devices[i], text);
+  pthread_mutex_unlock(&worker->lock);
+  return open;
+}
+
+/* On the control plane's thread, most often. The log has it at once where the program may compute for long before it asks; not where it
+ * waits, which fails with it now, or has said it itself. mpirun may end a program before it says anything. */
+static void take_verdict(void *state, const char *text)
+{
+  flow_worker *worker = state;
+  int hears = atomic_load_explicit(&worker->waiting_since, memory_order_relaxed) != 0 || atomic_load(&worker->reports);
+  if (abort_transport(worker, text) && (!hears || was_launched())) flow_worker_log(worker, FLOW_LOG_WARNING, text);
+}
+
+/* Why this process cannot go on, or NULL: the engine does not come back, so that no verdict reaches whoever waits in it. Looks count, too:
+ * who was stopped for long has not waited. Said once. */
+static const char *look_into_transport(flow_worker *worker)
+{
+  enum { LOOKS = 3 };
+  pthread_mutex_lock(&worker->lock);
+  double seconds = worker->aborts ? flow_communicator_inside(worker->aborts) : 0;
+  const char *name = worker->aborts ? worker->aborts->transport->name : "";
+  int late = seconds > worker->patience;
+  worker->late_looks = late ? worker->late_looks + 1 : 0;
+  int stuck = worker->late_looks == LOOKS;
+  if (stuck) {
+    snprintf(worker->stuck, sizeof worker->stuck, "a call of %s has not come back for %.0f s: did somebody else connect to the ports "
+             "that it opens? They are for trusted networks", name, seconds);
+  }
+  pthread_mutex_unlock(&worker->lock);
+  return stuck ? worker->stuck : NULL;
+}
+
+static const char *look_at_waiting(void *state, const char *finished)
+{
+  char text[500];
+  flow_worker *worker = state;
+  if (!flow_worker_waits_in_vain(worker, finished)) return look_into_transport(worker);
+  snprintf(text, sizeof text, "%s has finished and takes no part any more: do all workers run the same program?", finished);
+  abort_transport(worker, text);
+  return NULL;
+}
+
+/* What is aborted from now on; a verdict may have come before. */
+static flow_status set_aborts(flow_worker *worker, flow_communicator *communicator)
+{
+  int culprit;
+  pthread_mutex_lock(&worker->lock);
+  worker->aborts = communicator;
+  pthread_mutex_unlock(&worker->lock);
+  return communicator ? flow_control_check(worker->control, &culprit) : FLOW_OK;
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------------------------------------- */
+
+static flow_status start_control(flow_worker *worker, const flow_worker_options *options)
+{
+  const flow_environment environment = { get_variable, worker };
+  const flow_protocol_options protocol = { .job = options->job ? options->job : "", .version = flow_version(),
+                                          .heartbeat = options->heartbeat, .dead_after = options->dead_after,
+                                          .start_within = options->start_within };
+  FLOW_TRY(flow_control_open(worker->cluster, &environment, &protocol, log_line, worker, &worker->control));
+  flow_control_count(worker->control, &worker->begun);
+  flow_control_watch(worker->control, worker->context, take_verdict, look_at_waiting, worker);
+  return FLOW_OK;
+}
+
+static flow_status meet(flow_worker *worker, const char *transport, const flow_worker_options *options)
+{
+  char signature[FLOW_MOST_SIGNATURE];
+  flow_generation generation;
+  if (!has_addresses(worker->cluster)) FLOW_TRY(flow_worker_meet_by_launcher(worker, otherwise(options->start_within, 300)));
+  FLOW_TRY(start_control(worker, options));
+  snprintf(signature, sizeof signature, "communication by %s", transport);
+  FLOW_TRY(flow_control_join(worker->control, -1, signature, &generation));
+  worker->generation = generation.number;
+  flow_control_progress(worker->control, 0, "opening the transport");
+  if (worker->communicator && strcmp(worker->communicator->transport->name, transport) != 0) {
+    flow_communicator_close(worker->communicator);
+    worker->communicator = NULL;
+  }
+  if (!worker->communicator) FLOW_TRY(flow_worker_explain(worker, open_transport(worker, transport, generation.number)));
+  FLOW_TRY(flow_worker_explain(worker, set_aborts(worker, worker->communicator)));
+  FLOW_TRY(flow_worker_explain(worker, flow_communicator_share(&worker->communicator)));      /* it owns what is aborted until now */
+  FLOW_TRY(flow_worker_explain(worker, set_aborts(worker, worker->communicator)));
+  int shared = flow_communicator_is_shared(worker->communicator);
+  snprintf(worker->engine, sizeof worker->engine, "%s%s", transport, shared ? ", shared memory" : "");
+  FLOW_TRY(flow_worker_explain(worker, flow_communication_start(worker->communicator, options->pairwise, &worker->communication)));
+  flow_control_progress(worker->control, 0, "");
+  return FLOW_OK;
+}
+
+static flow_status check_options(const flow_worker_options *options)
+{
+  const struct { const char *name; double value; } times[] = {
+    { "timeout_seconds", options->timeout_seconds }, { "start_within", options->start_within }, { "heartbeat", options->heartbeat },
+    { "dead_after", options->dead_after },
+  };
+  for (int i = 0; i < 4; i++) {
+    if (times[i].value >= 0 && times[i].value <= 1e6) continue;
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s is %g seconds; it must be from 0 (the default) to a million", times[i].name,
+                     times[i].value);
+  }
+  double heartbeat = otherwise(options->heartbeat, 1), dead_after = otherwise(options->dead_after, 10);
+  if (dead_after >= 2 * heartbeat) return FLOW_OK;
+  return flow_fail(FLOW_INVALID_ARGUMENT, "dead_after is %g s and heartbeat %g s: a task is lost after two missing heartbeats at the "
+                   "earliest", dead_after, heartbeat);
+}
+
+static flow_status prepare(flow_worker *worker, flow_context *context, const flow_cluster *cluster, const flow_worker_options *options)
+{
+  engine wanted;
+  void *block;
+  FLOW_TRY(check_options(options));
+  FLOW_TRY(find_engine(options->implementation, &wanted));
+  FLOW_TRY(flow_cluster_copy(cluster, &worker->cluster));
+  if (worker->cluster->job != FLOW_JOB_PS) flow_cluster_remove(worker->cluster, FLOW_JOB_PS);      /* nobody waits for them */
+  worker->context = context;
+  worker->timeout = otherwise(options->timeout_seconds, 600);
+  worker->patience = otherwise(options->dead_after, 10);
+  flow_worker_set_exchange(worker);
+  if (worker->exchange.workers == 1) return FLOW_OK;
+  if (worker->exchange.worker < 0) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "this process is a parameter server, which takes no part in the sums of workers");
+  }
+  FLOW_TRY(flow_alloc((size_t)worker->exchange.workers * sizeof *worker->announcements, &block));
+  worker->announcements = block;
+  return meet(worker, choose_transport(worker, wanted), options);
+}
+
+flow_status flow_worker_open(flow_context *context, const flow_cluster *cluster, const flow_worker_options *options, flow_worker **out)
+{
+  void *block;
+  if (!out || !context || !cluster) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_open: %s is NULL", !out ? "out" : !context ? "context" : "cluster");
+  }
+  *out = NULL;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_worker), &block));
+  flow_worker *worker = block;
+  pthread_mutex_init(&worker->lock, NULL);
+  worker->listener = -1;
+  flow_status status = prepare(worker, context, cluster, options ? options : &(flow_worker_options){ .job = NULL });
+  if (status == FLOW_OK) *out = worker;
+  else flow_worker_close(worker);
+  return status;
+}
+
+/* ---- closing ------------------------------------------------------------------------------------------------------------------------- */
+
+void flow_worker_close(flow_worker *worker)
+{
+  if (!worker) return;
+  if (!worker->orderly) abort_transport(worker, "this worker was closed");
+  flow_worker_leave_devices(worker);
+  flow_communication_stop(worker->communication);
+  set_aborts(worker, NULL);
+  flow_communicator_close(worker->communicator);
+  flow_control_close(worker->control);
+  if (worker->listener >= 0) close(worker->listener);
+  flow_cluster_release(worker->cluster);
+  flow_free(worker->announcements);
+  flow_free(worker->devices);
+  explicit_bzero(worker->secret, sizeof worker->secret);
+  pthread_mutex_destroy(&worker->lock);
+  flow_free(worker);
+}
+
+flow_status flow_worker_goodbye(flow_worker *worker)
+{
+  if (!worker) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_goodbye: worker is NULL");
+  if (!worker->control) return FLOW_OK;
+  FLOW_TRY(flow_worker_check(worker));
+  flow_worker_finish_devices(worker);
+  FLOW_TRY(flow_control_goodbye(worker->control, 0));
+  worker->orderly = 1;
+  return FLOW_OK;
+}
+
+/* ---- what is known without asking the others ----------------------------------------------------------------------------------------- */
+
+int flow_worker_count(const flow_worker *worker) { return worker ? worker->exchange.workers : 1; }
+int flow_worker_rank(const flow_worker *worker) { return worker ? worker->exchange.worker : 0; }
+const char *flow_worker_engine(const flow_worker *worker) { return worker ? worker->engine : ""; }
+
+void flow_worker_progress(flow_worker *worker, double step, const char *doing)
+{
+  if (worker && worker->control) flow_control_progress(worker->control, step, doing ? doing : "");
+}
+
+flow_status flow_worker_check(flow_worker *worker)
+{
+  int culprit;
+  if (!worker || !worker->control) return FLOW_OK;
+  return flow_control_check(worker->control, &culprit) == FLOW_OK ? FLOW_OK : flow_fail_prefix(FLOW_ABORTED, "%s", "");
+}

@@ -1,0 +1,154 @@
+/* worker_exchange.c: the worker as what instances add up through (run/replicas/exchange.h), and what a failure of its transport means. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/futex.h"
+
+#include "cluster/worker/worker_state.h"
+
+enum { LOOKS = 5 };
+static const int64_t NOTICE_EVERY = 30000000000, IN_VAIN_AFTER = 3000000000;         /* nanoseconds */
+static const double VERDICT_WITHIN = 2.5;       /* seconds in which the chief decides: a report's 0.5, and the way */
+
+/* Waits for the verdict on what is said; fails with it, or, where none comes, as it was. */
+static flow_status report(flow_worker *worker, flow_status status, const char *what, flow_fault fault)
+{
+  char text[FLOW_MOST_TEXT];
+  int culprit;
+  atomic_store(&worker->reports, 1);
+  snprintf(text, sizeof text, "%s", what);                            /* it may be flow_last_error() */
+  flow_control_report(worker->control, text, fault);                  /* refused where the verdict is there already */
+  if (!flow_control_await_end(worker->control, VERDICT_WITHIN)) return flow_fail(status, "%s", text);
+  flow_control_check(worker->control, &culprit);
+  return flow_fail_prefix(FLOW_ABORTED, "%s", "");
+}
+
+flow_status flow_worker_explain(flow_worker *worker, flow_status status)
+{
+  int own = status == FLOW_OK || status == FLOW_INVALID_ARGUMENT || status == FLOW_OUT_OF_MEMORY || status == FLOW_INTERRUPTED;
+  atomic_store_explicit(&worker->waiting_since, 0, memory_order_relaxed);
+  if (own || !worker->control) return status;
+  return report(worker, status, flow_last_error(), status == FLOW_TIMED_OUT ? FLOW_FAULT_LATE : FLOW_FAULT_UNKNOWN);
+}
+
+flow_status flow_worker_fail(flow_worker *worker, const char *why)
+{
+  if (!worker || !why) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_fail: %s is NULL", worker ? "why" : "worker");
+  if (worker->control) report(worker, FLOW_ABORTED, why, FLOW_FAULT_OWN);
+  return FLOW_OK;
+}
+
+void flow_worker_note_waiting(flow_worker *worker)
+{
+  atomic_store_explicit(&worker->waiting_since, flow_now_nanoseconds(), memory_order_relaxed);
+}
+
+/* Who computes for long is alive, and is waited for; but not in silence. */
+int flow_worker_waits_in_vain(flow_worker *worker, const char *finished)
+{
+  char text[100];
+  int64_t since = atomic_load_explicit(&worker->waiting_since, memory_order_relaxed), now = flow_now_nanoseconds();
+  if (since != worker->noticed) {
+    worker->next_notice = since + NOTICE_EVERY;
+    worker->looks = 0;
+  }
+  worker->noticed = since;
+  if (since == 0) return 0;
+  /* Looks, too: who was stopped for long has not waited. */
+  if (finished[0] && ++worker->looks >= LOOKS && now - since > IN_VAIN_AFTER) return 1;
+  if (now < worker->next_notice) return 0;
+  worker->next_notice = now + NOTICE_EVERY;
+  snprintf(text, sizeof text, "has waited %.0f s for workers that are alive, but still busy", 1e-9 * (double)(now - since));
+  flow_worker_log(worker, FLOW_LOG_INFO, text);
+  return 0;
+}
+
+/* What all workers do together begins. */
+static void begin_call(flow_worker *worker)
+{
+  atomic_fetch_add_explicit(&worker->begun, 1, memory_order_relaxed);
+  flow_worker_note_waiting(worker);
+}
+
+flow_status flow_worker_move_broadcast(flow_worker *worker, void *data, int64_t bytes)
+{
+  if (!worker->communication) return FLOW_OK;
+  begin_call(worker);
+  return flow_worker_explain(worker, flow_communication_broadcast(worker->communication, 0, data, bytes));
+}
+
+static flow_exchange *thread_of(const flow_worker *worker)
+{
+  return worker->communication ? flow_communication_exchange(worker->communication) : NULL;
+}
+
+flow_status flow_worker_move_all_gather(flow_worker *worker, const void *mine, int64_t bytes, void *all)
+{
+  flow_exchange *thread = thread_of(worker);
+  if (!thread) return flow_fail(FLOW_INTERNAL, "a worker that has no transport gathers");
+  begin_call(worker);
+  return flow_worker_explain(worker, thread->all_gather(thread, mine, bytes, all));
+}
+
+static flow_status begin(flow_exchange *self, int dtype, void *data, int64_t count, int64_t *ticket)
+{
+  flow_exchange *thread = thread_of((flow_worker *)self);
+  *ticket = 0;
+  if (!thread) return FLOW_OK;
+  begin_call((flow_worker *)self);
+  return flow_worker_explain((flow_worker *)self, thread->begin(thread, dtype, data, count, ticket));
+}
+
+static flow_status finish(flow_exchange *self, int64_t ticket)
+{
+  flow_exchange *thread = thread_of((flow_worker *)self);
+  if (!thread) return FLOW_OK;
+  begin_call((flow_worker *)self);
+  return flow_worker_explain((flow_worker *)self, thread->finish(thread, ticket));
+}
+
+static flow_status all_gather(flow_exchange *self, const void *mine, int64_t bytes, void *all)
+{
+  return flow_worker_gather((flow_worker *)self, FLOW_CALL_STEP, "", mine, bytes, all);
+}
+
+static flow_status collect(flow_exchange *self, void *const *arrays, int count, int64_t unit, const int64_t *first, int64_t *received)
+{
+  flow_exchange *thread = thread_of((flow_worker *)self);
+  for (int w = 0; w < self->workers; w++) received[w] = 0;
+  if (!thread || !thread->collect) return flow_fail(FLOW_INTERNAL, "a worker that shares no memory with the others collects");
+  begin_call((flow_worker *)self);
+  return flow_worker_explain((flow_worker *)self, thread->collect(thread, arrays, count, unit, first, received));
+}
+
+static flow_status share(flow_exchange *self, int64_t bytes, flow_common *out)
+{
+  flow_exchange *thread = thread_of((flow_worker *)self);
+  *out = (flow_common){ .number = 0 };
+  if (!thread || !thread->share) return FLOW_OK;
+  begin_call((flow_worker *)self);
+  return flow_worker_explain((flow_worker *)self, thread->share(thread, bytes, out));
+}
+
+static void progress(flow_exchange *self, int64_t step)
+{
+  flow_worker_progress((flow_worker *)self, (double)step, "");
+}
+
+static const char *name_of(const flow_exchange *self, int worker) { return flow_worker_name((const flow_worker *)self, worker); }
+
+void flow_worker_set_exchange(flow_worker *worker)
+{
+  worker->exchange = (flow_exchange){ .workers = flow_cluster_workers(worker->cluster), .worker = flow_cluster_id(worker->cluster),
+                                     .begin = begin, .finish = finish, .all_gather = all_gather,
+                                     .collect = collect, .share = share, .progress = progress, .name = name_of };
+}
+
+int flow_worker_shares_memory(const flow_worker *worker)
+{
+  const flow_exchange *thread = worker ? thread_of(worker) : NULL;
+  return thread && thread->collect;
+}
+
+flow_exchange *flow_worker_exchange(flow_worker *worker) { return &worker->exchange; }

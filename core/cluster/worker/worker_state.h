@@ -1,0 +1,84 @@
+/* worker_state.h: what the files worker*.c share. */
+#ifndef FLOW_CLUSTER_WORKER_WORKER_STATE_H
+#define FLOW_CLUSTER_WORKER_WORKER_STATE_H
+
+#include <pthread.h>
+#include <stddef.h>
+
+#include "transport/communication.h"
+#include "cluster/control/control.h"
+#include "transport/transport.h"
+#include "cluster/worker/worker.h"
+
+enum { FLOW_HEX_SECRET = 65 };                  /* 32 random bytes as text */
+
+typedef enum flow_worker_call { FLOW_CALL_STEP = 1, FLOW_CALL_BROADCAST, FLOW_CALL_GATHER, FLOW_CALL_AGREE } flow_worker_call;
+
+/* What a worker shows the others before a call; up to `inside` it is the same on all. */
+typedef struct flow_announcement {
+  uint32_t magic, kind;
+  int64_t  bytes;
+  char     what[16];
+  uint8_t  inside[32];
+} flow_announcement;
+
+struct flow_worker {
+  flow_exchange      exchange;                  /* first: it is what the graph holds */
+  flow_context      *context;
+  flow_cluster      *cluster;                   /* a copy; with addresses that MPI has brought, where the launcher knew none */
+  double             timeout;                   /* seconds */
+  flow_control      *control;                   /* NULL: a single worker */
+  flow_communicator *communicator;
+  flow_communication *communication;            /* its thread */
+  pthread_mutex_t    lock;                      /* of `aborts` and `devices` */
+  flow_communicator *aborts;                    /* what a verdict of the control plane aborts; NULL: nothing */
+  struct flow_device_exchange **devices;        /* and these: groups of GPUs that add up among themselves, until they or this worker are closed */
+  int                device_count, device_capacity;
+  uint64_t           generation;                /* of the control plane */
+  int                groups;                    /* of GPUs that were connected: all workers count the same */
+  char               engine[32];
+  flow_announcement *announcements;             /* of the present call, in order of the ranks */
+  int                orderly;                   /* goodbye was said */
+  int64_t            calls;                     /* that all workers have begun together */
+  _Atomic int        reports;                   /* this worker has told the chief of a failure, and fails with the verdict */
+  _Atomic uint32_t   begun;                     /* what the workers do together in the transport: who has begun less is late */
+  _Atomic int64_t    waiting_since;             /* nanoseconds: this worker waits for the others in the transport; 0: it does not */
+  int64_t            noticed, next_notice;      /* the wait that the log tells of, and when next; the control plane's thread's */
+  double             patience;                  /* seconds that a call of the engine may take before it comes back to look around */
+  int                late_looks;                /* at one that takes longer; with the lock */
+  char               stuck[200];
+  int                looks;                     /* at this wait since a task has finished; the same thread's */
+  /* Of a cluster without addresses: what stands for the environment's variables of the same meaning. */
+  char               secret[FLOW_HEX_SECRET], descriptor[12];
+  int                listener;                  /* bound before the others learn the address; -1: none */
+};
+
+/* "worker:1 10.0.0.2:2222" in one of four buffers of the thread. */
+const char *flow_worker_name(const flow_worker *worker, int rank);
+/* Passes on FLOW_OK, and failures that are this process's own. For anything else waits a moment for the control plane's verdict, and fails with that. */
+flow_status flow_worker_explain(flow_worker *worker, flow_status status);
+/* Opens MPI and fills in the cluster's addresses, the secret and the listener (worker_launched.c). The communicator stays open. */
+flow_status flow_worker_meet_by_launcher(flow_worker *worker, double start_within);
+/* To be called before what may wait; flow_worker_explain() comes after it. */
+void        flow_worker_note_waiting(flow_worker *worker);
+/* Fills in worker->exchange (worker_exchange.c). */
+void        flow_worker_set_exchange(flow_worker *worker);
+/* The store of the generation, for transports that look for their peers; as long as the worker. */
+flow_store  flow_worker_transport_store(flow_worker *worker);
+/* connect_devices.c: waits for what GPUs that add up with other workers' still do; lets go of them, who can add up no more. */
+void        flow_worker_finish_devices(flow_worker *worker);
+void        flow_worker_leave_devices(flow_worker *worker);
+/* "worker:1: ..." to flow_log. */
+void        flow_worker_log(const flow_worker *worker, int level, const char *text);
+/* To be called several times a heartbeat: a line for the log while this worker waits for long. 1: it waits for a task that has finished, and
+ * whose bytes, if it sent any, are not only on their way. */
+int         flow_worker_waits_in_vain(flow_worker *worker, const char *finished);
+/* What comes now, to be the same on all workers; fails on all if it is not. what: a name for messages (worker_announce.c). */
+flow_status flow_worker_announce(flow_worker *worker, flow_worker_call kind, const char *what, int64_t bytes);
+/* The same, and gathers. all: workers x bytes. */
+flow_status flow_worker_gather(flow_worker *worker, flow_worker_call kind, const char *what, const void *mine, int64_t bytes, void *all);
+/* Calls of the transport, which does not check that all make the same. */
+flow_status flow_worker_move_broadcast(flow_worker *worker, void *data, int64_t bytes);
+flow_status flow_worker_move_all_gather(flow_worker *worker, const void *mine, int64_t bytes, void *all);
+
+#endif

@@ -1,0 +1,248 @@
+/* folder.c: what lies in a folder of pictures, in the order in which Keras lists it: folders sorted by their paths, names
+ * inside sorted by code point (of UTF-8: by byte). */
+#define _GNU_SOURCE                /* d_type */
+#include "data/sources/folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include "base/memory.h"
+
+/* ---- lists of names -------------------------------------------------------------------------------------------------------------- */
+
+void flow_listing_release(flow_listing *listing)
+{
+  if (!listing) return;
+  for (int i = 0; i < listing->count; i++) flow_free(listing->names[i]);
+  flow_free(listing->names);
+  flow_free(listing);
+}
+
+static flow_status add(flow_listing *listing, const char *folder, const char *name)
+{
+  if (listing->count == INT32_MAX) return flow_fail(FLOW_UNSUPPORTED, "too many files in one folder");
+  FLOW_TRY(flow_grow(&listing->names, sizeof *listing->names, listing->count + 1, &listing->capacity));
+  size_t first = strlen(folder), second = strlen(name);
+  void *joined;
+  FLOW_TRY(flow_alloc(first + second + 2, &joined));
+  char *path = joined;
+  memcpy(path, folder, first);
+  if (first > 0 && folder[first - 1] != '/') path[first++] = '/';
+  memcpy(path + first, name, second + 1);
+  listing->names[listing->count++] = path;
+  return FLOW_OK;
+}
+
+static int compare(const void *a, const void *b)
+{
+  return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Sorts the names from `first` on. */
+static void sort(flow_listing *listing, int first)
+{
+  if (listing->count - first > 1) qsort(listing->names + first, (size_t)(listing->count - first), sizeof *listing->names, compare);
+}
+
+static flow_status new_listing(flow_listing **out)
+{
+  void *listing;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_listing), &listing));
+  *out = listing;
+  return FLOW_OK;
+}
+
+/* ---- one folder --------------------------------------------------------------------------------------------------------------------- */
+
+static int is_folder(DIR *stream, const struct dirent *entry)
+{
+  if (entry->d_type == DT_DIR) return 1;
+  if (entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN) return 0;
+  struct stat facts;                       /* of what a link points to */
+  return fstatat(dirfd(stream), entry->d_name, &facts, 0) == 0 && S_ISDIR(facts.st_mode);
+}
+
+static int is_link(DIR *stream, const struct dirent *entry)
+{
+  if (entry->d_type != DT_UNKNOWN) return entry->d_type == DT_LNK;
+  struct stat facts;
+  return fstatat(dirfd(stream), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(facts.st_mode);
+}
+
+static int is_dots(const char *name)
+{
+  return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+static int is_picture(const char *name)
+{
+  static const char *const endings[] = { ".bmp", ".gif", ".jpeg", ".jpg", ".png" };
+  size_t length = strlen(name);
+  for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+    size_t tail = strlen(endings[i]);
+    if (length >= tail && strcasecmp(name + length - tail, endings[i]) == 0) return 1;
+  }
+  return 0;
+}
+
+static flow_status fail_to_list(const char *directory)
+{
+  int error = errno;
+  return flow_fail(error == ENOENT ? FLOW_NOT_FOUND : FLOW_IO_ERROR, "cannot list the directory %s: %s", directory, strerror(error));
+}
+
+static flow_status read_folders(DIR *stream, flow_listing *listing)
+{
+  for (struct dirent *entry; (entry = readdir(stream));) {
+    if (entry->d_name[0] != '.' && is_folder(stream, entry)) FLOW_TRY(add(listing, "", entry->d_name));
+  }
+  return FLOW_OK;
+}
+
+static flow_status read_entries(DIR *stream, flow_listing *listing)
+{
+  for (struct dirent *entry; (entry = readdir(stream));) {
+    if (!is_dots(entry->d_name)) FLOW_TRY(add(listing, "", entry->d_name));
+  }
+  return FLOW_OK;
+}
+
+typedef flow_status (*reader)(DIR *stream, flow_listing *listing);
+
+static flow_status list(const char *directory, reader read, flow_listing **out)
+{
+  *out = NULL;
+  if (!directory || !*directory) return flow_fail(FLOW_INVALID_ARGUMENT, "the path of a directory is missing");
+  DIR *stream = opendir(directory);
+  if (!stream) return fail_to_list(directory);
+  flow_status status = new_listing(out);
+  if (status == FLOW_OK) status = read(stream, *out);
+  closedir(stream);
+  if (status == FLOW_OK) {
+    sort(*out, 0);
+    return FLOW_OK;
+  }
+  flow_listing_release(*out);
+  *out = NULL;
+  return status;
+}
+
+flow_status flow_listing_folders(const char *directory, flow_listing **out)
+{
+  return list(directory, read_folders, out);
+}
+
+flow_status flow_listing_entries(const char *directory, flow_listing **out)
+{
+  return list(directory, read_entries, out);
+}
+
+/* ---- a tree ------------------------------------------------------------------------------------------------------- */
+
+/* The folders on the way down, to see when links lead in a circle. */
+typedef struct ancestor { dev_t device; ino_t node; const struct ancestor *above; } ancestor;
+
+static int is_circle(const ancestor *here)
+{
+  for (const ancestor *above = here->above; above; above = above->above) {
+    if (above->device == here->device && above->node == here->node) return 1;
+  }
+  return 0;
+}
+
+static flow_status walk(const char *folder, int follow_links, const ancestor *above, flow_listing *roots);
+
+static flow_status walk_inside(DIR *stream, const char *folder, int follow_links, const ancestor *here, flow_listing *roots)
+{
+  for (struct dirent *entry; (entry = readdir(stream));) {
+    if (is_dots(entry->d_name) || !is_folder(stream, entry)) continue;
+    if (!follow_links && is_link(stream, entry)) continue;
+    flow_listing path = { 0 };
+    flow_status status = add(&path, folder, entry->d_name);
+    if (status == FLOW_OK) status = walk(path.names[0], follow_links, here, roots);
+    if (path.count > 0) flow_free(path.names[0]);
+    flow_free(path.names);
+    FLOW_TRY(status);
+  }
+  return FLOW_OK;
+}
+
+/* Collects the folder and all below it. What cannot be opened is left out, as os.walk does. */
+static flow_status walk(const char *folder, int follow_links, const ancestor *above, flow_listing *roots)
+{
+  struct stat facts;
+  DIR *stream = opendir(folder);
+  if (!stream) return FLOW_OK;
+  if (fstat(dirfd(stream), &facts) != 0) facts = (struct stat){ 0 };
+  ancestor here = { facts.st_dev, facts.st_ino, above };
+  flow_status status = FLOW_OK;
+  if (!is_circle(&here)) {
+    status = add(roots, folder, "");
+    if (status == FLOW_OK) status = walk_inside(stream, folder, follow_links, &here, roots);
+  }
+  closedir(stream);
+  return status;
+}
+
+static flow_status add_pictures(const char *folder, flow_listing *files)
+{
+  DIR *stream = opendir(folder);
+  if (!stream) return FLOW_OK;
+  int first = files->count;
+  flow_status status = FLOW_OK;
+  for (struct dirent *entry; status == FLOW_OK && (entry = readdir(stream));) {
+    if (is_picture(entry->d_name) && !is_folder(stream, entry)) status = add(files, folder, entry->d_name);
+  }
+  closedir(stream);
+  sort(files, first);
+  return status;
+}
+
+/* Without the slash at the end that `add` leaves, so that paths compare as Python compares them. */
+static void trim_slashes(flow_listing *roots, size_t least)
+{
+  for (int i = 0; i < roots->count; i++) {
+    size_t length = strlen(roots->names[i]);
+    while (length > least && roots->names[i][length - 1] == '/') roots->names[i][--length] = '\0';
+  }
+}
+
+static flow_status list_tree(const char *directory, int follow_links, flow_listing *roots, flow_listing *files)
+{
+  FLOW_TRY(walk(directory, follow_links, NULL, roots));
+  trim_slashes(roots, strlen(directory));
+  sort(roots, 0);
+  for (int i = 0; i < roots->count; i++) FLOW_TRY(add_pictures(roots->names[i], files));
+  return FLOW_OK;
+}
+
+flow_status flow_listing_pictures(const char *directory, int follow_links, flow_listing **out)
+{
+  *out = NULL;
+  if (!directory || !*directory) return flow_fail(FLOW_INVALID_ARGUMENT, "the path of a directory is missing");
+  flow_listing *roots;
+  FLOW_TRY(new_listing(&roots));
+  flow_status status = new_listing(out);
+  if (status == FLOW_OK) status = list_tree(directory, follow_links, roots, *out);
+  flow_listing_release(roots);
+  if (status == FLOW_OK) return FLOW_OK;
+  flow_listing_release(*out);
+  *out = NULL;
+  return status;
+}
+
+/* ---- C API -------------------------------------------------------------------------------------------------------- */
+
+int flow_listing_count(const flow_listing *listing)
+{
+  return listing ? listing->count : 0;
+}
+
+const char *flow_listing_name(const flow_listing *listing, int index)
+{
+  return listing && index >= 0 && index < listing->count ? listing->names[index] : NULL;
+}

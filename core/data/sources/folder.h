@@ -1,0 +1,12 @@
+/* folder.h: listings of folders of pictures; the functions over them stand in flow.h. */
+#ifndef FLOW_DATA_SOURCES_FOLDER_H
+#define FLOW_DATA_SOURCES_FOLDER_H
+
+#include "base/status.h"
+
+struct flow_listing {
+  char **names;
+  int    count, capacity;
+};
+
+#endif

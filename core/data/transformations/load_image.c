@@ -1,0 +1,187 @@
+/* load_image.c: the element function behind image_dataset_from_directory: (path, label ...) becomes (float32 {height, width,
+ * channels} with values 0 to 255, by `nearest` uint8, label ...). A picture that cannot be decoded fails with its path, or is left out
+ * with one warning; what is no fault of the picture (memory, a file that is gone, a missing plugin) always fails. */
+#include <string.h>
+#include "data/function.h"
+#include "image/image.h"
+#include "image/resize.h"
+
+typedef struct load_image {
+  flow_function base;
+  int height, width, channels, method, fit;
+  int classes;               /* > 0: the label becomes a row of so many zeros with a single 1 */
+} load_image;
+
+typedef struct worker {
+  flow_picture picture;
+  flow_resizer resizer;
+  const load_image *load;    /* of the picture under way, and where it goes */
+  void         *to;
+  char        *path;
+  int          path_capacity;
+} worker;
+
+static flow_status give_spec(const flow_function *function, const flow_element_spec *in, flow_element_spec *out)
+{
+  const load_image *load = (const load_image *)function;
+  if (in->count < 1 || !in->components[0].text) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "loading pictures needs elements that begin with a path, got %s",
+                     in->count > 0 ? flow_component_text(&in->components[0]) : "nothing");
+  }
+  *out = *in;
+  out->components[0] = (flow_component){ .dtype = flow_resize_dtype(load->method), .rank = 3,
+                                         .shape = { load->height, load->width, load->channels } };
+  if (load->classes == 0) return FLOW_OK;
+  if (in->count < 2 || in->components[1].dtype != FLOW_INT32 || in->components[1].rank != 0) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "categorical labels are made of int32 numbers");
+  }
+  out->components[1] = (flow_component){ .dtype = FLOW_FLOAT32, .rank = 1, .shape = { load->classes } };
+  return FLOW_OK;
+}
+
+static flow_status read_path(worker *own, const flow_tensor *text)
+{
+  int64_t length = text->shape[0];
+  if (length >= 1 << 16) return flow_fail(FLOW_INVALID_ARGUMENT, "a path of %lld bytes is too long", (long long)length);
+  FLOW_TRY(flow_grow(&own->path, 1, (int)length + 1, &own->path_capacity));
+  memcpy(own->path, text->data, (size_t)length);
+  own->path[length] = '\0';
+  return FLOW_OK;
+}
+
+static flow_status begin(void *target, int height, int width, int channels)
+{
+  worker *own = target;
+  const load_image *load = own->load;
+  return flow_resize_begin(&own->resizer, FLOW_UINT8, height, width, channels, load->method, load->fit, load->height, load->width,
+                           flow_resize_dtype(load->method), own->to);
+}
+
+static flow_status give_room(void *target, unsigned char **line)
+{
+  return flow_resize_room(&((worker *)target)->resizer, line);
+}
+
+static void take_all(void *target, const unsigned char *pixels)
+{
+  flow_resizer *resizer = &((worker *)target)->resizer;
+  flow_resize_lines(resizer, pixels, 0, resizer->height);
+}
+
+/* Decodes into the resizer, and that into the tensor: `place`, if there is one. */
+static flow_status load_picture(const load_image *load, worker *own, flow_tensor *place, flow_tensor **out)
+{
+  int64_t shape[3] = { load->height, load->width, load->channels };
+  flow_picture_rows rows = { begin, give_room, take_all, own };
+  if (place) *out = flow_tensor_retain(place);
+  else FLOW_TRY(flow_tensor_new_uninitialized(flow_resize_dtype(load->method), 3, shape, out));
+  own->load = load;
+  own->to = (*out)->data;
+  flow_status status = flow_picture_read_rows(own->path, load->channels, &own->picture, &rows);
+  if (status == FLOW_OK) {
+    flow_resize_end(&own->resizer);
+    return FLOW_OK;
+  }
+  flow_tensor_release(*out);
+  *out = NULL;
+  return status;
+}
+
+static flow_status one_hot(int classes, const flow_tensor *label, flow_tensor **out)
+{
+  int64_t shape[1] = { classes };
+  int32_t class = *(const int32_t *)label->data;
+  FLOW_TRY(flow_tensor_new(FLOW_FLOAT32, 1, shape, out));
+  if (class >= 0 && class < classes) ((float *)(*out)->data)[class] = 1;      /* tf.one_hot: no 1 for others */
+  return FLOW_OK;
+}
+
+static int is_broken(flow_status status)
+{
+  return status == FLOW_CORRUPT_DATA || status == FLOW_UNSUPPORTED || status == FLOW_IO_ERROR;
+}
+
+static flow_status apply(const flow_function *function, void *worker_block, const flow_element_key *key, const flow_element *place,
+                         flow_element *in, flow_element *out)
+{
+  const load_image *load = (const load_image *)function;
+  worker *own = worker_block;
+  (void)key;
+  FLOW_TRY(read_path(own, in->tensors[0]));
+  flow_tensor *picture = NULL, *label = NULL;
+  flow_status status = load_picture(load, own, place->count > 0 ? place->tensors[0] : NULL, &picture);
+  if (status != FLOW_OK && function->class->drops && is_broken(status)) {
+    char text[1200];
+    flow_text warning = flow_text_into(text, sizeof text);
+    flow_text_add(&warning, "left out: %s", flow_last_error());
+    flow_log(FLOW_LOG_WARNING, text);
+    return FLOW_OK;
+  }
+  if (status == FLOW_OK && load->classes > 0) status = one_hot(load->classes, in->tensors[1], &label);
+  if (status != FLOW_OK) {
+    flow_tensor_release(picture);
+    return status;
+  }
+  flow_element_move(out, in);
+  flow_tensor_release(out->tensors[0]);
+  out->tensors[0] = picture;
+  if (label) {
+    flow_tensor_release(out->tensors[1]);
+    out->tensors[1] = label;
+  }
+  return FLOW_OK;
+}
+
+static void close_worker(const flow_function *function, void *worker_block)
+{
+  worker *own = worker_block;
+  (void)function;
+  flow_picture_free(&own->picture);
+  flow_resizer_free(&own->resizer);
+  flow_free(own->path);
+}
+
+static const flow_function_class raising = {
+  .name = "load_image", .function_bytes = sizeof(load_image), .worker_bytes = sizeof(worker), .places = 1,
+  .spec = give_spec, .apply = apply, .close = close_worker,
+};
+
+static const flow_function_class skipping = {
+  .name = "load_image_or_skip", .function_bytes = sizeof(load_image), .worker_bytes = sizeof(worker), .places = 1, .drops = 1,
+  .spec = give_spec, .apply = apply, .close = close_worker,
+};
+
+static flow_status check(int height, int width, int channels, int fit, int classes)
+{
+  if (height < 1 || width < 1 || (int64_t)height * width > FLOW_MOST_PIXELS) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "pictures of %d x %d pixels cannot be made", height, width);
+  }
+  if (channels != 1 && channels != 3 && channels != 4) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "pictures have 1, 3 or 4 channels, not %d", channels);
+  }
+  if (fit < FLOW_STRETCH || fit > FLOW_PAD) return flow_fail(FLOW_INVALID_ARGUMENT, "fit is 0, 1 or 2, got %d", fit);
+  if (classes < 0) return flow_fail(FLOW_INVALID_ARGUMENT, "there are %d classes", classes);
+  return FLOW_OK;
+}
+
+flow_status flow_function_load_image(int height, int width, int channels, const char *interpolation, int fit, int classes,
+                                     int skip_broken, flow_function **out)
+{
+  *out = NULL;
+  FLOW_TRY(check(height, width, channels, fit, classes));
+  int method = flow_resize_method(interpolation);
+  if (method < 0) return flow_fail(FLOW_INVALID_ARGUMENT, "there is no interpolation \"%s\"", interpolation ? interpolation : "");
+  FLOW_TRY(flow_function_new(skip_broken ? &skipping : &raising, out));
+  load_image *load = (load_image *)*out;
+  load->height = height;
+  load->width = width;
+  load->channels = channels;
+  load->method = method;
+  load->fit = fit;
+  load->classes = classes;
+  const int parameters[] = { height, width, channels, method, fit, classes };
+  for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++) {
+    load->base.identity = flow_mix(load->base.identity, (uint64_t)parameters[i]);
+  }
+  return FLOW_OK;
+}

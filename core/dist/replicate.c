@@ -1,8 +1,0 @@
-/* replicate.c: instances of plans over the replicas of several workers: where core/graph and a worker meet. */
-#include "dist/worker.h"
-#include "graph/instance.h"
-
-flow_status flow_instance_replicate(flow_instance *instance, int local, flow_device_group *group, flow_worker *worker)
-{
-  return flow_instance_set_replicas(instance, local, group, worker ? flow_worker_exchange(worker) : NULL);
-}

@@ -1,0 +1,290 @@
+/* image_stb.c: PNG and BMP by stb_image and stb_image_write. Only these two readers are compiled; what surrounds the pixels
+ * is checked here first, because stb_image trusts sizes, skips checksums and fills missing data with zeros. */
+#include "image/image.h"
+
+#include <string.h>
+#include <zlib.h>
+#include "base/memory.h"
+
+/* ---- stb's memory: the house's allocator, with a budget for one picture --------------------------------------------------------- */
+
+static _Thread_local size_t budget_left, inflated_most;
+
+static void *stb_alloc(size_t bytes)
+{
+  void *block;
+  if (bytes > budget_left) {
+    flow_fail(FLOW_CORRUPT_DATA, "the picture needs far more memory than its size allows");
+    return NULL;
+  }
+  budget_left -= bytes;
+  return flow_alloc(bytes, &block) == FLOW_OK ? block : NULL;
+}
+
+static void *stb_realloc(void *old, size_t old_bytes, size_t bytes)
+{
+  void *block = stb_alloc(bytes);
+  if (!block) return NULL;
+  if (old) memcpy(block, old, old_bytes < bytes ? old_bytes : bytes);
+  flow_free(old);
+  return block;
+}
+
+static _Thread_local unsigned char *compressed_pixels;      /* stb leaks it when there is no memory for the file around it */
+
+/* zlib's compressor instead of stb's: smaller files, sooner. */
+static unsigned char *stb_compress(unsigned char *data, int count, int *compressed, int level)
+{
+  uLongf bytes = compressBound((uLong)count);
+  unsigned char *block = stb_alloc(bytes);
+  if (!block) return NULL;
+  if (compress2(block, &bytes, data, (uLong)count, level) != Z_OK) {
+    flow_free(block);
+    return NULL;
+  }
+  *compressed = (int)bytes;
+  return compressed_pixels = block;
+}
+
+#pragma GCC diagnostic ignored "-Wunused-function"          /* looked at behind the last line */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wunused-but-set-variable"
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#pragma GCC diagnostic ignored "-Wshadow"
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+#define STB_IMAGE_IMPLEMENTATION
+#define STB_IMAGE_STATIC
+#define STBI_ONLY_PNG
+#define STBI_ONLY_BMP
+#define STBI_NO_STDIO
+#define STBI_NO_LINEAR
+#define STBI_NO_ZLIB                                        /* zlib inflates, see below */
+#define STBI_NO_HDR
+#define STBI_ASSERT(condition) ((void)0)
+#define STBI_MALLOC(bytes) stb_alloc(bytes)
+#define STBI_FREE(block) flow_free(block)
+#define STBI_REALLOC_SIZED(block, old_bytes, bytes) stb_realloc(block, old_bytes, bytes)
+#include <stb/stb_image.h>
+#define STB_IMAGE_WRITE_IMPLEMENTATION
+#define STB_IMAGE_WRITE_STATIC
+#define STBI_WRITE_NO_STDIO
+#define STBIW_ASSERT(condition) ((void)0)
+#define STBIW_MALLOC(bytes) stb_alloc(bytes)
+#define STBIW_FREE(block) flow_free(block)
+#define STBIW_REALLOC_SIZED(block, old_bytes, bytes) stb_realloc(block, old_bytes, bytes)
+#define STBIW_ZLIB_COMPRESS stb_compress
+#include <stb/stb_image_write.h>
+#pragma GCC diagnostic pop
+
+/* What stb_image calls to inflate: at most the bytes that the picture takes, whatever the data goes on to say. */
+static char *stbi_zlib_decode_malloc_guesssize_headerflag(const char *bytes, int count, int guess, int *out_count, int with_header)
+{
+  (void)guess;
+  z_stream stream = { .next_in = (Bytef *)(uintptr_t)bytes, .avail_in = (uInt)count };
+  unsigned char *block = inflated_most <= INT32_MAX ? stb_alloc(inflated_most) : NULL;
+  if (!block || inflateInit2(&stream, with_header ? MAX_WBITS : -MAX_WBITS) != Z_OK) {
+    flow_free(block);
+    return (char *)(uintptr_t)stbi__errpuc("outofmem", "Out of memory");
+  }
+  stream.next_out = block;
+  stream.avail_out = (uInt)inflated_most;
+  int result = inflate(&stream, Z_FINISH);
+  *out_count = (int)(inflated_most - stream.avail_out);
+  inflateEnd(&stream);
+  if (result == Z_STREAM_END || stream.avail_out == 0) return (char *)block;
+  flow_free(block);
+  return (char *)(uintptr_t)stbi__errpuc("bad zlib data", "Corrupt PNG");
+}
+
+/* ---- reading ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Decodes bytes whose frame was checked. raw_bytes: what the pixels take in the file's own format. */
+static flow_status decode(const char *format, const unsigned char *bytes, size_t count, uint64_t raw_bytes, int wanted,
+                          flow_picture *picture)
+{
+  int width, height, channels;
+  /* Blocks of one picture, growing ones included: the compressed data, the same inflated, unfiltered, and with 4 channels. */
+  budget_left = 4 * count + 12 * (size_t)raw_bytes + 65536;
+  flow_fail(FLOW_CORRUPT_DATA, "%s", "");
+  unsigned char *pixels = stbi_load_from_memory(bytes, (int)count, &width, &height, &channels, 0);
+  if (!pixels) {
+    const char *why = stbi_failure_reason();
+    if (why && strcmp(why, "outofmem") == 0 && *flow_last_error()) return FLOW_OUT_OF_MEMORY;
+    return flow_fail(FLOW_CORRUPT_DATA, "the %s data is damaged: %s", format, why ? why : "unknown reason");
+  }
+  flow_status status = flow_picture_reserve(picture, height, width, channels, wanted);
+  if (status == FLOW_OK) memcpy(picture->pixels, pixels, (size_t)width * (size_t)height * (size_t)channels);
+  flow_free(pixels);
+  return status;
+}
+
+static uint32_t big_endian(const unsigned char *bytes)
+{
+  return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+static uint32_t little_endian(const unsigned char *bytes, int count)
+{
+  uint32_t value = 0;
+  for (int i = count - 1; i >= 0; i--) value = value << 8 | bytes[i];
+  return value;
+}
+
+/* Walks the chunks up to IEND: each inside the file, those that matter (upper-case first letter) with a right checksum. */
+static flow_status check_png_chunks(const unsigned char *bytes, size_t count)
+{
+  size_t at = 8;
+  for (;;) {
+    if (count - at < 12) return flow_fail(FLOW_CORRUPT_DATA, "the PNG data ends early");
+    size_t length = big_endian(bytes + at);
+    const unsigned char *type = bytes + at + 4;
+    if (length > count - at - 12) return flow_fail(FLOW_CORRUPT_DATA, "the PNG data ends early");
+    if (at == 8 && (memcmp(type, "IHDR", 4) != 0 || length != 13)) return flow_fail(FLOW_CORRUPT_DATA, "the PNG data has no header");
+    int matters = !(type[0] & 0x20);
+    if (matters && big_endian(type + 4 + length) != (uint32_t)crc32(0, type, (uInt)(4 + length))) {
+      return flow_fail(FLOW_CORRUPT_DATA, "the PNG data is damaged: wrong checksum of chunk %.4s", (const char *)type);
+    }
+    if (memcmp(type, "IEND", 4) == 0) return FLOW_OK;
+    at += 12 + length;
+  }
+}
+
+/* stb_image takes colours that the palette lacks from memory that nobody wrote: a palette with fewer colours than the pixels
+ * can name is filled up with black. A new file in *out, or NULL where nothing is to do. */
+static flow_status fill_palette(const unsigned char *bytes, size_t count, int depth, unsigned char **out, size_t *out_count)
+{
+  size_t at = 8, full = (size_t)3 << depth;
+  *out = NULL;
+  while (memcmp(bytes + at + 4, "PLTE", 4) != 0) {
+    if (memcmp(bytes + at + 4, "IDAT", 4) == 0 || memcmp(bytes + at + 4, "IEND", 4) == 0) return FLOW_OK;
+    at += 12 + big_endian(bytes + at);
+  }
+  size_t length = big_endian(bytes + at), body = at + 8;
+  if (length >= full) return FLOW_OK;
+  void *block;
+  FLOW_TRY(flow_alloc(count + full - length, &block));
+  unsigned char *copy = block;
+  memcpy(copy, bytes, body + length);
+  memset(copy + body + length, 0, full - length);
+  memcpy(copy + body + full, bytes + body + length, count - body - length);
+  copy[at + 2] = (unsigned char)(full >> 8);             /* the length, at most 768; stb_image does not look at the checksum */
+  copy[at + 3] = (unsigned char)full;
+  *out = copy;
+  *out_count = count + full - length;
+  return FLOW_OK;
+}
+
+flow_status flow_png_decode(const unsigned char *bytes, size_t count, int wanted, flow_picture *picture)
+{
+  static const int samples[8] = { 1, 0, 3, 1, 2, 0, 4, 0 };      /* by colour type */
+  FLOW_TRY(check_png_chunks(bytes, count));
+  int64_t width = big_endian(bytes + 16), height = big_endian(bytes + 20);
+  int depth = bytes[24], colour = bytes[25];
+  if (colour > 6 || samples[colour] == 0 || depth < 1 || depth > 16) {
+    return flow_fail(FLOW_CORRUPT_DATA, "the PNG header is damaged: colour type %d, %d bits", colour, depth);
+  }
+  if (width < 1 || height < 1 || height > FLOW_MOST_PIXELS / width) return flow_picture_reserve(picture, height, width, 1, 1);
+  uint64_t raw = (uint64_t)height * (((uint64_t)width * (uint64_t)(samples[colour] * depth) + 7) / 8 + 1);
+  if (raw / 1032 > count) {                                      /* deflate makes at most 1,032 bytes of one */
+    return flow_fail(FLOW_CORRUPT_DATA, "the picture claims to have %lld x %lld pixels, which %.0f bytes cannot hold",
+                     (long long)height, (long long)width, (double)count);
+  }
+  /* Palettes and few bits grow; interlaced pictures are inflated in seven parts. */
+  uint64_t grown = (uint64_t)height * (uint64_t)width * 4 * (depth == 16 ? 2 : 1);
+  inflated_most = (size_t)raw + (bytes[28] ? 4 * (size_t)height + 16 : 0);      /* interlaced: twice the rows, each padded */
+  unsigned char *filled = NULL;
+  size_t filled_count = 0;
+  if (colour == 3 && depth <= 8) FLOW_TRY(fill_palette(bytes, count, depth, &filled, &filled_count));
+  flow_status status = decode("PNG", filled ? filled : bytes, filled ? filled_count : count, raw + 8 * (uint64_t)height + grown, wanted,
+                              picture);
+  flow_free(filled);
+  return status;
+}
+
+/* The same of a BMP, whose palette lies between the header and the pixels. stb_image counts the colours from where the pixels begin, in
+ * old files (`old`: headers of 12 bytes) four too few. */
+static flow_status fill_bmp_palette(const unsigned char *bytes, size_t count, uint64_t offset, uint64_t header, int bits, int old,
+                                    unsigned char **out, size_t *out_count)
+{
+  size_t colour = old ? 3 : 4, start = 14 + (size_t)header, wanted = ((size_t)1 << bits) + (old ? 4 : 0);
+  size_t found = offset > start ? ((size_t)offset - start) / colour : 0;
+  *out = NULL;
+  if (found == 0) return flow_fail(FLOW_CORRUPT_DATA, "the BMP data has no palette, which pictures of %d bits a pixel need", bits);
+  if (found >= wanted) return FLOW_OK;
+  void *block;
+  *out_count = start + wanted * colour + count - (size_t)offset;
+  FLOW_TRY(flow_alloc(*out_count, &block));
+  unsigned char *copy = block;
+  size_t kept = start + found * colour, pixels = start + wanted * colour;
+  memcpy(copy, bytes, kept);
+  memset(copy + kept, 0, pixels - kept);
+  memcpy(copy + pixels, bytes + offset, count - (size_t)offset);
+  for (int i = 0; i < 4; i++) copy[10 + i] = (unsigned char)(pixels >> 8 * i);
+  *out = copy;
+  return FLOW_OK;
+}
+
+flow_status flow_bmp_decode(const unsigned char *bytes, size_t count, int wanted, flow_picture *picture)
+{
+  if (count < 26) return flow_fail(FLOW_CORRUPT_DATA, "the BMP data ends early, in the header");
+  uint64_t offset = little_endian(bytes + 10, 4);
+  uint32_t header = little_endian(bytes + 14, 4);
+  int old = header == 12;                                        /* OS/2: sizes of 16 bits */
+  if (!old && count < 54) return flow_fail(FLOW_CORRUPT_DATA, "the BMP data ends early, in the header");
+  int64_t width = old ? (int64_t)little_endian(bytes + 18, 2) : (int32_t)little_endian(bytes + 18, 4);
+  int64_t height = old ? (int64_t)little_endian(bytes + 20, 2) : (int32_t)little_endian(bytes + 22, 4);
+  uint64_t bits = little_endian(bytes + (old ? 24 : 28), 2);
+  if (height < 0) height = -height;                              /* rows from the top */
+  if (width < 1 || height < 1 || height > FLOW_MOST_PIXELS / width) return flow_picture_reserve(picture, height, width, 1, 1);
+  if (bits != 1 && bits != 4 && bits != 8 && bits != 16 && bits != 24 && bits != 32) {
+    return flow_fail(FLOW_UNSUPPORTED, "BMP pictures of %d bits a pixel cannot be read", (int)bits);
+  }
+  uint64_t raw = (uint64_t)height * (((uint64_t)width * bits + 31) / 32 * 4);
+  if (offset > count || raw > count - offset) {
+    return flow_fail(FLOW_CORRUPT_DATA, "the BMP data ends early: %lld x %lld pixels take %.0f bytes, %.0f are there", (long long)height,
+                     (long long)width, (double)raw, offset > count ? 0.0 : (double)(count - offset));
+  }
+  unsigned char *filled = NULL;
+  size_t filled_count = 0;
+  if (bits <= 8) FLOW_TRY(fill_bmp_palette(bytes, count, offset, header, (int)bits, old, &filled, &filled_count));
+  flow_status status = decode("BMP", filled ? filled : bytes, filled ? filled_count : count, (uint64_t)height * (uint64_t)width * 4, wanted,
+                              picture);
+  flow_free(filled);
+  return status;
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------------------------------------ */
+
+typedef struct encoder_target { flow_picture_sink write; void *target; flow_status status; } encoder_target;
+
+static void pass_on(void *argument, void *bytes, int count)
+{
+  encoder_target *to = argument;
+  if (to->status == FLOW_OK && count > 0) to->status = to->write(to->target, bytes, (size_t)count);
+}
+
+static flow_status finish(const encoder_target *to, int worked)
+{
+  if (to->status != FLOW_OK) return to->status;
+  return worked ? FLOW_OK : flow_fail(FLOW_OUT_OF_MEMORY, "no memory to encode the picture");
+}
+
+flow_status flow_png_encode(const flow_picture *picture, flow_picture_sink write, void *target)
+{
+  encoder_target to = { write, target, FLOW_OK };
+  budget_left = SIZE_MAX;
+  compressed_pixels = NULL;
+  int row_bytes = picture->width * picture->channels;
+  int worked = stbi_write_png_to_func(pass_on, &to, picture->width, picture->height, picture->channels, picture->pixels, row_bytes);
+  if (!worked) flow_free(compressed_pixels);
+  return finish(&to, worked);
+}
+
+flow_status flow_bmp_encode(const flow_picture *picture, flow_picture_sink write, void *target)
+{
+  encoder_target to = { write, target, FLOW_OK };
+  budget_left = SIZE_MAX;
+  int worked = stbi_write_bmp_to_func(pass_on, &to, picture->width, picture->height, picture->channels, picture->pixels);
+  return finish(&to, worked);
+}

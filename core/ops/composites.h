@@ -1,7 +1,0 @@
-/* composites.h: the names of the activations that flow_activate knows. */
-#ifndef FLOW_OPS_COMPOSITES_H
-#define FLOW_OPS_COMPOSITES_H
-
-const char *flow_activation_name(int index);      /* NULL past the last one */
-
-#endif

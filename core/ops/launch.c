@@ -1,0 +1,136 @@
+/* launch.c: see launch.h. */
+#include "ops/launch.h"
+#include <math.h>
+#include <string.h>
+
+int64_t flow_nominal_rows(int64_t rows, int exact)
+{
+  int64_t nominal = 1;
+  if (exact) return FLOW_EXACT_ROWS;
+  while (nominal < rows && nominal < FLOW_MOST_NOMINAL_ROWS) nominal *= 2;
+  return nominal;
+}
+
+enum { MOST_COMPARED = 8 };     /* operands of an op whose variants differ in what they cost for few rows */
+
+/* The call as costs are to see it: with the nominal rows of its batch. `nominal` and `operands` are room for it. */
+static const flow_call *at_nominal_rows(const flow_call *call, flow_call *nominal, flow_operand *operands)
+{
+  const flow_op_record *record = flow_op(call->op);
+  if (record->kind == FLOW_WHOLE || record->row_inputs == FLOW_ROWS_BY_SHAPE || call->input_count > MOST_COMPARED ||
+      call->output_count > MOST_COMPARED) return call;
+  *nominal = *call;
+  nominal->inputs = operands;
+  nominal->outputs = operands + MOST_COMPARED;
+  memcpy(nominal->inputs, call->inputs, sizeof(flow_operand) * (size_t)call->input_count);
+  memcpy(nominal->outputs, call->outputs, sizeof(flow_operand) * (size_t)call->output_count);
+  for (int i = 0; i < call->input_count; i++)
+    if (record->row_inputs >> i & 1) nominal->inputs[i].shape[0] = flow_nominal_rows(call->inputs[i].shape[0], call->exact);
+  for (int i = 0; i < call->output_count; i++)
+    if (record->kind == FLOW_MAP || (record->row_outputs >> i & 1))
+      nominal->outputs[i].shape[0] = flow_nominal_rows(call->outputs[i].shape[0], call->exact);
+  return nominal;
+}
+
+const flow_kernel *flow_select_kernel(const flow_device *device, const flow_call *call)
+{
+  const flow_kernel *first = device->kernels[call->op], *best = NULL;
+  flow_operand operands[2 * MOST_COMPARED];
+  flow_call nominal;
+  const flow_call *compared = first && first->cost ? at_nominal_rows(call, &nominal, operands) : call;
+  double least = 0;
+  for (const flow_kernel *kernel = first; kernel && kernel->run; kernel++) {
+    if (kernel->supports && !kernel->supports(call)) continue;
+    double cost = kernel->cost ? kernel->cost(compared) : INFINITY;
+    if (best && !(cost < least)) continue;
+    best = kernel;
+    least = cost;
+  }
+  return best;
+}
+
+static int64_t operand_bytes(const flow_operand *operand)
+{
+  int64_t size = flow_shape_size(operand->rank, operand->shape);
+  return size < 0 ? 0 : size * flow_dtype_size(operand->dtype);
+}
+
+/* Which inputs of a concrete MAP call carry its rows. */
+static int resolve_rows(const flow_op_record *record, const flow_call *call)
+{
+  const flow_operand *out = &call->outputs[0];
+  int mask = 0;
+  if (record->row_inputs != FLOW_ROWS_BY_SHAPE) return record->row_inputs;
+  for (int i = 0; i < call->input_count && i < 30; i++)
+    if (call->inputs[i].rank == out->rank && call->inputs[i].shape[0] == out->shape[0]) mask |= 1 << i;
+  return mask;
+}
+
+void flow_cut_call(const flow_op_record *record, const flow_kernel *kernel, const flow_call *call, flow_cut *cut)
+{
+  memset(cut, 0, sizeof *cut);
+  cut->phases = 1;
+  cut->parts[0] = 1;
+  if (kernel->parts) {
+    cut->phases = kernel->phases ? kernel->phases : 1;
+    for (int p = 0; p < cut->phases; p++) cut->parts[p] = kernel->parts(call, p);
+    return;
+  }
+  enum { SMALL = 64 << 10 };   /* bytes: below, waking a thread costs more than it brings */
+  flow_batch_kind kind = record->kind;
+  if (record->kind_rule && call->input_count) {
+    flow_signature in = { .dtype = call->inputs[0].dtype, .rank = call->inputs[0].rank };
+    memcpy(in.dims, call->inputs[0].shape, sizeof in.dims);
+    kind = record->kind_rule(call->attributes, &in, 1);
+  }
+  if (kind != FLOW_MAP || !call->output_count || call->outputs[0].rank == 0 || call->input_count > FLOW_MAX_OPERANDS) return;
+  int64_t rows = call->outputs[0].shape[0], bytes = operand_bytes(&call->outputs[0]);
+  for (int i = 0; i < call->input_count; i++) bytes += operand_bytes(&call->inputs[i]);
+  if (rows < 2 || bytes < 2 * SMALL) return;
+  cut->row_inputs = resolve_rows(record, call);
+  for (int i = 0; i < call->input_count; i++)
+    if ((cut->row_inputs >> i & 1) && (call->inputs[i].rank == 0 || call->inputs[i].shape[0] != rows)) return;   /* an axis moved: whole */
+  cut->by_rows = 1;
+  cut->rows = rows;
+  cut->chunk = 1 + SMALL / (bytes / rows + 1);
+  cut->parts[0] = (rows + cut->chunk - 1) / cut->chunk;
+}
+
+static void move_rows(flow_operand *operand, int64_t first, int64_t count)
+{
+  if (operand->data) operand->data = (char *)operand->data + first * operand->strides[0] * flow_dtype_size(operand->dtype);
+  operand->shape[0] = count;
+}
+
+/* Runs one chunk of rows of a MAP call on shortened copies of the operands. */
+static flow_status run_rows(const flow_kernel *kernel, const flow_call *call, const flow_cut *cut, int64_t part)
+{
+  flow_operand inputs[FLOW_MAX_OPERANDS], outputs[FLOW_MAX_OPERANDS];
+  flow_call chunk = *call;
+  int64_t first = part * cut->chunk, count = cut->rows - first < cut->chunk ? cut->rows - first : cut->chunk;
+  memcpy(inputs, call->inputs, sizeof(flow_operand) * (size_t)call->input_count);
+  memcpy(outputs, call->outputs, sizeof(flow_operand) * (size_t)call->output_count);
+  for (int i = 0; i < call->input_count; i++)
+    if (cut->row_inputs >> i & 1) move_rows(&inputs[i], first, count);
+  for (int i = 0; i < call->output_count; i++)
+    if (outputs[i].rank && outputs[i].shape[0] == cut->rows) move_rows(&outputs[i], first, count);
+  chunk.inputs = inputs;
+  chunk.outputs = outputs;
+  chunk.first_row = call->first_row + first;
+  return kernel->run(&chunk, 0, 0, 1);
+}
+
+int flow_take_parts(const flow_kernel *kernel, const flow_call *call, const flow_cut *cut, int phase, flow_ticket *ticket,
+                    flow_failure *verdict, flow_watch *watch)
+{
+  int64_t part;
+  int taken = 0;
+  double started = watch ? flow_clock() : 0;
+  for (; (part = flow_ticket_take(ticket)) < cut->parts[phase]; taken++) {
+    if (flow_failure_is_set(verdict)) continue;
+    flow_status status = cut->by_rows ? run_rows(kernel, call, cut, part) : kernel->run(call, phase, part, part + 1);
+    if (status != FLOW_OK) flow_failure_take(verdict, status);
+  }
+  if (watch) flow_watch_add(watch, started);
+  return taken;
+}

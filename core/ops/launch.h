@@ -1,0 +1,47 @@
+/* launch.h: how one kernel call is spread over a thread team. Eager ops and the WHOLE entries of plans share it. */
+#ifndef FLOW_OPS_LAUNCH_H
+#define FLOW_OPS_LAUNCH_H
+
+#include "base/failure.h"
+#include "base/team.h"
+#include "kernels.h"
+#include "ops/op.h"
+
+enum { FLOW_MAX_PHASES = 4 };
+
+/* The rows that a batch of `rows` counts as where variants of a kernel are compared: the next power of two, since what it costs to prepare
+ * a variant weighs more for few rows, and no more than 32, where it no longer matters. If `exact`, the same for every batch, so that the
+ * variant, and with it the bits of a row, does not depend on how many other rows there are. */
+enum { FLOW_MOST_NOMINAL_ROWS = 32, FLOW_EXACT_ROWS = 4 };
+int64_t flow_nominal_rows(int64_t rows, int exact);
+
+/* The variant that runs `call`, which has the shapes of the whole batch: of those that support it the one that costs least for the nominal
+ * rows. Never NULL for an op that has kernels (on the CPU all have). */
+const flow_kernel *flow_select_kernel(const flow_device *device, const flow_call *call);
+
+/* How a call is cut: parts per phase; a MAP call into `chunk` rows each. */
+typedef struct flow_cut {
+  int     phases, by_rows;      /* by_rows: parts are chunks of rows of the row operands */
+  int64_t parts[FLOW_MAX_PHASES];
+  int64_t rows, chunk;
+  int     row_inputs;           /* mask, resolved */
+} flow_cut;
+/* Rows of a MAP call are cut into about 64 KB of output each; a call with little work is one part. */
+void flow_cut_call(const flow_op_record *record, const flow_kernel *kernel, const flow_call *call, flow_cut *cut);
+
+/* When one member was in one kernel, for profiles. */
+typedef struct flow_watch { double seconds, begin, end; } flow_watch;
+static inline void flow_watch_add(flow_watch *watch, double begin)
+{
+  watch->end = flow_clock();
+  watch->seconds += watch->end - begin;
+  if (watch->begin == 0) watch->begin = begin;
+}
+
+/* Draws parts of one phase from `ticket` until none is left and runs them, after a failure only draws them; returns how many it drew. All
+ * that members draw together must be done before the next phase. `call` is the member's own copy (its scratch). watch, if not NULL, is told
+ * of the time spent in the kernel. */
+int flow_take_parts(const flow_kernel *kernel, const flow_call *call, const flow_cut *cut, int phase, flow_ticket *ticket,
+                    flow_failure *verdict, flow_watch *watch);
+
+#endif

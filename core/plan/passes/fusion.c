@@ -1,0 +1,40 @@
+/* fusion.c: see fusion.h. */
+#include "plan/passes/fusion.h"
+
+int flow_fusion_alike(const flow_fusion *f, int a, int b)
+{
+  const flow_signature *s = &f->graph->values[a].signature, *t = &f->graph->values[b].signature;
+  return s->dtype == t->dtype && flow_shape_equal(s->rank, s->dims, t->rank, t->dims);
+}
+
+int flow_fusion_is_before(const flow_fusion *f, int value, int node)
+{
+  const flow_value *v = &f->graph->values[value];
+  return v->kind != FLOW_VALUE_RESULT || v->node < node;
+}
+
+flow_status flow_fusion_run(flow_graph *graph, const char *live, const int *outputs, int output_count, int op,
+                            flow_status (*fuse)(flow_fusion *f, int node))
+{
+  size_t values = (size_t)graph->value_count + 1;
+  int count = graph->value_count;
+  void *block;
+  if (!graph->place) return FLOW_OK;
+  FLOW_TRY(flow_alloc_zero(values * (2 * sizeof(int) + 1), &block));
+  flow_fusion f = { .graph = graph, .live = live, .readers = block };
+  f.same = f.readers + values;
+  f.returned = (char *)(f.same + values);
+  for (int v = 0; v < count; v++) f.same[v] = v;
+  for (int n = 0; n < graph->node_count; n++)
+    for (int i = 0; live[n] && i < graph->nodes[n].input_count; i++) f.readers[graph->nodes[n].inputs[i]]++;
+  for (int i = 0; i < output_count; i++) {
+    f.returned[outputs[i]] = 1;
+    f.readers[outputs[i]]++;
+  }
+  flow_status status = FLOW_OK;
+  for (int n = 0; n < graph->node_count && status == FLOW_OK; n++)
+    if (live[n] && graph->nodes[n].op == op) status = fuse(&f, n);
+  flow_graph_redirect(graph, f.same, count);
+  flow_free(block);
+  return status;
+}

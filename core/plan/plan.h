@@ -1,0 +1,52 @@
+/* plan.h: a finished trace. A plan is a flat list of nodes in the order in which they run, cut into segments:
+ *
+ *   ROWS segment   a maximal group of MAP and REDUCE nodes over the rows of the batch: each worker takes a slot (a fixed
+ *                  range of rows) and runs all nodes on one cache-sized chunk of rows before the next chunk. Values that
+ *                  live only inside the segment are as long as a chunk and belong to the worker.
+ *   WHOLE segment  one node over everything, which splits its own work.
+ *
+ * The commit tail stands last and runs only after everything before it succeeded: the effects in the order of the trace, and
+ * whatever reads a variable after one. What a trace read before an update stays as it was: the tail gets a copy of it.
+ * Immutable after flow_plan_make, shared by any number of instances. */
+#ifndef FLOW_PLAN_PLAN_H
+#define FLOW_PLAN_PLAN_H
+
+#include "graph/graph.h"
+
+typedef struct flow_segment {
+  int by_rows;         /* ROWS or WHOLE */
+  int tail;            /* part of the commit tail */
+  int first, count;    /* range of order[] */
+} flow_segment;
+
+/* Where and how long a value is needed, in segment numbers. */
+typedef struct flow_lifetime {
+  int defined, last_use;   /* -1: not computed */
+  int local;               /* lives in one ROWS segment only: chunk-sized */
+} flow_lifetime;
+
+struct flow_plan {
+  _Atomic int    references;
+  flow_graph    *graph;                /* closed */
+  int           *order;                /* nodes in running order */
+  int            order_count;
+  int            guarded;              /* effects in order[0 .. guarded) are undone if something behind them refuses data */
+  flow_segment  *segments;
+  int            segment_count;
+  flow_lifetime *lifetimes;            /* [value]; of roots only (flow_graph_root) */
+  int           *roots;                /* [value] */
+  int           *outputs;              /* values */
+  int            output_count;
+};
+
+/* Finishes `graph`: fuses, drops dead nodes, schedules. Closes the graph. New reference. */
+flow_status flow_plan_make(flow_graph *graph, flow_tensor *const *outputs, int count, flow_plan **out);
+flow_plan  *flow_plan_retain(flow_plan *plan);
+
+/* Whether an operand of a node in a ROWS segment carries rows. output: index among outputs instead of inputs. */
+int flow_node_row_input(const flow_graph *graph, const flow_node *node, int input);
+int flow_node_row_output(const flow_graph *graph, const flow_node *node, int output);
+/* Whether a node can run chunk by chunk over the rows of the batch; on a device all run as a whole. */
+int flow_node_by_rows(const flow_graph *graph, const flow_node *node);
+
+#endif

@@ -1,0 +1,176 @@
+/* arena.c: where the values of an instance lie: in one block of memory, each as long as it lives, and where an op would only copy a value,
+ * inside what it would be copied to. */
+#include <string.h>
+
+#include "run/instance.h"
+#include "plan/memory_plan.h"
+#include "tensor/mirrors.h"
+
+static const flow_signature *signature_of(const flow_instance *instance, int value)
+{
+  return &instance->plan->graph->values[value].signature;
+}
+
+typedef struct layout {
+  flow_instance *instance;
+  flow_block    *blocks;
+  size_t       **targets;      /* [block]: where its offset goes */
+  int            count;
+  int           *inside;       /* [value]: the value that it is computed in, or -1 */
+  size_t        *within;       /* [value]: its offset there */
+  int           *readers;      /* [value]: of roots: operands that read them */
+} layout;
+
+static void add_block(layout *l, size_t bytes, int begin, int end, size_t *target)
+{
+  l->blocks[l->count] = (flow_block){ .bytes = bytes, .begin = begin, .end = end };
+  l->targets[l->count++] = target;
+}
+
+/* Whether a value can be computed inside another one, which is made later and lives as long. */
+static int may_lie_inside(const layout *l, int root, int outer)
+{
+  const flow_plan *plan = l->instance->plan;
+  const flow_lifetime *life = &plan->lifetimes[root];
+  return plan->graph->values[root].kind == FLOW_VALUE_RESULT && l->inside[root] < 0 && !life->local &&
+         life->defined < plan->lifetimes[outer].defined && plan->graph->nodes[plan->graph->values[root].node].op != FLOW_OP_pack;
+}
+
+static void place_in_pack(layout *l, const flow_node *node)
+{
+  size_t offset = 0;
+  for (int i = 0; i < node->input_count; i++) {
+    int root = l->instance->plan->roots[node->inputs[i]];
+    if (may_lie_inside(l, root, node->outputs[0])) {
+      l->inside[root] = node->outputs[0];
+      l->within[root] = offset;
+    }
+    offset += flow_value_bytes(signature_of(l->instance, root), 1);
+  }
+}
+
+/* A sum over replicas is made where its input lies, if nobody else reads that; rows that are put together, where the first ones lie. */
+static void place_in_sum(layout *l, const flow_node *node)
+{
+  const flow_plan *plan = l->instance->plan;
+  int root = plan->roots[node->inputs[0]], sum = node->outputs[0];
+  const flow_lifetime *life = &plan->lifetimes[root];
+  if (plan->graph->values[root].kind != FLOW_VALUE_RESULT || life->local || l->inside[root] >= 0) return;
+  for (int i = 0; i < plan->output_count; i++)
+    if (plan->roots[plan->outputs[i]] == root) return;
+  if (l->readers[root] != 1 && node->op != FLOW_OP_all_gather) return;
+  l->inside[root] = sum;
+  l->within[root] = 0;
+}
+
+/* Lets values be computed where another op would copy them: gradients land in the optimizer's flat arena, by way of the sums over
+ * replicas. From the last node to the first, so that what lies in a value is found after where that one lies. */
+static void place_inside(layout *l)
+{
+  const flow_plan *plan = l->instance->plan;
+  for (int v = 0; v < plan->graph->value_count; v++) l->inside[v] = -1;
+  for (int k = 0; k < plan->order_count; k++) {
+    const flow_node *node = &plan->graph->nodes[plan->order[k]];
+    for (int i = 0; i < node->input_count; i++) l->readers[plan->roots[node->inputs[i]]]++;
+  }
+  for (int k = plan->order_count - 1; k >= 0; k--) {
+    const flow_node *node = &plan->graph->nodes[plan->order[k]];
+    if (node->op == FLOW_OP_pack) place_in_pack(l, node);
+    if (flow_op(node->op)->flags & FLOW_OP_COLLECTIVE) place_in_sum(l, node);
+  }
+}
+
+/* The value that v lies in, in the end, and where. */
+static int outermost(const layout *l, int v, size_t *offset)
+{
+  for (*offset = 0; l->inside[v] >= 0; v = l->inside[v]) *offset += l->within[v];
+  return v;
+}
+
+static void collect_blocks(layout *l, const char *read)
+{
+  flow_instance *instance = l->instance;
+  const flow_plan *plan = instance->plan;
+  for (int v = 0; v < plan->graph->value_count; v++) {
+    const flow_lifetime *life = &plan->lifetimes[v];
+    if (plan->graph->values[v].kind != FLOW_VALUE_RESULT || plan->roots[v] != v || life->defined < 0 || life->local || !read[v] ||
+        l->inside[v] >= 0) continue;
+    int begin = life->defined, end = life->last_use;
+    if (plan->graph->nodes[plan->graph->values[v].node].op == FLOW_OP_all_gather) begin = 0;      /* other replicas may be ahead */
+    size_t offset;
+    for (int w = 0; w < plan->graph->value_count; w++)
+      if (l->inside[w] >= 0 && outermost(l, w, &offset) == v) {
+        if (plan->lifetimes[w].defined < begin) begin = plan->lifetimes[w].defined;
+        if (plan->lifetimes[w].last_use > end) end = plan->lifetimes[w].last_use;
+      }
+    add_block(l, flow_value_bytes(signature_of(instance, v), instance->capacity), begin, end, &instance->offsets[v]);
+  }
+  for (int s = 0; s < plan->segment_count; s++)
+    for (int k = 0; k < plan->segments[s].count; k++) {
+      flow_entry *entry = &instance->entries[plan->segments[s].first + k];
+      if (entry->shared_bytes) add_block(l, entry->shared_bytes, s, s, &entry->shared_offset);
+      for (int i = 0; i < entry->output_count; i++) {
+        flow_binding *b = &entry->bindings[entry->input_count + i];
+        if (b->mode != FLOW_BIND_PARTIAL) continue;
+        b->bytes = (b->bytes + 63) & ~(size_t)63;
+        int64_t slots = instance->stages[s].most_slots < instance->capacity ? instance->stages[s].most_slots : instance->capacity;
+        add_block(l, b->bytes * (size_t)slots, s, s, &b->offset);
+      }
+    }
+}
+
+/* Memory that kernels use: of the host or of the plan's device. */
+flow_status flow_instance_allocate(const flow_instance *instance, size_t bytes, void **out)
+{
+  flow_place *place = instance->place;
+  return place ? flow_place_allocate(place, bytes, out) : flow_alloc(bytes, out);
+}
+
+void flow_instance_free(const flow_instance *instance, void *memory, size_t bytes)
+{
+  if (instance->place) flow_place_free(instance->place, memory, bytes);
+  else flow_free(memory);
+}
+
+flow_status flow_base_of(const flow_instance *instance, const flow_tensor *tensor, char **out)
+{
+  *out = (char *)tensor->storage->data;
+  if (instance->place) FLOW_TRY(flow_mirror_at(tensor->storage, instance->place, out));
+  *out += tensor->data - (char *)tensor->storage->data;
+  return FLOW_OK;
+}
+
+flow_status flow_make_arena(flow_instance *instance, const char *read)
+{
+  const flow_plan *plan = instance->plan;
+  size_t values = (size_t)plan->graph->value_count + 1, most = values + instance->operand_count + (size_t)plan->order_count;
+  void *memory, *arena;
+  FLOW_TRY(flow_alloc_zero(most * (sizeof(flow_block) + sizeof(size_t *)) + values * (sizeof(size_t) + 2 * sizeof(int)), &memory));
+  layout l = { .instance = instance, .blocks = memory };
+  l.targets = (size_t **)(l.blocks + most);
+  l.within = (size_t *)(l.targets + most);
+  l.inside = (int *)(l.within + values);
+  l.readers = l.inside + values;
+  for (size_t v = 0; v < values; v++) instance->offsets[v] = FLOW_NOT_PLACED;
+  place_inside(&l);
+  collect_blocks(&l, read);
+  size_t alignment = instance->place ? FLOW_DEVICE_ALIGNMENT : FLOW_CPU_ALIGNMENT;
+  flow_status status = flow_pack_blocks(l.blocks, l.count, alignment, &instance->arena_bytes);
+  for (int i = 0; i < l.count; i++) *l.targets[i] = l.blocks[i].offset;
+  for (int v = 0; v < plan->graph->value_count; v++)
+    if (l.inside[v] >= 0) {
+      size_t within;
+      int outer = outermost(&l, v, &within);
+      instance->offsets[v] = instance->offsets[outer] + within;
+    }
+  flow_free(memory);
+  if (status != FLOW_OK) return status;
+  FLOW_TRY(flow_instance_allocate(instance, instance->arena_bytes, &arena));
+  instance->arena = arena;
+  for (int v = 0; v < plan->graph->value_count; v++) {
+    const flow_value *value = &plan->graph->values[v];
+    if (instance->offsets[v] != FLOW_NOT_PLACED) instance->bases[v] = instance->arena + instance->offsets[v];
+    else if (value->kind == FLOW_VALUE_CONSTANT) FLOW_TRY(flow_base_of(instance, value->tensor, &instance->bases[v]));
+  }
+  return FLOW_OK;
+}

@@ -1,0 +1,111 @@
+/* choose.c: what is chosen for the rows of a run, and decides its bits: kernels, by classes of rows, and how rows are grouped. See
+ * instance.h. */
+#include "run/instance.h"
+
+#include "graph/graph.h"
+#include "tensor/place.h"
+
+/* ---- groups of rows --------------------------------------------------------------------------------------------------------- */
+
+void flow_divide_rows(flow_stage *stage, int64_t rows)
+{
+  stage->rows_per_slot = (rows + stage->most_slots - 1) / stage->most_slots;
+  if (stage->rows_per_slot < 1) stage->rows_per_slot = 1;
+  if (!stage->sums && stage->most_chunk < stage->rows_per_slot) stage->rows_per_slot = stage->most_chunk;
+  stage->chunk = stage->most_chunk < stage->rows_per_slot ? stage->most_chunk : stage->rows_per_slot;
+}
+
+/* ---- kernels ------------------------------------------------------------------------------------------------------------------ */
+
+int flow_count_row_classes(const flow_instance *instance)
+{
+  int count = 1;
+  if (instance->place || instance->plan->graph->exact) return 1;
+  while ((int64_t)1 << (count - 1) < flow_nominal_rows(instance->capacity, 0)) count++;
+  return count;
+}
+
+/* The class of rows that a run belongs to. */
+static int class_of(const flow_instance *instance, int64_t rows)
+{
+  int class = 0;
+  while (class + 1 < instance->class_count && (int64_t)1 << class < rows) class++;
+  return class;
+}
+
+/* Entry e as a call on `rows` rows, without data. operands: room for all of its inputs and outputs. */
+static flow_call describe_call(const flow_instance *instance, int e, int64_t rows, flow_operand *operands)
+{
+  const flow_entry *entry = &instance->entries[e];
+  const flow_node *node = &instance->plan->graph->nodes[entry->node];
+  for (int i = 0; i < entry->input_count + entry->output_count; i++)
+    flow_describe_operand(instance, &entry->bindings[i], rows, &operands[i]);
+  return (flow_call){ .op = node->op, .attributes = &node->attributes, .input_count = entry->input_count,
+                      .output_count = entry->output_count, .inputs = operands, .outputs = operands + entry->input_count,
+                      .exact = instance->plan->graph->exact, .partial = instance->plan->segments[entry->segment].by_rows,
+                      .scalars = &instance->scalars };
+}
+
+flow_status flow_choose_kernel(flow_instance *instance, int s, int e, int class, flow_operand *operands, flow_queue *queue)
+{
+  const flow_place *place = instance->place;
+  const flow_plan *plan = instance->plan;
+  flow_entry *entry = &instance->entries[e];
+  int64_t batch = class + 1 < instance->class_count ? (int64_t)1 << class : instance->capacity;
+  flow_call call = describe_call(instance, e, batch, operands);
+  call.queue = queue;
+  const flow_kernel *kernel = flow_select_kernel(place ? &flow_place_accelerator(place)->device : flow_cpu_device(), &call);
+  if (!kernel) return flow_fail(FLOW_UNSUPPORTED, "%s has no kernel for %s", flow_place_name(place), flow_op(call.op)->name);
+  instance->kernels[class * plan->order_count + e] = kernel;
+  if (plan->segments[s].by_rows) describe_call(instance, e, instance->stages[s].chunk, operands);
+  size_t shared = kernel->shared_bytes ? kernel->shared_bytes(&call) : 0;
+  size_t scratch = kernel->scratch_bytes ? (kernel->scratch_bytes(&call) + 63) & ~(size_t)63 : 0;
+  if (shared > entry->shared_bytes) entry->shared_bytes = shared;
+  if (scratch > entry->scratch_bytes) entry->scratch_bytes = scratch;
+  if (entry->scratch_bytes > instance->scratch_bytes) instance->scratch_bytes = entry->scratch_bytes;
+  return FLOW_OK;
+}
+
+void flow_set_row_class(flow_instance *instance, int class)
+{
+  const flow_plan *plan = instance->plan;
+  instance->row_class = class;
+  instance->set_rows = -1;
+  for (int s = 0; s < plan->segment_count; s++) {
+    instance->stages[s].prepares = 0;
+    for (int e = plan->segments[s].first; e < plan->segments[s].first + plan->segments[s].count; e++) {
+      flow_entry *entry = &instance->entries[e];
+      entry->kernel = instance->kernels[class * plan->order_count + e];
+      if (plan->segments[s].by_rows && !entry->alias && entry->kernel->prepare) instance->stages[s].prepares++;
+    }
+  }
+}
+
+/* WHOLE kernels see all rows of the run: what they share must not be more for fewer rows than for the capacity. */
+static flow_status check_shared(const flow_instance *instance, int64_t rows)
+{
+  flow_operand operands[2 * FLOW_MAX_OPERANDS];
+  for (int e = 0; e < instance->plan->order_count; e++) {
+    const flow_entry *entry = &instance->entries[e];
+    if (entry->alias || instance->plan->segments[entry->segment].by_rows || !entry->kernel->shared_bytes) continue;
+    if (entry->input_count + entry->output_count > 2 * FLOW_MAX_OPERANDS) continue;      /* one that joins very many, of fixed sizes */
+    flow_call call = describe_call(instance, e, rows, operands);
+    if (entry->kernel->shared_bytes(&call) > entry->shared_bytes)
+      return flow_fail(FLOW_INTERNAL, "%s: %lld rows need more memory than %lld", flow_op(call.op)->name, (long long)rows,
+                       (long long)instance->capacity);
+  }
+  return FLOW_OK;
+}
+
+flow_status flow_instance_set_rows(flow_instance *instance, int64_t rows)
+{
+  if (instance->place || rows == instance->set_rows) return FLOW_OK;
+  int class = class_of(instance, rows);
+  if (class != instance->row_class) flow_set_row_class(instance, class);
+  instance->set_rows = -1;
+  FLOW_TRY(check_shared(instance, rows));
+  for (int s = 0; s < instance->plan->segment_count; s++)
+    if (instance->plan->segments[s].by_rows) flow_divide_rows(&instance->stages[s], rows);
+  instance->set_rows = rows;
+  return FLOW_OK;
+}

@@ -1,0 +1,123 @@
+/* all_reduce_by_host.c: see all_reduce_by_host.h. */
+#include "run/device/all_reduce_by_host.h"
+
+#include "run/device/device_group.h"
+
+struct flow_device_sums {
+  char   *memory;
+  int     pending;                 /* the segment whose sum is not on the host yet; -1: none */
+  size_t *offsets;                 /* [segment] */
+  char   *back;                    /* [segment]: 1 from when it is enqueued to be back at the device */
+};
+
+static const flow_binding *sum_of(const flow_instance *replica, int segment)
+{
+  return &replica->entries[replica->plan->segments[segment].first].bindings[1];
+}
+
+static size_t bytes_of(const flow_instance *replica, int segment)
+{
+  return flow_value_bytes(&replica->plan->graph->values[sum_of(replica, segment)->value].signature, 1);
+}
+
+static char *on_device(const flow_instance *replica, int segment) { return replica->bases[sum_of(replica, segment)->root]; }
+
+static const flow_accelerator_functions *functions_of(const flow_instance *replica)
+{
+  return flow_place_accelerator(replica->place)->functions;
+}
+
+flow_status flow_device_sums_new(const flow_instance *replica, flow_device_sums **out)
+{
+  enum { LINE = 64 };
+  void *block;
+  size_t count = (size_t)replica->plan->segment_count, total = 0;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_device_sums) + count * (sizeof(size_t) + 1), &block));
+  flow_device_sums *sums = block;
+  sums->offsets = (size_t *)(sums + 1);
+  sums->back = (char *)(sums->offsets + count);
+  for (int s = 0; s < replica->plan->segment_count; s++) {
+    if (!replica->stages[s].collective) continue;
+    sums->offsets[s] = total;
+    total += (bytes_of(replica, s) + LINE - 1) / LINE * LINE;
+  }
+  flow_status status = flow_alloc(total + 1, &block);
+  if (status != FLOW_OK) {
+    flow_free(sums);
+    return status;
+  }
+  sums->memory = block;
+  *out = sums;
+  return FLOW_OK;
+}
+
+void flow_device_sums_release(flow_device_sums *sums)
+{
+  if (!sums) return;
+  flow_free(sums->memory);
+  flow_free(sums);
+}
+
+char *flow_device_sum(const flow_device_sums *sums, int segment) { return sums->memory + sums->offsets[segment]; }
+
+void flow_device_sums_start(flow_device_sums *sums) { sums->pending = -1; }
+
+static void fail_if(const flow_instance *replica, flow_status status)
+{
+  if (status != FLOW_OK) flow_failure_take(&replica->lead->verdict, status);
+}
+
+/* The last sum is that of the whole body: its copy tells, too, whether an op has refused data. Then nothing is sent, and no worker makes
+ * the step. */
+static flow_status fetch(const flow_device_sums *sums, const flow_instance *replica, int segment, flow_queue *queue,
+                         flow_queue *copies)
+{
+  flow_queue *by = segment == replica->last_sum ? queue : copies;
+  return functions_of(replica)->download(by, flow_device_sum(sums, segment), on_device(replica, segment), bytes_of(replica, segment));
+}
+
+/* Adds up the pending sum over the replicas here, and lets it begin over the workers. */
+static void deliver(flow_device_sums *sums, flow_instance *replica, int member, flow_queue *queue, flow_queue *copies)
+{
+  flow_instance *lead = replica->lead;
+  int segment = sums->pending;
+  sums->pending = -1;
+  if (segment < 0) return;
+  if (!flow_failure_is_set(&lead->verdict)) fail_if(replica, fetch(sums, replica, segment, queue, copies));
+  flow_device_group_meet(lead->group);
+  if (lead->replica_count > 1 && !flow_failure_is_set(&lead->verdict)) flow_add_replicas(lead, segment, member, lead->replica_count);
+  flow_device_group_meet(lead->group);
+  if (member == 0 && lead->exchange) flow_send_sum(lead, segment);
+}
+
+void flow_device_sums_begin(flow_device_sums *sums, flow_instance *replica, int member, int segment, flow_queue *queue,
+                            flow_queue *copies)
+{
+  deliver(sums, replica, member, queue, copies);      /* the one before: the device has this part to do meanwhile */
+  sums->back[segment] = 0;
+  sums->pending = segment;
+  if (!flow_failure_is_set(&replica->lead->verdict) && segment != replica->last_sum)
+    fail_if(replica, functions_of(replica)->follow(copies, queue));
+}
+
+/* Of sums that travel together some may not have been sent yet. */
+static int is_made(const flow_instance *lead, int segment)
+{
+  const flow_stage *stage = &lead->stages[segment];
+  return stage->collective && (!lead->exchange || stage->staged < 0 || stage->staged < lead->staged_begin);
+}
+
+void flow_device_sums_finish(flow_device_sums *sums, flow_instance *replica, int member, int segment, flow_queue *queue,
+                             flow_queue *copies)
+{
+  flow_instance *lead = replica->lead;
+  deliver(sums, replica, member, queue, copies);
+  if (member == 0 && lead->exchange) flow_receive_sums(lead, segment);
+  flow_device_group_meet(lead->group);
+  for (int s = 0; s <= segment && !flow_failure_is_set(&lead->verdict); s++) {
+    if (!is_made(lead, s) || sums->back[s]) continue;
+    const char *made = flow_device_sum(lead->sums, s);
+    fail_if(replica, functions_of(replica)->upload(queue, on_device(replica, s), made, bytes_of(replica, s)));
+    sums->back[s] = 1;
+  }
+}

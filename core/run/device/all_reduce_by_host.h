@@ -1,0 +1,25 @@
+/* all_reduce_by_host.h: sums over replicas on devices, by way of the host: what a COLLECTIVE entry has left in the device's memory is copied to
+ * the host, added up there as that of replicas on the CPU (all_reduce.c), and copied back. What is computed meanwhile follows from where the plan
+ * is cut (cuts.h). Every replica's own thread makes all these calls, whether the run has failed or not. */
+#ifndef FLOW_RUN_DEVICE_ALL_REDUCE_BY_HOST_H
+#define FLOW_RUN_DEVICE_ALL_REDUCE_BY_HOST_H
+
+#include "run/instance.h"
+
+typedef struct flow_device_sums flow_device_sums;      /* of one replica */
+
+/* Memory on the host for all sums of the plan. */
+flow_status flow_device_sums_new(const flow_instance *replica, flow_device_sums **out);
+void        flow_device_sums_release(flow_device_sums *sums);      /* NULL is fine */
+/* Where a sum lies on the host. */
+char       *flow_device_sum(const flow_device_sums *sums, int segment);
+
+/* Before the first part of a run. */
+void flow_device_sums_start(flow_device_sums *sums);
+/* Behind a part that ends with a sum; copies: a queue for what needs not wait for what is enqueued later. */
+void flow_device_sums_begin(flow_device_sums *sums, flow_instance *replica, int member, int segment, flow_queue *queue, flow_queue *copies);
+/* Before a part that needs sums: up to that of the segment they are enqueued to be back at the device. */
+void flow_device_sums_finish(flow_device_sums *sums, flow_instance *replica, int member, int segment, flow_queue *queue,
+                             flow_queue *copies);
+
+#endif

@@ -1,0 +1,34 @@
+/* cuts.c: see cuts.h. */
+#include "run/device/cuts.h"
+
+#include "run/device/device_run.h"
+
+static int refuses_data(const flow_plan *plan, const flow_segment *segment)
+{
+  for (int k = segment->first; k < segment->first + segment->count; k++)
+    if (flow_op(plan->graph->nodes[plan->order[k]].op)->flags & FLOW_OP_CHECKS) return 1;
+  return 0;
+}
+
+int flow_cut_plan(const flow_instance *instance, int through_host, flow_part *parts)
+{
+  const flow_plan *plan = instance->plan;
+  int count = 0, checks = 0, in_tail = 0, known = -1;
+  for (int s = 0; s < plan->segment_count; s++) {
+    const flow_segment *segment = &plan->segments[s];
+    int begins_tail = segment->tail && !in_tail, needs = -1;
+    in_tail = segment->tail;
+    if (through_host) needs = begins_tail ? instance->last_sum : instance->stages[s].waits_for;
+    if (needs <= known) needs = -1;
+    else known = needs;
+    int waits = begins_tail && checks && instance->lead->replica_count > 1 && !flow_accelerated_exchange(instance);
+    if (count == 0 || needs >= 0 || waits || parts[count - 1].sum >= 0)
+      parts[count++] = (flow_part){ .begin = segment->first, .needs = needs, .sum = -1, .waits = waits };
+    parts[count - 1].end = segment->first + segment->count;
+    if (through_host && instance->stages[s].collective) parts[count - 1].sum = s;
+    checks |= refuses_data(plan, segment);
+  }
+  if (through_host && instance->last_sum > known)
+    parts[count++] = (flow_part){ .begin = plan->order_count, .end = plan->order_count, .needs = instance->last_sum, .sum = -1 };
+  return count;
+}

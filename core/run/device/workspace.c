@@ -1,0 +1,44 @@
+/* workspace.c: memory of ops' own for runs of fewer rows than the instance holds. The arena has what each op wants for the most
+ * rows; a library's plan for fewer may be another one and want more. Those ops share one block then, which grows when it has to: ops of
+ * a run follow each other. */
+#include "run/device/device_run_state.h"
+
+/* What entry e wants for the current run's rows beyond what the arena has for it; 0: nothing. */
+static size_t missing(const flow_instance *instance, int e)
+{
+  const flow_entry *entry = &instance->entries[e];
+  if (entry->alias || !entry->kernel->shared_bytes) return 0;
+  size_t bytes = entry->kernel->shared_bytes(&instance->members[0].calls[e]);
+  return bytes > entry->shared_bytes ? bytes : 0;
+}
+
+/* Recordings know where the block was. */
+static flow_status grow(flow_accelerated *a, flow_queue *queue, size_t bytes)
+{
+  void *block;
+  FLOW_TRY(flow_accelerated_functions(a)->allocate(queue, bytes, &block));
+  for (int k = 0; k < FLOW_KEPT_RECORDINGS; k++) flow_recorded_drop_parts(a, &a->kept[k]);
+  flow_accelerated_functions(a)->release(queue, a->room);
+  flow_memory_count((double)bytes - (double)a->room_bytes);
+  a->room = block;
+  a->room_bytes = bytes;
+  return FLOW_OK;
+}
+
+flow_status flow_accelerated_make_room(flow_instance *instance, flow_queue *queue)
+{
+  flow_accelerated *a = instance->accelerated;
+  flow_call *calls = instance->members[0].calls;
+  size_t most = 0;
+  for (int e = 0; e < instance->plan->order_count; e++) {
+    calls[e].queue = queue;
+    size_t bytes = missing(instance, e);
+    if (bytes > most) most = bytes;
+  }
+  if (most > a->room_bytes) FLOW_TRY(grow(a, queue, most));
+  for (int e = 0; e < instance->plan->order_count; e++) {
+    const flow_entry *entry = &instance->entries[e];
+    calls[e].shared = missing(instance, e) ? a->room : entry->shared_bytes ? instance->arena + entry->shared_offset : NULL;
+  }
+  return FLOW_OK;
+}

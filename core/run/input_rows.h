@@ -1,0 +1,19 @@
+/* input_rows.h: the inputs of a run, gathered from rows of larger tensors: on the host into memory of the instance's own, on a device to where
+ * its runs read them. */
+#ifndef FLOW_RUN_INPUT_ROWS_H
+#define FLOW_RUN_INPUT_ROWS_H
+
+#include "run/instance.h"
+#include "tensor/place.h"
+
+/* FLOW_INVALID_ARGUMENT unless `order` can name `rows` rows from its element `first` on. */
+flow_status flow_check_order(const flow_tensor *order, int64_t first, int64_t rows);
+/* Tensors with the rows that `order` (on the host) names, [count], the instance's until its next run. Inputs without rows stay. */
+flow_status flow_gather_on_host(flow_instance *lead, flow_tensor *const *inputs, int count, const flow_tensor *order, int64_t first,
+                                int64_t rows, flow_tensor *const **out);
+void        flow_release_gathered(flow_instance *lead);
+/* Enqueues at `place`: rows order[0 .. rows - 1] of `table` to `into`. table: contiguous; all of it in the memory of the place's device.
+ * An index that no row has is a fault, raised when the place is waited for. */
+flow_status flow_place_gather(flow_place *place, const flow_tensor *table, const int64_t *order, int64_t rows, void *into);
+
+#endif

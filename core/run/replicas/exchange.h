@@ -1,0 +1,42 @@
+/* exchange.h: how what instances add up reaches other processes. An interface that core/dist implements, so that the graph knows
+ * nothing of sockets.
+ *
+ * All workers (processes) begin the same sums in the same order. One thread at a time uses an exchange. After a failure everything
+ * that follows fails with the first reason. */
+#ifndef FLOW_RUN_REPLICAS_EXCHANGE_H
+#define FLOW_RUN_REPLICAS_EXCHANGE_H
+
+#include "flow.h"
+
+enum { FLOW_MOST_COLLECTED = 65536, FLOW_MOST_ARRAYS = 4 };      /* bytes that collect hands over at once; arrays that it takes */
+
+/* Memory that all workers see, from a page's boundary on, with anything in it. munmap gives it back, at any time. */
+typedef struct flow_common {
+  char   *memory;
+  int64_t bytes, number;       /* which of the exchange's it is, from 1, the same at all workers; 0: there is none */
+} flow_common;
+
+typedef struct flow_exchange flow_exchange;
+struct flow_exchange {
+  int workers, worker;               /* how many take part; which one this is, from 0 */
+  /* Begins to add up data[0 .. count) over the workers, in place (float32, float64), on the communication thread. Nobody touches data
+   * until finish has returned. */
+  flow_status (*begin)(flow_exchange *self, int dtype, void *data, int64_t count, int64_t *ticket);
+  /* Waits for that sum and all that were begun before. Returns, failed or not, only when nothing touches their data any more. */
+  flow_status (*finish)(flow_exchange *self, int64_t ticket);
+  /* all: workers x bytes, in the order of the workers. */
+  flow_status (*all_gather)(flow_exchange *self, const void *mine, int64_t bytes, void *all);
+  /* (optional: where the workers share memory) Of each of `count` arrays, which are made of units of `unit` bytes, every worker w has made
+   * units [first[w], first[w + 1]), and gets all others, in place. count * unit is at most FLOW_MOST_COLLECTED, count FLOW_MOST_ARRAYS.
+   * Nobody returns before all have called: where there are no units they meet. After a failure received[w] is how many units are there from
+   * the start of worker w's part, in all arrays; the rest is as it was. */
+  flow_status (*collect)(flow_exchange *self, void *const *arrays, int count, int64_t unit, const int64_t *first, int64_t *received);
+  /* (optional, as collect) *out: so many bytes that all workers see; none (number 0), at all workers, if one of them cannot. */
+  flow_status (*share)(flow_exchange *self, int64_t bytes, flow_common *out);
+  /* (optional, default: nobody wants to know) The step that begins, for what is said when a worker is lost. */
+  void (*progress)(flow_exchange *self, int64_t step);
+  /* (optional) "worker:1 10.0.0.2:2222", valid until the thread has asked for three more. */
+  const char *(*name)(const flow_exchange *self, int worker);
+};
+
+#endif

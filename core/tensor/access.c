@@ -1,0 +1,198 @@
+/* access.c: the C API's access to tensors: properties, elements, whole contents as doubles. The rest of the section
+ * "dtypes and tensors" of flow.h stands, with its checks, in core/tensor and core/io. */
+#include "tensor/mirrors.h"
+
+#include <math.h>
+#include "base/float_state.h"
+
+#include "tensor/sequence.h"
+
+/* ---- properties: harmless on NULL and closed tensors ----------------------------------------------------------------- */
+
+static int is_alive(const flow_tensor *tensor)
+{
+  return tensor && tensor->magic == FLOW_TENSOR_MAGIC;
+}
+
+int flow_tensor_dtype(const flow_tensor *tensor)
+{
+  return is_alive(tensor) ? tensor->dtype : -1;
+}
+
+int flow_tensor_device(const flow_tensor *tensor)
+{
+  return is_alive(tensor) ? flow_place_device(flow_tensor_place(tensor)) : -1;
+}
+
+int flow_tensor_rank(const flow_tensor *tensor)
+{
+  return is_alive(tensor) ? tensor->rank : -1;
+}
+
+double flow_tensor_dim(const flow_tensor *tensor, int axis)
+{
+  return is_alive(tensor) && axis >= 0 && axis < tensor->rank ? (double)tensor->shape[axis] : 0;
+}
+
+double flow_tensor_stride(const flow_tensor *tensor, int axis)
+{
+  return is_alive(tensor) && axis >= 0 && axis < tensor->rank ? (double)tensor->strides[axis] : 0;
+}
+
+double flow_tensor_size(const flow_tensor *tensor)
+{
+  if (!is_alive(tensor)) return 0;
+  return (double)flow_shape_size(tensor->rank, tensor->shape);
+}
+
+int flow_tensor_is_symbolic(const flow_tensor *tensor)
+{
+  return is_alive(tensor) && !tensor->storage;
+}
+
+int flow_tensor_is_contiguous(const flow_tensor *tensor)
+{
+  if (!is_alive(tensor) || !tensor->storage) return 0;
+  int64_t expected = 1;
+  for (int axis = tensor->rank - 1; axis >= 0; axis--) {
+    if (tensor->shape[axis] == 0) return 1;
+    if (tensor->shape[axis] > 1 && tensor->strides[axis] != expected) {
+      return flow_shape_size(tensor->rank, tensor->shape) == 0;
+    }
+    expected *= tensor->shape[axis];
+  }
+  return 1;
+}
+
+void *flow_tensor_data(const flow_tensor *tensor)
+{
+  return is_alive(tensor) && tensor->storage && !tensor->storage->place ? tensor->data : NULL;
+}
+
+/* ---- making small ones -------------------------------------------------------------------------------------------------- */
+
+flow_status flow_tensor_scalar(int dtype, double value, flow_tensor **out)
+{
+  FLOW_TRY(flow_tensor_new_uninitialized(dtype, 0, NULL, out));
+  flow_convert_from_double(dtype, &value, (*out)->data, 1, 1);
+  return FLOW_OK;
+}
+
+static flow_status write_sequence(const flow_sequence *sequence, int dtype, flow_tensor **out)
+{
+  FLOW_TRY(flow_tensor_new_uninitialized(dtype, 1, &sequence->count, out));
+  char *element = (*out)->data;
+  for (int64_t i = 0; i < sequence->count; i++, element += flow_dtype_size(dtype)) flow_sequence_write(sequence, i, dtype, element);
+  return FLOW_OK;
+}
+
+flow_status flow_tensor_arange(int dtype, double start, double step, double count, flow_tensor **out)
+{
+  FLOW_DEFAULT_FLOATS;
+  *out = NULL;
+  if (!(count >= 0) || count > 0x1p53 || count != floor(count)) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "arange of %g elements: the count must be a whole number from 0", count);
+  }
+  flow_sequence sequence = flow_sequence_of_numbers(start, step, (int64_t)count);
+  return write_sequence(&sequence, dtype, out);
+}
+
+flow_status flow_tensor_arange_integers(int dtype, int64_t start, int64_t stop, int64_t step, flow_tensor **out)
+{
+  flow_sequence sequence;
+  *out = NULL;
+  if (step == 0) return flow_fail(FLOW_INVALID_ARGUMENT, "arange: the step is 0");
+  FLOW_TRY(flow_sequence_of_integers(start, stop, step, &sequence));
+  return write_sequence(&sequence, dtype, out);
+}
+
+/* ---- elements --------------------------------------------------------------------------------------------------------------- */
+
+/* One element, wherever it lies. */
+static flow_status read_number(const flow_tensor *tensor, const char *element, double *out)
+{
+  uint64_t copy;
+  if (tensor->storage->place) {
+    FLOW_TRY(flow_place_download(tensor->storage->place, &copy, element, (size_t)flow_dtype_size(tensor->dtype)));
+    element = (const char *)&copy;
+  }
+  flow_convert_to_double(tensor->dtype, element, 1, out, 1);
+  return FLOW_OK;
+}
+
+flow_status flow_tensor_item(const flow_tensor *tensor, double *out)
+{
+  FLOW_TRY(flow_check_concrete("the tensor of item()", tensor));
+  int64_t size = flow_shape_size(tensor->rank, tensor->shape);
+  if (size != 1) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "item() needs exactly one element, this tensor has %lld (shape %s)", (long long)size,
+                     flow_shape_text(tensor->rank, tensor->shape));
+  }
+  return read_number(tensor, tensor->data, out);
+}
+
+static flow_status find_element(const char *what, const flow_tensor *tensor, const int64_t *position, char **element)
+{
+  FLOW_TRY(flow_check_concrete(what, tensor));
+  int64_t offset = 0;
+  for (int axis = 0; axis < tensor->rank; axis++) {
+    if (position[axis] < 0 || position[axis] >= tensor->shape[axis]) {
+      return flow_fail(FLOW_INVALID_ARGUMENT, "position %lld of axis %d (both counted from 0) is outside of shape %s",
+                       (long long)position[axis], axis, flow_shape_text(tensor->rank, tensor->shape));
+    }
+    offset += position[axis] * tensor->strides[axis];
+  }
+  *element = tensor->data + offset * flow_dtype_size(tensor->dtype);
+  return FLOW_OK;
+}
+
+flow_status flow_tensor_get(const flow_tensor *tensor, const int64_t *position, double *out)
+{
+  char *element;
+  FLOW_TRY(find_element("flow_tensor_get: the tensor", tensor, position, &element));
+  return read_number(tensor, element, out);
+}
+
+flow_status flow_tensor_set(flow_tensor *tensor, const int64_t *position, double value)
+{
+  char *element;
+  FLOW_TRY(find_element("flow_tensor_set: the tensor", tensor, position, &element));
+  uint64_t copy;
+  flow_convert_from_double(tensor->dtype, &value, tensor->storage->place ? (void *)&copy : element, 1, 1);
+  if (!tensor->storage->place) return FLOW_OK;
+  flow_mirrors_are_old(tensor->storage);
+  return flow_place_upload(tensor->storage->place, element, &copy, (size_t)flow_dtype_size(tensor->dtype));
+}
+
+/* ---- whole contents: the caller's doubles become a tensor, the copy does the rest ---------------------------------------------- */
+
+static flow_status wrap_doubles(const char *what, const flow_tensor *like, const double *values, double count, flow_tensor **out)
+{
+  *out = NULL;
+  FLOW_TRY(flow_check_concrete(what, like));
+  int64_t size = flow_shape_size(like->rank, like->shape);
+  if (count != (double)size) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%.17g numbers for a tensor of %lld elements (shape %s)", count, (long long)size,
+                     flow_shape_text(like->rank, like->shape));
+  }
+  if (size == 0) return FLOW_OK;
+  return flow_tensor_borrow((void *)(uintptr_t)values, FLOW_FLOAT64, like->rank, like->shape, out);
+}
+
+flow_status flow_tensor_read(const flow_tensor *tensor, double *out, double count)
+{
+  flow_tensor *values;
+  FLOW_TRY(wrap_doubles("the tensor to read", tensor, out, count, &values));
+  flow_status status = values ? flow_tensor_copy(values, tensor) : FLOW_OK;
+  flow_tensor_release(values);
+  return status;
+}
+
+flow_status flow_tensor_write(flow_tensor *tensor, const double *values, double count)
+{
+  flow_tensor *source;
+  FLOW_TRY(wrap_doubles("the tensor to write", tensor, values, count, &source));
+  flow_status status = source ? flow_tensor_copy(tensor, source) : FLOW_OK;
+  flow_tensor_release(source);
+  return status;
+}

@@ -1,0 +1,316 @@
+/* local.c: replicas that are threads of one process add up through the memory they share.
+ *
+ * A call has two barriers. Before the first every rank writes where its data are; after it every rank does its share of the elements
+ * for all: it adds them up in the order of the ranks, block by block, and writes the sum to everybody. The second keeps a rank from
+ * going on before its data are complete. Which rank adds an element follows from the count alone, and does not change its sum.
+ *
+ * `phase` is what sleeping ranks watch: it grows by 2 with each barrier, and its lowest bit says that the group is broken. A rank
+ * whose call fails may free its data at once, so it leaves only when nobody works on anybody's data any more (`working`). */
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+#include "base/futex.h"
+#include "base/memory.h"
+#include "base/failure.h"
+#include "transport/transport.h"
+
+enum { SPIN_NANOSECONDS = 50000, PAUSES_PER_LOOK = 16, BLOCK_BYTES = 8192, LINE = 64 };
+
+typedef enum operation { ALL_REDUCE, BROADCAST, ALL_GATHER, BARRIER } operation;
+static const char *const operation_names[] = { "all_reduce", "broadcast", "all_gather", "barrier" };
+
+/* What a rank is about to do, for the others to see. */
+typedef struct call {
+  operation   what;
+  int         detail;             /* all_reduce: the dtype; broadcast: from where */
+  int64_t     count;              /* all_reduce: elements, else bytes */
+  void       *data;
+  const void *mine;               /* all_gather */
+} call;
+
+typedef struct member {
+  call        calls[2];           /* the last two, in turns: after a barrier a rank is one call ahead of those who still look */
+  _Atomic int barriers;           /* that this rank has come to; all ranks come to all of them */
+  _Atomic int taken;              /* somebody opened this rank */
+} __attribute__((aligned(LINE))) member;
+
+struct flow_local_group {
+  _Atomic int   phase;
+  _Atomic int   arrived;
+  _Atomic int   sleepers;
+  _Atomic int   working;          /* ranks between the barriers of a call, who use the data of others */
+  _Atomic int   references;
+  int           size;
+  flow_failure  failure;
+  member        members[];
+};
+
+typedef struct local_communicator {
+  flow_communicator base;         /* first: it is what callers hold */
+  flow_local_group *group;
+  int               turn;         /* which of a member's calls is the present one */
+} local_communicator;
+
+/* ---- groups ------------------------------------------------------------------------------------------------------------------ */
+
+flow_status flow_local_group_new(int size, flow_local_group **out)
+{
+  *out = NULL;
+  if (size < 1 || size > FLOW_MOST_RANKS) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "a group has 1 to %d ranks, got %d", FLOW_MOST_RANKS, size);
+  }
+  void *block;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_local_group) + (size_t)size * sizeof(member), &block));
+  flow_local_group *group = block;
+  group->size = size;
+  atomic_init(&group->references, 1);
+  flow_failure_clear(&group->failure);
+  *out = group;
+  return FLOW_OK;
+}
+
+void flow_local_group_release(flow_local_group *group)
+{
+  if (!group || atomic_fetch_sub(&group->references, 1) > 1) return;
+  flow_free(group);
+}
+
+static flow_status fail_broken(const flow_local_group *group, operation what)
+{
+  while (atomic_load(&group->working) > 0) sched_yield();
+  return flow_fail(group->failure.status, "%s: %s", operation_names[what], group->failure.message);
+}
+
+static void break_group(flow_local_group *group, flow_status status, const char *reason)
+{
+  flow_failure_set(&group->failure, status, reason, NULL);
+  atomic_fetch_or(&group->phase, 1);
+  flow_futex_wake(&group->phase);
+}
+
+/* ---- barriers ---------------------------------------------------------------------------------------------------------------- */
+
+/* Writes the ranks that have not come to the barrier at which `self` waits; returns how many. */
+static int list_missing(const local_communicator *self, flow_text *text)
+{
+  const flow_local_group *group = self->group;
+  int here = atomic_load(&group->members[self->base.rank].barriers), missing = 0;
+  for (int rank = 0; rank < group->size; rank++) {
+    if ((int)((unsigned)atomic_load(&group->members[rank].barriers) - (unsigned)here) >= 0) continue;
+    missing++;
+    if (text->length < FLOW_REASON_SIZE / 2) flow_text_add(text, "%s%d", missing > 1 ? ", " : "", rank);
+  }
+  return missing;
+}
+
+/* The time is over: breaks the group, unless the last rank is just coming. */
+static flow_status give_up(const local_communicator *self, operation what)
+{
+  char ranks[FLOW_REASON_SIZE], reason[FLOW_REASON_SIZE];
+  flow_text list = flow_text_into(ranks, sizeof ranks), text = flow_text_into(reason, sizeof reason);
+  int missing = list_missing(self, &list);
+  if (missing == 0) return FLOW_OK;
+  flow_text_add(&text, "%s %s did not come within %g s (rank %d waited in %s)", missing > 1 ? "ranks" : "rank", ranks,
+                self->base.timeout, self->base.rank, operation_names[what]);
+  break_group(self->group, FLOW_TIMED_OUT, reason);
+  return fail_broken(self->group, what);
+}
+
+/* Waits until the phase is not `old`: by spinning, then asleep. 0 when the time is over. */
+static int wait_for_phase(flow_local_group *group, int old, double timeout)
+{
+  int64_t start = flow_now_nanoseconds(), end = start + (int64_t)(timeout * 1e9), spin_end = start + SPIN_NANOSECONDS;
+  do {
+    for (int i = 0; i < PAUSES_PER_LOOK; i++) {
+      if (atomic_load_explicit(&group->phase, memory_order_acquire) != old) return 1;
+      flow_pause_briefly();
+    }
+  } while (flow_now_nanoseconds() < spin_end);
+  /* Sequentially consistent, as in the barrier: either the change is seen here or the sleeper is seen there. */
+  atomic_fetch_add(&group->sleepers, 1);
+  int64_t left = 1;
+  while (atomic_load(&group->phase) == old && (left = end - flow_now_nanoseconds()) > 0) flow_futex_sleep(&group->phase, old, left);
+  atomic_fetch_sub(&group->sleepers, 1);
+  return left > 0;
+}
+
+static flow_status wait_for_all(const local_communicator *self, operation what)
+{
+  flow_local_group *group = self->group;
+  int old = atomic_load(&group->phase);
+  if (old & 1) return fail_broken(group, what);
+  atomic_fetch_add(&group->members[self->base.rank].barriers, 1);
+  if (atomic_fetch_add(&group->arrived, 1) + 1 == group->size) {
+    atomic_store_explicit(&group->arrived, 0, memory_order_relaxed);
+    atomic_fetch_add(&group->phase, 2);
+    if (atomic_load(&group->sleepers) > 0) flow_futex_wake(&group->phase);
+  } else {
+    while (!wait_for_phase(group, old, self->base.timeout)) FLOW_TRY(give_up(self, what));
+  }
+  return atomic_load(&group->phase) & 1 ? fail_broken(group, what) : FLOW_OK;
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------------------- */
+
+static const call *call_of(const local_communicator *self, int rank)
+{
+  return &self->group->members[rank].calls[self->turn];
+}
+
+static void describe(flow_text *text, int rank, const call *of)
+{
+  flow_text_add(text, "rank %d calls %s", rank, operation_names[of->what]);
+  if (of->what == ALL_REDUCE) flow_text_add(text, " of %lld %s", (long long)of->count, flow_dtype_name(of->detail));
+  else if (of->what != BARRIER) flow_text_add(text, " of %lld bytes", (long long)of->count);
+  if (of->what == BROADCAST) flow_text_add(text, " from rank %d", of->detail);
+}
+
+/* Every rank finds the same. */
+static flow_status check_agreement(const local_communicator *self, operation what)
+{
+  const call *first = call_of(self, 0);
+  for (int rank = 1; rank < self->base.size; rank++) {
+    const call *other = call_of(self, rank);
+    if (other->what == first->what && other->detail == first->detail && other->count == first->count) continue;
+    char reason[FLOW_REASON_SIZE];
+    flow_text text = flow_text_into(reason, sizeof reason);
+    flow_text_add(&text, "the ranks do not agree: ");
+    describe(&text, 0, first);
+    flow_text_add(&text, ", ");
+    describe(&text, rank, other);
+    break_group(self->group, FLOW_INVALID_STATE, reason);
+    return fail_broken(self->group, what);
+  }
+  return FLOW_OK;
+}
+
+/* Shows the others the call and waits until all have shown theirs. */
+static flow_status meet(local_communicator *self, call mine)
+{
+  self->turn ^= 1;
+  self->group->members[self->base.rank].calls[self->turn] = mine;
+  FLOW_TRY(wait_for_all(self, mine.what));
+  return check_agreement(self, mine.what);
+}
+
+/* From here to finish() the data of all ranks stay where they are. Sequentially consistent, as in break_group() and fail_broken():
+ * either the broken phase is seen here, or whoever leaves sees this rank work. */
+static flow_status start(local_communicator *self, call mine)
+{
+  FLOW_TRY(meet(self, mine));
+  atomic_fetch_add(&self->group->working, 1);
+  if (!(atomic_load(&self->group->phase) & 1)) return FLOW_OK;
+  atomic_fetch_sub(&self->group->working, 1);
+  return fail_broken(self->group, mine.what);
+}
+
+static flow_status finish(local_communicator *self, operation what)
+{
+  atomic_fetch_sub(&self->group->working, 1);
+  return wait_for_all(self, what);
+}
+
+/* The part of `count` elements that a rank does for all: whole cache lines, as even as they go. */
+static void find_share(const local_communicator *self, int64_t count, int64_t line, int64_t *first, int64_t *last)
+{
+  int64_t lines = (count + line - 1) / line, rank = self->base.rank, size = self->base.size;
+  *first = lines * rank / size * line;
+  *last = lines * (rank + 1) / size * line;
+  if (*last > count) *last = count;
+}
+
+/* Adds up elements first to last of every rank into a block that stays in the cache, and writes it to every rank. */
+#define SUM_SHARE(type)                                                                                                 \
+  static void sum_share_##type(const local_communicator *self, int64_t first, int64_t last)                             \
+  {                                                                                                                     \
+    enum { BLOCK = BLOCK_BYTES / sizeof(type) };                                                                        \
+    type block[BLOCK] __attribute__((aligned(LINE)));                                                                   \
+    for (int64_t at = first; at < last; at += BLOCK) {                                                                  \
+      int64_t count = last - at < BLOCK ? last - at : BLOCK;                                                            \
+      memcpy(block, (const type *)call_of(self, 0)->data + at, (size_t)count * sizeof(type));                           \
+      for (int rank = 1; rank < self->base.size; rank++) {                                                              \
+        const type *other = (const type *)call_of(self, rank)->data + at;                                               \
+        for (int64_t i = 0; i < count; i++) block[i] += other[i];                                                       \
+      }                                                                                                                 \
+      for (int rank = 0; rank < self->base.size; rank++) {                                                              \
+        memcpy((type *)call_of(self, rank)->data + at, block, (size_t)count * sizeof(type));                            \
+      }                                                                                                                 \
+    }                                                                                                                   \
+  }
+SUM_SHARE(float)
+SUM_SHARE(double)
+
+static flow_status all_reduce(flow_communicator *communicator, flow_dtype dtype, void *data, int64_t count)
+{
+  local_communicator *self = (local_communicator *)communicator;
+  FLOW_TRY(start(self, (call){ .what = ALL_REDUCE, .detail = (int)dtype, .count = count, .data = data }));
+  int64_t first, last;
+  find_share(self, count, LINE / (dtype == FLOW_FLOAT32 ? 4 : 8), &first, &last);
+  if (dtype == FLOW_FLOAT32) sum_share_float(self, first, last);
+  else sum_share_double(self, first, last);
+  return finish(self, ALL_REDUCE);
+}
+
+static flow_status broadcast(flow_communicator *communicator, int from, void *data, int64_t bytes)
+{
+  local_communicator *self = (local_communicator *)communicator;
+  FLOW_TRY(start(self, (call){ .what = BROADCAST, .detail = from, .count = bytes, .data = data }));
+  if (bytes > 0 && self->base.rank != from) memcpy(data, call_of(self, from)->data, (size_t)bytes);
+  return finish(self, BROADCAST);
+}
+
+static flow_status all_gather(flow_communicator *communicator, const void *mine, int64_t bytes, void *all)
+{
+  local_communicator *self = (local_communicator *)communicator;
+  FLOW_TRY(start(self, (call){ .what = ALL_GATHER, .count = bytes, .mine = mine }));
+  for (int rank = 0; bytes > 0 && rank < self->base.size; rank++) {
+    memcpy((char *)all + rank * bytes, call_of(self, rank)->mine, (size_t)bytes);
+  }
+  return finish(self, ALL_GATHER);
+}
+
+static flow_status barrier(flow_communicator *communicator)
+{
+  return meet((local_communicator *)communicator, (call){ .what = BARRIER });
+}
+
+static void abort_group(flow_communicator *communicator, const char *reason)
+{
+  break_group(((local_communicator *)communicator)->group, FLOW_ABORTED, reason);
+}
+
+/* ---- opening and closing ----------------------------------------------------------------------------------------------------- */
+
+static flow_status open_rank(int rank, int size, const flow_transport_options *options, flow_communicator **out)
+{
+  flow_local_group *group = options->local;
+  if (!group) return flow_fail(FLOW_INVALID_ARGUMENT, "the transport local needs a group of threads: flow_local_group_new makes one");
+  if (size != group->size) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "rank %d of %d joins a group that was made for %d", rank, size, group->size);
+  }
+  void *block;
+  FLOW_TRY(flow_alloc(sizeof(local_communicator), &block));
+  if (atomic_exchange(&group->members[rank].taken, 1)) {
+    flow_free(block);
+    return flow_fail(FLOW_INVALID_STATE, "rank %d of the group is there already; a group is used once", rank);
+  }
+  atomic_fetch_add(&group->references, 1);
+  local_communicator *self = block;
+  self->base = (flow_communicator){ &flow_transport_local, rank, size, options->timeout };
+  self->group = group;
+  self->turn = 0;
+  *out = &self->base;
+  return FLOW_OK;
+}
+
+static void close_rank(flow_communicator *communicator)
+{
+  local_communicator *self = (local_communicator *)communicator;
+  flow_local_group_release(self->group);
+  flow_free(self);
+}
+
+const flow_transport flow_transport_local = {
+  .name = "local", .open = open_rank, .all_reduce = all_reduce, .broadcast = broadcast, .all_gather = all_gather, .barrier = barrier,
+  .abort = abort_group, .close = close_rank,
+};

@@ -1,0 +1,102 @@
+/* shared_memory.c: memory that processes of one machine share: one makes a file without a name (memfd) and tells the others its process and
+ * descriptor; they open /proc/PROCESS/fd/DESCRIPTOR, which Linux allows to the same user in the same namespace of processes. A random
+ * number at its start says that it is the right one, its seals that nobody can cut it. The descriptors are closed when all have it: with
+ * the last process the memory is gone. */
+#define _GNU_SOURCE                      /* memfd_create, seals */
+#include "transport/shared.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/memory.h"
+
+#if !defined(MFD_NOEXEC_SEAL)
+#define MFD_NOEXEC_SEAL 8u               /* Linux 6.3 */
+#endif
+
+#define MOST_BYTES ((int64_t)1 << 30)     /* of what is taken at once, whoever may need it later */
+
+enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
+
+static void *map(int descriptor, size_t bytes)
+{
+  void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor, 0);
+  return at == MAP_FAILED ? NULL : at;
+}
+
+/* A system may want it said that the file is not a program; an older one does not know the word. */
+static int make_file(void)
+{
+  int descriptor = memfd_create("flow_shared", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+  if (descriptor >= 0 || errno != EINVAL) return descriptor;
+  return memfd_create("flow_shared", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+}
+
+/* All of the memory is taken now: later there would be nobody to report to. */
+void *flow_shared_memory_make(size_t bytes, flow_shared_file *file)
+{
+  int descriptor = make_file();
+  void *memory = NULL;
+  file->process = getpid();
+  file->descriptor = descriptor;
+  if (descriptor < 0) return NULL;
+  if (fallocate(descriptor, 0, 0, (off_t)bytes) == 0 && fcntl(descriptor, F_ADD_SEALS, SEALS) == 0
+      && getrandom(file->secret, sizeof file->secret, 0) == sizeof file->secret && (memory = map(descriptor, bytes))) {
+    memcpy(memory, file->secret, sizeof file->secret);
+    return memory;
+  }
+  close(descriptor);
+  file->descriptor = -1;
+  return NULL;
+}
+
+void *flow_shared_memory_open(size_t bytes, const flow_shared_file *file)
+{
+  char path[64];
+  struct stat found;
+  void *memory = NULL;
+  snprintf(path, sizeof path, "/proc/%lld/fd/%lld", (long long)file->process, (long long)file->descriptor);
+  int descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (descriptor < 0) return NULL;
+  int seals = fcntl(descriptor, F_GET_SEALS);
+  if (seals >= 0 && (seals & SEALS) == SEALS && fstat(descriptor, &found) == 0 && found.st_size == (off_t)bytes)
+    memory = map(descriptor, bytes);
+  close(descriptor);
+  if (!memory || memcmp(memory, file->secret, sizeof file->secret) == 0) return memory;
+  munmap(memory, bytes);
+  return NULL;
+}
+
+/* ---- more of it, for the ranks of a group ------------------------------------------------------------------------------------------ */
+
+/* has_it[rank]: it has the memory. */
+static flow_status make_for_all(flow_shared *self, int64_t bytes, flow_shared_file *file, int32_t *has_it, void **memory)
+{
+  if (self->base.rank == 0 && bytes <= MOST_BYTES) *memory = flow_shared_memory_make((size_t)bytes, file);
+  FLOW_TRY(flow_communicator_broadcast(&self->base, 0, file, sizeof *file));
+  if (self->base.rank != 0 && file->descriptor >= 0) *memory = flow_shared_memory_open((size_t)bytes, file);
+  has_it[self->base.size] = *memory != NULL;
+  return flow_communicator_all_gather(&self->base, &has_it[self->base.size], sizeof *has_it, has_it);
+}
+
+flow_status flow_shared_share(flow_communicator *communicator, int64_t bytes, flow_common *out)
+{
+  flow_shared *self = (flow_shared *)communicator;
+  flow_shared_file file = { .descriptor = -1 };
+  void *block, *memory = NULL;
+  FLOW_TRY(flow_alloc_zero(sizeof(int32_t) * ((size_t)self->base.size + 1), &block));
+  int32_t *has_it = block;
+  flow_status status = make_for_all(self, bytes, &file, has_it, &memory);
+  int all = status == FLOW_OK;
+  for (int rank = 0; rank < self->base.size; rank++) all &= has_it[rank] != 0;
+  if (self->base.rank == 0 && file.descriptor >= 0) close((int)file.descriptor);
+  if (memory && !all) munmap(memory, (size_t)bytes);
+  flow_free(block);
+  if (all) *out = (flow_common){ memory, bytes, ++self->shares };
+  return status;
+}

@@ -1,0 +1,130 @@
+/* transport.c: finds transports and checks what all of them would have to check. */
+#include "transport/transport.h"
+
+#include <string.h>
+#include "accelerator.h"
+#include "base/futex.h"
+#include "base/plugin.h"
+
+static const flow_transport *of_transport(const void *functions)
+{
+  return functions;
+}
+
+static const flow_transport *of_accelerators(const void *functions)
+{
+  return ((const flow_accelerator_table *)functions)->transport;
+}
+
+/* Where a transport comes from: a plugin, and what of its functions. */
+static const struct { const char *name, *plugin; const flow_transport *(*table)(const void *functions); } plugged[] = {
+  { "mpi", "mpi", of_transport }, { "gloo", "gloo", of_transport }, { "nccl", "cuda", of_accelerators },
+};
+
+static flow_status find_transport(const char *name, const flow_transport **out)
+{
+  *out = &flow_transport_local;
+  if (strcmp(name, "local") == 0) return FLOW_OK;
+  for (size_t i = 0; i < sizeof plugged / sizeof *plugged; i++) {
+    if (strcmp(name, plugged[i].name) != 0) continue;
+    const flow_plugin *plugin;
+    FLOW_TRY(flow_plugin_open(plugged[i].plugin, &plugin));
+    *out = plugged[i].table(plugin->functions);
+    return *out ? FLOW_OK : flow_fail(FLOW_UNSUPPORTED, "the emulated device has no transport \"%s\"", name);
+  }
+  return flow_fail(FLOW_INVALID_ARGUMENT, "there is no transport \"%s\": they are local, mpi, gloo and nccl", name);
+}
+
+flow_status flow_communicator_open(const char *transport, int rank, int size, const flow_transport_options *options,
+                                   flow_communicator **out)
+{
+  *out = NULL;
+  const flow_transport *table;
+  FLOW_TRY(find_transport(transport, &table));
+  int from_launcher = rank == -1 && size == -1;
+  if (!from_launcher && (size < 1 || size > FLOW_MOST_RANKS || rank < 0 || rank >= size)) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "rank %d of %d: there are 1 to %d ranks, the first is 0", rank, size, FLOW_MOST_RANKS);
+  }
+  if (!(options->timeout > 0 && options->timeout <= 1e6)) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "a transport's timeout is %g seconds; it must be more than 0 and at most a million",
+                     options->timeout);
+  }
+  return table->open(rank, size, options, out);
+}
+
+void flow_communicator_close(flow_communicator *self)
+{
+  if (self) self->transport->close(self);
+}
+
+static flow_status check_bytes(const flow_communicator *self, const char *operation, const void *data, int64_t bytes)
+{
+  int64_t all;
+  if (bytes < 0 || __builtin_mul_overflow(bytes, (int64_t)self->size, &all) || (bytes > 0 && !data)) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %lld bytes at %p on each of %d ranks cannot be", operation, (long long)bytes, data,
+                     self->size);
+  }
+  return FLOW_OK;
+}
+
+flow_status flow_communicator_all_reduce(flow_communicator *self, flow_dtype dtype, void *data, int64_t count)
+{
+  if (dtype != FLOW_FLOAT32 && dtype != FLOW_FLOAT64) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "all_reduce adds float32 and float64, got %s", flow_dtype_name(dtype));
+  }
+  int64_t bytes;
+  if (__builtin_mul_overflow(count, (int64_t)(dtype == FLOW_FLOAT32 ? 4 : 8), &bytes)) bytes = -1;
+  FLOW_TRY(check_bytes(self, "all_reduce", data, bytes));
+  return self->transport->all_reduce(self, dtype, data, count);
+}
+
+flow_status flow_communicator_broadcast(flow_communicator *self, int from, void *data, int64_t bytes)
+{
+  FLOW_TRY(check_bytes(self, "broadcast", data, bytes));
+  if (from < 0 || from >= self->size) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "broadcast from rank %d: there are ranks 0 to %d", from, self->size - 1);
+  }
+  return self->transport->broadcast(self, from, data, bytes);
+}
+
+flow_status flow_communicator_all_gather(flow_communicator *self, const void *mine, int64_t bytes, void *all)
+{
+  FLOW_TRY(check_bytes(self, "all_gather", mine, bytes));
+  FLOW_TRY(check_bytes(self, "all_gather", all, bytes));
+  return self->transport->all_gather(self, mine, bytes, all);
+}
+
+flow_status flow_communicator_collect(flow_communicator *self, void *const *arrays, int count, int64_t unit, const int64_t *first,
+                                      int64_t *received)
+{
+  for (int rank = 0; rank < self->size; rank++) received[rank] = 0;
+  if (!self->transport->collect) return flow_fail(FLOW_UNSUPPORTED, "%s: collect needs ranks that share memory", self->transport->name);
+  int fits = count >= 1 && count <= FLOW_MOST_ARRAYS && unit >= 1 && unit <= FLOW_MOST_COLLECTED / count && first[0] >= 0;
+  for (int rank = 0; rank < self->size; rank++) fits &= first[rank] <= first[rank + 1];
+  if (!fits) return flow_fail(FLOW_INVALID_ARGUMENT, "collect: %d arrays with units of %lld bytes cannot be", count, (long long)unit);
+  return self->transport->collect(self, arrays, count, unit, first, received);
+}
+
+flow_status flow_communicator_share_memory(flow_communicator *self, int64_t bytes, flow_common *out)
+{
+  *out = (flow_common){ .number = 0 };
+  if (!self->transport->share) return flow_fail(FLOW_UNSUPPORTED, "%s: the ranks share no memory", self->transport->name);
+  if (bytes < 1) return flow_fail(FLOW_INVALID_ARGUMENT, "%lld bytes cannot be shared", (long long)bytes);
+  return self->transport->share(self, bytes, out);
+}
+
+flow_status flow_communicator_barrier(flow_communicator *self)
+{
+  return self->transport->barrier(self);
+}
+
+void flow_communicator_abort(flow_communicator *self, const char *reason)
+{
+  self->transport->abort(self, reason);
+}
+
+double flow_communicator_inside(const flow_communicator *self)
+{
+  int64_t since = self->transport->inside ? self->transport->inside(self) : 0;
+  return since ? 1e-9 * (double)(flow_now_nanoseconds() - since) : 0;
+}

@@ -1,0 +1,120 @@
+/* transport.h: how the ranks of a group add up their gradients. One contract for threads of a process ("local"), processes that a
+ * launcher started (OpenMPI, "mpi"), plain processes that find each other through a key-value store (Gloo, "gloo"), and ranks with a GPU
+ * each (NCCL, "nccl", with a store, too). The last three are plugins. When all ranks of mpi or gloo are on one machine,
+ * flow_communicator_share makes them one group that goes through memory ("shared").
+ *
+ * Contract of every transport
+ *   - All ranks make the same calls with the same counts in the same order. `local` and `shared` find out when they do not and
+ *     name both sides; the engines behind the others may not.
+ *   - A sum has the same bits on every rank. It depends on the number of ranks, the transport and the count, never on timing;
+ *     `local` and `shared` add in the order of the ranks, ((r0 + r1) + r2) + ...
+ *   - One thread at a time uses a communicator, usually the communication thread that opened it. Only abort may be called by any
+ *     other thread at any time between the return of open and the call of close.
+ *   - A call returns within its timeout (gloo and mpi: does not wait longer for any piece of a MiB or two), whoever else is alive: FLOW_TIMED_OUT
+ *     names the operation and, where the transport can tell, the ranks that did not come. FLOW_IO_ERROR: a peer is lost.
+ *     FLOW_ABORTED: somebody called abort; the message has the reason that was given.
+ *   - After any of these three the communicator is broken: every further call fails at once with the first failure's status and
+ *     reason, and the data of the failed call are undefined. On other ranks the same call may have succeeded. What remains is
+ *     close, and a new group under another name; with mpi the start of a new job, since MPI cannot take a collective back.
+ *   - nccl: data are in the device's memory, and calls but barrier return when they are enqueued on the queue of the options, which can
+ *     be recorded meanwhile. Whoever waits for the queue then is let go by abort. Recordings that hold its calls are released before close,
+ *     which else would not return.
+ *   - FLOW_INVALID_ARGUMENT and FLOW_OUT_OF_MEMORY leave the communicator as it was; the other ranks wait meanwhile. */
+#ifndef FLOW_TRANSPORT_TRANSPORT_H
+#define FLOW_TRANSPORT_TRANSPORT_H
+
+#include "base/status.h"
+#include "run/replicas/exchange.h"
+
+enum { FLOW_REASON_SIZE = 512 };        /* of the sentence that says why a communicator is broken */
+
+enum { FLOW_MOST_RANKS = 16384 };
+
+/* Where ranks leave texts for each other, for transports that have to find their peers. Called by the thread that calls open. */
+typedef struct flow_store {
+  flow_status (*set)(void *state, const char *key, const void *bytes, size_t count);
+  /* Waits until the key is there. *bytes is memory of flow_alloc, the caller's then. FLOW_TIMED_OUT after `seconds`. */
+  flow_status (*get)(void *state, const char *key, double seconds, void **bytes, size_t *count);
+  void *state;
+} flow_store;
+
+typedef struct flow_local_group flow_local_group;
+
+typedef struct flow_transport_options {
+  double            timeout;      /* seconds that a call may take, open too; more than 0 */
+  const char       *group;        /* name of the group, for those who meet in a store; new for each new group. "" is a name */
+  const char       *address;      /* gloo: the own host name or number under which the others reach this process */
+  const flow_store *store;        /* gloo, nccl */
+  struct flow_queue *queue;       /* nccl: of the rank's device (kernels/accelerator.h); lives until close */
+  const int        *ended;        /* nccl (optional): open fails soon after another thread has set it, by __atomic_store_n */
+  flow_local_group *local;        /* local */
+} flow_transport_options;
+
+/* A rank's end of the group. Every transport's own struct begins with it. */
+typedef struct flow_communicator {
+  const struct flow_transport *transport;
+  int    rank, size;
+  double timeout;
+} flow_communicator;
+
+/* The table of a transport. Arguments were checked by the functions below. */
+typedef struct flow_transport {
+  const char *name;
+  /* Sets the first members of *out, too. rank and size are -1 if the launcher is to say it. */
+  flow_status (*open)(int rank, int size, const flow_transport_options *options, flow_communicator **out);
+  flow_status (*all_reduce)(flow_communicator *self, flow_dtype dtype, void *data, int64_t count);
+  flow_status (*broadcast)(flow_communicator *self, int from, void *data, int64_t bytes);
+  flow_status (*all_gather)(flow_communicator *self, const void *mine, int64_t bytes, void *all);
+  flow_status (*collect)(flow_communicator *self, void *const *arrays, int count, int64_t unit, const int64_t *first,
+                         int64_t *received);                 /* (optional: `shared` alone has it, as the next) */
+  flow_status (*share)(flow_communicator *self, int64_t bytes, flow_common *out);
+  flow_status (*barrier)(flow_communicator *self);
+  void        (*abort)(flow_communicator *self, const char *reason);
+  void        (*close)(flow_communicator *self);
+  /* (optional) Since when a call of the engine has not come back, of flow_now_nanoseconds; 0: none is under way. Any thread, as abort. */
+  int64_t     (*inside)(const flow_communicator *self);
+} flow_transport;
+
+extern const flow_transport flow_transport_local;
+
+/* Opens this rank's end. transport: "local", "mpi" or "gloo". rank and size: -1 for what the launcher says (mpi only).
+ * FLOW_NOT_FOUND with what to install where the plugin is missing. `mpi` and `gloo` wait for the other ranks, `local` does not.
+ * What the options point to must live until open returns, but the local group until close does. */
+flow_status flow_communicator_open(const char *transport, int rank, int size, const flow_transport_options *options,
+                                   flow_communicator **out);
+/* Waits for nobody; NULL is fine. Peers that still wait in a call may see it as a lost peer: barrier() before it, where that matters. */
+void        flow_communicator_close(flow_communicator *self);
+
+/* All ranks call it after open. Where they are processes of one machine that can open each other's memory, *communicator becomes one
+ * that hands the bytes through memory and owns the old one; elsewhere, and if FLOW_SHARED_MEMORY is 0 in one rank's environment, it stays
+ * as it is, which is no failure. Nothing is left in any file system. A failure is one of the calls that the ranks agree by. */
+flow_status flow_communicator_share(flow_communicator **communicator);
+/* Does it hand the bytes through memory that processes share? */
+int         flow_communicator_is_shared(const flow_communicator *self);
+
+/* data[i] = the sum over all ranks of their data[i], in place; float32 or float64. */
+flow_status flow_communicator_all_reduce(flow_communicator *self, flow_dtype dtype, void *data, int64_t count);
+/* data of rank `from` to all others. */
+flow_status flow_communicator_broadcast(flow_communicator *self, int from, void *data, int64_t bytes);
+/* all: size * bytes, in order of the ranks. `mine` may not be inside it. */
+flow_status flow_communicator_all_gather(flow_communicator *self, const void *mine, int64_t bytes, void *all);
+/* These two as run/replicas/exchange.h says; `shared` only, FLOW_UNSUPPORTED elsewhere. */
+flow_status flow_communicator_collect(flow_communicator *self, void *const *arrays, int count, int64_t unit, const int64_t *first,
+                                      int64_t *received);
+flow_status flow_communicator_share_memory(flow_communicator *self, int64_t bytes, flow_common *out);
+/* Returns when every rank has called it. */
+flow_status flow_communicator_barrier(flow_communicator *self);
+/* From any thread: the pending call and all later ones return FLOW_ABORTED with `reason` (at most 500 bytes are kept). `local`
+ * and `shared` abort every rank of the group; to other processes the control plane has to say it. The first abort counts. */
+void        flow_communicator_abort(flow_communicator *self, const char *reason);
+
+/* Seconds since when a call of the engine behind the transport has not come back, during which neither a timeout nor an abort gets
+ * through; 0: none is under way, or the transport does not tell. As abort, any thread. */
+double      flow_communicator_inside(const flow_communicator *self);
+
+/* The memory through which `size` threads meet: one for all, made before the first opens. Whoever made it releases it; the
+ * communicators opened on it hold it, too. */
+flow_status flow_local_group_new(int size, flow_local_group **out);
+void        flow_local_group_release(flow_local_group *group);
+
+#endif

@@ -1,0 +1,247 @@
+/* convolution.c: y, index = pool(activation(conv(x, w) + b)): the forward kernels.
+ *
+ * The direct variant walks an image in bands of rows. Padding is made by copying a band's input rows into scratch, with
+ * zeros around them; without padding the input is read where it lies. Per band each block of output channels is done
+ * for all rows, so that its weights and the band's input stay in the inner caches. A fused max pool of 2 x 2 happens in
+ * registers; for others the rows of a block go to a ring of as many rows as the window is high. Only winners are written. */
+#include "cpu/convolution/convolution.h"
+#include "cpu/cost.h"
+#include "cpu/variant.h"
+
+FLOW_VARIANT(convolution_winograd);
+
+enum { BAND_BYTES = 96 * 1024 };   /* input of a band: with the weights of a block well inside a second-level cache */
+
+typedef struct layout {
+  flow_geometry s;
+  int     copied;                   /* input rows are copied, with zeros around them */
+  int64_t pixel;                    /* floats of an input pixel as the kernel sees it */
+  int64_t width;                    /* pixels of an input row as the kernel sees it */
+  int64_t band;                     /* rows of y in a band */
+  int64_t band_rows;                /* input rows that they need */
+  int     by_two;                   /* pooled by windows of 2 x 2 side by side: in registers */
+  int64_t ring_floats;              /* one row of conv outputs of one block, for pooling */
+  int     one_run;                  /* a kernel row is one run of floats */
+  int64_t taps;                     /* runs of the kernel */
+  size_t  packed;                   /* floats of packed weights */
+  size_t  band_floats;              /* scratch: the band, then the ring */
+} layout;
+
+static layout layout_of(const flow_call *call)
+{
+  layout l = { .s = flow_direct_geometry(flow_geometry_of(call, &call->inputs[0], &call->inputs[1])) };
+  const flow_geometry *s = &l.s;
+  l.pixel = s->depthwise ? flow_padded_channels(s->channels_in) : s->channels_in;
+  l.copied = s->before[0] || s->before[1] || s->after[0] || s->after[1] || l.pixel != s->channels_in || s->bytes;
+  l.width = s->in[1] + s->before[1] + s->after[1];
+  int64_t row_bytes = l.width * l.pixel * (int64_t)sizeof(float);
+  int64_t rows_per_unit = s->pool_stride[0] * s->stride[0];
+  l.band = row_bytes * rows_per_unit > 0 ? BAND_BYTES / (row_bytes * rows_per_unit) : 1;
+  if (l.band > s->result[0]) l.band = s->result[0];
+  if (l.band < 1) l.band = 1;
+  l.band_rows = ((l.band - 1) * s->pool_stride[0] + s->pool[0] - 1) * s->stride[0] + flow_reach(s, 0) + 1;
+  l.by_two = !s->depthwise && s->pool[0] == 2 && s->pool[1] == 2 && s->pool_stride[0] == 2 && s->pool_stride[1] == 2;
+  l.ring_floats = s->pooled && !l.by_two ? s->out[1] * BLOCK : 0;
+  l.one_run = s->dilation[1] == 1 && s->groups == 1 && !s->depthwise;
+  l.taps = l.one_run ? s->kernel[0] : s->kernel[0] * s->kernel[1];
+  l.packed = flow_packed_floats(s, 0);
+  l.band_floats = l.copied ? (size_t)flow_padded_channels(l.band_rows * l.width * l.pixel) : 0;
+  return l;
+}
+
+/* shared: offsets of the taps, packed weights, biases filled up like the channels of the weights. */
+typedef struct shared_view { int64_t *offsets; float *weights, *biases; } shared_view;
+
+static size_t offset_bytes(const layout *l) { return ((size_t)l->taps * sizeof(int64_t) + 63) / 64 * 64; }
+static size_t packed_biases(const flow_geometry *s) { return (size_t)(s->groups * flow_padded_channels(s->group_out)); }
+
+static shared_view shared_of(const flow_call *call, const layout *l)
+{
+  shared_view view = { .offsets = call->shared, .weights = (float *)((char *)call->shared + offset_bytes(l)) };
+  view.biases = view.weights + l->packed;
+  return view;
+}
+
+static size_t shared_bytes(const flow_call *call)
+{
+  layout l = layout_of(call);
+  return offset_bytes(&l) + (l.packed + packed_biases(&l.s)) * sizeof(float);
+}
+
+static size_t scratch_bytes(const flow_call *call)
+{
+  layout l = layout_of(call);
+  return (l.band_floats + (size_t)(l.ring_floats * l.s.pool[0])) * sizeof(float);
+}
+
+static flow_status prepare(const flow_call *call)
+{
+  layout l = layout_of(call);
+  const flow_geometry *s = &l.s;
+  shared_view shared = shared_of(call, &l);
+  int64_t columns = l.one_run ? 1 : s->kernel[1];
+  for (int64_t tap = 0; tap < l.taps; tap++)
+    shared.offsets[tap] = (tap / columns * s->dilation[0] * l.width + tap % columns * s->dilation[1]) * l.pixel;
+  const flow_tap_range all[2] = { { 0, 1, s->kernel[0] }, { 0, 1, s->kernel[1] } };
+  flow_pack_weights(s, call->inputs[1].data, 0, all, shared.weights);
+  if (s->input_scale != 1)
+    for (size_t i = 0; i < l.packed; i++) shared.weights[i] *= (float)s->input_scale;
+  memset(shared.biases, 0, packed_biases(s) * sizeof(float));
+  const float *b = s->has_bias ? call->inputs[2].data : NULL;
+  for (int64_t group = 0; group < s->groups && b; group++)
+    memcpy(shared.biases + group * flow_padded_channels(s->group_out), b + group * s->group_out, (size_t)s->group_out * sizeof(float));
+  return FLOW_OK;
+}
+
+/* Input rows first .. first + rows - 1, counted from the top padding, into the band. Its left and right margins are
+ * zero already and stay so. */
+static void fill_band(const layout *l, const void *x, int64_t first, int64_t rows, float *band)
+{
+  const flow_geometry *s = &l->s;
+  int64_t pixels = l->pixel == s->channels_in ? 1 : s->in[1], floats = s->in[1] * s->channels_in / pixels;
+  for (int64_t row = 0; row < rows; row++) {
+    int64_t iy = first + row - s->before[0];
+    float *to = band + (row * l->width + s->before[1]) * l->pixel;
+    for (int64_t p = 0; p < pixels; p++, to += l->pixel) {
+      if (iy >= 0 && iy < s->in[0]) flow_copy_input(s, to, flow_input_at(s, x, (iy * pixels + p) * floats), floats);
+      else memset(to, 0, (size_t)floats * sizeof(float));
+    }
+  }
+}
+
+/* Max pooling of one row of windows over conv rows: rows[i] is the i-th row of the windows, one block wide. The first
+ * of equals wins, a NaN wins over numbers. y or index may be NULL. height and width are constants where it pays. */
+ALWAYS_INLINE void pool_windows(const int64_t height, const int64_t width, const flow_geometry *s, const float *const *rows, int64_t step,
+                                int64_t channels, float *y, uint8_t *index)
+{
+  for (int64_t px = 0; px < s->result[1]; px++) {
+    for (int64_t c = 0; c < channels; c += VL) {
+      int64_t at = px * s->pool_stride[1] * step + c;
+      vf best = vf_load(rows[0] + at);
+      vi winner = { 0 };
+      for (int64_t ky = 0; ky < height; ky++) {
+        for (int64_t kx = ky == 0; kx < width; kx++)
+          flow_pool_take(&best, &winner, vf_load(rows[ky] + at + kx * step), (int32_t)(ky * width + kx));
+      }
+      if (s->relu) flow_pool_relu(&best, &winner);
+      int64_t to = px * s->channels_out + c, lanes = channels - c;
+      if (lanes >= VL) {
+        if (y) vf_store(y + to, best);
+        if (index) vi_store_bytes(index + to, winner);
+      } else {
+        for (int64_t lane = 0; lane < lanes && y; lane++) y[to + lane] = best[lane];
+        for (int64_t lane = 0; lane < lanes && index; lane++) index[to + lane] = (uint8_t)winner[lane];
+      }
+    }
+  }
+}
+
+static void pool_row(const flow_geometry *s, const float *const *rows, int64_t step, int64_t channels, float *y, uint8_t *index)
+{
+  if (s->pool[0] == 2 && s->pool[1] == 2) pool_windows(2, 2, s, rows, step, channels, y, index);
+  else pool_windows(s->pool[0], s->pool[1], s, rows, step, channels, y, index);
+}
+
+/* One block of output channels for rows `first` .. `last` - 1 of y. x: the input row of the first conv row. */
+static void convolve_block(const layout *l, const int64_t *offsets, const float *x, const float *weights, const float *bias,
+                           int64_t channels, int64_t first, int64_t last, float *y, uint8_t *index, float *ring)
+{
+  const flow_geometry *s = &l->s;
+  flow_taps taps = {
+    .count = l->taps, .run = l->one_run ? s->kernel[1] * s->group_in : s->group_in, .offsets = offsets,
+    .pixel_step = s->stride[1] * l->pixel,
+  };
+  flow_row_function *convolve_row = s->depthwise ? flow_depthwise_row : flow_convolve_row;
+  int64_t row_step = s->stride[0] * l->width * l->pixel, y_row = s->result[1] * s->channels_out;
+  if (!s->pooled) {
+    float floor = s->relu ? 0.0f : -__builtin_inff();
+    for (int64_t row = first; row < last; row++, x += row_step)
+      convolve_row(&taps, x, weights, bias, floor, channels, y + row * y_row, s->channels_out, s->out[1]);
+    return;
+  }
+  if (l->by_two) {
+    for (int64_t row = first; row < last; row++, x += 2 * row_step)
+      flow_convolve_pooled_row(&taps, x, row_step, weights, bias, s->relu, channels, y ? y + row * y_row : NULL,
+                               index ? index + row * y_row : NULL, s->channels_out, s->result[1]);
+    return;
+  }
+  int64_t step = flow_padded_channels(channels), done = first * s->pool_stride[0];
+  const float *rows[NO_WINNER];
+  for (int64_t row = first; row < last; row++) {
+    int64_t top = row * s->pool_stride[0];
+    if (done < top) done = top;
+    for (; done < top + s->pool[0]; done++)
+      convolve_row(&taps, x + (done - first * s->pool_stride[0]) * row_step, weights, bias, -__builtin_inff(), step,
+                   ring + done % s->pool[0] * l->ring_floats, step, s->out[1]);
+    for (int64_t ky = 0; ky < s->pool[0]; ky++) rows[ky] = ring + (top + ky) % s->pool[0] * l->ring_floats;
+    pool_row(s, rows, step, channels, y ? y + row * y_row : NULL, index ? index + row * y_row : NULL);
+  }
+}
+
+static flow_status run_direct(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase, (void)begin, (void)end;
+  layout l = layout_of(call);
+  const flow_geometry *s = &l.s;
+  shared_view shared = shared_of(call, &l);
+  const void *x = call->inputs[0].data;
+  float *y = call->outputs[0].data, *band = call->scratch, *ring = band + l.band_floats;
+  uint8_t *index = s->pooled ? call->outputs[1].data : NULL;
+  if (!y && !index) return FLOW_OK;
+  if (l.copied) memset(band, 0, l.band_floats * sizeof(float));
+  int64_t group_padded = flow_padded_channels(s->group_out), taps = s->kernel[0] * s->kernel[1] * s->group_in;
+  int64_t row_floats = l.width * l.pixel;
+  for (int64_t image = 0; image < s->images; image++) {
+    for (int64_t first = 0; first < s->result[0]; first += l.band) {
+      int64_t last = first + l.band < s->result[0] ? first + l.band : s->result[0];
+      int64_t top = first * s->pool_stride[0] * s->stride[0];
+      int64_t rows = ((last - first - 1) * s->pool_stride[0] + s->pool[0] - 1) * s->stride[0] + flow_reach(s, 0) + 1;
+      const float *input = band;
+      if (l.copied) fill_band(&l, x, top, rows, band);
+      else input = (const float *)x + top * row_floats;
+      for (int64_t group = 0; group < s->groups; group++) {
+        for (int64_t block = 0; block < s->group_out; block += BLOCK) {
+          int64_t channels = s->group_out - block < BLOCK ? s->group_out - block : BLOCK;
+          int64_t channel = group * s->group_out + block;
+          convolve_block(&l, shared.offsets, input + (s->depthwise ? block : group * s->group_in),
+                         shared.weights + (group * group_padded + block) * taps, shared.biases + group * group_padded + block,
+                         channels, first, last, y ? y + channel : NULL, index ? index + channel : NULL, ring);
+        }
+      }
+    }
+    x = flow_input_at(s, x, s->in[0] * s->in[1] * s->channels_in);
+    if (y) y += s->result[0] * s->result[1] * s->channels_out;
+    if (index) index += s->result[0] * s->result[1] * s->channels_out;
+  }
+  return FLOW_OK;
+}
+
+static int supports_direct(const flow_call *call)
+{
+  const int32_t *pool = call->attributes->convolution.pool;
+  int dtype = call->inputs[0].dtype;
+  return call->inputs[1].dtype == FLOW_FLOAT32 && (dtype == FLOW_FLOAT32 || dtype == FLOW_UINT8)
+      && pool[0] * (int64_t)pool[1] <= NO_WINNER && call->inputs[0].shape[3] > 0;
+}
+
+/* Wide rows of many channels reach 90 % of the peak; a kernel of few taps pays for its tile's beginning and end. */
+static double cost_direct(const flow_call *call)
+{
+  layout l = layout_of(call);
+  const flow_geometry *s = &l.s;
+  double taps = (double)(s->kernel[0] * s->kernel[1] * s->group_in), pixels = (double)(s->images * s->out[0] * s->out[1]);
+  double padded = (double)(s->groups * flow_padded_channels(s->group_out));
+  if (s->depthwise) return flow_cost_arithmetic(pixels * taps * padded, 0.3);
+  double copied = l.copied ? (double)(s->images * s->in[0] * s->in[1] * l.pixel) * 2 * sizeof(float) : 0;
+  return flow_cost_arithmetic(pixels * (taps + 4) * padded, 0.9) + flow_cost_cached(copied + 2 * (double)l.packed * sizeof(float));
+}
+
+const flow_kernel FLOW_KERNELS(convolution)[] = {
+  { .variant = "direct", .supports = supports_direct, .cost = cost_direct, .shared_bytes = shared_bytes, .scratch_bytes = scratch_bytes,
+    .prepare = prepare, .run = run_direct },
+  FLOW_VARIANT_ENTRY(pointwise, "pointwise"),
+  FLOW_VARIANT_ENTRY(depthwise, "depthwise"),
+  FLOW_VARIANT_ENTRY(convolution_winograd, "winograd"),
+  { .variant = "plain", .run = flow_convolution_plain },
+  { 0 }
+};

@@ -1,0 +1,131 @@
+/* convolution.h: what the convolution kernels share: the geometry of a call, and the inner engines of the direct variant
+ * (convolution_direct.c: rows of outputs; convolution_outer.c: weight gradients; convolution_depthwise.c: both, for
+ * depthwise convolutions).
+ *
+ * Activations are NHWC, weights HWIO: {kernel height, kernel width, channels in / groups, channels out}; the output
+ * channels of a group are neighbours. In arrays of two, [0] is height and [1] is width. */
+#ifndef FLOW_CPU_CONVOLUTION_CONVOLUTION_H
+#define FLOW_CPU_CONVOLUTION_CONVOLUTION_H
+
+#include "convolution_geometry.h"
+#include "cpu/pooling/pool_window.h"
+#include "cpu/variant.h"
+
+/* Element `at` of x. */
+static inline const void *flow_input_at(const flow_geometry *geometry, const void *x, int64_t at)
+{
+  return (const char *)x + at * (geometry->bytes ? 1 : (int64_t)sizeof(float));
+}
+
+/* to[0 .. n - 1] = the elements of x from there on. */
+static inline void flow_copy_input(const flow_geometry *geometry, float *to, const void *from, int64_t n)
+{
+  const uint8_t *bytes = from;
+  int64_t i = 0;
+  if (!geometry->bytes) {
+    memcpy(to, from, (size_t)n * sizeof(float));
+    return;
+  }
+  for (; i + VL <= n; i += VL) vf_store(to + i, __builtin_convertvector(vi_load_bytes(bytes + i), vf));
+  for (; i < n; i++) to[i] = (float)bytes[i];
+}
+
+/* ---- the direct variant: channels in blocks of two vectors, the last block of a group of one or two ----------------- */
+enum { BLOCK = 2 * VL };
+
+/* The geometry as the direct variant walks it. A depthwise convolution (each channel has a kernel of its own) is one
+ * group there, of one input and all outputs, whose channels in turn read the channels of the input. */
+static inline flow_geometry flow_direct_geometry(flow_geometry s)
+{
+  if (s.groups > 1 && s.groups == s.channels_in && s.groups == s.channels_out) {
+    s.depthwise = 1;
+    s.groups = 1;
+    s.group_out = s.channels_out;
+  }
+  return s;
+}
+
+/* Channels as the packed weights hold them: whole vectors, filled up with zeros. */
+static inline int64_t flow_padded_channels(int64_t channels) { return (channels + VL - 1) / VL * VL; }
+
+/* Where the taps of one output lie in the input: `count` runs of neighbouring floats. A kernel row over neighbouring
+ * pixels with all their channels is one run; with groups or dilation every tap is one. */
+typedef struct flow_taps {
+  int64_t count, run;                   /* both at least 1 */
+  const int64_t *offsets;               /* [count] of each run, in floats */
+  int64_t pixel_step;                   /* floats between the first taps of neighbouring outputs */
+} flow_taps;
+
+/* Kernel positions along one axis: first, first + step, ... Negative steps turn the kernel around. */
+typedef struct flow_tap_range { int64_t first, step, count; } flow_tap_range;
+
+/* The sum of a weight gradient runs over these pixels; steps in floats. */
+typedef struct flow_pixels {
+  int64_t rows, columns;
+  int64_t x_row_step, x_step, g_row_step, g_step;
+} flow_pixels;
+
+#define flow_convolve_row       FLOW_ISA_NAME(convolve_row)
+#define flow_convolve_pooled_row FLOW_ISA_NAME(convolve_pooled_row)
+#define flow_outer_products     FLOW_ISA_NAME(outer_products)
+#define flow_depthwise_row      FLOW_ISA_NAME(depthwise_row)
+#define flow_depthwise_products FLOW_ISA_NAME(depthwise_products)
+#define flow_packed_floats      FLOW_ISA_NAME(packed_floats)
+#define flow_pack_weights       FLOW_ISA_NAME(pack_weights)
+
+/* y[pixel][channel] = max(floor, bias[channel] + sum over taps of x * weights) for `width` pixels that lie y_step floats
+ * apart, and one block's `channels` <= BLOCK. weights: [tap][padded channels], bias: [padded channels].
+ * floor: 0 for relu, -infinity for none; NaN stays. */
+typedef void flow_row_function(const flow_taps *taps, const float *x, const float *weights, const float *bias, float floor,
+                               int64_t channels, float *y, int64_t y_step, int64_t width);
+flow_row_function flow_convolve_row;
+
+/* One row of `width` windows of 2 x 2 max pooling over the convolution, whose rows lie row_step floats apart in x: the largest
+ * of each window (of zero, too, with relu) and its index, either of which may be NULL, y_step elements apart. */
+void flow_convolve_pooled_row(const flow_taps *taps, const float *x, int64_t row_step, const float *weights, const float *bias,
+                              int relu, int64_t channels, float *y, uint8_t *index, int64_t y_step, int64_t width);
+
+/* The same for a depthwise convolution: each channel reads the input channel at its own place, as whole vectors (the
+ * input is padded), and every run is one tap. */
+flow_row_function flow_depthwise_row;
+
+/* Weights as these two read them: [group][block][kernel row][kernel column][input][channels of the block], for
+ * the kernel positions in `ranges`. transposed: outputs become inputs, for the input gradient. Returns the end of packed. */
+float *flow_pack_weights(const flow_geometry *geometry, const float *w, int transposed, const flow_tap_range ranges[2], float *packed);
+/* Floats of all positions together. */
+size_t flow_packed_floats(const flow_geometry *geometry, int transposed);
+
+/* dw[position][channel] += sum over pixels, in order, of x[offsets[position] + pixel] * g[pixel][channel], for one
+ * block's `channels`. Whole vectors of g are read: it is padded. dw_step: floats between positions. */
+typedef void flow_products_function(const flow_pixels *pixels, const float *x, const int64_t *offsets, int64_t positions,
+                                    const float *g, int64_t channels, float *dw, int64_t dw_step);
+flow_products_function flow_outer_products;
+
+/* The same for a depthwise convolution: channel by channel, x too in whole vectors. */
+flow_products_function flow_depthwise_products;
+
+/* The pointwise variants (convolution_pointwise.c). */
+FLOW_VARIANT(pointwise);
+FLOW_VARIANT(pointwise_gradient);
+
+/* The depthwise variants (depthwise.c). */
+FLOW_VARIANT(depthwise);
+FLOW_VARIANT(depthwise_gradient);
+
+#define flow_gradient_row FLOW_ISA_NAME(gradient_row)
+#define flow_sum_row      FLOW_ISA_NAME(sum_row)
+
+/* Row `row` of the gradient of the conv output of one image, max pooling undone and relu applied: pixels `step` floats
+ * apart. g, y, index are the image's. */
+void flow_gradient_row(const flow_geometry *geometry, int64_t row, const float *g, const float *y, const uint8_t *index, float *to,
+                       int64_t step);
+/* db[channel] += the pixels of one such row, in an order that depends on their number only. */
+void flow_sum_row(float *db, const float *row, int64_t step, int64_t pixels, int64_t channels);
+
+/* The plain variants (convolution_plain.c): any float32 or float64 call. */
+#define flow_convolution_plain          FLOW_ISA_NAME(convolution_plain)
+#define flow_convolution_gradient_plain FLOW_ISA_NAME(convolution_gradient_plain)
+flow_status flow_convolution_plain(const flow_call *call, int phase, int64_t begin, int64_t end);
+flow_status flow_convolution_gradient_plain(const flow_call *call, int phase, int64_t begin, int64_t end);
+
+#endif

@@ -1,0 +1,121 @@
+/* convolution_direct.c: one row of a direct convolution, and the weights in the order in which it reads them.
+ *
+ * A tile of P neighbouring outputs times V vectors of output channels lives in registers. For every tap V vectors of
+ * weights are loaded once and multiplied with P inputs, each broadcast to all lanes: P + V loads for P x V fused
+ * multiply-adds. 12 sums keep both multiply-add units of AVX2 busy (2 a cycle, 4 cycles latency) and leave registers
+ * for the weights and one input; with 32 registers twice as many weigh less on the load ports. */
+#include "cpu/convolution/convolution.h"
+
+enum { PIXELS_1 = 12, PIXELS_2 = REGISTERS == 32 ? 12 : 6, SUMS = 2 * PIXELS_2 };
+
+/* `count` tiles one behind the other. vectors and pixels are constants at every call, so that sums stays in registers. */
+ALWAYS_INLINE void convolve_tiles(const int vectors, const int pixels, int64_t count, const flow_taps *taps, const float *x,
+                                  const float *weights, const float *bias, float floor, int64_t channels, float *y, int64_t y_step)
+{
+  const int64_t step = taps->pixel_step;
+  const int whole = channels == vectors * VL;   /* else the tile is stored through spill */
+  float spill[SUMS * VL];
+  const vf least = vf_set(floor);
+  for (; count > 0; count--, x += pixels * step, y += pixels * y_step) {
+    vf sums[SUMS];
+#pragma GCC unroll 24
+    for (int i = 0; i < pixels * vectors; i++) sums[i] = vf_load(bias + i % vectors * VL);
+    /* Loops that test at their end: the overhead of a tile counts when a kernel has few taps. */
+    const float *w = weights;
+    int64_t tap = 0;
+    do {
+      const float *first = x + taps->offsets[tap], *end = first + taps->run;
+      do {
+        vf v[2];
+#pragma GCC unroll 2
+        for (int b = 0; b < vectors; b++, w += VL) v[b] = vf_load(w);
+#pragma GCC unroll 12
+        for (int p = 0; p < pixels; p++) {
+          vf input = vf_set(first[p * step]);
+#pragma GCC unroll 2
+          for (int b = 0; b < vectors; b++) sums[p * vectors + b] += input * v[b];
+        }
+      } while (++first != end);
+    } while (++tap != taps->count);
+    float *to = whole ? y : spill;
+    const int64_t to_step = whole ? y_step : vectors * VL;
+#pragma GCC unroll 12
+    for (int p = 0; p < pixels; p++) {
+#pragma GCC unroll 2
+      for (int b = 0; b < vectors; b++)
+        vf_store(to + p * to_step + b * VL, vf_at_least(sums[p * vectors + b], least));
+    }
+    if (!whole)
+      for (int p = 0; p < pixels; p++)
+        for (int64_t c = 0; c < channels; c++) y[p * y_step + c] = spill[p * vectors * VL + c];
+  }
+}
+
+#define TILES(vectors, pixels) \
+  case pixels: convolve_tiles(vectors, pixels, count, taps, x, weights, bias, floor, channels, y, y_step); break;
+
+static void convolve_tiles_1(int64_t pixels, int64_t count, const flow_taps *taps, const float *x, const float *weights,
+                             const float *bias, float floor, int64_t channels, float *y, int64_t y_step)
+{
+  switch (pixels) {
+    TILES(1, 1) TILES(1, 2) TILES(1, 3) TILES(1, 4) TILES(1, 5) TILES(1, 6)
+    TILES(1, 7) TILES(1, 8) TILES(1, 9) TILES(1, 10) TILES(1, 11) TILES(1, 12)
+  }
+}
+
+static void convolve_tiles_2(int64_t pixels, int64_t count, const flow_taps *taps, const float *x, const float *weights,
+                             const float *bias, float floor, int64_t channels, float *y, int64_t y_step)
+{
+  switch (pixels) {
+    TILES(2, 1) TILES(2, 2) TILES(2, 3) TILES(2, 4) TILES(2, 5) TILES(2, 6)
+#if defined(FLOW_ISA_AVX512)
+    TILES(2, 7) TILES(2, 8) TILES(2, 9) TILES(2, 10) TILES(2, 11) TILES(2, 12)
+#endif
+  }
+}
+
+/* The row is cut into the fewest tiles, whose widths differ by one at most: no narrow tile at the end. */
+void flow_convolve_row(const flow_taps *taps, const float *x, const float *weights, const float *bias, float floor,
+                       int64_t channels, float *y, int64_t y_step, int64_t width)
+{
+  if (width == 0) return;
+  int two = channels > VL;
+  int64_t widest = two ? PIXELS_2 : PIXELS_1;
+  int64_t tiles = (width + widest - 1) / widest, narrow = width / tiles, wide_tiles = width % tiles;
+  int64_t split = wide_tiles * (narrow + 1);
+  const float *rest = x + split * taps->pixel_step;
+  if (two) {
+    convolve_tiles_2(narrow + 1, wide_tiles, taps, x, weights, bias, floor, channels, y, y_step);
+    convolve_tiles_2(narrow, tiles - wide_tiles, taps, rest, weights, bias, floor, channels, y + split * y_step, y_step);
+  } else {
+    convolve_tiles_1(narrow + 1, wide_tiles, taps, x, weights, bias, floor, channels, y, y_step);
+    convolve_tiles_1(narrow, tiles - wide_tiles, taps, rest, weights, bias, floor, channels, y + split * y_step, y_step);
+  }
+}
+
+size_t flow_packed_floats(const flow_geometry *s, int transposed)
+{
+  int64_t inputs = transposed ? s->group_out : s->group_in, outputs = transposed ? s->group_in : s->group_out;
+  return (size_t)(s->groups * s->kernel[0] * s->kernel[1] * inputs * flow_padded_channels(outputs));
+}
+
+float *flow_pack_weights(const flow_geometry *s, const float *w, int transposed, const flow_tap_range ranges[2], float *packed)
+{
+  int64_t inputs = transposed ? s->group_out : s->group_in, outputs = transposed ? s->group_in : s->group_out;
+  int64_t input_step = transposed ? 1 : s->channels_out, output_step = transposed ? s->channels_out : 1;
+  for (int64_t group = 0; group < s->groups; group++) {
+    for (int64_t block = 0; block < outputs; block += BLOCK) {
+      int64_t channels = outputs - block < BLOCK ? outputs - block : BLOCK, padded = flow_padded_channels(channels);
+      for (int64_t tap = 0; tap < ranges[0].count * ranges[1].count; tap++) {
+        int64_t ky = ranges[0].first + tap / ranges[1].count * ranges[0].step;
+        int64_t kx = ranges[1].first + tap % ranges[1].count * ranges[1].step;
+        const float *from = w + (ky * s->kernel[1] + kx) * s->group_in * s->channels_out + group * s->group_out + block * output_step;
+        for (int64_t input = 0; input < inputs; input++, packed += padded) {
+          for (int64_t c = 0; c < channels; c++) packed[c] = from[input * input_step + c * output_step];
+          for (int64_t c = channels; c < padded; c++) packed[c] = 0.0f;
+        }
+      }
+    }
+  }
+  return packed;
+}

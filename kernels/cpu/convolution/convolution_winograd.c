@@ -1,0 +1,84 @@
+/* convolution_winograd.c: the variant "winograd" of convolution: kernels of 3 x 3 with stride 1, by tiles of 4 x 4 outputs,
+ * which take a quarter of the direct variant's multiplications, or, for an exact call, of 2 x 2.
+ *
+ * A NaN or infinity in the input makes NaN of every output of the tiles that see it, not only of those whose kernels do. */
+#include "cpu/convolution/convolution_winograd.h"
+#include "cpu/cost.h"
+#include "cpu/variant.h"
+#include "cpu/convolution/winograd_tiles.h"
+
+FLOW_VARIANT(convolution_winograd);
+
+/* The tiles of one image: what the pool leaves out is not computed. */
+static flow_tile_range range_of(const flow_geometry *s, int f)
+{
+  return (flow_tile_range){ .rows = flow_tiles_along(s->result[0] * s->pool[0], f), .images = s->images,
+                            .columns = flow_tiles_along(s->result[1] * s->pool[1], f) };
+}
+
+/* shared: the biases, filled up with zeros, then U. */
+static float *weights_of(const flow_call *call, const flow_geometry *s)
+{
+  return (float *)call->shared + flow_plane(flow_padded_channels(s->channels_out));
+}
+
+size_t FLOW_ISA_NAME(convolution_winograd_shared_bytes)(const flow_call *call)
+{
+  flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
+  size_t weights = flow_winograd_weights_floats(flow_winograd_f(call), s.channels_in, s.channels_out);
+  return ((size_t)flow_plane(flow_padded_channels(s.channels_out)) + weights) * sizeof(float);
+}
+
+size_t FLOW_ISA_NAME(convolution_winograd_scratch_bytes)(const flow_call *call)
+{
+  flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
+  int f = flow_winograd_f(call);
+  flow_tile_range range = range_of(&s, f);
+  return flow_winograd_scratch_floats(f, s.channels_in, flow_tile_count(&range)) * sizeof(float);
+}
+
+flow_status FLOW_ISA_NAME(convolution_winograd_prepare)(const flow_call *call)
+{
+  flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
+  memset(call->shared, 0, (size_t)flow_padded_channels(s.channels_out) * sizeof(float));
+  if (s.has_bias) memcpy(call->shared, call->inputs[2].data, (size_t)s.channels_out * sizeof(float));
+  flow_winograd_weights(flow_winograd_f(call), call->inputs[1].data, s.channels_in, s.channels_out, 0, (float)s.input_scale,
+                        weights_of(call, &s));
+  return FLOW_OK;
+}
+
+flow_status FLOW_ISA_NAME(convolution_winograd_run)(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase, (void)begin, (void)end;
+  flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
+  int64_t image = s.in[0] * s.in[1] * s.channels_in;
+  const float *x = call->inputs[0].data;
+  flow_tile_source source = {
+    .data = x, .end = x + s.images * image, .image_step = image, .size = { s.in[0], s.in[1] }, .channels = s.channels_in,
+    .origin = { -s.before[0], -s.before[1] },
+  };
+  flow_tile_result result = {
+    .y = call->outputs[0].data, .index = s.pooled ? call->outputs[1].data : NULL, .bias = call->shared, .pooled = s.pooled,
+    .relu = s.relu, .size = { s.result[0], s.result[1] }, .channels = s.channels_out,
+  };
+  flow_tile_range range = range_of(&s, flow_winograd_f(call));
+  if (!result.y && !result.index) return FLOW_OK;
+  flow_winograd_convolve(flow_winograd_f(call), &source, &range, weights_of(call, &s), &result, call->scratch);
+  return FLOW_OK;
+}
+
+/* Pools other than 2 x 2 windows side by side would not fall into whole tiles. */
+int FLOW_ISA_NAME(convolution_winograd_supports)(const flow_call *call)
+{
+  flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
+  for (int axis = 0; axis < 2 && s.pooled; axis++)
+    if (s.pool[axis] != 2 || s.pool_stride[axis] != 2) return 0;
+  return call->inputs[0].dtype == FLOW_FLOAT32 && flow_winograd_geometry(&s);
+}
+
+double FLOW_ISA_NAME(convolution_winograd_cost)(const flow_call *call)
+{
+  flow_geometry s = flow_geometry_of(call, &call->inputs[0], &call->inputs[1]);
+  flow_tile_range range = range_of(&s, flow_winograd_f(call));
+  return flow_winograd_cost(flow_winograd_f(call), flow_tile_count(&range), s.channels_in, s.channels_out);
+}

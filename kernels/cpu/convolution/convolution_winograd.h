@@ -1,0 +1,43 @@
+/* convolution_winograd.h: what the two variants "winograd" agree on: which calls they take, by which tiles, at what cost. */
+#ifndef FLOW_CPU_CONVOLUTION_CONVOLUTION_WINOGRAD_H
+#define FLOW_CPU_CONVOLUTION_CONVOLUTION_WINOGRAD_H
+
+#include "cpu/convolution/convolution.h"
+#include "cpu/cost.h"
+#include "cpu/convolution/winograd_tiles.h"
+
+/* Outputs of a tile along an axis. */
+static inline int flow_winograd_f(const flow_call *call) { return call->exact ? 2 : 4; }
+
+static inline int flow_winograd_geometry(const flow_geometry *s)
+{
+  for (int axis = 0; axis < 2; axis++)
+    if (s->kernel[axis] != 3 || s->stride[axis] != 1 || s->dilation[axis] != 1 || s->in[axis] < 1 || s->out[axis] < 1) return 0;
+  return !s->bytes && s->groups == 1 && s->channels_in >= 1 && s->channels_out >= 1;
+}
+
+/* `count` transforms of a tile and a vector of channels: per value 2.5 cycles of arithmetic, a load and a store. */
+static inline double flow_winograd_transform_cost(int f, double count)
+{
+  double values = count * (f + 2) * (f + 2);
+  return values * 2.5 * PEAK + flow_cost_cached(values * 2 * VL * sizeof(float));
+}
+
+/* Bytes that are read or written again and again: what outgrows a second-level cache moves at a quarter of its speed. */
+static inline double flow_winograd_traffic_cost(double bytes, double times)
+{
+  return flow_cost_cached(bytes * times * (bytes > 1024 * 1024 ? 4 : 1));
+}
+
+/* A whole convolution of so many tiles, the weights' transform included. */
+static inline double flow_winograd_cost(int f, int64_t tiles, int64_t inputs, int64_t outputs)
+{
+  double planes = (f + 2) * (f + 2), padded = (double)flow_padded_channels(outputs), weights = planes * (double)inputs * padded * sizeof(float);
+  double chunks = (double)tiles / (double)flow_winograd_chunk(f, inputs, tiles);
+  double parts = outputs % VL ? (double)(tiles * f * f) * 15 * PEAK : 0;      /* vectors that are not stored whole */
+  return flow_cost_arithmetic((double)tiles * planes * (double)(inputs + 2) * padded, 0.92)
+         + flow_winograd_transform_cost(f, (double)tiles * ((double)flow_padded_channels(inputs) + padded) / VL)
+         + flow_winograd_transform_cost(f, (double)inputs * padded / VL) + flow_winograd_traffic_cost(weights, 1 + chunks) + parts;
+}
+
+#endif

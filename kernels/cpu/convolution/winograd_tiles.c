@@ -1,0 +1,336 @@
+/* winograd_tiles.c: cutting and transforming tiles, the small products, and convolutions made of them.
+ *
+ * A convolution takes a chunk of tiles: their inputs become V, once; then for each block of two vectors of output channels
+ * the products of all planes fill M, which the output transform reads at once. So U is streamed once per chunk, and a plane
+ * of a block of U, read by all tiles of a chunk, stays in the first-level cache. */
+#include "cpu/convolution/winograd_tiles.h"
+#include "cpu/convolution/winograd.h"
+
+enum {
+  V_BYTES = 768 * 1024,            /* of a chunk: with M inside a second-level cache */
+  TILES = 48,                      /* of a chunk at most: more do not read U less often in any way that can be measured */
+  ROWS_1 = 12, ROWS_2 = REGISTERS == 32 ? 12 : 6,   /* rows of a product that are summed in registers, of 1 and 2 vectors */
+  SUMS = 2 * ROWS_2,
+};
+
+/* ---- small products ------------------------------------------------------------------------------------------------ */
+
+/* m[i][channel] = sum over k of a(i, k) * b[k][channel]. a(i, k) is a[i * a_step + k], or a[i + k * a_step], if turned. */
+ALWAYS_INLINE void multiply_tile(const int vectors, const int rows, const int turned, int64_t depth, const float *a, int64_t a_step,
+                                 const float *b, int64_t b_step, float *m, int64_t m_step)
+{
+  vf sums[SUMS];
+#pragma GCC unroll 24
+  for (int i = 0; i < rows * vectors; i++) sums[i] = (vf){ 0 };
+  for (int64_t k = 0; k < depth; k++, b += b_step, a += turned ? a_step : 1) {
+    vf v[2];
+#pragma GCC unroll 2
+    for (int c = 0; c < vectors; c++) v[c] = vf_load(b + c * VL);
+#pragma GCC unroll 12
+    for (int i = 0; i < rows; i++) {
+      vf factor = vf_set(turned ? a[i] : a[i * a_step]);
+#pragma GCC unroll 2
+      for (int c = 0; c < vectors; c++) sums[i * vectors + c] += factor * v[c];
+    }
+  }
+#pragma GCC unroll 12
+  for (int i = 0; i < rows; i++) {
+#pragma GCC unroll 2
+    for (int c = 0; c < vectors; c++) vf_store(m + i * m_step + c * VL, sums[i * vectors + c]);
+  }
+}
+
+#define ROWS(vectors, rows, turned) \
+  case rows: multiply_tile(vectors, rows, turned, depth, a, a_step, b, b_step, m, m_step); break;
+#if defined(FLOW_ISA_AVX512)
+#define MORE_ROWS_2(turned) \
+  ROWS(2, 7, turned) ROWS(2, 8, turned) ROWS(2, 9, turned) ROWS(2, 10, turned) ROWS(2, 11, turned) ROWS(2, 12, turned)
+#else
+#define MORE_ROWS_2(turned)
+#endif
+
+#define MULTIPLY(name, turned)                                                                                                \
+  static void name##_1(int64_t rows, int64_t depth, const float *a, int64_t a_step, const float *b, int64_t b_step, float *m, \
+                       int64_t m_step)                                                                                        \
+  {                                                                                                                           \
+    switch (rows) {                                                                                                           \
+      ROWS(1, 1, turned) ROWS(1, 2, turned) ROWS(1, 3, turned) ROWS(1, 4, turned) ROWS(1, 5, turned) ROWS(1, 6, turned)       \
+      ROWS(1, 7, turned) ROWS(1, 8, turned) ROWS(1, 9, turned) ROWS(1, 10, turned) ROWS(1, 11, turned) ROWS(1, 12, turned)    \
+    }                                                                                                                         \
+  }                                                                                                                           \
+  static void name##_2(int64_t rows, int64_t depth, const float *a, int64_t a_step, const float *b, int64_t b_step, float *m, \
+                       int64_t m_step)                                                                                        \
+  {                                                                                                                           \
+    switch (rows) {                                                                                                           \
+      ROWS(2, 1, turned) ROWS(2, 2, turned) ROWS(2, 3, turned) ROWS(2, 4, turned) ROWS(2, 5, turned) ROWS(2, 6, turned)       \
+      MORE_ROWS_2(turned)                                                                                                     \
+    }                                                                                                                         \
+  }
+MULTIPLY(multiply, 0)
+MULTIPLY(multiply_turned, 1)
+
+typedef void multiply_function(int64_t rows, int64_t depth, const float *a, int64_t a_step, const float *b, int64_t b_step, float *m,
+                               int64_t m_step);
+
+/* All rows of a product, in the fewest tiles, whose heights differ by one at most. a_next: floats from row to row of a. */
+static void multiply_rows(multiply_function *multiply_some, int64_t most, int64_t rows, int64_t depth, const float *a, int64_t a_next,
+                          int64_t a_step, const float *b, int64_t b_step, float *m, int64_t m_step)
+{
+  for (int64_t parts = (rows + most - 1) / most; parts > 0; parts--) {
+    int64_t now = (rows + parts - 1) / parts;
+    multiply_some(now, depth, a, a_step, b, b_step, m, m_step);
+    rows -= now;
+    a += now * a_next;
+    m += now * m_step;
+  }
+}
+
+void flow_winograd_tile_products(int vectors, int64_t inputs, int64_t tiles, const float *v, int64_t v_step, const float *z,
+                                 int64_t z_step, float *s)
+{
+  if (vectors == 2) multiply_rows(multiply_turned_2, ROWS_2, inputs, tiles, v, 1, v_step, z, z_step, s, BLOCK);
+  else multiply_rows(multiply_turned_1, ROWS_1, inputs, tiles, v, 1, v_step, z, z_step, s, BLOCK);
+}
+
+/* ---- weights ------------------------------------------------------------------------------------------------------- */
+
+static int64_t block_width(int64_t outputs, int64_t block) { return outputs - block > VL ? BLOCK : VL; }
+
+size_t flow_winograd_weights_floats(int f, int64_t inputs, int64_t outputs)
+{
+  int64_t floats = 0;
+  for (int64_t block = 0; block < outputs; block += BLOCK) floats += (f + 2) * (f + 2) * flow_plane(inputs * block_width(outputs, block));
+  return (size_t)floats;
+}
+
+/* taps[9][VL inputs][VL outputs] of one vector of outputs; what w does not have is zero. */
+static void gather_taps(const float *w, int64_t channels_in, int64_t channels_out, int turned, int64_t input, int64_t output,
+                        float taps[9][VL][VL])
+{
+  int64_t inputs = (turned ? channels_out : channels_in) - input, outputs = (turned ? channels_in : channels_out) - output;
+  if (inputs < VL || outputs < VL) memset(taps, 0, 9 * sizeof taps[0]);
+  if (inputs > VL) inputs = VL;
+  if (outputs > VL) outputs = VL;
+  for (int tap = 0; tap < 9; tap++) {
+    const float *from = w + (turned ? 8 - tap : tap) * channels_in * channels_out;
+    if (!turned) {
+      from += input * channels_out + output;
+      for (int64_t i = 0; i < inputs; i++) memcpy(taps[tap][i], from + i * channels_out, (size_t)outputs * sizeof(float));
+    } else {
+      from += output * channels_out + input;
+      for (int64_t i = 0; i < inputs; i++)
+        for (int64_t o = 0; o < outputs; o++) taps[tap][i][o] = from[o * channels_out + i];
+    }
+  }
+}
+
+ALWAYS_INLINE void transform_weights(const int f, const float *w, int64_t channels_in, int64_t channels_out, int turned, float scale,
+                                     float *u)
+{
+  int64_t inputs = turned ? channels_out : channels_in, outputs = turned ? channels_in : channels_out;
+  float taps[9][VL][VL];
+  for (int64_t block = 0; block < outputs; block += BLOCK) {
+    int64_t width = block_width(outputs, block), plane = flow_plane(inputs * width);
+    for (int64_t output = 0; output < width; output += VL) {
+      for (int64_t input = 0; input < inputs; input += VL) {
+        gather_taps(w, channels_in, channels_out, turned, input, block + output, taps);
+        for (int i = 0; i < 9 * VL && scale != 1; i++) {
+          float *tap = taps[i / VL][i % VL];
+          vf_store(tap, vf_load(tap) * scale);
+        }
+        for (int64_t i = 0; i < VL && input + i < inputs; i++)
+          winograd_square(WINOGRAD_WEIGHTS, f, taps[0][i], 3 * VL * VL, VL * VL, u + (input + i) * width + output, plane);
+      }
+    }
+    u += (f + 2) * (f + 2) * plane;
+  }
+}
+
+void flow_winograd_weights(int f, const float *w, int64_t channels_in, int64_t channels_out, int turned, float scale, float *u)
+{
+  if (f == 2) transform_weights(2, w, channels_in, channels_out, turned, scale, u);
+  else transform_weights(4, w, channels_in, channels_out, turned, scale, u);
+}
+
+/* ---- tiles of inputs ----------------------------------------------------------------------------------------------- */
+
+/* size x size pixels from (top, left) on, with zeros where there is no image. image: row source->first_row. */
+static void copy_patch(const flow_tile_source *source, const float *image, int64_t top, int64_t left, int64_t size, float *patch)
+{
+  int64_t channels = source->channels, begin = left < 0 ? -left : 0, end = source->size[1] - left < size ? source->size[1] - left : size;
+  if (begin > size) begin = size;
+  if (end < begin) end = begin;
+  for (int64_t i = 0; i < size; i++, patch += size * channels) {
+    int64_t row = top + i;
+    if (row < 0 || row >= source->size[0] || begin == end) {
+      memset(patch, 0, (size_t)(size * channels) * sizeof(float));
+      continue;
+    }
+    memset(patch, 0, (size_t)(begin * channels) * sizeof(float));
+    memcpy(patch + begin * channels, image + ((row - source->first_row) * source->size[1] + left + begin) * channels,
+           (size_t)((end - begin) * channels) * sizeof(float));
+    memset(patch + end * channels, 0, (size_t)((size - end) * channels) * sizeof(float));
+  }
+}
+
+ALWAYS_INLINE void cut_tiles(const int f, const winograd_transform transform, const flow_tile_source *source, const flow_tile_range *range,
+                             int64_t first, int64_t count, float *to, int64_t plane_step, float *patch)
+{
+  const int64_t size = winograd_reads(transform, f), channels = source->channels, padded = flow_padded_channels(channels);
+  for (int64_t t = 0; t < count; t++, to += padded) {
+    flow_tile_place at = flow_tile_at(range, first + t);
+    const float *image = source->data + at.image * source->image_step, *from = patch;
+    int64_t top = at.row * f + source->origin[0], left = at.column * f + source->origin[1], row_step = size * channels;
+    int inside = top >= 0 && left >= 0 && top + size <= source->size[0] && left + size <= source->size[1];
+    if (inside) {
+      const float *pixel = image + ((top - source->first_row) * source->size[1] + left) * channels;
+      const float *last = pixel + ((size - 1) * source->size[1] + size - 1) * channels;
+      if (source->end - last >= padded) from = pixel, row_step = source->size[1] * channels;
+    }
+    if (from == patch) copy_patch(source, image, top, left, size, patch);
+    for (int64_t c = 0; c < channels; c += VL) winograd_square(transform, f, from + c, row_step, channels, to + c, plane_step);
+  }
+}
+
+void flow_winograd_cut(int f, int gradients, const flow_tile_source *source, const flow_tile_range *range, int64_t first, int64_t count,
+                       float *to, int64_t plane_step, float *patch)
+{
+  if (gradients) {
+    if (f == 2) cut_tiles(2, WINOGRAD_GRADIENT, source, range, first, count, to, plane_step, patch);
+    else cut_tiles(4, WINOGRAD_GRADIENT, source, range, first, count, to, plane_step, patch);
+  } else {
+    if (f == 2) cut_tiles(2, WINOGRAD_INPUT, source, range, first, count, to, plane_step, patch);
+    else cut_tiles(4, WINOGRAD_INPUT, source, range, first, count, to, plane_step, patch);
+  }
+}
+
+/* ---- tiles of outputs ---------------------------------------------------------------------------------------------- */
+
+/* One vector of channels of a tile: values[row][column], and winners, if it is pooled. */
+ALWAYS_INLINE void finish_tile(const int f, const int pooled, const float *m, int64_t plane, vf bias, vf floor, int relu,
+                               vf values[4][4], vi winners[4][4])
+{
+  vf half[WINOGRAD_SIDE][WINOGRAD_SIDE];
+  winograd_columns(WINOGRAD_OUTPUT, f, m, (f + 2) * plane, plane, half);
+#pragma GCC unroll 4
+  for (int i = 0; i < f; i += 1 + pooled) {
+    vf row[2][WINOGRAD_SIDE];
+    winograd_line(WINOGRAD_OUTPUT, f, half[i], row[0]);
+    if (pooled) winograd_line(WINOGRAD_OUTPUT, f, half[i + 1], row[1]);
+#pragma GCC unroll 4
+    for (int j = 0; j < f; j += 1 + pooled) {
+      if (!pooled) {
+        values[i][j] = vf_at_least(row[0][j] + bias, floor);
+      } else {
+        vf best = row[0][j] + bias;
+        vi winner = { 0 };
+        flow_pool_take(&best, &winner, row[0][j + 1] + bias, 1);
+        flow_pool_take(&best, &winner, row[1][j] + bias, 2);
+        flow_pool_take(&best, &winner, row[1][j + 1] + bias, 3);
+        if (relu) flow_pool_relu(&best, &winner);
+        values[i / 2][j / 2] = best;
+        winners[i / 2][j / 2] = winner;
+      }
+    }
+  }
+}
+
+/* Writes `rows` x `columns` pixels of one tile from the planes in m, which are `width` channels wide. y, index: its first
+ * pixel and channel. */
+ALWAYS_INLINE void write_tile(const int f, const int pooled, const flow_tile_result *result, const float *m, int64_t plane,
+                              const float *bias, int64_t channels, int64_t rows, int64_t columns, float *y, uint8_t *index)
+{
+  const int side = pooled ? f / 2 : f;
+  const vf floor = vf_set(result->relu ? 0.0f : -__builtin_inff());
+  int64_t pixel_step = result->channels, row_step = result->size[1] * result->channels;
+  for (int64_t c = 0; c < channels; c += VL) {
+    vf values[4][4];
+    vi winners[4][4];
+    finish_tile(f, pooled, m + c, plane, vf_load(bias + c), floor, result->relu, values, winners);
+    int64_t lanes = channels - c;
+    if (rows == side && columns == side && lanes >= VL) {
+#pragma GCC unroll 4
+      for (int i = 0; i < side; i++) {
+#pragma GCC unroll 4
+        for (int j = 0; j < side; j++) {
+          int64_t to = i * row_step + j * pixel_step + c;
+          if (!pooled || y) vf_store(y + to, values[i][j]);
+          if (pooled && index) vi_store_bytes(index + to, winners[i][j]);
+        }
+      }
+      continue;
+    }
+    if (lanes > VL) lanes = VL;
+    for (int64_t i = 0; i < rows; i++) {
+      for (int64_t j = 0; j < columns; j++) {
+        int64_t to = i * row_step + j * pixel_step + c;
+        if (y) memcpy(y + to, &values[i][j], (size_t)lanes * sizeof(float));
+        for (int64_t lane = 0; lane < lanes && pooled && index; lane++) index[to + lane] = (uint8_t)winners[i][j][lane];
+      }
+    }
+  }
+}
+
+/* The outputs of tiles first .. first + count - 1 for one block of channels. */
+ALWAYS_INLINE void write_tiles(const int f, const int pooled, const flow_tile_result *result, const flow_tile_range *range, int64_t first,
+                               int64_t count, int64_t block, const float *m, int64_t width, int64_t plane)
+{
+  const int64_t side = pooled ? f / 2 : f;
+  int64_t channels = result->channels - block < width ? result->channels - block : width;
+  for (int64_t t = 0; t < count; t++, m += width) {
+    flow_tile_place at = flow_tile_at(range, first + t);
+    int64_t row = at.row * side, column = at.column * side;
+    int64_t rows = result->size[0] - row < side ? result->size[0] - row : side;
+    int64_t columns = result->size[1] - column < side ? result->size[1] - column : side;
+    int64_t to = ((at.image * result->size[0] + row) * result->size[1] + column) * result->channels + block;
+    write_tile(f, pooled, result, m, plane, result->bias + block, channels, rows, columns, result->y ? result->y + to : NULL,
+               result->index ? result->index + to : NULL);
+  }
+}
+
+/* ---- a convolution ------------------------------------------------------------------------------------------------- */
+
+int64_t flow_winograd_chunk(int f, int64_t inputs, int64_t tiles)
+{
+  int64_t bytes = (f + 2) * (f + 2) * flow_padded_channels(inputs) * (int64_t)sizeof(float), count = V_BYTES / bytes;
+  if (count > TILES) count = TILES;
+  if (count < ROWS_1) count = ROWS_1;
+  return tiles < count ? tiles : count;
+}
+
+size_t flow_winograd_scratch_floats(int f, int64_t inputs, int64_t tiles)
+{
+  int64_t count = flow_winograd_chunk(f, inputs, tiles), planes = (f + 2) * (f + 2);
+  return (size_t)(planes * (flow_plane(count * flow_padded_channels(inputs)) + flow_plane(count * BLOCK) + inputs) + 2 * VL);
+}
+
+ALWAYS_INLINE void convolve(const int f, const flow_tile_source *source, const flow_tile_range *range, const float *u,
+                            const flow_tile_result *result, float *scratch)
+{
+  const int64_t planes = (f + 2) * (f + 2), inputs = source->channels, padded = flow_padded_channels(inputs);
+  const int64_t tiles = flow_tile_count(range), chunk = flow_winograd_chunk(f, inputs, tiles);
+  const int64_t v_plane = flow_plane(chunk * padded), m_plane = flow_plane(chunk * BLOCK);
+  float *v = scratch, *m = v + planes * v_plane, *patch = m + planes * m_plane;
+  for (int64_t first = 0; first < tiles; first += chunk) {
+    int64_t count = tiles - first < chunk ? tiles - first : chunk;
+    flow_winograd_cut(f, 0, source, range, first, count, v, v_plane, patch);
+    const float *weights = u;
+    for (int64_t block = 0; block < result->channels; block += BLOCK) {
+      int64_t width = block_width(result->channels, block), plane = flow_plane(inputs * width);
+      for (int64_t p = 0; p < planes; p++, weights += plane) {
+        if (width == BLOCK)
+          multiply_rows(multiply_2, ROWS_2, count, inputs, v + p * v_plane, padded, padded, weights, width, m + p * m_plane, width);
+        else multiply_rows(multiply_1, ROWS_1, count, inputs, v + p * v_plane, padded, padded, weights, width, m + p * m_plane, width);
+      }
+      if (result->pooled) write_tiles(f, 1, result, range, first, count, block, m, width, m_plane);
+      else write_tiles(f, 0, result, range, first, count, block, m, width, m_plane);
+    }
+  }
+}
+
+void flow_winograd_convolve(int f, const flow_tile_source *source, const flow_tile_range *range, const float *u,
+                            const flow_tile_result *result, float *scratch)
+{
+  if (f == 2) convolve(2, source, range, u, result, scratch);
+  else convolve(4, source, range, u, result, scratch);
+}

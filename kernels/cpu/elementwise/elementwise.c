@@ -1,0 +1,413 @@
+/* elementwise.c: the table of block functions, the driver that runs programs of them, and the elementwise ops. */
+#include "cpu/elementwise/elementwise.h"
+
+#include <math.h>
+#include "cpu/math.h"
+#include "cpu/movement/movement.h"
+
+/* ---- block functions ------------------------------------------------------------------------------------------------ */
+
+#define T        float
+#define KIND     FLOAT
+#define FLOATING 1
+#define F(name)  name##f
+#include "cpu/elementwise/elementwise_blocks.inc"
+#undef T
+#undef KIND
+#undef F
+
+#define T        double
+#define KIND     DOUBLE
+#define F(name)  name
+#include "cpu/elementwise/elementwise_blocks.inc"
+#undef T
+#undef KIND
+#undef F
+#undef FLOATING
+
+#define T        int64_t
+#define KIND     INTEGER
+#define FLOATING 0
+#include "cpu/elementwise/elementwise_blocks.inc"
+#undef T
+#undef KIND
+#undef FLOATING
+
+/* log(1 + x) without the rounding error of 1 + x: log(u) x / (u - 1) with u = 1 + x as rounded (Kahan; N. Higham,
+ * "Accuracy and Stability of Numerical Algorithms", 1.14.1). */
+ALWAYS_INLINE vf vf_log1p(vf x)
+{
+  vf one = vf_set(1.0f), u = one + x, d = u - one;
+  vf y = vf_log(u) * (x / d);
+  y = vf_select(u == vf_set(INFINITY), u, y);
+  return vf_select(d == vf_set(0.0f), x, y);
+}
+
+/* e^x - 1 by the same idea: (u - 1) x / log(u) with u = e^x as rounded. */
+ALWAYS_INLINE vf vf_expm1(vf x)
+{
+  vf one = vf_set(1.0f), u = vf_exp(x), d = u - one;
+  vf y = d * (x / vf_log(u));
+  y = vf_select(u == vf_set(INFINITY), u, y);
+  y = vf_select(d == -one, d, y);
+  return vf_select(d == vf_set(0.0f), x, y);
+}
+
+/* x times a ratio of polynomials in x^2, fitted on [-4, 4] as in Eigen (Core/MathFunctionsImpl.h); beyond, erf is 1 in
+ * float. Within 6 units in the last place. */
+ALWAYS_INLINE vf vf_erf(vf x)
+{
+  vf one = vf_set(1.0f), limit = vf_set(4.0f);
+  vf bounded = vf_select(vf_abs(x) > limit, vf_copysign(limit, x), x), square = bounded * bounded;
+  vf p = vf_set(-2.72614225801306e-10f);
+  p = p * square + vf_set(2.77068142495902e-08f);
+  p = p * square + vf_set(-2.10102402082508e-06f);
+  p = p * square + vf_set(-5.69250639462346e-05f);
+  p = p * square + vf_set(-7.34990630326855e-04f);
+  p = p * square + vf_set(-2.95459980854025e-03f);
+  p = p * square + vf_set(-1.60960333262415e-02f);
+  vf q = vf_set(-1.45660718464996e-05f);
+  q = q * square + vf_set(-2.13374055278905e-04f);
+  q = q * square + vf_set(-1.68282697438203e-03f);
+  q = q * square + vf_set(-7.37332916720468e-03f);
+  q = q * square + vf_set(-1.42647390514189e-02f);
+  vf y = bounded * (p / q);
+  return vf_select(vf_abs(y) > one, vf_copysign(one, y), y);
+}
+
+ALWAYS_INLINE vf vf_softplus(vf x) { return vf_relu(x) + vf_log1p(vf_exp(-vf_abs(x))); }
+
+static double double_sigmoid(double x)  { return 1 / (1 + exp(-x)); }
+static double double_softplus(double x) { return (x < 0 ? 0 : x) + log1p(exp(-fabs(x))); }
+
+/* An op with a function of whole float vectors and one of doubles. */
+#define TRANSCENDENTAL(name, vector_function, double_function)                                              \
+  static void block_##name##_FLOAT(const void *a_, const void *b, const void *c, void *out_, int64_t n)     \
+  {                                                                                                         \
+    (void)b; (void)c;                                                                                       \
+    const float *a = a_;                                                                                    \
+    float *out = out_;                                                                                      \
+    int64_t i = 0;                                                                                          \
+    for (; i + VL <= n; i += VL) vf_store(out + i, vector_function(vf_load(a + i)));                        \
+    if (i < n) vf_store_part(out + i, vector_function(vf_load_part(a + i, (int)(n - i))), (int)(n - i));    \
+  }                                                                                                         \
+  static void block_##name##_DOUBLE(const void *a_, const void *b, const void *c, void *out_, int64_t n)    \
+  {                                                                                                         \
+    (void)b; (void)c;                                                                                       \
+    const double *a = a_;                                                                                   \
+    double *out = out_;                                                                                     \
+    for (int64_t i = 0; i < n; i++) out[i] = double_function(a[i]);                                         \
+  }
+TRANSCENDENTAL(exp, vf_exp, exp)
+TRANSCENDENTAL(expm1, vf_expm1, expm1)
+TRANSCENDENTAL(log, vf_log, log)
+TRANSCENDENTAL(log1p, vf_log1p, log1p)
+TRANSCENDENTAL(tanh, vf_tanh, tanh)
+TRANSCENDENTAL(sigmoid, vf_sigmoid, double_sigmoid)
+TRANSCENDENTAL(erf, vf_erf, erf)
+TRANSCENDENTAL(softplus, vf_softplus, double_softplus)
+
+#define LOGICAL(name, expression)                                                                                  \
+  static void block_##name##_BOOL(const void *a_, const void *b_, const void *c_, void *out_, int64_t n)           \
+  {                                                                                                                \
+    (void)c_;                                                                                                      \
+    const uint8_t *a = a_, *b = b_; (void)b;                                                                       \
+    uint8_t *out = out_;                                                                                           \
+    _Pragma("GCC ivdep")                                                                                           \
+    for (int64_t i = 0; i < n; i++) out[i] = (uint8_t)(expression);                                                \
+  }
+LOGICAL(logical_not, !a[i])
+LOGICAL(logical_and, a[i] & b[i])
+LOGICAL(logical_or, a[i] | b[i])
+
+/* ---- the table of ops ------------------------------------------------------------------------------------------------ */
+
+#define FLOATS(name)   { block_##name##_FLOAT, block_##name##_DOUBLE, NULL, NULL }
+#define NUMBERS(name)  { block_##name##_FLOAT, block_##name##_DOUBLE, block_##name##_INTEGER, NULL }
+#define BOOLS(name)    { NULL, NULL, NULL, block_##name##_BOOL }
+
+/* X(op, operands, condition operands, gives a condition, functions) */
+#define ELEMENTWISE_OPS(X)                                                                          \
+  X(neg, 1, 0, 0, NUMBERS)        X(abs, 1, 0, 0, NUMBERS)        X(sign, 1, 0, 0, NUMBERS)         \
+  X(square, 1, 0, 0, NUMBERS)     X(relu, 1, 0, 0, NUMBERS)       X(floor, 1, 0, 0, NUMBERS)        \
+  X(ceil, 1, 0, 0, NUMBERS)       X(round, 1, 0, 0, NUMBERS)      X(exp, 1, 0, 0, FLOATS)           \
+  X(expm1, 1, 0, 0, FLOATS)       X(log, 1, 0, 0, FLOATS)         X(log1p, 1, 0, 0, FLOATS)         \
+  X(sqrt, 1, 0, 0, FLOATS)        X(rsqrt, 1, 0, 0, FLOATS)       X(reciprocal, 1, 0, 0, FLOATS)    \
+  X(sin, 1, 0, 0, FLOATS)         X(cos, 1, 0, 0, FLOATS)         X(tanh, 1, 0, 0, FLOATS)          \
+  X(sigmoid, 1, 0, 0, FLOATS)     X(erf, 1, 0, 0, FLOATS)         X(softplus, 1, 0, 0, FLOATS)      \
+  X(logical_not, 1, 1, 1, BOOLS)  X(is_finite, 1, 0, 1, NUMBERS)                                    \
+  X(add, 2, 0, 0, NUMBERS)        X(sub, 2, 0, 0, NUMBERS)        X(mul, 2, 0, 0, NUMBERS)          \
+  X(div, 2, 0, 0, FLOATS)         X(divide_no_nan, 2, 0, 0, FLOATS)                                 \
+  X(pow, 2, 0, 0, NUMBERS)        X(mod, 2, 0, 0, NUMBERS)                                          \
+  X(maximum, 2, 0, 0, NUMBERS)    X(minimum, 2, 0, 0, NUMBERS)                                      \
+  X(eq, 2, 0, 1, NUMBERS)         X(ne, 2, 0, 1, NUMBERS)         X(lt, 2, 0, 1, NUMBERS)           \
+  X(le, 2, 0, 1, NUMBERS)         X(gt, 2, 0, 1, NUMBERS)         X(ge, 2, 0, 1, NUMBERS)           \
+  X(logical_and, 2, 2, 1, BOOLS)  X(logical_or, 2, 2, 1, BOOLS)                                     \
+  X(relu_gradient, 2, 0, 0, NUMBERS)                                                                \
+  X(where, 3, 1, 0, NUMBERS)
+
+static const flow_block_record records[FLOW_OP_COUNT] = {
+#define RECORD(op, operands, conditions, gives, functions) [FLOW_OP_##op] = { operands, conditions, gives, functions(op) },
+  ELEMENTWISE_OPS(RECORD)
+#undef RECORD
+};
+
+const flow_block_record *FLOW_ISA_NAME(block_record)(int op) { return &records[op]; }
+flow_block_function FLOW_ISA_NAME(block)(int op, int kind)   { return records[op].function[kind]; }
+
+/* ---- the driver -------------------------------------------------------------------------------------------------------- */
+
+/* The iteration space of a program: the outputs' shape without axes of size 1, neighbouring axes merged wherever every
+ * operand steps through them evenly. The last two axes are cut into tiles of rows x columns. */
+typedef struct walk {
+  int     operands, rank;
+  int64_t shape[FLOW_MAX_RANK];
+  int64_t strides[FLOW_MAX_OPERANDS][FLOW_MAX_RANK];
+} walk;
+
+static void walk_make(walk *w, const flow_operand *const *operands, int count, const flow_operand *shape)
+{
+  w->operands = count;
+  w->rank = 0;
+  for (int axis = 0; axis < shape->rank; axis++) {
+    if (shape->shape[axis] == 1) continue;
+    int64_t stride[FLOW_MAX_OPERANDS];
+    int merge = w->rank > 0;
+    for (int i = 0; i < count; i++) {
+      int own = axis - (shape->rank - operands[i]->rank);   /* shapes are aligned at their last axes */
+      stride[i] = own < 0 || operands[i]->shape[own] == 1 ? 0 : operands[i]->strides[own];
+      if (merge && w->strides[i][w->rank - 1] != stride[i] * shape->shape[axis]) merge = 0;
+    }
+    int into = merge ? w->rank - 1 : w->rank++;
+    w->shape[into] = merge ? w->shape[into] * shape->shape[axis] : shape->shape[axis];
+    for (int i = 0; i < count; i++) w->strides[i][into] = stride[i];
+  }
+  while (w->rank < 2) {   /* the tile needs two axes */
+    for (int axis = w->rank++; axis > 0; axis--) {
+      w->shape[axis] = w->shape[axis - 1];
+      for (int i = 0; i < count; i++) w->strides[i][axis] = w->strides[i][axis - 1];
+    }
+    w->shape[0] = 1;
+    for (int i = 0; i < count; i++) w->strides[i][0] = 0;
+  }
+}
+
+/* An operand within the walk. */
+typedef struct place {
+  char       *data;        /* at the tile's first element */
+  const void *loaded;      /* data of the tile whose elements the register's buffer holds ... */
+  int64_t     loaded_count;
+  int64_t     row_stride, column_stride;
+  size_t      size;        /* of an element */
+  int         dtype, reg;
+  int         direct;      /* packed and of the register's kind: the tile itself is the register */
+} place;
+
+static void load_tile(place *p, flow_kind kind, void *to, int64_t rows, int64_t columns)
+{
+  flow_load_function load = FLOW_ISA_NAME(load)[p->dtype][kind];
+  if (rows == 1 || p->row_stride == columns * p->column_stride) {
+    load(p->data, p->column_stride, to, rows * columns);
+    return;
+  }
+  for (int64_t row = 0; row < rows; row++)
+    load(p->data + row * p->row_stride * (int64_t)p->size, p->column_stride,
+         (char *)to + (size_t)(row * columns) * flow_kind_size(kind), columns);
+}
+
+static void store_tile(const place *p, flow_kind kind, const void *from, int64_t rows, int64_t columns)
+{
+  flow_store_function store = FLOW_ISA_NAME(store)[kind][p->dtype];
+  if (rows == 1 || p->row_stride == columns * p->column_stride) {
+    store(from, p->data, p->column_stride, rows * columns);
+    return;
+  }
+  for (int64_t row = 0; row < rows; row++)
+    store((const char *)from + (size_t)(row * columns) * flow_kind_size(kind),
+          p->data + row * p->row_stride * (int64_t)p->size, p->column_stride, columns);
+}
+
+static void run_tile(const flow_block_program *program, place *places, char *buffers, int64_t rows, int64_t columns)
+{
+  void *registers[FLOW_BLOCK_REGISTERS];
+  for (int r = 0; r < program->register_count; r++) registers[r] = buffers + (size_t)r * FLOW_BLOCK_BYTES;
+  place *outputs = places + program->input_count;
+  for (int i = 0; i < program->output_count; i++)
+    if (outputs[i].direct) registers[outputs[i].reg] = outputs[i].data;
+  for (int i = 0; i < program->input_count; i++) {
+    place *p = &places[i];
+    if (p->direct) {
+      registers[i] = p->data;
+    } else if (registers[i] != (void *)(buffers + (size_t)i * FLOW_BLOCK_BYTES)) {
+      load_tile(p, program->kinds[i], registers[i], rows, columns);   /* a cast: straight into the output */
+    } else if (p->loaded != p->data || p->loaded_count < rows * columns) {
+      load_tile(p, program->kinds[i], registers[i], rows, columns);
+      p->loaded = p->data;
+      p->loaded_count = rows * columns;
+    }
+  }
+  for (int s = 0; s < program->step_count; s++) {
+    const flow_block_step *step = &program->steps[s];
+    step->function(registers[step->inputs[0]], registers[step->inputs[1]], registers[step->inputs[2]], registers[step->output],
+                   rows * columns);
+  }
+  for (int i = 0; i < program->output_count; i++)
+    if (!outputs[i].direct) store_tile(&outputs[i], program->kinds[outputs[i].reg], registers[outputs[i].reg], rows, columns);
+}
+
+/* Moves all operands by `count` elements of an axis. */
+static void advance(const walk *w, place *places, int axis, int64_t count)
+{
+  for (int i = 0; i < w->operands; i++) places[i].data += count * w->strides[i][axis] * (int64_t)places[i].size;
+}
+
+void FLOW_ISA_NAME(run_program)(const flow_block_program *program, const flow_operand *inputs, const flow_operand *outputs, void *buffers)
+{
+  int count = program->input_count + program->output_count;
+  const flow_operand *operands[FLOW_MAX_OPERANDS];
+  for (int i = 0; i < program->input_count; i++) operands[i] = &inputs[i];
+  for (int i = 0; i < program->output_count; i++) operands[program->input_count + i] = &outputs[i];
+  for (int axis = 0; axis < outputs[0].rank; axis++)
+    if (outputs[0].shape[axis] == 0) return;
+
+  walk w;
+  walk_make(&w, operands, count, &outputs[0]);
+  const int row_axis = w.rank - 2, column_axis = w.rank - 1;
+  const int64_t all_rows = w.shape[row_axis], all_columns = w.shape[column_axis];
+
+  place places[FLOW_MAX_OPERANDS];
+  int all_direct = program->register_count <= count;   /* registers between the steps are buffers of one block */
+  for (int i = 0; i < count; i++) {
+    int reg = i < program->input_count ? i : program->outputs[i - program->input_count];
+    place *p = &places[i];
+    *p = (place){ .data = operands[i]->data, .row_stride = w.strides[i][row_axis], .column_stride = w.strides[i][column_axis],
+                  .size = (size_t)flow_dtype_size(operands[i]->dtype), .dtype = operands[i]->dtype, .reg = reg };
+    p->direct = p->dtype == flow_kind_dtype(program->kinds[reg]) && (p->column_stride == 1 || all_columns == 1);
+    all_direct &= p->direct;
+  }
+
+  /* Short rows are taken together, so that a bias of 16 channels does not cost a call per 16 elements: then a register
+   * holds the bias several times over, loaded once. */
+  int64_t columns = all_columns, rows = 1;
+  if (columns <= FLOW_BLOCK_LENGTH / 4) {
+    rows = FLOW_BLOCK_LENGTH / columns < all_rows ? FLOW_BLOCK_LENGTH / columns : all_rows;
+    for (int i = 0; i < count; i++)
+      if (rows > 1 && places[i].row_stride != columns) places[i].direct = 0;
+  } else if (columns > FLOW_BLOCK_LENGTH && !all_direct) {
+    columns = FLOW_BLOCK_LENGTH;
+  }
+
+  int64_t position[FLOW_MAX_RANK] = { 0 };
+  for (;;) {
+    for (int64_t row = 0; row < all_rows; row += rows) {
+      int64_t tile_rows = all_rows - row < rows ? all_rows - row : rows;
+      for (int64_t column = 0; column < all_columns; column += columns) {
+        run_tile(program, places, buffers, tile_rows, all_columns - column < columns ? all_columns - column : columns);
+        advance(&w, places, column_axis, columns);
+      }
+      advance(&w, places, column_axis, -((all_columns + columns - 1) / columns) * columns);
+      advance(&w, places, row_axis, rows);
+    }
+    advance(&w, places, row_axis, -((all_rows + rows - 1) / rows) * rows);
+    int axis = row_axis - 1;
+    for (; axis >= 0; axis--) {
+      advance(&w, places, axis, 1);
+      if (++position[axis] < w.shape[axis]) break;
+      advance(&w, places, axis, -position[axis]);
+      position[axis] = 0;
+    }
+    if (axis < 0) return;
+  }
+}
+
+/* ---- the ops ----------------------------------------------------------------------------------------------------------- */
+
+/* The kind to compute in: that of the operands that are not conditions. Promotion has made their dtypes equal; where it
+ * has not, floats win over integers and double over float. */
+static flow_kind computing_kind(const flow_block_record *record, const flow_call *call)
+{
+  if (record->condition_operands == record->operands) return FLOW_KIND_BOOL;
+  flow_kind kind = FLOW_KIND_INTEGER;
+  for (int i = record->condition_operands; i < record->operands; i++) {
+    flow_kind own = flow_kind_of(call->inputs[i].dtype);
+    if (own == FLOW_KIND_DOUBLE || kind == FLOW_KIND_DOUBLE) kind = FLOW_KIND_DOUBLE;
+    else if (own == FLOW_KIND_FLOAT) kind = FLOW_KIND_FLOAT;
+  }
+  return kind;
+}
+
+static flow_status run_elementwise(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase; (void)begin; (void)end;
+  const flow_block_record *record = &records[call->op];
+  if (!call->outputs[0].data) return FLOW_OK;
+  flow_kind kind = computing_kind(record, call);
+  if (!record->function[kind])
+    return flow_fail(FLOW_INTERNAL, "%s: there is no kernel for %s; cast the input first", flow_op(call->op)->name,
+                     flow_dtype_name(call->inputs[0].dtype));
+  flow_block_program program = { .register_count = record->operands + 1, .input_count = record->operands, .output_count = 1,
+                                 .step_count = 1 };
+  for (int i = 0; i < record->operands; i++) {
+    program.kinds[i] = (uint8_t)(i < record->condition_operands ? FLOW_KIND_BOOL : kind);
+    program.steps[0].inputs[i] = (uint8_t)i;
+  }
+  program.kinds[record->operands] = (uint8_t)(record->gives_condition ? FLOW_KIND_BOOL : kind);
+  program.outputs[0] = program.steps[0].output = (uint8_t)record->operands;
+  program.steps[0].function = record->function[kind];
+  _Alignas(64) char buffers[4 * FLOW_BLOCK_BYTES];
+  FLOW_ISA_NAME(run_program)(&program, call->inputs, call->outputs, buffers);
+  return FLOW_OK;
+}
+
+#define KERNELS(op, ...) const flow_kernel FLOW_KERNELS(op)[] = { { .variant = "blocks", .run = run_elementwise }, { 0 } };
+ELEMENTWISE_OPS(KERNELS)
+
+/* A cast loads and stores, without a step between. It passes through the kind of its input, but for small integers on
+ * their way to floats: float holds them exactly and converts faster. */
+static void cast_operand(const flow_operand *in, const flow_operand *out)
+{
+  if (!out->data) return;
+  if (in->dtype == out->dtype) {
+    FLOW_ISA_NAME(copy_operand)(in, out);
+    return;
+  }
+  flow_kind kind = flow_kind_of(in->dtype);
+  if (kind == FLOW_KIND_INTEGER && flow_dtype_size(in->dtype) == 1) kind = flow_kind_of(out->dtype);
+  if (out->dtype == FLOW_BOOL) kind = FLOW_KIND_BOOL;
+  flow_block_program program = { .register_count = 1, .input_count = 1, .output_count = 1, .kinds = { (uint8_t)kind } };
+  _Alignas(64) char buffer[FLOW_BLOCK_BYTES];
+  FLOW_ISA_NAME(run_program)(&program, in, out, buffer);
+}
+
+/* A part is an output. */
+static int64_t cast_parts(const flow_call *call, int phase)
+{
+  (void)phase;
+  return call->output_count;
+}
+
+static flow_status run_casts(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase;
+  for (int64_t i = begin; i < end; i++) cast_operand(&call->inputs[i], &call->outputs[i]);
+  return FLOW_OK;
+}
+const flow_kernel FLOW_KERNELS(cast)[] = { { .variant = "blocks", .run = run_casts }, { 0 } };
+
+/* A turned kernel is the same memory with its axes in another order. */
+static flow_status run_turn_filters(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase;
+  int first = call->attributes->turn.back ? 1 : 3;
+  for (int64_t i = begin; i < end; i++) {
+    flow_operand turned = call->inputs[i];
+    for (int axis = 0; axis < 4; axis++) {
+      turned.shape[axis] = call->inputs[i].shape[(first + axis) % 4];
+      turned.strides[axis] = call->inputs[i].strides[(first + axis) % 4];
+    }
+    cast_operand(&turned, &call->outputs[i]);
+  }
+  return FLOW_OK;
+}
+const flow_kernel FLOW_KERNELS(turn_filters)[] = { { .variant = "blocks", .parts = cast_parts, .run = run_turn_filters }, { 0 } };
+const flow_kernel FLOW_KERNELS(casts)[] = { { .variant = "blocks", .parts = cast_parts, .run = run_casts }, { 0 } };

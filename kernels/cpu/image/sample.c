@@ -1,0 +1,134 @@
+/* sample.c: sample_image (x, t -> y), its gradient (g, t -> dx), and sample_uniform, the random numbers behind t.
+ *
+ * Output pixel (column, row) reads the input at the place to which t takes it (image_sampling.h).
+ *
+ * Number e of sample s comes from word e % 4 of Philox block (low = e / 4, high = s), as a number of 24 bits; samples count
+ * through the global batch, as in dropout.c. */
+#include <math.h>
+#include "cpu/random/random.h"
+#include "cpu/vector.h"
+#include "image_sampling.h"
+
+/* ---- float32, vectorised over channels ---------------------------------------------------------------------------------------- */
+
+ALWAYS_INLINE void gather(const sample_taps *t, const float *x, float fill, float *y, int64_t channels, int64_t c, int lanes)
+{
+  vf total = vf_set(t->outside * fill);
+  for (int i = 0; i < 4; i++) {
+    if (t->pixel[i] < 0) continue;
+    const float *from = x + t->pixel[i] * channels + c;
+    total += (lanes == VL ? vf_load(from) : vf_load_part(from, lanes)) * vf_set(t->weight[i]);
+  }
+  if (lanes == VL) vf_store(y + c, total);
+  else vf_store_part(y + c, total, lanes);
+}
+
+ALWAYS_INLINE void scatter(const sample_taps *t, const float *g, float *dx, int64_t channels, int64_t c, int lanes)
+{
+  for (int i = 0; i < 4; i++) {
+    if (t->pixel[i] < 0) continue;
+    float *to = dx + t->pixel[i] * channels + c;
+    if (lanes == VL) vf_store(to, vf_load(to) + vf_load(g + c) * vf_set(t->weight[i]));
+    else vf_store_part(to, vf_load_part(to, lanes) + vf_load_part(g + c, lanes) * vf_set(t->weight[i]), lanes);
+  }
+}
+
+static flow_status run_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase, (void)begin, (void)end;
+  const int64_t *shape = call->inputs[0].shape;
+  int64_t height = shape[1], width = shape[2], channels = shape[3];
+  int gradient = call->op == FLOW_OP_sample_image_gradient;
+  float fill = (float)call->attributes->sampling.fill_value;
+  const float *x = call->inputs[0].data, *t = call->inputs[1].data;
+  float *y = call->outputs[0].data;
+  for (int64_t image = 0; image < shape[0] && y; image++, t += 8, x += height * width * channels, y += height * width * channels) {
+    if (gradient) memset(y, 0, (size_t)(height * width * channels) * sizeof *y);
+    for (int64_t pixel = 0; pixel < height * width; pixel++) {
+      sample_taps at = sample_taps_at(call->attributes, t, pixel / width, pixel % width, height, width);
+      int64_t c = 0;
+      for (; c + VL <= channels; c += VL) {
+        if (gradient) scatter(&at, x + pixel * channels, y, channels, c, VL);
+        else gather(&at, x, fill, y + pixel * channels, channels, c, VL);
+      }
+      if (c == channels) continue;
+      if (gradient) scatter(&at, x + pixel * channels, y, channels, c, (int)(channels - c));
+      else gather(&at, x, fill, y + pixel * channels, channels, c, (int)(channels - c));
+    }
+  }
+  return FLOW_OK;
+}
+
+/* ---- plain: float32 and float64 ------------------------------------------------------------------------------------------ */
+
+static double get(const flow_operand *x, int64_t i)
+{
+  return x->dtype == FLOW_FLOAT64 ? ((const double *)x->data)[i] : ((const float *)x->data)[i];
+}
+
+static void put(flow_operand *x, int64_t i, double value)
+{
+  if (x->dtype == FLOW_FLOAT64) ((double *)x->data)[i] = value;
+  else ((float *)x->data)[i] = (float)value;
+}
+
+static flow_status run_plain(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase, (void)begin, (void)end;
+  const flow_operand *x = &call->inputs[0];
+  flow_operand *y = &call->outputs[0];
+  int64_t height = x->shape[1], width = x->shape[2], channels = x->shape[3], image_size = height * width * channels;
+  int gradient = call->op == FLOW_OP_sample_image_gradient;
+  for (int64_t i = 0; i < x->shape[0] * image_size && y->data && gradient; i++) put(y, i, 0);
+  for (int64_t i = 0; i < x->shape[0] * image_size && y->data; i++) {
+    int64_t image = i / image_size, pixel = i % image_size / channels, c = i % channels;
+    float t[8];
+    for (int k = 0; k < 8; k++) t[k] = (float)get(&call->inputs[1], image * 8 + k);
+    sample_taps at = sample_taps_at(call->attributes, t, pixel / width, pixel % width, height, width);
+    double total = at.outside * call->attributes->sampling.fill_value;
+    for (int k = 0; k < 4; k++) {
+      if (at.pixel[k] < 0) continue;
+      int64_t other = image * image_size + at.pixel[k] * channels + c;
+      if (gradient) put(y, other, get(y, other) + get(x, i) * at.weight[k]);
+      else total += get(x, other) * at.weight[k];
+    }
+    if (!gradient) put(y, i, total);
+  }
+  return FLOW_OK;
+}
+
+static int supports_vector(const flow_call *call) { return call->inputs[0].dtype == FLOW_FLOAT32; }
+
+const flow_kernel FLOW_KERNELS(sample_image)[] = {
+  { .variant = "vector", .supports = supports_vector, .run = run_vector },
+  { .variant = "plain", .run = run_plain },
+  { 0 }
+};
+
+const flow_kernel FLOW_KERNELS(sample_image_gradient)[] = {
+  { .variant = "vector", .supports = supports_vector, .run = run_vector },
+  { .variant = "plain", .run = run_plain },
+  { 0 }
+};
+
+/* ---- random numbers ------------------------------------------------------------------------------------------------------------ */
+
+static flow_status run_uniform(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase, (void)begin, (void)end;
+  double low = call->attributes->random.low, high = call->attributes->random.high;
+  uint64_t key = random_step_key(call->attributes->random.seed, call->attributes->random.stream, call->scalars);
+  int64_t rows = call->outputs[0].shape[0], count = call->outputs[0].shape[1];
+  float *y = call->outputs[0].data, limit = nextafterf((float)high, (float)low);
+  for (int64_t row = 0; row < rows && y; row++) {
+    uint64_t sample = (uint64_t)(call->scalars->first_sample + call->first_row + row);
+    for (int64_t e = 0; e < count; e++, y++) {
+      uint32_t word = flow_philox(key, (uint64_t)e / 4, sample).word[e % 4];
+      *y = (float)(low + (high - low) * ((double)(word >> 8) * 0x1p-24));
+      if (*y > limit) *y = limit;                          /* rounded up to high, which is excluded */
+    }
+  }
+  return FLOW_OK;
+}
+
+const flow_kernel FLOW_KERNELS(sample_uniform)[] = { { .variant = "philox", .run = run_uniform }, { 0 } };

@@ -1,0 +1,396 @@
+/* gemm.c: see gemm.h. The design is that of Goto and van de Geijn, "Anatomy of high-performance matrix multiplication"
+ * (2008), with one block of A per part:
+ *
+ *   part      a block of C, at most BLOCK_ROWS x BLOCK_COLUMNS, over all of k or one range of it
+ *   depth     k is walked in steps of at most DEPTH, so that a panel of B stays in the first-level cache
+ *   panel     DEPTH x PANEL of B, copied (and transposed) so that the tile reads whole vectors one behind the other
+ *   tile      TILE_ROWS x PANEL of C in registers: per step of k two vectors of B and TILE_ROWS broadcasts of A
+ *
+ * A {m, k} is read where it lies: a tile's rows are TILE_ROWS streams. A {k, m} is copied first: its columns would fall
+ * into few sets of the cache. Products with one to three rows are bound by memory and take B where it lies, too. */
+#include "cpu/matrix_product/gemm.h"
+#include "cpu/cost.h"
+#include "cpu/matrix_product/gemm_turned.h"
+
+enum {
+  BLOCK_ROWS    = 192,           /* a block of A, BLOCK_ROWS x DEPTH, stays in half of the second-level cache */
+  BLOCK_COLUMNS = 512,
+  SMALL_ROWS    = 96,            /* blocks are halved down to this size ... */
+  SMALL_COLUMNS = 128,
+  SUM_ROWS      = 4,             /* partial sums are added in parts of so many rows */
+  WANTED_PARTS  = 16,            /* ... until there are so many parts: enough for any team, each still worth its ticket */
+  PART_WORK     = 1 << 20,       /* multiplications that a part should have at least */
+  SPLIT_DEPTH   = 512,           /* shortest range of k that is worth a partial sum */
+  FEW_ROWS      = 3,
+  EXACT_ROWS    = 32             /* as which m counts where an exact product is split */
+};
+
+/* ---- plan ------------------------------------------------------------------------------------------------------- */
+
+typedef struct plan {
+  gemm    g;                               /* the product as it is computed */
+  int64_t bias_step;                       /* 0: every column has bias[0] */
+  int64_t rows, columns, depth;            /* of one part */
+  int64_t row_blocks, column_blocks, splits;
+  int     turned;                          /* computed as C's transpose: gemm_turned.h */
+} plan;
+
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t blocks_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
+
+/* The block size that cuts n evenly into blocks of at most `size`, a multiple of `unit`. */
+static int64_t even_block(int64_t n, int64_t size, int64_t unit)
+{
+  int64_t each = blocks_of(n, blocks_of(n, size));
+  return blocks_of(each, unit) * unit;
+}
+
+/* A matrix times one column is computed as one row times the transposed matrix: C lies in memory the same. */
+static plan turn_column(const gemm *g)
+{
+  plan p = { .g = *g, .bias_step = 1 };
+  if (g->n == 1 && g->m > 1 && g->ldc == 1 && (g->transpose_b || g->ldb == 1) && !g->exact) {
+    p.g.m = 1;
+    p.g.n = g->m;
+    p.g.a = g->b;
+    p.g.b = g->a;
+    p.g.transpose_a = 0;
+    p.g.transpose_b = !g->transpose_a;
+    p.g.lda = g->k;
+    p.g.ldb = g->lda;
+    p.g.ldc = g->m;
+    p.bias_step = 0;
+  } else if (g->m == 1 && g->transpose_a && g->lda == 1) {
+    p.g.transpose_a = 0;
+  }
+  return p;
+}
+
+/* Whether A is small enough to be packed whole by every part, and B long enough for that not to weigh. */
+static int turns(const gemm *g)
+{
+  int64_t packed = blocks_of(g->m, PANEL) * PANEL * g->k;
+  return g->transpose_b && !g->transpose_a && !g->bias && !g->relu && g->m > FEW_ROWS && g->k > 0 && g->n >= 8 * g->m &&
+         packed <= (int64_t)BLOCK_ROWS * DEPTH && !g->exact;
+}
+
+/* Parts that a product of m rows is worth. */
+static int64_t parts_worth(const gemm *g, int64_t m)
+{
+  double work = (double)m * (double)g->n * (double)g->k / PART_WORK;
+  return work > WANTED_PARTS ? WANTED_PARTS : work < 1 ? 1 : (int64_t)work;
+}
+
+/* Ranges of k, when C has `blocks` blocks and `wanted` parts are wanted. */
+static int64_t splits_for(const gemm *g, int64_t wanted, int64_t blocks)
+{
+  int64_t splits = min64(blocks_of(wanted, blocks), g->k / SPLIT_DEPTH);
+  return splits < 1 ? 1 : splits;
+}
+
+static plan make_plan(const gemm *original)
+{
+  plan p = turn_column(original);
+  const gemm *g = &p.g;
+  int64_t rows = BLOCK_ROWS, columns = BLOCK_COLUMNS, wanted = parts_worth(g, g->m);
+  while (blocks_of(g->m, rows) * blocks_of(g->n, columns) < wanted) {
+    if (columns > SMALL_COLUMNS && (g->n > SMALL_COLUMNS || rows <= SMALL_ROWS)) columns /= 2;
+    else if (rows > SMALL_ROWS) rows /= 2;
+    else break;
+  }
+  if (turns(g)) {
+    p.turned = 1;
+    rows = g->m;
+    columns = even_block(g->n, blocks_of(g->n, wanted), TURNED_ROWS);
+  }
+  p.rows = even_block(g->m, rows, TILE_ROWS);
+  p.columns = even_block(g->n, columns, p.turned ? TURNED_ROWS : PANEL);
+  p.row_blocks = blocks_of(g->m, p.rows);
+  p.column_blocks = blocks_of(g->n, p.columns);
+  p.splits = p.turned ? 1 : splits_for(g, wanted, p.row_blocks * p.column_blocks);
+  if (g->exact) p.splits = splits_for(g, parts_worth(g, EXACT_ROWS), blocks_of(g->n, SMALL_COLUMNS));
+  p.depth = blocks_of(g->k, p.splits);
+  if (g->k > 0) p.splits = blocks_of(g->k, p.depth);
+  return p;
+}
+
+int64_t gemm_parts(const gemm *g, int phase)
+{
+  if (g->m == 0 || g->n == 0) return 0;
+  plan p = make_plan(g);
+  if (phase == 1) return p.splits > 1 ? blocks_of(g->m, SUM_ROWS) : 0;
+  return p.row_blocks * p.column_blocks * p.splits;
+}
+
+size_t gemm_shared_bytes(const gemm *g)
+{
+  if (g->m == 0 || g->n == 0) return 0;
+  plan p = make_plan(g);
+  if (g->exact) return p.splits > 1 ? (size_t)p.splits * (size_t)g->m * (size_t)g->n * sizeof(float) : 0;
+  /* Fewer rows may be split more often. Only the smallest blocks are: m rows have at least m / most of them, in each of the blocks of
+   * columns, so that splits <= WANTED_PARTS / (m / most * column blocks) + 1. */
+  int64_t most = SMALL_ROWS + TILE_ROWS, m = min64(g->m, most * WANTED_PARTS);
+  if (p.g.m != g->m) m = g->m, most = g->m;            /* one row of g->m columns */
+  int64_t floats = min64(m * min64(g->k / SPLIT_DEPTH, WANTED_PARTS), most * WANTED_PARTS / blocks_of(g->n, SMALL_COLUMNS) + m);
+  return g->k >= 2 * SPLIT_DEPTH ? (size_t)floats * (size_t)g->n * sizeof(float) : 0;
+}
+
+size_t gemm_scratch_bytes(void)
+{
+  return (size_t)(DEPTH * PANEL + (BLOCK_ROWS + TILE_ROWS) * DEPTH) * sizeof(float);
+}
+
+/* Tiles reach nine tenths of the peak, but compute whole panels; A, B and C go through the caches. With few rows the longest
+ * operand is read once from memory and that is all there is to it. */
+double gemm_cost(const gemm *g)
+{
+  if (g->m == 0 || g->n == 0) return 0;
+  plan p = make_plan(g);
+  double m = (double)p.g.m, n = (double)p.g.n, k = (double)p.g.k, bytes = (m * n + m * k + n * k) * (double)sizeof(float);
+  if (p.g.m <= FEW_ROWS) return flow_cost_arithmetic(m * n * k, 0.9) + flow_cost_stream(bytes);
+  double width = (double)(p.turned ? p.g.n : blocks_of(p.g.n, PANEL) * PANEL);
+  return flow_cost_arithmetic(m * width * k, 0.9) + flow_cost_cached(bytes) + flow_cost_cached(p.splits > 1 ? m * n * p.splits * 8.0 : 0);
+}
+
+/* ---- a block of C --------------------------------------------------------------------------------------------------- */
+
+typedef struct block {
+  int64_t      row, rows, column, columns, k, depth;
+  float       *c;          /* of the block: C itself or a partial sum */
+  int64_t      ldc;
+  const float *bias;       /* of the block's columns */
+  int          relu;
+} block;
+
+/* op(A)[i][k] and op(B)[k][j]. */
+static const float *a_at(const gemm *g, int64_t i, int64_t k) { return g->a + (g->transpose_a ? k * g->lda + i : i * g->lda + k); }
+static const float *b_at(const gemm *g, int64_t k, int64_t j) { return g->b + (g->transpose_b ? j * g->ldb + k : k * g->ldb + j); }
+
+/* The part of B that is packed after panel j of step k: the next panel, or the first one of the next step. */
+static region next_panel(const gemm *g, const block *w, int64_t k, int64_t depth, int64_t j)
+{
+  if (j + PANEL < w->columns) {
+    j += PANEL;
+  } else {
+    j = 0;
+    k += depth;
+    depth = min64(depth, w->depth - k);
+  }
+  int64_t columns = min64(PANEL, w->columns - j);
+  region r = { .at = b_at(g, w->k + k, w->column + j), .ld = g->ldb, .rows = depth, .floats = columns };
+  if (g->transpose_b) {
+    r.rows = columns;
+    r.floats = depth;
+  }
+  if (depth <= 0) r.rows = 0;
+  return r;
+}
+
+/* The part of A that is read after step k: the next step, or, where k is done in one, the next block of rows. */
+static region next_rows(const gemm *g, const block *w, int64_t k, int64_t depth)
+{
+  int64_t row = w->row, rows = w->rows;
+  if (depth == w->depth) {
+    row += rows;
+    rows = min64(rows, g->m - row);
+  } else {
+    k += depth;
+    depth = min64(depth, w->depth - k);
+  }
+  region r = { .at = a_at(g, row, w->k + k), .ld = g->lda, .rows = rows, .floats = depth };
+  if (g->transpose_a) {
+    r.rows = depth;
+    r.floats = rows;
+  }
+  if (rows <= 0 || depth <= 0) r.rows = 0;
+  return r;
+}
+
+static void block_tiled(const gemm *g, const block *w, float *scratch)
+{
+  float *panel = scratch, *packed = scratch + DEPTH * PANEL;
+  int64_t step = even_block(w->depth, DEPTH, 1);
+  int start[BLOCK_ROWS / TILE_ROWS + 1], count = (int)blocks_of(w->rows, TILE_ROWS);
+  for (int t = 0; t <= count; t++) start[t] = (int)w->rows * t / count;   /* tiles of nearly equal rows: short ones are slow */
+  for (int64_t k = 0; k < w->depth; k += step) {
+    int64_t depth = min64(step, w->depth - k);
+    int last = k + depth == w->depth;
+    region next_a = next_rows(g, w, k, depth);
+    next_a.at_once = blocks_of(next_a.rows, count * blocks_of(w->columns, PANEL));
+    if (g->transpose_a) pack_a(a_at(g, w->row, w->k + k), g->lda, depth, start, count, packed);
+    for (int64_t j = 0; j < w->columns; j += PANEL) {
+      int64_t columns = min64(PANEL, w->columns - j);
+      region next_b = next_panel(g, w, k, depth, j);
+      next_b.at_once = blocks_of(next_b.rows, count);
+      const float *b = b_at(g, w->k + k, w->column + j);
+      /* Packing weighs where few tiles share it: there the first tile packs. Otherwise its misses would stand in the way. */
+      int64_t in_place = !g->transpose_b && columns == PANEL && w->rows <= SMALL_ROWS ? g->ldb : 0;
+      if (!in_place) (g->transpose_b ? pack_columns : pack_rows)(b, g->ldb, depth, columns, panel);
+      epilogue e = { .add = k > 0, .bias = last && w->bias ? w->bias + j : NULL, .relu = last && w->relu };
+      for (int t = 0; t < count; t++) {
+        int i = start[t], rows = start[t + 1] - i;
+        const float *a = g->transpose_a ? packed + t * TILE_ROWS * depth : a_at(g, w->row + i, w->k + k);
+        float *c = w->c + i * w->ldc + j;
+        /* Lines of the next rows of B side by side, one after the other: all at once they would queue up. */
+        enum { LINE = 64 / sizeof(float), LINES = PANEL / LINE };
+        e.ahead = !g->transpose_b && count >= LINES && t < LINES && next_b.rows > 0 ? next_b.at + t * LINE : NULL;
+        e.ahead_step = next_b.ld;
+        if (g->transpose_b || count < LINES) fetch_some(&next_b);
+        fetch_some(&next_a);
+        if (columns == PANEL) tiles[rows][g->transpose_a](depth, a, g->lda, b, t == 0 ? in_place : 0, panel, c, w->ldc, &e);
+        else edge_tile(tiles[rows][g->transpose_a], depth, a, g->lda, panel, c, w->ldc, rows, columns, &e);
+      }
+    }
+  }
+}
+
+ALWAYS_INLINE void add_vectors(const int rows, const int vectors, int64_t steps, int add, const float *a, int64_t lda, const float *b,
+                               int64_t ldb, float *c, int64_t ldc)
+{
+  vf sum[FEW_ROWS][2];
+#pragma GCC unroll 8
+  for (int i = 0; i < rows * vectors; i++)
+    sum[i / vectors][i % vectors] = add ? vf_load(c + i / vectors * ldc + i % vectors * VL) : (vf){ 0 };
+#pragma GCC unroll 8
+  for (int64_t k = 0; k < steps; k++) {
+#pragma GCC unroll 8
+    for (int i = 0; i < rows * vectors; i++)
+      sum[i / vectors][i % vectors] += vf_set(a[i / vectors * lda + k]) * vf_load(b + k * ldb + i % vectors * VL);
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < rows * vectors; i++) vf_store(c + i / vectors * ldc + i % vectors * VL, sum[i / vectors][i % vectors]);
+}
+
+/* C (+)= A B over `steps` steps of k for a few rows, B {k, n} where it lies: as many streams through B as there are steps. */
+ALWAYS_INLINE void add_steps(const int rows, int64_t steps, int add, int64_t n, const float *a, int64_t lda, const float *b,
+                             int64_t ldb, float *c, int64_t ldc)
+{
+  int64_t j = 0;
+  for (; j + 2 * VL <= n; j += 2 * VL) add_vectors(rows, 2, steps, add, a, lda, b + j, ldb, c + j, ldc);
+  for (; j + VL <= n; j += VL) add_vectors(rows, 1, steps, add, a, lda, b + j, ldb, c + j, ldc);
+  for (; j < n; j++)
+    for (int i = 0; i < rows; i++) {
+      float sum = add ? c[i * ldc + j] : 0;
+      for (int64_t k = 0; k < steps; k++) sum += a[i * lda + k] * b[k * ldb + j];
+      c[i * ldc + j] = sum;
+    }
+}
+
+ALWAYS_INLINE void few_rows_by_rows(const int rows, const gemm *g, const block *w)
+{
+  enum { STEPS = 8 };
+  int64_t whole = w->depth / STEPS * STEPS, rest = w->depth - whole;
+  for (int64_t k = 0; k < whole; k += STEPS)
+    add_steps(rows, STEPS, k > 0, w->columns, a_at(g, w->row, w->k + k), g->lda, b_at(g, w->k + k, w->column), g->ldb, w->c, w->ldc);
+  if (rest > 0)
+    add_steps(rows, rest, whole > 0, w->columns, a_at(g, w->row, w->k + whole), g->lda, b_at(g, w->k + whole, w->column), g->ldb,
+              w->c, w->ldc);
+}
+
+/* A few rows of C, B {n, k} where it lies: every element is a scalar product of two rows, four columns at a time. */
+ALWAYS_INLINE void few_rows_by_columns(const int rows, const gemm *g, const block *w)
+{
+  const float *a = a_at(g, w->row, w->k), *b = b_at(g, w->k, w->column);
+  float *c = w->c;
+  int64_t whole = w->depth / VL * VL;
+  for (int64_t j = 0; j < w->columns; j += 4) {
+    int64_t together = min64(4, w->columns - j);
+    const float *column[4];
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; v++) column[v] = b + (j + min64(v, together - 1)) * g->ldb;
+    vf sum[FEW_ROWS][4];
+#pragma GCC unroll 12
+    for (int i = 0; i < rows * 4; i++) sum[i / 4][i % 4] = (vf){ 0 };
+    for (int64_t k = 0; k < whole; k += VL) {
+#pragma GCC unroll 4
+      for (int v = 0; v < 4; v++) {
+        vf y = vf_load(column[v] + k);
+#pragma GCC unroll 4
+        for (int i = 0; i < rows; i++) sum[i][v] += vf_load(a + i * g->lda + k) * y;
+      }
+    }
+    for (int i = 0; i < rows; i++)
+      for (int64_t v = 0; v < together; v++) {
+        float total = vf_sum(sum[i][v]);
+        for (int64_t k = whole; k < w->depth; k++) total += a[i * g->lda + k] * column[v][k];
+        c[i * w->ldc + j + v] = total;
+      }
+  }
+}
+
+static void block_few_rows(const gemm *g, const block *w)
+{
+  switch (w->rows * 2 + g->transpose_b) {
+  case 2: few_rows_by_rows(1, g, w); break;
+  case 3: few_rows_by_columns(1, g, w); break;
+  case 4: few_rows_by_rows(2, g, w); break;
+  case 5: few_rows_by_columns(2, g, w); break;
+  case 6: few_rows_by_rows(3, g, w); break;
+  case 7: few_rows_by_columns(3, g, w); break;
+  }
+}
+
+/* ---- parts ---------------------------------------------------------------------------------------------------------- */
+
+/* c = act(c + bias) for one row of n. */
+static void finish_row(float *c, int64_t n, const float *bias, int64_t bias_step, int relu)
+{
+  if (bias)
+    for (int64_t j = 0; j < n; j++) c[j] += bias[j * bias_step];
+  if (relu)
+    for (int64_t j = 0; j < n; j++) c[j] = c[j] < 0 ? 0 : c[j];
+}
+
+static void run_block(const plan *p, int64_t part, float *partial, float *scratch)
+{
+  const gemm *g = &p->g;
+  if (p->turned) {
+    block_turned(g, part * p->columns, min64(p->columns, g->n - part * p->columns), scratch);
+    return;
+  }
+  int64_t split = part % p->splits, column_block = part / p->splits % p->column_blocks;
+  int64_t row_block = part / p->splits / p->column_blocks;
+  block w = { .row = row_block * p->rows, .column = column_block * p->columns, .k = split * p->depth };
+  w.rows = min64(p->rows, g->m - w.row);
+  w.columns = min64(p->columns, g->n - w.column);
+  w.depth = min64(p->depth, g->k - w.k);
+  w.ldc = p->splits > 1 ? g->n : g->ldc;
+  w.c = (p->splits > 1 ? partial + split * g->m * g->n : g->c) + w.row * w.ldc + w.column;
+  const float *bias = p->splits == 1 && g->bias ? g->bias + w.column * p->bias_step : NULL;
+  int relu = p->splits == 1 && g->relu;
+  if (w.depth > 0 && (w.rows > FEW_ROWS || g->transpose_a || p->row_blocks > 1 || g->exact)) {
+    w.bias = bias;
+    w.relu = relu;
+    block_tiled(g, &w, scratch);
+    return;
+  }
+  if (w.depth > 0) block_few_rows(g, &w);
+  for (int64_t i = 0; i < w.rows; i++) {
+    float *c = w.c + i * w.ldc;
+    if (w.depth == 0) memset(c, 0, (size_t)w.columns * sizeof(float));
+    finish_row(c, w.columns, bias, p->bias_step, relu);
+  }
+}
+
+/* Adds the partial sums of SUM_ROWS rows in order. */
+static void run_sum(const plan *p, int64_t part, const float *partial)
+{
+  const gemm *g = &p->g;
+  int64_t last = min64((part + 1) * SUM_ROWS, g->m);
+  for (int64_t i = part * SUM_ROWS; i < last; i++) {
+    float *c = g->c + i * g->ldc;
+    memcpy(c, partial + i * g->n, (size_t)g->n * sizeof(float));
+    for (int64_t split = 1; split < p->splits; split++) {
+      const float *more = partial + (split * g->m + i) * g->n;
+      for (int64_t j = 0; j < g->n; j++) c[j] += more[j];
+    }
+    finish_row(c, g->n, g->bias, p->bias_step, g->relu);
+  }
+}
+
+void gemm_run(const gemm *g, int phase, int64_t part, void *shared, void *scratch)
+{
+  plan p = make_plan(g);
+  if (phase == 0) run_block(&p, part, shared, scratch);
+  else run_sum(&p, part, shared);
+}

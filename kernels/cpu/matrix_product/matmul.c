@@ -1,0 +1,183 @@
+/* matmul.c: the ops matmul (NumPy's rules: the last two axes are matrices, leading axes broadcast) and dense
+ * (act(x w + b)). Variants: tiled (float32, gemm.h), plain (every dtype, loops). */
+#include "cpu/matrix_product/gemm.h"
+#include "matrix_product.h"
+#include "tensor/tensor.h"
+
+/* ---- tiled ------------------------------------------------------------------------------------------------------ */
+
+static int supports_tiled(const flow_call *call)
+{
+  for (int i = 0; i < call->input_count; i++)
+    if (call->inputs[i].dtype != FLOW_FLOAT32) return 0;
+  return 1;
+}
+
+static gemm gemm_of(const flow_call *call, const product *p, int64_t matrix)
+{
+  return (gemm){
+    .exact = call->exact,
+    .m = p->m, .n = p->n, .k = p->k, .transpose_a = p->transpose_a, .transpose_b = p->transpose_b,
+    .lda = p->lda, .ldb = p->ldb, .ldc = p->n, .relu = p->relu, .bias = p->bias,
+    .a = (const float *)p->a + a_offset(p, matrix), .b = (const float *)p->b + b_offset(p, matrix),
+    .c = (float *)p->c + matrix * p->m * p->n
+  };
+}
+
+/* How many small matrices one part does: a part should be worth more than its ticket. */
+static int64_t matrices_together(const product *p)
+{
+  enum { WORK = 1 << 18 };
+  double work = (double)p->m * (double)p->n * (double)p->k + 1;
+  return work >= WORK ? 1 : (int64_t)(WORK / work);
+}
+
+static double tiled_cost(const flow_call *call)
+{
+  product p = describe(call);
+  gemm g = gemm_of(call, &p, 0);
+  return gemm_cost(&g) * (double)p.matrices;
+}
+
+static size_t tiled_shared_bytes(const flow_call *call)
+{
+  product p = describe(call);
+  gemm g = gemm_of(call, &p, 0);
+  return gemm_shared_bytes(&g) * (size_t)p.matrices;
+}
+
+static size_t tiled_scratch_bytes(const flow_call *call)
+{
+  (void)call;
+  return gemm_scratch_bytes();
+}
+
+static int64_t tiled_parts(const flow_call *call, int phase)
+{
+  product p = describe(call);
+  gemm g = gemm_of(call, &p, 0);
+  int64_t parts = gemm_parts(&g, phase), together = matrices_together(&p);
+  return parts == 1 && together > 1 ? (p.matrices + together - 1) / together : parts * p.matrices;
+}
+
+static flow_status tiled_run(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  product p = describe(call);
+  if (!p.c) return FLOW_OK;
+  gemm first = gemm_of(call, &p, 0);
+  int64_t parts = gemm_parts(&first, phase), together = matrices_together(&p);
+  size_t shared = gemm_shared_bytes(&first);
+  if (parts == 1 && together > 1) {
+    begin *= together;
+    end = end * together < p.matrices ? end * together : p.matrices;
+  }
+  for (int64_t part = begin; part < end; part++) {
+    int64_t matrix = part / parts;
+    gemm g = gemm_of(call, &p, matrix);
+    gemm_run(&g, phase, part % parts, shared ? (char *)call->shared + (size_t)matrix * shared : NULL, call->scratch);
+  }
+  return FLOW_OK;
+}
+
+/* ---- plain ------------------------------------------------------------------------------------------------------ */
+
+/* Integers wrap around as in C; bool is "some pair of both". Floats of up to 32 bits are summed in double. */
+#define AS_DOUBLE(x) ((double)(x))
+#define AS_WORD(x)   ((uint64_t)(int64_t)(x))
+
+#define NAME rows_float32
+#define ELEMENT float
+#define SUM double
+#define LOAD AS_DOUBLE
+#define STORE(s) ((float)(s))
+#include "cpu/matrix_product/matmul_plain.h"
+
+#define NAME rows_float16
+#define ELEMENT uint16_t
+#define SUM double
+#define LOAD(x) AS_DOUBLE(flow_half_to_float(x))
+#define STORE(s) flow_float_to_half((float)(s))
+#include "cpu/matrix_product/matmul_plain.h"
+
+#define NAME rows_bfloat16
+#define ELEMENT uint16_t
+#define SUM double
+#define LOAD(x) AS_DOUBLE(flow_bfloat16_to_float(x))
+#define STORE(s) flow_float_to_bfloat16((float)(s))
+#include "cpu/matrix_product/matmul_plain.h"
+
+#define NAME rows_float64
+#define ELEMENT double
+#define SUM double
+#define LOAD AS_DOUBLE
+#define STORE(s) (s)
+#include "cpu/matrix_product/matmul_plain.h"
+
+#define NAME rows_int8
+#define ELEMENT int8_t
+#define SUM uint64_t
+#define LOAD AS_WORD
+#define STORE(s) ((int8_t)(s))
+#include "cpu/matrix_product/matmul_plain.h"
+
+#define NAME rows_uint8
+#define ELEMENT uint8_t
+#define SUM uint64_t
+#define LOAD AS_WORD
+#define STORE(s) ((uint8_t)(s))
+#include "cpu/matrix_product/matmul_plain.h"
+
+#define NAME rows_int32
+#define ELEMENT int32_t
+#define SUM uint64_t
+#define LOAD AS_WORD
+#define STORE(s) ((int32_t)(s))
+#include "cpu/matrix_product/matmul_plain.h"
+
+#define NAME rows_int64
+#define ELEMENT int64_t
+#define SUM uint64_t
+#define LOAD AS_WORD
+#define STORE(s) ((int64_t)(s))
+#include "cpu/matrix_product/matmul_plain.h"
+
+#define NAME rows_bool
+#define ELEMENT uint8_t
+#define SUM uint64_t
+#define LOAD AS_WORD
+#define STORE(s) ((s) != 0)
+#include "cpu/matrix_product/matmul_plain.h"
+
+static void (*const plain_rows[FLOW_DTYPE_COUNT])(const product *p, int64_t begin, int64_t end) = {
+  [FLOW_FLOAT32] = rows_float32, [FLOW_FLOAT16] = rows_float16, [FLOW_BFLOAT16] = rows_bfloat16, [FLOW_FLOAT64] = rows_float64,
+  [FLOW_INT8] = rows_int8, [FLOW_UINT8] = rows_uint8, [FLOW_INT32] = rows_int32, [FLOW_INT64] = rows_int64, [FLOW_BOOL] = rows_bool
+};
+
+enum { PLAIN_ROWS = 8 };   /* rows of C that a part does */
+
+static int64_t plain_parts(const flow_call *call, int phase)
+{
+  (void)phase;
+  product p = describe(call);
+  return (p.matrices * p.m + PLAIN_ROWS - 1) / PLAIN_ROWS;
+}
+
+static flow_status plain_run(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase;
+  product p = describe(call);
+  if (!p.c) return FLOW_OK;
+  int64_t rows = p.matrices * p.m, last = end * PLAIN_ROWS < rows ? end * PLAIN_ROWS : rows;
+  plain_rows[call->inputs[0].dtype](&p, begin * PLAIN_ROWS, last);
+  return FLOW_OK;
+}
+
+#define VARIANTS                                                                                                     \
+  {                                                                                                                  \
+    { .variant = "tiled", .supports = supports_tiled, .cost = tiled_cost, .shared_bytes = tiled_shared_bytes,        \
+      .scratch_bytes = tiled_scratch_bytes, .phases = GEMM_PHASES, .parts = tiled_parts, .run = tiled_run },         \
+    { .variant = "plain", .parts = plain_parts, .run = plain_run },                                                  \
+    { 0 }                                                                                                            \
+  }
+const flow_kernel FLOW_KERNELS(matmul)[] = VARIANTS;
+const flow_kernel FLOW_KERNELS(dense)[] = VARIANTS;

@@ -1,0 +1,194 @@
+/* optimizers.c: the optimizer ops. They write through their inputs and have no outputs: linear passes over flat ranges
+ * in parts of PART elements; an element's result does not depend on its part.
+ *
+ * Variants: products (float32, gradients as products of two matrices: optimizer_products.c), vector (float32), plain (every
+ * dtype, in double). */
+#include "cpu/optimizer/optimizer_products.h"
+
+enum { PART = 16384, CHUNK = 256 };
+
+static int64_t optimizer_parts(const flow_call *call, int phase)
+{
+  (void)phase;
+  return (optimizer_elements(call) + PART - 1) / PART;
+}
+
+/* The ranges of elements [*first, *last) of parts [begin, end). */
+static void range_of(const flow_call *call, int64_t begin, int64_t end, int64_t *first, int64_t *last)
+{
+  int64_t size = optimizer_elements(call);
+  *first = begin * PART;
+  *last = end * PART < size ? end * PART : size;
+}
+
+static int all_float32(const flow_call *call)
+{
+  int iterations = flow_optimizer_layout_of(call->op)->iterations;
+  for (int i = 0; i < call->input_count; i++)
+    if (call->inputs[i].dtype != FLOW_FLOAT32 && i != iterations) return 0;
+  return 1;
+}
+
+static int supports_vector(const flow_call *call) { return all_float32(call) && call->attributes->optimizer.products == 0; }
+static int supports_products(const flow_call *call) { return all_float32(call) && call->attributes->optimizer.products > 0; }
+
+static flow_status run_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase;
+  int64_t first, last;
+  if (!is_let_through(call)) return FLOW_OK;
+  range_of(call, begin, end, &first, &last);
+  update u = describe_update(call);
+  update_range(&u, first, last - first, (const float *)call->inputs[OPTIMIZER_G].data + first);
+  return FLOW_OK;
+}
+
+/* ---- plain -------------------------------------------------------------------------------------------------------------- */
+
+/* Elements [i, i + n) of an operand as doubles and back. */
+static void read_range(const flow_operand *x, int64_t i, int64_t n, double *to)
+{
+  flow_convert_to_double(x->dtype, (const char *)x->data + i * flow_dtype_size(x->dtype), 1, to, n);
+}
+static void write_range(const flow_operand *x, int64_t i, int64_t n, const double *from)
+{
+  flow_convert_from_double(x->dtype, from, (char *)x->data + i * flow_dtype_size(x->dtype), 1, n);
+}
+
+/* Element `at` of the product x^T g. */
+static double product_element(const flow_operand *factors, int64_t at)
+{
+  const flow_operand *x = &factors[0], *g = &factors[1];
+  int64_t row = at / g->shape[1], column = at % g->shape[1];
+  double sum = 0, a, b;
+  for (int64_t k = 0; k < x->shape[0]; k++) {
+    read_range(x, k * x->shape[1] + row, 1, &a);
+    read_range(g, k * g->shape[1] + column, 1, &b);
+    sum += a * b;
+  }
+  return sum;
+}
+
+/* The gradients of elements [i, i + n), n <= CHUNK. */
+static void read_gradient(const flow_call *call, int64_t i, int64_t n, double *to)
+{
+  int64_t first, last, skipped;
+  for (int p = 0; p <= call->attributes->optimizer.products; p++) {
+    range_before(call, p, &first, &last, &skipped);
+    int64_t begin = i > first ? i : first, end = i + n < last ? i + n : last;
+    if (begin < end) read_range(&call->inputs[OPTIMIZER_G], begin - skipped, end - begin, to + (begin - i));
+    for (int64_t k = last > i ? last : i; k < i + n && k < last + product_elements(call, p); k++)
+      to[k - i] = product_element(optimizer_factors(call, p), k - last);
+  }
+}
+
+/* Whether the element is updated here, see flow_share. */
+static int is_done_here(const flow_call *call, int64_t at)
+{
+  if (!call->share) return 1;
+  for (int i = 0; i < call->attributes->optimizer.products; i++) {
+    int64_t inside = at - call->attributes->optimizer.first[i];
+    if (inside < 0 || inside >= product_elements(call, i)) continue;
+    int64_t row = inside / optimizer_factors(call, i)[1].shape[1];
+    return row >= call->share->rows[i][0] && row < call->share->rows[i][1];
+  }
+  return call->share->rest;
+}
+
+/* One element: its gradient, its parameter after decay, its slots; returns what the parameter becomes. */
+typedef double plain_rule(const update_numbers *u, double g, double w, double *const *s);
+
+static double sgd_plain(const update_numbers *u, double g, double w, double *const *s)
+{
+  double step = u->rate * g;
+  if (!u->slots) return w - step;
+  *s[0] = u->momentum * *s[0] - step;
+  return w + (u->nesterov ? u->momentum * *s[0] - step : *s[0]);
+}
+
+static double adam_plain(const update_numbers *u, double g, double w, double *const *s)
+{
+  *s[0] += (g - *s[0]) * u->share_1;
+  *s[1] += (g * g - *s[1]) * u->share_2;
+  if (u->slots == 2) return w - u->rate * *s[0] / (sqrt(*s[1]) + u->epsilon);
+  *s[2] = *s[2] > *s[1] ? *s[2] : *s[1];
+  return w - u->rate * *s[0] / (sqrt(*s[2]) + u->epsilon);
+}
+
+static double rmsprop_plain(const update_numbers *u, double g, double w, double *const *s)
+{
+  double denominator = *s[0] = u->rho * *s[0] + (1 - u->rho) * g * g;
+  if (u->centered) {
+    double *mean = s[u->slots - 1];
+    *mean = u->rho * *mean + (1 - u->rho) * g;
+    denominator -= *mean * *mean;
+  }
+  double step = u->rate * g / sqrt(denominator + u->epsilon);
+  if (u->momentum == 0) return w - step;
+  return w - (*s[1] = u->momentum * *s[1] + step);
+}
+
+static double adagrad_plain(const update_numbers *u, double g, double w, double *const *s)
+{
+  *s[0] += g * g;
+  return w - u->rate * g / sqrt(*s[0] + u->epsilon);
+}
+
+static double adadelta_plain(const update_numbers *u, double g, double w, double *const *s)
+{
+  *s[0] = u->rho * *s[0] + (1 - u->rho) * g * g;
+  double step = sqrt(*s[1] + u->epsilon) * g / sqrt(*s[0] + u->epsilon);
+  *s[1] = u->rho * *s[1] + (1 - u->rho) * step * step;
+  return w - u->rate * step;
+}
+
+static double adamax_plain(const update_numbers *u, double g, double w, double *const *s)
+{
+  *s[0] += (g - *s[0]) * u->share_1;
+  *s[1] = fmax(u->beta_2 * *s[1], fabs(g));
+  return w - u->rate * *s[0] / (*s[1] + u->epsilon);
+}
+
+static void run_plain(const flow_call *call, int64_t begin, int64_t end, plain_rule *rule)
+{
+  int64_t first, last;
+  const flow_optimizer_layout *layout = flow_optimizer_layout_of(call->op);
+  update_numbers u = numbers_of(call);
+  double g[CHUNK], w[CHUNK], values[FLOW_MAX_SLOT_KINDS][CHUNK];
+  if (!is_let_through(call)) return;
+  range_of(call, begin, end, &first, &last);
+  for (int64_t i = first; i < last; i += CHUNK) {
+    int64_t n = last - i < CHUNK ? last - i : CHUNK;
+    read_gradient(call, i, n, g);
+    read_range(&call->inputs[OPTIMIZER_W], i, n, w);
+    for (int s = 0; s < u.slots; s++) read_range(&call->inputs[layout->slots[s]], i, n, values[s]);
+    for (int64_t j = 0; j < n; j++) {
+      if (!is_done_here(call, i + j)) continue;
+      double *slots[FLOW_MAX_SLOT_KINDS] = { &values[0][j], &values[1][j], &values[2][j] };
+      w[j] = rule(&u, g[j], w[j] - w[j] * u.decay, slots);
+    }
+    write_range(&call->inputs[OPTIMIZER_W], i, n, w);
+    for (int s = 0; s < u.slots; s++) write_range(&call->inputs[layout->slots[s]], i, n, values[s]);
+  }
+}
+
+#define OPTIMIZER(name)                                                                                                    \
+  static flow_status name##_run(const flow_call *call, int phase, int64_t begin, int64_t end)                              \
+  {                                                                                                                        \
+    (void)phase;                                                                                                           \
+    run_plain(call, begin, end, name##_plain);                                                                             \
+    return FLOW_OK;                                                                                                        \
+  }                                                                                                                        \
+  const flow_kernel FLOW_KERNELS(name)[] = {                                                                               \
+    { .variant = "products", .supports = supports_products, .cost = products_cost, .phases = 2, .parts = products_parts,   \
+      .shared_bytes = products_shared_bytes, .scratch_bytes = products_scratch_bytes, .run = products_run },               \
+    { .variant = "vector", .supports = supports_vector, .cost = update_cost, .parts = optimizer_parts, .run = run_vector },\
+    { .variant = "plain", .parts = optimizer_parts, .run = name##_run },                                                   \
+    { 0 }                                                                                                                  \
+  };
+OPTIMIZER(sgd)
+OPTIMIZER(adam)
+OPTIMIZER(rmsprop)
+OPTIMIZER(adagrad)
+OPTIMIZER(adadelta)
+OPTIMIZER(adamax)

@@ -1,0 +1,212 @@
+/* pooling.c: max_pool (x -> y, index) and its gradient (g, index -> dx). index is the position of the winner in its
+ * window, row by row, padding counted. */
+#include <math.h>
+#include "cpu/pooling/pool_window.h"
+#include "cpu/pooling/pooling.h"
+
+/* ---- float32, vectorised over channels ---------------------------------------------------------------------------------- */
+
+/* One vector of channels of one window; x: its first inside pixel, first_k: that pixel's position in the window. */
+ALWAYS_INLINE vf window_maximum(const float *x, int lanes, int64_t rows, int64_t columns, int64_t row_step, int64_t column_step,
+                                int64_t first_k, int64_t window_width, vi *index)
+{
+  vf best = lanes == VL ? vf_load(x) : vf_load_part(x, lanes);
+  vi winner = (vi){ 0 } + (int32_t)first_k;
+  for (int64_t ky = 0; ky < rows; ky++) {
+    for (int64_t kx = 0; kx < columns; kx++) {
+      const float *from = x + ky * row_step + kx * column_step;
+      vf value = lanes == VL ? vf_load(from) : vf_load_part(from, lanes);
+      flow_pool_take(&best, &winner, value, (int32_t)(first_k + ky * window_width + kx));
+    }
+  }
+  *index = winner;
+  return best;
+}
+
+static void pool_image(const flow_pooling *s, const float *x, float *y, uint8_t *index)
+{
+  int64_t row_step = s->in[1] * s->channels;
+  for (int64_t row = 0; row < s->out[0]; row++) {
+    int64_t top, bottom, left, right;
+    pooling_clip(s, 0, row, &top, &bottom);
+    for (int64_t column = 0; column < s->out[1]; column++) {
+      pooling_clip(s, 1, column, &left, &right);
+      int64_t at = (row * s->out[1] + column) * s->channels;
+      if (top >= bottom || left >= right) {   /* padding only */
+        for (int64_t c = 0; c < s->channels; c++) {
+          if (y) y[at + c] = -__builtin_inff();
+          if (index) index[at + c] = NO_WINNER;
+        }
+        continue;
+      }
+      const float *first = x + (row * s->stride[0] - s->before[0] + top) * row_step
+                             + (column * s->stride[1] - s->before[1] + left) * s->channels;
+      int64_t k = top * s->size[1] + left, c = 0;
+      vi winners;
+      for (; c + VL <= s->channels; c += VL) {
+        vf best = window_maximum(first + c, VL, bottom - top, right - left, row_step, s->channels, k, s->size[1], &winners);
+        if (y) vf_store(y + at + c, best);
+        if (index) vi_store_bytes(index + at + c, winners);
+      }
+      if (c < s->channels) {
+        int lanes = (int)(s->channels - c);
+        vf best = window_maximum(first + c, lanes, bottom - top, right - left, row_step, s->channels, k, s->size[1], &winners);
+        if (y) vf_store_part(y + at + c, best, lanes);
+        for (int lane = 0; lane < lanes && index; lane++) index[at + c + lane] = (uint8_t)winners[lane];
+      }
+    }
+  }
+}
+
+static flow_status run_vector(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase, (void)begin, (void)end;
+  flow_pooling s = pooling_of(call, &call->inputs[0], &call->outputs[0]);
+  const float *x = call->inputs[0].data;
+  float *y = call->outputs[0].data;
+  uint8_t *index = call->outputs[1].data;
+  int64_t input = s.in[0] * s.in[1] * s.channels, output = s.out[0] * s.out[1] * s.channels;
+  for (int64_t image = 0; image < s.images; image++)
+    pool_image(&s, x + image * input, y ? y + image * output : NULL, index ? index + image * output : NULL);
+  return FLOW_OK;
+}
+
+/* dx[i] += g[i] where index[i] is k. */
+static void add_winners(float *dx, const float *g, const uint8_t *index, int32_t k, int64_t n)
+{
+  int64_t i = 0;
+  for (; i + VL <= n; i += VL) {
+    vf won = (vf)((vi)vf_load(g + i) & (vi_load_bytes(index + i) == k));
+    vf_store(dx + i, vf_load(dx + i) + won);
+  }
+  for (; i < n; i++)
+    if (index[i] == k) dx[i] += g[i];
+}
+
+static flow_status run_vector_gradient(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase, (void)begin, (void)end;
+  flow_pooling s = pooling_of(call, &call->outputs[0], &call->inputs[0]);
+  const float *g = call->inputs[0].data;
+  const uint8_t *index = call->inputs[1].data;
+  float *dx = call->outputs[0].data;
+  if (!dx) return FLOW_OK;
+  int64_t input = s.in[0] * s.in[1] * s.channels, at = 0;
+  memset(dx, 0, (size_t)(s.images * input) * sizeof(float));
+  for (int64_t image = 0; image < s.images; image++, dx += input) {
+    for (int64_t row = 0; row < s.out[0]; row++) {
+      int64_t top, bottom, left, right;
+      pooling_clip(&s, 0, row, &top, &bottom);
+      for (int64_t column = 0; column < s.out[1]; column++, at += s.channels) {
+        pooling_clip(&s, 1, column, &left, &right);
+        for (int64_t ky = top; ky < bottom; ky++) {
+          for (int64_t kx = left; kx < right; kx++) {
+            int64_t pixel = (row * s.stride[0] - s.before[0] + ky) * s.in[1] + column * s.stride[1] - s.before[1] + kx;
+            add_winners(dx + pixel * s.channels, g + at, index + at, (int32_t)(ky * s.size[1] + kx), s.channels);
+          }
+        }
+      }
+    }
+  }
+  return FLOW_OK;
+}
+
+/* ---- plain: every dtype ----------------------------------------------------------------------------------------------------- */
+
+#define TYPE float
+#define LOWEST (-__builtin_inff())
+#define PLAIN(name) name##_float
+#include "cpu/pooling/pooling_plain.h"
+#undef TYPE
+#undef LOWEST
+#undef PLAIN
+
+#define TYPE double
+#define LOWEST (-__builtin_inf())
+#define PLAIN(name) name##_double
+#include "cpu/pooling/pooling_plain.h"
+#undef TYPE
+#undef LOWEST
+#undef PLAIN
+
+#define TYPE int8_t
+#define LOWEST INT8_MIN
+#define PLAIN(name) name##_int8
+#include "cpu/pooling/pooling_plain.h"
+#undef TYPE
+#undef LOWEST
+#undef PLAIN
+
+#define TYPE uint8_t
+#define LOWEST 0
+#define PLAIN(name) name##_uint8
+#include "cpu/pooling/pooling_plain.h"
+#undef TYPE
+#undef LOWEST
+#undef PLAIN
+
+#define TYPE int32_t
+#define LOWEST INT32_MIN
+#define PLAIN(name) name##_int32
+#include "cpu/pooling/pooling_plain.h"
+#undef TYPE
+#undef LOWEST
+#undef PLAIN
+
+#define TYPE int64_t
+#define LOWEST INT64_MIN
+#define PLAIN(name) name##_int64
+#include "cpu/pooling/pooling_plain.h"
+#undef TYPE
+#undef LOWEST
+#undef PLAIN
+
+/* By dtype; the 16-bit floats arrive as float32 (VIA_FLOAT). */
+static void (*const pool_images[FLOW_DTYPE_COUNT])(const flow_pooling *, const void *, void *, uint8_t *) = {
+  [FLOW_FLOAT32] = pool_images_float, [FLOW_FLOAT64] = pool_images_double, [FLOW_INT8] = pool_images_int8,
+  [FLOW_UINT8] = pool_images_uint8, [FLOW_BOOL] = pool_images_uint8, [FLOW_INT32] = pool_images_int32, [FLOW_INT64] = pool_images_int64,
+};
+
+static flow_status run_plain(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase, (void)begin, (void)end;
+  flow_pooling s = pooling_of(call, &call->inputs[0], &call->outputs[0]);
+  pool_images[call->inputs[0].dtype](&s, call->inputs[0].data, call->outputs[0].data, call->outputs[1].data);
+  return FLOW_OK;
+}
+
+/* dx of float32 or float64 by one loop: the winner's position says where g goes. */
+static flow_status run_plain_gradient(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase, (void)begin, (void)end;
+  flow_pooling s = pooling_of(call, &call->outputs[0], &call->inputs[0]);
+  const uint8_t *index = call->inputs[1].data;
+  void *dx = call->outputs[0].data;
+  if (!dx) return FLOW_OK;
+  int wide = call->inputs[0].dtype == FLOW_FLOAT64;
+  int64_t input = s.in[0] * s.in[1] * s.channels, output = s.out[0] * s.out[1] * s.channels;
+  memset(dx, 0, (size_t)(s.images * input) * (wide ? sizeof(double) : sizeof(float)));
+  for (int64_t i = 0; i < s.images * output; i++) {
+    if (index[i] == NO_WINNER) continue;
+    int64_t c = i % s.channels, column = i / s.channels % s.out[1], row = i / s.channels / s.out[1] % s.out[0], image = i / output;
+    int64_t iy = row * s.stride[0] - s.before[0] + index[i] / s.size[1], ix = column * s.stride[1] - s.before[1] + index[i] % s.size[1];
+    int64_t at = image * input + (iy * s.in[1] + ix) * s.channels + c;
+    if (wide) ((double *)dx)[at] += ((const double *)call->inputs[0].data)[i];
+    else ((float *)dx)[at] += ((const float *)call->inputs[0].data)[i];
+  }
+  return FLOW_OK;
+}
+
+static int supports_vector(const flow_call *call) { return call->inputs[0].dtype == FLOW_FLOAT32; }
+
+const flow_kernel FLOW_KERNELS(max_pool)[] = {
+  { .variant = "vector", .supports = supports_vector, .run = run_vector },
+  { .variant = "plain", .run = run_plain },
+  { 0 }
+};
+
+const flow_kernel FLOW_KERNELS(max_pool_gradient)[] = {
+  { .variant = "vector", .supports = supports_vector, .run = run_vector_gradient },
+  { .variant = "plain", .run = run_plain_gradient },
+  { 0 }
+};

@@ -1,0 +1,34 @@
+/* pooling.h: which cells a pooling window covers; for max and average pooling. Tensors are NHWC. In arrays of two, [0] is
+ * height and [1] is width. */
+#ifndef FLOW_CPU_POOLING_POOLING_H
+#define FLOW_CPU_POOLING_POOLING_H
+
+#include "cpu/vector.h"
+
+typedef struct flow_pooling {
+  int64_t images, in[2], out[2], channels, size[2], stride[2], before[2];
+} flow_pooling;
+
+/* large: the side before pooling (x or dx), small: the side after it (y or g). */
+ALWAYS_INLINE flow_pooling pooling_of(const flow_call *call, const flow_operand *large, const flow_operand *small)
+{
+  flow_pooling s = { .images = small->shape[0], .channels = small->shape[3] };
+  for (int axis = 0; axis < 2; axis++) {
+    s.in[axis] = large->shape[1 + axis];
+    s.out[axis] = small->shape[1 + axis];
+    s.size[axis] = call->attributes->pool.size[axis];
+    s.stride[axis] = call->attributes->pool.stride[axis] > 0 ? call->attributes->pool.stride[axis] : s.size[axis];
+    s.before[axis] = call->attributes->pool.padding[2 * axis];
+  }
+  return s;
+}
+
+/* The part of a window that lies inside the image: positions first .. last - 1 of `size`. */
+ALWAYS_INLINE void pooling_clip(const flow_pooling *s, int axis, int64_t at, int64_t *first, int64_t *last)
+{
+  int64_t start = at * s->stride[axis] - s->before[axis];
+  *first = start < 0 ? -start : 0;
+  *last = start + s->size[axis] > s->in[axis] ? s->in[axis] - start : s->size[axis];
+}
+
+#endif

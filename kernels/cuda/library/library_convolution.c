@@ -1,0 +1,406 @@
+/* library_convolution.c: the ops convolution and convolution_gradient as a library's convolutions with own kernels around them.
+ *
+ * Filters are turned from {height, width, in, out} into the library's layout, and gradients of filters back, where the plan has not done
+ * so for all of a step at once (flow_turned): no engine for tensor cores reads or writes ours. Images are copied where they have another
+ * dtype, are to be scaled, begin at no multiple of 16 bytes, or have channels that do not fill 16 bytes: the copy has channels of zeros, so
+ * that every engine can be used. Pooling, masks and the gradient of the bias are own kernels. dw and db may be float32 beside activations
+ * of 16 bits. The relu in front of a convolution stops dx in the plan that makes it, which also sums it; what of that no engine does is
+ * left to own kernels behind it.
+ *
+ *   forward   [widen x] -> [turn w] -> convolve (+ bias, relu) [-> pool]
+ *   gradient  [mask or spread g to dz] -> [turn w] -> dx (stopped, sums);  [widen x] -> dw of dz [-> turn back];  sums of g -> db */
+#include <string.h>
+#include "cuda/library/channel_sums.h"
+#include "cuda/device/empty.h"
+#include "cuda/library/library.h"
+#include "cuda/library/library_kernels.h"
+#include "convolution_geometry.h"
+#include "ops/op.h"
+#include "tensor/tensor.h"
+
+enum { BUNDLE_BYTES = 16, ALIGNMENT = 256 };
+
+/* What an op's call needs of a library, and where its parts lie in call->shared. */
+typedef struct work {
+  flow_library_convolution forward, data, filter;
+  const flow_library_plan *forward_plan, *data_plan, *filter_plan;   /* NULL: not needed */
+  pool_geometry pool;
+  int           pooled, relu, has_bias;
+  int           widens;                  /* x is copied, with forward.channels_in channels */
+  int64_t       channels_in;             /* of our tensors */
+  int           turned;                  /* flow_turned */
+  double        scale;                   /* of x */
+  int           masked;                  /* gradient: dz is not g */
+  int           wants_dx, wants_dw, wants_db;
+  int           stops, adds, wants_sums; /* dx, by the relu before; to dx, before that; the sums of it */
+  flow_channel_sums db_sums, dx_sums;
+  size_t        x, w, z, dw, db_between, dx_between, sums, aligned_bias, workspace, bytes;
+} work;
+
+static int64_t whole_bundles(int64_t channels, int dtype)
+{
+  int64_t width = BUNDLE_BYTES / flow_dtype_size(dtype);
+  return (channels + width - 1) / width * width;
+}
+
+/* Elements of one access, see library_steps.h. */
+static int width_of(int64_t channels, int dtype)
+{
+  int width = BUNDLE_BYTES / flow_dtype_size(dtype);
+  return channels % width == 0 ? width : 1;
+}
+
+/* A part of a tensor may begin anywhere. */
+static int is_aligned(const flow_operand *x) { return (uintptr_t)x->data % BUNDLE_BYTES == 0; }
+
+/* Geometry, without plans. Returns whether a library may be asked. */
+static int describe(const flow_call *call, const flow_operand *x, const flow_operand *w, work *out)
+{
+  flow_geometry s = flow_geometry_of(call, x, w);
+  flow_library_convolution *c = &out->forward;
+  int dtype = w->dtype;
+  memset(out, 0, sizeof *out);
+  if (dtype != FLOW_FLOAT32 && dtype != FLOW_FLOAT16 && dtype != FLOW_BFLOAT16) return 0;
+  if (x->dtype != dtype && x->dtype != FLOW_UINT8 && x->dtype != FLOW_FLOAT32) return 0;
+  if (s.images < 1 || s.channels_in < 1 || s.channels_out < 1) return 0;
+  c->dtype = dtype;
+  c->exact = call->exact != 0;
+  c->groups = (int32_t)s.groups;
+  c->images = s.images;
+  c->channels_out = s.channels_out;
+  out->channels_in = c->channels_in = s.channels_in;
+  out->turned = call->attributes->convolution.turned;
+  out->pooled = s.pooled;
+  out->relu = s.relu;
+  out->has_bias = s.has_bias;
+  out->scale = s.input_scale;
+  for (int axis = 0; axis < 2; axis++) {
+    if (s.in[axis] < 1 || s.result[axis] < 1) return 0;
+    c->in[axis] = s.in[axis];
+    c->out[axis] = out->pool.in[axis] = s.out[axis];
+    c->kernel[axis] = s.kernel[axis];
+    c->stride[axis] = s.stride[axis];
+    c->dilation[axis] = s.dilation[axis];
+    c->before[axis] = s.before[axis];
+    c->after[axis] = s.after[axis];
+    out->pool.out[axis] = s.result[axis];
+    out->pool.size[axis] = (int32_t)s.pool[axis];
+    out->pool.stride[axis] = (int32_t)s.pool_stride[axis];
+  }
+  out->widens = x->dtype != dtype || s.input_scale != 1 || !is_aligned(x);
+  int tensor_cores = dtype != FLOW_FLOAT32 || !c->exact;
+  if (c->groups == 1 && tensor_cores && whole_bundles(c->channels_in, dtype) != c->channels_in) out->widens = 1;
+  if (c->groups == 1 && tensor_cores && out->widens) c->channels_in = whole_bundles(c->channels_in, dtype);
+  return 1;
+}
+
+/* Room for `count` elements of `size` bytes behind the others. */
+static size_t take(work *s, int64_t count, size_t size)
+{
+  size_t at = s->bytes;
+  s->bytes += ((size_t)count * size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  return at;
+}
+
+static int64_t x_size(const flow_library_convolution *c) { return c->images * c->in[0] * c->in[1] * c->channels_in; }
+static int64_t y_size(const flow_library_convolution *c) { return c->images * c->out[0] * c->out[1] * c->channels_out; }
+static int64_t w_size(const flow_library_convolution *c)
+{
+  return c->kernel[0] * c->kernel[1] * (c->channels_in / c->groups) * c->channels_out;
+}
+
+/* Whether our filters are the library's as they lie. */
+static int reads_ours(const work *s, const flow_library_convolution *c)
+{
+  return (s->turned & FLOW_TURNED_KERNEL) && c->channels_in == s->channels_in;
+}
+
+static int writes_ours(const flow_call *call, const work *s)
+{
+  return (s->turned & FLOW_TURNED_GRADIENT) && s->filter.channels_in == s->channels_in && call->outputs[1].dtype == s->filter.dtype;
+}
+
+static int64_t result_rows(const work *s) { return s->forward.images * s->pool.out[0] * s->pool.out[1]; }
+
+static int prepare_forward(const flow_call *call, work *s)
+{
+  if (!describe(call, &call->inputs[0], &call->inputs[1], s)) return 0;
+  flow_library_convolution *c = &s->forward;
+  size_t size = (size_t)flow_dtype_size(c->dtype);
+  c->direction = FLOW_LIBRARY_FORWARD;
+  c->bias = s->has_bias;
+  c->relu = s->relu && !s->pooled;
+  s->forward_plan = flow_library_plan_convolution(call, c);
+  if (!s->forward_plan) return 0;
+  if (s->widens) s->x = take(s, x_size(c), size);
+  if (!reads_ours(s, c)) s->w = take(s, w_size(c), size);
+  if (s->pooled) s->z = take(s, y_size(c), size);
+  if (s->has_bias) s->aligned_bias = take(s, c->channels_out, size);
+  s->workspace = take(s, (int64_t)s->forward_plan->workspace, 1);
+  return 1;
+}
+
+/* The plan for dx: with as much of what follows it as an engine does. */
+static const flow_library_plan *plan_data(const flow_call *call, work *s)
+{
+  const flow_library_plan *plan = NULL;
+  for (int more = s->stops + s->wants_sums; !plan && more >= 0; more--) {
+    s->data.relu = more > 0;
+    s->data.add = more > 0 && s->adds;
+    s->data.bias = more > 1;
+    plan = flow_library_plan_convolution(call, &s->data);
+  }
+  return plan;
+}
+
+static int prepare_gradient(const flow_call *call, work *s)
+{
+  if (call->accumulate || !describe(call, &call->inputs[1], &call->inputs[2], s)) return 0;
+  const flow_library_convolution *c = &s->forward;
+  size_t size = (size_t)flow_dtype_size(c->dtype);
+  s->wants_dx = !call->outputs[0].unused;
+  s->wants_dw = !call->outputs[1].unused;
+  s->wants_db = !call->outputs[2].unused;
+  s->masked = (s->pooled || s->relu) && (s->wants_dx || s->wants_dw);
+  s->scale = 1;
+  s->data = s->filter = *c;
+  s->data.direction = FLOW_LIBRARY_DATA;
+  s->data.channels_in = s->channels_in;
+  s->filter.direction = FLOW_LIBRARY_FILTER;
+  if (s->wants_dx) {
+    s->stops = call->op == FLOW_OP_convolution_gradient_relu;
+    s->adds = s->stops && call->input_count > 5;
+    s->wants_sums = s->stops && !call->outputs[3].unused;
+    if (call->outputs[0].dtype != c->dtype || (s->stops && call->inputs[1].dtype != c->dtype)) return 0;
+    if (s->adds && call->inputs[5].dtype != c->dtype) return 0;
+    s->data_plan = plan_data(call, s);
+    if (!s->data_plan) return 0;
+    if (!reads_ours(s, &s->data)) s->w = take(s, w_size(&s->data), size);
+  }
+  s->dx_sums = flow_cuda_channel_sums(c->images * c->in[0] * c->in[1], s->channels_in);
+  if (s->wants_sums) {
+    if (!s->data.bias) s->dx_between = take(s, (int64_t)flow_cuda_channel_sums_bytes(&s->dx_sums), 1);
+    else if (call->outputs[3].dtype != FLOW_FLOAT32) s->sums = take(s, s->channels_in, sizeof(float));
+  }
+  if (s->wants_dw) {
+    s->filter_plan = flow_library_plan_convolution(call, &s->filter);
+    if (!s->filter_plan) return 0;
+    if (s->widens) s->x = take(s, x_size(&s->filter), size);
+    if (!writes_ours(call, s)) s->dw = take(s, w_size(&s->filter), size);
+  }
+  if (s->masked) s->z = take(s, y_size(c), size);
+  if (s->wants_db) {
+    s->db_sums = flow_cuda_channel_sums(result_rows(s), c->channels_out);
+    s->db_between = take(s, (int64_t)flow_cuda_channel_sums_bytes(&s->db_sums), 1);
+  }
+  size_t data_workspace = s->data_plan ? s->data_plan->workspace : 0, filter_workspace = s->filter_plan ? s->filter_plan->workspace : 0;
+  s->workspace = take(s, (int64_t)(data_workspace > filter_workspace ? data_workspace : filter_workspace), 1);
+  return 1;
+}
+
+/* ---- steps ------------------------------------------------------------------------------------------------------------------------ */
+
+/* Of what ops made; other kernels are turned to where they are aligned, and biases copied, since an optimizer's parameters lie without
+ * gaps. */
+static flow_status check_alignment(const flow_operand *x)
+{
+  if (is_aligned(x)) return FLOW_OK;
+  return flow_fail(FLOW_INTERNAL, "an operand of a convolution begins at %p, a multiple of 16 was expected", x->data);
+}
+
+/* A convolution's bias where a library may read it; NULL: there is none. */
+static flow_status align_bias(const flow_call *call, const work *s, const void **out)
+{
+  *out = s->has_bias ? call->inputs[2].data : NULL;
+  if (!s->has_bias || (uintptr_t)*out % BUNDLE_BYTES == 0) return FLOW_OK;
+  size_t bytes = (size_t)s->forward.channels_out * (size_t)flow_dtype_size(call->inputs[2].dtype);
+  FLOW_TRY(flow_cuda_copy(call, (char *)call->shared + s->aligned_bias, *out, bytes));
+  *out = (char *)call->shared + s->aligned_bias;
+  return FLOW_OK;
+}
+
+static flow_status widen(const flow_call *call, const work *s, const flow_library_convolution *c, const flow_operand *x, void *to)
+{
+  widen_image_arguments a = { .to = to, .from = x->data, .to_channels = c->channels_in, .from_channels = s->channels_in,
+                              .to_dtype = c->dtype, .from_dtype = x->dtype, .scale = (float)s->scale };
+  return flow_cuda_launch(call, CUDA_widen_image, x_size(c), &a, sizeof a);
+}
+
+static turn_filter_arguments turning(const work *s, const flow_library_convolution *c)
+{
+  return (turn_filter_arguments){ .taps = c->kernel[0] * c->kernel[1], .in = s->channels_in / c->groups, .out = c->channels_out,
+                                  .wide = c->channels_in / c->groups, .to_dtype = c->dtype, .from_dtype = c->dtype };
+}
+
+/* Turned filters with more or fewer channels, the new ones 0, and of another dtype: seen as images of taps. */
+static flow_status resize(const flow_call *call, const flow_library_convolution *c, const void *from, int from_dtype, int64_t from_channels,
+                          void *to, int to_dtype, int64_t to_channels)
+{
+  widen_image_arguments a = { .to = to, .from = from, .to_channels = to_channels / c->groups, .from_channels = from_channels / c->groups,
+                              .to_dtype = to_dtype, .from_dtype = from_dtype, .scale = 1 };
+  return flow_cuda_launch(call, CUDA_widen_image, c->channels_out * c->kernel[0] * c->kernel[1] * a.to_channels, &a, sizeof a);
+}
+
+/* The filter as the library reads it. */
+static flow_status bring_filter(const flow_call *call, const work *s, const flow_library_convolution *c, const flow_operand *w,
+                                const void **out)
+{
+  void *to = (char *)call->shared + s->w;
+  *out = w->data;
+  if (reads_ours(s, c)) return check_alignment(w);
+  *out = to;
+  if (s->turned & FLOW_TURNED_KERNEL) return resize(call, c, w->data, w->dtype, s->channels_in, to, c->dtype, c->channels_in);
+  turn_filter_arguments a = turning(s, c);
+  a.to = to;
+  a.from = w->data;
+  return flow_cuda_launch(call, CUDA_turn_filter, w_size(c), &a, sizeof a);
+}
+
+/* What the library made, in call->shared, as the gradient that the call is to give. */
+static flow_status take_filter(const flow_call *call, const work *s)
+{
+  const flow_library_convolution *c = &s->filter;
+  const flow_operand *dw = &call->outputs[1];
+  const void *from = (const char *)call->shared + s->dw;
+  if (writes_ours(call, s)) return FLOW_OK;
+  if (s->turned & FLOW_TURNED_GRADIENT) return resize(call, c, from, c->dtype, c->channels_in, dw->data, dw->dtype, s->channels_in);
+  turn_filter_arguments a = turning(s, c);
+  a.to = dw->data;
+  a.to_dtype = dw->dtype;
+  a.from = from;
+  return flow_cuda_launch(call, CUDA_turn_filter_back, a.taps * a.in * a.out, &a, sizeof a);
+}
+
+static flow_status pool(const flow_call *call, const work *s, const void *z)
+{
+  const flow_library_convolution *c = &s->forward;
+  int width = width_of(c->channels_out, c->dtype);
+  pool_winners_arguments a = { .z = z, .y = call->outputs[0].data, .index = call->outputs[1].data, .pool = s->pool, .relu = s->relu,
+                               .bundles = c->channels_out / width, .dtype = c->dtype, .width = width };
+  return flow_cuda_launch(call, CUDA_pool_winners, result_rows(s) * a.bundles, &a, sizeof a);
+}
+
+/* The gradient of what the convolution gave, before activation and pooling. */
+static flow_status mask(const flow_call *call, const work *s, void *dz)
+{
+  const flow_library_convolution *c = &s->forward;
+  int width = width_of(c->channels_out, c->dtype);
+  if (!s->pooled)
+    return flow_cuda_stop_gradient(call, c->dtype, result_rows(s), c->channels_out, call->inputs[0].data, NULL,
+                                   call->inputs[3].data, dz);
+  spread_winners_arguments a = { .g = call->inputs[0].data, .index = call->inputs[4].data, .dz = dz, .pool = s->pool,
+                                 .bundles = c->channels_out / width, .dtype = c->dtype, .width = width };
+  return flow_cuda_launch(call, CUDA_spread_winners, y_size(c) / width, &a, sizeof a);
+}
+
+static flow_status sum_bias(const flow_call *call, const work *s)
+{
+  return flow_cuda_sum_channels(call, &s->db_sums, s->forward.dtype, call->inputs[0].data,
+                                s->relu && !s->pooled ? call->inputs[3].data : NULL, s->pooled ? call->inputs[4].data : NULL,
+                                (float *)((char *)call->shared + s->db_between), &call->outputs[2]);
+}
+
+/* What the plan for dx has left to do: the relu before, with what is added first, and the sums. */
+static flow_status stop(const flow_call *call, const work *s)
+{
+  void *dx = call->outputs[0].data;
+  char *shared = call->shared;
+  const flow_operand *sums = &call->outputs[3];
+  if (!s->data.relu)
+    FLOW_TRY(flow_cuda_stop_gradient(call, s->data.dtype, s->dx_sums.pixels, s->channels_in, dx,
+                                     s->adds ? call->inputs[5].data : NULL, call->inputs[1].data, dx));
+  if (!s->wants_sums || !sums->data) return FLOW_OK;
+  if (!s->data.bias)
+    return flow_cuda_sum_channels(call, &s->dx_sums, s->data.dtype, dx, NULL, NULL, (float *)(shared + s->dx_between), sums);
+  if (sums->dtype == FLOW_FLOAT32) return FLOW_OK;
+  total_channels_arguments a = { .sums = (float *)(shared + s->sums), .to = sums->data, .channels = s->channels_in, .slices = 1,
+                                 .dtype = sums->dtype };
+  return flow_cuda_launch(call, CUDA_total_channels, s->channels_in, &a, sizeof a);
+}
+
+/* dx of dz. */
+static flow_status run_data(const flow_call *call, const work *s, const void *dz)
+{
+  char *shared = call->shared;
+  flow_library_operands o = { .first = dz, .result = call->outputs[0].data, .workspace = shared + s->workspace };
+  FLOW_TRY(bring_filter(call, s, &s->data, &call->inputs[2], &o.second));
+  if (s->data.add) o.addend = call->inputs[5].data;
+  if (s->data.relu) o.relu = call->inputs[1].data;
+  if (s->data.bias) o.sums = call->outputs[3].dtype == FLOW_FLOAT32 ? call->outputs[3].data : (float *)(shared + s->sums);
+  FLOW_TRY(flow_library_convolve(call, s->data_plan, &o));
+  return s->stops ? stop(call, s) : FLOW_OK;
+}
+
+/* ---- the kernels ------------------------------------------------------------------------------------------------------------------ */
+
+int flow_library_convolution_supports(const flow_call *call)
+{
+  work s;
+  return prepare_forward(call, &s);
+}
+
+size_t flow_library_convolution_shared_bytes(const flow_call *call)
+{
+  work s;
+  return prepare_forward(call, &s) ? s.bytes : 0;
+}
+
+flow_status flow_library_convolution_run(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase, (void)begin, (void)end;
+  const flow_operand *x = &call->inputs[0];
+  char *shared = call->shared;
+  work s;
+  if (flow_cuda_has_empty_input(call)) return flow_cuda_clear_outputs(call);
+  if (!prepare_forward(call, &s)) return flow_fail(FLOW_INTERNAL, "a convolution that has no plan is run");
+  if (!call->outputs[0].data && !(s.pooled && call->outputs[1].data)) return FLOW_OK;
+  FLOW_TRY(check_alignment(&call->outputs[0]));
+  const void *bias = NULL;
+  FLOW_TRY(align_bias(call, &s, &bias));
+  void *z = s.pooled ? shared + s.z : call->outputs[0].data;
+  if (s.widens) FLOW_TRY(widen(call, &s, &s.forward, x, shared + s.x));
+  const void *w;
+  FLOW_TRY(bring_filter(call, &s, &s.forward, &call->inputs[1], &w));
+  FLOW_TRY(flow_library_convolve(call, s.forward_plan, &(flow_library_operands){
+    .first = s.widens ? shared + s.x : x->data, .second = w, .bias = bias, .result = z, .workspace = shared + s.workspace }));
+  return s.pooled ? pool(call, &s, z) : FLOW_OK;
+}
+
+int flow_library_convolution_gradient_supports(const flow_call *call)
+{
+  work s;
+  return prepare_gradient(call, &s);
+}
+
+size_t flow_library_convolution_gradient_shared_bytes(const flow_call *call)
+{
+  work s;
+  return prepare_gradient(call, &s) ? s.bytes : 0;
+}
+
+flow_status flow_library_convolution_gradient_run(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase, (void)begin, (void)end;
+  const flow_operand *x = &call->inputs[1];
+  void *dx = call->outputs[0].data, *dw = call->outputs[1].data, *db = call->outputs[2].data;
+  char *shared = call->shared;
+  work s;
+  if (flow_cuda_has_empty_input(call)) return flow_cuda_clear_outputs(call);
+  if (!prepare_gradient(call, &s)) return flow_fail(FLOW_INTERNAL, "a convolution's gradient that has no plan is run");
+  FLOW_TRY(check_alignment(&call->inputs[0]));
+  if (s.stops) FLOW_TRY(check_alignment(x));
+  if (s.adds) FLOW_TRY(check_alignment(&call->inputs[5]));
+  FLOW_TRY(check_alignment(&call->outputs[0]));
+  const void *dz = s.masked ? shared + s.z : call->inputs[0].data;
+  if (s.masked) FLOW_TRY(mask(call, &s, shared + s.z));
+  if (s.wants_dx && dx) FLOW_TRY(run_data(call, &s, dz));
+  if (s.wants_dw && dw) {
+    if (s.widens) FLOW_TRY(widen(call, &s, &s.filter, x, shared + s.x));
+    if (writes_ours(call, &s)) FLOW_TRY(check_alignment(&call->outputs[1]));
+    FLOW_TRY(flow_library_convolve(call, s.filter_plan, &(flow_library_operands){
+      .first = s.widens ? shared + s.x : x->data, .second = dz, .result = writes_ours(call, &s) ? dw : shared + s.dw,
+      .workspace = shared + s.workspace }));
+    FLOW_TRY(take_filter(call, &s));
+  }
+  return s.wants_db && db ? sum_bias(call, &s) : FLOW_OK;
+}

@@ -1,0 +1,63 @@
+/* batch_norm.h: batch_norm, batch_norm_relu and batch_norm_gradient over x {rows, channels}.
+ *
+ *   forward    xhat = (x - mean) / sqrt(variance + epsilon)      y = gamma xhat + beta, or max(gamma xhat + beta + addend, 0)
+ *   gradient   dbeta = sum g     dgamma = sum g xhat     dx = gamma / sqrt(variance + epsilon) (g - dbeta / n - xhat dgamma / n)
+ *
+ * Three launches: sums of parts of rows; their combination, channel by channel; the result. A thread sums differences from its first
+ * row, and their squares, as numbers over SUM_RUN rows and then in double; two such sums are combined by Chan, Golub and LeVeque's rule
+ * ("Algorithms for computing the sample variance", 1983). Parts and the order of combination depend on the shape alone. */
+#ifndef FLOW_CUDA_OPS_BATCH_NORM_H
+#define FLOW_CUDA_OPS_BATCH_NORM_H
+
+#include "cuda/device/numbers.h"
+
+enum { SUM_RUN = 32, SUM_FEW = 16 };
+
+/* Of some rows of one channel: how many, their mean, the sum of squared differences from it; or, of the gradient, the sums of g and of
+ * g (x - mean). */
+typedef struct channel_sum { double count, first, second; } channel_sum;
+
+/* Each launch has the pointers that it uses, others are NULL. A block takes rows_per_part rows of `lanes` channels, a power of two of at
+ * most 32. */
+typedef struct batch_norm_arguments {
+  const void  *g, *x, *addend, *gamma, *beta, *given_mean, *given_variance;
+  void        *y, *mean, *variance, *dgamma, *dbeta;
+  channel_sum *sums;                 /* [channels][parts] */
+  void        *coefficients;         /* [4][channels] NUMBERs, as aligned as fours need: mean, scale, shift, slope */
+  int64_t      rows, channels, parts, rows_per_part, channel_blocks, fours;
+  double       epsilon;
+  int          gradient, relu, lanes, together;
+  int          g_dtype, x_dtype, addend_dtype, gamma_dtype, beta_dtype, mean_dtype, variance_dtype, y_dtype, dgamma_dtype;
+} batch_norm_arguments;
+typedef batch_norm_arguments batch_norm_sums_float32_arguments, batch_norm_sums_halves_arguments, batch_norm_sums_other_arguments;
+typedef batch_norm_arguments batch_norm_combine_float32_arguments, batch_norm_combine_halves_arguments;
+typedef batch_norm_arguments batch_norm_combine_other_arguments;
+typedef batch_norm_arguments batch_norm_apply_float32_arguments, batch_norm_apply_halves_arguments, batch_norm_apply_other_arguments;
+
+BODY channel_sum combine_channel(channel_sum a, channel_sum b, int gradient)
+{
+  channel_sum both;
+  both.count = a.count + b.count;
+  if (gradient || both.count == 0) {
+    both.first = a.first + b.first;
+    both.second = a.second + b.second;
+    return both;
+  }
+  double delta = b.first - a.first, share = b.count / both.count;
+  both.first = a.first + delta * share;
+  both.second = a.second + b.second + delta * delta * (a.count * share);
+  return both;
+}
+
+#define BODIES "cuda/ops/batch_norm_bodies.h"
+#include "cuda/device/for_float32.h"
+#include "cuda/device/for_half_floats.h"
+#include "cuda/device/for_other.h"
+#undef BODIES
+
+#define BATCH_NORM_KERNELS(ELEMENT, BLOCK)                                                                                        \
+  BLOCK(batch_norm_sums_float32, 3) BLOCK(batch_norm_sums_halves, 3) BLOCK(batch_norm_sums_other, 3)                              \
+  BLOCK(batch_norm_combine_float32, 3) BLOCK(batch_norm_combine_halves, 3) BLOCK(batch_norm_combine_other, 3)                     \
+  ELEMENT(batch_norm_apply_float32) ELEMENT(batch_norm_apply_halves) ELEMENT(batch_norm_apply_other)
+
+#endif

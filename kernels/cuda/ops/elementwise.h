@@ -1,0 +1,248 @@
+/* elementwise.h: kernels of the elementwise ops.
+ *   packed_OP           float32 operands that lie like the output, or are one number: four elements at a time
+ *   packed_floats       some ops and casts, float32 and 16-bit operands mixed: eight elements at a time
+ *   numbers_*, conditions_*, logical_strided, where_strided   every op in one kernel for each type computed in; any dtypes and strides
+ *   convert_strided     a cast, any dtypes and strides
+ *   fused_chain         a chain of ops whose results are float32 or 16-bit floats */
+#ifndef FLOW_CUDA_OPS_ELEMENTWISE_H
+#define FLOW_CUDA_OPS_ELEMENTWISE_H
+
+#include "cuda/ops/elementwise_ops.h"
+#include "cuda/device/view.h"
+
+/* ---- packed ------------------------------------------------------------------------------------------------------------- */
+
+/* y[i] = op(x[0][i], x[1][i]) for `count` elements; repeat: x[k][0] instead. vectors: all but those are at multiples of 16 bytes. */
+typedef struct packed_arguments {
+  const float *x[2];
+  void        *y;
+  int64_t      count;
+  int32_t      repeat[2], vectors, unused;
+} packed_arguments;
+
+BODY four_floats packed_load(const packed_arguments *p, int k, int64_t first)
+{
+  four_floats v;
+  const float *x = p->x[k];
+  if (p->repeat[k]) {
+    UNROLL for (int j = 0; j < 4; j++) v.v[j] = x[0];
+  } else if (p->vectors && first + 4 <= p->count) {
+    v = *(const four_floats *)(x + first);
+  } else {
+    UNROLL for (int j = 0; j < 4; j++) v.v[j] = first + j < p->count ? x[first + j] : 0;
+  }
+  return v;
+}
+
+#define PACKED_BODY(name, operands, result, R, expression)                                         \
+  typedef packed_arguments name##_arguments;                                                       \
+  BODY R name##_element(float a, float b)                                                          \
+  {                                                                                                \
+    (void)a, (void)b;                                                                              \
+    return (R)(expression);                                                                        \
+  }                                                                                                \
+  BODY void name(int64_t i, const packed_arguments *p)                                             \
+  {                                                                                                \
+    int64_t first = 4 * i;                                                                         \
+    four_floats x0 = packed_load(p, 0, first), x1 = x0;                                            \
+    if (operands > 1) x1 = packed_load(p, 1, first);                                               \
+    result y;                                                                                      \
+    UNROLL for (int j = 0; j < 4; j++) y.v[j] = name##_element(x0.v[j], x1.v[j]);                  \
+    R *to = (R *)p->y + first;                                                                     \
+    if (p->vectors && first + 4 <= p->count) {                                                     \
+      *(result *)to = y;                                                                           \
+    } else {                                                                                       \
+      UNROLL for (int j = 0; j < 4; j++)                                                           \
+        if (first + j < p->count) to[j] = y.v[j];                                                  \
+    }                                                                                              \
+  }
+#define PACKED_NUMBER(E, op, operands, expression)    PACKED_BODY(packed_##op, operands, four_floats, float, expression)
+#define PACKED_CONDITION(E, op, operands, expression) PACKED_BODY(packed_##op, operands, four_bytes, uint8_t, expression)
+FLOATING_OPS(PACKED_NUMBER, , OF_FLOAT)
+CONDITION_OPS(PACKED_CONDITION, )
+#undef PACKED_NUMBER
+#undef PACKED_CONDITION
+#undef PACKED_BODY
+
+/* The same for float32 and 16-bit floats, mixed, eight elements at a time; op: one of LIGHT_OPS, whose code may be there eight times, or
+ * ELEMENTWISE_COUNT: a cast. vectors: all operands but repeated ones are at multiples of 16 bytes. */
+#define LIGHT_OPS(X)                                                                               \
+  X(neg, -a[j]) X(abs, fabsf(a[j])) X(square, a[j] * a[j]) X(relu, a[j] < 0 ? 0 : a[j])             \
+  X(add, a[j] + b[j]) X(sub, a[j] - b[j]) X(mul, a[j] * b[j]) X(relu_gradient, b[j] > 0 ? a[j] : 0)  \
+  X(maximum, a[j] > b[j] || a[j] != a[j] ? a[j] : b[j]) X(minimum, a[j] < b[j] || a[j] != a[j] ? a[j] : b[j])
+
+typedef struct packed_floats_arguments {
+  const void *x[2];
+  void       *y;
+  int64_t     count;
+  int32_t     x_dtype[2], repeat[2], y_dtype, op, operands, vectors;
+} packed_floats_arguments;
+
+typedef struct __attribute__((aligned(16))) eight_halves { uint16_t v[8]; } eight_halves;
+
+BODY void packed_floats_load(const packed_floats_arguments *p, int k, int64_t first, int together, float v[8])
+{
+  const void *x = p->x[k];
+  int dtype = p->x_dtype[k];
+  if (!together || p->repeat[k]) {
+    UNROLL for (int j = 0; j < 8; j++)
+      v[j] = p->repeat[k] ? load_float(dtype, x, 0) : first + j < p->count ? load_float(dtype, x, first + j) : 0;
+  } else if (dtype == FLOW_FLOAT32) {
+    four_floats low = *(const four_floats *)((const float *)x + first), high = *(const four_floats *)((const float *)x + first + 4);
+    UNROLL for (int j = 0; j < 4; j++) v[j] = low.v[j];
+    UNROLL for (int j = 0; j < 4; j++) v[j + 4] = high.v[j];
+  } else {
+    eight_halves halves = *(const eight_halves *)((const uint16_t *)x + first);
+    UNROLL for (int j = 0; j < 8; j++) v[j] = dtype == FLOW_BFLOAT16 ? bfloat16_to_float(halves.v[j]) : half_to_float(halves.v[j]);
+  }
+}
+
+BODY void packed_floats_store(const packed_floats_arguments *p, int64_t first, int together, const float v[8])
+{
+  if (!together) {
+    UNROLL for (int j = 0; j < 8; j++)
+      if (first + j < p->count) store_float(p->y_dtype, p->y, first + j, v[j]);
+  } else if (p->y_dtype == FLOW_FLOAT32) {
+    four_floats low, high;
+    UNROLL for (int j = 0; j < 4; j++) low.v[j] = v[j];
+    UNROLL for (int j = 0; j < 4; j++) high.v[j] = v[j + 4];
+    *(four_floats *)((float *)p->y + first) = low;
+    *(four_floats *)((float *)p->y + first + 4) = high;
+  } else {
+    eight_halves halves;
+    UNROLL for (int j = 0; j < 8; j++) halves.v[j] = p->y_dtype == FLOW_BFLOAT16 ? float_to_bfloat16(v[j]) : float_to_half(v[j]);
+    *(eight_halves *)((uint16_t *)p->y + first) = halves;
+  }
+}
+
+BODY void packed_floats(int64_t i, const packed_floats_arguments *p)
+{
+  int64_t first = 8 * i;
+  int together = p->vectors && first + 8 <= p->count;
+  float a[8], b[8];
+  packed_floats_load(p, 0, first, together, a);
+  packed_floats_load(p, p->operands - 1, first, together, b);
+#define CASE(op, expression) case ELEMENTWISE_##op: UNROLL for (int j = 0; j < 8; j++) a[j] = expression; break;
+  switch (p->op) {
+    LIGHT_OPS(CASE)
+    default: break;
+  }
+#undef CASE
+  packed_floats_store(p, first, together, a);
+}
+
+/* ---- any dtypes and strides ------------------------------------------------------------------------------------------------ */
+
+/* kind: of conversions, the type that they pass through. size: of where, bytes of an element. */
+typedef struct strided_arguments { view x[3], y; int32_t op, operands, kind, size; } strided_arguments;
+typedef strided_arguments numbers_float_arguments, numbers_double_arguments, numbers_integer_arguments, conditions_float_arguments,
+  conditions_double_arguments, conditions_integer_arguments, logical_strided_arguments, where_strided_arguments, convert_strided_arguments;
+
+#define STRIDED_BODY(name, T, load, store, function)                                               \
+  BODY void name(int64_t i, const strided_arguments *p)                                            \
+  {                                                                                                \
+    T a = load(p->x[0].dtype, p->x[0].data, view_offset(&p->x[0], i)), b = a;                      \
+    if (p->operands > 1) b = load(p->x[1].dtype, p->x[1].data, view_offset(&p->x[1], i));          \
+    store(p->y.dtype, p->y.data, view_offset(&p->y, i), function(p->op, a, b));                    \
+  }
+STRIDED_BODY(numbers_float, float, load_float, store_float, compute_float)
+STRIDED_BODY(numbers_double, double, load_double, store_double, compute_double)
+STRIDED_BODY(numbers_integer, int64_t, load_integer, store_integer, compute_integer)
+STRIDED_BODY(conditions_float, float, load_float, store_condition, fulfils_float)
+STRIDED_BODY(conditions_double, double, load_double, store_condition, fulfils_double)
+STRIDED_BODY(conditions_integer, int64_t, load_integer, store_condition, fulfils_int64_t)
+#undef STRIDED_BODY
+
+BODY void logical_strided(int64_t i, const strided_arguments *p)
+{
+  int a = load_condition(p->x[0].dtype, p->x[0].data, view_offset(&p->x[0], i)), b = 0;
+  if (p->op != ELEMENTWISE_logical_not) b = load_condition(p->x[1].dtype, p->x[1].data, view_offset(&p->x[1], i));
+  store_condition(p->y.dtype, p->y.data, view_offset(&p->y, i),
+                  p->op == ELEMENTWISE_logical_not ? !a : p->op == ELEMENTWISE_logical_and ? a & b : a | b);
+}
+
+/* Element i of one array to element j of another, both of `size` bytes: 1, 2, 4, 8 or 16. */
+BODY void move_element(int size, const void *from, int64_t i, void *to, int64_t j)
+{
+  switch (size) {
+    case 1: ((uint8_t *)to)[j] = ((const uint8_t *)from)[i]; return;
+    case 2: ((uint16_t *)to)[j] = ((const uint16_t *)from)[i]; return;
+    case 4: ((uint32_t *)to)[j] = ((const uint32_t *)from)[i]; return;
+    case 8: ((uint64_t *)to)[j] = ((const uint64_t *)from)[i]; return;
+    default: ((four_floats *)to)[j] = ((const four_floats *)from)[i]; return;
+  }
+}
+
+BODY void where_strided(int64_t i, const strided_arguments *p)
+{
+  int chosen = load_condition(p->x[0].dtype, p->x[0].data, view_offset(&p->x[0], i)) ? 1 : 2;
+  int64_t from = chosen == 1 ? view_offset(&p->x[1], i) : view_offset(&p->x[2], i);
+  move_element(p->size, chosen == 1 ? p->x[1].data : p->x[2].data, from, p->y.data, view_offset(&p->y, i));
+}
+
+/* ---- casts ------------------------------------------------------------------------------------------------------------------ */
+
+BODY void convert_element(int kind, int from_dtype, const void *from, int64_t i, int to_dtype, void *to, int64_t j)
+{
+  switch (kind) {
+    case KIND_FLOAT:   store_float(to_dtype, to, j, load_float(from_dtype, from, i)); return;
+    case KIND_DOUBLE:  store_double(to_dtype, to, j, load_double(from_dtype, from, i)); return;
+    case KIND_INTEGER: store_integer(to_dtype, to, j, load_integer(from_dtype, from, i)); return;
+    default:           store_condition(to_dtype, to, j, load_condition(from_dtype, from, i)); return;
+  }
+}
+
+BODY void convert_strided(int64_t i, const strided_arguments *p)
+{
+  convert_element(p->kind, p->x[0].dtype, p->x[0].data, view_offset(&p->x[0], i), p->y.dtype, p->y.data, view_offset(&p->y, i));
+}
+
+/* ---- chains ------------------------------------------------------------------------------------------------------------------- */
+
+enum { FUSED_INPUTS = 12, FUSED_STEPS = 12, FUSED_REGISTERS = BLOCK_SHARED / 4 / BLOCK_THREADS, FUSED_ELEMENTS = 4 * BLOCK_THREADS };
+/* Where a step finds an operand and leaves its result. From FUSED_REGISTER on: register number so much; below: input number so much. */
+enum { FUSED_REGISTER = 16, FUSED_LAST = 254, FUSED_NOWHERE = 255 };
+
+/* op: elementwise_op, or ELEMENTWISE_COUNT: a cast. The result, rounded to dtype, is also FUSED_LAST of the next step. */
+typedef struct fused_step { uint8_t op, a, b, to, dtype; } fused_step;
+typedef struct fused_chain_arguments { view x[FUSED_INPUTS], y; int64_t count; int32_t steps, unused; fused_step step[FUSED_STEPS]; } fused_chain_arguments;
+
+BODY float round_float(int dtype, float value)
+{
+  if (dtype == FLOW_BFLOAT16) return bfloat16_to_float(float_to_bfloat16(value));
+  return dtype == FLOW_FLOAT16 ? half_to_float(float_to_half(value)) : value;
+}
+
+BODY float fused_operand(const fused_chain_arguments *p, int from, int64_t i, const float *registers, float last)
+{
+  if (from == FUSED_LAST) return last;
+  if (from < FUSED_REGISTER) return load_float(p->x[from].dtype, p->x[from].data, view_offset(&p->x[from], i));
+  return registers[(from - FUSED_REGISTER) * BLOCK_THREADS];
+}
+
+/* A block does FUSED_ELEMENTS elements. Registers are memory of the block: they are chosen at run time, which a thread's own cannot be. */
+BODY void fused_chain(int phase, int thread, int64_t block, void *shared, const fused_chain_arguments *p)
+{
+  float *registers = (float *)shared + thread;
+  (void)phase;
+  for (int64_t i = block * FUSED_ELEMENTS + thread; i < (block + 1) * FUSED_ELEMENTS && i < p->count; i += BLOCK_THREADS) {
+    float last = 0;
+    for (int s = 0; s < p->steps; s++) {
+      const fused_step *step = &p->step[s];
+      float a = fused_operand(p, step->a, i, registers, last);
+      float b = step->b == FUSED_NOWHERE ? a : fused_operand(p, step->b, i, registers, last);
+      last = round_float(step->dtype, step->op == ELEMENTWISE_COUNT ? a : compute_float(step->op, a, b));
+      if (step->to != FUSED_NOWHERE) registers[(step->to - FUSED_REGISTER) * BLOCK_THREADS] = last;
+    }
+    store_float(p->y.dtype, p->y.data, view_offset(&p->y, i), last);
+  }
+}
+
+#define PACKED_KERNEL(ELEMENT, op, operands, expression) ELEMENT(packed_##op)
+#define ELEMENTWISE_KERNELS(ELEMENT, BLOCK)                                                                      \
+  FLOATING_OPS(PACKED_KERNEL, ELEMENT, OF_FLOAT) CONDITION_OPS(PACKED_KERNEL, ELEMENT)                           \
+  ELEMENT(numbers_float) ELEMENT(numbers_double) ELEMENT(numbers_integer)                                        \
+  ELEMENT(conditions_float) ELEMENT(conditions_double) ELEMENT(conditions_integer)                               \
+  ELEMENT(packed_floats) ELEMENT(logical_strided) ELEMENT(where_strided) ELEMENT(convert_strided) BLOCK(fused_chain, 1)
+
+#endif

@@ -1,0 +1,134 @@
+/* elementwise_ops.h: what each elementwise op computes, in the words that C and CUDA share: lists from which elementwise.h makes a kernel
+ * for each op and the switches of those that serve all. Semantics are the CPU's (kernels/cpu/elementwise/elementwise_blocks.inc). */
+#ifndef FLOW_CUDA_OPS_ELEMENTWISE_OPS_H
+#define FLOW_CUDA_OPS_ELEMENTWISE_OPS_H
+
+#include "cuda/device/convert.h"
+#include "cuda/device/trigonometry.h"
+
+/* X(E, op, operands, expression of a and b) for one floating-point type; F(f): its function of math.h. E is handed on. */
+#define FLOATING_OPS(X, E, F)                                                                                 \
+  X(E, neg, 1, -a)                            X(E, abs, 1, F(fabs)(a))                                        \
+  X(E, sign, 1, a > 0 ? 1 : a < 0 ? -1 : a != a ? a : 0)                                                      \
+  X(E, square, 1, a * a)                      X(E, relu, 1, a < 0 ? 0 : a)                                    \
+  X(E, floor, 1, F(floor)(a))                 X(E, ceil, 1, F(ceil)(a))                                       \
+  X(E, round, 1, F(rint)(a))                  X(E, exp, 1, F(exp)(a))                                         \
+  X(E, expm1, 1, F(expm1)(a))                 X(E, log, 1, F(log)(a))                                         \
+  X(E, log1p, 1, F(log1p)(a))                 X(E, sqrt, 1, F(sqrt)(a))                                       \
+  X(E, rsqrt, 1, 1 / F(sqrt)(a))              X(E, reciprocal, 1, 1 / a)                                      \
+  X(E, sin, 1, F(sine)(a))                    X(E, cos, 1, F(cosine)(a))                                      \
+  X(E, tanh, 1, F(tanh)(a))                   X(E, sigmoid, 1, F(sigmoid)(a))                                 \
+  X(E, erf, 1, F(erf)(a))                     X(E, softplus, 1, F(softplus)(a))                               \
+  X(E, add, 2, a + b)                         X(E, sub, 2, a - b)                                             \
+  X(E, mul, 2, a * b)                         X(E, div, 2, a / b)                                             \
+  X(E, divide_no_nan, 2, b == 0 ? 0 : a / b)  X(E, pow, 2, F(pow)(a, b))                                      \
+  X(E, mod, 2, F(floored_remainder)(a, b))    X(E, maximum, 2, a > b || a != a ? a : b)                       \
+  X(E, minimum, 2, a < b || a != a ? a : b)   X(E, relu_gradient, 2, b > 0 ? a : 0)
+
+/* int64_t; integers wrap, which unsigned ones may do. */
+#define INTEGER_OPS(X, E)                                                                                     \
+  X(E, neg, 1, 0 - (uint64_t)a)               X(E, abs, 1, a < 0 ? 0 - (uint64_t)a : (uint64_t)a)             \
+  X(E, sign, 1, (a > 0) - (a < 0))            X(E, square, 1, (uint64_t)a * (uint64_t)a)                      \
+  X(E, relu, 1, a < 0 ? 0 : a)                X(E, floor, 1, a)                                               \
+  X(E, ceil, 1, a)                            X(E, round, 1, a)                                               \
+  X(E, add, 2, (uint64_t)a + (uint64_t)b)     X(E, sub, 2, (uint64_t)a - (uint64_t)b)                         \
+  X(E, mul, 2, (uint64_t)a * (uint64_t)b)     X(E, pow, 2, integer_power(a, b))                               \
+  X(E, mod, 2, integer_remainder(a, b))       X(E, maximum, 2, a > b ? a : b)                                 \
+  X(E, minimum, 2, a < b ? a : b)             X(E, relu_gradient, 2, b > 0 ? a : 0)
+
+/* Results that are 0 or 1; of any type but for is_finite, which says so. */
+#define CONDITION_OPS(X, E)                                                                                   \
+  X(E, eq, 2, a == b)                         X(E, ne, 2, a != b)                                             \
+  X(E, lt, 2, a < b)                          X(E, le, 2, a <= b)                                             \
+  X(E, gt, 2, a > b)                          X(E, ge, 2, a >= b)                                             \
+  X(E, is_finite, 1, a - a == 0)
+
+#define OF_FLOAT(function)  function##f
+#define OF_DOUBLE(function) function
+
+typedef enum elementwise_op {
+#define NUMBER(E, op, operands, expression) ELEMENTWISE_##op,
+  FLOATING_OPS(NUMBER, , OF_FLOAT)
+  CONDITION_OPS(NUMBER, )
+#undef NUMBER
+  ELEMENTWISE_logical_not, ELEMENTWISE_logical_and, ELEMENTWISE_logical_or, ELEMENTWISE_where,
+  ELEMENTWISE_COUNT
+} elementwise_op;
+
+/* floored_remainder: fmod is exact and truncates, so it is moved into the sign of b; zero has b's sign. softplus, sigmoid: only e^-|x| is
+ * formed, which does not overflow. */
+#define COMPOSED(T, F)                                                                              \
+  BODY T F(floored_remainder)(T a, T b)                                                             \
+  {                                                                                                 \
+    T r = F(fmod)(a, b);                                                                            \
+    if (r == 0) return F(copysign)((T)0, b);                                                           \
+    return (r < 0) != (b < 0) ? r + b : r;                                                          \
+  }                                                                                                 \
+  BODY T F(sigmoid)(T x)                                                                            \
+  {                                                                                                 \
+    T e = F(exp)(-F(fabs)(x));                                                                      \
+    return (x < 0 ? e : 1) / (1 + e);                                                               \
+  }                                                                                                 \
+  BODY T F(softplus)(T x) { return (x < 0 ? 0 : x) + F(log1p)(F(exp)(-F(fabs)(x))); }
+COMPOSED(float, OF_FLOAT)
+COMPOSED(double, OF_DOUBLE)
+#undef COMPOSED
+
+/* A negative exponent leaves the integers but for 1 and -1: 0. */
+BODY int64_t integer_power(int64_t base, int64_t exponent)
+{
+  if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent & 1 ? -1 : 1) : 0;
+  uint64_t result = 1, square = (uint64_t)base;
+  for (uint64_t e = (uint64_t)exponent; e; e >>= 1, square *= square)
+    if (e & 1) result *= square;
+  return (int64_t)result;
+}
+
+BODY int64_t integer_remainder(int64_t a, int64_t b)
+{
+  if (b == 0 || b == -1) return 0;   /* INT64_MIN % -1 overflows */
+  int64_t r = a % b;
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+/* compute_TYPE(op, a, b), fulfils_TYPE(op, a, b): any op of the lists. */
+#define CASE(T, op, operands, expression) case ELEMENTWISE_##op: return (T)(expression);
+BODY float compute_float(int op, float a, float b)
+{
+  switch (op) {
+    FLOATING_OPS(CASE, float, OF_FLOAT)
+    default: return 0;
+  }
+}
+
+BODY double compute_double(int op, double a, double b)
+{
+  switch (op) {
+    FLOATING_OPS(CASE, double, OF_DOUBLE)
+    default: return 0;
+  }
+}
+
+BODY int64_t compute_integer(int op, int64_t a, int64_t b)
+{
+  switch (op) {
+    INTEGER_OPS(CASE, int64_t)
+    default: return 0;
+  }
+}
+
+#define FULFILS(T)                                 \
+  BODY int fulfils_##T(int op, T a, T b)           \
+  {                                                \
+    switch (op) {                                  \
+      CONDITION_OPS(CASE, int)                     \
+      default: return 0;                           \
+    }                                              \
+  }
+FULFILS(float)
+FULFILS(double)
+FULFILS(int64_t)
+#undef FULFILS
+#undef CASE
+
+#endif

@@ -1,0 +1,75 @@
+/* optimizers.h: what the optimizers do to flat parameters, their slots and gradients. Formulas: Keras 3 (keras/src/optimizers/{sgd,adam,
+ * rmsprop,adagrad,adadelta,adamax}.py); weight decay, w -= w weight_decay learning_rate, comes first.
+ *
+ * Gradients lie in memory, or are products x^T g of a layer's input x {k, m} and what came back to it, g {k, n}, that are summed here, tile by
+ * tile, and never written; with many rows k a library makes them, in memory. x and g may be of 16 bits. Either is a segment of the parameters with blocks of threads of its own. The learning rate and the number of
+ * iterations are read on the device: a recorded step is repeated with others. */
+#ifndef FLOW_CUDA_OPS_OPTIMIZERS_H
+#define FLOW_CUDA_OPS_OPTIMIZERS_H
+
+#include "cuda/runtime/fault.h"
+#include "cuda/device/numbers.h"
+
+typedef enum update_rule { RULE_SGD, RULE_ADAM, RULE_RMSPROP, RULE_ADAGRAD, RULE_ADADELTA, RULE_ADAMAX } update_rule;
+
+enum {
+  UPDATE_SLOTS    = 3,
+  UPDATE_SEGMENTS = 9,               /* four products and what lies before, between and behind them */
+  UPDATE_FOURS    = 4,               /* that a thread of a segment in memory updates, one behind the other */
+  PRODUCT_RUN     = 256              /* products that are added up before their sum is added to others */
+};
+
+/* `count` parameters from `first` on, made by blocks first_block and up. k < 0: gradients in memory from `g` on. Else x^T g. */
+typedef struct update_segment {
+  int64_t     first_block, first, count, k, m, n;
+  const void *x, *g;
+  int         x_dtype, g_dtype, x_together, g_together, w_together, unused;
+} update_segment;
+
+typedef struct optimizer_arguments {
+  void          *w, *slots[UPDATE_SLOTS];
+  const void    *rate, *iterations;  /* scalars; iterations may be NULL */
+  const void    *guard;              /* a scalar: 0 lets nothing be written; NULL: there is none */
+  const flow_device_fault *fault;
+  double         momentum, beta_1, beta_2, epsilon, rho, weight_decay;
+  int            w_dtype, slot_dtypes[UPDATE_SLOTS], rate_dtype, iterations_dtype, guard_dtype;
+  int            slot_count, nesterov, centered, segment_count, unused;
+  update_segment segments[UPDATE_SEGMENTS];
+} optimizer_arguments;
+
+#define UPDATE_ARGUMENTS(name) \
+  typedef optimizer_arguments name##_update_float32_arguments, name##_update_halves_arguments, name##_update_other_arguments;
+UPDATE_ARGUMENTS(sgd) UPDATE_ARGUMENTS(adam) UPDATE_ARGUMENTS(rmsprop) UPDATE_ARGUMENTS(adagrad) UPDATE_ARGUMENTS(adadelta)
+UPDATE_ARGUMENTS(adamax)
+#undef UPDATE_ARGUMENTS
+
+/* Whether the update writes: the step was not refused, and the guard lets it through. */
+BODY int is_let_through(const optimizer_arguments *a)
+{
+  return !is_refused(a->fault) && (!a->guard || load_double(a->guard_dtype, a->guard, 0) != 0);
+}
+
+/* Keras takes the powers of the betas rounded to float32, which moves 1 - 0.999 by 1.3e-5 of its value; so does this. */
+BODY double bias_correction_of(double beta, double t) { return 1 - pow((double)(float)beta, t); }
+
+/* The learning rate with what depends on the step: the bias corrections of Adam. */
+BODY double corrected_rate(int rule, const optimizer_arguments *a, double rate)
+{
+  if (rule != RULE_ADAM && rule != RULE_ADAMAX) return rate;
+  double t = load_double(a->iterations_dtype, a->iterations, 0) + 1;
+  rate /= bias_correction_of(a->beta_1, t);
+  return rule == RULE_ADAM ? rate * sqrt(bias_correction_of(a->beta_2, t)) : rate;
+}
+
+#define BODIES "cuda/ops/optimizer_bodies.h"
+#include "cuda/device/for_float32.h"
+#include "cuda/device/for_half_floats.h"
+#include "cuda/device/for_other.h"
+#undef BODIES
+
+#define UPDATE_KERNELS(BLOCK, name) BLOCK(name##_update_float32, 2) BLOCK(name##_update_halves, 2) BLOCK(name##_update_other, 2)
+#define OPTIMIZER_KERNELS(ELEMENT, BLOCK)                                                                             \
+  UPDATE_KERNELS(BLOCK, sgd) UPDATE_KERNELS(BLOCK, adam) UPDATE_KERNELS(BLOCK, rmsprop) UPDATE_KERNELS(BLOCK, adagrad) \
+  UPDATE_KERNELS(BLOCK, adadelta) UPDATE_KERNELS(BLOCK, adamax)
+
+#endif

@@ -1,0 +1,154 @@
+/* reduce.c: the ops sum, prod, max, min, any, all, argmax and argmin: how a call is spread over threads, blocks and slices. */
+#include "cuda/ops/reduce.h"
+
+#include "cuda/runtime/device_table.h"
+#include "cuda/runtime/launch.h"
+#include "cuda/device/view_make.h"
+#include "ops/op.h"
+#include "tensor/tensor.h"
+
+/* Blocks that keep a device busy; elements a lane takes before a slice more pays; slices that the second launch reduces at one go. */
+enum { BLOCKS_WANTED = 512, LEAST_OF_A_LANE = 32, MOST_SLICES = 512, MOST_OUTPUTS_SIDE_BY_SIDE = 32 };
+
+static unsigned reduced_axes(const flow_attributes *attributes, int rank)
+{
+  unsigned mask = 0;
+  for (int i = 0; i < attributes->reduce.count; i++) {
+    int axis = attributes->reduce.axes[i];
+    mask |= 1u << (axis < 0 ? axis + rank : axis);
+  }
+  return attributes->reduce.count ? mask : (1u << rank) - 1;
+}
+
+static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
+
+static int32_t power_of_two_from(int64_t n, int32_t most)
+{
+  int32_t power = 1;
+  while (power < n && power < most) power *= 2;
+  return power;
+}
+
+static int64_t divided_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/* Lanes and outputs of a block for what the views say; slices are not cut yet. */
+static void spread_lanes(reduce_arguments *a)
+{
+  int64_t kept = magnitude(a->x.stride[a->x.rank - 1]), along = magnitude(a->along.stride[a->along.rank - 1]);
+  a->outputs_first = a->length <= 1 || (a->outputs > 1 && kept < along);
+  int32_t columns = power_of_two_from(a->outputs, MOST_OUTPUTS_SIDE_BY_SIDE), lanes = power_of_two_from(a->length, BLOCK_THREADS);
+  a->lanes = a->outputs_first && lanes > BLOCK_THREADS / columns ? BLOCK_THREADS / columns : lanes;
+  a->groups = divided_up(a->outputs, BLOCK_THREADS / a->lanes);
+  a->slice = a->length;
+}
+
+static int64_t cut_slices(reduce_arguments *a)
+{
+  if (a->outputs == 0) return 1;
+  int64_t slices = a->length / (LEAST_OF_A_LANE * a->lanes), wanted = divided_up(BLOCKS_WANTED, a->groups);
+  if (slices > wanted) slices = wanted;
+  if (slices > MOST_SLICES) slices = MOST_SLICES;
+  if (slices < 2) return 1;
+  a->slice = divided_up(a->length, slices);
+  return divided_up(a->length, a->slice);
+}
+
+static reduce_arguments arguments_of(const flow_call *call)
+{
+  const flow_operand *x = &call->inputs[0], *y = &call->outputs[0];
+  unsigned reduced = reduced_axes(call->attributes, x->rank);
+  int64_t kept_shape[FLOW_MAX_RANK], kept_strides[FLOW_MAX_RANK], shape[FLOW_MAX_RANK], strides[FLOW_MAX_RANK];
+  int kept = 0, along = 0;
+  for (int i = 0; i < x->rank; i++) {
+    if (reduced >> i & 1) {
+      shape[along] = x->shape[i];
+      strides[along++] = x->strides[i];
+    } else {
+      kept_shape[kept] = x->shape[i];
+      kept_strides[kept++] = x->strides[i];
+    }
+  }
+  reduce_arguments a = { .x = flow_cuda_view_strided(x->data, x->dtype, kept, kept_shape, kept_strides),
+                         .along = flow_cuda_view_strided(NULL, x->dtype, along, shape, strides),
+                         .y = flow_cuda_view(y, y->rank, y->shape), .outputs = flow_shape_size(kept, kept_shape),
+                         .length = flow_shape_size(along, shape), .base = call->attributes->reduce.base,
+                         .smallest = call->op == FLOW_OP_argmin };
+  spread_lanes(&a);
+  return a;
+}
+
+/* There is no largest or smallest of nothing, unless nobody asks for one. */
+static flow_status check_not_empty(const flow_call *call, const reduce_arguments *a)
+{
+  if (a->outputs == 0 || a->length > 0) return FLOW_OK;
+  return flow_fail(FLOW_INVALID_ARGUMENT, "%s of an empty axis", flow_cuda_op_name(call->op));
+}
+
+/* ---- reductions ----------------------------------------------------------------------------------------------------------------- */
+
+/* Kernels by what an op computes in, and of the slices' results. */
+typedef struct reduction { flow_cuda_kernel float32, floats, doubles, integers; } reduction;
+
+#define KERNELS(name) { CUDA_##name##_float32, CUDA_##name##_float, CUDA_##name##_double, CUDA_##name##_integer }
+static const reduction reductions[FLOW_OP_COUNT] = {
+  [FLOW_OP_sum] = KERNELS(reduce_sum), [FLOW_OP_prod] = KERNELS(reduce_prod), [FLOW_OP_max] = KERNELS(reduce_max),
+  [FLOW_OP_min] = KERNELS(reduce_min),
+  [FLOW_OP_any] = { CUDA_reduce_any, CUDA_reduce_any, CUDA_reduce_any, CUDA_reduce_any },
+  [FLOW_OP_all] = { CUDA_reduce_all, CUDA_reduce_all, CUDA_reduce_all, CUDA_reduce_all },
+};
+#undef KERNELS
+
+static size_t shared_bytes(const flow_call *call)
+{
+  reduce_arguments a = arguments_of(call);
+  int64_t slices = cut_slices(&a);
+  return slices > 1 ? (size_t)(slices * a.outputs) * 8 : 0;
+}
+
+static flow_status run_reduce(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase, (void)begin, (void)end;
+  int dtype = call->inputs[0].dtype, floating = flow_dtype_is_float(dtype);
+  reduction kernels = reductions[call->op];
+  if (!call->outputs[0].data) return FLOW_OK;
+  reduce_arguments a = arguments_of(call);
+  if (call->op == FLOW_OP_max || call->op == FLOW_OP_min) FLOW_TRY(check_not_empty(call, &a));
+  flow_cuda_kernel kernel = dtype == FLOW_FLOAT32 ? kernels.float32 : dtype == FLOW_FLOAT64 ? kernels.doubles
+                          : floating ? kernels.floats : kernels.integers;
+  int64_t slices = cut_slices(&a);
+  if (slices == 1) return flow_cuda_launch(call, kernel, a.groups, &a, sizeof a);
+  a.partials = call->shared;
+  FLOW_TRY(flow_cuda_launch(call, kernel, a.groups * slices, &a, sizeof a));
+  int conditions = call->op == FLOW_OP_any || call->op == FLOW_OP_all, partial_dtype = floating && !conditions ? FLOW_FLOAT64 : FLOW_INT64;
+  reduce_arguments last = { .x = flow_cuda_view_strided(call->shared, partial_dtype, 1, &a.outputs, &(int64_t){ 1 }),
+                            .along = flow_cuda_view_strided(NULL, partial_dtype, 1, &slices, &a.outputs),
+                            .y = a.y, .outputs = a.outputs, .length = slices };
+  spread_lanes(&last);
+  return flow_cuda_launch(call, floating ? kernels.doubles : kernels.integers, last.groups, &last, sizeof last);
+}
+
+#define KERNELS(op) \
+  const flow_kernel flow_cuda_##op##_kernels[] = { { .variant = "blocks", .shared_bytes = shared_bytes, .run = run_reduce }, { 0 } };
+KERNELS(sum)
+KERNELS(prod)
+KERNELS(max)
+KERNELS(min)
+KERNELS(any)
+KERNELS(all)
+#undef KERNELS
+
+/* ---- positions --------------------------------------------------------------------------------------------------------------------- */
+
+static flow_status run_position(const flow_call *call, int phase, int64_t begin, int64_t end)
+{
+  (void)phase, (void)begin, (void)end;
+  int dtype = call->inputs[0].dtype;
+  if (!call->outputs[0].data) return FLOW_OK;
+  reduce_arguments a = arguments_of(call);
+  FLOW_TRY(check_not_empty(call, &a));
+  flow_cuda_kernel kernel = dtype == FLOW_FLOAT64 ? CUDA_position_double : flow_dtype_is_float(dtype) ? CUDA_position_float
+                          : CUDA_position_integer;
+  return flow_cuda_launch(call, kernel, a.groups, &a, sizeof a);
+}
+const flow_kernel flow_cuda_argmax_kernels[] = { { .variant = "blocks", .run = run_position }, { 0 } };
+const flow_kernel flow_cuda_argmin_kernels[] = { { .variant = "blocks", .run = run_position }, { 0 } };

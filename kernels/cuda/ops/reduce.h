@@ -1,0 +1,175 @@
+/* reduce.h: kernels of reductions over any axes of any strided array, and of argmax and argmin.
+ *
+ * A block works on some outputs with `lanes` threads each: threads that are neighbours take neighbouring outputs where those are packed in
+ * memory ({n, h, w, c} to {c}), else neighbouring elements of one output ({n, c} to {n}), so that memory is read in lines. A thread takes
+ * every lanes-th element of its output; then the lanes are combined in a fixed order. A long reduction with few outputs is cut into slices
+ * whose results, 8 bytes each, a second launch reduces. Lanes and slices follow from shapes, so results do, too.
+ *
+ * Floats are combined in float for up to REDUCE_RUN elements and then in double: about as fast as float sums, since memory is what they wait
+ * for. Four equal numbers add up exactly, and the error of a sum stays below 2e-7 of the sum of magnitudes however long it is. */
+#ifndef FLOW_CUDA_OPS_REDUCE_H
+#define FLOW_CUDA_OPS_REDUCE_H
+
+#include "cuda/device/convert.h"
+#include "cuda/device/view.h"
+
+typedef struct reduce_arguments {
+  view    x;                              /* element 0 of an output's elements, by output */
+  view    along;                          /* from there to the others, by position along the reduced axes */
+  view    y;
+  void   *partials;                       /* {slices, outputs}, 8 bytes each; NULL: results go to y */
+  int64_t outputs, groups, length, slice; /* groups: of outputs, a block each; slice: elements of a slice */
+  int64_t base;                           /* argmax: added to positions */
+  int32_t lanes, outputs_first, smallest, unused;
+} reduce_arguments;
+
+/* The first lanes take what the others have in two steps. */
+enum { REDUCE_FIRST = 16, REDUCE_RUN = 4 };
+
+typedef struct reduce_place { int64_t output, begin, end; int lane, lanes, columns, column; } reduce_place;
+
+BODY reduce_place reduce_place_of(int thread, int64_t block, const reduce_arguments *p)
+{
+  reduce_place at;
+  int64_t slice = block / p->groups;
+  at.lanes = p->lanes;
+  at.columns = BLOCK_THREADS / p->lanes;
+  at.lane = p->outputs_first ? thread / at.columns : thread % p->lanes;
+  at.column = p->outputs_first ? thread % at.columns : thread / p->lanes;
+  at.output = (block - slice * p->groups) * at.columns + at.column;
+  at.begin = slice * p->slice;
+  at.end = at.begin + p->slice < p->length ? at.begin + p->slice : p->length;
+  if (at.output >= p->outputs) at.end = at.begin;
+  return at;
+}
+
+/* Combines lanes `lane`, lane + step, ... up to `lanes` of the block's values. */
+#define REDUCE_LANES(A, combine)                                                                     \
+  for (int l = at.lane + step; l < lanes; l += step) {                                               \
+    A other = values[l * at.columns + at.column];                                                    \
+    value = (A)(combine(value, other));                                                              \
+  }
+
+/* T: what load gives and up to REDUCE_RUN elements are combined in; A: what those are combined in. `together` elements are on their way at a time. */
+#define REDUCE_BODY(name, together, T, A, load, store, combine, identity)                            \
+  typedef reduce_arguments name##_arguments;                                                         \
+  BODY A name##_run(const reduce_arguments *p, const reduce_place *at)                               \
+  {                                                                                                  \
+    A total = (A)(identity);                                                                         \
+    int64_t base = at->end > at->begin ? view_offset(&p->x, at->output) : 0;                         \
+    for (int64_t r = at->begin + at->lane; r < at->end;) {                                           \
+      T part = (T)(identity);                                                                        \
+      for (int k = 0; k < REDUCE_RUN && r < at->end; k += together) {                                 \
+        T element[together];                                                                         \
+        UNROLL for (int j = 0; j < together; j++, r += at->lanes)                                    \
+          element[j] = r < at->end ? load(p->x.dtype, p->x.data, base + view_offset(&p->along, r)) : (T)(identity); \
+        UNROLL for (int j = 0; j < together; j++) part = (T)(combine(part, element[j]));             \
+      }                                                                                              \
+      A wide = (A)part;                                                                              \
+      total = (A)(combine(total, wide));                                                             \
+    }                                                                                                \
+    return total;                                                                                    \
+  }                                                                                                  \
+  BODY void name(int phase, int thread, int64_t block, void *shared, const reduce_arguments *p)      \
+  {                                                                                                  \
+    reduce_place at = reduce_place_of(thread, block, p);                                             \
+    A *values = (A *)shared;                                                                         \
+    if (phase == 0) {                                                                                \
+      values[at.lane * at.columns + at.column] = name##_run(p, &at);                                 \
+      return;                                                                                        \
+    }                                                                                                \
+    int step = phase == 1 ? REDUCE_FIRST : 1, lanes = phase == 1 || at.lanes < REDUCE_FIRST ? at.lanes : REDUCE_FIRST; \
+    if (at.lane >= step || at.output >= p->outputs) return;                                          \
+    A value = values[at.lane * at.columns + at.column];                                              \
+    REDUCE_LANES(A, combine)                                                                         \
+    if (phase == 1) values[at.lane * at.columns + at.column] = value;                                \
+    else if (p->partials) ((A *)p->partials)[block / p->groups * p->outputs + at.output] = value;    \
+    else store(p->y.dtype, p->y.data, view_offset(&p->y, at.output), value);                         \
+  }
+
+#define COMBINE_SUM(a, b)  ((a) + (b))
+#define COMBINE_PROD(a, b) ((a) * (b))
+#define COMBINE_MAX(a, b)  ((b) > (a) || (b) != (b) ? (b) : (a))      /* a NaN wins */
+#define COMBINE_MIN(a, b)  ((b) < (a) || (b) != (b) ? (b) : (a))
+#define WRAPPING_SUM(a, b)  ((uint64_t)(a) + (uint64_t)(b))           /* integers wrap, which unsigned ones may do */
+#define WRAPPING_PROD(a, b) ((uint64_t)(a) * (uint64_t)(b))
+#define COMBINE_ANY(a, b)  ((a) | (b))
+#define COMBINE_ALL(a, b)  ((a) & (b))
+
+BODY float load_float32(int dtype, const void *from, int64_t i)
+{
+  (void)dtype;
+  return ((const float *)from)[i];
+}
+
+BODY double load_float64(int dtype, const void *from, int64_t i)
+{
+  (void)dtype;
+  return ((const double *)from)[i];
+}
+
+BODY void store_truth(int dtype, void *to, int64_t i, int64_t value) { store_condition(dtype, to, i, value != 0); }
+
+#define REDUCE_NUMBERS(op, T, COMBINE, WRAPPING, identity, integer_identity)                         \
+  REDUCE_BODY(op##_float32, 4, T, double, load_float32, store_double, COMBINE, identity)             \
+  REDUCE_BODY(op##_float, 1, T, double, load_float, store_double, COMBINE, identity)                 \
+  REDUCE_BODY(op##_double, 2, double, double, load_float64, store_double, COMBINE, identity)         \
+  REDUCE_BODY(op##_integer, 1, int64_t, int64_t, load_integer, store_integer, WRAPPING, integer_identity)
+REDUCE_NUMBERS(reduce_sum, float, COMBINE_SUM, WRAPPING_SUM, 0, 0)
+REDUCE_NUMBERS(reduce_prod, double, COMBINE_PROD, WRAPPING_PROD, 1, 1)      /* rounded to float, factors near 1 would all err to one side */
+REDUCE_NUMBERS(reduce_max, float, COMBINE_MAX, COMBINE_MAX, -INFINITY, INT64_MIN)
+REDUCE_NUMBERS(reduce_min, float, COMBINE_MIN, COMBINE_MIN, INFINITY, INT64_MAX)
+REDUCE_BODY(reduce_any, 1, int, int64_t, load_condition, store_truth, COMBINE_ANY, 0)
+REDUCE_BODY(reduce_all, 1, int, int64_t, load_condition, store_truth, COMBINE_ALL, 1)
+
+/* ---- argmax and argmin -------------------------------------------------------------------------------------------------------- */
+
+/* A number beats a smaller one (larger one), a NaN every number; among equals the first. position -1: there is none. */
+#define POSITION_BODY(name, T, load)                                                                 \
+  typedef reduce_arguments name##_arguments;                                                         \
+  typedef struct name##_best { T value; int64_t position; } name##_best;                             \
+  BODY int name##_beats(const reduce_arguments *p, T a, T b)                                         \
+  {                                                                                                  \
+    return (p->smallest ? a < b : a > b) || (a != a && b == b);                                      \
+  }                                                                                                  \
+  BODY void name##_offer(const reduce_arguments *p, name##_best *best, T value, int64_t position)    \
+  {                                                                                                  \
+    if (position < 0) return;                                                                        \
+    if (best->position >= 0 && !name##_beats(p, value, best->value) &&                               \
+        (name##_beats(p, best->value, value) || best->position < position)) return;                  \
+    best->value = value;                                                                             \
+    best->position = position;                                                                       \
+  }                                                                                                  \
+  BODY void name(int phase, int thread, int64_t block, void *shared, const reduce_arguments *p)      \
+  {                                                                                                  \
+    reduce_place at = reduce_place_of(thread, block, p);                                             \
+    name##_best *values = (name##_best *)shared, best = { 0, -1 };                                   \
+    if (phase == 0) {                                                                                \
+      int64_t base = at.end > at.begin ? view_offset(&p->x, at.output) : 0;                          \
+      for (int64_t r = at.begin + at.lane; r < at.end; r += at.lanes)                                \
+        name##_offer(p, &best, load(p->x.dtype, p->x.data, base + view_offset(&p->along, r)), r);    \
+      values[at.lane * at.columns + at.column] = best;                                               \
+      return;                                                                                        \
+    }                                                                                                \
+    int step = phase == 1 ? REDUCE_FIRST : 1, lanes = phase == 1 || at.lanes < REDUCE_FIRST ? at.lanes : REDUCE_FIRST; \
+    if (at.lane >= step || at.output >= p->outputs) return;                                          \
+    best = values[at.lane * at.columns + at.column];                                                 \
+    for (int l = at.lane + step; l < lanes; l += step) {                                             \
+      name##_best other = values[l * at.columns + at.column];                                        \
+      name##_offer(p, &best, other.value, other.position);                                           \
+    }                                                                                                \
+    if (phase == 1) values[at.lane * at.columns + at.column] = best;                                 \
+    else store_integer(p->y.dtype, p->y.data, view_offset(&p->y, at.output), best.position + p->base); \
+  }
+POSITION_BODY(position_float, float, load_float)
+POSITION_BODY(position_double, double, load_double)
+POSITION_BODY(position_integer, int64_t, load_integer)
+
+#define REDUCE_KERNELS_OF(BLOCK, op) BLOCK(op##_float32, 3) BLOCK(op##_float, 3) BLOCK(op##_double, 3) BLOCK(op##_integer, 3)
+#define REDUCE_KERNELS(ELEMENT, BLOCK)                                                               \
+  REDUCE_KERNELS_OF(BLOCK, reduce_sum) REDUCE_KERNELS_OF(BLOCK, reduce_prod)                         \
+  REDUCE_KERNELS_OF(BLOCK, reduce_max) REDUCE_KERNELS_OF(BLOCK, reduce_min)                          \
+  BLOCK(reduce_any, 3) BLOCK(reduce_all, 3)                                                          \
+  BLOCK(position_float, 3) BLOCK(position_double, 3) BLOCK(position_integer, 3)
+
+#endif

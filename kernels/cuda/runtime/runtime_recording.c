@@ -1,0 +1,153 @@
+/* runtime_recording.c: the order between queues, and recordings: CUDA graphs captured from streams. Other threads may use CUDA meanwhile:
+ * the capture minds its own thread alone. */
+#include "cuda/runtime/runtime.h"
+
+#include "base/memory.h"
+
+struct flow_recording {
+  flow_cuda_device *device;
+  cudaGraphExec_t   graph;
+  int               nodes;
+};
+
+static flow_status join(flow_queue *queue, flow_cuda_capture *capture)
+{
+  if (capture->count == FLOW_CUDA_RECORDED_QUEUES) {
+    return flow_fail(FLOW_INVALID_STATE, "at most %d queues are recorded together", FLOW_CUDA_RECORDED_QUEUES);
+  }
+  capture->queues[capture->count++] = queue;
+  queue->capture = capture;
+  return FLOW_OK;
+}
+
+static flow_status order(flow_queue *queue, flow_queue *other)
+{
+  int before;
+  FLOW_TRY(flow_runtime_flush(queue));
+  FLOW_TRY(flow_runtime_flush(other));
+  FLOW_TRY(flow_runtime_enter(other->device, &before));
+  cudaError_t error = cudaEventRecord(other->event, other->stream);
+  flow_runtime_leave(other->device, before);
+  if (error == cudaSuccess) error = cudaStreamWaitEvent(queue->stream, other->event, 0);
+  return error == cudaSuccess ? FLOW_OK : flow_runtime_fail(queue->device, "following another queue", error);
+}
+
+flow_status flow_runtime_follow(flow_queue *queue, flow_queue *other)
+{
+  if (queue == other) return FLOW_OK;
+  if (other->capture && !queue->capture) {
+    FLOW_TRY(order(queue, other));
+    return join(queue, other->capture);
+  }
+  if (queue->capture != other->capture) {
+    queue->capture->broken = 1;
+    return flow_fail(FLOW_INVALID_STATE, "a queue that is recorded cannot follow one that is not recorded with it");
+  }
+  return order(queue, other);
+}
+
+static flow_status begin(flow_queue *queue, flow_cuda_capture *capture)
+{
+  FLOW_CUDA_TRY(queue->device, "a recording", cudaStreamBeginCapture(queue->stream, cudaStreamCaptureModeThreadLocal));
+  return join(queue, capture);
+}
+
+flow_status flow_runtime_record_begin(flow_queue *queue)
+{
+  void *made;
+  if (queue->capture) return flow_fail(FLOW_INVALID_STATE, "the queue is being recorded already");
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_cuda_capture), &made));
+  flow_status status = begin(queue, made);
+  if (status != FLOW_OK) flow_free(made);
+  return status;
+}
+
+/* Ends the capture: the graph, which may be NULL where it failed, and what was wrong. */
+static flow_status end_capture(flow_queue *queue, cudaGraph_t *graph)
+{
+  flow_cuda_capture *capture = queue->capture;
+  flow_status status = FLOW_OK;
+  *graph = NULL;
+  for (int i = 0; i < capture->count; i++) {
+    flow_status flushed = flow_runtime_flush(capture->queues[i]);
+    if (status == FLOW_OK) status = flushed;
+  }
+  cudaError_t error = cudaStreamEndCapture(queue->stream, graph);
+  int broken = capture->broken;
+  for (int i = 0; i < capture->count; i++) {
+    capture->queues[i]->capture = NULL;
+    flow_runtime_release_deferred(capture->queues[i]);
+  }
+  flow_free(capture);
+  if (status != FLOW_OK) return status;
+  if (broken) return flow_fail(FLOW_INVALID_STATE, "the recording holds a call that cannot be recorded");
+  if (error == cudaErrorStreamCaptureUnjoined) {
+    return flow_fail(FLOW_INVALID_STATE, "a queue that was recorded along is not followed before the end of the recording");
+  }
+  return error == cudaSuccess ? FLOW_OK : flow_runtime_fail(queue->device, "a recording", error);
+}
+
+static flow_status instantiate(flow_queue *queue, cudaGraph_t graph, flow_recording *recording)
+{
+  size_t nodes = 0;
+  recording->device = queue->device;
+  FLOW_CUDA_TRY(queue->device, "a recording", cudaGraphGetNodes(graph, NULL, &nodes));
+  recording->nodes = (int)nodes;
+  FLOW_CUDA_TRY(queue->device, "a recording", cudaGraphInstantiate(&recording->graph, graph, 0));
+  FLOW_CUDA_TRY(queue->device, "a recording", cudaGraphUpload(recording->graph, queue->stream));
+  return FLOW_OK;
+}
+
+static flow_status keep(flow_queue *queue, cudaGraph_t graph, flow_recording **out)
+{
+  void *made;
+  FLOW_TRY(flow_alloc_zero(sizeof **out, &made));
+  flow_status status = instantiate(queue, graph, made);
+  if (status == FLOW_OK) *out = made;
+  else flow_runtime_recording_release(made);
+  return status;
+}
+
+flow_status flow_runtime_record_end(flow_queue *queue, flow_recording **out)
+{
+  *out = NULL;
+  if (!queue->capture || queue->capture->queues[0] != queue) {
+    return flow_fail(FLOW_INVALID_STATE, "the recording of this queue was not begun");
+  }
+  int before;
+  cudaGraph_t graph;
+  FLOW_TRY(flow_runtime_enter(queue->device, &before));
+  flow_status status = end_capture(queue, &graph);
+  if (status == FLOW_OK) status = keep(queue, graph, out);
+  if (graph) cudaGraphDestroy(graph);
+  flow_runtime_leave(queue->device, before);
+  return status;
+}
+
+flow_status flow_runtime_replay(flow_queue *queue, const flow_recording *recording)
+{
+  int before;
+  FLOW_TRY(flow_runtime_refuse_while_recorded(queue, "replay"));
+  flow_traffic_count(&queue->device->traffic, FLOW_TRAFFIC_REPLAYS, 1);
+  FLOW_TRY(flow_runtime_enter(queue->device, &before));
+  cudaError_t error = cudaGraphLaunch(recording->graph, queue->stream);
+  flow_runtime_leave(queue->device, before);
+  return error == cudaSuccess ? FLOW_OK : flow_runtime_fail(queue->device, "a replay", error);
+}
+
+int flow_runtime_recording_nodes(const flow_recording *recording)
+{
+  return recording->nodes;
+}
+
+/* CUDA keeps what is still running. */
+void flow_runtime_recording_release(flow_recording *recording)
+{
+  int before;
+  if (!recording) return;
+  if (flow_runtime_enter(recording->device, &before) == FLOW_OK) {
+    if (recording->graph) cudaGraphExecDestroy(recording->graph);
+    flow_runtime_leave(recording->device, before);
+  }
+  flow_free(recording);
+}

@@ -1,0 +1,191 @@
+/* kernels.c: the kernels' bodies, compiled for the CPU, by the names that they have in kernels.cu; launches of them; and the random order
+ * in which blocks and threads run. */
+#include "cuda/emulation/emulation.h"
+
+#include <string.h>
+#include "base/memory.h"
+#include "compiled_families.h"
+#include "cuda/runtime/launch.h"
+
+static uint64_t random_state = 88172645463325252u;
+
+void emulated_seed(uint64_t seed)
+{
+  random_state = seed * 0x9e3779b97f4a7c15u | 1;
+}
+
+uint64_t emulated_random(uint64_t bound)
+{
+  random_state ^= random_state << 13;
+  random_state ^= random_state >> 7;
+  random_state ^= random_state << 17;
+  return bound > 0 ? (random_state >> 11) % bound : 0;
+}
+
+/* A random permutation of 0 to n - 1: i -> (i * step + start) mod n. */
+typedef struct order { uint64_t n, step, start; } order;
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+  while (b > 0) {
+    uint64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+static order random_order(uint64_t n)
+{
+  order self = { n, 1 + emulated_random(n), emulated_random(n) };
+  while (common_divisor(self.step, n) != 1) self.step++;
+  return self;
+}
+
+static uint64_t at(const order *self, uint64_t i)
+{
+  return (uint64_t)(((unsigned __int128)i * self->step + self->start) % self->n);
+}
+
+typedef void element_function(const int64_t *indexes, int count, const void *arguments);
+typedef void block_function(int phase, int thread, int64_t block, void *shared, const void *arguments);
+
+#define ELEMENT(name)                                                                              \
+  static void name##_elements(const int64_t *indexes, int count, const void *arguments)            \
+  {                                                                                                \
+    for (int i = 0; i < count; i++) name(indexes[i], (const name##_arguments *)arguments);         \
+  }
+#define BLOCK(name, phases)                                                                        \
+  static void name##_block(int phase, int thread, int64_t block, void *shared, const void *arguments) \
+  {                                                                                                \
+    name(phase, thread, block, shared, (const name##_arguments *)arguments);                       \
+  }
+FLOW_CUDA_KERNELS(ELEMENT, BLOCK)
+#undef ELEMENT
+#undef BLOCK
+
+static const struct kernel {
+  const char       *name;
+  element_function *element;
+  block_function   *block;
+  int               phases;
+  size_t            bytes;                 /* of its arguments */
+} kernels[CUDA_KERNEL_COUNT] = {
+#define ELEMENT(name) [CUDA_##name] = { #name "_kernel", name##_elements, NULL, 0, sizeof(name##_arguments) },
+#define BLOCK(name, phases) [CUDA_##name] = { #name "_kernel", NULL, name##_block, phases, sizeof(name##_arguments) },
+  FLOW_CUDA_KERNELS(ELEMENT, BLOCK)
+#undef ELEMENT
+#undef BLOCK
+};
+
+size_t emulated_argument_bytes(int kernel)
+{
+  return kernels[kernel].bytes;
+}
+
+/* ---- images ------------------------------------------------------------------------------------------------------------------ */
+
+#define X(image)                                             \
+  extern const unsigned long long flow_cuda_##image##_fatbin[]; \
+  const unsigned long long flow_cuda_##image##_fatbin[1] = { 0 };
+FLOW_CUDA_IMAGES(X)
+#undef X
+
+static const char is_of_library[CUDA_KERNEL_COUNT] = {
+#define ELEMENT(name) [CUDA_##name] = 1,
+#define BLOCK(name, phases) [CUDA_##name] = 1,
+  EMULATED_LIBRARY_KERNELS(ELEMENT, BLOCK)
+#undef ELEMENT
+#undef BLOCK
+};
+
+/* Handles: the image; the kernel's record. */
+cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, enum cudaJitOption *options, void **values, unsigned count,
+                                enum cudaLibraryOption *library_options, void **library_values, unsigned library_count)
+{
+  (void)options, (void)values, (void)library_options, (void)library_values;
+  emulated_lock();
+  int known = code == flow_cuda_families_fatbin || code == flow_cuda_libraries_fatbin;
+  *library = (cudaLibrary_t)(uintptr_t)code;
+  return emulated_leave(count || library_count ? cudaErrorNotSupported : known ? cudaSuccess : cudaErrorInvalidKernelImage);
+}
+
+cudaError_t cudaLibraryGetKernel(cudaKernel_t *out, cudaLibrary_t library, const char *name)
+{
+  int of_library = (const void *)library == flow_cuda_libraries_fatbin;
+  emulated_lock();
+  for (int i = 0; i < CUDA_KERNEL_COUNT; i++) {
+    if (is_of_library[i] != of_library || strcmp(kernels[i].name, name) != 0) continue;
+    *out = (cudaKernel_t)(uintptr_t)&kernels[i];
+    return emulated_leave(cudaSuccess);
+  }
+  return emulated_leave(cudaErrorSymbolNotFound);
+}
+
+/* ---- launches ---------------------------------------------------------------------------------------------------------------- */
+
+/* Each kernel has two parameters: its arguments, and how many elements or blocks there are. */
+static cudaError_t launch(const struct kernel *kernel, dim3 grid, dim3 block, void **parameters, size_t shared, cudaStream_t stream)
+{
+  enum { MOST_THREADS = 1024 };
+  EMULATED_TRY(emulated_check_current(stream));
+  if (kernel < kernels || kernel >= kernels + CUDA_KERNEL_COUNT) return cudaErrorInvalidResourceHandle;
+  if (grid.x < 1 || grid.x > INT32_MAX || block.x < 1 || block.x > MOST_THREADS || shared > 0) return cudaErrorInvalidConfiguration;
+  if (grid.y != 1 || grid.z != 1 || block.y != 1 || block.z != 1) return cudaErrorNotSupported;
+  if (block.x > BLOCK_THREADS) return cudaErrorInvalidConfiguration;      /* than kernels.cu promises */
+  emulated_work work = { .kind = WORK_KERNEL, .kernel = (int)(kernel - kernels), .grid = grid.x, .block = block.x };
+  memcpy(&work.count, parameters[1], sizeof work.count);
+  if (flow_alloc(kernel->bytes, &work.payload) != FLOW_OK) return cudaErrorMemoryAllocation;
+  memcpy(work.payload, parameters[0], kernel->bytes);
+  return emulated_enqueue(stream, &work);
+}
+
+cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **parameters, size_t shared, cudaStream_t stream)
+{
+  emulated_lock();
+  return emulated_leave(launch(kernel, grid, block, parameters, shared, stream));
+}
+
+/* ---- carrying out ------------------------------------------------------------------------------------------------------------ */
+
+/* What a block's threads do in one round of their loop is next to each other, so that neighbours in memory are still found in the caches;
+ * these come in random order, and so do the threads of each. */
+static void run_elements(const struct kernel *kernel, const emulated_work *work)
+{
+  int64_t indexes[BLOCK_THREADS];
+  order rounds = random_order((uint64_t)(work->count + BLOCK_THREADS - 1) / BLOCK_THREADS);
+  for (uint64_t r = 0; r < rounds.n; r++) {
+    int64_t first = (int64_t)at(&rounds, r) * BLOCK_THREADS, n = work->count - first < work->block ? work->count - first : work->block;
+    order inside = random_order((uint64_t)n);
+    for (int64_t i = 0; i < n; i++) indexes[i] = first + (int64_t)at(&inside, (uint64_t)i);
+    kernel->element(indexes, (int)n, work->payload);
+  }
+}
+
+static void run_block(const struct kernel *kernel, const emulated_work *work, int64_t block, void *shared)
+{
+  for (int phase = 0; phase < kernel->phases; phase++) {
+    order threads = random_order(work->block);
+    for (uint64_t t = 0; t < threads.n; t++) kernel->block(phase, (int)at(&threads, t), block, shared, work->payload);
+  }
+}
+
+/* A block of the grid takes every grid-th of them, and finds in its shared memory what the one before left there. */
+static void run_blocks(const struct kernel *kernel, const emulated_work *work)
+{
+  _Alignas(64) unsigned char shared[BLOCK_SHARED];
+  int64_t grid = work->grid;
+  order blocks = random_order((uint64_t)(grid < work->count ? grid : work->count));
+  for (uint64_t b = 0; b < blocks.n; b++) {
+    memset(shared, 0xff, sizeof shared);
+    for (int64_t block = (int64_t)at(&blocks, b); block < work->count; block += grid) run_block(kernel, work, block, shared);
+  }
+}
+
+void emulated_kernel(const emulated_work *work)
+{
+  const struct kernel *kernel = &kernels[work->kernel];
+  if (work->count <= 0) return;
+  if (kernel->element) run_elements(kernel, work);
+  else run_blocks(kernel, work);
+}
