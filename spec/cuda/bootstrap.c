@@ -1,6 +1,6 @@
-/* bootstrap.c: NVIDIA's NCCL as far as it goes without a GPU, by the calls and the table of the transport
- * (kernels/cuda/runtime/nccl.c): the ids of two groups, then a communicator, which needs a device. Prints a line for each; status 3: NCCL is not there, and why; 1: a call did
- * what it should not. Where there is a GPU the communicator is opened, and aborted. */
+/* bootstrap.c: NVIDIA's NCCL as far as it goes without a GPU, by the calls and the table of the transport (kernels/cuda/runtime/nccl.c):
+ * the ids of two groups, then a communicator, which needs a device. Prints a line for each; status 3: NCCL is not there, and why; 1: a
+ * call did what it should not. Where there is a GPU the communicator is opened, and aborted. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
