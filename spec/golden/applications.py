@@ -1,14 +1,17 @@
 """keras.applications as Keras writes them, at full width and narrow.
 
-    python3 -m venv /tmp/keras && /tmp/keras/bin/pip install keras jax h5py
-    KERAS_BACKEND=jax /tmp/keras/bin/python spec/golden/applications.py make           writes applications.npz
-    KERAS_BACKEND=jax /tmp/keras/bin/python spec/golden/applications.py check [NAME]   every family at its full width: flowlua opens what
-                                                                                       Keras saved, in Lua and in C, and predicts the same
+    python3 -m venv /tmp/keras && /tmp/keras/bin/pip install tensorflow-cpu
+    /tmp/keras/bin/python spec/golden/applications.py make               writes applications.npz
+    /tmp/keras/bin/python spec/golden/applications.py check [NAME ...]   every family at its full width: flowlua opens what Keras saved, in
+                                                                         Lua and in C, and predicts the same
+    SIZE=224 /tmp/keras/bin/python spec/golden/applications.py check     the same with images of 224 x 224
 
-`make` keeps the config.json of each family with an eighth of the filters (Keras itself builds the narrow model from it) and what Keras
-predicts with weights by the formula of spec/support/golden.lua. Two families hold classes of their own and are not there:
-InceptionResNetV2 (CustomScaleLayer) and ConvNeXt (LayerScale, StochasticDepth).
+`make` keeps narrow members: Keras builds them from its own config.json with a part of the filters, saves them, and the bytes of the file
+go into the archive, which packs them. `check` also lets Keras compute in float64, so that what rounding does to float32 can be told from
+faults. Two families hold classes of their own and are not there: InceptionResNetV2 (CustomScaleLayer) and ConvNeXt (LayerScale,
+StochasticDepth).
 """
+import gc
 import json
 import os
 import subprocess
@@ -16,8 +19,10 @@ import sys
 import tempfile
 import zlib
 
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"     # see generate.py
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
-os.environ.setdefault("KERAS_BACKEND", "jax")
+os.environ["KERAS_BACKEND"] = "tensorflow"
 import keras
 import numpy as np
 
@@ -25,59 +30,54 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CLASSES = 5
 BOUND = 1e-5      # of the largest value
 
-# The smallest input that the architecture takes, and arguments.
+# The smallest input that the architecture takes. `check` takes larger images: of the smallest ones a single pixel reaches the end, and
+# rounding counts as much there as it ever does.
 FAMILIES = {
-    "Xception": (71, {}), "VGG16": (32, {}), "VGG19": (32, {}), "ResNet50": (32, {}), "ResNet101": (32, {}), "ResNet152": (32, {}),
-    "ResNet50V2": (32, {}), "ResNet101V2": (32, {}), "ResNet152V2": (32, {}), "InceptionV3": (75, {}),
-    "MobileNet": (32, {}), "MobileNetV2": (32, {}), "MobileNetV3Small": (32, {}), "MobileNetV3Large": (32, {}),
-    "DenseNet121": (32, {}), "DenseNet169": (32, {}), "DenseNet201": (32, {}), "NASNetMobile": (32, {}), "NASNetLarge": (32, {}),
-    "EfficientNetB0": (32, {}), "EfficientNetB1": (32, {}), "EfficientNetB7": (32, {}),
-    "EfficientNetV2B0": (32, {}), "EfficientNetV2B1": (32, {}), "EfficientNetV2S": (32, {}),
+    "Xception": 71, "VGG16": 32, "VGG19": 32, "ResNet50": 32, "ResNet101": 32, "ResNet152": 32, "ResNet50V2": 32, "ResNet101V2": 32,
+    "ResNet152V2": 32, "InceptionV3": 75, "MobileNet": 32, "MobileNetV2": 32, "MobileNetV3Small": 32, "MobileNetV3Large": 32,
+    "DenseNet121": 32, "DenseNet169": 32, "DenseNet201": 32, "NASNetMobile": 32, "NASNetLarge": 32,
+    **{"EfficientNet" + kind: 32 for kind in ["B0", "B1", "B2", "B3", "B4", "B5", "B6", "B7"]},
+    **{"EfficientNetV2" + kind: 32 for kind in ["B0", "B1", "B2", "B3", "S", "M", "L"]},
 }
-# Families whose activations shrink from layer to layer get larger weights, so that predictions depend on the image.
-GAINS = {"MobileNet": 6, "MobileNetV2": 4, "MobileNetV3": 6, "EfficientNet": 6}
+SIZE = int(os.environ.get("SIZE", 96))
+# What the committed test holds, and by what its filters are divided; `make` takes any of the families.
+COMMITTED = {"MobileNet": 16, "MobileNetV2": 16, "MobileNetV3Small": 8, "EfficientNetB0": 16, "EfficientNetV2B0": 16, "DenseNet121": 16,
+             "NASNetMobile": 11, "Xception": 32, "ResNet50V2": 32, "InceptionV3": 32, "VGG16": 32}
 
 
-def gain_of(name):
-    return max((gain for family, gain in GAINS.items() if name.startswith(family)), default=2)
+def random_of(name):
+    return np.random.default_rng(zlib.crc32(name.encode()))
 
 
-# What the committed test holds; `make` takes any of the families.
-COMMITTED = ["MobileNetV3Small"]
-DIVISOR = 8
-
-
-def unit(count, seed):
-    """Doubles in [0, 1): see each_unit in spec/support/golden.lua."""
-    state = (np.uint64(seed * 668265263 % 2**32) + np.arange(1, count + 1, dtype=np.uint64) * np.uint64(2654435761)) % np.uint64(2**32)
-    x = state.astype(np.uint32)
-    x ^= x << np.uint32(13)
-    x ^= x >> np.uint32(17)
-    x ^= x << np.uint32(5)
-    return x.astype(np.float64) / 4294967296
-
-
-def value_of(name, shape, gain):
-    """A variable's values by its name, "conv2d_1/kernel", and shape."""
-    u = unit(int(np.prod(shape)), zlib.crc32(name.encode())) * 2 - 1
-    suffix = name.rsplit("/", 1)[1]
+def value_of(path, shape):
+    """Random values of a variable: kernels that keep the size of what passes through them, all others near their initial values."""
+    u = random_of(path).uniform(-1, 1, shape)
+    suffix = path.rsplit("/", 1)[1]
     if "kernel" in suffix:
         depthwise = suffix == "depthwise_kernel" or len(shape) == 4 and shape[3] == 1
-        fan_in = np.prod(shape[:2] if depthwise else shape[:-1])
-        u = u * np.sqrt(3 * gain / fan_in)
-    elif suffix == "gamma":
-        u = 1 + 0.2 * u
-    elif suffix in ("moving_variance", "variance"):
-        u = 1 + 0.5 * u
-    else:
-        u = 0.1 * u
-    return u.reshape(shape).astype("float32")
+        return u * np.sqrt(6 / np.prod(shape[:2] if depthwise else shape[:-1]))
+    if suffix in ("moving_variance", "variance"):
+        return 1 + 0.5 * u
+    return (suffix in ("gamma", "beta")) + 0.1 * u
 
 
-def scramble(model, gain):
+def scramble(model, x):
+    """Random weights, and the moving statistics that training on x would leave: with others activations grow or die out from layer to
+    layer, and rounding is all that arrives at the end."""
     for variable in model.variables:
-        if variable.dtype == "float32":
-            variable.assign(value_of("/".join(variable.path.split("/")[-2:]), tuple(variable.shape), gain))
+        if variable.dtype.startswith("float"):
+            variable.assign(value_of("/".join(variable.path.split("/")[-2:]), tuple(variable.shape)))
+    finish(model)
+    normalizations = [layer for layer in model.layers if isinstance(layer, keras.layers.BatchNormalization)]
+    momenta = [layer.momentum for layer in normalizations]
+    for layer in normalizations:
+        layer.momentum = 0.0
+    model(x.astype(keras.config.floatx()), training=True)
+    for layer, momentum in zip(normalizations, momenta):
+        layer.momentum = momentum
+
+
+def finish(model):
     for layer in model.layers:
         if isinstance(layer, keras.layers.Normalization):
             layer.finalize_state()
@@ -91,105 +91,139 @@ def narrow(value, divisor):
         return value
     result = {}
     for key, entry in value.items():
-        if key in ("filters", "units") and entry % divisor == 0:
+        if key in ("filters", "units") and entry >= divisor:
             entry = entry // divisor
-        elif key == "target_shape" and entry[:2] == [1, 1] and entry[2] > 0 and entry[2] % divisor == 0:
+        elif key == "target_shape" and entry[:2] == [1, 1] and entry[2] >= divisor:
             entry = [1, 1, entry[2] // divisor]
         result[key] = narrow(entry, divisor)
     return result
 
 
-def build(name):
-    size, options = FAMILIES[name]
+def build(name, size):
     keras.utils.clear_session()
-    return getattr(keras.applications, name)(weights=None, input_shape=(size, size, 3), classes=CLASSES, classifier_activation=None,
-                                             **options)
+    return getattr(keras.applications, name)(weights=None, input_shape=(size, size, 3), classes=CLASSES, classifier_activation=None)
 
 
-def images(name):
-    size = FAMILIES[name][0]
-    image = unit(size * size * 3, 1).reshape(1, size, size, 3) * 255
-    return np.concatenate([image, 255 - image]).astype("float32")
+def images(name, count, size):
+    return random_of(name).integers(0, 256, (count, size, size, 3)).astype("float32")
 
 
 def predict(model, x):
     return np.asarray(model(x, training=False))
 
 
+# ---- narrow members ---------------------------------------------------------------------------------------------------
+
+def round_weights(model):
+    """To steps that leave six bits of each number, for the files to be small."""
+    for variable in model.variables:
+        if variable.dtype == "float32":
+            value = np.asarray(variable)
+            step = 2.0 ** np.ceil(np.log2(max(np.abs(value).max(), 1e-6)) - 5)
+            variable.assign(np.maximum(np.round(value / step), 1) * step if "variance" in variable.path else np.round(value / step) * step)
+    finish(model)
+
+
 def make():
     arrays = {}
-    for name in COMMITTED:
-        entry = json.loads(build(name).to_json())
+    for name, divisor in COMMITTED.items():
+        size = FAMILIES[name]
+        entry = json.loads(build(name, size).to_json())
         entry.pop("build_config", None)
         for layer in entry["config"]["layers"]:
             layer.pop("build_config", None)
-        entry = narrow(entry, DIVISOR)
-        model = keras.models.model_from_json(json.dumps(entry))
-        scramble(model, gain_of(name))
-        text = config_text(model)
-        arrays[name + "_config"] = np.frombuffer(text.encode(), "uint8")
-        arrays[name + "_y"] = predict(model, images(name))
-        y = arrays[name + "_y"]
-        largest, differ = np.abs(y).max(), np.abs(y[0] - y[1]).max()
-        print(f"{name}: {model.count_params()} parameters, predictions up to {largest:.3g}, images differ by {differ / largest:.3g}",
-              flush=True)
+        model = keras.models.model_from_json(json.dumps(narrow(entry, divisor)))
+        scramble(model, images("calibration", 16, size))
+        round_weights(model)
+        x = images("images", 2, size)
+        y = predict(model, x)
+        arrays[name] = saved(model)
+        arrays[name + "_y"] = y
+        arrays[f"images_{size}"] = x.astype("uint8")
+        print(f"{name}: {model.count_params()} parameters, predictions up to {np.abs(y).max():.3g}, images differ by "
+              f"{np.abs(y[0] - y[1]).max() / np.abs(y).max():.3g}", flush=True)
     path = os.path.join(HERE, "applications.npz")
     np.savez_compressed(path, **arrays)
     print(f"{path}: {os.path.getsize(path)} bytes")
 
 
-def config_text(model):
-    """config.json of the file that Keras saves."""
-    import zipfile
+def saved(model):
+    """The bytes of the file that Keras saves."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "m.keras")
         model.save(path)
-        with zipfile.ZipFile(path) as archive:
-            return archive.read("config.json").decode()
+        return np.fromfile(path, "uint8")
 
+
+# ---- all of them at full width ----------------------------------------------------------------------------------------
 
 READER = """
 local flow = require "flow"
 local files = require "spec.support.model_files"
-local path, x, y = arg[1], flow.load_npy(arg[2]), flow.load_npy(arg[3])
-local largest = y:abs():max():item()
-local function compare(how, found)
-  print(("%s %.3g"):format(how, (found - y):abs():max():item() / largest))
-end
-compare("lua", flow.load_model(path):predict(x, { verbose = 0 }))
+local path, x = arg[1], flow.load_npy(arg[2])
+local function keep(reader, y) flow.save_npy(path .. "." .. reader .. ".npy", y) end
 local model = flow.load_model(path)
+keep("lua", model:predict(x, { verbose = 0 }))
 model:save(path .. ".again.keras")
-compare("saved", flow.load_model(path .. ".again.keras"):predict(x, { verbose = 0 }))
-compare("c", files.predict_in_c(path, { x })[1])
+model:close()
+keep("saved", flow.load_model(path .. ".again.keras"):predict(x, { verbose = 0 }))
+keep("c", files.predict_in_c(path, { x })[1])
 """
+READERS = ["lua", "saved", "c"]
+
+
+def in_float64(name, size, weights, x):
+    """What the model predicts when Keras computes in float64."""
+    keras.config.set_floatx("float64")
+    keras.config.set_dtype_policy("float64")
+    try:
+        model = build(name, size)
+        model.set_weights(weights)
+        finish(model)
+        return predict(model, x.astype("float64"))
+    finally:
+        keras.config.set_floatx("float32")
+        keras.config.set_dtype_policy("float32")
+
+
+def check_one(name, folder):
+    root = os.path.dirname(os.path.dirname(HERE))
+    program = os.environ.get("FLOWLUA_PROGRAM", os.path.join(root, "build/bin/flowlua"))
+    size = max(SIZE, FAMILIES[name])
+    path, script = os.path.join(folder, "m.keras"), os.path.join(folder, "read.lua")
+    model = build(name, size)
+    scramble(model, images("calibration", 16 if size < 64 else 4, size))
+    x = images("images", 2, size)
+    y, weights, parameters = predict(model, x), model.get_weights(), model.count_params()
+    model.save(path)
+    del model
+    truth = in_float64(name, size, weights, x)
+    del weights
+    gc.collect()
+    np.save(os.path.join(folder, "x.npy"), x)
+    with open(script, "w") as file:
+        file.write(READER)
+    done = subprocess.run([program, script, path, os.path.join(folder, "x.npy")], cwd=root, capture_output=True, text=True)
+    largest = np.abs(truth).max()
+    error = lambda a, b: np.abs(a - b).max() / largest
+    found = {reader: np.load(f"{path}.{reader}.npy") for reader in READERS if os.path.exists(f"{path}.{reader}.npy")}
+    good = done.returncode == 0 and len(found) == len(READERS) and all(error(z, y) <= BOUND for z in found.values())
+    table = " ".join(f"{error(found[reader], y):8.1e}" if reader in found else "    none" for reader in READERS)
+    if "lua" in found:
+        table += f" {error(found['lua'], truth):8.1e}"
+    print(f"{'ok  ' if good else 'FAIL'} {name:17} {parameters:10} {size:4} {table} {error(y, truth):8.1e} "
+          f"{np.abs(truth[0] - truth[1]).max() / largest:5.2f} {done.stderr.strip()[:400]}", flush=True)
+    return good
 
 
 def check(names):
-    root = os.path.dirname(os.path.dirname(HERE))
-    program = os.environ.get("FLOWLUA_PROGRAM", os.path.join(root, "build/bin/flowlua"))
     failed = 0
+    print("differences of predictions, of the largest value: Lua's, those of what Lua saves again and C's from Keras'; Lua's and Keras' from "
+          "those in float64; and of the two images")
+    print(f"     {'family':17} {'parameters':>10} size      lua    saved        c   lua-64 keras-64 images")
     for name in names or FAMILIES:
         with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "m.keras")
-            model = build(name)
-            scramble(model, gain_of(name))
-            x = images(name)
-            y = predict(model, x)
-            model.save(path)
-            parameters = model.count_params()
-            del model
-            np.save(os.path.join(folder, "x.npy"), x)
-            np.save(os.path.join(folder, "y.npy"), y)
-            with open(os.path.join(folder, "read.lua"), "w") as file:
-                file.write(READER)
-            done = subprocess.run([program, file.name, path, os.path.join(folder, "x.npy"), os.path.join(folder, "y.npy")],
-                                  cwd=root, capture_output=True, text=True)
-            lines = done.stdout.split("\n")[:-1]
-            errors = [float(line.split()[1]) for line in lines]
-            good = done.returncode == 0 and len(errors) == 3 and max(errors) <= BOUND
-            failed += not good
-            print(f"{'ok  ' if good else 'FAIL'} {name}, {parameters} parameters: {', '.join(lines)} {done.stderr.strip()[:400]}",
-                  flush=True)
+            failed += not check_one(name, folder)
     print(f"{len(names or FAMILIES) - failed} of {len(names or FAMILIES)} families agree with Keras {keras.__version__}")
     sys.exit(failed > 0)
 
