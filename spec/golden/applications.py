@@ -218,8 +218,8 @@ def check_one(name, folder):
 
 def check(names):
     failed = 0
-    print("differences of predictions, of the largest value: Lua's, those of what Lua saves again and C's from Keras'; Lua's and Keras' from "
-          "those in float64; and of the two images")
+    print("differences of predictions, of the largest value: Lua's, those of what Lua saves again and C's from Keras'; Lua's and Keras' "
+          "from those in float64; and of the two images")
     print(f"     {'family':17} {'parameters':>10} size      lua    saved        c   lua-64 keras-64 images")
     for name in names or FAMILIES:
         with tempfile.TemporaryDirectory() as folder:

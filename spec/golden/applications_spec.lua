@@ -22,8 +22,8 @@ end
 
 describe("keras.applications", function()
   local sizes = { InceptionV3 = 75, Xception = 71 }
-  for _, name in ipairs { "MobileNet", "MobileNetV2", "MobileNetV3Small", "EfficientNetB0", "EfficientNetV2B0", "DenseNet121", "NASNetMobile",
-                          "Xception", "ResNet50V2", "InceptionV3", "VGG16" } do
+  for _, name in ipairs { "MobileNet", "MobileNetV2", "MobileNetV3Small", "EfficientNetB0", "EfficientNetV2B0", "DenseNet121",
+                          "NASNetMobile", "Xception", "ResNet50V2", "InceptionV3", "VGG16" } do
     it(name .. " predicts what Keras predicts", function()
       local path, y = file_of(name), stored(name .. "_y")
       local x = stored("images_" .. (sizes[name] or 32)):to "float32"
