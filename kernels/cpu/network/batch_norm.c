@@ -6,9 +6,11 @@
  * batch_norm_relu, which only plans on devices have, is y = max(gamma xhat + beta + addend, 0), plain.
  *
  * Variants: vector (float32), plain (every dtype, in double). The vector variant runs in three phases over parts of rows
- * whose size depends on c only: moments of each part, combination of the parts in order, result. A part sums differences
- * from the mean of its first rows, and their squares; parts are combined by Chan, Golub and LeVeque's rule ("Algorithms for
- * computing the sample variance", 1983), so a large mean does not cancel. Sums are floats over RUN rows, then double. */
+ * whose size depends on c only: moments of each part, combination of the parts in order, result. A part is summed in runs
+ * of at most RUN rows: differences from the run's own mean, and their squares, as floats, whose sums go into double. All that is
+ * rounded to float is thus of the size of the variation within a run, and nothing cancels, wherever the run's rows
+ * are and wherever others are. Parts are combined by Chan, Golub and LeVeque's rule ("Algorithms for computing the sample
+ * variance", 1983). */
 #include <math.h>
 #include "cpu/math.h"
 #include "tensor/tensor.h"
@@ -64,87 +66,126 @@ static void spread(const layout *l, const float *per_channel, float *line)
 
 /* ---- moments -------------------------------------------------------------------------------------------------------- */
 
-/* Adds the lanes `from` and up of a vector to doubles. */
-ALWAYS_INLINE void add_lanes(double *to, vf v, int64_t from)
+/* Sums over the lines of a part for each float of a line, `count` vectors at a time. All pointers are to the first of these floats. */
+typedef struct column_sums { double *first, *second; } column_sums;
+
+/* first += x - origin, second += (x - origin)^2, by runs that each take differences from their own mean. */
+ALWAYS_INLINE void column_moments(const int count, const float *x, const float *origin, int64_t lines, int64_t line, column_sums to)
 {
-  for (int64_t i = from; i < VL; i++) to[i] += (double)v[i];
+  for (int64_t begin = 0; begin < lines; begin += RUN) {
+    int64_t end = lines - begin < RUN ? lines : begin + RUN;
+    double rows = (double)(end - begin);
+    vf mean[TOGETHER] = { { 0 } }, a[TOGETHER] = { { 0 } }, b[TOGETHER] = { { 0 } };
+    for (int64_t i = begin; i < end; i++) {
+#pragma GCC unroll 4
+      for (int v = 0; v < count; v++) mean[v] += vf_load(x + i * line + v * VL);
+    }
+    for (int v = 0; v < count; v++) mean[v] *= vf_set(1 / (float)rows);
+    for (int64_t i = begin; i < end; i++) {
+#pragma GCC unroll 4
+      for (int v = 0; v < count; v++) {
+        vf d = vf_load(x + i * line + v * VL) - mean[v];
+        a[v] += d;
+        b[v] += d * d;
+      }
+    }
+    for (int v = 0; v < count; v++) {
+#pragma GCC unroll 2
+      for (int half = 0; half < 2; half++) {
+        int64_t at = v * VL + half * (VL / 2);
+        vd shift = (half ? vd_high(mean[v]) : vd_low(mean[v])) - vd_widen(origin + at);
+        vd sum = half ? vd_high(a[v]) : vd_low(a[v]), squares = half ? vd_high(b[v]) : vd_low(b[v]), moved = sum + shift * rows;
+        vd_store(to.first + at, vd_load(to.first + at) + moved);
+        vd_store(to.second + at, vd_load(to.second + at) + (squares + shift * (sum + moved)));
+      }
+    }
+  }
 }
 
-/* `count` vectors from column `at` of `lines` lines: first += d or g, second += d d or g d, where d = x - center. `fresh` is
- * the first lane that no earlier vector has summed. */
-ALWAYS_INLINE void column_moments(const int count, const int has_g, const float *g, const float *x, const float *center,
-                                  int64_t lines, int64_t line, int64_t at, int64_t fresh, double *first, double *second)
+/* first += g, second += g (x - mean), as floats over RUN rows, then in double. */
+ALWAYS_INLINE void column_products(const int count, const float *g, const float *x, const float *mean, int64_t lines, int64_t line,
+                                   column_sums to)
 {
   vf middle[TOGETHER];
-  for (int v = 0; v < count; v++) middle[v] = vf_load(center + at + v * VL);
+  for (int v = 0; v < count; v++) middle[v] = vf_load(mean + v * VL);
   for (int64_t begin = 0; begin < lines; begin += RUN) {
     int64_t end = lines - begin < RUN ? lines : begin + RUN;
     vf a[TOGETHER] = { { 0 } }, b[TOGETHER] = { { 0 } };
     for (int64_t i = begin; i < end; i++) {
 #pragma GCC unroll 4
       for (int v = 0; v < count; v++) {
-        vf d = vf_load(x + i * line + at + v * VL) - middle[v];
-        vf w = has_g ? vf_load(g + i * line + at + v * VL) : d;
+        vf w = vf_load(g + i * line + v * VL);
         a[v] += w;
-        b[v] += w * d;
+        b[v] += w * (vf_load(x + i * line + v * VL) - middle[v]);
       }
     }
     for (int v = 0; v < count; v++) {
-      add_lanes(first + at + v * VL, a[v], fresh);
-      add_lanes(second + at + v * VL, b[v], fresh);
+#pragma GCC unroll 2
+      for (int half = 0; half < 2; half++) {
+        int64_t at = v * VL + half * (VL / 2);
+        vd_store(to.first + at, vd_load(to.first + at) + (half ? vd_high(a[v]) : vd_low(a[v])));
+        vd_store(to.second + at, vd_load(to.second + at) + (half ? vd_high(b[v]) : vd_low(b[v])));
+      }
     }
   }
 }
 
-/* Sums of a part per channel: first[c], second[c] as above. g is NULL in the forward pass. `sums` has room for a line twice. */
-ALWAYS_INLINE void moments(const int has_g, const layout *l, const float *g, const float *x, int64_t rows, const float *center,
-                           double *sums, double *first, double *second)
+/* What a part sums: moments of x, or with g products; `center`, a line, is the origin or the mean. */
+typedef struct summed { const float *g, *x, *center; int64_t lines, line; } summed;
+
+ALWAYS_INLINE void sum_columns(const int count, const int has_g, const summed *s, int64_t at, column_sums to)
 {
-  int64_t lines = rows / l->rows_per_line, whole = l->line / VL * VL, at = 0;
-  double *line_first = sums, *line_second = sums + l->line;
+  if (has_g) column_products(count, s->g + at, s->x + at, s->center + at, s->lines, s->line, to);
+  else column_moments(count, s->x + at, s->center + at, s->lines, s->line, to);
+}
+
+/* Sums of a part per channel: first[c], second[c] as above. g is NULL in the forward pass. `sums` has room for a line twice. */
+ALWAYS_INLINE void sum_part(const int has_g, const layout *l, const float *g, const float *x, int64_t rows, const float *center,
+                            double *sums, double *first, double *second)
+{
+  const summed s = { .g = g, .x = x, .center = center, .lines = rows / l->rows_per_line, .line = l->line };
+  column_sums all = { sums, sums + l->line };
+  int64_t whole = l->line / VL * VL, at = 0;
   memset(sums, 0, (size_t)l->line * 2 * sizeof(double));
   for (; at + TOGETHER * VL <= whole; at += TOGETHER * VL)
-    column_moments(TOGETHER, has_g, g, x, center, lines, l->line, at, 0, line_first, line_second);
-  for (; at < whole; at += VL) column_moments(1, has_g, g, x, center, lines, l->line, at, 0, line_first, line_second);
-  if (whole < l->line) {
-    int64_t last = l->line - VL;
-    column_moments(1, has_g, g, x, center, lines, l->line, last, whole - last, line_first, line_second);
+    sum_columns(TOGETHER, has_g, &s, at, (column_sums){ all.first + at, all.second + at });
+  for (; at < whole; at += VL) sum_columns(1, has_g, &s, at, (column_sums){ all.first + at, all.second + at });
+  if (whole < l->line) {      /* a vector that ends with the line: the lanes that others have summed are left out */
+    double last_first[VL] = { 0 }, last_second[VL] = { 0 };
+    at = l->line - VL;
+    sum_columns(1, has_g, &s, at, (column_sums){ last_first, last_second });
+    for (int64_t i = whole; i < l->line; i++) all.first[i] = last_first[i - at], all.second[i] = last_second[i - at];
   }
   memset(first, 0, (size_t)l->channels * sizeof(double));
   memset(second, 0, (size_t)l->channels * sizeof(double));
   for (int64_t i = 0; i < l->line; i++) {
-    first[i % l->channels] += line_first[i];
-    second[i % l->channels] += line_second[i];
+    first[i % l->channels] += all.first[i];
+    second[i % l->channels] += all.second[i];
   }
-  for (int64_t i = lines * l->line; i < rows * l->channels; i++) {        /* rows that fill no line */
+  for (int64_t i = s.lines * l->line; i < rows * l->channels; i++) {        /* rows that fill no line */
     int64_t c = i % l->channels;
-    float d = x[i] - center[c], w = has_g ? g[i] : d;
-    first[c] += (double)w;
-    second[c] += (double)(w * d);
+    double d = (double)x[i] - (double)center[c], w = has_g ? (double)g[i] : d;
+    first[c] += w;
+    second[c] += w * d;
   }
 }
 
-/* Mean and sum of squared differences from it, for one part, in one pass: differences are taken from the mean of the
- * part's first rows, which is near enough for nothing to cancel that a float holds. */
+/* Mean and sum of squared differences from it, for one part. Sums in double are of differences from the part's first row, so that
+ * what cancels of them is never more than a double has to spare. */
 static void forward_part(const flow_call *call, const layout *l, int64_t part)
 {
   const float *x = (const float *)call->inputs[0].data + part * l->rows_per_part * l->channels;
   int64_t rows = l->rows - part * l->rows_per_part;
   if (rows > l->rows_per_part) rows = l->rows_per_part;
-  int64_t sample = rows < RUN ? rows : RUN;
   double *sums = call->scratch, *mean = part_sums(call, l, part), *squares = mean + l->channels;
-  float *center = (float *)(sums + 2 * l->line), *line = center + l->line;
-  memset(center, 0, (size_t)l->channels * sizeof(float));
-  for (int64_t row = 0; row < sample; row++)
-    for (int64_t c = 0; c < l->channels; c++) center[c] += x[row * l->channels + c];
-  for (int64_t c = 0; c < l->channels; c++) center[c] /= (float)sample;
-  spread(l, center, line);
-  moments(0, l, NULL, x, rows, line, sums, mean, squares);
+  float *line = (float *)(sums + 2 * l->line);
+  spread(l, x, line);
+  sum_part(0, l, NULL, x, rows, line, sums, mean, squares);
   for (int64_t c = 0; c < l->channels; c++) {
     double shift = mean[c] / (double)rows;
     squares[c] -= mean[c] * shift;
     if (squares[c] < 0) squares[c] = 0;
-    mean[c] = (double)center[c] + shift;
+    mean[c] = (double)x[c] + shift;
   }
 }
 
@@ -156,8 +197,8 @@ static void gradient_part(const flow_call *call, const layout *l, int64_t part)
   double *sums = call->scratch, *first = part_sums(call, l, part);
   float *line = (float *)(sums + 2 * l->line);
   spread(l, call->inputs[3].data, line);
-  moments(1, l, (const float *)call->inputs[0].data + at, (const float *)call->inputs[1].data + at, rows, line, sums, first,
-          first + l->channels);
+  sum_part(1, l, (const float *)call->inputs[0].data + at, (const float *)call->inputs[1].data + at, rows, line, sums, first,
+           first + l->channels);
 }
 
 /* ---- combination ------------------------------------------------------------------------------------------------------ */

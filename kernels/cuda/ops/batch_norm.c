@@ -36,7 +36,7 @@ static batch_norm_arguments describe(const flow_call *call)
     a.addend_dtype = in[3].dtype;
   }
   while (a.lanes < 32 && a.lanes < a.channels) a.lanes *= 2;
-  int64_t at_least = (int64_t)SUM_RUN * (BLOCK_THREADS / a.lanes);
+  int64_t at_least = (int64_t)GRADIENT_RUN * (BLOCK_THREADS / a.lanes);
   a.rows_per_part = parts_of(a.rows, MOST_PARTS) > at_least ? parts_of(a.rows, MOST_PARTS) : at_least;
   a.parts = parts_of(a.rows, a.rows_per_part);
   a.channel_blocks = parts_of(a.channels, a.lanes);

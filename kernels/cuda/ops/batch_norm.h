@@ -3,15 +3,16 @@
  *   forward    xhat = (x - mean) / sqrt(variance + epsilon)      y = gamma xhat + beta, or max(gamma xhat + beta + addend, 0)
  *   gradient   dbeta = sum g     dgamma = sum g xhat     dx = gamma / sqrt(variance + epsilon) (g - dbeta / n - xhat dgamma / n)
  *
- * Three launches: sums of parts of rows; their combination, channel by channel; the result. A thread sums differences from its first
- * row, and their squares, as numbers over SUM_RUN rows and then in double; two such sums are combined by Chan, Golub and LeVeque's rule
- * ("Algorithms for computing the sample variance", 1983). Parts and the order of combination depend on the shape alone. */
+ * Three launches: sums of parts of rows; their combination, channel by channel; the result. A thread sums differences from the
+ * mean of SUM_RUN rows, and their squares, as numbers, and such sums in double, so that nothing cancels wherever the rows are; two
+ * threads' sums are combined by Chan, Golub and LeVeque's rule ("Algorithms for computing the sample variance", 1983). Parts and the
+ * order of combination depend on the shape alone. */
 #ifndef FLOW_CUDA_OPS_BATCH_NORM_H
 #define FLOW_CUDA_OPS_BATCH_NORM_H
 
 #include "cuda/device/numbers.h"
 
-enum { SUM_RUN = 32, SUM_FEW = 16 };
+enum { SUM_RUN = 16, GRADIENT_RUN = 32, SUM_FEW = 16 };
 
 /* Of some rows of one channel: how many, their mean, the sum of squared differences from it; or, of the gradient, the sums of g and of
  * g (x - mean). */

@@ -1,34 +1,66 @@
 /* batch_norm_bodies.h: bodies of batch_norm.h, for one way of computing (numbers.h). */
 
-/* Rows first, first + step ... below last of a channel. */
-BODY channel_sum NAME(sum_channel)(const batch_norm_arguments *a, int64_t channel, int64_t first, int64_t step, int64_t last)
+/* Rows first, first + step ... below last of a channel, SUM_RUN at a time. Forward: differences from the mean of such a run and their
+ * squares, then in double from the thread's first row. A run is held in registers, so that memory is read once. */
+BODY channel_sum NAME(sum_of_channel)(const batch_norm_arguments *a, int64_t channel, int64_t first, int64_t step, int64_t last)
 {
   channel_sum s;
-  double total = 0, total_second = 0;
-  s.count = s.first = s.second = 0;
-  if (first >= last) return s;
-  NUMBER center = a->gradient ? LOAD(a->given_mean, a->mean_dtype, channel) : LOAD(a->x, a->x_dtype, first * a->channels + channel);
+  double total = 0, total_second = 0, origin = (double)LOAD(a->x, a->x_dtype, first * a->channels + channel);
   int64_t rows = 0;
-  for (int64_t row = first; row < last;) {
-    int64_t end = smaller(last, row + SUM_RUN * step);
-    NUMBER sum = 0, second = 0;
-    for (; row < end; row += step, rows++) {
-      NUMBER d = LOAD(a->x, a->x_dtype, row * a->channels + channel) - center;
-      NUMBER w = a->gradient ? LOAD(a->g, a->g_dtype, row * a->channels + channel) : d;
-      sum += w;
-      second += w * d;
+  for (int64_t row = first; row < last; row += SUM_RUN * step) {
+    NUMBER x[SUM_RUN], mean = 0, sum = 0, second = 0;
+    int64_t left = (last - row + step - 1) / step;
+    int count = (int)smaller(left, SUM_RUN);
+    UNROLL for (int k = 0; k < SUM_RUN; k++) {
+      x[k] = k < count ? LOAD(a->x, a->x_dtype, (row + k * step) * a->channels + channel) : 0;
+      mean += x[k];
     }
-    total += (double)sum;
-    total_second += (double)second;
+    mean /= (NUMBER)count;
+    UNROLL for (int k = 0; k < SUM_RUN; k++) {
+      NUMBER d = k < count ? x[k] - mean : 0;
+      sum += d;
+      second += d * d;
+    }
+    double shift = (double)mean - origin, moved = (double)sum + shift * count;
+    total += moved;
+    total_second += (double)second + shift * ((double)sum + moved);
+    rows += count;
   }
   s.count = (double)rows;
-  s.first = total;
-  s.second = total_second;
-  if (a->gradient) return s;
-  s.first = (double)center + total / s.count;
+  s.first = origin + total / s.count;
   s.second = total_second - total * (total / s.count);
   if (s.second < 0) s.second = 0;
   return s;
+}
+
+/* The gradient's sums of g and of g (x - mean). */
+BODY channel_sum NAME(sum_of_products)(const batch_norm_arguments *a, int64_t channel, int64_t first, int64_t step, int64_t last)
+{
+  channel_sum s;
+  NUMBER mean = LOAD(a->given_mean, a->mean_dtype, channel);
+  int64_t rows = 0;
+  s.first = s.second = 0;
+  for (int64_t row = first; row < last;) {
+    int64_t end = smaller(last, row + GRADIENT_RUN * step);
+    NUMBER sum = 0, second = 0;
+    for (; row < end; row += step, rows++) {
+      NUMBER w = LOAD(a->g, a->g_dtype, row * a->channels + channel);
+      sum += w;
+      second += w * (LOAD(a->x, a->x_dtype, row * a->channels + channel) - mean);
+    }
+    s.first += (double)sum;
+    s.second += (double)second;
+  }
+  s.count = (double)rows;
+  return s;
+}
+
+BODY channel_sum NAME(sum_channel)(const batch_norm_arguments *a, int64_t channel, int64_t first, int64_t step, int64_t last)
+{
+  channel_sum none;
+  none.count = none.first = none.second = 0;
+  if (first >= last) return none;
+  return a->gradient ? NAME(sum_of_products)(a, channel, first, step, last) : NAME(sum_of_channel)(a, channel, first, step, last);
 }
 
 /* A block's sums are combined in two steps: SUM_FEW threads of each channel take every SUM_FEW-th, one takes those few. `sums` has
