@@ -42,6 +42,8 @@ end
 describe("the code of", function()
   for _, path in ipairs(chapters) do
     it(path .. " runs and prints what is shown", function()
+      local why = path:find("05%-many%-machines") and support.missing_engine("RING", true)
+      if why then return pending(why) end
       local blocks = guide.blocks(read(root .. path), path)
       local texts, wrong = run(path)
       assert.is_nil(wrong)
@@ -129,7 +131,7 @@ describe("lists of the guide", function()
     for _, line in ipairs(lines_of(("cd %s && grep -rohE '\"FLOW(LUA)?_[A-Z_]+\"' %s"):format(root, sources))) do
       real[line:match('"(.*)"')] = true
     end
-    for _, line in ipairs(lines_of(("cd %s && grep -rohE 'getenv ?\\(\"[A-Z_]+\"' %s"):format(root, sources))) do
+    for _, line in ipairs(lines_of(("cd %s && grep -rohE 'getenv ?\\(\"[A-Za-z_]+\"' %s"):format(root, sources))) do
       real[line:match('"(.*)"')] = true
     end
     for _, line in ipairs(lines_of(("cd %s && grep -rohE '\\$\\{?FLOW(LUA)?_[A-Z_]+' scripts"):format(root))) do
