@@ -127,7 +127,7 @@ describe("lists of the guide", function()
   local flow = require "flow"
   it("name every variable of the environment that the sources read, and no other", function()
     local real = {}
-    local sources = "core bindings kernels lua/flow"
+    local sources = "core bindings kernels lua/flow spec/cuda"
     for _, line in ipairs(lines_of(("cd %s && grep -rohE '\"FLOW(LUA)?_[A-Z_]+\"' %s"):format(root, sources))) do
       real[line:match('"(.*)"')] = true
     end
