@@ -144,7 +144,9 @@ describe("lists of the guide", function()
   it("are those of the library: layers, losses, metrics, optimizers, schedules", function()
     local chapter = read(root .. KERAS)
     local right = require("spec.support.guide_tables").fill(chapter)
-    for _, name in ipairs { "`Conv2D`", "`huber`", "`AUC`", "`AdamW`", "`CosineDecay`" } do assert.truthy(right:find("\n| " .. name, 1, true)) end
+    for _, name in ipairs { "`Conv2D`", "`huber`", "`AUC`", "`AdamW`", "`CosineDecay`" } do
+      assert.truthy(right:find("\n| " .. name, 1, true))
+    end
     if chapter == right then return end
     local shown, wrong = {}, {}
     for line in chapter:gmatch("[^\n]+") do shown[line] = true end
