@@ -74,7 +74,7 @@ end
 
 if not state then
   if not pcall(ffi.typeof, "flow_ref") then     -- left over when a first attempt found no library
-    ffi.cdef(require "flow.cdef")
+    ffi.cdef(require("flow.cdef").declarations)
     ffi.cdef [[
       typedef struct { flow_tensor *p; } flow_ref;                         /* a Lua tensor: owns one reference */
       typedef struct { int32_t rank; int32_t unused; int64_t dims[8]; } flow_symbolic_shape;
@@ -125,7 +125,7 @@ end
 local C
 do
   local library = state.C
-  C = scopes.install(state.scopes, library, require "flow.cdef", state.context, function(when_lost)
+  C = scopes.install(state.scopes, library, require("flow.cdef").of_context, state.context, function(when_lost)
     local out = ffi.new("flow_scopes *[1]")
     if library.flow_scopes_new(state.context, out) ~= 0 then errors.raise("%s", ffi.string(library.flow_last_error())) end
     return ffi.gc(out[0], function(handle)
@@ -208,6 +208,9 @@ native.called = setmetatable({}, { __mode = "v" })
 function native.is_tensor(value)
   return type(value) == "cdata" and ffi.istype(ref, value)
 end
+
+-- Until variable.lua, which says it better, is loaded, nothing is a variable.
+function native.is_variable() return false end
 
 function native.tensor(pointer)
   return ref(pointer)

@@ -7,7 +7,6 @@ local errors = require "flow.errors"
 local tensor = require "flow.tensor"
 local ops = require "flow.ops"
 local signature = require "flow.signature"
-local variable = require "flow.variable"
 
 local takes = signature.takes
 
@@ -28,7 +27,6 @@ for name, op in pairs(ops) do
   if not internal[name] then flow[name] = op end
 end
 
-flow.Variable = variable.Variable
 flow.log = require "flow.log"     -- messages, and still the logarithm
 
 -- The functions here are guarded as they are defined.
@@ -44,7 +42,7 @@ function own.is_tensor(value)
 end
 
 function own.is_variable(value)
-  return variable.is_variable(value)
+  return native.is_variable(value)
 end
 
 -- Calls f and releases at once every tensor that became garbage meanwhile; returns f's results.
@@ -63,7 +61,7 @@ signature.namespaces[flow] = "flow"
 
 -- Names that another module gives: { module, field }, or the module itself.
 local parts = {
-  device = { "flow.devices", "device" }, config = { "flow.config" }, random = { "flow.random" },
+  device = { "flow.devices", "device" }, config = { "flow.config" }, random = { "flow.random" }, Variable = { "flow.variable", "Variable" },
   set_random_seed = { "flow.random", "set_seed" }, GradientTape = { "flow.tape", "GradientTape" }, fn = { "flow.fn", "fn" },
   profile = { "flow.profile", "profile" }, args = { "flow.args", "parse" }, repl = { "flow.repl" },
   layers = { "flow.layers" }, Input = { "flow.models", "Input" }, Sequential = { "flow.models", "Sequential" },

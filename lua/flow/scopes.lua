@@ -27,9 +27,16 @@ end
 -- Nothing of these depends on what is open, and some of them run in the hot loops.
 local INDEPENDENT = { "^flow_instance_", "^flow_profile_", "^flow_iterator_", "^flow_interrupt" }
 
--- Returns what modules call as native.C: the functions of the library. declarations: the text of cdef.lua; new_handle(when_lost): a
--- flow_scopes that calls when_lost() when it is collected.
-function scopes.install(state, library, declarations, context, new_handle)
+local function is_independent(name)
+  for _, pattern in ipairs(INDEPENDENT) do
+    if name:find(pattern) then return true end
+  end
+  return false
+end
+
+-- Returns what modules call as native.C: the functions of the library. of_context: " flow_a flow_b ", those that take the context
+-- (cdef.lua); new_handle(when_lost): a flow_scopes that calls when_lost() when it is collected.
+function scopes.install(state, library, of_context, context, new_handle)
   local of, current = state.of, state.current
 
   function scopes.own()
@@ -89,15 +96,9 @@ function scopes.install(state, library, declarations, context, new_handle)
     end
   end
 
-  local followed = {}
-  for name in declarations:gmatch("(flow_[%w_]+)%([const ]*flow_context %*context") do
-    local independent = false
-    for _, pattern in ipairs(INDEPENDENT) do independent = independent or name:find(pattern) end
-    followed[name] = not independent
-  end
   return setmetatable({}, { __index = function(C, name)
     local value = library[name]
-    if followed[name] then value = follow(value) end
+    if of_context:find(" " .. name .. " ", 1, true) and not is_independent(name) then value = follow(value) end
     C[name] = value
     return value
   end })

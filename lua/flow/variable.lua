@@ -47,6 +47,8 @@ function variable.is_variable(value)
   return type(value) == "table" and getmetatable(value) == metatable
 end
 
+native.is_variable = variable.is_variable
+
 -- Grows when a variable or layer changes between trainable and not: a traced function made before is traced again.
 variable.trainable_version = 0
 

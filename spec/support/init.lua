@@ -34,6 +34,15 @@ function support.run(command)
   return output, tonumber(code)
 end
 
+--- Why the specs cannot count instructions by valgrind here; nil if they can.
+function support.cannot_count_instructions()
+  local compiler = support.run("gcc -dumpversion"):match("^%d+")
+  if jit.arch ~= "x64" or compiler ~= "12" then return "the counts are of gcc 12 on x86-64, here is gcc " .. tostring(compiler) end
+  if not support.run("valgrind --version"):match("^valgrind") then return "valgrind is not installed" end
+  if support.run("nm -D " .. os.getenv("FLOWLUA_LIB")):find("__[at]san_init") then return "valgrind cannot run a build with sanitizers" end
+  if not support.run("grep -m1 -ow avx2 /proc/cpuinfo"):find("avx2") then return "this machine has no AVX2" end
+end
+
 --- A file with this content in a fresh temporary folder; its path.
 function support.file(name, content)
   local folder = os.tmpname()

@@ -1,25 +1,15 @@
 -- How many instructions a training step takes: unlike times they are the same on a loaded machine. Counted by valgrind, which
 -- lets the AVX2 kernels run, within the plan's run of one thread. Whoever makes a step cheaper or dearer changes the number here.
 local support = require "spec.support.init"
-local native = require "flow.ffi"
 
 -- Millions of instructions of one step, as gcc 12 compiles it.
 local expected = { mnist = { batch = 64, millions = 187.2 }, flowers = { batch = 4, millions = 155.3 } }
 local tolerance = 0.03
 
--- Why nothing can be counted here; nil if it can.
-local function obstacle()
-  local compiler = support.run("gcc -dumpversion"):match("^%d+")
-  if jit.arch ~= "x64" or compiler ~= "12" then return "the counts are of gcc 12 on x86-64, here is gcc " .. tostring(compiler) end
-  if not support.run("valgrind --version"):match("^valgrind") then return "valgrind is not installed" end
-  if support.run("nm -D " .. native.path):find("__[at]san_init") then return "valgrind cannot run a build with sanitizers" end
-  if not support.run("grep -m1 -ow avx2 /proc/cpuinfo"):find("avx2") then return "this machine has no AVX2" end
-end
-
 describe("a training step", function()
   for name, net in pairs(expected) do
     it(("of %s takes as many instructions as it did"):format(name), function()
-      local reason = obstacle()
+      local reason = support.cannot_count_instructions()
       if reason then return pending(reason) end
       local tool = "valgrind --tool=callgrind --collect-atstart=no --toggle-collect=flow_instance_run_rows --callgrind-out-file=/dev/null"
       local script = support.root .. "spec/support/training_steps.lua"

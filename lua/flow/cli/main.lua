@@ -2,7 +2,6 @@
 -- host.watch, host.isatty) and the arguments; it returns the exit code.
 
 local native = require "flow.ffi"
-local args = require "flow.args"
 local at_exit = require "flow.at_exit"
 local flow = require "flow"
 
@@ -42,9 +41,15 @@ local function complain(message)
   io.stderr:write("flowlua: ", message, "\n")
 end
 
+-- Whether an error is flow.args' way to end a script in order.
+local function is_exit(failure)
+  local args = package.loaded["flow.args"]
+  return args ~= nil and getmetatable(failure) == args.Exit
+end
+
 local function traceback(message)
   if type(message) == "table" then
-    if getmetatable(message) == args.Exit then return message end
+    if is_exit(message) then return message end
     local described = getmetatable(message) and getmetatable(message).__tostring and tostring(message)
     message = described or "an error that is no text: " .. type(message)
   end
@@ -61,7 +66,7 @@ local function call(host, f, ...)
   local arguments = { n = select("#", ...), ... }
   local ok, failure = xpcall(function() f(unpack(arguments, 1, arguments.n)) end, traceback)
   if ok then return nil end
-  if getmetatable(failure) == args.Exit then
+  if is_exit(failure) then
     print(failure.text)
     return failure.code
   end

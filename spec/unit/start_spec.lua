@@ -1,0 +1,45 @@
+-- start_spec.lua: what a start loads and does, before the script says anything: times differ from machine to machine, these numbers do not.
+local support = require "spec.support.init"
+
+local MODULES = "array_ops cdef define_op devices errors ffi host indexing init integers log ops scopes signature tensor"
+local OF_THE_PROGRAM = "at_exit cli.main"
+
+-- Millions of instructions from the command to the first tensor, as gcc 12 compiles it; they may be fewer.
+local MOST_MILLIONS = 25.5
+
+-- Lists the loaded modules, and counts the signatures that were parsed.
+local COUNT = [[
+  local names = {}
+  for name in pairs(package.loaded) do
+    if name:find "^flow" then names[#names + 1] = name == "flow" and "init" or name:gsub("^flow%.", "") end
+  end
+  table.sort(names)
+  print(table.concat(names, " "))
+]]
+
+local function loaded(command)
+  return (support.run(command):match("[^\n]*"))
+end
+
+local function with(list, more)
+  local names = {}
+  for name in (list .. " " .. more):gmatch("%S+") do names[#names + 1] = name end
+  table.sort(names)
+  return table.concat(names, " ")
+end
+
+describe("a start", function()
+  it("loads these modules and no others, of which none parses a signature", function()
+    local path = ("package.path = '%slua/?.lua;%slua/?/init.lua;' .. package.path "):format(support.root, support.root)
+    assert.equal(MODULES, loaded(("luajit -e \"%s require 'flow'\" -e '%s'"):format(path, COUNT)))
+    assert.equal(with(MODULES, OF_THE_PROGRAM), loaded(("%s -e '%s'"):format(support.program, COUNT)))
+  end)
+
+  it("takes no more instructions than it did", function()
+    local reason = support.cannot_count_instructions()
+    if reason then return pending(reason) end
+    local text = support.run("valgrind --tool=callgrind --callgrind-out-file=/dev/null " .. support.program .. " -e 'flow.zeros{2}'")
+    local found = tonumber((text:match("Collected : (%d+)"))) / 1e6
+    assert.is_true(found <= MOST_MILLIONS, ("%.1f million instructions, expected at most %.1f"):format(found, MOST_MILLIONS))
+  end)
+end)
