@@ -235,6 +235,11 @@ FLOW_API flow_status flow_tape_watch(flow_tape *tape, flow_tensor *tensor);     
  * reference, or NULL where target does not depend on source i. */
 FLOW_API flow_status flow_tape_gradient(flow_context *context, flow_tape *tape, flow_tensor *target, flow_tensor *const *tensors,
                                         flow_variable *const *variables, int count, flow_tensor **out);
+/* The same of several targets, each times its output gradient: a tensor of the target's shape and dtype, as a loss that continues the
+ * computation elsewhere would hand it back. NULL, for one target or for all, stands for ones. */
+FLOW_API flow_status flow_tape_gradients(flow_context *context, flow_tape *tape, flow_tensor *const *targets,
+                                         flow_tensor *const *output_gradients, int target_count, flow_tensor *const *tensors,
+                                         flow_variable *const *variables, int count, flow_tensor **out);
 
 /* ---- traces, plans, instances ------------------------------------------------------------------------------------ */
 

@@ -89,9 +89,10 @@ static flow_status step_back(pass *p, int index)
   return status;
 }
 
-/* d target / d target: ones of its shape. */
-static flow_status seed(pass *p, flow_tensor *target, int value)
+/* d target / d target: what its caller gives, or ones of its shape. */
+static flow_status seed(pass *p, flow_tensor *target, flow_tensor *given, int value)
 {
+  if (given) return accumulate(p, value, flow_tensor_retain(given));
   flow_tensor *one, *ones;
   flow_attributes shape = { .shape = { .rank = target->rank } };
   FLOW_TRY(flow_tensor_scalar(target->dtype, 1.0, &one));
@@ -100,8 +101,7 @@ static flow_status seed(pass *p, flow_tensor *target, int value)
   if (target->rank) status = flow_apply1(p->context, FLOW_OP_broadcast_to, one, NULL, NULL, &shape, &ones);
   else ones = flow_tensor_retain(one);
   flow_tensor_release(one);
-  if (status == FLOW_OK) p->gradients[value] = ones;
-  return status;
+  return status == FLOW_OK ? accumulate(p, value, ones) : status;
 }
 
 /* The sum of what arrived at a source, or NULL. */
@@ -127,15 +127,17 @@ static flow_status collect(pass *p, const flow_tape *tape, flow_tensor *tensor, 
   return FLOW_OK;
 }
 
-/* Before a traced tape is walked: fusion, which leaves the target and the sources alone. A source that an earlier call
+/* Before a traced tape is walked: fusion, which leaves the targets and the sources alone. A source that an earlier call
  * let a fused op swallow is lost. */
-static flow_status fuse(flow_tape *tape, flow_tensor *target, flow_tensor *const *tensors, flow_variable *const *variables, int count)
+static flow_status fuse(flow_tape *tape, flow_tensor *const *targets, int target_count, flow_tensor *const *tensors,
+                        flow_variable *const *variables, int count)
 {
   void *block;
-  FLOW_TRY(flow_alloc(sizeof(int) * (size_t)(count + 1), &block));
-  int *kept = block, kept_count = 0, value = flow_tape_find(tape, target);
+  FLOW_TRY(flow_alloc(sizeof(int) * ((size_t)count + (size_t)target_count), &block));
+  int *kept = block, kept_count = 0, value;
   flow_status status = FLOW_OK;
-  if (value >= 0) kept[kept_count++] = value;
+  for (int i = 0; i < target_count; i++)
+    if ((value = flow_tape_find(tape, targets[i])) >= 0) kept[kept_count++] = value;
   for (int i = 0; i < count && status == FLOW_OK; i++) {
     if ((variables && variables[i]) || !tensors || !tensors[i] || (value = flow_tape_find(tape, tensors[i])) < 0) continue;
     kept[kept_count++] = value;
@@ -148,21 +150,33 @@ static flow_status fuse(flow_tape *tape, flow_tensor *target, flow_tensor *const
   return status;
 }
 
-flow_status flow_tape_gradient(flow_context *context, flow_tape *tape, flow_tensor *target, flow_tensor *const *tensors,
-                               flow_variable *const *variables, int count, flow_tensor **out)
+static flow_status check_target(const flow_tensor *target, const flow_tensor *given)
 {
-  FLOW_DEFAULT_FLOATS;
   FLOW_TRY(flow_check_tensor("flow_tape_gradient: target", target));
   if (!flow_dtype_is_float(target->dtype))
     return flow_fail(FLOW_INVALID_ARGUMENT, "gradient: the target is %s; only floating-point results have gradients",
                      flow_dtype_name(target->dtype));
+  if (!given) return FLOW_OK;
+  if (given->dtype != target->dtype)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "gradient: the target is %s, its output gradient %s", flow_dtype_name(target->dtype),
+                     flow_dtype_name(given->dtype));
+  if (given->rank != target->rank || memcmp(given->shape, target->shape, sizeof(int64_t) * (size_t)target->rank) != 0)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "gradient: the output gradient has the shape %s, its target %s",
+                     flow_shape_text(given->rank, given->shape), flow_shape_text(target->rank, target->shape));
+  return FLOW_OK;
+}
+
+flow_status flow_tape_gradients(flow_context *context, flow_tape *tape, flow_tensor *const *targets, flow_tensor *const *output_gradients,
+                                int target_count, flow_tensor *const *tensors, flow_variable *const *variables, int count,
+                                flow_tensor **out)
+{
+  FLOW_DEFAULT_FLOATS;
+  for (int i = 0; i < target_count; i++) FLOW_TRY(check_target(targets[i], output_gradients ? output_gradients[i] : NULL));
   if (tape->traced && flow_context_trace(context) != tape->graph)
     return flow_fail(FLOW_INVALID_STATE, "gradient: the trace that this tape recorded has ended; take gradients inside the traced "
                      "function");
   for (int i = 0; i < count; i++) out[i] = NULL;
-  if (tape->traced) FLOW_TRY(fuse(tape, target, tensors, variables, count));
-  int target_value = flow_tape_find(tape, target);
-  if (target_value < 0) return FLOW_OK;   /* does not depend on anything watched */
+  if (tape->traced) FLOW_TRY(fuse(tape, targets, target_count, tensors, variables, count));
 
   pass p = { .context = context, .graph = tape->graph, .value_count = tape->graph->value_count };
   int end = tape->end >= 0 ? tape->end : tape->graph->node_count;
@@ -172,7 +186,11 @@ flow_status flow_tape_gradient(flow_context *context, flow_tape *tape, flow_tens
   p.wanted = (char *)(p.gradients + p.value_count + 1);
   mark_sources(&p, tape, tensors, variables, count);
   mark_reached(&p, tape->begin, end);
-  flow_status status = seed(&p, target, target_value);
+  flow_status status = FLOW_OK;
+  for (int i = 0; i < target_count && status == FLOW_OK; i++) {
+    int value = flow_tape_find(tape, targets[i]);      /* < 0: it does not depend on anything watched */
+    if (value >= 0) status = seed(&p, targets[i], output_gradients ? output_gradients[i] : NULL, value);
+  }
   for (int n = end - 1; n >= tape->begin && status == FLOW_OK; n--) status = step_back(&p, n);
   for (int i = 0; i < count && status == FLOW_OK; i++)
     status = collect(&p, tape, tensors ? tensors[i] : NULL, variables ? variables[i] : NULL, &out[i]);
@@ -184,4 +202,10 @@ flow_status flow_tape_gradient(flow_context *context, flow_tape *tape, flow_tens
       out[i] = NULL;
     }
   return status;
+}
+
+flow_status flow_tape_gradient(flow_context *context, flow_tape *tape, flow_tensor *target, flow_tensor *const *tensors,
+                               flow_variable *const *variables, int count, flow_tensor **out)
+{
+  return flow_tape_gradients(context, tape, &target, NULL, 1, tensors, variables, count, out);
 }

@@ -11,6 +11,7 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local signature = require "flow.signature"
 local variable = require "flow.variable"
+local ops = require "flow.ops"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context, held = native.context, native.held
@@ -97,26 +98,54 @@ local function unflatten(positions, gradients)
   return result
 end
 
--- Gradients of the sum of target's elements, in the structure of sources; nil for a source that target does not depend on.
-function Tape:gradient(target, sources)
-  if not self.handle then raise("gradient(): this tape has recorded nothing; call tape:record(f) first") end
-  if not native.is_tensor(target) then raise("gradient(): the target is a tensor, got %s", errors.describe(target)) end
-  if not target.dtype:find("float", 1, true) then
-    raise("gradient(): the target has dtype %s, which has no gradient", target.dtype)
+-- Appends the target, or the targets of a nested list, to `leaves`, and what is given for each to `given`: its output gradient, or nil.
+local function flatten_targets(target, gradient, leaves, given)
+  if native.is_tensor(target) then
+    if not target.dtype:find("float", 1, true) then
+      raise("gradient(): the target has dtype %s, which has no gradient", target.dtype)
+    end
+    leaves[#leaves + 1] = target
+    given[#leaves] = gradient ~= nil and ops.operand(gradient, target.dtype, "gradient(): an output gradient"):to(target.dtype) or nil
+    return
   end
-  local leaves = {}
+  if type(target) ~= "table" or getmetatable(target) then raise("gradient(): the target is a tensor, got %s", errors.describe(target)) end
+  if gradient ~= nil and (type(gradient) ~= "table" or getmetatable(gradient)) then
+    raise("gradient(): output_gradients has the structure of the target, a list, got %s", errors.describe(gradient))
+  end
+  if #target > 0 then errors.check_list("gradient(): the target", target) end
+  for key in pairs(gradient or {}) do
+    if target[key] == nil then raise("gradient(): output_gradients has the entry %s, the target has not", tostring(key)) end
+  end
+  for key, entry in pairs(target) do flatten_targets(entry, gradient and gradient[key], leaves, given) end
+end
+
+-- Gradients of the sum of the target's elements, or of those of all targets of a list, in the structure of sources; nil for a source that
+-- no target depends on, or zeros with unconnected_gradients = "zero". output_gradients, of the target's structure: each element counts so
+-- much, as if the computation went on with a loss of which these are the gradients (a vector-Jacobian product); nil stands for ones.
+takes "target?: data, sources?: data, output_gradients?, unconnected_gradients: 'none'|'zero' = 'none'"
+function Tape:gradient(target, sources, output_gradients, unconnected)
+  if not self.handle then raise("gradient(): this tape has recorded nothing; call tape:record(f) first") end
+  local targets, given, leaves = {}, {}, {}
+  flatten_targets(target, output_gradients, targets, given)
   local positions = flatten(sources, leaves)
   local count = #leaves
   local tensors, variables = native.out("flow_tensor", math.max(count, 1)), native.out("flow_variable", math.max(count, 1))
   for i = 1, count do
     if native.is_tensor(leaves[i]) then tensors[i - 1] = native.pointer(leaves[i]) else variables[i - 1] = leaves[i].handle end
   end
+  local of_targets, of_given = native.pointers(targets), native.out("flow_tensor", math.max(#targets, 1))
+  for i = 1, #targets do
+    if given[i] then of_given[i - 1] = native.pointer(given[i]) end
+  end
   local results = native.out("flow_tensor", math.max(count, 1))
-  held[1], held[2] = leaves, target
-  native.try(C.flow_tape_gradient, context, self.handle, native.pointer(target), tensors, variables, count, results)
+  held[1], held[2], held[3] = leaves, targets, given
+  native.try(C.flow_tape_gradients, context, self.handle, of_targets, of_given, #targets, tensors, variables, count, results)
   local gradients = {}
   for i = 1, count do
     if results[i - 1] ~= nil then gradients[i] = native.tensor(results[i - 1]) end
+  end
+  if unconnected == "zero" then
+    for i = 1, count do gradients[i] = gradients[i] or ops.zeros_like(leaves[i]) end
   end
   return unflatten(positions, gradients)
 end
