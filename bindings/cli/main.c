@@ -6,6 +6,7 @@
 #include "launch.h"
 #include "rank.h"
 #include <lauxlib.h>
+#include <luajit.h>
 #include <lualib.h>
 #include <signal.h>
 #include <stdint.h>
@@ -73,10 +74,13 @@ static int run_protected(lua_State *L)
   int argc = (int)lua_tointeger(L, 1);
   char **argv = lua_touserdata(L, 2);
   luaL_openlibs(L);
+  /* What a start loads runs once: there is nothing to compile. */
+  luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
   if (flow_lua_open(L) != 0) return lua_error(L);
   lua_getglobal(L, "require");
   lua_pushliteral(L, "flow.cli.main");
   lua_call(L, 1, 1);
+  luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_ON);
   static const luaL_Reg host[] = { { "arm", arm }, { "watch", watch }, { "isatty", is_terminal }, { NULL, NULL } };
   lua_newtable(L);
   for (const luaL_Reg *entry = host; entry->name; entry++) {

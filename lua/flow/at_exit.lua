@@ -1,8 +1,6 @@
 -- at_exit.lua: what is to be done when the program ends, by those who hold something that others wait for. The flowlua program calls
 -- at_exit.run; in a host, the finalizers of the handles do what can be done.
 
-local log = require "flow.log"
-
 local at_exit = {}
 local entries = {}
 
@@ -21,7 +19,7 @@ end
 function at_exit.run(orderly, why)
   while #entries > 0 do
     local ok, problem = pcall(table.remove(entries).f, orderly, why)
-    if not ok then log.warning("%s", tostring(problem)) end
+    if not ok then require("flow.log").warning("%s", tostring(problem)) end
   end
 end
 

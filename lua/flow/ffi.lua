@@ -52,6 +52,19 @@ local function candidates()
   return list
 end
 
+-- A function of flow.h is declared when it is first used; again, where a host loads this module once more.
+local function declare(name)
+  ffi.cdef(require("flow.cdef").functions[name] .. ";")
+end
+
+-- What is called here, before native.C is there, or when tensors are released.
+local function declare_own()
+  for _, name in ipairs { "flow_abi_version", "flow_last_error", "flow_tensor_release", "flow_context_new", "flow_context_release",
+                          "flow_scopes_new", "flow_scopes_enter", "flow_scopes_release", "flow_context_set_device" } do
+    declare(name)
+  end
+end
+
 local function load_library()
   local tried = {}
   for _, path in ipairs(candidates()) do
@@ -74,12 +87,13 @@ end
 
 if not state then
   if not pcall(ffi.typeof, "flow_ref") then     -- left over when a first attempt found no library
-    ffi.cdef(require("flow.cdef").declarations)
+    ffi.cdef(require("flow.cdef").types)
     ffi.cdef [[
       typedef struct { flow_tensor *p; } flow_ref;                         /* a Lua tensor: owns one reference */
       typedef struct { int32_t rank; int32_t unused; int64_t dims[8]; } flow_symbolic_shape;
     ]]
   end
+  declare_own()
   local C, path = load_library()
   state = { C = C, path = path, scopes = scopes.new_state(), hooks = {}, shape_hooks = {}, anchors = { sweep_at = 8 } }
 
@@ -125,7 +139,7 @@ end
 local C
 do
   local library = state.C
-  C = scopes.install(state.scopes, library, require("flow.cdef").of_context, state.context, function(when_lost)
+  C = scopes.install(state.scopes, library, require("flow.cdef").functions, declare, state.context, function(when_lost)
     local out = ffi.new("flow_scopes *[1]")
     if library.flow_scopes_new(state.context, out) ~= 0 then errors.raise("%s", ffi.string(library.flow_last_error())) end
     return ffi.gc(out[0], function(handle)

@@ -22,12 +22,11 @@ for _, name in ipairs { "tensor", "zeros", "ones", "full", "eye", "arange", "lin
   flow[name] = tensor[name]
 end
 
-local internal = { operand = true, reshape_raw = true, full_raw = true, slice_from_zero = true }
+local internal = { operand = true, reshape_raw = true, full_raw = true, slice_from_zero = true, log = true }
 for name, op in pairs(ops) do
   if not internal[name] then flow[name] = op end
 end
 
-flow.log = require "flow.log"     -- messages, and still the logarithm
 
 -- The functions here are guarded as they are defined.
 local own = signature.module("flow", {})
@@ -71,6 +70,7 @@ local parts = {
   image = { "flow.image" }, image_dataset_from_directory = { "flow.data.image_dataset", "from_directory" },
   initializers = { "flow.choices", "initializers" }, regularizers = { "flow.choices", "regularizers" },
   io = { "flow.io" }, plot = { "flow.plot" }, math = { "flow.math" },
+  log = { "flow.log" },      -- messages, and still the logarithm
   summary = { "flow.events" },
   save_safetensors = { "flow.saving.safetensors", "save" }, load_safetensors = { "flow.saving.safetensors", "load" },
   train = { "flow.train" }, nn = { "flow.nn" }, mixed_precision = { "flow.mixed_precision" },

@@ -12,7 +12,6 @@ local tensor = require "flow.tensor"
 local define_op = require "flow.define_op"
 local takes = require("flow.signature").takes
 local integers = require "flow.integers"
-require "flow.indexing"
 
 local C, raise = native.C, errors.raise
 local context, methods, hooks = native.context, native.methods, native.hooks

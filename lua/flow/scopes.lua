@@ -34,9 +34,9 @@ local function is_independent(name)
   return false
 end
 
--- Returns what modules call as native.C: the functions of the library. of_context: " flow_a flow_b ", those that take the context
--- (cdef.lua); new_handle(when_lost): a flow_scopes that calls when_lost() when it is collected.
-function scopes.install(state, library, of_context, context, new_handle)
+-- Returns what modules call as native.C: the functions of the library. functions: their declarations by name (cdef.lua); declare(name) makes
+-- one known; new_handle(when_lost): a flow_scopes that calls when_lost() when it is collected.
+function scopes.install(state, library, functions, declare, context, new_handle)
   local of, current = state.of, state.current
 
   function scopes.own()
@@ -97,8 +97,10 @@ function scopes.install(state, library, of_context, context, new_handle)
   end
 
   return setmetatable({}, { __index = function(C, name)
+    local declaration = functions[name]
+    if declaration then declare(name) end
     local value = library[name]
-    if of_context:find(" " .. name .. " ", 1, true) and not is_independent(name) then value = follow(value) end
+    if declaration and declaration:find("%([const ]*flow_context %*[,)]") and not is_independent(name) then value = follow(value) end
     C[name] = value
     return value
   end })

@@ -13,7 +13,13 @@ local C, check, raise = native.C, native.check, errors.raise
 local methods, hooks = native.methods, native.hooks
 local is_tensor, pointer = native.is_tensor, native.pointer
 
-local tensor = signature.module("flow", {}, nil, true)      -- its functions with a text are those of flow
+-- Its functions with a text are those of flow. Positions in brackets are read by a file that is loaded when the first ones come.
+local IN_BRACKETS = { select = true, assign = true }
+local tensor = signature.module("flow", {}, function(module, name)
+  if not IN_BRACKETS[name] then return nil end
+  require "flow.indexing"
+  return rawget(module, name)
+end, true)
 local takes = signature.takes
 local one = native.out("flow_tensor")
 
