@@ -30,25 +30,6 @@ local function source(number)
   end
 end
 
---- The first rows of a batch of MOST_ROWS, as tensors of their own.
-local function take(case, whole, rows) return backend.first_rows(case, whole, rows) end
-
---- Row `row` alone.
-local function one_row(case, whole, row)
-  local list = {}
-  for i, t in ipairs(whole) do
-    list[i] = t
-    for axis, dim in ipairs(case.inputs[i]) do
-      if dim < 0 then
-        local ranges = {}
-        for a = 1, #case.inputs[i] do ranges[a] = a == axis and { row, row } or {} end
-        list[i] = list[i][ranges]:copy()
-      end
-    end
-  end
-  return list
-end
-
 local function forward(case)
   return flow.fn(function(...)
     local inputs = { ... }
@@ -83,7 +64,7 @@ local function check_capacity(case, make, number, what)
   local rows = draw(1, MOST_ROWS)
   local capacity = draw(rows, MOST_ROWS)
   local whole = backend.inputs(case, capacity, "float32")
-  local few, roomy, fitting = take(case, whole, rows), make(case), make(case)
+  local few, roomy, fitting = backend.rows(case, whole, 1, rows), make(case), make(case)
   roomy(unpack(whole))
   fitting(unpack(few))                                 -- as many runs before, for ops that draw
   local label = ("%s, %s, %d rows with room for %d (number %d), output"):format(backend.title(case), what, rows, capacity, number)
@@ -96,9 +77,10 @@ local function check_rows(case, number)
   local rows = draw(2, MOST_ROWS)
   local row = draw(1, rows)
   local whole = backend.inputs(case, rows, "float32")
-  local all, alone = backend.run(case, whole, rows, "float32"), backend.run(case, one_row(case, whole, row), 1, "float32")
+  local one_row = backend.rows(case, whole, row, row)
+  local all, alone = backend.run(case, whole, rows, "float32"), backend.run(case, one_row, 1, "float32")
   local f = forward(case)
-  local traced, traced_alone = { f(unpack(whole)) }, { f(unpack(one_row(case, whole, row))) }
+  local traced, traced_alone = { f(unpack(whole)) }, { f(unpack(one_row)) }
   for i = 1, #all do
     if #all[i].shape > 0 and all[i].shape[1] == rows and alone[i].shape[1] == 1 then
       local label = ("%s, row %d of %d (number %d), output %d"):format(backend.title(case), row, rows, number, i)

@@ -128,10 +128,7 @@ for _, case in ipairs(cases) do
       flow.set_random_seed(4)
       local model, calls = reference.model(net, shape)
       local run, variables = reference.function_of(net, calls)
-      local own = {}
-      for _, layer in ipairs(calls) do
-        for _, v in ipairs(layer.trainable_variables) do own[#own + 1] = v end
-      end
+      local own = reference.trainable(calls)
       local x, labels = batch(shape, rows)
       local expected_loss, expected = reference.step(run, variables, x:to("float64"), labels)
       local function training(input) return model(input, { training = true }) end

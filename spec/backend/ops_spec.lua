@@ -261,7 +261,7 @@ for _, case in ipairs(cases) do
         local f, compare = traced(case, "float32"), same_or_near(case)
         local whole = backend.inputs(case, ROWS, "float32")
         for _, rows in ipairs { ROWS, batched and FEW or nil, batched and backend.many_rows(case) or nil } do
-          local inputs = rows <= ROWS and backend.first_rows(case, whole, rows) or backend.inputs(case, rows, "float32")
+          local inputs = rows <= ROWS and backend.rows(case, whole, 1, rows) or backend.inputs(case, rows, "float32")
           local expected = backend.run(case, inputs, rows, "float32")
           backend.each(compare, expected, { f(unpack(inputs)) }, #expected, rows .. " rows, output", case.rounding)
         end
@@ -286,7 +286,7 @@ for _, case in ipairs(cases) do
         local f = flow.fn(function(...) return gradients({ ... }, batched and -1 or 0) end)
         local whole = backend.inputs(case, ROWS, "float32")
         for _, rows in ipairs { ROWS, batched and FEW or nil } do
-          local inputs = backend.first_rows(case, whole, rows)
+          local inputs = backend.rows(case, whole, 1, rows)
           backend.each(backend.near, gradients(inputs, rows), f(unpack(inputs)), #case.inputs, rows .. " rows, gradient", 1e-5)
         end
         if batched then assert.equal(case.gradient_pins_rows and 2 or 1, f.traces) end

@@ -14,10 +14,7 @@ describe("a random model", function()
       flow.set_random_seed(seed)
       local model, calls = reference.model(net, shape)
       local run, variables = reference.function_of(net, calls)
-      local own = {}
-      for _, layer in ipairs(calls) do
-        for _, v in ipairs(layer.trainable_variables) do own[#own + 1] = v end
-      end
+      local own = reference.trainable(calls)
       local function training(x) return model(x, { training = true }) end
       local f = flow.fn(function(x, labels) return reference.step(training, own, x, labels) end)
       local whole = backend.uniform({ rows, unpack(shape) }, seed, -1, 1):to("float32")

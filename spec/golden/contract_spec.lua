@@ -8,20 +8,6 @@ local cases = golden.manifest.layers
 local COUNT = tonumber(os.getenv "FLOW_CASES") or #cases
 local MOST_ROWS = 70
 
-local function model_of(case)
-  local inputs = {}
-  for i, entry in ipairs(case.inputs) do
-    local shape = {}
-    for axis = 2, #entry.shape do shape[axis - 1] = entry.shape[axis] end
-    inputs[i] = flow.Input(shape)
-  end
-  local several = #inputs > 1
-  local model = flow.Model { inputs = several and inputs or inputs[1],
-    outputs = flow.layers[case.layer](case.options)(several and inputs or inputs[1]) }
-  model:set_weights(golden.make_all(case.weights))
-  return model
-end
-
 --- Batches of `rows` rows for a case, with the values of its inputs' formula.
 local function batch(case, rows)
   local list = {}
@@ -48,13 +34,13 @@ describe("the bits of a layer's prediction", function()
         local capacity = 1 + number * 31 % MOST_ROWS
         local rows = 1 + number * 17 % capacity
         local row = 1 + number * 7 % rows
-        local whole, roomy, fitting = batch(case, capacity), model_of(case), model_of(case)
+        local whole, roomy, fitting = batch(case, capacity), golden.layer_model(case), golden.layer_model(case)
         roomy:predict_on_batch(rows_of(whole, 1, capacity))
         local predicted = roomy:predict_on_batch(rows_of(whole, 1, rows))
         local label = ("%s, %d rows with room for %d (number %d)"):format(case.name, rows, capacity, number)
         backend.identical(fitting:predict_on_batch(rows_of(whole, 1, rows)), predicted, label)
         if precision == "exact" then
-          local alone = model_of(case):predict_on_batch(rows_of(whole, row, row))
+          local alone = golden.layer_model(case):predict_on_batch(rows_of(whole, row, row))
           backend.identical(alone, predicted[{ { row, row } }], label .. ", row " .. row)
         end
         if number % 20 == 0 then collectgarbage() end

@@ -6,21 +6,6 @@ local model_files = require "spec.support.model_files"
 
 local FORWARD, GRADIENT = 1e-5, 1e-4
 
---- A model of the one layer, with the case's weights.
-local function build(case)
-  local inputs = {}
-  for i, entry in ipairs(case.inputs) do
-    local shape = {}
-    for axis = 2, #entry.shape do shape[axis - 1] = entry.shape[axis] end
-    inputs[i] = flow.Input(shape)
-  end
-  local several = #inputs > 1
-  local layer = flow.layers[case.layer](case.options)
-  local model = flow.Model { inputs = several and inputs or inputs[1], outputs = layer(several and inputs or inputs[1]) }
-  model:set_weights(golden.make_all(case.weights))
-  return model, several
-end
-
 --- Output and gradients, in the order of the case's results.
 local function compute(case, model, several, variables, upstream)
   local sources = {}
@@ -59,7 +44,7 @@ describe("layers as in Keras:", function()
       it(case.name .. ", " .. mode, function()
         flow.config.set_precision(mode:find("exact") and "exact" or precision.default)
         finally(function() flow.config.set_precision(precision.default) end)
-        local model, several = build(case)
+        local model, several = golden.layer_model(case), #case.inputs > 1
         local variables = {}
         for i, entry in ipairs(case.inputs) do variables[i] = flow.Variable(golden.make(entry)) end
         local upstream = golden.make(case.upstream)
@@ -69,7 +54,7 @@ describe("layers as in Keras:", function()
       end)
     end
     it(case.name .. ", after it was written and read back", function()
-      model_files.assert_returns(build(case), golden.make_all(case.inputs))
+      model_files.assert_returns(golden.layer_model(case), golden.make_all(case.inputs))
     end)
   end
 end)

@@ -9,9 +9,9 @@
 --   prepare         (optional) function(inputs, rows, dtype): the op's inputs out of the formula's
 --   run             (optional) function(inputs, rows, dtype): list of outputs; default: the op itself
 local native = require "flow.ffi"
-local bit = require "bit"
 local flow = require "flow"
 local support = require "spec.support.init"
+local sequence = require "spec.support.sequence"
 require "spec.support.precision"
 
 local C = native.C
@@ -48,17 +48,12 @@ end
 
 --- A float64 tensor of values that float32 holds: low + u * (high - low), u the same sequence in [0, 1) for a seed.
 function backend.uniform(dims, seed, low, high, round)
-  local count, state = count_of(dims), (seed * 668265263 + 12345) % 4294967296
+  local count = count_of(dims)
   local values = native.array("double", count)
-  for i = 0, count - 1 do
-    state = (state + 2654435761) % 4294967296
-    local x = bit.tobit(state)
-    x = bit.bxor(x, bit.lshift(x, 13))
-    x = bit.bxor(x, bit.rshift(x, 17))
-    x = bit.bxor(x, bit.lshift(x, 5))
-    local value = low + x % 4294967296 / 4294967296 * (high - low)
-    values[i] = round and math.floor(value + 0.5) or value
-  end
+  sequence(values, count, seed * 668265263 + 12345, function(u)
+    local value = low + u * (high - low)
+    return round and math.floor(value + 0.5) or value
+  end)
   local t = flow.zeros(dims, { dtype = "float64" })
   native.check(C.flow_tensor_write(t.p, values, count))
   return t:to("float32"):to("float64")
@@ -118,15 +113,15 @@ function backend.inputs(case, rows, dtype)
   return list
 end
 
---- The first `count` rows of inputs that carry rows.
-function backend.first_rows(case, inputs, count)
+--- Rows first .. last of inputs that carry rows, as tensors of their own.
+function backend.rows(case, inputs, first, last)
   local list = {}
   for i, t in ipairs(inputs) do
     list[i] = t
     for axis, dim in ipairs(case.inputs[i]) do
       if dim < 0 then
         local ranges = {}
-        for a = 1, #case.inputs[i] do ranges[a] = a == axis and { 1, count } or {} end
+        for a = 1, #case.inputs[i] do ranges[a] = a == axis and { first, last } or {} end
         list[i] = list[i][ranges]:copy()
       end
     end

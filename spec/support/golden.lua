@@ -1,10 +1,10 @@
 --- Golden cases (spec/golden): the formula that stands for inputs and weights, the stored results, and the comparison.
 local ffi = require "ffi"
-local bit = require "bit"
 local assert = require "luassert"
 local flow = require "flow"
 local native = require "flow.ffi"
 local luassert = require "luassert"
+local sequence = require "spec.support.sequence"
 require "spec.support.precision"
 
 ffi.cdef "int memcmp(const void *a, const void *b, size_t bytes);"
@@ -14,18 +14,8 @@ local golden = { manifest = require "spec.golden.manifest" }
 local folder = debug.getinfo(1, "S").source:match("^@(.*)support/golden%.lua$") .. "golden/values/"
 local families = {}
 
---- Fills `into` (a cdata array of `count`) with value(u): u is the same sequence of doubles in [0, 1) as `unit` in generate.py.
-local function each_unit(into, count, seed, value)
-  local state = (seed * 668265263) % 4294967296
-  for i = 0, count - 1 do
-    state = (state + 2654435761) % 4294967296
-    local x = bit.tobit(state)
-    x = bit.bxor(x, bit.lshift(x, 13))
-    x = bit.bxor(x, bit.rshift(x, 17))
-    x = bit.bxor(x, bit.lshift(x, 5))
-    into[i] = value(x % 4294967296 / 4294967296)
-  end
-end
+--- Fills `into` with value(u): u is the same sequence as `unit` in generate.py.
+local function each_unit(into, count, seed, value) sequence(into, count, seed * 668265263, value) end
 
 local function size_of(shape)
   local size = 1
@@ -99,6 +89,16 @@ end
 function golden.same_bits(a, b)
   assert(a.dtype == "float32" and b.dtype == "float32")
   return ffi.C.memcmp(a:data(), b:data(), 4 * size_of(golden.dims(a))) == 0
+end
+
+--- A model of the one layer of a case of golden.manifest.layers, with the case's weights.
+function golden.layer_model(case)
+  local inputs = {}
+  for i, entry in ipairs(case.inputs) do inputs[i] = flow.Input { unpack(entry.shape, 2) } end
+  inputs = #inputs > 1 and inputs or inputs[1]
+  local model = flow.Model { inputs = inputs, outputs = flow.layers[case.layer](case.options)(inputs) }
+  model:set_weights(golden.make_all(case.weights))
+  return model
 end
 
 return golden

@@ -166,4 +166,13 @@ function reference.compare(expected_loss, expected, loss, gradients, tolerance, 
   end
 end
 
+--- The trainable variables of a model's layers, in the order in which they are called.
+function reference.trainable(calls)
+  local variables = {}
+  for _, layer in ipairs(calls) do
+    for _, v in ipairs(layer.trainable_variables) do variables[#variables + 1] = v end
+  end
+  return variables
+end
+
 return reference

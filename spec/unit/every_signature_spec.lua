@@ -16,6 +16,30 @@ local VARIADIC = { ["flow.io.join"] = true }
 local ANY_NAMES = { ["flow.train.Checkpoint"] = true, ["flow.data.parse_example"] = true, ["flow.data.serialize_example"] = true,
   ["flow.args"] = true, ["flow.image_dataset_from_directory"] = true, ["flow.save_safetensors"] = true }
 
+--- All functions refuse what arguments(entry) gives them, a list of lists of arguments or nil, with a message that names the caller's line
+--- and then has the pattern `wanted`.
+local function assert_refused(wanted, arguments)
+  local accepted = {}
+  for _, entry in ipairs(all) do
+    for _, given in ipairs(arguments(entry) or {}) do
+      local ok, message = pcall(function() entry.f(unpack(given, 1, given.n or #given)) end)
+      if ok or not tostring(message):find("^[^\n]*_spec%.lua:%d+: .*" .. wanted) then
+        accepted[#accepted + 1] = entry.name .. ": " .. tostring(message)
+        break
+      end
+    end
+  end
+  assert.equal("", table.concat(accepted, "\n"))
+end
+
+--- Its self, if it has one, and `last` as argument number `count` that a user writes.
+local function with_last(entry, count, last)
+  if entry.make_self then count = count + 1 end
+  local given = { entry.make_self and entry.make_self(), n = count }
+  given[count] = last
+  return { given }
+end
+
 describe("every public function", function()
   it("is found, and has a record", function()
     assert.is_true(#all > 500, #all)
@@ -27,70 +51,34 @@ describe("every public function", function()
   end)
 
   it("refuses one argument too many, and says which", function()
-    local accepted = {}
-    for _, entry in ipairs(all) do
+    assert_refused("123454321", function(entry)
       local record = signature.of(entry.f)
-      if record and not record.any and not record.variadic and not HAND_ON[entry.name] and not VARIADIC[entry.name] then
-        local count = #record.positional + (entry.make_self and 1 or 0) + (record.options and 1 or 0)
-        local given = { entry.make_self and entry.make_self() }
-        given[count + 1] = 123454321
-        local ok, message = pcall(function() entry.f(unpack(given, 1, count + 1)) end)
-        if ok or not tostring(message):find("123454321", 1, true) or not tostring(message):find("^[^\n]*_spec%.lua:%d+: ") then
-          accepted[#accepted + 1] = entry.name .. ": " .. tostring(message)
-        end
-      end
-    end
-    assert.equal("", table.concat(accepted, "\n"))
+      if not record or record.any or record.variadic or HAND_ON[entry.name] or VARIADIC[entry.name] then return end
+      return with_last(entry, #record.positional + (record.options and 1 or 0) + 1, 123454321)
+    end)
   end)
 
   it("refuses an option that it does not know, by its name", function()
-    local accepted = {}
-    for _, entry in ipairs(all) do
+    assert_refused("no_such_option", function(entry)
       local record = signature.of(entry.f)
-      local reads = record and not record.any and (record.options or not record.variadic)
-      if reads and not HAND_ON[entry.name] and not ANY_NAMES[entry.name] then
-        local count = #record.positional + (entry.make_self and 1 or 0)
-        local given = { entry.make_self and entry.make_self() }
-        given[count + 1] = { no_such_option = 1 }
-        local ok, message = pcall(function() entry.f(unpack(given, 1, count + 1)) end)
-        if ok or not tostring(message):find("no_such_option", 1, true) or not tostring(message):find("^[^\n]*_spec%.lua:%d+: ") then
-          accepted[#accepted + 1] = entry.name .. ": " .. tostring(message)
-        end
-      end
-    end
-    assert.equal("", table.concat(accepted, "\n"))
+      if not record or record.any or record.variadic and not record.options then return end
+      if HAND_ON[entry.name] or ANY_NAMES[entry.name] then return end
+      return with_last(entry, #record.positional + 1, { no_such_option = 1 })
+    end)
   end)
 
   it("says that a colon belongs where a method is called with a dot", function()
-    local accepted = {}
-    for _, entry in ipairs(all) do
-      if entry.make_self then
-        for _, first in ipairs { 1, "text", {}, flow } do
-          local ok, message = pcall(function() entry.f(first) end)
-          if ok or not tostring(message):find("^[^\n]*_spec%.lua:%d+: .*called with a dot") then
-            accepted[#accepted + 1] = entry.name .. ": " .. tostring(message)
-            break
-          end
-        end
-      end
-    end
-    assert.equal("", table.concat(accepted, "\n"))
+    assert_refused("called with a dot", function(entry) return entry.make_self and { { 1 }, { "text" }, { {} }, { flow } } end)
   end)
 
   it("says that a dot belongs where a function is called with a colon", function()
-    local accepted = {}
-    for _, entry in ipairs(all) do
+    assert_refused("with a dot", function(entry)
+      if entry.make_self or not entry.name:find("^flow%.") or OF_CLASSES[entry.name:match("[%w_]+$")] then return end
       local module = flow
       for name in entry.name:gmatch("([%w_]+)%.") do
         if name ~= "flow" then module = module and rawget(module, name) end
       end
-      if not entry.make_self and entry.name:find("^flow%.") and not OF_CLASSES[entry.name:match("[%w_]+$")] then
-        local ok, message = pcall(function() entry.f(module, 1) end)
-        if ok or not tostring(message):find("^[^\n]*_spec%.lua:%d+: .*with a dot") then
-          accepted[#accepted + 1] = entry.name .. ": " .. tostring(message)
-        end
-      end
-    end
-    assert.equal("", table.concat(accepted, "\n"))
+      return { { module, 1, n = 2 } }
+    end)
   end)
 end)
