@@ -129,7 +129,7 @@ flow_status flow_layer_build(flow_context *context, flow_layer *layer, int input
   flow_status status = FLOW_OK;
   for (int i = 0; i < input_count && status == FLOW_OK; i++) {
     if (ranks[i] < 0 || ranks[i] > FLOW_MAX_RANK || (ranks[i] > 0 && !shapes[i])) {
-      status = flow_fail(FLOW_INVALID_ARGUMENT, "flow_layer_build: input %d has %d dimensions, expected 0 to %d", i, ranks[i],
+      status = flow_fail(FLOW_INVALID_ARGUMENT, "flow_layer_build: input %d has %d dimensions, expected 0 to %d", i + 1, ranks[i],
                          FLOW_MAX_RANK);
       break;
     }

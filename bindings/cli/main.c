@@ -115,7 +115,7 @@ int main(int argc, char **argv)
     code = (int)lua_tointeger(L, -1);
   } else {
     const char *message = lua_tostring(L, -1);
-    fprintf(stderr, "flowlua: %s\n", message ? message : "an error that is no text");
+    fprintf(stderr, "flowlua: %s\n", message ? message : "an error that is not text");
   }
   signal(SIGINT, SIG_DFL);
   interrupt_context = NULL;

@@ -65,7 +65,7 @@ static int list_folders(char folders[FOLDERS][PATH_BYTES])
 
 static flow_status check_table(int plugin, const char *path, const flow_plugin *table)
 {
-  if (!table) return flow_fail(FLOW_UNSUPPORTED, "%s is no plugin of flowlua: it exports no flow_plugin_table", path);
+  if (!table) return flow_fail(FLOW_UNSUPPORTED, "%s is not a plugin of flowlua: it exports no flow_plugin_table", path);
   if (table->abi != FLOW_PLUGIN_ABI) {
     return flow_fail(FLOW_UNSUPPORTED, "%s has interface version %d, this library needs %d: install matching versions", path,
                      table->abi, FLOW_PLUGIN_ABI);

@@ -19,8 +19,8 @@ static flow_status normalize_name(const char *text, size_t length, char *host)
   for (size_t i = 0; i < length; i++) {
     char symbol = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] - 'A' + 'a') : text[i];
     if (symbol == ':') return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" has several colons: an IPv6 address is written [::1]:2222", text);
-    if (symbol == '/') return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" is no address: write host:port, without a path", text);
-    if (!is_name_symbol(symbol)) return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" is no host:port: byte %d is not part of a name", text,
+    if (symbol == '/') return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" is not an address: write host:port, without a path", text);
+    if (!is_name_symbol(symbol)) return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\" is not host:port: byte %d is not part of a name", text,
                                                   (int)i);
     if (symbol != '.' && !(symbol >= '0' && symbol <= '9')) only_digits = 0;
     host[i] = symbol;
@@ -46,7 +46,7 @@ static flow_status normalize_ipv6(const char *text, size_t length, char *host)
       return FLOW_OK;
     }
   }
-  return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\": what stands in brackets is no IPv6 address", text);
+  return flow_fail(FLOW_INVALID_ARGUMENT, "\"%s\": the text in brackets is not an IPv6 address", text);
 }
 
 flow_status flow_address_normalize(const char *text, char canonical[FLOW_ADDRESS_SIZE])

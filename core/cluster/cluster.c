@@ -149,7 +149,7 @@ static flow_status check_reach(const char *source, const task *tasks, int count)
   for (int i = count - 1; i >= 0; i--) found[flow_address_reach(tasks[i].address)] = &tasks[i];
   const task *nowhere = found[FLOW_REACH_NOWHERE], *loopback = found[FLOW_REACH_LOOPBACK], *any = found[FLOW_REACH_ANY];
   if (nowhere) {
-    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s has the address %s, which nobody can dial: write the one that the other tasks reach it "
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s has the address %s, which cannot be reached: write the one that the other tasks reach it "
                      "at", source, flow_task_name(nowhere->job, nowhere->index, first), nowhere->address);
   }
   if (loopback && any) {
@@ -170,7 +170,7 @@ static flow_status check_addresses(const flow_cluster *cluster)
   qsort(tasks, (size_t)count, sizeof *tasks, by_address);
   for (int i = 1; i < count && status == FLOW_OK; i++) {
     if (strcmp(tasks[i].address, tasks[i - 1].address) != 0) continue;
-    status = flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s and %s have the same address %s: each task needs a port of its own", cluster->source,
+    status = flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s and %s have the same address %s: each task needs its own port", cluster->source,
                        flow_task_name(tasks[i - 1].job, tasks[i - 1].index, first), flow_task_name(tasks[i].job, tasks[i].index, second),
                        tasks[i].address);
   }
@@ -228,7 +228,7 @@ flow_status flow_cluster_check(const flow_cluster *cluster)
                      cluster->source, listed);
   }
   if (cluster->count[FLOW_JOB_PS] > 0 && cluster->count[FLOW_JOB_CHIEF] + cluster->count[FLOW_JOB_WORKER] == 0) {
-    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the cluster has %d parameter servers and nobody who trains: add \"chief\" or \"worker\"",
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the cluster has %d parameter servers and no task that trains: add \"chief\" or \"worker\"",
                      cluster->source, cluster->count[FLOW_JOB_PS]);
   }
   FLOW_TRY(check_addresses(cluster));

@@ -22,7 +22,7 @@ void flow_element_start_free(flow_element_start *start)
 static flow_status reserve(flow_record_bytes *to, size_t count)
 {
   size_t wanted;
-  if (__builtin_add_overflow(to->count, count, &wanted)) return flow_fail(FLOW_OUT_OF_MEMORY, "a record of so many bytes is not possible");
+  if (__builtin_add_overflow(to->count, count, &wanted)) return flow_fail(FLOW_OUT_OF_MEMORY, "a record of this size is not possible");
   if (wanted <= to->capacity) return FLOW_OK;
   size_t capacity = wanted > to->capacity + to->capacity / 2 ? wanted : to->capacity + to->capacity / 2;
   void *block;
@@ -157,7 +157,7 @@ flow_status flow_element_start_read(const char *path, const unsigned char *bytes
 
 static flow_status fail_element(const flow_record_reader *reader, uint64_t number, const char *what)
 {
-  return flow_fail(FLOW_CORRUPT_DATA, "%s is damaged, remove it: element %.0f %s", reader->path, (double)number, what);
+  return flow_fail(FLOW_CORRUPT_DATA, "%s is damaged, remove it: element %.0f %s", reader->path, (double)number + 1, what);
 }
 
 /* The shapes of an element, as its signature allows them; *bytes: of all values. */

@@ -233,7 +233,7 @@ flow_status flow_iterator_restore(flow_iterator *iterator, const char *position)
   int draws, length = 0;
   if (!iterator || !position) return flow_fail(FLOW_INVALID_ARGUMENT, "restoring a position: an iterator and a text are needed");
   if (sscanf(position, "flow-position-1 %" SCNx64 " %" SCNd64 " %d%n", &identity, &delivered, &draws, &length) != 3 || delivered < 0)
-    return flow_fail(FLOW_CORRUPT_DATA, "the text is no position of a dataset");
+    return flow_fail(FLOW_CORRUPT_DATA, "the text is not a saved position of a dataset");
   if (identity != iterator->dataset->identity || draws != iterator->draw_count)
     return flow_fail(FLOW_INVALID_ARGUMENT, "the position was saved from another pipeline: stages and their arguments must be the same");
   if (!read_draws(iterator, position + length, 0)) return flow_fail(FLOW_CORRUPT_DATA, "the position of a dataset is damaged");

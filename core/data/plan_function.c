@@ -26,7 +26,7 @@ static flow_status check_inputs(const plan_function *self, const flow_element_sp
   for (int i = 0; i < self->input_count; i++) {
     const flow_signature *s = &graph->values[graph->inputs[i]].signature;
     if (self->inputs[i] < 0 || self->inputs[i] >= in->count)
-      return flow_fail(FLOW_INVALID_ARGUMENT, "map: there is no component %d of %d", self->inputs[i], in->count);
+      return flow_fail(FLOW_INVALID_ARGUMENT, "map: there is no component %d of %d", self->inputs[i] + 1, in->count);
     const flow_component *c = &in->components[self->inputs[i]];
     if (c->dtype != s->dtype || c->rank != s->rank)
       return flow_fail(FLOW_INVALID_ARGUMENT, "map: component %d is %s, the plan was traced for %s %s", self->inputs[i] + 1,
@@ -51,7 +51,7 @@ static flow_status map_spec(const flow_function *function, const flow_element_sp
   for (int i = 0; i < self->output_count; i++) {
     int from = self->outputs[i];
     if (from >= self->plan->output_count || -1 - from >= in->count)
-      return flow_fail(FLOW_INVALID_ARGUMENT, "map: component %d of the result comes from nowhere", i + 1);
+      return flow_fail(FLOW_INVALID_ARGUMENT, "map: component %d of the result is neither an output of the function nor an input component", i + 1);
     out->components[i] = from < 0 ? in->components[-1 - from] : output_component(self, from);
   }
   return FLOW_OK;

@@ -103,7 +103,7 @@ flow_status flow_context_restore(flow_context *context, const char *state)
   uint64_t seed, draws;
   int length = 0;
   if (!state || sscanf(state, "flow-random-1 %" SCNx64 " %" SCNu64 "%n", &seed, &draws, &length) != 2 || state[length] != '\0')
-    return flow_fail(FLOW_CORRUPT_DATA, "the text is no state of random numbers");
+    return flow_fail(FLOW_CORRUPT_DATA, "the text is not a saved random state");
   context->seed = seed;
   context->draws = draws;
   return FLOW_OK;

@@ -94,7 +94,7 @@ flow_status flow_save_wait(flow_save *save)
 {
   if (!save || save->magic != SAVE_MAGIC) return flow_fail(FLOW_INVALID_ARGUMENT, "the running save is NULL or was released");
   if (save->process != getpid()) {
-    return flow_fail(FLOW_INVALID_STATE, "saving %s was begun before this process was forked; only its parent knows how it goes",
+    return flow_fail(FLOW_INVALID_STATE, "saving %s was begun before this process was forked; only its parent can know the result",
                      save->path);
   }
   if (!save->joined) flow_thread_join(&save->thread);

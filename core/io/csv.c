@@ -89,7 +89,7 @@ static flow_status scan_quoted(scanner *s, char **closing)
   }
   s->next++;
   *closing = to;
-  if (!at_line_end(s) && *s->next != s->delimiter) return fail_line(s->csv, s->line, "something stands behind a closing quote");
+  if (!at_line_end(s) && *s->next != s->delimiter) return fail_line(s->csv, s->line, "there is text after a closing quote");
   return FLOW_OK;
 }
 
@@ -132,7 +132,7 @@ static flow_status scan_record(scanner *s)
 static flow_status scan(flow_csv *csv, char delimiter)
 {
   scanner s = { .csv = csv, .next = csv->text, .end = csv->text + csv->bytes, .line = 1, .delimiter = delimiter };
-  if (memchr(csv->text, 0, (size_t)csv->bytes)) return flow_fail(FLOW_CORRUPT_DATA, "%s is no text: it holds a NUL byte", csv->path);
+  if (memchr(csv->text, 0, (size_t)csv->bytes)) return flow_fail(FLOW_CORRUPT_DATA, "%s is not a text file: it holds a NUL byte", csv->path);
   if (csv->bytes >= 3 && memcmp(csv->text, "\xef\xbb\xbf", 3) == 0) s.next += 3;      /* byte order mark */
   while (s.next < s.end) {
     if (at_line_end(&s)) {
@@ -305,7 +305,7 @@ flow_status flow_csv_tensor(const flow_csv *csv, int column, int dtype, flow_ten
     const char *text = field_at(csv, row, column);
     if (put_number(csv, text, dtype, to)) continue;
     flow_tensor_release(tensor);
-    return flow_fail(FLOW_CORRUPT_DATA, "%s, line %lld, column %s%.60s%s: \"%.40s\" is no %s", csv->path, (long long)csv->lines[row],
+    return flow_fail(FLOW_CORRUPT_DATA, "%s, line %lld, column %s%.60s%s: \"%.40s\" is not %s", csv->path, (long long)csv->lines[row],
                      csv->header ? "\"" : "", csv->header ? field_at(csv, 0, column) : flow_shape_text(1, &(int64_t){ column + 1 }),
                      csv->header ? "\"" : "", text, flow_dtype_name(dtype));
   }

@@ -138,7 +138,7 @@ static flow_status read_header(flow_source *source, npy_header *header)
   FLOW_TRY(flow_source_read(source, "the length of the header", length, prefix[6] == 1 ? 2 : 4));
   size_t bytes = (size_t)length[0] | (size_t)length[1] << 8 | (size_t)length[2] << 16 | (size_t)length[3] << 24;
   if (bytes > MOST_HEADER_BYTES) {
-    return flow_fail(FLOW_CORRUPT_DATA, "%s: a header of %.0f bytes is no NumPy array's", source->path, (double)bytes);
+    return flow_fail(FLOW_CORRUPT_DATA, "%s: a header of %.0f bytes is not that of a NumPy array", source->path, (double)bytes);
   }
   void *text;
   FLOW_TRY(flow_alloc_zero(bytes + 1, &text));

@@ -46,7 +46,7 @@ static int recognizes(const unsigned char *head, uint64_t count)
 
 static flow_status fail_header(const flow_tensor_file *file, const char *name, const char *reason)
 {
-  return flow_fail(FLOW_CORRUPT_DATA, "%s is no whole safetensors file: '%.200s' %s", file->path, name, reason);
+  return flow_fail(FLOW_CORRUPT_DATA, "%s is not a complete safetensors file: '%.200s' %s", file->path, name, reason);
 }
 
 /* Whole numbers up to 2^53, which JSON's numbers are exact for. */
@@ -83,11 +83,11 @@ static flow_status read_tensor(flow_tensor_file *file, const flow_json *tensor, 
     if (entry.rank == FLOW_MAX_RANK) {
       return flow_fail(FLOW_UNSUPPORTED, "%s: '%.200s' has more than %d axes", file->path, tensor->key, FLOW_MAX_RANK);
     }
-    if (!whole(dim, &size)) return fail_header(file, tensor->key, "has a size that is no whole number");
+    if (!whole(dim, &size)) return fail_header(file, tensor->key, "has a size that is not a whole number");
     entry.shape[entry.rank++] = (int64_t)size;
   }
   if (flow_json_count(offsets) != 2 || !whole(offsets->child, &begin) || !whole(offsets->child->next, &end) || begin > end) {
-    return fail_header(file, tensor->key, "has no two data_offsets, the second not below the first");
+    return fail_header(file, tensor->key, "needs two data_offsets, the second not below the first");
   }
   entry.offset = contents + begin;
   entry.bytes = end - begin;
@@ -99,7 +99,7 @@ static flow_status read_notes(flow_tensor_file *file, const flow_json *metadata)
   const flow_json *note;
   if (!flow_json_is(metadata, FLOW_JSON_OBJECT)) return fail_header(file, metadata_name, "is not an object");
   FLOW_JSON_EACH(note, metadata) {
-    if (!flow_json_is(note, FLOW_JSON_TEXT)) return fail_header(file, metadata_name, "holds something that is no text");
+    if (!flow_json_is(note, FLOW_JSON_TEXT)) return fail_header(file, metadata_name, "holds something that is not text");
     char *mark = strrchr(note->key, '#');
     if (mark) *mark = '\0';                       /* the document is ours and is not read again */
     FLOW_TRY(flow_tensor_file_note(file, mark ? note->key : "", mark ? mark + 1 : note->key, note->text));
@@ -110,7 +110,7 @@ static flow_status read_notes(flow_tensor_file *file, const flow_json *metadata)
 static flow_status read_document(flow_tensor_file *file, const flow_json *document, uint64_t contents)
 {
   const flow_json *item;
-  if (!flow_json_is(document, FLOW_JSON_OBJECT)) return fail_header(file, "the header", "is no JSON object");
+  if (!flow_json_is(document, FLOW_JSON_OBJECT)) return fail_header(file, "the header", "is not a JSON object");
   FLOW_JSON_EACH(item, document) {
     if (strcmp(item->key, metadata_name) == 0) FLOW_TRY(read_notes(file, item));
     else FLOW_TRY(read_tensor(file, item, contents));
@@ -139,7 +139,7 @@ static flow_status check_contiguous(const flow_tensor_file *file, uint64_t conte
     if (entries[i]->offset != end) status = fail_header(file, entries[i]->name, "does not begin where the tensor before it ends");
   }
   if (status == FLOW_OK && end != file->offset + file->bytes) {
-    status = flow_fail(FLOW_CORRUPT_DATA, "%s is no whole safetensors file: it has %.0f bytes, its header says %.0f", file->path,
+    status = flow_fail(FLOW_CORRUPT_DATA, "%s is not a complete safetensors file: it has %.0f bytes, its header says %.0f", file->path,
                        (double)file->bytes, (double)(end - file->offset));
   }
   flow_free(block);
@@ -161,7 +161,7 @@ static flow_status take_checksums(flow_tensor_file *file)
     const flow_tensor_note *note = &file->notes[i];
     int index = strcmp(note->key, checksum_key) == 0 ? flow_tensor_file_find(file, note->path) : -1;
     if (index < 0) continue;
-    if (!parse_checksum(note->text, &file->entries[index].crc)) return fail_header(file, note->path, "has a checksum that is none");
+    if (!parse_checksum(note->text, &file->entries[index].crc)) return fail_header(file, note->path, "has an invalid checksum");
     file->entries[index].has_crc = 1;
   }
   return FLOW_OK;
@@ -200,11 +200,11 @@ static flow_status parse_header(flow_tensor_file *file, const char *text, uint64
   flow_json *document;
   flow_status status = flow_json_read(text, bytes, &end, &document);
   if (status == FLOW_CORRUPT_DATA)
-    return flow_fail(status, "%s is no whole safetensors file: its header is no JSON from byte %.0f on", file->path,
+    return flow_fail(status, "%s is not a complete safetensors file: its header is not JSON from byte %.0f on", file->path,
                      (double)(LENGTH_BYTES + end));
   FLOW_TRY(status);
   uint64_t contents = file->offset + LENGTH_BYTES + bytes;
-  if (strspn(text + end, " ") != bytes - end) status = fail_header(file, "the header", "goes on behind its end");
+  if (strspn(text + end, " ") != bytes - end) status = fail_header(file, "the header", "continues after its end");
   if (status == FLOW_OK) status = read_document(file, document, contents);
   flow_json_release(document);
   if (status == FLOW_OK) status = check_contiguous(file, contents);
@@ -219,7 +219,7 @@ static flow_status read_index(flow_tensor_file *file)
   FLOW_TRY(flow_source_read(&file->source, "the length of the header", length, sizeof length));
   uint64_t bytes = length_of(length);
   if (bytes > MOST_HEADER_BYTES || bytes > file->bytes - LENGTH_BYTES) {
-    return flow_fail(FLOW_CORRUPT_DATA, "%s is no whole safetensors file: a header of %.0f bytes is in a file of %.0f", file->path,
+    return flow_fail(FLOW_CORRUPT_DATA, "%s is not a complete safetensors file: a header of %.0f bytes is in a file of %.0f", file->path,
                      (double)bytes, (double)file->bytes);
   }
   void *block;

@@ -162,7 +162,7 @@ static flow_status read_index(flow_tensor_file *file)
     FLOW_TRY(formats[i]->read_index(file));
     return flow_tensor_file_sort(file);
   }
-  return flow_fail(FLOW_CORRUPT_DATA, "%s is no file of tensors (HDF5 as Keras writes it, or safetensors)", file->path);
+  return flow_fail(FLOW_CORRUPT_DATA, "%s is not a file of tensors (HDF5 as Keras writes it, or safetensors)", file->path);
 }
 
 static flow_status open_file(const char *path, const char *member, int trusted, flow_tensor_file **out)

@@ -79,7 +79,7 @@ static flow_status add_input(flow_model *model, const flow_model_part *part)
   FLOW_JSON_EACH(dim, shape) {
     double size = flow_json_is_number(dim) ? dim->number : -1;
     if (input.rank > 0 && !(size >= 1 && size <= 0x1p31))
-      return flow_fail(FLOW_UNSUPPORTED, "dimension %d of the input \"%s\" is not known; only the batch may be", input.rank, part->name);
+      return flow_fail(FLOW_UNSUPPORTED, "dimension %d of the input \"%s\" is not known; only the batch may be", input.rank + 1, part->name);
     input.shape[input.rank] = input.rank == 0 ? -1 : (int64_t)size;
     input.rank++;
   }
@@ -221,7 +221,7 @@ static flow_status make_call(flow_model *model, const flow_model_part *whole, co
   for (tensor = list; tensor; tensor = flow_json_is(first, FLOW_JSON_LIST) ? tensor->next : NULL) {
     const char *class = text_member(tensor, "class_name");
     if (!class || strcmp(class, "__keras_tensor__") != 0 || count == FLOW_MAX_OPERANDS)
-      return flow_fail(FLOW_CORRUPT_DATA, "input %d of a call of \"%s\" is no tensor, or too many", count + 1, part->name);
+      return flow_fail(FLOW_CORRUPT_DATA, "input %d of a call of \"%s\" is not a tensor, or there are too many", count + 1, part->name);
     FLOW_TRY(find_value(whole, all, member(member(tensor, "config"), "keras_history"), 0, &operands[count]));
     if (operands[count++] < 0) return FLOW_OK;
   }

@@ -131,7 +131,7 @@ flow_status flow_tensor_borrow(void *data, int dtype, int rank, const int64_t *s
   *out = NULL;
   if (!data) return flow_fail(FLOW_INVALID_ARGUMENT, "a borrowed tensor needs memory, not NULL");
   if (flow_dtype_name(dtype) && (uintptr_t)data % (uintptr_t)flow_dtype_size(dtype) != 0) {
-    return flow_fail(FLOW_INVALID_ARGUMENT, "borrowed memory for %s must lie on a multiple of %d bytes", flow_dtype_name(dtype),
+    return flow_fail(FLOW_INVALID_ARGUMENT, "borrowed memory for %s must begin at a multiple of %d bytes", flow_dtype_name(dtype),
                      flow_dtype_size(dtype));
   }
   return tensor_over(data, NULL, dtype, rank, shape, out);

@@ -107,7 +107,7 @@ return function(ops, define, axis_from, gather)
     end
     for i = 1, #cuts + 1 do
       local cut = cuts[i] and whole(cuts[i], before, what, ("cut %d"):format(i)) or n
-      if cut > n then raise("%s: cut %d is behind %d elements, axis %d has %d", what, i, cut, axis, n) end
+      if cut > n then raise("%s: cut %d is after %d elements, axis %d has %d", what, i, cut, axis, n) end
       parts[i] = part(x, axis, before + 1, cut)
       before = cut
     end

@@ -47,7 +47,7 @@ end
 -- Frees weights, plans and optimizer now. Layers and optimizer that other models use, too, are closed with it.
 function Model:close()
   for _, step in ipairs(rawget(self, "_steps") or {}) do
-    if step.running > 0 then raise("%s: close: the model runs, in a callback of its own fit", object.title(self)) end
+    if step.running > 0 then raise("%s: close: the model is running: this was called in a callback of its own fit", object.title(self)) end
   end
   local layers, compiled = {}, self._compiled
   collect(self, layers, {})

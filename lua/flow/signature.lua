@@ -99,7 +99,7 @@ signature.namespaces = namespaces
 -- Raises if the first argument of a function is the module that it stands in: flow:tensor(x).
 local function refuse_namespace(entry, first)
   if first ~= nil and namespaces[first] then
-    raise("%s is no method, it was called with a colon: write %s(...), with a dot", entry.title:match("[^.]*$"), entry.title)
+    raise("%s is not a method, it was called with a colon: write %s(...), with a dot", entry.title:match("[^.]*$"), entry.title)
   end
 end
 

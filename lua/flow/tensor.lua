@@ -262,7 +262,7 @@ local function flatten(value, shape, depth, values, n, path)
     raise("flow.tensor: the value at %s is %s where a list of %d was expected", path_text(path), errors.describe(value), shape[depth])
   end
   if table.maxn(value) > #value then
-    raise("flow.tensor: the list%s has a hole: its entry %d is nil, but it goes on to %d", #path > 0 and " at " .. path_text(path) or "",
+    raise("flow.tensor: the list%s has a hole: its entry %d is nil, but it continues to %d", #path > 0 and " at " .. path_text(path) or "",
       #value + 1, table.maxn(value))
   end
   if #value ~= shape[depth] then
@@ -378,7 +378,7 @@ function tensor.frombuffer(memory, shape, dtype, offset)
     return copy
   end
   if tonumber(native.cast("intptr_t", first) % C.flow_dtype_size(number)) ~= 0 then
-    raise("flow.frombuffer: %s elements begin at a multiple of %d bytes, this address is no such one", native.dtype_names[number],
+    raise("flow.frombuffer: %s elements begin at a multiple of %d bytes, this address is not one", native.dtype_names[number],
       C.flow_dtype_size(number))
   end
   check(C.flow_tensor_borrow(native.cast("void *", first), number, rank, dims, one))

@@ -129,7 +129,7 @@ function Model:compile(...)
   local options = errors.check_options("compile", arguments.named("compile", COMPILE, 4, ...), known)
   for _, name in ipairs { "train_step", "test_step", "predict_step" } do
     if object.has(self, name) then
-      raise("%s: compile: a %s() of one's own is not supported: write the loop with a GradientTape and flow.fn", object.title(self), name)
+      raise("%s: compile: your own %s() is not supported: write the loop with a GradientTape and flow.fn", object.title(self), name)
     end
   end
   if options.run_eagerly then raise("compile: run_eagerly = true is not supported: call the model in a GradientTape instead") end

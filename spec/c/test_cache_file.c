@@ -159,7 +159,7 @@ static void names_damaged_files(void **state)
   OK(run(cached(range(4))));
   long size = file_size();
   assert_int_equal(truncate(path, size - (1 + 8 + 16)), 0);             /* without its end record */
-  FAILS(run(cached(range(4))), FLOW_CORRUPT_DATA, "element 4 is missing: the file was cut off");
+  FAILS(run(cached(range(4))), FLOW_CORRUPT_DATA, "element 5 is missing: the file was cut off");
   unlink(path);
   OK(run(cached(range(4))));
   file = fopen(path, "r+b");

@@ -109,7 +109,7 @@ static void a_row_that_is_not_there_is_a_fault(void **state)
   send_first(6);
   cuda_ok(gpu->take_batch(queue, tables, TABLES, order, NAMES, BATCH, step));
   assert_int_equal(gpu->synchronize(queue), FLOW_INVALID_ARGUMENT);
-  assert_non_null(strstr(flow_last_error(), "23 in row 2 is outside 0..22"));
+  assert_non_null(strstr(flow_last_error(), "23 in row 3 is outside 0..22"));
   send_first(ROWS - 2);
   cuda_ok(gpu->take_batch(queue, tables, TABLES, NULL, 0, BATCH, step));
   assert_int_equal(gpu->synchronize(queue), FLOW_INVALID_ARGUMENT);

@@ -74,7 +74,7 @@ static void an_index_outside_is_refused(void **state)
     fill_indices(&indices, 13);
     set(&indices, 11, wrong[i]);
     char expected[64];
-    snprintf(expected, sizeof expected, "index %d in row 11 is outside 0..12", wrong[i]);
+    snprintf(expected, sizeof expected, "index %d in row 12 is outside 0..12", wrong[i]);
     flow_call call = call_of(FLOW_OP_gather, &attributes, (flow_operand[]){ table, indices }, 2, &y, 1);
     cuda_refuses(&call, expected);
     call = call_of(FLOW_OP_gather_gradient, &attributes, (flow_operand[]){ y, indices }, 2, &table, 1);

@@ -98,11 +98,11 @@ static void labels_out_of_range_are_named(void **state)
   flow_call forward = call_of(FLOW_OP_sparse_cross_entropy, &attributes, inputs + 1, 2, &loss, 1);
   flow_call checked = call_of(FLOW_OP_sparse_cross_entropy, &attributes, inputs + 1, 2, &unused, 1);
   flow_call gradient = call_of(FLOW_OP_sparse_cross_entropy_gradient, &attributes, inputs, 3, &dz, 1);
-  cuda_refuses(&forward, "label 10 in row 4 is outside 0..9");
-  cuda_refuses(&checked, "label 10 in row 4 is outside 0..9");
-  cuda_refuses(&gradient, "label 10 in row 4 is outside 0..9");
+  cuda_refuses(&forward, "label 10 in row 5 is outside 0..9");
+  cuda_refuses(&checked, "label 10 in row 5 is outside 0..9");
+  cuda_refuses(&gradient, "label 10 in row 5 is outside 0..9");
   set(&inputs[2], 4, -1);
-  cuda_refuses(&forward, "label -1 in row 4 is outside 0..9");
+  cuda_refuses(&forward, "label -1 in row 5 is outside 0..9");
   set(&inputs[2], 4, 9);
   cuda_matches_cpu_in_float(&forward, 2e-6);
   for (int k = 0; k < 3; k++) operand_free(&inputs[k]);

@@ -38,7 +38,7 @@ static void slices_are_texts(void **state)
   EXPECT_PASS(batch(dataset, 2, 0), -1002, 0, 1, 0, 0, -1001, 2, 3, 4, 5);
   flow_tensor_release(dataset_offsets[0]);
   dataset_offsets[0] = from_numbers(FLOW_INT64, 1, SHAPE(3), (double[]){ 0, 7, 6 });
-  FAILS(flow_dataset_from_slices(&bytes, dataset_offsets, 1, &dataset), FLOW_INVALID_ARGUMENT, "offset 7 of text 1 is outside of 0 to 6");
+  FAILS(flow_dataset_from_slices(&bytes, dataset_offsets, 1, &dataset), FLOW_INVALID_ARGUMENT, "offset 7 of text 2 is outside of 0 to 6");
   flow_tensor_release(dataset_offsets[0]);
   flow_tensor_release(bytes);
 }

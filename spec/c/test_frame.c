@@ -138,7 +138,7 @@ static void test_lengths(void **state)
   for (int i = 0; i < 4; i++) {
     memcpy(header, wrong[i], 4);
     assert_int_equal(flow_frame_reader_feed(&reader, header, sizeof header, &used, &contents, &size), FLOW_CORRUPT_DATA);
-    assert_non_null(strstr(flow_last_error(), "the peer is no flowlua"));
+    assert_non_null(strstr(flow_last_error(), "the peer is not flowlua"));
     flow_frame_reader_clear(&reader);
   }
   assert_true(flow_live_bytes() == before);

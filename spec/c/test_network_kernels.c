@@ -306,7 +306,7 @@ static void test_bad_labels(void **state)
         for_each_kernel(kernel, calls[c].op) {
           if (kernel->supports && !kernel->supports(&calls[c])) continue;
           char expected[80];
-          snprintf(expected, sizeof expected, "label %d of row 41 is outside 0..9", (int)bad[b]);
+          snprintf(expected, sizeof expected, "label %d of row 42 is outside 0..9", (int)bad[b]);
           assert_int_equal(run_kernel(kernel, &calls[c], ALL_AT_ONCE), FLOW_INVALID_ARGUMENT);
           assert_non_null(strstr(flow_last_error(), expected));
         }

@@ -148,7 +148,7 @@ static void test_store(void **state)
   assert_int_equal(flow_protocol_get(all.task[1], all.now, 13, "other", 3), FLOW_OK);
   wait_until(all.now + 4);
   assert_int_equal(result_of(1)->status, FLOW_NOT_FOUND);
-  expect_words(result_of(1)->text, "nobody has set \"other\" within 3.0 s");
+  expect_words(result_of(1)->text, "no task has set \"other\" within 3.0 s");
 }
 
 /* What is taken away makes room. */

@@ -173,7 +173,7 @@ static void what_does_not_fit_is_named(void **state)
 {
   (void)state;
   static const struct { const char *name; int dtype, rank; int64_t shape; const char *part; } cases[] = {
-    { "xs", FLOW_FLOAT32, 1, 5, "parse_example, element 7: feature 'xs' has 6 values, its shape {5} takes 5" },
+    { "xs", FLOW_FLOAT32, 1, 5, "parse_example, element 8: feature 'xs' has 6 values, its shape {5} takes 5" },
     { "xs", FLOW_FLOAT32, 0, 0, "feature 'xs' has 6 values" },
     { "xs", FLOW_INT64, 1, -1, "feature 'xs' holds float32, expected int64" },
     { "label", FLOW_UINT8, 0, 0, "feature 'label' holds int64, expected bytes" },
@@ -229,7 +229,7 @@ static void tables_are_read(void **state)
   assert_int_equal(flow_csv_tensor(csv, 3, FLOW_BOOL, &tensor), FLOW_OK);
   EXPECT(tensor, 1, 0);
   flow_tensor_release(tensor);
-  expect_message(flow_csv_tensor(csv, 1, FLOW_UINT8, &tensor), FLOW_CORRUPT_DATA, "line 5, column \"age\": \"-4\" is no uint8");
+  expect_message(flow_csv_tensor(csv, 1, FLOW_UINT8, &tensor), FLOW_CORRUPT_DATA, "line 5, column \"age\": \"-4\" is not uint8");
   expect_message(flow_csv_tensor(csv, 0, FLOW_FLOAT32, &tensor), FLOW_CORRUPT_DATA, "line 2, column \"name\"");
   assert_null(tensor);
   flow_csv_release(csv);
@@ -276,7 +276,7 @@ static void bad_tables_are_explained(void **state)
     { "a,b\n1,2\n3\n", "line 3: 1 field, the first line has 2" },
     { "a\n\"x\ny\"\n1,2\n", "line 4: 2 fields, the first line has 1" },
     { "a\n\"x\n\n", "line 2: a quoted field begins here and does not end" },
-    { "a\n\"x\"y\n", "line 2: something stands behind a closing quote" },
+    { "a\n\"x\"y\n", "line 2: there is text after a closing quote" },
     { "a\nx\"y\n", "line 2: a quote stands inside" },
   };
   flow_csv *csv;

@@ -82,7 +82,7 @@ static void test_file(void **state)
   expect_words("(mode 640): chmod 600 it");
   const char *folder[] = { "FLOW_SECRET_FILE", "/tmp", NULL };
   assert_int_equal(flow_secret_read(&(flow_environment){ get_listed, folder }, &secret), FLOW_INVALID_ARGUMENT);
-  expect_words("/tmp is no file");
+  expect_words("/tmp is not a file");
 }
 
 static flow_status check(const char *cluster_text, const char *insecure, size_t count)

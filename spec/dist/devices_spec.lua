@@ -43,7 +43,7 @@ describe("training on GPUs", function()
     if MISSING.RING then return pending(MISSING.RING) end
     local text, code = run_workers "refuse"
     assert.equal(0, code, text)
-    assert.equal(2, count(text, "worker:1%] refused true: [^\n]*label 7 in row 2 is outside 0%.%.1, step 3"), text)
+    assert.equal(2, count(text, "worker:1%] refused true: [^\n]*label 7 in row 3 is outside 0%.%.1, step 3"), text)
     assert.equal(2, count(text, "worker:0%] refused true: [^\n]*another replica refused its data"), text)
     assert.equal(4, count(text, "same true"), text)
     local first, second = text:match "worker:0%] trained ([^\n]*)", text:match "worker:1%] trained ([^\n]*)"

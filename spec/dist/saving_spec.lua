@@ -297,7 +297,7 @@ describe("BackupAndRestore of several workers", function()
     end
     local said, text, ended = launch(TRAIN, kind .. " nobody 0 private")
     assert.equal(0, ended, text)
-    assert.truthy(text:find("BackupAndRestore: training goes on in epoch 2", 1, true), text)
+    assert.truthy(text:find("BackupAndRestore: training continues in epoch 2", 1, true), text)
     assert.same(expected, said)
     assert.equal("", (support.run(("cmp %s/log.csv %s/expected.csv"):format(folder, folder))))
   end

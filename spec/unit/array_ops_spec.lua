@@ -39,7 +39,7 @@ describe("parts and repetitions", function()
     assert.same({ { { 1, 2, 3 } }, { { 4, 5, 6 } } }, lists(flow.split(x, 2)))
     assert.same({ { 1, 4 }, { 2, 5 }, { 3, 6 } }, lists(flow.unstack(x, -1)))
     assert.equal("flow.split: 3 elements of axis 2 cannot be split in 2 equal parts", message_of(function() flow.split(x, 2, 2) end))
-    assert.equal("flow.split: cut 1 is behind 4 elements, axis 2 has 3", message_of(function() flow.split(x, { 4 }, 2) end))
+    assert.equal("flow.split: cut 1 is after 4 elements, axis 2 has 3", message_of(function() flow.split(x, { 4 }, 2) end))
   end)
 
   it("tile, repeat and flip", function()

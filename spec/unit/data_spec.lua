@@ -319,7 +319,7 @@ describe("what Lua makes of a data set", function()
   it("names what is not there", function()
     assert.equal('flow.data.Dataset has no "from_tensor_slice"; did you mean "from_tensor_slices"?',
       message_of(function() return Dataset.from_tensor_slice end))
-    assert.equal("a data set is no function: loop over it by `for x, y in ds:iter() do`",
+    assert.equal("a data set is not a function: loop over it by `for x, y in ds:iter() do`",
       message_of(function() for _ in Dataset.range(3) do end end))
     assert.equal('flow.config has no "set_thread"; did you mean "set_threads"?', message_of(function() return flow.config.set_thread end))
     assert.equal('flow.models has no "clone"', message_of(function() return flow.models.clone end))
@@ -404,7 +404,7 @@ describe("positions", function()
   it("of another pipeline are refused", function()
     local position = Dataset.range(3):iter():save()
     assert.truthy(message_of(function() Dataset.range(4):iter():restore(position) end):find("another pipeline", 1, true))
-    assert.truthy(message_of(function() Dataset.range(4):iter():restore("?") end):find("no position", 1, true))
+    assert.truthy(message_of(function() Dataset.range(4):iter():restore("?") end):find("not a saved position", 1, true))
   end)
 end)
 

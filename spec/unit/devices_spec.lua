@@ -306,7 +306,7 @@ describe("a model on a GPU", function()
       wrong[3] = 9
       step(x, flow.tensor(wrong, { dtype = y.dtype }))
       for _ = 1, 3 do step(x, y) end
-      assert.matches("label 9 in row 2 is outside 0..3, step 5", message_of(values))
+      assert.matches("label 9 in row 3 is outside 0..3, step 5", message_of(values))
       assert.same(before, values())
       step(x, y)
       local after = values()

@@ -156,7 +156,7 @@ describe("fit", function()
       for i, value in ipairs(model:get_weights()) do assert.same(before[i]:totable(), value:totable()) end
       message_of(function() model:fit(flow.ones { 40, 4 }, labels(list), { batch_size = 7, shuffle = shuffle, verbose = 0 }) end)
       assert.truthy(message_of(function() model:evaluate(flow.ones { 40, 4 }, labels(list), { verbose = 0 }) end)
-        :find("label 9 of row 5 is outside 0..2 (sample 38 of the data", 1, true))
+        :find("label 9 of row 6 is outside 0..2 (sample 38 of the data", 1, true))
     end
     model:fit(flow.ones { 2, 4 }, labels { 0, 1 }, { verbose = 0 })
   end)

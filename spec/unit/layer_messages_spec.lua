@@ -52,8 +52,8 @@ describe("layers refuse", function()
     local embedding = layers.Embedding(3, 2)
     assert.same({ 2, 2, 2 }, embedding(flow.tensor { { 0, 2 }, { 1, 1 } }).shape)       -- floats, as Keras casts them
     assert.truthy(problem_of(function() embedding(flow.tensor({ 0, 3 }, { dtype = "int32" })) end):find(
-      "index 3 of row 1 is outside 0..2", 1, true))
-    assert.truthy(problem_of(function() embedding(flow.tensor { -1 }) end):find("index -1 of row 0 is outside 0..2", 1, true))
+      "index 3 of row 2 is outside 0..2", 1, true))
+    assert.truthy(problem_of(function() embedding(flow.tensor { -1 }) end):find("index -1 of row 1 is outside 0..2", 1, true))
     assert.truthy(problem_of(function() layers.Embedding(0, 2) end):find("input_dim", 1, true))
     assert.truthy(problem_of(function() layers.Embedding { input_dim = 3, output_dim = 2, mask_zero = true } end):find(
       "mask_zero = true is not supported", 1, true))
@@ -63,7 +63,7 @@ describe("layers refuse", function()
     local model = flow.Sequential { layers.Input { 2 }, layers.Embedding(3, 2), layers.Flatten(), layers.Dense(1) }
     model:compile { loss = "mse" }
     local x = flow.tensor { { 0, 1 }, { 1, 2 }, { 2, 2 }, { 0, 7 } }
-    assert.equal('Sequential "sequential": index 7 of row 1 is outside 0..2 (sample 4 of the data, counted from 1)',
+    assert.equal('Sequential "sequential": index 7 of row 2 is outside 0..2 (sample 4 of the data, counted from 1)',
       problem_of(function() model:fit(x, flow.zeros { 4, 1 }, { batch_size = 2, shuffle = false, verbose = 0 }) end))
     model:fit(x[{ { 1, 3 } }], flow.zeros { 3, 1 }, { verbose = 0 })
   end)

@@ -98,7 +98,7 @@ describe("a compiled model", function()
   it("refuses a train_step of its own, which would not run", function()
     local Own = flow.Model:extend("Own")
     function Own.train_step() return {} end
-    assert.truthy(message_of(function() Own():compile { loss = "mse" } end):find("a train_step() of one's own is not supported", 1, true))
+    assert.truthy(message_of(function() Own():compile { loss = "mse" } end):find("your own train_step() is not supported", 1, true))
   end)
 end)
 

@@ -47,7 +47,7 @@ describe("flow.tensor", function()
   it("names the place of a wrong value, at the caller's line", function()
     assert.equal("flow.tensor: the list at [2] has 1 entries, its neighbours have 2: all rows need the same length",
       message_of(function() flow.tensor { { 1, 2 }, { 3 } } end))
-    assert.equal("flow.tensor: the list has a hole: its entry 2 is nil, but it goes on to 3",
+    assert.equal("flow.tensor: the list has a hole: its entry 2 is nil, but it continues to 3",
       message_of(function() flow.tensor { 1, nil, 3 } end))
     assert.equal('flow.tensor: the value at [1][2] is the string "x", expected a number',
       message_of(function() flow.tensor { { 1, "x" } } end))

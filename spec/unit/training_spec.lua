@@ -120,7 +120,7 @@ describe("one batch", function()
       model._compiled.loss_tracker:reset_state()
       local before = state(model)
       local message = message_of(function() model:train_on_batch(x, labels { 0, 1, 2, 0, wrong, 2 }) end)
-      assert.truthy(message:find(('^Sequential "[%%w_]+", sparse_categorical_crossentropy: label %d of row 4 is outside 0%%.%%.2 '
+      assert.truthy(message:find(('^Sequential "[%%w_]+", sparse_categorical_crossentropy: label %d of row 5 is outside 0%%.%%.2 '
         .. '%%(sample 5 of the data'):format(wrong):gsub("%-", "%%-")), message)
       assert.same(before, state(model))
       assert.equal(1, model.optimizer.iterations)

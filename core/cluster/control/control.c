@@ -198,7 +198,7 @@ static int make_descriptor(flow_control *control)
   }
   if (control->log && flow_control_now() >= control->next_complaint) {
     control->next_complaint = flow_control_now() + COMPLAINT_EVERY;
-    control->log(control->log_state, "nobody can be let in: this process has no descriptor left (ulimit -n)");
+    control->log(control->log_state, "no connection can be accepted: this process has no file descriptor left (ulimit -n)");
   }
   return 0;
 }

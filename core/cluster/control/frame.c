@@ -73,7 +73,7 @@ static flow_status fill(flow_frame_reader *reader, size_t wanted, const uint8_t 
 static flow_status check_header(const flow_frame_reader *reader, uint64_t length, uint64_t number)
 {
   if (length < NUMBER_BYTES + overhead(reader->seal) || length > NUMBER_BYTES + reader->most) {
-    return flow_fail(FLOW_CORRUPT_DATA, "a frame says that it has %.0f bytes, at most %.0f are possible: the peer is no flowlua",
+    return flow_fail(FLOW_CORRUPT_DATA, "a frame says that it has %.0f bytes, at most %.0f are possible: the peer is not flowlua",
                      (double)length, (double)reader->most);
   }
   if (number == reader->number) return FLOW_OK;

@@ -39,7 +39,7 @@ static int new_socket(const struct addrinfo *info)
 static flow_status fail_listen(const char *address, int error)
 {
   char owner[300];
-  const char *what = error == EADDRNOTAVAIL ? "that is no address of this machine: is this the right task?" : strerror(error);
+  const char *what = error == EADDRNOTAVAIL ? "that is not an address of this machine: is this the right task?" : strerror(error);
   if (error != EADDRINUSE) return flow_fail(FLOW_IO_ERROR, "this process cannot listen on %s: %s", address, what);
   int known = flow_port_owner(atoi(strrchr(address, ':') + 1), owner, sizeof owner);
   return flow_fail(FLOW_IO_ERROR, "this process cannot listen on %s: another process has that port%s%s; end it, or take another port "

@@ -214,7 +214,7 @@ static flow_status expire(flow_protocol *protocol, const flow_waiter *waiter)
     flow_text_add(&to, "barrier \"%s\": after %.1f s these have not come: ", name, waited);
     list_missing(protocol, name, &to);
   } else {
-    flow_text_add(&to, "nobody has set \"%s\" within %.1f s", name, waited);
+    flow_text_add(&to, "no task has set \"%s\" within %.1f s", name, waited);
   }
   if (waiter->barrier) return answer_waiters(protocol, name, 1, FLOW_INVALID_STATE, text, NULL);
   flow_waiter **at = &protocol->store.waiters;

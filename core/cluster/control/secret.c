@@ -33,7 +33,7 @@ static flow_status read_open_file(int descriptor, const char *path, flow_secret 
   uint8_t bytes[FLOW_MOST_SECRET + 2];
   size_t count = 0;
   if (fstat(descriptor, &about) != 0 || !S_ISREG(about.st_mode)) {
-    return flow_fail(FLOW_INVALID_ARGUMENT, "FLOW_SECRET_FILE: %s is no file", path);
+    return flow_fail(FLOW_INVALID_ARGUMENT, "FLOW_SECRET_FILE: %s is not a file", path);
   }
   if (about.st_mode & 077) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "FLOW_SECRET_FILE: others may read %s (mode %o): chmod 600 it (Kubernetes: defaultMode: 0600)",

@@ -46,7 +46,7 @@ flow_status flow_worker_lookup(flow_worker *worker, const char *key, double with
   FLOW_TRY(name_of("flow_worker_lookup", worker, key, text, name));
   if (size < 1) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_lookup: there is room for %d bytes", size);
   text[0] = '\0';
-  if (!worker->control) return flow_fail(FLOW_NOT_FOUND, "\"%s\": a single worker has nobody who publishes", key);
+  if (!worker->control) return flow_fail(FLOW_NOT_FOUND, "\"%s\": a single worker has no other worker to publish it", key);
   if (within > 0) flow_worker_note_waiting(worker);
   flow_status status = flow_control_get(worker->control, name, within, (uint8_t *)text, (uint32_t)size - 1, &bytes);
   atomic_store_explicit(&worker->waiting_since, 0, memory_order_relaxed);

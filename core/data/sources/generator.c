@@ -50,7 +50,7 @@ flow_status flow_ask(flow_iterator *iterator, int callback, int64_t pass, const 
                      flow_dataset **dataset)
 {
   flow_pump *pump = iterator->pump;
-  if (!pump) return flow_fail(FLOW_INTERNAL, "a generator lies where nobody can ask it");
+  if (!pump) return flow_fail(FLOW_INTERNAL, "a generator is used without a caller that runs it");
   question q = { .callback = callback, .pass = pass, .argument = argument };
   flow_status status = FLOW_OK;
   flow_gate_lock(&pump->gate);

@@ -68,7 +68,7 @@ static flow_status check_texts(int i, const flow_tensor *bytes, const flow_tenso
   for (int64_t k = 0; k < offsets->shape[0]; k++) {
     if (at[k] < before || at[k] > bytes->shape[0]) {
       return flow_fail(FLOW_INVALID_ARGUMENT, "from_tensor_slices: component %d: offset %lld of text %lld is outside of %lld to %lld",
-                       i + 1, (long long)at[k], (long long)k, (long long)before, (long long)bytes->shape[0]);
+                       i + 1, (long long)at[k], (long long)k + 1, (long long)before, (long long)bytes->shape[0]);
     }
     before = at[k];
   }

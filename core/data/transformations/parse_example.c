@@ -121,7 +121,7 @@ static flow_status apply(const flow_function *function, void *worker, const flow
   flow_status status = parse((const parse_example *)function, in->tensors[0], out);
   if (status == FLOW_OK) return FLOW_OK;
   flow_element_clear(out);
-  return flow_fail_prefix(status, "parse_example, element %.0f: ", (double)key->index);
+  return flow_fail_prefix(status, "parse_example, element %.0f: ", (double)key->index + 1);
 }
 
 static void release(flow_function *function)

@@ -247,7 +247,7 @@ static flow_status read_chunk(flow_hdf5_reader *reader, chunk where, chunk *chun
     if (type != FLOW_HDF5_CONTINUATION) {
       status = read_message(reader, type, header[4], message, object);
     } else if (bytes < 16 || *chunk_count == MOST_CHUNKS) {
-      status = flow_hdf5_damaged(reader, "its header goes on in too many places");
+      status = flow_hdf5_damaged(reader, "its header continues in too many places");
     } else {
       chunks[(*chunk_count)++] = (chunk){ flow_hdf5_number(message.bytes, 8), flow_hdf5_number(message.bytes + 8, 8) };
     }

@@ -40,7 +40,7 @@ flow_status flow_hdf5_fetch(flow_hdf5_reader *reader, uint64_t address, uint64_t
 {
   flow_tensor_file *file = reader->file;
   if (address > file->bytes || bytes > file->bytes - address) {
-    return flow_hdf5_damaged(reader, "a part of it would lie behind the end of the file");
+    return flow_hdf5_damaged(reader, "a part of it would be after the end of the file");
   }
   FLOW_TRY(spend(reader, bytes));
   FLOW_TRY(flow_source_range(&file->source, file->offset + address, bytes, FLOW_PLAIN));
@@ -84,7 +84,7 @@ static flow_status follow(flow_hdf5_reader *reader, const names *heap, const uns
   const char *name = (const char *)heap->bytes + place;
   int length = reader->length;
   size_t bytes = (size_t)(end - heap->bytes) - place;
-  if (bytes == 0 || memchr(name, '/', bytes) || strcmp(name, ".") == 0) return flow_hdf5_damaged(reader, "a link has a name that is none");
+  if (bytes == 0 || memchr(name, '/', bytes) || strcmp(name, ".") == 0) return flow_hdf5_damaged(reader, "a link has an invalid name");
   if (bytes + 1 > (size_t)(FLOW_HDF5_MOST_PATH - length)) return flow_hdf5_damaged(reader, "a path is longer than 4,096 bytes");
   FLOW_TRY(spend(reader, bytes + (size_t)length));
   if (length > 0) reader->path[reader->length++] = '/';
@@ -101,7 +101,7 @@ static flow_status read_symbols(flow_hdf5_reader *reader, uint64_t address, cons
 {
   unsigned char header[SYMBOLS_BYTES], *symbols;
   FLOW_TRY(flow_hdf5_fetch(reader, address, sizeof header, header));
-  if (memcmp(header, "SNOD\1", 5) != 0) return flow_hdf5_damaged(reader, "a symbol node is not one");
+  if (memcmp(header, "SNOD\1", 5) != 0) return flow_hdf5_damaged(reader, "a symbol node is invalid");
   uint64_t count = flow_hdf5_number(header + 6, 2);
   FLOW_TRY(flow_hdf5_take(reader, address + SYMBOLS_BYTES, count * SYMBOL_BYTES, &symbols));
   flow_status status = FLOW_OK;
@@ -115,8 +115,8 @@ static flow_status read_tree(flow_hdf5_reader *reader, uint64_t address, int lev
 {
   unsigned char node[NODE_BYTES], *children;
   FLOW_TRY(flow_hdf5_fetch(reader, address, sizeof node, node));
-  if (memcmp(node, "TREE\0", 5) != 0) return flow_hdf5_damaged(reader, "a node of its B-tree is not one");
-  if (level >= 0 ? node[5] != level : node[5] > MOST_LEVELS) return flow_hdf5_damaged(reader, "its B-tree is not one");
+  if (memcmp(node, "TREE\0", 5) != 0) return flow_hdf5_damaged(reader, "a node of its B-tree is invalid");
+  if (level >= 0 ? node[5] != level : node[5] > MOST_LEVELS) return flow_hdf5_damaged(reader, "its B-tree is invalid");
   uint64_t count = flow_hdf5_number(node + 6, 2);
   FLOW_TRY(flow_hdf5_take(reader, address + NODE_BYTES, count * 16 + 8, &children));      /* key, child, key, child, ... key */
   flow_status status = FLOW_OK;
@@ -157,7 +157,7 @@ static flow_status read_dataset(flow_hdf5_reader *reader, const flow_hdf5_object
     entry.offset = file->offset;
     entry.bytes = 0;
   } else if (object->address > file->bytes) {
-    return flow_hdf5_damaged(reader, "its content would lie behind the end of the file");
+    return flow_hdf5_damaged(reader, "its content would be after the end of the file");
   } else {
     entry.offset = file->offset + object->address;
   }
@@ -169,7 +169,7 @@ static flow_status read_at(flow_hdf5_reader *reader, uint64_t address)
   flow_hdf5_object object;
   FLOW_TRY(flow_hdf5_read_object(reader, address, &object));
   if (object.is_group && !object.has_space && !object.has_layout) return read_group(reader, &object);
-  if (reader->length == 0) return flow_hdf5_damaged(reader, "its root is no group");
+  if (reader->length == 0) return flow_hdf5_damaged(reader, "its root is not a group");
   if (!object.is_group && object.has_space && object.has_type && object.has_layout) return read_dataset(reader, &object);
   return flow_hdf5_beyond(reader, "an object that is neither a group nor a dataset");
 }

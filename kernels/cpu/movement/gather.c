@@ -20,7 +20,7 @@ static flow_status read_index(const flow_call *call, const flow_operand *indices
   if (value >= 0 && value < (double)rows) return FLOW_OK;
   int64_t indices_a_row = indices->rank > 0 ? flow_shape_size(indices->rank - 1, indices->shape + 1) : 1;
   int64_t row = call->first_row + i / indices_a_row;
-  flow_fail(FLOW_INVALID_ARGUMENT, "index %.15g of row %lld is outside 0..%lld", value, (long long)row, (long long)(rows - 1));
+  flow_fail(FLOW_INVALID_ARGUMENT, "index %.15g of row %lld is outside 0..%lld", value, (long long)row + 1, (long long)(rows - 1));
   return flow_fail_field(FLOW_INVALID_ARGUMENT, FLOW_ERROR_ROW, (double)row);
 }
 

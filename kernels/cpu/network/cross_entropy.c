@@ -21,7 +21,7 @@ static flow_status read_label(const flow_call *call, const flow_operand *labels,
   int64_t lines_a_row = 1;
   for (int axis = 1; axis < labels->rank; axis++) lines_a_row *= labels->shape[axis];
   int64_t row = call->first_row + i / lines_a_row;
-  flow_fail(FLOW_INVALID_ARGUMENT, "label %.15g of row %lld is outside 0..%lld", value, (long long)row, (long long)(classes - 1));
+  flow_fail(FLOW_INVALID_ARGUMENT, "label %.15g of row %lld is outside 0..%lld", value, (long long)row + 1, (long long)(classes - 1));
   flow_fail_field(FLOW_INVALID_ARGUMENT, FLOW_ERROR_LABEL, value);
   return flow_fail_field(FLOW_INVALID_ARGUMENT, FLOW_ERROR_ROW, (double)row);
 }

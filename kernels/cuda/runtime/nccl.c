@@ -271,7 +271,7 @@ static flow_status meet(nccl_communicator *self, const flow_transport_options *o
 static flow_status check_options(int rank, const flow_transport_options *options, char *why, size_t size)
 {
   if (!flow_cuda_library_text(FLOW_CUDA_NCCL, why, size)) return flow_fail(FLOW_NOT_FOUND, "the transport nccl: %s", why);
-  if (rank < 0) return flow_fail(FLOW_INVALID_ARGUMENT, "the transport nccl has no launcher: it has to be told rank and size");
+  if (rank < 0) return flow_fail(FLOW_INVALID_ARGUMENT, "the transport nccl has no launcher: it needs rank and size");
   if (!options->queue || !options->store) return flow_fail(FLOW_INVALID_ARGUMENT, "the transport nccl needs a device's queue and a store");
   return FLOW_OK;
 }

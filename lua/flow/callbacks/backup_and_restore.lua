@@ -44,7 +44,7 @@ end
 
 local function default_folder()
   local folder = job_dir()
-  if not folder then raise("BackupAndRestore: backup_dir is missing, and so are FLOW_JOB_DIR and --job-dir, below which it would be") end
+  if not folder then raise("BackupAndRestore: backup_dir is missing, and so are FLOW_JOB_DIR and --job-dir, in which it would be made") end
   return folder:gsub("/+$", "") .. "/backup"
 end
 
@@ -93,7 +93,7 @@ local function restore(self, run)
   if run.batch == 0 then fit_position.prepare(run) end
   local path, problem = self._manager:_restore_sound()
   if path then return path end
-  log.warning("BackupAndRestore: no backup in %s can be used, training begins anew (%s)", self._folder, tostring(problem))
+  log.warning("BackupAndRestore: no backup in %s can be used, training begins from the start (%s)", self._folder, tostring(problem))
 end
 
 -- The chief restores, and all take over what it has then: the others need not see the folder.
@@ -116,7 +116,7 @@ function BackupAndRestore:_resume(run)
   local path
   if worker then path = restore_all(self, run, worker) else path = restore(self, run) end
   if path and not begun then
-    log.info("BackupAndRestore: training goes on in epoch %d behind batch %d (%s)", run.epoch + 1, run.batch, path)
+    log.info("BackupAndRestore: training continues in epoch %d after batch %d (%s)", run.epoch + 1, run.batch, path)
   end
 end
 

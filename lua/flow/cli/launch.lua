@@ -80,7 +80,7 @@ local function parse(arguments)
   local ok, options = pcall(flow.args, DEFAULTS, own)
   if not ok then
     if type(options) ~= "string" then error(options, 0) end
-    refuse("%s (what is meant for the script stands behind --)", options)
+    refuse("%s (write arguments of the script after --)", options)
   end
   if options.help then return options end
   check_options(options)
@@ -88,7 +88,7 @@ local function parse(arguments)
   local extra = options[by_name and 3 or 2]
   local what = { options[1], by_name and options[2] or nil }
   if not what[1] or by_name and not what[2] then refuse("which script? flowlua launch --workers 2 train.lua -- --epochs 3") end
-  if extra then refuse("%q: arguments of the script stand behind --: flowlua launch %s -- %s", extra, table.concat(what, " "), extra) end
+  if extra then refuse("%q: arguments of the script come after --: flowlua launch %s -- %s", extra, table.concat(what, " "), extra) end
   return options, what, theirs
 end
 

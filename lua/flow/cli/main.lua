@@ -51,7 +51,7 @@ local function traceback(message)
   if type(message) == "table" then
     if is_exit(message) then return message end
     local described = getmetatable(message) and getmetatable(message).__tostring and tostring(message)
-    message = described or "an error that is no text: " .. type(message)
+    message = described or "an error that is not text: " .. type(message)
   end
   local frames = debug.traceback("", 2):gsub("\n[^\n]*flow[/\\]cli[/\\]main%.lua.*$", "")   -- the frames of this file
   return { text = tostring(message), trace = tostring(message) .. frames }

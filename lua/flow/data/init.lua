@@ -116,7 +116,7 @@ function Dataset:iter()
   return self._last
 end
 Dataset.metatable.__call = function(self, ...)
-  if select("#", ...) > 0 then raise("a data set is no function: loop over it by `for x, y in ds:iter() do`") end
+  if select("#", ...) > 0 then raise("a data set is not a function: loop over it by `for x, y in ds:iter() do`") end
   return self:iter()
 end
 
@@ -154,7 +154,7 @@ local function components_of(value)
   if type(value) ~= "table" or getmetatable(value) or is_text_list(value) then return { value } end
   local first = value[1]
   if arguments.is_options(value) and next(value) ~= nil then
-    raise("from_tensor_slices: a table with names is no data%s", SIDE_BY_SIDE)
+    raise("from_tensor_slices: a table with names is not data%s", SIDE_BY_SIDE)
   end
   if not native.is_tensor(value[1]) then errors.check_list("from_tensor_slices", value) end
   for i, entry in ipairs(value) do

@@ -32,7 +32,7 @@ function shards.count() return count end
 function shards.replicas(what, names, workers)
   if not count then return #names end
   if devices.number(names[1]) >= 0 then
-    raise("%s on %s: enable_op_determinism's shards are for replicas on the CPU; leave shards away", what, table.concat(names, ", "))
+    raise("%s on %s: enable_op_determinism's shards requires CPU replicas; remove the shards option", what, table.concat(names, ", "))
   end
   if count % workers ~= 0 or count / workers < #names then
     raise("%s: %d shards cannot be spread evenly over %d workers with %d devices each: use a power of two of workers, %d devices at most",

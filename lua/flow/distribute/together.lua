@@ -22,7 +22,7 @@ local function describe_run(run, options)
   local source = run.train.source
   local data = source and ("data of %d samples in batches of %d%s"):format(source.rows, source.size, source.order and ", shuffled" or "")
   return table.concat({
-    ("begins in epoch %d behind batch %d"):format(run.epoch + 1, run.batch),
+    ("begins in epoch %d after batch %d"):format(run.epoch + 1, run.batch),
     ("epochs %d"):format(options.epochs),
     ("steps_per_epoch %s"):format(options.steps_per_epoch or "nil"),
     data or "a data set",

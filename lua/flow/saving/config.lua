@@ -346,7 +346,7 @@ end
 
 -- The layer, model or (for an InputLayer) symbolic tensor of an entry. reader: { path =, custom = { name = class }, calls = 0 }.
 function config.read(entry, reader)
-  if type(entry) ~= "table" or entry == json.null then raise("%s: an entry of the model is no table", reader.path) end
+  if type(entry) ~= "table" or entry == json.null then raise("%s: an entry of the model is not a table", reader.path) end
   local class_name = text_field(entry, "class_name", reader.path)
   reader.depth = (reader.depth or 0) + 1
   if reader.depth > 64 then raise("%s: models are nested more than 64 deep", reader.path) end
@@ -395,7 +395,7 @@ function config.check_classes(entry, reader)
   end
   if #parts == 0 then return end
   table.sort(parts)
-  raise("%s: it has layers that flowlua does not know: %s; give classes of your own as custom_objects = { Name = Class }", reader.path,
+  raise("%s: it has layers that flowlua does not know: %s; give your own classes as custom_objects = { Name = Class }", reader.path,
     table.concat(parts, ", "))
 end
 

@@ -51,7 +51,7 @@ end
 
 local function member(archive, path, name)
   if C.flow_archive_text(archive, name, text_out, bytes_out) ~= 0 then
-    raise("%s is no .keras file: %s", path, native.string(C.flow_last_error()))
+    raise("%s is not a .keras file: %s", path, native.string(C.flow_last_error()))
   end
   return json.decode(native.string(text_out[0], bytes_out[0]), path .. ": " .. name)
 end

@@ -141,7 +141,7 @@ function checkpoint.open(path)
   local file = tensor_file.open(directory.file_of(path))
   if file:note("", "format") ~= FORMAT or not file:note("", "crc32c") then
     file:close()
-    raise("%s is no checkpoint of flowlua, or it is damaged: the mark of one is missing", directory.file_of(path))
+    raise("%s is not a checkpoint of flowlua, or it is damaged: the mark of one is missing", directory.file_of(path))
   end
   local ok, problem = pcall(file.verify, file)
   if ok then return file end
