@@ -274,7 +274,7 @@ FLOW_API void        flow_instance_share_rows(flow_instance *instance, int share
 /* What the workers tell each other at the next run: that this one wants no further one, nor that; an interrupt says so, too. */
 FLOW_API void        flow_instance_wish_stop(flow_instance *instance, int stop);
 /* What they agreed on at the last one: its rows over all replicas, and whether somebody wants to stop. Nothing ran, and there
- * are no outputs, if nobody had rows or somebody wants to stop. */
+ * are not outputs, if nobody had rows or somebody wants to stop. */
 FLOW_API double      flow_instance_global_rows(const flow_instance *instance);
 FLOW_API int         flow_instance_stop_wished(const flow_instance *instance);
 /* A run with inputs (replicas x count) and outputs (replicas x the plan's) of each local replica apart; a plan without rows, or with
@@ -416,7 +416,7 @@ FLOW_API flow_status flow_optimizer_apply(flow_context *context, flow_optimizer 
                                           flow_variable *const *variables, int count);
 FLOW_API flow_status flow_optimizer_build(flow_optimizer *optimizer, flow_variable *const *variables, int count);
 /* The rates of all updates come from a schedule (retained), or, with NULL, from the caller. Only before the first update: the
- * learning rate is no variable then. */
+ * learning rate is not a variable then. */
 FLOW_API flow_status flow_optimizer_set_schedule(flow_optimizer *optimizer, flow_schedule *schedule);
 FLOW_API flow_schedule *flow_optimizer_schedule(const flow_optimizer *optimizer); /* borrowed; NULL: none */
 /* flow_optimizer_apply with the rate of this update, a float32 scalar. */
@@ -438,7 +438,7 @@ enum { FLOW_INITIAL_LOSS_SCALE = 32768, FLOW_LOSS_SCALE_GROWTH_STEPS = 2000 };  
 FLOW_API flow_status flow_loss_scale_new(const char *name, double initial_scale, double growth_steps, flow_loss_scale **out); /* name NULL: Keras' */
 FLOW_API void        flow_loss_scale_release(flow_loss_scale *scale);      /* NULL is fine */
 FLOW_API const char *flow_loss_scale_name(const flow_loss_scale *scale);
-/* iteration and learning_rate, which stay 0, step_counter (int64), dynamic_scale (float32); borrowed; NULL behind them. */
+/* iteration and learning_rate, which stay 0, step_counter (int64), dynamic_scale (float32); borrowed; NULL after them. */
 FLOW_API flow_variable *flow_loss_scale_variable(const flow_loss_scale *scale, int index);
 FLOW_API flow_status flow_loss_scale_loss(flow_context *context, flow_loss_scale *scale, flow_tensor *loss, flow_tensor **out); /* loss x scale; new reference */
 /* The scale with its optimizer as Keras serializes them, and back: two new references. The first returns the whole length. */
@@ -495,11 +495,11 @@ FLOW_API void        flow_session_release(flow_session *session);               
 enum { FLOW_JSON_NULL = 0, FLOW_JSON_BOOLEAN, FLOW_JSON_NUMBER, FLOW_JSON_TEXT, FLOW_JSON_LIST, FLOW_JSON_OBJECT,
        FLOW_JSON_REAL,             /* only to add: a number that is written with a decimal point */
        FLOW_JSON_PRINTED };        /* only to add: text that is JSON already */
-FLOW_API flow_status flow_json_parse(const char *text, double bytes, flow_json **out);   /* one value and nothing behind it; new reference */
+FLOW_API flow_status flow_json_parse(const char *text, double bytes, flow_json **out);   /* one value and nothing after it; new reference */
 FLOW_API void        flow_json_release(flow_json *root);                     /* NULL is fine */
 FLOW_API int         flow_json_kind(const flow_json *json);
 FLOW_API const flow_json *flow_json_child(const flow_json *json);            /* first entry of a list or an object; borrowed; NULL: empty */
-FLOW_API const flow_json *flow_json_next(const flow_json *json);             /* the entry behind this one; borrowed; NULL: the last */
+FLOW_API const flow_json *flow_json_next(const flow_json *json);             /* the entry after this one; borrowed; NULL: the last */
 FLOW_API const char *flow_json_key(const flow_json *json);                   /* of an entry of an object; borrowed */
 FLOW_API const char *flow_json_text(const flow_json *json);                  /* borrowed */
 FLOW_API double      flow_json_number(const flow_json *json);                /* of a number; 1 or 0 of a boolean */

@@ -51,7 +51,7 @@ FLOW_API flow_status flow_dataset_prefetch(flow_dataset *input, double size, flo
 /* What policy distribution takes, and whether parallel stages keep the order (-1: as before). */
 enum { FLOW_SHARD_KEEP = -2, FLOW_SHARD_OFF = -1, FLOW_SHARD_AUTO = 0, FLOW_SHARD_FILE, FLOW_SHARD_DATA, FLOW_SHARD_HINT };
 FLOW_API flow_status flow_dataset_with_options(flow_dataset *input, int auto_shard_policy, int deterministic, flow_dataset **out);
-/* The part of worker number `index` (from 0) of so many, by the dataset's policy: FILE needs a file for each (FLOW_INVALID_ARGUMENT) and a
+/* The part of worker number `index` (from 0) of this many, by the dataset's policy: FILE needs a file for each (FLOW_INVALID_ARGUMENT) and a
  * pipeline that begins with records (FLOW_NOT_FOUND); AUTO then takes DATA. */
 FLOW_API flow_status flow_dataset_auto_shard(flow_dataset *dataset, double workers, double index, flow_dataset **out);
 FLOW_API int         flow_dataset_auto_shard_policy(const flow_dataset *dataset);
@@ -93,7 +93,7 @@ FLOW_API flow_status flow_function_from_plan(flow_plan *plan, const int *inputs,
 /* Keeps the elements for which the plan's one output, a scalar of dtype bool, is true. */
 FLOW_API flow_status flow_function_filter(flow_plan *plan, const int *inputs, int input_count, flow_function **out);
 /* (path, ...) becomes (float32 {height, width, channels}, ...) by flow_image_load and flow_image_resize, with interpolation nearest
- * uint8, as TensorFlow's. classes > 0: an int32 label behind the path becomes float32 {classes} with a single 1. skip_broken: pictures that cannot be decoded are left out. */
+ * uint8, as TensorFlow's. classes > 0: an int32 label after the path becomes float32 {classes} with a single 1. skip_broken: pictures that cannot be decoded are left out. */
 FLOW_API flow_status flow_function_load_image(int height, int width, int channels, const char *interpolation, int fit, int classes,
                                               int skip_broken, flow_function **out);
 

@@ -76,8 +76,8 @@ FLOW_API double      flow_worker_calls(const flow_worker *worker);
 /* Leaves a text of at most 65536 bytes for all workers, in place of what was there under this key; waits for the chief's control plane, not for
  * the others. "": takes it away. All keys and texts together have a limit of 4 MiB: FLOW_INVALID_STATE. */
 FLOW_API flow_status flow_worker_publish(flow_worker *worker, const char *key, const char *text);
-/* Copies the text, cut at size - 1 bytes, and waits at most so many seconds until there is one: FLOW_NOT_FOUND if there is none, which
- * is no failure of the cluster; FLOW_ABORTED as from everything else. */
+/* Copies the text, cut at size - 1 bytes, and waits at most this many seconds until there is one: FLOW_NOT_FOUND if there is none, which
+ * is not a failure of the cluster; FLOW_ABORTED as from everything else. */
 FLOW_API flow_status flow_worker_lookup(flow_worker *worker, const char *key, double within, char *text, int size);
 
 #endif

@@ -75,7 +75,7 @@ typedef union flow_attributes {
     double momentum, beta_1, beta_2, epsilon, rho;
     double weight_decay;                          /* parameters lose weight_decay x learning rate of themselves first */
     int32_t nesterov, amsgrad, centered;
-    int32_t products;                             /* made by fusion: so many pairs x {k,m}, g {k,n} stand behind the other inputs; */
+    int32_t products;                             /* made by fusion: this many pairs x {k,m}, g {k,n} come after the other inputs; */
     int64_t first[4];                             /* x^T g is the gradient of the elements from first[i] on, input 0 that of the rest */
   } optimizer;
   struct { int32_t kind; } schedule;                                               /* index of the schedule's class */

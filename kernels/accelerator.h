@@ -37,7 +37,7 @@ static inline void flow_traffic_count(flow_traffic *traffic, flow_traffic_kind k
 
 /* What a step that takes its batch itself finds in the device's memory: its scalars, and where in the order, or the tables, its rows begin. */
 typedef struct flow_batch_step { flow_scalars scalars; int64_t first; } flow_batch_step;
-/* Rows of row_bytes each, one behind the other. */
+/* Rows of row_bytes each, one after the other. */
 typedef struct flow_batch_table { const void *from; void *to; int64_t rows, row_bytes; } flow_batch_table;
 
 typedef struct flow_accelerator_functions {

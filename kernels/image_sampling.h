@@ -29,7 +29,7 @@ BODY float reflect_into(float x, float n)
   return clamp_to_pixels(x, n - 1);
 }
 
-/* abcd|abcd|abcd, where one pixel's distance lies between d and a, too. */
+/* abcd|abcd|abcd, where one pixel's distance is between d and a, too. */
 BODY float wrap_into(float x, float n)
 {
   if (n <= 1) return 0;

@@ -91,7 +91,7 @@ typedef struct flow_device {
    * it the engine casts around them. */
   int                       halves;
   /* Convolutions are faster with kernels {out, height, width, in} (flow_turned), which plans turn, all of a step at once: those in groups,
-   * and those whose channels in fill multiples of so many bytes. 0: they are not. They take both in any case. */
+   * and those whose channels in fill multiples of this many bytes. 0: they are not. They take both in any case. */
   int                       turned_bytes;
   const unsigned char      *mixes_halves;   /* [op]: flow_halves, which casts beside an op its kernels do on their own; NULL: none */
 } flow_device;

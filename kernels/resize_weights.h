@@ -14,7 +14,7 @@
 #define BODY static inline
 #endif
 
-/* The run of input pixels of each output pixel of an axis, in one block behind each other. */
+/* The run of input pixels of each output pixel of an axis, in one block after each other. */
 typedef struct resize_axis {
   int      in, out, taps;          /* taps: most pixels of a run */
   int32_t *first, *count;          /* [out] */
@@ -158,7 +158,7 @@ BODY void weigh_output(resize_axis *s, const flow_attributes *a, int i)
   else weigh_area(s, i);
 }
 
-/* An axis' runs and weights lie in one block, which begins at a multiple of 8 bytes. */
+/* An axis' runs and weights are in one block, which begins at a multiple of 8 bytes. */
 BODY size_t resize_axis_bytes(const resize_axis *s) { return (size_t)s->out * (2 * sizeof(int32_t) + (size_t)s->taps * sizeof(double)); }
 
 BODY void place_axis(resize_axis *s, void *block)

@@ -63,7 +63,7 @@ static flow_status bytes_of(const flow_tensor *image, flow_tensor **out)
   if (status == FLOW_OK && values->dtype == FLOW_FLOAT32) {
     int64_t size = flow_shape_size(image->rank, image->shape);
     const float *from = (const float *)values->data;
-    unsigned char *to = (unsigned char *)values->data;       /* byte i lies before float i: in place */
+    unsigned char *to = (unsigned char *)values->data;       /* byte i is before float i: in place */
     for (int64_t i = 0; i < size; i++) to[i] = from[i] >= 255 ? 255 : from[i] > 0 ? (unsigned char)lrintf(from[i]) : 0;
   }
   if (status == FLOW_OK) *out = values;

@@ -6,7 +6,7 @@
 
 /* Adds to the table on top of the stack:
  *   listen(port)          a listening socket on 127.0.0.1: descriptor, port; nil and a sentence. Port 0: the kernel's choice.
- *   random(bytes)         so many random bytes in hexadecimal
+ *   random(bytes)         this many random bytes in hexadecimal
  *   make_folder(path)     with the folders it is in: true; nil and a sentence
  *   program()             the path of this program
  *   supervise { kill_after =, without =, tasks = { { name =, arguments = {}, environment = {}, listens =, log =, decides =,

@@ -98,7 +98,7 @@ void output_add(output *self, output_line *line, const char *bytes, size_t count
   while (count > 0) {
     size_t plain = 0;
     while (plain < count && bytes[plain] != '\n' && bytes[plain] != '\r') plain++;
-    if (plain > 0 && line->returned) {                 /* the line is drawn anew */
+    if (plain > 0 && line->returned) {                 /* the line is drawn again */
       if (now - line->shown >= SHOW_EVERY && line->count > 0) show(self, line, now);
       line->count = 0;
       line->returned = 0;

@@ -15,7 +15,7 @@ typedef struct supervised_task {
   int            decides;              /* when no task is left that decides, the job is done and the others are ended */
   int            ranks;                /* 0, or the ranks of a task that is mpirun --tag-output */
   output_writer *rank_writers;
-  int            tag_spaces;           /* that mpirun puts behind the colon of a tag */
+  int            tag_spaces;           /* that mpirun puts after the colon of a tag */
   int            signals_children;     /* signals go to its children: mpirun would not pass them on */
   /* While it runs: */
   pid_t          process;              /* 0: it has ended */

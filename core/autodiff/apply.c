@@ -73,7 +73,7 @@ static flow_status find_trace(flow_context *context, int op, flow_tensor *const 
                        flow_op(op)->name);
     *out = innermost;
   }
-  /* Random ops draw anew in every run, so a trace takes them even without traced inputs. */
+  /* Random ops draw new numbers in every run, so a trace takes them even without traced inputs. */
   if (innermost && (flow_op(op)->flags & FLOW_OP_RANDOM)) *out = innermost;
   return FLOW_OK;
 }

@@ -83,7 +83,7 @@ static flow_status step_back(pass *p, int index)
       if (status == FLOW_OK && input_gradients[i] && needed[i]) status = accumulate(p, node.inputs[i], input_gradients[i]);
       else flow_tensor_release(input_gradients[i]);
     }
-    for (int i = 0; i < n + m; i++) flow_tensor_release(inputs[i]);   /* inputs and outputs lie side by side */
+    for (int i = 0; i < n + m; i++) flow_tensor_release(inputs[i]);   /* inputs and outputs are side by side */
   }
   flow_free(block);
   return status;

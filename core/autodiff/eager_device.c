@@ -57,7 +57,7 @@ static flow_status make_ready(const device_run *run, int i)
   return FLOW_OK;
 }
 
-/* Enqueues the call. Its shared block is given back at once: what is allocated later on this queue comes behind the call. */
+/* Enqueues the call. Its shared block is given back at once: what is allocated later on this queue comes after the call. */
 static flow_status enqueue(const device_run *run, const flow_kernel *kernel, flow_call *call)
 {
   const flow_accelerator_functions *functions = flow_place_accelerator(run->place)->functions;

@@ -144,7 +144,7 @@ flow_status flow_gradient_slice_gradient(flow_gradient_step *step)
   return flow_apply1(step->context, FLOW_OP_slice, step->output_gradients[0], NULL, NULL, &attributes, &step->input_gradients[0]);
 }
 
-/* Inputs lie one behind the other in g. */
+/* Inputs are one after the other in g. */
 flow_status flow_gradient_pack(flow_gradient_step *step)
 {
   flow_tensor *g = step->output_gradients[0];

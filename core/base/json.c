@@ -4,7 +4,7 @@
 #include <string.h>
 #include "base/memory.h"
 
-/* Text and key lie behind the value, in its block. */
+/* Text and key come after the value, in its block. */
 static flow_json *new_value(int kind, double number, const char *text, const char *key)
 {
   void *block;

@@ -51,7 +51,7 @@ static void print_number(double value, char text[40])
   }
 }
 
-/* A REAL has a point or an exponent, so that other languages read a number that is no integer. */
+/* A REAL has a point or an exponent, so that other languages read a number that is not an integer. */
 static void number_text(const flow_json *json, char text[40])
 {
   double value = json->number;

@@ -11,7 +11,7 @@
  *
  * Threads are detached and never stopped: the library stays mapped (-z nodelete), sleeping threads cost nothing, and
  * the end of the process takes them along. After fork only the calling thread exists in the child: the child's handler
- * makes every mailbox anew and the next region starts fresh threads. */
+ * makes every mailbox again and the next region starts fresh threads. */
 #define _GNU_SOURCE            /* CPU_COUNT, sched_getaffinity */
 #include "base/team.h"
 

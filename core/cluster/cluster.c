@@ -149,8 +149,8 @@ static flow_status check_reach(const char *source, const task *tasks, int count)
   for (int i = count - 1; i >= 0; i--) found[flow_address_reach(tasks[i].address)] = &tasks[i];
   const task *nowhere = found[FLOW_REACH_NOWHERE], *loopback = found[FLOW_REACH_LOOPBACK], *any = found[FLOW_REACH_ANY];
   if (nowhere) {
-    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s has the address %s, which cannot be reached: write the one that the other tasks reach it "
-                     "at", source, flow_task_name(nowhere->job, nowhere->index, first), nowhere->address);
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s has the address %s, which cannot be reached: write the one at which the other tasks "
+                     "reach it", source, flow_task_name(nowhere->job, nowhere->index, first), nowhere->address);
   }
   if (loopback && any) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s %s is reached from its own machine only, but %s %s is on a network: write the address "

@@ -8,7 +8,7 @@
 enum { MOST_RANKS = FLOW_MOST_TASKS };
 
 /* Which variables a launcher sets, in the order in which they are asked: mpirun inside a Slurm job has Slurm's variables, too, but those
- * of the daemon that started it. `sign` is set for started processes only: a Slurm batch script has SLURM_PROCID, but is no step. */
+ * of the daemon that started it. `sign` is set for started processes only: a Slurm batch script has SLURM_PROCID, but is not a step. */
 static const struct launcher {
   const char *source, *sign, *rank, *size;
   flow_status (*add)(const flow_environment *environment, flow_cluster *cluster, int rank, int size);   /* NULL: tasks without address */
@@ -65,7 +65,7 @@ static flow_status add_ranks(const flow_environment *environment, const struct l
 {
   int rank, size;
   FLOW_TRY(read_ranks(environment, launcher, &rank, &size));
-  if (size == 1) return FLOW_OK;                     /* one process is no cluster */
+  if (size == 1) return FLOW_OK;                     /* one process is not a cluster */
   if (launcher->add) FLOW_TRY(launcher->add(environment, cluster, rank, size));
   for (int i = cluster->count[FLOW_JOB_WORKER]; i < size; i++) FLOW_TRY(flow_cluster_add(cluster, FLOW_JOB_WORKER, NULL));
   cluster->job = FLOW_JOB_WORKER;

@@ -14,7 +14,7 @@ enum { MOST_HOST = 253, MOST_DIGITS = 9, MOST_DEPTH = 4, MOST_NUMBER = 214748364
 typedef struct layout {
   flow_cluster *cluster;
   const char   *tasks_per_node;       /* what of it is still to be read */
-  int           repeats, tasks;       /* of the group that is being read: so many more hosts have so many tasks */
+  int           repeats, tasks;       /* of the group that is being read: this many more hosts have this many tasks */
   int           port, nodes, size;    /* port of a host's first task; hosts so far; tasks of the step */
   int           rank, rank_node, rank_task;      /* this process: its number, and the host and place that follow from the lists */
 } layout;
@@ -120,7 +120,7 @@ static flow_status expand(layout *to, const char *prefix, const char *rest, int 
   }
 }
 
-/* The comma behind the entry at `text`, or the end of the text. */
+/* The comma after the entry at `text`, or the end of the text. */
 static const char *entry_end(const char *text)
 {
   int inside = 0;

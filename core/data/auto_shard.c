@@ -1,6 +1,6 @@
 /* auto_shard.c: the part of a pipeline that one of several workers runs, by the dataset's auto_shard_policy, as tf.data rewrites it
  * (tensorflow/core/grappler/optimizers/data/auto_shard.cc):
- *   FILE  each worker reads every count-th file; whatever stands behind the reader is kept. There must be a file for each worker.
+ *   FILE  each worker reads every count-th file; whatever comes after the reader is kept. There must be a file for each worker.
  *   DATA  each worker computes everything and keeps every count-th element; before prefetches and options at the end
  *   AUTO  FILE, or DATA where the pipeline reads no files by itself, or fewer than there are workers (TensorFlow refuses the latter, though
  *         its guide to distributed input promises DATA)

@@ -2,7 +2,7 @@
  * writes its result where it stays. Places are offers: whoever has none, or does not use it, is copied as ever.
  *
  * The producer asks for one place for each element, in the order in which they are delivered, from one thread at a time. The consumer
- * takes the elements in that order. An element that asked and does not reach its row is told (flow_places_lose): the rows behind it
+ * takes the elements in that order. An element that asked and does not reach its row is told (flow_places_lose): the rows after it
  * then lie further up than their place is and are copied down, until places given from then on are right again. A place is given
  * once: nobody writes into a row that another element may still be written to. */
 #ifndef FLOW_DATA_BATCH_SLOTS_H
@@ -19,7 +19,7 @@ void        flow_places_free(flow_places *places);      /* after the producer's 
 /* Views for the next element in `out`, which is empty: component i, or NULL where there is none. out->count 0: no place. Never
  * fails: without memory there is no place. NULL gives none. */
 void        flow_places_ask(flow_places *places, flow_element *out);
-/* So many elements that asked go to no row. NULL is fine. */
+/* This many elements that asked go to no row. NULL is fine. */
 void        flow_places_lose(flow_places *places, int64_t count);
 
 /* The memory of the batch that the consumer is at, in tensors [components of an element], NULL where there is none; new references. */

@@ -235,7 +235,7 @@ flow_status flow_cursor_open(flow_cursor *cursor, int index)
 {
   flow_cursor_close(cursor->inputs[index]);
   cursor->inputs[index] = NULL;
-  int position = cursor->position < 0 ? -1 : cursor->position + 1;      /* inputs stand behind their stage, each with its own */
+  int position = cursor->position < 0 ? -1 : cursor->position + 1;      /* inputs come after their stage, each with its own */
   for (int i = 0; i < index && position >= 0; i++) position += cursor->dataset->inputs[i]->stage_count;
   return cursor_new(cursor->iterator, cursor->dataset->inputs[index], 0, position, &cursor->inputs[index]);
 }

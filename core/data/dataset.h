@@ -31,7 +31,7 @@ typedef struct flow_dataset_class flow_dataset_class;
 typedef struct flow_cursor flow_cursor;
 struct flow_draw;
 
-enum { FLOW_INFINITE = -1, FLOW_UNKNOWN = -2 };      /* cardinalities that are no number */
+enum { FLOW_INFINITE = -1, FLOW_UNKNOWN = -2 };      /* cardinalities that are not numbers */
 enum { FLOW_MAX_STAGES = 256 };                      /* stages of a pipeline whose counters are kept; more are possible */
 
 typedef struct flow_element_spec {
@@ -68,7 +68,7 @@ struct flow_dataset_class {
   /* NULL: nothing to do. Opens the inputs (flow_cursor_open); NULL opens them all. After a failure close() is called. */
   flow_status (*open)(flow_cursor *cursor);
   /* Gives the next element; out->count is 0 on entry and stays 0 at the end of the data, then and in every later call. After
-   * an error the next call goes on behind the element that failed, where the stage can. */
+   * an error the next call goes on after the element that failed, where the stage can. */
   flow_status (*next)(flow_cursor *cursor, flow_element *out);
   /* Leaves out up to `count` elements; *skipped is less only at the end. NULL: pulls them and throws them away. */
   flow_status (*skip)(flow_cursor *cursor, int64_t count, int64_t *skipped);
@@ -84,7 +84,7 @@ struct flow_dataset_class {
   flow_status (*shard_files)(const flow_dataset *dataset, int64_t count, int64_t index, flow_dataset **out);
   int         passes_on;                             /* its elements are those of its one input, the same tensors */
   int         keeps_elements;                        /* gives the same values at the same address in every pass, as long as it lives */
-  int         ends_pipeline;                         /* stands behind the shard of a worker: prefetch, options */
+  int         ends_pipeline;                         /* comes after the shard of a worker: prefetch, options */
 };
 
 struct flow_cursor {

@@ -102,7 +102,7 @@ flow_status flow_element_end_write(uint64_t elements, flow_record_bytes *to)
 
 typedef struct cursor { const unsigned char *next; uint64_t left; } cursor;
 
-/* 0: the record has no so many bytes any more. */
+/* 0: the record does not have this many bytes any more. */
 static int take(cursor *from, void *to, uint64_t count)
 {
   if (count > from->left) return 0;

@@ -30,7 +30,7 @@ flow_status flow_element_end_write(uint64_t elements, flow_record_bytes *to);
 
 /* What a record is: reads one and leaves *out as it was unless it is asked for. FLOW_CORRUPT_DATA names the file. */
 flow_status flow_element_start_read(const char *path, const unsigned char *bytes, uint64_t count, flow_element_start *out);
-/* The next record of a file behind its start: an element (out NULL: only passed over), or the end, with *ended set. `read`: elements
+/* The next record of a file after its start: an element (out NULL: only passed over), or the end, with *ended set. `read`: elements
  * so far, which the end must agree with. */
 flow_status flow_element_read(flow_record_reader *reader, const flow_element_spec *spec, uint64_t read, flow_element *out, int *ended);
 

@@ -38,7 +38,7 @@ static flow_status add_record(flow_iterator *iterator, flow_dataset *dataset, fl
 }
 
 /* Reserves a number for every random dataset below, so that two passes that are open at once differ. cache: the one nearest to
- * the end of the pipeline that the dataset lies below, or NULL. */
+ * the end of the pipeline that the dataset is below, or NULL. */
 static flow_status reserve_draws(flow_iterator *iterator, flow_dataset *dataset, flow_dataset *cache)
 {
   if (!dataset->any_random) return FLOW_OK;
@@ -206,7 +206,7 @@ int flow_iterator_save(const flow_iterator *iterator, char *text, int size)
   return out.length;
 }
 
-/* Reads the draws behind the header into the iterator's records; 0 if the text is not what save writes. */
+/* Reads the draws after the header into the iterator's records; 0 if the text is not what save writes. */
 static int read_draws(flow_iterator *iterator, const char *text, int apply)
 {
   for (int i = 0; i < iterator->draw_count; i++) {

@@ -18,7 +18,7 @@ static inline void flow_count(_Atomic int64_t *counter, int64_t by)
   atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
 }
 
-/* Draws of one dataset of the pass: numbers first, first + 1, ... in the order in which its cursors open. What lies below a cache
+/* Draws of one dataset of the pass: numbers first, first + 1, ... in the order in which its cursors open. What is below a cache
  * always draws its first number: the cache holds the elements of one pass. */
 typedef struct flow_draw_record {
   flow_dataset *dataset;
@@ -31,7 +31,7 @@ struct flow_iterator {
   flow_context        *context;
   flow_dataset        *dataset;
   flow_cursor         *top;              /* NULL before the first element */
-  int64_t              delivered, to_skip;      /* elements behind the position; of these, so many are still to be left out */
+  int64_t              delivered, to_skip;      /* elements after the position; of these, this many are still to be left out */
   pthread_mutex_t      lock;             /* of draws and gates, which worker threads may need */
   flow_draw_record    *draws;            /* of the random datasets that the pass consists of, each once */
   int                  draw_count, draw_capacity;

@@ -51,7 +51,8 @@ static flow_status map_spec(const flow_function *function, const flow_element_sp
   for (int i = 0; i < self->output_count; i++) {
     int from = self->outputs[i];
     if (from >= self->plan->output_count || -1 - from >= in->count)
-      return flow_fail(FLOW_INVALID_ARGUMENT, "map: component %d of the result is neither an output of the function nor an input component", i + 1);
+      return flow_fail(FLOW_INVALID_ARGUMENT, "map: component %d of the result is neither an output of the function nor an input "
+                       "component", i + 1);
     out->components[i] = from < 0 ? in->components[-1 - from] : output_component(self, from);
   }
   return FLOW_OK;

@@ -149,7 +149,7 @@ static void drop_new(kept_rows *kept, int64_t first_new)
 {
   while (kept->count > first_new) {
     flow_tensor *row = kept->rows[kept->count - 1];
-    *place_of(kept, row->data) = 0;      /* leaves no gap: what was added behind it is gone already */
+    *place_of(kept, row->data) = 0;      /* leaves no gap: what was added after it is gone already */
     kept->count--;
     flow_tensor_release(row);
   }

@@ -11,7 +11,7 @@
 flow_row_store *flow_row_store_retain(flow_row_store *store);
 /* Rows that the dataset gives again and again, if its elements are such and there is a number; else -1. */
 int64_t     flow_rows_that_come_again(const flow_dataset *dataset);
-/* Room for `rows` such elements. 0: they do not fit, or are no rows for a device (texts, unknown shapes). Once. */
+/* Room for `rows` such elements. 0: they do not fit, or are not rows for a device (texts, unknown shapes). Once. */
 int         flow_row_store_start(flow_row_store *store, const flow_element_spec *spec, int64_t rows);
 /* The batch of these elements, [rows]: their numbers, or, if components have different ones, their tensors on the device. *made 0: not all of
  * them have a place; they must go another way. */

@@ -198,7 +198,7 @@ flow_status flow_trace_end(flow_context *context, flow_tensor *const *outputs, i
   return status;
 }
 
-/* The input of the op that made `tensor`, for losses that want the logits behind a softmax. Declared in op.h. */
+/* The input of the op that made `tensor`, for losses that want the logits that are the input of a softmax. Declared in op.h. */
 flow_tensor *flow_producer_input(flow_context *context, flow_tensor *tensor, int op)
 {
   flow_graph *graph = tensor->graph;

@@ -30,7 +30,7 @@ typedef struct flow_value {
   int             node, output;     /* RESULT: who makes it */
   int             late;             /* VARIABLE: read after an update in place; whoever uses it runs in the commit tail. RESULT: it is updated
                                      * in place (advance_updates.h) */
-  int             swallowed;        /* RESULT: lies inside a fused op, so nothing flows back to it */
+  int             swallowed;        /* RESULT: is inside a fused op, so nothing flows back to it */
   flow_tensor    *tensor;           /* CONSTANT; any value of an eager tape. A reference */
   flow_variable  *variable;         /* VARIABLE, or a RESULT that reading it yields after it was written. A reference */
 } flow_value;
@@ -48,7 +48,7 @@ typedef struct flow_graph {
   _Atomic int   references;
   int           exact;               /* kernels may not trade rounding for speed */
   int           gathers;             /* flow_gathers: the replicas' rows can be put together */
-  int           replicas;            /* what is traced is done by so many at the same time, each on its part of the batch; 1: alone */
+  int           replicas;            /* what is traced is done by this many at the same time, each on its part of the batch; 1: alone */
   flow_place   *place;               /* where it runs, a reference; NULL: on the CPU */
   int           closed;              /* the trace has ended: no node may be added, symbolic tensors are used up */
   flow_value   *values;
@@ -111,7 +111,7 @@ flow_status flow_graph_fold_casts(flow_graph *graph, const char *live, const int
 flow_status flow_graph_fuse_elementwise(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_relu_gradient.c: on a device, gradients of convolutions are stopped by the relu before where they are made. live[] as above. */
 flow_status flow_graph_fuse_relu_gradients(flow_graph *graph, const char *live, const int *outputs, int output_count);
-/* fuse_batch_norm.c: on a device, normalizations together with the sum and the relu behind them. live[] as above. */
+/* fuse_batch_norm.c: on a device, normalizations together with the sum and the relu after them. live[] as above. */
 flow_status flow_graph_fuse_batch_norm(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* transpose_filters.c: on a device, kernels of convolutions, and gradients of them, are turned into the layout that it reads by one node. live[]
  * as above. */

@@ -162,7 +162,7 @@ flow_status flow_variable_updated(flow_context *context, flow_variable *variable
     variable->version++;
     return FLOW_OK;
   }
-  /* A copy made right behind the update, since the next one may follow before anybody reads; dropped if nobody does. */
+  /* A copy made right after the update, since the next one may follow before anybody reads; dropped if nobody does. */
   int late;
   FLOW_TRY(flow_graph_variable(graph, variable, 1, &late));
   return set_version(graph, variable, late);

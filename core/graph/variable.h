@@ -24,7 +24,7 @@ flow_status flow_variable_handle(flow_context *context, flow_variable *variable,
 flow_status flow_variable_updated(flow_context *context, flow_variable *variable);
 /* Moves the storage into `tensor` (same dtype and shape, contiguous), which is retained. Between memories of the host it cannot fail. */
 flow_status flow_variable_move(flow_variable *variable, flow_tensor *tensor);
-/* Moves the storage to a place (NULL: the host) unless it lies on that device. FLOW_INVALID_STATE if others share its memory. */
+/* Moves the storage to a place (NULL: the host) unless it is on that device. FLOW_INVALID_STATE if others share its memory. */
 flow_status flow_variable_move_to(flow_variable *variable, flow_place *place);
 flow_status flow_check_variable(const char *what, const flow_variable *variable);
 

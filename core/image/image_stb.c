@@ -46,7 +46,7 @@ static unsigned char *stb_compress(unsigned char *data, int count, int *compress
   return compressed_pixels = block;
 }
 
-#pragma GCC diagnostic ignored "-Wunused-function"          /* looked at behind the last line */
+#pragma GCC diagnostic ignored "-Wunused-function"          /* looked at after the last line */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #pragma GCC diagnostic ignored "-Wunused-but-set-variable"
@@ -202,7 +202,7 @@ flow_status flow_png_decode(const unsigned char *bytes, size_t count, int wanted
   return status;
 }
 
-/* The same of a BMP, whose palette lies between the header and the pixels. stb_image counts the colours from where the pixels begin, in
+/* The same of a BMP, whose palette is between the header and the pixels. stb_image counts the colours from where the pixels begin, in
  * old files (`old`: headers of 12 bytes) four too few. */
 static flow_status fill_bmp_palette(const unsigned char *bytes, size_t count, uint64_t offset, uint64_t header, int bits, int old,
                                     unsigned char **out, size_t *out_count)

@@ -103,7 +103,7 @@ flow_status flow_resize_begin(flow_resizer *r, int dtype, int height, int width,
   return FLOW_OK;
 }
 
-/* The first line that the next row of the output needs; behind the last one when all are made. */
+/* The first line that the next row of the output needs; after the last one when all are made. */
 static int first_needed(const flow_resizer *r)
 {
   return r->next < r->fitting.to_height ? r->fitting.top + r->vertical.first[r->next] : r->height;

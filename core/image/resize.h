@@ -58,7 +58,7 @@ void flow_resizer_free(flow_resizer *resizer);
 flow_status flow_resize(flow_resizer *resizer, const void *pixels, int dtype, int height, int width, int channels, int method,
                         int fit, int to_height, int to_width, float *to);
 
-/* The same for a picture that comes in parts, from the top; it is done behind the last line. Either with flow_resize_lines, which
+/* The same for a picture that comes in parts, from the top; it is done after the last line. Either with flow_resize_lines, which
  * makes the rows that lines first to first + count - 1 are enough for (all lines that rows not made yet need must be among them or
  * come later); or with flow_resize_room, which gives room for the next line (all before it must be complete; bytes only), and
  * flow_resize_end when the last one is complete. to_dtype: FLOW_FLOAT32, or FLOW_UINT8 where flow_resize_dtype says so. */

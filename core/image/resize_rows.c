@@ -83,7 +83,7 @@ void flow_mix_lines(int dtype, const void *lines, int64_t stride, const float *w
 /* ---- neighbours: pixel by pixel --------------------------------------------------------------------------------------------------- */
 
 /* Pixels of 3 channels are read and written as vectors of 4: the
- * row has room behind its end, the output is overwritten by the next pixel, and the last pixel is written apart. */
+ * row has room after its end, the output is overwritten by the next pixel, and the last pixel is written apart. */
 static inline __attribute__((always_inline)) lanes mix_pixel(const flow_resize_taps *taps, int x, const float *row, int channels,
                                                             const int count)
 {

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <string.h>
 
-static uint32_t tables[8][256];       /* tables[k][b]: the checksum of byte b with k zero bytes behind it */
+static uint32_t tables[8][256];       /* tables[k][b]: the checksum of byte b with k zero bytes after it */
 static pthread_once_t tables_once = PTHREAD_ONCE_INIT;
 
 static void make_tables(void)

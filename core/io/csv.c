@@ -132,7 +132,8 @@ static flow_status scan_record(scanner *s)
 static flow_status scan(flow_csv *csv, char delimiter)
 {
   scanner s = { .csv = csv, .next = csv->text, .end = csv->text + csv->bytes, .line = 1, .delimiter = delimiter };
-  if (memchr(csv->text, 0, (size_t)csv->bytes)) return flow_fail(FLOW_CORRUPT_DATA, "%s is not a text file: it holds a NUL byte", csv->path);
+  if (memchr(csv->text, 0, (size_t)csv->bytes))
+    return flow_fail(FLOW_CORRUPT_DATA, "%s is not a text file: it holds a NUL byte", csv->path);
   if (csv->bytes >= 3 && memcmp(csv->text, "\xef\xbb\xbf", 3) == 0) s.next += 3;      /* byte order mark */
   while (s.next < s.end) {
     if (at_line_end(&s)) {

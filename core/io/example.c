@@ -193,7 +193,7 @@ const char *flow_feature_kind_name(flow_feature_kind kind)
 
 /* ---- writing ----------------------------------------------------------------------------------------------------------------- */
 
-/* A field with a one-byte key and `content` bytes behind its length. */
+/* A field with a one-byte key and `content` bytes after its length. */
 static uint64_t delimited_bytes(uint64_t content)
 {
   return 1 + flow_varint_size(content) + content;

@@ -28,7 +28,7 @@ typedef struct flow_source {
   uint32_t       crc;          /* ... CRC-32 of all bytes delivered since */
 } flow_source;
 
-/* FLOW_NOT_FOUND, or FLOW_IO_ERROR if it is no regular file that may be read. The range is the whole file, plain. */
+/* FLOW_NOT_FOUND, or FLOW_IO_ERROR if it is not a regular file that may be read. The range is the whole file, plain. */
 flow_status flow_source_open(const char *path, flow_source *source);
 void        flow_source_close(flow_source *source);     /* also after a failed open; a second time does nothing */
 

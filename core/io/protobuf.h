@@ -63,12 +63,12 @@ static inline int flow_wire_varint(flow_wire *wire, uint64_t *value)
   return 0;
 }
 
-/* The next field. 0 when the bytes end too early or are no protobuf. */
+/* The next field. 0 when the bytes end too early or are not protobuf. */
 int flow_wire_next(flow_wire *wire, flow_wire_field *field);
 
 /* ---- writing ---- */
 
-/* Bytes that a number takes, and the number written to `to`; returns what is behind it. */
+/* Bytes that a number takes, and the number written to `to`; returns what is after it. */
 uint64_t       flow_varint_size(uint64_t value);
 unsigned char *flow_varint_write(unsigned char *to, uint64_t value);
 

@@ -16,7 +16,7 @@ typedef struct feature {
   char             *name;
   flow_feature_kind kind;
   list              values;       /* float, int64_t, or for bytes: the size of each */
-  list              bytes;        /* all bytes values, one behind the other */
+  list              bytes;        /* all bytes values, one after the other */
 } feature;
 
 struct flow_example { uint32_t magic; list features; };

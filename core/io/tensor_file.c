@@ -1,4 +1,4 @@
-/* tensor_file_access.c: files of named tensors, whatever their format: the index while it is read, and the contents behind it. */
+/* tensor_file_access.c: files of named tensors, whatever their format: the index while it is read, and the contents after it. */
 #include "io/tensor_file.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* zip.h: zip archives (PKWARE's APPNOTE.TXT 6.3): .npz and .keras. One disk, no encryption, members stored or deflated, sizes beyond
  * 4 GB (zip64).
  *
- * Reading is strict: the directory fills the end of the file exactly, each local header agrees with it, members lie one after the
+ * Reading is strict: the directory fills the end of the file exactly, each local header agrees with it, members are one after the
  * other without overlap, names are relative paths, once each. So what one reader sees is what every other sees. */
 #ifndef FLOW_IO_ZIP_H
 #define FLOW_IO_ZIP_H

@@ -477,7 +477,7 @@ static flow_status store_checked(const char *who, const char *name, const flow_a
   return store(result, name, value);
 }
 
-/* Fails for a given name that is no parameter and no option of an initializer. `result` holds the checked values. */
+/* Fails for a given name that is not a parameter and no option of an initializer. `result` holds the checked values. */
 static flow_status check_name(const char *who, const flow_argument *parameters, const char *name, const flow_arguments *result)
 {
   char known[LIST_SIZE], hint[FLOW_SUGGESTION_SIZE], parameter[NAME_SIZE];

@@ -147,7 +147,7 @@ static flow_tensor *normalize_by_averages(flow_expression *e, const flow_layer *
   flow_tensor *shifted = e_add(e, variance, flow_express_number(e, variance, flow_argument_number(layer->arguments, "epsilon")));
   flow_tensor *factor = flow_express(e, FLOW_OP_rsqrt, shifted, NULL, NULL, NULL);
   if (indices.gamma >= 0) factor = e_mul(e, flow_express_variable(e, layer->variables[indices.gamma]), factor);
-  /* x * factor + shift, with all that is no x apart: a plan can move both into the convolution before. */
+  /* x * factor + shift, with everything but x apart: a plan can move both into the convolution before. */
   flow_tensor *shift = e_mul(e, mean, factor);
   if (indices.beta >= 0) shift = e_sub(e, flow_express_variable(e, layer->variables[indices.beta]), shift);
   else shift = e_neg(e, shift);

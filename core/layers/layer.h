@@ -86,7 +86,7 @@ flow_status flow_layer_axis(const flow_layer *layer, const char *name, int rank,
 flow_status flow_layer_padding(const flow_layer *layer, const flow_signature *input, const int32_t window[2], const int32_t stride[2],
                                const int32_t dilation[2], int32_t padding[4]);
 
-/* Seed of what a call draws. In a trace the layer's own, since each run draws anew; an eager call has no run, so it draws one: from the
+/* Seed of what a call draws. In a trace the layer's own, since each run draws new numbers; an eager call has no run, so it draws one: from the
  * layer's seed and how often it drew, or, without a seed, from the context's random state. */
 uint64_t flow_layer_seed(flow_context *context, flow_layer *layer);
 

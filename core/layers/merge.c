@@ -3,7 +3,7 @@
 
 const flow_argument flow_merge_parameters[] = { FLOW_LAYER_COMMON };
 
-/* Samples of a smaller rank get dimensions of 1 behind the batch: {batch, c} -> {batch, 1, 1, c}. */
+/* Samples of a smaller rank get dimensions of 1 after the batch: {batch, c} -> {batch, 1, 1, c}. */
 static flow_tensor *raise_rank(flow_expression *e, flow_tensor *x, int rank)
 {
   if (x->rank == rank) return x;

@@ -9,7 +9,7 @@ static const flow_argument parameters[] = {
   FLOW_LAYER_COMMON
 };
 
-/* Factors lie in (-1, 1]: at -1 an image would be one point. */
+/* Factors are in (-1, 1]: at -1 an image would be one point. */
 static flow_status factor_of(const flow_layer *layer, const char *name, double range[2])
 {
   FLOW_TRY(flow_images_factor(layer, name, -1, 1, range));
@@ -24,7 +24,7 @@ static flow_status check(flow_layer *layer)
   return flow_argument_is_null(layer->arguments, "width_factor") ? FLOW_OK : factor_of(layer, "width_factor", range);
 }
 
-/* size - 1 pixels lie between the first and the last: what keeps the middle where it is. */
+/* size - 1 pixels are between the first and the last: what keeps the middle where it is. */
 static flow_tensor *offset(flow_expression *e, flow_tensor *zoom, int64_t size)
 {
   flow_tensor *middle = flow_express_number(e, zoom, (double)(size - 1) / 2);

@@ -19,7 +19,7 @@ static flow_status check(flow_layer *layer)
   return FLOW_OK;
 }
 
-/* Keras' order: what lies above the threshold, capped, less slope * (threshold - x) for what lies below it. */
+/* Keras' order: what is above the threshold, capped, less slope * (threshold - x) for what is below it. */
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count; (void)training;

@@ -79,7 +79,8 @@ static flow_status add_input(flow_model *model, const flow_model_part *part)
   FLOW_JSON_EACH(dim, shape) {
     double size = flow_json_is_number(dim) ? dim->number : -1;
     if (input.rank > 0 && !(size >= 1 && size <= 0x1p31))
-      return flow_fail(FLOW_UNSUPPORTED, "dimension %d of the input \"%s\" is not known; only the batch may be", input.rank + 1, part->name);
+      return flow_fail(FLOW_UNSUPPORTED, "dimension %d of the input \"%s\" is not known; only the batch may be", input.rank + 1,
+                       part->name);
     input.shape[input.rank] = input.rank == 0 ? -1 : (int64_t)size;
     input.rank++;
   }

@@ -11,7 +11,7 @@
 
 enum {
   MOST_STEPS = 8,                        /* kinds of operands; of more, the one that was used least recently is traced again */
-  MOST_IDLE = 32, SIZES = 6,             /* predictions of 1 to 32 rows come in so many capacities: see capacity_for() */
+  MOST_IDLE = 32, SIZES = 6,             /* predictions of 1 to 32 rows come in this many capacities: see capacity_for() */
   LOOK_NANOSECONDS = 50000000            /* how often who waits looks for an interrupt */
 };
 
@@ -234,7 +234,7 @@ static void put_first(flow_runner **list, flow_runner *runner)
   *list = runner;
 }
 
-/* Drops those behind the first `most`. */
+/* Drops those after the first `most`. */
 static void keep_first(flow_runner **list, int most)
 {
   for (; *list && most > 0; most--) list = &(*list)->next;

@@ -266,7 +266,7 @@ static const char *stored_name(flow_onnx *x, int value)
   const flow_variable *variable = x->graph->values[value].variable;
   const char *name = variable ? variable->name : NULL;
   if (!name || !*name) return make_name(x, "constant");
-  for (int other = 0; other < 2 * x->graph->value_count; other++) {        /* both layouts, which lie one behind the other */
+  for (int other = 0; other < 2 * x->graph->value_count; other++) {        /* both layouts, which are one after the other */
     if (x->names[0][other] && strcmp(x->names[0][other], name) == 0) return make_name(x, name);
   }
   return keep_text(x, name);

@@ -30,7 +30,7 @@ enum flow_op_flags {
   FLOW_OP_EFFECT      = 16,   /* writes through its inputs: runs in a plan's commit tail */
   FLOW_OP_RANDOM      = 32,   /* never folded or run at trace time */
   FLOW_OP_ALIAS       = 64,   /* output is the first input's memory under another shape */
-  FLOW_OP_TO_FLOAT    = 128,  /* where the common dtype is no float, float32 takes its place (exp, div) */
+  FLOW_OP_TO_FLOAT    = 128,  /* where the common dtype is not a float, float32 takes its place (exp, div) */
   FLOW_OP_CHECKS      = 256,  /* the kernel may refuse data: a label, an empty axis */
   FLOW_OP_COLLECTIVE  = 512,  /* all replicas run it together (run/executor.c); the kernel is what one alone does */
   FLOW_OP_WIDE        = 1024, /* REDUCE: sums over rows are kept as wide partial sums (wide_sum.h) until they are complete */
@@ -85,7 +85,7 @@ flow_status flow_apply1(flow_context *context, int op, flow_tensor *a, flow_tens
                         const flow_attributes *attributes, flow_tensor **out);   /* b, c may be NULL */
 
 /* Input 0 of the op that produced `tensor`, if that op is `op` and a trace or a recording tape knows it; a new reference,
- * or NULL. Losses use it to find the logits behind a softmax. core/graph/context.c */
+ * or NULL. Losses use it to find the logits that are the input of a softmax. core/graph/context.c */
 flow_tensor *flow_producer_input(flow_context *context, flow_tensor *tensor, int op);
 
 /* Runs an op on concrete tensors at once; inputs are already cast and checked. core/autodiff/eager.c */

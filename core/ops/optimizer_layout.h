@@ -1,6 +1,6 @@
 /* optimizer_layout.h: which input of an optimizer op is what. Inputs 0 and 1 are always the gradient and the parameters, both
- * flat; behind the slots stands the guard of an update that has one, a float32 scalar: where it is 0, nothing is written; fused products
- * (attributes.optimizer.products) stand behind all others. Shared by the shape rule, the optimizers and
+ * flat; after the slots stands the guard of an update that has one, a float32 scalar: where it is 0, nothing is written; fused products
+ * (attributes.optimizer.products) come after all others. Shared by the shape rule, the optimizers and
  * the kernels. */
 #ifndef FLOW_OPS_OPTIMIZER_LAYOUT_H
 #define FLOW_OPS_OPTIMIZER_LAYOUT_H
@@ -17,11 +17,11 @@ typedef struct flow_optimizer_layout {
   int (*names)(const flow_attributes *attributes, const char *names[FLOW_MAX_SLOT_KINDS]);
 } flow_optimizer_layout;
 
-/* NULL: the op is no optimizer. */
+/* NULL: the op is not an optimizer. */
 const flow_optimizer_layout *flow_optimizer_layout_of(int op);
 /* Inputs before the guard and products. */
 int flow_optimizer_inputs(const flow_optimizer_layout *layout, const flow_attributes *attributes);
-/* Which of so many inputs is the guard; -1: there is none. */
+/* Which of this many inputs is the guard; -1: there is none. */
 int flow_optimizer_guard(const flow_optimizer_layout *layout, const flow_attributes *attributes, int input_count);
 
 #endif

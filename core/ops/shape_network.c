@@ -282,7 +282,7 @@ static flow_status pooled(int op, const flow_attributes *attributes, const flow_
   return flow_rule_extent(op, 4, y->dims, &extent);
 }
 
-/* The shape before pooling, of which g is the gradient behind it. */
+/* The shape before pooling, of which g is the gradient after it. */
 static flow_status unpooled(int op, const flow_attributes *attributes, const flow_signature *g, flow_signature *dx)
 {
   int64_t size[2] = { attributes->pool.input_size[0], attributes->pool.input_size[1] };

@@ -71,7 +71,7 @@ typedef struct schedule {
   flow_plan  *plan;
   char       *live, *tail, *done;      /* [node] */
   int        *available;               /* [value]: segment that made it complete; -1 not yet */
-  int        *round;                   /* [node]: how many sums over replicas it comes behind */
+  int        *round;                   /* [node]: how many sums over replicas it comes after */
   int         now;                     /* nodes of later rounds are not taken yet */
   char       *rows_here;               /* [value]: row output of the segment being built */
 } schedule;
@@ -90,7 +90,7 @@ static void mark_tail(const flow_graph *graph, char *tail)
   }
 }
 
-/* Nodes whose place in time matters: effects, and reads of storage behind an effect. They keep the order of the trace. */
+/* Nodes whose place in time matters: effects, and reads of storage after an effect. They keep the order of the trace. */
 static int is_ordered(const flow_graph *graph, int node)
 {
   int late = 0;
@@ -163,7 +163,7 @@ static int waits(const schedule *s, int n, int tail)
   return s->live[n] && !s->done[n] && s->tail[n] == tail && s->round[n] <= s->now && !is_ordered(s->graph, n);
 }
 
-/* What reads a sum over replicas comes behind all that does not, so that replicas meet once, at the end, and not for each sum of a metric.
+/* What reads a sum over replicas comes after all that does not, so that replicas meet once, at the end, and not for each sum of a metric.
  * Returns the last round. */
 static int find_rounds(const flow_graph *graph, int *round)
 {

@@ -64,7 +64,7 @@ static void place_in_sum(layout *l, const flow_node *node)
 }
 
 /* Lets values be computed where another op would copy them: gradients land in the optimizer's flat arena, by way of the sums over
- * replicas. From the last node to the first, so that what lies in a value is found after where that one lies. */
+ * replicas. From the last node to the first, so that what is in a value is found after where that one lies. */
 static void place_inside(layout *l)
 {
   const flow_plan *plan = l->instance->plan;
@@ -80,7 +80,7 @@ static void place_inside(layout *l)
   }
 }
 
-/* The value that v lies in, in the end, and where. */
+/* The value that v is in, in the end, and where. */
 static int outermost(const layout *l, int v, size_t *offset)
 {
   for (*offset = 0; l->inside[v] >= 0; v = l->inside[v]) *offset += l->within[v];

@@ -1,5 +1,5 @@
 /* executor.c: one run of an instance. One parallel region per run: every member of the team walks the same segments with
- * a barrier behind each. Kernels that fail leave a verdict; then the remaining work is skipped (never the barriers) and
+ * a barrier after each. Kernels that fail leave a verdict; then the remaining work is skipped (never the barriers) and
  * the commit tail writes nothing. */
 #include "base/futex.h"
 #include "run/device/device_run.h"

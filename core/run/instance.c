@@ -88,7 +88,7 @@ static void bind_entries(flow_instance *instance, const char *read)
 
 /* ---- slots and chunks ---------------------------------------------------------------------------------------------------- */
 
-/* Lays out the chunk-sized values of a segment in the member's block, for chunks of so many rows. */
+/* Lays out the chunk-sized values of a segment in the member's block, for chunks of this many rows. */
 static flow_status place_locals(flow_instance *instance, int s, int64_t rows, flow_block *blocks, int *block_of)
 {
   const flow_plan *plan = instance->plan;

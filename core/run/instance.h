@@ -15,7 +15,7 @@
 enum { FLOW_MAX_SLOTS = FLOW_SUM_SLOTS, FLOW_MOST_REPLICAS = 256 };
 
 /* What a worker tells the others when a run begins. */
-typedef struct flow_said { int64_t rows, step, common; uint64_t plan, division; int32_t shares_rows, wishes_stop, anew; } flow_said;
+typedef struct flow_said { int64_t rows, step, common; uint64_t plan, division; int32_t shares_rows, wishes_stop, rerecord; } flow_said;
 
 typedef enum flow_binding_mode {
   FLOW_BIND_NONE,      /* nobody reads this output: data stays NULL */
@@ -94,7 +94,7 @@ struct flow_instance {
   flow_scalars  scalars;
   flow_failure  verdict;
   flow_context *context;               /* of the current run: its interrupt flag */
-  int           profiled, members_ran; /* the current run is, with so many members */
+  int           profiled, members_ran; /* the current run is, with this many members */
   flow_instance  *lead;                /* the first of the local replicas (itself, where it is alone), which speaks for all of them: */
   flow_instance **replicas;            /* all local ones, itself first */
   int             replica_count;
@@ -109,12 +109,12 @@ struct flow_instance {
   flow_scalars    base;                /* what the caller gave for the whole batch */
   int             shares_rows, wishes_stop, stop_wished;
   uint64_t        division;            /* tells apart how the rows of runs were divided, the same number at all workers */
-  int             anew;                /* recordings are of no use to the current run, at one of the workers at least */
+  int             rerecord;                /* recordings are of no use to the current run, at one of the workers at least */
   int64_t         global_rows;         /* of the last run */
   int             gathers;             /* the plan puts rows of all replicas together; then workers divide what is made of them: sharded_update.c */
-  int64_t         gathered_rows;       /* ... with so many rows of each replica in the current run */
+  int64_t         gathered_rows;       /* ... with this many rows of each replica in the current run */
   flow_common     common;              /* where the workers put rows together; number -1: they cannot share memory */
-  int64_t         common_rows;         /* ... for so many of each replica */
+  int64_t         common_rows;         /* ... for this many of each replica */
   int64_t         common_said;         /* its number, if all workers said the same when the current run began, else 0 */
   int64_t        *share_units, *received;  /* [worker + 1]: sharded_update.c's, of the collect under way */
   flow_failure    late;                /* what failed in the commit tail, when there was no way back: raised when it is done */
@@ -156,9 +156,9 @@ void        flow_set_row_class(flow_instance *instance, int class);
 /* How `rows` rows are grouped in a ROWS segment. Where there are sums, the slots are as many as there may be; elsewhere a slot is as many
  * rows as fit, and every thread gets some slots. */
 void        flow_divide_rows(flow_stage *stage, int64_t rows);
-/* Kernels, slots and chunks for a run of so many rows, at most the capacity. */
+/* Kernels, slots and chunks for a run of this many rows, at most the capacity. */
 flow_status flow_instance_set_rows(flow_instance *instance, int64_t rows);
-/* flow_instance_new at a place of one's own: a replica's. instance.c */
+/* flow_instance_new at a place of its own: a replica's. instance.c */
 flow_status flow_instance_new_at(flow_plan *plan, double capacity, flow_place *place, flow_instance **out);
 /* The same instance for more rows than its capacity, of which nothing is left if memory fails: then every run fails. instance.c */
 flow_status flow_instance_resize(flow_instance *instance, int64_t capacity);

@@ -112,7 +112,7 @@ static flow_status measure(const flow_kernel *kernel, flow_call *call, flow_meas
 {
   int count = call->input_count + call->output_count;
   void *shared = NULL, *scratch = NULL;
-  flow_status status = allocate(call->inputs, count);      /* the outputs stand behind the inputs */
+  flow_status status = allocate(call->inputs, count);      /* the outputs come after the inputs */
   if (status == FLOW_OK) status = flow_alloc(kernel->shared_bytes ? kernel->shared_bytes(call) : 0, &shared);
   if (status == FLOW_OK) status = flow_alloc(kernel->scratch_bytes ? kernel->scratch_bytes(call) : 0, &scratch);
   call->shared = shared;

@@ -7,7 +7,7 @@
 #include "run/input_rows.h"
 #include "graph/variable.h"
 
-enum { MOST_WORKERS = 16384 };      /* rows beyond what so many workers take cannot be meant */
+enum { MOST_WORKERS = 16384 };      /* rows beyond what this many workers take cannot be meant */
 
 /* Checks one input against the signature and finds the rows that it brings; rows < 0: not known yet. first >= 0: the run
  * takes *rows rows from there on, more are fine; first < 0: all of them. */
@@ -124,7 +124,7 @@ static int is_over(const flow_instance *lead) { return lead->exchange && (lead->
 
 static int has_rows(const flow_signature *signature) { return signature->rank > 0 && signature->dims[0] < 0; }
 
-/* Makes the outputs for so many rows. */
+/* Makes the outputs for this many rows. */
 static flow_status new_outputs(const flow_instance *instance, int64_t rows, flow_tensor **outputs)
 {
   int made = 0;

@@ -72,7 +72,7 @@ static void run_nest(const loop_nest *nest, int axis, int to_dtype, char *to, in
   }
 }
 
-/* The bytes between the first and behind the last element of a tensor that is not empty. */
+/* The bytes between the first and after the last element of a tensor that is not empty. */
 static void tensor_extent(const flow_tensor *tensor, uintptr_t *low, uintptr_t *high)
 {
   int64_t first = 0, last = 0;

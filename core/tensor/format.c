@@ -22,7 +22,7 @@ typedef struct printer {
   /* how one element looks; found by a first pass over what will be printed */
   int       is_float, scientific;
   int       width;           /* integers and bools: of the whole word */
-  int       left, right;     /* floats: characters before and behind the point, sign and exponent included */
+  int       left, right;     /* floats: characters before and after the point, sign and exponent included */
   int       digits, exponent_digits;   /* scientific: fractional digits, digits of the exponent */
   int       finite, others, negative_infinity;
   double    smallest, largest;         /* of the finite numbers that are not 0, without sign */
@@ -80,7 +80,7 @@ static int increase_last_digit(char *word)
   return 0;
 }
 
-/* Writes value with so many fractional digits; 1 if the text reads back as value. The numbers below a power of two lie
+/* Writes value with this many fractional digits; 1 if the text reads back as value. The numbers below a power of two lie
  * twice as dense as above it, so that there the text next above may read back where the nearest text, below, does not. */
 static int print_digits(char *word, const char *format, int digits, int dtype, double value)
 {

@@ -8,7 +8,7 @@
 #include "flow.h"
 
 /* sum[i] = the sum of parts[0 .. parts_count)[i], for i in [0, count). dtype: float32 or float64; parts_count: 1 to 16384. sum may be one of
- * the parts, or lie apart from them. */
+ * the parts, or are apart from them. */
 void flow_add_pairwise(flow_dtype dtype, const void *const *parts, int parts_count, void *sum, int64_t count);
 
 #endif

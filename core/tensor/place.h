@@ -50,7 +50,7 @@ void flow_place_unwatch(flow_place *place, flow_place_watcher *watcher);
 flow_queue *flow_place_lock(flow_place *place);
 void        flow_place_unlock(flow_place *place);
 
-/* Scalars of ops that are no part of a plan, all zero, in the place's memory. */
+/* Scalars of ops that are not part of a plan, all zero, in the place's memory. */
 const flow_scalars *flow_place_scalars(const flow_place *place);
 
 #endif

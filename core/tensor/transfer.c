@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "ops/op.h"
 
-/* The elements from the first to behind the last one in memory, relative to tensor->data. */
+/* The elements from the first to after the last one in memory, relative to tensor->data. */
 static void extent_of(const flow_tensor *tensor, int64_t *low, int64_t *count)
 {
   int64_t high = 0;
@@ -36,7 +36,7 @@ static flow_status new_image(const flow_tensor *tensor, int filled, flow_tensor 
   return status;
 }
 
-/* The elements of an image, and what lies between them, into the tensor that it was made for. */
+/* The elements of an image, and what is between them, into the tensor that it was made for. */
 static flow_status write_back(flow_tensor *tensor, const flow_tensor *image)
 {
   int64_t low, count, size = flow_dtype_size(tensor->dtype);

@@ -255,7 +255,7 @@ static flow_status check_gradient(const flow_optimizer *optimizer, const flow_te
   return FLOW_OK;
 }
 
-/* Whether variable `next` of the arena lies right behind `next - 1` in memory and is treated alike. */
+/* Whether variable `next` of the arena lies right after `next - 1` in memory and is treated alike. */
 static int follows(const arena *home, int next)
 {
   const flow_tensor *before = home->variables[next - 1]->tensor, *after = home->variables[next]->tensor;

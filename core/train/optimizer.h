@@ -18,7 +18,7 @@ typedef struct flow_optimizer_class {
   const char          *name, *default_name;   /* Keras' */
   const flow_argument *parameters;
   int                  op;
-  /* Slots in Keras' order of variables: so many kinds alternate from variable to variable, each further kind stands behind
+  /* Slots in Keras' order of variables: this many kinds alternate from variable to variable, each further kind comes after
    * them for all variables. */
   int                  interleaved;
   const char          *initial_slot;     /* the parameter that slots begin with; NULL: they begin with 0 */
@@ -28,7 +28,7 @@ extern const flow_optimizer_class flow_optimizer_classes[];   /* ended by one wh
 
 /* ---- state ---------------------------------------------------------------------------------------------------------------- */
 
-/* Variables that were adopted together. Each kind of slot lies in a flat tensor, in the order of the variables; so do the
+/* Variables that were adopted together. Each kind of slot is in a flat tensor, in the order of the variables; so are the
  * parameters that this optimizer was the first to adopt. */
 typedef struct flow_arena {
   int             count, first_slot;             /* first_slot: in slot_variables of the optimizer */

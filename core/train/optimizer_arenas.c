@@ -188,7 +188,7 @@ static flow_status check_trains(const flow_optimizer *optimizer, const flow_vari
                    variable->name, flow_dtype_name(variable->tensor->dtype));
 }
 
-/* What an optimizer trains together lies on one device, and so does what its updates read beside. */
+/* What an optimizer trains together is on one device, and so is what its updates read beside. */
 static flow_status check_place(flow_optimizer *optimizer, flow_variable *const *variables, int count)
 {
   flow_place *place = flow_tensor_place(variables[0]->tensor);

@@ -35,7 +35,7 @@ static flow_status move_parts(flow_optimizer *optimizer, const flow_storage *fro
   return FLOW_OK;
 }
 
-/* Moves what `member` lies in. */
+/* Moves what `member` is in. */
 static flow_status move_storage(flow_optimizer *optimizer, const flow_tensor *member, flow_place *place)
 {
   flow_storage *from = member->storage;

@@ -6,7 +6,7 @@
  * most, so that eight slots in turns are enough.
  *
  * Small sums are one step: show the elements, add up what all have shown. In larger ones each rank adds up its share of what was shown,
- * and the others fetch the result in a later step: then the bytes that a rank looks at do not grow with the ranks. The result lies where
+ * and the others fetch the result in a later step: then the bytes that a rank looks at do not grow with the ranks. The result is where
  * one of the elements lay, in the slot of the next rank: to get a line for reading and writing costs less than to get two. All sums are
  * added in the order of the ranks. */
 #include "transport/shared.h"
@@ -228,7 +228,7 @@ static unsigned char *shown(const flow_shared *self, int rank, int64_t step, int
   return bytes <= FLOW_SHARED_SMALL ? slot->small : slot->data;
 }
 
-/* The bytes of the part-th chunk; 0 behind the last. */
+/* The bytes of the part-th chunk; 0 after the last. */
 static int64_t chunk_bytes(const work *of, int64_t part)
 {
   int64_t left = of->bytes - part * FLOW_SHARED_BYTES;

@@ -1,7 +1,7 @@
 /* shared.h: the memory through which processes of one machine add up, and a rank's view of it. shared.c is the transport, shared_open.c
  * how the ranks find the memory.
  *
- * What lies in the memory was written by others, who may have died in the middle of it: nothing of it is ever used as a size, an index
+ * What is in the memory was written by others, who may have died in the middle of it: nothing of it is ever used as a size, an index
  * or an address. */
 #ifndef FLOW_TRANSPORT_SHARED_H
 #define FLOW_TRANSPORT_SHARED_H
@@ -81,7 +81,7 @@ typedef struct flow_shared_work {
   int              size;                 /* of an element */
   void (*show)(flow_shared *self, const struct flow_shared_work *work, int64_t step);
   void (*look)(flow_shared *self, const struct flow_shared_work *work, int64_t step);
-  void *const     *arrays;               /* collect: so many, their units in bytes, where the ranks' parts begin, ... */
+  void *const     *arrays;               /* collect: this many, their units in bytes, where the ranks' parts begin, ... */
   int              array_count;
   int64_t          unit, per_step;       /* ... and how many units of a part go into a step */
   const int64_t   *first;
@@ -101,7 +101,7 @@ void       *flow_shared_memory_make(size_t bytes, flow_shared_file *file);
 void       *flow_shared_memory_open(size_t bytes, const flow_shared_file *file);
 /* See run/replicas/exchange.h. */
 flow_status flow_shared_share(flow_communicator *self, int64_t bytes, flow_common *out);
-/* Whether this process can read what lies at `address` of a peer's memory: 8 bytes, which have to be `expected`. */
+/* Whether this process can read what is at `address` of a peer's memory: 8 bytes, which have to be `expected`. */
 int         flow_shared_can_read(int64_t process, uint64_t address, uint64_t expected);
 
 static inline flow_shared_slot *flow_shared_slot_of(const flow_shared *self, int rank, unsigned step)

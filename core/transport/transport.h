@@ -87,7 +87,7 @@ void        flow_communicator_close(flow_communicator *self);
 
 /* All ranks call it after open. Where they are processes of one machine that can open each other's memory, *communicator becomes one
  * that hands the bytes through memory and owns the old one; elsewhere, and if FLOW_SHARED_MEMORY is 0 in one rank's environment, it stays
- * as it is, which is no failure. Nothing is left in any file system. A failure is one of the calls that the ranks agree by. */
+ * as it is, which is not a failure. Nothing is left in any file system. A failure is one of the calls that the ranks agree by. */
 flow_status flow_communicator_share(flow_communicator **communicator);
 /* Does it hand the bytes through memory that processes share? */
 int         flow_communicator_is_shared(const flow_communicator *self);

@@ -74,7 +74,8 @@ static const flow_device *choose(void)
     const flow_device *device = flow_cpu_device_for(wanted);
     if (device) return device;
     char text[160];
-    snprintf(text, sizeof text, "FLOW_ISA=%.32s: this machine does not have these kernels (avx512, avx2, plain); using the widest that it has", wanted);
+    snprintf(text, sizeof text, "FLOW_ISA=%.32s: this machine does not have these kernels (avx512, avx2, plain); using the widest that it "
+             "has", wanted);
     flow_log(FLOW_LOG_WARNING, text);
   }
   for (int i = 0; i < BUILD_COUNT; i++)

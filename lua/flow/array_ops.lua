@@ -91,7 +91,7 @@ return function(ops, define, axis_from, gather)
 
   ---- parts ------------------------------------------------------------------------------------------------------------------------
 
-  -- A list of parts along an axis (1): so many equal ones, or those between cuts behind so many elements: {2, 5} cuts 7 in 2, 3 and 2.
+  -- A list of parts along an axis (1): this many equal ones, or those between cuts after this many elements: {2, 5} cuts 7 in 2, 3 and 2.
   takes "x, cuts, axis = 1"
   define(function(x, cuts, axis)
     local what = "flow.split"
@@ -138,7 +138,7 @@ return function(ops, define, axis_from, gather)
     return ops.concat(list, axis)
   end
 
-  -- x so many times along each axis; fewer numbers than axes are for the last ones.
+  -- x this many times along each axis; fewer numbers than axes are for the last ones.
   takes "x, repeats"
   define(function(x, repeats)
     local what = "flow.tile"
@@ -153,7 +153,7 @@ return function(ops, define, axis_from, gather)
     return x
   end, "tile")
 
-  -- Each element of an axis, or of the flattened tensor, so many times.
+  -- Each element of an axis, or of the flattened tensor, this many times.
   takes "x, repeats, axis?"
   define(function(x, count, axis)
     local what = "flow.repeat_"
@@ -161,7 +161,7 @@ return function(ops, define, axis_from, gather)
     if axis == nil then x, axis = ops.reshape(x, -1), 1 end
     axis = axis_of(x, axis, what)
     local dims = tensor.raw_shape(x)
-    dims[axis] = dims[axis] * count      -- of the batch's, so many rows for each of its rows
+    dims[axis] = dims[axis] * count      -- of the batch's, this many rows for each of its rows
     return ops.reshape_raw(copies(ops.expand_dims(x, axis + 1), count, axis + 1), dims)
   end, "repeat_")
 
@@ -209,7 +209,7 @@ return function(ops, define, axis_from, gather)
     return take(x, positions, axis)
   end
 
-  -- x with more elements before and behind each axis: constant_values, or those that are there, mirrored.
+  -- x with more elements before and after each axis: constant_values, or those that are there, mirrored.
   takes "x, widths, mode = 'constant', constant_values = 0"
   define(function(x, widths, mode, value)
     local what = "flow.pad"

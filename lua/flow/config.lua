@@ -37,7 +37,7 @@ function config.get_precision()
 end
 
 -- The CPU's kernels add in an order that depends on shapes only: results are the same whatever the number of threads, so
--- for one number of replicas there is nothing to switch. { shards = 8 }, alone or behind true: the same bits for any number of workers,
+-- for one number of replicas there is nothing to switch. { shards = 8 }, alone or after true: the same bits for any number of workers,
 -- too (distribute/shards.lua); strategies have 8 replicas, and those that exist already are in the way.
 signature.takes "enabled?: boolean, { shards? }"
 function config.enable_op_determinism(enabled, options)

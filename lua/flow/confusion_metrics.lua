@@ -25,7 +25,7 @@ end
 return function(metrics)
   local classes = {}
 
-  -- A class of metrics with that constructor: make(class, ...) -> a metric. parameters: their names, of which so many have positions.
+  -- A class of metrics with that constructor: make(class, ...) -> a metric. parameters: their names, of which this many have positions.
   local function define(name, parameters, positional, make)
     local class = object.class(name, metrics.Metric)
     signature.of_record(class, "flow.metrics." .. name, parameters, positional, function(...) return make(class, ...) end)

@@ -127,7 +127,7 @@ function define.variadic(ops, f, name)
   end, signature.method_of(entry, "tensor:" .. name))
 end
 
--- A method of tensors that is no function of flow.
+-- A method of tensors that is not a function of flow.
 function define.method(name, f)
   local entry = signature.entry("tensor:" .. name, f, "")
   entry.method = true

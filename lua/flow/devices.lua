@@ -175,7 +175,7 @@ function devices.within(number, f, ...)
     function() check(C.flow_context_set_device(native.context, before)) end, f, ...)
 end
 
--- flow.device("gpu:0", f, ...): f's results; what f makes lies there.
+-- flow.device("gpu:0", f, ...): f's results; what f makes is there.
 signature.takes("device, f, ...", true)
 function devices.device(name, f, ...)
   if type(f) ~= "function" then raise("flow.device takes a device and a function, got %s", errors.describe(f)) end

@@ -21,9 +21,9 @@ end
 --   count    batches that the loop has at most
 --   stops    (optional) whether somebody wants to stop; stop: whether the loop ends for it now
 --   run      (optional) of training (fit_position.lua), told where it stands
--- nil if nobody looks, so that the loop need not come here. Else: after(batch, rows), to be called behind each batch, counted from 0, or
--- behind several that end with an execution, with the last one and the rows of all, which returns true to end the loop; and finish(),
--- behind a loop whose data ended; and every(), how many batches the loop may run before it comes here again.
+-- nil if nobody looks, so that the loop need not come here. Else: after(batch, rows), to be called after each batch, counted from 0, or
+-- after several that end with an execution, with the last one and the rows of all, which returns true to end the loop; and finish(),
+-- after a loop whose data ended; and every(), how many batches the loop may run before it comes here again.
 function executions.watch(how)
   local list, bar, run, count = how.list, how.bar, how.run, how.count
   local on_begin, on_end = "on_" .. how.what .. "_batch_begin", "on_" .. how.what .. "_batch_end"

@@ -213,8 +213,8 @@ end
 
 local ref = state.ref
 
--- LuaJIT may collect a tensor after its last use in Lua, which lies before the call that reads its pointer. Whoever takes a pointer and
--- then calls anything puts the tensor in held before, where it stays until another one comes, or in called behind the call, where it does
+-- LuaJIT may collect a tensor after its last use in Lua, which is before the call that reads its pointer. Whoever takes a pointer and
+-- then calls anything puts the tensor in held before, where it stays until another one comes, or in called after the call, where it does
 -- not stay.
 native.held = {}
 native.called = setmetatable({}, { __mode = "v" })
@@ -433,7 +433,7 @@ function native.while_tracing(begin, f, ...)
 end
 
 -- While f runs, Ctrl-C in the flowlua program only raises the flag that native.interrupted() reads; otherwise it raises an
--- error at the next line of Lua. fit uses this to stop between two batches. An interrupt that f did not clear is raised behind it.
+-- error at the next line of Lua. fit uses this to stop between two batches. An interrupt that f did not clear is raised after it.
 function native.defer_interrupts(f, ...)
   local before = registry["flowlua.defer_interrupts"]
   local function finish(ok, ...)

@@ -254,7 +254,7 @@ end
 local function run_fit(model, data, validation, options)
   local order = options.shuffle and data.rows and tensor.arange(data.rows, { dtype = "int64", device = "cpu" }) or nil
   local train = keep_data(new_pass(model, "train", data, options.batch_size, options.steps_per_epoch, order), model)
-  if train.source then train.source.position = batches.count(train.source) end      -- the first epoch starts anew
+  if train.source then train.source.position = batches.count(train.source) end      -- the first epoch starts from the beginning
   local test = validation and keep_data(new_pass(model, "test", validation, options.validation_batch_size, options.validation_steps), model)
   local target = options.steps_per_epoch or train.source and batches.count(train.source) or train.feed and train.feed:expected()
   if target == math.huge then target = nil end

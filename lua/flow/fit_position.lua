@@ -59,7 +59,7 @@ end
 
 local function restore_source(source, state)
   if source.rows ~= state.rows or source.size ~= state.size or (source.order ~= nil) ~= (state.order ~= nil) then
-    raise("fit: the backup was made with %d samples in batches of %d%s, this run has %d in batches of %d%s; delete it to begin from the start",
+    raise("fit: the backup was made with %d samples in batches of %d%s, this run has %d in batches of %d%s; delete it to start over",
       state.rows, state.size, state.order and ", shuffled" or "", source.rows, source.size, source.order and ", shuffled" or "")
   end
   source.position = state.position
@@ -79,7 +79,7 @@ local function restore_feed(model, what, feed, state)
   local worker = feed.own and workers.of(model)
   local count, before = worker and worker.count or 0, state.each and #state.each or 0
   if count ~= before then
-    raise("fit: the backup was made by %s, this run has %s (%s); delete it to begin from the start",
+    raise("fit: the backup was made by %s, this run has %s (%s); delete it to start over",
       before == 0 and "workers that share one data set" or ("%d workers that each read data of their own"):format(before),
       count == 0 and "a shared data set" or ("%d with data of their own"):format(count), what)
   end
@@ -94,7 +94,7 @@ end
 local function restore_pass(model, what, pass, state)
   if not pass or not state then return end
   if (pass.feed ~= nil) ~= (state.feed ~= nil) then
-    raise("fit: the backup was made with %s for %s, this run has %s; delete the backup to begin from the start",
+    raise("fit: the backup was made with %s for %s, this run has %s; delete the backup to start over",
       state.feed and "a Dataset" or "tensors", what, pass.feed and "a Dataset" or "tensors")
   end
   if pass.feed then restore_feed(model, what, pass.feed, state.feed) else restore_source(pass.source, state.source) end

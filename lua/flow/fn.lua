@@ -23,7 +23,7 @@ local context = native.context
 local is_tensor = native.is_tensor
 
 local fn = {
-  cannot_be_traced = false,      -- raised meanwhile: what the function calls is no op, but runs plans (strategy:run)
+  cannot_be_traced = false,      -- raised meanwhile: what the function calls is not an op, but runs plans (strategy:run)
 }
 
 local MAX_PLANS = 8                -- per function; the least recently used one goes

@@ -55,7 +55,7 @@ function io.copy(from, to, overwrite)
   check(C.flow_copy_file(io.path(from, "flow.io.copy"), io.path(to, "flow.io.copy"), overwrite and 1 or 0))
 end
 
--- The parts with slashes between them; a part that is an absolute path, or names a bucket, starts anew.
+-- The parts with slashes between them; a part that is an absolute path, or names a bucket, starts from the beginning.
 takes("parts...", true)
 function io.join(...)
   local joined = ""

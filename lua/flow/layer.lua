@@ -358,7 +358,7 @@ function Layer:_collect_penalties(list, seen)
   return list
 end
 
--- What regularizers and add_loss() add to the loss: a list of scalars, for a training loop of one's own.
+-- What regularizers and add_loss() add to the loss: a list of scalars, for a training loop that the user writes.
 function Layer.fields.losses(self) return self:_collect_penalties({}, {}) end
 
 function Layer.fields.weights(self) return self:_collect({}, {}) end

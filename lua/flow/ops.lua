@@ -162,7 +162,7 @@ define(function(x, slope, most, threshold)
   return most and ops.minimum(y, number("flow.relu", "max_value", most)) or y
 end, "relu")
 
--- To the nearest whole number, halves to the even one, or to so many decimals.
+-- To the nearest whole number, halves to the even one, or to this many decimals.
 takes "x, decimals = 0"
 define(function(x, decimals)
   x = operand(x, nil, "flow.round")

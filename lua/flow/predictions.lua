@@ -21,7 +21,7 @@ Predictions.__index = Predictions
 function predictions.new(model, total, watched)
   return setmetatable({ model = model, total = total, outputs = native.out("flow_tensor", steps.MOST_OUTPUTS),
                         gathers = workers.of(model) ~= nil, watched = watched,
-                        waiting = {}, batches = 0, bytes = 0,           -- of each output, parts that lie where they were computed
+                        waiting = {}, batches = 0, bytes = 0,           -- of each output, parts that are where they were computed
                         taken = 0, rows = 0,                            -- rows that came to the host; rows in all
                         pieces = {} }, Predictions)                     -- of each output, tensors on the host
 end
@@ -30,7 +30,7 @@ local function bytes_of(t)
   return t.size * C.flow_dtype_size(native.dtype(t.dtype))
 end
 
--- Takes over what is in self.outputs: of a batch of so many rows.
+-- Takes over what is in self.outputs: of a batch of this many rows.
 function Predictions:add(rows)
   local count = 0
   while count < steps.MOST_OUTPUTS and self.outputs[count] ~= nil do
@@ -57,7 +57,7 @@ local function copy_rows(to, first, from)
   native.check(status)
 end
 
--- Puts rows behind those that are there.
+-- Puts rows after those that are there.
 local function append(self, output, part)
   local pieces, shape = self.pieces[output] or {}, part.shape
   self.pieces[output] = pieces

@@ -7,7 +7,7 @@
 -- (threads waiting for each other, the engine between kernels) and .outside (Lua, tracing, moving batches); rows, waiting
 -- and outside add up to seconds. Times of a row are wall seconds: over all threads, divided by their number; bytes are those of the
 -- outputs of one call. .arena is what the values of the largest plan share, .memory all that it holds besides variables, in bytes.
--- Arguments behind a table of options, or behind f if there is none, go to f.
+-- Arguments after a table of options, or after f if there is none, go to f.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -40,7 +40,7 @@ end
 ---- a time line ---------------------------------------------------------------------------------------------------------------
 
 -- The events as complete events ("Trace Event Format" of Chromium), times in microseconds from the start of f. Kernels that take
--- turns chunk by chunk on one thread stand one behind the other, each as long as the thread worked for it.
+-- turns chunk by chunk on one thread stand one after the other, each as long as the thread worked for it.
 local function trace_text(started)
   local lines, free, threads = {}, {}, {}
   for i = 0, C.flow_profile_event_count(context) - 1 do

@@ -113,7 +113,7 @@ local function head_text(self, form, now, final)
   return text
 end
 
--- The line in at most `columns` columns. What does not fit even behind the shortest head is left out; at the end of the epoch, when
+-- The line in at most `columns` columns. What does not fit even after the shortest head is left out; at the end of the epoch, when
 -- the numbers stay to be read, it goes to lines of its own.
 local function fitted(self, columns, now, logs, final)
   local values = value_texts(logs, true)

@@ -18,7 +18,7 @@ local function is_finite(value)
 end
 
 -- What to format instead of a value that lies exactly between two texts: C and Python take the even one, LuaJIT the larger one.
--- kind: f or e; precision: digits behind the point.
+-- kind: f or e; precision: digits after the point.
 local function to_even(value, precision, kind)
   if not is_finite(value) or precision > 40 then return value end
   local kept, rest, exponent = ("%.99" .. kind):format(value):match("^(%-?%d+%.?" .. ("%d"):rep(precision) .. ")%.?(%d*)(.*)$")
@@ -27,7 +27,7 @@ local function to_even(value, precision, kind)
 end
 
 -- Digits and exponent (of the first digit) as Python writes a float without a type: an exponent from 10^`large` on and below 1e-4,
--- else a point with at least one digit behind it.
+-- else a point with at least one digit after it.
 local function write_digits(sign, digits, exponent, large)
   digits = digits:gsub("0+$", "")
   if digits == "" then digits = "0" end
@@ -167,7 +167,7 @@ local function format_text(value, spec, shown)
     end
     value = table.concat(kept)
   end
-  if spec.align == "=" then spec.align = "<" end      -- Python pads a text with the zeros behind it
+  if spec.align == "=" then spec.align = "<" end      -- Python pads a text with the zeros after it
   return pad(value, spec, "<")
 end
 

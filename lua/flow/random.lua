@@ -1,6 +1,6 @@
 -- random.lua: random tensors. They are counter-based: a seed and an element's index make a number, so equal seeds give
 -- equal tensors on every machine. Without { seed = n } each call draws a fresh seed from the global one, and in a traced
--- function every run draws anew.
+-- function every run draws new numbers.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -44,7 +44,7 @@ function random:set_state(state)
   self.global_seed = state.global_seed or false
 end
 
--- A seed of the caller's, or a fresh one.
+-- A seed of the caller, or a fresh one.
 function internal.seed_of(what, options)
   if options.seed ~= nil then return check_seed(what, options.seed) end
   return C.flow_context_next_seed(context)

@@ -39,7 +39,7 @@ function signature.check_callable(what, f)
   return f
 end
 
--- Whether a table has a key that is no list position.
+-- Whether a table has a key that is not a list position.
 local function is_named(value)
   local key = next(value)
   while key ~= nil do
@@ -50,7 +50,7 @@ local function is_named(value)
 end
 signature.is_named = is_named
 
--- Whether a table is options: it has a key that is no list position. An empty table is options.
+-- Whether a table is options: it has a key that is not a list position. An empty table is options.
 function signature.is_options(value)
   return type(value) == "table" and not getmetatable(value) and (next(value) == nil or is_named(value))
 end
@@ -302,7 +302,7 @@ function signature.constructor(class, title, f)
   getmetatable(class).__call = function(_, ...) return guarded(...) end
 end
 
--- A table for the methods of objects that are no instances of a class (object.lua), which have this metatable.
+-- A table for the methods of objects that are not instances of a class (object.lua), which have this metatable.
 function signature.methods(receiver, metatable)
   local methods = {}
   metatable[methods] = true

@@ -5,7 +5,7 @@
 --   local gradients = tape:gradient(loss, model.trainable_variables)
 --
 -- Trainable variables are watched by being read; tensors are watched by tape:watch(t). A tape may be asked for gradients
--- any number of times; recording again starts anew.
+-- any number of times; recording again starts from the beginning.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"

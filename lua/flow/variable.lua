@@ -34,7 +34,7 @@ function variable.wrap(pointer)
   return known[address(pointer)] or adopt(C.flow_variable_retain(pointer))
 end
 
--- Gives this reference back; using the object is an error from now on. Another variable may come to lie at its address.
+-- Gives this reference back; using the object is an error from now on. Another variable may come to be at its address.
 function variable.close(self)
   local handle = rawget(self, "handle")
   if not handle then return end

@@ -1,4 +1,4 @@
--- files.lua: seconds that saving a model of so many megabytes takes, or loading it: flowlua files.lua save|load PATH MEGABYTES
+-- files.lua: seconds that saving a model of this many megabytes takes, or loading it: flowlua files.lua save|load PATH MEGABYTES
 local flow = require "flow"
 local C = require("flow.ffi").C
 local layers = flow.layers

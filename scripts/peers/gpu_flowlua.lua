@@ -1,7 +1,7 @@
 -- gpu_flowlua.lua NET DTYPE speed SECONDS ROUNDS: images per second of training NET (flowers, mnist, resnet50) on gpu:0 in float32, where
 -- matrices are multiplied in TF32, or bfloat16, a line "images RATE" for each round. gpu_flowlua.lua NET DTYPE digest: the losses of a
 -- short training to the last bit, for comparing two runs.
--- Data lies on the device; FLOW_DEVICE=gpu:0 is set by scripts/gpu-check.
+-- Data is on the device; FLOW_DEVICE=gpu:0 is set by scripts/gpu-check.
 local flow = require "flow"
 local nets = require "flow.bench.nets"
 local net, dtype, mode, seconds, rounds = arg[1], arg[2], arg[3], tonumber(arg[4] or 0), tonumber(arg[5] or 0)

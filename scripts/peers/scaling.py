@@ -144,7 +144,7 @@ class Job:
         return float(images) / float(seconds), found["first"][0]
 
     def prepare(self, seconds):
-        """One run that does not count: files come into memory, and the number of steps for about so many seconds shows."""
+        """One run that does not count: files come into memory, and the number of steps for about this many seconds shows."""
         rate, _ = self.run()
         self.steps = 100 * max(1, round(seconds * rate / (self.replicas * BATCH) / 100))
 

@@ -74,7 +74,7 @@ if mode == "train":
     def work(passes):
         model.fit(data, epochs=passes, shuffle=False, verbose=0)
 else:
-    # Faster than model.predict: a compiled call of the model for each batch, which lies there as a tensor.
+    # Faster than model.predict: a compiled call of the model for each batch, which is there as a tensor.
     batches = [tf.constant(x[first:first + 32]) for first in range(0, rows, 32)]
     predict = tf.function(lambda images: model(images, training=False))
 

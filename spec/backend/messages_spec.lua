@@ -121,7 +121,7 @@ describe("the message about what does not fit", function()
     end)
   end
 
-  it("names a label that is no class, and its row", function()
+  it("names a label that is not a class, and its row", function()
     local labels = flow.tensor({ 1, 3 }, { dtype = "int32" })
     local ok, message = pcall(backend.apply, "sparse_cross_entropy", { zeros(2, 3), labels })
     assert.is_false(ok)

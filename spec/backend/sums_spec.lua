@@ -1,5 +1,5 @@
 --- Sums keep their digits however long they are, along any axis, and their bits follow from values, shape, number of rows and instruction
---- set: not from chunks, threads, capacity, or from whether a plan ran them. FLOW_CASES=10000 tries so many random sums.
+--- set: not from chunks, threads, capacity, or from whether a plan ran them. FLOW_CASES=10000 tries this many random sums.
 require "spec.support.init"
 local flow = require "flow"
 local backend = require "spec.support.backend"

@@ -42,7 +42,7 @@ static inline const flow_accelerator *cuda_device(void)
 
 #define cuda_ok(call) do { if ((call) != FLOW_OK) fail_msg("%s", flow_last_error()); } while (0)
 
-/* An operand's bytes, from the first to behind the last that its strides reach, with guards around them. */
+/* An operand's bytes, from the first to after the last that its strides reach, with guards around them. */
 typedef struct cuda_copy { flow_operand *host; char *first; size_t bytes; char *block; void *data; } cuda_copy;
 
 static inline cuda_copy cuda_upload(const flow_accelerator *device, flow_queue *queue, flow_operand *host)
@@ -128,7 +128,7 @@ static inline flow_status cuda_run(const flow_kernel *kernel, flow_call *call, u
   return status;
 }
 
-/* What a call writes, packed one behind the other. */
+/* What a call writes, packed one after the other. */
 typedef struct cuda_bytes { unsigned char *data; size_t count; } cuda_bytes;
 
 static inline flow_operand *cuda_written(flow_call *call, unsigned written, int i)

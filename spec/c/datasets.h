@@ -1,5 +1,5 @@
 /* datasets.h: what the tests of the input pipeline share: passes as lists of numbers, and the check that a pass can be saved
- * and restored behind every element. */
+ * and restored after every element. */
 #ifndef FLOW_SPEC_DATASETS_H
 #define FLOW_SPEC_DATASETS_H
 
@@ -120,7 +120,7 @@ static inline flow_dataset *concatenate(flow_dataset *a, flow_dataset *b)
   return made(status, b, out);
 }
 
-/* Saves behind each of the first `most` elements and goes on from there with another iterator, then runs over `more`
+/* Saves after each of the first `most` elements and goes on from there with another iterator, then runs over `more`
  * elements; releases the dataset. */
 static inline void check_positions(flow_dataset *dataset, int most, int more)
 {

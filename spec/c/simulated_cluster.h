@@ -137,7 +137,7 @@ static int sim_end_of(const simulation *sim, const sim_connection *connection, i
   return -1;
 }
 
-/* In order behind all that was sent before. */
+/* In order after all that was sent before. */
 static double sim_arrival(simulation *sim, sim_direction *to)
 {
   double at = sim->now + sim_real(sim, 0.0002, sim->slowest);
@@ -518,7 +518,7 @@ static void sim_step(simulation *sim, const sim_event *event)
 
 /* ---- a run --------------------------------------------------------------------------------------------------------------------------- */
 
-/* chief: whether there is a job "chief"; ps: of the nodes, so many are parameter servers. */
+/* chief: whether there is a job "chief"; ps: of the nodes, this many are parameter servers. */
 static void sim_begin(simulation *sim, unsigned long long seed, int nodes, int chief, int ps)
 {
   *sim = (simulation){ .random = seed * 2654435761u + 12345, .nodes = nodes, .steps = 30, .slowest = 0.005, .verdict_process = -1 };

@@ -253,7 +253,7 @@ static void effects_wait_for_the_verdict(void **state)
   release((flow_operand[]){ logits, labels, losses, variable, one }, 5);
 }
 
-/* What is large, or no kernel, comes between what stands before and behind it. */
+/* What is large, or no kernel, comes between what stands before and after it. */
 static void others_come_between(void **state)
 {
   (void)state;
@@ -305,7 +305,7 @@ static void what_is_too_much_for_one_is_several(void **state)
   release(many, 4);
 }
 
-/* A queue that follows gets what was left to the bundle before, and what follows it comes behind. */
+/* A queue that follows gets what was left to the bundle before, and what follows it comes after. */
 static void queues_that_are_recorded_together(void **state)
 {
   (void)state;

@@ -352,7 +352,7 @@ static void forks_are_joined(void **state)
   is(cudaErrorInvalidResourceHandle, cudaGraphLaunch(exec, first));
   choose(0);
   good(cudaGraphLaunch(exec, first));
-  good(cudaGraphLaunch(exec, second));               /* each comes behind the one before */
+  good(cudaGraphLaunch(exec, second));               /* each comes after the one before */
   is(cudaErrorUnknown, cudaMemsetAsync(memory, 0, BYTES, first));
   says("hazard: a clear");
   good(cudaGraphExecDestroy(exec));                  /* what was launched is carried out */

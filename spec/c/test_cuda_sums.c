@@ -198,7 +198,7 @@ static void a_step_is_made_by_all_where_all_approve(void **state)
   }
 }
 
-/* The second never comes. What was ended is no sum, so the step is not made. */
+/* The second never comes. What was ended is not a sum, so the step is not made. */
 static void abort_lets_a_device_go(void **state)
 {
   (void)state;

@@ -124,7 +124,7 @@ static void dropped_elements_leave_no_gap(void **state)
   }
 }
 
-/* A failure comes at its element's place, with its message; behind it the data goes on. */
+/* A failure comes at its element's place, with its message; after it the data goes on. */
 static void failures_reach_the_consumer(void **state)
 {
   (void)state;

@@ -496,7 +496,7 @@ static void a_program_runs_several_steps_and_outputs(void **state)
   array_free(&a); array_free(&b); array_free(&c); array_free(&sum); array_free(&relu);
 }
 
-/* Contiguous operands of one long run need no buffers themselves; what lies between two steps does, one block at a time. */
+/* Contiguous operands of one long run need no buffers themselves; what is between two steps does, one block at a time. */
 static void a_long_run_of_several_steps_keeps_to_its_buffers(void **state)
 {
   (void)state;

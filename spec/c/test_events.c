@@ -124,7 +124,7 @@ static void histograms_count_every_finite_value_once(void **state)
   double near[] = { 1, nextafter(1, 2) };
   flow_histogram(near, 2, 4, rows);
   assert_true(rows[2] + rows[5] + rows[8] + rows[11] == 2);
-  double far[] = { -1e308, 1e308 };      /* their distance is no number */
+  double far[] = { -1e308, 1e308 };      /* their distance is not a number */
   flow_histogram(far, 2, 4, rows);
   assert_true(rows[2] + rows[5] + rows[8] + rows[11] == 2);
   flow_histogram(values, 1, 4, rows);

@@ -72,7 +72,7 @@ static void test_a_bad_label_changes_nothing(void **state)
   OK(flow_set_threads(0));
 }
 
-/* A failure behind an effect takes the effect back. */
+/* A failure after an effect takes the effect back. */
 static void test_a_failure_behind_an_update(void **state)
 {
   (void)state;

@@ -6,7 +6,7 @@
 
 /* ---- kernels ---------------------------------------------------------------------------------------------------------- */
 
-typedef struct layer { int k, m, n, before; } layer;   /* before: parameters that lie in front of the matrix */
+typedef struct layer { int k, m, n, before; } layer;   /* before: parameters that are in front of the matrix */
 
 typedef struct expectation { double *w, *slots[3]; int first_slot, adam; double tolerance; } expectation;
 
@@ -249,7 +249,7 @@ static void test_same_parameters(void **state)
   }
 }
 
-/* Two large layers one behind the other, and no parameters beside them. */
+/* Two large layers one after the other, and no parameters beside them. */
 static void test_two_layers(void **state)
 {
   (void)state;

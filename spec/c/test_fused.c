@@ -1,5 +1,5 @@
 /* test_fused.c: a chain of elementwise steps in one pass equals the same steps one by one, bit for bit, for every build and
- * for runs shorter and longer than a block; operands and scratch lie between guards. */
+ * for runs shorter and longer than a block; operands and scratch are between guards. */
 #include "kernel_runner.h"
 
 /* relu((x * bias + x) - square(x)): five steps over registers 0 = x, 1 = bias. */

@@ -66,7 +66,7 @@ static bytes encoded(const char *name, int channels)
   return read_all(path_of(name));
 }
 
-/* Decodes a copy without a byte behind it, so that a sanitizer sees every read beyond the end. */
+/* Decodes a copy without a byte after it, so that a sanitizer sees every read beyond the end. */
 static flow_status decode(const unsigned char *data, size_t count, int channels)
 {
   unsigned char *copy = malloc(count > 0 ? count : 1);

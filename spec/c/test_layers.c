@@ -235,7 +235,7 @@ static void dropout_depends_on_its_name_and_seed(void **state)
     flow_tensor_release(y);
     y = call(layer, x, 1);
     assert_int_equal(flow_tensor_read(y, again, 64), FLOW_OK);
-    assert_memory_not_equal(found[i], again, sizeof again);                /* each call outside of a trace draws anew */
+    assert_memory_not_equal(found[i], again, sizeof again);                /* each call outside of a trace draws new numbers */
     flow_tensor_release(y);
     flow_layer_release(layer);
   }

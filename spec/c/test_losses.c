@@ -1,4 +1,4 @@
-/* test_losses.c: values of losses and metrics by hand, label shapes, weights, logits behind a softmax, failures. */
+/* test_losses.c: values of losses and metrics by hand, label shapes, weights, logits that are the input of a softmax, failures. */
 #include "floats.h"
 
 #include "ops/op.h"

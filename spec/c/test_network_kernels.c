@@ -238,7 +238,7 @@ static void test_softmax(void **state)
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
     for (int d = 0; d < 2; d++) {
       try_softmax(real_dtypes[d], sizes[i][0], sizes[i][1], sizes[i][2], 3);
-      try_softmax(real_dtypes[d], sizes[i][0], sizes[i][1], sizes[i][2], 200);    /* e^200 is no float */
+      try_softmax(real_dtypes[d], sizes[i][0], sizes[i][1], sizes[i][2], 200);    /* e^200 is not a float */
     }
 }
 

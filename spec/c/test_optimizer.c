@@ -84,7 +84,7 @@ static void test_adoption(void **state)
   EXPECT(a->tensor, 1, 2, 3);
 }
 
-/* A second optimizer over the same variables still updates them in one run: they lie side by side, whoever owns them. */
+/* A second optimizer over the same variables still updates them in one run: they are side by side, whoever owns them. */
 static void test_a_second_optimizer_has_one_run(void **state)
 {
   (void)state;

@@ -245,7 +245,7 @@ static void test_scaled_input(void **state)
   flow_tensor_release(scale);
 }
 
-/* Numbers per channel behind a convolution, with and without a bias, go into its weights, unless somebody reads between. */
+/* Numbers per channel after a convolution, with and without a bias, go into its weights, unless somebody reads between. */
 static void test_affine_folding(void **state)
 {
   (void)state;

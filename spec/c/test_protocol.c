@@ -1,7 +1,7 @@
 /* The control plane's protocol: single faults with the sentence each of them gives, and random schedules of faults.
  *
  *   test_protocol                      the tests
- *   test_protocol --count 10000        so many schedules, from --seed S on (default 1)
+ *   test_protocol --count 10000        this many schedules, from --seed S on (default 1)
  *   test_protocol --seed 17            one schedule, told event by event */
 #include <stdarg.h>
 #include <stddef.h>
@@ -115,7 +115,7 @@ static void test_one_fault(void **state)
   one_fault(SIM_FREEZE, 0, 15, 0, "chief:0 10.0.0.1:2222 s");          /* silent for, or stood still for */
 }
 
-/* Less than dead_after is no failure. */
+/* Less than dead_after is not a failure. */
 static void test_short_freeze(void **state)
 {
   (void)state;

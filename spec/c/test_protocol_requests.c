@@ -137,7 +137,7 @@ static void test_store(void **state)
   expect_stored(1, 7, "first");
   expect_stored(0, 8, "first");
   set(0, 10, "id", "");
-  assert_int_equal(flow_protocol_get(all.task[1], all.now, 14, "id", 5), FLOW_OK);      /* nothing is no value: it is waited for */
+  assert_int_equal(flow_protocol_get(all.task[1], all.now, 14, "id", 5), FLOW_OK);      /* nothing is not a value: it is waited for */
   pump();
   assert_int_equal(result_of(1)->request, 7);
   set(0, 11, "id", "second");

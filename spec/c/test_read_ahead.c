@@ -23,7 +23,7 @@ static int remove_folder(void **state)
   return rmdir(folder);
 }
 
-/* Record k of file i is an int32 i * 10000 + k and, behind it, up to 40 KB more. */
+/* Record k of file i is an int32 i * 10000 + k and, after it, up to 40 KB more. */
 static void write_files(const char *compression)
 {
   static char record[40004];

@@ -27,7 +27,7 @@ static flow_tensor *row_count(int op)
   return keep(out, release_tensor);
 }
 
-/* One step of least squares, as one of so many replicas: a mean over all rows is made of parts by dividing by all of them. */
+/* One step of least squares, as one of this many replicas: a mean over all rows is made of parts by dividing by all of them. */
 static model make_model(int replicas, int gathers)
 {
   flow_tape *tape;
@@ -196,7 +196,7 @@ static int place_of(const flow_plan *plan, int op)
   return -1;
 }
 
-/* Replicas meet where a sum is read first: behind everything that can be done without. */
+/* Replicas meet where a sum is read first: after everything that can be done without. */
 static void sums_are_read_last(void **state)
 {
   (void)state;
@@ -341,7 +341,7 @@ static collector collector_of(flow_exchange *inner, sharing shares, int fails_at
 /* Of each step: the two factors' rows, which those who see the same memory only wait for, once, and the updates' shares. */
 static int collects_of(sharing shares) { return shares == SHARES ? 2 * STEPS : 3 * STEPS; }
 
-/* So many workers with so many replicas each. own: the first has two rows, the second the others, a third none; else all share them.
+/* This many workers with this many replicas each. own: the first has two rows, the second the others, a third none; else all share them.
  * gathers: updates are divided over the workers. fails: the last collect does. */
 static void train_workers(int workers, int replicas, int rows, int own, int gathers, sharing shares, int fails)
 {
@@ -379,7 +379,7 @@ static void train_workers(int workers, int replicas, int rows, int own, int gath
   for (int w = 0; w < workers; w++) {
     if (crew[w].status != (fails ? FLOW_ABORTED : FLOW_OK)) fail_msg("worker %d: %s", w, crew[w].text);
     if (gathers) assert_int_equal(collectors[w].collects, collects_of(shares));
-    /* Anew for more rows; where it was refused only when an instance was made anew for rows that others have. */
+    /* Anew for more rows; where it was refused only when an instance was made again for rows that others have. */
     if (gathers) assert_int_equal(collectors[w].asked, shares == SHARES ? 2 : shares == CANNOT_SHARE ? 1 + own : 0);
     expect_same_model(&one, &models[w]);
     expect_same_bits(models[0].w->tensor, models[w].w->tensor);

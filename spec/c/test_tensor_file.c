@@ -25,7 +25,7 @@ static void write_bytes(const void *bytes, size_t count)
   fclose(file);
 }
 
-/* A file of this header and so many bytes of content. */
+/* A file of this header and this many bytes of content. */
 static void write_file(const char *header, size_t contents)
 {
   unsigned char bytes[2048] = { 0 };

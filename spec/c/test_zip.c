@@ -1,4 +1,4 @@
-/* test_zip.c: zip archives: what is written comes back, members lie where they were asked to, and archives that contradict themselves
+/* test_zip.c: zip archives: what is written comes back, members are where they were asked to, and archives that contradict themselves
  * are refused with the reason. */
 #define _GNU_SOURCE
 #include "folder.h"

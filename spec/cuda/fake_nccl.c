@@ -1,4 +1,4 @@
-/* fake_nccl.c: a libnccl.so.2 for test_cuda_nccl.c: the ranks are threads of one process and the data lie in its memory. As the real one's
+/* fake_nccl.c: a libnccl.so.2 for test_cuda_nccl.c: the ranks are threads of one process and the data are in its memory. As the real one's
  * non-blocking communicators, calls return at once and are in progress until every rank has made them. A sum of 12,345 elements fails; one
  * of 54,321 is held by a graph, until fake_nccl_release_graphs: abort waits for that. */
 #define _DEFAULT_SOURCE                  /* usleep */

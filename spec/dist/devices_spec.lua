@@ -58,7 +58,7 @@ describe("training on GPUs", function()
     assert.equal(1, count(text, "worker:0%] again false: [^\n]*worker:1"), text)
   end)
 
-  it("of workers of which one gave up begins anew in the same processes, once both have a new strategy", function()
+  it("of workers of which one gave up starts from the beginning in the same processes, once both have a new strategy", function()
     if MISSING.RING then return pending(MISSING.RING) end
     local text, code = run_workers "again"
     assert.equal(0, code, text)

@@ -3,8 +3,8 @@
 --   flowlua launch --workers 2 spec/dist/gpu_workers.lua -- --what refuse | kill | share | again
 --
 -- refuse: the second one's data is refused, then both train on. kill: the second one ends while the first one's GPU waits for it. share:
--- what is said where the two have the same GPU. again: the second one gives up while the first one's GPU waits for it, then both begin
--- anew.
+-- what is said where the two have the same GPU. again: the second one gives up while the first one's GPU waits for it, then both
+-- start from the beginning.
 local ffi = require "ffi"
 local flow = require "flow"
 local distribute, layers = flow.distribute, flow.layers

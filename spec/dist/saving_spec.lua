@@ -251,7 +251,7 @@ describe("BackupAndRestore of several workers", function()
   before_each(make_folder)
   after_each(remove_folder)
 
-  -- arguments: which data; of which worker ("all") the process dies behind which batch of this process; whether the workers see the folder
+  -- arguments: which data; of which worker ("all") the process dies after which batch of this process; whether the workers see the folder
   local TRAIN = [[
     local _, kind, victim, at, private = ...
     local seen = 0

@@ -1,5 +1,5 @@
 -- shards_spec.lua: flow.config.enable_op_determinism { shards = 8 }: the same training (training.lua) has the same losses and leaves the
--- same weights, to the last bit, whatever devices, processes, threads and engine it runs on; and so has a loop of one's own.
+-- same weights, to the last bit, whatever devices, processes, threads and engine it runs on; and so has a loop that the user writes.
 local support = require "spec.support.init"
 local runs = require "spec.support.replica_runs"
 
@@ -64,7 +64,7 @@ describe("shards", function()
     print("said", table.concat(w:value():totable(), " "))
   ]])
 
-  it("are the replicas of a loop of one's own", function()
+  it("are the replicas of a loop that the user writes", function()
     if MISSING.RING then return pending(MISSING.RING) end
     local function said(command)
       local text, code = support.run("timeout -k 5 60 " .. command)

@@ -212,7 +212,7 @@ describe("workers", function()
     assert.equal(said[0][1] .. "\t0", said[0][2])
   end)
 
-  with_gloo("run a training loop of one's own as one replica does, with two replicas each", function()
+  with_gloo("run a training loop that the user writes as one replica does, with two replicas each", function()
     local said, output, code = launch([[
       flow.config.set_logical_devices("cpu", 2)
       local strategy = open()

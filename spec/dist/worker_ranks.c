@@ -64,7 +64,7 @@ static int add_up(void)
   return 0;
 }
 
-/* What the chief leaves, the others find, before and after; what nobody leaves is no failure of the cluster. */
+/* What the chief leaves, the others find, before and after; what nobody leaves is not a failure of the cluster. */
 static int pass_notes(void)
 {
   char text[20], cut[4];
@@ -220,7 +220,7 @@ static int run_finished_before_barrier(void)
   return 0;
 }
 
-/* One computes while the others add up already; that is no failure. */
+/* One computes while the others add up already; that is not a failure. */
 static int run_slow(void)
 {
   if (rank == victim) sleep(3);

@@ -4,7 +4,7 @@
 --   flowlua spec/faults/train.lua --folder DIR [--data tensors | cached] [--every 5] [--die-at N] [--pause MS] [--background]
 --
 -- At the end prints losses and a digest of all weights and slots; equal runs print equal texts, to the last bit.
--- --die-at N: kill -9 to itself behind the hooks of its Nth batch, counted in this process.
+-- --die-at N: kill -9 to itself after the hooks of its Nth batch, counted in this process.
 
 local flow = require "flow"
 local ffi = require "ffi"

@@ -1,4 +1,4 @@
-/* keras.c: .keras files: the configuration and the weights behind it. Checksums are put right first, or nothing behind them would ever
+/* keras.c: .keras files: the configuration and the weights after it. Checksums are put right first, or nothing after them would ever
  * be reached.
  *
  * sources: core/io/archive.c core/io/tensor_file_access.c

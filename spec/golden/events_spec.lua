@@ -13,7 +13,7 @@ local function records(folder)
   return list, path
 end
 
--- The pixels of an image summary, one picture behind the other, and its first two texts: width and height.
+-- The pixels of an image summary, one picture after the other, and its first two texts: width and height.
 local function pixels_of(value, color_mode)
   local texts, bytes = {}, {}
   for _, each in ipairs(fields(field(value, 8))) do

@@ -82,7 +82,7 @@ class Seeds:
 # ---- results --------------------------------------------------------------------------------------------------------
 
 class Results:
-    """The results of a family of cases, one behind the other, and where each lies."""
+    """The results of a family of cases, one after the other, and where each lies."""
     def __init__(self):
         self.parts, self.offset = [], 0
 

@@ -19,7 +19,7 @@ end
 
 local weights, x, y = golden.make_all(case.weights), golden.make(case.x), golden.make(case.y)
 
---- Loss and gradients (copies in Lua's hands) with so many threads.
+--- Loss and gradients (copies in Lua's hands) with this many threads.
 local function one_step(precision, threads)
   flow.config.set_precision(precision)
   flow.config.set_threads(threads)

@@ -74,7 +74,7 @@ describe("HDF5", function()
   end
 
   for name, part in pairs { soft_link = "a soft link", texts = "values of variable length" } do
-    it("names what is no tensor: " .. name, function()
+    it("names what is not a tensor: " .. name, function()
       fails(function() open("hdf5/" .. name .. ".h5") end, part .. ", which Keras does not write and flowlua does not read")
     end)
   end

@@ -14,7 +14,7 @@ local function mark(model)
   end
 end
 
--- Values that are no initial ones.
+-- Values that are not initial ones.
 local function scramble(model)
   for i, v in ipairs(model.variables) do
     if v.dtype == "float32" then

@@ -30,7 +30,7 @@ random = np.random.RandomState(7)
 
 
 def scramble(model):
-    """Values that are no initial ones: moving averages that have moved, biases that are not zero."""
+    """Values that are not initial ones: moving averages that have moved, biases that are not zero."""
     for variable in model.variables:
         value = random.normal(0.1, 0.3, variable.shape)
         if "variance" in variable.path:

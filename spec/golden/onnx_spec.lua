@@ -34,7 +34,7 @@ for _, case in ipairs(golden.manifest.layers) do
   end
 end
 
--- What each does to x {3, 6, 6, 4} between 0 and 2 behind a convolution, whose values lie channels first in the file.
+-- What each does to x {3, 6, 6, 4} between 0 and 2 after a convolution, whose values lie channels first in the file.
 local formulas = {
   arithmetic = function(x) return (x + 1) * 2 - x / 3 + (2 - x) ^ 2 end,
   signs = function(x) return -x:abs() + flow.sign(x) + flow.square(x) end,

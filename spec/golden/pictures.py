@@ -137,7 +137,7 @@ def to_lua(value):
 
 
 def wrapped(text):
-    """Lines of at most 130 characters, broken behind commas."""
+    """Lines of at most 130 characters, broken after commas."""
     lines = [""]
     for part in text.split(", "):
         if len(lines[-1]) + len(part) > 126:

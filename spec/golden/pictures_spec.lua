@@ -66,7 +66,7 @@ describe("pictures in folders are listed as by Keras:", function()
 end)
 
 -- Differences that are meant. Alpha where a file has none is 255; TensorFlow gives pictures of fewer than 8 bits the largest value of so
--- many bits, which is nearly transparent. Grey of 16 bits is made of the upper 8; libpng rounds behind the sum.
+-- many bits, which is nearly transparent. Grey of 16 bits is made of the upper 8; libpng rounds after the sum.
 local function tolerance(case, name)
   local few_bits, deep = name:find("indexed") or name:find("short palette"), name:find("deep")
   if case.options.color_mode == "rgba" and few_bits then return 255 end

@@ -36,7 +36,7 @@ describe("BackupAndRestore", function()
   end
 
   it("goes on in the middle of an epoch of a shuffled Dataset", function() goes_on("", 7, 33, 20) end)
-  it("goes on behind a cache of shuffled elements", function() goes_on("--data cached", 7, 33, 20) end)
+  it("goes on after a cache of shuffled elements", function() goes_on("--data cached", 7, 33, 20) end)
   it("goes on in the middle of an epoch of tensors", function() goes_on("--data tensors", 33, 12) end)
   it("goes on at epochs, and where epochs are parts of a pass", function()
     goes_on("--every 0", 40)

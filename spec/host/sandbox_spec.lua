@@ -8,7 +8,7 @@ local function run(program, text)
   return output
 end
 
-describe("flow in a Lua that is no LuaJIT", function()
+describe("flow in a Lua that is not LuaJIT", function()
   for _, version in ipairs { "5.1", "5.2", "5.3", "5.4" } do
     it("says in one sentence what it needs: lua" .. version, function()
       if support.run("command -v lua" .. version) == "" then return pending("lua" .. version .. " is not installed") end

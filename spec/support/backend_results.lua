@@ -1,5 +1,5 @@
 --- A program: luajit spec/support/backend_results.lua FILE writes the results and gradients of all cases of the back end,
--- one behind the other, as a float64 .npy file, computed with the instruction set that FLOW_ISA names. isa_spec.lua
+-- one after the other, as a float64 .npy file, computed with the instruction set that FLOW_ISA names. isa_spec.lua
 -- compares the files of several.
 local root = debug.getinfo(1, "S").source:match("^@(.*)spec/support/backend_results%.lua$")
 package.path = root .. "lua/?.lua;" .. root .. "lua/?/init.lua;" .. root .. "?.lua;" .. package.path
@@ -15,7 +15,7 @@ local function keep(t)
   parts[#parts + 1] = t:to("float64"):reshape(-1)
 end
 
---- Behind the outputs of a case and behind its gradients.
+--- After the outputs of a case and after its gradients.
 local function mark() keep(flow.tensor { -12345 }) end
 
 for _, case in ipairs(cases) do

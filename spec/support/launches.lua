@@ -73,7 +73,7 @@ function launches.bytes(list)
   return sum
 end
 
---- Those of them that lie in memory of the ops' own.
+--- Those of them that are in memory of the ops' own.
 function launches.own(list)
   local sum = 0
   for _, launch in ipairs(list) do sum = sum + launch.own end

@@ -205,7 +205,7 @@ local function model_of(class, options, shape, draw)
   return flow.Model { inputs = a, outputs = layer(a, { training = draw.chance(0.2) and false or nil }), name = some_name(draw) }
 end
 
---- Values that are no initial ones.
+--- Values that are not initial ones.
 function random_files.scramble(model, seed)
   for i, v in ipairs(model.variables) do
     if v.dtype == "float32" then

@@ -8,7 +8,7 @@ local layers = flow.layers
 
 ---- with layers ------------------------------------------------------------------------------------------------------------
 
---- How many of the arguments behind x are positional, by layer; the options follow.
+--- How many of the arguments after x are positional, by layer; the options follow.
 local positional = {
   Dense = 1, Conv2D = 2, DepthwiseConv2D = 1, BatchNormalization = 0, MaxPooling2D = 1, AveragePooling2D = 1, GlobalAveragePooling2D = 0,
   GlobalMaxPooling2D = 0, Flatten = 0, Activation = 1, ReLU = 0, Add = 0, Concatenate = 0, Rescaling = 1, Dropout = 1,

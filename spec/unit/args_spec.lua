@@ -18,7 +18,7 @@ describe("flow.args", function()
     assert.equal("-1", args.parse(defaults, { "--job_dir", "-1" }).job_dir)
   end)
 
-  it("keeps the other arguments in order, and all behind --", function()
+  it("keeps the other arguments in order, and all after --", function()
     local result = args.parse(defaults, { "a", "--epochs", "1", "b", "--", "--epochs", "2" })
     assert.same({ "a", "b", "--epochs", "2" }, { unpack(result) })
     assert.equal(1, result.epochs)

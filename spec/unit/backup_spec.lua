@@ -18,7 +18,7 @@ local function new_model(width, optimizer)
   return model
 end
 
--- Stops the run by an error (or by `how`) behind this batch, counted over epochs.
+-- Stops the run by an error (or by `how`) after this batch, counted over epochs.
 local function bomb(at, how)
   local seen = 0
   return flow.callbacks.LambdaCallback { on_train_batch_end = function()
@@ -97,7 +97,7 @@ describe("BackupAndRestore", function()
     assert.same(expected.loss, (fit({ backup() }, { validation_data = { x, y } })).loss)
   end)
 
-  it("takes the one before when the newest is damaged, and begins anew when there is none", function()
+  it("takes the one before when the newest is damaged, and starts from the beginning when there is none", function()
     local expected = fit {}
     for keep = 1, 2 do
       assert.matches("bang", (fit { backup { save_freq = 2, double_checkpoint = keep == 2 }, bomb(9) }))

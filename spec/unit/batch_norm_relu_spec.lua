@@ -1,4 +1,4 @@
--- batch_norm_relu_spec.lua: on a GPU a normalization takes the sum and the relu behind it over (core/plan/passes/fuse_batch_norm.c). On an
+-- batch_norm_relu_spec.lua: on a GPU a normalization takes the sum and the relu after it over (core/plan/passes/fuse_batch_norm.c). On an
 -- emulated GPU (spec/cuda/emulation/emulation.h).
 local emulated = require "spec.support.emulated"
 local flow = require "flow"
@@ -66,7 +66,7 @@ end
 local function head(y) return layers.Dense(2)(layers.GlobalAveragePooling2D()(y)) end
 
 describe("a normalization on a GPU", function()
-  it("takes the relu behind it over", function()
+  it("takes the relu after it over", function()
     local text = compare(model_of(function(input) return head(layers.ReLU()(norm(layers.ReLU()(norm(input, 8)), 8))) end), 1e-4)
     assert.equal(2, count(text, "batch_norm_relu"))
     assert.equal(0, count(text, "batch_norm"))

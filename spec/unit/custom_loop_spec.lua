@@ -1,5 +1,5 @@
--- custom_loop_spec.lua: training loops of one's own on several replicas: strategy:run with tapes, optimizers and sums over replicas gives
--- what one replica computes from the whole batch.
+-- custom_loop_spec.lua: training loops that the user writes on several replicas: strategy:run with tapes, optimizers and sums over replicas
+-- gives what one replica computes from the whole batch.
 require "spec.support.init"
 local flow = require "flow"
 local layers = flow.layers
@@ -28,7 +28,7 @@ describe("a replica context of three", function()
   local function run(f, ...) return strategy:run(f, { ... }) end
   local function context() return distribute.get_replica_context() end
 
-  it("sums and averages over replicas, floats and whole numbers, tables of them, and what is no tensor", function()
+  it("sums and averages over replicas, floats and whole numbers, tables of them, and what is not a tensor", function()
     local x = numbers(function(i) return flow.tensor { i, 10 } end)
     local whole = numbers(function(i) return flow.tensor({ 2 ^ 30 + i }, { dtype = "int64" }) end)
     local sum, results, total, ones = run(function(v, w)
@@ -66,7 +66,7 @@ describe("a replica context of three", function()
   end)
 end)
 
-describe("a training loop of one's own", function()
+describe("a training loop that the user writes", function()
   -- The weights after three batches, and the losses. place: what makes the model; split: runs a step with x, y and the global rows.
   local function train(place, split)
     flow.set_random_seed(5)

@@ -253,7 +253,7 @@ describe("map and filter", function()
 end)
 
 describe("a generator", function()
-  it("is called anew for every pass, below every stage", function()
+  it("is called again for every pass, below every stage", function()
     local ds = Dataset.from_generator(counter(4))
     for _, source in ipairs { ds, ds:prefetch(2), ds:map(function(x) return x end, { num_parallel_calls = 2 }) } do
       assert.same({ 1, 2, 3, 4 }, all(source))
@@ -344,7 +344,7 @@ describe("positions", function()
     end
   end)
 
-  it("are restored behind every element of every stage that makes other elements out of those that come", function()
+  it("are restored after every element of every stage that makes other elements out of those that come", function()
     local function rows(n) return Dataset.range(n):shuffle(n, { seed = 3 }) end
     local function ragged(n)
       return Dataset.from_generator(function()

@@ -283,7 +283,7 @@ describe("a model on a GPU", function()
     model:fit(x, y, HOW)
   end)
 
-  it("is not written by a refused step nor by those behind it, though nobody waits for them", function()
+  it("is not written by a refused step nor by those after it, though nobody waits for them", function()
     on("gpu:0", function()
       local model, optimizer = net(), flow.optimizers.Adam { learning_rate = 0.1 }
       local loss_of, seen = flow.losses.SparseCategoricalCrossentropy(), flow.Variable(flow.zeros { 2 })

@@ -255,7 +255,7 @@ describe("the loop over batches", function()
   after_each(function() flow.config.set_threads(threads) end)
 
   it("is left to C until somebody looks", function()
-    -- Lines of batches.lua that a fit of so many batches runs.
+    -- Lines of batches.lua that a fit of this many batches runs.
     local function lines(count)
       local model, ran = classifier(), 0
       local data, targets = flow.ones { count, 4 }, flow.zeros({ count }, { dtype = "int32" })

@@ -107,7 +107,7 @@ describe("flow.fn", function()
     assert.equal(1, calls())
   end)
 
-  it("draws anew in every run", function()
+  it("draws new numbers in every run", function()
     local f = flow.fn(function(x) return x + flow.random.normal { 3 } end)
     local a, b = f(flow.zeros { 3 }), f(flow.zeros { 3 })
     assert.are_not.same(a:totable(), b:totable())

@@ -111,7 +111,7 @@ describe("a step in 16 bits on a GPU", function()
       assert.same({ "bfloat16{None, 8, 8, 8}", "{8}", "{8}" }, entry.inputs)
       assert.same({ "bfloat16{None, 8, 8, 8}", "{8}", "{8}" }, entry.outputs)
     end
-    assert.equal(1, #of(list, "batch_norm"))         -- the other one takes the relu behind it over
+    assert.equal(1, #of(list, "batch_norm"))         -- the other one takes the relu after it over
     assert.equal(1, #of(list, "batch_norm_relu"))
     for _, entry in ipairs(of(list, "batch_norm_gradient")) do
       assert.matches("^bfloat16", entry.inputs[1])
@@ -130,7 +130,7 @@ describe("a step in 16 bits on a GPU", function()
 end)
 
 describe("weights in 16 bits on a GPU", function()
-  -- An optimizer's parameters lie without gaps: behind a bias of 3 numbers none is at a multiple of 16 bytes.
+  -- An optimizer's parameters lie without gaps: after a bias of 3 numbers none is at a multiple of 16 bytes.
   it("are those of float32, rounded, wherever these begin", function()
     flow.mixed_precision.set_global_policy("mixed_bfloat16")
     finally(function() flow.mixed_precision.set_global_policy("float32") end)

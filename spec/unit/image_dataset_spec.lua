@@ -72,7 +72,7 @@ describe("image_dataset_from_directory", function()
     assert.same({ "ant", "bee" }, dataset:take(1):prefetch(1).class_names)
   end)
 
-  it("shuffles each pass anew, reproducibly", function()
+  it("shuffles each pass again, reproducibly", function()
     local options = { image_size = 3, batch_size = 10, seed = 5 }
     local a, b = quiet(folder, options), quiet(folder, options)
     local first, second = all(a), all(a)

@@ -97,7 +97,7 @@ describe("flow.image", function()
     assert.same({ 0, 0, 6, 6, 0, 0 }, padded:sum(2):reshape({ 6 }):totable())
   end)
 
-  it("names files that are no pictures", function()
+  it("names files that are not pictures", function()
     local text = support.file("a.jpg", "no picture at all")
     says(text .. ": unknown image format: JPEG, PNG, GIF or BMP is expected, the data begins with 6e 6f 20 70", flow.image.load, text)
     local empty = support.file("a.png", "")

@@ -1,5 +1,5 @@
 -- interrupt_anywhere_spec.lua: Ctrl-C in plain luajit is an error between any two instructions. Wherever it ends a fit, a step of a
--- strategy or a loop of one's own, no trace, tape, scope or device stays entered, and models go on as before.
+-- strategy or a loop that the user writes, no trace, tape, scope or device stays entered, and models go on as before.
 local support = require "spec.support.init"
 
 describe("an interrupt in plain luajit", function()

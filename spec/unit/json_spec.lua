@@ -27,7 +27,7 @@ describe("JSON", function()
     assert.equal(number, json.decode(json.encode { number })[1])
   end)
 
-  it("refuses what is no JSON", function()
+  it("refuses what is not JSON", function()
     fails("m.json: this is not JSON: something follows the value, at byte 8", function() json.decode('{"a":1} x', "m.json") end)
     fails("it breaks off or goes wrong at byte 5 of 5", function() json.decode('{"a":', "m.json") end)
     fails("this is not JSON", function() json.decode("") end)

@@ -28,7 +28,7 @@ end)
 describe("layers refuse", function()
   before_each(flow.clear_session)
 
-  it("two inputs side by side, and what is no table of options", function()
+  it("two inputs side by side, and what is not a table of options", function()
     local a = flow.ones { 2, 3 }
     for _, second in ipairs { a, { a, a }, flow.Input { 3 }, true } do
       local text = problem_of(function() layers.Add()(a, second) end)

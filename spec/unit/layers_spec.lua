@@ -325,7 +325,7 @@ describe("random layers that are called eagerly", function()
   }
 
   for name, make in pairs(makers) do
-    it("draw anew in each call, and repeat by their seed or that of the program: " .. name, function()
+    it("draw new numbers in each call, and repeat by their seed or that of the program: " .. name, function()
       assert.truthy(different(masks(make(), pictures)) > 1)
       local first = masks(make(7), pictures)
       assert.truthy(different(first) > 1)

@@ -28,7 +28,7 @@ for _, device in ipairs(devices) do
       return function() if device == "cpu" then f() else flow.device(device, f) end end
     end
 
-    it("doubles the scale after so many finite steps, halves it and skips the step otherwise", on(function()
+    it("doubles the scale after this many finite steps, halves it and skips the step otherwise", on(function()
       local w = flow.Variable(flow.tensor { 1, 2 })
       local scaled = optimizers.LossScaleOptimizer(optimizers.SGD(0.25), { initial_scale = 8, dynamic_growth_steps = 2 })
       local function apply(a, b)
@@ -90,7 +90,7 @@ for _, device in ipairs(devices) do
       assert.equal(2 ^ 127, scaled.dynamic_scale:item())
     end))
 
-    it("is taken along by a tape, in a loop of one's own", on(function()
+    it("is taken along by a tape, in a loop that the user writes", on(function()
       flow.set_random_seed(1)
       local dense = layers.Dense(3, { dtype = "mixed_float16" })
       local x = flow.random.normal({ 8, 5 }, { seed = 2 })

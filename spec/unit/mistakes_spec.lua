@@ -1,5 +1,5 @@
 -- mistakes_spec.lua: made-up mistakes: every public function with wrong arguments. Whatever is raised names the line of this file, in one
--- message of a reasonable length, and never a place inside lua/flow. FLOW_CASES=10000 makes up so many, FLOW_SEED says which.
+-- message of a reasonable length, and never a place inside lua/flow. FLOW_CASES=10000 makes up this many, FLOW_SEED says which.
 require "spec.support.init"
 local flow = require "flow"
 local signature = require "flow.signature"

@@ -48,7 +48,7 @@ describe("Sequential", function()
     assert.same({ 1, 8 }, model(flow.ones { 1, 4, 4, 1 }).shape)
   end)
 
-  it("refuses what is no layer, a second name, and an Input in the middle", function()
+  it("refuses what is not a layer, a second name, and an Input in the middle", function()
     local model = flow.Sequential { layers.Input { 2 }, layers.Dense(2, { name = "a" }) }
     assert.truthy(message_of(function() model:add(layers.Dense(2, { name = "a" })) end):find('two layers are called "a"', 1, true))
     assert.truthy(message_of(function() model:add(3) end):find("add() takes a layer, got the number 3", 1, true))

@@ -124,7 +124,7 @@ describe("losses and metrics written in Lua", function()
     assert.truthy(found.twice and found.auc and found.precision and found.true_negatives and found.RootMeanSquaredError)
   end)
 
-  it("say what a class lacks and which results are no number", function()
+  it("say what a class lacks and which results are not numbers", function()
     local Bare, List = metrics.Metric:extend("Bare"), metrics.Metric:extend("List")
     function List.update_state() end
     function List.result() return { 1, 2 } end
@@ -155,7 +155,7 @@ describe("metrics of replicas", function()
     end
     flow.config.set_logical_devices("cpu", 2)
     local together = logs(flow.distribute.MirroredStrategy().scope)
-    flow.clear_session()      -- names count anew
+    flow.clear_session()      -- names count from the beginning
     for name, values in pairs(logs(function(f) f() end)) do assert.near(values[1], together[name][1], 1e-6, name) end
   end)
 end)

@@ -4,7 +4,7 @@ local flow = require "flow"
 local nets = require "flow.bench.nets"
 local support = require "spec.support.init"
 
--- A trained copy of a net: so many steps with so many threads.
+-- A trained copy of a net: this many steps with this many threads.
 local function trained(name, batch, steps, threads)
   flow.config.set_threads(threads)
   flow.set_random_seed(5)

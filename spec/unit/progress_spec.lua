@@ -13,7 +13,7 @@ local slow = flow.callbacks.LambdaCallback { on_train_batch_end = function() io.
 model:fit(x, y, { batch_size = 4, epochs = 2, validation_data = { x, y }, callbacks = { slow } })
 ]]
 
--- What the program writes to a terminal with so many columns.
+-- What the program writes to a terminal with this many columns.
 local function on_terminal(columns, environment)
   local command = ("stty cols %d; %s env %s %s"):format(columns, environment or "", program, support.file("script.lua", SCRIPT))
   return (support.run(("script -qec %q /dev/null </dev/null"):format(command)))

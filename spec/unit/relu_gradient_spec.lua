@@ -63,7 +63,7 @@ local function conv(filters, options)
 end
 
 describe("a gradient through a relu on a GPU", function()
-  it("is stopped by the convolution behind it, which sums it for the bias", function()
+  it("is stopped by the convolution after it, which sums it for the bias", function()
     local text = compare(function() return sequential(conv(8), conv(16), conv(5))() end, 1e-4)
     assert.equal(2, count(text, "convolution_gradient_relu"))
     assert.equal(1, count(text, "convolution_gradient"))
@@ -83,7 +83,7 @@ describe("a gradient through a relu on a GPU", function()
     assert.equal(2, count(text, "convolution_gradient_relu"))
   end)
 
-  it("is where the relu stands behind a normalization", function()
+  it("is where the relu comes after a normalization", function()
     local text = compare(function()
       return sequential(conv(8, { activation = "linear" }), layers.BatchNormalization(), layers.ReLU(), conv(8), conv(5))()
     end, 1e-4)

@@ -70,7 +70,7 @@ describe("saving over a file", function()
     assert.equal(("%o"):format(expected), run("stat -c %a new.npy"))
   end)
 
-  it("is refused where it is no regular file, or a circle of links", function()
+  it("is refused where it is not a regular file, or a circle of links", function()
     run("mkfifo pipe.npy && ln -s b.npy a.npy && ln -s a.npy b.npy && mkdir folder.npy")
     for name, reason in pairs { ["pipe.npy"] = "it is not a regular file", ["a.npy"] = "Too many levels of symbolic links",
                                 ["folder.npy"] = "Is a directory" } do

@@ -105,7 +105,7 @@ describe("arrays that a model on a GPU learns from", function()
       return model:fit(x, y, { epochs = EPOCHS, batch_size = SIZE, verbose = 0, sample_weight = weights, validation_data = { xv, yv },
                                callbacks = list })
     end)
-    assert.equal(LAUNCHES + 1 + 2, last.uploads)      -- 20 rows in batches of 8; what metrics are reset to in between lies there
+    assert.equal(LAUNCHES + 1 + 2, last.uploads)      -- 20 rows in batches of 8; what metrics are reset to in between is there
     assert.equal(2 * METRICS, last.downloads)
     assert.equal(2, last.waits)
     check(function(model, list)
@@ -167,7 +167,7 @@ describe("arrays that a model on a GPU learns from", function()
 end)
 
 describe("several steps per execution", function()
-  it("make a GPU be waited for behind each of them only, if somebody looks", function()
+  it("make a GPU be waited for after each of them only, if somebody looks", function()
     local seen = {}
     local last = check(function(model, list)
       list[2] = flow.callbacks.LambdaCallback { on_train_batch_end = function(batch, logs) table.insert(seen, { batch, logs.loss }) end }

@@ -1,5 +1,5 @@
--- same_masks_spec.lua: a traced step of one's own draws the same Dropout masks under every strategy of one replica, and leaves the same
--- random state.
+-- same_masks_spec.lua: a traced step that the user writes draws the same Dropout masks under every strategy of one replica, and leaves the
+-- same random state.
 local flow = require "flow"
 local layers = flow.layers
 

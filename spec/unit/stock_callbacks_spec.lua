@@ -31,7 +31,7 @@ end
 
 local function fresh_folder() return support.file("empty", ""):match("^(.*)/") end
 
--- Gives the logs of the epochs these values, and keeps what the callback remembers behind each epoch.
+-- Gives the logs of the epochs these values, and keeps what the callback remembers after each epoch.
 local Script = callbacks.Callback:extend("Script")
 function Script:on_epoch_end(epoch, logs) logs.val_loss = self.values[epoch + 1] end
 
@@ -99,7 +99,7 @@ describe("What callbacks remember", function()
 end)
 
 describe("CSVLogger", function()
-  it("goes on in a table with append = true, without a second header, and begins anew without", function()
+  it("goes on in a table with append = true, without a second header, and starts from the beginning without", function()
     local path, model = fresh_folder() .. "/log.csv", linear()
     for _, append in ipairs { true, true, false } do
       model:fit(x, y, { epochs = 2, verbose = 0, callbacks = { callbacks.CSVLogger(path, ",", append) } })

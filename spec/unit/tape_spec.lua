@@ -86,7 +86,7 @@ describe("flow.GradientTape", function()
     end
   end)
 
-  it("starts anew with every recording, and ends when the function fails", function()
+  it("starts from the beginning with every recording, and ends when the function fails", function()
     local v, tape = flow.Variable(3), flow.GradientTape()
     tape:record(function() return v * v end)
     local y = tape:record(function() return v * 5 end)

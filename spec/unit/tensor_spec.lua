@@ -89,7 +89,7 @@ describe("constructors", function()
     assert.same({ 0, 0.25, 0.5, 0.75 }, flow.linspace(0, 1, 4, { endpoint = false }):totable())
   end)
 
-  it("refuse what is no shape", function()
+  it("refuse what is not a shape", function()
     assert.equal("flow.zeros: dimension 2 of a shape is a whole number from 0, got the number -1",
       message_of(function() flow.zeros { 2, -1 } end))
     assert.equal('flow.ones: dimension 1 of a shape is a whole number from 0, got the string "2"',

@@ -221,7 +221,7 @@ describe("the steps of a model", function()
     assert.is_true(round() <= live)
   end)
 
-  it("may be made anew while one of them runs", function()
+  it("may be made again while one of them runs", function()
     local model = classifier()
     model:fit(x, y, { batch_size = 2, verbose = 0, callbacks = { flow.callbacks.LambdaCallback {
       on_train_batch_end = function(batch)

@@ -1,5 +1,5 @@
 -- updated_model_spec.lua: on several replicas, sums and outputs of what was read from a variable after an update in the same step: every
--- optimizer, random chains of updates, and steps that fail after it. FLOW_CASES=10000 tries so many chains.
+-- optimizer, random chains of updates, and steps that fail after it. FLOW_CASES=10000 tries this many chains.
 require "spec.support.init"
 local flow = require "flow"
 local distribute = flow.distribute

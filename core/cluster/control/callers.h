@@ -29,7 +29,7 @@ void        flow_callers_clear(flow_callers *self);
 flow_host   flow_host_of_peer(int descriptor);
 /* "10.0.0.7"; returns `text`. */
 const char *flow_host_text(const flow_host *host, char text[FLOW_HOST_TEXT]);
-/* A task came from there. Where memory is out it stays unknown, which is no failure. */
+/* A task came from there. Where memory is out it stays unknown, which is not a failure. */
 void        flow_callers_learn(flow_callers *self, const flow_host *host);
 int         flow_callers_know(const flow_callers *self, const flow_host *host);
 /* Which of the callers has to go so that a new one can come; -1: there is room. */

@@ -311,7 +311,7 @@ static void dial(flow_control *control)
   if (status != FLOW_OK) flow_control_settle(control, flow_protocol_closed(control->protocol, flow_control_now(), -1, flow_last_error()));
 }
 
-/* What is waited for; returns the number of entries. Places of links are those of control->links, behind two. */
+/* What is waited for; returns the number of entries. Places of links are those of control->links, after two. */
 static int list_polled(flow_control *control)
 {
   if (flow_grow(&control->polled, sizeof *control->polled, control->link_count + 2, &control->polled_capacity) != FLOW_OK) return 0;

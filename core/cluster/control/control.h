@@ -37,7 +37,7 @@ flow_status flow_control_join(flow_control *control, double step, const char *si
 void        flow_control_progress(flow_control *control, double step, const char *doing);
 /* FLOW_OK while the generation lives; else FLOW_INVALID_STATE with the sentence of its end, and who was the culprit (-1: nobody). */
 flow_status flow_control_check(flow_control *control, int *culprit);
-/* Waits at most so many seconds for the end of the generation; 1: it is over. */
+/* Waits at most this many seconds for the end of the generation; 1: it is over. */
 int         flow_control_await_end(flow_control *control, double within);
 flow_status flow_control_set(flow_control *control, const char *key, const uint8_t *value, uint32_t bytes);
 /* At most `room` bytes of the value at `value`; *bytes is its whole length. */

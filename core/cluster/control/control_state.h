@@ -35,7 +35,7 @@ struct flow_control {
   void          (*on_end)(void *state, const char *text);
   const char   *(*on_tick)(void *state, const char *finished);
   void           *watch_state;
-  const _Atomic uint32_t *begun;                 /* of the caller's; NULL: nobody counts */
+  const _Atomic uint32_t *begun;                 /* of the caller; NULL: nobody counts */
   flow_link     **links;
   int             link_count, link_capacity, next_number;
   flow_callers    callers;

@@ -28,7 +28,7 @@ flow_status flow_frame_write(const flow_seal *seal, uint64_t number, const uint8
 /* One direction of a connection. Memory: what one frame of at most `most` bytes takes. */
 typedef struct flow_frame_reader {
   const flow_seal *seal;
-  size_t           most;                   /* of a frame behind its length; small until the peer is known */
+  size_t           most;                   /* of a frame after its length; small until the peer is known */
   uint64_t         number;                 /* of the next frame */
   uint8_t         *buffer;
   size_t           filled, capacity;

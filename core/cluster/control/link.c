@@ -12,7 +12,7 @@ static const char MAGIC[] = "flowctl1";
 
 /* ---- a link -------------------------------------------------------------------------------------------------------------------------- */
 
-/* Room for so many bytes behind what waits. */
+/* Room for this many bytes after what waits. */
 static flow_status reserve(flow_link *link, size_t bytes)
 {
   size_t waiting = link->filled - link->first;

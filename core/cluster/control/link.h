@@ -44,7 +44,7 @@ flow_status flow_link_read(flow_link *link, uint8_t *bytes, size_t room, size_t 
 /* Listens on an address of this machine. FLOW_IO_ERROR where that cannot be, with the process that has the port already. */
 flow_status flow_link_listen(const char *address, int *descriptor);
 /* number: the descriptor of a socket that a launcher has bound to this address, as text; NULL: there is none. *descriptor: a copy of it, -1
- * if that is no listening socket with the address's port: then a process inherited the variable, but not the socket. From now on children of
+ * if that is not a listening socket with the address's port: then a process inherited the variable, but not the socket. From now on children of
  * this process do not get it. */
 flow_status flow_link_inherit(const char *number, const char *address, int *descriptor);
 /* Begins to connect; of a name's several addresses with the attempt-th. */

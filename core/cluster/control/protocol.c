@@ -55,7 +55,7 @@ void flow_protocol_list_others(const flow_protocol *protocol, flow_text *text)
 
 /* ---- actions ------------------------------------------------------------------------------------------------------------------------- */
 
-/* A node with room for so many bytes and the text, at the end of the queue. */
+/* A node with room for this many bytes and the text, at the end of the queue. */
 static flow_status queue(flow_protocol *protocol, const flow_action *action, size_t count, uint8_t **bytes)
 {
   void *block;

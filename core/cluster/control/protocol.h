@@ -12,7 +12,7 @@
  *   - A task is lost when its connection closes without GOODBYE, when nothing is heard of it for dead_after seconds, or when another
  *     process says that it is this task now. The chief names it; every task of the generation gets the same sentence. Who loses the
  *     chief itself names the chief.
- *   - Who slept (was stopped, swapped out) for long accuses nobody: silence of others is counted anew, and a chief that slept for so long
+ *   - Who slept (was stopped, swapped out) for long accuses nobody: silence of others is counted from the beginning, and a chief that slept for so long
  *     that the others may have given it up names itself.
  *   - A chief that comes again waits for all tasks, like the first.
  *
@@ -33,7 +33,7 @@ enum {
 typedef struct flow_protocol flow_protocol;
 
 typedef struct flow_protocol_options {
-  const flow_cluster *cluster;      /* borrowed as long as the protocol lives; with this process's task, which is no evaluator */
+  const flow_cluster *cluster;      /* borrowed as long as the protocol lives; with this process's task, which is not an evaluator */
   const char *job, *version;        /* copied; both have to be the same everywhere */
   const char *place;                /* copied, cut: "process 4711 on a": what this task is on its machine; NULL: "" */
   uint64_t incarnation;             /* a random number: tells two processes that are the same task apart */

@@ -8,7 +8,7 @@
 #include "cluster/control/protocol_state.h"
 
 static const double REPORT_GRACE = 0.5;      /* seconds from a report to the verdict: often the culprit's own connection closes meanwhile */
-static const double RECENT_HEARTBEATS = 3;   /* a task that was heard within so many is alive: another process is not the same task */
+static const double RECENT_HEARTBEATS = 3;   /* a task that was heard within this many is alive: another process is not the same task */
 
 static int running(const flow_protocol *protocol)
 {

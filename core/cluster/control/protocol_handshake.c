@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "cluster/control/protocol_state.h"
 
-/* The next line of a list, and what is behind it; an empty one at the end. */
+/* The next line of a list, and what is after it; an empty one at the end. */
 static int next_line(const char **list, const char *end, const char **line)
 {
   const char *stop = *list < end ? memchr(*list, '\n', (size_t)(end - *list)) : NULL;
@@ -24,7 +24,7 @@ static int limit(int length)
   return length == 0 ? (int)sizeof NO_MORE : length < MOST ? length : MOST;
 }
 
-/* What the first task is that two clusters do not have in common. theirs: behind the first line of a HELLO's value. */
+/* What the first task is that two clusters do not have in common. theirs: after the first line of a HELLO's value. */
 static void name_difference(const flow_protocol *protocol, const char *theirs, const char *end, flow_text *text)
 {
   void *block;

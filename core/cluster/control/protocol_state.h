@@ -50,7 +50,7 @@ typedef struct flow_protocol_store {
 
 struct flow_protocol {
   const flow_cluster *cluster;
-  flow_protocol_options options;       /* with the defaults filled in; job and version point behind this struct */
+  flow_protocol_options options;       /* with the defaults filled in; job and version point after this struct */
   int      tasks, self;                /* number of tasks; this one's */
   char     hash[24];
   double   now;                        /* the newest event's time */

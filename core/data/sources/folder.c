@@ -1,4 +1,4 @@
-/* folder.c: what lies in a folder of pictures, in the order in which Keras lists it: folders sorted by their paths, names
+/* folder.c: what is in a folder of pictures, in the order in which Keras lists it: folders sorted by their paths, names
  * inside sorted by code point (of UTF-8: by byte). */
 #define _GNU_SOURCE                /* d_type */
 #include "data/sources/folder.h"

@@ -11,7 +11,7 @@ typedef struct batch_cursor {
   int64_t         taken;
   flow_row_store *store;                          /* borrowed; NULL: batches are made on the host */
   flow_element   *collected;                      /* [room]: of the batch that is made of the store's rows, */
-  int             room, count;                    /* so many */
+  int             room, count;                    /* this many */
 } batch_cursor;
 
 static flow_status open(flow_cursor *cursor)

@@ -235,7 +235,7 @@ static flow_status publish(cache_cursor *at)
   return status;
 }
 
-/* Who counts elements does not ask for the end behind the last one. */
+/* Who counts elements does not ask for the end after the last one. */
 static int is_last(const cache_cursor *at)
 {
   int64_t known = at->base.dataset->inputs[0]->cardinality;

@@ -1,6 +1,6 @@
 /* load_image.c: the element function behind image_dataset_from_directory: (path, label ...) becomes (float32 {height, width,
  * channels} with values 0 to 255, by `nearest` uint8, label ...). A picture that cannot be decoded fails with its path, or is left out
- * with one warning; what is no fault of the picture (memory, a file that is gone, a missing plugin) always fails. */
+ * with one warning; what is not a fault of the picture (memory, a file that is gone, a missing plugin) always fails. */
 #include <string.h>
 #include "data/function.h"
 #include "image/image.h"
@@ -9,7 +9,7 @@
 typedef struct load_image {
   flow_function base;
   int height, width, channels, method, fit;
-  int classes;               /* > 0: the label becomes a row of so many zeros with a single 1 */
+  int classes;               /* > 0: the label becomes a row of this many zeros with a single 1 */
 } load_image;
 
 typedef struct worker {

@@ -145,7 +145,7 @@ static void set_limit(map_cursor *at, int limit)
     for (int k = 0; k < count; k++) is_used |= used[k] == candidate;
     if (!is_used) used[next_free++] = candidate;
   }
-  for (int i = at->limit; i < limit; i++) used[i] = ring[i];      /* behind the limit lie the spare ones */
+  for (int i = at->limit; i < limit; i++) used[i] = ring[i];      /* after the limit lie the spare ones */
   for (int i = 0; i < limit; i++) ring[(at->head + i) % limit] = used[i];
   at->limit = limit;
   flow_free(used);

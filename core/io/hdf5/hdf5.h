@@ -2,7 +2,7 @@
  * old style (symbol tables: B-tree, local heap, symbol nodes), object headers of version 1, contiguous or compact little-endian
  * datasets, and text attributes. All numbers of a file are little-endian, all addresses count from its first byte.
  *
- * hdf5.h: what the parts share. The reader's limits: every structure lies inside the file, groups are 64 deep at most, and the index
+ * hdf5.h: what the parts share. The reader's limits: every structure is inside the file, groups are 64 deep at most, and the index
  * takes no more reading than a small multiple of the file's size, however its parts refer to each other. */
 #ifndef FLOW_IO_HDF5_HDF5_H
 #define FLOW_IO_HDF5_HDF5_H
@@ -69,7 +69,7 @@ static inline uint64_t flow_hdf5_number(const unsigned char *bytes, int count)
 flow_status flow_hdf5_damaged(const flow_hdf5_reader *reader, const char *reason);
 /* FLOW_UNSUPPORTED: "... has `found`, which Keras does not write; trusted = true reads it through libhdf5". */
 flow_status flow_hdf5_beyond(const flow_hdf5_reader *reader, const char *found);
-/* The same for what is no tensor for libhdf5 either. */
+/* The same for what is not a tensor for libhdf5 either. */
 flow_status flow_hdf5_refused(const flow_hdf5_reader *reader, const char *found);
 /* Reads the bytes at an address; take: into a new block. Both lower the budget. */
 flow_status flow_hdf5_fetch(flow_hdf5_reader *reader, uint64_t address, uint64_t bytes, void *to);

@@ -2,7 +2,7 @@
  *
  *     update D by its gradient;  loss = f(D as it is now);  update G by loss's gradient
  *
- * The commit tail stands behind all sums over replicas, so the first update cannot be part of it, and what a failed run has written cannot
+ * The commit tail comes after all sums over replicas, so the first update cannot be part of it, and what a failed run has written cannot
  * be in variables. So the first update is made of a copy, in the body of every replica; the second part reads the copy; the commit tail
  * begins with writing the copies to their variables. All replicas update their copies by the same sums, and get the same bits. The same
  * holds for an output that a replica makes of its own rows and of what was updated: on the CPU the commit tail runs once for all replicas.

@@ -1,4 +1,4 @@
-/* fold_affine.c: numbers per channel behind a convolution go into its weights and bias.
+/* fold_affine.c: numbers per channel after a convolution go into its weights and bias.
  *
  *   convolution(x, w [, b]) * s   ->  convolution(x, w * s [, b * s])     s {channels}
  *   convolution(x, w, b) + t      ->  convolution(x, w, b + t)            t {channels}
@@ -15,7 +15,7 @@ typedef struct folding { flow_graph *graph; int *uses; } folding;
 
 static const flow_signature *signature_of(const folding *f, int value) { return &f->graph->values[value].signature; }
 
-/* The convolution that makes `value` for one reader, with nothing behind it yet; else NULL. */
+/* The convolution that makes `value` for one reader, with nothing after it yet; else NULL. */
 static const flow_node *bare_convolution(const folding *f, int value)
 {
   const flow_value *v = &f->graph->values[value];

@@ -39,7 +39,7 @@ static int half_of(const folding *f, const flow_node *node)
 {
   int found = -1;
   for (int i = 0; i < node->input_count + node->output_count; i++) {
-    int dtype = dtype_of(f, node->inputs[i]);      /* outputs stand behind inputs */
+    int dtype = dtype_of(f, node->inputs[i]);      /* outputs come after inputs */
     if (is_half(dtype)) found = found == -1 || found == dtype ? dtype : -2;
   }
   return found;
@@ -101,7 +101,7 @@ static void fold_output(folding *f, const flow_node *cast)
   f->same[cast->outputs[0]] = cast->inputs[0];
 }
 
-/* Fewer elements are cast before they are repeated than behind that. */
+/* Fewer elements are cast before they are repeated than after that. */
 static void cast_first(folding *f, flow_node *cast)
 {
   int repeated = cast->inputs[0], result = cast->outputs[0];

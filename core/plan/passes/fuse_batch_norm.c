@@ -4,7 +4,7 @@
  *   y, mean, variance = batch_norm(x, ..); relu(y + r) -> y', mean, variance = batch_norm_relu(x, .., r)
  *
  * r has y's shape and dtype and is there before the normalization: of two that are added up, the later one takes the sum. Nobody else may
- * read what lies between. Runs when a plan is made, after gradients were taken: those read x and y'. */
+ * read what is between. Runs when a plan is made, after gradients were taken: those read x and y'. */
 #include "plan/passes/fusion.h"
 
 /* The live node that makes `value` as its first result, for one reader alone, and runs `op`; -1: there is none. */

@@ -183,7 +183,7 @@ static flow_status hand_over(fusion *f, int *index, const leaves *l, const char 
   return flow_graph_rewrite(f->graph, *index, op, inputs, count, &attributes, NULL, 0);
 }
 
-/* *index: of the effect, which moves behind what is inserted. */
+/* *index: of the effect, which moves after what is inserted. */
 static flow_status fuse_update(fusion *f, int *index)
 {
   const flow_node *effect = &f->graph->nodes[*index];

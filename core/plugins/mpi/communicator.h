@@ -12,7 +12,7 @@ typedef struct mpi_communicator {
   MPI_Comm          comm;
   flow_failure      failure;
   _Atomic int64_t   entered;            /* since when MPI's progress has not come back; 0: nobody is inside */
-  MPI_Request      *requests;           /* of large sums; with the memory behind them: sum.c */
+  MPI_Request      *requests;           /* of large sums; with the memory after them: sum.c */
 } mpi_communicator;
 
 /* Drives the operations that were begun, the last with `code`, until they are complete; after a failure MPI is not used again.

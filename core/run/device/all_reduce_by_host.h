@@ -11,7 +11,7 @@ typedef struct flow_device_sums flow_device_sums;      /* of one replica */
 /* Memory on the host for all sums of the plan. */
 flow_status flow_device_sums_new(const flow_instance *replica, flow_device_sums **out);
 void        flow_device_sums_release(flow_device_sums *sums);      /* NULL is fine */
-/* Where a sum lies on the host. */
+/* Where a sum is on the host. */
 char       *flow_device_sum(const flow_device_sums *sums, int segment);
 
 /* Before the first part of a run. */

@@ -1,4 +1,4 @@
-/* cuts.h: where the entries of an instance on a device are cut: what lies between two cuts is enqueued, and recorded, at one go. */
+/* cuts.h: where the entries of an instance on a device are cut: what is between two cuts is enqueued, and recorded, at one go. */
 #ifndef FLOW_RUN_DEVICE_CUTS_H
 #define FLOW_RUN_DEVICE_CUTS_H
 
@@ -7,7 +7,7 @@
 typedef struct flow_part {
   int begin, end;      /* entries */
   int needs;           /* the segment whose sum, and all before, has to be there first; -1: none */
-  int sum;             /* the segment whose sum goes to the host behind this part; -1: none */
+  int sum;             /* the segment whose sum goes to the host after this part; -1: none */
   int waits;           /* it begins the commit tail of several replicas here, and is enqueued only after the body has ended well on all of them:
                         * what one refuses keeps its own effects from writing, not those of the others */
 } flow_part;

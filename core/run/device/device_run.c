@@ -59,7 +59,7 @@ flow_status flow_accelerated_new(flow_instance *instance)
   a->place = flow_place_retain(instance->place);
   FLOW_TRY(flow_alloc_zero((FLOW_KEPT_RECORDINGS * sizeof(flow_recording *) + sizeof(flow_part)) * most, &block));
   for (size_t k = 0; k < FLOW_KEPT_RECORDINGS; k++) a->kept[k].parts = (flow_recording **)block + k * most;
-  a->parts = (flow_part *)((flow_recording **)block + FLOW_KEPT_RECORDINGS * most);      /* behind pointers, whose alignment is larger */
+  a->parts = (flow_part *)((flow_recording **)block + FLOW_KEPT_RECORDINGS * most);      /* after pointers, whose alignment is larger */
   flow_accelerated_cut(instance);
   return make(instance, a);
 }
@@ -118,7 +118,7 @@ static flow_status bind_variables(flow_instance *replica)
   for (int v = 0; v < graph->value_count; v++) {
     if (graph->values[v].kind != FLOW_VALUE_VARIABLE) continue;
     FLOW_TRY(flow_base_of(replica, graph->values[v].variable->tensor, &replica->bases[v]));
-    replica->lead->anew |= a->variables[v] != replica->bases[v];
+    replica->lead->rerecord |= a->variables[v] != replica->bases[v];
     a->variables[v] = replica->bases[v];
   }
   return FLOW_OK;
@@ -130,7 +130,7 @@ flow_status flow_accelerated_bind_variables(flow_instance *lead)
   const flow_profile *profile = lead->context->profile;
   if (!lead->accelerated) return FLOW_OK;
   const flow_device_exchange *exchange = flow_accelerated_exchange(lead);
-  lead->anew = exchange && profile && profile->active;
+  lead->rerecord = exchange && profile && profile->active;
   for (int r = 0; r < lead->replica_count; r++) FLOW_TRY(bind_variables(lead->replicas[r]));
   return FLOW_OK;
 }
@@ -222,7 +222,7 @@ static void run_parts(flow_instance *replica, int member, flow_queue *queue, flo
   }
 }
 
-/* Of each of the run's steps, which are batches one behind the other. */
+/* Of each of the run's steps, which are batches one after the other. */
 static flow_status send_batches(const flow_instance *replica, flow_queue *queue)
 {
   const flow_accelerated *a = replica->accelerated;

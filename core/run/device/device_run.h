@@ -1,7 +1,7 @@
 /* device_run.h: an instance whose plan runs on a device: the same entries as on the CPU, each enqueued as a whole, in the plan's order.
  *
  * A run copies its inputs to a place that is always the same, so that what is enqueued for a number of rows can be recorded once and
- * then repeated: it differs in the contents of memory only, scalars included. Where the rows of all batches lie on the device a step
+ * then repeated: it differs in the contents of memory only, scalars included. Where the rows of all batches are on the device a step
  * copies its own there, as its scalars say, and several steps are one recording. Nobody waits: what the body of a plan finds wrong in
  * its data keeps the commit tail from writing, on the device, and is raised by whoever waits next. Only a plan that checks data between its
  * effects is waited for, and what it wrote is put back; and sums over replicas, where they go through the host (all_reduce_by_host.h). Those that the
@@ -22,7 +22,7 @@ flow_status flow_graph_place_constants(flow_graph *graph);
 flow_status flow_accelerated_new(flow_instance *instance);
 void        flow_accelerated_release(flow_instance *instance);      /* NULL in instance->accelerated is fine */
 
-/* Cuts the entries anew (cuts.h), after it became one of several replicas or none; recordings are made again. */
+/* Cuts the entries again (cuts.h), after it became one of several replicas or none; recordings are made again. */
 void        flow_accelerated_cut(flow_instance *instance);
 
 /* How the devices of this replica and the others add up among themselves; NULL: through the host, or there are no others. */
@@ -35,11 +35,11 @@ flow_status flow_accelerated_bind_variables(flow_instance *lead);
 /* A run that others have begun, too, does not go on here: their devices are not to wait for this one's. */
 void        flow_accelerated_give_up(const flow_instance *lead);
 /* Copies the inputs of the next run, from their row `first` on: contiguous tensors of the host or of a device. order: gathers the rows that
- * its elements name, from `first` on, of inputs that lie on the instance's device as it does. */
+ * its elements name, from `first` on, of inputs that are on the instance's device as it does. */
 flow_status flow_accelerated_bring(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order, int64_t first);
 /* Steps that take their batches themselves, from tables and an order (NULL: as they lie) on the instance's device, so that nothing but scalars
  * comes with them and several can be one recording. Whether that goes with these, in the caller's context and one process's only replica;
- * how many steps of so many rows, of at most so many, go together now; between open, which is in place of bring, and close is the run. */
+ * how many steps of this many rows, of at most this many, go together now; between open, which is in place of bring, and close is the run. */
 int         flow_accelerated_takes_batches(const flow_context *context, const flow_instance *instance, flow_tensor *const *inputs, int count,
                                            const flow_tensor *order);
 int         flow_accelerated_steps(const flow_instance *instance, int64_t rows, int64_t most);
@@ -50,7 +50,7 @@ flow_status flow_accelerated_close_tables(flow_instance *instance, flow_tensor *
 int         flow_accelerated_nodes(const flow_instance *instance);
 /* flow_execute on the device. */
 flow_status flow_accelerated_execute(flow_instance *instance);
-/* An output's value of the last run, `offset` bytes behind the beginning of the tensor, which lies at the instance's place. */
+/* An output's value of the last run, `offset` bytes behind the beginning of the tensor, which is at the instance's place. */
 flow_status flow_accelerated_output(const flow_instance *instance, int value, size_t bytes, flow_tensor *output, size_t offset);
 
 #endif

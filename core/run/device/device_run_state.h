@@ -10,7 +10,7 @@
 /* MOST_STEPS: that are recorded together; KEPT: for rows of some numbers, and steps of each power of two. */
 enum { FLOW_KEPT_RECORDINGS = 8, FLOW_MOST_RECORDED_STEPS = 16 };
 
-/* What was enqueued for so many rows, recorded. */
+/* What was enqueued for this many rows, recorded. */
 typedef struct flow_recorded {
   int64_t          rows, runs, used;    /* used: number of the run that repeated it last */
   uint64_t         division;            /* of the rows: replicas that add up among themselves record together, or none */

@@ -160,9 +160,9 @@ static void forget_useless(flow_instance *instance)
   flow_accelerated *a = instance->accelerated;
   const flow_device_exchange *exchange = flow_accelerated_exchange(instance);
   int64_t generation = exchange ? flow_device_exchange_generation(exchange) : 0;
-  int anew = instance->lead->anew || a->generation != generation;
+  int rerecord = instance->lead->rerecord || a->generation != generation;
   for (int k = 0; k < FLOW_KEPT_RECORDINGS; k++)
-    if (anew || (a->tables.changed && a->kept[k].steps)) flow_recorded_forget(a, &a->kept[k]);
+    if (rerecord || (a->tables.changed && a->kept[k].steps)) flow_recorded_forget(a, &a->kept[k]);
   a->generation = generation;
   a->tables.changed = 0;
 }
@@ -185,7 +185,7 @@ flow_recorded *flow_recorded_find(flow_instance *instance)
   return oldest;
 }
 
-/* Not so many that a recording becomes large: what lies between two of its launches no longer counts then. */
+/* Not so many that a recording becomes large: what is between two of its launches no longer counts then. */
 int flow_accelerated_steps(const flow_instance *lead, int64_t rows, int64_t most)
 {
   enum { MOST_ENTRIES = 1024 };

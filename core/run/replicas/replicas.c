@@ -236,7 +236,7 @@ static flow_status agree(flow_instance *lead, int64_t rows, int64_t *before)
   flow_exchange *exchange = lead->exchange;
   flow_said own = { .rows = rows, .plan = lead->plan_key, .step = lead->base.step, .common = lead->common.number,
                     .shares_rows = lead->shares_rows, .wishes_stop = lead->wishes_stop || flow_interrupted(lead->context),
-                    .division = lead->division, .anew = lead->anew };
+                    .division = lead->division, .rerecord = lead->rerecord };
   if (exchange->progress) exchange->progress(exchange, lead->base.step);
   FLOW_TRY(exchange->all_gather(exchange, &own, sizeof own, lead->said));
   int64_t total = 0;
@@ -253,7 +253,7 @@ static flow_status agree(flow_instance *lead, int64_t rows, int64_t *before)
     if (own.shares_rows && said->rows != rows) return fail_to_agree(lead, w, "their batches have different sizes");
     if (said->rows < 0 || __builtin_add_overflow(total, said->rows, &total)) return fail_to_agree(lead, w, "rows cannot be counted");
     if (said->common != own.common) lead->common_said = 0;
-    lead->anew |= said->anew;
+    lead->rerecord |= said->rerecord;
     lead->division = flow_mix(lead->division, said->division);
     if (w < exchange->worker) *before += said->rows;
     lead->stop_wished |= said->wishes_stop != 0;

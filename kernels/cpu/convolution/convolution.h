@@ -48,7 +48,7 @@ static inline flow_geometry flow_direct_geometry(flow_geometry s)
 /* Channels as the packed weights hold them: whole vectors, filled up with zeros. */
 static inline int64_t flow_padded_channels(int64_t channels) { return (channels + VL - 1) / VL * VL; }
 
-/* Where the taps of one output lie in the input: `count` runs of neighbouring floats. A kernel row over neighbouring
+/* Where the taps of one output are in the input: `count` runs of neighbouring floats. A kernel row over neighbouring
  * pixels with all their channels is one run; with groups or dilation every tap is one. */
 typedef struct flow_taps {
   int64_t count, run;                   /* both at least 1 */

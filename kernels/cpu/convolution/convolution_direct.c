@@ -8,7 +8,7 @@
 
 enum { PIXELS_1 = 12, PIXELS_2 = REGISTERS == 32 ? 12 : 6, SUMS = 2 * PIXELS_2 };
 
-/* `count` tiles one behind the other. vectors and pixels are constants at every call, so that sums stays in registers. */
+/* `count` tiles one after the other. vectors and pixels are constants at every call, so that sums stays in registers. */
 ALWAYS_INLINE void convolve_tiles(const int vectors, const int pixels, int64_t count, const flow_taps *taps, const float *x,
                                   const float *weights, const float *bias, float floor, int64_t channels, float *y, int64_t y_step)
 {

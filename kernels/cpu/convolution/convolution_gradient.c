@@ -23,7 +23,7 @@ typedef struct layout {
   int     x_copied;                 /* x rows are copied, with zeros around them, for dw */
   int64_t x_width;                  /* pixels of an x row as dw sees it */
   int64_t margin[2];                /* canvas position of the first gradient */
-  int64_t reach[2];                 /* canvas pixels behind the first that one group of dx rows (columns) needs */
+  int64_t reach[2];                 /* canvas pixels after the first that one group of dx rows (columns) needs */
   int64_t groups[2];                /* rows (columns) of dx divided by the stride; without dx the gradients themselves */
   int64_t rows, width;              /* the canvas of a whole image */
   int64_t band;                     /* rows of it, without the reach, in scratch at a time */

@@ -30,7 +30,7 @@ static flow_winners_layout layout_of(const flow_call *call)
     width[axis] = s->in[axis] + s->before[axis] + s->after[axis];
   }
   l.run = round_up(s->kernel[1] * s->channels_in, VL);
-  l.x_row = round_up(width[1] * s->channels_in, VL) + VL;    /* the last run of a row may end behind it */
+  l.x_row = round_up(width[1] * s->channels_in, VL) + VL;    /* the last run of a row may end after it */
   int64_t row_bytes = l.x_row * (int64_t)sizeof(float);
   l.group = (GROUP_BYTES / row_bytes - l.reach[0]) / l.step[0] + 1;
   if (l.group < 1) l.group = 1;

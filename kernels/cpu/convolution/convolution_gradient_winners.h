@@ -12,7 +12,7 @@
 
 #include "cpu/convolution/convolution.h"
 
-enum { INDEX_BLOCK = 64 };              /* channels of a copied index row come in blocks of so many bytes */
+enum { INDEX_BLOCK = 64 };              /* channels of a copied index row come in blocks of this many bytes */
 
 typedef struct flow_winners_layout {
   flow_geometry s;

@@ -1,7 +1,7 @@
 /* convolution_gradient_winners_input.c: dx from the winners of max pooling.
  *
  * A row of a window and some rows of the kernel reach a patch of dx: for windows 2 and kernels 3 wide 4 pixels of each of
- * 3 rows. A vector of input channels of the patch lies in registers and slides along the row of windows. For each place in
+ * 3 rows. A vector of input channels of the patch is in registers and slides along the row of windows. For each place in
  * the window the live channels whose winner it is add gradient times weights around it. Additions to a pixel of dx
  * run in the order of the windows' rows, blocks of channels, and kernel rows: fixed by the shapes. */
 #include "cpu/convolution/convolution_gradient_winners.h"

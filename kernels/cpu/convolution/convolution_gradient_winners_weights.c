@@ -2,7 +2,7 @@
  *
  * For a vector of output channels the gradients and the winners' places in x are transposed, so that a channel's pixels
  * are neighbours, and the live ones are moved together: a list for every channel. Then for every channel tiles of its sums
- * lie in registers, and for every entry of its list a kernel row of x, which is one run of floats, is multiplied with the
+ * are in registers, and for every entry of its list a kernel row of x, which is one run of floats, is multiplied with the
  * gradient. Sums run over the windows in order. */
 #include "cpu/convolution/convolution_gradient_winners.h"
 #include "cpu/matrix_product/transpose.h"
@@ -106,7 +106,7 @@ static void add_tile(int64_t rows, int64_t vectors, const float *x, int64_t x_ro
   }
 }
 
-/* All sums of one channel; wide[rows]: vectors of a tile of so many rows. */
+/* All sums of one channel; wide[rows]: vectors of a tile of this many rows. */
 static void add_channel(const flow_winners_layout *l, const int64_t *wide, const float *x, const float *gradients,
                         const int32_t *offsets, int64_t count, float *sums)
 {

@@ -7,8 +7,8 @@
 
 enum { POSITIONS_1 = 12, POSITIONS_2 = REGISTERS == 32 ? 12 : 6, SUMS = 2 * POSITIONS_2 };
 
-/* vectors, positions and run are constants at every call, so that sums stays in registers. run: the positions lie one
- * behind the other, which needs one address instead of one for each. */
+/* vectors, positions and run are constants at every call, so that sums stays in registers. run: the positions are one
+ * after the other, which needs one address instead of one for each. */
 ALWAYS_INLINE void outer_tile(const int vectors, const int positions, const int run, const flow_pixels *pixels, const float *x,
                               const int64_t *offsets, const float *g, int64_t channels, float *dw, int64_t dw_step)
 {
@@ -77,7 +77,7 @@ static void outer_tile_2(int64_t positions, int run, const flow_pixels *pixels, 
   }
 }
 
-/* Whether the positions lie one behind the other. */
+/* Whether the positions are one after the other. */
 static int one_run(const int64_t *offsets, int64_t positions)
 {
   for (int64_t p = 1; p < positions; p++)

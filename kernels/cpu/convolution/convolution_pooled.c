@@ -24,7 +24,7 @@ ALWAYS_INLINE void finish_window(const vf values[4], int relu, int64_t lanes, fl
   }
 }
 
-/* `count` tiles one behind the other. vectors and windows are constants at every call, so that sums stays in registers. */
+/* `count` tiles one after the other. vectors and windows are constants at every call, so that sums stays in registers. */
 ALWAYS_INLINE void pooled_tiles(const int vectors, const int windows, int64_t count, const flow_taps *taps, const float *x,
                                 int64_t row_step, const float *weights, const float *bias, int relu, int64_t channels, float *y,
                                 uint8_t *index, int64_t y_step)

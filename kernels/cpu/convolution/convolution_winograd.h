@@ -29,7 +29,7 @@ static inline double flow_winograd_traffic_cost(double bytes, double times)
   return flow_cost_cached(bytes * times * (bytes > 1024 * 1024 ? 4 : 1));
 }
 
-/* A whole convolution of so many tiles, the weights' transform included. */
+/* A whole convolution of this many tiles, the weights' transform included. */
 static inline double flow_winograd_cost(int f, int64_t tiles, int64_t inputs, int64_t outputs)
 {
   double planes = (f + 2) * (f + 2), padded = (double)flow_padded_channels(outputs), weights = planes * (double)inputs * padded * sizeof(float);

@@ -74,7 +74,7 @@ size_t  flow_winograd_scratch_floats(int f, int64_t inputs, int64_t tiles);
 void flow_winograd_convolve(int f, const flow_tile_source *source, const flow_tile_range *range, const float *u,
                             const flow_tile_result *result, float *scratch);
 
-/* Tiles first .. first + count - 1, transformed: to[plane * plane_step + tile * padded channels + channel]; what lies in the
+/* Tiles first .. first + count - 1, transformed: to[plane * plane_step + tile * padded channels + channel]; what is in the
  * filled up channels is undefined. gradients: f x f gradients of outputs become Z, else inputs become V.
  * patch: [side * side * channels + VL]. */
 void flow_winograd_cut(int f, int gradients, const flow_tile_source *source, const flow_tile_range *range, int64_t first, int64_t count,

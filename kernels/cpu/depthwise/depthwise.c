@@ -250,7 +250,7 @@ flow_status FLOW_ISA_NAME(depthwise_gradient_run)(const flow_call *call, int pha
 /* ---- cost ------------------------------------------------------------------------------------------------------------------ */
 
 /* A few multiply-adds for what is read and written: the caches count as much as the arithmetic. Where a vector is half a
- * cache line and pixels lie in few sets of the first-level cache, lines are fetched again for their other half. `passes`
+ * cache line and pixels are in few sets of the first-level cache, lines are fetched again for their other half. `passes`
  * is how often x and y go through the caches. */
 static double cost_of_pass(const flow_geometry *s, double passes)
 {

@@ -8,7 +8,7 @@
 #include "cpu/convolution/convolution.h"
 
 /* One axis of a convolution without padding in memory: result t sees source t * stride + origin + k * step for the taps
- * k = 0 .. taps - 1, as far as they lie within 0 .. source - 1. */
+ * k = 0 .. taps - 1, as far as they are within 0 .. source - 1. */
 typedef struct flow_depthwise_axis { int64_t source, result, taps, stride, origin, step; } flow_depthwise_axis;
 
 /* Rows ([0]) and columns ([1]) of the planes; floats between them. */
@@ -31,7 +31,7 @@ void flow_depthwise_convolve(const flow_depthwise_plane *plane, int64_t first, i
 void flow_depthwise_gradient(const flow_depthwise_plane *plane, int64_t first, int64_t last, const float *source, const float *g,
                              float *sums);
 
-/* The taps of result t that lie within the source: *begin .. *end - 1. */
+/* The taps of result t that are within the source: *begin .. *end - 1. */
 static inline void flow_depthwise_taps(const flow_depthwise_axis *axis, int64_t t, int64_t *begin, int64_t *end)
 {
   int64_t first = t * axis->stride + axis->origin, room = axis->source - 1 - first;

@@ -148,7 +148,7 @@ ALWAYS_INLINE void walk(const int rows, const int part, const flow_depthwise_pla
 #define NEXT_G(which, column)                                                                                                         \
   _Pragma("GCC unroll 4")                                                                                                             \
   for (int r = 0; r < rows; r++) v[which][r] = flow_depthwise_load(part, g + r * row_step + (column) * g_step, lanes);
-  /* Columns are counted from the first one that result 0 sees, which may lie beside the image: column c meets the
+  /* Columns are counted from the first one that result 0 sees, which may be beside the image: column c meets the
    * results c, c - 1 and c - 2. v[1] and v[0] are the results before the coming column. */
   int64_t column = 0, first = -a->origin, end = first + a->source, at = -first * step;
   for (; column < first && column < a->result; column++) {

@@ -53,7 +53,7 @@ ALWAYS_INLINE void any_tile(int64_t pixels, const int part, const window *t, con
   }
 }
 
-/* `count` results one behind the other, in the fewest tiles. */
+/* `count` results one after the other, in the fewest tiles. */
 static void line_of_tiles(const window *t, int64_t count, const float *x, const float *weights, vf bias, vf least, float *y)
 {
   int64_t tiles = (count + PIXELS - 1) / PIXELS;
@@ -141,7 +141,7 @@ ALWAYS_INLINE void walk(const int rows, const int part, const flow_depthwise_pla
   for (int i = 0; i < 9; i++) w[i] = vf_load(weights + i * VL);
 #pragma GCC unroll 12
   for (int i = 0; i < 3 * rows; i++) sums[i / rows][i % rows] = bias;
-  /* Columns are counted from the first one that result 0 sees, which may lie beside the image. Result c - 2 is finished
+  /* Columns are counted from the first one that result 0 sees, which may be beside the image. Result c - 2 is finished
    * after column c. sums[0] is what the coming column finishes. */
   int64_t at = 0, column = -a->origin, end = -a->origin + a->source;
   if (end > a->result + 2) end = a->result + 2;

@@ -15,7 +15,7 @@ typedef void (*flow_block_function)(const void *a, const void *b, const void *c,
 
 typedef struct flow_block_record {
   int                 operands;                    /* 0: not an elementwise op */
-  int                 condition_operands;          /* the first so many operands are of kind BOOL, whatever their dtype */
+  int                 condition_operands;          /* the first this many operands are of kind BOOL, whatever their dtype */
   int                 gives_condition;             /* the result is of kind BOOL */
   flow_block_function function[FLOW_KIND_COUNT];   /* by the kind computed in (BOOL: all operands are conditions); NULL: not there */
 } flow_block_record;

@@ -3,7 +3,7 @@
  *
  *   part      a block of C, at most BLOCK_ROWS x BLOCK_COLUMNS, over all of k or one range of it
  *   depth     k is walked in steps of at most DEPTH, so that a panel of B stays in the first-level cache
- *   panel     DEPTH x PANEL of B, copied (and transposed) so that the tile reads whole vectors one behind the other
+ *   panel     DEPTH x PANEL of B, copied (and transposed) so that the tile reads whole vectors one after the other
  *   tile      TILE_ROWS x PANEL of C in registers: per step of k two vectors of B and TILE_ROWS broadcasts of A
  *
  * A {m, k} is read where it lies: a tile's rows are TILE_ROWS streams. A {k, m} is copied first: its columns would fall
@@ -17,8 +17,8 @@ enum {
   BLOCK_COLUMNS = 512,
   SMALL_ROWS    = 96,            /* blocks are halved down to this size ... */
   SMALL_COLUMNS = 128,
-  SUM_ROWS      = 4,             /* partial sums are added in parts of so many rows */
-  WANTED_PARTS  = 16,            /* ... until there are so many parts: enough for any team, each still worth its ticket */
+  SUM_ROWS      = 4,             /* partial sums are added in parts of this many rows */
+  WANTED_PARTS  = 16,            /* ... until there are this many parts: enough for any team, each still worth its ticket */
   PART_WORK     = 1 << 20,       /* multiplications that a part should have at least */
   SPLIT_DEPTH   = 512,           /* shortest range of k that is worth a partial sum */
   FEW_ROWS      = 3,
@@ -45,7 +45,7 @@ static int64_t even_block(int64_t n, int64_t size, int64_t unit)
   return blocks_of(each, unit) * unit;
 }
 
-/* A matrix times one column is computed as one row times the transposed matrix: C lies in memory the same. */
+/* A matrix times one column is computed as one row times the transposed matrix: C is in memory the same. */
 static plan turn_column(const gemm *g)
 {
   plan p = { .g = *g, .bias_step = 1 };

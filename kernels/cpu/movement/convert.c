@@ -34,7 +34,7 @@ typedef uint8_t  stored_bool;
 #define VALUE_int64(x)    (x)
 #define VALUE_bool(x)     ((uint8_t)((x) != 0))
 
-/* Floats to integers: NaN to 0, what lies outside to the nearest bound. The upper bound is compared as 2^bits, which
+/* Floats to integers: NaN to 0, what is outside to the nearest bound. The upper bound is compared as 2^bits, which
  * a float can hold. */
 #define SATURATE(type, low, high, above) \
   ALWAYS_INLINE type saturate_##type(double x) { return x != x ? 0 : x <= (double)(low) ? (low) : x >= (above) ? (high) : (type)x; }

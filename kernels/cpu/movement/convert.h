@@ -22,7 +22,7 @@ ALWAYS_INLINE flow_kind flow_kind_of(int dtype)
   return dtype == FLOW_FLOAT32 || dtype == FLOW_FLOAT16 || dtype == FLOW_BFLOAT16 ? FLOW_KIND_FLOAT : FLOW_KIND_INTEGER;
 }
 
-/* The dtype whose elements lie in memory as the kind computes with them: no conversion is needed. bool counts for BOOL. */
+/* The dtype whose elements are in memory as the kind computes with them: no conversion is needed. bool counts for BOOL. */
 ALWAYS_INLINE int flow_kind_dtype(flow_kind kind)
 {
   return kind == FLOW_KIND_FLOAT ? FLOW_FLOAT32 : kind == FLOW_KIND_DOUBLE ? FLOW_FLOAT64

@@ -24,7 +24,7 @@ enum {
 typedef struct product {
   const float *x, *g;
   int64_t      k, m, n, first;       /* m: rows that are done here, */
-  int64_t      ld;                   /* of so many, which are the columns of x */
+  int64_t      ld;                   /* of this many, which are the columns of x */
   int64_t      rows, columns;        /* of a block */
   int64_t      column_blocks, blocks, together, panels;
   int64_t      packed;               /* floats before its panels in `shared` */
@@ -118,7 +118,7 @@ static int updates_in_tiles(const product *p, const update *u)
 }
 
 /* What happens beside the tiles of a block: memory that the next block needs is asked for, and the block before, whose
- * gradient lies in `buffer`, is updated some rows at a time. */
+ * gradient is in `buffer`, is updated some rows at a time. */
 typedef struct errand {
   region        parameters, x;
   const update *update;
@@ -181,7 +181,7 @@ static errand plan_errand(const product *p, const update *u, const block *b, con
   return e;
 }
 
-/* Leaves the update of block b, whose gradient lies in the buffer, to the `calls` errands beside the next one. */
+/* Leaves the update of block b, whose gradient is in the buffer, to the `calls` errands beside the next one. */
 static void leave_update(const product *p, const block *b, const float *buffer, errand *e)
 {
   e->buffer = buffer;

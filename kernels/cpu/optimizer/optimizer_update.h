@@ -59,7 +59,7 @@ static inline update_numbers numbers_of(const flow_call *call)
 }
 
 typedef struct update update;
-/* Updates n elements of w and the slots s (NULL behind the last) by their gradients g. */
+/* Updates n elements of w and the slots s (NULL after the last) by their gradients g. */
 typedef void update_rule(const update *u, float *w, float *const *s, const float *g, int64_t n);
 
 struct update {
@@ -221,7 +221,7 @@ static inline const flow_operand *optimizer_factors(const flow_call *call, int i
   return call->inputs + call->input_count - 2 * (call->attributes->optimizer.products - i);
 }
 
-/* Elements of product i, 0 behind the last one. */
+/* Elements of product i, 0 after the last one. */
 static inline int64_t product_elements(const flow_call *call, int i)
 {
   if (i >= call->attributes->optimizer.products) return 0;
@@ -229,7 +229,7 @@ static inline int64_t product_elements(const flow_call *call, int i)
   return factors[0].shape[1] * factors[1].shape[1];
 }
 
-/* One pass over parameters and slots, and over the gradients that lie in memory. */
+/* One pass over parameters and slots, and over the gradients that are in memory. */
 static inline double update_cost(const flow_call *call)
 {
   const flow_attributes *a = call->attributes;
@@ -240,7 +240,7 @@ static inline double update_cost(const flow_call *call)
   return flow_cost_stream((2.0 * (1 + slots) * size + given) * (double)sizeof(float));
 }
 
-/* The elements before product i and behind the one before it (i = products: those behind the last) have gradients in
+/* The elements before product i and behind the one before it (i = products: those after the last) have gradients in
  * input 0, `*skipped` elements before their own place. */
 static inline void range_before(const flow_call *call, int i, int64_t *first, int64_t *last, int64_t *skipped)
 {

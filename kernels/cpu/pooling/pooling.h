@@ -23,7 +23,7 @@ ALWAYS_INLINE flow_pooling pooling_of(const flow_call *call, const flow_operand 
   return s;
 }
 
-/* The part of a window that lies inside the image: positions first .. last - 1 of `size`. */
+/* The part of a window that is inside the image: positions first .. last - 1 of `size`. */
 ALWAYS_INLINE void pooling_clip(const flow_pooling *s, int axis, int64_t at, int64_t *first, int64_t *last)
 {
   int64_t start = at * s->stride[axis] - s->before[axis];

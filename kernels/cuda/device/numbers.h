@@ -8,7 +8,7 @@
  *   #include "cuda/device/for_integers.h"   NAME(x) is x_integers: integers and bool, computed in int64
  *   #undef BODIES
  * Each defines NUMBER and its dtype NUMBER_DTYPE, NAME, IS_NAN, ADD_PRODUCT(s, a, b), s + a b, LOAD(p, dtype, i), STORE(p, dtype, i, value), and LOAD_FOUR and
- * STORE_FOUR: the `valid` <= 4 numbers from i on; `together` says that they are four and lie at a multiple of 16 bytes. */
+ * STORE_FOUR: the `valid` <= 4 numbers from i on; `together` says that they are four and are at a multiple of 16 bytes. */
 #ifndef FLOW_CUDA_DEVICE_NUMBERS_H
 #define FLOW_CUDA_DEVICE_NUMBERS_H
 
@@ -16,7 +16,7 @@
 
 /* ---- four numbers at once --------------------------------------------------------------------------------------------------- */
 
-/* Whether operands may be read in fours: `step` elements lie between the beginnings of runs of fours. */
+/* Whether operands may be read in fours: `step` elements are between the beginnings of runs of fours. */
 static inline int reads_in_fours(const void *p, int64_t step) { return (uintptr_t)p % sizeof(four_floats) == 0 && step % 4 == 0; }
 
 BODY void load_four_floats(const float *p, int64_t i, int valid, int together, float v[4])

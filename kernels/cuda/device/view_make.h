@@ -18,9 +18,9 @@ int     flow_cuda_view_is(const view *v, int64_t stride);
 int64_t flow_cuda_size(const flow_operand *x);
 /* The first byte that an operand's strides reach, and how many there are to the last one; none of nothing. */
 const char *flow_cuda_span(const flow_operand *x, size_t *bytes);
-/* Bytes of the largest element, up to 16, as a sequence of which both arrays, made of rows of so many bytes, can be moved. */
+/* Bytes of the largest element, up to 16, as a sequence of which both arrays, made of rows of this many bytes, can be moved. */
 int32_t flow_cuda_unit_of(const void *a, const void *b, int64_t row_bytes);
-/* Whether an operand's elements lie one behind the other in row-major order. */
+/* Whether an operand's elements are one after the other in row-major order. */
 int     flow_cuda_contiguous(const flow_operand *x);
 
 #endif

@@ -5,7 +5,7 @@
  * dtype, are to be scaled, begin at no multiple of 16 bytes, or have channels that do not fill 16 bytes: the copy has channels of zeros, so
  * that every engine can be used. Pooling, masks and the gradient of the bias are own kernels. dw and db may be float32 beside activations
  * of 16 bits. The relu in front of a convolution stops dx in the plan that makes it, which also sums it; what of that no engine does is
- * left to own kernels behind it.
+ * left to own kernels after it.
  *
  *   forward   [widen x] -> [turn w] -> convolve (+ bias, relu) [-> pool]
  *   gradient  [mask or spread g to dz] -> [turn w] -> dx (stopped, sums);  [widen x] -> dw of dz [-> turn back];  sums of g -> db */
@@ -20,7 +20,7 @@
 
 enum { BUNDLE_BYTES = 16, ALIGNMENT = 256 };
 
-/* What an op's call needs of a library, and where its parts lie in call->shared. */
+/* What an op's call needs of a library, and where its parts are in call->shared. */
 typedef struct work {
   flow_library_convolution forward, data, filter;
   const flow_library_plan *forward_plan, *data_plan, *filter_plan;   /* NULL: not needed */
@@ -94,7 +94,7 @@ static int describe(const flow_call *call, const flow_operand *x, const flow_ope
   return 1;
 }
 
-/* Room for `count` elements of `size` bytes behind the others. */
+/* Room for `count` elements of `size` bytes after the others. */
 static size_t take(work *s, int64_t count, size_t size)
 {
   size_t at = s->bytes;

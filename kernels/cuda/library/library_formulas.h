@@ -31,13 +31,13 @@ typedef struct flow_library_product {
   int32_t transpose_a, transpose_b;
   int32_t result_dtype, unused;             /* of c: dtype, or float32 */
   int64_t m, n, k, batch, stride_a, stride_b;   /* strides in elements */
-  int64_t alignment;                            /* every operand begins at a multiple of so many bytes */
+  int64_t alignment;                            /* every operand begins at a multiple of this many bytes */
 } flow_library_product;
 
 /* What a library's fast algorithms need. Parameters lie without gaps: a product of some has an alignment of one element. */
 enum { FLOW_LIBRARY_ALIGNMENT = 16 };
 
-/* One line, such as "convolution forward float32 bias=1 ... ", and back. Text of a formula of another kind is no formula: 0. Products are read as
+/* One line, such as "convolution forward float32 bias=1 ... ", and back. Text of a formula of another kind is not a formula: 0. Products are read as
  * aligned ones. */
 enum { FLOW_LIBRARY_TEXT = 320 };
 void flow_library_convolution_text(const flow_library_convolution *convolution, char *text, size_t size);

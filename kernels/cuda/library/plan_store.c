@@ -46,7 +46,7 @@ static int path_of(const char *key, char path[PATH_BYTES], char folder[PATH_BYTE
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------------- */
 
-/* The text behind the head, if the file is what it says; NULL: it is not. */
+/* The text after the head, if the file is what it says; NULL: it is not. */
 static char *read_text(FILE *file, const char *key)
 {
   char line[HEAD_BYTES];

@@ -2,7 +2,7 @@
  * number of this one, or 0 where it has refused data; these votes are added up; and whoever does not find what all together must give
  * refuses what follows, too. A sum that was ended before it was complete may hold what is left of earlier ones, which is less.
  *
- * No family that is bundled: a launch of it comes between those before and behind it. */
+ * No family that is bundled: a launch of it comes between those before and after it. */
 #ifndef FLOW_CUDA_OPS_APPROVAL_H
 #define FLOW_CUDA_OPS_APPROVAL_H
 

@@ -7,7 +7,7 @@
 #include "convolution_geometry.h"
 #include "tensor/tensor.h"
 
-/* As many threads as keep a large GPU busy sum dw, but none of them few pixels, nor more partial sums than so many numbers. */
+/* As many threads as keep a large GPU busy sum dw, but none of them few pixels, nor more partial sums than this many numbers. */
 enum { WANTED_THREADS = 65536, FEWEST_PIXELS = 64, MOST_PARTIAL = 1 << 24 };
 
 static convolution_arguments describe(const flow_call *call, const flow_operand *x, const flow_operand *w)
@@ -34,7 +34,7 @@ static convolution_arguments describe(const flow_call *call, const flow_operand 
   return a;
 }
 
-/* These kernels read weights, and write their gradients, as users see them: what a plan turned lies behind the other memory of the call. */
+/* These kernels read weights, and write their gradients, as users see them: what a plan turned comes after the other memory of the call. */
 static int64_t turned_bytes(const flow_call *call, const convolution_arguments *a, int turned, int dtype)
 {
   if (!(call->attributes->convolution.turned & turned)) return 0;

@@ -1,7 +1,7 @@
 /* movement.h: kernels that move elements and never compute with them.
  *   move_strided     between two views of one element size
  *   turn_tiles       a transposition through a tile of the block's memory, so that both sides are read and written in lines
- *   join_arrays      many small arrays one behind the other
+ *   join_arrays      many small arrays one after the other
  *   spread_slice     slice_gradient: each element of the output finds the one that fell on it, or is 0 */
 #ifndef FLOW_CUDA_OPS_MOVEMENT_H
 #define FLOW_CUDA_OPS_MOVEMENT_H

@@ -12,7 +12,7 @@ static int slots_together(const optimizer_arguments *a, int64_t first)
   return together;
 }
 
-/* Appends a segment whose blocks come behind those of the ones before. Returns the number of blocks so far. */
+/* Appends a segment whose blocks come after those of the ones before. Returns the number of blocks so far. */
 static int64_t add_segment(optimizer_arguments *a, update_segment s, int64_t blocks)
 {
   if (s.count == 0) return blocks;
@@ -108,7 +108,7 @@ static size_t product_bytes(const flow_operand *factors)
   return aligned((size_t)(factors[0].shape[1] * factors[1].shape[1]) * sizeof(float));
 }
 
-/* The products that a library makes, one behind the other, then its workspace. */
+/* The products that a library makes, one after the other, then its workspace. */
 static size_t shared_bytes(const flow_call *call)
 {
   size_t bytes = 0, workspace = 0;

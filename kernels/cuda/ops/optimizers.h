@@ -1,7 +1,7 @@
 /* optimizers.h: what the optimizers do to flat parameters, their slots and gradients. Formulas: Keras 3 (keras/src/optimizers/{sgd,adam,
  * rmsprop,adagrad,adadelta,adamax}.py); weight decay, w -= w weight_decay learning_rate, comes first.
  *
- * Gradients lie in memory, or are products x^T g of a layer's input x {k, m} and what came back to it, g {k, n}, that are summed here, tile by
+ * Gradients are in memory, or are products x^T g of a layer's input x {k, m} and what came back to it, g {k, n}, that are summed here, tile by
  * tile, and never written; with many rows k a library makes them, in memory. x and g may be of 16 bits. Either is a segment of the parameters with blocks of threads of its own. The learning rate and the number of
  * iterations are read on the device: a recorded step is repeated with others. */
 #ifndef FLOW_CUDA_OPS_OPTIMIZERS_H
@@ -14,8 +14,8 @@ typedef enum update_rule { RULE_SGD, RULE_ADAM, RULE_RMSPROP, RULE_ADAGRAD, RULE
 
 enum {
   UPDATE_SLOTS    = 3,
-  UPDATE_SEGMENTS = 9,               /* four products and what lies before, between and behind them */
-  UPDATE_FOURS    = 4,               /* that a thread of a segment in memory updates, one behind the other */
+  UPDATE_SEGMENTS = 9,               /* four products and what is before, between and after them */
+  UPDATE_FOURS    = 4,               /* that a thread of a segment in memory updates, one after the other */
   PRODUCT_RUN     = 256              /* products that are added up before their sum is added to others */
 };
 

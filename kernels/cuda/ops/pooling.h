@@ -1,5 +1,5 @@
 /* pooling.h: max and average pooling and their gradients, NHWC. In arrays of two, [0] is height and [1] is width. A thread makes four
- * channels of one pixel; gradients are gathered: a thread looks at the windows that its pixel lies in, in order. */
+ * channels of one pixel; gradients are gathered: a thread looks at the windows that its pixel is in, in order. */
 #ifndef FLOW_CUDA_OPS_POOLING_H
 #define FLOW_CUDA_OPS_POOLING_H
 
@@ -48,7 +48,7 @@ BODY void pool_window_of(const pooling_arguments *a, int axis, int64_t at, int64
   *last = smaller(start + a->size[axis], a->large[axis]);
 }
 
-/* The windows along an axis that pixel `at` lies in: first .. last - 1. */
+/* The windows along an axis that pixel `at` is in: first .. last - 1. */
 BODY void pool_windows_over(const pooling_arguments *a, int axis, int64_t at, int64_t *first, int64_t *last)
 {
   int64_t rest, end = at + a->before[axis];

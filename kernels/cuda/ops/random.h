@@ -102,7 +102,7 @@ typedef struct by_sample_arguments {
   double           low, high, scale;
   float            limit;
   uint32_t         threshold;
-  int32_t          dtype, vectors;        /* vectors: all fours lie at multiples of 16 bytes */
+  int32_t          dtype, vectors;        /* vectors: all fours are at multiples of 16 bytes */
 } by_sample_arguments;
 typedef by_sample_arguments dropout_float32_arguments, dropout_other_arguments, sample_uniform_arguments;
 

@@ -1,4 +1,4 @@
-/* nccl.c: sums over GPUs by NCCL: the transport "nccl" (transport/transport.h). Data lie in the device's memory and calls are enqueued on
+/* nccl.c: sums over GPUs by NCCL: the transport "nccl" (transport/transport.h). Data are in the device's memory and calls are enqueued on
  * the queue of the options; barrier alone waits for it.
  *
  * The ranks find each other by an id that rank 0 leaves in the store. Communicators are NCCL's non-blocking ones: every call returns at

@@ -23,7 +23,7 @@ static flow_status fail_full(const flow_cuda_device *device, size_t bytes)
 }
 
 /* What other queues have released, the pool waits for by itself where nothing else is left (cudaMemPoolReuseAllowInternalDependencies).
- * What is too small lies in the way until it is given back, which is done for what this queue released. The device as a whole must not be
+ * What is too small is in the way until it is given back, which is done for what this queue released. The device as a whole must not be
  * waited for: that would end what another thread records. */
 static flow_status allocate(flow_queue *queue, size_t bytes, void **out)
 {

@@ -90,7 +90,7 @@ function TensorBoard:on_test_end(logs)
   if not self._fits then close(self) end
 end
 
--- A weight as pictures: a matrix lies on its longer side, a kernel of a convolution gives one for each of its channels.
+-- A weight as pictures: a matrix is on its longer side, a kernel of a convolution gives one for each of its channels.
 local function weight_pictures(weight)
   local shape = {}
   for _, size in ipairs(weight.shape) do

@@ -70,7 +70,7 @@ local function check_options(options)
   if options.hosts ~= "" and #split(options.hosts) == 0 then refuse("--hosts is a list such as a,b, got %q", options.hosts) end
 end
 
--- The options before --, what runs, and the script's arguments behind --.
+-- The options before --, what runs, and the script's arguments after --.
 local function parse(arguments)
   local own, theirs = {}, {}
   local target = own

@@ -1,6 +1,6 @@
 -- feed.lua: batches of a Dataset for fit, evaluate and predict: the tensors of an element are the step's inputs as they are, nothing
--- is copied, and no Lua object is made for a batch. Where their rows lie on a device, elements are numbers of rows (resident.lua): those of
--- several batches go there together, and so many steps run at one go.
+-- is copied, and no Lua object is made for a batch. Where their rows are on a device, elements are numbers of rows (resident.lua): those of
+-- several batches go there together, and this many steps run at one go.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -117,7 +117,7 @@ local function open(self)
   self.pending = false
 end
 
--- Begins a pass over the data anew.
+-- Begins a new pass over the data.
 function Feed:restart()
   open(self)
   local placed = self.model._placement
@@ -149,7 +149,7 @@ function Feed:set_state(state)
   self.rows = state.rows
 end
 
--- Begins an epoch: anew, or where the one before ended if the number of its batches is given.
+-- Begins an epoch: from the beginning, or where the one before ended if the number of its batches is given.
 function Feed:begin_epoch()
   if not self.limit or self.ended then self:restart() end
 end
@@ -215,7 +215,7 @@ end
 local MOST = 16      -- batches that go there together
 local out_done = native.array("double", 1)
 
--- The tables of the store, and numbers of rows on the way there, MOST * rows of them. room: batches are of so many rows at most.
+-- The tables of the store, and numbers of rows on the way there, MOST * rows of them. room: batches are of this many rows at most.
 local function make_numbers(self, rows)
   local tables, shapes = native.array("flow_tensor *", self.used), {}
   for i = 1, self.used do
@@ -246,7 +246,7 @@ local function run_numbers(self, seed, number)
   return status, ran, ran == batches and rows or ran * n.size
 end
 
--- Takes an element's numbers over, unless they cannot stand behind those that are there: another size, or no room.
+-- Takes an element's numbers over, unless they cannot come after those that are there: another size, or no room.
 local function take_numbers(self, element)
   local rows, n = C.flow_tensor_dim(element.tensors[0], 0), self.numbers
   if not n or rows > n.room or self.step.capacity < rows then
@@ -282,7 +282,7 @@ local function loop(self, seed, number, count, watch, outputs, collect)
     return status, ran > 0 and note(ran, rows)
   end
 
-  -- Gathers the element behind the others. Returns a status.
+  -- Gathers the element after the others. Returns a status.
   local function gather(element)
     if take_numbers(self, element) then return 0 end
     local status = flush()

@@ -259,7 +259,7 @@ local function fill_tensor(dtype, shape, n, value)
   return t
 end
 
--- Texts as flow_dataset_from_slices takes them: all bytes one behind the other, and where each begins and the last ends.
+-- Texts as flow_dataset_from_slices takes them: all bytes one after the other, and where each begins and the last ends.
 local function pack(texts)
   local all, at = table.concat(texts), 0
   local offsets = fill_tensor("int64", { #texts + 1 }, #texts + 1, function(i)

@@ -412,7 +412,7 @@ function Dataset:flat_map(f)
 end
 
 -- Keeps the elements of the first complete pass, in memory or in the file `path`, where later processes find them; later passes read
--- them. Shuffle behind it, not before.
+-- them. Shuffle after it, not before.
 takes "filename?"
 function Dataset:cache(path)
   if path == nil or path == "" then return make({ self }, C.flow_dataset_cache, self._handle, out) end

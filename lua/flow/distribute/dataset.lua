@@ -3,7 +3,7 @@
 --   local dist = strategy:experimental_distribute_dataset(ds)          ds gives batches of the global size
 --   for x, y in dist:iter() do strategy:run(step, { x, y }) end        x and y are PerReplica, plain tensors with one local replica
 --
--- A batch of n rows becomes N parts of ceil(n / N) rows, one behind the other, for the N replicas of all workers; the last parts may be
+-- A batch of n rows becomes N parts of ceil(n / N) rows, one after the other, for the N replicas of all workers; the last parts may be
 -- shorter or empty. Two ways lead to it:
 --   shared   every worker computes the whole batch and takes its parts. auto_shard_policy DATA; AUTO where there are no files, or too few
 --   own      every worker reads data of its own, in batches of the size of its parts. FILE, HINT, and OFF, where all have all data
@@ -144,7 +144,7 @@ end
 function datasets.agree(strategy, dataset, iterator)
   local others = strategy:_others()
   if not others then return end
-  local draws = iterator:save():match("^%S+ %x+ %d+ (.*)$")      -- behind format, pipeline and position (core/data/iterator.c)
+  local draws = iterator:save():match("^%S+ %x+ %d+ (.*)$")      -- after format, pipeline and position (core/data/iterator.c)
   others:agree("data set", ("%d elements\nrandom order %s"):format(dataset:cardinality(), draws))
 end
 

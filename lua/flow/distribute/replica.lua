@@ -50,7 +50,7 @@ function Context:all_reduce(how, value)
   return how == "SUM" and total or total / count
 end
 
--- The tensors of all replicas, which have one shape, one behind the other along an axis (1).
+-- The tensors of all replicas, which have one shape, one after the other along an axis (1).
 function Context:all_gather(value, axis)
   local x, count = ops.operand(value, nil, "all_gather"), self.num_replicas_in_sync
   if x.rank == 0 then raise("all_gather: a single number has no axis to gather along") end

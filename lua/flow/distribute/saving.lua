@@ -7,7 +7,7 @@
 --
 -- All workers have the same values, so it does not matter whose are written. Before the chief writes it publishes the path, by its number
 -- among the paths of this place of the program: between two calls that all workers make together, such as two steps. Another worker looks
--- for its path among those that the chief has published in the same place, behind the last one it found. If there are only other ones,
+-- for its path among those that the chief has published in the same place, after the last one it found. If there are only other ones,
 -- the path is its own; if there are none, it waits for the next. So a chief that saves more than the others is understood, with one
 -- doubt: where it saves one path alone, and then one with the others, who come earlier take that for their own. Then two workers write
 -- one file, the same content, each in whole (a temporary file that is renamed).
@@ -30,8 +30,8 @@ local busy = false          -- a write that belongs to a larger one is part of i
 
 ---- texts that workers leave for each other -------------------------------------------------------------------------------------------
 
--- A text, or nil if there is none within so many seconds. An interrupt in fit, which stops between two batches, does not end it: the chief
--- comes to the same place.
+-- A text, or nil if there is none within this many seconds. An interrupt in fit, which stops between two batches, does not end it: the
+-- chief comes to the same place.
 local function lookup(worker, key, within)
   local text, interrupted = native.array("char", ROOM), false
   local status

@@ -156,7 +156,7 @@ function Strategy:reduce(how, value, axis)
   return reduction.reduce(self, how, value, axis)
 end
 
--- The tensors of all replicas of all workers one behind the other along an axis (1), in the order of the replicas.
+-- The tensors of all replicas of all workers one after the other along an axis (1), in the order of the replicas.
 takes "value, axis?"
 function Strategy:gather(value, axis)
   return reduction.gather(self, value, axis)

@@ -35,7 +35,7 @@ end
 
 ---- a panel --------------------------------------------------------------------------------------------------------------------
 
--- Where the curves lie in the picture, and how an epoch and a value become a place.
+-- Where the curves are in the picture, and how an epoch and a value become a place.
 local function new_frame(panel, x, y, options)
   local frame = { x = x + MARGIN.left, y = y + MARGIN.top, logarithmic = options.logarithmic,
                   width = options.width - MARGIN.left - MARGIN.right, height = options.height - MARGIN.top - MARGIN.bottom }

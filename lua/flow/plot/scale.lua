@@ -12,7 +12,7 @@ local function round_step(step, least)
   return 10 * power
 end
 
--- Digits behind the point that tell multiples of step apart.
+-- Digits after the point that tell multiples of step apart.
 local function decimals_of(step)
   for digits = 0, 6 do
     local scaled = step * 10 ^ digits
@@ -87,7 +87,7 @@ function scale.logarithmic(low, high, count)
   return axis
 end
 
--- Where a value lies between the ends of its axis: 0 at low, 1 at high.
+-- Where a value is between the ends of its axis: 0 at low, 1 at high.
 function scale.share(axis, value)
   if axis.logarithmic then return math.log(value / axis.low) / math.log(axis.high / axis.low) end
   return (value - axis.low) / (axis.high - axis.low)

@@ -14,7 +14,7 @@ svg.FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, 'Deja
 
 local ENTITIES = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&#39;" }
 
--- Text for XML 1.0: entities escaped; characters that XML cannot hold, and bytes that are no UTF-8, become U+FFFD.
+-- Text for XML 1.0: entities escaped; characters that XML cannot hold, and bytes that are not UTF-8, become U+FFFD.
 function svg.escape(text)
   text = text:gsub("[%z\1-\8\11\12\14-\31]", "\239\191\189"):gsub("[&<>\"']", ENTITIES)
   if not text:find("[\128-\255]") then return text end
@@ -66,7 +66,7 @@ function svg.fit_text(text, size, width, weight)
   return "…"
 end
 
--- Numbers with at most two digits behind the point, as short as they are.
+-- Numbers with at most two digits after the point, as short as they are.
 local function number(value)
   return (("%.2f"):format(value):gsub("%.?0+$", ""):gsub("^%-0$", "0"))
 end

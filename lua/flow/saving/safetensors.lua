@@ -19,7 +19,7 @@ local raise = errors.raise
 local safetensors = signature.module "flow.safetensors"
 
 -- The variables of a layer or model by name: { name = variable }, and the names in their order. Keras' names may come twice; the second
--- one gets _1 behind it.
+-- one gets _1 after it.
 local function weights_by_name(model)
   local by_name, names = {}, {}
   for _, weight in ipairs(model.weights) do

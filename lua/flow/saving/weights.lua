@@ -113,7 +113,7 @@ local function shape_text(shape)
   return "{" .. table.concat(shape, ", ") .. "}"
 end
 
--- Number of tensors 0, 1, ... in a group; names that are no numbers are none of them.
+-- Number of tensors 0, 1, ... in a group; names that are not numbers are none of them.
 local function stored_count(file, path)
   local count = 0
   while file:find(path .. "/" .. count) do count = count + 1 end

@@ -20,7 +20,7 @@ function directory.file_of(path)
   return path:sub(-#directory.ENDING) == directory.ENDING and path or path .. directory.ENDING
 end
 
--- The folder of a path, and what stands behind it.
+-- The folder of a path, and what comes after it.
 function directory.split(path)
   local folder, name = path:match("^(.*)/([^/]*)$")
   if not folder then return ".", path end

@@ -67,7 +67,7 @@ cudaError_t emulated_memory_start(int device);
 /* Makes the memory of all devices readable, and again not. */
 void emulated_memory_open(void);
 void emulated_memory_close(void);
-emulated_block *emulated_memory_find(const void *address, int *device);    /* that the address lies in; NULL: in none */
+emulated_block *emulated_memory_find(const void *address, int *device);    /* that the address is in; NULL: in none */
 /* Adds `access` to the list, after it was compared with the others there: a conflict that `clock` does not order is refused. */
 cudaError_t emulated_access_add(emulated_accesses *accesses, const int64_t *clock, const emulated_access *access);
 /* An access of work that is enqueued on the stream next. The bytes must be in use, and within reach of the device. */
@@ -88,7 +88,7 @@ typedef struct emulated_work {
   unsigned        grid, block;
   int             byte;                  /* SET: every byte becomes that */
   int             lane;                  /* WAIT: until this lane */
-  int64_t         count;                 /* KERNEL: elements or blocks; WAIT: has done so many; COLLECTIVE: elements */
+  int64_t         count;                 /* KERNEL: elements or blocks; WAIT: has done this many; COLLECTIVE: elements */
   void           *to;
   const void     *from;                  /* COPY: the payload when it comes from pageable memory */
   size_t          bytes;
@@ -121,7 +121,7 @@ void emulated_drop_work(emulated_work *work);      /* what is its own */
 /* Takes over what is the work's own, also when it fails. */
 cudaError_t emulated_add(emulated_lane *lane, const emulated_work *work);
 void emulated_fail_lane(emulated_lane *lane, cudaError_t failure);      /* with the thread's text */
-/* Carries out work, in random turns, until the lane has done so many (-1: until nobody has any left). 0: it cannot be, since ranks have not
+/* Carries out work, in random turns, until the lane has done this many (-1: until nobody has any left). 0: it cannot be, since ranks have not
  * come yet. */
 int  emulated_carry_out(int lane, int64_t position);
 /* The same however long it takes; the lock is given up meanwhile. */
@@ -163,7 +163,7 @@ struct CUstream_st {
   emulated_tail     tail;
 };
 
-/* cudaErrorInvalidResourceHandle for what is no stream. */
+/* cudaErrorInvalidResourceHandle for what is not a stream. */
 cudaError_t emulated_check_stream(cudaStream_t stream);
 /* The same where the stream's device has to be the current one. */
 cudaError_t emulated_check_current(cudaStream_t stream);

@@ -221,7 +221,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
   return emulated_leave(cudaSuccess);
 }
 
-/* The stream comes behind the last launch. */
+/* The stream comes after the last launch. */
 static cudaError_t follow_launch(cudaStream_t stream, const struct CUgraphExec_st *exec)
 {
   if (!exec->launched || exec->lane == stream->lane) return cudaSuccess;

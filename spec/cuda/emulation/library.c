@@ -30,7 +30,7 @@ static void note(const char *text)
   fclose(file);
 }
 
-/* As cuDNN 9.19 for sm_80 and sm_90: behind a convolution in groups it does no sums, and a relu in float32 only; sums only where tensor
+/* As cuDNN 9.19 for sm_80 and sm_90: after a convolution in groups it does no sums, and a relu in float32 only; sums only where tensor
  * cores may be used. */
 static int exists(const flow_library_convolution *c)
 {

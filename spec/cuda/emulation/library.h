@@ -1,5 +1,5 @@
 /* library.h: what stands in for cuDNN and cuBLASLt on the emulated device: the formulas of library.h by plain loops, sums in doubles. As
- * on tensor cores, factors of float32 have 10 bits behind the point (TF32) unless the formula is an exact one. No part of the real device:
+ * on tensor cores, factors of float32 have 10 bits after the point (TF32) unless the formula is an exact one. No part of the real device:
  * its kernels are not compiled for GPUs. An element is a number of the result, or, where that saves walks through memory, up to
  * EMULATED_TILE neighbours. */
 #ifndef FLOW_CUDA_EMULATION_LIBRARY_H

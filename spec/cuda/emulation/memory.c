@@ -73,7 +73,7 @@ static emulated_block *reuse(memory *self, cudaMemPool_t pool, int lane, size_t 
   return NULL;
 }
 
-/* The first gap that is large enough: the index of the block behind it; -1: there is none. */
+/* The first gap that is large enough: the index of the block after it; -1: there is none. */
 static int find_gap(const memory *self, size_t bytes, char **start)
 {
   *start = self->region;
@@ -425,7 +425,7 @@ static cudaError_t release(void *address, cudaStream_t stream)
 {
   int device;
   EMULATED_TRY(emulated_check_current(stream));
-  if (stream->capture) return emulated_invalidate(stream->capture, cudaErrorInvalidValue);      /* it is no allocation of the graph's */
+  if (stream->capture) return emulated_invalidate(stream->capture, cudaErrorInvalidValue);      /* it is not an allocation of the graph's */
   emulated_block *block = emulated_memory_find(address, &device);
   if (!block || block->start != address || block->lane >= 0 || !block->pool)
     return emulated_refuse("%p is released, which is no memory in use of a device", address);

@@ -5,7 +5,7 @@
 
 struct CUevent_st {
   int               device, recorded, lane;
-  int64_t           position;            /* of the lane: when so many are done it has happened */
+  int64_t           position;            /* of the lane: when this many are done it has happened */
   int64_t           clock[EMULATED_LANES];
   emulated_capture *capture;             /* a reference; where it was recorded in one: */
   emulated_tail     tail;
