@@ -540,7 +540,7 @@ static void test_no_descriptors(void **state)
   double wakeups = wakeups_of_chief();
   assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
   assert_true(wakeups < 60);
-  assert_true(log_has(&members[0], "this process has no descriptor left (ulimit -n)"));
+  assert_true(log_has(&members[0], "this process has no file descriptor left (ulimit -n)"));
   run_all(work);
   for (int i = 0; i < TASKS; i++) {
     if (members[i].status != FLOW_OK) fail_msg("task %d: %s", i, members[i].text);

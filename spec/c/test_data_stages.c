@@ -272,7 +272,7 @@ static void positions_belong_to_a_pipeline(void **state)
   OK(flow_iterator_new(NULL, three, &b));
   flow_iterator_save(a, position, sizeof position);
   FAILS(flow_iterator_restore(b, position), FLOW_INVALID_ARGUMENT, "another pipeline");
-  FAILS(flow_iterator_restore(b, "elsewhere"), FLOW_CORRUPT_DATA, "no position");
+  FAILS(flow_iterator_restore(b, "elsewhere"), FLOW_CORRUPT_DATA, "not a saved position");
   strcat(position, " 12");
   FAILS(flow_iterator_restore(a, position), FLOW_CORRUPT_DATA, "damaged");
   flow_iterator_close(a);

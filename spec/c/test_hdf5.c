@@ -284,7 +284,7 @@ static void files_that_refer_to_themselves_are_refused(void **state)
   size_t tree = place_of(&b, "TREE", 0);
   b.data[tree + 5] = 1;
   put(&b, tree + 32, tree, 8);                             /* a B-tree that is its own child */
-  expect_failure(FLOW_CORRUPT_DATA, "B-tree is not one");
+  expect_failure(FLOW_CORRUPT_DATA, "B-tree is invalid");
   b.data[tree + 5] = 0;
   put(&b, tree + 32, tree, 8);
   expect_failure(FLOW_CORRUPT_DATA, "symbol node is not one");

@@ -209,7 +209,7 @@ static void headers_that_lie(void **state)
     { "{}  ", 0, FLOW_OK, "" },
     { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, FLOW_OK, "" },
     { "{}", 1, FLOW_CORRUPT_DATA, "its header says 10" },
-    { "{} x", 0, FLOW_CORRUPT_DATA, "goes on" },
+    { "{} x", 0, FLOW_CORRUPT_DATA, "continues" },
     { "{\"a\"", 0, FLOW_CORRUPT_DATA, "JSON" },
     { "{\"a\":3}", 0, FLOW_CORRUPT_DATA, "object" },
     { "{\"a\":{\"shape\":[1],\"data_offsets\":[0,4]}}", 4, FLOW_CORRUPT_DATA, "dtype" },
