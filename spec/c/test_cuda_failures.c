@@ -14,7 +14,8 @@ enum { COUNT = 2000, BYTES = COUNT * 4, QUEUES = 60, MOST_CALLS = 2000 };
 
 /* ---- failures ----------------------------------------------------------------------------------------------------------------------- */
 
-static int calls, fails_at = -1, goes_on, failed;        /* fails_at: which call; -1: none */
+static _Atomic int calls;
+static int fails_at = -1, goes_on, failed;        /* fails_at: which call; -1: none */
 static const char *which = "";
 
 static int fails(const char *name)

@@ -2,7 +2,8 @@
  * could have memory for. */
 #include <math.h>
 #include "kernel_runner.h"
-#include "cuda/device/view.c"
+#include "cuda/device/view.h"
+#include "cuda/device/view_make.h"
 
 static void division_is_exact_below_two_to_the_31(void **state)
 {
