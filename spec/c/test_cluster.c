@@ -146,7 +146,7 @@ static void test_mistakes(void **state)
     { CLUSTER("\"worker\":[\"a/b:1\"]"), { "without a path" } },
     { CLUSTER("\"worker\":[\"a b:1\"]"), { "byte 1" } },
     { CLUSTER("\"worker\":[\"::1:22\"]"), { "IPv6 address is written [::1]:2222" } },
-    { CLUSTER("\"worker\":[\"[::g]:22\"]"), { "no IPv6 address" } },
+    { CLUSTER("\"worker\":[\"[::g]:22\"]"), { "not an IPv6 address" } },
     { CLUSTER("\"worker\":[\"10.0.0.300:22\"]"), { "neither a name nor an IPv4" } },
     { TASKED("{}"), { "has 2 tasks", "nothing says which", "\"task\": {" } },
     { TASKED("7"), { "\"task\" is a number" } },

@@ -280,7 +280,7 @@ static void wrong_options_are_refused(void **state)
   assert_int_equal(flow_cuda_nccl_transport.open(0, 1, &options, &communicator), FLOW_INVALID_ARGUMENT);
   says("needs a device's queue");
   assert_int_equal(flow_cuda_nccl_transport.open(-1, -1, &options, &communicator), FLOW_INVALID_ARGUMENT);
-  says("told rank and size");
+  says("needs rank and size");
   assert_int_equal(set_key(NULL, "nccl/short", "abc", 3), FLOW_OK);
   assert_int_equal(open_one(1, 2, "short", 1, &communicator), FLOW_CORRUPT_DATA);
   says("an id of 3 bytes, not 128");

@@ -287,7 +287,7 @@ static void files_that_refer_to_themselves_are_refused(void **state)
   expect_failure(FLOW_CORRUPT_DATA, "B-tree is invalid");
   b.data[tree + 5] = 0;
   put(&b, tree + 32, tree, 8);
-  expect_failure(FLOW_CORRUPT_DATA, "symbol node is not one");
+  expect_failure(FLOW_CORRUPT_DATA, "symbol node is invalid");
   free(b.data);
   save_little();
   b = load();

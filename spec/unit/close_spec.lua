@@ -82,7 +82,7 @@ describe("model:close()", function()
     model:fit(x, y, { verbose = 0, batch_size = 4, callbacks = { flow.callbacks.LambdaCallback {
       on_train_batch_end = function() ok, message = pcall(model.close, model) end } } })
     assert.is_false(ok)
-    assert.truthy(message:find("close: the model runs", 1, true), message)
+    assert.truthy(message:find("close: the model is running", 1, true), message)
     model:close()
   end)
 end)
