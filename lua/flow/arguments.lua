@@ -60,7 +60,7 @@ local function flat(what, list)
   return found
 end
 
--- A value with options of its own, such as flow.regularizers.L2(1e-4); see choices.lua.
+-- A value with options of its own, such as flow.regularizers.L2(1e-4); see layers/choices.lua.
 arguments.Choice = object.class("Choice")
 
 local out = native.out("flow_arguments")

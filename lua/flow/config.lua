@@ -3,7 +3,7 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local devices = require "flow.devices"
-local shards = require "flow.distribute.shards"
+local shards = require "flow.shards"
 
 local C, raise = native.C, errors.raise
 local signature = require "flow.signature"
@@ -38,7 +38,7 @@ end
 
 -- The CPU's kernels add in an order that depends on shapes only: results are the same whatever the number of threads, so
 -- for one number of replicas there is nothing to switch. { shards = 8 }, alone or after true: the same bits for any number of workers,
--- too (distribute/shards.lua); strategies have 8 replicas, and those that exist already are in the way.
+-- too (shards.lua); strategies have 8 replicas, and those that exist already are in the way.
 signature.takes "enabled?: boolean, { shards? }"
 function config.enable_op_determinism(enabled, options)
   local what = "flow.config.enable_op_determinism"

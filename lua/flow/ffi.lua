@@ -17,7 +17,7 @@
 --   native.try(C.flow_tensor_new, ...)                      like check(f(...)), with one collection and retry when memory is out
 --
 -- A Lua tensor is a value struct of one pointer, because LuaJIT takes a[1] on a pointer for pointer arithmetic and because
--- a value struct with __gc costs one small allocation. Its methods, operators and fields are set by tensor.lua and ops.lua
+-- a value struct with __gc costs one small allocation. Its methods, operators and fields are set by tensor/init.lua and tensor/ops.lua
 -- in native.hooks and native.methods. What must exist once per Lua state (declarations, metatype, context) is kept in the
 -- registry, since hosts and test runners unload and reload modules.
 
@@ -223,7 +223,7 @@ function native.is_tensor(value)
   return type(value) == "cdata" and ffi.istype(ref, value)
 end
 
--- Until variable.lua, which says it better, is loaded, nothing is a variable.
+-- Until tensor/variable.lua, which says it better, is loaded, nothing is a variable.
 function native.is_variable() return false end
 
 function native.tensor(pointer)

@@ -5,7 +5,7 @@ require "flow.host"      -- first: it says what this Lua lacks
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local tensor = require "flow.tensor"
-local ops = require "flow.ops"
+local ops = require "flow.tensor.ops"
 local signature = require "flow.signature"
 
 local takes = signature.takes
@@ -26,7 +26,6 @@ local internal = { operand = true, reshape_raw = true, full_raw = true, slice_fr
 for name, op in pairs(ops) do
   if not internal[name] then flow[name] = op end
 end
-
 
 -- The functions here are guarded as they are defined.
 local own = signature.module("flow", {})
@@ -60,20 +59,21 @@ signature.namespaces[flow] = "flow"
 
 -- Names that another module gives: { module, field }, or the module itself.
 local parts = {
-  device = { "flow.devices", "device" }, config = { "flow.config" }, random = { "flow.random" }, Variable = { "flow.variable", "Variable" },
-  set_random_seed = { "flow.random", "set_seed" }, GradientTape = { "flow.tape", "GradientTape" }, fn = { "flow.fn", "fn" },
-  profile = { "flow.profile", "profile" }, args = { "flow.args", "parse" }, repl = { "flow.repl" },
+  device = { "flow.devices", "device" }, config = { "flow.config" }, random = { "flow.tensor.random" },
+  Variable = { "flow.tensor.variable", "Variable" }, set_random_seed = { "flow.tensor.random", "set_seed" },
+  GradientTape = { "flow.tensor.tape", "GradientTape" }, fn = { "flow.tensor.fn", "fn" },
+  profile = { "flow.profile", "profile" }, args = { "flow.command_line", "parse" }, repl = { "flow.repl" },
   layers = { "flow.layers" }, Input = { "flow.models", "Input" }, Sequential = { "flow.models", "Sequential" },
   Model = { "flow.models", "Model" }, models = { "flow.models" }, load_model = { "flow.models", "load_model" },
-  optimizers = { "flow.optimizers" }, losses = { "flow.losses" }, metrics = { "flow.metrics" },
+  optimizers = { "flow.train.optimizers" }, losses = { "flow.train.losses" }, metrics = { "flow.train.metrics" },
   clear_session = { "flow.models", "clear_session" },
-  image = { "flow.image" }, image_dataset_from_directory = { "flow.data.image_dataset", "from_directory" },
-  initializers = { "flow.choices", "initializers" }, regularizers = { "flow.choices", "regularizers" },
-  io = { "flow.io" }, plot = { "flow.plot" }, math = { "flow.math" },
+  image = { "flow.tensor.image" }, image_dataset_from_directory = { "flow.data.image_dataset", "from_directory" },
+  initializers = { "flow.layers.choices", "initializers" }, regularizers = { "flow.layers.choices", "regularizers" },
+  io = { "flow.io" }, plot = { "flow.plot" }, math = { "flow.tensor.math" },
   log = { "flow.log" },      -- messages, and still the logarithm
-  summary = { "flow.events" },
+  summary = { "flow.callbacks.events" },
   save_safetensors = { "flow.saving.safetensors", "save" }, load_safetensors = { "flow.saving.safetensors", "load" },
-  train = { "flow.train" }, nn = { "flow.nn" }, mixed_precision = { "flow.mixed_precision" },
+  train = { "flow.checkpoint" }, nn = { "flow.distribute.nn" }, mixed_precision = { "flow.layers.mixed_precision" },
   data = { "flow.data" }, callbacks = { "flow.callbacks" }, datasets = { "flow.data.datasets" }, distribute = { "flow.distribute" },
 }
 

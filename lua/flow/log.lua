@@ -21,7 +21,7 @@ function log.warning(text, ...) send("warning", text, ...) end
 
 return setmetatable(log, {
   __call = function(_, text, ...)
-    if type(text) ~= "string" then return require("flow.ops").log(text) end
+    if type(text) ~= "string" then return require("flow.tensor.ops").log(text) end
     send("info", text, ...)
   end,
 })

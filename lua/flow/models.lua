@@ -1,17 +1,17 @@
--- models.lua: flow.models: the model classes with everything that training.lua, fit.lua, summary.lua and export.lua add to them.
+-- models.lua: flow.models: the model classes with everything that the files which are loaded here add to them.
 
 local models = require "flow.model"
-require "flow.training"
-require "flow.fit"
-require "flow.summary"
+require "flow.train.compile"
+require "flow.train.fit"
+require "flow.model.summary"
 require "flow.saving.export"
-require "flow.closing"
+require "flow.model.closing"
 local saving = require "flow.saving"
 local layers = require "flow.layers"
-local symbolic = require "flow.symbolic"
+local symbolic = require "flow.layers.symbolic"
 local signature = require "flow.signature"
 
-symbolic.install_operators(require "flow.ops")
+symbolic.install_operators(require "flow.tensor.ops")
 
 local all = signature.module("flow.models", { Model = models.Model, Functional = models.Functional, Sequential = models.Sequential,
   Input = layers.Input, load_model = saving.load_model, model_from_json = saving.model_from_json, clone_model = saving.clone_model })

@@ -1,6 +1,6 @@
 -- flowlua_peer.lua NET MODE SECONDS THREADS: flowlua's side of compare.py, which describes the conversation.
 local flow = require "flow"
-local nets = require "flow.bench.nets"
+local nets = require "flow.cli.bench_nets"
 local net, mode, seconds, threads = arg[1], arg[2], tonumber(arg[3]), tonumber(arg[4])
 flow.config.set_threads(threads)
 flow.set_random_seed(1)

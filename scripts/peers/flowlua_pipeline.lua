@@ -43,7 +43,7 @@ local function reader()
 end
 
 local function trainer(cached)
-  local model, shape, classes, batch = require("flow.bench.nets").flowers()
+  local model, shape, classes, batch = require("flow.cli.bench_nets").flowers()
   local rows = 10 * batch
   local x = flow.random.uniform({ rows, unpack(shape) }, { maxval = 255, seed = 1 })
   local y = flow.random.uniform({ rows }, { maxval = classes, dtype = "int32", seed = 2 })

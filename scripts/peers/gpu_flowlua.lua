@@ -3,7 +3,7 @@
 -- short training to the last bit, for comparing two runs.
 -- Data is on the device; FLOW_DEVICE=gpu:0 is set by scripts/gpu-check.
 local flow = require "flow"
-local nets = require "flow.bench.nets"
+local nets = require "flow.cli.bench_nets"
 local net, dtype, mode, seconds, rounds = arg[1], arg[2], arg[3], tonumber(arg[4] or 0), tonumber(arg[5] or 0)
 
 flow.set_random_seed(1)

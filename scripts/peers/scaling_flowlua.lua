@@ -1,7 +1,7 @@
 -- scaling_flowlua.lua KIND STEPS: flowlua's side of scaling.py, which says what a job prints. KIND: one, mirrored (two logical CPU
 -- devices), or AUTO, RING or MPI: one worker of a cluster. Every replica computes with one thread. STEPS: hundreds.
 local flow = require "flow"
-local nets = require "flow.bench.nets"
+local nets = require "flow.cli.bench_nets"
 local kind, steps = arg[1], tonumber(arg[2])
 local distribute = flow.distribute
 flow.set_random_seed(1)

@@ -4,7 +4,7 @@
 local support = require "spec.support.init"
 local flow = require "flow"
 local native = require "flow.ffi"
-local steps = require "flow.steps"
+local steps = require "flow.train.steps"
 local backend = require "spec.support.backend"
 local reference = require "spec.support.reference"
 local random_net = require "spec.support.random_net"

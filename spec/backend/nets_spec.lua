@@ -1,7 +1,7 @@
 --- Whole nets: the kernels that their plans use, the same losses for any number of threads, and gradients of a whole step
 -- against the same net as plain ops in float64.
 local flow = require "flow"
-local steps = require "flow.steps"
+local steps = require "flow.train.steps"
 local backend = require "spec.support.backend"
 local reference = require "spec.support.reference"
 

@@ -4,7 +4,7 @@ local ffi = require "ffi"
 local flow = require "flow"
 local arrays = require "spec.support.arrays"
 local promotions = require "spec.golden.promotions"
-local public = require "flow.ops"
+local public = require "flow.tensor.ops"
 
 ffi.cdef "double erf(double); double expm1(double); double log1p(double);"
 

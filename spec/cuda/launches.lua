@@ -8,7 +8,7 @@ local flow = require "flow"
 local name, batch, policy, size = arg[1], tonumber(arg[2]), arg[3], tonumber(arg[4])
 flow.mixed_precision.set_global_policy(policy)
 local model, shape, classes
-flow.device("gpu:0", function() model, shape, classes = require("flow.bench.nets")[name](size) end)
+flow.device("gpu:0", function() model, shape, classes = require("flow.cli.bench_nets")[name](size) end)
 local x = flow.random.uniform({ batch, unpack(shape) }, { seed = 1 })
 local y = flow.random.uniform({ batch }, { maxval = classes, dtype = "int32", seed = 2 })
 for _ = 1, 2 do model:train_on_batch(x, y) end

@@ -8,7 +8,7 @@
 --   flowlua spec/dist/training.lua [--devices 4] [--shards 8] [--gpus 2 [--reduce NcclAllReduce]] [--engine RING | MPI]
 --     [--data tensors] [--scaled]
 local flow = require "flow"
-local training = require "flow.training"
+local training = require "flow.train.compile"
 local layers, distribute = flow.layers, flow.distribute
 
 local options = flow.args { devices = 1, gpus = 0, reduce = "NcclAllReduce", engine = "", data = "dataset", epochs = 5, last = 11,

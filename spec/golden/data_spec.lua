@@ -1,7 +1,7 @@
 -- data_spec.lua: orders of elements against tf.data's (generate_data.py).
 require "spec.support.init"
 local flow = require "flow"
-local random = require "flow.random"
+local random = require "flow.tensor.random"
 local Dataset = flow.data.Dataset
 
 local cases = {}

@@ -100,7 +100,7 @@ local nested = flow.Model { inputs = { left, right }, outputs = { layers.Dense(3
 scramble(nested)
 save("nested", nested, { random { 3, 6 }, random { 3, 6 } })
 
-local nets = require "flow.bench.nets"
+local nets = require "flow.cli.bench_nets"
 for _, name in ipairs { "flowers", "mnist", "resnet20", "mobilenet", "unet" } do
   local model, shape = nets[name]()
   save("net_" .. name, model, { random { 2, unpack(shape) } })

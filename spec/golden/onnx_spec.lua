@@ -3,7 +3,7 @@
 local support = require "spec.support.init"
 local flow = require "flow"
 local golden = require "spec.support.golden"
-local nets = require "flow.bench.nets"
+local nets = require "flow.cli.bench_nets"
 local layers = flow.layers
 
 local TOLERANCE = 1e-5

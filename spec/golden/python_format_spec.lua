@@ -1,6 +1,6 @@
 -- python_format_spec.lua: numbers and texts against what Python's format() gave (python_format.py).
 require "spec.support.init"
-local python_format = require "flow.python_format"
+local python_format = require "flow.callbacks.python_format"
 local cases = {}
 for _, case in ipairs(require "spec.golden.python_format") do
   for i = 3, #case, 2 do cases[#cases + 1] = { case[1], case[2], case[i], case[i + 1] } end

@@ -4,7 +4,7 @@
 --   luajit spec/support/interrupt_anywhere.lua CASE PLACES
 local flow = require "flow"
 local native = require "flow.ffi"
-local placement = require "flow.placement"
+local placement = require "flow.tensor.placement"
 local layers = flow.layers
 jit.off()
 

@@ -1,6 +1,6 @@
 -- args_spec.lua: a script's command line by defaults.
 local support = require "spec.support.init"
-local args = require "flow.args"
+local args = require "flow.command_line"
 local message_of = support.message_of
 
 describe("flow.args", function()

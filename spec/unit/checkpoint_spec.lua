@@ -1,8 +1,8 @@
 -- checkpoint_spec.lua: flow.train: what is saved comes back, in another model too; damage is seen; old files go when new ones are safe.
 
 local flow = require "flow"
-local state = require "flow.train.state"
-local directory = require "flow.train.directory"
+local state = require "flow.state_codec"
+local directory = require "flow.checkpoint.directory"
 local tensor_file = require "flow.saving.tensor_file"
 
 local function new_model()

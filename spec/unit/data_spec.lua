@@ -214,7 +214,7 @@ describe("map and filter", function()
     assert.are_not.same(found[1][1], found[1][2])
     assert.are_not.same(found[1], found[2])
     assert.same(found, passes(3))
-    require("flow.random").global_seed = false
+    require("flow.tensor.random").global_seed = false
   end)
 
   it("pass on what has no known size, and say what to do when a function looks at it", function()
@@ -388,7 +388,7 @@ describe("positions", function()
         assert.same({ name, unpack(expected, at + 1) }, { name, unpack(all(fresh():iter():restore(position))) })
       end
     end
-    require("flow.random").global_seed = false
+    require("flow.tensor.random").global_seed = false
   end)
 
   it("are restored for generators and interleave", function()

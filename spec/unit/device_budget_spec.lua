@@ -11,7 +11,7 @@ end
 
 local ffi = require "ffi"
 local launches = require "spec.support.launches"
-local steps = require "flow.steps"
+local steps = require "flow.train.steps"
 local support = require "spec.support.init"
 
 flow.config.set_precision("fast")      -- as users train
@@ -40,7 +40,7 @@ describe("a step on a GPU stays within its budget:", function()
         ffi.C.setenv("FLOW_EMULATED_LAUNCHES", "", 1)
         flow.mixed_precision.set_global_policy("float32")
       end)
-      flow.device("gpu:0", function() model, shape, classes = require("flow.bench.nets")[name](size) end)
+      flow.device("gpu:0", function() model, shape, classes = require("flow.cli.bench_nets")[name](size) end)
       local x = flow.random.uniform({ batch, unpack(shape) }, { seed = 1 })
       local y = flow.random.uniform({ batch }, { maxval = classes, dtype = "int32", seed = 2 })
       for _ = 1, 2 do model:train_on_batch(x, y) end

@@ -197,7 +197,7 @@ describe("model:export", function()
     local model = flow.Sequential { layers.Input { 6, 6, 2 }, layers.Conv2D(3, 2), layers.BatchNormalization(), layers.Flatten(),
                                     layers.Dense(200) }
     native.check(C.flow_trace_begin(native.context))
-    local symbolic = require "flow.symbolic"
+    local symbolic = require "flow.layers.symbolic"
     local x = symbolic.trace_input({ -1, 6, 6, 2 }, "float32")
     local y = model(x, { training = false })
     local list = native.pointers { y }

@@ -229,7 +229,7 @@ describe("what is printed", function()
   end)
 
   it("writes small values, 0 and NaN as Keras", function()
-    local number = require("flow.progress").number
+    local number = require("flow.train.progress").number
     assert.same({ "0.0010", "1.0000e-03", "0.0000e+00", "nan", "-2.0000e+00", "-2.0000" },
       { number(0.00101), number(0.001), number(0), number(0 / 0), number(-2), number(-2, true) })
   end)
@@ -237,7 +237,7 @@ describe("what is printed", function()
   it("is a bar on a terminal", function()
     local bar
     local text = printed(function()
-      bar = require("flow.progress").new(1, 4)
+      bar = require("flow.train.progress").new(1, 4)
       bar:advance(1, 32)
       bar:draw { loss = 0.5, accuracy = 0.25 }
       bar:advance(3, 96)
@@ -255,13 +255,13 @@ describe("the loop over batches", function()
   after_each(function() flow.config.set_threads(threads) end)
 
   it("is left to C until somebody looks", function()
-    -- Lines of batches.lua that a fit of this many batches runs.
+    -- Lines of train/batches.lua that a fit of this many batches runs.
     local function lines(count)
       local model, ran = classifier(), 0
       local data, targets = flow.ones { count, 4 }, flow.zeros({ count }, { dtype = "int32" })
       debug.sethook(function(_, line)
         local source = line and debug.getinfo(2, "S").source
-        if source and source:find("flow/batches.lua", 1, true) then ran = ran + 1 end
+        if source and source:find("flow/train/batches.lua", 1, true) then ran = ran + 1 end
       end, "l")
       jit.off()
       model:fit(data, targets, { batch_size = 1, verbose = 0 })
@@ -274,7 +274,7 @@ describe("the loop over batches", function()
   end)
 
   it("goes on for longer where the bar alone looks and steps are quick, never beyond what it was told", function()
-    local executions = require "flow.executions"
+    local executions = require "flow.train.batch_watch"
     local clock, now = C.flow_clock, 0
     finally(function() executions.clock = clock end)
     executions.clock = function() return now end

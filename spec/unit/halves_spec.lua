@@ -3,7 +3,7 @@
 local emulated = require "spec.support.emulated"
 local flow = require "flow"
 local nets = require "spec.support.golden_nets"
-local steps = require "flow.steps"
+local steps = require "flow.train.steps"
 
 if emulated.missing() then
   pending("halves: " .. emulated.missing())

@@ -2,7 +2,7 @@
 local support = require "spec.support.init"
 local flow = require "flow"
 local layout = require "flow.plot.layout"
-local nets = require "flow.bench.nets"
+local nets = require "flow.cli.bench_nets"
 local layers = flow.layers
 
 local function message_of(f, ...)

@@ -1,7 +1,7 @@
 -- Fast and exact precision: training goes the same way in both, and neither depends on the number of threads.
 local ffi = require "ffi"
 local flow = require "flow"
-local nets = require "flow.bench.nets"
+local nets = require "flow.cli.bench_nets"
 local support = require "spec.support.init"
 
 -- A trained copy of a net: this many steps with this many threads.

@@ -31,7 +31,7 @@ local function trained(device, make, optimizer)
     for _, weight in ipairs(model:get_weights()) do
       for _, number in ipairs(weight:to("cpu"):flatten():totable()) do list[#list + 1] = number end
     end
-    return list, require("flow.steps").describe(model._steps[#model._steps])
+    return list, require("flow.train.steps").describe(model._steps[#model._steps])
   end)
 end
 

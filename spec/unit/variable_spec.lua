@@ -56,7 +56,7 @@ describe("flow.Variable", function()
 
   it("is equal to itself only", function()
     local v = flow.Variable(1)
-    local variable = require "flow.variable"
+    local variable = require "flow.tensor.variable"
     assert.is_true(variable.wrap(v.handle) == v)
     assert.is_false(flow.Variable(1) == v)
   end)

@@ -1,7 +1,7 @@
 -- No op of the nets that speed is measured on may fall back to the plain variant, whose only merit is to be right.
 local flow = require "flow"
-local nets = require "flow.bench.nets"
-local steps = require "flow.steps"
+local nets = require "flow.cli.bench_nets"
+local steps = require "flow.train.steps"
 
 -- Entries of a step. Lines of its description: "segment kind op variant shapes".
 local function entries(model, kind, shape, batch)

@@ -3,7 +3,7 @@
 local io = require("flow.host").io
 local native = require "flow.ffi"
 local errors = require "flow.errors"
-local python_format = require "flow.python_format"
+local python_format = require "flow.callbacks.python_format"
 local options = require "flow.callbacks.options"
 local Callback = require("flow.callbacks").Callback
 

@@ -13,7 +13,7 @@ local errors = require "flow.errors"
 local object = require "flow.object"
 local signature = require "flow.signature"
 local arguments = require "flow.arguments"
-local workers = require "flow.fit_workers"
+local workers = require "flow.distribute.model_workers"
 local saving = require "flow.distribute.saving"
 
 local raise = errors.raise
@@ -34,8 +34,8 @@ Callback.model = false
 Callback.params = false
 Callback.get_state = false
 Callback.set_state = false
--- Of fit, for BackupAndRestore, with the run (fit_position.lua): after on_train_begin, and after on_epoch_begin of an epoch that has
--- begun before; when all callbacks have had the hook of a batch, of an epoch, of the end.
+-- Of fit, for BackupAndRestore, with the run (train/fit_position.lua): after on_train_begin, and after on_epoch_begin of an epoch
+-- that has begun before; when all callbacks have had the hook of a batch, of an epoch, of the end.
 for _, hook in ipairs { "_resume", "_after_batch", "_after_epoch", "_after_train" } do Callback[hook] = false end
 -- Of those that write files all along (distribute/saving.lua): _path() says where to; _silent: another worker writes it.
 Callback._path, Callback._silent = false, false

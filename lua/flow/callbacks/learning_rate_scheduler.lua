@@ -2,7 +2,7 @@
 
 local errors = require "flow.errors"
 local log = require "flow.log"
-local python_format = require "flow.python_format"
+local python_format = require "flow.callbacks.python_format"
 local options = require "flow.callbacks.options"
 local Callback = require("flow.callbacks").Callback
 

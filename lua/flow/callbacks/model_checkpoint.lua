@@ -2,10 +2,10 @@
 
 local errors = require "flow.errors"
 local log = require "flow.log"
-local python_format = require "flow.python_format"
+local python_format = require "flow.callbacks.python_format"
 local options = require "flow.callbacks.options"
 local Monitor = require "flow.callbacks.monitor"
-local workers = require "flow.fit_workers"
+local workers = require "flow.distribute.model_workers"
 local once = require("flow.distribute.saving").once
 
 local raise = errors.raise

@@ -3,7 +3,7 @@
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
-local training = require "flow.training"
+local training = require "flow.train.compile"
 local log = require "flow.log"
 local Callback = require("flow.callbacks").Callback
 

@@ -2,7 +2,7 @@
 -- this one: then it is drawn where it stands in the list.
 
 local log = require "flow.log"
-local progress = require "flow.progress"
+local progress = require "flow.train.progress"
 local Callback = require("flow.callbacks").Callback
 
 local ProgbarLogger = Callback:extend("ProgbarLogger")

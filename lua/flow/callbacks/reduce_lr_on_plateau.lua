@@ -3,7 +3,7 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local log = require "flow.log"
-local python_format = require "flow.python_format"
+local python_format = require "flow.callbacks.python_format"
 local options = require "flow.callbacks.options"
 local Monitor = require "flow.callbacks.monitor"
 

@@ -4,7 +4,7 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local log = require "flow.log"
-local events = require "flow.events"
+local events = require "flow.callbacks.events"
 local options = require "flow.callbacks.options"
 local Callback = require("flow.callbacks").Callback
 

@@ -4,8 +4,8 @@
 
 local flow = require "flow"
 local native = require "flow.ffi"
-local nets = require "flow.bench.nets"
-local steps = require "flow.steps"
+local nets = require "flow.cli.bench_nets"
+local steps = require "flow.train.steps"
 
 local C, check = native.C, native.check
 

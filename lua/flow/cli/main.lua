@@ -43,7 +43,7 @@ end
 
 -- Whether an error is flow.args' way to end a script in order.
 local function is_exit(failure)
-  local args = package.loaded["flow.args"]
+  local args = package.loaded["flow.command_line"]
   return args ~= nil and getmetatable(failure) == args.Exit
 end
 

@@ -3,7 +3,7 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local tensor = require "flow.tensor"
-local ops = require "flow.ops"
+local ops = require "flow.tensor.ops"
 
 local C, raise = native.C, errors.raise
 local elements = {}

@@ -7,7 +7,7 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local signature = require "flow.signature"
-local image = require "flow.image"
+local image = require "flow.tensor.image"
 local log = require "flow.log"
 
 local C, check, raise = native.C, native.check, errors.raise

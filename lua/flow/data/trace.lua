@@ -4,7 +4,7 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local tensor = require "flow.tensor"
 local devices = require "flow.devices"
-local variable = require "flow.variable"
+local variable = require "flow.tensor.variable"
 local elements = require "flow.data.elements"
 
 local C, check, raise = native.C, native.check, errors.raise

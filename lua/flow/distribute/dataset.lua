@@ -15,7 +15,7 @@ local object = require "flow.object"
 local log = require "flow.log"
 local data = require "flow.data"
 local tensor = require "flow.tensor"
-local training = require "flow.training"
+local training = require "flow.train.compile"
 local values = require "flow.distribute.values"
 local replica = require "flow.distribute.replica"
 

@@ -4,7 +4,7 @@
 -- worker.lua, dataset.lua.
 
 local signature = require "flow.signature"
-local cluster = require "flow.cluster"
+local cluster = require "flow.distribute.cluster"
 local strategies = require "flow.distribute.strategy"
 local replica = require "flow.distribute.replica"
 local reduce_op = require "flow.distribute.reduce_op"

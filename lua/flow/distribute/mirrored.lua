@@ -6,8 +6,8 @@ local object = require "flow.object"
 local log = require "flow.log"
 local devices = require "flow.devices"
 local cross_device_ops = require "flow.distribute.cross_device_ops"
-local placement = require "flow.placement"
-local shards = require "flow.distribute.shards"
+local placement = require "flow.tensor.placement"
+local shards = require "flow.shards"
 local strategies = require "flow.distribute.strategy"
 
 local raise = errors.raise

@@ -5,7 +5,7 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local log = require "flow.log"
 local object = require "flow.object"
-local placement = require "flow.placement"
+local placement = require "flow.tensor.placement"
 local scopes = require "flow.scopes"
 
 local C, raise = native.C, errors.raise

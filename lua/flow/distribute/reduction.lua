@@ -2,8 +2,8 @@
 -- order of the workers and is added in that of a balanced tree, as in steps (core/tensor/pairwise.h), so that all have the same bits.
 
 local errors = require "flow.errors"
-local ops = require "flow.ops"
-local variable = require "flow.variable"
+local ops = require "flow.tensor.ops"
+local variable = require "flow.tensor.variable"
 local values = require "flow.distribute.values"
 local reduce_op = require "flow.distribute.reduce_op"
 

@@ -12,7 +12,7 @@ local errors = require "flow.errors"
 local object = require "flow.object"
 local tensor = require "flow.tensor"
 local scopes = require "flow.scopes"
-local ops = require "flow.replica_ops"
+local ops = require "flow.tensor.replica_ops"
 local reduce_op = require "flow.distribute.reduce_op"
 
 local raise = errors.raise

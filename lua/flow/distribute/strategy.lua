@@ -4,21 +4,21 @@
 --   strategy:run(f, { x, y })                 f once per local replica; PerReplica arguments and results are split and grouped
 --   strategy:reduce("sum", value)             over all replicas of all workers
 --
--- A strategy is a placement (placement.lua) with names for people.
+-- A strategy is a placement (tensor/placement.lua) with names for people.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local signature = require "flow.signature"
 local object = require "flow.object"
-local placement = require "flow.placement"
+local placement = require "flow.tensor.placement"
 local devices = require "flow.devices"
 local tensor = require "flow.tensor"
-local fn = require "flow.fn"
-local cluster = require "flow.cluster"
+local fn = require "flow.tensor.fn"
+local cluster = require "flow.distribute.cluster"
 local values = require "flow.distribute.values"
 local replica = require "flow.distribute.replica"
 local reduction = require "flow.distribute.reduction"
-local shards = require "flow.distribute.shards"
+local shards = require "flow.shards"
 
 local C, raise = native.C, errors.raise
 local takes = signature.takes

@@ -4,9 +4,9 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
-local random = require "flow.random"
+local random = require "flow.tensor.random"
 local tensor = require "flow.tensor"
-local codec = require "flow.train.state"
+local codec = require "flow.state_codec"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context = native.context
@@ -201,7 +201,7 @@ end
 
 ---- values ---------------------------------------------------------------------------------------------------------------------------
 
--- The chief's value: what train/state.lua can hold. what: names it in messages.
+-- The chief's value: what state_codec.lua can hold. what: names it in messages.
 function Worker:broadcast_value(value, what)
   local tensors, text = {}, ""
   if self.rank == 0 then

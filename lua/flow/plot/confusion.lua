@@ -2,7 +2,7 @@
 
 local errors = require "flow.errors"
 local native = require "flow.ffi"
-local flow_math = require "flow.math"
+local flow_math = require "flow.tensor.math"
 local svg = require "flow.plot.svg"
 
 local confusion = {}

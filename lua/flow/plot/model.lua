@@ -2,7 +2,7 @@
 
 local errors = require "flow.errors"
 local object = require "flow.object"
-local symbolic = require "flow.symbolic"
+local symbolic = require "flow.layers.symbolic"
 local layout = require "flow.plot.layout"
 local svg = require "flow.plot.svg"
 

@@ -4,9 +4,9 @@ local errors = require "flow.errors"
 local object = require "flow.object"
 local json = require "flow.json"
 local log = require "flow.log"
-local losses = require "flow.losses"
-local metrics = require "flow.metrics"
-local optimizers = require "flow.optimizers"
+local losses = require "flow.train.losses"
+local metrics = require "flow.train.metrics"
+local optimizers = require "flow.train.optimizers"
 
 local raise = errors.raise
 local compiled = {}

@@ -9,7 +9,7 @@ local object = require "flow.object"
 local json = require "flow.json"
 local models = require "flow.model"
 local layers = require "flow.layers"
-local Layer = require "flow.layer"
+local Layer = require "flow.layers.layer"
 local operations = require "flow.saving.operations"
 
 local C, raise = native.C, errors.raise

@@ -10,11 +10,11 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
-local symbolic = require "flow.symbolic"
+local symbolic = require "flow.layers.symbolic"
 local models = require "flow.model"
 local io = require "flow.io"
 local json = require "flow.json"
-local workers = require "flow.fit_workers"
+local workers = require "flow.distribute.model_workers"
 local once = require("flow.distribute.saving").once
 
 local C, check, raise = native.C, native.check, errors.raise

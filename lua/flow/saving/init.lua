@@ -6,8 +6,8 @@ local object = require "flow.object"
 local json = require "flow.json"
 local models = require "flow.model"
 local signature = require "flow.signature"
-local placement = require "flow.placement"
-local workers = require "flow.fit_workers"
+local placement = require "flow.tensor.placement"
+local workers = require "flow.distribute.model_workers"
 local once = require("flow.distribute.saving").once
 
 local raise = errors.raise

@@ -4,10 +4,10 @@
 local errors = require "flow.errors"
 local json = require "flow.json"
 local native = require "flow.ffi"
-local ops = require "flow.ops"
-local symbolic = require "flow.symbolic"
+local ops = require "flow.tensor.ops"
+local symbolic = require "flow.layers.symbolic"
 local tensor = require "flow.tensor"
-local variable = require "flow.variable"
+local variable = require "flow.tensor.variable"
 
 local raise = errors.raise
 local operations = {}

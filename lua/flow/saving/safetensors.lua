@@ -11,7 +11,7 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local signature = require "flow.signature"
 local object = require "flow.object"
-local variable = require "flow.variable"
+local variable = require "flow.tensor.variable"
 local files = require "flow.io"
 local tensor_file = require "flow.saving.tensor_file"
 

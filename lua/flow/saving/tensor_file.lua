@@ -20,7 +20,7 @@
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
-local variable = require "flow.variable"
+local variable = require "flow.tensor.variable"
 
 local C, check, raise = native.C, native.check, errors.raise
 

@@ -13,10 +13,10 @@ local errors = require "flow.errors"
 local object = require "flow.object"
 local names = require "flow.names"
 local layers = require "flow.layers"
-local Layer = require "flow.layer"
+local Layer = require "flow.layers.layer"
 local models = require "flow.model"
 local operations = require "flow.saving.operations"
-local variable = require "flow.variable"
+local variable = require "flow.tensor.variable"
 local log = require "flow.log"
 
 local C, raise = native.C, errors.raise

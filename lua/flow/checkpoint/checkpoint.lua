@@ -1,0 +1,291 @@
+-- checkpoint.lua: flow.train.Checkpoint: the values of models, optimizers, variables and other objects in one file.
+--
+--   local checkpoint = flow.train.Checkpoint { model = model, step = flow.Variable(0), data = iterator, random = flow.random }
+--   local path = checkpoint:save("folder/ckpt")              "folder/ckpt-1"; the file has the ending .safetensors
+--   checkpoint:restore(path):assert_consumed()
+--
+-- The file has a checksum of everything. A restore reads and checks all of it before it changes anything.
+
+local os = require("flow.host").os
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local variable = require "flow.tensor.variable"
+local tensor = require "flow.tensor"
+local tensor_file = require "flow.saving.tensor_file"
+local files = require "flow.io"
+local log = require "flow.log"
+local graph = require "flow.checkpoint.object_graph"
+local state = require "flow.state_codec"
+local directory = require "flow.checkpoint.directory"
+local workers = require "flow.distribute.model_workers"
+local saving = require "flow.distribute.saving"
+
+local C, check, raise = native.C, native.check, errors.raise
+local checkpoint = {}
+
+local FORMAT = "flowlua-checkpoint-1"
+local Checkpoint = object.class("Checkpoint")
+local Status = object.class("CheckpointStatus")
+
+-- flow.train.Checkpoint { name = object, ... }; Checkpoint(model, { ... }): the model's parts without a name in front, as in Keras.
+function checkpoint.Checkpoint(objects, more, extra)
+  if extra ~= nil then raise("Checkpoint takes (objects) or (model, objects); %s is one argument too many", errors.describe(extra)) end
+  if more ~= nil and (type(more) ~= "table" or getmetatable(more)) then
+    raise("Checkpoint: the second argument is a table of names with objects, got %s", errors.describe(more))
+  end
+  if object.has(objects, "weights") or more then
+    local named = { root = objects }
+    for name, value in pairs(more or {}) do named[name] = value end
+    objects = named
+  end
+  if objects == nil then objects = {} end
+  if type(objects) ~= "table" or getmetatable(objects) then
+    raise("Checkpoint takes a table of names with objects, got %s", errors.describe(objects))
+  end
+  local kept = {}
+  for name, value in pairs(objects) do
+    if type(name) ~= "string" or name:find("[/#%z]") or name == "save_counter" then
+      raise("Checkpoint: the name of an object is a text without / and #, and not save_counter; got %s", errors.describe(name))
+    end
+    kept[name] = value
+  end
+  graph.of(kept)      -- raises now for what cannot be held
+  local counter = variable.Variable(tensor.zeros({}, { dtype = "int64" }), { name = "save_counter", trainable = false })
+  return object.new(Checkpoint, { objects = kept, save_counter = counter })
+end
+
+local function graph_of(self)
+  local objects = { save_counter = self.save_counter }
+  for name, value in pairs(self.objects) do objects[name] = value end
+  return graph.of(objects)
+end
+
+-- The other workers that have the same values: of the strategy of its models; without models those that this process works with. nil:
+-- there are none.
+function Checkpoint:_workers()
+  local models = graph_of(self).models
+  for _, model in ipairs(models) do
+    local worker = workers.of(model)
+    if worker then return worker end
+  end
+  if #models == 0 then return require("flow.distribute.worker").current() end
+end
+
+---- writing ---------------------------------------------------------------------------------------------------------------------
+
+-- A tensor_file writer with all values as they are now.
+function Checkpoint:_writer()
+  local parts, writer = graph_of(self), tensor_file.writer()
+  writer:checksums(true)
+  writer:note("", "format", FORMAT)
+  for _, path in ipairs(parts.paths) do writer:add(path, parts.variables[path]) end
+  for _, path in ipairs(parts.state_paths) do
+    local count = 0
+    local function add(value)
+      count = count + 1
+      local name = path .. "/state/" .. count
+      writer:add(name, value)
+      return name
+    end
+    writer:note(path, "state", state.encode(parts.states[path].get(), add, path))
+  end
+  return writer
+end
+
+local function check_path(what, path)
+  return files.path(path, what)
+end
+
+local function write(self, path)
+  local writer = self:_writer()
+  writer:save(directory.file_of(path), "safetensors")
+  writer:close()
+end
+
+-- Writes to this very path and returns it. Of several workers the chief writes (distribute/saving.lua).
+function Checkpoint:write(path)
+  path = check_path("Checkpoint:write", path)
+  saving.once(self:_workers(), path, function() write(self, path) end)
+  return path
+end
+
+-- Returns the number.
+local function save(self, prefix)
+  local folder = directory.split(prefix)
+  check(C.flow_make_folders(folder))
+  self.save_counter:assign_add(1)
+  local number = self.save_counter:item()
+  local path = ("%s-%d"):format(prefix, number)
+  local ok, problem = pcall(write, self, path)
+  if not ok then
+    self.save_counter:assign_sub(1)
+    error(problem, 0)
+  end
+  directory.write(folder, { latest = path, paths = { path }, times = { os.time() } })
+  return ("%d"):format(number)
+end
+
+-- Counts save_counter up, writes to <prefix>-<save_counter>, and makes it the only entry of the folder's file `checkpoint`.
+function Checkpoint:save(prefix)
+  prefix = check_path("Checkpoint:save", prefix)
+  local number, mine = saving.once(self:_workers(), prefix, function() return save(self, prefix) end)
+  if not mine then self.save_counter:assign(tonumber(number)) end
+  return ("%s-%d"):format(prefix, number)
+end
+
+---- reading ---------------------------------------------------------------------------------------------------------------------
+
+-- Opens a checkpoint and checks every byte of it. Raises for whatever makes it unusable; the caller closes it.
+function checkpoint.open(path)
+  local file = tensor_file.open(directory.file_of(path))
+  if file:note("", "format") ~= FORMAT or not file:note("", "crc32c") then
+    file:close()
+    raise("%s is not a checkpoint of flowlua, or it is damaged: the mark of one is missing", directory.file_of(path))
+  end
+  local ok, problem = pcall(file.verify, file)
+  if ok then return file end
+  file:close()
+  error(problem, 0)
+end
+
+-- The slots of an optimizer that was not used yet are made for the variables that the file has slots for.
+local function build_optimizers(parts, file)
+  local trainable = parts.models[1] and parts.models[1].trainable_variables
+  local built = false
+  for path, optimizer in pairs(parts.optimizers) do
+    if trainable and #trainable > 0 and file:find(path .. "/" .. #optimizer.variables) then
+      optimizer:build(trainable)
+      built = true
+    end
+  end
+  return built
+end
+
+local function shape_text(shape) return "{" .. table.concat(shape, ", ") .. "}" end
+
+local function check_fit(file, path, value)
+  local dtype, shape = file:dtype(path), shape_text(file:shape(path))
+  if dtype ~= value.dtype or shape ~= shape_text(value.shape) then
+    raise("%s: \"%s\" is %s %s in the file, but %s %s in the program: it is a checkpoint of something else", file.path, path, dtype, shape,
+      value.dtype, shape_text(value.shape))
+  end
+end
+
+-- What of the file belongs to what: values are read, nothing is changed.
+local function match(parts, file)
+  local plan = { variables = {}, states = {}, missing = {}, unused = {} }
+  local used = {}
+  for _, path in ipairs(parts.paths) do
+    if file:find(path) then
+      check_fit(file, path, parts.variables[path])
+      plan.variables[#plan.variables + 1] = { variable = parts.variables[path], value = file:read(path) }
+      used[path] = true
+    else
+      plan.missing[#plan.missing + 1] = path
+    end
+  end
+  for _, path in ipairs(parts.state_paths) do
+    local text = file:note(path, "state")
+    if text then
+      local value = state.decode(text, function(name)
+        used[name] = true
+        return file:read(name)
+      end, file.path)
+      plan.states[#plan.states + 1] = { set = parts.states[path].set, value = value }
+      used["\0" .. path] = true
+    else
+      plan.missing[#plan.missing + 1] = path
+    end
+  end
+  for i = 1, file.count do
+    local name = file:name_of(i)
+    if not used[name] and not name:find("/state/%d+$") then plan.unused[#plan.unused + 1] = name end
+  end
+  for _, note in ipairs(file:notes()) do
+    if note.key == "state" and not used["\0" .. note.path] then plan.unused[#plan.unused + 1] = note.path end
+  end
+  return plan
+end
+
+-- Brings objects to what an open checkpoint says. What may refuse comes first: the positions of data.
+function Checkpoint:_apply(file)
+  for _, model in ipairs(graph_of(self).models) do
+    if not model.built and #model.weights == 0 then
+      raise("Checkpoint: %s has no variables yet: call it once, or give it an Input, before it is restored", object.title(model))
+    end
+  end
+  local parts = graph_of(self)
+  if build_optimizers(parts, file) then parts = graph_of(self) end
+  local plan = match(parts, file)
+  for _, entry in ipairs(plan.states) do entry.set(entry.value) end
+  for _, entry in ipairs(plan.variables) do entry.variable:assign(entry.value) end
+  return plan
+end
+
+-- Gives all workers what the chief's objects hold. All have equal objects and call this at once.
+function Checkpoint:_share(worker)
+  local parts = graph_of(self)
+  for _, path in ipairs(parts.state_paths) do
+    local entry = parts.states[path]
+    local value = worker:broadcast_value(worker.rank == 0 and entry.get() or nil, path)
+    if worker.rank > 0 then entry.set(value) end
+  end
+  for _, path in ipairs(parts.paths) do worker:broadcast_variable(parts.variables[path]) end
+end
+
+local function status_of(path, plan)
+  local self = object.new(Status, { path = path, missing = plan.missing, unused = plan.unused, _sentinel = false })
+  if #plan.missing + #plan.unused == 0 then return self end
+  local asked = { done = false }
+  rawset(self, "_asked", asked)
+  -- As TensorFlow: what did not fit is told when nobody has asked about it until the status is gone.
+  rawset(self, "_sentinel", newproxy(true))
+  getmetatable(self._sentinel).__gc = function()
+    if asked.done then return end
+    pcall(log.warning, "%s was restored in part: %d values of the file were not used, %d of the program are not in it; say " ..
+      ":expect_partial() if that is meant", path, #plan.unused, #plan.missing)
+  end
+  return self
+end
+Status._asked = false
+
+-- Restores what the file and the objects have in common; see Status for the rest. nil: nothing is done.
+function Checkpoint:restore(path)
+  if path == nil then return status_of("", { missing = {}, unused = {} }) end
+  path = check_path("Checkpoint:restore", path)
+  local file = checkpoint.open(path)
+  local ok, plan = pcall(self._apply, self, file)
+  file:close()
+  if not ok then error(plan, 0) end
+  return status_of(path, plan)
+end
+Checkpoint.read = Checkpoint.restore
+
+---- how a restore went -------------------------------------------------------------------------------------------------------
+
+local function some(list)
+  local text = table.concat(list, ", ", 1, math.min(#list, 8))
+  return #list > 8 and text .. (" and %d more"):format(#list - 8) or text
+end
+
+function Status:expect_partial()
+  if self._asked then self._asked.done = true end
+  return self
+end
+
+-- Raises unless every variable and state of the program was in the file.
+function Status:assert_existing_objects_matched()
+  self:expect_partial()
+  if #self.missing > 0 then raise("%s: it does not have %s", self.path, some(self.missing)) end
+  return self
+end
+
+-- Raises unless, besides, everything in the file was used.
+function Status:assert_consumed()
+  self:assert_existing_objects_matched()
+  if #self.unused > 0 then raise("%s: nothing in the program takes %s", self.path, some(self.unused)) end
+  return self
+end
+
+return checkpoint

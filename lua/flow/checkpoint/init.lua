@@ -1,0 +1,16 @@
+-- init.lua: flow.train: Checkpoint, CheckpointManager, latest_checkpoint, as tf.train has them; files are safetensors.
+
+local checkpoint = require "flow.checkpoint.checkpoint"
+local manager = require "flow.checkpoint.manager"
+local directory = require "flow.checkpoint.directory"
+local signature = require "flow.signature"
+
+local train = signature.module "flow.train"
+signature.takes("objects, more", true)
+train.Checkpoint = checkpoint.Checkpoint
+signature.takes "checkpoint, directory, max_to_keep?, { keep_checkpoint_every_n_hours?, checkpoint_name = 'ckpt', checkpoint_interval?, \
+  step_counter?, init_fn?, async: boolean = false }"
+train.CheckpointManager = manager.CheckpointManager
+train.latest_checkpoint = directory.latest_checkpoint
+
+return train

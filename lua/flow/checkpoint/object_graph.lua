@@ -1,0 +1,130 @@
+-- object_graph.lua: what a checkpoint holds of the objects that it is given: variables and states, each with a path that depends on where
+-- it stands and not on automatic names, so that it is found again in another process.
+--
+--   layers and models    <path>/kernel, <path>/layers/0/kernel ...; a compiled model's optimizer is <path>/optimizer
+--   optimizers, metrics   <path>/0, <path>/1 ... in the order of their variables
+--   get_state, set_state  a state, of whatever has these two methods: callbacks, flow.random
+--   iterators             a state: the position
+--   tables                the objects in them; numbers, texts and booleans in them are a state
+--
+-- A variable that is met twice is held once, under the first path; paths are walked in the order of their names.
+
+local errors = require "flow.errors"
+local object = require "flow.object"
+local variable = require "flow.tensor.variable"
+local native = require "flow.ffi"
+local Layer = require "flow.layers.layer"
+local Iterator = require "flow.data.iterator"
+
+local raise = errors.raise
+local C = native.C
+local graph = {}
+
+local Graph = {}
+Graph.__index = Graph
+
+local function join(path, name) return path == "" and name or path .. "/" .. name end
+
+local function add_variable(self, path, value)
+  if self.seen[value] then return end
+  self.seen[value] = true
+  local unique, count = path, 1
+  while self.variables[unique] do      -- two variables of a layer may have one name
+    unique, count = path .. "_" .. count, count + 1
+  end
+  self.variables[unique] = value
+  self.paths[#self.paths + 1] = unique
+end
+
+local function add_state(self, path, get, set)
+  self.states[path] = { get = get, set = set }
+  self.state_paths[#self.state_paths + 1] = path
+end
+
+local function leaf(value) return value.name:match("([^/]+)$") or "variable" end
+
+local walk
+
+local function walk_layer(self, path, layer)
+  if layer._handle then
+    for i = 0, C.flow_layer_variable_count(layer._handle) - 1 do
+      local own = variable.wrap(C.flow_layer_variable(layer._handle, i))
+      add_variable(self, join(path, leaf(own)), own)
+    end
+  end
+  for _, own in ipairs(layer._own) do add_variable(self, join(path, leaf(own)), own) end
+  for i, child in ipairs(layer._children) do walk(self, join(path, "layers/" .. i - 1), child) end
+  local compiled = object.has(layer, "_compiled") and layer._compiled
+  if object.has(layer, "fit") then self.models[#self.models + 1] = layer end
+  if compiled then walk(self, join(path, "optimizer"), compiled.optimizer) end
+end
+
+local function walk_list(self, path, owner)
+  for i, entry in ipairs(owner.variables) do add_variable(self, join(path, tostring(i - 1)), entry) end
+  if object.has(owner, "build") and object.has(owner, "apply_gradients") then self.optimizers[path] = owner end
+end
+
+local PLAIN = { number = true, string = true, boolean = true }
+
+local function walk_table(self, path, value)
+  local names = {}
+  for name, entry in pairs(value) do
+    if type(name) ~= "string" and type(name) ~= "number" then
+      raise("Checkpoint: %s has the key %s; keys are texts and numbers", path, errors.describe(name))
+    end
+    if not PLAIN[type(entry)] then names[#names + 1] = name end
+  end
+  table.sort(names, function(a, b) return tostring(a) < tostring(b) end)
+  for _, name in ipairs(names) do walk(self, join(path, tostring(name)), value[name]) end
+  add_state(self, path, function()
+    local kept = {}
+    for name, entry in pairs(value) do
+      if PLAIN[type(entry)] then kept[name] = entry end
+    end
+    return kept
+  end, function(kept)
+    for name, entry in pairs(kept) do value[name] = entry end
+  end)
+end
+
+-- Calls that a value may have: a table's own functions, or an object's methods.
+local function can(value, name)
+  if type(rawget(value, name)) == "function" then return true end
+  return getmetatable(value) and object.has(value, name) and type(value[name]) == "function"
+end
+
+function walk(self, path, value)
+  if variable.is_variable(value) then return add_variable(self, path, value) end
+  if type(value) ~= "table" then
+    raise("Checkpoint: %s is %s; a checkpoint holds models, layers, optimizers, variables, metrics, iterators and tables", path,
+      errors.describe(value))
+  end
+  if self.seen[value] then return end
+  self.seen[value] = true
+  if object.is(value, Layer) then return walk_layer(self, path, value) end
+  if object.is(value, Iterator) then
+    return add_state(self, path, function() return { position = value:save() } end, function(kept) value:restore(kept.position) end)
+  end
+  local remembers = can(value, "get_state") and can(value, "set_state")
+  if remembers then add_state(self, path, function() return value:get_state() end, function(kept) value:set_state(kept) end) end
+  if getmetatable(value) and object.has(value, "variables") then return walk_list(self, path, value) end
+  if remembers then return end
+  if getmetatable(value) then
+    raise("Checkpoint: %s is a %s, which has no variables and no state%s", path, tostring(value),
+      object.has(value, "iter") and "; give its iterator, dataset:iter()" or "")
+  end
+  walk_table(self, path, value)
+end
+
+-- objects: a table of names with objects. Returns { variables = { [path] = variable }, paths = list, states = { [path] = { get =,
+-- set = } }, state_paths = list, models = list, optimizers = { [path] = optimizer } }.
+function graph.of(objects)
+  local self = setmetatable({ variables = {}, paths = {}, states = {}, state_paths = {}, models = {}, optimizers = {}, seen = {} }, Graph)
+  local names = {}
+  for name in pairs(objects) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do walk(self, name, objects[name]) end
+  return self
+end
+
+return graph

@@ -1,0 +1,76 @@
+-- init.lua: flow.layers: a constructor for every layer record of the library, Input, and the base class Layer.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local arguments = require "flow.arguments"
+local signature = require "flow.signature"
+local symbolic = require "flow.layers.symbolic"
+local Layer = require "flow.layers.layer"
+
+local C, raise = native.C, errors.raise
+local layers = signature.module("flow.layers", { Layer = Layer })
+
+-- Parameters whose values are axes: Lua counts them from 1, the records from 0.
+local AXIS = { axis = true }
+
+local zero_based
+function zero_based(what, name, value)
+  if type(value) == "table" then
+    local list = {}
+    for i, axis in ipairs(value) do list[i] = zero_based(what, name, axis) end
+    return list
+  end
+  if value == 0 then raise("%s: %s is 0; axes count from 1, -1 is the last", what, name) end
+  return type(value) == "number" and value > 0 and value - 1 or value
+end
+
+local function define(index)
+  local name = native.string(C.flow_layer_class_name(index))
+  local class = object.class(name, Layer)
+  local parameters = {}
+  for i = 0, C.flow_layer_class_argument_count(index) - 1 do
+    parameters[i + 1] = native.string(C.flow_layer_class_argument(index, i))
+  end
+  local positional, trains_alone = C.flow_layer_class_positional(index), C.flow_layer_class_trains_alone(index) ~= 0
+  function class.fields._trains_alone() return trains_alone end
+  signature.of_record(class, "flow.layers." .. name, parameters, positional, function(...)
+    local named = arguments.named(name, parameters, positional, ...)
+    local axes = named.axis
+    for parameter in pairs(AXIS) do
+      if named[parameter] ~= nil then named[parameter] = zero_based(name, parameter, named[parameter]) end
+    end
+    local layer = Layer.from_record(class, named)
+    rawset(layer, "_axes", axes or false)                 -- as they were given
+    return layer
+  end)
+  layers[name] = class
+  return class
+end
+
+for index = 0, C.flow_layer_class_count() - 1 do define(index) end
+require "flow.layers.normalization" (layers.Normalization)
+
+-- InputLayer: where a model's data comes in. It has no variables and does nothing.
+local InputLayer = object.class("InputLayer", Layer)
+function InputLayer:call(x) return x end
+layers.InputLayer = InputLayer
+
+-- Input {28, 28, 1} or Input({28, 28, 1}, { dtype =, name = }): a symbolic tensor to build a functional model from.
+signature.takes "shape, { dtype = 'float32', name?, batch_size? } -- Input { 28, 28, 1 }"
+function layers.Input(shape, known)
+  if known.batch_size ~= nil then raise("Input: batch_size is not supported: models take any number of rows") end
+  if type(shape) ~= "table" or getmetatable(shape) then
+    raise("Input: the shape is a list such as {28, 28, 1}, got %s", errors.describe(shape))
+  end
+  errors.check_list("Input: the shape", shape)
+  local layer = object.new(InputLayer):_prepare("InputLayer", { name = known.name })
+  rawset(layer, "_built", true)
+  rawset(layer, "_input_shape", { -1, unpack(shape) })
+  return symbolic.input(layer, shape, known.dtype)
+end
+
+signature.takes("shape, { dtype = 'float32', name?, batch_size? }", true)
+signature.constructor(InputLayer, "flow.layers.InputLayer", function(...) return layers.Input(...).layer end)
+
+return layers

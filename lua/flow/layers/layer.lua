@@ -1,0 +1,469 @@
+-- layer.lua: what every layer is in Lua. Built-in layers are C records behind a handle; layers written in Lua extend this
+-- class with build() and call(). Both are called alike:
+--
+--   layer(tensor)                 runs it, eagerly or inside a trace; builds it at the first call
+--   layer(symbolic)               adds a node to a functional model (symbolic.lua)
+--   layer(x, { training = true }) layers called inside without the option inherit it
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local names = require "flow.names"
+local object = require "flow.object"
+local symbolic = require "flow.layers.symbolic"
+local variable = require "flow.tensor.variable"
+local tensor = require "flow.tensor"
+local ops = require "flow.tensor.ops"
+local arguments = require "flow.arguments"
+local placement = require "flow.tensor.placement"
+local mixed_precision = require "flow.layers.mixed_precision"
+local penalties = require "flow.layers.added_losses"
+local scopes = require "flow.scopes"
+
+local C, check, raise = native.C, native.check, errors.raise
+local takes = require("flow.signature").takes
+local context, held = native.context, native.held
+
+local Layer = object.class("Layer")
+local out_tensor, out_layer = native.out("flow_tensor"), native.out("flow_layer")
+
+---- life -------------------------------------------------------------------------------------------------------------------
+
+-- Fields that every layer has. options: name, trainable, dtype.
+function Layer:_prepare(class_name, options)
+  rawset(self, "name", options.name or names.auto(class_name))
+  rawset(self, "_assignments", {})
+  rawset(self, "_trainable", options.trainable ~= false)
+  rawset(self, "_built", false)
+  rawset(self, "_own", {})          -- variables made by add_weight, in order
+  rawset(self, "_children", {})     -- layers assigned to fields, in order
+  rawset(self, "_nodes", {})        -- calls on symbolic tensors
+  rawset(self, "_handle", false)    -- flow_layer of a built-in layer
+  rawset(self, "_policy", options.dtype == nil and mixed_precision.global_policy() or mixed_precision.policy(class_name, options.dtype))
+  if type(self.name) ~= "string" then raise("%s: name is a string, got %s", class_name, errors.describe(self.name)) end
+  return self
+end
+
+-- A built-in layer. named: its arguments, with name, trainable and input_shape among them.
+function Layer.from_record(class, named)
+  local self = object.new(class)
+  local input_shape = named.input_shape
+  if object.is(named.dtype, object.class_of(mixed_precision.global_policy())) then named.dtype = named.dtype.name end
+  named.dtype = named.dtype or mixed_precision.global_policy().name
+  local options = { name = named.name, trainable = named.trainable }
+  named.input_shape, named.name = nil, nil
+  local handle = arguments.native(class.name, named)
+  self:_prepare(class.name, options)
+  check(C.flow_layer_new(class.name, self.name, handle, out_layer))
+  rawset(self, "_handle", native.own(out_layer, C.flow_layer_release))
+  rawset(self, "_policy", mixed_precision.policy(class.name, native.string(C.flow_layer_policy(self._handle))))
+  rawset(self, "input_shape_given", input_shape or false)
+  return self
+end
+
+-- A built-in layer from Keras' config as JSON; axes: as the constructor would have been given them, for adapt().
+function Layer._from_json(class, config, axes)
+  check(C.flow_layer_from_config(class.name, config, out_layer))
+  local handle = native.own(out_layer, C.flow_layer_release)
+  local self = object.new(class)
+  self:_prepare(class.name, { name = native.string(C.flow_layer_name(handle)), trainable = C.flow_layer_trainable(handle) ~= 0 })
+  rawset(self, "_handle", handle)
+  rawset(self, "_policy", mixed_precision.policy(class.name, native.string(C.flow_layer_policy(handle))))
+  rawset(self, "input_shape_given", false)
+  rawset(self, "_axes", axes or false)
+  return self
+end
+
+-- A class of layers written in Lua: local Scale = Layer:extend("Scale"); function Scale:call(x) return x * self.gain end.
+-- Scale(a, b, { name = "s" }) calls Scale.init(self, a, b) if there is one; without init a table of options becomes fields.
+function Layer.extend(parent, class_name)
+  if type(class_name) ~= "string" then raise("extend(): the class needs a name, got %s", errors.describe(class_name)) end
+  local class = object.class(class_name, parent)
+  getmetatable(class).__call = function(_, ...)
+    local self = object.new(class)
+    local count = select("#", ...)
+    local last = count > 0 and (select(count, ...))
+    local options = arguments.is_options(last) and last or {}
+    self:_prepare(class_name, options)
+    rawset(self, "input_shape_given", options.input_shape or false)
+    if class.init then
+      class.init(self, ...)
+    elseif count > 1 or count == 1 and last ~= nil and not arguments.is_options(last) then
+      raise("%s takes a table of options; what it takes by position says function %s:init(...)", class_name, class_name)
+    else
+      for name, value in pairs(options) do
+        if name ~= "name" and name ~= "trainable" and name ~= "input_shape" and name ~= "dtype" then self[name] = value end
+      end
+    end
+    return self
+  end
+  return class
+end
+
+local function position_of(list, value)
+  for i = 1, #list do
+    if list[i] == value then return i end
+  end
+end
+
+local function add_once(list, value)
+  if not position_of(list, value) then list[#list + 1] = value end
+end
+
+local function drop(list, value)
+  local position = position_of(list, value)
+  if position then table.remove(list, position) end
+end
+
+-- Sees assignments to fields: layers and variables, also in lists, become part of this one; what stood there before leaves.
+function Layer:_assigned(_, value, before)
+  if type(before) == "table" then
+    drop(self._children, before)
+    drop(self._own, before)
+    for _, entry in pairs(self._assignments) do
+      if entry == before then self:_assigned(nil, before) end
+    end
+  end
+  if object.is(value, Layer) then add_once(self._children, value)
+  elseif variable.is_variable(value) then add_once(self._own, value)
+  elseif type(value) == "table" and not getmetatable(value) then
+    for _, entry in ipairs(value) do
+      if type(entry) == "table" then self:_assigned(nil, entry) end
+    end
+  end
+end
+
+---- building ----------------------------------------------------------------------------------------------------------------
+
+-- Shape as layers see it while they are built: the batch dimension is -1.
+local function batch_shape(shape)
+  local result = { -1 }
+  for i = 2, #shape do result[i] = shape[i] end
+  return result
+end
+
+local function build_native(self, shapes)
+  local count = #shapes
+  local ranks, pointers, keep = native.array("int", count), native.array("const int64_t *", count), {}
+  for i = 1, count do
+    local dims, rank = native.dims(shapes[i])
+    keep[i], pointers[i - 1], ranks[i - 1] = dims, dims, rank
+  end
+  native.try(C.flow_layer_build, context, self._handle, count, ranks, pointers)
+  held[1] = keep
+end
+
+-- Builds the layer for these input shapes unless it is built. single: build() gets the shape itself, not a list of shapes.
+-- A build that fails leaves the layer unbuilt and without the weights that it had added.
+function Layer:_ensure_built(shapes, single)
+  if self._built then return end
+  local built_for = {}
+  for i = 1, #shapes do built_for[i] = batch_shape(shapes[i]) end
+  rawset(self, "_input_shape", single and built_for[1] or built_for)
+  if self._handle then
+    build_native(self, shapes)                                 -- as they are, for what an error says
+    local made = {}
+    for i = 1, C.flow_layer_variable_count(self._handle) do made[i] = variable.wrap(C.flow_layer_variable(self._handle, i - 1)) end
+    placement.share_new(made)
+  else
+    local before = #self._own
+    local ok, problem = pcall(self.build, self, self._input_shape)
+    if not ok then
+      for i = #self._own, before + 1, -1 do self._own[i] = nil end
+      error(problem, 0)
+    end
+  end
+  rawset(self, "_built", true)
+  rawset(self, "_built_in", placement.current() or false)      -- where its variables were made
+end
+
+-- layer:build {-1, 4} makes a built-in layer's variables now instead of at its first call. Layers written in Lua define their own.
+function Layer:build(shape)
+  if not self._handle then return end
+  if type(shape) ~= "table" then raise("%s: build() takes a shape such as {-1, 4}, got %s", object.title(self), errors.describe(shape)) end
+  local single = type(shape[1]) ~= "table"
+  self:_ensure_built(single and { shape } or { unpack(shape) }, single)
+end
+
+-- A new variable of this layer: { name =, shape =, initializer = "glorot_uniform", trainable = true, regularizer = nil }.
+takes "{ name = 'variable', shape: list = nil, initializer = 'glorot_uniform', trainable: boolean = true, dtype?, regularizer? }"
+function Layer:add_weight(options)
+  local shape = options.shape or {}
+  for i = 1, #shape do
+    if type(shape[i]) ~= "number" or shape[i] < 0 then
+      raise("%s: add_weight: dimension %d of the shape is %s; the shape of a weight has no batch dimension", object.title(self), i,
+        errors.describe(shape[i]))
+    end
+  end
+  local initial = tensor.zeros(shape, { dtype = options.dtype })
+  check(C.flow_initialize(context, options.initializer, nil, C.flow_context_next_seed(context), initial.p))
+  local name = self.name .. "/" .. options.name
+  local weight = variable.Variable(initial, { name = name, trainable = options.trainable })
+  self._own[#self._own + 1] = weight
+  if options.regularizer then
+    rawset(self, "_regularizers", rawget(self, "_regularizers") or {})
+    local regularize = penalties.regularizer(object.title(self) .. ": add_weight", options.regularizer)
+    self._regularizers[#self._regularizers + 1] = { weight, regularize }
+  end
+  return weight
+end
+
+-- Adds a scalar to the loss, in call(): what the outermost call leaves there is part of model.losses until the next one.
+function Layer:add_loss(value) penalties.add(self, value) end
+
+---- calling ------------------------------------------------------------------------------------------------------------------
+
+
+local function run_native(self, list, training)
+  local count = #list
+  local inputs = native.pointers(list)
+  native.try(C.flow_layer_call, context, self._handle, inputs, count, training and 1 or 0, out_tensor)
+  held[1] = list
+  return native.tensor(out_tensor[0])
+end
+
+local FLOATS = { float32 = true, float16 = true, bfloat16 = true }
+
+-- Calls a layer written in Lua in the dtype of its policy: so are the inputs, and the weights as they are read.
+local function run_in_policy(self, inputs, list, training)
+  local dtype = self._policy.compute_dtype
+  for i, x in ipairs(list) do
+    if FLOATS[x.dtype] and x.dtype ~= dtype then list[i] = x:to(dtype) end
+  end
+  local before
+  return native.between(function() before = C.flow_context_set_autocast(context, native.dtype(dtype)) end,
+    function() if before then C.flow_context_set_autocast(context, before) end end,
+    self.call, self, inputs == list and list or list[1], { training = training })
+end
+
+-- Runs the built layer on a tensor or a list of tensors.
+function Layer:_run(inputs, list, training)
+  if self._handle then return run_native(self, list, training) end
+  if self._policy.name ~= "float32" and self._autocasts then return run_in_policy(self, inputs, list, training) end
+  return self:call(inputs, { training = training })
+end
+function Layer.fields._autocasts() return true end
+function Layer.fields._trains_alone() return false end      -- called by itself: what prepares data does
+
+takes "inputs, options"
+function Layer:call()
+  raise("%s has no call(): define function %s:call(x) ... end", object.title(self), object.class_of(self).name)
+end
+
+-- The same, inherited by layers called inside, in a form that costs no closure; see native.between.
+local function run_inherited(self, inputs, list, training, before, own)
+  own.training = training
+  local result = self:_run(inputs, list, training)
+  own.training = before
+  return result
+end
+
+local CALL = { training = true }
+
+-- Whether inputs is one tensor, or what becomes one (nested lists of numbers), and not a list of several.
+local function is_single(inputs)
+  if type(inputs) ~= "table" or getmetatable(inputs) then return true end
+  local first = inputs[1]
+  return not native.is_tensor(first) and not (type(first) == "table" and getmetatable(first))
+end
+
+function Layer:_call(inputs, options)
+  if inputs == nil then raise("%s: called without an input", object.title(self)) end
+  if options ~= nil and (type(options) ~= "table" or getmetatable(options) or options[1] ~= nil) then
+    raise("%s: its second argument is %s; several inputs are one list, layer({ a, b }), options a table of names, { training = true }",
+      object.title(self), errors.describe(options))
+  end
+  options = errors.check_options(object.title(self), options, CALL)
+  if symbolic.any(inputs) then return symbolic.call(self, inputs, options) end
+  local single, list = is_single(inputs), {}
+  if single then
+    inputs = ops.operand(inputs, nil, self.name)
+    list[1] = inputs
+  else
+    for i = 1, errors.check_list(object.title(self) .. ": the inputs", inputs) do list[i] = ops.operand(inputs[i], nil, self.name) end
+    inputs = list
+  end
+  local first_call = not self._built
+  if first_call then
+    local shapes = {}
+    for i = 1, #list do shapes[i] = symbolic.dims(list[i]) end
+    self:_ensure_built(shapes, single)
+  end
+  local own = scopes.own()
+  local before = own.training      -- of the call that runs in this coroutine; nil outside of all calls
+  if before == nil then penalties.clear(self) end
+  local training = options.training
+  if training == nil then training = before end
+  if training == nil then training = self._trains_alone end
+  local ok, result = pcall(run_inherited, self, inputs, list, training, before, own)
+  if not ok then
+    own.training = before
+    error(result, 0)
+  end
+  if first_call and native.is_tensor(result) then rawset(self, "_output_shape", batch_shape(symbolic.dims(result))) end
+  return result
+end
+
+---- variables -----------------------------------------------------------------------------------------------------------------
+
+-- All variables in Keras' order: own trainable ones, own others, then those of the layers inside.
+function Layer:_collect(list, seen)
+  if self._handle then
+    for i = 0, C.flow_layer_variable_count(self._handle) - 1 do
+      local v = variable.wrap(C.flow_layer_variable(self._handle, i))
+      if not seen[v] then
+        seen[v] = true
+        list[#list + 1] = v
+      end
+    end
+  end
+  for _, trainable in ipairs { true, false } do
+    for _, v in ipairs(self._own) do
+      if v.trainable == trainable and not seen[v] then
+        seen[v] = true
+        list[#list + 1] = v
+      end
+    end
+  end
+  for _, child in ipairs(self._children) do child:_collect(list, seen) end
+  return list
+end
+
+-- Variables that training changes: none under a layer with trainable = false.
+function Layer:_collect_trainable(list, seen)
+  if not self._trainable then return list end
+  local own = {}
+  if self._handle then
+    for i = 0, C.flow_layer_variable_count(self._handle) - 1 do own[#own + 1] = variable.wrap(C.flow_layer_variable(self._handle, i)) end
+  end
+  for _, v in ipairs(self._own) do own[#own + 1] = v end
+  for _, v in ipairs(own) do
+    if v.trainable and not seen[v] then
+      seen[v] = true
+      list[#list + 1] = v
+    end
+  end
+  for _, child in ipairs(self._children) do child:_collect_trainable(list, seen) end
+  return list
+end
+
+function Layer:_collect_penalties(list, seen)
+  if seen[self] then return list end
+  seen[self] = true
+  if self._handle and self._built then
+    check(C.flow_layer_penalty(context, self._handle, out_tensor))
+    if out_tensor[0] ~= nil then list[#list + 1] = native.tensor(out_tensor[0]) end
+  end
+  penalties.collect(self, list)
+  for _, child in ipairs(self._children) do child:_collect_penalties(list, seen) end
+  return list
+end
+
+-- What regularizers and add_loss() add to the loss: a list of scalars, for a training loop that the user writes.
+function Layer.fields.losses(self) return self:_collect_penalties({}, {}) end
+
+function Layer.fields.weights(self) return self:_collect({}, {}) end
+function Layer.fields.trainable_weights(self) return self:_collect_trainable({}, {}) end
+function Layer.fields.non_trainable_weights(self)
+  local trainable, list = {}, {}
+  for _, v in ipairs(self.trainable_weights) do trainable[v] = true end
+  for _, v in ipairs(self.weights) do
+    if not trainable[v] then list[#list + 1] = v end
+  end
+  return list
+end
+Layer.fields.variables = Layer.fields.weights
+Layer.fields.trainable_variables = Layer.fields.trainable_weights
+Layer.fields.non_trainable_variables = Layer.fields.non_trainable_weights
+function Layer.fields.built(self) return self._built end
+
+-- The symbolic tensors of the layer's first call in a model: flow.Model { inputs = model.inputs, outputs = layer.output }.
+local function first_node(self)
+  return self._nodes[1] or raise("%s has not been called on symbolic tensors, so it has no input and output", object.title(self))
+end
+function Layer.fields.input(self)
+  local inputs = first_node(self).inputs
+  return #inputs == 1 and inputs[1] or inputs
+end
+function Layer.fields.output(self)
+  local outputs = first_node(self).outputs
+  return #outputs == 1 and outputs[1] or outputs
+end
+-- The dtype of its computation, that of its weights, and both as an object with a name.
+function Layer.fields.compute_dtype(self) return self._policy.compute_dtype end
+function Layer.fields.variable_dtype(self) return self._policy.variable_dtype end
+function Layer.fields.dtype(self) return self._policy.variable_dtype end
+function Layer.fields.dtype_policy(self) return self._policy end
+function Layer.fields.class_name(self) return object.class_of(self).name end
+function Layer.fields.trainable(self) return self._trainable end
+
+-- The variable itself, by its suffix in Keras: layer.kernel, layer.bias, layer.gamma ...
+for _, name in ipairs { "kernel", "bias", "gamma", "beta", "moving_mean", "moving_variance", "mean", "variance" } do
+  Layer.fields[name] = function(self)
+    for _, v in ipairs(self.weights) do
+      if v.name == self.name .. "/" .. name then return v end
+    end
+    raise("%s has no %s%s", object.title(self), name, self._built and "" or " yet: it is made when the layer is first called")
+  end
+end
+
+function Layer.setters.trainable(self, value)
+  if type(value) ~= "boolean" then raise("%s: trainable is true or false, got %s", object.title(self), errors.describe(value)) end
+  rawset(self, "_trainable", value)
+  if self._handle then C.flow_layer_set_trainable(self._handle, value and 1 or 0) end
+  for _, child in ipairs(self._children) do child.trainable = value end
+  variable.trainable_version = variable.trainable_version + 1
+end
+
+-- What training may change, as text: equal for equal sets. Layers count as well: BatchNormalization runs differently.
+function Layer:_trainable_text(parts)
+  parts[#parts + 1] = self._trainable and "+" or "-"
+  for i = 0, (self._handle and C.flow_layer_variable_count(self._handle) or 0) - 1 do
+    parts[#parts + 1] = C.flow_variable_trainable(C.flow_layer_variable(self._handle, i)) ~= 0 and "1" or "0"
+  end
+  for _, v in ipairs(self._own) do parts[#parts + 1] = v.trainable and "1" or "0" end
+  for _, child in ipairs(self._children) do child:_trainable_text(parts) end
+  return parts
+end
+
+-- A layer's or model's config as a table, as Keras'. Classes written in Lua override it where the plain values among their fields
+-- are not what their constructor takes.
+function Layer:get_config()
+  return require("flow.saving.config").of(self)
+end
+
+-- Number of elements in all variables.
+function Layer:count_params()
+  local total = 0
+  for _, v in ipairs(self.weights) do total = total + v.size end
+  return total
+end
+
+-- Copies of all variables, in Keras' order.
+function Layer:get_weights()
+  local list = {}
+  for i, v in ipairs(self.weights) do list[i] = v:value() end
+  return list
+end
+
+local function shape_text(shape)
+  return "{" .. table.concat(shape, ", ") .. "}"
+end
+
+function Layer:set_weights(values)
+  local weights = self.weights
+  if type(values) ~= "table" or #values ~= #weights then
+    raise("%s: set_weights() takes a list of %d tensors, got %s", object.title(self), #weights,
+      type(values) == "table" and #values .. " entries" or errors.describe(values))
+  end
+  local converted = {}
+  for i, v in ipairs(weights) do
+    converted[i] = ops.operand(values[i], v.dtype, "set_weights()")
+    if shape_text(converted[i].shape) ~= shape_text(v.shape) then
+      raise("%s: set_weights(): entry %d has shape %s, \"%s\" has %s", object.title(self), i, shape_text(converted[i].shape), v.name,
+        shape_text(v.shape))
+    end
+  end
+  for i, v in ipairs(weights) do v:assign(converted[i]) end
+end
+
+return Layer

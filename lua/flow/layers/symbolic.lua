@@ -1,0 +1,179 @@
+-- symbolic.lua: the tensors of functional models: a shape and a dtype, and the call of the layer that will make them.
+-- flow.Input gives the first ones, layers called on them give more, flow.Model turns them into a model.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local signature = require "flow.signature"
+
+local C, check, raise = native.C, native.check, errors.raise
+local context = native.context
+
+local symbolic = {}
+local Symbolic = object.class("Symbolic")
+
+---- shapes -------------------------------------------------------------------------------------------------------------------
+
+-- The dimensions of a tensor as a list; -1 where they depend on the batch.
+function symbolic.dims(t)
+  local pointer = native.pointer(t)
+  local shape = {}
+  for i = 0, C.flow_tensor_rank(pointer) - 1 do shape[i + 1] = math.max(C.flow_tensor_dim(pointer, i), -1) end
+  native.called[1] = t
+  return shape
+end
+
+-- (None, 28, 28, 1), as Keras prints shapes.
+function symbolic.shape_text(shape)
+  local parts = {}
+  for i = 1, #shape do parts[i] = shape[i] < 0 and "None" or ("%d"):format(shape[i]) end
+  return "(" .. table.concat(parts, ", ") .. (#shape == 1 and ",)" or ")")
+end
+
+---- tensors --------------------------------------------------------------------------------------------------------------------
+
+local function new(shape, dtype, layer, node, index)
+  return object.new(Symbolic, { name = layer.name, shape = shape, dtype = dtype, layer = layer, node = node, index = index })
+end
+
+function symbolic.is(value)
+  return object.is(value, Symbolic)
+end
+
+-- Whether inputs is a symbolic tensor or a list that holds one.
+function symbolic.any(inputs)
+  if type(inputs) ~= "table" then return false end
+  if symbolic.is(inputs) then return true end
+  if getmetatable(inputs) ~= nil then return false end
+  for i = 1, table.maxn(inputs) do
+    if symbolic.is(inputs[i]) then return true end
+  end
+  return false
+end
+
+Symbolic.metatable.__tostring = function(self)
+  return ("Symbolic %s, dtype=%s, name=%s"):format(symbolic.shape_text(self.shape), self.dtype, self.name)
+end
+
+-- The start of a functional model: a node without inputs. shape without the batch dimension.
+function symbolic.input(layer, shape, dtype)
+  local full = { -1 }
+  for i = 1, #shape do
+    local n = shape[i]
+    if type(n) ~= "number" or n < 1 or n ~= math.floor(n) then
+      raise("Input: dimension %d is %s, expected a whole number from 1; only the batch dimension may be unknown", i, errors.describe(n))
+    end
+    full[i + 1] = n
+  end
+  native.dtype(dtype)
+  local node = { layer = layer, inputs = {}, outputs = {}, position = #layer._nodes + 1 }
+  node.outputs[1] = new(full, dtype, layer, node, 1)
+  layer._nodes[#layer._nodes + 1] = node
+  return node.outputs[1]
+end
+
+---- calls -----------------------------------------------------------------------------------------------------------------------
+
+-- Runs f while a trace is open that is thrown away afterwards: shapes are found by the ops' own rules.
+local function in_scratch_trace(f)
+  return native.while_tracing(function() check(C.flow_trace_begin(context)) end, f)
+end
+
+local out = native.out("flow_tensor")
+local function trace_input(shape, dtype)
+  local dims, rank = native.dims(shape)
+  check(C.flow_trace_input(context, native.dtype(dtype), rank, dims, out))
+  return native.tensor(out[0])
+end
+symbolic.trace_input = trace_input
+
+local function describe_output(t)
+  if not native.is_tensor(t) then return nil end
+  return { shape = symbolic.dims(t), dtype = native.dtype_names[C.flow_tensor_dtype(t.p)] }
+end
+
+-- Adds a call of `layer` on symbolic tensors: a node; returns its output, or a list of outputs.
+function symbolic.call(layer, inputs, options)
+  local single = symbolic.is(inputs)
+  local list = single and { inputs } or inputs
+  local shapes = {}
+  for i = 1, errors.check_list(object.title(layer) .. ": the inputs", list) do
+    if not symbolic.is(list[i]) then
+      raise("%s: input %d is %s; symbolic inputs cannot be mixed with values", object.title(layer), i, errors.describe(list[i]))
+    end
+    shapes[i] = list[i].shape
+  end
+  layer:_ensure_built(shapes, single)
+  local found = in_scratch_trace(function()
+    local traced = {}
+    for i = 1, #list do traced[i] = trace_input(list[i].shape, list[i].dtype) end
+    local result = layer:_run(single and traced[1] or traced, traced, options.training or false)
+    if native.is_tensor(result) then return { describe_output(result), single = true } end
+    if type(result) ~= "table" or #result == 0 then
+      raise("%s: call() returned %s, expected a tensor or a list of tensors", object.title(layer), errors.describe(result))
+    end
+    local several = {}
+    for i = 1, #result do
+      several[i] = describe_output(result[i]) or raise("%s: result %d of call() is %s", object.title(layer), i, errors.describe(result[i]))
+    end
+    return several
+  end)
+  local node = { layer = layer, inputs = {}, outputs = {}, single = single, options = options, position = #layer._nodes + 1 }
+  for i = 1, #list do node.inputs[i] = list[i] end
+  for i, output in ipairs(found) do node.outputs[i] = new(output.shape, output.dtype, layer, node, i) end
+  layer._nodes[#layer._nodes + 1] = node
+  return found.single and node.outputs[1] or node.outputs
+end
+
+---- ops ----------------------------------------------------------------------------------------------------------------------------
+
+-- An op on symbolic tensors becomes a layer of its own: the op with its other operands kept.
+local function apply(op, ...)
+  local Layer = require "flow.layers.layer"
+  local operands, count, inputs, lists = { ... }, select("#", ...), {}, {}
+  for i = 1, count do
+    lists[i] = symbolic.any(operands[i]) and not symbolic.is(operands[i])
+    for _, operand in ipairs(lists[i] and operands[i] or { operands[i] }) do
+      if symbolic.is(operand) then inputs[#inputs + 1] = operand end
+    end
+  end
+  symbolic.Operation = symbolic.Operation or Layer:extend("Operation")
+  local layer = symbolic.Operation()
+  rawset(layer, "_operation", { op = op, operands = operands, count = count })
+  layer.call = function(_, x)
+    local filled, next_input = {}, 0
+    local function value_of(operand)
+      if not symbolic.is(operand) then return operand end
+      next_input = next_input + 1
+      return x[next_input]
+    end
+    for i = 1, count do
+      if lists[i] then
+        filled[i] = {}
+        for k, operand in ipairs(operands[i]) do filled[i][k] = value_of(operand) end
+      else
+        filled[i] = value_of(operands[i])
+      end
+    end
+    return op(unpack(filled, 1, count))
+  end
+  return layer(inputs)
+end
+Symbolic.metatable.__apply = apply
+
+-- symbolic[{ {}, { 1, 2 } }] is an op, too: axis 1 is the batch.
+local field_of = Symbolic.metatable.__index
+Symbolic.metatable.__index = function(self, key)
+  if type(key) == "number" or type(key) == "table" then return apply(require("flow.tensor").select, self, key) end
+  return field_of(self, key)
+end
+
+function symbolic.install_operators(ops)
+  for _, name in ipairs { "add", "sub", "mul", "div", "pow", "mod" } do Symbolic.metatable["__" .. name] = ops[name] end
+  Symbolic.metatable.__unm = function(a) return ops.neg(a) end      -- Lua gives the operand twice
+  for name, op in pairs(ops) do
+    if native.methods[name] then Symbolic.methods[name] = signature.forward("symbolic:" .. name, Symbolic, op) end
+  end
+end
+
+return symbolic

@@ -1,0 +1,77 @@
+-- closing.lua: model:close(): what a model holds is given back at once, not when the collector comes to it, as a server wants it that puts
+-- a new model in the place of an old one. Later use of the model, of its layers, variables or optimizer is an error that says so.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local models = require "flow.model"
+local variable = require "flow.tensor.variable"
+
+local C, raise = native.C, errors.raise
+local Model = models.Model
+
+local function refuse(self)
+  raise("%s was closed: it has no weights any more, load or make it again", rawget(self, "_title"))
+end
+
+local function nothing() end
+
+-- What closed models, layers and optimizers have in the place of their class.
+local closed = object.class("Closed").metatable
+closed.__index = function(self, key)
+  if key == "close" then return nothing end      -- a second time does nothing
+  return refuse(self)
+end
+closed.__newindex, closed.__call = refuse, refuse
+closed.__tostring = function(self) return rawget(self, "_title") .. " (closed)" end
+
+local function end_of(self)
+  local title = object.title(self)
+  for key in pairs(self) do rawset(self, key, nil) end
+  rawset(self, "_title", title)
+  setmetatable(self, closed)
+end
+
+-- The layers below, innermost first.
+local function collect(layer, list, seen)
+  if seen[layer] then return end
+  seen[layer] = true
+  for _, child in ipairs(layer._children) do collect(child, list, seen) end
+  list[#list + 1] = layer
+end
+
+local function close_variables(list)
+  for _, v in ipairs(list) do variable.close(v) end
+end
+
+-- Frees weights, plans and optimizer now. Layers and optimizer that other models use, too, are closed with it.
+function Model:close()
+  for _, step in ipairs(rawget(self, "_steps") or {}) do
+    if step.running > 0 then raise("%s: close: the model is running: this was called in a callback of its own fit", object.title(self)) end
+  end
+  local layers, compiled = {}, self._compiled
+  collect(self, layers, {})
+  local weights = self.weights
+  local optimizer = compiled and compiled.optimizer
+  local slots = optimizer and optimizer.variables or {}
+  if rawget(self, "_steps") then self:_forget_steps() end
+  close_variables(weights)
+  close_variables(slots)
+  if optimizer then
+    local scale = rawget(optimizer, "_scale")
+    if scale then native.close(scale, C.flow_loss_scale_release) end
+    local inner = rawget(optimizer, "inner_optimizer")
+    native.close(rawget(optimizer, "handle"), C.flow_optimizer_release)
+    if inner then end_of(inner) end
+    end_of(optimizer)
+  end
+  for _, layer in ipairs(layers) do
+    local handle = rawget(layer, "_handle")
+    if handle then native.close(handle, C.flow_layer_release) end
+    end_of(layer)
+  end
+  for i = 1, 3 do native.held[i] = nil end
+  native.collect()      -- what symbolic tensors of the model still hold
+end
+
+return Model

@@ -1,0 +1,306 @@
+-- init.lua: models: layers that contain layers, and can be trained (train/compile.lua adds compile, fit and their kin).
+--
+--   flow.Sequential { layer, layer, ... }                 one after the other
+--   flow.Model { inputs = input, outputs = output }       any graph of calls
+--   flow.Model:extend("Name") with call()                 written in Lua
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local symbolic = require "flow.layers.symbolic"
+local Layer = require "flow.layers.layer"
+local arguments = require "flow.arguments"
+local signature = require "flow.signature"
+local placement = require "flow.tensor.placement"
+local devices = require "flow.devices"
+local named_data = require "flow.model.named_data"
+
+local C, raise = native.C, errors.raise
+
+local Model = object.class("Model", Layer, "model")
+local Functional = object.class("Functional", Model)
+local Sequential = object.class("Sequential", Model)
+local models = { Model = Model, Functional = Functional, Sequential = Sequential }
+
+---- common ---------------------------------------------------------------------------------------------------------------------
+
+function Model.extend(parent, class_name)
+  return Layer.extend(parent, class_name)
+end
+
+-- A model runs where the strategy in whose scope it was made places it (nil: made outside of all scopes), and on the device of
+-- flow.device, see train/steps.lua.
+function Model:_prepare(class_name, options)
+  rawset(self, "_placement", placement.current())
+  rawset(self, "_device", devices.current())
+  return Layer._prepare(self, class_name, options)
+end
+function Model.fields._placement() return nil end
+function Model.fields._device() return -1 end
+function Model.fields._autocasts() return false end          -- its layers do
+function Model.fields.distribute_strategy(self)
+  local p = self._placement
+  return p and p.strategy or require("flow.distribute").get_strategy()
+end
+
+function Model.fields.layers(self) return self._children end
+-- Names of the classes that the outputs stand for, as the data set that it was fitted to or its file told; nil: nobody knows.
+function Model.fields.class_names(self) return rawget(self, "_class_names") end
+function Model.fields.input_shape(self)
+  return rawget(self, "_input_shape") or raise("%s has no input shape before it is built", object.title(self))
+end
+
+local function one_or_list(list)
+  return #list == 1 and list[1] or list
+end
+for _, name in ipairs { "input", "output" } do
+  Model.fields[name] = function(self)
+    local list = rawget(self, name .. "s")
+    return list and one_or_list(list) or raise("%s has no %s before its input shape is known", object.title(self), name)
+  end
+end
+
+-- A layer by name, or by position from 1.
+function Model:get_layer(name)
+  if arguments.is_options(name) then name = name.name or name.index end
+  local layers = self.layers
+  if type(name) == "number" then
+    return layers[name] or raise("%s: there is no layer %d, it has %d", object.title(self), name, #layers)
+  end
+  local known = {}
+  for i, layer in ipairs(layers) do
+    if layer.name == name then return layer end
+    known[i] = layer.name
+  end
+  raise("%s: no layer is called %s%s", object.title(self), errors.describe(name), errors.suggestion(tostring(name), known))
+end
+
+-- Casts an input to what its Input asks for and gives it the trailing dimension of 1 that the data may leave out.
+local function fit_input(self, x, wanted)
+  local found = symbolic.dims(x)
+  if native.dtype_names[C.flow_tensor_dtype(native.pointer(x))] ~= wanted.dtype then x = x:to(wanted.dtype) end
+  local n = #wanted.shape
+  if #found == n - 1 and wanted.shape[n] == 1 then x, found[n] = x:expand_dims(-1), 1
+  elseif #found == n + 1 and found[n + 1] == 1 then x, found[n + 1] = x:squeeze(-1), nil end
+  local fits = #found == n
+  for i = 2, n do fits = fits and found[i] == wanted.shape[i] end
+  if not fits then
+    raise("%s: input \"%s\" has shape %s, expected %s", object.title(self), wanted.name, symbolic.shape_text(found),
+      symbolic.shape_text(wanted.shape))
+  end
+  return x
+end
+
+---- graphs of calls -------------------------------------------------------------------------------------------------------------
+
+-- Nodes between inputs and outputs in running order, and the layers in Keras' order: by depth, then by when they were met
+-- on the way back from the outputs (keras.src.ops.function.map_graph).
+local function map_graph(self, outputs)
+  local finished, order, met, met_count = {}, {}, {}, 0
+  local is_input = {}
+  for _, input in ipairs(self.inputs) do is_input[input] = true end
+  local function visit(t)
+    local node = t.node
+    if finished[node] then return end
+    if not met[node.layer] then
+      met_count = met_count + 1
+      met[node.layer] = met_count
+    end
+    if #node.inputs == 0 and not is_input[t] then
+      raise("%s: the output depends on Input \"%s\", which is not among the inputs", object.title(self), node.layer.name)
+    end
+    if not is_input[t] then
+      for _, input in ipairs(node.inputs) do visit(input) end
+    end
+    finished[node] = true
+    order[#order + 1] = node
+  end
+  for _, output in ipairs(outputs) do visit(output) end
+
+  local node_depth, layer_depth = {}, {}
+  for i = #order, 1, -1 do
+    local node = order[i]
+    local depth = math.max(node_depth[node] or 0, layer_depth[node.layer] or 0)
+    node_depth[node], layer_depth[node.layer] = depth, depth
+    for _, input in ipairs(node.inputs) do
+      node_depth[input.node] = math.max(depth + 1, node_depth[input.node] or 0)
+    end
+  end
+  for i, input in ipairs(self.inputs) do      -- inputs that no output depends on
+    if not met[input.layer] then met[input.layer], layer_depth[input.layer] = i - #self.inputs, 0 end
+  end
+  local layers, named = {}, {}
+  for layer in pairs(met) do
+    layers[#layers + 1] = layer
+    if named[layer.name] then
+      raise("%s: two layers are called \"%s\"; give one another name", object.title(self), layer.name)
+    end
+    named[layer.name] = true
+  end
+  table.sort(layers, function(a, b)
+    if layer_depth[a] ~= layer_depth[b] then return layer_depth[a] > layer_depth[b] end
+    return met[a] < met[b]
+  end)
+  return order, layers, node_depth
+end
+
+local function as_list(value, what)
+  if symbolic.is(value) then return { value } end
+  if type(value) == "table" and getmetatable(value) == nil and not arguments.is_options(value) then
+    for i = 1, errors.check_list(what, value) do
+      if not symbolic.is(value[i]) then raise("%s: entry %d is %s, expected a symbolic tensor", what, i, errors.describe(value[i])) end
+    end
+    return value
+  end
+  if arguments.is_options(value) and next(value) ~= nil then
+    raise("%s: a table with names is not supported: give a list; layers' names tell the tensors apart", what)
+  end
+  raise("%s: expected symbolic tensors as flow.Input gives them, got %s", what, errors.describe(value))
+end
+
+-- Makes self the function from inputs to outputs.
+local function set_graph(self, inputs, outputs)
+  rawset(self, "inputs", inputs)
+  rawset(self, "outputs", outputs)
+  local order, layers, depths = map_graph(self, outputs)
+  rawset(self, "_order", order)
+  rawset(self, "_depths", depths)      -- of the nodes
+  rawset(self, "_graph_layers", layers)
+  local shapes = {}
+  for i, input in ipairs(inputs) do shapes[i] = input.shape end
+  rawset(self, "_input_shape", #inputs == 1 and shapes[1] or shapes)
+  rawset(self, "_built", true)
+  if rawget(self, "_steps") then self:_forget_steps() end
+end
+
+local function run_graph(self, list, training)
+  if #list ~= #self.inputs then
+    raise("%s: expected %d inputs, got %d", object.title(self), #self.inputs, #list)
+  end
+  local values = {}
+  for i, input in ipairs(self.inputs) do values[input] = fit_input(self, list[i], input) end
+  for _, node in ipairs(self._order) do
+    if not values[node.outputs[1]] then
+      local arguments_list = {}
+      for i, input in ipairs(node.inputs) do arguments_list[i] = values[input] end
+      local own = node.options and node.options.training
+      if own == nil then own = training end
+      local result = node.layer(node.single and arguments_list[1] or arguments_list, { training = own })
+      if native.is_tensor(result) then
+        values[node.outputs[1]] = result
+      else
+        for i, output in ipairs(node.outputs) do values[output] = result[i] end
+      end
+    end
+  end
+  local results = {}
+  for i, output in ipairs(self.outputs) do results[i] = values[output] end
+  return one_or_list(results)
+end
+
+function Functional:_run(_, list, training) return run_graph(self, list, training) end
+function Functional:_call(inputs, options)
+  return Layer._call(self, named_data.complete(self, "the input", "inputs", inputs), options)
+end
+function Model.fields.output_shape(self)
+  local shapes = {}
+  for i, output in ipairs(rawget(self, "outputs") or {}) do shapes[i] = output.shape end
+  return shapes[1] and one_or_list(shapes) or raise("%s has no output shape before its input shape is known", object.title(self))
+end
+
+signature.takes "inputs?, outputs?, { name?, trainable: boolean = true } -- flow.Model { inputs = input, outputs = output }"
+signature.constructor(Model, "flow.Model", function(inputs, outputs, options)
+  local self = object.new(Functional):_prepare("Functional", options)
+  set_graph(self, as_list(inputs, "flow.Model: inputs"), as_list(outputs, "flow.Model: outputs"))
+  for _, layer in ipairs(self._graph_layers) do self._children[#self._children + 1] = layer end
+  return self
+end)
+
+---- Sequential --------------------------------------------------------------------------------------------------------------------
+
+-- Once the input shape is known the layers are called on symbolic tensors, which builds them and finds every shape.
+local function connect(self)
+  local x = self._input
+  for _, layer in ipairs(self._children) do x = layer(x) end
+  set_graph(self, { self._input }, { x })
+end
+
+-- The shape that a first layer brings along: its option input_shape, or the input of a model that has one.
+local function first_shape(layer)
+  local inputs = rawget(layer, "inputs")
+  return rawget(layer, "input_shape_given") or (inputs and { unpack(inputs[1].shape, 2) })
+end
+
+-- A value where a layer belongs; a class that nobody called says so.
+local function describe(value)
+  local title = signature.namespaces[value]
+  return title and ("the class %s itself: write %s()"):format(title, title:gsub("^flow%.layers", "layers")) or errors.describe(value)
+end
+
+function Sequential:add(layer)
+  if symbolic.is(layer) then layer = layer.layer end
+  if not object.is(layer, Layer) then raise("%s: add() takes a layer, got %s", object.title(self), describe(layer)) end
+  if object.class_of(layer).name == "InputLayer" then
+    if #self._children > 0 or self._input then raise("%s: an Input can only stand first", object.title(self)) end
+    rawset(self, "_input", layer._nodes[1].outputs[1])
+    return
+  end
+  for _, other in ipairs(self._children) do
+    if other.name == layer.name then
+      raise("%s: two layers are called \"%s\"; give one another name", object.title(self), layer.name)
+    end
+  end
+  local given = #self._children == 0 and not self._input and first_shape(layer)
+  if given then rawset(self, "_input", require("flow.layers").Input(given)) end
+  if self._input then
+    local before = rawget(self, "outputs")
+    local x = layer(before and before[1] or self._input)      -- a layer that does not fit is not added
+    set_graph(self, { self._input }, { x })
+  end
+  self._children[#self._children + 1] = layer
+end
+
+function Sequential:pop()
+  if #self._children == 0 then raise("%s: there is no layer to take away", object.title(self)) end
+  local layer = table.remove(self._children)
+  if #self._children > 0 and self._input then
+    set_graph(self, { self._input }, { self.outputs[1].node.inputs[1] })
+  else
+    rawset(self, "outputs", nil)
+    rawset(self, "_built", false)
+  end
+  return layer
+end
+
+-- Makes the variables for inputs of this shape, {-1, 28, 28} for any number of rows; the first call does it by itself.
+function Sequential:build(shape)
+  if self._built or #self._children == 0 then return end
+  if type(shape) ~= "table" or type(shape[1]) ~= "number" then
+    raise("%s: build() takes a shape such as {-1, 4}, got %s", object.title(self), errors.describe(shape))
+  end
+  rawset(self, "_input", require("flow.layers").Input({ unpack(shape, 2) }))
+  local ok, problem = pcall(connect, self)
+  if not ok then
+    rawset(self, "_input", false)
+    error(problem, 0)
+  end
+end
+
+function Sequential:_run(_, list, training)
+  if #self._children == 0 then raise("%s: it has no layers yet; add() some", object.title(self)) end
+  return run_graph(self, list, training)
+end
+
+signature.takes "layers?, { name?, trainable: boolean = true, dtype? } -- flow.Sequential { layer, layer, ... }"
+signature.constructor(Sequential, "flow.Sequential", function(list, options)
+  list = list or {}
+  if object.is(list, Layer) or symbolic.is(list) then list = { list } end
+  if type(list) ~= "table" or getmetatable(list) then raise("flow.Sequential takes a list of layers, got %s", describe(list)) end
+  local count = errors.check_list("flow.Sequential", list)
+  local self = object.new(Sequential):_prepare("Sequential", options)
+  rawset(self, "_input", false)
+  for i = 1, count do self:add(list[i]) end
+  return self
+end)
+
+return models

@@ -1,0 +1,215 @@
+-- summary.lua: model:summary() as Keras prints it (keras.src.utils.summary_utils, rich's tables).
+
+local native = require "flow.ffi"
+local object = require "flow.object"
+local symbolic = require "flow.layers.symbolic"
+local log = require "flow.log"
+local models = require "flow.model"
+local errors = require "flow.errors"
+
+local C = native.C
+local takes = require("flow.signature").takes
+local OPTIONS = "{ line_length?, expand_nested: boolean = false, show_trainable: boolean = false }"
+local Model = models.Model
+
+-- 3989285 -> 3,989,285
+local function thousands(n)
+  local text = ("%d"):format(n)
+  local count
+  repeat text, count = text:gsub("^(%-?%d+)(%d%d%d)", "%1,%2") until count == 0
+  return text
+end
+
+local function bytes_text(bytes)
+  for _, unit in ipairs { "B", "KB", "MB", "GB", "TB" } do
+    if bytes < 1024 then return ("%.2f %s"):format(bytes, unit) end
+    bytes = bytes / 1024
+  end
+  return ("%.2f PB"):format(bytes)
+end
+
+local function size_of(variables)
+  local count, bytes = 0, 0
+  for _, v in ipairs(variables) do
+    count = count + v.size
+    bytes = bytes + v.size * C.flow_dtype_size(native.dtype(v.dtype))
+  end
+  return count, bytes
+end
+
+-- Number of characters of UTF-8 text.
+local function length(text)
+  return select(2, text:gsub("[^\128-\191]", ""))
+end
+
+local function cut(text, width)
+  if length(text) <= width then return text end
+  return text:match(("[^\128-\191][\128-\191]*"):rep(width - 1)) .. "…"
+end
+
+-- Text broken at spaces into lines of at most `width`; a longer word is cut. The first line keeps its indentation.
+local function wrap(text, width)
+  local lines, line, indentation = {}, "", text:match("^ *")
+  for word in text:gmatch("%S+") do
+    word, indentation = cut(indentation .. word, width), ""
+    if line == "" then line = word
+    elseif length(line) + 1 + length(word) <= width then line = line .. " " .. word
+    else
+      lines[#lines + 1] = line
+      line = word
+    end
+  end
+  lines[#lines + 1] = line
+  return lines
+end
+
+local function rule(widths, left, fill, middle, right)
+  local parts = {}
+  for i, width in ipairs(widths) do parts[i] = fill:rep(width) end
+  return left .. table.concat(parts, middle) .. right
+end
+
+local ALIGNED = { ["Param #"] = 1, Trainable = 0.5 }      -- share of the space that stands on the left; else all stands on the right
+
+local function row(widths, header, cells, edge, out)
+  local columns, height = {}, 1
+  for i, cell in ipairs(cells) do
+    columns[i] = wrap(cell, widths[i] - 2)
+    height = math.max(height, #columns[i])
+  end
+  for line = 1, height do
+    local parts = {}
+    for i, column in ipairs(columns) do
+      local text = column[line] or ""
+      local space = (" "):rep(widths[i] - 2 - length(text))
+      local left = math.floor(#space * (ALIGNED[header[i]] or 0))
+      parts[i] = " " .. space:sub(1, left) .. text .. space:sub(left + 1) .. " "
+    end
+    out[#out + 1] = edge .. table.concat(parts, edge) .. edge
+  end
+end
+
+-- A shape as the summary shows it: (None), where Python writes (None,).
+local function shape_text(shape)
+  return (symbolic.shape_text(shape):gsub(",%)$", ")"))
+end
+
+-- Of the layer's last call in a model, else of the call that built it.
+local function output_shape(layer)
+  local node, parts = layer._nodes[#layer._nodes], {}
+  if not node then
+    local shape = rawget(layer, "_output_shape")
+    return shape and shape_text(shape) or "?"
+  end
+  for i, output in ipairs(node.outputs) do parts[i] = shape_text(output.shape) end
+  return #parts == 1 and parts[1] or "[" .. table.concat(parts, ", ") .. "]"
+end
+
+-- The inputs of the layer's calls in this model: name[call][output], counted from 0 as in Keras.
+local function connections(model, layer)
+  local parts = {}
+  for _, node in ipairs(layer._nodes) do
+    for _, input in ipairs(model._depths[node] and node.inputs or {}) do
+      parts[#parts + 1] = ("%s[%d][%d]"):format(input.layer.name, input.node.position - 1, input.index - 1)
+    end
+  end
+  return #parts > 0 and table.concat(parts, ", ") or "-"
+end
+
+-- A model without branches prints three columns: one call with one input at every depth, and no layer called twice.
+local function is_linear(model)
+  local order = rawget(model, "_order")
+  if not order or object.class_of(model).name == "Sequential" then return true end
+  local depths, layers = {}, {}
+  for _, node in ipairs(order) do
+    local depth = model._depths[node]
+    if #node.inputs > 1 or depths[depth] or layers[node.layer] then return false end
+    depths[depth], layers[node.layer] = true, true
+  end
+  return true
+end
+
+local function column_widths(total, linear, show_trainable)
+  local positions = linear and { 0.45, 0.8, 1 } or { 0.3, 0.56, 0.74, 1 }
+  if show_trainable then
+    for i, position in ipairs(positions) do positions[i] = position * 0.9 end
+    positions[#positions + 1] = 1
+  end
+  local widths, before = {}, 0
+  for i, position in ipairs(positions) do
+    local at = math.floor(total * position)
+    widths[i] = at - before - (i == #positions - 1 and 2 or 1)
+    before = at
+  end
+  return widths
+end
+
+-- Rows of cells for the layers of model `inside` and, if they are wanted, of the models among them; model: the one that is shown.
+local function add_rows(rows, model, inside, options, linear, level)
+  for _, layer in ipairs(inside.layers) do
+    local indentation = level > 0 and ("   "):rep(level) .. "└ " or ""
+    local count = layer.built and thousands(layer:count_params()) or "0 (unbuilt)"
+    local cells = { ("%s%s (%s)"):format(indentation, layer.name, layer.class_name), layer.built and output_shape(layer) or "?", count }
+    if not linear then cells[4] = connections(model, layer) end
+    if options.show_trainable then cells[#cells + 1] = #layer.weights == 0 and "-" or layer.trainable and "Y" or "N" end
+    rows[#rows + 1] = cells
+    if options.expand_nested and object.is(layer, Model) then add_rows(rows, model, layer, options, linear, level + 1) end
+  end
+  return rows
+end
+
+-- The table as one string; options: line_length, expand_nested, show_trainable.
+takes(OPTIONS)
+function Model:summary_text(options)
+  local linear = is_linear(self)
+  local columns = C.flow_terminal_columns()
+  local total = options.line_length or math.min((linear and 88 or 108) + (options.show_trainable and 12 or 0),
+    (columns > 0 and columns or 80) - 4)
+  if type(total) ~= "number" or not (total >= 40) then
+    errors.raise("summary: line_length is a number from 40, got %s", errors.describe(total))
+  end
+  local widths = column_widths(total, linear, options.show_trainable)
+  local out = { ('Model: "%s"'):format(self.name) }
+  local header = { "Layer (type)", "Output Shape", "Param #" }
+  if not linear then header[4] = "Connected to" end
+  if options.show_trainable then header[#header + 1] = "Trainable" end
+  out[#out + 1] = rule(widths, "┏", "━", "┳", "┓")
+  row(widths, header, header, "┃", out)
+  out[#out + 1] = rule(widths, "┡", "━", "╇", "┩")
+  for i, cells in ipairs(add_rows({}, self, self, options, linear, 0)) do
+    if i > 1 then out[#out + 1] = rule(widths, "├", "─", "┼", "┤") end
+    row(widths, header, cells, "│", out)
+  end
+  out[#out + 1] = rule(widths, "└", "─", "┴", "┘")
+
+  local trainable, trainable_bytes = size_of(self.trainable_variables)
+  local other, other_bytes = size_of(self.non_trainable_variables)
+  local optimizer, optimizer_bytes = 0, 0
+  if self._compiled then
+    local variables = self._compiled.optimizer.variables
+    if #variables > 2 then optimizer, optimizer_bytes = size_of(variables) end
+  end
+  local function line(what, count, bytes)
+    out[#out + 1] = (" %s params: %s (%s)"):format(what, thousands(count), bytes_text(bytes))
+  end
+  line("Total", trainable + other + optimizer, trainable_bytes + other_bytes + optimizer_bytes)
+  line("Trainable", trainable, trainable_bytes)
+  line("Non-trainable", other, other_bytes)
+  if optimizer > 0 then line("Optimizer", optimizer, optimizer_bytes) end
+  return table.concat(out, "\n") .. "\n"
+end
+
+-- Draws the model's graph: model:plot("model.svg", { show_shapes = true }); see plot/model.lua.
+function Model:plot(file, options)
+  return require("flow.plot").model(self, file, options)
+end
+
+-- Prints the model's layers, shapes and sizes. { print_fn = f } sends each line to f, expand_nested = true shows the layers of models
+-- inside, too, show_trainable = true which ones are trained.
+takes((OPTIONS:gsub(" }", ", print_fn?: callable }")))
+function Model:summary(options)
+  local text = self:summary_text { line_length = options.line_length, expand_nested = options.expand_nested,
+                                   show_trainable = options.show_trainable }
+  if not options.print_fn then return log.print("%s", text) end
+  for line in text:gmatch("([^\n]*)\n") do options.print_fn(line) end
+end

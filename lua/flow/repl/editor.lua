@@ -1,0 +1,83 @@
+-- editor.lua: lines from the terminal with history and completion, by libedit if it is installed, else plain.
+-- It uses the FFI itself, since it binds a library of the program's; libflow is bound by ffi.lua alone.
+
+local ffi = require "ffi"
+
+local editor = {}
+
+local library
+do
+  local declared = pcall(ffi.cdef, [[
+    char *readline(const char *prompt);
+    int add_history(const char *line);
+    int read_history(const char *path);
+    int write_history(const char *path);
+    void using_history(void);
+    char **rl_completion_matches(const char *text, char *(*generator)(const char *, int));
+    char **(*rl_attempted_completion_function)(const char *text, int start, int end);
+    int rl_completion_append_character;
+    int mkdir(const char *path, unsigned int mode);
+    void free(void *memory);
+    char *strdup(const char *text);
+  ]])
+  local ok, found = pcall(ffi.load, "edit.so.2")
+  library = declared and ok and found or nil
+end
+
+editor.available = library ~= nil
+
+-- $XDG_STATE_HOME/flowlua/history; its folder is made if need be. nil without a home.
+local function history_path()
+  local home = os.getenv("HOME")
+  local state = os.getenv("XDG_STATE_HOME") or (home and home .. "/.local/state")
+  if not state then return nil end
+  for _, folder in ipairs { home and home .. "/.local" or state, state, state .. "/flowlua" } do ffi.C.mkdir(folder, 448) end
+  return state .. "/flowlua/history"
+end
+
+-- complete(text) returns the list of what the word may become.
+function editor.open(complete)
+  if not library then return end
+  library.using_history()
+  local path = history_path()
+  if path then library.read_history(path) end
+  local matches = {}
+  local generator = ffi.cast("char *(*)(const char *, int)", function(text, state)
+    if state == 0 then
+      local ok, list = pcall(complete, ffi.string(text))
+      matches = ok and list or {}
+    end
+    local match = matches[state + 1]
+    return match and ffi.C.strdup(match) or nil       -- libedit frees it
+  end)
+  library.rl_attempted_completion_function = function(text)
+    return library.rl_completion_matches(text, generator)
+  end
+  library.rl_completion_append_character = 0
+end
+
+-- A line without its end, nil at the end of the input. Not compiled, since completion calls back into Lua.
+function editor.read(prompt)
+  if not library then
+    io.write(prompt)
+    io.flush()
+    return io.read("*l")
+  end
+  local line = library.readline(prompt)
+  if line == nil then return nil end
+  local text = ffi.string(line)
+  ffi.C.free(line)
+  return text
+end
+jit.off(editor.read)
+
+function editor.remember(text)
+  if library and text:find("%S") then library.add_history(text) end
+end
+
+function editor.close()
+  local path = library and history_path()
+  if path then library.write_history(path) end
+end
+
+return editor

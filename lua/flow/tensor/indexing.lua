@@ -1,0 +1,139 @@
+-- indexing.lua: a[1], a[{1, 2}], a[{ {}, {1, 2} }] and assignments to them.
+--
+-- Positions count from 1, -1 is the last. A number takes one position and drops the axis, a list {from, to, step} takes
+-- both ends (step from 1, to defaults to the end), {} takes all; axes that are not named are taken whole. Read outside of
+-- tapes and traces the result is a view of the same memory; otherwise it is an op, so that gradients flow.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local tensor = require "flow.tensor"
+
+local C, check, raise = native.C, native.check, errors.raise
+local one = native.out("flow_tensor")
+local LAST = 4611686018427387903LL    -- INT64_MAX / 2: "to the end" of an axis whose size is known only when a plan runs
+
+local function whole(value, axis)
+  if type(value) ~= "number" or value ~= math.floor(value) then
+    raise("a position is a whole number from 1, got %s on axis %d", errors.describe(value), axis)
+  end
+  return value
+end
+
+-- Position from 0 of a user's position on an axis of n elements.
+local function position(value, n, axis)
+  whole(value, axis)
+  if n < 0 then tensor.unknown_rows(("position %d of axis %d"):format(value, axis)) end
+  local from = value < 0 and value + n or value - 1
+  if from < 0 or from >= n then
+    raise("position %d is out of range: axis %d has %d elements%s", value, axis, n,
+      value == 0 and ", counted from 1" or "")
+  end
+  return from
+end
+
+-- begin and end (exclusive), from 0, and step of a {from, to, step} on an axis of n elements (n < 0: not known).
+local function range(entry, n, axis)
+  for key in pairs(entry) do
+    if key ~= 1 and key ~= 2 and key ~= 3 then raise("a range is {from, to, step}, got a field %s on axis %d", tostring(key), axis) end
+  end
+  local from, to, step = whole(entry[1] or 1, axis), whole(entry[2] or -1, axis), whole(entry[3] or 1, axis)
+  if step < 1 then raise("the step of a range counts forward from 1, got %d on axis %d", step, axis) end
+  if n < 0 then
+    if from < 1 or (to < 1 and to ~= -1) then tensor.unknown_rows(("a range {%d, %d} from the end of axis %d"):format(from, to, axis)) end
+    return from - 1, to == -1 and LAST or to, step
+  end
+  local first = from < 0 and from + n or from - 1
+  local last = to < 0 and to + n + 1 or to
+  if first < 0 or first > n or last < 0 or last > n or from == 0 then
+    raise("the range {%d, %d} is out of range: axis %d has %d elements%s", from, to, axis, n, from == 0 and ", counted from 1" or "")
+  end
+  return first, math.max(first, last), step
+end
+
+-- Calls take(axis, begin, finish, step, dropped) for each axis of t.
+local function each_axis(t, key, take)
+  local shape = tensor.raw_shape(t)
+  if type(key) == "number" then key = { key } end
+  if type(key) ~= "table" then
+    raise("a tensor is indexed by a position or a list of positions and ranges, got %s%s", errors.describe(key),
+      native.is_tensor(key) and ": flow.take(x, positions, axis) takes several positions, flow.where chooses by a condition" or "")
+  end
+  local count = #key
+  if count > #shape then
+    raise("%d positions for a tensor of rank %d, shape %s", count, #shape, tensor.shape_text(shape))
+  end
+  for axis = 1, #shape do
+    local entry, n = key[axis], shape[axis]
+    if axis > count then
+      take(axis, 0, n < 0 and LAST or n, 1, false, n)
+    elseif type(entry) == "table" then
+      local begin, finish, step = range(entry, n, axis)
+      take(axis, begin, finish, step, false, n)
+    else
+      local begin = position(entry, n, axis)
+      take(axis, begin, begin + 1, 1, true, n)
+    end
+  end
+end
+
+-- A view of the selected elements that shares t's memory.
+local function view(t, key)
+  local p = native.pointer(t)
+  local shape, strides, offset, empty = {}, {}, 0, false
+  each_axis(t, key, function(axis, begin, finish, step, dropped)
+    local stride = C.flow_tensor_stride(p, axis - 1)
+    offset, empty = offset + begin * stride, empty or finish <= begin
+    if not dropped then
+      shape[#shape + 1] = math.ceil((finish - begin) / step)
+      strides[#strides + 1] = stride * step
+    end
+  end)
+  if empty then offset = 0 end      -- of no elements none is the first
+  local dims, rank = native.dims(shape)
+  check(C.flow_tensor_view(p, rank, dims, (native.dims(strides)), offset, one))
+  native.called[1] = t
+  return native.tensor(one[0])
+end
+
+-- The same as ops: slice, then reshape without the dropped axes.
+local function slice(t, key)
+  local ops = require "flow.tensor.ops"
+  local begins, finishes, steps, kept, drops = {}, {}, {}, {}, false
+  each_axis(t, key, function(axis, begin, finish, step, dropped, n)
+    begins[axis], finishes[axis], steps[axis] = begin, finish, step
+    drops = drops or dropped
+    if not dropped then
+      local whole_axis = begin == 0 and step == 1 and (finish == n or finish == LAST)
+      kept[#kept + 1] = whole_axis and n or { axis }
+    end
+  end)
+  local result = ops.slice_from_zero(t, begins, finishes, steps)
+  if not drops then return result end
+  local cut = tensor.raw_shape(result)
+  for i = 1, #kept do
+    if type(kept[i]) == "table" then kept[i] = cut[kept[i][1]] end
+  end
+  return ops.reshape_raw(result, kept)
+end
+
+function tensor.select(t, key)
+  if C.flow_tensor_is_symbolic(native.pointer(t)) ~= 0 or C.flow_tape_depth(native.context) > 0 then return slice(t, key) end
+  return view(t, key)
+end
+
+function tensor.assign(t, key, value)
+  tensor.need_value(t, "assigning an element")
+  if C.flow_tape_depth(native.context) > 0 then
+    raise("elements cannot be assigned while a tape records, since gradients would not see it: use flow.where")
+  end
+  local target = view(t, key)
+  local kind = type(value)
+  if kind == "number" or kind == "boolean" or native.is_int64(value) then
+    tensor.fill(target, value, "assigning an element")
+  else
+    local source = native.is_tensor(value) and value or tensor.tensor(value, { dtype = t.dtype })
+    check(C.flow_tensor_copy(target.p, tensor.need_value(source, "assigning an element")))
+  end
+end
+
+return tensor

@@ -1,0 +1,588 @@
+-- init.lua: what a tensor is in Lua: how it is made, its fields, its values as Lua values, its text. Arithmetic is in
+-- ops.lua, a[i] in indexing.lua; both add to native.methods, where a tensor's methods are looked up.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local devices = require "flow.devices"
+local scopes = require "flow.scopes"
+local signature = require "flow.signature"
+local define_op = require "flow.tensor.define_op"
+local integers = require "flow.tensor.integers"
+
+local C, check, raise = native.C, native.check, errors.raise
+local methods, hooks = native.methods, native.hooks
+local is_tensor, pointer = native.is_tensor, native.pointer
+
+-- Its functions with a text are those of flow. Positions in brackets are read by a file that is loaded when the first ones come.
+local IN_BRACKETS = { select = true, assign = true }
+local tensor = signature.module("flow", {}, function(module, name)
+  if not IN_BRACKETS[name] then return nil end
+  require "flow.tensor.indexing"
+  return rawget(module, name)
+end, true)
+local takes = signature.takes
+local one = native.out("flow_tensor")
+
+---- devices -----------------------------------------------------------------------------------------------------------
+
+tensor.is_device = devices.is_name
+
+-- Number of the device that an option names, or where tensors are made now (nil); raises unless it exists.
+function tensor.device_number(name)
+  if name == nil then return devices.current() end
+  return devices.number(name)
+end
+
+---- traced tensors --------------------------------------------------------------------------------------------------------
+
+-- The functions that the running coroutine is tracing, innermost last, as "file:line".
+local function tracing()
+  local own = scopes.own()
+  own.tracing = own.tracing or {}
+  return own.tracing
+end
+
+-- native.while_tracing, of a function that stands there.
+function tensor.while_tracing(where, begin, f, ...)
+  local list = tracing()
+  local depth = #list
+  return native.between(function() list[depth + 1] = where end, function()
+    for i = #list, depth + 1, -1 do list[i] = nil end
+  end, native.while_tracing, begin, f, ...)
+end
+
+function tensor.is_symbolic(t)
+  return C.flow_tensor_is_symbolic(pointer(t)) ~= 0
+end
+
+-- Raises if t stands for a value that exists only when a plan runs; what names the attempt: "item()".
+local function need_value(t, what)
+  local p = pointer(t)
+  if C.flow_tensor_is_symbolic(p) ~= 0 then
+    local list = tracing()
+    local where = list[#list]
+    raise("%s: this tensor has no value while f is traced%s: use flow.where, or run it eagerly", what, where and " (" .. where .. ")" or "")
+  end
+  return p
+end
+tensor.need_value = need_value
+
+---- new tensors -----------------------------------------------------------------------------------------------------------
+
+local function is_list(value)
+  return type(value) == "table" and (value[1] ~= nil or next(value) == nil)
+end
+
+-- The dimensions of a shape that a user gave.
+local function check_dims(what, shape)
+  if type(shape) == "number" then shape = { shape } end
+  if type(shape) == "cdata" then
+    raise("%s: the shape holds the batch dimension of a traced function: use flow.zeros_like and its kin", what)
+  elseif type(shape) ~= "table" or getmetatable(shape) then
+    raise("%s: a shape is a list of dimensions such as {2, 3}, got %s", what, errors.describe(shape))
+  end
+  for i = 1, errors.check_list(what .. ": the shape", shape) do
+    local n = shape[i]
+    if type(n) ~= "number" or n < 0 or n ~= math.floor(n) or n >= 2 ^ 53 then
+      raise("%s: dimension %d of a shape is a whole number from 0, got %s", what, i, errors.describe(n))
+    end
+  end
+  return shape
+end
+
+tensor.check_dims = check_dims
+
+-- The values of t on a device: t itself where it is there. A tape that records sees a copy.
+function tensor.to_device(t, number)
+  local p = pointer(t)
+  if C.flow_tensor_is_symbolic(p) ~= 0 or C.flow_tensor_device(p) == number then return t end
+  native.pressure()
+  native.try(C.flow_tensor_to_device, native.context, p, number, one)
+  native.called[1] = t
+  return native.tensor(one[0])
+end
+
+-- The same on the host, for functions that read the elements there.
+function tensor.on_host(t)
+  return tensor.to_device(t, -1)
+end
+
+-- What a function that makes tensors returns: t where its options want it.
+local function placed(t, options)
+  local moved = tensor.to_device(t, tensor.device_number(options.device))
+  if moved.p ~= t.p then t:close() end
+  return moved
+end
+
+-- A new tensor of zeros on a device of that number; without it on the host. dtype is a number of enum flow_dtype.
+local function new(dtype, shape, device)
+  native.pressure()
+  local dims, rank = native.dims(shape)
+  native.try(C.flow_tensor_new_on, native.context, device or -1, dtype, rank, dims, one)
+  return native.tensor(one[0])
+end
+tensor.new = new
+
+-- Sets all elements to a number, a boolean or a 64-bit integer.
+local function fill(t, value, what)
+  if type(value) == "boolean" then value = value and 1 or 0 end
+  if integers.is(value) and C.flow_tensor_dtype(t.p) == C.FLOW_INT64 then integers.fill(t.p, value, what or "flow.full")
+  else check(C.flow_tensor_fill(t.p, tonumber(value))) end
+  return t
+end
+tensor.fill = fill
+
+-- A rank 0 tensor; value is a number or an int64_t.
+function tensor.scalar(dtype, value)
+  native.try(C.flow_tensor_scalar, dtype, tonumber(value), one)
+  local t = native.tensor(one[0])
+  return integers.is(value) and dtype == C.FLOW_INT64 and fill(t, value) or t
+end
+
+-- The dtype number that options ask for, else the default.
+local function wanted_dtype(options, default)
+  return native.dtype(options.dtype or default)
+end
+
+-- Zeros where and of what dtype the options say.
+local function new_by(options, default, shape)
+  return new(wanted_dtype(options, default), shape, tensor.device_number(options.device))
+end
+
+takes "shape..., { dtype?, device? }"
+function tensor.zeros(shape, options)
+  return new_by(options, "float32", check_dims("flow.zeros", shape))
+end
+
+takes "shape..., { dtype?, device? }"
+function tensor.ones(shape, options)
+  return fill(new_by(options, "float32", check_dims("flow.ones", shape)), 1)
+end
+
+takes "shape, value, { dtype?, device? }"
+function tensor.full(shape, value, options)
+  local dims = check_dims("flow.full", shape)
+  local kind = type(value)
+  if native.is_tensor(value) then
+    if options.dtype then value = value:to(options.dtype) end
+    return value:broadcast_to(dims)
+  end
+  if kind ~= "number" and kind ~= "boolean" and not integers.is(value) then
+    raise("flow.full: the value is a number, a boolean or a tensor, got %s", errors.describe(value))
+  end
+  return fill(new_by(options, kind == "boolean" and "bool" or kind == "cdata" and "int64" or "float32", dims), value)
+end
+
+-- eye(n [, m] [, options]): ones on the diagonal.
+takes "n, m?, { dtype?, device? }"
+function tensor.eye(n, m, options)
+  m = m or n
+  check_dims("flow.eye", { n, m })
+  local t = new_by(options, "float32", { n, m })
+  local diagonal = math.min(n, m)
+  if diagonal == 0 then return t end
+  check(C.flow_tensor_view(t.p, 1, (native.dims { diagonal }), (native.dims { m + 1 }), 0, one))
+  fill(native.tensor(one[0]), 1)
+  return t
+end
+
+local function all_whole(...)
+  for i = 1, select("#", ...) do
+    local value = (select(i, ...))
+    if value ~= math.floor(value) then return false end
+  end
+  return true
+end
+
+-- arange(stop), arange(start, stop [, step]) [, options]: start, start + step ... before stop; int32 when all are whole, int64 of 64-bit
+-- integers.
+takes "start: numeric, stop?: numeric, step?: numeric, { dtype?, device? }"
+function tensor.arange(start, stop, step, options)
+  local exact
+  start, stop, step, exact = integers.range("flow.arange", start, stop, step or 1)
+  if exact then
+    native.try(C.flow_tensor_arange_integers, wanted_dtype(options, "int64"), start, stop, step, one)
+  else
+    local count = math.max(0, math.ceil((stop - start) / step))
+    if not (count < 2 ^ 53) then raise("flow.arange: from %g to %g in steps of %g there is no end", start, stop, step) end
+    local dtype = wanted_dtype(options, all_whole(start, stop, step) and "int32" or "float32")
+    native.try(C.flow_tensor_arange, dtype, start, step, count, one)
+  end
+  return placed(native.tensor(one[0]), options)
+end
+
+-- num numbers from start to stop; { endpoint = false } leaves stop out.
+takes "start: number, stop: number, num: whole = 50, { dtype?, device?, endpoint: boolean = true }"
+function tensor.linspace(start, stop, num, options)
+  check_dims("flow.linspace", { num })
+  local gaps = options.endpoint == false and num or num - 1
+  local step = gaps > 0 and (stop - start) / gaps or 0
+  local values = native.array("double", num)
+  for i = 0, num - 1 do values[i] = start + step * i end
+  if gaps > 0 and options.endpoint ~= false then values[num - 1] = stop end
+  local t = new(wanted_dtype(options, "float32"), { num })
+  check(C.flow_tensor_write(t.p, values, num))
+  return placed(t, options)
+end
+
+---- Lua values to tensors ---------------------------------------------------------------------------------------------------
+
+-- Shape of nested lists by their first entries, and whether the leaves are booleans.
+local function shape_of(value, shape)
+  shape = shape or {}
+  if type(value) ~= "table" then return shape, value end
+  shape[#shape + 1] = #value
+  if #value == 0 then
+    if next(value) ~= nil then raise("flow.tensor: a table with names is not a value; it has %q", tostring(next(value))) end
+    return shape, nil
+  end
+  return shape_of(value[1], shape)
+end
+
+local function path_text(path)
+  return "[" .. table.concat(path, "][") .. "]"
+end
+
+-- Writes the leaves of nested lists into values from position n on; returns the position after them. values.numbers holds doubles,
+-- values.exact the 64-bit integers by position, values.fractions says whether a leaf is not whole.
+local function flatten(value, shape, depth, values, n, path)
+  if depth > #shape then
+    local kind = type(value)
+    if kind == "number" then
+      values.numbers[n] = value
+      values.fractions = values.fractions or value ~= math.floor(value)
+    elseif kind == "boolean" then values.numbers[n] = value and 1 or 0
+    elseif integers.is(value) then values.numbers[n], values.exact[n] = tonumber(value), value
+    elseif kind == "table" then
+      raise("flow.tensor: the value at %s is a table where a number was expected: the lists differ in depth", path_text(path))
+    else raise("flow.tensor: the value at %s is %s, expected a number", path_text(path), errors.describe(value)) end
+    return n + 1
+  end
+  if type(value) ~= "table" then
+    raise("flow.tensor: the value at %s is %s where a list of %d was expected", path_text(path), errors.describe(value), shape[depth])
+  end
+  if table.maxn(value) > #value then
+    raise("flow.tensor: the list%s has a hole: its entry %d is nil, but it continues to %d", #path > 0 and " at " .. path_text(path) or "",
+      #value + 1, table.maxn(value))
+  end
+  if #value ~= shape[depth] then
+    raise("flow.tensor: the list%s has %d entries, its neighbours have %d: all rows need the same length",
+      #path > 0 and " at " .. path_text(path) or "", #value, shape[depth])
+  end
+  for i = 1, #value do
+    path[depth] = i
+    n = flatten(value[i], shape, depth + 1, values, n, path)
+  end
+  path[depth] = nil
+  return n
+end
+
+-- flow.tensor(number | boolean | nested lists | numeric cdata array | tensor [, { dtype =, device = }]): always a copy.
+takes "value?: data, { dtype?, device? }"
+function tensor.tensor(value, options)
+  local kind = type(value)
+  if kind == "cdata" then
+    if is_tensor(value) then
+      local number, own = tensor.device_number(options.device), C.flow_tensor_device(pointer(value))
+      if not options.device and number < 0 then number = own end
+      if options.dtype and options.dtype ~= value.dtype then value = value:to(options.dtype)
+      elseif number == own then value = value:clone() end
+      return tensor.to_device(value, number)
+    end
+    if integers.is(value) then return fill(new_by(options, "int64", {}), value, "flow.tensor") end
+    local dtype, shape, memory, unsigned = native.array_of(value)
+    if not dtype then raise("flow.tensor: %s is not a numeric array", tostring(native.typeof(value))) end
+    local dims, rank = native.dims(shape)
+    check(C.flow_tensor_borrow(memory, native.dtype(dtype), rank, dims, one))
+    local source = native.tensor(one[0])
+    local t = new(wanted_dtype(options, dtype), shape)
+    check(C.flow_tensor_copy(t.p, source.p))
+    if unsigned and source.size > 0 and source:min():item() < 0 then
+      raise("flow.tensor: the array has an element above 9223372036854775807, the largest int64")
+    end
+    source:close()
+    return placed(t, options)
+  elseif kind ~= "number" and kind ~= "boolean" and kind ~= "table" then
+    raise("flow.tensor: expected a number, nested lists or an array, got %s", errors.describe(value))
+  end
+  local metatable = kind == "table" and getmetatable(value)
+  if metatable and metatable.__tensor then return tensor.tensor(metatable.__tensor(value), options) end
+  local shape, leaf = shape_of(value)
+  if type(leaf) == "cdata" and is_tensor(leaf) then
+    if #shape > 1 then raise("flow.tensor: a list of tensors may not be nested; use flow.stack") end
+    errors.check_list("flow.tensor", value)
+    local t = tensor.stack(value)
+    return placed(options.dtype and t:to(options.dtype) or t, options)
+  end
+  local count = 1
+  for i = 1, #shape do count = count * shape[i] end
+  local values = { numbers = native.array("double", count), exact = {}, fractions = false }
+  flatten(value, shape, 1, values, 0, {})
+  local exact = next(values.exact) ~= nil
+  local t = new(wanted_dtype(options, type(leaf) == "boolean" and "bool" or exact and not values.fractions and "int64" or "float32"), shape)
+  check(C.flow_tensor_write(t.p, values.numbers, count))
+  if exact and C.flow_tensor_dtype(t.p) == C.FLOW_INT64 then
+    local all = integers.read(t.p)
+    for i, integer in pairs(values.exact) do all[i] = integers.of(integer, "flow.tensor") end
+    integers.write(t.p, all)
+  end
+  return placed(t, options)
+end
+
+---- borrowed memory ----------------------------------------------------------------------------------------------------------
+
+-- Memory lent by frombuffer stays anchored while any tensor, view, tape or plan still reads it: a second view of ours asks
+-- the library for the number of holders. The list outlives reloads of this module; it is swept when more memory is lent
+-- rather than by a finalizer, which would ask about tensors that are gone when a state closes.
+local anchors = native.anchors
+
+local function sweep_anchors()
+  local kept = 0
+  for i = 1, #anchors do
+    local anchor = anchors[i]
+    anchors[i] = nil
+    if C.flow_tensor_owners(anchor.keeper.p) > 1 then
+      kept = kept + 1
+      anchors[kept] = anchor
+    else
+      anchor.keeper:close()
+    end
+  end
+  anchors.sweep_at = 2 * kept + 8
+end
+
+-- A tensor over the memory of a cdata array or pointer, without a copy; or of a string's bytes, which are copied, since strings never
+-- change. offset: bytes to leave out at the beginning.
+takes "memory, shape, dtype = 'float32', offset: whole = 0"
+function tensor.frombuffer(memory, shape, dtype, offset)
+  local text = type(memory) == "string"
+  if not text and (type(memory) ~= "cdata" or is_tensor(memory)) then
+    raise("flow.frombuffer: expected a string, a cdata array or a pointer, got %s", errors.describe(memory))
+  end
+  shape = check_dims("flow.frombuffer", shape)
+  local number = native.dtype(dtype)
+  local dims, rank = native.dims(shape)
+  local own = text and #memory or select(2, native.array_of(memory)) and native.sizeof(memory)
+  if own then
+    local wanted = C.flow_dtype_size(number)
+    for i = 1, rank do wanted = wanted * shape[i] end
+    if offset + wanted > own then
+      raise("flow.frombuffer: the shape takes %d bytes%s, the %s has %d", wanted, offset > 0 and (" from byte %d on"):format(offset) or "",
+        text and "string" or "array", own)
+    end
+  end
+  local first = native.cast(text and "const char *" or "char *", memory) + offset
+  if text then      -- the tensor can be written to, a string cannot
+    local copy = new(number, shape)
+    native.copy(C.flow_tensor_data(copy.p), first, copy.size * C.flow_dtype_size(number))
+    return copy
+  end
+  if tonumber(native.cast("intptr_t", first) % C.flow_dtype_size(number)) ~= 0 then
+    raise("flow.frombuffer: %s elements begin at a multiple of %d bytes, this address is not one", native.dtype_names[number],
+      C.flow_dtype_size(number))
+  end
+  check(C.flow_tensor_borrow(native.cast("void *", first), number, rank, dims, one))
+  local t = native.tensor(one[0])
+  local strides, stride = native.dims(shape), 1
+  for i = rank - 1, 0, -1 do
+    strides[i] = stride
+    stride = stride * dims[i]
+  end
+  check(C.flow_tensor_view(t.p, rank, dims, strides, 0, one))
+  if #anchors >= anchors.sweep_at then sweep_anchors() end
+  anchors[#anchors + 1] = { memory = memory, keeper = native.tensor(one[0]) }
+  return t
+end
+
+---- fields -------------------------------------------------------------------------------------------------------------------
+
+local fields = {}
+
+local function shape_table(p)
+  local shape = {}
+  for i = 1, C.flow_tensor_rank(p) do shape[i] = C.flow_tensor_dim(p, i - 1) end
+  return shape
+end
+
+-- The dimensions as a plain list, negative where they count rows of a batch (for lua/flow; users read t.shape).
+function tensor.raw_shape(t)
+  return shape_table(pointer(t))
+end
+
+function tensor.shape_text(shape)
+  local parts = {}
+  for i = 1, #shape do
+    local n = shape[i]
+    parts[i] = n < 0 and (n == -1 and "None" or ("%d*None"):format(-n)) or ("%d"):format(n)
+  end
+  return "{" .. table.concat(parts, ", ") .. "}"
+end
+
+function fields.shape(t)
+  local shape = shape_table(pointer(t))
+  for i = 1, #shape do
+    if shape[i] < 0 then return native.symbolic_shape(t) end
+  end
+  return shape
+end
+function fields.dtype(t) return native.dtype_names[C.flow_tensor_dtype(pointer(t))] end
+function fields.device(t) return devices.name(C.flow_tensor_device(pointer(t))) end
+function fields.rank(t) return C.flow_tensor_rank(pointer(t)) end
+function fields.size(t) return C.flow_tensor_size(pointer(t)) end
+fields.ndim = fields.rank
+
+local function unknown_rows(what)
+  raise("%s is the number of rows of the batch, which a traced function does not know: use -1 in reshape, or run it eagerly", what)
+end
+tensor.unknown_rows = unknown_rows
+
+-- A shape whose batch dimension is known only when the plan runs: reading that entry is an error, the others are numbers.
+function native.shape_hooks.index(shape, key)
+  if type(key) ~= "number" then raise("a shape has no field %q", tostring(key)) end
+  if key < 1 or key > shape.rank then return nil end
+  local n = tonumber(shape.dims[key - 1])
+  if n < 0 then unknown_rows(("shape[%d]"):format(key)) end
+  return n
+end
+function native.shape_hooks.tostring(shape)
+  local list = {}
+  for i = 1, shape.rank do list[i] = tonumber(shape.dims[i - 1]) end
+  return tensor.shape_text(list)
+end
+
+function hooks.index(t, key)
+  if type(key) == "string" then
+    local method = methods[key]
+    if method then return method end
+    local field = fields[key]
+    if field then return field(t) end
+    local names = {}
+    for name in pairs(methods) do names[name] = true end
+    for name in pairs(fields) do names[name] = true end
+    raise("a tensor has no field %q%s", key, errors.suggestion(key, names))
+  end
+  return tensor.select(t, key)
+end
+
+function hooks.newindex(t, key, value)
+  if type(key) == "string" then raise("a tensor's field %q cannot be set", key) end
+  tensor.assign(t, key, value)
+end
+
+function hooks.length(t)
+  local p = pointer(t)
+  if C.flow_tensor_rank(p) == 0 then raise("a tensor of rank 0 has no length") end
+  local n = C.flow_tensor_dim(p, 0)
+  if n < 0 then unknown_rows("#tensor") end
+  return n
+end
+
+function hooks.call(t)
+  raise("a tensor cannot be called: positions stand in brackets, a[1] or a[{1, 2}] (got %s)", errors.describe(t))
+end
+
+function hooks.same(a, b)
+  return is_tensor(a) and is_tensor(b) and a.p == b.p
+end
+
+function hooks.order()
+  raise("tensors are compared elementwise by a:lt(b), a:le(b), a:gt(b), a:ge(b)")
+end
+
+---- values as Lua values --------------------------------------------------------------------------------------------------------
+
+local number = native.new("double[1]")
+
+-- The only element: a number, a boolean for dtype bool, an int64_t above 2^53 (integers.lua).
+define_op.method("item", function(t)
+  local p = need_value(t, "item()")
+  check(C.flow_tensor_item(p, number))
+  local dtype = C.flow_tensor_dtype(p)
+  if dtype == C.FLOW_BOOL then return number[0] ~= 0 end
+  if dtype == C.FLOW_INT64 and math.abs(number[0]) >= 2 ^ 53 then return integers.to_lua(integers.read(p)[0]) end
+  return number[0]
+end)
+
+-- Nested Lua lists of what item() gives; a rank 0 tensor gives its value.
+define_op.method("totable", function(t)
+  local p = need_value(t, "totable()")
+  local count = C.flow_tensor_size(p)
+  local boolean, whole = C.flow_tensor_dtype(p) == C.FLOW_BOOL, C.flow_tensor_dtype(p) == C.FLOW_INT64
+  local values
+  if whole then
+    values = integers.read(p)
+  else
+    values = native.array("double", count)
+    check(C.flow_tensor_read(p, values, count))
+  end
+  local shape, n = shape_table(p), -1
+  local function nest(depth)
+    if depth > #shape then
+      n = n + 1
+      if boolean then return values[n] ~= 0 end
+      return whole and integers.to_lua(values[n]) or values[n]
+    end
+    local list = {}
+    for i = 1, shape[depth] do list[i] = nest(depth + 1) end
+    return list
+  end
+  return nest(1)
+end)
+
+-- A typed cdata pointer to the elements, borrowed: it is good as long as t lives. float16 and bfloat16 come as uint16_t.
+define_op.method("data", function(t)
+  local p = need_value(t, "data()")
+  if C.flow_tensor_is_contiguous(p) == 0 then raise("data(): this tensor is a view with gaps; take :contiguous() first") end
+  return native.data(t)
+end)
+
+-- Releases the tensor's memory now instead of at the next collection; any later use is an error.
+define_op.method("close", function(t)
+  native.close_tensor(t)
+end)
+
+define_op.method("is_symbolic", function(t)
+  return tensor.is_symbolic(t)
+end)
+
+function hooks.tostring(t)
+  if t.p == nil then return "Tensor (closed)" end
+  local p = t.p
+  local symbolic = C.flow_tensor_is_symbolic(p) ~= 0
+  local header = ("Tensor %s %s %s"):format(native.dtype_names[C.flow_tensor_dtype(p)], tensor.shape_text(shape_table(p)),
+    symbolic and "symbolic" or devices.name(C.flow_tensor_device(p)))
+  if symbolic then return header end
+  return header .. "\n" .. native.text(C.flow_tensor_format, p)
+end
+
+---- files ----------------------------------------------------------------------------------------------------------------------
+
+local function check_path(what, path)
+  return require("flow.io").path(path, what)
+end
+
+takes "path, tensor"
+function tensor.save_npy(path, t)
+  if is_tensor(path) then path, t = t, path end
+  path = check_path("flow.save_npy", path)
+  if not is_tensor(t) then t = tensor.tensor(t) end
+  check(C.flow_tensor_save_npy(need_value(t, "flow.save_npy"), path))
+end
+
+takes "path"
+function tensor.load_npy(path)
+  native.try(C.flow_tensor_load_npy, check_path("flow.load_npy", path), one)
+  return native.tensor(one[0])
+end
+
+-- One array of an .npz archive; member without ".npy".
+takes "path, member"
+function tensor.load_npz(path, member)
+  if type(member) ~= "string" then raise("flow.load_npz: name the array, e.g. flow.load_npz(%q, \"x_train\")", tostring(path)) end
+  native.try(C.flow_tensor_load_npz, check_path("flow.load_npz", path), member, one)
+  return native.tensor(one[0])
+end
+
+tensor.is_list = is_list
+
+return tensor

@@ -1,0 +1,569 @@
+-- ops.lua: the ops as functions flow.exp(x), methods x:exp() and operators a + b.
+--
+-- An operand is a tensor, a variable, a Lua number or boolean, or nested lists. Lua numbers are weakly typed: they take the
+-- tensor's dtype if it can hold them, so that uint8 images / 255 are float32 and float16 weights * 2 stay float16.
+-- Axes count from 1, negative ones from the end. A layer library takes part in two ways, both fields of a metatable:
+--   __tensor(object)              the tensor that stands for the object (variables)
+--   __apply(op, a, b, c)          called instead of the op when an operand has it (the nodes of functional models)
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local tensor = require "flow.tensor"
+local define_op = require "flow.tensor.define_op"
+local takes = require("flow.signature").takes
+local integers = require "flow.tensor.integers"
+
+local C, raise = native.C, errors.raise
+local context, methods, hooks = native.context, native.methods, native.hooks
+local is_tensor, pointer = native.is_tensor, native.pointer
+local floor = math.floor
+
+local ops = {}
+
+---- calling an op ---------------------------------------------------------------------------------------------------------
+
+local ids = {}     -- op numbers by name
+for id = 0, C.flow_op_count() - 1 do ids[native.string(C.flow_op_name(id))] = id end
+
+local inputs, outputs = native.out("flow_tensor", 3), native.out("flow_tensor", 4)
+
+local held = native.held
+
+local function run(op, list, count, attributes)
+  local status = C.flow_apply(context, op, list, count, attributes, outputs)
+  if status ~= 0 then
+    if status == C.FLOW_OUT_OF_MEMORY then
+      native.collect()
+      status = C.flow_apply(context, op, list, count, attributes, outputs)
+    end
+    native.check(status)
+  end
+  return native.tensor(outputs[0])
+end
+
+local function apply1(op, a, attributes)
+  native.pressure()
+  held[1] = a
+  inputs[0] = pointer(a)
+  return run(op, inputs, 1, attributes)
+end
+
+local function apply2(op, a, b, attributes)
+  native.pressure()
+  held[1], held[2] = a, b
+  inputs[0], inputs[1] = pointer(a), pointer(b)
+  return run(op, inputs, 2, attributes)
+end
+
+local function apply3(op, a, b, c, attributes)
+  native.pressure()
+  held[1], held[2], held[3] = a, b, c
+  inputs[0], inputs[1], inputs[2] = pointer(a), pointer(b), pointer(c)
+  return run(op, inputs, 3, attributes)
+end
+
+local function apply_list(op, list, attributes)
+  native.pressure()
+  held[1] = list
+  local pointers, count = native.pointers(list)
+  return run(op, pointers, count, attributes)
+end
+
+---- operands -----------------------------------------------------------------------------------------------------------------
+
+-- A Lua number, boolean or 64-bit integer as a tensor, beside one of the dtype `like` (a number).
+local function scalar(value, like, what)
+  if type(value) == "boolean" then return tensor.scalar(C.FLOW_BOOL, value and 1 or 0) end
+  if type(value) == "number" then return tensor.scalar(C.flow_dtype_of_number(like, value), value) end
+  value = integers.of(value, what)
+  return tensor.scalar(C.flow_dtype_of_integer(like, value), value)
+end
+
+-- The tensor of an operand; like: the dtype name of the tensor that it meets (nil: float32).
+local function operand(value, like, what)
+  local kind = type(value)
+  if kind == "cdata" then
+    if is_tensor(value) then return value end
+    if integers.is(value) then return scalar(value, like and native.dtypes[like] or C.FLOW_INT64, what or "operand") end
+  elseif kind == "number" or kind == "boolean" then
+    return scalar(value, like and native.dtypes[like] or C.FLOW_FLOAT32)
+  elseif kind == "table" then
+    local metatable = getmetatable(value)
+    if metatable then
+      if metatable.__tensor then return metatable.__tensor(value) end
+    else
+      return tensor.tensor(value, { dtype = like and like:find("float") and like or nil })
+    end
+  end
+  raise("%s: expected a tensor or a number, got %s", what or "operand", errors.describe(value))
+end
+ops.operand = operand
+
+local function dtype_of(t)
+  return native.dtype_names[C.flow_tensor_dtype(pointer(t))]
+end
+
+-- Both operands of a binary op as tensors.
+local function operands(a, b, what)
+  if is_tensor(a) then return a, operand(b, dtype_of(a), what) end
+  if is_tensor(b) then return operand(a, dtype_of(b), what), b end
+  if type(a) == "table" then
+    a = operand(a, nil, what)
+    return a, operand(b, dtype_of(a), what)
+  end
+  b = operand(b, nil, what)
+  return operand(a, dtype_of(b), what), b
+end
+
+local function define(f, ...) return define_op.op(ops, f, ...) end
+local function define_variadic(f, name) return define_op.variadic(ops, f, name) end
+
+local function number(what, name, value, default)
+  if value == nil then return default end
+  if type(value) ~= "number" then raise("%s: %s is a number, got %s", what, name, errors.describe(value)) end
+  return value
+end
+
+---- elementwise -----------------------------------------------------------------------------------------------------------------
+
+local unary = {
+  neg = "negative", abs = "absolute", sign = true, square = true, floor = true, ceil = true, exp = true,
+  expm1 = true, log = true, log1p = true, sqrt = true, rsqrt = true, reciprocal = true, sin = true, cos = true, tanh = true,
+  sigmoid = true, erf = true, softplus = true, logical_not = true, is_finite = "isfinite", stop_gradient = true, copy = "clone",
+}
+for name, alias in pairs(unary) do
+  local id, what = ids[name], "flow." .. name
+  define(function(x) return apply1(id, operand(x, nil, what)) end, name, alias ~= true and alias or nil)
+end
+
+local binary = {
+  add = true, sub = "subtract", mul = "multiply", div = "divide", divide_no_nan = true, pow = "power", mod = true, maximum = true,
+  minimum = true, eq = "equal", ne = "not_equal", lt = "less", le = "less_equal", gt = "greater", ge = "greater_equal",
+  logical_and = true, logical_or = true,
+}
+for name, alias in pairs(binary) do
+  local id, what = ids[name], "flow." .. name
+  define(function(a, b)
+    a, b = operands(a, b, what)
+    return apply2(id, a, b)
+  end, name, alias ~= true and alias or nil)
+end
+
+for _, name in ipairs { "neg", "add", "sub", "mul", "div", "pow", "mod" } do hooks[name] = ops[name] end
+
+-- Keras' activations.relu: below the threshold the slope, above max_value that.
+takes "x, negative_slope = 0, max_value?, threshold = 0"
+define(function(x, slope, most, threshold)
+  x = operand(x, nil, "flow.relu")
+  slope, threshold = number("flow.relu", "negative_slope", slope, 0), number("flow.relu", "threshold", threshold, 0)
+  local y
+  if slope == 0 and threshold == 0 then y = apply1(ids.relu, x)
+  else y = ops.where(ops.ge(x, threshold), x, (x - threshold) * slope) end
+  return most and ops.minimum(y, number("flow.relu", "max_value", most)) or y
+end, "relu")
+
+-- To the nearest whole number, halves to the even one, or to this many decimals.
+takes "x, decimals = 0"
+define(function(x, decimals)
+  x = operand(x, nil, "flow.round")
+  if decimals == nil or decimals == 0 then return apply1(ids.round, x) end
+  if number("flow.round", "decimals", decimals) ~= floor(decimals) then
+    raise("flow.round: decimals is a whole number, got %s", errors.describe(decimals))
+  end
+  local scale = 10 ^ decimals
+  return apply1(ids.round, x * scale) / scale
+end, "round")
+
+define(function(x)
+  x = operand(x, nil, "flow.isnan")
+  return apply2(ids.ne, x, x)
+end, "isnan")
+
+-- where(condition, a, b): a where the condition is non-zero, else b.
+define(function(condition, a, b)
+  if a == nil or b == nil then raise("flow.where takes a condition and two values") end
+  condition = operand(condition, nil, "flow.where")
+  a, b = operands(a, b, "flow.where")
+  return apply3(ids.where, condition, a, b)
+end, "where")
+
+define(function(x, low, high)
+  return ops.minimum(ops.maximum(x, low), high)
+end, "clip")
+
+---- casts and copies --------------------------------------------------------------------------------------------------------------
+
+local function cast(x, name)
+  local dtype = native.dtype(name)
+  x = operand(x, nil, "flow.cast")
+  if C.flow_tensor_dtype(pointer(x)) == dtype then return x end
+  local attributes = native.attributes()
+  attributes.cast.dtype = dtype
+  return apply1(ids.cast, x, attributes)
+end
+define(cast, "cast", "astype")
+
+-- to("float16") casts, to("cpu") moves, to("cpu", "float16") does both; what is there already comes back as it is.
+local function move_or_cast(x, wanted)
+  if tensor.is_device(wanted) then return tensor.to_device(operand(x, nil, "to()"), tensor.device_number(wanted)) end
+  return cast(x, wanted)
+end
+define(function(x, target, other)
+  if other == nil then return move_or_cast(x, target) end
+  if tensor.is_device(target) == tensor.is_device(other) then
+    raise("to(): a device, a dtype or one of each, got %s and %s", errors.describe(target), errors.describe(other))
+  end
+  return move_or_cast(move_or_cast(x, target), other)
+end, "to")
+
+define_op.method("contiguous", function(t)
+  if C.flow_tensor_is_contiguous(pointer(t)) ~= 0 or tensor.is_symbolic(t) then return t end
+  return ops.copy(t)
+end)
+
+---- axes --------------------------------------------------------------------------------------------------------------------------
+
+-- Axis from 0 of a user's axis; limit: how many axes there are to name.
+local function axis_from(axis, limit, what)
+  if type(axis) ~= "number" or axis ~= floor(axis) then raise("%s: an axis is a whole number, got %s", what, errors.describe(axis)) end
+  local from = axis < 0 and axis + limit or axis - 1
+  if from < 0 or from >= limit then
+    raise("%s: axis %d is out of range: there are %d axes, counted from 1", what, axis, limit)
+  end
+  return from
+end
+
+local function rank_of(t)
+  return C.flow_tensor_rank(pointer(t))
+end
+
+-- axis: nil (all), a number or a list of them.
+local function reduction(t, axis, keepdims, what)
+  if keepdims ~= nil and type(keepdims) ~= "boolean" then
+    raise("%s: keepdims is true or false, got %s", what, errors.describe(keepdims))
+  end
+  local attributes, rank = native.attributes(), rank_of(t)
+  local reduce = attributes.reduce
+  reduce.keepdims = keepdims and 1 or 0
+  if type(axis) == "table" then
+    reduce.count = errors.check_list(what .. ": axis", axis)
+    if #axis == 0 or #axis > rank then raise("%s: %d axes named for a tensor of rank %d", what, #axis, rank) end
+    for i = 1, #axis do reduce.axes[i - 1] = axis_from(axis[i], rank, what) end
+  elseif axis ~= nil then
+    reduce.count = 1
+    reduce.axes[0] = axis_from(axis, rank, what)
+  end
+  return attributes
+end
+
+local REDUCTION = "x, axis?: number|list, keepdims: boolean = false"
+
+for _, name in ipairs { "sum", "prod", "max", "min", "any", "all" } do
+  local id, what = ids[name], "flow." .. name
+  takes(REDUCTION)
+  define(function(x, axis, keepdims)
+    x = operand(x, nil, what)
+    return apply1(id, x, reduction(x, axis, keepdims, what))
+  end, name)
+end
+
+for _, name in ipairs { "argmax", "argmin" } do
+  local id, what = ids[name], "flow." .. name
+  -- Positions from 1 along one axis, or in the flattened tensor.
+  takes(REDUCTION)
+  define(function(x, axis, keepdims)
+    x = operand(x, nil, what)
+    local attributes = reduction(x, axis, keepdims, what)
+    attributes.reduce.base = 1
+    return apply1(id, x, attributes)
+  end, name)
+end
+
+-- Labels, from 0, of the largest entries along the last axis: what y holds for predictions x.
+define(function(x)
+  x = operand(x, nil, "classes()")
+  return apply1(ids.argmax, x, reduction(x, -1, false, "classes()"))
+end, "classes")
+
+local one = native.out("flow_tensor")
+takes(REDUCTION)
+define(function(x, axis, keepdims)
+  x = operand(x, nil, "flow.mean")
+  native.pressure()
+  native.try(C.flow_mean, context, pointer(x), reduction(x, axis, keepdims, "flow.mean"), one)
+  held[1] = x
+  return native.tensor(one[0])
+end, "mean")
+
+-- Variance and standard deviation of the population, as NumPy and Keras define them.
+takes(REDUCTION)
+define(function(x, axis, keepdims)
+  x = operand(x, nil, "flow.var")
+  local centered = x - ops.mean(x, axis, true)
+  return ops.mean(ops.square(centered), axis, keepdims)
+end, "var")
+takes(REDUCTION)
+define(function(x, axis, keepdims) return ops.sqrt(ops.var(x, axis, keepdims)) end, "std")
+
+for _, name in ipairs { "softmax", "log_softmax" } do
+  local id, what = ids[name], "flow." .. name
+  takes "x, axis = -1"
+  define(function(x, axis)
+    x = operand(x, nil, what)
+    local attributes = native.attributes()
+    attributes.axis.axis = axis_from(axis or -1, rank_of(x), what)
+    return apply1(id, x, attributes)
+  end, name)
+end
+
+local function activate(name, x)
+  x = operand(x, nil, "flow." .. name)
+  native.pressure()
+  native.try(C.flow_activate, context, name, pointer(x), one)
+  held[1] = x
+  return native.tensor(one[0])
+end
+
+for _, name in ipairs { "selu", "silu", "swish", "relu6", "softsign", "hard_sigmoid", "hard_silu", "hard_swish", "mish", "exponential" } do
+  if C.flow_activation_known(name) ~= 0 then define(function(x) return activate(name, x) end, name) end
+end
+
+takes "x, negative_slope = 0.2"
+define(function(x, slope)
+  if slope == nil then return activate("leaky_relu", x) end
+  x = operand(x, nil, "flow.leaky_relu")
+  return ops.where(ops.ge(x, 0), x, x * number("flow.leaky_relu", "negative_slope", slope))
+end, "leaky_relu")
+
+takes "x, alpha = 1"
+define(function(x, alpha)
+  if alpha == nil then return activate("elu", x) end
+  x = operand(x, nil, "flow.elu")
+  return ops.where(ops.ge(x, 0), x, ops.expm1(ops.minimum(x, 0)) * number("flow.elu", "alpha", alpha))
+end, "elu")
+
+-- As keras.ops.gelu: x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 (Hendrycks and Gimpel, Gaussian Error Linear Units, 2016), or, with
+-- false, the exact x (1 + erf(x / sqrt 2)) / 2, which the activation "gelu" of layers is.
+takes "x, approximate = true"
+define(function(x, approximate)
+  if approximate == false then return activate("gelu", x) end
+  if approximate ~= nil and approximate ~= true then
+    raise("flow.gelu: approximate is true or false, got %s", errors.describe(approximate))
+  end
+  x = operand(x, nil, "flow.gelu")
+  if not dtype_of(x):find("float") then x = x:to("float32") end
+  local root = 0.79788456080286535588      -- sqrt(2 / pi)
+  return x * 0.5 * (ops.tanh(x * (ops.square(x) * (root * 0.044715) + root)) + 1)
+end, "gelu")
+
+---- shapes -----------------------------------------------------------------------------------------------------------------------------
+
+local function with_dims(op, x, dims)
+  if #dims > C.FLOW_MAX_RANK then raise("a tensor has at most %d dimensions, got %d", C.FLOW_MAX_RANK, #dims) end
+  local attributes = native.attributes()
+  attributes.shape.rank = #dims
+  for i = 1, #dims do attributes.shape.dims[i - 1] = dims[i] end
+  return apply1(op, x, attributes)
+end
+
+-- Dimensions as the library counts them: negative ones are multiples of the rows of a batch, native.INFER is worked out.
+function ops.reshape_raw(x, dims)
+  return with_dims(ids.reshape, x, dims)
+end
+
+-- A user's shape, a list or several numbers.
+local function dims_of(what, first, ...)
+  if type(first) == "cdata" and not is_tensor(first) and not native.is_int64(first) then
+    local list = {}
+    for i = 1, #first do list[i] = first[i] end
+    return list
+  end
+  local list = type(first) == "table" and first or { first, ... }
+  if type(first) == "table" and select("#", ...) > 0 then
+    raise("%s takes a list or several numbers; %s is one argument too many", what, errors.describe((...)))
+  end
+  local key = next(list, #list > 0 and #list or nil)
+  if key ~= nil and type(key) ~= "number" then raise("%s: unknown option %q", what, tostring(key)) end
+  for i = 1, errors.check_list(what .. ": the shape", list) do
+    if type(list[i]) ~= "number" or list[i] ~= floor(list[i]) then
+      raise("%s: dimension %d of the shape is %s, expected a whole number", what, i, errors.describe(list[i]))
+    end
+  end
+  return list
+end
+
+local function reshape(x, ...)
+  x = operand(x, nil, "reshape()")
+  local wanted, dims, inferred = dims_of("reshape()", ...), {}, nil
+  for i = 1, #wanted do
+    if wanted[i] == -1 then
+      if inferred then raise("reshape(): dimensions %d and %d are both -1, at most one can be worked out", inferred, i) end
+      inferred, dims[i] = i, native.INFER
+    elseif wanted[i] < 0 then
+      raise("reshape(): dimension %d is %d; a dimension is a whole number from 0, or -1: worked out", i, wanted[i])
+    else
+      dims[i] = wanted[i]
+    end
+  end
+  return ops.reshape_raw(x, dims)
+end
+
+takes "x, shape..."
+define_variadic(reshape, "reshape")
+takes "x, shape..."
+define_variadic(function(x, ...)
+  return with_dims(ids.broadcast_to, operand(x, nil, "broadcast_to()"), dims_of("broadcast_to()", ...))
+end, "broadcast_to")
+
+define(function(x) return reshape(x, -1) end, "flatten", "ravel")
+
+takes "x, axis = 1"
+define(function(x, axis)
+  x = operand(x, nil, "expand_dims()")
+  local dims = tensor.raw_shape(x)
+  table.insert(dims, axis_from(axis or 1, #dims + 1, "expand_dims()") + 1, 1)
+  return ops.reshape_raw(x, dims)
+end, "expand_dims")
+
+-- squeeze() drops all axes of length 1, squeeze(axis) or squeeze{1, 3} the named ones, which must have it.
+takes "x, axis?"
+define(function(x, axis)
+  x = operand(x, nil, "squeeze()")
+  local shape, drop, dims = tensor.raw_shape(x), {}, {}
+  for _, a in ipairs(type(axis) == "table" and axis or { axis }) do
+    local index = axis_from(a, #shape, "squeeze()") + 1
+    if shape[index] ~= 1 then raise("squeeze(): axis %d of shape %s is not 1", a, tensor.shape_text(shape)) end
+    drop[index] = true
+  end
+  for i = 1, #shape do
+    if not (drop[i] or (axis == nil and shape[i] == 1)) then dims[#dims + 1] = shape[i] end
+  end
+  return ops.reshape_raw(x, dims)
+end, "squeeze")
+
+local function permute(x, axes, what)
+  x = operand(x, nil, what)
+  local rank, attributes = rank_of(x), native.attributes()
+  if axes and #axes ~= rank then raise("%s: %d axes named for a tensor of rank %d", what, #axes, rank) end
+  attributes.transpose.rank = rank
+  local seen = {}
+  for i = 0, rank - 1 do
+    local axis = axes and axis_from(axes[i + 1], rank, what) or rank - 1 - i
+    if seen[axis] then raise("%s: axis %d is named twice", what, axis + 1) end
+    seen[axis] = true
+    attributes.transpose.axes[i] = axis
+  end
+  return apply1(ids.transpose, x, attributes)
+end
+
+-- transpose() reverses the axes, transpose{2, 1, 3} says which old axis each new one is.
+takes "x, axes?"
+define(function(x, axes)
+  if axes ~= nil and type(axes) ~= "table" then
+    raise("transpose() takes the list of all axes in their new order, e.g. {2, 1}; swapaxes(1, 2) swaps two")
+  end
+  return permute(x, axes, "transpose()")
+end, "transpose", "T")
+takes "x, axes..."
+define_variadic(function(x, first, ...)
+  return permute(x, dims_of("permute()", first, ...), "permute()")
+end, "permute")
+define(function(x, a, b)
+  x = operand(x, nil, "swapaxes()")
+  local axes, rank = {}, rank_of(x)
+  for i = 1, rank do axes[i] = i end
+  local i, j = axis_from(a, rank, "swapaxes()") + 1, axis_from(b, rank, "swapaxes()") + 1
+  axes[i], axes[j] = axes[j], axes[i]
+  return permute(x, axes, "swapaxes()")
+end, "swapaxes")
+
+function ops.slice_from_zero(x, begins, finishes, steps)
+  local attributes = native.attributes()
+  local slice = attributes.slice
+  slice.rank = #begins
+  for i = 1, #begins do
+    slice.begin[i - 1], slice["end"][i - 1], slice.step[i - 1] = begins[i], finishes[i], steps[i]
+  end
+  return apply1(ids.slice, x, attributes)
+end
+
+local function list_of(values, what)
+  if type(values) ~= "table" or getmetatable(values) or errors.check_list(what, values) == 0 then
+    raise("%s takes a list of tensors, got %s", what, errors.describe(values))
+  end
+  local list = {}
+  for i = 1, #values do list[i] = operand(values[i], nil, what) end
+  return list
+end
+
+-- concat({a, b, ...} [, axis = 1]) joins along an axis that exists, stack along a new one.
+local function concat(values, axis)
+  local list = list_of(values, "flow.concat")
+  local attributes = native.attributes()
+  attributes.axis.axis = axis_from(axis or 1, rank_of(list[1]), "flow.concat")
+  return apply_list(ids.concat, list, attributes)
+end
+takes "values, axis = 1"
+define(concat, "concat", "concatenate")
+takes "values, axis = 1"
+define(function(values, axis)
+  local list = list_of(values, "flow.stack")
+  local position = axis_from(axis or 1, rank_of(list[1]) + 1, "flow.stack") + 1
+  for i = 1, #list do list[i] = ops.expand_dims(list[i], position) end
+  return concat(list, position)
+end, "stack")
+for _, name in ipairs { "concat", "concatenate", "stack" } do methods[name] = nil end
+tensor.stack = ops.stack
+
+---- linear algebra and the rest ----------------------------------------------------------------------------------------------------
+
+-- transpose_a and transpose_b swap the last two axes of a factor first, as in TensorFlow.
+takes "a, b, { transpose_a?: boolean, transpose_b?: boolean }"
+define(function(a, b, options)
+  a, b = operands(a, b, "flow.matmul")
+  if options and options.transpose_a then a = ops.swapaxes(a, -1, -2) end
+  if options and options.transpose_b then b = ops.swapaxes(b, -1, -2) end
+  return apply2(ids.matmul, a, b)
+end, "matmul", "dot")
+
+-- A traced stand-in for a concrete tensor while a trace is open, so that ops on it may use the batch's rows.
+local function constant(t)
+  native.try(C.flow_trace_constant, context, pointer(t), one)
+  held[1] = t
+  return native.tensor(one[0])
+end
+
+-- A tensor of x's kind, traced or not, in a raw shape.
+function ops.full_raw(x, shape, value, dtype)
+  if tensor.is_symbolic(x) then return with_dims(ids.broadcast_to, constant(tensor.scalar(dtype, value)), shape) end
+  return tensor.full(shape, value, { dtype = native.dtype_names[dtype] })
+end
+
+local function full_like(x, value, options, what)
+  x = operand(x, nil, what)
+  local dtype = native.dtype(options and options.dtype or dtype_of(x))
+  if type(value) == "boolean" then value = value and 1 or 0 end
+  if type(value) ~= "number" and not native.is_int64(value) then
+    raise("%s: the value is a number, got %s", what, errors.describe(value))
+  end
+  return ops.full_raw(x, tensor.raw_shape(x), value, dtype)
+end
+takes "x, { dtype? }"
+define(function(x, options) return full_like(x, 0, options, "flow.zeros_like") end, "zeros_like")
+takes "x, { dtype? }"
+define(function(x, options) return full_like(x, 1, options, "flow.ones_like") end, "ones_like")
+takes "x, value, { dtype? }"
+define(function(x, value, options) return full_like(x, value, options, "flow.full_like") end, "full_like")
+
+-- one_hot(labels, n): labels from 0 to rows of n with a single 1; a label outside gives zeros.
+takes "labels, num_classes, { dtype = 'float32' }"
+define(function(labels, count, options)
+  labels = operand(labels, "int32", "flow.one_hot")
+  if type(count) ~= "number" then raise("flow.one_hot: the number of classes is a number, got %s", errors.describe(count)) end
+  local hits = ops.eq(ops.expand_dims(labels, -1), tensor.arange(count))
+  return cast(hits, options and options.dtype or "float32")
+end, "one_hot")
+
+require "flow.tensor.array_ops" (ops, define, axis_from, function(rows, indices) return apply2(ids.gather, rows, indices) end)
+
+return ops

@@ -1,0 +1,123 @@
+-- random.lua: random tensors. They are counter-based: a seed and an element's index make a number, so equal seeds give
+-- equal tensors on every machine. Without { seed = n } each call draws a fresh seed from the global one, and in a traced
+-- function every run draws new numbers.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local tensor = require "flow.tensor"
+local devices = require "flow.devices"
+local ops = require "flow.tensor.ops"
+local signature = require "flow.signature"
+
+local C, raise = native.C, errors.raise
+local context = native.context
+local takes = signature.takes
+local random = signature.module "flow.random"
+local internal = signature.internal(random)
+
+local out = native.out("flow_tensor")
+
+local function check_seed(what, seed)
+  if type(seed) ~= "number" or seed ~= math.floor(seed) or seed < 0 or seed >= 2 ^ 53 then
+    raise("%s: a seed is a whole number from 0, got %s", what, errors.describe(seed))
+  end
+  return seed
+end
+
+-- flow.set_random_seed(n): makes all that follows reproducible.
+function random.set_seed(seed)
+  C.flow_context_seed(context, check_seed("flow.set_random_seed", seed))
+  random.global_seed = seed
+end
+internal.check_seed = check_seed
+random.global_seed = false    -- of set_seed, if it was called: shuffled datasets mix it with their own
+
+-- Where the drawing of seeds stands: for checkpoints, flow.train.Checkpoint { random = flow.random }.
+function random:get_state()
+  return { context = native.text(C.flow_context_save, context), global_seed = self.global_seed or nil }
+end
+function random:set_state(state)
+  if type(state) ~= "table" or type(state.context) ~= "string" then
+    raise("flow.random:set_state takes what get_state gave, got %s", errors.describe(state))
+  end
+  native.check(C.flow_context_restore(context, state.context))
+  self.global_seed = state.global_seed or false
+end
+
+-- A seed of the caller, or a fresh one.
+function internal.seed_of(what, options)
+  if options.seed ~= nil then return check_seed(what, options.seed) end
+  return C.flow_context_next_seed(context)
+end
+
+local function draw(what, op, shape, dtype, low, high, options)
+  native.pressure()
+  local seed = random.seed_of(what, options)
+  local attributes = native.attributes()
+  local r = attributes.random
+  r.rank, r.dtype = #shape, native.dtype(dtype)
+  if #shape > C.FLOW_MAX_RANK then raise("%s: a tensor has at most %d dimensions, got %d", what, C.FLOW_MAX_RANK, #shape) end
+  for i = 1, #shape do r.dims[i - 1] = shape[i] end
+  r.low, r.high, r.seed = low, high, seed
+  r.keyed_by_step = options.seed == nil and C.flow_trace_depth(context) > 0 and 1 or 0
+  devices.within(tensor.device_number(options.device), native.try, C.flow_apply, context, C.flow_op_find(op), nil, 0, attributes, out)
+  return native.tensor(out[0])
+end
+
+local NORMAL = "shape..., { mean: number = 0, stddev: number = 1, seed?, dtype = 'float32', device? }"
+
+local function normal(name, op)
+  local what = "flow.random." .. name
+  takes(NORMAL)
+  return function(shape, options)
+    return draw(what, op, tensor.check_dims(what, shape), options.dtype, options.mean, options.stddev, options)
+  end
+end
+
+-- normal({2, 2} [, { mean = 0, stddev = 1, seed =, dtype = }]); truncated_normal redraws beyond two standard deviations.
+random.normal = normal("normal", "random_normal")
+random.truncated_normal = normal("truncated_normal", "random_truncated_normal")
+
+-- uniform({2, 2} [, { minval = 0, maxval = 1, seed =, dtype = }]): minval <= x < maxval.
+takes "shape..., { minval: number = 0, maxval: number = 1, seed?, dtype = 'float32', device? }"
+function random.uniform(shape, options)
+  local what = "flow.random.uniform"
+  local low, high = options.minval, options.maxval
+  if not (low <= high) then raise("%s: minval %g is larger than maxval %g", what, low, high) end
+  return draw(what, "random_uniform", tensor.check_dims(what, shape), options.dtype, low, high, options)
+end
+
+-- randint({2, 2}, minval, maxval [, options]): whole numbers, minval <= x < maxval.
+takes "shape, minval: number = 0, maxval: number, { seed?, dtype = 'int32', device? }"
+function random.randint(shape, minval, maxval, options)
+  local what = "flow.random.randint"
+  if not (minval < maxval) then raise("%s: needs minval < maxval, got %s and %s", what, tostring(minval), tostring(maxval)) end
+  return draw(what, "random_uniform", tensor.check_dims(what, shape), options.dtype, minval, maxval, options)
+end
+
+-- permutation(n [, { seed = }]): the positions 1 .. n in random order, int64.
+takes "n: whole, { seed? }"
+function random.permutation(n, options)
+  local what = "flow.random.permutation"
+  local order = tensor.arange(1, n + 1, { dtype = "int64", device = "cpu" })
+  native.check(C.flow_tensor_shuffle(order.p, random.seed_of(what, options)))
+  return tensor.to_device(order, devices.current())
+end
+
+-- shuffle(x [, { seed = }]): a copy of x with its rows in random order.
+takes "x, { seed? }"
+function random.shuffle(x, options)
+  local what = "flow.random.shuffle"
+  x = ops.operand(x, nil, what)
+  local home = C.flow_tensor_device(native.pointer(x))
+  x = tensor.on_host(x):contiguous()
+  local p = tensor.need_value(x, what)
+  local rows = #x
+  local order = tensor.arange(0, rows, { dtype = "int64", device = "cpu" })
+  native.check(C.flow_tensor_shuffle(order.p, random.seed_of(what, options)))
+  local result = tensor.new(C.flow_tensor_dtype(p), tensor.raw_shape(x))
+  native.check(C.flow_tensor_gather_rows(p, order.p, 0, rows, result.p))
+  return tensor.to_device(result, home)
+end
+
+return random

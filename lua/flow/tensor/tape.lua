@@ -1,0 +1,164 @@
+-- tape.lua: gradients of what ran while a tape recorded.
+--
+--   local tape = flow.GradientTape()
+--   local loss = tape:record(function() return loss_fn(y, model(x)) end)
+--   local gradients = tape:gradient(loss, model.trainable_variables)
+--
+-- Trainable variables are watched by being read; tensors are watched by tape:watch(t). A tape may be asked for gradients
+-- any number of times; recording again starts from the beginning.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local signature = require "flow.signature"
+local variable = require "flow.tensor.variable"
+local ops = require "flow.tensor.ops"
+
+local C, check, raise = native.C, native.check, errors.raise
+local context, held = native.context, native.held
+local tape = signature.module "flow"
+local takes = signature.takes
+
+local metatable = {}
+local Tape = signature.methods("tape", metatable)
+metatable.__index = function(_, key)
+  local method = Tape[key]
+  if method == nil then raise("a gradient tape has no field %q%s", tostring(key), errors.suggestion(tostring(key), Tape)) end
+  return method
+end
+
+-- Options as in TensorFlow: persistent is accepted (every tape is), watch_accessed_variables = false is not supported.
+takes "{ persistent: boolean = false, watch_accessed_variables: boolean = true }"
+function tape.GradientTape(options)
+  if options.watch_accessed_variables == false then
+    raise("flow.GradientTape: watch_accessed_variables = false is not supported; set variable.trainable = false")
+  end
+  return setmetatable({ handle = false, recording = false, watched = {} }, metatable)
+end
+
+local out = native.out("flow_tape")
+
+-- Runs f(...) while the tape records, and returns its results.
+takes("f: callable, ...", true)
+function Tape:record(f, ...)
+  if self.recording then raise("this tape records already") end
+  if type(f) ~= "function" and not (type(f) == "table" and getmetatable(f) and getmetatable(f).__call) then
+    raise("tape:record takes a function whose operations it records, got %s", errors.describe(f))
+  end
+  if self.handle then native.close(self.handle, C.flow_tape_release) end
+  self.handle = false
+  local depth, status = C.flow_tape_depth(context), 0
+  local function enter()
+    check(C.flow_tape_begin(context, out))
+    self.handle = native.own(out, C.flow_tape_release)
+    self.recording = true
+    for _, t in ipairs(self.watched) do check(C.flow_tape_watch(self.handle, native.pointer(t))) end
+  end
+  local function leave()
+    self.recording = false
+    if C.flow_tape_depth(context) > depth then status = C.flow_tape_end(context, self.handle or out[0]) end
+  end
+  local function finish(...)
+    check(status)
+    return ...
+  end
+  return finish(native.between(enter, leave, f, ...))
+end
+
+-- Watches a tensor (or a list of them), before recording starts or while it runs. Variables need no watching.
+function Tape:watch(t)
+  if native.is_tensor(t) then
+    if not t.dtype:find("float", 1, true) then raise("watch(): gradients need floating-point numbers, this tensor is %s", t.dtype) end
+    self.watched[#self.watched + 1] = t
+    if self.recording then check(C.flow_tape_watch(self.handle, native.pointer(t))) end
+  elseif type(t) == "table" and not variable.is_variable(t) then
+    for i = 1, errors.check_list("watch()", t) do self:watch(t[i]) end
+  elseif not variable.is_variable(t) then
+    raise("watch(): expected a tensor or a list of tensors, got %s", errors.describe(t))
+  end
+end
+
+-- Appends the tensors and variables of a nested list to `leaves`; returns the same structure with positions in their place.
+local function flatten(sources, leaves)
+  if native.is_tensor(sources) or variable.is_variable(sources) then
+    leaves[#leaves + 1] = sources
+    return #leaves
+  end
+  if type(sources) ~= "table" or getmetatable(sources) then
+    raise("gradient(): a source is a tensor, a variable or a list of them, got %s", errors.describe(sources))
+  end
+  local positions = {}
+  for key, value in pairs(sources) do positions[key] = flatten(value, leaves) end
+  return positions
+end
+
+local function unflatten(positions, gradients)
+  if type(positions) == "number" then return gradients[positions] end
+  local result = {}
+  for key, position in pairs(positions) do result[key] = unflatten(position, gradients) end
+  return result
+end
+
+-- Appends the target, or the targets of a nested list, to `leaves`, and what is given for each to `given`: its output gradient, or nil.
+local function flatten_targets(target, gradient, leaves, given)
+  if native.is_tensor(target) then
+    if not target.dtype:find("float", 1, true) then
+      raise("gradient(): the target has dtype %s, which has no gradient", target.dtype)
+    end
+    leaves[#leaves + 1] = target
+    given[#leaves] = gradient ~= nil and ops.operand(gradient, target.dtype, "gradient(): an output gradient"):to(target.dtype) or nil
+    return
+  end
+  if type(target) ~= "table" or getmetatable(target) then raise("gradient(): the target is a tensor, got %s", errors.describe(target)) end
+  if gradient ~= nil and (type(gradient) ~= "table" or getmetatable(gradient)) then
+    raise("gradient(): output_gradients has the structure of the target, a list, got %s", errors.describe(gradient))
+  end
+  if #target > 0 then errors.check_list("gradient(): the target", target) end
+  for key in pairs(gradient or {}) do
+    if target[key] == nil then raise("gradient(): output_gradients has the entry %s, the target has not", tostring(key)) end
+  end
+  for key, entry in pairs(target) do flatten_targets(entry, gradient and gradient[key], leaves, given) end
+end
+
+-- Gradients of the sum of the target's elements, or of those of all targets of a list, in the structure of sources; nil for a source that
+-- no target depends on, or zeros with unconnected_gradients = "zero". output_gradients, of the target's structure: each element counts so
+-- much, as if the computation went on with a loss of which these are the gradients (a vector-Jacobian product); nil stands for ones.
+takes "target?: data, sources?: data, output_gradients?, unconnected_gradients: 'none'|'zero' = 'none'"
+function Tape:gradient(target, sources, output_gradients, unconnected)
+  if not self.handle then raise("gradient(): this tape has recorded nothing; call tape:record(f) first") end
+  local targets, given, leaves = {}, {}, {}
+  flatten_targets(target, output_gradients, targets, given)
+  local positions = flatten(sources, leaves)
+  local count = #leaves
+  local tensors, variables = native.out("flow_tensor", math.max(count, 1)), native.out("flow_variable", math.max(count, 1))
+  for i = 1, count do
+    if native.is_tensor(leaves[i]) then tensors[i - 1] = native.pointer(leaves[i]) else variables[i - 1] = leaves[i].handle end
+  end
+  local of_targets, of_given = native.pointers(targets), native.out("flow_tensor", math.max(#targets, 1))
+  for i = 1, #targets do
+    if given[i] then of_given[i - 1] = native.pointer(given[i]) end
+  end
+  local results = native.out("flow_tensor", math.max(count, 1))
+  held[1], held[2], held[3] = leaves, targets, given
+  native.try(C.flow_tape_gradients, context, self.handle, of_targets, of_given, #targets, tensors, variables, count, results)
+  local gradients = {}
+  for i = 1, count do
+    if results[i - 1] ~= nil then gradients[i] = native.tensor(results[i - 1]) end
+  end
+  if unconnected == "zero" then
+    for i = 1, count do gradients[i] = gradients[i] or ops.zeros_like(leaves[i]) end
+  end
+  return unflatten(positions, gradients)
+end
+
+function Tape:close()
+  if self.handle and not self.recording then native.close(self.handle, C.flow_tape_release) end
+  self.handle = false
+  self.watched = {}
+end
+
+function metatable.__tostring(self)
+  return self.recording and "GradientTape (recording)" or "GradientTape"
+end
+
+
+return tape

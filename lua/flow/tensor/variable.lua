@@ -1,0 +1,175 @@
+-- variable.lua: a tensor that keeps its identity while its value changes: flow.Variable(value, { name =, trainable =, dtype = }).
+-- Arithmetic and tensor methods on a variable read its current value.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local tensor = require "flow.tensor"
+local devices = require "flow.devices"
+local ops = require "flow.tensor.ops"
+local signature = require "flow.signature"
+local placement = require "flow.tensor.placement"
+
+local C, check, raise = native.C, native.check, errors.raise
+local context, held = native.context, native.held
+local variable = signature.module("flow", {}, nil, true)
+local metatable = {}
+local Variable = signature.methods("variable", metatable)
+local out_tensor, out_variable = native.out("flow_tensor"), native.out("flow_variable")
+
+-- One Lua object per flow_variable, found by its address, so that == says whether two are the same variable.
+local known = setmetatable({}, { __mode = "v" })
+
+local function address(handle)
+  return tonumber(native.cast("intptr_t", handle))
+end
+
+local function adopt(handle)
+  local object = setmetatable({ handle = native.gc(handle, C.flow_variable_release) }, metatable)
+  known[address(handle)] = object
+  return object
+end
+
+-- The Lua object of a flow_variable * that a layer or optimizer owns.
+function variable.wrap(pointer)
+  return known[address(pointer)] or adopt(C.flow_variable_retain(pointer))
+end
+
+-- Gives this reference back; using the object is an error from now on. Another variable may come to be at its address.
+function variable.close(self)
+  local handle = rawget(self, "handle")
+  if not handle then return end
+  known[address(handle)] = nil
+  rawset(self, "handle", nil)
+  native.close(handle, C.flow_variable_release)
+end
+
+function variable.is_variable(value)
+  return type(value) == "table" and getmetatable(value) == metatable
+end
+
+native.is_variable = variable.is_variable
+
+-- Grows when a variable or layer changes between trainable and not: a traced function made before is traced again.
+variable.trainable_version = 0
+
+local SYNC = { MIRRORED = C.FLOW_MIRRORED, MEAN_ON_READ = C.FLOW_MEAN_ON_READ, SUM_ON_READ = C.FLOW_SUM_ON_READ }
+
+signature.takes "value?: data, { name: string = 'Variable', trainable: boolean = true, dtype?, sync = 'MIRRORED' }"
+function variable.Variable(value, options)
+  if value == nil then raise("flow.Variable needs an initial value") end
+  local sync = SYNC[options.sync]
+  if not sync then raise("flow.Variable: sync is MIRRORED, MEAN_ON_READ or SUM_ON_READ, got %s", errors.describe(options.sync)) end
+  local initial = ops.operand(value, nil, "flow.Variable")
+  if options.dtype then initial = initial:to(options.dtype) end
+  tensor.need_value(initial, "flow.Variable")
+  if devices.current() >= 0 then initial = tensor.to_device(initial, devices.current()) end
+  held[1] = initial
+  native.try(C.flow_variable_new, initial.p, options.name, options.trainable, sync, out_variable)
+  local made = adopt(out_variable[0])
+  if sync == C.FLOW_MIRRORED then placement.share_new { made } end
+  return made
+end
+
+-- The current value for arithmetic: a view of the storage, or in a traced function the symbolic value at this point.
+local function read(self)
+  native.try(C.flow_variable_read, context, self.handle, out_tensor)
+  return native.tensor(out_tensor[0])
+end
+variable.read = read
+
+-- A copy of the value, which later assignments do not change.
+function Variable:value()
+  return read(self):clone()
+end
+
+-- The pointer of what is assigned, which is held.
+local function assigned(value)
+  held[1] = value
+  return native.pointer(value)
+end
+
+function Variable:assign(value)
+  check(C.flow_variable_assign(context, self.handle, assigned(ops.operand(value, self.dtype, "assign()"))))
+  return self
+end
+
+function Variable:assign_add(value)
+  check(C.flow_variable_assign_add(context, self.handle, assigned(ops.operand(value, self.dtype, "assign_add()"))))
+  return self
+end
+
+function Variable:assign_sub(value)
+  check(C.flow_variable_assign_add(context, self.handle, assigned(-ops.operand(value, self.dtype, "assign_sub()"))))
+  return self
+end
+
+local fields = {}
+
+local function storage(self)
+  check(C.flow_variable_tensor(self.handle, out_tensor))
+  return native.tensor(out_tensor[0])
+end
+
+function fields.shape(self) return storage(self).shape end
+function fields.dtype(self) return storage(self).dtype end
+function fields.device(self) return storage(self).device end
+function fields.rank(self) return storage(self).rank end
+function fields.size(self) return storage(self).size end
+fields.ndim = fields.rank
+function fields.name(self) return native.string(C.flow_variable_name(self.handle)) end
+function fields.trainable(self) return C.flow_variable_trainable(self.handle) ~= 0 end
+
+local forwarded = {}     -- tensor methods by name, as methods of variables
+for _, name in ipairs { "item", "totable", "data" } do
+  forwarded[name] = signature.guard_method("variable:" .. name, Variable, function(self)
+    if C.flow_trace_depth(context) > 0 then return native.methods[name](read(self)) end
+    return native.methods[name](storage(self))
+  end)
+end
+local function forward(name)
+  local method = native.methods[name]
+  if not method or name == "close" then return nil end
+  forwarded[name] = forwarded[name] or signature.forward("variable:" .. name, Variable, method, read)
+  return forwarded[name]
+end
+
+function metatable.__index(self, key)
+  if type(key) ~= "string" then return read(self)[key] end
+  if key == "handle" then raise("this variable was closed with its model") end
+  local method = Variable[key]
+  if method then return method end
+  local field = fields[key]
+  if field then return field(self) end
+  local known_method = forward(key)
+  if known_method then return known_method end
+  local names = {}
+  for _, list in ipairs { Variable, fields, native.methods } do
+    for name in pairs(list) do names[name] = true end
+  end
+  raise("a variable has no field %q%s", key, errors.suggestion(key, names))
+end
+
+function metatable.__newindex(self, key, value)
+  if key == "trainable" then
+    if type(value) ~= "boolean" then raise("a variable's trainable is true or false, got %s", errors.describe(value)) end
+    C.flow_variable_set_trainable(self.handle, value and 1 or 0)
+    variable.trainable_version = variable.trainable_version + 1
+  elseif type(key) == "string" then
+    raise("a variable's field %q cannot be set; change its value with :assign(x)", key)
+  else
+    raise("a variable's elements cannot be assigned one by one; change its value with :assign(x)")
+  end
+end
+
+function metatable.__tostring(self)
+  return ("Variable %q %s"):format(self.name, tostring(storage(self)):gsub("^Tensor ", ""))
+end
+
+metatable.__tensor = read
+for _, name in ipairs { "add", "sub", "mul", "div", "pow", "mod" } do metatable["__" .. name] = ops[name] end
+metatable.__unm = function(a) return ops.neg(a) end      -- Lua gives the operand twice
+metatable.__concat = function(a, b) return tostring(a) .. tostring(b) end
+metatable.__lt = native.hooks.order
+metatable.__le = native.hooks.order
+
+return variable

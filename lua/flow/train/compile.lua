@@ -1,0 +1,420 @@
+-- compile.lua: compile, and the calls that run one batch: train_on_batch, test_on_batch, predict_on_batch.
+-- fit.lua adds the loops over data.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local models = require "flow.model"
+local optimizers = require "flow.train.optimizers"
+local losses = require "flow.train.losses"
+local metrics = require "flow.train.metrics"
+local steps = require "flow.train.steps"
+local tensor = require "flow.tensor"
+local ops = require "flow.tensor.ops"
+local arguments = require "flow.arguments"
+local ownership = require "flow.distribute.ownership"
+local workers = require "flow.distribute.model_workers"
+local named_data = require "flow.model.named_data"
+
+local C, raise = native.C, errors.raise
+local context, held = native.context, native.held
+local Model = models.Model
+local takes = require("flow.signature").takes
+local training = {}
+
+---- compile ---------------------------------------------------------------------------------------------------------------------
+
+local COMPILE = { "optimizer", "loss", "loss_weights", "metrics", "weighted_metrics", "run_eagerly", "steps_per_execution", "jit_compile",
+                  "auto_scale_loss" }
+local known = {}
+for _, name in ipairs(COMPILE) do known[name] = true end
+
+local function is_list(value)
+  return type(value) == "table" and not getmetatable(value) and value[1] ~= nil
+end
+
+-- How many outputs a model has that compile is told of: a class with a call() of its own says it by a list of losses.
+local function output_count(model, compiled)
+  local outputs = rawget(model, "outputs")
+  compiled = compiled or model._compiled
+  return outputs and #outputs or compiled and is_list(compiled.given.loss) and #compiled.given.loss or 1
+end
+
+-- A loss or metric option may be one value (nil is returned), a list by output, or a table by output name.
+local function per_output(model, compiled, value, what)
+  if value == nil then return {} end
+  if type(value) ~= "table" or getmetatable(value) then return nil end
+  if next(value) == nil then return value end
+  if value[1] ~= nil then
+    errors.check_list("compile: " .. what, value)
+    if #value ~= output_count(model, compiled) then
+      raise("%s: compile: %s has %d entries for %d outputs", object.title(model), what, #value, output_count(model, compiled))
+    end
+    return value
+  end
+  local outputs, by_position = rawget(model, "outputs"), {}
+  if not outputs then raise("%s: compile: %s by output name needs a functional model", object.title(model), what) end
+  local names = {}
+  for i, output in ipairs(outputs) do names[output.layer.name] = i end
+  for name, entry in pairs(value) do
+    local position = names[name]
+    if not position then
+      raise("%s: compile: %s names the output %q, which it does not have%s", object.title(model), what, tostring(name),
+        errors.suggestion(tostring(name), names))
+    end
+    by_position[position] = entry
+  end
+  return by_position
+end
+
+-- As Keras: what the loss of an output is reported as, by the output's name, or, where call() is written in Lua, by the loss's, which is
+-- numbered where it stands for several outputs.
+local function loss_key(model, compiled, output, used)
+  local outputs, entry = rawget(model, "outputs"), compiled.given.loss[output]
+  local name = outputs and outputs[output].layer.name or type(entry) == "string" and entry or compiled.losses[output].name
+  used[name] = (used[name] or 0) + 1
+  return name .. (used[name] > 1 and "_" .. used[name] - 1 or "") .. "_loss"
+end
+
+local function set_losses(model, compiled, loss, weights)
+  local count, used = output_count(model, compiled), {}
+  local list = per_output(model, compiled, loss, "loss")
+  for i = 1, list and 0 or count do compiled.losses[i] = losses.get(loss) end
+  for i, entry in pairs(list or {}) do compiled.losses[i] = losses.get(entry) end
+  if not list and not rawget(model, "outputs") then compiled.loss_of_each = compiled.losses[1] end
+  local by_output = per_output(model, compiled, weights, "loss_weights")
+  if not by_output then raise("%s: compile: loss_weights is a list, got %s", object.title(model), errors.describe(weights)) end
+  for i, weight in pairs(by_output) do
+    if type(weight) ~= "number" then
+      raise("%s: compile: entry %d of loss_weights is %s, expected a number", object.title(model), i, errors.describe(weight))
+    end
+  end
+  compiled.loss_weights = by_output
+  for i = 1, count > 1 and count or 0 do      -- as Keras: each output's loss is reported without its weight
+    if compiled.losses[i] then
+      local key = loss_key(model, compiled, i, used)
+      table.insert(compiled.output_losses, { metric = metrics.Mean(key), key = key, output = i })
+    end
+  end
+end
+
+-- One output: a list of metrics. Several outputs: an entry for each, by position or by name, which is a metric or a list of them.
+local function add_metrics(model, compiled, what, list, weighted)
+  if list == nil then return end
+  local several, outputs = output_count(model, compiled) > 1, rawget(model, "outputs")
+  local by_name = type(list) == "table" and not getmetatable(list) and list[1] == nil and next(list) ~= nil
+  local nested = type(list) == "table" and type(list[1]) == "table" and not getmetatable(list[1])
+  local by_output = { list }
+  if several or by_name or nested then
+    by_output = per_output(model, compiled, list, what) or raise("%s: compile: %s is a list with an entry for each output, got %s",
+      object.title(model), what, errors.describe(list))
+  end
+  for output = 1, output_count(model, compiled) do
+    local entries = by_output[output]
+    if type(entries) ~= "table" or getmetatable(entries) then entries = { entries } end
+    errors.check_list("compile: " .. what, entries)
+    for _, entry in ipairs(entries) do
+      local metric = metrics.get(entry)
+      local key = several and outputs and outputs[output].layer.name .. "_" .. metric.name or metric.name
+      compiled.metrics[#compiled.metrics + 1] = { metric = metric, key = key, output = output, weighted = weighted }
+    end
+  end
+end
+
+-- model:compile { optimizer =, loss =, metrics = { "accuracy" } }; positions as in Keras: optimizer, loss, loss_weights, metrics.
+takes("optimizer = 'rmsprop', loss, loss_weights, metrics, { weighted_metrics, run_eagerly = false, steps_per_execution = 1, "
+  .. "jit_compile, auto_scale_loss = true }", true)
+function Model:compile(...)
+  ownership.check(self, "compile")
+  local options = errors.check_options("compile", arguments.named("compile", COMPILE, 4, ...), known)
+  for _, name in ipairs { "train_step", "test_step", "predict_step" } do
+    if object.has(self, name) then
+      raise("%s: compile: your own %s() is not supported: write the loop with a GradientTape and flow.fn", object.title(self), name)
+    end
+  end
+  if options.run_eagerly then raise("compile: run_eagerly = true is not supported: call the model in a GradientTape instead") end
+  local per_execution = options.steps_per_execution or 1
+  if per_execution == "auto" then per_execution = 1 end      -- what Keras would find: here a step costs the same alone
+  if type(per_execution) ~= "number" or per_execution < 1 or per_execution ~= math.floor(per_execution) then
+    raise("compile: steps_per_execution is a whole number from 1 or \"auto\", got %s", errors.describe(per_execution))
+  end
+  local given = { loss = options.loss, loss_weights = options.loss_weights, metrics = options.metrics,
+                  weighted_metrics = options.weighted_metrics }
+  local compiled = { given = given, losses = {}, loss_of_each = false, loss_weights = {}, output_losses = {}, metrics = {},
+                     loss_tracker = metrics.Mean("loss"), steps_per_execution = per_execution }
+  compiled.optimizer = optimizers.get(options.optimizer or "rmsprop")
+  if options.auto_scale_loss ~= false and self.dtype_policy.name == "mixed_float16"
+    and not object.is(compiled.optimizer, optimizers.LossScaleOptimizer) then
+    compiled.optimizer = optimizers.LossScaleOptimizer(compiled.optimizer)
+  end
+  if options.loss ~= nil then set_losses(self, compiled, options.loss, options.loss_weights) end
+  add_metrics(self, compiled, "metrics", options.metrics, false)
+  add_metrics(self, compiled, "weighted_metrics", options.weighted_metrics, true)
+  training.prepare(self)
+  steps.clear(self)
+  rawset(self, "_compiled", compiled)
+  rawset(self, "_train_steps", 0)
+end
+
+for _, name in ipairs { "_compiled", "_all_built" } do Model.fields[name] = function() return false end end
+
+-- Gives the model what its steps are kept in.
+function training.prepare(model)
+  if rawget(model, "_steps") then return end
+  rawset(model, "_steps", {})
+  rawset(model, "_traces", 0)          -- steps traced so far
+  rawset(model, "_trace_states", {})   -- of each, the random state before
+  rawset(model, "_train_steps", 0)
+end
+
+Model._forget_steps = steps.clear
+
+function Model.fields.optimizer(self) return training.compiled(self).optimizer end
+function Model.fields.metrics_names(self)
+  local list = {}
+  for i, entry in ipairs(training.trackers(self)) do list[i] = entry.key end
+  return list
+end
+
+function Model.fields.loss(self) return training.compiled(self).given.loss end
+-- The loss's running mean, those of outputs, and the metrics, in the order of metrics_names.
+function Model.fields.metrics(self)
+  local list = {}
+  for i, entry in ipairs(training.trackers(self)) do list[i] = entry.metric end
+  return list
+end
+function Model:reset_metrics() training.reset(self) end
+
+-- What compile made. what: a call that may only run where the model belongs to, or nil.
+function training.compiled(model, what)
+  if what then ownership.check(model, what) end
+  return model._compiled or raise("%s: You must call `compile()` before using the model.", object.title(model))
+end
+
+---- results -----------------------------------------------------------------------------------------------------------------------
+
+-- All running means of a compiled model as { metric =, key = }: the loss, losses of outputs, metrics.
+function training.trackers(model)
+  local compiled = training.compiled(model)
+  local list = { { metric = compiled.loss_tracker, key = "loss" } }
+  for _, entries in ipairs { compiled.output_losses, compiled.metrics } do
+    for _, entry in ipairs(entries) do list[#list + 1] = entry end
+  end
+  return list
+end
+
+function training.reset(model)
+  for _, entry in ipairs(training.trackers(model)) do entry.metric:reset_state() end
+end
+
+-- { loss =, accuracy = } of what ran since the last reset. Waits for a device that still runs.
+function training.results(model)
+  local results = {}
+  for _, entry in ipairs(training.trackers(model)) do results[entry.key] = metrics.number(entry.metric) end
+  return results
+end
+
+---- data ----------------------------------------------------------------------------------------------------------------------------
+
+-- A list of tensors on the host out of a tensor, nested lists of numbers, or a list of tensors (several inputs).
+function training.tensors(value, what)
+  if value == nil then return {} end
+  local first = type(value) == "table" and not getmetatable(value) and value[1]
+  if native.is_tensor(first) or (type(first) == "table" and getmetatable(first)) then
+    local list = {}
+    for i = 1, errors.check_list(what, value) do list[i] = tensor.on_host(ops.operand(value[i], nil, what)) end
+    return list
+  end
+  return { tensor.on_host(ops.operand(value, nil, what)) }
+end
+
+local function rows_of(t)
+  return t.rank > 0 and t.shape[1] or 0
+end
+
+-- What a call was given as lists of tensors: x and y, which may be given by name, and the sample weights: none, one for all outputs, or one
+-- for each, by name or as a list.
+function training.read_data(model, x, y, weights)
+  local inputs = training.tensors(named_data.complete(model, "x", "inputs", x), "x")
+  local targets = training.tensors(named_data.complete(model, "y", "outputs", y), "y")
+  local given, names = named_data.order(model, "sample_weight", "outputs", weights)
+  for i = 1, names and #names or 0 do      -- an output that is not named counts every sample once
+    given[i] = given[i] or tensor.ones { inputs[1] and inputs[1].shape[1] or 0 }
+  end
+  local list = training.tensors(given, "sample_weight")
+  if #list > 1 and #list ~= output_count(model) then
+    raise("%s: sample_weight has %d entries for %d outputs", object.title(model), #list, output_count(model))
+  end
+  return inputs, targets, list
+end
+
+-- Checks that all have the same number of rows and returns it; names as Keras does.
+function training.cardinality(x, y, weights)
+  local n, same, parts = rows_of(x[1]), true, {}
+  for _, part in ipairs { { "x", x }, { "y", y }, { "sample_weight", weights } } do
+    local sizes = {}
+    for i, t in ipairs(part[2]) do
+      sizes[i] = rows_of(t)
+      same = same and sizes[i] == n
+      if t.rank == 0 then raise("%s is a single number, expected one row per sample", part[1]) end
+    end
+    if #sizes > 0 then parts[#parts + 1] = part[1] .. " sizes: " .. table.concat(sizes, ", ") end
+  end
+  if not same then
+    raise("Data cardinality is ambiguous. Make sure all arrays contain the same number of samples. %s", table.concat(parts, "; "))
+  end
+  return n
+end
+
+local out = native.out("flow_tensor")
+
+-- Rows first+1 .. first+count of t as a view.
+function training.rows(t, first, count)
+  local shape = t.shape
+  local dims, rank = native.dims(shape)
+  local strides, stride = native.dims(shape), 1
+  for i = rank - 1, 0, -1 do
+    strides[i] = stride
+    stride = stride * dims[i]
+  end
+  dims[0] = count
+  local status = C.flow_tensor_view(native.pointer(t), rank, dims, strides, first * tonumber(strides[0]), out)
+  held[1] = t
+  native.check(status)
+  return native.tensor(out[0])
+end
+
+---- one batch --------------------------------------------------------------------------------------------------------------------------
+
+local function contiguous(list, into)
+  for _, t in ipairs(list) do into[#into + 1] = t:contiguous() end
+end
+
+-- ", mse": the losses of a model, of which one has refused a label.
+local function of_losses(model)
+  local names = {}
+  for _, loss in pairs(model._compiled and model._compiled.losses or {}) do names[#names + 1] = loss.name end
+  table.sort(names)
+  return #names > 0 and ", " .. table.concat(names, ", ") or ""
+end
+
+-- Raises the failure of a step. A row of the batch that it is about becomes a sample of the data: first is the batch's first row in
+-- the data, order the permutation of the data, if any.
+function training.fail(model, status, first, order)
+  local row = native.error_field(C.FLOW_ERROR_ROW)
+  if status ~= C.FLOW_INVALID_ARGUMENT or not row then native.check(status) end
+  local text, sample = native.string(C.flow_last_error()), first + row
+  if order then sample = tonumber(native.data(order)[sample]) end
+  raise("%s%s: %s (sample %d of the data, counted from 1)", object.title(model),
+    native.error_field(C.FLOW_ERROR_LABEL) and of_losses(model) or "", text, sample + 1)
+end
+
+-- Runs one step on whole tensors; returns the outputs of its plan.
+local function run_batch(model, kind, x, y, weights)
+  x, y, weights = training.read_data(model, x, y, weights)
+  if #x == 0 then raise("%s: there is no data: x is nil", object.title(model)) end
+  local n = training.cardinality(x, y, weights)
+  if n == 0 then raise("%s: the data has no samples", object.title(model)) end
+  local batch, layout = {}, { x = #x, y = #y, weights = #weights }
+  contiguous(x, batch)
+  contiguous(y, batch)
+  contiguous(weights, batch)
+  local step = steps.get(model, kind, batch, layout, n)
+  local list, count = native.pointers(batch)
+  C.flow_instance_scalars(step.instance, training.seed(model), model._train_steps, 0)
+  local outputs = native.out("flow_tensor", steps.MOST_OUTPUTS)
+  local status = C.flow_instance_run(context, step.instance, list, count, kind == "predict" and outputs or nil)
+  held[1] = batch
+  if status ~= 0 then training.fail(model, status, 0) end
+  steps.finish(model)
+  if C.flow_instance_stop_wished(step.instance) ~= 0 then native.raise_interrupted("%s: a worker was interrupted", object.title(model)) end
+  if kind == "train" then rawset(model, "_train_steps", model._train_steps + 1) end
+  return outputs
+end
+
+-- Key of the model's random ops (dropout): drawn once from the global seed.
+function training.seed(model)
+  if not rawget(model, "_seed") then rawset(model, "_seed", C.flow_context_next_seed(context)) end
+  return model._seed
+end
+
+-- One weight per sample.
+function training.check_sample_weight(weights)
+  if weights == nil or native.is_tensor(weights) then return end
+  if type(weights) ~= "table" then raise("sample_weight is a tensor or list with a number per sample, got %s", errors.describe(weights)) end
+end
+
+-- Results come as a table by name, so that return_dict = false, whose list has no names, is refused.
+function training.check_return_dict(what, value)
+  if value == nil or value == true then return end
+  raise("%s: return_dict = %s is not supported: results come as a table by name, { loss = ... }", what, errors.describe(value))
+end
+
+local function on_batch(kind)
+  takes "x?: data, y?: data, sample_weight?, class_weight?, { return_dict? }"
+  return function(self, x, y, weights, by_class, options)
+    training.compiled(self, kind .. "_on_batch")
+    if kind == "train" then ownership.adopt(self, "train_on_batch") end
+    training.check_return_dict(kind .. "_on_batch", options.return_dict)
+    if by_class then weights = training.class_weights(self, by_class, y, weights) end
+    training.reset(self)
+    run_batch(self, kind, x, y, weights)
+    return training.results(self)
+  end
+end
+
+-- { loss =, accuracy = } of this batch.
+Model.train_on_batch = on_batch("train")
+Model.test_on_batch = on_batch("test")
+
+function Model:predict_on_batch(x)
+  training.prepare(self)
+  local outputs, results = run_batch(self, "predict", x), {}
+  for i = 0, steps.MOST_OUTPUTS - 1 do
+    if outputs[i] ~= nil then results[#results + 1] = workers.gather_rows(self, tensor.on_host(native.tensor(outputs[i]))) end
+  end
+  return #results == 1 and results[1] or results
+end
+
+local function check_class_weight(by_class)
+  if type(by_class) ~= "table" then raise("class_weight is a table { [label] = weight }, got %s", errors.describe(by_class)) end
+  for label, weight in pairs(by_class) do
+    if type(label) ~= "number" or type(weight) ~= "number" then
+      raise("class_weight is a table { [label] = weight } of numbers, got [%s] = %s", errors.describe(label), errors.describe(weight))
+    end
+  end
+end
+
+-- Sample weights out of { [label] = weight }; labels that are not named count 1.
+function training.class_weights(model, by_class, y, weights)
+  if weights ~= nil then raise("class_weight and sample_weight cannot be given together") end
+  check_class_weight(by_class)
+  y = training.tensors(named_data.complete(model, "y", "outputs", y), "y")
+  if #y ~= 1 then raise("class_weight works with one output, this data has %d targets", #y) end
+  local labels = y[1]
+  if labels.rank == 2 and labels.shape[2] > 1 then labels = labels:classes() end
+  labels = labels:reshape { -1 }:totable()
+  local list = {}
+  for i = 1, #labels do list[i] = by_class[math.floor(labels[i] + 0.5)] or 1 end
+  return ops.operand(list, "float32", "class_weight")
+end
+
+-- The same as a traced computation, for batches of labels whose rows are not known: a function y -> weights.
+function training.class_weight_function(by_class)
+  check_class_weight(by_class)
+  local labels, weights = {}, {}
+  for label, weight in pairs(by_class) do labels[#labels + 1] = label end
+  table.sort(labels)      -- the plan is the same in every process, so that positions can be restored
+  for i, label in ipairs(labels) do weights[i] = by_class[label] end
+  if #labels == 0 then labels, weights = { 0 }, { 1 } end
+  labels, weights = ops.operand { labels }, ops.operand { weights }
+  return function(y)
+    if y.rank > 2 then raise("class_weight works with a label or a row of classes per sample, y has the shape %s", y.shape) end
+    if y.rank == 2 and y.shape[2] > 1 then y = y:classes() end
+    y = ops.floor(y:cast("float32"):reshape { -1, 1 } + 0.5)
+    local is_class = y:eq(labels)
+    return ops.sum(ops.where(is_class, weights, 0), 2) + ops.where(ops.any(is_class, 2), 0.0, 1.0)
+  end
+end
+
+return training

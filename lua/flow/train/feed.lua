@@ -1,0 +1,341 @@
+-- feed.lua: batches of a Dataset for fit, evaluate and predict: the tensors of an element are the step's inputs as they are, nothing
+-- is copied, and no Lua object is made for a batch. Where their rows are on a device, elements are numbers of rows (device_data.lua): those
+-- of several batches go there together, and this many steps run at one go.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local training = require "flow.train.compile"
+local steps = require "flow.train.steps"
+local data = require "flow.data"
+local Iterator = require "flow.data.iterator"
+local tensor = require "flow.tensor"
+local datasets = require "flow.distribute.dataset"
+local resident = require "flow.train.device_data"
+
+local C, raise = native.C, errors.raise
+local context, held = native.context, native.held
+
+local Feed = {}
+Feed.__index = Feed
+
+-- How many of an element's components are inputs, targets and weights.
+local function layout_of(model, kind, what, specs)
+  local inputs, outputs = rawget(model, "inputs"), rawget(model, "outputs")
+  local x, y, count = inputs and #inputs or 1, outputs and #outputs or 1, #specs
+  for i, spec in ipairs(specs) do
+    if spec.dtype == "string" then raise("%s: component %d of the dataset is text: map it to numbers first", what, i) end
+    if #spec.shape == 0 then raise("%s: component %d of the dataset is a single number: call batch() first", what, i) end
+  end
+  if kind == "predict" and count >= x then return { x = x, y = 0, weights = 0 } end
+  if count == x then return { x = x, y = 0, weights = 0 } end
+  if count == x + y then return { x = x, y = y, weights = 0 } end
+  if count == x + y + 1 then return { x = x, y = y, weights = 1 } end
+  if count == x + y + y then return { x = x, y = y, weights = y } end
+  raise("%s: an element of the dataset has %d components; %s takes x, y or x, y, sample_weight: %d to %d of them", what, count,
+    object.title(model), x, x + y + 1)
+end
+
+-- The dataset with a third component: the weight of each sample by its class.
+function Feed.weighted(model, what, dataset, by_class)
+  local specs = dataset.element_spec
+  local layout, weights_of = layout_of(model, "train", what, specs), training.class_weight_function(by_class)
+  if layout.weights > 0 then raise("class_weight and sample_weight cannot be given together") end
+  if layout.y ~= 1 then raise("class_weight works with one output, the dataset has %d targets", layout.y) end
+  return dataset:map(function(...)
+    local values = { ... }
+    values[#values + 1] = weights_of(values[#values])
+    return values
+  end)
+end
+
+-- What a worker reads of a data set: all of it, to do its part of each batch, or a part of its own (strategies of several workers).
+local function arrange(model, what, dataset)
+  local placed = model._placement
+  if not data.is(dataset) then return dataset._dataset, placed and placed.workers > 1 and dataset:_feed_mode() == "own" end
+  if not placed or placed.workers == 1 then return dataset, false end
+  local mode, part = datasets.arrange(what, dataset, placed)
+  return part, mode == "own"
+end
+
+local LIMITS = { fit = "steps_per_epoch", validation_data = "validation_steps", evaluate = "steps", predict = "steps" }
+
+-- dataset: a Dataset, or a distributed one. limit: batches of an epoch at most, or nil. what: the call, or "validation_data".
+function Feed.new(model, kind, what, dataset, limit)
+  local own
+  dataset, own = arrange(model, what, dataset)
+  if not limit and dataset:cardinality() == data.INFINITE_CARDINALITY then
+    raise("%s: the data set repeats for ever: give %s, or repeat it a number of times", what, LIMITS[what])
+  end
+  local specs = dataset.element_spec
+  local layout = layout_of(model, kind, what, specs)
+  local fixed = true
+  for _, spec in ipairs(specs) do
+    for axis = 2, #spec.shape do fixed = fixed and spec.shape[axis] >= 0 end
+  end
+  if kind == "train" and dataset._passed.class_names then rawset(model, "_class_names", dataset._passed.class_names) end
+  return setmetatable({
+    model = model, kind = kind, dataset = dataset, limit = limit, layout = layout, used = layout.x + layout.y + layout.weights,
+    fixed = fixed, step = false, iterator = false, ended = true, rows = 0, what = what,
+    pending = false,      -- position at which the next pass begins
+    own = own,            -- the batches are this worker's, not those of all: the others may have more of them
+    exhausted = false,    -- this worker has no more
+    keeps = false, store = false,      -- rows that come again stay on the model's device; where they are
+    numbers = false,      -- of those of the next batches
+    seen = false,         -- shapes of the last batch that a step was made for
+  }, Feed)
+end
+
+function Feed.is(value)
+  return data.is(value) or datasets.is(value)
+end
+
+-- Batches that an epoch will have: a number, math.huge, or nil if nobody knows.
+function Feed:expected()
+  if self.own then return self.limit end      -- the other workers may have more
+  local known = self.dataset:cardinality()
+  if known == data.INFINITE_CARDINALITY then known = math.huge end
+  if known == data.UNKNOWN_CARDINALITY then return self.limit end
+  return math.min(self.limit or math.huge, known)
+end
+
+-- From now on rows that come again in every pass stay on the model's device, if that has room.
+function Feed:keep_rows()
+  self.keeps = true
+end
+
+local function open(self)
+  self:close()
+  self.iterator, self.ended, self.exhausted, self.rows = Iterator._open(self.dataset), false, false, 0
+  if self.numbers then self.numbers.batches, self.numbers.rows = 0, 0 end
+  if self.keeps then
+    self.store = self.store or resident.row_store(self.model) or false
+    self.keeps = self.store and self.iterator:_keep_rows(self.store)
+  end
+  rawset(self.dataset, "_last", self.iterator)
+  if self.pending then self.iterator:restore(self.pending) end
+  self.pending = false
+end
+
+-- Begins a new pass over the data.
+function Feed:restart()
+  open(self)
+  local placed = self.model._placement
+  if placed and not self.own then datasets.agree(placed.strategy, self.dataset, self.iterator) end
+end
+
+-- Where the feed stands, for set_state in another process. begun: an epoch is under way; else what counts is how the next pass begins,
+-- unless epochs follow each other in one pass.
+function Feed:state(begun)
+  if self.iterator and not self.ended and (begun or self.limit) then
+    return { position = self.iterator:save(), rows = self.rows, open = true }
+  end
+  if self.pending then return { position = self.pending, rows = self.rows, open = false } end
+  local next_pass = Iterator._open(self.dataset, true)
+  local position = next_pass:save()
+  next_pass:close()
+  return { position = position, rows = self.rows, open = false }
+end
+
+function Feed:set_state(state)
+  if state.open and self.iterator then      -- a pass more would count for the order of the next one
+    self.iterator:restore(state.position)
+    self.ended, self.exhausted = false, false
+  else
+    self:close()
+    self.pending = state.position
+    if state.open then open(self) end      -- workers have the chief's position: there is nothing to compare
+  end
+  self.rows = state.rows
+end
+
+-- Begins an epoch: from the beginning, or where the one before ended if the number of its batches is given.
+function Feed:begin_epoch()
+  if not self.limit or self.ended then self:restart() end
+end
+
+function Feed:close()
+  if self.iterator then self.iterator:close() end
+  self.iterator, self.ended = false, true
+end
+
+-- Batches of no rows, for a worker that has no more while others have: shaped as the last one, or as the data set's signature says.
+local function no_rows(self)
+  local tensors = {}
+  for i = 1, self.used do
+    local spec, seen = self.dataset.element_spec[i], self.seen and self.seen[i]
+    local shape = { 0 }
+    for axis = 2, #spec.shape do shape[axis] = seen and seen[axis] or math.max(spec.shape[axis], 0) end
+    tensors[i] = tensor.new(native.dtype(spec.dtype), shape)
+  end
+  if not self.step or self.step.capacity < 0 then self.step = steps.get(self.model, self.kind, tensors, self.layout, 1, self.own) end
+  return tensors
+end
+
+-- The step for batches of these tensors, or of what has their dtypes and shapes, with at least as many rows.
+local function prepare(self, tensors, rows)
+  for i, t in ipairs(tensors) do
+    if t.shape[1] ~= rows then
+      raise("%s: component %d of a batch has %d rows, component 1 has %d", self.what, i, t.shape[1], rows)
+    end
+  end
+  self.step = steps.get(self.model, self.kind, tensors, self.layout, rows, self.own)
+  self.seen = {}
+  for i, t in ipairs(tensors) do self.seen[i] = t.shape end
+end
+
+local function prepare_for_element(self, element, rows)
+  local tensors = {}
+  for i = 1, self.used do tensors[i] = native.tensor(C.flow_tensor_retain(element.tensors[i - 1])) end
+  prepare(self, tensors, rows)
+end
+
+-- One step on a batch, or, where this worker has none, on nothing. Returns a status and the rows of all workers; no rows: nobody had any,
+-- or somebody wishes to stop.
+local function run_step(self, seed, number, outputs)
+  local element = self.iterator._element
+  local inputs, empty = element.tensors, self.exhausted and no_rows(self)
+  if empty then
+    inputs = native.pointers(empty)
+  else
+    local rows = C.flow_tensor_dim(element.tensors[0], 0)
+    if not self.step or not self.fixed or rows > self.step.capacity then prepare_for_element(self, element, rows) end
+  end
+  local instance = self.step.instance
+  C.flow_instance_scalars(instance, seed, number, self.rows)
+  local status = tonumber(C.flow_instance_run(context, instance, inputs, self.used, outputs))
+  held[1] = empty
+  C.flow_element_clear(element)
+  if status ~= 0 or C.flow_instance_stop_wished(instance) ~= 0 then return status, 0 end
+  return 0, C.flow_instance_global_rows(instance)
+end
+
+---- rows that are on a device ---------------------------------------------------------------------------------------------------------
+
+local MOST = 16      -- batches that go there together
+local out_done = native.array("double", 1)
+
+-- The tables of the store, and numbers of rows on the way there, MOST * rows of them. room: batches are of this many rows at most.
+local function make_numbers(self, rows)
+  local tables, shapes = native.array("flow_tensor *", self.used), {}
+  for i = 1, self.used do
+    tables[i - 1] = C.flow_row_store_table(self.store, i - 1)
+    local t = native.tensor(C.flow_tensor_retain(tables[i - 1]))
+    local shape = t.shape
+    shape[1] = rows
+    shapes[i] = { dtype = t.dtype, shape = shape }
+  end
+  if not self.step or rows > self.step.capacity then prepare(self, shapes, rows) end
+  local order = tensor.zeros({ MOST * rows }, { dtype = "int64", device = "cpu" })
+  return { tables = tables, room = rows, rows = 0, batches = 0, size = 0, order = order,
+           there = tensor.to_device(order, steps.device(self.model)) }
+end
+
+-- Runs the batches whose numbers were gathered. Returns a status, how many ran, and their rows.
+local function run_numbers(self, seed, number)
+  local n = self.numbers
+  if not n or n.batches == 0 then return 0, 0, 0 end
+  local batches, rows = n.batches, n.rows
+  n.batches, n.rows = 0, 0
+  native.check(C.flow_tensor_copy(native.pointer(n.there), native.pointer(n.order)))
+  local instance = self.step.instance
+  C.flow_instance_scalars(instance, seed, number, self.rows)
+  local order = native.pointer(n.there)
+  local status = tonumber(C.flow_instance_run_batches(context, instance, n.tables, self.used, order, 0, rows, n.size, out_done))
+  local ran = out_done[0]
+  return status, ran, ran == batches and rows or ran * n.size
+end
+
+-- Takes an element's numbers over, unless they cannot come after those that are there: another size, or no room.
+local function take_numbers(self, element)
+  local rows, n = C.flow_tensor_dim(element.tensors[0], 0), self.numbers
+  if not n or rows > n.room or self.step.capacity < rows then
+    if n and n.batches > 0 then return false end
+    self.numbers = make_numbers(self, rows)
+    n = self.numbers
+  end
+  if n.batches > 0 and rows ~= n.size then return false end
+  local to = native.cast("int64_t *", C.flow_tensor_data(native.pointer(n.order))) + n.rows
+  native.copy(to, C.flow_tensor_data(element.tensors[0]), 8 * rows)
+  n.batches, n.rows, n.size = n.batches + 1, n.rows + rows, rows
+  C.flow_element_clear(element)
+  return true
+end
+
+---- the loop ----------------------------------------------------------------------------------------------------------------------------
+
+local function loop(self, seed, number, count, watch, outputs, collect)
+  local iterator = self.iterator
+  local batch = 0      -- that ran
+
+  -- Some ran. Returns whether to end.
+  local function note(ran, rows)
+    self.rows = self.rows + rows
+    if collect then collect(rows) end
+    batch = batch + ran
+    return watch and watch.after(batch - 1, rows)
+  end
+
+  -- Runs what was gathered. Returns a status, and whether to end.
+  local function flush()
+    local status, ran, rows = run_numbers(self, seed, number + batch)
+    return status, ran > 0 and note(ran, rows)
+  end
+
+  -- Gathers the element after the others. Returns a status.
+  local function gather(element)
+    if take_numbers(self, element) then return 0 end
+    local status = flush()
+    if status == 0 then take_numbers(self, element) end
+    return status
+  end
+
+  -- Runs the element by itself, or what this worker does when it has none. Returns a status, and whether to end.
+  local function run_one()
+    local status = flush()
+    if status ~= 0 or (self.exhausted and not self.own) then
+      self.ended = status == 0
+      return status, true
+    end
+    local rows
+    status, rows = run_step(self, seed, number + batch, outputs)
+    if status ~= 0 then return status, true end
+    if rows == 0 then
+      self.ended = C.flow_instance_stop_wished(self.step.instance) == 0
+      return 0, true
+    end
+    return 0, note(1, rows)
+  end
+
+  while batch < count do
+    local status, stop = 0, false
+    if not self.exhausted then
+      status = iterator:_pull()
+      self.exhausted = status == 0 and iterator._element.count == 0
+    end
+    if status ~= 0 then
+      local before = flush()
+      return before ~= 0 and before or status, batch
+    end
+    if iterator._element.numbers == 1 then
+      status = gather(iterator._element)
+      local most = math.min(MOST, count - batch, watch and watch.every() or MOST)
+      if status == 0 and self.numbers.batches >= most then status, stop = flush() end
+    else
+      status, stop = run_one()
+    end
+    if status ~= 0 or stop then return status, batch end
+  end
+  return 0, batch
+end
+
+-- Runs up to `count` batches; number: of the first step; watch: of batch_watch.lua, or nil. Returns a status, the number of batches that
+-- ran, and of their rows.
+function Feed:run(number, count, watch, outputs, collect)
+  local before = self.rows
+  local seed = training.seed(self.model)
+  local status, done = loop(self, seed, number, count, watch, outputs, collect)
+  return status, done, self.rows - before
+end
+
+return Feed

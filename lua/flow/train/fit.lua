@@ -1,0 +1,451 @@
+-- fit.lua: the loops over data: fit, evaluate, predict. What one batch does is in steps.lua, the hot loop in batches.lua.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local models = require "flow.model"
+local training = require "flow.train.compile"
+local steps = require "flow.train.steps"
+local batches = require "flow.train.batches"
+local callbacks = require "flow.callbacks"
+local progress = require "flow.train.progress"
+local Feed = require "flow.train.feed"
+local log = require "flow.log"
+local tensor = require "flow.tensor"
+local arguments = require "flow.arguments"
+local fit_position = require "flow.train.fit_position"
+local ownership = require "flow.distribute.ownership"
+local together = require "flow.train.sync_start"
+local workers = require "flow.distribute.model_workers"
+local executions = require "flow.train.batch_watch"
+local predictions = require "flow.train.predictions"
+local named_data = require "flow.model.named_data"
+
+local C, raise = native.C, errors.raise
+local context, held = native.context, native.held
+local Model = models.Model
+local takes = require("flow.signature").takes
+
+---- options ---------------------------------------------------------------------------------------------------------------------
+
+-- Keras' signatures in positional order after the data.
+local FIT = { "batch_size", "epochs", "verbose", "callbacks", "validation_split", "validation_data", "shuffle", "class_weight",
+              "sample_weight", "initial_epoch", "steps_per_epoch", "validation_steps", "validation_batch_size", "validation_freq" }
+local EVALUATE = { "batch_size", "verbose", "sample_weight", "steps", "callbacks", "return_dict" }
+local PREDICT = { "batch_size", "verbose", "steps", "callbacks" }
+
+-- Whether x is the whole call, { x = x, y = y, epochs = 3 }, and not data by the names of inputs.
+local function is_call_by_name(model, x)
+  if not named_data.is(x) or x.x == nil then return false end
+  for _, input in ipairs(rawget(model, "inputs") or {}) do
+    if input.layer.name == "x" then return false end
+  end
+  return true
+end
+
+-- x, y and options out of f(x, y, { ... }), f(data, { ... }), f { x = x, y = y, ... } or positions in Keras' order.
+local function read_call(model, what, parameters, x, y, ...)
+  local known, positional = {}, select("#", ...)
+  for _, name in ipairs(parameters) do known[name] = true end
+  local options = {}
+  if positional == 0 and y == nil and is_call_by_name(model, x) then
+    for name, value in pairs(x) do options[name] = value end
+    x, y, options.x, options.y = options.x, options.y, nil, nil
+  elseif positional == 0 and arguments.is_options(y) and not named_data.has_outputs(model, y) then
+    options, y = y, nil
+  elseif positional > 0 then
+    options = arguments.named(what, parameters, #parameters, ...)
+  end
+  errors.check_options(what, options, known)
+  if x == nil then raise("%s: there is no data: x is nil", what) end
+  training.check_return_dict(what, options.return_dict)
+  return x, y, options
+end
+
+local function whole(what, name, value, least, default)
+  if value == nil then return default end
+  if type(value) ~= "number" or value < least or value ~= math.floor(value) then
+    raise("%s: %s is a whole number from %d, got %s", what, name, least, errors.describe(value))
+  end
+  return value
+end
+
+-- validation_freq: every so many epochs, or a list of epochs counted from 1.
+local function check_frequency(value)
+  if type(value) ~= "table" then return whole("fit", "validation_freq", value, 1, 1) end
+  errors.check_list("fit: validation_freq", value)
+  for _, epoch in ipairs(value) do whole("fit", "an entry of validation_freq", epoch, 1) end
+  return value
+end
+
+-- The options of fit, checked and with their defaults.
+local function read_fit_options(options, rows)
+  local steps_per_epoch = whole("fit", "steps_per_epoch", options.steps_per_epoch, 1)
+  if options.shuffle ~= nil and type(options.shuffle) ~= "boolean" then
+    raise("fit: shuffle is true or false, got %s", errors.describe(options.shuffle))
+  end
+  local size = whole("fit", "batch_size", options.batch_size, 1, steps_per_epoch and rows and math.ceil(rows / steps_per_epoch) or 32)
+  return {
+    batch_size = size, steps_per_epoch = steps_per_epoch, shuffle = options.shuffle ~= false, callbacks = options.callbacks,
+    epochs = whole("fit", "epochs", options.epochs, 0, 1), initial_epoch = whole("fit", "initial_epoch", options.initial_epoch, 0, 0),
+    verbose = progress.verbosity(options.verbose), validation_freq = check_frequency(options.validation_freq),
+    validation_steps = whole("fit", "validation_steps", options.validation_steps, 1),
+    validation_batch_size = whole("fit", "validation_batch_size", options.validation_batch_size, 1, size),
+  }
+end
+
+---- data ------------------------------------------------------------------------------------------------------------------------------
+
+-- Tensors of one data set: x, y, weights as lists and their number of rows.
+local function read_data(model, what, x, y, weights)
+  local data = {}
+  data.x, data.y, data.weights = training.read_data(model, x, y, weights)
+  if #data.x == 0 then raise("%s: there is no data", what) end
+  data.rows = training.cardinality(data.x, data.y, data.weights)
+  if data.rows == 0 then raise("%s: %s: the data has no samples", object.title(model), what) end
+  return data
+end
+
+local function rows_of(data, first, count)
+  local part = { rows = count }
+  for _, name in ipairs { "x", "y", "weights" } do
+    part[name] = {}
+    for i, t in ipairs(data[name]) do part[name][i] = training.rows(t:contiguous(), first, count) end
+  end
+  return part
+end
+
+-- The last part of the data, taken before shuffling, becomes validation data.
+local function split(data, share)
+  if type(share) ~= "number" or share < 0 or share >= 1 then
+    raise("fit: validation_split is a number from 0 to below 1, got %s", errors.describe(share))
+  end
+  local at = math.floor(data.rows * (1 - share))
+  if at == 0 or at == data.rows then
+    raise("fit: validation_split = %g of %d samples leaves one side empty", share, data.rows)
+  end
+  return rows_of(data, 0, at), rows_of(data, at, data.rows - at)
+end
+
+local function flat(data)
+  local list = {}
+  for _, name in ipairs { "x", "y", "weights" } do
+    for _, t in ipairs(data[name]) do list[#list + 1] = t:contiguous() end
+  end
+  return list, { x = #data.x, y = #data.y, weights = #data.weights }
+end
+
+---- loops -----------------------------------------------------------------------------------------------------------------------------
+
+-- What a pass over data needs: a source, the step for its batches, and how many of them to run at most.
+local function new_pass(model, kind, data, size, limit, order)
+  if data.feed then return { feed = data.feed, limit = limit } end
+  local arrays, layout = flat(data)
+  local pass = { source = batches.source(arrays, data.rows, size, order), limit = limit, step = false, kind = kind, arrays = arrays,
+                 layout = layout, capacity = math.min(size, data.rows) }
+  steps.renew(pass, model)
+  return pass
+end
+
+-- Of a pass that is run in each epoch: its data stays on the model's device, if that has room.
+local function keep_data(pass, model)
+  if pass.feed then pass.feed:keep_rows() else batches.keep_on_device(pass.source, model) end
+  return pass
+end
+
+-- start: how many of them ran before.
+local function batch_count(pass, start)
+  if pass.feed then return (pass.feed:expected() or math.huge) - start end
+  return math.min((pass.limit or math.huge) - start, batches.count(pass.source) - pass.source.position)
+end
+
+local function was_interrupted(status)
+  if status ~= C.FLOW_INTERRUPTED and (status ~= 0 or not native.interrupted()) then return false end
+  native.clear_interrupt()
+  return true
+end
+
+-- Who looks at the batches of a pass of training or testing. run: of training, told where it stands.
+local function watch_pass(model, pass, what, list, bar, count, stops, run)
+  local function logs() return training.results(model) end
+  local function stop() return stops() and workers.wish_stop(model, pass.step or pass.feed.step) end
+  return executions.watch { model = model, what = what, list = list, bar = bar, count = count, stops = stops, stop = stop, run = run,
+                            logs = logs, shown = logs }
+end
+
+local function run_feed(model, pass, what, list, bar, number, stops, run)
+  local feed, count = pass.feed, batch_count(pass, run and run.batch or 0)
+  local watch = watch_pass(model, pass, what, list, bar, count, stops, run)
+  local status, done, rows = feed:run(number, count, watch)
+  if status == 0 and watch then watch.finish() end
+  if not watch then bar:advance(done, rows) end
+  if was_interrupted(status) then return true, done end
+  if status ~= 0 then training.fail(model, status, feed.rows) end
+  steps.finish(model)
+  return false, done
+end
+
+-- Runs the batches of a pass. An interrupt is returned as true, other failures are raised.
+local function run_batches(model, pass, what, list, bar, number, stops, run)
+  if pass.feed then return run_feed(model, pass, what, list, bar, number, stops, run) end
+  local source, count = pass.source, batch_count(pass, run and run.batch or 0)
+  local watch = watch_pass(model, pass, what, list, bar, count, stops, run)
+  local before = source.position
+  local status, done = batches.run(source, steps.renew(pass, model), training.seed(model), number, count, watch)
+  if not watch then bar:advance(done, math.min(source.position * source.size, source.rows) - before * source.size) end
+  if was_interrupted(status) then return true, done end
+  if status ~= 0 then training.fail(model, status, source.position * source.size, source.order) end
+  steps.finish(model)
+  return false, done
+end
+
+local function never() return false end
+
+-- One pass of test steps; results land in the model's metrics. Returns whether it was interrupted, and the results.
+local function test_pass(model, pass, list, bar)
+  if pass.feed then pass.feed:restart() else pass.source.position = 0 end
+  training.reset(model)
+  list:call("on_test_begin", {})
+  local interrupted = run_batches(model, pass, "test", list, bar, 0, never)
+  if pass.feed then pass.feed:close() end
+  local results = training.results(model)
+  list:call("on_test_end", results)
+  return interrupted, results
+end
+
+local function warn_of_end()
+  log.warning("Your input ran out of data; interrupting training. Make sure that your data can generate at least " ..
+    "`steps_per_epoch * epochs` batches.")
+end
+
+-- Where the batches of an epoch begin: with steps_per_epoch where the ones before ended, as in Keras.
+local function begin_epoch(pass)
+  local source = pass.source
+  if pass.feed then return pass.feed:begin_epoch() end
+  if not pass.limit or source.position == batches.count(source) then batches.restart(source) end
+  if pass.limit and batch_count(pass, 0) < pass.limit then warn_of_end() end
+end
+
+-- One epoch of training, or the rest of it. Returns how many batches it has, whether it was interrupted, and whether on this worker.
+local function train_epoch(model, run, bar)
+  local pass, start = run.train, run.batch
+  if start == 0 then begin_epoch(pass) end
+  bar:skip(start)
+  local function stops() return model.stop_training end
+  local interrupted, done = false, 0
+  if not run.stopped then interrupted, done = run_batches(model, pass, "train", run.list, bar, model._train_steps, stops, run) end
+  if pass.feed and pass.limit and start + done < pass.limit and pass.feed.ended then warn_of_end() end
+  rawset(model, "_train_steps", model._train_steps + done)
+  run.batch, run.pending = start + done, 0
+  local stop, some_interrupted = workers.any(model, model.stop_training, interrupted)
+  if stop and not model.stop_training then log.info("fit: another worker asked to stop") end
+  if stop or some_interrupted then rawset(model, "stop_training", true) end
+  return start + done, some_interrupted, interrupted
+end
+
+local function validates(frequency, epoch)
+  if type(frequency) == "number" then return (epoch + 1) % frequency == 0 end
+  for _, wanted in ipairs(frequency) do
+    if wanted == epoch + 1 then return true end
+  end
+  return false
+end
+
+local function run_fit(model, data, validation, options)
+  local order = options.shuffle and data.rows and tensor.arange(data.rows, { dtype = "int64", device = "cpu" }) or nil
+  local train = keep_data(new_pass(model, "train", data, options.batch_size, options.steps_per_epoch, order), model)
+  if train.source then train.source.position = batches.count(train.source) end      -- the first epoch starts from the beginning
+  local test = validation and keep_data(new_pass(model, "test", validation, options.validation_batch_size, options.validation_steps), model)
+  local target = options.steps_per_epoch or train.source and batches.count(train.source) or train.feed and train.feed:expected()
+  if target == math.huge then target = nil end
+  local list = callbacks.list(options.callbacks, model, { epochs = options.epochs, steps = target, verbose = options.verbose })
+  local history = list:find(callbacks.History) or list:add(callbacks.History())
+  local verbose = list:find(callbacks.ProgbarLogger) and 0 or options.verbose      -- which draws the bar itself
+  local silent = progress.new(0)
+  rawset(model, "history", history)
+  rawset(model, "stop_training", false)
+
+  local run = fit_position.new(model, train, test, list, options.initial_epoch)
+  list:call("on_train_begin", {})
+  list:call("_resume", run)
+  together.begin(run, options)
+  for epoch = run.epoch, run.stopped and run.batch == 0 and run.epoch - 1 or options.epochs - 1 do
+    if run.batch == 0 then training.reset(model) end
+    list:call("on_epoch_begin", epoch, {})
+    if run.batch > 0 then      -- what these hooks do was done when the epoch began
+      list:call("_resume", run)
+      rawset(model, "stop_training", run.stopped)
+    end
+    if verbose > 0 and options.epochs > 1 then log.print("%s", ("Epoch %d/%d\n"):format(epoch + 1, options.epochs)) end
+    local bar = progress.new(verbose, target)
+    local done, interrupted, here = train_epoch(model, run, bar)
+    target = target or done
+    local logs = training.results(model)
+    if test and validates(options.validation_freq, epoch) and not interrupted then
+      local results
+      here, results = test_pass(model, test, list, silent)
+      interrupted = workers.any(model, here)
+      if interrupted then rawset(model, "stop_training", true) end
+      for key, value in pairs(not interrupted and results or {}) do logs["val_" .. key] = value end      -- a part of the data gives none
+    end
+    list:call("on_epoch_end", epoch, logs)      -- the bar comes last: callbacks may add to the logs
+    run.epoch, run.batch, run.logs, run.interrupted = epoch + 1, 0, logs, interrupted
+    if not interrupted then list:call("_after_epoch", run) end
+    bar:finish(logs)
+    if interrupted then
+      history.interrupted = true
+      native.note_cut()
+      log.info("fit: %s after batch %d of the epoch; what was learnt and the History are kept", here and "interrupted"
+        or "another worker was interrupted", done)
+    end
+    if workers.any(model, model.stop_training) then break end
+  end
+  if train.feed then train.feed:close() end
+  list:call("on_train_end", run.logs)
+  list:call("_after_train", run)
+  return history
+end
+
+---- the calls -------------------------------------------------------------------------------------------------------------------------
+
+Model.fields.stop_training = function() return false end
+
+-- What the calls check for a Dataset, which brings targets and weights along and is in batches already.
+local function read_feed(model, kind, what, dataset, y, options, limit)
+  if y ~= nil then raise("%s: y is not given with a Dataset: its elements are x, y", what) end
+  for _, name in ipairs { "sample_weight", "validation_split", "batch_size" } do
+    local value = options[name]
+    if value ~= nil and value ~= 0 then raise("%s: %s does not go with a Dataset", what, name) end
+  end
+  if options.class_weight then dataset = Feed.weighted(model, what, dataset, options.class_weight) end
+  return { feed = Feed.new(model, kind, what, dataset, limit) }
+end
+
+local function read_validation(model, given, limit)
+  if Feed.is(given) then return read_feed(model, "test", "validation_data", given, nil, {}, limit) end
+  if type(given) ~= "table" or getmetatable(given) or errors.check_list("fit: validation_data", given) < 2 or #given > 3 then
+    raise("fit: validation_data is { x, y } or { x, y, sample_weight }, got %s", errors.describe(given))
+  end
+  return read_data(model, "validation_data", given[1], given[2], given[3])
+end
+
+-- model:fit(x, y, { epochs = 3, ... }) -> History. Options are Keras'; see FIT above.
+takes("x, y, " .. table.concat(FIT, ", "), true)
+function Model:fit(x, y, ...)
+  local options
+  x, y, options = read_call(self, "fit", FIT, x, y, ...)
+  training.compiled(self, "fit")
+  ownership.adopt(self, "fit")
+  together.random(self)
+  if Feed.is(x) then
+    local how = read_fit_options(options)
+    local data = read_feed(self, "train", "fit", x, y, options, how.steps_per_epoch)
+    local validation = options.validation_data and read_validation(self, options.validation_data, how.validation_steps)
+    return native.defer_interrupts(run_fit, self, data, validation, how)
+  end
+  training.check_sample_weight(options.sample_weight)
+  local weights = options.sample_weight
+  if options.class_weight then weights = training.class_weights(self, options.class_weight, y, weights) end
+  local data, validation = read_data(self, "fit", x, y, weights), nil
+  if options.validation_data then
+    validation = read_validation(self, options.validation_data, options.validation_steps)
+  elseif options.validation_split and options.validation_split ~= 0 then
+    data, validation = split(data, options.validation_split)
+  end
+  return native.defer_interrupts(run_fit, self, data, validation, read_fit_options(options, data.rows))
+end
+
+-- model:evaluate(x, y, { ... }) -> { loss =, accuracy = }
+takes("x, y, " .. table.concat(EVALUATE, ", "), true)
+function Model:evaluate(x, y, ...)
+  local options
+  x, y, options = read_call(self, "evaluate", EVALUATE, x, y, ...)
+  training.compiled(self, "evaluate")
+  training.check_sample_weight(options.sample_weight)
+  local size, limit = whole("evaluate", "batch_size", options.batch_size, 1, 32), whole("evaluate", "steps", options.steps, 1)
+  local data = Feed.is(x) and read_feed(self, "test", "evaluate", x, y, options, limit) or
+    read_data(self, "evaluate", x, y, options.sample_weight)
+  local verbose = progress.verbosity(options.verbose)
+  return native.defer_interrupts(function()
+    local pass = new_pass(self, "test", data, size, limit)
+    local count = batch_count(pass, 0)
+    if count == math.huge then count = nil end
+    local list = callbacks.list(options.callbacks, self, { steps = count, verbose = verbose })
+    local bar = progress.new(list:find(callbacks.ProgbarLogger) and 0 or verbose, count)
+    local interrupted, results = test_pass(self, pass, list, bar)
+    if interrupted then native.raise_interrupted("evaluate: interrupted") end
+    bar:finish(results)
+    return results
+  end)
+end
+
+-- Hooks and bar of predict; hooks get the outputs of an execution.
+local function watch_predict(model, list, bar, count, made)
+  local function logs() return { outputs = made:take() } end
+  return executions.watch { model = model, what = "predict", list = list, bar = bar, count = count, logs = logs }
+end
+
+local function run_predict(self, data, size, limit, list, bar)
+  local arrays, layout = flat(data)
+  local pass = { step = false, kind = "predict", arrays = arrays, layout = layout, capacity = math.min(size, data.rows) }
+  local count = math.min(limit or math.huge, math.ceil(data.rows / size))
+  local made = predictions.new(self, math.min(data.rows, count * size), list:has("on_predict_batch_end"))
+  list:call("on_predict_begin", {})
+  local watch = watch_predict(self, list, bar, count, made)
+  for batch = 0, count - 1 do
+    local first = batch * size
+    local n = math.min(size, data.rows - first)
+    local views = {}
+    for i, array in ipairs(arrays) do views[i] = training.rows(array, first, n) end
+    local step = steps.renew(pass, self)
+    C.flow_instance_scalars(step.instance, training.seed(self), 0, first)
+    local pointers, inputs = native.pointers(views)
+    local status = C.flow_instance_run(context, step.instance, pointers, inputs, made.outputs)
+    held[1] = views
+    native.check(status)
+    made:add(n)
+    if watch then watch.after(batch, n) else bar:advance(1, n) end
+  end
+  return made:results()
+end
+
+-- The same for a Dataset; how many rows there will be is not known.
+local function predict_feed(self, feed, list, bar)
+  local made, count, batch = predictions.new(self, nil, list:has("on_predict_batch_end")), feed:expected() or math.huge, 0
+  list:call("on_predict_begin", {})
+  local watch = watch_predict(self, list, bar, count, made)
+  local function collect(rows)
+    made:add(rows)
+    if watch then watch.after(batch, rows) else bar:advance(1, rows) end
+    batch = batch + 1
+  end
+  feed:restart()
+  native.check((feed:run(0, count, nil, made.outputs, collect)))
+  if watch then watch.finish() end
+  feed:close()
+  if batch == 0 then raise("predict: the dataset has no batches") end
+  return made:results()
+end
+
+-- model:predict(x, { batch_size = 32 }) -> a tensor, or a list of them for several outputs.
+takes("x, " .. table.concat(PREDICT, ", "), true)
+function Model:predict(x, ...)
+  local _, options
+  if select("#", ...) == 0 or arguments.is_options((...)) then x, _, options = read_call(self, "predict", PREDICT, x, ...)
+  else x, _, options = read_call(self, "predict", PREDICT, x, nil, ...) end
+  training.prepare(self)
+  local size, limit = whole("predict", "batch_size", options.batch_size, 1, 32), whole("predict", "steps", options.steps, 1)
+  local verbose = progress.verbosity(options.verbose)
+  local feed = Feed.is(x) and read_feed(self, "predict", "predict", x, nil, options, limit).feed
+  local data = not feed and read_data(self, "predict", x)
+  local target = feed and feed:expected() or data and math.min(limit or math.huge, math.ceil(data.rows / size))
+  if target == math.huge then target = nil end
+  local list = callbacks.list(options.callbacks, self, { steps = target, verbose = verbose })
+  local bar = progress.new(list:find(callbacks.ProgbarLogger) and 0 or verbose, target)
+  local results
+  if feed then results = predict_feed(self, feed, list, bar)
+  else results = run_predict(self, data, size, limit, list, bar) end
+  list:call("on_predict_end", {})
+  bar:finish()
+  return results
+end

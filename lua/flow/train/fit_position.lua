@@ -1,0 +1,146 @@
+-- fit_position.lua: where a run of fit stands, besides what variables hold: epoch and batch, the order of the rows and the place in it, the
+-- positions of data sets, the seeds of random ops, what callbacks remember. With the variables of model, optimizer and metrics it is all
+-- that a run needs to go on in another process as if nothing had been (callbacks/backup_and_restore.lua).
+--
+-- A run is a table that fit keeps up to date:
+--   model, train, test (passes of fit.lua), list (callbacks)
+--   epoch, batch        batches of this epoch that ran, hooks included; batch 0: the epoch has not begun
+--   pending             of these, how many the source and the model have not counted yet, because their loop is still running
+--   logs                results of the last whole epoch
+
+local errors = require "flow.errors"
+local object = require "flow.object"
+local log = require "flow.log"
+local steps = require "flow.train.steps"
+local batches = require "flow.train.batches"
+local codec = require "flow.state_codec"
+local workers = require "flow.distribute.model_workers"
+
+local raise = errors.raise
+local position = {}
+
+---- callbacks -------------------------------------------------------------------------------------------------------------------
+
+-- Calls f(key, member) for each callback; the key is its class and which one of this class it is.
+local function each_callback(list, f)
+  local counts = {}
+  for _, member in ipairs(list.members) do
+    local name = object.class_of(member).name
+    counts[name] = (counts[name] or 0) + 1
+    f(name .. " " .. counts[name], member)
+  end
+end
+
+local function callbacks_state(list)
+  local states = {}
+  each_callback(list, function(key, member)
+    if member.get_state and member.set_state then states[key] = member:get_state() end
+  end)
+  return states
+end
+
+local function restore_callbacks(list, states)
+  local left = {}
+  for key in pairs(states) do left[key] = true end
+  each_callback(list, function(key, member)
+    if states[key] == nil then return end
+    left[key] = nil
+    member:set_state(states[key])
+  end)
+  local lost = next(left)
+  if lost then log.warning("the backup has the state of a callback that this run does not have: %s", lost) end
+end
+
+---- data ------------------------------------------------------------------------------------------------------------------------
+
+local function source_state(source, pending)
+  return { rows = source.rows, size = source.size, position = source.position + pending, order = source.order }
+end
+
+local function restore_source(source, state)
+  if source.rows ~= state.rows or source.size ~= state.size or (source.order ~= nil) ~= (state.order ~= nil) then
+    raise("fit: the backup was made with %d samples in batches of %d%s, this run has %d in batches of %d%s; delete it to start over",
+      state.rows, state.size, state.order and ", shuffled" or "", source.rows, source.size, source.order and ", shuffled" or "")
+  end
+  source.position = state.position
+  if source.order then batches.reorder(source, state.order) end
+end
+
+-- Where workers read data of their own, each has a place in it; all ask at once.
+local function feed_state(model, feed, begun)
+  local mine, worker = feed:state(begun), feed.own and workers.of(model)
+  if not worker then return mine end
+  local each = {}
+  for i, text in ipairs(worker:gather_texts(codec.encode(mine, nil, "the data"))) do each[i] = codec.decode(text, nil, "the data") end
+  return { each = each }
+end
+
+local function restore_feed(model, what, feed, state)
+  local worker = feed.own and workers.of(model)
+  local count, before = worker and worker.count or 0, state.each and #state.each or 0
+  if count ~= before then
+    raise("fit: the backup was made by %s, this run has %s (%s); delete it to start over",
+      before == 0 and "workers that share one data set" or ("%d workers that each read data of their own"):format(before),
+      count == 0 and "a shared data set" or ("%d with data of their own"):format(count), what)
+  end
+  feed:set_state(worker and state.each[worker.rank + 1] or state)
+end
+
+local function pass_state(model, pass, pending, begun)
+  if not pass then return nil end
+  return pass.feed and { feed = feed_state(model, pass.feed, begun) } or { source = source_state(pass.source, pending) }
+end
+
+local function restore_pass(model, what, pass, state)
+  if not pass or not state then return end
+  if (pass.feed ~= nil) ~= (state.feed ~= nil) then
+    raise("fit: the backup was made with %s for %s, this run has %s; delete the backup to start over",
+      state.feed and "a Dataset" or "tensors", what, pass.feed and "a Dataset" or "tensors")
+  end
+  if pass.feed then restore_feed(model, what, pass.feed, state.feed) else restore_source(pass.source, state.source) end
+end
+
+---- the whole -------------------------------------------------------------------------------------------------------------------
+
+-- Everything as a table that state_codec.lua can write. Of several workers all call this at once; what the chief's says holds for all:
+-- they share the data, or it has the place of each.
+function position.get_state(run)
+  local model = run.model
+  return {
+    epoch = run.epoch, batch = run.batch, logs = run.logs, stopped = model.stop_training, seed = rawget(model, "_seed"),
+    steps = model._train_steps + run.pending, traces = model._trace_states, callbacks = callbacks_state(run.list),
+    train = pass_state(model, run.train, run.pending, run.batch > 0), test = pass_state(model, run.test, 0, false),
+  }
+end
+
+function position.set_state(run, state)
+  local model = run.model
+  restore_pass(model, "training", run.train, state.train)
+  restore_pass(model, "validation", run.test, state.test)
+  restore_callbacks(run.list, state.callbacks)
+  run.epoch, run.batch, run.pending, run.logs, run.stopped = state.epoch, state.batch, 0, state.logs, state.stopped
+  rawset(model, "_seed", state.seed)
+  rawset(model, "_train_steps", state.steps)
+  rawset(model, "_trace_states", state.traces)
+end
+
+-- Makes the variables that a backup is to fill: of a model that its first batch would build, and the optimizer's slots.
+function position.prepare(run)
+  local model = run.model
+  if run.train.feed then
+    local specs = {}
+    for i, spec in ipairs(run.train.feed.dataset.element_spec) do
+      specs[i] = { dtype = spec.dtype, shape = { -1, unpack(spec.shape, 2) } }
+    end
+    steps.ensure_built(model, specs, run.train.feed.layout)
+  end
+  local trainable = model.trainable_variables
+  if #trainable > 0 then model.optimizer:build(trainable) end      -- what is built stays
+end
+
+-- A run that begins at this epoch.
+function position.new(model, train, test, list, epoch)
+  return { model = model, train = train, test = test, list = list, epoch = epoch, batch = 0, pending = 0, logs = {}, stopped = false }
+end
+
+return position

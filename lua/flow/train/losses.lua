@@ -1,0 +1,192 @@
+-- losses.lua: flow.losses: loss(y_true, y_pred [, sample_weight]) gives a number as a rank 0 tensor.
+--   flow.losses.SparseCategoricalCrossentropy { from_logits = true }     an object
+--   flow.losses.mean_squared_error(y_true, y_pred)                       values per sample
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local arguments = require "flow.arguments"
+local signature = require "flow.signature"
+local tensor = require "flow.tensor"
+local ops = require "flow.tensor.replica_ops"
+local extend = require "flow.user_class"
+
+local C, raise = native.C, errors.raise
+local context, held = native.context, native.held
+
+local by_name
+local losses = signature.module("flow.losses", {}, function(_, name) return by_name(name) end)
+local internal = signature.internal(losses)
+local Loss = object.class("Loss")
+local out = native.out("flow_tensor")
+
+local REDUCTIONS = { sum_over_batch_size = true, mean = true, sum = true, none = true }
+
+local function values_of(index, options, y_true, y_pred)
+  y_pred = ops.operand(y_pred, nil, "y_pred")
+  y_true = ops.operand(y_true, nil, "y_true")
+  native.try(C.flow_loss_values, context, index, options, native.pointer(y_true), native.pointer(y_pred), out)
+  held[1], held[2] = y_true, y_pred
+  return native.tensor(out[0])
+end
+
+-- Both with one rank where they differ by a last axis of length 1, as Keras does: it is removed, or added to what has one axis only.
+function internal.same_rank(a, b)
+  local function fit(longer, shorter)
+    if tensor.raw_shape(longer)[longer.rank] ~= 1 then return longer, shorter end
+    if shorter.rank == 1 then return longer, shorter:expand_dims(-1) end
+    return longer:squeeze(-1), shorter
+  end
+  if a.rank == b.rank + 1 then return fit(a, b) end
+  if b.rank == a.rank + 1 then
+    b, a = fit(b, a)
+  end
+  return a, b
+end
+
+-- Weights in the rank of the values. Those of the first axes, {n} or {n, t}, count for all that the values have after these; others
+-- broadcast as in NumPy: by_row to the values without their last axis.
+function internal.align_weights(weights, values, by_row)
+  weights = ops.operand(weights, "float32", "sample_weight")
+  local shape = tensor.raw_shape(values)
+  if weights.rank == values.rank + 1 and weights.rank > 1 and tensor.raw_shape(weights)[weights.rank] == 1 then
+    weights = weights:squeeze(-1)
+  end
+  local own = tensor.raw_shape(weights)
+  if weights.rank > values.rank then
+    raise("sample_weight %s has more dimensions than the values %s", tensor.shape_text(own), tensor.shape_text(shape))
+  end
+  local leading = true
+  for axis = 1, weights.rank do leading = leading and (own[axis] == shape[axis] or own[axis] == 1) end
+  if not leading and by_row and weights.rank < values.rank then return weights:expand_dims(-1) end
+  for _ = weights.rank + 1, leading and values.rank or 0 do weights = weights:expand_dims(-1) end
+  return weights
+end
+
+-- sum(values * weights) / number of values.
+local function reduce(values, weights, reduction)
+  if weights ~= nil then weights = losses.align_weights(weights, values) end
+  if reduction == "none" then return weights and values * weights or values end
+  if reduction == "sum" then return (weights and values * weights or values):sum() end
+  native.try(C.flow_loss_reduce, context, native.pointer(values), weights and native.pointer(weights) or nil, out)
+  held[1], held[2] = values, weights
+  return native.tensor(out[0])
+end
+
+-- As Keras, values of labels that are ignore_class count nothing, in the divisor of a mean either: the others count that much more. How
+-- many there are the replicas that share a batch find out together. Returns values and weights.
+local function without_class(self, y_true, y_pred, weights)
+  local valid = y_true:ne(self.ignore_class)
+  local values = self:call(ops.where(valid, y_true, 0), y_pred)
+  if valid.rank == values.rank + 1 then valid = valid:squeeze(-1) end
+  valid = valid:to(values.dtype)
+  weights = weights == nil and valid or losses.align_weights(weights, values) * valid
+  if self.reduction == "sum_over_batch_size" or self.reduction == "mean" then
+    local total, counted = ops.all_reduce(ops.ones_like(valid):sum()), ops.all_reduce(valid:sum())
+    weights = weights * (total / (counted + 1e-7))
+  end
+  return values * valid, weights
+end
+
+function Loss:_call(y_true, y_pred, weights)
+  if rawget(self, "ignore_class") then
+    local values, counts = without_class(self, ops.operand(y_true, nil, "y_true"), ops.operand(y_pred, nil, "y_pred"), weights)
+    return reduce(values, counts, self.reduction)
+  end
+  return reduce(self:call(ops.operand(y_true, nil, "y_true"), ops.operand(y_pred, nil, "y_pred")), weights, self.reduction)
+end
+
+-- Values per sample; classes that extend Loss define their own.
+function Loss:call(y_true, y_pred)
+  return values_of(self.index, self.options, y_true, y_pred)
+end
+
+-- A class of losses written in Lua: its call(y_true, y_pred) gives values per sample. reduction is a field like others.
+function Loss.extend(parent, class_name)
+  return extend(parent, class_name, function(class, name) return object.new(class, { name = name, reduction = "sum_over_batch_size" }) end)
+end
+
+-- What the records take, in Keras' order, so that a wrong name is reported where the loss is made.
+local entropy = { "from_logits", "label_smoothing", "axis" }
+local OPTIONS = {
+  sparse_categorical_crossentropy = { "from_logits", "ignore_class", "reduction", "axis" },
+  categorical_crossentropy = entropy, binary_crossentropy = entropy, crossentropy = entropy, huber = { "delta" },
+  cosine_similarity = { "axis", "reduction" },
+}
+
+local function parameters_of(index)
+  return OPTIONS[native.string(C.flow_loss_name(index))] or { "reduction" }
+end
+
+local function make(class_name, index, ...)
+  local record, parameters = native.string(C.flow_loss_name(index)), parameters_of(index)
+  local named, known = arguments.named(class_name, parameters, #parameters, ...), { reduction = true, name = true }
+  for _, parameter in ipairs(parameters) do known[parameter] = true end
+  errors.check_options(class_name, named, known)
+  local reduction = named.reduction or "sum_over_batch_size"
+  if not REDUCTIONS[reduction] then
+    raise("%s: reduction is %s; it is sum_over_batch_size, mean, sum or none", class_name, errors.describe(named.reduction))
+  end
+  if type(named.axis) == "number" and named.axis > 0 then named.axis = named.axis - 1 end      -- records count axes from 0
+  local name, ignored = named.name or record, named.ignore_class
+  if ignored ~= nil and type(ignored) ~= "number" then
+    raise("%s: ignore_class is a label, a number, got %s", class_name, errors.describe(ignored))
+  end
+  named.reduction, named.name, named.ignore_class = nil, nil, nil
+  local class = object.class(class_name, Loss)
+  local options = arguments.native(class_name, named)
+  local config = { name = name, reduction = reduction }
+  for parameter, value in pairs(named) do config[parameter] = value end
+  config.ignore_class = ignored
+  return object.new(class, { name = name, index = index, reduction = reduction, options = options, ignore_class = ignored,
+                             config = { class_name = class_name, config = config } })
+end
+
+local function all_names()
+  local list = {}
+  while C.flow_loss_name(#list) ~= nil do list[#list + 1] = native.string(C.flow_loss_name(#list)) end
+  return list
+end
+
+-- The loss that compile() was given: an object, a name, or a function(y_true, y_pred).
+function losses.get(value)
+  if object.is(value, Loss) then return value end
+  if type(value) == "string" then
+    local index = C.flow_loss_find(value)
+    if index >= 0 then return make(value, index) end
+    raise("there is no loss %q%s", value, errors.choices(value, all_names()))
+  end
+  if type(value) == "function" then
+    local class = object.class("Loss function", Loss)
+    function class.call(_, y_true, y_pred) return value(y_true, y_pred) end
+    return object.new(class, { name = "loss", reduction = "sum_over_batch_size" })
+  end
+  raise("a loss is an object, a name or a function(y_true, y_pred), got %s", errors.describe(value))
+end
+
+losses.Loss = Loss
+internal.reduce = reduce
+
+local function with_name(parameters)
+  local list = { unpack(parameters) }
+  list[#list + 1] = "name"
+  return list
+end
+
+-- flow.losses.Huber(...) makes a loss; flow.losses.huber(y_true, y_pred) gives values per sample.
+function by_name(name)
+  local index = type(name) == "string" and C.flow_loss_find(name) or -1
+  if index < 0 then raise("flow.losses has no %q%s", tostring(name), errors.suggestion(tostring(name), all_names())) end
+  local title = "flow.losses." .. name
+  local found
+  if name:find("^%u") and name ~= name:upper() then
+    local parameters = parameters_of(index)
+    found = signature.of_record(nil, title, with_name(parameters), #parameters, function(...) return make(name, index, ...) end)
+  else
+    found = signature.guard(title, function(y_true, y_pred) return values_of(index, nil, y_true, y_pred) end)
+  end
+  rawset(losses, name, found)
+  return found
+end
+
+return losses

@@ -1,0 +1,331 @@
+-- metrics.lua: flow.metrics: what is measured while a model trains, kept in variables so that plans update them.
+--
+--   Mean, Sum                     of values
+--   metrics of the library's table (every loss is one of them): running means of values per sample
+--   confusion_metrics.lua         Precision, Recall, AUC and their kin; f_scores.lua: F1Score and FBetaScore
+--   Metric:extend("Name")         written in Lua: init(), update_state(y_true, y_pred, sample_weight), result()
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local names = require "flow.names"
+local object = require "flow.object"
+local arguments = require "flow.arguments"
+local signature = require "flow.signature"
+local variable = require "flow.tensor.variable"
+local tensor = require "flow.tensor"
+local ops = require "flow.tensor.ops"
+local losses = require "flow.train.losses"
+local extend = require "flow.user_class"
+
+local C, raise = native.C, errors.raise
+local takes = signature.takes
+local context, held = native.context, native.held
+
+local by_name
+local metrics = signature.module("flow.metrics", {}, function(_, name) return by_name(name) end)
+local internal = signature.internal(metrics)
+local Metric = object.class("Metric")
+local Sum = object.class("Sum", Metric)
+local Mean = object.class("Mean", Metric)
+local MeanOfValues = object.class("MeanOfValues", Mean)
+local out = native.out("flow_tensor")
+local element_count = C.flow_op_find("element_count")
+
+-- How many rows a batch has, or how many elements a tensor, as a float32 scalar that holds in traces too.
+local function count(x, rows_only)
+  local attributes = native.attributes()
+  if rows_only then attributes.reduce.count = 1 end      -- axis 0
+  local inputs = native.pointers { x }
+  native.try(C.flow_apply, context, element_count, inputs, 1, attributes, out)
+  held[1] = x
+  return native.tensor(out[0])
+end
+function metrics.rows(x) return count(x, true) end
+
+---- all metrics -----------------------------------------------------------------------------------------------------------------
+
+-- A new metric. Its field config says how a file describes it, { class_name =, config = }; without one a file cannot hold it.
+function metrics.new(class, name, fields)
+  local self = object.new(class, fields or {})
+  rawset(self, "name", name)
+  rawset(self, "variables", {})
+  return self
+end
+
+-- A variable of the metric's state: { name =, shape = {}, initializer = "zeros", dtype = "float64" }. What the replicas of a strategy
+-- add to it counts together.
+takes "{ name = 'variable', shape: list = nil, initializer?, dtype = 'float64' }"
+function Metric:add_variable(options)
+  local initial = tensor.zeros(options.shape or {}, { dtype = options.dtype })
+  if options.initializer then
+    native.check(C.flow_initialize(context, options.initializer, nil, C.flow_context_next_seed(context), initial.p))
+  end
+  local made = variable.Variable(initial, { name = self.name .. "/" .. options.name, trainable = false,
+                                            sync = "SUM_ON_READ" })
+  self.variables[#self.variables + 1] = made
+  rawset(self, "_initial", rawget(self, "_initial") or {})
+  self._initial[#self.variables] = initial
+  return made
+end
+Metric.add_weight = Metric.add_variable
+
+-- The state before the first update.
+function Metric:reset_state()
+  for i, v in ipairs(self.variables) do v:assign(self._initial[i]) end
+end
+
+-- Updates the state and returns the result.
+function Metric:_call(...)
+  self:update_state(...)
+  return self:result()
+end
+
+for name, text in pairs { update_state = "y_true, y_pred, sample_weight", result = "" } do
+  takes(text)
+  Metric[name] = function(self) raise("%s has no %s(): a class that extends Metric defines it", object.title(self), name) end
+end
+
+-- What result() gives, as a number.
+function internal.number(metric)
+  local value = metric:result()
+  if type(value) == "number" then return value end
+  if native.is_tensor(value) or variable.is_variable(value) then
+    if value.size == 1 then return value:item() end
+  end
+  raise("%s: result() gives %s, expected one number", object.title(metric), type(value) == "table" and not variable.is_variable(value)
+    and ("a list of %d"):format(#value) or errors.describe(value))
+end
+
+-- A class of metrics written in Lua; its init() makes the variables.
+function Metric.extend(parent, class_name)
+  return extend(parent, class_name, metrics.new)
+end
+
+---- sums and means --------------------------------------------------------------------------------------------------------------
+
+-- One value a sample, and weights of them or nil, as Keras does it: values are reduced ("mean" or "sum") to the rank of the weights, which
+-- broadcast to them, and what is left after the first axis is reduced, too.
+local function samplewise(values, weights, reduce, what)
+  if values.dtype ~= "float32" then values = values:to("float32") end
+  local function later_axes(t, from)
+    local axes = {}
+    for axis = from, t.rank do axes[#axes + 1] = axis end
+    return axes
+  end
+  if weights ~= nil then
+    values, weights = losses.same_rank(values, ops.operand(weights, "float32", "sample_weight"):to("float32"))
+    if weights.rank < values.rank then values = ops[reduce](values, later_axes(values, weights.rank + 1)) end
+    local shape = tensor.shape_text(tensor.raw_shape(values))
+    local given = tensor.shape_text(tensor.raw_shape(weights))
+    if weights.rank > values.rank then raise("%s: sample_weight %s has more dimensions than the values %s", what, given, shape) end
+    weights = weights * ops.ones_like(values)
+    if tensor.shape_text(tensor.raw_shape(weights)) ~= shape then
+      raise("%s: sample_weight %s does not broadcast to the values %s", what, given, shape)
+    end
+    values = values * weights
+    if weights.rank > 1 then weights = ops[reduce](weights, later_axes(weights, 2)) end
+  end
+  if values.rank > 1 then values = ops[reduce](values, later_axes(values, 2)) end
+  return values, weights
+end
+
+local function new_sum(class, name, fields)
+  local self = metrics.new(class, name, fields)
+  rawset(self, "total", self:add_variable { name = "total" })
+  return self
+end
+
+local function new_mean(class, name, fields)
+  local self = new_sum(class, name, fields)
+  rawset(self, "count", self:add_variable { name = "count" })
+  return self
+end
+
+function Sum:update_state(values, weights)
+  self.total:assign_add((samplewise(ops.operand(values, "float32", self.name), weights, "sum", object.title(self))):sum())
+end
+function Sum:result() return C.flow_variable_number(self.total.handle) end
+
+-- total += sum(values * weights), count += sum(weights) or the number of samples.
+local function accumulate(self, values, weights)
+  values, weights = samplewise(values, weights, "mean", object.title(self))
+  self.total:assign_add(values:sum())
+  self.count:assign_add(weights and weights:sum() or count(values))
+end
+
+function Mean:update_state(values, weights)
+  accumulate(self, ops.operand(values, "float32", self.name), weights)
+end
+
+-- The loss of a batch, weighted by its rows. all_rows: of several replicas, of whose loss `value` is the part of one.
+function Mean:_update_batch(value, rows, all_rows)
+  self.total:assign_add(value * (all_rows or rows))
+  self.count:assign_add(rows)
+end
+
+-- The mean so far as a number; 0 before the first update.
+function Mean:result()
+  local n = C.flow_variable_number(self.count.handle)
+  return n == 0 and 0 or C.flow_variable_number(self.total.handle) / n
+end
+
+function MeanOfValues:update_state(y_true, y_pred, weights)
+  accumulate(self, self:values(y_true, y_pred), weights)
+end
+
+local function values_of(index, options, y_true, y_pred)
+  y_true, y_pred = ops.operand(y_true, nil, "y_true"), ops.operand(y_pred, nil, "y_pred")
+  native.try(C.flow_metric_values, context, index, options, native.pointer(y_true), native.pointer(y_pred), out)
+  held[1], held[2] = y_true, y_pred
+  return native.tensor(out[0])
+end
+
+function MeanOfValues:values(y_true, y_pred)
+  return values_of(self.index, self.options, y_true, y_pred)
+end
+
+-- What the records take besides a name, which stands first by position but for those of k, as in Keras.
+local OPTIONS = {
+  accuracy = { "threshold" }, binary_accuracy = { "threshold" }, top_k_categorical_accuracy = { "k" },
+  sparse_top_k_categorical_accuracy = { "k" }, cosine_similarity = { "axis" }, binary_crossentropy = { "from_logits", "label_smoothing" },
+  categorical_crossentropy = { "from_logits", "label_smoothing", "axis" }, sparse_categorical_crossentropy = { "from_logits", "axis" },
+}
+
+function internal.check_name(class_name, name)
+  if name ~= nil and type(name) ~= "string" then raise("%s: name is a string, got %s", class_name, errors.describe(name)) end
+  return name
+end
+
+-- Options of a metric out of the arguments of its constructor, which are known; the second result is its name or nil.
+function internal.options(class_name, positional, known, ...)
+  local all = { name = true, dtype = true }
+  for _, option in ipairs(known) do all[option] = true end
+  local named = errors.check_options(class_name, arguments.named(class_name, positional, #positional, ...), all)
+  local name = metrics.check_name(class_name, named.name)
+  named.name, named.dtype = nil, nil
+  return named, name
+end
+
+-- How a file describes it.
+function internal.config(class_name, name, options)
+  local config = { name = name }
+  for option, value in pairs(options) do config[option] = value end
+  return { class_name = class_name, config = config }
+end
+
+local function make(class_name, index, name, ...)
+  local record = native.string(C.flow_metric_name(index))
+  local known = OPTIONS[record] or {}
+  local named, given = metrics.options(class_name, known[1] == "k" and { "k", "name" } or { "name" }, known, ...)
+  name = given or name or record
+  local config = metrics.config(class_name, name, named)
+  if type(named.axis) == "number" and named.axis > 0 then named.axis = named.axis - 1 end      -- records count axes from 0
+  return new_mean(object.class(class_name, MeanOfValues), name, { index = index, options = arguments.native(class_name, named),
+                                                                  config = config })
+end
+
+-- y_true and y_pred as float32 of one rank.
+local function pair(y_true, y_pred)
+  return losses.same_rank(ops.operand(y_true, "float32", "y_true"):to("float32"), ops.operand(y_pred, "float32", "y_pred"):to("float32"))
+end
+
+-- Squares are averaged; the result is the root.
+local RootMeanSquaredError = object.class("RootMeanSquaredError", MeanOfValues)
+function RootMeanSquaredError:values(y_true, y_pred)
+  y_true, y_pred = pair(y_true, y_pred)
+  return ops.square(y_pred - y_true)
+end
+function RootMeanSquaredError:result() return math.sqrt(Mean.result(self)) end
+
+-- How often y_pred is y_true. The text "accuracy" in compile() is another one, which the shapes choose.
+local Accuracy = object.class("Accuracy", MeanOfValues)
+function Accuracy:values(y_true, y_pred)
+  y_pred = ops.operand(y_pred, nil, "y_pred")
+  y_true, y_pred = losses.same_rank(ops.operand(y_true, nil, "y_true"):to(y_pred.dtype), y_pred)
+  return ops.eq(y_true, y_pred)
+end
+
+for class, default in pairs { [RootMeanSquaredError] = "root_mean_squared_error", [Accuracy] = "accuracy" } do
+  takes(("name = '%s', { dtype? }"):format(default))
+  signature.constructor(class, "flow.metrics." .. class.name, function(name)
+    metrics.check_name(class.name, name)
+    return new_mean(class, name, { config = metrics.config(class.name, name, {}) })
+  end)
+end
+
+for class, new in pairs { [Mean] = new_mean, [Sum] = new_sum } do
+  takes "name?, { dtype? }"
+  signature.constructor(class, "flow.metrics." .. class.name, function(name)
+    return new(class, metrics.check_name(class.name, name) or names.auto(class.name))
+  end)
+end
+
+---- by name ---------------------------------------------------------------------------------------------------------------------
+
+metrics.Metric, metrics.Mean, metrics.Sum = Metric, Mean, Sum
+metrics.RootMeanSquaredError, metrics.Accuracy = RootMeanSquaredError, Accuracy
+local classes = { "RootMeanSquaredError" }
+for _, file in ipairs { "flow.train.confusion_metrics", "flow.train.f_scores" } do
+  for name, class in pairs(require(file)(metrics)) do
+    metrics[name] = class
+    classes[#classes + 1] = name
+  end
+end
+
+-- The class of that name, or of that name in snake case.
+local function class_named(text)
+  for _, name in ipairs(classes) do
+    if text == name or text == names.snake(name) then return metrics[name] end
+  end
+end
+
+local function all_names()
+  local list, index = {}, 0
+  for _, name in ipairs(classes) do list[#list + 1] = names.snake(name) end
+  while C.flow_metric_name(index) ~= nil do
+    list[#list + 1] = native.string(C.flow_metric_name(index))
+    index = index + 1
+  end
+  table.sort(list)
+  for i = #list, 2, -1 do
+    if list[i] == list[i - 1] then table.remove(list, i) end      -- a loss and a metric of one name
+  end
+  return list
+end
+
+-- The metric that compile() was given: an object, a name (kept as the key in History), or a function.
+function metrics.get(value)
+  if object.is(value, Metric) then return value end
+  if type(value) == "string" then
+    local class = class_named(value)
+    if class then return class { name = value } end
+    local index = C.flow_metric_find(value)
+    if index >= 0 then return make(value, index, value) end
+    raise("there is no metric %q%s", value, errors.choices(value, all_names()))
+  end
+  if type(value) == "function" then
+    local class = object.class("Metric function", MeanOfValues)
+    function class.values(_, y_true, y_pred) return value(y_true, y_pred) end
+    return new_mean(class, "metric")
+  end
+  raise("a metric is an object, a name or a function(y_true, y_pred), got %s", errors.describe(value))
+end
+
+-- flow.metrics.BinaryAccuracy(...) makes a metric; flow.metrics.binary_accuracy(y_true, y_pred) gives values per sample.
+function by_name(name)
+  local index = type(name) == "string" and C.flow_metric_find(name) or -1
+  if index < 0 then raise("flow.metrics has no %q%s", tostring(name), errors.suggestion(tostring(name), classes)) end
+  local title = "flow.metrics." .. name
+  local found
+  if name:find("^%u") and name ~= name:upper() then
+    local known = OPTIONS[native.string(C.flow_metric_name(index))] or {}
+    local parameters = known[1] == "k" and { "k", "name" } or { "name", unpack(known) }
+    found = signature.of_record(nil, title, parameters, known[1] == "k" and 2 or 1, function(...) return make(name, index, nil, ...) end)
+  else
+    found = signature.guard(title, function(y_true, y_pred) return values_of(index, nil, y_true, y_pred) end)
+  end
+  rawset(metrics, name, found)
+  return found
+end
+
+return metrics

@@ -1,0 +1,271 @@
+-- optimizers.lua: flow.optimizers: SGD, Adam and the others: an object for each record of the library; LossScaleOptimizer around one.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local arguments = require "flow.arguments"
+local signature = require "flow.signature"
+local variable = require "flow.tensor.variable"
+local ownership = require "flow.distribute.ownership"
+local schedules = require "flow.train.schedules"
+local json = require "flow.json"
+
+local C, check, raise = native.C, native.check, errors.raise
+local context, held = native.context, native.held
+
+local takes = signature.takes
+local optimizers = signature.module("flow.optimizers", { schedules = schedules })
+local kinds = {}          -- names of all classes, as compile() takes them
+local Optimizer = object.class("Optimizer")
+local LossScaleOptimizer = object.class("LossScaleOptimizer", Optimizer)
+local out, out_scale = native.out("flow_optimizer"), native.out("flow_loss_scale")
+
+-- An object of a class around the handle in `out`. schedule: an object of flow.schedules, or nil.
+local function wrap(class, schedule, loss_scale)
+  local handle = native.own(out, C.flow_optimizer_release)
+  local name = native.string(C.flow_optimizer_name(handle))
+  return object.new(class, { name = name, handle = handle, _schedule = schedule or false, _loss_scale = loss_scale or false })
+end
+
+local function define(index)
+  local class_name = native.string(C.flow_optimizer_class_name(index))
+  local class = object.class(class_name, Optimizer)
+  local parameters = {}
+  for i = 0, C.flow_optimizer_class_argument_count(index) - 1 do
+    parameters[i + 1] = native.string(C.flow_optimizer_class_argument(index, i))
+  end
+  signature.of_record(class, "flow.optimizers." .. class_name, parameters, #parameters, function(...)
+    local named = arguments.named(class_name, parameters, #parameters, ...)
+    local name, schedule = named.name, nil
+    named.name = nil
+    if schedules.is(named.learning_rate) then named.learning_rate, schedule = nil, named.learning_rate end
+    check(C.flow_optimizer_new(class_name, name, arguments.native(class_name, named), out))
+    local self = wrap(class, schedule, named.loss_scale_factor)
+    if schedule then
+      check(C.flow_optimizer_set_schedule(self.handle, schedules.is_builtin(schedule) and schedule.handle or nil))
+    end
+    return self
+  end)
+  optimizers[class_name] = class
+  kinds[#kinds + 1] = class_name:lower()
+end
+
+local index = 0
+while C.flow_optimizer_class_name(index) ~= nil do
+  define(index)
+  index = index + 1
+end
+
+-- The object around the handle in `out`, which was read from this config.
+local function wrap_read(config)
+  local class_name = native.string(C.flow_optimizer_class_name(C.flow_optimizer_class_index(out[0])))
+  local schedule = C.flow_optimizer_schedule(out[0])
+  local scale = config.loss_scale_factor
+  return wrap(optimizers[class_name], schedule ~= nil and schedules.wrap(schedule) or nil, scale ~= json.null and scale)
+end
+
+-- The object around the handle in `out_scale`.
+local function wrap_scale(inner, initial_scale, growth_steps)
+  local scale = native.own(out_scale, C.flow_loss_scale_release)
+  return object.new(LossScaleOptimizer, {
+    name = native.string(C.flow_loss_scale_name(scale)), handle = inner.handle, inner_optimizer = inner, _schedule = inner._schedule,
+    _scale = scale, initial_scale = initial_scale, dynamic_growth_steps = growth_steps,
+    step_counter = variable.wrap(C.flow_loss_scale_variable(scale, 2)), dynamic_scale = variable.wrap(C.flow_loss_scale_variable(scale, 3)),
+  })
+end
+
+-- The optimizer of a config that to_json() or Keras wrote, schedule included.
+function optimizers.from_json(text)
+  if type(text) ~= "string" then raise("optimizers.from_json takes a text, got %s", errors.describe(text)) end
+  local described = json.decode(text)
+  if type(described) == "table" and described.class_name == "LossScaleOptimizer" then
+    check(C.flow_loss_scale_from_config(text, out_scale, out))
+    local config = described.config
+    return wrap_scale(wrap_read(config.inner_optimizer.config), config.initial_scale or C.FLOW_INITIAL_LOSS_SCALE,
+      config.dynamic_growth_steps or C.FLOW_LOSS_SCALE_GROWTH_STEPS)
+  end
+  check(C.flow_optimizer_from_config(text, out))
+  return wrap_read(described.config)
+end
+
+-- Keras' config: {"module": "keras.optimizers", "class_name": ..., "config": {...}, "registered_name": null}.
+function Optimizer:to_json()
+  if self._schedule and not schedules.is_builtin(self._schedule) then self._schedule:to_json() end
+  return native.text(C.flow_optimizer_config, self.handle)
+end
+
+-- The rate of the update that comes next, where it is computed in Lua: a scalar tensor; nil: the library knows it.
+local function rate_in_lua(self)
+  local schedule = self._schedule
+  if not schedule or schedules.is_builtin(schedule) then return nil end
+  return schedule:_rate(variable.wrap(C.flow_optimizer_iterations(self.handle)):value():to("float32"))
+end
+
+-- optimizer:apply_gradients(gradients, variables): one update; in a traced function a part of its plan. A gradient may be nil.
+function Optimizer:apply_gradients(gradients, variables)
+  if variables == nil and type(gradients) == "table" then      -- Keras' form: a list of {gradient, variable}
+    local pairs_list = gradients
+    gradients, variables = {}, {}
+    for i = 1, errors.check_list("apply_gradients", pairs_list) do
+      if type(pairs_list[i]) ~= "table" or getmetatable(pairs_list[i]) then
+        raise("%s: apply_gradients takes a list of gradients and a list of variables; entry %d of the only list is %s",
+          object.title(self), i, errors.describe(pairs_list[i]))
+      end
+      gradients[i], variables[i] = pairs_list[i][1], pairs_list[i][2]
+    end
+  end
+  if type(variables) ~= "table" or type(gradients) ~= "table" then
+    raise("%s: apply_gradients takes a list of gradients and a list of variables", object.title(self))
+  end
+  ownership.check_update(object.title(self) .. ": apply_gradients")
+  local count = errors.check_list("apply_gradients: the variables", variables)
+  if table.maxn(gradients) > count then
+    raise("%s: apply_gradients: there are %d gradients for %d variables", object.title(self), table.maxn(gradients), count)
+  end
+  local handles, tensors = native.out("flow_variable", math.max(count, 1)), native.out("flow_tensor", math.max(count, 1))
+  for i = 1, count do
+    if not variable.is_variable(variables[i]) then
+      raise("%s: entry %d of the variables is %s", object.title(self), i, errors.describe(variables[i]))
+    end
+    handles[i - 1] = variables[i].handle
+    if gradients[i] ~= nil then tensors[i - 1] = native.pointer(gradients[i]) end
+  end
+  local rate = rate_in_lua(self)
+  native.try(C.flow_optimizer_apply_scaled, context, self.handle, rawget(self, "_scale"), rate and native.pointer(rate), tensors, handles,
+    count)
+  held[1], held[2], held[3] = gradients, variables, rate
+  return self.iterations
+end
+Optimizer.apply = Optimizer.apply_gradients
+
+-- What gradients are taken of: the loss times the loss scale, by which apply_gradients divides them again.
+function Optimizer:scale_loss(loss)
+  return self._loss_scale and loss * self._loss_scale or loss
+end
+
+-- Moves everything that belongs to the optimizer to a device; -1: the CPU.
+function Optimizer:_to_device(device)
+  check(C.flow_optimizer_to_device(context, self.handle, device))
+  local scale = rawget(self, "_scale")
+  if scale then check(C.flow_loss_scale_to_device(context, scale, device)) end
+end
+
+-- Makes the slots for these variables now instead of at the first update.
+function Optimizer:build(variables)
+  if type(variables) ~= "table" or getmetatable(variables) then
+    raise("%s: build takes a list of variables, got %s", object.title(self), errors.describe(variables))
+  end
+  local count = errors.check_list("build: the variables", variables)
+  local handles = native.out("flow_variable", math.max(count, 1))
+  for i = 1, count do
+    if not variable.is_variable(variables[i]) then
+      raise("%s: build: entry %d of the variables is %s", object.title(self), i, errors.describe(variables[i]))
+    end
+    handles[i - 1] = variables[i].handle
+  end
+  native.try(C.flow_optimizer_build, self.handle, handles, count)
+  held[1] = variables
+end
+
+-- Leaves variables out of weight decay: a list of them, and names of which one is a part of a variable's name ("bias").
+-- Before the first update. exclude_from_weight_decay { var_names = { "bias" } }
+takes "var_list?: list, var_names?: list"
+function Optimizer:exclude_from_weight_decay(var_list, var_names)
+  for i, entry in ipairs(var_list or {}) do
+    if not variable.is_variable(entry) then
+      raise("%s: exclude_from_weight_decay: entry %d is %s, expected a variable", object.title(self), i, errors.describe(entry))
+    end
+    check(C.flow_optimizer_exclude_from_weight_decay(self.handle, entry.handle, nil))
+  end
+  for i, name in ipairs(var_names or {}) do
+    if type(name) ~= "string" then
+      raise("%s: exclude_from_weight_decay: name %d is %s", object.title(self), i, errors.describe(name))
+    end
+    check(C.flow_optimizer_exclude_from_weight_decay(self.handle, nil, name))
+  end
+end
+
+-- The rate of the next update, a number. Assigning one is an error where a schedule gives it.
+function Optimizer.fields.learning_rate(self)
+  if self._schedule then return self._schedule(self.iterations) end
+  return C.flow_variable_number(C.flow_optimizer_learning_rate(self.handle))
+end
+
+function Optimizer.fields.iterations(self) return C.flow_variable_number(C.flow_optimizer_iterations(self.handle)) end
+
+function Optimizer.setters.learning_rate(self, value)
+  if self._schedule then
+    raise("%s: this optimizer was created with the schedule %s as its learning_rate, so its learning rate cannot be set; make it with "
+      .. "a number for that", object.title(self), object.title(self._schedule))
+  end
+  if type(value) ~= "number" or not (value >= 0) then
+    raise("%s: learning_rate is a number of at least 0, got %s", object.title(self), errors.describe(value))
+  end
+  variable.wrap(C.flow_optimizer_learning_rate(self.handle)):assign(value)
+end
+
+-- Iterations, learning rate (unless there is a schedule), then the slots, in Keras' order.
+function Optimizer.fields.variables(self)
+  local list = { variable.wrap(C.flow_optimizer_iterations(self.handle)) }
+  if not self._schedule then list[2] = variable.wrap(C.flow_optimizer_learning_rate(self.handle)) end
+  for i = 0, C.flow_optimizer_slot_count(self.handle) - 1 do
+    list[#list + 1] = variable.wrap(C.flow_optimizer_slot(self.handle, i))
+  end
+  return list
+end
+
+---- the loss scale --------------------------------------------------------------------------------------------------------------------
+
+-- LossScaleOptimizer(inner, { initial_scale =, dynamic_growth_steps = }): gradients are taken of scale_loss(loss), and divided by the
+-- scale in apply_gradients, which writes nothing but the scale unless all of them are finite. The inner optimizer's own
+-- loss_scale_factor is not used; learning_rate, iterations and what else an optimizer has are the inner one's.
+takes "inner_optimizer, initial_scale?, dynamic_growth_steps?, name?"
+signature.constructor(LossScaleOptimizer, "flow.optimizers.LossScaleOptimizer", function(inner, initial, growth, name)
+  if not object.is(inner, Optimizer) or object.is(inner, LossScaleOptimizer) then
+    raise("LossScaleOptimizer: inner_optimizer is an optimizer such as flow.optimizers.Adam(), got %s",
+      object.is(inner, Optimizer) and "a LossScaleOptimizer" or errors.describe(inner))
+  end
+  initial, growth = initial or C.FLOW_INITIAL_LOSS_SCALE, growth or C.FLOW_LOSS_SCALE_GROWTH_STEPS
+  for parameter, value in pairs { initial_scale = initial, dynamic_growth_steps = growth } do
+    if type(value) ~= "number" then raise("LossScaleOptimizer: %s is %s, expected a number", parameter, errors.describe(value)) end
+  end
+  if name ~= nil and type(name) ~= "string" then raise("LossScaleOptimizer: name is %s, expected a text", errors.describe(name)) end
+  check(C.flow_loss_scale_new(name, initial, growth, out_scale))
+  return wrap_scale(inner, initial, growth)
+end)
+optimizers.LossScaleOptimizer = LossScaleOptimizer
+
+local out_loss = native.out("flow_tensor")
+
+function LossScaleOptimizer:scale_loss(loss)
+  if not native.is_tensor(loss) then raise("LossScaleOptimizer: scale_loss takes a tensor, got %s", errors.describe(loss)) end
+  native.try(C.flow_loss_scale_loss, context, self._scale, native.pointer(loss), out_loss)
+  native.called[1] = loss
+  return native.tensor(out_loss[0])
+end
+
+function LossScaleOptimizer:to_json()
+  self.inner_optimizer:to_json()      -- refuses what a file cannot hold
+  return native.text(function(scale, text, size) return C.flow_loss_scale_config(scale, self.handle, text, size) end, self._scale)
+end
+
+-- Its own four, then the inner optimizer's, in Keras' order.
+function LossScaleOptimizer.fields.variables(self)
+  local list = {}
+  for i = 0, 3 do list[i + 1] = variable.wrap(C.flow_loss_scale_variable(self._scale, i)) end
+  for _, v in ipairs(self.inner_optimizer.variables) do list[#list + 1] = v end
+  return list
+end
+
+-- The optimizer that compile() was given: an object or a name.
+function optimizers.get(value)
+  if object.is(value, Optimizer) then return value end
+  if type(value) == "string" then
+    local found = C.flow_optimizer_class_find(value)
+    if found >= 0 then return optimizers[native.string(C.flow_optimizer_class_name(found))]() end
+    raise("there is no optimizer %q%s", value, errors.choices(value, kinds))
+  end
+  raise("an optimizer is an object such as flow.optimizers.Adam() or a name such as \"adam\", got %s", errors.describe(value))
+end
+
+return optimizers

@@ -1,0 +1,102 @@
+-- predictions.lua: what predict returns, put together from the outputs of its batches. A device keeps what it computed until there is
+-- enough of it to be worth a wait; then it comes to the host in one piece.
+
+local native = require "flow.ffi"
+local devices = require "flow.devices"
+local tensor = require "flow.tensor"
+local ops = require "flow.tensor.ops"
+local steps = require "flow.train.steps"
+local training = require "flow.train.compile"
+local workers = require "flow.distribute.model_workers"
+
+local C, held = native.C, native.held
+local predictions = {}
+
+local PIECE_BYTES, PIECE_BATCHES = 2 ^ 24, 256      -- that a device keeps at most
+
+local Predictions = {}
+Predictions.__index = Predictions
+
+-- total: rows in all, or nil if nobody knows. watched: somebody calls take() for what each execution gave.
+function predictions.new(model, total, watched)
+  return setmetatable({ model = model, total = total, outputs = native.out("flow_tensor", steps.MOST_OUTPUTS),
+                        gathers = workers.of(model) ~= nil, watched = watched,
+                        waiting = {}, batches = 0, bytes = 0,           -- of each output, parts that are where they were computed
+                        taken = 0, rows = 0,                            -- rows that came to the host; rows in all
+                        pieces = {} }, Predictions)                     -- of each output, tensors on the host
+end
+
+local function bytes_of(t)
+  return t.size * C.flow_dtype_size(native.dtype(t.dtype))
+end
+
+-- Takes over what is in self.outputs: of a batch of this many rows.
+function Predictions:add(rows)
+  local count = 0
+  while count < steps.MOST_OUTPUTS and self.outputs[count] ~= nil do
+    local part = native.tensor(self.outputs[count])
+    count = count + 1
+    if self.gathers then part = workers.gather_rows(self.model, tensor.on_host(part)) end
+    self.waiting[count] = self.waiting[count] or {}
+    table.insert(self.waiting[count], part)
+    self.bytes = self.bytes + bytes_of(part)
+  end
+  self.rows, self.batches = self.rows + rows, self.batches + 1
+  if not self.watched and self:is_enough() then self:take() end
+end
+
+-- Whether what waits is to come to the host now: at once what is there already.
+function Predictions:is_enough()
+  return self.model._device < 0 or self.gathers or self.bytes >= PIECE_BYTES or self.batches >= PIECE_BATCHES
+end
+
+local function copy_rows(to, first, from)
+  local rows = training.rows(to, first, from.shape[1])
+  local status = C.flow_tensor_copy(native.pointer(rows), native.pointer(from))
+  held[1], held[2] = rows, from
+  native.check(status)
+end
+
+-- Puts rows after those that are there.
+local function append(self, output, part)
+  local pieces, shape = self.pieces[output] or {}, part.shape
+  self.pieces[output] = pieces
+  if not self.total or shape[1] == self.total then
+    pieces[#pieces + 1] = part
+    return
+  end
+  if not pieces[1] then
+    shape[1] = self.total
+    pieces[1] = tensor.new(native.dtype(part.dtype), shape)
+  end
+  copy_rows(pieces[1], self.taken, part)
+end
+
+local function one_or_list(list)
+  return #list == 1 and list[1] or list
+end
+
+local function join(parts)
+  return #parts == 1 and parts[1] or ops.concat(parts, 1)
+end
+
+-- Brings what waits to the host and returns it, by output.
+function Predictions:take()
+  local list = {}
+  for i, parts in ipairs(self.waiting) do
+    list[i] = tensor.on_host(#parts > 1 and devices.within(self.model._device, join, parts) or parts[1])
+    append(self, i, list[i])
+  end
+  self.taken, self.waiting, self.batches, self.bytes = self.rows, {}, 0, 0
+  return one_or_list(list)
+end
+
+-- All rows: a tensor, or a list of them for several outputs.
+function Predictions:results()
+  if self.batches > 0 then self:take() end
+  local list = {}
+  for i, pieces in ipairs(self.pieces) do list[i] = join(pieces) end
+  return one_or_list(list)
+end
+
+return predictions
