@@ -70,7 +70,7 @@ local parts = {
   image = { "flow.tensor.image" }, image_dataset_from_directory = { "flow.data.image_dataset", "from_directory" },
   initializers = { "flow.layers.choices", "initializers" }, regularizers = { "flow.layers.choices", "regularizers" },
   io = { "flow.io" }, plot = { "flow.plot" }, math = { "flow.tensor.math" },
-  log = { "flow.log" },      -- messages, and still the logarithm
+  log = { "flow.tensor.log" },      -- messages, and still the logarithm
   summary = { "flow.callbacks.events" },
   save_safetensors = { "flow.saving.safetensors", "save" }, load_safetensors = { "flow.saving.safetensors", "load" },
   train = { "flow.checkpoint" }, nn = { "flow.distribute.nn" }, mixed_precision = { "flow.layers.mixed_precision" },
@@ -95,6 +95,7 @@ return setmetatable(flow, {
       errors.raise("flow has no field %q%s", tostring(name), errors.suggestion(tostring(name), names))
     end
     local value = require(part[1])
+    if name == "repl" then value.flow = flow end      -- what its users call flow
     if part[2] then value = value[part[2]] end
     if value == nil then errors.raise("flow.%s is not part of this build", name) end
     if not part[2] and not getmetatable(value) then setmetatable(value, strict(name)) end

@@ -1,6 +1,6 @@
 -- log.lua: the one sink for what flowlua has to say: standard output and error in the flowlua program, silence in a host
 -- unless it sets flow.log.sink = function(level, text), level being "print", "info" or "warning".
--- flow.log("text") sends a message; flow.log(x) of a tensor or number stays the natural logarithm.
+-- What users have as flow.log is tensor/log.lua.
 
 local native = require "flow.ffi"
 
@@ -19,9 +19,4 @@ function log.print(text, ...) send("print", text, ...) end
 function log.info(text, ...) send("info", text, ...) end
 function log.warning(text, ...) send("warning", text, ...) end
 
-return setmetatable(log, {
-  __call = function(_, text, ...)
-    if type(text) ~= "string" then return require("flow.tensor.ops").log(text) end
-    send("info", text, ...)
-  end,
-})
+return log

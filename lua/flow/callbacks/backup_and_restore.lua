@@ -19,7 +19,7 @@ local fit_position = require "flow.train.fit_position"
 local train = require "flow.checkpoint"
 local workers = require "flow.distribute.model_workers"
 local saving = require "flow.distribute.saving"
-local callbacks = require "flow.callbacks"
+local callbacks = require "flow.train.callback"
 
 local raise = errors.raise
 

@@ -5,7 +5,7 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local python_format = require "flow.callbacks.python_format"
 local options = require "flow.callbacks.options"
-local Callback = require("flow.callbacks").Callback
+local Callback = require("flow.train.callback").Callback
 
 local raise = errors.raise
 local PARAMETERS = { { "filename", "text" }, { "separator", "text", "," }, { "append", "boolean", false } }

@@ -1,135 +1,27 @@
--- callbacks/init.lua: what runs beside the loops of fit, evaluate and predict: the class Callback, the list of a run, and by name
--- the callbacks of the files beside this one, loaded when a script first names them.
---
--- A callback is an object with any of Keras' hooks: on_train_begin(logs), on_epoch_begin(epoch, logs), on_train_batch_begin(batch,
--- logs), on_train_batch_end(batch, logs), on_epoch_end(epoch, logs), on_train_end(logs), and on_test_... and on_predict_... alike.
--- Epochs and batches count from 0. Write one with flow.callbacks.Callback:extend("Name").
---
--- A callback that remembers something from epoch to epoch has two more hooks, with which a backup takes it along, so that a resumed
--- run goes on exactly: get_state() returns a table with names as keys and numbers, texts, booleans, tensors and such tables as
--- values; set_state(table) takes such a table back, after on_train_begin. What a callback reads from the model is not part of it.
+-- init.lua: flow.callbacks: what a script can run beside fit, evaluate and predict. The class Callback is train/callback.lua's; the others
+-- are in files of this folder, loaded when a script first names them.
 
 local errors = require "flow.errors"
-local object = require "flow.object"
 local signature = require "flow.signature"
-local arguments = require "flow.arguments"
-local workers = require "flow.distribute.model_workers"
-local saving = require "flow.distribute.saving"
+local callback = require "flow.train.callback"
 
-local raise = errors.raise
 local by_name
 local callbacks = signature.module("flow.callbacks", {}, function(_, name) return by_name(name) end)
-local internal = signature.internal(callbacks)
-
-local HOOKS = {}
-for _, what in ipairs { "train", "test", "predict" } do
-  for _, where in ipairs { "begin", "end", "batch_begin", "batch_end" } do HOOKS[#HOOKS + 1] = "on_" .. what .. "_" .. where end
-end
-HOOKS[#HOOKS + 1] = "on_epoch_begin"
-HOOKS[#HOOKS + 1] = "on_epoch_end"
-
-local Callback = object.class("Callback")
-for _, hook in ipairs(HOOKS) do Callback[hook] = false end
-Callback.model = false
-Callback.params = false
-Callback.get_state = false
-Callback.set_state = false
--- Of fit, for BackupAndRestore, with the run (train/fit_position.lua): after on_train_begin, and after on_epoch_begin of an epoch
--- that has begun before; when all callbacks have had the hook of a batch, of an epoch, of the end.
-for _, hook in ipairs { "_resume", "_after_batch", "_after_epoch", "_after_train" } do Callback[hook] = false end
--- Of those that write files all along (distribute/saving.lua): _path() says where to; _silent: another worker writes it.
-Callback._path, Callback._silent = false, false
-callbacks.Callback = Callback
-internal.HOOKS = HOOKS
-
--- A class of callbacks: Mine(a, b) calls Mine.init(self, a, b); without init a table of options becomes fields.
-function Callback.extend(parent, name)
-  local class = object.class(name, parent)
-  getmetatable(class).__call = function(_, ...)
-    local self = object.new(class)
-    if class.init then
-      class.init(self, ...)
-    else
-      local options = ...
-      if select("#", ...) > 1 or options ~= nil and (type(options) ~= "table" or getmetatable(options)) then
-        raise("%s takes a table of options; what it takes by position says function %s:init(...)", name, name)
-      end
-      for key, value in pairs(options or {}) do self[key] = value end
-    end
-    return self
-  end
-  return class
-end
-
----- running them -------------------------------------------------------------------------------------------------------------------
-
--- The callbacks of one run, asked by hook. list:has(hook) tells whether a hot loop needs to call at all.
-local List = {}
-List.__index = List
-
-function internal.list(given, model, params)
-  local members = {}
-  if object.is(given, Callback) then given = { given } end
-  if given ~= nil and type(given) ~= "table" then raise("callbacks is a list, got %s", errors.describe(given)) end
-  if given and (getmetatable(given) or arguments.is_options(given) and next(given)) then
-    raise("callbacks is a list, got %s", errors.describe(given))
-  end
-  errors.check_list("callbacks", given or {})
-  for i, member in ipairs(given or {}) do
-    if not object.is(member, Callback) then
-      raise("callbacks: entry %d is %s, expected a callback such as flow.callbacks.LambdaCallback { ... }", i, errors.describe(member))
-    end
-    members[i] = member
-  end
-  local list = setmetatable({ members = {}, model = model, params = params }, List)
-  for _, member in ipairs(members) do list:add(member) end
-  saving.divide_files(workers.of(model), members)
-  return list
-end
-
--- Appends a callback and returns it.
-function List:add(member)
-  rawset(member, "model", self.model)
-  rawset(member, "params", self.params)
-  self.members[#self.members + 1] = member
-  return member
-end
-
-function List:find(class)
-  for _, member in ipairs(self.members) do
-    if object.is(member, class) then return member end
-  end
-end
-
-function List:has(hook)
-  for _, member in ipairs(self.members) do
-    if member[hook] then return true end
-  end
-  return false
-end
-
-function List:call(hook, ...)
-  for _, member in ipairs(self.members) do
-    local f = member[hook]
-    if f then f(member, ...) end
-  end
-end
-
----- what there is ------------------------------------------------------------------------------------------------------------------
+callbacks.Callback, callbacks.History = callback.Callback, require "flow.train.history"
 
 -- The module that returns the class of each name.
 local MODULES = {
   BackupAndRestore = "backup_and_restore",
-  CSVLogger = "csv_logger", EarlyStopping = "early_stopping", History = "history", LambdaCallback = "lambda_callback",
+  CSVLogger = "csv_logger", EarlyStopping = "early_stopping", LambdaCallback = "lambda_callback",
   LearningRateScheduler = "learning_rate_scheduler", ModelCheckpoint = "model_checkpoint", ProgbarLogger = "progbar_logger",
   ReduceLROnPlateau = "reduce_lr_on_plateau", TensorBoard = "tensor_board", TerminateOnNaN = "terminate_on_nan",
 }
 
 function by_name(name)
   if not MODULES[name] then
-    local known = { Callback = true }
+    local known = { Callback = true, History = true }
     for key in pairs(MODULES) do known[key] = true end
-    raise("flow.callbacks has no %q%s", tostring(name), errors.suggestion(tostring(name), known))
+    errors.raise("flow.callbacks has no %q%s", tostring(name), errors.suggestion(tostring(name), known))
   end
   local class = require("flow.callbacks." .. MODULES[name])
   rawset(callbacks, name, class)

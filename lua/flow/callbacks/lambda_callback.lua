@@ -3,7 +3,7 @@
 
 local errors = require "flow.errors"
 local arguments = require "flow.arguments"
-local callbacks = require "flow.callbacks"
+local callbacks = require "flow.train.callback"
 
 local PARAMETERS = { "on_epoch_begin", "on_epoch_end", "on_train_begin", "on_train_end", "on_train_batch_begin", "on_train_batch_end" }
 local known = {}

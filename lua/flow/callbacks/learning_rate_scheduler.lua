@@ -4,7 +4,7 @@ local errors = require "flow.errors"
 local log = require "flow.log"
 local python_format = require "flow.callbacks.python_format"
 local options = require "flow.callbacks.options"
-local Callback = require("flow.callbacks").Callback
+local Callback = require("flow.train.callback").Callback
 
 local PARAMETERS = { { "schedule", "callable" }, { "verbose", "verbosity", 0 } }
 

@@ -5,7 +5,7 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local training = require "flow.train.compile"
 local log = require "flow.log"
-local Callback = require("flow.callbacks").Callback
+local Callback = require("flow.train.callback").Callback
 
 local C = native.C
 local Monitor = Callback:extend("Monitor")

@@ -3,9 +3,10 @@
 
 local log = require "flow.log"
 local progress = require "flow.train.progress"
-local Callback = require("flow.callbacks").Callback
+local Callback = require("flow.train.callback").Callback
 
 local ProgbarLogger = Callback:extend("ProgbarLogger")
+ProgbarLogger._draws_bar = true
 
 function ProgbarLogger:init()
   self._bar, self._fits, self._target = false, false, false

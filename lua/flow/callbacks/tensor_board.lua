@@ -6,7 +6,7 @@ local errors = require "flow.errors"
 local log = require "flow.log"
 local events = require "flow.callbacks.events"
 local options = require "flow.callbacks.options"
-local Callback = require("flow.callbacks").Callback
+local Callback = require("flow.train.callback").Callback
 
 local C, raise = native.C, errors.raise
 local PARAMETERS = {

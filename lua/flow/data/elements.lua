@@ -100,16 +100,6 @@ local function to_text(t)
   return list
 end
 
--- Paths that match a glob pattern, sorted by bytes.
-function elements.glob(pattern)
-  local out = native.out("flow_tensor", 2)
-  native.check(C.flow_glob(pattern, out, out + 1))
-  local bytes, starts = native.tensor(out[0]), native.tensor(out[1])
-  local text, at, list = to_text(bytes), native.data(starts), {}
-  for i = 1, starts.shape[1] - 1 do list[i] = text:sub(tonumber(at[i - 1]) + 1, tonumber(at[i])) end
-  return list
-end
-
 ---- elements -------------------------------------------------------------------------------------------------------------------
 
 -- The values of a flow_element, which becomes empty. is_text: of every component.

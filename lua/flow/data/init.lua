@@ -255,9 +255,9 @@ function Dataset.list_files(pattern, shuffled, seed)
   local patterns = type(pattern) == "table" and pattern or { pattern }
   errors.check_list("list_files", patterns)
   local dataset
-  local texts = {}
+  local texts, io = {}, require "flow.io"
   for _, entry in ipairs(patterns) do
-    for _, path in ipairs(elements.glob(require("flow.io").path(entry, "list_files"))) do texts[#texts + 1] = path end
+    for _, path in ipairs(io.glob_path(io.path(entry, "list_files"))) do texts[#texts + 1] = path end
   end
   if #texts == 0 then raise("list_files: no files match %s", table.concat(patterns, ", ")) end
   table.sort(texts)

@@ -15,7 +15,7 @@ local object = require "flow.object"
 local log = require "flow.log"
 local data = require "flow.data"
 local tensor = require "flow.tensor"
-local training = require "flow.train.compile"
+local rows_of = require "flow.tensor.rows"
 local values = require "flow.distribute.values"
 local replica = require "flow.distribute.replica"
 
@@ -158,7 +158,7 @@ end
 Distributed.metatable.__call = function(self) return self:iter() end
 
 local function part_of(value, first, count)
-  if native.is_tensor(value) then return training.rows(value:contiguous(), first, count) end
+  if native.is_tensor(value) then return rows_of(value:contiguous(), first, count) end
   return { unpack(value, first + 1, first + count) }
 end
 

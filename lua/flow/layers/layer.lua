@@ -9,6 +9,7 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local names = require "flow.names"
 local object = require "flow.object"
+local json = require "flow.json"
 local symbolic = require "flow.layers.symbolic"
 local variable = require "flow.tensor.variable"
 local tensor = require "flow.tensor"
@@ -425,10 +426,15 @@ function Layer:_trainable_text(parts)
   return parts
 end
 
--- A layer's or model's config as a table, as Keras'. Classes written in Lua override it where the plain values among their fields
--- are not what their constructor takes.
+-- A layer's or model's config as a table, as Keras' (of Sequential and functional models: saving/init.lua). Of a class written in Lua: the
+-- plain values among its fields; it overrides this where they are not what its constructor takes.
 function Layer:get_config()
-  return require("flow.saving.config").of(self)
+  if self._handle then return json.decode(native.text(C.flow_layer_config, self._handle)) end
+  local config = { name = self.name, trainable = self._trainable }
+  for key, value in pairs(self._assignments) do
+    if type(value) == "number" or type(value) == "string" or type(value) == "boolean" then config[key] = value end
+  end
+  return config
 end
 
 -- Number of elements in all variables.

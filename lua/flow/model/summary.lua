@@ -199,11 +199,6 @@ function Model:summary_text(options)
   return table.concat(out, "\n") .. "\n"
 end
 
--- Draws the model's graph: model:plot("model.svg", { show_shapes = true }); see plot/model.lua.
-function Model:plot(file, options)
-  return require("flow.plot").model(self, file, options)
-end
-
 -- Prints the model's layers, shapes and sizes. { print_fn = f } sends each line to f, expand_nested = true shows the layers of models
 -- inside, too, show_trainable = true which ones are trained.
 takes((OPTIONS:gsub(" }", ", print_fn?: callable }")))

@@ -3,7 +3,7 @@
 
 local native = require "flow.ffi"
 
-local repl = {}
+local repl = { flow = nil }      -- what the prompt calls flow: set by who loads this room
 
 local MAX_ENTRIES, MAX_DEPTH = 40, 3
 
@@ -119,7 +119,7 @@ function repl.run(host, banner)
       read = function() return io.read("*l") end
     end
   end
-  if rawget(_G, "flow") == nil then _G.flow = require "flow" end
+  if rawget(_G, "flow") == nil then _G.flow = repl.flow end
   if terminal and banner then write(banner .. "\nCtrl-C interrupts, Ctrl-D leaves, an expression shows its value.") end
 
   local pending = ""

@@ -40,18 +40,6 @@ local function input_entry(layer)
     batch_shape = shape_json(input.shape), dtype = input.dtype, sparse = false, ragged = false, name = layer.name, optional = false } }
 end
 
--- layer:get_config() as a table: of a class written in Lua, the plain values among its fields.
-function config.of(layer)
-  if layer._handle or object.is(layer, models.Sequential) or object.is(layer, models.Functional) then
-    return json.decode(json.encode(config.entry(layer))).config
-  end
-  local result = { name = layer.name, trainable = layer._trainable }
-  for key, value in pairs(layer._assignments) do
-    if type(value) == "number" or type(value) == "string" or type(value) == "boolean" then result[key] = value end
-  end
-  return result
-end
-
 local function record_entry(layer)
   return { module = "keras.layers", class_name = layer.class_name, registered_name = json.null,
            config = json.printed(native.text(C.flow_layer_config, layer._handle)) }

@@ -86,6 +86,13 @@ function Model:to_json()
   return json.encode(require("flow.saving.description").of(self))
 end
 
+-- The config of a model as a table, with those of its layers.
+for _, class in ipairs { models.Sequential, models.Functional } do
+  function class:get_config()
+    return json.decode(json.encode(require("flow.saving.config").entry(self))).config
+  end
+end
+
 -- flow.load_model(path [, { custom_objects = { Scale = Scale }, compile = true, trusted = false }]). Nothing in a file is ever run.
 -- trusted: reads layouts of HDF5 that only libhdf5 knows.
 takes "path, { custom_objects?: table, compile: boolean = true, trusted: boolean = false, safe_mode: boolean = true }"

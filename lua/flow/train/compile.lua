@@ -266,24 +266,6 @@ function training.cardinality(x, y, weights)
   return n
 end
 
-local out = native.out("flow_tensor")
-
--- Rows first+1 .. first+count of t as a view.
-function training.rows(t, first, count)
-  local shape = t.shape
-  local dims, rank = native.dims(shape)
-  local strides, stride = native.dims(shape), 1
-  for i = rank - 1, 0, -1 do
-    strides[i] = stride
-    stride = stride * dims[i]
-  end
-  dims[0] = count
-  local status = C.flow_tensor_view(native.pointer(t), rank, dims, strides, first * tonumber(strides[0]), out)
-  held[1] = t
-  native.check(status)
-  return native.tensor(out[0])
-end
-
 ---- one batch --------------------------------------------------------------------------------------------------------------------------
 
 local function contiguous(list, into)

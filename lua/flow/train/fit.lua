@@ -7,11 +7,13 @@ local models = require "flow.model"
 local training = require "flow.train.compile"
 local steps = require "flow.train.steps"
 local batches = require "flow.train.batches"
-local callbacks = require "flow.callbacks"
+local callback = require "flow.train.callback"
+local History = require "flow.train.history"
 local progress = require "flow.train.progress"
 local Feed = require "flow.train.feed"
 local log = require "flow.log"
 local tensor = require "flow.tensor"
+local view_rows = require "flow.tensor.rows"
 local arguments = require "flow.arguments"
 local fit_position = require "flow.train.fit_position"
 local ownership = require "flow.distribute.ownership"
@@ -110,7 +112,7 @@ local function rows_of(data, first, count)
   local part = { rows = count }
   for _, name in ipairs { "x", "y", "weights" } do
     part[name] = {}
-    for i, t in ipairs(data[name]) do part[name][i] = training.rows(t:contiguous(), first, count) end
+    for i, t in ipairs(data[name]) do part[name][i] = view_rows(t:contiguous(), first, count) end
   end
   return part
 end
@@ -258,9 +260,9 @@ local function run_fit(model, data, validation, options)
   local test = validation and keep_data(new_pass(model, "test", validation, options.validation_batch_size, options.validation_steps), model)
   local target = options.steps_per_epoch or train.source and batches.count(train.source) or train.feed and train.feed:expected()
   if target == math.huge then target = nil end
-  local list = callbacks.list(options.callbacks, model, { epochs = options.epochs, steps = target, verbose = options.verbose })
-  local history = list:find(callbacks.History) or list:add(callbacks.History())
-  local verbose = list:find(callbacks.ProgbarLogger) and 0 or options.verbose      -- which draws the bar itself
+  local list = callback.list(options.callbacks, model, { epochs = options.epochs, steps = target, verbose = options.verbose })
+  local history = list:find(History) or list:add(History())
+  local verbose = list:has("_draws_bar") and 0 or options.verbose      -- which draws the bar itself
   local silent = progress.new(0)
   rawset(model, "history", history)
   rawset(model, "stop_training", false)
@@ -370,8 +372,8 @@ function Model:evaluate(x, y, ...)
     local pass = new_pass(self, "test", data, size, limit)
     local count = batch_count(pass, 0)
     if count == math.huge then count = nil end
-    local list = callbacks.list(options.callbacks, self, { steps = count, verbose = verbose })
-    local bar = progress.new(list:find(callbacks.ProgbarLogger) and 0 or verbose, count)
+    local list = callback.list(options.callbacks, self, { steps = count, verbose = verbose })
+    local bar = progress.new(list:has("_draws_bar") and 0 or verbose, count)
     local interrupted, results = test_pass(self, pass, list, bar)
     if interrupted then native.raise_interrupted("evaluate: interrupted") end
     bar:finish(results)
@@ -396,7 +398,7 @@ local function run_predict(self, data, size, limit, list, bar)
     local first = batch * size
     local n = math.min(size, data.rows - first)
     local views = {}
-    for i, array in ipairs(arrays) do views[i] = training.rows(array, first, n) end
+    for i, array in ipairs(arrays) do views[i] = view_rows(array, first, n) end
     local step = steps.renew(pass, self)
     C.flow_instance_scalars(step.instance, training.seed(self), 0, first)
     local pointers, inputs = native.pointers(views)
@@ -440,8 +442,8 @@ function Model:predict(x, ...)
   local data = not feed and read_data(self, "predict", x)
   local target = feed and feed:expected() or data and math.min(limit or math.huge, math.ceil(data.rows / size))
   if target == math.huge then target = nil end
-  local list = callbacks.list(options.callbacks, self, { steps = target, verbose = verbose })
-  local bar = progress.new(list:find(callbacks.ProgbarLogger) and 0 or verbose, target)
+  local list = callback.list(options.callbacks, self, { steps = target, verbose = verbose })
+  local bar = progress.new(list:has("_draws_bar") and 0 or verbose, target)
   local results
   if feed then results = predict_feed(self, feed, list, bar)
   else results = run_predict(self, data, size, limit, list, bar) end

@@ -4,9 +4,9 @@
 local native = require "flow.ffi"
 local devices = require "flow.devices"
 local tensor = require "flow.tensor"
+local rows_of = require "flow.tensor.rows"
 local ops = require "flow.tensor.ops"
 local steps = require "flow.train.steps"
-local training = require "flow.train.compile"
 local workers = require "flow.distribute.model_workers"
 
 local C, held = native.C, native.held
@@ -51,7 +51,7 @@ function Predictions:is_enough()
 end
 
 local function copy_rows(to, first, from)
-  local rows = training.rows(to, first, from.shape[1])
+  local rows = rows_of(to, first, from.shape[1])
   local status = C.flow_tensor_copy(native.pointer(rows), native.pointer(from))
   held[1], held[2] = rows, from
   native.check(status)

@@ -1,6 +1,6 @@
--- callbacks/history.lua: the results of every epoch; fit adds one if its caller gave none, and returns it.
+-- history.lua: the results of every epoch; fit adds one if its caller gave none, and returns it.
 
-local Callback = require("flow.callbacks").Callback
+local Callback = require("flow.train.callback").Callback
 local takes = require("flow.signature").takes
 
 -- history.interrupted: whether Ctrl-C, here or at another worker, ended the fit before its time.
