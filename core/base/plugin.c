@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "base/memory.h"
 
-enum { PATH_BYTES = 4096, FOLDERS = 2 };
+enum { PATH_BYTES = 4096, FOLDERS = 3 };
 
 /* Every plugin there is, whether this build has it or not. */
 static const struct {
@@ -54,7 +54,7 @@ static int list_folders(char folders[FOLDERS][PATH_BYTES])
   const char *slash = strrchr(self.dli_fname, '/');
   int length = slash ? (int)(slash - self.dli_fname) : 1;
   const char *folder = slash ? self.dli_fname : ".";
-  static const char *const beside[FOLDERS] = { "", "/../lib" };
+  static const char *const beside[FOLDERS] = { "/flowlua", "", "/../lib" };
   for (int i = 0; i < FOLDERS; i++) {
     flow_text text = flow_text_into(folders[i], PATH_BYTES);
     flow_text_add(&text, "%.*s%s", length, folder, beside[i]);
@@ -106,8 +106,9 @@ static flow_status find_and_open(int plugin, places *in, const flow_plugin **out
     flow_text_add(&text, "%s/libflow_%s.so", in->folders[i], known[plugin].name);
     if (text.length < (int)sizeof in->path && access(in->path, F_OK) == 0) return open_file(plugin, in->path, out);
   }
+  const char *place = count > 1 ? in->folders[1] : count > 0 ? in->folders[0] : "the library's folder";
   return flow_fail(FLOW_NOT_FOUND, "for %s the plugin libflow_%s.so is needed, which is not in %s: %s", known[plugin].purpose,
-                   known[plugin].name, count > 0 ? in->folders[0] : "the library's folder", known[plugin].install);
+                   known[plugin].name, place, known[plugin].install);
 }
 
 flow_status flow_plugin_open(const char *name, const flow_plugin **out)

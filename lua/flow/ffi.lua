@@ -42,7 +42,7 @@ local function candidates()
   local list = {}
   local named = registry["flowlua.library"] or host.getenv("FLOWLUA_LIB")
   if named and named ~= "" then return { named } end
-  for _, relative in ipairs { "../../build/lib/libflow.so.0", "../../../../lib/libflow.so.0" } do
+  for _, relative in ipairs { "../../build/lib/libflow.so.0", "../../../../lib/libflow.so.0", "../../../../lib64/libflow.so.0" } do
     if host.readable(home .. relative) then list[#list + 1] = home .. relative end
   end
   local rock = host.c_module("flow_native")

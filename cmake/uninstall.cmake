@@ -1,0 +1,23 @@
+# uninstall.cmake: removes what the last installation wrote, below $DESTDIR, and the folders that were only flowlua's. Run by the target
+# uninstall with MANIFEST, the list that cmake --install leaves.
+if(NOT EXISTS ${MANIFEST})
+  message(FATAL_ERROR "${MANIFEST} is missing: nothing was installed from this build")
+endif()
+file(STRINGS ${MANIFEST} files)
+set(folders)
+foreach(file ${files})
+  file(REMOVE $ENV{DESTDIR}${file})
+  get_filename_component(folder ${file} DIRECTORY)
+  while(folder MATCHES "/(flow|flowlua)(/|$)")
+    list(APPEND folders ${folder})
+    get_filename_component(folder ${folder} DIRECTORY)
+  endwhile()
+endforeach()
+list(REMOVE_DUPLICATES folders)
+list(SORT folders ORDER DESCENDING)                # what is inside comes first
+foreach(folder ${folders})
+  file(GLOB left $ENV{DESTDIR}${folder}/*)
+  if(NOT left)
+    file(REMOVE_RECURSE $ENV{DESTDIR}${folder})
+  endif()
+endforeach()
