@@ -345,6 +345,9 @@ FLOW_API flow_status flow_arguments_set_number(flow_arguments *arguments, const 
 FLOW_API flow_status flow_arguments_set_boolean(flow_arguments *arguments, const char *name, int value);
 FLOW_API flow_status flow_arguments_set_text(flow_arguments *arguments, const char *name, const char *value);
 FLOW_API flow_status flow_arguments_set_numbers(flow_arguments *arguments, const char *name, const double *values, int count);
+/* {{1, 2}, {3, 4}}: numbers one after the other, how deep the lists are nested, how long they are on each level. NaN: null. */
+FLOW_API flow_status flow_arguments_set_nested(flow_arguments *arguments, const char *name, const double *values, int rank,
+                                               const int *dims);
 FLOW_API flow_status flow_arguments_set_null(flow_arguments *arguments, const char *name);
 
 /* Records can be asked for what they take, so that Lua's constructors, the docs and the file formats are made from them. */

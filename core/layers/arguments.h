@@ -38,9 +38,6 @@ typedef struct flow_argument {
  * numbers. New object in *out. */
 flow_status flow_arguments_complete(const char *who, const flow_argument *parameters, const flow_arguments *given, flow_arguments **out);
 
-/* A nested list, {{1, 2}, {3, 4}}: its numbers one after the other, how deep it is and how long on each level. NaN stands for null. */
-flow_status flow_arguments_set_nested(flow_arguments *arguments, const char *name, const double *values, int rank, const int *dims);
-
 /* Readers of a completed set. They cannot fail: completeness was checked. */
 int         flow_argument_is_null(const flow_arguments *arguments, const char *name);
 int64_t     flow_argument_integer(const flow_arguments *arguments, const char *name);

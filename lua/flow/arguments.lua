@@ -45,19 +45,23 @@ function arguments.named(what, parameters, positional, ...)
   return named
 end
 
--- { {1, 2}, {3, 4} } as { 1, 2, 3, 4 }: records take lists of numbers.
-local function flat(what, list)
-  local found = {}
-  for i = 1, errors.check_list(what, list) do
+-- The numbers of nested lists one after the other, and the lengths of the lists on each level: { {1, 2, 3}, {4, 5, 6} } is 1 to 6 and
+-- { 2, 3 }.
+local function add_numbers(what, list, depth, values, dims)
+  local length = errors.check_list(what, list)
+  if depth > C.FLOW_MAX_RANK then raise("%s: its lists are nested more than %d deep", what, C.FLOW_MAX_RANK) end
+  dims[depth] = dims[depth] or length
+  if dims[depth] ~= length then raise("%s: its lists have %d and %d entries, expected equal lengths", what, dims[depth], length) end
+  for i = 1, length do
     local entry = list[i]
-    if type(entry) == "table" and not getmetatable(entry) then
-      errors.check_list(what, entry)
-      for j = 1, #entry do found[#found + 1] = entry[j] end
-    else
-      found[#found + 1] = entry
+    local inner = type(entry) == "table" and not getmetatable(entry)
+    if not inner and type(entry) ~= "number" then raise("%s: entry %d is %s, expected a number", what, i, errors.describe(entry)) end
+    if inner and #values > 0 and not dims[depth + 1] or not inner and dims[depth + 1] then
+      raise("%s: entry %d is %s, the list mixes numbers and lists", what, i, errors.describe(entry))
     end
+    if inner then add_numbers(what, entry, depth + 1, values, dims) else values[#values + 1] = entry end
   end
-  return found
+  return values, dims
 end
 
 -- A value with options of its own, such as flow.regularizers.L2(1e-4); see layers/choices.lua.
@@ -94,15 +98,11 @@ function arguments.native(what, named)
     elseif kind == "string" then
       check(C.flow_arguments_set_text(handle, name, value))
     elseif kind == "table" and not getmetatable(value) then
-      value = flat(("%s: %s"):format(what, name), value)
-      local values = native.array("double", #value)
-      for i = 1, #value do
-        if type(value[i]) ~= "number" then
-          raise("%s: entry %d of %s is %s, expected a number", what, i, name, errors.describe(value[i]))
-        end
-        values[i - 1] = value[i]
-      end
-      check(C.flow_arguments_set_numbers(handle, name, values, #value))
+      local numbers, dims = add_numbers(("%s: %s"):format(what, name), value, 1, {}, {})
+      local values, lengths = native.array("double", #numbers), native.array("int", #dims)
+      for i = 1, #numbers do values[i - 1] = numbers[i] end
+      for i = 1, #dims do lengths[i - 1] = dims[i] end
+      check(C.flow_arguments_set_nested(handle, name, values, #dims, lengths))
     else
       raise("%s: option %s is %s, expected a number, text, boolean or list", what, name, errors.describe(value))
     end

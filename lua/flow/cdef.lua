@@ -306,6 +306,7 @@ typedef struct flow_row_store flow_row_store;
   flow_arguments_set_boolean = "int flow_arguments_set_boolean(flow_arguments *,const char *,int)",
   flow_arguments_set_text = "int flow_arguments_set_text(flow_arguments *,const char *,const char *)",
   flow_arguments_set_numbers = "int flow_arguments_set_numbers(flow_arguments *,const char *,const double *,int)",
+  flow_arguments_set_nested = "int flow_arguments_set_nested(flow_arguments *,const char *,const double *,int,const int *)",
   flow_arguments_set_null = "int flow_arguments_set_null(flow_arguments *,const char *)",
   flow_layer_class_count = "int flow_layer_class_count(void)",
   flow_layer_class_name = "const char *flow_layer_class_name(int)",

@@ -192,6 +192,10 @@ static void setters_refuse_null(void **state)
   assert_int_equal(flow_arguments_set_numbers(arguments, "x", NULL, 2), FLOW_INVALID_ARGUMENT);
   assert_int_equal(flow_arguments_set_numbers(arguments, "x", NULL, -1), FLOW_INVALID_ARGUMENT);
   assert_int_equal(flow_arguments_set_numbers(arguments, "x", NULL, 0), FLOW_OK);
+  assert_int_equal(flow_arguments_set_nested(arguments, "x", (double[]){ 1 }, 1, NULL), FLOW_INVALID_ARGUMENT);
+  assert_int_equal(flow_arguments_set_nested(arguments, "x", (double[]){ 1 }, 0, (int[]){ 1 }), FLOW_INVALID_ARGUMENT);
+  assert_int_equal(flow_arguments_set_nested(arguments, "x", (double[]){ 1 }, 9, (int[9]){ 1 }), FLOW_INVALID_ARGUMENT);
+  assert_int_equal(flow_arguments_set_nested(arguments, "x", (double[]){ 1, 2 }, 2, (int[]){ 2, 1 }), FLOW_OK);
   flow_arguments_release(arguments);
   flow_arguments_release(NULL);
 }

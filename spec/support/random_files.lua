@@ -55,11 +55,13 @@ local function factor(least, most)
     return { draw.number(least, 0), draw.number(0, most) }
   end
 end
---- A number, or one for each of the three channels of an image.
+--- A number, or one for each of the three channels of an image, in lists that are nested up to three deep.
 local function by_channel(low, high)
   return function(draw, shape)
     if #shape < 3 or draw.chance(0.5) then return draw.number(low, high) end
-    return { draw.number(low, high), draw.number(low, high), draw.number(low, high) }
+    local list = { draw.number(low, high), draw.number(low, high), draw.number(low, high) }
+    for _ = 1, draw.integer(0, 2) do list = { list } end
+    return list
   end
 end
 local function permutation(draw, shape)

@@ -28,6 +28,39 @@ describe("lists of lists", function()
     assert.same({ { { { 1, 2 } } } }, config.mean)
   end)
 
+  it("come from constructors as Keras takes them", function()
+    local x = flow.ones { 1, 4, 6, 3 }
+    local function made(layer, shape)
+      assert.same(shape, layer(x).shape)
+      return layer:get_config()
+    end
+    assert.same({ { 1, 0 }, { 2, 1 } }, made(layers.ZeroPadding2D { { 1, 0 }, { 2, 1 } }, { 1, 5, 9, 3 }).padding)
+    assert.same({ { 1, 0 }, { 2, 1 } }, made(layers.ZeroPadding2D { padding = { { 1, 0 }, { 2, 1 } } }, { 1, 5, 9, 3 }).padding)
+    assert.same({ { 1, 2 }, { 0, 3 } }, made(layers.Cropping2D({ { 1, 2 }, { 0, 3 } }), { 1, 1, 3, 3 }).cropping)
+    assert.same({ { { 1, 2, 3 } } }, made(layers.Rescaling { scale = { { { 1, 2, 3 } } } }, x.shape).scale)
+    assert.same({ { 1 }, { 2 }, { 3 }, { 4 }, { 5 }, { 6 } },
+      made(layers.Rescaling { scale = 1, offset = { { 1 }, { 2 }, { 3 }, { 4 }, { 5 }, { 6 } } }, x.shape).offset)
+    local model = flow.Sequential { layers.Input { 4, 6, 3 }, layers.ZeroPadding2D { { 1, 0 }, { 2, 1 } },
+      layers.Rescaling { scale = { { { 1, 2, 3 } } }, offset = { { { 1 } } } }, layers.Cropping2D { { 1, 2 }, { 0, 3 } } }
+    model_files.assert_returns(model, { x })
+  end)
+
+  it("of constructors that do not fit are errors that say what was found", function()
+    local function refused(padding, part)
+      local problem = message_of(function() layers.ZeroPadding2D { padding = padding } end)
+      assert.truthy(problem:find("ZeroPadding2D: padding" .. part, 1, true), problem)
+    end
+    refused({ { 1, 2 } }, " has 2 numbers, {{1, 2}}, expected an integer, {height, width} or {{top, bottom}, {left, right}}")
+    refused({ { { 1, 2 }, { 1, 2 } } }, " has 4 numbers, {{{1, 2}, {1, 2}}}")
+    refused({ { 1, 2 }, { 3 } }, ": its lists have 2 and 1 entries, expected equal lengths")
+    refused({ { 1, 2 }, 3 }, ": entry 2 is the number 3, the list mixes numbers and lists")
+    refused({ 1, { 2, 3 } }, ": entry 2 is a table, the list mixes numbers and lists")
+    refused({ { 1, 2 }, { 3, "x" } }, ': entry 2 is the string "x", expected a number')
+    local deep = { 1 }
+    for _ = 1, 40 do deep = { deep } end
+    refused(deep, ": its lists are nested more than 8 deep")
+  end)
+
   it("are arrays of NumPy as well", function()
     local array = { class_name = "__numpy__", config = { value = { 0.5, 2 }, dtype = "float32" } }
     assert.same({ 0.5, 2 }, read("Rescaling", { scale = array }):get_config().scale)
