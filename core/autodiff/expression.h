@@ -44,19 +44,21 @@ flow_status flow_expression_take(flow_expression *e, flow_tensor *result, flow_t
 /* Ends a gradient rule: each results[i] that is not NULL becomes the gradient of input i. */
 flow_status flow_expression_give(flow_expression *e, flow_gradient_step *step, flow_tensor *const *results);
 
-/* Ops as formulas write them. */
+/* Elementwise ops as formulas write them: e_NAME(e, x) or e_NAME(e, a, b) for each of ops.def. */
 #define FLOW_EXPRESS_1(name) \
   static inline flow_tensor *e_##name(flow_expression *e, flow_tensor *x) { return flow_express(e, FLOW_OP_##name, x, NULL, NULL, NULL); }
 #define FLOW_EXPRESS_2(name) \
   static inline flow_tensor *e_##name(flow_expression *e, flow_tensor *a, flow_tensor *b) \
   { return flow_express(e, FLOW_OP_##name, a, b, NULL, NULL); }
-
-FLOW_EXPRESS_1(neg) FLOW_EXPRESS_1(abs) FLOW_EXPRESS_1(sign) FLOW_EXPRESS_1(square) FLOW_EXPRESS_1(relu) FLOW_EXPRESS_1(floor)
-FLOW_EXPRESS_1(exp) FLOW_EXPRESS_1(expm1) FLOW_EXPRESS_1(log) FLOW_EXPRESS_1(sin) FLOW_EXPRESS_1(cos) FLOW_EXPRESS_1(tanh)
-FLOW_EXPRESS_1(sigmoid) FLOW_EXPRESS_1(erf) FLOW_EXPRESS_1(softplus)
-FLOW_EXPRESS_2(add) FLOW_EXPRESS_2(sub) FLOW_EXPRESS_2(mul) FLOW_EXPRESS_2(div) FLOW_EXPRESS_2(divide_no_nan) FLOW_EXPRESS_2(pow)
-FLOW_EXPRESS_2(maximum) FLOW_EXPRESS_2(minimum) FLOW_EXPRESS_2(eq) FLOW_EXPRESS_2(gt) FLOW_EXPRESS_2(ge) FLOW_EXPRESS_2(le)
-FLOW_EXPRESS_2(relu_gradient)
+#define FLOW_NUMBERS(name, inputs, ...)   FLOW_EXPRESS_##inputs(name)
+#define FLOW_FLOATS(name, inputs, ...)    FLOW_EXPRESS_##inputs(name)
+#define FLOW_CONDITION(name, inputs, ...) FLOW_EXPRESS_##inputs(name)
+#define FLOW_LOGICAL(name, inputs, ...)   FLOW_EXPRESS_##inputs(name)
+#define FLOW_OP(...)
+#include "ops/ops.def"
+#undef FLOW_OP
+#undef FLOW_EXPRESS_1
+#undef FLOW_EXPRESS_2
 
 static inline flow_tensor *e_where(flow_expression *e, flow_tensor *condition, flow_tensor *a, flow_tensor *b)
 {

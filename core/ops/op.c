@@ -6,9 +6,9 @@
 #include "ops/rules.h"
 #include "ops/short_words.h"
 
-/* A NULL in the gradient or kind column of ops.def, after pasting. */
-#define flow_gradient_NULL NULL
-#define flow_kind_NULL     NULL
+/* NONE in the gradient or kind column of ops.def, after pasting. */
+#define flow_gradient_NONE NULL
+#define flow_kind_NONE     NULL
 
 static const flow_op_record records[FLOW_OP_COUNT] = {
 #define FLOW_OP(name, min_inputs, max_inputs, outputs, kind, row_inputs, row_outputs, flags, shape, gradient, kind_rule, doc) \
@@ -38,3 +38,8 @@ const char *flow_op_name(int op) { return op_exists(op) ? records[op].name : NUL
 const char *flow_op_doc(int op) { return op_exists(op) ? records[op].doc : NULL; }
 
 int flow_op_outputs(int op) { return op_exists(op) ? records[op].outputs : -1; }
+
+int flow_op_elementwise(int op)
+{
+  return op_exists(op) && (records[op].flags & FLOW_OP_ELEMENTWISE) ? records[op].min_inputs : 0;
+}

@@ -19,6 +19,12 @@ local backend = { ROWS = 7, FEW = 4 }     -- no first dimension of an input with
 
 ---- records of ops.def --------------------------------------------------------------------------------------------------
 
+local bools, numbers = { "predicate", "compare" }, { "same", "broadcast" }
+local families = {
+  NUMBERS = { shapes = numbers, floats = true }, FLOATS = { shapes = numbers, floats = true }, CONDITION = { shapes = bools },
+  LOGICAL = { shapes = bools },
+}
+
 --- Flags of every op as ops.def has them: { [name] = { kind = "MAP", gradient = boolean, VIA_FLOAT = true, ... } }.
 function backend.records()
   local records = {}
@@ -26,10 +32,20 @@ function backend.records()
   for line in file:lines() do
     local name, rest = line:match("^FLOW_OP%((%w+),%s*(.*)$")
     if not name then name, rest = line:match("^FLOW_OP%(([%w_]+),%s*(.*)$") end
-    if name then
+    local family, short, more = line:match("^FLOW_(%u+)%(([%w_]+),%s*(.*)$")
+    if family ~= "OP" and families[family] then
+      local fields = {}
+      for field in more:gmatch("([^,]+),") do fields[#fields + 1] = (field:gsub("^%s+", "")) end
+      local record, of = { kind = "MAP", STRIDED = true }, families[family]
+      record.shape = of.shapes[tonumber(fields[1])]
+      record.gradient = of.floats and fields[3] ~= "NONE"
+      record.VIA_FLOAT, record.TO_FLOAT = of.floats, family == "FLOATS"
+      record.PROMOTE = fields[1] == "2"
+      records[short] = record
+    elseif name then
       local fields = {}
       for field in rest:gmatch("([^,]+),") do fields[#fields + 1] = (field:gsub("^%s+", "")) end
-      local record = { kind = fields[4], shape = fields[8], gradient = fields[9] ~= "NULL" and fields[9] ~= "unsupported" }
+      local record = { kind = fields[4], shape = fields[8], gradient = fields[9] ~= "NONE" and fields[9] ~= "unsupported" }
       for flag in fields[7]:gmatch("[%u_]+") do record[flag] = true end
       records[name] = record
     end

@@ -11,24 +11,15 @@
 
 enum { MOST_STEPS = 12, MOST_INPUTS = 12 };
 
-/* Ops whose kernels map float32 registers to a float32 register; casts beside them, see above. */
-static const short chainable[] = {
-  FLOW_OP_neg, FLOW_OP_abs, FLOW_OP_sign, FLOW_OP_square, FLOW_OP_relu, FLOW_OP_floor, FLOW_OP_ceil, FLOW_OP_round, FLOW_OP_exp,
-  FLOW_OP_expm1, FLOW_OP_log, FLOW_OP_log1p, FLOW_OP_sqrt, FLOW_OP_rsqrt, FLOW_OP_reciprocal, FLOW_OP_sin, FLOW_OP_cos, FLOW_OP_tanh,
-  FLOW_OP_sigmoid, FLOW_OP_erf, FLOW_OP_softplus, FLOW_OP_add, FLOW_OP_sub, FLOW_OP_mul, FLOW_OP_div, FLOW_OP_divide_no_nan,
-  FLOW_OP_pow, FLOW_OP_maximum, FLOW_OP_minimum, FLOW_OP_relu_gradient,
-};
-
 /* A chain under construction: like the attributes and inputs of a fused node. */
 typedef struct chain { int inputs[MOST_INPUTS], input_count; flow_attributes attributes; } chain;
 
 static int takes_halves(const flow_graph *graph) { return graph->place && flow_place_accelerator(graph->place)->device.halves; }
 
+/* Whether the op's kernels map float32 registers to a float32 register; a cast does where registers are rounded, see above. */
 static int is_known(const flow_graph *graph, int op)
 {
-  for (size_t i = 0; i < sizeof chainable / sizeof chainable[0]; i++)
-    if (chainable[i] == op) return 1;
-  return op == FLOW_OP_cast && takes_halves(graph);
+  return (flow_op(op)->flags & FLOW_OP_CHAINS) || (op == FLOW_OP_cast && takes_halves(graph));
 }
 
 static int fits_register(const flow_graph *graph, int value)

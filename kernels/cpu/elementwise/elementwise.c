@@ -126,30 +126,16 @@ LOGICAL(logical_or, a[i] | b[i])
 #define NUMBERS(name)  { block_##name##_FLOAT, block_##name##_DOUBLE, block_##name##_INTEGER, NULL }
 #define BOOLS(name)    { NULL, NULL, NULL, block_##name##_BOOL }
 
-/* X(op, operands, condition operands, gives a condition, functions) */
-#define ELEMENTWISE_OPS(X)                                                                          \
-  X(neg, 1, 0, 0, NUMBERS)        X(abs, 1, 0, 0, NUMBERS)        X(sign, 1, 0, 0, NUMBERS)         \
-  X(square, 1, 0, 0, NUMBERS)     X(relu, 1, 0, 0, NUMBERS)       X(floor, 1, 0, 0, NUMBERS)        \
-  X(ceil, 1, 0, 0, NUMBERS)       X(round, 1, 0, 0, NUMBERS)      X(exp, 1, 0, 0, FLOATS)           \
-  X(expm1, 1, 0, 0, FLOATS)       X(log, 1, 0, 0, FLOATS)         X(log1p, 1, 0, 0, FLOATS)         \
-  X(sqrt, 1, 0, 0, FLOATS)        X(rsqrt, 1, 0, 0, FLOATS)       X(reciprocal, 1, 0, 0, FLOATS)    \
-  X(sin, 1, 0, 0, FLOATS)         X(cos, 1, 0, 0, FLOATS)         X(tanh, 1, 0, 0, FLOATS)          \
-  X(sigmoid, 1, 0, 0, FLOATS)     X(erf, 1, 0, 0, FLOATS)         X(softplus, 1, 0, 0, FLOATS)      \
-  X(logical_not, 1, 1, 1, BOOLS)  X(is_finite, 1, 0, 1, NUMBERS)                                    \
-  X(add, 2, 0, 0, NUMBERS)        X(sub, 2, 0, 0, NUMBERS)        X(mul, 2, 0, 0, NUMBERS)          \
-  X(div, 2, 0, 0, FLOATS)         X(divide_no_nan, 2, 0, 0, FLOATS)                                 \
-  X(pow, 2, 0, 0, NUMBERS)        X(mod, 2, 0, 0, NUMBERS)                                          \
-  X(maximum, 2, 0, 0, NUMBERS)    X(minimum, 2, 0, 0, NUMBERS)                                      \
-  X(eq, 2, 0, 1, NUMBERS)         X(ne, 2, 0, 1, NUMBERS)         X(lt, 2, 0, 1, NUMBERS)           \
-  X(le, 2, 0, 1, NUMBERS)         X(gt, 2, 0, 1, NUMBERS)         X(ge, 2, 0, 1, NUMBERS)           \
-  X(logical_and, 2, 2, 1, BOOLS)  X(logical_or, 2, 2, 1, BOOLS)                                     \
-  X(relu_gradient, 2, 0, 0, NUMBERS)                                                                \
-  X(where, 3, 1, 0, NUMBERS)
-
+/* Operands, condition operands, whether a condition results, functions. */
 static const flow_block_record records[FLOW_OP_COUNT] = {
-#define RECORD(op, operands, conditions, gives, functions) [FLOW_OP_##op] = { operands, conditions, gives, functions(op) },
-  ELEMENTWISE_OPS(RECORD)
-#undef RECORD
+#define FLOW_NUMBERS(name, inputs, ...)   [FLOW_OP_##name] = { inputs, 0, 0, NUMBERS(name) },
+#define FLOW_FLOATS(name, inputs, ...)    [FLOW_OP_##name] = { inputs, 0, 0, FLOATS(name) },
+#define FLOW_CONDITION(name, inputs, ...) [FLOW_OP_##name] = { inputs, 0, 1, NUMBERS(name) },
+#define FLOW_LOGICAL(name, inputs, ...)   [FLOW_OP_##name] = { inputs, inputs, 1, BOOLS(name) },
+#define FLOW_OP(...)
+#include "ops/ops.def"
+#undef FLOW_OP
+  [FLOW_OP_where] = { 3, 1, 0, NUMBERS(where) },
 };
 
 const flow_block_record *FLOW_ISA_NAME(block_record)(int op) { return &records[op]; }
@@ -360,7 +346,14 @@ static flow_status run_elementwise(const flow_call *call, int phase, int64_t beg
 }
 
 #define KERNELS(op, ...) const flow_kernel FLOW_KERNELS(op)[] = { { .variant = "blocks", .run = run_elementwise }, { 0 } };
-ELEMENTWISE_OPS(KERNELS)
+#define FLOW_NUMBERS   KERNELS
+#define FLOW_FLOATS    KERNELS
+#define FLOW_CONDITION KERNELS
+#define FLOW_LOGICAL   KERNELS
+#define FLOW_OP(...)
+#include "ops/ops.def"
+#undef FLOW_OP
+KERNELS(where)
 
 /* A cast loads and stores, without a step between. It passes through the kind of its input, but for small integers on
  * their way to floats: float holds them exactly and converts faster. */

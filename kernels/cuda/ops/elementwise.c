@@ -9,15 +9,33 @@
 
 typedef struct elementwise_record { int known, code, operands, packed, gives_condition; } elementwise_record;
 
+/* An op whose formula is missing in elementwise_ops.h stops here: its CUDA_packed_NAME or FORMULA_OF_INTEGERS_NAME is not declared. */
 static const elementwise_record records[FLOW_OP_COUNT] = {
-#define NUMBER(E, op, operands, expression)    [FLOW_OP_##op] = { 1, ELEMENTWISE_##op, operands, CUDA_packed_##op, 0 },
-#define CONDITION(E, op, operands, expression) [FLOW_OP_##op] = { 1, ELEMENTWISE_##op, operands, CUDA_packed_##op, 1 },
-  FLOATING_OPS(NUMBER, , OF_FLOAT)
-  CONDITION_OPS(CONDITION, )
-#undef NUMBER
-#undef CONDITION
-  [FLOW_OP_logical_not] = { 1, ELEMENTWISE_logical_not, 1, 0, 1 }, [FLOW_OP_logical_and] = { 1, ELEMENTWISE_logical_and, 2, 0, 1 },
-  [FLOW_OP_logical_or] = { 1, ELEMENTWISE_logical_or, 2, 0, 1 },   [FLOW_OP_where] = { 1, ELEMENTWISE_where, 3, 0, 0 },
+#define FLOW_NUMBERS(name, inputs, ...)   [FLOW_OP_##name] = { 1, ELEMENTWISE_##name, inputs, CUDA_packed_##name, 0 },
+#define FLOW_FLOATS(name, inputs, ...)    [FLOW_OP_##name] = { 1, ELEMENTWISE_##name, inputs, CUDA_packed_##name, 0 },
+#define FLOW_CONDITION(name, inputs, ...) [FLOW_OP_##name] = { 1, ELEMENTWISE_##name, inputs, CUDA_packed_##name, 1 },
+#define FLOW_LOGICAL(name, inputs, ...)   [FLOW_OP_##name] = { 1, ELEMENTWISE_##name, inputs, 0, 1 },
+#define FLOW_OP(...)
+#include "ops/ops.def"
+#undef FLOW_OP
+  [FLOW_OP_where] = { 1, ELEMENTWISE_where, 3, 0, 0 },
+};
+
+enum {
+#define FORMULA(E, op, operands, expression) FORMULA_OF_INTEGERS_##op = 1,
+  INTEGER_OPS(FORMULA, )
+  CONDITION_OPS(FORMULA, )
+#undef FORMULA
+};
+
+static const unsigned char takes_integers[ELEMENTWISE_COUNT] = {
+#define FLOW_NUMBERS(name, ...)   [ELEMENTWISE_##name] = FORMULA_OF_INTEGERS_##name,
+#define FLOW_FLOATS(...)
+#define FLOW_CONDITION(name, ...) [ELEMENTWISE_##name] = FORMULA_OF_INTEGERS_##name,
+#define FLOW_LOGICAL(...)
+#define FLOW_OP(...)
+#include "ops/ops.def"
+#undef FLOW_OP
 };
 
 static view input_view(const flow_call *call, int i)
@@ -69,13 +87,13 @@ static int is_small_float(int dtype) { return dtype == FLOW_FLOAT32 || dtype == 
 
 static int is_light(int code)
 {
-  switch (code) {
-#define CASE(op, expression) case ELEMENTWISE_##op:
-    LIGHT_OPS(CASE)
-#undef CASE
-      return 1;
-    default: return code == ELEMENTWISE_COUNT;
-  }
+  static const unsigned char light[ELEMENTWISE_COUNT + 1] = {
+#define LIGHT(op, expression) [ELEMENTWISE_##op] = 1,
+    LIGHT_OPS(LIGHT)
+#undef LIGHT
+    [ELEMENTWISE_COUNT] = 1,
+  };
+  return light[code];
 }
 
 /* Of casts, too: ELEMENTWISE_COUNT in their place, with one operand. */
@@ -137,18 +155,6 @@ static strided_arguments strided_of(const flow_call *call, int op, int operands)
   return a;
 }
 
-static int integer_op(int code)
-{
-  switch (code) {
-#define CASE(E, op, operands, expression) case ELEMENTWISE_##op:
-    INTEGER_OPS(CASE, )
-    CONDITION_OPS(CASE, )
-#undef CASE
-      return 1;
-    default: return 0;
-  }
-}
-
 static flow_status run_strided(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -160,24 +166,28 @@ static flow_status run_strided(const flow_call *call, int phase, int64_t begin, 
   flow_cuda_kernel kernel = record->gives_condition ? conditions[kind] : numbers[kind];
   if (call->op == FLOW_OP_where) kernel = CUDA_where_strided;
   else if (record->code >= ELEMENTWISE_logical_not) kernel = CUDA_logical_strided;
-  else if (kind == KIND_INTEGER && !integer_op(record->code))
+  else if (kind == KIND_INTEGER && !takes_integers[record->code])
     return flow_fail(FLOW_INTERNAL, "%s: there is no kernel for %s; cast the input first", flow_cuda_op_name(call->op),
                      flow_dtype_name(call->inputs[0].dtype));
   strided_arguments a = strided_of(call, record->code, record->operands);
   return flow_cuda_launch(call, kernel, flow_cuda_size(&call->outputs[0]), &a, sizeof a);
 }
 
-#define KERNELS(E, op, operands, expression)                                                            \
-  const flow_kernel flow_cuda_##op##_kernels[] = {                                                      \
+#define PACKED(name, ...)                                                                   \
+  const flow_kernel flow_cuda_##name##_kernels[] = {                                        \
     { .variant = "packed", .supports = supports_packed, .run = run_packed }, PACKED_FLOATS, \
     { .variant = "strided", .run = run_strided }, { 0 } };
-FLOATING_OPS(KERNELS, , OF_FLOAT)
-CONDITION_OPS(KERNELS, )
-#undef KERNELS
-const flow_kernel flow_cuda_logical_not_kernels[] = { { .variant = "strided", .run = run_strided }, { 0 } };
-const flow_kernel flow_cuda_logical_and_kernels[] = { { .variant = "strided", .run = run_strided }, { 0 } };
-const flow_kernel flow_cuda_logical_or_kernels[] = { { .variant = "strided", .run = run_strided }, { 0 } };
-const flow_kernel flow_cuda_where_kernels[] = { { .variant = "strided", .run = run_strided }, { 0 } };
+#define STRIDED_ONLY(name, ...) const flow_kernel flow_cuda_##name##_kernels[] = { { .variant = "strided", .run = run_strided }, { 0 } };
+#define FLOW_NUMBERS   PACKED
+#define FLOW_FLOATS    PACKED
+#define FLOW_CONDITION PACKED
+#define FLOW_LOGICAL   STRIDED_ONLY
+#define FLOW_OP(...)
+#include "ops/ops.def"
+#undef FLOW_OP
+STRIDED_ONLY(where)
+#undef PACKED
+#undef STRIDED_ONLY
 
 /* ---- casts ------------------------------------------------------------------------------------------------------------------ */
 

@@ -1,5 +1,6 @@
-/* elementwise_ops.h: what each elementwise op computes, in the words that C and CUDA share: lists from which elementwise.h makes a kernel
- * for each op and the switches of those that serve all. Semantics are the CPU's (kernels/cpu/elementwise/elementwise_blocks.inc). */
+/* elementwise_ops.h: what each elementwise op of ops.def computes, in the words that C and CUDA share: lists from which elementwise.h makes
+ * a kernel for each op, and the switches over ops of the kernels that serve all: on a GPU a call through a pointer costs more. An op that
+ * ops.def has and a list lacks does not compile. Semantics are the CPU's (kernels/cpu/elementwise/elementwise_blocks.inc). */
 #ifndef FLOW_CUDA_OPS_ELEMENTWISE_OPS_H
 #define FLOW_CUDA_OPS_ELEMENTWISE_OPS_H
 
@@ -46,12 +47,26 @@
 #define OF_FLOAT(function)  function##f
 #define OF_DOUBLE(function) function
 
+/* Numbers and floats first, then conditions, then what is of bools. */
 typedef enum elementwise_op {
-#define NUMBER(E, op, operands, expression) ELEMENTWISE_##op,
-  FLOATING_OPS(NUMBER, , OF_FLOAT)
-  CONDITION_OPS(NUMBER, )
-#undef NUMBER
-  ELEMENTWISE_logical_not, ELEMENTWISE_logical_and, ELEMENTWISE_logical_or, ELEMENTWISE_where,
+#define FLOW_NUMBERS(name, ...) ELEMENTWISE_##name,
+#define FLOW_FLOATS(name, ...)  ELEMENTWISE_##name,
+#define FLOW_CONDITION(...)
+#define FLOW_LOGICAL(...)
+#define FLOW_OP(...)
+#include "ops/ops.def"
+#define FLOW_NUMBERS(...)
+#define FLOW_FLOATS(...)
+#define FLOW_CONDITION(name, ...) ELEMENTWISE_##name,
+#define FLOW_LOGICAL(...)
+#include "ops/ops.def"
+#define FLOW_NUMBERS(...)
+#define FLOW_FLOATS(...)
+#define FLOW_CONDITION(...)
+#define FLOW_LOGICAL(name, ...) ELEMENTWISE_##name,
+#include "ops/ops.def"
+#undef FLOW_OP
+  ELEMENTWISE_where,
   ELEMENTWISE_COUNT
 } elementwise_op;
 

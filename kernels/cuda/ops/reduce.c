@@ -86,17 +86,20 @@ static flow_status check_not_empty(const flow_call *call, const reduce_arguments
 
 /* ---- reductions ----------------------------------------------------------------------------------------------------------------- */
 
-/* Kernels by what an op computes in, and of the slices' results. */
-typedef struct reduction { flow_cuda_kernel float32, floats, doubles, integers; } reduction;
+/* Kernels by what an op computes in, and of the slices' results.
+ * extreme: the op has no value for an empty axis; condition: its results are 0 or 1. */
+typedef struct reduction { flow_cuda_kernel float32, floats, doubles, integers; int extreme, condition; } reduction;
 
-#define KERNELS(name) { CUDA_##name##_float32, CUDA_##name##_float, CUDA_##name##_double, CUDA_##name##_integer }
+#define KERNELS(name) \
+  .float32 = CUDA_##name##_float32, .floats = CUDA_##name##_float, .doubles = CUDA_##name##_double, .integers = CUDA_##name##_integer
+#define ONE_KERNEL(name) .float32 = CUDA_##name, .floats = CUDA_##name, .doubles = CUDA_##name, .integers = CUDA_##name
 static const reduction reductions[FLOW_OP_COUNT] = {
-  [FLOW_OP_sum] = KERNELS(reduce_sum), [FLOW_OP_prod] = KERNELS(reduce_prod), [FLOW_OP_max] = KERNELS(reduce_max),
-  [FLOW_OP_min] = KERNELS(reduce_min),
-  [FLOW_OP_any] = { CUDA_reduce_any, CUDA_reduce_any, CUDA_reduce_any, CUDA_reduce_any },
-  [FLOW_OP_all] = { CUDA_reduce_all, CUDA_reduce_all, CUDA_reduce_all, CUDA_reduce_all },
+  [FLOW_OP_sum] = { KERNELS(reduce_sum) },                [FLOW_OP_prod] = { KERNELS(reduce_prod) },
+  [FLOW_OP_max] = { KERNELS(reduce_max), .extreme = 1 },  [FLOW_OP_min] = { KERNELS(reduce_min), .extreme = 1 },
+  [FLOW_OP_any] = { ONE_KERNEL(reduce_any), .condition = 1 }, [FLOW_OP_all] = { ONE_KERNEL(reduce_all), .condition = 1 },
 };
 #undef KERNELS
+#undef ONE_KERNEL
 
 static size_t shared_bytes(const flow_call *call)
 {
@@ -112,14 +115,14 @@ static flow_status run_reduce(const flow_call *call, int phase, int64_t begin, i
   reduction kernels = reductions[call->op];
   if (!call->outputs[0].data) return FLOW_OK;
   reduce_arguments a = arguments_of(call);
-  if (call->op == FLOW_OP_max || call->op == FLOW_OP_min) FLOW_TRY(check_not_empty(call, &a));
+  if (kernels.extreme) FLOW_TRY(check_not_empty(call, &a));
   flow_cuda_kernel kernel = dtype == FLOW_FLOAT32 ? kernels.float32 : dtype == FLOW_FLOAT64 ? kernels.doubles
                           : floating ? kernels.floats : kernels.integers;
   int64_t slices = cut_slices(&a);
   if (slices == 1) return flow_cuda_launch(call, kernel, a.groups, &a, sizeof a);
   a.partials = call->shared;
   FLOW_TRY(flow_cuda_launch(call, kernel, a.groups * slices, &a, sizeof a));
-  int conditions = call->op == FLOW_OP_any || call->op == FLOW_OP_all, partial_dtype = floating && !conditions ? FLOW_FLOAT64 : FLOW_INT64;
+  int partial_dtype = floating && !kernels.condition ? FLOW_FLOAT64 : FLOW_INT64;
   reduce_arguments last = { .x = flow_cuda_view_strided(call->shared, partial_dtype, 1, &a.outputs, &(int64_t){ 1 }),
                             .along = flow_cuda_view_strided(NULL, partial_dtype, 1, &slices, &a.outputs),
                             .y = a.y, .outputs = a.outputs, .length = slices };

@@ -126,28 +126,33 @@ end
 
 ---- elementwise -----------------------------------------------------------------------------------------------------------------
 
-local unary = {
-  neg = "negative", abs = "absolute", sign = true, square = true, floor = true, ceil = true, exp = true,
-  expm1 = true, log = true, log1p = true, sqrt = true, rsqrt = true, reciprocal = true, sin = true, cos = true, tanh = true,
-  sigmoid = true, erf = true, softplus = true, logical_not = true, is_finite = "isfinite", stop_gradient = true, copy = "clone",
+local aliases = {
+  neg = "negative", abs = "absolute", is_finite = "isfinite", copy = "clone", sub = "subtract", mul = "multiply", div = "divide",
+  pow = "power", eq = "equal", ne = "not_equal", lt = "less", le = "less_equal", gt = "greater", ge = "greater_equal",
 }
-for name, alias in pairs(unary) do
+-- relu and round take options, below; relu_gradient is for gradients alone.
+local apart = { relu = true, round = true, relu_gradient = true }
+
+local function define_unary(name)
   local id, what = ids[name], "flow." .. name
-  define(function(x) return apply1(id, operand(x, nil, what)) end, name, alias ~= true and alias or nil)
+  define(function(x) return apply1(id, operand(x, nil, what)) end, name, aliases[name])
 end
 
-local binary = {
-  add = true, sub = "subtract", mul = "multiply", div = "divide", divide_no_nan = true, pow = "power", mod = true, maximum = true,
-  minimum = true, eq = "equal", ne = "not_equal", lt = "less", le = "less_equal", gt = "greater", ge = "greater_equal",
-  logical_and = true, logical_or = true,
-}
-for name, alias in pairs(binary) do
+local function define_binary(name)
   local id, what = ids[name], "flow." .. name
   define(function(a, b)
     a, b = operands(a, b, what)
     return apply2(id, a, b)
-  end, name, alias ~= true and alias or nil)
+  end, name, aliases[name])
 end
+
+for name, id in pairs(ids) do
+  local inputs_of = C.flow_op_elementwise(id)
+  if inputs_of == 1 and not apart[name] then define_unary(name) end
+  if inputs_of == 2 and not apart[name] then define_binary(name) end
+end
+define_unary "copy"
+define_unary "stop_gradient"
 
 for _, name in ipairs { "neg", "add", "sub", "mul", "div", "pow", "mod" } do hooks[name] = ops[name] end
 
