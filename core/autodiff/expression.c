@@ -77,7 +77,7 @@ flow_tensor *flow_express_sum_to(flow_expression *e, flow_tensor *x, const flow_
   return flow_express_reshape_like(e, flow_express(e, FLOW_OP_sum, x, NULL, NULL, &reduce), like);
 }
 
-static flow_status end(flow_expression *e)
+flow_status flow_expression_end(flow_expression *e)
 {
   for (int i = 0; i < e->count; i++) flow_tensor_release(e->made[i]);
   e->count = 0;
@@ -87,7 +87,7 @@ static flow_status end(flow_expression *e)
 flow_status flow_expression_take(flow_expression *e, flow_tensor *result, flow_tensor **out)
 {
   *out = e->status == FLOW_OK ? flow_tensor_retain(result) : NULL;
-  return end(e);
+  return flow_expression_end(e);
 }
 
 flow_status flow_expression_give(flow_expression *e, flow_gradient_step *step, flow_tensor *const *results)
@@ -95,5 +95,5 @@ flow_status flow_expression_give(flow_expression *e, flow_gradient_step *step, f
   for (int i = 0; i < step->input_count && e->status == FLOW_OK; i++) {
     step->input_gradients[i] = results[i] ? flow_tensor_retain(results[i]) : NULL;
   }
-  return end(e);
+  return flow_expression_end(e);
 }

@@ -41,6 +41,8 @@ flow_tensor *flow_express_sum_to(flow_expression *e, flow_tensor *x, const flow_
 /* Ends the expression: *out is a new reference to `result` (one of its tensors or of its inputs), everything made is
  * released. On failure *out is NULL. */
 flow_status flow_expression_take(flow_expression *e, flow_tensor *result, flow_tensor **out);
+/* Ends an expression whose results were retained one by one. */
+flow_status flow_expression_end(flow_expression *e);
 /* Ends a gradient rule: each results[i] that is not NULL becomes the gradient of input i. */
 flow_status flow_expression_give(flow_expression *e, flow_gradient_step *step, flow_tensor *const *results);
 

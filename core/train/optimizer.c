@@ -1,45 +1,50 @@
-/* optimizer.c: what all optimizers share: arenas, slots, the update. See optimizer.h. */
+/* optimizer.c: records of optimizers, and the life of one. See optimizer.h. */
 #include "train/optimizer.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include "base/float_state.h"
-#include "tensor/place.h"
-#include "train/loss_scale.h"
-
-typedef flow_arena arena;
-typedef flow_run run;
-
-/* An update that only needs to be done. */
-typedef struct update {
-  int          run;
-  flow_tensor *gradient;      /* flat; a reference */
-} update;
 
 /* ---- records ------------------------------------------------------------------------------------------------------------ */
 
+#define FLOW_OPTIMIZER(name) extern const flow_optimizer_class flow_optimizer_##name;
+#include "optimizers.def"
+#undef FLOW_OPTIMIZER
+
+/* Made by CMakeLists.txt from the files of core/train/optimizers. */
+static const flow_optimizer_class *const classes[] = {
+#define FLOW_OPTIMIZER(name) &flow_optimizer_##name,
+#include "optimizers.def"
+#undef FLOW_OPTIMIZER
+};
+enum { CLASS_COUNT = sizeof classes / sizeof classes[0] };
+
 int flow_optimizer_class_find(const char *name)
 {
-  for (int i = 0; name && flow_optimizer_classes[i].name; i++)
-    if (!strcasecmp(flow_optimizer_classes[i].name, name)) return i;
+  for (int i = 0; name && i < CLASS_COUNT; i++)
+    if (!strcasecmp(classes[i]->name, name)) return i;
   return -1;
 }
 
-static const flow_argument *parameter(int index, int argument) { return &flow_optimizer_classes[index].parameters[argument]; }
+static const flow_argument *parameter(int index, int argument) { return &classes[index]->parameters[argument]; }
 
-const char *flow_optimizer_class_name(int index)                        { return flow_optimizer_classes[index].name; }
+const char *flow_optimizer_class_name(int index) { return index >= 0 && index < CLASS_COUNT ? classes[index]->name : NULL; }
 const char *flow_optimizer_class_argument(int index, int argument)      { return parameter(index, argument)->name; }
 const char *flow_optimizer_class_argument_default(int index, int argument) { return parameter(index, argument)->initial; }
 
-int flow_optimizer_class_argument_count(int index)
-{
-  return flow_argument_count(flow_optimizer_classes[index].parameters);
-}
+int flow_optimizer_class_argument_count(int index) { return flow_argument_count(classes[index]->parameters); }
 
 const char *flow_optimizer_class_argument_type(int index, int argument)
 {
   return flow_argument_type_name(parameter(index, argument)->type);
+}
+
+static flow_status fail_unknown(const char *name)
+{
+  char known[256];
+  flow_text text = flow_text_into(known, sizeof known);
+  for (int i = 0; i < CLASS_COUNT; i++) flow_text_add(&text, "%s%s", i ? ", " : "", classes[i]->name);
+  return flow_fail(FLOW_INVALID_ARGUMENT, "there is no optimizer \"%s\"; there are %s", name ? name : "nil", known);
 }
 
 /* ---- life ---------------------------------------------------------------------------------------------------------------- */
@@ -100,21 +105,32 @@ static flow_attributes attributes_of(const flow_arguments *arguments)
   return a;
 }
 
+/* Slots as the record, or the layout of the class' op, names them. */
+static void name_slots(flow_optimizer *optimizer)
+{
+  if (optimizer->class->formula) {
+    while (optimizer->slot_kinds < FLOW_MAX_SLOT_KINDS && optimizer->class->slots[optimizer->slot_kinds]) {
+      optimizer->slot_names[optimizer->slot_kinds] = optimizer->class->slots[optimizer->slot_kinds];
+      optimizer->slot_kinds++;
+    }
+    return;
+  }
+  optimizer->layout = flow_optimizer_layout_of(optimizer->class->op);
+  optimizer->attributes = attributes_of(optimizer->arguments);
+  optimizer->slot_kinds = optimizer->layout->names(&optimizer->attributes, optimizer->slot_names);
+}
+
 flow_status flow_optimizer_new(const char *class_name, const char *name, const flow_arguments *arguments, flow_optimizer **out)
 {
   int index = flow_optimizer_class_find(class_name);
   void *block;
-  if (index < 0)
-    return flow_fail(FLOW_INVALID_ARGUMENT, "there is no optimizer \"%s\"; there are SGD, Adam, AdamW, RMSprop, Adagrad, Adadelta "
-                     "and Adamax", class_name ? class_name : "nil");
+  if (index < 0) return fail_unknown(class_name);
   FLOW_TRY(flow_alloc_zero(sizeof(flow_optimizer), &block));
   flow_optimizer *optimizer = block;
-  flow_status status;
-  optimizer->class = &flow_optimizer_classes[index];
-  optimizer->name = flow_duplicate_text(name ? name : optimizer->class->default_name);
-  status = optimizer->name ? FLOW_OK : FLOW_OUT_OF_MEMORY;
-  if (status == FLOW_OK)
-    status = flow_arguments_complete(optimizer->class->name, optimizer->class->parameters, arguments, &optimizer->arguments);
+  const flow_optimizer_class *class = optimizer->class = classes[index];
+  optimizer->name = flow_duplicate_text(name ? name : class->default_name);
+  flow_status status = optimizer->name ? FLOW_OK : FLOW_OUT_OF_MEMORY;
+  if (status == FLOW_OK) status = flow_arguments_complete(class->name, class->parameters, arguments, &optimizer->arguments);
   if (status == FLOW_OK) status = check_arguments(optimizer);
   if (status == FLOW_OK)
     status = flow_optimizer_scalar(FLOW_FLOAT32, flow_argument_number(optimizer->arguments, "learning_rate"), optimizer->name,
@@ -124,9 +140,7 @@ flow_status flow_optimizer_new(const char *class_name, const char *name, const f
     flow_optimizer_release(optimizer);
     return status;
   }
-  optimizer->layout = flow_optimizer_layout_of(optimizer->class->op);
-  optimizer->attributes = attributes_of(optimizer->arguments);
-  optimizer->slot_kinds = optimizer->layout->names(&optimizer->attributes, optimizer->slot_names);
+  name_slots(optimizer);
   *out = optimizer;
   return FLOW_OK;
 }
@@ -154,7 +168,7 @@ void flow_optimizer_release(flow_optimizer *optimizer)
 }
 
 const char    *flow_optimizer_name(const flow_optimizer *optimizer)              { return optimizer->name; }
-int            flow_optimizer_class_index(const flow_optimizer *optimizer) { return (int)(optimizer->class - flow_optimizer_classes); }
+int flow_optimizer_class_index(const flow_optimizer *optimizer) { return flow_optimizer_class_find(optimizer->class->name); }
 flow_variable *flow_optimizer_learning_rate(flow_optimizer *optimizer)           { return optimizer->learning_rate; }
 flow_variable *flow_optimizer_iterations(flow_optimizer *optimizer)              { return optimizer->iterations; }
 int            flow_optimizer_slot_count(const flow_optimizer *optimizer)        { return optimizer->slot_count; }
@@ -195,184 +209,4 @@ flow_status flow_optimizer_exclude_from_weight_decay(flow_optimizer *optimizer, 
   e.variable = variable ? flow_variable_retain(variable) : NULL;
   optimizer->exclusions[optimizer->exclusion_count++] = e;
   return FLOW_OK;
-}
-
-/* ---- updates --------------------------------------------------------------------------------------------------------------- */
-
-/* The rate of the update that comes next: the caller's, the schedule's or the variable's; a new reference. */
-static flow_status next_rate(flow_context *context, flow_optimizer *optimizer, flow_tensor *given, flow_tensor **out)
-{
-  if (given) {
-    *out = flow_tensor_retain(given);
-    return FLOW_OK;
-  }
-  if (optimizer->learning_rate) return flow_variable_handle(context, optimizer->learning_rate, out);
-  if (!optimizer->schedule)
-    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: its rates come from the caller, but this update has none", optimizer->class->name);
-  flow_tensor *step;
-  FLOW_TRY(flow_variable_read(context, optimizer->iterations, &step));
-  flow_status status = flow_schedule_apply(context, optimizer->schedule, step, out);
-  flow_tensor_release(step);
-  return status;
-}
-
-/* Does an update: the optimizer's op, and new versions of what it writes. Eagerly this takes no memory, so it cannot fail. guard: where it
- * is 0 nothing is written; NULL: there is none. */
-static flow_status do_update(flow_context *context, flow_optimizer *optimizer, flow_tensor *rate, flow_tensor *guard, const update *u)
-{
-  const run *r = &optimizer->runs[u->run];
-  const flow_optimizer_layout *layout = optimizer->layout;
-  flow_tensor *inputs[FLOW_MAX_OPERANDS] = { NULL };
-  flow_attributes attributes = optimizer->attributes;
-  if (!r->home->decays[r->first]) attributes.optimizer.weight_decay = 0;
-  int count = flow_optimizer_inputs(layout, &attributes);
-  inputs[0] = flow_tensor_retain(u->gradient);
-  inputs[layout->rate] = flow_tensor_retain(rate);
-  if (guard) inputs[count++] = flow_tensor_retain(guard);
-  flow_status status = flow_variable_handle(context, r->parameters, &inputs[1]);
-  for (int s = 0; s < optimizer->slot_kinds && status == FLOW_OK; s++)
-    status = flow_variable_handle(context, r->slots[s], &inputs[layout->slots[s]]);
-  if (layout->iterations >= 0 && status == FLOW_OK)
-    status = flow_variable_handle(context, optimizer->iterations, &inputs[layout->iterations]);
-  if (status == FLOW_OK) status = flow_apply(context, layout->op, inputs, count, &attributes, NULL);
-  for (int i = r->first; i < r->first + r->count && status == FLOW_OK; i++) {
-    status = flow_variable_updated(context, r->home->variables[i]);
-    for (int s = 0; s < optimizer->slot_kinds && status == FLOW_OK; s++)
-      status = flow_variable_updated(context, optimizer->slot_variables[flow_optimizer_slot_index(optimizer, r->home, i, s)]);
-  }
-  for (int i = 0; i < FLOW_MAX_OPERANDS; i++) flow_tensor_release(inputs[i]);
-  return status;
-}
-
-static flow_status check_gradient(const flow_optimizer *optimizer, const flow_tensor *gradient, const flow_variable *variable)
-{
-  FLOW_TRY(flow_check_tensor("a gradient of an optimizer", gradient));
-  const flow_tensor *t = variable->tensor;
-  if (!flow_shape_equal(gradient->rank, gradient->shape, t->rank, t->shape) || gradient->dtype != FLOW_FLOAT32)
-    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the gradient for \"%s\" is %s %s, expected float32 %s", optimizer->class->name,
-                     variable->name, flow_dtype_name(gradient->dtype), flow_shape_text(gradient->rank, gradient->shape),
-                     flow_shape_text(t->rank, t->shape));
-  return FLOW_OK;
-}
-
-/* Whether variable `next` of the arena lies right after `next - 1` in memory and is treated alike. */
-static int follows(const arena *home, int next)
-{
-  const flow_tensor *before = home->variables[next - 1]->tensor, *after = home->variables[next]->tensor;
-  size_t bytes = sizeof(float) * (size_t)(home->offsets[next] - home->offsets[next - 1]);
-  return before->storage == after->storage && before->data + bytes == after->data && home->decays[next - 1] == home->decays[next];
-}
-
-/* Packs the gradients of every maximal run that has some. by_home[i]: the gradient for variable i of the arena, or NULL. */
-static flow_status prepare_arena(flow_context *context, flow_optimizer *optimizer, const arena *home, flow_tensor *const *by_home,
-                                 update *updates, int *count)
-{
-  for (int first = 0, end; first < home->count; first = end) {
-    end = first + 1;
-    if (!by_home[first]) continue;
-    while (end < home->count && by_home[end] && follows(home, end)) end++;
-    update *u = &updates[*count];
-    FLOW_TRY(flow_optimizer_run(optimizer, home, first, end - first, &u->run));
-    FLOW_TRY(flow_optimizer_pack(context, optimizer, by_home + first, end - first, &u->gradient));
-    ++*count;
-  }
-  return FLOW_OK;
-}
-
-static flow_status prepare(flow_context *context, flow_optimizer *optimizer, flow_tensor *const *gradients,
-                           flow_variable *const *variables, int count, update *updates, int *update_count)
-{
-  for (int a = 0; a < optimizer->arena_count; a++) {
-    const arena *home = optimizer->arenas[a];
-    void *block;
-    int any = 0, index = 0;
-    FLOW_TRY(flow_alloc_zero(sizeof(flow_tensor *) * (size_t)(home->count + 1), &block));
-    flow_tensor **by_home = block;
-    flow_status status = FLOW_OK;
-    for (int i = 0; i < count && status == FLOW_OK; i++)
-      if (gradients[i] && flow_optimizer_home(optimizer, variables[i], &index) == a) {
-        if (by_home[index])
-          status = flow_fail(FLOW_INVALID_ARGUMENT, "%s: variable \"%s\" stands twice in the list", optimizer->class->name,
-                             variables[i]->name);
-        by_home[index] = gradients[i];
-        any = 1;
-      }
-    if (any && status == FLOW_OK) status = prepare_arena(context, optimizer, home, by_home, updates, update_count);
-    flow_free(block);
-    FLOW_TRY(status);
-  }
-  return FLOW_OK;
-}
-
-/* What gradients are divided by first: the loss scale, or else loss_scale_factor; NULL: neither. New reference. */
-static flow_status loss_divisor(flow_context *context, const flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor **out)
-{
-  *out = NULL;
-  if (scale) return flow_variable_read(context, scale->variables[FLOW_SCALE_DYNAMIC], out);
-  if (flow_argument_is_null(optimizer->arguments, "loss_scale_factor")) return FLOW_OK;
-  return flow_tensor_scalar(FLOW_FLOAT32, flow_argument_number(optimizer->arguments, "loss_scale_factor"), out);
-}
-
-/* Everything that can fail comes first: an eager call updates all variables or none. */
-static flow_status apply(flow_context *context, flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor *given_rate,
-                         flow_tensor *const *gradients, flow_variable *const *variables, int count)
-{
-  flow_tensor *one = NULL, *rate = NULL, *divisor = NULL;
-  flow_scale_step step = { .guard = NULL };
-  void *block;
-  int update_count = 0;
-  FLOW_TRY(flow_alloc_zero((sizeof(update) + sizeof(flow_tensor *)) * (size_t)(count + 1), &block));
-  update *updates = block;
-  flow_tensor **clipped = (flow_tensor **)(updates + count + 1);
-  flow_status status = flow_tensor_scalar(FLOW_INT64, 1, &one);
-  if (status == FLOW_OK) status = next_rate(context, optimizer, given_rate, &rate);
-  if (status == FLOW_OK) status = loss_divisor(context, optimizer, scale, &divisor);
-  if (status == FLOW_OK) status = flow_optimizer_clip_each(context, optimizer, divisor, gradients, count, clipped);
-  if (status == FLOW_OK) status = prepare(context, optimizer, clipped, variables, count, updates, &update_count);
-  if (status == FLOW_OK && scale)
-    status = flow_scale_step_make(context, scale, &updates[0].gradient, update_count, sizeof(update), &step);
-  if (status == FLOW_OK) status = flow_optimizer_clip_together(context, optimizer, &updates[0].gradient, update_count, sizeof(update));
-  for (int i = 0; i < update_count && status == FLOW_OK; i++) status = do_update(context, optimizer, rate, step.guard, &updates[i]);
-  if (status == FLOW_OK) status = flow_variable_assign_add(context, optimizer->iterations, scale ? step.advance : one);
-  if (status == FLOW_OK && scale) status = flow_scale_step_finish(context, scale, &step);
-  for (int i = 0; i < update_count; i++) flow_tensor_release(updates[i].gradient);
-  for (int i = 0; i < count; i++) flow_tensor_release(clipped[i]);
-  flow_scale_step_release(&step);
-  flow_tensor_release(divisor);
-  flow_tensor_release(rate);
-  flow_tensor_release(one);
-  flow_free(block);
-  return status;
-}
-
-flow_status flow_optimizer_apply(flow_context *context, flow_optimizer *optimizer, flow_tensor *const *gradients,
-                                 flow_variable *const *variables, int count)
-{
-  return flow_optimizer_apply_at(context, optimizer, NULL, gradients, variables, count);
-}
-
-flow_status flow_optimizer_apply_at(flow_context *context, flow_optimizer *optimizer, flow_tensor *rate, flow_tensor *const *gradients,
-                                    flow_variable *const *variables, int count)
-{
-  return flow_optimizer_apply_scaled(context, optimizer, NULL, rate, gradients, variables, count);
-}
-
-flow_status flow_optimizer_apply_scaled(flow_context *context, flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor *rate,
-                                        flow_tensor *const *gradients, flow_variable *const *variables, int count)
-{
-  FLOW_DEFAULT_FLOATS;
-  int present = 0;
-  if (rate) FLOW_TRY(flow_check_tensor("the rate of an optimizer", rate));
-  for (int i = 0; i < count; i++) {
-    FLOW_TRY(flow_check_variable(optimizer->class->name, variables[i]));
-    if (!gradients[i]) continue;
-    FLOW_TRY(check_gradient(optimizer, gradients[i], variables[i]));
-    present++;
-  }
-  if (!present)
-    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: no gradients for any of the %d variables; was the loss computed inside tape:record?",
-                     optimizer->class->name, count);
-  FLOW_TRY(flow_optimizer_build(optimizer, variables, count));
-  if (scale) FLOW_TRY(flow_loss_scale_move(scale, flow_tensor_place(optimizer->iterations->tensor)));
-  return apply(context, optimizer, scale, rate, gradients, variables, count);
 }

@@ -1,30 +1,40 @@
 /* core/train: what turns a model into a training step: losses, metrics, optimizers.
  *
- * optimizer.h: an optimizer is one record: its parameters and the op that updates. Everything else is shared: variables are
- * adopted into one flat arena, each kind of slot into another beside it, and an update is one op over every contiguous run of
- * variables that has gradients.
+ * optimizer.h: an optimizer is one record: its parameters, its slots and the formula of its update. Everything else is shared: variables
+ * are adopted into one flat arena, each kind of slot into another beside it, and the formula runs over every contiguous run of variables
+ * that has gradients. Where a kernel is faster than plans make the formula, the record names an op instead of slots and a formula.
  *
- * To add an optimizer: an effect op in ops.def with its kernels, its line in core/ops/optimizer_layout.c, and a record in
- * optimizer_records.c. */
+ * To add an optimizer: one file in core/train/optimizers. */
 #ifndef FLOW_TRAIN_OPTIMIZER_H
 #define FLOW_TRAIN_OPTIMIZER_H
 
+#include "autodiff/expression.h"
 #include "graph/variable.h"
 #include "layers/arguments.h"
 #include "ops/optimizer_layout.h"
 #include "train/schedules.h"
 
+/* What the formula of an update works with: flat float32 tensors, and scalars. It puts the new weights and slots in the places of the old
+ * ones. Written with the calls of autodiff/expression.h: it runs at once or in a trace. */
+typedef struct flow_formula {
+  flow_expression       expression;
+  const flow_arguments *arguments;
+  flow_tensor          *gradient, *rate, *step;               /* step: the number of this update, from 1 */
+  flow_tensor          *weight, *slots[FLOW_MAX_SLOT_KINDS];  /* weight decay is done */
+} flow_formula;
+
 typedef struct flow_optimizer_class {
   const char          *name, *default_name;   /* Keras' */
   const flow_argument *parameters;
-  int                  op;
+  const char   *const *slots;                 /* Keras' names, ended by NULL; for a formula */
+  void               (*formula)(flow_formula *f);
+  int                  op;                    /* where there is no formula: the op that updates (ops/optimizer_layout.h) */
   /* Slots in Keras' order of variables: this many kinds alternate from variable to variable, each further kind comes after
    * them for all variables. */
   int                  interleaved;
   const char          *initial_slot;     /* the parameter that slots begin with; NULL: they begin with 0 */
 } flow_optimizer_class;
 
-extern const flow_optimizer_class flow_optimizer_classes[];   /* ended by one whose name is NULL */
 
 /* ---- state ---------------------------------------------------------------------------------------------------------------- */
 
@@ -55,7 +65,7 @@ struct flow_optimizer {
   const flow_optimizer_class *class;
   char           *name;
   flow_arguments *arguments;
-  const flow_optimizer_layout *layout;
+  const flow_optimizer_layout *layout;           /* NULL: updates are formulas */
   flow_attributes attributes;                    /* of its ops */
   flow_variable  *learning_rate, *iterations;    /* no learning_rate: rates come from the schedule, or from the caller if it is NULL */
   flow_schedule  *schedule;

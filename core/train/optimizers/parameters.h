@@ -1,0 +1,25 @@
+/* parameters.h: what records of optimizers share. Parameters stand in the order of Keras' constructors. */
+#ifndef FLOW_TRAIN_OPTIMIZERS_PARAMETERS_H
+#define FLOW_TRAIN_OPTIMIZERS_PARAMETERS_H
+
+#define RATE(initial) { "learning_rate", FLOW_NUMBER, initial, NULL }
+#define DECAY(initial) { "weight_decay", FLOW_NUMBER, initial, NULL }
+
+/* Options that every Keras optimizer has; those that are not supported are refused by name in core/train/optimizer.c. */
+#define COMMON_PARAMETERS                                        \
+  { "clipnorm", FLOW_NUMBER, "null", NULL },                     \
+  { "clipvalue", FLOW_NUMBER, "null", NULL },                    \
+  { "global_clipnorm", FLOW_NUMBER, "null", NULL },              \
+  { "use_ema", FLOW_BOOLEAN, "false", NULL },                    \
+  { "ema_momentum", FLOW_NUMBER, "0.99", NULL },                 \
+  { "ema_overwrite_frequency", FLOW_INTEGER, "null", NULL },     \
+  { "loss_scale_factor", FLOW_NUMBER, "null", NULL },            \
+  { "gradient_accumulation_steps", FLOW_INTEGER, "null", NULL }, \
+  FLOW_ARGUMENTS_END
+
+#define MOMENTS                              \
+  { "beta_1", FLOW_NUMBER, "0.9", NULL },    \
+  { "beta_2", FLOW_NUMBER, "0.999", NULL },  \
+  { "epsilon", FLOW_NUMBER, "1e-7", NULL }
+
+#endif

@@ -1,0 +1,371 @@
+/* update.c: one update of an optimizer: gradients are clipped and packed, then the optimizer's op, or its formula, runs over each
+ * contiguous run of its variables. A formula is ordinary ops over flat tensors, in the commit tail of a plan: plans join them into a few
+ * passes, on every device. */
+#include "autodiff/expression.h"
+#include "base/float_state.h"
+#include "graph/context.h"
+#include "tensor/place.h"
+#include "train/loss_scale.h"
+#include "train/optimizer.h"
+
+typedef flow_arena arena;
+typedef flow_run run;
+
+/* An update that only needs to be done. State: the weights, then the slots. */
+typedef struct update {
+  int          run;
+  flow_tensor *gradient;                              /* flat; a reference, as are the others */
+  flow_tensor *state[1 + FLOW_MAX_SLOT_KINDS];        /* what a formula reads, and what it made */
+  flow_tensor *made[1 + FLOW_MAX_SLOT_KINDS];
+} update;
+
+/* All updates of a call; for a formula, the number of this one, from 1. */
+typedef struct pending {
+  flow_context    *context;
+  flow_optimizer  *optimizer;
+  flow_loss_scale *scale;
+  flow_tensor     *one, *rate, *divisor, *number;
+  flow_scale_step  step;
+  int              count, variables;
+  update          *list;
+  flow_tensor    **clipped;
+} pending;
+
+/* ---- updates --------------------------------------------------------------------------------------------------------------- */
+
+/* The rate of the update that comes next: the caller's, the schedule's or the variable's; a new reference. */
+static flow_status next_rate(flow_context *context, flow_optimizer *optimizer, flow_tensor *given, flow_tensor **out)
+{
+  if (given) {
+    *out = flow_tensor_retain(given);
+    return FLOW_OK;
+  }
+  if (optimizer->learning_rate) return flow_variable_handle(context, optimizer->learning_rate, out);
+  if (!optimizer->schedule)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: its rates come from the caller, but this update has none", optimizer->class->name);
+  flow_tensor *step;
+  FLOW_TRY(flow_variable_read(context, optimizer->iterations, &step));
+  flow_status status = flow_schedule_apply(context, optimizer->schedule, step, out);
+  flow_tensor_release(step);
+  return status;
+}
+
+/* Does an update by the optimizer's op, and makes new versions of what it writes. Eagerly this takes no memory, so it cannot fail. guard:
+ * where it is 0 nothing is written; NULL: there is none. */
+static flow_status run_op(flow_context *context, flow_optimizer *optimizer, flow_tensor *rate, flow_tensor *guard, const update *u)
+{
+  const run *r = &optimizer->runs[u->run];
+  const flow_optimizer_layout *layout = optimizer->layout;
+  flow_tensor *inputs[FLOW_MAX_OPERANDS] = { NULL };
+  flow_attributes attributes = optimizer->attributes;
+  if (!r->home->decays[r->first]) attributes.optimizer.weight_decay = 0;
+  int count = flow_optimizer_inputs(layout, &attributes);
+  inputs[0] = flow_tensor_retain(u->gradient);
+  inputs[layout->rate] = flow_tensor_retain(rate);
+  if (guard) inputs[count++] = flow_tensor_retain(guard);
+  flow_status status = flow_variable_handle(context, r->parameters, &inputs[1]);
+  for (int s = 0; s < optimizer->slot_kinds && status == FLOW_OK; s++)
+    status = flow_variable_handle(context, r->slots[s], &inputs[layout->slots[s]]);
+  if (layout->iterations >= 0 && status == FLOW_OK)
+    status = flow_variable_handle(context, optimizer->iterations, &inputs[layout->iterations]);
+  if (status == FLOW_OK) status = flow_apply(context, layout->op, inputs, count, &attributes, NULL);
+  for (int i = 0; i < FLOW_MAX_OPERANDS; i++) flow_tensor_release(inputs[i]);
+  return status;
+}
+
+/* ---- formulas ------------------------------------------------------------------------------------------------------------- */
+
+static flow_variable *target_of(const run *r, int which) { return which == 0 ? r->parameters : r->slots[which - 1]; }
+
+/* What is in the variable when the commit tail comes to this update, which may be behind others of the same trace. */
+static flow_status read_late(flow_context *context, flow_variable *variable, flow_tensor **out)
+{
+  flow_graph *graph = flow_context_trace(context);
+  int value;
+  if (!graph) {
+    *out = flow_tensor_retain(variable->tensor);
+    return FLOW_OK;
+  }
+  FLOW_TRY(flow_graph_variable(graph, variable, 1, &value));
+  return flow_graph_tensor(graph, value, out);
+}
+
+/* Parameters lose weight_decay times the learning rate of themselves first (Keras' base_optimizer.py: _apply_weight_decay). */
+static flow_status decay_weight(flow_context *context, const flow_optimizer *optimizer, flow_tensor *rate, update *u)
+{
+  const run *r = &optimizer->runs[u->run];
+  double decay = flow_argument_number(optimizer->arguments, "weight_decay");
+  if (decay == 0 || !r->home->decays[r->first]) return FLOW_OK;
+  flow_tensor *decayed;
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *lost = e_mul(&e, u->state[0], e_mul(&e, rate, flow_express_number(&e, rate, decay)));
+  FLOW_TRY(flow_expression_take(&e, e_sub(&e, u->state[0], lost), &decayed));
+  flow_tensor_release(u->state[0]);
+  u->state[0] = decayed;
+  return FLOW_OK;
+}
+
+/* Fills what a formula reads: the weights after decay, and the slots. */
+static flow_status read_state(pending *all, update *u)
+{
+  flow_optimizer *optimizer = all->optimizer;
+  const run *r = &optimizer->runs[u->run];
+  for (int k = 0; k <= optimizer->slot_kinds; k++) FLOW_TRY(read_late(all->context, target_of(r, k), &u->state[k]));
+  return decay_weight(all->context, optimizer, all->rate, u);
+}
+
+/* The number of this update, from 1, as float32. */
+static flow_status read_step(pending *all)
+{
+  flow_tensor *done;
+  FLOW_TRY(read_late(all->context, all->optimizer->iterations, &done));
+  flow_expression e = flow_expression_of(all->context);
+  flow_tensor *number = flow_express_cast(&e, done, FLOW_FLOAT32);
+  flow_status status = flow_expression_take(&e, e_add(&e, number, flow_express_number(&e, number, 1)), &all->number);
+  flow_tensor_release(done);
+  return status;
+}
+
+static flow_status run_formula(pending *all, update *u)
+{
+  flow_optimizer *optimizer = all->optimizer;
+  flow_formula f = { .expression = flow_expression_of(all->context), .arguments = optimizer->arguments, .gradient = u->gradient,
+                     .weight = u->state[0], .rate = all->rate, .step = all->number };
+  for (int s = 0; s < optimizer->slot_kinds; s++) f.slots[s] = u->state[1 + s];
+  optimizer->class->formula(&f);
+  for (int k = 0; k <= optimizer->slot_kinds && f.expression.status == FLOW_OK; k++)
+    u->made[k] = flow_tensor_retain(k == 0 ? f.weight : f.slots[k - 1]);
+  return flow_expression_end(&f.expression);
+}
+
+/* Writes what a formula made. Eagerly this takes no memory. */
+static flow_status write_state(flow_context *context, flow_optimizer *optimizer, const update *u)
+{
+  for (int k = 0; k <= optimizer->slot_kinds; k++) {
+    flow_tensor *target;
+    FLOW_TRY(flow_variable_handle(context, target_of(&optimizer->runs[u->run], k), &target));
+    flow_status status = flow_apply(context, FLOW_OP_assign, (flow_tensor *[]){ target, u->made[k] }, 2, NULL, NULL);
+    flow_tensor_release(target);
+    FLOW_TRY(status);
+  }
+  return FLOW_OK;
+}
+
+/* Where the guard is 0 everything stays as it was. */
+static flow_status keep_guarded(pending *all, update *u)
+{
+  const run *r = &all->optimizer->runs[u->run];
+  for (int k = 0; k <= all->optimizer->slot_kinds && all->step.guard; k++) {
+    flow_tensor *before, *kept;
+    FLOW_TRY(read_late(all->context, target_of(r, k), &before));
+    flow_status status = flow_apply1(all->context, FLOW_OP_where, all->step.guard, u->made[k], before, NULL, &kept);
+    flow_tensor_release(before);
+    FLOW_TRY(status);
+    flow_tensor_release(u->made[k]);
+    u->made[k] = kept;
+  }
+  return FLOW_OK;
+}
+
+/* New versions of what an update wrote. */
+static flow_status renew(flow_context *context, const flow_optimizer *optimizer, const update *u)
+{
+  const run *r = &optimizer->runs[u->run];
+  flow_status status = FLOW_OK;
+  for (int i = r->first; i < r->first + r->count && status == FLOW_OK; i++) {
+    status = flow_variable_updated(context, r->home->variables[i]);
+    for (int s = 0; s < optimizer->slot_kinds && status == FLOW_OK; s++)
+      status = flow_variable_updated(context, optimizer->slot_variables[flow_optimizer_slot_index(optimizer, r->home, i, s)]);
+  }
+  return status;
+}
+
+/* ---- gradients -------------------------------------------------------------------------------------------------------------- */
+
+static flow_status check_gradient(const flow_optimizer *optimizer, const flow_tensor *gradient, const flow_variable *variable)
+{
+  FLOW_TRY(flow_check_tensor("a gradient of an optimizer", gradient));
+  const flow_tensor *t = variable->tensor;
+  if (!flow_shape_equal(gradient->rank, gradient->shape, t->rank, t->shape) || gradient->dtype != FLOW_FLOAT32)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the gradient for \"%s\" is %s %s, expected float32 %s", optimizer->class->name,
+                     variable->name, flow_dtype_name(gradient->dtype), flow_shape_text(gradient->rank, gradient->shape),
+                     flow_shape_text(t->rank, t->shape));
+  return FLOW_OK;
+}
+
+/* Whether variable `next` of the arena lies right after `next - 1` in memory and is treated alike. */
+static int follows(const arena *home, int next)
+{
+  const flow_tensor *before = home->variables[next - 1]->tensor, *after = home->variables[next]->tensor;
+  size_t bytes = sizeof(float) * (size_t)(home->offsets[next] - home->offsets[next - 1]);
+  return before->storage == after->storage && before->data + bytes == after->data && home->decays[next - 1] == home->decays[next];
+}
+
+/* Packs the gradients of every maximal run that has some. by_home[i]: the gradient for variable i of the arena, or NULL. */
+static flow_status prepare_arena(flow_context *context, flow_optimizer *optimizer, const arena *home, flow_tensor *const *by_home,
+                                 update *updates, int *count)
+{
+  for (int first = 0, end; first < home->count; first = end) {
+    end = first + 1;
+    if (!by_home[first]) continue;
+    while (end < home->count && by_home[end] && follows(home, end)) end++;
+    update *u = &updates[*count];
+    FLOW_TRY(flow_optimizer_run(optimizer, home, first, end - first, &u->run));
+    FLOW_TRY(flow_optimizer_pack(context, optimizer, by_home + first, end - first, &u->gradient));
+    ++*count;
+  }
+  return FLOW_OK;
+}
+
+static flow_status prepare(flow_context *context, flow_optimizer *optimizer, flow_tensor *const *gradients,
+                           flow_variable *const *variables, int count, update *updates, int *update_count)
+{
+  for (int a = 0; a < optimizer->arena_count; a++) {
+    const arena *home = optimizer->arenas[a];
+    void *block;
+    int any = 0, index = 0;
+    FLOW_TRY(flow_alloc_zero(sizeof(flow_tensor *) * (size_t)(home->count + 1), &block));
+    flow_tensor **by_home = block;
+    flow_status status = FLOW_OK;
+    for (int i = 0; i < count && status == FLOW_OK; i++)
+      if (gradients[i] && flow_optimizer_home(optimizer, variables[i], &index) == a) {
+        if (by_home[index])
+          status = flow_fail(FLOW_INVALID_ARGUMENT, "%s: variable \"%s\" stands twice in the list", optimizer->class->name,
+                             variables[i]->name);
+        by_home[index] = gradients[i];
+        any = 1;
+      }
+    if (any && status == FLOW_OK) status = prepare_arena(context, optimizer, home, by_home, updates, update_count);
+    flow_free(block);
+    FLOW_TRY(status);
+  }
+  return FLOW_OK;
+}
+
+/* What gradients are divided by first: the loss scale, or else loss_scale_factor; NULL: neither. New reference. */
+static flow_status loss_divisor(flow_context *context, const flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor **out)
+{
+  *out = NULL;
+  if (scale) return flow_variable_read(context, scale->variables[FLOW_SCALE_DYNAMIC], out);
+  if (flow_argument_is_null(optimizer->arguments, "loss_scale_factor")) return FLOW_OK;
+  return flow_tensor_scalar(FLOW_FLOAT32, flow_argument_number(optimizer->arguments, "loss_scale_factor"), out);
+}
+
+static void release_updates(pending *all)
+{
+  if (!all) return;
+  for (int i = 0; i < all->count; i++) {
+    flow_tensor_release(all->list[i].gradient);
+    for (int k = 0; k <= FLOW_MAX_SLOT_KINDS; k++) {
+      flow_tensor_release(all->list[i].state[k]);
+      flow_tensor_release(all->list[i].made[k]);
+    }
+  }
+  for (int i = 0; i < all->variables; i++) flow_tensor_release(all->clipped[i]);
+  flow_scale_step_release(&all->step);
+  flow_tensor_release(all->number);
+  flow_tensor_release(all->divisor);
+  flow_tensor_release(all->rate);
+  flow_tensor_release(all->one);
+  flow_free(all);
+}
+
+/* Everything that can fail comes first: an eager call updates all variables or none. */
+static flow_status begin(pending *all, flow_tensor *given_rate, flow_tensor *const *gradients, flow_variable *const *variables)
+{
+  flow_context *context = all->context;
+  flow_optimizer *optimizer = all->optimizer;
+  int count = all->variables;
+  FLOW_TRY(flow_tensor_scalar(FLOW_INT64, 1, &all->one));
+  FLOW_TRY(next_rate(context, optimizer, given_rate, &all->rate));
+  FLOW_TRY(loss_divisor(context, optimizer, all->scale, &all->divisor));
+  FLOW_TRY(flow_optimizer_clip_each(context, optimizer, all->divisor, gradients, count, all->clipped));
+  FLOW_TRY(prepare(context, optimizer, all->clipped, variables, count, all->list, &all->count));
+  if (all->scale) FLOW_TRY(flow_scale_step_make(context, all->scale, &all->list[0].gradient, all->count, sizeof(update), &all->step));
+  FLOW_TRY(flow_optimizer_clip_together(context, optimizer, &all->list[0].gradient, all->count, sizeof(update)));
+  if (optimizer->layout) return FLOW_OK;
+  FLOW_TRY(read_step(all));
+  for (int i = 0; i < all->count; i++) FLOW_TRY(read_state(all, &all->list[i]));
+  return FLOW_OK;
+}
+
+static flow_status finish(pending *all)
+{
+  flow_optimizer *optimizer = all->optimizer;
+  for (int i = 0; i < all->count && !optimizer->layout; i++) FLOW_TRY(keep_guarded(all, &all->list[i]));
+  for (int i = 0; i < all->count; i++) {
+    if (optimizer->layout) FLOW_TRY(run_op(all->context, optimizer, all->rate, all->step.guard, &all->list[i]));
+    else FLOW_TRY(write_state(all->context, optimizer, &all->list[i]));
+    FLOW_TRY(renew(all->context, optimizer, &all->list[i]));
+  }
+  FLOW_TRY(flow_variable_assign_add(all->context, optimizer->iterations, all->scale ? all->step.advance : all->one));
+  return all->scale ? flow_scale_step_finish(all->context, all->scale, &all->step) : FLOW_OK;
+}
+
+static flow_status check(flow_optimizer *optimizer, flow_tensor *rate, flow_tensor *const *gradients, flow_variable *const *variables,
+                         int count)
+{
+  int present = 0;
+  if (rate) FLOW_TRY(flow_check_tensor("the rate of an optimizer", rate));
+  for (int i = 0; i < count; i++) {
+    FLOW_TRY(flow_check_variable(optimizer->class->name, variables[i]));
+    if (!gradients[i]) continue;
+    FLOW_TRY(check_gradient(optimizer, gradients[i], variables[i]));
+    present++;
+  }
+  if (!present)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: no gradients for any of the %d variables; was the loss computed inside tape:record?",
+                     optimizer->class->name, count);
+  return flow_optimizer_build(optimizer, variables, count);
+}
+
+static flow_status begin_updates(flow_context *context, flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor *rate,
+                               flow_tensor *const *gradients, flow_variable *const *variables, int count, pending **out)
+{
+  void *block;
+  FLOW_TRY(check(optimizer, rate, gradients, variables, count));
+  if (scale) FLOW_TRY(flow_loss_scale_move(scale, flow_tensor_place(optimizer->iterations->tensor)));
+  FLOW_TRY(flow_alloc_zero(sizeof(pending) + (sizeof(update) + sizeof(flow_tensor *)) * (size_t)(count + 1), &block));
+  pending *all = block;
+  *all = (pending){ .context = context, .optimizer = optimizer, .scale = scale, .variables = count };
+  all->list = (update *)(all + 1);
+  all->clipped = (flow_tensor **)(all->list + count + 1);
+  flow_status status = begin(all, rate, gradients, variables);
+  if (status == FLOW_OK) *out = all;
+  else release_updates(all);
+  return status;
+}
+
+static flow_status end_updates(pending *all)
+{
+  flow_status status = finish(all);
+  release_updates(all);
+  return status;
+}
+
+/* ---- all at once ------------------------------------------------------------------------------------------------------------ */
+
+flow_status flow_optimizer_apply(flow_context *context, flow_optimizer *optimizer, flow_tensor *const *gradients,
+                                 flow_variable *const *variables, int count)
+{
+  return flow_optimizer_apply_at(context, optimizer, NULL, gradients, variables, count);
+}
+
+flow_status flow_optimizer_apply_at(flow_context *context, flow_optimizer *optimizer, flow_tensor *rate, flow_tensor *const *gradients,
+                                    flow_variable *const *variables, int count)
+{
+  return flow_optimizer_apply_scaled(context, optimizer, NULL, rate, gradients, variables, count);
+}
+
+flow_status flow_optimizer_apply_scaled(flow_context *context, flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor *rate,
+                                        flow_tensor *const *gradients, flow_variable *const *variables, int count)
+{
+  FLOW_DEFAULT_FLOATS;
+  pending *all;
+  FLOW_TRY(begin_updates(context, optimizer, scale, rate, gradients, variables, count, &all));
+  flow_status status = FLOW_OK;
+  for (int i = 0; i < all->count && !optimizer->layout && status == FLOW_OK; i++) status = run_formula(all, &all->list[i]);
+  if (status == FLOW_OK) return end_updates(all);
+  release_updates(all);
+  return status;
+}
