@@ -231,6 +231,11 @@ OPTIMIZERS += [
                                                                "warmup_target": 0.1, "warmup_steps": 3}]),
     optimizer("AdamW", "PiecewiseConstantDecay", ["PiecewiseConstantDecay", {"boundaries": [2, 6], "values": [0.1, 0.05, 0.01]}],
               weight_decay=0.1),
+    optimizer("Lion"),
+    optimizer("Lion", "other numbers", learning_rate=0.05, beta_1=0.7, beta_2=0.8),
+    optimizer("Lion", "without decay of one variable", learning_rate=0.05, weight_decay=0.2, exclude=1),
+    optimizer("Lion", "ExponentialDecay, clipnorm",
+              ["ExponentialDecay", {"initial_learning_rate": 0.1, "decay_steps": 4, "decay_rate": 0.5}], clipnorm=0.4),
 ]
 
 SCHEDULES = [

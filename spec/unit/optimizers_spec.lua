@@ -47,6 +47,40 @@ describe("an optimizer", function()
     assert.near(0.1, adam.variables[3]:totable()[1], 1e-6)      -- m = (1 - beta_1) g
   end)
 
+  -- Lion's update is a formula of ordinary ops in a plan's commit tail, not an op with kernels.
+  it("runs formulas in a trace as at once, update after update", function()
+    local function train(step_of)
+      local v, w = flow.Variable { 1, -2, 3 }, flow.Variable { 0.5, 4 }
+      local lion = optimizers.Lion { learning_rate = 0.25, beta_1 = 0.5, weight_decay = 0.5 }
+      lion:build { v, w }
+      local step = step_of(function(g, h)
+        lion:apply_gradients({ g, h }, { v, w })
+        lion:apply_gradients({ g * w:value():sum() - 1 }, { v })
+        return v:value():sum()
+      end)
+      local sums = {}
+      for i = 1, 5 do sums[i] = step(flow.random.normal({ 3 }, { seed = i }), flow.random.normal({ 2 }, { seed = 9 * i })):item() end
+      return { v:totable(), w:totable(), sums, lion.variables[3]:value():totable(), lion.iterations }
+    end
+    assert.same(train(function(f) return f end), train(flow.fn))
+  end)
+
+  it("writes nothing of a formula where the loss scale refuses the gradients", function()
+    local w = flow.Variable { 1, 2 }
+    local scaled = optimizers.LossScaleOptimizer(optimizers.Lion(0.5), { initial_scale = 4 })
+    local step = flow.fn(function(g)
+      scaled:apply_gradients({ g }, { w })
+      return g:sum()
+    end)
+    step(flow.tensor { 4, -8 })
+    assert.same({ 0.5, 2.5 }, w:totable())
+    local momentum = scaled.inner_optimizer.variables[3]:value():totable()
+    step(flow.tensor { 1 / 0, -8 })
+    assert.same({ 0.5, 2.5 }, w:totable())
+    assert.same(momentum, scaled.inner_optimizer.variables[3]:value():totable())
+    assert.equal(1, scaled.iterations)
+  end)
+
   it("trains two models, each with its own optimizer, on shared variables", function()
     local w = flow.Variable { 1 }
     optimizers.SGD(0.5):apply_gradients({ flow.tensor { 1 } }, { w })
@@ -61,7 +95,8 @@ describe("an optimizer", function()
     assert.truthy(message_of(function() optimizers.Adam("fast") end):find("learning_rate", 1, true))
     assert.equal('flow.optimizers has no "Adm"; did you mean "Adam"?', message_of(function() return optimizers.Adm end))
     local text = message_of(function() optimizers.get "adm" end)
-    assert.truthy(text:find('there is no optimizer "adm"; did you mean "adam"? There are adadelta, adagrad, adam, ', 1, true), text)
+    assert.truthy(text:find('there is no optimizer "adm"; did you mean "adam"?'
+      .. ' There are adadelta, adagrad, adam, adamax, adamw, lion, rmsprop, sgd', 1, true), text)
     assert.truthy(message_of(function() sgd.learning_rate = -1 end):find("a number of at least 0, got the number -1", 1, true))
     assert.truthy(message_of(function() sgd.learning_rate = 0 / 0 end):find("a number of at least 0", 1, true))
     assert.truthy(message_of(function() sgd:apply_gradients({ flow.ones { 1 } }, { 3 }) end):find("entry 1 of the variables", 1, true))
