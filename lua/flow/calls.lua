@@ -41,6 +41,9 @@ local KINDS = {
   callable = { signature.is_callable, "a function" },
   table = { of_type "table", "a table", named = true },
   list = { function(value) return type(value) == "table" and getmetatable(value) == nil and not signature.is_named(value) end, "a list" },
+  frequency = { function(value) return value == "epoch" or whole_from(1)(value) end, '"epoch" or a number of batches' },
+  updates = { function(value) return value == "epoch" or value == "batch" or whole_from(1)(value) end,
+              '"epoch", "batch" or a number of batches' },
   verbosity = { function(value) return type(value) == "boolean" or value == "auto" or whole_from(0)(value) end, '0, 1, 2 or "auto"' },
 }
 calls.KINDS = KINDS
@@ -112,7 +115,8 @@ end
 local record_of
 function record_of(entry)
   if entry.record then return entry.record end
-  local record = { title = entry.title, by_name = {}, method = entry.method, any = entry.any or false }
+  local record = { title = entry.title, by_name = {}, method = entry.method, any = entry.any or false,
+                   is_data = entry.is_data or false }
   if entry.like then      -- another function's, whose first parameter is self here
     local other = record_of(entry.like)
     record.options, record.variadic, record.positional = other.options, other.variadic, { unpack(other.positional, entry.skip + 1) }
@@ -163,10 +167,11 @@ end
 ---- options ----------------------------------------------------------------------------------------------------------------
 
 -- Whether the last of `count` arguments is the table of options.
-local function ends_in_options(record, value, count)
+local function ends_in_options(record, value, count, self)
   if not is_options(value) then return false end
   local parameter = record.positional[count]
   if not parameter then return true end
+  if record.is_data and parameter.kind and parameter.kind.named then return not record.is_data(self, value, parameter.name) end
   if next(value) == nil then      -- {} is a value where a table may stand, or where something must
     if parameter.kind then return not fits(parameter.kind, value) end
     return parameter.optional and not parameter.variadic
@@ -255,21 +260,36 @@ local function gather_rest(record, values, n, count)
   values[n] = rest
 end
 
--- The arguments of a call as the function gets them.
-function calls.read(entry, ...)
-  local record, values, count = record_of(entry), { ... }, select("#", ...)
+-- The arguments of a call: values by position, their number, and the options by name.
+local function read_call(record, self, ...)
+  local values, count = { ... }, select("#", ...)
   local n, options = #record.positional, {}
   while count > 0 and values[count] == nil do count = count - 1 end
-  local named = count > 0 and ends_in_options(record, values[count], count) and values[count]
+  local named = count > 0 and ends_in_options(record, values[count], count, self) and values[count]
   if named then values[count], count = nil, count - 1 end
   if record.variadic and count >= n then gather_rest(record, values, n, count)
   elseif count > n then too_many(record, values[count]) end
   if named then spread(record, named, values, options) end
   for i = 1, n do values[i] = checked(record, record.positional[i], values[i]) end
+  for _, parameter in ipairs(record.options or {}) do options[parameter.name] = checked(record, parameter, options[parameter.name]) end
+  return values, n, options
+end
+
+-- The arguments of a call as the function gets them.
+function calls.read(entry, ...)
+  local record = record_of(entry)
+  local values, n, options = read_call(record, nil, ...)
   if not record.options then return unpack(values, 1, n) end
-  for _, parameter in ipairs(record.options) do options[parameter.name] = checked(record, parameter, options[parameter.name]) end
   values[n + 1] = options
   return unpack(values, 1, n + 1)
+end
+
+-- The same as a table by names.
+function calls.read_named(entry, self, ...)
+  local record = record_of(entry)
+  local values, n, given = read_call(record, self, ...)
+  for i = 1, n do given[record.positional[i].name] = values[i] end
+  return given
 end
 
 return calls

@@ -87,9 +87,9 @@ local function distance(a, b)   -- Levenshtein, case-insensitive
   return row[#b]
 end
 
--- '; did you mean "units"?' for the nearest of the names (keys of a table, or its list part), "" if none is near.
-function errors.suggestion(name, names)
-  local best, least = nil, math.max(1, math.floor(#name / 3)) + 1
+-- The nearest of the names (keys of a table, or its list part), nil if none is near: within `most` edits, by default a third of its letters.
+function errors.nearest(name, names, most)
+  local best, least = nil, (most or math.max(1, math.floor(#name / 3))) + 1
   for key, value in pairs(names) do
     local candidate = type(key) == "number" and value or key
     if type(candidate) == "string" then
@@ -97,6 +97,12 @@ function errors.suggestion(name, names)
       if d < least or (d == least and best and candidate < best) then best, least = candidate, d end
     end
   end
+  return best
+end
+
+-- '; did you mean "units"?' for it, "" if none is near.
+function errors.suggestion(name, names)
+  local best = errors.nearest(name, names)
   return best and ('; did you mean "%s"?'):format(best) or ""
 end
 

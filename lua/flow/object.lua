@@ -10,6 +10,10 @@
 --   function Layer.setters.trainable(self, value) ... end      layer.trainable = false
 --   local Dense = object.class("Dense", Layer)
 --
+-- What a class of ours does not know cannot be set: adam.learnig_rate = 1 is an error with the name that is near. Classes that users
+-- extend, and models, on which scripts keep what they like, are open: they refuse only what is nearly the name of a field that can be
+-- set. A name that begins with _ is ours. Class.settable lists the fields that can be set, beside those with setters.
+--
 -- Methods are guarded as they are defined (signature.lua): another self than an instance, as model.fit(x) gives one, is an error.
 
 local errors = require "flow.errors"
@@ -22,6 +26,54 @@ local function lookup(class, kind, key)
     local found = class[kind][key]
     if found ~= nil then return found end
     class = class.parent
+  end
+end
+
+local function is_open(class)
+  while class do
+    if rawget(class, "is_open") then return true end
+    class = class.parent
+  end
+  return false
+end
+
+-- Names that can be set: those with setters, those of `settable`, and on an object of ours its public fields.
+local function settable_names(self, class)
+  local names = {}
+  for name in pairs(is_open(class) and {} or self) do
+    if type(name) == "string" and not name:find("^_") then names[name] = true end
+  end
+  while class do
+    for _, list in ipairs { class.setters, class.settable } do
+      for name in pairs(list) do names[name] = true end
+    end
+    class = class.parent
+  end
+  return names
+end
+
+-- Raises unless an assignment to a field that is not there, which has no setter, makes sense.
+local MOST = 2      -- edits between a field of the script's and what it seems to be meant for
+
+local function check_near(title, key, names)
+  local near = errors.nearest(key, names, MOST)
+  if near then
+    errors.raise("%s: the field %q is nearly %q: did you mean that? Another field needs a name that differs more", title, key, near)
+  end
+end
+
+local function check_assignment(self, class, key)
+  if type(key) ~= "string" or key:find("^_") or rawget(self, "_making") or lookup(class, "settable", key) then return end
+  if is_open(class) then
+    check_near(object.title(self), key, settable_names({}, class))
+    if not rawget(class, "is_open") and lookup(class, "fields", key) then
+      errors.raise("%s: its field %q cannot be set", object.title(self), key)
+    end
+  elseif lookup(class, "fields", key) or lookup(class, "methods", key) ~= nil then
+    errors.raise("%s: its field %q cannot be set", object.title(self), key)
+  else
+    errors.raise("%s has no field %q that could be set%s", object.title(self), key,
+      errors.suggestion(key, settable_names(self, class)))
   end
 end
 
@@ -50,7 +102,7 @@ end
 -- A class: writing to it defines methods. Instances are made by object.new(class). receiver: what messages call an instance, by default as
 -- of the parent.
 function object.class(name, parent, receiver)
-  local class = { name = name, parent = parent or false, methods = {}, fields = {}, setters = {} }
+  local class = { name = name, parent = parent or false, methods = {}, fields = {}, setters = {}, settable = {} }
   class.receiver = receiver or parent and parent.receiver or receiver_of(name)
   signature.namespaces[class] = name
   class.metatable = {
@@ -67,6 +119,7 @@ function object.class(name, parent, receiver)
     __newindex = function(self, key, value)
       local setter = lookup(class, "setters", key)
       if setter then return setter(self, value) end
+      check_assignment(self, class, key)
       local assigned = lookup(class, "methods", "_assigned")
       if not assigned then return rawset(self, key, value) end
       local assignments = rawget(self, "_assignments")
@@ -85,6 +138,10 @@ function object.class(name, parent, receiver)
   return setmetatable(class, {
     __newindex = function(_, key, value)
       if type(value) == "function" then
+        if rawget(class, "is_open") and parent and type(key) == "string" and not key:find("^_")
+          and lookup(parent, "methods", key) == nil then
+          check_near(name, key, settable_names({}, parent))
+        end
         local inherited = nil
         if parent then inherited = lookup(parent, "methods", key) end
         value = signature.in_class(class, key, value, inherited)
@@ -106,6 +163,19 @@ end
 
 function object.new(class, fields)
   return setmetatable(fields or {}, class.metatable)
+end
+
+-- Of a class whose instances carry fields that others give them; returns it.
+function object.open(class)
+  rawset(class, "is_open", true)
+  return class
+end
+
+-- make(self, ...): a constructor, which may give the object any fields.
+function object.while_making(self, make, ...)
+  rawset(self, "_making", true)
+  make(self, ...)
+  rawset(self, "_making", nil)
 end
 
 -- Whether value is an instance of class or of one that extends it.

@@ -86,6 +86,11 @@ function signature.read(entry, ...)
 end
 local read = signature.read
 
+-- The same as a table by names; self: of a method.
+local function read_named(entry, self, ...)
+  return require("flow.calls").read_named(entry, self, ...)
+end
+
 -- Raises that an argument is one too many.
 local function too_many(entry, value)
   require("flow.calls").too_many(record_of(entry), value)
@@ -101,6 +106,11 @@ local function refuse_namespace(entry, first)
   if first ~= nil and namespaces[first] then
     raise("%s is not a method, it was called with a colon: write %s(...), with a dot", entry.title:match("[^.]*$"), entry.title)
   end
+end
+
+-- The same for a class that makes its objects itself, and the first argument of that.
+function signature.refuse_colon(class, first)
+  if first ~= nil and namespaces[first] and entries[class] then refuse_namespace(entries[class], first) end
 end
 
 -- Raises for a function whose first argument is a module, or that got `extra` as one argument too many.
@@ -179,7 +189,7 @@ function signature.count_of(text)
 end
 local count_of = signature.count_of
 
-local pending, described = false, false      -- the text of the function that is defined next; whether the function reads its calls itself
+local pending, described = false, false      -- the text of the function that is defined next, and how its calls are read
 
 -- Says what the function takes that is defined next. reads_itself: the text is for people, the function checks what it is given.
 function signature.takes(text, reads_itself)
@@ -187,7 +197,13 @@ function signature.takes(text, reads_itself)
   pending, described = text, reads_itself or false
 end
 
--- That text, or false, and whether the function reads its calls itself.
+-- The same of a function f(given) or f(self, given) that gets all its parameters in one table by their names. is_data(self, value, name):
+-- whether a table with names that stands last, where a parameter of the kind data may stand, is that parameter and not the options.
+function signature.takes_named(text, is_data)
+  signature.takes(text, { is_data = is_data or false })
+end
+
+-- That text, or false, and how its calls are read: false as here, true by the function itself, or as takes_named says.
 function signature.pop()
   local text, reads_itself = pending, described
   pending, described = false, false
@@ -209,7 +225,13 @@ local register = signature.register
 -- A function of a module, guarded. text: what it takes, or false: as many arguments as it has parameters.
 function signature.guard(title, f, text, reads_itself)
   local entry = signature.entry(title, f, text)
-  if reads_itself then
+  if type(reads_itself) == "table" then
+    entry.is_data = reads_itself.is_data
+    return register(function(...)
+      if namespaces[(...)] then refuse_namespace(entry, (...)) end
+      return f(read_named(entry, nil, ...))
+    end, entry)
+  elseif reads_itself then
     return register(function(...)
       if namespaces[(...)] then refuse_namespace(entry, (...)) end
       return f(...)
@@ -229,6 +251,14 @@ end
 function signature.guard_method(title, class, f, text, inherited, reads_itself)
   local entry = { title = title, f = f, text = text, method = true, class = class }
   local info = debug.getinfo(f, "Su")
+  if type(reads_itself) == "table" then
+    entry.is_data = reads_itself.is_data
+    return register(function(self, ...)
+      local m = getmetatable(self)
+      if not m or not m[class] then refuse_method(entry, class, self) end
+      return f(self, read_named(entry, self, ...))
+    end, entry)
+  end
   if reads_itself then return register(any_method(f, entry, class), entry) end
   if text and needs_reading(text) then
     return register(function(self, ...)
@@ -268,7 +298,11 @@ function signature.in_class(class, key, f, inherited)
   f = signature.unguarded(f)
   if type(key) ~= "string" or key:find("^_") then return f end
   local first = debug.getlocal(f, 1)
-  if first == "self" or first == "_" then
+  if key == "init" and text then      -- what its class takes when it is called
+    local guarded = signature.guard_method(class.name, class, f, text, nil, reads_itself)
+    entries[class] = signature.entry(class.name, f, text)
+    return guarded
+  elseif first == "self" or first == "_" then
     return signature.guard_method(class.receiver .. ":" .. key, class, f, text, inherited, reads_itself)
   elseif first == "parent" or first == "class" or not errors.is_ours(debug.getinfo(f, "S").source) then
     return f

@@ -9,7 +9,7 @@ local arguments = require "flow.arguments"
 -- without init a table of options becomes fields.
 local function extend(parent, class_name, new)
   if type(class_name) ~= "string" then errors.raise("extend(): the class needs a name, got %s", errors.describe(class_name)) end
-  local class = object.class(class_name, parent)
+  local class = object.open(object.class(class_name, parent))
   rawset(class, "in_lua", true)
   getmetatable(class).__call = function(_, ...)
     local count = select("#", ...)

@@ -17,13 +17,14 @@ local ASKED = {
     "ProgbarLogger", "ReduceLROnPlateau", "TensorBoard", "TerminateOnNaN" },
 }
 
-local functions, classes = {}, {}      -- { [f] = name }, { [class] = name }
+local functions, classes = {}, {}      -- { [f] = name }, { [class] = name }; a class that can be called is a function, too
 
 local function visit(name, value)
   if type(value) == "function" then
     functions[value] = functions[value] or name
   elseif type(value) == "table" and rawget(value, "methods") and rawget(value, "metatable") then
     local class = value
+    if name ~= "" and signature.of(class) then functions[class] = functions[class] or name end
     while class do
       classes[class] = classes[class] or class.name
       class = class.parent

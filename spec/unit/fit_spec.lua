@@ -164,7 +164,7 @@ describe("fit", function()
   it("names what it was given wrongly", function()
     local model = linear()
     local function text(options) return message_of(function() model:fit(x, y, options) end) end
-    assert.equal('fit: unknown option "epoch"; did you mean "epochs"?', text { epoch = 3 })
+    assert.equal('model:fit: unknown option "epoch"; did you mean "epochs"?', text { epoch = 3 })
     assert.truthy(text { batch_size = 0 } :find("batch_size is a whole number from 1, got the number 0", 1, true))
     assert.truthy(text { epochs = 1.5 } :find("epochs is a whole number from 0, got the number 1.5", 1, true))
     assert.same({}, model:fit(x, y, { epochs = 0 }).epoch)

@@ -11,7 +11,6 @@
 
 local host = require "flow.host"
 local errors = require "flow.errors"
-local arguments = require "flow.arguments"
 local log = require "flow.log"
 local random = require "flow.tensor.random"
 local training = require "flow.train.compile"
@@ -21,15 +20,11 @@ local workers = require "flow.distribute.model_workers"
 local saving = require "flow.distribute.saving"
 local callbacks = require "flow.train.callback"
 
-local raise = errors.raise
+local raise, takes = errors.raise, require("flow.signature").takes
 
 local WHAT = "the backup"      -- whichever folder other workers name: the chief's is written
 
-local PARAMETERS = { "backup_dir", "save_freq", "double_checkpoint", "delete_checkpoint", "async" }
-local KNOWN = {}
-for _, name in ipairs(PARAMETERS) do KNOWN[name] = true end
-
-local BackupAndRestore = callbacks.Callback:extend("BackupAndRestore")
+local BackupAndRestore = callbacks.stock("BackupAndRestore")
 
 -- The job's folder as launchers give it: FLOW_JOB_DIR, or --job-dir of the script.
 local function job_dir()
@@ -50,17 +45,11 @@ end
 
 -- BackupAndRestore(backup_dir, { save_freq = "epoch" or a number of batches, double_checkpoint = false, delete_checkpoint = true,
 -- async = false }). double_checkpoint: keeps the one before as well, in case that the newest is damaged. async: a thread writes.
-function BackupAndRestore:init(...)
-  local options = errors.check_options("BackupAndRestore", arguments.named("BackupAndRestore", PARAMETERS, 4, ...), KNOWN)
-  local frequency = options.save_freq == nil and "epoch" or options.save_freq
-  if frequency ~= "epoch" and (type(frequency) ~= "number" or frequency < 1 or frequency ~= math.floor(frequency)) then
-    raise('BackupAndRestore: save_freq is "epoch" or a number of batches, got %s', errors.describe(frequency))
-  end
-  if options.backup_dir ~= nil and (type(options.backup_dir) ~= "string" or options.backup_dir == "") then
-    raise("BackupAndRestore: backup_dir is a folder, got %s", errors.describe(options.backup_dir))
-  end
-  self._folder, self._frequency = options.backup_dir or default_folder(), frequency
-  self._keep, self._delete, self._async = options.double_checkpoint and 2 or 1, options.delete_checkpoint ~= false, options.async == true
+takes("backup_dir?: text, save_freq: frequency = 'epoch', double_checkpoint: boolean = false, delete_checkpoint: boolean = true, "
+  .. "{ async: boolean = false }")
+function BackupAndRestore:init(folder, frequency, double_checkpoint, delete_checkpoint, options)
+  self._folder, self._frequency = folder or default_folder(), frequency
+  self._keep, self._delete, self._async = double_checkpoint and 2 or 1, delete_checkpoint, options.async
   self._seen, self._manager, self._checkpoint, self._position, self._worker = 0, false, false, false, false
 end
 

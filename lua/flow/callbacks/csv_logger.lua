@@ -4,16 +4,15 @@ local io = require("flow.host").io
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local python_format = require "flow.callbacks.python_format"
-local options = require "flow.callbacks.options"
-local Callback = require("flow.train.callback").Callback
+local callbacks = require "flow.train.callback"
+local takes_named = require("flow.signature").takes_named
 
 local raise = errors.raise
-local PARAMETERS = { { "filename", "text" }, { "separator", "text", "," }, { "append", "boolean", false } }
+local CSVLogger = callbacks.stock("CSVLogger")
 
-local CSVLogger = Callback:extend("CSVLogger")
-
-function CSVLogger:init(...)
-  options.read(self, "CSVLogger", PARAMETERS, ...)
+takes_named "filename: text, separator: text = ',', append: boolean = false"
+function CSVLogger:init(given)
+  callbacks.keep(self, CSVLogger, given)
   if #self.separator ~= 1 then
     raise("CSVLogger: separator is a single character, got %s", errors.describe(self.separator))
   end

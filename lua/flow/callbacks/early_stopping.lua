@@ -1,24 +1,21 @@
 -- callbacks/early_stopping.lua: stops training when a value of the logs gets no better any more.
 
 local log = require "flow.log"
-local options = require "flow.callbacks.options"
 local Monitor = require "flow.callbacks.monitor"
-
-local PARAMETERS = {
-  { "monitor", "text", "val_loss" }, { "min_delta", "number", 0 }, { "patience", "whole", 0 }, { "verbose", "verbosity", 0 },
-  { "mode", "mode", "auto" }, { "baseline", "number", false }, { "restore_best_weights", "boolean", false },
-  { "start_from_epoch", "whole", 0 },
-}
+local callbacks = require "flow.train.callback"
+local takes_named = require("flow.signature").takes_named
 
 -- EarlyStopping { patience = 3, restore_best_weights = true }. After training: stopped_epoch and best_epoch (from 0), best, wait.
-local EarlyStopping = Monitor:extend("EarlyStopping")
+local EarlyStopping = callbacks.stock("EarlyStopping", Monitor)
 
 local function forget(self)
   self.wait, self.stopped_epoch, self.best, self.best_epoch, self.best_weights = 0, 0, false, 0, false
 end
 
-function EarlyStopping:init(...)
-  options.read(self, "EarlyStopping", PARAMETERS, ...)
+takes_named("monitor: text = 'val_loss', min_delta: number = 0, patience: whole = 0, verbose: whole|boolean = 0, "
+  .. "mode: 'auto'|'min'|'max' = 'auto', baseline?: number, restore_best_weights: boolean = false, start_from_epoch: whole = 0")
+function EarlyStopping:init(given)
+  callbacks.keep(self, EarlyStopping, given)
   forget(self)
 end
 

@@ -3,17 +3,14 @@
 local errors = require "flow.errors"
 local log = require "flow.log"
 local python_format = require "flow.callbacks.python_format"
-local options = require "flow.callbacks.options"
-local Callback = require("flow.train.callback").Callback
-
-local PARAMETERS = { { "schedule", "callable" }, { "verbose", "verbosity", 0 } }
+local callbacks = require "flow.train.callback"
+local takes_named = require("flow.signature").takes_named
 
 -- LearningRateScheduler(function(epoch, rate) return epoch < 10 and rate or rate * 0.9 end): epochs count from 0.
-local LearningRateScheduler = Callback:extend("LearningRateScheduler")
+local LearningRateScheduler = callbacks.stock("LearningRateScheduler")
 
-function LearningRateScheduler:init(...)
-  options.read(self, "LearningRateScheduler", PARAMETERS, ...)
-end
+takes_named "schedule: callable, verbose: whole|boolean = 0"
+function LearningRateScheduler:init(given) callbacks.keep(self, LearningRateScheduler, given) end
 
 function LearningRateScheduler:on_epoch_begin(epoch)
   local optimizer = self.model.optimizer

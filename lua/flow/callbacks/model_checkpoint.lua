@@ -3,28 +3,26 @@
 local errors = require "flow.errors"
 local log = require "flow.log"
 local python_format = require "flow.callbacks.python_format"
-local options = require "flow.callbacks.options"
 local Monitor = require "flow.callbacks.monitor"
+local callbacks = require "flow.train.callback"
+local takes_named = require("flow.signature").takes_named
 local workers = require "flow.distribute.model_workers"
 local once = require("flow.distribute.saving").once
 
 local raise = errors.raise
-local PARAMETERS = {
-  { "filepath", "text" }, { "monitor", "text", "val_loss" }, { "verbose", "verbosity", 0 }, { "save_best_only", "boolean", false },
-  { "save_weights_only", "boolean", false }, { "mode", "mode", "auto" }, { "save_freq", "frequency", "epoch" },
-  { "initial_value_threshold", "number", false },
-}
-
 -- ModelCheckpoint("m-{epoch:02d}-{val_loss:.2f}.keras", { save_best_only = true }): the path takes the names of the logs, epoch and,
 -- when saving by batches, batch, both counted from 1, with Python's formats.
-local ModelCheckpoint = Monitor:extend("ModelCheckpoint")
+local ModelCheckpoint = callbacks.stock("ModelCheckpoint", Monitor)
 
 local function ends_with(text, ending)
   return text:sub(-#ending) == ending
 end
 
-function ModelCheckpoint:init(...)
-  options.read(self, "ModelCheckpoint", PARAMETERS, ...)
+takes_named("filepath: text, monitor: text = 'val_loss', verbose: whole|boolean = 0, save_best_only: boolean = false, "
+  .. "save_weights_only: boolean = false, mode: 'auto'|'min'|'max' = 'auto', save_freq: frequency = 'epoch', "
+  .. "initial_value_threshold?: number")
+function ModelCheckpoint:init(given)
+  callbacks.keep(self, ModelCheckpoint, given)
   local path = self.filepath
   if self.save_weights_only then
     if not ends_with(path, ".weights.h5") and not ends_with(path, ".safetensors") then

@@ -5,10 +5,9 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local training = require "flow.train.compile"
 local log = require "flow.log"
-local Callback = require("flow.train.callback").Callback
 
 local C = native.C
-local Monitor = Callback:extend("Monitor")
+local Monitor = require("flow.train.callback").stock("Monitor")
 
 local BETTER_LESS = { "loss", "error", "entropy", "divergence", "hinge" }
 local BETTER_MORE = { "accuracy", "precision", "recall", "auc", "iou", "f1_score", "r2_score", "similarity" }

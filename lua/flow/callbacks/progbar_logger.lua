@@ -3,11 +3,13 @@
 
 local log = require "flow.log"
 local progress = require "flow.train.progress"
-local Callback = require("flow.train.callback").Callback
+local callbacks = require "flow.train.callback"
+local takes = require("flow.signature").takes
 
-local ProgbarLogger = Callback:extend("ProgbarLogger")
+local ProgbarLogger = callbacks.stock("ProgbarLogger")
 ProgbarLogger._draws_bar = true
 
+takes ""
 function ProgbarLogger:init()
   self._bar, self._fits, self._target = false, false, false
 end

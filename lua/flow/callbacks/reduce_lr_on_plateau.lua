@@ -4,22 +4,20 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local log = require "flow.log"
 local python_format = require "flow.callbacks.python_format"
-local options = require "flow.callbacks.options"
 local Monitor = require "flow.callbacks.monitor"
+local callbacks = require "flow.train.callback"
+local takes_named = require("flow.signature").takes_named
 
-local PARAMETERS = {
-  { "monitor", "text", "val_loss" }, { "factor", "number", 0.1 }, { "patience", "whole", 10 }, { "verbose", "verbosity", 0 },
-  { "mode", "mode", "auto" }, { "min_delta", "number", 1e-4 }, { "cooldown", "whole", 0 }, { "min_lr", "number", 0 },
-}
-
-local ReduceLROnPlateau = Monitor:extend("ReduceLROnPlateau")
+local ReduceLROnPlateau = callbacks.stock("ReduceLROnPlateau", Monitor)
 
 local function forget(self)
   self.best, self.cooldown_counter, self.wait = false, 0, 0
 end
 
-function ReduceLROnPlateau:init(...)
-  options.read(self, "ReduceLROnPlateau", PARAMETERS, ...)
+takes_named("monitor: text = 'val_loss', factor: number = 0.1, patience: whole = 10, verbose: whole|boolean = 0, "
+  .. "mode: 'auto'|'min'|'max' = 'auto', min_delta: number = 1e-4, cooldown: whole = 0, min_lr: number = 0")
+function ReduceLROnPlateau:init(given)
+  callbacks.keep(self, ReduceLROnPlateau, given)
   if self.factor >= 1 then
     errors.raise("ReduceLROnPlateau: factor, what the learning rate is multiplied with, is below 1, got %.14g", self.factor)
   end

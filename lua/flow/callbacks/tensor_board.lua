@@ -5,20 +5,17 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local log = require "flow.log"
 local events = require "flow.callbacks.events"
-local options = require "flow.callbacks.options"
-local Callback = require("flow.train.callback").Callback
+local callbacks = require "flow.train.callback"
+local takes_named = require("flow.signature").takes_named
 
 local C, raise = native.C, errors.raise
-local PARAMETERS = {
-  { "log_dir", "text", "logs" }, { "histogram_freq", "whole", 0 }, { "write_graph", "boolean", true }, { "write_images", "boolean", false },
-  { "write_steps_per_second", "boolean", false }, { "update_freq", "updates", "epoch" }, { "profile_batch", "whole", 0 },
-  { "embeddings_freq", "whole", 0 }, { "embeddings_metadata", "text", false },
-}
+local TensorBoard = callbacks.stock("TensorBoard")
 
-local TensorBoard = Callback:extend("TensorBoard")
-
-function TensorBoard:init(...)
-  options.read(self, "TensorBoard", PARAMETERS, ...)
+takes_named("log_dir: text = 'logs', histogram_freq: whole = 0, write_graph: boolean = true, write_images: boolean = false, "
+  .. "write_steps_per_second: boolean = false, update_freq: updates = 'epoch', profile_batch: whole = 0, embeddings_freq: whole = 0, "
+  .. "embeddings_metadata?: text")
+function TensorBoard:init(given)
+  callbacks.keep(self, TensorBoard, given)
   if self.profile_batch ~= 0 then raise("TensorBoard: profile_batch is not supported: flow.profile(f) shows where time goes") end
   if self.embeddings_freq ~= 0 or self.embeddings_metadata then raise("TensorBoard: embeddings_freq is not supported") end
   if self.update_freq == "batch" then self.update_freq = 1 end

@@ -3,15 +3,14 @@
 local errors = require "flow.errors"
 local log = require "flow.log"
 local python_format = require "flow.callbacks.python_format"
-local options = require "flow.callbacks.options"
-local Callback = require("flow.train.callback").Callback
+local callbacks = require "flow.train.callback"
+local takes_named = require("flow.signature").takes_named
 
-local TerminateOnNaN = Callback:extend("TerminateOnNaN")
+local TerminateOnNaN = callbacks.stock("TerminateOnNaN")
 
 -- raise_error: raises at once, so that no other callback ends its work (a backup stays), instead of ending training in order.
-function TerminateOnNaN:init(...)
-  options.read(self, "TerminateOnNaN", { { "raise_error", "boolean", false } }, ...)
-end
+takes_named "raise_error: boolean = false"
+function TerminateOnNaN:init(given) callbacks.keep(self, TerminateOnNaN, given) end
 
 function TerminateOnNaN:on_train_batch_end(batch, logs)
   local loss = logs.loss

@@ -78,7 +78,7 @@ end
 -- Scale(a, b, { name = "s" }) calls Scale.init(self, a, b) if there is one; without init a table of options becomes fields.
 function Layer.extend(parent, class_name)
   if type(class_name) ~= "string" then raise("extend(): the class needs a name, got %s", errors.describe(class_name)) end
-  local class = object.class(class_name, parent)
+  local class = object.open(object.class(class_name, parent))
   getmetatable(class).__call = function(_, ...)
     local self = object.new(class)
     local count = select("#", ...)

@@ -17,7 +17,7 @@ local named_data = require "flow.model.named_data"
 
 local C, raise = native.C, errors.raise
 
-local Model = object.class("Model", Layer, "model")
+local Model = object.open(object.class("Model", Layer, "model"))
 local Functional = object.class("Functional", Model)
 local Sequential = object.class("Sequential", Model)
 local models = { Model = Model, Functional = Functional, Sequential = Sequential }

@@ -155,7 +155,8 @@ function metatable.__newindex(self, key, value)
     C.flow_variable_set_trainable(self.handle, value and 1 or 0)
     variable.trainable_version = variable.trainable_version + 1
   elseif type(key) == "string" then
-    raise("a variable's field %q cannot be set; change its value with :assign(x)", key)
+    local suggestion = errors.suggestion(key, { "trainable" })
+    raise("a variable's field %q cannot be set%s", key, suggestion ~= "" and suggestion or "; change its value with :assign(x)")
   else
     raise("a variable's elements cannot be assigned one by one; change its value with :assign(x)")
   end

@@ -10,6 +10,7 @@
 
 local errors = require "flow.errors"
 local object = require "flow.object"
+local signature = require "flow.signature"
 local arguments = require "flow.arguments"
 local workers = require "flow.distribute.model_workers"
 local saving = require "flow.distribute.saving"
@@ -25,7 +26,7 @@ HOOKS[#HOOKS + 1] = "on_epoch_begin"
 HOOKS[#HOOKS + 1] = "on_epoch_end"
 
 local Callback = object.class("Callback")
-for _, hook in ipairs(HOOKS) do Callback[hook] = false end
+for _, hook in ipairs(HOOKS) do Callback[hook], Callback.settable[hook] = false, true end
 Callback.model = false
 Callback.params = false
 Callback.get_state = false
@@ -38,13 +39,13 @@ Callback._path, Callback._silent = false, false
 Callback._draws_bar = false      -- whether it draws the bar, so that the loop draws none
 callback.Callback, callback.HOOKS = Callback, HOOKS
 
--- A class of callbacks: Mine(a, b) calls Mine.init(self, a, b); without init a table of options becomes fields.
-function Callback.extend(parent, name)
-  local class = object.class(name, parent)
+-- Makes a class callable: Mine(a, b) calls Mine.init(self, a, b); without init a table of options becomes fields.
+local function callable(class, name)
   getmetatable(class).__call = function(_, ...)
+    signature.refuse_colon(class, (...))
     local self = object.new(class)
     if class.init then
-      class.init(self, ...)
+      object.while_making(self, class.init, ...)
     else
       local options = ...
       if select("#", ...) > 1 or options ~= nil and (type(options) ~= "table" or getmetatable(options)) then
@@ -55,6 +56,26 @@ function Callback.extend(parent, name)
     return self
   end
   return class
+end
+
+-- A class of callbacks of the user's.
+function Callback.extend(parent, name)
+  return callable(object.open(object.class(name, parent)), name)
+end
+
+-- One of those that stand in flow.callbacks; what it takes says the text above its init.
+function callback.stock(name, parent)
+  return callable(object.class(name, parent or Callback), name)
+end
+
+-- What a callback of the class was given becomes its fields; false stands for what was left out.
+function callback.keep(self, class, given)
+  for _, parameter in ipairs(signature.of(class).positional) do
+    local value = given[parameter.name]
+    if parameter.name == "verbose" and type(value) == "boolean" then value = value and 1 or 0 end
+    if value == nil then value = false end
+    rawset(self, parameter.name, value)
+  end
 end
 
 ---- running them -------------------------------------------------------------------------------------------------------------------

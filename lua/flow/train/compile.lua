@@ -11,7 +11,6 @@ local metrics = require "flow.train.metrics"
 local steps = require "flow.train.steps"
 local tensor = require "flow.tensor"
 local ops = require "flow.tensor.ops"
-local arguments = require "flow.arguments"
 local ownership = require "flow.distribute.ownership"
 local workers = require "flow.distribute.model_workers"
 local named_data = require "flow.model.named_data"
@@ -19,15 +18,11 @@ local named_data = require "flow.model.named_data"
 local C, raise = native.C, errors.raise
 local context, held = native.context, native.held
 local Model = models.Model
-local takes = require("flow.signature").takes
+local signature = require "flow.signature"
+local takes, takes_named = signature.takes, signature.takes_named
 local training = {}
 
 ---- compile ---------------------------------------------------------------------------------------------------------------------
-
-local COMPILE = { "optimizer", "loss", "loss_weights", "metrics", "weighted_metrics", "run_eagerly", "steps_per_execution", "jit_compile",
-                  "auto_scale_loss" }
-local known = {}
-for _, name in ipairs(COMPILE) do known[name] = true end
 
 local function is_list(value)
   return type(value) == "table" and not getmetatable(value) and value[1] ~= nil
@@ -122,28 +117,24 @@ local function add_metrics(model, compiled, what, list, weighted)
 end
 
 -- model:compile { optimizer =, loss =, metrics = { "accuracy" } }; positions as in Keras: optimizer, loss, loss_weights, metrics.
-takes("optimizer = 'rmsprop', loss, loss_weights, metrics, { weighted_metrics, run_eagerly = false, steps_per_execution = 1, "
-  .. "jit_compile, auto_scale_loss = true }", true)
-function Model:compile(...)
+takes_named("optimizer = 'rmsprop', loss?: data, loss_weights?: data, metrics?: data, { weighted_metrics?, run_eagerly: boolean = false, "
+  .. "steps_per_execution: count|'auto' = 1, jit_compile?: boolean|'auto', auto_scale_loss: boolean = true }")
+function Model:compile(options)
   ownership.check(self, "compile")
-  local options = errors.check_options("compile", arguments.named("compile", COMPILE, 4, ...), known)
   for _, name in ipairs { "train_step", "test_step", "predict_step" } do
     if object.has(self, name) then
       raise("%s: compile: your own %s() is not supported: write the loop with a GradientTape and flow.fn", object.title(self), name)
     end
   end
   if options.run_eagerly then raise("compile: run_eagerly = true is not supported: call the model in a GradientTape instead") end
-  local per_execution = options.steps_per_execution or 1
+  local per_execution = options.steps_per_execution
   if per_execution == "auto" then per_execution = 1 end      -- what Keras would find: here a step costs the same alone
-  if type(per_execution) ~= "number" or per_execution < 1 or per_execution ~= math.floor(per_execution) then
-    raise("compile: steps_per_execution is a whole number from 1 or \"auto\", got %s", errors.describe(per_execution))
-  end
   local given = { loss = options.loss, loss_weights = options.loss_weights, metrics = options.metrics,
                   weighted_metrics = options.weighted_metrics }
   local compiled = { given = given, losses = {}, loss_of_each = false, loss_weights = {}, output_losses = {}, metrics = {},
                      loss_tracker = metrics.Mean("loss"), steps_per_execution = per_execution }
-  compiled.optimizer = optimizers.get(options.optimizer or "rmsprop")
-  if options.auto_scale_loss ~= false and self.dtype_policy.name == "mixed_float16"
+  compiled.optimizer = optimizers.get(options.optimizer)
+  if options.auto_scale_loss and self.dtype_policy.name == "mixed_float16"
     and not object.is(compiled.optimizer, optimizers.LossScaleOptimizer) then
     compiled.optimizer = optimizers.LossScaleOptimizer(compiled.optimizer)
   end

@@ -14,7 +14,6 @@ local Feed = require "flow.train.feed"
 local log = require "flow.log"
 local tensor = require "flow.tensor"
 local view_rows = require "flow.tensor.rows"
-local arguments = require "flow.arguments"
 local fit_position = require "flow.train.fit_position"
 local ownership = require "flow.distribute.ownership"
 local together = require "flow.train.sync_start"
@@ -26,73 +25,52 @@ local named_data = require "flow.model.named_data"
 local C, raise = native.C, errors.raise
 local context, held = native.context, native.held
 local Model = models.Model
-local takes = require("flow.signature").takes
+local takes_named = require("flow.signature").takes_named
 
 ---- options ---------------------------------------------------------------------------------------------------------------------
 
--- Keras' signatures in positional order after the data.
-local FIT = { "batch_size", "epochs", "verbose", "callbacks", "validation_split", "validation_data", "shuffle", "class_weight",
-              "sample_weight", "initial_epoch", "steps_per_epoch", "validation_steps", "validation_batch_size", "validation_freq" }
-local EVALUATE = { "batch_size", "verbose", "sample_weight", "steps", "callbacks", "return_dict" }
-local PREDICT = { "batch_size", "verbose", "steps", "callbacks" }
+-- Keras' order: all may be given by position, too.
+local FIT = "x?: data, y?: data, batch_size?: count, epochs: whole = 1, verbose: verbosity = 'auto', callbacks?, "
+  .. "validation_split: number = 0, validation_data?, shuffle: boolean = true, class_weight?, sample_weight?, initial_epoch: whole = 0, steps_per_epoch?: count, "
+  .. "validation_steps?: count, validation_batch_size?: count, validation_freq: count|list = 1"
+local EVALUATE = "x?: data, y?: data, batch_size?: count, verbose: verbosity = 'auto', sample_weight?, steps?: count, callbacks?, return_dict?"
+local PREDICT = "x?: data, batch_size?: count, verbose: verbosity = 'auto', steps?: count, callbacks?"
 
--- Whether x is the whole call, { x = x, y = y, epochs = 3 }, and not data by the names of inputs.
-local function is_call_by_name(model, x)
-  if not named_data.is(x) or x.x == nil then return false end
+-- Whether a table with names is data by the names of a model's inputs or outputs, and not options: { x = x, epochs = 3 } is a whole call,
+-- unless an input is called x.
+local function is_data(model, value, parameter)
+  if parameter == "y" then return named_data.has_outputs(model, value) end
+  if value.x == nil then return next(value) ~= nil end
   for _, input in ipairs(rawget(model, "inputs") or {}) do
-    if input.layer.name == "x" then return false end
+    if input.layer.name == "x" then return true end
   end
-  return true
+  return false
 end
 
--- x, y and options out of f(x, y, { ... }), f(data, { ... }), f { x = x, y = y, ... } or positions in Keras' order.
-local function read_call(model, what, parameters, x, y, ...)
-  local known, positional = {}, select("#", ...)
-  for _, name in ipairs(parameters) do known[name] = true end
-  local options = {}
-  if positional == 0 and y == nil and is_call_by_name(model, x) then
-    for name, value in pairs(x) do options[name] = value end
-    x, y, options.x, options.y = options.x, options.y, nil, nil
-  elseif positional == 0 and arguments.is_options(y) and not named_data.has_outputs(model, y) then
-    options, y = y, nil
-  elseif positional > 0 then
-    options = arguments.named(what, parameters, #parameters, ...)
-  end
-  errors.check_options(what, options, known)
-  if x == nil then raise("%s: there is no data: x is nil", what) end
+local function check_call(what, options)
+  if options.x == nil then raise("%s: there is no data: x is nil", what) end
   training.check_return_dict(what, options.return_dict)
-  return x, y, options
-end
-
-local function whole(what, name, value, least, default)
-  if value == nil then return default end
-  if type(value) ~= "number" or value < least or value ~= math.floor(value) then
-    raise("%s: %s is a whole number from %d, got %s", what, name, least, errors.describe(value))
-  end
-  return value
 end
 
 -- validation_freq: every so many epochs, or a list of epochs counted from 1.
 local function check_frequency(value)
-  if type(value) ~= "table" then return whole("fit", "validation_freq", value, 1, 1) end
-  errors.check_list("fit: validation_freq", value)
-  for _, epoch in ipairs(value) do whole("fit", "an entry of validation_freq", epoch, 1) end
+  for _, epoch in ipairs(type(value) == "table" and value or {}) do
+    if type(epoch) ~= "number" or epoch < 1 or epoch ~= math.floor(epoch) then
+      raise("fit: an entry of validation_freq is a whole number from 1, got %s", errors.describe(epoch))
+    end
+  end
   return value
 end
 
--- The options of fit, checked and with their defaults.
+-- What fit keeps of its options, with the defaults that depend on others.
 local function read_fit_options(options, rows)
-  local steps_per_epoch = whole("fit", "steps_per_epoch", options.steps_per_epoch, 1)
-  if options.shuffle ~= nil and type(options.shuffle) ~= "boolean" then
-    raise("fit: shuffle is true or false, got %s", errors.describe(options.shuffle))
-  end
-  local size = whole("fit", "batch_size", options.batch_size, 1, steps_per_epoch and rows and math.ceil(rows / steps_per_epoch) or 32)
+  local steps_per_epoch = options.steps_per_epoch
+  local size = options.batch_size or steps_per_epoch and rows and math.ceil(rows / steps_per_epoch) or 32
   return {
-    batch_size = size, steps_per_epoch = steps_per_epoch, shuffle = options.shuffle ~= false, callbacks = options.callbacks,
-    epochs = whole("fit", "epochs", options.epochs, 0, 1), initial_epoch = whole("fit", "initial_epoch", options.initial_epoch, 0, 0),
-    verbose = progress.verbosity(options.verbose), validation_freq = check_frequency(options.validation_freq),
-    validation_steps = whole("fit", "validation_steps", options.validation_steps, 1),
-    validation_batch_size = whole("fit", "validation_batch_size", options.validation_batch_size, 1, size),
+    batch_size = size, steps_per_epoch = steps_per_epoch, shuffle = options.shuffle, callbacks = options.callbacks,
+    epochs = options.epochs, initial_epoch = options.initial_epoch, verbose = progress.verbosity(options.verbose),
+    validation_freq = check_frequency(options.validation_freq), validation_steps = options.validation_steps,
+    validation_batch_size = options.validation_batch_size or size,
   }
 end
 
@@ -119,7 +97,7 @@ end
 
 -- The last part of the data, taken before shuffling, becomes validation data.
 local function split(data, share)
-  if type(share) ~= "number" or share < 0 or share >= 1 then
+  if not (share >= 0 and share < 1) then
     raise("fit: validation_split is a number from 0 to below 1, got %s", errors.describe(share))
   end
   local at = math.floor(data.rows * (1 - share))
@@ -311,6 +289,7 @@ end
 ---- the calls -------------------------------------------------------------------------------------------------------------------------
 
 Model.fields.stop_training = function() return false end
+Model.settable.stop_training = true
 
 -- What the calls check for a Dataset, which brings targets and weights along and is in batches already.
 local function read_feed(model, kind, what, dataset, y, options, limit)
@@ -331,11 +310,11 @@ local function read_validation(model, given, limit)
   return read_data(model, "validation_data", given[1], given[2], given[3])
 end
 
--- model:fit(x, y, { epochs = 3, ... }) -> History. Options are Keras'; see FIT above.
-takes("x, y, " .. table.concat(FIT, ", "), true)
-function Model:fit(x, y, ...)
-  local options
-  x, y, options = read_call(self, "fit", FIT, x, y, ...)
+-- model:fit(x, y, { epochs = 3, ... }) -> History.
+takes_named(FIT, is_data)
+function Model:fit(options)
+  check_call("fit", options)
+  local x, y = options.x, options.y
   training.compiled(self, "fit")
   ownership.adopt(self, "fit")
   together.random(self)
@@ -351,20 +330,20 @@ function Model:fit(x, y, ...)
   local data, validation = read_data(self, "fit", x, y, weights), nil
   if options.validation_data then
     validation = read_validation(self, options.validation_data, options.validation_steps)
-  elseif options.validation_split and options.validation_split ~= 0 then
+  elseif options.validation_split ~= 0 then
     data, validation = split(data, options.validation_split)
   end
   return native.defer_interrupts(run_fit, self, data, validation, read_fit_options(options, data.rows))
 end
 
 -- model:evaluate(x, y, { ... }) -> { loss =, accuracy = }
-takes("x, y, " .. table.concat(EVALUATE, ", "), true)
-function Model:evaluate(x, y, ...)
-  local options
-  x, y, options = read_call(self, "evaluate", EVALUATE, x, y, ...)
+takes_named(EVALUATE, is_data)
+function Model:evaluate(options)
+  check_call("evaluate", options)
+  local x, y = options.x, options.y
   training.compiled(self, "evaluate")
   training.check_sample_weight(options.sample_weight)
-  local size, limit = whole("evaluate", "batch_size", options.batch_size, 1, 32), whole("evaluate", "steps", options.steps, 1)
+  local size, limit = options.batch_size or 32, options.steps
   local data = Feed.is(x) and read_feed(self, "test", "evaluate", x, y, options, limit) or
     read_data(self, "evaluate", x, y, options.sample_weight)
   local verbose = progress.verbosity(options.verbose)
@@ -430,13 +409,12 @@ local function predict_feed(self, feed, list, bar)
 end
 
 -- model:predict(x, { batch_size = 32 }) -> a tensor, or a list of them for several outputs.
-takes("x, " .. table.concat(PREDICT, ", "), true)
-function Model:predict(x, ...)
-  local _, options
-  if select("#", ...) == 0 or arguments.is_options((...)) then x, _, options = read_call(self, "predict", PREDICT, x, ...)
-  else x, _, options = read_call(self, "predict", PREDICT, x, nil, ...) end
+takes_named(PREDICT, is_data)
+function Model:predict(options)
+  check_call("predict", options)
+  local x = options.x
   training.prepare(self)
-  local size, limit = whole("predict", "batch_size", options.batch_size, 1, 32), whole("predict", "steps", options.steps, 1)
+  local size, limit = options.batch_size or 32, options.steps
   local verbose = progress.verbosity(options.verbose)
   local feed = Feed.is(x) and read_feed(self, "predict", "predict", x, nil, options, limit).feed
   local data = not feed and read_data(self, "predict", x)

@@ -1,12 +1,13 @@
 -- history.lua: the results of every epoch; fit adds one if its caller gave none, and returns it.
 
-local Callback = require("flow.train.callback").Callback
+local callbacks = require "flow.train.callback"
 local takes = require("flow.signature").takes
 
 -- history.interrupted: whether Ctrl-C, here or at another worker, ended the fit before its time.
 -- history.history.loss[i], history.epoch[i]; history.epochs.val_loss[i] is the epoch of history.history.val_loss[i], which
 -- differs where a value is not there in every epoch (validation_freq).
-local History = Callback:extend("History")
+local History = callbacks.stock("History")
+takes ""
 function History:init()
   self.history, self.epoch, self.epochs, self.interrupted = {}, {}, {}, false
 end

@@ -86,7 +86,7 @@ end
 -- options becomes fields.
 function LearningRateSchedule.extend(parent, class_name)
   if type(class_name) ~= "string" then raise("extend(): the class needs a name, got %s", errors.describe(class_name)) end
-  local class = object.class(class_name, parent)
+  local class = object.open(object.class(class_name, parent))
   getmetatable(class).__call = function(_, ...)
     local self = object.new(class)
     if class.init then
