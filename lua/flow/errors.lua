@@ -87,7 +87,8 @@ local function distance(a, b)   -- Levenshtein, case-insensitive
   return row[#b]
 end
 
--- The nearest of the names (keys of a table, or its list part), nil if none is near: within `most` edits, by default a third of its letters.
+-- The nearest of the names (keys of a table, or its list part), nil if none is near: within `most` edits, by default a
+-- third of its letters.
 function errors.nearest(name, names, most)
   local best, least = nil, (most or math.max(1, math.floor(#name / 3))) + 1
   for key, value in pairs(names) do

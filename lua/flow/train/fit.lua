@@ -31,9 +31,10 @@ local takes_named = require("flow.signature").takes_named
 
 -- Keras' order: all may be given by position, too.
 local FIT = "x?: data, y?: data, batch_size?: count, epochs: whole = 1, verbose: verbosity = 'auto', callbacks?, "
-  .. "validation_split: number = 0, validation_data?, shuffle: boolean = true, class_weight?, sample_weight?, initial_epoch: whole = 0, steps_per_epoch?: count, "
-  .. "validation_steps?: count, validation_batch_size?: count, validation_freq: count|list = 1"
-local EVALUATE = "x?: data, y?: data, batch_size?: count, verbose: verbosity = 'auto', sample_weight?, steps?: count, callbacks?, return_dict?"
+  .. "validation_split: number = 0, validation_data?, shuffle: boolean = true, class_weight?, sample_weight?, initial_epoch: whole = 0, "
+  .. "steps_per_epoch?: count, validation_steps?: count, validation_batch_size?: count, validation_freq: count|list = 1"
+local EVALUATE = "x?: data, y?: data, batch_size?: count, verbose: verbosity = 'auto', sample_weight?, steps?: count, callbacks?, "
+  .. "return_dict?"
 local PREDICT = "x?: data, batch_size?: count, verbose: verbosity = 'auto', steps?: count, callbacks?"
 
 -- Whether a table with names is data by the names of a model's inputs or outputs, and not options: { x = x, epochs = 3 } is a whole call,
