@@ -7,6 +7,7 @@ local log = require "flow.log"
 local devices = require "flow.devices"
 local cross_device_ops = require "flow.distribute.cross_device_ops"
 local placement = require "flow.tensor.placement"
+local fn = require "flow.tensor.fn"
 local shards = require "flow.shards"
 local strategies = require "flow.distribute.strategy"
 
@@ -78,14 +79,18 @@ function mirrored.OneDeviceStrategy(name)
   return strategies.make(OneDevice, { devices = { device }, replicas = replicas })
 end
 
--- What get_strategy returns outside of all scopes: one replica that runs functions as they are.
+-- What get_strategy returns outside of all scopes: one replica. Functions are traced as under other strategies, so that they draw the same
+-- random numbers; one that cannot be traced runs as it is.
 function mirrored.default()
   return strategies.make(Default, { devices = { "cpu:0" } })
 end
 
-function Default.run(_, f, list)
+function Default:_trace_of(f) return fn.if_possible(f) end
+
+function Default:run(f, list)
+  strategies.check_arguments(f, list)
   list = list or {}
-  return f(unpack(list, 1, table.maxn(list)))
+  return strategies.traced(self, f)(unpack(list, 1, table.maxn(list)))
 end
 
 return mirrored

@@ -78,6 +78,10 @@ end
 
 ---- running -----------------------------------------------------------------------------------------------------------------------
 
+function Strategy:_trace_of(f)
+  return fn.in_place_of(f, function(id, ...) return replica.within(self, id, f, ...) end)
+end
+
 -- The flow.fn that runs f as a replica whose number is its first argument.
 local function traced(self, f)
   local list = self._functions
@@ -88,11 +92,13 @@ local function traced(self, f)
       return entry.traced
     end
   end
-  local own = fn.in_place_of(f, function(id, ...) return replica.within(self, id, f, ...) end)
+  local own = self:_trace_of(f)
   list[#list + 1] = { f = f, traced = own }
   if #list > MAX_FUNCTIONS then table.remove(list, 1).traced:close() end
   return own
 end
+
+strategies.traced = traced
 
 -- The numbers of the local replicas among all, as tensors.
 local function replica_ids(self)
@@ -114,6 +120,8 @@ local function check_arguments(f, list)
   end
   if replica.current() then raise("strategy:run was called by a function that strategy:run runs") end
 end
+
+strategies.check_arguments = check_arguments
 
 -- Runs f, a flow.fn or a function that is traced as one, on every local replica, and returns what it returned: PerReplica, or plain
 -- values with one local replica. list: its arguments; PerReplica values in it, also in tables, are given to each replica in part.

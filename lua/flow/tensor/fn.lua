@@ -280,6 +280,10 @@ local function entry_for(self, arguments, parts, places, tensors, rows)
       key = complete(parts, tensors, nil)
       ok, result = pcall(trace, self, arguments, tensors)
     end
+    if not ok and self.may_stay_lua then
+      self.stays_lua = true
+      return nil
+    end
     if not ok then error(result, 0) end
     entry = result
   end
@@ -347,6 +351,13 @@ function Fn:close()
   self.plans, self.recent, self.fixed = {}, {}, {}
 end
 
+local function new(f, where, seed)
+  return setmetatable({
+    f = f, where = where, plans = {}, recent = {}, fixed = {}, traces = 0, runs = 0, last_parts = false, stays_lua = false,
+    may_stay_lua = false, seed = seed,
+  }, metatable)
+end
+
 -- A traced version of f, which is a function or anything that can be called.
 fn.fn = signature.guard("flow.fn", function(f)
   local callable = type(f) == "function" or (type(f) == "table" and getmetatable(f) and getmetatable(f).__call)
@@ -357,19 +368,20 @@ fn.fn = signature.guard("flow.fn", function(f)
     local info = debug.getinfo(f, "S")
     where = info.short_src .. ":" .. info.linedefined
   end
-  return setmetatable({
-    f = f, where = where, plans = {}, recent = {}, fixed = {}, traces = 0, runs = 0, last_parts = false, stays_lua = false,
-    seed = C.flow_context_next_seed(context),
-  }, metatable)
+  return new(f, where, C.flow_context_next_seed(context))
 end)
 
 -- The same of `around`, which calls f and takes its place: it draws the random numbers that f, traced by itself, would draw.
 function fn.in_place_of(f, around)
   local inner = fn.fn(f)
-  return setmetatable({
-    f = around, where = inner.where, plans = {}, recent = {}, fixed = {}, traces = 0, runs = 0, last_parts = false, stays_lua = false,
-    seed = inner.seed,
-  }, metatable)
+  return new(around, inner.where, inner.seed)
+end
+
+-- The same of f that runs as it is, from the first time on that it cannot be traced.
+function fn.if_possible(f)
+  local own = fn.in_place_of(f, f)
+  own.may_stay_lua = true
+  return own
 end
 
 return fn
