@@ -121,14 +121,15 @@ describe("a random sum", function()
 
   it("has the same bits whatever else is computed with its rows", function()      -- which decides how many rows are a chunk
     for number = 1, math.ceil(COUNT / 4) do
-      local rows, columns = 100 + 37 * number, ({ 1, 3, 10, 33, 300 })[number % 5 + 1]
+      local rows, columns = 100 + 37 * number % 1501, ({ 1, 3, 10, 33, 300 })[number % 5 + 1]
       local x = backend.uniform({ rows, columns }, number, -1, 2):to "float32"
       local alone = flow.fn(function(t) return (t * 2):sum(1) end)
-      local wide = flow.ones { 1, 1, 40 * number }
+      local wide = flow.ones { 1, 1, 40 * number % 401 + 1 }
       local among = flow.fn(function(t)
         local y = t * 2
         return y:sum(1), (y:reshape { -1, columns, 1 } * wide):sum { 2, 3 }
       end)
+      if number % 20 == 0 then collectgarbage() end
       backend.identical(alone(x), (among(x)), ("%d rows of %d"):format(rows, columns))
     end
   end)

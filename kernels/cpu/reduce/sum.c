@@ -47,7 +47,7 @@ static sum sum_of(const flow_call *call)
 
 /* ---- columns: accumulators[j] += x[0][j] + x[1][j] + ..., one row after the other ------------------------------------------- */
 
-enum { HALF = VL / 2 };
+enum { HALF = VL / 2, MOST_STRIP = REGISTERS / 4 };      /* vectors of a strip that has two accumulators for each */
 
 /* count x HALF columns, whose accumulators stay in registers. */
 ALWAYS_INLINE void add_strip(const int count, const float *x, int64_t rows, int64_t row_stride, double *to)
@@ -80,31 +80,52 @@ static void add_floats(const void *x_, int64_t rows, int64_t row_stride, int64_t
   }
 }
 
-/* count x HALF columns of slots of `in_slot` rows: each slot on its own, and to[j] the sum of those. */
-ALWAYS_INLINE void sum_strip_of_slots(const int count, const float *x, int64_t rows, int64_t in_slot, int64_t row_stride, double *to)
+/* count x HALF columns of one slot, which begins with its first row instead of zeros: slots are short where rows are few. */
+ALWAYS_INLINE void add_slot(const int count, const float *x, int64_t rows, int64_t row_stride, vd *total)
 {
-  vd total[4] = { { 0 } };
-  for (int64_t first = 0; first < rows; first += in_slot) {
-    int64_t end = first + in_slot < rows ? first + in_slot : rows;
-    vd a[4] = { { 0 } };
-    for (int64_t r = first; r < end; r++) {
+  vd a[MOST_STRIP];
+#pragma GCC unroll 8
+  for (int v = 0; v < count; v++) a[v] = vd_widen(x + v * HALF);
 #pragma GCC unroll 4
-      for (int v = 0; v < count; v++) a[v] += vd_widen(x + r * row_stride + v * HALF);
-    }
-#pragma GCC unroll 4
-    for (int v = 0; v < count; v++) total[v] += a[v];
+  for (int64_t r = 1; r < rows; r++) {
+    x += row_stride;
+#pragma GCC unroll 8
+    for (int v = 0; v < count; v++) a[v] += vd_widen(x + v * HALF);
   }
-#pragma GCC unroll 4
+#pragma GCC unroll 8
+  for (int v = 0; v < count; v++) total[v] += a[v];
+}
+
+/* count x HALF columns of slots of `in_slot` rows: each slot on its own, and to[j] the sum of those. */
+ALWAYS_INLINE void sum_strip_of_slots(const int count, const float *x, int64_t rows, const int64_t in_slot, int64_t row_stride, double *to)
+{
+  vd total[MOST_STRIP] = { { 0 } };
+  for (; rows >= in_slot; rows -= in_slot, x += in_slot * row_stride) add_slot(count, x, in_slot, row_stride, total);
+  if (rows > 0) add_slot(count, x, rows, row_stride, total);
+#pragma GCC unroll 8
   for (int v = 0; v < count; v++) vd_store(to + v * HALF, total[v]);
 }
+
+/* Strips of that many vectors while they fit: code without inner loops for slots of a few rows. */
+#define STRIPS(count)                                                                                                  \
+  for (; j + (count) * HALF <= columns; j += (count) * HALF) {                                                         \
+    switch (in_slot) {                                                                                                 \
+      case 1: sum_strip_of_slots(count, x + j, rows, 1, row_stride, to + j); break;                                    \
+      case 2: sum_strip_of_slots(count, x + j, rows, 2, row_stride, to + j); break;                                    \
+      case 3: sum_strip_of_slots(count, x + j, rows, 3, row_stride, to + j); break;                                    \
+      case 4: sum_strip_of_slots(count, x + j, rows, 4, row_stride, to + j); break;                                    \
+      default: sum_strip_of_slots(count, x + j, rows, in_slot, row_stride, to + j);                                    \
+    }                                                                                                                  \
+  }
 
 static void sum_slots_of_floats(const void *x_, int64_t rows, int64_t in_slot, int64_t row_stride, int64_t columns, void *sums)
 {
   const float *x = x_;
   double *to = sums;
   int64_t j = 0;
-  for (; j + 4 * HALF <= columns; j += 4 * HALF) sum_strip_of_slots(4, x + j, rows, in_slot, row_stride, to + j);
-  for (; j + HALF <= columns; j += HALF) sum_strip_of_slots(1, x + j, rows, in_slot, row_stride, to + j);
+  STRIPS(MOST_STRIP)
+  STRIPS(2)
+  STRIPS(1)
   for (; j < columns; j++) {
     double total = 0;
     for (int64_t first = 0; first < rows; first += in_slot) {
