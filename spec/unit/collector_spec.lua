@@ -7,8 +7,8 @@ local CASES = { "ops", "elements", "variables", "gradients", "a traced function"
 
 local function check(device, mode, names)
   for _, name in ipairs(names or { "" }) do
-    local text, code = support.run(("luajit %q %s %s %s"):format(support.root .. "spec/support/collector_stress.lua", device, mode,
-      name == "" and name or ("%q"):format(name)))
+    local text, code = support.run(("%s %q %s %s %s"):format(os.getenv "FLOW_LUA" or "luajit",
+      support.root .. "spec/support/collector_stress.lua", device, mode, name == "" and name or ("%q"):format(name)))
     assert.equal(0, code, text)
     for _, case in ipairs(name == "" and CASES or { name }) do assert.truthy(text:find(case .. "\tsame", 1, true), text) end
   end
