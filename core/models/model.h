@@ -10,6 +10,7 @@
 
 #include "io/tensor_file.h"
 #include "layers/layer.h"
+#include "models/operations.h"
 #include "models/session.h"
 #include "train/losses.h"
 
@@ -25,7 +26,7 @@ typedef struct flow_model_part {
   const char       *class_name, *name;   /* borrowed from the description */
   const flow_json  *entry;               /* borrowed */
   flow_layer       *layer;               /* LAYER: owned */
-  int               op, op_operands;     /* OPERATION */
+  const flow_operation *operation;       /* OPERATION */
   struct flow_model_part *parts;               /* models: owned */
   int               part_count;
 } flow_model_part;
@@ -33,10 +34,10 @@ typedef struct flow_model_part {
 /* One call of a layer or an operation on values. Values count from 0: the inputs of the model first, then the result of each call. */
 typedef struct flow_model_call {
   flow_layer *layer;                     /* borrowed from its part; NULL: an operation */
-  int         op;
-  double      numbers[2];                /* of an operation, for the operands that are -1 */
+  const flow_operation *operation;
+  const flow_json *config, *entry;       /* of an operation: its config and its call, borrowed from the description */
   int        *operands;                  /* owned */
-  int         operand_count, result;
+  int         operand_count, result;     /* the first result; others of an operation stand after it */
   int         training;                  /* 0, 1: whatever the step is; -1: as the step */
 } flow_model_call;
 
@@ -72,13 +73,6 @@ flow_status flow_check_model(const char *function, const flow_model *model);
  * model whose loss or optimizer is not known is not compiled, as in Keras: it predicts, and training says why it cannot. */
 flow_status flow_model_read_parts(flow_model *model);
 flow_status flow_model_read_compiled(flow_model *model);
-
-/* operations.c: whether a module of Keras is that of operations; the op of a class and how many operands it takes, -1: not known; one op
- * with a number in place of each operand that is NULL, at least one is not. */
-int         flow_operation_is(const char *module);
-int         flow_operation_find(const char *class_name, int *count);
-flow_status flow_operation_run(flow_context *context, int op, flow_tensor *const *operands, const double *numbers, int count,
-                               flow_tensor **out);
 
 /* model_run.c: runs the calls on values (concrete or symbolic) in an open trace or eagerly; builds layers on the way. outputs: new
  * references, as many as the model has. */

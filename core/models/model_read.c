@@ -54,8 +54,8 @@ static flow_status read_part(const flow_json *entry, int depth, flow_model_part 
   }
   if (flow_operation_is(text_member(entry, "module"))) {
     part->kind = FLOW_PART_OPERATION;
-    part->op = flow_operation_find(part->class_name, &part->op_operands);
-    if (part->op >= 0) return FLOW_OK;
+    part->operation = flow_operation_find(part->class_name);
+    if (part->operation) return FLOW_OK;
     return flow_fail(FLOW_UNSUPPORTED, "\"%s\" is the operation %s of %s, which is not supported in files", part->name, part->class_name,
                      text_member(entry, "module"));
   }
@@ -79,8 +79,7 @@ static flow_status add_input(flow_model *model, const flow_model_part *part)
   FLOW_JSON_EACH(dim, shape) {
     double size = flow_json_is_number(dim) ? dim->number : -1;
     if (input.rank > 0 && !(size >= 1 && size <= 0x1p31))
-      return flow_fail(FLOW_UNSUPPORTED, "dimension %d of the input \"%s\" is not known; only the batch may be", input.rank + 1,
-                       part->name);
+      return flow_fail(FLOW_UNSUPPORTED, "dimension %d of the input \"%s\" is not known; only the batch may be", input.rank, part->name);
     input.shape[input.rank] = input.rank == 0 ? -1 : (int64_t)size;
     input.rank++;
   }
@@ -92,8 +91,9 @@ static flow_status add_input(flow_model *model, const flow_model_part *part)
 
 /* ---- calls ------------------------------------------------------------------------------------------------------------------- */
 
-static flow_status add_call(flow_model *model, const flow_model_part *part, const int *operands, const double *numbers, int count,
-                            int *result)
+/* given: how many values the call gives; *result: the first of them. */
+static flow_status add_call(flow_model *model, const flow_model_part *part, const flow_json *entry, const int *operands, int count,
+                            int given, int *result)
 {
   void *block;
   if (model->call_count >= MOST_CALLS) return flow_fail(FLOW_CORRUPT_DATA, "it has more than %d calls of layers", MOST_CALLS);
@@ -103,10 +103,10 @@ static flow_status add_call(flow_model *model, const flow_model_part *part, cons
   FLOW_TRY(flow_grow(&model->calls, sizeof *model->calls, model->call_count + 1, &model->call_capacity));
   FLOW_TRY(flow_alloc(sizeof(int) * (size_t)count, &block));
   memcpy(block, operands, sizeof(int) * (size_t)count);
-  *result = model->value_count++;
-  flow_model_call call = { .layer = part->layer, .op = part->op, .operands = block, .operand_count = count, .result = *result,
-                           .training = -1 };
-  for (int i = 0; i < count && numbers; i++) call.numbers[i] = numbers[i];
+  *result = model->value_count;
+  model->value_count += given;
+  flow_model_call call = { .layer = part->layer, .operation = part->operation, .config = member(part->entry, "config"), .entry = entry,
+                           .operands = block, .operand_count = count, .result = *result, .training = -1 };
   model->calls[model->call_count++] = call;
   return FLOW_OK;
 }
@@ -126,6 +126,7 @@ static const flow_json *end_at(const flow_json *ends, int index)
 
 static int output_count(const flow_model_part *part)
 {
+  if (part->kind == FLOW_PART_OPERATION) return flow_operation_outputs(part->operation, member(part->entry, "config"));
   return part->kind == FLOW_PART_FUNCTIONAL ? end_count(member(member(part->entry, "config"), "output_layers")) : 1;
 }
 
@@ -168,39 +169,37 @@ static flow_status expand(flow_model *model, const flow_model_part *part, const 
 /* What a call gives beside its tensors: only `training` is known, null says nothing. */
 static flow_status check_call(const flow_model_part *part, const flow_json *args, const flow_json *kwargs)
 {
-  int operation = part->kind == FLOW_PART_OPERATION;
+  if (part->kind == FLOW_PART_OPERATION) return flow_operation_check(part->operation, part->name, args, kwargs);
   for (const flow_json *item = flow_json_is(kwargs, FLOW_JSON_OBJECT) ? kwargs->child : NULL; item; item = item->next) {
     if (!flow_json_is(item, FLOW_JSON_NULL) && strcmp(item->key, "training") != 0)
       return flow_fail(FLOW_UNSUPPORTED, "the call of \"%s\" has the argument %s, which is not supported", part->name, item->key);
   }
-  for (int i = operation ? part->op_operands : 1; i < flow_json_count(args); i++) {
+  for (int i = 1; i < flow_json_count(args); i++) {
     if (!flow_json_is(flow_json_item(args, i), FLOW_JSON_NULL))
-      return flow_fail(FLOW_UNSUPPORTED, "the call of \"%s\" has %d arguments, only %d supported", part->name, flow_json_count(args),
-                       operation ? part->op_operands : 1);
+      return flow_fail(FLOW_UNSUPPORTED, "the call of \"%s\" has %d arguments, only 1 supported", part->name, flow_json_count(args));
   }
   return FLOW_OK;
 }
 
-/* The operands of an operation, tensors and numbers; *made: the tensors are there. */
+/* The tensors among the operands of an operation; *made: they are there. The other operands are read when it runs. */
 static flow_status make_operation(flow_model *model, const flow_model_part *whole, const results *all, const flow_model_part *part,
-                                  const flow_json *args, int *output, int *made)
+                                  const flow_json *entry, int *outputs, int *made)
 {
-  int operands[2] = { -1, -1 }, tensors = 0;
-  double numbers[2] = { 0 };
-  for (int i = 0; i < part->op_operands; i++) {
-    const flow_json *operand = flow_json_item(args, i), *history = member(member(operand, "config"), "keras_history");
-    if (flow_json_is_number(operand) || flow_json_is(operand, FLOW_JSON_BOOLEAN)) {
-      numbers[i] = flow_json_is(operand, FLOW_JSON_BOOLEAN) ? flow_json_is_true(operand) : operand->number;
-      continue;
-    }
-    if (!history) return flow_fail(FLOW_UNSUPPORTED, "operand %d of \"%s\" is not a tensor and not a number", i + 1, part->name);
-    FLOW_TRY(find_value(whole, all, history, 0, &operands[i]));
-    if (operands[i] < 0) return FLOW_OK;
-    tensors++;
+  const flow_json *args = member(entry, "args"), *operand;
+  int operands[FLOW_MAX_OPERANDS], count = 0, made_count = output_count(part), first;
+  FLOW_JSON_EACH(operand, part->operation->operands == 0 ? flow_json_item(args, 0) : args) {
+    const flow_json *history = member(member(operand, "config"), "keras_history");
+    if (!history) continue;
+    if (count == FLOW_MAX_OPERANDS)
+      return flow_fail(FLOW_UNSUPPORTED, "\"%s\" is called with more than %d tensors", part->name, FLOW_MAX_OPERANDS);
+    FLOW_TRY(find_value(whole, all, history, 0, &operands[count]));
+    if (operands[count++] < 0) return FLOW_OK;
   }
-  if (tensors == 0) return flow_fail(FLOW_CORRUPT_DATA, "the operation \"%s\" has no tensor among its operands", part->name);
+  if (count == 0) return flow_fail(FLOW_CORRUPT_DATA, "the operation \"%s\" has no tensor among its operands", part->name);
   *made = 1;
-  return add_call(model, part, operands, numbers, part->op_operands, output);
+  FLOW_TRY(add_call(model, part, entry, operands, count, made_count, &first));
+  for (int i = 0; i < made_count; i++) outputs[i] = first + i;
+  return FLOW_OK;
 }
 
 /* Makes call number found->calls of a part if its tensors are there; *made tells. */
@@ -215,14 +214,14 @@ static flow_status make_call(flow_model *model, const flow_model_part *whole, co
   if (!first || outputs_of_part > FLOW_MAX_OPERANDS) return flow_fail(FLOW_CORRUPT_DATA, "a call of \"%s\" has no inputs", part->name);
   FLOW_TRY(check_call(part, args, member(call, "kwargs")));
   if (part->kind == FLOW_PART_OPERATION) {
-    FLOW_TRY(make_operation(model, whole, all, part, args, outputs, made));
-    return *made ? add_results(found, outputs, 1, flow_json_count(calls)) : FLOW_OK;
+    FLOW_TRY(make_operation(model, whole, all, part, call, outputs, made));
+    return *made ? add_results(found, outputs, outputs_of_part, flow_json_count(calls)) : FLOW_OK;
   }
   const flow_json *list = flow_json_is(first, FLOW_JSON_LIST) ? first->child : first;
   for (tensor = list; tensor; tensor = flow_json_is(first, FLOW_JSON_LIST) ? tensor->next : NULL) {
     const char *class = text_member(tensor, "class_name");
     if (!class || strcmp(class, "__keras_tensor__") != 0 || count == FLOW_MAX_OPERANDS)
-      return flow_fail(FLOW_CORRUPT_DATA, "input %d of a call of \"%s\" is not a tensor, or there are too many", count + 1, part->name);
+      return flow_fail(FLOW_CORRUPT_DATA, "input %d of a call of \"%s\" is no tensor, or too many", count + 1, part->name);
     FLOW_TRY(find_value(whole, all, member(member(tensor, "config"), "keras_history"), 0, &operands[count]));
     if (operands[count++] < 0) return FLOW_OK;
   }
@@ -276,7 +275,7 @@ static flow_status expand_functional(flow_model *model, const flow_model_part *p
 static flow_status expand(flow_model *model, const flow_model_part *part, const int *inputs, int count, int depth, int *outputs)
 {
   if (depth > MOST_DEPTH) return flow_fail(FLOW_CORRUPT_DATA, "models are nested more than %d deep", MOST_DEPTH);
-  if (part->kind == FLOW_PART_LAYER) return add_call(model, part, inputs, NULL, count, outputs);
+  if (part->kind == FLOW_PART_LAYER) return add_call(model, part, NULL, inputs, count, 1, outputs);
   if (part->kind == FLOW_PART_OPERATION)
     return flow_fail(FLOW_CORRUPT_DATA, "the operation \"%s\" stands where only layers can be", part->name);
   if (part->kind == FLOW_PART_INPUT) return flow_fail(FLOW_CORRUPT_DATA, "the input \"%s\" is called as a layer", part->name);

@@ -27,11 +27,12 @@ static flow_status run_call(flow_context *context, const flow_model_call *call, 
   flow_tensor *operands[FLOW_MAX_OPERANDS];
   flow_signature signatures[FLOW_MAX_OPERANDS];
   for (int i = 0; i < call->operand_count; i++) {
-    operands[i] = call->operands[i] < 0 ? NULL : values[call->operands[i]];
-    if (operands[i]) signatures[i] = flow_signature_of(operands[i]);
+    operands[i] = values[call->operands[i]];
+    if (!operands[i]) return flow_fail(FLOW_INVALID_ARGUMENT, "a part of a tensor that was taken apart is not there");
+    signatures[i] = flow_signature_of(operands[i]);
   }
   if (!call->layer)
-    return flow_operation_run(context, call->op, operands, call->numbers, call->operand_count, &values[call->result]);
+    return flow_operation_run(context, call->operation, call->config, call->entry, operands, call->operand_count, &values[call->result]);
   FLOW_TRY(flow_layer_make(context, call->layer, call->operand_count, signatures));
   if (call->training >= 0) training = call->training;
   return flow_layer_run(context, call->layer, operands, call->operand_count, training, &values[call->result]);
@@ -45,7 +46,10 @@ flow_status flow_model_call_all(flow_context *context, flow_model *model, flow_t
   flow_status status = FLOW_OK;
   for (int i = 0; i < model->input_count && status == FLOW_OK; i++) status = cast_input(context, &model->inputs[i], inputs[i], &values[i]);
   for (int i = 0; i < model->call_count && status == FLOW_OK; i++) status = run_call(context, &model->calls[i], values, training);
-  for (int i = 0; i < model->output_count && status == FLOW_OK; i++) outputs[i] = flow_tensor_retain(values[model->outputs[i]]);
+  for (int i = 0; i < model->output_count && status == FLOW_OK; i++) {
+    if (values[model->outputs[i]]) outputs[i] = flow_tensor_retain(values[model->outputs[i]]);
+    else status = flow_fail(FLOW_INVALID_ARGUMENT, "output %d of the model is a part of a tensor that is not there", i + 1);
+  }
   for (int i = 0; i < model->value_count; i++) flow_tensor_release(values[i]);
   flow_free(block);
   return status;

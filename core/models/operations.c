@@ -1,17 +1,289 @@
-/* operations.c: arithmetic on symbolic tensors, x * 2 + 1, as Keras writes it: an operation of keras.ops in the list of layers.
- * lua/flow/saving/operations.lua reads and writes the same ones. */
+/* operations.c: the operations of keras.ops that files may hold, what they share, and those that compute element by element. Formulas are
+ * those of lua/flow/ops.lua, op by op, so that both give the same bits. */
+#include "models/operations.h"
+
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "layers/express.h"
-#include "models/model.h"
+#include "ops/rules.h"
 
-static const struct { const char *class_name; int op, count; } operations[] = {
-  { "Add", FLOW_OP_add, 2 }, { "Subtract", FLOW_OP_sub, 2 }, { "Multiply", FLOW_OP_mul, 2 }, { "TrueDivide", FLOW_OP_div, 2 },
-  { "Divide", FLOW_OP_div, 2 }, { "Power", FLOW_OP_pow, 2 }, { "Maximum", FLOW_OP_maximum, 2 }, { "Minimum", FLOW_OP_minimum, 2 },
-  { "Matmul", FLOW_OP_matmul, 2 }, { "Negative", FLOW_OP_neg, 1 }, { "Absolute", FLOW_OP_abs, 1 }, { "Exp", FLOW_OP_exp, 1 },
-  { "Log", FLOW_OP_log, 1 }, { "Sqrt", FLOW_OP_sqrt, 1 }, { "Square", FLOW_OP_square, 1 }, { "Sin", FLOW_OP_sin, 1 },
-  { "Cos", FLOW_OP_cos, 1 }, { "Tanh", FLOW_OP_tanh, 1 }, { "Relu", FLOW_OP_relu, 1 }, { "Sigmoid", FLOW_OP_sigmoid, 1 },
+/* ---- what rules share ------------------------------------------------------------------------------------------------------ */
+
+flow_tensor *flow_operation_fail(flow_operation_call *call, flow_status status, const char *format, ...)
+{
+  char text[256];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  if (call->e.status == FLOW_OK) call->e.status = flow_fail(status, "%s: %s", call->operation->class_name, text);
+  return NULL;
+}
+
+const flow_json *flow_operation_option(const flow_operation_call *call, const char *name)
+{
+  const flow_json *value = flow_json_member(call->config, name);
+  return flow_json_is(value, FLOW_JSON_NULL) ? NULL : value;
+}
+
+double flow_operation_number(flow_operation_call *call, const char *name, double initial)
+{
+  const flow_json *value = flow_operation_option(call, name);
+  if (!value) return initial;
+  if (flow_json_is_number(value)) return value->number;
+  flow_operation_fail(call, FLOW_UNSUPPORTED, "%s is not a number", name);
+  return initial;
+}
+
+int flow_operation_boolean(const flow_operation_call *call, const char *name, int initial)
+{
+  const flow_json *value = flow_operation_option(call, name);
+  return flow_json_is(value, FLOW_JSON_BOOLEAN) ? flow_json_is_true(value) : initial;
+}
+
+int flow_operation_axis(flow_operation_call *call, const flow_json *value, int limit)
+{
+  double axis = flow_json_is_number(value) ? value->number : NAN;
+  if (axis >= -limit && axis < limit && floor(axis) == axis) return (int)axis + (axis < 0 ? limit : 0);
+  flow_operation_fail(call, FLOW_INVALID_ARGUMENT, "an axis is no whole number from %d to %d", -limit, limit - 1);
+  return 0;
+}
+
+int flow_operation_axis_option(flow_operation_call *call, int limit, int initial)
+{
+  const flow_json *value = flow_operation_option(call, "axis");
+  return value ? flow_operation_axis(call, value, limit) : initial < 0 ? initial + limit : initial;
+}
+
+static flow_tensor *scalar_of(flow_operation_call *call, int dtype, double value)
+{
+  flow_tensor *scalar = NULL;
+  if (call->e.status != FLOW_OK) return NULL;
+  flow_status status = flow_tensor_new(dtype, 0, NULL, &scalar);
+  if (status == FLOW_OK) status = flow_tensor_fill(scalar, value);
+  return flow_express_keep(&call->e, status, scalar);
+}
+
+flow_tensor *flow_operation_scalar(flow_operation_call *call, const flow_tensor *like, double value)
+{
+  return scalar_of(call, flow_dtype_of_number(like->dtype, value), value);
+}
+
+enum { CONSTANT_MOST = 1 << 24 };
+
+/* How many values nested lists hold and how long they are on each level, as far as their first entries tell; -1: too many. */
+static int64_t dims_of(const flow_json *value, int *rank, int64_t *dims)
+{
+  int64_t count = 1;
+  for (*rank = 0; flow_json_is(value, FLOW_JSON_LIST) && *rank < FLOW_MAX_RANK; value = value->child) {
+    dims[(*rank)++] = flow_json_count(value);
+    if ((count *= flow_json_count(value)) > CONSTANT_MOST) return -1;
+  }
+  return flow_json_is(value, FLOW_JSON_LIST) ? -1 : count;
+}
+
+/* Writes the values one after the other from *at on; 0: a list has another length, an entry is no number. */
+static int write_values(const flow_json *value, int depth, int rank, const int64_t *dims, flow_tensor *into, int64_t *at)
+{
+  const flow_json *entry;
+  if (depth < rank) {
+    if (!flow_json_is(value, FLOW_JSON_LIST) || flow_json_count(value) != dims[depth]) return 0;
+    FLOW_JSON_EACH(entry, value) if (!write_values(entry, depth + 1, rank, dims, into, at)) return 0;
+    return 1;
+  }
+  if (!flow_json_is_number(value) && !flow_json_is(value, FLOW_JSON_BOOLEAN)) return 0;
+  /* Whole numbers beyond 2^53 keep their digits. */
+  if (into->dtype == FLOW_INT64 && value->text && !strpbrk(value->text, ".eE"))
+    ((int64_t *)flow_tensor_data(into))[(*at)++] = strtoll(value->text, NULL, 10);
+  else
+    ((double *)flow_tensor_data(into))[(*at)++] = value->number;
+  return 1;
+}
+
+flow_tensor *flow_operation_constant(flow_operation_call *call, const flow_json *value, int dtype)
+{
+  const flow_json *class = flow_json_member(value, "class_name"), *config = flow_json_member(value, "config");
+  int64_t dims[FLOW_MAX_RANK], count, at = 0;
+  int rank;
+  flow_tensor *values = NULL;
+  if (call->e.status != FLOW_OK) return NULL;
+  if (flow_json_is(class, FLOW_JSON_TEXT) && (strcmp(class->text, "__tensor__") == 0 || strcmp(class->text, "__numpy__") == 0)) {
+    const flow_json *name = flow_json_member(config, "dtype");
+    if (dtype < 0) dtype = flow_json_is(name, FLOW_JSON_TEXT) ? flow_dtype_find(name->text) : FLOW_FLOAT32;
+    value = flow_json_member(config, "value");
+  }
+  if (dtype < 0) dtype = FLOW_FLOAT32;
+  count = dims_of(value, &rank, dims);
+  if (count < 0 || !(rank > 0 || flow_json_is_number(value) || flow_json_is(value, FLOW_JSON_BOOLEAN)))
+    return flow_operation_fail(call, FLOW_UNSUPPORTED, "an operand is neither a tensor nor a number nor a list of numbers");
+  flow_status status = flow_tensor_new(dtype == FLOW_INT64 ? FLOW_INT64 : FLOW_FLOAT64, rank, dims, &values);
+  if (status == FLOW_OK && !write_values(value, 0, rank, dims, values, &at)) {
+    flow_tensor_release(values);
+    return flow_operation_fail(call, FLOW_UNSUPPORTED, "a list of numbers has entries of several lengths or kinds");
+  }
+  values = flow_express_keep(&call->e, status, values);
+  if (!values || values->dtype == dtype) return values;
+  flow_tensor *written = NULL;
+  status = flow_tensor_new(dtype, rank, dims, &written);
+  if (status == FLOW_OK) status = flow_tensor_write(written, flow_tensor_data(values), (double)count);
+  return flow_express_keep(&call->e, status, written);
+}
+
+/* ---- rules ------------------------------------------------------------------------------------------------------------------- */
+
+#define E (&call->e)
+#define X (call->operands[0])
+#define NUMBER(value) flow_operation_scalar(call, x, value)
+
+static flow_tensor *by_op(flow_operation_call *call)
+{
+  return flow_express(E, call->operation->op, X, call->count > 1 ? call->operands[1] : NULL, call->count > 2 ? call->operands[2] : NULL,
+                      NULL);
+}
+
+static flow_tensor *by_activation(flow_operation_call *call) { return flow_express_activation(E, call->operation->activation, X); }
+
+/* axis and keepdims as the attributes of a reduction. */
+static flow_attributes reduction(flow_operation_call *call, int keepdims)
+{
+  flow_attributes attributes = { .reduce = { .keepdims = keepdims } };
+  const flow_json *axis = flow_operation_option(call, "axis"), *entry;
+  if (flow_json_is(axis, FLOW_JSON_LIST)) {
+    if (flow_json_count(axis) > X->rank || flow_json_count(axis) == 0)
+      flow_operation_fail(call, FLOW_INVALID_ARGUMENT, "%d axes are named for a tensor of rank %d", flow_json_count(axis), X->rank);
+    else FLOW_JSON_EACH(entry, axis) attributes.reduce.axes[attributes.reduce.count++] = flow_operation_axis(call, entry, X->rank);
+  } else if (axis) {
+    attributes.reduce.count = 1;
+    attributes.reduce.axes[0] = flow_operation_axis(call, axis, X->rank);
+  }
+  return attributes;
+}
+
+static flow_tensor *reduce(flow_operation_call *call)
+{
+  flow_attributes attributes = reduction(call, flow_operation_boolean(call, "keepdims", 0));
+  return flow_express(E, call->operation->op, X, NULL, NULL, &attributes);
+}
+
+static flow_tensor *mean_of(flow_operation_call *call, flow_tensor *x, int keepdims)
+{
+  flow_tensor *mean = NULL;
+  flow_attributes attributes = reduction(call, keepdims);
+  if (call->e.status != FLOW_OK) return NULL;
+  flow_status status = flow_mean(call->e.context, x, &attributes, &mean);
+  return flow_express_keep(E, status, mean);
+}
+
+static flow_tensor *mean(flow_operation_call *call) { return mean_of(call, X, flow_operation_boolean(call, "keepdims", 0)); }
+
+static flow_tensor *variance(flow_operation_call *call)
+{
+  flow_tensor *centered = e_sub(E, X, mean_of(call, X, 1));
+  return mean_of(call, e_square(E, centered), flow_operation_boolean(call, "keepdims", 0));
+}
+
+static flow_tensor *deviation(flow_operation_call *call) { return flow_express(E, FLOW_OP_sqrt, variance(call), NULL, NULL, NULL); }
+
+static flow_tensor *along_axis(flow_operation_call *call)
+{
+  flow_attributes attributes = { .axis = { .axis = flow_operation_axis_option(call, X->rank, -1) } };
+  return flow_express(E, call->operation->op, X, NULL, NULL, &attributes);
+}
+
+static flow_tensor *is_nan(flow_operation_call *call) { return flow_express(E, FLOW_OP_ne, X, X, NULL, NULL); }
+
+static flow_tensor *round_decimals(flow_operation_call *call)
+{
+  double decimals = flow_operation_number(call, "decimals", 0);
+  flow_tensor *x = X;
+  if (decimals == 0) return flow_express(E, FLOW_OP_round, x, NULL, NULL, NULL);
+  double scale = pow(10, decimals);
+  flow_tensor *scaled = e_mul(E, x, NUMBER(scale));
+  flow_tensor *rounded = flow_express(E, FLOW_OP_round, scaled, NULL, NULL, NULL);
+  return rounded ? e_div(E, rounded, flow_operation_scalar(call, rounded, scale)) : NULL;
+}
+
+static flow_tensor *clip(flow_operation_call *call)
+{
+  flow_tensor *x = X;
+  x = e_maximum(E, x, NUMBER(flow_operation_number(call, "x_min", -INFINITY)));
+  return x ? e_minimum(E, x, NUMBER(flow_operation_number(call, "x_max", INFINITY))) : NULL;
+}
+
+static flow_tensor *leaky_relu(flow_operation_call *call)
+{
+  flow_tensor *x = X;
+  return e_where(E, e_ge(E, x, NUMBER(0)), x, e_mul(E, x, NUMBER(flow_operation_number(call, "negative_slope", 0.2))));
+}
+
+static flow_tensor *elu(flow_operation_call *call)
+{
+  flow_tensor *x = X, *negative = e_expm1(E, e_minimum(E, x, NUMBER(0)));
+  if (!negative) return NULL;
+  negative = e_mul(E, negative, flow_operation_scalar(call, negative, flow_operation_number(call, "alpha", 1)));
+  return e_where(E, e_ge(E, x, NUMBER(0)), x, negative);
+}
+
+/* See ops.gelu in lua/flow/ops.lua. */
+static flow_tensor *gelu(flow_operation_call *call)
+{
+  const double root = 0.79788456080286535588;
+  flow_tensor *x = X;
+  if (!flow_operation_boolean(call, "approximate", 1)) return flow_express_activation(E, "gelu", x);
+  if (!flow_dtype_is_float(x->dtype)) x = flow_express_cast(E, x, FLOW_FLOAT32);
+  if (!x) return NULL;
+  flow_tensor *inner = e_mul(E, x, e_add(E, e_mul(E, e_square(E, x), NUMBER(root * 0.044715)), NUMBER(root)));
+  return e_mul(E, e_mul(E, x, NUMBER(0.5)), e_add(E, e_tanh(E, inner), NUMBER(1)));
+}
+
+static flow_tensor *cast(flow_operation_call *call)
+{
+  const flow_json *name = flow_operation_option(call, "dtype");
+  int dtype = flow_json_is(name, FLOW_JSON_TEXT) ? flow_dtype_find(name->text) : -1;
+  return dtype < 0 ? flow_operation_fail(call, FLOW_UNSUPPORTED, "its dtype is not known") : flow_express_cast(E, X, dtype);
+}
+
+/* ---- records ------------------------------------------------------------------------------------------------------------------ */
+
+#define UNARY(class, name) { #class, 1, by_op, FLOW_OP_##name, NULL, "", NULL, 0 }
+#define BINARY(class, name) { #class, 2, by_op, FLOW_OP_##name, NULL, "", NULL, 0 }
+#define ACTIVATION(class, name) { #class, 1, by_activation, 0, name, "", NULL, 0 }
+#define REDUCTION(class, name) { #class, 1, reduce, FLOW_OP_##name, NULL, "axis|keepdims", NULL, 0 }
+#define RULE(class, operands, rule, options) { #class, operands, rule, 0, NULL, options, NULL, 0 }
+
+static const flow_operation records[] = {
+  BINARY(Add, add), BINARY(Subtract, sub), BINARY(Multiply, mul), BINARY(TrueDivide, div), BINARY(Divide, div), BINARY(Power, pow),
+  BINARY(Mod, mod), BINARY(DivideNoNan, divide_no_nan), BINARY(Maximum, maximum), BINARY(Minimum, minimum), BINARY(Matmul, matmul),
+  BINARY(Equal, eq), BINARY(NotEqual, ne), BINARY(Less, lt), BINARY(LessEqual, le), BINARY(Greater, gt), BINARY(GreaterEqual, ge),
+  BINARY(LogicalAnd, logical_and), BINARY(LogicalOr, logical_or), { "Where", 3, by_op, FLOW_OP_where, NULL, "", NULL, 0 },
+  UNARY(Negative, neg), UNARY(Absolute, abs), UNARY(Exp, exp), UNARY(Expm1, expm1), UNARY(Log, log), UNARY(Log1p, log1p),
+  UNARY(Sqrt, sqrt), UNARY(Square, square), UNARY(Rsqrt, rsqrt), UNARY(Reciprocal, reciprocal), UNARY(Sin, sin), UNARY(Cos, cos),
+  UNARY(Tanh, tanh), UNARY(Erf, erf), UNARY(Sign, sign), UNARY(Floor, floor), UNARY(Ceil, ceil), UNARY(Isfinite, is_finite),
+  UNARY(LogicalNot, logical_not), UNARY(StopGradient, stop_gradient), UNARY(Relu, relu), UNARY(Sigmoid, sigmoid),
+  UNARY(Softplus, softplus),
+  ACTIVATION(Relu6, "relu6"), ACTIVATION(Softsign, "softsign"), ACTIVATION(Silu, "silu"), ACTIVATION(Selu, "selu"),
+  ACTIVATION(HardSigmoid, "hard_sigmoid"), ACTIVATION(HardSilu, "hard_silu"),
+  REDUCTION(Sum, sum), REDUCTION(Prod, prod), REDUCTION(Max, max), REDUCTION(Min, min), REDUCTION(Amax, max), REDUCTION(Amin, min),
+  REDUCTION(Any, any), REDUCTION(All, all), REDUCTION(Argmax, argmax), RULE(Mean, 1, mean, "axis|keepdims"),
+  RULE(Var, 1, variance, "axis|keepdims"), RULE(Std, 1, deviation, "axis|keepdims"),
+  { "Softmax", 1, along_axis, FLOW_OP_softmax, NULL, "axis", NULL, 0 },
+  { "LogSoftmax", 1, along_axis, FLOW_OP_log_softmax, NULL, "axis", NULL, 0 },
+  RULE(Isnan, 1, is_nan, ""), RULE(Round, 1, round_decimals, "decimals"), RULE(Clip, 1, clip, "x_min|x_max"),
+  RULE(LeakyRelu, 1, leaky_relu, "negative_slope"), RULE(Elu, 1, elu, "alpha"), RULE(Gelu, 1, gelu, "approximate"),
+  RULE(Cast, 1, cast, "dtype"),
+  RULE(Concatenate, 0, flow_operation_concatenate, "axis"), RULE(Stack, 0, flow_operation_stack, "axis"),
+  RULE(Reshape, 1, flow_operation_reshape, "newshape"), RULE(Ravel, 1, flow_operation_ravel, ""),
+  RULE(Transpose, 1, flow_operation_transpose, "axes"), RULE(Swapaxes, 1, flow_operation_swapaxes, "axis1|axis2"),
+  RULE(ExpandDims, 1, flow_operation_expand_dims, "axis"), RULE(Squeeze, 1, flow_operation_squeeze, "axis"),
+  RULE(Flip, 1, flow_operation_flip, "axis"), RULE(Split, 1, flow_operation_split, "indices_or_sections|axis"),
+  RULE(Unstack, 1, flow_operation_unstack, "axis|num"), RULE(Tile, 1, flow_operation_tile, "repeats"),
+  RULE(Repeat, 1, flow_operation_repeat, "repeats|axis"), { "Pad", 1, flow_operation_pad, 0, NULL, "pad_width|mode", "constant_values", 0 },
+  RULE(OneHot, 1, flow_operation_one_hot, "num_classes|axis|dtype"), RULE(ZerosLike, 1, flow_operation_zeros_like, "dtype"),
+  RULE(OnesLike, 1, flow_operation_ones_like, "dtype"), { "Take", 1, flow_operation_take, 0, NULL, "axis", NULL, 1 },
+  { "GetItem", 1, flow_operation_item, 0, NULL, "", NULL, 1 },
 };
 
 int flow_operation_is(const char *module)
@@ -20,35 +292,106 @@ int flow_operation_is(const char *module)
   return module && strncmp(module, ops, sizeof ops - 1) == 0;
 }
 
-int flow_operation_find(const char *class_name, int *count)
+const flow_operation *flow_operation_find(const char *class_name)
 {
-  for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
-    if (strcmp(operations[i].class_name, class_name) != 0) continue;
-    *count = operations[i].count;
-    return operations[i].op;
+  for (size_t i = 0; i < sizeof records / sizeof *records; i++)
+    if (strcmp(records[i].class_name, class_name) == 0) return &records[i];
+  return NULL;
+}
+
+int flow_operation_outputs(const flow_operation *operation, const flow_json *config)
+{
+  if (operation->run == flow_operation_split) {
+    const flow_json *parts = flow_json_member(config, "indices_or_sections");
+    double count = flow_json_is(parts, FLOW_JSON_LIST) ? flow_json_count(parts) + 1 : flow_json_is_number(parts) ? parts->number : 1;
+    return count >= 1 && count <= FLOW_MAX_OPERANDS ? (int)count : FLOW_MAX_OPERANDS + 1;
   }
-  return -1;
+  return operation->run == flow_operation_unstack ? FLOW_MAX_OPERANDS : 1;
 }
 
-/* A number is weakly typed: it takes the dtype of the tensor that it meets if that can hold it. */
-static flow_tensor *number(flow_expression *e, const flow_tensor *like, double value)
+/* ---- calls -------------------------------------------------------------------------------------------------------------------- */
+
+static int is_among(const char *name, const char *names)
 {
-  flow_tensor *scalar = NULL;
-  if (flow_dtype_is_float(like->dtype)) return flow_express_number(e, like, value);
-  if (e->status != FLOW_OK) return NULL;
-  int dtype = floor(value) != value ? FLOW_FLOAT32 : fabs(value) < 0x1p31 ? FLOW_INT32 : FLOW_INT64;
-  flow_status status = flow_tensor_new(dtype, 0, NULL, &scalar);
-  if (status == FLOW_OK) status = flow_tensor_fill(scalar, value);
-  return flow_express_keep(e, status, scalar);
+  if (!names) return 0;
+  size_t length = strlen(name);
+  for (const char *p = names; *p; p += strcspn(p, "|"), p += *p == '|')
+    if (strcspn(p, "|") == length && strncmp(p, name, length) == 0) return 1;
+  return 0;
 }
 
-flow_status flow_operation_run(flow_context *context, int op, flow_tensor *const *operands, const double *numbers, int count,
-                               flow_tensor **out)
+/* "dtype" is the policy of an operation where it is no option of it. */
+static void check_options(flow_operation_call *call)
 {
-  flow_expression e = flow_expression_of(context);
-  flow_tensor *inputs[2] = { operands[0], count > 1 ? operands[1] : NULL };
-  for (int i = 0; i < count; i++)
-    if (!inputs[i]) inputs[i] = number(&e, operands[1 - i], numbers[i]);
-  if (e.status != FLOW_OK) return flow_expression_take(&e, NULL, out);
-  return flow_expression_take(&e, flow_express(&e, op, inputs[0], inputs[1], NULL, NULL), out);
+  const flow_json *item;
+  FLOW_JSON_EACH(item, call->config) {
+    int silent = flow_json_is(item, FLOW_JSON_NULL) || flow_json_is_false(item) || flow_json_is(item, FLOW_JSON_OBJECT);
+    if (silent || strcmp(item->key, "name") == 0 || is_among(item->key, call->operation->options)) continue;
+    flow_operation_fail(call, FLOW_UNSUPPORTED, "the option %s is not supported", item->key);
+  }
+}
+
+flow_status flow_operation_check(const flow_operation *operation, const char *name, const flow_json *args, const flow_json *kwargs)
+{
+  const flow_json *item;
+  FLOW_JSON_EACH(item, kwargs) {
+    if (!flow_json_is(item, FLOW_JSON_NULL) && !is_among(item->key, operation->keywords))
+      return flow_fail(FLOW_UNSUPPORTED, "the call of \"%s\" has the argument %s, which is not supported", name, item->key);
+  }
+  int most = (operation->operands == 0 ? 1 : operation->operands) + operation->positions;
+  for (int i = most; i < flow_json_count(args); i++)
+    if (!flow_json_is(flow_json_item(args, i), FLOW_JSON_NULL))
+      return flow_fail(FLOW_UNSUPPORTED, "the call of \"%s\" has %d arguments, only %d supported", name, flow_json_count(args), most);
+  return FLOW_OK;
+}
+
+static int is_tensor(const flow_json *operand)
+{
+  const flow_json *class = flow_json_member(operand, "class_name");
+  return flow_json_is(class, FLOW_JSON_TEXT) && strcmp(class->text, "__keras_tensor__") == 0;
+}
+
+/* Tensors first, since numbers take the dtype of the tensor that they meet: the other operand, the other branch of a where. */
+static void fill_operands(flow_operation_call *call, flow_tensor *const *tensors, int count)
+{
+  const flow_json *first = flow_json_item(call->args, 0), *list = call->operation->operands == 0 ? first : call->args;
+  int wanted = call->operation->operands == 0 ? flow_json_count(first) : call->operation->operands, next = 0;
+  if (wanted < 1 || wanted > FLOW_MAX_OPERANDS || flow_json_count(list) < wanted) {
+    flow_operation_fail(call, FLOW_UNSUPPORTED, "it is called with %d operands, at most %d are possible", flow_json_count(list),
+                        FLOW_MAX_OPERANDS);
+    return;
+  }
+  call->count = wanted;
+  for (int i = 0; i < wanted; i++)
+    if (is_tensor(flow_json_item(list, i)) && next < count) call->operands[i] = tensors[next++];
+  for (int i = 0; i < wanted; i++) {
+    const flow_json *operand = flow_json_item(list, i);
+    if (call->operands[i] || flow_json_is_number(operand) || flow_json_is(operand, FLOW_JSON_BOOLEAN)) continue;
+    call->operands[i] = flow_operation_constant(call, operand, -1);
+  }
+  for (int i = 0; i < wanted && call->e.status == FLOW_OK; i++) {
+    const flow_json *operand = flow_json_item(list, i);
+    int wanted_by = call->operation->operands, other = wanted_by == 2 ? 1 - i : wanted_by == 3 && i > 0 ? 3 - i : -1;
+    if (call->operands[i]) continue;
+    int like = other >= 0 && call->operands[other] ? call->operands[other]->dtype : FLOW_FLOAT32;
+    if (flow_json_is(operand, FLOW_JSON_BOOLEAN)) call->operands[i] = scalar_of(call, FLOW_BOOL, flow_json_is_true(operand));
+    else call->operands[i] = scalar_of(call, flow_dtype_of_number(like, operand->number), operand->number);
+  }
+  if (next == 0) flow_operation_fail(call, FLOW_CORRUPT_DATA, "it has no tensor among its operands");
+}
+
+flow_status flow_operation_run(flow_context *context, const flow_operation *operation, const flow_json *config, const flow_json *entry,
+                               flow_tensor *const *tensors, int count, flow_tensor **outputs)
+{
+  flow_operation_call call = { .operation = operation, .config = config, .args = flow_json_member(entry, "args"),
+                               .kwargs = flow_json_member(entry, "kwargs"), .e = flow_expression_of(context) };
+  check_options(&call);
+  if (call.e.status == FLOW_OK) fill_operands(&call, tensors, count);
+  flow_tensor *result = call.e.status == FLOW_OK ? operation->run(&call) : NULL;
+  if (flow_operation_outputs(operation, config) == 1) return flow_expression_take(&call.e, result, outputs);
+  for (int i = 0; i < call.output_count && call.e.status == FLOW_OK; i++) outputs[i] = flow_tensor_retain(call.outputs[i]);
+  flow_tensor *none = NULL;
+  flow_status status = flow_expression_take(&call.e, NULL, &none);
+  flow_tensor_release(none);
+  return status;
 }

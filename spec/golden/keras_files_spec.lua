@@ -2,6 +2,7 @@
 -- what is written here is read back.
 local support = require "spec.support.init"
 local flow = require "flow"
+local model_files = require "spec.support.model_files"
 require "spec.support.precision"
 local layers = flow.layers
 local message_of = support.message_of
@@ -48,6 +49,12 @@ describe("files of Keras", function()
       predicts(flow.load_model(folder .. name .. ".keras"), name)
     end)
   end
+
+  it("operations.keras predicts in C what Keras predicts, and comes back", function()
+    local found = model_files.predict_in_c(folder .. "operations.keras", arrays("operations", "x"))
+    for i, y in ipairs(arrays("operations", "y")) do close(found[i], y, 1e-5, "output " .. i) end
+    model_files.assert_returns(flow.load_model(folder .. "operations.keras"), arrays("operations", "x"))
+  end)
 
   it("a call that is never in training stays so", function()
     local function dropout_of(model) return model:get_layer("dropout")._nodes[1].options.training end

@@ -1,6 +1,7 @@
 --- Random models for files: every layer record with random values for its options, alone, shared, nested, compiled. One seed, one model.
 local flow = require "flow"
 local native = require "flow.ffi"
+local random_operations = require "spec.support.random_operations"
 
 local C = native.C
 local layers = flow.layers
@@ -246,6 +247,11 @@ function random_files.model(seed, options)
     problem = model
   end
   error(("random_files: seed %d: no %s could be built: %s"):format(seed, class, tostring(problem)))
+end
+
+--- A model of operations on symbolic tensors, its inputs and the name of an op that is in it.
+function random_files.operations(seed)
+  return random_operations.model(seed, drawing(seed))
 end
 
 ---- compiled ---------------------------------------------------------------------------------------------------------------------------

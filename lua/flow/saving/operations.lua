@@ -293,7 +293,9 @@ local function read_key(key)
     if type(entry) == "number" then list[i] = axis_from_file(entry)
     elseif type(entry) == "table" and entry.class_name == "__slice__" then
       local from, to, step = same(entry.config.start), same(entry.config.stop), same(entry.config.step)
-      list[i] = { axis_from_file(from) or 1, to and (to >= 0 and to or to - 1) or -1, step or 1 }
+      local range = {}      -- what is null stays out, so that it is written as null again
+      range[1], range[2], range[3] = axis_from_file(from), to and (to >= 0 and to or to - 1), step
+      list[i] = range
     else raise("an operation takes a part of a tensor in a way that is not supported") end
   end
   return list
