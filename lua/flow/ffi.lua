@@ -20,6 +20,8 @@
 -- a value struct with __gc costs one small allocation. Its methods, operators and fields are set by tensor/init.lua and tensor/ops.lua
 -- in native.hooks and native.methods. What must exist once per Lua state (declarations, metatype, context) is kept in the
 -- registry, since hosts and test runners unload and reload modules.
+--
+-- The room: errors, the library by FFI, objects, signatures, files, devices: what every room uses. May use: nothing.
 
 local host = require "flow.host"
 local ffi = require "ffi"
@@ -157,6 +159,13 @@ native.anchors = state.anchors      -- memory lent by flow.frombuffer: { memory 
 native.methods = {}
 native.new, native.cast, native.string, native.sizeof, native.typeof, native.gc, native.copy =
   ffi.new, ffi.cast, ffi.string, ffi.sizeof, ffi.typeof, ffi.gc, ffi.copy
+
+-- Another library than libflow, such as "edit.so.2", with declarations of its functions; nil where it is not installed.
+function native.other_library(name, declarations)
+  local declared = pcall(ffi.cdef, declarations)
+  local ok, found = pcall(ffi.load, name)
+  return declared and ok and found or nil
+end
 
 ---- statuses ------------------------------------------------------------------------------------------------------
 

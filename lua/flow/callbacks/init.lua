@@ -1,5 +1,7 @@
 -- init.lua: flow.callbacks: what a script can run beside fit, evaluate and predict. The class Callback is train/callback.lua's; the others
 -- are in files of this folder, loaded when a script first names them.
+--
+-- The room: what runs beside fit; event files. May use: tensor, distribute, train, checkpoint.
 
 local errors = require "flow.errors"
 local signature = require "flow.signature"

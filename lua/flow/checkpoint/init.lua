@@ -1,4 +1,6 @@
 -- init.lua: flow.train: Checkpoint, CheckpointManager, latest_checkpoint, as tf.train has them; files are safetensors.
+--
+-- The room: flow.train: checkpoints of any objects. May use: tensor, layers, data, distribute, saving.
 
 local checkpoint = require "flow.checkpoint.checkpoint"
 local manager = require "flow.checkpoint.manager"

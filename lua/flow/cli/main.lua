@@ -1,5 +1,7 @@
 -- cli/main.lua: the command line of the flowlua program. bindings/cli/main.c calls it with what only C can do (host.arm,
 -- host.watch, host.isatty) and the arguments; it returns the exit code.
+--
+-- The room: the program flowlua. May use: train, init.
 
 local native = require "flow.ffi"
 local at_exit = require "flow.at_exit"

@@ -7,6 +7,8 @@
 --
 -- How other modules add sources and stages: data.wrap(handle, { parent }) makes a Dataset of a flow_dataset * that native.own has;
 -- data.element_function(handle) is what ds:map takes besides Lua functions.
+--
+-- The room: data sets. May use: tensor.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"

@@ -2,6 +2,8 @@
 --
 -- Reading order: strategy.lua (scope, run, reduce), values.lua, replica.lua, reduction.lua, mirrored.lua, multi_worker.lua over
 -- worker.lua, dataset.lua.
+--
+-- The room: strategies, clusters, and what the workers of a model agree on. May use: tensor, data.
 
 local signature = require "flow.signature"
 local cluster = require "flow.distribute.cluster"

@@ -1,4 +1,6 @@
 -- init.lua: flow.layers: a constructor for every layer record of the library, Input, and the base class Layer.
+--
+-- The room: layers and the symbolic tensors they are called on. May use: tensor.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"

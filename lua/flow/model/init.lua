@@ -3,6 +3,8 @@
 --   flow.Sequential { layer, layer, ... }                 one after the other
 --   flow.Model { inputs = input, outputs = output }       any graph of calls
 --   flow.Model:extend("Name") with call()                 written in Lua
+--
+-- The room: models as graphs of layers: summary, close. May use: tensor, layers, distribute.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"

@@ -1,4 +1,6 @@
 -- init.lua: flow.plot: pictures of trainings, models and predictions. Loaded when history:plot, model:plot or flow.plot is first used.
+--
+-- The room: pictures of models, trainings and predictions. May use: tensor, layers, model.
 
 local errors = require "flow.errors"
 local log = require "flow.log"

@@ -1,28 +1,23 @@
 -- editor.lua: lines from the terminal with history and completion, by libedit if it is installed, else plain.
--- It uses the FFI itself, since it binds a library of the program's; libflow is bound by ffi.lua alone.
 
-local ffi = require "ffi"
+local native = require "flow.ffi"
 
 local editor = {}
 
-local library
-do
-  local declared = pcall(ffi.cdef, [[
-    char *readline(const char *prompt);
-    int add_history(const char *line);
-    int read_history(const char *path);
-    int write_history(const char *path);
-    void using_history(void);
-    char **rl_completion_matches(const char *text, char *(*generator)(const char *, int));
-    char **(*rl_attempted_completion_function)(const char *text, int start, int end);
-    int rl_completion_append_character;
-    int mkdir(const char *path, unsigned int mode);
-    void free(void *memory);
-    char *strdup(const char *text);
-  ]])
-  local ok, found = pcall(ffi.load, "edit.so.2")
-  library = declared and ok and found or nil
-end
+-- mkdir, free and strdup are libc's, which libedit brings along.
+local library = native.other_library("edit.so.2", [[
+  char *readline(const char *prompt);
+  int add_history(const char *line);
+  int read_history(const char *path);
+  int write_history(const char *path);
+  void using_history(void);
+  char **rl_completion_matches(const char *text, char *(*generator)(const char *, int));
+  char **(*rl_attempted_completion_function)(const char *text, int start, int end);
+  int rl_completion_append_character;
+  int mkdir(const char *path, unsigned int mode);
+  void free(void *memory);
+  char *strdup(const char *text);
+]])
 
 editor.available = library ~= nil
 
@@ -31,7 +26,7 @@ local function history_path()
   local home = os.getenv("HOME")
   local state = os.getenv("XDG_STATE_HOME") or (home and home .. "/.local/state")
   if not state then return nil end
-  for _, folder in ipairs { home and home .. "/.local" or state, state, state .. "/flowlua" } do ffi.C.mkdir(folder, 448) end
+  for _, folder in ipairs { home and home .. "/.local" or state, state, state .. "/flowlua" } do library.mkdir(folder, 448) end
   return state .. "/flowlua/history"
 end
 
@@ -42,13 +37,13 @@ function editor.open(complete)
   local path = history_path()
   if path then library.read_history(path) end
   local matches = {}
-  local generator = ffi.cast("char *(*)(const char *, int)", function(text, state)
+  local generator = native.cast("char *(*)(const char *, int)", function(text, state)
     if state == 0 then
-      local ok, list = pcall(complete, ffi.string(text))
+      local ok, list = pcall(complete, native.string(text))
       matches = ok and list or {}
     end
     local match = matches[state + 1]
-    return match and ffi.C.strdup(match) or nil       -- libedit frees it
+    return match and library.strdup(match) or nil       -- libedit frees it
   end)
   library.rl_attempted_completion_function = function(text)
     return library.rl_completion_matches(text, generator)
@@ -65,8 +60,8 @@ function editor.read(prompt)
   end
   local line = library.readline(prompt)
   if line == nil then return nil end
-  local text = ffi.string(line)
-  ffi.C.free(line)
+  local text = native.string(line)
+  library.free(line)
   return text
 end
 jit.off(editor.read)

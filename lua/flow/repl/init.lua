@@ -1,5 +1,7 @@
 -- init.lua: the interactive prompt. An expression's values are printed (a trailing ; silences them) and kept as _; input
 -- goes on over several lines until it is complete; an error or Ctrl-C returns to the prompt.
+--
+-- The room: the prompt. May use: nothing.
 
 local native = require "flow.ffi"
 

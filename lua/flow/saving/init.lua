@@ -1,5 +1,7 @@
 -- init.lua: flow.load_model, and what models can do with files: save, save_weights, load_weights, to_json, get_config.
 -- The format follows from the ending of the path. Of several workers that train a model the chief writes (distribute/saving.lua).
+--
+-- The room: files of models and weights. May use: tensor, layers, distribute, model, train.
 
 local errors = require "flow.errors"
 local object = require "flow.object"

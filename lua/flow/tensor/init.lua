@@ -1,5 +1,7 @@
 -- init.lua: what a tensor is in Lua: how it is made, its fields, its values as Lua values, its text. Arithmetic is in
 -- ops.lua, a[i] in indexing.lua; both add to native.methods, where a tensor's methods are looked up.
+--
+-- The room: tensors, ops, variables, tapes, traced functions. May use: nothing.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"

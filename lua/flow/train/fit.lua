@@ -1,4 +1,6 @@
 -- fit.lua: the loops over data: fit, evaluate, predict. What one batch does is in steps.lua, the hot loop in batches.lua.
+--
+-- The room: compile, fit and what they take: losses, metrics, optimizers. May use: tensor, layers, data, distribute, model, plot.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
