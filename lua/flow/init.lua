@@ -20,8 +20,7 @@ local flow = {
   errors = errors,
 }
 
-for _, name in ipairs { "tensor", "zeros", "ones", "full", "eye", "arange", "linspace", "frombuffer", "save_npy", "load_npy",
-                        "load_npz" } do
+for _, name in ipairs { "tensor", "zeros", "ones", "full", "eye", "arange", "linspace" } do
   flow[name] = tensor[name]
 end
 
@@ -66,6 +65,8 @@ local parts = {
   Variable = { "flow.tensor.variable", "Variable" }, set_random_seed = { "flow.tensor.random", "set_seed" },
   GradientTape = { "flow.tensor.tape", "GradientTape" }, fn = { "flow.tensor.fn", "fn" },
   profile = { "flow.profile", "profile" }, args = { "flow.command_line", "parse" }, repl = { "flow.repl" },
+  frombuffer = { "flow.tensor.memory", "frombuffer" }, save_npy = { "flow.tensor.memory", "save_npy" },
+  load_npy = { "flow.tensor.memory", "load_npy" }, load_npz = { "flow.tensor.memory", "load_npz" },
   layers = { "flow.layers" }, Input = { "flow.models", "Input" }, Sequential = { "flow.models", "Sequential" },
   Model = { "flow.models", "Model" }, models = { "flow.models" }, load_model = { "flow.models", "load_model" },
   optimizers = { "flow.train.optimizers" }, losses = { "flow.train.losses" }, metrics = { "flow.train.metrics" },

@@ -15,11 +15,13 @@ local C, check, raise = native.C, native.check, errors.raise
 local methods, hooks = native.methods, native.hooks
 local is_tensor, pointer = native.is_tensor, native.pointer
 
--- Its functions with a text are those of flow. Positions in brackets are read by a file that is loaded when the first ones come.
-local IN_BRACKETS = { select = true, assign = true }
+-- Its functions with a text are those of flow. Some are in files that are loaded when the first of them is asked for:
+-- positions in brackets, memory of others, files.
+local ELSEWHERE = { select = "flow.tensor.indexing", assign = "flow.tensor.indexing", frombuffer = "flow.tensor.memory",
+                    save_npy = "flow.tensor.memory", load_npy = "flow.tensor.memory", load_npz = "flow.tensor.memory" }
 local tensor = signature.module("flow", {}, function(module, name)
-  if not IN_BRACKETS[name] then return nil end
-  require "flow.tensor.indexing"
+  if not ELSEWHERE[name] then return nil end
+  require(ELSEWHERE[name])
   return rawget(module, name)
 end, true)
 local takes = signature.takes
@@ -331,71 +333,6 @@ function tensor.tensor(value, options)
   return placed(t, options)
 end
 
----- borrowed memory ----------------------------------------------------------------------------------------------------------
-
--- Memory lent by frombuffer stays anchored while any tensor, view, tape or plan still reads it: a second view of ours asks
--- the library for the number of holders. The list outlives reloads of this module; it is swept when more memory is lent
--- rather than by a finalizer, which would ask about tensors that are gone when a state closes.
-local anchors = native.anchors
-
-local function sweep_anchors()
-  local kept = 0
-  for i = 1, #anchors do
-    local anchor = anchors[i]
-    anchors[i] = nil
-    if C.flow_tensor_owners(anchor.keeper.p) > 1 then
-      kept = kept + 1
-      anchors[kept] = anchor
-    else
-      anchor.keeper:close()
-    end
-  end
-  anchors.sweep_at = 2 * kept + 8
-end
-
--- A tensor over the memory of a cdata array or pointer, without a copy; or of a string's bytes, which are copied, since strings never
--- change. offset: bytes to leave out at the beginning.
-takes "memory, shape, dtype = 'float32', offset: whole = 0"
-function tensor.frombuffer(memory, shape, dtype, offset)
-  local text = type(memory) == "string"
-  if not text and (type(memory) ~= "cdata" or is_tensor(memory)) then
-    raise("flow.frombuffer: expected a string, a cdata array or a pointer, got %s", errors.describe(memory))
-  end
-  shape = check_dims("flow.frombuffer", shape)
-  local number = native.dtype(dtype)
-  local dims, rank = native.dims(shape)
-  local own = text and #memory or select(2, native.array_of(memory)) and native.sizeof(memory)
-  if own then
-    local wanted = C.flow_dtype_size(number)
-    for i = 1, rank do wanted = wanted * shape[i] end
-    if offset + wanted > own then
-      raise("flow.frombuffer: the shape takes %d bytes%s, the %s has %d", wanted, offset > 0 and (" from byte %d on"):format(offset) or "",
-        text and "string" or "array", own)
-    end
-  end
-  local first = native.cast(text and "const char *" or "char *", memory) + offset
-  if text then      -- the tensor can be written to, a string cannot
-    local copy = new(number, shape)
-    native.copy(C.flow_tensor_data(copy.p), first, copy.size * C.flow_dtype_size(number))
-    return copy
-  end
-  if tonumber(native.cast("intptr_t", first) % C.flow_dtype_size(number)) ~= 0 then
-    raise("flow.frombuffer: %s elements begin at a multiple of %d bytes, this address is not one", native.dtype_names[number],
-      C.flow_dtype_size(number))
-  end
-  check(C.flow_tensor_borrow(native.cast("void *", first), number, rank, dims, one))
-  local t = native.tensor(one[0])
-  local strides, stride = native.dims(shape), 1
-  for i = rank - 1, 0, -1 do
-    strides[i] = stride
-    stride = stride * dims[i]
-  end
-  check(C.flow_tensor_view(t.p, rank, dims, strides, 0, one))
-  if #anchors >= anchors.sweep_at then sweep_anchors() end
-  anchors[#anchors + 1] = { memory = memory, keeper = native.tensor(one[0]) }
-  return t
-end
-
 ---- fields -------------------------------------------------------------------------------------------------------------------
 
 local fields = {}
@@ -555,34 +492,6 @@ function hooks.tostring(t)
     symbolic and "symbolic" or devices.name(C.flow_tensor_device(p)))
   if symbolic then return header end
   return header .. "\n" .. native.text(C.flow_tensor_format, p)
-end
-
----- files ----------------------------------------------------------------------------------------------------------------------
-
-local function check_path(what, path)
-  return require("flow.io").path(path, what)
-end
-
-takes "path, tensor"
-function tensor.save_npy(path, t)
-  if is_tensor(path) then path, t = t, path end
-  path = check_path("flow.save_npy", path)
-  if not is_tensor(t) then t = tensor.tensor(t) end
-  check(C.flow_tensor_save_npy(need_value(t, "flow.save_npy"), path))
-end
-
-takes "path"
-function tensor.load_npy(path)
-  native.try(C.flow_tensor_load_npy, check_path("flow.load_npy", path), one)
-  return native.tensor(one[0])
-end
-
--- One array of an .npz archive; member without ".npy".
-takes "path, member"
-function tensor.load_npz(path, member)
-  if type(member) ~= "string" then raise("flow.load_npz: name the array, e.g. flow.load_npz(%q, \"x_train\")", tostring(path)) end
-  native.try(C.flow_tensor_load_npz, check_path("flow.load_npz", path), member, one)
-  return native.tensor(one[0])
 end
 
 tensor.is_list = is_list
