@@ -227,15 +227,11 @@ function Dataset.from_generator(f, options)
   if type(f) ~= "function" then raise("from_generator: expected a function that returns an iterator, got %s", errors.describe(f)) end
   local specs = options.output_signature
   if specs == nil then
-    local function first_call() return f(unpack(options.args or {})) end
-    local ok, next_element, state, control = pcall(first_call)
-    if not ok then      -- a function of Lua's own libraries, such as tostring, names the line that called it, which is here
-      local problem = next_element
-      if type(problem) == "string" and debug.getinfo(f, "S").what == "C" then
-        raise("from_generator: %s", (problem:gsub("^[^\n]-:%d+: ", "")))
-      end
-      error(problem, 0)
-    end
+    -- A function of Lua's own libraries, such as tostring, names the line that called it, which is here.
+    local ok, next_element, state, control = pcall(function() return f(unpack(options.args or {})) end)
+    local named_here = not ok and debug.getinfo(f, "S").what == "C"
+    if named_here then raise("from_generator: %s", (tostring(next_element):gsub("^[^\n]-:%d+: ", ""))) end
+    if not ok then error(next_element, 0) end
     signature.check_callable("from_generator: a for loop over what the function returned", next_element)
     local first = { next_element(state, control) }
     if first[1] == nil then raise("from_generator: the generator gives nothing; name what it would give: { output_signature = ... }") end
