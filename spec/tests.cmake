@@ -66,6 +66,9 @@ if(FLOW_CUDA)
   add_custom_target(cuda_stand_in ALL DEPENDS ${FLOW_STAND_IN}/libcuda.so.1)
 endif()
 
+# Connects to every port of the workers of a job
+add_executable(strangers spec/dist/strangers.c)
+
 # flow_tests: one program of all C tests, spec/c/test_*.c, and of the processes that specs start, which links the engine's objects, so that
 # internal functions can be tested (spec/c/runner.c). build/bin/NAME is a link to it for each of them: every file is a process of its own.
 # What a host sees is tested by programs of their own, which link the library from outside.

@@ -1,6 +1,8 @@
 /* transport.c: finds transports and checks what all of them would have to check. */
 #include "transport/transport.h"
 
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include "accelerator.h"
 #include "base/futex.h"
@@ -35,6 +37,23 @@ static flow_status find_transport(const char *name, const flow_transport **out)
   return flow_fail(FLOW_INVALID_ARGUMENT, "there is no transport \"%s\": they are local, mpi, gloo and nccl", name);
 }
 
+/* "5000-5015", or one port. */
+static flow_status parse_ports(const char *text, int *first, int *last)
+{
+  enum { MOST_PORT = 65535 };
+  char *end, *start = NULL;
+  unsigned long from = strtoul(text, &end, 10), to = from;
+  if (*end == '-') to = strtoul(start = end + 1, &end, 10);
+  int digits = isdigit((unsigned char)*text) && (!start || isdigit((unsigned char)*start));
+  if (!digits || *end || from < 1 || to < from || to > MOST_PORT) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "FLOW_DATA_PORTS is \"%.100s\"; write FROM-TO, two numbers from 1 to %d, such as 5000-5015",
+                     text, MOST_PORT);
+  }
+  *first = (int)from;
+  *last = (int)to;
+  return FLOW_OK;
+}
+
 flow_status flow_communicator_open(const char *transport, int rank, int size, const flow_transport_options *options,
                                    flow_communicator **out)
 {
@@ -49,7 +68,10 @@ flow_status flow_communicator_open(const char *transport, int rank, int size, co
     return flow_fail(FLOW_INVALID_ARGUMENT, "a transport's timeout is %g seconds; it must be more than 0 and at most a million",
                      options->timeout);
   }
-  return table->open(rank, size, options, out);
+  flow_transport_options chosen = *options;
+  const char *ports = getenv("FLOW_DATA_PORTS");
+  if (chosen.first_port == 0 && ports && *ports) FLOW_TRY(parse_ports(ports, &chosen.first_port, &chosen.last_port));
+  return table->open(rank, size, &chosen, out);
 }
 
 void flow_communicator_close(flow_communicator *self)

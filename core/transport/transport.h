@@ -46,7 +46,8 @@ typedef struct flow_transport_options {
   const char       *address;      /* gloo: the own host name or number under which the others reach this process */
   const flow_store *store;        /* gloo, nccl */
   struct flow_queue *queue;       /* nccl: of the rank's device (kernels/accelerator.h); lives until close */
-  const int        *ended;        /* nccl (optional): open fails soon after another thread has set it, by __atomic_store_n */
+  const int        *ended;        /* gloo, nccl (optional): open fails soon after another thread has set it, by __atomic_store_n */
+  int               first_port, last_port;      /* gloo: it listens on one of these while it opens; 0: FLOW_DATA_PORTS says it, or any */
   flow_local_group *local;        /* local */
 } flow_transport_options;
 

@@ -2,10 +2,10 @@
  *   transport_ranks mpi MODE                        under mpirun
  *   transport_ranks gloo MODE RANK SIZE FOLDER      the folder is the key-value store
  * Modes: calls (all operations, compared with plain loops), alone (the last rank never comes), abort (a thread of every other rank
- * aborts, the last rank does not come), lost (the last rank dies), killed (it dies in the middle of sums), missing (a rank is not even
- * started), again (opens one group after the other), leaks (opens and closes many), storm (the first rank aborts in the middle of sums,
- * which ends them everywhere), disagree (the last rank calls something else), signals (the host's handlers and masks stay, no thread of
- * the engine takes a signal), bench.
+ * aborts, the last rank does not come), frozen (the last rank stops while it receives, and the others abort), lost (the last rank dies),
+ * killed (it dies in the middle of sums), missing (a rank is not even started), again (opens one group after the other), leaks (opens and
+ * closes many), storm (the first rank aborts in the middle of sums, which ends them everywhere), disagree (the last rank calls something
+ * else), signals (the host's handlers and masks stay, no thread of the engine takes a signal), bench.
  * Ranks on one machine hand the bytes through memory, unless FLOW_SHARED_MEMORY is 0.
  * Writes "rank R of N: ..." lines; ends with status 0 if everything was as expected. */
 #include <dirent.h>
@@ -357,6 +357,14 @@ static int run_abort(const setting *self)
   return wrong;
 }
 
+static void *stop_soon(void *unused)
+{
+  (void)unused;
+  nap(0.1);
+  kill(getpid(), SIGSTOP);
+  return NULL;
+}
+
 /* The memory of a sum is given back as soon as its call has failed. */
 static int run_storm(const setting *self)
 {
@@ -374,6 +382,32 @@ static int run_storm(const setting *self)
   EXPECT(status == (link->rank == 0 || flow_communicator_is_shared(link) ? FLOW_ABORTED : FLOW_IO_ERROR));
   if (link->rank == 0) pthread_join(thread, NULL);
   flow_communicator_close(link);
+  return 0;
+}
+
+/* Most of a message is on its way when the last rank stops. Whoever sends it does not wait any longer than until it is aborted. */
+static int run_frozen(const setting *self)
+{
+  enum { MESSAGE = 100 << 20 };        /* more than the kernel takes at once */
+  flow_communicator *link = NULL;
+  pthread_t thread;
+  int *all = calloc((size_t)self->size, sizeof *all), mine = getpid();
+  EXPECT(open_link(self, "first", 60, &link) == FLOW_OK);
+  EXPECT(flow_communicator_all_gather(link, &mine, sizeof mine, all) == FLOW_OK);
+  double start = flow_clock();
+  if (is_last(link)) EXPECT(pthread_create(&thread, NULL, stop_soon, NULL) == 0);
+  else EXPECT(pthread_create(&thread, NULL, abort_soon, link) == 0);
+  flow_status status = FLOW_OK;
+  while (status == FLOW_OK) {
+    char *data = calloc(1, MESSAGE);
+    status = flow_communicator_broadcast(link, 0, data, MESSAGE);
+    free(data);
+  }
+  printf("rank %d of %d: %s after %.1f s: %s\n", link->rank, link->size, flow_status_name(status), flow_clock() - start, flow_last_error());
+  pthread_join(thread, NULL);
+  flow_communicator_close(link);
+  if (self->rank == 0) kill(all[self->size - 1], SIGKILL);
+  free(all);
   return 0;
 }
 
@@ -499,6 +533,7 @@ int main(int count, char **arguments)
 {
   static const struct { const char *name; int (*run)(const setting *); } modes[] = {
     { "calls", run_calls }, { "again", run_again }, { "alone", run_alone }, { "abort", run_abort }, { "lost", run_lost },
+    { "frozen", run_frozen },
     { "killed", run_killed }, { "leaks", run_leaks }, { "disagree", run_disagree },
     { "storm", run_storm }, { "missing", run_missing }, { "signals", run_signals }, { "bench", run_bench },
   };

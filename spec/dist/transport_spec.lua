@@ -2,6 +2,7 @@
 local support = require "spec.support.init"
 
 local program = support.program:match("^(.*/)") .. "transport_ranks"
+local strangers = support.program:match("^(.*/)") .. "strangers"
 local plugins = os.getenv("FLOWLUA_LIB"):match("^(.*/)")
 
 local function exists(path)
@@ -113,17 +114,19 @@ local function with_gloo(name, f)
   end)
 end
 
--- Starts the first `started` of `ranks` processes at once; what they wrote, after all have ended. `environment`: of the last one.
-local function run_gloo(memory, ranks, mode, started, environment)
+-- Starts the first `started` of `ranks` processes at once; what they wrote, after all have ended. `environment`: of the last one. `before`:
+-- a program that runs the shell which starts them.
+local function run_gloo(memory, ranks, mode, started, environment, before)
   local folder = support.file("store", ""):match("^(.*)/")
   local command = {}
   for rank = 0, (started or ranks) - 1 do
     command[#command + 1] = ("{ FLOW_SHARED_MEMORY=%s timeout -k 5 60 %q gloo %s %d %d %q; echo rank %d ended with $?; } &"):format(
       rank == ranks - 1 and environment or memory, program, mode, rank, ranks, folder, rank)
   end
-  local text = support.run(table.concat(command, " ") .. " wait")
+  command = table.concat(command, " ") .. " wait"
+  local text, code = support.run(before and ("%s sh -c '%s'"):format(before, command) or command)
   os.execute("rm -rf " .. folder)
-  return text
+  return text, code
 end
 
 local function check_ends(text, ranks, code)
@@ -165,6 +168,35 @@ describe("the transport gloo", function()
   end)
 
   with_gloo("ends sums everywhere when they are aborted on one rank", function() check_ends(run(3, "storm"), 3, 0) end)
+
+  -- What is half sent or half received then is known to nobody but the connection.
+  with_gloo("ends a call whose bytes are on their way when it is aborted", function()
+    for _ = 1, 3 do
+      local text = run(2, "frozen")
+      check_failure(text, 0, "aborted", { 0.2, 15 }, "broadcast: worker:7 is silent")
+      check_ends(text, 1, 0)
+    end
+  end)
+
+  with_gloo("opens one group after the other while strangers connect to its ports, and leaves nothing behind", function()
+    local text, code = run(3, "leaks", 3, "0", ("%q 1 transport_ranks"):format(strangers))
+    assert.equal(0, code, text)
+    check_ends(text, 3, 0)
+    local connections, ports = text:match("strangers: (%d+) connections to (%d+) ports")
+    assert.truthy(tonumber(connections) > 0 and tonumber(ports) > 0, text)
+  end)
+
+  with_gloo("opens its port in FLOW_DATA_PORTS", function()
+    check_ends(run(3, "calls", 3, "0 FLOW_DATA_PORTS=23450-23499"), 3, 0)
+    for ports, sentence in pairs {
+      ["23450-23440"] = 'FLOW_DATA_PORTS is "23450-23440"; write FROM-TO, two numbers from 1 to 65535, such as 5000-5015',
+      ["some"] = 'FLOW_DATA_PORTS is "some"; write FROM-TO',
+      ["80000"] = 'FLOW_DATA_PORTS is "80000"; write FROM-TO',
+    } do
+      local text = run(2, "missing", 2, "0 FLOW_DATA_PORTS=" .. ports)
+      assert.truthy(text:find(sentence, 1, true), text)
+    end
+  end)
 
   with_gloo("notices at once when a rank dies, and names it", function()
     local text = run(3, "lost")

@@ -15,7 +15,7 @@
 #include "cluster/worker/worker_state.h"
 #include "run/device/device_exchange.h"
 
-static const double OPENING_WITHIN = 20;       /* seconds: all are there already, and what opens cannot be aborted */
+static const double OPENING_WITHIN = 20;       /* seconds: all are there already */
 
 typedef enum engine { AUTO, RING, MPI, NCCL } engine;
 static const char *const engine_names[] = { "AUTO", "RING", "MPI", "NCCL" };
@@ -112,7 +112,7 @@ static flow_status open_transport(flow_worker *worker, const char *transport, ui
   own_host(worker->cluster, host);
   snprintf(group, sizeof group, "g%.0f", (double)generation);
   const flow_transport_options options = { .timeout = fmin(worker->timeout, OPENING_WITHIN), .group = group, .address = host,
-                                          .store = &store };
+                                          .store = &store, .ended = &worker->ended };
   FLOW_TRY(flow_communicator_open(transport, worker->exchange.worker, worker->exchange.workers, &options, &worker->communicator));
   worker->communicator->timeout = worker->timeout;
   return FLOW_OK;
@@ -136,6 +136,7 @@ static int abort_transport(flow_worker *worker, const char *text)
 static void take_verdict(void *state, const char *text)
 {
   flow_worker *worker = state;
+  __atomic_store_n(&worker->ended, 1, __ATOMIC_RELEASE);
   int hears = atomic_load_explicit(&worker->waiting_since, memory_order_relaxed) != 0 || atomic_load(&worker->reports);
   if (abort_transport(worker, text) && (!hears || was_launched())) flow_worker_log(worker, FLOW_LOG_WARNING, text);
 }

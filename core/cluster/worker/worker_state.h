@@ -31,6 +31,7 @@ struct flow_worker {
   flow_communicator *communicator;
   flow_communication *communication;            /* its thread */
   pthread_mutex_t    lock;                      /* of `aborts` and `devices` */
+  int                ended;                     /* a verdict has come: no transport opens any more; by __atomic_store_n */
   flow_communicator *aborts;                    /* what a verdict of the control plane aborts; NULL: nothing */
   struct flow_device_exchange **devices;        /* and these: groups of GPUs that add up among themselves, until they or this worker are closed */
   int                device_count, device_capacity;

@@ -18,12 +18,14 @@
 #include <gloo/allreduce.h>
 #include <gloo/barrier.h>
 #include <gloo/broadcast.h>
+#include <gloo/common/error.h>
 #include <gloo/config.h>
-#include <gloo/rendezvous/context.h>
 #include <gloo/transport/tcp/device.h>
 #include "base/plugin.h"
 #include "base/failure.h"
 #include "transport/transport.h"
+#include "meeting.hpp"
+#include "mesh.hpp"
 #include "store.hpp"
 
 namespace {
@@ -34,8 +36,7 @@ std::atomic<const flow_plugin_services *> core;
 
 struct Communicator : flow_communicator {
   flow_failure failure;
-  std::shared_ptr<gloo::transport::Device> device;
-  std::shared_ptr<gloo::rendezvous::Context> context;
+  std::shared_ptr<Mesh> context;
 
   Communicator() { flow_failure_clear(&failure); }
 };
@@ -256,26 +257,14 @@ flow_status barrier(flow_communicator *communicator)
   });
 }
 
-// Waits a millisecond for a message from the rank that will not come. When one thread's wait is over, Gloo closes every connection of
-// the context. Nothing happens if the connection is dead, or dies meanwhile.
-void let_time_out(Communicator *self, int rank)
-{
-  try {
-    char nothing;
-    auto buffer = self->context->createUnboundBuffer(&nothing, 1);
-    if (expect_nothing(buffer.get(), rank)) buffer->waitRecv(std::chrono::milliseconds(1));
-  } catch (...) {
-  }
-}
-
-// Gloo has no call that stops another thread's; a wait that is over does it. After the first all other connections are dead.
 void abort_calls(flow_communicator *communicator, const char *reason)
 {
   Communicator *self = of(communicator);
   flow_failure_set(&self->failure, FLOW_ABORTED, reason, NULL);
   QuietSignals quiet;
-  for (int rank = 0; rank < self->size; rank++) {
-    if (rank != self->rank) let_time_out(self, rank);
+  try {
+    if (self->context) self->context->end("aborted");
+  } catch (...) {
   }
 }
 
@@ -292,21 +281,19 @@ void close_rank(flow_communicator *communicator)
 
 void connect(Communicator *self, const flow_transport_options *options)
 {
-  gloo::transport::tcp::attr attributes(options->address);
-  self->device = gloo::transport::tcp::CreateDevice(attributes);
-  self->context = std::make_shared<gloo::rendezvous::Context>(self->rank, self->size);
-  self->context->setTimeout(milliseconds(self->timeout));
+  namespace tcp = gloo::transport::tcp;
   KeyValueStore store(core.load(), *options->store, options->group, self->timeout);
-  self->context->connectFullMesh(store, self->device);
+  tcp::attr own = tcp::CreateDeviceAttr(tcp::attr(options->address));
+  auto device = std::make_shared<tcp::Device>(own);
+  std::vector<int> sockets = meet(self->rank, self->size, own, &store, *options);
+  self->context = std::make_shared<Mesh>(self->rank, std::move(sockets), device, milliseconds(self->timeout));
 }
 
 flow_status fail_open(const Communicator *self, const StoreFailure &failure)
 {
   if (failure.status != FLOW_TIMED_OUT) return failure.status;         // the store has said why
-  size_t digits = failure.key.find_last_not_of("0123456789");          // "2" and "rank_2"
-  const char *rank = failure.key.c_str() + (digits == std::string::npos ? 0 : digits + 1);
-  return core.load()->fail(FLOW_TIMED_OUT, "opening the transport gloo: rank %s of %d did not come within %g s", rank, self->size,
-                           self->timeout);
+  return core.load()->fail(FLOW_TIMED_OUT, "opening the transport gloo: rank %s of %d did not come within %g s", failure.key.c_str(),
+                           self->size, self->timeout);
 }
 
 extern const flow_transport transport;
@@ -325,9 +312,10 @@ flow_status open_rank(int rank, int size, const flow_transport_options *options,
       if (size > 1) connect(self.get(), options);
     } catch (const StoreFailure &failure) {
       return fail_open(self.get(), failure);
+    } catch (const MeetingFailure &failure) {
+      return core.load()->fail(failure.status, "opening the transport gloo: %s", failure.sentence.c_str());
     } catch (const gloo::Exception &exception) {
-      return core.load()->fail(std::strstr(exception.what(), "imed out") || std::strstr(exception.what(), "timeout") ? FLOW_TIMED_OUT
-                               : FLOW_IO_ERROR, "opening the transport gloo at %s: %s", options->address,
+      return core.load()->fail(FLOW_IO_ERROR, "opening the transport gloo at %s: %s", options->address,
                                sentence(exception.what()).c_str());
     }
     *out = self.release();
