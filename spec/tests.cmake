@@ -168,3 +168,7 @@ foreach(guest guest guest_exporting)
 endforeach()
 target_compile_definitions(guest_exporting PRIVATE EXPORTS)
 target_link_options(guest_exporting PRIVATE -Wl,-E)
+
+# A server with threads and one model
+add_executable(shared_model spec/host/shared_model.c)
+target_link_libraries(shared_model PRIVATE flow Threads::Threads)

@@ -217,6 +217,7 @@ void flow_tensor_file_release(flow_tensor_file *file)
   flow_free(file->groups);
   flow_free(file->path);
   flow_free(file);
+  flow_memory_trim();        /* a model that has been read is there to stay, not what was in its place while it was made */
 }
 
 int flow_tensor_file_find(const flow_tensor_file *file, const char *name)

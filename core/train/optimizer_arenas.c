@@ -137,10 +137,10 @@ static flow_status add_slot_variables(flow_optimizer *optimizer, arena *a)
 static flow_status make_homes(const arena *a, flow_tensor **parts)
 {
   int64_t total = 0, offset = 0;
-  flow_tensor *flat;
+  flow_tensor *flat;                 /* not filled: pages come as variables move in, while others go */
   for (int i = 0; i < a->count; i++)
     if (!a->variables[i]->adopted) total += a->offsets[i + 1] - a->offsets[i];
-  FLOW_TRY(new_flat(flow_tensor_place(a->variables[0]->tensor), total, 0, &flat));
+  FLOW_TRY(flow_tensor_new_at(flow_tensor_place(a->variables[0]->tensor), FLOW_FLOAT32, 1, &total, &flat));
   flow_status status = FLOW_OK;
   for (int i = 0; i < a->count && status == FLOW_OK; i++) {
     const flow_tensor *t = a->variables[i]->tensor;
@@ -171,6 +171,7 @@ static flow_status adopt(flow_optimizer *optimizer, flow_variable *const *variab
     if (status == FLOW_OK && parts[i]) {
       status = flow_variable_move(a->variables[i], parts[i]);
       a->variables[i]->adopted = status == FLOW_OK;
+      flow_memory_trim();              /* where it was is as large as the weights, and nothing else has these sizes */
     }
     flow_tensor_release(parts[i]);
   }

@@ -119,6 +119,31 @@ describe("what is made outside of the scope", function()
     assert.same(said[0], said[1])
   end)
 
+  it("evaluates and predicts on each worker by itself, which is said once, with the results that the workers together have", function()
+    if missing then return pending(missing) end
+    local said, output, code = launch [[
+      local weights = {}
+      local outside, inside = net(layers.Input { 4 }), strategy.scope(function() return net(layers.Input { 4 }) end)
+      for i, v in ipairs(outside:get_weights()) do weights[i] = flow.random.normal(v.shape, { seed = i }) end
+      outside:set_weights(weights)
+      inside:set_weights(weights)
+      local data = flow.data.Dataset.from_tensor_slices({ x, y }):batch(5)
+      for _, model in ipairs { outside, inside } do
+        print("=", ("%.5f"):format(model:evaluate(data, { verbose = 0 }).loss))
+        print("=", ("%.5f"):format(model:evaluate(x, y, { verbose = 0 }).loss))
+        print("=", ("%.5f"):format(tonumber(digest { model:predict(data, { verbose = 0 }) })))
+        print("=", #model:predict(x, { verbose = 0 }))
+      end
+      if index == 0 then print("=", outside:evaluate(x, y, { verbose = 0 }).loss > 0) end]]
+    assert.equal(0, code, output)
+    for i = 1, 4 do assert.equal(said[0][i], said[0][4 + i], output) end
+    assert.equal("12", said[0][4], output)
+    assert.equal("true", table.remove(said[0]), output)
+    assert.same(said[0], said[1], output)
+    local sentence = "was made outside of the scope of MultiWorkerMirroredStrategy: this worker computes all"
+    assert.equal(2, select(2, output:gsub(sentence, "")), output)
+  end)
+
   it("is refused in a loop of its own that strategy:run does not call", function()
     if missing then return pending(missing) end
     local said, output = launch [[

@@ -62,6 +62,16 @@ function ownership.adopt(model, what)
   if model._compiled then p.strategy._worker:share_variables(model._compiled.optimizer.variables) end
 end
 
+-- A model that was made outside of all scopes evaluates and predicts on each worker by itself, all of the data that it is given there, as
+-- with tf.distribute: one worker alone may do it, for example the chief with what it has loaded. Said once, since each has its own weights.
+function ownership.say_apart(model, what)
+  local p = placement.joined()
+  if not p or rawget(model, "_placement") or rawget(model, "_said_apart") then return end
+  rawset(model, "_said_apart", true)
+  log.info("%s: %s was made outside of the scope of %s: this worker computes all of the data by itself, with its own weights (make or load "
+    .. "it in the scope to share the work among the %d workers)", what, object.title(model), tostring(p.strategy), p.workers)
+end
+
 -- What trains variables by itself on each of several workers is refused, since they would drift apart: not so in a step of fit, in what
 -- strategy:run calls, and with a strategy of one device, which says that it is meant.
 function ownership.check_update(what)

@@ -153,8 +153,13 @@ end
 -- Into a tensor, or into a variable, whose version grows with it.
 function File:read_into(which, value)
   local handle, index = handle_of(self), index_of(self, which)
-  if variable.is_variable(value) then value:assign(self:read(which))
-  else check(C.flow_tensor_file_read_into(handle, index, native.pointer(value))) end
+  if variable.is_variable(value) then
+    local content = self:read(which)
+    value:assign(content)
+    content:close()                   -- as large as the variable: nobody waits for a collection
+  else
+    check(C.flow_tensor_file_read_into(handle, index, native.pointer(value)))
+  end
 end
 
 function File:note(path, key)

@@ -345,6 +345,7 @@ function Model:evaluate(options)
   check_call("evaluate", options)
   local x, y = options.x, options.y
   training.compiled(self, "evaluate")
+  ownership.say_apart(self, "evaluate")
   training.check_sample_weight(options.sample_weight)
   local size, limit = options.batch_size or 32, options.steps
   local data = Feed.is(x) and read_feed(self, "test", "evaluate", x, y, options, limit) or
@@ -417,6 +418,7 @@ function Model:predict(options)
   check_call("predict", options)
   local x = options.x
   training.prepare(self)
+  ownership.say_apart(self, "predict")
   local size, limit = options.batch_size or 32, options.steps
   local verbose = progress.verbosity(options.verbose)
   local feed = Feed.is(x) and read_feed(self, "predict", "predict", x, nil, options, limit).feed

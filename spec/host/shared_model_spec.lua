@@ -1,0 +1,75 @@
+-- shared_model_spec.lua: how much memory a model takes: in a server with eight threads, and where it is replaced by a newer one. The sizes
+-- are those of the pages that a process holds, which other processes do not change.
+local support = require "spec.support.init"
+local program = support.program:match("^(.*/)") .. "shared_model"
+local MEGABYTES = 1000 -- KB
+
+-- 16.6 million parameters.
+local MAKE = [[
+  local flow = require "flow"
+  local layers = flow.layers
+  local model = flow.Sequential { layers.Input { 2048 }, layers.Dense(4096, { activation = "relu" }), layers.Dense(2000), layers.Dense(10) }
+  model:compile { optimizer = "sgd", loss = "mse" }
+  model:save((...))
+]]
+
+local RELOAD = [[
+  local flow = require "flow"
+  local path = ...
+  local x = flow.ones { 3, 2048 }
+  local function held()
+    for line in io.lines("/proc/self/status") do
+      local kilobytes = line:match("^VmRSS:%s+(%d+)")
+      if kilobytes then return tonumber(kilobytes) end
+    end
+  end
+  local function load()
+    local model = flow.load_model(path)
+    model:predict(x, { verbose = 0 })
+    return model
+  end
+  local before = held()
+  local model = load()
+  print("loaded", held() - before)
+  model:close()
+  print("closed", held() - before)
+  model = load()
+  print("again", held() - before)
+  local newer = load()
+  print("both", held() - before)
+  model:close()
+  print("newer", held() - before)
+  newer:close()
+]]
+
+describe("a model of 66 MB", function()
+  local missing = os.getenv("FLOW_SANITIZED") and "sanitizers keep memory of their own"
+  local path
+
+  setup(function()
+    if missing then return end
+    path = support.file("large.keras", "")
+    support.run(("%q %s %s"):format(support.program, support.file("make.lua", MAKE), path))
+  end)
+  teardown(function() if path then os.remove(path) end end)
+
+  it("takes less than 100 MB in a server whose eight threads predict with it", function()
+    if missing then return pending(missing) end
+    local text, code = support.run(("%q %s 8 5"):format(program, path))
+    assert.equal(0, code, text)
+    local held = tonumber(text:match("served (%d+) KB"))
+    assert.truthy(held > 60 * MEGABYTES and held < 100 * MEGABYTES, text)
+    assert.truthy(tonumber(text:match("loading (%d+) KB")) < 120 * MEGABYTES, text)      -- while its optimizer takes the weights over
+  end)
+
+  -- The 64 MB that were freed last are kept for what comes next, of the same sizes.
+  it("leaves its memory to the one that replaces it", function()
+    if missing then return pending(missing) end
+    local text, code = support.run(("%q %s %s"):format(support.program, support.file("reload.lua", RELOAD), path))
+    assert.equal(0, code, text)
+    for name, most in pairs { loaded = 100, closed = 100, again = 100, both = 170, newer = 170 } do
+      local held = tonumber(text:match(name .. "%s+(%-?%d+)"))
+      assert.truthy(held < most * MEGABYTES, name .. "\n" .. text)
+    end
+  end)
+end)
