@@ -75,7 +75,6 @@ int main(int count, char **arguments)
     if (pthread_create(&threads[i], NULL, serve, &numbers[i]) != 0) return 3;
   }
   for (int i = 0; i < thread_count; i++) pthread_join(threads[i], NULL);
-  if (getenv("SHOW")) system("grep -E \"Rss|VmHWM\" /proc/$PPID/status; cat /proc/$PPID/smaps | awk \"/^[0-9a-f]+-/ {n=\\$0} /^Rss/ && \\$2>4000 {print \\$2, n}\"");
   printf("loading %.0f KB, served %.0f KB\n", loading, highest() - before);
   flow_model_release(model);
   flow_context_release(context);
