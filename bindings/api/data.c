@@ -1,8 +1,6 @@
 /* data.c: the C API's access to datasets. The constructors stand, with their checks, in core/data, one file a stage. */
 #include "data/dataset.h"
 
-#include <math.h>
-
 int flow_dataset_component_count(const flow_dataset *dataset) { return dataset ? dataset->spec.count : 0; }
 
 const flow_component *flow_dataset_component(const flow_dataset *dataset, int index)
@@ -11,11 +9,3 @@ const flow_component *flow_dataset_component(const flow_dataset *dataset, int in
 }
 
 double flow_dataset_cardinality(const flow_dataset *dataset) { return dataset ? (double)dataset->cardinality : 0; }
-
-flow_status flow_check_whole(const char *what, const char *name, double value, double least, int64_t *out)
-{
-  if (!(value >= least) || value > 0x1p53 || value != floor(value))
-    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s is a whole number from %.0f, got %g", what, name, least, value);
-  *out = (int64_t)value;
-  return FLOW_OK;
-}

@@ -1,16 +1,6 @@
-/* library.c: the C API's facts about the library itself. Errors and log: core/base/status.c and log.c. */
+/* library.c: the C API's facts about the library itself: its instruction set and threads. Version, errors and log: core/base. */
 #include "base/team.h"
 #include "kernels.h"
-
-int flow_abi_version(void)
-{
-  return FLOW_ABI_VERSION;
-}
-
-const char *flow_version(void)
-{
-  return FLOW_VERSION;
-}
 
 const char *flow_isa(void)
 {

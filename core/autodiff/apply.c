@@ -1,6 +1,7 @@
 /* apply.c: flow_apply, the single way to run an op: casts and checks its inputs, then runs it at once, or appends it to
  * the trace that a symbolic input belongs to, and tells the tapes that record. */
 #include "graph/context.h"
+#include "autodiff/apply.h"
 #include <string.h>
 
 #include "base/float_state.h"

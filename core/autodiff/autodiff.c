@@ -1,6 +1,8 @@
 /* autodiff.c: reverse differentiation. One pass for eager tapes and traces: it walks a tape's nodes backwards and calls
  * the gradient rule of each op's record, which itself just calls ops. */
 #include "graph/tape.h"
+#include "autodiff/gradients.h"
+#include "autodiff/apply.h"
 #include "base/float_state.h"
 #include "graph/variable.h"
 #include <string.h>
@@ -48,7 +50,7 @@ static void mark_reached(const pass *p, int begin, int end)
     const flow_node *node = &p->graph->nodes[n];
     int reached = 0;
     for (int i = 0; i < node->input_count; i++) reached |= p->wanted[node->inputs[i]];
-    if (!reached || !flow_op(node->op)->gradient) continue;
+    if (!reached || !flow_gradient_of(node->op)) continue;
     for (int i = 0; i < node->output_count; i++)
       if (flow_dtype_is_float(p->graph->values[node->outputs[i]].signature.dtype)) p->wanted[node->outputs[i]] = 1;
   }
@@ -61,7 +63,7 @@ static flow_status step_back(pass *p, int index)
   flow_node node = p->graph->nodes[index];
   int flows = 0, n = node.input_count, m = node.output_count;
   for (int i = 0; i < m; i++) flows |= node.outputs[i] < p->value_count && p->gradients[node.outputs[i]] != NULL;
-  if (!flows || !flow_op(node.op)->gradient) return FLOW_OK;   /* no rule: a source may still lie here */
+  if (!flows || !flow_gradient_of(node.op)) return FLOW_OK;   /* no rule: a source may still lie here */
 
   void *block;
   FLOW_TRY(flow_alloc_zero((sizeof(flow_tensor *) * 2 + sizeof(int)) * (size_t)(n + m), &block));
@@ -78,7 +80,7 @@ static flow_status step_back(pass *p, int index)
     flow_gradient_step step = { .context = p->context, .op = node.op, .input_count = n, .output_count = m,
                                 .attributes = &node.attributes, .inputs = inputs, .outputs = outputs,
                                 .output_gradients = output_gradients, .needed = needed, .input_gradients = input_gradients };
-    if (status == FLOW_OK) status = flow_op(node.op)->gradient(&step);
+    if (status == FLOW_OK) status = flow_gradient_of(node.op)(&step);
     for (int i = 0; i < n; i++) {
       if (status == FLOW_OK && input_gradients[i] && needed[i]) status = accumulate(p, node.inputs[i], input_gradients[i]);
       else flow_tensor_release(input_gradients[i]);

@@ -1,6 +1,7 @@
 /* eager.c: an op on concrete tensors, at once: outputs are allocated, the kernel chosen, the team asked to help where
  * there is enough to do. */
 #include "graph/context.h"
+#include "autodiff/apply.h"
 #include "base/float_state.h"
 #include "graph/profile.h"
 #include "autodiff/eager.h"

@@ -3,6 +3,7 @@
 #define FLOW_AUTODIFF_EAGER_H
 
 #include "ops/launch.h"
+#include "autodiff/apply.h"
 
 /* A tensor as an operand: its memory, shape and strides. */
 void flow_fill_operand(flow_operand *operand, const flow_tensor *tensor);

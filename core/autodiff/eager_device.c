@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "graph/context.h"
+#include "autodiff/apply.h"
 #include "graph/profile.h"
 #include "autodiff/eager.h"
 #include "tensor/mirrors.h"

@@ -1,5 +1,6 @@
 /* expression.c: see expression.h. */
 #include "autodiff/expression.h"
+#include "autodiff/gradients.h"
 
 #include <string.h>
 

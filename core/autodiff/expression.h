@@ -11,6 +11,7 @@
 #define FLOW_AUTODIFF_EXPRESSION_H
 
 #include "ops/op.h"
+#include "autodiff/gradients.h"
 
 enum { FLOW_EXPRESSION_MOST = 64 };   /* tensors; the longest rule makes some 20 */
 

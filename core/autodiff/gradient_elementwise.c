@@ -3,6 +3,8 @@
 #include <math.h>
 
 #include "autodiff/expression.h"
+#include "autodiff/gradients.h"
+#include "autodiff/apply.h"
 #include "ops/rules.h"
 
 /* ---- one input ---------------------------------------------------------------------------------------------------------- */

@@ -1,5 +1,7 @@
 /* gradient_image.c: gradient rules of what resizes and samples images: both are linear in the image. */
 #include "ops/rules.h"
+#include "autodiff/gradients.h"
+#include "autodiff/apply.h"
 
 flow_status flow_gradient_resize(flow_gradient_step *step)
 {

@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "autodiff/expression.h"
+#include "autodiff/gradients.h"
+#include "autodiff/apply.h"
 #include "ops/rules.h"
 
 /* ---- reductions: shapes "kept" have 1 where x was reduced, so that they broadcast against x ------------------------------ */

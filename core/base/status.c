@@ -1,6 +1,7 @@
 /* status.c: the message of this thread's last failure, and texts that are built piece by piece. */
 #include "base/status.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -131,4 +132,12 @@ const char *flow_shape_text(int rank, const int64_t *shape)
   flow_text text = flow_text_into(buffer, SHAPE_SIZE);
   flow_text_add_shape(&text, rank, shape);
   return buffer;
+}
+
+flow_status flow_check_whole(const char *what, const char *name, double value, double least, int64_t *out)
+{
+  if (!(value >= least) || value > 0x1p53 || value != floor(value))
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s is a whole number from %.0f, got %g", what, name, least, value);
+  *out = (int64_t)value;
+  return FLOW_OK;
 }

@@ -26,6 +26,9 @@ flow_error_fields flow_error_fields_now(void);
 /* Adds a field to the failure that was just written: return flow_fail_field(flow_fail(...), FLOW_ERROR_ROW, row). Returns `status`. */
 flow_status flow_fail_field(flow_status status, flow_error_field field, double value);
 
+/* A count that the C API was given as a double: *out is a whole number from `least` on. `what` names the call, `name` the argument. */
+flow_status flow_check_whole(const char *what, const char *name, double value, double least, int64_t *out);
+
 /* Puts text in front of the current message, whose fields stay: a layer names itself around an op's error. Returns `status`. */
 flow_status flow_fail_prefix(flow_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

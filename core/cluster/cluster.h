@@ -1,5 +1,6 @@
-/* core/dist: several processes train one model. cluster.h says who they are, protocol.h how they stay in touch, frame.h what that
- * looks like as bytes.
+/* core/cluster: several processes train one model. cluster.h says who they are; control/ how they stay in touch: protocol.h, and frame.h
+ * what that looks like as bytes; worker/ puts the control plane and a transport together for one process. Uses base; control/ also the
+ * context that it watches for interrupts; worker/ also transport and run.
  *
  * cluster.h: the tasks of a cluster and which of them this process is, from TF_CONFIG or from what a launcher (mpirun, srun) left in
  * the environment. A cluster is immutable once made. Roles follow TensorFlow's multi_worker_util.py:

@@ -1,4 +1,5 @@
-/* core/data: the input pipeline: where training data comes from, without Lua in the loop.
+/* core/data: the input pipeline: where training data comes from, without Lua in the loop. sources/ begin a pipeline, transformations/
+ * are its stages. Uses image, io, and run for the functions of map().
  *
  * Reading order: dataset.h (this contract), dataset.c, iterator.c; then one file per stage, simple ones first: slices, range,
  * take, batch, shuffle, repeat; then threads.h (waiting, forking), map, prefetch, interleave; generator (Lua as a source).
@@ -11,7 +12,7 @@
  *            cancelling, requests to Lua.
  * cursor     one stage of one pass: the class's own state over cursors of its inputs. A cursor is used by one thread at a time.
  *
- * How to write a stage: a C file core/data/<stage>.c with a struct that begins with flow_dataset (its parameters), a struct
+ * How to write a stage: a C file core/data/transformations/<stage>.c with a struct that begins with flow_dataset (its parameters), a struct
  * that begins with flow_cursor (its state), one const flow_dataset_class, and a constructor that calls flow_dataset_new and
  * sets spec and cardinality (both begin as those of the first input). next() pulls from its inputs with flow_cursor_pull.
  *
@@ -108,8 +109,6 @@ flow_status   flow_check_dataset(const char *what, const flow_dataset *dataset);
 void          flow_dataset_identify(flow_dataset *dataset, uint64_t parameter);
 /* Its cursors draw when they open: from this pair of seeds. */
 void          flow_dataset_set_random(flow_dataset *dataset, double seed, double seed2);
-/* A count from the C API in *out: a whole number from `least`. */
-flow_status   flow_check_whole(const char *what, const char *name, double value, double least, int64_t *out);
 
 /* ---- elements and their signatures ------------------------------------------------------------------------------------ */
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "base/philox.h"
-#include "plan/plan.h"
 #include "graph/tape.h"
 #include "tensor/place.h"
 
@@ -143,7 +142,7 @@ flow_status flow_trace_begin(flow_context *context)
   return FLOW_OK;
 }
 
-static flow_status innermost(flow_context *context, const char *who, flow_graph **out)
+flow_status flow_innermost_trace(flow_context *context, const char *who, flow_graph **out)
 {
   *out = flow_context_trace(context);
   if (!*out) return flow_fail(FLOW_INVALID_STATE, "%s: no trace is open", who);
@@ -154,7 +153,7 @@ flow_status flow_trace_input(flow_context *context, int dtype, int rank, const i
 {
   flow_graph *graph;
   int value;
-  FLOW_TRY(innermost(context, "flow_trace_input", &graph));
+  FLOW_TRY(flow_innermost_trace(context, "flow_trace_input", &graph));
   if (rank < 0 || rank > FLOW_MAX_RANK || !flow_dtype_name(dtype))
     return flow_fail(FLOW_INVALID_ARGUMENT, "input of a trace: rank %d or dtype %d does not exist", rank, dtype);
   flow_signature signature = { .dtype = dtype, .rank = rank };
@@ -171,7 +170,7 @@ flow_status flow_trace_constant(flow_context *context, flow_tensor *tensor, flow
 {
   flow_graph *graph;
   int value;
-  FLOW_TRY(innermost(context, "flow_trace_constant", &graph));
+  FLOW_TRY(flow_innermost_trace(context, "flow_trace_constant", &graph));
   FLOW_TRY(flow_check_concrete("constant of a trace", tensor));
   FLOW_TRY(flow_graph_constant(graph, tensor, &value));
   flow_signature signature = graph->values[value].signature;
@@ -189,16 +188,7 @@ void flow_trace_abort(flow_context *context)
   flow_graph_release(graph);
 }
 
-flow_status flow_trace_end(flow_context *context, flow_tensor *const *outputs, int count, flow_plan **out)
-{
-  flow_graph *graph;
-  FLOW_TRY(innermost(context, "flow_trace_end", &graph));
-  flow_status status = flow_plan_make(graph, outputs, count, out);
-  flow_trace_abort(context);
-  return status;
-}
-
-/* The input of the op that made `tensor`, for losses that want the logits that are the input of a softmax. Declared in op.h. */
+/* The input of the op that made `tensor`, for losses that want the logits that went into a softmax. Declared in context.h. */
 flow_tensor *flow_producer_input(flow_context *context, flow_tensor *tensor, int op)
 {
   flow_graph *graph = tensor->graph;

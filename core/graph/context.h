@@ -47,10 +47,8 @@ static inline flow_graph *flow_context_trace(const flow_context *context)
   return scopes->trace_count ? scopes->traces[scopes->trace_count - 1] : NULL;
 }
 
-/* replicas.c: x summed over the replicas of the open trace, or its mean weighted by their rows. New reference, to x itself where there
- * is one replica only, or no trace. */
-flow_status flow_sum_over_replicas(flow_context *context, flow_tensor *x, flow_tensor **out);
-flow_status flow_mean_over_replicas(flow_context *context, flow_tensor *x, flow_tensor **out);
+/* The same, or FLOW_INVALID_STATE: `who` names the call that needs one. */
+flow_status flow_innermost_trace(flow_context *context, const char *who, flow_graph **out);
 
 /* Tells the eager tapes that record about an op that ran (tape.c). */
 flow_status flow_tapes_record(flow_context *context, int op, flow_tensor *const *inputs, int input_count,
@@ -59,5 +57,9 @@ flow_status flow_tapes_record(flow_context *context, int op, flow_tensor *const 
 flow_graph *flow_tapes_find(flow_context *context, const flow_tensor *tensor, int *value);
 /* Tells them that `tensor` is a reading of a trainable variable. */
 flow_status flow_tapes_watch_variable(flow_context *context, flow_variable *variable, flow_tensor *tensor);
+
+/* Input 0 of the op that produced `tensor`, if that op is `op` and a trace or a recording tape knows it; a new reference,
+ * or NULL. Losses use it to find the logits that went into a softmax. */
+flow_tensor *flow_producer_input(flow_context *context, flow_tensor *tensor, int op);
 
 #endif

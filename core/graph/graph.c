@@ -3,25 +3,9 @@
 #include <string.h>
 #include "tensor/place.h"
 
-flow_status flow_graph_new(flow_graph **out)
+static void release_graph(void *self)
 {
-  void *block;
-  FLOW_TRY(flow_alloc_zero(sizeof(flow_graph), &block));
-  flow_graph *graph = block;
-  atomic_init(&graph->references, 1);
-  *out = graph;
-  return FLOW_OK;
-}
-
-flow_graph *flow_graph_retain(flow_graph *graph)
-{
-  atomic_fetch_add_explicit(&graph->references, 1, memory_order_relaxed);
-  return graph;
-}
-
-void flow_graph_release(flow_graph *graph)
-{
-  if (!graph || atomic_fetch_sub_explicit(&graph->references, 1, memory_order_acq_rel) != 1) return;
+  flow_graph *graph = self;
   for (int i = 0; i < graph->value_count; i++) {
     flow_tensor_release(graph->values[i].tensor);
     flow_variable_release(graph->values[i].variable);
@@ -33,6 +17,27 @@ void flow_graph_release(flow_graph *graph)
   flow_free(graph->versions);
   flow_place_release(graph->place);
   flow_free(graph);
+}
+
+flow_status flow_graph_new(flow_graph **out)
+{
+  void *block;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_graph), &block));
+  flow_graph *graph = block;
+  flow_counted_init(&graph->counted, release_graph);
+  *out = graph;
+  return FLOW_OK;
+}
+
+flow_graph *flow_graph_retain(flow_graph *graph)
+{
+  flow_counted_retain(&graph->counted);
+  return graph;
+}
+
+void flow_graph_release(flow_graph *graph)
+{
+  if (graph) flow_counted_release(&graph->counted);
 }
 
 flow_signature flow_tensor_signature(const flow_tensor *tensor)

@@ -1,19 +1,16 @@
-/* core/graph: from calls of ops to plans. Reading order:
+/* core/graph: what is traced, and who traces. Uses base, tensor, ops. Reading order:
  *   graph.h      the list of nodes that a trace appends to (and an eager tape remembers)
  *   context.h    one caller: its stack of traces, its recording tapes, its seed
  *   variable.h   tensors that outlive a step, and their versions within a trace
- *   autodiff.c   reverse differentiation over the nodes, the same for tapes and traces
- *   fuse.c       patterns of nodes that one fused op does better; fuse_*.c: more of them, each for a reason of its own;
- *                fold_*.c: what others do on their way; join_casts.c, transpose_filters.c: nodes that do the same with several
- *                tensors
- *   plan.h       a finished graph: dead nodes dropped, effects last, nodes grouped into segments; immutable
- *   instance.h   a plan's memory, bindings and kernels for one capacity
- *   executor.c   one run: segments, slots, chunks, the verdict, the commit tail
+ *   tape.h       what an eager tape remembers
+ *   profile.h    where the time of a caller's ops goes
+ * From here a graph goes on: core/autodiff appends its gradients, core/plan makes a plan of it, core/run runs the plan.
  *
  * graph.h: values and nodes in static single assignment: every value is written once, by its node. */
 #ifndef FLOW_GRAPH_GRAPH_H
 #define FLOW_GRAPH_GRAPH_H
 
+#include "base/counted.h"
 #include "base/memory.h"
 #include "ops/op.h"
 
@@ -45,7 +42,7 @@ typedef struct flow_node {
 typedef struct flow_reading { flow_variable *variable; int value; } flow_reading;
 
 typedef struct flow_graph {
-  _Atomic int   references;
+  flow_counted  counted;             /* first: tensors hold references without knowing more */
   int           exact;               /* kernels may not trade rounding for speed */
   int           gathers;             /* flow_gathers: the replicas' rows can be put together */
   int           replicas;            /* what is traced is done by this many at the same time, each on its part of the batch; 1: alone */

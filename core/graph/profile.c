@@ -13,9 +13,8 @@ static void describe_shapes(const flow_operand *inputs, int count, char *text, i
   }
 }
 
-/* Returns the number of the entry, -1: memory is short. */
-static int add(flow_profile *profile, const char *op, const char *variant, const flow_operand *inputs, int input_count, double seconds,
-               double bytes)
+int flow_profile_add(flow_profile *profile, const char *op, const char *variant, const flow_operand *inputs, int input_count, double seconds,
+                     double bytes)
 {
   flow_profile_entry entry = { .op = op, .variant = variant, .seconds = seconds, .calls = 1, .bytes = bytes };
   describe_shapes(inputs, input_count, entry.shape, sizeof entry.shape);
@@ -35,56 +34,11 @@ static int add(flow_profile *profile, const char *op, const char *variant, const
   return -1;
 }
 
-static void add_event(flow_profile *profile, int entry, int thread, const flow_watch *watch)
+void flow_profile_add_event(flow_profile *profile, int entry, int thread, const flow_watch *watch)
 {
   if (entry < 0 || watch->begin == 0 || profile->event_count == profile->event_most) return;
   profile->events[profile->event_count++] =
     (flow_profile_event){ .entry = entry, .thread = thread, .begin = watch->begin, .end = watch->end, .busy = watch->seconds };
-}
-
-static double output_bytes(const flow_instance *instance, const flow_entry *entry)
-{
-  double bytes = 0;
-  for (int i = 0; i < entry->output_count; i++) {
-    const flow_binding *binding = &entry->bindings[entry->input_count + i];
-    if (binding->mode == FLOW_BIND_NONE) continue;
-    bytes += (double)flow_value_bytes(&instance->plan->graph->values[binding->value].signature, instance->rows);
-  }
-  return bytes;
-}
-
-/* What an instance holds: its arena, what it saves aside, and its members' own memory. */
-static void note_memory(flow_profile *profile, const flow_instance *instance)
-{
-  double members = (double)instance->member_count * (double)(instance->local_bytes + instance->scratch_bytes);
-  double memory = (double)instance->arena_bytes + members;
-  for (int i = 0; i < instance->saved_count; i++) memory += (double)instance->saved[i].bytes;
-  if ((double)instance->arena_bytes > profile->arena) profile->arena = (double)instance->arena_bytes;
-  if (memory > profile->memory) profile->memory = memory;
-}
-
-void flow_profile_add_run(flow_profile *profile, const flow_instance *instance, double wall)
-{
-  double inside = 0;
-  int members = instance->replica_count > 1 ? 1 : instance->members_ran;      /* of several replicas what the first one's member did */
-  for (int e = 0; e < instance->plan->order_count; e++) {
-    const flow_entry *entry = &instance->entries[e];
-    if (entry->alias) continue;
-    double seconds = 0;
-    for (int m = 0; m < members; m++) seconds += instance->members[m].watches[e].seconds;
-    flow_operand shapes[2];
-    for (int i = 0; i < entry->input_count && i < 2; i++) {
-      const flow_signature *signature = &instance->plan->graph->values[entry->bindings[i].value].signature;
-      shapes[i].rank = signature->rank;
-      flow_resolve_shape(signature, instance->rows, shapes[i].shape);
-    }
-    int number = add(profile, flow_op(instance->plan->graph->nodes[entry->node].op)->name, entry->kernel->variant, shapes,
-                     entry->input_count, seconds / members, output_bytes(instance, entry));
-    for (int m = 0; m < members; m++) add_event(profile, number, m, &instance->members[m].watches[e]);
-    inside += seconds / members;
-  }
-  profile->waiting += wall - inside;
-  note_memory(profile, instance);
 }
 
 void flow_profile_add_call(flow_profile *profile, const flow_kernel *kernel, const flow_call *call, double seconds)
@@ -94,8 +48,8 @@ void flow_profile_add_call(flow_profile *profile, const flow_kernel *kernel, con
     const flow_operand *output = &call->outputs[i];
     bytes += (double)flow_shape_size(output->rank, output->shape) * flow_dtype_size(output->dtype);
   }
-  int number = add(profile, flow_op(call->op)->name, kernel->variant, call->inputs, call->input_count, seconds, bytes);
-  add_event(profile, number, 0, &(flow_watch){ .seconds = seconds, .begin = now - seconds, .end = now });
+  int number = flow_profile_add(profile, flow_op(call->op)->name, kernel->variant, call->inputs, call->input_count, seconds, bytes);
+  flow_profile_add_event(profile, number, 0, &(flow_watch){ .seconds = seconds, .begin = now - seconds, .end = now });
 }
 
 flow_status flow_profile_begin(flow_context *context)

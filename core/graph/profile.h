@@ -4,7 +4,7 @@
 #define FLOW_GRAPH_PROFILE_H
 
 #include "graph/context.h"
-#include "run/instance.h"
+#include "ops/launch.h"
 
 struct flow_profile {
   int                 active;
@@ -16,8 +16,12 @@ struct flow_profile {
   int                 event_count, event_most;
 };
 
-/* Adds the kernels of the run that has just ended and took `wall` seconds. Only detail is lost when memory is short. */
-void flow_profile_add_run(flow_profile *profile, const flow_instance *instance, double wall);
+/* Adds time spent in a variant of an op on inputs of these shapes, and the bytes of its outputs. Returns the number of the entry, -1: memory
+ * is short, the time counts as waiting. */
+int  flow_profile_add(flow_profile *profile, const char *op, const char *variant, const flow_operand *inputs, int input_count,
+                      double seconds, double bytes);
+/* Keeps when a thread was in the kernel of an entry, if events are kept. */
+void flow_profile_add_event(flow_profile *profile, int entry, int thread, const flow_watch *watch);
 /* Adds one eager call. */
 void flow_profile_add_call(flow_profile *profile, const flow_kernel *kernel, const flow_call *call, double seconds);
 

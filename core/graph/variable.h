@@ -20,6 +20,8 @@ struct flow_variable {
 flow_status flow_variable_over(flow_tensor *storage, const char *name, int trainable, int sync, flow_variable **out);
 /* What an effect writes through: in a trace the VARIABLE value of the storage, else the storage itself. New reference. */
 flow_status flow_variable_handle(flow_context *context, flow_variable *variable, flow_tensor **out);
+/* In a trace: what reading yields from now on is a copy of `value`. */
+flow_status flow_variable_set_version(flow_graph *graph, flow_variable *variable, int value);
 /* After an effect updated the storage in place: later reads see the new content. */
 flow_status flow_variable_updated(flow_context *context, flow_variable *variable);
 /* Moves the storage into `tensor` (same dtype and shape, contiguous), which is retained. Between memories of the host it cannot fail. */

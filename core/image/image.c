@@ -6,7 +6,7 @@
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "io/file.h"
-#include "plugins/image/image_plugin.h"
+#include "image/image_plugin.h"
 
 enum { MOST_FILE_BYTES = 1 << 30 };
 

@@ -1,4 +1,4 @@
-/* core/data: what comes in: pictures, folders of them, files of records, and the pipeline that reads them.
+/* core/image: pictures, as bytes of a file and as pixels, and their resizing. Uses base and io.
  *
  * image.h: pictures as bytes. The format is told by the content, never by the name. Files are hostile: dimensions are
  * checked against the file's size and a limit before memory is taken. */

@@ -1,4 +1,5 @@
-/* core/io: files: NumPy arrays (npy, npz) and what every format needs: checked reading, atomic writing.
+/* core/io: files: NumPy arrays (npy, npz) and what every format needs: checked reading, atomic writing. Uses
+ * base and tensor.
  *
  * file.h: a source reads a file, or a range of it, as it stands or inflated. It knows the real size of the file, so that
  * a format can refuse a size that its header claims before it takes memory. A sink writes beside the target and renames,

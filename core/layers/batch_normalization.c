@@ -3,6 +3,7 @@
  * and always when the layer is frozen, with the moving averages. Where replicas train together each takes the mean and variance of its own
  * part of the batch, as in Keras, unless they are `synchronized`. */
 #include "graph/context.h"
+#include "autodiff/apply.h"
 #include "layers/express.h"
 #include "layers/layer.h"
 

@@ -1,5 +1,6 @@
 /* cropping2d.c: Cropping2D: images without some rows and columns at their borders. */
 #include "layers/margins.h"
+#include "autodiff/apply.h"
 
 static const flow_argument parameters[] = {
   { "cropping", FLOW_SIDES, "0", NULL },

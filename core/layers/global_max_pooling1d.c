@@ -1,5 +1,6 @@
 /* global_max_pooling1d.c: GlobalMaxPooling1D: the largest value over the steps of a sequence, {batch, steps, features}. */
 #include "layers/pooling.h"
+#include "autodiff/apply.h"
 
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {

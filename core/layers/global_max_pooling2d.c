@@ -1,5 +1,6 @@
 /* global_max_pooling2d.c: GlobalMaxPooling2D: the largest value over height and width. */
 #include "layers/pooling.h"
+#include "autodiff/apply.h"
 
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {

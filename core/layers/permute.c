@@ -1,5 +1,6 @@
 /* permute.c: Permute: the axes of each sample in another order; dims counts them from 1, the batch stays first. */
 #include "layers/express.h"
+#include "autodiff/apply.h"
 #include "layers/layer.h"
 
 static const flow_argument parameters[] = {

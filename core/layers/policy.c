@@ -1,5 +1,6 @@
 /* policy.c: see policy.h. */
 #include "layers/policy.h"
+#include "autodiff/apply.h"
 
 #include <string.h>
 

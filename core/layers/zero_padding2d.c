@@ -1,5 +1,6 @@
 /* zero_padding2d.c: ZeroPadding2D: rows and columns of zeros around images. */
 #include "layers/margins.h"
+#include "autodiff/apply.h"
 
 static const flow_argument parameters[] = {
   { "padding", FLOW_SIDES, "1", NULL },

@@ -1,5 +1,6 @@
 /* core/models: models without Lua: a .keras file becomes a list of layer calls that predicts, trains and is saved again. Lua has its own
  * walk over layers (lua/flow/model/init.lua), which can hold layers written in Lua; here only the library's own layers are known.
+ * Uses everything below but data.
  *
  * model.h: reading order: model_read.c (config.json to calls), model_file.c (variables and files), model_run.c (steps), session.h (callers in
  * several threads). */

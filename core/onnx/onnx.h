@@ -1,4 +1,5 @@
-/* core/onnx: a traced graph as a file that other runtimes read: ONNX (onnx.ai), IR version 8, operators of version 18.
+/* core/onnx: a traced graph as a file that other runtimes read: ONNX (onnx.ai), IR version 8, operators of version 18. Uses
+ * autodiff, graph, io.
  *
  *   onnx.h           an export under construction, and what the rules of ops build nodes with
  *   export.c         inputs, outputs, initializers, layouts, the file

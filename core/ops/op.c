@@ -6,14 +6,12 @@
 #include "ops/rules.h"
 #include "ops/short_words.h"
 
-/* NONE in the gradient or kind column of ops.def, after pasting. */
-#define flow_gradient_NONE NULL
-#define flow_kind_NONE     NULL
+#define flow_kind_NONE NULL      /* NONE in the column of kinds, after pasting */
 
 static const flow_op_record records[FLOW_OP_COUNT] = {
 #define FLOW_OP(name, min_inputs, max_inputs, outputs, kind, row_inputs, row_outputs, flags, shape, gradient, kind_rule, doc) \
   { #name, min_inputs, max_inputs, outputs, FLOW_##kind, row_inputs, row_outputs, flags, \
-    flow_shape_##shape, flow_gradient_##gradient, flow_kind_##kind_rule, doc },
+    flow_shape_##shape, flow_kind_##kind_rule, doc },
 #include "ops/ops.def"
 #undef FLOW_OP
 };

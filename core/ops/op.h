@@ -1,4 +1,4 @@
-/* core/ops: what an op is, and flow_apply, the single way to run one.
+/* core/ops: what an op is, and how one call of a kernel is spread over threads (launch.h). Uses base and tensor; knows no graph.
  *
  * An op is one record of ops.def: name, arity, batch kind, shape rule, gradient rule, doc line. The enum, the table of
  * records and the kernel tables of the devices are made from it; no host code has a switch over ops. */
@@ -44,22 +44,14 @@ enum flow_op_flags {
 /* Shapes (negative: multiples of rows) and dtypes going into and out of a shape rule. */
 typedef struct flow_signature { int dtype, rank; int64_t dims[FLOW_MAX_RANK]; } flow_signature;
 
+/* A signature's shape for a batch of `rows` rows; its bytes then, FLOW_NOT_PLACED: more than can be addressed. signature.c */
+#define FLOW_NOT_PLACED ((size_t)-1)
+void   flow_resolve_shape(const flow_signature *signature, int64_t rows, int64_t *shape);
+size_t flow_value_bytes(const flow_signature *signature, int64_t rows);
+
 /* Fills outputs from inputs or fails with a message that names the op, what was found and what was expected. */
 typedef flow_status (*flow_shape_rule)(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                        flow_signature *outputs);
-
-/* One step of reverse differentiation. All tensors are concrete (eager) or symbolic (trace): rules just call ops. */
-typedef struct flow_gradient_step {
-  flow_context          *context;
-  int                    op, input_count, output_count;
-  const flow_attributes *attributes;
-  flow_tensor *const    *inputs;
-  flow_tensor *const    *outputs;
-  flow_tensor *const    *output_gradients;   /* NULL where nothing flows back */
-  const int             *needed;             /* needed[i]: somebody wants the gradient of input i */
-  flow_tensor          **input_gradients;    /* the rule's results: new references, NULL = zero. Shape of input i */
-} flow_gradient_step;
-typedef flow_status (*flow_gradient_rule)(flow_gradient_step *step);
 
 /* Batch kind for these attributes and symbolic shapes, where the record's own kind is not the whole truth. */
 typedef flow_batch_kind (*flow_kind_rule)(const flow_attributes *attributes, const flow_signature *inputs, int input_count);
@@ -72,7 +64,6 @@ typedef struct flow_op_record {
   int                row_outputs;     /* mask: REDUCE ops sum the outputs that are not in it; MAP ops have all */
   int                flags;
   flow_shape_rule    shape;
-  flow_gradient_rule gradient;        /* NULL: not differentiable, nothing flows back */
   flow_kind_rule     kind_rule;       /* NULL: kind holds always */
   const char        *doc;
 } flow_op_record;
@@ -81,17 +72,5 @@ const flow_op_record *flow_op(int op);   /* the record; op must be in range */
 
 /* The dtype that flow_apply casts the inputs to before it runs the op; -1: it leaves them. promotion.c */
 int flow_op_dtype(int op, flow_tensor *const *inputs, int count);
-
-/* flow_apply for ops with one output, as gradient rules and composites write it. */
-flow_status flow_apply1(flow_context *context, int op, flow_tensor *a, flow_tensor *b, flow_tensor *c,
-                        const flow_attributes *attributes, flow_tensor **out);   /* b, c may be NULL */
-
-/* Input 0 of the op that produced `tensor`, if that op is `op` and a trace or a recording tape knows it; a new reference,
- * or NULL. Losses use it to find the logits that are the input of a softmax. core/graph/context.c */
-flow_tensor *flow_producer_input(flow_context *context, flow_tensor *tensor, int op);
-
-/* Runs an op on concrete tensors at once; inputs are already cast and checked. core/autodiff/eager.c */
-flow_status flow_run_eager(flow_context *context, int op, flow_tensor *const *inputs, int input_count,
-                           const flow_attributes *attributes, const flow_signature *signatures, flow_tensor **outputs);
 
 #endif

@@ -3,10 +3,7 @@
  * A shape rule turns input signatures into output signatures or explains why it cannot. It sees neither data nor rows:
  * a dimension -k means k x rows, where rows is the batch size of a run. A rule carries such dimensions along and never
  * guesses a number for them. Inputs come as flow_apply prepared them (counts within the record's arity, casts done);
- * rules check dtypes and shapes all the same, since a plan is only as sound as its signatures.
- *
- * A gradient rule writes one step of reverse differentiation as calls of ops (expression.h), so that it holds in eager
- * mode, in a trace, and can be differentiated again. */
+ * rules check dtypes and shapes all the same, since a plan is only as sound as its signatures. */
 #ifndef FLOW_OPS_RULES_H
 #define FLOW_OPS_RULES_H
 
@@ -20,12 +17,10 @@
 
 typedef flow_status flow_shape_function(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                         flow_signature *outputs);
-typedef flow_status flow_gradient_function(flow_gradient_step *step);
 typedef flow_batch_kind flow_kind_function(const flow_attributes *attributes, const flow_signature *inputs, int input_count);
 
 #define FLOW_OP(name, min_inputs, max_inputs, outputs, kind, row_inputs, row_outputs, flags, shape, gradient, kind_rule, doc) \
   flow_shape_function flow_shape_##shape;                                                                                     \
-  flow_gradient_function flow_gradient_##gradient;                                                                            \
   flow_kind_function flow_kind_##kind_rule;
 #include "ops/ops.def"
 #undef FLOW_OP

@@ -1,5 +1,5 @@
 /* plan.c: from a traced graph to a plan: dead nodes out, commit tail last, segments, lifetimes. */
-#include "run/device/device_run.h"
+#include "plan/plan.h"
 #include "plan/passes/advance_updates.h"
 #include "base/float_state.h"
 #include "graph/variable.h"

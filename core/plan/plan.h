@@ -1,4 +1,8 @@
-/* plan.h: a finished trace. A plan is a flat list of nodes in the order in which they run, cut into segments:
+/* core/plan: from a finished trace to a plan, which knows in what order its nodes run and where the effects stand. plan.c drops dead nodes
+ * and calls the passes; passes/ rewrite the graph, one file for each reason: fuse*.c, nodes that one op does better; fold_*.c, what others
+ * do on their way; join_casts.c and transpose_filters.c, nodes that do the same with several tensors. Uses base, tensor, ops, graph.
+ *
+ * plan.h: a finished trace. A plan is a flat list of nodes in the order in which they run, cut into segments:
  *
  *   ROWS segment   a maximal group of MAP and REDUCE nodes over the rows of the batch: each worker takes a slot (a fixed
  *                  range of rows) and runs all nodes on one cache-sized chunk of rows before the next chunk. Values that
@@ -48,5 +52,8 @@ int flow_node_row_input(const flow_graph *graph, const flow_node *node, int inpu
 int flow_node_row_output(const flow_graph *graph, const flow_node *node, int output);
 /* Whether a node can run chunk by chunk over the rows of the batch; on a device all run as a whole. */
 int flow_node_by_rows(const flow_graph *graph, const flow_node *node);
+
+/* Brings a graph's constants to where it runs. place_constants.c */
+flow_status flow_graph_place_constants(flow_graph *graph);
 
 #endif

@@ -2,6 +2,7 @@
  * a barrier after each. Kernels that fail leave a verdict; then the remaining work is skipped (never the barriers) and
  * the commit tail writes nothing. */
 #include "base/futex.h"
+#include "run/profile_run.h"
 #include "run/device/device_run.h"
 #include "graph/profile.h"
 #include "graph/variable.h"

@@ -1,4 +1,8 @@
-/* instance.h: a plan made runnable for batches of up to `capacity` rows: kernels chosen, memory laid out, operands bound.
+/* core/run: plans at work. Reading order: instance.h, instance.c and arena.c (what is laid out once), choose.c (kernels for the rows of a
+ * run), run.c (a run as its caller sees it), executor.c (segments, slots, chunks, the verdict, the commit tail). replicas/ divides a batch
+ * over several instances and puts their results together; device/ runs a plan on a GPU. Uses base, tensor, ops, graph, plan, transport.
+ *
+ * instance.h: a plan made runnable for batches of up to `capacity` rows: kernels chosen, memory laid out, operands bound.
  * One instance serves one run at a time; nothing is allocated by a run.
  *
  * The bits of a run follow from its inputs, the weights, the seeds, the number of rows and the instruction set. So whatever decides them
@@ -7,7 +11,7 @@
 #ifndef FLOW_RUN_INSTANCE_H
 #define FLOW_RUN_INSTANCE_H
 
-#include "run/replicas/exchange.h"
+#include "transport/exchange.h"
 #include "ops/launch.h"
 #include "plan/plan.h"
 #include "ops/wide_sum.h"
@@ -128,13 +132,6 @@ struct flow_instance {
   double        seconds_per_row;       /* ... and the shortest of them */
   _Atomic int   running;
 };
-
-#define FLOW_NOT_PLACED ((size_t)-1)
-
-/* Bytes of a value with `rows` rows in the batch. */
-size_t flow_value_bytes(const flow_signature *signature, int64_t rows);
-/* A signature's shape for a batch of `rows`. */
-void flow_resolve_shape(const flow_signature *signature, int64_t rows, int64_t *shape);
 
 /* An operand's shape for `rows` rows of the batch, without data. */
 void flow_describe_operand(const flow_instance *instance, const flow_binding *binding, int64_t rows, flow_operand *operand);

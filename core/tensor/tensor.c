@@ -142,7 +142,8 @@ flow_status flow_tensor_new_symbolic(struct flow_graph *graph, int value, int dt
   *out = NULL;
   FLOW_TRY(check_dtype_and_rank("a symbolic tensor", dtype, rank));
   FLOW_TRY(tensor_struct_new(dtype, rank, shape, out));
-  (*out)->graph = flow_graph_retain(graph);
+  flow_counted_retain((flow_counted *)graph);
+  (*out)->graph = graph;
   (*out)->value = value;
   return FLOW_OK;
 }
@@ -197,7 +198,7 @@ void flow_tensor_release(flow_tensor *tensor)
   if (!tensor || tensor->magic != FLOW_TENSOR_MAGIC) return;
   if (atomic_fetch_sub_explicit(&tensor->references, 1, memory_order_acq_rel) > 1) return;
   if (tensor->storage) storage_release(tensor->storage);
-  if (tensor->graph) flow_graph_release(tensor->graph);
+  flow_counted_release((flow_counted *)tensor->graph);
   tensor_struct_free(tensor);
 }
 

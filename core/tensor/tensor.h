@@ -1,4 +1,5 @@
-/* core/tensor: n-dimensional arrays: dtypes, storage, views, element access, text. No arithmetic: that is core/ops.
+/* core/tensor: n-dimensional arrays: dtypes, storage, views, element access, text. No arithmetic: that is core/ops. Uses
+ * base alone.
  *
  * A tensor is a view (shape, strides, first element) onto a reference-counted storage, or symbolic: a stand-in for a
  * value of a graph under construction, without storage. Tensors are immutable but for flow_tensor_set/fill/copy/write. */
@@ -6,9 +7,10 @@
 #define FLOW_TENSOR_TENSOR_H
 
 #include <stdatomic.h>
+#include "base/counted.h"
 #include "base/status.h"
 
-struct flow_graph;
+struct flow_graph;      /* begins with a flow_counted */
 
 typedef struct flow_place flow_place;     /* memory of a device: place.h */
 typedef struct flow_mirror flow_mirror;   /* a copy at another place: mirrors.h */
@@ -63,12 +65,9 @@ flow_status flow_tensor_at(const flow_tensor *tensor, flow_place *place, flow_te
 flow_status flow_tensor_copy_between(flow_tensor *to, const flow_tensor *from);
 /* flow_tensor_fill for a tensor that is not on the host. */
 flow_status flow_tensor_fill_at_place(flow_tensor *tensor, double value);
-/* A symbolic tensor for a value of a graph; retains the graph (flow_graph_retain). Shape may hold negative dims. */
+/* A symbolic tensor for a value of a graph; retains the graph, which begins with a flow_counted. Shape may hold negative dims. */
 flow_status flow_tensor_new_symbolic(struct flow_graph *graph, int value, int dtype, int rank, const int64_t *shape, flow_tensor **out);
 
-/* Written by core/graph: what a symbolic tensor needs of its graph. */
-struct flow_graph *flow_graph_retain(struct flow_graph *graph);
-void               flow_graph_release(struct flow_graph *graph);
 
 /* FLOW_INVALID_ARGUMENT for NULL or a released tensor, FLOW_INVALID_STATE for a symbolic one ("has no value while the
  * function is traced"); `what` names the argument. */

@@ -2,6 +2,7 @@
  * in buckets, from the last variables to the first: in this order backward makes them, so that the first buckets are under way while it
  * goes on. A bucket ends with the gradient that fills it. (tensorflow/python/distribute/cross_device_utils.py: group_by_size) */
 #include "graph/context.h"
+#include "autodiff/apply.h"
 #include "train/optimizer.h"
 
 enum { BUCKET_BYTES = 4 << 20 };       /* where nobody said how many: large enough for the network's speed, small enough for several */

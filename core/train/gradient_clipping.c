@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "layers/express.h"
+#include "autodiff/apply.h"
 #include "train/optimizer.h"
 
 /* The number of option `name`; 0: there is none. */

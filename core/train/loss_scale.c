@@ -1,5 +1,6 @@
 /* loss_scale.c: see loss_scale.h. */
 #include "train/loss_scale.h"
+#include "autodiff/apply.h"
 
 #include <math.h>
 #include <string.h>

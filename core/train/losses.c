@@ -1,5 +1,6 @@
 /* losses.c: Keras' losses as formulas of ops. Probabilities are clipped to [1e-7, 1 - 1e-7]; where the op that made y_pred is
  * known to be the matching softmax or sigmoid, its input is used instead, which is exact and saves the logarithm. */
+#include "graph/context.h"
 #include "train/losses.h"
 #include "train/loss_formulas.h"
 #include "tensor/axis.h"

@@ -1,6 +1,4 @@
-/* core/train: what training adds to layers: losses, metrics, optimizers.
- *
- * losses.h: the table of losses. One record a loss: names, options, formula. A formula gives one value a sample (the rank of
+/* losses.h: the table of losses. One record a loss: names, options, formula. A formula gives one value a sample (the rank of
  * y_pred less one); flow_loss_reduce makes the number that is minimized. */
 #ifndef FLOW_TRAIN_LOSSES_H
 #define FLOW_TRAIN_LOSSES_H

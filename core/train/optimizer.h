@@ -1,4 +1,5 @@
-/* core/train: what turns a model into a training step: losses, metrics, optimizers.
+/* core/train: what turns a model into a training step: losses, metrics, optimizers, schedules, loss scales. Uses what layers use, and
+ * layers, whose arguments it shares.
  *
  * optimizer.h: an optimizer is one record: its parameters, its slots and the formula of its update. Everything else is shared: variables
  * are adopted into one flat arena, each kind of slot into another beside it, and the formula runs over every contiguous run of variables

@@ -1,6 +1,7 @@
 /* regression_losses.c: Keras' losses of numbers: distances between y_true and y_pred, and margins between them. All are averages along
  * the last axis, but those that compare whole vectors. */
 #include "train/loss_formulas.h"
+#include "autodiff/apply.h"
 
 #include <math.h>
 #include "graph/context.h"

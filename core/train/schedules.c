@@ -1,5 +1,6 @@
 /* schedules.c: the records of schedules and what they share. See schedules.h. */
 #include "train/schedules.h"
+#include "autodiff/apply.h"
 
 #include <math.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 #include "base/float_state.h"
 #include "layers/config.h"
 #include "ops/op.h"
-#include "train/schedule_formulas.h"
+#include "schedule_formulas.h"
 
 /* ---- records -------------------------------------------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* communication.h: the communication thread of a worker: sums that go on while the caller computes, in the order in which they were
- * begun (run/replicas/exchange.h).
+ * begun (transport/exchange.h).
  *
  * One thread at a time uses a flow_communication and what belongs to it. After the first failure nothing is carried out any more:
  * everything begun later, and what was begun but not carried out, fails with that status and reason. */

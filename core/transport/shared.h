@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include "base/failure.h"
 #include "transport/transport.h"
-#include "run/replicas/exchange.h"
+#include "transport/exchange.h"
 
 enum {
   FLOW_SHARED_AHEAD = 2,                 /* steps that a rank shows before it looks at the first of them */
@@ -91,7 +91,7 @@ typedef struct flow_shared_work {
 flow_status flow_shared_run(flow_shared *self, flow_shared_work *work);
 /* Any thread: the group is broken, for all ranks. The first reason counts. */
 void        flow_shared_break(flow_shared *self, flow_status status, const char *reason);
-/* shared_collect.c: see run/replicas/exchange.h. */
+/* shared_collect.c: see transport/exchange.h. */
 flow_status flow_shared_collect(flow_communicator *self, void *const *arrays, int count, int64_t unit, const int64_t *first,
                                 int64_t *received);
 /* shared_memory.c. So much memory that others can map, with the file's secret at its start, or NULL. The descriptor stays open until the
@@ -99,7 +99,7 @@ flow_status flow_shared_collect(flow_communicator *self, void *const *arrays, in
 void       *flow_shared_memory_make(size_t bytes, flow_shared_file *file);
 /* The same memory in another process, or NULL. */
 void       *flow_shared_memory_open(size_t bytes, const flow_shared_file *file);
-/* See run/replicas/exchange.h. */
+/* See transport/exchange.h. */
 flow_status flow_shared_share(flow_communicator *self, int64_t bytes, flow_common *out);
 /* Whether this process can read what is at `address` of a peer's memory: 8 bytes, which have to be `expected`. */
 int         flow_shared_can_read(int64_t process, uint64_t address, uint64_t expected);

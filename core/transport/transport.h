@@ -1,4 +1,6 @@
-/* transport.h: how the ranks of a group add up their gradients. One contract for threads of a process ("local"), processes that a
+/* core/transport: sums between ranks, and the thread that makes them while others compute (communication.h). Uses base and tensor.
+ *
+ * transport.h: how the ranks of a group add up their gradients. One contract for threads of a process ("local"), processes that a
  * launcher started (OpenMPI, "mpi"), plain processes that find each other through a key-value store (Gloo, "gloo"), and ranks with a GPU
  * each (NCCL, "nccl", with a store, too). The last three are plugins. When all ranks of mpi or gloo are on one machine,
  * flow_communicator_share makes them one group that goes through memory ("shared").
@@ -24,7 +26,7 @@
 #define FLOW_TRANSPORT_TRANSPORT_H
 
 #include "base/status.h"
-#include "run/replicas/exchange.h"
+#include "transport/exchange.h"
 
 enum { FLOW_REASON_SIZE = 512 };        /* of the sentence that says why a communicator is broken */
 
@@ -99,7 +101,7 @@ flow_status flow_communicator_all_reduce(flow_communicator *self, flow_dtype dty
 flow_status flow_communicator_broadcast(flow_communicator *self, int from, void *data, int64_t bytes);
 /* all: size * bytes, in order of the ranks. `mine` may not be inside it. */
 flow_status flow_communicator_all_gather(flow_communicator *self, const void *mine, int64_t bytes, void *all);
-/* These two as run/replicas/exchange.h says; `shared` only, FLOW_UNSUPPORTED elsewhere. */
+/* These two as transport/exchange.h says; `shared` only, FLOW_UNSUPPORTED elsewhere. */
 flow_status flow_communicator_collect(flow_communicator *self, void *const *arrays, int count, int64_t unit, const int64_t *first,
                                       int64_t *received);
 flow_status flow_communicator_share_memory(flow_communicator *self, int64_t bytes, flow_common *out);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tensors.h"
+#include "autodiff/apply.h"
 #include "run/instance.h"
 #include "graph/tape.h"
 #include "graph/variable.h"

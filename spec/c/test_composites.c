@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "ops/op.h"
+#include "autodiff/apply.h"
 
 #define OK(call) do { if ((call) != FLOW_OK) fail_msg("%s: %s", #call, flow_last_error()); } while (0)
 

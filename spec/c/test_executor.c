@@ -1,5 +1,6 @@
 /* test_executor.c: runs of plans: the verdict before effects, batches of any size, threads, interrupts, memory. */
 #include "graphs.h"
+#include "autodiff/apply.h"
 
 #include <math.h>
 #include <pthread.h>

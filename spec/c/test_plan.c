@@ -1,5 +1,6 @@
 /* test_plan.c: from traces to plans: versions of variables, order of effects, dead nodes, fusion, the memory plan. */
 #include "graphs.h"
+#include "autodiff/apply.h"
 
 #include "plan/memory_plan.h"
 

@@ -2,6 +2,7 @@
  * leaves; workers that add up through the communication thread. Workers are threads here, with a plan and variables of their own. */
 #define _GNU_SOURCE
 #include "graphs.h"
+#include "autodiff/apply.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
 
 #include "base/memory.h"
 #include "cluster/control/secret.h"
-#include "plugins/control/control_plugin.h"
+#include "cluster/control/control_plugin.h"
 
 /* The state is a list of names and values. */
 static const char *get_listed(const void *state, const char *name)

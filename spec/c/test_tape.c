@@ -1,5 +1,6 @@
 /* test_tape.c: eager tapes: what they remember, what later writes change (nothing), what happens when memory runs out. */
 #include "graphs.h"
+#include "autodiff/apply.h"
 
 static flow_tape *begin(void)
 {

@@ -6,7 +6,7 @@
 #include "cluster/control/callers.h"
 #include "cluster/control/frame.h"
 #include "cluster/control/secret.h"
-#include "plugins/control/control_plugin.h"
+#include "cluster/control/control_plugin.h"
 
 enum { FLOW_GREETING_SIZE = 8 + FLOW_CONTROL_NONCE, FLOW_MOST_UNSENT = 16 << 20 };     /* bytes that wait for a slow peer */
 

@@ -6,7 +6,7 @@
 #ifndef FLOW_CLUSTER_WORKER_WORKER_H
 #define FLOW_CLUSTER_WORKER_WORKER_H
 
-#include "run/replicas/exchange.h"
+#include "transport/exchange.h"
 
 /* How this worker's instances reach the others; lives as long as the worker. With a single worker it does nothing. */
 flow_exchange *flow_worker_exchange(flow_worker *worker);

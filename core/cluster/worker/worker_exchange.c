@@ -1,4 +1,4 @@
-/* worker_exchange.c: the worker as what instances add up through (run/replicas/exchange.h), and what a failure of its transport means. */
+/* worker_exchange.c: the worker as what instances add up through (transport/exchange.h), and what a failure of its transport means. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>

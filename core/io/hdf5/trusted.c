@@ -5,7 +5,7 @@
 #include <string.h>
 #include "base/memory.h"
 #include "base/plugin.h"
-#include "plugins/hdf5/hdf5_plugin.h"
+#include "io/hdf5/hdf5_plugin.h"
 
 struct flow_trusted {
   const flow_hdf5_functions *functions;

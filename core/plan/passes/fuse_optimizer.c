@@ -8,7 +8,7 @@
  * The kernel computes a block of x^T g and updates its parameters at once, so that the gradient, which is as large as the
  * parameters, is never written to memory. x and g live until the commit tail; the update itself stays the effect that it
  * was. Devices whose kernels take 16-bit floats take such factors, too. Runs when a plan is made, after gradients were taken. */
-#include "run/replicas/exchange.h"
+#include "transport/exchange.h"
 #include "graph/graph.h"
 #include <string.h>
 #include "ops/optimizer_layout.h"

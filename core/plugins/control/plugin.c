@@ -1,5 +1,5 @@
 /* plugin.c: libflow_control.so: keys of a connection, and frames under them. */
-#include "control_plugin.h"
+#include "cluster/control/control_plugin.h"
 
 #include <sodium.h>
 #include <stdatomic.h>

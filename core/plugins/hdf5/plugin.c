@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <hdf5.h>
-#include "hdf5_plugin.h"
+#include "io/hdf5/hdf5_plugin.h"
 
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)

@@ -2,7 +2,7 @@
  * transparency, black where the frame does not cover the canvas. Later frames are not looked at. */
 #include <string.h>
 #include <gif_lib.h>
-#include "image_plugin.h"
+#include "image/image_plugin.h"
 
 typedef struct gif_bytes { const unsigned char *next; size_t left; } gif_bytes;
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <jpeglib.h>
 #include <jerror.h>
-#include "image_plugin.h"
+#include "image/image_plugin.h"
 
 enum { MOST_SCANS = 500 };          /* progressive files have about ten; each costs a pass over all coefficients */
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <jpeglib.h>
 #include <gif_lib.h>
-#include "image_plugin.h"
+#include "image/image_plugin.h"
 
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)

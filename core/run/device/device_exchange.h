@@ -1,5 +1,5 @@
 /* device_exchange.h: sums over replicas on devices that the devices make among themselves (NCCL): of one group, and, where there are other
- * processes, of all their groups. An interface that core/dist implements (device_exchange.c).
+ * processes, of all their groups. See device_exchange.c.
  *
  * Every device has a second queue that carries the sums, so that what does not need them goes on; the two follow each other inside of
  * one recording. All members enqueue the same sums in the same order, each by its own thread; nobody waits for them. A device that waits

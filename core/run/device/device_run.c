@@ -1,5 +1,6 @@
 /* device_run.c: see device_run.h. */
 #include "run/device/device_run_state.h"
+#include "run/profile_run.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,18 +10,6 @@
 #include "tensor/mirrors.h"
 
 enum { ALIGNMENT = 256 };
-
-flow_status flow_graph_place_constants(flow_graph *graph)
-{
-  for (int v = 0; v < graph->value_count; v++) {
-    flow_tensor *there;
-    if (graph->values[v].kind != FLOW_VALUE_CONSTANT) continue;
-    FLOW_TRY(flow_tensor_at(graph->values[v].tensor, graph->place, &there));
-    flow_tensor_release(graph->values[v].tensor);
-    graph->values[v].tensor = there;
-  }
-  return FLOW_OK;
-}
 
 /* ---- making -------------------------------------------------------------------------------------------------------------- */
 

@@ -15,9 +15,6 @@
 #include "run/instance.h"
 #include "tensor/place.h"
 
-/* Brings a graph's constants to where it runs. */
-flow_status flow_graph_place_constants(flow_graph *graph);
-
 /* What an instance on a device needs beyond the arena; before its calls are made. */
 flow_status flow_accelerated_new(flow_instance *instance);
 void        flow_accelerated_release(flow_instance *instance);      /* NULL in instance->accelerated is fine */

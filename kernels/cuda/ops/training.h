@@ -12,7 +12,7 @@
 
 #define FLOW_SCHEDULE_FUNCTION BODY
 #define FLOW_SCHEDULE_COSINE(x) cosine(x)
-#include "train/schedule_formulas.h"
+#include "schedule_formulas.h"
 
 typedef struct schedule_rate_arguments { const int64_t *step; const double *parameters; float *y; int32_t kind, unused; } schedule_rate_arguments;
 

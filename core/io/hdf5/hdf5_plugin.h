@@ -3,8 +3,8 @@
  *
  * hdf5_plugin.h: what it offers. One file is used by one thread at a time; different files may be used by several only if libhdf5 is
  * thread-safe, so the plugin lets one call run at a time. */
-#ifndef FLOW_PLUGINS_HDF5_H
-#define FLOW_PLUGINS_HDF5_H
+#ifndef FLOW_HDF5_PLUGIN_H
+#define FLOW_HDF5_PLUGIN_H
 
 #include "base/plugin.h"
 

@@ -1,10 +1,10 @@
-/* exchange.h: how what instances add up reaches other processes. An interface that core/dist implements, so that the graph knows
- * nothing of sockets.
+/* exchange.h: how what instances add up reaches other processes. An interface that communication.c implements and core/run uses, which
+ * knows nothing of sockets.
  *
  * All workers (processes) begin the same sums in the same order. One thread at a time uses an exchange. After a failure everything
  * that follows fails with the first reason. */
-#ifndef FLOW_RUN_REPLICAS_EXCHANGE_H
-#define FLOW_RUN_REPLICAS_EXCHANGE_H
+#ifndef FLOW_TRANSPORT_EXCHANGE_H
+#define FLOW_TRANSPORT_EXCHANGE_H
 
 #include "flow.h"
 

@@ -2,8 +2,8 @@
  *
  * image_plugin.h: what it offers. Pixels are bytes, rows from the top, channels together. No function here takes memory
  * that grows with an image before its dimensions were checked, and then only through `reserve`. */
-#ifndef FLOW_PLUGINS_IMAGE_H
-#define FLOW_PLUGINS_IMAGE_H
+#ifndef FLOW_IMAGE_PLUGIN_H
+#define FLOW_IMAGE_PLUGIN_H
 
 #include "base/plugin.h"
 

@@ -5,8 +5,8 @@
  * and a frame XChaCha20-Poly1305 under that key, with the frame's number as nonce. So only who knows the secret makes a frame that opens,
  * and none of another connection, direction or place does. Who learns the secret later can read what was recorded: there is no forward
  * secrecy. */
-#ifndef FLOW_PLUGINS_CONTROL_H
-#define FLOW_PLUGINS_CONTROL_H
+#ifndef FLOW_CONTROL_PLUGIN_H
+#define FLOW_CONTROL_PLUGIN_H
 
 #include "base/plugin.h"
 #include "cluster/control/frame.h"

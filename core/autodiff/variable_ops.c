@@ -1,0 +1,163 @@
+/* variable_ops.c: reading variables and assigning to them, eagerly and in traces. See graph/variable.h. */
+#include <string.h>
+
+#include "autodiff/eager.h"
+#include "autodiff/apply.h"
+#include "graph/variable.h"
+
+static flow_status view_of(flow_tensor *t, flow_tensor **out)
+{
+  return flow_tensor_view(t, t->rank, t->shape, t->strides, 0, out);
+}
+
+/* By the team, past the tapes. */
+static flow_status copy_of(flow_context *context, flow_tensor *t, flow_tensor **out)
+{
+  static const flow_attributes none;
+  flow_signature signature = flow_tensor_signature(t);
+  flow_tensor *copy = NULL;
+  flow_status status = flow_run_eager(context, FLOW_OP_copy, &t, 1, &none, &signature, &copy);
+  if (status == FLOW_OK) *out = copy;
+  else flow_tensor_release(copy);
+  return status;
+}
+
+static flow_status read_as_it_is(flow_context *context, flow_variable *variable, flow_tensor **out)
+{
+  FLOW_TRY(flow_check_variable("reading a variable", variable));
+  flow_graph *graph = flow_context_trace(context);
+  if (!graph) {
+    /* Its own handle, since tapes know tensors by identity; and its own memory for a tape, which wants the old value even
+     * when the variable has been written by the time a gradient is taken. */
+    if (context->scopes->tape_count) FLOW_TRY(copy_of(context, variable->tensor, out));
+    else FLOW_TRY(view_of(variable->tensor, out));
+    flow_status status = variable->trainable ? flow_tapes_watch_variable(context, variable, *out) : FLOW_OK;
+    if (status != FLOW_OK) {
+      flow_tensor_release(*out);
+      *out = NULL;
+    }
+    return status;
+  }
+  int value = flow_graph_version(graph, variable);
+  if (value < 0) {
+    FLOW_TRY(flow_graph_variable(graph, variable, 0, &value));
+    FLOW_TRY(flow_graph_set_version(graph, variable, value));
+  }
+  return flow_graph_tensor(graph, value, out);
+}
+
+flow_status flow_variable_read(flow_context *context, flow_variable *variable, flow_tensor **out)
+{
+  flow_tensor *cast;
+  FLOW_TRY(read_as_it_is(context, variable, out));
+  int dtype = context->scopes->autocast;
+  if (dtype == FLOW_FLOAT32 || variable->tensor->dtype != FLOW_FLOAT32) return FLOW_OK;
+  flow_status status = flow_apply1(context, FLOW_OP_cast, *out, NULL, NULL, &(flow_attributes){ .cast = { dtype } }, &cast);
+  flow_tensor_release(*out);
+  *out = status == FLOW_OK ? cast : NULL;
+  return status;
+}
+
+static flow_status fail_to_fit(flow_status status, const flow_variable *variable, const flow_tensor *value)
+{
+  if (status != FLOW_INVALID_ARGUMENT) return status;
+  return flow_fail(status, "assign to variable \"%s\": value has shape %s, the variable %s", variable->name,
+                   flow_shape_text(value->rank, value->shape), flow_shape_text(variable->tensor->rank, variable->tensor->shape));
+}
+
+/* The value as the variable keeps it: its dtype and shape. In a trace also a copy where it is another variable's storage,
+ * which an earlier effect of the commit tail may overwrite. */
+static flow_status as_stored(flow_context *context, flow_variable *variable, flow_tensor *value, flow_tensor **out)
+{
+  const flow_tensor *storage = variable->tensor;
+  flow_tensor *current = flow_tensor_retain(value), *next;
+  flow_status status = FLOW_OK;
+  if (current->dtype != storage->dtype) {
+    status = flow_apply1(context, FLOW_OP_cast, current, NULL, NULL, &(flow_attributes){ .cast = { storage->dtype } }, &next);
+    flow_tensor_release(current);
+    if (status != FLOW_OK) return status;
+    current = next;
+  }
+  if (!flow_shape_equal(current->rank, current->shape, storage->rank, storage->shape)) {
+    flow_attributes shape = { .shape = { .rank = storage->rank } };
+    memcpy(shape.shape.dims, storage->shape, sizeof(int64_t) * (size_t)storage->rank);
+    status = flow_apply1(context, FLOW_OP_broadcast_to, current, NULL, NULL, &shape, &next);
+    flow_tensor_release(current);
+    if (status != FLOW_OK) return fail_to_fit(status, variable, value);
+    current = next;
+  }
+  flow_graph *graph = flow_context_trace(context);
+  if (graph && current->graph == graph && graph->values[flow_graph_root(graph, current->value)].kind == FLOW_VALUE_VARIABLE) {
+    status = flow_apply1(context, FLOW_OP_copy, current, NULL, NULL, NULL, &next);
+    flow_tensor_release(current);
+    if (status != FLOW_OK) return status;
+    current = next;
+  }
+  *out = current;
+  return FLOW_OK;
+}
+
+/* assign in a trace. */
+static flow_status append_assign(flow_context *context, flow_variable *variable, flow_tensor *value)
+{
+  flow_graph *graph = flow_context_trace(context);
+  flow_tensor *stored, *target = NULL;
+  FLOW_TRY(as_stored(context, variable, value, &stored));
+  flow_status status = flow_variable_handle(context, variable, &target);
+  if (status == FLOW_OK)
+    status = flow_apply(context, FLOW_OP_assign, (flow_tensor *[]){ target, stored }, 2, NULL, NULL);
+  int index = -1;
+  if (status == FLOW_OK) status = flow_graph_operand(graph, stored, &index);
+  if (status == FLOW_OK) status = flow_variable_set_version(graph, variable, index);
+  flow_tensor_release(target);
+  flow_tensor_release(stored);
+  return status;
+}
+
+/* What the replicas assign to a variable whose kind is to keep their mean is that mean. */
+flow_status flow_variable_assign(flow_context *context, flow_variable *variable, flow_tensor *value)
+{
+  FLOW_TRY(flow_check_variable("assign", variable));
+  FLOW_TRY(flow_check_tensor("flow_variable_assign: value", value));
+  if (!flow_context_trace(context)) {
+    FLOW_TRY(flow_check_concrete("assigned value", value));
+    flow_status status = flow_tensor_copy(variable->tensor, value);
+    if (status != FLOW_OK) return fail_to_fit(status, variable, value);
+    variable->version++;
+    return FLOW_OK;
+  }
+  if (variable->sync != FLOW_MEAN_ON_READ) return append_assign(context, variable, value);
+  flow_tensor *mean;
+  FLOW_TRY(flow_mean_over_replicas(context, value, &mean));
+  flow_status status = append_assign(context, variable, mean);
+  flow_tensor_release(mean);
+  return status;
+}
+
+/* What each replica adds to a variable whose kind is a sum counts. */
+flow_status flow_variable_assign_add(flow_context *context, flow_variable *variable, flow_tensor *value)
+{
+  FLOW_TRY(flow_check_variable("assign_add", variable));
+  FLOW_TRY(flow_check_tensor("flow_variable_assign_add: value", value));
+  if (!flow_context_trace(context)) {
+    FLOW_TRY(flow_check_concrete("assigned value", value));
+    flow_status added = flow_apply(context, FLOW_OP_assign_add, (flow_tensor *[]){ variable->tensor, value }, 2, NULL, NULL);
+    if (added != FLOW_OK) return fail_to_fit(added, variable, value);
+    variable->version++;
+    return FLOW_OK;
+  }
+  flow_tensor *current, *sum = NULL, *cast = NULL, *total = NULL;
+  FLOW_TRY(read_as_it_is(context, variable, &current));
+  flow_status status = FLOW_OK;
+  if (variable->sync == FLOW_SUM_ON_READ) status = flow_sum_over_replicas(context, value, &total);
+  else total = flow_tensor_retain(value);
+  if (status == FLOW_OK)
+    status = flow_apply1(context, FLOW_OP_cast, total, NULL, NULL, &(flow_attributes){ .cast = { variable->tensor->dtype } }, &cast);
+  if (status == FLOW_OK) status = flow_apply1(context, FLOW_OP_add, current, cast, NULL, NULL, &sum);
+  if (status == FLOW_OK) status = flow_variable_assign(context, variable, sum);
+  flow_tensor_release(total);
+  flow_tensor_release(cast);
+  flow_tensor_release(sum);
+  flow_tensor_release(current);
+  return status;
+}
