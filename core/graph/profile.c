@@ -13,8 +13,8 @@ static void describe_shapes(const flow_operand *inputs, int count, char *text, i
   }
 }
 
-int flow_profile_add(flow_profile *profile, const char *op, const char *variant, const flow_operand *inputs, int input_count, double seconds,
-                     double bytes)
+int flow_profile_add(flow_profile *profile, const char *op, const char *variant, const flow_operand *inputs, int input_count,
+                     double seconds, double bytes)
 {
   flow_profile_entry entry = { .op = op, .variant = variant, .seconds = seconds, .calls = 1, .bytes = bytes };
   describe_shapes(inputs, input_count, entry.shape, sizeof entry.shape);
