@@ -2,6 +2,7 @@
  * contiguous run of its variables. A formula is ordinary ops over flat tensors, in the commit tail of a plan: plans join them into a few
  * passes, on every device. */
 #include "autodiff/expression.h"
+#include "autodiff/apply.h"
 #include "base/float_state.h"
 #include "graph/context.h"
 #include "tensor/place.h"
