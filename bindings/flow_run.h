@@ -1,0 +1,141 @@
+/* flow_run.h: a part of flow.h: traces, plans, instances, profiles.
+ *
+ * A trace records ops instead of running them. Its end makes a plan: a flat list of kernels with a layout of memory, immutable and shared
+ * between threads. An instance is a plan's memory for one caller; running it neither records nor allocates. What is traced and what runs at
+ * once are the same ops with the same results.
+ *
+ *   flow_trace_begin(context);  flow_trace_input(context, FLOW_FLOAT32, 2, (int64_t[]){ -1, 4 }, &x);
+ *   ... flow_apply(context, op, &x, 1, NULL, &y);  flow_trace_end(context, &y, 1, &plan);
+ *   flow_instance_new(plan, 32, &instance);        flow_instance_run(context, instance, &batch, 1, &result); */
+#ifndef FLOW_RUN_H
+#define FLOW_RUN_H
+
+/* ---- traces, plans, instances ------------------------------------------------------------------------------------ */
+
+/* Opens a trace: ops with a symbolic input are appended to it and do not run. Traces may be nested. Ends with flow_trace_end or
+ * flow_trace_abort. */
+FLOW_API flow_status flow_trace_begin(flow_context *context);
+/* How many traces are open in the current scopes. */
+FLOW_API int         flow_trace_depth(const flow_context *context);
+/* How many replicas the innermost open trace is for; 0 if none is open. */
+FLOW_API int         flow_trace_replicas(const flow_context *context);
+/* A symbolic input of the innermost trace. shape[0] = -1 stands for the rows of the batch; other sizes have to be known. Inputs
+ * of a run come in this order. New reference. */
+FLOW_API flow_status flow_trace_input(flow_context *context, int dtype, int rank, const int64_t *shape, flow_tensor **out);
+/* A symbolic tensor that stands for a concrete one, whose data the plan keeps. New reference. */
+FLOW_API flow_status flow_trace_constant(flow_context *context, flow_tensor *value, flow_tensor **out);
+/* Closes the innermost trace and makes a plan of it that computes `outputs` and the effects. Fuses, and lays out memory. New
+ * reference. If it fails the trace is gone, too. */
+FLOW_API flow_status flow_trace_end(flow_context *context, flow_tensor *const *outputs, int count, flow_plan **out);
+/* Drops the innermost trace. Without one nothing happens. */
+FLOW_API void        flow_trace_abort(flow_context *context);
+/* Writes what the open trace has computed as an ONNX model, and leaves the trace open. Names of inputs in the order of their creation. */
+FLOW_API flow_status flow_trace_save_onnx(flow_context *context, const char *path, const char *name, flow_tensor *const *outputs, int count,
+                                          const char *const *input_names, int input_count, const char *const *output_names);
+/* Whether the op has an ONNX form. */
+FLOW_API int         flow_onnx_knows(int op);
+/* One reference less. Instances hold one of their own. NULL is fine. */
+FLOW_API void        flow_plan_release(flow_plan *plan);
+/* A variable that the plan reads or updates, in the order of the trace. Borrowed; NULL: no more. */
+FLOW_API flow_variable *flow_plan_variable(flow_plan *plan, int index);
+/* One line for each entry: segment, op, variant, shape. Returns the length of the whole text, and writes at most size bytes of
+ * it. */
+FLOW_API int         flow_plan_describe(const flow_plan *plan, char *text, int size);
+
+/* Memory and bindings for running the plan with at most `capacity` rows. A plan is shared; an instance is for one caller at a
+ * time: make one for each concurrent one. Keeps the plan. New reference. */
+FLOW_API flow_status flow_instance_new(flow_plan *plan, double capacity, flow_instance **out);
+/* Frees it. NULL is fine. */
+FLOW_API void        flow_instance_release(flow_instance *instance);
+/* The most rows that a run may bring. Results do not depend on it. */
+FLOW_API double      flow_instance_capacity(const flow_instance *instance);
+/* As flow_plan_describe, with the kernels that were chosen for this capacity. */
+FLOW_API int         flow_instance_describe(const flow_instance *instance, char *text, int size);
+/* Keys of the random ops in the next runs: the seed, the number of the step, the number of the first sample. */
+FLOW_API void        flow_instance_scalars(flow_instance *instance, double seed, double step, double first_sample);
+/* Makes an instance, before its first run, that of several replicas: `local` of this process, which share variables and cores, in each of
+ * the worker's processes (NULL: this one only; borrowed). A run cuts its rows in contiguous parts of one size, the last ones shorter or
+ * empty, one for each replica in the order of workers and replicas. The capacity is that of one part. group: of a plan that runs on a GPU, the
+ * devices of the local replicas, of which the plan's is the first; NULL: it runs on the CPU, or there is one. */
+FLOW_API flow_status flow_instance_replicate(flow_instance *instance, int local, flow_device_group *group, flow_worker *worker);
+/* Of several workers. shared 1: all of them give the same rows, and each computes its part; 0, the default: each gives rows of its own,
+ * or none. The order of samples is that of the workers. */
+FLOW_API void        flow_instance_share_rows(flow_instance *instance, int shared);
+/* What the workers tell each other at the next run: that this one wants no further one, nor that; an interrupt says so, too. */
+FLOW_API void        flow_instance_wish_stop(flow_instance *instance, int stop);
+/* What they agreed on at the last one: its rows over all replicas, and whether somebody wants to stop. Nothing
+ * ran, and there are no outputs, if nobody had rows or somebody wants to stop. */
+FLOW_API double      flow_instance_global_rows(const flow_instance *instance);
+FLOW_API int         flow_instance_stop_wished(const flow_instance *instance);
+/* A run with inputs (replicas x count) and outputs (replicas x the plan's) of each local replica apart; a plan without rows, or with
+ * rows of its own in each. */
+FLOW_API flow_status flow_instance_run_each(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs);
+/* Runs the plan on `inputs` (dtypes and shapes of its signature, equal rows). outputs may be NULL; else each becomes a
+ * new tensor. A run that fails writes no variable. */
+FLOW_API flow_status flow_instance_run(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs);
+/* The same with rows <= capacity of borrowed, larger input tensors, from row `first` (from 0) on: nothing is copied, and
+ * there is no allocation in steady state. order: those rows that its elements name, from element `first` on: int64 {n}, where the
+ * inputs are, on the host or all on the plan's device; NULL: in the order in which they lie. */
+FLOW_API flow_status flow_instance_run_rows(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
+                                            const flow_tensor *order, double first, double rows);
+
+/* Runs them in batches of `size` rows, the last one of what is left of `rows`: one after the other as flow_instance_run_rows would, the
+ * scalars' step and first_sample counting on. On a GPU on which inputs and order lie several batches are launched at once. *done: batches that ran; fewer also if a worker wished to stop. */
+FLOW_API flow_status flow_instance_run_batches(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count,
+                                               const flow_tensor *order, double first, double rows, double size, double *done);
+
+/* Where time goes: begin, run things in this context, end, then read the entries, in the order of their first run. seconds
+ * are wall seconds: an entry's time over all threads divided by their number; with what flow_profile_waiting tells (threads
+ * waiting for each other, the engine between kernels) they add up to the time that plans and eager ops took. */
+typedef struct flow_profile_entry {
+  const char *op, *variant;        /* borrowed, static */
+  char        shape[96];           /* of the first two inputs */
+  double      seconds, calls;
+  double      bytes;               /* of the outputs of one call, the largest */
+} flow_profile_entry;
+/* Starts measuring what this context runs; forgets what was measured before. */
+FLOW_API flow_status flow_profile_begin(flow_context *context);
+/* Stops measuring. */
+FLOW_API void        flow_profile_end(flow_context *context);
+/* How many entries there are. */
+FLOW_API int         flow_profile_count(const flow_context *context);
+/* An entry, from 0. Borrowed until the next begin; NULL: no more. */
+FLOW_API const flow_profile_entry *flow_profile_at(const flow_context *context, int index);
+/* Seconds in which threads waited for each other, or the engine ran between kernels. */
+FLOW_API double      flow_profile_waiting(const flow_context *context);
+/* Memory of the plans that ran: bytes of the largest arena, and of all that such a plan's instance holds besides variables. */
+FLOW_API double      flow_profile_arena(const flow_context *context);
+FLOW_API double      flow_profile_memory(const flow_context *context);
+
+/* When each kernel ran on each thread: from the first begin of an entry in a run of a plan to its last end there. */
+typedef struct flow_profile_event {
+  int32_t entry, thread;           /* number of the entry; 0 is the caller's thread */
+  double  begin, end;              /* flow_clock() */
+  double  busy;                    /* seconds in between that the thread spent in this kernel */
+} flow_profile_event;
+/* Keeps when each kernel ran, too: the first `most` events. To be called after begin. */
+FLOW_API flow_status flow_profile_keep_events(flow_context *context, int most);
+/* How many events were kept. */
+FLOW_API int         flow_profile_event_count(const flow_context *context);
+/* An event, from 0. Borrowed until the next begin; NULL: no more. */
+FLOW_API const flow_profile_event *flow_profile_event_at(const flow_context *context, int index);
+
+/* Times of an instance's kernels, one by one: entry 0 .. count - 1 of the plan, variant 0, 1, ... of its op's kernels, on
+ * operands of its own, one thread. Leaves the instance as it was. */
+typedef struct flow_measurement {
+  const char *op, *variant;        /* variant NULL: the op has no more variants (or nothing to run) */
+  char        shape[128];          /* of the first three inputs */
+  int         supported, chosen;   /* can run this call; runs it in this instance */
+  double      multiply_adds;       /* by the textbook; 0: the op is about memory */
+  double      bytes;               /* of all operands */
+  double      cost;                /* the prediction, in multiply-adds at the peak (kernels/kernels.h); 0: none */
+  double      seconds;
+} flow_measurement;
+/* How many entries the plan has. */
+FLOW_API int         flow_instance_entry_count(const flow_instance *instance);
+/* Measures one variant of one entry. FLOW_UNSUPPORTED on a GPU. */
+FLOW_API flow_status flow_instance_measure(const flow_instance *instance, int entry, int variant, flow_measurement *out);
+/* Multiply-adds a second of one core in registers, measured now. */
+FLOW_API double      flow_peak(void);
+
+#endif

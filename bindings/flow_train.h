@@ -1,0 +1,177 @@
+/* flow_train.h: a part of flow.h: layers, losses, metrics, optimizers and schedules, which are records: their arguments, defaults and checks
+ * can be asked for. Names, defaults and the order of arguments are Keras'.
+ *
+ * Layers and optimizers belong to one caller at a time, as contexts do; their variables may be read by others when nobody trains. */
+#ifndef FLOW_TRAIN_H
+#define FLOW_TRAIN_H
+
+/* ---- arguments, layers, losses, optimizers ----------------------------------------------------------------------- */
+
+/* An empty set of named values. New reference. */
+FLOW_API flow_status flow_arguments_new(flow_arguments **out);
+/* NULL is fine. */
+FLOW_API void        flow_arguments_release(flow_arguments *arguments);
+FLOW_API flow_status flow_arguments_set_number(flow_arguments *arguments, const char *name, double value);
+FLOW_API flow_status flow_arguments_set_boolean(flow_arguments *arguments, const char *name, int value);
+FLOW_API flow_status flow_arguments_set_text(flow_arguments *arguments, const char *name, const char *value);
+FLOW_API flow_status flow_arguments_set_numbers(flow_arguments *arguments, const char *name, const double *values, int count);
+/* {{1, 2}, {3, 4}}: numbers one after the other, how deep the lists are nested, how long they are on each level. NaN: null. */
+FLOW_API flow_status flow_arguments_set_nested(flow_arguments *arguments, const char *name, const double *values, int rank,
+                                               const int *dims);
+FLOW_API flow_status flow_arguments_set_null(flow_arguments *arguments, const char *name);
+
+/* Records can be asked for what they take, so that Lua's constructors, the docs and the file formats are made from them. */
+
+/* How many classes there are. Their indices run from 0. */
+FLOW_API int         flow_layer_class_count(void);
+/* Such as "Conv2D". Borrowed, static; NULL: no more. */
+FLOW_API const char *flow_layer_class_name(int index);
+/* The index of a class, or -1. Knows aliases, such as InputLayer. */
+FLOW_API int         flow_layer_class_find(const char *name);
+/* How many of its arguments may be given by position in Lua. */
+FLOW_API int         flow_layer_class_positional(int index);
+/* 1: called by itself it acts as in training, as layers that prepare data do. */
+FLOW_API int         flow_layer_class_trains_alone(int index);
+/* How many arguments it takes, in Keras' order. */
+FLOW_API int         flow_layer_class_argument_count(int index);
+/* The name of an argument. Borrowed, static. */
+FLOW_API const char *flow_layer_class_argument(int index, int argument);
+/* "integer", "number", "boolean", "text", "pair", "shape", "numbers", "activation", "initializer" or "regularizer". */
+FLOW_API const char *flow_layer_class_argument_type(int index, int argument);
+/* Its default as text; NULL: the argument is required. */
+FLOW_API const char *flow_layer_class_argument_default(int index, int argument);
+/* One line: what the layer computes. */
+FLOW_API const char *flow_layer_class_doc(int index);
+
+/* A layer. name NULL: made from the class, unique in the process. Copies the arguments. FLOW_INVALID_ARGUMENT names an argument
+ * that is unknown, missing or out of range. New reference. */
+FLOW_API flow_status flow_layer_new(const char *class_name, const char *name, const flow_arguments *arguments, flow_layer **out);
+/* NULL is fine. */
+FLOW_API void        flow_layer_release(flow_layer *layer);
+/* Borrowed, as long as the layer. */
+FLOW_API const char *flow_layer_name(const flow_layer *layer);
+/* Creates the variables for these input shapes (-1 = batch). Seed: of the initializers that have none of their own. */
+FLOW_API flow_status flow_layer_build(flow_context *context, flow_layer *layer, int input_count, const int *ranks, const int64_t *const *shapes);
+/* Whether it has its variables. */
+FLOW_API int         flow_layer_built(const flow_layer *layer);
+/* The dtype policy: "float32", "mixed_bfloat16" or "mixed_float16". Borrowed. */
+FLOW_API const char *flow_layer_policy(const flow_layer *layer);
+/* Applies the layer: runs it, or appends it to the open trace. Builds it first if it was not. training: 1 where it behaves as in
+ * training. Returns a new reference. */
+FLOW_API flow_status flow_layer_call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out);
+/* How many variables it has: trainable ones first, then the others, as Keras stores them. */
+FLOW_API int         flow_layer_variable_count(const flow_layer *layer);
+/* Borrowed. */
+FLOW_API flow_variable *flow_layer_variable(const flow_layer *layer, int index);
+/* Whether its variables may be trained. */
+FLOW_API int         flow_layer_trainable(const flow_layer *layer);
+/* For what is compiled or traced from now on. */
+FLOW_API void        flow_layer_set_trainable(flow_layer *layer, int trainable);
+/* What training adds to the loss for the regularizers of its variables: a scalar, or *out = NULL where there is none. New reference. */
+FLOW_API flow_status flow_layer_penalty(flow_context *context, const flow_layer *layer, flow_tensor **out);
+/* A layer from the config that flow_layer_config or Keras wrote; new reference. */
+FLOW_API flow_status flow_layer_from_config(const char *class_name, const char *config, flow_layer **out);
+/* Keras' config as JSON. Returns the length of the whole text, and writes at most size bytes of it. */
+FLOW_API int         flow_layer_config(const flow_layer *layer, char *text, int size);
+
+/* Class names and options of what arguments of these kinds can name; NULL beyond the last. */
+enum { FLOW_CHOICE_INITIALIZER = 0, FLOW_CHOICE_REGULARIZER };
+FLOW_API const char *flow_choice_name(int kind, int index);
+FLOW_API const char *flow_choice_parameter(int kind, int index, int parameter);
+
+/* Fills a tensor by an initializer of Keras' name, with the shape of `into`. */
+FLOW_API flow_status flow_initialize(flow_context *context, const char *initializer, const flow_arguments *arguments, double seed, flow_tensor *into);
+
+/* Per-sample loss values (rank of y_pred less one) and per-sample hits of a metric; both in eager mode and traces.
+ * Options: from_logits (boolean). */
+
+/* The index of a loss by its class or snake-case name or Keras' short forms ("mse"), or -1. */
+FLOW_API int         flow_loss_find(const char *name);
+/* Its snake-case name. Borrowed, static; NULL: no more. */
+FLOW_API const char *flow_loss_name(int loss);
+FLOW_API flow_status flow_loss_values(flow_context *context, int loss, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred, flow_tensor **out);
+/* The same for metrics. */
+FLOW_API int         flow_metric_find(const char *name);
+/* The same for metrics. */
+FLOW_API const char *flow_metric_name(int metric);
+FLOW_API flow_status flow_metric_values(flow_context *context, int metric, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred, flow_tensor **out);
+/* sum(values x weights) / number of values; weights may be NULL; an empty batch gives 0. */
+FLOW_API flow_status flow_loss_reduce(flow_context *context, flow_tensor *values, flow_tensor *weights, flow_tensor **out);
+
+/* The index of an optimizer: "SGD", "adam"; -1. */
+FLOW_API int         flow_optimizer_class_find(const char *name);
+FLOW_API int         flow_optimizer_class_argument_count(int index);
+FLOW_API const char *flow_optimizer_class_name(int index);
+FLOW_API const char *flow_optimizer_class_argument(int index, int argument);
+FLOW_API const char *flow_optimizer_class_argument_type(int index, int argument);
+FLOW_API const char *flow_optimizer_class_argument_default(int index, int argument);
+FLOW_API flow_status flow_optimizer_new(const char *class_name, const char *name, const flow_arguments *arguments, flow_optimizer **out); /* name NULL: Keras' */
+/* From what flow_optimizer_config wrote, or Keras: schedules included. */
+FLOW_API flow_status flow_optimizer_from_config(const char *text, flow_optimizer **out);
+/* NULL is fine. */
+FLOW_API void        flow_optimizer_release(flow_optimizer *optimizer);
+/* Borrowed, as long as the optimizer. */
+FLOW_API const char *flow_optimizer_name(const flow_optimizer *optimizer);
+/* The index of its class. */
+FLOW_API int         flow_optimizer_class_index(const flow_optimizer *optimizer);
+/* As Keras serializes it, with the learning rate of now: {"module": "keras.optimizers", "class_name": ..., "config": {...},
+ * "registered_name": null}. Returns the whole length. */
+FLOW_API int         flow_optimizer_config(const flow_optimizer *optimizer, char *text, int size);
+/* Adopts the variables into one arena (their storage moves, the handles stay), makes the slots and appends or runs the
+ * update. Gradients that are NULL are left out. */
+FLOW_API flow_status flow_optimizer_apply(flow_context *context, flow_optimizer *optimizer, flow_tensor *const *gradients,
+                                          flow_variable *const *variables, int count);
+/* Makes the slots for these variables without an update, as before reading them from a file. */
+FLOW_API flow_status flow_optimizer_build(flow_optimizer *optimizer, flow_variable *const *variables, int count);
+/* The rates of all updates come from a schedule (retained), or, with NULL, from the caller. Only before the first update: the
+ * learning rate is not a variable then. */
+FLOW_API flow_status flow_optimizer_set_schedule(flow_optimizer *optimizer, flow_schedule *schedule);
+/* Borrowed; NULL: there is none. */
+FLOW_API flow_schedule *flow_optimizer_schedule(const flow_optimizer *optimizer);
+/* flow_optimizer_apply with the rate of this update, a float32 scalar. */
+FLOW_API flow_status flow_optimizer_apply_at(flow_context *context, flow_optimizer *optimizer, flow_tensor *rate,
+                                             flow_tensor *const *gradients, flow_variable *const *variables, int count);
+/* The same with gradients of flow_loss_scale_loss (scale NULL: of the loss itself): they are divided by the scale; unless all are finite,
+ * nothing but the scale is written. */
+FLOW_API flow_status flow_optimizer_apply_scaled(flow_context *context, flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor *rate,
+                                                 flow_tensor *const *gradients, flow_variable *const *variables, int count);
+/* Leaves out of weight decay: a variable, or all whose names contain `name` (the other one is NULL). Only before slots are made. */
+FLOW_API flow_status flow_optimizer_exclude_from_weight_decay(flow_optimizer *optimizer, flow_variable *variable, const char *name);
+/* A float32 scalar that may be assigned. Borrowed; NULL: there is a schedule. */
+FLOW_API flow_variable *flow_optimizer_learning_rate(flow_optimizer *optimizer);
+/* The number of updates, an int64 scalar. Borrowed. */
+FLOW_API flow_variable *flow_optimizer_iterations(flow_optimizer *optimizer);
+/* Slots of all variables, in Keras' order: m0 v0 m1 v1 ... */
+FLOW_API int         flow_optimizer_slot_count(const flow_optimizer *optimizer);
+/* A view into the arena of the slots. Borrowed. */
+FLOW_API flow_variable *flow_optimizer_slot(const flow_optimizer *optimizer, int index);
+
+/* Dynamic loss scales: doubled after growth_steps updates in a row, halved when an update is skipped (Keras' LossScaleOptimizer). */
+enum { FLOW_INITIAL_LOSS_SCALE = 32768, FLOW_LOSS_SCALE_GROWTH_STEPS = 2000 };    /* Keras' defaults */
+FLOW_API flow_status flow_loss_scale_new(const char *name, double initial_scale, double growth_steps, flow_loss_scale **out); /* name NULL: Keras' */
+FLOW_API void        flow_loss_scale_release(flow_loss_scale *scale);      /* NULL is fine */
+FLOW_API const char *flow_loss_scale_name(const flow_loss_scale *scale);
+/* iteration and learning_rate, which stay 0, step_counter (int64), dynamic_scale (float32); borrowed; NULL after them. */
+FLOW_API flow_variable *flow_loss_scale_variable(const flow_loss_scale *scale, int index);
+FLOW_API flow_status flow_loss_scale_loss(flow_context *context, flow_loss_scale *scale, flow_tensor *loss, flow_tensor **out); /* loss x scale; new reference */
+/* The scale with its optimizer as Keras serializes them, and back: two new references. The first returns the whole length. */
+FLOW_API int         flow_loss_scale_config(const flow_loss_scale *scale, const flow_optimizer *inner, char *text, int size);
+FLOW_API flow_status flow_loss_scale_from_config(const char *text, flow_loss_scale **scale, flow_optimizer **inner);
+
+/* How many schedules there are. Their indices run from 0. */
+FLOW_API int         flow_schedule_class_count(void);
+/* The index of a class, such as "CosineDecay"; -1. */
+FLOW_API int         flow_schedule_class_find(const char *name);
+FLOW_API const char *flow_schedule_class_name(int index);
+FLOW_API int         flow_schedule_class_argument_count(int index);
+FLOW_API const char *flow_schedule_class_argument(int index, int argument);
+/* A schedule: immutable, shared between threads. New reference. */
+FLOW_API flow_status flow_schedule_new(const char *class_name, const flow_arguments *arguments, flow_schedule **out);
+FLOW_API flow_schedule *flow_schedule_retain(flow_schedule *schedule);
+FLOW_API void        flow_schedule_release(flow_schedule *schedule);
+FLOW_API const char *flow_schedule_class(const flow_schedule *schedule);      /* "CosineDecay" */
+/* The rate at a step, as training computes it: rounded to float32. */
+FLOW_API double      flow_schedule_value(const flow_schedule *schedule, double step);
+FLOW_API int         flow_schedule_config(const flow_schedule *schedule, char *text, int size);  /* as Keras serializes it; returns the whole length */
+
+#endif
