@@ -1,13 +1,7 @@
 # compile.cmake: kernels.cu for one family to FOLDER/FAMILY.fatbin, .c (the same as the array flow_cuda_FAMILY_fatbin), .ptxas (what the
-<<<<<<< HEAD
 # assembler says of each kernel) and .d (what it depends on). Run by cmake -P with SOURCE (its root), NVCC, FOLDER, FAMILY, HEADER (its path
 # from kernels/), LIST (the macro that lists the kernels), FLAGS (the targets), and CACHE: a folder where results are kept by what they were
 # made of, since the compilation takes minutes; empty: none.
-=======
-# assembler says of each kernel) and .d (what it depends on). Run by cmake -P with SOURCE (its root), NVCC, FOLDER, FAMILY, HEADER (within kernels), LIST
-# (the macro that lists the kernels), FLAGS (the targets), and CACHE: a folder where results are kept by what they were made of, since
-# the compilation takes minutes; empty: none.
->>>>>>> 292a735 (Rooms: graph, autodiff, plan, run, transport and cluster, image, tensorboard; kernels by family; the emulation of CUDA is with the specs)
 set(to ${FOLDER}/${FAMILY})
 set(from ${SOURCE}/kernels/cuda/kernels.cu)
 set(command ${NVCC} -O3 -std=c++17 -Xptxas -v --Werror all-warnings -DFAMILY_HEADER="${HEADER}" -DFAMILY_KERNELS=${LIST} ${FLAGS})
