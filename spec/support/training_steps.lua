@@ -1,4 +1,4 @@
--- training_steps.lua NET BATCH STEPS: trains a net of flow.bench.nets for some steps with one thread, for whoever counts
+-- training_steps.lua NET BATCH STEPS: trains a net of flow.cli.bench_nets for some steps with one thread, for whoever counts
 -- the instructions of flow_instance_run_rows.
 local flow = require "flow"
 local name, batch, count = arg[1], tonumber(arg[2]), tonumber(arg[3])

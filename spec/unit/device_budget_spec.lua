@@ -16,8 +16,8 @@ local support = require "spec.support.init"
 
 flow.config.set_precision("fast")      -- as users train
 
--- net of flow.bench.nets, batch, policy, launches, bytes that they move, bytes of the arena; size of the images, where the net leaves it
--- open. Launches do not depend on the batch: that of flowers is small because the emulation computes what it counts.
+-- net of flow.cli.bench_nets, batch, policy, launches, bytes that they move, bytes of the arena; size of the images, where the net leaves
+-- it open. Launches do not depend on the batch: that of flowers is small because the emulation computes what it counts.
 local budgets = {
   { "mnist", 64, "float32", 19, 103783976, 17496832 },
   { "mnist", 64, "mixed_bfloat16", 21, 81563472, 11203584 },

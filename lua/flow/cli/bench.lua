@@ -1,4 +1,4 @@
--- cli/bench.lua: flowlua bench: how fast the nets of flow.bench.nets train and predict here; with --ops every kernel of their
+-- cli/bench.lua: flowlua bench: how fast the nets of flow.cli.bench_nets train and predict here; with --ops every kernel of their
 -- training steps by itself, each variant beside the time that its cost predicts. Other programs on the machine show in
 -- the figures. scripts/bench compares with other frameworks.
 
