@@ -1,5 +1,6 @@
 -- functional_spec.lua: models made from a graph of calls: order of layers, several inputs and outputs, sharing, nesting.
 local support = require "spec.support.init"
+local model_files = require "spec.support.model_files"
 local flow = require "flow"
 local native = require "flow.ffi"
 local layers = flow.layers
@@ -128,6 +129,14 @@ describe("flow.Model", function()
       flow.Model { inputs = a, outputs = two(one(a)) }
     end):find('two layers are called "same"', 1, true))
     assert.equal(0, native.C.flow_trace_depth(native.context))
+  end)
+
+  it("goes into files with inputs that no output depends on, wherever they are in the list", function()
+    for used = 1, 3 do
+      local inputs, data = {}, {}
+      for i = 1, 3 do inputs[i], data[i] = flow.Input { i + 1 }, flow.random.normal { 4, i + 1 } end
+      model_files.assert_returns(flow.Model { inputs = inputs, outputs = layers.Dense(2)(inputs[used]) }, data)
+    end
   end)
 
   it("reports losses and metrics for each output", function()

@@ -74,7 +74,8 @@ end
 
 local function functional_entry(model)
   local calls, index = calls_of(model)
-  local function history(t) return { t.layer.name, index[t.node], t.index - 1 } end
+  -- An input that no output depends on is not among the calls: its layer has one.
+  local function history(t) return { t.layer.name, index[t.node] or 0, t.index - 1 } end
   local function reference(t)
     return { class_name = "__keras_tensor__", config = { shape = shape_json(t.shape), dtype = t.dtype, keras_history = history(t) } }
   end
