@@ -2,6 +2,7 @@
 #include "data/element_record.h"
 
 #include <string.h>
+#include "base/bytes.h"
 #include "base/memory.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers and values stand in files as they stand in memory");
@@ -100,19 +101,15 @@ flow_status flow_element_end_write(uint64_t elements, flow_record_bytes *to)
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------ */
 
-typedef struct cursor { const unsigned char *next; uint64_t left; } cursor;
-
 /* 0: the record does not have this many bytes any more. */
-static int take(cursor *from, void *to, uint64_t count)
+static int take(flow_bytes *from, void *to, uint64_t count)
 {
-  if (count > from->left) return 0;
-  if (count > 0) memcpy(to, from->next, (size_t)count);
-  from->next += count;
-  from->left -= count;
-  return 1;
+  const unsigned char *taken = flow_bytes_take(from, count);
+  if (taken && count > 0) memcpy(to, taken, (size_t)count);
+  return taken != NULL;
 }
 
-static int take_shape(cursor *from, int rank, int64_t *shape, int64_t least)
+static int take_shape(flow_bytes *from, int rank, int64_t *shape, int64_t least)
 {
   if (rank < 0 || rank > FLOW_MAX_RANK || !take(from, shape, 8 * (uint64_t)rank)) return 0;
   for (int axis = 0; axis < rank; axis++) {
@@ -121,7 +118,7 @@ static int take_shape(cursor *from, int rank, int64_t *shape, int64_t least)
   return 1;
 }
 
-static int take_component(cursor *from, flow_component *out)
+static int take_component(flow_bytes *from, flow_component *out)
 {
   unsigned char facts[3];
   if (!take(from, facts, 3) || flow_dtype_size(facts[0]) <= 0 || facts[2] > 1) return 0;
@@ -136,7 +133,7 @@ static flow_status fail_foreign(const char *path)
 
 flow_status flow_element_start_read(const char *path, const unsigned char *bytes, uint64_t count, flow_element_start *out)
 {
-  cursor from = { bytes, count };
+  flow_bytes from = flow_bytes_of(bytes, count);
   unsigned char head[sizeof title];
   uint32_t components, draws;
   *out = (flow_element_start){ 0 };
@@ -146,7 +143,7 @@ flow_status flow_element_start_read(const char *path, const unsigned char *bytes
   for (uint32_t i = 0; i < components; i++) {
     if (!take_component(&from, &out->spec.components[i])) return fail_foreign(path);
   }
-  if (!take(&from, &draws, 4) || draws > MOST_DRAWS || from.left != 24 * (uint64_t)draws) return fail_foreign(path);
+  if (!take(&from, &draws, 4) || draws > MOST_DRAWS || flow_bytes_left(&from) != 24 * (uint64_t)draws) return fail_foreign(path);
   FLOW_TRY(flow_grow(&out->draws, sizeof *out->draws, (int)draws, &out->draw_capacity));
   for (; out->draw_count < (int)draws; out->draw_count++) {
     take(&from, out->draws[out->draw_count].seed, 16);
@@ -161,7 +158,7 @@ static flow_status fail_element(const flow_record_reader *reader, uint64_t numbe
 }
 
 /* The shapes of an element, as its signature allows them; *bytes: of all values. */
-static int take_shapes(cursor *from, const flow_element_spec *spec, int64_t shapes[][FLOW_MAX_RANK], uint64_t *sizes)
+static int take_shapes(flow_bytes *from, const flow_element_spec *spec, int64_t shapes[][FLOW_MAX_RANK], uint64_t *sizes)
 {
   uint64_t total = 0;
   for (int i = 0; i < spec->count; i++) {
@@ -175,10 +172,11 @@ static int take_shapes(cursor *from, const flow_element_spec *spec, int64_t shap
     }
     if (__builtin_add_overflow(total, sizes[i], &total)) return 0;
   }
-  return total == from->left;
+  return total == flow_bytes_left(from);
 }
 
-static flow_status take_element(flow_record_reader *reader, cursor *from, const flow_element_spec *spec, uint64_t number, flow_element *out)
+static flow_status take_element(flow_record_reader *reader, flow_bytes *from, const flow_element_spec *spec, uint64_t number,
+                                flow_element *out)
 {
   int64_t shapes[FLOW_MAX_COMPONENTS][FLOW_MAX_RANK];
   uint64_t sizes[FLOW_MAX_COMPONENTS];
@@ -204,10 +202,10 @@ flow_status flow_element_read(flow_record_reader *reader, const flow_element_spe
   *ended = 0;
   FLOW_TRY(flow_record_next(reader, &bytes, &count));
   if (!bytes) return fail_element(reader, read, "is missing: the file was cut off");
-  cursor from = { bytes, count };
+  flow_bytes from = flow_bytes_of(bytes, count);
   take(&from, &kind, 1);
   if (kind == ELEMENT) return out ? take_element(reader, &from, spec, read, out) : FLOW_OK;
-  if (kind != END || !take(&from, &expected, 8) || from.left > 0) return fail_element(reader, read, "is of an unknown kind");
+  if (kind != END || !take(&from, &expected, 8) || flow_bytes_left(&from) > 0) return fail_element(reader, read, "is of an unknown kind");
   if (expected != read) return fail_element(reader, read, "is missing: the file says that it holds more or fewer");
   *ended = 1;
   return FLOW_OK;

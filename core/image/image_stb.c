@@ -4,6 +4,7 @@
 
 #include <string.h>
 #include <zlib.h>
+#include "base/bytes.h"
 #include "base/memory.h"
 
 /* ---- stb's memory: the house's allocator, with a budget for one picture --------------------------------------------------------- */
@@ -119,30 +120,18 @@ static flow_status decode(const char *format, const unsigned char *bytes, size_t
   return status;
 }
 
-static uint32_t big_endian(const unsigned char *bytes)
-{
-  return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
-static uint32_t little_endian(const unsigned char *bytes, int count)
-{
-  uint32_t value = 0;
-  for (int i = count - 1; i >= 0; i--) value = value << 8 | bytes[i];
-  return value;
-}
-
 /* Walks the chunks up to IEND: each inside the file, those that matter (upper-case first letter) with a right checksum. */
 static flow_status check_png_chunks(const unsigned char *bytes, size_t count)
 {
   size_t at = 8;
   for (;;) {
     if (count - at < 12) return flow_fail(FLOW_CORRUPT_DATA, "the PNG data ends early");
-    size_t length = big_endian(bytes + at);
+    size_t length = flow_big_endian(bytes + at, 4);
     const unsigned char *type = bytes + at + 4;
     if (length > count - at - 12) return flow_fail(FLOW_CORRUPT_DATA, "the PNG data ends early");
     if (at == 8 && (memcmp(type, "IHDR", 4) != 0 || length != 13)) return flow_fail(FLOW_CORRUPT_DATA, "the PNG data has no header");
     int matters = !(type[0] & 0x20);
-    if (matters && big_endian(type + 4 + length) != (uint32_t)crc32(0, type, (uInt)(4 + length))) {
+    if (matters && flow_big_endian(type + 4 + length, 4) != (uint32_t)crc32(0, type, (uInt)(4 + length))) {
       return flow_fail(FLOW_CORRUPT_DATA, "the PNG data is damaged: wrong checksum of chunk %.4s", (const char *)type);
     }
     if (memcmp(type, "IEND", 4) == 0) return FLOW_OK;
@@ -158,9 +147,9 @@ static flow_status fill_palette(const unsigned char *bytes, size_t count, int de
   *out = NULL;
   while (memcmp(bytes + at + 4, "PLTE", 4) != 0) {
     if (memcmp(bytes + at + 4, "IDAT", 4) == 0 || memcmp(bytes + at + 4, "IEND", 4) == 0) return FLOW_OK;
-    at += 12 + big_endian(bytes + at);
+    at += 12 + flow_big_endian(bytes + at, 4);
   }
-  size_t length = big_endian(bytes + at), body = at + 8;
+  size_t length = flow_big_endian(bytes + at, 4), body = at + 8;
   if (length >= full) return FLOW_OK;
   void *block;
   FLOW_TRY(flow_alloc(count + full - length, &block));
@@ -179,7 +168,7 @@ flow_status flow_png_decode(const unsigned char *bytes, size_t count, int wanted
 {
   static const int samples[8] = { 1, 0, 3, 1, 2, 0, 4, 0 };      /* by colour type */
   FLOW_TRY(check_png_chunks(bytes, count));
-  int64_t width = big_endian(bytes + 16), height = big_endian(bytes + 20);
+  int64_t width = flow_big_endian(bytes + 16, 4), height = flow_big_endian(bytes + 20, 4);
   int depth = bytes[24], colour = bytes[25];
   if (colour > 6 || samples[colour] == 0 || depth < 1 || depth > 16) {
     return flow_fail(FLOW_CORRUPT_DATA, "the PNG header is damaged: colour type %d, %d bits", colour, depth);
@@ -220,7 +209,7 @@ static flow_status fill_bmp_palette(const unsigned char *bytes, size_t count, ui
   memcpy(copy, bytes, kept);
   memset(copy + kept, 0, pixels - kept);
   memcpy(copy + pixels, bytes + offset, count - (size_t)offset);
-  for (int i = 0; i < 4; i++) copy[10 + i] = (unsigned char)(pixels >> 8 * i);
+  flow_put_little_endian(copy + 10, pixels, 4);
   *out = copy;
   return FLOW_OK;
 }
@@ -228,13 +217,13 @@ static flow_status fill_bmp_palette(const unsigned char *bytes, size_t count, ui
 flow_status flow_bmp_decode(const unsigned char *bytes, size_t count, int wanted, flow_picture *picture)
 {
   if (count < 26) return flow_fail(FLOW_CORRUPT_DATA, "the BMP data ends early, in the header");
-  uint64_t offset = little_endian(bytes + 10, 4);
-  uint32_t header = little_endian(bytes + 14, 4);
+  uint64_t offset = flow_little_endian(bytes + 10, 4);
+  uint32_t header = (uint32_t)flow_little_endian(bytes + 14, 4);
   int old = header == 12;                                        /* OS/2: sizes of 16 bits */
   if (!old && count < 54) return flow_fail(FLOW_CORRUPT_DATA, "the BMP data ends early, in the header");
-  int64_t width = old ? (int64_t)little_endian(bytes + 18, 2) : (int32_t)little_endian(bytes + 18, 4);
-  int64_t height = old ? (int64_t)little_endian(bytes + 20, 2) : (int32_t)little_endian(bytes + 22, 4);
-  uint64_t bits = little_endian(bytes + (old ? 24 : 28), 2);
+  int64_t width = old ? (int64_t)flow_little_endian(bytes + 18, 2) : (int32_t)(uint32_t)flow_little_endian(bytes + 18, 4);
+  int64_t height = old ? (int64_t)flow_little_endian(bytes + 20, 2) : (int32_t)(uint32_t)flow_little_endian(bytes + 22, 4);
+  uint64_t bits = flow_little_endian(bytes + (old ? 24 : 28), 2);
   if (height < 0) height = -height;                              /* rows from the top */
   if (width < 1 || height < 1 || height > FLOW_MOST_PIXELS / width) return flow_picture_reserve(picture, height, width, 1, 1);
   if (bits != 1 && bits != 4 && bits != 8 && bits != 16 && bits != 24 && bits != 32) {

@@ -14,15 +14,15 @@ static flow_status fail_wire(void)
 
 flow_example_reader flow_example_reader_of(const void *bytes, uint64_t count)
 {
-  return (flow_example_reader){ .example = flow_wire_of(bytes, count), .features = flow_wire_of(bytes, 0) };
+  return (flow_example_reader){ .example = flow_bytes_of(bytes, count), .features = flow_bytes_of(bytes, 0) };
 }
 
 /* Which list the Feature message holds. The last one counts; those of its kind right before it belong to it. */
-static flow_status classify(flow_wire message, flow_feature *feature)
+static flow_status classify(flow_bytes message, flow_feature *feature)
 {
   feature->kind = FLOW_FEATURE_EMPTY;
   feature->content = message;
-  while (flow_wire_has_more(&message)) {
+  while (flow_bytes_left(&message) > 0) {
     const unsigned char *start = message.next;
     flow_wire_field field;
     if (!flow_wire_next(&message, &field)) return fail_wire();
@@ -33,11 +33,11 @@ static flow_status classify(flow_wire message, flow_feature *feature)
   return FLOW_OK;
 }
 
-static flow_status read_entry(flow_wire entry, flow_feature *feature)
+static flow_status read_entry(flow_bytes entry, flow_feature *feature)
 {
-  flow_wire message = { entry.end, entry.end };
+  flow_bytes message = { entry.end, entry.end };
   feature->name = message;
-  while (flow_wire_has_more(&entry)) {
+  while (flow_bytes_left(&entry) > 0) {
     flow_wire_field field;
     if (!flow_wire_next(&entry, &field)) return fail_wire();
     if (field.type == FLOW_WIRE_DELIMITED && field.number == 1) feature->name = field.content;
@@ -50,8 +50,8 @@ flow_status flow_example_next(flow_example_reader *reader, flow_feature *feature
 {
   flow_wire_field field;
   for (*found = 0; !*found;) {
-    flow_wire *level = flow_wire_has_more(&reader->features) ? &reader->features : &reader->example;
-    if (!flow_wire_has_more(level)) return FLOW_OK;
+    flow_bytes *level = flow_bytes_left(&reader->features) > 0 ? &reader->features : &reader->example;
+    if (flow_bytes_left(level) == 0) return FLOW_OK;
     if (!flow_wire_next(level, &field)) return fail_wire();
     if (field.type != FLOW_WIRE_DELIMITED || field.number != 1) continue;
     if (level == &reader->example) {
@@ -83,7 +83,7 @@ flow_status flow_example_find(const void *bytes, uint64_t count, const char *nam
 /* ---- values ------------------------------------------------------------------------------------------------------------------ */
 
 /* The next field 1 (value) of the lists of the feature's kind, or *found = 0. */
-typedef struct value_reader { flow_wire lists, values; uint64_t kind; } value_reader;
+typedef struct value_reader { flow_bytes lists, values; uint64_t kind; } value_reader;
 
 static value_reader values_of(const flow_feature *feature)
 {
@@ -93,9 +93,9 @@ static value_reader values_of(const flow_feature *feature)
 static flow_status next_value(value_reader *reader, flow_wire_field *field, int *found)
 {
   for (*found = 0; !*found;) {
-    int inside = flow_wire_has_more(&reader->values);
-    flow_wire *level = inside ? &reader->values : &reader->lists;
-    if (!flow_wire_has_more(level)) return FLOW_OK;
+    int inside = flow_bytes_left(&reader->values) > 0;
+    flow_bytes *level = inside ? &reader->values : &reader->lists;
+    if (flow_bytes_left(level) == 0) return FLOW_OK;
     if (!flow_wire_next(level, field)) return fail_wire();
     if (inside) *found = field->number == 1;
     else if (field->type == FLOW_WIRE_DELIMITED && field->number == reader->kind) reader->values = field->content;
@@ -165,14 +165,14 @@ flow_status flow_feature_integers(const flow_feature *feature, int64_t *to)
     if (!found) return FLOW_OK;
     if (field.type == FLOW_WIRE_VARINT) *to++ = (int64_t)field.value;
     if (field.type != FLOW_WIRE_DELIMITED) continue;
-    while (flow_wire_has_more(&field.content)) {
+    while (flow_bytes_left(&field.content) > 0) {
       if (!flow_wire_varint(&field.content, &value)) return fail_list();
       *to++ = (int64_t)value;
     }
   }
 }
 
-flow_status flow_feature_bytes(const flow_feature *feature, flow_wire *value)
+flow_status flow_feature_bytes(const flow_feature *feature, flow_bytes *value)
 {
   value_reader reader = values_of(feature);
   flow_wire_field field;
@@ -214,7 +214,7 @@ static uint64_t values_bytes(const flow_feature_values *feature)
     if (feature->kind == FLOW_FEATURE_INTEGERS) {
       bytes += flow_varint_size((uint64_t)((const int64_t *)feature->values)[i]);
     } else {
-      const flow_wire *value = (const flow_wire *)feature->values + i;
+      const flow_bytes *value = (const flow_bytes *)feature->values + i;
       bytes += delimited_bytes((uint64_t)(value->end - value->next));
     }
   }
@@ -241,7 +241,7 @@ static unsigned char *write_values(unsigned char *to, const flow_feature_values 
     if (feature->kind == FLOW_FEATURE_INTEGERS) {
       to = flow_varint_write(to, (uint64_t)((const int64_t *)feature->values)[i]);
     } else {
-      const flow_wire *value = (const flow_wire *)feature->values + i;
+      const flow_bytes *value = (const flow_bytes *)feature->values + i;
       size_t bytes = (size_t)(value->end - value->next);
       to = write_delimited(to, 1, bytes);
       if (bytes > 0) memcpy(to, value->next, bytes);

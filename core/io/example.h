@@ -13,12 +13,12 @@ typedef enum flow_feature_kind { FLOW_FEATURE_EMPTY = 0, FLOW_FEATURE_BYTES, FLO
 
 /* One entry of the map. Pointers go into the message. EMPTY: a feature without a list, as TensorFlow writes a missing one. */
 typedef struct flow_feature {
-  flow_wire         name;
+  flow_bytes         name;
   flow_feature_kind kind;
-  flow_wire         content;       /* of the Feature message, from the field that decided its kind on */
+  flow_bytes         content;       /* of the Feature message, from the field that decided its kind on */
 } flow_feature;
 
-typedef struct flow_example_reader { flow_wire example, features; } flow_example_reader;
+typedef struct flow_example_reader { flow_bytes example, features; } flow_example_reader;
 
 flow_example_reader flow_example_reader_of(const void *bytes, uint64_t count);
 /* The next entry, or *found = 0. A name may come twice: then the last entry counts. FLOW_CORRUPT_DATA when the bytes are no
@@ -33,7 +33,7 @@ flow_status flow_feature_count(const flow_feature *feature, uint64_t *count);
 flow_status flow_feature_floats(const flow_feature *feature, float *to);
 flow_status flow_feature_integers(const flow_feature *feature, int64_t *to);
 /* The first value of a bytes feature with at least one. */
-flow_status flow_feature_bytes(const flow_feature *feature, flow_wire *value);
+flow_status flow_feature_bytes(const flow_feature *feature, flow_bytes *value);
 
 /* "bytes", "float32", "int64"; "nothing" for EMPTY. */
 const char *flow_feature_kind_name(flow_feature_kind kind);
@@ -45,7 +45,7 @@ typedef struct flow_feature_values {
   const char       *name;
   flow_feature_kind kind;
   uint64_t          count;
-  const void       *values;        /* float[count], int64_t[count], or flow_wire[count] */
+  const void       *values;        /* float[count], int64_t[count], or flow_bytes[count] */
 } flow_feature_values;
 
 /* Bytes of the message. The order of `features` is the caller's; flow_example_encode sorts by name first. */

@@ -3,6 +3,7 @@
 #include "io/npy.h"
 
 #include <string.h>
+#include "base/bytes.h"
 #include "base/memory.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -230,8 +231,7 @@ static size_t write_header(const flow_tensor *tensor, char *header, int size)
   int blanks = ALIGNMENT - 1 - (PREFIX_BYTES + 2 + text.length) % ALIGNMENT;
   flow_text_add(&text, "%*s\n", blanks, "");
   memcpy(header, "\x93NUMPY\x01\x00", PREFIX_BYTES);
-  header[PREFIX_BYTES] = (char)(text.length & 255);
-  header[PREFIX_BYTES + 1] = (char)(text.length >> 8);
+  flow_put_little_endian(header + PREFIX_BYTES, (uint64_t)text.length, 2);
   return (size_t)(PREFIX_BYTES + 2 + text.length);
 }
 

@@ -9,25 +9,16 @@ enum { MOST_NESTED_GROUPS = 32, MOST_VARINT_BYTES = 10 };
 
 /* ---- reading ----------------------------------------------------------------------------------------------------------------- */
 
-static int read_fixed(flow_wire *wire, int bytes, uint64_t *value)
-{
-  if (wire->end - wire->next < bytes) return 0;
-  *value = 0;
-  for (int i = 0; i < bytes; i++) *value |= (uint64_t)wire->next[i] << 8 * i;
-  wire->next += bytes;
-  return 1;
-}
-
-static int read_delimited(flow_wire *wire, flow_wire *content)
+static int read_delimited(flow_bytes *wire, flow_bytes *content)
 {
   uint64_t length;
-  if (!flow_wire_varint(wire, &length) || length > (uint64_t)(wire->end - wire->next)) return 0;
-  *content = (flow_wire){ wire->next, wire->next + length };
-  wire->next += length;
-  return 1;
+  if (!flow_wire_varint(wire, &length)) return 0;
+  const unsigned char *first = flow_bytes_take(wire, length);
+  if (first) *content = flow_bytes_of(first, length);
+  return first != NULL;
 }
 
-static int read_simple_field(flow_wire *wire, flow_wire_field *field)
+static int read_simple_field(flow_bytes *wire, flow_wire_field *field)
 {
   uint64_t key;
   if (!flow_wire_varint(wire, &key)) return 0;
@@ -35,14 +26,14 @@ static int read_simple_field(flow_wire *wire, flow_wire_field *field)
   if (field->number == 0) return 0;
   switch (field->type) {
     case FLOW_WIRE_VARINT: return flow_wire_varint(wire, &field->value);
-    case FLOW_WIRE_FIXED64: return read_fixed(wire, 8, &field->value);
-    case FLOW_WIRE_FIXED32: return read_fixed(wire, 4, &field->value);
+    case FLOW_WIRE_FIXED64: return flow_bytes_number(wire, 8, &field->value);
+    case FLOW_WIRE_FIXED32: return flow_bytes_number(wire, 4, &field->value);
     case FLOW_WIRE_DELIMITED: return read_delimited(wire, &field->content);
     default: return field->type == FLOW_WIRE_GROUP || field->type == FLOW_WIRE_GROUP_END;
   }
 }
 
-int flow_wire_next(flow_wire *wire, flow_wire_field *field)
+int flow_wire_next(flow_bytes *wire, flow_wire_field *field)
 {
   if (!read_simple_field(wire, field) || field->type == FLOW_WIRE_GROUP_END) return 0;
   if (field->type != FLOW_WIRE_GROUP) return 1;
@@ -104,7 +95,7 @@ static void append_fixed(flow_message *message, uint64_t bits, int bytes)
 {
   unsigned char *to = reserve(message, (uint64_t)bytes);
   if (!to) return;
-  for (int i = 0; i < bytes; i++) to[i] = (unsigned char)(bits >> 8 * i);
+  flow_put_little_endian(to, bits, bytes);
   message->count += bytes;
 }
 

@@ -2,8 +2,8 @@
  * What the fields mean is the caller's matter: a format (tf.train.Example, TensorBoard's events, ONNX) names its numbers itself.
  *
  * Reading
- *   flow_wire wire = flow_wire_of(bytes, count);
- *   while (flow_wire_has_more(&wire)) {
+ *   flow_bytes wire = flow_bytes_of(bytes, count);
+ *   while (flow_bytes_left(&wire) > 0) {
  *     flow_wire_field field;
  *     if (!flow_wire_next(&wire, &field)) return flow_fail(FLOW_CORRUPT_DATA, ...);      cut off or malformed
  *     if (field.number == 1 && field.type == FLOW_WIRE_DELIMITED) ... field.content      a text, bytes, packed numbers or a message
@@ -21,6 +21,7 @@
 #ifndef FLOW_IO_PROTOBUF_H
 #define FLOW_IO_PROTOBUF_H
 
+#include "base/bytes.h"
 #include "io/file.h"
 
 typedef enum flow_wire_type {
@@ -29,32 +30,18 @@ typedef enum flow_wire_type {
 
 /* ---- reading ---- */
 
-/* A run of bytes inside the message: what is left of it. */
-typedef struct flow_wire { const unsigned char *next, *end; } flow_wire;
-
 typedef struct flow_wire_field {
-  uint64_t  number;
-  int       type;         /* flow_wire_type; GROUP: one was passed over, with all that is in it */
-  uint64_t  value;        /* VARINT, FIXED32, FIXED64: the bits */
-  flow_wire content;      /* DELIMITED */
+  uint64_t   number;
+  int        type;         /* flow_wire_type; GROUP: one was passed over, with all that is in it */
+  uint64_t   value;        /* VARINT, FIXED32, FIXED64: the bits */
+  flow_bytes content;      /* DELIMITED */
 } flow_wire_field;
 
-static inline flow_wire flow_wire_of(const void *bytes, uint64_t count)
-{
-  const unsigned char *first = bytes;
-  return (flow_wire){ first, count > 0 ? first + count : first };
-}
-
-static inline int flow_wire_has_more(const flow_wire *wire)
-{
-  return wire->next < wire->end;
-}
-
 /* 0 when the bytes end too early or the number is longer than 10 bytes. */
-static inline int flow_wire_varint(flow_wire *wire, uint64_t *value)
+static inline int flow_wire_varint(flow_bytes *wire, uint64_t *value)
 {
   *value = 0;
-  for (int shift = 0; shift < 70 && flow_wire_has_more(wire); shift += 7) {
+  for (int shift = 0; shift < 70 && flow_bytes_left(wire) > 0; shift += 7) {
     unsigned char byte = *wire->next++;
     if (shift < 63 || byte < 2) *value |= (uint64_t)(byte & 127) << shift;
     else *value |= (uint64_t)(byte & 1) << 63;                 /* bits beyond 64 are dropped, as protobuf does */
@@ -64,7 +51,7 @@ static inline int flow_wire_varint(flow_wire *wire, uint64_t *value)
 }
 
 /* The next field. 0 when the bytes end too early or are not protobuf. */
-int flow_wire_next(flow_wire *wire, flow_wire_field *field);
+int flow_wire_next(flow_bytes *wire, flow_wire_field *field);
 
 /* ---- writing ---- */
 

@@ -2,6 +2,7 @@
 #include "io/record.h"
 
 #include <string.h>
+#include "base/bytes.h"
 #include "base/memory.h"
 #include "io/crc32c.h"
 
@@ -15,18 +16,6 @@ flow_status flow_record_compression(const char *name, flow_coding *coding)
   else if (strcmp(name, "ZLIB") == 0) *coding = FLOW_ZLIB;
   else return flow_fail(FLOW_INVALID_ARGUMENT, "compression_type is \"\", \"GZIP\" or \"ZLIB\", found \"%.40s\"", name);
   return FLOW_OK;
-}
-
-static uint64_t little_endian(const unsigned char *bytes, int count)
-{
-  uint64_t value = 0;
-  for (int i = count - 1; i >= 0; i--) value = value << 8 | bytes[i];
-  return value;
-}
-
-static void to_little_endian(uint64_t value, unsigned char *bytes, int count)
-{
-  for (int i = 0; i < count; i++) bytes[i] = (unsigned char)(value >> 8 * i);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------------ */
@@ -106,11 +95,11 @@ static flow_status fetch(flow_record_reader *reader, uint64_t *length, int *ende
   if (*ended) return flow_source_expect_end(&reader->source);      /* a compressed stream must say itself that it ends */
   if (held < HEADER_BYTES) return fail_record(reader, "the file ends inside its length");
   const unsigned char *header = reader->window + reader->begin;
-  if (flow_crc32c_masked(header, 8) != little_endian(header + 8, 4)) {
+  if (flow_crc32c_masked(header, 8) != flow_little_endian(header + 8, 4)) {
     return fail_record(reader, reader->offset == 0 ? "its length has a wrong checksum; is this a TFRecord file of that compression_type?"
                                                    : "its length has a wrong checksum");
   }
-  *length = little_endian(header, 8);
+  *length = flow_little_endian(header, 8);
   uint64_t most = flow_source_most(&reader->source), available = held > UINT64_MAX - most ? UINT64_MAX : held + most;
   if (available < HEADER_BYTES + FOOTER_BYTES || *length > available - HEADER_BYTES - FOOTER_BYTES) {
     return fail_record(reader, "its length is more than the file holds");
@@ -135,7 +124,7 @@ flow_status flow_record_next(flow_record_reader *reader, const unsigned char **b
   FLOW_TRY(fetch(reader, &length, &ended));
   if (ended) return FLOW_OK;
   const unsigned char *content = reader->window + reader->begin + HEADER_BYTES;
-  if (flow_crc32c_masked(content, (size_t)length) != little_endian(content + length, 4)) {
+  if (flow_crc32c_masked(content, (size_t)length) != flow_little_endian(content + length, 4)) {
     return fail_record(reader, "its bytes have a wrong checksum");
   }
   *bytes = content;
@@ -228,9 +217,9 @@ flow_status flow_record_create(const char *path, flow_coding coding, flow_record
 flow_status flow_record_append(flow_record_sink *sink, const void *bytes, uint64_t count)
 {
   unsigned char header[HEADER_BYTES], footer[FOOTER_BYTES];
-  to_little_endian(count, header, 8);
-  to_little_endian(flow_crc32c_masked(header, 8), header + 8, 4);
-  to_little_endian(flow_crc32c_masked(bytes, (size_t)count), footer, 4);
+  flow_put_little_endian(header, count, 8);
+  flow_put_little_endian(header + 8, flow_crc32c_masked(header, 8), 4);
+  flow_put_little_endian(footer, flow_crc32c_masked(bytes, (size_t)count), 4);
   FLOW_TRY(put(sink, header, sizeof header, Z_NO_FLUSH));
   if (count > 0) FLOW_TRY(put(sink, bytes, count, Z_NO_FLUSH));
   return put(sink, footer, sizeof footer, Z_NO_FLUSH);

@@ -114,7 +114,7 @@ flow_status flow_example_add_integers(flow_example *example, const char *name, c
 }
 
 /* All bytes values of the example as runs of bytes, in one block that the caller frees; NULL when there are none. */
-static flow_status make_runs(const flow_example *example, flow_wire **out)
+static flow_status make_runs(const flow_example *example, flow_bytes **out)
 {
   const feature *features = example->features.data;
   size_t count = 0;
@@ -122,14 +122,14 @@ static flow_status make_runs(const flow_example *example, flow_wire **out)
   *out = NULL;
   for (int i = 0; i < example->features.count; i++) count += features[i].kind == FLOW_FEATURE_BYTES ? (size_t)features[i].values.count : 0;
   if (count == 0) return FLOW_OK;
-  FLOW_TRY(flow_alloc(count * sizeof(flow_wire), &block));
-  flow_wire *run = *out = block;
+  FLOW_TRY(flow_alloc(count * sizeof(flow_bytes), &block));
+  flow_bytes *run = *out = block;
   for (int i = 0; i < example->features.count; i++) {
     const unsigned char *next = features[i].bytes.data;
     if (features[i].kind != FLOW_FEATURE_BYTES) continue;
     for (int j = 0; j < features[i].values.count; j++) {
       int64_t size = ((const int64_t *)features[i].values.data)[j];
-      *run++ = (flow_wire){ next, size > 0 ? next + size : next };
+      *run++ = (flow_bytes){ next, size > 0 ? next + size : next };
       if (size > 0) next += size;
     }
   }
@@ -141,14 +141,14 @@ static flow_status serialize(const flow_example *example, unsigned char **bytes,
 {
   const feature *features = example->features.data;
   int total = example->features.count;
-  flow_wire *runs;
+  flow_bytes *runs;
   void *block = NULL, *message = NULL;
   flow_status status;
   *bytes = NULL;
   FLOW_TRY(make_runs(example, &runs));
   FLOW_TRY_GOTO(flow_alloc((size_t)total * sizeof(flow_feature_values), &block), end);
   flow_feature_values *values = block;
-  const flow_wire *run = runs;
+  const flow_bytes *run = runs;
   for (int i = 0; i < total; i++) {
     int is_bytes = features[i].kind == FLOW_FEATURE_BYTES, n = features[i].values.count;
     values[i] = (flow_feature_values){ features[i].name, features[i].kind, (uint64_t)n, is_bytes ? run : features[i].values.data };

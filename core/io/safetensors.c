@@ -7,11 +7,12 @@
  * as metadata and read on. */
 #include "io/tensor_file.h"
 
-#include "base/json.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/bytes.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "io/crc32c.h"
 
@@ -32,16 +33,9 @@ static const char checksum_start[] = "{\"__metadata__\":{\"crc32c\":\"";       /
 
 /* ---- reading --------------------------------------------------------------------------------------------------------------------- */
 
-static uint64_t length_of(const unsigned char *bytes)
-{
-  uint64_t length = 0;
-  for (int i = LENGTH_BYTES - 1; i >= 0; i--) length = length << 8 | bytes[i];
-  return length;
-}
-
 static int recognizes(const unsigned char *head, uint64_t count)
 {
-  return count > LENGTH_BYTES && head[LENGTH_BYTES] == '{' && length_of(head) <= MOST_HEADER_BYTES;
+  return count > LENGTH_BYTES && head[LENGTH_BYTES] == '{' && flow_little_endian(head, LENGTH_BYTES) <= MOST_HEADER_BYTES;
 }
 
 static flow_status fail_header(const flow_tensor_file *file, const char *name, const char *reason)
@@ -217,7 +211,7 @@ static flow_status read_index(flow_tensor_file *file)
   unsigned char length[LENGTH_BYTES];
   FLOW_TRY(flow_source_range(&file->source, file->offset, file->bytes, FLOW_PLAIN));
   FLOW_TRY(flow_source_read(&file->source, "the length of the header", length, sizeof length));
-  uint64_t bytes = length_of(length);
+  uint64_t bytes = flow_little_endian(length, LENGTH_BYTES);
   if (bytes > MOST_HEADER_BYTES || bytes > file->bytes - LENGTH_BYTES) {
     return flow_fail(FLOW_CORRUPT_DATA, "%s is not a complete safetensors file: a header of %.0f bytes is in a file of %.0f", file->path,
                      (double)bytes, (double)file->bytes);
@@ -367,7 +361,7 @@ static flow_status write_header(const flow_tensor_writer *writer, const char *he
   uint64_t text_bytes = strlen(header), bytes = padded(text_bytes);
   FLOW_TRY(flow_alloc(LENGTH_BYTES + bytes, &allocated));
   char *block = allocated;
-  for (int i = 0; i < LENGTH_BYTES; i++) block[i] = (char)(bytes >> 8 * i);
+  flow_put_little_endian(block, bytes, LENGTH_BYTES);
   memcpy(block + LENGTH_BYTES, header, text_bytes);
   memset(block + LENGTH_BYTES + text_bytes, ' ', bytes - text_bytes);
   if (writer->checksums) {

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "base/bytes.h"
 #include "base/memory.h"
 
 enum {
@@ -13,12 +14,7 @@ enum {
 
 typedef struct zip_directory { uint64_t offset, bytes, entries; } zip_directory;
 
-static uint64_t number(const unsigned char *bytes, int count)       /* little-endian */
-{
-  uint64_t value = 0;
-  for (int i = count - 1; i >= 0; i--) value = value << 8 | bytes[i];
-  return value;
-}
+static uint64_t number(const unsigned char *bytes, int count) { return flow_little_endian(bytes, count); }
 
 static flow_status fail_zip(const flow_zip *zip, const char *reason)
 {

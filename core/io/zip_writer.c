@@ -2,6 +2,7 @@
 #include "io/zip.h"
 
 #include <string.h>
+#include "base/bytes.h"
 #include "base/memory.h"
 
 enum {
@@ -17,7 +18,8 @@ typedef struct header { unsigned char bytes[MOST_HEADER]; int count; } header;
 
 static void put(header *to, uint64_t value, int bytes)
 {
-  for (int i = 0; i < bytes; i++) to->bytes[to->count++] = (unsigned char)(value >> 8 * i);
+  flow_put_little_endian(to->bytes + to->count, value, bytes);
+  to->count += bytes;
 }
 
 static int is_wide(uint64_t value) { return value >= UINT32_MAX; }
@@ -60,7 +62,7 @@ static unsigned padding_for(uint64_t place, unsigned align)
 
 static flow_status write_local(flow_zip_writer *writer, const flow_zip_record *record, unsigned align)
 {
-  unsigned char padding[MOST_PADDING] = { PADDING_TAG & 0xff, PADDING_TAG >> 8 };
+  unsigned char padding[MOST_PADDING] = { 0 };
   header local = { .count = 0 };
   uint64_t name_bytes = strlen(record->name);
   int zip64 = is_wide(record->bytes);
@@ -78,8 +80,7 @@ static flow_status write_local(flow_zip_writer *writer, const flow_zip_record *r
     FLOW_TRY(flow_sink_write(&writer->sink, wide.bytes, (uint64_t)wide.count));
   }
   if (filled == 0) return FLOW_OK;
-  padding[2] = (unsigned char)((filled - 4) & 0xff);
-  padding[3] = (unsigned char)((filled - 4) >> 8);
+  flow_put_little_endian(flow_put_little_endian(padding, PADDING_TAG, 2), filled - 4, 2);
   return flow_sink_write(&writer->sink, padding, filled);
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/bytes.h"
 #include "base/float_state.h"
 #include "base/memory.h"
 #include "image/image.h"
@@ -74,11 +75,6 @@ static flow_status write_pending(flow_event_writer *writer)
   return FLOW_OK;
 }
 
-static void put_little_endian(unsigned char *to, uint64_t value, int bytes)
-{
-  for (int i = 0; i < bytes; i++) to[i] = (unsigned char)(value >> 8 * i);
-}
-
 /* Adds the message as a record; nothing is added when memory is out. */
 static flow_status keep(flow_event_writer *writer, const flow_message *event)
 {
@@ -88,9 +84,9 @@ static flow_status keep(flow_event_writer *writer, const flow_message *event)
   FLOW_TRY(flow_grow(&writer->pending, 1, (int)total, &writer->pending_capacity));
   unsigned char *record = writer->pending + writer->pending_bytes;
   FLOW_TRY(flow_message_copy(event, record + 12));
-  put_little_endian(record, size, 8);
-  put_little_endian(record + 8, flow_crc32c_masked(record, 8), 4);
-  put_little_endian(record + 12 + size, flow_crc32c_masked(record + 12, (size_t)size), 4);
+  flow_put_little_endian(record, size, 8);
+  flow_put_little_endian(record + 8, flow_crc32c_masked(record, 8), 4);
+  flow_put_little_endian(record + 12 + size, flow_crc32c_masked(record + 12, (size_t)size), 4);
   if (writer->pending_events++ == 0) writer->pending_since = flow_clock();
   writer->pending_bytes = (int)total;
   return FLOW_OK;

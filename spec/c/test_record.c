@@ -335,7 +335,7 @@ static void every_spelling_of_an_example_is_read(void **state)
   uint64_t count;
   int64_t n[2];
   float x[2];
-  flow_wire s;
+  flow_bytes s;
   assert_int_equal(flow_record_open("spec/golden/records/unpacked.tfrecord", FLOW_PLAIN, &reader), FLOW_OK);
   assert_int_equal(flow_record_next(&reader, &bytes, &count), FLOW_OK);
   flow_feature feature = find(bytes, count, "n", FLOW_FEATURE_INTEGERS, 2);
@@ -362,7 +362,7 @@ static flow_status read_example(const unsigned char *bytes, uint64_t count)
     if (!found) return FLOW_OK;
     FLOW_TRY(flow_feature_count(&feature, &n));
     assert_true(n <= count);
-    flow_wire value;
+    flow_bytes value;
     void *to = malloc(n * 8 + 1);
     flow_status status = feature.kind == FLOW_FEATURE_FLOATS ? flow_feature_floats(&feature, to)
                        : feature.kind == FLOW_FEATURE_INTEGERS ? flow_feature_integers(&feature, to)

@@ -5,7 +5,7 @@
 static flow_status read_values(const flow_feature *feature)
 {
   uint64_t count;
-  flow_wire value;
+  flow_bytes value;
   FLOW_TRY(flow_feature_count(feature, &count));
   if (feature->kind == FLOW_FEATURE_BYTES) return count > 0 ? flow_feature_bytes(feature, &value) : FLOW_OK;
   if (feature->kind == FLOW_FEATURE_EMPTY) return FLOW_OK;

@@ -3,21 +3,10 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/memory.h"
 
 enum { LENGTH_BYTES = 4, NUMBER_BYTES = 8, FIRST_CAPACITY = 512 };
-
-static void put(uint8_t *to, uint64_t number, int bytes)
-{
-  for (int i = 0; i < bytes; i++) to[i] = (uint8_t)(number >> (8 * i));
-}
-
-static uint64_t get(const uint8_t *from, int bytes)
-{
-  uint64_t number = 0;
-  for (int i = 0; i < bytes; i++) number |= (uint64_t)from[i] << (8 * i);
-  return number;
-}
 
 static size_t overhead(const flow_seal *seal) { return seal ? seal->overhead : 0; }
 
@@ -31,8 +20,8 @@ flow_status flow_frame_write(const flow_seal *seal, uint64_t number, const uint8
   if (count > FLOW_MOST_MESSAGE) {
     return flow_fail(FLOW_INVALID_ARGUMENT, "a frame of %.0f bytes: at most %d are sent", (double)count, FLOW_MOST_MESSAGE);
   }
-  put(to, NUMBER_BYTES + count + overhead(seal), LENGTH_BYTES);
-  put(to + LENGTH_BYTES, number, NUMBER_BYTES);
+  flow_put_little_endian(to, NUMBER_BYTES + count + overhead(seal), LENGTH_BYTES);
+  flow_put_little_endian(to + LENGTH_BYTES, number, NUMBER_BYTES);
   if (seal) return seal->seal(seal->state, number, contents, count, to + FLOW_FRAME_HEADER);
   memcpy(to + FLOW_FRAME_HEADER, contents, count);
   return FLOW_OK;
@@ -93,8 +82,8 @@ flow_status flow_frame_reader_feed(flow_frame_reader *reader, const uint8_t *byt
     *used = count - left;
     if (!complete) return FLOW_OK;
   }
-  uint64_t length = get(reader->buffer, LENGTH_BYTES);
-  FLOW_TRY(check_header(reader, length, get(reader->buffer + LENGTH_BYTES, NUMBER_BYTES)));
+  uint64_t length = flow_little_endian(reader->buffer, LENGTH_BYTES);
+  FLOW_TRY(check_header(reader, length, flow_little_endian(reader->buffer + LENGTH_BYTES, NUMBER_BYTES)));
   FLOW_TRY(fill(reader, LENGTH_BYTES + (size_t)length, &bytes, &left, &complete));
   *used = count - left;
   if (!complete) return FLOW_OK;

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/bytes.h"
+
 enum { REQUEST = 1, TASK = 2, GENERATION = 4, INCARNATION = 8, STEP = 16, SECONDS = 32, NAME = 64, EXTRA = 128, TEXT = 256, VALUE = 512 };
 
 static const struct { const char *name; unsigned fields; } kinds[FLOW_MESSAGE_KINDS] = {
@@ -37,9 +39,8 @@ typedef struct sink { uint8_t *to; size_t count; } sink;
 
 static void put(sink *out, uint64_t number, int bytes)
 {
-  for (int i = 0; i < bytes; i++, out->count++) {
-    if (out->to) out->to[out->count] = (uint8_t)(number >> (8 * i));
-  }
+  if (out->to) flow_put_little_endian(out->to + out->count, number, bytes);
+  out->count += (size_t)bytes;
 }
 
 static void put_bytes(sink *out, const void *bytes, size_t count)
@@ -99,26 +100,19 @@ size_t flow_control_write(const flow_control_message *message, uint8_t *to)
 /* ---- reading ------------------------------------------------------------------------------------------------------------------------- */
 
 /* What is left to read; `broken` as soon as something was missing. */
-typedef struct source { const uint8_t *at; size_t left; int broken; } source;
+typedef struct source { flow_bytes bytes; int broken; } source;
 
 static const uint8_t *take(source *in, size_t count)
 {
-  if (in->broken || in->left < count) {
-    in->broken = 1;
-    return NULL;
-  }
-  const uint8_t *bytes = in->at;
-  in->at += count;
-  in->left -= count;
+  const uint8_t *bytes = in->broken ? NULL : flow_bytes_take(&in->bytes, count);
+  if (!bytes) in->broken = 1;
   return bytes;
 }
 
 static uint64_t take_number(source *in, int bytes)
 {
   const uint8_t *at = take(in, (size_t)bytes);
-  uint64_t number = 0;
-  for (int i = 0; at && i < bytes; i++) number |= (uint64_t)at[i] << (8 * i);
-  return number;
+  return at ? flow_little_endian(at, bytes) : 0;
 }
 
 static double take_real(source *in)
@@ -142,7 +136,7 @@ static const char *take_text(source *in, size_t most)
 
 flow_status flow_control_read(const uint8_t *bytes, size_t count, flow_control_message *out)
 {
-  source in = { bytes, count, 0 };
+  source in = { flow_bytes_of(bytes, count), 0 };
   flow_control_message read = { .kind = (int)take_number(&in, 1) };
   if (in.broken || read.kind < 1 || read.kind >= FLOW_MESSAGE_KINDS) {
     return flow_fail(FLOW_CORRUPT_DATA, "a message of the unknown kind %d", read.kind);
@@ -162,8 +156,9 @@ flow_status flow_control_read(const uint8_t *bytes, size_t count, flow_control_m
     if (read.bytes > FLOW_MOST_VALUE) in.broken = 1;
     read.value = take(&in, read.bytes);
   }
-  if (in.broken || in.left > 0) return flow_fail(FLOW_CORRUPT_DATA, "a message %s of %.0f bytes is damaged", kinds[read.kind].name,
-                                                 (double)count);
+  if (in.broken || flow_bytes_left(&in.bytes) > 0) {
+    return flow_fail(FLOW_CORRUPT_DATA, "a message %s of %.0f bytes is damaged", kinds[read.kind].name, (double)count);
+  }
   *out = read;
   return FLOW_OK;
 }

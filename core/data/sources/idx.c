@@ -1,5 +1,6 @@
 /* idx.c: the format of the MNIST files: two zero bytes, the element type, the number of axes, sizes, elements, all
  * big-endian (http://yann.lecun.com/exdb/mnist); as it stands or gzipped. */
+#include "base/bytes.h"
 #include "io/file.h"
 #include "tensor/tensor.h"
 
@@ -33,7 +34,7 @@ static flow_status read_header(flow_source *source, int *type, int *rank, int64_
   }
   for (int axis = 0; axis < *rank; axis++) {
     FLOW_TRY(flow_source_read(source, "a size in the header", size, sizeof size));
-    shape[axis] = (int64_t)((uint32_t)size[0] << 24 | (uint32_t)size[1] << 16 | (uint32_t)size[2] << 8 | size[3]);
+    shape[axis] = (int64_t)flow_big_endian(size, sizeof size);
   }
   return FLOW_OK;
 }
@@ -43,8 +44,7 @@ static flow_status read_header(flow_source *source, int *type, int *rank, int64_
 static void decode(const unsigned char *from, int file_bytes, void *to, int64_t n)
 {
   for (int64_t i = 0; i < n; i++) {
-    uint64_t bits = 0;
-    for (int byte = 0; byte < file_bytes; byte++) bits = bits << 8 | from[i * file_bytes + byte];
+    uint64_t bits = flow_big_endian(from + i * file_bytes, file_bytes);
     switch (file_bytes) {
       case 2: ((int32_t *)to)[i] = (int16_t)bits; break;
       case 4: ((uint32_t *)to)[i] = (uint32_t)bits; break;

@@ -52,7 +52,7 @@ static flow_status take_default(const wanted *feature, flow_tensor **out)
 
 static flow_status take_text(const wanted *feature, const flow_feature *found, uint64_t count, flow_tensor **out)
 {
-  flow_wire value;
+  flow_bytes value;
   if (count != 1) {
     return flow_fail(FLOW_CORRUPT_DATA, "feature '%s' has %.0f bytes values, expected one", feature->name, (double)count);
   }
@@ -90,7 +90,7 @@ static flow_status take(const wanted *feature, const flow_feature *found, flow_t
   return kind == FLOW_FEATURE_BYTES ? take_text(feature, found, count, out) : take_numbers(feature, found, count, out);
 }
 
-static int same_name(const flow_wire *name, const char *text)
+static int same_name(const flow_bytes *name, const char *text)
 {
   size_t length = strlen(text);
   return (size_t)(name->end - name->next) == length && memcmp(name->next, text, length) == 0;

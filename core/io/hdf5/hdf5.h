@@ -57,14 +57,6 @@ typedef struct flow_hdf5_object {
   uint64_t address, bytes;                  /* of the content, from the format's first byte */
 } flow_hdf5_object;
 
-/* Little-endian. */
-static inline uint64_t flow_hdf5_number(const unsigned char *bytes, int count)
-{
-  uint64_t value = 0;
-  for (int i = count - 1; i >= 0; i--) value = value << 8 | bytes[i];
-  return value;
-}
-
 /* FLOW_CORRUPT_DATA with the file, the object that is being read and the reason. */
 flow_status flow_hdf5_damaged(const flow_hdf5_reader *reader, const char *reason);
 /* FLOW_UNSUPPORTED: "... has `found`, which Keras does not write; trusted = true reads it through libhdf5". */

@@ -2,6 +2,7 @@
 #include "io/hdf5/hdf5.h"
 
 #include <string.h>
+#include "base/bytes.h"
 #include "base/memory.h"
 
 enum {
@@ -20,7 +21,7 @@ static flow_status index_heap(flow_hdf5_reader *reader, int set)
 {
   const unsigned char *heap = reader->heap;
   for (uint64_t at = HEAP_HEADER_BYTES; at + 16 <= reader->heap_bytes;) {
-    uint64_t index = flow_hdf5_number(heap + at, 2), bytes = flow_hdf5_number(heap + at + 8, 8);
+    uint64_t index = flow_little_endian(heap + at, 2), bytes = flow_little_endian(heap + at + 8, 8);
     if (index == 0) break;                           /* the rest is free */
     if (bytes > reader->heap_bytes - at - 16) return flow_hdf5_damaged(reader, "an object of a global heap is larger than the heap");
     if (!set) reader->heap_objects[index] = 0;
@@ -58,7 +59,7 @@ static flow_status load_heap(flow_hdf5_reader *reader, uint64_t address)
   }
   FLOW_TRY(flow_hdf5_fetch(reader, address, sizeof header, header));
   if (memcmp(header, "GCOL\1", 5) != 0) return flow_hdf5_damaged(reader, "a text is not in a global heap");
-  reader->heap_bytes = flow_hdf5_number(header + 8, 8);
+  reader->heap_bytes = flow_little_endian(header + 8, 8);
   if (reader->heap_bytes < HEAP_HEADER_BYTES) return flow_hdf5_damaged(reader, "a global heap is too short");
   FLOW_TRY(flow_hdf5_take(reader, address, reader->heap_bytes, &reader->heap));
   FLOW_TRY(index_heap(reader, 1));
@@ -79,13 +80,13 @@ static flow_status copy_text(const flow_hdf5_reader *reader, const unsigned char
 
 flow_status flow_hdf5_heap_text(flow_hdf5_reader *reader, const unsigned char *reference, char **out)
 {
-  uint64_t length = flow_hdf5_number(reference, 4), address = flow_hdf5_number(reference + 4, 8);
-  uint64_t index = flow_hdf5_number(reference + 12, 4);
+  uint64_t length = flow_little_endian(reference, 4), address = flow_little_endian(reference + 4, 8);
+  uint64_t index = flow_little_endian(reference + 12, 4);
   if (length == 0) return copy_text(reader, reference, 0, out);
   FLOW_TRY(load_heap(reader, address));
   uint64_t at = index > 0 && index < HEAP_OBJECTS ? reader->heap_objects[index] : 0;
   if (at == 0) return flow_hdf5_damaged(reader, "a text is not in the global heap that it names");
-  if (length > flow_hdf5_number(reader->heap + at + 8, 8)) return flow_hdf5_damaged(reader, "a text is longer than its place in a heap");
+  if (length > flow_little_endian(reader->heap + at + 8, 8)) return flow_hdf5_damaged(reader, "a text is longer than its place in a heap");
   const unsigned char *text = reader->heap + at + 16;
   if (text[length - 1] == 0) length--;               /* some writers count the end */
   return copy_text(reader, text, length, out);
@@ -105,7 +106,7 @@ static flow_status read_dataspace(flow_hdf5_reader *reader, piece message, int *
   *rank = version == 2 && bytes[3] == 2 ? -1 : bytes[1];
   if (message.count < (uint64_t)header + 8u * bytes[1]) return flow_hdf5_damaged(reader, "a dataspace is too short");
   for (int axis = 0; axis < *rank; axis++) {
-    uint64_t size = flow_hdf5_number(bytes + header + 8 * axis, 8);
+    uint64_t size = flow_little_endian(bytes + header + 8 * axis, 8);
     if (size > INT64_MAX) return flow_hdf5_damaged(reader, "a dimension is beyond all bounds");
     shape[axis] = (int64_t)size;
   }
@@ -120,13 +121,13 @@ static flow_status read_layout(flow_hdf5_reader *reader, piece message, flow_hdf
   if (bytes[1] == 2) return flow_hdf5_beyond(reader, "a chunked dataset");
   if (bytes[1] > 2) return flow_hdf5_beyond(reader, "a virtual dataset");
   if (bytes[1] == 0) {                               /* compact: in the message itself */
-    object->bytes = flow_hdf5_number(bytes + 2, 2);
+    object->bytes = flow_little_endian(bytes + 2, 2);
     object->address = message.address + 4;
     if (object->bytes > message.count - 4) return flow_hdf5_damaged(reader, "a compact dataset is larger than its place");
   } else {
     if (message.count < 18) return flow_hdf5_damaged(reader, "a layout is too short");
-    object->address = flow_hdf5_number(bytes + 2, 8);
-    object->bytes = flow_hdf5_number(bytes + 10, 8);
+    object->address = flow_little_endian(bytes + 2, 8);
+    object->bytes = flow_little_endian(bytes + 10, 8);
   }
   object->has_layout = 1;
   return FLOW_OK;
@@ -151,7 +152,7 @@ static flow_status read_text(flow_hdf5_reader *reader, piece type, piece data, c
     return flow_hdf5_heap_text(reader, data.bytes, out);
   }
   if (class != STRING_CLASS) return FLOW_OK;
-  uint64_t bytes = flow_hdf5_number(type.bytes + 4, 4), length = 0;
+  uint64_t bytes = flow_little_endian(type.bytes + 4, 4), length = 0;
   if (bytes > data.count) return flow_hdf5_damaged(reader, "an attribute is cut off");
   while (length < bytes && data.bytes[length]) length++;
   return copy_text(reader, data.bytes, length, out);
@@ -170,9 +171,9 @@ static flow_status read_attribute(flow_hdf5_reader *reader, piece message, flow_
   if (version < 1 || version > 3) return flow_hdf5_beyond(reader, "an attribute of another version");
   if (version > 1 && (bytes[1] & 3)) return flow_hdf5_beyond(reader, "an attribute with a shared datatype");
   FLOW_TRY(cut(reader, &message, version == 3 ? 9 : 8, 0, &header));
-  FLOW_TRY(cut(reader, &message, flow_hdf5_number(bytes + 2, 2), padded, &name));
-  FLOW_TRY(cut(reader, &message, flow_hdf5_number(bytes + 4, 2), padded, &type));
-  FLOW_TRY(cut(reader, &message, flow_hdf5_number(bytes + 6, 2), padded, &space));
+  FLOW_TRY(cut(reader, &message, flow_little_endian(bytes + 2, 2), padded, &name));
+  FLOW_TRY(cut(reader, &message, flow_little_endian(bytes + 4, 2), padded, &type));
+  FLOW_TRY(cut(reader, &message, flow_little_endian(bytes + 6, 2), padded, &space));
   data = message;
   if (name.count < 2 || name.bytes[name.count - 1] != 0 || memchr(name.bytes, 0, name.count - 1)) {
     return flow_hdf5_damaged(reader, "an attribute has no proper name");
@@ -215,8 +216,8 @@ static flow_status read_message(flow_hdf5_reader *reader, int type, int flags, p
   case FLOW_HDF5_SYMBOL_TABLE:
     if (message.count < 16) return flow_hdf5_damaged(reader, "a group is cut off");
     object->is_group = 1;
-    object->tree = flow_hdf5_number(message.bytes, 8);
-    object->heap = flow_hdf5_number(message.bytes + 8, 8);
+    object->tree = flow_little_endian(message.bytes, 8);
+    object->heap = flow_little_endian(message.bytes + 8, 8);
     return FLOW_OK;
   case FLOW_HDF5_LINK_INFO:
   case FLOW_HDF5_LINK: return flow_hdf5_beyond(reader, "a group of the new style");
@@ -237,19 +238,19 @@ static flow_status read_chunk(flow_hdf5_reader *reader, chunk where, chunk *chun
   flow_status status = FLOW_OK;
   for (uint64_t at = 0; status == FLOW_OK && at < where.bytes;) {
     const unsigned char *header = block + at;
-    uint64_t bytes = where.bytes - at >= MESSAGE_BYTES ? flow_hdf5_number(header + 2, 2) : UINT64_MAX;
+    uint64_t bytes = where.bytes - at >= MESSAGE_BYTES ? flow_little_endian(header + 2, 2) : UINT64_MAX;
     if (where.bytes - at < MESSAGE_BYTES || bytes > where.bytes - at - MESSAGE_BYTES) {
       status = flow_hdf5_damaged(reader, "its header is cut off");
       break;
     }
     piece message = { header + MESSAGE_BYTES, bytes, where.address + at + MESSAGE_BYTES };
-    int type = (int)flow_hdf5_number(header, 2);
+    int type = (int)flow_little_endian(header, 2);
     if (type != FLOW_HDF5_CONTINUATION) {
       status = read_message(reader, type, header[4], message, object);
     } else if (bytes < 16 || *chunk_count == MOST_CHUNKS) {
       status = flow_hdf5_damaged(reader, "its header continues in too many places");
     } else {
-      chunks[(*chunk_count)++] = (chunk){ flow_hdf5_number(message.bytes, 8), flow_hdf5_number(message.bytes + 8, 8) };
+      chunks[(*chunk_count)++] = (chunk){ flow_little_endian(message.bytes, 8), flow_little_endian(message.bytes + 8, 8) };
     }
     at += MESSAGE_BYTES + bytes;
   }
@@ -268,7 +269,7 @@ flow_status flow_hdf5_read_object(flow_hdf5_reader *reader, uint64_t address, fl
   FLOW_TRY(flow_alloc(MOST_CHUNKS * sizeof(chunk), &block));
   chunk *chunks = block;
   int count = 1;
-  chunks[0] = (chunk){ address + PREFIX_BYTES, flow_hdf5_number(prefix + 8, 4) };
+  chunks[0] = (chunk){ address + PREFIX_BYTES, flow_little_endian(prefix + 8, 4) };
   flow_status status = FLOW_OK;
   for (int i = 0; status == FLOW_OK && i < count; i++) status = read_chunk(reader, chunks[i], chunks, &count, out);
   flow_free(block);

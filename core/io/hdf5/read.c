@@ -2,6 +2,7 @@
 #include "io/hdf5/hdf5.h"
 
 #include <string.h>
+#include "base/bytes.h"
 #include "base/memory.h"
 
 enum {
@@ -71,14 +72,14 @@ static flow_status read_names(flow_hdf5_reader *reader, uint64_t address, names 
   unsigned char heap[HEAP_BYTES];
   FLOW_TRY(flow_hdf5_fetch(reader, address, sizeof heap, heap));
   if (memcmp(heap, "HEAP\0", 5) != 0) return flow_hdf5_damaged(reader, "its names are not in a local heap");
-  out->count = flow_hdf5_number(heap + 8, 8);
-  return flow_hdf5_take(reader, flow_hdf5_number(heap + 24, 8), out->count, &out->bytes);
+  out->count = flow_little_endian(heap + 8, 8);
+  return flow_hdf5_take(reader, flow_little_endian(heap + 24, 8), out->count, &out->bytes);
 }
 
 /* Reads the object of one link: the path grows by its name while that lasts. */
 static flow_status follow(flow_hdf5_reader *reader, const names *heap, const unsigned char *symbol)
 {
-  uint64_t place = flow_hdf5_number(symbol, 8);
+  uint64_t place = flow_little_endian(symbol, 8);
   const unsigned char *end = place < heap->count ? memchr(heap->bytes + place, 0, heap->count - place) : NULL;
   if (!end) return flow_hdf5_damaged(reader, "a name is not in its heap");
   const char *name = (const char *)heap->bytes + place;
@@ -90,8 +91,8 @@ static flow_status follow(flow_hdf5_reader *reader, const names *heap, const uns
   if (length > 0) reader->path[reader->length++] = '/';
   memcpy(reader->path + reader->length, name, bytes + 1);
   reader->length += (int)bytes;
-  flow_status status = flow_hdf5_number(symbol + 16, 4) == SOFT_LINK ? flow_hdf5_refused(reader, "a soft link")
-                                                                     : read_at(reader, flow_hdf5_number(symbol + 8, 8));
+  flow_status status = flow_little_endian(symbol + 16, 4) == SOFT_LINK ? flow_hdf5_refused(reader, "a soft link")
+                                                                     : read_at(reader, flow_little_endian(symbol + 8, 8));
   reader->length = length;
   reader->path[length] = '\0';
   return status;
@@ -102,7 +103,7 @@ static flow_status read_symbols(flow_hdf5_reader *reader, uint64_t address, cons
   unsigned char header[SYMBOLS_BYTES], *symbols;
   FLOW_TRY(flow_hdf5_fetch(reader, address, sizeof header, header));
   if (memcmp(header, "SNOD\1", 5) != 0) return flow_hdf5_damaged(reader, "a symbol node is invalid");
-  uint64_t count = flow_hdf5_number(header + 6, 2);
+  uint64_t count = flow_little_endian(header + 6, 2);
   FLOW_TRY(flow_hdf5_take(reader, address + SYMBOLS_BYTES, count * SYMBOL_BYTES, &symbols));
   flow_status status = FLOW_OK;
   for (uint64_t i = 0; status == FLOW_OK && i < count; i++) status = follow(reader, heap, symbols + i * SYMBOL_BYTES);
@@ -117,11 +118,11 @@ static flow_status read_tree(flow_hdf5_reader *reader, uint64_t address, int lev
   FLOW_TRY(flow_hdf5_fetch(reader, address, sizeof node, node));
   if (memcmp(node, "TREE\0", 5) != 0) return flow_hdf5_damaged(reader, "a node of its B-tree is invalid");
   if (level >= 0 ? node[5] != level : node[5] > MOST_LEVELS) return flow_hdf5_damaged(reader, "its B-tree is invalid");
-  uint64_t count = flow_hdf5_number(node + 6, 2);
+  uint64_t count = flow_little_endian(node + 6, 2);
   FLOW_TRY(flow_hdf5_take(reader, address + NODE_BYTES, count * 16 + 8, &children));      /* key, child, key, child, ... key */
   flow_status status = FLOW_OK;
   for (uint64_t i = 0; status == FLOW_OK && i < count; i++) {
-    uint64_t child = flow_hdf5_number(children + i * 16 + 8, 8);
+    uint64_t child = flow_little_endian(children + i * 16 + 8, 8);
     status = node[5] > 0 ? read_tree(reader, child, node[5] - 1, heap) : read_symbols(reader, child, heap);
   }
   flow_free(children);
@@ -188,13 +189,13 @@ static flow_status read_superblock(flow_hdf5_reader *reader, uint64_t *root)
   const unsigned char *sizes = old ? block + 13 : block + 9, *addresses = version == 0 ? block + 24 : old ? block + 28 : block + 12;
   if (old && bytes < (version ? 100 : SUPERBLOCK_BYTES)) return flow_hdf5_damaged(reader, "it is too short");
   if (sizes[0] != 8 || sizes[1] != 8) return flow_hdf5_beyond(reader, "addresses of other than 8 bytes");
-  if (flow_hdf5_number(addresses, 8) != 0) return flow_hdf5_beyond(reader, "a base address");
-  uint64_t end = flow_hdf5_number(addresses + 16, 8);
+  if (flow_little_endian(addresses, 8) != 0) return flow_hdf5_beyond(reader, "a base address");
+  uint64_t end = flow_little_endian(addresses + 16, 8);
   if (end > reader->file->bytes) {
     return flow_fail(FLOW_CORRUPT_DATA, "%s is cut off: its HDF5 part takes %.0f bytes, %.0f were found", reader->file->path, (double)end,
                      (double)reader->file->bytes);
   }
-  *root = flow_hdf5_number(addresses + (old ? 40 : 24), 8);
+  *root = flow_little_endian(addresses + (old ? 40 : 24), 8);
   return FLOW_OK;
 }
 

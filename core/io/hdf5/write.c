@@ -3,6 +3,7 @@
 #include "io/hdf5/plan.h"
 
 #include <string.h>
+#include "base/bytes.h"
 #include "base/memory.h"
 
 enum {
@@ -129,7 +130,8 @@ typedef struct pen { unsigned char *block; uint64_t at; } pen;
 
 static void put(pen *to, uint64_t value, int bytes)
 {
-  for (int i = 0; i < bytes; i++) to->block[to->at++] = (unsigned char)(value >> 8 * i);
+  flow_put_little_endian(to->block + to->at, value, bytes);
+  to->at += (uint64_t)bytes;
 }
 
 static void put_bytes(pen *to, const void *bytes, uint64_t count, uint64_t room)

@@ -5,6 +5,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/bytes.h"
+
 enum { KEY = crypto_aead_xchacha20poly1305_ietf_KEYBYTES, NONCE = crypto_aead_xchacha20poly1305_ietf_NPUBBYTES,
        OVERHEAD = crypto_aead_xchacha20poly1305_ietf_ABYTES };
 
@@ -39,7 +41,7 @@ static flow_status make_nonce(uint8_t bytes[FLOW_CONTROL_NONCE])
 static void nonce_of(uint64_t number, uint8_t nonce[NONCE])
 {
   memset(nonce, 0, NONCE);
-  for (int i = 0; i < 8; i++) nonce[i] = (uint8_t)(number >> (8 * i));
+  flow_put_little_endian(nonce, number, 8);
 }
 
 static flow_status seal(void *state, uint64_t number, const uint8_t *contents, size_t count, uint8_t *to)
