@@ -2,7 +2,9 @@
  * autodiff, graph, io.
  *
  *   onnx.h           an export under construction, and what the rules of ops build nodes with
- *   export.c         inputs, outputs, initializers, layouts, the file
+ *   export.c         from a trace to a file: inputs, live nodes, outputs
+ *   values.c         a value's form in each layout
+ *   nodes.c          nodes, constants and names, of which rules build; fields.h: the field numbers
  *   table.c          which rule writes which op; an op without one cannot be exported, and is named
  *   elementwise.c movement.c network.c      the rules
  *
@@ -55,6 +57,8 @@ const char *flow_onnx_fail(flow_onnx *x, flow_status status, const char *format,
 const flow_signature *flow_onnx_signature(const flow_onnx *x, const flow_node *node, int input);
 /* The name of an input's form in a layout; of rank below 4 in channels first: a form that broadcasts against images there. */
 const char *flow_onnx_input(flow_onnx *x, const flow_node *node, int input, flow_onnx_layout layout);
+/* The same for any value of the graph, by its number. */
+const char *flow_onnx_form(flow_onnx *x, int value, flow_onnx_layout layout);
 /* Channels first if an input is an image that exists only so, and all others can join it. */
 flow_onnx_layout flow_onnx_layout_of(const flow_onnx *x, const flow_node *node);
 /* A fresh name for output `output`, in a layout; and a given name as that output. */
@@ -75,6 +79,11 @@ void        flow_onnx_text(flow_onnx *x, const char *name, const char *value);
 void        flow_onnx_end(flow_onnx *x);
 const char *flow_onnx_transpose(flow_onnx *x, const char *name, const int64_t *axes, int count, const char *result);
 const char *flow_onnx_cast(flow_onnx *x, const char *name, int dtype, const char *result);
+/* A made-up name, "/what_7", which no layer, input or output has; a copy of a given one. Both last until the export ends. */
+const char *flow_onnx_name(flow_onnx *x, const char *what);
+const char *flow_onnx_keep_text(flow_onnx *x, const char *text);
+/* An element type's number in the file: TensorProto.DataType. */
+int         flow_onnx_dtype(int dtype);
 
 /* ---- constants ---- */
 

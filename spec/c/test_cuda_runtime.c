@@ -10,7 +10,7 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 #include <pthread.h>
-#include "cuda/ops/constant.h"
+#include "cuda/ops/movement/constant.h"
 #include "cuda/device/view_make.h"
 
 enum { COUNT = 1000, BYTES = COUNT * 4 };

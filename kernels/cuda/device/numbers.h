@@ -1,7 +1,7 @@
 /* numbers.h: elements of any dtype as numbers, four neighbouring ones at once, and positions in shapes; for the bodies of kernels.
  *
  * Bodies that serve several dtypes are written once, in FAMILY_bodies.h, and included once per way of computing by
- *   #define BODIES "cuda/ops/FAMILY_bodies.h"
+ *   #define BODIES "cuda/ops/FOLDER/FAMILY_bodies.h"
  *   #include "cuda/device/for_float32.h"    NAME(x) is x_float32: float32 operands, computed in float
  *   #include "cuda/device/for_half_floats.h" NAME(x) is x_halves: 16-bit floats, also beside float32, computed in float; not every family has them
  *   #include "cuda/device/for_other.h"      NAME(x) is x_other: floats of any size, mixed, computed in double

@@ -6,7 +6,7 @@
 #define FLOW_CUDA_LIBRARY_LIBRARY_STEPS_H
 
 #include "cuda/device/numbers.h"
-#include "cuda/ops/pooling.h"
+#include "cuda/ops/pooling/pooling.h"
 
 enum { MOST_WIDTH = 8, SUM_CHANNELS = 32, SUM_LANES = BLOCK_THREADS / SUM_CHANNELS };
 

@@ -61,7 +61,7 @@ BODY double corrected_rate(int rule, const optimizer_arguments *a, double rate)
   return rule == RULE_ADAM ? rate * sqrt(bias_correction_of(a->beta_2, t)) : rate;
 }
 
-#define BODIES "cuda/ops/optimizer_bodies.h"
+#define BODIES "cuda/ops/optimizer/optimizer_bodies.h"
 #include "cuda/device/for_float32.h"
 #include "cuda/device/for_half_floats.h"
 #include "cuda/device/for_other.h"

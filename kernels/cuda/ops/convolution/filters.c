@@ -1,5 +1,5 @@
 /* filters.c: the op turn_filters. */
-#include "cuda/ops/filters.h"
+#include "cuda/ops/convolution/filters.h"
 
 #include <string.h>
 #include "cuda/device/transposing.h"

@@ -4,7 +4,7 @@
 #define FLOW_CUDA_OPS_TRAINING_H
 
 #include "cuda/device/convert.h"
-#include "cuda/ops/elementwise.h"
+#include "cuda/ops/elementwise/elementwise.h"
 #include "cuda/runtime/fault.h"
 #include "cuda/device/trigonometry.h"
 #include "cuda/device/view.h"

@@ -7,7 +7,7 @@
 #ifndef FLOW_CUDA_OPS_GATHER_H
 #define FLOW_CUDA_OPS_GATHER_H
 
-#include "cuda/ops/elementwise.h"
+#include "cuda/ops/elementwise/elementwise.h"
 #include "cuda/runtime/fault.h"
 
 enum { SORT_KEYS = BLOCK_SHARED / 8, SORT_LEVELS = 10, SORT_PHASES = 2 + SORT_LEVELS * (SORT_LEVELS + 1) / 2, GATHER_GROUP = 64 };

@@ -5,12 +5,12 @@
 #ifndef FLOW_CUDA_OPS_BUNDLE_H
 #define FLOW_CUDA_OPS_BUNDLE_H
 
-#include "cuda/ops/constant.h"
-#include "cuda/ops/elementwise.h"
-#include "cuda/ops/movement.h"
-#include "cuda/ops/reduce.h"
-#include "cuda/ops/softmax.h"
-#include "cuda/ops/training.h"
+#include "cuda/ops/movement/constant.h"
+#include "cuda/ops/elementwise/elementwise.h"
+#include "cuda/ops/movement/movement.h"
+#include "cuda/ops/reduce/reduce.h"
+#include "cuda/ops/network/softmax.h"
+#include "cuda/ops/step/training.h"
 
 /* What may be a turn. */
 #define SMALL_LAUNCHES(ELEMENT, BLOCK) \

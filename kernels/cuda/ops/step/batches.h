@@ -3,7 +3,7 @@
 #ifndef FLOW_CUDA_OPS_BATCHES_H
 #define FLOW_CUDA_OPS_BATCHES_H
 
-#include "cuda/ops/elementwise.h"
+#include "cuda/ops/elementwise/elementwise.h"
 #include "cuda/runtime/fault.h"
 
 enum { MOST_TABLES = 16 };

@@ -20,7 +20,7 @@ typedef struct matmul_arguments {
 typedef matmul_arguments matmul_tiles_float32_arguments, matmul_tiles_other_arguments, matmul_tiles_integers_arguments;
 typedef matmul_arguments matmul_slices_float32_arguments, matmul_slices_other_arguments, matmul_slices_integers_arguments;
 
-#define BODIES "cuda/ops/matmul_bodies.h"
+#define BODIES "cuda/ops/matrix_product/matmul_bodies.h"
 #include "cuda/device/for_float32.h"
 #include "cuda/device/for_other.h"
 #include "cuda/device/for_integers.h"

@@ -1,5 +1,5 @@
 /* elementwise.c: the elementwise ops, casts and chains: which kernel serves a call, and its arguments. */
-#include "cuda/ops/elementwise.h"
+#include "cuda/ops/elementwise/elementwise.h"
 
 #include "cuda/runtime/device_table.h"
 #include "cuda/runtime/launch.h"

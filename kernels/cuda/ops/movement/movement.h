@@ -6,7 +6,7 @@
 #ifndef FLOW_CUDA_OPS_MOVEMENT_H
 #define FLOW_CUDA_OPS_MOVEMENT_H
 
-#include "cuda/ops/elementwise.h"   /* move_element */
+#include "cuda/ops/elementwise/elementwise.h"   /* move_element */
 
 typedef struct move_strided_arguments { view from, to; int32_t size, unused; } move_strided_arguments;
 

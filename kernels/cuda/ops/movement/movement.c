@@ -1,7 +1,7 @@
 /* movement.c: the ops that only move elements. */
 #include "cuda/runtime/launch.h"
 #include "cuda/device/move.h"
-#include "cuda/ops/movement.h"
+#include "cuda/ops/movement/movement.h"
 
 #include "ops/op.h"
 #include "tensor/tensor.h"

@@ -1,5 +1,5 @@
 /* gather.c: the ops gather and gather_gradient. */
-#include "cuda/ops/gather.h"
+#include "cuda/ops/movement/gather.h"
 
 #include "cuda/runtime/launch.h"
 #include "cuda/device/view_make.h"

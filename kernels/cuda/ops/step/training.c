@@ -1,6 +1,6 @@
 /* training.c: the ops schedule, assign, assign_add, and those of replicas as one that is alone does them: several are added up by the
  * engine. */
-#include "cuda/ops/training.h"
+#include "cuda/ops/step/training.h"
 
 #include "cuda/runtime/launch.h"
 #include "cuda/device/move.h"

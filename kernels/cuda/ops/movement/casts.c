@@ -1,5 +1,5 @@
 /* casts.c: the op casts. */
-#include "cuda/ops/casts.h"
+#include "cuda/ops/movement/casts.h"
 
 #include <string.h>
 #include "cuda/runtime/launch.h"

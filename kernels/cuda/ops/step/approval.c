@@ -1,5 +1,5 @@
 /* approval.c: the accelerator's functions approve and require_approval. */
-#include "cuda/ops/approval.h"
+#include "cuda/ops/step/approval.h"
 
 #include "cuda/runtime/device_table.h"
 #include "cuda/runtime/launch.h"

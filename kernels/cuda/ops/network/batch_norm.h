@@ -50,7 +50,7 @@ BODY channel_sum combine_channel(channel_sum a, channel_sum b, int gradient)
   return both;
 }
 
-#define BODIES "cuda/ops/batch_norm_bodies.h"
+#define BODIES "cuda/ops/network/batch_norm_bodies.h"
 #include "cuda/device/for_float32.h"
 #include "cuda/device/for_half_floats.h"
 #include "cuda/device/for_other.h"

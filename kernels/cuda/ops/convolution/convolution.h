@@ -57,7 +57,7 @@ BODY int64_t convolution_reader(const convolution_arguments *a, int axis, int64_
   return rest == 0 && output < a->out[axis] ? output : -1;
 }
 
-#define BODIES "cuda/ops/convolution_bodies.h"
+#define BODIES "cuda/ops/convolution/convolution_bodies.h"
 #include "cuda/device/for_float32.h"
 #include "cuda/device/for_other.h"
 #undef BODIES

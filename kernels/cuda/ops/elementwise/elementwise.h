@@ -7,7 +7,7 @@
 #ifndef FLOW_CUDA_OPS_ELEMENTWISE_H
 #define FLOW_CUDA_OPS_ELEMENTWISE_H
 
-#include "cuda/ops/elementwise_ops.h"
+#include "cuda/ops/elementwise/elementwise_ops.h"
 #include "cuda/device/view.h"
 
 /* ---- packed ------------------------------------------------------------------------------------------------------------- */

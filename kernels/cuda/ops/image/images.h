@@ -64,7 +64,7 @@ BODY void resize_readers(int64_t i, const resize_arguments *a)
   readers[axis->in + at] = resize_outputs_before(axis, at, 0);
 }
 
-#define BODIES "cuda/ops/image_bodies.h"
+#define BODIES "cuda/ops/image/image_bodies.h"
 #include "cuda/device/for_float32.h"
 #include "cuda/device/for_other.h"
 #undef BODIES

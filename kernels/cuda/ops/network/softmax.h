@@ -37,7 +37,7 @@ enum { TEAM_FEW = 16 };
 /* Terms of a sum that a thread adds as they are; their sums it adds in double, so that a million terms cost no digits. */
 enum { SUM_OF_NUMBERS = 8 };
 
-#define BODIES "cuda/ops/softmax_bodies.h"
+#define BODIES "cuda/ops/network/softmax_bodies.h"
 #include "cuda/device/for_float32.h"
 #include "cuda/device/for_half_floats.h"
 #include "cuda/device/for_other.h"

@@ -1,5 +1,5 @@
 /* reduce.c: the ops sum, prod, max, min, any, all, argmax and argmin: how a call is spread over threads, blocks and slices. */
-#include "cuda/ops/reduce.h"
+#include "cuda/ops/reduce/reduce.h"
 
 #include "cuda/runtime/device_table.h"
 #include "cuda/runtime/launch.h"

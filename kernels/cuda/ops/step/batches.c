@@ -1,5 +1,5 @@
 /* batches.c: the accelerator's function take_batch. */
-#include "cuda/ops/batches.h"
+#include "cuda/ops/step/batches.h"
 
 #include <string.h>
 #include "cuda/runtime/device_table.h"

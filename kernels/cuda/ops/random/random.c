@@ -1,5 +1,5 @@
 /* random.c: the ops random_uniform, random_normal, random_truncated_normal, sample_uniform and dropout. */
-#include "cuda/ops/random.h"
+#include "cuda/ops/random/random.h"
 
 #include <math.h>
 #include "cuda/runtime/launch.h"

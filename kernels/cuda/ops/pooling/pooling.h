@@ -57,7 +57,7 @@ BODY void pool_windows_over(const pooling_arguments *a, int axis, int64_t at, in
 }
 
 #define POOLING_FLOATS
-#define BODIES "cuda/ops/pooling_bodies.h"
+#define BODIES "cuda/ops/pooling/pooling_bodies.h"
 #include "cuda/device/for_float32.h"
 #include "cuda/device/for_half_floats.h"
 #include "cuda/device/for_other.h"

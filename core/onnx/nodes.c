@@ -1,0 +1,203 @@
+/* nodes.c: what rules build with: nodes, their attributes, constants and made-up names. See onnx.h. */
+#include "onnx/onnx.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include "onnx/fields.h"
+
+enum { SMALL = 1024 };      /* bytes of a constant that are copied into the file's head; of larger ones the tensor lends its memory */
+
+int flow_onnx_dtype(int dtype)
+{
+  /* TensorProto.DataType */
+  static const int dtypes[FLOW_DTYPE_COUNT] = { [FLOW_FLOAT32] = 1, [FLOW_FLOAT16] = 10, [FLOW_BFLOAT16] = 16, [FLOW_FLOAT64] = 11,
+    [FLOW_INT8] = 3, [FLOW_UINT8] = 2, [FLOW_INT32] = 6, [FLOW_INT64] = 7, [FLOW_BOOL] = 9 };
+  return dtypes[dtype];
+}
+
+const char *flow_onnx_fail(flow_onnx *x, flow_status status, const char *format, ...)
+{
+  char text[512];
+  va_list arguments;
+  if (x->status != FLOW_OK) return NULL;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  x->status = flow_fail(status, "%s", text);
+  return NULL;
+}
+
+/* ---- what the export keeps ---------------------------------------------------------------------------------------------- */
+
+const char *flow_onnx_keep_text(flow_onnx *x, const char *text)
+{
+  if (x->status == FLOW_OK) x->status = flow_grow(&x->kept, sizeof *x->kept, x->kept_count + 1, &x->kept_capacity);
+  if (x->status != FLOW_OK) return NULL;
+  char *copy = flow_duplicate_text(text);
+  if (copy) x->kept[x->kept_count++] = copy;
+  else x->status = FLOW_OUT_OF_MEMORY;
+  return copy;
+}
+
+flow_tensor *flow_onnx_keep(flow_onnx *x, flow_tensor *tensor)
+{
+  if (x->status == FLOW_OK) x->status = flow_grow(&x->tensors, sizeof *x->tensors, x->tensor_count + 1, &x->tensor_capacity);
+  if (x->status == FLOW_OK) return x->tensors[x->tensor_count++] = tensor;
+  flow_tensor_release(tensor);
+  return NULL;
+}
+
+const char *flow_onnx_name(flow_onnx *x, const char *what)
+{
+  char text[160];
+  snprintf(text, sizeof text, "/%.100s_%d", what, ++x->made);        /* names of layers, and so of inputs and outputs, have no slash */
+  return flow_onnx_keep_text(x, text);
+}
+
+/* ---- nodes ------------------------------------------------------------------------------------------------------------- */
+
+void flow_onnx_begin(flow_onnx *x, const char *type, const char *const *inputs, int count, const char *result)
+{
+  if (x->status != FLOW_OK) return;
+  flow_message_open(&x->message, GRAPH_NODE);
+  for (int i = 0; i < count; i++) flow_message_text(&x->message, NODE_INPUT, inputs[i] ? inputs[i] : "");
+  flow_message_text(&x->message, NODE_OUTPUT, result);
+  flow_message_text(&x->message, NODE_NAME, result);
+  flow_message_text(&x->message, NODE_TYPE, type);
+}
+
+void flow_onnx_end(flow_onnx *x)
+{
+  if (x->status == FLOW_OK) flow_message_close(&x->message);
+}
+
+static int open_attribute(flow_onnx *x, const char *name, int type)
+{
+  if (x->status != FLOW_OK) return 0;
+  flow_message_open(&x->message, NODE_ATTRIBUTE);
+  flow_message_text(&x->message, ATTRIBUTE_NAME, name);
+  flow_message_integer(&x->message, ATTRIBUTE_TYPE, type);
+  return 1;
+}
+
+void flow_onnx_integer(flow_onnx *x, const char *name, int64_t value)
+{
+  if (!open_attribute(x, name, TYPE_INTEGER)) return;
+  flow_message_integer(&x->message, ATTRIBUTE_INTEGER, value);
+  flow_message_close(&x->message);
+}
+
+void flow_onnx_integers(flow_onnx *x, const char *name, const int64_t *values, int count)
+{
+  if (!open_attribute(x, name, TYPE_INTEGERS)) return;
+  for (int i = 0; i < count; i++) flow_message_integer(&x->message, ATTRIBUTE_INTEGERS, values[i]);
+  flow_message_close(&x->message);
+}
+
+void flow_onnx_text(flow_onnx *x, const char *name, const char *value)
+{
+  if (!open_attribute(x, name, TYPE_TEXT)) return;
+  flow_message_text(&x->message, ATTRIBUTE_TEXT, value);
+  flow_message_close(&x->message);
+}
+
+const char *flow_onnx_emit(flow_onnx *x, const char *type, const char *result, const char *a, const char *b, const char *c)
+{
+  const char *inputs[3] = { a, b, c };
+  if (!result) result = flow_onnx_name(x, type);
+  flow_onnx_begin(x, type, inputs, c ? 3 : b ? 2 : 1, result);
+  flow_onnx_end(x);
+  return result;
+}
+
+const char *flow_onnx_transpose(flow_onnx *x, const char *name, const int64_t *axes, int count, const char *result)
+{
+  if (!result) result = flow_onnx_name(x, "Transpose");
+  flow_onnx_begin(x, "Transpose", &name, 1, result);
+  flow_onnx_integers(x, "perm", axes, count);
+  flow_onnx_end(x);
+  return result;
+}
+
+const char *flow_onnx_cast(flow_onnx *x, const char *name, int dtype, const char *result)
+{
+  if (!result) result = flow_onnx_name(x, "Cast");
+  flow_onnx_begin(x, "Cast", &name, 1, result);
+  flow_onnx_integer(x, "to", flow_onnx_dtype(dtype));
+  flow_onnx_end(x);
+  return result;
+}
+
+/* ---- constants ---------------------------------------------------------------------------------------------------------- */
+
+static const char *write_tensor(flow_onnx *x, const char *name, int dtype, int rank, const int64_t *dims, const void *bytes, uint64_t count)
+{
+  if (x->status != FLOW_OK) return NULL;
+  flow_message_open(&x->message, GRAPH_INITIALIZER);
+  for (int i = 0; i < rank; i++) flow_message_integer(&x->message, TENSOR_DIMS, dims[i]);
+  flow_message_integer(&x->message, TENSOR_DTYPE, flow_onnx_dtype(dtype));
+  flow_message_text(&x->message, TENSOR_NAME, name);
+  if (count < SMALL) flow_message_bytes(&x->message, TENSOR_RAW_DATA, bytes, count);
+  else flow_message_lend(&x->message, TENSOR_RAW_DATA, bytes, count);
+  flow_message_close(&x->message);
+  return name;
+}
+
+static uint64_t bytes_of(const flow_tensor *tensor)
+{
+  return (uint64_t)flow_shape_size(tensor->rank, tensor->shape) * (uint64_t)flow_dtype_size(tensor->dtype);
+}
+
+const char *flow_onnx_tensor(flow_onnx *x, flow_tensor *tensor, const char *name)
+{
+  if (x->status != FLOW_OK) return NULL;
+  if (!name) name = flow_onnx_name(x, "constant");
+  return write_tensor(x, name, tensor->dtype, tensor->rank, tensor->shape, tensor->data, bytes_of(tensor));
+}
+
+const char *flow_onnx_list(flow_onnx *x, const int64_t *values, int count)
+{
+  int64_t dims[1] = { count };
+  return write_tensor(x, flow_onnx_name(x, "integers"), FLOW_INT64, 1, dims, values, (uint64_t)count * sizeof *values);
+}
+
+const char *flow_onnx_number(flow_onnx *x, int dtype, double value)
+{
+  flow_tensor *tensor = NULL;
+  if (x->status == FLOW_OK) x->status = flow_tensor_scalar(dtype, value, &tensor);
+  if (x->status != FLOW_OK || !flow_onnx_keep(x, tensor)) return NULL;
+  return flow_onnx_tensor(x, tensor, flow_onnx_name(x, "number"));
+}
+
+/* The rows of the batch as an int64 tensor {1}. */
+static const char *rows_of_batch(flow_onnx *x)
+{
+  if (x->rows || x->status != FLOW_OK) return x->rows;
+  if (!x->input) return flow_onnx_fail(x, FLOW_INTERNAL, "ONNX: a shape depends on the batch, but no input has rows");
+  const char *result = flow_onnx_name(x, "rows");
+  flow_onnx_begin(x, "Shape", &x->input, 1, result);
+  flow_onnx_integer(x, "start", 0);
+  flow_onnx_integer(x, "end", 1);
+  flow_onnx_end(x);
+  if (x->input_rows != 1) result = flow_onnx_emit(x, "Div", NULL, result, flow_onnx_list(x, &x->input_rows, 1), NULL);
+  return x->rows = result;
+}
+
+const char *flow_onnx_shape(flow_onnx *x, const flow_signature *signature)
+{
+  const char *parts[FLOW_MAX_RANK];
+  int symbolic = 0;
+  for (int i = 0; i < signature->rank; i++) symbolic |= signature->dims[i] < 0;
+  if (!symbolic) return flow_onnx_list(x, signature->dims, signature->rank);
+  for (int i = 0; i < signature->rank; i++) {
+    int64_t size = signature->dims[i], times = -size;
+    if (size >= 0) parts[i] = flow_onnx_list(x, &size, 1);
+    else if (size == -1) parts[i] = rows_of_batch(x);
+    else parts[i] = flow_onnx_emit(x, "Mul", NULL, rows_of_batch(x), flow_onnx_list(x, &times, 1), NULL);
+  }
+  const char *result = flow_onnx_name(x, "shape");
+  flow_onnx_begin(x, "Concat", parts, signature->rank, result);
+  flow_onnx_integer(x, "axis", 0);
+  flow_onnx_end(x);
+  return result;
+}
