@@ -9,7 +9,6 @@
  *     seconds the first time (a library compiles a plan) and are quick when asked about the same shapes again.
  *   - run enqueues on call->queue and returns; it does not wait. Operands and call->scalars point into the device's memory: scalars are
  *     read by the kernels on the device, so that a recorded step can be repeated with others. Attributes and shapes are host values.
- *   - fill has one kernel, which writes results of any strides.
  *   - What a CHECKS op finds wrong in the data is kept as the queue's fault and raised by the next synchronize. Until then effects that
  *     run on the queue write nothing, so that nobody has to wait before he enqueues them.
  * All memory is the device's unless the word host is said. */
@@ -61,6 +60,8 @@ typedef struct flow_accelerator_functions {
   flow_status (*download)(flow_queue *queue, void *host, const void *from, size_t bytes);  /* waits; faults as synchronize */
   flow_status (*copy)(flow_queue *queue, void *to, const void *from, size_t bytes);        /* may not overlap */
   flow_status (*clear)(flow_queue *queue, void *to, size_t bytes);
+  /* Writes `value`, converted to its dtype, to every element of `to`, which may have any strides. */
+  flow_status (*fill)(flow_queue *queue, const flow_operand *to, double value);
   double      (*free_memory)(const flow_accelerator *self);                                /* bytes that allocate could give now, about */
 
   /* Steps that several devices make together or not at all. Each has votes[2] in its memory, cleared before the first step; the caller

@@ -1,5 +1,5 @@
 /* core/layers: one file a layer. A layer is one record: its arguments with defaults, how it creates variables, how it
- * calls ops. Uses base, tensor, graph and autodiff. Constructors in Lua, summary(), Keras' config and the docs are made from the record.
+ * calls ops. Uses base, tensor, ops, graph and autodiff. Constructors in Lua, summary(), Keras' config and the docs are made from the record.
  *
  * To add a layer: write core/layers/<name>.c with one `const flow_layer_class flow_layer_<name>` and add its line to
  * layers.def. Nothing else. */

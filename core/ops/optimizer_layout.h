@@ -8,6 +8,9 @@
 #include "ops/op.h"
 
 enum { FLOW_MAX_SLOT_KINDS = 3 };
+/* Columns of a matrix of float32 parameters whose update workers may divide (core/run/replicas/sharded_update.c): they hand over one of its
+ * rows, with the slots', at once. */
+enum { FLOW_MOST_SHARDED_COLUMNS = 4096 };
 
 typedef struct flow_optimizer_layout {
   int op;

@@ -4,7 +4,6 @@
 
 #include <string.h>
 #include "base/memory.h"
-#include "ops/op.h"
 
 /* The elements from the first to after the last one in memory, relative to tensor->data. */
 static void extent_of(const flow_tensor *tensor, int64_t *low, int64_t *count)
@@ -119,18 +118,14 @@ flow_status flow_tensor_copy_between(flow_tensor *to, const flow_tensor *from)
 flow_status flow_tensor_fill_at_place(flow_tensor *tensor, double value)
 {
   flow_place *place = flow_tensor_place(tensor);
-  flow_attributes attributes = { .fill = { .value = value } };
   flow_operand y = { .dtype = tensor->dtype, .rank = tensor->rank, .data = tensor->data };
-  flow_call call = { .op = FLOW_OP_fill, .attributes = &attributes, .outputs = &y, .output_count = 1,
-                     .scalars = flow_place_scalars(place) };
   size_t bytes = (size_t)flow_shape_size(tensor->rank, tensor->shape) * (size_t)flow_dtype_size(tensor->dtype);
   flow_mirrors_are_old(tensor->storage);
   if (value == 0 && !__builtin_signbit(value) && flow_tensor_is_contiguous(tensor))
     return flow_place_clear(place, tensor->data, bytes);
   memcpy(y.shape, tensor->shape, sizeof(int64_t) * (size_t)tensor->rank);
   memcpy(y.strides, tensor->strides, sizeof(int64_t) * (size_t)tensor->rank);
-  call.queue = flow_place_lock(place);
-  flow_status status = flow_place_accelerator(place)->device.kernels[FLOW_OP_fill]->run(&call, 0, 0, 1);
+  flow_status status = flow_place_accelerator(place)->functions->fill(flow_place_lock(place), &y, value);
   flow_place_unlock(place);
   return status;
 }

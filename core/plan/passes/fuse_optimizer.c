@@ -8,7 +8,6 @@
  * The kernel computes a block of x^T g and updates its parameters at once, so that the gradient, which is as large as the
  * parameters, is never written to memory. x and g live until the commit tail; the update itself stays the effect that it
  * was. Devices whose kernels take 16-bit floats take such factors, too. Runs when a plan is made, after gradients were taken. */
-#include "transport/exchange.h"
 #include "graph/graph.h"
 #include <string.h>
 #include "ops/optimizer_layout.h"
@@ -46,8 +45,7 @@ static int is_factor(const flow_graph *graph, int value)
 static int is_too_wide(const flow_graph *graph, int gradient)
 {
   const flow_signature *s = &graph->values[gradient].signature;
-  return graph->gathers == FLOW_GATHERS_WORKERS &&
-         s->dims[1] > FLOW_MOST_COLLECTED / (int64_t)sizeof(float) / (1 + FLOW_MAX_SLOT_KINDS);
+  return graph->gathers == FLOW_GATHERS_WORKERS && s->dims[1] > FLOW_MOST_SHARDED_COLUMNS;
 }
 
 /* Elements of a gradient that can be handed over as factors; else 0. summed: factors of several replicas go as float32. */

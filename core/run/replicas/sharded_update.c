@@ -10,6 +10,9 @@
 #include "run/instance.h"
 #include "ops/optimizer_layout.h"
 
+_Static_assert(FLOW_MOST_SHARDED_COLUMNS * sizeof(float) * (1 + FLOW_MAX_SLOT_KINDS) <= FLOW_MOST_COLLECTED,
+               "a row that workers divide is more than an exchange hands over at once");
+
 int flow_is_shared(const flow_instance *lead, int e)
 {
   const flow_node *node = &lead->plan->graph->nodes[lead->entries[e].node];

@@ -1,7 +1,7 @@
 /* matmul.c: the ops matmul (NumPy's rules: the last two axes are matrices, leading axes broadcast) and dense
  * (act(x w + b)). Variants: tiled (float32, gemm.h), plain (every dtype, loops). */
 #include "cpu/matrix_product/gemm.h"
-#include "matrix_product.h"
+#include "ops/matrix_product.h"
 #include "tensor/tensor.h"
 
 /* ---- tiled ------------------------------------------------------------------------------------------------------ */

@@ -4,7 +4,7 @@
 #include "cuda/device/empty.h"
 #include "cuda/library/library.h"
 #include "cuda/library/library_kernels.h"
-#include "matrix_product.h"
+#include "ops/matrix_product.h"
 
 /* Elements between the matrices of an operand, if it is the same everywhere: 0, or a matrix. */
 static int batch_stride(const product *p, const int64_t *step, int64_t matrix, int64_t *stride)

@@ -21,6 +21,8 @@ flow_status flow_cuda_raise(const flow_device_fault *fault);
 /* As accelerator.h says. approval.c */
 flow_status flow_cuda_approve(flow_queue *queue, double *votes);
 flow_status flow_cuda_require_approval(flow_queue *queue, double *votes, int all);
+/* As accelerator.h says. constant.c */
+flow_status flow_cuda_fill_operand(flow_queue *queue, const flow_operand *to, double value);
 /* As accelerator.h says. batches.c */
 flow_status flow_cuda_take_batch(flow_queue *queue, const flow_batch_table *tables, int count, const int64_t *order, int64_t order_count,
                                  int64_t rows, const flow_batch_step *step);

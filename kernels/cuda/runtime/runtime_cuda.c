@@ -232,7 +232,7 @@ static flow_status queue_new(const flow_accelerator *self, flow_queue **out)
 static const flow_accelerator_functions functions = {
   .queue_new = queue_new, .queue_release = queue_release, .follow = flow_runtime_follow, .synchronize = flow_runtime_synchronize,
   .allocate = flow_runtime_allocate, .release = flow_runtime_release, .upload = flow_runtime_upload, .download = flow_runtime_download,
-  .copy = flow_runtime_copy_inside, .clear = flow_runtime_clear,
+  .copy = flow_runtime_copy_inside, .clear = flow_runtime_clear, .fill = flow_cuda_fill_operand,
   .free_memory = flow_runtime_free_memory, .approve = flow_cuda_approve, .require_approval = flow_cuda_require_approval,
   .take_batch = flow_cuda_take_batch,
   .record_begin = flow_runtime_record_begin,

@@ -2,7 +2,7 @@
 #include "cuda/runtime/launch.h"
 #include "cuda/library/library_kernels.h"
 #include "base/status.h"
-#include "matrix_product.h"
+#include "ops/matrix_product.h"
 
 /* As many threads as keep a large GPU busy; below, k is cut, but not into slices shorter than a few blocks of sums. */
 enum { WANTED_TILES = 65536, SHORTEST_SLICE = 2 * MATMUL_BLOCK };

@@ -1,7 +1,7 @@
 /* matrix_product.h: what a call of matmul (NumPy's rules: the last two axes are matrices, leading axes broadcast) or dense multiplies; for
  * the kernels of all devices. */
-#ifndef FLOW_MATRIX_PRODUCT_H
-#define FLOW_MATRIX_PRODUCT_H
+#ifndef FLOW_OPS_MATRIX_PRODUCT_H
+#define FLOW_OPS_MATRIX_PRODUCT_H
 
 #include "kernels.h"
 #include "ops/op.h"
