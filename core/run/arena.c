@@ -27,12 +27,12 @@ static void add_block(layout *l, size_t bytes, int begin, int end, size_t *targe
   l->targets[l->count++] = target;
 }
 
-/* Whether a value can be computed inside another one, which is made later and lives as long. */
+/* Whether a value can be computed inside another one, which is made later and lives as long. What is updated in place stands alone. */
 static int may_lie_inside(const layout *l, int root, int outer)
 {
   const flow_plan *plan = l->instance->plan;
   const flow_lifetime *life = &plan->lifetimes[root];
-  return plan->graph->values[root].kind == FLOW_VALUE_RESULT && l->inside[root] < 0 && !life->local &&
+  return plan->graph->values[root].kind == FLOW_VALUE_RESULT && !plan->graph->values[root].late && l->inside[root] < 0 && !life->local &&
          life->defined < plan->lifetimes[outer].defined && plan->graph->nodes[plan->graph->values[root].node].op != FLOW_OP_pack;
 }
 

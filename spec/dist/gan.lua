@@ -2,11 +2,13 @@
 -- gradient through the discriminator as it is now: two optimizers, and a sum over replicas after an update. It prints for each step the
 -- losses of both, and at the end the sum of all numbers and a digest of their bits.
 --
---   flowlua spec/dist/gan.lua [--devices 4] [--gpus 2] [--engine RING | MPI] [--optimizer Adam] [--twice]
+-- With --overlap the generator's optimizer trains a layer of the discriminator, too.
+--
+--   flowlua spec/dist/gan.lua [--devices 4] [--gpus 2] [--engine RING | MPI] [--optimizer Adam] [--twice] [--overlap]
 local flow = require "flow"
 local layers, distribute = flow.layers, flow.distribute
 
-local options = flow.args { devices = 1, gpus = 0, engine = "", optimizer = "Adam", twice = false }
+local options = flow.args { devices = 1, gpus = 0, engine = "", optimizer = "Adam", twice = false, overlap = false }
 flow.set_random_seed(5)
 flow.config.set_precision("exact")
 
@@ -39,24 +41,32 @@ local crossentropy = flow.losses.BinaryCrossentropy { from_logits = true, reduct
 
 local function average(loss) return flow.nn.compute_average_loss(loss, { global_batch_size = BATCH }) end
 
-local function update(optimizer, model, f)
+local function update(optimizer, variables, f)
   local tape = flow.GradientTape()
   local loss = tape:record(f)
-  optimizer:apply_gradients(tape:gradient(loss, model.trainable_variables), model.trainable_variables)
+  optimizer:apply_gradients(tape:gradient(loss, variables), variables)
   return loss
+end
+
+-- The second layer of the discriminator and the generator, in this order: memory that the first update has as part of a whole.
+local function variables_of_generator()
+  local list = {}
+  if options.overlap then list = { unpack(discriminator.layers[2].trainable_variables) } end
+  for _, v in ipairs(generator.trainable_variables) do list[#list + 1] = v end
+  return list
 end
 
 local function step(x, z)
   local function judge(data) return discriminator(data, { training = true }) end
   local made, loss_d, loss_g
   for _ = 1, options.twice and 2 or 1 do
-    loss_d = update(of_discriminator, discriminator, function()
+    loss_d = update(of_discriminator, discriminator.trainable_variables, function()
       made = generator(z, { training = true })
       local yes, no = judge(x), judge(made)
       return average(crossentropy(flow.ones_like(yes), yes)) + average(crossentropy(flow.zeros_like(no), no))
     end)
     count:assign_add(1)
-    loss_g = update(of_generator, generator, function()
+    loss_g = update(of_generator, variables_of_generator(), function()
       local no = judge(generator(z, { training = true })) * (count:value():to("float32") / count:value():to("float32"))
       return average(crossentropy(flow.ones_like(no), no))
     end)

@@ -41,12 +41,13 @@ end
 
 describe("a step that reads what it has updated", function()
   it("is the same on several devices of a process", function()
-    for _, arguments in ipairs { "", "--twice", "--optimizer SGD" } do
+    for _, arguments in ipairs { "", "--twice", "--optimizer SGD", "--twice --overlap" } do
       for devices = 2, 4 do check(alone(("--devices %d %s"):format(devices, arguments)), arguments, 1) end
     end
   end)
 
   for _, case in ipairs { { "RING", 2, "" }, { "RING", 3, "--twice" }, { "RING", 2, "", "FLOW_SHARED_MEMORY=0" }, { "MPI", 2, "--twice" },
+                          { "RING", 3, "--twice --overlap" }, { "MPI", 2, "--twice --overlap", "FLOW_SHARED_MEMORY=0" },
                           { "MPI", 2, "", "FLOW_SHARED_MEMORY=0" } } do
     local engine, count, arguments, environment = unpack(case, 1, 4)
     it(("is the same by %d workers: %s %s %s"):format(count, engine, arguments, environment or ""), function()
@@ -61,7 +62,9 @@ describe("a step that reads what it has updated", function()
     if emulated.missing() then return pending(emulated.missing()) end
     for gpus = 2, 3 do
       local environment = ("FLOW_PLUGINS=%s FLOW_EMULATED_GPUS=%d"):format(emulated.folder, gpus)
-      check(alone(("--gpus %d --twice"):format(gpus), environment), "--twice", 1)
+      for _, arguments in ipairs { "--twice", "--twice --overlap" } do
+        check(alone(("--gpus %d %s"):format(gpus, arguments), environment), arguments, 1)
+      end
     end
   end)
 end)

@@ -142,6 +142,64 @@ describe("on replicas, what was updated before in the same step", function()
     end
   end)
 
+  -- Steps of updates by three optimizers of any of four variables, assignments, sums over replicas and readings, in any order.
+  it("has the new values of optimizers whose variables overlap, in random steps", function()
+    local count = tonumber(os.getenv "FLOW_CASES") or 40
+    local seed = tonumber(os.getenv "FLOW_SEED") or 1
+    local shapes = { { 3, 2 }, { 2 }, { 2, 4 }, {} }
+    local classes = { { "SGD", { learning_rate = 0.02 } }, { "SGD", { learning_rate = 0.01, momentum = 0.9 } },
+                      { "Adam", { learning_rate = 0.02, epsilon = 0.01 } }, { "Adagrad", { learning_rate = 0.02, epsilon = 0.01 } },
+                      { "Lion", { learning_rate = 0.01 } } }
+    local function some_of(n)
+      local list = {}
+      for i = 1, n do table.insert(list, math.random(#list + 1), i) end
+      for _ = 1, math.random(n) - 1 do table.remove(list) end
+      return list
+    end
+    for case = 1, count do
+      math.randomseed(seed * 100000 + case)
+      local program, kinds = {}, {}
+      for i = 1, 3 do kinds[i] = classes[math.random(#classes)] end
+      for i = 1, math.random(2, 6) do program[i] = { math.random(6), math.random(3), some_of(4), math.random(4) } end
+      local function train(strategy)
+        local variables, optimizers = {}, {}
+        strategy.scope(function()
+          for i, shape in ipairs(shapes) do variables[i] = flow.Variable(flow.random.normal(shape, { seed = i })) end
+          for i, kind in ipairs(kinds) do optimizers[i] = flow.optimizers[kind[1]](kind[2]) end
+        end)
+        local a, b, c, d = unpack(variables)
+        local function through(x) return (((x:matmul(a) + b):tanh():matmul(c) + d):tanh() ^ 2):sum() / 5 end
+        local function step(x)
+          local total = through(x)
+          for _, link in ipairs(program) do
+            local kind, which, list, to = unpack(link)
+            if kind <= 3 then
+              local taken = {}
+              for i, index in ipairs(list) do taken[i] = variables[index] end
+              local tape = flow.GradientTape()
+              local loss = tape:record(function() return through(x) + (a * a):sum() * 1e-2 / strategy.num_replicas_in_sync end)
+              optimizers[which]:apply_gradients(tape:gradient(loss, taken), taken)
+            end
+            if kind == 4 then variables[to]:assign(variables[to]:value() * 0.9) end
+            if kind == 5 then variables[to]:assign_add(context():all_reduce("sum", through(x)) * 0.01) end
+            if kind == 6 then total = total + through(x) end
+          end
+          return total
+        end
+        local losses, numbers = run_batches(strategy, step, 2), values_of(variables)
+        for _, o in ipairs(optimizers) do
+          for _, number in ipairs(values_of(o.variables)) do numbers[#numbers + 1] = number end
+        end
+        return losses, numbers
+      end
+      local what = ("seed %d, case %d"):format(seed, case)
+      local losses, numbers = train(alone)
+      local found_losses, found = train(mirrored)
+      near(losses, found_losses, what .. ": losses")
+      near(numbers, found, what .. ": variables")
+    end
+  end)
+
   it("is undone, as everything, where the step fails after the update", function()
     local first, second, one, two
     mirrored.scope(function()

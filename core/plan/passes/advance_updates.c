@@ -7,6 +7,9 @@
  * begins with writing the copies to their variables. All replicas update their copies by the same sums, and get the same bits. The same
  * holds for an output that a replica makes of its own rows and of what was updated: on the CPU the commit tail runs once for all replicas.
  *
+ * Updates of overlapping groups of variables have copies of the parts that all of them write as a whole: an update of several parts
+ * works on a value that is made of them and goes back to them.
+ *
  * A copy is a RESULT that is marked `late`: it is written in place, so whoever reads or writes it keeps the order of the trace. */
 #include <string.h>
 
@@ -16,8 +19,14 @@
 
 static const flow_attributes none;
 
-/* The memory of a variable that an update writes, and its copy. */
-typedef struct shadow { const flow_tensor *tensor; size_t bytes; int variable, copy; } shadow;
+/* Memory of variables that every update writes as a whole or not at all, and its copy. */
+typedef struct shadow {
+  const flow_tensor *tensor;           /* whose memory it is, or part of */
+  char              *data;
+  size_t             bytes;
+  int                variable, copy;   /* values; variable -1: no variable of the graph is exactly this memory */
+} shadow;
+/* None overlaps another. In the order of the trace, which all workers have; those in the same block of memory by address. */
 typedef struct shadows { shadow *list; int count, capacity; } shadows;
 
 static int is_effect(const flow_node *node) { return (flow_op(node->op)->flags & FLOW_OP_EFFECT) != 0; }
@@ -97,111 +106,247 @@ static flow_status find_last(const flow_graph *graph, const char *live, const in
 
 /* ---- copies -------------------------------------------------------------------------------------------------------------------------- */
 
-static size_t bytes_of(const flow_tensor *t) { return (size_t)flow_shape_size(t->rank, t->shape) * (size_t)flow_dtype_size(t->dtype); }
+static const flow_tensor *tensor_of(const flow_graph *graph, int value) { return graph->values[value].variable->tensor; }
 
-/* The copy that has the tensor's memory, or part of it; *offset: bytes from its beginning. NULL: nobody writes it. *split: part of what
- * is written is elsewhere. */
-static const shadow *find_shadow(const shadows *all, const flow_tensor *t, size_t *offset, int *split)
+static char *end_of(const flow_tensor *t)
 {
-  size_t bytes = bytes_of(t);
-  *split = 0;
+  return t->data + (size_t)flow_shape_size(t->rank, t->shape) * (size_t)flow_dtype_size(t->dtype);
+}
+
+/* The first shadow that has some of the tensor's memory from `at` on; NULL: none has. */
+static const shadow *find_shadow(const shadows *all, const flow_tensor *t, const char *at)
+{
   for (int i = 0; i < all->count; i++) {
     const shadow *s = &all->list[i];
-    if (s->tensor->storage != t->storage || t->data + bytes <= s->tensor->data || s->tensor->data + s->bytes <= t->data) continue;
-    if (t->data >= s->tensor->data && t->data + bytes <= s->tensor->data + s->bytes) {
-      *offset = (size_t)(t->data - s->tensor->data);
-      return s;
-    }
-    *split = 1;
+    if (s->tensor->storage == t->storage && s->data < end_of(t) && at < s->data + s->bytes) return s;
   }
   return NULL;
 }
 
-static flow_status fail_split(void)
+static flow_status add_shadow(shadows *all, shadow s)
 {
-  return flow_fail(FLOW_UNSUPPORTED, "all_reduce of what was read from a variable after it was assigned, and which two updates have "
-                   "written in different groups: read it before, or update all variables of a model at once");
-}
-
-/* Inserts a copy of what node n's input i writes, at the beginning of the graph; n moves by one. */
-static flow_status add_shadow(flow_graph *graph, shadows *all, int *n, int i)
-{
-  int value = graph->nodes[*n].inputs[i], copy, split;
-  size_t offset;
-  const flow_tensor *t = graph->values[value].variable->tensor;
-  const shadow *known = find_shadow(all, t, &offset, &split);
-  if (split || (known && known->bytes != bytes_of(t))) return fail_split();
-  if (known) return FLOW_OK;
-  FLOW_TRY(flow_grow(&all->list, sizeof *all->list, all->count + 1, &all->capacity));
-  flow_signature signature = graph->values[value].signature;
-  FLOW_TRY(flow_graph_insert(graph, 0, FLOW_OP_copy, &value, 1, &none, &signature, &copy));
-  graph->values[copy].late = 1;
-  ++*n;
-  all->list[all->count++] = (shadow){ t, bytes_of(t), value, copy };
+  FLOW_TRY(flow_grow(&all->list, sizeof s, all->count + 1, &all->capacity));
+  int at = all->count++;
+  for (int i = 0; i < all->count - 1; i++) {
+    if (all->list[i].tensor->storage != s.tensor->storage) continue;
+    at = i + (all->list[i].data < s.data);
+    if (at == i) break;
+  }
+  memmove(all->list + at + 1, all->list + at, sizeof s * (size_t)(all->count - 1 - at));
+  all->list[at] = s;
   return FLOW_OK;
 }
 
-/* Inserts what reads `value` from its copy before node *n, which moves; *out: what was read. */
-static flow_status read_shadow(flow_graph *graph, const shadow *s, size_t offset, int value, int *n, int *out)
+/* Cuts the shadow that goes over an address in two. */
+static flow_status cut(shadows *all, const flow_tensor *t, char *at)
 {
-  flow_signature wanted = graph->values[value].signature, flat = { .dtype = wanted.dtype, .rank = 1 };
-  flow_attributes part = { .slice = { .rank = 1, .step = { 1 } } }, shape = { .shape = { .rank = wanted.rank } };
-  const flow_signature *whole = &graph->values[s->copy].signature;
-  flat.dims[0] = flow_shape_size(wanted.rank, wanted.dims);
-  if (offset == 0 && s->bytes == (size_t)flat.dims[0] * (size_t)flow_dtype_size(flat.dtype)) {
-    flow_signature same = *whole;
-    FLOW_TRY(flow_graph_insert(graph, (*n)++, FLOW_OP_copy, &s->copy, 1, &none, &same, out));
-  } else {
-    if (whole->rank != 1) return fail_split();
-    part.slice.begin[0] = (int64_t)(offset / (size_t)flow_dtype_size(flat.dtype));
-    part.slice.end[0] = part.slice.begin[0] + flat.dims[0];
-    FLOW_TRY(flow_graph_insert(graph, (*n)++, FLOW_OP_slice, &s->copy, 1, &part, &flat, out));
+  for (int i = 0; i < all->count; i++) {
+    shadow *s = &all->list[i], rest = *s;
+    if (s->tensor->storage != t->storage || at <= s->data || s->data + s->bytes <= at) continue;
+    s->bytes = (size_t)(at - s->data);
+    rest.bytes -= s->bytes;
+    rest.data = at;
+    s->variable = rest.variable = -1;
+    return add_shadow(all, rest);
   }
-  memcpy(shape.shape.dims, wanted.dims, sizeof(int64_t) * (size_t)wanted.rank);
-  return flow_graph_insert(graph, (*n)++, FLOW_OP_reshape, out, 1, &shape, &wanted, out);
+  return FLOW_OK;
 }
 
-/* Lets node *n work on copies: an effect on them, anything else on what it reads from them at this place. */
-static flow_status use_shadows(flow_graph *graph, const shadows *all, int *n)
+/* Makes shadows for what of a variable's memory is in none. */
+static flow_status cover(const flow_graph *graph, shadows *all, int variable)
 {
-  for (int i = 0; i < graph->nodes[*n].input_count; i++) {
-    int value = graph->nodes[*n].inputs[i], read, split;
-    size_t offset;
-    const flow_value *v = &graph->values[value];
-    if (v->kind != FLOW_VALUE_VARIABLE || !(v->late || is_effect(&graph->nodes[*n]))) continue;
-    const shadow *s = find_shadow(all, graph->values[value].variable->tensor, &offset, &split);
-    if (split) return fail_split();
-    if (!s) continue;
-    if (is_effect(&graph->nodes[*n]) && offset == 0 && s->bytes == bytes_of(graph->values[value].variable->tensor)) {
-      graph->nodes[*n].inputs[i] = s->copy;
-      continue;
+  const flow_tensor *t = tensor_of(graph, variable);
+  char *at = t->data, *end = end_of(t);
+  while (at < end) {
+    const shadow *s = find_shadow(all, t, at);
+    char *next = s ? s->data : end;
+    if (at < next) FLOW_TRY(add_shadow(all, (shadow){ t, at, (size_t)(next - at), at == t->data && next == end ? variable : -1, -1 }));
+    at = s && next <= at ? s->data + s->bytes : next;
+  }
+  return FLOW_OK;
+}
+
+/* Whether a node uses the memory of its input i as it is after the updates before. */
+static int uses_memory(const flow_graph *graph, const flow_node *node, int i)
+{
+  const flow_value *v = &graph->values[node->inputs[i]];
+  return v->kind == FLOW_VALUE_VARIABLE && (v->late || is_effect(node));
+}
+
+/* Shadows of all that is written up to `last`: each update writes whole ones. What is read is in shadows as a whole, or not at all. */
+static flow_status find_shadows(const flow_graph *graph, shadows *all, int last)
+{
+  for (int n = 0; n <= last; n++)
+    for (int i = 0; is_effect(&graph->nodes[n]) && i < graph->nodes[n].input_count; i++) {
+      int value = graph->nodes[n].inputs[i];
+      if (graph->values[value].kind != FLOW_VALUE_VARIABLE || !writes(&graph->nodes[n], i)) continue;
+      FLOW_TRY(cut(all, tensor_of(graph, value), tensor_of(graph, value)->data));
+      FLOW_TRY(cut(all, tensor_of(graph, value), end_of(tensor_of(graph, value))));
+      FLOW_TRY(cover(graph, all, value));
     }
-    FLOW_TRY(read_shadow(graph, s, offset, value, n, &read));
-    graph->nodes[*n].inputs[i] = read;
+  for (int before = -1; before != all->count;) {
+    before = all->count;
+    for (int n = 0; n <= last; n++)
+      for (int i = 0; i < graph->nodes[n].input_count; i++) {
+        int value = graph->nodes[n].inputs[i];
+        if (!uses_memory(graph, &graph->nodes[n], i) || !find_shadow(all, tensor_of(graph, value), tensor_of(graph, value)->data)) continue;
+        FLOW_TRY(cover(graph, all, value));
+      }
+  }
+  return FLOW_OK;
+}
+
+/* A variable over exactly the shadow's memory. */
+static flow_status name_memory(flow_graph *graph, shadow *s)
+{
+  flow_tensor *part;
+  flow_variable *variable;
+  int64_t bytes = flow_dtype_size(s->tensor->dtype), size = (int64_t)s->bytes / bytes, step = 1;
+  FLOW_TRY(flow_tensor_view((flow_tensor *)s->tensor, 1, &size, &step, (s->data - s->tensor->data) / bytes, &part));
+  flow_status status = flow_variable_over(part, "parameters", 0, FLOW_MIRRORED, &variable);
+  flow_tensor_release(part);
+  FLOW_TRY(status);
+  status = flow_graph_variable(graph, variable, 0, &s->variable);
+  flow_variable_release(variable);
+  return status;
+}
+
+/* Inserts the copies at the beginning of the graph. */
+static flow_status make_copies(flow_graph *graph, shadows *all)
+{
+  for (int i = 0; i < all->count; i++) {
+    shadow *s = &all->list[i];
+    if (s->variable < 0) FLOW_TRY(name_memory(graph, s));
+    flow_signature signature = graph->values[s->variable].signature;
+    FLOW_TRY(flow_graph_insert(graph, i, FLOW_OP_copy, &s->variable, 1, &none, &signature, &s->copy));
+    graph->values[s->copy].late = 1;
   }
   return FLOW_OK;
 }
 
 /* ---- the rewriting ------------------------------------------------------------------------------------------------------------------- */
 
-static int is_ordered(const flow_graph *graph, int n) { return is_effect(&graph->nodes[n]) || is_late(graph, &graph->nodes[n]); }
+/* Inserts an op before node *n, which moves. */
+static flow_status insert(flow_graph *graph, int *n, int op, const int *inputs, int count, const flow_attributes *attributes,
+                          flow_signature made, int *out)
+{
+  FLOW_TRY(flow_graph_insert(graph, *n, op, inputs, count, attributes, &made, out));
+  ++*n;
+  return FLOW_OK;
+}
+
+static flow_status reshape(flow_graph *graph, int *n, int value, const flow_signature *wanted, int *out)
+{
+  flow_attributes shape = { .shape = { .rank = wanted->rank } };
+  memcpy(shape.shape.dims, wanted->dims, sizeof(int64_t) * (size_t)wanted->rank);
+  return insert(graph, n, FLOW_OP_reshape, &value, 1, &shape, *wanted, out);
+}
+
+/* Elements [begin, end) of a flat value. */
+static flow_status take_part(flow_graph *graph, int *n, int value, int64_t begin, int64_t end, int *out)
+{
+  flow_signature part = { .dtype = graph->values[value].signature.dtype, .rank = 1, .dims = { end - begin } };
+  flow_attributes slice = { .slice = { .rank = 1, .begin = { begin }, .end = { end }, .step = { 1 } } };
+  return insert(graph, n, FLOW_OP_slice, &value, 1, &slice, part, out);
+}
+
+/* Appends to parts[] what of a tensor's memory is in a shadow: its copy, or part of it. Shadows that several variables have are flat. */
+static flow_status add_part(flow_graph *graph, int *n, const shadow *s, const flow_tensor *t, int *parts, int *count)
+{
+  int64_t bytes = flow_dtype_size(t->dtype), size = (int64_t)s->bytes / bytes;
+  int64_t begin = t->data > s->data ? (t->data - s->data) / bytes : 0;
+  int64_t end = end_of(t) < s->data + s->bytes ? (end_of(t) - s->data) / bytes : size;
+  parts[*count] = s->copy;
+  if (end - begin < size) FLOW_TRY(take_part(graph, n, s->copy, begin, end, &parts[*count]));
+  ++*count;
+  return FLOW_OK;
+}
+
+/* Inserts before node *n what reads a variable's memory from its shadows, as a value with memory of its own. */
+static flow_status read_shadows(flow_graph *graph, const shadows *all, int *n, int variable, int *out)
+{
+  const flow_tensor *t = tensor_of(graph, variable);
+  flow_signature wanted = graph->values[variable].signature, flat = { .dtype = wanted.dtype, .rank = 1 };
+  void *block;
+  int count = 0;
+  FLOW_TRY(flow_alloc(sizeof(int) * (size_t)(all->count + 1), &block));
+  int *parts = block;
+  flow_status status = FLOW_OK;
+  for (const shadow *s = find_shadow(all, t, t->data); s && status == FLOW_OK; s = find_shadow(all, t, s->data + s->bytes))
+    status = add_part(graph, n, s, t, parts, &count);
+  flat.dims[0] = flow_shape_size(wanted.rank, wanted.dims);
+  *out = parts[0];
+  if (status == FLOW_OK && count > 1) status = insert(graph, n, FLOW_OP_pack, parts, count, &none, flat, out);
+  else if (status == FLOW_OK && graph->values[*out].late)
+    status = insert(graph, n, FLOW_OP_copy, parts, 1, &none, graph->values[*out].signature, out);
+  flow_free(block);
+  FLOW_TRY(status);
+  return reshape(graph, n, *out, &wanted, out);
+}
+
+/* Inserts after node n what writes a value, which it has updated, to the shadows of a variable's memory. */
+static flow_status write_shadows(flow_graph *graph, const shadows *all, int n, int variable, int value)
+{
+  const flow_tensor *t = tensor_of(graph, variable);
+  int64_t bytes = flow_dtype_size(t->dtype);
+  n++;
+  for (const shadow *s = find_shadow(all, t, t->data); s; s = find_shadow(all, t, s->data + s->bytes)) {
+    flow_signature signature = graph->values[s->copy].signature;
+    int64_t begin = (s->data - t->data) / bytes;
+    int inputs[2] = { s->copy };
+    FLOW_TRY(take_part(graph, &n, value, begin, begin + (int64_t)s->bytes / bytes, &inputs[1]));
+    FLOW_TRY(reshape(graph, &n, inputs[1], &signature, &inputs[1]));
+    FLOW_TRY(flow_graph_insert(graph, n++, FLOW_OP_assign, inputs, 2, &none, NULL, NULL));
+  }
+  return FLOW_OK;
+}
+
+/* What an effect works on in place of a variable that it writes: the variable's copy, or, where that is in parts, a value that is made of
+ * them and goes back to them. */
+static flow_status use_copy(flow_graph *graph, const shadows *all, int *n, int i)
+{
+  int variable = graph->nodes[*n].inputs[i], value;
+  const flow_tensor *t = tensor_of(graph, variable);
+  const shadow *s = find_shadow(all, t, t->data);
+  if (s->bytes == (size_t)(end_of(t) - t->data)) {
+    const flow_signature *found = &graph->values[s->copy].signature, *wanted = &graph->values[variable].signature;
+    value = s->copy;
+    if (!flow_shape_equal(found->rank, found->dims, wanted->rank, wanted->dims)) FLOW_TRY(reshape(graph, n, s->copy, wanted, &value));
+    graph->values[value].late = 1;
+  } else {
+    FLOW_TRY(read_shadows(graph, all, n, variable, &value));
+    graph->values[value].late = 1;
+    FLOW_TRY(write_shadows(graph, all, *n, variable, value));
+  }
+  graph->nodes[*n].inputs[i] = value;
+  return FLOW_OK;
+}
+
+/* Lets node *n work on copies: an effect on them, anything else on what it reads from them at this place. */
+static flow_status use_shadows(flow_graph *graph, const shadows *all, int *n)
+{
+  for (int i = 0; i < graph->nodes[*n].input_count; i++) {
+    int value = graph->nodes[*n].inputs[i];
+    if (!uses_memory(graph, &graph->nodes[*n], i) || !find_shadow(all, tensor_of(graph, value), tensor_of(graph, value)->data)) continue;
+    if (is_effect(&graph->nodes[*n]) && writes(&graph->nodes[*n], i)) {
+      FLOW_TRY(use_copy(graph, all, n, i));
+    } else {
+      FLOW_TRY(read_shadows(graph, all, n, value, &value));
+      graph->nodes[*n].inputs[i] = value;
+    }
+  }
+  return FLOW_OK;
+}
 
 static flow_status advance(flow_graph *graph, shadows *all, int last)
 {
-  for (int n = 0; n <= last; n++) {
-    if (!is_effect(&graph->nodes[n])) continue;
-    for (int i = 0, before = n; i < graph->nodes[n].input_count; i++) {
-      if (!writes(&graph->nodes[n], i) || graph->values[graph->nodes[n].inputs[i]].kind != FLOW_VALUE_VARIABLE) continue;
-      before = n;
-      FLOW_TRY(add_shadow(graph, all, &n, i));
-      last += n - before;
-    }
-  }
-  for (int n = 0; n <= last; n++) {
-    int before = n;
-    if (!is_ordered(graph, n)) continue;
+  FLOW_TRY(find_shadows(graph, all, last));
+  FLOW_TRY(make_copies(graph, all));
+  last += all->count;
+  for (int n = all->count; n <= last; n++) {
+    int nodes = graph->node_count;
     FLOW_TRY(use_shadows(graph, all, &n));
-    last += n - before;
+    last += graph->node_count - nodes;
   }
   for (int i = 0; i < all->count; i++) {
     const int inputs[] = { all->list[i].variable, all->list[i].copy };

@@ -67,14 +67,15 @@ static flow_status leave_out_common(flow_instance *replica)
   const flow_plan *plan = replica->plan;
   void *block;
   FLOW_TRY(flow_alloc_zero((size_t)plan->graph->value_count + 1, &block));
-  char *wanted = block;                   /* [value]: somebody here reads it */
-  for (int i = 0; i < plan->output_count; i++) wanted[plan->outputs[i]] = 1;
+  char *wanted = block;                   /* [value]: of roots: somebody here reads it */
+  for (int i = 0; i < plan->output_count; i++) wanted[plan->roots[plan->outputs[i]]] = 1;
   for (int k = plan->order_count - 1; k >= 0; k--) {
     const flow_node *node = &plan->graph->nodes[plan->order[k]];
     int runs = (flow_op(node->op)->flags & FLOW_OP_COLLECTIVE) != 0, writes = flow_op(node->op)->flags & FLOW_OP_EFFECT;
-    for (int i = 0; i < node->output_count; i++) runs |= wanted[node->outputs[i]];
-    for (int i = 0; i < node->input_count && writes; i++) runs |= plan->graph->values[node->inputs[i]].late && wanted[node->inputs[i]];
-    for (int i = 0; i < node->input_count && runs; i++) wanted[node->inputs[i]] = 1;
+    for (int i = 0; i < node->output_count; i++) runs |= wanted[plan->roots[node->outputs[i]]];
+    for (int i = 0; i < node->input_count && writes; i++)
+      runs |= plan->graph->values[node->inputs[i]].late && wanted[plan->roots[node->inputs[i]]];
+    for (int i = 0; i < node->input_count && runs; i++) wanted[plan->roots[node->inputs[i]]] = 1;
     if (!runs) replica->entries[k].alias = 1;
   }
   flow_free(block);
