@@ -75,6 +75,7 @@ add_executable(strangers spec/dist/strangers.c)
 find_path(CMOCKA_INCLUDE cmocka.h)
 find_library(CMOCKA_LIBRARY cmocka)
 set(FLOW_RUNNER_FILES spec/dist/transport_ranks.c spec/dist/worker_ranks.c)
+set(FLOW_TEST_SUPPORT spec/dist/transport_calls.c spec/c/simulated_cluster.c spec/c/simulated_network.c)      # what several of them use
 set(FLOW_TEST_PROGRAMS transport_ranks worker_ranks)
 set(FLOW_TEST_NAMES)
 if(CMOCKA_INCLUDE AND CMOCKA_LIBRARY)
@@ -107,7 +108,7 @@ endforeach()
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/test/test_names.h @ONLY CONTENT
   "/* test_names.h: made by spec/tests.cmake: what spec/c/runner.c runs. */\n#define FLOW_TESTS(X)@FLOW_TEST_LIST@\n#define FLOW_TEST_PROGRAMS(X)@FLOW_TEST_PROGRAM_LIST@\n")
 
-add_executable(flow_tests spec/c/runner.c ${FLOW_RUNNER_FILES} $<TARGET_OBJECTS:flow_objects> ${FLOW_KERNEL_OBJECTS}
+add_executable(flow_tests spec/c/runner.c ${FLOW_RUNNER_FILES} ${FLOW_TEST_SUPPORT} $<TARGET_OBJECTS:flow_objects> ${FLOW_KERNEL_OBJECTS}
   $<TARGET_OBJECTS:flow_emulated_objects>)
 target_include_directories(flow_tests PRIVATE spec spec/c ${FLOW_EMULATION} ${CMAKE_BINARY_DIR}/test)
 target_link_libraries(flow_tests PRIVATE ${CMOCKA_LIBRARY} Threads::Threads ${FLOW_ZLIB} m)

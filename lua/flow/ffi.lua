@@ -56,7 +56,7 @@ end
 
 -- A function of flow.h is declared when it is first used; again, where a host loads this module once more.
 local function declare(name)
-  ffi.cdef(require("flow.cdef").functions[name] .. ";")
+  ffi.cdef(require("flow.cdef.functions")[name] .. ";")
 end
 
 -- What is called here, before native.C is there, or when tensors are released.
@@ -89,7 +89,7 @@ end
 
 if not state then
   if not pcall(ffi.typeof, "flow_ref") then     -- left over when a first attempt found no library
-    ffi.cdef(require("flow.cdef").types)
+    ffi.cdef(require("flow.cdef.types"))
     ffi.cdef [[
       typedef struct { flow_tensor *p; } flow_ref;                         /* a Lua tensor: owns one reference */
       typedef struct { int32_t rank; int32_t unused; int64_t dims[8]; } flow_symbolic_shape;
@@ -141,7 +141,7 @@ end
 local C
 do
   local library = state.C
-  C = scopes.install(state.scopes, library, require("flow.cdef").functions, declare, state.context, function(when_lost)
+  C = scopes.install(state.scopes, library, require("flow.cdef.functions"), declare, state.context, function(when_lost)
     local out = ffi.new("flow_scopes *[1]")
     if library.flow_scopes_new(state.context, out) ~= 0 then errors.raise("%s", ffi.string(library.flow_last_error())) end
     return ffi.gc(out[0], function(handle)

@@ -34,8 +34,8 @@ local function is_independent(name)
   return false
 end
 
--- Returns what modules call as native.C: the functions of the library. functions: their declarations by name (cdef.lua); declare(name)
--- makes one known; new_handle(when_lost): a flow_scopes that calls when_lost() when it is collected.
+-- Returns what modules call as native.C: the functions of the library. functions: their declarations by name (cdef/functions.lua);
+-- declare(name) makes one known; new_handle(when_lost): a flow_scopes that calls when_lost() when it is collected.
 function scopes.install(state, library, functions, declare, context, new_handle)
   local of, current = state.of, state.current
 

@@ -9,6 +9,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
 #include "simulated_cluster.h"
 
 static simulation sim;

@@ -38,6 +38,10 @@ local function copy(list)
   return result
 end
 
+--- Of two numbers; NaN if one is NaN.
+function arrays.maximum(a, b) return (a ~= a or b ~= b) and 0 / 0 or math.max(a, b) end
+function arrays.minimum(a, b) return (a ~= a or b ~= b) and 0 / 0 or math.min(a, b) end
+
 function arrays.map(f, a)
   return build(a.shape, function(_, i) return f(a[i]) end)
 end

@@ -43,12 +43,17 @@ function support.cannot_count_instructions()
   if not support.run("grep -m1 -ow avx2 /proc/cpuinfo"):find("avx2") then return "this machine has no AVX2" end
 end
 
---- A file with this content in a fresh temporary folder; its path.
-function support.file(name, content)
+--- A fresh temporary folder.
+function support.folder()
   local folder = os.tmpname()
   os.remove(folder)
   assert(os.execute("mkdir " .. folder) == 0)
-  local path = folder .. "/" .. name
+  return folder
+end
+
+--- A file with this content in a fresh temporary folder; its path.
+function support.file(name, content)
+  local path = support.folder() .. "/" .. name
   local file = assert(io.open(path, "wb"))
   file:write(content)
   file:close()
