@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "cluster/worker/worker.h"
+#include "cluster/worker/worker_state.h"
 
 enum { MOST_WORKERS = 8, PATIENCE = 60, LONG_PATIENCE = 1000 };      /* seconds after which a cluster that does not end is killed */
 
@@ -202,6 +202,29 @@ static int run_gives_up(void)
   return 0;
 }
 
+/* The victim cannot go on, and the others find out that they cannot either when its verdict is there. */
+static int run_fails_too(void)
+{
+  ASK(flow_worker_barrier(worker, "ready"));
+  if (rank != victim) EXPECT(flow_control_await_end(worker->control, PATIENCE));
+  ASK(flow_worker_fail(worker, rank == victim ? "wrong data" : "wrong data here, too"));
+  return 0;
+}
+
+/* The others ask for nothing until the log has said why the victim cannot go on. */
+static int run_computes_on(void)
+{
+  ASK(flow_worker_barrier(worker, "ready"));
+  moment = seconds();
+  if (rank == victim) {
+    ASK(flow_worker_fail(worker, "wrong data"));
+    return 0;
+  }
+  EXPECT(flow_control_await_end(worker->control, PATIENCE));
+  while (worker->unheard_since && seconds() - moment < PATIENCE) usleep(10000);
+  return wait_in_sums();
+}
+
 /* The victim has nothing more to do, the others wait for it. */
 static int run_finished_early(void)
 {
@@ -264,7 +287,7 @@ static const struct program { const char *name; int (*run)(void); } programs[] =
   { "killed_in_sums", run_killed_in_sums }, { "killed_in_barrier", run_killed_in_barrier },
   { "killed_in_computation", run_killed_in_computation }, { "stopped_in_sums", run_stopped_in_sums },
   { "stopped_in_computation", run_stopped_in_computation }, { "slow", run_slow }, { "late", run_late }, { "leaves", run_leaves },
-  { "gives_up", run_gives_up },
+  { "gives_up", run_gives_up }, { "fails_too", run_fails_too }, { "computes_on", run_computes_on },
   { "finished_dies", run_finished_dies }, { "finished_early", run_finished_early },
   { "finished_before_barrier", run_finished_before_barrier },
   /* what goes wrong before there are workers: the victim does not come, has another secret, or belongs to another job */

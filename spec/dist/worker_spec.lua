@@ -130,6 +130,18 @@ describe("a cluster of workers", function()
     end
   end)
 
+  with_gloo("logs a verdict only for who has not failed with it or before it", function()
+    for victim = 0, 1 do
+      local logged = ("worker:%d: worker:%d 127[%%d.:]+ reports at step 0: wrong data"):format(1 - victim, victim)
+      local text = run("fails_too", 2, victim, "WORKER_LOG=1")
+      check_ends(text, { [0] = 0, 0 })
+      assert.falsy(text:find(logged), text)
+      text = run("computes_on", 2, victim, "WORKER_LOG=1")
+      assert.equal(1, select(2, text:gsub(logged, "")), text)
+      check_failure(text, 1 - victim, "aborted", 20, "^worker:" .. victim .. " 127[%d.:]+ reports at step 0: wrong data")
+    end
+  end)
+
   with_gloo("waits for a worker that computes for long", function() check_ends(run("slow", 2, 1), { [0] = 0, 0 }) end)
 
   with_gloo("blames who did not come in time, not who waited", function()

@@ -19,7 +19,7 @@
 
 enum { ACCEPTED_AT_ONCE = 64 };   /* before links are served again */
 static const double GREETING_WITHIN = 10, CLOSING_WITHIN = 2, LISTEN_AGAIN = 0.5;       /* seconds */
-static const double COMPLAINT_EVERY = 5, FLOOD_NOTICE_EVERY = 60;
+static const double COMPLAINT_EVERY = 5, FLOOD_NOTICE_EVERY = 60, TICK_AFTER_END = 0.5;
 
 double flow_control_now(void)
 {
@@ -334,6 +334,7 @@ static int milliseconds(const flow_control *control)
     if (control->links[i]->phase == FLOW_LINK_BROKEN) next = now;
     else if (control->links[i]->phase != FLOW_LINK_OPEN) next = fmin(next, control->links[i]->until);
   }
+  if (control->on_tick && control->verdict[0]) next = fmin(next, now + TICK_AFTER_END);
   if (isinf(next)) return -1;
   return next <= now ? 0 : (int)fmin(ceil((next - now) * 1000), 60000);
 }

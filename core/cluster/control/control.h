@@ -26,7 +26,7 @@ void        flow_control_close(flow_control *control);
 /* Where the caller counts the calls that all tasks make together; NULL: nowhere. To be called before join; outlives the control plane. */
 void        flow_control_count(flow_control *control, const _Atomic uint32_t *calls);
 /* context: its interrupt flag ends waiting; NULL: nothing does. ended: called once for each generation that is aborted, and when hope for one
- * is given up, with the sentence; tick: several times a heartbeat, finished: a task that has said goodbye, or ""; it returns why this process
+ * is given up, with the sentence; tick: several times a heartbeat, also after the end, finished: a task that has said goodbye, or ""; it returns why this process
  * cannot go on, which is reported as its own fault, or NULL. On any thread, and they call nothing of the control plane. To be called before
  * join. All outlive the control plane. */
 void        flow_control_watch(flow_control *control, const flow_context *context, void (*ended)(void *state, const char *text),

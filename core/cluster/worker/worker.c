@@ -10,12 +10,14 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/futex.h"
 #include "base/memory.h"
 #include "base/plugin.h"
 #include "cluster/worker/worker_state.h"
 #include "run/device/device_exchange.h"
 
 static const double OPENING_WITHIN = 20;       /* seconds: all are there already */
+static const int64_t UNHEARD_FOR = 2000000000; /* nanoseconds in which whoever has failed, too, says so, also on a busy machine */
 
 typedef enum engine { AUTO, RING, MPI, NCCL } engine;
 static const char *const engine_names[] = { "AUTO", "RING", "MPI", "NCCL" };
@@ -131,14 +133,26 @@ static int abort_transport(flow_worker *worker, const char *text)
   return open;
 }
 
-/* On the control plane's thread, most often. The log has it at once where the program may compute for long before it asks; not where it
- * waits, which fails with it now, or has said it itself. mpirun may end a program before it says anything. */
+/* A verdict is said once: by the call that fails with it, or with what led to it. The log says it only for a program that computes for so
+ * long that no call has failed yet; it has it at once under mpirun, which may end a program before it says anything. */
 static void take_verdict(void *state, const char *text)
 {
   flow_worker *worker = state;
   __atomic_store_n(&worker->ended, 1, __ATOMIC_RELEASE);
-  int hears = atomic_load_explicit(&worker->waiting_since, memory_order_relaxed) != 0 || atomic_load(&worker->reports);
-  if (abort_transport(worker, text) && (!hears || was_launched())) flow_worker_log(worker, FLOW_LOG_WARNING, text);
+  if (!abort_transport(worker, text)) return;
+  if (was_launched()) {
+    flow_worker_log(worker, FLOW_LOG_WARNING, text);
+  } else if (!atomic_load(&worker->hears)) {
+    snprintf(worker->verdict, sizeof worker->verdict, "%s", text);
+    atomic_store(&worker->unheard_since, flow_now_nanoseconds());
+  }
+}
+
+static void log_unheard_verdict(flow_worker *worker)
+{
+  int64_t since = atomic_load(&worker->unheard_since);
+  if (since == 0 || flow_now_nanoseconds() - since < UNHEARD_FOR) return;
+  if (atomic_compare_exchange_strong(&worker->unheard_since, &since, 0)) flow_worker_log(worker, FLOW_LOG_WARNING, worker->verdict);
 }
 
 /* Why this process cannot go on, or NULL: the engine does not come back, so that no verdict reaches whoever waits in it. Looks count, too:
@@ -164,6 +178,7 @@ static const char *look_at_waiting(void *state, const char *finished)
 {
   char text[500];
   flow_worker *worker = state;
+  log_unheard_verdict(worker);
   if (!flow_worker_waits_in_vain(worker, finished)) return look_into_transport(worker);
   snprintf(text, sizeof text, "%s has finished and takes no part any more: do all workers run the same program?", finished);
   abort_transport(worker, text);
@@ -320,5 +335,7 @@ flow_status flow_worker_check(flow_worker *worker)
 {
   int culprit;
   if (!worker || !worker->control) return FLOW_OK;
-  return flow_control_check(worker->control, &culprit) == FLOW_OK ? FLOW_OK : flow_fail_prefix(FLOW_ABORTED, "%s", "");
+  if (flow_control_check(worker->control, &culprit) == FLOW_OK) return FLOW_OK;
+  flow_worker_hear(worker);
+  return flow_fail_prefix(FLOW_ABORTED, "%s", "");
 }

@@ -11,12 +11,18 @@ enum { LOOKS = 5 };
 static const int64_t NOTICE_EVERY = 30000000000, IN_VAIN_AFTER = 3000000000;         /* nanoseconds */
 static const double VERDICT_WITHIN = 2.5;       /* seconds in which the chief decides: a report's 0.5, and the way */
 
+void flow_worker_hear(flow_worker *worker)
+{
+  atomic_store(&worker->hears, 1);
+  atomic_store(&worker->unheard_since, 0);
+}
+
 /* Waits for the verdict on what is said; fails with it, or, where none comes, as it was. */
 static flow_status report(flow_worker *worker, flow_status status, const char *what, flow_fault fault)
 {
   char text[FLOW_MOST_TEXT];
   int culprit;
-  atomic_store(&worker->reports, 1);
+  flow_worker_hear(worker);
   snprintf(text, sizeof text, "%s", what);                            /* it may be flow_last_error() */
   flow_control_report(worker->control, text, fault);                  /* refused where the verdict is there already */
   if (!flow_control_await_end(worker->control, VERDICT_WITHIN)) return flow_fail(status, "%s", text);

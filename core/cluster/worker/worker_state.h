@@ -41,7 +41,9 @@ struct flow_worker {
   flow_announcement *announcements;             /* of the present call, in order of the ranks */
   int                orderly;                   /* goodbye was said */
   int64_t            calls;                     /* that all workers have begun together */
-  _Atomic int        reports;                   /* this worker has told the chief of a failure, and fails with the verdict */
+  _Atomic int        hears;                     /* a call of this worker has failed with the verdict, or with what led to it */
+  _Atomic int64_t    unheard_since;             /* nanoseconds: when a verdict came with which no call has failed yet; 0: there is none */
+  char               verdict[FLOW_MOST_TEXT + 1];   /* that one; the control plane's lock guards it */
   _Atomic uint32_t   begun;                     /* what the workers do together in the transport: who has begun less is late */
   _Atomic int64_t    waiting_since;             /* nanoseconds: this worker waits for the others in the transport; 0: it does not */
   int64_t            noticed, next_notice;      /* the wait that the log tells of, and when next; the control plane's thread's */
@@ -60,6 +62,8 @@ const char *flow_worker_name(const flow_worker *worker, int rank);
 flow_status flow_worker_explain(flow_worker *worker, flow_status status);
 /* Opens MPI and fills in the cluster's addresses, the secret and the listener (worker_launched.c). The communicator stays open. */
 flow_status flow_worker_meet_by_launcher(flow_worker *worker, double start_within);
+/* The program has the verdict now, or a failure of its own that led to it: the log need not say it. */
+void        flow_worker_hear(flow_worker *worker);
 /* To be called before what may wait; flow_worker_explain() comes after it. */
 void        flow_worker_note_waiting(flow_worker *worker);
 /* Fills in worker->exchange (worker_exchange.c). */
