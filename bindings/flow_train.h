@@ -98,7 +98,7 @@ FLOW_API flow_status flow_metric_values(flow_context *context, int metric, const
 /* sum(values x weights) / number of values; weights may be NULL; an empty batch gives 0. */
 FLOW_API flow_status flow_loss_reduce(flow_context *context, flow_tensor *values, flow_tensor *weights, flow_tensor **out);
 
-/* The index of an optimizer: "SGD", "adam"; -1. */
+/* The index of an optimizer: "SGD", "adam"; -1. The arguments of index -1 are those that every optimizer has. */
 FLOW_API int         flow_optimizer_class_find(const char *name);
 FLOW_API int         flow_optimizer_class_argument_count(int index);
 FLOW_API const char *flow_optimizer_class_name(int index);
@@ -106,6 +106,9 @@ FLOW_API const char *flow_optimizer_class_argument(int index, int argument);
 FLOW_API const char *flow_optimizer_class_argument_type(int index, int argument);
 FLOW_API const char *flow_optimizer_class_argument_default(int index, int argument);
 FLOW_API flow_status flow_optimizer_new(const char *class_name, const char *name, const flow_arguments *arguments, flow_optimizer **out); /* name NULL: Keras' */
+/* An optimizer whose updates the caller makes, between flow_update_begin and flow_update_end. class_name is copied: it is what messages and
+ * the config call it. */
+FLOW_API flow_status flow_optimizer_new_custom(const char *class_name, const char *name, const flow_arguments *arguments, flow_optimizer **out);
 /* From what flow_optimizer_config wrote, or Keras: schedules included. */
 FLOW_API flow_status flow_optimizer_from_config(const char *text, flow_optimizer **out);
 /* NULL is fine. */
@@ -135,6 +138,25 @@ FLOW_API flow_status flow_optimizer_apply_at(flow_context *context, flow_optimiz
  * nothing but the scale is written. */
 FLOW_API flow_status flow_optimizer_apply_scaled(flow_context *context, flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor *rate,
                                                  flow_tensor *const *gradients, flow_variable *const *variables, int count);
+
+/* An update that the caller makes of an optimizer of flow_optimizer_new_custom, with the arguments of flow_optimizer_apply_scaled: begin
+ * divides the gradients by the loss scale, clips them and sums them over replicas; the caller computes and assigns; end counts the update and
+ * moves the loss scale. What was begun and is not to end is released. */
+typedef struct flow_update flow_update;
+FLOW_API flow_status flow_update_begin(flow_context *context, flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor *rate,
+                                       flow_tensor *const *gradients, flow_variable *const *variables, int count, flow_update **out);
+/* The gradient for variables[index], in its shape: a new reference; NULL: there is none. */
+FLOW_API flow_status  flow_update_gradient(const flow_update *update, int index, flow_tensor **out);
+/* The rate, a float32 scalar. Borrowed. */
+FLOW_API flow_tensor *flow_update_rate(const flow_update *update);
+/* A float32 scalar: where it is 0 the caller leaves all variables as they were; NULL: there is no loss scale. Borrowed. */
+FLOW_API flow_tensor *flow_update_guard(const flow_update *update);
+/* The part of variables[index] that it loses first, over the rate; 0: none. */
+FLOW_API double       flow_update_decay(const flow_update *update, int index);
+/* Releases the update, whatever it returns. */
+FLOW_API flow_status  flow_update_end(flow_update *update);
+FLOW_API void         flow_update_release(flow_update *update);      /* NULL is fine */
+
 /* Leaves out of weight decay: a variable, or all whose names contain `name` (the other one is NULL). Only before slots are made. */
 FLOW_API flow_status flow_optimizer_exclude_from_weight_decay(flow_optimizer *optimizer, flow_variable *variable, const char *name);
 /* A float32 scalar that may be assigned. Borrowed; NULL: there is a schedule. */

@@ -1,5 +1,6 @@
 /* optimizer.c: records of optimizers, and the life of one. See optimizer.h. */
 #include "train/optimizer.h"
+#include "train/optimizers/parameters.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,7 @@ static const flow_optimizer_class *const classes[] = {
 #include "optimizers.def"
 #undef FLOW_OPTIMIZER
 };
-enum { CLASS_COUNT = sizeof classes / sizeof classes[0] };
+enum { CLASS_COUNT = sizeof classes / sizeof classes[0], NO_OP = -1 };
 
 int flow_optimizer_class_find(const char *name)
 {
@@ -26,13 +27,19 @@ int flow_optimizer_class_find(const char *name)
   return -1;
 }
 
-static const flow_argument *parameter(int index, int argument) { return &classes[index]->parameters[argument]; }
+static const flow_argument custom_parameters[] = { RATE("0.001"), DECAY("null"), COMMON_PARAMETERS };
+static const flow_optimizer_class custom_class = { .name = "Optimizer", .default_name = "optimizer", .parameters = custom_parameters,
+                                                   .op = NO_OP };
+
+/* index -1: what every optimizer has. */
+static const flow_argument *parameters_of(int index) { return index < 0 ? custom_parameters : classes[index]->parameters; }
+static const flow_argument *parameter(int index, int argument) { return &parameters_of(index)[argument]; }
 
 const char *flow_optimizer_class_name(int index) { return index >= 0 && index < CLASS_COUNT ? classes[index]->name : NULL; }
 const char *flow_optimizer_class_argument(int index, int argument)      { return parameter(index, argument)->name; }
 const char *flow_optimizer_class_argument_default(int index, int argument) { return parameter(index, argument)->initial; }
 
-int flow_optimizer_class_argument_count(int index) { return flow_argument_count(classes[index]->parameters); }
+int flow_optimizer_class_argument_count(int index) { return flow_argument_count(parameters_of(index)); }
 
 const char *flow_optimizer_class_argument_type(int index, int argument)
 {
@@ -116,33 +123,64 @@ static void name_slots(flow_optimizer *optimizer)
     return;
   }
   optimizer->layout = flow_optimizer_layout_of(optimizer->class->op);
+  if (!optimizer->layout) return;
   optimizer->attributes = attributes_of(optimizer->arguments);
   optimizer->slot_kinds = optimizer->layout->names(&optimizer->attributes, optimizer->slot_names);
+}
+
+static flow_status make_scalars(flow_optimizer *optimizer)
+{
+  for (const flow_scalar_state *s = optimizer->class->scalars; s && s->name; s++) {
+    FLOW_TRY(flow_optimizer_scalar(FLOW_FLOAT32, s->initial, optimizer->name, s->name, &optimizer->scalars[optimizer->scalar_count]));
+    optimizer->scalar_count++;
+  }
+  return FLOW_OK;
+}
+
+static flow_status complete(flow_optimizer *optimizer, const char *name, const flow_arguments *arguments)
+{
+  const flow_optimizer_class *class = optimizer->class;
+  if (!(optimizer->name = flow_duplicate_text(name ? name : class->default_name))) return FLOW_OUT_OF_MEMORY;
+  FLOW_TRY(flow_arguments_complete(class->name, class->parameters, arguments, &optimizer->arguments));
+  FLOW_TRY(check_arguments(optimizer));
+  FLOW_TRY(flow_optimizer_scalar(FLOW_FLOAT32, flow_argument_number(optimizer->arguments, "learning_rate"), optimizer->name,
+                                 "learning_rate", &optimizer->learning_rate));
+  FLOW_TRY(flow_optimizer_scalar(FLOW_INT64, 0, optimizer->name, "iteration", &optimizer->iterations));
+  name_slots(optimizer);
+  return make_scalars(optimizer);
+}
+
+/* custom_name: of a class without a record, or NULL. */
+static flow_status make(const flow_optimizer_class *class, const char *custom_name, const char *name, const flow_arguments *arguments,
+                        flow_optimizer **out)
+{
+  void *block;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_optimizer), &block));
+  flow_optimizer *optimizer = block;
+  optimizer->class = class;
+  flow_status status = FLOW_OK;
+  if (custom_name) {
+    optimizer->custom = *class;
+    optimizer->class = &optimizer->custom;
+    optimizer->custom.name = flow_duplicate_text(custom_name);
+    if (!optimizer->custom.name) status = FLOW_OUT_OF_MEMORY;
+  }
+  if (status == FLOW_OK) status = complete(optimizer, name, arguments);
+  if (status == FLOW_OK) *out = optimizer;
+  else flow_optimizer_release(optimizer);
+  return status;
 }
 
 flow_status flow_optimizer_new(const char *class_name, const char *name, const flow_arguments *arguments, flow_optimizer **out)
 {
   int index = flow_optimizer_class_find(class_name);
-  void *block;
-  if (index < 0) return fail_unknown(class_name);
-  FLOW_TRY(flow_alloc_zero(sizeof(flow_optimizer), &block));
-  flow_optimizer *optimizer = block;
-  const flow_optimizer_class *class = optimizer->class = classes[index];
-  optimizer->name = flow_duplicate_text(name ? name : class->default_name);
-  flow_status status = optimizer->name ? FLOW_OK : FLOW_OUT_OF_MEMORY;
-  if (status == FLOW_OK) status = flow_arguments_complete(class->name, class->parameters, arguments, &optimizer->arguments);
-  if (status == FLOW_OK) status = check_arguments(optimizer);
-  if (status == FLOW_OK)
-    status = flow_optimizer_scalar(FLOW_FLOAT32, flow_argument_number(optimizer->arguments, "learning_rate"), optimizer->name,
-                                   "learning_rate", &optimizer->learning_rate);
-  if (status == FLOW_OK) status = flow_optimizer_scalar(FLOW_INT64, 0, optimizer->name, "iteration", &optimizer->iterations);
-  if (status != FLOW_OK) {
-    flow_optimizer_release(optimizer);
-    return status;
-  }
-  name_slots(optimizer);
-  *out = optimizer;
-  return FLOW_OK;
+  return index < 0 ? fail_unknown(class_name) : make(classes[index], NULL, name, arguments, out);
+}
+
+flow_status flow_optimizer_new_custom(const char *class_name, const char *name, const flow_arguments *arguments, flow_optimizer **out)
+{
+  if (!class_name) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_optimizer_new_custom: class_name is NULL");
+  return make(&custom_class, class_name, name, arguments, out);
 }
 
 void flow_optimizer_release(flow_optimizer *optimizer)
@@ -155,9 +193,11 @@ void flow_optimizer_release(flow_optimizer *optimizer)
     flow_variable_release(optimizer->exclusions[i].variable);
     flow_free(optimizer->exclusions[i].name);
   }
+  for (int i = 0; i < optimizer->scalar_count; i++) flow_variable_release(optimizer->scalars[i]);
   flow_schedule_release(optimizer->schedule);
   flow_variable_release(optimizer->learning_rate);
   flow_variable_release(optimizer->iterations);
+  flow_free((char *)(uintptr_t)optimizer->custom.name);
   flow_arguments_release(optimizer->arguments);
   flow_free(optimizer->exclusions);
   flow_free(optimizer->slot_variables);
@@ -171,10 +211,16 @@ const char    *flow_optimizer_name(const flow_optimizer *optimizer)             
 int flow_optimizer_class_index(const flow_optimizer *optimizer) { return flow_optimizer_class_find(optimizer->class->name); }
 flow_variable *flow_optimizer_learning_rate(flow_optimizer *optimizer)           { return optimizer->learning_rate; }
 flow_variable *flow_optimizer_iterations(flow_optimizer *optimizer)              { return optimizer->iterations; }
-int            flow_optimizer_slot_count(const flow_optimizer *optimizer)        { return optimizer->slot_count; }
+
+int flow_optimizer_slot_count(const flow_optimizer *optimizer)
+{
+  return optimizer->slot_count + (optimizer->arena_count > 0 ? optimizer->scalar_count : 0);
+}
+
 flow_variable *flow_optimizer_slot(const flow_optimizer *optimizer, int index)
 {
-  return index >= 0 && index < optimizer->slot_count ? optimizer->slot_variables[index] : NULL;
+  if (index < 0 || index >= flow_optimizer_slot_count(optimizer)) return NULL;
+  return index < optimizer->slot_count ? optimizer->slot_variables[index] : optimizer->scalars[index - optimizer->slot_count];
 }
 
 /* ---- settings before the first update ------------------------------------------------------------------------------------------ */

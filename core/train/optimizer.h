@@ -5,7 +5,7 @@
  * are adopted into one flat arena, each kind of slot into another beside it, and the formula runs over every contiguous run of variables
  * that has gradients. Where a kernel is faster than plans make the formula, the record names an op instead of slots and a formula.
  *
- * To add an optimizer: one file in core/train/optimizers. */
+ * To add an optimizer: one file in core/train/optimizers. One whose update its caller writes has no record: flow_optimizer_new_custom. */
 #ifndef FLOW_TRAIN_OPTIMIZER_H
 #define FLOW_TRAIN_OPTIMIZER_H
 
@@ -15,6 +15,8 @@
 #include "ops/optimizer_layout.h"
 #include "train/schedules.h"
 
+enum { FLOW_MAX_SCALARS = 2 };
+
 /* What the formula of an update works with: flat float32 tensors, and scalars. It puts the new weights and slots in the places of the old
  * ones. Written with the calls of autodiff/expression.h: it runs at once or in a trace. */
 typedef struct flow_formula {
@@ -22,13 +24,20 @@ typedef struct flow_formula {
   const flow_arguments *arguments;
   flow_tensor          *gradient, *rate, *step;               /* step: the number of this update, from 1 */
   flow_tensor          *weight, *slots[FLOW_MAX_SLOT_KINDS];  /* weight decay is done */
+  flow_tensor          *scalars[FLOW_MAX_SCALARS];
 } flow_formula;
+
+/* A number that an optimizer keeps once for all its variables, float32. */
+typedef struct flow_scalar_state { const char *name; double initial; } flow_scalar_state;
 
 typedef struct flow_optimizer_class {
   const char          *name, *default_name;   /* Keras' */
   const flow_argument *parameters;
   const char   *const *slots;                 /* Keras' names, ended by NULL; for a formula */
   void               (*formula)(flow_formula *f);
+  const flow_scalar_state *scalars;           /* ended by a name NULL; NULL: there are none. After the slots in Keras' order of variables */
+  void               (*advance)(flow_formula *f);   /* puts new scalars in the places of the old ones, once an update, before the formula; it
+                                                     * has no gradient, weight and slots */
   int                  op;                    /* where there is no formula: the op that updates (ops/optimizer_layout.h) */
   /* Slots in Keras' order of variables: this many kinds alternate from variable to variable, each further kind comes after
    * them for all variables. */
@@ -80,6 +89,9 @@ struct flow_optimizer {
   int             run_count, run_capacity;
   flow_variable **slot_variables;                /* Keras' order, see interleaved */
   int             slot_count, slot_capacity;
+  flow_variable  *scalars[FLOW_MAX_SCALARS];
+  int             scalar_count;
+  flow_optimizer_class custom;                   /* the class of an optimizer that has no record */
 };
 
 /* optimizer.c: a variable "<optimizer>/<suffix>" of one element. New reference. */
@@ -89,6 +101,8 @@ flow_status flow_optimizer_scalar(int dtype, double value, const char *optimizer
  * arena, made at first use, *out is its index; where a slot's handle stands in slot_variables. */
 int         flow_optimizer_home(const flow_optimizer *optimizer, const flow_variable *variable, int *index);
 flow_status flow_optimizer_run(flow_optimizer *optimizer, const flow_arena *home, int first, int count, int *out);
+/* Moves what an optimizer keeps once for all variables: iterations, learning rate, scalars. */
+flow_status flow_optimizer_move_scalars(flow_optimizer *optimizer, flow_place *place);
 int         flow_optimizer_slot_index(const flow_optimizer *optimizer, const flow_arena *home, int variable, int kind);
 void        flow_arena_release(flow_arena *a);
 void        flow_run_release(flow_run *r);

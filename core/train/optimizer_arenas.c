@@ -189,6 +189,13 @@ static flow_status check_trains(const flow_optimizer *optimizer, const flow_vari
                    variable->name, flow_dtype_name(variable->tensor->dtype));
 }
 
+flow_status flow_optimizer_move_scalars(flow_optimizer *optimizer, flow_place *place)
+{
+  for (int i = 0; i < optimizer->scalar_count; i++) FLOW_TRY(flow_variable_move_to(optimizer->scalars[i], place));
+  if (optimizer->learning_rate) FLOW_TRY(flow_variable_move_to(optimizer->learning_rate, place));
+  return flow_variable_move_to(optimizer->iterations, place);
+}
+
 /* What an optimizer trains together is on one device, and so is what its updates read beside. */
 static flow_status check_place(flow_optimizer *optimizer, flow_variable *const *variables, int count)
 {
@@ -199,8 +206,7 @@ static flow_status check_place(flow_optimizer *optimizer, flow_variable *const *
       return flow_fail(FLOW_INVALID_ARGUMENT, "%s: variable \"%s\" lies on %s, \"%s\" on %s: an optimizer trains variables of one device",
                        optimizer->class->name, variables[0]->name, flow_place_name(place), variables[i]->name, flow_place_name(found));
   }
-  if (optimizer->learning_rate) FLOW_TRY(flow_variable_move_to(optimizer->learning_rate, place));
-  return flow_variable_move_to(optimizer->iterations, place);
+  return flow_optimizer_move_scalars(optimizer, place);
 }
 
 flow_status flow_optimizer_build(flow_optimizer *optimizer, flow_variable *const *variables, int count)

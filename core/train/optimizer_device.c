@@ -60,6 +60,5 @@ flow_status flow_optimizer_to_device(flow_context *context, flow_optimizer *opti
     for (int i = 0; i < arena->count; i++) FLOW_TRY(move_storage(optimizer, arena->variables[i]->tensor, place));
     for (int s = 0; s < optimizer->slot_kinds; s++) FLOW_TRY(move_storage(optimizer, arena->slots[s], place));
   }
-  if (optimizer->learning_rate) FLOW_TRY(flow_variable_move_to(optimizer->learning_rate, place));
-  return flow_variable_move_to(optimizer->iterations, place);
+  return flow_optimizer_move_scalars(optimizer, place);
 }

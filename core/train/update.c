@@ -1,6 +1,6 @@
 /* update.c: one update of an optimizer: gradients are clipped and packed, then the optimizer's op, or its formula, runs over each
  * contiguous run of its variables. A formula is ordinary ops over flat tensors, in the commit tail of a plan: plans join them into a few
- * passes, on every device. */
+ * passes, on every device. Where the caller makes the update, flow_update_begin and flow_update_end are what comes before and after. */
 #include "autodiff/expression.h"
 #include "autodiff/apply.h"
 #include "base/float_state.h"
@@ -13,23 +13,24 @@ typedef flow_arena arena;
 typedef flow_run run;
 
 /* An update that only needs to be done. State: the weights, then the slots. */
-typedef struct update {
+typedef struct run_update {
   int          run;
   flow_tensor *gradient;                              /* flat; a reference, as are the others */
   flow_tensor *state[1 + FLOW_MAX_SLOT_KINDS];        /* what a formula reads, and what it made */
   flow_tensor *made[1 + FLOW_MAX_SLOT_KINDS];
-} update;
+} run_update;
 
-/* All updates of a call; for a formula, the number of this one, from 1. */
-typedef struct pending {
+/* All updates of a call; for a formula, the number of this one, from 1, and its new scalars. */
+typedef struct flow_update {
   flow_context    *context;
   flow_optimizer  *optimizer;
   flow_loss_scale *scale;
-  flow_tensor     *one, *rate, *divisor, *number;
+  flow_tensor     *one, *rate, *divisor, *number, *scalars[FLOW_MAX_SCALARS];
   flow_scale_step  step;
-  int              count, variables;
-  update          *list;
-  flow_tensor    **clipped;
+  int              count, variable_count;
+  run_update      *list;
+  flow_tensor    **clipped;                           /* [variable_count], as is the next; NULL: there is no gradient */
+  flow_variable  **variables;                         /* references */
 } pending;
 
 /* ---- updates --------------------------------------------------------------------------------------------------------------- */
@@ -53,7 +54,7 @@ static flow_status next_rate(flow_context *context, flow_optimizer *optimizer, f
 
 /* Does an update by the optimizer's op, and makes new versions of what it writes. Eagerly this takes no memory, so it cannot fail. guard:
  * where it is 0 nothing is written; NULL: there is none. */
-static flow_status run_op(flow_context *context, flow_optimizer *optimizer, flow_tensor *rate, flow_tensor *guard, const update *u)
+static flow_status run_op(flow_context *context, flow_optimizer *optimizer, flow_tensor *rate, flow_tensor *guard, const run_update *u)
 {
   const run *r = &optimizer->runs[u->run];
   const flow_optimizer_layout *layout = optimizer->layout;
@@ -92,7 +93,7 @@ static flow_status read_late(flow_context *context, flow_variable *variable, flo
 }
 
 /* Parameters lose weight_decay times the learning rate of themselves first (Keras' base_optimizer.py: _apply_weight_decay). */
-static flow_status decay_weight(flow_context *context, const flow_optimizer *optimizer, flow_tensor *rate, update *u)
+static flow_status decay_weight(flow_context *context, const flow_optimizer *optimizer, flow_tensor *rate, run_update *u)
 {
   const run *r = &optimizer->runs[u->run];
   double decay = flow_argument_number(optimizer->arguments, "weight_decay");
@@ -107,7 +108,7 @@ static flow_status decay_weight(flow_context *context, const flow_optimizer *opt
 }
 
 /* Fills what a formula reads: the weights after decay, and the slots. */
-static flow_status read_state(pending *all, update *u)
+static flow_status read_state(pending *all, run_update *u)
 {
   flow_optimizer *optimizer = all->optimizer;
   const run *r = &optimizer->runs[u->run];
@@ -127,11 +128,20 @@ static flow_status read_step(pending *all)
   return status;
 }
 
-static flow_status run_formula(pending *all, update *u)
+static flow_formula formula_of(const pending *all)
+{
+  flow_formula f = { .expression = flow_expression_of(all->context), .arguments = all->optimizer->arguments, .rate = all->rate,
+                     .step = all->number };
+  for (int i = 0; i < FLOW_MAX_SCALARS; i++) f.scalars[i] = all->scalars[i];
+  return f;
+}
+
+static flow_status run_formula(pending *all, run_update *u)
 {
   flow_optimizer *optimizer = all->optimizer;
-  flow_formula f = { .expression = flow_expression_of(all->context), .arguments = optimizer->arguments, .gradient = u->gradient,
-                     .weight = u->state[0], .rate = all->rate, .step = all->number };
+  flow_formula f = formula_of(all);
+  f.gradient = u->gradient;
+  f.weight = u->state[0];
   for (int s = 0; s < optimizer->slot_kinds; s++) f.slots[s] = u->state[1 + s];
   optimizer->class->formula(&f);
   for (int k = 0; k <= optimizer->slot_kinds && f.expression.status == FLOW_OK; k++)
@@ -139,37 +149,46 @@ static flow_status run_formula(pending *all, update *u)
   return flow_expression_end(&f.expression);
 }
 
-/* Writes what a formula made. Eagerly this takes no memory. */
-static flow_status write_state(flow_context *context, flow_optimizer *optimizer, const update *u)
+static flow_status advance_scalars(pending *all)
 {
-  for (int k = 0; k <= optimizer->slot_kinds; k++) {
-    flow_tensor *target;
-    FLOW_TRY(flow_variable_handle(context, target_of(&optimizer->runs[u->run], k), &target));
-    flow_status status = flow_apply(context, FLOW_OP_assign, (flow_tensor *[]){ target, u->made[k] }, 2, NULL, NULL);
-    flow_tensor_release(target);
-    FLOW_TRY(status);
+  flow_optimizer *optimizer = all->optimizer;
+  if (!optimizer->class->advance) return FLOW_OK;
+  for (int i = 0; i < optimizer->scalar_count; i++) FLOW_TRY(read_late(all->context, optimizer->scalars[i], &all->scalars[i]));
+  flow_formula f = formula_of(all);
+  optimizer->class->advance(&f);
+  for (int i = 0; i < optimizer->scalar_count && f.expression.status == FLOW_OK; i++) {
+    flow_tensor_release(all->scalars[i]);
+    all->scalars[i] = flow_tensor_retain(f.scalars[i]);
   }
-  return FLOW_OK;
+  return flow_expression_end(&f.expression);
 }
 
-/* Where the guard is 0 everything stays as it was. */
-static flow_status keep_guarded(pending *all, update *u)
+/* Writes what a formula made. Eagerly this takes no memory. */
+static flow_status write_state(flow_context *context, flow_variable *variable, flow_tensor *made)
 {
-  const run *r = &all->optimizer->runs[u->run];
-  for (int k = 0; k <= all->optimizer->slot_kinds && all->step.guard; k++) {
-    flow_tensor *before, *kept;
-    FLOW_TRY(read_late(all->context, target_of(r, k), &before));
-    flow_status status = flow_apply1(all->context, FLOW_OP_where, all->step.guard, u->made[k], before, NULL, &kept);
-    flow_tensor_release(before);
-    FLOW_TRY(status);
-    flow_tensor_release(u->made[k]);
-    u->made[k] = kept;
-  }
+  flow_tensor *target;
+  FLOW_TRY(flow_variable_handle(context, variable, &target));
+  flow_status status = flow_apply(context, FLOW_OP_assign, (flow_tensor *[]){ target, made }, 2, NULL, NULL);
+  flow_tensor_release(target);
+  return status;
+}
+
+/* Where the guard is 0 the variable stays as it was. */
+static flow_status keep_guarded(const pending *all, flow_variable *variable, flow_tensor **made)
+{
+  flow_tensor *before, *kept;
+  if (!all->step.guard) return FLOW_OK;
+  FLOW_TRY(read_late(all->context, variable, &before));
+  flow_status status = flow_apply1(all->context, FLOW_OP_where, all->step.guard, *made, before, NULL, &kept);
+  flow_tensor_release(before);
+  FLOW_TRY(status);
+  flow_tensor_release(*made);
+  *made = kept;
   return FLOW_OK;
 }
 
 /* New versions of what an update wrote. */
-static flow_status renew(flow_context *context, const flow_optimizer *optimizer, const update *u)
+static flow_status renew(flow_context *context, const flow_optimizer *optimizer, const run_update *u)
 {
   const run *r = &optimizer->runs[u->run];
   flow_status status = FLOW_OK;
@@ -204,13 +223,13 @@ static int follows(const arena *home, int next)
 
 /* Packs the gradients of every maximal run that has some. by_home[i]: the gradient for variable i of the arena, or NULL. */
 static flow_status prepare_arena(flow_context *context, flow_optimizer *optimizer, const arena *home, flow_tensor *const *by_home,
-                                 update *updates, int *count)
+                                 run_update *updates, int *count)
 {
   for (int first = 0, end; first < home->count; first = end) {
     end = first + 1;
     if (!by_home[first]) continue;
     while (end < home->count && by_home[end] && follows(home, end)) end++;
-    update *u = &updates[*count];
+    run_update *u = &updates[*count];
     FLOW_TRY(flow_optimizer_run(optimizer, home, first, end - first, &u->run));
     FLOW_TRY(flow_optimizer_pack(context, optimizer, by_home + first, end - first, &u->gradient));
     ++*count;
@@ -219,7 +238,7 @@ static flow_status prepare_arena(flow_context *context, flow_optimizer *optimize
 }
 
 static flow_status prepare(flow_context *context, flow_optimizer *optimizer, flow_tensor *const *gradients,
-                           flow_variable *const *variables, int count, update *updates, int *update_count)
+                           flow_variable *const *variables, int count, run_update *updates, int *update_count)
 {
   for (int a = 0; a < optimizer->arena_count; a++) {
     const arena *home = optimizer->arenas[a];
@@ -252,7 +271,7 @@ static flow_status loss_divisor(flow_context *context, const flow_optimizer *opt
   return flow_tensor_scalar(FLOW_FLOAT32, flow_argument_number(optimizer->arguments, "loss_scale_factor"), out);
 }
 
-static void release_updates(pending *all)
+void flow_update_release(flow_update *all)
 {
   if (!all) return;
   for (int i = 0; i < all->count; i++) {
@@ -262,7 +281,11 @@ static void release_updates(pending *all)
       flow_tensor_release(all->list[i].made[k]);
     }
   }
-  for (int i = 0; i < all->variables; i++) flow_tensor_release(all->clipped[i]);
+  for (int i = 0; i < all->variable_count; i++) {
+    flow_tensor_release(all->clipped[i]);
+    flow_variable_release(all->variables[i]);
+  }
+  for (int i = 0; i < FLOW_MAX_SCALARS; i++) flow_tensor_release(all->scalars[i]);
   flow_scale_step_release(&all->step);
   flow_tensor_release(all->number);
   flow_tensor_release(all->divisor);
@@ -272,35 +295,73 @@ static void release_updates(pending *all)
 }
 
 /* Everything that can fail comes first: an eager call updates all variables or none. */
-static flow_status begin(pending *all, flow_tensor *given_rate, flow_tensor *const *gradients, flow_variable *const *variables)
+static flow_status begin(pending *all, flow_tensor *given_rate, flow_tensor *const *gradients)
 {
   flow_context *context = all->context;
   flow_optimizer *optimizer = all->optimizer;
-  int count = all->variables;
+  int count = all->variable_count;
   FLOW_TRY(flow_tensor_scalar(FLOW_INT64, 1, &all->one));
   FLOW_TRY(next_rate(context, optimizer, given_rate, &all->rate));
   FLOW_TRY(loss_divisor(context, optimizer, all->scale, &all->divisor));
   FLOW_TRY(flow_optimizer_clip_each(context, optimizer, all->divisor, gradients, count, all->clipped));
-  FLOW_TRY(prepare(context, optimizer, all->clipped, variables, count, all->list, &all->count));
-  if (all->scale) FLOW_TRY(flow_scale_step_make(context, all->scale, &all->list[0].gradient, all->count, sizeof(update), &all->step));
-  FLOW_TRY(flow_optimizer_clip_together(context, optimizer, &all->list[0].gradient, all->count, sizeof(update)));
-  if (optimizer->layout) return FLOW_OK;
+  FLOW_TRY(prepare(context, optimizer, all->clipped, all->variables, count, all->list, &all->count));
+  if (all->scale) FLOW_TRY(flow_scale_step_make(context, all->scale, &all->list[0].gradient, all->count, sizeof(run_update), &all->step));
+  FLOW_TRY(flow_optimizer_clip_together(context, optimizer, &all->list[0].gradient, all->count, sizeof(run_update)));
+  if (!optimizer->class->formula) return FLOW_OK;
   FLOW_TRY(read_step(all));
   for (int i = 0; i < all->count; i++) FLOW_TRY(read_state(all, &all->list[i]));
   return FLOW_OK;
 }
 
-static flow_status finish(pending *all)
+/* Everything that can fail eagerly comes before the first write. */
+static flow_status guard_formulas(pending *all)
+{
+  const flow_optimizer *optimizer = all->optimizer;
+  for (int i = 0; i < optimizer->scalar_count; i++) FLOW_TRY(keep_guarded(all, optimizer->scalars[i], &all->scalars[i]));
+  for (int i = 0; i < all->count; i++)
+    for (int k = 0; k <= optimizer->slot_kinds; k++)
+      FLOW_TRY(keep_guarded(all, target_of(&optimizer->runs[all->list[i].run], k), &all->list[i].made[k]));
+  return FLOW_OK;
+}
+
+static flow_status write_formulas(pending *all)
 {
   flow_optimizer *optimizer = all->optimizer;
-  for (int i = 0; i < all->count && !optimizer->layout; i++) FLOW_TRY(keep_guarded(all, &all->list[i]));
   for (int i = 0; i < all->count; i++) {
-    if (optimizer->layout) FLOW_TRY(run_op(all->context, optimizer, all->rate, all->step.guard, &all->list[i]));
-    else FLOW_TRY(write_state(all->context, optimizer, &all->list[i]));
+    for (int k = 0; k <= optimizer->slot_kinds; k++)
+      FLOW_TRY(write_state(all->context, target_of(&optimizer->runs[all->list[i].run], k), all->list[i].made[k]));
     FLOW_TRY(renew(all->context, optimizer, &all->list[i]));
   }
-  FLOW_TRY(flow_variable_assign_add(all->context, optimizer->iterations, all->scale ? all->step.advance : all->one));
+  for (int i = 0; i < optimizer->scalar_count; i++) {
+    FLOW_TRY(write_state(all->context, optimizer->scalars[i], all->scalars[i]));
+    FLOW_TRY(flow_variable_updated(all->context, optimizer->scalars[i]));
+  }
+  return FLOW_OK;
+}
+
+/* What every update ends with: the number of updates, and the loss scale. */
+static flow_status finish(pending *all)
+{
+  FLOW_TRY(flow_variable_assign_add(all->context, all->optimizer->iterations, all->scale ? all->step.advance : all->one));
   return all->scale ? flow_scale_step_finish(all->context, all->scale, &all->step) : FLOW_OK;
+}
+
+static flow_status apply_ops(pending *all)
+{
+  for (int i = 0; i < all->count; i++) {
+    FLOW_TRY(run_op(all->context, all->optimizer, all->rate, all->step.guard, &all->list[i]));
+    FLOW_TRY(renew(all->context, all->optimizer, &all->list[i]));
+  }
+  return finish(all);
+}
+
+static flow_status apply_formulas(pending *all)
+{
+  FLOW_TRY(advance_scalars(all));
+  for (int i = 0; i < all->count; i++) FLOW_TRY(run_formula(all, &all->list[i]));
+  FLOW_TRY(guard_formulas(all));
+  FLOW_TRY(write_formulas(all));
+  return finish(all);
 }
 
 static flow_status check(flow_optimizer *optimizer, flow_tensor *rate, flow_tensor *const *gradients, flow_variable *const *variables,
@@ -320,27 +381,76 @@ static flow_status check(flow_optimizer *optimizer, flow_tensor *rate, flow_tens
   return flow_optimizer_build(optimizer, variables, count);
 }
 
-static flow_status begin_updates(flow_context *context, flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor *rate,
-                               flow_tensor *const *gradients, flow_variable *const *variables, int count, pending **out)
+flow_status flow_update_begin(flow_context *context, flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor *rate,
+                              flow_tensor *const *gradients, flow_variable *const *variables, int count, flow_update **out)
 {
   void *block;
+  FLOW_DEFAULT_FLOATS;
   FLOW_TRY(check(optimizer, rate, gradients, variables, count));
   if (scale) FLOW_TRY(flow_loss_scale_move(scale, flow_tensor_place(optimizer->iterations->tensor)));
-  FLOW_TRY(flow_alloc_zero(sizeof(pending) + (sizeof(update) + sizeof(flow_tensor *)) * (size_t)(count + 1), &block));
+  FLOW_TRY(flow_alloc_zero(sizeof(pending) + (sizeof(run_update) + 2 * sizeof(void *)) * (size_t)(count + 1), &block));
   pending *all = block;
-  *all = (pending){ .context = context, .optimizer = optimizer, .scale = scale, .variables = count };
-  all->list = (update *)(all + 1);
+  *all = (pending){ .context = context, .optimizer = optimizer, .scale = scale, .variable_count = count };
+  all->list = (run_update *)(all + 1);
   all->clipped = (flow_tensor **)(all->list + count + 1);
-  flow_status status = begin(all, rate, gradients, variables);
+  all->variables = (flow_variable **)(all->clipped + count + 1);
+  for (int i = 0; i < count; i++) all->variables[i] = flow_variable_retain(variables[i]);
+  flow_status status = begin(all, rate, gradients);
   if (status == FLOW_OK) *out = all;
-  else release_updates(all);
+  else flow_update_release(all);
   return status;
 }
 
-static flow_status end_updates(pending *all)
+/* ---- by the caller ---------------------------------------------------------------------------------------------------------- */
+
+flow_tensor *flow_update_rate(const flow_update *update)  { return update->rate; }
+flow_tensor *flow_update_guard(const flow_update *update) { return update->step.guard; }
+
+double flow_update_decay(const flow_update *update, int index)
 {
-  flow_status status = finish(all);
-  release_updates(all);
+  int place;
+  if (index < 0 || index >= update->variable_count) return 0;
+  int home = flow_optimizer_home(update->optimizer, update->variables[index], &place);
+  if (home < 0 || !update->optimizer->arenas[home]->decays[place]) return 0;
+  return flow_argument_number(update->optimizer->arguments, "weight_decay");
+}
+
+/* The place of a variable's gradient among the flat ones: which, and the element where it begins there. */
+static const run_update *find_flat(const flow_update *all, int index, int64_t *offset)
+{
+  int place, home = flow_optimizer_home(all->optimizer, all->variables[index], &place);
+  for (int i = 0; i < all->count && home >= 0; i++) {
+    const run *r = &all->optimizer->runs[all->list[i].run];
+    if (r->home != all->optimizer->arenas[home] || place < r->first || place >= r->first + r->count) continue;
+    *offset = r->home->offsets[place] - r->home->offsets[r->first];
+    return &all->list[i];
+  }
+  return NULL;
+}
+
+flow_status flow_update_gradient(const flow_update *update, int index, flow_tensor **out)
+{
+  int64_t offset;
+  *out = NULL;
+  if (index < 0 || index >= update->variable_count)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_update_gradient: there is no variable %d of %d", index, update->variable_count);
+  if (!update->clipped[index]) return FLOW_OK;
+  const run_update *u = find_flat(update, index, &offset);
+  if (!u) return flow_fail(FLOW_INVALID_STATE, "flow_update_gradient: variable %d was moved meanwhile", index);
+  const flow_tensor *variable = update->variables[index]->tensor;
+  flow_attributes part = { .slice = { .rank = 1, .step = { 1 } } };
+  part.slice.begin[0] = offset;
+  part.slice.end[0] = offset + flow_shape_size(variable->rank, variable->shape);
+  flow_expression e = flow_expression_of(update->context);
+  flow_tensor *flat = flow_express(&e, FLOW_OP_slice, u->gradient, NULL, NULL, &part);
+  return flow_expression_take(&e, flow_express_reshape_like(&e, flat, variable), out);
+}
+
+flow_status flow_update_end(flow_update *update)
+{
+  FLOW_DEFAULT_FLOATS;
+  flow_status status = finish(update);
+  flow_update_release(update);
   return status;
 }
 
@@ -363,10 +473,11 @@ flow_status flow_optimizer_apply_scaled(flow_context *context, flow_optimizer *o
 {
   FLOW_DEFAULT_FLOATS;
   pending *all;
-  FLOW_TRY(begin_updates(context, optimizer, scale, rate, gradients, variables, count, &all));
-  flow_status status = FLOW_OK;
-  for (int i = 0; i < all->count && !optimizer->layout && status == FLOW_OK; i++) status = run_formula(all, &all->list[i]);
-  if (status == FLOW_OK) return end_updates(all);
-  release_updates(all);
+  if (!optimizer->layout && !optimizer->class->formula)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: its updates are made by the program that defines it (flow_update_begin)",
+                     optimizer->class->name);
+  FLOW_TRY(flow_update_begin(context, optimizer, scale, rate, gradients, variables, count, &all));
+  flow_status status = optimizer->layout ? apply_ops(all) : apply_formulas(all);
+  flow_update_release(all);
   return status;
 }

@@ -100,8 +100,7 @@ end
 local function read_optimizer(value, custom)
   if type(value) == "string" then return value end
   if type(value) ~= "table" or value == json.null then raise("the optimizer is missing") end
-  if custom[value.class_name] then return custom[value.class_name](options_of(value.config or {})) end
-  return optimizers.from_json(json.encode(value))
+  return optimizers.from_json(json.encode(value), custom)
 end
 
 -- Compiles the model as the file says. What is not known becomes one warning, and the model stays uncompiled, as in Keras.

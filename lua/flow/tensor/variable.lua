@@ -8,6 +8,7 @@ local devices = require "flow.devices"
 local ops = require "flow.tensor.ops"
 local signature = require "flow.signature"
 local placement = require "flow.tensor.placement"
+local scopes = require "flow.scopes"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context, held = native.context, native.held
@@ -70,8 +71,47 @@ function variable.Variable(value, options)
   return made
 end
 
+---- deferred assignments ----------------------------------------------------------------------------------------------------
+
+local deferring = 0      -- calls of variable.deferred that are open, in all coroutines
+
+local function open_assignments() return deferring > 0 and scopes.own().assignments or nil end
+
+-- Calls f(...). What it assigns to variables is what it reads of them from then on, but is written nowhere; what it assigned last is
+-- returned: { { variable =, value = }, ... } in the order of first assignments, values in the variables' dtypes and shapes.
+function variable.deferred(f, ...)
+  local own, list = scopes.own(), { values = {} }
+  local before, open = own.assignments, deferring
+  native.between(function() own.assignments, deferring = list, open + 1 end,
+    function() own.assignments, deferring = before, open end, f, ...)
+  for _, entry in ipairs(list) do entry.value = list.values[entry.variable] end
+  return list
+end
+
+-- What was assigned to a variable in the open call of variable.deferred; nil: nothing.
+function variable.assigned(self)
+  local list = open_assignments()
+  return list and list.values[self]
+end
+
+local function defer(list, self, value)
+  local fitting = value:to(self.dtype)
+  local found, wanted = tensor.shape_text(tensor.raw_shape(fitting)), tensor.shape_text(self.shape)
+  if found ~= wanted then
+    local ok, spread = pcall(fitting.broadcast_to, fitting, self.shape)
+    if not ok then raise("assign to variable \"%s\": value has shape %s, the variable %s", self.name, found, wanted) end
+    fitting = spread
+  end
+  if list.values[self] == nil then list[#list + 1] = { variable = self } end
+  list.values[self] = fitting
+end
+
+---- reading and writing -------------------------------------------------------------------------------------------------------
+
 -- The current value for arithmetic: a view of the storage, or in a traced function the symbolic value at this point.
 local function read(self)
+  local deferred = variable.assigned(self)
+  if deferred ~= nil then return deferred end
   native.try(C.flow_variable_read, context, self.handle, out_tensor)
   return native.tensor(out_tensor[0])
 end
@@ -82,26 +122,21 @@ function Variable:value()
   return read(self):clone()
 end
 
--- The pointer of what is assigned, which is held.
-local function assigned(value)
+-- add: to what is there.
+local function write(self, value, add)
+  local list = open_assignments()
+  if list then
+    defer(list, self, add and read(self) + value or value)
+    return self
+  end
   held[1] = value
-  return native.pointer(value)
-end
-
-function Variable:assign(value)
-  check(C.flow_variable_assign(context, self.handle, assigned(ops.operand(value, self.dtype, "assign()"))))
+  check((add and C.flow_variable_assign_add or C.flow_variable_assign)(context, self.handle, native.pointer(value)))
   return self
 end
 
-function Variable:assign_add(value)
-  check(C.flow_variable_assign_add(context, self.handle, assigned(ops.operand(value, self.dtype, "assign_add()"))))
-  return self
-end
-
-function Variable:assign_sub(value)
-  check(C.flow_variable_assign_add(context, self.handle, assigned(-ops.operand(value, self.dtype, "assign_sub()"))))
-  return self
-end
+function Variable:assign(value) return write(self, ops.operand(value, self.dtype, "assign()")) end
+function Variable:assign_add(value) return write(self, ops.operand(value, self.dtype, "assign_add()"), true) end
+function Variable:assign_sub(value) return write(self, -ops.operand(value, self.dtype, "assign_sub()"), true) end
 
 local fields = {}
 
@@ -122,7 +157,7 @@ function fields.trainable(self) return C.flow_variable_trainable(self.handle) ~=
 local forwarded = {}     -- tensor methods by name, as methods of variables
 for _, name in ipairs { "item", "totable", "data" } do
   forwarded[name] = signature.guard_method("variable:" .. name, Variable, function(self)
-    if C.flow_trace_depth(context) > 0 then return native.methods[name](read(self)) end
+    if C.flow_trace_depth(context) > 0 or deferring > 0 then return native.methods[name](read(self)) end
     return native.methods[name](storage(self))
   end)
 end

@@ -98,7 +98,7 @@ end
 
 -- A class of metrics written in Lua; its init() makes the variables.
 function Metric.extend(parent, class_name)
-  return extend(parent, class_name, metrics.new)
+  return extend(parent, class_name, function(class, name) return metrics.new(class, name) end)
 end
 
 ---- sums and means --------------------------------------------------------------------------------------------------------------

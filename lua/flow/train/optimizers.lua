@@ -1,4 +1,5 @@
--- optimizers.lua: flow.optimizers: SGD, Adam and the others: an object for each record of the library; LossScaleOptimizer around one.
+-- optimizers.lua: flow.optimizers: SGD, Adam and the others: an object for each record of the library; LossScaleOptimizer around one;
+-- Optimizer, which classes written in Lua extend (custom_optimizer.lua).
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -8,6 +9,7 @@ local signature = require "flow.signature"
 local variable = require "flow.tensor.variable"
 local ownership = require "flow.distribute.ownership"
 local schedules = require "flow.train.schedules"
+local custom_optimizer = require "flow.train.custom_optimizer"
 local json = require "flow.json"
 
 local C, check, raise = native.C, native.check, errors.raise
@@ -74,16 +76,24 @@ local function wrap_scale(inner, initial_scale, growth_steps)
   })
 end
 
--- The optimizer of a config that to_json() or Keras wrote, schedule included.
-function optimizers.from_json(text)
+-- The optimizer of a config that to_json() or Keras wrote, schedule included. custom_objects: classes written in Lua, by their names.
+takes "text, custom_objects?: table"
+function optimizers.from_json(text, custom_objects)
   if type(text) ~= "string" then raise("optimizers.from_json takes a text, got %s", errors.describe(text)) end
   local described = json.decode(text)
   if type(described) == "table" and described.class_name == "LossScaleOptimizer" then
-    check(C.flow_loss_scale_from_config(text, out_scale, out))
     local config = described.config
+    local inner = custom_optimizer.read(config.inner_optimizer, custom_objects)
+    if inner then
+      local initial, growth = config.initial_scale, config.dynamic_growth_steps
+      return LossScaleOptimizer(inner, { initial_scale = initial, dynamic_growth_steps = growth, name = config.name })
+    end
+    check(C.flow_loss_scale_from_config(text, out_scale, out))
     return wrap_scale(wrap_read(config.inner_optimizer.config), config.initial_scale or C.FLOW_INITIAL_LOSS_SCALE,
       config.dynamic_growth_steps or C.FLOW_LOSS_SCALE_GROWTH_STEPS)
   end
+  local own = custom_optimizer.read(described, custom_objects)
+  if own then return own end
   check(C.flow_optimizer_from_config(text, out))
   return wrap_read(described.config)
 end
@@ -92,6 +102,15 @@ end
 function Optimizer:to_json()
   if self._schedule and not schedules.is_builtin(self._schedule) then self._schedule:to_json() end
   return native.text(C.flow_optimizer_config, self.handle)
+end
+
+-- The same as a table, without what is not set.
+function Optimizer:get_config()
+  local config = {}
+  for name, value in pairs(json.decode(Optimizer.to_json(self)).config) do
+    if value ~= json.null then config[name] = value end
+  end
+  return config
 end
 
 -- The rate of the update that comes next, where it is computed in Lua: a scalar tensor; nil: the library knows it.
@@ -131,10 +150,15 @@ function Optimizer:apply_gradients(gradients, variables)
     if gradients[i] ~= nil then tensors[i - 1] = native.pointer(gradients[i]) end
   end
   local rate = rate_in_lua(self)
-  native.try(C.flow_optimizer_apply_scaled, context, self.handle, rawget(self, "_scale"), rate and native.pointer(rate), tensors, handles,
-    count)
+  local inner = rawget(self, "inner_optimizer") or self
+  inner:_apply(rawget(self, "_scale"), rate and native.pointer(rate), tensors, handles, variables)
   held[1], held[2], held[3] = gradients, variables, rate
   return self.iterations
+end
+
+-- One update. scale: a flow_loss_scale, or nil; gradients and handles: arrays of the library.
+function Optimizer:_apply(scale, rate, gradients, handles, variables)
+  native.try(C.flow_optimizer_apply_scaled, context, self.handle, scale, rate, gradients, handles, #variables)
 end
 Optimizer.apply = Optimizer.apply_gradients
 
@@ -214,6 +238,14 @@ function Optimizer.fields.variables(self)
   return list
 end
 
+---- written in Lua ------------------------------------------------------------------------------------------------------------------
+
+local Custom = custom_optimizer.define(Optimizer)
+getmetatable(Optimizer).__call = function()
+  raise("flow.optimizers.Optimizer is extended, not made: local MyOptimizer = flow.optimizers.Optimizer:extend(\"MyOptimizer\")")
+end
+optimizers.Optimizer = Optimizer
+
 ---- the loss scale --------------------------------------------------------------------------------------------------------------------
 
 -- LossScaleOptimizer(inner, { initial_scale =, dynamic_growth_steps = }): gradients are taken of scale_loss(loss), and divided by the
@@ -245,8 +277,16 @@ function LossScaleOptimizer:scale_loss(loss)
 end
 
 function LossScaleOptimizer:to_json()
-  self.inner_optimizer:to_json()      -- refuses what a file cannot hold
-  return native.text(function(scale, text, size) return C.flow_loss_scale_config(scale, self.handle, text, size) end, self._scale)
+  local inner = self.inner_optimizer:to_json()      -- refuses what a file cannot hold
+  local text = native.text(function(scale, into, size) return C.flow_loss_scale_config(scale, self.handle, into, size) end, self._scale)
+  if not object.is(self.inner_optimizer, Custom) then return text end
+  local described = json.decode(text)
+  described.config.inner_optimizer = json.decode(inner)
+  return json.encode(described)
+end
+
+function LossScaleOptimizer:get_config()
+  return json.decode(self:to_json()).config
 end
 
 -- Its own four, then the inner optimizer's, in Keras' order.
