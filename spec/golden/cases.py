@@ -236,6 +236,9 @@ OPTIMIZERS += [
     optimizer("Lion", "without decay of one variable", learning_rate=0.05, weight_decay=0.2, exclude=1),
     optimizer("Lion", "ExponentialDecay, clipnorm",
               ["ExponentialDecay", {"initial_learning_rate": 0.1, "decay_steps": 4, "decay_rate": 0.5}], clipnorm=0.4),
+    optimizer("Nadam"),
+    optimizer("Nadam", "other numbers", learning_rate=0.05, beta_1=0.7, beta_2=0.9, epsilon=0.01),
+    optimizer("Nadam", "weight_decay, global_clipnorm", learning_rate=0.05, weight_decay=0.2, exclude=1, global_clipnorm=0.5),
 ]
 
 SCHEDULES = [

@@ -253,7 +253,7 @@ def run_schedules():
 def run_optimizer_configs():
     """What Keras writes for an optimizer of each class with nothing but defaults."""
     return [{"optimizer": kind, "config": json.dumps(keras.optimizers.serialize(getattr(keras.optimizers, kind)(name="mine")))}
-            for kind in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "Lion")]
+            for kind in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "Lion", "Nadam")]
 
 
 def train(case, weights, x, y, floatx):

@@ -147,6 +147,7 @@ describe("BackupAndRestore", function()
       function() return optimizers.Adagrad(0.1) end,
       function() return optimizers.Adadelta(1) end,
       function() return optimizers.Adamax(0.05) end,
+      function() return optimizers.Nadam(0.05) end,
       function() return optimizers.Adam(optimizers.schedules.ExponentialDecay(0.1, 3, 0.5)) end,
       function() return optimizers.Adam(0.05, { clipnorm = 0.5 }) end,
     }

@@ -96,7 +96,7 @@ describe("an optimizer", function()
     assert.equal('flow.optimizers has no "Adm"; did you mean "Adam"?', message_of(function() return optimizers.Adm end))
     local text = message_of(function() optimizers.get "adm" end)
     assert.truthy(text:find('there is no optimizer "adm"; did you mean "adam"?'
-      .. ' There are adadelta, adagrad, adam, adamax, adamw, lion, rmsprop, sgd', 1, true), text)
+      .. ' There are adadelta, adagrad, adam, adamax, adamw, lion, nadam, rmsprop, sgd', 1, true), text)
     assert.truthy(message_of(function() sgd.learning_rate = -1 end):find("a number of at least 0, got the number -1", 1, true))
     assert.truthy(message_of(function() sgd.learning_rate = 0 / 0 end):find("a number of at least 0", 1, true))
     assert.truthy(message_of(function() sgd:apply_gradients({ flow.ones { 1 } }, { 3 }) end):find("entry 1 of the variables", 1, true))
