@@ -7,19 +7,42 @@ static int registers_of(const flow_call *call) { return call->input_count + call
 
 static size_t fused_scratch(const flow_call *call) { return (size_t)registers_of(call) * FLOW_BLOCK_BYTES; }
 
+/* Which register holds each step's result: one whose result no later step reads is taken again, so that few of them stay in the cache. The
+ * last one is its own: it may be the output's memory, and that an input's. Returns how many registers there are, with those of inputs. */
+static int allocate_registers(const flow_call *call, uint8_t *register_of)
+{
+  int inputs = call->input_count, steps = call->attributes->fused.count, count = inputs, free_count = 0;
+  uint8_t last_reader[FLOW_BLOCK_STEPS] = { 0 }, free_registers[FLOW_BLOCK_STEPS];
+  for (int s = 0; s < steps; s++) {
+    const uint8_t *from = call->attributes->fused.steps[s].inputs;
+    for (int i = 0; i < 3; i++)
+      if (from[i] >= inputs) last_reader[from[i] - inputs] = (uint8_t)s;
+  }
+  for (int s = 0; s < steps; s++) {
+    for (int made = 0; made < s; made++)
+      if (last_reader[made] == s) free_registers[free_count++] = register_of[made];      /* a step may write what it reads */
+    register_of[s] = free_count > 0 && s < steps - 1 ? free_registers[--free_count] : (uint8_t)count++;
+  }
+  return count;
+}
+
 static flow_status run_fused(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
   int steps = call->attributes->fused.count;
-  flow_block_program program = { .register_count = registers_of(call), .input_count = call->input_count, .output_count = 1,
-                                 .step_count = steps };
+  uint8_t register_of[FLOW_BLOCK_STEPS];
+  flow_block_program program = { .register_count = allocate_registers(call, register_of), .input_count = call->input_count,
+                                 .output_count = 1, .step_count = steps };
   for (int r = 0; r < program.register_count; r++) program.kinds[r] = FLOW_KIND_FLOAT;
   for (int s = 0; s < steps; s++) {
     program.steps[s].function = FLOW_ISA_NAME(block)(call->attributes->fused.steps[s].op, FLOW_KIND_FLOAT);
-    program.steps[s].output = (uint8_t)(call->input_count + s);
-    memcpy(program.steps[s].inputs, call->attributes->fused.steps[s].inputs, sizeof program.steps[s].inputs);
+    program.steps[s].output = register_of[s];
+    for (int i = 0; i < 3; i++) {
+      int from = call->attributes->fused.steps[s].inputs[i];
+      program.steps[s].inputs[i] = from < call->input_count ? (uint8_t)from : register_of[from - call->input_count];
+    }
   }
-  program.outputs[0] = (uint8_t)(call->input_count + steps - 1);
+  program.outputs[0] = register_of[steps - 1];
   FLOW_ISA_NAME(run_program)(&program, call->inputs, call->outputs, call->scratch);
   return FLOW_OK;
 }

@@ -53,11 +53,17 @@ static void offsets(const flow_operand *to, const flow_operand *from, const walk
   *at_from = f * flow_dtype_size(from->dtype);
 }
 
+/* Steps of 1 are apart: only then the compiler makes vectors of the loop. */
 #define EACH(type, operator)                                                                      \
   {                                                                                               \
     type *target = to;                                                                            \
     const type *source = from;                                                                    \
-    for (int64_t i = 0; i < n; i++) target[i * to_step] operator source[i * from_step];           \
+    if (to_step == 1 && from_step == 1) {                                                         \
+      _Pragma("GCC ivdep")                                                                        \
+      for (int64_t i = 0; i < n; i++) target[i] operator source[i];                               \
+    } else {                                                                                      \
+      for (int64_t i = 0; i < n; i++) target[i * to_step] operator source[i * from_step];         \
+    }                                                                                             \
     return;                                                                                       \
   }
 
