@@ -80,6 +80,24 @@ describe("variables of two workers with different seeds are equal", function()
     os.remove(path .. index .. ".weights.h5")
     os.remove(path)]])
 
+  equal_on_both("when an optimizer written in Lua makes some, and trains", 3, [[
+    local Momentum = flow.optimizers.Optimizer:extend("Momentum")
+    function Momentum:build(variables) self.slots = self:add_optimizer_variables(variables, "slot", "random_normal") end
+    function Momentum:update_step(gradient, variable, learning_rate)
+      local slot = self.slots[self:_get_variable_index(variable)]
+      slot:assign(slot * 0.5 - gradient * learning_rate)
+      variable:assign_add(slot)
+    end
+    local model = strategy.scope(function()
+      local made = net(layers.Input { 4 })
+      made:compile { optimizer = Momentum { learning_rate = 0.1, clipnorm = 0.5 }, loss = "mse" }
+      return made
+    end)
+    model:fit(x, y, { epochs = 2, batch_size = 4, shuffle = false, verbose = 0 })
+    print("=", digest(model:get_weights()))
+    print("=", digest(model.optimizer.variables))
+    print("=", model.optimizer.iterations)]])
+
   equal_on_both("when the files that they are loaded from differ", 2, [[
     local path = os.tmpname()
     local other = net(layers.Input { 4 })

@@ -205,7 +205,7 @@ describe("an optimizer written in Lua", function()
       if batches == 9 then error("bang") end
     end
     local function run(...)
-      local model = new_model(LuaAdam { learning_rate = 0.05 })
+      local model = new_model(optimizers.LossScaleOptimizer(LuaAdam { learning_rate = 0.05 }))
       local ok, problem = pcall(model.fit, model, x, y, { batch_size = 10, epochs = 5, verbose = 0, callbacks = { ... } })
       return model, not ok and problem or nil
     end
@@ -250,6 +250,14 @@ describe("an optimizer written in Lua", function()
     assert.same({ 1, 2 }, optimizer.before:totable())
     assert.equal("keeping/w_before", optimizer.before.name)
   end)
+end)
+
+it("an optimizer written in Lua is closed with its model", function()
+  local model = new_model(LuaAdam())
+  fit(model)
+  local optimizer = model.optimizer
+  model:close()
+  assert.matches("closed", message_of(function() optimizer:apply_gradients({ flow.ones { 2 } }, { flow.Variable { 1, 2 } }) end))
 end)
 
 describe("a wrong optimizer in Lua", function()

@@ -170,8 +170,6 @@ end
 -- Moves everything that belongs to the optimizer to a device; -1: the CPU.
 function Optimizer:_to_device(device)
   check(C.flow_optimizer_to_device(context, self.handle, device))
-  local scale = rawget(self, "_scale")
-  if scale then check(C.flow_loss_scale_to_device(context, scale, device)) end
 end
 
 -- Makes the slots for these variables now instead of at the first update.
@@ -275,6 +273,13 @@ function LossScaleOptimizer:scale_loss(loss)
   native.called[1] = loss
   return native.tensor(out_loss[0])
 end
+
+function LossScaleOptimizer:_to_device(device)
+  self.inner_optimizer:_to_device(device)
+  check(C.flow_loss_scale_to_device(context, self._scale, device))
+end
+
+function LossScaleOptimizer:build(variables) self.inner_optimizer:build(variables) end
 
 function LossScaleOptimizer:to_json()
   local inner = self.inner_optimizer:to_json()      -- refuses what a file cannot hold
