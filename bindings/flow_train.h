@@ -89,11 +89,15 @@ FLOW_API flow_status flow_initialize(flow_context *context, const char *initiali
 FLOW_API int         flow_loss_find(const char *name);
 /* Its snake-case name. Borrowed, static; NULL: no more. */
 FLOW_API const char *flow_loss_name(int loss);
+/* The names of its options, in the order of Keras' class; NULL: no more. */
+FLOW_API const char *flow_loss_argument(int loss, int argument);
 FLOW_API flow_status flow_loss_values(flow_context *context, int loss, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred, flow_tensor **out);
 /* The same for metrics. */
 FLOW_API int         flow_metric_find(const char *name);
 /* The same for metrics. */
 FLOW_API const char *flow_metric_name(int metric);
+/* The same for metrics: those of a loss that is a metric include reduction, which metrics do without. */
+FLOW_API const char *flow_metric_argument(int metric, int argument);
 FLOW_API flow_status flow_metric_values(flow_context *context, int metric, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred, flow_tensor **out);
 /* sum(values x weights) / number of values; weights may be NULL; an empty batch gives 0. */
 FLOW_API flow_status flow_loss_reduce(flow_context *context, flow_tensor *values, flow_tensor *weights, flow_tensor **out);

@@ -18,6 +18,16 @@ int flow_loss_find(const char *name) { return name ? flow_loss_lookup(name) : -1
 
 const char *flow_loss_name(int loss) { return loss >= 0 && loss < flow_loss_total() ? flow_loss_record(loss)->name : NULL; }
 
+static const char *argument_name(const flow_loss *record, int argument)
+{
+  return argument >= 0 && argument < flow_argument_count(record->parameters) ? record->parameters[argument].name : NULL;
+}
+
+const char *flow_loss_argument(int loss, int argument)
+{
+  return flow_loss_name(loss) ? argument_name(flow_loss_record(loss), argument) : NULL;
+}
+
 flow_status flow_loss_values(flow_context *context, int loss, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred,
                              flow_tensor **out)
 {
@@ -37,6 +47,11 @@ flow_status flow_loss_reduce(flow_context *context, flow_tensor *values, flow_te
 int flow_metric_find(const char *name) { return name ? flow_metric_lookup(name) : -1; }
 
 const char *flow_metric_name(int metric) { return metric >= 0 && metric < flow_metric_total() ? flow_metric_record(metric)->name : NULL; }
+
+const char *flow_metric_argument(int metric, int argument)
+{
+  return flow_metric_name(metric) ? argument_name(flow_metric_record(metric), argument) : NULL;
+}
 
 flow_status flow_metric_values(flow_context *context, int metric, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred,
                                flow_tensor **out)

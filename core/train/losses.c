@@ -232,12 +232,15 @@ static flow_tensor *crossentropy(flow_expression *e, const flow_arguments *optio
 #define FROM_LOGITS { "from_logits", FLOW_BOOLEAN, "false", NULL }
 #define SMOOTHING { "label_smoothing", FLOW_NUMBER, "0", NULL }
 #define AXIS { "axis", FLOW_INTEGER, "-1", NULL }
+#define REDUCTION { "reduction", FLOW_TEXT, "sum_over_batch_size", "sum_over_batch_size|mean|sum|none" }      /* done by the caller */
 
-static const flow_argument no_options[] = { FLOW_ARGUMENTS_END };
-static const flow_argument sparse_options[] = { FROM_LOGITS, { "ignore_class", FLOW_ABSENT, "null", NULL }, AXIS, FLOW_ARGUMENTS_END };
-static const flow_argument entropy_options[] = { FROM_LOGITS, SMOOTHING, AXIS, FLOW_ARGUMENTS_END };
-static const flow_argument huber_options[] = { { "delta", FLOW_NUMBER, "1", NULL }, FLOW_ARGUMENTS_END };
-static const flow_argument axis_options[] = { AXIS, FLOW_ARGUMENTS_END };
+/* In the order of Keras' classes. */
+static const flow_argument no_options[] = { REDUCTION, FLOW_ARGUMENTS_END };
+static const flow_argument sparse_options[] = { FROM_LOGITS, { "ignore_class", FLOW_ABSENT, "null", NULL }, REDUCTION, AXIS,
+                                                FLOW_ARGUMENTS_END };
+static const flow_argument entropy_options[] = { FROM_LOGITS, SMOOTHING, AXIS, REDUCTION, FLOW_ARGUMENTS_END };
+static const flow_argument huber_options[] = { { "delta", FLOW_NUMBER, "1", NULL }, REDUCTION, FLOW_ARGUMENTS_END };
+static const flow_argument axis_options[] = { AXIS, REDUCTION, FLOW_ARGUMENTS_END };
 
 static const flow_loss records[] = {
   { "sparse_categorical_crossentropy", "SparseCategoricalCrossentropy", NULL, sparse_options, sparse_categorical_crossentropy },

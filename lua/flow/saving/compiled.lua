@@ -67,12 +67,21 @@ end
 
 ---- reading ----------------------------------------------------------------------------------------------------------------------------
 
+-- Files count axes from 0.
+local function from_one(axis)
+  if type(axis) == "number" then return axis >= 0 and axis + 1 or axis end
+  if type(axis) ~= "table" then return axis end
+  local list = {}
+  for i, entry in ipairs(axis) do list[i] = type(entry) == "number" and entry >= 0 and entry + 1 or entry end
+  return list
+end
+
 local function options_of(config)
   local options = {}
   for key, value in pairs(config) do
     if value ~= json.null and key ~= "dtype" and key ~= "fn" then
       if type(value) == "table" and value.class_name then value = value.config and value.config.name or value.class_name end
-      if key == "axis" and type(value) == "number" and value >= 0 then value = value + 1 end
+      if key == "axis" then value = from_one(value) end
       options[key] = value
     end
   end

@@ -107,27 +107,31 @@ function Loss.extend(parent, class_name)
 end
 
 -- What the records take, in Keras' order, so that a wrong name is reported where the loss is made.
-local entropy = { "from_logits", "label_smoothing", "axis" }
-local OPTIONS = {
-  sparse_categorical_crossentropy = { "from_logits", "ignore_class", "reduction", "axis" },
-  categorical_crossentropy = entropy, binary_crossentropy = entropy, crossentropy = entropy, huber = { "delta" },
-  cosine_similarity = { "axis", "reduction" },
-}
-
 local function parameters_of(index)
-  return OPTIONS[native.string(C.flow_loss_name(index))] or { "reduction" }
+  local list = {}
+  while C.flow_loss_argument(index, #list) ~= nil do list[#list + 1] = native.string(C.flow_loss_argument(index, #list)) end
+  return list
+end
+
+-- Records count axes from 0.
+local function from_zero(axis)
+  if type(axis) == "number" then return axis > 0 and axis - 1 or axis end
+  if type(axis) ~= "table" then return axis end
+  local list = {}
+  for i, entry in ipairs(axis) do list[i] = type(entry) == "number" and entry > 0 and entry - 1 or entry end
+  return list
 end
 
 local function make(class_name, index, ...)
   local record, parameters = native.string(C.flow_loss_name(index)), parameters_of(index)
-  local named, known = arguments.named(class_name, parameters, #parameters, ...), { reduction = true, name = true }
+  local named, known = arguments.named(class_name, parameters, #parameters, ...), { name = true }
   for _, parameter in ipairs(parameters) do known[parameter] = true end
   errors.check_options(class_name, named, known)
   local reduction = named.reduction or "sum_over_batch_size"
   if not REDUCTIONS[reduction] then
     raise("%s: reduction is %s; it is sum_over_batch_size, mean, sum or none", class_name, errors.describe(named.reduction))
   end
-  if type(named.axis) == "number" and named.axis > 0 then named.axis = named.axis - 1 end      -- records count axes from 0
+  named.axis = from_zero(named.axis)
   local name, ignored = named.name or record, named.ignore_class
   if ignored ~= nil and type(ignored) ~= "number" then
     raise("%s: ignore_class is a label, a number, got %s", class_name, errors.describe(ignored))

@@ -184,12 +184,18 @@ function MeanOfValues:values(y_true, y_pred)
   return values_of(self.index, self.options, y_true, y_pred)
 end
 
+local OF_LOSSES = { reduction = true, ignore_class = true }
+
 -- What the records take besides a name, which stands first by position but for those of k, as in Keras.
-local OPTIONS = {
-  accuracy = { "threshold" }, binary_accuracy = { "threshold" }, top_k_categorical_accuracy = { "k" },
-  sparse_top_k_categorical_accuracy = { "k" }, cosine_similarity = { "axis" }, binary_crossentropy = { "from_logits", "label_smoothing" },
-  categorical_crossentropy = { "from_logits", "label_smoothing", "axis" }, sparse_categorical_crossentropy = { "from_logits", "axis" },
-}
+local function options_of(index)
+  local list, i = {}, 0
+  while C.flow_metric_argument(index, i) ~= nil do
+    local name = native.string(C.flow_metric_argument(index, i))
+    if not OF_LOSSES[name] then list[#list + 1] = name end
+    i = i + 1
+  end
+  return list
+end
 
 function internal.check_name(class_name, name)
   if name ~= nil and type(name) ~= "string" then raise("%s: name is a string, got %s", class_name, errors.describe(name)) end
@@ -215,7 +221,7 @@ end
 
 local function make(class_name, index, name, ...)
   local record = native.string(C.flow_metric_name(index))
-  local known = OPTIONS[record] or {}
+  local known = options_of(index)
   local named, given = metrics.options(class_name, known[1] == "k" and { "k", "name" } or { "name" }, known, ...)
   name = given or name or record
   local config = metrics.config(class_name, name, named)
@@ -318,7 +324,7 @@ function by_name(name)
   local title = "flow.metrics." .. name
   local found
   if name:find("^%u") and name ~= name:upper() then
-    local known = OPTIONS[native.string(C.flow_metric_name(index))] or {}
+    local known = options_of(index)
     local parameters = known[1] == "k" and { "k", "name" } or { "name", unpack(known) }
     found = signature.of_record(nil, title, parameters, known[1] == "k" and 2 or 1, function(...) return make(name, index, nil, ...) end)
   else
