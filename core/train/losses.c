@@ -5,6 +5,7 @@
 #include "train/loss_formulas.h"
 #include "tensor/axis.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -218,6 +219,34 @@ static flow_tensor *cosine_loss(flow_expression *e, const flow_arguments *option
   return e_neg(e, flow_metric_cosine_similarity(e, options, y_true, y_pred));
 }
 
+/* The axes of the option: a number or a list, from 0 or, negative, from the last one; none: all. 0 after a failure. */
+static int axes_of(flow_expression *e, const flow_arguments *options, int rank, flow_attributes *out)
+{
+  const double *axes;
+  int count = flow_argument_is_null(options, "axis") ? 0 : flow_argument_list(options, "axis", &axes);
+  *out = (flow_attributes){ .reduce = { .count = count < FLOW_MAX_RANK ? count : FLOW_MAX_RANK } };
+  for (int i = 0; i < count && e->status == FLOW_OK; i++) {
+    if (i == FLOW_MAX_RANK || axes[i] != floor(axes[i]) || axes[i] < -rank || axes[i] >= rank)
+      flow_express_fail(e, "entry %d of axis is not an axis of y_pred, which has %d dimensions", i + 1, rank);
+    else out->reduce.axes[i] = (int32_t)axes[i] + (axes[i] < 0 ? rank : 0);
+  }
+  return e->status == FLOW_OK;
+}
+
+/* 1 - 2 sum(y p) / (sum y + sum p), the sums over the axes. */
+static flow_tensor *dice(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
+{
+  flow_attributes axes;
+  y_pred = flow_express_float(e, y_pred);
+  y_true = flow_express_float(e, y_true);
+  if (!flow_express_fit(e, &y_true, &y_pred) || !axes_of(e, options, y_pred->rank, &axes)) return NULL;
+  flow_tensor *both = flow_express(e, FLOW_OP_sum, e_mul(e, y_true, y_pred), NULL, NULL, &axes);
+  flow_tensor *truth = flow_express(e, FLOW_OP_sum, y_true, NULL, NULL, &axes);
+  flow_tensor *each = e_add(e, truth, flow_express(e, FLOW_OP_sum, y_pred, NULL, NULL, &axes));
+  flow_tensor *share = e_div(e, e_mul(e, both, flow_express_number(e, both, 2)), e_add(e, each, flow_express_number(e, each, 1e-7)));
+  return e_sub(e, flow_express_number(e, share, 1), share);
+}
+
 /* Keras' choice by shapes: one output: binary; labels of a smaller rank or {..., 1}: sparse; else one-hot. */
 static flow_tensor *crossentropy(flow_expression *e, const flow_arguments *options, flow_tensor *y_true, flow_tensor *y_pred)
 {
@@ -241,6 +270,7 @@ static const flow_argument sparse_options[] = { FROM_LOGITS, { "ignore_class", F
 static const flow_argument entropy_options[] = { FROM_LOGITS, SMOOTHING, AXIS, REDUCTION, FLOW_ARGUMENTS_END };
 static const flow_argument huber_options[] = { { "delta", FLOW_NUMBER, "1", NULL }, REDUCTION, FLOW_ARGUMENTS_END };
 static const flow_argument axis_options[] = { AXIS, REDUCTION, FLOW_ARGUMENTS_END };
+static const flow_argument dice_options[] = { REDUCTION, { "axis", FLOW_NUMBERS, "null", NULL }, FLOW_ARGUMENTS_END };
 
 static const flow_loss records[] = {
   { "sparse_categorical_crossentropy", "SparseCategoricalCrossentropy", NULL, sparse_options, sparse_categorical_crossentropy },
@@ -259,6 +289,7 @@ static const flow_loss records[] = {
   { "hinge", "Hinge", NULL, no_options, flow_loss_hinge },
   { "squared_hinge", "SquaredHinge", NULL, no_options, flow_loss_squared_hinge },
   { "categorical_hinge", "CategoricalHinge", NULL, no_options, flow_loss_categorical_hinge },
+  { "dice", "Dice", NULL, dice_options, dice },
 };
 
 int flow_loss_total(void) { return (int)(sizeof records / sizeof *records); }

@@ -61,136 +61,156 @@ return {
     shape = { 5, 4 }, seed = 9020, low = -2, high = 2 }, values = { 2.2620179999999999, 1.480807, 0.1635904, 3.6675149999999999, 0 },
     mean = 1.514786, gradient = { 0, 0, -0.20000000000000001, 0.20000000000000001, -0.20000000000000001, 0, 0, 0, 0,
     0.20000000000000001, -0.20000000000000001, 0, 0, -0.20000000000000001, 0, 0.20000000000000001, 0, 0, 0, 0 } },
-  { loss = "crossentropy", by_name = true, y_true = { shape = { 12, 1 }, seed = 9021, classes = 2 }, y_pred = { shape = { 12, 1 },
-    seed = 9022, low = 0.02, high = 0.97999999999999998 }, mean = 0.96450440000000004 },
-  { loss = "ce", by_name = true, y_true = { shape = { 12, 4 }, seed = 9023, one_hot = true }, y_pred = { shape = { 12, 4 }, seed =
-    9024, low = 0.02, high = 0.97999999999999998 }, mean = 1.399562 },
-  { loss = "crossentropy", by_name = true, y_true = { shape = { 12 }, seed = 9025, classes = 4 }, y_pred = { shape = { 12, 4 }, seed
-    = 9026, low = 0.02, high = 0.97999999999999998 }, mean = 1.362989 },
-  { metric = "Precision", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9027, classes = 2 }, y_pred = { shape = {
-    12, 1 }, seed = 9028, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9030, classes = 2 }, y_pred = { shape = { 12,
-    1 }, seed = 9031, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9032, low = 0, high = 2 } } }, results = { 0.5,
-    0.54891630000000002 } },
-  { metric = "Precision", options = { thresholds = 0.29999999999999999 }, updates = { { y_true = { shape = { 12, 1 }, seed = 9033,
-    classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9034, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9036,
-    classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9037, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9038, low = 0,
-    high = 2 } } }, results = { 0.40000000000000002, 0.39417869999999999 } },
+  { loss = "Dice", options = {}, signs = false, y_true = { shape = { 5, 4 }, seed = 9021, low = 0.02, high = 0.97999999999999998 },
+    y_pred = { shape = { 5, 4 }, seed = 9022, low = 0.02, high = 0.97999999999999998 }, values = 0.38887880000000002, mean =
+    0.38887880000000002, gradient = { -0.0273271, -0.052725689999999999, 0.001211911, 0.016158349999999998, -0.048106929999999999,
+    -0.046509460000000002, -0.021911110000000001, 0.022338790000000001, 0.0044307000000000001, -0.049011930000000002,
+    -0.044566590000000003, -0.016611549999999999, -0.050678130000000002, -0.026853100000000001, 0.010293470000000001,
+    -0.053456169999999997, 0.01589641, -0.041748649999999998, -0.018826610000000001, -0.037961719999999997 } },
+  { loss = "Dice", options = { axis = { -1 } }, signs = false, y_true = { shape = { 5, 4 }, seed = 9023, low = 0.02, high =
+    0.97999999999999998 }, y_pred = { shape = { 5, 4 }, seed = 9024, low = 0.02, high = 0.97999999999999998 }, values = {
+    0.27940779999999998, 0.2705979, 0.57376479999999996, 0.40375759999999999, 0.61570309999999995 }, mean = 0.42864619999999998,
+    gradient = { -0.046369180000000003, 0.02117718, -0.038486890000000003, -0.017991770000000001, -0.047334540000000001,
+    -0.020411060000000002, 0.01362527, -0.048604260000000003, 0.01460352, -0.055621070000000002, -0.055983699999999997,
+    -0.0013527680000000001, -0.02624771, -0.05279594, -0.050466850000000001, -0.0026300999999999998, 0.01639007,
+    0.00063162299999999999, -0.029347399999999999, -0.05068462 } },
+  { loss = "Dice", options = { reduction = "sum", axis = { -2 } }, signs = false, y_true = { shape = { 5, 4 }, seed = 9025, classes
+    = 2 }, y_pred = { shape = { 5, 4 }, seed = 9026, low = 0.02, high = 0.97999999999999998 }, values = { 0.36634559999999999,
+    0.78323480000000001, 0.34067340000000002, 0.69284679999999998 }, mean = 2.1831010000000002, gradient = { -0.27507949999999998,
+    0.058646730000000001, -0.22182540000000001, 0.075263289999999997, -0.27507949999999998, -0.48246149999999999,
+    -0.22182540000000001, -0.41480679999999998, 0.1275704, 0.058646730000000001, -0.22182540000000001, -0.41480679999999998,
+    0.1275704, 0.058646730000000001, 0.10909099999999999, -0.41480679999999998, -0.27507949999999998, 0.058646730000000001,
+    0.10909099999999999, 0.075263289999999997 } },
+  { loss = "crossentropy", by_name = true, y_true = { shape = { 12, 1 }, seed = 9027, classes = 2 }, y_pred = { shape = { 12, 1 },
+    seed = 9028, low = 0.02, high = 0.97999999999999998 }, mean = 0.92706029999999995 },
+  { loss = "ce", by_name = true, y_true = { shape = { 12, 4 }, seed = 9029, one_hot = true }, y_pred = { shape = { 12, 4 }, seed =
+    9030, low = 0.02, high = 0.97999999999999998 }, mean = 1.295749 },
+  { loss = "crossentropy", by_name = true, y_true = { shape = { 12 }, seed = 9031, classes = 4 }, y_pred = { shape = { 12, 4 }, seed
+    = 9032, low = 0.02, high = 0.97999999999999998 }, mean = 1.583683 },
+  { metric = "Precision", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9033, classes = 2 }, y_pred = { shape = {
+    12, 1 }, seed = 9034, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9036, classes = 2 }, y_pred = { shape = { 12,
+    1 }, seed = 9037, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9038, low = 0, high = 2 } } }, results = { 0.5,
+    0.40342470000000002 } },
+  { metric = "Precision", options = { thresholds = 0.29999999999999999 }, updates = { { y_true = { shape = { 12, 1 }, seed = 9039,
+    classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9040, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9042,
+    classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9043, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9044, low = 0,
+    high = 2 } } }, results = { 0.80000000000000004, 0.47297980000000001 } },
   { metric = "Precision", options = { thresholds = { 0.20000000000000001, 0.5, 0.80000000000000004 } }, updates = { { y_true = {
-    shape = { 12, 1 }, seed = 9039, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9040, low = 0, high = 1 } }, { y_true = {
-    shape = { 12, 1 }, seed = 9042, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9043, low = 0, high = 1 }, weights = { shape =
-    { 12 }, seed = 9044, low = 0, high = 2 } } }, results = { { 0.80000000000000004, 0.77777779999999996, 0.80000000000000004 }, {
-    0.48240060000000001, 0.59569450000000002, 0.67301230000000001 } } },
-  { metric = "Precision", options = { class_id = 2 }, updates = { { y_true = { shape = { 12, 6 }, seed = 9045, one_hot = true },
-    y_pred = { shape = { 12, 6 }, seed = 9046, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9048, one_hot = true },
-    y_pred = { shape = { 12, 6 }, seed = 9049, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9050, low = 0, high = 2 } } },
-    results = { 0.28571429999999998, 0.1570115 } },
-  { metric = "Recall", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9051, classes = 2 }, y_pred = { shape = {
-    12, 1 }, seed = 9052, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9054, classes = 2 }, y_pred = { shape = { 12,
-    1 }, seed = 9055, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9056, low = 0, high = 2 } } }, results = {
-    0.59999999999999998, 0.62330980000000002 } },
+    shape = { 12, 1 }, seed = 9045, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9046, low = 0, high = 1 } }, { y_true = {
+    shape = { 12, 1 }, seed = 9048, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9049, low = 0, high = 1 }, weights = { shape =
+    { 12 }, seed = 9050, low = 0, high = 2 } } }, results = { { 0.45454549999999999, 0.20000000000000001, 0 }, { 0.4384152,
+    0.25307689999999999, 0.410132 } } },
+  { metric = "Precision", options = { class_id = 2 }, updates = { { y_true = { shape = { 12, 6 }, seed = 9051, one_hot = true },
+    y_pred = { shape = { 12, 6 }, seed = 9052, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9054, one_hot = true },
+    y_pred = { shape = { 12, 6 }, seed = 9055, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9056, low = 0, high = 2 } } },
+    results = { 0, 0.037612590000000001 } },
+  { metric = "Recall", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9057, classes = 2 }, y_pred = { shape = {
+    12, 1 }, seed = 9058, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9060, classes = 2 }, y_pred = { shape = { 12,
+    1 }, seed = 9061, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9062, low = 0, high = 2 } } }, results = {
+    0.66666669999999995, 0.59357629999999995 } },
   { metric = "Recall", options = { class_id = 0, thresholds = 0.40000000000000002 }, updates = { { y_true = { shape = { 12, 6 },
-    seed = 9057, one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9058, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 },
-    seed = 9060, one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9061, low = 0, high = 1 }, weights = { shape = { 12 }, seed =
-    9062, low = 0, high = 2 } } }, results = { 0.3333333, 0.62870539999999997 } },
-  { metric = "Recall", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9063, one_hot = true }, y_pred = { shape = {
-    12, 6 }, seed = 9064, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9066, one_hot = true }, y_pred = { shape = {
-    12, 6 }, seed = 9067, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9068, low = 0, high = 2 } } }, results = {
-    0.66666669999999995, 0.45784629999999998 } },
-  { metric = "TruePositives", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9069, classes = 2 }, y_pred = { shape
-    = { 12, 1 }, seed = 9070, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9072, classes = 2 }, y_pred = { shape = {
-    12, 1 }, seed = 9073, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9074, low = 0, high = 2 } } }, results = { 1,
-    3.0004689999999998 } },
+    seed = 9063, one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9064, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 },
+    seed = 9066, one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9067, low = 0, high = 1 }, weights = { shape = { 12 }, seed =
+    9068, low = 0, high = 2 } } }, results = { 0, 0 } },
+  { metric = "Recall", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9069, one_hot = true }, y_pred = { shape = {
+    12, 6 }, seed = 9070, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9072, one_hot = true }, y_pred = { shape = {
+    12, 6 }, seed = 9073, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9074, low = 0, high = 2 } } }, results = {
+    0.1666667, 0.40012140000000002 } },
+  { metric = "TruePositives", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9075, classes = 2 }, y_pred = { shape
+    = { 12, 1 }, seed = 9076, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9078, classes = 2 }, y_pred = { shape = {
+    12, 1 }, seed = 9079, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9080, low = 0, high = 2 } } }, results = { 4,
+    4.9823649999999997 } },
   { metric = "TrueNegatives", options = { thresholds = { 0.10000000000000001, 0.59999999999999998 } }, updates = { { y_true = {
-    shape = { 12, 1 }, seed = 9075, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9076, low = 0, high = 1 } }, { y_true = {
-    shape = { 12, 1 }, seed = 9078, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9079, low = 0, high = 1 }, weights = { shape =
-    { 12 }, seed = 9080, low = 0, high = 2 } } }, results = { { 0, 3 }, { 0.52164600000000005, 8.7345070000000007 } } },
-  { metric = "FalsePositives", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9081, classes = 2 }, y_pred = {
-    shape = { 12, 1 }, seed = 9082, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9084, classes = 2 }, y_pred = {
-    shape = { 12, 1 }, seed = 9085, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9086, low = 0, high = 2 } } }, results = {
-    2, 4.8966279999999998 } },
-  { metric = "FalseNegatives", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9087, one_hot = true }, y_pred = {
-    shape = { 12, 6 }, seed = 9088, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9090, one_hot = true }, y_pred = {
-    shape = { 12, 6 }, seed = 9091, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9092, low = 0, high = 2 } } }, results = {
-    5, 13.663690000000001 } },
-  { metric = "AUC", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9093, classes = 2 }, y_pred = { shape = { 12, 1
-    }, seed = 9094, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9096, classes = 2 }, y_pred = { shape = { 12, 1 },
-    seed = 9097, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9098, low = 0, high = 2 } } }, results = { 0.6875,
-    0.66544530000000002 } },
-  { metric = "AUC", options = { curve = "PR" }, updates = { { y_true = { shape = { 12, 1 }, seed = 9099, classes = 2 }, y_pred = {
-    shape = { 12, 1 }, seed = 9100, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9102, classes = 2 }, y_pred = {
-    shape = { 12, 1 }, seed = 9103, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9104, low = 0, high = 2 } } }, results = {
-    0.27147850000000001, 0.36154360000000002 } },
-  { metric = "AUC", options = { num_thresholds = 7 }, updates = { { y_true = { shape = { 12, 1 }, seed = 9105, classes = 2 }, y_pred
-    = { shape = { 12, 1 }, seed = 9106, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9108, classes = 2 }, y_pred = {
+    shape = { 12, 1 }, seed = 9081, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9082, low = 0, high = 1 } }, { y_true = {
+    shape = { 12, 1 }, seed = 9084, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9085, low = 0, high = 1 }, weights = { shape =
+    { 12 }, seed = 9086, low = 0, high = 2 } } }, results = { { 0, 3 }, { 0, 4.0989849999999999 } } },
+  { metric = "FalsePositives", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9087, classes = 2 }, y_pred = {
+    shape = { 12, 1 }, seed = 9088, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9090, classes = 2 }, y_pred = {
+    shape = { 12, 1 }, seed = 9091, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9092, low = 0, high = 2 } } }, results = {
+    2, 6.2425569999999997 } },
+  { metric = "FalseNegatives", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9093, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9094, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9096, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9097, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9098, low = 0, high = 2 } } }, results = {
+    3, 7.190086 } },
+  { metric = "AUC", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9099, classes = 2 }, y_pred = { shape = { 12, 1
+    }, seed = 9100, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9102, classes = 2 }, y_pred = { shape = { 12, 1 },
+    seed = 9103, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9104, low = 0, high = 2 } } }, results = { 0.40625, 0.3993372
+    } },
+  { metric = "AUC", options = { curve = "PR" }, updates = { { y_true = { shape = { 12, 1 }, seed = 9105, classes = 2 }, y_pred = {
+    shape = { 12, 1 }, seed = 9106, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9108, classes = 2 }, y_pred = {
     shape = { 12, 1 }, seed = 9109, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9110, low = 0, high = 2 } } }, results = {
-    0.51851849999999999, 0.45703660000000002 } },
+    0.48892180000000002, 0.38467970000000001 } },
+  { metric = "AUC", options = { num_thresholds = 7 }, updates = { { y_true = { shape = { 12, 1 }, seed = 9111, classes = 2 }, y_pred
+    = { shape = { 12, 1 }, seed = 9112, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9114, classes = 2 }, y_pred = {
+    shape = { 12, 1 }, seed = 9115, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9116, low = 0, high = 2 } } }, results = {
+    0.46875, 0.61922840000000001 } },
   { metric = "AUC", options = { curve = "PR", summation_method = "minoring" }, updates = { { y_true = { shape = { 12, 1 }, seed =
-    9111, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9112, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed =
-    9114, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9115, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9116, low
-    = 0, high = 2 } } }, results = { 0.52508120000000003, 0.48651850000000002 } },
+    9117, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9118, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed =
+    9120, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9121, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9122, low
+    = 0, high = 2 } } }, results = { 0.53428569999999997, 0.75135949999999996 } },
   { metric = "AUC", options = { summation_method = "majoring", num_thresholds = 12 }, updates = { { y_true = { shape = { 12, 6 },
-    seed = 9117, one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9118, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 },
-    seed = 9120, one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9121, low = 0, high = 1 }, weights = { shape = { 12 }, seed =
-    9122, low = 0, high = 2 } } }, results = { 0.62222219999999995, 0.59534969999999998 } },
+    seed = 9123, one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9124, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 },
+    seed = 9126, one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9127, low = 0, high = 1 }, weights = { shape = { 12 }, seed =
+    9128, low = 0, high = 2 } } }, results = { 0.54444440000000005, 0.49899209999999999 } },
   { metric = "AUC", options = { thresholds = { 0.25, 0.5, 0.90000000000000002 } }, updates = { { y_true = { shape = { 12, 1 }, seed
-    = 9123, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9124, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed =
-    9126, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9127, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9128, low
-    = 0, high = 2 } } }, results = { 0.6666666, 0.46963690000000002 } },
-  { metric = "TopKCategoricalAccuracy", options = { k = 2 }, updates = { { y_true = { shape = { 12, 6 }, seed = 9129, one_hot = true
-    }, y_pred = { shape = { 12, 6 }, seed = 9130, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9132, one_hot = true
-    }, y_pred = { shape = { 12, 6 }, seed = 9133, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9134, low = 0, high = 2 } }
-    }, results = { 0.3333333, 0.2158273 } },
-  { metric = "TopKCategoricalAccuracy", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9135, one_hot = true },
-    y_pred = { shape = { 12, 6 }, seed = 9136, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9138, one_hot = true },
-    y_pred = { shape = { 12, 6 }, seed = 9139, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9140, low = 0, high = 2 } } },
-    results = { 0.83333330000000005, 0.79451950000000005 } },
-  { metric = "SparseTopKCategoricalAccuracy", options = { k = 3 }, updates = { { y_true = { shape = { 12 }, seed = 9141, classes = 6
-    }, y_pred = { shape = { 12, 6 }, seed = 9142, low = 0, high = 1 } }, { y_true = { shape = { 12 }, seed = 9144, classes = 6 },
+    = 9129, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9130, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed =
+    9132, classes = 2 }, y_pred = { shape = { 12, 1 }, seed = 9133, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9134, low
+    = 0, high = 2 } } }, results = { 0.58571430000000002, 0.58004089999999997 } },
+  { metric = "TopKCategoricalAccuracy", options = { k = 2 }, updates = { { y_true = { shape = { 12, 6 }, seed = 9135, one_hot = true
+    }, y_pred = { shape = { 12, 6 }, seed = 9136, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9138, one_hot = true
+    }, y_pred = { shape = { 12, 6 }, seed = 9139, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9140, low = 0, high = 2 } }
+    }, results = { 0.5, 0.44584200000000002 } },
+  { metric = "TopKCategoricalAccuracy", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9141, one_hot = true },
+    y_pred = { shape = { 12, 6 }, seed = 9142, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9144, one_hot = true },
     y_pred = { shape = { 12, 6 }, seed = 9145, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9146, low = 0, high = 2 } } },
-    results = { 0.5, 0.58756430000000004 } },
-  { metric = "CosineSimilarity", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9147, one_hot = true }, y_pred = {
-    shape = { 12, 6 }, seed = 9148, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9150, one_hot = true }, y_pred = {
-    shape = { 12, 6 }, seed = 9151, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9152, low = 0, high = 2 } } }, results = {
-    0.34573029999999999, 0.34914190000000001 } },
-  { metric = "RootMeanSquaredError", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9153, classes = 2 }, y_pred =
-    { shape = { 12, 1 }, seed = 9154, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9156, classes = 2 }, y_pred = {
-    shape = { 12, 1 }, seed = 9157, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9158, low = 0, high = 2 } } }, results = {
-    0.59854309999999999, 0.62183820000000001 } },
-  { metric = "KLDivergence", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9159, one_hot = true }, y_pred = {
-    shape = { 12, 6 }, seed = 9160, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9162, one_hot = true }, y_pred = {
-    shape = { 12, 6 }, seed = 9163, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9164, low = 0, high = 2 } } }, results = {
-    0.88033939999999999, 0.92101069999999996 } },
-  { metric = "Poisson", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9165, one_hot = true }, y_pred = { shape =
-    { 12, 6 }, seed = 9166, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9168, one_hot = true }, y_pred = { shape = {
-    12, 6 }, seed = 9169, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9170, low = 0, high = 2 } } }, results = {
-    0.65336090000000002, 0.62112350000000005 } },
-  { metric = "Hinge", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9171, classes = 2 }, y_pred = { shape = { 12,
-    1 }, seed = 9172, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9174, classes = 2 }, y_pred = { shape = { 12, 1 },
-    seed = 9175, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9176, low = 0, high = 2 } } }, results = {
-    0.97854640000000004, 0.96395419999999998 } },
-  { metric = "CategoricalHinge", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9177, one_hot = true }, y_pred = {
-    shape = { 12, 6 }, seed = 9178, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9180, one_hot = true }, y_pred = {
-    shape = { 12, 6 }, seed = 9181, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9182, low = 0, high = 2 } } }, results = {
-    1.14568, 1.218826 } },
-  { metric = "F1Score", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9183, one_hot = true }, y_pred = { shape =
-    { 12, 6 }, seed = 9184, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9186, one_hot = true }, y_pred = { shape = {
-    12, 6 }, seed = 9187, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9188, low = 0, high = 2 } } }, results = { {
-    0.4999999, 0, 0, 0.4999999, 0.28571419999999997, 0 }, { 0.26096429999999998, 0, 0, 0.25751039999999997, 0.2112898, 0 } } },
-  { metric = "F1Score", options = { average = "macro", threshold = 0.5 }, updates = { { y_true = { shape = { 12, 6 }, seed = 9189,
-    one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9190, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9192,
-    one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9193, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9194, low =
-    0, high = 2 } } }, results = { 0.26335979999999998, 0.2412424 } },
-  { metric = "F1Score", options = { average = "micro" }, updates = { { y_true = { shape = { 12, 6 }, seed = 9195, one_hot = true },
-    y_pred = { shape = { 12, 6 }, seed = 9196, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9198, one_hot = true },
-    y_pred = { shape = { 12, 6 }, seed = 9199, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9200, low = 0, high = 2 } } },
-    results = { 0.1666666, 0.1576333 } },
-  { metric = "FBetaScore", options = { average = "weighted", beta = 2 }, updates = { { y_true = { shape = { 12, 6 }, seed = 9201,
-    one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9202, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9204,
-    one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9205, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9206, low =
-    0, high = 2 } } }, results = { 0.089285719999999999, 0.1073725 } },
+    results = { 0.91666669999999995, 0.92242230000000003 } },
+  { metric = "SparseTopKCategoricalAccuracy", options = { k = 3 }, updates = { { y_true = { shape = { 12 }, seed = 9147, classes = 6
+    }, y_pred = { shape = { 12, 6 }, seed = 9148, low = 0, high = 1 } }, { y_true = { shape = { 12 }, seed = 9150, classes = 6 },
+    y_pred = { shape = { 12, 6 }, seed = 9151, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9152, low = 0, high = 2 } } },
+    results = { 0.5, 0.54512769999999999 } },
+  { metric = "CosineSimilarity", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9153, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9154, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9156, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9157, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9158, low = 0, high = 2 } } }, results = {
+    0.35691070000000003, 0.35472939999999997 } },
+  { metric = "RootMeanSquaredError", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9159, classes = 2 }, y_pred =
+    { shape = { 12, 1 }, seed = 9160, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9162, classes = 2 }, y_pred = {
+    shape = { 12, 1 }, seed = 9163, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9164, low = 0, high = 2 } } }, results = {
+    0.49357499999999999, 0.60860559999999997 } },
+  { metric = "KLDivergence", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9165, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9166, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9168, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9169, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9170, low = 0, high = 2 } } }, results = {
+    0.56242970000000003, 0.63739610000000002 } },
+  { metric = "Poisson", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9171, one_hot = true }, y_pred = { shape =
+    { 12, 6 }, seed = 9172, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9174, one_hot = true }, y_pred = { shape = {
+    12, 6 }, seed = 9175, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9176, low = 0, high = 2 } } }, results = {
+    0.65837400000000001, 0.66203840000000003 } },
+  { metric = "Hinge", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9177, classes = 2 }, y_pred = { shape = { 12,
+    1 }, seed = 9178, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9180, classes = 2 }, y_pred = { shape = { 12, 1 },
+    seed = 9181, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9182, low = 0, high = 2 } } }, results = {
+    1.1916739999999999, 1.319096 } },
+  { metric = "CategoricalHinge", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9183, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9184, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9186, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9187, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9188, low = 0, high = 2 } } }, results = {
+    1.2065859999999999, 1.2168099999999999 } },
+  { metric = "F1Score", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9189, one_hot = true }, y_pred = { shape =
+    { 12, 6 }, seed = 9190, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9192, one_hot = true }, y_pred = { shape = {
+    12, 6 }, seed = 9193, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9194, low = 0, high = 2 } } }, results = { { 0, 0,
+    0, 0.3333333, 0, 0.3333333 }, { 0.17453830000000001, 0, 0, 0.22472829999999999, 0, 0.17643490000000001 } } },
+  { metric = "F1Score", options = { average = "macro", threshold = 0.5 }, updates = { { y_true = { shape = { 12, 6 }, seed = 9195,
+    one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9196, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9198,
+    one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9199, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9200, low =
+    0, high = 2 } } }, results = { 0.14999999999999999, 0.1887789 } },
+  { metric = "F1Score", options = { average = "micro" }, updates = { { y_true = { shape = { 12, 6 }, seed = 9201, one_hot = true },
+    y_pred = { shape = { 12, 6 }, seed = 9202, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9204, one_hot = true },
+    y_pred = { shape = { 12, 6 }, seed = 9205, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9206, low = 0, high = 2 } } },
+    results = { 0.083333279999999996, 0.10698729999999999 } },
+  { metric = "FBetaScore", options = { average = "weighted", beta = 2 }, updates = { { y_true = { shape = { 12, 6 }, seed = 9207,
+    one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9208, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9210,
+    one_hot = true }, y_pred = { shape = { 12, 6 }, seed = 9211, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9212, low =
+    0, high = 2 } } }, results = { 0, 0.032778160000000001 } },
   { metric = "FBetaScore", options = { beta = 0.5, threshold = 0.29999999999999999 }, updates = { { y_true = { shape = { 12, 3 },
-    seed = 9207, classes = 2 }, y_pred = { shape = { 12, 3 }, seed = 9208, low = 0, high = 1 } }, { y_true = { shape = { 12, 3 }, seed
-    = 9210, classes = 2 }, y_pred = { shape = { 12, 3 }, seed = 9211, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9212,
-    low = 0, high = 2 } } }, results = { { 0.69444430000000001, 0.63636360000000003, 0.23255809999999999 }, { 0.63816790000000001,
-    0.54614059999999998, 0.42109160000000001 } } },
+    seed = 9213, classes = 2 }, y_pred = { shape = { 12, 3 }, seed = 9214, low = 0, high = 1 } }, { y_true = { shape = { 12, 3 }, seed
+    = 9216, classes = 2 }, y_pred = { shape = { 12, 3 }, seed = 9217, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9218,
+    low = 0, high = 2 } } }, results = { { 0.6666666, 0.2499999, 0.34090910000000002 }, { 0.51292289999999996, 0.4986353,
+    0.56399049999999995 } } },
 }

@@ -13,7 +13,8 @@ LOSSES = [
     ("LogCosh", {}, (-90.0, 90.0), NUMBERS), ("CosineSimilarity", {}, NUMBERS, NUMBERS),
     ("CosineSimilarity", {"axis": -1}, NUMBERS, NUMBERS),
     ("Hinge", {}, "labels", NUMBERS), ("SquaredHinge", {}, "labels", NUMBERS), ("Hinge", {}, "signs", NUMBERS),
-    ("CategoricalHinge", {}, "one_hot", NUMBERS),
+    ("CategoricalHinge", {}, "one_hot", NUMBERS), ("Dice", {}, PROBABILITIES, PROBABILITIES),
+    ("Dice", {"axis": [-1]}, PROBABILITIES, PROBABILITIES), ("Dice", {"reduction": "sum", "axis": [-2]}, "labels", PROBABILITIES),
 ]
 BY_NAME = [("crossentropy", [12, 1], "labels"), ("ce", [12, 4], "one_hot"), ("crossentropy", [12, 4], "classes")]
 BINARY, ROWS = ("labels", [12, 1]), ("one_hot", [12, 6])

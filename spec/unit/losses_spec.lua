@@ -78,6 +78,26 @@ describe("a loss", function()
     end
   end)
 
+  -- Values: the example of Keras' Dice, whose axes count from 0.
+  it("of sets are taken over any axes, of a file, too", function()
+    local truth = flow.tensor { { { { 1 }, { 1 } }, { { 0 }, { 0 } } }, { { { 1 }, { 1 } }, { { 0 }, { 0 } } } }
+    local guess = flow.tensor { { { { 0 }, { 1 } }, { { 0 }, { 1 } } }, { { { 0.4 }, { 0 } }, { { 0 }, { 0.9 } } } }
+    local of_samples = losses.Dice { axis = { 2, 3, 4 }, reduction = "none" }
+    for i, expected in ipairs { 0.5, 0.75757575 } do assert.near(expected, of_samples(truth, guess)[i]:item(), 1e-6) end
+    assert.near(0.6164384, losses.Dice()(truth, guess):item(), 1e-6)
+    local model = flow.Sequential { flow.layers.Input { 2, 2, 1 }, flow.layers.Activation("linear") }
+    model:compile { loss = losses.Dice { axis = { 2, -2, 4 } } }
+    local path = support.file("dice.keras", "")
+    model:save(path)
+    local again = flow.load_model(path)
+    assert.near((0.5 + 0.75757575) / 2, again:evaluate(guess, truth, { verbose = 0 }).loss, 1e-6)
+    assert.same({ 1, -2, 3 }, again.loss.config.config.axis)
+    assert.equal("dice: entry 2 of axis is not an axis of y_pred, which has 4 dimensions",
+      message_of(function() losses.Dice { axis = { 1, 5 } }(truth, guess) end))
+    assert.equal('dice: axis must be a number or a list of numbers, found "x"',
+      message_of(function() losses.Dice { axis = "x" }(truth, guess) end))
+  end)
+
   it("names what it was given wrongly", function()
     assert.equal('SparseCategoricalCrossentropy: unknown option "from_logit"; did you mean "from_logits"?',
       message_of(function() losses.SparseCategoricalCrossentropy { from_logit = true } end))
