@@ -111,6 +111,7 @@ static const flow_metric records[] = {
   { "top_k_categorical_accuracy", "TopKCategoricalAccuracy", NULL, k_options, top_k },
   { "sparse_top_k_categorical_accuracy", "SparseTopKCategoricalAccuracy", NULL, k_options, sparse_top_k },
   { "cosine_similarity", "CosineSimilarity", NULL, axis_options, flow_metric_cosine_similarity },
+  { "logcosh", "LogCoshError", "log_cosh_error", no_options, flow_loss_log_cosh },
 };
 enum { OWN = sizeof records / sizeof *records };
 

@@ -213,4 +213,12 @@ return {
     = 9216, classes = 2 }, y_pred = { shape = { 12, 3 }, seed = 9217, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9218,
     low = 0, high = 2 } } }, results = { { 0.6666666, 0.2499999, 0.34090910000000002 }, { 0.51292289999999996, 0.4986353,
     0.56399049999999995 } } },
+  { metric = "LogCoshError", options = {}, updates = { { y_true = { shape = { 12, 1 }, seed = 9219, classes = 2 }, y_pred = { shape
+    = { 12, 1 }, seed = 9220, low = 0, high = 1 } }, { y_true = { shape = { 12, 1 }, seed = 9222, classes = 2 }, y_pred = { shape = {
+    12, 1 }, seed = 9223, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9224, low = 0, high = 2 } } }, results = {
+    0.16972480000000001, 0.1700535 } },
+  { metric = "LogCoshError", options = {}, updates = { { y_true = { shape = { 12, 6 }, seed = 9225, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9226, low = 0, high = 1 } }, { y_true = { shape = { 12, 6 }, seed = 9228, one_hot = true }, y_pred = {
+    shape = { 12, 6 }, seed = 9229, low = 0, high = 1 }, weights = { shape = { 12 }, seed = 9230, low = 0, high = 2 } } }, results = {
+    0.20037840000000001, 0.17323820000000001 } },
 }

@@ -32,6 +32,7 @@ METRICS = [
     ("Hinge", {}, BINARY), ("CategoricalHinge", {}, ROWS),
     ("F1Score", {}, ROWS), ("F1Score", {"average": "macro", "threshold": 0.5}, ROWS), ("F1Score", {"average": "micro"}, ROWS),
     ("FBetaScore", {"average": "weighted", "beta": 2.0}, ROWS), ("FBetaScore", {"beta": 0.5, "threshold": 0.3}, ("labels", [12, 3])),
+    ("LogCoshError", {}, BINARY), ("LogCoshError", {}, ROWS),
 ]
 
 

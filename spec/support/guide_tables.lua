@@ -40,7 +40,7 @@ end
 local function quoted(name) return "`" .. name .. "`" end
 
 local function camel(name)
-  return (("_" .. name):gsub("_(%l)", string.upper):gsub("^Kl", "KL"))
+  return (("_" .. name):gsub("_(%l)", string.upper):gsub("^Kl", "KL"):gsub("^Logcosh$", "LogCoshError"))
 end
 
 function tables.layers()
