@@ -20,6 +20,11 @@
 
 /* Reads a .keras file. FLOW_NOT_FOUND, FLOW_CORRUPT_DATA, or FLOW_UNSUPPORTED, which names the layer. New reference. */
 FLOW_API flow_status flow_model_load(flow_context *context, const char *path, flow_model **out);
+/* The model of this file that the process has already, or else a new one: callers that open the same file, the same by device, inode,
+ * size and time of its last change, share one copy of the weights, and a file that was replaced is another one. It predicts: its optimizer
+ * is not read, and flow_model_train gives FLOW_INVALID_STATE. New reference; with the last one the weights are freed. From any thread.
+ * Errors as of flow_model_load; FLOW_INVALID_STATE if the file was replaced again and again while it was read. */
+FLOW_API flow_status flow_model_share(flow_context *context, const char *path, flow_model **out);
 /* One reference more. From any thread. */
 FLOW_API flow_model *flow_model_retain(flow_model *model);
 /* One reference less. NULL is fine. From any thread. */

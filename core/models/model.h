@@ -3,7 +3,7 @@
  * Uses everything below but data.
  *
  * model.h: reading order: model_read.c (config.json to calls), model_file.c (variables and files), model_run.c (steps), session.h (callers in
- * several threads). */
+ * several threads), shared_models.c (one model for all who open the same file). */
 #ifndef FLOW_MODELS_MODEL_H
 #define FLOW_MODELS_MODEL_H
 
@@ -44,6 +44,9 @@ typedef struct flow_model_call {
 
 typedef struct flow_model_input { const char *name; int dtype, rank; int64_t shape[FLOW_MAX_RANK]; } flow_model_input;   /* shape[0]: -1 */
 
+/* Which file of a file system, and which content of it. */
+typedef struct flow_file_version { uint64_t device, number; int64_t bytes, seconds, nanoseconds; } flow_file_version;
+
 struct flow_model {
   uint32_t          magic;
   _Atomic int       references;
@@ -65,6 +68,9 @@ struct flow_model {
   char             *not_compiled;        /* why it cannot train although it was compiled; NULL: it can, or it was not compiled */
   double            steps_done, seed;
   flow_sharing     *sharing;             /* who runs it now: session.h */
+  int               is_shared;           /* it is in the list of shared_models.c: nobody may train it */
+  flow_file_version version;             /* if it is: of its file */
+  flow_model       *next_shared;
 };
 
 /* model_run.c */
@@ -81,7 +87,12 @@ flow_status flow_model_call_all(flow_context *context, flow_model *model, flow_t
 /* Makes every variable by a trace that is thrown away. */
 flow_status flow_model_build(flow_context *context, flow_model *model);
 
-/* model_file.c: the trainable variables, in Keras' order, into `list` (NULL: they are only counted); returns how many. */
+/* shared_models.c: out of the list, when the last reference was given back. */
+void        flow_model_unshare(flow_model *model);
+
+/* model_file.c: reads a file. trains: with its optimizer and loss. New reference. */
+flow_status flow_model_open(flow_context *context, const char *path, int trains, flow_model **out);
+/* The trainable variables, in Keras' order, into `list` (NULL: they are only counted); returns how many. */
 int         flow_model_trainable(const flow_model *model, flow_variable **list);
 
 #endif

@@ -220,12 +220,12 @@ static flow_status read_texts(flow_model *model, const char *path)
   return status;
 }
 
-static flow_status load(flow_context *context, const char *path, flow_model *model)
+static flow_status load(flow_context *context, const char *path, int trains, flow_model *model)
 {
   flow_tensor_file *file;
   FLOW_TRY(read_texts(model, path));
   flow_status status = flow_model_read_parts(model);
-  if (status == FLOW_OK) status = flow_model_read_compiled(model);
+  if (status == FLOW_OK && trains) status = flow_model_read_compiled(model);
   if (status == FLOW_OK) status = flow_model_build(context, model);
   if (status != FLOW_OK) return flow_fail_prefix(status, "%s: ", path);
   FLOW_TRY(flow_tensor_file_open(path, "model.weights.h5", &file));
@@ -235,12 +235,10 @@ static flow_status load(flow_context *context, const char *path, flow_model *mod
   return status;
 }
 
-flow_status flow_model_load(flow_context *context, const char *path, flow_model **out)
+flow_status flow_model_open(flow_context *context, const char *path, int trains, flow_model **out)
 {
   FLOW_DEFAULT_FLOATS;
   void *block;
-  if (!context || !path || !out)
-    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_model_load: %s is NULL", !context ? "context" : path ? "out" : "path");
   FLOW_TRY(flow_alloc_zero(sizeof(flow_model), &block));
   flow_model *model = block;
   model->magic = FLOW_MODEL_MAGIC;
@@ -248,10 +246,17 @@ flow_status flow_model_load(flow_context *context, const char *path, flow_model 
   model->seed = flow_context_next_seed(context);
   model->path = flow_duplicate_text(path);
   flow_status status = model->path ? flow_sharing_new(&model->sharing) : FLOW_OUT_OF_MEMORY;
-  if (status == FLOW_OK) status = load(context, path, model);
+  if (status == FLOW_OK) status = load(context, path, trains, model);
   if (status == FLOW_OK) *out = model;
   else flow_model_release(model);
   return status;
+}
+
+flow_status flow_model_load(flow_context *context, const char *path, flow_model **out)
+{
+  if (!context || !path || !out)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_model_load: %s is NULL", !context ? "context" : path ? "out" : "path");
+  return flow_model_open(context, path, 1, out);
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------------------------------ */
@@ -343,6 +348,7 @@ void flow_model_release(flow_model *model)
 {
   if (!model || model->magic != FLOW_MODEL_MAGIC) return;
   if (atomic_fetch_sub_explicit(&model->references, 1, memory_order_acq_rel) > 1) return;
+  if (model->is_shared) flow_model_unshare(model);
   model->magic = 0;
   flow_sharing_release(model->sharing);
   for (int i = 0; i < model->call_count; i++) flow_free(model->calls[i].operands);

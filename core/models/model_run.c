@@ -287,6 +287,9 @@ flow_status flow_model_train(flow_context *context, flow_model *model, flow_tens
   flow_runner *runner = NULL;
   FLOW_TRY(flow_check_model("flow_model_train", model));
   if (!context || !inputs || !targets) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_model_train: context, inputs or targets is NULL");
+  if (model->is_shared)
+    return flow_fail(FLOW_INVALID_STATE, "flow_model_train: %s is shared, and others predict with its weights: train a model of your own, "
+                     "which flow_model_load gives", model->path);
   if (model->not_compiled)
     return flow_fail(FLOW_INVALID_STATE, "flow_model_train: %s is not compiled: %s", model->path, model->not_compiled);
   if (!model->optimizer || !model->loss)

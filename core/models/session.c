@@ -1,12 +1,10 @@
 /* session.c: see session.h. */
 #include "models/session.h"
 
-#include <pthread.h>
-#include <sched.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/thread.h"
+#include "base/fork_lock.h"
 #include "graph/context.h"
 
 enum {
@@ -16,9 +14,8 @@ enum {
 };
 
 struct flow_sharing {
-  pthread_mutex_t  lock;                 /* of everything below */
+  flow_fork_lock   lock;                 /* of everything below */
   pthread_cond_t   changed;
-  _Atomic int      generation;           /* of forks, in which the lock was made */
   int              readers, waiting_readers, waiting_writers;
   int              owed;                 /* readers that waited when a writer left: they come before the next one */
   int              writing, torn;
@@ -29,10 +26,9 @@ struct flow_sharing {
 
 /* ---- the lock ---------------------------------------------------------------------------------------------------------------- */
 
-static void make_lock(flow_sharing *sharing)
+static void make_condition(flow_sharing *sharing)
 {
   pthread_condattr_t attributes;
-  pthread_mutex_init(&sharing->lock, NULL);
   pthread_condattr_init(&attributes);
   pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
   pthread_cond_init(&sharing->changed, &attributes);
@@ -41,34 +37,23 @@ static void make_lock(flow_sharing *sharing)
 
 /* In a forked child whoever was in, or held the lock, is a thread of the parent. What they held stays out of use; lists are consistent,
  * since entries go in and out by one store. */
-static void start_again(flow_sharing *sharing, int seen, int now)
-{
-  if (!atomic_compare_exchange_strong(&sharing->generation, &seen, -1)) {
-    while (atomic_load(&sharing->generation) != now) sched_yield();
-    return;
-  }
-  make_lock(sharing);
-  sharing->torn |= sharing->writing;
-  sharing->readers = sharing->waiting_readers = sharing->waiting_writers = sharing->owed = sharing->writing = sharing->taken = 0;
-  atomic_store(&sharing->generation, now);
-}
-
 static void lock(flow_sharing *sharing)
 {
-  int seen = atomic_load(&sharing->generation), now = flow_fork_generation();
-  if (seen != now) start_again(sharing, seen, now);
-  pthread_mutex_lock(&sharing->lock);
+  if (!flow_fork_lock_take(&sharing->lock)) return;
+  make_condition(sharing);
+  sharing->torn |= sharing->writing;
+  sharing->readers = sharing->waiting_readers = sharing->waiting_writers = sharing->owed = sharing->writing = sharing->taken = 0;
 }
 
-static void unlock(flow_sharing *sharing) { pthread_mutex_unlock(&sharing->lock); }
+static void unlock(flow_sharing *sharing) { flow_fork_lock_give(&sharing->lock); }
 
 flow_status flow_sharing_new(flow_sharing **out)
 {
   void *block;
   FLOW_TRY(flow_alloc_zero(sizeof(flow_sharing), &block));
   *out = block;
-  make_lock(*out);
-  atomic_init(&(*out)->generation, flow_fork_generation());
+  flow_fork_lock_make(&(*out)->lock);
+  make_condition(*out);
   return FLOW_OK;
 }
 
@@ -106,7 +91,7 @@ static flow_status wait_to_enter(flow_sharing *sharing, const flow_context *cont
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += LOOK_NANOSECONDS;
     if (until.tv_nsec >= 1000000000) until.tv_nsec -= 1000000000, until.tv_sec++;
-    pthread_cond_timedwait(&sharing->changed, &sharing->lock, &until);
+    pthread_cond_timedwait(&sharing->changed, &sharing->lock.mutex, &until);
   }
   if (sharing->torn)
     return flow_fail(FLOW_INVALID_STATE, "this process was forked while another thread trained the model: its weights are those of a step "

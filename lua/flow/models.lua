@@ -17,6 +17,7 @@ local signature = require "flow.signature"
 symbolic.install_operators(require "flow.tensor.ops")
 
 local all = signature.module("flow.models", { Model = models.Model, Functional = models.Functional, Sequential = models.Sequential,
-  Input = layers.Input, load_model = saving.load_model, model_from_json = saving.model_from_json, clone_model = saving.clone_model })
+  Input = layers.Input, load_model = saving.load_model, model_from_json = saving.model_from_json, clone_model = saving.clone_model,
+  shared = saving.shared })
 all.clear_session = require("flow.names").reset
 return all

@@ -240,6 +240,7 @@ return {
   flow_schedule_value = "double flow_schedule_value(const flow_schedule *,double)",
   flow_schedule_config = "int flow_schedule_config(const flow_schedule *,char *,int)",
   flow_model_load = "int flow_model_load(flow_context *,const char *,flow_model **)",
+  flow_model_share = "int flow_model_share(flow_context *,const char *,flow_model **)",
   flow_model_retain = "flow_model *flow_model_retain(flow_model *)",
   flow_model_release = "void flow_model_release(flow_model *)",
   flow_model_save = "int flow_model_save(const flow_model *,const char *)",

@@ -110,6 +110,12 @@ function saving.load_model(path, options)
   return model
 end
 
+-- The model of a file, of which the process has one for all Lua states (shared.lua). It predicts; it does not train.
+takes "path"
+function saving.shared(path)
+  return require("flow.saving.shared")(path)
+end
+
 -- A model with fresh weights out of model:to_json().
 takes "text, { custom_objects?: table, compile: boolean = true }"
 function saving.model_from_json(text, options)
