@@ -1,6 +1,6 @@
 /* test_sessions.c: callers in several threads share what may be shared: a model with any numbers of rows, also while one trains or
  * saves it; eager ops; and get a clear error for what may not, an instance and a session.
- * FLOW_CASES is the number of calls of each thread. */
+ * FLOW_CASES is the number of calls that the threads make together, in each setting. */
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -24,10 +24,11 @@
 
 enum { THREADS = 8, MOST_ROWS = 70, MOST_OUTPUTS = 4 };
 
-static int cases(int usual)
+/* The calls of each thread. usual: of all together. */
+static int calls_of_each(int usual, int threads)
 {
   const char *text = getenv("FLOW_CASES");
-  return text ? atoi(text) : usual;
+  return ((text ? atoi(text) : usual) + threads - 1) / threads;
 }
 
 static int random_below(uint64_t *state, int bound)
@@ -150,7 +151,7 @@ static void threads_share_a_model(void **state)
 {
   static const char *const names[] = { "flowers_small", "mnist_small_compiled", "func", "towers", "images" };
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    shared all = { .calls = cases(25) };
+    shared all = { .calls = calls_of_each(200, THREADS) };
     char path[128];
     snprintf(path, sizeof path, FOLDER "%s.keras", names[i]);
     make_wanted(*state, path, &all);
@@ -206,7 +207,7 @@ static void *predict_with_one_session(void *argument)
 
 static void one_session_serves_one_thread(void **state)
 {
-  shared all = { .calls = cases(50) };
+  shared all = { .calls = calls_of_each(400, THREADS) };
   make_wanted(*state, FOLDER "func.keras", &all);
   assert_int_equal(FLOW_OK, flow_model_load(*state, FOLDER "func.keras", &all.model));
   assert_int_equal(FLOW_OK, flow_session_new(all.model, &all.session));
@@ -336,7 +337,7 @@ static void *run_instance(void *argument)
 static void ops_and_instances_in_threads(void **state)
 {
   flow_context *context = *state;
-  shared all = { .calls = cases(50) };
+  shared all = { .calls = calls_of_each(400, THREADS) };
   const int64_t shape[2] = { SIDE, SIDE };
   flow_tensor *a, *x, *product, *sum;
   flow_plan *plan;
@@ -368,7 +369,7 @@ static void ops_and_instances_in_threads(void **state)
 /* Children made while threads predict: whatever lock was held, they predict, with the same bits. */
 static void children_predict(void **state)
 {
-  shared all = { .calls = cases(40) };
+  shared all = { .calls = calls_of_each(80, 2) };
   member members[2] = { { .of = &all, .number = 0 }, { .of = &all, .number = 1 } };
   make_wanted(*state, FOLDER "func.keras", &all);
   assert_int_equal(FLOW_OK, flow_model_load(*state, FOLDER "func.keras", &all.model));
