@@ -53,6 +53,25 @@ static flow_status get_key(void *state, const char *key, double seconds, void **
 
 flow_store folder_store(setting *self) { return (flow_store){ set_key, get_key, self }; }
 
+void say_ended(const setting *self)
+{
+  char key[32];
+  snprintf(key, sizeof key, "ended%d", self->rank);
+  if (self->folder) set_key((void *)(uintptr_t)self, key, "", 0);
+}
+
+void wait_for_others(const setting *self, double seconds)
+{
+  for (int rank = 0; rank < self->size && self->folder; rank++) {
+    char key[32];
+    void *bytes = NULL;
+    size_t count;
+    snprintf(key, sizeof key, "ended%d", rank);
+    if (rank != self->rank && get_key((void *)(uintptr_t)self, key, 30, &bytes, &count) == FLOW_OK) flow_free(bytes);
+  }
+  if (!self->folder) nap(seconds);
+}
+
 flow_status open_link(const setting *self, const char *group, double timeout, flow_communicator **link)
 {
   flow_transport_options options = { .timeout = timeout, .group = group, .address = "127.0.0.1", .store = &self->store };

@@ -26,6 +26,10 @@ void nap(double seconds);
 /* The folder as key-value store. */
 flow_store folder_store(setting *self);
 
+/* Says that this rank's call has ended; waits until all others have said so. Without a folder, as under mpirun: waits that many seconds. */
+void say_ended(const setting *self);
+void wait_for_others(const setting *self, double seconds);
+
 /* Joins that group; its ranks hand the bytes through memory, unless FLOW_SHARED_MEMORY is 0. */
 flow_status open_link(const setting *self, const char *group, double timeout, flow_communicator **link);
 

@@ -164,8 +164,9 @@ static int run_alone(const setting *self)
   EXPECT(open_link(self, "first", 1, &link) == FLOW_OK);
   EXPECT(flow_communicator_barrier(link) == FLOW_OK);
   int wrong = 0;
-  if (is_last(link)) nap(3);
+  if (is_last(link)) wait_for_others(self, 3);         /* its end would wake them, too */
   else wrong = run_failing_call(link);
+  say_ended(self);
   flow_communicator_close(link);
   return wrong;
 }
@@ -185,11 +186,12 @@ static int run_abort(const setting *self)
   EXPECT(flow_communicator_barrier(link) == FLOW_OK);
   int wrong = 0;
   if (is_last(link)) {
-    nap(4);                            /* longer than the others may take: its end would wake them, too */
+    wait_for_others(self, 4);          /* its end would wake them, too */
   } else {
     EXPECT(pthread_create(&thread, NULL, abort_soon, link) == 0);
     wrong = run_failing_call(link);
     pthread_join(thread, NULL);
+    say_ended(self);
   }
   flow_communicator_close(link);
   return wrong;

@@ -18,8 +18,12 @@ local sanitizer = suppressions
   and ("TSAN_OPTIONS=%s:suppressions=%s ASAN_OPTIONS=%s:detect_leaks=0"):format(os.getenv("TSAN_OPTIONS") or "", suppressions,
     os.getenv("ASAN_OPTIONS") or "") or ""
 
-local function run(name, workers, victim, environment)
-  return (support.run(("%s %s timeout -k 5 80 %q %s %d %s"):format(sanitizer, environment or "", program, name, workers, victim or "")))
+local function start(name, workers, victim, environment)
+  return support.start(("%s %s timeout -k 5 80 %q %s %d %s"):format(sanitizer, environment or "", program, name, workers, victim or ""))
+end
+
+local function run(...)
+  return (start(...)())
 end
 
 local function check_ends(text, codes)
@@ -93,8 +97,10 @@ describe("a cluster of workers", function()
   for _, victim in ipairs { 0, 2 } do
     for _, activity in ipairs { "sums", "barrier", "computation" } do
       with_gloo(("names worker:%d when it is killed while others are in a %s"):format(victim, activity), function()
-        for _, memory in ipairs { "1", "0" } do
-          local text = run("killed_in_" .. activity, 3, victim, "FLOW_SHARED_MEMORY=" .. memory)
+        local ends = {}
+        for memory = 0, 1 do ends[memory] = start("killed_in_" .. activity, 3, victim, "FLOW_SHARED_MEMORY=" .. memory) end
+        for memory = 0, 1 do
+          local text = ends[memory]()
           for rank = 0, 2 do
             if rank ~= victim then
               check_failure(text, rank, "aborted", 5, "^worker:" .. victim .. " 127[%d.:]+ lost its connection %(.*%) at step 812")
@@ -106,8 +112,8 @@ describe("a cluster of workers", function()
     end
 
     with_gloo(("names worker:%d when it stands still"):format(victim), function()
-      for _, activity in ipairs { "sums", "computation" } do
-        local text = run("stopped_in_" .. activity, 3, victim)
+      for _, ended in ipairs { start("stopped_in_sums", 3, victim), start("stopped_in_computation", 3, victim) } do
+        local text = ended()
         for rank = 0, 2 do
           if rank ~= victim then
             check_failure(text, rank, "aborted", 10, "^worker:" .. victim .. " 127[%d.:]+ silent for [%d.]+ s at step 812")
@@ -131,12 +137,16 @@ describe("a cluster of workers", function()
   end)
 
   with_gloo("logs a verdict only for who has not failed with it or before it", function()
+    local ends = {}
+    for victim = 0, 1 do
+      ends[victim] = { start("fails_too", 2, victim, "WORKER_LOG=1"), start("computes_on", 2, victim, "WORKER_LOG=1") }
+    end
     for victim = 0, 1 do
       local logged = ("worker:%d: worker:%d 127[%%d.:]+ reports at step 0: wrong data"):format(1 - victim, victim)
-      local text = run("fails_too", 2, victim, "WORKER_LOG=1")
+      local text = ends[victim][1]()
       check_ends(text, { [0] = 0, 0 })
       assert.falsy(text:find(logged), text)
-      text = run("computes_on", 2, victim, "WORKER_LOG=1")
+      text = ends[victim][2]()
       assert.equal(1, select(2, text:gsub(logged, "")), text)
       check_failure(text, 1 - victim, "aborted", 20, "^worker:" .. victim .. " 127[%d.:]+ reports at step 0: wrong data")
     end
@@ -145,9 +155,13 @@ describe("a cluster of workers", function()
   with_gloo("waits for a worker that computes for long", function() check_ends(run("slow", 2, 1), { [0] = 0, 0 }) end)
 
   with_gloo("blames who did not come in time, not who waited", function()
+    local ends = {}
     for victim = 0, 2 do
-      for _, memory in ipairs { "1", "0" } do
-        local text = run("late", 3, victim, "FLOW_SHARED_MEMORY=" .. memory)
+      ends[victim] = { start("late", 3, victim, "FLOW_SHARED_MEMORY=1"), start("late", 3, victim, "FLOW_SHARED_MEMORY=0") }
+    end
+    for victim = 0, 2 do
+      for _, ended in ipairs(ends[victim]) do
+        local text = ended()
         for rank = 0, 2 do
           check_failure(text, rank, "aborted", 8, "^worker:" .. victim .. " 127[%d.:]+.* did not come: worker:%d 127[%d.:]+ reports at "
             .. "step 33: ")
@@ -162,10 +176,12 @@ describe("a cluster of workers", function()
   end)
 
   with_gloo("does not wait for a worker that has finished", function()
+    local ends = {}
+    for victim = 0, 1 do ends[victim] = { start("finished_early", 2, victim), start("finished_before_barrier", 2, victim) } end
     for victim = 0, 1 do
-      local text = run("finished_early", 2, victim)
+      local text = ends[victim][1]()
       check_failure(text, 1 - victim, "aborted", 15, "worker:" .. victim .. " 127[%d.:]+ has finished and takes no part any more")
-      text = run("finished_before_barrier", 2, victim)
+      text = ends[victim][2]()
       check_failure(text, 1 - victim, "timed out", 5, '^barrier "never": worker:' .. victim .. " 127[%d.:]+ has finished and does not come")
     end
   end)
@@ -177,11 +193,13 @@ describe("a cluster of workers", function()
 
   with_gloo("says on both sides that a secret is missing or another one", function()
     if not exists(plugins .. "libflow_control.so") then return pending("this build has no libflow_control.so (libsodium-dev)") end
+    local ends = {}
+    for _, name in ipairs { "wrong_secret", "no_secret" } do ends[name] = start(name, 2, 1, "FLOW_SECRET=sixteen-bytes-or-more") end
     for name, words in pairs {
       wrong_secret = { "is not sealed with this cluster's secret: is FLOW_SECRET the same", "without a word: is FLOW_SECRET the same" },
       no_secret = { "it has no secret, this process has one", "it has a secret, this process has none" },
     } do
-      local text = run(name, 2, 1, "FLOW_SECRET=sixteen-bytes-or-more")
+      local text = ends[name]()
       check_failure(text, 0, "invalid state", 5, "missing: worker:1 127[%d.:]+ %(no connection%); turned away: .*" .. words[1])
       check_failure(text, 1, "invalid state", 5, "^worker:0 127[%d.:]+ was not reached .*" .. words[2])
     end
@@ -206,10 +224,11 @@ describe("a cluster of workers that mpirun started", function()
     or os.execute("command -v mpirun >/dev/null") ~= 0 and "mpirun is not installed (openmpi-bin)"
     or os.getenv("FLOW_SANITIZED") and "Open MPI has findings of its own under sanitizers"
 
-  local function mpirun(name, workers, victim, environment)
-    return support.run(("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 WORKER_LOG=1 %s "
+  local function start_mpirun(name, workers, victim, environment)
+    return support.start(("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 WORKER_LOG=1 %s "
       .. "timeout -k 5 60 mpirun --quiet -n %d %q %s %d %s"):format(environment or "", workers, program, name, workers, victim or ""))
   end
+  local function mpirun(...) return start_mpirun(...)() end
 
   local function with_mpi(name, f)
     it(name, function()
@@ -285,10 +304,14 @@ describe("a cluster of workers that mpirun started", function()
   -- Where the user has chosen TCP: nothing gets through to the rank that a stranger stops, but all others learn who it is.
   with_mpi("names a rank whose MPI does not come back", function()
     local script = support.file("strangers.lua", STRANGERS)
+    local ends = {}
     for victim = 0, 1 do
-      local text, code = support.run(("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
+      ends[victim] = support.start(("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
         .. "OMPI_MCA_btl=self,tcp FLOW_SHARED_MEMORY=0 timeout -k 5 60 mpirun --quiet -n 2 %q %q %d"):format(support.program, script,
         victim))
+    end
+    for victim = 0, 1 do
+      local text, code = ends[victim]()
       assert.truthy(code ~= 0 and code < 124, text)
       assert.truthy(text:find(("flowlua: [^\n]*worker:%d 127[%%d.:]+ reports at step %%d+: a call of mpi has not come back for %%d+ s")
         :format(victim)), text)
@@ -305,8 +328,9 @@ describe("a cluster of workers that mpirun started", function()
 
   -- mpirun ends the others soon: the first line of the log is what they surely say.
   with_mpi("names a rank that is killed", function()
+    local ends = { [0] = start_mpirun("killed_in_sums", 3, 0), [2] = start_mpirun("killed_in_sums", 3, 2) }
     for victim = 0, 2, 2 do
-      local text, code = mpirun("killed_in_sums", 3, victim)
+      local text, code = ends[victim]()
       assert.truthy(code ~= 0, text)
       assert.truthy(text:find(("worker:%%d: worker:%d 127[%%d.:]+ lost its connection"):format(victim)), text)
     end

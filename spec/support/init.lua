@@ -25,13 +25,21 @@ function support.message_of(f, ...)
   return text
 end
 
---- Runs a shell command; returns its standard output and error together, and its exit code.
-function support.run(command)
+--- Starts a shell command; returns a function that waits for its end and returns its standard output and error together, and its exit code.
+--- Commands that mostly wait are started together and then waited for, one after the other.
+function support.start(command)
   local pipe = assert(io.popen("{ " .. command .. "; } 2>&1; echo \"[exit $?]\""))
-  local text = pipe:read("*a")
-  pipe:close()
-  local output, code = text:match("^(.*)%[exit (%d+)%]\n$")
-  return output, tonumber(code)
+  return function()
+    local text = pipe:read("*a")
+    pipe:close()
+    local output, code = text:match("^(.*)%[exit (%d+)%]\n$")
+    return output, tonumber(code)
+  end
+end
+
+--- Runs a shell command: the same, and waits.
+function support.run(command)
+  return support.start(command)()
 end
 
 --- Why the specs cannot count instructions by valgrind here; nil if they can.
