@@ -300,6 +300,22 @@ static flow_status store_checked(const char *who, const char *name, const flow_a
   return flow_arguments_store(result, name, value);
 }
 
+/* Options of earlier versions of Keras. */
+static const struct { const char *name, *now; } renamed[] = {
+  { "lr", "learning_rate" }, { "decay", "weight_decay, or a schedule as the learning_rate" }, { "beta1", "beta_1" }, { "beta2", "beta_2" },
+  { "nb_filter", "filters" }, { "border_mode", "padding" }, { "init", "kernel_initializer" },
+  { "input_dim", "layers.Input { n } before this layer" },
+};
+
+/* "; use learning_rate.", or an empty text. */
+static const char *renaming(const char *name, char *text, size_t size)
+{
+  *text = '\0';
+  for (size_t i = 0; i < sizeof renamed / sizeof renamed[0]; i++)
+    if (strcmp(renamed[i].name, name) == 0) snprintf(text, size, "; use %s.", renamed[i].now);
+  return text;
+}
+
 /* Fails for a given name that is not a parameter and no option of an initializer. `result` holds the checked values. */
 static flow_status check_name(const char *who, const flow_argument *parameters, const char *name, const flow_arguments *result)
 {
@@ -318,8 +334,11 @@ static flow_status check_name(const char *who, const flow_argument *parameters, 
   flow_suggestion suggestion = flow_suggestion_for(name);
   for (int i = 0; parameters[i].name; i++) flow_suggestion_offer(&suggestion, parameters[i].name);
   if (!parameters[0].name) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: unknown option \"%s\"; it takes none", who, name);
-  return flow_fail(FLOW_INVALID_ARGUMENT, "%s: unknown option \"%s\"%s%s %s: %s", who, name, flow_suggestion_text(&suggestion, hint),
-                   suggestion.best ? "" : ";", suggestion.best ? "It takes" : "it takes", parameter_names(parameters, known, sizeof known));
+  const char *now = renaming(name, hint, sizeof hint);
+  int told = *now || suggestion.best;
+  if (!*now) now = flow_suggestion_text(&suggestion, hint);
+  return flow_fail(FLOW_INVALID_ARGUMENT, "%s: unknown option \"%s\"%s%s %s: %s", who, name, now, told ? "" : ";",
+                   told ? "It takes" : "it takes", parameter_names(parameters, known, sizeof known));
 }
 
 /* Puts every parameter into `result`, under "<prefix><name>". */

@@ -107,6 +107,12 @@ function errors.suggestion(name, names)
   return best and ('; did you mean "%s"?'):format(best) or ""
 end
 
+-- The end of the sentence that says that a module has no field of this name, where other libraries have one; nil: none is known.
+function errors.elsewhere(module, name)
+  local place = (require("flow.elsewhere")[module] or {})[name]
+  return place and ": " .. place
+end
+
 -- The end of a sentence that says that a name is unknown: '; did you mean "adam"? There are adam, sgd'.
 function errors.choices(name, names)
   local list = {}

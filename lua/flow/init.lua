@@ -84,7 +84,8 @@ local parts = {
 -- Of a module: a field that it does not have is an error.
 local function strict(module)
   return { __index = function(fields, name)
-    errors.raise("flow.%s has no %q%s", module, tostring(name), errors.suggestion(tostring(name), fields))
+    errors.raise("flow.%s has no %q%s", module, tostring(name),
+      errors.elsewhere("flow." .. module, name) or errors.suggestion(tostring(name), fields))
   end }
 end
 
@@ -96,7 +97,7 @@ return setmetatable(flow, {
       for _, list in ipairs { flow, parts } do
         for key in pairs(list) do names[key] = true end
       end
-      errors.raise("flow has no field %q%s", tostring(name), errors.suggestion(tostring(name), names))
+      errors.raise("flow has no field %q%s", tostring(name), errors.elsewhere("flow", name) or errors.suggestion(tostring(name), names))
     end
     local value = require(part[1])
     if name == "repl" then value.flow = flow end      -- what its users call flow

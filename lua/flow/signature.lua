@@ -382,7 +382,7 @@ function signature.module(title, fields, missing, declared_only)
       for key in pairs(module) do
         if type(key) == "string" and not key:find("^_") then known[key] = true end
       end
-      raise("%s has no %q%s", title, tostring(name), errors.suggestion(tostring(name), known))
+      raise("%s has no %q%s", title, tostring(name), errors.elsewhere(title, name) or errors.suggestion(tostring(name), known))
     end,
   })
 end

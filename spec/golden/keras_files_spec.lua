@@ -130,13 +130,24 @@ describe("files of flowlua", function()
     close(again:predict(x, { verbose = 0 }), before, 0, "prediction")
   end)
 
-  it("that are named wrongly, or models that a file cannot hold, are errors that say what to do", function()
+  it("that have another ending are written beside it, with a warning", function()
     local model = flow.Sequential { layers.Input { 4 }, layers.Dense(2) }
-    for path, part in pairs { ["m"] = "m.keras\", or write a folder for serving by model:export(\"m\")", ["m.weights.h5"] = "save_weights",
-                              ["m.pt"] = "this ending is not known" } do
-      local problem = message_of(function() model:save(path) end)
-      assert.truthy(problem:find(part, 1, true), problem)
+    local warnings, sink = {}, flow.log.sink
+    flow.log.sink = function(_, text) warnings[#warnings + 1] = text end
+    for i, ending in ipairs { "", "/", ".pt", ".h5", ".weights.h5" } do
+      local path = temporary .. i
+      model:save(path .. ending)
+      local written = path .. (ending == "/" and "" or ending) .. ".keras"
+      assert.truthy(warnings[i]:find(("saved as %q"):format(written), 1, true), warnings[i])
+      assert.equal(2, #flow.load_model(written).weights)
+      os.remove(written)
     end
+    flow.log.sink = sink
+    assert.equal(5, #warnings)
+  end)
+
+  it("of models that a file cannot hold are errors that say what to do", function()
+    local model = flow.Sequential { layers.Input { 4 }, layers.Dense(2) }
     local problem = message_of(function() flow.Sequential({ layers.Dense(2) }):save(temporary) end)
     assert.truthy(problem:find("has no variables yet", 1, true), problem)
     model:compile { optimizer = "sgd", loss = function(y, p) return (y - p):square():mean(-1) end }

@@ -57,7 +57,21 @@ end)
 describe("flow", function()
   it("has no other fields than its own", function()
     assert.equal('flow has no field "tensr"; did you mean "tensor"?', message_of(function() return flow.tensr end))
+    assert.equal('flow has no field "keras": what is in keras is in flow itself: flow.layers, flow.Sequential, flow.optimizers',
+      message_of(function() return flow.keras.layers end))
+    assert.equal('flow.data has no "Options": options are a table: dataset:with_options { auto_shard_policy = "DATA" }',
+      message_of(function() return flow.data.Options() end))
     assert.equal('flow has no field "nonsense_of_any_kind"', message_of(function() return flow.nonsense_of_any_kind end))
+  end)
+
+  it("is told where to find what other libraries call by a name that is not here", function()
+    for module, names in pairs(require "flow.elsewhere") do
+      local fields = module == "flow" and flow or flow[module:match("%.(.*)$")]
+      for name, place in pairs(names) do
+        local text = message_of(function() return fields[name] end)
+        assert.truthy(text and text:find(": " .. place, 1, true), module .. "." .. name .. ": " .. tostring(text))
+      end
+    end
   end)
 
   it("sets no globals", function()

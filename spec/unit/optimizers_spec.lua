@@ -90,7 +90,8 @@ describe("an optimizer", function()
 
   it("names what it was given wrongly, and works on", function()
     local w, sgd = flow.Variable { 1 }, optimizers.SGD(1)
-    assert.truthy(message_of(function() optimizers.Adam { lr = 3 } end):find('Adam: unknown option "lr"', 1, true))
+    assert.truthy(message_of(function() optimizers.Adam { lr = 3 } end):find(
+      'Adam: unknown option "lr"; use learning_rate. It takes: ', 1, true))
     assert.truthy(message_of(function() optimizers.Adam(-1) end):find("learning_rate is -1", 1, true))
     assert.truthy(message_of(function() optimizers.Adam("fast") end):find("learning_rate", 1, true))
     assert.equal('flow.optimizers has no "Adm"; did you mean "Adam"?', message_of(function() return optimizers.Adm end))

@@ -6,6 +6,7 @@
 local errors = require "flow.errors"
 local object = require "flow.object"
 local json = require "flow.json"
+local log = require "flow.log"
 local models = require "flow.model"
 local signature = require "flow.signature"
 local placement = require "flow.tensor.placement"
@@ -35,16 +36,20 @@ local function check_overwrite(what, path, overwrite)
   end
 end
 
+-- The path of a model's file. Another ending is not an error: save often comes after hours of training, which must not be lost.
+local function keras_path(path)
+  if path:find("%.keras$") then return path end
+  log.warning("save: models are .keras files: %q is saved as %q; model:save_weights(path) saves weights alone, model:export(path) a " ..
+    "folder for serving", path, path .. ".keras")
+  return path .. ".keras"
+end
+
 -- model:save("m.keras" [, { overwrite = true, include_optimizer = true }]): opens in Keras, too.
 takes "path, overwrite: boolean = true, { include_optimizer: boolean = true }"
 function Model:save(path, overwrite, options)
   path = check_path("save", path)
-  if path:find("%.weights%.h5$") then raise("save: %q is for weights: use model:save_weights(path), or an ending .keras", path) end
-  if not path:find("%.keras$") then
-    if path:find("[^/]%.[^/%.]+$") then raise("save: %q: models are saved as .keras; this ending is not known", path) end
-    raise("save: %q has no ending: give a file \"%s.keras\", or write a folder for serving by model:export(%q)", path, path, path)
-  end
   need_built(self, "save")
+  path = keras_path((path:gsub("(.)/+$", "%1")))
   once(workers.of(self), path, function()
     check_overwrite("save", path, overwrite)
     require("flow.saving.keras").save(self, path, options.include_optimizer)
