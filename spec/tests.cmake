@@ -17,7 +17,7 @@ set_target_properties(flow_emulated_objects PROPERTIES POSITION_INDEPENDENT_CODE
 # here such an access ends the process.
 flow_pick(files FLOW_EMULATION_FILES kernels.c)
 set_source_files_properties(${files} PROPERTIES COMPILE_OPTIONS
-  "-O3;-Wno-maybe-uninitialized;-fsanitize=alignment;-fsanitize-undefined-trap-on-error")
+  "-O3;$<$<C_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>;-fsanitize=alignment;-fsanitize-undefined-trap-on-error")
 set(FLOW_EMULATED_LINKING)                                  # spec/cuda/emulation/launches.c
 foreach(name flow_cuda_launch flow_convolution_run flow_product_run)
   list(APPEND FLOW_EMULATED_LINKING -Wl,--wrap=${name})

@@ -48,7 +48,15 @@ static inline void flow_float_leave(const flow_float_state *before) { fesetenv(&
 
 #endif
 
-#define FLOW_DEFAULT_FLOATS \
+/* To clang arithmetic does not depend on the environment, and moves out of the block, unless it is told. */
+#if defined(__clang__)
+#define FLOW_FLOATS_STAY _Pragma("STDC FENV_ACCESS ON")
+#else
+#define FLOW_FLOATS_STAY
+#endif
+
+/* Stands first in its block. */
+#define FLOW_DEFAULT_FLOATS FLOW_FLOATS_STAY \
   __attribute__((cleanup(flow_float_leave), unused)) const flow_float_state flow_floats_before_ = flow_float_enter()
 
 #endif

@@ -13,9 +13,9 @@ flow_status flow_json_parse(const char *text, double bytes, flow_json **out)
   if (!text || !out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_json_parse: %s is NULL", text ? "out" : "text");
   if (!(bytes >= 0 && bytes <= MOST_BYTES))
     return flow_fail(FLOW_INVALID_ARGUMENT, "JSON of %.0f bytes is too large: at most %d are read", bytes, MOST_BYTES);
-  size_t end;
-  FLOW_TRY(flow_json_read(text, (size_t)bytes, &end, out));
-  for (; end < (size_t)bytes; end++) {
+  size_t end, count = (size_t)(int64_t)bytes;      /* signed first: to unsigned numbers compilers convert in ways that may trap */
+  FLOW_TRY(flow_json_read(text, count, &end, out));
+  for (; end < count; end++) {
     if (text[end] && strchr(" \t\r\n", text[end])) continue;
     flow_json_release(*out);
     *out = NULL;

@@ -276,8 +276,8 @@ static void run_as_owner(int members, flow_region_function fn, void *argument)
 
 void flow_team_run(int wanted, flow_region_function fn, void *argument)
 {
-  int free_team = 0;
   FLOW_DEFAULT_FLOATS;
+  int free_team = 0;
   if (inside_region || wanted == 1 || flow_team_size() == 1 ||
       !atomic_compare_exchange_strong_explicit(&team.busy, &free_team, 1, memory_order_acquire, memory_order_relaxed)) {
     run_alone(fn, argument);

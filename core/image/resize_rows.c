@@ -32,10 +32,15 @@ target static void name(const type *restrict line, int64_t stride, const float *
 DEFINE_MIX_LINES(mix_bytes, unsigned char, )
 DEFINE_MIX_LINES(mix_floats, float, )
 #if FLOW_HAVE_X86
+#if defined(__clang__)
+#define WIDE __attribute__((target("avx512f,avx512bw"), min_vector_width(512)))
+#else
+#define WIDE __attribute__((target("avx512f,avx512bw,prefer-vector-width=512")))
+#endif
 DEFINE_MIX_LINES(mix_bytes_avx2, unsigned char, __attribute__((target("avx2"))))
 DEFINE_MIX_LINES(mix_floats_avx2, float, __attribute__((target("avx2"))))
-DEFINE_MIX_LINES(mix_bytes_wide, unsigned char, __attribute__((target("avx512f,avx512bw,prefer-vector-width=512"))))
-DEFINE_MIX_LINES(mix_floats_avx512, float, __attribute__((target("avx512f,avx512bw,prefer-vector-width=512"))))
+DEFINE_MIX_LINES(mix_bytes_wide, unsigned char, WIDE)
+DEFINE_MIX_LINES(mix_floats_avx512, float, WIDE)
 
 __attribute__((target("avx512f"))) static inline __m512 sixteen_bytes(const unsigned char *from)
 {

@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "base/futex.h"
+#include "base/loops.h"
 #include "base/memory.h"
 
 enum {
@@ -245,7 +246,7 @@ static void copy(void *to, const void *from, int64_t bytes)
   static void add_##type(type *to, const type *a, const type *b, int64_t bytes)                                         \
   {                                                                                                                     \
     int64_t count = bytes / (int64_t)sizeof(type);                                                                      \
-    _Pragma("GCC ivdep")                                                                                                \
+    FLOW_NO_OVERLAP                                                                                                     \
     for (int64_t i = 0; i < count; i++) to[i] = a[i] + b[i];                                                            \
   }
 ADD(float)

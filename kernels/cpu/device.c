@@ -1,5 +1,8 @@
 /* device.c: the CPU as a device. Every kernel is compiled once per instruction set; this file makes one table of ops.def
  * for each build and picks the one that this machine runs. The only kernel file that is compiled once. */
+#if FLOW_HAVE_X86
+#include <cpuid.h>
+#endif
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,8 +40,9 @@ static const flow_kernel *const avx512_kernels[FLOW_OP_COUNT] = {
 /* What the build flags of CMakeLists.txt let the compiler use. */
 static int has_avx2(void)
 {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")
-      && __builtin_cpu_supports("bmi2");
+  unsigned a, b, c, d;
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")
+      && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);      /* which clang's __builtin_cpu_supports does not know */
 }
 
 static int has_avx512(void)

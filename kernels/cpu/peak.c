@@ -5,11 +5,11 @@ double FLOW_ISA_NAME(peak)(double count)
 {
   enum { SUMS = 16 };                       /* independent chains: two units, four cycles latency each */
   vf sums[SUMS], x = vf_set(0.999f), y = vf_set(0.001f);
-#pragma GCC unroll 16
+  FLOW_UNROLL(16)
   for (int i = 0; i < SUMS; i++) sums[i] = vf_set((float)i);
   int64_t rounds = (int64_t)(count / (SUMS * VL)) + 1;
   for (int64_t round = 0; round < rounds; round++) {
-#pragma GCC unroll 16
+    FLOW_UNROLL(16)
     for (int i = 0; i < SUMS; i++) {
       sums[i] = sums[i] * x + y;
 #if defined(__x86_64__)

@@ -15,6 +15,7 @@
 #include <immintrin.h>
 #endif
 #include "kernels.h"
+#include "base/loops.h"
 #include "ops/op.h"
 
 #if defined(FLOW_ISA_AVX512)

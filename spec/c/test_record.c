@@ -122,6 +122,8 @@ static void records_come_back(void **state)
   free(expected);
 }
 
+static volatile unsigned char seen;      /* every byte is read */
+
 /* Reads to the end or the first failure; the number of records. */
 static int read_all(const char *name, flow_coding coding, flow_status *status)
 {
@@ -129,12 +131,11 @@ static int read_all(const char *name, flow_coding coding, flow_status *status)
   const unsigned char *bytes;
   uint64_t count;
   int records = 0;
-  volatile unsigned sum = 0;
   *status = flow_record_open(name, coding, &reader);
   while (*status == FLOW_OK) {
     *status = flow_record_next(&reader, &bytes, &count);
     if (*status != FLOW_OK || !bytes) break;
-    for (uint64_t i = 0; i < count; i++) sum += bytes[i];
+    for (uint64_t i = 0; i < count; i++) seen = bytes[i];
     records++;
   }
   flow_record_close(&reader);

@@ -11,16 +11,16 @@ ALWAYS_INLINE void depthwise_tiles(const int pixels, int64_t count, const flow_t
   const int64_t step = taps->pixel_step;
   for (; count > 0; count--, x += pixels * step, y += pixels * y_step) {
     vf sums[PIXELS];
-#pragma GCC unroll 6
+    FLOW_UNROLL(6)
     for (int p = 0; p < pixels; p++) sums[p] = bias;
     const float *w = weights;
     for (int64_t tap = 0; tap < taps->count; tap++, w += weight_step) {
       const float *first = x + taps->offsets[tap];
       vf weight = vf_load(w);
-#pragma GCC unroll 6
+      FLOW_UNROLL(6)
       for (int p = 0; p < pixels; p++) sums[p] += vf_load(first + p * step) * weight;
     }
-#pragma GCC unroll 6
+    FLOW_UNROLL(6)
     for (int p = 0; p < pixels; p++) {
       vf sum = vf_at_least(sums[p], least);
       if (lanes >= VL) vf_store(y + p * y_step, sum);
@@ -46,7 +46,7 @@ ALWAYS_INLINE void depthwise_tile(const int taps, const flow_pixels *pixels, con
                                   int64_t lanes, float *dw, int64_t dw_step)
 {
   vf sums[TAPS];
-#pragma GCC unroll 9
+  FLOW_UNROLL(9)
   for (int t = 0; t < taps; t++) {
     vf part = { 0 };
     if (lanes >= VL) part = vf_load(dw + t * dw_step);
@@ -57,11 +57,11 @@ ALWAYS_INLINE void depthwise_tile(const int taps, const flow_pixels *pixels, con
     const float *input = x + row * pixels->x_row_step, *gradient = g + row * pixels->g_row_step;
     for (int64_t column = 0; column < pixels->columns; column++, input += pixels->x_step, gradient += pixels->g_step) {
       vf v = vf_load(gradient);
-#pragma GCC unroll 9
+      FLOW_UNROLL(9)
       for (int t = 0; t < taps; t++) sums[t] += vf_load(input + offsets[t]) * v;
     }
   }
-#pragma GCC unroll 9
+  FLOW_UNROLL(9)
   for (int t = 0; t < taps; t++) {
     const vf sum = sums[t];
     if (lanes >= VL) vf_store(dw + t * dw_step, sum);

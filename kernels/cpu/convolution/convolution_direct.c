@@ -18,7 +18,7 @@ ALWAYS_INLINE void convolve_tiles(const int vectors, const int pixels, int64_t c
   const vf least = vf_set(floor);
   for (; count > 0; count--, x += pixels * step, y += pixels * y_step) {
     vf sums[SUMS];
-#pragma GCC unroll 24
+    FLOW_UNROLL(24)
     for (int i = 0; i < pixels * vectors; i++) sums[i] = vf_load(bias + i % vectors * VL);
     /* Loops that test at their end: the overhead of a tile counts when a kernel has few taps. */
     const float *w = weights;
@@ -27,21 +27,21 @@ ALWAYS_INLINE void convolve_tiles(const int vectors, const int pixels, int64_t c
       const float *first = x + taps->offsets[tap], *end = first + taps->run;
       do {
         vf v[2];
-#pragma GCC unroll 2
+        FLOW_UNROLL(2)
         for (int b = 0; b < vectors; b++, w += VL) v[b] = vf_load(w);
-#pragma GCC unroll 12
+        FLOW_UNROLL(12)
         for (int p = 0; p < pixels; p++) {
           vf input = vf_set(first[p * step]);
-#pragma GCC unroll 2
+          FLOW_UNROLL(2)
           for (int b = 0; b < vectors; b++) sums[p * vectors + b] += input * v[b];
         }
       } while (++first != end);
     } while (++tap != taps->count);
     float *to = whole ? y : spill;
     const int64_t to_step = whole ? y_step : vectors * VL;
-#pragma GCC unroll 12
+    FLOW_UNROLL(12)
     for (int p = 0; p < pixels; p++) {
-#pragma GCC unroll 2
+      FLOW_UNROLL(2)
       for (int b = 0; b < vectors; b++)
         vf_store(to + p * to_step + b * VL, vf_at_least(sums[p * vectors + b], least));
     }

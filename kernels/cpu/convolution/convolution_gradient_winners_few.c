@@ -27,7 +27,7 @@ ALWAYS_INLINE void add_positions(const int width, const flow_winners_layout *l, 
   const int64_t run = s->kernel[1] * s->channels_in;
   const int32_t pool_width = (int32_t)s->pool[1], step = (int32_t)(s->stride[1] * s->channels_in);
   __m512 tile[ROWS * MOST], total = db ? _mm512_loadu_ps(db) : _mm512_setzero_ps();
-#pragma GCC unroll 27
+  FLOW_UNROLL(27)
   for (int i = 0; i < ROWS * width; i++) tile[i] = _mm512_loadu_ps(sums + (i / width * run + first + i % width) * l->channels + channel);
   for (int64_t row = 0; row < rows->count; row++) {
     const float *g = rows->g + row * s->result[1] * l->channels + channel, *from = x + row * l->step[0] * l->x_row + first;
@@ -38,11 +38,11 @@ ALWAYS_INLINE void add_positions(const int width, const flow_winners_layout *l, 
       __mmask16 live = (__mmask16)vi_differs(winner, NO_WINNER);
       __m512 gradient = _mm512_loadu_ps(g), input[ROWS + 1];
       total = _mm512_mask_add_ps(total, live, total, gradient);
-#pragma GCC unroll 4
+      FLOW_UNROLL(4)
       for (int ky = 0; ky <= ROWS; ky++) input[ky] = _mm512_loadu_ps(from + ky * l->x_row);
-#pragma GCC unroll 9
+      FLOW_UNROLL(9)
       for (int i = 0; i < width; i++, place += 1) {
-#pragma GCC unroll 3
+        FLOW_UNROLL(3)
         for (int ky = 0; ky < ROWS; ky++) {
           __m512 picked = _mm512_permutex2var_ps(input[ky], (__m512i)place, input[ky + 1]);
           tile[ky * width + i] = _mm512_mask3_fmadd_ps(gradient, picked, tile[ky * width + i], live);
@@ -50,7 +50,7 @@ ALWAYS_INLINE void add_positions(const int width, const flow_winners_layout *l, 
       }
     }
   }
-#pragma GCC unroll 27
+  FLOW_UNROLL(27)
   for (int i = 0; i < ROWS * width; i++) _mm512_storeu_ps(sums + (i / width * run + first + i % width) * l->channels + channel, tile[i]);
   if (db) _mm512_storeu_ps(db, total);
 }

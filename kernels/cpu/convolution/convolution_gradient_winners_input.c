@@ -24,7 +24,7 @@ ALWAYS_INLINE void add_weights(const int kernel_rows, const int kernel_width, co
                                vf *patch)
 {
   OWN_REGISTER(weights);
-#pragma GCC unroll 30
+  FLOW_UNROLL(30)
   for (int i = 0; i < kernel_rows * kernel_width; i++)
     patch[i / kernel_width * width + i % kernel_width] += gradient * vf_load(weights + i * VL);
 }
@@ -36,40 +36,40 @@ ALWAYS_INLINE void slide(const int kernel_rows, const int kernel_width, const in
   const int width = kernel_width + pool_width - 1, kept = kernel_width - 1;
   const float *g = p->g;
   const uint8_t *index = p->index;
-#pragma GCC unroll 30
+  FLOW_UNROLL(30)
   for (int i = 0; i < kernel_rows * kept; i++) patch[i / kept * width + i % kept] = vf_load(p->rows[i / kept] + i % kept * p->pixel);
   /* Who is live in the next window is known before the loops over this one end, where the processor guesses wrong. */
   uint64_t next[3];
-#pragma GCC unroll 3
+  FLOW_UNROLL(3)
   for (int place = 0; place < pool_width; place++) next[place] = flow_equal_bytes(index, p->first + place, p->channels);
   int64_t at = 0;
   for (int64_t window = 0; window < p->windows; window++, at += pool_width * p->pixel) {
     uint64_t now[3];
     index += p->index_step;
-#pragma GCC unroll 3
+    FLOW_UNROLL(3)
     for (int place = 0; place < pool_width; place++) {
       now[place] = next[place];
       next[place] = flow_equal_bytes(index, p->first + place, p->channels);
     }
-#pragma GCC unroll 30
+    FLOW_UNROLL(30)
     for (int i = 0; i < kernel_rows * pool_width; i++)
       patch[i / pool_width * width + kept + i % pool_width] = vf_load(p->rows[i / pool_width] + at + (kept + i % pool_width) * p->pixel);
-#pragma GCC unroll 3
+    FLOW_UNROLL(3)
     for (int place = 0; place < pool_width; place++) {
       for (uint64_t live = now[place]; live; live &= live - 1) {
         int64_t channel = __builtin_ctzll(live);
         add_weights(kernel_rows, kernel_width, width, vf_set(g[channel]), p->weights + channel * p->weight_step, patch + place);
       }
     }
-#pragma GCC unroll 30
+    FLOW_UNROLL(30)
     for (int i = 0; i < kernel_rows * pool_width; i++)
       vf_store(p->rows[i / pool_width] + at + i % pool_width * p->pixel, patch[i / pool_width * width + i % pool_width]);
-#pragma GCC unroll 30
+    FLOW_UNROLL(30)
     for (int i = 0; i < kernel_rows * kept; i++)
       patch[i / kept * width + i % kept] = patch[i / kept * width + i % kept + pool_width];
     g += p->g_step;
   }
-#pragma GCC unroll 30
+  FLOW_UNROLL(30)
   for (int i = 0; i < kernel_rows * kept; i++) vf_store(p->rows[i / kept] + at + i % kept * p->pixel, patch[i / kept * width + i % kept]);
 }
 

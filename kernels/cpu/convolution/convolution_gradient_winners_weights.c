@@ -31,7 +31,7 @@ static void make_lists(const flow_winners_layout *l, const flow_winners_rows *ro
     int32_t place = (int32_t)(row * l->step[0] * l->x_row);
     for (int64_t p = 0; p < l->index_pixels; p += VL, place += (int32_t)(VL * l->step[1] * s->channels_in)) {
       vf gradient[VL], winner[VL];
-#pragma GCC unroll 16
+      FLOW_UNROLL(16)
       for (int i = 0; i < VL; i++, index += l->index_channels) {
         vi k = vi_load_bytes(index);
         gradient[i] = vf_load(g);
@@ -41,7 +41,7 @@ static void make_lists(const flow_winners_layout *l, const flow_winners_rows *ro
       }
       vf_transpose(gradient);
       vf_transpose(winner);
-#pragma GCC unroll 16
+      FLOW_UNROLL(16)
       for (int i = 0; i < VL; i++) {
         vi k = (vi)winner[i], at = between + place + k * pixel + (k * reciprocal >> 16) * turn;
         uint32_t live = vi_differs(k, NO_WINNER);
@@ -59,10 +59,10 @@ static void make_lists(const flow_winners_layout *l, const flow_winners_rows *ro
 ALWAYS_INLINE void add_product(const int rows, const int vectors, const float *from, int64_t x_row, float gradient, vf *tile)
 {
   const vf g = vf_set(gradient);
-#pragma GCC unroll 3
+  FLOW_UNROLL(3)
   for (int row = 0; row < rows; row++, from += x_row) {
     OWN_REGISTER(from);
-#pragma GCC unroll 9
+    FLOW_UNROLL(9)
     for (int v = 0; v < vectors; v++) tile[row * vectors + v] += g * vf_load(from + v * VL);
   }
 }
@@ -74,18 +74,18 @@ ALWAYS_INLINE void add_products(const int rows, const int vectors, const float *
 {
   const int size = rows * vectors, copies = size >= 7 ? 1 : size >= 4 ? 2 : 4;
   vf tile[TILE_SUMS];
-#pragma GCC unroll 27
+  FLOW_UNROLL(27)
   for (int i = 0; i < size * copies; i++) tile[i] = i < size ? vf_load(sums + i / vectors * run + i % vectors * VL) : (vf){ 0 };
   int64_t q = 0;
   for (; q + copies <= count; q += copies) {
-#pragma GCC unroll 4
+    FLOW_UNROLL(4)
     for (int copy = 0; copy < copies; copy++)
       add_product(rows, vectors, x + offsets[q + copy], x_row, gradients[q + copy], tile + copy * size);
   }
   for (; q < count; q++) add_product(rows, vectors, x + offsets[q], x_row, gradients[q], tile);
-#pragma GCC unroll 27
+  FLOW_UNROLL(27)
   for (int i = size; i < size * copies; i++) tile[i % size] += tile[i];
-#pragma GCC unroll 27
+  FLOW_UNROLL(27)
   for (int i = 0; i < size; i++) vf_store(sums + i / vectors * run + i % vectors * VL, tile[i]);
 }
 
@@ -143,10 +143,10 @@ void flow_transpose(const float *from, int64_t from_step, int64_t rows, int64_t 
     for (int64_t c = 0; c < columns; c += VL) {
       if (rows - r >= VL && columns - c >= VL) {
         vf tile[VL];
-#pragma GCC unroll 16
+        FLOW_UNROLL(16)
         for (int i = 0; i < VL; i++) tile[i] = vf_load(from + (r + i) * from_step + c);
         vf_transpose(tile);
-#pragma GCC unroll 16
+        FLOW_UNROLL(16)
         for (int i = 0; i < VL; i++) vf_store(to + (c + i) * to_step + r, tile[i]);
         continue;
       }

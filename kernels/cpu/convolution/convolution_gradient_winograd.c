@@ -106,11 +106,11 @@ ALWAYS_INLINE void add_products(const int f, const flow_geometry *s, const float
     for (int64_t c = 0; c < channels; c += VL) {
       vf half[WINOGRAD_SIDE][WINOGRAD_SIDE];
       winograd_columns(WINOGRAD_WEIGHT_GRADIENT, f, sums + c, (f + 2) * plane, plane, half);
-#pragma GCC unroll 3
+      FLOW_UNROLL(3)
       for (int ky = 0; ky < 3; ky++) {
         vf row[WINOGRAD_SIDE];
         winograd_line(WINOGRAD_WEIGHT_GRADIENT, f, half[ky], row);
-#pragma GCC unroll 3
+        FLOW_UNROLL(3)
         for (int kx = 0; kx < 3; kx++) {
           float *to = dw + (ky * 3 + kx) * tap_step + c;
           if (channels - c >= VL) vf_store(to, vf_load(to) + row[kx]);

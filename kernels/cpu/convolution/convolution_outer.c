@@ -14,7 +14,7 @@ ALWAYS_INLINE void outer_tile(const int vectors, const int positions, const int 
 {
   const int lanes = (int)(channels - (vectors - 1) * VL);
   vf sums[SUMS];
-#pragma GCC unroll 24
+  FLOW_UNROLL(24)
   for (int i = 0; i < positions * vectors; i++) {
     const float *from = dw + i / vectors * dw_step + i % vectors * VL;
     if (i % vectors < vectors - 1 || lanes == VL) sums[i] = vf_load(from);
@@ -26,23 +26,23 @@ ALWAYS_INLINE void outer_tile(const int vectors, const int positions, const int 
   }
   for (int64_t row = 0; row < pixels->rows; row++) {
     const float *inputs[12];
-#pragma GCC unroll 12
+    FLOW_UNROLL(12)
     for (int p = 0; p < positions; p++) inputs[p] = x + row * pixels->x_row_step + offsets[p];
     const float *gradient = g + row * pixels->g_row_step;
     int64_t at = 0;
     for (int64_t column = 0; column < pixels->columns; column++, at += pixels->x_step, gradient += pixels->g_step) {
       vf v[2];
-#pragma GCC unroll 2
+      FLOW_UNROLL(2)
       for (int b = 0; b < vectors; b++) v[b] = vf_load(gradient + b * VL);
-#pragma GCC unroll 12
+      FLOW_UNROLL(12)
       for (int p = 0; p < positions; p++) {
         vf input = vf_set(run ? inputs[0][at + p] : inputs[p][at]);
-#pragma GCC unroll 2
+        FLOW_UNROLL(2)
         for (int b = 0; b < vectors; b++) sums[p * vectors + b] += input * v[b];
       }
     }
   }
-#pragma GCC unroll 24
+  FLOW_UNROLL(24)
   for (int i = 0; i < positions * vectors; i++) {
     float *to = dw + i / vectors * dw_step + i % vectors * VL;
     const vf sum = sums[i];

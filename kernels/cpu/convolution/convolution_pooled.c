@@ -12,7 +12,7 @@ ALWAYS_INLINE void finish_window(const vf values[4], int relu, int64_t lanes, fl
 {
   vf best = values[0];
   vi winner = { 0 };
-#pragma GCC unroll 4
+  FLOW_UNROLL(4)
   for (int k = 1; k < 4; k++) flow_pool_take(&best, &winner, values[k], k);
   if (relu) flow_pool_relu(&best, &winner);
   if (lanes >= VL) {
@@ -33,7 +33,7 @@ ALWAYS_INLINE void pooled_tiles(const int vectors, const int windows, int64_t co
   const int pixels = 2 * windows;
   for (; count > 0; count--, x += pixels * step) {
     vf sums[SUMS];
-#pragma GCC unroll 24
+    FLOW_UNROLL(24)
     for (int i = 0; i < 2 * pixels * vectors; i++) sums[i] = vf_load(bias + i % vectors * VL);
     const float *w = weights;
     int64_t tap = 0;
@@ -41,12 +41,12 @@ ALWAYS_INLINE void pooled_tiles(const int vectors, const int windows, int64_t co
       const float *first = x + taps->offsets[tap], *end = first + taps->run, *second = first + row_step;
       do {
         vf v[2];
-#pragma GCC unroll 2
+        FLOW_UNROLL(2)
         for (int b = 0; b < vectors; b++, w += VL) v[b] = vf_load(w);
-#pragma GCC unroll 12
+        FLOW_UNROLL(12)
         for (int p = 0; p < pixels; p++) {
           vf above = vf_set(first[p * step]), below = vf_set(second[p * step]);
-#pragma GCC unroll 2
+          FLOW_UNROLL(2)
           for (int b = 0; b < vectors; b++) {
             sums[p * vectors + b] += above * v[b];
             sums[(pixels + p) * vectors + b] += below * v[b];
@@ -55,9 +55,9 @@ ALWAYS_INLINE void pooled_tiles(const int vectors, const int windows, int64_t co
         second++;
       } while (++first != end);
     } while (++tap != taps->count);
-#pragma GCC unroll 6
+    FLOW_UNROLL(6)
     for (int window = 0; window < windows; window++) {
-#pragma GCC unroll 2
+      FLOW_UNROLL(2)
       for (int b = 0; b < vectors; b++) {
         const vf values[4] = { sums[2 * window * vectors + b], sums[(2 * window + 1) * vectors + b],
                                sums[(pixels + 2 * window) * vectors + b], sums[(pixels + 2 * window + 1) * vectors + b] };

@@ -122,13 +122,13 @@ ALWAYS_INLINE void winograd_line(const winograd_transform t, const int f, const 
 ALWAYS_INLINE void winograd_columns(const winograd_transform t, const int f, const float *from, int64_t row_step, int64_t column_step,
                                     vf half[WINOGRAD_SIDE][WINOGRAD_SIDE])
 {
-#pragma GCC unroll 6
+  FLOW_UNROLL(6)
   for (int j = 0; j < winograd_reads(t, f); j++) {
     vf column[WINOGRAD_SIDE], transformed[WINOGRAD_SIDE];
-#pragma GCC unroll 6
+    FLOW_UNROLL(6)
     for (int i = 0; i < winograd_reads(t, f); i++) column[i] = vf_load(from + i * row_step + j * column_step);
     winograd_line(t, f, column, transformed);
-#pragma GCC unroll 6
+    FLOW_UNROLL(6)
     for (int i = 0; i < winograd_writes(t, f); i++) half[i][j] = transformed[i];
   }
 }
@@ -139,11 +139,11 @@ ALWAYS_INLINE void winograd_square(const winograd_transform t, const int f, cons
 {
   vf half[WINOGRAD_SIDE][WINOGRAD_SIDE];
   winograd_columns(t, f, from, row_step, column_step, half);
-#pragma GCC unroll 6
+  FLOW_UNROLL(6)
   for (int i = 0; i < winograd_writes(t, f); i++) {
     vf row[WINOGRAD_SIDE];
     winograd_line(t, f, half[i], row);
-#pragma GCC unroll 6
+    FLOW_UNROLL(6)
     for (int j = 0; j < winograd_writes(t, f); j++) vf_store(to + (i * winograd_writes(t, f) + j) * plane, row[j]);
   }
 }

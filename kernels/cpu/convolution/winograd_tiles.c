@@ -20,22 +20,22 @@ ALWAYS_INLINE void multiply_tile(const int vectors, const int rows, const int tu
                                  const float *b, int64_t b_step, float *m, int64_t m_step)
 {
   vf sums[SUMS];
-#pragma GCC unroll 24
+  FLOW_UNROLL(24)
   for (int i = 0; i < rows * vectors; i++) sums[i] = (vf){ 0 };
   for (int64_t k = 0; k < depth; k++, b += b_step, a += turned ? a_step : 1) {
     vf v[2];
-#pragma GCC unroll 2
+    FLOW_UNROLL(2)
     for (int c = 0; c < vectors; c++) v[c] = vf_load(b + c * VL);
-#pragma GCC unroll 12
+    FLOW_UNROLL(12)
     for (int i = 0; i < rows; i++) {
       vf factor = vf_set(turned ? a[i] : a[i * a_step]);
-#pragma GCC unroll 2
+      FLOW_UNROLL(2)
       for (int c = 0; c < vectors; c++) sums[i * vectors + c] += factor * v[c];
     }
   }
-#pragma GCC unroll 12
+  FLOW_UNROLL(12)
   for (int i = 0; i < rows; i++) {
-#pragma GCC unroll 2
+    FLOW_UNROLL(2)
     for (int c = 0; c < vectors; c++) vf_store(m + i * m_step + c * VL, sums[i * vectors + c]);
   }
 }
@@ -212,12 +212,12 @@ ALWAYS_INLINE void finish_tile(const int f, const int pooled, const float *m, in
 {
   vf half[WINOGRAD_SIDE][WINOGRAD_SIDE];
   winograd_columns(WINOGRAD_OUTPUT, f, m, (f + 2) * plane, plane, half);
-#pragma GCC unroll 4
+  FLOW_UNROLL(4)
   for (int i = 0; i < f; i += 1 + pooled) {
     vf row[2][WINOGRAD_SIDE];
     winograd_line(WINOGRAD_OUTPUT, f, half[i], row[0]);
     if (pooled) winograd_line(WINOGRAD_OUTPUT, f, half[i + 1], row[1]);
-#pragma GCC unroll 4
+    FLOW_UNROLL(4)
     for (int j = 0; j < f; j += 1 + pooled) {
       if (!pooled) {
         values[i][j] = vf_at_least(row[0][j] + bias, floor);
@@ -249,9 +249,9 @@ ALWAYS_INLINE void write_tile(const int f, const int pooled, const flow_tile_res
     finish_tile(f, pooled, m + c, plane, vf_load(bias + c), floor, result->relu, values, winners);
     int64_t lanes = channels - c;
     if (rows == side && columns == side && lanes >= VL) {
-#pragma GCC unroll 4
+      FLOW_UNROLL(4)
       for (int i = 0; i < side; i++) {
-#pragma GCC unroll 4
+        FLOW_UNROLL(4)
         for (int j = 0; j < side; j++) {
           int64_t to = i * row_step + j * pixel_step + c;
           if (!pooled || y) vf_store(y + to, values[i][j]);

@@ -23,17 +23,17 @@ typedef struct rectangle {
 ALWAYS_INLINE void tile(const int taps, const int part, const rectangle *r, const float *x, int64_t tap_step, const float *g, float *to)
 {
   vf sums[TAPS];
-#pragma GCC unroll 12
+  FLOW_UNROLL(12)
   for (int t = 0; t < taps; t++) sums[t] = vf_load(to + t * VL);
   for (int64_t row = 0; row < r->rows; row++) {
     const float *input = x + row * r->x_row_step, *gradient = g + row * r->g_row_step;
     for (int64_t column = 0; column < r->columns; column++, input += r->x_step, gradient += r->g_step) {
       vf v = flow_depthwise_load(part, gradient, r->lanes);
-#pragma GCC unroll 12
+      FLOW_UNROLL(12)
       for (int t = 0; t < taps; t++) sums[t] += flow_depthwise_load(part, input + t * tap_step, r->lanes) * v;
     }
   }
-#pragma GCC unroll 12
+  FLOW_UNROLL(12)
   for (int t = 0; t < taps; t++) vf_store(to + t * VL, sums[t]);
 }
 
@@ -51,17 +51,17 @@ ALWAYS_INLINE void tile_of_nine(const int part, const rectangle *r, const float 
                                 float *to)
 {
   vf sums[9];
-#pragma GCC unroll 9
+  FLOW_UNROLL(9)
   for (int t = 0; t < 9; t++) sums[t] = vf_load(to + t * VL);
   for (int64_t row = 0; row < r->rows; row++) {
     const float *input = x + row * r->x_row_step, *gradient = g + row * r->g_row_step;
     for (int64_t column = 0; column < r->columns; column++, input += r->x_step, gradient += r->g_step) {
       vf v = flow_depthwise_load(part, gradient, r->lanes);
-#pragma GCC unroll 9
+      FLOW_UNROLL(9)
       for (int t = 0; t < 9; t++) sums[t] += flow_depthwise_load(part, input + t / 3 * row_step + t % 3 * tap_step, r->lanes) * v;
     }
   }
-#pragma GCC unroll 9
+  FLOW_UNROLL(9)
   for (int t = 0; t < 9; t++) vf_store(to + t * VL, sums[t]);
 }
 
@@ -120,10 +120,10 @@ static void any_rows(const flow_depthwise_plane *p, int64_t row, int64_t rows, i
 ALWAYS_INLINE void add_column(const int rows, const int part, const float *const *x, int64_t at, int lanes, const vf *g0, const vf *g1,
                               const vf *g2, vf *sums)
 {
-#pragma GCC unroll 6
+  FLOW_UNROLL(6)
   for (int i = 0; i < rows + 2; i++) {
     vf v = flow_depthwise_load(part, x[i] + at, lanes);
-#pragma GCC unroll 3
+    FLOW_UNROLL(3)
     for (int ky = 0; ky < 3; ky++) {
       const int r = i - ky;
       if (r < 0 || r >= rows) continue;
@@ -141,19 +141,19 @@ ALWAYS_INLINE void walk(const int rows, const int part, const flow_depthwise_pla
   const int64_t step = p->source_step[1], row_step = p->result_step[0], g_step = p->result_step[1];
   const int lanes = p->lanes;
   vf sums[9], v[3][ROWS];
-#pragma GCC unroll 9
+  FLOW_UNROLL(9)
   for (int i = 0; i < 9; i++) sums[i] = vf_load(to + i * VL);
-#pragma GCC unroll 12
+  FLOW_UNROLL(12)
   for (int i = 0; i < 3 * rows; i++) v[i / rows][i % rows] = (vf){ 0 };
 #define NEXT_G(which, column)                                                                                                         \
-  _Pragma("GCC unroll 4")                                                                                                             \
+  FLOW_UNROLL(4)                                                                                                                      \
   for (int r = 0; r < rows; r++) v[which][r] = flow_depthwise_load(part, g + r * row_step + (column) * g_step, lanes);
   /* Columns are counted from the first one that result 0 sees, which may be beside the image: column c meets the
    * results c, c - 1 and c - 2. v[1] and v[0] are the results before the coming column. */
   int64_t column = 0, first = -a->origin, end = first + a->source, at = -first * step;
   for (; column < first && column < a->result; column++) {
     NEXT_G(2, column)
-#pragma GCC unroll 4
+    FLOW_UNROLL(4)
     for (int r = 0; r < rows; r++) v[0][r] = v[1][r], v[1][r] = v[2][r];
   }
   for (; column + 3 <= end && column + 3 <= a->result; column += 3) {
@@ -165,15 +165,15 @@ ALWAYS_INLINE void walk(const int rows, const int part, const flow_depthwise_pla
     add_column(rows, part, x, at + (column + 2) * step, lanes, v[1], v[0], v[2], sums);
   }
   for (; column < end && column < a->result + 2; column++) {                   /* the last columns, some without a result */
-#pragma GCC unroll 4
+    FLOW_UNROLL(4)
     for (int r = 0; r < rows; r++) v[2][r] = (vf){ 0 };
     if (column < a->result) { NEXT_G(2, column) }
     if (column >= first) add_column(rows, part, x, at + column * step, lanes, v[2], v[1], v[0], sums);
-#pragma GCC unroll 4
+    FLOW_UNROLL(4)
     for (int r = 0; r < rows; r++) v[0][r] = v[1][r], v[1][r] = v[2][r];
   }
 #undef NEXT_G
-#pragma GCC unroll 9
+  FLOW_UNROLL(9)
   for (int i = 0; i < 9; i++) vf_store(to + i * VL, sums[i]);
 }
 

@@ -26,17 +26,17 @@ ALWAYS_INLINE void tile(const int pixels, const int part, const window *t, const
 {
   const int64_t step = t->pixel_step;
   vf sums[PIXELS];
-#pragma GCC unroll 12
+  FLOW_UNROLL(12)
   for (int p = 0; p < pixels; p++) sums[p] = bias;
   for (int64_t ky = 0; ky < t->rows; ky++) {
     const float *at = x + ky * t->row_step, *w = weights + ky * t->weight_row_step;
     for (int64_t kx = 0; kx < t->columns; kx++, at += t->column_step, w += VL) {
       vf weight = vf_load(w);
-#pragma GCC unroll 12
+      FLOW_UNROLL(12)
       for (int p = 0; p < pixels; p++) sums[p] += flow_depthwise_load(part, at + p * step, t->lanes) * weight;
     }
   }
-#pragma GCC unroll 12
+  FLOW_UNROLL(12)
   for (int p = 0; p < pixels; p++) {
     if (part) vf_store_part(y + p * t->result_step, vf_at_least(sums[p], least), t->lanes);
     else vf_store(y + p * t->result_step, vf_at_least(sums[p], least));
@@ -104,10 +104,10 @@ static void any_rows(const flow_depthwise_plane *p, int64_t row, int64_t count, 
 ALWAYS_INLINE void add_column(const int rows, const int part, const float *const *x, int64_t at, int lanes, const vf *w, vf *done, vf *half,
                               vf *fresh)
 {
-#pragma GCC unroll 6
+  FLOW_UNROLL(6)
   for (int i = 0; i < rows + 2; i++) {
     vf v = flow_depthwise_load(part, x[i] + at, lanes);
-#pragma GCC unroll 3
+    FLOW_UNROLL(3)
     for (int ky = 0; ky < 3; ky++) {
       const int r = i - ky;
       if (r < 0 || r >= rows) continue;
@@ -121,7 +121,7 @@ ALWAYS_INLINE void add_column(const int rows, const int part, const float *const
 /* Stores finished sums and makes them fresh ones. */
 ALWAYS_INLINE void finish_column(const int rows, const int part, vf *done, vf bias, vf least, int lanes, float *y, int64_t row_step)
 {
-#pragma GCC unroll 4
+  FLOW_UNROLL(4)
   for (int r = 0; r < rows; r++) {
     if (part) vf_store_part(y + r * row_step, vf_at_least(done[r], least), lanes);
     else vf_store(y + r * row_step, vf_at_least(done[r], least));
@@ -137,9 +137,9 @@ ALWAYS_INLINE void walk(const int rows, const int part, const flow_depthwise_pla
   const int64_t step = p->source_step[1], row_step = p->result_step[0], result_step = p->result_step[1];
   const int lanes = p->lanes;
   vf w[9], sums[3][ROWS];
-#pragma GCC unroll 9
+  FLOW_UNROLL(9)
   for (int i = 0; i < 9; i++) w[i] = vf_load(weights + i * VL);
-#pragma GCC unroll 12
+  FLOW_UNROLL(12)
   for (int i = 0; i < 3 * rows; i++) sums[i / rows][i % rows] = bias;
   /* Columns are counted from the first one that result 0 sees, which may be beside the image. Result c - 2 is finished
    * after column c. sums[0] is what the coming column finishes. */
@@ -148,7 +148,7 @@ ALWAYS_INLINE void walk(const int rows, const int part, const flow_depthwise_pla
   /* Without enough padding the first columns finish no result. */
   for (; column < end && column < 2; column++, at += step) {
     add_column(rows, part, x, at, lanes, w, sums[0], sums[1], sums[2]);
-#pragma GCC unroll 4
+    FLOW_UNROLL(4)
     for (int r = 0; r < rows; r++) sums[0][r] = sums[1][r], sums[1][r] = sums[2][r], sums[2][r] = bias;
   }
   for (; column + 3 <= end; column += 3, at += 3 * step, y += 3 * result_step) {
@@ -162,7 +162,7 @@ ALWAYS_INLINE void walk(const int rows, const int part, const flow_depthwise_pla
   for (; column < a->result + 2; column++, at += step, y += result_step) {   /* the last columns, some beside the image */
     if (column < end) add_column(rows, part, x, at, lanes, w, sums[0], sums[1], sums[2]);
     finish_column(rows, part, sums[0], bias, least, lanes, y, row_step);
-#pragma GCC unroll 4
+    FLOW_UNROLL(4)
     for (int r = 0; r < rows; r++) sums[0][r] = sums[1][r], sums[1][r] = sums[2][r], sums[2][r] = bias;
   }
 }

@@ -113,7 +113,7 @@ TRANSCENDENTAL(softplus, vf_softplus, double_softplus)
     (void)c_;                                                                                                      \
     const uint8_t *a = a_, *b = b_; (void)b;                                                                       \
     uint8_t *out = out_;                                                                                           \
-    _Pragma("GCC ivdep")                                                                                           \
+    FLOW_NO_OVERLAP                                                                                                \
     for (int64_t i = 0; i < n; i++) out[i] = (uint8_t)(expression);                                                \
   }
 LOGICAL(logical_not, !a[i])

@@ -248,16 +248,16 @@ ALWAYS_INLINE void add_vectors(const int rows, const int vectors, int64_t steps,
                                int64_t ldb, float *c, int64_t ldc)
 {
   vf sum[FEW_ROWS][2];
-#pragma GCC unroll 8
+  FLOW_UNROLL(8)
   for (int i = 0; i < rows * vectors; i++)
     sum[i / vectors][i % vectors] = add ? vf_load(c + i / vectors * ldc + i % vectors * VL) : (vf){ 0 };
-#pragma GCC unroll 8
+  FLOW_UNROLL(8)
   for (int64_t k = 0; k < steps; k++) {
-#pragma GCC unroll 8
+    FLOW_UNROLL(8)
     for (int i = 0; i < rows * vectors; i++)
       sum[i / vectors][i % vectors] += vf_set(a[i / vectors * lda + k]) * vf_load(b + k * ldb + i % vectors * VL);
   }
-#pragma GCC unroll 8
+  FLOW_UNROLL(8)
   for (int i = 0; i < rows * vectors; i++) vf_store(c + i / vectors * ldc + i % vectors * VL, sum[i / vectors][i % vectors]);
 }
 
@@ -296,16 +296,16 @@ ALWAYS_INLINE void few_rows_by_columns(const int rows, const gemm *g, const bloc
   for (int64_t j = 0; j < w->columns; j += 4) {
     int64_t together = min64(4, w->columns - j);
     const float *column[4];
-#pragma GCC unroll 4
+    FLOW_UNROLL(4)
     for (int v = 0; v < 4; v++) column[v] = b + (j + min64(v, together - 1)) * g->ldb;
     vf sum[FEW_ROWS][4];
-#pragma GCC unroll 12
+    FLOW_UNROLL(12)
     for (int i = 0; i < rows * 4; i++) sum[i / 4][i % 4] = (vf){ 0 };
     for (int64_t k = 0; k < whole; k += VL) {
-#pragma GCC unroll 4
+      FLOW_UNROLL(4)
       for (int v = 0; v < 4; v++) {
         vf y = vf_load(column[v] + k);
-#pragma GCC unroll 4
+        FLOW_UNROLL(4)
         for (int i = 0; i < rows; i++) sum[i][v] += vf_load(a + i * g->lda + k) * y;
       }
     }

@@ -39,10 +39,10 @@ static inline void pack_columns(const float *b, int64_t ldb, int64_t depth, int6
   for (int64_t j = 0; j < whole_columns; j += VL)
     for (int64_t k = 0; k < whole_depth; k += VL) {
       vf r[VL];
-#pragma GCC unroll 16
+      FLOW_UNROLL(16)
       for (int i = 0; i < VL; i++) r[i] = vf_load(b + (j + i) * ldb + k);
       vf_transpose(r);
-#pragma GCC unroll 16
+      FLOW_UNROLL(16)
       for (int i = 0; i < VL; i++) vf_store(panel + (k + i) * PANEL + j, r[i]);
     }
   for (int64_t j = 0; j < columns; j++)
@@ -77,9 +77,9 @@ typedef struct epilogue {
 
 #define EACH_SUM(statement)                             \
   do {                                                  \
-    _Pragma("GCC unroll 8")                             \
+    FLOW_UNROLL(8)                                      \
     for (int i = 0; i < rows; i++) {                    \
-      _Pragma("GCC unroll 2")                           \
+      FLOW_UNROLL(2)                                    \
       for (int v = 0; v < 2; v++) statement;            \
     }                                                   \
   } while (0)
@@ -94,7 +94,7 @@ ALWAYS_INLINE void tile(const int rows, const int keep, int64_t depth, const flo
   const float scale = e->scale;
   const float *bias = e->bias, *ahead = e->ahead ? e->ahead : a;
   const int64_t ahead_step = e->ahead ? e->ahead_step : 0;
-#pragma GCC unroll 8
+  FLOW_UNROLL(8)
   for (int i = 0; i < rows; i++) sum[i][0] = sum[i][1] = (vf){ 0 };
   for (int64_t k = 0; k < depth; k++) {
     vf b0 = vf_load(b), b1 = vf_load(b + VL);
@@ -103,7 +103,7 @@ ALWAYS_INLINE void tile(const int rows, const int keep, int64_t depth, const flo
       vf_store(panel + VL, b1);
       panel += PANEL;
     }
-#pragma GCC unroll 8
+    FLOW_UNROLL(8)
     for (int i = 0; i < rows; i++) {
       vf x = vf_set(a[i * a_row]);
       sum[i][0] += x * b0;

@@ -21,15 +21,15 @@ static inline void store_turned(const float *buffer, int64_t rows, int64_t colum
     int64_t lanes = columns - j < VL ? columns - j : VL;
     for (int64_t i = 0; i < whole; i += VL) {
       vf r[VL];
-#pragma GCC unroll 16
+      FLOW_UNROLL(16)
       for (int q = 0; q < VL; q++) r[q] = vf_load(buffer + (i + q) * PANEL + j);
       vf_transpose(r);
       if (lanes == VL) {
-#pragma GCC unroll 16
+        FLOW_UNROLL(16)
         for (int q = 0; q < VL; q++) vf_store(c + (j + q) * ldc + i, r[q]);
       } else {
         float turned[VL * VL];
-#pragma GCC unroll 16
+        FLOW_UNROLL(16)
         for (int q = 0; q < VL; q++) vf_store(turned + q * VL, r[q]);
         for (int64_t q = 0; q < lanes; q++) memcpy(c + (j + q) * ldc + i, turned + q * VL, sizeof(vf));
       }

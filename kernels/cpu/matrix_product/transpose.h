@@ -8,7 +8,7 @@
 #include "cpu/vector.h"
 
 #define SWAP_BLOCKS(s, EVEN, ODD)                                   \
-  _Pragma("GCC unroll 16")                                          \
+  FLOW_UNROLL(16)                                                   \
   for (int i = 0; i < VL; i++)                                      \
     if (!(i & (s))) {                                               \
       vf a = r[i], b = r[i + (s)];                                  \

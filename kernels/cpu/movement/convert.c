@@ -71,7 +71,7 @@ typedef uint8_t kind_BOOL;
     const stored_##dtype *in = from;                                                                   \
     kind_##kind *out = to;                                                                             \
     if (step == 1) {                                                                                   \
-      _Pragma("GCC ivdep")                                                                             \
+      FLOW_NO_OVERLAP                                                                                  \
       for (int64_t i = 0; i < n; i++) out[i] = INTO_##kind(VALUE_##dtype(in[i]));                      \
     } else if (step == 0) {                                                                            \
       kind_##kind value = INTO_##kind(VALUE_##dtype(in[0]));                                           \
@@ -87,7 +87,7 @@ typedef uint8_t kind_BOOL;
     const kind_##kind *in = from;                                                                      \
     stored_##dtype *out = to;                                                                          \
     if (step == 1) {                                                                                   \
-      _Pragma("GCC ivdep")                                                                             \
+      FLOW_NO_OVERLAP                                                                                  \
       for (int64_t i = 0; i < n; i++) out[i] = OUT_##dtype(in[i]);                                     \
     } else {                                                                                           \
       for (int64_t i = 0; i < n; i++) out[i * step] = OUT_##dtype(in[i]);                              \

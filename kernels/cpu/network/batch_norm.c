@@ -77,12 +77,12 @@ ALWAYS_INLINE void column_moments(const int count, const float *x, const float *
     double rows = (double)(end - begin);
     vf mean[TOGETHER] = { { 0 } }, a[TOGETHER] = { { 0 } }, b[TOGETHER] = { { 0 } };
     for (int64_t i = begin; i < end; i++) {
-#pragma GCC unroll 4
+      FLOW_UNROLL(4)
       for (int v = 0; v < count; v++) mean[v] += vf_load(x + i * line + v * VL);
     }
     for (int v = 0; v < count; v++) mean[v] *= vf_set(1 / (float)rows);
     for (int64_t i = begin; i < end; i++) {
-#pragma GCC unroll 4
+      FLOW_UNROLL(4)
       for (int v = 0; v < count; v++) {
         vf d = vf_load(x + i * line + v * VL) - mean[v];
         a[v] += d;
@@ -90,7 +90,7 @@ ALWAYS_INLINE void column_moments(const int count, const float *x, const float *
       }
     }
     for (int v = 0; v < count; v++) {
-#pragma GCC unroll 2
+      FLOW_UNROLL(2)
       for (int half = 0; half < 2; half++) {
         int64_t at = v * VL + half * (VL / 2);
         vd shift = (half ? vd_high(mean[v]) : vd_low(mean[v])) - vd_widen(origin + at);
@@ -112,7 +112,7 @@ ALWAYS_INLINE void column_products(const int count, const float *g, const float 
     int64_t end = lines - begin < RUN ? lines : begin + RUN;
     vf a[TOGETHER] = { { 0 } }, b[TOGETHER] = { { 0 } };
     for (int64_t i = begin; i < end; i++) {
-#pragma GCC unroll 4
+      FLOW_UNROLL(4)
       for (int v = 0; v < count; v++) {
         vf w = vf_load(g + i * line + v * VL);
         a[v] += w;
@@ -120,7 +120,7 @@ ALWAYS_INLINE void column_products(const int count, const float *g, const float 
       }
     }
     for (int v = 0; v < count; v++) {
-#pragma GCC unroll 2
+      FLOW_UNROLL(2)
       for (int half = 0; half < 2; half++) {
         int64_t at = v * VL + half * (VL / 2);
         vd_store(to.first + at, vd_load(to.first + at) + (half ? vd_high(a[v]) : vd_low(a[v])));

@@ -33,7 +33,7 @@ enum { ROWS_sum = 4, ROWS_max = 32, ROWS_min = 32 };
     T *to = accumulators;                                                                                              \
     const T *x = x_;                                                                                                   \
     for (int64_t r = 0; r < rows; r++, x += row_stride) {                                                              \
-      _Pragma("GCC ivdep")                                                                                             \
+      FLOW_NO_OVERLAP                                                                                                  \
       for (int64_t j = 0; j < columns; j++) to[j] = (T)combine_##op((U)to[j], (U)x[j]);                                \
     }                                                                                                                  \
   }
@@ -164,10 +164,10 @@ static void run_sum_FLOAT(const float *x, int64_t n, double *accumulator)
   vd low[4] = { { 0 } }, high[4] = { { 0 } };
   int64_t i = 0;
   for (; i + ROWS_sum * 4 * VL <= n; i += ROWS_sum * 4 * VL) {
-#pragma GCC unroll 4
+    FLOW_UNROLL(4)
     for (int v = 0; v < 4; v++) {
       vf a = vf_load(x + i + v * VL);
-#pragma GCC unroll 4
+      FLOW_UNROLL(4)
       for (int r = 1; r < ROWS_sum; r++) a += vf_load(x + i + (r * 4 + v) * VL);
       low[v] += vd_low(a);
       high[v] += vd_high(a);

@@ -53,13 +53,13 @@ enum { HALF = VL / 2, MOST_STRIP = REGISTERS / 4 };      /* vectors of a strip t
 ALWAYS_INLINE void add_strip(const int count, const float *x, int64_t rows, int64_t row_stride, double *to)
 {
   vd a[8];
-#pragma GCC unroll 8
+  FLOW_UNROLL(8)
   for (int v = 0; v < count; v++) a[v] = vd_load(to + v * HALF);
   for (int64_t r = 0; r < rows; r++) {
-#pragma GCC unroll 8
+    FLOW_UNROLL(8)
     for (int v = 0; v < count; v++) a[v] += vd_widen(x + r * row_stride + v * HALF);
   }
-#pragma GCC unroll 8
+  FLOW_UNROLL(8)
   for (int v = 0; v < count; v++) vd_store(to + v * HALF, a[v]);
 }
 
@@ -84,15 +84,15 @@ static void add_floats(const void *x_, int64_t rows, int64_t row_stride, int64_t
 ALWAYS_INLINE void add_slot(const int count, const float *x, int64_t rows, int64_t row_stride, vd *total)
 {
   vd a[MOST_STRIP];
-#pragma GCC unroll 8
+  FLOW_UNROLL(8)
   for (int v = 0; v < count; v++) a[v] = vd_widen(x + v * HALF);
-#pragma GCC unroll 4
+  FLOW_UNROLL(4)
   for (int64_t r = 1; r < rows; r++) {
     x += row_stride;
-#pragma GCC unroll 8
+    FLOW_UNROLL(8)
     for (int v = 0; v < count; v++) a[v] += vd_widen(x + v * HALF);
   }
-#pragma GCC unroll 8
+  FLOW_UNROLL(8)
   for (int v = 0; v < count; v++) total[v] += a[v];
 }
 
@@ -102,7 +102,7 @@ ALWAYS_INLINE void sum_strip_of_slots(const int count, const float *x, int64_t r
   vd total[MOST_STRIP] = { { 0 } };
   for (; rows >= in_slot; rows -= in_slot, x += in_slot * row_stride) add_slot(count, x, in_slot, row_stride, total);
   if (rows > 0) add_slot(count, x, rows, row_stride, total);
-#pragma GCC unroll 8
+  FLOW_UNROLL(8)
   for (int v = 0; v < count; v++) vd_store(to + v * HALF, total[v]);
 }
 
@@ -143,7 +143,7 @@ static void sum_slots_of_floats(const void *x_, int64_t rows, int64_t in_slot, i
     const type *x = x_;                                                                                                \
     type *to = accumulators;                                                                                           \
     for (int64_t r = 0; r < rows; r++, x += row_stride) {                                                              \
-      _Pragma("GCC ivdep")                                                                                             \
+      FLOW_NO_OVERLAP                                                                                                  \
       for (int64_t j = 0; j < columns; j++) to[j] += x[j];                                                             \
     }                                                                                                                  \
   }

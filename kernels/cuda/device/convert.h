@@ -11,8 +11,9 @@
 #include <cuda_fp16.h>
 #define UNROLL _Pragma("unroll")
 #else
+#include "base/loops.h"
 #include "tensor/tensor.h"
-#define UNROLL _Pragma("GCC unroll 8")
+#define UNROLL FLOW_UNROLL(8)
 #endif
 
 /* What an op computes in: float for floats up to 32 bits, double, int64_t for integers, conditions (0 or 1). */
