@@ -1,12 +1,13 @@
 /* file_system.c: what tf.io.gfile does with files and folders: look, make, move, copy, remove. Paths are the system's; names
  * such as gs:// are resolved before (lua/flow/io.lua). */
-#define _GNU_SOURCE                /* renameat2 */
+#define _GNU_SOURCE                /* syscall */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "base/memory.h"
 #include "io/file.h"
@@ -146,12 +147,23 @@ static flow_status fail_because_there(const char *action, const char *to)
   return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s exists; give overwrite = true to replace it", action, to);
 }
 
+/* Linux' renameat2, for which musl has no function, with RENAME_NOREPLACE: sets errno to EEXIST where `to` is there. */
+static int rename_to_free(const char *from, const char *to)
+{
+#ifdef SYS_renameat2
+  return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 1u << 0);
+#else
+  errno = ENOSYS;
+  return -1;
+#endif
+}
+
 flow_status flow_rename_path(const char *from, const char *to, int overwrite)
 {
   FLOW_TRY(check_path("rename", from));
   FLOW_TRY(check_path("rename", to));
   if (!overwrite) {
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return FLOW_OK;
+    if (rename_to_free(from, to) == 0) return FLOW_OK;
     if (errno == EEXIST) return fail_because_there("rename", to);
     if (errno != EINVAL && errno != ENOSYS) return fail_by_errno("rename", from);
     if (flow_path_kind(to) != FLOW_PATH_NONE) return fail_because_there("rename", to);    /* file systems that cannot do it at once */

@@ -15,7 +15,11 @@ static const size_t max_partial_bytes = (size_t)64 << 20;
  * grouped into chunks, so where there are any the size is the instruction set's, not this machine's. */
 static size_t chunk_budget(int sums)
 {
+#ifdef _SC_LEVEL2_CACHE_SIZE
   long level2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#else
+  long level2 = 0;       /* musl does not say */
+#endif
   size_t nominal = flow_cpu_device()->cache_bytes, bytes = sums || level2 <= 0 ? nominal : (size_t)level2;
   return bytes / 5 * 3;
 }

@@ -1,0 +1,16 @@
+# aarch64.cmake: builds for 64-bit ARM on another machine, with Debian's cross compiler and the libraries in FLOW_SYSROOT, and runs tests in
+# QEMU. scripts/cross makes such a folder.
+set(FLOW_SYSROOT "" CACHE PATH "Folder that stands for / of the other machine")
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES FLOW_SYSROOT)
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+set(CMAKE_SYSROOT ${FLOW_SYSROOT})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(ENV{PKG_CONFIG_SYSROOT_DIR} ${FLOW_SYSROOT})
+set(ENV{PKG_CONFIG_LIBDIR} ${FLOW_SYSROOT}/usr/lib/aarch64-linux-gnu/pkgconfig)
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L ${FLOW_SYSROOT})

@@ -1,0 +1,12 @@
+# musl.cmake: builds against musl in place of glibc, with Debian's musl-gcc and the libraries in FLOW_SYSROOT. scripts/cross makes such a folder.
+set(FLOW_SYSROOT "" CACHE PATH "Folder with usr/include and usr/lib of what was built for musl")
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES FLOW_SYSROOT)
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR ${CMAKE_HOST_SYSTEM_PROCESSOR})
+set(CMAKE_C_COMPILER musl-gcc)
+set(CMAKE_C_FLAGS_INIT "-isystem ${FLOW_SYSROOT}/usr/include")
+set(CMAKE_FIND_ROOT_PATH ${FLOW_SYSROOT})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
