@@ -110,7 +110,7 @@ static flow_status scan_record(scanner *s)
   int64_t line = s->line;
   int before = csv->count, last = 0;
   while (!last) {
-    char *closing = NULL;
+    char *closing = s->next;
     if (s->next < s->end && *s->next == '"') FLOW_TRY(scan_quoted(s, &closing));
     else FLOW_TRY(scan_bare(s, &closing));
     last = at_line_end(s);

@@ -232,7 +232,7 @@ static size_t write_header(const flow_tensor *tensor, char *header, int size)
   flow_text_add(&text, "%*s\n", blanks, "");
   memcpy(header, "\x93NUMPY\x01\x00", PREFIX_BYTES);
   flow_put_little_endian(header + PREFIX_BYTES, (uint64_t)text.length, 2);
-  return (size_t)(PREFIX_BYTES + 2 + text.length);
+  return (size_t)PREFIX_BYTES + 2 + (size_t)text.length;
 }
 
 flow_status flow_tensor_save_npy(const flow_tensor *tensor, const char *path)
