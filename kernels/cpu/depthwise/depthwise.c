@@ -188,9 +188,10 @@ static void add_bias_gradient(const flow_geometry *s, const float *g, float *db)
     const float *from = g + channel;
     vf sums[8] = { { 0 } };
     int64_t p = 0;
-    for (; p + 8 <= pixels; p += 8, from += 8 * c)
+    for (; p + 8 <= pixels; p += 8, from += 8 * c) {
       FLOW_UNROLL(8)
       for (int k = 0; k < 8; k++) sums[k] += lanes == VL ? vf_load(from + k * c) : vf_load_part(from + k * c, lanes);
+    }
     for (; p < pixels; p++, from += c) sums[0] += vf_load_part(from, lanes);
     vf sum = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
     vf_store_part(db + channel, vf_load_part(db + channel, lanes) + sum, lanes);
