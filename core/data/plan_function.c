@@ -110,7 +110,7 @@ static flow_status run(const plan_function *self, plan_worker *w, const flow_ele
     w->instance = larger;
   }
   for (int i = 0; i < self->input_count; i++) inputs[i] = in->tensors[self->inputs[i]];
-  w->instance->base = (flow_scalars){ .seed = key->pass, .step = key->index };
+  w->instance->run->given = (flow_scalars){ .seed = key->pass, .step = key->index };
   return flow_instance_run(w->context, w->instance, inputs, self->input_count, outputs);
 }
 

@@ -20,8 +20,8 @@ static size_t lowest_gap(const flow_block *block, flow_block *const *placed, int
   for (int i = 0; i < count; i++) {
     if (placed[i]->end < block->begin || block->end < placed[i]->begin) continue;
     if (placed[i]->offset >= offset + block->bytes) break;
-    size_t behind = placed[i]->offset + placed[i]->bytes;
-    if (behind > offset) offset = behind;
+    size_t end = placed[i]->offset + placed[i]->bytes;
+    if (end > offset) offset = end;
   }
   return offset;
 }

@@ -172,9 +172,9 @@ static int find_rounds(const flow_graph *graph, int *round)
     for (int i = 0; i < graph->nodes[n].input_count; i++) {
       const flow_value *v = &graph->values[graph->nodes[n].inputs[i]];
       if (v->kind != FLOW_VALUE_RESULT) continue;
-      int behind = round[v->node] + ((flow_op(graph->nodes[v->node].op)->flags & FLOW_OP_COLLECTIVE) != 0);
-      if (behind > round[n]) round[n] = behind;
-      if (behind > last) last = behind;
+      int after = round[v->node] + ((flow_op(graph->nodes[v->node].op)->flags & FLOW_OP_COLLECTIVE) != 0);
+      if (after > round[n]) round[n] = after;
+      if (after > last) last = after;
     }
     if (!flow_is_advanced(graph, &graph->nodes[n])) continue;
     if (advanced > round[n]) round[n] = advanced;
@@ -425,7 +425,7 @@ static flow_status fill_plan(flow_plan *plan, flow_tensor *const *outputs, int c
     if (s.live[n] && !s.done[n])
       status = flow_fail(FLOW_INTERNAL, "plan: op %s (node %d) could not be scheduled", flow_op(graph->nodes[n].op)->name, n);
   for (int k = plan->order_count; k > 0 && s.tail[plan->order[k - 1]]; k--)
-    if (flow_op(graph->nodes[plan->order[k - 1]].op)->flags & FLOW_OP_CHECKS && plan->guarded < k) plan->guarded = k;
+    if (flow_op(graph->nodes[plan->order[k - 1]].op)->flags & FLOW_OP_CHECKS && plan->undo_end < k) plan->undo_end = k;
   flow_free(block);
   if (status != FLOW_OK) return status;
   return find_lifetimes(plan);

@@ -34,7 +34,7 @@ struct flow_plan {
   flow_graph    *graph;                /* closed */
   int           *order;                /* nodes in running order */
   int            order_count;
-  int            guarded;              /* effects in order[0 .. guarded) are undone if something after them refuses data */
+  int            undo_end;             /* effects in order[0 .. undo_end) are undone if something after them refuses data */
   flow_segment  *segments;
   int            segment_count;
   flow_lifetime *lifetimes;            /* [value]; of roots only (flow_graph_root) */

@@ -169,8 +169,8 @@ flow_status flow_make_arena(flow_instance *instance, const char *read)
   instance->arena = arena;
   for (int v = 0; v < plan->graph->value_count; v++) {
     const flow_value *value = &plan->graph->values[v];
-    if (instance->offsets[v] != FLOW_NOT_PLACED) instance->bases[v] = instance->arena + instance->offsets[v];
-    else if (value->kind == FLOW_VALUE_CONSTANT) FLOW_TRY(flow_base_of(instance, value->tensor, &instance->bases[v]));
+    if (instance->offsets[v] != FLOW_NOT_PLACED) instance->part.bases[v] = instance->arena + instance->offsets[v];
+    else if (value->kind == FLOW_VALUE_CONSTANT) FLOW_TRY(flow_base_of(instance, value->tensor, &instance->part.bases[v]));
   }
   return FLOW_OK;
 }

@@ -1,6 +1,6 @@
 /* choose.c: what is chosen for the rows of a run, and decides its bits: kernels, by classes of rows, and how rows are grouped. See
  * instance.h. */
-#include "run/instance.h"
+#include "run/binding.h"
 
 #include "graph/graph.h"
 #include "tensor/place.h"
@@ -43,7 +43,7 @@ static flow_call describe_call(const flow_instance *instance, int e, int64_t row
   return (flow_call){ .op = node->op, .attributes = &node->attributes, .input_count = entry->input_count,
                       .output_count = entry->output_count, .inputs = operands, .outputs = operands + entry->input_count,
                       .exact = instance->plan->graph->exact, .partial = instance->plan->segments[entry->segment].by_rows,
-                      .scalars = &instance->scalars };
+                      .scalars = &instance->part.scalars };
 }
 
 flow_status flow_choose_kernel(flow_instance *instance, int s, int e, int class, flow_operand *operands, flow_queue *queue)

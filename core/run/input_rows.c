@@ -1,4 +1,4 @@
-/* input_rows.c: see gather.h. */
+/* input_rows.c: see input_rows.h. */
 #include "run/input_rows.h"
 
 #include <string.h>
@@ -29,16 +29,16 @@ static flow_status make_room(flow_tensor **room, const flow_tensor *input, int64
   return flow_tensor_new_uninitialized(input->dtype, input->rank, shape, room);
 }
 
-flow_status flow_gather_on_host(flow_instance *lead, flow_tensor *const *inputs, int count, const flow_tensor *order, int64_t first,
-                                int64_t rows, flow_tensor *const **out)
+flow_status flow_gather_on_host(flow_run_state *run, const flow_graph *graph, flow_tensor *const *inputs, const flow_tensor *order,
+                                int64_t first, int64_t rows, flow_tensor *const **out)
 {
-  const flow_graph *graph = lead->plan->graph;
-  if (!lead->gathered) {
+  int count = graph->input_count;
+  if (!run->input_rows) {
     void *block;
     FLOW_TRY(flow_alloc_zero(2 * sizeof(flow_tensor *) * (size_t)(count + 1), &block));
-    lead->gathered = block;
+    run->input_rows = block;
   }
-  flow_tensor **room = lead->gathered, **given = room + count;      /* what is given: the room, or the input itself */
+  flow_tensor **room = run->input_rows, **given = room + count;      /* what is given: the room, or the input itself */
   for (int i = 0; i < count; i++) {
     const flow_signature *signature = &graph->values[graph->inputs[i]].signature;
     given[i] = inputs[i];
@@ -51,11 +51,11 @@ flow_status flow_gather_on_host(flow_instance *lead, flow_tensor *const *inputs,
   return FLOW_OK;
 }
 
-void flow_release_gathered(flow_instance *lead)
+void flow_release_input_rows(flow_run_state *run, const flow_graph *graph)
 {
-  for (int i = 0; lead->gathered && i < lead->plan->graph->input_count; i++) flow_tensor_release(lead->gathered[i]);
-  flow_free(lead->gathered);
-  lead->gathered = NULL;
+  for (int i = 0; run->input_rows && i < graph->input_count; i++) flow_tensor_release(run->input_rows[i]);
+  flow_free(run->input_rows);
+  run->input_rows = NULL;
 }
 
 /* ---- on a device ------------------------------------------------------------------------------------------------------------ */

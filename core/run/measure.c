@@ -1,6 +1,6 @@
 /* measure.c: times of an instance's kernels one by one, every variant that supports the call, on operands of its own: how
  * costs are checked against the clock (flowlua bench --ops). One thread, the whole batch at once. */
-#include "run/instance.h"
+#include "run/binding.h"
 #include <math.h>
 #include <string.h>
 #include "convolution_geometry.h"
@@ -144,7 +144,7 @@ flow_status flow_instance_measure(const flow_instance *instance, int index, int 
   memset(out, 0, sizeof *out);
   if (index < 0 || index >= instance->plan->order_count)
     return flow_fail(FLOW_INVALID_ARGUMENT, "flow_instance_measure: entry %d of %d", index, instance->plan->order_count);
-  if (instance->accelerated)
+  if (instance->device)
     return flow_fail(FLOW_UNSUPPORTED, "kernels of a GPU are not measured one by one: flow.profile tells their times in a run");
   const flow_entry *entry = &instance->entries[index];
   const flow_node *node = &instance->plan->graph->nodes[entry->node];
@@ -162,7 +162,7 @@ flow_status flow_instance_measure(const flow_instance *instance, int index, int 
   flow_call call = { .op = node->op, .attributes = &node->attributes, .input_count = entry->input_count,
                      .output_count = entry->output_count, .inputs = operands, .outputs = operands + entry->input_count,
                      .exact = instance->plan->graph->exact, .partial = instance->plan->segments[entry->segment].by_rows,
-                     .scalars = &instance->scalars };
+                     .scalars = &instance->part.scalars };
   flow_status status = FLOW_OK;
   describe(&call, out->shape, sizeof out->shape);
   out->variant = kernel->variant;

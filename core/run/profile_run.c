@@ -7,7 +7,7 @@ static double output_bytes(const flow_instance *instance, const flow_entry *entr
   for (int i = 0; i < entry->output_count; i++) {
     const flow_binding *binding = &entry->bindings[entry->input_count + i];
     if (binding->mode == FLOW_BIND_NONE) continue;
-    bytes += (double)flow_value_bytes(&instance->plan->graph->values[binding->value].signature, instance->rows);
+    bytes += (double)flow_value_bytes(&instance->plan->graph->values[binding->value].signature, instance->part.rows);
   }
   return bytes;
 }
@@ -17,15 +17,16 @@ static void note_memory(flow_profile *profile, const flow_instance *instance)
 {
   double members = (double)instance->member_count * (double)(instance->local_bytes + instance->scratch_bytes);
   double memory = (double)instance->arena_bytes + members;
-  for (int i = 0; i < instance->saved_count; i++) memory += (double)instance->saved[i].bytes;
+  for (int i = 0; i < instance->undo_count; i++) memory += (double)instance->undo_log[i].bytes;
   if ((double)instance->arena_bytes > profile->arena) profile->arena = (double)instance->arena_bytes;
   if (memory > profile->memory) profile->memory = memory;
 }
 
-void flow_profile_add_run(flow_profile *profile, const flow_instance *instance, double wall)
+void flow_profile_add_run(flow_profile *profile, const flow_replica_set *set, double wall)
 {
+  const flow_instance *instance = set->lead;
   double inside = 0;
-  int members = instance->replica_count > 1 ? 1 : instance->members_ran;      /* of several replicas what the first one's member did */
+  int members = set->count > 1 ? 1 : set->run.members;      /* of several replicas what the first one's member did */
   for (int e = 0; e < instance->plan->order_count; e++) {
     const flow_entry *entry = &instance->entries[e];
     if (entry->alias) continue;
@@ -35,7 +36,7 @@ void flow_profile_add_run(flow_profile *profile, const flow_instance *instance, 
     for (int i = 0; i < entry->input_count && i < 2; i++) {
       const flow_signature *signature = &instance->plan->graph->values[entry->bindings[i].value].signature;
       shapes[i].rank = signature->rank;
-      flow_resolve_shape(signature, instance->rows, shapes[i].shape);
+      flow_resolve_shape(signature, instance->part.rows, shapes[i].shape);
     }
     int number = flow_profile_add(profile, flow_op(instance->plan->graph->nodes[entry->node].op)->name, entry->kernel->variant, shapes,
                                   entry->input_count, seconds / members, output_bytes(instance, entry));

@@ -198,12 +198,12 @@ static flow_status collect(flow_exchange *exchange, void *const *arrays, int cou
   return keep(self, flow_communicator_collect(self->communicator, arrays, count, unit, first, received));
 }
 
-static flow_status share(flow_exchange *exchange, int64_t bytes, flow_common *out)
+static flow_status share_region(flow_exchange *exchange, int64_t bytes, flow_shared_region *out)
 {
   flow_communication *self = (flow_communication *)exchange;
-  *out = (flow_common){ .number = 0 };
+  *out = (flow_shared_region){ .number = 0 };
   FLOW_TRY(drain(self));
-  return keep(self, flow_communicator_share_memory(self->communicator, bytes, out));
+  return keep(self, flow_communicator_share_region(self->communicator, bytes, out));
 }
 
 flow_status flow_communication_broadcast(flow_communication *self, int from, void *data, int64_t bytes)
@@ -244,7 +244,7 @@ flow_status flow_communication_start(flow_communicator *communicator, int pairwi
   }
   self->exchange = (flow_exchange){ .workers = communicator->size, .worker = communicator->rank, .begin = begin, .finish = finish,
                                      .all_gather = all_gather };
-  if (flow_communicator_is_shared(communicator)) self->exchange.collect = collect, self->exchange.share = share;
+  if (flow_communicator_is_shared(communicator)) self->exchange.collect = collect, self->exchange.share_region = share_region;
   self->communicator = communicator;
   self->neighbours = flow_communicator_is_shared(communicator) ? communicator->size : 1;
 

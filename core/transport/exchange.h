@@ -11,10 +11,10 @@
 enum { FLOW_MOST_COLLECTED = 65536, FLOW_MOST_ARRAYS = 4 };      /* bytes that collect hands over at once; arrays that it takes */
 
 /* Memory that all workers see, from a page's boundary on, with anything in it. munmap gives it back, at any time. */
-typedef struct flow_common {
+typedef struct flow_shared_region {
   char   *memory;
   int64_t bytes, number;       /* which of the exchange's it is, from 1, the same at all workers; 0: there is none */
-} flow_common;
+} flow_shared_region;
 
 typedef struct flow_exchange flow_exchange;
 struct flow_exchange {
@@ -31,8 +31,8 @@ struct flow_exchange {
    * Nobody returns before all have called: where there are no units they meet. After a failure received[w] is how many units are there from
    * the start of worker w's part, in all arrays; the rest is as it was. */
   flow_status (*collect)(flow_exchange *self, void *const *arrays, int count, int64_t unit, const int64_t *first, int64_t *received);
-  /* (optional, as collect) *out: so many bytes that all workers see; none (number 0), at all workers, if one of them cannot. */
-  flow_status (*share)(flow_exchange *self, int64_t bytes, flow_common *out);
+  /* (optional, as collect) *out: this many bytes that all workers see; none (number 0), at all workers, if one of them cannot. */
+  flow_status (*share_region)(flow_exchange *self, int64_t bytes, flow_shared_region *out);
   /* (optional, default: nobody wants to know) The step that begins, for what is said when a worker is lost. */
   void (*progress)(flow_exchange *self, int64_t step);
   /* (optional) "worker:1 10.0.0.2:2222", valid until the thread has asked for three more. */

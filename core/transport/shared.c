@@ -427,6 +427,6 @@ static void close_rank(flow_communicator *communicator)
 
 const flow_transport flow_transport_shared = {
   .name = "shared", .all_reduce = all_reduce, .broadcast = broadcast, .all_gather = all_gather, .barrier = barrier,
-  .collect = flow_shared_collect, .share = flow_shared_share, .abort = abort_group,
+  .collect = flow_shared_collect, .share_region = flow_shared_share_region, .abort = abort_group,
   .close = close_rank,
 };

@@ -59,7 +59,7 @@ typedef struct flow_shared {
   flow_communicator *inner;              /* over which the ranks found each other; closed and aborted with this */
   flow_shared_group *group;
   size_t             bytes;              /* of the mapping */
-  unsigned           step;               /* steps behind us, modulo 2^32 */
+  unsigned           step;               /* steps done, modulo 2^32 */
   flow_failure       failure;            /* our own copy of the reason */
   uint64_t           probe;              /* random: peers that read it can read all that they are told the address of */
   int                reads;              /* all ranks can read each other's memory */
@@ -100,7 +100,7 @@ void       *flow_shared_memory_make(size_t bytes, flow_shared_file *file);
 /* The same memory in another process, or NULL. */
 void       *flow_shared_memory_open(size_t bytes, const flow_shared_file *file);
 /* See transport/exchange.h. */
-flow_status flow_shared_share(flow_communicator *self, int64_t bytes, flow_common *out);
+flow_status flow_shared_share_region(flow_communicator *self, int64_t bytes, flow_shared_region *out);
 /* Whether this process can read what is at `address` of a peer's memory: 8 bytes, which have to be `expected`. */
 int         flow_shared_can_read(int64_t process, uint64_t address, uint64_t expected);
 

@@ -84,7 +84,7 @@ static flow_status make_for_all(flow_shared *self, int64_t bytes, flow_shared_fi
   return flow_communicator_all_gather(&self->base, &has_it[self->base.size], sizeof *has_it, has_it);
 }
 
-flow_status flow_shared_share(flow_communicator *communicator, int64_t bytes, flow_common *out)
+flow_status flow_shared_share_region(flow_communicator *communicator, int64_t bytes, flow_shared_region *out)
 {
   flow_shared *self = (flow_shared *)communicator;
   flow_shared_file file = { .descriptor = -1 };
@@ -97,6 +97,6 @@ flow_status flow_shared_share(flow_communicator *communicator, int64_t bytes, fl
   if (self->base.rank == 0 && file.descriptor >= 0) close((int)file.descriptor);
   if (memory && !all) munmap(memory, (size_t)bytes);
   flow_free(block);
-  if (all) *out = (flow_common){ memory, bytes, ++self->shares };
+  if (all) *out = (flow_shared_region){ memory, bytes, ++self->shares };
   return status;
 }

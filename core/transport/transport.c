@@ -127,12 +127,12 @@ flow_status flow_communicator_collect(flow_communicator *self, void *const *arra
   return self->transport->collect(self, arrays, count, unit, first, received);
 }
 
-flow_status flow_communicator_share_memory(flow_communicator *self, int64_t bytes, flow_common *out)
+flow_status flow_communicator_share_region(flow_communicator *self, int64_t bytes, flow_shared_region *out)
 {
-  *out = (flow_common){ .number = 0 };
-  if (!self->transport->share) return flow_fail(FLOW_UNSUPPORTED, "%s: the ranks share no memory", self->transport->name);
+  *out = (flow_shared_region){ .number = 0 };
+  if (!self->transport->share_region) return flow_fail(FLOW_UNSUPPORTED, "%s: the ranks share no memory", self->transport->name);
   if (bytes < 1) return flow_fail(FLOW_INVALID_ARGUMENT, "%lld bytes cannot be shared", (long long)bytes);
-  return self->transport->share(self, bytes, out);
+  return self->transport->share_region(self, bytes, out);
 }
 
 flow_status flow_communicator_barrier(flow_communicator *self)

@@ -7,7 +7,7 @@
  *
  * Contract of every transport
  *   - All ranks make the same calls with the same counts in the same order. `local` and `shared` find out when they do not and
- *     name both sides; the engines behind the others may not.
+ *     name both sides; the engines of the others need not.
  *   - A sum has the same bits on every rank. It depends on the number of ranks, the transport and the count, never on timing;
  *     `local` and `shared` add in the order of the ranks, ((r0 + r1) + r2) + ...
  *   - One thread at a time uses a communicator, usually the communication thread that opened it. Only abort may be called by any
@@ -70,7 +70,7 @@ typedef struct flow_transport {
   flow_status (*all_gather)(flow_communicator *self, const void *mine, int64_t bytes, void *all);
   flow_status (*collect)(flow_communicator *self, void *const *arrays, int count, int64_t unit, const int64_t *first,
                          int64_t *received);                 /* (optional: `shared` alone has it, as the next) */
-  flow_status (*share)(flow_communicator *self, int64_t bytes, flow_common *out);
+  flow_status (*share_region)(flow_communicator *self, int64_t bytes, flow_shared_region *out);
   flow_status (*barrier)(flow_communicator *self);
   void        (*abort)(flow_communicator *self, const char *reason);
   void        (*close)(flow_communicator *self);
@@ -104,14 +104,14 @@ flow_status flow_communicator_all_gather(flow_communicator *self, const void *mi
 /* These two as transport/exchange.h says; `shared` only, FLOW_UNSUPPORTED elsewhere. */
 flow_status flow_communicator_collect(flow_communicator *self, void *const *arrays, int count, int64_t unit, const int64_t *first,
                                       int64_t *received);
-flow_status flow_communicator_share_memory(flow_communicator *self, int64_t bytes, flow_common *out);
+flow_status flow_communicator_share_region(flow_communicator *self, int64_t bytes, flow_shared_region *out);
 /* Returns when every rank has called it. */
 flow_status flow_communicator_barrier(flow_communicator *self);
 /* From any thread: the pending call and all later ones return FLOW_ABORTED with `reason` (at most 500 bytes are kept). `local`
  * and `shared` abort every rank of the group; to other processes the control plane has to say it. The first abort counts. */
 void        flow_communicator_abort(flow_communicator *self, const char *reason);
 
-/* Seconds since when a call of the engine behind the transport has not come back, during which neither a timeout nor an abort gets
+/* Seconds since when a call of the transport's engine has not come back, during which neither a timeout nor an abort gets
  * through; 0: none is under way, or the transport does not tell. As abort, any thread. */
 double      flow_communicator_inside(const flow_communicator *self);
 

@@ -311,11 +311,11 @@ static void test_one_instance_in_two_threads(void **state)
   flow_instance *instance = instance_of(inference_plan(), 64);
   two_callers(instance, instance, callers);   /* each run is right or refused */
   flow_tensor *out;
-  atomic_store(&instance->running, 1);
+  atomic_store(&instance->run->running, 1);
   FAILS(flow_instance_run(context, instance, callers[0].inputs, 1, &out), FLOW_INVALID_STATE, "one instance per concurrent caller");
   FAILS(flow_instance_run_rows(context, instance, callers[0].inputs, 1, NULL, 0, 64),
         FLOW_INVALID_STATE, "one instance per concurrent caller");
-  atomic_store(&instance->running, 0);
+  atomic_store(&instance->run->running, 0);
   run(instance, callers[0].inputs, 1, &out);
   expect_same_bits(out, callers[0].expected);
 }

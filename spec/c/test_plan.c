@@ -456,9 +456,9 @@ static void test_gradients_lie_in_the_arena(void **state)
     if (node->op != FLOW_OP_pack) continue;
     packs++;
     assert_int_equal(node->input_count, NET_VARIABLES);
-    const char *place = instance->bases[node->outputs[0]];
+    const char *place = instance->part.bases[node->outputs[0]];
     for (int i = 0; i < node->input_count; i++) {
-      assert_ptr_equal(instance->bases[plan->roots[node->inputs[i]]], place);
+      assert_ptr_equal(instance->part.bases[plan->roots[node->inputs[i]]], place);
       place += flow_value_bytes(&plan->graph->values[node->inputs[i]].signature, 1);
     }
   }

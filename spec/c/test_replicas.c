@@ -2,6 +2,7 @@
  * leaves; workers that add up through the communication thread. Workers are threads here, with a plan and variables of their own. */
 #define _GNU_SOURCE
 #include "graphs.h"
+#include "run/replicas/replica_set.h"
 #include "autodiff/apply.h"
 
 #include <pthread.h>
@@ -149,8 +150,8 @@ static void outputs_are_put_together(void **state)
   run(instance, &batch, 1, outputs);
   expect_same_bits(outputs[0], negative);
   expect_close(outputs[1], sum_of(batch), 1e-6);
-  assert_int_equal(instance->replicas[2]->part_first, 6);
-  assert_int_equal(instance->replicas[2]->rows, 1);
+  assert_int_equal(instance->set->replicas[2]->part.first, 6);
+  assert_int_equal(instance->set->replicas[2]->part.rows, 1);
 
   flow_tensor *each[3] = { noise(2, SHAPE(1, 2), 4), noise(2, SHAPE(0, 2), 5), noise(2, SHAPE(3, 2), 6) };
   OK(flow_instance_run_each(context, instance, each, 1, outputs));
@@ -183,7 +184,7 @@ static void members_without_rows_help(void **state)
     OK(flow_instance_run_each(context, instance, each, 1, outputs));
     expect_same_bits(outputs[2], expected);
     for (int i = 0; i < 4; i++) flow_tensor_release(outputs[i]);
-    const flow_instance *late = instance->replicas[1];
+    const flow_instance *late = instance->set->replicas[1];
     helped = late->member_count == 2 && late->members[0].rows == ROWS;
   }
   assert_true(helped);
@@ -315,16 +316,16 @@ static flow_status collect_from_threads(flow_exchange *exchange, void *const *ar
 }
 
 /* As between processes: everybody maps the first one's memory for himself. */
-static flow_status share_with_threads(flow_exchange *exchange, int64_t bytes, flow_common *out)
+static flow_status share_with_threads(flow_exchange *exchange, int64_t bytes, flow_shared_region *out)
 {
   collector *self = (collector *)exchange;
   int mine = exchange->worker == 0 ? memfd_create("common", 0) : -1, all[3];
   if (mine >= 0) assert_int_equal(ftruncate(mine, bytes), 0);
   FLOW_TRY(self->inner->all_gather(self->inner, &mine, sizeof mine, all));
   self->asked++;
-  *out = (flow_common){ .number = 0 };
+  *out = (flow_shared_region){ .number = 0 };
   if (self->shares == SHARES) {
-    *out = (flow_common){ mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, all[0], 0), bytes, self->asked };
+    *out = (flow_shared_region){ mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, all[0], 0), bytes, self->asked };
     assert_true(out->memory != MAP_FAILED);
   }
   FLOW_TRY(self->inner->all_gather(self->inner, &mine, sizeof mine, all));
@@ -335,7 +336,7 @@ static flow_status share_with_threads(flow_exchange *exchange, int64_t bytes, fl
 static collector collector_of(flow_exchange *inner, sharing shares, int fails_at)
 {
   return (collector){ .exchange = { .workers = inner->workers, .worker = inner->worker, .begin = begin_inner, .finish = finish_inner,
-    .all_gather = all_gather_inner, .collect = collect_from_threads, .share = shares == FETCHES ? NULL : share_with_threads },
+    .all_gather = all_gather_inner, .collect = collect_from_threads, .share_region = shares == FETCHES ? NULL : share_with_threads },
     .inner = inner, .shares = shares, .fails_at = fails_at };
 }
 

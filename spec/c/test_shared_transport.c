@@ -100,22 +100,22 @@ static void a_part_cannot_be_read(void **state)
   run_all(2, collect_from_nobody);
 }
 
-/* ---- common memory ------------------------------------------------------------------------------------------------------------------- */
+/* ---- shared regions ------------------------------------------------------------ */
 
 static int see_the_same(worker *self)
 {
-  flow_common common, refused;
+  flow_shared_region region, refused;
   for (int64_t number = 1; number <= 3; number++) {
     int64_t bytes = number * 5000;
-    CHECK(keep(self, flow_communicator_share_memory(self->link, bytes, &common)));
-    CHECK(common.bytes == bytes && common.number == number);
-    for (int64_t i = self->rank; i < bytes; i += self->size) common.memory[i] = (char)content((int)number, self->rank, i);
+    CHECK(keep(self, flow_communicator_share_region(self->link, bytes, &region)));
+    CHECK(region.bytes == bytes && region.number == number);
+    for (int64_t i = self->rank; i < bytes; i += self->size) region.memory[i] = (char)content((int)number, self->rank, i);
     CHECK(keep(self, flow_communicator_barrier(self->link)));
-    for (int64_t i = 0; i < bytes; i++) CHECK(common.memory[i] == (char)content((int)number, (int)(i % self->size), i));
-    CHECK(munmap(common.memory, (size_t)bytes) == 0);
-    CHECK(keep(self, flow_communicator_share_memory(self->link, INT64_MAX, &refused)) && refused.number == 0);
+    for (int64_t i = 0; i < bytes; i++) CHECK(region.memory[i] == (char)content((int)number, (int)(i % self->size), i));
+    CHECK(munmap(region.memory, (size_t)bytes) == 0);
+    CHECK(keep(self, flow_communicator_share_region(self->link, INT64_MAX, &refused)) && refused.number == 0);
   }
-  CHECK(flow_communicator_share_memory(self->link, 0, &refused) == FLOW_INVALID_ARGUMENT);
+  CHECK(flow_communicator_share_region(self->link, 0, &refused) == FLOW_INVALID_ARGUMENT);
   return 0;
 }
 

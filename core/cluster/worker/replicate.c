@@ -1,6 +1,6 @@
-/* replicate.c: instances of plans over the replicas of several workers: where core/graph and a worker meet. */
+/* replicate.c: instances of plans over the replicas of several workers: where core/run and a worker meet. */
 #include "cluster/worker/worker.h"
-#include "run/instance.h"
+#include "run/replicas/replica_set.h"
 
 flow_status flow_instance_replicate(flow_instance *instance, int local, flow_device_group *group, flow_worker *worker)
 {

@@ -128,13 +128,13 @@ static flow_status collect(flow_exchange *self, void *const *arrays, int count, 
   return flow_worker_explain((flow_worker *)self, thread->collect(thread, arrays, count, unit, first, received));
 }
 
-static flow_status share(flow_exchange *self, int64_t bytes, flow_common *out)
+static flow_status share_region(flow_exchange *self, int64_t bytes, flow_shared_region *out)
 {
   flow_exchange *thread = thread_of((flow_worker *)self);
-  *out = (flow_common){ .number = 0 };
-  if (!thread || !thread->share) return FLOW_OK;
+  *out = (flow_shared_region){ .number = 0 };
+  if (!thread || !thread->share_region) return FLOW_OK;
   begin_call((flow_worker *)self);
-  return flow_worker_explain((flow_worker *)self, thread->share(thread, bytes, out));
+  return flow_worker_explain((flow_worker *)self, thread->share_region(thread, bytes, out));
 }
 
 static void progress(flow_exchange *self, int64_t step)
@@ -148,7 +148,7 @@ void flow_worker_set_exchange(flow_worker *worker)
 {
   worker->exchange = (flow_exchange){ .workers = flow_cluster_workers(worker->cluster), .worker = flow_cluster_id(worker->cluster),
                                      .begin = begin, .finish = finish, .all_gather = all_gather,
-                                     .collect = collect, .share = share, .progress = progress, .name = name_of };
+                                     .collect = collect, .share_region = share_region, .progress = progress, .name = name_of };
 }
 
 int flow_worker_shares_memory(const flow_worker *worker)

@@ -67,7 +67,7 @@ static int find_or_add(chain *c, int value)
   return c->input_count++;
 }
 
-/* The steps of `from` after those in `to`, with registers renumbered: inputs by map[], steps behind `first`. */
+/* The steps of `from` after those in `to`, with registers renumbered: inputs by map[], steps after `first`. */
 static void append_steps(chain *to, const chain *from, const int *map, int first)
 {
   for (int s = 0; s < from->attributes.fused.count; s++) {

@@ -325,7 +325,7 @@ flow_status open_rank(int rank, int size, const flow_transport_options *options,
 
 const flow_transport transport = {
   .name = "gloo", .open = open_rank, .all_reduce = all_reduce, .broadcast = broadcast, .all_gather = all_gather,
-  .collect = nullptr, .share = nullptr, .barrier = barrier,
+  .collect = nullptr, .share_region = nullptr, .barrier = barrier,
   .abort = abort_calls, .close = close_rank, .inside = nullptr,
 };
 

@@ -2,6 +2,7 @@
 #include "run/device/all_reduce_by_host.h"
 
 #include "run/device/device_group.h"
+#include "run/replicas/replica_set.h"
 
 struct flow_device_sums {
   char   *memory;
@@ -20,7 +21,7 @@ static size_t bytes_of(const flow_instance *replica, int segment)
   return flow_value_bytes(&replica->plan->graph->values[sum_of(replica, segment)->value].signature, 1);
 }
 
-static char *on_device(const flow_instance *replica, int segment) { return replica->bases[sum_of(replica, segment)->root]; }
+static char *on_device(const flow_instance *replica, int segment) { return replica->part.bases[sum_of(replica, segment)->root]; }
 
 static const flow_accelerator_functions *functions_of(const flow_instance *replica)
 {
@@ -64,7 +65,7 @@ void flow_device_sums_start(flow_device_sums *sums) { sums->pending = -1; }
 
 static void fail_if(const flow_instance *replica, flow_status status)
 {
-  if (status != FLOW_OK) flow_failure_take(&replica->lead->verdict, status);
+  if (status != FLOW_OK) flow_failure_take(&replica->run->verdict, status);
 }
 
 /* The last sum is that of the whole body: its copy tells, too, whether an op has refused data. Then nothing is sent, and no worker makes
@@ -79,44 +80,37 @@ static flow_status fetch(const flow_device_sums *sums, const flow_instance *repl
 /* Adds up the pending sum over the replicas here, and lets it begin over the workers. */
 static void deliver(flow_device_sums *sums, flow_instance *replica, int member, flow_queue *queue, flow_queue *copies)
 {
-  flow_instance *lead = replica->lead;
+  flow_replica_set *set = replica->set;
   int segment = sums->pending;
   sums->pending = -1;
   if (segment < 0) return;
-  if (!flow_failure_is_set(&lead->verdict)) fail_if(replica, fetch(sums, replica, segment, queue, copies));
-  flow_device_group_meet(lead->group);
-  if (lead->replica_count > 1 && !flow_failure_is_set(&lead->verdict)) flow_add_replicas(lead, segment, member, lead->replica_count);
-  flow_device_group_meet(lead->group);
-  if (member == 0 && lead->exchange) flow_send_sum(lead, segment);
+  if (!flow_failure_is_set(&set->run.verdict)) fail_if(replica, fetch(sums, replica, segment, queue, copies));
+  flow_device_group_meet(set->group);
+  if (set->count > 1 && !flow_failure_is_set(&set->run.verdict)) flow_add_replicas(set, segment, member, set->count);
+  flow_device_group_meet(set->group);
+  if (member == 0 && set->exchange) flow_send_sum(set, segment);
 }
 
 void flow_device_sums_begin(flow_device_sums *sums, flow_instance *replica, int member, int segment, flow_queue *queue,
                             flow_queue *copies)
 {
-  deliver(sums, replica, member, queue, copies);      /* the one before: the device has this part to do meanwhile */
+  deliver(sums, replica, member, queue, copies);      /* the one before: the device has this section to do meanwhile */
   sums->back[segment] = 0;
   sums->pending = segment;
-  if (!flow_failure_is_set(&replica->lead->verdict) && segment != replica->last_sum)
+  if (!flow_failure_is_set(&replica->run->verdict) && segment != replica->last_sum)
     fail_if(replica, functions_of(replica)->follow(copies, queue));
-}
-
-/* Of sums that travel together some may not have been sent yet. */
-static int is_made(const flow_instance *lead, int segment)
-{
-  const flow_stage *stage = &lead->stages[segment];
-  return stage->collective && (!lead->exchange || stage->staged < 0 || stage->staged < lead->staged_begin);
 }
 
 void flow_device_sums_finish(flow_device_sums *sums, flow_instance *replica, int member, int segment, flow_queue *queue,
                              flow_queue *copies)
 {
-  flow_instance *lead = replica->lead;
+  flow_replica_set *set = replica->set;
   deliver(sums, replica, member, queue, copies);
-  if (member == 0 && lead->exchange) flow_receive_sums(lead, segment);
-  flow_device_group_meet(lead->group);
-  for (int s = 0; s <= segment && !flow_failure_is_set(&lead->verdict); s++) {
-    if (!is_made(lead, s) || sums->back[s]) continue;
-    const char *made = flow_device_sum(lead->sums, s);
+  if (member == 0 && set->exchange) flow_receive_sums(set, segment);
+  flow_device_group_meet(set->group);
+  for (int s = 0; s <= segment && !flow_failure_is_set(&set->run.verdict); s++) {
+    if (!flow_sum_is_made(set, s) || sums->back[s]) continue;
+    const char *made = flow_device_sum(set->lead->sums, s);
     fail_if(replica, functions_of(replica)->upload(queue, on_device(replica, s), made, bytes_of(replica, s)));
     sums->back[s] = 1;
   }

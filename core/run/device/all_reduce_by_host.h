@@ -6,19 +6,17 @@
 
 #include "run/instance.h"
 
-typedef struct flow_device_sums flow_device_sums;      /* of one replica */
-
-/* Memory on the host for all sums of the plan. */
+/* Memory on the host for all sums of the plan, of one replica. */
 flow_status flow_device_sums_new(const flow_instance *replica, flow_device_sums **out);
 void        flow_device_sums_release(flow_device_sums *sums);      /* NULL is fine */
 /* Where a sum is on the host. */
 char       *flow_device_sum(const flow_device_sums *sums, int segment);
 
-/* Before the first part of a run. */
+/* Before the first section of a run. */
 void flow_device_sums_start(flow_device_sums *sums);
-/* Behind a part that ends with a sum; copies: a queue for what needs not wait for what is enqueued later. */
+/* After a section that ends with a sum; copies: a queue for what does not wait for what is enqueued later. */
 void flow_device_sums_begin(flow_device_sums *sums, flow_instance *replica, int member, int segment, flow_queue *queue, flow_queue *copies);
-/* Before a part that needs sums: up to that of the segment they are enqueued to be back at the device. */
+/* Before a section that needs sums: up to that of the segment they are enqueued to be back at the device. */
 void flow_device_sums_finish(flow_device_sums *sums, flow_instance *replica, int member, int segment, flow_queue *queue,
                              flow_queue *copies);
 

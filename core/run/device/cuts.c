@@ -2,6 +2,7 @@
 #include "run/device/cuts.h"
 
 #include "run/device/device_run.h"
+#include "run/replicas/replica_set.h"
 
 static int refuses_data(const flow_plan *plan, const flow_segment *segment)
 {
@@ -10,7 +11,7 @@ static int refuses_data(const flow_plan *plan, const flow_segment *segment)
   return 0;
 }
 
-int flow_cut_plan(const flow_instance *instance, int through_host, flow_part *parts)
+int flow_cut_plan(const flow_instance *instance, int through_host, flow_section *sections)
 {
   const flow_plan *plan = instance->plan;
   int count = 0, checks = 0, in_tail = 0, known = -1;
@@ -21,14 +22,14 @@ int flow_cut_plan(const flow_instance *instance, int through_host, flow_part *pa
     if (through_host) needs = begins_tail ? instance->last_sum : instance->stages[s].waits_for;
     if (needs <= known) needs = -1;
     else known = needs;
-    int waits = begins_tail && checks && instance->lead->replica_count > 1 && !flow_accelerated_exchange(instance);
-    if (count == 0 || needs >= 0 || waits || parts[count - 1].sum >= 0)
-      parts[count++] = (flow_part){ .begin = segment->first, .needs = needs, .sum = -1, .waits = waits };
-    parts[count - 1].end = segment->first + segment->count;
-    if (through_host && instance->stages[s].collective) parts[count - 1].sum = s;
+    int waits = begins_tail && checks && instance->set->count > 1 && !flow_device_run_exchange(instance);
+    if (count == 0 || needs >= 0 || waits || sections[count - 1].sum >= 0)
+      sections[count++] = (flow_section){ .begin = segment->first, .needs = needs, .sum = -1, .waits = waits };
+    sections[count - 1].end = segment->first + segment->count;
+    if (through_host && instance->stages[s].collective) sections[count - 1].sum = s;
     checks |= refuses_data(plan, segment);
   }
   if (through_host && instance->last_sum > known)
-    parts[count++] = (flow_part){ .begin = plan->order_count, .end = plan->order_count, .needs = instance->last_sum, .sum = -1 };
+    sections[count++] = (flow_section){ .begin = plan->order_count, .end = plan->order_count, .needs = instance->last_sum, .sum = -1 };
   return count;
 }

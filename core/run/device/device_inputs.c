@@ -1,13 +1,15 @@
 /* device_inputs.c: what a run on a device brings and gives. */
 #include "run/device/device_run_state.h"
-#include "graph/context.h"
-#include "run/input_rows.h"
+
 #include "graph/profile.h"
+#include "run/binding.h"
+#include "run/input_rows.h"
+#include "run/replicas/replica_set.h"
 
 /* From the host: up on the queue of copies, which may be at it while the last run still computes, and from there to where runs read. */
-static flow_status bring_from_host(flow_accelerated *a, int input, const char *host, size_t bytes)
+static flow_status bring_from_host(flow_device_run *a, int input, const char *host, size_t bytes)
 {
-  const flow_accelerator_functions *f = flow_accelerated_functions(a);
+  const flow_accelerator_functions *f = flow_device_run_functions(a);
   size_t at = a->offsets[input];
   flow_queue *queue = flow_place_lock(a->place);
   flow_status status = f->upload(a->copies, a->staged + at, host, bytes);
@@ -18,14 +20,14 @@ static flow_status bring_from_host(flow_accelerated *a, int input, const char *h
   return status;
 }
 
-static flow_status bring_from_device(flow_accelerated *a, int input, flow_place *home, const char *data, size_t bytes)
+static flow_status bring_from_device(flow_device_run *a, int input, flow_place *home, const char *data, size_t bytes)
 {
   FLOW_TRY(flow_place_follow(a->place, home));
   FLOW_TRY(flow_place_copy(a->place, a->inputs + a->offsets[input], data, bytes));
   return flow_place_follow(home, a->place);
 }
 
-static flow_status bring_gathered(flow_accelerated *a, int input, const flow_tensor *table, const flow_tensor *order, int64_t first,
+static flow_status bring_gathered(flow_device_run *a, int input, const flow_tensor *table, const flow_tensor *order, int64_t first,
                                   int64_t rows)
 {
   flow_place *home = flow_tensor_place(table), *named = flow_tensor_place(order);
@@ -39,33 +41,33 @@ static flow_status bring_gathered(flow_accelerated *a, int input, const flow_ten
   return flow_place_follow(named, a->place);
 }
 
-flow_status flow_accelerated_bring(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order, int64_t first)
+/* A tensor as it lies, from a byte on. */
+static flow_status bring_tensor(flow_device_run *a, int input, flow_tensor *tensor, size_t offset, size_t bytes)
 {
-  flow_accelerated *a = instance->accelerated;
-  a->steps = 0;
+  flow_place *home = flow_tensor_place(tensor);
+  flow_tensor *near = NULL;
+  flow_status status = FLOW_OK;
+  if (!home) return bring_from_host(a, input, tensor->data + offset, bytes);
+  if (flow_place_device(home) == flow_place_device(a->place)) return bring_from_device(a, input, home, tensor->data + offset, bytes);
+  FLOW_TRY(flow_tensor_at(tensor, a->place, &near));
+  status = bring_from_device(a, input, a->place, near->data + offset, bytes);
+  flow_tensor_release(near);
+  return status;
+}
+
+flow_status flow_device_run_bring(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order, int64_t first)
+{
+  flow_device_run *a = instance->device;
   const flow_graph *graph = instance->plan->graph;
+  int64_t rows = instance->part.rows;
+  a->steps = 0;
   for (int i = 0; i < graph->input_count; i++) {
     const flow_signature *signature = &graph->values[graph->inputs[i]].signature;
-    size_t bytes = flow_value_bytes(signature, instance->rows), offset = 0;
-    int by_rows = signature->rank > 0 && signature->dims[0] < 0;
-    if (by_rows && !order) offset = (size_t)first * flow_value_bytes(signature, 1);
+    int named = order && signature->rank > 0 && signature->dims[0] < 0;
+    size_t offset, bytes = flow_input_extent(graph, i, first, rows, &offset);
     if (bytes == 0) continue;
-    if (by_rows && order) {
-      FLOW_TRY(bring_gathered(a, i, inputs[i], order, first, instance->rows));
-      continue;
-    }
-    flow_tensor *near = flow_tensor_retain(inputs[i]);
-    flow_place *home = flow_tensor_place(near);
-    flow_status status = FLOW_OK;
-    if (home && flow_place_device(home) != flow_place_device(a->place)) {
-      flow_tensor_release(near);
-      FLOW_TRY(flow_tensor_at(inputs[i], a->place, &near));
-      home = a->place;
-    }
-    if (home) status = bring_from_device(a, i, home, near->data + offset, bytes);
-    else status = bring_from_host(a, i, near->data + offset, bytes);
-    flow_tensor_release(near);
-    FLOW_TRY(status);
+    if (named) FLOW_TRY(bring_gathered(a, i, inputs[i], order, first, rows));
+    else FLOW_TRY(bring_tensor(a, i, inputs[i], offset, bytes));
   }
   return FLOW_OK;
 }
@@ -81,10 +83,10 @@ static flow_status copy_across(flow_place *from, const char *data, flow_tensor *
   return status;
 }
 
-flow_status flow_accelerated_output(const flow_instance *instance, int value, size_t bytes, flow_tensor *output, size_t offset)
+flow_status flow_device_run_output(const flow_instance *instance, int value, size_t bytes, flow_tensor *output, size_t offset)
 {
-  flow_place *place = instance->accelerated->place;
-  const char *data = instance->bases[instance->plan->roots[value]];
+  flow_place *place = instance->device->place;
+  const char *data = instance->part.bases[instance->plan->roots[value]];
   if (flow_tensor_place(output) != place) return copy_across(place, data, output, offset, bytes);
   return flow_place_copy(place, output->data + offset, data, bytes);
 }
@@ -92,19 +94,20 @@ flow_status flow_accelerated_output(const flow_instance *instance, int value, si
 /* ---- steps that take their batches themselves -------------------------------------------------------------------------------- */
 
 /* Whether the input, a table of rows on the device of `a`, can be taken from there. */
-static int is_table(const flow_accelerated *a, const flow_signature *signature, const flow_tensor *input)
+static int is_table(const flow_device_run *a, const flow_signature *signature, const flow_tensor *input)
 {
   const flow_place *home = flow_tensor_place(input);
   return signature->rank > 0 && signature->dims[0] == -1 && home && flow_place_device(home) == flow_place_device(a->place);
 }
 
-int flow_accelerated_takes_batches(const flow_context *context, const flow_instance *lead, flow_tensor *const *inputs, int count,
+int flow_device_run_takes_batches(const flow_context *context, const flow_instance *lead, flow_tensor *const *inputs, int count,
                                    const flow_tensor *order)
 {
-  const flow_accelerated *a = lead->accelerated;
+  const flow_device_run *a = lead->device;
   const flow_graph *graph = lead->plan->graph;
   const flow_profile *profile = context->profile;
-  if (!a || lead->replica_count > 1 || lead->exchange || a->part_count != 1 || lead->saved_count || (profile && profile->active)) return 0;
+  if (!a || lead->set->count > 1 || lead->set->exchange) return 0;
+  if (a->section_count != 1 || lead->undo_count || (profile && profile->active)) return 0;
   if (count != graph->input_count || count == 0) return 0;
   for (int i = 0; i < count; i++)
     if (!is_table(a, &graph->values[graph->inputs[i]].signature, inputs[i])) return 0;
@@ -119,16 +122,16 @@ static void set_table(flow_tables *tables, int i, const flow_batch_table *found)
 }
 
 /* The place does not go on before what is under way with the tensor, or the other way round. */
-static flow_status follow(const flow_accelerated *a, const flow_tensor *tensor, int back)
+static flow_status follow(const flow_device_run *a, const flow_tensor *tensor, int back)
 {
   flow_place *home = tensor ? flow_tensor_place(tensor) : a->place;
   return back ? flow_place_follow(home, a->place) : flow_place_follow(a->place, home);
 }
 
-flow_status flow_accelerated_open_tables(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order, int64_t first,
+flow_status flow_device_run_open_tables(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order, int64_t first,
                                          int steps)
 {
-  flow_accelerated *a = instance->accelerated;
+  flow_device_run *a = instance->device;
   const flow_graph *graph = instance->plan->graph;
   flow_tables *tables = &a->tables;
   const int64_t *named = order ? (const int64_t *)order->data : NULL;
@@ -146,9 +149,9 @@ flow_status flow_accelerated_open_tables(flow_instance *instance, flow_tensor *c
   return follow(a, order, 0);
 }
 
-flow_status flow_accelerated_close_tables(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order)
+flow_status flow_device_run_close_tables(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order)
 {
-  const flow_accelerated *a = instance->accelerated;
+  const flow_device_run *a = instance->device;
   for (int i = 0; i < instance->plan->graph->input_count; i++) FLOW_TRY(follow(a, inputs[i], 1));
   return follow(a, order, 1);
 }

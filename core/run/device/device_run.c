@@ -1,23 +1,24 @@
 /* device_run.c: see device_run.h. */
 #include "run/device/device_run_state.h"
-#include "run/profile_run.h"
 
-#include <stdio.h>
 #include <string.h>
-#include "run/device/all_reduce_by_host.h"
 #include "graph/profile.h"
 #include "graph/variable.h"
+#include "run/binding.h"
+#include "run/device/all_reduce_by_host.h"
+#include "run/profile_run.h"
+#include "run/replicas/replica_set.h"
 #include "tensor/mirrors.h"
 
 enum { ALIGNMENT = 256 };
 
 /* ---- making -------------------------------------------------------------------------------------------------------------- */
 
-static flow_status make(flow_instance *instance, flow_accelerated *a)
+static flow_status make(flow_instance *instance, flow_device_run *a)
 {
   const flow_graph *graph = instance->plan->graph;
   void *block;
-  FLOW_TRY(flow_accelerated_functions(a)->queue_new(flow_place_accelerator(a->place), &a->copies));
+  FLOW_TRY(flow_device_run_functions(a)->queue_new(flow_place_accelerator(a->place), &a->copies));
   for (int i = 0; i < graph->input_count; i++) {
     size_t bytes = flow_value_bytes(&graph->values[graph->inputs[i]].signature, instance->capacity);
     if (bytes == FLOW_NOT_PLACED) return flow_fail(FLOW_INVALID_ARGUMENT, "input %d of a plan has too many elements", i + 1);
@@ -28,107 +29,87 @@ static flow_status make(flow_instance *instance, flow_accelerated *a)
   a->inputs = block;
   FLOW_TRY(flow_place_allocate(a->place, sizeof(flow_batch_step) * FLOW_MOST_RECORDED_STEPS, &block));
   a->batches = block;
-  FLOW_TRY(flow_accelerated_functions(a)->allocate(a->copies, a->input_bytes + 1, &block));
+  FLOW_TRY(flow_device_run_functions(a)->allocate(a->copies, a->input_bytes + 1, &block));
   a->staged = block;
-  for (int i = 0; i < graph->input_count; i++) instance->bases[graph->inputs[i]] = a->inputs + a->offsets[i];
+  for (int i = 0; i < graph->input_count; i++) instance->part.bases[graph->inputs[i]] = a->inputs + a->offsets[i];
   return FLOW_OK;
 }
 
-flow_status flow_accelerated_new(flow_instance *instance)
+flow_status flow_device_run_new(flow_instance *instance)
 {
   const flow_graph *graph = instance->plan->graph;
-  void *block;
-  size_t values = (size_t)graph->value_count + 1, inputs = (size_t)graph->input_count + 1, most = (size_t)flow_most_parts(instance->plan);
-  size_t bytes = sizeof(flow_accelerated) + values * sizeof(char *) + inputs * (sizeof(size_t) + sizeof(flow_batch_table));
-  FLOW_TRY(flow_alloc_zero(bytes, &block));
-  flow_accelerated *a = instance->accelerated = block;
-  a->variables = (char **)(a + 1);
-  a->offsets = (size_t *)(a->variables + values);
+  void *block, *kept;
+  size_t inputs = (size_t)graph->input_count + 1, most = (size_t)flow_most_sections(instance->plan);
+  FLOW_TRY(flow_alloc_zero((FLOW_KEPT_RECORDINGS * sizeof(flow_recording *) + sizeof(flow_section)) * most, &kept));
+  flow_status status = flow_alloc_zero(sizeof(flow_device_run) + inputs * (sizeof(size_t) + sizeof(flow_batch_table)), &block);
+  if (status != FLOW_OK) {
+    flow_free(kept);
+    return status;
+  }
+  flow_device_run *a = instance->device = block;
+  a->offsets = (size_t *)(a + 1);
   a->tables.input = (flow_batch_table *)(a->offsets + inputs);
   a->place = flow_place_retain(instance->place);
-  FLOW_TRY(flow_alloc_zero((FLOW_KEPT_RECORDINGS * sizeof(flow_recording *) + sizeof(flow_part)) * most, &block));
-  for (size_t k = 0; k < FLOW_KEPT_RECORDINGS; k++) a->kept[k].parts = (flow_recording **)block + k * most;
-  a->parts = (flow_part *)((flow_recording **)block + FLOW_KEPT_RECORDINGS * most);      /* after pointers, whose alignment is larger */
-  flow_accelerated_cut(instance);
+  for (size_t k = 0; k < FLOW_KEPT_RECORDINGS; k++) a->kept[k].sections = (flow_recording **)kept + k * most;
+  a->sections = (flow_section *)((flow_recording **)kept + FLOW_KEPT_RECORDINGS * most);      /* pointers have the larger alignment */
+  flow_device_run_cut(instance);
   return make(instance, a);
 }
 
-void flow_accelerated_cut(flow_instance *instance)
+void flow_device_run_cut(flow_instance *instance)
 {
-  flow_accelerated *a = instance->accelerated;
+  flow_device_run *a = instance->device;
   for (int k = 0; k < FLOW_KEPT_RECORDINGS; k++) flow_recorded_forget(a, &a->kept[k]);
-  a->part_count = flow_cut_plan(instance, instance->sums != NULL, a->parts);
-  a->member = 0;
-  while (instance->lead->replicas[a->member] != instance) a->member++;
+  a->section_count = flow_cut_plan(instance, instance->sums != NULL, a->sections);
+  a->member = 0;      /* one that is not in the set yet will be the next */
+  while (a->member < instance->set->count && instance->set->replicas[a->member] != instance) a->member++;
 }
 
-void flow_accelerated_release(flow_instance *instance)
+void flow_device_run_release(flow_instance *instance)
 {
-  flow_accelerated *a = instance->accelerated;
+  flow_device_run *a = instance->device;
   if (!a) return;
   flow_place_lock(a->place);
-  for (int k = 0; k < FLOW_KEPT_RECORDINGS && a->parts; k++) flow_recorded_forget(a, &a->kept[k]);
+  for (int k = 0; k < FLOW_KEPT_RECORDINGS; k++) flow_recorded_forget(a, &a->kept[k]);
   if (a->copies) {
-    flow_accelerated_functions(a)->release(a->copies, a->staged);
-    flow_accelerated_functions(a)->queue_release(a->copies);
+    flow_device_run_functions(a)->release(a->copies, a->staged);
+    flow_device_run_functions(a)->queue_release(a->copies);
   }
   flow_place_unlock(a->place);
-  flow_place_free(a->place, a->room, a->room_bytes);
+  flow_place_free(a->place, a->workspace, a->workspace_bytes);
   flow_place_free(a->place, a->inputs, a->input_bytes);
   flow_place_free(a->place, a->batches, sizeof(flow_batch_step) * FLOW_MOST_RECORDED_STEPS);
   flow_place_release(a->place);
   flow_device_sums_release(instance->sums);
   instance->sums = NULL;
-  flow_free(a->kept[0].parts);          /* and the parts behind */
+  flow_free(a->kept[0].sections);          /* and the table after them */
   flow_free(a);
-  instance->accelerated = NULL;
+  instance->device = NULL;
 }
 
-struct flow_device_exchange *flow_accelerated_exchange(const flow_instance *replica)
+struct flow_device_exchange *flow_device_run_exchange(const flow_instance *replica)
 {
-  const flow_device_group *group = replica->lead->group;
+  const flow_device_group *group = replica->set->group;
   return group ? group->exchange : NULL;
 }
 
 /* ---- what a run brings ------------------------------------------------------------------------------------------------------ */
 
-flow_status flow_instance_take_variables(flow_instance *instance)
+/* Recordings know where variables lie. A replica that records, or runs what is not recorded, does so with all others: devices record sums
+ * together. */
+flow_status flow_device_run_bind_variables(flow_replica_set *set)
 {
-  const flow_graph *graph = instance->plan->graph;
-  for (int v = 0; v < graph->value_count; v++)
-    if (graph->values[v].kind == FLOW_VALUE_VARIABLE) FLOW_TRY(flow_variable_move_to(graph->values[v].variable, graph->place));
+  const flow_profile *profile = set->run.context->profile;
+  set->rerecord |= flow_device_run_exchange(set->lead) && profile && profile->active;
+  for (int r = 0; r < set->count; r++) FLOW_TRY(flow_bind_variables(set->replicas[r], &set->rerecord));
   return FLOW_OK;
 }
 
-static flow_status bind_variables(flow_instance *replica)
+void flow_device_run_give_up(const flow_replica_set *set)
 {
-  const flow_graph *graph = replica->plan->graph;
-  flow_accelerated *a = replica->accelerated;
-  for (int v = 0; v < graph->value_count; v++) {
-    if (graph->values[v].kind != FLOW_VALUE_VARIABLE) continue;
-    FLOW_TRY(flow_base_of(replica, graph->values[v].variable->tensor, &replica->bases[v]));
-    replica->lead->rerecord |= a->variables[v] != replica->bases[v];
-    a->variables[v] = replica->bases[v];
-  }
-  return FLOW_OK;
-}
-
-/* A replica that records, or runs what is not recorded, does so with all others: recording sums is something that devices do together. */
-flow_status flow_accelerated_bind_variables(flow_instance *lead)
-{
-  const flow_profile *profile = lead->context->profile;
-  if (!lead->accelerated) return FLOW_OK;
-  const flow_device_exchange *exchange = flow_accelerated_exchange(lead);
-  lead->rerecord = exchange && profile && profile->active;
-  for (int r = 0; r < lead->replica_count; r++) FLOW_TRY(bind_variables(lead->replicas[r]));
-  return FLOW_OK;
-}
-
-void flow_accelerated_give_up(const flow_instance *lead)
-{
-  flow_device_exchange *exchange = flow_accelerated_exchange(lead);
+  flow_device_exchange *exchange = flow_device_run_exchange(set->lead);
   flow_failure failure = { 0 };
-  if (!exchange || !lead->exchange) return;
+  if (!exchange || !set->exchange) return;
   flow_failure_take(&failure, FLOW_ABORTED);
   flow_device_exchange_fail(exchange, failure.message);
   flow_failure_raise(&failure);
@@ -138,7 +119,7 @@ void flow_accelerated_give_up(const flow_instance *lead)
 static flow_status follow_variables(const flow_instance *instance, int back)
 {
   const flow_graph *graph = instance->plan->graph;
-  flow_place *own = instance->accelerated->place;
+  flow_place *own = instance->device->place;
   for (int v = 0; v < graph->value_count; v++) {
     if (graph->values[v].kind != FLOW_VALUE_VARIABLE) continue;
     flow_place *other = flow_tensor_place(graph->values[v].variable->tensor);
@@ -149,141 +130,145 @@ static flow_status follow_variables(const flow_instance *instance, int back)
 
 /* What the run writes it writes on all replicas: copies on their devices stay as new as they were. Not so where it failed: then what the
  * first one has counts (places NULL). */
-static void note_writes(const flow_instance *lead, flow_place *const *places)
+static void note_writes(const flow_replica_set *set, flow_place *const *places)
 {
-  const flow_plan *plan = lead->plan;
+  const flow_plan *plan = set->lead->plan;
   for (int k = 0; k < plan->order_count; k++) {
     const flow_node *node = &plan->graph->nodes[plan->order[k]];
     if (!(flow_op(node->op)->flags & FLOW_OP_EFFECT)) continue;
     for (int i = 0; i < node->input_count; i++) {
       const flow_value *value = &plan->graph->values[plan->roots[node->inputs[i]]];
       if (value->kind == FLOW_VALUE_VARIABLE)
-        flow_mirrors_were_written(value->variable->tensor->storage, places, places ? lead->replica_count : 0);
+        flow_mirrors_were_written(value->variable->tensor->storage, places, places ? set->count : 0);
     }
   }
 }
 
 /* ---- running ---------------------------------------------------------------------------------------------------------------- */
 
-static flow_status copy_saved(const flow_instance *instance, flow_queue *queue, int back)
+static flow_status copy_undo_log(const flow_instance *instance, flow_queue *queue, int back)
 {
-  for (int i = 0; i < instance->saved_count; i++) {
-    const flow_saved *s = &instance->saved[i];
-    char *aside = instance->saved_bytes + s->offset, *storage = instance->bases[s->value];
+  for (int i = 0; i < instance->undo_count; i++) {
+    const flow_undo_record *record = &instance->undo_log[i];
+    char *aside = instance->undo_memory + record->offset, *storage = instance->part.bases[record->value];
     char *to = back ? storage : aside, *from = back ? aside : storage;
-    if (s->bytes) FLOW_TRY(flow_accelerated_functions(instance->accelerated)->copy(queue, to, from, s->bytes));
+    if (record->bytes) FLOW_TRY(flow_device_run_functions(instance->device)->copy(queue, to, from, record->bytes));
   }
   return FLOW_OK;
 }
 
 /* ---- replicas --------------------------------------------------------------------------------------------------------------- */
 
-/* A failure of one replica is one of all: no part is enqueued any more, and no device waits for this one's. */
+/* A failure of one replica is one of all: no section is enqueued any more, and no device waits for this one's. */
 static void fail_if(flow_instance *replica, flow_status status)
 {
-  flow_device_exchange *exchange = flow_accelerated_exchange(replica);
+  flow_device_exchange *exchange = flow_device_run_exchange(replica);
   if (status == FLOW_OK) return;
-  flow_failure_take(&replica->lead->verdict, status);
-  if (exchange) flow_device_exchange_fail(exchange, replica->lead->verdict.message);
+  flow_failure_take(&replica->run->verdict, status);
+  if (exchange) flow_device_exchange_fail(exchange, replica->run->verdict.message);
 }
 
-static int failed(const flow_instance *replica) { return flow_failure_is_set(&replica->lead->verdict); }
+static int failed(const flow_instance *replica) { return flow_failure_is_set(&replica->run->verdict); }
 
-/* What comes before a part of replica `member`, the same steps on all: sums are fetched; all wait for each other's end of the body. */
-static void prepare_part(flow_instance *replica, int member, flow_queue *queue, const flow_part *part)
+/* What comes before a section of replica `member`, the same steps on all: sums are fetched; all wait for each other's end of the body. */
+static void prepare_section(flow_instance *replica, int member, flow_queue *queue, const flow_section *section)
 {
-  flow_accelerated *a = replica->accelerated;
-  if (part->needs >= 0) flow_device_sums_finish(replica->sums, replica, member, part->needs, queue, a->copies);
-  if (!part->waits) return;
-  if (!failed(replica)) fail_if(replica, flow_accelerated_functions(a)->synchronize(queue));
-  flow_device_group_meet(replica->lead->group);
+  flow_device_run *a = replica->device;
+  if (section->needs >= 0) flow_device_sums_finish(replica->sums, replica, member, section->needs, queue, a->copies);
+  if (!section->waits) return;
+  if (!failed(replica)) fail_if(replica, flow_device_run_functions(a)->synchronize(queue));
+  flow_device_group_meet(replica->set->group);
 }
 
-static void run_parts(flow_instance *replica, int member, flow_queue *queue, flow_recorded *kept)
+static void run_sections(flow_instance *replica, int member, flow_queue *queue, flow_recorded *kept)
 {
-  flow_accelerated *a = replica->accelerated;
+  flow_device_run *a = replica->device;
   if (replica->sums) flow_device_sums_start(replica->sums);
-  for (int p = 0; p < a->part_count; p++) {
-    const flow_part *part = &a->parts[p];
-    prepare_part(replica, member, queue, part);
-    if (!failed(replica)) fail_if(replica, flow_accelerated_run_part(replica, queue, kept, p));
-    if (part->sum >= 0) flow_device_sums_begin(replica->sums, replica, member, part->sum, queue, a->copies);
+  for (int i = 0; i < a->section_count; i++) {
+    const flow_section *section = &a->sections[i];
+    prepare_section(replica, member, queue, section);
+    if (!failed(replica)) fail_if(replica, flow_device_run_section(replica, queue, kept, i));
+    if (section->sum >= 0) flow_device_sums_begin(replica->sums, replica, member, section->sum, queue, a->copies);
   }
 }
 
 /* Of each of the run's steps, which are batches one after the other. */
 static flow_status send_batches(const flow_instance *replica, flow_queue *queue)
 {
-  const flow_accelerated *a = replica->accelerated;
+  const flow_device_run *a = replica->device;
   flow_batch_step all[FLOW_MOST_RECORDED_STEPS];
   int steps = a->steps > 1 ? a->steps : 1;
   for (int s = 0; s < steps; s++) {
-    all[s] = (flow_batch_step){ replica->scalars, a->tables.first + s * replica->rows };
+    all[s] = (flow_batch_step){ replica->part.scalars, a->tables.first + s * replica->part.rows };
     all[s].scalars.step += s;
-    all[s].scalars.first_sample += s * replica->rows;
+    all[s].scalars.first_sample += s * replica->part.rows;
   }
-  return flow_accelerated_functions(a)->upload(queue, a->batches, all, sizeof *all * (size_t)steps);
+  return flow_device_run_functions(a)->upload(queue, a->batches, all, sizeof *all * (size_t)steps);
 }
 
-/* The whole of replica `member`'s run; where effects are guarded it is waited for, and undone on all replicas if it fails on one. */
+/* The whole of replica `member`'s run; where there are early effects it is waited for, and undone on all replicas if it fails on one. */
 static void run_replica(flow_instance *replica, int member, flow_queue *queue)
 {
-  flow_accelerated *a = replica->accelerated;
+  flow_device_run *a = replica->device;
   flow_recorded *kept = flow_recorded_find(replica);
   kept->used = ++a->runs;
   kept->runs++;
-  if (flow_accelerated_exchange(replica)) flow_device_exchange_start(flow_accelerated_exchange(replica), member, kept->runs == 1);
+  if (flow_device_run_exchange(replica)) flow_device_exchange_start(flow_device_run_exchange(replica), member, kept->runs == 1);
   a->bound = 0;
   fail_if(replica, send_batches(replica, queue));
-  fail_if(replica, copy_saved(replica, queue, 0));
-  run_parts(replica, member, queue, kept);
-  if (!replica->saved_count) return;
-  flow_status status = failed(replica) ? FLOW_OK : flow_accelerated_functions(a)->synchronize(queue);
-  if (status != FLOW_OK && status != FLOW_ABORTED) flow_failure_take(&replica->lead->verdict, status);
-  flow_device_group_meet(replica->lead->group);
-  if (status == FLOW_ABORTED) flow_failure_take(&replica->lead->verdict, status);      /* behind the reason of who refused its data */
-  flow_device_group_meet(replica->lead->group);
-  if (failed(replica)) fail_if(replica, copy_saved(replica, queue, 1));
+  fail_if(replica, copy_undo_log(replica, queue, 0));
+  run_sections(replica, member, queue, kept);
+  if (!replica->undo_count) return;
+  flow_status status = failed(replica) ? FLOW_OK : flow_device_run_functions(a)->synchronize(queue);
+  if (status != FLOW_OK && status != FLOW_ABORTED) flow_failure_take(&replica->run->verdict, status);
+  flow_device_group_meet(replica->set->group);
+  if (status == FLOW_ABORTED) flow_failure_take(&replica->run->verdict, status);      /* after the reason of who refused its data */
+  flow_device_group_meet(replica->set->group);
+  if (failed(replica)) fail_if(replica, copy_undo_log(replica, queue, 1));
 }
 
 static void run_member(int member, void *argument)
 {
-  flow_instance *lead = argument, *replica = lead->replicas[member];
-  flow_queue *queue = flow_place_lock(replica->accelerated->place);
+  const flow_replica_set *set = argument;
+  flow_instance *replica = set->replicas[member];
+  flow_queue *queue = flow_place_lock(replica->device->place);
   run_replica(replica, member, queue);
-  flow_place_unlock(replica->accelerated->place);
+  flow_place_unlock(replica->device->place);
 }
 
-/* Of several workers an interrupt is a wish to stop: replicas.c. */
-static flow_status prepare_run(flow_instance *lead)
+/* Of several workers an interrupt is a wish to stop: replicas/divide.c. */
+static flow_status prepare_run(flow_replica_set *set)
 {
-  flow_profile *profile = lead->context->profile;
-  if (!lead->exchange && flow_interrupted(lead->context)) return flow_fail(FLOW_INTERRUPTED, "interrupted");
-  for (int r = 0; r < lead->replica_count; r++) {
-    flow_instance *replica = lead->replicas[r];
+  flow_run_state *run = &set->run;
+  const flow_profile *profile = run->context->profile;
+  if (!set->exchange && flow_interrupted(run->context)) return flow_fail(FLOW_INTERRUPTED, "interrupted");
+  run->profiled = profile && profile->active;
+  run->members = 1;
+  for (int r = 0; r < set->count; r++) {
+    flow_instance *replica = set->replicas[r];
     if (!replica->member_count) FLOW_TRY(flow_instance_set_members(replica, 1));
-    replica->profiled = profile && profile->active;
-    replica->members_ran = 1;
-    if (replica->profiled) memset(replica->members[0].watches, 0, sizeof(flow_watch) * (size_t)lead->plan->order_count);
+    if (run->profiled) memset(replica->members[0].watches, 0, sizeof(flow_watch) * (size_t)replica->plan->order_count);
   }
-  flow_failure_clear(&lead->verdict);
-  flow_start_sums(lead);
-  if (flow_accelerated_exchange(lead)) FLOW_TRY(flow_device_exchange_prepare(flow_accelerated_exchange(lead)));
-  return follow_variables(lead, 0);
+  flow_failure_clear(&run->verdict);
+  flow_start_sums(set);
+  if (flow_device_run_exchange(set->lead)) FLOW_TRY(flow_device_exchange_prepare(flow_device_run_exchange(set->lead)));
+  return follow_variables(set->lead, 0);
 }
 
-flow_status flow_accelerated_execute(flow_instance *lead)
+flow_status flow_device_run_execute(flow_replica_set *set)
 {
-  FLOW_TRY(prepare_run(lead));
+  flow_run_state *run = &set->run;
+  FLOW_TRY(prepare_run(set));
   double started = flow_clock();
-  note_writes(lead, lead->group ? lead->group->places : NULL);
-  flow_device_group_run(lead->group, run_member, lead);
-  if (flow_failure_is_set(&lead->verdict)) {
-    if (flow_accelerated_exchange(lead)) flow_device_exchange_settle(flow_accelerated_exchange(lead));
-    note_writes(lead, NULL);
+  note_writes(set, set->group ? set->group->places : NULL);
+  flow_device_group_run(set->group, run_member, set);
+  set->rerecord = 0;
+  if (flow_failure_is_set(&run->verdict)) {
+    if (flow_device_run_exchange(set->lead)) flow_device_exchange_settle(flow_device_run_exchange(set->lead));
+    note_writes(set, NULL);
   }
-  flow_status status = flow_failure_raise(&lead->verdict);
-  if (status == FLOW_OK) status = follow_variables(lead, 1);
-  if (status == FLOW_OK && lead->profiled) flow_profile_add_run(lead->context->profile, lead, flow_clock() - started);
+  flow_status status = flow_failure_raise(&run->verdict);
+  if (status == FLOW_OK) status = follow_variables(set->lead, 1);
+  if (status == FLOW_OK && run->profiled) flow_profile_add_run(run->context->profile, set, flow_clock() - started);
   return status;
 }

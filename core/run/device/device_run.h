@@ -16,38 +16,36 @@
 #include "tensor/place.h"
 
 /* What an instance on a device needs beyond the arena; before its calls are made. */
-flow_status flow_accelerated_new(flow_instance *instance);
-void        flow_accelerated_release(flow_instance *instance);      /* NULL in instance->accelerated is fine */
+flow_status flow_device_run_new(flow_instance *instance);
+void        flow_device_run_release(flow_instance *instance);      /* NULL in instance->device is fine */
 
 /* Cuts the entries again (cuts.h), after it became one of several replicas or none; recordings are made again. */
-void        flow_accelerated_cut(flow_instance *instance);
+void        flow_device_run_cut(flow_instance *instance);
 
 /* How the devices of this replica and the others add up among themselves; NULL: through the host, or there are no others. */
-struct flow_device_exchange *flow_accelerated_exchange(const flow_instance *replica);
+struct flow_device_exchange *flow_device_run_exchange(const flow_instance *replica);
 
-/* Variables of the plan come to its device, or to the host. Before bases are bound. */
-flow_status flow_instance_take_variables(flow_instance *instance);
-/* Where variables lie for the replicas, and whether the recordings know them there; nothing on the CPU. Before the rows are divided. */
-flow_status flow_accelerated_bind_variables(flow_instance *lead);
-/* A run that others have begun, too, does not go on here: their devices are not to wait for this one's. */
-void        flow_accelerated_give_up(const flow_instance *lead);
+/* Where variables lie for the replicas, and whether the recordings know them there. Before the rows are divided. */
+flow_status flow_device_run_bind_variables(flow_replica_set *set);
+/* A run that others have begun, too, does not go on here: their devices are not to wait for this one's. Nothing on the CPU. */
+void        flow_device_run_give_up(const flow_replica_set *set);
 /* Copies the inputs of the next run, from their row `first` on: contiguous tensors of the host or of a device. order: gathers the rows that
  * its elements name, from `first` on, of inputs that are on the instance's device as it does. */
-flow_status flow_accelerated_bring(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order, int64_t first);
+flow_status flow_device_run_bring(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order, int64_t first);
 /* Steps that take their batches themselves, from tables and an order (NULL: as they lie) on the instance's device, so that nothing but scalars
  * comes with them and several can be one recording. Whether that goes with these, in the caller's context and one process's only replica;
  * how many steps of this many rows, of at most this many, go together now; between open, which is in place of bring, and close is the run. */
-int         flow_accelerated_takes_batches(const flow_context *context, const flow_instance *instance, flow_tensor *const *inputs, int count,
-                                           const flow_tensor *order);
-int         flow_accelerated_steps(const flow_instance *instance, int64_t rows, int64_t most);
-flow_status flow_accelerated_open_tables(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order, int64_t first,
-                                         int steps);
-flow_status flow_accelerated_close_tables(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order);
+int         flow_device_run_takes_batches(const flow_context *context, const flow_instance *instance, flow_tensor *const *inputs, int count,
+                                          const flow_tensor *order);
+int         flow_device_run_steps(const flow_instance *instance, int64_t rows, int64_t most);
+flow_status flow_device_run_open_tables(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order, int64_t first,
+                                        int steps);
+flow_status flow_device_run_close_tables(flow_instance *instance, flow_tensor *const *inputs, const flow_tensor *order);
 /* Launches and copies, of a step, of the largest recording; 0: nothing is recorded yet. */
-int         flow_accelerated_nodes(const flow_instance *instance);
+int         flow_device_run_nodes(const flow_instance *instance);
 /* flow_execute on the device. */
-flow_status flow_accelerated_execute(flow_instance *instance);
-/* An output's value of the last run, `offset` bytes behind the beginning of the tensor, which is at the instance's place. */
-flow_status flow_accelerated_output(const flow_instance *instance, int value, size_t bytes, flow_tensor *output, size_t offset);
+flow_status flow_device_run_execute(flow_replica_set *set);
+/* An output's value of the last run, `offset` bytes after the beginning of the tensor, which is at the instance's place. */
+flow_status flow_device_run_output(const flow_instance *instance, int value, size_t bytes, flow_tensor *output, size_t offset);
 
 #endif

@@ -15,7 +15,7 @@ typedef struct flow_recorded {
   int64_t          rows, runs, used;    /* used: number of the run that repeated it last */
   uint64_t         division;            /* of the rows: replicas that add up among themselves record together, or none */
   int              steps;               /* that take their batches themselves; 0: one, whose inputs are brought */
-  flow_recording **parts;               /* [part]; NULL: not recorded yet, or nothing to do */
+  flow_recording **sections;            /* [section]; NULL: not recorded yet, or nothing to do */
 } flow_recorded;
 
 /* Where steps find their batches: rows of these, in this order. */
@@ -27,17 +27,16 @@ typedef struct flow_tables {
   int               changed;            /* since something was recorded with them */
 } flow_tables;
 
-struct flow_accelerated {
+struct flow_device_run {
   flow_place    *place;
   flow_queue    *copies;                /* carries inputs of the next run up, while the place's queue computes */
   char          *inputs, *staged;       /* where runs read their inputs; where the next run's arrive */
   size_t         input_bytes, *offsets; /* [input] */
-  char          *room;                  /* see workspace.c */
-  size_t         room_bytes;
+  char          *workspace;             /* see workspace.c */
+  size_t         workspace_bytes;
   flow_batch_step *batches;             /* [FLOW_MOST_RECORDED_STEPS]: of the current run's steps, with their scalars */
-  char         **variables;             /* [value]: where the recordings know them */
-  flow_part     *parts;                 /* how the entries are cut */
-  int            part_count, member;    /* member: the replica's number */
+  flow_section  *sections;              /* how the entries are cut */
+  int            section_count, member;      /* member: the replica's number */
   int64_t        generation;            /* of the exchange that recordings hold */
   flow_recorded  kept[FLOW_KEPT_RECORDINGS];
   int64_t        runs;
@@ -47,23 +46,23 @@ struct flow_accelerated {
   const flow_batch_step *batch;         /* of the step that is being enqueued */
 };
 
-static inline const flow_accelerator_functions *flow_accelerated_functions(const flow_accelerated *a)
+static inline const flow_accelerator_functions *flow_device_run_functions(const flow_device_run *a)
 {
   return flow_place_accelerator(a->place)->functions;
 }
 
 /* ---- recordings.c ---- */
 
-void           flow_recorded_drop_parts(flow_accelerated *a, flow_recorded *recorded);      /* that are recorded again, then */
-void           flow_recorded_forget(flow_accelerated *a, flow_recorded *recorded);
+void           flow_recorded_drop_sections(flow_device_run *a, flow_recorded *recorded);      /* that are recorded again, then */
+void           flow_recorded_forget(flow_device_run *a, flow_recorded *recorded);
 /* What is kept for the current run's rows and steps, in place of what was not used for longest. Variables that moved make all useless. */
 flow_recorded *flow_recorded_find(flow_instance *instance);
-/* Part `part` of the current run. */
-flow_status    flow_accelerated_run_part(flow_instance *instance, flow_queue *queue, flow_recorded *kept, int part);
+/* Section `number` of the current run. */
+flow_status    flow_device_run_section(flow_instance *instance, flow_queue *queue, flow_recorded *kept, int number);
 
 /* ---- workspace.c ---- */
 
 /* Memory of their own for the ops of the current run, whose shapes are set. While nothing is recorded, but for rows that have run before. */
-flow_status flow_accelerated_make_room(flow_instance *instance, flow_queue *queue);
+flow_status flow_device_run_make_workspace(flow_instance *instance, flow_queue *queue);
 
 #endif

@@ -2,18 +2,19 @@
  * time, and repeated from then on. */
 #include "run/device/device_run_state.h"
 
-#include <stdio.h>
 #include "graph/profile.h"
+#include "run/binding.h"
+#include "run/replicas/replica_set.h"
 
 /* ---- what is enqueued ------------------------------------------------------------------------------------------------------------ */
 
 /* Addresses and shapes of all operands for the current run's rows, once somebody needs them. */
 static flow_status bind(flow_instance *instance, flow_queue *queue)
 {
-  if (instance->accelerated->bound) return FLOW_OK;
-  instance->accelerated->bound = 1;
+  if (instance->device->bound) return FLOW_OK;
+  instance->device->bound = 1;
   flow_bind_run(instance, &instance->members[0]);
-  return flow_accelerated_make_room(instance, queue);
+  return flow_device_run_make_workspace(instance, queue);
 }
 
 static flow_status enqueue_entry(flow_instance *instance, flow_queue *queue, int e)
@@ -21,7 +22,7 @@ static flow_status enqueue_entry(flow_instance *instance, flow_queue *queue, int
   flow_call *call = &instance->members[0].calls[e];
   if (instance->entries[e].alias) return FLOW_OK;
   call->queue = queue;
-  call->scalars = &instance->accelerated->batch->scalars;
+  call->scalars = &instance->device->batch->scalars;
   return instance->entries[e].kernel->run(call, 0, 0, 1);
 }
 
@@ -30,12 +31,12 @@ static int is_in_tail(const flow_instance *instance, int e)
   return instance->plan->segments[instance->entries[e].segment].tail;
 }
 
-/* The entry of one of the replicas that add up among themselves: sums go on beside what follows, until somebody needs one. Behind the body
+/* The entry of one of the replicas that add up among themselves: sums go on beside what follows, until somebody needs one. After the body
  * they vote: the commit tail is for all or none, and what was made of sums that were ended is not to be taken for a result. */
 static flow_status enqueue_shared(flow_instance *replica, flow_device_exchange *exchange, flow_queue *queue, int e)
 {
   const flow_plan *plan = replica->plan;
-  int s = replica->entries[e].segment, member = replica->accelerated->member;
+  int s = replica->entries[e].segment, member = replica->device->member;
   const flow_binding *sum = &replica->entries[e].bindings[1];
   if (is_in_tail(replica, e) && (e == 0 || !is_in_tail(replica, e - 1))) FLOW_TRY(flow_device_exchange_vote(exchange, member, queue));
   if (replica->stages[s].waits_for >= 0) FLOW_TRY(flow_device_exchange_join(exchange, member, queue));
@@ -43,7 +44,7 @@ static flow_status enqueue_shared(flow_instance *replica, flow_device_exchange *
   if (replica->stages[s].collective) {
     const flow_signature *signature = &plan->graph->values[sum->value].signature;
     int64_t count = (int64_t)(flow_value_bytes(signature, 1) / (size_t)flow_dtype_size(signature->dtype));
-    FLOW_TRY(flow_device_exchange_sum(exchange, member, queue, signature->dtype, replica->bases[sum->root], count));
+    FLOW_TRY(flow_device_exchange_sum(exchange, member, queue, signature->dtype, replica->part.bases[sum->root], count));
   }
   if (e + 1 < plan->order_count) return FLOW_OK;
   if (replica->last_sum >= 0 && !is_in_tail(replica, e)) return flow_device_exchange_vote(exchange, member, queue);
@@ -52,7 +53,7 @@ static flow_status enqueue_shared(flow_instance *replica, flow_device_exchange *
 
 static flow_status enqueue_entries(flow_instance *instance, flow_queue *queue, int begin, int end)
 {
-  flow_device_exchange *exchange = flow_accelerated_exchange(instance);
+  flow_device_exchange *exchange = flow_device_run_exchange(instance);
   for (int e = begin; e < end; e++) {
     if (exchange) FLOW_TRY(enqueue_shared(instance, exchange, queue, e));
     else FLOW_TRY(enqueue_entry(instance, queue, e));
@@ -60,37 +61,37 @@ static flow_status enqueue_entries(flow_instance *instance, flow_queue *queue, i
   return FLOW_OK;
 }
 
-/* What steps that take their batches themselves do: each by its own scalars and place in the order. Their plan is one part. */
-static flow_status enqueue_steps(flow_instance *instance, flow_queue *queue, const flow_part *part)
+/* What steps that take their batches themselves do: each by its own scalars and place in the order. Their plan is one section. */
+static flow_status enqueue_steps(flow_instance *instance, flow_queue *queue, const flow_section *section)
 {
-  flow_accelerated *a = instance->accelerated;
+  flow_device_run *a = instance->device;
   const flow_tables *t = &a->tables;
   for (int s = 0; s < a->steps; s++) {
     a->batch = a->batches + s;
-    FLOW_TRY(flow_accelerated_functions(a)->take_batch(queue, t->input, instance->plan->graph->input_count, t->order, t->order_count,
-                                                       instance->rows, a->batch));
-    FLOW_TRY(enqueue_entries(instance, queue, part->begin, part->end));
+    FLOW_TRY(flow_device_run_functions(a)->take_batch(queue, t->input, instance->plan->graph->input_count, t->order, t->order_count,
+                                                       instance->part.rows, a->batch));
+    FLOW_TRY(enqueue_entries(instance, queue, section->begin, section->end));
   }
   return FLOW_OK;
 }
 
-static flow_status enqueue(flow_instance *instance, flow_queue *queue, const flow_part *part)
+static flow_status enqueue(flow_instance *instance, flow_queue *queue, const flow_section *section)
 {
   FLOW_TRY(bind(instance, queue));
-  instance->accelerated->batch = instance->accelerated->batches;
-  if (instance->accelerated->steps) return enqueue_steps(instance, queue, part);
-  return enqueue_entries(instance, queue, part->begin, part->end);
+  instance->device->batch = instance->device->batches;
+  if (instance->device->steps) return enqueue_steps(instance, queue, section);
+  return enqueue_entries(instance, queue, section->begin, section->end);
 }
 
 /* One entry after the other, each waited for: what a profile wants. */
-static flow_status enqueue_watched(flow_instance *instance, flow_queue *queue, const flow_part *part)
+static flow_status enqueue_watched(flow_instance *instance, flow_queue *queue, const flow_section *section)
 {
   FLOW_TRY(bind(instance, queue));
-  instance->accelerated->batch = instance->accelerated->batches;
-  for (int e = part->begin; e < part->end; e++) {
+  instance->device->batch = instance->device->batches;
+  for (int e = section->begin; e < section->end; e++) {
     double started = flow_clock();
     FLOW_TRY(enqueue_entries(instance, queue, e, e + 1));
-    FLOW_TRY(flow_accelerated_functions(instance->accelerated)->synchronize(queue));
+    FLOW_TRY(flow_device_run_functions(instance->device)->synchronize(queue));
     flow_watch_add(&instance->members[0].watches[e], started);
   }
   return FLOW_OK;
@@ -99,12 +100,12 @@ static flow_status enqueue_watched(flow_instance *instance, flow_queue *queue, c
 /* ---- what is recorded ------------------------------------------------------------------------------------------------------------ */
 
 /* The reason is that of the first failure: what is left half recorded fails, too, when it ends. */
-static flow_status record(flow_instance *instance, flow_queue *queue, const flow_part *part, flow_recording **out)
+static flow_status record(flow_instance *instance, flow_queue *queue, const flow_section *section, flow_recording **out)
 {
-  const flow_accelerator_functions *f = flow_accelerated_functions(instance->accelerated);
+  const flow_accelerator_functions *f = flow_device_run_functions(instance->device);
   flow_failure failure = { 0 };
   FLOW_TRY(f->record_begin(queue));
-  flow_status status = enqueue(instance, queue, part);
+  flow_status status = enqueue(instance, queue, section);
   if (status == FLOW_OK) return f->record_end(queue, out);
   flow_failure_take(&failure, status);
   f->record_end(queue, out);
@@ -114,25 +115,25 @@ static flow_status record(flow_instance *instance, flow_queue *queue, const flow
 }
 
 /* Several steps are recorded at once: one of them has run, or been recorded, by itself before. */
-flow_status flow_accelerated_run_part(flow_instance *instance, flow_queue *queue, flow_recorded *kept, int part)
+flow_status flow_device_run_section(flow_instance *instance, flow_queue *queue, flow_recorded *kept, int number)
 {
-  const flow_accelerator_functions *f = flow_accelerated_functions(instance->accelerated);
-  const flow_part *p = &instance->accelerated->parts[part];
-  if (p->begin == p->end) return FLOW_OK;
-  if (instance->profiled) return enqueue_watched(instance, queue, p);
-  if (kept->runs < 2 && kept->steps <= 1) return enqueue(instance, queue, p);
-  if (!kept->parts[part]) FLOW_TRY(record(instance, queue, p, &kept->parts[part]));
-  return f->replay(queue, kept->parts[part]);
+  const flow_accelerator_functions *f = flow_device_run_functions(instance->device);
+  const flow_section *section = &instance->device->sections[number];
+  if (section->begin == section->end) return FLOW_OK;
+  if (instance->run->profiled) return enqueue_watched(instance, queue, section);
+  if (kept->runs < 2 && kept->steps <= 1) return enqueue(instance, queue, section);
+  if (!kept->sections[number]) FLOW_TRY(record(instance, queue, section, &kept->sections[number]));
+  return f->replay(queue, kept->sections[number]);
 }
 
-int flow_accelerated_nodes(const flow_instance *instance)
+int flow_device_run_nodes(const flow_instance *instance)
 {
-  const flow_accelerated *a = instance->accelerated;
+  const flow_device_run *a = instance->device;
   int most = 0;
   for (int k = 0; k < FLOW_KEPT_RECORDINGS; k++) {
     int nodes = 0, steps = a->kept[k].steps > 1 ? a->kept[k].steps : 1;
-    for (int p = 0; p < a->part_count; p++)
-      if (a->kept[k].parts[p]) nodes += flow_accelerated_functions(a)->recording_nodes(a->kept[k].parts[p]);
+    for (int p = 0; p < a->section_count; p++)
+      if (a->kept[k].sections[p]) nodes += flow_device_run_functions(a)->recording_nodes(a->kept[k].sections[p]);
     if (nodes / steps > most) most = nodes / steps;
   }
   return most;
@@ -140,27 +141,27 @@ int flow_accelerated_nodes(const flow_instance *instance)
 
 /* ---- what is kept ---------------------------------------------------------------------------------------------------------------- */
 
-void flow_recorded_drop_parts(flow_accelerated *a, flow_recorded *recorded)
+void flow_recorded_drop_sections(flow_device_run *a, flow_recorded *recorded)
 {
-  for (int p = 0; p < a->part_count; p++) {
-    flow_accelerated_functions(a)->recording_release(recorded->parts[p]);
-    recorded->parts[p] = NULL;
+  for (int p = 0; p < a->section_count; p++) {
+    flow_device_run_functions(a)->recording_release(recorded->sections[p]);
+    recorded->sections[p] = NULL;
   }
 }
 
-void flow_recorded_forget(flow_accelerated *a, flow_recorded *recorded)
+void flow_recorded_forget(flow_device_run *a, flow_recorded *recorded)
 {
-  flow_recorded_drop_parts(a, recorded);
-  *recorded = (flow_recorded){ .rows = -1, .parts = recorded->parts };
+  flow_recorded_drop_sections(a, recorded);
+  *recorded = (flow_recorded){ .rows = -1, .sections = recorded->sections };
 }
 
 /* Recordings hold where the variables lie, the communicators of an exchange, and tables. */
 static void forget_useless(flow_instance *instance)
 {
-  flow_accelerated *a = instance->accelerated;
-  const flow_device_exchange *exchange = flow_accelerated_exchange(instance);
+  flow_device_run *a = instance->device;
+  const flow_device_exchange *exchange = flow_device_run_exchange(instance);
   int64_t generation = exchange ? flow_device_exchange_generation(exchange) : 0;
-  int rerecord = instance->lead->rerecord || a->generation != generation;
+  int rerecord = instance->set->rerecord || a->generation != generation;
   for (int k = 0; k < FLOW_KEPT_RECORDINGS; k++)
     if (rerecord || (a->tables.changed && a->kept[k].steps)) flow_recorded_forget(a, &a->kept[k]);
   a->generation = generation;
@@ -169,27 +170,27 @@ static void forget_useless(flow_instance *instance)
 
 flow_recorded *flow_recorded_find(flow_instance *instance)
 {
-  flow_accelerated *a = instance->accelerated;
-  uint64_t division = flow_accelerated_exchange(instance) ? instance->lead->division : 0;
+  flow_device_run *a = instance->device;
+  uint64_t division = flow_device_run_exchange(instance) ? instance->set->division : 0;
   flow_recorded *oldest = &a->kept[0];
   forget_useless(instance);
   for (int k = 0; k < FLOW_KEPT_RECORDINGS; k++) {
     flow_recorded *kept = &a->kept[k];
-    if (kept->rows == instance->rows && kept->division == division && kept->steps == a->steps) return kept;
+    if (kept->rows == instance->part.rows && kept->division == division && kept->steps == a->steps) return kept;
     if (kept->used < oldest->used) oldest = kept;
   }
   flow_recorded_forget(a, oldest);
-  oldest->rows = instance->rows;
+  oldest->rows = instance->part.rows;
   oldest->division = division;
   oldest->steps = a->steps;
   return oldest;
 }
 
 /* Not so many that a recording becomes large: what is between two of its launches no longer counts then. */
-int flow_accelerated_steps(const flow_instance *lead, int64_t rows, int64_t most)
+int flow_device_run_steps(const flow_instance *lead, int64_t rows, int64_t most)
 {
   enum { MOST_ENTRIES = 1024 };
-  const flow_accelerated *a = lead->accelerated;
+  const flow_device_run *a = lead->device;
   int has_run = 0, steps = 1;
   for (int k = 0; k < FLOW_KEPT_RECORDINGS; k++) has_run |= a->kept[k].rows == rows && a->kept[k].steps == 1 && a->kept[k].runs > 0;
   if (lead->plan->order_count > 0 && most > MOST_ENTRIES / lead->plan->order_count) most = MOST_ENTRIES / lead->plan->order_count;

@@ -13,21 +13,21 @@ static size_t missing(const flow_instance *instance, int e)
 }
 
 /* Recordings know where the block was. */
-static flow_status grow(flow_accelerated *a, flow_queue *queue, size_t bytes)
+static flow_status grow(flow_device_run *a, flow_queue *queue, size_t bytes)
 {
   void *block;
-  FLOW_TRY(flow_accelerated_functions(a)->allocate(queue, bytes, &block));
-  for (int k = 0; k < FLOW_KEPT_RECORDINGS; k++) flow_recorded_drop_parts(a, &a->kept[k]);
-  flow_accelerated_functions(a)->release(queue, a->room);
-  flow_memory_count((double)bytes - (double)a->room_bytes);
-  a->room = block;
-  a->room_bytes = bytes;
+  FLOW_TRY(flow_device_run_functions(a)->allocate(queue, bytes, &block));
+  for (int k = 0; k < FLOW_KEPT_RECORDINGS; k++) flow_recorded_drop_sections(a, &a->kept[k]);
+  flow_device_run_functions(a)->release(queue, a->workspace);
+  flow_memory_count((double)bytes - (double)a->workspace_bytes);
+  a->workspace = block;
+  a->workspace_bytes = bytes;
   return FLOW_OK;
 }
 
-flow_status flow_accelerated_make_room(flow_instance *instance, flow_queue *queue)
+flow_status flow_device_run_make_workspace(flow_instance *instance, flow_queue *queue)
 {
-  flow_accelerated *a = instance->accelerated;
+  flow_device_run *a = instance->device;
   flow_call *calls = instance->members[0].calls;
   size_t most = 0;
   for (int e = 0; e < instance->plan->order_count; e++) {
@@ -35,10 +35,10 @@ flow_status flow_accelerated_make_room(flow_instance *instance, flow_queue *queu
     size_t bytes = missing(instance, e);
     if (bytes > most) most = bytes;
   }
-  if (most > a->room_bytes) FLOW_TRY(grow(a, queue, most));
+  if (most > a->workspace_bytes) FLOW_TRY(grow(a, queue, most));
   for (int e = 0; e < instance->plan->order_count; e++) {
     const flow_entry *entry = &instance->entries[e];
-    calls[e].shared = missing(instance, e) ? a->room : entry->shared_bytes ? instance->arena + entry->shared_offset : NULL;
+    calls[e].shared = missing(instance, e) ? a->workspace : entry->shared_bytes ? instance->arena + entry->shared_offset : NULL;
   }
   return FLOW_OK;
 }

@@ -2,17 +2,17 @@
  * workers can share memory it is the same: then each computes its rows where all see them, and nothing is copied. Else they fetch each
  * other's.
  *
- * In common memory nobody writes rows of a run before all workers have said that it begins, and by then nobody reads those of the run
+ * In the shared region nobody writes rows of a run before all workers have said that it begins, and by then nobody reads those of the run
  * before. */
 #include <string.h>
 #include <sys/mman.h>
 
-#include "run/instance.h"
+#include "run/replicas/replica_set.h"
 
-int flow_is_gather(const flow_instance *lead, int segment)
+int flow_is_gather(const flow_instance *instance, int segment)
 {
-  return lead->stages[segment].collective
-         && lead->plan->graph->nodes[lead->entries[lead->plan->segments[segment].first].node].op == FLOW_OP_all_gather;
+  return instance->stages[segment].collective
+         && instance->plan->graph->nodes[instance->entries[instance->plan->segments[segment].first].node].op == FLOW_OP_all_gather;
 }
 
 static const flow_binding *bindings_of(const flow_instance *lead, int segment)
@@ -27,96 +27,100 @@ static size_t part_of(const flow_instance *lead, int segment, int64_t rows)
 }
 
 /* Where the rows of replica r of this process begin, each with `part` bytes. */
-static size_t place_of(const flow_instance *lead, int r, size_t part)
+static size_t place_of(const flow_replica_set *set, int r, size_t part)
 {
-  int before = lead->exchange ? lead->exchange->worker * lead->replica_count : 0;
+  int before = set->exchange ? set->exchange->worker * set->count : 0;
   return (size_t)(before + r) * part;
 }
 
 /* ---- where the rows lie -------------------------------------------------------------------------------------------------------- */
 
-void flow_release_common(flow_instance *lead)
+void flow_release_region(flow_replica_set *set)
 {
-  if (lead->common.number > 0) munmap(lead->common.memory, (size_t)lead->common.bytes);
-  lead->common = (flow_common){ .number = 0 };
-  lead->common_rows = 0;
+  if (set->region.number > 0) munmap(set->region.memory, (size_t)set->region.bytes);
+  set->region = (flow_shared_region){ .number = 0 };
+  set->region_rows = 0;
 }
 
-/* Bytes that the rows of a segment take in common memory. */
-static int64_t common_bytes(const flow_instance *lead, int segment, int64_t rows)
+/* Bytes that the rows of a segment take in the region. */
+static int64_t bytes_in_region(const flow_replica_set *set, int segment, int64_t rows)
 {
   enum { LINE = 64 };
-  int64_t replicas = (int64_t)lead->replica_count * lead->exchange->workers;
-  return (replicas * (int64_t)part_of(lead, segment, rows) + LINE - 1) / LINE * LINE;
+  int64_t replicas = (int64_t)set->count * set->exchange->workers;
+  return (replicas * (int64_t)part_of(set->lead, segment, rows) + LINE - 1) / LINE * LINE;
 }
 
 /* All workers decide by what all have said. */
-static flow_status find_common(flow_instance *lead)
+static flow_status find_region(flow_replica_set *set)
 {
-  flow_exchange *exchange = lead->exchange;
-  int64_t bytes = 0;
-  if (!exchange || !exchange->share || lead->common_said < 0 || lead->gathered_rows == 0) return FLOW_OK;
-  if (lead->common_said > 0 && lead->gathered_rows <= lead->common_rows) return FLOW_OK;
-  flow_release_common(lead);
+  flow_exchange *exchange = set->exchange;
+  const flow_instance *lead = set->lead;
+  int64_t bytes = 0, rows = lead->part.gathered_rows;
+  if (!exchange || !exchange->share_region || set->region_agreed < 0 || rows == 0) return FLOW_OK;
+  if (set->region_agreed > 0 && rows <= set->region_rows) return FLOW_OK;
+  flow_release_region(set);
   for (int s = 0; s < lead->plan->segment_count; s++)
-    if (flow_is_gather(lead, s)) bytes += common_bytes(lead, s, lead->gathered_rows);
-  FLOW_TRY(exchange->share(exchange, bytes, &lead->common));
-  if (lead->common.number == 0) lead->common.number = -1;
-  lead->common_rows = lead->gathered_rows;
+    if (flow_is_gather(lead, s)) bytes += bytes_in_region(set, s, rows);
+  FLOW_TRY(exchange->share_region(exchange, bytes, &set->region));
+  if (set->region.number == 0) set->region.number = -1;
+  set->region_rows = rows;
   return FLOW_OK;
 }
 
-flow_status flow_place_gathered(flow_instance *lead)
+flow_status flow_place_gathered(flow_replica_set *set)
 {
+  const flow_instance *lead = set->lead;
   char *next;
-  if (!lead->gathers) return FLOW_OK;
-  FLOW_TRY(find_common(lead));
-  next = lead->common.memory;
+  if (!set->gathers) return FLOW_OK;
+  FLOW_TRY(find_region(set));
+  next = set->region.memory;
   for (int s = 0; s < lead->plan->segment_count; s++) {
     if (!flow_is_gather(lead, s)) continue;
     int x = bindings_of(lead, s)[0].root, y = bindings_of(lead, s)[1].root;
     char *rows = next ? next : lead->arena + lead->offsets[y];
-    size_t part = part_of(lead, s, lead->gathered_rows);
+    size_t part = part_of(lead, s, lead->part.gathered_rows);
     int inside = lead->offsets[x] != FLOW_NOT_PLACED && lead->offsets[x] == lead->offsets[y];
-    for (int r = 0; r < lead->replica_count; r++) {
-      lead->replicas[r]->bases[y] = rows;
-      if (inside) lead->replicas[r]->bases[x] = rows + place_of(lead, r, part);
+    for (int r = 0; r < set->count; r++) {
+      set->replicas[r]->part.bases[y] = rows;
+      if (inside) set->replicas[r]->part.bases[x] = rows + place_of(set, r, part);
     }
-    if (next) next += common_bytes(lead, s, lead->common_rows);
+    if (next) next += bytes_in_region(set, s, set->region_rows);
   }
   return FLOW_OK;
 }
 
 /* ---- putting them together ----------------------------------------------------------------------------------------------------- */
 
-void flow_gather_replicas(const flow_instance *lead, int segment, int member, int members)
+void flow_gather_replicas(const flow_replica_set *set, int segment, int member, int members)
 {
+  const flow_instance *lead = set->lead;
   int x = bindings_of(lead, segment)[0].root, y = bindings_of(lead, segment)[1].root;
-  size_t part = part_of(lead, segment, lead->gathered_rows);
-  for (int r = member; r < lead->replica_count; r += members) {
-    size_t bytes = part_of(lead, segment, lead->replicas[r]->rows);
-    char *to = lead->bases[y] + place_of(lead, r, part);
-    const char *from = lead->replicas[r]->bases[x];
+  size_t part = part_of(lead, segment, lead->part.gathered_rows);
+  for (int r = member; r < set->count; r += members) {
+    size_t bytes = part_of(lead, segment, set->replicas[r]->part.rows);
+    char *to = lead->part.bases[y] + place_of(set, r, part);
+    const char *from = set->replicas[r]->part.bases[x];
     if (bytes && to != from) memcpy(to, from, bytes);
     if (bytes < part) memset(to + bytes, 0, part - bytes);
   }
 }
 
-static void collect(flow_instance *lead, void *rows, size_t part)
+static void collect(flow_replica_set *set, void *rows, size_t part)
 {
-  flow_exchange *exchange = lead->exchange;
-  for (int w = 0; w <= exchange->workers; w++) lead->share_units[w] = (int64_t)(part / sizeof(float)) * w * lead->replica_count;
-  flow_status status = exchange->collect(exchange, &rows, 1, (int64_t)sizeof(float), lead->share_units, lead->received);
-  if (status != FLOW_OK) flow_failure_take(&lead->verdict, status);
+  flow_exchange *exchange = set->exchange;
+  for (int w = 0; w <= exchange->workers; w++) set->unit_bounds[w] = (int64_t)(part / sizeof(float)) * w * set->count;
+  flow_status status = exchange->collect(exchange, &rows, 1, (int64_t)sizeof(float), set->unit_bounds, set->received);
+  if (status != FLOW_OK) flow_failure_take(&set->run.verdict, status);
 }
 
-void flow_gather_workers(flow_instance *lead, int begin, int end)
+void flow_gather_workers(flow_replica_set *set, int begin, int end)
 {
+  const flow_instance *lead = set->lead;
   int met = 0;
-  for (int s = begin; s < end && !flow_failure_is_set(&lead->verdict); s++) {
+  for (int s = begin; s < end && !flow_failure_is_set(&set->run.verdict); s++) {
     if (!flow_is_gather(lead, s) || met) continue;
-    int common = lead->common.number > 0;
-    collect(lead, lead->bases[bindings_of(lead, s)[1].root], common ? 0 : part_of(lead, s, lead->gathered_rows));
-    met = common;
+    int shared = set->region.number > 0;
+    collect(set, lead->part.bases[bindings_of(lead, s)[1].root], shared ? 0 : part_of(lead, s, lead->part.gathered_rows));
+    met = shared;
   }
 }

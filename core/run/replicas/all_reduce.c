@@ -4,130 +4,143 @@
 #include <string.h>
 
 #include "run/device/all_reduce_by_host.h"
+#include "run/replicas/replica_set.h"
 #include "tensor/pairwise.h"
 
 enum { SMALL = 1024 };       /* elements */
 
 /* ---- replicas of this process -------------------------------------------------------------------------------------------------------- */
 
+static const flow_binding *bindings_of(const flow_instance *lead, int segment)
+{
+  return lead->entries[lead->plan->segments[segment].first].bindings;
+}
+
 /* Where an operand of a sum lies: that of a device was copied to the host. */
 static char *operand_of(const flow_instance *replica, int segment, int root)
 {
-  return replica->sums ? flow_device_sum(replica->sums, segment) : replica->bases[root];
+  return replica->sums ? flow_device_sum(replica->sums, segment) : replica->part.bases[root];
 }
 
-void flow_add_replicas(flow_instance *lead, int segment, int member, int members)
+void flow_add_replicas(const flow_replica_set *set, int segment, int member, int members)
 {
   enum { GRAIN = 1024 };
-  const flow_entry *e = &lead->entries[lead->plan->segments[segment].first];
+  const flow_instance *lead = set->lead;
   if (flow_is_gather(lead, segment)) {
-    flow_gather_replicas(lead, segment, member, members);
+    flow_gather_replicas(set, segment, member, members);
     return;
   }
-  int x = e->bindings[0].root, y = e->bindings[1].root;
-  const flow_signature *s = &lead->plan->graph->values[e->bindings[1].value].signature;
-  int64_t size = (int64_t)(flow_value_bytes(s, lead->rows) / (size_t)flow_dtype_size(s->dtype)), share = (size + members - 1) / members;
-  share = (share + GRAIN - 1) / GRAIN * GRAIN;
-  int64_t begin = share * member < size ? share * member : size, end = begin + share < size ? begin + share : size;
-  const void *parts[FLOW_MOST_REPLICAS];
-  for (int r = 0; r < lead->replica_count; r++) parts[r] = operand_of(lead->replicas[r], segment, x) + begin * flow_dtype_size(s->dtype);
-  flow_add_pairwise(s->dtype, parts, lead->replica_count, operand_of(lead, segment, y) + begin * flow_dtype_size(s->dtype), end - begin);
+  int x = bindings_of(lead, segment)[0].root, y = bindings_of(lead, segment)[1].root;
+  const flow_signature *s = &lead->plan->graph->values[bindings_of(lead, segment)[1].value].signature;
+  int64_t size = (int64_t)(flow_value_bytes(s, lead->part.rows) / (size_t)flow_dtype_size(s->dtype));
+  int64_t each = ((size + members - 1) / members + GRAIN - 1) / GRAIN * GRAIN;
+  int64_t begin = each * member < size ? each * member : size, end = begin + each < size ? begin + each : size;
+  const void *addends[FLOW_MOST_REPLICAS];
+  for (int r = 0; r < set->count; r++) addends[r] = operand_of(set->replicas[r], segment, x) + begin * flow_dtype_size(s->dtype);
+  flow_add_pairwise(s->dtype, addends, set->count, operand_of(lead, segment, y) + begin * flow_dtype_size(s->dtype), end - begin);
 }
 
 /* ---- workers ------------------------------------------------------------------------------------------------------------------------- */
 
-static const flow_binding *sum_of(const flow_instance *lead, int segment)
+static char *data_of(const flow_instance *lead, int segment)
 {
-  return &lead->entries[lead->plan->segments[segment].first].bindings[1];
+  return operand_of(lead, segment, bindings_of(lead, segment)[1].root);
 }
-
-static char *data_of(const flow_instance *lead, int segment) { return operand_of(lead, segment, sum_of(lead, segment)->root); }
 
 static int64_t count_of(const flow_instance *lead, int segment, int *dtype)
 {
-  const flow_signature *s = &lead->plan->graph->values[sum_of(lead, segment)->value].signature;
+  const flow_signature *s = &lead->plan->graph->values[bindings_of(lead, segment)[1].value].signature;
   *dtype = s->dtype;
   return (int64_t)(flow_value_bytes(s, 1) / (size_t)flow_dtype_size(s->dtype));
 }
 
-flow_status flow_stage_sums(flow_instance *lead)
+flow_status flow_stage_sums(flow_replica_set *set)
 {
+  const flow_instance *lead = set->lead;
   void *block;
   int64_t total = 0;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_worker_sum) * (size_t)(lead->plan->segment_count + 1), &block));
+  set->sums = block;
   for (int s = 0; s < lead->plan->segment_count; s++) {
-    flow_stage *stage = &lead->stages[s];
     int dtype;
-    stage->staged = -1;
-    if (!stage->collective || flow_is_gather(lead, s)) continue;
+    set->sums[s].staged = -1;
+    if (!lead->stages[s].collective || flow_is_gather(lead, s)) continue;
     int64_t count = count_of(lead, s, &dtype);
     if (dtype != FLOW_FLOAT32 || count > SMALL) continue;
-    stage->staged = total;
+    set->sums[s].staged = total;
     total += count;
   }
   FLOW_TRY(flow_alloc(sizeof(float) * (size_t)(total + 1), &block));
-  lead->staged = block;
+  set->staged = block;
   return FLOW_OK;
 }
 
-void flow_start_sums(flow_instance *lead)
+void flow_start_sums(flow_replica_set *set)
 {
-  lead->newest_sum = -1;
-  lead->staged_begin = lead->staged_end = 0;
-  lead->gathers_taken = 0;
+  set->newest_sum = -1;
+  set->staged_begin = set->staged_end = 0;
+  set->gathers_made = 0;
 }
 
-static void begin(flow_instance *lead, int dtype, void *data, int64_t count, int64_t *ticket)
+static void begin(flow_replica_set *set, int dtype, void *data, int64_t count, int64_t *ticket)
 {
-  flow_status status = lead->exchange->begin(lead->exchange, dtype, data, count, ticket);
-  if (status != FLOW_OK) flow_failure_take(&lead->verdict, status);
-  else lead->newest_sum = *ticket;
+  flow_status status = set->exchange->begin(set->exchange, dtype, data, count, ticket);
+  if (status != FLOW_OK) flow_failure_take(&set->run.verdict, status);
+  else set->newest_sum = *ticket;
 }
 
-void flow_send_sum(flow_instance *lead, int segment)
+void flow_send_sum(flow_replica_set *set, int segment)
 {
-  flow_stage *stage = &lead->stages[segment];
+  flow_worker_sum *sum = &set->sums[segment];
   int dtype;
-  int64_t count = count_of(lead, segment, &dtype);
-  char *data = data_of(lead, segment);
-  if (flow_failure_is_set(&lead->verdict)) return;
-  if (flow_is_gather(lead, segment)) {      /* when it is needed: it would make workers wait for one another now */
-    stage->ticket = lead->newest_sum;
+  int64_t count = count_of(set->lead, segment, &dtype);
+  char *data = data_of(set->lead, segment);
+  if (flow_failure_is_set(&set->run.verdict)) return;
+  if (flow_is_gather(set->lead, segment)) {      /* when it is needed: it would make workers wait for one another now */
+    sum->ticket = set->newest_sum;
     return;
   }
-  if (stage->staged < 0) {
-    begin(lead, dtype, data, count, &stage->ticket);
+  if (sum->staged < 0) {
+    begin(set, dtype, data, count, &sum->ticket);
     return;
   }
-  memcpy(lead->staged + stage->staged, data, sizeof(float) * (size_t)count);
-  if (lead->staged_begin == lead->staged_end) lead->staged_begin = stage->staged;
-  lead->staged_end = stage->staged + count;
+  memcpy(set->staged + sum->staged, data, sizeof(float) * (size_t)count);
+  if (set->staged_begin == set->staged_end) set->staged_begin = sum->staged;
+  set->staged_end = sum->staged + count;
 }
 
-static void take_staged(flow_instance *lead)
+static void take_staged(flow_replica_set *set)
 {
+  const flow_instance *lead = set->lead;
   int dtype;
   for (int s = 0; s < lead->plan->segment_count; s++) {
-    const flow_stage *stage = &lead->stages[s];
-    if (!stage->collective || stage->staged < lead->staged_begin || stage->staged >= lead->staged_end) continue;
-    memcpy(data_of(lead, s), lead->staged + stage->staged, sizeof(float) * (size_t)count_of(lead, s, &dtype));
+    int64_t staged = set->sums[s].staged;
+    if (!lead->stages[s].collective || staged < set->staged_begin || staged >= set->staged_end) continue;
+    memcpy(data_of(lead, s), set->staged + staged, sizeof(float) * (size_t)count_of(lead, s, &dtype));
   }
-  lead->staged_begin = lead->staged_end;
+  set->staged_begin = set->staged_end;
 }
 
-void flow_receive_sums(flow_instance *lead, int segment)
+void flow_receive_sums(flow_replica_set *set, int segment)
 {
-  int64_t ticket = lead->stages[segment].ticket;
-  int flush = lead->staged_begin < lead->staged_end;
-  if (flush && !flow_failure_is_set(&lead->verdict))
-    begin(lead, FLOW_FLOAT32, lead->staged + lead->staged_begin, lead->staged_end - lead->staged_begin, &ticket);
+  int64_t ticket = set->sums[segment].ticket;
+  int flush = set->staged_begin < set->staged_end;
+  if (flush && !flow_failure_is_set(&set->run.verdict))
+    begin(set, FLOW_FLOAT32, set->staged + set->staged_begin, set->staged_end - set->staged_begin, &ticket);
   /* Of a failed run nothing may be under way. */
-  if (lead->stages[segment].staged >= 0 || flush || flow_failure_is_set(&lead->verdict)) ticket = lead->newest_sum;
-  if (lead->newest_sum >= 0) {
-    flow_status status = lead->exchange->finish(lead->exchange, ticket);
-    if (status != FLOW_OK) flow_failure_take(&lead->verdict, status);
-    else if (flush) take_staged(lead);
+  if (set->sums[segment].staged >= 0 || flush || flow_failure_is_set(&set->run.verdict)) ticket = set->newest_sum;
+  if (set->newest_sum >= 0) {
+    flow_status status = set->exchange->finish(set->exchange, ticket);
+    if (status != FLOW_OK) flow_failure_take(&set->run.verdict, status);
+    else if (flush) take_staged(set);
   }
-  if (segment < lead->gathers_taken) return;
-  flow_gather_workers(lead, lead->gathers_taken, segment + 1);
-  lead->gathers_taken = segment + 1;
+  if (segment < set->gathers_made) return;
+  flow_gather_workers(set, set->gathers_made, segment + 1);
+  set->gathers_made = segment + 1;
+}
+
+int flow_sum_is_made(const flow_replica_set *set, int segment)
+{
+  if (!set->lead->stages[segment].collective) return 0;
+  return !set->exchange || set->sums[segment].staged < 0 || set->sums[segment].staged < set->staged_begin;
 }

@@ -1,23 +1,23 @@
 /* sharded_update.c: updates that workers divide. Where gradients of large matrices reach an optimizer as the rows of all replicas, every
- * worker could make the whole update; instead each makes the rows of the matrix that are its share, and they fetch each other's. So no sum
- * of
- * gradients as large as the matrix is made, nobody does the others' arithmetic, and afterwards all have the same bits: parameters and
- * slots. It pays where workers share memory (exchange.h: collect).
+ * worker could make the whole update; instead each makes the rows of the matrix that are its shard, and they fetch each other's. So no
+ * sum of gradients as large as the matrix is made, nobody does the others' arithmetic, and afterwards all have the same bits: parameters
+ * and slots. It pays where workers share memory (exchange.h: collect).
  *
- * A worker that is lost meanwhile must not leave half an update: whoever cannot fetch a share makes it, from the rows that it has. */
+ * A worker that is lost meanwhile must not leave half an update: whoever cannot fetch a shard makes it, from the rows that it has. */
 #include <string.h>
 
-#include "run/instance.h"
 #include "ops/optimizer_layout.h"
+#include "run/replicas/replica_set.h"
 
 _Static_assert(FLOW_MOST_SHARDED_COLUMNS * sizeof(float) * (1 + FLOW_MAX_SLOT_KINDS) <= FLOW_MOST_COLLECTED,
                "a row that workers divide is more than an exchange hands over at once");
 
-int flow_is_shared(const flow_instance *lead, int e)
+int flow_is_sharded(const flow_replica_set *set, int e)
 {
+  const flow_instance *lead = set->lead;
   const flow_node *node = &lead->plan->graph->nodes[lead->entries[e].node];
   if (!lead->plan->segments[lead->entries[e].segment].tail) return 0;      /* an update of copies: advance_updates.h */
-  return lead->exchange && lead->gathers && flow_optimizer_layout_of(node->op) && node->attributes.optimizer.products > 0;
+  return set->exchange && set->gathers && flow_optimizer_layout_of(node->op) && node->attributes.optimizer.products > 0;
 }
 
 /* The factors' columns: rows and columns of product i. */
@@ -30,7 +30,7 @@ static void find_matrix(const flow_instance *lead, int e, int i, int64_t *rows, 
   *columns = graph->values[node->inputs[first + 1]].signature.dims[1];
 }
 
-/* Where a worker's share of `rows` begins: whole tiles of the kernels, as even as they go. */
+/* Where a worker's shard of `rows` begins: whole tiles of the kernels, as even as they go. */
 static int64_t begin_of(int64_t rows, int worker, int workers)
 {
   enum { TILES = 16 };
@@ -38,37 +38,38 @@ static int64_t begin_of(int64_t rows, int worker, int workers)
   return row < rows ? row : rows;
 }
 
-flow_share flow_share_of(const flow_instance *lead, int e, int worker)
+flow_share flow_shard_of(const flow_replica_set *set, int e, int worker)
 {
-  flow_share share = { .rest = 1 };
+  const flow_instance *lead = set->lead;
+  flow_share shard = { .rest = 1 };
   int products = lead->plan->graph->nodes[lead->entries[e].node].attributes.optimizer.products;
   for (int i = 0; i < products; i++) {
     int64_t rows, columns;
     find_matrix(lead, e, i, &rows, &columns);
-    share.rows[i][0] = begin_of(rows, worker, lead->exchange->workers);
-    share.rows[i][1] = begin_of(rows, worker + 1, lead->exchange->workers);
+    shard.rows[i][0] = begin_of(rows, worker, set->exchange->workers);
+    shard.rows[i][1] = begin_of(rows, worker + 1, set->exchange->workers);
   }
-  return share;
+  return shard;
 }
 
-/* Makes what is missing of product i: of every other worker's share all but the rows that were received. */
-static void make_missing(const flow_instance *lead, int e, const flow_call *call, int i)
+/* Makes what is missing of product i: of every other worker's shard all but the rows that were received. */
+static void make_missing(const flow_replica_set *set, int e, const flow_call *call, int i)
 {
-  const flow_kernel *kernel = lead->entries[e].kernel;
+  const flow_kernel *kernel = set->lead->entries[e].kernel;
   flow_call missing = *call;
-  for (int w = 0; w < lead->exchange->workers; w++) {
-    flow_share share = { .rest = 0 };
-    int64_t first = lead->share_units[w] + lead->received[w], last = lead->share_units[w + 1];
-    if (w == lead->exchange->worker || first == last) continue;
-    share.rows[i][0] = first;
-    share.rows[i][1] = last;
-    missing.share = &share;
+  for (int w = 0; w < set->exchange->workers; w++) {
+    flow_share shard = { .rest = 0 };
+    int64_t first = set->unit_bounds[w] + set->received[w], last = set->unit_bounds[w + 1];
+    if (w == set->exchange->worker || first == last) continue;
+    shard.rows[i][0] = first;
+    shard.rows[i][1] = last;
+    missing.share = &shard;
     for (int phase = 0; phase < (kernel->phases ? kernel->phases : 1); phase++)
       kernel->run(&missing, phase, 0, kernel->parts ? kernel->parts(&missing, phase) : 1);
   }
 }
 
-void flow_collect_shares(flow_instance *lead, int e, const flow_call *call)
+void flow_collect_shards(flow_replica_set *set, int e, const flow_call *call)
 {
   const flow_optimizer_layout *layout = flow_optimizer_layout_of(call->op);
   const char *names[FLOW_MAX_SLOT_KINDS];
@@ -76,13 +77,13 @@ void flow_collect_shares(flow_instance *lead, int e, const flow_call *call)
   int slots = layout->names(call->attributes, names);
   for (int i = 0; i < call->attributes->optimizer.products; i++) {
     int64_t rows, columns, offset = call->attributes->optimizer.first[i];
-    find_matrix(lead, e, i, &rows, &columns);
-    for (int w = 0; w <= lead->exchange->workers; w++) lead->share_units[w] = begin_of(rows, w, lead->exchange->workers);
+    find_matrix(set->lead, e, i, &rows, &columns);
+    for (int w = 0; w <= set->exchange->workers; w++) set->unit_bounds[w] = begin_of(rows, w, set->exchange->workers);
     for (int k = 0; k <= slots; k++) arrays[k] = (float *)call->inputs[k == 0 ? 1 : layout->slots[k - 1]].data + offset;
-    flow_status status = lead->exchange->collect(lead->exchange, arrays, 1 + slots, columns * (int64_t)sizeof(float), lead->share_units,
-                                                 lead->received);
+    flow_status status = set->exchange->collect(set->exchange, arrays, 1 + slots, columns * (int64_t)sizeof(float), set->unit_bounds,
+                                                set->received);
     if (status == FLOW_OK) continue;
-    flow_failure_take(&lead->late, status);
-    make_missing(lead, e, call, i);
+    flow_failure_take(&set->run.late, status);
+    make_missing(set, e, call, i);
   }
 }

@@ -1,5 +1,5 @@
 -- model_workers.lua: what the workers of a cluster settle among themselves around the steps of fit, evaluate and predict. Within a step
--- they do it in C: how many rows there are, and whether one wants to stop (core/run/replicas/replicas.c). For a model that runs in one
+-- they do it in C: how many rows there are, and whether one wants to stop (core/run/replicas/divide.c). For a model that runs in one
 -- process everything here says what this process says.
 
 local native = require "flow.ffi"

@@ -1,0 +1,105 @@
+/* chunks.c: into how many slots and how large chunks the rows of a segment may be cut, and where values that are as long as a chunk lie in
+ * a member's block. See instance.h. */
+#include <unistd.h>
+
+#include "base/team.h"
+#include "plan/memory_plan.h"
+#include "run/instance.h"
+
+/* Partial sums of one segment may take this much; beyond, fewer slots are used. */
+static const size_t max_partial_bytes = (size_t)64 << 20;
+
+/* Share of the second-level cache that a chunk may fill: the rest holds weights and what the next op writes. Sums depend on how rows are
+ * grouped into chunks, so where there are any the size is the instruction set's, not this machine's. */
+static size_t chunk_budget(int sums)
+{
+#ifdef _SC_LEVEL2_CACHE_SIZE
+  long level2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#else
+  long level2 = 0;       /* musl does not say */
+#endif
+  size_t nominal = flow_cpu_device()->cache_bytes, bytes = sums || level2 <= 0 ? nominal : (size_t)level2;
+  return bytes / 5 * 3;
+}
+
+/* Lays out the chunk-sized values of a segment in the member's block, for chunks of this many rows. */
+static flow_status place_locals(flow_instance *instance, int s, int64_t rows, flow_block *blocks, int *block_of)
+{
+  const flow_plan *plan = instance->plan;
+  flow_stage *stage = &instance->stages[s];
+  int count = 0;
+  for (int k = 0; k < plan->segments[s].count; k++) {
+    flow_entry *entry = &instance->entries[plan->segments[s].first + k];
+    for (int i = entry->input_count + entry->output_count - 1; i >= 0; i--) {   /* outputs first: they define */
+      flow_binding *b = &entry->bindings[i];
+      if (b->mode != FLOW_BIND_LOCAL) continue;
+      if (i >= entry->input_count && b->root == b->value) {
+        block_of[b->root] = count;
+        blocks[count++] = (flow_block){ .bytes = b->row_bytes * (size_t)rows, .begin = k, .end = k };
+      } else {
+        blocks[block_of[b->root]].end = k;
+      }
+    }
+  }
+  FLOW_TRY(flow_pack_blocks(blocks, count, FLOW_CPU_ALIGNMENT, &stage->local_bytes));
+  for (int k = 0; k < plan->segments[s].count; k++) {
+    flow_entry *entry = &instance->entries[plan->segments[s].first + k];
+    for (int i = 0; i < entry->input_count + entry->output_count; i++)
+      if (entry->bindings[i].mode == FLOW_BIND_LOCAL) entry->bindings[i].offset = blocks[block_of[entry->bindings[i].root]].offset;
+  }
+  return FLOW_OK;
+}
+
+/* What one entry of a segment reads and writes of a row in the arena and the inputs. */
+static size_t outer_row_bytes(const flow_entry *entry)
+{
+  size_t bytes = 0;
+  for (int i = 0; i < entry->input_count + entry->output_count; i++)
+    if (entry->bindings[i].mode == FLOW_BIND_ROWS) bytes += entry->bindings[i].row_bytes;
+  return bytes;
+}
+
+/* How many rows of a segment a cache holds: what lives inside it at one time (as place_locals laid one row out), and the most
+ * that one entry touches outside. */
+static int64_t rows_that_fit(const flow_instance *instance, int s, int sums)
+{
+  const flow_plan *plan = instance->plan;
+  size_t outside = 0;
+  for (int k = 0; k < plan->segments[s].count; k++) {
+    size_t bytes = outer_row_bytes(&instance->entries[plan->segments[s].first + k]);
+    if (bytes > outside) outside = bytes;
+  }
+  size_t row = instance->stages[s].local_bytes + outside, budget = chunk_budget(sums);
+  return row < 1 ? (int64_t)budget : row < budget ? (int64_t)(budget / row) : 1;
+}
+
+/* Bytes of one slot's partial sums; 0: the segment has none. */
+static size_t partial_bytes(const flow_instance *instance, int s)
+{
+  const flow_plan *plan = instance->plan;
+  size_t bytes = 0;
+  for (int k = 0; k < plan->segments[s].count; k++) {
+    const flow_entry *entry = &instance->entries[plan->segments[s].first + k];
+    for (int i = 0; i < entry->output_count; i++) {
+      const flow_binding *b = &entry->bindings[entry->input_count + i];
+      if (b->mode == FLOW_BIND_PARTIAL) bytes += b->bytes;
+    }
+  }
+  return bytes;
+}
+
+flow_status flow_size_stage(flow_instance *instance, int s, flow_block *blocks, int *block_of)
+{
+  enum { CHUNKS_PER_THREAD = 2 };
+  flow_stage *stage = &instance->stages[s];
+  size_t partial = partial_bytes(instance, s);
+  FLOW_TRY(place_locals(instance, s, 1, blocks, block_of));
+  stage->sums = partial > 0;
+  stage->most_chunk = rows_that_fit(instance, s, stage->sums);
+  stage->most_slots = stage->sums ? FLOW_MAX_SLOTS : CHUNKS_PER_THREAD * flow_team_size();
+  while (stage->sums && stage->most_slots > 1 && partial * (size_t)stage->most_slots > max_partial_bytes) stage->most_slots /= 2;
+  flow_divide_rows(stage, instance->capacity);
+  FLOW_TRY(place_locals(instance, s, stage->chunk, blocks, block_of));
+  if (stage->local_bytes > instance->local_bytes) instance->local_bytes = stage->local_bytes;
+  return FLOW_OK;
+}

@@ -1,0 +1,138 @@
+/* divide.c: who computes which rows of a run: the workers tell each other what they have and want, then each process divides its rows over
+ * its replicas. See replica_set.h. */
+#include "run/replicas/replica_set.h"
+
+#include <stdio.h>
+#include "base/philox.h"
+
+static flow_status fail_to_agree(const flow_replica_set *set, int other, const char *what)
+{
+  const flow_exchange *exchange = set->exchange;
+  const flow_run_announcement *own = &set->announcements[exchange->worker], *theirs = &set->announcements[other];
+  char number[24];
+  snprintf(number, sizeof number, "worker %d", other);
+  return flow_fail(FLOW_INVALID_STATE, "%s and this one, %s, do not do the same: %s (rows %lld and %lld, step %lld and %lld); all workers "
+                   "run the same script with the same model and options", exchange->name ? exchange->name(exchange, other) : number,
+                   exchange->name ? exchange->name(exchange, exchange->worker) : "another", what,
+                   (long long)theirs->rows, (long long)own->rows, (long long)theirs->step, (long long)own->step);
+}
+
+/* Why a worker that announces `theirs` cannot run with one that announces `own`; NULL: it can. */
+static const char *difference(const flow_run_announcement *own, const flow_run_announcement *theirs)
+{
+  if (theirs->plan != own->plan) return "they run different plans";
+  if (theirs->step != own->step) return "they are at different steps";
+  if (theirs->shares_rows != own->shares_rows) return "one shares its rows, the other has its own";
+  if (own->shares_rows && theirs->rows != own->rows) return "their batches have different sizes";
+  return NULL;
+}
+
+/* Tells the other workers what this one has and wants; *before: rows of those in front of it. */
+static flow_status agree(flow_replica_set *set, int64_t rows, int64_t *before)
+{
+  flow_exchange *exchange = set->exchange;
+  flow_run_announcement own = { .rows = rows, .plan = set->plan_key, .step = set->run.given.step, .region = set->region.number,
+                            .shares_rows = set->shares_rows,
+                            .stop_requested = set->stop_requested || flow_interrupted(set->run.context), .division = set->division,
+                            .rerecord = set->rerecord };
+  if (exchange->progress) exchange->progress(exchange, own.step);
+  FLOW_TRY(exchange->all_gather(exchange, &own, sizeof own, set->announcements));
+  int64_t total = 0;
+  set->stop_agreed = 0;
+  set->division = 0;
+  set->region_agreed = own.region;
+  *before = 0;
+  for (int w = 0; w < exchange->workers; w++) {
+    const flow_run_announcement *theirs = &set->announcements[w];
+    const char *why = difference(&own, theirs);
+    if (!why && (theirs->rows < 0 || __builtin_add_overflow(total, theirs->rows, &total))) why = "rows cannot be counted";
+    if (why) return fail_to_agree(set, w, why);
+    if (theirs->region != own.region) set->region_agreed = 0;
+    set->rerecord |= theirs->rerecord;
+    set->division = flow_mix(set->division, theirs->division);
+    if (w < exchange->worker) *before += theirs->rows;
+    set->stop_agreed |= theirs->stop_requested != 0;
+  }
+  set->run.global_rows = own.shares_rows ? rows : total;
+  if (own.shares_rows) *before = 0;
+  return FLOW_OK;
+}
+
+int64_t flow_replica_set_part_rows(const flow_replica_set *set, int64_t rows)
+{
+  int64_t parts = set->count * (set->exchange && set->shares_rows ? set->exchange->workers : 1);
+  return (rows + parts - 1) / parts;
+}
+
+/* The most rows that a replica of any worker has. All have said how many rows they have, or share those of `part`. */
+static int64_t most_rows(const flow_replica_set *set, int64_t part)
+{
+  for (int w = 0; set->exchange && !set->shares_rows && w < set->exchange->workers; w++) {
+    int64_t rows = (set->announcements[w].rows + set->count - 1) / set->count;
+    if (rows > part) part = rows;
+  }
+  return part;
+}
+
+/* Room for the rows of each replica that are put together, which another worker may have more of. */
+static flow_status make_room(flow_replica_set *set, int64_t rows)
+{
+  flow_exchange *exchange = set->exchange;
+  int local = set->count;
+  if (!set->gathers || rows <= set->lead->capacity) return FLOW_OK;
+  flow_instance_release_replicas(set->lead);
+  FLOW_TRY(flow_instance_resize(set->lead, rows));
+  return flow_instance_set_replicas(set->lead, local, NULL, exchange);
+}
+
+/* Rows [first, first + rows) of this process, which `before` rows of others precede. */
+static flow_status take_part(flow_instance *replica, int64_t first, int64_t rows, int64_t before)
+{
+  flow_run_part *part = &replica->part;
+  part->rows = rows;
+  part->first = first;
+  part->scalars = replica->run->given;
+  part->scalars.first_sample += before + first;
+  part->scalars.rows = rows;
+  part->scalars.global_rows = replica->run->global_rows;
+  return flow_instance_set_rows(replica, rows);
+}
+
+flow_status flow_replica_set_divide(flow_replica_set *set, int64_t rows)
+{
+  int64_t part = flow_replica_set_part_rows(set, rows), before = 0;
+  int first = set->exchange && set->shares_rows ? set->exchange->worker * set->count : 0;
+  set->run.global_rows = rows;
+  set->division = (uint64_t)rows;
+  if (set->exchange) FLOW_TRY(agree(set, rows, &before));
+  int64_t gathered = most_rows(set, part);
+  FLOW_TRY(make_room(set, gathered));
+  for (int r = 0; r < set->count; r++) {
+    int64_t begin = (first + r) * part < rows ? (first + r) * part : rows;
+    set->replicas[r]->part.gathered_rows = gathered;
+    FLOW_TRY(take_part(set->replicas[r], begin, rows - begin < part ? rows - begin : part, before));
+  }
+  return FLOW_OK;
+}
+
+flow_status flow_replica_set_divide_each(flow_replica_set *set, const int64_t *rows)
+{
+  int64_t total = 0, before = 0;
+  set->division = 0;
+  for (int r = 0; r < set->count; r++) {
+    total += rows[r];
+    set->division = flow_mix(set->division, (uint64_t)rows[r]);
+  }
+  set->run.global_rows = total;
+  if (set->exchange) FLOW_TRY(agree(set, total, &before));
+  for (int r = 0; r < set->count; r++) {
+    FLOW_TRY(take_part(set->replicas[r], 0, rows[r], before));
+    before += rows[r];
+  }
+  return FLOW_OK;
+}
+
+void flow_instance_share_rows(flow_instance *instance, int shared)       { instance->set->shares_rows = shared != 0; }
+void flow_instance_wish_stop(flow_instance *instance, int stop)       { instance->set->stop_requested = stop != 0; }
+int  flow_instance_stop_wished(const flow_instance *instance)            { return instance->set->stop_agreed; }
+double flow_instance_global_rows(const flow_instance *instance)          { return (double)instance->run->global_rows; }

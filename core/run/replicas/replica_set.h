@@ -1,0 +1,124 @@
+/* replica_set.h: instances of one plan that divide a batch: those of this process, which are the set's, and, through an exchange, those of the
+ * other workers, which have a set like this. They share the plan's variables; on devices each has copies of them.
+ *
+ * Replicas differ in what they compute until a sum over all of them; gradients, what metrics gain and the means that layers keep all pass
+ * through one. So the commit tail is the same for all: on the CPU it is done once, by the lead with the lead's values.
+ *
+ * Life. The lead is made with a set of one, itself, and owns it; flow_instance_set_replicas gives it others and the exchange,
+ * flow_instance_release_replicas takes them away. The exchange is borrowed and outlives the instance or its release.
+ *
+ * Who writes. Between runs the caller's thread. At the beginning of a run the caller's thread as well: flow_replica_set_divide talks to the other
+ * workers and sets what all agree on. During the run all members read the set, and one at a time writes what is said to be a member's:
+ * member 0, between two barriers, on the CPU; the thread of replica 0 on devices. An instance that is alone runs through none of it. */
+#ifndef FLOW_RUN_REPLICAS_REPLICA_SET_H
+#define FLOW_RUN_REPLICAS_REPLICA_SET_H
+
+#include "run/instance.h"
+#include "tensor/place.h"
+#include "transport/exchange.h"
+
+enum { FLOW_MOST_REPLICAS = 256 };
+
+/* What a worker tells the others when a run begins; divide.c compares them. */
+typedef struct flow_run_announcement {
+  int64_t  rows, step;                 /* that it has; where it is */
+  uint64_t plan, division;             /* as in flow_replica_set */
+  int64_t  region;                     /* the number of its shared region */
+  int32_t  shares_rows, stop_requested, rerecord;
+} flow_run_announcement;
+
+/* The sum of one COLLECTIVE segment over the workers. */
+typedef struct flow_worker_sum {
+  int64_t ticket;                      /* a member's: the exchange's for it, in the current run */
+  int64_t staged;                      /* where it travels in set->staged, with other small ones; -1: alone */
+} flow_worker_sum;
+
+struct flow_replica_set {
+  flow_instance  *lead;                /* the first local replica, which speaks for all of them */
+  flow_instance **replicas;            /* [count]: the local ones, the lead first */
+  int             count;
+  flow_run_state  run;                  /* the current one */
+  _Atomic int     arrivals;            /* members: that had no replica left to do, in the current run */
+  flow_device_group *group;            /* the replicas' devices, a reference; NULL: on the CPU, or alone */
+  flow_exchange  *exchange;            /* to the other workers; NULL: there are none */
+
+  /* What workers agree on when a run begins: divide.c. Readable until the next run. */
+  flow_run_announcement *announcements;    /* [worker] */
+  uint64_t        plan_key;            /* tells plans of different operations apart */
+  int             shares_rows;         /* all workers give the same rows and each computes its part; 0: each gives its own */
+  int             stop_requested;      /* by this worker */
+  int             stop_agreed;         /* by one of them, so that nothing runs */
+  uint64_t        division;            /* tells apart how the rows of runs were divided, the same number at all workers */
+  int             rerecord;            /* recordings are of no use to the current run, at one of the workers at least */
+
+  /* Sums over workers: all_reduce.c. */
+  flow_worker_sum *sums;               /* [segment] */
+  int64_t         newest_sum;          /* a member's: ticket of the current run's last sum under way; -1: none */
+  float          *staged;              /* a member's: small sums that travel together ... */
+  int64_t         staged_begin, staged_end;      /* ... of which these are about to */
+
+  /* Rows of all replicas put together: all_gather.c; then workers divide what is made of them: sharded_update.c. */
+  int             gathers;             /* the plan does */
+  int             gathers_made;        /* a member's: segments before this one whose rows the workers have put together in the current run */
+  flow_shared_region region;           /* where the workers do; number -1: they cannot share memory */
+  int64_t         region_rows;         /* of each replica that it holds */
+  int64_t         region_agreed;       /* its number, if all workers said the same when the current run began, else 0 */
+  int64_t        *unit_bounds, *received;      /* a member's: [worker + 1], of the collect under way */
+};
+
+/* A set with `lead` alone; the lead is not retained. */
+flow_status flow_replica_set_new(flow_instance *lead, flow_replica_set **out);
+void        flow_replica_set_release(flow_replica_set *set);      /* NULL is fine */
+/* `local` replicas in this process, of which `instance` becomes the first, and those of the other workers (exchange: borrowed; NULL: there are
+ * none). group: their devices, of a plan that runs on one; NULL: it runs on the CPU, or there is one local replica whose sums go through
+ * the host. */
+flow_status flow_instance_set_replicas(flow_instance *instance, int local, flow_device_group *group, flow_exchange *exchange);
+/* The instance is alone again. */
+void        flow_instance_release_replicas(flow_instance *instance);
+
+/* ---- divide.c, before a run ---- */
+
+/* The most rows that one replica gets of `rows`. */
+int64_t     flow_replica_set_part_rows(const flow_replica_set *set, int64_t rows);
+/* The parts of a run over `rows` rows of this process from run->given.first_sample on, in the replicas' flow_run_part. Talks to the other
+ * workers. */
+flow_status flow_replica_set_divide(flow_replica_set *set, int64_t rows);
+/* The same where replica r has rows[r]. */
+flow_status flow_replica_set_divide_each(flow_replica_set *set, const int64_t *rows);
+
+/* ---- all_reduce.c ---- */
+
+/* Which sums travel together, and the memory for them. */
+flow_status flow_stage_sums(flow_replica_set *set);
+void        flow_start_sums(flow_replica_set *set);      /* before a run */
+/* Between barriers of the executor: a member's share of what a COLLECTIVE segment adds up over the local replicas, into the lead's memory. */
+void        flow_add_replicas(const flow_replica_set *set, int segment, int member, int members);
+/* By one member: begins the sum over the workers. */
+void        flow_send_sum(flow_replica_set *set, int segment);
+/* By one member: waits for it and those before, of a failed run for all that are under way. */
+void        flow_receive_sums(flow_replica_set *set, int segment);
+/* Whether that sum has come back, with flow_receive_sums or before: of those that travel together some may not have been sent yet. */
+int         flow_sum_is_made(const flow_replica_set *set, int segment);
+
+/* ---- all_gather.c ---- */
+
+int         flow_is_gather(const flow_instance *instance, int segment);
+/* Before a run: finds the memory for what is gathered in it, if they can such that all workers see it, and lets the replicas compute their rows
+ * right there. */
+flow_status flow_place_gathered(flow_replica_set *set);
+void        flow_release_region(flow_replica_set *set);
+/* A member's share of putting the rows of the local replicas together, as many of each as of the largest, zeros where one has fewer. */
+void        flow_gather_replicas(const flow_replica_set *set, int segment, int member, int members);
+/* By one member: puts the rows of all workers together that segments [begin, end) gather. */
+void        flow_gather_workers(flow_replica_set *set, int begin, int end);
+
+/* ---- sharded_update.c ---- */
+
+/* Whether this worker does a part of entry e, an update with products, only; the part of a worker. */
+int         flow_is_sharded(const flow_replica_set *set, int e);
+flow_share  flow_shard_of(const flow_replica_set *set, int e, int worker);
+/* By one member, after its worker's part: fetches the others' parts. It cannot fail: where they do not come they are made here, and the
+ * run fails at its end. */
+void        flow_collect_shards(flow_replica_set *set, int e, const flow_call *call);
+
+#endif

@@ -1,0 +1,220 @@
+/* segment.c: see segment.h. Kernels that fail leave a verdict; then the remaining work is skipped, never the barriers. */
+#include "run/segment.h"
+
+#include "base/futex.h"
+#include "run/binding.h"
+#include "run/replicas/replica_set.h"
+
+void flow_segments_start(flow_instance *instance)
+{
+  atomic_store_explicit(&instance->part.open, -1, memory_order_relaxed);
+  for (int s = 0; s < instance->plan->segment_count; s++) {
+    flow_progress *progress = &instance->part.progress[s];
+    flow_ticket_reset(&progress->prepare_ticket);
+    for (int p = 0; p < FLOW_MAX_PHASES; p++) {
+      flow_ticket_reset(&progress->tickets[p]);
+      atomic_store_explicit(&progress->done[p], 0, memory_order_relaxed);
+    }
+  }
+}
+
+/* ---- slots of rows ---------------------------------------------------------------------------------------------------------- */
+
+static void prepare_kernels(flow_instance *instance, flow_member *member, int s)
+{
+  const flow_segment *segment = &instance->plan->segments[s];
+  int64_t k;
+  while ((k = flow_ticket_take(&instance->part.progress[s].prepare_ticket)) < segment->count) {
+    int e = segment->first + (int)k;
+    const flow_entry *entry = &instance->entries[e];
+    if (entry->alias || !entry->kernel->prepare || flow_failure_is_set(&instance->run->verdict)) continue;
+    flow_bind_chunk(instance, member, e, 0, 0, 0);
+    double started = flow_member_start_watch(instance->run);
+    flow_status status = entry->kernel->prepare(&member->calls[e]);
+    if (status != FLOW_OK) flow_failure_take(&instance->run->verdict, status);
+    flow_member_stop_watch(instance->run, member, e, started);
+  }
+}
+
+static int64_t active_slots(const flow_instance *instance, int s)
+{
+  int64_t rows = instance->stages[s].rows_per_slot;
+  return (instance->part.rows + rows - 1) / rows;
+}
+
+/* Not in the commit tail: it is done whole or not at all. */
+static void look_for_interrupt(flow_run_state *run, const flow_segment *segment)
+{
+  if (!segment->tail && run->interruptible && flow_interrupted(run->context))
+    flow_failure_take(&run->verdict, flow_fail(FLOW_INTERRUPTED, "interrupted"));
+}
+
+static void run_slot(flow_instance *instance, flow_member *member, int s, int64_t slot)
+{
+  const flow_segment *segment = &instance->plan->segments[s];
+  const flow_stage *stage = &instance->stages[s];
+  int64_t begin = slot * stage->rows_per_slot, end = begin + stage->rows_per_slot;
+  if (end > instance->part.rows) end = instance->part.rows;
+  for (int64_t first = begin; first < end; first += stage->chunk) {
+    int64_t count = end - first < stage->chunk ? end - first : stage->chunk;
+    look_for_interrupt(instance->run, segment);
+    for (int e = segment->first; e < segment->first + segment->count; e++) {
+      const flow_entry *entry = &instance->entries[e];
+      flow_call *call = &member->calls[e];
+      if (entry->alias) continue;
+      if (flow_failure_is_set(&instance->run->verdict)) return;
+      flow_bind_chunk(instance, member, e, slot, first, count);
+      call->first_row = first;
+      call->accumulate = first > begin;
+      double started = flow_member_start_watch(instance->run);
+      flow_status status = entry->kernel->run(call, 0, 0, 1);
+      if (status != FLOW_OK) flow_failure_take(&instance->run->verdict, status);
+      flow_member_stop_watch(instance->run, member, e, started);
+    }
+  }
+}
+
+/* out[i] = sum over slots of partial[slot][i], in the order of the slots, for i in [begin, end). */
+#define ADD_SLOTS(type)                                                                   \
+  do {                                                                                    \
+    type *sum = (type *)(void *)out;                                                      \
+    for (int64_t i = begin; i < end; i++) sum[i] = slots ? ((const type *)(const void *)partial)[i] : 0; \
+    for (int64_t slot = 1; slot < slots; slot++) {                                        \
+      const type *part = (const type *)(const void *)(partial + (size_t)slot * stride);   \
+      for (int64_t i = begin; i < end; i++) sum[i] += part[i];                            \
+    }                                                                                     \
+  } while (0)
+
+static void add_slots(int dtype, char *out, const char *partial, size_t stride, int64_t slots, int64_t begin, int64_t end)
+{
+  if (dtype == FLOW_FLOAT32) ADD_SLOTS(float);
+  else if (dtype == FLOW_FLOAT64) ADD_SLOTS(double);
+}
+
+/* Adds the partial sums of a segment's REDUCE outputs; each member those of some elements. */
+static void add_partials(flow_instance *instance, flow_member *own, int s, int member, int members)
+{
+  const flow_segment *segment = &instance->plan->segments[s];
+  int64_t active = active_slots(instance, s);
+  for (int e = segment->first; e < segment->first + segment->count; e++) {
+    const flow_entry *entry = &instance->entries[e];
+    int wide = (flow_op(instance->plan->graph->nodes[entry->node].op)->flags & FLOW_OP_WIDE) != 0;
+    for (int i = 0; i < entry->output_count; i++) {
+      const flow_binding *b = &entry->bindings[entry->input_count + i];
+      if (b->mode != FLOW_BIND_PARTIAL) continue;
+      const flow_signature *signature = &instance->plan->graph->values[b->value].signature;
+      int64_t size = flow_shape_size(signature->rank, signature->dims), each = (size + members - 1) / members;
+      each = (each + 15) & ~(int64_t)15;
+      int64_t begin = each * member, end = begin + each < size ? begin + each : size;
+      double started = flow_member_start_watch(instance->run);
+      char *out = instance->part.bases[b->root], *partial = instance->arena + b->offset;
+      if (begin < end && wide) flow_wide_finish(partial, b->bytes, active, size, begin, end, signature->dtype, out);
+      else if (begin < end) add_slots(signature->dtype, out, partial, b->bytes, active, begin, end);
+      flow_member_stop_watch(instance->run, own, e, started);
+    }
+  }
+}
+
+/* ---- parts ------------------------------------------------------------------------------------------------------------------ */
+
+/* Draws parts of one phase of a segment until none is left and runs them. The parts of a segment of rows are its slots. */
+static void take_parts(flow_instance *instance, flow_region *region, flow_member *own, int s, int phase, const flow_cut *cut,
+                       const flow_call *call)
+{
+  const flow_segment *segment = &instance->plan->segments[s];
+  flow_progress *progress = &instance->part.progress[s];
+  int drawn = 0;
+  if (segment->by_rows) {
+    for (int64_t slot; (slot = flow_ticket_take(&progress->tickets[phase])) < cut->parts[phase]; drawn++) run_slot(instance, own, s, slot);
+  } else {
+    drawn = flow_take_parts(instance->entries[segment->first].kernel, call, cut, phase, &progress->tickets[phase], &instance->run->verdict,
+                            instance->run->profiled ? &own->watches[segment->first] : NULL);
+  }
+  _Atomic int *done = &progress->done[phase];
+  if (drawn && atomic_fetch_add(done, drawn) + drawn == cut->parts[phase]) flow_region_tell(region, done);
+}
+
+/* All phases of a segment, by all members, each with its own `call`; or of a replica that belongs to this member (`members` is 1): then
+ * others may take parts, too, while it is open (flow_segment_help), and those have to be waited for. */
+static void run_phases(flow_instance *instance, flow_region *region, flow_member *own, int s, const flow_cut *cut, const flow_call *call,
+                       int members)
+{
+  flow_progress *progress = &instance->part.progress[s];
+  if (members == 1) progress->cut = *cut;
+  for (int phase = 0; phase < cut->phases; phase++) {
+    if (members == 1) atomic_store_explicit(&instance->part.open, s * FLOW_MAX_PHASES + phase, memory_order_release);
+    take_parts(instance, region, own, s, phase, cut, call);
+    flow_members_meet(region, members);
+    if (members > 1) continue;
+    _Atomic int *done = &progress->done[phase];
+    for (int seen; (seen = atomic_load(done)) < cut->parts[phase];) flow_region_wait(region, done, seen);
+  }
+}
+
+int flow_segment_help(flow_instance *replica, flow_region *region, int member)
+{
+  flow_member *own = &replica->members[member];
+  int open = atomic_load_explicit(&replica->part.open, memory_order_acquire), s = open / FLOW_MAX_PHASES, phase = open % FLOW_MAX_PHASES;
+  if (open < 0) return 0;
+  flow_progress *progress = &replica->part.progress[s];
+  if (atomic_load_explicit(&progress->tickets[phase].next, memory_order_relaxed) >= progress->cut.parts[phase]) return 0;
+  flow_bind_run(replica, own);
+  take_parts(replica, region, own, s, phase, &progress->cut, &own->calls[replica->plan->segments[s].first]);
+  return 1;
+}
+
+/* ---- segments --------------------------------------------------------------------------------------------------------------- */
+
+static void run_rows_segment(flow_instance *instance, flow_region *region, flow_member *own, int s, int member, int members)
+{
+  flow_stage *stage = &instance->stages[s];
+  flow_cut cut = { .phases = 1, .parts = { active_slots(instance, s) } };
+  if (stage->prepares) {
+    prepare_kernels(instance, own, s);
+    flow_members_meet(region, members);
+  }
+  run_phases(instance, region, own, s, &cut, NULL, members);
+  if (stage->sums) {
+    add_partials(instance, own, s, member, members);
+    flow_members_meet(region, members);
+  }
+}
+
+static void run_whole_segment(flow_instance *instance, flow_region *region, flow_member *own, int s, int member, int members)
+{
+  int e = instance->plan->segments[s].first;
+  const flow_entry *entry = &instance->entries[e];
+  flow_call whole = own->calls[e], *call = &whole;
+  flow_share shard;
+  flow_cut cut;
+  if (entry->alias) return;   /* without a barrier, so nobody may change the verdict here */
+  if (flow_is_sharded(instance->set, e)) {
+    shard = flow_shard_of(instance->set, e, instance->set->exchange->worker);
+    call->share = &shard;
+  }
+  if (member == 0) look_for_interrupt(instance->run, &instance->plan->segments[s]);
+  flow_cut_call(flow_op(call->op), entry->kernel, call, &cut);
+  if (entry->kernel->prepare) {   /* a MAP kernel over a batch of fixed size */
+    if (flow_ticket_take(&instance->part.progress[s].prepare_ticket) == 0 && !flow_failure_is_set(&instance->run->verdict)) {
+      double started = flow_member_start_watch(instance->run);
+      flow_status status = entry->kernel->prepare(call);
+      if (status != FLOW_OK) flow_failure_take(&instance->run->verdict, status);
+      flow_member_stop_watch(instance->run, own, e, started);
+    }
+    flow_members_meet(region, members);
+  }
+  run_phases(instance, region, own, s, &cut, call, members);
+  if (!call->share) return;
+  if (member == 0) {
+    double started = flow_member_start_watch(instance->run);
+    flow_collect_shards(instance->set, e, call);
+    flow_member_stop_watch(instance->run, own, e, started);
+  }
+  flow_members_meet(region, members);
+}
+
+void flow_segment_run(flow_instance *instance, flow_region *region, flow_member *own, int s, int member, int members)
+{
+  if (instance->plan->segments[s].by_rows) run_rows_segment(instance, region, own, s, member, members);
+  else run_whole_segment(instance, region, own, s, member, members);
+}
