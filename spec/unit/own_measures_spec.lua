@@ -138,6 +138,8 @@ describe("losses and metrics written in Lua", function()
     end))
     assert.truthy(message_of(function() metrics.Recall():update_state({ 0, 2 }, { { 0.1, 0.9 }, { 0.2, 0.8 } }) end)
       :find("expected a 0 or 1 for each value", 1, true))
+    assert.equal("AUC: num_thresholds is a whole number from 2 to 1000000, got the number 1.1529215046068e+18",
+      message_of(function() metrics.AUC(2 ^ 60) end))
     assert.equal("AUC: curve is one of PR, ROC, got the string \"roc\"", message_of(function() metrics.AUC { curve = "roc" } end))
   end)
 end)

@@ -80,6 +80,7 @@ describe("constructors", function()
 
   it("make eye, arange and linspace", function()
     assert.same({ { 1, 0, 0 }, { 0, 1, 0 } }, flow.eye(2, 3):totable())
+    assert.equal("flow.eye: n is missing: it is a whole number from 0", message_of(function() flow.eye() end))
     assert.same({ 0, 1, 2 }, flow.arange(3):totable())
     assert.equal("int32", flow.arange(3).dtype)
     assert.same({ 5, 3, 1 }, flow.arange(5, 0, -2):totable())

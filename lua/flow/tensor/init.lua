@@ -178,7 +178,7 @@ function tensor.full(shape, value, options)
 end
 
 -- eye(n [, m] [, options]): ones on the diagonal.
-takes "n, m?, { dtype?, device? }"
+takes "n: whole, m?: whole, { dtype?, device? }"
 function tensor.eye(n, m, options)
   m = m or n
   check_dims("flow.eye", { n, m })

@@ -152,6 +152,8 @@ return function(metrics)
     return value
   end
 
+  local MOST_THRESHOLDS = 1000000      -- each is an entry of tables and of counts
+
   -- Keras' thresholds: evenly spaced, the outer ones just beyond 0 and 1.
   local function spaced(given, inner)
     local list = { -1e-7 }
@@ -166,8 +168,8 @@ return function(metrics)
   local AUC = define("AUC", CURVE, 4, function(class, ...)
     local options, name = metrics.options("AUC", { unpack(CURVE, 1, 4) }, CURVE, ...)
     local number = options.num_thresholds or 200
-    if type(number) ~= "number" or number < 2 or number ~= math.floor(number) then
-      raise("AUC: num_thresholds is a whole number from 2, got %s", errors.describe(number))
+    if type(number) ~= "number" or number < 2 or number > MOST_THRESHOLDS or number ~= math.floor(number) then
+      raise("AUC: num_thresholds is a whole number from 2 to %d, got %s", MOST_THRESHOLDS, errors.describe(number))
     end
     if options.multi_label then raise("AUC: multi_label = true is not supported: make one metric for each label") end
     local given = options.thresholds and read_thresholds("AUC", options.thresholds)
