@@ -164,12 +164,12 @@ static void outputs_are_put_together(void **state)
 }
 
 /* A member whose replica has nothing to do takes parts of the other's: slots of rows, and parts of what runs as a whole. Whether it comes
- * before the other is done is up to the machine, so there are many runs. */
+ * before the other is done is up to the machine, so a run takes several slices of a core, and there are many. */
 static void members_without_rows_help(void **state)
 {
   (void)state;
-  enum { ROWS = 3000, RUNS = 20000 };
-  flow_tensor *outputs[4], *each[2] = { noise(2, SHAPE(0, 400), 1), noise(2, SHAPE(ROWS, 400), 2) }, *weights = noise(2, SHAPE(400, 4), 3);
+  enum { ROWS = 3000, COLUMNS = 128, RUNS = 1000 };
+  flow_tensor *outputs[4], *each[2] = { noise(2, SHAPE(0, 400), 1), noise(2, SHAPE(ROWS, 400), 2) }, *weights = noise(2, SHAPE(400, COLUMNS), 3);
   flow_tensor *expected = OP1(exp, OP2(matmul, each[1], weights)), *total;
   OK(flow_team_set_size(2));
   flow_context_set_replicas(context, 2);
