@@ -1,7 +1,7 @@
 /* model.c: config.json as models without Lua read it: layers, nested models, calls, the optimizer and the loss. Nothing is computed.
  *
  * sources: core/models/[a-z]*.c core/layers/[a-z]*.c core/train/[a-z]*.c core/graph/[a-z]*.c core/ops/[a-z]*.c
- * sources: core/autodiff/[a-z]*.c core/plan/[a-z]*.c core/plan/passes/[a-z]*.c
+ * sources: core/autodiff/[a-z]*.c core/plan/[a-z]*.c
  * sources: core/io/archive.c core/io/tensor_file_access.c
  */
 #include "fuzz.h"
