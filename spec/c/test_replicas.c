@@ -169,8 +169,8 @@ static void members_without_rows_help(void **state)
 {
   (void)state;
   enum { ROWS = 3000, COLUMNS = 128, RUNS = 1000 };
-  flow_tensor *outputs[4], *each[2] = { noise(2, SHAPE(0, 400), 1), noise(2, SHAPE(ROWS, 400), 2) }, *weights = noise(2, SHAPE(400, COLUMNS), 3);
-  flow_tensor *expected = OP1(exp, OP2(matmul, each[1], weights)), *total;
+  flow_tensor *outputs[4], *each[2] = { noise(2, SHAPE(0, 400), 1), noise(2, SHAPE(ROWS, 400), 2) };
+  flow_tensor *weights = noise(2, SHAPE(400, COLUMNS), 3), *expected = OP1(exp, OP2(matmul, each[1], weights)), *total;
   OK(flow_team_set_size(2));
   flow_context_set_replicas(context, 2);
   OK(flow_trace_begin(context));

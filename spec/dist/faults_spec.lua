@@ -9,8 +9,8 @@ describe("a worker that is killed", function()
   for _, engine in ipairs { "RING", "MPI" } do
     it("is named by all others, " .. engine, function()
       if WITHOUT[engine] then return pending(WITHOUT[engine]) end
-      local text, code = support.run(("FLOWLUA_PROGRAM=%q timeout -k 5 280 %q --kills 1 --stops 0 --notice 8 --engine %s"):format(support.program,
-        support.root .. "scripts/faults-cluster", engine))
+      local text, code = support.run(("FLOWLUA_PROGRAM=%q timeout -k 5 280 %q --kills 1 --stops 0 --notice 8 --engine %s"):format(
+        support.program, support.root .. "scripts/faults-cluster", engine))
       assert.equal(0, code, text)
       assert.equal(3, select(2, text:gsub("1 of 1 as it should be", "")), text)
     end)

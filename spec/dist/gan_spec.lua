@@ -6,7 +6,7 @@ local emulated = require "spec.support.emulated"
 local script = support.root .. "spec/dist/gan.lua"
 
 local function train(command, environment)
-  local text, code = support.run(("%s timeout -k 5 60 %s"):format(environment or "", command))
+  local text, code = support.run(("%s timeout -k 5 280 %s"):format(environment or "", command))
   assert.equal(0, code, text)
   local run = { steps = {}, weights = {}, text = text }
   for line in text:gmatch "[^\n]+" do
