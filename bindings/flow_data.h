@@ -100,7 +100,7 @@ FLOW_API flow_status flow_function_load_image(int height, int width, int channel
 /* Iterators: opened at the first element. A failure of a worker thread is raised by the call that meets it. The context is
  * the caller's: its interrupt flag ends waiting. close stops and joins all threads. */
 FLOW_API flow_status flow_iterator_new(flow_context *context, flow_dataset *dataset, flow_iterator **out);
-FLOW_API flow_status flow_iterator_peek(flow_context *context, flow_dataset *dataset, flow_iterator **out);   /* a look that later passes do not notice */
+FLOW_API flow_status flow_iterator_peek(flow_context *context, flow_dataset *dataset, flow_iterator **out);   /* a look that later passes do not notice; restored to a position it is that pass */
 FLOW_API void        flow_iterator_close(flow_iterator *iterator);   /* and frees it; NULL is fine */
 FLOW_API flow_status flow_iterator_next(flow_iterator *iterator, flow_element *out);   /* releases what out holds, then fills it */
 /* Answers the question that flow_iterator_next returned: with an element (shared; count 0: the end), a dataset or an error. */
@@ -110,6 +110,9 @@ FLOW_API flow_status flow_iterator_skip(flow_iterator *iterator, double count); 
 FLOW_API int         flow_iterator_save(const flow_iterator *iterator, char *text, int size);
 /* Brings an iterator of an equal pipeline, in this process or another, to a saved position. */
 FLOW_API flow_status flow_iterator_restore(flow_iterator *iterator, const char *position);
+/* position: saved by a look (flow_iterator_peek) at an equal pipeline, which may read another part of the data. From here on the random stages of
+ * the iterator's dataset draw what those would have drawn from there on. Of an iterator with no element yet. */
+FLOW_API flow_status flow_iterator_align(flow_iterator *iterator, const char *position);
 
 typedef struct flow_stage_report {
   const char *name;                /* borrowed, static */

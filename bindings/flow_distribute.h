@@ -40,6 +40,7 @@ typedef struct flow_worker_options {
   double start_within;          /* seconds in which all tasks have to come; 0: 300 */
   double heartbeat, dead_after; /* seconds between signs of life, and after how many without one a task is lost; 0: 1 and 10 */
   const char *job;              /* the same in all tasks: keeps two jobs apart that have the same addresses; NULL: "" */
+  double rejoin_within;         /* seconds in which all tasks have to come back for a further generation (flow_worker_rejoin); 0: 600 */
   int pairwise;                 /* nonzero, the same in all tasks: numbers are added up in the order of a balanced tree over the workers, whatever carries them */
 } flow_worker_options;
 
@@ -63,8 +64,9 @@ FLOW_API void        flow_worker_progress(flow_worker *worker, double step, cons
 /* FLOW_OK while all are there; else FLOW_ABORTED with who is not. Waits for nothing. */
 FLOW_API flow_status flow_worker_check(flow_worker *worker);
 
-/* The chief's bytes to all. */
+/* Bytes to all: the chief's, or those of the worker `from`. */
 FLOW_API flow_status flow_worker_broadcast(flow_worker *worker, void *data, double bytes);
+FLOW_API flow_status flow_worker_broadcast_from(flow_worker *worker, int from, void *data, double bytes);
 /* all: count x bytes, in order of the ranks. */
 FLOW_API flow_status flow_worker_all_gather(flow_worker *worker, const void *mine, double bytes, void *all);
 /* Returns when all tasks are there; FLOW_TIMED_OUT names those that did not come. */
@@ -79,5 +81,22 @@ FLOW_API flow_status flow_worker_publish(flow_worker *worker, const char *key, c
 /* Copies the text, cut at size - 1 bytes, and waits at most this many seconds until there is one: FLOW_NOT_FOUND if there is none, which
  * is not a failure of the cluster; FLOW_ABORTED as from everything else. */
 FLOW_API flow_status flow_worker_lookup(flow_worker *worker, const char *key, double within, char *text, int size);
+
+/* ---- workers that come back -------------------------------------------------------------------------------------------
+ * When a worker is lost the generation ends: every call of the others fails with FLOW_ABORTED. They may keep process, model and optimizer,
+ * and wait for the next generation, in which all tasks of the cluster are again. A worker that was started again finds by
+ * flow_worker_newest that others have trained already; it goes its way apart from them until it is where they wait, and takes over the
+ * newest state. */
+
+/* After a failure by which flow_worker_check fails, too: waits until all tasks are there again, at most rejoin_within seconds, and connects to
+ * them. No call and no step is under way. step: how far the state of this worker is; -1: it has none. Keys and texts of publish are gone, calls are counted
+ * from 0, and groups of devices have to be connected again. FLOW_ABORTED: they did not come, or the chief has finished; FLOW_UNSUPPORTED:
+ * under MPI, which ends all ranks with the first one. */
+FLOW_API flow_status flow_worker_rejoin(flow_worker *worker, double step);
+/* The worker that had the newest state when the generation began, and its step: -1, and worker 0, where nobody had trained yet. */
+FLOW_API int         flow_worker_newest(const flow_worker *worker, double *step);
+/* apart: from here on calls and steps are those of a single worker, whose rank is 0, and reach nobody; 0: no longer. Instances are replicated for
+ * one or the other: none is used for both. */
+FLOW_API void        flow_worker_set_apart(flow_worker *worker, int apart);
 
 #endif

@@ -67,6 +67,9 @@ FLOW_API void        flow_instance_wish_stop(flow_instance *instance, int stop);
  * ran, and there are no outputs, if nobody had rows or somebody wants to stop. */
 FLOW_API double      flow_instance_global_rows(const flow_instance *instance);
 FLOW_API int         flow_instance_stop_wished(const flow_instance *instance);
+/* Whether the last run has written its variables. Of a run that failed it is so where workers share an update, and one was lost when all
+ * sums were there: this worker has made the rest of the update by itself. */
+FLOW_API int         flow_instance_committed(const flow_instance *instance);
 /* A run with inputs (replicas x count) and outputs (replicas x the plan's) of each local replica apart; a plan without rows, or with
  * rows of its own in each. */
 FLOW_API flow_status flow_instance_run_each(flow_context *context, flow_instance *instance, flow_tensor *const *inputs, int count, flow_tensor **outputs);

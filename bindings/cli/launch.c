@@ -224,6 +224,8 @@ static int run_supervised(lua_State *L)
   lua_settop(L, 1);
   lua_getfield(L, 1, "kill_after");
   double kill_after = luaL_checknumber(L, -1);
+  lua_getfield(L, 1, "max_restarts");
+  int max_restarts = (int)luaL_optinteger(L, -1, 0);
   char **without = take_list(L, 1, "without");
   lua_getfield(L, 1, "tasks");
   luaL_checktype(L, -1, LUA_TTABLE);
@@ -238,7 +240,7 @@ static int run_supervised(lua_State *L)
     lost = take_task(L, lua_gettop(L), without, &tasks[i]);
   }
   int reason = errno;
-  if (!lost) lua_pushinteger(L, supervise(tasks, count, kill_after));
+  if (!lost) lua_pushinteger(L, supervise(tasks, count, kill_after, max_restarts));
   close_logs(tasks, count);
   return lost ? fail(L, lost, strerror(reason)) : 1;
 }

@@ -88,6 +88,8 @@ int ports_listen(int *port, char *message, size_t size)
   if (descriptor >= 0 && *port) setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   if (descriptor >= 0 && bind(descriptor, (struct sockaddr *)&address, length) == 0 && listen(descriptor, BACKLOG) == 0 &&
       getsockname(descriptor, (struct sockaddr *)&address, &length) == 0) {
+    /* And free at once when a task has been killed and is started again; before bind it would let the kernel choose a port in use. */
+    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     *port = ntohs(address.sin_port);
     return descriptor;
   }

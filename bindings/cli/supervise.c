@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "restart.h"
+
 enum { CHUNK = 65536, COLOURS = 6, MORE_THAN_ONCE_MS = 300, LATE_OUTPUT_MS = 2000 };
 enum phase { RUNNING, GRACE, TERMINATED, KILLED };
 
@@ -30,6 +32,8 @@ typedef struct job {
   double signalled;                    /* when */
   int    signals, lifeline;            /* descriptors: signalfd; a pipe whose other end the caller's process has */
   int    told_of_loss;
+  int    restarts, max_restarts;
+  const sigset_t *mask;                /* of the tasks */
 } job;
 
 static double now_seconds(void)
@@ -68,7 +72,10 @@ static void signal_all(job *self, int number)
 static int running(const job *self, int only_deciding)
 {
   int count = 0;
-  for (int i = 0; i < self->count; i++) count += self->tasks[i].process && (self->tasks[i].decides || !only_deciding);
+  for (int i = 0; i < self->count; i++) {
+    const supervised_task *task = &self->tasks[i];
+    count += (task->process || task->restart_at > 0) && (task->decides || !only_deciding);
+  }
   return count;
 }
 
@@ -85,16 +92,23 @@ static const char *running_names(const job *self, char *text, size_t size)
   return text;
 }
 
+static void forget_restarts(job *self)
+{
+  for (int i = 0; i < self->count; i++) self->tasks[i].restart_at = 0;
+}
+
 static void begin_grace(job *self)
 {
   if (self->phase != RUNNING) return;
   self->phase = GRACE;
+  forget_restarts(self);
   self->deadline = now_seconds() + self->kill_after;
 }
 
 static void kill_all(job *self)
 {
   self->phase = KILLED;
+  forget_restarts(self);
   signal_all(self, SIGKILL);
 }
 
@@ -126,6 +140,7 @@ static void take_signal(job *self, int number)
   }
   self->signal = number;
   self->signalled = now;
+  forget_restarts(self);
   signal_all(self, number);
   /* What mpirun ends does not end when a host is gone. */
   for (int i = 0; i < self->count; i++) if (self->tasks[i].ranks && !self->tasks[i].signals_children) begin_grace(self);
@@ -154,15 +169,29 @@ static void tell_failure(job *self, const supervised_task *task, int status, int
   }
 }
 
+/* Whether a task that failed is started again, and when: tasks that fail together do not come back at the same moment each time. */
+static int plan_restart(job *self, supervised_task *task, int status)
+{
+  char how[64];
+  double now = now_seconds();
+  if (self->phase != RUNNING || self->signal || !task->decides || task->ranks || self->restarts == self->max_restarts) return 0;
+  self->restarts++;
+  task->restart_at = now + restart_pause(now - task->started, &task->failures);
+  processes_describe(status, how, sizeof how);
+  say(self, "%s %s; it starts again (%d of %d)", task->writer.name, how, self->restarts, self->max_restarts);
+  return 1;
+}
+
 static void take_end(job *self, supervised_task *task, int status)
 {
   int code = processes_exit_code(status);
   task->process = 0;
+  if (code != 0 && plan_restart(self, task, status)) return;
   if (code != 0 && self->phase < TERMINATED) {
-    int obeyed = self->signal && code == 128 + self->signal;
+    int obeyed = self->signal && code == 128 + self->signal, begins = self->phase == RUNNING;
     if (!self->code) self->code = code;
-    if (!obeyed) tell_failure(self, task, status, self->phase == RUNNING);
     if (!obeyed) begin_grace(self);
+    if (!obeyed) tell_failure(self, task, status, begins);
   }
   if (running(self, 0) > 0 && running(self, 1) == 0) begin_grace(self);
 }
@@ -237,6 +266,41 @@ static void check_reader(job *self)
   signal_all(self, SIGTERM);
 }
 
+/* ---- starting tasks ------------------------------------------------------------------------------------------------------------------ */
+
+static void start_task(job *self, supervised_task *task)
+{
+  task->start.mask = self->mask;
+  task->started = now_seconds();
+  task->restart_at = 0;
+  task->process = processes_start(&task->start, &task->pipes[0], &task->pipes[1]);
+  int reason = errno;
+  /* Nobody but the task has its socket: when it ends, dialling it fails. */
+  if (task->start.listens >= 0) close(task->start.listens);
+  task->start.listens = -1;
+  if (task->process > 0) return;
+  task->process = 0;
+  say(self, "%s cannot be started: %s", task->writer.name, strerror(reason));
+  if (!self->code) self->code = 1;
+  kill_all(self);
+}
+
+static void start_again(job *self)
+{
+  double now = now_seconds();
+  for (int i = 0; i < self->count; i++) {
+    supervised_task *task = &self->tasks[i];
+    if (task->restart_at <= 0 || task->restart_at > now) continue;
+    for (int to = 0; to < 2; to++) {                    /* a stranger may have them open still */
+      if (task->pipes[to] < 0) continue;
+      output_finish(&self->out, &task->lines[to], now);
+      close(task->pipes[to]);
+    }
+    restart_prepare(task->start.environment);
+    start_task(self, task);
+  }
+}
+
 /* ---- the loop ------------------------------------------------------------------------------------------------------------------------ */
 
 static void take_signals(job *self)
@@ -280,10 +344,16 @@ static int turn(job *self, struct pollfd *events, int timeout)
   return came;
 }
 
+/* Milliseconds until the deadline of the phase, or, while tasks run, until the next restart; -1: there is none. */
 static int until_deadline(const job *self)
 {
-  if (self->phase != GRACE && self->phase != TERMINATED) return -1;
-  double left = (self->deadline - now_seconds()) * 1e3;
+  double next = self->phase == GRACE || self->phase == TERMINATED ? self->deadline : 0;
+  for (int i = 0; i < self->count; i++) {
+    double restart = self->tasks[i].restart_at;
+    if (restart > 0 && (next == 0 || restart < next)) next = restart;
+  }
+  if (next == 0) return -1;
+  double left = (next - now_seconds()) * 1e3;
   return left <= 0 ? 0 : left > 1e6 ? 1000000 : (int)left + 1;
 }
 
@@ -291,7 +361,9 @@ static void run(job *self, struct pollfd *events)
 {
   while (running(self, 0) > 0) {
     turn(self, events, until_deadline(self));
-    if (until_deadline(self) == 0 && running(self, 0) > 0) pass_deadline(self);
+    if (until_deadline(self) != 0 || running(self, 0) == 0) continue;
+    if (self->phase == RUNNING) start_again(self);
+    else pass_deadline(self);
   }
   processes_end_all();
   /* What was written before the end; a stranger who has the pipe open does not hold us up. */
@@ -330,24 +402,6 @@ static int prepare_task(supervised_task *task, int *colour)
   return 1;
 }
 
-static void start_tasks(job *self, const sigset_t *mask)
-{
-  for (int i = 0; i < self->count; i++) {
-    supervised_task *task = &self->tasks[i];
-    task->start.mask = mask;
-    task->process = processes_start(&task->start, &task->pipes[0], &task->pipes[1]);
-    int reason = errno;
-    /* Nobody but the task has its socket: when it ends, dialling it fails. */
-    if (task->start.listens >= 0) close(task->start.listens);
-    if (task->process > 0) continue;
-    task->process = 0;
-    say(self, "%s cannot be started: %s", task->writer.name, strerror(reason));
-    self->code = 1;
-    kill_all(self);
-    return;
-  }
-}
-
 static int is_coloured(int descriptor)
 {
   const char *refused = getenv("NO_COLOR"), *terminal = getenv("TERM");
@@ -355,10 +409,10 @@ static int is_coloured(int descriptor)
 }
 
 /* The process that has the tasks as children. */
-static int supervise_children(supervised_task *tasks, int count, double kill_after, int lifeline, const sigset_t *watched,
-                              const sigset_t *mask)
+static int supervise_children(job self, const sigset_t *watched)
 {
-  job self = { .tasks = tasks, .count = count, .kill_after = kill_after, .lifeline = lifeline };
+  supervised_task *tasks = self.tasks;
+  int count = self.count;
   int colour = 0;
   setpgid(0, 0);                                        /* Ctrl-C comes once, from the caller's process */
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
@@ -376,7 +430,8 @@ static int supervise_children(supervised_task *tasks, int count, double kill_aft
     fprintf(stderr, "flowlua launch: %s\n", strerror(errno));
     return 1;
   }
-  start_tasks(&self, mask);
+  srand((unsigned)getpid());
+  for (int i = 0; i < count && self.phase == RUNNING; i++) start_task(&self, &tasks[i]);
   run(&self, events);
   return self.code;
 }
@@ -402,7 +457,7 @@ static void fill_standard_descriptors(void)
   for (int i = 0; i < 3; i++) if (fcntl(i, F_GETFD) < 0) (void)!open("/dev/null", O_RDWR);
 }
 
-int supervise(supervised_task *tasks, int count, double kill_after)
+int supervise(supervised_task *tasks, int count, double kill_after, int max_restarts)
 {
   static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };
   sigset_t watched, mask;
@@ -422,7 +477,8 @@ int supervise(supervised_task *tasks, int count, double kill_after)
   pid_t child = pipe2(lifeline, O_CLOEXEC) == 0 ? fork() : -1;
   if (child == 0) {
     close(lifeline[1]);
-    _exit(supervise_children(tasks, count, kill_after, lifeline[0], &watched, &mask));
+    _exit(supervise_children((job){ .tasks = tasks, .count = count, .kill_after = kill_after, .max_restarts = max_restarts, .mask = &mask,
+                                    .lifeline = lifeline[0] }, &watched));
   }
   if (child < 0) fprintf(stderr, "flowlua launch: %s\n", strerror(errno));
   for (int i = 0; i < count; i++) if (tasks[i].start.listens >= 0) close(tasks[i].start.listens);

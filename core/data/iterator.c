@@ -206,8 +206,11 @@ int flow_iterator_save(const flow_iterator *iterator, char *text, int size)
   return out.length;
 }
 
-/* Reads the draws after the header into the iterator's records; 0 if the text is not what save writes. */
-static int read_draws(flow_iterator *iterator, const char *text, int apply)
+/* What is done with the draws of a position. */
+typedef enum reading { CHECK, GO_ON, ALIGN } reading;
+
+/* Reads the draws after the header: to go on with that pass, or for the passes after it; 0 if the text is not what save writes. */
+static int read_draws(flow_iterator *iterator, const char *text, reading purpose)
 {
   for (int i = 0; i < iterator->draw_count; i++) {
     flow_draw_record *record = &iterator->draws[i];
@@ -216,30 +219,57 @@ static int read_draws(flow_iterator *iterator, const char *text, int apply)
     int length = 0;
     if (sscanf(text, " %" SCNx64 ",%" SCNx64 ",%" SCNd64 "%n", &seed[0], &seed[1], &first, &length) != 3 || first < 0) return 0;
     text += length;
-    if (!apply) continue;
+    if (purpose == CHECK) continue;
     record->seed[0] = seed[0];
     record->seed[1] = seed[1];
     record->first = first;
     record->used = 0;
-    raise_to(&record->dataset->draws, first + 1);
+    if (purpose == GO_ON) raise_to(&record->dataset->draws, first + 1);
+    if (purpose != ALIGN) continue;
+    memcpy(record->dataset->seed, seed, sizeof seed);
+    atomic_store(&record->dataset->draws, first);
   }
   return text[strspn(text, " \n")] == '\0';
 }
 
-flow_status flow_iterator_restore(flow_iterator *iterator, const char *position)
+typedef struct position {
+  uint64_t    identity;
+  int64_t     delivered;
+  const char *draws;         /* the rest of the text */
+} position;
+
+/* Reads a text of save and checks that it has the draws of such a pipeline. */
+static flow_status read_position(flow_iterator *iterator, const char *text, position *out)
 {
-  uint64_t identity;
-  int64_t delivered;
-  int draws, length = 0;
-  if (!iterator || !position) return flow_fail(FLOW_INVALID_ARGUMENT, "restoring a position: an iterator and a text are needed");
-  if (sscanf(position, "flow-position-1 %" SCNx64 " %" SCNd64 " %d%n", &identity, &delivered, &draws, &length) != 3 || delivered < 0)
+  int count, length = 0;
+  if (!iterator || !text) return flow_fail(FLOW_INVALID_ARGUMENT, "restoring a position: an iterator and a text are needed");
+  if (sscanf(text, "flow-position-1 %" SCNx64 " %" SCNd64 " %d%n", &out->identity, &out->delivered, &count, &length) != 3 ||
+      out->delivered < 0)
     return flow_fail(FLOW_CORRUPT_DATA, "the text is not a saved position of a dataset");
-  if (identity != iterator->dataset->identity || draws != iterator->draw_count)
+  out->draws = text + length;
+  if (count != iterator->draw_count)
     return flow_fail(FLOW_INVALID_ARGUMENT, "the position was saved from another pipeline: stages and their arguments must be the same");
-  if (!read_draws(iterator, position + length, 0)) return flow_fail(FLOW_CORRUPT_DATA, "the position of a dataset is damaged");
+  return read_draws(iterator, out->draws, CHECK) ? FLOW_OK : flow_fail(FLOW_CORRUPT_DATA, "the position of a dataset is damaged");
+}
+
+flow_status flow_iterator_align(flow_iterator *iterator, const char *text)
+{
+  position found;
+  FLOW_TRY(read_position(iterator, text, &found));
+  read_draws(iterator, found.draws, ALIGN);
+  return FLOW_OK;
+}
+
+flow_status flow_iterator_restore(flow_iterator *iterator, const char *text)
+{
+  position found;
+  FLOW_TRY(read_position(iterator, text, &found));
+  if (found.identity != iterator->dataset->identity)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "the position was saved from another pipeline: stages and their arguments must be the same");
   close_cursors(iterator);
-  read_draws(iterator, position + length, 1);
-  iterator->delivered = iterator->to_skip = delivered;
+  read_draws(iterator, found.draws, GO_ON);
+  iterator->peeks = 0;      /* it goes on with a pass that was counted when it drew */
+  iterator->delivered = iterator->to_skip = found.delivered;
   return FLOW_OK;
 }
 

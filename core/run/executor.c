@@ -185,11 +185,15 @@ static flow_status execute_on_cpu(flow_replica_set *set)
     copy_undo_log(lead, 1);
     return flow_failure_raise(&run->verdict);
   }
+  run->committed = 1;
   if (members == 1) note_time_alone(lead, flow_clock() - started);
   return flow_failure_raise(&run->late);
 }
 
 flow_status flow_execute(flow_replica_set *set)
 {
-  return set->lead->device ? flow_device_run_execute(set) : execute_on_cpu(set);
+  if (!set->lead->device) return execute_on_cpu(set);
+  FLOW_TRY(flow_device_run_execute(set));
+  set->run.committed = 1;
+  return FLOW_OK;
 }

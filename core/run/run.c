@@ -55,6 +55,7 @@ static flow_status take_run(flow_context *context, flow_run_state *run)
   if (!atomic_compare_exchange_strong(&run->running, &idle, 1))
     return flow_fail(FLOW_INVALID_STATE, "this instance runs in another thread; make one instance per concurrent caller");
   run->context = context;
+  run->committed = 0;
   return FLOW_OK;
 }
 
@@ -271,6 +272,7 @@ flow_status flow_instance_run_batches(flow_context *context, flow_instance *inst
     instance->run->given.first_sample += at;
     flow_status status = takes ? run_steps(context, instance, inputs, count, order, (int64_t)first + at, some, steps)
                                : flow_instance_run_rows(context, instance, inputs, count, order, first + (double)at, (double)some);
+    if (status != FLOW_OK) *done += instance->run->committed;
     if (status != FLOW_OK || instance->set->stop_agreed) return status;
     *done += steps;
     at += steps * some;

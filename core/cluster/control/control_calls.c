@@ -96,6 +96,14 @@ flow_status flow_control_check(flow_control *control, int *culprit)
   return status;
 }
 
+int flow_control_has_ended(flow_control *control)
+{
+  enter(control);
+  int ended = control->ended != 0;
+  pthread_mutex_unlock(&control->lock);
+  return ended;
+}
+
 int flow_control_await_end(flow_control *control, double within)
 {
   double until = flow_control_now() + within;

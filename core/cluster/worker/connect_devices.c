@@ -109,7 +109,7 @@ static flow_status connect_workers(flow_device_group *group, flow_worker *worker
   const flow_store store = flow_worker_transport_store(worker);
   FLOW_TRY(look_for_shared(group, worker, why, size));
   if (why[0]) return FLOW_OK;
-  snprintf(name, sizeof name, "g%.0f/devices%d", (double)worker->generation, ++worker->groups);
+  snprintf(name, sizeof name, "g%.0f/devices%d", (double)worker->generation.number, ++worker->groups);
   const flow_device_ranks ranks = { .first = worker->exchange.worker * group->count, .all = worker->exchange.workers * group->count,
                                     .name = name, .store = &store, .fail = tell_others, .left = forget, .state = worker };
   if (flow_device_exchange_open(group, &ranks) != FLOW_OK) snprintf(reason, sizeof reason, "%s", flow_last_error());

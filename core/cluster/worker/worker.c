@@ -107,15 +107,15 @@ static void own_host(const flow_cluster *cluster, char host[FLOW_ADDRESS_SIZE])
   snprintf(host, FLOW_ADDRESS_SIZE, "%.*s", (int)(strrchr(address, ':') - address) - 2 * bracket, address + bracket);
 }
 
-static flow_status open_transport(flow_worker *worker, const char *transport, uint64_t generation)
+static flow_status open_transport(flow_worker *worker)
 {
   char group[32], host[FLOW_ADDRESS_SIZE];
   const flow_store store = flow_worker_transport_store(worker);
   own_host(worker->cluster, host);
-  snprintf(group, sizeof group, "g%.0f", (double)generation);
+  snprintf(group, sizeof group, "g%.0f", (double)worker->generation.number);
   const flow_transport_options options = { .timeout = fmin(worker->timeout, OPENING_WITHIN), .group = group, .address = host,
                                           .store = &store, .ended = &worker->ended };
-  FLOW_TRY(flow_communicator_open(transport, worker->exchange.worker, worker->exchange.workers, &options, &worker->communicator));
+  FLOW_TRY(flow_communicator_open(worker->transport, worker->exchange.worker, worker->exchange.workers, &options, &worker->communicator));
   worker->communicator->timeout = worker->timeout;
   return FLOW_OK;
 }
@@ -202,45 +202,58 @@ static flow_status start_control(flow_worker *worker, const flow_worker_options 
   const flow_environment environment = { get_variable, worker };
   const flow_protocol_options protocol = { .job = options->job ? options->job : "", .version = flow_version(),
                                           .heartbeat = options->heartbeat, .dead_after = options->dead_after,
-                                          .start_within = options->start_within };
+                                          .start_within = options->start_within, .rejoin_within = options->rejoin_within };
   FLOW_TRY(flow_control_open(worker->cluster, &environment, &protocol, log_line, worker, &worker->control));
   flow_control_count(worker->control, &worker->begun);
   flow_control_watch(worker->control, worker->context, take_verdict, look_at_waiting, worker);
   return FLOW_OK;
 }
 
-static flow_status meet(flow_worker *worker, const char *transport, const flow_worker_options *options)
+flow_status flow_worker_connect(flow_worker *worker, double step)
 {
   char signature[FLOW_MOST_SIGNATURE];
-  flow_generation generation;
-  if (!has_addresses(worker->cluster)) FLOW_TRY(flow_worker_meet_by_launcher(worker, otherwise(options->start_within, 300)));
-  FLOW_TRY(start_control(worker, options));
-  snprintf(signature, sizeof signature, "communication by %s", transport);
-  FLOW_TRY(flow_control_join(worker->control, -1, signature, &generation));
-  worker->generation = generation.number;
-  flow_control_progress(worker->control, 0, "opening the transport");
-  if (worker->communicator && strcmp(worker->communicator->transport->name, transport) != 0) {
+  snprintf(signature, sizeof signature, "communication by %s", worker->transport);
+  FLOW_TRY(flow_control_join(worker->control, step, signature, &worker->generation));
+  flow_control_progress(worker->control, step > 0 ? step : 0, "opening the transport");
+  if (worker->communicator && strcmp(worker->communicator->transport->name, worker->transport) != 0) {
     flow_communicator_close(worker->communicator);
     worker->communicator = NULL;
   }
-  if (!worker->communicator) FLOW_TRY(flow_worker_explain(worker, open_transport(worker, transport, generation.number)));
+  if (!worker->communicator) FLOW_TRY(flow_worker_explain(worker, open_transport(worker)));
   FLOW_TRY(flow_worker_explain(worker, set_aborts(worker, worker->communicator)));
   FLOW_TRY(flow_worker_explain(worker, flow_communicator_share(&worker->communicator)));      /* it owns what is aborted until now */
   FLOW_TRY(flow_worker_explain(worker, set_aborts(worker, worker->communicator)));
   int shared = flow_communicator_is_shared(worker->communicator);
-  snprintf(worker->engine, sizeof worker->engine, "%s%s", transport, shared ? ", shared memory" : "");
-  FLOW_TRY(flow_worker_explain(worker, flow_communication_start(worker->communicator, options->pairwise, &worker->communication)));
-  flow_control_progress(worker->control, 0, "");
+  snprintf(worker->engine, sizeof worker->engine, "%s%s", worker->transport, shared ? ", shared memory" : "");
+  FLOW_TRY(flow_worker_explain(worker, flow_communication_start(worker->communicator, worker->pairwise, &worker->communication)));
+  flow_control_progress(worker->control, step > 0 ? step : 0, "");
   return FLOW_OK;
+}
+
+void flow_worker_disconnect(flow_worker *worker)
+{
+  flow_worker_leave_devices(worker);
+  flow_communication_stop(worker->communication);
+  set_aborts(worker, NULL);
+  flow_communicator_close(worker->communicator);
+  worker->communication = NULL;
+  worker->communicator = NULL;
+}
+
+static flow_status meet(flow_worker *worker, const flow_worker_options *options)
+{
+  if (!has_addresses(worker->cluster)) FLOW_TRY(flow_worker_meet_by_launcher(worker, otherwise(options->start_within, 300)));
+  FLOW_TRY(start_control(worker, options));
+  return flow_worker_connect(worker, -1);
 }
 
 static flow_status check_options(const flow_worker_options *options)
 {
   const struct { const char *name; double value; } times[] = {
     { "timeout_seconds", options->timeout_seconds }, { "start_within", options->start_within }, { "heartbeat", options->heartbeat },
-    { "dead_after", options->dead_after },
+    { "dead_after", options->dead_after }, { "rejoin_within", options->rejoin_within },
   };
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < 5; i++) {
     if (times[i].value >= 0 && times[i].value <= 1e6) continue;
     return flow_fail(FLOW_INVALID_ARGUMENT, "%s is %g seconds; it must be from 0 (the default) to a million", times[i].name,
                      times[i].value);
@@ -269,7 +282,9 @@ static flow_status prepare(flow_worker *worker, flow_context *context, const flo
   }
   FLOW_TRY(flow_alloc((size_t)worker->exchange.workers * sizeof *worker->announcements, &block));
   worker->announcements = block;
-  return meet(worker, choose_transport(worker, wanted), options);
+  worker->transport = choose_transport(worker, wanted);
+  worker->pairwise = options->pairwise;
+  return meet(worker, options);
 }
 
 flow_status flow_worker_open(flow_context *context, const flow_cluster *cluster, const flow_worker_options *options, flow_worker **out)
@@ -295,10 +310,7 @@ void flow_worker_close(flow_worker *worker)
 {
   if (!worker) return;
   if (!worker->orderly) abort_transport(worker, "this worker was closed");
-  flow_worker_leave_devices(worker);
-  flow_communication_stop(worker->communication);
-  set_aborts(worker, NULL);
-  flow_communicator_close(worker->communicator);
+  flow_worker_disconnect(worker);
   flow_control_close(worker->control);
   if (worker->listener >= 0) close(worker->listener);
   flow_cluster_release(worker->cluster);

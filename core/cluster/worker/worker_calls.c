@@ -13,11 +13,20 @@ static flow_status check_bytes(const char *function, const flow_worker *worker, 
   return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %g bytes at %p cannot be", function, bytes, data);
 }
 
-flow_status flow_worker_broadcast(flow_worker *worker, void *data, double bytes)
+flow_status flow_worker_broadcast_from(flow_worker *worker, int from, void *data, double bytes)
 {
   FLOW_TRY(check_bytes("flow_worker_broadcast", worker, data, bytes));
+  if (worker->apart) return FLOW_OK;
+  if (from < 0 || from >= worker->exchange.workers) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_broadcast: from worker %d of %d", from, worker->exchange.workers);
+  }
   FLOW_TRY(flow_worker_announce(worker, FLOW_CALL_BROADCAST, "", (int64_t)bytes));
-  return flow_worker_move_broadcast(worker, data, (int64_t)bytes);
+  return flow_worker_move_broadcast(worker, from, data, (int64_t)bytes);
+}
+
+flow_status flow_worker_broadcast(flow_worker *worker, void *data, double bytes)
+{
+  return flow_worker_broadcast_from(worker, 0, data, bytes);
 }
 
 flow_status flow_worker_all_gather(flow_worker *worker, const void *mine, double bytes, void *all)
@@ -30,7 +39,7 @@ flow_status flow_worker_all_gather(flow_worker *worker, const void *mine, double
 flow_status flow_worker_barrier(flow_worker *worker, const char *name)
 {
   if (!worker || !name) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_barrier: %s is NULL", worker ? "name" : "worker");
-  if (!worker->control) return FLOW_OK;
+  if (!worker->control || worker->apart) return FLOW_OK;
   flow_status status = flow_control_barrier(worker->control, name, worker->timeout);
   if (status != FLOW_INVALID_STATE || flow_control_await_end(worker->control, 0)) return flow_worker_explain(worker, status);
   return flow_fail_prefix(FLOW_TIMED_OUT, "%s", "");

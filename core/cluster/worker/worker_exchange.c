@@ -77,16 +77,17 @@ static void begin_call(flow_worker *worker)
   flow_worker_note_waiting(worker);
 }
 
-flow_status flow_worker_move_broadcast(flow_worker *worker, void *data, int64_t bytes)
+flow_status flow_worker_move_broadcast(flow_worker *worker, int from, void *data, int64_t bytes)
 {
-  if (!worker->communication) return FLOW_OK;
+  if (!worker->communication || worker->apart) return FLOW_OK;
   begin_call(worker);
-  return flow_worker_explain(worker, flow_communication_broadcast(worker->communication, 0, data, bytes));
+  return flow_worker_explain(worker, flow_communication_broadcast(worker->communication, from, data, bytes));
 }
 
+/* NULL: this worker is alone, or apart from the others. */
 static flow_exchange *thread_of(const flow_worker *worker)
 {
-  return worker->communication ? flow_communication_exchange(worker->communication) : NULL;
+  return worker->communication && !worker->apart ? flow_communication_exchange(worker->communication) : NULL;
 }
 
 flow_status flow_worker_move_all_gather(flow_worker *worker, const void *mine, int64_t bytes, void *all)
@@ -134,7 +135,10 @@ static flow_status share_region(flow_exchange *self, int64_t bytes, flow_shared_
   *out = (flow_shared_region){ .number = 0 };
   if (!thread || !thread->share_region) return FLOW_OK;
   begin_call((flow_worker *)self);
-  return flow_worker_explain((flow_worker *)self, thread->share_region(thread, bytes, out));
+  FLOW_TRY(flow_worker_explain((flow_worker *)self, thread->share_region(thread, bytes, out)));
+  /* Another than in an earlier generation. */
+  if (out->number > 0) out->number += (int64_t)((flow_worker *)self)->generation.number << 32;
+  return FLOW_OK;
 }
 
 static void progress(flow_exchange *self, int64_t step)
@@ -153,8 +157,7 @@ void flow_worker_set_exchange(flow_worker *worker)
 
 int flow_worker_shares_memory(const flow_worker *worker)
 {
-  const flow_exchange *thread = worker ? thread_of(worker) : NULL;
-  return thread && thread->collect;
+  return worker && worker->communication && flow_communication_exchange(worker->communication)->collect;
 }
 
 flow_exchange *flow_worker_exchange(flow_worker *worker) { return &worker->exchange; }

@@ -35,7 +35,10 @@ struct flow_worker {
   flow_communicator *aborts;                    /* what a verdict of the control plane aborts; NULL: nothing */
   struct flow_device_exchange **devices;        /* and these: groups of GPUs that add up among themselves, until they or this worker are closed */
   int                device_count, device_capacity;
-  uint64_t           generation;                /* of the control plane */
+  flow_generation    generation;                /* of the control plane: the one that this worker has joined last */
+  const char        *transport;                 /* what carries the sums: "gloo", "mpi" */
+  int                pairwise;
+  int                apart;                     /* flow_worker_set_apart */
   int                groups;                    /* of GPUs that were connected: all workers count the same */
   char               engine[32];
   flow_announcement *announcements;             /* of the present call, in order of the ranks */
@@ -64,6 +67,10 @@ flow_status flow_worker_explain(flow_worker *worker, flow_status status);
 flow_status flow_worker_meet_by_launcher(flow_worker *worker, double start_within);
 /* The program has the verdict now, or a failure of its own that led to it: the log need not say it. */
 void        flow_worker_hear(flow_worker *worker);
+/* Joins the next generation and connects to the others; step: of this worker's state. flow_worker_disconnect comes before the next time:
+ * nothing is under way, and GPUs that added up among workers do so no more. */
+flow_status flow_worker_connect(flow_worker *worker, double step);
+void        flow_worker_disconnect(flow_worker *worker);
 /* To be called before what may wait; flow_worker_explain() comes after it. */
 void        flow_worker_note_waiting(flow_worker *worker);
 /* Fills in worker->exchange (worker_exchange.c). */
@@ -83,7 +90,7 @@ flow_status flow_worker_announce(flow_worker *worker, flow_worker_call kind, con
 /* The same, and gathers. all: workers x bytes. */
 flow_status flow_worker_gather(flow_worker *worker, flow_worker_call kind, const char *what, const void *mine, int64_t bytes, void *all);
 /* Calls of the transport, which does not check that all make the same. */
-flow_status flow_worker_move_broadcast(flow_worker *worker, void *data, int64_t bytes);
+flow_status flow_worker_move_broadcast(flow_worker *worker, int from, void *data, int64_t bytes);
 flow_status flow_worker_move_all_gather(flow_worker *worker, const void *mine, int64_t bytes, void *all);
 
 #endif

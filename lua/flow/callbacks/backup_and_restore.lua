@@ -87,6 +87,10 @@ end
 
 -- The chief restores, and all take over what it has then: the others need not see the folder.
 local function restore_all(self, run, worker)
+  if worker.apart then      -- which takes over what the others have in memory
+    if worker.rank == 0 then self._manager = new_manager(self) end
+    return nil
+  end
   worker:agree("backup", ("save_freq %s"):format(self._frequency))
   local ok, path
   if worker.rank == 0 then ok, path = pcall(restore, self, run) end

@@ -22,12 +22,22 @@ end
 
 function CSVLogger:_path() return self.filename end
 
+-- A silent one knows what the other worker has written: it may have to tell it, if that one is lost and comes back.
 local function write(self, text)
-  if self._silent then return end
-  local ok, message = self._file:write(text)
-  if ok then ok, message = self._file:flush() end
-  if not ok then raise("CSVLogger: cannot write %s: %s", self.filename, message) end
+  if not self._silent then
+    local ok, message = self._file:write(text)
+    if ok then ok, message = self._file:flush() end
+    if not ok then raise("CSVLogger: cannot write %s: %s", self.filename, message) end
+  end
   self._written = self._written .. text
+end
+
+-- Bytes of the file as it is; 0: there is none.
+local function size_of(path)
+  local file = io.open(path, "rb")
+  local size = file and file:seek("end") or 0
+  if file then file:close() end
+  return size
 end
 
 local function open(self, mode)
@@ -46,7 +56,7 @@ end
 function CSVLogger:on_train_begin()
   close(self)
   open(self, self.append and "ab" or "wb")
-  self._before, self._written, self.keys = self._file and self._file:seek("end") or 0, "", false
+  self._before, self._written, self.keys = self.append and size_of(self.filename) or 0, "", false
 end
 
 local function cell(self, value)
@@ -95,6 +105,7 @@ end
 
 -- What the run wrote after the backup was made will be written again: the file goes back to what it was then.
 function CSVLogger:set_state(state)
+  self.keys, self._before, self._written = state.keys, state.before, state.written
   if self._silent then return end
   close(self)
   local file, kept = io.open(self.filename, "rb"), ""
@@ -105,7 +116,7 @@ function CSVLogger:set_state(state)
   local content = kept .. state.written
   native.check(native.C.flow_write_file(self.filename, content, #content))
   open(self, "ab")
-  self.keys, self._before, self._written = state.keys, #kept, state.written
+  self._before = #kept
 end
 
 return CSVLogger

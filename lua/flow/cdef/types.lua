@@ -151,6 +151,7 @@ typedef struct flow_worker_options {
  double start_within;
  double heartbeat, dead_after;
  const char *job;
+ double rejoin_within;
  int pairwise;
 } flow_worker_options;
 typedef struct flow_gpu_traffic { double uploads, uploaded_bytes, downloads, downloaded_bytes, waits, replays; } flow_gpu_traffic;

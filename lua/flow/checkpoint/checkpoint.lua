@@ -223,13 +223,14 @@ function Checkpoint:_apply(file)
   return plan
 end
 
--- Gives all workers what the chief's objects hold. All have equal objects and call this at once.
+-- Gives all workers what the objects of the one hold that speaks, the chief's mostly. All have equal objects and call this at once.
 function Checkpoint:_share(worker)
+  local speaks = worker.rank == worker.speaker
   local parts = graph_of(self)
   for _, path in ipairs(parts.state_paths) do
     local entry = parts.states[path]
-    local value = worker:broadcast_value(worker.rank == 0 and entry.get() or nil, path)
-    if worker.rank > 0 then entry.set(value) end
+    local value = worker:broadcast_value(speaks and entry.get() or nil, path)
+    if not speaks then entry.set(value) end
   end
   for _, path in ipairs(parts.paths) do worker:broadcast_variable(parts.variables[path]) end
 end

@@ -5,6 +5,7 @@
 --   FLOW_SECRET             what only this cluster's tasks know
 --   FLOW_LISTEN_DESCRIPTOR  its own address of TF_CONFIG, bound and listening, so that nobody can take the port in between
 --   FLOW_THREADS            its share of the cores
+--   FLOW_MAX_RESTARTS       with --max-restarts: that workers wait for one that is lost (distribute/recovery.lua)
 -- Under mpirun only the last: the ranks know each other by MPI.
 
 local flow = require "flow"
@@ -21,6 +22,7 @@ task that fails ends the others; the exit code is its own, 128 and the number of
   --chief                  a chief beside the workers
   --parameter-servers P    parameter servers (0); they are ended when chief and workers are done
   --evaluator              an evaluator beside the cluster
+  --max-restarts N         starts a chief or worker that fails again, N times in all (0); the others wait for it and go on
   --threads T              threads of each task (the cores, shared out)
   --log-dir DIR            writes what each task says to DIR/worker-0.log ..., too
   --start-port P           addresses with the ports P, P + 1, ... (ports that are free)
@@ -32,8 +34,8 @@ task that fails ends the others; the exit code is its own, 128 and the number of
 Ctrl-C goes to all tasks; the second one kills them.]=]
 
 local DEFAULTS = {
-  workers = 0, chief = false, parameter_servers = 0, evaluator = false, threads = 0, log_dir = "", start_port = 0, kill_after = 10,
-  engine = "ring", hosts = "", help = false,
+  workers = 0, chief = false, parameter_servers = 0, evaluator = false, max_restarts = 0, threads = 0, log_dir = "",
+  start_port = 0, kill_after = 10, engine = "ring", hosts = "", help = false,
 }
 local MOST_TASKS = 1000
 -- Of a launcher around this one, for which each task would take itself for a part of that.
@@ -62,6 +64,7 @@ local function check_options(options)
   check_count(options, "workers", 0, MOST_TASKS)
   check_count(options, "parameter_servers", 0, MOST_TASKS)
   check_count(options, "threads", 0, 512)
+  check_count(options, "max_restarts", 0, 1e6)
   check_count(options, "start_port", 0, 65535)
   if not (options.kill_after >= 0 and options.kill_after < 1e6) then
     refuse("--kill-after is a number of seconds, got %.14g", options.kill_after)
@@ -176,10 +179,11 @@ local function run_here(host, options, command)
         FLOW_SECRET = secret, FLOW_SECRET_FILE = false,
         FLOW_LISTEN_DESCRIPTOR = task.listens and tostring(task.listens) or false,
         FLOW_THREADS = threads and tostring(threads) or nil,
+        FLOW_MAX_RESTARTS = options.max_restarts > 0 and tostring(options.max_restarts) or nil,
       },
     }
   end
-  return host.supervise { kill_after = options.kill_after, without = LAUNCHERS, tasks = list }
+  return host.supervise { kill_after = options.kill_after, max_restarts = options.max_restarts, without = LAUNCHERS, tasks = list }
 end
 
 ---- by mpirun ------------------------------------------------------------------------------------------------------------
@@ -207,6 +211,9 @@ local function find_mpirun()
 end
 
 local function run_by_mpi(host, options, command)
+  if options.max_restarts > 0 then
+    refuse("--max-restarts goes with --engine ring: mpirun ends all ranks with the first one that fails")
+  end
   if options.chief or options.evaluator or options.parameter_servers > 0 or options.start_port > 0 then
     refuse("--engine mpi has workers only: --chief, --evaluator, --parameter-servers and --start-port go with --engine ring")
   end

@@ -135,6 +135,21 @@ function Iterator:restore(position)
   return self
 end
 
+-- What a look at the next pass of the dataset tells of it: how its random stages will draw from here on, and where that pass begins.
+function Iterator._look(dataset)
+  local look = Iterator._open(dataset, true)
+  local position = look:save()
+  look:close()
+  return position
+end
+
+-- Lets the dataset's random stages draw as those of the equal dataset on which _look saved this.
+function Iterator._align(dataset, position)
+  local look = Iterator._open(dataset, true)
+  check(C.flow_iterator_align(look._handle, position))
+  look:close()
+end
+
 function Iterator:skip(count)
   if type(count) ~= "number" then raise("skip: count is a number, got %s", errors.describe(count)) end
   check(C.flow_iterator_skip(handle_of(self), count))

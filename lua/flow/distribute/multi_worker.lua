@@ -16,6 +16,8 @@ local placement = require "flow.tensor.placement"
 local shards = require "flow.shards"
 local workers = require "flow.distribute.worker"
 local strategies = require "flow.distribute.strategy"
+local recovery = require "flow.distribute.recovery"
+local host = require "flow.host"
 
 local C, raise = native.C, errors.raise
 local WHAT = "MultiWorkerMirroredStrategy"
@@ -49,11 +51,17 @@ local function resolver_of(given)
 end
 
 -- The connection to the others, after all have found that they fit together and have one random state.
-local function join(resolver, options, replicas)
-  local worker = workers.open(resolver._handle, options, shards.count() ~= nil)
+local function join(resolver, options, replicas, rejoin_within)
+  local worker = workers.open(resolver._handle, options, shards.count() ~= nil, rejoin_within)
+  if worker.newest_step >= 0 then
+    log.info("%s: the other workers have trained up to step %.0f: this one was started again and catches up with them", WHAT,
+      worker.newest_step)
+    worker:set_apart(true)
+  end
   local ok, problem = pcall(function()
     worker:agree("number of local replicas", ("%d, shards: %s"):format(replicas, shards.count() or "none"))
     worker:share_random_state()
+    worker:set_apart(false)
   end)
   if ok then return worker end
   pcall(worker.close, worker, true)
@@ -69,7 +77,28 @@ local function connect(strategy, list, implementation)
   if problem then log.warning("%s: no sums by NCCL, they go through the host: %s", WHAT, problem) end
 end
 
-local function make(given, options)
+-- Whether workers wait for one that is lost, and how: { max_restarts =, rejoin_within = }, or nil.
+local function recovery_of(given, count)
+  local restarts, told = given.max_restarts, host.getenv("FLOW_MAX_RESTARTS")
+  if told and told ~= "" and restarts == nil then
+    restarts = tonumber(told)
+    if not restarts or restarts < 0 or restarts % 1 ~= 0 then raise("FLOW_MAX_RESTARTS is a whole number from 0, got %q", told) end
+  end
+  if restarts == nil and given.rejoin_timeout == nil and given.min_workers == nil then return nil end
+  if given.rejoin_timeout and not (given.rejoin_timeout > 0 and given.rejoin_timeout < 1e6) then
+    raise("%s: rejoin_timeout is a number of seconds above 0, got %s", WHAT, errors.describe(given.rejoin_timeout))
+  end
+  if given.min_workers and given.min_workers > count then
+    raise("%s: min_workers is %d, but the cluster has %d workers", WHAT, given.min_workers, count)
+  elseif given.min_workers and given.min_workers < count then
+    log.warning("%s: min_workers = %d: training does not go on with fewer than all %d workers yet; they wait for the one that is lost",
+      WHAT, given.min_workers, count)
+  end
+  if restarts == 0 then return nil end
+  return { max_restarts = restarts or 100, rejoin_within = given.rejoin_timeout }
+end
+
+local function make(given, options, restarts)
   local resolver = resolver_of(given)
   local list = devices.default()
   local job, count = resolver.task_type, resolver.num_workers
@@ -80,14 +109,17 @@ local function make(given, options)
   local worker
   local replicas = shards.replicas(WHAT, list, count)
   devices.used(WHAT)
+  local recovers = recovery_of(restarts, count)
   if count > 1 then
-    worker = join(resolver, options, replicas)
+    worker = join(resolver, options, replicas, recovers and recovers.rejoin_within)
   end
   local strategy = strategies.make(MultiWorker, { devices = list, worker = worker, replicas = replicas,
                                                   bucket_bytes = options.bytes_per_pack })
   rawset(strategy, "cluster_resolver", resolver)
   rawset(strategy, "communication_options", options)
+  rawset(strategy, "_recovery", worker and recovers and recovery.new(recovers.max_restarts) or false)
   if job ~= "evaluator" then connect(strategy, list, options.implementation) end
+  if worker and worker.newest_step >= 0 then strategy:_set_apart(true) end
   if not worker then
     log.info("Single-worker %s with local_devices = %s, communication = %s", WHAT, mirrored.text_of(list), options.implementation)
     return strategy
@@ -99,9 +131,26 @@ local function make(given, options)
   return strategy
 end
 
+-- Whether this worker does everything by itself, while it catches up with the others. What was traced for one case is of no use in the
+-- other.
+function MultiWorker:_set_apart(apart)
+  self._worker:set_apart(apart)
+  rawset(self._placement, "apart", apart)
+  for _, entry in ipairs(self._functions) do entry.traced:close() end
+  rawset(self, "_functions", {})
+end
+
+-- After a worker was lost: waits until all are there again. step: of what this worker has, -1: nothing.
+function MultiWorker:_rejoin(step)
+  self._worker:rejoin(step)
+  self:_set_apart(false)
+  connect(self, self.extended.worker_devices, self.communication_options.implementation)
+end
+
 function MultiWorker:_leave(orderly, why)
   if not self._worker then return end
   at_exit.remove(self)
+  if orderly and recovery.of(self) then recovery.finish(self._recovery, self) end
   rawset(self._placement, "closed", true)
   self._worker:close(orderly, why)
 end
@@ -113,16 +162,18 @@ end
 
 local multi_worker = signature.module "flow.distribute"
 
--- MultiWorkerMirroredStrategy { cluster_resolver = ..., communication_options = ... }. With one worker it is as MirroredStrategy.
-signature.takes "cluster_resolver?, communication_options?"
-function multi_worker.MultiWorkerMirroredStrategy(resolver, options)
-  return make(resolver, communication.check(WHAT, options))
+-- MultiWorkerMirroredStrategy { cluster_resolver = ..., communication_options = ... }. With one worker it is as MirroredStrategy. With any
+-- of the last three, or with FLOW_MAX_RESTARTS, the workers wait for one that is lost, and go on (recovery.lua). max_restarts: how many
+-- times, 100; rejoin_timeout: how many seconds each time, 600.
+signature.takes "cluster_resolver?, communication_options?, { min_workers?: count, max_restarts?: whole, rejoin_timeout?: number }"
+function multi_worker.MultiWorkerMirroredStrategy(resolver, options, restarts)
+  return make(resolver, communication.check(WHAT, options), restarts)
 end
 
 -- tf.distribute.experimental's older form: { communication = "RING", cluster_resolver = ... }.
 signature.takes "communication?, cluster_resolver?"
 function multi_worker.experimental(implementation, resolver)
-  return make(resolver, communication.CommunicationOptions { implementation = implementation })
+  return make(resolver, communication.CommunicationOptions { implementation = implementation }, {})
 end
 
 return multi_worker

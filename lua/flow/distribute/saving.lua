@@ -149,6 +149,7 @@ end
 -- kind: writes of another kind than users' are counted by themselves.
 function saving.once(worker, path, f, kind)
   if busy or not alive(worker) then return alone(f) end
+  if worker.apart and worker.rank > 0 then return nil, false end      -- what was written here was written before this worker came back
   local function write() return (alone(f)) end
   kind, path = kind or "save", path:gsub("/+", "/"):gsub("^%./", "")
   if worker.rank == 0 then return write_for_all(worker, kind, path, write) end

@@ -17,8 +17,8 @@ local open_one           -- of this Lua state
 local out_tensor = native.out("flow_tensor")
 
 -- Waits until all workers of the cluster (a flow_cluster) are there. communication: implementation, timeout_seconds. pairwise: sums have
--- one order, whatever the number of workers.
-function worker.open(cluster, communication, pairwise)
+-- one order, whatever the number of workers. rejoin_within: seconds in which a lost worker has to come back, or nil.
+function worker.open(cluster, communication, pairwise, rejoin_within)
   if open_one and open_one._handle then
     raise("this process takes part in its cluster already: use the strategy that was made first, or strategy:close() it")
   end
@@ -26,13 +26,17 @@ function worker.open(cluster, communication, pairwise)
   local implementation = communication.implementation      -- stays alive during the call
   options.implementation = implementation
   for _, name in ipairs { "timeout_seconds", "heartbeat", "dead_after", "start_within" } do options[name] = communication[name] or 0 end
+  options.rejoin_within = rejoin_within or 0
   options.pairwise = pairwise and 1 or 0
   local out = native.out("flow_worker")
   check(C.flow_worker_open(context, cluster, options, out))
   local handle = native.own(out, C.flow_worker_close)      -- the collector does not wait for others: hosts call strategy:close()
   open_one = object.new(Worker, { _handle = handle, _steps = 0, count = C.flow_worker_count(handle), rank = C.flow_worker_rank(handle),
                                   engine = native.string(C.flow_worker_engine(handle)), timeout = communication.timeout_seconds or 600,
-                                  _counters = {}, _published = {} })      -- of saving.lua
+                                  _counters = {}, _published = {},      -- of saving.lua
+                                  speaker = 0,                          -- whose values a broadcast brings: the chief's
+                                  apart = false })                      -- whether it does what a single worker does, and reaches nobody
+  open_one:_note_newest()
   return open_one
 end
 
@@ -46,6 +50,42 @@ local function handle_of(self)
 end
 
 function Worker.fields.handle(self) return handle_of(self) end
+
+local out_step = native.array("double", 1)
+
+-- Who had the newest state when the generation began (newest), and its step (newest_step); -1: nobody had trained.
+function Worker:_note_newest()
+  rawset(self, "newest", C.flow_worker_newest(handle_of(self), out_step))
+  rawset(self, "newest_step", out_step[0])
+end
+
+-- When a worker was lost: waits until all are there again. step: of this worker's state; -1: it has none.
+function Worker:rejoin(step)
+  check(C.flow_worker_rejoin(handle_of(self), step))
+  rawset(self, "_counters", {})
+  rawset(self, "_published", {})
+  self:_note_newest()
+end
+
+-- From here on what the workers do together is what a single one does, though its rank stays; false: no longer. Strategies call it.
+function Worker:set_apart(apart)
+  C.flow_worker_set_apart(handle_of(self), apart and 1 or 0)
+  rawset(self, "apart", apart)
+  rawset(self, "count", C.flow_worker_count(handle_of(self)))
+end
+
+-- Whether what a broadcast brings is what this worker gives.
+local function speaks(self)
+  return self.apart or self.rank == self.speaker
+end
+
+-- Calls f with another worker than the chief as the one whose values broadcasts bring.
+function Worker:with_speaker(rank, f, ...)
+  rawset(self, "speaker", rank)
+  local ok, problem = pcall(f, ...)
+  rawset(self, "speaker", 0)
+  if not ok then error(problem, 0) end
+end
 
 -- Leaves the cluster: orderly, or so that the others see a task that was lost; why (or nil): what they are told of it.
 function Worker:close(orderly, why)
@@ -95,11 +135,11 @@ end
 function Worker:broadcast_text(text)
   local length = native.array("double", 1)
   length[0] = #text
-  check(C.flow_worker_broadcast(handle_of(self), length, 8))
+  check(C.flow_worker_broadcast_from(handle_of(self), self.speaker, length, 8))
   local size = tonumber(length[0])
   local bytes = native.array("char", size)
-  if self.rank == 0 then native.copy(bytes, text, size) end
-  check(C.flow_worker_broadcast(handle_of(self), bytes, size))
+  if speaks(self) then native.copy(bytes, text, size) end
+  check(C.flow_worker_broadcast_from(handle_of(self), self.speaker, bytes, size))
   return native.string(bytes, size)
 end
 
@@ -115,8 +155,8 @@ end
 function Worker:broadcast_variable(v)
   local value = tensor.on_host(v:value())
   local pointer = native.pointer(value)
-  check(C.flow_worker_broadcast(handle_of(self), C.flow_tensor_data(pointer), bytes_of(pointer)))
-  if self.rank > 0 then v:assign(value) end
+  check(C.flow_worker_broadcast_from(handle_of(self), self.speaker, C.flow_tensor_data(pointer), bytes_of(pointer)))
+  if not speaks(self) then v:assign(value) end
 end
 
 -- The same of a list of variables, in place, also while something is traced: what is written is the storage.
@@ -125,8 +165,8 @@ function Worker:share_variables(list)
     check(C.flow_variable_tensor(v.handle, out_tensor))
     local there = native.tensor(out_tensor[0])
     local here = tensor.on_host(there)
-    check(C.flow_worker_broadcast(handle_of(self), C.flow_tensor_data(native.pointer(here)), bytes_of(here.p)))
-    if self.rank > 0 and C.flow_tensor_device(there.p) >= 0 then check(C.flow_tensor_copy(there.p, here.p)) end
+    check(C.flow_worker_broadcast_from(handle_of(self), self.speaker, C.flow_tensor_data(native.pointer(here)), bytes_of(here.p)))
+    if not speaks(self) and C.flow_tensor_device(there.p) >= 0 then check(C.flow_tensor_copy(there.p, here.p)) end
     native.held[1], native.held[2] = there, here
   end
 end
@@ -160,13 +200,13 @@ end
 -- The chief's tensor; the others give none.
 function Worker:broadcast_tensor(t)
   local frame = native.array("double", FRAME)
-  if self.rank == 0 then
+  if speaks(self) then
     t = tensor.on_host(t):contiguous()
     write_frame(frame, tensor.need_value(t, "broadcast"))
   end
-  check(C.flow_worker_broadcast(handle_of(self), frame, FRAME * 8))
-  if self.rank > 0 then t = unframe(frame) end
-  check(C.flow_worker_broadcast(handle_of(self), C.flow_tensor_data(t.p), tonumber(frame[10])))
+  check(C.flow_worker_broadcast_from(handle_of(self), self.speaker, frame, FRAME * 8))
+  if not speaks(self) then t = unframe(frame) end
+  check(C.flow_worker_broadcast_from(handle_of(self), self.speaker, C.flow_tensor_data(t.p), tonumber(frame[10])))
   return t
 end
 
@@ -204,7 +244,7 @@ end
 -- The chief's value: what state_codec.lua can hold. what: names it in messages.
 function Worker:broadcast_value(value, what)
   local tensors, text = {}, ""
-  if self.rank == 0 then
+  if speaks(self) then
     text = codec.encode(value, function(t)
       tensors[#tensors + 1] = t
       return ("%d"):format(#tensors)
@@ -213,7 +253,7 @@ function Worker:broadcast_value(value, what)
   text = self:broadcast_text(text)
   local count = tonumber(self:broadcast_text(("%d"):format(#tensors)))
   for i = 1, count do tensors[i] = self:broadcast_tensor(tensors[i]) end
-  if self.rank == 0 then return value end
+  if speaks(self) then return value end
   return codec.decode(text, function(name) return tensors[tonumber(name)] end, what)
 end
 

@@ -45,10 +45,7 @@ function executions.watch(how)
   local function conclude()
     bar:advance(done - first, rows)
     if watched then list:call(on_end, start + first + size - 1, how.logs()) end
-    if kept then
-      run.batch, run.pending = start + done, done
-      list:call("_after_batch", run, done - first)
-    end
+    if kept then list:call("_after_batch", run, done - first) end
     if bar:due() then bar:draw(how.shown and how.shown()) end
     if bar_alone then set_pace() end
     first, rows = done, 0
@@ -56,6 +53,7 @@ function executions.watch(how)
 
   local function after(batch, batch_rows)
     done, rows = batch + 1, rows + batch_rows
+    if run then run.batch, run.pending = start + done, done end
     if done - first < size and done < count then return end
     conclude()
     if how.stops and how.stops() and how.stop() then return true end

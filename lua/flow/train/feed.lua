@@ -82,6 +82,10 @@ function Feed.new(model, kind, what, dataset, limit)
     exhausted = false,    -- this worker has no more
     keeps = false, store = false,      -- rows that come again stay on the model's device; where they are
     numbers = false,      -- of those of the next batches
+    mark = false,         -- of a run that goes on when a worker was lost: position at which the present epoch began; marks: those of all
+    marks = false,        -- workers, where each reads data of its own
+    ran = 0,              -- batches since then
+    later = false,        -- how passes drew before the one that is about to begin
     seen = false,         -- shapes of the last batch that a step was made for
   }, Feed)
 end
@@ -106,7 +110,8 @@ end
 
 local function open(self)
   self:close()
-  self.iterator, self.ended, self.exhausted, self.rows = Iterator._open(self.dataset), false, false, 0
+  -- a pass that goes on was counted already, which the order of later ones depends on
+  self.iterator, self.ended, self.exhausted, self.rows = Iterator._open(self.dataset, self.pending ~= false), false, false, 0
   if self.numbers then self.numbers.batches, self.numbers.rows = 0, 0 end
   if self.keeps then
     self.store = self.store or resident.row_store(self.model) or false
@@ -120,6 +125,7 @@ end
 -- Begins a new pass over the data.
 function Feed:restart()
   open(self)
+  self.mark = false
   local placed = self.model._placement
   if placed and not self.own then datasets.agree(placed.strategy, self.dataset, self.iterator) end
 end
@@ -131,10 +137,7 @@ function Feed:state(begun)
     return { position = self.iterator:save(), rows = self.rows, open = true }
   end
   if self.pending then return { position = self.pending, rows = self.rows, open = false } end
-  local next_pass = Iterator._open(self.dataset, true)
-  local position = next_pass:save()
-  next_pass:close()
-  return { position = position, rows = self.rows, open = false }
+  return { position = Iterator._look(self.dataset), rows = self.rows, open = false }
 end
 
 function Feed:set_state(state)
@@ -152,6 +155,41 @@ end
 -- Begins an epoch: from the beginning, or where the one before ended if the number of its batches is given.
 function Feed:begin_epoch()
   if not self.limit or self.ended then self:restart() end
+end
+
+-- An epoch begins here: from now on batches are counted. exchange(text): the texts of all workers, in their order.
+function Feed:set_mark(exchange)
+  local mark = self.iterator:save()
+  local marks = self.own and exchange(mark)
+  self.mark, self.marks, self.ran = mark, marks, 0
+end
+
+-- A pass is about to begin, and may fail before it has (true); it has (false).
+function Feed:hold(holds)
+  self.later = holds and Iterator._look(self.dataset)
+end
+
+-- Where the feed stands for a worker that takes over from another, without a word to the others: how passes that begin later draw, and,
+-- where one is under way, where it began and how many of its batches ran. under_way: that counts.
+function Feed:progress(under_way)
+  local state = { later = self.later or Iterator._look(self.dataset), pending = self.pending or nil, rows = self.rows }
+  if under_way and self.mark and self.iterator and not self.ended then
+    state.mark, state.marks, state.ran = self.mark, self.marks or nil, self.ran
+  end
+  return state
+end
+
+-- Goes there. rank: this worker's, from 0.
+function Feed:set_progress(state, rank)
+  self:close()
+  Iterator._align(self.dataset, state.later)
+  self.pending, self.rows, self.later = state.pending or false, state.rows, false
+  if not state.mark then return end
+  local mark = state.marks and state.marks[rank + 1] or state.mark
+  self.pending = mark
+  open(self)
+  self.iterator:skip(state.ran)
+  self.rows, self.mark, self.marks, self.ran = state.rows, mark, state.marks or false, state.ran
 end
 
 function Feed:close()
@@ -190,8 +228,8 @@ local function prepare_for_element(self, element, rows)
   prepare(self, tensors, rows)
 end
 
--- One step on a batch, or, where this worker has none, on nothing. Returns a status and the rows of all workers; no rows: nobody had any,
--- or somebody wishes to stop.
+-- One step on a batch, or, where this worker has none, on nothing. Returns a status and the rows of all workers that were trained on; no
+-- rows: nobody had any, or somebody wishes to stop, or it failed (seldom a failure comes after the step was made).
 local function run_step(self, seed, number, outputs)
   local element = self.iterator._element
   local inputs, empty = element.tensors, self.exhausted and no_rows(self)
@@ -206,6 +244,7 @@ local function run_step(self, seed, number, outputs)
   local status = tonumber(C.flow_instance_run(context, instance, inputs, self.used, outputs))
   held[1] = empty
   C.flow_element_clear(element)
+  if status ~= 0 and C.flow_instance_committed(instance) ~= 0 then return status, C.flow_instance_global_rows(instance) end
   if status ~= 0 or C.flow_instance_stop_wished(instance) ~= 0 then return status, 0 end
   return 0, C.flow_instance_global_rows(instance)
 end
@@ -270,7 +309,7 @@ local function loop(self, seed, number, count, watch, outputs, collect)
 
   -- Some ran. Returns whether to end.
   local function note(ran, rows)
-    self.rows = self.rows + rows
+    self.rows, self.ran = self.rows + rows, self.ran + ran
     if collect then collect(rows) end
     batch = batch + ran
     return watch and watch.after(batch - 1, rows)
@@ -299,7 +338,10 @@ local function loop(self, seed, number, count, watch, outputs, collect)
     end
     local rows
     status, rows = run_step(self, seed, number + batch, outputs)
-    if status ~= 0 then return status, true end
+    if status ~= 0 then
+      if rows > 0 then self.rows, self.ran, batch = self.rows + rows, self.ran + 1, batch + 1 end
+      return status, true
+    end
     if rows == 0 then
       self.ended = C.flow_instance_stop_wished(self.step.instance) == 0
       return 0, true

@@ -19,6 +19,7 @@ local view_rows = require "flow.tensor.rows"
 local fit_position = require "flow.train.fit_position"
 local ownership = require "flow.distribute.ownership"
 local together = require "flow.train.sync_start"
+local fit_recovery = require "flow.train.fit_recovery"
 local workers = require "flow.distribute.model_workers"
 local executions = require "flow.train.batch_watch"
 local predictions = require "flow.train.predictions"
@@ -156,30 +157,47 @@ local function watch_pass(model, pass, what, list, bar, count, stops, run)
                             logs = logs, shown = logs }
 end
 
+-- So many batches of the loop ran; that they are sound shows when a device has finished them (settle).
+local function note_done(run, start, done)
+  if run then run.batch, run.pending = start + done, done end
+end
+
+local function settle(model, run, done)
+  if not run then return end
+  rawset(model, "_train_steps", model._train_steps + done)
+  run.pending = 0
+end
+
 local function run_feed(model, pass, what, list, bar, number, stops, run)
-  local feed, count = pass.feed, batch_count(pass, run and run.batch or 0)
+  local start = run and run.batch or 0
+  local feed, count = pass.feed, batch_count(pass, start)
   local watch = watch_pass(model, pass, what, list, bar, count, stops, run)
   local status, done, rows = feed:run(number, count, watch)
+  note_done(run, start, done)
   if status == 0 and watch then watch.finish() end
   if not watch then bar:advance(done, rows) end
-  if was_interrupted(status) then return true, done end
-  if status ~= 0 then training.fail(model, status, feed.rows) end
-  steps.finish(model)
-  return false, done
+  local interrupted = was_interrupted(status)
+  if status ~= 0 and not interrupted then training.fail(model, status, feed.rows) end
+  if not interrupted then steps.finish(model) end
+  settle(model, run, done)
+  return interrupted, done
 end
 
 -- Runs the batches of a pass. An interrupt is returned as true, other failures are raised.
 local function run_batches(model, pass, what, list, bar, number, stops, run)
   if pass.feed then return run_feed(model, pass, what, list, bar, number, stops, run) end
-  local source, count = pass.source, batch_count(pass, run and run.batch or 0)
+  local start = run and run.batch or 0
+  local source, count = pass.source, batch_count(pass, start)
   local watch = watch_pass(model, pass, what, list, bar, count, stops, run)
   local before = source.position
   local status, done = batches.run(source, steps.renew(pass, model), training.seed(model), number, count, watch)
+  note_done(run, start, done)
   if not watch then bar:advance(done, math.min(source.position * source.size, source.rows) - before * source.size) end
-  if was_interrupted(status) then return true, done end
-  if status ~= 0 then training.fail(model, status, source.position * source.size, source.order) end
-  steps.finish(model)
-  return false, done
+  local interrupted = was_interrupted(status)
+  if status ~= 0 and not interrupted then training.fail(model, status, source.position * source.size, source.order) end
+  if not interrupted then steps.finish(model) end
+  settle(model, run, done)
+  return interrupted, done
 end
 
 local function never() return false end
@@ -209,17 +227,32 @@ local function begin_epoch(pass)
   if pass.limit and batch_count(pass, 0) < pass.limit then warn_of_end() end
 end
 
+local function open_epoch(run)
+  local recovers = run.recovery
+  if recovers then
+    recovers:hold_pass(function()
+      begin_epoch(run.train)
+      recovers:mark_epoch()
+    end)
+  else
+    begin_epoch(run.train)
+  end
+  run.begun = true
+  fit_position.set_origin(run)
+end
+
 -- One epoch of training, or the rest of it. Returns how many batches it has, whether it was interrupted, and whether on this worker.
 local function train_epoch(model, run, bar)
   local pass, start = run.train, run.batch
-  if start == 0 then begin_epoch(pass) end
+  if start == 0 and not run.begun then open_epoch(run) end
   bar:skip(start)
   local function stops() return model.stop_training end
   local interrupted, done = false, 0
-  if not run.stopped then interrupted, done = run_batches(model, pass, "train", run.list, bar, model._train_steps, stops, run) end
+  if not run.stopped and not run.trained then
+    interrupted, done = run_batches(model, pass, "train", run.list, bar, model._train_steps, stops, run)
+  end
   if pass.feed and pass.limit and start + done < pass.limit and pass.feed.ended then warn_of_end() end
-  rawset(model, "_train_steps", model._train_steps + done)
-  run.batch, run.pending = start + done, 0
+  run.trained = true
   local stop, some_interrupted = workers.any(model, model.stop_training, interrupted)
   if stop and not model.stop_training then log.info("fit: another worker asked to stop") end
   if stop or some_interrupted then rawset(model, "stop_training", true) end
@@ -252,27 +285,48 @@ local function run_fit(model, data, validation, options)
   list:call("on_train_begin", {})
   list:call("_resume", run)
   together.begin(run, options)
-  for epoch = run.epoch, run.stopped and run.batch == 0 and run.epoch - 1 or options.epochs - 1 do
-    if run.batch == 0 then training.reset(model) end
-    list:call("on_epoch_begin", epoch, {})
-    if run.batch > 0 then      -- what these hooks do was done when the epoch began
-      list:call("_resume", run)
-      rawset(model, "stop_training", run.stopped)
+  run.recovery = fit_recovery.begin(run)
+  if run.recovery and run.recovery:catch_up() then
+    log.info("fit: the other workers have ended this fit before this one came back: it is left out here")
+    return history
+  end
+
+  -- One epoch, or the rest of it, with its validation and hooks. Returns whether there is another one.
+  local function run_epoch()
+    local epoch = run.epoch
+    if epoch >= options.epochs or run.stopped and run.batch == 0 then return false end
+    if run.batch == 0 and not run.trained then training.reset(model) end
+    if not run.hooked then
+      list:call("on_epoch_begin", epoch, {})
+      if run.batch > 0 then      -- of a backup: what these hooks do was done when the epoch began
+        list:call("_resume", run)
+        rawset(model, "stop_training", run.stopped)
+        if run.recovery then run.recovery:mark_epoch() end
+        run.begun = true
+      end
+      run.hooked = true
     end
     if verbose > 0 and options.epochs > 1 then log.print("%s", ("Epoch %d/%d\n"):format(epoch + 1, options.epochs)) end
     local bar = progress.new(verbose, target)
     local done, interrupted, here = train_epoch(model, run, bar)
     target = target or done
-    local logs = training.results(model)
+    run.results = run.results or training.results(model)      -- validation counts with the same means
+    local logs = {}
+    for key, value in pairs(run.results) do logs[key] = value end
     if test and validates(options.validation_freq, epoch) and not interrupted then
       local results
-      here, results = test_pass(model, test, list, silent)
-      interrupted = workers.any(model, here)
+      local function validate()
+        here, results = test_pass(model, test, list, silent)
+        interrupted = workers.any(model, here)
+      end
+      if run.recovery then run.recovery:hold_pass(validate) else validate() end
       if interrupted then rawset(model, "stop_training", true) end
       for key, value in pairs(not interrupted and results or {}) do logs["val_" .. key] = value end      -- a part of the data gives none
     end
     list:call("on_epoch_end", epoch, logs)      -- the bar comes last: callbacks may add to the logs
     run.epoch, run.batch, run.logs, run.interrupted = epoch + 1, 0, logs, interrupted
+    run.hooked, run.begun, run.trained, run.results = false, false, false, false
+    fit_position.set_origin(run)
     if not interrupted then list:call("_after_epoch", run) end
     bar:finish(logs)
     if interrupted then
@@ -281,8 +335,13 @@ local function run_fit(model, data, validation, options)
       log.info("fit: %s after batch %d of the epoch; what was learnt and the History are kept", here and "interrupted"
         or "another worker was interrupted", done)
     end
-    if workers.any(model, model.stop_training) then break end
+    return not workers.any(model, model.stop_training)
   end
+
+  repeat
+    local more
+    if run.recovery then more = run.recovery:run_epoch(run_epoch) else more = run_epoch() end
+  until not more
   if train.feed then train.feed:close() end
   list:call("on_train_end", run.logs)
   list:call("_after_train", run)

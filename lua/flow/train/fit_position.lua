@@ -7,6 +7,9 @@
 --   epoch, batch        batches of this epoch that ran, hooks included; batch 0: the epoch has not begun
 --   pending             of these, how many the source and the model have not counted yet, because their loop is still running
 --   logs                results of the last whole epoch
+--   of this epoch: hooked (the hooks of its beginning were called), begun (its data is open), trained (all of its batches ran), results (of
+--   these); else false
+--   origin              see set_origin
 
 local errors = require "flow.errors"
 local object = require "flow.object"
@@ -122,6 +125,49 @@ function position.set_state(run, state)
   rawset(model, "_seed", state.seed)
   rawset(model, "_train_steps", state.steps)
   rawset(model, "_trace_states", state.traces)
+  position.set_origin(run)
+end
+
+---- for a worker that takes over from another -----------------------------------------------------------------------------------
+
+-- After a failure in the middle of whatever fit does, without a word to the other workers: where the last batch that ran left this
+-- worker. As get_state, but that data which is being read stands where the epoch began, with the number of batches since.
+function position.get_progress(run)
+  local model, train, test = run.model, run.train, run.test
+  local state = {
+    epoch = run.epoch, batch = run.batch, hooked = run.hooked, begun = run.begun, trained = run.trained,
+    results = run.results, logs = run.logs, stopped = model.stop_training, seed = rawget(model, "_seed"),
+    steps = run.origin.steps + run.batch, traces = model._trace_states, callbacks = callbacks_state(run.list),
+  }
+  if train.source then
+    state.source = source_state(train.source, 0)
+    state.source.position = run.origin.source + run.batch
+  else state.feed = train.feed:progress(run.begun and not run.trained or train.limit) end
+  state.test_feed = test and test.feed and test.feed:progress(false) or nil      -- validation under way begins again
+  return state
+end
+
+-- Brings a run there. rank: this worker's, from 0. All workers, the one that the state is of among them, call it.
+function position.set_progress(run, state, rank)
+  local model, train, test = run.model, run.train, run.test
+  if state.source then restore_source(train.source, state.source)
+  else train.feed:set_progress(state.feed, rank) end
+  if test and test.feed then test.feed:set_progress(state.test_feed, rank) end
+  restore_callbacks(run.list, state.callbacks)
+  run.epoch, run.batch, run.pending, run.logs, run.stopped = state.epoch, state.batch, 0, state.logs, state.stopped
+  run.hooked, run.begun, run.trained, run.results = state.hooked, state.begun, state.trained, state.results
+  rawset(model, "stop_training", state.stopped)
+  rawset(model, "_seed", state.seed)
+  rawset(model, "_train_steps", state.steps)
+  rawset(model, "_trace_states", state.traces)
+  position.set_origin(run)
+end
+
+-- How many steps the model had made, and batches the source had given, when this epoch began. Between two loops over batches only: within
+-- one they are counted when it has ended.
+function position.set_origin(run)
+  local source = run.train.source
+  run.origin = { steps = run.model._train_steps - run.batch, source = source and source.position - run.batch }
 end
 
 -- Makes the variables that a backup is to fill: of a model that its first batch would build, and the optimizer's slots.
@@ -140,7 +186,10 @@ end
 
 -- A run that begins at this epoch.
 function position.new(model, train, test, list, epoch)
-  return { model = model, train = train, test = test, list = list, epoch = epoch, batch = 0, pending = 0, logs = {}, stopped = false }
+  local run = { model = model, train = train, test = test, list = list, epoch = epoch, batch = 0, pending = 0, logs = {}, stopped = false,
+                hooked = false, begun = false, trained = false, results = false }
+  position.set_origin(run)
+  return run
 end
 
 return position

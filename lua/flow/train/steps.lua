@@ -35,7 +35,7 @@ end
 -- for all outputs, or one for each.
 local function signature(model, kind, tensors, layout)
   local parts = { kind, layout.x, layout.y, layout.weights, trainable_text(model), C.flow_context_exact(context),
-                  devices.name(model._device) }
+                  devices.name(model._device), model._placement and rawget(model._placement, "apart") and "apart" or "" }
   for i = 1, #tensors do
     local shape = tensors[i].shape
     parts[#parts + 1] = tensors[i].dtype .. "," .. table.concat(shape, ",", 2)

@@ -8,14 +8,19 @@ local workers = require "flow.distribute.model_workers"
 
 local together = {}
 
--- What has to be the same on all workers, a line for each thing that may differ.
-local function describe_model(model)
-  local ok, config = pcall(model.optimizer.to_json, model.optimizer)      -- a schedule in Lua has no config
-  local lines = { "optimizer " .. (ok and config or object.title(model.optimizer)), "results " .. table.concat(model.metrics_names, ", ") }
+-- What has to be the same on all workers, a line for each thing that may differ: how a model is built, and, to begin with, what its
+-- optimizer was given, which callbacks may change later.
+local function describe_parts(model)
+  local lines = { "results " .. table.concat(model.metrics_names, ", ") }
   for i, v in ipairs(model.weights) do
     lines[#lines + 1] = ("variable %d: %s {%s}%s"):format(i, v.dtype, table.concat(v.shape, ", "), v.trainable and "" or ", not trained")
   end
   return table.concat(lines, "\n")
+end
+
+local function describe_model(model)
+  local ok, config = pcall(model.optimizer.to_json, model.optimizer)      -- a schedule in Lua has no config
+  return "optimizer " .. (ok and config or object.title(model.optimizer)) .. "\n" .. describe_parts(model)
 end
 
 local function describe_run(run, options)
@@ -37,6 +42,12 @@ function together.random(model)
   worker:share_random_state()
   local seed = rawget(model, "_seed")      -- drawn at the first step, where a single process draws it, too
   rawset(model, "_seed", tonumber(worker:broadcast_text(seed and ("%.17g"):format(seed) or "")))
+end
+
+-- Raises on all workers unless they train models that are built alike.
+function together.compare(model)
+  local worker = workers.of(model)
+  if worker then worker:agree("model", describe_parts(model)) end
 end
 
 -- Called when a run is about to begin, with the options of fit. Makes the model's and the optimizer's variables if they are not there yet.

@@ -1,0 +1,59 @@
+/* worker_rejoin.c: a worker in the generation after the one that ended: who was left keeps what it has and waits until all tasks are there
+ * again; who was started again has nothing yet and, until it has caught up with the others, goes its way apart from them. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cluster/worker/worker_state.h"
+
+enum { MOST_ATTEMPTS = 16 };      /* generations that end while their transport is being opened */
+
+/* What is counted in a generation begins again with it. */
+static void forget_generation(flow_worker *worker)
+{
+  flow_worker_disconnect(worker);
+  __atomic_store_n(&worker->ended, 0, __ATOMIC_RELEASE);
+  atomic_store(&worker->hears, 0);
+  atomic_store(&worker->unheard_since, 0);
+  atomic_store(&worker->begun, 0);
+  atomic_store(&worker->waiting_since, 0);
+  worker->calls = 0;
+  worker->groups = 0;
+  flow_worker_set_apart(worker, 0);
+}
+
+flow_status flow_worker_rejoin(flow_worker *worker, double step)
+{
+  int culprit;
+  if (!worker || !(step >= -1)) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_rejoin: %s", worker ? "step is below -1" : "worker is NULL");
+  }
+  if (!worker->control || flow_control_check(worker->control, &culprit) == FLOW_OK) {
+    return flow_fail(FLOW_INVALID_STATE, "the workers are together: there is nothing to join again");
+  }
+  if (strcmp(worker->transport, "mpi") == 0) {
+    return flow_fail(FLOW_UNSUPPORTED, "MPI ends all ranks with the first one: start the job again, it goes on from its backup "
+                     "(callbacks.BackupAndRestore)");
+  }
+  for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+    forget_generation(worker);
+    flow_status status = flow_worker_connect(worker, step);
+    if (status == FLOW_OK || status == FLOW_INTERRUPTED || flow_control_check(worker->control, &culprit) == FLOW_OK) return status;
+    if (flow_control_has_ended(worker->control)) return flow_fail_prefix(FLOW_ABORTED, "%s", "");
+  }
+  return flow_fail_prefix(FLOW_ABORTED, "%d generations ended before they began; the last one: ", MOST_ATTEMPTS);
+}
+
+int flow_worker_newest(const flow_worker *worker, double *step)
+{
+  *step = worker && worker->control ? worker->generation.step : -1;
+  return *step >= 0 ? worker->generation.source : 0;
+}
+
+void flow_worker_set_apart(flow_worker *worker, int apart)
+{
+  if (!worker || !worker->control) return;
+  worker->apart = apart != 0;
+  worker->exchange.workers = apart ? 1 : flow_cluster_workers(worker->cluster);
+  worker->exchange.worker = apart ? 0 : flow_cluster_id(worker->cluster);
+}

@@ -1,0 +1,89 @@
+-- fit_recovery.lua: fit as a stretch that goes on when a worker was lost (distribute/recovery.lua): what a worker's state is, and how
+-- all take over the newest one. It is what a backup holds (callbacks/backup_and_restore.lua), from one process's memory to the others.
+
+local training = require "flow.train.compile"
+local fit_position = require "flow.train.fit_position"
+local together = require "flow.train.sync_start"
+local workers = require "flow.distribute.model_workers"
+local recovery = require "flow.distribute.recovery"
+
+local fit_recovery = {}
+
+local function strategy_of(model)
+  local p = model._placement
+  return p and p.workers > 1 and p.strategy or nil
+end
+
+-- All variables of a run, the same ones in the same order on all workers.
+local function variables_of(model)
+  local list = {}
+  local function add(variables)
+    for _, v in ipairs(variables) do list[#list + 1] = v end
+  end
+  add(model.weights)
+  add(model.optimizer.variables)
+  for _, entry in ipairs(training.trackers(model)) do add(entry.metric.variables) end
+  return list
+end
+
+local function share(run, worker)
+  local state
+  together.compare(run.model)
+  worker:with_speaker(worker.newest, function()
+    worker:share_random_state()
+    for _, v in ipairs(variables_of(run.model)) do worker:broadcast_variable(v) end
+    state = worker:broadcast_value(worker.rank == worker.newest and fit_position.get_progress(run) or nil, "the run")
+  end)
+  fit_position.set_progress(run, state, worker.rank)
+end
+
+local Recovery = {}
+Recovery.__index = Recovery
+
+-- Of a run of fit that is about to begin; nil: it ends when a worker is lost.
+function fit_recovery.begin(run)
+  local strategy = strategy_of(run.model)
+  local own = recovery.of(strategy)
+  if not own then return nil end
+  recovery.begin(own)
+  return setmetatable({ own = own, strategy = strategy, run = run, stretch = {
+    step = function() return run.origin.steps + run.batch end,
+    where = function() return ("%d %s"):format(run.epoch, run.hooked) end,
+    share = function(worker) share(run, worker) end,
+  } }, Recovery)
+end
+
+-- To be called when all is made that a run has, before its first epoch. Returns whether the others have ended this fit already.
+function Recovery:catch_up()
+  local run = self.run
+  for _, pass in pairs(self.strategy._worker.apart and { run.train, run.test } or {}) do      -- what was made for this worker alone
+    pass.step = false
+    if pass.feed then pass.feed.step = false end
+  end
+  return recovery.catch_up(self.own, self.strategy, self.stretch, function(where)
+    local epoch, hooked = where:match("^(%d+) (%a+)$")
+    if hooked == "true" then run.list:call("on_epoch_begin", tonumber(epoch), {}) end      -- as the others did when it began
+  end)
+end
+
+-- Calls f, which does the next epoch or the rest of it, again when a worker was lost and has come back.
+function Recovery:run_epoch(f)
+  return recovery.run(self.own, self.strategy, self.stretch, f)
+end
+
+-- Calls f, which begins a pass over data, or makes a whole one. If a worker is lost meanwhile that pass begins again, in the same order.
+function Recovery:hold_pass(f)
+  local feeds = {}
+  for _, pass in pairs { self.run.train, self.run.test } do feeds[#feeds + 1] = pass.feed end
+  for _, feed in ipairs(feeds) do feed:hold(true) end
+  f()
+  for _, feed in ipairs(feeds) do feed:hold(false) end
+end
+
+-- The data of an epoch is open. Where workers read data of their own, all know the place of each, so that one who comes back finds its own.
+function Recovery:mark_epoch()
+  local feed, worker = self.run.train.feed, workers.of(self.run.model)
+  if feed then feed:set_mark(function(mark) return worker:gather_texts(mark) end) end
+end
+
+return fit_recovery

@@ -1,0 +1,92 @@
+-- recovery.lua: trains a small network on several workers, of which some are killed on the way, each once, and prints a digest of all that
+-- the training leaves: weights, the optimizer's slots, and what History has.
+--
+--   flowlua launch --workers 2 --max-restarts 9 spec/dist/recovery.lua -- --data shuffled --kill worker:0@5,worker:1@9 --folder DIR
+--
+-- NAME@N: after its Nth batch; NAME@begin: when it makes its strategy; NAME@test: in its second validation; NAME@end: after fit.
+local flow = require "flow"
+local ffi = require "ffi"
+
+local options = flow.args { data = "shuffled", kill = "", folder = ".", epochs = 4, callbacks = false }
+ffi.cdef "int raise(int signal);"
+
+local config = os.getenv("TF_CONFIG")
+local me = config:match('"type":"(%a+)"') .. ":" .. config:match('"index":(%d+)')
+flow.set_random_seed(7)
+
+-- Dies by a signal that no code sees, unless it did in an earlier life.
+local function die_at(place)
+  for name, where in options.kill:gmatch("([^,@]+)@([^,]+)") do
+    local mark = ("%s/%s@%s"):format(options.folder, name, where)
+    local before = io.open(mark)
+    if name == me and where == tostring(place) and not before then
+      io.open(mark, "w"):close()
+      ffi.C.raise(9)
+    end
+    if before then before:close() end
+  end
+end
+
+die_at "begin"
+local strategy = flow.distribute.MultiWorkerMirroredStrategy()
+local model
+strategy.scope(function()
+  model = flow.Sequential { flow.Input { 8 }, flow.layers.Dense(32, { activation = "relu" }), flow.layers.Dropout(0.2),
+                            flow.layers.BatchNormalization(), flow.layers.Dense(3) }
+  model:compile { optimizer = flow.optimizers.Adam(0.01), metrics = { "accuracy" },
+                  loss = flow.losses.SparseCategoricalCrossentropy { from_logits = true } }
+end)
+
+local ROWS = 211                                                  -- six batches of 32, and one of 19
+local x, y = flow.random.normal({ ROWS, 8 }, { seed = 3 }), (flow.arange(ROWS) % 3):cast("int32")
+local slices = flow.data.Dataset.from_tensor_slices({ x, y })
+local data = {
+  tensors = { x, y, validation_data = { x, y } },
+  shuffled = { slices:shuffle(100):batch(32) },
+  own = { slices:shuffle(100, { seed = 5 }):batch(32):with_options { auto_shard_policy = "OFF" } },
+  endless = { slices:shuffle(100):repeat_():batch(32), steps_per_epoch = 6 },
+}
+data = data[options.data]
+if options.data == "shuffled" then data.validation_data = data[1] end      -- passes of both count together
+
+local Killer = flow.callbacks.Callback:extend "Killer"
+local batches, tests = 0, 0
+function Killer:on_train_batch_end()
+  batches = batches + 1
+  die_at(batches)
+end
+function Killer:on_test_begin()
+  tests = tests + 1
+  if tests == 2 then die_at "test" end
+end
+
+local callbacks = { Killer() }
+if options.callbacks then
+  local own = options.folder .. "/" .. me
+  for _, more in ipairs { flow.callbacks.BackupAndRestore(options.folder .. "/backup", { save_freq = 4 }),
+                          flow.callbacks.CSVLogger(options.folder .. "/log.csv"),
+                          flow.callbacks.ReduceLROnPlateau { monitor = "loss", patience = 1, min_delta = 1 },
+                          flow.callbacks.ModelCheckpoint(own .. ".keras"),
+                          flow.callbacks.EarlyStopping { monitor = "loss", patience = 9 } } do
+    callbacks[#callbacks + 1] = more
+  end
+end
+local history = model:fit(data[1], data[2], { epochs = options.epochs, verbose = 0, callbacks = callbacks,
+  batch_size = data[2] and 32 or nil, steps_per_epoch = data.steps_per_epoch, validation_data = data.validation_data })
+die_at "end"
+
+local left = {}
+for _, list in ipairs { model.weights, model.optimizer.variables } do
+  for _, v in ipairs(list) do
+    local value = v:value():cast("float64"):reshape { -1 }
+    for i = 1, value.shape[1] do left[#left + 1] = ("%a"):format(value[i]:item()) end
+  end
+end
+for _, key in ipairs { "loss", "accuracy", "val_loss", "val_accuracy" } do
+  for _, number in ipairs(history.history[key] or {}) do left[#left + 1] = ("%s %a"):format(key, number) end
+end
+local sum = 0
+for _, text in ipairs(left) do
+  for i = 1, #text do sum = (sum * 31 + text:byte(i)) % 2 ^ 40 end
+end
+print(("digest %.0f of %d values, %d epochs, %s"):format(sum, #left, #history.epoch, me))
