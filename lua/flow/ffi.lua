@@ -190,7 +190,24 @@ function native.error_field(field)
   return value == value and value or nil
 end
 
+-- LuaJIT may collect an object after its last use in Lua, which can be before the call that reads its pointer. So native.pointer and
+-- native.pointers keep what they are given until native.check or native.try sees the status of a call; whoever takes pointers in another
+-- way (an array filled by hand, texts, handles) keeps the object, or a list of them, himself. Pointers are therefore taken last: what
+-- makes tensors comes before. Of calls without a status the last KEPT stay; no call takes more, and a list counts as one.
+local KEPT = 4
+local kept, last_kept = {}, 0
+function native.keep(object)
+  last_kept = last_kept % KEPT + 1
+  kept[last_kept] = object
+end
+local keep = native.keep
+
+local function forget_kept()
+  if kept[1] ~= nil then kept[1], kept[2], kept[3], kept[4], last_kept = nil, nil, nil, nil, 0 end
+end
+
 function native.check(status)
+  forget_kept()
   if status ~= 0 then fail(status) end
 end
 
@@ -198,21 +215,25 @@ end
 function native.try(f, ...)
   local status = f(...)
   if status == C.FLOW_OUT_OF_MEMORY then
-    native.collect()
+    native.collect_others()
     status = f(...)
   end
-  if status ~= 0 then fail(status) end
+  native.check(status)
 end
 
 -- Memory the collector does not see: past a limit that follows what survived the last collection, collect in full.
 -- Called before tensors are made. LuaJIT sees some 40 bytes of each tensor, however large it is.
 local SLACK = 128 * 1024 * 1024
 local limit = SLACK
-function native.collect()
+function native.collect_others()      -- than what is kept for a call
   local stopped = collectgarbage("isrunning") == false      -- by the host, whose decision a full collection would undo
   collectgarbage()
   if stopped then collectgarbage("stop") end
   limit = C.flow_live_bytes() * 1.5 + SLACK
+end
+function native.collect()
+  forget_kept()
+  native.collect_others()
 end
 function native.pressure()
   if C.flow_live_bytes() > limit then native.collect() end
@@ -221,12 +242,6 @@ end
 ---- handles ----------------------------------------------------------------------------------------------------------
 
 local ref = state.ref
-
--- LuaJIT may collect a tensor after its last use in Lua, which is before the call that reads its pointer. Whoever takes a pointer and
--- then calls anything puts the tensor in held before, where it stays until another one comes, or in called after the call, where it does
--- not stay.
-native.held = {}
-native.called = setmetatable({}, { __mode = "v" })
 
 function native.is_tensor(value)
   return type(value) == "cdata" and ffi.istype(ref, value)
@@ -242,6 +257,7 @@ end
 function native.pointer(t)
   if type(t) ~= "cdata" or not ffi.istype(ref, t) then errors.raise("expected a tensor, got %s", errors.describe(t)) end
   if t.p == nil then errors.raise("this tensor was closed") end
+  keep(t)
   return t.p
 end
 
@@ -288,6 +304,7 @@ function native.pointers(tensors, count)
   count = count or #tensors
   local list = native.array("flow_tensor *", count)
   for i = 1, count do list[i - 1] = native.pointer(tensors[i]) end
+  keep(tensors)
   return list, count
 end
 
@@ -351,7 +368,6 @@ function native.data(t)
   if C.flow_tensor_device(pointer) >= 0 then
     local out = native.out("flow_tensor")
     native.try(C.flow_tensor_to_device, state.context, pointer, -1, out)
-    native.called[1] = t
     copy = ref(out[0])
     pointer = copy.p
   end

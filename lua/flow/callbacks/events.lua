@@ -13,7 +13,6 @@ local object = require "flow.object"
 local ops = require "flow.tensor.ops"
 
 local C, check, raise = native.C, native.check, errors.raise
-local held = native.held
 local signature = require "flow.signature"
 
 local takes = signature.takes
@@ -51,7 +50,6 @@ takes "tag, values, step, { buckets: count = 30 }"
 function EventWriter:histogram(tag, values, step, options)
   check_call("histogram", tag, step)
   local tensor = ops.operand(values, nil, "histogram")
-  held[1] = tensor
   check(C.flow_event_writer_histogram(handle_of(self), tag, step, native.pointer(tensor), options.buckets))
 end
 
@@ -78,7 +76,6 @@ takes "tag, images, step, { max_outputs: count = 3 }"
 function EventWriter:image(tag, images, step, options)
   check_call("image", tag, step)
   local tensor = pictures(tag, images)
-  held[1] = tensor
   check(C.flow_event_writer_images(handle_of(self), tag, step, native.pointer(tensor), options.max_outputs))
 end
 

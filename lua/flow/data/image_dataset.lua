@@ -270,8 +270,8 @@ local function pack(texts)
   check(C.flow_tensor_borrow(native.cast("void *", native.cast("const char *", all)), native.dtype("uint8"), 1, (native.dims { #all }),
     tensor_out))
   local view = native.tensor(tensor_out[0])
+  native.keep(all)      -- whose bytes the view shows
   check(C.flow_tensor_copy(native.pointer(bytes), native.pointer(view)))
-  native.called[1], native.called[2] = view, all
   return bytes, offsets
 end
 

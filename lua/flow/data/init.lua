@@ -24,7 +24,7 @@ local Iterator = require "flow.data.iterator"
 local trace = require "flow.data.trace"
 
 local C, check, raise = native.C, native.check, errors.raise
-local context, held = native.context, native.held
+local context = native.context
 
 local takes = signature.takes
 local data = signature.module("flow.data", {
@@ -53,9 +53,8 @@ end
 
 -- Calls a constructor of flow.h, f(..., out), and wraps what it made.
 local function make(parents, f, ...)
-  local status = f(...)
-  held[1] = parents
-  check(status)
+  native.keep(parents)
+  check(f(...))
   return data.wrap(native.own(out, C.flow_dataset_release), parents)
 end
 
@@ -186,9 +185,8 @@ function Dataset.from_tensor_slices(value)
     anchors[#anchors + 1] = { values, starts }
     tensors[i - 1] = native.pointer(values)
   end
-  local dataset = make({}, C.flow_dataset_from_slices, tensors, offsets, #list, out)
-  held[1] = anchors
-  return dataset
+  native.keep(anchors)
+  return make({}, C.flow_dataset_from_slices, tensors, offsets, #list, out)
 end
 
 -- One element: the tensors as they are.
@@ -369,10 +367,8 @@ end
 
 local function map_with(self, what, handle, parallel, in_order)
   local seed = C.flow_function_random(handle) ~= 0 and C.flow_context_next_seed(context) or 0
-  local dataset = make({ self }, C.flow_dataset_map, self._handle, handle, parallel_calls(what, parallel), deterministic(in_order), seed,
-    out)
-  held[1] = handle
-  return dataset
+  native.keep(handle)
+  return make({ self }, C.flow_dataset_map, self._handle, handle, parallel_calls(what, parallel), deterministic(in_order), seed, out)
 end
 
 -- f is called once, on symbols; what it does with them runs in C for every element, on num_parallel_calls threads.

@@ -7,7 +7,7 @@ local object = require "flow.object"
 local elements = require "flow.data.elements"
 
 local C, check, raise = native.C, native.check, errors.raise
-local context, held = native.context, native.held
+local context = native.context
 
 local Iterator = object.class("Iterator")
 local out = native.out("flow_iterator")
@@ -35,8 +35,8 @@ end
 
 -- peeks: leaves no trace in the random state of the dataset.
 function Iterator._open(dataset, peeks)
+  native.keep(dataset)
   check((peeks and C.flow_iterator_peek or C.flow_iterator_new)(context, dataset._handle, out))
-  held[1] = dataset
   local is_text = {}
   for i, spec in ipairs(dataset.element_spec) do is_text[i] = spec.dtype == "string" end
   return object.new(Iterator, {
@@ -100,9 +100,9 @@ function Iterator:_pull()
     local status = tonumber(C.flow_iterator_next(handle, element))
     if status ~= 0 or element.count >= 0 then return status end
     local ok, answered, dataset, anchors = pcall(answer, self, element)
+    native.keep(anchors)
     C.flow_iterator_answer(handle, ok and answered or nil, ok and dataset or nil, not ok and tostring(answered) or nil)
     self._answer.count = 0
-    held[1] = anchors
   end
 end
 

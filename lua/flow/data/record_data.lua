@@ -92,9 +92,8 @@ function record_data.TFRecordDataset(files, named)
     raise("TFRecordDataset: compression_type is a string and num_parallel_reads a number, got %s and %s", errors.describe(compression),
       errors.describe(parallel))
   end
-  local status = C.flow_dataset_records(paths, #list, compression, parallel, dataset_out)
-  native.called[1] = list
-  check(status)
+  native.keep(list)
+  check(C.flow_dataset_records(paths, #list, compression, parallel, dataset_out))
   return require "flow.data".wrap(native.own(dataset_out, C.flow_dataset_release))
 end
 

@@ -8,7 +8,7 @@ local variable = require "flow.tensor.variable"
 local elements = require "flow.data.elements"
 
 local C, check, raise = native.C, native.check, errors.raise
-local context, held = native.context, native.held
+local context = native.context
 local trace = {}
 
 local one, out_plan, out_function = native.out("flow_tensor"), native.out("flow_plan"), native.out("flow_function")
@@ -51,7 +51,6 @@ local function output_of(what, i, value)
   end
   if tensor.is_symbolic(value) then return value end
   check(C.flow_trace_constant(context, native.pointer(value), one))
-  held[1] = value
   return native.tensor(one[0])
 end
 
@@ -87,9 +86,7 @@ local function run(what, f, specs)
     outputs[1], results[1] = symbols[-results[1]], 0
   end
   local pointers, count = native.pointers(outputs)
-  local status = C.flow_trace_end(context, pointers, count, out_plan)
-  held[1] = outputs
-  check(status)
+  check(C.flow_trace_end(context, pointers, count, out_plan))
   return { plan = native.own(out_plan, C.flow_plan_release), inputs = inputs, results = results }
 end
 
@@ -123,9 +120,8 @@ function trace.map_function(f, specs)
   local traced = trace_function("map", f, specs)
   local inputs, input_count = integers(traced.inputs)
   local results, result_count = integers(traced.results)
-  local status = C.flow_function_from_plan(traced.plan, inputs, input_count, results, result_count, out_function)
-  held[1] = traced
-  check(status)
+  native.keep(traced)
+  check(C.flow_function_from_plan(traced.plan, inputs, input_count, results, result_count, out_function))
   return native.own(out_function, C.flow_function_release)
 end
 
@@ -133,9 +129,8 @@ end
 function trace.filter_function(f, specs)
   local traced = trace_function("filter", f, specs)
   local inputs, input_count = integers(traced.inputs)
-  local status = C.flow_function_filter(traced.plan, inputs, input_count, out_function)
-  held[1] = traced
-  check(status)
+  native.keep(traced)
+  check(C.flow_function_filter(traced.plan, inputs, input_count, out_function))
   return native.own(out_function, C.flow_function_release)
 end
 

@@ -166,8 +166,7 @@ function Worker:share_variables(list)
     local there = native.tensor(out_tensor[0])
     local here = tensor.on_host(there)
     check(C.flow_worker_broadcast_from(handle_of(self), self.speaker, C.flow_tensor_data(native.pointer(here)), bytes_of(here.p)))
-    if not speaks(self) and C.flow_tensor_device(there.p) >= 0 then check(C.flow_tensor_copy(there.p, here.p)) end
-    native.held[1], native.held[2] = there, here
+    if not speaks(self) and there.device ~= "cpu" then check(C.flow_tensor_copy(native.pointer(there), native.pointer(here))) end
   end
 end
 

@@ -22,7 +22,7 @@ local scopes = require "flow.scopes"
 
 local C, check, raise = native.C, native.check, errors.raise
 local takes = require("flow.signature").takes
-local context, held = native.context, native.held
+local context = native.context
 
 local Layer = object.class("Layer")
 local out_tensor, out_layer = native.out("flow_tensor"), native.out("flow_layer")
@@ -149,8 +149,8 @@ local function build_native(self, shapes)
     local dims, rank = native.dims(shapes[i])
     keep[i], pointers[i - 1], ranks[i - 1] = dims, dims, rank
   end
+  native.keep(keep)
   native.try(C.flow_layer_build, context, self._handle, count, ranks, pointers)
-  held[1] = keep
 end
 
 -- Builds the layer for these input shapes unless it is built. single: build() gets the shape itself, not a list of shapes.
@@ -196,7 +196,7 @@ function Layer:add_weight(options)
     end
   end
   local initial = tensor.zeros(shape, { dtype = options.dtype })
-  check(C.flow_initialize(context, options.initializer, nil, C.flow_context_next_seed(context), initial.p))
+  check(C.flow_initialize(context, options.initializer, nil, C.flow_context_next_seed(context), native.pointer(initial)))
   local name = self.name .. "/" .. options.name
   local weight = variable.Variable(initial, { name = name, trainable = options.trainable })
   self._own[#self._own + 1] = weight
@@ -218,7 +218,6 @@ local function run_native(self, list, training)
   local count = #list
   local inputs = native.pointers(list)
   native.try(C.flow_layer_call, context, self._handle, inputs, count, training and 1 or 0, out_tensor)
-  held[1] = list
   return native.tensor(out_tensor[0])
 end
 

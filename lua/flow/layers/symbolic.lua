@@ -19,7 +19,6 @@ function symbolic.dims(t)
   local pointer = native.pointer(t)
   local shape = {}
   for i = 0, C.flow_tensor_rank(pointer) - 1 do shape[i + 1] = math.max(C.flow_tensor_dim(pointer, i), -1) end
-  native.called[1] = t
   return shape
 end
 

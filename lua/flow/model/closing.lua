@@ -70,7 +70,6 @@ function Model:close()
     if handle then native.close(handle, C.flow_layer_release) end
     end_of(layer)
   end
-  for i = 1, 3 do native.held[i] = nil end
   native.collect()      -- what symbolic tensors of the model still hold
 end
 

@@ -82,7 +82,6 @@ function image.resize(picture, size, options)
   local method, fit = image.check_interpolation(what, options.interpolation), image.check_fit(what, options)
   native.pressure()
   native.try(C.flow_image_resize, native.pointer(picture), height, width, method, fit, out)
-  native.called[1] = picture
   return native.tensor(out[0])
 end
 
@@ -124,7 +123,6 @@ function image.save(path, picture, options)
     raise("%s: the quality is a whole number from 1 to 100, got %s", what, errors.describe(quality))
   end
   native.try(C.flow_image_save, path, native.pointer(picture), quality)
-  native.called[1] = picture
 end
 
 return image

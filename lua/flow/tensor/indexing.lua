@@ -90,8 +90,8 @@ local function view(t, key)
   end)
   if empty then offset = 0 end      -- of no elements none is the first
   local dims, rank = native.dims(shape)
-  check(C.flow_tensor_view(p, rank, dims, (native.dims(strides)), offset, one))
-  native.called[1] = t
+  local steps = native.dims(strides)
+  check(C.flow_tensor_view(native.pointer(t), rank, dims, steps, offset, one))
   return native.tensor(one[0])
 end
 

@@ -98,11 +98,9 @@ tensor.check_dims = check_dims
 
 -- The values of t on a device: t itself where it is there. A tape that records sees a copy.
 function tensor.to_device(t, number)
-  local p = pointer(t)
-  if C.flow_tensor_is_symbolic(p) ~= 0 or C.flow_tensor_device(p) == number then return t end
+  if C.flow_tensor_is_symbolic(pointer(t)) ~= 0 or C.flow_tensor_device(pointer(t)) == number then return t end
   native.pressure()
-  native.try(C.flow_tensor_to_device, native.context, p, number, one)
-  native.called[1] = t
+  native.try(C.flow_tensor_to_device, native.context, pointer(t), number, one)
   return native.tensor(one[0])
 end
 

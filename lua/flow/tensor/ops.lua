@@ -27,44 +27,36 @@ for id = 0, C.flow_op_count() - 1 do ids[native.string(C.flow_op_name(id))] = id
 
 local inputs, outputs = native.out("flow_tensor", 3), native.out("flow_tensor", 4)
 
-local held = native.held
-
 local function run(op, list, count, attributes)
   local status = C.flow_apply(context, op, list, count, attributes, outputs)
-  if status ~= 0 then
-    if status == C.FLOW_OUT_OF_MEMORY then
-      native.collect()
-      status = C.flow_apply(context, op, list, count, attributes, outputs)
-    end
-    native.check(status)
+  if status == C.FLOW_OUT_OF_MEMORY then
+    native.collect_others()
+    status = C.flow_apply(context, op, list, count, attributes, outputs)
   end
+  native.check(status)
   return native.tensor(outputs[0])
 end
 
 local function apply1(op, a, attributes)
   native.pressure()
-  held[1] = a
   inputs[0] = pointer(a)
   return run(op, inputs, 1, attributes)
 end
 
 local function apply2(op, a, b, attributes)
   native.pressure()
-  held[1], held[2] = a, b
   inputs[0], inputs[1] = pointer(a), pointer(b)
   return run(op, inputs, 2, attributes)
 end
 
 local function apply3(op, a, b, c, attributes)
   native.pressure()
-  held[1], held[2], held[3] = a, b, c
   inputs[0], inputs[1], inputs[2] = pointer(a), pointer(b), pointer(c)
   return run(op, inputs, 3, attributes)
 end
 
 local function apply_list(op, list, attributes)
   native.pressure()
-  held[1] = list
   local pointers, count = native.pointers(list)
   return run(op, pointers, count, attributes)
 end
@@ -296,7 +288,6 @@ define(function(x, axis, keepdims)
   x = operand(x, nil, "flow.mean")
   native.pressure()
   native.try(C.flow_mean, context, pointer(x), reduction(x, axis, keepdims, "flow.mean"), one)
-  held[1] = x
   return native.tensor(one[0])
 end, "mean")
 
@@ -325,7 +316,6 @@ local function activate(name, x)
   x = operand(x, nil, "flow." .. name)
   native.pressure()
   native.try(C.flow_activate, context, name, pointer(x), one)
-  held[1] = x
   return native.tensor(one[0])
 end
 
@@ -379,7 +369,6 @@ end, "matmul", "dot")
 -- A traced stand-in for a concrete tensor while a trace is open, so that ops on it may use the batch's rows.
 local function constant(t)
   native.try(C.flow_trace_constant, context, pointer(t), one)
-  held[1] = t
   return native.tensor(one[0])
 end
 

@@ -4,12 +4,11 @@
 local native = require "flow.ffi"
 local ops = require "flow.tensor.ops"
 
-local C, context, held = native.C, native.context, native.held
+local C, context = native.C, native.context
 local outputs = native.out("flow_tensor", 4)
 local ALL_REDUCE, GLOBAL_ROWS, ROW_SHARE = C.flow_op_find("all_reduce"), C.flow_op_find("global_rows"), C.flow_op_find("row_share")
 
 local function apply(op, x)
-  held[1] = x
   native.try(C.flow_apply, context, op, x and native.pointers { x } or nil, x and 1 or 0, nil, outputs)
   return native.tensor(outputs[0])
 end
@@ -18,8 +17,7 @@ end
 function ops.all_reduce(x)
   x = ops.operand(x, nil, "all_reduce")
   if C.flow_trace_depth(context) > 0 then      -- what does not depend on the batch is still summed over replicas
-    held[1] = x
-    if C.flow_tensor_is_symbolic(native.pointer(x)) == 0 then
+      if C.flow_tensor_is_symbolic(native.pointer(x)) == 0 then
       native.try(C.flow_trace_constant, context, native.pointer(x), outputs)
       x = native.tensor(outputs[0])
     end

@@ -2,7 +2,7 @@
 
 local native = require "flow.ffi"
 
-local C, held = native.C, native.held
+local C = native.C
 local out = native.out("flow_tensor")
 
 -- Rows first+1 .. first+count of t as a view.
@@ -15,8 +15,6 @@ return function(t, first, count)
     stride = stride * dims[i]
   end
   dims[0] = count
-  local status = C.flow_tensor_view(native.pointer(t), rank, dims, strides, first * tonumber(strides[0]), out)
-  held[1] = t
-  native.check(status)
+  native.check(C.flow_tensor_view(native.pointer(t), rank, dims, strides, first * tonumber(strides[0]), out))
   return native.tensor(out[0])
 end

@@ -14,7 +14,7 @@ local variable = require "flow.tensor.variable"
 local ops = require "flow.tensor.ops"
 
 local C, check, raise = native.C, native.check, errors.raise
-local context, held = native.context, native.held
+local context = native.context
 local tape = signature.module "flow"
 local takes = signature.takes
 
@@ -133,12 +133,14 @@ function Tape:gradient(target, sources, output_gradients, unconnected)
   for i = 1, count do
     if native.is_tensor(leaves[i]) then tensors[i - 1] = native.pointer(leaves[i]) else variables[i - 1] = leaves[i].handle end
   end
-  local of_targets, of_given = native.pointers(targets), native.out("flow_tensor", math.max(#targets, 1))
+  local of_given = native.out("flow_tensor", math.max(#targets, 1))
   for i = 1, #targets do
     if given[i] then of_given[i - 1] = native.pointer(given[i]) end
   end
   local results = native.out("flow_tensor", math.max(count, 1))
-  held[1], held[2], held[3] = leaves, targets, given
+  native.keep(leaves)
+  native.keep(given)
+  local of_targets = native.pointers(targets)
   native.try(C.flow_tape_gradients, context, self.handle, of_targets, of_given, #targets, tensors, variables, count, results)
   local gradients = {}
   for i = 1, count do

@@ -11,7 +11,7 @@ local placement = require "flow.tensor.placement"
 local scopes = require "flow.scopes"
 
 local C, check, raise = native.C, native.check, errors.raise
-local context, held = native.context, native.held
+local context = native.context
 local variable = signature.module("flow", {}, nil, true)
 local metatable = {}
 local Variable = signature.methods("variable", metatable)
@@ -64,8 +64,7 @@ function variable.Variable(value, options)
   if options.dtype then initial = initial:to(options.dtype) end
   tensor.need_value(initial, "flow.Variable")
   if devices.current() >= 0 then initial = tensor.to_device(initial, devices.current()) end
-  held[1] = initial
-  native.try(C.flow_variable_new, initial.p, options.name, options.trainable, sync, out_variable)
+  native.try(C.flow_variable_new, native.pointer(initial), options.name, options.trainable, sync, out_variable)
   local made = adopt(out_variable[0])
   if sync == C.FLOW_MIRRORED then placement.share_new { made } end
   return made
@@ -129,7 +128,6 @@ local function write(self, value, add)
     defer(list, self, add and read(self) + value or value)
     return self
   end
-  held[1] = value
   check((add and C.flow_variable_assign_add or C.flow_variable_assign)(context, self.handle, native.pointer(value)))
   return self
 end

@@ -16,7 +16,7 @@ local workers = require "flow.distribute.model_workers"
 local named_data = require "flow.model.named_data"
 
 local C, raise = native.C, errors.raise
-local context, held = native.context, native.held
+local context = native.context
 local Model = models.Model
 local signature = require "flow.signature"
 local takes, takes_named = signature.takes, signature.takes_named
@@ -297,7 +297,6 @@ local function run_batch(model, kind, x, y, weights)
   C.flow_instance_scalars(step.instance, training.seed(model), model._train_steps, 0)
   local outputs = native.out("flow_tensor", steps.MOST_OUTPUTS)
   local status = C.flow_instance_run(context, step.instance, list, count, kind == "predict" and outputs or nil)
-  held[1] = batch
   if status ~= 0 then training.fail(model, status, 0) end
   steps.finish(model)
   if C.flow_instance_stop_wished(step.instance) ~= 0 then native.raise_interrupted("%s: a worker was interrupted", object.title(model)) end

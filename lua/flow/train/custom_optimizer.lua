@@ -27,7 +27,7 @@ local user_class = require "flow.user_class"
 local schedules = require "flow.train.schedules"
 
 local C, check, raise = native.C, native.check, errors.raise
-local context, held = native.context, native.held
+local context = native.context
 local takes = signature.takes
 local out, out_tensor, out_update = native.out("flow_optimizer"), native.out("flow_tensor"), native.out("flow_update")
 
@@ -201,7 +201,6 @@ local function define(Optimizer)
     for _, entry in ipairs(list) do
       native.try(C.flow_variable_assign, context, entry.variable.handle, native.pointer(entry.value))
     end
-    held[1] = list
   end
 
   local function borrowed(pointer) return pointer ~= nil and native.tensor(C.flow_tensor_retain(pointer)) end

@@ -14,7 +14,7 @@ local datasets = require "flow.distribute.dataset"
 local resident = require "flow.train.device_data"
 
 local C, raise = native.C, errors.raise
-local context, held = native.context, native.held
+local context = native.context
 
 local Feed = {}
 Feed.__index = Feed
@@ -242,7 +242,6 @@ local function run_step(self, seed, number, outputs)
   local instance = self.step.instance
   C.flow_instance_scalars(instance, seed, number, self.rows)
   local status = tonumber(C.flow_instance_run(context, instance, inputs, self.used, outputs))
-  held[1] = empty
   C.flow_element_clear(element)
   if status ~= 0 and C.flow_instance_committed(instance) ~= 0 then return status, C.flow_instance_global_rows(instance) end
   if status ~= 0 or C.flow_instance_stop_wished(instance) ~= 0 then return status, 0 end

@@ -26,7 +26,7 @@ local predictions = require "flow.train.predictions"
 local named_data = require "flow.model.named_data"
 
 local C, raise = native.C, errors.raise
-local context, held = native.context, native.held
+local context = native.context
 local Model = models.Model
 local takes_named = require("flow.signature").takes_named
 
@@ -444,9 +444,7 @@ local function run_predict(self, data, size, limit, list, bar)
     local step = steps.renew(pass, self)
     C.flow_instance_scalars(step.instance, training.seed(self), 0, first)
     local pointers, inputs = native.pointers(views)
-    local status = C.flow_instance_run(context, step.instance, pointers, inputs, made.outputs)
-    held[1] = views
-    native.check(status)
+    native.check(C.flow_instance_run(context, step.instance, pointers, inputs, made.outputs))
     made:add(n)
     if watch then watch.after(batch, n) else bar:advance(1, n) end
   end

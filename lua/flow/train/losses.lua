@@ -12,7 +12,7 @@ local ops = require "flow.tensor.replica_ops"
 local extend = require "flow.user_class"
 
 local C, raise = native.C, errors.raise
-local context, held = native.context, native.held
+local context = native.context
 
 local by_name
 local losses = signature.module("flow.losses", {}, function(_, name) return by_name(name) end)
@@ -26,7 +26,6 @@ local function values_of(index, options, y_true, y_pred)
   y_pred = ops.operand(y_pred, nil, "y_pred")
   y_true = ops.operand(y_true, nil, "y_true")
   native.try(C.flow_loss_values, context, index, options, native.pointer(y_true), native.pointer(y_pred), out)
-  held[1], held[2] = y_true, y_pred
   return native.tensor(out[0])
 end
 
@@ -69,7 +68,6 @@ local function reduce(values, weights, reduction)
   if reduction == "none" then return weights and values * weights or values end
   if reduction == "sum" then return (weights and values * weights or values):sum() end
   native.try(C.flow_loss_reduce, context, native.pointer(values), weights and native.pointer(weights) or nil, out)
-  held[1], held[2] = values, weights
   return native.tensor(out[0])
 end
 

@@ -19,7 +19,7 @@ local extend = require "flow.user_class"
 
 local C, raise = native.C, errors.raise
 local takes = signature.takes
-local context, held = native.context, native.held
+local context = native.context
 
 local by_name
 local metrics = signature.module("flow.metrics", {}, function(_, name) return by_name(name) end)
@@ -37,7 +37,6 @@ local function count(x, rows_only)
   if rows_only then attributes.reduce.count = 1 end      -- axis 0
   local inputs = native.pointers { x }
   native.try(C.flow_apply, context, element_count, inputs, 1, attributes, out)
-  held[1] = x
   return native.tensor(out[0])
 end
 function metrics.rows(x) return count(x, true) end
@@ -58,7 +57,7 @@ takes "{ name = 'variable', shape: list = nil, initializer?, dtype = 'float64' }
 function Metric:add_variable(options)
   local initial = tensor.zeros(options.shape or {}, { dtype = options.dtype })
   if options.initializer then
-    native.check(C.flow_initialize(context, options.initializer, nil, C.flow_context_next_seed(context), initial.p))
+    native.check(C.flow_initialize(context, options.initializer, nil, C.flow_context_next_seed(context), native.pointer(initial)))
   end
   local made = variable.Variable(initial, { name = self.name .. "/" .. options.name, trainable = false,
                                             sync = "SUM_ON_READ" })
@@ -176,7 +175,6 @@ end
 local function values_of(index, options, y_true, y_pred)
   y_true, y_pred = ops.operand(y_true, nil, "y_true"), ops.operand(y_pred, nil, "y_pred")
   native.try(C.flow_metric_values, context, index, options, native.pointer(y_true), native.pointer(y_pred), out)
-  held[1], held[2] = y_true, y_pred
   return native.tensor(out[0])
 end
 

@@ -13,7 +13,7 @@ local custom_optimizer = require "flow.train.custom_optimizer"
 local json = require "flow.json"
 
 local C, check, raise = native.C, native.check, errors.raise
-local context, held = native.context, native.held
+local context = native.context
 
 local takes = signature.takes
 local optimizers = signature.module("flow.optimizers", { schedules = schedules })
@@ -152,7 +152,7 @@ function Optimizer:apply_gradients(gradients, variables)
   local rate = rate_in_lua(self)
   local inner = rawget(self, "inner_optimizer") or self
   inner:_apply(rawget(self, "_scale"), rate and native.pointer(rate), tensors, handles, variables)
-  held[1], held[2], held[3] = gradients, variables, rate
+  native.keep { gradients, variables, rate }      -- until here, whatever an optimizer written in Lua calls
   return self.iterations
 end
 
@@ -185,8 +185,8 @@ function Optimizer:build(variables)
     end
     handles[i - 1] = variables[i].handle
   end
+  native.keep(variables)
   native.try(C.flow_optimizer_build, self.handle, handles, count)
-  held[1] = variables
 end
 
 -- Leaves variables out of weight decay: a list of them, and names of which one is a part of a variable's name ("bias").
@@ -270,7 +270,6 @@ local out_loss = native.out("flow_tensor")
 function LossScaleOptimizer:scale_loss(loss)
   if not native.is_tensor(loss) then raise("LossScaleOptimizer: scale_loss takes a tensor, got %s", errors.describe(loss)) end
   native.try(C.flow_loss_scale_loss, context, self._scale, native.pointer(loss), out_loss)
-  native.called[1] = loss
   return native.tensor(out_loss[0])
 end
 

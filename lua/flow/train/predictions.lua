@@ -9,7 +9,7 @@ local ops = require "flow.tensor.ops"
 local steps = require "flow.train.steps"
 local workers = require "flow.distribute.model_workers"
 
-local C, held = native.C, native.held
+local C = native.C
 local predictions = {}
 
 local PIECE_BYTES, PIECE_BATCHES = 2 ^ 24, 256      -- that a device keeps at most
@@ -52,9 +52,7 @@ end
 
 local function copy_rows(to, first, from)
   local rows = rows_of(to, first, from.shape[1])
-  local status = C.flow_tensor_copy(native.pointer(rows), native.pointer(from))
-  held[1], held[2] = rows, from
-  native.check(status)
+  native.check(C.flow_tensor_copy(native.pointer(rows), native.pointer(from)))
 end
 
 -- Puts rows after those that are there.

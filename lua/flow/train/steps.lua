@@ -13,7 +13,7 @@ local devices = require "flow.devices"
 local ops = require "flow.tensor.replica_ops"
 
 local C, check, raise = native.C, native.check, errors.raise
-local context, held = native.context, native.held
+local context = native.context
 local steps = { MOST_OUTPUTS = 256 }      -- of a model
 
 local MAX_STEPS = 8      -- kept per model; the least recently used one goes
@@ -207,9 +207,7 @@ local function trace_here(model, kind, specs, layout)
     local results = bodies[kind](model, one_or_list(group(tensors, 1, layout.x)), group(tensors, layout.x + 1, layout.y),
       group(tensors, layout.x + layout.y + 1, layout.weights))
     local list, count = native.pointers(results)
-    local status = C.flow_trace_end(context, list, count, out_plan)
-    held[1] = results
-    check(status)
+    check(C.flow_trace_end(context, list, count, out_plan))
     return native.own(out_plan, C.flow_plan_release)
   end)
 end
