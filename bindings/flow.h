@@ -277,6 +277,15 @@ FLOW_API flow_status flow_tensor_load_npz(const char *path, const char *member, 
 /* Reads an IDX file (MNIST), gzipped or not. */
 FLOW_API flow_status flow_tensor_load_idx(const char *path, flow_tensor **out);
 
+/* ---- names ----------------------------------------------------------------------------------------------------- */
+
+/* The index of the name that `asked` was probably meant to be, of equally near ones the first; -1: none is near. most: how many letters
+ * may be wrong, missing, too many or swapped with their neighbour; negative: a third of them. Case does not count. */
+FLOW_API int         flow_nearest_name(const char *asked, const char *const *names, int count, int most);
+/* Keras' snake case of a class name: "Conv2D" gives "conv2d", "MaxPooling2D" "max_pooling2d", "ReLU" "re_lu". Returns the length of the
+ * whole text, and writes at most size bytes of it with their zero. */
+FLOW_API int         flow_snake_case(const char *class_name, char *text, int size);
+
 /* ---- ops ------------------------------------------------------------------------------------------------------- */
 
 /* How many ops there are. Their numbers run from 0. */

@@ -78,9 +78,15 @@ FLOW_API int         flow_layer_config(const flow_layer *layer, char *text, int 
 enum { FLOW_CHOICE_INITIALIZER = 0, FLOW_CHOICE_REGULARIZER };
 FLOW_API const char *flow_choice_name(int kind, int index);
 FLOW_API const char *flow_choice_parameter(int kind, int index, int parameter);
+/* The index of a choice by its class name or snake-case name, or -1. */
+FLOW_API int         flow_choice_find(int kind, const char *name);
 
 /* Fills a tensor by an initializer of Keras' name, with the shape of `into`. */
 FLOW_API flow_status flow_initialize(flow_context *context, const char *initializer, const flow_arguments *arguments, double seed, flow_tensor *into);
+
+/* What a regularizer of Keras' name adds to the loss for a tensor of weights: l1 x sum |w| + l2 x sum w^2, a scalar of their dtype; both
+ * in eager mode and traces. Options (may be NULL): l1, l2. Returns a new reference. */
+FLOW_API flow_status flow_regularize(flow_context *context, const char *regularizer, const flow_arguments *options, flow_tensor *weights, flow_tensor **out);
 
 /* Per-sample loss values (rank of y_pred less one) and per-sample hits of a metric; both in eager mode and traces.
  * Options: from_logits (boolean). */

@@ -89,6 +89,15 @@ const char *flow_choice_parameter(int kind, int index, int parameter)
   return choice.parameters[parameter].name;
 }
 
+int flow_choice_find(int kind, const char *name)
+{
+  flow_argument_choice choice;
+  for (int i = 0; name && choice_at(kind, i, &choice); i++) {
+    if (strcmp(choice.name, name) == 0 || strcmp(choice.class_name, name) == 0) return i;
+  }
+  return -1;
+}
+
 /* ---- layers ------------------------------------------------------------------------------------------------------------ */
 
 static int alive(const flow_layer *layer) { return layer && layer->magic == FLOW_LAYER_MAGIC; }

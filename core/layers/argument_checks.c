@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "layers/suggest.h"
+#include "base/names.h"
 #include "autodiff/composites.h"
 
 /* "kernel_initializer.stddev" with both names from records; longer ones from a caller are simply unknown. */

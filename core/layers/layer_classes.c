@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/names.h"
 #include "base/philox.h"
-#include "layers/suggest.h"
 
 #define FLOW_LAYER(name) extern const flow_layer_class flow_layer_##name;
 #include "layers/layers.def"

@@ -23,10 +23,10 @@ const flow_regularizer *flow_regularizer_record(int index) { return &records[ind
 
 /* ---- penalties ------------------------------------------------------------------------------------------------------------- */
 
-static double option(const flow_arguments *arguments, const char *regularizer, const char *name)
+static double option(const flow_arguments *arguments, const char *prefix, const char *name)
 {
   char full[128];
-  snprintf(full, sizeof full, "%s.%s", regularizer, name);
+  snprintf(full, sizeof full, "%s%s", prefix, name);
   return flow_argument_is_null(arguments, full) ? 0 : flow_argument_number(arguments, full);
 }
 
@@ -35,16 +35,17 @@ static flow_tensor *sum_all(flow_expression *e, flow_tensor *x)
   return flow_express(e, FLOW_OP_sum, x, NULL, NULL, NULL);
 }
 
-static flow_tensor *penalty(flow_expression *e, const flow_arguments *arguments, const char *regularizer, flow_variable *variable)
+/* prefix: of the options' names, with its dot. NULL where both factors are 0. */
+static flow_tensor *penalty(flow_expression *e, const flow_arguments *options, const char *prefix, flow_tensor *w)
 {
-  double l1 = option(arguments, regularizer, "l1"), l2 = option(arguments, regularizer, "l2");
-  flow_tensor *w = flow_express_variable(e, variable), *total = NULL;
+  double l1 = option(options, prefix, "l1"), l2 = option(options, prefix, "l2");
+  flow_tensor *total = NULL;
   if (l1 != 0) {
-    flow_tensor *sum = sum_all(e, flow_express(e, FLOW_OP_abs, w, NULL, NULL, NULL));
+    flow_tensor *sum = sum_all(e, e_abs(e, w));
     total = e_mul(e, sum, flow_express_number(e, sum, l1));
   }
   if (l2 != 0) {
-    flow_tensor *sum = sum_all(e, flow_express(e, FLOW_OP_square, w, NULL, NULL, NULL));
+    flow_tensor *sum = sum_all(e, e_square(e, w));
     sum = e_mul(e, sum, flow_express_number(e, sum, l2));
     total = total ? e_add(e, total, sum) : sum;
   }
@@ -58,9 +59,28 @@ flow_status flow_layer_regularize(flow_context *context, const flow_layer *layer
   *out = NULL;
   for (int i = 0; i < layer->variable_count; i++) {
     const char *name = layer->regularizers[i];
+    char prefix[120];
     if (!name || flow_argument_is_null(layer->arguments, name) || !flow_variable_trainable(layer->variables[i])) continue;
-    flow_tensor *one = penalty(&e, layer->arguments, name, layer->variables[i]);
+    snprintf(prefix, sizeof prefix, "%s.", name);
+    flow_tensor *one = penalty(&e, layer->arguments, prefix, flow_express_variable(&e, layer->variables[i]));
     total = total && one ? e_add(&e, total, one) : one ? one : total;
   }
   return flow_expression_take(&e, total, out);
+}
+
+flow_status flow_regularize(flow_context *context, const char *regularizer, const flow_arguments *options, flow_tensor *weights,
+                            flow_tensor **out)
+{
+  flow_argument_choice choice;
+  flow_arguments *complete;
+  *out = NULL;
+  if (!context || !weights) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_regularize: %s is NULL", context ? "weights" : "context");
+  if (!regularizer || !flow_argument_choice_find(FLOW_REGULARIZER, regularizer, &choice)) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "regularizer \"%s\" is not known", regularizer ? regularizer : "NULL");
+  }
+  FLOW_TRY(flow_arguments_complete(choice.class_name, choice.parameters, options, &complete));
+  flow_expression e = flow_expression_of(context);
+  flow_tensor *total = penalty(&e, complete, "", weights);
+  flow_arguments_release(complete);
+  return flow_expression_take(&e, total ? total : flow_express_number(&e, weights, 0), out);
 }

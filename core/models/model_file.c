@@ -18,21 +18,6 @@ static const char OPTIMIZER[] = "optimizer/vars", INNER_OPTIMIZER[] = "optimizer
 /* Called for each object with variables of its own; name: the note beside them. */
 typedef flow_status (*visitor)(void *state, const char *path, const char *name, flow_variable *const *variables, int count);
 
-static int is_lower(char c) { return c >= 'a' && c <= 'z'; }
-static int is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-
-/* Keras' snake case: Conv2D -> conv2d, MaxPooling2D -> max_pooling2d, ReLU -> re_lu. */
-static void snake_case(const char *class_name, char *text, size_t size)
-{
-  size_t used = 0;
-  for (size_t i = 0; class_name[i] && used + 2 < size; i++) {
-    char c = class_name[i];
-    if (i > 0 && is_upper(c) && (is_lower(class_name[i + 1]) || is_lower(class_name[i - 1]))) text[used++] = '_';
-    text[used++] = (char)(is_upper(c) ? c - 'A' + 'a' : c);
-  }
-  text[used] = '\0';
-}
-
 static int same_class(const flow_model_part *a, const flow_model_part *b)
 {
   return a->kind != FLOW_PART_OPERATION && strcmp(a->class_name, b->class_name) == 0;
@@ -64,7 +49,7 @@ static flow_status walk_part(walker *w, const flow_model_part *part, int length)
     int number = 0;
     if ((part->kind == FLOW_PART_SEQUENTIAL && child->kind == FLOW_PART_INPUT) || child->kind == FLOW_PART_OPERATION) continue;
     for (int k = 0; k < i; k++) number += same_class(&part->parts[k], child);
-    snake_case(child->class_name, class, sizeof class);
+    flow_snake_case(child->class_name, class, sizeof class);
     int inner = number ? extend(w, length, "%slayers/%s_%d", slash, class, number) : extend(w, length, "%slayers/%s", slash, class);
     if (!inner) return flow_fail(FLOW_CORRUPT_DATA, "the path of \"%s\" is too long", child->name);
     FLOW_TRY(walk_part(w, child, inner));

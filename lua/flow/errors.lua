@@ -72,33 +72,29 @@ function errors.describe(value)
   return "a " .. kind
 end
 
-local function distance(a, b)   -- Levenshtein, case-insensitive
-  a, b = a:lower(), b:lower()
-  local row = {}
-  for j = 0, #b do row[j] = j end
-  for i = 1, #a do
-    local diagonal = row[0]
-    row[0] = i
-    for j = 1, #b do
-      local cost = a:byte(i) == b:byte(j) and 0 or 1
-      diagonal, row[j] = row[j], math.min(row[j] + 1, row[j - 1] + 1, diagonal + cost)
-    end
+-- The texts of a table of names, its keys or its list part, in order.
+local function listed(names)
+  local list = {}
+  for key, value in pairs(names) do
+    local name = type(key) == "number" and value or key
+    if type(name) == "string" then list[#list + 1] = name end
   end
-  return row[#b]
+  table.sort(list)
+  return list
+end
+
+-- The position of the nearest of a list of texts, nil if none is near: the library's rule, which flow.ffi puts in this place.
+function errors.nearest_in(name, list, most)
+  require "flow.ffi"
+  return errors.nearest_in(name, list, most)
 end
 
 -- The nearest of the names (keys of a table, or its list part), nil if none is near: within `most` edits, by default a
 -- third of its letters.
 function errors.nearest(name, names, most)
-  local best, least = nil, (most or math.max(1, math.floor(#name / 3))) + 1
-  for key, value in pairs(names) do
-    local candidate = type(key) == "number" and value or key
-    if type(candidate) == "string" then
-      local d = distance(name, candidate)
-      if d < least or (d == least and best and candidate < best) then best, least = candidate, d end
-    end
-  end
-  return best
+  local list = listed(names)
+  local position = errors.nearest_in(name, list, most)
+  return position and list[position]
 end
 
 -- '; did you mean "units"?' for it, "" if none is near.
@@ -115,12 +111,7 @@ end
 
 -- The end of a sentence that says that a name is unknown: '; did you mean "adam"? There are adam, sgd'.
 function errors.choices(name, names)
-  local list = {}
-  for key, value in pairs(names) do
-    local candidate = type(key) == "number" and value or key
-    if type(candidate) == "string" then list[#list + 1] = candidate end
-  end
-  table.sort(list)
+  local list = listed(names)
   return (errors.suggestion(name, list):gsub("^$", ".")) .. " There are " .. table.concat(list, ", ")
 end
 

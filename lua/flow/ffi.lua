@@ -287,6 +287,14 @@ function native.array(element, n)
   return ctype()
 end
 
+function errors.nearest_in(name, list, most)
+  local texts = native.array("const char *", #list)
+  for i, text in ipairs(list) do texts[i - 1] = text end
+  keep(list)
+  local index = C.flow_nearest_name(name, texts, #list, most or -1)
+  return index >= 0 and index + 1 or nil
+end
+
 -- Room for `count` handles that a function of flow.h fills in, NULL at first.
 function native.out(name, count)
   return native.array(name .. " *", count or 1)

@@ -1,13 +1,13 @@
 -- names.lua: Keras' automatic names: conv2d, conv2d_1, ... counted per Lua state.
 
+local native = require "flow.ffi"
+
 local names = {}
 local counters = {}
 
 -- Keras' snake case: Conv2D -> conv2d, MaxPooling2D -> max_pooling2d, ReLU -> re_lu.
 function names.snake(class)
-  local text = class:gsub("[^%w_]", "")
-  text = text:gsub("(.)(%u%l+)", "%1_%2")
-  return (text:gsub("(%l)(%u)", "%1_%2"):lower())
+  return native.text(native.C.flow_snake_case, class)
 end
 
 -- The next free automatic name of a class.

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "layers/arguments.h"
-#include "layers/suggest.h"
+#include "base/names.h"
 
 static const flow_argument parameters[] = {
   { "filters", FLOW_INTEGER, NULL, NULL },
@@ -245,6 +245,33 @@ static void suggestions_are_near(void **state)
   assert_null(nearest("relugramophone"));
 }
 
+static void names_are_in_snake_case(void **state)
+{
+  (void)state;
+  static const char *const names[][2] = {
+    { "Conv2D", "conv2d" }, { "Conv2DTranspose", "conv2d_transpose" }, { "MaxPooling2D", "max_pooling2d" }, { "ReLU", "re_lu" },
+    { "PReLU", "p_re_lu" }, { "AUC", "auc" }, { "My Layer_2", "my_layer_2" }, { "XAbBc", "x_ab_bc" }, { "", "" },
+  };
+  char text[32];
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    assert_int_equal(flow_snake_case(names[i][0], text, sizeof text), strlen(names[i][1]));
+    assert_string_equal(text, names[i][1]);
+  }
+  assert_int_equal(flow_snake_case("MaxPooling2D", text, 4), 13);      /* the whole length: the text is cut */
+  assert_string_equal(text, "max");
+}
+
+static void the_first_of_the_nearest_names_is_meant(void **state)
+{
+  (void)state;
+  const char *const names[] = { "epochs", "ab", "ac", "name" };
+  assert_int_equal(flow_nearest_name("Epoch", names, 4, -1), 0);
+  assert_int_equal(flow_nearest_name("aa", names, 4, -1), 1);
+  assert_int_equal(flow_nearest_name("epo", names, 4, -1), -1);
+  assert_int_equal(flow_nearest_name("epo", names, 4, 3), 0);
+  assert_int_equal(flow_nearest_name("name", NULL, 0, -1), -1);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -256,6 +283,8 @@ int main(void)
     cmocka_unit_test(setters_refuse_null),
     cmocka_unit_test(memory_may_run_out_anywhere),
     cmocka_unit_test(suggestions_are_near),
+    cmocka_unit_test(names_are_in_snake_case),
+    cmocka_unit_test(the_first_of_the_nearest_names_is_meant),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,6 +49,8 @@ describe("errors.suggestion", function()
     assert.equal('; did you mean "units"?', errors.suggestion("unit", names))
     assert.equal('; did you mean "activation"?', errors.suggestion("Activaton", names))
     assert.equal('; did you mean "use_bias"?', errors.suggestion("usebias", { use_bias = 1, units = 2 }))
+    assert.equal('; did you mean "units"?', errors.suggestion("untis", names))      -- swapped neighbours are one mistake
+    assert.equal('; did you mean "aa"?', errors.suggestion("ab", { ac = 1, aa = 1 }))     -- of equally near ones the first in order
     assert.equal("", errors.suggestion("padding", names))
     assert.equal("", errors.suggestion("x", names))
   end)

@@ -4,30 +4,26 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
 local arguments = require "flow.arguments"
-local choices = require "flow.layers.choices"
+local ops = require "flow.tensor.ops"
 local tensor = require "flow.tensor"
 
 local C, raise = native.C, errors.raise
+local context, out = native.context, native.out("flow_tensor")
 local penalties = {}
-
--- Keras' regularizers as functions of a weight; options that were not given have Keras' defaults.
-local FORMULAS = {
-  L1 = function(w, o) return w:abs():sum() * (o.l1 or 0.01) end,
-  L2 = function(w, o) return w:square():sum() * (o.l2 or 0.01) end,
-  L1L2 = function(w, o) return w:abs():sum() * (o.l1 or 0) + w:square():sum() * (o.l2 or 0) end,
-}
-local BY_NAME = { l1 = "L1", l2 = "L2", l1_l2 = "L1L2", L1 = "L1", L2 = "L2", L1L2 = "L1L2" }
 
 -- A function weight -> scalar, of flow.regularizers.L2(1e-4), "l2" or a function.
 function penalties.regularizer(what, value)
   if type(value) == "function" then return value end
-  if type(value) == "string" and BY_NAME[value] then value = choices.regularizers[BY_NAME[value]]() end
-  local formula = object.is(value, arguments.Choice) and FORMULAS[value.class_name]
-  if not formula then
+  local name, options = value, nil
+  if object.is(value, arguments.Choice) then name, options = value.class_name, arguments.native(value.class_name, value.options) end
+  if type(name) ~= "string" or C.flow_choice_find(C.FLOW_CHOICE_REGULARIZER, name) < 0 then
     raise("%s: regularizer is one such as flow.regularizers.L2(1e-4), \"l2\" or a function of the weight, got %s", what,
       errors.describe(value))
   end
-  return function(weight) return formula(weight, value.options) end
+  return function(weight)
+    native.try(C.flow_regularize, context, name, options, native.pointer(ops.operand(weight)), out)
+    return native.tensor(out[0])
+  end
 end
 
 local used = false      -- whether any layer ever added a loss

@@ -1,8 +1,9 @@
-/* suggest.h: "did you mean": the nearest of the names that would have been right. */
-#ifndef FLOW_LAYERS_SUGGEST_H
-#define FLOW_LAYERS_SUGGEST_H
+/* names.h: "did you mean": the nearest of the names that would have been right. flow_nearest_name and flow_snake_case are in flow.h. */
+#ifndef FLOW_BASE_NAMES_H
+#define FLOW_BASE_NAMES_H
 
-/* Offer every right name, then read `best`: NULL when none is near enough to be a typing error. */
+/* Offer every right name, then read `best`: NULL when none is near enough to be a typing error. Of those that are equally near it is
+ * the one that was offered first. */
 typedef struct flow_suggestion { const char *asked, *best; int distance; } flow_suggestion;
 
 flow_suggestion flow_suggestion_for(const char *asked);
