@@ -40,6 +40,7 @@ GRADIENT_OF_1(rsqrt,      e_mul(e, g, e_mul(e, NUMBER(-0.5), e_mul(e, y, e_squar
 GRADIENT_OF_1(reciprocal, e_mul(e, g, e_neg(e, e_square(e, y))))
 GRADIENT_OF_1(sin,        e_mul(e, g, e_cos(e, x)))
 GRADIENT_OF_1(cos,        e_neg(e, e_mul(e, g, e_sin(e, x))))
+GRADIENT_OF_1(tan,        e_mul(e, g, e_add(e, NUMBER(1), e_square(e, y))))
 GRADIENT_OF_1(tanh,       e_mul(e, g, e_sub(e, NUMBER(1), e_square(e, y))))
 GRADIENT_OF_1(sigmoid,    e_mul(e, g, e_mul(e, y, e_sub(e, NUMBER(1), y))))
 GRADIENT_OF_1(erf,        e_mul(e, g, e_mul(e, NUMBER(M_2_SQRTPI), e_exp(e, e_neg(e, e_square(e, x))))))

@@ -11,6 +11,7 @@ static const flow_onnx_record records[FLOW_OP_COUNT] = {
   RULE(expm1, shifted, "Exp"),               RULE(log, plain, "Log"),                RULE(log1p, log1p, "Log"),
   RULE(sqrt, plain, "Sqrt"),                 RULE(rsqrt, rsqrt, "Sqrt"),             RULE(reciprocal, plain, "Reciprocal"),
   RULE(sin, plain, "Sin"),                   RULE(cos, plain, "Cos"),                RULE(tanh, plain, "Tanh"),
+  RULE(tan, plain, "Tan"),
   RULE(sigmoid, plain, "Sigmoid"),           RULE(erf, plain, "Erf"),                RULE(softplus, plain, "Softplus"),
   RULE(logical_not, logical_not, "Not"),     RULE(is_finite, is_finite, "IsNaN"),    RULE(cast, convert, "Cast"),
   RULE(copy, alias, NULL),                   RULE(stop_gradient, alias, NULL),

@@ -18,6 +18,7 @@
   X(E, log1p, 1, F(log1p)(a))                 X(E, sqrt, 1, F(sqrt)(a))                                       \
   X(E, rsqrt, 1, 1 / F(sqrt)(a))              X(E, reciprocal, 1, 1 / a)                                      \
   X(E, sin, 1, F(sine)(a))                    X(E, cos, 1, F(cosine)(a))                                      \
+  X(E, tan, 1, F(sine)(a) / F(cosine)(a))                                                                     \
   X(E, tanh, 1, F(tanh)(a))                   X(E, sigmoid, 1, F(sigmoid)(a))                                 \
   X(E, erf, 1, F(erf)(a))                     X(E, softplus, 1, F(softplus)(a))                               \
   X(E, add, 2, a + b)                         X(E, sub, 2, a - b)                                             \
