@@ -4,7 +4,7 @@
 #define flow_gradient_NONE NULL      /* NONE in the column of gradients, after pasting */
 
 static const flow_gradient_rule rules[FLOW_OP_COUNT] = {
-#define FLOW_OP(name, min_inputs, max_inputs, outputs, kind, row_inputs, row_outputs, flags, shape, gradient, kind_rule, doc) \
+#define FLOW_OP(name, inputs, outputs, kind, flags, shape, gradient, kind_rule, doc) \
   flow_gradient_##gradient,
 #include "ops/ops.def"
 #undef FLOW_OP

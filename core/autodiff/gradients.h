@@ -22,7 +22,7 @@ typedef flow_status (*flow_gradient_rule)(flow_gradient_step *step);
 flow_gradient_rule flow_gradient_of(int op);
 
 typedef flow_status flow_gradient_function(flow_gradient_step *step);
-#define FLOW_OP(name, min_inputs, max_inputs, outputs, kind, row_inputs, row_outputs, flags, shape, gradient, kind_rule, doc) \
+#define FLOW_OP(name, inputs, outputs, kind, flags, shape, gradient, kind_rule, doc) \
   flow_gradient_function flow_gradient_##gradient;
 #include "ops/ops.def"
 #undef FLOW_OP

@@ -9,9 +9,8 @@
 #define flow_kind_NONE NULL      /* NONE in the column of kinds, after pasting */
 
 static const flow_op_record records[FLOW_OP_COUNT] = {
-#define FLOW_OP(name, min_inputs, max_inputs, outputs, kind, row_inputs, row_outputs, flags, shape, gradient, kind_rule, doc) \
-  { #name, min_inputs, max_inputs, outputs, FLOW_##kind, row_inputs, row_outputs, flags, \
-    flow_shape_##shape, flow_kind_##kind_rule, doc },
+#define FLOW_OP(name, inputs, outputs, kind, flags, shape, gradient, kind_rule, doc) \
+  { #name, inputs, outputs, kind, flags, flow_shape_##shape, flow_kind_##kind_rule, doc },
 #include "ops/ops.def"
 #undef FLOW_OP
 };
@@ -40,4 +39,16 @@ int flow_op_outputs(int op) { return op_exists(op) ? records[op].outputs : -1; }
 int flow_op_elementwise(int op)
 {
   return op_exists(op) && (records[op].flags & FLOW_OP_ELEMENTWISE) ? records[op].min_inputs : 0;
+}
+
+int flow_op_reduction(int op)
+{
+  static const unsigned char reductions[FLOW_OP_COUNT] = {
+    [FLOW_OP_sum] = 1,
+#define FLOW_REDUCTION(name, ...) [FLOW_OP_##name] = 1,
+#define FLOW_OP(...)
+#include "ops/ops.def"
+#undef FLOW_OP
+  };
+  return op_exists(op) && reductions[op];
 }

@@ -19,7 +19,7 @@ typedef flow_status flow_shape_function(int op, const flow_attributes *attribute
                                         flow_signature *outputs);
 typedef flow_batch_kind flow_kind_function(const flow_attributes *attributes, const flow_signature *inputs, int input_count);
 
-#define FLOW_OP(name, min_inputs, max_inputs, outputs, kind, row_inputs, row_outputs, flags, shape, gradient, kind_rule, doc) \
+#define FLOW_OP(name, inputs, outputs, kind, flags, shape, gradient, kind_rule, doc) \
   flow_shape_function flow_shape_##shape;                                                                                     \
   flow_kind_function flow_kind_##kind_rule;
 #include "ops/ops.def"

@@ -1,8 +1,16 @@
-/* short_words.h: the words that ops.def uses in its columns of rows and flags. For files that include ops.def with those columns. */
+/* short_words.h: the words that ops.def uses in its columns of inputs, outputs, kinds and flags, as parts of a flow_op_record. For files
+ * that include ops.def with those columns. */
 #ifndef FLOW_OPS_SHORT_WORDS_H
 #define FLOW_OPS_SHORT_WORDS_H
 
 #include "ops/op.h"
+
+#define TAKES(count)            count, count
+#define BETWEEN(least, most)    least, most
+#define GIVES(count)            count
+#define MAP(inputs, outputs)    FLOW_MAP, inputs, outputs
+#define REDUCE(inputs, outputs) FLOW_REDUCE, inputs, outputs
+#define WHOLE                   FLOW_WHOLE, 0, 0
 
 enum {
   BY_SHAPE   = FLOW_ROWS_BY_SHAPE,

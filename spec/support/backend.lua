@@ -42,12 +42,13 @@ function backend.records()
       record.VIA_FLOAT, record.TO_FLOAT = of.floats, family == "FLOATS"
       record.PROMOTE = fields[1] == "2"
       records[short] = record
-    elseif name then
+    elseif name or family == "REDUCTION" then
       local fields = {}
-      for field in rest:gmatch("([^,]+),") do fields[#fields + 1] = (field:gsub("^%s+", "")) end
-      local record = { kind = fields[4], shape = fields[8], gradient = fields[9] ~= "NONE" and fields[9] ~= "unsupported" }
-      for flag in fields[7]:gmatch("[%u_]+") do record[flag] = true end
-      records[name] = record
+      rest = name and rest or "TAKES(1), GIVES(1), MAP(1, ALL), STRIDED | " .. more
+      for field in rest:gsub("%b()", ""):gmatch("([^,]+),") do fields[#fields + 1] = (field:gsub("^%s+", "")) end
+      local record = { kind = fields[3], shape = fields[5], gradient = fields[6] ~= "NONE" and fields[6] ~= "unsupported" }
+      for flag in fields[4]:gmatch("[%u_]+") do record[flag] = true end
+      records[name or short] = record
     end
   end
   file:close()

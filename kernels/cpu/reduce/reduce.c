@@ -17,18 +17,24 @@ typedef struct reduction {
   void                (*run)(const float *x, int64_t n, double *accumulator);   /* of packed floats */
   double                identity;          /* of doubles and conditions */
   int64_t               integer_identity;
+  int                   needs_elements;    /* there is no result of nothing */
 } reduction;
 
 static const reduction reductions[FLOW_OP_COUNT] = {
-#define NUMBERS(op) { columns_##op##_FLOAT, columns_##op##_DOUBLE, columns_##op##_INTEGER, NULL }, run_##op##_FLOAT
-  [FLOW_OP_sum]  = { NUMBERS(sum), 0, 0 },
-  [FLOW_OP_prod] = { { NULL, columns_prod_DOUBLE, columns_prod_INTEGER, NULL }, NULL, 1, 1 },
-  [FLOW_OP_max]  = { NUMBERS(max), -INFINITY, INT64_MIN },
-  [FLOW_OP_min]  = { NUMBERS(min), INFINITY, INT64_MAX },
-  [FLOW_OP_any]  = { { NULL, NULL, NULL, columns_any_BOOL }, NULL, 0, 0 },
-  [FLOW_OP_all]  = { { NULL, NULL, NULL, columns_all_BOOL }, NULL, 1, 0 },
-#undef NUMBERS
+  [FLOW_OP_sum] = { REDUCTION_sum },
+#define FLOW_REDUCTION(name, ...) [FLOW_OP_##name] = { REDUCTION_##name },
+#define FLOW_OP(...)
+#include "ops/ops.def"
+#undef FLOW_OP
 };
+
+/* What an op computes elements of a kind in: another one where it has no columns of theirs. */
+static flow_kind computing_kind(int op, flow_kind kind)
+{
+  const flow_columns_function *columns = reductions[op].columns;
+  if (columns[FLOW_KIND_BOOL]) return FLOW_KIND_BOOL;
+  return columns[kind] ? kind : FLOW_KIND_DOUBLE;
+}
 
 ALWAYS_INLINE flow_kind accumulator_kind(flow_kind kind) { return kind == FLOW_KIND_FLOAT ? FLOW_KIND_DOUBLE : kind; }
 
@@ -123,8 +129,7 @@ static void layout_make(layout *l, const flow_call *call, int first)
   if (l->reduced_rank > 0) l->row = l->reduced[--l->reduced_rank];
   if (l->rank > 0 && (l->row.size == 1 || magnitude(l->kept[l->rank - 1].stride) < magnitude(l->row.stride)))
     l->column = l->kept[--l->rank];
-  l->kind = call->op == FLOW_OP_any || call->op == FLOW_OP_all ? FLOW_KIND_BOOL : flow_kind_of(in->dtype);
-  if (call->op == FLOW_OP_prod && l->kind == FLOW_KIND_FLOAT) l->kind = FLOW_KIND_DOUBLE;
+  l->kind = computing_kind(call->op, flow_kind_of(in->dtype));
   l->size = (size_t)flow_dtype_size(in->dtype);
   l->out_size = (size_t)flow_dtype_size(out->dtype);
   l->direct = in->dtype == flow_kind_dtype(l->kind) && (l->column.stride == 1 || l->column.size == 1);
@@ -202,7 +207,7 @@ static int reduces_rows(const flow_call *call) { return flow_reduced_axes(call->
 static flow_status check_not_empty(const flow_call *call)
 {
   const flow_operand *in = &call->inputs[0], *out = &call->outputs[0];
-  if (call->op != FLOW_OP_max && call->op != FLOW_OP_min) return FLOW_OK;
+  if (!reductions[call->op].needs_elements) return FLOW_OK;
   for (int i = 0; i < out->rank; i++)
     if (out->shape[i] == 0) return FLOW_OK;
   for (int i = 0; i < in->rank; i++)
@@ -298,14 +303,12 @@ static flow_status run_whole(const flow_call *call, int phase, int64_t begin, in
   return FLOW_OK;
 }
 
-#define KERNELS(op)                                                                                                     \
-  const flow_kernel FLOW_KERNELS(op)[] = {                                                                              \
+#define FLOW_REDUCTION(name, ...)                                                                                       \
+  const flow_kernel FLOW_KERNELS(name)[] = {                                                                            \
     { .variant = "blocks", .supports = reduces_rows, .parts = whole_parts, .run = run_whole },                          \
     { .variant = "blocks", .run = FLOW_ISA_NAME(reduce_each_row) },                                                     \
     { 0 },                                                                                                              \
   };
-KERNELS(prod)
-KERNELS(max)
-KERNELS(min)
-KERNELS(any)
-KERNELS(all)
+#define FLOW_OP(...)
+#include "ops/ops.def"
+#undef FLOW_OP

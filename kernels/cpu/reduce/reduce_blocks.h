@@ -206,4 +206,13 @@ NUMBER_BLOCKS(min, INFINITY)
 COLUMNS(any, BOOL, uint8_t, uint8_t)
 COLUMNS(all, BOOL, uint8_t, uint8_t)
 
+/* What reduce.c knows of each op: column functions by kind, the run of floats, identities; see `reduction` there. */
+#define OF_NUMBERS(op)  { columns_##op##_FLOAT, columns_##op##_DOUBLE, columns_##op##_INTEGER, NULL }, run_##op##_FLOAT
+#define REDUCTION_sum   OF_NUMBERS(sum), .identity = 0
+#define REDUCTION_prod  { NULL, columns_prod_DOUBLE, columns_prod_INTEGER, NULL }, .identity = 1, .integer_identity = 1
+#define REDUCTION_max   OF_NUMBERS(max), .identity = -INFINITY, .integer_identity = INT64_MIN, .needs_elements = 1
+#define REDUCTION_min   OF_NUMBERS(min), .identity = INFINITY, .integer_identity = INT64_MAX, .needs_elements = 1
+#define REDUCTION_any   { NULL, NULL, NULL, columns_any_BOOL }, .identity = 0
+#define REDUCTION_all   { NULL, NULL, NULL, columns_all_BOOL }, .identity = 1
+
 #endif

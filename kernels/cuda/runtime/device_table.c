@@ -46,7 +46,7 @@ const char *flow_cuda_op_name(int op)
 static int flags_of(int op)
 {
   static const int flags_of_ops[FLOW_OP_COUNT] = {
-#define FLOW_OP(name, min_inputs, max_inputs, outputs, kind, row_inputs, row_outputs, flags, ...) [FLOW_OP_##name] = flags,
+#define FLOW_OP(name, inputs, outputs, kind, flags, ...) [FLOW_OP_##name] = flags,
 #include "ops/ops.def"
 #undef FLOW_OP
   };

@@ -255,13 +255,17 @@ end
 
 local REDUCTION = "x, axis?: number|list, keepdims: boolean = false"
 
-for _, name in ipairs { "sum", "prod", "max", "min", "any", "all" } do
-  local id, what = ids[name], "flow." .. name
+local function define_reduction(name, id)
+  local what = "flow." .. name
   takes(REDUCTION)
   define(function(x, axis, keepdims)
     x = operand(x, nil, what)
     return apply1(id, x, reduction(x, axis, keepdims, what))
   end, name)
+end
+
+for name, id in pairs(ids) do
+  if C.flow_op_reduction(id) ~= 0 then define_reduction(name, id) end
 end
 
 for _, name in ipairs { "argmax", "argmin" } do

@@ -90,16 +90,13 @@ static flow_status check_not_empty(const flow_call *call, const reduce_arguments
  * extreme: the op has no value for an empty axis; condition: its results are 0 or 1. */
 typedef struct reduction { flow_cuda_kernel float32, floats, doubles, integers; int extreme, condition; } reduction;
 
-#define KERNELS(name) \
-  .float32 = CUDA_##name##_float32, .floats = CUDA_##name##_float, .doubles = CUDA_##name##_double, .integers = CUDA_##name##_integer
-#define ONE_KERNEL(name) .float32 = CUDA_##name, .floats = CUDA_##name, .doubles = CUDA_##name, .integers = CUDA_##name
 static const reduction reductions[FLOW_OP_COUNT] = {
-  [FLOW_OP_sum] = { KERNELS(reduce_sum) },                [FLOW_OP_prod] = { KERNELS(reduce_prod) },
-  [FLOW_OP_max] = { KERNELS(reduce_max), .extreme = 1 },  [FLOW_OP_min] = { KERNELS(reduce_min), .extreme = 1 },
-  [FLOW_OP_any] = { ONE_KERNEL(reduce_any), .condition = 1 }, [FLOW_OP_all] = { ONE_KERNEL(reduce_all), .condition = 1 },
+  [FLOW_OP_sum] = { REDUCTION_sum },
+#define FLOW_REDUCTION(name, ...) [FLOW_OP_##name] = { REDUCTION_##name },
+#define FLOW_OP(...)
+#include "ops/ops.def"
+#undef FLOW_OP
 };
-#undef KERNELS
-#undef ONE_KERNEL
 
 static size_t shared_bytes(const flow_call *call)
 {
@@ -133,11 +130,10 @@ static flow_status run_reduce(const flow_call *call, int phase, int64_t begin, i
 #define KERNELS(op) \
   const flow_kernel flow_cuda_##op##_kernels[] = { { .variant = "blocks", .shared_bytes = shared_bytes, .run = run_reduce }, { 0 } };
 KERNELS(sum)
-KERNELS(prod)
-KERNELS(max)
-KERNELS(min)
-KERNELS(any)
-KERNELS(all)
+#define FLOW_REDUCTION(name, ...) KERNELS(name)
+#define FLOW_OP(...)
+#include "ops/ops.def"
+#undef FLOW_OP
 #undef KERNELS
 
 /* ---- positions --------------------------------------------------------------------------------------------------------------------- */

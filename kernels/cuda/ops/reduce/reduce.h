@@ -122,6 +122,17 @@ REDUCE_NUMBERS(reduce_min, float, COMBINE_MIN, COMBINE_MIN, INFINITY, INT64_MAX)
 REDUCE_BODY(reduce_any, 1, int, int64_t, load_condition, store_truth, COMBINE_ANY, 0)
 REDUCE_BODY(reduce_all, 1, int, int64_t, load_condition, store_truth, COMBINE_ALL, 1)
 
+/* What reduce.c knows of each op: see `reduction` there. */
+#define NUMBER_KERNELS(name) \
+  .float32 = CUDA_##name##_float32, .floats = CUDA_##name##_float, .doubles = CUDA_##name##_double, .integers = CUDA_##name##_integer
+#define ONE_KERNEL(name) .float32 = CUDA_##name, .floats = CUDA_##name, .doubles = CUDA_##name, .integers = CUDA_##name
+#define REDUCTION_sum  NUMBER_KERNELS(reduce_sum)
+#define REDUCTION_prod NUMBER_KERNELS(reduce_prod)
+#define REDUCTION_max  NUMBER_KERNELS(reduce_max), .extreme = 1
+#define REDUCTION_min  NUMBER_KERNELS(reduce_min), .extreme = 1
+#define REDUCTION_any  ONE_KERNEL(reduce_any), .condition = 1
+#define REDUCTION_all  ONE_KERNEL(reduce_all), .condition = 1
+
 /* ---- argmax and argmin -------------------------------------------------------------------------------------------------------- */
 
 /* A number beats a smaller one (larger one), a NaN every number; among equals the first. position -1: there is none. */
