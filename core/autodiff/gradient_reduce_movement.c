@@ -67,6 +67,16 @@ static flow_status gradient_of_extreme(flow_gradient_step *step)
 flow_status flow_gradient_max(flow_gradient_step *step) { return gradient_of_extreme(step); }
 flow_status flow_gradient_min(flow_gradient_step *step) { return gradient_of_extreme(step); }
 
+/* y = log(sum of e^x): dy / dx_i = e^(x_i - y), which cannot overflow, as y is at least x_i. */
+flow_status flow_gradient_logsumexp(flow_gradient_step *step)
+{
+  flow_tensor *g = step->output_gradients[0], *x = step->inputs[0];
+  if (g == NULL || !step->needed[0]) return FLOW_OK;
+  flow_expression e = flow_expression_of(step->context);
+  flow_tensor *share = e_exp(&e, e_sub(&e, x, keep_dims(&e, step->outputs[0], x, step->attributes)));
+  return flow_expression_take(&e, e_mul(&e, keep_dims(&e, g, x, step->attributes), share), &step->input_gradients[0]);
+}
+
 /* ---- movement -------------------------------------------------------------------------------------------------------------- */
 
 flow_status flow_gradient_broadcast_to(flow_gradient_step *step)

@@ -83,6 +83,7 @@ for _, entry in ipairs {
   for _, op in ipairs { "max", "min" } do
     add(op, { image(-1, 1) }, { name = entry[1], attributes = attributes, empty = rows and "there is nothing to choose from" or nil })
   end
+  add("logsumexp", { image(-3, 3) }, { name = entry[1], attributes = attributes })
   for _, op in ipairs { "any", "all" } do
     add(op, { image(op == "any" and -0.52 or -0.5, op == "any" and 0.51 or 20, { round = true }) },
       { name = entry[1], attributes = attributes })

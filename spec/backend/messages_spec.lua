@@ -87,7 +87,7 @@ for _, op in ipairs { "add", "sub", "mul", "div", "divide_no_nan", "pow", "mod",
                       "logical_and", "logical_or", "relu_gradient" } do
   wrong[#wrong + 1] = { op, { zeros(2, 3), zeros(4) }, nil, "{2, 3}", "{4}" }
 end
-for _, op in ipairs { "sum", "prod", "min", "any", "all", "argmin", "element_count" } do
+for _, op in ipairs { "sum", "prod", "min", "logsumexp", "any", "all", "argmin", "element_count" } do
   wrong[#wrong + 1] = { op, { zeros(2, 3) }, over_axis_5, "axis 6 (counted from 1)", "{2, 3}" }
 end
 

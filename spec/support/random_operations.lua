@@ -90,7 +90,7 @@ for _, name in ipairs { "add", "sub", "mul", "div", "mod", "divide_no_nan", "max
 for _, name in ipairs { "abs", "exp", "expm1", "square", "reciprocal", "sin", "cos", "tanh", "erf", "sign", "floor", "ceil", "is_finite",
                         "isnan", "logical_not", "stop_gradient", "relu", "relu6", "sigmoid", "softplus", "softsign", "silu", "selu",
                         "hard_sigmoid", "hard_silu", "zeros_like", "ones_like" } do OPS[name] = unary(name) end
-for _, name in ipairs { "sum", "prod", "mean", "var", "std", "max", "min", "any", "all" } do OPS[name] = reduction(name) end
+for _, name in ipairs { "sum", "prod", "mean", "var", "std", "max", "min", "any", "all", "logsumexp" } do OPS[name] = reduction(name) end
 OPS.matmul = function(draw, x, y)
   return flow.matmul(x, draw.pick { y:transpose { 1, 3, 2 }, flow.random.uniform({ 3, 2 }, { seed = draw.integer(1, 1e6) }) })
 end

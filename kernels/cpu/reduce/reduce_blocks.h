@@ -21,10 +21,18 @@ enum { ROWS_sum = 4, ROWS_max = 32, ROWS_min = 32 };
 #define combine_prod(a, b) ((a) * (b))
 #define combine_max(a, b)  ((b) > (a) || (b) != (b) ? (b) : (a))
 #define combine_min(a, b)  ((b) < (a) || (b) != (b) ? (b) : (a))
+#define combine_logsumexp(a, b) log_of_sum(a, b)
 #define combine_any(a, b)  ((uint8_t)((a) | (b)))
 #define combine_all(a, b)  ((uint8_t)((a) & (b)))
 #define vector_max(a, b)   vf_select(((b) > (a)) | ((b) != (b)), b, a)
 #define vector_min(a, b)   vf_select(((b) < (a)) | ((b) != (b)), b, a)
+
+/* log(e^a + e^b) without overflow; equal ones apart, as infinities have no difference. NaN passes through. */
+static inline double log_of_sum(double a, double b)
+{
+  if (a == b) return a + M_LN2;
+  return (a > b ? a : b) + log1p(exp(-fabs(a - b)));
+}
 
 /* Integers wrap. */
 #define COLUMNS(op, KIND, T, U)                                                                                        \
@@ -203,6 +211,7 @@ WIDE_COLUMNS(sum)
 WIDE_COLUMNS(prod)
 NUMBER_BLOCKS(max, -INFINITY)
 NUMBER_BLOCKS(min, INFINITY)
+COLUMNS(logsumexp, DOUBLE, double, double)
 COLUMNS(any, BOOL, uint8_t, uint8_t)
 COLUMNS(all, BOOL, uint8_t, uint8_t)
 
@@ -212,6 +221,7 @@ COLUMNS(all, BOOL, uint8_t, uint8_t)
 #define REDUCTION_prod  { NULL, columns_prod_DOUBLE, columns_prod_INTEGER, NULL }, .identity = 1, .integer_identity = 1
 #define REDUCTION_max   OF_NUMBERS(max), .identity = -INFINITY, .integer_identity = INT64_MIN, .needs_elements = 1
 #define REDUCTION_min   OF_NUMBERS(min), .identity = INFINITY, .integer_identity = INT64_MAX, .needs_elements = 1
+#define REDUCTION_logsumexp { NULL, columns_logsumexp_DOUBLE, NULL, NULL }, .identity = -INFINITY
 #define REDUCTION_any   { NULL, NULL, NULL, columns_any_BOOL }, .identity = 0
 #define REDUCTION_all   { NULL, NULL, NULL, columns_all_BOOL }, .identity = 1
 

@@ -73,6 +73,13 @@ ops.sum = function(s) return reduced(s, "sum", total, DTYPES, accumulated, { sca
 ops.prod = function(s) return reduced(s, "prod", fold(function(a, b) return a * b end, 1), DTYPES, accumulated, { low = -1, high = 1 }) end
 ops.max = function(s) return reduced(s, "max", fold(maximum, -1 / 0), DTYPES, same, { chooses = true }) end
 ops.min = function(s) return reduced(s, "min", fold(minimum, 1 / 0), DTYPES, same, { chooses = true }) end
+local function floating(dtype) return is_float(dtype) and dtype or "float32" end
+local function log_of_sum(list)
+  local sum = 0
+  for i = 1, #list do sum = sum + math.exp(list[i]) end
+  return math.log(sum)
+end
+ops.logsumexp = function(s) return reduced(s, "logsumexp", log_of_sum, DTYPES, floating, { low = -9, high = 9 }) end
 local function boolean() return "bool" end
 local function either(a, b) return (a ~= 0 or b ~= 0) and 1 or 0 end
 local function both(a, b) return (a ~= 0 and b ~= 0) and 1 or 0 end

@@ -93,8 +93,16 @@ BODY reduce_place reduce_place_of(int thread, int64_t block, const reduce_argume
 #define COMBINE_MIN(a, b)  ((b) < (a) || (b) != (b) ? (b) : (a))
 #define WRAPPING_SUM(a, b)  ((uint64_t)(a) + (uint64_t)(b))           /* integers wrap, which unsigned ones may do */
 #define WRAPPING_PROD(a, b) ((uint64_t)(a) * (uint64_t)(b))
+#define COMBINE_LOGSUMEXP(a, b) log_of_sum(a, b)
 #define COMBINE_ANY(a, b)  ((a) | (b))
 #define COMBINE_ALL(a, b)  ((a) & (b))
+
+/* log(e^a + e^b) without overflow; equal ones apart, as infinities have no difference. NaN passes through. */
+BODY double log_of_sum(double a, double b)
+{
+  if (a == b) return a + 0.69314718055994530942;
+  return (a > b ? a : b) + log1p(exp(-fabs(a - b)));
+}
 
 BODY float load_float32(int dtype, const void *from, int64_t i)
 {
@@ -110,26 +118,30 @@ BODY double load_float64(int dtype, const void *from, int64_t i)
 
 BODY void store_truth(int dtype, void *to, int64_t i, int64_t value) { store_condition(dtype, to, i, value != 0); }
 
-#define REDUCE_NUMBERS(op, T, COMBINE, WRAPPING, identity, integer_identity)                         \
+#define REDUCE_FLOATS(op, T, COMBINE, identity)                                                      \
   REDUCE_BODY(op##_float32, 4, T, double, load_float32, store_double, COMBINE, identity)             \
   REDUCE_BODY(op##_float, 1, T, double, load_float, store_double, COMBINE, identity)                 \
-  REDUCE_BODY(op##_double, 2, double, double, load_float64, store_double, COMBINE, identity)         \
+  REDUCE_BODY(op##_double, 2, double, double, load_float64, store_double, COMBINE, identity)
+#define REDUCE_NUMBERS(op, T, COMBINE, WRAPPING, identity, integer_identity)                         \
+  REDUCE_FLOATS(op, T, COMBINE, identity)                                                            \
   REDUCE_BODY(op##_integer, 1, int64_t, int64_t, load_integer, store_integer, WRAPPING, integer_identity)
 REDUCE_NUMBERS(reduce_sum, float, COMBINE_SUM, WRAPPING_SUM, 0, 0)
 REDUCE_NUMBERS(reduce_prod, double, COMBINE_PROD, WRAPPING_PROD, 1, 1)      /* rounded to float, factors near 1 would all err to one side */
 REDUCE_NUMBERS(reduce_max, float, COMBINE_MAX, COMBINE_MAX, -INFINITY, INT64_MIN)
 REDUCE_NUMBERS(reduce_min, float, COMBINE_MIN, COMBINE_MIN, INFINITY, INT64_MAX)
+REDUCE_FLOATS(reduce_logsumexp, double, COMBINE_LOGSUMEXP, -INFINITY)
 REDUCE_BODY(reduce_any, 1, int, int64_t, load_condition, store_truth, COMBINE_ANY, 0)
 REDUCE_BODY(reduce_all, 1, int, int64_t, load_condition, store_truth, COMBINE_ALL, 1)
 
 /* What reduce.c knows of each op: see `reduction` there. */
-#define NUMBER_KERNELS(name) \
-  .float32 = CUDA_##name##_float32, .floats = CUDA_##name##_float, .doubles = CUDA_##name##_double, .integers = CUDA_##name##_integer
+#define FLOAT_KERNELS(name) .float32 = CUDA_##name##_float32, .floats = CUDA_##name##_float, .doubles = CUDA_##name##_double
+#define NUMBER_KERNELS(name) FLOAT_KERNELS(name), .integers = CUDA_##name##_integer
 #define ONE_KERNEL(name) .float32 = CUDA_##name, .floats = CUDA_##name, .doubles = CUDA_##name, .integers = CUDA_##name
 #define REDUCTION_sum  NUMBER_KERNELS(reduce_sum)
 #define REDUCTION_prod NUMBER_KERNELS(reduce_prod)
 #define REDUCTION_max  NUMBER_KERNELS(reduce_max), .extreme = 1
 #define REDUCTION_min  NUMBER_KERNELS(reduce_min), .extreme = 1
+#define REDUCTION_logsumexp FLOAT_KERNELS(reduce_logsumexp)
 #define REDUCTION_any  ONE_KERNEL(reduce_any), .condition = 1
 #define REDUCTION_all  ONE_KERNEL(reduce_all), .condition = 1
 
@@ -176,11 +188,12 @@ POSITION_BODY(position_float, float, load_float)
 POSITION_BODY(position_double, double, load_double)
 POSITION_BODY(position_integer, int64_t, load_integer)
 
-#define REDUCE_KERNELS_OF(BLOCK, op) BLOCK(op##_float32, 3) BLOCK(op##_float, 3) BLOCK(op##_double, 3) BLOCK(op##_integer, 3)
+#define REDUCE_FLOAT_KERNELS(BLOCK, op) BLOCK(op##_float32, 3) BLOCK(op##_float, 3) BLOCK(op##_double, 3)
+#define REDUCE_KERNELS_OF(BLOCK, op) REDUCE_FLOAT_KERNELS(BLOCK, op) BLOCK(op##_integer, 3)
 #define REDUCE_KERNELS(ELEMENT, BLOCK)                                                               \
   REDUCE_KERNELS_OF(BLOCK, reduce_sum) REDUCE_KERNELS_OF(BLOCK, reduce_prod)                         \
   REDUCE_KERNELS_OF(BLOCK, reduce_max) REDUCE_KERNELS_OF(BLOCK, reduce_min)                          \
-  BLOCK(reduce_any, 3) BLOCK(reduce_all, 3)                                                          \
+  REDUCE_FLOAT_KERNELS(BLOCK, reduce_logsumexp) BLOCK(reduce_any, 3) BLOCK(reduce_all, 3)                                                          \
   BLOCK(position_float, 3) BLOCK(position_double, 3) BLOCK(position_integer, 3)
 
 #endif
