@@ -25,7 +25,8 @@ static const flow_onnx_record records[FLOW_OP_COUNT] = {
   RULE(broadcast_to, broadcast_to, "Expand"),
 
   RULE(sum, reduce, "ReduceSum"),            RULE(prod, reduce, "ReduceProd"),       RULE(max, reduce, "ReduceMax"),
-  RULE(min, reduce, "ReduceMin"),            RULE(logsumexp, reduce, "ReduceLogSumExp"), RULE(any, reduce_bool, "ReduceMax"),    RULE(all, reduce_bool, "ReduceMin"),
+  RULE(min, reduce, "ReduceMin"),            RULE(any, reduce_bool, "ReduceMax"),    RULE(all, reduce_bool, "ReduceMin"),
+  RULE(logsumexp, reduce, "ReduceLogSumExp"),
   RULE(argmax, argmax, "ArgMax"),            RULE(argmin, argmax, "ArgMin"),         RULE(element_count, element_count, NULL),
 
   RULE(reshape, reshape, "Reshape"),         RULE(transpose, permute, "Transpose"),  RULE(concat, concat, "Concat"),

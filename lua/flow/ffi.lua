@@ -191,9 +191,8 @@ function native.error_field(field)
 end
 
 -- LuaJIT may collect an object after its last use in Lua, which can be before the call that reads its pointer. So native.pointer and
--- native.pointers keep what they are given until native.check or native.try sees the status of a call; whoever takes pointers in another
--- way (an array filled by hand, texts, handles) keeps the object, or a list of them, himself. Pointers are therefore taken last: what
--- makes tensors comes before. Of calls without a status the last KEPT stay; no call takes more, and a list counts as one.
+-- native.pointers keep what they are given until native.check or native.try sees the status of a call; who fills an array by hand, or gives
+-- texts or handles, keeps these himself. Pointers are taken last, after what makes tensors. The last KEPT stay; a list counts as one.
 local KEPT = 4
 local kept, last_kept = {}, 0
 function native.keep(object)

@@ -40,7 +40,9 @@ local formulas = {
   signs = function(x) return -x:abs() + flow.sign(x) + flow.square(x) end,
   roots = function(x) return flow.sqrt(x:abs() + 1) + flow.rsqrt(x:abs() + 1) + flow.reciprocal(x:abs() + 2) end,
   logarithms = function(x) return flow.log(x:abs() + 1) + flow.log1p(x:abs()) + flow.expm1(x) - flow.exp(x) end,
-  waves = function(x) return flow.sin(x) + flow.cos(x) + flow.tan(flow.tanh(x)) + flow.tanh(x) + flow.sigmoid(x) + flow.erf(x) + flow.softplus(x) end,
+  waves = function(x)
+    return flow.sin(x) + flow.cos(x) + flow.tan(flow.tanh(x)) + flow.tanh(x) + flow.sigmoid(x) + flow.erf(x) + flow.softplus(x)
+  end,
   rounding = function(x) return flow.floor(3 * x) + flow.ceil(3 * x) + flow.round(3 * x) end,
   comparing = function(x) return flow.where(x:lt(0.5), x, -x) + flow.where(x:ge(0.2), x * 0, x) + x:ne(0):to("float32") end,
   logic = function(x)
