@@ -178,6 +178,9 @@ FLOW_API int         flow_optimizer_slot_count(const flow_optimizer *optimizer);
 /* A view into the arena of the slots. Borrowed. */
 FLOW_API flow_variable *flow_optimizer_slot(const flow_optimizer *optimizer, int index);
 
+/* The moving average of a variable that the optimizer trains with use_ema, among the slots. Borrowed; NULL: there is none. */
+FLOW_API flow_variable *flow_optimizer_average(const flow_optimizer *optimizer, const flow_variable *variable);
+
 /* Dynamic loss scales: doubled after growth_steps updates in a row, halved when an update is skipped (Keras' LossScaleOptimizer). */
 enum { FLOW_INITIAL_LOSS_SCALE = 32768, FLOW_LOSS_SCALE_GROWTH_STEPS = 2000 };    /* Keras' defaults */
 FLOW_API flow_status flow_loss_scale_new(const char *name, double initial_scale, double growth_steps, flow_loss_scale **out); /* name NULL: Keras' */

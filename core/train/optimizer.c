@@ -69,16 +69,18 @@ flow_status flow_optimizer_scalar(int dtype, double value, const char *optimizer
 
 static flow_status check_arguments(const flow_optimizer *optimizer)
 {
-  static const char *const unsupported[] = { "ema_overwrite_frequency", "gradient_accumulation_steps" };
   static const char *const clips[] = { "clipnorm", "clipvalue", "global_clipnorm" };
   static const char *const not_negative[] = { "learning_rate", "weight_decay", "clipnorm", "clipvalue", "global_clipnorm" };
   const char *class = optimizer->class->name, *clip = NULL;
   const flow_arguments *arguments = optimizer->arguments;
-  for (size_t i = 0; i < sizeof unsupported / sizeof unsupported[0]; i++)
-    if (!flow_argument_is_null(arguments, unsupported[i]))
-      return flow_fail(FLOW_UNSUPPORTED, "%s: option \"%s\" is not supported yet; leave it out", class, unsupported[i]);
-  if (flow_argument_boolean(arguments, "use_ema"))
-    return flow_fail(FLOW_UNSUPPORTED, "%s: option \"use_ema\" is not supported yet; leave it out", class);
+  if (!flow_argument_is_null(arguments, "gradient_accumulation_steps"))
+    return flow_fail(FLOW_UNSUPPORTED, "%s: option \"gradient_accumulation_steps\" is not supported yet; leave it out", class);
+  double share = flow_argument_number(arguments, "ema_momentum");
+  if (!(share >= 0 && share <= 1))
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: ema_momentum is %g, expected a number from 0 to 1", class, share);
+  if (!flow_argument_is_null(arguments, "ema_overwrite_frequency") && flow_argument_integer(arguments, "ema_overwrite_frequency") < 1)
+    return flow_fail(FLOW_INVALID_ARGUMENT, "%s: ema_overwrite_frequency is %lld, expected a whole number from 1", class,
+                     (long long)flow_argument_integer(arguments, "ema_overwrite_frequency"));
   for (size_t i = 0; i < sizeof not_negative / sizeof not_negative[0]; i++) {
     double number = flow_argument_number(arguments, not_negative[i]);
     if (!(number >= 0) || !isfinite(number))
@@ -113,19 +115,21 @@ static flow_attributes attributes_of(const flow_arguments *arguments)
 }
 
 /* Slots as the record, or the layout of the class' op, names them. */
+static void name_own_slots(flow_optimizer *optimizer)
+{
+  const char *const *slots = optimizer->class->formula ? optimizer->class->slots : NULL;
+  for (; slots && optimizer->own_kinds < FLOW_MAX_SLOT_KINDS && slots[optimizer->own_kinds]; optimizer->own_kinds++)
+    optimizer->slot_names[optimizer->own_kinds] = slots[optimizer->own_kinds];
+  if (slots || !(optimizer->layout = flow_optimizer_layout_of(optimizer->class->op))) return;
+  optimizer->attributes = attributes_of(optimizer->arguments);
+  optimizer->own_kinds = optimizer->layout->names(&optimizer->attributes, optimizer->slot_names);
+}
+
 static void name_slots(flow_optimizer *optimizer)
 {
-  if (optimizer->class->formula) {
-    while (optimizer->slot_kinds < FLOW_MAX_SLOT_KINDS && optimizer->class->slots[optimizer->slot_kinds]) {
-      optimizer->slot_names[optimizer->slot_kinds] = optimizer->class->slots[optimizer->slot_kinds];
-      optimizer->slot_kinds++;
-    }
-    return;
-  }
-  optimizer->layout = flow_optimizer_layout_of(optimizer->class->op);
-  if (!optimizer->layout) return;
-  optimizer->attributes = attributes_of(optimizer->arguments);
-  optimizer->slot_kinds = optimizer->layout->names(&optimizer->attributes, optimizer->slot_names);
+  name_own_slots(optimizer);
+  optimizer->slot_kinds = optimizer->own_kinds;
+  if (flow_argument_boolean(optimizer->arguments, "use_ema")) optimizer->slot_names[optimizer->slot_kinds++] = "average";
 }
 
 static flow_status make_scalars(flow_optimizer *optimizer)
@@ -211,6 +215,13 @@ const char    *flow_optimizer_name(const flow_optimizer *optimizer)             
 int flow_optimizer_class_index(const flow_optimizer *optimizer) { return flow_optimizer_class_find(optimizer->class->name); }
 flow_variable *flow_optimizer_learning_rate(flow_optimizer *optimizer)           { return optimizer->learning_rate; }
 flow_variable *flow_optimizer_iterations(flow_optimizer *optimizer)              { return optimizer->iterations; }
+
+flow_variable *flow_optimizer_average(const flow_optimizer *optimizer, const flow_variable *variable)
+{
+  int index, home = flow_optimizer_home(optimizer, variable, &index);
+  if (home < 0 || optimizer->slot_kinds == optimizer->own_kinds) return NULL;
+  return optimizer->slot_variables[flow_optimizer_slot_index(optimizer, optimizer->arenas[home], index, optimizer->own_kinds)];
+}
 
 int flow_optimizer_slot_count(const flow_optimizer *optimizer)
 {

@@ -15,7 +15,8 @@
 #include "ops/optimizer_layout.h"
 #include "train/schedules.h"
 
-enum { FLOW_MAX_SCALARS = 2 };
+/* The slots of a class, and averages of the weights. */
+enum { FLOW_MAX_SCALARS = 2, FLOW_MOST_SLOT_KINDS = FLOW_MAX_SLOT_KINDS + 1 };
 
 /* What the formula of an update works with: flat float32 tensors, and scalars. It puts the new weights and slots in the places of the old
  * ones. Written with the calls of autodiff/expression.h: it runs at once or in a trace. */
@@ -55,14 +56,14 @@ typedef struct flow_arena {
   flow_variable **variables;                     /* references */
   int64_t        *offsets;                       /* elements in the slots; one more than count: the last is the total */
   char           *decays;                        /* weight decay is for this variable, too */
-  flow_tensor    *slots[FLOW_MAX_SLOT_KINDS];    /* flat float32, in the order of the layout */
+  flow_tensor    *slots[FLOW_MOST_SLOT_KINDS];   /* flat float32, in the order of the layout */
 } flow_arena;
 
 /* Handles onto one contiguous run of an arena, kept so that the same run is the same variable in every trace. */
 typedef struct flow_run {
   const flow_arena *home;
   int            first, count;
-  flow_variable *parameters, *slots[FLOW_MAX_SLOT_KINDS];
+  flow_variable *parameters, *slots[FLOW_MOST_SLOT_KINDS];
 } flow_run;
 
 /* What weight decay is not for: a variable, or all whose names contain this one. */
@@ -81,8 +82,8 @@ struct flow_optimizer {
   flow_schedule  *schedule;
   flow_exclusion *exclusions;
   int             exclusion_count, exclusion_capacity;
-  int             slot_kinds;
-  const char     *slot_names[FLOW_MAX_SLOT_KINDS];
+  int             own_kinds, slot_kinds;         /* those of the class; with use_ema there is one more, the averages of the weights */
+  const char     *slot_names[FLOW_MOST_SLOT_KINDS];
   flow_arena    **arenas;
   int             arena_count, arena_capacity;
   flow_run       *runs;

@@ -12,14 +12,14 @@ void flow_arena_release(arena *a)
 {
   if (!a) return;
   for (int i = 0; i < a->count; i++) flow_variable_release(a->variables[i]);
-  for (int s = 0; s < FLOW_MAX_SLOT_KINDS; s++) flow_tensor_release(a->slots[s]);
+  for (int s = 0; s < FLOW_MOST_SLOT_KINDS; s++) flow_tensor_release(a->slots[s]);
   flow_free(a);
 }
 
 void flow_run_release(run *r)
 {
   flow_variable_release(r->parameters);
-  for (int s = 0; s < FLOW_MAX_SLOT_KINDS; s++) flow_variable_release(r->slots[s]);
+  for (int s = 0; s < FLOW_MOST_SLOT_KINDS; s++) flow_variable_release(r->slots[s]);
 }
 
 /* ---- adoption ------------------------------------------------------------------------------------------------------------ */
@@ -76,9 +76,9 @@ static flow_status new_flat(flow_place *place, int64_t size, double value, flow_
   return status;
 }
 
-static flow_status new_slot(const flow_optimizer *optimizer, flow_place *place, int64_t size, flow_tensor **out)
+static flow_status new_slot(const flow_optimizer *optimizer, int kind, flow_place *place, int64_t size, flow_tensor **out)
 {
-  const char *initial = optimizer->class->initial_slot;
+  const char *initial = kind < optimizer->own_kinds ? optimizer->class->initial_slot : NULL;
   return new_flat(place, size, initial ? flow_argument_number(optimizer->arguments, initial) : 0, out);
 }
 
@@ -97,7 +97,7 @@ static flow_status new_arena(const flow_optimizer *optimizer, flow_variable *con
   }
   flow_status status = FLOW_OK;
   for (int s = 0; s < optimizer->slot_kinds && status == FLOW_OK; s++)
-    status = new_slot(optimizer, flow_tensor_place(variables[0]->tensor), a->offsets[count], &a->slots[s]);
+    status = new_slot(optimizer, s, flow_tensor_place(variables[0]->tensor), a->offsets[count], &a->slots[s]);
   if (status != FLOW_OK) {
     flow_arena_release(a);
     return status;
@@ -108,8 +108,10 @@ static flow_status new_arena(const flow_optimizer *optimizer, flow_variable *con
 
 int flow_optimizer_slot_index(const flow_optimizer *optimizer, const arena *a, int variable, int kind)
 {
-  int together = optimizer->class->interleaved < optimizer->slot_kinds ? optimizer->class->interleaved : optimizer->slot_kinds;
-  return a->first_slot + (kind < together ? variable * together + kind : a->count * kind + variable);
+  int own = optimizer->own_kinds, together = optimizer->class->interleaved < own ? optimizer->class->interleaved : own;
+  if (kind == own) return a->first_slot + variable;      /* Keras makes averages first */
+  int first = a->first_slot + a->count * (optimizer->slot_kinds - own);
+  return first + (kind < together ? variable * together + kind : a->count * kind + variable);
 }
 
 /* Appends the handles of an arena's slots. On failure slot_count stays as it was. */

@@ -8,30 +8,12 @@
 #include "tensor/place.h"
 #include "train/loss_scale.h"
 #include "train/optimizer.h"
+#include "train/update.h"
 
 typedef flow_arena arena;
 typedef flow_run run;
-
-/* An update that only needs to be done. State: the weights, then the slots. */
-typedef struct run_update {
-  int          run;
-  flow_tensor *gradient;                              /* flat; a reference, as are the others */
-  flow_tensor *state[1 + FLOW_MAX_SLOT_KINDS];        /* what a formula reads, and what it made */
-  flow_tensor *made[1 + FLOW_MAX_SLOT_KINDS];
-} run_update;
-
-/* All updates of a call; for a formula, the number of this one, from 1, and its new scalars. */
-typedef struct flow_update {
-  flow_context    *context;
-  flow_optimizer  *optimizer;
-  flow_loss_scale *scale;
-  flow_tensor     *one, *rate, *divisor, *number, *scalars[FLOW_MAX_SCALARS];
-  flow_scale_step  step;
-  int              count, variable_count;
-  run_update      *list;
-  flow_tensor    **clipped;                           /* [variable_count], as is the next; NULL: there is no gradient */
-  flow_variable  **variables;                         /* references */
-} pending;
+typedef flow_run_update run_update;
+typedef flow_update pending;
 
 /* ---- updates --------------------------------------------------------------------------------------------------------------- */
 
@@ -66,7 +48,7 @@ static flow_status run_op(flow_context *context, flow_optimizer *optimizer, flow
   inputs[layout->rate] = flow_tensor_retain(rate);
   if (guard) inputs[count++] = flow_tensor_retain(guard);
   flow_status status = flow_variable_handle(context, r->parameters, &inputs[1]);
-  for (int s = 0; s < optimizer->slot_kinds && status == FLOW_OK; s++)
+  for (int s = 0; s < optimizer->own_kinds && status == FLOW_OK; s++)
     status = flow_variable_handle(context, r->slots[s], &inputs[layout->slots[s]]);
   if (layout->iterations >= 0 && status == FLOW_OK)
     status = flow_variable_handle(context, optimizer->iterations, &inputs[layout->iterations]);
@@ -79,8 +61,7 @@ static flow_status run_op(flow_context *context, flow_optimizer *optimizer, flow
 
 static flow_variable *target_of(const run *r, int which) { return which == 0 ? r->parameters : r->slots[which - 1]; }
 
-/* What is in the variable when the commit tail comes to this update, which may be behind others of the same trace. */
-static flow_status read_late(flow_context *context, flow_variable *variable, flow_tensor **out)
+flow_status flow_update_read_late(flow_context *context, flow_variable *variable, flow_tensor **out)
 {
   flow_graph *graph = flow_context_trace(context);
   int value;
@@ -112,7 +93,7 @@ static flow_status read_state(pending *all, run_update *u)
 {
   flow_optimizer *optimizer = all->optimizer;
   const run *r = &optimizer->runs[u->run];
-  for (int k = 0; k <= optimizer->slot_kinds; k++) FLOW_TRY(read_late(all->context, target_of(r, k), &u->state[k]));
+  for (int k = 0; k <= optimizer->own_kinds; k++) FLOW_TRY(flow_update_read_late(all->context, target_of(r, k), &u->state[k]));
   return decay_weight(all->context, optimizer, all->rate, u);
 }
 
@@ -120,7 +101,7 @@ static flow_status read_state(pending *all, run_update *u)
 static flow_status read_step(pending *all)
 {
   flow_tensor *done;
-  FLOW_TRY(read_late(all->context, all->optimizer->iterations, &done));
+  FLOW_TRY(flow_update_read_late(all->context, all->optimizer->iterations, &done));
   flow_expression e = flow_expression_of(all->context);
   flow_tensor *number = flow_express_cast(&e, done, FLOW_FLOAT32);
   flow_status status = flow_expression_take(&e, e_add(&e, number, flow_express_number(&e, number, 1)), &all->number);
@@ -142,9 +123,9 @@ static flow_status run_formula(pending *all, run_update *u)
   flow_formula f = formula_of(all);
   f.gradient = u->gradient;
   f.weight = u->state[0];
-  for (int s = 0; s < optimizer->slot_kinds; s++) f.slots[s] = u->state[1 + s];
+  for (int s = 0; s < optimizer->own_kinds; s++) f.slots[s] = u->state[1 + s];
   optimizer->class->formula(&f);
-  for (int k = 0; k <= optimizer->slot_kinds && f.expression.status == FLOW_OK; k++)
+  for (int k = 0; k <= optimizer->own_kinds && f.expression.status == FLOW_OK; k++)
     u->made[k] = flow_tensor_retain(k == 0 ? f.weight : f.slots[k - 1]);
   return flow_expression_end(&f.expression);
 }
@@ -153,7 +134,7 @@ static flow_status advance_scalars(pending *all)
 {
   flow_optimizer *optimizer = all->optimizer;
   if (!optimizer->class->advance) return FLOW_OK;
-  for (int i = 0; i < optimizer->scalar_count; i++) FLOW_TRY(read_late(all->context, optimizer->scalars[i], &all->scalars[i]));
+  for (int i = 0; i < optimizer->scalar_count; i++) FLOW_TRY(flow_update_read_late(all->context, optimizer->scalars[i], &all->scalars[i]));
   flow_formula f = formula_of(all);
   optimizer->class->advance(&f);
   for (int i = 0; i < optimizer->scalar_count && f.expression.status == FLOW_OK; i++) {
@@ -163,8 +144,7 @@ static flow_status advance_scalars(pending *all)
   return flow_expression_end(&f.expression);
 }
 
-/* Writes what a formula made. Eagerly this takes no memory. */
-static flow_status write_state(flow_context *context, flow_variable *variable, flow_tensor *made)
+flow_status flow_update_write(flow_context *context, flow_variable *variable, flow_tensor *made)
 {
   flow_tensor *target;
   FLOW_TRY(flow_variable_handle(context, variable, &target));
@@ -173,12 +153,11 @@ static flow_status write_state(flow_context *context, flow_variable *variable, f
   return status;
 }
 
-/* Where the guard is 0 the variable stays as it was. */
-static flow_status keep_guarded(const pending *all, flow_variable *variable, flow_tensor **made)
+flow_status flow_update_keep_guarded(const pending *all, flow_variable *variable, flow_tensor **made)
 {
   flow_tensor *before, *kept;
   if (!all->step.guard) return FLOW_OK;
-  FLOW_TRY(read_late(all->context, variable, &before));
+  FLOW_TRY(flow_update_read_late(all->context, variable, &before));
   flow_status status = flow_apply1(all->context, FLOW_OP_where, all->step.guard, *made, before, NULL, &kept);
   flow_tensor_release(before);
   FLOW_TRY(status);
@@ -307,8 +286,9 @@ static flow_status begin(pending *all, flow_tensor *given_rate, flow_tensor *con
   FLOW_TRY(prepare(context, optimizer, all->clipped, all->variables, count, all->list, &all->count));
   if (all->scale) FLOW_TRY(flow_scale_step_make(context, all->scale, &all->list[0].gradient, all->count, sizeof(run_update), &all->step));
   FLOW_TRY(flow_optimizer_clip_together(context, optimizer, &all->list[0].gradient, all->count, sizeof(run_update)));
-  if (!optimizer->class->formula) return FLOW_OK;
+  if (!optimizer->class->formula && optimizer->slot_kinds == optimizer->own_kinds) return FLOW_OK;
   FLOW_TRY(read_step(all));
+  if (!optimizer->class->formula) return FLOW_OK;
   for (int i = 0; i < all->count; i++) FLOW_TRY(read_state(all, &all->list[i]));
   return FLOW_OK;
 }
@@ -317,10 +297,10 @@ static flow_status begin(pending *all, flow_tensor *given_rate, flow_tensor *con
 static flow_status guard_formulas(pending *all)
 {
   const flow_optimizer *optimizer = all->optimizer;
-  for (int i = 0; i < optimizer->scalar_count; i++) FLOW_TRY(keep_guarded(all, optimizer->scalars[i], &all->scalars[i]));
+  for (int i = 0; i < optimizer->scalar_count; i++) FLOW_TRY(flow_update_keep_guarded(all, optimizer->scalars[i], &all->scalars[i]));
   for (int i = 0; i < all->count; i++)
-    for (int k = 0; k <= optimizer->slot_kinds; k++)
-      FLOW_TRY(keep_guarded(all, target_of(&optimizer->runs[all->list[i].run], k), &all->list[i].made[k]));
+    for (int k = 0; k <= optimizer->own_kinds; k++)
+      FLOW_TRY(flow_update_keep_guarded(all, target_of(&optimizer->runs[all->list[i].run], k), &all->list[i].made[k]));
   return FLOW_OK;
 }
 
@@ -328,12 +308,13 @@ static flow_status write_formulas(pending *all)
 {
   flow_optimizer *optimizer = all->optimizer;
   for (int i = 0; i < all->count; i++) {
-    for (int k = 0; k <= optimizer->slot_kinds; k++)
-      FLOW_TRY(write_state(all->context, target_of(&optimizer->runs[all->list[i].run], k), all->list[i].made[k]));
+    for (int k = 0; k <= optimizer->own_kinds; k++)
+      FLOW_TRY(flow_update_write(all->context, target_of(&optimizer->runs[all->list[i].run], k), all->list[i].made[k]));
+    FLOW_TRY(flow_update_write_averages(all, &all->list[i]));
     FLOW_TRY(renew(all->context, optimizer, &all->list[i]));
   }
   for (int i = 0; i < optimizer->scalar_count; i++) {
-    FLOW_TRY(write_state(all->context, optimizer->scalars[i], all->scalars[i]));
+    FLOW_TRY(flow_update_write(all->context, optimizer->scalars[i], all->scalars[i]));
     FLOW_TRY(flow_variable_updated(all->context, optimizer->scalars[i]));
   }
   return FLOW_OK;
@@ -350,6 +331,7 @@ static flow_status apply_ops(pending *all)
 {
   for (int i = 0; i < all->count; i++) {
     FLOW_TRY(run_op(all->context, all->optimizer, all->rate, all->step.guard, &all->list[i]));
+    FLOW_TRY(flow_update_write_averages(all, &all->list[i]));
     FLOW_TRY(renew(all->context, all->optimizer, &all->list[i]));
   }
   return finish(all);
@@ -449,7 +431,12 @@ flow_status flow_update_gradient(const flow_update *update, int index, flow_tens
 flow_status flow_update_end(flow_update *update)
 {
   FLOW_DEFAULT_FLOATS;
-  flow_status status = finish(update);
+  flow_status status = FLOW_OK;
+  for (int i = 0; i < update->count && update->optimizer->slot_kinds > update->optimizer->own_kinds && status == FLOW_OK; i++) {
+    status = flow_update_write_averages(update, &update->list[i]);
+    if (status == FLOW_OK) status = renew(update->context, update->optimizer, &update->list[i]);
+  }
+  if (status == FLOW_OK) status = finish(update);
   flow_update_release(update);
   return status;
 }

@@ -239,6 +239,10 @@ OPTIMIZERS += [
     optimizer("Nadam"),
     optimizer("Nadam", "other numbers", learning_rate=0.05, beta_1=0.7, beta_2=0.9, epsilon=0.01),
     optimizer("Nadam", "weight_decay, global_clipnorm", learning_rate=0.05, weight_decay=0.2, exclude=1, global_clipnorm=0.5),
+    optimizer("SGD", "use_ema", learning_rate=0.1, momentum=0.9, use_ema=True, ema_momentum=0.7, ema_overwrite_frequency=5),
+    optimizer("Adam", "use_ema", learning_rate=0.05, use_ema=True, ema_momentum=0.5, ema_overwrite_frequency=3, weight_decay=0.1),
+    optimizer("Nadam", "use_ema", learning_rate=0.02, use_ema=True, ema_overwrite_frequency=1),
+    optimizer("Lion", "use_ema", learning_rate=0.05, use_ema=True, ema_momentum=0.9),
 ]
 
 SCHEDULES = [

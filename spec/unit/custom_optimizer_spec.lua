@@ -273,7 +273,7 @@ describe("a wrong optimizer in Lua", function()
   it("is told of options that nearly have a name, and of values that are wrong", function()
     assert.equal('LuaAdam: there is no option "learnig_rate", did you mean "learning_rate"?',
       message_of(function() LuaAdam { learnig_rate = 0.1 } end))
-    assert.matches("Plain: option \"use_ema\" is not supported yet", message_of(function() Plain { use_ema = true } end))
+    assert.matches("Plain: ema_momentum is 2, expected a number from 0 to 1", message_of(function() Plain { ema_momentum = 2 } end))
     assert.matches("Plain: clipnorm and clipvalue are given", message_of(function() Plain { clipnorm = 1, clipvalue = 1 } end))
     assert.matches("Plain takes a table of options", message_of(function() Plain(0.1) end))
     assert.matches("is extended, not made", message_of(function() optimizers.Optimizer() end))

@@ -227,6 +227,7 @@ return {
   flow_optimizer_iterations = "flow_variable *flow_optimizer_iterations(flow_optimizer *)",
   flow_optimizer_slot_count = "int flow_optimizer_slot_count(const flow_optimizer *)",
   flow_optimizer_slot = "flow_variable *flow_optimizer_slot(const flow_optimizer *,int)",
+  flow_optimizer_average = "flow_variable *flow_optimizer_average(const flow_optimizer *,const flow_variable *)",
   flow_loss_scale_new = "int flow_loss_scale_new(const char *,double,double,flow_loss_scale **)",
   flow_loss_scale_release = "void flow_loss_scale_release(flow_loss_scale *)",
   flow_loss_scale_name = "const char *flow_loss_scale_name(const flow_loss_scale *)",

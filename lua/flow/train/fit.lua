@@ -343,6 +343,7 @@ local function run_fit(model, data, validation, options)
     if run.recovery then more = run.recovery:run_epoch(run_epoch) else more = run_epoch() end
   until not more
   if train.feed then train.feed:close() end
+  if not history.interrupted then model.optimizer:finalize_variable_values(model.trainable_variables) end
   list:call("on_train_end", run.logs)
   list:call("_after_train", run)
   return history

@@ -189,6 +189,21 @@ function Optimizer:build(variables)
   native.try(C.flow_optimizer_build, self.handle, handles, count)
 end
 
+-- With use_ema: gives variables their moving averages for values, as fit does at its end; those without an average stay as they are.
+takes "var_list: list"
+function Optimizer:finalize_variable_values(var_list)
+  for _, v in ipairs(var_list) do
+    local average = self:_average_of(v)
+    if average then v:assign(average:value()) end
+  end
+end
+
+-- The variable that is the moving average of another, or nil.
+function Optimizer:_average_of(v)
+  local average = C.flow_optimizer_average(self.handle, v.handle)
+  return average ~= nil and variable.wrap(average) or nil
+end
+
 -- Leaves variables out of weight decay: a list of them, and names of which one is a part of a variable's name ("bias").
 -- Before the first update. exclude_from_weight_decay { var_names = { "bias" } }
 takes "var_list?: list, var_names?: list"

@@ -1,0 +1,38 @@
+/* update.h: an update under way, for the files that make it: update.c and update_averages.c. */
+#ifndef FLOW_TRAIN_UPDATE_H
+#define FLOW_TRAIN_UPDATE_H
+
+#include "train/loss_scale.h"
+#include "train/optimizer.h"
+
+/* An update that only needs to be done. State: the weights, then the slots. */
+typedef struct flow_run_update {
+  int          run;
+  flow_tensor *gradient;                              /* flat; a reference, as are the others */
+  flow_tensor *state[1 + FLOW_MAX_SLOT_KINDS];        /* what a formula reads, and what it made */
+  flow_tensor *made[1 + FLOW_MAX_SLOT_KINDS];
+} flow_run_update;
+
+/* All updates of a call; for a formula, the number of this one, from 1, and its new scalars. */
+struct flow_update {
+  flow_context    *context;
+  flow_optimizer  *optimizer;
+  flow_loss_scale *scale;
+  flow_tensor     *one, *rate, *divisor, *number, *scalars[FLOW_MAX_SCALARS];
+  flow_scale_step  step;
+  int              count, variable_count;
+  flow_run_update *list;
+  flow_tensor    **clipped;                           /* [variable_count], as is the next; NULL: there is no gradient */
+  flow_variable  **variables;                         /* references */
+};
+
+/* What is in the variable when the commit tail comes to this update, which may be behind others of the same trace. New reference. */
+flow_status flow_update_read_late(flow_context *context, flow_variable *variable, flow_tensor **out);
+/* Writes what was made. Eagerly this takes no memory. */
+flow_status flow_update_write(flow_context *context, flow_variable *variable, flow_tensor *made);
+/* Where the guard is 0, *made becomes what the variable was. */
+flow_status flow_update_keep_guarded(const flow_update *update, flow_variable *variable, flow_tensor **made);
+/* update_averages.c: with use_ema, the averages of the weights of one run, which is updated. */
+flow_status flow_update_write_averages(const flow_update *update, const flow_run_update *of_run);
+
+#endif
