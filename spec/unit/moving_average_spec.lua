@@ -1,5 +1,5 @@
--- moving_average_spec.lua: use_ema, by which optimizers keep moving averages of the weights. Averages that overwrite the weights are compared
--- with Keras' in spec/golden.
+-- moving_average_spec.lua: use_ema, by which optimizers keep moving averages of the weights, and the callback SwapEMAWeights. Averages that
+-- overwrite the weights are compared with Keras' in spec/golden.
 local support = require "spec.support.init"
 local flow = require "flow"
 local layers, optimizers = flow.layers, flow.optimizers
@@ -158,5 +158,50 @@ describe("averages of the weights", function()
       message_of(function() optimizers.SGD { ema_momentum = -1 } end))
     assert.matches("Adam: ema_overwrite_frequency is 0, expected a whole number from 1",
       message_of(function() optimizers.Adam { use_ema = true, ema_overwrite_frequency = 0 } end))
+  end)
+end)
+
+describe("SwapEMAWeights", function()
+  local swap = flow.callbacks.SwapEMAWeights
+
+  it("validates with the averages, and trains on with the weights", function()
+    local function run(...)
+      local model = new_model(optimizers.SGD { learning_rate = 0.1, use_ema = true, ema_momentum = 0.9 })
+      local history = fit(model, { callbacks = { ... }, validation_data = { x, y } })
+      return model, history.history
+    end
+    local list = {}
+    local model, swapped = run(swap(), watcher(list))
+    local other, plain = run()
+    same(copies(other.weights), copies(model.weights))
+    assert.same(plain.loss, swapped.loss)
+    for epoch = 1, 3 do
+      local first = {}
+      for k = 1, 4 * epoch do first[k] = list[k] end
+      local judge = new_model("sgd")
+      judge:set_weights(averages_of(first, 0.9))
+      assert.near(judge:evaluate(x, y, { verbose = 0, batch_size = 10 }).loss, swapped.val_loss[epoch], 1e-5)
+      assert.is_true(math.abs(plain.val_loss[epoch] - swapped.val_loss[epoch]) > 1e-3)
+    end
+  end)
+
+  it("leaves the averages in the model between epochs, if it is told to", function()
+    local seen, list = {}, {}
+    local See = flow.callbacks.Callback:extend("See")
+    function See:on_epoch_end() seen[#seen + 1] = copies(self.model.trainable_variables) end
+    local model = new_model(optimizers.Adam { learning_rate = 0.1, use_ema = true, ema_momentum = 0.9 })
+    fit(model, { callbacks = { swap { swap_on_epoch = true }, See(), watcher(list) } })
+    for epoch = 1, 3 do
+      local first = {}
+      for k = 1, 4 * epoch do first[k] = list[k] end
+      near(averages_of(first, 0.9), seen[epoch], 1e-5)
+    end
+    near(seen[3], copies(model.trainable_variables), 0)
+  end)
+
+  it("says that the optimizer keeps none", function()
+    local model = new_model("sgd")
+    assert.equal('SwapEMAWeights: SGD "SGD" keeps no averages of the model\'s weights: make it with use_ema = true, and train before '
+      .. "evaluating", message_of(function() model:evaluate(x, y, { verbose = 0, callbacks = { swap() } }) end))
   end)
 end)
