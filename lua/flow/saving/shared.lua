@@ -13,7 +13,7 @@ local tensor = require "flow.tensor"
 local signature = require "flow.signature"
 
 local C, check, raise = native.C, native.check, errors.raise
-local context, held = native.context, native.held
+local context = native.context
 local takes = signature.takes
 
 local SharedModel = object.class("SharedModel", nil, "model")
@@ -50,7 +50,6 @@ function SharedModel:predict(x)
     end
     for i = 1, count do inputs[i] = input_of(x[i]) end
   end
-  held[1] = inputs
   check(C.flow_model_predict(context, handle, native.pointers(inputs), count, outputs))
   local results = {}
   for i = 1, C.flow_model_output_count(handle) do results[i] = native.tensor(outputs[i - 1]) end
