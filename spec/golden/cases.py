@@ -144,6 +144,8 @@ LAYERS += [
     plain("Minimum", shapes=[[3, 4], [3, 4]]),
     plain("Permute", shapes=[[2, 3, 4, 5]], dims=[3, 1, 2]),
     plain("RepeatVector", shapes=[[3, 4]], n=5),
+    plain("UnitNormalization", shapes=[[3, 4, 5]]),
+    plain("UnitNormalization", "axes", shapes=[[3, 4, 5]], axis=[-2, -1]),
     plain("LeakyReLU", shapes=[[6, 9]]),
     plain("LeakyReLU", "slope", shapes=[[6, 9]], negative_slope=0.1),
     plain("ELU", shapes=[[6, 9]], alpha=0.7),
