@@ -1,4 +1,4 @@
--- recovery.lua: trains a small network on several workers, of which some are killed on the way, each once, and prints a digest of all that
+-- recovery.lua: trains small networks on several workers, of which some are killed on the way, each once, and prints a digest of all that
 -- the training leaves: weights, the optimizer's slots, and what History has.
 --
 --   flowlua launch --workers 2 --max-restarts 9 spec/dist/recovery.lua -- --data shuffled --kill worker:0@5,worker:1@9 --folder DIR
@@ -7,7 +7,7 @@
 local flow = require "flow"
 local ffi = require "ffi"
 
-local options = flow.args { data = "shuffled", kill = "", folder = ".", epochs = 4, callbacks = false }
+local options = flow.args { data = "shuffled", kill = "", folder = ".", epochs = 4, fits = 1, models = 1, callbacks = false }
 ffi.cdef "int raise(int signal);"
 
 local config = os.getenv("TF_CONFIG")
@@ -29,12 +29,14 @@ end
 
 die_at "begin"
 local strategy = flow.distribute.MultiWorkerMirroredStrategy()
-local model
+local models = {}
 strategy.scope(function()
-  model = flow.Sequential { flow.Input { 8 }, flow.layers.Dense(32, { activation = "relu" }), flow.layers.Dropout(0.2),
-                            flow.layers.BatchNormalization(), flow.layers.Dense(3) }
-  model:compile { optimizer = flow.optimizers.Adam(0.01), metrics = { "accuracy" },
-                  loss = flow.losses.SparseCategoricalCrossentropy { from_logits = true } }
+  for i = 1, options.models do
+    models[i] = flow.Sequential { flow.Input { 8 }, flow.layers.Dense(32, { activation = "relu" }), flow.layers.Dropout(0.2),
+                                  flow.layers.BatchNormalization(), flow.layers.Dense(3) }
+    models[i]:compile { optimizer = flow.optimizers.Adam(0.01), metrics = { "accuracy" },
+                        loss = flow.losses.SparseCategoricalCrossentropy { from_logits = true } }
+  end
 end)
 
 local ROWS = 211                                                  -- six batches of 32, and one of 19
@@ -71,15 +73,21 @@ if options.callbacks then
     callbacks[#callbacks + 1] = more
   end
 end
-local history = model:fit(data[1], data[2], { epochs = options.epochs, verbose = 0, callbacks = callbacks,
-  batch_size = data[2] and 32 or nil, steps_per_epoch = data.steps_per_epoch, validation_data = data.validation_data })
+models[1]:evaluate(x, y, { verbose = 0 })                         -- which a worker that was started again does by itself
+local history
+for i = 1, options.fits do
+  history = models[(i - 1) % #models + 1]:fit(data[1], data[2], { epochs = options.epochs, verbose = 0, callbacks = callbacks,
+    batch_size = data[2] and 32 or nil, steps_per_epoch = data.steps_per_epoch, validation_data = data.validation_data })
+end
 die_at "end"
 
 local left = {}
-for _, list in ipairs { model.weights, model.optimizer.variables } do
-  for _, v in ipairs(list) do
-    local value = v:value():cast("float64"):reshape { -1 }
-    for i = 1, value.shape[1] do left[#left + 1] = ("%a"):format(value[i]:item()) end
+for _, model in ipairs(models) do
+  for _, list in ipairs { model.weights, model.optimizer.variables } do
+    for _, v in ipairs(list) do
+      local value = v:value():cast("float64"):reshape { -1 }
+      for i = 1, value.shape[1] do left[#left + 1] = ("%a"):format(value[i]:item()) end
+    end
   end
 end
 for _, key in ipairs { "loss", "accuracy", "val_loss", "val_accuracy" } do

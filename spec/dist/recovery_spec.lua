@@ -55,6 +55,13 @@ describe("a worker that is killed", function()
     end
   end)
 
+  it("comes back in a later fit, and leaves out those that are over", function()
+    local wanted = train(2, "--fits 3 --models 2 --epochs 2")
+    local digest, text = train(2, "--fits 3 --models 2 --epochs 2 --kill worker:1@17,worker:0@35")
+    assert.equal(wanted, digest, text)
+    assert.truthy(text:find("it is left out here", 1, true), text)
+  end)
+
   it("comes back where the workers share no memory", function()
     local wanted = train(2, "", "FLOW_SHARED_MEMORY=0")
     assert.equal(wanted, (train(2, "--kill worker:1@9", "FLOW_SHARED_MEMORY=0")))

@@ -29,9 +29,10 @@ function recovery.of(strategy)
   return strategy and strategy._recovery and strategy._worker and strategy._recovery or nil
 end
 
--- max_restarts: how many times at most. An object that a strategy keeps.
+-- max_restarts: how many times at most. An object that a strategy keeps; models: those that stretches have trained
+-- (train/fit_recovery.lua).
 function recovery.new(max_restarts)
-  return { left = max_restarts, most = max_restarts, stretch = 0, last = false }
+  return { left = max_restarts, most = max_restarts, stretch = 0, last = false, models = {} }
 end
 
 -- A stretch begins, the next one of the program. Returns its number.

@@ -26,15 +26,40 @@ local function variables_of(model)
   return list
 end
 
-local function share(run, worker)
-  local state
-  together.compare(run.model)
+-- What a model knows of its steps besides variables.
+local function counts_of(model)
+  return { steps = model._train_steps, seed = rawget(model, "_seed"), traces = model._trace_states }
+end
+
+local function set_counts(model, counts)
+  rawset(model, "_train_steps", counts.steps)
+  rawset(model, "_seed", counts.seed)
+  rawset(model, "_trace_states", counts.traces)
+end
+
+-- models: all that a fit has trained so far, in the order of their first fits; a worker that was started again has left these fits out.
+local function share(run, models, worker)
+  local state, speaks = { models = {} }, worker.rank == worker.newest
+  for _, model in ipairs(models) do together.compare(model) end
   worker:with_speaker(worker.newest, function()
     worker:share_random_state()
-    for _, v in ipairs(variables_of(run.model)) do worker:broadcast_variable(v) end
-    state = worker:broadcast_value(worker.rank == worker.newest and fit_position.get_progress(run) or nil, "the run")
+    for i, model in ipairs(models) do
+      for _, v in ipairs(variables_of(model)) do worker:broadcast_variable(v) end
+      state.models[i] = counts_of(model)
+    end
+    state.run = speaks and fit_position.get_progress(run) or nil
+    state = worker:broadcast_value(speaks and state or nil, "the run")
   end)
-  fit_position.set_progress(run, state, worker.rank)
+  for i, model in ipairs(models) do set_counts(model, state.models[i]) end
+  fit_position.set_progress(run, state.run, worker.rank)
+end
+
+-- A model is among those that were trained from here on.
+local function note_model(models, model)
+  for _, known in ipairs(models) do
+    if known == model then return end
+  end
+  models[#models + 1] = model
 end
 
 local Recovery = {}
@@ -46,10 +71,11 @@ function fit_recovery.begin(run)
   local own = recovery.of(strategy)
   if not own then return nil end
   recovery.begin(own)
+  note_model(own.models, run.model)
   return setmetatable({ own = own, strategy = strategy, run = run, stretch = {
     step = function() return run.origin.steps + run.batch end,
     where = function() return ("%d %s"):format(run.epoch, run.hooked) end,
-    share = function(worker) share(run, worker) end,
+    share = function(worker) share(run, own.models, worker) end,
   } }, Recovery)
 end
 

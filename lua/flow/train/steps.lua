@@ -274,10 +274,11 @@ local function trace_again(model, key, kind, specs, layout)
   return ok and plan or error(plan, 0)
 end
 
--- How many replicas share the rows of a batch: those of all workers, or, if each worker has rows of its own, the local ones.
+-- How many replicas share the rows of a batch: those of all workers, or, if each worker has rows of its own or works apart from the others,
+-- the local ones.
 local function parts_of(p, own)
   if not p then return 1 end
-  return own and p.replicas or p.count
+  return (own or rawget(p, "apart")) and p.replicas or p.count
 end
 
 -- The step for batches like these tensors with up to `capacity` rows, kept with the model. own: the batches of each worker are its own;
