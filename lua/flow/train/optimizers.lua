@@ -192,7 +192,11 @@ end
 -- With use_ema: gives variables their moving averages for values, as fit does at its end; those without an average stay as they are.
 takes "var_list: list"
 function Optimizer:finalize_variable_values(var_list)
-  for _, v in ipairs(var_list) do
+  for i = 1, errors.check_list("finalize_variable_values", var_list) do
+    local v = var_list[i]
+    if not variable.is_variable(v) then
+      raise("%s: finalize_variable_values: entry %d is %s, expected a variable", object.title(self), i, errors.describe(v))
+    end
     local average = self:_average_of(v)
     if average then v:assign(average:value()) end
   end
