@@ -331,6 +331,41 @@ describe("workers", function()
     assert.truthy(said[0][1] and said[0][1]:find("^false\t.*worker:1 127[%d.:]+ reports at step %d+: .*: wrong data"), output)
   end)
 
+  with_gloo("name the step of the loop at which one was lost", function()
+    local said, output = launch([[
+      local strategy = open()
+      local function first(x) return x + 1 end
+      for step = 1, 40 do
+        if step == 30 and index == 1 then os.execute("kill -9 $PPID") end
+        local ok, problem = pcall(strategy.run, strategy, step % 2 == 0 and first or function(x)      -- traced anew each time
+          return flow.distribute.get_replica_context():all_reduce("SUM", x)
+        end, { flow.tensor { 3 } })
+        if not ok then
+          print("=", problem)
+          break
+        end
+      end]])
+    local step = said[0][1] and said[0][1]:match("worker:1 127[%d.:]+ lost its connection.* at step (%d+)")
+    assert.truthy(tonumber(step) == 29 or tonumber(step) == 30 or tonumber(step) == 31, output)
+  end)
+
+  with_gloo("take their times from the environment, and have the same ones", function()
+    local said, output = launch([[
+      if index == 1 then os.execute "sleep 3" end
+      print("=", pcall(open))]], "FLOW_START_WITHIN=1 FLOW_HEARTBEAT=0.2 FLOW_DEAD_AFTER=2")
+    assert.truthy(said[0][1]:find("gave up after 1 s, missing: worker:1 127[%d.:]+ %(no connection%)"), output)
+    local code
+    said, output, code = launch([[
+      local options = index == 1 and { dead_after = 8 } or nil
+      print("=", pcall(open, { communication_options = options }))]], "FLOW_DEAD_AFTER=9")
+    assert.equal(0, code, output)
+    for worker = 0, 1 do
+      assert.truthy(said[worker][1]:find("same settings: in line 2 .*dead_after: 9 s.*dead_after: 8 s"), output)
+    end
+    said, output = launch('print("=", pcall(open))', "FLOW_HEARTBEAT=often")
+    assert.truthy(said[0][1]:find('FLOW_HEARTBEAT is a number of seconds above 0, got "often"', 1, true), output)
+  end)
+
   with_gloo("must have as many replicas each", function()
     local said, output, code = launch([[
       flow.config.set_logical_devices("cpu", index + 1)
@@ -338,7 +373,7 @@ describe("workers", function()
       print("=", pcall(open, flow.distribute.ClusterResolver { cluster = {} }))]])
     assert.equal(0, code, output)
     for worker = 0, 1 do
-      assert.truthy(said[worker][1]:find("the workers do not have the same number of local replicas: in line 1", 1, true), output)
+      assert.truthy(said[worker][1]:find("the workers do not have the same settings: in line 1", 1, true), output)
       assert.truthy(said[worker][2]:find("^true"), output)
     end
   end)

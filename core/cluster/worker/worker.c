@@ -340,7 +340,9 @@ const char *flow_worker_engine(const flow_worker *worker) { return worker ? work
 
 void flow_worker_progress(flow_worker *worker, double step, const char *doing)
 {
-  if (worker && worker->control) flow_control_progress(worker->control, step, doing ? doing : "");
+  if (!worker || !worker->control) return;
+  worker->step_told = doing && *doing;
+  flow_control_progress(worker->control, step, doing ? doing : "");
 }
 
 flow_status flow_worker_check(flow_worker *worker)

@@ -141,9 +141,12 @@ static flow_status share_region(flow_exchange *self, int64_t bytes, flow_shared_
   return FLOW_OK;
 }
 
+/* An instance counts its own runs, unless fit counts for it: a program that has said which step this is knows better. */
 static void progress(flow_exchange *self, int64_t step)
 {
-  flow_worker_progress((flow_worker *)self, (double)step, "");
+  flow_worker *worker = (flow_worker *)self;
+  if (!worker->step_told) flow_worker_progress(worker, (double)step, "");
+  worker->step_told = 0;
 }
 
 static const char *name_of(const flow_exchange *self, int worker) { return flow_worker_name((const flow_worker *)self, worker); }

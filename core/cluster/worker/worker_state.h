@@ -39,6 +39,7 @@ struct flow_worker {
   const char        *transport;                 /* what carries the sums: "gloo", "mpi" */
   int                pairwise;
   int                apart;                     /* flow_worker_set_apart */
+  int                step_told;                 /* the program has said which step comes next */
   int                groups;                    /* of GPUs that were connected: all workers count the same */
   char               engine[32];
   flow_announcement *announcements;             /* of the present call, in order of the ranks */

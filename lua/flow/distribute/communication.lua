@@ -1,6 +1,7 @@
 -- communication.lua: CommunicationOptions: how workers add up, and when one of them counts as lost: { bytes_per_pack = 0,
 -- timeout_seconds = nil, implementation = "AUTO", heartbeat = nil, dead_after = nil, start_within = nil }.
 
+local host = require "flow.host"
 local errors = require "flow.errors"
 local object = require "flow.object"
 local arguments = require "flow.arguments"
@@ -19,7 +20,11 @@ communication.CommunicationImplementation = setmetatable({ AUTO = "AUTO", RING =
 })
 
 local Options = object.class("CommunicationOptions")
-local TIMES = { "timeout_seconds", "heartbeat", "dead_after", "start_within" }
+-- The times, and the variable that says each where the script does not.
+local TIMES = { timeout_seconds = "FLOW_TIMEOUT_SECONDS", heartbeat = "FLOW_HEARTBEAT", dead_after = "FLOW_DEAD_AFTER",
+                start_within = "FLOW_START_WITHIN" }
+
+local function is_time(value) return type(value) == "number" and value > 0 and value < math.huge end
 
 -- bytes_per_pack: how much is added up at once, at most; 0: as the engine likes it. timeout_seconds: how long a sum may wait for a worker
 -- that is alive; nil: 600. heartbeat: seconds between two signs of life; nil: 1. dead_after: seconds without one after which a worker is
@@ -28,9 +33,9 @@ signature.takes "bytes_per_pack: whole = 0, timeout_seconds?, implementation = '
 function communication.CommunicationOptions(bytes, timeout_seconds, name, heartbeat, dead_after, start_within)
   local what = "CommunicationOptions"
   local given = { timeout_seconds = timeout_seconds, heartbeat = heartbeat, dead_after = dead_after, start_within = start_within }
-  for _, time in ipairs(TIMES) do
+  for time in pairs(TIMES) do
     local seconds = given[time]
-    if seconds ~= nil and (type(seconds) ~= "number" or not (seconds > 0 and seconds < math.huge)) then
+    if seconds ~= nil and not is_time(seconds) then
       raise("%s: %s is a number above 0, or nil, got %s", what, time, errors.describe(seconds))
     end
   end
@@ -41,6 +46,18 @@ function communication.CommunicationOptions(bytes, timeout_seconds, name, heartb
   return object.new(Options, { bytes_per_pack = bytes, timeout_seconds = given.timeout_seconds or false, implementation = implementation,
                                heartbeat = given.heartbeat or false, dead_after = given.dead_after or false,
                                start_within = given.start_within or false })
+end
+
+-- The seconds of each of the times: as the options say, else the variable; 0: neither does, and the library's default holds.
+function communication.times(options)
+  local times = {}
+  for name, variable in pairs(TIMES) do
+    local told = host.getenv(variable)
+    local seconds = options[name] or told and told ~= "" and (tonumber(told) or told) or nil
+    if seconds and not is_time(seconds) then raise("%s is a number of seconds above 0, got %q", variable, told) end
+    times[name] = seconds or 0
+  end
+  return times
 end
 
 -- The options that a strategy was given: such an object, a table of their names, or nil.

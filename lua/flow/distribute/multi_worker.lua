@@ -50,16 +50,20 @@ local function resolver_of(given)
   return resolver
 end
 
+local function time_text(seconds) return seconds > 0 and ("%g s"):format(seconds) or "default" end
+
 -- The connection to the others, after all have found that they fit together and have one random state.
 local function join(resolver, options, replicas, rejoin_within)
-  local worker = workers.open(resolver._handle, options, shards.count() ~= nil, rejoin_within)
+  local times = communication.times(options)
+  local worker = workers.open(resolver._handle, options.implementation, times, shards.count() ~= nil, rejoin_within)
   if worker.newest_step >= 0 then
     log.info("%s: the other workers have trained up to step %.0f: this one was started again and catches up with them", WHAT,
       worker.newest_step)
     worker:set_apart(true)
   end
   local ok, problem = pcall(function()
-    worker:agree("number of local replicas", ("%d, shards: %s"):format(replicas, shards.count() or "none"))
+    worker:agree("settings", ("local replicas: %d, shards: %s\nheartbeat: %s, dead_after: %s"):format(replicas, shards.count() or "none",
+      time_text(times.heartbeat), time_text(times.dead_after)))
     worker:share_random_state()
     worker:set_apart(false)
   end)

@@ -16,23 +16,23 @@ local worker = {}
 local open_one           -- of this Lua state
 local out_tensor = native.out("flow_tensor")
 
--- Waits until all workers of the cluster (a flow_cluster) are there. communication: implementation, timeout_seconds. pairwise: sums have
--- one order, whatever the number of workers. rejoin_within: seconds in which a lost worker has to come back, or nil.
-function worker.open(cluster, communication, pairwise, rejoin_within)
+-- Waits until all workers of the cluster (a flow_cluster) are there. implementation, times: of communication.lua. pairwise: sums have one
+-- order, whatever the number of workers. rejoin_within: seconds in which a lost worker has to come back, or nil.
+function worker.open(cluster, implementation, times, pairwise, rejoin_within)
   if open_one and open_one._handle then
     raise("this process takes part in its cluster already: use the strategy that was made first, or strategy:close() it")
   end
   local options = native.new("flow_worker_options")
-  local implementation = communication.implementation      -- stays alive during the call
   options.implementation = implementation
-  for _, name in ipairs { "timeout_seconds", "heartbeat", "dead_after", "start_within" } do options[name] = communication[name] or 0 end
+  for name, seconds in pairs(times) do options[name] = seconds end
   options.rejoin_within = rejoin_within or 0
   options.pairwise = pairwise and 1 or 0
   local out = native.out("flow_worker")
   check(C.flow_worker_open(context, cluster, options, out))
   local handle = native.own(out, C.flow_worker_close)      -- the collector does not wait for others: hosts call strategy:close()
   open_one = object.new(Worker, { _handle = handle, _steps = 0, count = C.flow_worker_count(handle), rank = C.flow_worker_rank(handle),
-                                  engine = native.string(C.flow_worker_engine(handle)), timeout = communication.timeout_seconds or 600,
+                                  engine = native.string(C.flow_worker_engine(handle)),
+                                  timeout = times.timeout_seconds > 0 and times.timeout_seconds or 600,
                                   _counters = {}, _published = {},      -- of saving.lua
                                   speaker = 0,                          -- whose values a broadcast brings: the chief's
                                   apart = false })                      -- whether it does what a single worker does, and reaches nobody
