@@ -18,6 +18,7 @@ typedef struct flow_optimizer_layout {
   int slots[FLOW_MAX_SLOT_KINDS];              /* inputs */
   /* Keras' names of the slots that an op with these attributes has, in the order of slots[]; returns how many. */
   int (*names)(const flow_attributes *attributes, const char *names[FLOW_MAX_SLOT_KINDS]);
+  int corrected_moments;                       /* whose bias the rate corrects: 0, 1 or 2 */
 } flow_optimizer_layout;
 
 /* NULL: the op is not an optimizer. */

@@ -114,7 +114,7 @@ static block block_at(const product *p, int64_t index)
 /* SGD without momentum and decay needs no pass of its own: tiles write to the parameters. They write whole vectors. */
 static int updates_in_tiles(const product *p, const update *u)
 {
-  return u->rule == update_sgd && !u->slots[0] && u->decay == 0 && p->n % PANEL == 0;
+  return u->op == FLOW_OP_sgd && u->form.slots == 0 && u->scalars.decay == 0 && p->n % PANEL == 0;
 }
 
 /* What happens beside the tiles of a block: memory that the next block needs is asked for, and the block before, whose
@@ -204,7 +204,7 @@ static void run_blocks(const flow_call *call, const product *p, const update *u,
     float *buffer = buffers[i % 2];
     e = plan_errand(p, u, &b, i + 1 < last ? &next : NULL);
     if (updates_in_tiles(p, u)) {
-      multiply_block(p, &b, &e, panels, -u->rate, u->w + p->first + b.row * p->n + b.column, p->n, packed);
+      multiply_block(p, &b, &e, panels, -(float)u->scalars.rate, u->w + p->first + b.row * p->n + b.column, p->n, packed);
       continue;
     }
     if (i > first) leave_update(p, &before, buffers[(i - 1) % 2], &e);

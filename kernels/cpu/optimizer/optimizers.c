@@ -95,65 +95,24 @@ static int is_done_here(const flow_call *call, int64_t at)
   return call->share->rest;
 }
 
-/* One element: its gradient, its parameter after decay, its slots; returns what the parameter becomes. */
-typedef double plain_rule(const update_numbers *u, double g, double w, double *const *s);
+#define NUMBER       double
+#define NUMBER_OF(x) (x)
+#define NAME(name)   name##_double
+#define FORMULA      static inline
+#define SQRT(x)      sqrt(x)
+#define ABS(x)       fabs(x)
+#define LARGER(a, b) ((a) > (b) ? (a) : (b))
+#include "optimizer_formulas.inc"
 
-static double sgd_plain(const update_numbers *u, double g, double w, double *const *s)
-{
-  double step = u->rate * g;
-  if (!u->slots) return w - step;
-  *s[0] = u->momentum * *s[0] - step;
-  return w + (u->nesterov ? u->momentum * *s[0] - step : *s[0]);
-}
+typedef double formula(const flow_update_form *form, const update_numbers_double *u, double g, double w, double *s);
 
-static double adam_plain(const update_numbers *u, double g, double w, double *const *s)
-{
-  *s[0] += (g - *s[0]) * u->share_1;
-  *s[1] += (g * g - *s[1]) * u->share_2;
-  if (u->slots == 2) return w - u->rate * *s[0] / (sqrt(*s[1]) + u->epsilon);
-  *s[2] = *s[2] > *s[1] ? *s[2] : *s[1];
-  return w - u->rate * *s[0] / (sqrt(*s[2]) + u->epsilon);
-}
-
-static double rmsprop_plain(const update_numbers *u, double g, double w, double *const *s)
-{
-  double denominator = *s[0] = u->rho * *s[0] + (1 - u->rho) * g * g;
-  if (u->centered) {
-    double *mean = s[u->slots - 1];
-    *mean = u->rho * *mean + (1 - u->rho) * g;
-    denominator -= *mean * *mean;
-  }
-  double step = u->rate * g / sqrt(denominator + u->epsilon);
-  if (u->momentum == 0) return w - step;
-  return w - (*s[1] = u->momentum * *s[1] + step);
-}
-
-static double adagrad_plain(const update_numbers *u, double g, double w, double *const *s)
-{
-  *s[0] += g * g;
-  return w - u->rate * g / sqrt(*s[0] + u->epsilon);
-}
-
-static double adadelta_plain(const update_numbers *u, double g, double w, double *const *s)
-{
-  *s[0] = u->rho * *s[0] + (1 - u->rho) * g * g;
-  double step = sqrt(*s[1] + u->epsilon) * g / sqrt(*s[0] + u->epsilon);
-  *s[1] = u->rho * *s[1] + (1 - u->rho) * step * step;
-  return w - u->rate * step;
-}
-
-static double adamax_plain(const update_numbers *u, double g, double w, double *const *s)
-{
-  *s[0] += (g - *s[0]) * u->share_1;
-  *s[1] = fmax(u->beta_2 * *s[1], fabs(g));
-  return w - u->rate * *s[0] / (*s[1] + u->epsilon);
-}
-
-static void run_plain(const flow_call *call, int64_t begin, int64_t end, plain_rule *rule)
+static void run_plain(const flow_call *call, int64_t begin, int64_t end, formula *rule)
 {
   int64_t first, last;
   const flow_optimizer_layout *layout = flow_optimizer_layout_of(call->op);
-  update_numbers u = numbers_of(call);
+  const flow_update_form form = form_of(call);
+  const flow_update_scalars scalars = scalars_of(call);
+  const update_numbers_double u = numbers_of_double(&scalars);
   double g[CHUNK], w[CHUNK], values[FLOW_MAX_SLOT_KINDS][CHUNK];
   if (!is_let_through(call)) return;
   range_of(call, begin, end, &first, &last);
@@ -161,22 +120,24 @@ static void run_plain(const flow_call *call, int64_t begin, int64_t end, plain_r
     int64_t n = last - i < CHUNK ? last - i : CHUNK;
     read_gradient(call, i, n, g);
     read_range(&call->inputs[OPTIMIZER_W], i, n, w);
-    for (int s = 0; s < u.slots; s++) read_range(&call->inputs[layout->slots[s]], i, n, values[s]);
+    for (int s = 0; s < form.slots; s++) read_range(&call->inputs[layout->slots[s]], i, n, values[s]);
     for (int64_t j = 0; j < n; j++) {
       if (!is_done_here(call, i + j)) continue;
-      double *slots[FLOW_MAX_SLOT_KINDS] = { &values[0][j], &values[1][j], &values[2][j] };
-      w[j] = rule(&u, g[j], w[j] - w[j] * u.decay, slots);
+      double slots[FLOW_UPDATE_SLOTS] = { 0 };
+      for (int s = 0; s < form.slots; s++) slots[s] = values[s][j];
+      w[j] = rule(&form, &u, g[j], w[j] - w[j] * u.decay, slots);
+      for (int s = 0; s < form.slots; s++) values[s][j] = slots[s];
     }
     write_range(&call->inputs[OPTIMIZER_W], i, n, w);
-    for (int s = 0; s < u.slots; s++) write_range(&call->inputs[layout->slots[s]], i, n, values[s]);
+    for (int s = 0; s < form.slots; s++) write_range(&call->inputs[layout->slots[s]], i, n, values[s]);
   }
 }
 
-#define OPTIMIZER(name)                                                                                                    \
+#define OPTIMIZER(E, name)                                                                                                 \
   static flow_status name##_run(const flow_call *call, int phase, int64_t begin, int64_t end)                              \
   {                                                                                                                        \
     (void)phase;                                                                                                           \
-    run_plain(call, begin, end, name##_plain);                                                                             \
+    run_plain(call, begin, end, name##_double);                                                                            \
     return FLOW_OK;                                                                                                        \
   }                                                                                                                        \
   const flow_kernel FLOW_KERNELS(name)[] = {                                                                               \
@@ -186,9 +147,4 @@ static void run_plain(const flow_call *call, int64_t begin, int64_t end, plain_r
     { .variant = "plain", .parts = optimizer_parts, .run = name##_run },                                                   \
     { 0 }                                                                                                                  \
   };
-OPTIMIZER(sgd)
-OPTIMIZER(adam)
-OPTIMIZER(rmsprop)
-OPTIMIZER(adagrad)
-OPTIMIZER(adadelta)
-OPTIMIZER(adamax)
+FLOW_UPDATES(OPTIMIZER, )

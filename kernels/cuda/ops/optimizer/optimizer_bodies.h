@@ -1,87 +1,57 @@
 /* optimizer_bodies.h: bodies of optimizers.h, for one way of computing (numbers.h). */
 
-/* The scalars of a step. share: 1 - beta; rest: 1 - rho */
-typedef struct NAME(update_numbers) { NUMBER rate, decay, momentum, rho, rest, epsilon, beta_2, share_1, share_2; } NAME(update_numbers);
+#define NUMBER_OF(x) ((NUMBER)(x))
+#define LARGER(a, b) ((a) > (b) ? (a) : (b))
+#define FORMULA      BODY
+#include "optimizer_formulas.inc"
+#undef NUMBER_OF
+#undef LARGER
+#undef FORMULA
 
-BODY NAME(update_numbers) NAME(read_numbers)(int rule, const optimizer_arguments *a)
+BODY NAME(update_numbers) NAME(read_numbers)(const optimizer_arguments *a)
 {
+  flow_update_scalars x;
   double rate = load_double(a->rate_dtype, a->rate, 0);
-  NAME(update_numbers) u;
-  u.rate = (NUMBER)corrected_rate(rule, a, rate);
-  u.decay = (NUMBER)(a->weight_decay * rate);
-  u.momentum = (NUMBER)a->momentum;
-  u.rho = (NUMBER)a->rho;
-  u.rest = (NUMBER)(1 - a->rho);
-  u.epsilon = (NUMBER)a->epsilon;
-  u.beta_2 = (NUMBER)a->beta_2;
-  u.share_1 = (NUMBER)(1 - a->beta_1);
-  u.share_2 = (NUMBER)(1 - a->beta_2);
-  return u;
+  x.rate = rate;
+  if (a->corrected_moments > 0)
+    x.rate = corrected_rate(a->corrected_moments, rate, a->beta_1, a->beta_2, load_double(a->iterations_dtype, a->iterations, 0) + 1);
+  x.decay = a->weight_decay * rate;
+  x.momentum = a->momentum;
+  x.beta_1 = a->beta_1;
+  x.beta_2 = a->beta_2;
+  x.rho = a->rho;
+  x.epsilon = a->epsilon;
+  return NAME(numbers_of)(&x);
 }
 
 /* One element: its gradient, its parameter after decay, its slots; returns what the parameter becomes. */
 BODY NUMBER NAME(update_one)(const int rule, const optimizer_arguments *a, const NAME(update_numbers) *u, NUMBER g, NUMBER w,
-                             NUMBER s[UPDATE_SLOTS])
+                             NUMBER s[FLOW_UPDATE_SLOTS])
 {
-  if (rule == RULE_SGD) {
-    NUMBER step = u->rate * g;
-    if (a->slot_count == 0) return w - step;
-    s[0] = u->momentum * s[0] - step;
-    return w + (a->nesterov ? u->momentum * s[0] - step : s[0]);
-  }
-  if (rule == RULE_ADAM) {
-    s[0] += (g - s[0]) * u->share_1;
-    s[1] += (g * g - s[1]) * u->share_2;
-    if (a->slot_count == 2) return w - u->rate * s[0] / (SQRT(s[1]) + u->epsilon);
-    s[2] = s[2] > s[1] ? s[2] : s[1];
-    return w - u->rate * s[0] / (SQRT(s[2]) + u->epsilon);
-  }
-  if (rule == RULE_RMSPROP) {
-    NUMBER denominator = s[0] = u->rho * s[0] + u->rest * (g * g);
-    int moves = a->slot_count - a->centered == 2;
-    if (a->centered) {
-      NUMBER mean = u->rho * (moves ? s[2] : s[1]) + u->rest * g;
-      if (moves) s[2] = mean;
-      else s[1] = mean;
-      denominator -= mean * mean;
-    }
-    NUMBER step = u->rate * g / SQRT(denominator + u->epsilon);
-    return w - (moves ? (s[1] = u->momentum * s[1] + step) : step);
-  }
-  if (rule == RULE_ADAGRAD) {
-    s[0] += g * g;
-    return w - u->rate * g / SQRT(s[0] + u->epsilon);
-  }
-  if (rule == RULE_ADADELTA) {
-    s[0] = u->rho * s[0] + u->rest * (g * g);
-    NUMBER step = SQRT(s[1] + u->epsilon) * g / SQRT(s[0] + u->epsilon);
-    s[1] = u->rho * s[1] + u->rest * (step * step);
-    return w - u->rate * step;
-  }
-  NUMBER decayed = u->beta_2 * s[1], size = ABS(g);
-  s[0] += (g - s[0]) * u->share_1;
-  s[1] = decayed > size ? decayed : size;
-  return w - u->rate * s[0] / (s[1] + u->epsilon);
+#define CASE(E, name) if (rule == RULE_##name) return NAME(name)(&a->form, u, g, w, s);
+  FLOW_UPDATES(CASE, )
+#undef CASE
+  return w;
 }
 
 /* The `valid` parameters from i on. */
 BODY void NAME(update_four)(const int rule, const optimizer_arguments *a, const NAME(update_numbers) *u, int64_t i, int valid, int together,
                             const NUMBER g[4])
 {
-  NUMBER w[4], s[UPDATE_SLOTS][4];
+  NUMBER w[4], s[FLOW_UPDATE_SLOTS][4];
   LOAD_FOUR(a->w, a->w_dtype, i, valid, together, w);
-  UNROLL for (int k = 0; k < UPDATE_SLOTS; k++) {
+  UNROLL for (int k = 0; k < FLOW_UPDATE_SLOTS; k++) {
     s[k][0] = s[k][1] = s[k][2] = s[k][3] = 0;
-    if (k < a->slot_count) LOAD_FOUR(a->slots[k], a->slot_dtypes[k], i, valid, together, s[k]);
+    if (k < a->form.slots) LOAD_FOUR(a->slots[k], a->slot_dtypes[k], i, valid, together, s[k]);
   }
   UNROLL for (int j = 0; j < 4; j++) {
-    NUMBER of[UPDATE_SLOTS] = { s[0][j], s[1][j], s[2][j] };
+    NUMBER of[FLOW_UPDATE_SLOTS] = { s[0][j], s[1][j], s[2][j] };
     w[j] = NAME(update_one)(rule, a, u, g[j], w[j] - w[j] * u->decay, of);
-    UNROLL for (int k = 0; k < UPDATE_SLOTS; k++) s[k][j] = of[k];
+    UNROLL for (int k = 0; k < FLOW_UPDATE_SLOTS; k++) s[k][j] = of[k];
   }
   STORE_FOUR(a->w, a->w_dtype, i, valid, together, w);
-  UNROLL for (int k = 0; k < UPDATE_SLOTS; k++) {
-    if (k < a->slot_count) STORE_FOUR(a->slots[k], a->slot_dtypes[k], i, valid, together, s[k]);
+  UNROLL for (int k = 0; k < FLOW_UPDATE_SLOTS; k++) {
+    if (k < a->form.slots) STORE_FOUR(a->slots[k], a->slot_dtypes[k], i, valid, together, s[k]);
   }
 }
 
@@ -135,7 +105,7 @@ BODY void NAME(update_block)(const int rule, int phase, int thread, int64_t bloc
   NAME(update_numbers) *u = (NAME(update_numbers) *)shared;
   if (!is_let_through(a)) return;
   if (phase == 0) {
-    if (thread == 0) *u = NAME(read_numbers)(rule, a);
+    if (thread == 0) *u = NAME(read_numbers)(a);
     return;
   }
   int at = 0;
@@ -146,15 +116,10 @@ BODY void NAME(update_block)(const int rule, int phase, int thread, int64_t bloc
   else NAME(update_product)(rule, a, u, s, own * BLOCK_THREADS + thread);
 }
 
-#define UPDATE(name, rule)                                                                                              \
+#define UPDATE(E, name)                                                                                                 \
   BODY void NAME(name##_update)(int phase, int thread, int64_t block, void *shared, const optimizer_arguments *a)       \
   {                                                                                                                     \
-    NAME(update_block)(rule, phase, thread, block, shared, a);                                                          \
+    NAME(update_block)(RULE_##name, phase, thread, block, shared, a);                                                   \
   }
-UPDATE(sgd, RULE_SGD)
-UPDATE(adam, RULE_ADAM)
-UPDATE(rmsprop, RULE_RMSPROP)
-UPDATE(adagrad, RULE_ADAGRAD)
-UPDATE(adadelta, RULE_ADADELTA)
-UPDATE(adamax, RULE_ADAMAX)
+FLOW_UPDATES(UPDATE, )
 #undef UPDATE

@@ -8,7 +8,7 @@ static const void *element_at(const flow_operand *x, int64_t i) { return (const 
 static int slots_together(const optimizer_arguments *a, int64_t first)
 {
   int together = reads_in_fours((const float *)a->w + first, 0);
-  for (int k = 0; k < a->slot_count; k++) together &= reads_in_fours((const float *)a->slots[k] + first, 0);
+  for (int k = 0; k < a->form.slots; k++) together &= reads_in_fours((const float *)a->slots[k] + first, 0);
   return together;
 }
 
@@ -52,8 +52,9 @@ static optimizer_arguments describe(const flow_call *call)
                             .rate = rate->data, .rate_dtype = rate->dtype,
                             .momentum = of->optimizer.momentum, .beta_1 = of->optimizer.beta_1, .beta_2 = of->optimizer.beta_2,
                             .epsilon = of->optimizer.epsilon, .rho = of->optimizer.rho, .weight_decay = of->optimizer.weight_decay,
-                            .slot_count = layout->names(of, names), .nesterov = of->optimizer.nesterov,
-                            .centered = of->optimizer.centered };
+                            .form = { .slots = layout->names(of, names), .nesterov = of->optimizer.nesterov,
+                                      .centered = of->optimizer.centered },
+                            .corrected_moments = layout->corrected_moments };
   if (layout->iterations >= 0) {
     a.iterations = call->inputs[layout->iterations].data;
     a.iterations_dtype = call->inputs[layout->iterations].dtype;
@@ -63,7 +64,7 @@ static optimizer_arguments describe(const flow_call *call)
     a.guard = call->inputs[guard].data;
     a.guard_dtype = call->inputs[guard].dtype;
   }
-  for (int k = 0; k < a.slot_count; k++) {
+  for (int k = 0; k < a.form.slots; k++) {
     a.slots[k] = call->inputs[layout->slots[k]].data;
     a.slot_dtypes[k] = call->inputs[layout->slots[k]].dtype;
   }
@@ -165,7 +166,7 @@ static flow_status update(const flow_call *call, const flow_cuda_kernel *kernels
   return flow_cuda_launch(call, kernels[flow_cuda_way_of(call)], blocks, &a, sizeof a);
 }
 
-#define OPTIMIZER(name)                                                                                    \
+#define OPTIMIZER(E, name)                                                                                 \
   static flow_status run_##name(const flow_call *call, int phase, int64_t begin, int64_t end)              \
   {                                                                                                        \
     static const flow_cuda_kernel kernels[] = FLOW_CUDA_EACH_WAY(name##_update);                           \
@@ -174,9 +175,4 @@ static flow_status update(const flow_call *call, const flow_cuda_kernel *kernels
   }                                                                                                        \
   const flow_kernel flow_cuda_##name##_kernels[] = {                                                       \
     { .variant = "segments", .shared_bytes = shared_bytes, .run = run_##name }, { 0 } };
-OPTIMIZER(sgd)
-OPTIMIZER(adam)
-OPTIMIZER(rmsprop)
-OPTIMIZER(adagrad)
-OPTIMIZER(adadelta)
-OPTIMIZER(adamax)
+FLOW_UPDATES(OPTIMIZER, )

@@ -1,5 +1,5 @@
-/* optimizers.h: what the optimizers do to flat parameters, their slots and gradients. Formulas: Keras 3 (keras/src/optimizers/{sgd,adam,
- * rmsprop,adagrad,adadelta,adamax}.py); weight decay, w -= w weight_decay learning_rate, comes first.
+/* optimizers.h: what the optimizers do to flat parameters, their slots and gradients. Formulas: optimizer_formulas.inc; weight decay,
+ * w -= w weight_decay learning_rate, comes first.
  *
  * Gradients are in memory, or are products x^T g of a layer's input x {k, m} and what came back to it, g {k, n}, that are summed here, tile by
  * tile, and never written; with many rows k a library makes them, in memory. x and g may be of 16 bits. Either is a segment of the parameters with blocks of threads of its own. The learning rate and the number of
@@ -9,11 +9,13 @@
 
 #include "cuda/runtime/fault.h"
 #include "cuda/device/numbers.h"
+#include "optimizer_formulas.h"
 
-typedef enum update_rule { RULE_SGD, RULE_ADAM, RULE_RMSPROP, RULE_ADAGRAD, RULE_ADADELTA, RULE_ADAMAX } update_rule;
+#define RULE(E, name) RULE_##name,
+typedef enum update_rule { FLOW_UPDATES(RULE, ) UPDATE_RULES } update_rule;
+#undef RULE
 
 enum {
-  UPDATE_SLOTS    = 3,
   UPDATE_SEGMENTS = 9,               /* four products and what is before, between and after them */
   UPDATE_FOURS    = 4,               /* that a thread of a segment in memory updates, one after the other */
   PRODUCT_RUN     = 256              /* products that are added up before their sum is added to others */
@@ -27,38 +29,26 @@ typedef struct update_segment {
 } update_segment;
 
 typedef struct optimizer_arguments {
-  void          *w, *slots[UPDATE_SLOTS];
+  void          *w, *slots[FLOW_UPDATE_SLOTS];
   const void    *rate, *iterations;  /* scalars; iterations may be NULL */
   const void    *guard;              /* a scalar: 0 lets nothing be written; NULL: there is none */
   const flow_device_fault *fault;
   double         momentum, beta_1, beta_2, epsilon, rho, weight_decay;
-  int            w_dtype, slot_dtypes[UPDATE_SLOTS], rate_dtype, iterations_dtype, guard_dtype;
-  int            slot_count, nesterov, centered, segment_count, unused;
+  int            w_dtype, slot_dtypes[FLOW_UPDATE_SLOTS], rate_dtype, iterations_dtype, guard_dtype;
+  flow_update_form form;
+  int            corrected_moments, segment_count;
   update_segment segments[UPDATE_SEGMENTS];
 } optimizer_arguments;
 
-#define UPDATE_ARGUMENTS(name) \
+#define UPDATE_ARGUMENTS(E, name) \
   typedef optimizer_arguments name##_update_float32_arguments, name##_update_halves_arguments, name##_update_other_arguments;
-UPDATE_ARGUMENTS(sgd) UPDATE_ARGUMENTS(adam) UPDATE_ARGUMENTS(rmsprop) UPDATE_ARGUMENTS(adagrad) UPDATE_ARGUMENTS(adadelta)
-UPDATE_ARGUMENTS(adamax)
+FLOW_UPDATES(UPDATE_ARGUMENTS, )
 #undef UPDATE_ARGUMENTS
 
 /* Whether the update writes: the step was not refused, and the guard lets it through. */
 BODY int is_let_through(const optimizer_arguments *a)
 {
   return !is_refused(a->fault) && (!a->guard || load_double(a->guard_dtype, a->guard, 0) != 0);
-}
-
-/* Keras takes the powers of the betas rounded to float32, which moves 1 - 0.999 by 1.3e-5 of its value; so does this. */
-BODY double bias_correction_of(double beta, double t) { return 1 - pow((double)(float)beta, t); }
-
-/* The learning rate with what depends on the step: the bias corrections of Adam. */
-BODY double corrected_rate(int rule, const optimizer_arguments *a, double rate)
-{
-  if (rule != RULE_ADAM && rule != RULE_ADAMAX) return rate;
-  double t = load_double(a->iterations_dtype, a->iterations, 0) + 1;
-  rate /= bias_correction_of(a->beta_1, t);
-  return rule == RULE_ADAM ? rate * sqrt(bias_correction_of(a->beta_2, t)) : rate;
 }
 
 #define BODIES "cuda/ops/optimizer/optimizer_bodies.h"
@@ -68,8 +58,6 @@ BODY double corrected_rate(int rule, const optimizer_arguments *a, double rate)
 #undef BODIES
 
 #define UPDATE_KERNELS(BLOCK, name) BLOCK(name##_update_float32, 2) BLOCK(name##_update_halves, 2) BLOCK(name##_update_other, 2)
-#define OPTIMIZER_KERNELS(ELEMENT, BLOCK)                                                                             \
-  UPDATE_KERNELS(BLOCK, sgd) UPDATE_KERNELS(BLOCK, adam) UPDATE_KERNELS(BLOCK, rmsprop) UPDATE_KERNELS(BLOCK, adagrad) \
-  UPDATE_KERNELS(BLOCK, adadelta) UPDATE_KERNELS(BLOCK, adamax)
+#define OPTIMIZER_KERNELS(ELEMENT, BLOCK) FLOW_UPDATES(UPDATE_KERNELS, BLOCK)
 
 #endif
