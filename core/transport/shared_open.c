@@ -108,7 +108,7 @@ static flow_status meet(flow_shared *self, card *cards, int *descriptor, int *al
   mine->file = (flow_shared_file){ .process = getpid(), .descriptor = -1 };
   mine->probe_address = (uint64_t)(uintptr_t)&self->probe;
   if (getrandom(&self->probe, sizeof self->probe, 0) == sizeof self->probe) mine->probe = self->probe;
-  if (is_allowed() && self->bytes <= MOST_MEMORY) describe_machine(mine->machine);
+  if (is_allowed()) describe_machine(mine->machine);
   if (self->base.rank == 0 && mine->machine[0]) {
     self->group = flow_shared_memory_make(self->bytes, &mine->file);
     *descriptor = (int)mine->file.descriptor;
@@ -138,8 +138,9 @@ flow_status flow_communicator_share(flow_communicator **communicator)
   int descriptor = -1, all = 0;
   if (inner->size == 1 || flow_communicator_is_shared(inner)) return FLOW_OK;
   FLOW_TRY(new_shared(inner, &self));
-  flow_status status = flow_alloc_zero(((size_t)inner->size + 1) * sizeof(card), &cards);
-  if (status == FLOW_OK) status = meet(self, cards, &descriptor, &all);
+  flow_status status = FLOW_OK;                /* all know that so many would need too much memory, and nobody asks */
+  if (self->bytes <= MOST_MEMORY) status = flow_alloc_zero(((size_t)inner->size + 1) * sizeof(card), &cards);
+  if (cards) status = meet(self, cards, &descriptor, &all);
   if (descriptor >= 0) close(descriptor);
   flow_free(cards);
   if (status == FLOW_OK && all) *communicator = &self->base;

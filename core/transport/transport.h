@@ -2,8 +2,8 @@
  *
  * transport.h: how the ranks of a group add up their gradients. One contract for threads of a process ("local"), processes that a
  * launcher started (OpenMPI, "mpi"), plain processes that find each other through a key-value store (Gloo, "gloo"), and ranks with a GPU
- * each (NCCL, "nccl", with a store, too). The last three are plugins. When all ranks of mpi or gloo are on one machine,
- * flow_communicator_share makes them one group that goes through memory ("shared").
+ * each (NCCL, "nccl", with a store, too). The last three are plugins. When all ranks are on one machine, flow_communicator_share
+ * (of mpi) or flow_communicator_meet (in place of gloo) makes them one group that goes through memory ("shared").
  *
  * Contract of every transport
  *   - All ranks make the same calls with the same counts in the same order. `local` and `shared` find out when they do not and
@@ -92,6 +92,9 @@ void        flow_communicator_close(flow_communicator *self);
  * that hands the bytes through memory and owns the old one; elsewhere, and if FLOW_SHARED_MEMORY is 0 in one rank's environment, it stays
  * as it is, which is not a failure. Nothing is left in any file system. A failure is one of the calls that the ranks agree by. */
 flow_status flow_communicator_share(flow_communicator **communicator);
+/* The same for processes that have only a store to meet in (the options' group, store and timeout): *out hands the bytes through memory;
+ * NULL: the ranks do not share any, and a transport has to be opened. FLOW_TIMED_OUT names the rank that did not come. */
+flow_status flow_communicator_meet(int rank, int size, const flow_transport_options *options, flow_communicator **out);
 /* Does it hand the bytes through memory that processes share? */
 int         flow_communicator_is_shared(const flow_communicator *self);
 

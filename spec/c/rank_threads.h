@@ -95,7 +95,7 @@ static inline int keep(worker *self, flow_status status)
   return status == FLOW_OK;
 }
 
-static uint32_t mix(uint32_t x)
+static inline uint32_t mix(uint32_t x)
 {
   x = (x ^ (x >> 16)) * 0x7feb352du;
   x = (x ^ (x >> 15)) * 0x846ca68bu;

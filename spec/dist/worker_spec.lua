@@ -51,7 +51,7 @@ describe("a cluster of workers", function()
     for workers = 1, 3 do
       for _, memory in ipairs { "1", "0" } do
         local text, codes = run("calls", workers, nil, "FLOW_SHARED_MEMORY=" .. memory), {}
-        local engine = workers == 1 and "" or memory == "1" and "gloo, shared memory" or "gloo"
+        local engine = workers == 1 and "" or memory == "1" and "shared memory" or "gloo"
         for rank = 0, workers - 1 do codes[rank] = 0 end
         check_ends(text, codes)
         assert.equal(workers, select(2, text:gsub("engine " .. engine .. "\n", "")), text)
@@ -60,7 +60,7 @@ describe("a cluster of workers", function()
   end)
 
   with_gloo("meets by what AUTO is where GPUs add up by NCCL; knows no other names", function()
-    local text = run("calls", 2, nil, "WORKER_LOG=1 WORKER_ENGINE=nccl")
+    local text = run("calls", 2, nil, "WORKER_LOG=1 WORKER_ENGINE=nccl FLOW_SHARED_MEMORY=0")
     check_ends(text, { [0] = 0, 0 })
     assert.equal(2, select(2, text:gsub("engine gloo", "")), text)
     text = run("calls", 2, nil, "WORKER_ENGINE=carrier-pigeon")

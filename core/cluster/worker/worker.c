@@ -75,6 +75,8 @@ static const char *choose_transport(const flow_worker *worker, engine wanted)
   return wanted == MPI || (wanted == AUTO && mpi_finds_all) ? "mpi" : "gloo";
 }
 
+static int is_mpi(const flow_worker *worker) { return strcmp(worker->transport, "mpi") == 0; }
+
 /* ---- the store of a generation, for transports that look for their peers ------------------------------------------------------------- */
 
 static flow_status store_set(void *state, const char *key, const void *bytes, size_t count)
@@ -115,7 +117,10 @@ static flow_status open_transport(flow_worker *worker)
   snprintf(group, sizeof group, "g%.0f", (double)worker->generation.number);
   const flow_transport_options options = { .timeout = fmin(worker->timeout, OPENING_WITHIN), .group = group, .address = host,
                                           .store = &store, .ended = &worker->ended };
-  FLOW_TRY(flow_communicator_open(worker->transport, worker->exchange.worker, worker->exchange.workers, &options, &worker->communicator));
+  const int rank = worker->exchange.worker, workers = worker->exchange.workers;
+  /* Gloo would connect each with each; MPI has found the others already. */
+  if (!is_mpi(worker)) FLOW_TRY(flow_communicator_meet(rank, workers, &options, &worker->communicator));
+  if (!worker->communicator) FLOW_TRY(flow_communicator_open(worker->transport, rank, workers, &options, &worker->communicator));
   worker->communicator->timeout = worker->timeout;
   return FLOW_OK;
 }
@@ -209,6 +214,14 @@ static flow_status start_control(flow_worker *worker, const flow_worker_options 
   return FLOW_OK;
 }
 
+/* What is open: Gloo is not, where the workers share memory. */
+static void name_engine(flow_worker *worker)
+{
+  int shared = flow_communicator_is_shared(worker->communicator);
+  const char *name = !shared ? worker->transport : is_mpi(worker) ? "mpi, shared memory" : "shared memory";
+  snprintf(worker->engine, sizeof worker->engine, "%s", name);
+}
+
 flow_status flow_worker_connect(flow_worker *worker, double step)
 {
   char signature[FLOW_MOST_SIGNATURE];
@@ -221,10 +234,11 @@ flow_status flow_worker_connect(flow_worker *worker, double step)
   }
   if (!worker->communicator) FLOW_TRY(flow_worker_explain(worker, open_transport(worker)));
   FLOW_TRY(flow_worker_explain(worker, set_aborts(worker, worker->communicator)));
-  FLOW_TRY(flow_worker_explain(worker, flow_communicator_share(&worker->communicator)));      /* it owns what is aborted until now */
-  FLOW_TRY(flow_worker_explain(worker, set_aborts(worker, worker->communicator)));
-  int shared = flow_communicator_is_shared(worker->communicator);
-  snprintf(worker->engine, sizeof worker->engine, "%s%s", worker->transport, shared ? ", shared memory" : "");
+  if (is_mpi(worker)) {
+    FLOW_TRY(flow_worker_explain(worker, flow_communicator_share(&worker->communicator)));      /* it owns what is aborted until now */
+    FLOW_TRY(flow_worker_explain(worker, set_aborts(worker, worker->communicator)));
+  }
+  name_engine(worker);
   FLOW_TRY(flow_worker_explain(worker, flow_communication_start(worker->communicator, worker->pairwise, &worker->communication)));
   flow_control_progress(worker->control, step > 0 ? step : 0, "");
   return FLOW_OK;

@@ -1,0 +1,52 @@
+-- many_workers_spec.lua: many workers on one machine: what they open to find each other does not grow with their square.
+local support = require "spec.support.init"
+
+local plugins = os.getenv("FLOWLUA_LIB"):match("^(.*/)")
+local missing = os.execute(("test -e %slibflow_gloo.so"):format(plugins)) ~= 0 and "this build has no libflow_gloo.so" or nil
+
+local SCRIPT = [[
+  local flow = require "flow"
+  local strategy = flow.distribute.MultiWorkerMirroredStrategy()
+  local sum, sockets = strategy:reduce("SUM", flow.tensor { 1 }):item(), 0
+  for link in io.popen("ls -l /proc/$PPID/fd"):lines() do if link:find "socket:" then sockets = sockets + 1 end end
+  print(("sum %d sockets %d"):format(sum, sockets))
+  strategy:reduce("SUM", flow.tensor { 1 })        -- nobody leaves before all have counted
+]]
+
+-- What each worker says: { [task] = { sum, sockets } }.
+local function run(environment, workers)
+  local output, code = support.run(("%s FLOWLUA_PATH=%slua timeout -k 5 60 %s launch --workers %d --threads 1 %s </dev/null"):format(
+    environment, support.root, support.program, workers, support.file("task.lua", SCRIPT)))
+  assert.equal(0, code, output)
+  local said, count = {}, 0
+  for task, sum, sockets in output:gmatch "%[worker:(%d+)%] sum (%d+) sockets (%d+)" do
+    said[tonumber(task)] = { sum = tonumber(sum), sockets = tonumber(sockets) }
+    count = count + 1
+  end
+  assert.equal(workers, count, output)
+  return said, output
+end
+
+describe("many workers on one machine", function()
+  it("connect to the chief only, and add up in memory that they share", function()
+    local workers = 12
+    local said, output = run("", workers)
+    for task = 1, workers - 1 do
+      assert.equal(workers, said[task].sum, output)
+      assert.is_true(said[task].sockets <= said[1].sockets and said[1].sockets <= 4, output)     -- its address, the chief, what it inherits
+    end
+    assert.equal(said[1].sockets + workers - 2, said[0].sockets, output)
+    assert.truthy(output:find("communication = AUTO (shared memory)", 1, true), output)
+  end)
+
+  it("connect each with each where they may not share memory", function()
+    if missing then return pending(missing) end
+    local workers = 4
+    local said, output = run("FLOW_SHARED_MEMORY=0", workers)
+    for task = 1, workers - 1 do
+      assert.equal(workers, said[task].sum, output)
+      assert.is_true(said[task].sockets >= workers - 1 + 2, output)
+    end
+    assert.truthy(output:find("communication = AUTO (gloo)", 1, true), output)
+  end)
+end)
