@@ -171,7 +171,8 @@ const char *flow_schedule_class(const flow_schedule *schedule) { return schedule
 double flow_schedule_value(const flow_schedule *schedule, double step)
 {
   FLOW_DEFAULT_FLOATS;
-  return (float)schedule->class->formula((const double *)(const void *)schedule->parameters->data, step);
+  volatile float rate = (float)schedule->class->formula((const double *)(const void *)schedule->parameters->data, step);
+  return rate;
 }
 
 flow_status flow_schedule_apply(flow_context *context, const flow_schedule *schedule, flow_tensor *step, flow_tensor **out)
