@@ -181,6 +181,12 @@ FLOW_API void        flow_context_set_blank(flow_context *context, int blank);
 FLOW_API void        flow_interrupt(flow_context *context, int raised);
 /* Whether an interrupt is raised. */
 FLOW_API int         flow_interrupted(const flow_context *context);
+/* This process is to end soon, since its machine is wanted for something else (SIGTERM): batches that run are finished, flow_instance_run_batches
+ * stops between two of them with FLOW_INTERRUPTED, nobody waits for workers that are not there, and fit in Lua saves what it has. It is not
+ * taken back. May be called from a signal handler and from another thread. */
+FLOW_API void        flow_preempt(flow_context *context);
+/* Whether it was. */
+FLOW_API int         flow_preempted(const flow_context *context);
 
 /* ---- dtypes and tensors --------------------------------------------------------------------------------------- */
 

@@ -54,6 +54,11 @@ FLOW_API void        flow_worker_close(flow_worker *worker);
 FLOW_API flow_status flow_worker_fail(flow_worker *worker, const char *why);
 /* No more calls; waits until all tasks have said so. */
 FLOW_API flow_status flow_worker_goodbye(flow_worker *worker);
+/* This process is to end (flow_preempt), though the work is not done: the others' calls fail with its name and that reason, flow_worker_was_preempted
+ * tells them so, and they may wait for it to come back. Waits for nobody; close comes next. */
+FLOW_API flow_status flow_worker_preempt(flow_worker *worker);
+/* Whether the generation is over since a worker was preempted, and not since one was lost. */
+FLOW_API int         flow_worker_was_preempted(flow_worker *worker);
 
 FLOW_API int         flow_worker_count(const flow_worker *worker);       /* of workers */
 FLOW_API int         flow_worker_rank(const flow_worker *worker);        /* from 0, which is the chief */

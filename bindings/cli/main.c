@@ -1,5 +1,5 @@
 /* main.c: the flowlua program. It opens a LuaJIT state with flowlua in it, turns Ctrl-C into an interrupt of the work that
- * runs, and leaves everything else to lua/flow/cli/main.lua. */
+ * runs and SIGTERM into the request to end it soon, and leaves everything else to lua/flow/cli/main.lua. */
 #define _GNU_SOURCE
 #include "flow.h"
 #include "../flow_lua.h"
@@ -17,7 +17,9 @@
 static lua_State *interrupt_state;        /* written before the handler is installed */
 static flow_context *interrupt_context;
 
-/* Runs at the next line of Lua after Ctrl-C and raises, unless native.defer_interrupts says that the flag is being watched. */
+static int is_preempted(void) { return interrupt_context && flow_preempted(interrupt_context); }
+
+/* Runs at the next line of Lua after Ctrl-C or SIGTERM and raises, unless native.defer_interrupts says that the flag is being watched. */
 static void interrupt_hook(lua_State *L, lua_Debug *activation)
 {
   (void)activation;
@@ -28,7 +30,7 @@ static void interrupt_hook(lua_State *L, lua_Debug *activation)
   if (deferred) return;
   if (interrupt_context) flow_interrupt(interrupt_context, 0);
   luaL_where(L, 1);
-  lua_pushliteral(L, "interrupted");
+  lua_pushstring(L, is_preempted() ? "ended by SIGTERM" : "interrupted");
   lua_concat(L, 2);
   lua_pushvalue(L, -1);
   lua_setfield(L, LUA_REGISTRYINDEX, "flowlua.interruption");      /* as native.raise_interrupted does */
@@ -43,10 +45,29 @@ static void on_interrupt(int number)
   lua_sethook(interrupt_state, interrupt_hook, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
 }
 
+/* The first SIGTERM lets a step of training end and be saved, the second one kills. */
+static void on_termination(int number)
+{
+  signal(number, SIG_DFL);
+  if (interrupt_context) flow_preempt(interrupt_context);
+  lua_sethook(interrupt_state, interrupt_hook, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
+}
+
+/* take_termination(taken): whether SIGTERM does this, or kills at once, unless it is ignored, or came already. */
+static int take_termination(lua_State *L)
+{
+  struct sigaction action;
+  if (is_preempted() || sigaction(SIGTERM, NULL, &action) != 0 || action.sa_handler == SIG_IGN) return 0;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = lua_toboolean(L, 1) ? on_termination : SIG_DFL;
+  sigaction(SIGTERM, &action, NULL);
+  return 0;
+}
+
 /* arm(): the next Ctrl-C interrupts. */
 static int arm(lua_State *L)
 {
-  lua_sethook(L, NULL, 0, 0);
+  if (!is_preempted()) lua_sethook(L, NULL, 0, 0);
   if (interrupt_context) flow_interrupt(interrupt_context, 0);
   struct sigaction action;
   memset(&action, 0, sizeof action);
@@ -81,7 +102,9 @@ static int run_protected(lua_State *L)
   lua_pushliteral(L, "flow.cli.main");
   lua_call(L, 1, 1);
   luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_ON);
-  static const luaL_Reg host[] = { { "arm", arm }, { "watch", watch }, { "isatty", is_terminal }, { NULL, NULL } };
+  static const luaL_Reg host[] = {
+    { "arm", arm }, { "take_termination", take_termination }, { "watch", watch }, { "isatty", is_terminal }, { NULL, NULL },
+  };
   lua_newtable(L);
   for (const luaL_Reg *entry = host; entry->name; entry++) {
     lua_pushcfunction(L, entry->func);
@@ -118,6 +141,7 @@ int main(int argc, char **argv)
     fprintf(stderr, "flowlua: %s\n", message ? message : "an error that is not text");
   }
   signal(SIGINT, SIG_DFL);
+  signal(SIGTERM, SIG_DFL);
   interrupt_context = NULL;
   lua_close(L);
   return code;

@@ -169,16 +169,20 @@ static void tell_failure(job *self, const supervised_task *task, int status, int
   }
 }
 
-/* Whether a task that failed is started again, and when: tasks that fail together do not come back at the same moment each time. */
+/* Whether a task that failed is started again, and when: tasks that fail together do not come back at the same moment each time. One that
+ * somebody has asked to end (SIGTERM) has not failed. */
 static int plan_restart(job *self, supervised_task *task, int status)
 {
   char how[64];
   double now = now_seconds();
-  if (self->phase != RUNNING || self->signal || !task->decides || task->ranks || self->restarts == self->max_restarts) return 0;
-  self->restarts++;
-  task->restart_at = now + restart_pause(now - task->started, &task->failures);
+  int preempted = processes_exit_code(status) == 128 + SIGTERM, none = 0;
+  if (self->phase != RUNNING || self->signal || !task->decides || task->ranks || self->max_restarts == 0) return 0;
+  if (!preempted && self->restarts == self->max_restarts) return 0;
+  self->restarts += !preempted;
+  task->restart_at = now + restart_pause(now - task->started, preempted ? &none : &task->failures);
   processes_describe(status, how, sizeof how);
-  say(self, "%s %s; it starts again (%d of %d)", task->writer.name, how, self->restarts, self->max_restarts);
+  if (preempted) say(self, "%s was preempted; it starts again", task->writer.name);
+  else say(self, "%s %s; it starts again (%d of %d)", task->writer.name, how, self->restarts, self->max_restarts);
   return 1;
 }
 

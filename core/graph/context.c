@@ -118,6 +118,16 @@ int flow_interrupted(const flow_context *context)
   return atomic_load_explicit(&((flow_context *)(uintptr_t)context)->interrupted, memory_order_relaxed);
 }
 
+void flow_preempt(flow_context *context)
+{
+  atomic_store_explicit(&context->preempted, 1, memory_order_relaxed);
+}
+
+int flow_preempted(const flow_context *context)
+{
+  return atomic_load_explicit(&((flow_context *)(uintptr_t)context)->preempted, memory_order_relaxed);
+}
+
 int flow_trace_depth(const flow_context *context) { return context->scopes->trace_count; }
 int flow_trace_replicas(const flow_context *context)
 {

@@ -30,7 +30,7 @@ struct flow_context {
   uint64_t    seed, draws;               /* flow_context_next_seed: mix(seed, draws++) */
   flow_place *places[FLOW_MOST_DEVICES]; /* this context's, made when first needed; references */
   flow_profile *profile;                 /* made at the first flow_profile_begin (profile.h) */
-  _Atomic int interrupted;
+  _Atomic int interrupted, preempted;
 };
 
 /* The place of a device (-1: NULL, the host), borrowed. devices.c */

@@ -266,6 +266,7 @@ flow_status flow_instance_run_batches(flow_context *context, flow_instance *inst
   int takes = flow_device_run_takes_batches(context, instance, inputs, count, order);
   for (int64_t at = 0, left = (int64_t)rows; left > 0;) {
     int64_t some = left < (int64_t)size ? left : (int64_t)size;
+    if (!instance->set->exchange && flow_preempted(context)) return flow_fail(FLOW_INTERRUPTED, "the process is to end");
     int steps = takes ? flow_device_run_steps(instance, some, left / some) : 1;
     instance->run->given = before;
     instance->run->given.step += (int64_t)*done;

@@ -464,36 +464,6 @@ function native.while_tracing(begin, f, ...)
   end, f, ...)
 end
 
--- While f runs, Ctrl-C in the flowlua program only raises the flag that native.interrupted() reads; otherwise it raises an
--- error at the next line of Lua. fit uses this to stop between two batches. An interrupt that f did not clear is raised after it.
-function native.defer_interrupts(f, ...)
-  local before = registry["flowlua.defer_interrupts"]
-  local function finish(ok, ...)
-    registry["flowlua.defer_interrupts"] = before
-    local interrupted = ok and not before and native.interrupted()
-    if not before and (interrupted or registry["flowlua.arm_interrupt"]) then native.clear_interrupt() end
-    if not ok then error((...), 0) end
-    if interrupted then native.raise_interrupted("interrupted") end
-    return ...
-  end
-  return finish(pcall(between, function() registry["flowlua.defer_interrupts"] = true end,
-    function() registry["flowlua.defer_interrupts"] = before end, f, ...))
-end
-
--- An interrupt ended a fit early, which then returned as always: a script goes on, and the flowlua program ends with exit code 130.
-function native.note_cut() registry["flowlua.cut"] = true end
-
-function native.interrupted()
-  return C.flow_interrupted(state.context) ~= 0
-end
-
--- Lowers the flag; in the flowlua program the next Ctrl-C interrupts again instead of ending the program, but while interrupts are
--- deferred the second one still ends it: what follows a stopped fit (saving, validating) may take long.
-function native.clear_interrupt()
-  C.flow_interrupt(state.context, 0)
-  local deferred = registry["flowlua.defer_interrupts"]
-  registry["flowlua.arm_interrupt"] = deferred or nil
-  if native.arm_interrupt and not deferred then native.arm_interrupt() end
-end
+require "flow.interrupts"(native, between)
 
 return native

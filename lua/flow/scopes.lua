@@ -25,7 +25,7 @@ function scopes.new_state()
 end
 
 -- Nothing of these depends on what is open, and some of them run in the hot loops.
-local INDEPENDENT = { "^flow_instance_", "^flow_profile_", "^flow_iterator_", "^flow_interrupt" }
+local INDEPENDENT = { "^flow_instance_", "^flow_profile_", "^flow_iterator_", "^flow_interrupt", "^flow_preempt" }
 
 local function is_independent(name)
   for _, pattern in ipairs(INDEPENDENT) do

@@ -351,7 +351,9 @@ static void test_preempted(void **state)
   assert_int_equal(all.told[1][FLOW_ACTION_DONE].count, 1);
   for (int i = 0; i < TASKS; i += 2) {
     assert_int_equal(all.told[i][FLOW_ACTION_ABORTED].task, 1);
-    assert_string_equal(all.told[i][FLOW_ACTION_ABORTED].text, "worker:0 b:1 was asked to stop at step 40");
+    assert_string_equal(all.told[i][FLOW_ACTION_ABORTED].text,
+                        "worker:0 b:1 was preempted (its process was asked to end, as by SIGTERM) at step 40");
+    assert_int_equal(all.told[i][FLOW_ACTION_ABORTED].request, 1);      /* preempted */
   }
 }
 
@@ -361,7 +363,10 @@ static void test_preempted_chief(void **state)
   assert_int_equal(flow_protocol_goodbye(all.task[0], all.now, 1), FLOW_OK);
   pump();
   assert_int_equal(all.told[0][FLOW_ACTION_DONE].count, 1);
-  for (int i = 1; i < TASKS; i++) expect_words(all.told[i][FLOW_ACTION_ABORTED].text, "chief:0 a:1 was asked to stop at step ");
+  for (int i = 1; i < TASKS; i++) {
+    expect_words(all.told[i][FLOW_ACTION_ABORTED].text, "chief:0 a:1 was preempted (its process was asked to end, as by SIGTERM) at step ");
+    assert_int_equal(all.told[i][FLOW_ACTION_ABORTED].request, 1);      /* preempted */
+  }
 }
 
 /* ---- messages out of place ----------------------------------------------------------------------------------------------------------- */

@@ -1,30 +1,37 @@
--- recovery.lua: trains small networks on several workers, of which some are killed on the way, each once, and prints a digest of all that
--- the training leaves: weights, the optimizer's slots, and what History has.
+-- recovery.lua: trains small networks on several workers, of which some are killed or preempted (SIGTERM) on the way, each once, and prints
+-- a digest of all that the training leaves: weights, the optimizer's slots, and what History has.
 --
 --   flowlua launch --workers 2 --max-restarts 9 spec/dist/recovery.lua -- --data shuffled --kill worker:0@5,worker:1@9 --folder DIR
+--   flowlua spec/dist/recovery.lua --preempt alone:0@5 --callbacks --folder DIR
 --
 -- NAME@N: after its Nth batch; NAME@begin: when it makes its strategy; NAME@test: in its second validation; NAME@end: after fit.
 local flow = require "flow"
 local ffi = require "ffi"
 
-local options = flow.args { data = "shuffled", kill = "", folder = ".", epochs = 4, fits = 1, models = 1, callbacks = false }
-ffi.cdef "int raise(int signal);"
+local options = flow.args { data = "shuffled", kill = "", preempt = "", folder = ".", epochs = 4, fits = 1, models = 1, callbacks = false,
+                            stop_launcher = 0 }      -- the batch after which it gets SIGTERM
+ffi.cdef "int raise(int signal); int getppid(void); int kill(int process, int signal);"
 
-local config = os.getenv("TF_CONFIG")
+local config = os.getenv("TF_CONFIG") or '"type":"alone","index":0'
 local me = config:match('"type":"(%a+)"') .. ":" .. config:match('"index":(%d+)')
 flow.set_random_seed(7)
 
--- Dies by a signal that no code sees, unless it did in an earlier life.
-local function die_at(place)
-  for name, where in options.kill:gmatch("([^,@]+)@([^,]+)") do
-    local mark = ("%s/%s@%s"):format(options.folder, name, where)
+-- Sends this process a signal, unless it did in an earlier life.
+local function signal_at(list, signal, place)
+  for name, where in list:gmatch("([^,@]+)@([^,]+)") do
+    local mark = ("%s/%s@%s"):format(options.folder, name:gsub("^all$", me), where)
     local before = io.open(mark)
-    if name == me and where == tostring(place) and not before then
+    if (name == me or name == "all") and where == tostring(place) and not before then
       io.open(mark, "w"):close()
-      ffi.C.raise(9)
+      ffi.C.raise(signal)
     end
     if before then before:close() end
   end
+end
+
+local function die_at(place)
+  signal_at(options.kill, 9, place)
+  signal_at(options.preempt, 15, place)
 end
 
 die_at "begin"
@@ -56,6 +63,7 @@ local batches, tests = 0, 0
 function Killer:on_train_batch_end()
   batches = batches + 1
   die_at(batches)
+  if batches == options.stop_launcher and me == "worker:0" then ffi.C.kill(ffi.C.getppid(), 15) end
 end
 function Killer:on_test_begin()
   tests = tests + 1

@@ -70,6 +70,7 @@ static void end_generation(flow_control *control, const flow_action *action)
 {
   control->generation_lives = 0;
   control->culprit = action->kind == FLOW_ACTION_ABORTED ? action->task : -1;
+  control->preempted = action->kind == FLOW_ACTION_ABORTED && action->request == 1;
   snprintf(control->verdict, sizeof control->verdict, "%s", action->text);
   if (action->kind != FLOW_ACTION_ABORTED) control->ended = action->kind;
   if (action->kind != FLOW_ACTION_DONE && control->on_end) control->on_end(control->watch_state, control->verdict);

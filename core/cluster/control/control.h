@@ -37,6 +37,8 @@ flow_status flow_control_join(flow_control *control, double step, const char *si
 void        flow_control_progress(flow_control *control, double step, const char *doing);
 /* FLOW_OK while the generation lives; else FLOW_INVALID_STATE with the sentence of its end, and who was the culprit (-1: nobody). */
 flow_status flow_control_check(flow_control *control, int *culprit);
+/* Whether the last generation ended since its culprit was preempted: it means to come back. */
+int         flow_control_was_preempted(flow_control *control);
 /* Whether there will be no generation any more. */
 int         flow_control_has_ended(flow_control *control);
 /* Waits at most this many seconds for the end of the generation; 1: it is over. */

@@ -40,6 +40,12 @@ static int interrupted(const flow_control *control)
   return control->context && flow_interrupted(control->context);
 }
 
+/* Whoever is not there may not come before this process has to end. */
+static int is_wanted_no_more(const flow_control *control)
+{
+  return interrupted(control) || (control->context && flow_preempted(control->context));
+}
+
 static flow_status fail_interrupted(const char *what)
 {
   return flow_fail(FLOW_INTERRUPTED, "interrupted while it waited for %s", what);
@@ -71,7 +77,7 @@ flow_status flow_control_join(flow_control *control, double step, const char *si
   flow_status status = flow_control_settle(control, flow_protocol_join(control->protocol, flow_control_now(), step, signature));
   flow_control_wake(control);
   while (status == FLOW_OK && control->generation.number == before && !control->ended) {
-    if (interrupted(control)) status = fail_interrupted("the other tasks");
+    if (is_wanted_no_more(control)) status = fail_interrupted("the other tasks");
     else wait_for_change(control, INFINITY);
   }
   if (status == FLOW_OK && control->ended) status = fail_ended(control);
@@ -94,6 +100,14 @@ flow_status flow_control_check(flow_control *control, int *culprit)
   if (status != FLOW_OK && *culprit >= 0) flow_fail_field(status, FLOW_ERROR_TASK, *culprit);
   pthread_mutex_unlock(&control->lock);
   return status;
+}
+
+int flow_control_was_preempted(flow_control *control)
+{
+  enter(control);
+  int preempted = control->preempted;
+  pthread_mutex_unlock(&control->lock);
+  return preempted;
 }
 
 int flow_control_has_ended(flow_control *control)
@@ -119,7 +133,7 @@ static flow_status wait_for(flow_control *control, flow_control_call *waiting, f
 {
   flow_control_wake(control);
   while (status == FLOW_OK && !waiting->done && !control->ended) {
-    if (interrupted(control)) status = fail_interrupted("an answer of the chief");
+    if (interrupted(control) || (waiting->meets && is_wanted_no_more(control))) status = fail_interrupted("an answer of the chief");
     else wait_for_change(control, INFINITY);
   }
   flow_control_call **at = &control->calls;
@@ -159,7 +173,7 @@ flow_status flow_control_get(flow_control *control, const char *key, double with
 
 flow_status flow_control_barrier(flow_control *control, const char *name, double within)
 {
-  flow_control_call waiting = { .value = NULL };
+  flow_control_call waiting = { .meets = 1 };
   begin_call(control, &waiting);
   return wait_for(control, &waiting, flow_control_settle(control, flow_protocol_barrier(control->protocol, flow_control_now(),
                                                                                         waiting.request, name, within)));
@@ -178,7 +192,7 @@ flow_status flow_control_goodbye(flow_control *control, int preempted)
   flow_status status = flow_control_settle(control, flow_protocol_goodbye(control->protocol, flow_control_now(), preempted));
   flow_control_wake(control);
   while (status == FLOW_OK && !control->ended) {
-    if (interrupted(control)) status = fail_interrupted("the other tasks, which have not finished");
+    if (is_wanted_no_more(control)) status = fail_interrupted("the other tasks, which have not finished");
     else wait_for_change(control, INFINITY);
   }
   if (status == FLOW_OK && control->ended == FLOW_ACTION_FAILED) status = fail_ended(control);

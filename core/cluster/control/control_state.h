@@ -14,7 +14,7 @@ enum { FLOW_READ_BYTES = 65536 };
 typedef struct flow_control_call {
   struct flow_control_call *next;
   uint32_t    request;
-  int         done;
+  int         done, meets;      /* meets: it waits for other tasks */
   flow_status status;
   char        text[FLOW_MOST_TEXT + 1];
   uint8_t    *value;
@@ -53,7 +53,7 @@ struct flow_control {
   flow_control_call      *calls;
   uint32_t        next_request;
   char            finished[FLOW_TASK_NAME_SIZE + FLOW_ADDRESS_SIZE];     /* a task of the generation that has said goodbye; "": none */
-  int             generation_lives, culprit, ended;
+  int             generation_lives, culprit, preempted, ended;
   flow_generation generation;
   char            verdict[FLOW_MOST_TEXT + 1];   /* why the generation, or everything, ended */
   uint8_t         bytes[FLOW_READ_BYTES];

@@ -7,7 +7,7 @@
 #include "base/status.h"
 
 enum {
-  FLOW_PROTOCOL_VERSION = 2,        /* of messages and of how they are answered */
+  FLOW_PROTOCOL_VERSION = 3,        /* of messages and of how they are answered */
   FLOW_MOST_NAME = 255, FLOW_MOST_TEXT = 1000, FLOW_MOST_VALUE = 65536,      /* bytes of texts without their zero, and of a value */
   FLOW_MOST_MESSAGE = 1 + 48 + 2 * (FLOW_MOST_NAME + 3) + FLOW_MOST_TEXT + 3 + FLOW_MOST_VALUE + 4,
 };
@@ -22,12 +22,12 @@ typedef enum flow_control_kind {
   FLOW_MESSAGE_START,      /* chief: the generation begins; task: who has the state of the highest step */
   FLOW_MESSAGE_PING,       /* both, once a heartbeat; name: what the sender is doing, request: how many common calls it has begun */
   FLOW_MESSAGE_REPORT,     /* member: I cannot go on; text: why; task: a flow_fault */
-  FLOW_MESSAGE_ABORT,      /* chief: the generation is over; task: the culprit, text: what it did */
+  FLOW_MESSAGE_ABORT,      /* chief: the generation is over; task: the culprit, text: what it did, request: whether it was preempted */
   FLOW_MESSAGE_SET,        /* member: store value under name */
   FLOW_MESSAGE_GET,        /* member: the value under name, as soon as there is one */
   FLOW_MESSAGE_ENTER,      /* member: at the barrier of that name */
   FLOW_MESSAGE_RESULT,     /* chief: of one of those; task: a flow_status */
-  FLOW_MESSAGE_GOODBYE,    /* member: done (task 0), or asked to stop (task 1) */
+  FLOW_MESSAGE_GOODBYE,    /* member: done (task 0), or preempted (task 1) */
   FLOW_MESSAGE_FAREWELL,   /* chief: everybody is done */
   FLOW_MESSAGE_FINISHED,   /* chief: that task has said GOODBYE */
   FLOW_MESSAGE_KINDS

@@ -153,11 +153,12 @@ flow_status flow_protocol_started(flow_protocol *protocol, uint64_t generation, 
   return flow_protocol_act(protocol, &action);
 }
 
-flow_status flow_protocol_aborted(flow_protocol *protocol, int culprit, const char *text)
+flow_status flow_protocol_aborted(flow_protocol *protocol, int culprit, const char *text, int preempted)
 {
   protocol->standing = FLOW_WELCOMED;
   FLOW_TRY(fail_requests(protocol, text));
-  const flow_action action = { .kind = FLOW_ACTION_ABORTED, .task = culprit, .generation = protocol->generation, .text = text };
+  const flow_action action = { .kind = FLOW_ACTION_ABORTED, .task = culprit, .request = preempted != 0,
+                               .generation = protocol->generation, .text = text };
   return flow_protocol_act(protocol, &action);
 }
 

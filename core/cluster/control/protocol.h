@@ -83,7 +83,8 @@ void        flow_protocol_calls(flow_protocol *protocol, uint32_t calls);
 /* This process cannot go on: ABORTED follows, with whom the chief holds responsible. Unless it is this process's own fault the chief waits a
  * moment whether another one turns out to be lost. */
 flow_status flow_protocol_report(flow_protocol *protocol, double now, const char *what, flow_fault fault);
-/* No more work here. DONE follows when all tasks have said so; at once if preempted, which ends the generation. */
+/* No more work here. DONE follows when all tasks have said so; at once if preempted (this process is to end, though its work is not done), which
+ * ends the generation. */
 flow_status flow_protocol_goodbye(flow_protocol *protocol, double now, int preempted);
 
 /* ---- actions ------------------------------------------------------------------------------------------------------------------------- */
@@ -93,7 +94,7 @@ typedef enum flow_action_kind {
   FLOW_ACTION_CLOSE,     /* the connection, after what was sent; no event follows */
   FLOW_ACTION_DIAL,      /* the chief's address, in text; connected or closed follows */
   FLOW_ACTION_STARTED,   /* a generation; task: who has the newest state, step: its step */
-  FLOW_ACTION_ABORTED,   /* the generation is over; task: the culprit, text: the sentence */
+  FLOW_ACTION_ABORTED,   /* the generation is over; task: the culprit, text: the sentence, request: 1: it was preempted */
   FLOW_ACTION_RESULT,    /* of a request; status, bytes: a value, text: why it failed */
   FLOW_ACTION_NOTICE,    /* a line for the log */
   FLOW_ACTION_FINISHED,  /* another task has said goodbye: it comes to nothing any more; text: its name */

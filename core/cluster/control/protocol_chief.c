@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "cluster/control/protocol_state.h"
 
+static const char PREEMPTED[] = "was preempted (its process was asked to end, as by SIGTERM)";
 static const double REPORT_GRACE = 0.5;      /* seconds from a report to the verdict: often the culprit's own connection closes meanwhile */
 static const double RECENT_HEARTBEATS = 3;   /* a task that was heard within this many is alive: another process is not the same task */
 
@@ -76,10 +77,11 @@ static flow_status give_up(flow_protocol *protocol, const char *text)
 /* ---- a generation's end -------------------------------------------------------------------------------------------------------------- */
 
 /* The sentence goes to all tasks of the generation, which then may join the next one. */
-static flow_status abort_generation(flow_protocol *protocol, int culprit, const char *text)
+static flow_status abort_generation(flow_protocol *protocol, int culprit, const char *text, int preempted)
 {
   char words[FLOW_LIMIT_TEXT + 64];
-  const flow_control_message message = { .kind = FLOW_MESSAGE_ABORT, .task = culprit, .generation = protocol->generation, .text = text };
+  const flow_control_message message = { .kind = FLOW_MESSAGE_ABORT, .task = culprit, .request = preempted != 0,
+                                         .generation = protocol->generation, .text = text };
   protocol->suspect = -1;
   flow_store_clear(protocol);
   for (int i = 1; i < protocol->tasks; i++) {
@@ -89,13 +91,13 @@ static flow_status abort_generation(flow_protocol *protocol, int culprit, const 
     if (peer->standing == FLOW_RUNNING) peer->standing = peer->connection >= 0 ? FLOW_WELCOMED : FLOW_ABSENT;
     FLOW_TRY(flow_protocol_send(protocol, peer->connection, &message));
   }
-  if (protocol->standing == FLOW_RUNNING) return flow_protocol_aborted(protocol, culprit, text);
+  if (protocol->standing == FLOW_RUNNING) return flow_protocol_aborted(protocol, culprit, text, preempted);
   snprintf(words, sizeof words, "%s has finished, there is no further generation: %s", flow_protocol_task(protocol, 0), text);
   return end_all(protocol, &(flow_control_message){ .kind = FLOW_MESSAGE_REFUSE, .text = words }, FLOW_ACTION_DONE, text);
 }
 
 /* A task is gone. what: "closed its connection", "silent for 10.0 s". Its connection is closed if there still is one. */
-static flow_status lose(flow_protocol *protocol, int task, const char *what)
+static flow_status part_from(flow_protocol *protocol, int task, const char *what, int preempted)
 {
   flow_peer *peer = peer_of(protocol, task);
   int before = peer->standing, connection = peer->connection;
@@ -106,7 +108,7 @@ static flow_status lose(flow_protocol *protocol, int task, const char *what)
     if (newest_step(protocol) >= 0) flow_text_add(&to, " at step %.0f", newest_step(protocol));
     if (peer->doing[0]) flow_text_add(&to, ", in %s", peer->doing);
     if (peer->place[0]) flow_text_add(&to, "; it was %s", peer->place);
-    FLOW_TRY(abort_generation(protocol, task, text));
+    FLOW_TRY(abort_generation(protocol, task, text, preempted));
     if (protocol->standing == FLOW_ENDED) return FLOW_OK;      /* which closed all connections */
   } else if (before != FLOW_FINISHED) {
     FLOW_TRY(flow_protocol_notice(protocol, "%s %s", flow_protocol_task(protocol, task), what));
@@ -115,6 +117,8 @@ static flow_status lose(flow_protocol *protocol, int task, const char *what)
   if (before != FLOW_FINISHED) peer->standing = FLOW_ABSENT;
   return flow_protocol_close(protocol, connection);
 }
+
+static flow_status lose(flow_protocol *protocol, int task, const char *what) { return part_from(protocol, task, what, 0); }
 
 flow_status flow_chief_reported(flow_protocol *protocol, int task, const char *text, flow_fault fault)
 {
@@ -129,7 +133,7 @@ flow_status flow_chief_reported(flow_protocol *protocol, int task, const char *t
   flow_text_add(&to, "%s reports", flow_protocol_task(protocol, task));
   if (step >= 0) flow_text_add(&to, " at step %.0f", step);
   flow_text_add(&to, ": %.700s", text);
-  if (own) return abort_generation(protocol, task, memcpy(words, protocol->report, sizeof words));
+  if (own) return abort_generation(protocol, task, memcpy(words, protocol->report, sizeof words), 0);
   return FLOW_OK;
 }
 
@@ -151,7 +155,7 @@ static flow_status decide(flow_protocol *protocol)
   }
   if (late > 4) flow_text_add(&to, " and %d more", late - 4);
   flow_text_add(&to, "%s%.700s", late ? " did not come: " : "", protocol->report);
-  return abort_generation(protocol, late ? culprit : protocol->suspect, text);
+  return abort_generation(protocol, late ? culprit : protocol->suspect, text, 0);
 }
 
 /* ---- a generation's beginning -------------------------------------------------------------------------------------------------------- */
@@ -299,9 +303,10 @@ flow_status flow_chief_goodbye(flow_protocol *protocol, int task, int preempted)
   int now_running = running(protocol);
   int *standing = task == 0 ? &protocol->standing : &protocol->peers[task].standing;
   if (!now_running || preempted || *standing != FLOW_RUNNING) {
-    if (task > 0) return lose(protocol, task, preempted ? "was asked to stop" : "left");
-    snprintf(text, sizeof text, "%s was asked to stop at step %.0f", flow_protocol_task(protocol, 0), protocol->step);
-    const flow_control_message over = { .kind = FLOW_MESSAGE_ABORT, .task = 0, .generation = protocol->generation, .text = text };
+    if (task > 0) return part_from(protocol, task, preempted ? PREEMPTED : "left", preempted);
+    snprintf(text, sizeof text, "%s %s at step %.0f", flow_protocol_task(protocol, 0), PREEMPTED, protocol->step);
+    const flow_control_message over = { .kind = FLOW_MESSAGE_ABORT, .task = 0, .request = preempted != 0,
+                                        .generation = protocol->generation, .text = text };
     return end_all(protocol, &over, FLOW_ACTION_DONE, "");
   }
   *standing = FLOW_FINISHED;
@@ -411,7 +416,7 @@ static flow_status wake_up(flow_protocol *protocol, double slept)
   for (int i = 0; i < protocol->stranger_count; i++) protocol->strangers[i].since = protocol->now;
   if (slept + protocol->options.heartbeat < protocol->options.dead_after || !running(protocol)) return FLOW_OK;
   snprintf(text, sizeof text, "%s stood still for %.1f s at step %.0f", flow_protocol_task(protocol, 0), slept, protocol->step);
-  return abort_generation(protocol, 0, text);
+  return abort_generation(protocol, 0, text, 0);
 }
 
 flow_status flow_chief_timer(flow_protocol *protocol, double slept)

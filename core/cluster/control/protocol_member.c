@@ -55,7 +55,7 @@ flow_status flow_member_closed(flow_protocol *protocol, const char *why)
   flow_text to = flow_text_into(text, sizeof text);
   flow_text_add(&to, "%s %.400s", flow_protocol_task(protocol, 0), why);
   if (protocol->step >= 0) flow_text_add(&to, " at step %.0f of %s", protocol->step, flow_protocol_task(protocol, protocol->self));
-  flow_status status = flow_protocol_aborted(protocol, 0, text);
+  flow_status status = flow_protocol_aborted(protocol, 0, text, 0);
   protocol->standing = FLOW_ABSENT;
   return status;
 }
@@ -84,7 +84,7 @@ static flow_status leave_generation(flow_protocol *protocol, const flow_control_
     return flow_protocol_end(protocol, FLOW_ACTION_DONE, message->text);
   }
   if (protocol->standing != FLOW_RUNNING || message->generation != protocol->generation) return FLOW_OK;
-  return flow_protocol_aborted(protocol, message->task, message->text);
+  return flow_protocol_aborted(protocol, message->task, message->text, message->request == 1);
 }
 
 static flow_status finish(flow_protocol *protocol, int kind, const char *text)

@@ -100,7 +100,7 @@ flow_status flow_protocol_notice(flow_protocol *protocol, const char *format, ..
 flow_status flow_protocol_end(flow_protocol *protocol, int kind, const char *text);
 flow_status flow_protocol_started(flow_protocol *protocol, uint64_t generation, int source, double step);
 /* Ends this process's part of the generation: ABORTED, and a failed RESULT for each open request. */
-flow_status flow_protocol_aborted(flow_protocol *protocol, int culprit, const char *text);
+flow_status flow_protocol_aborted(flow_protocol *protocol, int culprit, const char *text, int preempted);
 /* Until when this process waits for a generation. Who has reached the chief leaves the verdict to it, which knows who is missing. */
 double flow_protocol_deadline(const flow_protocol *protocol);
 /* FINISHED. Where memory is out it is left unsaid: this process would only wait longer. */

@@ -346,6 +346,14 @@ flow_status flow_worker_goodbye(flow_worker *worker)
   return FLOW_OK;
 }
 
+flow_status flow_worker_preempt(flow_worker *worker)
+{
+  if (!worker) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_worker_preempt: worker is NULL");
+  return worker->control ? flow_control_goodbye(worker->control, 1) : FLOW_OK;
+}
+
+int flow_worker_was_preempted(flow_worker *worker) { return worker && worker->control && flow_control_was_preempted(worker->control); }
+
 /* ---- what is known without asking the others ----------------------------------------------------------------------------------------- */
 
 int flow_worker_count(const flow_worker *worker) { return worker ? worker->exchange.workers : 1; }

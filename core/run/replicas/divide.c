@@ -27,14 +27,14 @@ static const char *difference(const flow_run_announcement *own, const flow_run_a
   return NULL;
 }
 
-/* Tells the other workers what this one has and wants; *before: rows of those in front of it. */
-static flow_status agree(flow_replica_set *set, int64_t rows, int64_t *before)
+/* Tells the other workers what this one has, and whether it wants to stop; *before: rows of those in front of it. */
+static flow_status agree(flow_replica_set *set, int64_t rows, int stop, int64_t *before)
 {
   flow_exchange *exchange = set->exchange;
   flow_run_announcement own = { .rows = rows, .plan = set->plan_key, .step = set->run.given.step, .region = set->region.number,
                             .shares_rows = set->shares_rows,
-                            .stop_requested = set->stop_requested || flow_interrupted(set->run.context), .division = set->division,
-                            .rerecord = set->rerecord };
+                            .stop_requested = set->stop_requested || flow_interrupted(set->run.context) || stop,
+                            .division = set->division, .rerecord = set->rerecord };
   if (exchange->progress) exchange->progress(exchange, own.step);
   FLOW_TRY(exchange->all_gather(exchange, &own, sizeof own, set->announcements));
   int64_t total = 0;
@@ -104,7 +104,7 @@ flow_status flow_replica_set_divide(flow_replica_set *set, int64_t rows)
   int first = set->exchange && set->shares_rows ? set->exchange->worker * set->count : 0;
   set->run.global_rows = rows;
   set->division = (uint64_t)rows;
-  if (set->exchange) FLOW_TRY(agree(set, rows, &before));
+  if (set->exchange) FLOW_TRY(agree(set, rows, flow_preempted(set->run.context), &before));
   int64_t gathered = most_rows(set, part);
   FLOW_TRY(make_room(set, gathered));
   for (int r = 0; r < set->count; r++) {
@@ -124,7 +124,7 @@ flow_status flow_replica_set_divide_each(flow_replica_set *set, const int64_t *r
     set->division = flow_mix(set->division, (uint64_t)rows[r]);
   }
   set->run.global_rows = total;
-  if (set->exchange) FLOW_TRY(agree(set, total, &before));
+  if (set->exchange) FLOW_TRY(agree(set, total, 0, &before));
   for (int r = 0; r < set->count; r++) {
     FLOW_TRY(take_part(set->replicas[r], 0, rows[r], before));
     before += rows[r];

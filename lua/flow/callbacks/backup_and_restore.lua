@@ -77,9 +77,9 @@ function BackupAndRestore:set_state(state) self._seen = state.seen end
 
 -- Brings this process to where the newest backup stands; returns its path. nil: there is none, or what is wrong with all.
 local function restore(self, run)
-  if run.batch == 0 then self._manager = new_manager(self) end
+  if not run.begun then self._manager = new_manager(self) end
   if not self._manager.latest_checkpoint then return nil end
-  if run.batch == 0 then fit_position.prepare(run) end
+  if not run.begun then fit_position.prepare(run) end
   local path, problem = self._manager:_restore_sound()
   if path then return path end
   log.warning("BackupAndRestore: no backup in %s can be used, training begins from the start (%s)", self._folder, tostring(problem))
@@ -98,13 +98,13 @@ local function restore_all(self, run, worker)
   if worker.rank == 0 and not ok then error(path, 0) end
   if told:find("^no ") then raise("BackupAndRestore: the chief could not restore: %s", told:sub(4)) end
   if told == "ok " then return nil end
-  if worker.rank > 0 and run.batch == 0 then fit_position.prepare(run) end
+  if worker.rank > 0 and not run.begun then fit_position.prepare(run) end
   self._checkpoint:_share(worker)
   return told:sub(4)
 end
 
 function BackupAndRestore:_resume(run)
-  local worker, begun = workers.of(run.model), run.batch > 0
+  local worker, begun = workers.of(run.model), run.begun
   if not begun then self._checkpoint, self._seen, self._worker = new_checkpoint(self, run), 0, worker or false end
   local path
   if worker then path = restore_all(self, run, worker) else path = restore(self, run) end
@@ -128,6 +128,16 @@ end
 
 function BackupAndRestore:_after_epoch(run)
   if self._frequency == "epoch" then save(self, run) end
+end
+
+-- This process is to end soon, or another worker's. A backup that cannot be made does not keep it from that: the one before is there.
+function BackupAndRestore:_before_end(run)
+  local ok, problem = pcall(function()
+    save(self, run)
+    saving.once(self._worker, WHAT, function() self._manager:sync() end, "backup")
+  end)
+  if ok then log.info("BackupAndRestore: saved after batch %d of epoch %d, before the process ends", run.batch, run.epoch + 1)
+  else log.warning("BackupAndRestore: no backup before the process ends: %s", tostring(problem)) end
 end
 
 -- All workers have ended their last epoch.

@@ -1,5 +1,5 @@
 -- cli/main.lua: the command line of the flowlua program. bindings/cli/main.c calls it with what only C can do (host.arm,
--- host.watch, host.isatty) and the arguments; it returns the exit code.
+-- host.take_termination, host.watch, host.isatty) and the arguments; it returns the exit code.
 --
 -- The room: the program flowlua. May use: train, init.
 
@@ -59,26 +59,26 @@ local function traceback(message)
   return { text = tostring(message), trace = tostring(message) .. frames }
 end
 
+local PREEMPTED = 128 + 15      -- the exit code after SIGTERM, as a shell counts
 local registry = debug.getregistry()
 local failure_text      -- of the last call that failed
 
--- Calls f(...) with Ctrl-C armed. Returns nil, or the exit code with which the program ends.
+-- Calls f(...) with Ctrl-C and SIGTERM taken. Returns nil, or the exit code with which the program ends.
 local function call(host, f, ...)
   host.arm()
+  host.take_termination(true)
   local arguments = { n = select("#", ...), ... }
   local ok, failure = xpcall(function() f(unpack(arguments, 1, arguments.n)) end, traceback)
+  host.take_termination(false)
   if ok then return nil end
   if is_exit(failure) then
     print(failure.text)
     return failure.code
   end
   failure_text = failure.text
-  if failure.text == registry["flowlua.interruption"] then
-    complain("interrupted")
-    return 130
-  end
-  complain(failure.trace)
-  return 1
+  local interrupted, preempted = failure.text == registry["flowlua.interruption"], native.preempted()
+  complain(not interrupted and failure.trace or preempted and "ended by SIGTERM" or "interrupted")
+  return preempted and PREEMPTED or interrupted and 130 or 1
 end
 
 -- Runs a loaded chunk as a script: global arg as in lua, its entries as `...`.
@@ -202,10 +202,11 @@ local function run(host, list)
   return interactive(host)
 end
 
--- 130 where an interrupt cut a fit short and the script came to its end all the same: nobody shall take what it has saved for the result of
+-- 130 (143) where an interrupt (SIGTERM) cut a fit short and the script came to its end all the same: nobody shall
+-- take what it has saved for the result of
 -- a whole training. A script that knows better says os.exit(0).
 local function code_at_end(code)
-  return code == 0 and registry["flowlua.cut"] and 130 or code
+  return code == 0 and (native.preempted() and PREEMPTED or registry["flowlua.cut"] and 130) or code
 end
 
 -- What is to be done at the end of the program is done also when a script ends it by os.exit.

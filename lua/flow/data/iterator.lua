@@ -127,6 +127,13 @@ function Iterator:save()
   return native.text(C.flow_iterator_save, handle_of(self))
 end
 
+-- The same, as if so many elements fewer had been delivered.
+function Iterator:_save_before(back)
+  local text = self:save()
+  local head, delivered, rest = text:match("^(%S+ %x+ )(%d+)(.*)$")      -- format, pipeline, position, draws (core/data/iterator.c)
+  return ("%s%.0f%s"):format(head, delivered - back, rest)
+end
+
 -- Goes to a position that an iterator of an equal pipeline saved, in this process or another.
 function Iterator:restore(position)
   if type(position) ~= "string" then raise("restore: a position is a text of save(), got %s", errors.describe(position)) end

@@ -13,15 +13,32 @@ function workers.of(model)
   return p and p.workers > 1 and p.strategy._worker or nil
 end
 
--- Whether one of the workers says so; of two questions at once.
-function workers.any(model, first, second)
-  local worker = workers.of(model)
-  if not worker then return first, second end
-  local some_first, some_second = false, false
-  for _, said in ipairs(worker:gather_numbers((first and 1 or 0) + (second and 2 or 0))) do
-    some_first, some_second = some_first or said % 2 == 1, some_second or said >= 2
+-- Whether one of the workers says so; of up to three questions at once.
+function workers.any(model, ...)
+  local worker, questions, number = workers.of(model), { ... }, 0
+  if not worker then return ... end
+  for i = 1, 3 do number = number + (questions[i] and 2 ^ (i - 1) or 0) end
+  local some = { false, false, false }
+  for _, said in ipairs(worker:gather_numbers(number)) do
+    for i = 1, 3 do some[i] = some[i] or math.floor(said / 2 ^ (i - 1)) % 2 == 1 end
   end
-  return some_first, some_second
+  return some[1], some[2], some[3]
+end
+
+-- All workers know that one of them is to end soon (native.preempted): it leaves, the others learn of it as of one that is lost. what: what
+-- it was that ended early. Raises on all; in a process that is alone, too.
+function workers.part(model, what, ...)
+  local worker = workers.of(model)
+  if worker and not native.preempted() then worker:await_end() end
+  if worker then model._placement.strategy:_leave(false) end
+  native.raise_interrupted(what .. ": this process was asked to end", ...)
+end
+
+-- After a loop over a step's batches that ended for the worker that wished it: raises unless they all ran.
+function workers.check_stop(model, step, what)
+  if not (workers.of(model) and step and step.instance) or C.flow_instance_stop_wished(step.instance) == 0 then return end
+  if workers.any(model, native.preempted()) then workers.part(model, what) end
+  native.raise_interrupted("%s: a worker was interrupted", what)
 end
 
 -- The rows that all workers computed of one batch, in the order of the data: every worker did a part of it.

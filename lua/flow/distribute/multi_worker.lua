@@ -154,9 +154,11 @@ end
 function MultiWorker:_leave(orderly, why)
   if not self._worker then return end
   at_exit.remove(self)
-  if orderly and recovery.of(self) then recovery.finish(self._recovery, self) end
+  local ok, problem = true, why
+  if orderly and recovery.of(self) then ok, problem = pcall(recovery.finish, self._recovery, self) end
   rawset(self._placement, "closed", true)
-  self._worker:close(orderly, why)
+  self._worker:close(orderly and ok, problem)
+  if not ok then error(problem, 0) end
 end
 
 -- Says goodbye to the other workers. Models of the strategy cannot train any more; at the end of the program it happens by itself.

@@ -62,11 +62,12 @@ end
 -- Waits for the next generation. step: of this worker's state, -1: it has none; problem: why it is needed.
 local function rejoin(self, strategy, step, problem)
   local worker = strategy._worker
-  if self.left == 0 then
+  local preempted = worker:was_preempted()
+  if self.left == 0 and not preempted then
     log.warning("%d workers have come back already, which is what max_restarts allows", self.most)
     error(problem, 0)
   end
-  self.left = self.left - 1
+  if not preempted then self.left = self.left - 1 end
   local told = native.string(C.flow_last_error())
   if C.flow_worker_check(worker.handle) ~= 0 then told = native.string(C.flow_last_error()) end
   log.warning("%s; waiting until it is there again", told)

@@ -87,13 +87,15 @@ function Worker:with_speaker(rank, f, ...)
   if not ok then error(problem, 0) end
 end
 
--- Leaves the cluster: orderly, or so that the others see a task that was lost; why (or nil): what they are told of it.
+-- Leaves the cluster: orderly, or so that the others see a task that was lost; why (or nil): what they are told of it; that it was
+-- preempted, if this process is to end.
 function Worker:close(orderly, why)
   local handle = self._handle
   if not handle then return end
   rawset(self, "_handle", false)
   native.gc(handle, nil)
-  if why and not orderly then C.flow_worker_fail(handle, why:match("^[^\n]*")) end
+  if not orderly and native.preempted() then C.flow_worker_preempt(handle)
+  elseif why and not orderly then C.flow_worker_fail(handle, why:match("^[^\n]*")) end
   local status = orderly and C.flow_worker_goodbye(handle) or 0
   local text = status ~= 0 and native.string(C.flow_last_error())
   C.flow_worker_close(handle)
@@ -113,6 +115,18 @@ end
 
 function Worker:barrier(name)
   check(C.flow_worker_barrier(handle_of(self), name))
+end
+
+-- Waits until the generation is over, since another worker is about to leave it, and raises why.
+function Worker:await_end()
+  local status
+  repeat status = C.flow_worker_barrier(handle_of(self), "a worker that is preempted") until status ~= C.FLOW_TIMED_OUT
+  check(status)
+end
+
+-- Whether the generation is over since another worker was preempted, and not lost.
+function Worker:was_preempted()
+  return C.flow_worker_was_preempted(handle_of(self)) ~= 0
 end
 
 local function bytes_of(pointer)

@@ -32,8 +32,8 @@ Callback.params = false
 Callback.get_state = false
 Callback.set_state = false
 -- Of fit, for BackupAndRestore, with the run (train/fit_position.lua): after on_train_begin, and after on_epoch_begin of an epoch
--- that has begun before; when all callbacks have had the hook of a batch, of an epoch, of the end.
-for _, hook in ipairs { "_resume", "_after_batch", "_after_epoch", "_after_train" } do Callback[hook] = false end
+-- that has begun before; when all callbacks have had the hook of a batch, of an epoch, of the end; when a worker is to end in the middle.
+for _, hook in ipairs { "_resume", "_after_batch", "_after_epoch", "_after_train", "_before_end" } do Callback[hook] = false end
 -- Of those that write files all along (distribute/saving.lua): _path() says where to; _silent: another worker writes it.
 Callback._path, Callback._silent = false, false
 Callback._draws_bar = false      -- whether it draws the bar, so that the loop draws none

@@ -11,6 +11,7 @@ local data = require "flow.data"
 local Iterator = require "flow.data.iterator"
 local tensor = require "flow.tensor"
 local datasets = require "flow.distribute.dataset"
+local workers = require "flow.distribute.model_workers"
 local resident = require "flow.train.device_data"
 
 local C, raise = native.C, errors.raise
@@ -85,6 +86,7 @@ function Feed.new(model, kind, what, dataset, limit)
     mark = false,         -- of a run that goes on when a worker was lost: position at which the present epoch began; marks: those of all
     marks = false,        -- workers, where each reads data of its own
     ran = 0,              -- batches since then
+    unrun = 0,            -- batches that were read after the last one that ran
     later = false,        -- how passes drew before the one that is about to begin
     seen = false,         -- shapes of the last batch that a step was made for
   }, Feed)
@@ -119,7 +121,7 @@ local function open(self)
   end
   rawset(self.dataset, "_last", self.iterator)
   if self.pending then self.iterator:restore(self.pending) end
-  self.pending = false
+  self.pending, self.unrun = false, 0
 end
 
 -- Begins a new pass over the data.
@@ -133,8 +135,9 @@ end
 -- Where the feed stands, for set_state in another process. begun: an epoch is under way; else what counts is how the next pass begins,
 -- unless epochs follow each other in one pass.
 function Feed:state(begun)
+  if self.later and not begun then return { position = self.later, rows = 0, open = false } end      -- the pass under way begins again
   if self.iterator and not self.ended and (begun or self.limit) then
-    return { position = self.iterator:save(), rows = self.rows, open = true }
+    return { position = self.iterator:_save_before(self.unrun), rows = self.rows, open = true }
   end
   if self.pending then return { position = self.pending, rows = self.rows, open = false } end
   return { position = Iterator._look(self.dataset), rows = self.rows, open = false }
@@ -159,6 +162,7 @@ end
 
 -- An epoch begins here: from now on batches are counted. exchange(text): the texts of all workers, in their order.
 function Feed:set_mark(exchange)
+  if not self.iterator then return end      -- a backup says that all of its batches ran
   local mark = self.iterator:save()
   local marks = self.own and exchange(mark)
   self.mark, self.marks, self.ran = mark, marks, 0
@@ -304,7 +308,7 @@ end
 
 local function loop(self, seed, number, count, watch, outputs, collect)
   local iterator = self.iterator
-  local batch = 0      -- that ran
+  local batch, read = 0, 0      -- that ran; that were read
 
   -- Some ran. Returns whether to end.
   local function note(ran, rows)
@@ -317,7 +321,8 @@ local function loop(self, seed, number, count, watch, outputs, collect)
   -- Runs what was gathered. Returns a status, and whether to end.
   local function flush()
     local status, ran, rows = run_numbers(self, seed, number + batch)
-    return status, ran > 0 and note(ran, rows)
+    local stop = ran > 0 and note(ran, rows)
+    return status, stop or self.step and self.step.instance and C.flow_instance_stop_wished(self.step.instance) ~= 0
   end
 
   -- Gathers the element after the others. Returns a status.
@@ -348,15 +353,17 @@ local function loop(self, seed, number, count, watch, outputs, collect)
     return 0, note(1, rows)
   end
 
-  while batch < count do
+  -- Takes the next batch. Returns a status, and whether to end.
+  local function go_on()
     local status, stop = 0, false
     if not self.exhausted then
       status = iterator:_pull()
       self.exhausted = status == 0 and iterator._element.count == 0
+      read = read + (self.exhausted and 0 or 1)
     end
     if status ~= 0 then
       local before = flush()
-      return before ~= 0 and before or status, batch
+      return before ~= 0 and before or status
     end
     if iterator._element.numbers == 1 then
       status = gather(iterator._element)
@@ -365,9 +372,20 @@ local function loop(self, seed, number, count, watch, outputs, collect)
     else
       status, stop = run_one()
     end
-    if status ~= 0 or stop then return status, batch end
+    return status, stop
   end
-  return 0, batch
+
+  local alone, status, stop = not workers.of(self.model), 0, false
+  while batch < count and status == 0 and not stop do
+    if alone and native.preempted() then
+      status, stop = flush()
+      status = status == 0 and C.FLOW_INTERRUPTED or status
+    else
+      status, stop = go_on()
+    end
+  end
+  self.unrun = math.max(read - batch, 0)
+  return status, batch
 end
 
 -- Runs up to `count` batches; number: of the first step; watch: of batch_watch.lua, or nil. Returns a status, the number of batches that

@@ -22,6 +22,7 @@ local together = require "flow.train.sync_start"
 local fit_recovery = require "flow.train.fit_recovery"
 local workers = require "flow.distribute.model_workers"
 local executions = require "flow.train.batch_watch"
+local validation_epochs = require "flow.train.validation_epochs"
 local predictions = require "flow.train.predictions"
 local named_data = require "flow.model.named_data"
 
@@ -56,16 +57,6 @@ local function check_call(what, options)
   training.check_return_dict(what, options.return_dict)
 end
 
--- validation_freq: every so many epochs, or a list of epochs counted from 1.
-local function check_frequency(value)
-  for _, epoch in ipairs(type(value) == "table" and value or {}) do
-    if type(epoch) ~= "number" or epoch < 1 or epoch ~= math.floor(epoch) then
-      raise("fit: an entry of validation_freq is a whole number from 1, got %s", errors.describe(epoch))
-    end
-  end
-  return value
-end
-
 -- What fit keeps of its options, with the defaults that depend on others.
 local function read_fit_options(options, rows)
   local steps_per_epoch = options.steps_per_epoch
@@ -73,7 +64,7 @@ local function read_fit_options(options, rows)
   return {
     batch_size = size, steps_per_epoch = steps_per_epoch, shuffle = options.shuffle, callbacks = options.callbacks,
     epochs = options.epochs, initial_epoch = options.initial_epoch, verbose = progress.verbosity(options.verbose),
-    validation_freq = check_frequency(options.validation_freq), validation_steps = options.validation_steps,
+    validation_freq = validation_epochs.check(options.validation_freq), validation_steps = options.validation_steps,
     validation_batch_size = options.validation_batch_size or size,
   }
 end
@@ -144,7 +135,7 @@ local function batch_count(pass, start)
 end
 
 local function was_interrupted(status)
-  if status ~= C.FLOW_INTERRUPTED and (status ~= 0 or not native.interrupted()) then return false end
+  if status ~= C.FLOW_INTERRUPTED and (status ~= 0 or not (native.interrupted() or native.preempted())) then return false end
   native.clear_interrupt()
   return true
 end
@@ -230,7 +221,7 @@ end
 local function open_epoch(run)
   local recovers = run.recovery
   if recovers then
-    recovers:hold_pass(function()
+    fit_position.hold_pass(run, function()
       begin_epoch(run.train)
       recovers:mark_epoch()
     end)
@@ -239,6 +230,12 @@ local function open_epoch(run)
   end
   run.begun = true
   fit_position.set_origin(run)
+end
+
+-- A worker is to end soon, which all know now: what was learnt is saved where a callback does it, and the worker leaves. Raises on all.
+local function make_way(model, run)
+  run.list:call("_before_end", run)
+  workers.part(model, "fit, after batch %d of epoch %d", run.batch, run.epoch + 1)
 end
 
 -- One epoch of training, or the rest of it. Returns how many batches it has, whether it was interrupted, and whether on this worker.
@@ -252,19 +249,12 @@ local function train_epoch(model, run, bar)
     interrupted, done = run_batches(model, pass, "train", run.list, bar, model._train_steps, stops, run)
   end
   if pass.feed and pass.limit and start + done < pass.limit and pass.feed.ended then warn_of_end() end
+  local stop, some_interrupted, some_preempted = workers.any(model, model.stop_training, interrupted, native.preempted())
+  if some_preempted then make_way(model, run) end
   run.trained = true
-  local stop, some_interrupted = workers.any(model, model.stop_training, interrupted)
   if stop and not model.stop_training then log.info("fit: another worker asked to stop") end
   if stop or some_interrupted then rawset(model, "stop_training", true) end
   return start + done, some_interrupted, interrupted
-end
-
-local function validates(frequency, epoch)
-  if type(frequency) == "number" then return (epoch + 1) % frequency == 0 end
-  for _, wanted in ipairs(frequency) do
-    if wanted == epoch + 1 then return true end
-  end
-  return false
 end
 
 local function run_fit(model, data, validation, options)
@@ -298,11 +288,10 @@ local function run_fit(model, data, validation, options)
     if run.batch == 0 and not run.trained then training.reset(model) end
     if not run.hooked then
       list:call("on_epoch_begin", epoch, {})
-      if run.batch > 0 then      -- of a backup: what these hooks do was done when the epoch began
+      if run.begun then      -- of a backup: what these hooks do was done when the epoch began
         list:call("_resume", run)
         rawset(model, "stop_training", run.stopped)
         if run.recovery then run.recovery:mark_epoch() end
-        run.begun = true
       end
       run.hooked = true
     end
@@ -313,13 +302,15 @@ local function run_fit(model, data, validation, options)
     run.results = run.results or training.results(model)      -- validation counts with the same means
     local logs = {}
     for key, value in pairs(run.results) do logs[key] = value end
-    if test and validates(options.validation_freq, epoch) and not interrupted then
+    if test and validation_epochs.has(options.validation_freq, epoch) and not interrupted then
       local results
       local function validate()
+        local preempted
         here, results = test_pass(model, test, list, silent)
-        interrupted = workers.any(model, here)
+        interrupted, preempted = workers.any(model, here, native.preempted())
+        if preempted then make_way(model, run) end
       end
-      if run.recovery then run.recovery:hold_pass(validate) else validate() end
+      fit_position.hold_pass(run, validate)
       if interrupted then rawset(model, "stop_training", true) end
       for key, value in pairs(not interrupted and results or {}) do logs["val_" .. key] = value end      -- a part of the data gives none
     end
@@ -335,7 +326,9 @@ local function run_fit(model, data, validation, options)
       log.info("fit: %s after batch %d of the epoch; what was learnt and the History are kept", here and "interrupted"
         or "another worker was interrupted", done)
     end
-    return not workers.any(model, model.stop_training)
+    local stop, preempted = workers.any(model, model.stop_training, native.preempted())
+    if preempted then make_way(model, run) end
+    return not stop
   end
 
   repeat
@@ -418,6 +411,7 @@ function Model:evaluate(options)
     local list = callback.list(options.callbacks, self, { steps = count, verbose = verbose })
     local bar = progress.new(list:has("_draws_bar") and 0 or verbose, count)
     local interrupted, results = test_pass(self, pass, list, bar)
+    workers.check_stop(self, pass.step or pass.feed.step, "evaluate")
     if interrupted then native.raise_interrupted("evaluate: interrupted") end
     bar:finish(results)
     return results
@@ -446,6 +440,7 @@ local function run_predict(self, data, size, limit, list, bar)
     C.flow_instance_scalars(step.instance, training.seed(self), 0, first)
     local pointers, inputs = native.pointers(views)
     native.check(C.flow_instance_run(context, step.instance, pointers, inputs, made.outputs))
+    workers.check_stop(self, step, "predict")
     made:add(n)
     if watch then watch.after(batch, n) else bar:advance(1, n) end
   end
@@ -464,6 +459,7 @@ local function predict_feed(self, feed, list, bar)
   end
   feed:restart()
   native.check((feed:run(0, count, nil, made.outputs, collect)))
+  workers.check_stop(self, feed.step, "predict")
   if watch then watch.finish() end
   feed:close()
   if batch == 0 then raise("predict: the dataset has no batches") end

@@ -103,6 +103,15 @@ local function restore_pass(model, what, pass, state)
   if pass.feed then restore_feed(model, what, pass.feed, state.feed) else restore_source(pass.source, state.source) end
 end
 
+-- Calls f, which begins a pass over data, or makes a whole one. If it fails, that pass is to begin again, in the same order.
+function position.hold_pass(run, f)
+  local feeds = {}
+  for _, pass in pairs { run.train, run.test } do feeds[#feeds + 1] = pass.feed end
+  for _, feed in ipairs(feeds) do feed:hold(true) end
+  f()
+  for _, feed in ipairs(feeds) do feed:hold(false) end
+end
+
 ---- the whole -------------------------------------------------------------------------------------------------------------------
 
 -- Everything as a table that state_codec.lua can write. Of several workers all call this at once; what the chief's says holds for all:
@@ -110,9 +119,10 @@ end
 function position.get_state(run)
   local model = run.model
   return {
-    epoch = run.epoch, batch = run.batch, logs = run.logs, stopped = model.stop_training, seed = rawget(model, "_seed"),
+    epoch = run.epoch, batch = run.batch, begun = run.begun, trained = run.trained, results = run.results,
+    logs = run.logs, stopped = model.stop_training, seed = rawget(model, "_seed"),
     steps = model._train_steps + run.pending, traces = model._trace_states, callbacks = callbacks_state(run.list),
-    train = pass_state(model, run.train, run.pending, run.batch > 0), test = pass_state(model, run.test, 0, false),
+    train = pass_state(model, run.train, run.pending, run.begun), test = pass_state(model, run.test, 0, false),
   }
 end
 
@@ -122,6 +132,7 @@ function position.set_state(run, state)
   restore_pass(model, "validation", run.test, state.test)
   restore_callbacks(run.list, state.callbacks)
   run.epoch, run.batch, run.pending, run.logs, run.stopped = state.epoch, state.batch, 0, state.logs, state.stopped
+  run.begun, run.trained, run.results = state.begun or state.batch > 0, state.trained or false, state.results or false
   rawset(model, "_seed", state.seed)
   rawset(model, "_train_steps", state.steps)
   rawset(model, "_trace_states", state.traces)

@@ -97,15 +97,6 @@ function Recovery:run_epoch(f)
   return recovery.run(self.own, self.strategy, self.stretch, f)
 end
 
--- Calls f, which begins a pass over data, or makes a whole one. If a worker is lost meanwhile that pass begins again, in the same order.
-function Recovery:hold_pass(f)
-  local feeds = {}
-  for _, pass in pairs { self.run.train, self.run.test } do feeds[#feeds + 1] = pass.feed end
-  for _, feed in ipairs(feeds) do feed:hold(true) end
-  f()
-  for _, feed in ipairs(feeds) do feed:hold(false) end
-end
-
 -- The data of an epoch is open. Where workers read data of their own, all know the place of each, so that one who comes back finds its own.
 function Recovery:mark_epoch()
   local feed, worker = self.run.train.feed, workers.of(self.run.model)
