@@ -93,6 +93,14 @@ static int field_boolean(lua_State *L, int table, const char *name)
   return value;
 }
 
+/* The text of a field, NULL if it is not there; it stays on the stack. */
+static const char *keep_text(lua_State *L, int table, const char *name, size_t *bytes)
+{
+  luaL_checkstack(L, 4, "too many tasks");
+  lua_getfield(L, table, name);
+  return lua_tolstring(L, -1, bytes);
+}
+
 static int field_descriptor(lua_State *L, int table, const char *name)
 {
   lua_getfield(L, table, name);
@@ -203,6 +211,8 @@ static const char *take_task(lua_State *L, int table, char *const *without, supe
   task->start.arguments = take_list(L, table, "arguments");
   task->start.environment = take_environment(L, table, without);
   task->start.listens = field_descriptor(L, table, "listens");
+  task->start.input = keep_text(L, table, "input", &task->start.input_bytes);
+  task->remote.host = keep_text(L, table, "host", NULL);
   task->decides = field_boolean(L, table, "decides");
   task->tag_spaces = field_boolean(L, table, "tag_spaces");
   task->signals_children = field_boolean(L, table, "signals_children");
@@ -245,11 +255,37 @@ static int run_supervised(lua_State *L)
   return lost ? fail(L, lost, strerror(reason)) : 1;
 }
 
+/* The names of the environment's variables that begin with one of the given texts, as a list. */
+static int list_variables(lua_State *L)
+{
+  int count = lua_gettop(L), found = 0;
+  lua_newtable(L);
+  for (char **entry = environ; *entry; entry++) {
+    const char *equals = strchr(*entry, '=');
+    for (int i = 1; equals && i <= count; i++) {
+      const char *prefix = luaL_checkstring(L, i);
+      if (strncmp(*entry, prefix, strlen(prefix)) != 0) continue;
+      lua_pushlstring(L, *entry, (size_t)(equals - *entry));
+      lua_rawseti(L, -2, ++found);
+      break;
+    }
+  }
+  return 1;
+}
+
+static int current_folder(lua_State *L)
+{
+  char path[4096];
+  if (!getcwd(path, sizeof path)) return fail(L, "the current folder", strerror(errno));
+  lua_pushstring(L, path);
+  return 1;
+}
+
 void launch_add_functions(lua_State *L)
 {
   static const luaL_Reg functions[] = {
     { "listen", listen_on }, { "random", random_text }, { "make_folder", make_folder },
-    { "program", program }, { "supervise", run_supervised }, { NULL, NULL },
+    { "program", program }, { "variables", list_variables }, { "folder", current_folder }, { "supervise", run_supervised }, { NULL, NULL },
   };
   for (const luaL_Reg *entry = functions; entry->name; entry++) {
     lua_pushcfunction(L, entry->func);

@@ -9,11 +9,13 @@
  *   random(bytes)         this many random bytes in hexadecimal
  *   make_folder(path)     with the folders it is in: true; nil and a sentence
  *   program()             the path of this program
+ *   variables(prefixes...) names of this process's variables that begin with one of these, as a list
+ *   folder()              the current folder; nil and a sentence
  *   supervise { kill_after =, without =, tasks = { { name =, arguments = {}, environment = {}, listens =, log =, decides =,
- *               ranks = { { name =, log = } }, tag_spaces =, signals_children = } } }
+ *               ranks = { { name =, log = } }, tag_spaces =, signals_children =, input =, host = } } }
  *                         supervise.h: the exit code; nil and a sentence if it did not begin. `environment` is set on top of this process's,
  *                         false removes a variable, and all whose names begin with one of the texts in `without` are left out. `log` is the
- *                         path of a file for what the task writes. */
+ *                         path of a file for what the task writes. With `host` the program is ssh, and `input` the order of remote.h. */
 void launch_add_functions(lua_State *L);
 
 #endif

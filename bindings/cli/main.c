@@ -5,6 +5,7 @@
 #include "../flow_lua.h"
 #include "launch.h"
 #include "rank.h"
+#include "remote.h"
 #include <lauxlib.h>
 #include <luajit.h>
 #include <lualib.h>
@@ -123,6 +124,7 @@ static int run_protected(lua_State *L)
 int main(int argc, char **argv)
 {
   if (argc > 2 && strcmp(argv[1], "--rank") == 0) return rank_run(argv + 2);
+  if (argc == 2 && strcmp(argv[1], "--remote") == 0) return remote_run();
   lua_State *L = luaL_newstate();
   if (!L) {
     fprintf(stderr, "flowlua: out of memory\n");

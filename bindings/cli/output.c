@@ -159,6 +159,12 @@ void output_write(output *self, int which)
   queue->first = queue->count > 0 ? queue->first + (size_t)written : 0;
 }
 
+int output_is_coloured(int descriptor)
+{
+  const char *refused = getenv("NO_COLOR"), *terminal = getenv("TERM");
+  return isatty(descriptor) && !(refused && *refused) && !(terminal && strcmp(terminal, "dumb") == 0);
+}
+
 void output_release(output *self)
 {
   for (int i = 0; i < 2; i++) free(self->queue[i].bytes);

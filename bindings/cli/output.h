@@ -47,5 +47,7 @@ short output_events(const output *self, int which);
 /* After POLLOUT: writes without blocking. */
 void output_write(output *self, int which);
 void output_release(output *self);
+/* Whether prefixes are to be coloured on that descriptor. */
+int  output_is_coloured(int descriptor);
 
 #endif

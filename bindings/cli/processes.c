@@ -14,14 +14,56 @@
 #include <time.h>
 #include <unistd.h>
 
+void processes_fill_descriptors(void)
+{
+  for (int i = 0; i < 3; i++) if (fcntl(i, F_GETFD) < 0) (void)!open("/dev/null", O_RDWR);
+}
+
+/* What a program gets as stdin, stdout and stderr, and the other ends of those that are pipes; -1: there is none. */
+typedef struct streams { int given[3], kept[3]; } streams;
+
+static void close_all(const int *descriptors)
+{
+  for (int i = 0; i < 3; i++) if (descriptors[i] >= 0) close(descriptors[i]);
+}
+
+/* Its writing end holds the beginning already. */
+static int open_input(const process_start *start, streams *to)
+{
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return 0;
+  to->given[0] = ends[0];
+  to->kept[0] = ends[1];
+  if (fcntl(ends[1], F_SETFL, O_NONBLOCK) != 0) return 0;
+  if (start->input_bytes > 4096 && fcntl(ends[1], F_SETPIPE_SZ, (int)start->input_bytes) < 0) return 0;
+  if (write(ends[1], start->input, start->input_bytes) == (ssize_t)start->input_bytes) return 1;
+  errno = E2BIG;
+  return 0;
+}
+
+static int open_streams(const process_start *start, int with_output, streams *to)
+{
+  *to = (streams){ { -1, -1, -1 }, { -1, -1, -1 } };
+  if (start->input && !open_input(start, to)) return 0;
+  for (int i = 1; i < 3 && with_output; i++) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return 0;
+    to->kept[i] = ends[0];
+    to->given[i] = ends[1];
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  }
+  return 1;
+}
+
 /* In the child, between fork and exec: async-signal-safe calls only. */
-static void become(const process_start *start, pid_t parent, int output, int errors)
+static void become(const process_start *start, pid_t parent, const streams *has)
 {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);                /* the parent ended before the line above */
-  int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(output, 1) < 0 || dup2(errors, 2) < 0) _exit(127);
+  int input = has->given[0] >= 0 ? has->given[0] : open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (input < 0 || dup2(input, 0) < 0) _exit(127);
+  for (int i = 1; i < 3; i++) if (has->given[i] >= 0 && dup2(has->given[i], i) < 0) _exit(127);
   if (start->listens >= 0) fcntl(start->listens, F_SETFD, 0);
   signal(SIGPIPE, SIG_DFL);
   signal(SIGTTOU, SIG_DFL);
@@ -33,31 +75,22 @@ static void become(const process_start *start, pid_t parent, int output, int err
   _exit(127);
 }
 
-pid_t processes_start(const process_start *start, int *output, int *errors)
+pid_t processes_start(const process_start *start, int *output, int *errors, int *input)
 {
-  int out[2], err[2];
-  if (pipe2(out, O_CLOEXEC) != 0) return -1;
-  if (pipe2(err, O_CLOEXEC) != 0) {
-    close(out[0]);
-    close(out[1]);
-    return -1;
-  }
-  pid_t parent = getpid(), child = fork();
-  if (child == 0) become(start, parent, out[1], err[1]);
+  streams both;
+  pid_t parent = getpid(), child = open_streams(start, output != NULL, &both) ? fork() : -1;
+  if (child == 0) become(start, parent, &both);
   int reason = errno;
-  close(out[1]);
-  close(err[1]);
+  close_all(both.given);
   if (child < 0) {
-    close(out[0]);
-    close(err[0]);
+    close_all(both.kept);
     errno = reason;
     return -1;
   }
   setpgid(child, child);                              /* whichever of the two comes first */
-  fcntl(out[0], F_SETFL, O_NONBLOCK);
-  fcntl(err[0], F_SETFL, O_NONBLOCK);
-  *output = out[0];
-  *errors = err[0];
+  if (input) *input = both.kept[0];
+  if (output) *output = both.kept[1];
+  if (errors) *errors = both.kept[2];
   return child;
 }
 

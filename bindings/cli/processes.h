@@ -10,11 +10,17 @@ typedef struct process_start {
   char **arguments, **environment;       /* NULL-terminated; the program is looked for in PATH */
   int    listens;                        /* a descriptor that is handed over under its number; -1: none */
   const sigset_t *mask;                  /* the signal mask of the program */
+  const char *input;                     /* the beginning of its stdin, whose writing end stays open; NULL: stdin is /dev/null */
+  size_t input_bytes;                    /* as many as a pipe can hold: a MiB */
 } process_start;
 
-/* Starts a program with stdin from /dev/null and pipes behind stdout and stderr, whose reading ends do not block. It is killed when the
- * calling thread ends. -1 with errno. A program that cannot be run says so on its stderr and exits with 127. */
-pid_t processes_start(const process_start *start, int *output, int *errors);
+/* The descriptors 0 to 2 are there, if only as nothing: pipes must not take their numbers. */
+void  processes_fill_descriptors(void);
+
+/* Starts a program with pipes behind stdout and stderr, whose reading ends do not block; output and errors NULL: it has the caller's. *input:
+ * the writing end of its stdin, which does not block, either; -1: there is none. It is killed when the calling thread ends. -1 with errno. A
+ * program that cannot be run says so on its stderr and exits with 127. */
+pid_t processes_start(const process_start *start, int *output, int *errors, int *input);
 
 /* Sends a signal to the children of a process, each with its group. */
 void processes_signal_children(pid_t parent, int number);

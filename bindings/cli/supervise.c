@@ -60,7 +60,8 @@ static void say(job *self, const char *format, ...)
 static void signal_task(const supervised_task *task, int number)
 {
   if (!task->process) return;
-  if (task->signals_children && number == SIGINT) processes_signal_children(task->process, number);
+  if (task->remote.host && number != SIGKILL) remote_signal(&task->remote, number);
+  else if (task->signals_children && number == SIGINT) processes_signal_children(task->process, number);
   else kill(-task->process, number);
 }
 
@@ -150,9 +151,9 @@ static void take_signal(job *self, int number)
 
 static void tell_failure(job *self, const supervised_task *task, int status, int begins)
 {
-  char how[64], names[200], rank[64];
+  char how[400], names[200], rank[64];
   const char *name = task->writer.name;
-  processes_describe(status, how, sizeof how);
+  remote_describe(&task->remote, status, how, sizeof how);
   for (int to = 1; to >= 0 && task->ranks; to--) {                          /* stderr tells which was first */
     if (task->streams[to].failed < 0) continue;
     name = task->rank_writers[task->streams[to].failed].name;
@@ -173,14 +174,14 @@ static void tell_failure(job *self, const supervised_task *task, int status, int
  * somebody has asked to end (SIGTERM) has not failed. */
 static int plan_restart(job *self, supervised_task *task, int status)
 {
-  char how[64];
+  char how[400];
   double now = now_seconds();
   int preempted = processes_exit_code(status) == 128 + SIGTERM, none = 0;
   if (self->phase != RUNNING || self->signal || !task->decides || task->ranks || self->max_restarts == 0) return 0;
   if (!preempted && self->restarts == self->max_restarts) return 0;
   self->restarts += !preempted;
   task->restart_at = now + restart_pause(now - task->started, preempted ? &none : &task->failures);
-  processes_describe(status, how, sizeof how);
+  remote_describe(&task->remote, status, how, sizeof how);
   if (preempted) say(self, "%s was preempted; it starts again", task->writer.name);
   else say(self, "%s %s; it starts again (%d of %d)", task->writer.name, how, self->restarts, self->max_restarts);
   return 1;
@@ -190,6 +191,8 @@ static void take_end(job *self, supervised_task *task, int status)
 {
   int code = processes_exit_code(status);
   task->process = 0;
+  if (task->remote.input >= 0) close(task->remote.input);
+  task->remote.input = -1;
   if (code != 0 && plan_restart(self, task, status)) return;
   if (code != 0 && self->phase < TERMINATED) {
     int obeyed = self->signal && code == 128 + self->signal, begins = self->phase == RUNNING;
@@ -230,6 +233,7 @@ static ssize_t take_output(job *self, supervised_task *task, int to)
   double now = now_seconds();
   if (count > 0) {
     if (task->ranks) tagged_add(&self->out, &task->streams[to], chunk, (size_t)count, now);
+    else if (task->remote.host && to == 1) remote_take(&task->remote, &self->out, &task->lines[to], chunk, (size_t)count, now);
     else output_add(&self->out, &task->lines[to], chunk, (size_t)count, now);
     return count;
   }
@@ -277,7 +281,9 @@ static void start_task(job *self, supervised_task *task)
   task->start.mask = self->mask;
   task->started = now_seconds();
   task->restart_at = 0;
-  task->process = processes_start(&task->start, &task->pipes[0], &task->pipes[1]);
+  task->remote.reached = 0;
+  task->remote.count = 0;
+  task->process = processes_start(&task->start, &task->pipes[0], &task->pipes[1], &task->remote.input);
   int reason = errno;
   /* Nobody but the task has its socket: when it ends, dialling it fails. */
   if (task->start.listens >= 0) close(task->start.listens);
@@ -388,6 +394,7 @@ static int prepare_task(supervised_task *task, int *colour)
 {
   static const int colours[COLOURS] = { 36, 33, 32, 35, 34, 31 };
   double now = now_seconds();
+  task->remote.input = -1;
   task->writer.colour = colours[(*colour)++ % COLOURS];
   if (task->ranks) {
     task->rank_lines = calloc((size_t)task->ranks * 2, sizeof *task->rank_lines);
@@ -406,12 +413,6 @@ static int prepare_task(supervised_task *task, int *colour)
   return 1;
 }
 
-static int is_coloured(int descriptor)
-{
-  const char *refused = getenv("NO_COLOR"), *terminal = getenv("TERM");
-  return isatty(descriptor) && !(refused && *refused) && !(terminal && strcmp(terminal, "dumb") == 0);
-}
-
 /* The process that has the tasks as children. */
 static int supervise_children(job self, const sigset_t *watched)
 {
@@ -425,7 +426,7 @@ static int supervise_children(job self, const sigset_t *watched)
   self.signals = signalfd(-1, watched, SFD_CLOEXEC | SFD_NONBLOCK);
   for (int which = 0; which < 2; which++) {
     self.out.queue[which].descriptor = which + 1;
-    self.out.colours[which] = is_coloured(which + 1);
+    self.out.colours[which] = output_is_coloured(which + 1);
   }
   struct pollfd *events = calloc((size_t)count * 2 + 4, sizeof *events);
   int ready = events && self.signals >= 0;
@@ -455,18 +456,12 @@ static int wait_for(pid_t child, const sigset_t *watched)
   return processes_exit_code(status);
 }
 
-/* The descriptors 0 to 2 are there, if only as nothing: pipes must not take their numbers. */
-static void fill_standard_descriptors(void)
-{
-  for (int i = 0; i < 3; i++) if (fcntl(i, F_GETFD) < 0) (void)!open("/dev/null", O_RDWR);
-}
-
 int supervise(supervised_task *tasks, int count, double kill_after, int max_restarts)
 {
   static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };
   sigset_t watched, mask;
   int lifeline[2], code = 1;
-  fill_standard_descriptors();
+  processes_fill_descriptors();
   sigemptyset(&watched);
   for (int i = 0; i < 4; i++) {
     struct sigaction action;

@@ -7,6 +7,7 @@
 
 #include "output.h"
 #include "processes.h"
+#include "remote.h"
 #include "tagged.h"
 
 typedef struct supervised_task {
@@ -17,6 +18,7 @@ typedef struct supervised_task {
   output_writer *rank_writers;
   int            tag_spaces;           /* that mpirun puts after the colon of a tag */
   int            signals_children;     /* signals go to its children: mpirun would not pass them on */
+  remote_side    remote;               /* with a host: it is ssh, by which the task runs there */
   /* While it runs: */
   pid_t          process;              /* 0: it has ended */
   double         started, restart_at;  /* seconds; restart_at: when it is started again, 0: it is not */

@@ -153,6 +153,10 @@ describe("flowlua launch", function()
       ["--log-dir /dev/null/x x.lua"] = "--log-dir: /dev/null/x: Not a directory",
       ["--engine mpi --chief x.lua"] = "has workers only",
       ["--hosts , x.lua"] = '--hosts is a list such as a,b, got ","',
+      ["--hosts a:0 x.lua"] = '--hosts is a list such as a,b:2 with 1 to 1000 workers for each, got "a:0"',
+      ["--hosts -oProxyCommand=x x.lua"] = 'got "-oProxyCommand=x"',
+      ["--hosts a,b:2 --workers 4 x.lua"] = "--workers 4: the hosts have room for 3 (--hosts a,b:2)",
+      ["--ssh ssh x.lua"] = "--ssh goes with --hosts: which machines?",
     } do
       local output, code = run(program .. " launch " .. options)
       assert.equal(1, code, output)
@@ -163,13 +167,6 @@ describe("flowlua launch", function()
     local output, code = run(program .. " launch --help")
     assert.truthy(output:find("^Usage: flowlua launch"))
     assert.equal(0, code)
-  end)
-
-  it("tells what hosts without mpirun would run", function()
-    local output, code = run(program .. " launch --hosts a,b --workers 3 x.lua -- 'c d'")
-    assert.equal(1, code)
-    assert.truthy(output:find([[on b: TF_CONFIG='{"cluster":{"worker":["a:2222","a:2223","b:2222"]},]], 1, true), output)
-    assert.truthy(output:find([[{"index":2,"type":"worker"}}' flowlua x.lua 'c d']], 1, true), output)
   end)
 end)
 
@@ -478,7 +475,7 @@ describe("flowlua launch --engine mpi", function()
       [ "$1" = --version ] && { echo "mpirun (Open MPI) 5.0.7"; exit; }
       echo "$OMPI_ALLOW_RUN_AS_ROOT $FLOW_THREADS $@"
       trap "" TERM; while :; do sleep 1; done]], "--hosts a,b:2 --threads 3 --kill-after 0.2", "timeout --foreground -s TERM 1")
-    assert.truthy(output:find("^%[mpirun%] 1 3 %-%-tag%-output .* %-n 2 %-x FLOW_THREADS .*%-H a,b:2 "), output)
+    assert.truthy(output:find("^%[mpirun%] 1 3 %-%-tag%-output .* %-n 3 %-x FLOW_THREADS .*%-x FLOWLUA_PATH .*%-H a,b:2 "), output)
     assert.truthy(output:find("%-H a,b:2 [^ ]*flowlua %-%-rank [^ ]*flowlua x.lua y\n"), output)
     assert.truthy(output:find("\nflowlua launch: mpirun did not end within 0.2 s: SIGKILL\n$"), output)
     assert.equal(124, code, output)

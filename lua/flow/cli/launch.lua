@@ -6,10 +6,12 @@
 --   FLOW_LISTEN_DESCRIPTOR  its own address of TF_CONFIG, bound and listening, so that nobody can take the port in between
 --   FLOW_THREADS            its share of the cores
 --   FLOW_MAX_RESTARTS       with --max-restarts: that workers wait for one that is lost (distribute/recovery.lua)
--- Under mpirun only the last: the ranks know each other by MPI.
+-- Under mpirun only FLOW_THREADS: the ranks know each other by MPI. On other machines (cli/launch_hosts.lua) the tasks bind their addresses
+-- themselves.
 
 local flow = require "flow"
 local json = require "flow.json"
+local launch_hosts = require "flow.cli.launch_hosts"
 
 local USAGE = [=[
 Usage: flowlua launch [options] script.lua [-- arguments of the script]
@@ -18,24 +20,26 @@ Usage: flowlua launch [options] script.lua [-- arguments of the script]
 Runs a script in several processes that make up a cluster (TF_CONFIG). Their output comes line by line, with the task in front. The first
 task that fails ends the others; the exit code is its own, 128 and the number of the signal if one ended it.
 
-  --workers N              workers (2; with --hosts: one for each)
+  --workers N              workers (2; with --hosts: as many as they have)
   --chief                  a chief beside the workers
   --parameter-servers P    parameter servers (0); they are ended when chief and workers are done
   --evaluator              an evaluator beside the cluster
   --max-restarts N         starts a chief or worker that fails again, N times in all (0); the others wait for it and go on
   --threads T              threads of each task (the cores, shared out)
   --log-dir DIR            writes what each task says to DIR/worker-0.log ..., too
-  --start-port P           addresses with the ports P, P + 1, ... (ports that are free)
+  --start-port P           addresses with the ports P, P + 1, ... (ports that are free; with --hosts, on each: 2222, ...)
   --kill-after SECONDS     how long the others have to end when one failed, before SIGTERM, and again before SIGKILL (10)
   --engine ring | mpi      how the workers find each other: by TF_CONFIG, or as ranks of mpirun (ring)
-  --hosts A,B              the machines of mpirun
+  --hosts A,B:2            the machines, with how many workers each has (1); started by ssh, or by mpirun. All have this program at the same
+                           path and the folder that the command is called in; FLOW_* and LUA_* variables go with the tasks
+  --ssh COMMAND            what starts a command on a host: COMMAND HOST TEXT (FLOW_SSH, or ssh -x -T -o BatchMode=yes)
   --help                   this text
 
 Ctrl-C goes to all tasks; the second one kills them.]=]
 
 local DEFAULTS = {
   workers = 0, chief = false, parameter_servers = 0, evaluator = false, max_restarts = 0, threads = 0, log_dir = "",
-  start_port = 0, kill_after = 10, engine = "ring", hosts = "", help = false,
+  start_port = 0, kill_after = 10, engine = "ring", hosts = "", ssh = "", help = false,
 }
 local MOST_TASKS = 1000
 -- Of a launcher around this one, for which each task would take itself for a part of that.
@@ -45,12 +49,6 @@ local LAUNCHERS = { "OMPI_COMM_WORLD_", "PMIX_", "PMI_", "SLURM_STEP_", "SLURM_P
 local Refusal = { __tostring = function(refusal) return refusal.text end }
 local function refuse(text, ...)
   error(setmetatable({ text = text:format(...) }, Refusal), 0)
-end
-
-local function split(text)
-  local list = {}
-  for part in text:gmatch("[^,%s]+") do list[#list + 1] = part end
-  return list
 end
 
 local function check_count(options, name, least, most)
@@ -70,7 +68,7 @@ local function check_options(options)
     refuse("--kill-after is a number of seconds, got %.14g", options.kill_after)
   end
   if options.engine ~= "ring" and options.engine ~= "mpi" then refuse("--engine is ring or mpi, got %q", options.engine) end
-  if options.hosts ~= "" and #split(options.hosts) == 0 then refuse("--hosts is a list such as a,b, got %q", options.hosts) end
+  if options.ssh ~= "" and options.hosts == "" then refuse("--ssh goes with --hosts: which machines?") end
 end
 
 -- The options before --, what runs, and the script's arguments after --.
@@ -93,11 +91,6 @@ local function parse(arguments)
   if not what[1] or by_name and not what[2] then refuse("which script? flowlua launch --workers 2 train.lua -- --epochs 3") end
   if extra then refuse("%q: arguments of the script come after --: flowlua launch %s -- %s", extra, table.concat(what, " "), extra) end
   return options, what, theirs
-end
-
--- As a shell reads it back.
-local function quote(text)
-  return text:find("^[%w%-_./=:,+]+$") and text or "'" .. text:gsub("'", "'\\''") .. "'"
 end
 
 local function program(host)
@@ -161,6 +154,18 @@ local function cluster_of(tasks)
   return cluster
 end
 
+-- What a task finds in its environment wherever it runs; false: not that variable.
+local function environment_of(options, task, cluster, secret)
+  return {
+    TF_CONFIG = json.encode { cluster = cluster, task = { type = task.job, index = task.index } },
+    FLOW_SECRET = secret, FLOW_SECRET_FILE = false, FLOW_LISTEN_DESCRIPTOR = task.listens and tostring(task.listens) or false,
+    FLOW_MAX_RESTARTS = options.max_restarts > 0 and tostring(options.max_restarts) or nil,
+  }
+end
+
+-- Does a task decide when the job is done?
+local function decides(task) return task.job == "chief" or task.job == "worker" end
+
 local function run_here(host, options, command)
   if options.workers == 0 then options.workers = 2 end
   local tasks, secret = plan_tasks(host, options), host.random(32)
@@ -168,22 +173,33 @@ local function run_here(host, options, command)
   local threads = threads_of(options, options.workers + (options.chief and 1 or 0))      -- the others compute little
   local list = {}
   for position, task in ipairs(tasks) do
+    local environment = environment_of(options, task, cluster, secret)
+    environment.FLOW_THREADS = threads and tostring(threads) or nil
     list[position] = {
-      name = ("%s:%d"):format(task.job, task.index),
-      arguments = command,
-      listens = task.listens,
-      log = log_of(host, options, task.job, task.index),
-      decides = task.job == "chief" or task.job == "worker",
-      environment = {
-        TF_CONFIG = json.encode { cluster = cluster, task = { type = task.job, index = task.index } },
-        FLOW_SECRET = secret, FLOW_SECRET_FILE = false,
-        FLOW_LISTEN_DESCRIPTOR = task.listens and tostring(task.listens) or false,
-        FLOW_THREADS = threads and tostring(threads) or nil,
-        FLOW_MAX_RESTARTS = options.max_restarts > 0 and tostring(options.max_restarts) or nil,
-      },
+      name = ("%s:%d"):format(task.job, task.index), arguments = command, listens = task.listens, decides = decides(task),
+      log = log_of(host, options, task.job, task.index), environment = environment,
     }
   end
   return host.supervise { kill_after = options.kill_after, max_restarts = options.max_restarts, without = LAUNCHERS, tasks = list }
+end
+
+---- on other machines -----------------------------------------------------------------------------------------------------
+
+local function run_on_hosts(host, options, command)
+  local tasks, secret = launch_hosts.plan(options, MOST_TASKS, refuse), host.random(32)
+  local cluster, list = cluster_of(tasks), {}
+  local folder = host.folder() or refuse("the current folder is gone")
+  for position, task in ipairs(tasks) do
+    local environment = environment_of(options, task, cluster, secret)
+    environment.FLOW_THREADS = options.threads > 0 and tostring(options.threads) or nil
+    list[position] = {
+      name = ("%s:%d"):format(task.job, task.index), decides = decides(task), log = log_of(host, options, task.job, task.index),
+      arguments = launch_hosts.command(options, task.host, command[1], refuse), host = task.host,
+      input = launch_hosts.order(host, { folder = folder, environment = environment, share = task.share, command = command }, refuse),
+      environment = {},
+    }
+  end
+  return host.supervise { kill_after = options.kill_after, max_restarts = options.max_restarts, without = {}, tasks = list }
 end
 
 ---- by mpirun ------------------------------------------------------------------------------------------------------------
@@ -202,7 +218,7 @@ end
 local function find_mpirun()
   local path = find_program("mpirun")
   if not path then refuse("--engine mpi needs mpirun, which is not in PATH: install openmpi-bin") end
-  local pipe = io.popen(quote(path) .. " --version 2>&1")
+  local pipe = io.popen(launch_hosts.quote(path) .. " --version 2>&1")
   local text = pipe:read("*a")
   pipe:close()
   local version = text:match("%(Open MPI%) (%d+)")
@@ -218,24 +234,28 @@ local function run_by_mpi(host, options, command)
     refuse("--engine mpi has workers only: --chief, --evaluator, --parameter-servers and --start-port go with --engine ring")
   end
   local mpirun, version = find_mpirun()
-  local hosts = split(options.hosts)
-  local workers = options.workers > 0 and options.workers or #hosts > 0 and #hosts or 2
+  local hosts, slots = launch_hosts.parse(options.hosts, refuse)
+  local workers = options.workers > 0 and options.workers or #hosts > 0 and slots or 2
   local each = math.ceil(workers / math.max(#hosts, 1))
   local threads = threads_of(options, each)
   local arguments = { mpirun, "--tag-output", "--oversubscribe", "--bind-to", "none", "-n", tostring(workers), "-x", "FLOW_THREADS" }
-  if #hosts > 0 then
-    for _, text in ipairs { "--map-by", "node", "-H", table.concat(hosts, ",") } do arguments[#arguments + 1] = text end
-  end
-  arguments[#arguments + 1], arguments[#arguments + 2] = command[1], "--rank"      -- a witness: rank.h
-  for _, text in ipairs(command) do arguments[#arguments + 1] = text end
   -- Ranks wait by spinning. Beside the threads that compute there is one more, which adds up gradients.
   local crowded = each * ((threads or 1) + 1) > flow.config.get_threads()
   local environment = {
     TF_CONFIG = false, FLOW_SECRET = false, FLOW_SECRET_FILE = false, FLOW_LISTEN_DESCRIPTOR = false,
     OMPI_ALLOW_RUN_AS_ROOT = "1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = "1",
     OMPI_MCA_mpi_yield_when_idle = not os.getenv("OMPI_MCA_mpi_yield_when_idle") and crowded and "1" or nil,
+    OMPI_MCA_plm_rsh_agent = options.ssh ~= "" and options.ssh or nil,
     FLOW_THREADS = threads and tostring(threads) or nil,
   }
+  if #hosts > 0 then
+    for _, name in ipairs(launch_hosts.variables(host)) do
+      if environment[name] == nil then arguments[#arguments + 1], arguments[#arguments + 2] = "-x", name end
+    end
+    for _, text in ipairs { "--map-by", "node", "-H", options.hosts } do arguments[#arguments + 1] = text end
+  end
+  arguments[#arguments + 1], arguments[#arguments + 2] = command[1], "--rank"      -- a witness: rank.h
+  for _, text in ipairs(command) do arguments[#arguments + 1] = text end
   local ranks = {}
   for index = 0, workers - 1 do
     ranks[index + 1] = { name = ("worker:%d"):format(index), log = log_of(host, options, "worker", index) }
@@ -246,39 +266,13 @@ local function run_by_mpi(host, options, command)
   } }
 end
 
----- on several machines without mpirun -----------------------------------------------------------------------------------
-
--- What each host would have to run: this command starts nothing elsewhere.
-local function explain_hosts(options, what, theirs)
-  local hosts = split(options.hosts)
-  local count, port = options.workers > 0 and options.workers or #hosts, options.start_port > 0 and options.start_port or 2222
-  local addresses, place, used = {}, {}, {}
-  for index = 0, count - 1 do
-    local machine = hosts[math.floor(index * #hosts / count) + 1]
-    used[machine] = (used[machine] or -1) + 1
-    addresses[#addresses + 1], place[#place + 1] = ("%s:%d"):format(machine, port + used[machine]), machine
-  end
-  local quoted = {}
-  for _, list in ipairs { what, theirs } do
-    for _, text in ipairs(list) do quoted[#quoted + 1] = quote(text) end
-  end
-  local lines = { "--hosts goes with --engine mpi. Without mpirun every host starts its own worker, with the same FLOW_SECRET in all "
-    .. "(openssl rand -hex 32):" }
-  for index = 0, count - 1 do
-    local config = json.encode { cluster = { worker = addresses }, task = { type = "worker", index = index } }
-    lines[#lines + 1] = ("  on %s: TF_CONFIG='%s' flowlua %s"):format(place[index + 1], config, table.concat(quoted, " "))
-  end
-  refuse("%s", table.concat(lines, "\n"))
-end
-
 local function run(host, arguments)
   local options, what, theirs = parse(arguments)
   if options.help then
     print(USAGE)
     return 0
   end
-  if options.hosts ~= "" and options.engine ~= "mpi" then explain_hosts(options, what, theirs) end
-  local start = options.engine == "mpi" and run_by_mpi or run_here
+  local start = options.engine == "mpi" and run_by_mpi or options.hosts ~= "" and run_on_hosts or run_here
   local code, message = start(host, options, command_of(host, what, theirs))
   return code or refuse("%s", message)
 end
