@@ -19,7 +19,6 @@ static const struct {
 } known[] = {
   { "cuda", "training on NVIDIA GPUs", "install CUDA 13 (nvcc), then build again with scripts/setup" },
   { "mpi", "all-reduce under mpirun and srun", "install libopenmpi-dev, then build again with scripts/setup" },
-  { "gloo", "all-reduce between plain processes (TF_CONFIG)", "install libgloo-dev and g++, then build again with scripts/setup" },
   { "control", "a cluster's secret", "install libsodium-dev, then build again with scripts/setup" },
   { "hdf5", "HDF5 files in other layouts than Keras writes", "install libhdf5-dev, then build again with scripts/setup" },
   { "image", "JPEG and GIF images", "install libjpeg62-turbo-dev and libgif-dev, then build again with scripts/setup" },

@@ -12,20 +12,17 @@
 #include "base/futex.h"
 #include "base/memory.h"
 #include "base/failure.h"
+#include "transport/group_call.h"
+#include "transport/group_sum.h"
 #include "transport/transport.h"
 
 enum { SPIN_NANOSECONDS = 50000, PAUSES_PER_LOOK = 16, BLOCK_BYTES = 8192, LINE = 64 };
 
-typedef enum operation { ALL_REDUCE, BROADCAST, ALL_GATHER, BARRIER } operation;
-static const char *const operation_names[] = { "all_reduce", "broadcast", "all_gather", "barrier" };
-
 /* What a rank is about to do, for the others to see. */
 typedef struct call {
-  operation   what;
-  int         detail;             /* all_reduce: the dtype; broadcast: from where */
-  int64_t     count;              /* all_reduce: elements, else bytes */
-  void       *data;
-  const void *mine;               /* all_gather */
+  flow_group_call shown;
+  void           *data;
+  const void     *mine;           /* all_gather */
 } call;
 
 typedef struct member {
@@ -49,6 +46,7 @@ typedef struct local_communicator {
   flow_communicator base;         /* first: it is what callers hold */
   flow_local_group *group;
   int               turn;         /* which of a member's calls is the present one */
+  const void       *parts[];      /* [rank]: what is added up */
 } local_communicator;
 
 /* ---- groups ------------------------------------------------------------------------------------------------------------------ */
@@ -75,10 +73,10 @@ void flow_local_group_release(flow_local_group *group)
   flow_free(group);
 }
 
-static flow_status fail_broken(const flow_local_group *group, operation what)
+static flow_status fail_broken(const flow_local_group *group, int what)
 {
   while (atomic_load(&group->working) > 0) sched_yield();
-  return flow_fail(group->failure.status, "%s: %s", operation_names[what], group->failure.message);
+  return flow_fail(group->failure.status, "%s: %s", flow_group_operation_name(what), group->failure.message);
 }
 
 static void break_group(flow_local_group *group, flow_status status, const char *reason)
@@ -104,14 +102,14 @@ static int list_missing(const local_communicator *self, flow_text *text)
 }
 
 /* The time is over: breaks the group, unless the last rank is just coming. */
-static flow_status give_up(const local_communicator *self, operation what)
+static flow_status give_up(const local_communicator *self, int what)
 {
   char ranks[FLOW_REASON_SIZE], reason[FLOW_REASON_SIZE];
   flow_text list = flow_text_into(ranks, sizeof ranks), text = flow_text_into(reason, sizeof reason);
   int missing = list_missing(self, &list);
   if (missing == 0) return FLOW_OK;
   flow_text_add(&text, "%s %s did not come within %g s (rank %d waited in %s)", missing > 1 ? "ranks" : "rank", ranks,
-                self->base.timeout, self->base.rank, operation_names[what]);
+                self->base.timeout, self->base.rank, flow_group_operation_name(what));
   break_group(self->group, FLOW_TIMED_OUT, reason);
   return fail_broken(self->group, what);
 }
@@ -134,7 +132,7 @@ static int wait_for_phase(flow_local_group *group, int old, double timeout)
   return left > 0;
 }
 
-static flow_status wait_for_all(const local_communicator *self, operation what)
+static flow_status wait_for_all(const local_communicator *self, int what)
 {
   flow_local_group *group = self->group;
   int old = atomic_load(&group->phase);
@@ -157,27 +155,16 @@ static const call *call_of(const local_communicator *self, int rank)
   return &self->group->members[rank].calls[self->turn];
 }
 
-static void describe(flow_text *text, int rank, const call *of)
-{
-  flow_text_add(text, "rank %d calls %s", rank, operation_names[of->what]);
-  if (of->what == ALL_REDUCE) flow_text_add(text, " of %lld %s", (long long)of->count, flow_dtype_name(of->detail));
-  else if (of->what != BARRIER) flow_text_add(text, " of %lld bytes", (long long)of->count);
-  if (of->what == BROADCAST) flow_text_add(text, " from rank %d", of->detail);
-}
-
 /* Every rank finds the same. */
-static flow_status check_agreement(const local_communicator *self, operation what)
+static flow_status check_agreement(const local_communicator *self, int what)
 {
   const call *first = call_of(self, 0);
   for (int rank = 1; rank < self->base.size; rank++) {
     const call *other = call_of(self, rank);
-    if (other->what == first->what && other->detail == first->detail && other->count == first->count) continue;
+    if (flow_group_calls_agree(&first->shown, &other->shown)) continue;
     char reason[FLOW_REASON_SIZE];
     flow_text text = flow_text_into(reason, sizeof reason);
-    flow_text_add(&text, "the ranks do not agree: ");
-    describe(&text, 0, first);
-    flow_text_add(&text, ", ");
-    describe(&text, rank, other);
+    flow_group_calls_differ(&text, 0, &first->shown, rank, &other->shown);
     break_group(self->group, FLOW_INVALID_STATE, reason);
     return fail_broken(self->group, what);
   }
@@ -189,8 +176,8 @@ static flow_status meet(local_communicator *self, call mine)
 {
   self->turn ^= 1;
   self->group->members[self->base.rank].calls[self->turn] = mine;
-  FLOW_TRY(wait_for_all(self, mine.what));
-  return check_agreement(self, mine.what);
+  FLOW_TRY(wait_for_all(self, mine.shown.what));
+  return check_agreement(self, mine.shown.what);
 }
 
 /* From here to finish() the data of all ranks stay where they are. Sequentially consistent, as in break_group() and fail_broken():
@@ -201,77 +188,58 @@ static flow_status start(local_communicator *self, call mine)
   atomic_fetch_add(&self->group->working, 1);
   if (!(atomic_load(&self->group->phase) & 1)) return FLOW_OK;
   atomic_fetch_sub(&self->group->working, 1);
-  return fail_broken(self->group, mine.what);
+  return fail_broken(self->group, mine.shown.what);
 }
 
-static flow_status finish(local_communicator *self, operation what)
+static flow_status finish(local_communicator *self, int what)
 {
   atomic_fetch_sub(&self->group->working, 1);
   return wait_for_all(self, what);
 }
 
-/* The part of `count` elements that a rank does for all: whole cache lines, as even as they go. */
-static void find_share(const local_communicator *self, int64_t count, int64_t line, int64_t *first, int64_t *last)
+/* Adds up bytes [first, last) of every rank into a block that stays in the cache, and writes it to every rank. */
+static void sum_share(local_communicator *self, flow_dtype dtype, int64_t first, int64_t last)
 {
-  int64_t lines = (count + line - 1) / line, rank = self->base.rank, size = self->base.size;
-  *first = lines * rank / size * line;
-  *last = lines * (rank + 1) / size * line;
-  if (*last > count) *last = count;
-}
-
-/* Adds up elements first to last of every rank into a block that stays in the cache, and writes it to every rank. */
-#define SUM_SHARE(type)                                                                                                 \
-  static void sum_share_##type(const local_communicator *self, int64_t first, int64_t last)                             \
-  {                                                                                                                     \
-    enum { BLOCK = BLOCK_BYTES / sizeof(type) };                                                                        \
-    type block[BLOCK] __attribute__((aligned(LINE)));                                                                   \
-    for (int64_t at = first; at < last; at += BLOCK) {                                                                  \
-      int64_t count = last - at < BLOCK ? last - at : BLOCK;                                                            \
-      memcpy(block, (const type *)call_of(self, 0)->data + at, (size_t)count * sizeof(type));                           \
-      for (int rank = 1; rank < self->base.size; rank++) {                                                              \
-        const type *other = (const type *)call_of(self, rank)->data + at;                                               \
-        for (int64_t i = 0; i < count; i++) block[i] += other[i];                                                       \
-      }                                                                                                                 \
-      for (int rank = 0; rank < self->base.size; rank++) {                                                              \
-        memcpy((type *)call_of(self, rank)->data + at, block, (size_t)count * sizeof(type));                            \
-      }                                                                                                                 \
-    }                                                                                                                   \
+  char block[BLOCK_BYTES] __attribute__((aligned(LINE)));
+  for (int64_t at = first; at < last; at += BLOCK_BYTES) {
+    int64_t bytes = last - at < BLOCK_BYTES ? last - at : BLOCK_BYTES;
+    for (int rank = 0; rank < self->base.size; rank++) self->parts[rank] = (const char *)call_of(self, rank)->data + at;
+    flow_sum_ranks((int)dtype, block, self->parts, self->base.size, bytes);
+    for (int rank = 0; rank < self->base.size; rank++) memcpy((char *)call_of(self, rank)->data + at, block, (size_t)bytes);
   }
-SUM_SHARE(float)
-SUM_SHARE(double)
+}
 
 static flow_status all_reduce(flow_communicator *communicator, flow_dtype dtype, void *data, int64_t count)
 {
   local_communicator *self = (local_communicator *)communicator;
-  FLOW_TRY(start(self, (call){ .what = ALL_REDUCE, .detail = (int)dtype, .count = count, .data = data }));
+  FLOW_TRY(start(self, (call){ .shown = { FLOW_GROUP_ALL_REDUCE, (int32_t)dtype, count }, .data = data }));
   int64_t first, last;
-  find_share(self, count, LINE / (dtype == FLOW_FLOAT32 ? 4 : 8), &first, &last);
-  if (dtype == FLOW_FLOAT32) sum_share_float(self, first, last);
-  else sum_share_double(self, first, last);
-  return finish(self, ALL_REDUCE);
+  flow_find_share(self->base.rank, self->base.size, count * flow_dtype_size(dtype), &first, &last);
+  sum_share(self, dtype, first, last);
+  return finish(self, FLOW_GROUP_ALL_REDUCE);
 }
 
 static flow_status broadcast(flow_communicator *communicator, int from, void *data, int64_t bytes)
 {
   local_communicator *self = (local_communicator *)communicator;
-  FLOW_TRY(start(self, (call){ .what = BROADCAST, .detail = from, .count = bytes, .data = data }));
+  FLOW_TRY(start(self, (call){ .shown = { FLOW_GROUP_BROADCAST, from, bytes }, .data = data }));
   if (bytes > 0 && self->base.rank != from) memcpy(data, call_of(self, from)->data, (size_t)bytes);
-  return finish(self, BROADCAST);
+  return finish(self, FLOW_GROUP_BROADCAST);
 }
 
 static flow_status all_gather(flow_communicator *communicator, const void *mine, int64_t bytes, void *all)
 {
   local_communicator *self = (local_communicator *)communicator;
-  FLOW_TRY(start(self, (call){ .what = ALL_GATHER, .count = bytes, .mine = mine }));
+  FLOW_TRY(start(self, (call){ .shown = { FLOW_GROUP_ALL_GATHER, 0, bytes }, .mine = mine }));
   for (int rank = 0; bytes > 0 && rank < self->base.size; rank++) {
     memcpy((char *)all + rank * bytes, call_of(self, rank)->mine, (size_t)bytes);
   }
-  return finish(self, ALL_GATHER);
+  return finish(self, FLOW_GROUP_ALL_GATHER);
 }
 
 static flow_status barrier(flow_communicator *communicator)
 {
-  return meet((local_communicator *)communicator, (call){ .what = BARRIER });
+  return meet((local_communicator *)communicator, (call){ .shown = { .what = FLOW_GROUP_BARRIER } });
 }
 
 static void abort_group(flow_communicator *communicator, const char *reason)
@@ -289,7 +257,7 @@ static flow_status open_rank(int rank, int size, const flow_transport_options *o
     return flow_fail(FLOW_INVALID_ARGUMENT, "rank %d of %d joins a group that was made for %d", rank, size, group->size);
   }
   void *block;
-  FLOW_TRY(flow_alloc(sizeof(local_communicator), &block));
+  FLOW_TRY(flow_alloc(sizeof(local_communicator) + (size_t)size * sizeof(void *), &block));
   if (atomic_exchange(&group->members[rank].taken, 1)) {
     flow_free(block);
     return flow_fail(FLOW_INVALID_STATE, "rank %d of the group is there already; a group is used once", rank);

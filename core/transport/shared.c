@@ -17,17 +17,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "base/futex.h"
-#include "base/loops.h"
 #include "base/memory.h"
+#include "transport/group_sum.h"
 
 enum {
   SPIN_NANOSECONDS = 50000, YIELD_NANOSECONDS = 5000, PAUSES_PER_LOOK = 16,
   NAP_NANOSECONDS = 20000000,            /* between looks for peers that have ended and failures whose wake went lost */
   DIRECT_BYTES = 8192,                   /* sums up to here are one step */
-  BLOCK_BYTES = 8192, LINE = 64,
+  BLOCK_BYTES = 8192,
 };
-
-static const char *const operation_names[] = { "all_reduce", "broadcast", "all_gather", "barrier", "collect" };
 
 typedef flow_shared_work work;
 
@@ -36,7 +34,7 @@ typedef flow_shared_work work;
 
 static flow_status fail_broken(const flow_shared *self, const work *of)
 {
-  return flow_fail(self->failure.status, "%s: %s", operation_names[of->call.what], self->failure.message);
+  return flow_fail(self->failure.status, "%s: %s", flow_group_operation_name(of->call.what), self->failure.message);
 }
 
 static void wake_all(flow_shared *self)
@@ -92,7 +90,7 @@ static flow_status give_up(flow_shared *self, const work *of, unsigned step)
   }
   if (missing == 0) return FLOW_OK;
   flow_text_add(&text, "%s %s did not come within %g s (rank %d waited in %s)", missing > 1 ? "ranks" : "rank", ranks,
-                self->base.timeout, self->base.rank, operation_names[of->call.what]);
+                self->base.timeout, self->base.rank, flow_group_operation_name(of->call.what));
   flow_shared_break(self, FLOW_TIMED_OUT, reason);
   return fail_broken(self, of);
 }
@@ -146,26 +144,12 @@ static flow_status wait_for_rank(flow_shared *self, const work *of, int rank, un
   }
 }
 
-static void describe(flow_text *text, int rank, const flow_shared_call *of)
-{
-  int known = of->what >= 0 && of->what <= FLOW_SHARED_COLLECT;
-  const char *dtype = flow_dtype_name(of->detail);
-  flow_text_add(text, "rank %d calls %s", rank, known ? operation_names[of->what] : "something unknown");
-  if (of->what == FLOW_SHARED_ALL_REDUCE) flow_text_add(text, " of %lld %s", (long long)of->count, dtype ? dtype : "?");
-  else if (of->what == FLOW_SHARED_COLLECT) flow_text_add(text, " of %lld times %d bytes", (long long)of->count, of->detail);
-  else if (of->what != FLOW_SHARED_BARRIER) flow_text_add(text, " of %lld bytes", (long long)of->count);
-  if (of->what == FLOW_SHARED_BROADCAST) flow_text_add(text, " from rank %d", of->detail);
-}
-
-static flow_status fail_disagreement(flow_shared *self, const work *of, int rank, const flow_shared_call *first,
-                                     const flow_shared_call *other)
+static flow_status fail_disagreement(flow_shared *self, const work *of, int rank, const flow_group_call *first,
+                                     const flow_group_call *other)
 {
   char reason[FLOW_REASON_SIZE];
   flow_text text = flow_text_into(reason, sizeof reason);
-  flow_text_add(&text, "the ranks do not agree: ");
-  describe(&text, 0, first);
-  flow_text_add(&text, ", ");
-  describe(&text, rank, other);
+  flow_group_calls_differ(&text, 0, first, rank, other);
   flow_shared_break(self, FLOW_INVALID_STATE, reason);
   return fail_broken(self, of);
 }
@@ -173,11 +157,10 @@ static flow_status fail_disagreement(flow_shared *self, const work *of, int rank
 /* Every rank finds the same. */
 static flow_status check_agreement(flow_shared *self, const work *of, unsigned step)
 {
-  flow_shared_call first = flow_shared_slot_of(self, 0, step)->call;
+  flow_group_call first = flow_shared_slot_of(self, 0, step)->call;
   for (int rank = 1; rank < self->base.size; rank++) {
-    flow_shared_call other = flow_shared_slot_of(self, rank, step)->call;
-    if (other.what == first.what && other.detail == first.detail && other.count == first.count) continue;
-    return fail_disagreement(self, of, rank, &first, &other);
+    flow_group_call other = flow_shared_slot_of(self, rank, step)->call;
+    if (!flow_group_calls_agree(&first, &other)) return fail_disagreement(self, of, rank, &first, &other);
   }
   return FLOW_OK;
 }
@@ -241,30 +224,13 @@ static void copy(void *to, const void *from, int64_t bytes)
   if (bytes > 0) memcpy(to, from, (size_t)bytes);
 }
 
-#define ADD(type)                                                                                                       \
-  /* `to` may be one of the others. */                                                                                  \
-  static void add_##type(type *to, const type *a, const type *b, int64_t bytes)                                         \
-  {                                                                                                                     \
-    int64_t count = bytes / (int64_t)sizeof(type);                                                                      \
-    FLOW_NO_OVERLAP                                                                                                     \
-    for (int64_t i = 0; i < count; i++) to[i] = a[i] + b[i];                                                            \
-  }
-ADD(float)
-ADD(double)
-
 /* `data`, our own elements, become what all ranks have shown, added up in the order of the ranks; at most a block of it. `at` is where in
  * the step's data they lie. Our own are not taken from our slot: its lines are in the caches of those who look at them. */
 static void add_block(const flow_shared *self, const work *of, int64_t step, int64_t at, unsigned char *data, int64_t bytes)
 {
-  union { float floats[BLOCK_BYTES / sizeof(float)]; double doubles[BLOCK_BYTES / sizeof(double)]; } block;
-  const void *sum = self->base.rank == 0 ? data : shown(self, 0, step, of->bytes) + at;
-  for (int rank = 1; rank < self->base.size; rank++) {
-    const void *next = rank == self->base.rank ? data : shown(self, rank, step, of->bytes) + at;
-    void *to = rank == self->base.size - 1 ? (void *)data : &block;
-    if (of->size == (int)sizeof(float)) add_float(to, sum, next, bytes);
-    else add_double(to, sum, next, bytes);
-    sum = to;
-  }
+  for (int rank = 0; rank < self->base.size; rank++)
+    self->parts[rank] = rank == self->base.rank ? data : shown(self, rank, step, of->bytes) + at;
+  flow_sum_ranks(of->call.detail, data, self->parts, self->base.size, bytes);
 }
 
 static void show_elements(flow_shared *self, const work *of, int64_t step)
@@ -284,15 +250,6 @@ static int has_sums(int64_t step) { return step > 0 && step % 2 == 0; }
 static int64_t part_of(int64_t step) { return has_sums(step) ? step / 2 - 1 : (step + 1) / 2; }
 static int64_t step_of_elements(int64_t part) { return part == 0 ? 0 : 2 * part - 1; }
 
-/* The part of a chunk that a rank adds up: whole cache lines, as even as they go. */
-static void find_share(const flow_shared *self, int rank, int64_t bytes, int64_t *first, int64_t *last)
-{
-  int64_t lines = (bytes + LINE - 1) / LINE;
-  *first = lines * rank / self->base.size * LINE;
-  *last = lines * (rank + 1) / self->base.size * LINE;
-  if (*last > bytes) *last = bytes;
-}
-
 /* Where the sum of a rank's share is, in one chunk's slots. */
 static unsigned char *sum_of(const flow_shared *self, const work *of, int64_t part, int rank)
 {
@@ -305,7 +262,7 @@ static void show_shares(flow_shared *self, const work *of, int64_t step)
   int64_t part = part_of(step), bytes = chunk_bytes(of, part), first, last;
   const unsigned char *chunk = of->data + part * FLOW_SHARED_BYTES;
   unsigned char *slot = shown(self, self->base.rank, step, of->bytes);
-  find_share(self, self->base.rank, bytes, &first, &last);
+  flow_find_share(self->base.rank, self->base.size, bytes, &first, &last);
   copy(slot, chunk, first);
   copy(slot + last, chunk + last, bytes - last);
 }
@@ -314,7 +271,7 @@ static void add_share(flow_shared *self, const work *of, int64_t part)
 {
   unsigned char *chunk = of->data + part * FLOW_SHARED_BYTES, *sum = sum_of(self, of, part, self->base.rank);
   int64_t first, last;
-  find_share(self, self->base.rank, chunk_bytes(of, part), &first, &last);
+  flow_find_share(self->base.rank, self->base.size, chunk_bytes(of, part), &first, &last);
   for (int64_t at = first; at < last; at += BLOCK_BYTES) {
     int64_t bytes = last - at < BLOCK_BYTES ? last - at : BLOCK_BYTES;
     add_block(self, of, step_of_elements(part), at, chunk + at, bytes);
@@ -327,7 +284,7 @@ static void collect_sums(flow_shared *self, const work *of, int64_t part)
   unsigned char *chunk = of->data + part * FLOW_SHARED_BYTES;
   int64_t first, last;
   for (int rank = 0; rank < self->base.size; rank++) {
-    find_share(self, rank, chunk_bytes(of, part), &first, &last);
+    flow_find_share(rank, self->base.size, chunk_bytes(of, part), &first, &last);
     if (rank != self->base.rank) copy(chunk + first, sum_of(self, of, part, rank) + first, last - first);
   }
 }
@@ -347,7 +304,7 @@ static int64_t count_chunks(int64_t bytes)
 static flow_status all_reduce(flow_communicator *self, flow_dtype dtype, void *data, int64_t count)
 {
   int size = dtype == FLOW_FLOAT32 ? 4 : 8;
-  work todo = { .call = { FLOW_SHARED_ALL_REDUCE, (int32_t)dtype, count }, .bytes = count * size, .size = size, .data = data };
+  work todo = { .call = { FLOW_GROUP_ALL_REDUCE, (int32_t)dtype, count }, .bytes = count * size, .data = data };
   int small = todo.bytes <= DIRECT_BYTES;
   todo.steps = small ? 1 : 2 * count_chunks(todo.bytes) + 1;
   todo.show = small ? show_elements : show_shares;
@@ -370,7 +327,7 @@ static void take_from_root(flow_shared *self, const work *of, int64_t step)
 
 static flow_status broadcast(flow_communicator *self, int from, void *data, int64_t bytes)
 {
-  return call(self, &(work){ .call = { FLOW_SHARED_BROADCAST, from, bytes }, .bytes = bytes, .steps = count_chunks(bytes),
+  return call(self, &(work){ .call = { FLOW_GROUP_BROADCAST, from, bytes }, .bytes = bytes, .steps = count_chunks(bytes),
                                            .data = data, .show = show_from_root, .look = take_from_root });
 }
 
@@ -389,7 +346,7 @@ static void take_all(flow_shared *self, const work *of, int64_t step)
 
 static flow_status all_gather(flow_communicator *self, const void *mine, int64_t bytes, void *all)
 {
-  return call(self, &(work){ .call = { FLOW_SHARED_ALL_GATHER, 0, bytes }, .bytes = bytes, .steps = count_chunks(bytes),
+  return call(self, &(work){ .call = { FLOW_GROUP_ALL_GATHER, 0, bytes }, .bytes = bytes, .steps = count_chunks(bytes),
                                            .data = all, .mine = mine, .show = show_mine, .look = take_all });
 }
 
@@ -400,7 +357,7 @@ static void do_nothing(flow_shared *self, const work *of, int64_t step)
 
 static flow_status barrier(flow_communicator *self)
 {
-  return call(self, &(work){ .call = { FLOW_SHARED_BARRIER, 0, 0 }, .steps = 1, .show = do_nothing, .look = do_nothing });
+  return call(self, &(work){ .call = { FLOW_GROUP_BARRIER, 0, 0 }, .steps = 1, .show = do_nothing, .look = do_nothing });
 }
 
 static void abort_group(flow_communicator *communicator, const char *reason)

@@ -10,6 +10,7 @@
 #include "base/failure.h"
 #include "transport/transport.h"
 #include "transport/exchange.h"
+#include "transport/group_call.h"
 
 enum {
   FLOW_SHARED_AHEAD = 2,                 /* steps that a rank shows before it looks at the first of them */
@@ -18,20 +19,11 @@ enum {
   FLOW_SHARED_SMALL = 40,                /* what goes into the first line of a slot */
 };
 
-typedef enum flow_shared_operation { FLOW_SHARED_ALL_REDUCE, FLOW_SHARED_BROADCAST, FLOW_SHARED_ALL_GATHER, FLOW_SHARED_BARRIER,
-  FLOW_SHARED_COLLECT }
-  flow_shared_operation;
-
-typedef struct flow_shared_call {
-  int32_t what, detail;                  /* a flow_shared_operation; all_reduce: the dtype, broadcast: from where, collect: bytes of a unit in all arrays */
-  int64_t count;                         /* all_reduce: elements, collect: units, else bytes */
-} flow_shared_call;
-
 /* What a rank shows the others in one step. */
 typedef struct flow_shared_slot {
   _Atomic int      sequence;             /* the number of the step, from 1, once all below is written; who waits sleeps on it */
   _Atomic int      sleepers;
-  flow_shared_call call;
+  flow_group_call  call;
   unsigned char    small[FLOW_SHARED_SMALL];
   unsigned char    data[FLOW_SHARED_BYTES];
 } __attribute__((aligned(64))) flow_shared_slot;
@@ -65,6 +57,7 @@ typedef struct flow_shared {
   int                reads;              /* all ranks can read each other's memory */
   int64_t            shares;             /* pieces of memory that the ranks have agreed on */
   uint64_t          *addresses;          /* [rank][FLOW_MOST_ARRAYS]: collect's arrays, as the ranks said */
+  const void       **parts;              /* [rank]: what is added up */
   flow_shared_peer   peers[];
 } flow_shared;
 
@@ -73,12 +66,11 @@ typedef struct flow_shared_file { int64_t process, descriptor; uint64_t secret[2
 
 /* A call under way. */
 typedef struct flow_shared_work {
-  flow_shared_call call;
+  flow_group_call  call;
   int64_t          bytes, steps, end;    /* end: on the clock */
   int64_t          looked;               /* steps that were looked at */
   unsigned char   *data;                 /* all_gather: all */
   const void      *mine;                 /* all_gather */
-  int              size;                 /* of an element */
   void (*show)(flow_shared *self, const struct flow_shared_work *work, int64_t step);
   void (*look)(flow_shared *self, const struct flow_shared_work *work, int64_t step);
   void *const     *arrays;               /* collect: this many, their units in bytes, where the ranks' parts begin, ... */

@@ -132,7 +132,7 @@ flow_status flow_shared_collect(flow_communicator *communicator, void *const *ar
 {
   flow_shared *self = (flow_shared *)communicator;
   int64_t all = first[communicator->size] - first[0];
-  flow_shared_work todo = { .call = { FLOW_SHARED_COLLECT, (int32_t)(unit * count), all }, .arrays = arrays, .array_count = count,
+  flow_shared_work todo = { .call = { FLOW_GROUP_COLLECT, (int32_t)(unit * count), all }, .arrays = arrays, .array_count = count,
                             .unit = unit, .per_step = FLOW_SHARED_BYTES / (unit * count), .first = first };
   int much = all > READ_BYTES / (unit * count);
   return self->reads && much ? collect_by_reading(self, &todo, received) : collect_by_slots(self, &todo, received);

@@ -62,9 +62,11 @@ static flow_status new_shared(flow_communicator *inner, flow_shared **out)
   size_t ranks = (size_t)inner->size, members;
   void *block;
   FLOW_TRY(flow_multiply(ranks, sizeof(flow_shared_member), &members));
-  FLOW_TRY(flow_alloc_zero(sizeof(flow_shared) + ranks * (sizeof(flow_shared_peer) + FLOW_MOST_ARRAYS * sizeof(uint64_t)), &block));
+  size_t each = sizeof(flow_shared_peer) + FLOW_MOST_ARRAYS * sizeof(uint64_t) + sizeof(void *);
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_shared) + ranks * each, &block));
   flow_shared *self = block;
   self->addresses = (uint64_t *)(self->peers + ranks);
+  self->parts = (const void **)(self->addresses + FLOW_MOST_ARRAYS * ranks);
   self->base = (flow_communicator){ &flow_transport_shared, inner->rank, inner->size, inner->timeout };
   self->inner = inner;
   self->bytes = sizeof(flow_shared_group) + members;

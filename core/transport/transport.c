@@ -18,15 +18,20 @@ static const flow_transport *of_accelerators(const void *functions)
   return ((const flow_accelerator_table *)functions)->transport;
 }
 
-/* Where a transport comes from: a plugin, and what of its functions. */
+/* Those that are part of the core. */
+static const flow_transport *const own[] = { &flow_transport_local, &flow_transport_tcp };
+
+/* Where another transport comes from: a plugin, and what of its functions. */
 static const struct { const char *name, *plugin; const flow_transport *(*table)(const void *functions); } plugged[] = {
-  { "mpi", "mpi", of_transport }, { "gloo", "gloo", of_transport }, { "nccl", "cuda", of_accelerators },
+  { "mpi", "mpi", of_transport }, { "nccl", "cuda", of_accelerators },
 };
 
 static flow_status find_transport(const char *name, const flow_transport **out)
 {
-  *out = &flow_transport_local;
-  if (strcmp(name, "local") == 0) return FLOW_OK;
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+    *out = own[i];
+    if (strcmp(name, own[i]->name) == 0) return FLOW_OK;
+  }
   for (size_t i = 0; i < sizeof plugged / sizeof *plugged; i++) {
     if (strcmp(name, plugged[i].name) != 0) continue;
     const flow_plugin *plugin;
@@ -34,7 +39,7 @@ static flow_status find_transport(const char *name, const flow_transport **out)
     *out = plugged[i].table(plugin->functions);
     return *out ? FLOW_OK : flow_fail(FLOW_UNSUPPORTED, "the emulated device has no transport \"%s\"", name);
   }
-  return flow_fail(FLOW_INVALID_ARGUMENT, "there is no transport \"%s\": they are local, mpi, gloo and nccl", name);
+  return flow_fail(FLOW_INVALID_ARGUMENT, "there is no transport \"%s\": they are local, tcp, mpi and nccl", name);
 }
 
 /* "5000-5015", or one port. */

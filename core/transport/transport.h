@@ -1,18 +1,18 @@
 /* core/transport: sums between ranks, and the thread that makes them while others compute (communication.h). Uses base and tensor.
  *
  * transport.h: how the ranks of a group add up their gradients. One contract for threads of a process ("local"), processes that a
- * launcher started (OpenMPI, "mpi"), plain processes that find each other through a key-value store (Gloo, "gloo"), and ranks with a GPU
- * each (NCCL, "nccl", with a store, too). The last three are plugins. When all ranks are on one machine, flow_communicator_share
- * (of mpi) or flow_communicator_meet (in place of gloo) makes them one group that goes through memory ("shared").
+ * launcher started (OpenMPI, "mpi"), plain processes that find each other through a key-value store ("tcp"), and ranks with a GPU each
+ * (NCCL, "nccl", with a store, too). mpi and nccl are plugins. When all ranks are on one machine, flow_communicator_share (of mpi)
+ * or flow_communicator_meet (in place of tcp) makes them one group that goes through memory ("shared").
  *
  * Contract of every transport
- *   - All ranks make the same calls with the same counts in the same order. `local` and `shared` find out when they do not and
- *     name both sides; the engines of the others need not.
+ *   - All ranks make the same calls with the same counts in the same order. `local`, `shared` and `tcp` find out when they do not and
+ *     name both sides (FLOW_INVALID_STATE, which breaks the communicator); the engines of the others need not.
  *   - A sum has the same bits on every rank. It depends on the number of ranks, the transport and the count, never on timing;
- *     `local` and `shared` add in the order of the ranks, ((r0 + r1) + r2) + ...
+ *     `local`, `shared` and `tcp` add in the order of the ranks, ((r0 + r1) + r2) + ...
  *   - One thread at a time uses a communicator, usually the communication thread that opened it. Only abort may be called by any
  *     other thread at any time between the return of open and the call of close.
- *   - A call returns within its timeout (gloo and mpi: does not wait longer for any piece of a MiB or two), whoever else is alive: FLOW_TIMED_OUT
+ *   - A call returns within its timeout (mpi: does not wait longer for any piece of a MiB or two; tcp: for the next byte), whoever else is alive: FLOW_TIMED_OUT
  *     names the operation and, where the transport can tell, the ranks that did not come. FLOW_IO_ERROR: a peer is lost.
  *     FLOW_ABORTED: somebody called abort; the message has the reason that was given.
  *   - After any of these three the communicator is broken: every further call fails at once with the first failure's status and
@@ -45,11 +45,11 @@ typedef struct flow_local_group flow_local_group;
 typedef struct flow_transport_options {
   double            timeout;      /* seconds that a call may take, open too; more than 0 */
   const char       *group;        /* name of the group, for those who meet in a store; new for each new group. "" is a name */
-  const char       *address;      /* gloo: the own host name or number under which the others reach this process */
-  const flow_store *store;        /* gloo, nccl */
+  const char       *address;      /* tcp: the own host name or number under which the others reach this process */
+  const flow_store *store;        /* tcp, nccl */
   struct flow_queue *queue;       /* nccl: of the rank's device (kernels/accelerator.h); lives until close */
-  const int        *ended;        /* gloo, nccl (optional): open fails soon after another thread has set it, by __atomic_store_n */
-  int               first_port, last_port;      /* gloo: it listens on one of these while it opens; 0: FLOW_DATA_PORTS says it, or any */
+  const int        *ended;        /* tcp, nccl (optional): open fails soon after another thread has set it, by __atomic_store_n */
+  int               first_port, last_port;      /* tcp: it listens on one of these while it opens; 0: FLOW_DATA_PORTS says it, or any */
   flow_local_group *local;        /* local */
 } flow_transport_options;
 
@@ -78,10 +78,10 @@ typedef struct flow_transport {
   int64_t     (*inside)(const flow_communicator *self);
 } flow_transport;
 
-extern const flow_transport flow_transport_local;
+extern const flow_transport flow_transport_local, flow_transport_tcp;
 
-/* Opens this rank's end. transport: "local", "mpi" or "gloo". rank and size: -1 for what the launcher says (mpi only).
- * FLOW_NOT_FOUND with what to install where the plugin is missing. `mpi` and `gloo` wait for the other ranks, `local` does not.
+/* Opens this rank's end. transport: "local", "tcp", "mpi" or "nccl". rank and size: -1 for what the launcher says (mpi only).
+ * FLOW_NOT_FOUND with what to install where the plugin is missing. `mpi` and `tcp` wait for the other ranks, `local` does not.
  * What the options point to must live until open returns, but the local group until close does. */
 flow_status flow_communicator_open(const char *transport, int rank, int size, const flow_transport_options *options,
                                    flow_communicator **out);

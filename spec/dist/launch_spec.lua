@@ -326,14 +326,10 @@ describe("a cluster", function()
 end)
 
 describe("the tasks of a launched cluster", function()
-  local plugins = os.getenv("FLOWLUA_LIB"):match("^(.*/)")
-  local function lacks(name) return os.execute(("test -e %slibflow_%s.so"):format(plugins, name)) ~= 0 end
-
-  for engine, plugin in pairs { ring = "gloo", mpi = "mpi" } do
+  for _, engine in ipairs { "ring", "mpi" } do
     it("meet in a strategy by " .. engine, function()
-      if lacks(plugin) then return pending(("this build has no libflow_%s.so"):format(plugin)) end
-      if engine == "mpi" and os.execute("command -v mpirun >/dev/null") ~= 0 then return pending "mpirun is not installed (openmpi-bin)" end
-      if engine == "mpi" and os.getenv "FLOW_SANITIZED" then return pending "Open MPI has findings of its own under sanitizers" end
+      local missing = support.missing_engine(engine, true)
+      if missing then return pending(missing) end
       local output, code = launch("--workers 2 --engine " .. engine, [[
         local strategy = require("flow").distribute.MultiWorkerMirroredStrategy()
         print(strategy.cluster_resolver.task_id, strategy.num_replicas_in_sync)]])
@@ -343,7 +339,6 @@ describe("the tasks of a launched cluster", function()
   end
 
   it("say a mistake once each", function()
-    if lacks "gloo" then return pending "this build has no libflow_gloo.so" end
     local output, code = launch("--workers 3", [[
       local flow = require "flow"
       local strategy = flow.distribute.MultiWorkerMirroredStrategy()
@@ -367,7 +362,6 @@ describe("the tasks of a launched cluster", function()
   end)
 
   it("can be told how long to wait, and when a silent one is lost", function()
-    if lacks "gloo" then return pending "this build has no libflow_gloo.so" end
     local script = [[
       local flow = require "flow"
       if os.getenv("TF_CONFIG"):find '"index":1' then os.execute "sleep 60" end
@@ -380,7 +374,6 @@ describe("the tasks of a launched cluster", function()
   end)
 
   it("neither wait for parameter servers and evaluators nor are ended by them", function()
-    if lacks "gloo" then return pending "this build has no libflow_gloo.so" end
     local output, code = launch("--workers 2 --parameter-servers 2 --evaluator --kill-after 5", [[
       local flow = require "flow"
       local strategy = flow.distribute.MultiWorkerMirroredStrategy()

@@ -4,8 +4,6 @@ local support = require "spec.support.init"
 
 local program = ("FLOWLUA_PATH=%slua %s"):format(support.root, support.program)
 
-local missing = support.missing_engine("RING", true)
-
 local BEGIN = [[
   local flow = require "flow"
   local ffi = require "ffi"
@@ -38,13 +36,6 @@ local function launch(script, arguments)
   return said, output, code
 end
 
-local function with_gloo(name, f)
-  it(name, function()
-    if missing then return pending(missing) end
-    f()
-  end)
-end
-
 local function make_folder()
   folder = os.tmpname()
   os.remove(folder)
@@ -57,7 +48,7 @@ describe("workers that save", function()
   before_each(make_folder)
   after_each(remove_folder)
 
-  with_gloo("write once with one path, each with paths of their own, and the chief alone", function()
+  it("write once with one path, each with paths of their own, and the chief alone", function()
     local said, output, code = launch([[
       model:save(folder .. "/one.keras")
       print("=", there "one.keras")
@@ -92,7 +83,7 @@ describe("workers that save", function()
     assert.truthy(said[1][4]:find("the chief did not write " .. folder .. "/one.keras: save: ", 1, true), said[1][4])
   end)
 
-  with_gloo("do not wait for a chief that is gone, and save what they have", function()
+  it("do not wait for a chief that is gone, and save what they have", function()
     local said, output = launch([[
       if index == 0 then      -- it dies while the other waits for it
         require("flow.saving.keras").save = function()
@@ -112,7 +103,7 @@ describe("workers that save", function()
     assert.equal("true", said[1][3])
   end)
 
-  with_gloo("find out which of them wrote", function()
+  it("find out which of them wrote", function()
     local said, output, code = launch([[
       local native = require "flow.saving.keras"
       local save, count = native.save, 0
@@ -130,7 +121,7 @@ describe("workers that save", function()
     assert.same({ "0", "1", "2" }, said[1])
   end)
 
-  with_gloo("have the chief's checkpoints and their numbers", function()
+  it("have the chief's checkpoints and their numbers", function()
     local said, output, code = launch([[
       local checkpoint = flow.train.Checkpoint { model = model }
       if index == 0 then checkpoint:save(folder .. "/ck/chief") end
@@ -155,7 +146,7 @@ describe("workers that save", function()
     assert.equal("checkpoint\nckpt-4.safetensors\nckpt-5.safetensors\n", (support.run("ls " .. folder .. "/managed")))
   end)
 
-  with_gloo("all fail where the chief's disk does, and a worker that saves alone is told", function()
+  it("all fail where the chief's disk does, and a worker that saves alone is told", function()
     local said, output, code = launch([[
       local fit = { epochs = 2, verbose = 0, callbacks = {} }
       local file = io.open(folder .. "/file", "w")
@@ -191,7 +182,7 @@ describe("callbacks of several workers", function()
   before_each(make_folder)
   after_each(remove_folder)
 
-  with_gloo("write the chief's files, and those of workers that name others", function()
+  it("write the chief's files, and those of workers that name others", function()
     local said, output, code = launch([[
       local callbacks = flow.callbacks
       local list = { callbacks.CSVLogger(folder .. "/log.csv"), callbacks.TensorBoard(folder .. "/logs"),
@@ -219,7 +210,7 @@ describe("callbacks of several workers", function()
     assert.truthy(listing:find("3\n8\n", 1, true), listing)
   end)
 
-  with_gloo("stop all where one worker's wants it, and say so", function()
+  it("stop all where one worker's wants it, and say so", function()
     local said, output, code = launch([[
       local stopper = flow.callbacks.LambdaCallback { on_train_batch_end = function(batch)
         if index == 1 and batch == 1 then model.stop_training = true end
@@ -302,9 +293,9 @@ describe("BackupAndRestore of several workers", function()
     assert.equal("", (support.run(("cmp %s/log.csv %s/expected.csv"):format(folder, folder))))
   end
 
-  with_gloo("goes on when all were killed, and when one was, whatever folder the others see", function()
+  it("goes on when all were killed, and when one was, whatever folder the others see", function()
     goes_on("tensors", "all 6", "1 11")
   end)
-  with_gloo("goes on in a shuffled data set", function() goes_on("dataset", "0 15") end)
-  with_gloo("goes on in the data of each worker", function() goes_on("own", "all 10", "1 12") end)
+  it("goes on in a shuffled data set", function() goes_on("dataset", "0 15") end)
+  it("goes on in the data of each worker", function() goes_on("own", "all 10", "1 12") end)
 end)

@@ -127,7 +127,7 @@ static void count_port(int number)
 
 static void send_something(int socket)
 {
-  static const char greeting[] = "flowgloo";
+  static const char greeting[] = "flowdata";
   unsigned char bytes[BYTES];
   size_t length = 1 + draw() % BYTES;
   for (size_t i = 0; i < length; i++) bytes[i] = (unsigned char)draw();

@@ -4,8 +4,6 @@ local support = require "spec.support.init"
 
 local program = ("FLOWLUA_PATH=%slua %s"):format(support.root, support.program)
 
-local missing = support.missing_engine("RING", true)
-
 local BEGIN = [[
   local flow = require "flow"
   local Dataset = flow.data.Dataset
@@ -31,15 +29,8 @@ local function launch(script, environment)
   return said, output, code
 end
 
-local function with_gloo(name, f)
-  it(name, function()
-    if missing then return pending(missing) end
-    f()
-  end)
-end
-
 describe("workers", function()
-  with_gloo("know who they are, and have the chief's random state", function()
+  it("know who they are, and have the chief's random state", function()
     local said, output, code = launch([[
       if index == 1 then flow.random.uniform { 3 } flow.set_random_seed(9) end
       local strategy = open()
@@ -72,7 +63,7 @@ describe("workers", function()
     assert.truthy(output:find("task_type = 'worker', task_id = 1, num_workers = 2, local_devices = (cpu:0), communication = AUTO", 1, true))
   end)
 
-  with_gloo("reduce and gather what all of their replicas have", function()
+  it("reduce and gather what all of their replicas have", function()
     local said, output, code = launch([[
       flow.config.set_logical_devices("cpu", 2)
       local strategy = open()
@@ -100,7 +91,7 @@ describe("workers", function()
     end
   end)
 
-  with_gloo("begin a loop of their own with the chief's variables", function()
+  it("begin a loop of their own with the chief's variables", function()
     local said, output, code = launch([[
       local strategy = open()
       flow.set_random_seed(index)
@@ -137,7 +128,7 @@ describe("workers", function()
     assert.truthy(said[1][3]:find("variables of the function", 1, true), said[1][3])
   end)
 
-  with_gloo("share the batches of one data set, or read files of their own, and end together", function()
+  it("share the batches of one data set, or read files of their own, and end together", function()
     local files = { support.file("a.tfrecord", ""), support.file("b.tfrecord", "") }
     local flow = require "flow"
     for i, path in ipairs(files) do
@@ -168,7 +159,7 @@ describe("workers", function()
     assert.same({ "{2 3}\t2\t2", "{6 7}\t2\t2", "{}\t0\t2", "{21}", "{}", "{}", "{0 1}", "{2 3}", "3" }, said[1])
   end)
 
-  with_gloo("find out that they would shuffle shared data in different ways", function()
+  it("find out that they would shuffle shared data in different ways", function()
     local said, output, code = launch([[
       local strategy = open()
       local function pass() return strategy:experimental_distribute_dataset(Dataset.range(8):shuffle(8):batch(8)):iter() end
@@ -188,7 +179,7 @@ describe("workers", function()
     end
   end)
 
-  with_gloo("begin to fit with the chief's values, slots and random numbers", function()
+  it("begin to fit with the chief's values, slots and random numbers", function()
     local said, output, code = launch([[
       local strategy = open()
       if index == 1 then flow.random.uniform { 5 } end
@@ -212,7 +203,7 @@ describe("workers", function()
     assert.equal(said[0][1] .. "\t0", said[0][2])
   end)
 
-  with_gloo("run a training loop that the user writes as one replica does, with two replicas each", function()
+  it("run a training loop that the user writes as one replica does, with two replicas each", function()
     local said, output, code = launch([[
       flow.config.set_logical_devices("cpu", 2)
       local strategy = open()
@@ -253,7 +244,7 @@ describe("workers", function()
     end
   end)
 
-  with_gloo("fit data sets that the strategy has distributed as one replica fits the whole", function()
+  it("fit data sets that the strategy has distributed as one replica fits the whole", function()
     local said, output, code = launch([[
       flow.config.set_logical_devices("cpu", 2)
       local strategy, alone = open(), flow.distribute.OneDeviceStrategy("cpu:0")
@@ -288,7 +279,7 @@ describe("workers", function()
     end
   end)
 
-  with_gloo("name what they would fit in different ways", function()
+  it("name what they would fit in different ways", function()
     local said, output, code = launch([[
       local strategy = open()
       local function fit(units, options)
@@ -309,7 +300,7 @@ describe("workers", function()
     end
   end)
 
-  with_gloo("wait for each other at the end", function()
+  it("wait for each other at the end", function()
     local said, output, code = launch([[
       local strategy = open()
       if index == 1 then os.execute("sleep 1") end
@@ -320,7 +311,7 @@ describe("workers", function()
     assert.same({ "2" }, said[1])
   end)
 
-  with_gloo("say who failed when a script ends by an error", function()
+  it("say who failed when a script ends by an error", function()
     local said, output, code = launch([[
       local strategy = open()
       strategy:reduce("sum", 1)
@@ -331,7 +322,7 @@ describe("workers", function()
     assert.truthy(said[0][1] and said[0][1]:find("^false\t.*worker:1 127[%d.:]+ reports at step %d+: .*: wrong data"), output)
   end)
 
-  with_gloo("name the step of the loop at which one was lost", function()
+  it("name the step of the loop at which one was lost", function()
     local said, output = launch([[
       local strategy = open()
       local function first(x) return x + 1 end
@@ -349,7 +340,7 @@ describe("workers", function()
     assert.truthy(tonumber(step) == 29 or tonumber(step) == 30 or tonumber(step) == 31, output)
   end)
 
-  with_gloo("take their times from the environment, and have the same ones", function()
+  it("take their times from the environment, and have the same ones", function()
     local said, output = launch([[
       if index == 1 then os.execute "sleep 3" end
       print("=", pcall(open))]], "FLOW_START_WITHIN=1 FLOW_HEARTBEAT=0.2 FLOW_DEAD_AFTER=2")
@@ -366,7 +357,7 @@ describe("workers", function()
     assert.truthy(said[0][1]:find('FLOW_HEARTBEAT is a number of seconds above 0, got "often"', 1, true), output)
   end)
 
-  with_gloo("must have as many replicas each", function()
+  it("must have as many replicas each", function()
     local said, output, code = launch([[
       flow.config.set_logical_devices("cpu", index + 1)
       print("=", pcall(open))

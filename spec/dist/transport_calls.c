@@ -107,11 +107,14 @@ static int check_same_bits(flow_communicator *link, const void *data, int64_t by
     EXPECT(flow_communicator_all_reduce(link, dtype, data, count) == FLOW_OK);                                       \
     for (int64_t i = 0; i < count; i++) {                                                                            \
       double sum = 0, size = 0;                                                                                      \
+      type in_order = (type)number(0, i);                                                                            \
       for (int rank = 0; rank < link->size; rank++) {                                                                \
         sum += (double)(type)number(rank, i);                                                                        \
         size += fabs(number(rank, i));                                                                               \
+        if (rank > 0) in_order += (type)number(rank, i);                                                             \
       }                                                                                                              \
       EXPECT(fabs((double)data[i] - sum) <= (tolerance) * size);                                                     \
+      EXPECT(data[i] == in_order || strcmp(link->transport->name, "mpi") == 0);                                      \
     }                                                                                                                \
     int wrong = check_same_bits(link, data, count * (int64_t)sizeof(type));                                          \
     free(data);                                                                                                      \

@@ -104,23 +104,13 @@ describe("the transport mpi", function()
   end)
 end)
 
-local gloo_missing = not exists(plugins .. "libflow_gloo.so") and "this build has no libflow_gloo.so (libgloo-dev and g++)"
-  or os.getenv("FLOW_SANITIZED") and "Gloo itself is not built with the sanitizer"
-
-local function with_gloo(name, f)
-  it(name, function()
-    if gloo_missing then return pending(gloo_missing) end
-    f()
-  end)
-end
-
 -- Starts the first `started` of `ranks` processes at once; what they wrote, after all have ended. `environment`: of the last one. `before`:
 -- a program that runs the shell which starts them.
-local function start_gloo(memory, ranks, mode, started, environment, before)
+local function start_tcp(memory, ranks, mode, started, environment, before)
   local folder = support.file("store", ""):match("^(.*)/")
   local command = {}
   for rank = 0, (started or ranks) - 1 do
-    command[#command + 1] = ("{ FLOW_SHARED_MEMORY=%s timeout -k 5 60 %q gloo %s %d %d %q; echo rank %d ended with $?; } &"):format(
+    command[#command + 1] = ("{ FLOW_SHARED_MEMORY=%s timeout -k 5 60 %q tcp %s %d %d %q; echo rank %d ended with $?; } &"):format(
       rank == ranks - 1 and environment or memory, program, mode, rank, ranks, folder, rank)
   end
   command = table.concat(command, " ") .. " wait"
@@ -131,50 +121,52 @@ local function start_gloo(memory, ranks, mode, started, environment, before)
     return text, code
   end
 end
-local function run_gloo(...) return start_gloo(...)() end
+local function run_tcp(...) return start_tcp(...)() end
 
 local function check_ends(text, ranks, code)
   for rank = 0, ranks - 1 do assert.truthy(text:find(("rank %d ended with %d\n"):format(rank, code), 1, true), text) end
 end
 
-describe("the transport gloo", function()
-  local function run(...) return run_gloo("0", ...) end
+describe("the transport tcp", function()
+  local function run(...) return run_tcp("0", ...) end
 
-  with_gloo("adds up, sends and gathers", function()
+  it("adds up, sends and gathers", function()
     for ranks = 1, 3 do
       local text = run(ranks, "calls")
       check_ends(text, ranks, 0)
-      assert.equal(ranks, count(text, "right by gloo"), text)
+      assert.equal(ranks, count(text, "right by tcp"), text)
     end
   end)
 
-  with_gloo("opens one group after the other", function() check_ends(run(2, "again"), 2, 0) end)
+  it("opens one group after the other", function() check_ends(run(2, "again"), 2, 0) end)
 
-  with_gloo("leaves the host's signals alone", function() check_ends(run(2, "signals"), 2, 0) end)
+  it("leaves the host's signals alone", function() check_ends(run(2, "signals"), 2, 0) end)
 
-  with_gloo("names the rank that does not come to the opening", function()
+  it("names the rank that does not come to the opening", function()
     local text = run(3, "missing", 2)
     for rank = 0, 1 do
-      check_failure(text, rank, "timed out", { 0.9, 15 }, "opening the transport gloo: rank 2 of 3 did not come within 1 s")
+      check_failure(text, rank, "timed out", { 0.9, 15 }, "opening the transport tcp: rank 2 of 3 did not come within 1 s")
     end
   end)
 
-  with_gloo("does not wait longer than its timeout for a rank that never comes", function()
+  it("does not wait longer than its timeout for a rank that never comes", function()
     local text = run(3, "alone")
-    for rank = 0, 1 do check_failure(text, rank, "timed out", { 0.9, 15 }, "all_reduce: a rank did not answer within 1 s") end
+    for rank = 0, 1 do
+      check_failure(text, rank, "timed out", { 0.9, 15 }, "all_reduce: rank 2 did not come within 1 s %(rank %d of 3 waited%)")
+    end
     check_ends(text, 3, 0)
   end)
 
-  with_gloo("lets another thread abort the call that waits", function()
+  it("lets another thread abort the call that waits", function()
     local text = run(3, "abort")
     for rank = 0, 1 do check_failure(text, rank, "aborted", { 0.2, 3.5 }, "all_reduce: worker:7 is silent") end
     check_ends(text, 3, 0)
   end)
 
-  with_gloo("ends sums everywhere when they are aborted on one rank", function() check_ends(run(3, "storm"), 3, 0) end)
+  it("ends sums everywhere when they are aborted on one rank", function() check_ends(run(3, "storm"), 3, 0) end)
 
   -- What is half sent or half received then is known to nobody but the connection.
-  with_gloo("ends a call whose bytes are on their way when it is aborted", function()
+  it("ends a call whose bytes are on their way when it is aborted", function()
     for _ = 1, 3 do
       local text = run(2, "frozen")
       check_failure(text, 0, "aborted", { 0.2, 15 }, "broadcast: worker:7 is silent")
@@ -182,7 +174,7 @@ describe("the transport gloo", function()
     end
   end)
 
-  with_gloo("opens one group after the other while strangers connect to its ports, and leaves nothing behind", function()
+  it("opens one group after the other while strangers connect to its ports, and leaves nothing behind", function()
     local text, code = run(3, "leaks", 3, "0", ("%q 1 transport_ranks"):format(strangers))
     assert.equal(0, code, text)
     check_ends(text, 3, 0)
@@ -190,21 +182,31 @@ describe("the transport gloo", function()
     assert.truthy(tonumber(connections) > 0 and tonumber(ports) > 0, text)
   end)
 
-  with_gloo("opens its port in FLOW_DATA_PORTS", function()
+  it("finds out that ranks do not agree", function()
+    local text = run(3, "disagree")
+    for rank = 0, 1 do
+      check_failure(text, rank, "invalid state", { 0, 0 },
+        "all_reduce: the ranks do not agree: rank " .. rank .. " calls all_reduce of 7 float32, rank 2 calls all_reduce of 8 float32")
+    end
+    check_failure(text, 2, "invalid state", { 0, 0 },
+      "all_reduce: the ranks do not agree: rank [01] calls all_reduce of 7 float32, rank 2 calls all_reduce of 8 float32")
+  end)
+
+  it("opens its port in FLOW_DATA_PORTS", function()
     check_ends(run(3, "calls", 3, "0 FLOW_DATA_PORTS=23450-23499"), 3, 0)
     local sentences, ends = {
       ["23450-23440"] = 'FLOW_DATA_PORTS is "23450-23440"; write FROM-TO, two numbers from 1 to 65535, such as 5000-5015',
       ["some"] = 'FLOW_DATA_PORTS is "some"; write FROM-TO',
       ["80000"] = 'FLOW_DATA_PORTS is "80000"; write FROM-TO',
     }, {}
-    for ports in pairs(sentences) do ends[ports] = start_gloo("0", 2, "missing", 2, "0 FLOW_DATA_PORTS=" .. ports) end
+    for ports in pairs(sentences) do ends[ports] = start_tcp("0", 2, "missing", 2, "0 FLOW_DATA_PORTS=" .. ports) end
     for ports, sentence in pairs(sentences) do
       local text = ends[ports]()
       assert.truthy(text:find(sentence, 1, true), text)
     end
   end)
 
-  with_gloo("notices at once when a rank dies, and names it", function()
+  it("notices at once when a rank dies, and names it", function()
     local text = run(3, "lost")
     -- Whoever notices first lets go of all its connections, so that the other may miss the first one, too.
     for rank = 0, 1 do
@@ -216,9 +218,9 @@ describe("the transport gloo", function()
 end)
 
 describe("memory that ranks on one machine share", function()
-  local function run(...) return run_gloo("1", ...) end
+  local function run(...) return run_tcp("1", ...) end
 
-  with_gloo("adds up, sends and gathers", function()
+  it("adds up, sends and gathers", function()
     for ranks = 2, 4 do
       local text = run(ranks, "calls")
       check_ends(text, ranks, 0)
@@ -226,17 +228,17 @@ describe("memory that ranks on one machine share", function()
     end
   end)
 
-  with_gloo("is used by all ranks or by none", function()
+  it("is used by all ranks or by none", function()
     local text = run(3, "calls", 3, "0")
     check_ends(text, 3, 0)
-    assert.equal(3, count(text, "right by gloo"), text)
+    assert.equal(3, count(text, "right by tcp"), text)
   end)
 
-  with_gloo("leaves the host's signals alone", function() check_ends(run(2, "signals"), 2, 0) end)
+  it("leaves the host's signals alone", function() check_ends(run(2, "signals"), 2, 0) end)
 
-  with_gloo("leaves nothing behind", function() check_ends(run(2, "leaks"), 2, 0) end)
+  it("leaves nothing behind", function() check_ends(run(2, "leaks"), 2, 0) end)
 
-  with_gloo("names the rank that does not come", function()
+  it("names the rank that does not come", function()
     local text = run(3, "alone")
     for rank = 0, 1 do
       check_failure(text, rank, "timed out", { 0.9, 15 }, "all_reduce: rank 2 did not come within 1 s %(rank %d waited")
@@ -244,19 +246,19 @@ describe("memory that ranks on one machine share", function()
     check_ends(text, 3, 0)
   end)
 
-  with_gloo("lets another thread abort the call that waits", function()
+  it("lets another thread abort the call that waits", function()
     local text = run(3, "abort")
     for rank = 0, 1 do check_failure(text, rank, "aborted", { 0.2, 3.5 }, "all_reduce: worker:7 is silent") end
     check_ends(text, 3, 0)
   end)
 
-  with_gloo("ends sums everywhere when they are aborted on one rank", function()
+  it("ends sums everywhere when they are aborted on one rank", function()
     local text = run(3, "storm")
     assert.equal(3, count(text, "aborted: all_reduce: worker:7 is silent"), text)
     check_ends(text, 3, 0)
   end)
 
-  with_gloo("finds out that ranks do not agree", function()
+  it("finds out that ranks do not agree", function()
     local text = run(3, "disagree")
     for rank = 0, 2 do
       check_failure(text, rank, "invalid state", { 0, 0 },
@@ -264,7 +266,7 @@ describe("memory that ranks on one machine share", function()
     end
   end)
 
-  with_gloo("notices at once when a rank dies, whatever it was doing, and names it", function()
+  it("notices at once when a rank dies, whatever it was doing, and names it", function()
     local text = run(3, "lost")
     for rank = 0, 1 do check_failure(text, rank, "input/output error", { 0.1, 15 }, "all_reduce: rank 2 %(process %d+%) has ended") end
     check_ends(text, 2, 0)

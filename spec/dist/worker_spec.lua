@@ -10,16 +10,8 @@ local function exists(path)
   return file ~= nil
 end
 
-local missing_gloo = not exists(plugins .. "libflow_gloo.so") and "this build has no libflow_gloo.so (libgloo-dev and g++)"
-
--- Gloo itself is not built with the sanitizer: what happens inside of it is left aside.
-local suppressions = os.getenv("FLOW_SANITIZED") and support.file("gloo.supp", "called_from_lib:libgloo.so\nrace:gloo::\n")
-local sanitizer = suppressions
-  and ("TSAN_OPTIONS=%s:suppressions=%s ASAN_OPTIONS=%s:detect_leaks=0"):format(os.getenv("TSAN_OPTIONS") or "", suppressions,
-    os.getenv("ASAN_OPTIONS") or "") or ""
-
 local function start(name, workers, victim, environment)
-  return support.start(("%s %s timeout -k 5 80 %q %s %d %s"):format(sanitizer, environment or "", program, name, workers, victim or ""))
+  return support.start(("%s timeout -k 5 80 %q %s %d %s"):format(environment or "", program, name, workers, victim or ""))
 end
 
 local function run(...)
@@ -39,19 +31,12 @@ local function check_failure(text, rank, status, most, pattern)
   assert.truthy(message:find(pattern), text)
 end
 
-local function with_gloo(name, f)
-  it(name, function()
-    if missing_gloo then return pending(missing_gloo) end
-    f()
-  end)
-end
-
 describe("a cluster of workers", function()
-  with_gloo("adds up, sends, gathers and compares, through memory and through the network", function()
+  it("adds up, sends, gathers and compares, through memory and through the network", function()
     for workers = 1, 3 do
       for _, memory in ipairs { "1", "0" } do
         local text, codes = run("calls", workers, nil, "FLOW_SHARED_MEMORY=" .. memory), {}
-        local engine = workers == 1 and "" or memory == "1" and "shared memory" or "gloo"
+        local engine = workers == 1 and "" or memory == "1" and "shared memory" or "tcp"
         for rank = 0, workers - 1 do codes[rank] = 0 end
         check_ends(text, codes)
         assert.equal(workers, select(2, text:gsub("engine " .. engine .. "\n", "")), text)
@@ -59,21 +44,21 @@ describe("a cluster of workers", function()
     end
   end)
 
-  with_gloo("meets by what AUTO is where GPUs add up by NCCL; knows no other names", function()
+  it("meets by what AUTO is where GPUs add up by NCCL; knows no other names", function()
     local text = run("calls", 2, nil, "WORKER_LOG=1 WORKER_ENGINE=nccl FLOW_SHARED_MEMORY=0")
     check_ends(text, { [0] = 0, 0 })
-    assert.equal(2, select(2, text:gsub("engine gloo", "")), text)
+    assert.equal(2, select(2, text:gsub("engine tcp", "")), text)
     text = run("calls", 2, nil, "WORKER_ENGINE=carrier-pigeon")
     check_failure(text, 0, "invalid argument", 5, 'there is no implementation "carrier%-pigeon" of communication: they are AUTO, RING')
   end)
 
-  with_gloo("leaves nothing when it is opened and closed again and again", function()
+  it("leaves nothing when it is opened and closed again and again", function()
     local text = run("again", 2, 30)
     check_ends(text, { [0] = 0, 0 })
     assert.equal(2, select(2, text:gsub("after 30 times %+0 descriptors, %+0 threads, %+0 bytes", "")), text)
   end)
 
-  with_gloo("names both sides and the first line where texts differ, on all workers, and goes on", function()
+  it("names both sides and the first line where texts differ, on all workers, and goes on", function()
     local text = run("differ", 3, 2)
     for rank = 0, 2 do
       check_failure(text, rank, "invalid argument", 5, "^the workers do not have the same model: in line 2 worker:0 127[%d.:]+ has "
@@ -83,7 +68,7 @@ describe("a cluster of workers", function()
     check_ends(run("differ_and_go_on", 3, 1), { [0] = 0, 0, 0 })
   end)
 
-  with_gloo("finds out when workers run different programs", function()
+  it("finds out when workers run different programs", function()
     local text = run("other_program", 2, 1)
     for rank = 0, 1 do
       check_failure(text, rank, "invalid state", 5, "^worker:0 [%d.:]+ gathers 4 bytes, worker:1 [%d.:]+ broadcasts 4 bytes: do all")
@@ -96,7 +81,7 @@ describe("a cluster of workers", function()
 
   for _, victim in ipairs { 0, 2 } do
     for _, activity in ipairs { "sums", "barrier", "computation" } do
-      with_gloo(("names worker:%d when it is killed while others are in a %s"):format(victim, activity), function()
+      it(("names worker:%d when it is killed while others are in a %s"):format(victim, activity), function()
         local ends = {}
         for memory = 0, 1 do ends[memory] = start("killed_in_" .. activity, 3, victim, "FLOW_SHARED_MEMORY=" .. memory) end
         for memory = 0, 1 do
@@ -111,7 +96,7 @@ describe("a cluster of workers", function()
       end)
     end
 
-    with_gloo(("names worker:%d when it stands still"):format(victim), function()
+    it(("names worker:%d when it stands still"):format(victim), function()
       for _, ended in ipairs { start("stopped_in_sums", 3, victim), start("stopped_in_computation", 3, victim) } do
         local text = ended()
         for rank = 0, 2 do
@@ -122,21 +107,21 @@ describe("a cluster of workers", function()
       end
     end)
 
-    with_gloo(("takes worker:%d that ends without goodbye for lost"):format(victim), function()
+    it(("takes worker:%d that ends without goodbye for lost"):format(victim), function()
       local text = run("leaves", 3, victim)
       check_failure(text, 1, "aborted", 5, "^worker:" .. victim .. " 127[%d.:]+ lost its connection")
       check_ends(text, { [victim] = 0, [1] = 1 })
     end)
   end
 
-  with_gloo("passes on why a worker cannot go on", function()
+  it("passes on why a worker cannot go on", function()
     for victim = 0, 1 do
       local text = run("gives_up", 2, victim)
       check_failure(text, 1 - victim, "aborted", 5, "^worker:" .. victim .. " 127[%d.:]+ reports at step 7: train.lua:3: no such file")
     end
   end)
 
-  with_gloo("logs a verdict only for who has not failed with it or before it", function()
+  it("logs a verdict only for who has not failed with it or before it", function()
     local ends = {}
     for victim = 0, 1 do
       ends[victim] = { start("fails_too", 2, victim, "WORKER_LOG=1"), start("computes_on", 2, victim, "WORKER_LOG=1") }
@@ -152,9 +137,9 @@ describe("a cluster of workers", function()
     end
   end)
 
-  with_gloo("waits for a worker that computes for long", function() check_ends(run("slow", 2, 1), { [0] = 0, 0 }) end)
+  it("waits for a worker that computes for long", function() check_ends(run("slow", 2, 1), { [0] = 0, 0 }) end)
 
-  with_gloo("blames who did not come in time, not who waited", function()
+  it("blames who did not come in time, not who waited", function()
     local ends = {}
     for victim = 0, 2 do
       ends[victim] = { start("late", 3, victim, "FLOW_SHARED_MEMORY=1"), start("late", 3, victim, "FLOW_SHARED_MEMORY=0") }
@@ -170,12 +155,12 @@ describe("a cluster of workers", function()
     end
   end)
 
-  with_gloo("needs the chief until all have finished", function()
+  it("needs the chief until all have finished", function()
     local text = run("finished_dies", 2, 0)
     check_failure(text, 1, "aborted", 5, "^worker:0 127[%d.:]+ lost its connection")
   end)
 
-  with_gloo("does not wait for a worker that has finished", function()
+  it("does not wait for a worker that has finished", function()
     local ends = {}
     for victim = 0, 1 do ends[victim] = { start("finished_early", 2, victim), start("finished_before_barrier", 2, victim) } end
     for victim = 0, 1 do
@@ -186,12 +171,12 @@ describe("a cluster of workers", function()
     end
   end)
 
-  with_gloo("says who never came", function()
+  it("says who never came", function()
     local text = run("missing", 3, 1)
     for rank = 0, 2, 2 do check_failure(text, rank, "invalid state", 5, "missing: worker:1 127[%d.:]+ %(no connection%)") end
   end)
 
-  with_gloo("says on both sides that a secret is missing or another one", function()
+  it("says on both sides that a secret is missing or another one", function()
     if not exists(plugins .. "libflow_control.so") then return pending("this build has no libflow_control.so (libsodium-dev)") end
     local ends = {}
     for _, name in ipairs { "wrong_secret", "no_secret" } do ends[name] = start(name, 2, 1, "FLOW_SECRET=sixteen-bytes-or-more") end
@@ -205,14 +190,14 @@ describe("a cluster of workers", function()
     end
   end)
 
-  with_gloo("does not begin when workers want to communicate in different ways", function()
+  it("does not begin when workers want to communicate in different ways", function()
     local text = run("other_engine", 2, 1)
     for rank = 0, 1 do
       check_failure(text, rank, "invalid state", 5, "do not fit together: communication by %a+ and communication by %a+")
     end
   end)
 
-  with_gloo("keeps jobs apart that use the same addresses", function()
+  it("keeps jobs apart that use the same addresses", function()
     local text = run("other_job", 2, 1)
     check_failure(text, 1, "invalid state", 5, '^worker:0 127[%d.:]+ belongs to the job "spec", worker:1 127[%d.:]+ to "another"')
     check_failure(text, 0, "invalid state", 5, "missing: worker:1")
@@ -319,11 +304,10 @@ describe("a cluster of workers that mpirun started", function()
     end
   end)
 
-  with_mpi("can add up by Gloo as well", function()
-    if missing_gloo then return pending(missing_gloo) end
+  with_mpi("can add up over TCP as well", function()
     local text, code = mpirun("calls", 2, nil, "WORKER_ENGINE=ring FLOW_SHARED_MEMORY=0")
     assert.equal(0, code, text)
-    assert.equal(2, select(2, text:gsub("engine gloo\n", "")), text)
+    assert.equal(2, select(2, text:gsub("engine tcp\n", "")), text)
   end)
 
   -- mpirun ends the others soon: the first line of the log is what they surely say.

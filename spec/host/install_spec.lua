@@ -53,7 +53,7 @@ describe("an installation", function()
     assert.equal("3\n", must(clean .. [[-e 'print(require("flow").ones({ 3 }):sum():item())']]))
     local text = must(clean .. "doctor")
     assert.truthy(text:find("modules +" .. tree:gsub("%p", "%%%0") .. "/share/lua/5.1/flow\n"), text)
-    for _, plugin in ipairs { "image", "hdf5", "control", "mpi", "gloo" } do
+    for _, plugin in ipairs { "image", "hdf5", "control", "mpi" } do
       local name = "/lib/flowlua/libflow_" .. plugin .. ".so"
       local installed = io.open(tree .. name)
       local built = io.open(("%s/lib/libflow_%s.so"):format(build, plugin))

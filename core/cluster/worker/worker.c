@@ -72,7 +72,7 @@ static const char *choose_transport(const flow_worker *worker, engine wanted)
   const flow_plugin *plugin;
   if (wanted == NCCL) wanted = AUTO;      /* GPUs are connected later, by flow_device_group_connect; everything else goes this way */
   int mpi_finds_all = was_launched() && (!has_addresses(worker->cluster) || flow_plugin_open("mpi", &plugin) == FLOW_OK);
-  return wanted == MPI || (wanted == AUTO && mpi_finds_all) ? "mpi" : "gloo";
+  return wanted == MPI || (wanted == AUTO && mpi_finds_all) ? "mpi" : "tcp";
 }
 
 static int is_mpi(const flow_worker *worker) { return strcmp(worker->transport, "mpi") == 0; }
@@ -118,7 +118,7 @@ static flow_status open_transport(flow_worker *worker)
   const flow_transport_options options = { .timeout = fmin(worker->timeout, OPENING_WITHIN), .group = group, .address = host,
                                           .store = &store, .ended = &worker->ended };
   const int rank = worker->exchange.worker, workers = worker->exchange.workers;
-  /* Gloo would connect each with each; MPI has found the others already. */
+  /* TCP would connect each with each; MPI has found the others already. */
   if (!is_mpi(worker)) FLOW_TRY(flow_communicator_meet(rank, workers, &options, &worker->communicator));
   if (!worker->communicator) FLOW_TRY(flow_communicator_open(worker->transport, rank, workers, &options, &worker->communicator));
   worker->communicator->timeout = worker->timeout;
@@ -214,7 +214,7 @@ static flow_status start_control(flow_worker *worker, const flow_worker_options 
   return FLOW_OK;
 }
 
-/* What is open: Gloo is not, where the workers share memory. */
+/* What is open: tcp is not, where the workers share memory. */
 static void name_engine(flow_worker *worker)
 {
   int shared = flow_communicator_is_shared(worker->communicator);

@@ -36,7 +36,7 @@ struct flow_worker {
   struct flow_device_exchange **devices;        /* and these: groups of GPUs that add up among themselves, until they or this worker are closed */
   int                device_count, device_capacity;
   flow_generation    generation;                /* of the control plane: the one that this worker has joined last */
-  const char        *transport;                 /* what carries the sums: "gloo", "mpi" */
+  const char        *transport;                 /* what carries the sums: "tcp", "mpi" */
   int                pairwise;
   int                apart;                     /* flow_worker_set_apart */
   int                step_told;                 /* the program has said which step comes next */

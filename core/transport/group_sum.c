@@ -1,0 +1,51 @@
+/* group_sum.c: see group_sum.h. Block by block, so that what was added stays in the core's own cache. */
+#include "transport/group_sum.h"
+
+#include <string.h>
+#include "base/loops.h"
+#include "flow.h"
+
+enum { BLOCK_BYTES = 8192, LINE = 64 };
+
+#define ADD(type)                                                                                                       \
+  /* `to` may be one of the others. */                                                                                  \
+  static void add_##type(type *to, const type *a, const type *b, int64_t count)                                         \
+  {                                                                                                                     \
+    FLOW_NO_OVERLAP                                                                                                     \
+    for (int64_t i = 0; i < count; i++) to[i] = a[i] + b[i];                                                            \
+  }
+ADD(float)
+ADD(double)
+
+/* At most a block, from byte `at` on. */
+static void sum_block(int dtype, char *to, const void *const *parts, int ranks, int64_t at, int64_t bytes)
+{
+  union { float floats[BLOCK_BYTES / sizeof(float)]; double doubles[BLOCK_BYTES / sizeof(double)]; } block;
+  const void *sum = (const char *)parts[0] + at;
+  for (int rank = 1; rank < ranks; rank++) {
+    const void *next = (const char *)parts[rank] + at;
+    void *result = rank == ranks - 1 ? (void *)(to + at) : (void *)&block;
+    if (dtype == FLOW_FLOAT32) add_float(result, sum, next, bytes / (int64_t)sizeof(float));
+    else add_double(result, sum, next, bytes / (int64_t)sizeof(double));
+    sum = result;
+  }
+}
+
+void flow_sum_ranks(int dtype, void *to, const void *const *parts, int ranks, int64_t bytes)
+{
+  if (ranks == 1) {
+    if (to != parts[0] && bytes > 0) memcpy(to, parts[0], (size_t)bytes);
+    return;
+  }
+  for (int64_t at = 0; at < bytes; at += BLOCK_BYTES)
+    sum_block(dtype, to, parts, ranks, at, bytes - at < BLOCK_BYTES ? bytes - at : BLOCK_BYTES);
+}
+
+void flow_find_share(int rank, int ranks, int64_t bytes, int64_t *first, int64_t *last)
+{
+  int64_t lines = (bytes + LINE - 1) / LINE;
+  *first = lines * rank / ranks * LINE;
+  *last = lines * (rank + 1) / ranks * LINE;
+  if (*first > bytes) *first = bytes;
+  if (*last > bytes) *last = bytes;
+}

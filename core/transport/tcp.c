@@ -1,0 +1,199 @@
+/* tcp.c: ranks that are connected by sockets (mesh.c) add up over TCP, without a thread or a library of its own.
+ *
+ * In a call every rank sends each other one message and receives one: a head that says what is called, elements that the receiver adds
+ * up, and elements that are ready. All connections go on at once:
+ *   - A small sum: everybody sends all of his elements and adds up himself. One way through the network.
+ *   - A larger sum: everybody sends each rank the share that it adds up for all, and then the sum of his own, each piece as soon as it
+ *     is there. Two ways through the network, whatever the number of ranks, and as few bytes as can be.
+ *   - A broadcast: the root sends every rank a share, which sends it to the others.
+ * All sums are added in the order of the ranks, by whomever, so that they have the bits of `local` and `shared`. */
+#include "transport/tcp.h"
+
+#include <string.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "base/memory.h"
+#include "transport/group_sum.h"
+#include "transport/mesh.h"
+
+enum {
+  LINE = 64,
+  MOST_PIECE = 262144, LEAST_PIECE = 16384, PIECES = 1 << 20,      /* bytes that wait for other ranks' to be added: of each rank, of all */
+  DIRECT_BYTES = 1 << 20,          /* of a sum that everybody makes: more take longer to add than to send once more */
+  MORE_BYTES = 65536,              /* that a rank may send beyond what shares take, so that a sum is one way */
+};
+
+/* Messages are heads alone, to begin with. */
+static void begin(flow_tcp *self, flow_group_operation what, int detail, int64_t count)
+{
+  self->said = (flow_tcp_head){ { (int32_t)what, detail, count }, self->said.number + 1 };
+  self->share = NULL;
+  self->share_bytes = self->summed = 0;
+  self->with_own = self->in_place = 0;
+  self->dtype = FLOW_FLOAT32;
+  for (int rank = 0; rank < self->base.size; rank++) {
+    flow_tcp_peer *of = &self->peers[rank];
+    *of = (flow_tcp_peer){ .socket = of->socket, .piece = of->piece };
+  }
+}
+
+/* Ranks exchange their shares of data; others are ready when this one is. */
+static void pass_shares(flow_tcp *self, char *data, int64_t bytes)
+{
+  int64_t first, last, own_first, own_last;
+  flow_find_share(self->base.rank, self->base.size, bytes, &own_first, &own_last);
+  for (int rank = 0; rank < self->base.size; rank++) {
+    flow_tcp_peer *of = &self->peers[rank];
+    flow_find_share(rank, self->base.size, bytes, &first, &last);
+    of->second = data + own_first;
+    of->second_bytes = own_last - own_first;
+    of->place = data + first;
+    of->place_bytes = last - first;
+  }
+}
+
+/* Between two ranks as many bytes are sent as by shares. */
+static int is_direct(const flow_tcp *self, int64_t bytes)
+{
+  return bytes <= DIRECT_BYTES && bytes * (self->base.size - 2) <= MORE_BYTES;
+}
+
+static flow_status all_reduce(flow_communicator *communicator, flow_dtype dtype, void *data, int64_t count)
+{
+  flow_tcp *self = (flow_tcp *)communicator;
+  int64_t bytes = count * flow_dtype_size(dtype), first = 0, last = bytes;
+  begin(self, FLOW_GROUP_ALL_REDUCE, (int)dtype, count);
+  self->in_place = is_direct(self, bytes);
+  if (!self->in_place) {
+    pass_shares(self, data, bytes);
+    flow_find_share(self->base.rank, self->base.size, bytes, &first, &last);
+  }
+  self->share = (char *)data + first;
+  self->share_bytes = last - first;
+  self->with_own = 1;
+  self->dtype = (int)dtype;
+  for (int rank = 0; rank < self->base.size; rank++) {
+    flow_tcp_peer *of = &self->peers[rank];
+    of->added = self->share_bytes;
+    if (!self->in_place) flow_find_share(rank, self->base.size, bytes, &first, &last);
+    of->first = (char *)data + first;
+    of->first_bytes = last - first;
+  }
+  return flow_tcp_exchange(self);
+}
+
+static flow_status broadcast(flow_communicator *communicator, int from, void *data, int64_t bytes)
+{
+  flow_tcp *self = (flow_tcp *)communicator;
+  int64_t first, last;
+  begin(self, FLOW_GROUP_BROADCAST, from, bytes);
+  pass_shares(self, data, bytes);
+  flow_tcp_peer *root = &self->peers[from];
+  if (self->base.rank == from) {
+    for (int rank = 0; rank < self->base.size; rank++) {
+      flow_tcp_peer *of = &self->peers[rank];
+      flow_find_share(rank, self->base.size, bytes, &first, &last);
+      of->first = (char *)data + first;
+      of->first_bytes = last - first;
+      of->place_bytes = 0;                         /* it has all */
+    }
+  } else {
+    flow_find_share(self->base.rank, self->base.size, bytes, &first, &last);
+    self->share = (char *)data + first;
+    self->share_bytes = root->added = last - first;
+    root->second_bytes = 0;
+  }
+  return flow_tcp_exchange(self);
+}
+
+static flow_status all_gather(flow_communicator *communicator, const void *mine, int64_t bytes, void *all)
+{
+  flow_tcp *self = (flow_tcp *)communicator;
+  begin(self, FLOW_GROUP_ALL_GATHER, 0, bytes);
+  for (int rank = 0; rank < self->base.size; rank++) {
+    flow_tcp_peer *of = &self->peers[rank];
+    of->second = mine;
+    of->place = (char *)all + rank * bytes;
+    of->second_bytes = of->place_bytes = bytes;
+  }
+  flow_status status = flow_tcp_exchange(self);
+  if (status == FLOW_OK && bytes > 0) memcpy((char *)all + self->base.rank * bytes, mine, (size_t)bytes);
+  return status;
+}
+
+static flow_status barrier(flow_communicator *communicator)
+{
+  flow_tcp *self = (flow_tcp *)communicator;
+  begin(self, FLOW_GROUP_BARRIER, 0, 0);
+  return flow_tcp_exchange(self);
+}
+
+static void abort_calls(flow_communicator *communicator, const char *reason)
+{
+  flow_tcp *self = (flow_tcp *)communicator;
+  flow_failure_set(&self->failure, FLOW_ABORTED, reason, NULL);
+  flow_tcp_let_go(self);
+}
+
+/* ---- opening and closing ------------------------------------------------------------------------------------------------------- */
+
+static void close_rank(flow_communicator *communicator)
+{
+  flow_tcp *self = (flow_tcp *)communicator;
+  flow_tcp_let_go(self);
+  for (int rank = 0; rank < self->base.size; rank++) {
+    if (self->sockets[rank] >= 0) close(self->sockets[rank]);
+  }
+  flow_free(self->pieces);
+  flow_free(self);
+}
+
+static flow_status take_memory(int rank, int size, const flow_transport_options *options, flow_tcp **out)
+{
+  size_t ranks = (size_t)size;                        /* at most FLOW_MOST_RANKS */
+  size_t each = sizeof(flow_tcp_peer) + sizeof(void *) + sizeof(struct pollfd) + sizeof(int);
+  void *block;
+  FLOW_TRY(flow_alloc_zero(sizeof(flow_tcp) + ranks * each, &block));
+  flow_tcp *self = block;
+  self->base = (flow_communicator){ &flow_transport_tcp, rank, size, options->timeout };
+  self->parts = (const void **)(self->peers + size);
+  self->polled = (struct pollfd *)(self->parts + size);
+  self->sockets = (int *)(self->polled + size);
+  self->piece_bytes = PIECES / size / LINE * LINE;
+  if (self->piece_bytes > MOST_PIECE) self->piece_bytes = MOST_PIECE;
+  if (self->piece_bytes < LEAST_PIECE) self->piece_bytes = LEAST_PIECE;
+  for (int i = 0; i < size; i++) self->sockets[i] = -1;
+  flow_failure_clear(&self->failure);
+  *out = self;
+  return size == 1 ? FLOW_OK : flow_alloc(ranks * (size_t)self->piece_bytes, (void **)&self->pieces);
+}
+
+static flow_status open_rank(int rank, int size, const flow_transport_options *options, flow_communicator **out)
+{
+  if (rank < 0 || !options->group || !options->address || !options->store) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "the transport tcp needs a rank, a size, the name of the group, the own address and a store");
+  }
+  flow_tcp *self = NULL;
+  int on = 1;
+  flow_status status = take_memory(rank, size, options, &self);
+  if (status == FLOW_OK && size > 1) status = flow_mesh_connect("tcp", rank, size, options, self->sockets);
+  if (status != FLOW_OK) {
+    if (self) close_rank(&self->base);
+    return status;
+  }
+  for (int other = 0; other < size; other++) {
+    self->peers[other].socket = self->sockets[other];
+    if (other == rank) continue;
+    self->peers[other].piece = self->pieces + other * self->piece_bytes;
+    setsockopt(self->sockets[other], IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  }
+  *out = &self->base;
+  return FLOW_OK;
+}
+
+const flow_transport flow_transport_tcp = {
+  .name = "tcp", .open = open_rank, .all_reduce = all_reduce, .broadcast = broadcast, .all_gather = all_gather, .barrier = barrier,
+  .abort = abort_calls, .close = close_rank,
+};

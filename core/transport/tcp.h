@@ -1,0 +1,49 @@
+/* tcp.h: a rank's end of a group over TCP, and the call under way. tcp.c says what a call is made of, tcp_exchange.c carries it out. */
+#ifndef FLOW_TRANSPORT_TCP_H
+#define FLOW_TRANSPORT_TCP_H
+
+#include <poll.h>
+#include "base/failure.h"
+#include "transport/group_call.h"
+#include "transport/transport.h"
+
+typedef struct flow_tcp_head {
+  flow_group_call call;
+  uint64_t        number;          /* of the call */
+} flow_tcp_head;
+
+/* A connection, and the message each way of the call under way: head, first, second. */
+typedef struct flow_tcp_peer {
+  int           socket;            /* -1: this rank itself */
+  flow_tcp_head heard;
+  char         *piece;             /* what was received of `added`, from summed on */
+  const char   *first, *second;    /* out: to be added up or passed on; ready as far as this rank's own share is */
+  int64_t       first_bytes, second_bytes, sent;
+  int64_t       added;             /* in: bytes that are added to the share */
+  char         *place;             /* in: where ready elements go */
+  int64_t       place_bytes, received;
+} flow_tcp_peer;
+
+typedef struct flow_tcp {
+  flow_communicator base;          /* first: it is what callers hold */
+  flow_failure   failure;
+  flow_tcp_head  said;             /* of the call under way */
+  int            dtype;
+  char          *share;            /* what this rank adds up, or passes on */
+  int64_t        share_bytes, summed;
+  int64_t        piece_bytes;      /* of elements that wait for those of other ranks */
+  int            with_own;         /* its own elements are part of the sum */
+  int            in_place;         /* they are sent from where the sum goes */
+  const void   **parts;            /* [size] */
+  struct pollfd *polled;           /* [size] */
+  int           *sockets;          /* [size] */
+  char          *pieces;
+  flow_tcp_peer  peers[];
+} flow_tcp;
+
+/* Carries out the call that said, share and peers describe. */
+flow_status flow_tcp_exchange(flow_tcp *self);
+/* Any thread. Whoever waits at one of the connections, here or elsewhere, sees that they have ended. */
+void        flow_tcp_let_go(const flow_tcp *self);
+
+#endif

@@ -1,0 +1,279 @@
+/* tcp_exchange.c: a call over all connections at once, both ways, in pieces of the size of a cache. */
+#include "transport/tcp.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include "base/futex.h"
+#include "transport/group_sum.h"
+
+enum {
+  MOST_SEND = 524288,              /* bytes handed to the kernel before others are looked at */
+  LOOK_MILLISECONDS = 1000,
+};
+
+/* ---- failures ------------------------------------------------------------------------------------------------------------------ */
+
+static flow_status fail_broken(const flow_tcp *self)
+{
+  return flow_fail(self->failure.status, "%s: %s", flow_group_operation_name(self->said.call.what), self->failure.message);
+}
+
+void flow_tcp_let_go(const flow_tcp *self)
+{
+  for (int rank = 0; rank < self->base.size; rank++) {
+    if (self->sockets[rank] >= 0) shutdown(self->sockets[rank], SHUT_RDWR);
+  }
+}
+
+static flow_status break_by(flow_tcp *self, flow_status status, const char *reason)
+{
+  flow_failure_set(&self->failure, status, reason, NULL);
+  flow_tcp_let_go(self);
+  return fail_broken(self);
+}
+
+static int has_ended(const flow_tcp_peer *of)
+{
+  char next;
+  ssize_t count = recv(of->socket, &next, 1, MSG_PEEK | MSG_DONTWAIT);
+  return count == 0 || (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
+/* "rank 2" or "ranks 1, 2": those that are chosen. Returns how many. */
+static int list_ranks(const flow_tcp *self, int (*is_chosen)(const flow_tcp *self, const flow_tcp_peer *of), flow_text *text)
+{
+  int count = 0;
+  for (int rank = 0; rank < self->base.size; rank++) count += rank != self->base.rank && is_chosen(self, &self->peers[rank]);
+  flow_text_add(text, count > 1 ? "ranks" : "rank");
+  for (int rank = 0, listed = 0; rank < self->base.size; rank++) {
+    if (rank == self->base.rank || !is_chosen(self, &self->peers[rank]) || text->length > FLOW_REASON_SIZE / 2) continue;
+    flow_text_add(text, "%s %d", listed++ ? "," : "", rank);
+  }
+  return count;
+}
+
+static int is_lost(const flow_tcp *self, const flow_tcp_peer *of)
+{
+  (void)self;
+  return has_ended(of);
+}
+
+static int64_t message_bytes(const flow_tcp_peer *of) { return (int64_t)sizeof(flow_tcp_head) + of->first_bytes + of->second_bytes; }
+static int64_t expected_bytes(const flow_tcp_peer *of) { return (int64_t)sizeof(flow_tcp_head) + of->added + of->place_bytes; }
+
+static int is_unfinished(const flow_tcp *self, const flow_tcp_peer *of)
+{
+  (void)self;
+  return of->received < expected_bytes(of) || of->sent < message_bytes(of);
+}
+
+/* The end of the elements that are added up next. */
+static int64_t next_end(const flow_tcp *self)
+{
+  return self->share_bytes - self->summed < self->piece_bytes ? self->share_bytes : self->summed + self->piece_bytes;
+}
+
+/* The elements up to `end` are not here, or were not sent from where their sum is to go. */
+static int holds_up_sum(const flow_tcp *self, const flow_tcp_peer *of, int64_t end)
+{
+  return (of->added > 0 && of->received < (int64_t)sizeof(flow_tcp_head) + end)
+         || (self->in_place && of->sent < (int64_t)sizeof(flow_tcp_head) + end);
+}
+
+/* Whom all wait for: whoever waits with this rank sends more when the others have. */
+static int is_late(const flow_tcp *self, const flow_tcp_peer *of)
+{
+  return self->summed < self->share_bytes ? holds_up_sum(self, of, next_end(self)) : is_unfinished(self, of);
+}
+
+static int disagrees(const flow_tcp *self, const flow_tcp_peer *of)
+{
+  return of->heard.number != self->said.number || !flow_group_calls_agree(&of->heard.call, &self->said.call);
+}
+
+static flow_status fail_disagreement(flow_tcp *self, int rank)
+{
+  char reason[FLOW_REASON_SIZE];
+  flow_text text = flow_text_into(reason, sizeof reason);
+  const flow_group_call *own = &self->said.call, *other = &self->peers[rank].heard.call;
+  if (rank < self->base.rank) flow_group_calls_differ(&text, rank, other, self->base.rank, own);
+  else flow_group_calls_differ(&text, self->base.rank, own, rank, other);
+  return break_by(self, FLOW_INVALID_STATE, reason);
+}
+
+/* Whoever has let go may have done so because of a rank that calls something else, which has said so before. -1: nobody does. */
+static int find_disagreement(flow_tcp *self)
+{
+  for (int rank = 0; rank < self->base.size; rank++) {
+    flow_tcp_peer *of = &self->peers[rank];
+    int64_t left = (int64_t)sizeof(flow_tcp_head) - of->received;
+    if (rank == self->base.rank || left <= 0) continue;
+    if (recv(of->socket, (char *)&of->heard + of->received, (size_t)left, MSG_DONTWAIT) != left) continue;
+    of->received += left;
+    if (disagrees(self, of)) return rank;
+  }
+  return -1;
+}
+
+static flow_status fail_lost(flow_tcp *self, int rank, int reason)
+{
+  char text[FLOW_REASON_SIZE], ranks[FLOW_REASON_SIZE];
+  int other = flow_failure_is_set(&self->failure) ? -1 : find_disagreement(self);
+  if (other >= 0) return fail_disagreement(self, other);
+  flow_text list = flow_text_into(ranks, sizeof ranks);
+  if (list_ranks(self, is_lost, &list) == 0) snprintf(ranks, sizeof ranks, "rank %d", rank);
+  snprintf(text, sizeof text, "the connection to %.200s is lost (%s)", ranks, reason ? strerror(reason) : "it was closed");
+  return break_by(self, FLOW_IO_ERROR, text);
+}
+
+static flow_status fail_late(flow_tcp *self)
+{
+  char text[FLOW_REASON_SIZE], ranks[FLOW_REASON_SIZE];
+  flow_text list = flow_text_into(ranks, sizeof ranks);
+  list_ranks(self, is_late, &list);
+  snprintf(text, sizeof text, "%.300s did not come within %g s (rank %d of %d waited)", ranks, self->base.timeout, self->base.rank,
+           self->base.size);
+  return break_by(self, FLOW_TIMED_OUT, text);
+}
+
+/* ---- one connection ------------------------------------------------------------------------------------------------------------ */
+
+/* A stretch of a message that begins at byte `begin` of it: what of it comes after byte `at`, up to *room. */
+static void add_stretch(struct msghdr *to, char *data, int64_t begin, int64_t bytes, int64_t at, int64_t *room)
+{
+  int64_t skip = at > begin ? at - begin : 0, count = bytes - skip;
+  if (count > *room) count = *room;
+  if (count <= 0) return;
+  to->msg_iov[to->msg_iovlen++] = (struct iovec){ .iov_base = data + skip, .iov_len = (size_t)count };
+  *room -= count;
+}
+
+/* How much of `second` is ready. */
+static int64_t ready_bytes(const flow_tcp *self, const flow_tcp_peer *of)
+{
+  return self->share_bytes > 0 && of->second_bytes > self->summed ? self->summed : of->second_bytes;
+}
+
+static int64_t sendable(const flow_tcp *self, const flow_tcp_peer *of)
+{
+  return (int64_t)sizeof(flow_tcp_head) + of->first_bytes + ready_bytes(self, of) - of->sent;
+}
+
+/* As much of `added` as a piece holds, and what follows when that is all. */
+static int64_t receivable(const flow_tcp *self, const flow_tcp_peer *of)
+{
+  int64_t left = of->added - self->summed;
+  int64_t end = of->added > 0 && left > self->piece_bytes ? self->summed + self->piece_bytes : of->added + of->place_bytes;
+  return (int64_t)sizeof(flow_tcp_head) + end - of->received;
+}
+
+/* What stands in the way of a call on a socket: 0, it would have to wait; else fails. */
+static flow_status check_errno(flow_tcp *self, int rank)
+{
+  if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return FLOW_OK;
+  return fail_lost(self, rank, errno);
+}
+
+static flow_status send_some(flow_tcp *self, int rank, int *progress)
+{
+  flow_tcp_peer *to = &self->peers[rank];
+  struct iovec stretches[3];
+  struct msghdr message = { .msg_iov = stretches };
+  int64_t room = sendable(self, to), size = (int64_t)sizeof(flow_tcp_head);
+  if (room > MOST_SEND) room = MOST_SEND;
+  if (room <= 0) return FLOW_OK;
+  add_stretch(&message, (char *)&self->said, 0, size, to->sent, &room);
+  add_stretch(&message, (char *)(uintptr_t)to->first, size, to->first_bytes, to->sent, &room);
+  add_stretch(&message, (char *)(uintptr_t)to->second, size + to->first_bytes, to->second_bytes, to->sent, &room);
+  ssize_t count = sendmsg(to->socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (count < 0) return check_errno(self, rank);
+  to->sent += count;
+  *progress = 1;
+  return FLOW_OK;
+}
+
+static flow_status receive_some(flow_tcp *self, int rank, int *progress)
+{
+  flow_tcp_peer *from = &self->peers[rank];
+  struct iovec stretches[3];
+  struct msghdr message = { .msg_iov = stretches };
+  int64_t room = receivable(self, from), size = (int64_t)sizeof(flow_tcp_head), before = from->received;
+  int64_t piece = from->added - self->summed < self->piece_bytes ? from->added - self->summed : self->piece_bytes;
+  if (room <= 0) return FLOW_OK;
+  add_stretch(&message, (char *)&from->heard, 0, size, before, &room);
+  if (piece > 0) add_stretch(&message, from->piece, size + self->summed, piece, before, &room);
+  add_stretch(&message, from->place, size + from->added, from->place_bytes, before, &room);
+  ssize_t count = recvmsg(from->socket, &message, MSG_DONTWAIT);
+  if (count < 0) return check_errno(self, rank);
+  if (count == 0) return fail_lost(self, rank, 0);
+  from->received += count;
+  *progress = 1;
+  return before < size && from->received >= size && disagrees(self, from) ? fail_disagreement(self, rank) : FLOW_OK;
+}
+
+/* ---- a call -------------------------------------------------------------------------------------------------------------------- */
+
+/* How far the sum can be made now. */
+static int64_t summable(const flow_tcp *self)
+{
+  int64_t end = next_end(self);
+  for (int rank = 0; rank < self->base.size; rank++)
+    if (rank != self->base.rank && holds_up_sum(self, &self->peers[rank], end)) return self->summed;
+  return end;
+}
+
+static void add_up(flow_tcp *self, int *progress)
+{
+  for (int64_t end; (end = summable(self)) > self->summed; *progress = 1) {
+    int count = 0;
+    char *to = self->share + self->summed;
+    for (int rank = 0; rank < self->base.size; rank++) {
+      if (rank == self->base.rank ? self->with_own : self->peers[rank].added > 0)
+        self->parts[count++] = rank == self->base.rank ? to : self->peers[rank].piece;
+    }
+    flow_sum_ranks(self->dtype, to, self->parts, count, end - self->summed);
+    self->summed = end;
+  }
+}
+
+static int is_complete(const flow_tcp *self)
+{
+  for (int rank = 0; rank < self->base.size; rank++)
+    if (rank != self->base.rank && is_unfinished(self, &self->peers[rank])) return 0;
+  return self->summed == self->share_bytes;
+}
+
+/* Sleeps until a connection can go on. *since: when this rank began to wait for a byte, 0: it has not. */
+static flow_status wait_for_bytes(flow_tcp *self, int64_t *since)
+{
+  int64_t now = flow_now_nanoseconds();
+  if (*since == 0) *since = now;
+  double left = 1000 * self->base.timeout - 1e-6 * (double)(now - *since);
+  if (left <= 0) return fail_late(self);
+  for (int rank = 0; rank < self->base.size; rank++) {
+    const flow_tcp_peer *of = &self->peers[rank];
+    int events = rank == self->base.rank ? 0 : (receivable(self, of) > 0 ? POLLIN : 0) | (sendable(self, of) > 0 ? POLLOUT : 0);
+    self->polled[rank] = (struct pollfd){ .fd = events ? of->socket : -1, .events = (short)events };
+  }
+  poll(self->polled, (nfds_t)self->base.size, left < LOOK_MILLISECONDS ? (int)left + 1 : LOOK_MILLISECONDS);
+  return flow_failure_is_set(&self->failure) ? fail_broken(self) : FLOW_OK;
+}
+
+flow_status flow_tcp_exchange(flow_tcp *self)
+{
+  int64_t since = 0;
+  if (flow_failure_is_set(&self->failure)) return fail_broken(self);
+  while (!is_complete(self)) {
+    int progress = 0;
+    /* Not all to the same rank first; to all before anything is received, which may be that somebody calls something else. */
+    for (int i = 1; i < self->base.size; i++) FLOW_TRY(send_some(self, (self->base.rank + i) % self->base.size, &progress));
+    for (int i = 1; i < self->base.size; i++) FLOW_TRY(receive_some(self, (self->base.rank + i) % self->base.size, &progress));
+    add_up(self, &progress);
+    if (progress) since = 0;
+    else FLOW_TRY(wait_for_bytes(self, &since));
+  }
+  return FLOW_OK;
+}
