@@ -16,8 +16,9 @@
 #include <unistd.h>
 
 #include "restart.h"
+#include "streams.h"
 
-enum { CHUNK = 65536, COLOURS = 6, MORE_THAN_ONCE_MS = 300, LATE_OUTPUT_MS = 2000 };
+enum { COLOURS = 6, MORE_THAN_ONCE_MS = 300, LATE_OUTPUT_MS = 2000 };
 enum phase { RUNNING, GRACE, TERMINATED, KILLED };
 
 typedef struct job {
@@ -35,13 +36,6 @@ typedef struct job {
   int    restarts, max_restarts;
   const sigset_t *mask;                /* of the tasks */
 } job;
-
-static double now_seconds(void)
-{
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
 
 __attribute__((format(printf, 2, 3)))
 static void say(job *self, const char *format, ...)
@@ -103,7 +97,7 @@ static void begin_grace(job *self)
   if (self->phase != RUNNING) return;
   self->phase = GRACE;
   forget_restarts(self);
-  self->deadline = now_seconds() + self->kill_after;
+  self->deadline = streams_now() + self->kill_after;
 }
 
 static void kill_all(job *self)
@@ -125,13 +119,13 @@ static void pass_deadline(job *self)
   }
   signal_all(self, SIGTERM);
   self->phase = TERMINATED;
-  self->deadline = now_seconds() + self->kill_after;
+  self->deadline = streams_now() + self->kill_after;
 }
 
 /* The same signal may come twice at once, to the process and to its group. */
 static void take_signal(job *self, int number)
 {
-  double now = now_seconds();
+  double now = streams_now();
   if (self->signal && now - self->signalled < MORE_THAN_ONCE_MS * 1e-3) return;
   if (self->signal) {
     say(self, "killed");
@@ -149,20 +143,22 @@ static void take_signal(job *self, int number)
 
 /* ---- the end of tasks ---------------------------------------------------------------------------------------------------------------- */
 
-static void tell_failure(job *self, const supervised_task *task, int status, int begins)
+/* How a task ended; returns its name, or that of the rank which was first. */
+static const char *describe_end(const supervised_task *task, int status, char *how, size_t size)
 {
-  char how[400], names[200], rank[64];
-  const char *name = task->writer.name;
-  remote_describe(&task->remote, status, how, sizeof how);
+  remote_describe(&task->remote, status, how, size);
   for (int to = 1; to >= 0 && task->ranks; to--) {                          /* stderr tells which was first */
     if (task->streams[to].failed < 0) continue;
-    name = task->rank_writers[task->streams[to].failed].name;
-    if (WIFEXITED(status) && WEXITSTATUS(status) > 128) {                   /* mpirun counts as a shell does */
-      processes_describe(WEXITSTATUS(status) - 128, rank, sizeof rank);
-      snprintf(how, sizeof how, "%s", rank);
-    }
-    break;
+    if (WIFEXITED(status) && WEXITSTATUS(status) > 128) processes_describe(WEXITSTATUS(status) - 128, how, size);      /* as a shell */
+    return task->rank_writers[task->streams[to].failed].name;
   }
+  return task->writer.name;
+}
+
+static void tell_failure(job *self, const supervised_task *task, int status, int begins)
+{
+  char how[400], names[200];
+  const char *name = describe_end(task, status, how, sizeof how);
   if (begins && running(self, 0) > 0) {
     say(self, "%s %s; %s: %g s to end", name, how, running_names(self, names, sizeof names), self->kill_after);
   } else {
@@ -175,15 +171,15 @@ static void tell_failure(job *self, const supervised_task *task, int status, int
 static int plan_restart(job *self, supervised_task *task, int status)
 {
   char how[400];
-  double now = now_seconds();
+  double now = streams_now();
   int preempted = processes_exit_code(status) == 128 + SIGTERM, none = 0;
-  if (self->phase != RUNNING || self->signal || !task->decides || task->ranks || self->max_restarts == 0) return 0;
+  if (self->phase != RUNNING || self->signal || !task->decides || self->max_restarts == 0) return 0;
   if (!preempted && self->restarts == self->max_restarts) return 0;
   self->restarts += !preempted;
   task->restart_at = now + restart_pause(now - task->started, preempted ? &none : &task->failures);
-  remote_describe(&task->remote, status, how, sizeof how);
-  if (preempted) say(self, "%s was preempted; it starts again", task->writer.name);
-  else say(self, "%s %s; it starts again (%d of %d)", task->writer.name, how, self->restarts, self->max_restarts);
+  const char *name = describe_end(task, status, how, sizeof how), *what = task->ranks ? "the job" : "it";
+  if (preempted) say(self, "%s was preempted; %s starts again", name, what);
+  else say(self, "%s %s; %s starts again (%d of %d)", name, how, what, self->restarts, self->max_restarts);
   return 1;
 }
 
@@ -203,8 +199,6 @@ static void take_end(job *self, supervised_task *task, int status)
   if (running(self, 0) > 0 && running(self, 1) == 0) begin_grace(self);
 }
 
-static void drain(job *self, supervised_task *task, int to);
-
 /* A group is killed before its leader is reaped: until then nobody else can have its number. */
 static void reap(job *self)
 {
@@ -217,38 +211,12 @@ static void reap(job *self)
     for (int i = 0; i < self->count; i++) if (self->tasks[i].process == info.si_pid) task = &self->tasks[i];
     if (task) kill(-info.si_pid, SIGKILL);
     if (waitpid(info.si_pid, &status, 0) != info.si_pid || !task) continue;
-    for (int to = 0; to < 2; to++) drain(self, task, to);                   /* what it said goes before what is said of its end */
+    for (int to = 0; to < 2; to++) streams_drain(&self->out, task, to);      /* what it said goes before what is said of its end */
     take_end(self, task, status);
   }
 }
 
 /* ---- output -------------------------------------------------------------------------------------------------------------------------- */
-
-/* Reads once. Returns how much came; 0 at the end, -1 if there is nothing yet. */
-static ssize_t take_output(job *self, supervised_task *task, int to)
-{
-  static char chunk[CHUNK];
-  ssize_t count = read(task->pipes[to], chunk, sizeof chunk);
-  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return -1;
-  double now = now_seconds();
-  if (count > 0) {
-    if (task->ranks) tagged_add(&self->out, &task->streams[to], chunk, (size_t)count, now);
-    else if (task->remote.host && to == 1) remote_take(&task->remote, &self->out, &task->lines[to], chunk, (size_t)count, now);
-    else output_add(&self->out, &task->lines[to], chunk, (size_t)count, now);
-    return count;
-  }
-  if (task->ranks) tagged_finish(&self->out, &task->streams[to], now);
-  output_finish(&self->out, &task->lines[to], now);
-  close(task->pipes[to]);
-  task->pipes[to] = -1;
-  return 0;
-}
-
-/* All that is there, which is at most what a pipe holds. */
-static void drain(job *self, supervised_task *task, int to)
-{
-  for (int i = 0; i < 64 && task->pipes[to] >= 0 && take_output(self, task, to) > 0; i++) continue;
-}
 
 static int open_pipes(const job *self)
 {
@@ -269,7 +237,7 @@ static void check_reader(job *self)
 {
   if (self->out.queue[0].dead != EPIPE || self->signal) return;
   self->signal = SIGTERM;
-  self->signalled = now_seconds();
+  self->signalled = streams_now();
   if (!self->code) self->code = 128 + SIGPIPE;
   signal_all(self, SIGTERM);
 }
@@ -279,7 +247,7 @@ static void check_reader(job *self)
 static void start_task(job *self, supervised_task *task)
 {
   task->start.mask = self->mask;
-  task->started = now_seconds();
+  task->started = streams_now();
   task->restart_at = 0;
   task->remote.reached = 0;
   task->remote.count = 0;
@@ -297,15 +265,13 @@ static void start_task(job *self, supervised_task *task)
 
 static void start_again(job *self)
 {
-  double now = now_seconds();
+  double now = streams_now();
   for (int i = 0; i < self->count; i++) {
     supervised_task *task = &self->tasks[i];
     if (task->restart_at <= 0 || task->restart_at > now) continue;
-    for (int to = 0; to < 2; to++) {                    /* a stranger may have them open still */
-      if (task->pipes[to] < 0) continue;
-      output_finish(&self->out, &task->lines[to], now);
-      close(task->pipes[to]);
-    }
+    streams_finish(&self->out, task);
+    streams_prepare(task);
+    if (task->ranks) processes_end_all();               /* those that mpirun has left */
     restart_prepare(task->start.environment);
     start_task(self, task);
   }
@@ -345,7 +311,7 @@ static int turn(job *self, struct pollfd *events, int timeout)
   for (int which = 0; which < 2; which++) if (events[2 + which].revents) output_write(&self->out, which);
   for (int i = 0; i < self->count; i++) {
     for (int to = 0; to < 2; to++) {
-      if (events[4 + i * 2 + to].revents && self->tasks[i].pipes[to] >= 0) take_output(self, &self->tasks[i], to);
+      if (events[4 + i * 2 + to].revents && self->tasks[i].pipes[to] >= 0) streams_take(&self->out, &self->tasks[i], to);
     }
   }
   if (events[0].revents) take_signals(self);
@@ -363,7 +329,7 @@ static int until_deadline(const job *self)
     if (restart > 0 && (next == 0 || restart < next)) next = restart;
   }
   if (next == 0) return -1;
-  double left = (next - now_seconds()) * 1e3;
+  double left = (next - streams_now()) * 1e3;
   return left <= 0 ? 0 : left > 1e6 ? 1000000 : (int)left + 1;
 }
 
@@ -379,7 +345,7 @@ static void run(job *self, struct pollfd *events)
   /* What was written before the end; a stranger who has the pipe open does not hold us up. */
   while (open_pipes(self) > 0 && self->phase != KILLED && turn(self, events, LATE_OUTPUT_MS) > 0) continue;
   for (int i = 0; i < self->count; i++) {
-    for (int to = 0; to < 2; to++) drain(self, &self->tasks[i], to);
+    for (int to = 0; to < 2; to++) streams_drain(&self->out, &self->tasks[i], to);
   }
   while (output_events(&self->out, 0) | output_events(&self->out, 1)) {
     int before = self->signal;
@@ -393,22 +359,13 @@ static void run(job *self, struct pollfd *events)
 static int prepare_task(supervised_task *task, int *colour)
 {
   static const int colours[COLOURS] = { 36, 33, 32, 35, 34, 31 };
-  double now = now_seconds();
   task->remote.input = -1;
   task->writer.colour = colours[(*colour)++ % COLOURS];
   if (task->ranks) {
     task->rank_lines = calloc((size_t)task->ranks * 2, sizeof *task->rank_lines);
     if (!task->rank_lines) return 0;
   }
-  for (int to = 0; to < 2; to++) {
-    task->pipes[to] = -1;
-    task->lines[to] = (output_line){ .writer = &task->writer, .to = to, .shown = now };
-    task->streams[to] = (tagged){ .ranks = task->ranks, .spaces = task->tag_spaces, .lines = task->rank_lines, .own = &task->lines[to],
-                                  .current = &task->lines[to], .failed = -1 };
-    for (int rank = 0; rank < task->ranks; rank++) {
-      task->rank_lines[rank * 2 + to] = (output_line){ .writer = &task->rank_writers[rank], .to = to, .shown = now };
-    }
-  }
+  streams_prepare(task);
   for (int rank = 0; rank < task->ranks; rank++) task->rank_writers[rank].colour = colours[(*colour)++ % COLOURS];
   return 1;
 }

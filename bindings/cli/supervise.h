@@ -30,9 +30,9 @@ typedef struct supervised_task {
 
 /* Starts all tasks and waits for their end; closes the descriptors that the tasks got. A task that decides and fails is started again, without
  * its descriptor, at once or, when it fails again and again, after longer and longer pauses, as long as there were fewer than max_restarts of
- * these; one that SIGTERM has ended is not counted. The first that fails after that is told on stderr; the others get kill_after seconds to end, then SIGTERM, then, after as long
- * again, SIGKILL. A signal to this process goes to all, the second one kills them. Returns the exit code of the task that failed first, 128 and
- * the number if a signal ended it; 0: all succeeded. */
+ * these; one that SIGTERM has ended is not counted, and of mpirun the whole job starts again. The first that fails after that is told on
+ * stderr; the others get kill_after seconds to end, then SIGTERM, then, after as long again, SIGKILL. A signal to this process goes to all, the
+ * second one kills them. Returns the exit code of the task that failed first, 128 and the number if a signal ended it; 0: all succeeded. */
 int supervise(supervised_task *tasks, int count, double kill_after, int max_restarts);
 
 #endif

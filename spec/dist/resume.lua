@@ -1,11 +1,13 @@
 -- resume.lua: three epochs of 211 rows in batches of 48, the last of which has 19, with statistics of batches and dropout, that are backed
 -- up after every batch. It prints a digest of the bits of weights and optimizer.
 --
---   flowlua spec/dist/resume.lua FOLDER [--stop 9] [--engine RING | MPI]      --stop: fails in this batch, and prints nothing
+--   flowlua spec/dist/resume.lua FOLDER [--stop 9] [--kill 4,9] [--engine RING | MPI]
+--
+-- --stop: fails in this batch, and prints nothing; --kill: in these batches worker 1 kills its process, in each once (FOLDER.killed-4 ...)
 local flow = require "flow"
 local layers, distribute = flow.layers, flow.distribute
 
-local options = flow.args { stop = 0, engine = "" }
+local options = flow.args { stop = 0, kill = "", engine = "" }
 flow.set_random_seed(3)
 local strategy = distribute.get_strategy()
 if options.engine ~= "" then
@@ -26,6 +28,11 @@ local batches = 0
 local function count()
   batches = batches + 1
   if batches == options.stop then error("stopped") end
+  local path = ("%s.killed-%d"):format(arg[1], batches)
+  if not ("," .. options.kill .. ","):find("," .. batches .. ",", 1, true) or strategy.cluster_resolver.task_id ~= 1 then return end
+  if io.open(path) then return end
+  io.open(path, "w"):close()
+  os.execute "kill -9 $PPID"
 end
 local ok, message = pcall(model.fit, model, data, { epochs = 3, verbose = 0, callbacks = {
   flow.callbacks.BackupAndRestore(arg[1], { save_freq = 1, delete_checkpoint = false }),

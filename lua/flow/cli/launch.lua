@@ -6,6 +6,7 @@
 --   FLOW_LISTEN_DESCRIPTOR  its own address of TF_CONFIG, bound and listening, so that nobody can take the port in between
 --   FLOW_THREADS            its share of the cores
 --   FLOW_MAX_RESTARTS       with --max-restarts: that workers wait for one that is lost (distribute/recovery.lua)
+--   FLOW_MIN_WORKERS        with --min-workers
 -- Under mpirun only FLOW_THREADS: the ranks know each other by MPI. On other machines (cli/launch_hosts.lua) the tasks bind their addresses
 -- themselves.
 
@@ -24,7 +25,9 @@ task that fails ends the others; the exit code is its own, 128 and the number of
   --chief                  a chief beside the workers
   --parameter-servers P    parameter servers (0); they are ended when chief and workers are done
   --evaluator              an evaluator beside the cluster
-  --max-restarts N         starts a chief or worker that fails again, N times in all (0); the others wait for it and go on
+  --max-restarts N         starts a chief or worker that fails again, N times in all (0); the others wait for it and go on. mpirun ends all:
+                           then the whole job starts again, from its backup
+  --min-workers N          with how many workers the script may go on while others are started again (all)
   --threads T              threads of each task (the cores, shared out)
   --log-dir DIR            writes what each task says to DIR/worker-0.log ..., too
   --start-port P           addresses with the ports P, P + 1, ... (ports that are free; with --hosts, on each: 2222, ...)
@@ -38,7 +41,7 @@ task that fails ends the others; the exit code is its own, 128 and the number of
 Ctrl-C goes to all tasks; the second one kills them.]=]
 
 local DEFAULTS = {
-  workers = 0, chief = false, parameter_servers = 0, evaluator = false, max_restarts = 0, threads = 0, log_dir = "",
+  workers = 0, chief = false, parameter_servers = 0, evaluator = false, max_restarts = 0, min_workers = 0, threads = 0, log_dir = "",
   start_port = 0, kill_after = 10, engine = "ring", hosts = "", ssh = "", help = false,
 }
 local MOST_TASKS = 1000
@@ -63,11 +66,15 @@ local function check_options(options)
   check_count(options, "parameter_servers", 0, MOST_TASKS)
   check_count(options, "threads", 0, 512)
   check_count(options, "max_restarts", 0, 1e6)
+  check_count(options, "min_workers", 0, MOST_TASKS)
   check_count(options, "start_port", 0, 65535)
   if not (options.kill_after >= 0 and options.kill_after < 1e6) then
     refuse("--kill-after is a number of seconds, got %.14g", options.kill_after)
   end
   if options.engine ~= "ring" and options.engine ~= "mpi" then refuse("--engine is ring or mpi, got %q", options.engine) end
+  if options.min_workers > 0 and options.max_restarts == 0 then
+    refuse("--min-workers goes with --max-restarts: without it the first worker that fails ends the others")
+  end
   if options.ssh ~= "" and options.hosts == "" then refuse("--ssh goes with --hosts: which machines?") end
 end
 
@@ -154,12 +161,18 @@ local function cluster_of(tasks)
   return cluster
 end
 
+local function check_least(options, cluster)
+  local count = #(cluster.worker or {}) + #(cluster.chief or {})
+  if options.min_workers > count then refuse("--min-workers %d: the cluster has %d", options.min_workers, count) end
+end
+
 -- What a task finds in its environment wherever it runs; false: not that variable.
 local function environment_of(options, task, cluster, secret)
   return {
     TF_CONFIG = json.encode { cluster = cluster, task = { type = task.job, index = task.index } },
     FLOW_SECRET = secret, FLOW_SECRET_FILE = false, FLOW_LISTEN_DESCRIPTOR = task.listens and tostring(task.listens) or false,
     FLOW_MAX_RESTARTS = options.max_restarts > 0 and tostring(options.max_restarts) or nil,
+    FLOW_MIN_WORKERS = options.min_workers > 0 and tostring(options.min_workers) or nil,
   }
 end
 
@@ -170,6 +183,7 @@ local function run_here(host, options, command)
   if options.workers == 0 then options.workers = 2 end
   local tasks, secret = plan_tasks(host, options), host.random(32)
   local cluster = cluster_of(tasks)
+  check_least(options, cluster)
   local threads = threads_of(options, options.workers + (options.chief and 1 or 0))      -- the others compute little
   local list = {}
   for position, task in ipairs(tasks) do
@@ -188,6 +202,7 @@ end
 local function run_on_hosts(host, options, command)
   local tasks, secret = launch_hosts.plan(options, MOST_TASKS, refuse), host.random(32)
   local cluster, list = cluster_of(tasks), {}
+  check_least(options, cluster)
   local folder = host.folder() or refuse("the current folder is gone")
   for position, task in ipairs(tasks) do
     local environment = environment_of(options, task, cluster, secret)
@@ -227,9 +242,7 @@ local function find_mpirun()
 end
 
 local function run_by_mpi(host, options, command)
-  if options.max_restarts > 0 then
-    refuse("--max-restarts goes with --engine ring: mpirun ends all ranks with the first one that fails")
-  end
+  if options.min_workers > 0 then refuse("--min-workers goes with --engine ring: mpirun ends all ranks with the first one that fails") end
   if options.chief or options.evaluator or options.parameter_servers > 0 or options.start_port > 0 then
     refuse("--engine mpi has workers only: --chief, --evaluator, --parameter-servers and --start-port go with --engine ring")
   end
@@ -260,7 +273,7 @@ local function run_by_mpi(host, options, command)
   for index = 0, workers - 1 do
     ranks[index + 1] = { name = ("worker:%d"):format(index), log = log_of(host, options, "worker", index) }
   end
-  return host.supervise { kill_after = options.kill_after, without = {}, tasks = {
+  return host.supervise { kill_after = options.kill_after, max_restarts = options.max_restarts, without = {}, tasks = {
     { name = "mpirun", arguments = arguments, environment = environment, ranks = ranks, tag_spaces = version >= 5, decides = true,
       signals_children = #hosts == 0 },
   } }

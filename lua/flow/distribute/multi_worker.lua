@@ -81,22 +81,28 @@ local function connect(strategy, list, implementation)
   if problem then log.warning("%s: no sums by NCCL, they go through the host: %s", WHAT, problem) end
 end
 
--- Whether workers wait for one that is lost, and how: { max_restarts =, rejoin_within = }, or nil.
+-- What the script says, else the number in the environment.
+local function number_of(given, name, least)
+  local told = host.getenv(name)
+  if given ~= nil or not told or told == "" then return given end
+  local number = tonumber(told)
+  if not number or number < least or number % 1 ~= 0 then raise("%s is a whole number from %d, got %q", name, least, told) end
+  return number
+end
+
+-- Whether workers wait for one that is lost, and how: { max_restarts =, rejoin_within = }, or nil. count: workers of the cluster.
 local function recovery_of(given, count)
-  local restarts, told = given.max_restarts, host.getenv("FLOW_MAX_RESTARTS")
-  if told and told ~= "" and restarts == nil then
-    restarts = tonumber(told)
-    if not restarts or restarts < 0 or restarts % 1 ~= 0 then raise("FLOW_MAX_RESTARTS is a whole number from 0, got %q", told) end
-  end
-  if restarts == nil and given.rejoin_timeout == nil and given.min_workers == nil then return nil end
+  local restarts = number_of(given.max_restarts, "FLOW_MAX_RESTARTS", 0)
+  local least = number_of(given.min_workers, "FLOW_MIN_WORKERS", 1)
+  if restarts == nil and given.rejoin_timeout == nil and least == nil then return nil end
   if given.rejoin_timeout and not (given.rejoin_timeout > 0 and given.rejoin_timeout < 1e6) then
     raise("%s: rejoin_timeout is a number of seconds above 0, got %s", WHAT, errors.describe(given.rejoin_timeout))
   end
-  if given.min_workers and given.min_workers > count then
-    raise("%s: min_workers is %d, but the cluster has %d workers", WHAT, given.min_workers, count)
-  elseif given.min_workers and given.min_workers < count then
+  if least and least > count then
+    raise("%s: min_workers is %d, but the cluster has %d workers", WHAT, least, count)
+  elseif least and least < count then
     log.warning("%s: min_workers = %d: training does not go on with fewer than all %d workers yet; they wait for the one that is lost",
-      WHAT, given.min_workers, count)
+      WHAT, least, count)
   end
   if restarts == 0 then return nil end
   return { max_restarts = restarts or 100, rejoin_within = given.rejoin_timeout }
@@ -113,7 +119,7 @@ local function make(given, options, restarts)
   local worker
   local replicas = shards.replicas(WHAT, list, count)
   devices.used(WHAT)
-  local recovers = recovery_of(restarts, count)
+  local recovers = job ~= "evaluator" and recovery_of(restarts, count)
   if count > 1 then
     worker = join(resolver, options, replicas, recovers and recovers.rejoin_within)
   end
@@ -169,8 +175,8 @@ end
 local multi_worker = signature.module "flow.distribute"
 
 -- MultiWorkerMirroredStrategy { cluster_resolver = ..., communication_options = ... }. With one worker it is as MirroredStrategy. With any
--- of the last three, or with FLOW_MAX_RESTARTS, the workers wait for one that is lost, and go on (recovery.lua). max_restarts: how many
--- times, 100; rejoin_timeout: how many seconds each time, 600.
+-- of the last three, or with FLOW_MAX_RESTARTS or FLOW_MIN_WORKERS, the workers wait for one that is lost, and go on (recovery.lua).
+-- max_restarts: how many times, 100; rejoin_timeout: how many seconds each time, 600.
 signature.takes "cluster_resolver?, communication_options?, { min_workers?: count, max_restarts?: whole, rejoin_timeout?: number }"
 function multi_worker.MultiWorkerMirroredStrategy(resolver, options, restarts)
   return make(resolver, communication.check(WHAT, options), restarts)
