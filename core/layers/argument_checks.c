@@ -202,7 +202,7 @@ static flow_status unknown_choice(const char *who, const char *name, flow_argume
     flow_text_add(&list, "%s%s", i ? ", " : "", each);
   }
   return flow_fail(FLOW_INVALID_ARGUMENT, "%s: %s \"%s\" is not known%s%s There are %s", who, name, asked,
-                   flow_suggestion_text(&suggestion, hint), hint[0] ? "" : ".", known);
+                   flow_suggestion_text(&suggestion, hint), suggestion.best ? "" : ".", known);
 }
 
 static flow_status store_text(const char *who, const char *name, const flow_argument *parameter, const argument_value *value,
