@@ -366,8 +366,8 @@ static flow_status check(flow_optimizer *optimizer, flow_tensor *rate, flow_tens
 flow_status flow_update_begin(flow_context *context, flow_optimizer *optimizer, flow_loss_scale *scale, flow_tensor *rate,
                               flow_tensor *const *gradients, flow_variable *const *variables, int count, flow_update **out)
 {
-  void *block;
   FLOW_DEFAULT_FLOATS;
+  void *block;
   FLOW_TRY(check(optimizer, rate, gradients, variables, count));
   if (scale) FLOW_TRY(flow_loss_scale_move(scale, flow_tensor_place(optimizer->iterations->tensor)));
   FLOW_TRY(flow_alloc_zero(sizeof(pending) + (sizeof(run_update) + 2 * sizeof(void *)) * (size_t)(count + 1), &block));

@@ -146,7 +146,7 @@ static void test_threads_open_and_close(void **state)
     _exit(flow_model_share(context, MODEL, &model) == FLOW_OK && predict(context, model, values) > 0 ? 0 : 1);
   }
   for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
-  int status;
+  int status = -1;
   assert_true(child > 0 && waitpid(child, &status, 0) == child);
   assert_int_equal(0, status);
   assert_int_equal(0, failures);

@@ -59,7 +59,7 @@ static void offsets(const flow_operand *to, const flow_operand *from, const walk
     type *target = to;                                                                            \
     const type *source = from;                                                                    \
     if (to_step == 1 && from_step == 1) {                                                         \
-      _Pragma("GCC ivdep")                                                                        \
+      FLOW_NO_OVERLAP                                                                             \
       for (int64_t i = 0; i < n; i++) target[i] operator source[i];                               \
     } else {                                                                                      \
       for (int64_t i = 0; i < n; i++) target[i * to_step] operator source[i * from_step];         \
