@@ -224,15 +224,37 @@ function Checkpoint:_apply(file)
 end
 
 -- Gives all workers what the objects of the one hold that speaks, the chief's mostly. All have equal objects and call this at once.
+-- Variables that only the others have stay as they are. Returns those that only this one lacks.
 function Checkpoint:_share(worker)
   local speaks = worker.rank == worker.speaker
-  local parts = graph_of(self)
-  for _, path in ipairs(parts.state_paths) do
+  local parts, lacking = graph_of(self), {}
+  local paths = worker:broadcast_value(speaks and { states = parts.state_paths, variables = parts.paths } or nil, "the checkpoint's names")
+  for _, path in ipairs(paths.states) do
     local entry = parts.states[path]
     local value = worker:broadcast_value(speaks and entry.get() or nil, path)
-    if not speaks then entry.set(value) end
+    if not speaks and entry then entry.set(value) end
   end
-  for _, path in ipairs(parts.paths) do worker:broadcast_variable(parts.variables[path]) end
+  for _, path in ipairs(paths.variables) do
+    local v = parts.variables[path]
+    local value = worker:broadcast_tensor(speaks and v:value() or nil)
+    if not v then lacking[#lacking + 1] = path
+    elseif not speaks then v:assign(value) end
+  end
+  return lacking
+end
+
+-- The optimizers in it, by their names.
+function Checkpoint:_optimizers() return graph_of(self).optimizers end
+
+-- Copies all values; returns a function that brings them back.
+function Checkpoint:_hold()
+  local parts, values, states = graph_of(self), {}, {}
+  for path, v in pairs(parts.variables) do values[path] = v:value() end
+  for path, entry in pairs(parts.states) do states[path] = entry.get() end
+  return function()
+    for path, value in pairs(values) do parts.variables[path]:assign(value) end
+    for path, value in pairs(states) do parts.states[path].set(value) end
+  end
 end
 
 local function status_of(path, plan)

@@ -14,6 +14,7 @@ local errors = require "flow.errors"
 local object = require "flow.object"
 local log = require "flow.log"
 local data = require "flow.data"
+local PlainIterator = require "flow.data.iterator"
 local tensor = require "flow.tensor"
 local rows_of = require "flow.tensor.rows"
 local values = require "flow.distribute.values"
@@ -156,6 +157,24 @@ function Distributed:iter()
   return object.new(Iterator, { _distributed = self, _iterator = iterator, _last = false })
 end
 Distributed.metatable.__call = function(self) return self:iter() end
+
+-- How the next pass will draw; and lets it draw as told by another worker.
+function Distributed:_look() return PlainIterator._look(self._per_replica or self._dataset) end
+function Distributed:_align(position) PlainIterator._align(self._per_replica or self._dataset, position) end
+
+-- The pass that began at a position, of which `steps` were taken.
+function Distributed:_reopen(position, steps)
+  local iterator = PlainIterator._open(self._per_replica or self._dataset, true)
+  iterator:restore(position)
+  iterator:skip(steps * (self._per_replica and self._strategy._placement.replicas or 1))
+  return object.new(Iterator, { _distributed = self, _iterator = iterator, _last = false })
+end
+
+-- Where a pass that has just begun begins: a text for all workers, or, where each reads data of its own, a list of theirs.
+function Iterator:_begins()
+  local others, position = self._distributed._strategy:_others(), self._iterator:save()
+  return others and self._distributed._mode == "own" and others:gather_texts(position) or position
+end
 
 local function part_of(value, first, count)
   if native.is_tensor(value) then return rows_of(value:contiguous(), first, count) end

@@ -72,6 +72,7 @@ local function rejoin(self, strategy, step, problem)
   if C.flow_worker_check(worker.handle) ~= 0 then told = native.string(C.flow_last_error()) end
   log.warning("%s; waiting until it is there again", told)
   strategy:_rejoin(step)
+  if worker.newest_step < 0 then raise("all workers were lost: nobody has the state any more; start the job again") end
   if step >= 0 then log.info("all %d workers are there: training goes on from the state of step %.0f", worker.count, worker.newest_step) end
 end
 
@@ -101,7 +102,7 @@ function recovery.run(self, strategy, stretch, f)
 end
 
 -- A worker that was started again comes to a stretch: it waits for the note, joins the others and takes over their state. arrive(where):
--- what is to be done before, apart. Returns whether the stretch is over already, and is left out.
+-- what is to be done before, apart; nil: the stretch has ended. Returns whether the stretch is over already, and is left out.
 function recovery.catch_up(self, strategy, stretch, arrive)
   local worker = strategy._worker
   while worker.apart do
@@ -111,7 +112,7 @@ function recovery.catch_up(self, strategy, stretch, arrive)
       if number < self.stretch then
         raise("this worker was started again and is further than the others, who wait for it: does it run the same program?")
       end
-      if where ~= DONE then arrive(where) end
+      arrive(where ~= DONE and where or nil)
       strategy:_set_apart(false)
       ok, number = pcall(stretch.share, worker)
       self.last = stretch
@@ -120,7 +121,6 @@ function recovery.catch_up(self, strategy, stretch, arrive)
     end
     if native.interrupted() or not lost_another(worker) then error(number, 0) end
     rejoin(self, strategy, -1, number)
-    if worker.newest_step < 0 then raise("all workers were lost: nobody has the state any more; start the job again") end
     strategy:_set_apart(true)
   end
   return false

@@ -18,6 +18,8 @@ local cluster = require "flow.distribute.cluster"
 local values = require "flow.distribute.values"
 local replica = require "flow.distribute.replica"
 local reduction = require "flow.distribute.reduction"
+local draws = require "flow.distribute.draws"
+local loop = require "flow.distribute.loop"
 local shards = require "flow.shards"
 
 local C, raise = native.C, errors.raise
@@ -56,7 +58,8 @@ function strategies.make(class, fields)
   local p = placement.new { devices = fields.devices, worker = fields.worker and fields.worker.handle, replicas = fields.replicas,
                              bucket_bytes = fields.bucket_bytes, pairwise = shards.count() ~= nil }
   local strategy = object.new(class, { num_replicas_in_sync = p.count, extended = { worker_devices = fields.devices },
-                                       _placement = p, _worker = fields.worker or false, _functions = {}, _ids = false })
+                                       _placement = p, _worker = fields.worker or false, _recovery = false, _functions = {}, _ids = false,
+                                       _draws = draws.new() })
   rawset(p, "strategy", strategy)
   if p.workers > 1 then placement.join(p) end
   rawset(strategy, "scope", scope_of(strategy))
@@ -92,7 +95,7 @@ local function traced(self, f)
       return entry.traced
     end
   end
-  local own = self:_trace_of(f)
+  local own = draws.resume(self._draws, f, self:_trace_of(f))
   list[#list + 1] = { f = f, traced = own }
   if #list > MAX_FUNCTIONS then table.remove(list, 1).traced:close() end
   return own
@@ -153,6 +156,15 @@ function Strategy:run(f, list)
     returned[k] = values.regroup(entries, p.replicas)
   end
   return unpack(returned, 1, most)
+end
+
+-- Calls f(step, ...) for the steps 1 to `steps`, with the next batch of `dataset`, of experimental_distribute_dataset or
+-- distribute_datasets_from_function, whose passes follow each other; without one f(step) alone. Where the strategy's workers wait for one
+-- that is lost (MultiWorkerMirroredStrategy { max_restarts }), all go on from the newest whole state of `checkpoint`, a
+-- flow.train.Checkpoint of all that f changes (loop.lua). Returns how many steps this process has made.
+takes "f, { steps: whole, checkpoint, dataset? }"
+function Strategy:run_with_recovery(f, options)
+  return loop.run(self, f, options)
 end
 
 ---- values of replicas --------------------------------------------------------------------------------------------------------------

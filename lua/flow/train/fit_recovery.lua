@@ -87,7 +87,7 @@ function Recovery:catch_up()
     if pass.feed then pass.feed.step = false end
   end
   return recovery.catch_up(self.own, self.strategy, self.stretch, function(where)
-    local epoch, hooked = where:match("^(%d+) (%a+)$")
+    local epoch, hooked = (where or ""):match("^(%d+) (%a+)$")
     if hooked == "true" then run.list:call("on_epoch_begin", tonumber(epoch), {}) end      -- as the others did when it began
   end)
 end

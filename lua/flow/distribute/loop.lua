@@ -1,0 +1,186 @@
+-- loop.lua: strategy:run_with_recovery: a loop of the user's as a stretch that goes on when a worker was lost (recovery.lua).
+--
+-- Before each step a worker notes where its data and its random numbers stand. A step has happened when its update has: the optimizers of
+-- the checkpoint count. So when a worker is lost, each of the others is before a step or after it, by its variables and its note; all
+-- take over from the one that is furthest. Where a step updates several times, its beginning is copied, and a part of it is taken back. Of
+-- a step that has happened what f does after the update is left out where it did not come to it.
+--
+-- A worker that was started again makes its first step by itself, so that there are all variables that f makes, before it takes over
+-- values.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local datasets = require "flow.distribute.dataset"
+local draws = require "flow.distribute.draws"
+local recovery = require "flow.distribute.recovery"
+
+local C, raise = native.C, errors.raise
+local context = native.context
+local loop = {}
+
+local WHAT = "strategy:run_with_recovery"
+
+---- data -----------------------------------------------------------------------------------------------------------------------------
+
+local function begin_pass(self)
+  self.pass = self.dataset:iter()
+  self.data = { begins = self.pass:_begins(), later = self.dataset:_look(), steps = 0 }
+end
+
+-- The next batch, as a list with its length n. A pass that has ended is followed by another one.
+local function next_batch(self)
+  if not self.dataset then return { n = 0 } end
+  for _ = 1, 2 do
+    if not self.pass then begin_pass(self) end
+    local values = { self.pass:next() }
+    if values[1] ~= nil then
+      self.data.steps = self.data.steps + 1
+      values.n = table.maxn(values)
+      return values
+    end
+    self.pass = false
+  end
+  raise("%s: the dataset is empty", WHAT)
+end
+
+local function close_pass(self)
+  if self.pass then self.pass:close() end
+  self.pass = false
+end
+
+-- Goes to where a worker's data stands; rank: this worker's, from 0.
+local function set_data(self, data, rank)
+  close_pass(self)
+  self.data = data
+  if not self.dataset then return end
+  self.dataset:_align(data.later)
+  if not data.begins then return end
+  local begins = type(data.begins) == "table" and data.begins[rank + 1] or data.begins
+  self.pass = self.dataset:_reopen(begins, data.steps)
+end
+
+---- steps ----------------------------------------------------------------------------------------------------------------------------
+
+local function updates_of(self)
+  local count = 0
+  for _, optimizer in pairs(self.optimizers) do count = count + optimizer.iterations end
+  return count
+end
+
+-- A step is about to begin.
+local function note(self)
+  local data = {}
+  for key, value in pairs(self.data) do data[key] = value end
+  self.noted = { data = data, draws = draws.save(self.strategy._draws), random = native.text(C.flow_context_save, context),
+                 updates = updates_of(self) }
+  self.held = self.usual and self.usual > 1 and self.checkpoint:_hold()
+end
+
+-- What a failed step has left of this worker's state: it is that of a whole number of steps again, or else of none.
+local function settle(self)
+  local made = self.noted and updates_of(self) - self.noted.updates or 0
+  if made == 0 or not self.runs then return end
+  self.runs = false
+  if made == self.usual then
+    self.done = self.done + 1
+    note(self)
+  elseif self.held then self.held()
+  else self.torn = true end
+end
+
+local function make_step(self)
+  if native.preempted() then
+    if self.own or self.strategy:_others() then self.strategy:_leave(false) end
+    native.raise_interrupted("%s, after step %d: this process was asked to end", WHAT, self.done)
+  elseif native.interrupted() then native.raise_interrupted("interrupted") end
+  note(self)
+  self.runs = true
+  local values = next_batch(self)
+  self.f(self.done + 1, unpack(values, 1, values.n))
+  self.usual = updates_of(self) - self.noted.updates
+  self.done, self.runs, self.made = self.done + 1, false, self.made + 1
+end
+
+local function make_steps(self)
+  while self.done < self.steps do make_step(self) end
+  note(self)
+end
+
+---- recovery -------------------------------------------------------------------------------------------------------------------------
+
+local function share(self, worker)
+  local speaks, state = worker.rank == worker.newest, nil
+  local noted = self.noted
+  if speaks then
+    native.check(C.flow_context_restore(context, noted.random))
+    state = { done = self.done, usual = self.usual, data = noted.data, draws = noted.draws }
+  end
+  worker:with_speaker(worker.newest, function()
+    worker:share_random_state()
+    local lacking = self.checkpoint:_share(worker)
+    state = worker:broadcast_value(state, "the loop")
+    if lacking[1] and state.done > 0 then
+      raise("%s: this worker was started again and has not made %s, which the others have: its first step has to make all", WHAT,
+        lacking[1])
+    end
+  end)
+  self.done, self.usual, self.runs, self.torn = state.done, state.usual, false, false
+  draws.restore(self.strategy._draws, state.draws)
+  if self.done < self.steps then set_data(self, state.data, worker.rank) end
+end
+
+-- Makes what the first step makes, by itself.
+local function make_first(self)
+  self.f(1, unpack(next_batch(self)))
+  close_pass(self)
+end
+
+local function run_recovering(self)
+  local strategy, own = self.strategy, self.own
+  recovery.begin(own)
+  local stretch = {
+    step = function()
+      settle(self)
+      return self.torn and -1 or self.done
+    end,
+    where = function() return ("%d"):format(self.done) end,
+    share = function(worker) share(self, worker) end,
+  }
+  local over = recovery.catch_up(own, strategy, stretch, function(where)
+    if where ~= "0" and self.steps > 0 then make_first(self) end
+  end)
+  if not over then recovery.run(own, strategy, stretch, function() make_steps(self) end) end
+end
+
+local function check(strategy, options)
+  if not object.has(options.checkpoint, "_optimizers") then
+    raise("%s: checkpoint is a flow.train.Checkpoint { ... } of all that the steps change, got %s", WHAT,
+      errors.describe(options.checkpoint))
+  end
+  local dataset = options.dataset
+  if dataset ~= nil and (not datasets.is(dataset) or dataset._strategy ~= strategy) then
+    raise("%s: dataset is one of strategy:experimental_distribute_dataset, got %s", WHAT, errors.describe(dataset))
+  end
+end
+
+function loop.run(strategy, f, options)
+  if type(f) ~= "function" then raise("%s takes a function of a step's number and its batch, got %s", WHAT, errors.describe(f)) end
+  check(strategy, options)
+  local self = {
+    strategy = strategy, own = recovery.of(strategy), f = f, steps = options.steps, checkpoint = options.checkpoint,
+    optimizers = options.checkpoint:_optimizers(),
+    dataset = options.dataset or false,
+    pass = false, data = {},      -- the pass under way; how it begins, how many steps it has given, how later ones draw
+    done = 0, made = 0,           -- steps of the state; those that this process has made
+    noted = false, runs = false,  -- as it was before the step that runs
+    usual = false,                -- updates of a step
+    held = false, torn = false,   -- a copy of its beginning; whether a step has left something that is not whole
+  }
+  if self.dataset then self.data = { later = self.dataset:_look(), steps = 0 } end
+  native.defer_interrupts(self.own and run_recovering or make_steps, self)
+  close_pass(self)
+  return self.made
+end
+
+return loop
