@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double FIRST_PAUSE = 0.1, LONGEST_PAUSE = 60, LONG_LIFE = 30;      /* seconds */
+static const double FIRST_PAUSE = 0.1, LONGEST_PAUSE = 60, LONG_LIFE = 5;      /* seconds */
 
 double restart_pause(double lived, int *failures)
 {

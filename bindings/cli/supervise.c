@@ -34,6 +34,7 @@ typedef struct job {
   int    signals, lifeline;            /* descriptors: signalfd; a pipe whose other end the caller's process has */
   int    told_of_loss;
   int    restarts, max_restarts;
+  int    one_done;                     /* a task that decides has ended with 0 */
   const sigset_t *mask;                /* of the tasks */
 } job;
 
@@ -167,13 +168,14 @@ static void tell_failure(job *self, const supervised_task *task, int status, int
 }
 
 /* Whether a task that failed is started again, and when: tasks that fail together do not come back at the same moment each time. One that
- * somebody has asked to end (SIGTERM) has not failed. */
+ * somebody has asked to end (SIGTERM) has not failed. When one task is done, all are: they end together, and one that is lost then would
+ * wait for the others in vain. */
 static int plan_restart(job *self, supervised_task *task, int status)
 {
   char how[400];
   double now = streams_now();
   int preempted = processes_exit_code(status) == 128 + SIGTERM, none = 0;
-  if (self->phase != RUNNING || self->signal || !task->decides || self->max_restarts == 0) return 0;
+  if (self->phase != RUNNING || self->signal || !task->decides || self->max_restarts == 0 || self->one_done) return 0;
   if (!preempted && self->restarts == self->max_restarts) return 0;
   self->restarts += !preempted;
   task->restart_at = now + restart_pause(now - task->started, preempted ? &none : &task->failures);
@@ -183,12 +185,26 @@ static int plan_restart(job *self, supervised_task *task, int status)
   return 1;
 }
 
+/* A task is done: those that were to be started again are not. */
+static void drop_restarts(job *self, const supervised_task *done)
+{
+  self->one_done = 1;
+  for (int i = 0; i < self->count; i++) {
+    supervised_task *task = &self->tasks[i];
+    if (task->restart_at <= 0) continue;
+    task->restart_at = 0;
+    if (!self->code) self->code = 1;
+    say(self, "%s is not started again: %s is done, nobody waits for it", task->writer.name, done->writer.name);
+  }
+}
+
 static void take_end(job *self, supervised_task *task, int status)
 {
   int code = processes_exit_code(status);
   task->process = 0;
   if (task->remote.input >= 0) close(task->remote.input);
   task->remote.input = -1;
+  if (code == 0 && task->decides) drop_restarts(self, task);
   if (code != 0 && plan_restart(self, task, status)) return;
   if (code != 0 && self->phase < TERMINATED) {
     int obeyed = self->signal && code == 128 + self->signal, begins = self->phase == RUNNING;

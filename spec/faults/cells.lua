@@ -14,6 +14,7 @@ local cells = {}
 
 cells.WORKERS = 3
 local MOMENTS = { "start", "step", "save", "end" }
+local BEFORE_THE_END = { "start", "step", "save" }
 local EVERYONE = { "0", "1", "2" }
 local PAIRS = { "0,1", "1,2", "0,2" }
 
@@ -56,27 +57,32 @@ end
 function cells.all()
   local list = {}
   -- Lost workers come back.
-  add(list, "memory", true, { "kill", "terminate", "stop_3", "stop_30" }, MOMENTS, EVERYONE, "equal")
-  add(list, "memory", true, { "kill" }, MOMENTS, PAIRS, "equal")
-  add(list, "tcp", true, { "kill", "terminate" }, MOMENTS, EVERYONE, "equal")
+  for _, kind in ipairs { "memory", "tcp" } do
+    add(list, kind, true, { "kill", "terminate" }, BEFORE_THE_END, EVERYONE, "equal")
+    add(list, kind, true, { "kill", "terminate" }, { "end" }, EVERYONE, "over")
+  end
+  add(list, "memory", true, { "kill" }, BEFORE_THE_END, PAIRS, "equal")
+  add(list, "memory", true, { "kill" }, { "end" }, PAIRS, "over")
+  add(list, "memory", true, { "stop_3" }, MOMENTS, EVERYONE, "equal")
+  add(list, "memory", true, { "stop_30" }, MOMENTS, EVERYONE, "equal")
   -- The job ends.
-  add(list, "memory", false, { "kill", "terminate" }, { "start", "step", "save" }, EVERYONE, "named", AT_ONCE)
+  add(list, "memory", false, { "kill", "terminate" }, BEFORE_THE_END, EVERYONE, "named", AT_ONCE)
   add(list, "memory", false, { "kill", "terminate" }, { "end" }, EVERYONE, "over")
   add(list, "memory", false, { "kill" }, { "step", "save" }, PAIRS, "named", AT_ONCE)
   add(list, "memory", false, { "exit" }, { "step", "save" }, EVERYONE, "named", GOODBYE)
   add(list, "memory", false, { "exit" }, { "start" }, EVERYONE, "named", TOO_LATE)
   add(list, "memory", true, { "exit" }, { "step" }, EVERYONE, "named", GOODBYE)
   add(list, "memory", false, { "secret" }, { "start" }, EVERYONE, "refused")
-  add(list, "memory", false, { "stop_3" }, { "start", "step", "save" }, EVERYONE, "equal")
+  add(list, "memory", false, { "stop_3" }, BEFORE_THE_END, EVERYONE, "equal")
   add(list, "memory", false, { "stop_30" }, { "step", "save" }, EVERYONE, "named", SILENCE)
   add(list, "tcp", false, { "kill" }, { "step", "save" }, EVERYONE, "named", AT_ONCE)
   add(list, "tcp", false, { "exit" }, { "step", "save" }, EVERYONE, "named", GOODBYE)
-  add(list, "mpi", false, { "kill", "terminate" }, { "start", "step", "save" }, EVERYONE, "named", AT_ONCE)
+  add(list, "mpi", false, { "kill", "terminate" }, BEFORE_THE_END, EVERYONE, "named", AT_ONCE)
   add(list, "mpi", false, { "exit" }, { "step", "save" }, EVERYONE, "named", GOODBYE)
   add(list, "mpi", false, { "stop_3" }, { "step" }, EVERYONE, "equal")
   add(list, "mpi", false, { "stop_30" }, { "step" }, EVERYONE, "named", SILENCE)
   -- The chief writes the backup: its disk is full.
-  for _, kind in ipairs { "memory", "tcp", "mpi" } do add(list, kind, false, { "full" }, { "start", "step", "save" }, { "0" }, "full") end
+  for _, kind in ipairs { "memory", "tcp", "mpi" } do add(list, kind, false, { "full" }, BEFORE_THE_END, { "0" }, "full") end
   -- The network between machines.
   add(list, "net", true, { "kill", "cut_4", "cut_30", "one_way_30", "loss_1", "loss_5", "slow" }, { "step", "save" }, EVERYONE, "equal")
   add(list, "net", false, { "kill" }, { "step" }, EVERYONE, "named", AT_ONCE)

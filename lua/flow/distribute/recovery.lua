@@ -81,7 +81,7 @@ end
 function recovery.run(self, strategy, stretch, f)
   local worker = strategy._worker
   local restored = true
-  self.last = stretch
+  self.last, self.inside = stretch, true
 
   local function attempt()
     if not restored then
@@ -94,6 +94,7 @@ function recovery.run(self, strategy, stretch, f)
 
   while true do
     local ok, result = pcall(attempt)
+    self.inside = not ok
     if ok then return result end
     if native.interrupted() or not lost_another(worker) then error(result, 0) end
     restored = false
@@ -129,7 +130,7 @@ end
 -- At the end of the program: waits for the others, and for those among them who are lost meanwhile.
 function recovery.finish(self, strategy)
   local worker, last = strategy._worker, self.last
-  if not last then return end
+  if not last or self.inside then return end                      -- inside: a program that ends in the middle of a stretch waits for nobody
   if worker.apart then strategy:_set_apart(false) end
   local ended = setmetatable({ where = function() return DONE end }, { __index = last })
   recovery.run(self, strategy, ended, function()
