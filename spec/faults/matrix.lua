@@ -1,44 +1,13 @@
 -- matrix.lua: what scripts/faults-cluster runs, which says how to call it: each cell (cells.lua) is a job of three workers (member.lua), a
 -- fault, and what must follow. A cell that went as it should is not run again by the next call, until the library changes.
 local flow = require "flow"
-local ffi = require "ffi"
 local cells = require "spec.faults.cells"
 local places = require "spec.faults.places"
+local processes = require "spec.faults.processes"
 
 local options = flow.args { cells = "", sample = 0, seed = 0, jobs = 2, slack = 0, limit = 150, list = false, again = false, keep = false,
                             folder = "build/faults", program = "build/bin/flowlua" }
-ffi.cdef [[
-  typedef struct { long seconds, nanoseconds; } matrix_time;
-  int clock_gettime(int clock, matrix_time *time);
-  int usleep(unsigned microseconds);
-]]
-
-local function now()
-  local time = ffi.new "matrix_time"
-  ffi.C.clock_gettime(0, time)
-  return tonumber(time.seconds) + 1e-9 * tonumber(time.nanoseconds)
-end
-
-local function read(path)
-  local file = io.open(path)
-  if not file then return nil end
-  local text = file:read "*a"
-  file:close()
-  return text
-end
-
-local function write(path, text)
-  local file = assert(io.open(path, "w"))
-  file:write(text)
-  file:close()
-end
-
-local function shell(command)
-  local pipe = assert(io.popen(command))
-  local text = pipe:read "*a"
-  pipe:close()
-  return text
-end
+local now, read, write, shell = processes.now, processes.read, processes.write, processes.shell
 
 local function pause(seconds)
   local at = now() + seconds
@@ -287,7 +256,7 @@ while alive do
       alive = true
     end
   end
-  ffi.C.usleep(20000)
+  processes.sleep(0.02)
 end
 for why, count in pairs(skipped) do print(("faults-cluster: %d cells skipped: %s"):format(count, why)) end
 print(("faults-cluster: %d cells as they should be, %d wrong, %d were so before; %.0f s"):format(done - failed, failed, passed_before,
