@@ -62,11 +62,11 @@ FLOW_API flow_status flow_instance_replicate(flow_instance *instance, int local,
  * or none. The order of samples is that of the workers. */
 FLOW_API void        flow_instance_share_rows(flow_instance *instance, int shared);
 /* What the workers tell each other at the next run: that this one wants no further one, nor that; an interrupt says so, too. */
-FLOW_API void        flow_instance_wish_stop(flow_instance *instance, int stop);
+FLOW_API void        flow_instance_request_stop(flow_instance *instance, int stop);
 /* What they agreed on at the last one: its rows over all replicas, and whether somebody wants to stop. Nothing
  * ran, and there are no outputs, if nobody had rows or somebody wants to stop. */
 FLOW_API double      flow_instance_global_rows(const flow_instance *instance);
-FLOW_API int         flow_instance_stop_wished(const flow_instance *instance);
+FLOW_API int         flow_instance_stop_agreed(const flow_instance *instance);
 /* Whether the last run has written its variables. Of a run that failed it is so where workers share an update, and one was lost when all
  * sums were there: this worker has made the rest of the update by itself. */
 FLOW_API int         flow_instance_committed(const flow_instance *instance);

@@ -38,7 +38,7 @@ typedef enum flow_sync { FLOW_MIRRORED = 0, FLOW_MEAN_ON_READ, FLOW_SUM_ON_READ 
 typedef enum flow_activation { FLOW_LINEAR = 0, FLOW_RELU } flow_activation;
 
 /* Of a convolution, a sum of these: its kernel; the gradient of its kernel. */
-typedef enum flow_turned { FLOW_TURNED_KERNEL = 1, FLOW_TURNED_GRADIENT = 2 } flow_turned;
+typedef enum flow_transposed { FLOW_TRANSPOSED_KERNEL = 1, FLOW_TRANSPOSED_GRADIENT = 2 } flow_transposed;
 
 /* How images are resized and sampled; sampling knows the first two. */
 typedef enum flow_interpolation { FLOW_NEAREST = 0, FLOW_BILINEAR, FLOW_BICUBIC, FLOW_AREA, FLOW_LANCZOS3, FLOW_LANCZOS5 } flow_interpolation;
@@ -62,9 +62,9 @@ typedef union flow_attributes {
     int32_t has_bias;
     int32_t input_size[2];                        /* gradients: height and width of the forward input */
     double  input_scale;                          /* forward: what the input is multiplied with; 0: nothing */
-    int32_t turned;                               /* made by plans: flow_turned, what lies as {out, height, width, in} */
+    int32_t transposed;                           /* made by plans: flow_transposed, what lies as {out, height, width, in} */
   } convolution;
-  struct { int32_t dtype, back; } turn;                                            /* back: {out, height, width, in} to {height, width, in, out} */
+  struct { int32_t dtype, back; } transpose_filters;                               /* back: {out, height, width, in} to {height, width, in, out} */
   struct { int32_t size[2], stride[2], padding[4]; int32_t input_size[2]; } pool;
   struct { int32_t size[2], input_size[2], interpolation, antialias; } resize;      /* height, width; input_size: of gradients, the forward input's */
   struct { int32_t interpolation, fill_mode; double fill_value; } sampling;         /* FLOW_NEAREST or FLOW_BILINEAR; flow_fill_mode */

@@ -31,9 +31,9 @@ static inline int64_t flow_reach(const flow_geometry *geometry, int axis)
 
 static inline flow_geometry flow_geometry_of(const flow_call *call, const flow_operand *x, const flow_operand *w)
 {
-  int turned = (call->attributes->convolution.turned & FLOW_TURNED_KERNEL) != 0;
+  int transposed = (call->attributes->convolution.transposed & FLOW_TRANSPOSED_KERNEL) != 0;
   flow_geometry s = {
-    .images = x->shape[0], .channels_in = x->shape[3], .channels_out = w->shape[turned ? 0 : 3],
+    .images = x->shape[0], .channels_in = x->shape[3], .channels_out = w->shape[transposed ? 0 : 3],
     .groups = call->attributes->convolution.groups > 0 ? call->attributes->convolution.groups : 1,
     .bytes = x->dtype == FLOW_UINT8,
     .pooled = call->attributes->convolution.pool[0] > 0,
@@ -41,12 +41,12 @@ static inline flow_geometry flow_geometry_of(const flow_call *call, const flow_o
     .has_bias = call->attributes->convolution.has_bias, .input_scale = 1,
   };
   if (call->attributes->convolution.input_scale != 0) s.input_scale = call->attributes->convolution.input_scale;
-  s.group_in = w->shape[turned ? 3 : 2];
+  s.group_in = w->shape[transposed ? 3 : 2];
   s.group_out = s.channels_out / s.groups;
   for (int axis = 0; axis < 2; axis++) {
     int32_t stride = call->attributes->convolution.stride[axis], dilation = call->attributes->convolution.dilation[axis];
     s.in[axis] = x->shape[1 + axis];
-    s.kernel[axis] = w->shape[turned + axis];
+    s.kernel[axis] = w->shape[transposed + axis];
     s.stride[axis] = stride > 0 ? stride : 1;
     s.dilation[axis] = dilation > 0 ? dilation : 1;
     s.before[axis] = call->attributes->convolution.padding[2 * axis];

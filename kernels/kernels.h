@@ -36,7 +36,7 @@ typedef struct flow_scalars { uint64_t seed; int64_t step, first_sample, rows, g
 
 /* The part of an optimizer's update that is done here, where several workers divide it: rows [rows[i][0], rows[i][1]) of its i-th product's
  * matrix, and whether the elements outside of products are. */
-typedef struct flow_share { int64_t rows[4][2]; int rest; } flow_share;
+typedef struct flow_shard { int64_t rows[4][2]; int rest; } flow_shard;
 
 typedef struct flow_queue flow_queue;     /* of an accelerator: accelerator.h */
 
@@ -52,7 +52,7 @@ typedef struct flow_call {
   void                  *shared;          /* shared_bytes(): one block for all members, lives from prepare to the last part */
   void                  *scratch;         /* scratch_bytes(): the member's own, contents undefined; 64-byte aligned, as shared is */
   const flow_scalars    *scalars;
-  const flow_share      *share;           /* optimizers with products; NULL: all is done here */
+  const flow_shard      *shard;           /* optimizers with products; NULL: all is done here */
   flow_queue            *queue;           /* where an accelerator enqueues it; NULL on the CPU */
 } flow_call;
 
@@ -69,11 +69,11 @@ typedef struct flow_kernel {
 } flow_kernel;
 
 /* What of an op's float operands may be of 16 bits while others are float32; those of 16 bits are of one dtype. */
-typedef enum flow_halves {
-  FLOW_HALVES_READ    = 1,      /* inputs */
-  FLOW_HALVES_WRITTEN = 2,      /* outputs */
-  FLOW_HALVES_WIDENED = 4       /* << output: that output may be float32 while all inputs are of 16 bits */
-} flow_halves;
+typedef enum flow_half_floats {
+  FLOW_HALF_FLOATS_READ    = 1,      /* inputs */
+  FLOW_HALF_FLOATS_WRITTEN = 2,      /* outputs */
+  FLOW_HALF_FLOATS_WIDENED = 4       /* << output: that output may be float32 while all inputs are of 16 bits */
+} flow_half_floats;
 
 /* Variants of one op, ended by one whose run is NULL. shared_bytes and scratch_bytes are asked with the largest chunk,
  * supports and cost with the whole batch.
@@ -89,11 +89,11 @@ typedef struct flow_device {
   double                  (*peak)(double count);   /* does about `count` multiply-adds in registers on this thread; how many it were */
   /* Kernels of ops marked VIA_FLOAT take 16-bit floats as they are, compute in float32 or better, and round what they write once. Without
    * it the engine casts around them. */
-  int                       halves;
-  /* Convolutions are faster with kernels {out, height, width, in} (flow_turned), which plans turn, all of a step at once: those in groups,
+  int                       half_floats;
+  /* Convolutions are faster with kernels {out, height, width, in} (flow_transposed), which plans turn, all of a step at once: those in groups,
    * and those whose channels in fill multiples of this many bytes. 0: they are not. They take both in any case. */
-  int                       turned_bytes;
-  const unsigned char      *mixes_halves;   /* [op]: flow_halves, which casts beside an op its kernels do on their own; NULL: none */
+  int                       transposed_bytes;
+  const unsigned char      *mixes_half_floats;   /* [op]: flow_half_floats, which casts beside an op its kernels do on their own; NULL: none */
 } flow_device;
 
 /* The CPU device for this machine: widest instruction set that it has, or the one that FLOW_ISA names

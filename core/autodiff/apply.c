@@ -23,13 +23,13 @@ static flow_status cast_to(flow_context *context, flow_tensor **tensor, int dtyp
 static int is_half(int dtype) { return dtype == FLOW_FLOAT16 || dtype == FLOW_BFLOAT16; }
 
 /* Whether the kernels of the device that the call is for take its 16-bit floats as they are: all of one dtype. */
-static int takes_halves(flow_context *context, int op, const flow_graph *graph, flow_tensor *const *inputs, int count)
+static int takes_half_floats(flow_context *context, int op, const flow_graph *graph, flow_tensor *const *inputs, int count)
 {
   flow_place *place = graph ? graph->place : NULL;
   int dtype = -1;
   if (flow_op(op)->flags & FLOW_OP_COLLECTIVE) return 0;      /* sums over replicas are exchanged as float32 */
   if (!graph && flow_place_of_call(context, op, inputs, count, &place) != FLOW_OK) return 0;      /* the call itself will say why */
-  if (!place || !flow_place_accelerator(place)->device.halves) return 0;
+  if (!place || !flow_place_accelerator(place)->device.half_floats) return 0;
   for (int i = 0; i < count; i++) {
     if (!flow_dtype_is_float(inputs[i]->dtype)) continue;
     if (!is_half(inputs[i]->dtype) || (dtype >= 0 && inputs[i]->dtype != dtype)) return 0;
@@ -50,7 +50,7 @@ static flow_status cast_inputs(flow_context *context, int op, const flow_graph *
       if (!flow_dtype_is_float(inputs[i]->dtype) && !(inputs[i]->dtype == FLOW_UINT8 && i > 0))   /* uint8: a pooling index */
         return flow_fail(FLOW_INVALID_ARGUMENT, "%s takes floating-point numbers, found %s; cast first, as with :to(\"float32\")",
                          flow_op(op)->name, flow_dtype_name(inputs[i]->dtype));
-  if ((flags & FLOW_OP_VIA_FLOAT) && !takes_halves(context, op, graph, inputs, count))
+  if ((flags & FLOW_OP_VIA_FLOAT) && !takes_half_floats(context, op, graph, inputs, count))
     for (int i = 0; i < count; i++)
       if (is_half(inputs[i]->dtype)) {
         *half = inputs[i]->dtype;

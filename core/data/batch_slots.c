@@ -9,7 +9,7 @@ enum { LEAST_ROW_BYTES = 4096 };      /* less is copied sooner than a view of it
 /* Memory of one batch. */
 typedef struct block { struct block *next; int64_t number; flow_tensor *tensors[FLOW_MAX_COMPONENTS]; } block;
 
-struct flow_places {
+struct flow_batch_slots {
   pthread_mutex_t   lock;
   flow_element_spec rows;
   int64_t           size;
@@ -26,7 +26,7 @@ static int is_worth_it(const flow_component *component)
   return component->rank < FLOW_MAX_RANK && elements > 0 && elements >= LEAST_ROW_BYTES / flow_dtype_size(component->dtype);
 }
 
-flow_status flow_places_new(const flow_element_spec *rows, int64_t size, flow_places **out)
+flow_status flow_batch_slots_new(const flow_element_spec *rows, int64_t size, flow_batch_slots **out)
 {
   int wanted[FLOW_MAX_COMPONENTS] = { 0 }, any = 0;
   void *memory;
@@ -48,34 +48,34 @@ static void free_block(block *old)
   flow_free(old);
 }
 
-void flow_places_free(flow_places *places)
+void flow_batch_slots_free(flow_batch_slots *slots)
 {
-  if (!places) return;
-  for (block *at = places->blocks, *next; at; at = next) {
+  if (!slots) return;
+  for (block *at = slots->blocks, *next; at; at = next) {
     next = at->next;
     free_block(at);
   }
-  pthread_mutex_destroy(&places->lock);
-  flow_free(places);
+  pthread_mutex_destroy(&slots->lock);
+  flow_free(slots);
 }
 
-static block *find_block(const flow_places *places, int64_t number)
+static block *find_block(const flow_batch_slots *slots, int64_t number)
 {
-  block *at = places->blocks;
+  block *at = slots->blocks;
   while (at && at->number != number) at = at->next;
   return at;
 }
 
-static flow_status make_block(flow_places *places, int64_t number, block **out)
+static flow_status make_block(flow_batch_slots *slots, int64_t number, block **out)
 {
   void *memory;
   FLOW_TRY(flow_alloc_zero(sizeof **out, &memory));
   *out = memory;
   (*out)->number = number;
-  for (int i = 0; i < places->rows.count; i++) {
-    const flow_component *component = &places->rows.components[i];
-    int64_t shape[FLOW_MAX_RANK] = { places->size };
-    if (!places->wanted[i]) continue;
+  for (int i = 0; i < slots->rows.count; i++) {
+    const flow_component *component = &slots->rows.components[i];
+    int64_t shape[FLOW_MAX_RANK] = { slots->size };
+    if (!slots->wanted[i]) continue;
     memcpy(shape + 1, component->shape, sizeof *shape * (size_t)component->rank);
     flow_status status = flow_tensor_new_uninitialized(component->dtype, component->rank + 1, shape, &(*out)->tensors[i]);
     if (status != FLOW_OK) {
@@ -83,14 +83,14 @@ static flow_status make_block(flow_places *places, int64_t number, block **out)
       return status;
     }
   }
-  (*out)->next = places->blocks;
-  places->blocks = *out;
+  (*out)->next = slots->blocks;
+  slots->blocks = *out;
   return FLOW_OK;
 }
 
-static flow_status view_row(const flow_places *places, const block *from, int64_t row, flow_element *out)
+static flow_status view_row(const flow_batch_slots *slots, const block *from, int64_t row, flow_element *out)
 {
-  for (int i = 0; i < places->rows.count; i++) {
+  for (int i = 0; i < slots->rows.count; i++) {
     flow_tensor *batch = from->tensors[i];
     out->tensors[i] = NULL;
     out->count = i + 1;
@@ -100,50 +100,50 @@ static flow_status view_row(const flow_places *places, const block *from, int64_
   return FLOW_OK;
 }
 
-void flow_places_ask(flow_places *places, flow_element *out)
+void flow_batch_slots_ask(flow_batch_slots *slots, flow_element *out)
 {
-  if (!places) return;
-  pthread_mutex_lock(&places->lock);
-  int64_t row = places->next++, number = row / places->size;
-  if (row >= places->given && number >= places->batch) {
-    block *from = find_block(places, number);
-    flow_status status = from ? FLOW_OK : make_block(places, number, &from);
-    if (status == FLOW_OK) status = view_row(places, from, row % places->size, out);
-    if (status == FLOW_OK) places->given = row + 1;
+  if (!slots) return;
+  pthread_mutex_lock(&slots->lock);
+  int64_t row = slots->next++, number = row / slots->size;
+  if (row >= slots->given && number >= slots->batch) {
+    block *from = find_block(slots, number);
+    flow_status status = from ? FLOW_OK : make_block(slots, number, &from);
+    if (status == FLOW_OK) status = view_row(slots, from, row % slots->size, out);
+    if (status == FLOW_OK) slots->given = row + 1;
     else flow_element_clear(out);
   }
-  pthread_mutex_unlock(&places->lock);
+  pthread_mutex_unlock(&slots->lock);
 }
 
-void flow_places_lose(flow_places *places, int64_t count)
+void flow_batch_slots_lose(flow_batch_slots *slots, int64_t count)
 {
-  if (!places) return;
-  pthread_mutex_lock(&places->lock);
-  places->next -= count;
-  pthread_mutex_unlock(&places->lock);
+  if (!slots) return;
+  pthread_mutex_lock(&slots->lock);
+  slots->next -= count;
+  pthread_mutex_unlock(&slots->lock);
 }
 
-void flow_places_batch(flow_places *places, flow_tensor **tensors)
+void flow_batch_slots_batch(flow_batch_slots *slots, flow_tensor **tensors)
 {
-  pthread_mutex_lock(&places->lock);
-  const block *from = find_block(places, places->batch);
-  for (int i = 0; i < places->rows.count; i++) tensors[i] = from && from->tensors[i] ? flow_tensor_retain(from->tensors[i]) : NULL;
-  pthread_mutex_unlock(&places->lock);
+  pthread_mutex_lock(&slots->lock);
+  const block *from = find_block(slots, slots->batch);
+  for (int i = 0; i < slots->rows.count; i++) tensors[i] = from && from->tensors[i] ? flow_tensor_retain(from->tensors[i]) : NULL;
+  pthread_mutex_unlock(&slots->lock);
 }
 
-void flow_places_next_batch(flow_places *places)
+void flow_batch_slots_next_batch(flow_batch_slots *slots)
 {
-  if (!places) return;
-  pthread_mutex_lock(&places->lock);
-  places->batch++;
-  for (block **at = &places->blocks; *at;) {
+  if (!slots) return;
+  pthread_mutex_lock(&slots->lock);
+  slots->batch++;
+  for (block **at = &slots->blocks; *at;) {
     block *old = *at;
-    if (old->number >= places->batch) {
+    if (old->number >= slots->batch) {
       at = &old->next;
       continue;
     }
     *at = old->next;
     free_block(old);
   }
-  pthread_mutex_unlock(&places->lock);
+  pthread_mutex_unlock(&slots->lock);
 }

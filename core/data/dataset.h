@@ -94,7 +94,7 @@ struct flow_cursor {
   flow_cursor  **inputs;           /* [dataset->input_count]; NULL while not open */
   int            owns;
   int            position;         /* in the list of stages of flow_iterator_stage; -1: made on the way */
-  struct flow_places *places;      /* where its elements would best be written: the consumer's (batch_slots.h); NULL: anywhere */
+  struct flow_batch_slots *batch_slots; /* where its elements would best be written: the consumer's (batch_slots.h); NULL: anywhere */
   struct flow_stage_counters *counters;      /* iterator.h; NULL: made on the way */
 };
 

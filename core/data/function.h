@@ -27,7 +27,7 @@ struct flow_function_class {
   size_t      function_bytes, worker_bytes;      /* of the struct that begins with flow_function; of a worker. Zeroed */
   int         drops;             /* apply may leave out->count 0: then nothing comes of this element, and the next one is tried */
   int         random;            /* apply may read key->pass */
-  int         places;            /* apply may write where `place` says */
+  int         fills_slots;      /* apply may write where `place` says */
   /* The signature of what comes of elements of *in; refuses what the function cannot take. */
   flow_status (*spec)(const flow_function *function, const flow_element_spec *in, flow_element_spec *out);
   flow_status (*open)(const flow_function *function, void *worker);      /* NULL: nothing to do; close() follows a failure, too */

@@ -55,7 +55,7 @@ static flow_status begin(flow_stack *stack, const flow_element_spec *rows, int64
   stack->count = element->count;
   stack->most = most;
   stack->capacity = most < FIRST_ROWS ? most : FIRST_ROWS;
-  if (stack->places) flow_places_batch(stack->places, stack->tensors);
+  if (stack->slots) flow_batch_slots_batch(stack->slots, stack->tensors);
   for (int i = 0; i < element->count; i++) {
     if (!stack->tensors[i] && !rows->components[i].text) FLOW_TRY(batch_tensor(element->tensors[i], stack->capacity, &stack->tensors[i]));
   }
@@ -171,18 +171,18 @@ void flow_stack_clear(flow_stack *stack)
   stack->count = 0;
 }
 
-flow_status flow_stack_offer_places(flow_stack *stack, flow_cursor *input, int64_t size)
+flow_status flow_stack_offer_slots(flow_stack *stack, flow_cursor *input, int64_t size)
 {
   if (size > FIRST_ROWS) return FLOW_OK;
-  FLOW_TRY(flow_places_new(&input->dataset->spec, size, &stack->places));
-  input->places = stack->places;
+  FLOW_TRY(flow_batch_slots_new(&input->dataset->spec, size, &stack->slots));
+  input->batch_slots = stack->slots;
   return FLOW_OK;
 }
 
 void flow_stack_release(flow_stack *stack)
 {
   flow_stack_clear(stack);
-  flow_places_free(stack->places);
+  flow_batch_slots_free(stack->slots);
   flow_free(stack->kept);
   *stack = (flow_stack){ 0 };
 }

@@ -8,7 +8,7 @@
 typedef struct flow_stack {
   int64_t           capacity, rows;      /* rows that the tensors have, and that are filled */
   int64_t           most;                /* rows of a whole batch */
-  flow_places      *places;              /* whose memory its batches take, borrowed; NULL: none */
+  flow_batch_slots *slots;               /* whose memory its batches take, borrowed; NULL: none */
   int               count;
   flow_tensor      *tensors[FLOW_MAX_COMPONENTS];      /* NULL: a component whose rows are kept */
   flow_element     *kept;                /* [kept_capacity]: of the rows so far, if there are texts */
@@ -25,6 +25,6 @@ void        flow_stack_clear(flow_stack *stack);      /* drops the rows */
 void        flow_stack_release(flow_stack *stack);    /* and all memory */
 /* Rows may be written where they stay (batch_slots.h) if they come from this input: batches of `size`, one after the other. Gives the
  * places to the cursor. */
-flow_status flow_stack_offer_places(flow_stack *stack, flow_cursor *input, int64_t size);
+flow_status flow_stack_offer_slots(flow_stack *stack, flow_cursor *input, int64_t size);
 
 #endif

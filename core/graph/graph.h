@@ -110,9 +110,9 @@ flow_status flow_graph_fuse_elementwise(flow_graph *graph, const char *live, con
 flow_status flow_graph_fuse_relu_gradients(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_batch_norm.c: on a device, normalizations together with the sum and the relu after them. live[] as above. */
 flow_status flow_graph_fuse_batch_norm(flow_graph *graph, const char *live, const int *outputs, int output_count);
-/* transpose_filters.c: on a device, kernels of convolutions, and gradients of them, are turned into the layout that it reads by one node. live[]
+/* transpose_filters.c: on a device, kernels of convolutions, and gradients of them, are transposed into the layout that it reads by one node. live[]
  * as above. */
-flow_status flow_graph_turn_filters(flow_graph *graph, const char *live, const int *outputs, int output_count);
+flow_status flow_graph_transpose_filters(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* join_casts.c: on a device, the casts of variables to 16 bits are one node. live[] as above. */
 flow_status flow_graph_join_casts(flow_graph *graph, const char *live, const int *outputs, int output_count);
 /* fuse_optimizer.c: hands the gradients of large matrices to their optimizer as factors. live[] as above. */

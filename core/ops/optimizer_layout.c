@@ -48,12 +48,12 @@ static int adamax_names(const flow_attributes *attributes, const char *names[FLO
 }
 
 static const flow_optimizer_layout layouts[] = {
-  { FLOW_OP_sgd, 2, -1, { 3 }, sgd_names },
-  { FLOW_OP_adam, 4, 5, { 2, 3, 6 }, adam_names, .corrected_moments = 2 },
-  { FLOW_OP_rmsprop, 2, 3, { 4, 5, 6 }, rmsprop_names },
-  { FLOW_OP_adagrad, 2, 3, { 4 }, adagrad_names },
-  { FLOW_OP_adadelta, 2, 3, { 4, 5 }, adadelta_names },
-  { FLOW_OP_adamax, 2, 3, { 4, 5 }, adamax_names, .corrected_moments = 1 },
+  { FLOW_OP_sgd, 2, -1, { 3 }, sgd_names, 0 },
+  { FLOW_OP_adam, 4, 5, { 2, 3, 6 }, adam_names, 2 },
+  { FLOW_OP_rmsprop, 2, 3, { 4, 5, 6 }, rmsprop_names, 0 },
+  { FLOW_OP_adagrad, 2, 3, { 4 }, adagrad_names, 0 },
+  { FLOW_OP_adadelta, 2, 3, { 4, 5 }, adadelta_names, 0 },
+  { FLOW_OP_adamax, 2, 3, { 4, 5 }, adamax_names, 1 },
 };
 
 const flow_optimizer_layout *flow_optimizer_layout_of(int op)

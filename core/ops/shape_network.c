@@ -223,12 +223,12 @@ flow_status flow_shape_convolution_gradient(int op, const flow_attributes *attri
 }
 
 /* As many outputs as inputs. */
-flow_status flow_shape_turn_filters(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
+flow_status flow_shape_transpose_filters(int op, const flow_attributes *attributes, const flow_signature *inputs, int input_count,
                                     flow_signature *outputs)
 {
-  const char *layout = attributes->turn.back ? "{channels out, height, width, channels in / groups}"
+  const char *layout = attributes->transpose_filters.back ? "{channels out, height, width, channels in / groups}"
                                              : "{height, width, channels in / groups, channels out}";
-  int dtype = attributes->turn.dtype, first = attributes->turn.back ? 1 : 3;
+  int dtype = attributes->transpose_filters.dtype, first = attributes->transpose_filters.back ? 1 : 3;
   if (dtype < 0 || dtype >= FLOW_DTYPE_COUNT || !flow_dtype_is_float(dtype))
     return flow_rule_fail(op, "the dtype has number %d, expected that of a float", dtype);
   for (int i = 0; i < input_count; i++) {

@@ -22,7 +22,7 @@ typedef struct flow_run_state {
   flow_scalars   given;                /* what the caller wants for the whole batch (flow_instance_scalars); kept from run to run */
   int64_t        global_rows;          /* of the batch, over all workers; readable until the next run */
   int            committed;            /* it has written its variables; readable until the next run */
-  int            interruptible;        /* an interrupt ends it; 0: to other workers it is a wish to stop, see replicas/divide.c */
+  int            interruptible;        /* an interrupt ends it; 0: it requests a stop of all workers, see replicas/divide.c */
   int            profiled;             /* kernels are timed */
   int            members;              /* that take part in a profiled run */
   flow_failure   verdict;              /* members: what failed first */

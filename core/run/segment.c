@@ -185,12 +185,12 @@ static void run_whole_segment(flow_instance *instance, flow_region *region, flow
   int e = instance->plan->segments[s].first;
   const flow_entry *entry = &instance->entries[e];
   flow_call whole = own->calls[e], *call = &whole;
-  flow_share shard;
+  flow_shard shard;
   flow_cut cut;
   if (entry->alias) return;   /* without a barrier, so nobody may change the verdict here */
   if (flow_is_sharded(instance->set, e)) {
     shard = flow_shard_of(instance->set, e, instance->set->exchange->worker);
-    call->share = &shard;
+    call->shard = &shard;
   }
   if (member == 0) look_for_interrupt(instance->run, &instance->plan->segments[s]);
   flow_cut_call(flow_op(call->op), entry->kernel, call, &cut);
@@ -204,7 +204,7 @@ static void run_whole_segment(flow_instance *instance, flow_region *region, flow
     flow_members_meet(region, members);
   }
   run_phases(instance, region, own, s, &cut, call, members);
-  if (!call->share) return;
+  if (!call->shard) return;
   if (member == 0) {
     double started = flow_member_start_watch(instance->run);
     flow_collect_shards(instance->set, e, call);

@@ -18,7 +18,7 @@ local function cast_all(inputs, dtype)
   return list
 end
 
---- A winner's place among pixels that 16 bits cannot tell apart: where the device pools what it has rounded, a few are others.
+--- A maximum's place among pixels that 16 bits cannot tell apart: where the device pools what it has rounded, a few are others.
 local function mostly_equal(expected, actual, what)
   local e, a, others = expected:flatten():totable(), actual:to("cpu"):flatten():totable(), 0
   assert.equal(#e, #a)
@@ -60,8 +60,8 @@ end
 --- Ops without a case of their own, and why.
 local exceptions = {
   fused = "its steps are chosen when a plan is made: the chains below run them",
-  turn_filters = "made by plans: spec/c/test_cuda_filters.c and spec/unit/turn_filters_spec.lua run it",
-  casts = "of float32 only, made by plans: spec/c/test_cuda_casts.c and spec/unit/halves_spec.lua run it",
+  transpose_filters = "made by plans: spec/c/test_cuda_filters.c and spec/unit/transpose_filters_spec.lua run it",
+  casts = "of float32 only, made by plans: spec/c/test_cuda_casts.c and spec/unit/half_floats_spec.lua run it",
   batch_norm_relu = "made by plans: spec/c/test_cuda_batch_norm.c and spec/unit/batch_norm_relu_spec.lua run it",
   convolution_gradient_relu = "made by plans: spec/c/test_cuda_library.c and spec/unit/relu_gradient_spec.lua run it",
   global_rows = "what replicas are told of a batch: spec/dist/training_spec.lua runs it",

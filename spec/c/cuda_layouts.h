@@ -22,7 +22,7 @@ static inline void fill_hard(flow_operand *x)
 }
 
 /* The same memory seen with its axes in another order: axis i is axes[i] of x. */
-static inline flow_operand turned_operand(const flow_operand *x, const int *axes)
+static inline flow_operand transposed_operand(const flow_operand *x, const int *axes)
 {
   flow_operand y = *x;
   for (int i = 0; i < x->rank; i++) {

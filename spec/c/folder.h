@@ -12,9 +12,9 @@ static char folder[64], path[128];       /* path: of a file in it, which may be 
 
 static inline int make_folder(void **state)
 {
-  static const char *const places[] = { "/dev/shm", "/tmp" };
+  static const char *const slots[] = { "/dev/shm", "/tmp" };
   for (int i = 0; i < 2; i++) {
-    snprintf(folder, sizeof folder, "%s/flow-test-XXXXXX", places[i]);
+    snprintf(folder, sizeof folder, "%s/flow-test-XXXXXX", slots[i]);
     if (!mkdtemp(folder)) continue;
     snprintf(path, sizeof path, "%s/file", folder);
     return remember_live_bytes(state);

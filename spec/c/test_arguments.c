@@ -129,7 +129,7 @@ static void missing_and_unknown_options_are_named(void **state)
 static void wrong_types_say_what_was_found(void **state)
 {
   (void)state;
-  const double three[3] = { 1, 2, 3 }, halves[2] = { 1, 0.5 }, many[9] = { 0 };
+  const double three[3] = { 1, 2, 3 }, half_floats[2] = { 1, 0.5 }, many[9] = { 0 };
   flow_arguments *arguments = given();
   flow_arguments_set_text(arguments, "filters", "many");
   assert_refused(arguments, FLOW_INVALID_ARGUMENT, "Box: filters must be an integer, found \"many\"");
@@ -148,7 +148,7 @@ static void wrong_types_say_what_was_found(void **state)
 
   REFUSED(flow_arguments_set_numbers(arguments, "kernel_size", three, 3),
           "Box: kernel_size must be an integer or a list of two integers, found {1, 2, 3}");
-  REFUSED(flow_arguments_set_numbers(arguments, "kernel_size", halves, 2),
+  REFUSED(flow_arguments_set_numbers(arguments, "kernel_size", half_floats, 2),
           "Box: kernel_size must be an integer or a list of two integers, found {1, 0.5}");
   REFUSED(flow_arguments_set_numbers(arguments, "target", many, 9), "Box: target has 9 dimensions, at most 8 are possible");
   REFUSED(flow_arguments_set_number(arguments, "use_bias", 1), "Box: use_bias must be true or false, found 1");

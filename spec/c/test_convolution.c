@@ -14,7 +14,7 @@ typedef struct fixture {
   int no_dx;                                    /* nobody reads dx, and the kernel is told beforehand */
 } fixture;
 
-enum { NO_WINNER = 255 };
+enum { NO_ARGMAX = 255 };
 
 static int64_t at4(const flow_operand *t, int64_t a, int64_t b, int64_t c, int64_t d)
 {
@@ -56,16 +56,16 @@ static void reference_forward(const convolution_case *c, fixture *f)
       for (int64_t column = 0; column < f->result[1]; column++)
         for (int64_t channel = 0; channel < c->co; channel++) {
           double best = 0;
-          int winner = 0;
+          int argmax = 0;
           for (int k = 0; k < windows; k++) {
             double value = c->bias ? tensor_get(&f->b, channel) : 0;
             int64_t r = (pooled ? row * c->pool_stride[0] : row) + k / wide;
             visit_taps(c, f, i, r, (pooled ? column * c->pool_stride[1] : column) + k % wide, channel, visit_forward, &value);
-            if (k == 0 || value > best) { best = value; winner = k; }
+            if (k == 0 || value > best) { best = value; argmax = k; }
           }
-          if (c->relu && best <= 0) { best = 0; winner = NO_WINNER; }
+          if (c->relu && best <= 0) { best = 0; argmax = NO_ARGMAX; }
           tensor_set(&f->y, at4(&f->y.operand, i, row, column, channel), best);
-          if (pooled) tensor_set(&f->index, at4(&f->y.operand, i, row, column, channel), winner);
+          if (pooled) tensor_set(&f->index, at4(&f->y.operand, i, row, column, channel), argmax);
         }
 }
 
@@ -83,9 +83,9 @@ static void reference_backward(const convolution_case *c, fixture *f)
           double g = tensor_get(&f->g, at);
           if (c->relu && !(tensor_get(&f->y, at) > 0)) continue;
           if (pooled) {
-            int winner = (int)tensor_get(&f->index, at);
-            r = row * c->pool_stride[0] + winner / c->pool[1];
-            k = column * c->pool_stride[1] + winner % c->pool[1];
+            int argmax = (int)tensor_get(&f->index, at);
+            r = row * c->pool_stride[0] + argmax / c->pool[1];
+            k = column * c->pool_stride[1] + argmax % c->pool[1];
           }
           tensor_set(&f->db, channel, tensor_get(&f->db, channel) + g);
           visit_taps(c, f, i, r, k, channel, visit_backward, &g);
@@ -421,7 +421,7 @@ static void no_rows_are_fine(void **state)
   each_variant(FLOW_OP_convolution_gradient, FLOW_FLOAT32, tensor_fill_exact, check_no_rows);
 }
 
-/* A NaN in the input reaches exactly the outputs that see it, through relu and pooling, and is its window's winner. */
+/* A NaN in the input reaches exactly the outputs that see it, through relu and pooling, and is its window's maximum. */
 static void nan_is_not_lost(void **state)
 {
   (void)state;

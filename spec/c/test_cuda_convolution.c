@@ -1,5 +1,5 @@
 /* test_cuda_convolution.c: convolution and its gradient on the device, in every variant that it has, against the CPU's plain kernels.
- * Values are such that all sums are exact, so that winners of pooling are the same ones whatever the order of the sums. */
+ * Values are such that all sums are exact, so that maxima of pooling are the same ones whatever the order of the sums. */
 #include "convolution_cases.h"
 #include "cuda_runner.h"
 
@@ -133,7 +133,7 @@ static void outputs_that_nobody_reads_and_no_images(void **state)
 }
 
 /* The first largest wins, a NaN wins over numbers, relu leaves nothing of what is not positive. */
-static void winners_of_pooling(void **state)
+static void argmax_of_pooling(void **state)
 {
   (void)state;
   static const convolution_case c = { 1, 4, 8, 1, 3, 1, 1, { 1, 1 }, 1, 1, NO_PAD, 1, 1, { 2, 2 }, { 2, 2 } };
@@ -153,7 +153,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(forward_and_backward), cmocka_unit_test(in_double), cmocka_unit_test(bytes_with_a_scale),
-    cmocka_unit_test(outputs_that_nobody_reads_and_no_images), cmocka_unit_test(winners_of_pooling)
+    cmocka_unit_test(outputs_that_nobody_reads_and_no_images), cmocka_unit_test(argmax_of_pooling)
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,9 +42,9 @@ static void unary_ops_of_every_dtype_and_layout(void **state)
       if (!computes(op, every_dtype[d])) continue;
       flow_operand x = operand(every_dtype[d], 3, 3, 5, 67);
       fill_hard(&x);
-      flow_operand turned = turned_operand(&x, (int[]){ 2, 0, 1 }), reversed = reversed_operand(&x);
+      flow_operand transposed = transposed_operand(&x, (int[]){ 2, 0, 1 }), reversed = reversed_operand(&x);
       check(op, &x, 1, 3, x.shape);
-      check(op, &turned, 1, 3, turned.shape);
+      check(op, &transposed, 1, 3, transposed.shape);
       check(op, &reversed, 1, 3, reversed.shape);
       operand_free(&x);
     }
@@ -60,16 +60,16 @@ static void binary_ops_of_every_dtype_broadcast(void **state)
       if (!computes(op, dtype)) continue;
       flow_operand a = operand(dtype, 3, 7, 6, 13), same = operand(dtype, 3, 7, 6, 13);
       flow_operand row = operand(dtype, 1, 13), one = operand(dtype, 0);
-      flow_operand column = operand(dtype, 3, 7, 1, 1), from_turned = operand(dtype, 3, 13, 7, 6);
-      fill_hard(&a), fill_hard(&same), fill_hard(&row), fill_hard(&column), fill_hard(&from_turned);
+      flow_operand column = operand(dtype, 3, 7, 1, 1), from_transposed = operand(dtype, 3, 13, 7, 6);
+      fill_hard(&a), fill_hard(&same), fill_hard(&row), fill_hard(&column), fill_hard(&from_transposed);
       set(&one, 0, 3);
-      flow_operand turned = turned_operand(&from_turned, (int[]){ 1, 2, 0 });
-      const flow_operand others[] = { same, row, one, column, turned };
+      flow_operand transposed = transposed_operand(&from_transposed, (int[]){ 1, 2, 0 });
+      const flow_operand others[] = { same, row, one, column, transposed };
       for (int k = 0; k < 5; k++) {
         check(op, (flow_operand[]){ a, others[k] }, 2, 3, a.shape);
         check(op, (flow_operand[]){ others[k], a }, 2, 3, a.shape);
       }
-      operand_free(&a), operand_free(&same), operand_free(&row), operand_free(&one), operand_free(&column), operand_free(&from_turned);
+      operand_free(&a), operand_free(&same), operand_free(&row), operand_free(&one), operand_free(&column), operand_free(&from_transposed);
     }
   }
 }
@@ -114,11 +114,11 @@ static void cast_from_every_dtype_to_every_other(void **state)
       flow_operand x = operand(every_dtype[from], 2, 21, 17);
       flow_operand y = operand(every_dtype[to], 2, 21, 17), z = operand(every_dtype[to], 2, 17, 21);
       fill_hard(&x);
-      flow_operand turned = turned_operand(&x, (int[]){ 1, 0 });
+      flow_operand transposed = transposed_operand(&x, (int[]){ 1, 0 });
       flow_attributes attributes = { .cast = { every_dtype[to] } };
       flow_call call = call_of(FLOW_OP_cast, &attributes, &x, 1, &y, 1);
       cuda_matches_cpu(&call, 0, 0);
-      call = call_of(FLOW_OP_cast, &attributes, &turned, 1, &z, 1);
+      call = call_of(FLOW_OP_cast, &attributes, &transposed, 1, &z, 1);
       cuda_matches_cpu(&call, 0, 0);
       operand_free(&x), operand_free(&y), operand_free(&z);
     }

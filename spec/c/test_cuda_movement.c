@@ -23,10 +23,11 @@ static void copies_of_any_layout(void **state)
   (void)state;
   const flow_attributes none = { 0 };
   FOR_EACH_SIZE(dtype) {
-    flow_operand x = filled(operand(dtype, 3, 4, 9, 10)), reversed = reversed_operand(&x), turned = turned_operand(&x, (int[]){ 2, 1, 0 });
+    flow_operand x = filled(operand(dtype, 3, 4, 9, 10)), reversed = reversed_operand(&x);
+    flow_operand transposed = transposed_operand(&x, (int[]){ 2, 1, 0 });
     check(FLOW_OP_copy, &none, &x, 1, operand(dtype, 3, 4, 9, 10));
     check(FLOW_OP_stop_gradient, &none, &reversed, 1, operand(dtype, 3, 4, 9, 10));
-    check(FLOW_OP_copy, &none, &turned, 1, operand(dtype, 3, 10, 9, 4));
+    check(FLOW_OP_copy, &none, &transposed, 1, operand(dtype, 3, 10, 9, 4));
     check(FLOW_OP_reshape, &none, &x, 1, operand(dtype, 2, 36, 10));
     operand_free(&x);
   }

@@ -56,10 +56,10 @@ static void every_op_dtype_axes_and_layout(void **state)
       flow_operand x = operand(every_dtype[d], 3, 7, 5, 33);
       for (int64_t i = 0; i < operand_size(&x); i++)
         set(&x, i, flow_dtype_is_float(x.dtype) ? 1 + 0.1 * next_number() : floor(5 * next_number()));
-      flow_operand turned = turned_operand(&x, (int[]){ 2, 0, 1 }), reversed = reversed_operand(&x);
+      flow_operand transposed = transposed_operand(&x, (int[]){ 2, 0, 1 }), reversed = reversed_operand(&x);
       for (unsigned mask = 0; mask < 8; mask++) {
         check(op, &x, mask, 0, tolerance_of(op, x.dtype));
-        check(op, &turned, mask, 1, tolerance_of(op, x.dtype));
+        check(op, &transposed, mask, 1, tolerance_of(op, x.dtype));
         check(op, &reversed, mask, 0, tolerance_of(op, x.dtype));
       }
       operand_free(&x);

@@ -46,7 +46,7 @@ static void assignments_of_every_dtype_to_every_other(void **state)
         check_assign(op, to, whole);
         check_assign(op, to, row);
         check_assign(op, to, one);
-        check_assign(op, to, turned_operand(&back, (int[]){ 2, 1, 0 }));
+        check_assign(op, to, transposed_operand(&back, (int[]){ 2, 1, 0 }));
         operand_free(&to), operand_free(&whole), operand_free(&row), operand_free(&one), operand_free(&back);
       }
     }

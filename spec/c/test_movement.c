@@ -135,9 +135,9 @@ static void every_permutation_of_axes(void **state)
 static void a_large_transpose_has_parts_that_make_up_the_whole(void **state)
 {
   (void)state;
-  int64_t shape[2] = { 700, 501 }, turned[2] = { 501, 700 };
+  int64_t shape[2] = { 700, 501 }, transposed[2] = { 501, 700 };
   flow_attributes attributes = { .transpose = { .rank = 2, .axes = { 1, 0 } } };
-  array in = array_new(FLOW_FLOAT32, CONTIGUOUS, 2, shape), out = array_new(FLOW_FLOAT32, CONTIGUOUS, 2, turned);
+  array in = array_new(FLOW_FLOAT32, CONTIGUOUS, 2, shape), out = array_new(FLOW_FLOAT32, CONTIGUOUS, 2, transposed);
   number_elements(&in, 1);
   flow_call call = call_of(FLOW_OP_transpose, &attributes, &in.operand, 1, &out.operand);
   assert_true(flow_cpu_device()->kernels[FLOW_OP_transpose]->parts(&call, 0) > 1);

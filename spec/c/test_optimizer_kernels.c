@@ -91,7 +91,7 @@ enum { NO_GUARD = -1 };
 
 /* n elements; k > 0: those from 5 on up to 5 + 24 x 33 have the product of k rows for a gradient. share: see kernels.h. guard: its
  * value. */
-static void try_case(const kernel_case *c, int dtype, int n, double weight_decay, int k, const flow_share *share, int guard)
+static void try_case(const kernel_case *c, int dtype, int n, double weight_decay, int k, const flow_shard *share, int guard)
 {
   enum { BEFORE = 5, HEIGHT = 24, WIDTH = 33 };
   const flow_optimizer_layout *layout = flow_optimizer_layout_of(c->op);
@@ -151,7 +151,7 @@ static void try_case(const kernel_case *c, int dtype, int n, double weight_decay
     e.values[0][i] = c->expected(&attributes, g, w - w * weight_decay * rate, s);
   }
   flow_call call = call_of(c->op, &attributes, inputs, count + (k > 0 ? 2 : 0), NULL, 0);
-  call.share = share;
+  call.shard = share;
   run_everywhere(&call, written, check_update, &e);
   for (int i = 0; i < call.input_count; i++) operand_free(&inputs[i]);
   for (int v = 0; v <= slots; v++) free(e.values[v]);
@@ -173,7 +173,7 @@ static void test_kernels(void **state)
         try_case(&cases[c], FLOW_FLOAT32, 1003, weight_decay, 9, NULL, guard);
         try_case(&cases[c], FLOW_FLOAT64, 1003, weight_decay, 0, NULL, guard);
       }
-      static const flow_share shares[] = { { .rows = { { 0, 11 } }, .rest = 1 }, { .rows = { { 11, 24 } } },
+      static const flow_shard shares[] = { { .rows = { { 0, 11 } }, .rest = 1 }, { .rows = { { 11, 24 } } },
                                            { .rows = { { 7, 7 } }, .rest = 1 } };
       for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++)
         try_case(&cases[c], FLOW_FLOAT32, 1003, weight_decay, 9, &shares[i], NO_GUARD);

@@ -16,7 +16,7 @@ static const pooling_case cases[] = {
   { 4,  4,  4,  9, { 2, 2 }, { 2, 2 }, { 2, 2, 2, 2 } },     /* windows of padding only */
   { 4,  5,  6,  8, { 1, 1 }, { 3, 2 }, { 0, 0, 0, 0 } },
 };
-enum { CASE_COUNT = sizeof cases / sizeof cases[0], NO_WINNER = 255 };
+enum { CASE_COUNT = sizeof cases / sizeof cases[0], NO_ARGMAX = 255 };
 
 typedef struct fixture {
   flow_attributes attributes;
@@ -44,17 +44,17 @@ static void reference(const pooling_case *c, fixture *f)
     int64_t channel = i % c->c, column = i / c->c % out[2], row = i / c->c / out[2] % out[1], image = i / c->c / out[2] / out[1];
     double best = lowest_of(f->x.operand.dtype);
     int64_t from = -1;
-    int winner = NO_WINNER;
+    int argmax = NO_ARGMAX;
     for (int k = 0; k < c->size[0] * c->size[1]; k++) {
       int64_t iy = row * c->stride[0] - c->padding[0] + k / c->size[1];
       int64_t ix = column * c->stride[1] - c->padding[2] + k % c->size[1];
       if (iy < 0 || iy >= c->h || ix < 0 || ix >= c->w) continue;
       int64_t at = ((image * c->h + iy) * c->w + ix) * c->c + channel;
       double value = tensor_get(&f->x, at);
-      if (winner == NO_WINNER || (best == best && (value > best || value != value))) { best = value; winner = k; from = at; }
+      if (argmax == NO_ARGMAX || (best == best && (value > best || value != value))) { best = value; argmax = k; from = at; }
     }
     tensor_set(&f->y, i, best);
-    tensor_set(&f->index, i, winner);
+    tensor_set(&f->index, i, argmax);
     if (from >= 0) tensor_set(&f->dx, from, tensor_get(&f->dx, from) + tensor_get(&f->g, i));
   }
 }
@@ -254,7 +254,7 @@ static void forward_equals_definition(void **state)
   for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) each_variant(FLOW_OP_max_pool, dtypes[i], check_forward);
 }
 
-static void gradient_goes_to_the_winners(void **state)
+static void gradient_goes_to_the_argmax(void **state)
 {
   (void)state;
   each_variant(FLOW_OP_max_pool_gradient, FLOW_FLOAT32, check_backward);
@@ -265,7 +265,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(forward_equals_definition),
-    cmocka_unit_test(gradient_goes_to_the_winners),
+    cmocka_unit_test(gradient_goes_to_the_argmax),
     cmocka_unit_test(average_is_of_the_cells_inside),
     cmocka_unit_test(gradient_is_shared_by_the_cells_inside),
   };

@@ -1,5 +1,5 @@
 /* test_winograd.c: the variants "winograd" of convolution and convolution_gradient, of every instruction set that runs here,
- * by tiles of 4 x 4 and (exact) of 2 x 2, against loops in double precision. Where values are nearly equal the winner of a
+ * by tiles of 4 x 4 and (exact) of 2 x 2, against loops in double precision. Where values are nearly equal the maximum of a
  * pool and what relu leaves may differ from the reference: values are compared, and that the index points at a maximum. */
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ typedef struct fixture {
   double largest, largest_dx, largest_dw, largest_db;
 } fixture;
 
-enum { NO_WINNER = 255 };
+enum { NO_ARGMAX = 255 };
 
 static double *zeros(int64_t n)
 {
@@ -76,13 +76,13 @@ static double *under(fixture *f, int64_t at, int k)
 static void epilogue_reference(fixture *f)
 {
   for (int64_t at = 0; at < operand_size(&f->y.operand); at++) {
-    int winner = 0;
+    int argmax = 0;
     for (int k = 1; k < (f->s.pooled ? 4 : 1); k++)
-      if (*under(f, at, k) > *under(f, at, winner)) winner = k;
-    f->best[at] = *under(f, at, winner);
-    if (f->s.relu && f->best[at] <= 0) f->best[at] = 0, winner = NO_WINNER;
+      if (*under(f, at, k) > *under(f, at, argmax)) argmax = k;
+    f->best[at] = *under(f, at, argmax);
+    if (f->s.relu && f->best[at] <= 0) f->best[at] = 0, argmax = NO_ARGMAX;
     tensor_set(&f->y, at, f->best[at]);
-    if (f->s.pooled) tensor_set(&f->index, at, winner);
+    if (f->s.pooled) tensor_set(&f->index, at, argmax);
   }
 }
 
@@ -93,8 +93,8 @@ static void backward_reference(fixture *f)
   int64_t convs = (int64_t)s->n * f->out[0] * f->out[1];
   memset(f->conv, 0, (size_t)(convs * s->co) * sizeof(double));
   for (int64_t at = 0; at < operand_size(&f->y.operand); at++) {
-    int winner = s->pooled ? (int)tensor_get(&f->index, at) : tensor_get(&f->y, at) > 0 || !s->relu ? 0 : NO_WINNER;
-    if (winner != NO_WINNER) *under(f, at, winner) = tensor_get(&f->g, at);
+    int argmax = s->pooled ? (int)tensor_get(&f->index, at) : tensor_get(&f->y, at) > 0 || !s->relu ? 0 : NO_ARGMAX;
+    if (argmax != NO_ARGMAX) *under(f, at, argmax) = tensor_get(&f->g, at);
   }
   double *x = values_of(&f->x), *w = values_of(&f->w);
   for (int64_t pixel = 0; pixel < convs; pixel++) {
@@ -241,11 +241,11 @@ static void check_forward(const flow_kernel *kernel, fixture *f, int exact, cons
   run_forward(kernel, f, exact, &y, &index, whole);
   expect_near(&y, f->best, tolerance, "y", name);
   for (int64_t at = 0; at < operand_size(&index.operand); at++) {
-    int winner = (int)tensor_get(&index, at);
+    int argmax = (int)tensor_get(&index, at);
     double value = tensor_get(&y, at);
-    int fine = winner == NO_WINNER ? f->s.relu && value == 0 : winner < 4 && !(f->s.relu && value <= 0)
-                                                               && fabs(*under(f, at, winner) - f->best[at]) <= 2 * tolerance;
-    if (!fine) fail_msg("%s: index[%lld] is %d, should be %g", name, (long long)at, winner, tensor_get(&f->index, at));
+    int fine = argmax == NO_ARGMAX ? f->s.relu && value == 0 : argmax < 4 && !(f->s.relu && value <= 0)
+                                                               && fabs(*under(f, at, argmax) - f->best[at]) <= 2 * tolerance;
+    if (!fine) fail_msg("%s: index[%lld] is %d, should be %g", name, (long long)at, argmax, tensor_get(&f->index, at));
   }
   run_forward(kernel, f, exact, &other_y, &other_index, f->s.n > 1 ? split : whole);
   expect_same(&y, &other_y, "y in chunks", name);
@@ -354,7 +354,7 @@ static void check_nan(const flow_kernel *kernel, fixture *f, int exact, const ch
     int is = tensor_get(&y, at) != tensor_get(&y, at);
     if (row == 0 && column == 0 && !is) fail_msg("%s: the NaN is lost", name);
     if ((row > 1 || column > 1) && is) fail_msg("%s: the NaN is in row %d, column %d", name, (int)row, (int)column);
-    if (is) assert_int_not_equal((int)tensor_get(&index, at), NO_WINNER);
+    if (is) assert_int_not_equal((int)tensor_get(&index, at), NO_ARGMAX);
   }
   tensor_free(&y), tensor_free(&index);
 }

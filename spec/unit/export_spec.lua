@@ -181,9 +181,10 @@ describe("model:export", function()
     -- What only training steps, data pipelines or fusion make. An op that a prediction can hold gets a rule in core/onnx/table.c.
     local without = {}
     for _, name in ipairs {
-      "fused", "casts", "turn_filters", "dense", "pack", "sample_image", "sample_uniform", "batch_norm", "sparse_cross_entropy", "dropout",
+      "fused", "casts", "transpose_filters", "dense", "pack", "sample_image", "sample_uniform", "batch_norm", "sparse_cross_entropy",
+      "dropout",
       "random_uniform", "random_normal", "random_truncated_normal", "schedule", "all_reduce", "global_rows", "row_share", "all_gather",
-      "convolution_gradient_relu", "batch_norm_relu", "turn_filters",
+      "convolution_gradient_relu", "batch_norm_relu",
     } do without[name] = true end
     local predicts = { slice_gradient = true, convolution_gradient = true, stop_gradient = true }
     for op = 0, C.flow_op_count() - 1 do

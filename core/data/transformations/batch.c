@@ -22,14 +22,14 @@ static flow_status open(flow_cursor *cursor)
     ((batch_cursor *)cursor)->store = iterator->store;
     return FLOW_OK;
   }
-  return flow_stack_offer_places(&((batch_cursor *)cursor)->stack, cursor->inputs[0], ((const batch *)cursor->dataset)->size);
+  return flow_stack_offer_slots(&((batch_cursor *)cursor)->stack, cursor->inputs[0], ((const batch *)cursor->dataset)->size);
 }
 
 /* What was taken for a batch that a failure ended is left out. */
 static void start_batch(batch_cursor *at)
 {
   flow_stack_clear(&at->stack);
-  flow_places_lose(at->stack.places, at->taken);
+  flow_batch_slots_lose(at->stack.slots, at->taken);
   at->taken = 0;
   while (at->count > 0) flow_element_clear(&at->collected[--at->count]);
 }
@@ -80,7 +80,7 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
   if (at->stack.rows == 0 || (at->stack.rows < self->size && self->drop_remainder)) return FLOW_OK;
   at->taken = 0;
   flow_status status = flow_stack_finish(&at->stack, out);
-  flow_places_next_batch(at->stack.places);
+  flow_batch_slots_next_batch(at->stack.slots);
   return status;
 }
 

@@ -142,12 +142,12 @@ static void close_worker(const flow_function *function, void *worker_block)
 }
 
 static const flow_function_class raising = {
-  .name = "load_image", .function_bytes = sizeof(load_image), .worker_bytes = sizeof(worker), .places = 1,
+  .name = "load_image", .function_bytes = sizeof(load_image), .worker_bytes = sizeof(worker), .fills_slots = 1,
   .spec = give_spec, .apply = apply, .close = close_worker,
 };
 
 static const flow_function_class skipping = {
-  .name = "load_image_or_skip", .function_bytes = sizeof(load_image), .worker_bytes = sizeof(worker), .places = 1, .drops = 1,
+  .name = "load_image_or_skip", .function_bytes = sizeof(load_image), .worker_bytes = sizeof(worker), .fills_slots = 1, .drops = 1,
   .spec = give_spec, .apply = apply, .close = close_worker,
 };
 

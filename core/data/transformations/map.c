@@ -50,10 +50,10 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
     flow_element_key key = at->key;
     at->key.index++;
     flow_element place = { 0 };
-    if (function->class->places) flow_places_ask(cursor->places, &place);
+    if (function->class->fills_slots) flow_batch_slots_ask(cursor->batch_slots, &place);
     flow_status status = function->class->apply(function, at->worker, &key, &place, &at->in, out);
     flow_element_clear(&place);
-    if (function->class->places && out->count == 0) flow_places_lose(cursor->places, 1);
+    if (function->class->fills_slots && out->count == 0) flow_batch_slots_lose(cursor->batch_slots, 1);
     FLOW_TRY(status);
   } while (out->count == 0);
   flow_element_clear(&at->in);
@@ -66,7 +66,7 @@ static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
   const flow_function_class *function = ((flow_map *)cursor->dataset)->function->class;
   if (function->drops) {
     flow_status status = flow_cursor_skip_by_pulling(cursor, count, skipped);
-    if (function->places) flow_places_lose(cursor->places, *skipped);
+    if (function->fills_slots) flow_batch_slots_lose(cursor->batch_slots, *skipped);
     return status;
   }
   FLOW_TRY(flow_cursor_skip(cursor->inputs[0], count, skipped));

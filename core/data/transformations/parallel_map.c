@@ -35,7 +35,7 @@ typedef struct map_cursor {
   int64_t       head, tail;            /* next to deliver, next to compute */
   int           pulling, ended, stopped, in_order, consumer_waits, threads_wait;
   flow_element_key key;                /* of the next input element */
-  flow_places  *places;                /* NULL: none */
+  flow_batch_slots *batch_slots;       /* NULL: none */
   flow_thread  *threads;
   struct map_thread *arguments;
   int           thread_count, most_threads, wanted;      /* threads numbered from `wanted` on rest */
@@ -64,7 +64,7 @@ static int take_input(map_cursor *at, int number, slot **out, flow_element *in, 
   flow_gate_unlock(&at->gate);
   *status = flow_cursor_pull(at->base.inputs[0], in);
   int is_end = *status == FLOW_OK && in->count == 0;
-  if (!is_end) flow_places_ask(at->places, place);
+  if (!is_end) flow_batch_slots_ask(at->batch_slots, place);
   flow_gate_lock(&at->gate);
   at->pulling = 0;
   if (at->threads_wait > 0) pthread_cond_broadcast(&at->gate.room);
@@ -215,7 +215,7 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
   map_cursor *at = (map_cursor *)cursor;
   if (at->thread_count == 0) {
     at->tuning.began = flow_clock();
-    if (at->in_order && at->function->class->places) at->places = cursor->places;
+    if (at->in_order && at->function->class->fills_slots) at->batch_slots = cursor->batch_slots;
     FLOW_TRY(start_threads(at, at->wanted));
   }
   flow_status status = FLOW_OK;
@@ -225,7 +225,7 @@ static flow_status next(flow_cursor *cursor, flow_element *out)
     slot *ready = ready_slot(at);
     if (ready) {
       flow_element_move(out, &ready->element);
-      if (out->count == 0) flow_places_lose(at->places, 1);
+      if (out->count == 0) flow_batch_slots_lose(at->batch_slots, 1);
       status = flow_failure_raise(&ready->failure);
       ready->state = FREE;
       at->head++;
@@ -251,7 +251,7 @@ static flow_status skip(flow_cursor *cursor, int64_t count, int64_t *skipped)
   map_cursor *at = (map_cursor *)cursor;
   if (at->function->class->drops || at->thread_count > 0) {
     flow_status status = flow_cursor_skip_by_pulling(cursor, count, skipped);
-    flow_places_lose(at->places, *skipped);
+    flow_batch_slots_lose(at->batch_slots, *skipped);
     return status;
   }
   FLOW_TRY(flow_cursor_skip(cursor->inputs[0], count, skipped));      /* before threads pull from it */

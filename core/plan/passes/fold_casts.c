@@ -3,7 +3,7 @@
  *
  *   half(x) again                          -> the first one: weights are cast once a step, however often they are read
  *   half(float32(x)), x of that dtype      -> x
- * and where the device's kernels of `op` mix dtypes (flow_device.mixes_halves):
+ * and where the device's kernels of `op` mix dtypes (flow_device.mixes_half_floats):
  *   op(float32(x)), x half                 -> op(x)
  *   half(op(x)), its only reader           -> op(x), written as half
  *   float32(op(x)), x half, its only reader -> op(x), written as float32
@@ -63,7 +63,7 @@ static void fold_cast(folding *f, const flow_node *node)
 
 static void fold_inputs(folding *f, flow_node *node)
 {
-  if (!(mixing(f, node->op) & FLOW_HALVES_READ)) return;
+  if (!(mixing(f, node->op) & FLOW_HALF_FLOATS_READ)) return;
   for (int i = 0; i < node->input_count; i++) {
     const flow_node *cast = maker(f, node->inputs[i], FLOW_OP_cast);
     if (!cast || dtype_of(f, node->inputs[i]) != FLOW_FLOAT32 || !is_half(dtype_of(f, cast->inputs[0]))) continue;
@@ -78,8 +78,8 @@ static void fold_inputs(folding *f, flow_node *node)
 static int writes(const folding *f, const flow_node *node, int output, int dtype)
 {
   int how = mixing(f, node->op), half = half_of(f, node);
-  if (dtype == FLOW_FLOAT32) return half >= 0 && (how & (FLOW_HALVES_WIDENED << output));
-  return (how & FLOW_HALVES_WRITTEN) && (half == -1 || half == dtype);
+  if (dtype == FLOW_FLOAT32) return half >= 0 && (how & (FLOW_HALF_FLOATS_WIDENED << output));
+  return (how & FLOW_HALF_FLOATS_WRITTEN) && (half == -1 || half == dtype);
 }
 
 /* Lets what makes the cast's input write the cast's result, through other shapes of it that nobody else reads. */
@@ -156,7 +156,8 @@ flow_status flow_graph_fold_casts(flow_graph *graph, const char *live, const int
   size_t values = (size_t)graph->value_count + 1;
   void *block;
   FLOW_TRY(flow_alloc_zero(values * (3 * sizeof(int) + 1), &block));
-  folding f = { .graph = graph, .same = block, .mixes = graph->place ? flow_place_accelerator(graph->place)->device.mixes_halves : NULL };
+  folding f = { .graph = graph, .same = block };
+  if (graph->place) f.mixes = flow_place_accelerator(graph->place)->device.mixes_half_floats;
   f.uses = f.same + values;
   f.narrowed = f.uses + values;
   f.returned = (char *)(f.narrowed + values);

@@ -14,18 +14,18 @@ enum { MOST_STEPS = 12, MOST_INPUTS = 12 };
 /* A chain under construction: like the attributes and inputs of a fused node. */
 typedef struct chain { int inputs[MOST_INPUTS], input_count; flow_attributes attributes; } chain;
 
-static int takes_halves(const flow_graph *graph) { return graph->place && flow_place_accelerator(graph->place)->device.halves; }
+static int takes_half_floats(const flow_graph *graph) { return graph->place && flow_place_accelerator(graph->place)->device.half_floats; }
 
 /* Whether the op's kernels map float32 registers to a float32 register; a cast does where registers are rounded, see above. */
 static int is_known(const flow_graph *graph, int op)
 {
-  return (flow_op(op)->flags & FLOW_OP_CHAINS) || (op == FLOW_OP_cast && takes_halves(graph));
+  return (flow_op(op)->flags & FLOW_OP_CHAINS) || (op == FLOW_OP_cast && takes_half_floats(graph));
 }
 
 static int fits_register(const flow_graph *graph, int value)
 {
   int dtype = graph->values[value].signature.dtype;
-  return dtype == FLOW_FLOAT32 || (takes_halves(graph) && (dtype == FLOW_FLOAT16 || dtype == FLOW_BFLOAT16));
+  return dtype == FLOW_FLOAT32 || (takes_half_floats(graph) && (dtype == FLOW_FLOAT16 || dtype == FLOW_BFLOAT16));
 }
 
 static int is_float_node(const flow_graph *graph, const flow_node *node)

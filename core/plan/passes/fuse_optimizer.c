@@ -29,7 +29,7 @@ static const flow_node *maker(const fusion *f, int value, int op)
 
 static int takes_factors_of(const flow_graph *graph, int dtype)
 {
-  if (dtype == FLOW_FLOAT16 || dtype == FLOW_BFLOAT16) return graph->place && flow_place_accelerator(graph->place)->device.halves;
+  if (dtype == FLOW_FLOAT16 || dtype == FLOW_BFLOAT16) return graph->place && flow_place_accelerator(graph->place)->device.half_floats;
   return dtype == FLOW_FLOAT32;
 }
 

@@ -42,7 +42,7 @@ static flow_status join(flow_graph *graph, const joint *j, int *same)
 
 flow_status flow_graph_join_casts(flow_graph *graph, const char *live, const int *outputs, int output_count)
 {
-  static const int halves[] = { FLOW_FLOAT16, FLOW_BFLOAT16 };
+  static const int half_floats[] = { FLOW_FLOAT16, FLOW_BFLOAT16 };
   int values = graph->value_count;
   size_t nodes = (size_t)graph->node_count + 1;
   void *block;
@@ -57,7 +57,7 @@ flow_status flow_graph_join_casts(flow_graph *graph, const char *live, const int
   for (int v = 0; v < values; v++) same[v] = v;
   for (int i = 0; i < output_count; i++) returned[outputs[i]] = 1;
   for (int h = 0; h < 2 && status == FLOW_OK; h++) {
-    collect(graph, live, returned, halves[h], &j);
+    collect(graph, live, returned, half_floats[h], &j);
     if (j.count > 1) status = join(graph, &j, same);
   }
   flow_graph_redirect(graph, same, values);

@@ -236,7 +236,7 @@ static void run_member(int member, void *argument)
   flow_place_unlock(replica->device->place);
 }
 
-/* Of several workers an interrupt is a wish to stop: replicas/divide.c. */
+/* Of several workers an interrupt is a request to stop: replicas/divide.c. */
 static flow_status prepare_run(flow_replica_set *set)
 {
   flow_run_state *run = &set->run;

@@ -116,7 +116,7 @@ void        flow_gather_workers(flow_replica_set *set, int begin, int end);
 
 /* Whether this worker does a part of entry e, an update with products, only; the part of a worker. */
 int         flow_is_sharded(const flow_replica_set *set, int e);
-flow_share  flow_shard_of(const flow_replica_set *set, int e, int worker);
+flow_shard  flow_shard_of(const flow_replica_set *set, int e, int worker);
 /* By one member, after its worker's part: fetches the others' parts. It cannot fail: where they do not come they are made here, and the
  * run fails at its end. */
 void        flow_collect_shards(flow_replica_set *set, int e, const flow_call *call);

@@ -38,10 +38,10 @@ static int64_t begin_of(int64_t rows, int worker, int workers)
   return row < rows ? row : rows;
 }
 
-flow_share flow_shard_of(const flow_replica_set *set, int e, int worker)
+flow_shard flow_shard_of(const flow_replica_set *set, int e, int worker)
 {
   const flow_instance *lead = set->lead;
-  flow_share shard = { .rest = 1 };
+  flow_shard shard = { .rest = 1 };
   int products = lead->plan->graph->nodes[lead->entries[e].node].attributes.optimizer.products;
   for (int i = 0; i < products; i++) {
     int64_t rows, columns;
@@ -58,12 +58,12 @@ static void make_missing(const flow_replica_set *set, int e, const flow_call *ca
   const flow_kernel *kernel = set->lead->entries[e].kernel;
   flow_call missing = *call;
   for (int w = 0; w < set->exchange->workers; w++) {
-    flow_share shard = { .rest = 0 };
+    flow_shard shard = { .rest = 0 };
     int64_t first = set->unit_bounds[w] + set->received[w], last = set->unit_bounds[w + 1];
     if (w == set->exchange->worker || first == last) continue;
     shard.rows[i][0] = first;
     shard.rows[i][1] = last;
-    missing.share = &shard;
+    missing.shard = &shard;
     for (int phase = 0; phase < (kernel->phases ? kernel->phases : 1); phase++)
       kernel->run(&missing, phase, 0, kernel->parts ? kernel->parts(&missing, phase) : 1);
   }

@@ -3,7 +3,7 @@
  * The direct variant walks an image in bands of rows. Padding is made by copying a band's input rows into scratch, with
  * zeros around them; without padding the input is read where it lies. Per band each block of output channels is done
  * for all rows, so that its weights and the band's input stay in the inner caches. A fused max pool of 2 x 2 happens in
- * registers; for others the rows of a block go to a ring of as many rows as the window is high. Only winners are written. */
+ * registers; for others the rows of a block go to a ring of as many rows as the window is high. Only maxima are written. */
 #include "cpu/convolution/convolution.h"
 #include "cpu/cost.h"
 #include "cpu/variant.h"
@@ -118,19 +118,19 @@ ALWAYS_INLINE void pool_windows(const int64_t height, const int64_t width, const
     for (int64_t c = 0; c < channels; c += VL) {
       int64_t at = px * s->pool_stride[1] * step + c;
       vf best = vf_load(rows[0] + at);
-      vi winner = { 0 };
+      vi argmax = { 0 };
       for (int64_t ky = 0; ky < height; ky++) {
         for (int64_t kx = ky == 0; kx < width; kx++)
-          flow_pool_take(&best, &winner, vf_load(rows[ky] + at + kx * step), (int32_t)(ky * width + kx));
+          flow_pool_take(&best, &argmax, vf_load(rows[ky] + at + kx * step), (int32_t)(ky * width + kx));
       }
-      if (s->relu) flow_pool_relu(&best, &winner);
+      if (s->relu) flow_pool_relu(&best, &argmax);
       int64_t to = px * s->channels_out + c, lanes = channels - c;
       if (lanes >= VL) {
         if (y) vf_store(y + to, best);
-        if (index) vi_store_bytes(index + to, winner);
+        if (index) vi_store_bytes(index + to, argmax);
       } else {
         for (int64_t lane = 0; lane < lanes && y; lane++) y[to + lane] = best[lane];
-        for (int64_t lane = 0; lane < lanes && index; lane++) index[to + lane] = (uint8_t)winner[lane];
+        for (int64_t lane = 0; lane < lanes && index; lane++) index[to + lane] = (uint8_t)argmax[lane];
       }
     }
   }
@@ -166,7 +166,7 @@ static void convolve_block(const layout *l, const int64_t *offsets, const float 
     return;
   }
   int64_t step = flow_padded_channels(channels), done = first * s->pool_stride[0];
-  const float *rows[NO_WINNER];
+  const float *rows[NO_ARGMAX];
   for (int64_t row = first; row < last; row++) {
     int64_t top = row * s->pool_stride[0];
     if (done < top) done = top;
@@ -221,7 +221,7 @@ static int supports_direct(const flow_call *call)
   const int32_t *pool = call->attributes->convolution.pool;
   int dtype = call->inputs[0].dtype;
   return call->inputs[1].dtype == FLOW_FLOAT32 && (dtype == FLOW_FLOAT32 || dtype == FLOW_UINT8)
-      && pool[0] * (int64_t)pool[1] <= NO_WINNER && call->inputs[0].shape[3] > 0;
+      && pool[0] * (int64_t)pool[1] <= NO_ARGMAX && call->inputs[0].shape[3] > 0;
 }
 
 /* Wide rows of many channels reach 90 % of the peak; a kernel of few taps pays for its tile's beginning and end. */

@@ -4,7 +4,7 @@
  * applied) into a canvas in scratch, and does everything that needs those rows while they are in the inner caches:
  *   db += the sum of the pixels                                             (flow_sum_row)
  *   dw += x under the kernel times the pixels                               (flow_outer_products)
- *   dx  = the canvas convolved with the turned and transposed weights       (flow_convolve_row)
+ *   dx  = the canvas convolved with the transposed and transposed weights       (flow_convolve_row)
  * With a stride S the rows of dx fall into S phases: row i gets the taps ky for which i + padding - ky * dilation is a
  * multiple of S, so each phase is an ordinary convolution with a part of the kernel; columns likewise.
  * For dx the canvas has a margin of zeros as wide as the kernel reaches. A canvas holds a band of rows; the rows that
@@ -84,7 +84,7 @@ static stride_phase phase_of(const layout *l, int axis, int64_t number)
 static int64_t positions_of(const flow_geometry *s) { return s->kernel[0] * s->kernel[1] * s->group_in; }
 
 /* shared: offsets of the positions in x, offsets of the taps of all phases on the canvas, a zero bias for one block,
- * the turned weights of all phases. */
+ * the transposed weights of all phases. */
 typedef struct shared_view { int64_t *positions, *taps; float *bias, *weights; } shared_view;
 
 static size_t offset_bytes(const flow_geometry *s)
@@ -306,7 +306,7 @@ static int supports_direct(const flow_call *call)
     if (s.before[axis] > flow_reach(&s, axis) || s.after[axis] > flow_reach(&s, axis) || s.out[axis] < 1 || s.in[axis] < 1) return 0;
   if (s.channels_in < 1 || s.channels_out < 1) return 0;
   if (s.bytes && !call->outputs[0].unused) return 0;
-  return call->inputs[0].dtype == FLOW_FLOAT32 && s.pool[0] * s.pool[1] <= NO_WINNER;
+  return call->inputs[0].dtype == FLOW_FLOAT32 && s.pool[0] * s.pool[1] <= NO_ARGMAX;
 }
 
 static double cost_direct(const flow_call *call)
@@ -325,11 +325,11 @@ static double cost_direct(const flow_call *call)
   return cost + flow_cost_cached((2 * canvas + 2 * copied) * sizeof(float));
 }
 
-FLOW_VARIANT(convolution_gradient_winners);
+FLOW_VARIANT(convolution_gradient_argmax);
 FLOW_VARIANT(convolution_gradient_winograd);
 
 const flow_kernel FLOW_KERNELS(convolution_gradient)[] = {
-  FLOW_VARIANT_ENTRY(convolution_gradient_winners, "winners"),
+  FLOW_VARIANT_ENTRY(convolution_gradient_argmax, "argmax"),
   { .variant = "direct", .supports = supports_direct, .cost = cost_direct, .shared_bytes = shared_bytes, .scratch_bytes = scratch_bytes,
     .prepare = prepare, .run = run_direct },
   FLOW_VARIANT_ENTRY(pointwise_gradient, "pointwise"),

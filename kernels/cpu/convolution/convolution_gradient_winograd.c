@@ -1,6 +1,6 @@
 /* convolution_gradient_winograd.c: the variant "winograd" of convolution_gradient: kernels of 3 x 3 with stride 1.
  *
- *   dx  is the convolution of the gradient with the turned and transposed weights (winograd_tiles.c)
+ *   dx  is the convolution of the gradient with the transposed and transposed weights (winograd_tiles.c)
  *   dw += G^T [sum over tiles of (B^T x B) * (A dy A^T)] G
  *   db += the sum of the pixels
  * Where max pooling must be undone or relu applied, the gradient of the convolution's own output is rebuilt in a canvas in
@@ -226,7 +226,7 @@ flow_status FLOW_ISA_NAME(convolution_gradient_winograd_run)(const flow_call *ca
 int FLOW_ISA_NAME(convolution_gradient_winograd_supports)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);
-  return call->inputs[0].dtype == FLOW_FLOAT32 && s.pool[0] * s.pool[1] <= NO_WINNER && flow_winograd_geometry(&s);
+  return call->inputs[0].dtype == FLOW_FLOAT32 && s.pool[0] * s.pool[1] <= NO_ARGMAX && flow_winograd_geometry(&s);
 }
 
 double FLOW_ISA_NAME(convolution_gradient_winograd_cost)(const flow_call *call)

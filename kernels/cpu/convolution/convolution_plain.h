@@ -28,22 +28,22 @@ static REAL PLAIN(value_at)(const flow_geometry *s, const void *x, int64_t first
   return (REAL)(sum * s->input_scale + (s->has_bias ? (double)b[channel] : 0.0));
 }
 
-/* y and, with pooling, the index of each window's winner. A NaN wins; the first of equals wins. */
+/* y and, with pooling, the index of each window's maximum. A NaN wins; the first of equals wins. */
 static void PLAIN(forward)(const flow_geometry *s, const void *x, int64_t first, const REAL *w, const REAL *b, REAL *y, uint8_t *index)
 {
   for (int64_t row = 0; row < s->result[0]; row++) {
     for (int64_t column = 0; column < s->result[1]; column++) {
       for (int64_t channel = 0; channel < s->channels_out; channel++) {
-        int64_t top = row * s->pool_stride[0], left = column * s->pool_stride[1], winner = 0;
+        int64_t top = row * s->pool_stride[0], left = column * s->pool_stride[1], argmax = 0;
         REAL best = PLAIN(value_at)(s, x, first, w, b, top, left, channel);
         for (int64_t k = 1; k < s->pool[0] * s->pool[1] && best == best; k++) {
           REAL value = PLAIN(value_at)(s, x, first, w, b, top + k / s->pool[1], left + k % s->pool[1], channel);
-          if (value > best || value != value) { best = value; winner = k; }
+          if (value > best || value != value) { best = value; argmax = k; }
         }
-        if (s->relu && best <= 0) { best = 0; winner = NO_WINNER; }
+        if (s->relu && best <= 0) { best = 0; argmax = NO_ARGMAX; }
         int64_t at = (row * s->result[1] + column) * s->channels_out + channel;
         if (y) y[at] = best;
-        if (s->pooled && index) index[at] = (uint8_t)winner;
+        if (s->pooled && index) index[at] = (uint8_t)argmax;
       }
     }
   }
@@ -95,7 +95,7 @@ static void PLAIN(run_gradient)(const flow_call *call, const flow_geometry *s)
       int64_t at = image * output + i, channel = i % s->channels_out;
       int64_t column = i / s->channels_out % s->result[1], row = i / s->channels_out / s->result[1];
       if (s->pooled) {
-        if (index[at] == NO_WINNER) continue;
+        if (index[at] == NO_ARGMAX) continue;
         row = row * s->pool_stride[0] + index[at] / s->pool[1];
         column = column * s->pool_stride[1] + index[at] % s->pool[1];
       } else if (s->relu && !(y[at] > 0)) {

@@ -98,7 +98,7 @@ flow_status FLOW_ISA_NAME(pointwise_run)(const flow_call *call, int phase, int64
 
 /* ---- gradient ------------------------------------------------------------------------------------------------------------ */
 
-/* shared: the turned weights, a block of zeros as bias, the positions 0, 1, ... of x's channels.
+/* shared: the transposed weights, a block of zeros as bias, the positions 0, 1, ... of x's channels.
  * scratch: a band of g, where it must be changed before it is used. */
 typedef struct shared_view { float *weights, *bias; int64_t *positions; } shared_view;
 

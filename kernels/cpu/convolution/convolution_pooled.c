@@ -7,20 +7,20 @@
 
 enum { WINDOWS_1 = REGISTERS == 32 ? 6 : 3, WINDOWS_2 = REGISTERS == 32 ? 3 : 1, SUMS = 4 * WINDOWS_1 };   /* 8 x WINDOWS_2 at most */
 
-/* Writes a window's largest value and where it was, or NO_WINNER: the rules of flow_pool_take. */
+/* Writes a window's largest value and where it was, or NO_ARGMAX: the rules of flow_pool_take. */
 ALWAYS_INLINE void finish_window(const vf values[4], int relu, int64_t lanes, float *y, uint8_t *index)
 {
   vf best = values[0];
-  vi winner = { 0 };
+  vi argmax = { 0 };
   FLOW_UNROLL(4)
-  for (int k = 1; k < 4; k++) flow_pool_take(&best, &winner, values[k], k);
-  if (relu) flow_pool_relu(&best, &winner);
+  for (int k = 1; k < 4; k++) flow_pool_take(&best, &argmax, values[k], k);
+  if (relu) flow_pool_relu(&best, &argmax);
   if (lanes >= VL) {
     if (y) vf_store(y, best);
-    if (index) vi_store_bytes(index, winner);
+    if (index) vi_store_bytes(index, argmax);
   } else {
     for (int64_t lane = 0; lane < lanes && y; lane++) y[lane] = best[lane];
-    for (int64_t lane = 0; lane < lanes && index; lane++) index[lane] = (uint8_t)winner[lane];
+    for (int64_t lane = 0; lane < lanes && index; lane++) index[lane] = (uint8_t)argmax[lane];
   }
 }
 

@@ -2,7 +2,7 @@
 #include "cpu/convolution/convolution.h"
 
 /* to[i] = (or +=, with add) g[i] where index[i] is k, else 0. */
-ALWAYS_INLINE void take_winners(float *to, const float *g, const uint8_t *index, int32_t k, int64_t n, const int add)
+ALWAYS_INLINE void take_argmax(float *to, const float *g, const uint8_t *index, int32_t k, int64_t n, const int add)
 {
   int64_t i = 0;
   for (; i + VL <= n; i += VL) {
@@ -41,8 +41,8 @@ void flow_gradient_row(const flow_geometry *s, int64_t row, const float *g, cons
       int64_t at = (lowest * s->result[1] + px) * channels;
       for (int64_t kx = 0; kx < s->pool[1]; kx++) {
         float *pixel = to + (px * s->pool_stride[1] + kx) * step;
-        if (overlap) take_winners(pixel, g + at, index + at, first + (int32_t)kx, channels, 1);
-        else take_winners(pixel, g + at, index + at, first + (int32_t)kx, channels, 0);
+        if (overlap) take_argmax(pixel, g + at, index + at, first + (int32_t)kx, channels, 1);
+        else take_argmax(pixel, g + at, index + at, first + (int32_t)kx, channels, 0);
       }
     }
   }

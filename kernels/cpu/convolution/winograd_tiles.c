@@ -15,20 +15,20 @@ enum {
 
 /* ---- small products ------------------------------------------------------------------------------------------------ */
 
-/* m[i][channel] = sum over k of a(i, k) * b[k][channel]. a(i, k) is a[i * a_step + k], or a[i + k * a_step], if turned. */
-ALWAYS_INLINE void multiply_tile(const int vectors, const int rows, const int turned, int64_t depth, const float *a, int64_t a_step,
+/* m[i][channel] = sum over k of a(i, k) * b[k][channel]. a(i, k) is a[i * a_step + k], or a[i + k * a_step], if transposed. */
+ALWAYS_INLINE void multiply_tile(const int vectors, const int rows, const int transposed, int64_t depth, const float *a, int64_t a_step,
                                  const float *b, int64_t b_step, float *m, int64_t m_step)
 {
   vf sums[SUMS];
   FLOW_UNROLL(24)
   for (int i = 0; i < rows * vectors; i++) sums[i] = (vf){ 0 };
-  for (int64_t k = 0; k < depth; k++, b += b_step, a += turned ? a_step : 1) {
+  for (int64_t k = 0; k < depth; k++, b += b_step, a += transposed ? a_step : 1) {
     vf v[2];
     FLOW_UNROLL(2)
     for (int c = 0; c < vectors; c++) v[c] = vf_load(b + c * VL);
     FLOW_UNROLL(12)
     for (int i = 0; i < rows; i++) {
-      vf factor = vf_set(turned ? a[i] : a[i * a_step]);
+      vf factor = vf_set(transposed ? a[i] : a[i * a_step]);
       FLOW_UNROLL(2)
       for (int c = 0; c < vectors; c++) sums[i * vectors + c] += factor * v[c];
     }
@@ -40,34 +40,34 @@ ALWAYS_INLINE void multiply_tile(const int vectors, const int rows, const int tu
   }
 }
 
-#define ROWS(vectors, rows, turned) \
-  case rows: multiply_tile(vectors, rows, turned, depth, a, a_step, b, b_step, m, m_step); break;
+#define ROWS(vectors, transposed, rows) \
+  case rows: multiply_tile(vectors, rows, transposed, depth, a, a_step, b, b_step, m, m_step); break;
+#define ROWS_TO_6(vectors, transposed)                                                                                        \
+  ROWS(vectors, transposed, 1) ROWS(vectors, transposed, 2) ROWS(vectors, transposed, 3)                                      \
+  ROWS(vectors, transposed, 4) ROWS(vectors, transposed, 5) ROWS(vectors, transposed, 6)
+#define ROWS_TO_12(vectors, transposed)                                                                                       \
+  ROWS_TO_6(vectors, transposed)                                                                                              \
+  ROWS(vectors, transposed, 7) ROWS(vectors, transposed, 8) ROWS(vectors, transposed, 9)                                      \
+  ROWS(vectors, transposed, 10) ROWS(vectors, transposed, 11) ROWS(vectors, transposed, 12)
 #if defined(FLOW_ISA_AVX512)
-#define MORE_ROWS_2(turned) \
-  ROWS(2, 7, turned) ROWS(2, 8, turned) ROWS(2, 9, turned) ROWS(2, 10, turned) ROWS(2, 11, turned) ROWS(2, 12, turned)
+#define ROWS_OF_2(transposed) ROWS_TO_12(2, transposed)
 #else
-#define MORE_ROWS_2(turned)
+#define ROWS_OF_2(transposed) ROWS_TO_6(2, transposed)
 #endif
 
-#define MULTIPLY(name, turned)                                                                                                \
+#define MULTIPLY(name, transposed)                                                                                            \
   static void name##_1(int64_t rows, int64_t depth, const float *a, int64_t a_step, const float *b, int64_t b_step, float *m, \
                        int64_t m_step)                                                                                        \
   {                                                                                                                           \
-    switch (rows) {                                                                                                           \
-      ROWS(1, 1, turned) ROWS(1, 2, turned) ROWS(1, 3, turned) ROWS(1, 4, turned) ROWS(1, 5, turned) ROWS(1, 6, turned)       \
-      ROWS(1, 7, turned) ROWS(1, 8, turned) ROWS(1, 9, turned) ROWS(1, 10, turned) ROWS(1, 11, turned) ROWS(1, 12, turned)    \
-    }                                                                                                                         \
+    switch (rows) { ROWS_TO_12(1, transposed) }                                                                               \
   }                                                                                                                           \
   static void name##_2(int64_t rows, int64_t depth, const float *a, int64_t a_step, const float *b, int64_t b_step, float *m, \
                        int64_t m_step)                                                                                        \
   {                                                                                                                           \
-    switch (rows) {                                                                                                           \
-      ROWS(2, 1, turned) ROWS(2, 2, turned) ROWS(2, 3, turned) ROWS(2, 4, turned) ROWS(2, 5, turned) ROWS(2, 6, turned)       \
-      MORE_ROWS_2(turned)                                                                                                     \
-    }                                                                                                                         \
+    switch (rows) { ROWS_OF_2(transposed) }                                                                                   \
   }
 MULTIPLY(multiply, 0)
-MULTIPLY(multiply_turned, 1)
+MULTIPLY(multiply_transposed, 1)
 
 typedef void multiply_function(int64_t rows, int64_t depth, const float *a, int64_t a_step, const float *b, int64_t b_step, float *m,
                                int64_t m_step);
@@ -88,8 +88,8 @@ static void multiply_rows(multiply_function *multiply_some, int64_t most, int64_
 void flow_winograd_tile_products(int vectors, int64_t inputs, int64_t tiles, const float *v, int64_t v_step, const float *z,
                                  int64_t z_step, float *s)
 {
-  if (vectors == 2) multiply_rows(multiply_turned_2, ROWS_2, inputs, tiles, v, 1, v_step, z, z_step, s, BLOCK);
-  else multiply_rows(multiply_turned_1, ROWS_1, inputs, tiles, v, 1, v_step, z, z_step, s, BLOCK);
+  if (vectors == 2) multiply_rows(multiply_transposed_2, ROWS_2, inputs, tiles, v, 1, v_step, z, z_step, s, BLOCK);
+  else multiply_rows(multiply_transposed_1, ROWS_1, inputs, tiles, v, 1, v_step, z, z_step, s, BLOCK);
 }
 
 /* ---- weights ------------------------------------------------------------------------------------------------------- */
@@ -104,16 +104,16 @@ size_t flow_winograd_weights_floats(int f, int64_t inputs, int64_t outputs)
 }
 
 /* taps[9][VL inputs][VL outputs] of one vector of outputs; what w does not have is zero. */
-static void gather_taps(const float *w, int64_t channels_in, int64_t channels_out, int turned, int64_t input, int64_t output,
+static void gather_taps(const float *w, int64_t channels_in, int64_t channels_out, int transposed, int64_t input, int64_t output,
                         float taps[9][VL][VL])
 {
-  int64_t inputs = (turned ? channels_out : channels_in) - input, outputs = (turned ? channels_in : channels_out) - output;
+  int64_t inputs = (transposed ? channels_out : channels_in) - input, outputs = (transposed ? channels_in : channels_out) - output;
   if (inputs < VL || outputs < VL) memset(taps, 0, 9 * sizeof taps[0]);
   if (inputs > VL) inputs = VL;
   if (outputs > VL) outputs = VL;
   for (int tap = 0; tap < 9; tap++) {
-    const float *from = w + (turned ? 8 - tap : tap) * channels_in * channels_out;
-    if (!turned) {
+    const float *from = w + (transposed ? 8 - tap : tap) * channels_in * channels_out;
+    if (!transposed) {
       from += input * channels_out + output;
       for (int64_t i = 0; i < inputs; i++) memcpy(taps[tap][i], from + i * channels_out, (size_t)outputs * sizeof(float));
     } else {
@@ -124,16 +124,16 @@ static void gather_taps(const float *w, int64_t channels_in, int64_t channels_ou
   }
 }
 
-ALWAYS_INLINE void transform_weights(const int f, const float *w, int64_t channels_in, int64_t channels_out, int turned, float scale,
+ALWAYS_INLINE void transform_weights(const int f, const float *w, int64_t channels_in, int64_t channels_out, int transposed, float scale,
                                      float *u)
 {
-  int64_t inputs = turned ? channels_out : channels_in, outputs = turned ? channels_in : channels_out;
+  int64_t inputs = transposed ? channels_out : channels_in, outputs = transposed ? channels_in : channels_out;
   float taps[9][VL][VL];
   for (int64_t block = 0; block < outputs; block += BLOCK) {
     int64_t width = block_width(outputs, block), plane = flow_plane(inputs * width);
     for (int64_t output = 0; output < width; output += VL) {
       for (int64_t input = 0; input < inputs; input += VL) {
-        gather_taps(w, channels_in, channels_out, turned, input, block + output, taps);
+        gather_taps(w, channels_in, channels_out, transposed, input, block + output, taps);
         for (int i = 0; i < 9 * VL && scale != 1; i++) {
           float *tap = taps[i / VL][i % VL];
           vf_store(tap, vf_load(tap) * scale);
@@ -146,10 +146,10 @@ ALWAYS_INLINE void transform_weights(const int f, const float *w, int64_t channe
   }
 }
 
-void flow_winograd_weights(int f, const float *w, int64_t channels_in, int64_t channels_out, int turned, float scale, float *u)
+void flow_winograd_weights(int f, const float *w, int64_t channels_in, int64_t channels_out, int transposed, float scale, float *u)
 {
-  if (f == 2) transform_weights(2, w, channels_in, channels_out, turned, scale, u);
-  else transform_weights(4, w, channels_in, channels_out, turned, scale, u);
+  if (f == 2) transform_weights(2, w, channels_in, channels_out, transposed, scale, u);
+  else transform_weights(4, w, channels_in, channels_out, transposed, scale, u);
 }
 
 /* ---- tiles of inputs ----------------------------------------------------------------------------------------------- */
@@ -206,9 +206,9 @@ void flow_winograd_cut(int f, int gradients, const flow_tile_source *source, con
 
 /* ---- tiles of outputs ---------------------------------------------------------------------------------------------- */
 
-/* One vector of channels of a tile: values[row][column], and winners, if it is pooled. */
+/* One vector of channels of a tile: values[row][column], and maxima, if it is pooled. */
 ALWAYS_INLINE void finish_tile(const int f, const int pooled, const float *m, int64_t plane, vf bias, vf floor, int relu,
-                               vf values[4][4], vi winners[4][4])
+                               vf values[4][4], vi argmax[4][4])
 {
   vf half[WINOGRAD_SIDE][WINOGRAD_SIDE];
   winograd_columns(WINOGRAD_OUTPUT, f, m, (f + 2) * plane, plane, half);
@@ -223,13 +223,13 @@ ALWAYS_INLINE void finish_tile(const int f, const int pooled, const float *m, in
         values[i][j] = vf_at_least(row[0][j] + bias, floor);
       } else {
         vf best = row[0][j] + bias;
-        vi winner = { 0 };
-        flow_pool_take(&best, &winner, row[0][j + 1] + bias, 1);
-        flow_pool_take(&best, &winner, row[1][j] + bias, 2);
-        flow_pool_take(&best, &winner, row[1][j + 1] + bias, 3);
-        if (relu) flow_pool_relu(&best, &winner);
+        vi where = { 0 };
+        flow_pool_take(&best, &where, row[0][j + 1] + bias, 1);
+        flow_pool_take(&best, &where, row[1][j] + bias, 2);
+        flow_pool_take(&best, &where, row[1][j + 1] + bias, 3);
+        if (relu) flow_pool_relu(&best, &where);
         values[i / 2][j / 2] = best;
-        winners[i / 2][j / 2] = winner;
+        argmax[i / 2][j / 2] = where;
       }
     }
   }
@@ -245,8 +245,8 @@ ALWAYS_INLINE void write_tile(const int f, const int pooled, const flow_tile_res
   int64_t pixel_step = result->channels, row_step = result->size[1] * result->channels;
   for (int64_t c = 0; c < channels; c += VL) {
     vf values[4][4];
-    vi winners[4][4];
-    finish_tile(f, pooled, m + c, plane, vf_load(bias + c), floor, result->relu, values, winners);
+    vi argmax[4][4];
+    finish_tile(f, pooled, m + c, plane, vf_load(bias + c), floor, result->relu, values, argmax);
     int64_t lanes = channels - c;
     if (rows == side && columns == side && lanes >= VL) {
       FLOW_UNROLL(4)
@@ -255,7 +255,7 @@ ALWAYS_INLINE void write_tile(const int f, const int pooled, const flow_tile_res
         for (int j = 0; j < side; j++) {
           int64_t to = i * row_step + j * pixel_step + c;
           if (!pooled || y) vf_store(y + to, values[i][j]);
-          if (pooled && index) vi_store_bytes(index + to, winners[i][j]);
+          if (pooled && index) vi_store_bytes(index + to, argmax[i][j]);
         }
       }
       continue;
@@ -265,7 +265,7 @@ ALWAYS_INLINE void write_tile(const int f, const int pooled, const flow_tile_res
       for (int64_t j = 0; j < columns; j++) {
         int64_t to = i * row_step + j * pixel_step + c;
         if (y) memcpy(y + to, &values[i][j], (size_t)lanes * sizeof(float));
-        for (int64_t lane = 0; lane < lanes && pooled && index; lane++) index[to + lane] = (uint8_t)winners[i][j][lane];
+        for (int64_t lane = 0; lane < lanes && pooled && index; lane++) index[to + lane] = (uint8_t)argmax[i][j][lane];
       }
     }
   }

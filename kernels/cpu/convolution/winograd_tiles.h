@@ -38,7 +38,7 @@ static inline int64_t flow_tile_count(const flow_tile_range *range) { return ran
 /* What becomes of the outputs: y = pool(max(floor, sums + bias)), the pool 2 x 2 if any. */
 typedef struct flow_tile_result {
   float       *y;                       /* NULL: not wanted; image 0 */
-  uint8_t     *index;                   /* of the winners of the pool; NULL: not wanted */
+  uint8_t     *index;                   /* of the maxima of the pool; NULL: not wanted */
   const float *bias;                    /* [padded channels] */
   int          pooled, relu;
   int64_t      size[2], channels;       /* of an image of y */
@@ -61,9 +61,9 @@ static inline int64_t flow_tiles_along(int64_t outputs, int f) { return (outputs
 #define flow_winograd_cut            FLOW_ISA_NAME(winograd_cut)
 #define flow_winograd_tile_products  FLOW_ISA_NAME(winograd_tile_products)
 
-/* U of a kernel scale * w {3, 3, in, out}: per block of output channels [plane][in][channels of the block]. turned: of the kernel
- * of the input gradient, which is turned by half a circle and has inputs and outputs exchanged. */
-void   flow_winograd_weights(int f, const float *w, int64_t channels_in, int64_t channels_out, int turned, float scale, float *u);
+/* U of a kernel scale * w {3, 3, in, out}: per block of output channels [plane][in][channels of the block]. transposed: of the kernel
+ * of the input gradient, which is transposed by half a circle and has inputs and outputs exchanged. */
+void   flow_winograd_weights(int f, const float *w, int64_t channels_in, int64_t channels_out, int transposed, float scale, float *u);
 size_t flow_winograd_weights_floats(int f, int64_t inputs, int64_t outputs);
 
 /* Tiles taken together by a convolution of `tiles` tiles, and its scratch. */

@@ -1,7 +1,7 @@
 /* depthwise.c: the depthwise variants of convolution and convolution_gradient, where every channel has a kernel of its
  * own. Blocks of VL channels are done one after the other for a band of rows; x, g, y and dx are used where they lie.
  *
- * The input gradient is a convolution of g with the turned kernel. With a stride S the rows of dx fall into S phases: row
+ * The input gradient is a convolution of g with the transposed kernel. With a stride S the rows of dx fall into S phases: row
  * i gets the taps k for which i + padding - k * dilation is a multiple of S, so each phase is a convolution of stride 1
  * with a part of the kernel; columns likewise. */
 #include "cpu/cost.h"
@@ -115,7 +115,7 @@ static stride_phase phase_of(const flow_geometry *s, int axis, int64_t number)
   return phase;
 }
 
-/* shared: a row of zeros as long as the longer of x and g, then per phase and block the turned taps. */
+/* shared: a row of zeros as long as the longer of x and g, then per phase and block the transposed taps. */
 static int64_t zeros_of(const flow_geometry *s)
 {
   return flow_padded_channels((s->in[1] > s->out[1] ? s->in[1] : s->out[1]) * s->channels_in);

@@ -397,20 +397,20 @@ static flow_status run_casts(const flow_call *call, int phase, int64_t begin, in
 }
 const flow_kernel FLOW_KERNELS(cast)[] = { { .variant = "blocks", .run = run_casts }, { 0 } };
 
-/* A turned kernel is the same memory with its axes in another order. */
-static flow_status run_turn_filters(const flow_call *call, int phase, int64_t begin, int64_t end)
+/* A transposed kernel is the same memory with its axes in another order. */
+static flow_status run_transpose_filters(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase;
-  int first = call->attributes->turn.back ? 1 : 3;
+  int first = call->attributes->transpose_filters.back ? 1 : 3;
   for (int64_t i = begin; i < end; i++) {
-    flow_operand turned = call->inputs[i];
+    flow_operand transposed = call->inputs[i];
     for (int axis = 0; axis < 4; axis++) {
-      turned.shape[axis] = call->inputs[i].shape[(first + axis) % 4];
-      turned.strides[axis] = call->inputs[i].strides[(first + axis) % 4];
+      transposed.shape[axis] = call->inputs[i].shape[(first + axis) % 4];
+      transposed.strides[axis] = call->inputs[i].strides[(first + axis) % 4];
     }
-    cast_operand(&turned, &call->outputs[i]);
+    cast_operand(&transposed, &call->outputs[i]);
   }
   return FLOW_OK;
 }
-const flow_kernel FLOW_KERNELS(turn_filters)[] = { { .variant = "blocks", .parts = cast_parts, .run = run_turn_filters }, { 0 } };
+const flow_kernel FLOW_KERNELS(transpose_filters)[] = { { .variant = "blocks", .parts = cast_parts, .run = run_transpose_filters }, { 0 } };
 const flow_kernel FLOW_KERNELS(casts)[] = { { .variant = "blocks", .parts = cast_parts, .run = run_casts }, { 0 } };

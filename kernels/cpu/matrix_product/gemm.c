@@ -10,7 +10,7 @@
  * into few sets of the cache. Products with one to three rows are bound by memory and take B where it lies, too. */
 #include "cpu/matrix_product/gemm.h"
 #include "cpu/cost.h"
-#include "cpu/matrix_product/gemm_turned.h"
+#include "cpu/matrix_product/gemm_transposed.h"
 
 enum {
   BLOCK_ROWS    = 192,           /* a block of A, BLOCK_ROWS x DEPTH, stays in half of the second-level cache */
@@ -32,7 +32,7 @@ typedef struct plan {
   int64_t bias_step;                       /* 0: every column has bias[0] */
   int64_t rows, columns, depth;            /* of one part */
   int64_t row_blocks, column_blocks, splits;
-  int     turned;                          /* computed as C's transpose: gemm_turned.h */
+  int     transposed;                          /* computed as C's transpose: gemm_transposed.h */
 } plan;
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -46,7 +46,7 @@ static int64_t even_block(int64_t n, int64_t size, int64_t unit)
 }
 
 /* A matrix times one column is computed as one row times the transposed matrix: C is in memory the same. */
-static plan turn_column(const gemm *g)
+static plan transpose_column(const gemm *g)
 {
   plan p = { .g = *g, .bias_step = 1 };
   if (g->n == 1 && g->m > 1 && g->ldc == 1 && (g->transpose_b || g->ldb == 1) && !g->exact) {
@@ -90,7 +90,7 @@ static int64_t splits_for(const gemm *g, int64_t wanted, int64_t blocks)
 
 static plan make_plan(const gemm *original)
 {
-  plan p = turn_column(original);
+  plan p = transpose_column(original);
   const gemm *g = &p.g;
   int64_t rows = BLOCK_ROWS, columns = BLOCK_COLUMNS, wanted = parts_worth(g, g->m);
   while (blocks_of(g->m, rows) * blocks_of(g->n, columns) < wanted) {
@@ -99,15 +99,15 @@ static plan make_plan(const gemm *original)
     else break;
   }
   if (turns(g)) {
-    p.turned = 1;
+    p.transposed = 1;
     rows = g->m;
-    columns = even_block(g->n, blocks_of(g->n, wanted), TURNED_ROWS);
+    columns = even_block(g->n, blocks_of(g->n, wanted), TRANSPOSED_ROWS);
   }
   p.rows = even_block(g->m, rows, TILE_ROWS);
-  p.columns = even_block(g->n, columns, p.turned ? TURNED_ROWS : PANEL);
+  p.columns = even_block(g->n, columns, p.transposed ? TRANSPOSED_ROWS : PANEL);
   p.row_blocks = blocks_of(g->m, p.rows);
   p.column_blocks = blocks_of(g->n, p.columns);
-  p.splits = p.turned ? 1 : splits_for(g, wanted, p.row_blocks * p.column_blocks);
+  p.splits = p.transposed ? 1 : splits_for(g, wanted, p.row_blocks * p.column_blocks);
   if (g->exact) p.splits = splits_for(g, parts_worth(g, EXACT_ROWS), blocks_of(g->n, SMALL_COLUMNS));
   p.depth = blocks_of(g->k, p.splits);
   if (g->k > 0) p.splits = blocks_of(g->k, p.depth);
@@ -148,7 +148,7 @@ double gemm_cost(const gemm *g)
   plan p = make_plan(g);
   double m = (double)p.g.m, n = (double)p.g.n, k = (double)p.g.k, bytes = (m * n + m * k + n * k) * (double)sizeof(float);
   if (p.g.m <= FEW_ROWS) return flow_cost_arithmetic(m * n * k, 0.9) + flow_cost_stream(bytes);
-  double width = (double)(p.turned ? p.g.n : blocks_of(p.g.n, PANEL) * PANEL);
+  double width = (double)(p.transposed ? p.g.n : blocks_of(p.g.n, PANEL) * PANEL);
   return flow_cost_arithmetic(m * width * k, 0.9) + flow_cost_cached(bytes) + flow_cost_cached(p.splits > 1 ? m * n * p.splits * 8.0 : 0);
 }
 
@@ -344,8 +344,8 @@ static void finish_row(float *c, int64_t n, const float *bias, int64_t bias_step
 static void run_block(const plan *p, int64_t part, float *partial, float *scratch)
 {
   const gemm *g = &p->g;
-  if (p->turned) {
-    block_turned(g, part * p->columns, min64(p->columns, g->n - part * p->columns), scratch);
+  if (p->transposed) {
+    block_transposed(g, part * p->columns, min64(p->columns, g->n - part * p->columns), scratch);
     return;
   }
   int64_t split = part % p->splits, column_block = part / p->splits % p->column_blocks;

@@ -38,9 +38,9 @@ static product describe_product(const flow_call *call, int i)
   const flow_operand *factors = optimizer_factors(call, i);
   product p = { .x = factors[0].data, .g = factors[1].data, .k = factors[0].shape[0], .m = factors[0].shape[1],
                 .n = factors[1].shape[1], .first = call->attributes->optimizer.first[i], .ld = factors[0].shape[1] };
-  if (call->share) {
-    int64_t row = call->share->rows[i][0];
-    p.m = call->share->rows[i][1] - row;
+  if (call->shard) {
+    int64_t row = call->shard->rows[i][0];
+    p.m = call->shard->rows[i][1] - row;
     p.x += row;
     p.first += row * p.n;
   }
@@ -67,7 +67,7 @@ double products_cost(const flow_call *call)
   return cost;
 }
 
-static int does_rest(const flow_call *call) { return !call->share || call->share->rest; }
+static int does_rest(const flow_call *call) { return !call->shard || call->shard->rest; }
 
 size_t products_shared_bytes(const flow_call *call)
 {

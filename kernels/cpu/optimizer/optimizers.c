@@ -82,17 +82,17 @@ static void read_gradient(const flow_call *call, int64_t i, int64_t n, double *t
   }
 }
 
-/* Whether the element is updated here, see flow_share. */
+/* Whether the element is updated here, see flow_shard. */
 static int is_done_here(const flow_call *call, int64_t at)
 {
-  if (!call->share) return 1;
+  if (!call->shard) return 1;
   for (int i = 0; i < call->attributes->optimizer.products; i++) {
     int64_t inside = at - call->attributes->optimizer.first[i];
     if (inside < 0 || inside >= product_elements(call, i)) continue;
     int64_t row = inside / optimizer_factors(call, i)[1].shape[1];
-    return row >= call->share->rows[i][0] && row < call->share->rows[i][1];
+    return row >= call->shard->rows[i][0] && row < call->shard->rows[i][1];
   }
-  return call->share->rest;
+  return call->shard->rest;
 }
 
 #define NUMBER       double

@@ -5,31 +5,31 @@
 
 #include "cpu/vector.h"
 
-enum { NO_WINNER = 255 };      /* the index of a window that passes no gradient on */
+enum { NO_ARGMAX = 255 };      /* the index of a window that passes no gradient on */
 
 /* One more value of a pooling window: position k of it. The first of equals wins, a NaN wins over numbers. */
-ALWAYS_INLINE void flow_pool_take(vf *best, vi *winner, vf value, int32_t k)
+ALWAYS_INLINE void flow_pool_take(vf *best, vi *argmax, vf value, int32_t k)
 {
 #if defined(FLOW_ISA_AVX512) && defined(__AVX512F__)
   __mmask16 number = _mm512_cmp_ps_mask((__m512)*best, (__m512)*best, _CMP_ORD_Q);
   __mmask16 better = _mm512_mask_cmp_ps_mask(number, (__m512)value, (__m512)*best, _CMP_NLE_UQ);
   *best = (vf)_mm512_mask_mov_ps((__m512)*best, better, (__m512)value);
-  *winner = (vi)_mm512_mask_mov_epi32((__m512i)*winner, better, _mm512_set1_epi32(k));
+  *argmax = (vi)_mm512_mask_mov_epi32((__m512i)*argmax, better, _mm512_set1_epi32(k));
 #else
   vi better = ~(value <= *best) & (*best == *best);
   *best = vf_select(better, value, *best);
-  *winner = (better & k) | (~better & *winner);
+  *argmax = (better & k) | (~better & *argmax);
 #endif
 }
 
-ALWAYS_INLINE void flow_pool_relu(vf *best, vi *winner)
+ALWAYS_INLINE void flow_pool_relu(vf *best, vi *argmax)
 {
   const vf zero = { 0 };
 #if defined(FLOW_ISA_AVX512) && defined(__AVX512F__)
   __mmask16 dead = _mm512_cmp_ps_mask((__m512)*best, (__m512)zero, _CMP_LE_OQ);
-  *winner = (vi)_mm512_mask_mov_epi32((__m512i)*winner, dead, _mm512_set1_epi32(NO_WINNER));
+  *argmax = (vi)_mm512_mask_mov_epi32((__m512i)*argmax, dead, _mm512_set1_epi32(NO_ARGMAX));
 #else
-  *winner |= (*best <= zero) & NO_WINNER;
+  *argmax |= (*best <= zero) & NO_ARGMAX;
 #endif
   *best = vf_at_least(*best, zero);
 }

@@ -1,4 +1,4 @@
-/* pooling.c: max_pool (x -> y, index) and its gradient (g, index -> dx). index is the position of the winner in its
+/* pooling.c: max_pool (x -> y, index) and its gradient (g, index -> dx). index is the position of the maximum in its
  * window, row by row, padding counted. */
 #include <math.h>
 #include "cpu/pooling/pool_window.h"
@@ -11,15 +11,15 @@ ALWAYS_INLINE vf window_maximum(const float *x, int lanes, int64_t rows, int64_t
                                 int64_t first_k, int64_t window_width, vi *index)
 {
   vf best = lanes == VL ? vf_load(x) : vf_load_part(x, lanes);
-  vi winner = (vi){ 0 } + (int32_t)first_k;
+  vi argmax = (vi){ 0 } + (int32_t)first_k;
   for (int64_t ky = 0; ky < rows; ky++) {
     for (int64_t kx = 0; kx < columns; kx++) {
       const float *from = x + ky * row_step + kx * column_step;
       vf value = lanes == VL ? vf_load(from) : vf_load_part(from, lanes);
-      flow_pool_take(&best, &winner, value, (int32_t)(first_k + ky * window_width + kx));
+      flow_pool_take(&best, &argmax, value, (int32_t)(first_k + ky * window_width + kx));
     }
   }
-  *index = winner;
+  *index = argmax;
   return best;
 }
 
@@ -35,24 +35,24 @@ static void pool_image(const flow_pooling *s, const float *x, float *y, uint8_t 
       if (top >= bottom || left >= right) {   /* padding only */
         for (int64_t c = 0; c < s->channels; c++) {
           if (y) y[at + c] = -__builtin_inff();
-          if (index) index[at + c] = NO_WINNER;
+          if (index) index[at + c] = NO_ARGMAX;
         }
         continue;
       }
       const float *first = x + (row * s->stride[0] - s->before[0] + top) * row_step
                              + (column * s->stride[1] - s->before[1] + left) * s->channels;
       int64_t k = top * s->size[1] + left, c = 0;
-      vi winners;
+      vi argmax;
       for (; c + VL <= s->channels; c += VL) {
-        vf best = window_maximum(first + c, VL, bottom - top, right - left, row_step, s->channels, k, s->size[1], &winners);
+        vf best = window_maximum(first + c, VL, bottom - top, right - left, row_step, s->channels, k, s->size[1], &argmax);
         if (y) vf_store(y + at + c, best);
-        if (index) vi_store_bytes(index + at + c, winners);
+        if (index) vi_store_bytes(index + at + c, argmax);
       }
       if (c < s->channels) {
         int lanes = (int)(s->channels - c);
-        vf best = window_maximum(first + c, lanes, bottom - top, right - left, row_step, s->channels, k, s->size[1], &winners);
+        vf best = window_maximum(first + c, lanes, bottom - top, right - left, row_step, s->channels, k, s->size[1], &argmax);
         if (y) vf_store_part(y + at + c, best, lanes);
-        for (int lane = 0; lane < lanes && index; lane++) index[at + c + lane] = (uint8_t)winners[lane];
+        for (int lane = 0; lane < lanes && index; lane++) index[at + c + lane] = (uint8_t)argmax[lane];
       }
     }
   }
@@ -72,7 +72,7 @@ static flow_status run_vector(const flow_call *call, int phase, int64_t begin, i
 }
 
 /* dx[i] += g[i] where index[i] is k. */
-static void add_winners(float *dx, const float *g, const uint8_t *index, int32_t k, int64_t n)
+static void add_argmax(float *dx, const float *g, const uint8_t *index, int32_t k, int64_t n)
 {
   int64_t i = 0;
   for (; i + VL <= n; i += VL) {
@@ -102,7 +102,7 @@ static flow_status run_vector_gradient(const flow_call *call, int phase, int64_t
         for (int64_t ky = top; ky < bottom; ky++) {
           for (int64_t kx = left; kx < right; kx++) {
             int64_t pixel = (row * s.stride[0] - s.before[0] + ky) * s.in[1] + column * s.stride[1] - s.before[1] + kx;
-            add_winners(dx + pixel * s.channels, g + at, index + at, (int32_t)(ky * s.size[1] + kx), s.channels);
+            add_argmax(dx + pixel * s.channels, g + at, index + at, (int32_t)(ky * s.size[1] + kx), s.channels);
           }
         }
       }
@@ -175,7 +175,7 @@ static flow_status run_plain(const flow_call *call, int phase, int64_t begin, in
   return FLOW_OK;
 }
 
-/* dx of float32 or float64 by one loop: the winner's position says where g goes. */
+/* dx of float32 or float64 by one loop: the maximum's position says where g goes. */
 static flow_status run_plain_gradient(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
@@ -187,7 +187,7 @@ static flow_status run_plain_gradient(const flow_call *call, int phase, int64_t 
   int64_t input = s.in[0] * s.in[1] * s.channels, output = s.out[0] * s.out[1] * s.channels;
   memset(dx, 0, (size_t)(s.images * input) * (wide ? sizeof(double) : sizeof(float)));
   for (int64_t i = 0; i < s.images * output; i++) {
-    if (index[i] == NO_WINNER) continue;
+    if (index[i] == NO_ARGMAX) continue;
     int64_t c = i % s.channels, column = i / s.channels % s.out[1], row = i / s.channels / s.out[1] % s.out[0], image = i / output;
     int64_t iy = row * s.stride[0] - s.before[0] + index[i] / s.size[1], ix = column * s.stride[1] - s.before[1] + index[i] % s.size[1];
     int64_t at = image * input + (iy * s.in[1] + ix) * s.channels + c;

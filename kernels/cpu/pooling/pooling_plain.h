@@ -1,5 +1,5 @@
 /* pooling_plain.h: max pooling as the definition says, for one element type; included with TYPE, PLAIN(name) and LOWEST
- * defined. A NaN wins, the first of equals wins, padding never wins; a window of padding only is LOWEST, index NO_WINNER. */
+ * defined. A NaN wins, the first of equals wins, padding never wins; a window of padding only is LOWEST, index NO_ARGMAX. */
 
 static void PLAIN(forward)(const flow_pooling *s, const TYPE *x, TYPE *y, uint8_t *index)
 {
@@ -7,16 +7,16 @@ static void PLAIN(forward)(const flow_pooling *s, const TYPE *x, TYPE *y, uint8_
     for (int64_t column = 0; column < s->out[1]; column++) {
       for (int64_t c = 0; c < s->channels; c++) {
         TYPE best = LOWEST;
-        int winner = NO_WINNER;
+        int argmax = NO_ARGMAX;
         for (int64_t k = 0; k < s->size[0] * s->size[1]; k++) {
           int64_t iy = row * s->stride[0] - s->before[0] + k / s->size[1], ix = column * s->stride[1] - s->before[1] + k % s->size[1];
           if (iy < 0 || iy >= s->in[0] || ix < 0 || ix >= s->in[1]) continue;
           TYPE value = x[(iy * s->in[1] + ix) * s->channels + c];
-          if (winner == NO_WINNER || !(value <= best || isnan((double)best))) { best = value; winner = (int)k; }
+          if (argmax == NO_ARGMAX || !(value <= best || isnan((double)best))) { best = value; argmax = (int)k; }
         }
         int64_t at = (row * s->out[1] + column) * s->channels + c;
         if (y) y[at] = best;
-        if (index) index[at] = (uint8_t)winner;
+        if (index) index[at] = (uint8_t)argmax;
       }
     }
   }

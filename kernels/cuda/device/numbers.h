@@ -3,7 +3,7 @@
  * Bodies that serve several dtypes are written once, in FAMILY_bodies.h, and included once per way of computing by
  *   #define BODIES "cuda/ops/FOLDER/FAMILY_bodies.h"
  *   #include "cuda/device/for_float32.h"    NAME(x) is x_float32: float32 operands, computed in float
- *   #include "cuda/device/for_half_floats.h" NAME(x) is x_halves: 16-bit floats, also beside float32, computed in float; not every family has them
+ *   #include "cuda/device/for_half_floats.h" NAME(x) is x_half_floats: 16-bit floats, also beside float32, computed in float; not every family has them
  *   #include "cuda/device/for_other.h"      NAME(x) is x_other: floats of any size, mixed, computed in double
  *   #include "cuda/device/for_integers.h"   NAME(x) is x_integers: integers and bool, computed in int64
  *   #undef BODIES
@@ -61,26 +61,26 @@ BODY void store_half(void *p, int dtype, int64_t i, float value)
   else ((uint16_t *)p)[i] = dtype == FLOW_FLOAT16 ? float_to_half(value) : float_to_bfloat16(value);
 }
 
-BODY void load_four_halves(const void *p, int dtype, int64_t i, int valid, int together, float v[4])
+BODY void load_four_half_floats(const void *p, int dtype, int64_t i, int valid, int together, float v[4])
 {
   if (dtype == FLOW_FLOAT32) {
     load_four_floats((const float *)p, i, valid, together, v);
   } else if (together) {
-    four_halves four = *(const four_halves *)((const uint16_t *)p + i);
+    four_half_floats four = *(const four_half_floats *)((const uint16_t *)p + i);
     UNROLL for (int k = 0; k < 4; k++) v[k] = dtype == FLOW_FLOAT16 ? half_to_float(four.v[k]) : bfloat16_to_float(four.v[k]);
   } else {
     UNROLL for (int k = 0; k < 4; k++) v[k] = k < valid ? load_half(p, dtype, i + k) : 0;
   }
 }
 
-BODY void store_four_halves(void *p, int dtype, int64_t i, int valid, int together, const float v[4])
+BODY void store_four_half_floats(void *p, int dtype, int64_t i, int valid, int together, const float v[4])
 {
   if (dtype == FLOW_FLOAT32) {
     store_four_floats((float *)p, i, valid, together, v);
   } else if (together) {
-    four_halves four;
+    four_half_floats four;
     UNROLL for (int k = 0; k < 4; k++) four.v[k] = dtype == FLOW_FLOAT16 ? float_to_half(v[k]) : float_to_bfloat16(v[k]);
-    *(four_halves *)((uint16_t *)p + i) = four;
+    *(four_half_floats *)((uint16_t *)p + i) = four;
   } else {
     UNROLL for (int k = 0; k < 4; k++)
       if (k < valid) store_half(p, dtype, i + k, v[k]);

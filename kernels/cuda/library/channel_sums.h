@@ -12,7 +12,7 @@ flow_channel_sums flow_cuda_channel_sums(int64_t pixels, int64_t channels);
 /* Bytes that the sums of all slices take. */
 size_t flow_cuda_channel_sums_bytes(const flow_channel_sums *sums);
 
-/* to {channels} = g added up over the pixels that count: those with y > 0, or those whose index is that of a winner, or, where both are NULL,
+/* to {channels} = g added up over the pixels that count: those with y > 0, or those whose index is that of a maximum, or, where both are NULL,
  * all. between: memory for the slices. */
 flow_status flow_cuda_sum_channels(const flow_call *call, const flow_channel_sums *sums, int dtype, const void *g, const void *y,
                                    const uint8_t *index, float *between, const flow_operand *to);

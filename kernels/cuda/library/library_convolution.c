@@ -1,14 +1,15 @@
 /* library_convolution.c: the ops convolution and convolution_gradient as a library's convolutions with own kernels around them.
  *
- * Filters are turned from {height, width, in, out} into the library's layout, and gradients of filters back, where the plan has not done
- * so for all of a step at once (flow_turned): no engine for tensor cores reads or writes ours. Images are copied where they have another
- * dtype, are to be scaled, begin at no multiple of 16 bytes, or have channels that do not fill 16 bytes: the copy has channels of zeros, so
- * that every engine can be used. Pooling, masks and the gradient of the bias are own kernels. dw and db may be float32 beside activations
- * of 16 bits. The relu in front of a convolution stops dx in the plan that makes it, which also sums it; what of that no engine does is
- * left to own kernels after it.
+ * Filters are transposed from {height, width, in, out} into the library's layout, and gradients of filters back, where the plan has not
+ * done so for all of a step at once (flow_transposed): no engine for tensor cores reads or writes ours. Images are copied where they have
+ * another dtype, are to be scaled, begin at no multiple of 16 bytes, or have channels that do not fill 16 bytes: the copy has channels of
+ * zeros, so that every engine can be used. Pooling, masks and the gradient of the bias are own kernels. dw and db may be float32 beside
+ * activations of 16 bits. The relu in front of a convolution stops dx in the plan that makes it, which also sums it; what of that no
+ * engine does is left to own kernels after it.
  *
- *   forward   [widen x] -> [turn w] -> convolve (+ bias, relu) [-> pool]
- *   gradient  [mask or spread g to dz] -> [turn w] -> dx (stopped, sums);  [widen x] -> dw of dz [-> turn back];  sums of g -> db */
+ *   forward   [widen x] -> [transpose w] -> convolve (+ bias, relu) [-> pool]
+ *   gradient  [mask or spread g to dz] -> [transpose w] -> dx (stopped, sums);  [widen x] -> dw of dz [-> transpose back];
+ *             sums of g -> db */
 #include <string.h>
 #include "cuda/library/channel_sums.h"
 #include "cuda/device/empty.h"
@@ -28,7 +29,7 @@ typedef struct work {
   int           pooled, relu, has_bias;
   int           widens;                  /* x is copied, with forward.channels_in channels */
   int64_t       channels_in;             /* of our tensors */
-  int           turned;                  /* flow_turned */
+  int           transposed;                  /* flow_transposed */
   double        scale;                   /* of x */
   int           masked;                  /* gradient: dz is not g */
   int           wants_dx, wants_dw, wants_db;
@@ -69,7 +70,7 @@ static int describe(const flow_call *call, const flow_operand *x, const flow_ope
   c->images = s.images;
   c->channels_out = s.channels_out;
   out->channels_in = c->channels_in = s.channels_in;
-  out->turned = call->attributes->convolution.turned;
+  out->transposed = call->attributes->convolution.transposed;
   out->pooled = s.pooled;
   out->relu = s.relu;
   out->has_bias = s.has_bias;
@@ -112,12 +113,12 @@ static int64_t w_size(const flow_library_convolution *c)
 /* Whether our filters are the library's as they lie. */
 static int reads_ours(const work *s, const flow_library_convolution *c)
 {
-  return (s->turned & FLOW_TURNED_KERNEL) && c->channels_in == s->channels_in;
+  return (s->transposed & FLOW_TRANSPOSED_KERNEL) && c->channels_in == s->channels_in;
 }
 
 static int writes_ours(const flow_call *call, const work *s)
 {
-  return (s->turned & FLOW_TURNED_GRADIENT) && s->filter.channels_in == s->channels_in && call->outputs[1].dtype == s->filter.dtype;
+  return (s->transposed & FLOW_TRANSPOSED_GRADIENT) && s->filter.channels_in == s->channels_in && call->outputs[1].dtype == s->filter.dtype;
 }
 
 static int64_t result_rows(const work *s) { return s->forward.images * s->pool.out[0] * s->pool.out[1]; }
@@ -200,7 +201,7 @@ static int prepare_gradient(const flow_call *call, work *s)
 
 /* ---- steps ------------------------------------------------------------------------------------------------------------------------ */
 
-/* Of what ops made; other kernels are turned to where they are aligned, and biases copied, since an optimizer's parameters lie without
+/* Of what ops made; other kernels are transposed to where they are aligned, and biases copied, since an optimizer's parameters lie without
  * gaps. */
 static flow_status check_alignment(const flow_operand *x)
 {
@@ -226,9 +227,9 @@ static flow_status widen(const flow_call *call, const work *s, const flow_librar
   return flow_cuda_launch(call, CUDA_widen_image, x_size(c), &a, sizeof a);
 }
 
-static turn_filter_arguments turning(const work *s, const flow_library_convolution *c)
+static transpose_filter_arguments turning(const work *s, const flow_library_convolution *c)
 {
-  return (turn_filter_arguments){ .taps = c->kernel[0] * c->kernel[1], .in = s->channels_in / c->groups, .out = c->channels_out,
+  return (transpose_filter_arguments){ .taps = c->kernel[0] * c->kernel[1], .in = s->channels_in / c->groups, .out = c->channels_out,
                                   .wide = c->channels_in / c->groups, .to_dtype = c->dtype, .from_dtype = c->dtype };
 }
 
@@ -249,11 +250,11 @@ static flow_status bring_filter(const flow_call *call, const work *s, const flow
   *out = w->data;
   if (reads_ours(s, c)) return check_alignment(w);
   *out = to;
-  if (s->turned & FLOW_TURNED_KERNEL) return resize(call, c, w->data, w->dtype, s->channels_in, to, c->dtype, c->channels_in);
-  turn_filter_arguments a = turning(s, c);
+  if (s->transposed & FLOW_TRANSPOSED_KERNEL) return resize(call, c, w->data, w->dtype, s->channels_in, to, c->dtype, c->channels_in);
+  transpose_filter_arguments a = turning(s, c);
   a.to = to;
   a.from = w->data;
-  return flow_cuda_launch(call, CUDA_turn_filter, w_size(c), &a, sizeof a);
+  return flow_cuda_launch(call, CUDA_transpose_filter, w_size(c), &a, sizeof a);
 }
 
 /* What the library made, in call->shared, as the gradient that the call is to give. */
@@ -263,21 +264,21 @@ static flow_status take_filter(const flow_call *call, const work *s)
   const flow_operand *dw = &call->outputs[1];
   const void *from = (const char *)call->shared + s->dw;
   if (writes_ours(call, s)) return FLOW_OK;
-  if (s->turned & FLOW_TURNED_GRADIENT) return resize(call, c, from, c->dtype, c->channels_in, dw->data, dw->dtype, s->channels_in);
-  turn_filter_arguments a = turning(s, c);
+  if (s->transposed & FLOW_TRANSPOSED_GRADIENT) return resize(call, c, from, c->dtype, c->channels_in, dw->data, dw->dtype, s->channels_in);
+  transpose_filter_arguments a = turning(s, c);
   a.to = dw->data;
   a.to_dtype = dw->dtype;
   a.from = from;
-  return flow_cuda_launch(call, CUDA_turn_filter_back, a.taps * a.in * a.out, &a, sizeof a);
+  return flow_cuda_launch(call, CUDA_transpose_filter_back, a.taps * a.in * a.out, &a, sizeof a);
 }
 
 static flow_status pool(const flow_call *call, const work *s, const void *z)
 {
   const flow_library_convolution *c = &s->forward;
   int width = width_of(c->channels_out, c->dtype);
-  pool_winners_arguments a = { .z = z, .y = call->outputs[0].data, .index = call->outputs[1].data, .pool = s->pool, .relu = s->relu,
+  pool_argmax_arguments a = { .z = z, .y = call->outputs[0].data, .index = call->outputs[1].data, .pool = s->pool, .relu = s->relu,
                                .bundles = c->channels_out / width, .dtype = c->dtype, .width = width };
-  return flow_cuda_launch(call, CUDA_pool_winners, result_rows(s) * a.bundles, &a, sizeof a);
+  return flow_cuda_launch(call, CUDA_pool_argmax, result_rows(s) * a.bundles, &a, sizeof a);
 }
 
 /* The gradient of what the convolution gave, before activation and pooling. */
@@ -288,9 +289,9 @@ static flow_status mask(const flow_call *call, const work *s, void *dz)
   if (!s->pooled)
     return flow_cuda_stop_gradient(call, c->dtype, result_rows(s), c->channels_out, call->inputs[0].data, NULL,
                                    call->inputs[3].data, dz);
-  spread_winners_arguments a = { .g = call->inputs[0].data, .index = call->inputs[4].data, .dz = dz, .pool = s->pool,
+  spread_argmax_arguments a = { .g = call->inputs[0].data, .index = call->inputs[4].data, .dz = dz, .pool = s->pool,
                                  .bundles = c->channels_out / width, .dtype = c->dtype, .width = width };
-  return flow_cuda_launch(call, CUDA_spread_winners, y_size(c) / width, &a, sizeof a);
+  return flow_cuda_launch(call, CUDA_spread_argmax, y_size(c) / width, &a, sizeof a);
 }
 
 static flow_status sum_bias(const flow_call *call, const work *s)

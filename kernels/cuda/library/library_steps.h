@@ -119,14 +119,14 @@ BODY void widen_image(int64_t i, const widen_image_arguments *a)
 }
 
 /* {taps, in, out}, as our filters are, and {out, taps, wide}, wide >= in, as the library's are: the new ones are 0. */
-typedef struct turn_filter_arguments {
+typedef struct transpose_filter_arguments {
   void *to; const void *from;
   int64_t taps, in, out, wide;
   int32_t to_dtype, from_dtype;
-} turn_filter_arguments;
+} transpose_filter_arguments;
 
 /* Ours to the library's; element i of the library's. */
-BODY void turn_filter(int64_t i, const turn_filter_arguments *a)
+BODY void transpose_filter(int64_t i, const transpose_filter_arguments *a)
 {
   int64_t in, tap, row = split(i, a->wide, &in), out = split(row, a->taps, &tap);
   float value = 0;
@@ -135,9 +135,9 @@ BODY void turn_filter(int64_t i, const turn_filter_arguments *a)
 }
 
 /* The library's to ours; element i of ours. */
-typedef turn_filter_arguments turn_filter_back_arguments;
+typedef transpose_filter_arguments transpose_filter_back_arguments;
 
-BODY void turn_filter_back(int64_t i, const turn_filter_arguments *a)
+BODY void transpose_filter_back(int64_t i, const transpose_filter_arguments *a)
 {
   int64_t out, in, row = split(i, a->out, &out), tap = split(row, a->in, &in);
   put_float(a->to, a->to_dtype, i, float_at(a->from, a->from_dtype, (out * a->taps + tap) * a->wide + in));
@@ -148,23 +148,23 @@ BODY void turn_filter_back(int64_t i, const turn_filter_arguments *a)
 typedef struct pool_geometry { int64_t in[2], out[2]; int32_t size[2], stride[2]; } pool_geometry;
 
 /* y and index (see the op convolution) of z, before the activation. Each may be NULL. Bundle i of y. */
-typedef struct pool_winners_arguments {
+typedef struct pool_argmax_arguments {
   const void *z; void *y; uint8_t *index;
   pool_geometry pool;
   int64_t bundles;                            /* of a pixel */
   int32_t dtype, width, relu, unused;
-} pool_winners_arguments;
+} pool_argmax_arguments;
 
-BODY void pool_winners(int64_t i, const pool_winners_arguments *a)
+BODY void pool_argmax(int64_t i, const pool_argmax_arguments *a)
 {
   int64_t bundle, column, row, rest = split(i, a->bundles, &bundle);
   rest = split(rest, a->pool.out[1], &column);
   int64_t image = split(rest, a->pool.out[0], &row);
   int64_t first = (image * a->pool.in[0] + row * a->pool.stride[0]) * a->pool.in[1] + column * a->pool.stride[1];
   float best[MOST_WIDTH], v[MOST_WIDTH];
-  uint8_t winner[MOST_WIDTH];
+  uint8_t argmax[MOST_WIDTH];
   read_bundle(a->z, a->dtype, a->width, first * a->bundles + bundle, best);
-  for (int k = 0; k < MOST_WIDTH; k++) winner[k] = 0;
+  for (int k = 0; k < MOST_WIDTH; k++) argmax[k] = 0;
   int position = 0;
   for (int y = 0; y < a->pool.size[0]; y++) {
     for (int x = 0; x < a->pool.size[1]; x++, position++) {
@@ -172,34 +172,34 @@ BODY void pool_winners(int64_t i, const pool_winners_arguments *a)
       for (int k = 0; k < MOST_WIDTH; k++) {
         if (k >= a->width || isnan(best[k]) || !(v[k] > best[k] || isnan(v[k]))) continue;
         best[k] = v[k];
-        winner[k] = (uint8_t)position;
+        argmax[k] = (uint8_t)position;
       }
     }
   }
   for (int k = 0; k < MOST_WIDTH; k++) {
     if (k >= a->width || !a->relu || !(best[k] <= 0)) continue;
     best[k] = 0;
-    winner[k] = POOL_NO_WINNER;
+    argmax[k] = POOL_NO_ARGMAX;
   }
   if (a->y) write_bundle(a->y, a->dtype, a->width, i, best);
-  if (a->index) write_bytes(a->index, a->width, i, winner);
+  if (a->index) write_bytes(a->index, a->width, i, argmax);
 }
 
-/* The gradient of z of that of y: each g goes to its window's winner; windows that overlap are added in their order. Bundle i of dz. */
-typedef struct spread_winners_arguments {
+/* The gradient of z of that of y: each g goes to its window's maximum; windows that overlap are added in their order. Bundle i of dz. */
+typedef struct spread_argmax_arguments {
   const void *g; const uint8_t *index; void *dz;
   pool_geometry pool;
   int64_t bundles;
   int32_t dtype, width;
-} spread_winners_arguments;
+} spread_argmax_arguments;
 
-BODY void spread_winners(int64_t i, const spread_winners_arguments *a)
+BODY void spread_argmax(int64_t i, const spread_argmax_arguments *a)
 {
   int64_t bundle, column, row, rest = split(i, a->bundles, &bundle);
   rest = split(rest, a->pool.in[1], &column);
   int64_t image = split(rest, a->pool.in[0], &row);
   float sum[MOST_WIDTH], g[MOST_WIDTH];
-  uint8_t winner[MOST_WIDTH];
+  uint8_t argmax[MOST_WIDTH];
   for (int k = 0; k < MOST_WIDTH; k++) sum[k] = 0;
   int64_t y = row < a->pool.size[0] ? 0 : (row - a->pool.size[0]) / a->pool.stride[0] + 1;
   int64_t left = column < a->pool.size[1] ? 0 : (column - a->pool.size[1]) / a->pool.stride[1] + 1;
@@ -208,9 +208,9 @@ BODY void spread_winners(int64_t i, const spread_winners_arguments *a)
       int64_t window = ((image * a->pool.out[0] + y) * a->pool.out[1] + x) * a->bundles + bundle;
       int position = (int)((row - y * a->pool.stride[0]) * a->pool.size[1] + column - x * a->pool.stride[1]);
       read_bundle(a->g, a->dtype, a->width, window, g);
-      read_bytes(a->index, a->width, window, winner);
+      read_bytes(a->index, a->width, window, argmax);
       for (int k = 0; k < MOST_WIDTH; k++)
-        if (k < a->width && winner[k] == position) sum[k] += g[k];
+        if (k < a->width && argmax[k] == position) sum[k] += g[k];
     }
   }
   write_bundle(a->dz, a->dtype, a->width, i, sum);
@@ -236,7 +236,7 @@ BODY void mask_gradient(int64_t i, const mask_gradient_arguments *a)
 
 /* ---- the gradient of a bias ------------------------------------------------------------------------------------------------------ */
 
-/* sums[slice][channel] of the rows of g that count: those with a winner, or with y > 0, or all. A slice is slice_rows rows, channels are
+/* sums[slice][channel] of the rows of g that count: those with a maximum, or with y > 0, or all. A slice is slice_rows rows, channels are
  * cut into pieces of SUM_CHANNELS; block: slice * pieces + piece. */
 typedef struct sum_channels_arguments {
   const void *g, *y; const uint8_t *index;    /* y and index: one of them or none */
@@ -255,7 +255,7 @@ BODY void sum_channels(int phase, int thread, int64_t block, void *shared, const
     float sum = 0;
     for (int64_t row = slice * a->slice_rows + thread / SUM_CHANNELS; channel < a->channels && row < end; row += SUM_LANES) {
       int64_t at = row * a->channels + channel;
-      if (a->index && a->index[at] == POOL_NO_WINNER) continue;
+      if (a->index && a->index[at] == POOL_NO_ARGMAX) continue;
       if (a->y && !(float_at(a->y, a->dtype, at) > 0)) continue;
       sum += float_at(a->g, a->dtype, at);
     }
@@ -278,7 +278,7 @@ BODY void total_channels(int64_t i, const total_channels_arguments *a)
 }
 
 #define LIBRARY_STEPS_KERNELS(ELEMENT, BLOCK) \
-  ELEMENT(widen_image) ELEMENT(turn_filter) ELEMENT(turn_filter_back) ELEMENT(pool_winners) ELEMENT(spread_winners) ELEMENT(mask_gradient) \
+  ELEMENT(widen_image) ELEMENT(transpose_filter) ELEMENT(transpose_filter_back) ELEMENT(pool_argmax) ELEMENT(spread_argmax) ELEMENT(mask_gradient) \
   BLOCK(sum_channels, 2) ELEMENT(total_channels)
 
 #endif

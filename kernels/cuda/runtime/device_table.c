@@ -20,17 +20,17 @@ const flow_kernel *const flow_cuda_kernels[FLOW_OP_COUNT] = {
 };
 
 /* Only what is no slower than float32: libraries take operands of one dtype, though their results may be wider. */
-const unsigned char flow_cuda_mixes_halves[FLOW_OP_COUNT] = {
-  [FLOW_OP_sum] = FLOW_HALVES_READ | FLOW_HALVES_WRITTEN | FLOW_HALVES_WIDENED,
-  [FLOW_OP_matmul] = FLOW_HALVES_WIDENED,
-  [FLOW_OP_convolution_gradient] = FLOW_HALVES_WIDENED << 1 | FLOW_HALVES_WIDENED << 2,      /* dw, db */
-  [FLOW_OP_batch_norm] = FLOW_HALVES_READ | FLOW_HALVES_WRITTEN,
-  [FLOW_OP_batch_norm_gradient] = FLOW_HALVES_READ | FLOW_HALVES_WRITTEN,
-  [FLOW_OP_softmax] = FLOW_HALVES_READ | FLOW_HALVES_WRITTEN,
-  [FLOW_OP_softmax_gradient] = FLOW_HALVES_READ | FLOW_HALVES_WRITTEN,
-  [FLOW_OP_log_softmax] = FLOW_HALVES_READ | FLOW_HALVES_WRITTEN,
-  [FLOW_OP_sparse_cross_entropy] = FLOW_HALVES_READ,
-  [FLOW_OP_sparse_cross_entropy_gradient] = FLOW_HALVES_READ | FLOW_HALVES_WRITTEN,
+const unsigned char flow_cuda_mixes_half_floats[FLOW_OP_COUNT] = {
+  [FLOW_OP_sum] = FLOW_HALF_FLOATS_READ | FLOW_HALF_FLOATS_WRITTEN | FLOW_HALF_FLOATS_WIDENED,
+  [FLOW_OP_matmul] = FLOW_HALF_FLOATS_WIDENED,
+  [FLOW_OP_convolution_gradient] = FLOW_HALF_FLOATS_WIDENED << 1 | FLOW_HALF_FLOATS_WIDENED << 2,      /* dw, db */
+  [FLOW_OP_batch_norm] = FLOW_HALF_FLOATS_READ | FLOW_HALF_FLOATS_WRITTEN,
+  [FLOW_OP_batch_norm_gradient] = FLOW_HALF_FLOATS_READ | FLOW_HALF_FLOATS_WRITTEN,
+  [FLOW_OP_softmax] = FLOW_HALF_FLOATS_READ | FLOW_HALF_FLOATS_WRITTEN,
+  [FLOW_OP_softmax_gradient] = FLOW_HALF_FLOATS_READ | FLOW_HALF_FLOATS_WRITTEN,
+  [FLOW_OP_log_softmax] = FLOW_HALF_FLOATS_READ | FLOW_HALF_FLOATS_WRITTEN,
+  [FLOW_OP_sparse_cross_entropy] = FLOW_HALF_FLOATS_READ,
+  [FLOW_OP_sparse_cross_entropy_gradient] = FLOW_HALF_FLOATS_READ | FLOW_HALF_FLOATS_WRITTEN,
 };
 
 const char *flow_cuda_op_name(int op)

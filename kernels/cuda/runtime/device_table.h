@@ -7,7 +7,7 @@
 #include "ops/op.h"
 
 extern const flow_kernel *const flow_cuda_kernels[FLOW_OP_COUNT];
-extern const unsigned char flow_cuda_mixes_halves[FLOW_OP_COUNT];      /* see flow_device */
+extern const unsigned char flow_cuda_mixes_half_floats[FLOW_OP_COUNT];      /* see flow_device */
 
 const char *flow_cuda_op_name(int op);
 int         flow_cuda_op_is_random(int op);        /* its kernels read call->scalars */

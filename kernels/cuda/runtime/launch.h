@@ -27,10 +27,10 @@ flow_status flow_cuda_enter(const flow_call *call, int *before);
 void        flow_cuda_leave(const flow_call *call, int before);
 
 /* Which of the bodies of numbers.h serve a call, by its operands' floats: float32 alone, also 16 bits, others. */
-typedef enum flow_cuda_way { FLOW_CUDA_FLOAT32, FLOW_CUDA_HALVES, FLOW_CUDA_OTHER } flow_cuda_way;
+typedef enum flow_cuda_way { FLOW_CUDA_FLOAT32, FLOW_CUDA_HALF_FLOATS, FLOW_CUDA_OTHER } flow_cuda_way;
 
 /* The kernels of a name by their way. */
-#define FLOW_CUDA_EACH_WAY(name) { CUDA_##name##_float32, CUDA_##name##_halves, CUDA_##name##_other }
+#define FLOW_CUDA_EACH_WAY(name) { CUDA_##name##_float32, CUDA_##name##_half_floats, CUDA_##name##_other }
 
 static inline flow_cuda_way flow_cuda_way_of(const flow_call *call)
 {
@@ -38,7 +38,7 @@ static inline flow_cuda_way flow_cuda_way_of(const flow_call *call)
   for (int i = 0; i < call->input_count + call->output_count; i++) {
     int dtype = (i < call->input_count ? &call->inputs[i] : &call->outputs[i - call->input_count])->dtype;
     if (dtype == FLOW_FLOAT64) return FLOW_CUDA_OTHER;
-    if (dtype == FLOW_FLOAT16 || dtype == FLOW_BFLOAT16) way = FLOW_CUDA_HALVES;
+    if (dtype == FLOW_FLOAT16 || dtype == FLOW_BFLOAT16) way = FLOW_CUDA_HALF_FLOATS;
   }
   return way;
 }

@@ -347,8 +347,9 @@ static flow_status start_device(flow_cuda_device *device, int index)
   device->multiprocessors = properties.multiProcessorCount;
   int found_cudnn = describe(device, &properties, isas[index], sizeof isas[index]);
   identify(device);
-  device->base.device = (flow_device){ .name = "gpu", .isa = isas[index], .kernels = flow_cuda_kernels, .halves = 1,
-                                         .turned_bytes = found_cudnn ? FLOW_LIBRARY_ALIGNMENT : 0, .mixes_halves = flow_cuda_mixes_halves };
+  device->base.device = (flow_device){ .name = "gpu", .isa = isas[index], .kernels = flow_cuda_kernels, .half_floats = 1,
+                                         .transposed_bytes = found_cudnn ? FLOW_LIBRARY_ALIGNMENT : 0,
+                                         .mixes_half_floats = flow_cuda_mixes_half_floats };
   device->base.functions = &functions;
   device->base.memory_bytes = (double)properties.totalGlobalMem;
   device->base.traffic = &device->traffic;

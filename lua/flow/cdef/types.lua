@@ -23,7 +23,7 @@ typedef enum flow_dtype {
 typedef enum flow_log_level { FLOW_LOG_PRINT = 0, FLOW_LOG_INFO, FLOW_LOG_WARNING } flow_log_level;
 typedef enum flow_sync { FLOW_MIRRORED = 0, FLOW_MEAN_ON_READ, FLOW_SUM_ON_READ } flow_sync;
 typedef enum flow_activation { FLOW_LINEAR = 0, FLOW_RELU } flow_activation;
-typedef enum flow_turned { FLOW_TURNED_KERNEL = 1, FLOW_TURNED_GRADIENT = 2 } flow_turned;
+typedef enum flow_transposed { FLOW_TRANSPOSED_KERNEL = 1, FLOW_TRANSPOSED_GRADIENT = 2 } flow_transposed;
 typedef enum flow_interpolation { FLOW_NEAREST = 0, FLOW_BILINEAR, FLOW_BICUBIC, FLOW_AREA, FLOW_LANCZOS3, FLOW_LANCZOS5 } flow_interpolation;
 typedef enum flow_fill_mode { FLOW_FILL_REFLECT = 0, FLOW_FILL_WRAP, FLOW_FILL_CONSTANT, FLOW_FILL_NEAREST } flow_fill_mode;
 typedef union flow_attributes {
@@ -41,9 +41,9 @@ typedef union flow_attributes {
  int32_t has_bias;
  int32_t input_size[2];
  double input_scale;
- int32_t turned;
+ int32_t transposed;
  } convolution;
- struct { int32_t dtype, back; } turn;
+ struct { int32_t dtype, back; } transpose_filters;
  struct { int32_t size[2], stride[2], padding[4]; int32_t input_size[2]; } pool;
  struct { int32_t size[2], input_size[2], interpolation, antialias; } resize;
  struct { int32_t interpolation, fill_mode; double fill_value; } sampling;

@@ -49,9 +49,9 @@ function workers.gather_rows(model, part)
 end
 
 -- Asks the others, at the next step, not to go on; returns whether to stop at once, since there are none.
-function workers.wish_stop(model, step)
+function workers.request_stop(model, step)
   if not workers.of(model) then return true end
-  if step.instance then C.flow_instance_wish_stop(step.instance, 1) end
+  if step.instance then C.flow_instance_request_stop(step.instance, 1) end
   return false
 end
 

@@ -63,14 +63,14 @@ local function loop(source, instance, seed, step, first, last, watch)
     C.flow_instance_scalars(instance, seed, step + batch - first, begin)
     local status = tonumber(C.flow_instance_run_batches(context, instance, from, count, permutation, begin, rows, source.size, done))
     batch = batch + done[0]
-    if status ~= 0 or C.flow_instance_stop_wished(instance) ~= 0 then return status, batch - first end
+    if status ~= 0 or C.flow_instance_stop_agreed(instance) ~= 0 then return status, batch - first end
     if watch and watch.after(batch - first - 1, rows) then break end
   end
   return 0, batch - first
 end
 
 -- Runs `count` batches from the source's position. step: of steps.lua; number: of the first step, for the random ops; watch: of
--- batch_watch.lua, or nil. Returns a status and the number of batches that ran; fewer also if a worker wished to stop.
+-- batch_watch.lua, or nil. Returns a status and the number of batches that ran; fewer also if a worker asked for a stop.
 function batches.run(source, step, seed, number, count, watch)
   step.running = step.running + 1
   local first = source.position

@@ -299,7 +299,7 @@ local function run_batch(model, kind, x, y, weights)
   local status = C.flow_instance_run(context, step.instance, list, count, kind == "predict" and outputs or nil)
   if status ~= 0 then training.fail(model, status, 0) end
   steps.finish(model)
-  if C.flow_instance_stop_wished(step.instance) ~= 0 then native.raise_interrupted("%s: a worker was interrupted", object.title(model)) end
+  if C.flow_instance_stop_agreed(step.instance) ~= 0 then native.raise_interrupted("%s: a worker was interrupted", object.title(model)) end
   if kind == "train" then rawset(model, "_train_steps", model._train_steps + 1) end
   return outputs
 end

@@ -233,7 +233,7 @@ local function prepare_for_element(self, element, rows)
 end
 
 -- One step on a batch, or, where this worker has none, on nothing. Returns a status and the rows of all workers that were trained on; no
--- rows: nobody had any, or somebody wishes to stop, or it failed (seldom a failure comes after the step was made).
+-- rows: nobody had any, or somebody asks for a stop, or it failed (seldom a failure comes after the step was made).
 local function run_step(self, seed, number, outputs)
   local element = self.iterator._element
   local inputs, empty = element.tensors, self.exhausted and no_rows(self)
@@ -248,7 +248,7 @@ local function run_step(self, seed, number, outputs)
   local status = tonumber(C.flow_instance_run(context, instance, inputs, self.used, outputs))
   C.flow_element_clear(element)
   if status ~= 0 and C.flow_instance_committed(instance) ~= 0 then return status, C.flow_instance_global_rows(instance) end
-  if status ~= 0 or C.flow_instance_stop_wished(instance) ~= 0 then return status, 0 end
+  if status ~= 0 or C.flow_instance_stop_agreed(instance) ~= 0 then return status, 0 end
   return 0, C.flow_instance_global_rows(instance)
 end
 
@@ -347,7 +347,7 @@ local function loop(self, seed, number, count, watch, outputs, collect)
       return status, true
     end
     if rows == 0 then
-      self.ended = C.flow_instance_stop_wished(self.step.instance) == 0
+      self.ended = C.flow_instance_stop_agreed(self.step.instance) == 0
       return 0, true
     end
     return 0, note(1, rows)

@@ -143,7 +143,7 @@ end
 -- Who looks at the batches of a pass of training or testing. run: of training, told where it stands.
 local function watch_pass(model, pass, what, list, bar, count, stops, run)
   local function logs() return training.results(model) end
-  local function stop() return stops() and workers.wish_stop(model, pass.step or pass.feed.step) end
+  local function stop() return stops() and workers.request_stop(model, pass.step or pass.feed.step) end
   return executions.watch { model = model, what = what, list = list, bar = bar, count = count, stops = stops, stop = stop, run = run,
                             logs = logs, shown = logs }
 end

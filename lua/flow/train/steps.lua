@@ -307,7 +307,7 @@ function steps.get(model, kind, tensors, layout, capacity, own)
   end
   step.capacity = step.part * parts_of(placed, own)
   C.flow_instance_share_rows(step.instance, own and 0 or 1)
-  C.flow_instance_wish_stop(step.instance, 0)
+  C.flow_instance_request_stop(step.instance, 0)
   return step
 end
 

@@ -34,17 +34,17 @@ static convolution_arguments describe(const flow_call *call, const flow_operand 
   return a;
 }
 
-/* These kernels read weights, and write their gradients, as users see them: what a plan turned comes after the other memory of the call. */
-static int64_t turned_bytes(const flow_call *call, const convolution_arguments *a, int turned, int dtype)
+/* These kernels read weights, and write their gradients, as users see them: what a plan transposed comes after the call's other memory. */
+static int64_t transposed_bytes(const flow_call *call, const convolution_arguments *a, int transposed, int dtype)
 {
-  if (!(call->attributes->convolution.turned & turned)) return 0;
+  if (!(call->attributes->convolution.transposed & transposed)) return 0;
   return parts_of(a->weights * a->channels_out * flow_dtype_size(dtype), 256) * 256;
 }
 
 /* Weights {weights, channels out}; to: in the call's memory. */
-static flow_status turn_back(const flow_call *call, convolution_arguments *a, void *to)
+static flow_status transpose_back(const flow_call *call, convolution_arguments *a, void *to)
 {
-  if (!(call->attributes->convolution.turned & FLOW_TURNED_KERNEL)) return FLOW_OK;
+  if (!(call->attributes->convolution.transposed & FLOW_TRANSPOSED_KERNEL)) return FLOW_OK;
   const void *from = a->w;
   a->w = to;
   a->w_together = reads_in_fours(to, a->group_out | a->channels_out);
@@ -54,7 +54,7 @@ static flow_status turn_back(const flow_call *call, convolution_arguments *a, vo
 static size_t forward_shared_bytes(const flow_call *call)
 {
   convolution_arguments a = describe(call, &call->inputs[0], &call->inputs[1]);
-  return (size_t)turned_bytes(call, &a, FLOW_TURNED_KERNEL, a.w_dtype);
+  return (size_t)transposed_bytes(call, &a, FLOW_TRANSPOSED_KERNEL, a.w_dtype);
 }
 
 static int bytes_in_fours(const uint8_t *index, int64_t step) { return (uintptr_t)index % sizeof(four_bytes) == 0 && step % 4 == 0; }
@@ -73,7 +73,7 @@ static flow_status run_forward(const flow_call *call, int phase, int64_t begin, 
   a.to_together = reads_in_fours(a.to, a.group_out | a.channels_out);
   a.index_out = a.pooled ? call->outputs[1].data : NULL;
   a.index_together = bytes_in_fours(a.index_out, a.group_out | a.channels_out);
-  FLOW_TRY(turn_back(call, &a, call->shared));
+  FLOW_TRY(transpose_back(call, &a, call->shared));
   int64_t count = a.to || a.index_out ? call->inputs[0].shape[0] * a.result[0] * a.result[1] * a.groups * a.group_fours : 0;
   return flow_cuda_launch(call, flow_cuda_is_float32(call) ? CUDA_convolve_float32 : CUDA_convolve_other, count, &a, sizeof a);
 }
@@ -129,8 +129,8 @@ static int64_t partial_bytes(const flow_call *call, const convolution_arguments 
 static size_t gradient_shared_bytes(const flow_call *call)
 {
   convolution_arguments a = describe_gradient(call);
-  return (size_t)(spread_bytes(call, &a) + partial_bytes(call, &a) + turned_bytes(call, &a, FLOW_TURNED_KERNEL, a.w_dtype) +
-                  turned_bytes(call, &a, FLOW_TURNED_GRADIENT, a.dw_dtype));
+  return (size_t)(spread_bytes(call, &a) + partial_bytes(call, &a) + transposed_bytes(call, &a, FLOW_TRANSPOSED_KERNEL, a.w_dtype) +
+                  transposed_bytes(call, &a, FLOW_TRANSPOSED_GRADIENT, a.dw_dtype));
 }
 
 static flow_status run_gradient(const flow_call *call, int phase, int64_t begin, int64_t end)
@@ -142,10 +142,10 @@ static flow_status run_gradient(const flow_call *call, int phase, int64_t begin,
   a.spread_dtype = !is_spread(&a) ? a.g_dtype : float32 ? FLOW_FLOAT32 : FLOW_FLOAT64;
   a.spread_together = reads_in_fours(a.spread, a.group_out | a.channels_out);
   a.partial = (char *)call->shared + spread_bytes(call, &a);
-  char *w = (char *)a.partial + partial_bytes(call, &a), *turned_dw = a.dw;
-  if (a.to) FLOW_TRY(turn_back(call, &a, w));
-  int turns_dw = a.dw && (call->attributes->convolution.turned & FLOW_TURNED_GRADIENT);
-  if (turns_dw) a.dw = w + turned_bytes(call, &a, FLOW_TURNED_KERNEL, a.w_dtype);
+  char *w = (char *)a.partial + partial_bytes(call, &a), *transposed_dw = a.dw;
+  if (a.to) FLOW_TRY(transpose_back(call, &a, w));
+  int transposes_dw = a.dw && (call->attributes->convolution.transposed & FLOW_TRANSPOSED_GRADIENT);
+  if (transposes_dw) a.dw = w + transposed_bytes(call, &a, FLOW_TRANSPOSED_KERNEL, a.w_dtype);
   if (is_spread(&a) && (a.to || a.positions > 0))
     FLOW_TRY(flow_cuda_launch(call, float32 ? CUDA_convolution_spread_float32 : CUDA_convolution_spread_other, a.pixels * a.all_fours, &a,
                               sizeof a));
@@ -156,7 +156,7 @@ static flow_status run_gradient(const flow_call *call, int phase, int64_t begin,
                             a.slices * parts_of(a.positions, 4) * a.groups * a.group_fours, &a, sizeof a));
   FLOW_TRY(flow_cuda_launch(call, float32 ? CUDA_convolution_slices_float32 : CUDA_convolution_slices_other,
                             a.positions * a.channels_out, &a, sizeof a));
-  return turns_dw ? flow_cuda_transpose(call, a.dw, a.dw_dtype, turned_dw, a.dw_dtype, a.weights, a.channels_out) : FLOW_OK;
+  return transposes_dw ? flow_cuda_transpose(call, a.dw, a.dw_dtype, transposed_dw, a.dw_dtype, a.weights, a.channels_out) : FLOW_OK;
 }
 
 /* ---- gradient, stopped by the relu before -------------------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@
 
 #include "cuda/device/numbers.h"
 
-enum { CONVOLUTION_NO_WINNER = 255, PIXEL_RUN = 256 };     /* PIXEL_RUN: products that are added up before their sum is added to others */
+enum { CONVOLUTION_NO_ARGMAX = 255, PIXEL_RUN = 256 };     /* PIXEL_RUN: products that are added up before their sum is added to others */
 
 /* Sizes as in convolution_geometry.h; group_fours, in_fours: runs of four channels of a group. */
 typedef struct convolution_arguments {

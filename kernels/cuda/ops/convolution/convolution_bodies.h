@@ -33,29 +33,29 @@ BODY void NAME(convolve_pixel)(const convolution_arguments *a, const convolution
     value[k] = value[k] * (NUMBER)a->input_scale + (a->b && k < p->valid ? LOAD(a->b, a->b_dtype, channel + k) : 0);
 }
 
-/* y = pool(act(conv + b)) and the index of each window's winner: a NaN wins, the first of equals wins. */
+/* y = pool(act(conv + b)) and the index of each window's maximum: a NaN wins, the first of equals wins. */
 BODY void NAME(convolve)(int64_t i, const convolution_arguments *a)
 {
   convolution_place p = convolution_place_of(i, a->result, a->group_fours, a->groups, a->group_out);
   NUMBER best[4] = { 0, 0, 0, 0 }, value[4];
-  int winner[4] = { 0, 0, 0, 0 }, cells = (int)(a->pool[0] * a->pool[1]);
+  int argmax[4] = { 0, 0, 0, 0 }, cells = (int)(a->pool[0] * a->pool[1]);
   for (int cell = 0; cell < cells; cell++) {
     int64_t row = p.row * a->pool_stride[0] + cell / (int)a->pool[1], column = p.column * a->pool_stride[1] + cell % (int)a->pool[1];
     NAME(convolve_pixel)(a, &p, row, column, value);
     UNROLL for (int k = 0; k < 4; k++) {
       if (cell > 0 && (value[k] <= best[k] || IS_NAN(best[k]))) continue;
       best[k] = value[k];
-      winner[k] = cell;
+      argmax[k] = cell;
     }
   }
   UNROLL for (int k = 0; k < 4; k++) {
     if (!a->relu || !(best[k] <= 0)) continue;
     best[k] = 0;
-    winner[k] = CONVOLUTION_NO_WINNER;
+    argmax[k] = CONVOLUTION_NO_ARGMAX;
   }
   int64_t at = ((p.image * a->result[0] + p.row) * a->result[1] + p.column) * a->channels_out + p.group * a->group_out + p.channel;
   if (a->to) STORE_FOUR(a->to, a->to_dtype, at, p.valid, a->to_together, best);
-  if (a->index_out) store_four_bytes(a->index_out, at, p.valid, a->index_together, winner);
+  if (a->index_out) store_four_bytes(a->index_out, at, p.valid, a->index_together, argmax);
 }
 
 /* The gradient of four channels of a pixel of the convolution's own output. */
@@ -63,7 +63,7 @@ BODY void NAME(convolution_spread)(int64_t i, const convolution_arguments *a)
 {
   convolution_place p = convolution_place_of(i, a->out, a->all_fours, 1, a->channels_out);
   NUMBER sum[4] = { 0, 0, 0, 0 }, g[4], y[4];
-  int winner[4];
+  int argmax[4];
   int64_t at = ((p.image * a->out[0] + p.row) * a->out[1] + p.column) * a->channels_out + p.channel, rest;
   if (!a->pooled) {
     LOAD_FOUR(a->g, a->g_dtype, at, p.valid, a->g_together, g);
@@ -78,9 +78,9 @@ BODY void NAME(convolution_spread)(int64_t i, const convolution_arguments *a)
       for (int64_t column = left; column < right; column++) {
         int64_t from = ((p.image * a->result[0] + row) * a->result[1] + column) * a->channels_out + p.channel;
         int mine = (int)((p.row - row * a->pool_stride[0]) * a->pool[1] + p.column - column * a->pool_stride[1]);
-        load_four_bytes(a->index, from, p.valid, a->index_together, winner);
+        load_four_bytes(a->index, from, p.valid, a->index_together, argmax);
         LOAD_FOUR(a->g, a->g_dtype, from, p.valid, a->g_together, g);
-        UNROLL for (int k = 0; k < 4; k++) sum[k] += winner[k] == mine ? g[k] : 0;
+        UNROLL for (int k = 0; k < 4; k++) sum[k] += argmax[k] == mine ? g[k] : 0;
       }
     }
   }

@@ -1,4 +1,4 @@
-/* filters.c: the op turn_filters. */
+/* filters.c: the op transpose_filters. */
 #include "cuda/ops/convolution/filters.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ static flow_status launch(const flow_call *call, transpose_matrices_arguments *a
 
 static int64_t add(transpose_matrices_arguments *a, int64_t tiles, const void *from, void *to, int64_t rows, int64_t columns)
 {
-  a->matrix[a->matrices++] = (turned_matrix){ .from = from, .to = to, .first_tile = tiles, .rows = rows, .columns = columns };
+  a->matrix[a->matrices++] = (transposed_matrix){ .from = from, .to = to, .first_tile = tiles, .rows = rows, .columns = columns };
   return tiles + tiles_of(rows, columns);
 }
 
@@ -40,16 +40,16 @@ static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t 
   transpose_matrices_arguments a;
   int64_t tiles = 0;
   memset(&a, 0, sizeof a);
-  a.to_dtype = call->attributes->turn.dtype;
+  a.to_dtype = call->attributes->transpose_filters.dtype;
   for (int i = 0; i < call->output_count; i++) {
     const flow_operand *x = &call->inputs[i];
     int64_t size = flow_shape_size(x->rank, x->shape);
     if (!call->outputs[i].data || size == 0) continue;
     if (a.matrices == MOST_MATRICES || x->dtype != a.from_dtype) FLOW_TRY(launch(call, &a, &tiles));
     a.from_dtype = x->dtype;
-    int64_t rows = call->attributes->turn.back ? x->shape[0] : size / x->shape[3];
+    int64_t rows = call->attributes->transpose_filters.back ? x->shape[0] : size / x->shape[3];
     tiles = add(&a, tiles, x->data, call->outputs[i].data, rows, size / rows);
   }
   return launch(call, &a, &tiles);
 }
-const flow_kernel flow_cuda_turn_filters_kernels[] = { { .variant = "tiles", .supports = supports, .run = run }, { 0 } };
+const flow_kernel flow_cuda_transpose_filters_kernels[] = { { .variant = "tiles", .supports = supports, .run = run }, { 0 } };

@@ -8,8 +8,8 @@
 enum { MOST_MATRICES = 256, TILE_SIDE = 32, TILE_LINES = BLOCK_THREADS / TILE_SIDE, TILE_PITCH = TILE_SIDE + 1 };
 
 /* Matrix k, {rows, columns}, has the tiles [first_tile, the next one's first_tile) of all, row by row. */
-typedef struct turned_matrix { const void *from; void *to; int64_t first_tile, rows, columns; } turned_matrix;
-typedef struct transpose_matrices_arguments { turned_matrix matrix[MOST_MATRICES]; int32_t matrices, from_dtype, to_dtype, unused; }
+typedef struct transposed_matrix { const void *from; void *to; int64_t first_tile, rows, columns; } transposed_matrix;
+typedef struct transpose_matrices_arguments { transposed_matrix matrix[MOST_MATRICES]; int32_t matrices, from_dtype, to_dtype, unused; }
   transpose_matrices_arguments;
 
 /* Of float32 or 16-bit floats. */
@@ -22,7 +22,7 @@ BODY void transpose_matrices(int phase, int thread, int64_t block, void *shared,
     if (a->matrix[middle].first_tile <= block) low = middle;
     else high = middle;
   }
-  const turned_matrix *m = &a->matrix[low];
+  const transposed_matrix *m = &a->matrix[low];
   int64_t column, row = TILE_SIDE * split(block - m->first_tile, (m->columns + TILE_SIDE - 1) / TILE_SIDE, &column);
   column *= TILE_SIDE;
   for (int k = line; k < TILE_SIDE; k += TILE_LINES) {

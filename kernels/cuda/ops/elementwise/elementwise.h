@@ -78,7 +78,7 @@ typedef struct packed_floats_arguments {
   int32_t     x_dtype[2], repeat[2], y_dtype, op, operands, vectors;
 } packed_floats_arguments;
 
-typedef struct __attribute__((aligned(16))) eight_halves { uint16_t v[8]; } eight_halves;
+typedef struct __attribute__((aligned(16))) eight_half_floats { uint16_t v[8]; } eight_half_floats;
 
 BODY void packed_floats_load(const packed_floats_arguments *p, int k, int64_t first, int together, float v[8])
 {
@@ -92,8 +92,8 @@ BODY void packed_floats_load(const packed_floats_arguments *p, int k, int64_t fi
     UNROLL for (int j = 0; j < 4; j++) v[j] = low.v[j];
     UNROLL for (int j = 0; j < 4; j++) v[j + 4] = high.v[j];
   } else {
-    eight_halves halves = *(const eight_halves *)((const uint16_t *)x + first);
-    UNROLL for (int j = 0; j < 8; j++) v[j] = dtype == FLOW_BFLOAT16 ? bfloat16_to_float(halves.v[j]) : half_to_float(halves.v[j]);
+    eight_half_floats half_floats = *(const eight_half_floats *)((const uint16_t *)x + first);
+    UNROLL for (int j = 0; j < 8; j++) v[j] = dtype == FLOW_BFLOAT16 ? bfloat16_to_float(half_floats.v[j]) : half_to_float(half_floats.v[j]);
   }
 }
 
@@ -109,9 +109,9 @@ BODY void packed_floats_store(const packed_floats_arguments *p, int64_t first, i
     *(four_floats *)((float *)p->y + first) = low;
     *(four_floats *)((float *)p->y + first + 4) = high;
   } else {
-    eight_halves halves;
-    UNROLL for (int j = 0; j < 8; j++) halves.v[j] = p->y_dtype == FLOW_BFLOAT16 ? float_to_bfloat16(v[j]) : float_to_half(v[j]);
-    *(eight_halves *)((uint16_t *)p->y + first) = halves;
+    eight_half_floats half_floats;
+    UNROLL for (int j = 0; j < 8; j++) half_floats.v[j] = p->y_dtype == FLOW_BFLOAT16 ? float_to_bfloat16(v[j]) : float_to_half(v[j]);
+    *(eight_half_floats *)((uint16_t *)p->y + first) = half_floats;
   }
 }
 

@@ -7,29 +7,30 @@
 #include "tensor/tensor.h"
 
 /* Below, tiles would stay empty for the most part. */
-enum { TURN_LEAST = 8, JOIN_LARGE = 256 * 1024 };
+enum { TRANSPOSE_LEAST = 8, JOIN_LARGE = 256 * 1024 };
 
 static view whole_view(const flow_operand *x) { return flow_cuda_view(x, x->rank, x->shape); }
 
-static int64_t tiles(int64_t n) { return (n + TURN_TILE - 1) / TURN_TILE; }
+static int64_t tiles(int64_t n) { return (n + TRANSPOSE_TILE - 1) / TRANSPOSE_TILE; }
 
 /* A transposition: `to` packed, and in `from` the axis before the last is. */
-static int turned(const view *from, const view *to)
+static int transposed(const view *from, const view *to)
 {
   int row = from->rank - 2;
-  return flow_cuda_view_is(to, 1) && (from->rank == 2 || from->rank == 3) && from->stride[row] == 1 && from->size[row] >= TURN_LEAST &&
-         from->size[row + 1] >= TURN_LEAST && from->stride[row + 1] != 0 && tiles(from->size[row]) < INT32_MAX &&
+  return flow_cuda_view_is(to, 1) && (from->rank == 2 || from->rank == 3) && from->stride[row] == 1 && from->size[row] >= TRANSPOSE_LEAST &&
+         from->size[row + 1] >= TRANSPOSE_LEAST && from->stride[row + 1] != 0 && tiles(from->size[row]) < INT32_MAX &&
          tiles(from->size[row + 1]) < INT32_MAX;
 }
 
-static flow_status turn_matrices(const flow_call *call, const view *from, const view *to, int size)
+static flow_status transpose_each(const flow_call *call, const view *from, const view *to, int size)
 {
   int row = from->rank - 2;
   int64_t rows = from->size[row], columns = from->size[row + 1], outer = row > 0 ? from->size[0] : 1;
-  turn_tiles_arguments a = { .from = from->data, .to = to->data, .rows = rows, .columns = columns, .from_column = from->stride[row + 1],
-                       .to_row = columns, .from_outer = row > 0 ? from->stride[0] : 0, .to_outer = rows * columns, .size = size,
-                       .row_tiles = (int32_t)tiles(rows), .column_tiles = (int32_t)tiles(columns) };
-  return flow_cuda_launch(call, CUDA_turn_tiles, outer * a.row_tiles * a.column_tiles, &a, sizeof a);
+  transpose_tiles_arguments a = { .from = from->data, .to = to->data, .rows = rows, .columns = columns,
+                                  .from_column = from->stride[row + 1], .to_row = columns,
+                                  .from_outer = row > 0 ? from->stride[0] : 0, .to_outer = rows * columns, .size = size,
+                                  .row_tiles = (int32_t)tiles(rows), .column_tiles = (int32_t)tiles(columns) };
+  return flow_cuda_launch(call, CUDA_transpose_tiles, outer * a.row_tiles * a.column_tiles, &a, sizeof a);
 }
 
 flow_status flow_cuda_move(const flow_call *call, view from, view to, int64_t count)
@@ -38,7 +39,7 @@ flow_status flow_cuda_move(const flow_call *call, view from, view to, int64_t co
   if (count == 0 || from.data == to.data) return FLOW_OK;
   if (flow_cuda_view_is(&from, 1) && flow_cuda_view_is(&to, 1))
     return flow_cuda_copy(call, to.data, from.data, (size_t)count * (size_t)size);
-  if (turned(&from, &to)) return turn_matrices(call, &from, &to, size);
+  if (transposed(&from, &to)) return transpose_each(call, &from, &to, size);
   move_strided_arguments a = { .from = from, .to = to, .size = size };
   return flow_cuda_launch(call, CUDA_move_strided, count, &a, sizeof a);
 }

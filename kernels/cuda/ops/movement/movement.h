@@ -1,6 +1,6 @@
 /* movement.h: kernels that move elements and never compute with them.
  *   move_strided     between two views of one element size
- *   turn_tiles       a transposition through a tile of the block's memory, so that both sides are read and written in lines
+ *   transpose_tiles       a transposition through a tile of the block's memory, so that both sides are read and written in lines
  *   join_arrays      many small arrays one after the other
  *   spread_slice     slice_gradient: each element of the output finds the one that fell on it, or is 0 */
 #ifndef FLOW_CUDA_OPS_MOVEMENT_H
@@ -17,33 +17,33 @@ BODY void move_strided(int64_t i, const move_strided_arguments *p)
 
 /* ---- transpositions --------------------------------------------------------------------------------------------------------- */
 
-enum { TURN_TILE = 32, TURN_ROWS = BLOCK_THREADS / TURN_TILE };
+enum { TRANSPOSE_TILE = 32, TRANSPOSE_ROWS = BLOCK_THREADS / TRANSPOSE_TILE };
 
 /* Matrices {outer, rows, columns}: element (r, c) of `to` is element (c, r) of `from`, whose lines run along r. Steps in elements. */
-typedef struct turn_tiles_arguments {
+typedef struct transpose_tiles_arguments {
   const void *from;
   void       *to;
   int64_t     rows, columns, from_column, to_row, from_outer, to_outer;
   int32_t     size, row_tiles, column_tiles, unused;
-} turn_tiles_arguments;
+} transpose_tiles_arguments;
 
-/* Columns of a tile are turned by their row, so that neither its lines nor its columns meet in one bank of the block's memory. */
-BODY int turn_place(int row, int column) { return row * TURN_TILE + ((column + row) & (TURN_TILE - 1)); }
+/* Columns of a tile are transposed by their row, so that neither its lines nor its columns meet in one bank of the block's memory. */
+BODY int transpose_place(int row, int column) { return row * TRANSPOSE_TILE + ((column + row) & (TRANSPOSE_TILE - 1)); }
 
-BODY void turn_tiles(int phase, int thread, int64_t block, void *shared, const turn_tiles_arguments *p)
+BODY void transpose_tiles(int phase, int thread, int64_t block, void *shared, const transpose_tiles_arguments *p)
 {
   int64_t tiles = (int64_t)p->row_tiles * p->column_tiles, outer = block / tiles, tile = block - outer * tiles;
-  int64_t first_row = tile / p->column_tiles * TURN_TILE, first_column = tile % p->column_tiles * TURN_TILE;
-  int x = thread % TURN_TILE;
-  for (int y = thread / TURN_TILE; y < TURN_TILE; y += TURN_ROWS) {
+  int64_t first_row = tile / p->column_tiles * TRANSPOSE_TILE, first_column = tile % p->column_tiles * TRANSPOSE_TILE;
+  int x = thread % TRANSPOSE_TILE;
+  for (int y = thread / TRANSPOSE_TILE; y < TRANSPOSE_TILE; y += TRANSPOSE_ROWS) {
     if (phase == 0) {          /* y: column of `to`, x: its row */
       int64_t row = first_row + x, column = first_column + y;
       if (row < p->rows && column < p->columns)
-        move_element(p->size, p->from, outer * p->from_outer + column * p->from_column + row, shared, turn_place(x, y));
+        move_element(p->size, p->from, outer * p->from_outer + column * p->from_column + row, shared, transpose_place(x, y));
     } else {
       int64_t row = first_row + y, column = first_column + x;
       if (row < p->rows && column < p->columns)
-        move_element(p->size, shared, turn_place(y, x), p->to, outer * p->to_outer + row * p->to_row + column);
+        move_element(p->size, shared, transpose_place(y, x), p->to, outer * p->to_outer + row * p->to_row + column);
     }
   }
 }
@@ -107,6 +107,6 @@ BODY void spread_slice(int64_t i, const spread_slice_arguments *p)
   else clear_element(p->size, p->y, i);
 }
 
-#define MOVEMENT_KERNELS(ELEMENT, BLOCK) ELEMENT(move_strided) BLOCK(turn_tiles, 2) ELEMENT(join_arrays) ELEMENT(spread_slice)
+#define MOVEMENT_KERNELS(ELEMENT, BLOCK) ELEMENT(move_strided) BLOCK(transpose_tiles, 2) ELEMENT(join_arrays) ELEMENT(spread_slice)
 
 #endif

@@ -30,10 +30,10 @@ typedef struct batch_norm_arguments {
   int          gradient, relu, lanes, together;
   int          g_dtype, x_dtype, addend_dtype, gamma_dtype, beta_dtype, mean_dtype, variance_dtype, y_dtype, dgamma_dtype;
 } batch_norm_arguments;
-typedef batch_norm_arguments batch_norm_sums_float32_arguments, batch_norm_sums_halves_arguments, batch_norm_sums_other_arguments;
-typedef batch_norm_arguments batch_norm_combine_float32_arguments, batch_norm_combine_halves_arguments;
+typedef batch_norm_arguments batch_norm_sums_float32_arguments, batch_norm_sums_half_floats_arguments, batch_norm_sums_other_arguments;
+typedef batch_norm_arguments batch_norm_combine_float32_arguments, batch_norm_combine_half_floats_arguments;
 typedef batch_norm_arguments batch_norm_combine_other_arguments;
-typedef batch_norm_arguments batch_norm_apply_float32_arguments, batch_norm_apply_halves_arguments, batch_norm_apply_other_arguments;
+typedef batch_norm_arguments batch_norm_apply_float32_arguments, batch_norm_apply_half_floats_arguments, batch_norm_apply_other_arguments;
 
 BODY channel_sum combine_channel(channel_sum a, channel_sum b, int gradient)
 {
@@ -57,8 +57,8 @@ BODY channel_sum combine_channel(channel_sum a, channel_sum b, int gradient)
 #undef BODIES
 
 #define BATCH_NORM_KERNELS(ELEMENT, BLOCK)                                                                                        \
-  BLOCK(batch_norm_sums_float32, 3) BLOCK(batch_norm_sums_halves, 3) BLOCK(batch_norm_sums_other, 3)                              \
-  BLOCK(batch_norm_combine_float32, 3) BLOCK(batch_norm_combine_halves, 3) BLOCK(batch_norm_combine_other, 3)                     \
-  ELEMENT(batch_norm_apply_float32) ELEMENT(batch_norm_apply_halves) ELEMENT(batch_norm_apply_other)
+  BLOCK(batch_norm_sums_float32, 3) BLOCK(batch_norm_sums_half_floats, 3) BLOCK(batch_norm_sums_other, 3)                              \
+  BLOCK(batch_norm_combine_float32, 3) BLOCK(batch_norm_combine_half_floats, 3) BLOCK(batch_norm_combine_other, 3)                     \
+  ELEMENT(batch_norm_apply_float32) ELEMENT(batch_norm_apply_half_floats) ELEMENT(batch_norm_apply_other)
 
 #endif

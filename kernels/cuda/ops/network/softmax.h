@@ -18,8 +18,8 @@ typedef struct softmax_arguments {
   int64_t     lines, n, inner;
   int         team, kind, x_dtype, y_dtype, out_dtype;
 } softmax_arguments;
-typedef softmax_arguments softmax_rows_float32_arguments, softmax_rows_halves_arguments, softmax_rows_other_arguments;
-typedef softmax_arguments softmax_lines_float32_arguments, softmax_lines_halves_arguments, softmax_lines_other_arguments;
+typedef softmax_arguments softmax_rows_float32_arguments, softmax_rows_half_floats_arguments, softmax_rows_other_arguments;
+typedef softmax_arguments softmax_lines_float32_arguments, softmax_lines_half_floats_arguments, softmax_lines_other_arguments;
 
 /* g NULL: the loss. */
 typedef struct cross_entropy_arguments {
@@ -30,7 +30,7 @@ typedef struct cross_entropy_arguments {
   int64_t     lines, classes, row_lines;    /* row_lines: of a row of the batch */
   int         team, op, z_dtype, label_dtype, g_dtype, out_dtype;
 } cross_entropy_arguments;
-typedef cross_entropy_arguments cross_entropy_float32_arguments, cross_entropy_halves_arguments, cross_entropy_other_arguments;
+typedef cross_entropy_arguments cross_entropy_float32_arguments, cross_entropy_half_floats_arguments, cross_entropy_other_arguments;
 
 /* Results of up to 256 threads are combined in two steps: TEAM_FEW threads take every TEAM_FEW-th one, then each takes those few. */
 enum { TEAM_FEW = 16 };
@@ -44,8 +44,8 @@ enum { SUM_OF_NUMBERS = 8 };
 #undef BODIES
 
 #define SOFTMAX_KERNELS(ELEMENT, BLOCK)                                                                       \
-  BLOCK(softmax_rows_float32, 3) BLOCK(softmax_rows_halves, 3) BLOCK(softmax_rows_other, 3)                   \
-  BLOCK(cross_entropy_float32, 3) BLOCK(cross_entropy_halves, 3) BLOCK(cross_entropy_other, 3)                \
-  ELEMENT(softmax_lines_float32) ELEMENT(softmax_lines_halves) ELEMENT(softmax_lines_other)
+  BLOCK(softmax_rows_float32, 3) BLOCK(softmax_rows_half_floats, 3) BLOCK(softmax_rows_other, 3)                   \
+  BLOCK(cross_entropy_float32, 3) BLOCK(cross_entropy_half_floats, 3) BLOCK(cross_entropy_other, 3)                \
+  ELEMENT(softmax_lines_float32) ELEMENT(softmax_lines_half_floats) ELEMENT(softmax_lines_other)
 
 #endif

@@ -41,7 +41,7 @@ typedef struct optimizer_arguments {
 } optimizer_arguments;
 
 #define UPDATE_ARGUMENTS(E, name) \
-  typedef optimizer_arguments name##_update_float32_arguments, name##_update_halves_arguments, name##_update_other_arguments;
+  typedef optimizer_arguments name##_update_float32_arguments, name##_update_half_floats_arguments, name##_update_other_arguments;
 FLOW_UPDATES(UPDATE_ARGUMENTS, )
 #undef UPDATE_ARGUMENTS
 
@@ -57,7 +57,7 @@ BODY int is_let_through(const optimizer_arguments *a)
 #include "cuda/device/for_other.h"
 #undef BODIES
 
-#define UPDATE_KERNELS(BLOCK, name) BLOCK(name##_update_float32, 2) BLOCK(name##_update_halves, 2) BLOCK(name##_update_other, 2)
+#define UPDATE_KERNELS(BLOCK, name) BLOCK(name##_update_float32, 2) BLOCK(name##_update_half_floats, 2) BLOCK(name##_update_other, 2)
 #define OPTIMIZER_KERNELS(ELEMENT, BLOCK) FLOW_UPDATES(UPDATE_KERNELS, BLOCK)
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "cuda/device/numbers.h"
 
-enum { POOL_NO_WINNER = 255 };        /* index of a window that passes no gradient on */
+enum { POOL_NO_ARGMAX = 255 };        /* index of a window that passes no gradient on */
 
 /* large: the side before pooling, x or dx; small: y or g. */
 typedef struct pooling_arguments {
@@ -16,10 +16,10 @@ typedef struct pooling_arguments {
   int64_t        large[2], small[2], size[2], stride[2], before[2], channels, fours, lowest;   /* lowest: of an integer dtype */
   int            from_dtype, to_dtype, together, index_together;
 } pooling_arguments;
-typedef pooling_arguments max_pool_float32_arguments, max_pool_halves_arguments, max_pool_other_arguments, max_pool_integers_arguments;
-typedef pooling_arguments max_pool_gradient_float32_arguments, max_pool_gradient_halves_arguments, max_pool_gradient_other_arguments;
-typedef pooling_arguments average_pool_float32_arguments, average_pool_halves_arguments, average_pool_other_arguments;
-typedef pooling_arguments average_pool_gradient_float32_arguments, average_pool_gradient_halves_arguments;
+typedef pooling_arguments max_pool_float32_arguments, max_pool_half_floats_arguments, max_pool_other_arguments, max_pool_integers_arguments;
+typedef pooling_arguments max_pool_gradient_float32_arguments, max_pool_gradient_half_floats_arguments, max_pool_gradient_other_arguments;
+typedef pooling_arguments average_pool_float32_arguments, average_pool_half_floats_arguments, average_pool_other_arguments;
+typedef pooling_arguments average_pool_gradient_float32_arguments, average_pool_gradient_half_floats_arguments;
 typedef pooling_arguments average_pool_gradient_other_arguments;
 
 /* Four channels of a pixel: where they are, and how many there are. */
@@ -66,9 +66,9 @@ BODY void pool_windows_over(const pooling_arguments *a, int axis, int64_t at, in
 #undef BODIES
 
 #define POOLING_KERNELS(ELEMENT, BLOCK)                                                                                       \
-  ELEMENT(max_pool_float32) ELEMENT(max_pool_halves) ELEMENT(max_pool_other) ELEMENT(max_pool_integers)                       \
-  ELEMENT(max_pool_gradient_float32) ELEMENT(max_pool_gradient_halves) ELEMENT(max_pool_gradient_other)                       \
-  ELEMENT(average_pool_float32) ELEMENT(average_pool_halves) ELEMENT(average_pool_other)                                      \
-  ELEMENT(average_pool_gradient_float32) ELEMENT(average_pool_gradient_halves) ELEMENT(average_pool_gradient_other)
+  ELEMENT(max_pool_float32) ELEMENT(max_pool_half_floats) ELEMENT(max_pool_other) ELEMENT(max_pool_integers)                       \
+  ELEMENT(max_pool_gradient_float32) ELEMENT(max_pool_gradient_half_floats) ELEMENT(max_pool_gradient_other)                       \
+  ELEMENT(average_pool_float32) ELEMENT(average_pool_half_floats) ELEMENT(average_pool_other)                                      \
+  ELEMENT(average_pool_gradient_float32) ELEMENT(average_pool_gradient_half_floats) ELEMENT(average_pool_gradient_other)
 
 #endif

@@ -1,12 +1,12 @@
--- halves_spec.lua: what a step under mixed_bfloat16 does on a device: activations and their gradients have 16 bits in memory, and no op
--- runs between casts. On an emulated GPU (spec/cuda/emulation/emulation.h).
+-- half_floats_spec.lua: what a step under mixed_bfloat16 does on a device: activations and their gradients have 16 bits in memory, and no
+-- op runs between casts. On an emulated GPU (spec/cuda/emulation/emulation.h).
 local emulated = require "spec.support.emulated"
 local flow = require "flow"
 local nets = require "spec.support.golden_nets"
 local steps = require "flow.train.steps"
 
 if emulated.missing() then
-  pending("halves: " .. emulated.missing())
+  pending("16-bit floats: " .. emulated.missing())
   return
 end
 
@@ -56,7 +56,7 @@ local function wide_results(list, classes)
 end
 
 -- What ops `cast`, of one tensor each, give in 16 bits.
-local function cast_to_halves(list)
+local function cast_to_half_floats(list)
   local found = {}
   for _, cast in ipairs(of(list, "cast")) do
     if cast.outputs[1]:match("^b?float16") then found[#found + 1] = cast.outputs[1] end
@@ -71,7 +71,7 @@ describe("a step in 16 bits on a GPU", function()
     local function make() return nets.mnist(12) end
     local list = entries("mixed_bfloat16", make, "float32", true)
     assert.equal(0, wide_results(list, 10))
-    assert.same({ "bfloat16{None, 12, 12}" }, cast_to_halves(list))
+    assert.same({ "bfloat16{None, 12, 12}" }, cast_to_half_floats(list))
     local weights = of(list, "casts")
     assert.equal(1, #weights)
     assert.equal(variables(make), #weights[1].outputs)
@@ -95,8 +95,8 @@ describe("a step in 16 bits on a GPU", function()
     assert.equal(0, wide_results(list, 5))
     assert.equal("uint8{None, 16, 16, 3}", of(list, "convolution")[1].inputs[1])
     assert.same({ "bfloat16{None, 8, 8, 16}", "uint8{None, 8, 8, 16}" }, of(list, "convolution")[1].outputs)
-    assert.same({}, cast_to_halves(list))
-    local turned = of(list, "turn_filters")          -- the kernels of the second and third convolution; then their gradients
+    assert.same({}, cast_to_half_floats(list))
+    local turned = of(list, "transpose_filters")          -- the kernels of the second and third convolution; then their gradients
     assert.equal(2, #turned)
     assert.same({ "bfloat16{32, 3, 3, 16}", "bfloat16{64, 3, 3, 32}" }, turned[1].outputs)
     assert.same({ "{3, 3, 16, 32}", "{3, 3, 32, 64}" }, turned[2].outputs)
@@ -124,7 +124,7 @@ describe("a step in 16 bits on a GPU", function()
 
   it("casts nothing in float32", function()
     local list = entries("float32", function() return nets.mnist(12) end)
-    assert.same({}, cast_to_halves(list))
+    assert.same({}, cast_to_half_floats(list))
     assert.same({}, of(list, "casts"))
   end)
 end)

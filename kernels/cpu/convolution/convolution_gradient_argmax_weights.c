@@ -1,18 +1,18 @@
-/* convolution_gradient_winners_weights.c: dw and db from the winners of max pooling.
+/* convolution_gradient_argmax_weights.c: dw and db from the maxima of max pooling.
  *
- * For a vector of output channels the gradients and the winners' places in x are transposed, so that a channel's pixels
+ * For a vector of output channels the gradients and the maxima's places in x are transposed, so that a channel's pixels
  * are neighbours, and the live ones are moved together: a list for every channel. Then for every channel tiles of its sums
  * are in registers, and for every entry of its list a kernel row of x, which is one run of floats, is multiplied with the
  * gradient. Sums run over the windows in order. */
-#include "cpu/convolution/convolution_gradient_winners.h"
+#include "cpu/convolution/convolution_gradient_argmax.h"
 #include "cpu/matrix_product/transpose.h"
 
 /* Sums of a tile: `TILE_ROWS` kernel rows at most, as many vectors as leave registers for the gradient and one of x. */
 enum { TILE_SUMS = REGISTERS == 32 ? 27 : 12, TILE_ROWS = 3, TILE_VECTORS = 9 };
 
-/* The lists of channels `channel` .. + VL - 1: their gradients in gradients[lane], offsets of the winners' first taps in
+/* The lists of channels `channel` .. + VL - 1: their gradients in gradients[lane], offsets of the maxima's first taps in
  * x in offsets[lane], both l->list apart. counts[lane] entries; up to VL more are written. */
-static void make_lists(const flow_winners_layout *l, const flow_winners_rows *rows, int64_t channel, float *gradients,
+static void make_lists(const flow_argmax_layout *l, const flow_argmax_rows *rows, int64_t channel, float *gradients,
                        int32_t *offsets, int64_t *counts, float *db)
 {
   const flow_geometry *s = &l->s;
@@ -30,21 +30,21 @@ static void make_lists(const flow_winners_layout *l, const flow_winners_rows *ro
     const uint8_t *index = rows->index + row * l->index_pixels * l->index_channels + channel;
     int32_t place = (int32_t)(row * l->step[0] * l->x_row);
     for (int64_t p = 0; p < l->index_pixels; p += VL, place += (int32_t)(VL * l->step[1] * s->channels_in)) {
-      vf gradient[VL], winner[VL];
+      vf gradient[VL], argmax[VL];
       FLOW_UNROLL(16)
       for (int i = 0; i < VL; i++, index += l->index_channels) {
         vi k = vi_load_bytes(index);
         gradient[i] = vf_load(g);
-        winner[i] = (vf)k;
-        sum += (vf)((vi)gradient[i] & (k != NO_WINNER));
+        argmax[i] = (vf)k;
+        sum += (vf)((vi)gradient[i] & (k != NO_ARGMAX));
         g = g < last ? g + l->channels : last;
       }
       vf_transpose(gradient);
-      vf_transpose(winner);
+      vf_transpose(argmax);
       FLOW_UNROLL(16)
       for (int i = 0; i < VL; i++) {
-        vi k = (vi)winner[i], at = between + place + k * pixel + (k * reciprocal >> 16) * turn;
-        uint32_t live = vi_differs(k, NO_WINNER);
+        vi k = (vi)argmax[i], at = between + place + k * pixel + (k * reciprocal >> 16) * turn;
+        uint32_t live = vi_differs(k, NO_ARGMAX);
         int64_t to = i * l->list + counts[i];
         vf_store(gradients + to, vf_compress(gradient[i], live));
         vf_store((float *)offsets + to, vf_compress((vf)at, live));
@@ -107,7 +107,7 @@ static void add_tile(int64_t rows, int64_t vectors, const float *x, int64_t x_ro
 }
 
 /* All sums of one channel; wide[rows]: vectors of a tile of this many rows. */
-static void add_channel(const flow_winners_layout *l, const int64_t *wide, const float *x, const float *gradients,
+static void add_channel(const flow_argmax_layout *l, const int64_t *wide, const float *x, const float *gradients,
                         const int32_t *offsets, int64_t count, float *sums)
 {
   int64_t vectors = l->run / VL;
@@ -119,7 +119,7 @@ static void add_channel(const flow_winners_layout *l, const int64_t *wide, const
   }
 }
 
-void flow_winners_weights(const flow_winners_layout *l, const flow_winners_rows *rows, const float *x, float *sums, float *db,
+void flow_argmax_weights(const flow_argmax_layout *l, const flow_argmax_rows *rows, const float *x, float *sums, float *db,
                           float *lists)
 {
   int32_t *offsets = (int32_t *)(lists + VL * l->list);

@@ -1,5 +1,5 @@
-/* test_places.c: functions that write into the memory of the batch: the values are those of copies, whatever fails, is dropped or is
- * left out on the way, and places fit again afterwards. */
+/* test_batch_slots.c: functions that write into the memory of the batch: the values are those of copies, whatever fails, is dropped or is
+ * left out on the way, and slots fit again afterwards. */
 #include "datasets.h"
 
 #include <stdatomic.h>
@@ -54,9 +54,9 @@ static flow_status rows_apply(const flow_function *function, void *worker, const
   return FLOW_OK;
 }
 
-static const flow_function_class keeping = { .name = "rows", .function_bytes = sizeof(rows), .worker_bytes = 8, .places = 1,
+static const flow_function_class keeping = { .name = "rows", .function_bytes = sizeof(rows), .worker_bytes = 8, .fills_slots = 1,
                                              .spec = rows_spec, .apply = rows_apply };
-static const flow_function_class dropping = { .name = "dropping rows", .function_bytes = sizeof(rows), .worker_bytes = 8, .places = 1,
+static const flow_function_class dropping = { .name = "dropping rows", .function_bytes = sizeof(rows), .worker_bytes = 8, .fills_slots = 1,
                                               .drops = 1, .spec = rows_spec, .apply = rows_apply };
 
 static flow_dataset *rows_of(flow_dataset *input, int calls, int in_order, rows parameters)
@@ -119,7 +119,7 @@ static void rows_are_written_where_they_stay(void **state)
   }
 }
 
-static void places_are_offers(void **state)
+static void slots_are_offers(void **state)
 {
   (void)state;
   offered = 0;
@@ -204,7 +204,7 @@ static void restored_positions_fit(void **state)
   }
 }
 
-/* Without memory for places there are none: an error of the batch, or all rows. Nothing is lost. */
+/* Without memory for slots there are none: an error of the batch, or all rows. Nothing is lost. */
 static void failing_allocations_leave_nothing(void **state)
 {
   (void)state;
@@ -229,7 +229,7 @@ static void failing_allocations_leave_nothing(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(rows_are_written_where_they_stay), cmocka_unit_test(places_are_offers), cmocka_unit_test(dropped_rows_are_closed_up),
+    cmocka_unit_test(rows_are_written_where_they_stay), cmocka_unit_test(slots_are_offers), cmocka_unit_test(dropped_rows_are_closed_up),
     cmocka_unit_test(failures_lose_their_batch_only), cmocka_unit_test(a_pass_may_end_anywhere), cmocka_unit_test(restored_positions_fit),
     cmocka_unit_test(failing_allocations_leave_nothing),
   };

@@ -1,17 +1,17 @@
-/* convolution_gradient_winners_few.c: dw and db of a first layer, whose few input channels would leave most lanes of a list's
- * products empty. Lanes are output channels here: for every tap each lane picks the x under its own winner from two rows in
+/* convolution_gradient_argmax_few.c: dw and db of a first layer, whose few input channels would leave most lanes of a list's
+ * products empty. Lanes are output channels here: for every tap each lane picks the x under its own maximum from two rows in
  * registers. One permutation and one product stand for as many products as a window has pixels. Only AVX-512 permutes two
  * registers by one index, and as fast as it multiplies. */
-#include "cpu/convolution/convolution_gradient_winners.h"
+#include "cpu/convolution/convolution_gradient_argmax.h"
 
 #if defined(FLOW_ISA_AVX512) && defined(__AVX512F__)
 
 enum { ROWS = 3, MOST = 9 };            /* kernel rows; floats of each that a pass takes: 27 sums */
 
-/* Floats of a row that the winners of a window spread over. */
+/* Floats of a row that the maxima of a window spread over. */
 static int64_t window_floats(const flow_geometry *s) { return (s->pool[1] - 1) * s->stride[1] * s->channels_in; }
 
-int flow_winners_few_fit(const flow_geometry *s)
+int flow_argmax_few_fit(const flow_geometry *s)
 {
   int64_t lanes = (s->channels_out + VL - 1) / VL * VL;
   return s->kernel[0] == ROWS && s->pool[0] == 2 && s->stride[0] == 1 && s->channels_in <= 4 && window_floats(s) + MOST <= VL
@@ -20,7 +20,7 @@ int flow_winners_few_fit(const flow_geometry *s)
 
 /* dw for kernel positions `first` .. + width - 1 of each kernel row, counted in floats, of VL channels; db where it is not
  * NULL. width is a constant at every call. */
-ALWAYS_INLINE void add_positions(const int width, const flow_winners_layout *l, const flow_winners_rows *rows, const float *x,
+ALWAYS_INLINE void add_positions(const int width, const flow_argmax_layout *l, const flow_argmax_rows *rows, const float *x,
                                  int64_t first, int64_t channel, float *sums, float *db)
 {
   const flow_geometry *s = &l->s;
@@ -33,9 +33,9 @@ ALWAYS_INLINE void add_positions(const int width, const flow_winners_layout *l, 
     const float *g = rows->g + row * s->result[1] * l->channels + channel, *from = x + row * l->step[0] * l->x_row + first;
     const uint8_t *index = rows->index + row * l->index_pixels * l->index_channels + channel;
     for (int64_t p = 0; p < s->result[1]; p++, g += l->channels, index += l->index_channels, from += l->step[1] * s->channels_in) {
-      vi winner = vi_load_bytes(index), lower = (winner >= pool_width) & 1;
-      vi place = (winner - lower * pool_width) * step + lower * VL;     /* in the upper or in the lower register */
-      __mmask16 live = (__mmask16)vi_differs(winner, NO_WINNER);
+      vi argmax = vi_load_bytes(index), lower = (argmax >= pool_width) & 1;
+      vi place = (argmax - lower * pool_width) * step + lower * VL;     /* in the upper or in the lower register */
+      __mmask16 live = (__mmask16)vi_differs(argmax, NO_ARGMAX);
       __m512 gradient = _mm512_loadu_ps(g), input[ROWS + 1];
       total = _mm512_mask_add_ps(total, live, total, gradient);
       FLOW_UNROLL(4)
@@ -57,7 +57,7 @@ ALWAYS_INLINE void add_positions(const int width, const flow_winners_layout *l, 
 
 #define POSITIONS(width) case width: add_positions(width, l, rows, x, first, channel, sums, with_db ? total : NULL); break;
 
-void flow_winners_few(const flow_winners_layout *l, const flow_winners_rows *rows, const float *x, float *sums, float *db)
+void flow_argmax_few(const flow_argmax_layout *l, const flow_argmax_rows *rows, const float *x, float *sums, float *db)
 {
   const flow_geometry *s = &l->s;
   int64_t run = s->kernel[1] * s->channels_in, passes = (run + MOST - 1) / MOST, wide = (run + passes - 1) / passes;
@@ -77,9 +77,9 @@ void flow_winners_few(const flow_winners_layout *l, const flow_winners_rows *row
 
 #else
 
-int flow_winners_few_fit(const flow_geometry *s) { (void)s; return 0; }
+int flow_argmax_few_fit(const flow_geometry *s) { (void)s; return 0; }
 
-void flow_winners_few(const flow_winners_layout *l, const flow_winners_rows *rows, const float *x, float *sums, float *db)
+void flow_argmax_few(const flow_argmax_layout *l, const flow_argmax_rows *rows, const float *x, float *sums, float *db)
 {
   (void)l, (void)rows, (void)x, (void)sums, (void)db;
 }

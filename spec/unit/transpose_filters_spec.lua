@@ -1,4 +1,4 @@
--- turn_filters_spec.lua: a step on a GPU turns the kernels of its convolutions, and their gradients, by a node each
+-- transpose_filters_spec.lua: a step on a GPU turns the kernels of its convolutions, and their gradients, by a node each
 -- (core/plan/passes/transpose_filters.c). On an emulated GPU (spec/cuda/emulation/emulation.h).
 local emulated = require "spec.support.emulated"
 local flow = require "flow"
@@ -46,7 +46,7 @@ local function compare(make, tolerance, optimizer)
   local gpu, text = trained("gpu:0", make, optimizer and optimizer())
   assert.equal(#cpu, #gpu)
   for i = 1, #cpu do assert.near(cpu[i], gpu[i], tolerance * math.max(1, math.abs(cpu[i]))) end
-  assert.equal(0, count(cpu_text, "turn_filters"))
+  assert.equal(0, count(cpu_text, "transpose_filters"))
   return text
 end
 
@@ -55,22 +55,22 @@ describe("kernels of convolutions on a GPU", function()
     local text = compare(function()
       return model_of(layers.Conv2D(8, 3, { activation = "relu" }), layers.Conv2D(16, 3, { padding = "same" }), layers.Conv2D(12, 1))
     end, 1e-5)
-    assert.equal(2, count(text, "turn_filters"))
+    assert.equal(2, count(text, "transpose_filters"))
   end)
 
   it("are cast while they are turned", function()
     finally(function() flow.mixed_precision.set_global_policy("float32") end)
     flow.mixed_precision.set_global_policy("mixed_bfloat16")
     local text = compare(function() return model_of(layers.Conv2D(8, 3, { activation = "relu" }), layers.Conv2D(16, 3)) end, 2e-2)
-    assert.equal(2, count(text, "turn_filters"))
-    assert.equal(1, count(text, "turn_filters .* {3, 3, 8, 8} {3, 3, 8, 16} %-> bfloat16{8, 3, 3, 8} bfloat16{16, 3, 3, 8}"))
+    assert.equal(2, count(text, "transpose_filters"))
+    assert.equal(1, count(text, "transpose_filters .* {3, 3, 8, 8} {3, 3, 8, 16} %-> bfloat16{8, 3, 3, 8} bfloat16{16, 3, 3, 8}"))
   end)
 
   it("stay where they lie if their channels do not fill what a library reads at once", function()
     local text = compare(function() return model_of(layers.Conv2D(6, 3), layers.Conv2D(5, 3)) end, 1e-5)
-    assert.equal(2, count(text, "turn_filters"))
-    assert.equal(1, count(text, "turn_filters .* {3, 3, 8, 6} %-> {6, 3, 3, 8}"))
-    assert.equal(1, count(text, "turn_filters .* {6, 3, 3, 8} %-> {3, 3, 8, 6}"))
+    assert.equal(2, count(text, "transpose_filters"))
+    assert.equal(1, count(text, "transpose_filters .* {3, 3, 8, 6} %-> {6, 3, 3, 8}"))
+    assert.equal(1, count(text, "transpose_filters .* {6, 3, 3, 8} %-> {3, 3, 8, 6}"))
   end)
 
   it("may be in groups, of transposed convolutions, and read several times", function()
@@ -79,13 +79,13 @@ describe("kernels of convolutions on a GPU", function()
       local middle = layers.DepthwiseConv2D(3)(layers.Conv2D(8, 3, { groups = 4 })(twice(twice(input))))
       return flow.Model(input, layers.Dense(3)(layers.GlobalAveragePooling2D()(layers.Conv2DTranspose(4, 2)(middle))))
     end, 1e-5)
-    assert.equal(2, count(text, "turn_filters"))
+    assert.equal(2, count(text, "transpose_filters"))
   end)
 
   it("have gradients that others read as they are", function()
     local text = compare(function() return model_of(layers.Conv2D(8, 3), layers.Conv2D(8, 3)) end, 1e-5,
       function() return flow.optimizers.SGD(0.1, { clipnorm = 0.01 }) end)
-    assert.equal(1, count(text, "turn_filters"))
+    assert.equal(1, count(text, "transpose_filters"))
   end)
 
   it("are those of the run's beginning", function()
@@ -100,7 +100,7 @@ describe("kernels of convolutions on a GPU", function()
           return before, conv(input)
         end)
         local before, after = f(x)
-        assert.equal(device == "cpu" and 0 or 1, count(f:describe(), "turn_filters"))
+        assert.equal(device == "cpu" and 0 or 1, count(f:describe(), "transpose_filters"))
         return before:to("cpu"):flatten():totable(), after:to("cpu"):flatten():totable()
       end)
     end

@@ -1,14 +1,14 @@
-/* test_convolution_winners.c: the variant "winners" of convolution_gradient, of every instruction set that runs here, against
- * the plain variant in float64. Winners are drawn at random: the gradient takes them as they come. */
+/* test_convolution_argmax.c: the variant "argmax" of convolution_gradient, of every instruction set that runs here, against
+ * the plain variant in float64. Maxima are drawn at random: the gradient takes them as they come. */
 #include "kernel_call.h"
 #include <math.h>
 #include <stdio.h>
 
-typedef struct winners_case { int n, h, w, ci, co, kh, kw, stride[2], padding[4], pool[2], pool_stride[2], dead; } winners_case;
+typedef struct argmax_case { int n, h, w, ci, co, kh, kw, stride[2], padding[4], pool[2], pool_stride[2], dead; } argmax_case;
 
 #define SAME3 { 1, 1, 1, 1 }
 #define NO_PAD { 0, 0, 0, 0 }
-static const winners_case cases[] = {
+static const argmax_case cases[] = {
   /* n   h   w  ci   co kh kw  stride    padding         pool      stride  dead % */
   { 3, 12, 14, 16,  32, 3, 3, { 1, 1 }, SAME3,          { 2, 2 }, { 2, 2 },  35 },
   { 3, 13, 11, 32,  64, 3, 3, { 1, 1 }, SAME3,          { 2, 2 }, { 2, 2 },  35 },   /* pooling drops a row and a column */
@@ -41,7 +41,7 @@ static const winners_case cases[] = {
   { 2, 90, 90, 16,  16, 3, 3, { 1, 1 }, SAME3,          { 2, 2 }, { 2, 2 },  35 },   /* x rows move in scratch */
   { 2,  3,600, 16,   4, 3, 3, { 1, 1 }, SAME3,          { 2, 2 }, { 2, 2 },  35 },   /* rows wider than a group */
 };
-enum { CASE_COUNT = sizeof cases / sizeof cases[0], INPUTS = 5, OUTPUTS = 3, NO_WINNER = 255 };
+enum { CASE_COUNT = sizeof cases / sizeof cases[0], INPUTS = 5, OUTPUTS = 3, NO_ARGMAX = 255 };
 
 typedef struct fixture {
   flow_attributes attributes;
@@ -89,7 +89,7 @@ static void run(const flow_kernel *kernel, const fixture *f, const test_tensor *
   run_in_chunks(kernel, &call, 0x1b, 1, chunks);
 }
 
-static void fixture_make(const winners_case *c, fixture *f)
+static void fixture_make(const argmax_case *c, fixture *f)
 {
   memset(f, 0, sizeof *f);
   int64_t result[2];
@@ -116,7 +116,7 @@ static void fixture_make(const winners_case *c, fixture *f)
     for (int64_t k = 0; k < operand_size(&f->inputs[i].operand); k++) {
       if (i == 4) {
         int live = (int)(next_random(&state) >> 8) % 100 >= c->dead, place = (int)(next_random(&state) >> 8) % (c->pool[0] * c->pool[1]);
-        tensor_set(&f->inputs[i], k, live ? place : NO_WINNER);
+        tensor_set(&f->inputs[i], k, live ? place : NO_ARGMAX);
       }
       tensor_set(&f->exact_inputs[i], k, tensor_get(&f->inputs[i], k));
     }
@@ -153,7 +153,7 @@ static void expect_same(const test_tensor *expected, const test_tensor *found, c
     fail_msg("case %d, %s: %s %s differs", number, isa, what, how);
 }
 
-static void check_case(const flow_kernel *kernel, const winners_case *c, const fixture *f, const char *isa, int number)
+static void check_case(const flow_kernel *kernel, const argmax_case *c, const fixture *f, const char *isa, int number)
 {
   const int whole[] = { c->n, 0 }, split[] = { 1, c->n - 1, 0 };
   test_tensor first[OUTPUTS], second[OUTPUTS];
@@ -192,7 +192,7 @@ static void gradients_equal_plain(void **state)
     fixture f;
     fixture_make(&cases[number], &f);
     for (size_t i = 0; i < sizeof test_isas / sizeof test_isas[0]; i++) {
-      const flow_kernel *kernel = variant_of(test_isas[i], "winners");
+      const flow_kernel *kernel = variant_of(test_isas[i], "argmax");
       if (!kernel) continue;
       flow_operand inputs[INPUTS], outputs[OUTPUTS];
       flow_call call = call_for(&f, inputs, outputs);
@@ -203,17 +203,17 @@ static void gradients_equal_plain(void **state)
   }
 }
 
-/* What is not x under a live winner does not matter: a NaN beside it reaches nothing. */
+/* What is not x under a live maximum does not matter: a NaN beside it reaches nothing. */
 static void dead_windows_read_nothing(void **state)
 {
   (void)state;
-  const winners_case c = { 2, 8, 8, 3, 17, 3, 3, { 1, 1 }, SAME3, { 2, 2 }, { 2, 2 }, 100 };
+  const argmax_case c = { 2, 8, 8, 3, 17, 3, 3, { 1, 1 }, SAME3, { 2, 2 }, { 2, 2 }, 100 };
   fixture f;
   fixture_make(&c, &f);
   for (int64_t i = 0; i < operand_size(&f.inputs[0].operand); i++) tensor_set(&f.inputs[0], i, NAN);
   for (int64_t i = 0; i < operand_size(&f.inputs[1].operand); i++) tensor_set(&f.inputs[1], i, INFINITY);
   for (size_t i = 0; i < sizeof test_isas / sizeof test_isas[0]; i++) {
-    const flow_kernel *kernel = variant_of(test_isas[i], "winners");
+    const flow_kernel *kernel = variant_of(test_isas[i], "argmax");
     if (kernel) check_case(kernel, &c, &f, test_isas[i], -1);
   }
   fixture_free(&f);
@@ -225,7 +225,7 @@ static void other_convolutions_are_refused(void **state)
   fixture f;
   fixture_make(&cases[0], &f);
   for (size_t i = 0; i < sizeof test_isas / sizeof test_isas[0]; i++) {
-    const flow_kernel *kernel = variant_of(test_isas[i], "winners");
+    const flow_kernel *kernel = variant_of(test_isas[i], "argmax");
     if (!kernel) continue;
     flow_operand inputs[INPUTS], outputs[OUTPUTS];
     flow_call call = call_for(&f, inputs, outputs);
@@ -254,7 +254,7 @@ static void costs_less_than_direct(void **state)
   fixture f;
   fixture_make(&cases[1], &f);
   for (size_t i = 0; i < sizeof test_isas / sizeof test_isas[0]; i++) {
-    const flow_kernel *kernel = variant_of(test_isas[i], "winners");
+    const flow_kernel *kernel = variant_of(test_isas[i], "argmax");
     if (!kernel) continue;
     for (int wanted = 1; wanted < 4; wanted++) {
       flow_operand inputs[INPUTS], outputs[OUTPUTS];

@@ -1,10 +1,10 @@
-/* convolution_gradient_winners_input.c: dx from the winners of max pooling.
+/* convolution_gradient_argmax_input.c: dx from the maxima of max pooling.
  *
  * A row of a window and some rows of the kernel reach a patch of dx: for windows 2 and kernels 3 wide 4 pixels of each of
  * 3 rows. A vector of input channels of the patch is in registers and slides along the row of windows. For each place in
- * the window the live channels whose winner it is add gradient times weights around it. Additions to a pixel of dx
+ * the window the live channels whose maximum it is add gradient times weights around it. Additions to a pixel of dx
  * run in the order of the windows' rows, blocks of channels, and kernel rows: fixed by the shapes. */
-#include "cpu/convolution/convolution_gradient_winners.h"
+#include "cpu/convolution/convolution_gradient_argmax.h"
 
 enum { PATCH = REGISTERS == 32 ? 30 : 15, TILE_ROWS = 3 };   /* sums that leave a register for the gradient */
 
@@ -74,7 +74,7 @@ ALWAYS_INLINE void slide(const int kernel_rows, const int kernel_width, const in
 }
 
 /* The same for any sizes, in memory. */
-static void spread(const flow_winners_layout *l, int64_t kernel_rows, const pass *p)
+static void spread(const flow_argmax_layout *l, int64_t kernel_rows, const pass *p)
 {
   const flow_geometry *s = &l->s;
   for (int64_t window = 0; window < p->windows; window++) {
@@ -97,7 +97,7 @@ static void spread(const flow_winners_layout *l, int64_t kernel_rows, const pass
 }
 
 /* Kernel rows of a pass: the most whose patches fit in registers. */
-static int64_t rows_of_pass(const flow_winners_layout *l)
+static int64_t rows_of_pass(const flow_argmax_layout *l)
 {
   int64_t most = PATCH / (l->s.kernel[1] + l->s.pool[1] - 1);
   return most < 1 || most > TILE_ROWS ? TILE_ROWS : most;
@@ -106,7 +106,7 @@ static int64_t rows_of_pass(const flow_winners_layout *l)
 #define SLIDE(kernel_rows, kernel_width, pool_width) \
   case ((kernel_rows) * 8 + (kernel_width)) * 4 + (pool_width): slide(kernel_rows, kernel_width, pool_width, p); return;
 
-static void run_pass(const flow_winners_layout *l, int64_t kernel_rows, const pass *p)
+static void run_pass(const flow_argmax_layout *l, int64_t kernel_rows, const pass *p)
 {
   const flow_geometry *s = &l->s;
   if (s->stride[1] == 1 && s->pool_stride[1] == s->pool[1] && s->kernel[1] < 8 && s->pool[1] < 4) {
@@ -121,7 +121,7 @@ static void run_pass(const flow_winners_layout *l, int64_t kernel_rows, const pa
   spread(l, kernel_rows, p);
 }
 
-void flow_winners_input(const flow_winners_layout *l, const flow_winners_rows *windows, const float *weights, float *const *rows)
+void flow_argmax_input(const flow_argmax_layout *l, const flow_argmax_rows *windows, const float *weights, float *const *rows)
 {
   const flow_geometry *s = &l->s;
   int64_t positions = s->kernel[0] * s->kernel[1], most = rows_of_pass(l);

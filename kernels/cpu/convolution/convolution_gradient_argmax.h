@@ -1,20 +1,20 @@
-/* convolution_gradient_winners.h: what the files of the "winners" variant share.
+/* convolution_gradient_argmax.h: what the files of the "argmax" variant share.
  *
- * Of a fused max pooling's window only one pixel, the winner, passes a gradient on, and none if relu left nothing: of the
+ * Of a fused max pooling's window only one pixel, the maximum, passes a gradient on, and none if relu left nothing: of the
  * gradient of the convolution's own output at least 3/4 are zeros under 2x2 windows. This variant never makes them: it
- * takes window by window the gradient of a channel to the winner's place.
- *   convolution_gradient_winners.c          layout, and the walk over images and rows of windows
- *   convolution_gradient_winners_weights.c  dw, db: for every channel a list of its winners
- *   convolution_gradient_winners_few.c      dw, db of few input channels: output channels in lanes, no lists
- *   convolution_gradient_winners_input.c    dx: for every window a patch of dx in registers */
-#ifndef FLOW_CPU_CONVOLUTION_CONVOLUTION_GRADIENT_WINNERS_H
-#define FLOW_CPU_CONVOLUTION_CONVOLUTION_GRADIENT_WINNERS_H
+ * takes window by window the gradient of a channel to the maximum's place.
+ *   convolution_gradient_argmax.c          layout, and the walk over images and rows of windows
+ *   convolution_gradient_argmax_weights.c  dw, db: for every channel a list of its maxima
+ *   convolution_gradient_argmax_few.c      dw, db of few input channels: output channels in lanes, no lists
+ *   convolution_gradient_argmax_input.c    dx: for every window a patch of dx in registers */
+#ifndef FLOW_CPU_CONVOLUTION_CONVOLUTION_GRADIENT_ARGMAX_H
+#define FLOW_CPU_CONVOLUTION_CONVOLUTION_GRADIENT_ARGMAX_H
 
 #include "cpu/convolution/convolution.h"
 
 enum { INDEX_BLOCK = 64 };              /* channels of a copied index row come in blocks of this many bytes */
 
-typedef struct flow_winners_layout {
+typedef struct flow_argmax_layout {
   flow_geometry s;
   int64_t step[2];                      /* input pixels between neighbouring windows */
   int64_t reach[2];                     /* input pixels under one window */
@@ -23,17 +23,17 @@ typedef struct flow_winners_layout {
   int64_t index_pixels, index_channels; /* of a copied index row: whole vectors of pixels, whole blocks of channels */
   /* for dw */
   int64_t x_row, x_rows;                /* floats of a copied x row; rows in scratch */
-  int     few;                          /* dw by flow_winners_few, not by lists */
+  int     few;                          /* dw by flow_argmax_few, not by lists */
   int64_t run;                          /* floats of a kernel row in the sums: whole vectors */
   int64_t list;                         /* floats between the lists of neighbouring channels */
   /* for dx */
   int64_t pixel, canvas_row;            /* floats of a pixel (whole vectors) and of a row of the canvas */
   size_t  g_floats, index_bytes, x_floats, sum_floats, list_floats, canvas_floats;
-} flow_winners_layout;
+} flow_argmax_layout;
 
-/* Rows of windows: g: {rows, result width, channels}, index: {rows, index_pixels, index_channels}, NO_WINNER beyond the
+/* Rows of windows: g: {rows, result width, channels}, index: {rows, index_pixels, index_channels}, NO_ARGMAX beyond the
  * windows and channels that there are. */
-typedef struct flow_winners_rows { const float *g; const uint8_t *index; int64_t count; } flow_winners_rows;
+typedef struct flow_argmax_rows { const float *g; const uint8_t *index; int64_t count; } flow_argmax_rows;
 
 /* Keeps an address in a register of its own. Compilers like to add it up in every instruction that loads and multiplies;
  * x86 then splits each of those in two, and the decoder no longer runs ahead of the arithmetic. */
@@ -59,24 +59,24 @@ ALWAYS_INLINE uint64_t flow_equal_bytes(const uint8_t *bytes, int value, int64_t
 }
 
 /* to[column][row] = from[row][column]; steps in floats. */
-#define flow_transpose FLOW_ISA_NAME(winners_transpose)
+#define flow_transpose FLOW_ISA_NAME(argmax_transpose)
 void flow_transpose(const float *from, int64_t from_step, int64_t rows, int64_t columns, float *to, int64_t to_step);
 
-/* sums[channel][kernel row][run] += x under the winners times their gradients, where sums is not NULL; db likewise.
+/* sums[channel][kernel row][run] += x under the maxima times their gradients, where sums is not NULL; db likewise.
  * x: the row under the first window. lists: scratch. */
-#define flow_winners_weights FLOW_ISA_NAME(winners_weights)
-void flow_winners_weights(const flow_winners_layout *l, const flow_winners_rows *rows, const float *x, float *sums, float *db,
+#define flow_argmax_weights FLOW_ISA_NAME(argmax_weights)
+void flow_argmax_weights(const flow_argmax_layout *l, const flow_argmax_rows *rows, const float *x, float *sums, float *db,
                           float *lists);
 
-/* The same for few input channels, where flow_winners_few_fit(); sums: [kernel row][kernel column][input][channels]. */
-#define flow_winners_few     FLOW_ISA_NAME(winners_few)
-#define flow_winners_few_fit FLOW_ISA_NAME(winners_few_fit)
-int  flow_winners_few_fit(const flow_geometry *geometry);
-void flow_winners_few(const flow_winners_layout *l, const flow_winners_rows *rows, const float *x, float *sums, float *db);
+/* The same for few input channels, where flow_argmax_few_fit(); sums: [kernel row][kernel column][input][channels]. */
+#define flow_argmax_few     FLOW_ISA_NAME(argmax_few)
+#define flow_argmax_few_fit FLOW_ISA_NAME(argmax_few_fit)
+int  flow_argmax_few_fit(const flow_geometry *geometry);
+void flow_argmax_few(const flow_argmax_layout *l, const flow_argmax_rows *rows, const float *x, float *sums, float *db);
 
 /* Adds a row of windows to the canvas: rows[i] is the canvas row of the i-th input row under it.
  * weights: [block of VL inputs][output][kernel position][VL]. */
-#define flow_winners_input FLOW_ISA_NAME(winners_input)
-void flow_winners_input(const flow_winners_layout *l, const flow_winners_rows *windows, const float *weights, float *const *rows);
+#define flow_argmax_input FLOW_ISA_NAME(argmax_input)
+void flow_argmax_input(const flow_argmax_layout *l, const flow_argmax_rows *windows, const float *weights, float *const *rows);
 
 #endif

@@ -1,27 +1,27 @@
-/* convolution_gradient_winners.c: the gradient of a convolution with fused max pooling, of the windows' winners alone.
+/* convolution_gradient_argmax.c: the gradient of a convolution with fused max pooling, of the windows' maxima alone.
  *
  * An image is walked in groups of a few rows of windows. The index bytes of a group are copied, filled up to whole vectors
- * with NO_WINNER, and so is g if its channels are not whole vectors. For dw the x rows under the group are copied, with
+ * with NO_ARGMAX, and so is g if its channels are not whole vectors. For dw the x rows under the group are copied, with
  * zeros around them. dx grows on a canvas, a ring of as many rows as one row of windows reaches; a row that no further
  * window reaches is written out.
  *
  * dw in scratch lies as the sums are made, [output][kernel row][kernel column x input]: a call reads dw into that order,
  * adds image by image and writes it back, which continues the very sums of the call before: no bit depends on where the
  * rows are cut into chunks. */
-#include "cpu/convolution/convolution_gradient_winners.h"
+#include "cpu/convolution/convolution_gradient_argmax.h"
 #include "cpu/cost.h"
 #include "cpu/variant.h"
 
 enum { GROUP_BYTES = 24 * 1024,         /* x under a group of rows: with the lists and sums of a channel in a first-level cache */
        X_BYTES = 64 * 1024 };           /* x rows in scratch; those that the next group needs again move rarely */
 
-FLOW_VARIANT(convolution_gradient_winners);
+FLOW_VARIANT(convolution_gradient_argmax);
 
 static int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
-static flow_winners_layout layout_of(const flow_call *call)
+static flow_argmax_layout layout_of(const flow_call *call)
 {
-  flow_winners_layout l = { .s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]) };
+  flow_argmax_layout l = { .s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]) };
   const flow_geometry *s = &l.s;
   int64_t width[2];
   for (int axis = 0; axis < 2; axis++) {
@@ -45,9 +45,9 @@ static flow_winners_layout layout_of(const flow_call *call)
   l.pixel = round_up(s->channels_in, VL);
   l.canvas_row = width[1] * l.pixel;
   l.g_floats = l.channels == s->channels_out ? 0 : (size_t)round_up(l.group * s->result[1] * l.channels, INDEX_BLOCK);
-  l.index_bytes = (size_t)((l.group * l.index_pixels + 1) * l.index_channels);   /* flow_winners_input looks one pixel ahead */
+  l.index_bytes = (size_t)((l.group * l.index_pixels + 1) * l.index_channels);   /* flow_argmax_input looks one pixel ahead */
   l.x_floats = (size_t)round_up((l.x_rows) * l.x_row + VL, INDEX_BLOCK);
-  l.few = flow_winners_few_fit(s);
+  l.few = flow_argmax_few_fit(s);
   l.sum_floats = (size_t)(s->kernel[0] * (l.few ? s->kernel[1] * s->channels_in * l.channels : s->channels_out * l.run));
   l.list_floats = (size_t)(2 * VL * l.list);
   l.canvas_floats = (size_t)(l.reach[0] * l.canvas_row);
@@ -57,7 +57,7 @@ static flow_winners_layout layout_of(const flow_call *call)
 /* scratch: index bytes, g, x rows, sums, lists, canvas, each at a multiple of a vector, and pointers to the canvas's rows. */
 typedef struct scratch_view { uint8_t *index; float *g, *x, *sums, *lists, *canvas, **rows; } scratch_view;
 
-static scratch_view scratch_of(const flow_call *call, const flow_winners_layout *l)
+static scratch_view scratch_of(const flow_call *call, const flow_argmax_layout *l)
 {
   scratch_view view = { .index = call->scratch };
   view.g = (float *)(view.index + l->index_bytes);
@@ -69,22 +69,22 @@ static scratch_view scratch_of(const flow_call *call, const flow_winners_layout 
   return view;
 }
 
-size_t FLOW_ISA_NAME(convolution_gradient_winners_scratch_bytes)(const flow_call *call)
+size_t FLOW_ISA_NAME(convolution_gradient_argmax_scratch_bytes)(const flow_call *call)
 {
-  flow_winners_layout l = layout_of(call);
+  flow_argmax_layout l = layout_of(call);
   return l.index_bytes + (l.g_floats + l.x_floats + l.sum_floats + l.list_floats + l.canvas_floats) * sizeof(float)
        + (size_t)l.reach[0] * sizeof(float *);
 }
 
-/* shared: the weights as flow_winners_input reads them; nothing if nobody reads dx. */
-size_t FLOW_ISA_NAME(convolution_gradient_winners_shared_bytes)(const flow_call *call)
+/* shared: the weights as flow_argmax_input reads them; nothing if nobody reads dx. */
+size_t FLOW_ISA_NAME(convolution_gradient_argmax_shared_bytes)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);
   if (call->outputs[0].unused) return 0;
   return (size_t)(round_up(s.channels_in, VL) * s.channels_out * s.kernel[0] * s.kernel[1]) * sizeof(float);
 }
 
-flow_status FLOW_ISA_NAME(convolution_gradient_winners_prepare)(const flow_call *call)
+flow_status FLOW_ISA_NAME(convolution_gradient_argmax_prepare)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);
   if (call->outputs[0].unused) return FLOW_OK;
@@ -109,7 +109,7 @@ ALWAYS_INLINE void copy_bytes(const uint8_t *from, int64_t count, uint8_t *to)
 }
 
 /* Rows of windows first .. last - 1; what a copy's padding holds stays. */
-static flow_winners_rows window_rows(const flow_winners_layout *l, const float *g, const uint8_t *index, int64_t first, int64_t last,
+static flow_argmax_rows window_rows(const flow_argmax_layout *l, const float *g, const uint8_t *index, int64_t first, int64_t last,
                                      const scratch_view *scratch)
 {
   const flow_geometry *s = &l->s;
@@ -118,7 +118,7 @@ static flow_winners_rows window_rows(const flow_winners_layout *l, const float *
     uint8_t *to = scratch->index + (row - first) * l->index_pixels * l->index_channels;
     for (int64_t p = 0; p < s->result[1]; p++, from += s->channels_out, to += l->index_channels) copy_bytes(from, s->channels_out, to);
   }
-  flow_winners_rows rows = { g + first * s->result[1] * s->channels_out, scratch->index, last - first };
+  flow_argmax_rows rows = { g + first * s->result[1] * s->channels_out, scratch->index, last - first };
   if (l->g_floats == 0) return rows;
   for (int64_t p = 0; p < (last - first) * s->result[1]; p++)
     memcpy(scratch->g + p * l->channels, rows.g + p * s->channels_out, (size_t)s->channels_out * sizeof(float));
@@ -130,7 +130,7 @@ static flow_winners_rows window_rows(const flow_winners_layout *l, const float *
 typedef struct x_window { int64_t first, end; } x_window;
 
 /* Pointer to the copy of row `first`, after which follow rows to `end`. The margins of a copied row are zero and stay so. */
-static const float *input_rows(const flow_winners_layout *l, const void *x, int64_t first, int64_t end, x_window *have, float *copy)
+static const float *input_rows(const flow_argmax_layout *l, const void *x, int64_t first, int64_t end, x_window *have, float *copy)
 {
   const flow_geometry *s = &l->s;
   int64_t inner = s->in[1] * s->channels_in;
@@ -152,7 +152,7 @@ static const float *input_rows(const flow_winners_layout *l, const void *x, int6
 typedef struct canvas_rows { int64_t first, end; } canvas_rows;
 
 /* Writes the rows before `limit` to dx: those that no window has reached are zero. */
-static void write_rows(const flow_winners_layout *l, const float *rows, canvas_rows *c, int64_t limit, float *dx)
+static void write_rows(const flow_argmax_layout *l, const float *rows, canvas_rows *c, int64_t limit, float *dx)
 {
   const flow_geometry *s = &l->s;
   int64_t inner = s->in[1] * s->channels_in;
@@ -170,7 +170,7 @@ static void write_rows(const flow_winners_layout *l, const float *rows, canvas_r
 }
 
 /* dx of the image rows that windows row .. of `windows` are the last to reach. */
-static void input_gradient(const flow_winners_layout *l, const flow_winners_rows *windows, int64_t row, const float *weights,
+static void input_gradient(const flow_argmax_layout *l, const flow_argmax_rows *windows, int64_t row, const float *weights,
                            const scratch_view *scratch, canvas_rows *c, float *dx)
 {
   for (int64_t i = 0; i < windows->count; i++) {
@@ -180,15 +180,15 @@ static void input_gradient(const flow_winners_layout *l, const flow_winners_rows
     for (; c->end < end; c->end++)
       memset(scratch->canvas + c->end % l->reach[0] * l->canvas_row, 0, (size_t)l->canvas_row * sizeof(float));
     for (int64_t k = 0; k < l->reach[0]; k++) scratch->rows[k] = scratch->canvas + (top + k) % l->reach[0] * l->canvas_row;
-    flow_winners_rows one = {
+    flow_argmax_rows one = {
       windows->g + i * l->s.result[1] * l->channels, windows->index + i * l->index_pixels * l->index_channels, 1,
     };
-    flow_winners_input(l, &one, weights, scratch->rows);
+    flow_argmax_input(l, &one, weights, scratch->rows);
   }
 }
 
 /* All gradients of one image; dx, sums, db may be NULL. */
-static void image_gradient(const flow_winners_layout *l, const scratch_view *scratch, const float *weights, const float *g,
+static void image_gradient(const flow_argmax_layout *l, const scratch_view *scratch, const float *weights, const float *g,
                            const uint8_t *index, const void *x, float *dx, float *sums, float *db)
 {
   const flow_geometry *s = &l->s;
@@ -196,12 +196,12 @@ static void image_gradient(const flow_winners_layout *l, const scratch_view *scr
   canvas_rows c = { 0, 0 };
   for (int64_t first = 0; first < s->result[0]; first += l->group) {
     int64_t last = first + l->group < s->result[0] ? first + l->group : s->result[0];
-    flow_winners_rows rows = window_rows(l, g, index, first, last, scratch);
+    flow_argmax_rows rows = window_rows(l, g, index, first, last, scratch);
     if (sums || db) {
       const float *under = NULL;
       if (sums) under = input_rows(l, x, first * l->step[0], (last - 1) * l->step[0] + l->reach[0], &have, scratch->x);
-      if (l->few && sums) flow_winners_few(l, &rows, under, sums, db);
-      else flow_winners_weights(l, &rows, under, sums, db, scratch->lists);
+      if (l->few && sums) flow_argmax_few(l, &rows, under, sums, db);
+      else flow_argmax_weights(l, &rows, under, sums, db, scratch->lists);
     }
     if (dx) input_gradient(l, &rows, first, weights, scratch, &c, dx);
   }
@@ -215,7 +215,7 @@ static void copy_rows(const float *from, int64_t from_step, int64_t rows, int64_
 }
 
 /* dw into the order of the sums, or back. */
-static void read_sums(const flow_winners_layout *l, const float *dw, float *sums)
+static void read_sums(const flow_argmax_layout *l, const float *dw, float *sums)
 {
   const flow_geometry *s = &l->s;
   int64_t row = s->kernel[1] * s->channels_in, outputs = s->channels_out;
@@ -224,7 +224,7 @@ static void read_sums(const flow_winners_layout *l, const float *dw, float *sums
     flow_transpose(dw + ky * row * outputs, outputs, row, outputs, sums + ky * l->run, s->kernel[0] * l->run);
 }
 
-static void write_sums(const flow_winners_layout *l, const float *sums, float *dw)
+static void write_sums(const flow_argmax_layout *l, const float *sums, float *dw)
 {
   const flow_geometry *s = &l->s;
   int64_t row = s->kernel[1] * s->channels_in, outputs = s->channels_out;
@@ -233,17 +233,17 @@ static void write_sums(const flow_winners_layout *l, const float *sums, float *d
     flow_transpose(sums + ky * l->run, s->kernel[0] * l->run, outputs, row, dw + ky * row * outputs, outputs);
 }
 
-flow_status FLOW_ISA_NAME(convolution_gradient_winners_run)(const flow_call *call, int phase, int64_t begin, int64_t end)
+flow_status FLOW_ISA_NAME(convolution_gradient_argmax_run)(const flow_call *call, int phase, int64_t begin, int64_t end)
 {
   (void)phase, (void)begin, (void)end;
-  flow_winners_layout l = layout_of(call);
+  flow_argmax_layout l = layout_of(call);
   const flow_geometry *s = &l.s;
   scratch_view scratch = scratch_of(call, &l);
   float *dx = call->outputs[0].data, *dw = call->outputs[1].data, *db = call->outputs[2].data;
   const float *g = call->inputs[0].data;
   const void *x = call->inputs[1].data;
   const uint8_t *index = call->inputs[4].data;
-  memset(scratch.index, NO_WINNER, l.index_bytes);
+  memset(scratch.index, NO_ARGMAX, l.index_bytes);
   memset(scratch.g, 0, (l.g_floats + l.x_floats) * sizeof(float));
   if (dw) {
     memset(scratch.sums, 0, l.sum_floats * sizeof(float));
@@ -259,15 +259,15 @@ flow_status FLOW_ISA_NAME(convolution_gradient_winners_run)(const flow_call *cal
 }
 
 /* Offsets in lists are int32. */
-int FLOW_ISA_NAME(convolution_gradient_winners_supports)(const flow_call *call)
+int FLOW_ISA_NAME(convolution_gradient_argmax_supports)(const flow_call *call)
 {
   flow_geometry s = flow_geometry_of(call, &call->inputs[1], &call->inputs[2]);
   if (s.bytes && !call->outputs[0].unused) return 0;
-  if (call->inputs[0].dtype != FLOW_FLOAT32 || !s.pooled || s.groups != 1 || s.pool[0] * s.pool[1] > NO_WINNER) return 0;
+  if (call->inputs[0].dtype != FLOW_FLOAT32 || !s.pooled || s.groups != 1 || s.pool[0] * s.pool[1] > NO_ARGMAX) return 0;
   for (int axis = 0; axis < 2; axis++)
     if (s.dilation[axis] != 1 || s.pool_stride[axis] < s.pool[axis] || s.result[axis] < 1) return 0;
   if (s.channels_in < 1 || s.channels_out < 1) return 0;
-  flow_winners_layout l = layout_of(call);
+  flow_argmax_layout l = layout_of(call);
   return l.x_floats < INT32_MAX;
 }
 
@@ -275,7 +275,7 @@ int FLOW_ISA_NAME(convolution_gradient_winners_supports)(const flow_call *call)
 static const double LIVE = 0.65;
 
 /* The arithmetic waits for its loads: one for each product, and some for each entry of a list. */
-static double cost_of_weights(const flow_winners_layout *l)
+static double cost_of_weights(const flow_argmax_layout *l)
 {
   const flow_geometry *s = &l->s;
   double windows = (double)(s->images * s->result[0] * s->result[1]), sums = (double)(s->kernel[0] * l->run);
@@ -288,7 +288,7 @@ static double cost_of_weights(const flow_winners_layout *l)
 }
 
 /* The processor guesses wrong where the live channels of a place in a window end, which costs some 16 cycles. */
-static double cost_of_input(const flow_winners_layout *l)
+static double cost_of_input(const flow_argmax_layout *l)
 {
   const flow_geometry *s = &l->s;
   int sliding = s->stride[1] == 1 && s->pool_stride[1] == s->pool[1] && s->kernel[1] <= 5;
@@ -300,8 +300,8 @@ static double cost_of_input(const flow_winners_layout *l)
        + flow_cost_cached(3 * canvas * sizeof(float));
 }
 
-double FLOW_ISA_NAME(convolution_gradient_winners_cost)(const flow_call *call)
+double FLOW_ISA_NAME(convolution_gradient_argmax_cost)(const flow_call *call)
 {
-  flow_winners_layout l = layout_of(call);
+  flow_argmax_layout l = layout_of(call);
   return (call->outputs[1].unused ? 0 : cost_of_weights(&l)) + (call->outputs[0].unused ? 0 : cost_of_input(&l));
 }

@@ -1,20 +1,20 @@
-/* gemm_turned.h: C = A B for B {n, k}, when A {m, k} is small and B long, as the gradient of a dense layer's input has it.
+/* gemm_transposed.h: C = A B for B {n, k}, when A {m, k} is small and B long, as the gradient of a dense layer's input has it.
  *
  * Packing would transpose all of B for few products with it. So C is computed as the transpose of B A^T: B is read where it
  * lies, A^T is packed once into panels that stay in the first-level cache, and tiles of C are transposed on their way out:
  * m n elements instead of n k. */
-#ifndef FLOW_CPU_MATRIX_PRODUCT_GEMM_TURNED_H
-#define FLOW_CPU_MATRIX_PRODUCT_GEMM_TURNED_H
+#ifndef FLOW_CPU_MATRIX_PRODUCT_GEMM_TRANSPOSED_H
+#define FLOW_CPU_MATRIX_PRODUCT_GEMM_TRANSPOSED_H
 
 #include "cpu/elementwise/fetch.h"
 #include "cpu/matrix_product/gemm.h"
 #include "cpu/matrix_product/gemm_tile.h"
 
 /* Rows of B done together: whole tiles, and whole vectors of C. */
-enum { TURNED_ROWS = VL % TILE_ROWS == 0 ? VL : 3 * VL };
+enum { TRANSPOSED_ROWS = VL % TILE_ROWS == 0 ? VL : 3 * VL };
 
 /* Writes buffer[rows][PANEL], a piece of C's transpose, to `columns` <= PANEL rows of C. */
-static inline void store_turned(const float *buffer, int64_t rows, int64_t columns, float *c, int64_t ldc)
+static inline void store_transposed(const float *buffer, int64_t rows, int64_t columns, float *c, int64_t ldc)
 {
   int64_t whole = rows / VL * VL;
   for (int64_t j = 0; j < columns; j += VL) {
@@ -28,10 +28,10 @@ static inline void store_turned(const float *buffer, int64_t rows, int64_t colum
         FLOW_UNROLL(16)
         for (int q = 0; q < VL; q++) vf_store(c + (j + q) * ldc + i, r[q]);
       } else {
-        float turned[VL * VL];
+        float transposed[VL * VL];
         FLOW_UNROLL(16)
-        for (int q = 0; q < VL; q++) vf_store(turned + q * VL, r[q]);
-        for (int64_t q = 0; q < lanes; q++) memcpy(c + (j + q) * ldc + i, turned + q * VL, sizeof(vf));
+        for (int q = 0; q < VL; q++) vf_store(transposed + q * VL, r[q]);
+        for (int64_t q = 0; q < lanes; q++) memcpy(c + (j + q) * ldc + i, transposed + q * VL, sizeof(vf));
       }
     }
     for (int64_t q = j; q < j + lanes; q++)
@@ -40,20 +40,20 @@ static inline void store_turned(const float *buffer, int64_t rows, int64_t colum
 }
 
 /* Columns [column, column + columns) of C. scratch: a panel of k x PANEL floats for every PANEL rows of A. */
-static inline void block_turned(const gemm *g, int64_t column, int64_t columns, float *scratch)
+static inline void block_transposed(const gemm *g, int64_t column, int64_t columns, float *scratch)
 {
-  float buffer[TURNED_ROWS * PANEL];
+  float buffer[TRANSPOSED_ROWS * PANEL];
   const epilogue none = { 0 };
   int64_t panels = (g->m + PANEL - 1) / PANEL;
   for (int64_t p = 0; p < panels; p++) {
     int64_t width = g->m - p * PANEL < PANEL ? g->m - p * PANEL : PANEL;
     pack_columns(g->a + p * PANEL * g->lda, g->lda, g->k, width, scratch + p * g->k * PANEL);
   }
-  for (int64_t i = 0; i < columns; i += TURNED_ROWS) {
-    int rows = (int)(columns - i < TURNED_ROWS ? columns - i : TURNED_ROWS), count = (rows + TILE_ROWS - 1) / TILE_ROWS;
+  for (int64_t i = 0; i < columns; i += TRANSPOSED_ROWS) {
+    int rows = (int)(columns - i < TRANSPOSED_ROWS ? columns - i : TRANSPOSED_ROWS), count = (rows + TILE_ROWS - 1) / TILE_ROWS;
     const float *b = g->b + (column + i) * g->ldb;
     int64_t left = columns - i - rows;
-    region next = { .at = b + rows * g->ldb, .ld = g->ldb, .rows = left < TURNED_ROWS ? left : TURNED_ROWS, .floats = g->k };
+    region next = { .at = b + rows * g->ldb, .ld = g->ldb, .rows = left < TRANSPOSED_ROWS ? left : TRANSPOSED_ROWS, .floats = g->k };
     next.at_once = (next.rows + count * panels - 1) / (count * panels);
     for (int64_t p = 0; p < panels; p++) {
       for (int t = 0; t < count; t++) {
@@ -61,7 +61,7 @@ static inline void block_turned(const gemm *g, int64_t column, int64_t columns, 
         fetch_some(&next);
         tiles[height][0](g->k, b + first * g->ldb, g->ldb, NULL, 0, scratch + p * g->k * PANEL, buffer + first * PANEL, PANEL, &none);
       }
-      store_turned(buffer, rows, g->m - p * PANEL < PANEL ? g->m - p * PANEL : PANEL, g->c + p * PANEL * g->ldc + column + i, g->ldc);
+      store_transposed(buffer, rows, g->m - p * PANEL < PANEL ? g->m - p * PANEL : PANEL, g->c + p * PANEL * g->ldc + column + i, g->ldc);
     }
   }
 }
