@@ -1,5 +1,6 @@
 /* cluster_environment.c: the cluster that the environment describes: TF_CONFIG, else the variables that a launcher sets in each of
  * its processes. Under mpirun only the numbers are known; where the others are is the launcher's business. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,10 +74,24 @@ static flow_status add_ranks(const flow_environment *environment, const struct l
   return flow_cluster_check(cluster);
 }
 
+/* In the script of a batch job, and where srun passes nothing on: the other tasks of the job do not exist, or know as little. The first
+ * one says it for all. */
+static void warn_alone(const flow_environment *environment)
+{
+  char text[200];
+  const char *rank = get(environment, "SLURM_PROCID"), *tasks = get(environment, "SLURM_NTASKS");
+  int count = rank && tasks ? flow_parse_number(tasks, MOST_RANKS) : -1;
+  if (count < 2 || strcmp(rank, "0") != 0) return;
+  snprintf(text, sizeof text, "Slurm: the job has %d tasks, but srun did not start this process, which works alone: start it by srun, or "
+           "set TF_CONFIG", count);
+  flow_log(FLOW_LOG_WARNING, text);
+}
+
 flow_status flow_cluster_launched(const flow_environment *environment, flow_cluster **out)
 {
   const struct launcher *launcher = find_launcher(environment);
   FLOW_TRY(flow_cluster_new(launcher ? launcher->source : "", out));
+  if (!launcher) warn_alone(environment);
   flow_status status = launcher ? add_ranks(environment, launcher, *out) : FLOW_OK;
   if (status == FLOW_OK) return FLOW_OK;
   flow_cluster_release(*out);

@@ -412,28 +412,42 @@ static void test_garbage(void **state)
   expect_words(all.told[1][FLOW_ACTION_ABORTED].text, "worker:1 c:1 lost its connection (a message of the unknown kind 255)");
 }
 
-/* A second process that says that it is a task which is alive has to wait. */
-static void test_twin(void **state)
+/* What the chief answers to a process that says that it is worker:0, too. */
+static int answer_to_twin(int connection, uint64_t incarnation)
 {
-  (void)state;
   char hash[32];
-  flow_cluster_hash(all.cluster[0], hash, sizeof hash);
-  assert_int_equal(flow_protocol_connected(all.task[0], all.now, 9), FLOW_OK);
-  const flow_control_message hello = { .kind = FLOW_MESSAGE_HELLO, .request = FLOW_PROTOCOL_VERSION, .task = 1, .incarnation = 77,
-                                       .name = hash, .extra = "j", .text = "1" };
   static uint8_t bytes[FLOW_MOST_MESSAGE];
+  flow_cluster_hash(all.cluster[0], hash, sizeof hash);
+  const flow_control_message hello = { .kind = FLOW_MESSAGE_HELLO, .request = FLOW_PROTOCOL_VERSION, .task = 1, .incarnation = incarnation,
+                                       .name = hash, .extra = "j", .text = "1" };
   flow_action action;
-  assert_int_equal(flow_protocol_received(all.task[0], all.now, 9, bytes, flow_control_write(&hello, bytes)), FLOW_OK);
-  assert_true(flow_protocol_next(all.task[0], &action));
   flow_control_message answer;
+  assert_int_equal(flow_protocol_connected(all.task[0], all.now, connection), FLOW_OK);
+  assert_int_equal(flow_protocol_received(all.task[0], all.now, connection, bytes, flow_control_write(&hello, bytes)), FLOW_OK);
+  assert_true(flow_protocol_next(all.task[0], &action));
   assert_int_equal(flow_control_read(action.bytes, action.count, &answer), FLOW_OK);
-  assert_int_equal(answer.kind, FLOW_MESSAGE_RETRY);
   expect_words(answer.text, "worker:0 b:1 is another process, which was heard 0.0 s ago: is it started twice?");
   assert_true(flow_protocol_next(all.task[0], &action));
   assert_int_equal(action.kind, FLOW_ACTION_CLOSE);
-  assert_int_equal(action.connection, 9);
+  assert_int_equal(action.connection, connection);
   pump();
   assert_int_equal(all.told[1][FLOW_ACTION_ABORTED].count, 0);
+  return answer.kind;
+}
+
+/* A second process that says that it is a task which is alive has to wait; once the first one would have been given up, it is refused. */
+static void test_twin(void **state)
+{
+  (void)state;
+  double began = all.now;
+  assert_int_equal(answer_to_twin(9, 77), FLOW_MESSAGE_RETRY);
+  wait_until(began + 9);
+  assert_int_equal(answer_to_twin(10, 77), FLOW_MESSAGE_RETRY);
+  wait_until(began + 11);
+  assert_int_equal(answer_to_twin(11, 78), FLOW_MESSAGE_RETRY);
+  assert_int_equal(answer_to_twin(12, 78), FLOW_MESSAGE_RETRY);
+  wait_until(began + 22);
+  assert_int_equal(answer_to_twin(13, 78), FLOW_MESSAGE_REFUSE);
 }
 
 int main(void)

@@ -253,6 +253,16 @@ static flow_status make_room(flow_protocol *protocol, const flow_control_message
   return FLOW_OK;
 }
 
+/* Which of the two answers an obstacle deserves. A process that was lost without a word is noticed within dead_after; who is turned away
+ * for longer meets one that lives, and would go on for ever. */
+static int answer_to(const flow_protocol *protocol, flow_peer *peer, uint64_t incarnation)
+{
+  if (peer->standing == FLOW_FINISHED) return FLOW_MESSAGE_RETRY;
+  if (peer->rival != incarnation) peer->rival_since = protocol->now;
+  peer->rival = incarnation;
+  return protocol->now - peer->rival_since > protocol->options.dead_after ? FLOW_MESSAGE_REFUSE : FLOW_MESSAGE_RETRY;
+}
+
 static flow_status greet(flow_protocol *protocol, int stranger, const flow_control_message *hello)
 {
   int connection = protocol->strangers[stranger].connection;
@@ -267,12 +277,13 @@ static flow_status greet(flow_protocol *protocol, int stranger, const flow_contr
       memcpy(protocol->misfit_text, text, sizeof text);
     }
     flow_protocol_turned_away(protocol, text);
-    FLOW_TRY(flow_protocol_notice(protocol, "turned away: %s", text));
+    int last_words = protocol->misfit && protocol->standing == FLOW_JOINED;      /* which say the same */
+    if (!last_words) FLOW_TRY(flow_protocol_notice(protocol, "turned away: %s", text));
     return try_start(protocol);
   }
   FLOW_TRY(make_room(protocol, hello, text, sizeof text));
   if (protocol->standing == FLOW_ENDED) return flow_protocol_close(protocol, connection);
-  if (text[0]) return turn_away(protocol, connection, FLOW_MESSAGE_RETRY, text);
+  if (text[0]) return turn_away(protocol, connection, answer_to(protocol, peer_of(protocol, hello->task), hello->incarnation), text);
   *peer_of(protocol, hello->task) = (flow_peer){
     .standing = FLOW_WELCOMED, .connection = connection, .incarnation = hello->incarnation, .generation = hello->generation,
     .heard = protocol->now, .step = -1,

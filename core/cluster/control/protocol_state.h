@@ -23,6 +23,8 @@ typedef struct flow_action_node flow_action_node;
 typedef struct flow_peer {
   int      standing, connection;       /* -1: none */
   uint64_t incarnation, generation;    /* the last generation that it knows */
+  uint64_t rival;                      /* another process that says that it is this task, 0: none has; since when */
+  double   rival_since;
   double   heard, step;
   uint32_t calls;                      /* that it has begun */
   int      waiting;                    /* requests that are not answered */

@@ -92,6 +92,7 @@ local function restore_all(self, run, worker)
     return nil
   end
   worker:agree("backup", ("save_freq %s"):format(self._frequency))
+  if not run.begun then saving.check_shared(worker, self._folder, "BackupAndRestore") end
   local ok, path
   if worker.rank == 0 then ok, path = pcall(restore, self, run) end
   local told = worker:broadcast_text(ok and "ok " .. (path or "") or "no " .. saving.without_position(path))

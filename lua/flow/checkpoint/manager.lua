@@ -189,7 +189,12 @@ function Manager:save(number, options)
   local saved, mine = saving.once(self.checkpoint:_workers(), directory.join(self.directory, self._name), function()
     return save(self, number)
   end)
-  if not mine then take_note(self, tonumber(saved)) end
+  if not mine then
+    take_note(self, tonumber(saved))
+    if not self._async then
+      saving.check_seen(self.checkpoint:_workers(), directory.file_of(path_of(self, tonumber(saved))), "CheckpointManager")
+    end
+  end
   self._last_step = step
   return path_of(self, tonumber(saved))
 end

@@ -13,11 +13,13 @@
 -- one file, the same content, each in whole (a temporary file that is renamed).
 --
 --   saving.once(worker, path, f)      f() writes. Returns what f returned, on all workers: a text or nil; and whether this one called f
+--   saving.check_shared(worker, folder, what), check_seen(worker, path, what)     warn where workers do not see what the chief writes
 --
 -- worker: of worker.lua, or nil: this process is alone.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
+local io = require "flow.io"
 local log = require "flow.log"
 
 local C, check, raise = native.C, native.check, errors.raise
@@ -156,6 +158,55 @@ function saving.once(worker, path, f, kind)
   local place, k = find(worker, kind, path)
   if place then return wait_for_chief(worker, kind, path, place, k) end
   return alone(f)
+end
+
+---- folders that not all workers see ------------------------------------------------------------------------------------------------
+
+local SEEN_WITHIN = 5       -- seconds that a network's file system may take to show a new file
+
+-- nil: the cluster has ended meanwhile, and nobody knows.
+local function is_seen(worker, path)
+  for _ = 1, SEEN_WITHIN * 10 do
+    if io.exists(path) then return true end
+    if not pcall(lookup, worker, "nothing", 0.1) then return nil end
+  end
+  return io.exists(path)
+end
+
+local function tell_unshared(what, names, folder)
+  log.warning("%s: the workers do not share the folder %s: %s not see what the chief writes there, and without the chief's machine it is "
+    .. "lost; name a folder that all of them reach", what, folder, names)
+end
+
+-- A file that the chief writes, in the folder: its name, or "" where it cannot be written, which saving will say.
+local function leave_token(folder)
+  local ok = pcall(io.makedirs, folder)
+  local path = ("%s/.shared-%.0f-%d"):format(folder, os.time(), math.floor(os.clock() * 1e6) % 1000000)
+  return ok and pcall(io.write, path, "flowlua looks whether all workers see this file\n") and path or ""
+end
+
+-- All workers call this with a folder that the chief writes to. If some do not see what it writes, the chief says which, once.
+function saving.check_shared(worker, folder, what)
+  local path = worker.rank == 0 and leave_token(folder) or ""
+  local told, unseen = worker:broadcast_text(path:match "[^/]*$"), {}
+  local seen = told == "" or is_seen(worker, folder .. "/" .. told) ~= false
+  for _, name in ipairs(worker:gather_texts(seen and "" or worker.name)) do
+    if name ~= "" then unseen[#unseen + 1] = name end
+  end
+  if path ~= "" then pcall(io.remove, path) end
+  if worker.rank > 0 or #unseen == 0 then return end
+  local names = table.concat(unseen, ", ", 1, math.min(#unseen, 4)) .. (#unseen > 4 and (" and %d more"):format(#unseen - 4) or "")
+  tell_unshared(what, names .. (#unseen == 1 and " does" or " do"), folder)
+end
+
+-- After the chief has written this file for all: the first worker that does not see it says so, once.
+function saving.check_seen(worker, path, what)
+  if not alive(worker) or worker.apart or worker._unshared or is_seen(worker, path) ~= false then return end
+  rawset(worker, "_unshared", true)
+  local ok, told = pcall(lookup, worker, "unshared", math.min(worker.rank - 1, 10))      -- one after the other, as all see it now
+  if not ok or told then return end
+  publish(worker, "unshared", worker.name)
+  tell_unshared(what, worker.name .. " does", path:match "^(.*)/[^/]*$" or ".")
 end
 
 ---- files that stay open ----------------------------------------------------------------------------------------------------------------

@@ -32,6 +32,9 @@ function worker.open(cluster, implementation, times, pairwise, rejoin_within)
   local handle = native.own(out, C.flow_worker_close)      -- the collector does not wait for others: hosts call strategy:close()
   open_one = object.new(Worker, { _handle = handle, _steps = 0, count = C.flow_worker_count(handle), rank = C.flow_worker_rank(handle),
                                   engine = native.string(C.flow_worker_engine(handle)),
+                                  name = ("%s:%d"):format(native.string(C.flow_job_name(C.flow_cluster_job(cluster))),
+                                    C.flow_cluster_index(cluster)),
+                                  _unshared = false,                    -- of saving.lua: it was said that folders are not shared
                                   timeout = times.timeout_seconds > 0 and times.timeout_seconds or 600,
                                   _counters = {}, _published = {},      -- of saving.lua
                                   speaker = 0,                          -- whose values a broadcast brings: the chief's
