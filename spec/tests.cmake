@@ -68,6 +68,8 @@ endif()
 
 # Connects to every port of the workers of a job
 add_executable(strangers spec/dist/strangers.c)
+# A network that takes its time
+add_executable(slow_link spec/dist/slow_link.c)
 
 # flow_tests: one program of all C tests, spec/c/test_*.c, and of the processes that specs start, which links the engine's objects, so that
 # internal functions can be tested (spec/c/runner.c). build/bin/NAME is a link to it for each of them: every file is a process of its own.

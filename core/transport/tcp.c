@@ -21,7 +21,7 @@
 enum {
   LINE = 64,
   MOST_PIECE = 262144, LEAST_PIECE = 16384, PIECES = 1 << 20,      /* bytes that wait for other ranks' to be added: of each rank, of all */
-  DIRECT_BYTES = 1 << 20,          /* of a sum that everybody makes: more take longer to add than to send once more */
+  DIRECT_BYTES = 4 << 20,          /* of a sum that everybody makes: more take longer to add than to send once more */
   MORE_BYTES = 65536,              /* that a rank may send beyond what shares take, so that a sum is one way */
 };
 

@@ -277,11 +277,13 @@ typedef struct collector {
   sharing        shares;
   int            collects, fails_at;       /* -1: never */
   int            asked;                    /* for common memory */
+  int            gathers, sums;            /* by which the workers wait for each other */
 } collector;
 
 static flow_status begin_inner(flow_exchange *exchange, int dtype, void *data, int64_t count, int64_t *ticket)
 {
   flow_exchange *inner = ((collector *)exchange)->inner;
+  ((collector *)exchange)->sums++;
   return inner->begin(inner, dtype, data, count, ticket);
 }
 
@@ -294,6 +296,7 @@ static flow_status finish_inner(flow_exchange *exchange, int64_t ticket)
 static flow_status all_gather_inner(flow_exchange *exchange, const void *mine, int64_t bytes, void *all)
 {
   flow_exchange *inner = ((collector *)exchange)->inner;
+  ((collector *)exchange)->gathers++;
   return inner->all_gather(inner, mine, bytes, all);
 }
 
@@ -380,6 +383,9 @@ static void train_workers(int workers, int replicas, int rows, int own, int gath
   for (int w = 0; w < workers; w++) pthread_join(crew[w].thread, NULL);
   for (int w = 0; w < workers; w++) {
     if (crew[w].status != (fails ? FLOW_ABORTED : FLOW_OK)) fail_msg("worker %d: %s", w, crew[w].text);
+    /* What a step waits for: what the workers announce, and the sums, of which all small ones travel together. */
+    assert_int_equal(collectors[w].gathers, STEPS);
+    assert_true(collectors[w].sums <= 2 * STEPS);
     if (gathers) assert_int_equal(collectors[w].collects, collects_of(shares));
     /* Anew for more rows; where it was refused only when an instance was made again for rows that others have. */
     if (gathers) assert_int_equal(collectors[w].asked, shares == SHARES ? 2 : shares == CANNOT_SHARE ? 1 + own : 0);

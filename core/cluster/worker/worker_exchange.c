@@ -6,6 +6,7 @@
 #include "base/futex.h"
 
 #include "cluster/worker/worker_state.h"
+#include "run/replicas/replica_set.h"
 
 enum { LOOKS = 5 };
 static const int64_t NOTICE_EVERY = 30000000000, IN_VAIN_AFTER = 3000000000;         /* nanoseconds */
@@ -114,6 +115,9 @@ static flow_status finish(flow_exchange *self, int64_t ticket)
   begin_call((flow_worker *)self);
   return flow_worker_explain((flow_worker *)self, thread->finish(thread, ticket));
 }
+
+/* What a step announces is one gather, together with what makes sure that all begin one. */
+_Static_assert(sizeof(flow_run_announcement) <= sizeof(((flow_announcement *)0)->inside), "a step announces more than rides along");
 
 static flow_status all_gather(flow_exchange *self, const void *mine, int64_t bytes, void *all)
 {

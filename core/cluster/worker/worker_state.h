@@ -19,7 +19,7 @@ typedef struct flow_announcement {
   uint32_t magic, kind;
   int64_t  bytes;
   char     what[16];
-  uint8_t  inside[32];
+  uint8_t  inside[64];
 } flow_announcement;
 
 struct flow_worker {
