@@ -36,7 +36,7 @@ end
 
 -- After a loop over a step's batches that ended for the worker that wished it: raises unless they all ran.
 function workers.check_stop(model, step, what)
-  if not (workers.of(model) and step and step.instance) or C.flow_instance_stop_wished(step.instance) == 0 then return end
+  if not (workers.of(model) and step and step.instance) or C.flow_instance_stop_agreed(step.instance) == 0 then return end
   if workers.any(model, native.preempted()) then workers.part(model, what) end
   native.raise_interrupted("%s: a worker was interrupted", what)
 end

@@ -322,7 +322,7 @@ local function loop(self, seed, number, count, watch, outputs, collect)
   local function flush()
     local status, ran, rows = run_numbers(self, seed, number + batch)
     local stop = ran > 0 and note(ran, rows)
-    return status, stop or self.step and self.step.instance and C.flow_instance_stop_wished(self.step.instance) ~= 0
+    return status, stop or self.step and self.step.instance and C.flow_instance_stop_agreed(self.step.instance) ~= 0
   end
 
   -- Gathers the element after the others. Returns a status.
