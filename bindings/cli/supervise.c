@@ -258,6 +258,29 @@ static void check_reader(job *self)
   signal_all(self, SIGTERM);
 }
 
+/* ---- an mpirun that stays when a rank has failed, as Open MPI does at times when the others are in MPI_Init -------------------------- */
+
+static void watch_ranks(job *self)
+{
+  for (int i = 0; i < self->count; i++) {
+    supervised_task *task = &self->tasks[i];
+    int failed = task->process && task->ranks && (task->streams[0].failed >= 0 || task->streams[1].failed >= 0);
+    if (failed && task->overdue_at == 0) task->overdue_at = streams_now() + self->kill_after;
+  }
+}
+
+static void kill_overdue(job *self)
+{
+  double now = streams_now();
+  for (int i = 0; i < self->count; i++) {
+    supervised_task *task = &self->tasks[i];
+    if (!task->process || task->overdue_at <= 0 || task->overdue_at > now) continue;
+    say(self, "%s did not end within %g s of a rank's failure: killed", task->writer.name, self->kill_after);
+    task->overdue_at = 0;
+    kill(-task->process, SIGKILL);
+  }
+}
+
 /* ---- starting tasks ------------------------------------------------------------------------------------------------------------------ */
 
 static void start_task(job *self, supervised_task *task)
@@ -265,6 +288,7 @@ static void start_task(job *self, supervised_task *task)
   task->start.mask = self->mask;
   task->started = streams_now();
   task->restart_at = 0;
+  task->overdue_at = 0;
   task->remote.reached = 0;
   task->remote.count = 0;
   task->process = processes_start(&task->start, &task->pipes[0], &task->pipes[1], &task->remote.input);
@@ -331,18 +355,24 @@ static int turn(job *self, struct pollfd *events, int timeout)
     }
   }
   if (events[0].revents) take_signals(self);
+  watch_ranks(self);
   check_reader(self);
   tell_losses(self);
   return came;
 }
 
-/* Milliseconds until the deadline of the phase, or, while tasks run, until the next restart; -1: there is none. */
+static double sooner(double one, double other)
+{
+  return one == 0 || (other > 0 && other < one) ? other : one;
+}
+
+/* Milliseconds until the deadline of the phase, or, while tasks run, until one is overdue or is started again; -1: there is none. */
 static int until_deadline(const job *self)
 {
   double next = self->phase == GRACE || self->phase == TERMINATED ? self->deadline : 0;
   for (int i = 0; i < self->count; i++) {
-    double restart = self->tasks[i].restart_at;
-    if (restart > 0 && (next == 0 || restart < next)) next = restart;
+    next = sooner(next, self->tasks[i].restart_at);
+    if (self->phase == RUNNING && self->tasks[i].process) next = sooner(next, self->tasks[i].overdue_at);
   }
   if (next == 0) return -1;
   double left = (next - streams_now()) * 1e3;
@@ -354,8 +384,9 @@ static void run(job *self, struct pollfd *events)
   while (running(self, 0) > 0) {
     turn(self, events, until_deadline(self));
     if (until_deadline(self) != 0 || running(self, 0) == 0) continue;
+    if (self->phase != RUNNING) pass_deadline(self);
+    else kill_overdue(self);
     if (self->phase == RUNNING) start_again(self);
-    else pass_deadline(self);
   }
   processes_end_all();
   /* What was written before the end; a stranger who has the pipe open does not hold us up. */

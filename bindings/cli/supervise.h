@@ -22,6 +22,7 @@ typedef struct supervised_task {
   /* While it runs: */
   pid_t          process;              /* 0: it has ended */
   double         started, restart_at;  /* seconds; restart_at: when it is started again, 0: it is not */
+  double         overdue_at;           /* mpirun said that a rank failed: by then it has to be gone; 0: it did not */
   int            failures;             /* lives in a row that were short and failed */
   int            pipes[2];             /* -1: at its end */
   output_line    lines[2], *rank_lines;

@@ -61,6 +61,7 @@ function cells.all()
     add(list, kind, true, { "kill", "terminate" }, BEFORE_THE_END, EVERYONE, "equal")
     add(list, kind, true, { "kill", "terminate" }, { "end" }, EVERYONE, "over")
   end
+  add(list, "mpi", true, { "kill", "terminate" }, BEFORE_THE_END, EVERYONE, "equal")      -- all start again, from the backup
   add(list, "memory", true, { "kill" }, BEFORE_THE_END, PAIRS, "equal")
   add(list, "memory", true, { "kill" }, { "end" }, PAIRS, "over")
   add(list, "memory", true, { "stop_3" }, MOMENTS, EVERYONE, "equal")

@@ -96,10 +96,10 @@ local function judge_named(cell, folder, status)
     if not is_victim(cell, worker) then
       local seconds, sentence = (read(("%s/worker:%d.failed"):format(folder, worker)) or ""):match "^(%S+) (.*)"
       -- mpirun ends all its processes as soon as it sees one die, and who never came is not known to be dead: then the launcher names it.
-      local launcher = cell.kind == "mpi" or cell.moment == "start"
-      local told = sentence or launcher and (read(folder .. "/err") or ""):match "flowlua launch: [^\n]*"
-      if not told then return ("worker:%d did not say why it ended"):format(worker) end
-      if not names_victim(cell, told) then return ("worker:%d did not name worker:%s: %s"):format(worker, cell.victims, told) end
+      local launcher = (cell.kind == "mpi" or cell.moment == "start") and (read(folder .. "/err") or ""):match "flowlua launch: [^\n]*"
+      local named = sentence and names_victim(cell, sentence) or launcher and names_victim(cell, launcher)
+      if not sentence and not launcher then return ("worker:%d did not say why it ended"):format(worker) end
+      if not named then return ("worker:%d did not name worker:%s: %s"):format(worker, cell.victims, sentence or launcher) end
       if seconds then slowest = math.max(slowest, tonumber(seconds) - at) end
     end
   end

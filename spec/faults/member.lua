@@ -31,7 +31,8 @@ local function now()
   return ("%.3f"):format(tonumber(time.seconds) + 1e-9 * tonumber(time.nanoseconds))
 end
 
--- The moment has come. The command runs once, in whichever life of the worker is first, apart from it: it may outlive the worker.
+-- The moment has come. The command runs once, in whichever life of the worker is first; if it waits, apart from the worker, which it may
+-- outlive.
 local is_victim = ("," .. options.victims .. ","):find("," .. me .. ",", 1, true)
 local function reach(moment)
   if moment ~= options.moment or not is_victim then return end
@@ -40,7 +41,8 @@ local function reach(moment)
   leave("at", now())
   if options.fault == "exit" then os.exit(0) end
   if options.fault == "secret" then return ffi.C.setenv("FLOW_SECRET", ("another one "):rep(4), 1) end
-  os.execute(("export PID=%d TASK=%s; setsid sh -c '%s' >/dev/null 2>&1 </dev/null &"):format(ffi.C.getpid(), me, options.fault))
+  os.execute(("export PID=%d TASK=%s; setsid sh -c '%s' >/dev/null 2>&1 </dev/null %s"):format(ffi.C.getpid(), me, options.fault,
+    options.fault:find "sleep" and "&" or ""))
 end
 
 leave("pid", tostring(ffi.C.getpid()))
