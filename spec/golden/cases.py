@@ -153,6 +153,8 @@ LAYERS += [
     plain("PReLU", "shared axes", shapes=[[2, 4, 5, 3]], shared_axes=[1, 2]),
     plain("SpatialDropout2D", "in inference", shapes=[IMAGE], rate=0.5),
     plain("GaussianNoise", "in inference", shapes=[[4, 5]], stddev=0.5),
+    plain("GaussianDropout", "in inference", shapes=[[4, 5]], rate=0.5),
+    plain("AlphaDropout", "in inference", shapes=[[4, 5]], rate=0.5),
     plain("Conv2DTranspose", shapes=[[2, 4, 5, 3]], filters=6, kernel_size=3),
     plain("Conv2DTranspose", "stride 2, same", shapes=[[2, 4, 5, 3]], filters=6, kernel_size=3, strides=2, padding="same"),
     plain("Conv2DTranspose", "stride 2, valid", shapes=[[2, 4, 5, 3]], filters=6, kernel_size=[3, 4], strides=2, activation="relu"),

@@ -64,6 +64,8 @@ local cases = {
   Conv2DTranspose = { IMAGE, layers.Conv2DTranspose(4, 3, { strides = 2, padding = "same" }) },
   LeakyReLU = { VECTOR, layers.LeakyReLU(0.2) }, PReLU = { IMAGE, layers.PReLU() }, ELU = { VECTOR, layers.ELU(0.7) },
   SpatialDropout2D = { IMAGE, layers.SpatialDropout2D(0.3) }, GaussianNoise = { VECTOR, layers.GaussianNoise(0.1) },
+  GaussianDropout = { VECTOR, layers.GaussianDropout(0.2) },
+  AlphaDropout = { VECTOR, layers.AlphaDropout(0.3, { noise_shape = { 1, 6 } }) },
   LayerNormalization = { IMAGE, layers.LayerNormalization { epsilon = 1e-4 } },
 }
 for name, case in pairs(cases) do

@@ -13,11 +13,12 @@ describe("names of layers", function()
 
   it("are Keras'", function()
     local options = { Embedding = { 3, 2 }, RepeatVector = { 2 }, Permute = { { 1 } }, SpatialDropout2D = { 0.5 }, GaussianNoise = { 0.1 },
-                      Conv2DTranspose = { 1, 1 }, SeparableConv2D = { 1, 1 } }
+                      GaussianDropout = { 0.1 }, AlphaDropout = { 0.1 }, Conv2DTranspose = { 1, 1 }, SeparableConv2D = { 1, 1 } }
     for class, name in pairs {
       LayerNormalization = "layer_normalization", Embedding = "embedding", UpSampling2D = "up_sampling2d", ZeroPadding2D = "zero_padding2d",
       Cropping2D = "cropping2d", Multiply = "multiply", Permute = "permute", RepeatVector = "repeat_vector", LeakyReLU = "leaky_re_lu",
       ELU = "elu", PReLU = "p_re_lu", SpatialDropout2D = "spatial_dropout2d", GaussianNoise = "gaussian_noise",
+      GaussianDropout = "gaussian_dropout", AlphaDropout = "alpha_dropout",
       Conv2DTranspose = "conv2d_transpose", SeparableConv2D = "separable_conv2d",
     } do
       assert.equal(name, layers[class](unpack(options[class] or {})).name)
@@ -91,6 +92,9 @@ describe("layers refuse", function()
     assert.truthy(problem_of(function() layers.Permute { 1, 3 } end):find("expected each axis from 1 to their number once", 1, true))
     assert.truthy(problem_of(function() layers.LeakyReLU(-1) end):find("negative_slope must be 0 or greater, found -1", 1, true))
     assert.truthy(problem_of(function() layers.GaussianNoise(2) end):find("stddev must be between 0 and 1, found 2", 1, true))
+    for _, class in ipairs { "GaussianDropout", "AlphaDropout" } do
+      assert.truthy(problem_of(function() layers[class](1) end):find("rate must be from 0 to below 1, found 1", 1, true))
+    end
     assert.truthy(problem_of(function() layers.SpatialDropout2D(2) end):find("rate must be between 0 and 1, found 2", 1, true))
     assert.truthy(problem_of(function() layers.PReLU { shared_axes = { 4 } } (image) end):find("shared_axes names axis 4", 1, true))
     assert.truthy(problem_of(function() layers.Conv2DTranspose(2, 3, { strides = 2, dilation_rate = 2 }) end):find("cannot both", 1, true))
@@ -120,5 +124,36 @@ describe("layers that are random in training", function()
     local first, second = step(x):copy(), step(x):copy()
     assert.is_true((first - second):abs():max():item() > 0.5)
     assert.is_true(math.abs(second:square():mean():item() - 0.25) < 0.01)
+  end)
+
+  it("multiply by noise of mean 1 and variance rate / (1 - rate), and by none in inference", function()
+    local dropout, x = layers.GaussianDropout(0.2), flow.full({ 64, 10, 100 }, 3)
+    assert.equal(0, (dropout(x) - x):abs():max():item())
+    local factor = dropout(x, { training = true }) / 3
+    assert.near(1, factor:mean():item(), 0.01)
+    assert.near(0.25, (factor - 1):square():mean():item(), 0.01)
+    assert.near(3, ((factor - 1):square():square():mean() / 0.0625):item(), 0.15)      -- the kurtosis of a normal distribution
+    assert.is_true((dropout(x, { training = true }) / 3 - factor):abs():max():item() > 0.5)
+    assert.equal(0, dropout(flow.zeros { 4, 5 }, { training = true }):abs():max():item())
+  end)
+
+  -- Mean 0 and variance 1 are what selu's networks keep; what is dropped is one value: a (-1.7581) + b of the paper.
+  it("keep mean and variance of standardized values while a share of them becomes one value", function()
+    local dropout, x = layers.AlphaDropout(0.3), flow.random.normal({ 64, 10, 100 }, { seed = 5 })
+    assert.equal(0, (dropout(x) - x):abs():max():item())
+    local y = dropout(x, { training = true })
+    assert.near(0, y:mean():item(), 0.015)
+    assert.near(1, y:square():mean():item(), 0.02)
+    local saturated, rate = -1.7580993408473766, 0.3
+    local a = ((1 - rate) * (1 + rate * saturated ^ 2)) ^ -0.5
+    local b = -a * saturated * rate
+    local dropped = (y - (a * saturated + b)):abs():lt(1e-5)
+    assert.near(rate, dropped:to("float32"):mean():item(), 0.01)
+    local kept = dropped:logical_not()
+    assert.is_true(((x * a + b - y) * kept:to("float32")):abs():max():item() < 1e-5)
+    y = layers.AlphaDropout(0.5, { noise_shape = { -1, 1, 1 } })(flow.ones { 64, 3, 4 }, { training = true })
+    assert.equal(0, (y:max({ 2, 3 }) - y:min({ 2, 3 })):abs():max():item())             -- whole samples
+    assert.is_true(y:max():item() > y:min():item())
+    assert.equal("float32", layers.AlphaDropout(0.5)(flow.arange(6):reshape { 2, 3 }, { training = true }).dtype)
   end)
 end)

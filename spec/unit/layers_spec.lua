@@ -320,6 +320,8 @@ describe("random layers that are called eagerly", function()
     Dropout = function(seed) return layers.Dropout(0.5, { seed = seed, name = "a" }) end,
     SpatialDropout2D = function(seed) return layers.SpatialDropout2D(0.5, { seed = seed, name = "b" }) end,
     GaussianNoise = function(seed) return layers.GaussianNoise(1, { seed = seed, name = "c" }) end,
+    GaussianDropout = function(seed) return layers.GaussianDropout(0.5, { seed = seed, name = "c" }) end,
+    AlphaDropout = function(seed) return layers.AlphaDropout(0.5, { seed = seed, name = "c" }) end,
     RandomFlip = function(seed) return layers.RandomFlip("horizontal", { seed = seed, name = "d" }) end,
     RandomZoom = function(seed) return layers.RandomZoom(0.5, { seed = seed, name = "e" }) end,
   }

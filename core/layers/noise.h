@@ -1,0 +1,17 @@
+/* noise.h: the random numbers of layers that disturb their input in training. They are keyed by the layer's seed and name, the step, the
+ * sample and the element, so that replicas and restarts see the same ones. */
+#ifndef FLOW_LAYERS_NOISE_H
+#define FLOW_LAYERS_NOISE_H
+
+#include "layers/express.h"
+#include "layers/layer.h"
+
+/* A mask that broadcasts to x, of its dtype: 0 with probability rate, else 1 / (1 - rate). Its shape is the layer's argument noise_shape:
+ * {-1, 1, 1, 1} keeps or drops whole images; null: that of x. Borrowed from e. Fails if noise_shape does not fit x. */
+flow_status flow_layer_dropout_mask(flow_expression *e, flow_layer *layer, flow_tensor *x, double rate, flow_tensor **mask);
+
+/* x, as float32 where it has another dtype, and normal noise of mean 0 in its shape; both borrowed from e, NULL if that failed. Fails if
+ * the sizes of a sample are not known. */
+flow_status flow_layer_normal_noise(flow_expression *e, flow_layer *layer, double deviation, flow_tensor **x, flow_tensor **noise);
+
+#endif
