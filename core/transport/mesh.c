@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -102,7 +103,7 @@ static int listen_on(const struct addrinfo *own, int port)
   int made = socket(own->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (made < 0) return -1;
   setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (bind(made, (struct sockaddr *)&address, own->ai_addrlen) == 0 && listen(made, SOMAXCONN) == 0) return made;
+  if (bind(made, (struct sockaddr *)&address, own->ai_addrlen) == 0 && listen(made, INT_MAX) == 0) return made;
   int reason = errno;
   close(made);
   errno = reason;

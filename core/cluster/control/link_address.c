@@ -52,10 +52,11 @@ flow_status flow_link_listen(const char *address, int *descriptor)
   FLOW_TRY(resolve(address, AI_PASSIVE, &list));
   int on = 1, error = 0;
   *descriptor = -1;
+  /* As many may wait as the machine lets: musl's SOMAXCONN is 128, which a flood fills. */
   for (const struct addrinfo *info = list; info && *descriptor < 0; info = info->ai_next) {
     int made = new_socket(info);
     if (made >= 0) setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (made >= 0 && bind(made, info->ai_addr, info->ai_addrlen) == 0 && listen(made, SOMAXCONN) == 0) *descriptor = made;
+    if (made >= 0 && bind(made, info->ai_addr, info->ai_addrlen) == 0 && listen(made, INT_MAX) == 0) *descriptor = made;
     else error = errno;
     if (*descriptor < 0 && made >= 0) close(made);
   }

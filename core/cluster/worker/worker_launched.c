@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
+#include <limits.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -113,7 +114,7 @@ static flow_status bind_listener(const char *host, int *listener, int *port)
   socklen_t size = sizeof address;
   inet_pton(AF_INET, host, &address.sin_addr);
   *listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (*listener < 0 || bind(*listener, (struct sockaddr *)&address, size) != 0 || listen(*listener, SOMAXCONN) != 0 ||
+  if (*listener < 0 || bind(*listener, (struct sockaddr *)&address, size) != 0 || listen(*listener, INT_MAX) != 0 ||
       getsockname(*listener, (struct sockaddr *)&address, &size) != 0) {
     return flow_fail(FLOW_IO_ERROR, "this process cannot listen on %s: %s", host, strerror(errno));
   }
