@@ -46,6 +46,11 @@ static int find_modules(const char *library, char *found)
 /* Runs protected: argument 1 is the library's path or nil, argument 2 the folder or nil. Returns the module. */
 static int open_protected(lua_State *L)
 {
+  int found = flow_abi_version();      /* a linker that leaves out libraries of which nothing is called keeps this one */
+  if (found != FLOW_ABI_VERSION) {
+    return luaL_error(L, "flow_lua_open: the program was compiled for version %d of the library's interface, found %d: compile it again",
+                      FLOW_ABI_VERSION, found);
+  }
   if (lua_isstring(L, 1)) {
     lua_pushvalue(L, 1);
     lua_setfield(L, LUA_REGISTRYINDEX, "flowlua.library");   /* ffi.lua loads this one and no other copy */

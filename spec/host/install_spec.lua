@@ -1,5 +1,6 @@
--- install_spec.lua: what `cmake --install` writes: a C program finds it by pkg-config and by CMake, flowlua runs from where it was put,
--- plugins are found, and uninstalling leaves nothing. DESTDIR moves the tree away from the prefix that it was installed for.
+-- install_spec.lua: what `cmake --install` writes: C programs, with and without Lua, find it by pkg-config and by CMake, flowlua runs from
+-- where it was put, plugins are found, and `ninja uninstall` leaves nothing of it, but what others put into its folders. DESTDIR moves the
+-- tree away from the prefix that it was installed for.
 local support = require "spec.support.init"
 
 local build = os.getenv("FLOWLUA_LIB"):match("^(.*)/lib/[^/]*$")
@@ -9,12 +10,34 @@ local PROGRAM = [[
 #include "flow.h"
 int main(void) { return flow_version()[0] == '0' && flow_abi_version() == FLOW_ABI_VERSION ? puts(flow_version()) < 0 : 1; }
 ]]
+local LUA_PROGRAM = [[
+#include <stdio.h>
+#include <lauxlib.h>
+#include <lualib.h>
+#include "flow_lua.h"
+int main(void)
+{
+  lua_State *L = luaL_newstate();
+  luaL_openlibs(L);
+  if (flow_lua_open(L)) return fprintf(stderr, "%s\n", lua_tostring(L, -1)), 1;
+  lua_getfield(L, -1, "version");
+  return puts(lua_tostring(L, -1)) < 0;
+}
+]]
 local LISTS = [[
 cmake_minimum_required(VERSION 3.22)
 project(guest C)
+find_package(flowlua 0.2 QUIET)
+if(flowlua_FOUND)
+  message(FATAL_ERROR "0.1 does not stand for 0.2")
+endif()
 find_package(flowlua 0.1 REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(LUAJIT REQUIRED IMPORTED_TARGET luajit)
 add_executable(guest guest.c)
 target_link_libraries(guest PRIVATE flowlua::flow)
+add_executable(guest_lua guest_lua.c)
+target_link_libraries(guest_lua PRIVATE flowlua::flow_lua PkgConfig::LUAJIT)
 ]]
 
 local function missing()
@@ -36,9 +59,11 @@ describe("an installation", function()
     if why then return pending(why) end
     local source = support.file("guest.c", PROGRAM)
     local folder = source:match("^(.*)/")
-    local file = assert(io.open(folder .. "/CMakeLists.txt", "w"))
-    file:write(LISTS)
-    file:close()
+    for name, text in pairs { ["CMakeLists.txt"] = LISTS, ["guest_lua.c"] = LUA_PROGRAM } do
+      local file = assert(io.open(folder .. "/" .. name, "w"))
+      file:write(text)
+      file:close()
+    end
     local tree = folder .. "/tree/usr/local"
     must(("DESTDIR=%s/tree cmake --install %s --prefix /usr/local"):format(folder, build))
 
@@ -49,7 +74,9 @@ describe("an installation", function()
     assert.equal(version, must(folder .. "/made/guest"))
 
     -- Nothing of the build folder or of the sources: only what was installed.
-    local clean = ("cd / && env -u LUA_PATH -u FLOWLUA_LIB -u FLOW_PLUGINS %s/bin/flowlua "):format(tree)
+    local alone = "cd / && env -u LUA_PATH -u FLOWLUA_LIB -u FLOW_PLUGINS "
+    assert.equal(version, must(alone .. folder .. "/made/guest_lua"))
+    local clean = ("%s%s/bin/flowlua "):format(alone, tree)
     assert.equal("3\n", must(clean .. [[-e 'print(require("flow").ones({ 3 }):sum():item())']]))
     local text = must(clean .. "doctor")
     assert.truthy(text:find("modules +" .. tree:gsub("%p", "%%%0") .. "/share/lua/5.1/flow\n"), text)
@@ -61,8 +88,10 @@ describe("an installation", function()
       if installed then assert.falsy(text:find("libflow_" .. plugin .. ".so is needed", 1, true), text) end
     end
 
-    must(("DESTDIR=%s/tree cmake -DMANIFEST=%s/install_manifest.txt -P %scmake/uninstall.cmake"):format(folder, build, support.root))
-    assert.equal("", must(("find %s/tree ! -type d -o -name 'flow*'"):format(folder)))
+    local foreign = tree .. "/lib/flowlua/libflow_foreign.so"
+    must("touch " .. foreign)
+    must(("DESTDIR=%s/tree ninja -C %s uninstall"):format(folder, build))
+    assert.equal(tree .. "/lib/flowlua\n" .. foreign .. "\n", must(("find %s/tree ! -type d -o -name 'flow*'"):format(folder)))
   end)
 end)
 
