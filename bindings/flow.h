@@ -337,6 +337,10 @@ FLOW_API int         flow_variable_trainable(const flow_variable *variable);
 FLOW_API void        flow_variable_set_trainable(flow_variable *variable, int trainable);
 /* A number that grows with every write outside a plan. */
 FLOW_API double      flow_variable_version(const flow_variable *variable);
+/* 64 bits of the bytes of each variable, by which copies of it can be compared: bytes that differ within eight of them have another hash, others
+ * but for one time in 2^64 (XXH64). device: of the copy that a replica on that GPU works with; -1: of the variable itself. 0 for SUM_ON_READ,
+ * whose copies differ. Waits for devices. */
+FLOW_API flow_status flow_variables_hash(flow_variable *const *variables, int count, int device, uint64_t *hashes);
 /* A new reference to its storage: the tensor sees later writes, until an optimizer moves the variable to its arena or to a
  * device. */
 FLOW_API flow_status flow_variable_tensor(flow_variable *variable, flow_tensor **out);

@@ -62,6 +62,8 @@ FLOW_API int         flow_worker_was_preempted(flow_worker *worker);
 
 FLOW_API int         flow_worker_count(const flow_worker *worker);       /* of workers */
 FLOW_API int         flow_worker_rank(const flow_worker *worker);        /* from 0, which is the chief */
+/* "worker:1 10.0.0.2:2222": borrowed, until the thread has asked for three more; "" where there is no such worker. */
+FLOW_API const char *flow_worker_name(const flow_worker *worker, int rank);
 FLOW_API const char *flow_worker_engine(const flow_worker *worker);      /* borrowed: what carries the sums: "tcp", "mpi"; "": a single worker */
 FLOW_API int         flow_worker_shares_memory(const flow_worker *worker); /* whether all workers are on one machine and hand bytes through memory */
 /* What the others see of this worker: heartbeats and failures tell it. */

@@ -77,6 +77,15 @@ flow_status flow_mirror_at(flow_storage *storage, flow_place *place, char **out)
   return FLOW_OK;
 }
 
+void flow_mirror_find(const flow_storage *storage, int device, flow_place **place, const char **data)
+{
+  const flow_mirror *mirror = storage->mirrors;
+  while (mirror && flow_place_device(mirror->place) != device) mirror = mirror->next;
+  if (!mirror || mirror->writes != storage->writes) return;
+  *place = mirror->place;
+  *data = mirror->data;
+}
+
 void flow_mirrors_release(flow_storage *storage)
 {
   for (flow_mirror *mirror = storage->mirrors, *next; mirror; mirror = next) {

@@ -12,6 +12,9 @@ void flow_mirrors_were_written(flow_storage *storage, flow_place *const *places,
 /* The storage's bytes at a place: its own, or those of a mirror, which lives as long as the storage; by way of the host, where they have to be
  * brought there. */
 flow_status flow_mirror_at(flow_storage *storage, flow_place *place, char **out);
+/* The mirror on a device, where it is as new as the storage; else *place and *data stay as they are: a replica there takes the storage's bytes
+ * before it uses any. Borrowed. */
+void flow_mirror_find(const flow_storage *storage, int device, flow_place **place, const char **data);
 void flow_mirrors_release(flow_storage *storage);
 
 #endif

@@ -81,6 +81,14 @@ local parts = {
   data = { "flow.data" }, callbacks = { "flow.callbacks" }, datasets = { "flow.data.datasets" }, distribute = { "flow.distribute" },
 }
 
+-- What a part has from rooms above it is passed to it when it is loaded.
+local pass = {
+  repl = function(repl) repl.flow = flow end,      -- what its users call flow
+  distribute = function(distribute)
+    distribute.above.verify = function() return require "flow.callbacks.verify_replicas" end
+  end,
+}
+
 -- Of a module: a field that it does not have is an error.
 local function strict(module)
   return { __index = function(fields, name)
@@ -100,7 +108,7 @@ return setmetatable(flow, {
       errors.raise("flow has no field %q%s", tostring(name), errors.elsewhere("flow", name) or errors.suggestion(tostring(name), names))
     end
     local value = require(part[1])
-    if name == "repl" then value.flow = flow end      -- what its users call flow
+    if pass[name] then pass[name](value) end
     if part[2] then value = value[part[2]] end
     if value == nil then errors.raise("flow.%s is not part of this build", name) end
     if not part[2] and not getmetatable(value) then setmetatable(value, strict(name)) end

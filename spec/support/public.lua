@@ -14,7 +14,8 @@ local ASKED = {
   losses = { "MeanSquaredError", "SparseCategoricalCrossentropy", "Huber", "mean_squared_error" },
   metrics = { "BinaryAccuracy", "TopKCategoricalAccuracy", "Precision", "AUC", "F1Score", "mean_squared_error" },
   callbacks = { "BackupAndRestore", "CSVLogger", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler", "ModelCheckpoint",
-    "ProgbarLogger", "ReduceLROnPlateau", "SwapEMAWeights", "TensorBoard", "TerminateOnNaN" },
+    "ProgbarLogger", "ReduceLROnPlateau", "SwapEMAWeights", "TensorBoard", "TerminateOnNaN",
+    "VerifyReplicas" },
 }
 
 local functions, classes = {}, {}      -- { [f] = name }, { [class] = name }; a class that can be called is a function, too

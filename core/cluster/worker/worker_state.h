@@ -60,8 +60,6 @@ struct flow_worker {
   int                listener;                  /* bound before the others learn the address; -1: none */
 };
 
-/* "worker:1 10.0.0.2:2222" in one of four buffers of the thread. */
-const char *flow_worker_name(const flow_worker *worker, int rank);
 /* Passes on FLOW_OK, and failures that are this process's own. For anything else waits a moment for the control plane's verdict, and fails with that. */
 flow_status flow_worker_explain(flow_worker *worker, flow_status status);
 /* Opens MPI and fills in the cluster's addresses, the secret and the listener (worker_launched.c). The communicator stays open. */

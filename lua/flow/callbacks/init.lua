@@ -17,7 +17,7 @@ local MODULES = {
   CSVLogger = "csv_logger", EarlyStopping = "early_stopping", LambdaCallback = "lambda_callback",
   LearningRateScheduler = "learning_rate_scheduler", ModelCheckpoint = "model_checkpoint", ProgbarLogger = "progbar_logger",
   ReduceLROnPlateau = "reduce_lr_on_plateau", SwapEMAWeights = "swap_ema_weights", TensorBoard = "tensor_board",
-  TerminateOnNaN = "terminate_on_nan",
+  TerminateOnNaN = "terminate_on_nan", VerifyReplicas = "verify_replicas",
 }
 
 function by_name(name)

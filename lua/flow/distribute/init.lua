@@ -15,9 +15,10 @@ local communication = require "flow.distribute.communication"
 local mirrored = require "flow.distribute.mirrored"
 local multi_worker = require "flow.distribute.multi_worker"
 
-
 local named = signature.module
-local distribute = signature.module("flow.distribute", {
+local above = {}      -- names that rooms above this one give, each a function that loads it: flow's init.lua passes them
+local distribute
+distribute = signature.module("flow.distribute", {
   MirroredStrategy = mirrored.MirroredStrategy,
   OneDeviceStrategy = mirrored.OneDeviceStrategy,
   MultiWorkerMirroredStrategy = multi_worker.MultiWorkerMirroredStrategy,
@@ -40,7 +41,13 @@ local distribute = signature.module("flow.distribute", {
     CommunicationImplementation = communication.CommunicationImplementation,
     CollectiveCommunication = communication.CommunicationImplementation,
   }),
-})
+}, function(_, name)
+  if not above[name] then return nil end
+  local value = above[name]()
+  rawset(distribute, name, value)
+  return value
+end)
+signature.internal(distribute).above = above
 
 local default = nil
 local function default_strategy()

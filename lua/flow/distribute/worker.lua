@@ -148,6 +148,16 @@ function Worker:gather_numbers(number)
   return list
 end
 
+-- `count` whole numbers of 64 bits of each worker, in an array one worker after the other.
+function Worker:gather_words(words, count)
+  local all = native.array("uint64_t", count * self.count)
+  check(C.flow_worker_all_gather(handle_of(self), words, 8 * count, all))
+  return all
+end
+
+-- "worker:1 10.0.0.2:2222", by the rank.
+function Worker:name_of(rank) return native.string(C.flow_worker_name(handle_of(self), rank)) end
+
 -- The chief's text.
 function Worker:broadcast_text(text)
   local length = native.array("double", 1)
