@@ -106,4 +106,19 @@ FLOW_API int         flow_worker_newest(const flow_worker *worker, double *step)
  * one or the other: none is used for both. */
 FLOW_API void        flow_worker_set_apart(flow_worker *worker, int apart);
 
+/* ---- watching a training ----------------------------------------------------------------------------------------------
+ * Pages over HTTP, for GET only, from a thread of their own: / for people, /status as JSON, /metrics as Prometheus reads it. Strangers that talk
+ * to it cost little; it has no secret: loopback addresses are for this machine alone. */
+
+typedef struct flow_monitor flow_monitor;
+
+/* address: "127.0.0.1:8080"; port 0: a free one. FLOW_IO_ERROR: it cannot listen there. */
+FLOW_API flow_status flow_monitor_open(const char *address, flow_monitor **out);
+FLOW_API int         flow_monitor_port(const flow_monitor *monitor);
+/* What it shows from now on of the program: an object of JSON, under "training", and lines of metrics. Both are copied. */
+FLOW_API flow_status flow_monitor_say(flow_monitor *monitor, const char *json, const char *metrics);
+/* And of the cluster of this worker (NULL: none), until one of the two is closed: its tasks, and whom it waits for. */
+FLOW_API flow_status flow_monitor_watch(flow_monitor *monitor, flow_worker *worker);
+FLOW_API void        flow_monitor_close(flow_monitor *monitor);              /* NULL is fine */
+
 #endif

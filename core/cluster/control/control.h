@@ -49,6 +49,16 @@ flow_status flow_control_get(flow_control *control, const char *key, double with
 flow_status flow_control_barrier(flow_control *control, const char *name, double within);
 /* As flow_protocol_report. */
 flow_status flow_control_report(flow_control *control, const char *what, flow_fault fault);
+/* A task as this process knows it now. known: the numbers are; of others only the chief knows them, as the last heartbeat brought them. */
+typedef struct flow_task_view {
+  char        name[FLOW_TASK_NAME_SIZE], address[FLOW_ADDRESS_SIZE], doing[FLOW_DOING_SIZE];
+  const char *state;               /* "running", "not there", ...; static */
+  int         known;
+  uint32_t    calls;               /* that all make together, as many as it has begun */
+  double      step, silent;        /* silent: seconds since it was heard */
+} flow_task_view;
+/* The first `room` tasks, in the protocol's order; returns how many there are. self: this process's place; generation: the newest. */
+int         flow_control_tasks(flow_control *control, flow_task_view *tasks, int room, int *self, uint64_t *generation);
 /* Waits until all have said so; at once if preempted. */
 flow_status flow_control_goodbye(flow_control *control, int preempted);
 

@@ -30,6 +30,8 @@ enum {
   FLOW_MOST_SIGNATURE = 64,         /* bytes of a model's signature: a digest */
 };
 
+enum { FLOW_DOING_SIZE = 96 };      /* bytes of what a task says that it does */
+
 typedef struct flow_protocol flow_protocol;
 
 typedef struct flow_protocol_options {

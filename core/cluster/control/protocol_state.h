@@ -4,7 +4,7 @@
 
 #include "cluster/control/protocol.h"
 
-enum { FLOW_DOING_SIZE = 96, FLOW_PLACE_SIZE = 96, FLOW_SIGNATURE_SIZE = FLOW_MOST_SIGNATURE + 1, FLOW_LIMIT_NAME = FLOW_MOST_NAME + 1, FLOW_LIMIT_TEXT = FLOW_MOST_TEXT + 1 };
+enum { FLOW_PLACE_SIZE = 96, FLOW_SIGNATURE_SIZE = FLOW_MOST_SIGNATURE + 1, FLOW_LIMIT_NAME = FLOW_MOST_NAME + 1, FLOW_LIMIT_TEXT = FLOW_MOST_TEXT + 1 };
 
 /* How far a task is. Of the chief itself: from WELCOMED on; of a member as it sees itself: all. */
 typedef enum flow_standing {

@@ -323,6 +323,7 @@ flow_status flow_worker_open(flow_context *context, const flow_cluster *cluster,
 void flow_worker_close(flow_worker *worker)
 {
   if (!worker) return;
+  if (worker->monitor) flow_monitor_set_source(worker->monitor, NULL);
   if (!worker->orderly) {                               /* MPI's end would wait for the others, who may wait for this worker */
     abort_transport(worker, "this worker was closed");
     if (worker->communicator) flow_communicator_abort(worker->communicator, "this worker was closed");

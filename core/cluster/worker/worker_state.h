@@ -7,6 +7,7 @@
 
 #include "transport/communication.h"
 #include "cluster/control/control.h"
+#include "cluster/monitor/monitor.h"
 #include "transport/transport.h"
 #include "cluster/worker/worker.h"
 
@@ -39,6 +40,7 @@ struct flow_worker {
   const char        *transport;                 /* what carries the sums: "tcp", "mpi" */
   int                pairwise;
   int                apart;                     /* flow_worker_set_apart */
+  flow_monitor      *monitor;                   /* which shows it; NULL: none */
   int                step_told;                 /* the program has said which step comes next */
   int                groups;                    /* of GPUs that were connected: all workers count the same */
   char               engine[32];

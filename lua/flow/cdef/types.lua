@@ -154,6 +154,7 @@ typedef struct flow_worker_options {
  double rejoin_within;
  int pairwise;
 } flow_worker_options;
+typedef struct flow_monitor flow_monitor;
 typedef struct flow_gpu_traffic { double uploads, uploaded_bytes, downloads, downloaded_bytes, waits, replays; } flow_gpu_traffic;
 typedef struct flow_row_store flow_row_store;
 ]]

@@ -5,10 +5,11 @@
 --   FLOW_SECRET             what only this cluster's tasks know
 --   FLOW_LISTEN_DESCRIPTOR  its own address of TF_CONFIG, bound and listening, so that nobody can take the port in between
 --   FLOW_THREADS            its share of the cores
+--   FLOW_STATUS_PORT        with --status-port: where the chief shows how it goes (distribute/status.lua)
 --   FLOW_MAX_RESTARTS       with --max-restarts: that workers wait for one that is lost (distribute/recovery.lua)
 --   FLOW_MIN_WORKERS        with --min-workers
--- Under mpirun only FLOW_THREADS: the ranks know each other by MPI. On other machines (cli/launch_hosts.lua) the tasks bind their addresses
--- themselves.
+-- Under mpirun only FLOW_THREADS and FLOW_STATUS_PORT: the ranks know each other by MPI. On other machines (cli/launch_hosts.lua) the tasks
+-- bind their addresses themselves.
 
 local flow = require "flow"
 local json = require "flow.json"
@@ -29,6 +30,7 @@ task that fails ends the others; the exit code is its own, 128 and the number of
                            then the whole job starts again, from its backup
   --min-workers N          with how many workers the script may go on while others are started again (all)
   --threads T              threads of each task (the cores, shared out)
+  --status-port P          shows how it goes at http://127.0.0.1:P/, /status (JSON) and /metrics (Prometheus); 0.0.0.0:P: to other machines
   --log-dir DIR            writes what each task says to DIR/worker-0.log ..., too
   --start-port P           addresses with the ports P, P + 1, ... (ports that are free; with --hosts, on each: 2222, ...)
   --kill-after SECONDS     how long the others have to end when one failed, before SIGTERM, and again before SIGKILL (10)
@@ -41,8 +43,8 @@ task that fails ends the others; the exit code is its own, 128 and the number of
 Ctrl-C goes to all tasks; the second one kills them.]=]
 
 local DEFAULTS = {
-  workers = 0, chief = false, parameter_servers = 0, evaluator = false, max_restarts = 0, min_workers = 0, threads = 0, log_dir = "",
-  start_port = 0, kill_after = 10, engine = "ring", hosts = "", ssh = "", help = false,
+  workers = 0, chief = false, parameter_servers = 0, evaluator = false, max_restarts = 0, min_workers = 0, threads = 0,
+  status_port = "", log_dir = "", start_port = 0, kill_after = 10, engine = "ring", hosts = "", ssh = "", help = false,
 }
 local MOST_TASKS = 1000
 -- Of a launcher around this one, for which each task would take itself for a part of that.
@@ -172,6 +174,7 @@ local function environment_of(options, task, cluster, secret)
     TF_CONFIG = json.encode { cluster = cluster, task = { type = task.job, index = task.index } },
     FLOW_SECRET = secret, FLOW_SECRET_FILE = false, FLOW_LISTEN_DESCRIPTOR = task.listens and tostring(task.listens) or false,
     FLOW_MAX_RESTARTS = options.max_restarts > 0 and tostring(options.max_restarts) or nil,
+    FLOW_STATUS_PORT = options.status_port ~= "" and options.status_port or nil,
     FLOW_MIN_WORKERS = options.min_workers > 0 and tostring(options.min_workers) or nil,
   }
 end
@@ -258,9 +261,11 @@ local function run_by_mpi(host, options, command)
     TF_CONFIG = false, FLOW_SECRET = false, FLOW_SECRET_FILE = false, FLOW_LISTEN_DESCRIPTOR = false,
     OMPI_ALLOW_RUN_AS_ROOT = "1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = "1",
     OMPI_MCA_mpi_yield_when_idle = not os.getenv("OMPI_MCA_mpi_yield_when_idle") and crowded and "1" or nil,
+    FLOW_STATUS_PORT = options.status_port ~= "" and options.status_port or nil,
     OMPI_MCA_plm_rsh_agent = options.ssh ~= "" and options.ssh or nil,
     FLOW_THREADS = threads and tostring(threads) or nil,
   }
+  if options.status_port ~= "" then arguments[#arguments + 1], arguments[#arguments + 2] = "-x", "FLOW_STATUS_PORT" end
   if #hosts > 0 then
     for _, name in ipairs(launch_hosts.variables(host)) do
       if environment[name] == nil then arguments[#arguments + 1], arguments[#arguments + 2] = "-x", name end

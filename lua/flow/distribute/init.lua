@@ -14,6 +14,7 @@ local cross_device_ops = require "flow.distribute.cross_device_ops"
 local communication = require "flow.distribute.communication"
 local mirrored = require "flow.distribute.mirrored"
 local multi_worker = require "flow.distribute.multi_worker"
+local status = require "flow.distribute.status"
 
 local named = signature.module
 local above = {}      -- names that rooms above this one give, each a function that loads it: flow's init.lua passes them
@@ -48,6 +49,11 @@ distribute = signature.module("flow.distribute", {
   return value
 end)
 signature.internal(distribute).above = above
+
+-- Shows numbers of a loop that is not fit's, where the status is shown: flow.distribute.report { step = 300, loss = 0.2 }. Each call is a
+-- point of the curves.
+signature.takes "values: data"
+function distribute.report(values) status.report(values) end
 
 local default = nil
 local function default_strategy()

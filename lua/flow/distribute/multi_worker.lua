@@ -16,6 +16,7 @@ local placement = require "flow.tensor.placement"
 local shards = require "flow.shards"
 local workers = require "flow.distribute.worker"
 local strategies = require "flow.distribute.strategy"
+local status = require "flow.distribute.status"
 local recovery = require "flow.distribute.recovery"
 local host = require "flow.host"
 
@@ -55,7 +56,10 @@ local function time_text(seconds) return seconds > 0 and ("%g s"):format(seconds
 -- The connection to the others, after all have found that they fit together and have one random state.
 local function join(resolver, options, replicas, rejoin_within)
   local times = communication.times(options)
+  status.say { state = "waiting for the workers" }
   local worker = workers.open(resolver._handle, options.implementation, times, shards.count() ~= nil, rejoin_within)
+  status.say { state = "running" }
+  status.watch(worker.handle)
   if worker.newest_step >= 0 then
     log.info("%s: the other workers have trained up to step %.0f: this one was started again and catches up with them", WHAT,
       worker.newest_step)
@@ -117,6 +121,7 @@ local function make(given, options, restarts)
     count = 1
   end
   local worker
+  if not resolver.is_chief then status.leave() end
   local replicas = shards.replicas(WHAT, list, count)
   devices.used(WHAT)
   local recovers = job ~= "evaluator" and recovery_of(restarts, count)

@@ -21,6 +21,7 @@ local ownership = require "flow.distribute.ownership"
 local together = require "flow.train.sync_start"
 local fit_recovery = require "flow.train.fit_recovery"
 local workers = require "flow.distribute.model_workers"
+local live_status = require "flow.distribute.status"
 local executions = require "flow.train.batch_watch"
 local validation_epochs = require "flow.train.validation_epochs"
 local predictions = require "flow.train.predictions"
@@ -266,6 +267,7 @@ local function run_fit(model, data, validation, options)
   if target == math.huge then target = nil end
   local list = callback.list(options.callbacks, model, { epochs = options.epochs, steps = target, verbose = options.verbose })
   local history = list:find(History) or list:add(History())
+  if live_status.is_shown() then list:add(require("flow.train.status_report")()) end
   local verbose = list:has("_draws_bar") and 0 or options.verbose      -- which draws the bar itself
   local silent = progress.new(0)
   rawset(model, "history", history)

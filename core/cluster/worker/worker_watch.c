@@ -1,0 +1,24 @@
+/* worker_watch.c: what a monitor may ask of a worker at any time. */
+#include <stdatomic.h>
+
+#include "base/futex.h"
+#include "cluster/monitor/monitor.h"
+#include "cluster/worker/worker_state.h"
+
+static double waiting(void *state)
+{
+  const flow_worker *worker = state;
+  int64_t since = atomic_load_explicit(&worker->waiting_since, memory_order_relaxed);
+  return since > 0 ? 1e-9 * (double)(flow_now_nanoseconds() - since) : 0;
+}
+
+static void leave(void *state) { ((flow_worker *)state)->monitor = NULL; }
+
+flow_status flow_monitor_watch(flow_monitor *monitor, flow_worker *worker)
+{
+  if (!monitor) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_monitor_watch: monitor is NULL");
+  int shown = worker && worker->control;
+  flow_monitor_set_source(monitor, shown ? &(flow_monitor_source){ worker->control, waiting, leave, worker } : NULL);
+  if (shown) worker->monitor = monitor;
+  return FLOW_OK;
+}
