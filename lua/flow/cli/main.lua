@@ -22,6 +22,7 @@ Usage: flowlua [options] [script.lua [arguments]]
                             what a saved classifier sees in pictures (--top 3, --classes a,b,c)
   flowlua launch --workers 2 train.lua -- a b
                             a script as a cluster of several processes (launch --help)
+  flowlua scaling m.keras   what many workers can be expected to reach (scaling --help)
 
   -e CODE     runs CODE
   -l MODULE   requires MODULE
@@ -33,7 +34,8 @@ Usage: flowlua [options] [script.lua [arguments]]
   -           a script on standard input]=]
 
 -- Words that name a command when they stand first: each is a module flow.cli.<word>, which returns f(host, arguments).
-local commands = { doctor = true, launch = true, submit = true, jobs = true, summary = true, predict = true, bench = true }
+local commands = { doctor = true, launch = true, submit = true, jobs = true, summary = true, predict = true, bench = true,
+                   scaling = true }
 
 local function version()
   return ("flowlua %s (%s, kernels: %s)"):format(flow.version, jit.version, flow.isa())

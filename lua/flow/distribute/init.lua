@@ -15,6 +15,7 @@ local communication = require "flow.distribute.communication"
 local mirrored = require "flow.distribute.mirrored"
 local multi_worker = require "flow.distribute.multi_worker"
 local status = require "flow.distribute.status"
+local cost = require "flow.distribute.cost"
 
 local named = signature.module
 local above = {}      -- names that rooms above this one give, each a function that loads it: flow's init.lua passes them
@@ -30,6 +31,7 @@ distribute = signature.module("flow.distribute", {
   HierarchicalCopyAllReduce = cross_device_ops.HierarchicalCopyAllReduce,
   ReductionToOneDevice = cross_device_ops.ReductionToOneDevice,
   ReduceOp = reduce_op.ReduceOp,
+  cost = cost.cost,
   TFConfigClusterResolver = cluster.TFConfigClusterResolver,
   ClusterResolver = cluster.ClusterResolver,
   SimpleClusterResolver = cluster.SimpleClusterResolver,
