@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "modules.h"
 #include "ports.h"
 #include "supervise.h"
 
@@ -211,6 +212,8 @@ static const char *take_task(lua_State *L, int table, char *const *without, supe
   task->start.arguments = take_list(L, table, "arguments");
   task->start.environment = take_environment(L, table, without);
   task->start.listens = field_descriptor(L, table, "listens");
+  int modules = field_descriptor(L, table, "modules");
+  task->start.inherits = modules > 0 ? modules : 0;
   task->start.input = keep_text(L, table, "input", &task->start.input_bytes);
   task->remote.host = keep_text(L, table, "host", NULL);
   task->decides = field_boolean(L, table, "decides");
@@ -273,6 +276,16 @@ static int list_variables(lua_State *L)
   return 1;
 }
 
+static int share_modules(lua_State *L)
+{
+  size_t count;
+  const char *bytes = luaL_checklstring(L, 1, &count);
+  int descriptor = modules_share(bytes, count);
+  if (descriptor < 0) return fail(L, "memory for the modules", strerror(errno));
+  lua_pushinteger(L, descriptor);
+  return 1;
+}
+
 static int current_folder(lua_State *L)
 {
   char path[4096];
@@ -285,7 +298,8 @@ void launch_add_functions(lua_State *L)
 {
   static const luaL_Reg functions[] = {
     { "listen", listen_on }, { "random", random_text }, { "make_folder", make_folder },
-    { "program", program }, { "variables", list_variables }, { "folder", current_folder }, { "supervise", run_supervised }, { NULL, NULL },
+    { "program", program }, { "variables", list_variables }, { "folder", current_folder },
+    { "share_modules", share_modules }, { "supervise", run_supervised }, { NULL, NULL },
   };
   for (const luaL_Reg *entry = functions; entry->name; entry++) {
     lua_pushcfunction(L, entry->func);

@@ -10,8 +10,9 @@
  *   make_folder(path)     with the folders it is in: true; nil and a sentence
  *   program()             the path of this program
  *   variables(prefixes...) names of this process's variables that begin with one of these, as a list
+ *   share_modules(text)   modules.h: a descriptor; nil and a sentence
  *   folder()              the current folder; nil and a sentence
- *   supervise { kill_after =, without =, tasks = { { name =, arguments = {}, environment = {}, listens =, log =, decides =,
+ *   supervise { kill_after =, without =, tasks = { { name =, arguments = {}, environment = {}, listens =, modules =, log =, decides =,
  *               ranks = { { name =, log = } }, tag_spaces =, signals_children =, input =, host = } } }
  *                         supervise.h: the exit code; nil and a sentence if it did not begin. `environment` is set on top of this process's,
  *                         false removes a variable, and all whose names begin with one of the texts in `without` are left out. `log` is the

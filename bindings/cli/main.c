@@ -4,6 +4,7 @@
 #include "flow.h"
 #include "../flow_lua.h"
 #include "launch.h"
+#include "modules.h"
 #include "rank.h"
 #include "remote.h"
 #include <lauxlib.h>
@@ -98,6 +99,7 @@ static int run_protected(lua_State *L)
   luaL_openlibs(L);
   /* What a start loads runs once: there is nothing to compile. */
   luaJIT_setmode(L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
+  modules_use(L);
   if (flow_lua_open(L) != 0) return lua_error(L);
   lua_getglobal(L, "require");
   lua_pushliteral(L, "flow.cli.main");

@@ -65,6 +65,7 @@ static void become(const process_start *start, pid_t parent, const streams *has)
   if (input < 0 || dup2(input, 0) < 0) _exit(127);
   for (int i = 1; i < 3; i++) if (has->given[i] >= 0 && dup2(has->given[i], i) < 0) _exit(127);
   if (start->listens >= 0) fcntl(start->listens, F_SETFD, 0);
+  if (start->inherits > 0) fcntl(start->inherits, F_SETFD, 0);
   signal(SIGPIPE, SIG_DFL);
   signal(SIGTTOU, SIG_DFL);
   sigprocmask(SIG_SETMASK, start->mask, NULL);

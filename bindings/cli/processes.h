@@ -9,6 +9,7 @@
 typedef struct process_start {
   char **arguments, **environment;       /* NULL-terminated; the program is looked for in PATH */
   int    listens;                        /* a descriptor that is handed over under its number; -1: none */
+  int    inherits;                       /* another one, which stays open here; 0: none */
   const sigset_t *mask;                  /* the signal mask of the program */
   const char *input;                     /* the beginning of its stdin, whose writing end stays open; NULL: stdin is /dev/null */
   size_t input_bytes;                    /* as many as a pipe can hold: a MiB */

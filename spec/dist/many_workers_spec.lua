@@ -36,6 +36,40 @@ describe("many workers on one machine", function()
     assert.truthy(output:find("communication = AUTO (shared memory)", 1, true), output)
   end)
 
+  it("read the modules once, which a launcher has translated, and name their files all the same", function()
+    local folder = support.folder()
+    assert.equal(0, os.execute(("cp -r %slua/flow %s"):format(support.root, folder)))
+    local script = support.file("task.lua", ([[
+      os.execute "find %s/flow -mindepth 2 -name '*.lua' -delete"
+      local flow, modules = require "flow", 0
+      for link in io.popen("ls -l /proc/$PPID/fd"):lines() do if link:find "flow_modules" then modules = modules + 1 end end
+      print("left", os.getenv "FLOW_MODULES", modules)
+      local x = flow.Sequential { flow.layers.Dense(2, { input_shape = { 3 } }) }(flow.ones { 1, 3 })
+      print("shape", table.concat(x.shape, "x"))
+      print(select(2, pcall(function() flow.layers.Dense("many") end)))
+      local trace = select(2, xpcall(function() flow.layers.Dense("many") end, debug.traceback))
+      print((trace:match "[%%w_/]+/flow/errors.lua:%%d+: in"))]])
+      :format(folder))
+    local output, code = support.run(("FLOWLUA_PATH=%s timeout -k 5 60 %s launch --workers 8 --threads 1 %s"):format(folder,
+      support.program, script))
+    assert.equal(0, code, output)
+    local function count(text) return select(2, output:gsub(text, "")) end
+    assert.equal(8, count "left\tnil\t0\n", output)
+    assert.equal(8, count "shape\t1x2\n", output)
+    assert.equal(8, count "task.lua:7: Dense: ", output)
+    assert.equal(8, count(("] %s/flow/errors.lua:%%d+: in\n"):format(folder)), output)
+    os.execute("rm -r " .. folder)
+  end)
+
+  it("read files where FLOW_MODULES names nothing that a launcher has made", function()
+    for _, told in ipairs { "0", "7", "999", "none", "-1" } do
+      local output, code = support.run(("FLOW_MODULES=%s FLOWLUA_PATH=%slua %s -e 'print(os.getenv \"FLOW_MODULES\", "
+        .. "flow.ones { 2 }:sum():item())' 7<%s"):format(told, support.root, support.program, support.program))
+      assert.equal("nil\t2\n", output)
+      assert.equal(0, code)
+    end
+  end)
+
   it("connect each with each where they may not share memory", function()
     local workers = 4
     local said, output = run("FLOW_SHARED_MEMORY=0", workers)

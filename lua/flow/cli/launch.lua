@@ -6,6 +6,7 @@
 --   FLOW_LISTEN_DESCRIPTOR  its own address of TF_CONFIG, bound and listening, so that nobody can take the port in between
 --   FLOW_THREADS            its share of the cores
 --   FLOW_STATUS_PORT        with --status-port: where the chief shows how it goes (distribute/status.lua)
+--   FLOW_MODULES            with many tasks: a descriptor of lua/flow's modules, translated once (launch_modules.lua)
 --   FLOW_MAX_RESTARTS       with --max-restarts: that workers wait for one that is lost (distribute/recovery.lua)
 --   FLOW_MIN_WORKERS        with --min-workers
 -- Under mpirun only FLOW_THREADS and FLOW_STATUS_PORT: the ranks know each other by MPI. On other machines (cli/launch_hosts.lua) the tasks
@@ -14,6 +15,7 @@
 local flow = require "flow"
 local json = require "flow.json"
 local launch_hosts = require "flow.cli.launch_hosts"
+local launch_modules = require "flow.cli.launch_modules"
 
 local USAGE = [=[
 Usage: flowlua launch [options] script.lua [-- arguments of the script]
@@ -189,11 +191,15 @@ local function run_here(host, options, command)
   check_least(options, cluster)
   local threads = threads_of(options, options.workers + (options.chief and 1 or 0))      -- the others compute little
   local list = {}
+  local translated = launch_modules.translate(#tasks)
+  local modules = translated and host.share_modules(translated)
   for position, task in ipairs(tasks) do
     local environment = environment_of(options, task, cluster, secret)
     environment.FLOW_THREADS = threads and tostring(threads) or nil
+    environment.FLOW_MODULES = modules and tostring(modules) or false
     list[position] = {
       name = ("%s:%d"):format(task.job, task.index), arguments = command, listens = task.listens, decides = decides(task),
+      modules = modules or nil,
       log = log_of(host, options, task.job, task.index), environment = environment,
     }
   end
