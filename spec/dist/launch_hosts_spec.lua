@@ -93,6 +93,8 @@ describe("flowlua launch --hosts", function()
     local output, code = launch("--hosts 127.0.0.2,127.0.0.3 --max-restarts 1", [[
       local path = "failed-" .. os.getenv "LOGIN"
       if os.getenv "LOGIN" == "127.0.0.3" and not io.open(path) then io.open(path, "w"):close() os.exit(5) end
+      if os.getenv "LOGIN" == "127.0.0.3" then io.open("back", "w"):close() end
+      while not io.open "back" do os.execute "sleep 0.05" end      -- where one has finished, nobody waits for another
       print("done on", os.getenv "LOGIN", os.getenv "FLOW_MAX_RESTARTS")]])
     assert.equal(0, code, output)
     assert.truthy(output:find("flowlua launch: worker:1 exited with 5; it starts again (1 of 1)\n", 1, true), output)
