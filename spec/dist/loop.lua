@@ -64,6 +64,8 @@ local function step_of(optimizer)
 end
 local train, more = step_of(first), step_of(second)
 
+local verify = flow.distribute.verify { every = 3 }
+
 local made = strategy:run_with_recovery(function(step, a, b)
   if not a then a, b = flow.random.normal({ 16, 8 }), flow.random.randint({ 16 }, 0, 3) end
   die_at(tostring(step))
@@ -74,6 +76,7 @@ local made = strategy:run_with_recovery(function(step, a, b)
   end
   die_at(step .. "+")
   assert(strategy:reduce("sum", loss):item() < 100)
+  verify(step, model, first, second)
 end, { steps = options.steps, checkpoint = flow.train.Checkpoint { model = model, first = first, second = second }, dataset = data })
 die_at "end"
 

@@ -12,7 +12,8 @@ local signature = require "flow.signature"
 local VerifyReplicas = callbacks.stock("VerifyReplicas")
 
 -- In fit it is a callback; a loop of its own calls it after each step: verify(model, optimizer), with models, optimizers, variables or
--- lists of them, the same ones on all workers. checks: how many comparisons there were.
+-- lists of them, the same ones on all workers. It counts its calls; a loop that goes on after a worker was lost gives the number of the
+-- step first: verify(step, model, optimizer). checks: how many comparisons there were.
 signature.takes_named "every: count = 100"
 function VerifyReplicas:init(given)
   callbacks.keep(self, VerifyReplicas, given)
@@ -65,10 +66,12 @@ local function collect(list, value, position)
 end
 
 VerifyReplicas.metatable.__call = function(self, ...)
-  rawset(self, "_step", self._step + 1)
+  local step = (...)
+  local told = type(step) == "number"
+  rawset(self, "_step", told and step or self._step + 1)
   if self._step % self.every ~= 0 then return end
   local list, p = {}, placement.current() or placement.joined()
-  for i = 1, select("#", ...) do
+  for i = told and 2 or 1, select("#", ...) do
     local value = select(i, ...)
     if type(value) == "table" and rawget(value, "_placement") then p = value._placement end
     collect(list, value, i)

@@ -1,0 +1,47 @@
+-- scaling_spec.lua: flowlua scaling: the table of what is given, and what it measures with two workers on this machine.
+local support = require "spec.support.init"
+local flow = require "flow"
+
+local MISSING = support.missing_engine("RING", true)
+local program = ("FLOWLUA_PATH=%slua timeout -k 5 100 %s scaling"):format(support.root, support.program)
+
+local function saved()
+  local path = support.file("empty", ""):match("^(.*)/") .. "/m.keras"
+  local model = flow.Sequential { flow.layers.Input { 8, 8, 3 }, flow.layers.Conv2D(4, 3), flow.layers.GlobalAveragePooling2D(),
+                                  flow.layers.Dense(300), flow.layers.Dense(100) }
+  model:compile { optimizer = "adam", loss = "mse" }
+  model:save(path)
+  return path, model
+end
+
+describe("flowlua scaling", function()
+  it("prints what the cost model says of what is given", function()
+    local path, model = saved()
+    local given = "--step-time 10 --latency 20 --bandwidth 1000 --overlap 0.5 --workers 8,4096 --workers-per-host 4"
+    local text, code = support.run(("%s %s %s"):format(program, given, path))
+    assert.equal(0, code, text)
+    local wanted = flow.distribute.cost { model = model, step_seconds = 0.01, latency = 20e-6, bandwidth = 1e9, overlap = 0.5,
+                                          workers = { 8, 4096 }, workers_per_host = 4 }
+    local first = "a message: 20 us and 1000 MB/s; sums beside computing: 50 % of their speed (as given)\n"
+    assert.equal(first .. tostring(wanted) .. "\n", text)
+  end)
+
+  it("measures what is not given", function()
+    if MISSING then return pending(MISSING) end
+    local text, code = support.run(("%s --seconds 0.2 --batch 4 --workers 16 %s"):format(program, saved()))
+    assert.equal(0, code, text)
+    local pattern = "^a message: [%d.e+-]+ us and [%d.e+]+ MB/s; sums beside computing: %d+ %% of their speed %(two workers here take "
+      .. "[%d.]+ ms a step, one [%d.]+%)\n[^\n]* of gradients a step, [%d.]+ ms of computing\n[^\n]+\n +16 [^\n]+ %%\n$"
+    assert.truthy(text:find(pattern), text)
+  end)
+
+  it("says what is wrong", function()
+    local text, code = support.run(program)
+    assert.truthy(code ~= 0 and text:find("which model?", 1, true), text)
+    text, code = support.run(program .. " /nowhere/m.keras")
+    assert.truthy(code ~= 0 and text:find("/nowhere/m.keras", 1, true), text)
+    text, code = support.run(("%s --step-time 1 --latency 1 --bandwidth 1 --overlap 1 --workers 8,x %s"):format(program, (saved())))
+    assert.truthy(code ~= 0 and text:find('entry 2 of workers is a whole number from 2, got the string "x"', 1, true), text)
+    assert.truthy((support.run(program .. " --help")):find("Usage: flowlua scaling", 1, true))
+  end)
+end)
