@@ -21,7 +21,7 @@ ALWAYS_INLINE void update_vector(formula *rule, const flow_update_form *form, co
                                  const float *g, int64_t i, int lanes)
 {
   vf s[FLOW_UPDATE_SLOTS];
-  for (int k = 0; k < form->slots; k++) s[k] = LOAD(slots[k]);
+  for (int k = 0; k < FLOW_UPDATE_SLOTS; k++) s[k] = k < form->slots ? LOAD(slots[k]) : vf_set(0);
   vf updated = rule(form, u, LOAD(g), LOAD(w), s);
   for (int k = 0; k < form->slots; k++) STORE(slots[k], s[k]);
   STORE(w, updated);
