@@ -60,6 +60,14 @@ FLOW_API flow_status flow_session_predict(flow_context *context, flow_session *s
 /* NULL is fine. */
 FLOW_API void        flow_session_release(flow_session *session);
 
+/* ---- operations of keras.ops ------------------------------------------------------------------------------------------ */
+
+/* What .keras files call operations that are one op: writes row `index`, counted from 0, of a table, for example
+ * "logsumexp Logsumexp math 1 reduction": the op, Keras' class, its module in keras.src.ops, the number of tensors that a call takes, and
+ * "reduction" if the config holds axis and keepdims, else "plain". Returns the length of the row, and writes at most size bytes of it
+ * with a 0 at the end; 0: there are no more. */
+FLOW_API int         flow_operation_row(int index, char *text, int size);
+
 /* ---- JSON ------------------------------------------------------------------------------------------------------------ */
 
 enum { FLOW_JSON_NULL = 0, FLOW_JSON_BOOLEAN, FLOW_JSON_NUMBER, FLOW_JSON_TEXT, FLOW_JSON_LIST, FLOW_JSON_OBJECT,

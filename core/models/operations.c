@@ -8,9 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "flow_model.h"
 #include "ops/rules.h"
 
 /* ---- what rules share ------------------------------------------------------------------------------------------------------ */
+
+/* Of an operation that is one op or an activation: its name. */
+static const char *own_name(const flow_operation *operation)
+{
+  return operation->activation ? operation->activation : flow_op(operation->op)->name;
+}
 
 flow_tensor *flow_operation_fail(flow_operation_call *call, flow_status status, const char *format, ...)
 {
@@ -19,7 +26,8 @@ flow_tensor *flow_operation_fail(flow_operation_call *call, flow_status status, 
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  if (call->e.status == FLOW_OK) call->e.status = flow_fail(status, "%s: %s", call->operation->class_name, text);
+  const char *name = call->operation->class_name ? call->operation->class_name : own_name(call->operation);
+  if (call->e.status == FLOW_OK) call->e.status = flow_fail(status, "%s: %s", name, text);
   return NULL;
 }
 
@@ -248,27 +256,12 @@ static flow_tensor *cast(flow_operation_call *call)
 
 /* ---- records ------------------------------------------------------------------------------------------------------------------ */
 
-#define UNARY(class, name) { #class, 1, by_op, FLOW_OP_##name, NULL, "", NULL, 0 }
-#define BINARY(class, name) { #class, 2, by_op, FLOW_OP_##name, NULL, "", NULL, 0 }
-#define ACTIVATION(class, name) { #class, 1, by_activation, 0, name, "", NULL, 0 }
-#define REDUCTION(class, name) { #class, 1, reduce, FLOW_OP_##name, NULL, "axis|keepdims", NULL, 0 }
 #define RULE(class, operands, rule, options) { #class, operands, rule, 0, NULL, options, NULL, 0 }
+#define ALIAS(class, operands, rule, name, options) { #class, operands, rule, FLOW_OP_##name, NULL, options, NULL, 0 }
 
 static const flow_operation records[] = {
-  BINARY(Add, add), BINARY(Subtract, sub), BINARY(Multiply, mul), BINARY(TrueDivide, div), BINARY(Divide, div), BINARY(Power, pow),
-  BINARY(Mod, mod), BINARY(DivideNoNan, divide_no_nan), BINARY(Maximum, maximum), BINARY(Minimum, minimum), BINARY(Matmul, matmul),
-  BINARY(Equal, eq), BINARY(NotEqual, ne), BINARY(Less, lt), BINARY(LessEqual, le), BINARY(Greater, gt), BINARY(GreaterEqual, ge),
-  BINARY(LogicalAnd, logical_and), BINARY(LogicalOr, logical_or), { "Where", 3, by_op, FLOW_OP_where, NULL, "", NULL, 0 },
-  UNARY(Negative, neg), UNARY(Absolute, abs), UNARY(Exp, exp), UNARY(Expm1, expm1), UNARY(Log, log), UNARY(Log1p, log1p),
-  UNARY(Sqrt, sqrt), UNARY(Square, square), UNARY(Rsqrt, rsqrt), UNARY(Reciprocal, reciprocal), UNARY(Sin, sin), UNARY(Cos, cos),
-  UNARY(Tan, tan),
-  UNARY(Tanh, tanh), UNARY(Erf, erf), UNARY(Sign, sign), UNARY(Floor, floor), UNARY(Ceil, ceil), UNARY(Isfinite, is_finite),
-  UNARY(LogicalNot, logical_not), UNARY(StopGradient, stop_gradient), UNARY(Relu, relu), UNARY(Sigmoid, sigmoid),
-  UNARY(Softplus, softplus),
-  ACTIVATION(Relu6, "relu6"), ACTIVATION(Softsign, "softsign"), ACTIVATION(Silu, "silu"), ACTIVATION(Selu, "selu"),
-  ACTIVATION(HardSigmoid, "hard_sigmoid"), ACTIVATION(HardSilu, "hard_silu"),
-  REDUCTION(Sum, sum), REDUCTION(Prod, prod), REDUCTION(Max, max), REDUCTION(Min, min), REDUCTION(Amax, max), REDUCTION(Amin, min),
-  REDUCTION(Any, any), REDUCTION(All, all), REDUCTION(Argmax, argmax), REDUCTION(Logsumexp, logsumexp),
+  ALIAS(Divide, 2, by_op, div, ""), ALIAS(Amax, 1, reduce, max, "axis|keepdims"), ALIAS(Amin, 1, reduce, min, "axis|keepdims"),
+  ALIAS(Argmax, 1, reduce, argmax, "axis|keepdims"),
   RULE(Mean, 1, mean, "axis|keepdims"),
   RULE(Var, 1, variance, "axis|keepdims"), RULE(Std, 1, deviation, "axis|keepdims"),
   { "Softmax", 1, along_axis, FLOW_OP_softmax, NULL, "axis", NULL, 0 },
@@ -288,6 +281,65 @@ static const flow_operation records[] = {
   { "GetItem", 1, flow_operation_item, 0, NULL, "", NULL, 1 },
 };
 
+/* Operations that are one op, or an activation, and nothing else. Keras' class is called as the op is, divide_no_nan DivideNoNan, or as
+ * `classes` says. Lua has these from here (flow_operation_row). */
+#define PLAIN(name, operands) { NULL, operands, by_op, FLOW_OP_##name, NULL, "", NULL, 0 }
+#define ACTIVATION(name) { NULL, 1, by_activation, 0, name, "", NULL, 0 }
+static const flow_operation plain[] = {
+#define FLOW_NUMBERS(name, inputs, flags, gradient, doc)       PLAIN(name, inputs),
+#define FLOW_FLOATS(name, inputs, flags, gradient, doc)        PLAIN(name, inputs),
+#define FLOW_CONDITION(name, inputs, doc)                      PLAIN(name, inputs),
+#define FLOW_LOGICAL(name, inputs, doc)                        PLAIN(name, inputs),
+#define FLOW_REDUCTION(name, flags, shape, gradient, doc)      { NULL, 1, reduce, FLOW_OP_##name, NULL, "axis|keepdims", NULL, 0 },
+#define FLOW_OP(...)
+#include "ops/ops.def"
+#undef FLOW_OP
+  { NULL, 1, reduce, FLOW_OP_sum, NULL, "axis|keepdims", NULL, 0 },
+  PLAIN(matmul, 2), PLAIN(where, 3), PLAIN(stop_gradient, 1),
+  ACTIVATION("relu6"), ACTIVATION("softsign"), ACTIVATION("silu"), ACTIVATION("selu"), ACTIVATION("hard_sigmoid"), ACTIVATION("hard_silu"),
+};
+enum { PLAIN_COUNT = sizeof plain / sizeof *plain };
+
+/* Classes that are called otherwise, and operations that are not in keras.src.ops.numpy; NULL: as ever. */
+static const struct { const char *name, *class_name, *module; } classes[] = {
+  { "sub", "Subtract", NULL }, { "mul", "Multiply", NULL }, { "div", "TrueDivide", NULL }, { "pow", "Power", NULL },
+  { "eq", "Equal", NULL }, { "ne", "NotEqual", NULL }, { "lt", "Less", NULL }, { "le", "LessEqual", NULL }, { "gt", "Greater", NULL },
+  { "ge", "GreaterEqual", NULL }, { "neg", "Negative", NULL }, { "abs", "Absolute", NULL }, { "is_finite", "Isfinite", NULL },
+  { "rsqrt", NULL, "math" }, { "erf", NULL, "math" }, { "logsumexp", NULL, "math" }, { "stop_gradient", NULL, "core" },
+  { "relu", NULL, "nn" }, { "sigmoid", NULL, "nn" }, { "softplus", NULL, "nn" },
+};
+
+enum { CLASS_BYTES = 64 };
+
+/* The class of an operation and its module. text: memory for what it may return. */
+static const char *class_of(const flow_operation *operation, char text[CLASS_BYTES], const char **module)
+{
+  const char *name = own_name(operation);
+  int at = 0, begins = 1;
+  *module = operation->activation ? "nn" : "numpy";
+  for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+    if (strcmp(classes[i].name, name) != 0) continue;
+    if (classes[i].module) *module = classes[i].module;
+    if (classes[i].class_name) return classes[i].class_name;
+  }
+  for (; *name && at < CLASS_BYTES - 1; name++) {
+    if (*name != '_') text[at++] = begins && *name >= 'a' && *name <= 'z' ? (char)(*name - 'a' + 'A') : *name;
+    begins = *name == '_';
+  }
+  text[at] = 0;
+  return text;
+}
+
+int flow_operation_row(int index, char *text, int size)
+{
+  char class_text[CLASS_BYTES];
+  const char *module;
+  if (index < 0 || index >= PLAIN_COUNT) return 0;
+  const char *class_name = class_of(&plain[index], class_text, &module);
+  return snprintf(text, size > 0 ? (size_t)size : 0, "%s %s %s %d %s", own_name(&plain[index]), class_name, module, plain[index].operands,
+                  plain[index].run == reduce ? "reduction" : "plain");
+}
+
 int flow_operation_is(const char *module)
 {
   static const char ops[] = "keras.src.ops.";
@@ -298,6 +350,11 @@ const flow_operation *flow_operation_find(const char *class_name)
 {
   for (size_t i = 0; i < sizeof records / sizeof *records; i++)
     if (strcmp(records[i].class_name, class_name) == 0) return &records[i];
+  for (int i = 0; i < PLAIN_COUNT; i++) {
+    char text[CLASS_BYTES];
+    const char *module;
+    if (strcmp(class_of(&plain[i], text, &module), class_name) == 0) return &plain[i];
+  }
   return NULL;
 }
 

@@ -25,7 +25,7 @@ typedef struct flow_operation_call {
 typedef flow_tensor *(*flow_operation_rule)(flow_operation_call *call);
 
 struct flow_operation {
-  const char         *class_name;
+  const char         *class_name;      /* NULL: an operation that is one op or an activation, called after it */
   int                 operands;        /* tensors and numbers at the beginning of args; 0: one list of them */
   flow_operation_rule run;
   int                 op;              /* what simple rules take: an op, or */

@@ -92,4 +92,17 @@ describe("ops on symbolic tensors", function()
       assert.is_truthy(support.message_of(function() model:save(path) end):find(text, 1, true), text)
     end
   end)
+
+  -- Classes as Keras 3 calls them; of an op without a word in core/models/operations.c its name says it.
+  it("have the classes of Keras by the library's table of ops", function()
+    local native, found = require "flow.ffi", {}
+    for index = 0, 200 do
+      local name, row = native.text(native.C.flow_operation_row, index):match("^(%S+) (.*)$")
+      if not name then break end
+      found[name] = row
+    end
+    assert.same({ "Tan numpy 1 plain", "DivideNoNan numpy 2 plain", "Logsumexp math 1 reduction", "HardSilu nn 1 plain",
+                  "StopGradient core 1 plain", "Isfinite numpy 1 plain", "TrueDivide numpy 2 plain", "Log1p numpy 1 plain" },
+      { found.tan, found.divide_no_nan, found.logsumexp, found.hard_silu, found.stop_gradient, found.is_finite, found.div, found.log1p })
+  end)
 end)

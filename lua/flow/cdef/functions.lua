@@ -265,6 +265,7 @@ return {
   flow_session_new = "int flow_session_new(flow_model *,flow_session **)",
   flow_session_predict = "int flow_session_predict(flow_context *,flow_session *,flow_tensor *const *,int,flow_tensor **)",
   flow_session_release = "void flow_session_release(flow_session *)",
+  flow_operation_row = "int flow_operation_row(int,char *,int)",
   flow_json_parse = "int flow_json_parse(const char *,double,flow_json **)",
   flow_json_release = "void flow_json_release(flow_json *)",
   flow_json_kind = "int flow_json_kind(const flow_json *)",

@@ -12,7 +12,7 @@ local variable = require "flow.tensor.variable"
 local raise = errors.raise
 local operations = {}
 
-local NUMPY, NN, CORE, MATH = "keras.src.ops.numpy", "keras.src.ops.nn", "keras.src.ops.core", "keras.src.ops.math"
+local NUMPY, NN, CORE = "keras.src.ops.numpy", "keras.src.ops.nn", "keras.src.ops.core"
 
 ---- parameters --------------------------------------------------------------------------------------------------------
 
@@ -87,35 +87,17 @@ end
 
 ---- the table ---------------------------------------------------------------------------------------------------------
 
--- Our name, Keras' class, its module, the number of tensors and numbers that a call takes first (0: one list of tensors), and the
--- parameters in the order in which our op takes them. rest: the last parameter takes all further arguments, as a list.
+-- Operations with parameters: our name, Keras' class, its module, the number of tensors and numbers that a call takes first (0: one list of
+-- tensors), and the parameters in the order in which our op takes them. rest: the last parameter takes all further arguments, as a list.
 local TABLE = {
-  { "add", "Add", NUMPY, 2 }, { "sub", "Subtract", NUMPY, 2 }, { "mul", "Multiply", NUMPY, 2 }, { "div", "TrueDivide", NUMPY, 2 },
-  { "pow", "Power", NUMPY, 2 }, { "mod", "Mod", NUMPY, 2 }, { "divide_no_nan", "DivideNoNan", NUMPY, 2 },
-  { "maximum", "Maximum", NUMPY, 2 }, { "minimum", "Minimum", NUMPY, 2 }, { "matmul", "Matmul", NUMPY, 2 },
-  { "eq", "Equal", NUMPY, 2 }, { "ne", "NotEqual", NUMPY, 2 }, { "lt", "Less", NUMPY, 2 }, { "le", "LessEqual", NUMPY, 2 },
-  { "gt", "Greater", NUMPY, 2 }, { "ge", "GreaterEqual", NUMPY, 2 }, { "logical_and", "LogicalAnd", NUMPY, 2 },
-  { "logical_or", "LogicalOr", NUMPY, 2 }, { "where", "Where", NUMPY, 3 },
-  { "neg", "Negative", NUMPY, 1 }, { "abs", "Absolute", NUMPY, 1 }, { "exp", "Exp", NUMPY, 1 }, { "expm1", "Expm1", NUMPY, 1 },
-  { "log", "Log", NUMPY, 1 }, { "log1p", "Log1p", NUMPY, 1 }, { "sqrt", "Sqrt", NUMPY, 1 }, { "square", "Square", NUMPY, 1 },
-  { "rsqrt", "Rsqrt", MATH, 1 }, { "reciprocal", "Reciprocal", NUMPY, 1 }, { "sin", "Sin", NUMPY, 1 }, { "cos", "Cos", NUMPY, 1 },
-  { "tan", "Tan", NUMPY, 1 }, { "tanh", "Tanh", NUMPY, 1 },
-  { "erf", "Erf", MATH, 1 }, { "sign", "Sign", NUMPY, 1 }, { "floor", "Floor", NUMPY, 1 },
-  { "ceil", "Ceil", NUMPY, 1 },
-  { "round", "Round", NUMPY, 1, { parameter("decimals", { default = 0 }) } }, { "is_finite", "Isfinite", NUMPY, 1 },
-  { "isnan", "Isnan", NUMPY, 1 }, { "logical_not", "LogicalNot", NUMPY, 1 }, { "stop_gradient", "StopGradient", CORE, 1 },
-  { "relu", "Relu", NN, 1 }, { "relu6", "Relu6", NN, 1 }, { "sigmoid", "Sigmoid", NN, 1 }, { "softplus", "Softplus", NN, 1 },
-  { "softsign", "Softsign", NN, 1 }, { "silu", "Silu", NN, 1 },
-  { "elu", "Elu", NN, 1, { parameter("alpha", { default = 1 }) } }, { "selu", "Selu", NN, 1 },
-  { "hard_sigmoid", "HardSigmoid", NN, 1 }, { "hard_silu", "HardSilu", NN, 1 },
+  { "round", "Round", NUMPY, 1, { parameter("decimals", { default = 0 }) } }, { "isnan", "Isnan", NUMPY, 1 },
+  { "elu", "Elu", NN, 1, { parameter("alpha", { default = 1 }) } },
   { "leaky_relu", "LeakyRelu", NN, 1, { parameter("negative_slope", { default = 0.2 }) } },
   { "gelu", "Gelu", NN, 1, { parameter("approximate", { default = true }) } },
   { "softmax", "Softmax", NN, 1, LAST }, { "log_softmax", "LogSoftmax", NN, 1, LAST },
-  { "sum", "Sum", NUMPY, 1, REDUCTION }, { "prod", "Prod", NUMPY, 1, { AXIS, KEEPDIMS, fixed("dtype") } },
+  { "prod", "Prod", NUMPY, 1, { AXIS, KEEPDIMS, fixed("dtype") } },
   { "mean", "Mean", NUMPY, 1, REDUCTION }, { "var", "Var", NUMPY, 1, REDUCTION }, { "std", "Std", NUMPY, 1, REDUCTION },
-  { "logsumexp", "Logsumexp", MATH, 1, REDUCTION },
   { "max", "Max", NUMPY, 1, { AXIS, KEEPDIMS, fixed("initial") } }, { "min", "Min", NUMPY, 1, { AXIS, KEEPDIMS, fixed("initial") } },
-  { "any", "Any", NUMPY, 1, REDUCTION }, { "all", "All", NUMPY, 1, REDUCTION },
   { "classes", "Argmax", NUMPY, 1, { fixed("axis", -1), fixed("keepdims", false) } },
   { "clip", "Clip", NUMPY, 1, { parameter("x_min"), parameter("x_max") } },
   { "cast", "Cast", CORE, 1, { parameter("dtype") } }, { "to", "Cast", CORE, 1, { parameter("dtype", { write = write_dtype }) } },
@@ -139,12 +121,22 @@ local TABLE = {
 }
 
 local by_op, by_class = {}, {}
-for _, entry in ipairs(TABLE) do
-  local record = { name = entry[1], class_name = entry[2], module = entry[3], tensors = entry[4], parameters = entry[5] or {},
-                   rest = entry.rest }
-  local op = ops[record.name]
-  by_op[op] = by_op[op] or record
-  by_class[record.class_name] = by_class[record.class_name] or record
+
+local function add(name, class_name, module, tensors, parameters, rest)
+  local record = { name = name, class_name = class_name, module = module, tensors = tensors, parameters = parameters or {}, rest = rest }
+  local op = ops[name]
+  if op then by_op[op] = by_op[op] or record end
+  by_class[class_name] = by_class[class_name] or op and record
+end
+
+for _, entry in ipairs(TABLE) do add(entry[1], entry[2], entry[3], entry[4], entry[5], entry.rest) end
+
+-- Operations that are one op: the library's table, from which models without Lua read them, too.
+for index = 0, math.huge do
+  local row = native.text(native.C.flow_operation_row, index)
+  if row == "" then break end
+  local name, class_name, module, tensors, kind = row:match("^(%S+) (%S+) (%S+) (%d) (%S+)$")
+  add(name, class_name, "keras.src.ops." .. module, tonumber(tensors), kind == "reduction" and REDUCTION or {})
 end
 by_class.Divide, by_class.Amax, by_class.Amin = by_class.TrueDivide, by_class.Max, by_class.Min
 by_op[tensor.select] = { name = "index", class_name = "GetItem", module = NUMPY, tensors = 1, parameters = {} }
