@@ -40,7 +40,8 @@ typedef struct flow_worker_options {
   double start_within;          /* seconds in which all tasks have to come; 0: 300 */
   double heartbeat, dead_after; /* seconds between signs of life, and after how many without one a task is lost; 0: 1 and 10 */
   const char *job;              /* the same in all tasks: keeps two jobs apart that have the same addresses; NULL: "" */
-  double rejoin_within;         /* seconds in which all tasks have to come back for a further generation (flow_worker_rejoin); 0: 600 */
+  double rejoin_within;         /* seconds in which all tasks have to come back for a further generation (flow_worker_rejoin); 0: 600. Above 0 flow_worker_open,
+                                   * too, waits for one that is lost meanwhile */
   int pairwise;                 /* nonzero, the same in all tasks: numbers are added up in the order of a balanced tree over the workers, whatever carries them */
 } flow_worker_options;
 
@@ -96,7 +97,7 @@ FLOW_API flow_status flow_worker_lookup(flow_worker *worker, const char *key, do
  * newest state. */
 
 /* After a failure by which flow_worker_check fails, too: waits until all tasks are there again, at most rejoin_within seconds, and connects to
- * them. No call and no step is under way. step: how far the state of this worker is; -1: it has none. Keys and texts of publish are gone, calls are counted
+ * them. No call and no step is under way. step: how far the state of this worker is, by any count that grows on all alike; -1: it has none. Keys and texts of publish are gone, calls are counted
  * from 0, and groups of devices have to be connected again. FLOW_ABORTED: they did not come, or the chief has finished; FLOW_UNSUPPORTED:
  * under MPI, which ends all ranks with the first one. */
 FLOW_API flow_status flow_worker_rejoin(flow_worker *worker, double step);

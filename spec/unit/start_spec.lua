@@ -1,7 +1,7 @@
 -- start_spec.lua: what a start loads and does, before the script says anything: times differ from machine to machine, these numbers do not.
 local support = require "spec.support.init"
 
-local MODULES = "cdef.functions cdef.types devices errors ffi host init scopes signature tensor "
+local MODULES = "cdef.functions cdef.types devices errors ffi host init interrupts scopes signature tensor "
   .. "tensor.array_ops tensor.define_op tensor.integers tensor.ops tensor.shape_ops"
 local OF_THE_PROGRAM = "at_exit cli.main"
 

@@ -227,7 +227,7 @@ flow_status flow_worker_connect(flow_worker *worker, double step)
   char signature[FLOW_MOST_SIGNATURE];
   snprintf(signature, sizeof signature, "communication by %s", worker->transport);
   FLOW_TRY(flow_control_join(worker->control, step, signature, &worker->generation));
-  flow_control_progress(worker->control, step > 0 ? step : 0, "opening the transport");
+  flow_control_progress(worker->control, worker->progress, "opening the transport");
   if (worker->communicator && strcmp(worker->communicator->transport->name, worker->transport) != 0) {
     flow_communicator_close(worker->communicator);
     worker->communicator = NULL;
@@ -240,7 +240,7 @@ flow_status flow_worker_connect(flow_worker *worker, double step)
   }
   name_engine(worker);
   FLOW_TRY(flow_worker_explain(worker, flow_communication_start(worker->communicator, worker->pairwise, &worker->communication)));
-  flow_control_progress(worker->control, step > 0 ? step : 0, "");
+  flow_control_progress(worker->control, worker->progress, "");
   return FLOW_OK;
 }
 
@@ -258,7 +258,10 @@ static flow_status meet(flow_worker *worker, const flow_worker_options *options)
 {
   if (!has_addresses(worker->cluster)) FLOW_TRY(flow_worker_meet_by_launcher(worker, otherwise(options->start_within, 300)));
   FLOW_TRY(start_control(worker, options));
-  return flow_worker_connect(worker, -1);
+  flow_status status = flow_worker_connect(worker, -1);
+  int culprit, over = status != FLOW_OK && status != FLOW_INTERRUPTED && flow_control_check(worker->control, &culprit) != FLOW_OK;
+  int waits = options->rejoin_within > 0 && strcmp(worker->transport, "mpi") != 0 && !flow_control_has_ended(worker->control);
+  return over && waits ? flow_worker_rejoin(worker, -1) : status;
 }
 
 static flow_status check_options(const flow_worker_options *options)
@@ -368,6 +371,7 @@ void flow_worker_progress(flow_worker *worker, double step, const char *doing)
 {
   if (!worker || !worker->control) return;
   worker->step_told = doing && *doing;
+  worker->progress = step;
   flow_control_progress(worker->control, step, doing ? doing : "");
 }
 

@@ -28,6 +28,7 @@ struct flow_worker {
   flow_context      *context;
   flow_cluster      *cluster;                   /* a copy; with addresses that MPI has brought, where the launcher knew none */
   double             timeout;                   /* seconds */
+  double             progress;                  /* the step that was told last; generations count otherwise (flow_worker_rejoin) */
   flow_control      *control;                   /* NULL: a single worker */
   flow_communicator *communicator;
   flow_communication *communication;            /* its thread */

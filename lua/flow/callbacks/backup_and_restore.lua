@@ -108,7 +108,7 @@ function BackupAndRestore:_resume(run)
   local worker, begun = workers.of(run.model), run.begun
   if not begun then self._checkpoint, self._seen, self._worker = new_checkpoint(self, run), 0, worker or false end
   local path
-  if worker then path = restore_all(self, run, worker) else path = restore(self, run) end
+  if worker then worker:with_speaker(0, function() path = restore_all(self, run, worker) end) else path = restore(self, run) end
   if path and not begun then
     log.info("BackupAndRestore: training continues in epoch %d after batch %d (%s)", run.epoch + 1, run.batch, path)
   end

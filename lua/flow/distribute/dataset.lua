@@ -158,13 +158,16 @@ function Distributed:iter()
 end
 Distributed.metatable.__call = function(self) return self:iter() end
 
+-- What its passes read.
+function Distributed:_source() return self._per_replica or self._dataset end
+
 -- How the next pass will draw; and lets it draw as told by another worker.
-function Distributed:_look() return PlainIterator._look(self._per_replica or self._dataset) end
-function Distributed:_align(position) PlainIterator._align(self._per_replica or self._dataset, position) end
+function Distributed:_look() return PlainIterator._look(self:_source()) end
+function Distributed:_align(position) PlainIterator._align(self:_source(), position) end
 
 -- The pass that began at a position, of which `steps` were taken.
 function Distributed:_reopen(position, steps)
-  local iterator = PlainIterator._open(self._per_replica or self._dataset, true)
+  local iterator = PlainIterator._open(self:_source(), true)
   iterator:restore(position)
   iterator:skip(steps * (self._per_replica and self._strategy._placement.replicas or 1))
   return object.new(Iterator, { _distributed = self, _iterator = iterator, _last = false })

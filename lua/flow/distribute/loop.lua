@@ -12,6 +12,7 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
 local datasets = require "flow.distribute.dataset"
+local data_draws = require "flow.distribute.data_draws"
 local draws = require "flow.distribute.draws"
 local recovery = require "flow.distribute.recovery"
 
@@ -114,17 +115,15 @@ local function share(self, worker)
   local noted = self.noted
   if speaks then
     native.check(C.flow_context_restore(context, noted.random))
-    state = { done = self.done, usual = self.usual, data = noted.data, draws = noted.draws }
+    state = { known = data_draws.save(self.own.draws), done = self.done, usual = self.usual, data = noted.data, draws = noted.draws }
   end
-  worker:with_speaker(worker.newest, function()
-    worker:share_random_state()
-    local lacking = self.checkpoint:_share(worker)
-    state = worker:broadcast_value(state, "the loop")
-    if lacking[1] and state.done > 0 then
-      raise("%s: this worker was started again and has not made %s, which the others have: its first step has to make all", WHAT,
-        lacking[1])
-    end
-  end)
+  worker:share_random_state()
+  local lacking = self.checkpoint:_share(worker)
+  state = worker:broadcast_value(state, "the loop")
+  if lacking[1] and state.done > 0 then
+    raise("%s: this worker was started again and has not made %s, which the others have: its first step has to make all", WHAT, lacking[1])
+  end
+  data_draws.restore(self.own.draws, state.known)
   self.done, self.usual, self.runs, self.torn = state.done, state.usual, false, false
   draws.restore(self.strategy._draws, state.draws)
   if self.done < self.steps then set_data(self, state.data, worker.rank) end
@@ -139,6 +138,9 @@ end
 local function run_recovering(self)
   local strategy, own = self.strategy, self.own
   recovery.begin(own)
+  data_draws.note(own.draws, { self.dataset and self.dataset:_source() or nil })
+  data_draws.let_go(own.draws)
+  note(self)
   local stretch = {
     step = function()
       settle(self)
@@ -150,7 +152,12 @@ local function run_recovering(self)
   local over = recovery.catch_up(own, strategy, stretch, function(where)
     if where ~= "0" and self.steps > 0 then make_first(self) end
   end)
-  if not over then recovery.run(own, strategy, stretch, function() make_steps(self) end) end
+  if over then
+    own.inside = false
+    return
+  end
+  recovery.run(own, strategy, stretch, function() make_steps(self) end, function() self.done = self.steps end)
+  recovery.leave(own, stretch)
 end
 
 local function check(strategy, options)
@@ -178,7 +185,7 @@ function loop.run(strategy, f, options)
     held = false, torn = false,   -- a copy of its beginning; whether a step has left something that is not whole
   }
   if self.dataset then self.data = { later = self.dataset:_look(), steps = 0 } end
-  native.defer_interrupts(self.own and run_recovering or make_steps, self)
+  native.defer_interrupts(self.own and not self.own.inside and run_recovering or make_steps, self)
   close_pass(self)
   return self.made
 end

@@ -22,6 +22,7 @@ local host = require "flow.host"
 
 local C, raise = native.C, errors.raise
 local WHAT = "MultiWorkerMirroredStrategy"
+local REJOIN_WITHIN = 600      -- seconds
 
 local MultiWorker = object.class(WHAT, strategies.Strategy)
 
@@ -53,27 +54,32 @@ end
 
 local function time_text(seconds) return seconds > 0 and ("%g s"):format(seconds) or "default" end
 
--- The connection to the others, after all have found that they fit together and have one random state.
-local function join(resolver, options, replicas, rejoin_within)
+-- The connection to the others, after all have found that they fit together and have one random state. recovers: of recovery_of.
+local function join(resolver, options, replicas, recovers)
   local times = communication.times(options)
   status.say { state = "waiting for the workers" }
-  local worker = workers.open(resolver._handle, options.implementation, times, shards.count() ~= nil, rejoin_within)
+  local worker = workers.open(resolver._handle, options.implementation, times, shards.count() ~= nil,
+    recovers and (recovers.rejoin_within or REJOIN_WITHIN))
   status.say { state = "running" }
   status.watch(worker.handle)
-  if worker.newest_step >= 0 then
-    log.info("%s: the other workers have trained up to step %.0f: this one was started again and catches up with them", WHAT,
-      worker.newest_step)
-    worker:set_apart(true)
+  local settings = ("local replicas: %d, shards: %s\nheartbeat: %s, dead_after: %s"):format(replicas, shards.count() or "none",
+    time_text(times.heartbeat), time_text(times.dead_after))
+  for left = recovers and recovers.max_restarts or 0, 0, -1 do
+    rawset(worker, "behind", worker.newest_step >= 0)
+    worker:set_apart(worker.behind)
+    local ok, problem = pcall(function()
+      worker:agree("settings", settings)
+      worker:share_random_state()
+      worker:set_apart(false)      -- until the placement is made, which is that of all
+    end)
+    if ok then break end
+    if left == 0 or C.flow_worker_check(worker.handle) == 0 or not pcall(worker.rejoin, worker, -1) then
+      pcall(worker.close, worker, true)
+      error(problem, 0)
+    end
   end
-  local ok, problem = pcall(function()
-    worker:agree("settings", ("local replicas: %d, shards: %s\nheartbeat: %s, dead_after: %s"):format(replicas, shards.count() or "none",
-      time_text(times.heartbeat), time_text(times.dead_after)))
-    worker:share_random_state()
-    worker:set_apart(false)
-  end)
-  if ok then return worker end
-  pcall(worker.close, worker, true)
-  error(problem, 0)
+  if worker.behind then log.info("%s: the others are further: this worker was started again and catches up with them", WHAT) end
+  return worker
 end
 
 -- Lets GPUs add up among themselves, of all workers, where they can; else the workers' engine carries the sums, by way of the host.
@@ -126,15 +132,16 @@ local function make(given, options, restarts)
   devices.used(WHAT)
   local recovers = job ~= "evaluator" and recovery_of(restarts, count)
   if count > 1 then
-    worker = join(resolver, options, replicas, recovers and recovers.rejoin_within)
+    worker = join(resolver, options, replicas, recovers)
   end
   local strategy = strategies.make(MultiWorker, { devices = list, worker = worker, replicas = replicas,
                                                   bucket_bytes = options.bytes_per_pack })
   rawset(strategy, "cluster_resolver", resolver)
   rawset(strategy, "communication_options", options)
-  rawset(strategy, "_recovery", worker and recovers and recovery.new(recovers.max_restarts) or false)
+  rawset(strategy, "_recovery", worker and recovers and recovery.new(recovers.max_restarts, not worker.behind) or false)
+  if worker and recovers then rawset(worker, "recovers", function(...) return recovery.guard(strategy, ...) end) end
   if job ~= "evaluator" then connect(strategy, list, options.implementation) end
-  if worker and worker.newest_step >= 0 then strategy:_set_apart(true) end
+  if worker and worker.behind then strategy:_set_apart(true) end
   if not worker then
     log.info("Single-worker %s with local_devices = %s, communication = %s", WHAT, mirrored.text_of(list), options.implementation)
     return strategy

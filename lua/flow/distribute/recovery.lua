@@ -3,25 +3,35 @@
 --
 --   MultiWorkerMirroredStrategy { max_restarts = 100, rejoin_timeout = 600 }      or FLOW_MAX_RESTARTS, as flowlua launch sets it
 --
--- What goes on is a stretch, such as a call of fit. Stretches are counted; all workers make the same ones.
+-- What goes on is a stretch, such as a call of fit, evaluate, predict or run_with_recovery. Stretches are counted; all workers make the
+-- same ones.
 --
 --   those who are left        a call fails -> rejoin -> the worker with the newest state notes which stretch it is in, and where -> share
 --   who was started again     runs the script from its beginning, apart from the others, as a single worker would. Stretches before the
 --                             one of the note are left out; there it joins the others -> share
 --
+-- If a worker is lost between two stretches, where the others make variables or save, each goes on apart until the next stretch, where all
+-- meet. What decides who has the newest state is a count of steps that grows with each stretch, too.
+--
 -- After its last stretch a worker waits at its end for the others, so that one who is lost then gets the state, too: it is at the end of
 -- that stretch at once, and does the rest of the script apart, since the others may have done theirs.
+--
+-- A stretch is a table: step() -> steps that were made in it; where() -> a text, for who comes back; share(worker): all take over the state
+-- of worker.newest; opens (or nil): it is how one begins, before the one that has steps.
 
 local native = require "flow.ffi"
+local codec = require "flow.state_codec"
 local log = require "flow.log"
 local errors = require "flow.errors"
+local data_draws = require "flow.distribute.data_draws"
 
 local C, raise = native.C, errors.raise
-local recovery = {}
+local recovery = { BEGIN = "begin" }      -- where() of a stretch that is made from its beginning
 
 local NOTE = "recovery"           -- the key under which the newest worker says where all go on
 local DONE = "done"               -- it says that a stretch is over
-local ROOM = 4096
+local RESULT = "result %d"        -- what a stretch has left, for who leaves it out
+local ROOM = 65537                -- bytes of a published text and its end
 local FOR_EVER = 1e6              -- seconds: whoever is waited for leaves the note, or is lost
 
 -- Whether the workers of a strategy wait for one that is lost.
@@ -29,16 +39,31 @@ function recovery.of(strategy)
   return strategy and strategy._recovery and strategy._worker and strategy._recovery or nil
 end
 
--- max_restarts: how many times at most. An object that a strategy keeps; models: those that stretches have trained
--- (train/fit_recovery.lua).
-function recovery.new(max_restarts)
-  return { left = max_restarts, most = max_restarts, stretch = 0, last = false, models = {} }
+-- An object that a strategy keeps. max_restarts: how many times at most. models: those that stretches have trained (fit_recovery.lua);
+-- draws: how data sets draw that they have read; results: what they left, as texts. whole: whether this process has the state; pending: it
+-- is apart since one was lost between two stretches. inside: a stretch is under way; broken: the last one ended with an error.
+function recovery.new(max_restarts, whole)
+  return { left = max_restarts, most = max_restarts, stretch = 0, steps = 0, last = false, inside = false, broken = false, models = {},
+           results = {}, draws = data_draws.new(), whole = whole, pending = false }
 end
 
--- A stretch begins, the next one of the program. Returns its number.
+-- A stretch begins, the next one of the program.
 function recovery.begin(self)
-  self.stretch = self.stretch + 1
-  return self.stretch
+  self.stretch, self.steps, self.inside = self.stretch + 1, self.steps + 1, true
+end
+
+-- It has begun.
+function recovery.enter(self)
+  self.steps = self.steps + 1
+end
+
+-- result: what it returns. Kept for who comes back later is where the random numbers stand, and, if it is short, the result, of numbers,
+-- texts and tables of them.
+function recovery.leave(self, stretch, result)
+  local random = native.text(C.flow_context_save, native.context)
+  local ok, text = pcall(codec.encode, { random = random, result = result }, nil, "a result")
+  self.results[self.stretch] = ok and #text < ROOM and text or codec.encode({ random = random }, nil, "a result")
+  self.steps, self.inside = self.steps + stretch.step() + 1, false
 end
 
 -- Whether the generation is over because another worker was lost: then all that fails here follows from that.
@@ -46,17 +71,46 @@ local function lost_another(worker)
   return worker._handle and C.flow_worker_check(worker._handle) ~= 0
 end
 
--- What the newest worker has noted: the stretch, and a text of the stretch's own.
-local function read_note(worker)
+local function look_up(worker, key, within)
   local text = native.array("char", ROOM)
-  native.check(C.flow_worker_lookup(worker.handle, NOTE, FOR_EVER, text, ROOM))
-  local number, where = native.string(text):match("^(%d+) (.*)$")
+  local status = tonumber(C.flow_worker_lookup(worker.handle, key, within, text, ROOM))
+  if status == C.FLOW_NOT_FOUND then return nil end
+  native.check(status)
+  return native.string(text)
+end
+
+-- The stretch in which all go on, and a text of the stretch's own, as the newest worker has it.
+local function agree_where(self, worker, stretch)
+  if worker.rank == worker.newest then
+    local where = stretch.where()
+    for number, text in pairs(self.results) do      -- as many as the store takes
+      if C.flow_worker_publish(worker.handle, RESULT:format(number), text) == C.FLOW_INVALID_STATE then break end
+    end
+    native.check(C.flow_worker_publish(worker.handle, NOTE, ("%d %s"):format(self.stretch, where)))
+    return self.stretch, where
+  end
+  local number, where = look_up(worker, NOTE, FOR_EVER):match("^(%d+) (.*)$")
   return tonumber(number), where
 end
 
-local function write_note(self, worker, where)
-  if worker.rank ~= worker.newest then return end
-  native.check(C.flow_worker_publish(worker.handle, NOTE, ("%d %s"):format(self.stretch, where)))
+-- The others have ended this stretch: what it left there. Models that are made after it begin with the same values.
+local function take_result(self, worker)
+  local text = look_up(worker, RESULT:format(self.stretch), 0)
+  self.results[self.stretch] = text
+  if text then native.check(C.flow_context_restore(native.context, codec.decode(text, nil, "a result").random)) end
+end
+
+-- What it returned, or nil.
+function recovery.result(self)
+  local text = self.results[self.stretch]
+  return text and codec.decode(text, nil, "a result").result
+end
+
+local function take_over(self, worker, stretch)
+  self.steps = tonumber(worker:broadcast_text(("%.0f"):format(self.steps)))
+  stretch.share(worker)
+  self.whole, self.pending = true, false
+  rawset(worker, "behind", false)
 end
 
 -- Waits for the next generation. step: of this worker's state, -1: it has none; problem: why it is needed.
@@ -73,71 +127,126 @@ local function rejoin(self, strategy, step, problem)
   log.warning("%s; waiting until it is there again", told)
   strategy:_rejoin(step)
   if worker.newest_step < 0 then raise("all workers were lost: nobody has the state any more; start the job again") end
-  if step >= 0 then log.info("all %d workers are there: training goes on from the state of step %.0f", worker.count, worker.newest_step) end
+  if step >= 0 then log.info("all %d workers are there: they go on from the newest state", worker.count) end
+end
+
+local function step_of(self, stretch)
+  local steps = stretch.step()
+  return steps >= 0 and self.steps + steps or -1
 end
 
 -- Calls f() again and again until it returns, and returns what it returned. After a worker was lost, before f is called again, all take
--- over the newest state. stretch: { step() -> of this worker's state; where() -> a text, for who comes back; share(worker) }.
-function recovery.run(self, strategy, stretch, f)
+-- over the newest state. over (or nil): called in f's place where the others have ended this stretch; this worker is apart then. met: all
+-- are together already, unless false.
+function recovery.run(self, strategy, stretch, f, over, met)
   local worker = strategy._worker
-  local restored = true
-  self.last, self.inside = stretch, true
+  local restored = met ~= false
+  self.last = stretch
 
   local function attempt()
+    local ended = false
     if not restored then
-      write_note(self, worker, stretch.where())
-      stretch.share(worker)
+      local number, where = agree_where(self, worker, stretch)
+      ended = number > self.stretch
+      if ended then take_result(self, worker) end
+      local apart = ended or stretch.opens and where ~= recovery.BEGIN
+      if not apart then take_over(self, worker, stretch) end
+      if apart or where == DONE and stretch.where() ~= DONE then strategy:_set_apart(true) end
       restored = true
     end
+    if ended and over then return over() end
     return f()
   end
 
   while true do
     local ok, result = pcall(attempt)
-    self.inside = not ok
+    self.broken = not ok
     if ok then return result end
-    if native.interrupted() or not lost_another(worker) then error(result, 0) end
+    if native.interrupted() or not lost_another(worker) then
+      self.inside = false
+      error(result, 0)
+    end
     restored = false
-    rejoin(self, strategy, stretch.step(), result)
+    rejoin(self, strategy, step_of(self, stretch), result)
   end
 end
 
--- A worker that was started again comes to a stretch: it waits for the note, joins the others and takes over their state. arrive(where):
--- what is to be done before, apart; nil: the stretch has ended. Returns whether the stretch is over already, and is left out.
+-- A worker that is apart comes to a stretch: it joins the others where they are, and all take over the newest state. arrive(where): what is
+-- to be done before, apart; nil: the stretch has ended. Returns whether the stretch is over already, and is left out.
 function recovery.catch_up(self, strategy, stretch, arrive)
   local worker = strategy._worker
-  while worker.apart do
-    local ok, number, where = pcall(read_note, worker)
-    if ok and number > self.stretch then return true end
-    if ok then
-      if number < self.stretch then
-        raise("this worker was started again and is further than the others, who wait for it: does it run the same program?")
-      end
-      arrive(where ~= DONE and where or nil)
-      strategy:_set_apart(false)
-      ok, number = pcall(stretch.share, worker)
-      self.last = stretch
-      if ok and where == DONE then strategy:_set_apart(true) end
-      if ok then return false end
+
+  -- Whether the stretch is over, and whether this worker stays apart.
+  local function attempt()
+    local number, where = agree_where(self, worker, stretch)
+    if number > self.stretch then
+      take_result(self, worker)
+      return true, true
     end
-    if native.interrupted() or not lost_another(worker) then error(number, 0) end
-    rejoin(self, strategy, -1, number)
+    if number < self.stretch then
+      raise("this worker was started again and is further than the others, who wait for it: does it run the same program?")
+    end
+    if stretch.opens and where ~= recovery.BEGIN then return false, true end
+    if arrive then arrive(where ~= DONE and where or nil) end
+    strategy:_set_apart(false)
+    take_over(self, worker, stretch)
+    self.last = stretch
+    return false, where == DONE
+  end
+
+  while worker.apart do
+    local ok, over, apart = pcall(attempt)
+    if ok then
+      if apart and not worker.apart then strategy:_set_apart(true) end
+      return over
+    end
+    if native.interrupted() or not lost_another(worker) then error(over, 0) end
+    rejoin(self, strategy, self.whole and self.steps or -1, over)
     strategy:_set_apart(true)
   end
   return false
 end
 
+-- A stretch that is made from its beginning where a worker is lost: f(), whose result is returned, and kept as stretch.result for who comes
+-- back after it. Within another one it is a part of it.
+function recovery.whole(self, strategy, stretch, f)
+  if self.inside then return f() end
+  recovery.begin(self)
+  local over = recovery.catch_up(self, strategy, stretch)
+  if over or strategy._worker.apart then
+    self.inside = false
+    if over then return recovery.result(self) or f() end
+    return stretch.result or f()
+  end
+  stretch.result = recovery.run(self, strategy, stretch, f, function() return recovery.result(self) or f() end)
+  recovery.leave(self, stretch, stretch.result)
+  return stretch.result
+end
+
+-- f(...), which workers do together between two stretches, and which can be done apart.
+function recovery.guard(strategy, f, ...)
+  local self, worker = recovery.of(strategy), strategy._worker
+  if not self or self.inside or worker.apart then return f(...) end
+  local results = { pcall(f, ...) }
+  if results[1] then return unpack(results, 2, table.maxn(results)) end
+  if native.interrupted() or not lost_another(worker) then error(results[2], 0) end
+  rejoin(self, strategy, self.steps, results[2])
+  strategy:_set_apart(true)
+  self.pending = true
+  return f(...)
+end
+
 -- At the end of the program: waits for the others, and for those among them who are lost meanwhile.
 function recovery.finish(self, strategy)
-  local worker, last = strategy._worker, self.last
-  if not last or self.inside then return end                      -- inside: a program that ends in the middle of a stretch waits for nobody
+  local worker, last, pending = strategy._worker, self.last, self.pending
+  if not last or self.inside or self.broken then return end      -- a program that ends in the middle of a stretch waits for nobody
   if worker.apart then strategy:_set_apart(false) end
-  local ended = setmetatable({ where = function() return DONE end }, { __index = last })
+  local ended = setmetatable({ where = function() return DONE end, step = function() return 0 end, opens = false }, { __index = last })
   recovery.run(self, strategy, ended, function()
     local status
     repeat status = C.flow_worker_barrier(worker.handle, "the end of the program") until status ~= C.FLOW_TIMED_OUT
     native.check(status)
-  end)
+  end, nil, not pending)
 end
 
 return recovery

@@ -148,16 +148,26 @@ local function alone(f)
   return result, true
 end
 
--- kind: writes of another kind than users' are counted by themselves.
-function saving.once(worker, path, f, kind)
-  if busy or not alive(worker) then return alone(f) end
-  if worker.apart and worker.rank > 0 then return nil, false end      -- what was written here was written before this worker came back
+-- A worker that is apart: it writes what it has if nobody else does.
+local function write_apart(worker, f)
+  if worker.behind or worker.rank > 0 and worker.rank ~= worker.newest then return nil, false end
+  return alone(f)
+end
+
+local function once(worker, path, f, kind)
+  if worker.apart then return write_apart(worker, f) end
   local function write() return (alone(f)) end
   kind, path = kind or "save", path:gsub("/+", "/"):gsub("^%./", "")
   if worker.rank == 0 then return write_for_all(worker, kind, path, write) end
   local place, k = find(worker, kind, path)
   if place then return wait_for_chief(worker, kind, path, place, k) end
   return alone(f)
+end
+
+-- kind: writes of another kind than users' are counted by themselves.
+function saving.once(worker, path, f, kind)
+  if busy or not alive(worker) and not (worker and worker._handle and worker.recovers) then return alone(f) end
+  return worker:guard(once, worker, path, f, kind)
 end
 
 ---- folders that not all workers see ------------------------------------------------------------------------------------------------
@@ -188,7 +198,8 @@ end
 -- All workers call this with a folder that the chief writes to. If some do not see what it writes, the chief says which, once.
 function saving.check_shared(worker, folder, what)
   local path = worker.rank == 0 and leave_token(folder) or ""
-  local told, unseen = worker:broadcast_text(path:match "[^/]*$"), {}
+  local told, unseen = nil, {}
+  worker:with_speaker(0, function() told = worker:broadcast_text(path:match "[^/]*$") end)
   local seen = told == "" or is_seen(worker, folder .. "/" .. told) ~= false
   for _, name in ipairs(worker:gather_texts(seen and "" or worker.name)) do
     if name ~= "" then unseen[#unseen + 1] = name end
@@ -219,7 +230,8 @@ function saving.divide_files(worker, members)
     if member._path then paths[#paths + 1] = member:_path() end
   end
   if alive(worker) then
-    local told = worker:broadcast_text(table.concat(paths, "\0"))
+    local told
+    worker:with_speaker(0, function() told = worker:broadcast_text(table.concat(paths, "\0")) end)
     for path in (worker.rank > 0 and told or ""):gmatch("[^%z]+") do chief[path] = true end
   end
   for _, member in ipairs(members) do

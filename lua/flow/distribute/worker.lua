@@ -37,8 +37,10 @@ function worker.open(cluster, implementation, times, pairwise, rejoin_within)
                                   _unshared = false,                    -- of saving.lua: it was said that folders are not shared
                                   timeout = times.timeout_seconds > 0 and times.timeout_seconds or 600,
                                   _counters = {}, _published = {},      -- of saving.lua
-                                  speaker = 0,                          -- whose values a broadcast brings: the chief's
-                                  apart = false })                      -- whether it does what a single worker does, and reaches nobody
+                                  speaker = 0,                          -- whose values a broadcast brings: the chief's, or the newest
+                                  apart = false,                        -- whether it does what a single worker does, and reaches nobody
+                                  behind = false,                       -- whether others have a newer state
+                                  recovers = false })                   -- recovery.lua's guard(f, ...), where workers wait for lost ones
   open_one:_note_newest()
   return open_one
 end
@@ -60,6 +62,7 @@ local out_step = native.array("double", 1)
 function Worker:_note_newest()
   rawset(self, "newest", C.flow_worker_newest(handle_of(self), out_step))
   rawset(self, "newest_step", out_step[0])
+  rawset(self, "speaker", self.newest)
 end
 
 -- When a worker was lost: waits until all are there again. step: of this worker's state; -1: it has none.
@@ -68,6 +71,12 @@ function Worker:rejoin(step)
   rawset(self, "_counters", {})
   rawset(self, "_published", {})
   self:_note_newest()
+end
+
+-- f(...), which workers do together, and which each can do by itself if one is lost meanwhile.
+function Worker:guard(f, ...)
+  if self.recovers then return self.recovers(f, ...) end
+  return f(...)
 end
 
 -- From here on what the workers do together is what a single one does, though its rank stays; false: no longer. Strategies call it.
@@ -82,11 +91,12 @@ local function speaks(self)
   return self.apart or self.rank == self.speaker
 end
 
--- Calls f with another worker than the chief as the one whose values broadcasts bring.
+-- Calls f with another worker as the one whose values broadcasts bring.
 function Worker:with_speaker(rank, f, ...)
+  local before = self.speaker
   rawset(self, "speaker", rank)
   local ok, problem = pcall(f, ...)
-  rawset(self, "speaker", 0)
+  rawset(self, "speaker", before)
   if not ok then error(problem, 0) end
 end
 

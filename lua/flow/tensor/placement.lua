@@ -105,8 +105,11 @@ function placement.share_new(list)
   if not p or p.workers == 1 or rawget(p, "closed") or #list == 0 then return end
   local lines = {}
   for i, v in ipairs(list) do lines[i] = ("variable %d: %s {%s}"):format(i, v.dtype, table.concat(v.shape, ", ")) end
-  p.strategy._worker:agree("variables", table.concat(lines, "\n"))
-  p.strategy._worker:share_variables(list)
+  local worker = p.strategy._worker
+  worker:guard(function()
+    worker:agree("variables", table.concat(lines, "\n"))
+    worker:share_variables(list)
+  end)
 end
 
 -- Gives the variables of a plan the chief's values on all workers, as tf.distribute does when it makes them: each the first time that a

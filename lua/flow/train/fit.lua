@@ -4,7 +4,6 @@
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
-local object = require "flow.object"
 local models = require "flow.model"
 local training = require "flow.train.compile"
 local steps = require "flow.train.steps"
@@ -24,6 +23,7 @@ local workers = require "flow.distribute.model_workers"
 local live_status = require "flow.distribute.status"
 local executions = require "flow.train.batch_watch"
 local validation_epochs = require "flow.train.validation_epochs"
+local fit_data = require "flow.train.fit_data"
 local predictions = require "flow.train.predictions"
 local named_data = require "flow.model.named_data"
 
@@ -58,50 +58,7 @@ local function check_call(what, options)
   training.check_return_dict(what, options.return_dict)
 end
 
--- What fit keeps of its options, with the defaults that depend on others.
-local function read_fit_options(options, rows)
-  local steps_per_epoch = options.steps_per_epoch
-  local size = options.batch_size or steps_per_epoch and rows and math.ceil(rows / steps_per_epoch) or 32
-  return {
-    batch_size = size, steps_per_epoch = steps_per_epoch, shuffle = options.shuffle, callbacks = options.callbacks,
-    epochs = options.epochs, initial_epoch = options.initial_epoch, verbose = progress.verbosity(options.verbose),
-    validation_freq = validation_epochs.check(options.validation_freq), validation_steps = options.validation_steps,
-    validation_batch_size = options.validation_batch_size or size,
-  }
-end
-
 ---- data ------------------------------------------------------------------------------------------------------------------------------
-
--- Tensors of one data set: x, y, weights as lists and their number of rows.
-local function read_data(model, what, x, y, weights)
-  local data = {}
-  data.x, data.y, data.weights = training.read_data(model, x, y, weights)
-  if #data.x == 0 then raise("%s: there is no data", what) end
-  data.rows = training.cardinality(data.x, data.y, data.weights)
-  if data.rows == 0 then raise("%s: %s: the data has no samples", object.title(model), what) end
-  return data
-end
-
-local function rows_of(data, first, count)
-  local part = { rows = count }
-  for _, name in ipairs { "x", "y", "weights" } do
-    part[name] = {}
-    for i, t in ipairs(data[name]) do part[name][i] = view_rows(t:contiguous(), first, count) end
-  end
-  return part
-end
-
--- The last part of the data, taken before shuffling, becomes validation data.
-local function split(data, share)
-  if not (share >= 0 and share < 1) then
-    raise("fit: validation_split is a number from 0 to below 1, got %s", errors.describe(share))
-  end
-  local at = math.floor(data.rows * (1 - share))
-  if at == 0 or at == data.rows then
-    raise("fit: validation_split = %g of %d samples leaves one side empty", share, data.rows)
-  end
-  return rows_of(data, 0, at), rows_of(data, at, data.rows - at)
-end
 
 local function flat(data)
   local list = {}
@@ -258,7 +215,8 @@ local function train_epoch(model, run, bar)
   return start + done, some_interrupted, interrupted
 end
 
-local function run_fit(model, data, validation, options)
+-- Makes all that a run has. Returns a function that does its epochs and returns the History. recovers: of fit_recovery.lua, or nil.
+local function open_fit(model, data, validation, options, recovers)
   local order = options.shuffle and data.rows and tensor.arange(data.rows, { dtype = "int64", device = "cpu" }) or nil
   local train = keep_data(new_pass(model, "train", data, options.batch_size, options.steps_per_epoch, order), model)
   if train.source then train.source.position = batches.count(train.source) end      -- the first epoch starts from the beginning
@@ -277,12 +235,6 @@ local function run_fit(model, data, validation, options)
   list:call("on_train_begin", {})
   list:call("_resume", run)
   together.begin(run, options)
-  run.recovery = fit_recovery.begin(run)
-  if run.recovery and run.recovery:catch_up() then
-    log.info("fit: the other workers have ended this fit before this one came back: it is left out here")
-    return history
-  end
-
   -- One epoch, or the rest of it, with its validation and hooks. Returns whether there is another one.
   local function run_epoch()
     local epoch = run.epoch
@@ -333,15 +285,23 @@ local function run_fit(model, data, validation, options)
     return not stop
   end
 
-  repeat
-    local more
-    if run.recovery then more = run.recovery:run_epoch(run_epoch) else more = run_epoch() end
-  until not more
-  if train.feed then train.feed:close() end
-  if not history.interrupted then model.optimizer:finalize_variable_values(model.trainable_variables) end
-  list:call("on_train_end", run.logs)
-  list:call("_after_train", run)
-  return history
+  return function()
+    run.recovery = recovers
+    if recovers and recovers:enter(run, history) then
+      log.info("fit: the other workers have ended this fit before this one came back: it is left out here")
+      return history
+    end
+    repeat
+      local more
+      if recovers then more = recovers:run_epoch(run_epoch) else more = run_epoch() end
+    until not more
+    if train.feed then train.feed:close() end
+    if recovers then recovers:leave(history) end
+    if not history.interrupted then model.optimizer:finalize_variable_values(model.trainable_variables) end
+    list:call("on_train_end", run.logs)
+    list:call("_after_train", run)
+    return history
+  end
 end
 
 ---- the calls -------------------------------------------------------------------------------------------------------------------------
@@ -349,49 +309,19 @@ end
 Model.fields.stop_training = function() return false end
 Model.settable.stop_training = true
 
--- What the calls check for a Dataset, which brings targets and weights along and is in batches already.
-local function read_feed(model, kind, what, dataset, y, options, limit)
-  if y ~= nil then raise("%s: y is not given with a Dataset: its elements are x, y", what) end
-  for _, name in ipairs { "sample_weight", "validation_split", "batch_size" } do
-    local value = options[name]
-    if value ~= nil and value ~= 0 then raise("%s: %s does not go with a Dataset", what, name) end
-  end
-  if options.class_weight then dataset = Feed.weighted(model, what, dataset, options.class_weight) end
-  return { feed = Feed.new(model, kind, what, dataset, limit) }
-end
-
-local function read_validation(model, given, limit)
-  if Feed.is(given) then return read_feed(model, "test", "validation_data", given, nil, {}, limit) end
-  if type(given) ~= "table" or getmetatable(given) or errors.check_list("fit: validation_data", given) < 2 or #given > 3 then
-    raise("fit: validation_data is { x, y } or { x, y, sample_weight }, got %s", errors.describe(given))
-  end
-  return read_data(model, "validation_data", given[1], given[2], given[3])
-end
-
 -- model:fit(x, y, { epochs = 3, ... }) -> History.
 takes_named(FIT, is_data)
 function Model:fit(options)
   check_call("fit", options)
-  local x, y = options.x, options.y
   training.compiled(self, "fit")
-  ownership.adopt(self, "fit")
-  together.random(self)
-  if Feed.is(x) then
-    local how = read_fit_options(options)
-    local data = read_feed(self, "train", "fit", x, y, options, how.steps_per_epoch)
-    local validation = options.validation_data and read_validation(self, options.validation_data, how.validation_steps)
-    return native.defer_interrupts(run_fit, self, data, validation, how)
+  local recovers = fit_recovery.begin(self, options.x, options.validation_data)
+  local function open()
+    ownership.adopt(self, "fit")
+    together.random(self)
+    local data, validation, how = fit_data.read_fit(self, options)
+    return native.defer_interrupts(open_fit, self, data, validation, how, recovers)
   end
-  training.check_sample_weight(options.sample_weight)
-  local weights = options.sample_weight
-  if options.class_weight then weights = training.class_weights(self, options.class_weight, y, weights) end
-  local data, validation = read_data(self, "fit", x, y, weights), nil
-  if options.validation_data then
-    validation = read_validation(self, options.validation_data, options.validation_steps)
-  elseif options.validation_split ~= 0 then
-    data, validation = split(data, options.validation_split)
-  end
-  return native.defer_interrupts(run_fit, self, data, validation, read_fit_options(options, data.rows))
+  return native.defer_interrupts(recovers and recovers:open(open) or open())
 end
 
 -- model:evaluate(x, y, { ... }) -> { loss =, accuracy = }
@@ -403,10 +333,10 @@ function Model:evaluate(options)
   ownership.say_apart(self, "evaluate")
   training.check_sample_weight(options.sample_weight)
   local size, limit = options.batch_size or 32, options.steps
-  local data = Feed.is(x) and read_feed(self, "test", "evaluate", x, y, options, limit) or
-    read_data(self, "evaluate", x, y, options.sample_weight)
   local verbose = progress.verbosity(options.verbose)
-  return native.defer_interrupts(function()
+  local function evaluate()
+    local data = Feed.is(x) and fit_data.read_feed(self, "test", "evaluate", x, y, options, limit) or
+      fit_data.read(self, "evaluate", x, y, options.sample_weight)
     local pass = new_pass(self, "test", data, size, limit)
     local count = batch_count(pass, 0)
     if count == math.huge then count = nil end
@@ -417,7 +347,8 @@ function Model:evaluate(options)
     if interrupted then native.raise_interrupted("evaluate: interrupted") end
     bar:finish(results)
     return results
-  end)
+  end
+  return native.defer_interrupts(fit_recovery.whole, self, x, evaluate)
 end
 
 -- Hooks and bar of predict; hooks get the outputs of an execution.
@@ -477,16 +408,18 @@ function Model:predict(options)
   ownership.say_apart(self, "predict")
   local size, limit = options.batch_size or 32, options.steps
   local verbose = progress.verbosity(options.verbose)
-  local feed = Feed.is(x) and read_feed(self, "predict", "predict", x, nil, options, limit).feed
-  local data = not feed and read_data(self, "predict", x)
-  local target = feed and feed:expected() or data and math.min(limit or math.huge, math.ceil(data.rows / size))
-  if target == math.huge then target = nil end
-  local list = callback.list(options.callbacks, self, { steps = target, verbose = verbose })
-  local bar = progress.new(list:has("_draws_bar") and 0 or verbose, target)
-  local results
-  if feed then results = predict_feed(self, feed, list, bar)
-  else results = run_predict(self, data, size, limit, list, bar) end
-  list:call("on_predict_end", {})
-  bar:finish()
-  return results
+  return fit_recovery.whole(self, x, function()
+    local feed = Feed.is(x) and fit_data.read_feed(self, "predict", "predict", x, nil, options, limit).feed
+    local data = not feed and fit_data.read(self, "predict", x)
+    local target = feed and feed:expected() or data and math.min(limit or math.huge, math.ceil(data.rows / size))
+    if target == math.huge then target = nil end
+    local list = callback.list(options.callbacks, self, { steps = target, verbose = verbose })
+    local bar = progress.new(list:has("_draws_bar") and 0 or verbose, target)
+    local results
+    if feed then results = predict_feed(self, feed, list, bar)
+    else results = run_predict(self, data, size, limit, list, bar) end
+    list:call("on_predict_end", {})
+    bar:finish()
+    return results
+  end)
 end

@@ -1,16 +1,22 @@
--- fit_recovery.lua: fit as a stretch that goes on when a worker was lost (distribute/recovery.lua): what a worker's state is, and how
--- all take over the newest one. It is what a backup holds (callbacks/backup_and_restore.lua), from one process's memory to the others.
+-- fit_recovery.lua: fit, evaluate and predict as stretches that go on when a worker was lost (distribute/recovery.lua): what a worker's
+-- state is, and how all take over the newest one. It is what a backup holds (callbacks/backup_and_restore.lua), from one process's memory
+-- to the others.
 
 local training = require "flow.train.compile"
 local fit_position = require "flow.train.fit_position"
 local together = require "flow.train.sync_start"
 local workers = require "flow.distribute.model_workers"
+local datasets = require "flow.distribute.dataset"
 local recovery = require "flow.distribute.recovery"
+local placement = require "flow.tensor.placement"
+local data = require "flow.data"
+local data_draws = require "flow.distribute.data_draws"
 
 local fit_recovery = {}
 
-local function strategy_of(model)
-  local p = model._placement
+-- Whose workers train a model; joins: one that was made outside of all scopes, too.
+local function strategy_of(model, joins)
+  local p = model._placement or joins and placement.joined()
   return p and p.workers > 1 and p.strategy or nil
 end
 
@@ -37,21 +43,21 @@ local function set_counts(model, counts)
   rawset(model, "_trace_states", counts.traces)
 end
 
--- models: all that a fit has trained so far, in the order of their first fits; a worker that was started again has left these fits out.
-local function share(run, models, worker)
-  local state, speaks = { models = {} }, worker.rank == worker.newest
+-- All models that were trained so far, in the order of their first fits; a worker that was started again has left these fits out. extra():
+-- what the newest worker has besides, a table. Returns that.
+local function share_models(own, worker, extra)
+  local state, models = { models = {} }, own.models
   for _, model in ipairs(models) do together.compare(model) end
-  worker:with_speaker(worker.newest, function()
-    worker:share_random_state()
-    for i, model in ipairs(models) do
-      for _, v in ipairs(variables_of(model)) do worker:broadcast_variable(v) end
-      state.models[i] = counts_of(model)
-    end
-    state.run = speaks and fit_position.get_progress(run) or nil
-    state = worker:broadcast_value(speaks and state or nil, "the run")
-  end)
+  worker:share_random_state()
+  for i, model in ipairs(models) do
+    for _, v in ipairs(variables_of(model)) do worker:broadcast_variable(v) end
+    state.models[i] = counts_of(model)
+  end
+  if worker.rank == worker.newest then state.draws, state.extra = data_draws.save(own.draws), extra() end
+  state = worker:broadcast_value(state, "the run")
   for i, model in ipairs(models) do set_counts(model, state.models[i]) end
-  fit_position.set_progress(run, state.run, worker.rank)
+  data_draws.restore(own.draws, state.draws)
+  return state.extra
 end
 
 -- A model is among those that were trained from here on.
@@ -62,39 +68,95 @@ local function note_model(models, model)
   models[#models + 1] = model
 end
 
+-- The stretch of what begins: it is made from its beginning again. first, second: data sets that it reads, or other data.
+local function beginning(own, first, second)
+  local list, stretch = {}, { result = nil }
+  for _, dataset in pairs { first, second } do
+    if datasets.is(dataset) then dataset = dataset._dataset end
+    if data.is(dataset) then list[#list + 1] = dataset end
+  end
+  data_draws.note(own.draws, list)
+  function stretch.step() return 0 end
+  function stretch.where() return recovery.BEGIN end
+  function stretch.share(worker)
+    stretch.result = share_models(own, worker, function() return { result = stretch.result } end).result
+  end
+  return stretch
+end
+
+-- f(), of a model's evaluate or predict, which all workers do together.
+function fit_recovery.whole(model, dataset, f)
+  local strategy = strategy_of(model)
+  local own = recovery.of(strategy)
+  if not own or own.inside then return f() end
+  return recovery.whole(own, strategy, beginning(own, dataset), f)
+end
+
+---- fit --------------------------------------------------------------------------------------------------------------------------------
+
 local Recovery = {}
 Recovery.__index = Recovery
 
--- Of a run of fit that is about to begin; nil: it ends when a worker is lost.
-function fit_recovery.begin(run)
-  local strategy = strategy_of(run.model)
+-- Of a fit that begins; nil: it ends when a worker is lost. first, second: its data.
+function fit_recovery.begin(model, first, second)
+  local strategy = strategy_of(model, true)
   local own = recovery.of(strategy)
-  if not own then return nil end
+  if not own or own.inside then return nil end
   recovery.begin(own)
-  note_model(own.models, run.model)
-  return setmetatable({ own = own, strategy = strategy, run = run, stretch = {
-    step = function() return run.origin.steps + run.batch end,
-    where = function() return ("%d %s"):format(run.epoch, run.hooked) end,
-    share = function(worker) share(run, own.models, worker) end,
-  } }, Recovery)
+  local opening = beginning(own, first, second)
+  opening.opens = true
+  recovery.catch_up(own, strategy, opening)
+  return setmetatable({ own = own, strategy = strategy, opening = opening, over = false }, Recovery)
 end
 
--- To be called when all is made that a run has, before its first epoch. Returns whether the others have ended this fit already.
-function Recovery:catch_up()
-  local run = self.run
+-- f(), which makes all that a run has before its first epoch.
+function Recovery:open(f)
+  return recovery.run(self.own, self.strategy, self.opening, f)
+end
+
+-- A run is ready for its first epoch. Returns whether the others have ended this fit already; then history is theirs.
+function Recovery:enter(run, history)
+  local own, first = self.own, run.model._train_steps
+  self.run = run
+  recovery.enter(own)
+  note_model(own.models, run.model)
+  self.stretch = {
+    step = function() return run.origin.steps + run.batch - first end,
+    where = function() return ("%d %s"):format(run.epoch, run.hooked) end,
+    share = function(worker)
+      data_draws.let_go(own.draws)
+      local state = share_models(own, worker, function() return { first = first, run = fit_position.get_progress(run) } end)
+      first = state.first
+      fit_position.set_progress(run, state.run, worker.rank)
+    end,
+  }
   for _, pass in pairs(self.strategy._worker.apart and { run.train, run.test } or {}) do      -- what was made for this worker alone
     pass.step = false
     if pass.feed then pass.feed.step = false end
   end
-  return recovery.catch_up(self.own, self.strategy, self.stretch, function(where)
+  self.over = recovery.catch_up(own, self.strategy, self.stretch, function(where)
     local epoch, hooked = (where or ""):match("^(%d+) (%a+)$")
     if hooked == "true" then run.list:call("on_epoch_begin", tonumber(epoch), {}) end      -- as the others did when it began
   end)
+  if not self.over then return false end
+  own.inside = false
+  local result = recovery.result(own)
+  if result then history:set_state(result) end
+  return true
 end
 
--- Calls f, which does the next epoch or the rest of it, again when a worker was lost and has come back.
+-- Calls f, which does the next epoch or the rest of it, again when a worker was lost and has come back. Returns whether there is another.
 function Recovery:run_epoch(f)
-  return recovery.run(self.own, self.strategy, self.stretch, f)
+  return recovery.run(self.own, self.strategy, self.stretch, f, function()
+    self.over = true
+    return false
+  end)
+end
+
+-- The last epoch has ended. Who leaves this fit out has the others' History.
+function Recovery:leave(history)
+  if self.over then self.own.inside = false
+  else recovery.leave(self.own, self.stretch, history:get_state()) end
 end
 
 -- The data of an epoch is open. Where workers read data of their own, all know the place of each, so that one who comes back finds its own.
