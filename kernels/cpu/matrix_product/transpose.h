@@ -7,13 +7,18 @@
 
 #include "cpu/vector.h"
 
+#if defined(__clang__) || __GNUC__ >= 12
+#define PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define PICK(a, b, ...) __builtin_shuffle(a, b, (vi){ __VA_ARGS__ })      /* gcc 11 has this form alone, clang the other */
+#endif
 #define SWAP_BLOCKS(s, EVEN, ODD)                                   \
   FLOW_UNROLL(16)                                                   \
   for (int i = 0; i < VL; i++)                                      \
     if (!(i & (s))) {                                               \
       vf a = r[i], b = r[i + (s)];                                  \
-      r[i] = __builtin_shufflevector(a, b, EVEN);                   \
-      r[i + (s)] = __builtin_shufflevector(a, b, ODD);              \
+      r[i] = PICK(a, b, EVEN);                                      \
+      r[i + (s)] = PICK(a, b, ODD);                                 \
     }
 #define LANES(...) __VA_ARGS__
 
@@ -39,6 +44,7 @@ ALWAYS_INLINE void vf_transpose(vf r[VL])
 }
 
 #undef SWAP_BLOCKS
+#undef PICK
 #undef LANES
 
 #endif
