@@ -42,6 +42,7 @@ typedef struct flow_worker_options {
   const char *job;              /* the same in all tasks: keeps two jobs apart that have the same addresses; NULL: "" */
   double rejoin_within;         /* seconds in which all tasks have to come back for a further generation (flow_worker_rejoin); 0: 600. Above 0 flow_worker_open,
                                    * too, waits for one that is lost meanwhile */
+  const char *gradient_dtype;   /* what gradients travel as between machines, the same in all tasks: "float32", "bfloat16", "float16"; NULL: float32 */
   int pairwise;                 /* nonzero, the same in all tasks: numbers are added up in the order of a balanced tree over the workers, whatever carries them */
 } flow_worker_options;
 

@@ -3,9 +3,8 @@
 
 #include <string.h>
 #include "base/loops.h"
-#include "flow.h"
 
-enum { BLOCK_BYTES = 8192, LINE = 64 };
+enum { BLOCK_BYTES = 8192, SHORTS = BLOCK_BYTES / sizeof(float), LINE = 64 };
 
 #define ADD(type)                                                                                                       \
   /* `to` may be one of the others. */                                                                                  \
@@ -16,6 +15,17 @@ enum { BLOCK_BYTES = 8192, LINE = 64 };
   }
 ADD(float)
 ADD(double)
+
+/* At most SHORTS elements. */
+static void sum_shorts(int dtype, uint16_t *to, const void *const *parts, int ranks, int64_t first, int64_t count)
+{
+  float sums[SHORTS];
+  for (int rank = 0; rank < ranks; rank++) {
+    const uint16_t *part = (const uint16_t *)parts[rank] + first;
+    for (int64_t i = 0; i < count; i++) sums[i] = (rank == 0 ? -0.0f : sums[i]) + flow_short_to_float(dtype, part[i]);
+  }
+  for (int64_t i = 0; i < count; i++) to[first + i] = flow_float_to_short(dtype, sums[i]);
+}
 
 /* At most a block, from byte `at` on. */
 static void sum_block(int dtype, char *to, const void *const *parts, int ranks, int64_t at, int64_t bytes)
@@ -35,6 +45,11 @@ void flow_sum_ranks(int dtype, void *to, const void *const *parts, int ranks, in
 {
   if (ranks == 1) {
     if (to != parts[0] && bytes > 0) memcpy(to, parts[0], (size_t)bytes);
+    return;
+  }
+  if (dtype == FLOW_BFLOAT16 || dtype == FLOW_FLOAT16) {
+    int64_t all = bytes / (int64_t)sizeof(uint16_t);
+    for (int64_t at = 0; at < all; at += SHORTS) sum_shorts(dtype, to, parts, ranks, at, all - at < SHORTS ? all - at : SHORTS);
     return;
   }
   for (int64_t at = 0; at < bytes; at += BLOCK_BYTES)

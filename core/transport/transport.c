@@ -96,11 +96,14 @@ static flow_status check_bytes(const flow_communicator *self, const char *operat
 
 flow_status flow_communicator_all_reduce(flow_communicator *self, flow_dtype dtype, void *data, int64_t count)
 {
-  if (dtype != FLOW_FLOAT32 && dtype != FLOW_FLOAT64) {
-    return flow_fail(FLOW_INVALID_ARGUMENT, "all_reduce adds float32 and float64, got %s", flow_dtype_name(dtype));
+  int adds = dtype == FLOW_FLOAT32 || dtype == FLOW_FLOAT64;
+  if (self->transport == &flow_transport_tcp) adds |= dtype == FLOW_BFLOAT16 || dtype == FLOW_FLOAT16;
+  if (!adds) {
+    return flow_fail(FLOW_INVALID_ARGUMENT, "all_reduce adds float32 and float64, and over TCP bfloat16 and float16, got %s",
+                     flow_dtype_name(dtype));
   }
   int64_t bytes;
-  if (__builtin_mul_overflow(count, (int64_t)(dtype == FLOW_FLOAT32 ? 4 : 8), &bytes)) bytes = -1;
+  if (__builtin_mul_overflow(count, (int64_t)flow_dtype_size(dtype), &bytes)) bytes = -1;
   FLOW_TRY(check_bytes(self, "all_reduce", data, bytes));
   return self->transport->all_reduce(self, dtype, data, count);
 }

@@ -98,7 +98,8 @@ flow_status flow_communicator_meet(int rank, int size, const flow_transport_opti
 /* Does it hand the bytes through memory that processes share? */
 int         flow_communicator_is_shared(const flow_communicator *self);
 
-/* data[i] = the sum over all ranks of their data[i], in place; float32 or float64. */
+/* data[i] = the sum over all ranks of their data[i], in place; float32 or float64. tcp: bfloat16 and float16, too, which are added as float32
+ * and rounded once. */
 flow_status flow_communicator_all_reduce(flow_communicator *self, flow_dtype dtype, void *data, int64_t count);
 /* data of rank `from` to all others. */
 flow_status flow_communicator_broadcast(flow_communicator *self, int from, void *data, int64_t bytes);

@@ -5,6 +5,7 @@
 #include "run/replicas/replica_set.h"
 #include "autodiff/apply.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -397,6 +398,29 @@ static void train_workers(int workers, int replicas, int rows, int own, int gath
   }
 }
 
+/* What rounding takes away comes with later steps; a step that is infinite leaves nothing behind. */
+static void rounding_loses_nothing(void **state)
+{
+  (void)state;
+  static const int dtypes[] = { FLOW_BFLOAT16, FLOW_FLOAT16 };
+  for (int k = 0; k < 2; k++) {
+    float gradient[3] = { 1.0001f, -3e-5f, 70000 }, back[3], rest[3] = { 0, 0, 0 };
+    uint16_t rounded[3];
+    double sums[3] = { 0, 0, 0 };
+    const flow_worker_sum sum = { .rest = rest, .rounded = rounded };
+    for (int step = 0; step < 1000; step++) {
+      flow_round_sum(&sum, dtypes[k], gradient, k == 0 ? 3 : 2);
+      flow_widen_sum(&sum, dtypes[k], back, k == 0 ? 3 : 2);
+      for (int i = 0; i < (k == 0 ? 3 : 2); i++) sums[i] += (double)back[i];
+    }
+    for (int i = 0; i < (k == 0 ? 3 : 2); i++) assert_true(fabs(sums[i] / (1000 * (double)gradient[i]) - 1) < 1e-4);
+    gradient[0] = INFINITY;
+    flow_round_sum(&sum, dtypes[k], gradient, 1);
+    flow_widen_sum(&sum, dtypes[k], back, 1);
+    assert_true(isinf(back[0]) && rest[0] == 0);
+  }
+}
+
 static void workers_train_as_one(void **state)
 {
   (void)state;
@@ -427,7 +451,7 @@ int main(void)
     GRAPH_TEST(replicas_train_as_one), GRAPH_TEST(a_step_is_for_all_or_none), GRAPH_TEST(outputs_are_put_together),
     GRAPH_TEST(members_without_rows_help), GRAPH_TEST(sums_are_read_last),
     GRAPH_TEST(what_cannot_be_summed), GRAPH_TEST(memory_may_be_out),
-    GRAPH_TEST(workers_train_as_one), GRAPH_TEST(a_lost_share_is_made),
+    GRAPH_TEST(workers_train_as_one), cmocka_unit_test(rounding_loses_nothing), GRAPH_TEST(a_lost_share_is_made),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -239,6 +239,8 @@ flow_status flow_worker_connect(flow_worker *worker, double step)
     FLOW_TRY(flow_worker_explain(worker, set_aborts(worker, worker->communicator)));
   }
   name_engine(worker);
+  int rounds = strcmp(worker->communicator->transport->name, "tcp") == 0 && !worker->pairwise;
+  worker->exchange.gradient_dtype = rounds ? worker->gradient_dtype : FLOW_FLOAT32;
   FLOW_TRY(flow_worker_explain(worker, flow_communication_start(worker->communicator, worker->pairwise, &worker->communication)));
   flow_control_progress(worker->control, worker->progress, "");
   return FLOW_OK;
@@ -281,12 +283,23 @@ static flow_status check_options(const flow_worker_options *options)
                    "earliest", dead_after, heartbeat);
 }
 
+static flow_status find_gradient_dtype(const char *name, int *out)
+{
+  static const int dtypes[] = { FLOW_FLOAT32, FLOW_BFLOAT16, FLOW_FLOAT16 };
+  for (int i = 0; i < 3; i++) {
+    *out = dtypes[i];
+    if (!name || strcmp(name, flow_dtype_name(*out)) == 0) return FLOW_OK;
+  }
+  return flow_fail(FLOW_INVALID_ARGUMENT, "gradients travel as float32, bfloat16 or float16, got \"%.40s\"", name);
+}
+
 static flow_status prepare(flow_worker *worker, flow_context *context, const flow_cluster *cluster, const flow_worker_options *options)
 {
   engine wanted;
   void *block;
   FLOW_TRY(check_options(options));
   FLOW_TRY(find_engine(options->implementation, &wanted));
+  FLOW_TRY(find_gradient_dtype(options->gradient_dtype, &worker->gradient_dtype));
   FLOW_TRY(flow_cluster_copy(cluster, &worker->cluster));
   if (worker->cluster->job != FLOW_JOB_PS) flow_cluster_remove(worker->cluster, FLOW_JOB_PS);      /* nobody waits for them */
   worker->context = context;

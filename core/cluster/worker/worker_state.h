@@ -40,6 +40,7 @@ struct flow_worker {
   flow_generation    generation;                /* of the control plane: the one that this worker has joined last */
   const char        *transport;                 /* what carries the sums: "tcp", "mpi" */
   int                pairwise;
+  int                gradient_dtype;            /* of the options, where the transport adds it up */
   int                apart;                     /* flow_worker_set_apart */
   flow_monitor      *monitor;                   /* which shows it; NULL: none */
   int                step_told;                 /* the program has said which step comes next */

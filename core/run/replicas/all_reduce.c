@@ -54,7 +54,7 @@ static int64_t count_of(const flow_instance *lead, int segment, int *dtype)
   return (int64_t)(flow_value_bytes(s, 1) / (size_t)flow_dtype_size(s->dtype));
 }
 
-flow_status flow_stage_sums(flow_replica_set *set)
+flow_status flow_stage_sums(flow_replica_set *set, const flow_exchange *exchange)
 {
   const flow_instance *lead = set->lead;
   void *block;
@@ -66,6 +66,7 @@ flow_status flow_stage_sums(flow_replica_set *set)
     set->sums[s].staged = -1;
     if (!lead->stages[s].collective || flow_is_gather(lead, s)) continue;
     int64_t count = count_of(lead, s, &dtype);
+    if (dtype == FLOW_FLOAT32 && count > SMALL) FLOW_TRY(flow_shorten_sum(set, exchange, s, count));
     if (dtype != FLOW_FLOAT32 || count > SMALL) continue;
     set->sums[s].staged = total;
     total += count;
@@ -75,12 +76,25 @@ flow_status flow_stage_sums(flow_replica_set *set)
   return FLOW_OK;
 }
 
+void flow_release_sums(flow_replica_set *set)
+{
+  for (int s = 0; set->sums && s < set->lead->plan->segment_count; s++) flow_free(set->sums[s].rest);
+  flow_free(set->sums);
+  set->sums = NULL;
+  flow_free(set->staged);
+  set->staged = NULL;
+}
+
 void flow_start_sums(flow_replica_set *set)
 {
+  set->widened = 0;
   set->newest_sum = -1;
   set->staged_begin = set->staged_end = 0;
   set->gathers_made = 0;
 }
+
+/* A worker that is apart from the others adds up nothing. */
+static int is_rounded(const flow_replica_set *set, const flow_worker_sum *sum) { return sum->rest && set->exchange->workers > 1; }
 
 static void begin(flow_replica_set *set, int dtype, void *data, int64_t count, int64_t *ticket)
 {
@@ -98,6 +112,11 @@ void flow_send_sum(flow_replica_set *set, int segment)
   if (flow_failure_is_set(&set->run.verdict)) return;
   if (flow_is_gather(set->lead, segment)) {      /* when it is needed: it would make workers wait for one another now */
     sum->ticket = set->newest_sum;
+    return;
+  }
+  if (is_rounded(set, sum)) {
+    flow_round_sum(sum, set->exchange->gradient_dtype, (const float *)data, count);
+    begin(set, set->exchange->gradient_dtype, sum->rounded, count, &sum->ticket);
     return;
   }
   if (sum->staged < 0) {
@@ -121,6 +140,18 @@ static void take_staged(flow_replica_set *set)
   set->staged_begin = set->staged_end;
 }
 
+/* Of all segments up to this one, whose sums have come back. */
+static void widen_sums(flow_replica_set *set, int segment)
+{
+  int dtype;
+  for (; set->widened <= segment; set->widened++) {
+    const flow_worker_sum *sum = &set->sums[set->widened];
+    if (!is_rounded(set, sum)) continue;
+    int64_t count = count_of(set->lead, set->widened, &dtype);
+    flow_widen_sum(sum, set->exchange->gradient_dtype, (float *)data_of(set->lead, set->widened), count);
+  }
+}
+
 void flow_receive_sums(flow_replica_set *set, int segment)
 {
   int64_t ticket = set->sums[segment].ticket;
@@ -133,6 +164,7 @@ void flow_receive_sums(flow_replica_set *set, int segment)
     flow_status status = set->exchange->finish(set->exchange, ticket);
     if (status != FLOW_OK) flow_failure_take(&set->run.verdict, status);
     else if (flush) take_staged(set);
+    if (!flow_failure_is_set(&set->run.verdict)) widen_sums(set, segment);
   }
   if (segment < set->gathers_made) return;
   flow_gather_workers(set, set->gathers_made, segment + 1);

@@ -32,10 +32,7 @@ static void release_replicas(flow_replica_set *set)
   lead->sums = NULL;
   flow_free(set->announcements);
   set->announcements = NULL;
-  flow_free(set->sums);
-  set->sums = NULL;
-  flow_free(set->staged);
-  set->staged = NULL;
+  flow_release_sums(set);
   flow_release_region(set);
   flow_free(set->unit_bounds);
   set->unit_bounds = NULL;
@@ -158,7 +155,7 @@ static flow_status join_exchange(flow_replica_set *set, flow_exchange *exchange)
   FLOW_TRY(flow_alloc_zero(2 * sizeof(int64_t) * (size_t)(exchange->workers + 1), &block));
   set->unit_bounds = block;
   set->received = set->unit_bounds + exchange->workers + 1;
-  FLOW_TRY(flow_stage_sums(set));
+  FLOW_TRY(flow_stage_sums(set, exchange));
   set->exchange = exchange;
   set->plan_key = plan_key(set->lead->plan);
   return FLOW_OK;

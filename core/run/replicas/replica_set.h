@@ -31,6 +31,8 @@ typedef struct flow_run_announcement {
 typedef struct flow_worker_sum {
   int64_t ticket;                      /* a member's: the exchange's for it, in the current run */
   int64_t staged;                      /* where it travels in set->staged, with other small ones; -1: alone */
+  float   *rest;                       /* what rounding has left of the gradients so far; NULL: they travel as they are */
+  uint16_t *rounded;                   /* as they travel, in the memory of `rest` */
 } flow_worker_sum;
 
 struct flow_replica_set {
@@ -56,6 +58,7 @@ struct flow_replica_set {
   int64_t         newest_sum;          /* a member's: ticket of the current run's last sum under way; -1: none */
   float          *staged;              /* a member's: small sums that travel together ... */
   int64_t         staged_begin, staged_end;      /* ... of which these are about to */
+  int             widened;             /* a member's: segments before this one whose rounded sums are floats again in the current run */
 
   /* Rows of all replicas put together: all_gather.c; then workers divide what is made of them: sharded_update.c. */
   int             gathers;             /* the plan does */
@@ -89,7 +92,8 @@ flow_status flow_replica_set_divide_each(flow_replica_set *set, const int64_t *r
 /* ---- all_reduce.c ---- */
 
 /* Which sums travel together, and the memory for them. */
-flow_status flow_stage_sums(flow_replica_set *set);
+flow_status flow_stage_sums(flow_replica_set *set, const flow_exchange *exchange);
+void        flow_release_sums(flow_replica_set *set);
 void        flow_start_sums(flow_replica_set *set);      /* before a run */
 /* Between barriers of the executor: a member's share of what a COLLECTIVE segment adds up over the local replicas, into the lead's memory. */
 void        flow_add_replicas(const flow_replica_set *set, int segment, int member, int members);
@@ -99,6 +103,15 @@ void        flow_send_sum(flow_replica_set *set, int segment);
 void        flow_receive_sums(flow_replica_set *set, int segment);
 /* Whether that sum has come back, with flow_receive_sums or before: of those that travel together some may not have been sent yet. */
 int         flow_sum_is_made(const flow_replica_set *set, int segment);
+
+/* ---- short_sums.c ---- */
+
+/* Memory for the segment's sum, if it is one of gradients that travel as 16-bit floats. */
+flow_status flow_shorten_sum(const flow_replica_set *set, const flow_exchange *exchange, int segment, int64_t count);
+/* Rounds gradients with what is left of earlier ones, and keeps what is left of these. */
+void        flow_round_sum(const flow_worker_sum *sum, int dtype, const float *gradients, int64_t count);
+/* The sum that has come back. */
+void        flow_widen_sum(const flow_worker_sum *sum, int dtype, float *gradients, int64_t count);
 
 /* ---- all_gather.c ---- */
 

@@ -152,6 +152,7 @@ typedef struct flow_worker_options {
  double heartbeat, dead_after;
  const char *job;
  double rejoin_within;
+ const char *gradient_dtype;
  int pairwise;
 } flow_worker_options;
 typedef struct flow_monitor flow_monitor;

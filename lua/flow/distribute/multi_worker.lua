@@ -58,12 +58,12 @@ local function time_text(seconds) return seconds > 0 and ("%g s"):format(seconds
 local function join(resolver, options, replicas, recovers)
   local times = communication.times(options)
   status.say { state = "waiting for the workers" }
-  local worker = workers.open(resolver._handle, options.implementation, times, shards.count() ~= nil,
+  local worker = workers.open(resolver._handle, options, times, shards.count() ~= nil,
     recovers and (recovers.rejoin_within or REJOIN_WITHIN))
   status.say { state = "running" }
   status.watch(worker.handle)
-  local settings = ("local replicas: %d, shards: %s\nheartbeat: %s, dead_after: %s"):format(replicas, shards.count() or "none",
-    time_text(times.heartbeat), time_text(times.dead_after))
+  local settings = ("local replicas: %d, shards: %s\nheartbeat: %s, dead_after: %s\ngradients: %s"):format(replicas,
+    shards.count() or "none", time_text(times.heartbeat), time_text(times.dead_after), options.gradient_dtype)
   for left = recovers and recovers.max_restarts or 0, 0, -1 do
     rawset(worker, "behind", worker.newest_step >= 0)
     worker:set_apart(worker.behind)

@@ -16,14 +16,15 @@ local worker = {}
 local open_one           -- of this Lua state
 local out_tensor = native.out("flow_tensor")
 
--- Waits until all workers of the cluster (a flow_cluster) are there. implementation, times: of communication.lua. pairwise: sums have one
+-- Waits until all workers of the cluster (a flow_cluster) are there. options, times: of communication.lua. pairwise: sums have one
 -- order, whatever the number of workers. rejoin_within: seconds in which a lost worker has to come back, or nil.
-function worker.open(cluster, implementation, times, pairwise, rejoin_within)
+function worker.open(cluster, chosen, times, pairwise, rejoin_within)
   if open_one and open_one._handle then
     raise("this process takes part in its cluster already: use the strategy that was made first, or strategy:close() it")
   end
   local options = native.new("flow_worker_options")
-  options.implementation = implementation
+  options.implementation = chosen.implementation
+  options.gradient_dtype = chosen.gradient_dtype
   for name, seconds in pairs(times) do options[name] = seconds end
   options.rejoin_within = rejoin_within or 0
   options.pairwise = pairwise and 1 or 0
