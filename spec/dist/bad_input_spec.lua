@@ -3,7 +3,7 @@
 local support = require "spec.support.init"
 
 local program = ("FLOWLUA_PATH=%slua FLOW_THREADS=1 FLOW_SECRET=0123456789abcdef0123456789abcdef"):format(support.root)
-local NO_GLOO, NO_MPI = support.missing_engine("RING", true), support.missing_engine("MPI", true)
+local NO_MPI = support.missing_engine("MPI", true)
 local ports = 31000 + tonumber((support.run "echo $$")) % 900 * 10
 
 local function count(text, pattern) return select(2, text:gsub(pattern, "")) end
@@ -123,7 +123,6 @@ describe("a cluster that cannot be", function()
   end)
 
   it("does not take back a worker of a generation that is over", function()
-    if NO_GLOO then return pending(NO_GLOO) end
     local path, addresses, waits, ready = script(), two_ports(), {}, support.folder() .. "/ready"
     for index = 0, 1 do waits[index] = start("STEPS=1000 " .. config(addresses, index), path, index == 1 and ready or nil) end
     local process = wait_for(ready)
@@ -137,7 +136,6 @@ describe("a cluster that cannot be", function()
   end)
 
   it("goes on where another process says that it is one of its tasks", function()
-    if NO_GLOO then return pending(NO_GLOO) end
     local path, addresses, waits, ready = script(), two_ports(), {}, support.folder() .. "/ready"
     for index = 0, 1 do waits[index] = start("STEPS=40 " .. config(addresses, index), path, index == 1 and ready or nil) end
     local process = wait_for(ready)
@@ -152,7 +150,6 @@ describe("a cluster that cannot be", function()
   end)
 
   it("is given up where its chief comes back at another address", function()
-    if NO_GLOO then return pending(NO_GLOO) end
     local path, addresses, ready = script "max_restarts = 3, rejoin_timeout = 3,", two_ports(), support.folder() .. "/ready"
     local chief, worker = start("STEPS=1000 " .. config(addresses, 0), path, ready), start("STEPS=1000 " .. config(addresses, 1), path)
     os.execute("kill -KILL " .. wait_for(ready))
@@ -189,7 +186,6 @@ describe("a folder that the workers do not share", function()
 
   for _, separate in ipairs { "false", "true" } do
     it(separate == "true" and "is named, once" or "is not complained of where they do", function()
-      if NO_GLOO then return pending(NO_GLOO) end
       local path = support.file("task.lua", FOLDERS:format(separate))
       local text, code = support.run(("cd %s && env %s timeout -k 5 60 %s launch --workers 3 task.lua"):format(path:match "^(.*)/", program,
         support.program))

@@ -10,8 +10,7 @@ if emulated.missing() then
   return
 end
 
-local MISSING = { RING = support.missing_engine("RING", true), MPI = support.missing_engine("MPI", true) }
-MISSING.AUTO, MISSING.NCCL = MISSING.RING, MISSING.RING      -- which brings the processes together
+local MISSING = { MPI = support.missing_engine("MPI", true) }
 
 describe("training on GPUs", function()
   for _, reduce in ipairs { "NcclAllReduce", "HierarchicalCopyAllReduce", "ReductionToOneDevice" } do
@@ -40,7 +39,6 @@ describe("training on GPUs", function()
   local function count(text, what) return select(2, text:gsub(what, "")) end
 
   it("of a worker that refuses its data is refused by all, and goes on", function()
-    if MISSING.RING then return pending(MISSING.RING) end
     local text, code = run_workers "refuse"
     assert.equal(0, code, text)
     assert.equal(2, count(text, "worker:1%] refused true: [^\n]*label 7 in row 3 is outside 0%.%.1, step 3"), text)
@@ -51,7 +49,6 @@ describe("training on GPUs", function()
   end)
 
   it("of a worker whose GPU waits for one that was killed ends with the name of that one", function()
-    if MISSING.RING then return pending(MISSING.RING) end
     local text = run_workers "kill"
     assert.equal(2, count(text, "round 3: 2\n"), text)
     assert.equal(1, count(text, "worker:0%] ended false: [^\n]*worker:1"), text)
@@ -59,7 +56,6 @@ describe("training on GPUs", function()
   end)
 
   it("of workers of which one gave up starts from the beginning in the same processes, once both have a new strategy", function()
-    if MISSING.RING then return pending(MISSING.RING) end
     local text, code = run_workers "again"
     assert.equal(0, code, text)
     assert.equal(1, count(text, "worker:0%] lost true: [^\n]*worker:1[^\n]*gave up on purpose"), text)
@@ -70,7 +66,6 @@ describe("training on GPUs", function()
   end)
 
   it("of workers that have the same GPU goes through the host, which both say", function()
-    if MISSING.RING then return pending(MISSING.RING) end
     local text, code = run_workers("share", "FLOW_EMULATED_SHARED=1")
     assert.equal(0, code, text)
     assert.equal(2, count(text, "no sums by NCCL, they go through the host: replica 0 of worker:0 [^\n]* and replica 0 of worker:1 [^\n]* "

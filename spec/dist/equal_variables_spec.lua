@@ -3,7 +3,6 @@
 local support = require "spec.support.init"
 
 local program = ("FLOWLUA_PATH=%slua %s"):format(support.root, support.program)
-local missing = support.missing_engine("RING", true)
 
 local BEGIN = [[
   local flow = require "flow"
@@ -40,7 +39,6 @@ end
 
 local function equal_on_both(name, lines, script)
   it(name, function()
-    if missing then return pending(missing) end
     local said, output, code = launch(script)
     assert.equal(0, code, output)
     assert.equal(lines, #said[0], output)
@@ -122,7 +120,6 @@ describe("what is made outside of the scope", function()
     print("=", second:evaluate(x, y, { verbose = 0 }).loss)]])
 
   it("is said to be, once, and to be trained as one process does from the chief's values", function()
-    if missing then return pending(missing) end
     local script = [[
       local model = net(layers.Input { 4 })
       for _ = 1, 2 do model:fit(x, y, { epochs = 2, batch_size = 4, shuffle = false, verbose = 0 }) end
@@ -138,7 +135,6 @@ describe("what is made outside of the scope", function()
   end)
 
   it("evaluates and predicts on each worker by itself, which is said once, with the results that the workers together have", function()
-    if missing then return pending(missing) end
     local said, output, code = launch [[
       local weights = {}
       local outside, inside = net(layers.Input { 4 }), strategy.scope(function() return net(layers.Input { 4 }) end)
@@ -163,7 +159,6 @@ describe("what is made outside of the scope", function()
   end)
 
   it("is refused in a loop of its own that strategy:run does not call", function()
-    if missing then return pending(missing) end
     local said, output = launch [[
       local function step(model, optimizer)
         return function()

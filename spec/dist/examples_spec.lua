@@ -3,7 +3,7 @@ local support = require "spec.support.init"
 
 local examples = support.root .. "lua/examples/"
 
-local WITHOUT = { ring = support.missing_engine("RING", true), mpi = support.missing_engine("MPI", true) }
+local WITHOUT = { mpi = support.missing_engine("MPI", true) }
 
 local function run(command, ...)
   local text, code = support.run("timeout -k 5 120 " .. command:format(...))

@@ -2,8 +2,7 @@
 -- back, and the results are those of a run without a fault, to the bit. The cells that freeze processes or cut networks take longer.
 local support = require "spec.support.init"
 
-local WITHOUT = { memory = support.missing_engine("RING", true), tcp = support.missing_engine("RING", true),
-                  mpi = support.missing_engine("MPI", true) }
+local WITHOUT = { mpi = support.missing_engine("MPI", true) }
 
 describe("faults-cluster", function()
   for _, case in ipairs {

@@ -2,7 +2,6 @@
 -- and come back; the loop ends with the bits that it has where nobody was killed. spec/dist/loop.lua is the loop.
 local support = require "spec.support.init"
 
-local MISSING = support.missing_engine("RING", true)
 local STEPS = 20
 
 -- The digest that all workers print, all that was said, and how many steps the processes that came to the end have made.
@@ -38,11 +37,6 @@ local function random_kills(workers, updates)
 end
 
 describe("a loop with recovery", function()
-  if MISSING then
-    it("goes on when a worker was killed", function() return pending(MISSING) end)
-    return
-  end
-
   math.randomseed(41)
   for _, case in ipairs {
     { 2, "shuffled", 1 }, { 2, "own", 1 }, { 2, "endless", 1 }, { 2, "none", 1 }, { 3, "shuffled", 1 }, { 3, "own", 2 },

@@ -2,7 +2,6 @@
 -- with its name. The training that goes on has the bits of one that nobody disturbed. spec/dist/recovery.lua is what is trained.
 local support = require "spec.support.init"
 
-local MISSING = support.missing_engine("RING", true)
 local SCRIPT = support.root .. "spec/dist/recovery.lua"
 
 local function digests(text)
@@ -65,11 +64,6 @@ describe("SIGTERM", function()
     assert.equal(143, code, text)
     assert.falsy(text:find("end\n", 1, true), text)
   end)
-
-  if MISSING then
-    it("pauses workers", function() return pending(MISSING) end)
-    return
-  end
 
   -- More of them than may be lost.
   for _, case in ipairs {

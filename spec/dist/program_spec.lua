@@ -2,7 +2,6 @@
 -- files are saved. The others go on in their process, and no bit differs. spec/dist/program.lua is the program.
 local support = require "spec.support.init"
 
-local MISSING = support.missing_engine("RING", true)
 
 -- What all workers have in the end, all that was said, and the folder.
 local function run(workers, kills)
@@ -39,11 +38,6 @@ local function predictions(folder, name)
 end
 
 describe("a worker that is killed outside of training", function()
-  if MISSING then
-    it("comes back", function() return pending(MISSING) end)
-    return
-  end
-
   local PLACES = { "made", "scope", "fit", "between", "second scope", "evaluate", "test batch", "predict", "save", "second fit",
                    "third fit", "last", "end" }
   for i, place in ipairs(PLACES) do

@@ -2,7 +2,6 @@
 -- where nobody was killed. spec/dist/recovery.lua is what they train, and where they are killed.
 local support = require "spec.support.init"
 
-local MISSING = support.missing_engine("RING", true)
 
 -- The digest that every worker prints, and all that was said. environment: "NAME=value".
 local function train(workers, arguments, environment, launch)
@@ -23,11 +22,6 @@ end
 local function restarts(text) return select(2, text:gsub("it starts again", "")) end
 
 describe("a worker that is killed", function()
-  if MISSING then
-    it("comes back", function() return pending(MISSING) end)
-    return
-  end
-
   -- Seven batches an epoch (six where the data is endless): in an epoch, at its last batch, at the first of the next one.
   for _, case in ipairs {
     { 2, "tensors", "worker:0@1,worker:1@10" }, { 2, "shuffled", "worker:1@7,worker:0@9" }, { 2, "own", "worker:0@7,worker:1@3" },

@@ -2,7 +2,6 @@
 local support = require "spec.support.init"
 local flow = require "flow"
 
-local MISSING = support.missing_engine("RING", true)
 local program = ("FLOWLUA_PATH=%slua timeout -k 5 100 %s scaling"):format(support.root, support.program)
 
 local function saved()
@@ -27,7 +26,6 @@ describe("flowlua scaling", function()
   end)
 
   it("measures what is not given", function()
-    if MISSING then return pending(MISSING) end
     local text, code = support.run(("%s --seconds 0.2 --batch 4 --workers 16 %s"):format(program, saved()))
     assert.equal(0, code, text)
     local pattern = "^a message: [%d.e+-]+ us and [%d.e+]+ MB/s; sums beside computing: %d+ %% of their speed %(two workers here take "

@@ -3,7 +3,7 @@
 local support = require "spec.support.init"
 local runs = require "spec.support.replica_runs"
 
-local MISSING = { RING = support.missing_engine("RING", true), MPI = support.missing_engine("MPI", true) }
+local MISSING = { MPI = support.missing_engine("MPI", true) }
 
 local alone, workers, train = runs.alone, runs.workers, runs.train
 
@@ -65,7 +65,6 @@ describe("shards", function()
   ]])
 
   it("are the replicas of a loop that the user writes", function()
-    if MISSING.RING then return pending(MISSING.RING) end
     local function said(command)
       local text, code = support.run("timeout -k 5 60 " .. command)
       assert.equal(0, code, text)

@@ -3,7 +3,6 @@ local support = require "spec.support.init"
 local runs = require "spec.support.replica_runs"
 local json = require "flow.json"
 
-local MISSING = support.missing_engine("RING", true)
 local program = ("FLOWLUA_PATH=%slua %s"):format(support.root, support.program)
 
 -- In each script: get(path) asks this process's own pages.
@@ -70,7 +69,6 @@ describe("the status of a training", function()
   end)
 
   it("shows the tasks of a cluster, and whom it waits for", function()
-    if MISSING then return pending(MISSING) end
     local said, output = run([[
       local strategy = flow.distribute.MultiWorkerMirroredStrategy()
       local index = strategy.cluster_resolver.task_id
@@ -96,7 +94,6 @@ describe("the status of a training", function()
   end)
 
   it("lets strangers do what they like: the training has the same bits", function()
-    if MISSING then return pending(MISSING) end
     local strangers = support.program:match("^(.*/)") .. "strangers"
     local undisturbed = runs.train(runs.workers(2, "RING", "", ""))
     local run_beside = runs.train(runs.workers(2, "RING", "", ("FLOW_STATUS_PORT=127.0.0.1:0 %q 5 flowlua"):format(strangers)))

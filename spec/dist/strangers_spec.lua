@@ -3,7 +3,7 @@
 local support = require "spec.support.init"
 local runs = require "spec.support.replica_runs"
 
-local MISSING = { RING = support.missing_engine("RING", true), MPI = support.missing_engine("MPI", true) }
+local MISSING = { MPI = support.missing_engine("MPI", true) }
 local strangers = support.program:match("^(.*/)") .. "strangers"
 
 describe("strangers at the ports of workers", function()

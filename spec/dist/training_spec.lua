@@ -4,7 +4,7 @@ local support = require "spec.support.init"
 local runs = require "spec.support.replica_runs"
 
 -- Why an engine cannot be tried, or nil.
-local MISSING = { RING = support.missing_engine("RING", true), MPI = support.missing_engine("MPI", true) }
+local MISSING = { MPI = support.missing_engine("MPI", true) }
 
 local alone, workers, train, check, one = runs.alone, runs.workers, runs.train, runs.check, runs.one
 

@@ -1,7 +1,6 @@
 -- verify_spec.lua: flow.distribute.verify between real processes: who has other numbers is named by all, soon, and nobody is who has not.
 local support = require "spec.support.init"
 
-local MISSING = support.missing_engine("RING", true)
 
 -- What each worker said, without addresses.
 local function train(workers, arguments)
@@ -15,11 +14,6 @@ local function train(workers, arguments)
 end
 
 describe("workers that compare their variables", function()
-  if MISSING then
-    it("find who differs", function() return pending(MISSING) end)
-    return
-  end
-
   for _, loop in ipairs { "", "--custom" } do
     it("find nothing where nothing is wrong, moving statistics included " .. loop, function()
       for _, line in ipairs(train(3, loop)) do assert.equal("4 equal", line) end

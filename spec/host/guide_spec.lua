@@ -42,8 +42,6 @@ end
 describe("the code of", function()
   for _, path in ipairs(chapters) do
     it(path .. " runs and prints what is shown", function()
-      local why = path:find("05%-many%-machines") and support.missing_engine("RING", true)
-      if why then return pending(why) end
       local blocks = guide.blocks(read(root .. path), path)
       local texts, wrong = run(path)
       assert.is_nil(wrong)
