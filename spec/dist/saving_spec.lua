@@ -283,7 +283,8 @@ describe("BackupAndRestore of several workers", function()
     os.execute("mv " .. folder .. "/log.csv " .. folder .. "/expected.csv")
     for _, death in ipairs { ... } do
       local said, text, killed = launch(TRAIN, kind .. " " .. death)
-      assert.equal(137, killed, text)
+      -- Whom the launcher sees end first, who was killed or who noticed it, is a race.
+      assert.truthy(killed == 137 or (killed == 1 and text:find("was killed by SIGKILL", 1, true)), text)
       assert.same({ [0] = {}, {} }, said)
     end
     local said, text, ended = launch(TRAIN, kind .. " nobody 0 private")
