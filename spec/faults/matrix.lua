@@ -79,6 +79,13 @@ local function names_victim(cell, text)
   return false
 end
 
+-- What the launcher itself said, or nil.
+local function launcher_lines(folder)
+  local lines = {}
+  for line in (read(folder .. "/err") or ""):gmatch "flowlua launch: [^\n]*" do lines[#lines + 1] = line end
+  return lines[1] and table.concat(lines, "\n")
+end
+
 -- When the fault struck: the first victim's second.
 local function struck(folder, cell)
   local first
@@ -96,7 +103,7 @@ local function judge_named(cell, folder, status)
     if not is_victim(cell, worker) then
       local seconds, sentence = (read(("%s/worker:%d.failed"):format(folder, worker)) or ""):match "^(%S+) (.*)"
       -- mpirun ends all its processes as soon as it sees one die, and who never came is not known to be dead: then the launcher names it.
-      local launcher = (cell.kind == "mpi" or cell.moment == "start") and (read(folder .. "/err") or ""):match "flowlua launch: [^\n]*"
+      local launcher = (cell.kind == "mpi" or cell.moment == "start") and launcher_lines(folder)
       local named = sentence and names_victim(cell, sentence) or launcher and names_victim(cell, launcher)
       if not sentence and not launcher then return ("worker:%d did not say why it ended"):format(worker) end
       if not named then return ("worker:%d did not name worker:%s: %s"):format(worker, cell.victims, sentence or launcher) end
@@ -132,7 +139,7 @@ local judges = {
     return nil, nil, true
   end,
   over = function(cell, folder, status)
-    if status ~= 0 and not names_victim(cell, (read(folder .. "/err") or ""):match "flowlua launch: [^\n]*" or "") then
+    if status ~= 0 and not names_victim(cell, launcher_lines(folder) or "") then
       return "the launcher did not name it"
     end
     return judge_equal(cell, folder, 0, true), nil, false
