@@ -10,13 +10,6 @@ static const flow_argument parameters[] = {
   FLOW_LAYER_COMMON
 };
 
-static flow_status check(flow_layer *layer)
-{
-  double rate = flow_argument_number(layer->arguments, "rate");
-  if (!(rate >= 0 && rate < 1)) return flow_layer_fail(layer, "rate must be from 0 to below 1, found %.15g", rate);
-  return FLOW_OK;
-}
-
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count;
@@ -29,6 +22,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_gaussian_dropout = {
-  .name = "GaussianDropout", .positional = 2, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call, .check = check,
+  .name = "GaussianDropout", .positional = 2, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call,
+  .check = flow_layer_check_noise_rate,
   .doc = "In training, multiplies by normal noise of mean 1 and variance rate / (1 - rate)."
 };

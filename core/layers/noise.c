@@ -1,6 +1,13 @@
 /* noise.c: see noise.h. */
 #include "layers/noise.h"
 
+flow_status flow_layer_check_noise_rate(flow_layer *layer)
+{
+  double rate = flow_argument_number(layer->arguments, "rate");
+  if (!(rate >= 0 && rate < 1)) return flow_layer_fail(layer, "rate must be from 0 to below 1, found %.15g", rate);
+  return FLOW_OK;
+}
+
 /* ---- masks ------------------------------------------------------------------------------------------------------------------ */
 
 /* The shape of the mask for an input: Keras aligns a shorter one at the last axis; none is the input's. */

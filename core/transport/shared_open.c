@@ -140,7 +140,7 @@ flow_status flow_communicator_share(flow_communicator **communicator)
   int descriptor = -1, all = 0;
   if (inner->size == 1 || flow_communicator_is_shared(inner)) return FLOW_OK;
   FLOW_TRY(new_shared(inner, &self));
-  flow_status status = FLOW_OK;                /* all know that so many would need too much memory, and nobody asks */
+  flow_status status = FLOW_OK;                /* all ranks know when a group of this size needs too much memory: then nobody asks */
   if (self->bytes <= MOST_MEMORY) status = flow_alloc_zero(((size_t)inner->size + 1) * sizeof(card), &cards);
   if (cards) status = meet(self, cards, &descriptor, &all);
   if (descriptor >= 0) close(descriptor);
