@@ -80,6 +80,45 @@ static void test_lost_task(void **state)
   }
 }
 
+/* ---- last words ---------------------------------------------------------------------------------------------------------------------- */
+
+static void *join_and_wait(void *argument)
+{
+  member *self = argument;
+  ASK(open_member(self));
+  ASK(flow_control_join(self->control, 0, "m", &self->generation));
+  ASK(flow_control_barrier(self->control, "ready", 10));
+  return NULL;
+}
+
+/* The chief's last words lie in a member's socket when the member finds that it can send nothing more: they count, not the connection. */
+static void test_last_words(void **state)
+{
+  (void)state;
+  begin(NULL);
+  run_all(join_and_wait);
+  for (int i = 0; i < TASKS; i++) assert_int_equal(members[i].status, FLOW_OK);
+  flow_control *control = members[1].control;
+  pthread_mutex_lock(&control->lock);                /* its thread reads nothing from here on */
+  flow_link *link = control->links[0];
+  uint8_t bytes[4096];
+  while (recv(link->descriptor, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT) > 0) {       /* what came before: an answer to a heartbeat */
+    pthread_mutex_unlock(&control->lock);
+    usleep(1000);
+    pthread_mutex_lock(&control->lock);
+  }
+  assert_int_equal(flow_control_report(members[0].control, "train.lua:3: no such file", FLOW_FAULT_OWN), FLOW_OK);
+  for (int i = 0; i < 20000 && recv(link->descriptor, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT) <= 0; i++) usleep(1000);
+  assert_int_equal(shutdown(link->descriptor, SHUT_WR), 0);
+  assert_int_not_equal(flow_link_send(link, bytes, 1), FLOW_OK);
+  link->phase = FLOW_LINK_BROKEN;
+  pthread_mutex_unlock(&control->lock);
+  flow_control_wake(control);
+  assert_int_not_equal(flow_control_barrier(control, "never", 15), FLOW_OK);
+  if (!strstr(flow_last_error(), "train.lua:3: no such file")) fail_msg("%s", flow_last_error());
+  end();
+}
+
 /* ---- what does not fit --------------------------------------------------------------------------------------------------------------- */
 
 static void expect_text(const member *self, const char *words)
@@ -259,7 +298,7 @@ static void test_noise(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_work), cmocka_unit_test(test_sealed_work), cmocka_unit_test(test_lost_task),
+    cmocka_unit_test(test_work), cmocka_unit_test(test_sealed_work), cmocka_unit_test(test_lost_task), cmocka_unit_test(test_last_words),
     cmocka_unit_test(test_other_secret), cmocka_unit_test(test_port_taken), cmocka_unit_test(test_every_task_listens),
     cmocka_unit_test(test_listening_descriptor), cmocka_unit_test(test_other_descriptor), cmocka_unit_test(test_interrupt),
     cmocka_unit_test(test_noise),

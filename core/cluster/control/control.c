@@ -18,7 +18,7 @@
 #include "base/plugin.h"
 
 enum { ACCEPTED_AT_ONCE = 64 };   /* before links are served again */
-static const double GREETING_WITHIN = 10, CLOSING_WITHIN = 2, LISTEN_AGAIN = 0.5;       /* seconds */
+static const double GREETING_WITHIN = 10, LISTEN_AGAIN = 0.5;       /* seconds */
 static const double COMPLAINT_EVERY = 5, FLOOD_NOTICE_EVERY = 60, TICK_AFTER_END = 0.5;
 
 double flow_control_now(void)
@@ -33,90 +33,6 @@ void flow_control_wake(flow_control *control)
   uint64_t one = 1;
   ssize_t written = write(control->wake, &one, sizeof one);
   (void)written;                                   /* full is awake */
-}
-
-/* ---- actions ------------------------------------------------------------------------------------------------------------------------- */
-
-static flow_link *find_link(const flow_control *control, int number)
-{
-  for (int i = 0; i < control->link_count; i++) {
-    if (control->links[i]->number == number && control->links[i]->phase == FLOW_LINK_OPEN) return control->links[i];
-  }
-  return NULL;
-}
-
-static void finish_link(flow_link *link)
-{
-  link->phase = FLOW_LINK_CLOSING;
-  link->until = flow_control_now() + CLOSING_WITHIN;
-  if (flow_link_flush(link) != FLOW_OK) link->phase = FLOW_LINK_BROKEN;
-  else if (link->filled == 0) shutdown(link->descriptor, SHUT_WR);
-}
-
-static void answer(flow_control *control, const flow_action *action)
-{
-  flow_control_call *waiting = control->calls;
-  while (waiting && waiting->request != action->request) waiting = waiting->next;
-  if (!waiting) return;
-  waiting->done = 1;
-  waiting->status = action->status;
-  waiting->bytes = (uint32_t)action->count;
-  snprintf(waiting->text, sizeof waiting->text, "%s", action->text);
-  uint32_t kept = waiting->bytes < waiting->room ? waiting->bytes : waiting->room;
-  if (kept > 0) memcpy(waiting->value, action->bytes, kept);
-}
-
-static void end_generation(flow_control *control, const flow_action *action)
-{
-  control->generation_lives = 0;
-  control->culprit = action->kind == FLOW_ACTION_ABORTED ? action->task : -1;
-  control->preempted = action->kind == FLOW_ACTION_ABORTED && action->request == 1;
-  snprintf(control->verdict, sizeof control->verdict, "%s", action->text);
-  if (action->kind != FLOW_ACTION_ABORTED) control->ended = action->kind;
-  if (action->kind != FLOW_ACTION_DONE && control->on_end) control->on_end(control->watch_state, control->verdict);
-}
-
-static void carry_out(flow_control *control, const flow_action *action)
-{
-  flow_link *link = NULL;
-  if (action->kind == FLOW_ACTION_SEND || action->kind == FLOW_ACTION_CLOSE) link = find_link(control, action->connection);
-  switch (action->kind) {
-  case FLOW_ACTION_SEND:
-    if (link && flow_link_send(link, action->bytes, action->count) != FLOW_OK) link->phase = FLOW_LINK_BROKEN;
-    return;
-  case FLOW_ACTION_CLOSE:
-    if (link) finish_link(link);
-    return;
-  case FLOW_ACTION_DIAL: snprintf(control->dial, sizeof control->dial, "%s", action->text); return;
-  case FLOW_ACTION_STARTED:
-    control->generation_lives = 1;
-    control->finished[0] = '\0';
-    control->generation = (flow_generation){ action->generation, action->task, action->step };
-    return;
-  case FLOW_ACTION_FINISHED: snprintf(control->finished, sizeof control->finished, "%s", action->text); return;
-  case FLOW_ACTION_RESULT: answer(control, action); return;
-  case FLOW_ACTION_NOTICE:
-    if (control->log) control->log(control->log_state, action->text);
-    return;
-  default: end_generation(control, action);
-  }
-}
-
-flow_status flow_control_settle(flow_control *control, flow_status status)
-{
-  flow_action action;
-  while (flow_protocol_next(control->protocol, &action)) carry_out(control, &action);
-  if (status == FLOW_OUT_OF_MEMORY && !control->ended) {
-    for (int i = 0; i < control->link_count; i++) control->links[i]->phase = FLOW_LINK_BROKEN;
-    end_generation(control, &(flow_action){ .kind = FLOW_ACTION_FAILED, .text = "the control plane had no memory to go on" });
-  }
-  pthread_cond_broadcast(&control->changed);
-  return status;
-}
-
-void flow_control_take_calls(flow_control *control)
-{
-  if (control->begun) flow_protocol_calls(control->protocol, atomic_load_explicit(control->begun, memory_order_relaxed));
 }
 
 /* ---- the thread: links --------------------------------------------------------------------------------------------------------------- */
@@ -245,12 +161,12 @@ static void look_who_called(flow_control *control, flow_link *link)
 
 /* ---- the thread: what comes ---------------------------------------------------------------------------------------------------------- */
 
-/* Frames as far as they came; a failure is the end of the link. */
+/* Frames as far as they came; a failure is the end of the link. What takes nothing more may have said why, before: it is heard, too. */
 static flow_status read_frames(flow_control *control, flow_link *link)
 {
   size_t count;
   FLOW_TRY(flow_link_read(link, control->bytes, sizeof control->bytes, &count));
-  for (size_t at = 0; at < count && link->phase == FLOW_LINK_OPEN;) {
+  for (size_t at = 0; at < count && (link->phase == FLOW_LINK_OPEN || link->phase == FLOW_LINK_BROKEN);) {
     const uint8_t *contents;
     size_t used, size;
     FLOW_TRY(flow_frame_reader_feed(&link->reader, control->bytes + at, count - at, &used, &contents, &size));
@@ -260,6 +176,13 @@ static flow_status read_frames(flow_control *control, flow_link *link)
     look_who_called(control, link);
   }
   return FLOW_OK;
+}
+
+/* Reads what there is on a link that takes nothing more, and fails. */
+static flow_status hear_out(flow_control *control, flow_link *link)
+{
+  FLOW_TRY(read_frames(control, link));
+  return flow_fail(FLOW_IO_ERROR, "the connection is broken");
 }
 
 /* After a link's last words were sent, what still comes is not read but waited for: closing earlier could take the words away. */
@@ -286,6 +209,8 @@ static flow_status serve_link(flow_control *control, flow_link *link, int events
   int complete = 0;
   if (link->phase == FLOW_LINK_CONNECTING) FLOW_TRY(connect_link(link));
   if (link->phase == FLOW_LINK_CLOSING) return read_out(control, link);
+  if (link->phase == FLOW_LINK_OPEN && flow_link_flush(link) != FLOW_OK) link->phase = FLOW_LINK_BROKEN;
+  if (link->phase == FLOW_LINK_BROKEN) return hear_out(control, link);
   FLOW_TRY(flow_link_flush(link));
   if (!(events & (POLLIN | POLLHUP | POLLERR))) return FLOW_OK;
   if (link->phase == FLOW_LINK_OPEN) return read_frames(control, link);
@@ -362,8 +287,7 @@ static void serve_links(flow_control *control, int count)
   for (int i = count - 3; i >= 0; i--) {
     flow_link *link = control->links[i];
     int events = control->polled[i + 2].revents;
-    if (link->phase == FLOW_LINK_BROKEN) drop_link(control, i, "the connection is broken");
-    else if (events && !serve_or_complain(control, link, events)) drop_link(control, i, flow_last_error());
+    if ((events || link->phase == FLOW_LINK_BROKEN) && !serve_or_complain(control, link, events)) drop_link(control, i, flow_last_error());
     else if (link->phase != FLOW_LINK_OPEN && flow_control_now() >= link->until) drop_link(control, i, "no answer");
   }
 }
