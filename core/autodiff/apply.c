@@ -94,14 +94,6 @@ static flow_status append_to(flow_graph *graph, int op, flow_tensor *const *inpu
   return status;
 }
 
-static void release_all(flow_tensor **tensors, int count)
-{
-  for (int i = 0; i < count; i++) {
-    flow_tensor_release(tensors[i]);
-    tensors[i] = NULL;
-  }
-}
-
 /* A result that counts rows, like a constant repeated over the batch, belongs to the trace even if no input is traced. */
 static flow_status find_trace_of_rows(flow_context *context, int op, const flow_signature *results, flow_graph **graph)
 {
@@ -173,10 +165,10 @@ flow_status flow_apply(flow_context *context, int op, flow_tensor *const *inputs
   }
   for (int i = 0; i < input_count; i++) owned[i] = flow_tensor_retain(inputs[i]);
   flow_status status = apply_cast(context, op, owned, input_count, attributes ? attributes : &no_attributes, made);
-  release_all(owned, input_count);
+  flow_tensors_release(owned, input_count);
   flow_free(block);
   if (status != FLOW_OK) {
-    release_all(made, record->outputs);
+    flow_tensors_release(made, record->outputs);
     return status;
   }
   for (int i = 0; i < record->outputs; i++) outputs[i] = made[i];

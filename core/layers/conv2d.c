@@ -3,22 +3,11 @@
 
 static const flow_argument parameters[] = {
   { "filters", FLOW_INTEGER, NULL, NULL },
-  { "kernel_size", FLOW_PAIR, NULL, NULL },
-  { "strides", FLOW_PAIR, "1,1", NULL },
-  { "padding", FLOW_TEXT, "valid", "valid|same" },
-  { "data_format", FLOW_TEXT, "channels_last", "channels_last|!channels_first" },
+  FLOW_CONVOLUTION_WINDOW,
+  FLOW_LAYER_DATA_FORMAT,
   { "dilation_rate", FLOW_PAIR, "1,1", NULL },
   { "groups", FLOW_INTEGER, "1", NULL },
-  { "activation", FLOW_ACTIVATION, "linear", NULL },
-  { "use_bias", FLOW_BOOLEAN, "true", NULL },
-  { "kernel_initializer", FLOW_INITIALIZER, "glorot_uniform", NULL },
-  { "bias_initializer", FLOW_INITIALIZER, "zeros", NULL },
-  { "kernel_regularizer", FLOW_REGULARIZER, "null", NULL },
-  { "bias_regularizer", FLOW_REGULARIZER, "null", NULL },
-  { "activity_regularizer", FLOW_ABSENT, "null", NULL },
-  { "kernel_constraint", FLOW_ABSENT, "null", NULL },
-  { "bias_constraint", FLOW_ABSENT, "null", NULL },
-  FLOW_LAYER_COMMON
+  FLOW_LAYER_KERNEL_AND_BIAS("kernel")
 };
 
 static flow_status check(flow_layer *layer)

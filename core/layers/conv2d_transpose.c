@@ -7,22 +7,11 @@
 
 static const flow_argument parameters[] = {
   { "filters", FLOW_INTEGER, NULL, NULL },
-  { "kernel_size", FLOW_PAIR, NULL, NULL },
-  { "strides", FLOW_PAIR, "1,1", NULL },
-  { "padding", FLOW_TEXT, "valid", "valid|same" },
+  FLOW_CONVOLUTION_WINDOW,
   { "output_padding", FLOW_ABSENT, "null", NULL },
-  { "data_format", FLOW_TEXT, "channels_last", "channels_last|!channels_first" },
+  FLOW_LAYER_DATA_FORMAT,
   { "dilation_rate", FLOW_PAIR, "1,1", NULL },
-  { "activation", FLOW_ACTIVATION, "linear", NULL },
-  { "use_bias", FLOW_BOOLEAN, "true", NULL },
-  { "kernel_initializer", FLOW_INITIALIZER, "glorot_uniform", NULL },
-  { "bias_initializer", FLOW_INITIALIZER, "zeros", NULL },
-  { "kernel_regularizer", FLOW_REGULARIZER, "null", NULL },
-  { "bias_regularizer", FLOW_REGULARIZER, "null", NULL },
-  { "activity_regularizer", FLOW_ABSENT, "null", NULL },
-  { "kernel_constraint", FLOW_ABSENT, "null", NULL },
-  { "bias_constraint", FLOW_ABSENT, "null", NULL },
-  FLOW_LAYER_COMMON
+  FLOW_LAYER_KERNEL_AND_BIAS("kernel")
 };
 
 enum { KERNEL, BIAS };
@@ -92,8 +81,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   if (e.status == FLOW_OK)
     flow_express_all(&e, FLOW_OP_convolution_gradient, (flow_tensor *[]){ x, image, kernel, x, index }, 5, &attributes, outputs);
   flow_tensor *y = outputs[0];
-  if (layer->variables[BIAS]) y = e_add(&e, y, flow_express_variable(&e, layer->variables[BIAS]));
-  return flow_expression_take(&e, flow_express_activation(&e, flow_argument_text(layer->arguments, "activation"), y), out);
+  return flow_layer_take(&e, layer, BIAS, y, out);
 }
 
 const flow_layer_class flow_layer_conv2d_transpose = {

@@ -16,6 +16,15 @@ flow_status flow_convolution_check(flow_layer *layer)
   return FLOW_OK;
 }
 
+flow_status flow_convolution_check_depthwise(flow_layer *layer, const char *kind)
+{
+  int32_t stride[2];
+  FLOW_TRY(flow_convolution_check(layer));
+  flow_argument_pair(layer->arguments, "strides", stride);
+  if (stride[0] == stride[1]) return FLOW_OK;
+  return flow_layer_fail(layer, "strides {%d, %d} of a %s convolution must be equal", stride[0], stride[1], kind);
+}
+
 flow_status flow_convolution_check_input(const flow_layer *layer, const flow_signature *input)
 {
   const char *hint = input->rank == 3 ? "an image without channels? Put Reshape before it" : "did you mean to put it before Flatten?";
@@ -27,21 +36,27 @@ flow_status flow_convolution_build(flow_context *context, flow_layer *layer, con
                                    int64_t filters)
 {
   FLOW_TRY(flow_layer_add_variable(context, layer, KERNEL, "kernel", initializer, 4, kernel, 1));
-  if (!flow_argument_boolean(layer->arguments, "use_bias")) return FLOW_OK;
-  return flow_layer_add_variable(context, layer, BIAS, "bias", "bias_initializer", 1, &filters, 1);
+  return flow_layer_add_bias(context, layer, BIAS, filters);
+}
+
+flow_status flow_convolution_attributes(const flow_layer *layer, const flow_signature *input, int64_t groups, int32_t window[2],
+                                        flow_attributes *attributes)
+{
+  *attributes = (flow_attributes){ .convolution = { .groups = (int32_t)groups } };
+  flow_argument_pair(layer->arguments, "kernel_size", window);
+  flow_argument_pair(layer->arguments, "strides", attributes->convolution.stride);
+  flow_argument_pair(layer->arguments, "dilation_rate", attributes->convolution.dilation);
+  return flow_layer_padding(layer, input, window, attributes->convolution.stride, attributes->convolution.dilation,
+                            attributes->convolution.padding);
 }
 
 flow_status flow_convolution_call(flow_context *context, flow_layer *layer, flow_tensor *x, int64_t groups, flow_tensor **out)
 {
   flow_signature input = flow_signature_of(x);
-  flow_attributes attributes = { .convolution = { .groups = (int32_t)groups } };
+  flow_attributes attributes;
   int32_t window[2];
   FLOW_TRY(flow_convolution_check_input(layer, &input));
-  flow_argument_pair(layer->arguments, "kernel_size", window);
-  flow_argument_pair(layer->arguments, "strides", attributes.convolution.stride);
-  flow_argument_pair(layer->arguments, "dilation_rate", attributes.convolution.dilation);
-  FLOW_TRY(flow_layer_padding(layer, &input, window, attributes.convolution.stride, attributes.convolution.dilation,
-                              attributes.convolution.padding));
+  FLOW_TRY(flow_convolution_attributes(layer, &input, groups, window, &attributes));
   flow_expression e = flow_expression_of(context);
   flow_tensor *kernel = flow_express_variable(&e, layer->variables[KERNEL]);
   int64_t channels = input.dims[3] / groups;
@@ -50,6 +65,5 @@ flow_status flow_convolution_call(flow_context *context, flow_layer *layer, flow
     kernel = flow_express_reshape(&e, kernel, 4, (int64_t[]){ window[0], window[1], channels, filters });
   }
   flow_tensor *y = flow_express_first(&e, FLOW_OP_convolution, x, kernel, &attributes);
-  if (layer->variables[BIAS]) y = e_add(&e, y, flow_express_variable(&e, layer->variables[BIAS]));
-  return flow_expression_take(&e, flow_express_activation(&e, flow_argument_text(layer->arguments, "activation"), y), out);
+  return flow_layer_take(&e, layer, BIAS, y, out);
 }

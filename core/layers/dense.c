@@ -4,16 +4,7 @@
 
 static const flow_argument parameters[] = {
   { "units", FLOW_INTEGER, NULL, NULL },
-  { "activation", FLOW_ACTIVATION, "linear", NULL },
-  { "use_bias", FLOW_BOOLEAN, "true", NULL },
-  { "kernel_initializer", FLOW_INITIALIZER, "glorot_uniform", NULL },
-  { "bias_initializer", FLOW_INITIALIZER, "zeros", NULL },
-  { "kernel_regularizer", FLOW_REGULARIZER, "null", NULL },
-  { "bias_regularizer", FLOW_REGULARIZER, "null", NULL },
-  { "activity_regularizer", FLOW_ABSENT, "null", NULL },
-  { "kernel_constraint", FLOW_ABSENT, "null", NULL },
-  { "bias_constraint", FLOW_ABSENT, "null", NULL },
-  FLOW_LAYER_COMMON
+  FLOW_LAYER_KERNEL_AND_BIAS("kernel")
 };
 
 enum { KERNEL, BIAS };
@@ -38,8 +29,7 @@ static flow_status build(flow_context *context, flow_layer *layer, int count, co
   FLOW_TRY(check_input(layer, inputs));
   int64_t units = flow_argument_integer(layer->arguments, "units"), shape[2] = { inputs->dims[inputs->rank - 1], units };
   FLOW_TRY(flow_layer_add_variable(context, layer, KERNEL, "kernel", "kernel_initializer", 2, shape, 1));
-  if (!flow_argument_boolean(layer->arguments, "use_bias")) return FLOW_OK;
-  return flow_layer_add_variable(context, layer, BIAS, "bias", "bias_initializer", 1, &units, 1);
+  return flow_layer_add_bias(context, layer, BIAS, units);
 }
 
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
@@ -49,8 +39,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
   FLOW_TRY(check_input(layer, &input));
   flow_expression e = flow_expression_of(context);
   flow_tensor *y = flow_express(&e, FLOW_OP_matmul, inputs[0], flow_express_variable(&e, layer->variables[KERNEL]), NULL, NULL);
-  if (layer->variables[BIAS]) y = e_add(&e, y, flow_express_variable(&e, layer->variables[BIAS]));
-  return flow_expression_take(&e, flow_express_activation(&e, flow_argument_text(layer->arguments, "activation"), y), out);
+  return flow_layer_take(&e, layer, BIAS, y, out);
 }
 
 const flow_layer_class flow_layer_dense = {

@@ -4,33 +4,18 @@
 #include "layers/convolution.h"
 
 static const flow_argument parameters[] = {
-  { "kernel_size", FLOW_PAIR, NULL, NULL },
-  { "strides", FLOW_PAIR, "1,1", NULL },
-  { "padding", FLOW_TEXT, "valid", "valid|same" },
+  FLOW_CONVOLUTION_WINDOW,
   { "depth_multiplier", FLOW_INTEGER, "1", NULL },
-  { "data_format", FLOW_TEXT, "channels_last", "channels_last|!channels_first" },
+  FLOW_LAYER_DATA_FORMAT,
   { "dilation_rate", FLOW_PAIR, "1,1", NULL },
-  { "activation", FLOW_ACTIVATION, "linear", NULL },
-  { "use_bias", FLOW_BOOLEAN, "true", NULL },
-  { "depthwise_initializer", FLOW_INITIALIZER, "glorot_uniform", NULL },
-  { "bias_initializer", FLOW_INITIALIZER, "zeros", NULL },
-  { "depthwise_regularizer", FLOW_REGULARIZER, "null", NULL },
-  { "bias_regularizer", FLOW_REGULARIZER, "null", NULL },
-  { "activity_regularizer", FLOW_ABSENT, "null", NULL },
-  { "depthwise_constraint", FLOW_ABSENT, "null", NULL },
-  { "bias_constraint", FLOW_ABSENT, "null", NULL },
-  FLOW_LAYER_COMMON
+  FLOW_LAYER_KERNEL_AND_BIAS("depthwise")
 };
 
 static flow_status check(flow_layer *layer)
 {
   static const char *const positive[] = { "depth_multiplier", NULL };
   FLOW_TRY(flow_layer_check_positive(layer, positive));
-  FLOW_TRY(flow_convolution_check(layer));
-  int32_t stride[2];
-  flow_argument_pair(layer->arguments, "strides", stride);
-  if (stride[0] == stride[1]) return FLOW_OK;   /* TensorFlow's tf.nn.depthwise_conv2d wants them equal: a model would not run there */
-  return flow_layer_fail(layer, "strides {%d, %d} of a depthwise convolution must be equal", stride[0], stride[1]);
+  return flow_convolution_check_depthwise(layer, "depthwise");
 }
 
 static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)

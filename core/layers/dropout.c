@@ -9,13 +9,6 @@ static const flow_argument parameters[] = {
   FLOW_LAYER_COMMON
 };
 
-static flow_status check(flow_layer *layer)
-{
-  double rate = flow_argument_number(layer->arguments, "rate");
-  if (!(rate >= 0 && rate <= 1)) return flow_layer_fail(layer, "rate must be between 0 and 1, found %.15g", rate);
-  return FLOW_OK;
-}
-
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count;
@@ -35,6 +28,7 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 }
 
 const flow_layer_class flow_layer_dropout = {
-  .name = "Dropout", .positional = 3, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call, .check = check,
+  .name = "Dropout", .positional = 3, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call,
+  .check = flow_layer_check_dropout_rate,
   .doc = "In training, zeroes a share rate of the values and scales the others by 1 / (1 - rate)."
 };

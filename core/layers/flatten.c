@@ -3,7 +3,7 @@
 #include "layers/layer.h"
 
 static const flow_argument parameters[] = {
-  { "data_format", FLOW_TEXT, "channels_last", "channels_last|!channels_first" },
+  FLOW_LAYER_DATA_FORMAT,
   FLOW_LAYER_COMMON
 };
 

@@ -125,6 +125,12 @@ flow_status flow_layer_run(flow_context *context, flow_layer *layer, flow_tensor
   return status == FLOW_OK ? FLOW_OK : name_failure(layer, status);
 }
 
+flow_status flow_layer_take(flow_expression *e, const flow_layer *layer, int bias, flow_tensor *y, flow_tensor **out)
+{
+  if (layer->variables[bias]) y = e_add(e, y, flow_express_variable(e, layer->variables[bias]));
+  return flow_expression_take(e, flow_express_activation(e, flow_argument_text(layer->arguments, "activation"), y), out);
+}
+
 /* ---- variables -------------------------------------------------------------------------------------------------------------- */
 
 /* Fills `into` by an initializer argument of the layer, or by an initializer's own name. */
@@ -171,6 +177,12 @@ done:
   flow_tensor_release(placed);
   flow_tensor_release(initial);
   return status;
+}
+
+flow_status flow_layer_add_bias(flow_context *context, flow_layer *layer, int index, int64_t size)
+{
+  if (!flow_argument_boolean(layer->arguments, "use_bias")) return FLOW_OK;
+  return flow_layer_add_variable(context, layer, index, "bias", "bias_initializer", 1, &size, 1);
 }
 
 /* ---- checks ------------------------------------------------------------------------------------------------------------------ */

@@ -7,6 +7,7 @@
 #define FLOW_LAYERS_LAYER_H
 
 #include "layers/arguments.h"
+#include "layers/express.h"
 #include "ops/op.h"
 
 enum { FLOW_LAYER_MAX_VARIABLES = 8, FLOW_LAYER_MAGIC = 0x464c4c59, FLOW_LAYER_DEAD = 0x444c4c59 };
@@ -18,6 +19,23 @@ typedef struct flow_layer_class flow_layer_class;
   { "trainable", FLOW_BOOLEAN, "true", NULL }, \
   { "dtype", FLOW_TEXT, "float32", "float32|!float16|!bfloat16|!float64|mixed_float16|mixed_bfloat16" }, \
   FLOW_ARGUMENTS_END
+
+/* "data_format": channels are last. */
+#define FLOW_LAYER_DATA_FORMAT { "data_format", FLOW_TEXT, "channels_last", "channels_last|!channels_first" }
+
+/* The parameters from "activation" on of a layer that computes activation(x . weights + bias), and those of every layer. `kernel`: what the
+ * arguments that concern its weights begin with, "kernel". */
+#define FLOW_LAYER_KERNEL_AND_BIAS(kernel)                             \
+  { "activation", FLOW_ACTIVATION, "linear", NULL },                   \
+  { "use_bias", FLOW_BOOLEAN, "true", NULL },                          \
+  { kernel "_initializer", FLOW_INITIALIZER, "glorot_uniform", NULL }, \
+  { "bias_initializer", FLOW_INITIALIZER, "zeros", NULL },             \
+  { kernel "_regularizer", FLOW_REGULARIZER, "null", NULL },           \
+  { "bias_regularizer", FLOW_REGULARIZER, "null", NULL },              \
+  { "activity_regularizer", FLOW_ABSENT, "null", NULL },               \
+  { kernel "_constraint", FLOW_ABSENT, "null", NULL },                 \
+  { "bias_constraint", FLOW_ABSENT, "null", NULL },                    \
+  FLOW_LAYER_COMMON
 
 /* A layer has one owner, its caller; the tensors and variables that it hands out outlive it. */
 struct flow_layer {
@@ -71,6 +89,11 @@ flow_status flow_layer_run(flow_context *context, flow_layer *layer, flow_tensor
  * the rest (moving statistics) when it is read. Trainable ones come first. */
 flow_status flow_layer_add_variable(flow_context *context, flow_layer *layer, int index, const char *suffix, const char *initializer,
                                     int rank, const int64_t *shape, int trainable);
+
+/* Creates variable `index` of the layer as a bias of `size` values, by argument bias_initializer; none where use_bias is false. */
+flow_status flow_layer_add_bias(flow_context *context, flow_layer *layer, int index, int64_t size);
+/* Ends a call: *out is activation(y + variable `bias`), the argument's, or activation(y) where the layer has no such variable. New reference. */
+flow_status flow_layer_take(flow_expression *e, const flow_layer *layer, int bias, flow_tensor *y, flow_tensor **out);
 
 /* Fails with `Conv2D "conv2d_1": <message>`. */
 flow_status flow_layer_fail(const flow_layer *layer, const char *format, ...) __attribute__((format(printf, 2, 3)));

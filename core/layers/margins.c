@@ -1,9 +1,14 @@
 /* margins.c: see margins.h. */
 #include "layers/margins.h"
 
-void flow_margins(const flow_layer *layer, const char *name, int64_t margins[4])
+flow_status flow_margins(const flow_layer *layer, const flow_tensor *x, const char *name, int64_t margins[4])
 {
+  flow_signature input = flow_signature_of(x);
+  FLOW_TRY(flow_layer_check_rank(layer, &input, 4, "{batch, height, width, channels}", NULL));
+  if (input.dims[1] < 0 || input.dims[2] < 0)
+    return flow_layer_fail(layer, "height and width of the input %s must be known", flow_tensor_shape_text(x));
   const double *sides;
   int count = flow_argument_list(layer->arguments, name, &sides);
   for (int i = 0; i < 4; i++) margins[i] = i < count ? (int64_t)sides[i] : 0;
+  return FLOW_OK;
 }

@@ -5,7 +5,7 @@
 #include "layers/express.h"
 #include "layers/layer.h"
 
-/* Argument `name` of type FLOW_SIDES: top, bottom, left, right. */
-void flow_margins(const flow_layer *layer, const char *name, int64_t margins[4]);
+/* The checks of an input x, images of known height and width, and argument `name` of type FLOW_SIDES: top, bottom, left, right. */
+flow_status flow_margins(const flow_layer *layer, const flow_tensor *x, const char *name, int64_t margins[4]);
 
 #endif

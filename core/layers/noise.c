@@ -8,6 +8,13 @@ flow_status flow_layer_check_noise_rate(flow_layer *layer)
   return FLOW_OK;
 }
 
+flow_status flow_layer_check_dropout_rate(flow_layer *layer)
+{
+  double rate = flow_argument_number(layer->arguments, "rate");
+  if (!(rate >= 0 && rate <= 1)) return flow_layer_fail(layer, "rate must be between 0 and 1, found %.15g", rate);
+  return FLOW_OK;
+}
+
 /* ---- masks ------------------------------------------------------------------------------------------------------------------ */
 
 /* The shape of the mask for an input: Keras aligns a shorter one at the last axis; none is the input's. */

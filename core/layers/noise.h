@@ -9,6 +9,9 @@
 /* A layer's check: its argument rate is from 0 to below 1, else fails. */
 flow_status flow_layer_check_noise_rate(flow_layer *layer);
 
+/* The same with 1 allowed, which drops all. */
+flow_status flow_layer_check_dropout_rate(flow_layer *layer);
+
 /* A mask that broadcasts to x, of its dtype: 0 with probability rate, else 1 / (1 - rate). Its shape is the layer's argument noise_shape:
  * {-1, 1, 1, 1} keeps or drops whole images; null: that of x. Borrowed from e. Fails if noise_shape does not fit x. */
 flow_status flow_layer_dropout_mask(flow_expression *e, flow_layer *layer, flow_tensor *x, double rate, flow_tensor **mask);

@@ -5,12 +5,12 @@ const flow_argument flow_pooling_parameters[] = {
   { "pool_size", FLOW_PAIR, "2,2", NULL },
   { "strides", FLOW_PAIR, "null", NULL },       /* null: pool_size */
   { "padding", FLOW_TEXT, "valid", "valid|same" },
-  { "data_format", FLOW_TEXT, "channels_last", "channels_last|!channels_first" },
+  FLOW_LAYER_DATA_FORMAT,
   FLOW_LAYER_COMMON
 };
 
 const flow_argument flow_pooling_global_parameters[] = {
-  { "data_format", FLOW_TEXT, "channels_last", "channels_last|!channels_first" },
+  FLOW_LAYER_DATA_FORMAT,
   { "keepdims", FLOW_BOOLEAN, "false", NULL },
   FLOW_LAYER_COMMON
 };

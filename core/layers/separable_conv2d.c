@@ -5,10 +5,8 @@
 
 static const flow_argument parameters[] = {
   { "filters", FLOW_INTEGER, NULL, NULL },
-  { "kernel_size", FLOW_PAIR, NULL, NULL },
-  { "strides", FLOW_PAIR, "1,1", NULL },
-  { "padding", FLOW_TEXT, "valid", "valid|same" },
-  { "data_format", FLOW_TEXT, "channels_last", "channels_last|!channels_first" },
+  FLOW_CONVOLUTION_WINDOW,
+  FLOW_LAYER_DATA_FORMAT,
   { "dilation_rate", FLOW_PAIR, "1,1", NULL },
   { "depth_multiplier", FLOW_INTEGER, "1", NULL },
   { "activation", FLOW_ACTIVATION, "linear", NULL },
@@ -32,11 +30,7 @@ static flow_status check(flow_layer *layer)
 {
   static const char *const positive[] = { "filters", "depth_multiplier", NULL };
   FLOW_TRY(flow_layer_check_positive(layer, positive));
-  FLOW_TRY(flow_convolution_check(layer));
-  int32_t stride[2];
-  flow_argument_pair(layer->arguments, "strides", stride);
-  if (stride[0] == stride[1]) return FLOW_OK;   /* as DepthwiseConv2D: TensorFlow wants them equal */
-  return flow_layer_fail(layer, "strides {%d, %d} of a separable convolution must be equal", stride[0], stride[1]);
+  return flow_convolution_check_depthwise(layer, "separable");
 }
 
 static flow_status build(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs)
@@ -52,31 +46,23 @@ static flow_status build(flow_context *context, flow_layer *layer, int count, co
   const int64_t depthwise[4] = { window[0], window[1], channels, multiplier }, pointwise[4] = { 1, 1, middle, filters };
   FLOW_TRY(flow_layer_add_variable(context, layer, DEPTHWISE, "depthwise_kernel", "depthwise_initializer", 4, depthwise, 1));
   FLOW_TRY(flow_layer_add_variable(context, layer, POINTWISE, "pointwise_kernel", "pointwise_initializer", 4, pointwise, 1));
-  if (!flow_argument_boolean(layer->arguments, "use_bias")) return FLOW_OK;
-  return flow_layer_add_variable(context, layer, BIAS, "bias", "bias_initializer", 1, &filters, 1);
+  return flow_layer_add_bias(context, layer, BIAS, filters);
 }
 
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
   (void)count; (void)training;
   flow_signature input = flow_signature_of(inputs[0]);
-  flow_attributes depthwise = { .convolution = { .groups = 1 } };
-  flow_attributes pointwise = { .convolution = { .groups = 1, .stride = { 1, 1 }, .dilation = { 1, 1 } } };
+  flow_attributes depthwise, pointwise = { .convolution = { .groups = 1, .stride = { 1, 1 }, .dilation = { 1, 1 } } };
   int32_t window[2];
   FLOW_TRY(flow_convolution_check_input(layer, &input));
-  depthwise.convolution.groups = (int32_t)input.dims[3];
-  flow_argument_pair(layer->arguments, "kernel_size", window);
-  flow_argument_pair(layer->arguments, "strides", depthwise.convolution.stride);
-  flow_argument_pair(layer->arguments, "dilation_rate", depthwise.convolution.dilation);
-  FLOW_TRY(flow_layer_padding(layer, &input, window, depthwise.convolution.stride, depthwise.convolution.dilation,
-                              depthwise.convolution.padding));
+  FLOW_TRY(flow_convolution_attributes(layer, &input, input.dims[3], window, &depthwise));
   flow_expression e = flow_expression_of(context);
   flow_tensor *kernel = flow_express_variable(&e, layer->variables[DEPTHWISE]);
   if (kernel) kernel = flow_express_reshape(&e, kernel, 4, (int64_t[]){ window[0], window[1], 1, kernel->shape[2] * kernel->shape[3] });
   flow_tensor *y = flow_express_first(&e, FLOW_OP_convolution, inputs[0], kernel, &depthwise);
   y = flow_express_first(&e, FLOW_OP_convolution, y, flow_express_variable(&e, layer->variables[POINTWISE]), &pointwise);
-  if (layer->variables[BIAS]) y = e_add(&e, y, flow_express_variable(&e, layer->variables[BIAS]));
-  return flow_expression_take(&e, flow_express_activation(&e, flow_argument_text(layer->arguments, "activation"), y), out);
+  return flow_layer_take(&e, layer, BIAS, y, out);
 }
 
 const flow_layer_class flow_layer_separable_conv2d = {

@@ -1,21 +1,14 @@
 /* spatial_dropout2d.c: SpatialDropout2D (Tompson et al. 2015): in training, zeroes whole channels of an image with probability rate
  * and scales the others by 1 / (1 - rate). Keyed as Dropout is. */
 #include "layers/config.h"
-#include "layers/express.h"
+#include "layers/noise.h"
 
 static const flow_argument parameters[] = {
   { "rate", FLOW_NUMBER, NULL, NULL },
-  { "data_format", FLOW_TEXT, "channels_last", "channels_last|!channels_first" },
+  FLOW_LAYER_DATA_FORMAT,
   { "seed", FLOW_INTEGER, "null", NULL },
   FLOW_LAYER_COMMON
 };
-
-static flow_status check(flow_layer *layer)
-{
-  double rate = flow_argument_number(layer->arguments, "rate");
-  if (!(rate >= 0 && rate <= 1)) return flow_layer_fail(layer, "rate must be between 0 and 1, found %.15g", rate);
-  return FLOW_OK;
-}
 
 static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *const *inputs, int count, int training, flow_tensor **out)
 {
@@ -42,6 +35,7 @@ static void config(const flow_layer *layer, flow_json *object)
 }
 
 const flow_layer_class flow_layer_spatial_dropout2d = {
-  .name = "SpatialDropout2D", .positional = 3, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call, .check = check,
-  .config = config, .doc = "In training, zeroes a share rate of the channels and scales the others by 1 / (1 - rate)."
+  .name = "SpatialDropout2D", .positional = 3, .parameters = parameters, .min_inputs = 1, .max_inputs = 1, .call = call,
+  .check = flow_layer_check_dropout_rate, .config = config,
+  .doc = "In training, zeroes a share rate of the channels and scales the others by 1 / (1 - rate)."
 };

@@ -4,7 +4,7 @@
 
 static const flow_argument parameters[] = {
   { "padding", FLOW_SIDES, "1", NULL },
-  { "data_format", FLOW_TEXT, "channels_last", "channels_last|!channels_first" },
+  FLOW_LAYER_DATA_FORMAT,
   FLOW_LAYER_COMMON
 };
 
@@ -12,12 +12,8 @@ static flow_status call(flow_context *context, flow_layer *layer, flow_tensor *c
 {
   (void)count; (void)training;
   const int64_t all = INT64_MAX / 2, *in = inputs[0]->shape;
-  flow_signature input = flow_signature_of(inputs[0]);
   int64_t m[4];
-  FLOW_TRY(flow_layer_check_rank(layer, &input, 4, "{batch, height, width, channels}", NULL));
-  flow_margins(layer, "padding", m);
-  if (in[1] < 0 || in[2] < 0)
-    return flow_layer_fail(layer, "height and width of the input %s must be known", flow_tensor_shape_text(inputs[0]));
+  FLOW_TRY(flow_margins(layer, inputs[0], "padding", m));
   flow_attributes attributes = { .slice = { .rank = 4, .begin = { 0, m[0], m[2], 0 }, .end = { all, m[0] + in[1], m[2] + in[2], all },
                                             .step = { 1, 1, 1, 1 },
                                             .dims = { in[0], m[0] + in[1] + m[1], m[2] + in[2] + m[3], in[3] } } };

@@ -55,14 +55,6 @@ flow_status flow_model_call_all(flow_context *context, flow_model *model, flow_t
   return status;
 }
 
-static void release_all(flow_tensor **tensors, int count)
-{
-  for (int i = 0; i < count; i++) {
-    flow_tensor_release(tensors[i]);
-    tensors[i] = NULL;
-  }
-}
-
 flow_status flow_model_build(flow_context *context, flow_model *model)
 {
   flow_tensor *inputs[FLOW_MAX_OPERANDS] = { NULL }, *outputs[FLOW_MAX_OPERANDS] = { NULL };
@@ -75,8 +67,8 @@ flow_status flow_model_build(flow_context *context, flow_model *model)
     status = flow_trace_input(context, input->dtype, input->rank, input->shape, &inputs[i]);
   }
   if (status == FLOW_OK) status = flow_model_call_all(context, model, inputs, 0, outputs);
-  release_all(inputs, model->input_count);
-  release_all(outputs, model->output_count);
+  flow_tensors_release(inputs, model->input_count);
+  flow_tensors_release(outputs, model->output_count);
   context->blank = blank;
   flow_trace_abort(context);
   return status;
@@ -130,8 +122,8 @@ static flow_status trace_training(flow_context *context, flow_model *model, flow
   }
   flow_tensor_release(values);
   flow_tensor_release(target);
-  release_all(outputs, model->output_count);
-  release_all(gradients, count);
+  flow_tensors_release(outputs, model->output_count);
+  flow_tensors_release(gradients, count);
   flow_free(block);
   return status;
 }
@@ -153,8 +145,8 @@ static flow_status trace_step(flow_context *context, flow_model *model, flow_ste
   else if (status == FLOW_OK) status = flow_model_call_all(context, model, inputs, 0, outputs);
   if (status == FLOW_OK) status = flow_trace_end(context, outputs, output_count, plan);
   else flow_trace_abort(context);
-  release_all(inputs, count);
-  release_all(outputs, output_count);
+  flow_tensors_release(inputs, count);
+  flow_tensors_release(outputs, output_count);
   return status;
 }
 
@@ -222,8 +214,8 @@ static flow_status predict_rows(flow_context *context, flow_model *model, flow_i
   flow_instance_scalars(instance, model->seed, 0, (double)first);
   if (status == FLOW_OK) status = flow_instance_run(context, instance, views, model->input_count, batch);
   if (status == FLOW_OK) status = collect(batch, model->output_count, first, total, results);
-  release_all(views, model->input_count);
-  release_all(batch, model->output_count);
+  flow_tensors_release(views, model->input_count);
+  flow_tensors_release(batch, model->output_count);
   return status;
 }
 
@@ -266,8 +258,8 @@ static flow_status predict_shared(const char *function, flow_context *context, f
     status = predict(context, model, own, contiguous, rows, &writes, outputs);
     flow_sharing_leave(model->sharing, as_writer);
   }
-  release_all(contiguous, count);
-  if (status != FLOW_OK) release_all(outputs, model->output_count);
+  flow_tensors_release(contiguous, count);
+  if (status != FLOW_OK) flow_tensors_release(outputs, model->output_count);
   return status;
 }
 
@@ -315,7 +307,7 @@ flow_status flow_model_train(flow_context *context, flow_model *model, flow_tens
   }
   if (status == FLOW_OK && loss) status = flow_tensor_item(result, loss);
   flow_tensor_release(result);
-  release_all(operands, count + 1);
+  flow_tensors_release(operands, count + 1);
   return status;
 }
 

@@ -202,6 +202,14 @@ void flow_tensor_release(flow_tensor *tensor)
   tensor_struct_free(tensor);
 }
 
+void flow_tensors_release(flow_tensor **tensors, int count)
+{
+  for (int i = 0; i < count; i++) {
+    flow_tensor_release(tensors[i]);
+    tensors[i] = NULL;
+  }
+}
+
 /* ---- checks -------------------------------------------------------------------------------------------------------------- */
 
 flow_status flow_check_tensor(const char *what, const flow_tensor *tensor)

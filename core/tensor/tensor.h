@@ -39,6 +39,9 @@ struct flow_tensor {
   int                value;       /* ... and the value in it */
 };
 
+/* Releases `count` tensors, of which some may be NULL, and puts NULL in their places. */
+void flow_tensors_release(flow_tensor **tensors, int count);
+
 /* Number of elements; -1 on overflow or a negative dimension. */
 int64_t flow_shape_size(int rank, const int64_t *shape);
 /* Row-major strides of a shape, in elements. */
