@@ -304,7 +304,7 @@ FLOW_API const char *flow_op_name(int op);
 FLOW_API const char *flow_op_doc(int op);
 /* How many outputs it has. */
 FLOW_API int         flow_op_outputs(int op);
-FLOW_API int         flow_op_elementwise(int op);            /* inputs of an elementwise op; 0: the op is not one */
+FLOW_API int         flow_op_elementwise(int op);            /* inputs of an elementwise op that users call; 0: the op is not one */
 FLOW_API int         flow_op_reduction(int op);              /* 1: it reduces reduce.axes, none = all, of one input; else 0 */
 /* Runs `op` at once, or appends it to the trace that a symbolic input belongs to, and to the recording tapes.
  * Fills outputs[0 .. flow_op_outputs(op)-1] with new references; on failure none is set. */

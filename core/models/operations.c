@@ -290,6 +290,7 @@ static const flow_operation plain[] = {
 #define FLOW_FLOATS(name, inputs, flags, gradient, doc)        PLAIN(name, inputs),
 #define FLOW_CONDITION(name, inputs, doc)                      PLAIN(name, inputs),
 #define FLOW_LOGICAL(name, inputs, doc)                        PLAIN(name, inputs),
+#define FLOW_GRADIENT(...)
 #define FLOW_REDUCTION(name, flags, shape, gradient, doc)      { NULL, 1, reduce, FLOW_OP_##name, NULL, "axis|keepdims", NULL, 0 },
 #define FLOW_OP(...)
 #include "ops/ops.def"

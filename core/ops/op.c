@@ -38,7 +38,17 @@ int flow_op_outputs(int op) { return op_exists(op) ? records[op].outputs : -1; }
 
 int flow_op_elementwise(int op)
 {
-  return op_exists(op) && (records[op].flags & FLOW_OP_ELEMENTWISE) ? records[op].min_inputs : 0;
+  static const unsigned char inputs_of[FLOW_OP_COUNT] = {
+#define FLOW_NUMBERS(name, inputs, ...)   [FLOW_OP_##name] = inputs,
+#define FLOW_FLOATS(name, inputs, ...)    [FLOW_OP_##name] = inputs,
+#define FLOW_CONDITION(name, inputs, doc) [FLOW_OP_##name] = inputs,
+#define FLOW_LOGICAL(name, inputs, doc)   [FLOW_OP_##name] = inputs,
+#define FLOW_GRADIENT(...)
+#define FLOW_OP(...)
+#include "ops/ops.def"
+#undef FLOW_OP
+  };
+  return op_exists(op) ? inputs_of[op] : 0;
 }
 
 int flow_op_reduction(int op)

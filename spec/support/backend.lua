@@ -22,7 +22,7 @@ local backend = { ROWS = 7, FEW = 4 }     -- no first dimension of an input with
 local bools, numbers = { "predicate", "compare" }, { "same", "broadcast" }
 local families = {
   NUMBERS = { shapes = numbers, floats = true }, FLOATS = { shapes = numbers, floats = true }, CONDITION = { shapes = bools },
-  LOGICAL = { shapes = bools },
+  LOGICAL = { shapes = bools }, GRADIENT = { shapes = numbers, floats = true },
 }
 
 --- Flags of every op as ops.def has them: { [name] = { kind = "MAP", gradient = boolean, VIA_FLOAT = true, ... } }.

@@ -1,5 +1,6 @@
 -- Ops on symbolic tensors are saved in Keras' form and come back: every op with a class of keras.ops, its options and its constants.
 local flow = require "flow"
+local model_files = require "spec.support.model_files"
 local support = require "spec.support.init"
 
 local cases = {
@@ -93,6 +94,30 @@ describe("ops on symbolic tensors", function()
     end
   end)
 
+  it("that only gradients are written with are in no file", function()
+    local native, input = require "flow.ffi", flow.Input { 4 }
+    local path, other = os.tmpname() .. ".keras", os.tmpname() .. ".keras"
+    flow.Model { inputs = input, outputs = flow.maximum(input, input) }:save(path)
+    local archive_out, writer_out = native.out("flow_archive"), native.out("flow_archive_writer")
+    local text, bytes = native.array("const char *", 1), native.array("double", 1)
+    native.check(native.C.flow_archive_open(path, archive_out))
+    native.check(native.C.flow_archive_writer_new(other, writer_out))
+    for index = 0, native.C.flow_archive_count(archive_out[0]) - 1 do
+      local name = native.string(native.C.flow_archive_name(archive_out[0], index))
+      native.check(native.C.flow_archive_text(archive_out[0], name, text, bytes))
+      local content = native.string(text[0], bytes[0])
+      if name == "config.json" then content = content:gsub('"Maximum"', '"ReluGradient"') end
+      native.check(native.C.flow_archive_writer_add_text(writer_out[0], name, content, #content))
+    end
+    native.check(native.C.flow_archive_writer_commit(writer_out[0]))
+    native.C.flow_archive_writer_release(writer_out[0])
+    native.C.flow_archive_release(archive_out[0])
+    local ok, message = pcall(model_files.predict_in_c, other, { flow.ones { 2, 4 } })
+    assert.is_false(ok)
+    assert.is_truthy(message:find("is the operation ReluGradient of keras.src.ops.numpy, which is not supported", 1, true), message)
+    assert.is_truthy(support.message_of(function() flow.load_model(other) end):find("ReluGradient", 1, true))
+  end)
+
   -- Classes as Keras 3 calls them; of an op without a word in core/models/operations.c its name says it.
   it("have the classes of Keras by the library's table of ops", function()
     local native, found = require "flow.ffi", {}
@@ -101,6 +126,7 @@ describe("ops on symbolic tensors", function()
       if not name then break end
       found[name] = row
     end
+    assert.is_nil(found.relu_gradient)
     assert.same({ "Tan numpy 1 plain", "DivideNoNan numpy 2 plain", "Logsumexp math 1 reduction", "HardSilu nn 1 plain",
                   "StopGradient core 1 plain", "Isfinite numpy 1 plain", "TrueDivide numpy 2 plain", "Log1p numpy 1 plain" },
       { found.tan, found.divide_no_nan, found.logsumexp, found.hard_silu, found.stop_gradient, found.is_finite, found.div, found.log1p })

@@ -122,8 +122,8 @@ local aliases = {
   neg = "negative", abs = "absolute", is_finite = "isfinite", copy = "clone", sub = "subtract", mul = "multiply", div = "divide",
   pow = "power", eq = "equal", ne = "not_equal", lt = "less", le = "less_equal", gt = "greater", ge = "greater_equal",
 }
--- relu and round take options, below; relu_gradient is for gradients alone.
-local apart = { relu = true, round = true, relu_gradient = true }
+-- These take options: below.
+local apart = { relu = true, round = true }
 
 local function define_unary(name)
   local id, what = ids[name], "flow." .. name
