@@ -1,5 +1,5 @@
 -- communication.lua: CommunicationOptions: how workers add up, and when one of them counts as lost: { bytes_per_pack = 0,
--- timeout_seconds = nil, implementation = "AUTO", heartbeat = nil, dead_after = nil, start_within = nil, gradient_dtype = "float32" }.
+-- timeout_seconds = nil, implementation = "AUTO", heartbeat = nil, dead_after = nil, start_within = nil, compression = "none" }.
 
 local host = require "flow.host"
 local errors = require "flow.errors"
@@ -29,10 +29,10 @@ local function is_time(value) return type(value) == "number" and value > 0 and v
 
 -- bytes_per_pack: how much is added up at once, at most; 0: as the engine likes it. timeout_seconds: how long a sum may wait for a worker
 -- that is alive; nil: 600. heartbeat: seconds between two signs of life; nil: 1. dead_after: seconds without one after which a worker is
--- lost; nil: 10. start_within: seconds in which all workers have to come; nil: 300. gradient_dtype: what gradients travel as between
--- machines: bfloat16, float16 or, also nil, float32. The last four are the same on all workers.
-takes "bytes_per_pack: whole = 0, timeout_seconds?, implementation = 'AUTO', heartbeat?, dead_after?, start_within?, gradient_dtype?"
-function communication.CommunicationOptions(bytes, timeout_seconds, name, heartbeat, dead_after, start_within, gradient_dtype)
+-- lost; nil: 10. start_within: seconds in which all workers have to come; nil: 300. compression: what gradients are rounded to between
+-- machines: bfloat16, float16 or, also nil, none. The last four are the same on all workers.
+takes "bytes_per_pack: whole = 0, timeout_seconds?, implementation = 'AUTO', heartbeat?, dead_after?, start_within?, compression?"
+function communication.CommunicationOptions(bytes, timeout_seconds, name, heartbeat, dead_after, start_within, compression)
   local what = "CommunicationOptions"
   local given = { timeout_seconds = timeout_seconds, heartbeat = heartbeat, dead_after = dead_after, start_within = start_within }
   for time in pairs(TIMES) do
@@ -45,13 +45,13 @@ function communication.CommunicationOptions(bytes, timeout_seconds, name, heartb
   if not implementation then
     raise("%s: implementation is AUTO, RING, NCCL or MPI, got %s", what, errors.describe(name))
   end
-  gradient_dtype = gradient_dtype == nil and "float32" or gradient_dtype
-  if gradient_dtype ~= "float32" and gradient_dtype ~= "bfloat16" and gradient_dtype ~= "float16" then
-    raise("%s: gradient_dtype is float32, bfloat16 or float16, got %s", what, errors.describe(gradient_dtype))
+  compression = compression == nil and "none" or compression
+  if compression ~= "none" and compression ~= "bfloat16" and compression ~= "float16" then
+    raise("%s: compression is none, bfloat16 or float16, got %s", what, errors.describe(compression))
   end
   return object.new(Options, { bytes_per_pack = bytes, timeout_seconds = given.timeout_seconds or false, implementation = implementation,
                                heartbeat = given.heartbeat or false, dead_after = given.dead_after or false,
-                               start_within = given.start_within or false, gradient_dtype = gradient_dtype })
+                               start_within = given.start_within or false, compression = compression })
 end
 
 -- The seconds of each of the times: as the options say, else the variable; 0: neither does, and the library's default holds.

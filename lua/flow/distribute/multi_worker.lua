@@ -62,8 +62,8 @@ local function join(resolver, options, replicas, recovers)
     recovers and (recovers.rejoin_within or REJOIN_WITHIN))
   status.say { state = "running" }
   status.watch(worker.handle)
-  local settings = ("local replicas: %d, shards: %s\nheartbeat: %s, dead_after: %s\ngradients: %s"):format(replicas,
-    shards.count() or "none", time_text(times.heartbeat), time_text(times.dead_after), options.gradient_dtype)
+  local settings = ("local replicas: %d, shards: %s\nheartbeat: %s, dead_after: %s\ncompression: %s"):format(replicas,
+    shards.count() or "none", time_text(times.heartbeat), time_text(times.dead_after), options.compression)
   for left = recovers and recovers.max_restarts or 0, 0, -1 do
     rawset(worker, "behind", worker.newest_step >= 0)
     worker:set_apart(worker.behind)

@@ -24,7 +24,7 @@ function worker.open(cluster, chosen, times, pairwise, rejoin_within)
   end
   local options = native.new("flow_worker_options")
   options.implementation = chosen.implementation
-  options.gradient_dtype = chosen.gradient_dtype
+  options.gradient_dtype = chosen.compression == "none" and "float32" or chosen.compression
   for name, seconds in pairs(times) do options[name] = seconds end
   options.rejoin_within = rejoin_within or 0
   options.pairwise = pairwise and 1 or 0

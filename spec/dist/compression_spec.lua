@@ -1,11 +1,11 @@
--- gradient_dtype_spec.lua: gradients that travel as 16-bit floats: two workers that add up over TCP learn as with float32, and stay equal.
+-- compression_spec.lua: gradients that travel as 16-bit floats: two workers that add up over TCP learn as with float32, and stay equal.
 local support = require "spec.support.init"
 
 local SCRIPT = [[
   local flow = require "flow"
   local layers = flow.layers
   local strategy = flow.distribute.MultiWorkerMirroredStrategy {
-    communication_options = { implementation = "RING", gradient_dtype = "%s" } }
+    communication_options = { implementation = "RING", compression = "%s" } }
   flow.set_random_seed(3)
   local model = strategy.scope(function()
     local made = flow.Sequential { layers.Input { 8, 8, 1 }, layers.Conv2D(8, 3, { activation = "relu" }), layers.Flatten(),
@@ -37,7 +37,7 @@ local function train(dtype, memory)
 end
 
 describe("gradients that travel as 16-bit floats", function()
-  local exact, weights = train("float32", 0)
+  local exact, weights = train("none", 0)
 
   for _, dtype in ipairs { "bfloat16", "float16" } do
     it("teach what those of float32 do: " .. dtype, function()
