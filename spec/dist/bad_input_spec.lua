@@ -6,7 +6,7 @@ local program = ("FLOWLUA_PATH=%slua FLOW_THREADS=1 FLOW_SECRET=0123456789abcdef
 local NO_MPI = support.missing_engine("MPI", true)
 local ports = 31000 + tonumber((support.run "echo $$")) % 900 * 10
 
-local function count(text, pattern) return select(2, text:gsub(pattern, "")) end
+local count = support.count
 
 -- TF_CONFIG of worker `index`; addresses: ports, or texts.
 local function config(addresses, index)

@@ -36,7 +36,7 @@ describe("training on GPUs", function()
       :format(environment or "", support.program, support.root .. "spec/dist/gpu_workers.lua", what))
   end
 
-  local function count(text, what) return select(2, text:gsub(what, "")) end
+  local count = support.count
 
   it("of a worker that refuses its data is refused by all, and goes on", function()
     local text, code = run_workers "refuse"

@@ -1,8 +1,9 @@
 -- equal_variables_spec.lua: two workers whose seeds differ: what is made in the scope is equal on both before anything uses it, and what is
 -- made outside is trained together or not at all.
+local clusters = require "spec.support.clusters"
 local support = require "spec.support.init"
 
-local program = ("FLOWLUA_PATH=%slua %s"):format(support.root, support.program)
+local program = support.command
 
 local BEGIN = [[
   local flow = require "flow"
@@ -25,16 +26,8 @@ local BEGIN = [[
   end
 ]]
 
--- What each worker printed after "=", by its index, all output and the exit code.
 local function launch(script, arguments)
-  local output, code = support.run(("timeout -k 5 60 env %s launch --workers 2 --threads 1 --kill-after 1 %s -- %s"):format(program,
-    support.file("task.lua", BEGIN .. script), arguments or ""))
-  local said = { [0] = {}, {} }
-  for line in output:gmatch("[^\n]+") do
-    local worker, text = line:match("^%[worker:(%d)%] =\t(.*)$")
-    if worker then table.insert(said[tonumber(worker)], text) end
-  end
-  return said, output, code
+  return clusters.launch(script, { begin = BEGIN, arguments = arguments, launch = "--kill-after 1" })
 end
 
 local function equal_on_both(name, lines, script)

@@ -1,9 +1,10 @@
 -- launch_hosts_spec.lua: flowlua launch --hosts by a program that stands for ssh and by a real sshd on a port of the loopback: what tasks
 -- find there, how they end, what is said of a host that is not reached, and that nothing is left anywhere.
+local clusters = require "spec.support.clusters"
 local support = require "spec.support.init"
 
 local run = support.run
-local program = ("env FLOWLUA_PATH=%slua %s"):format(support.root, support.program)
+local program = "env " .. support.command
 
 -- Stands for ssh: a host whose name begins with "gone" is not reached, one that begins with "bare" has no flowlua. A login begins in
 -- another folder, with few variables; as sshd does, it runs the command apart from the caller's processes.
@@ -31,7 +32,7 @@ local function launch(options, script, arguments, act)
   return output, code, folder
 end
 
-local function count(text, pattern) return select(2, text:gsub(pattern, "")) end
+local count = support.count
 
 describe("flowlua launch --hosts", function()
   it("gives each task its address, the variables, the folder and its arguments", function()
@@ -102,13 +103,7 @@ describe("flowlua launch --hosts", function()
   end)
 
   it("shows its secret on no command line", function()
-    local output, code = launch("--hosts 127.0.0.2", [[
-      local secret, found = os.getenv "FLOW_SECRET", 0
-      for id in io.popen("ls /proc"):read("*a"):gmatch "%d+" do
-        local file = io.open("/proc/" .. id .. "/cmdline", "rb")
-        if file and (file:read("*a") or ""):find(secret, 1, true) then found = found + 1 end
-      end
-      print(#secret, found)]])
+    local output, code = launch("--hosts 127.0.0.2", clusters.FIND_SECRET)
     assert.equal("[worker:0] 64\t0\n", output)
     assert.equal(0, code)
   end)

@@ -1,8 +1,9 @@
 -- launch_spec.lua: flowlua launch, with small scripts as tasks: what they find, how their output comes out, how the cluster ends, and that
 -- nothing is left of it.
+local clusters = require "spec.support.clusters"
 local support = require "spec.support.init"
 
-local program = ("FLOWLUA_PATH=%slua %s"):format(support.root, support.program)
+local program = support.command
 local run = support.run
 
 -- What a shell script can wait with: until the text stands in a file, at most ten seconds.
@@ -12,7 +13,7 @@ local function launch(options, script, arguments)
   return run(("timeout -k 5 60 %s launch %s %s %s"):format("env " .. program, options, support.file("task.lua", script), arguments or ""))
 end
 
-local function count(text, pattern) return select(2, text:gsub(pattern, "")) end
+local count = support.count
 
 -- The lines of a task, without the prefix.
 local function lines_of(text, name)
@@ -313,13 +314,7 @@ describe("a cluster", function()
   end)
 
   it("shows its secret on no command line", function()
-    local output, code = launch("--workers 1", [[
-      local secret, found = os.getenv "FLOW_SECRET", 0
-      for id in io.popen("ls /proc"):read("*a"):gmatch "%d+" do
-        local file = io.open("/proc/" .. id .. "/cmdline", "rb")
-        if file and (file:read("*a") or ""):find(secret, 1, true) then found = found + 1 end
-      end
-      print(#secret, found)]])
+    local output, code = launch("--workers 1", clusters.FIND_SECRET)
     assert.equal("[worker:0] 64\t0\n", output)
     assert.equal(0, code)
   end)

@@ -3,30 +3,16 @@
 --   flowlua launch --workers 2 --max-restarts 9 spec/dist/loop.lua -- --data own --kill worker:0@5,worker:1@9+ --folder DIR
 --
 -- NAME@N: before the update of step N, NAME@N+: after it; NAME@N/: between two updates, of --updates 2. With --preempt by SIGTERM.
+package.path = arg[0]:match("^(.*)spec/dist/") .. "?.lua;" .. package.path
+local tasks = require "spec.support.tasks"
 local flow = require "flow"
-local ffi = require "ffi"
 
 local options = flow.args { data = "shuffled", kill = "", preempt = "", folder = ".", steps = 20, updates = 1 }
-ffi.cdef "int raise(int signal);"
-
-local config = os.getenv("TF_CONFIG")
-local me = config:match('"type":"(%a+)"') .. ":" .. config:match('"index":(%d+)')
 flow.set_random_seed(7)
 
-local function signal_at(list, signal, place)
-  for name, where in list:gmatch("([^,@]+)@([^,]+)") do
-    local mark = ("%s/%s@%s"):format(options.folder, name, where:gsub("/", "-"))
-    local before = io.open(mark)
-    if name == me and where == place and not before then
-      io.open(mark, "w"):close()
-      ffi.C.raise(signal)
-    end
-    if before then before:close() end
-  end
-end
 local function die_at(place)
-  signal_at(options.kill, 9, place)
-  signal_at(options.preempt, 15, place)
+  tasks.signal_at(options.folder, options.kill, 9, place)
+  tasks.signal_at(options.folder, options.preempt, 15, place)
 end
 
 local strategy = flow.distribute.MultiWorkerMirroredStrategy()
@@ -81,14 +67,5 @@ end, { steps = options.steps, checkpoint = flow.train.Checkpoint { model = model
 die_at "end"
 
 local left = {}
-for _, list in ipairs { model.weights, first.variables, second.variables } do
-  for _, v in ipairs(list) do
-    local value = v:value():cast("float64"):reshape { -1 }
-    for i = 1, value.shape[1] do left[#left + 1] = ("%a"):format(value[i]:item()) end
-  end
-end
-local sum = 0
-for _, text in ipairs(left) do
-  for i = 1, #text do sum = (sum * 31 + text:byte(i)) % 2 ^ 40 end
-end
-print(("digest %.0f of %d values, %d steps"):format(sum, #left, made))
+for _, list in ipairs { model.weights, first.variables, second.variables } do tasks.add_values(left, list) end
+print(("digest %s, %d steps"):format(tasks.digest(left), made))

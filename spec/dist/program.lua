@@ -4,28 +4,15 @@
 --   flowlua launch --workers 2 --max-restarts 9 spec/dist/program.lua -- --kill worker:0@scope,worker:1@evaluate --folder DIR
 --
 -- NAME@PLACE: the places are the arguments of die_at below.
+package.path = arg[0]:match("^(.*)spec/dist/") .. "?.lua;" .. package.path
+local tasks = require "spec.support.tasks"
 local flow = require "flow"
-local ffi = require "ffi"
 
 local options = flow.args { kill = "", folder = "." }
-ffi.cdef "int raise(int signal);"
-
-local config = os.getenv("TF_CONFIG")
-local me = config:match('"type":"(%a+)"') .. ":" .. config:match('"index":(%d+)')
 flow.set_random_seed(7)
 
 -- Dies by a signal that no code sees, unless it did in an earlier life.
-local function die_at(place)
-  for name, where in options.kill:gmatch("([^,@]+)@([^,]+)") do
-    local mark = ("%s/%s@%s"):format(options.folder, name, where)
-    local before = io.open(mark)
-    if name == me and where == place and not before then
-      io.open(mark, "w"):close()
-      ffi.C.raise(9)
-    end
-    if before then before:close() end
-  end
-end
+local function die_at(place) tasks.signal_at(options.folder, options.kill, 9, place) end
 
 local function hooks(list)
   local own = {}
@@ -75,15 +62,7 @@ model:save(options.folder .. "/last.keras")
 
 local left = { ("%a %a"):format(last.loss, last.accuracy) }
 for _, own in ipairs { model, second } do
-  for _, list in ipairs { own.weights, own.optimizer.variables } do
-    for _, v in ipairs(list) do
-      local value = v:value():cast("float64"):reshape { -1 }
-      for i = 1, value.shape[1] do left[#left + 1] = ("%a"):format(value[i]:item()) end
-    end
-  end
+  tasks.add_values(left, own.weights)
+  tasks.add_values(left, own.optimizer.variables)
 end
-local sum = 0
-for _, text in ipairs(left) do
-  for i = 1, #text do sum = (sum * 31 + text:byte(i)) % 2 ^ 40 end
-end
-print(("digest %.0f of %d values"):format(sum, #left))
+print("digest " .. tasks.digest(left))

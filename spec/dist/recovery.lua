@@ -5,33 +5,20 @@
 --   flowlua spec/dist/recovery.lua --preempt alone:0@5 --callbacks --folder DIR
 --
 -- NAME@N: after its Nth batch; NAME@begin: when it makes its strategy; NAME@test: in its second validation; NAME@end: after fit.
+package.path = arg[0]:match("^(.*)spec/dist/") .. "?.lua;" .. package.path
+local tasks = require "spec.support.tasks"
 local flow = require "flow"
 local ffi = require "ffi"
 
 local options = flow.args { data = "shuffled", kill = "", preempt = "", folder = ".", epochs = 4, fits = 1, models = 1, callbacks = false,
                             stop_launcher = 0 }      -- the batch after which it gets SIGTERM
-ffi.cdef "int raise(int signal); int getppid(void); int kill(int process, int signal);"
+ffi.cdef "int getppid(void); int kill(int process, int signal);"
 
-local config = os.getenv("TF_CONFIG") or '"type":"alone","index":0'
-local me = config:match('"type":"(%a+)"') .. ":" .. config:match('"index":(%d+)')
 flow.set_random_seed(7)
 
--- Sends this process a signal, unless it did in an earlier life.
-local function signal_at(list, signal, place)
-  for name, where in list:gmatch("([^,@]+)@([^,]+)") do
-    local mark = ("%s/%s@%s"):format(options.folder, name:gsub("^all$", me), where)
-    local before = io.open(mark)
-    if (name == me or name == "all") and where == tostring(place) and not before then
-      io.open(mark, "w"):close()
-      ffi.C.raise(signal)
-    end
-    if before then before:close() end
-  end
-end
-
 local function die_at(place)
-  signal_at(options.kill, 9, place)
-  signal_at(options.preempt, 15, place)
+  tasks.signal_at(options.folder, options.kill, 9, place)
+  tasks.signal_at(options.folder, options.preempt, 15, place)
 end
 
 die_at "begin"
@@ -63,7 +50,7 @@ local batches, tests = 0, 0
 function Killer:on_train_batch_end()
   batches = batches + 1
   die_at(batches)
-  if batches == options.stop_launcher and me == "worker:0" then ffi.C.kill(ffi.C.getppid(), 15) end
+  if batches == options.stop_launcher and tasks.name == "worker:0" then ffi.C.kill(ffi.C.getppid(), 15) end
 end
 function Killer:on_test_begin()
   tests = tests + 1
@@ -72,7 +59,7 @@ end
 
 local callbacks = { Killer() }
 if options.callbacks then
-  local own = options.folder .. "/" .. me
+  local own = options.folder .. "/" .. tasks.name
   for _, more in ipairs { flow.callbacks.BackupAndRestore(options.folder .. "/backup", { save_freq = 4 }),
                           flow.callbacks.CSVLogger(options.folder .. "/log.csv"),
                           flow.callbacks.ReduceLROnPlateau { monitor = "loss", patience = 1, min_delta = 1 },
@@ -91,18 +78,10 @@ die_at "end"
 
 local left = {}
 for _, model in ipairs(models) do
-  for _, list in ipairs { model.weights, model.optimizer.variables } do
-    for _, v in ipairs(list) do
-      local value = v:value():cast("float64"):reshape { -1 }
-      for i = 1, value.shape[1] do left[#left + 1] = ("%a"):format(value[i]:item()) end
-    end
-  end
+  tasks.add_values(left, model.weights)
+  tasks.add_values(left, model.optimizer.variables)
 end
 for _, key in ipairs { "loss", "accuracy", "val_loss", "val_accuracy" } do
   for _, number in ipairs(history.history[key] or {}) do left[#left + 1] = ("%s %a"):format(key, number) end
 end
-local sum = 0
-for _, text in ipairs(left) do
-  for i = 1, #text do sum = (sum * 31 + text:byte(i)) % 2 ^ 40 end
-end
-print(("digest %.0f of %d values, %d epochs, %s"):format(sum, #left, #history.epoch, me))
+print(("digest %s, %d epochs, %s"):format(tasks.digest(left), #history.epoch, tasks.name))

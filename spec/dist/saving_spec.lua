@@ -1,8 +1,8 @@
 -- saving_spec.lua: two workers, started by flowlua launch: who writes a file, what becomes of an error, and that a training which was
 -- killed goes on to the same losses.
+local clusters = require "spec.support.clusters"
 local support = require "spec.support.init"
 
-local program = ("FLOWLUA_PATH=%slua %s"):format(support.root, support.program)
 
 local BEGIN = [[
   local flow = require "flow"
@@ -24,16 +24,8 @@ local BEGIN = [[
 
 local folder
 
--- What each worker printed behind "=", by its index, and all output with the exit code.
 local function launch(script, arguments)
-  local output, code = support.run(("timeout -k 5 60 env %s launch --workers 2 --threads 1 --kill-after 1 %s -- %s %s"):format(program,
-    support.file("task.lua", BEGIN .. script), folder, arguments or ""))
-  local said = { [0] = {}, {} }
-  for line in output:gmatch("[^\n]+") do
-    local worker, text = line:match("^%[worker:(%d)%] =\t(.*)$")
-    if worker then table.insert(said[tonumber(worker)], text) end
-  end
-  return said, output, code
+  return clusters.launch(script, { begin = BEGIN, arguments = folder .. " " .. (arguments or ""), launch = "--kill-after 1" })
 end
 
 local function make_folder()

@@ -3,7 +3,7 @@ local support = require "spec.support.init"
 local runs = require "spec.support.replica_runs"
 local json = require "flow.json"
 
-local program = ("FLOWLUA_PATH=%slua %s"):format(support.root, support.program)
+local program = support.command
 
 -- In each script: get(path) asks this process's own pages.
 local BEGIN = [[

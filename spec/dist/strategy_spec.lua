@@ -1,8 +1,8 @@
 -- strategy_spec.lua: MultiWorkerMirroredStrategy between real processes, started by flowlua launch: what workers know of each other, values
 -- and data sets that are split over all, and how a cluster ends.
+local clusters = require "spec.support.clusters"
 local support = require "spec.support.init"
 
-local program = ("FLOWLUA_PATH=%slua %s"):format(support.root, support.program)
 
 local BEGIN = [[
   local flow = require "flow"
@@ -17,16 +17,8 @@ local BEGIN = [[
   end
 ]]
 
--- What each worker printed, by its index, and all output with the exit code.
 local function launch(script, environment)
-  local output, code = support.run(("%s timeout -k 5 60 env %s launch --workers 2 --threads 1 --kill-after 3 %s"):format(environment or "",
-    program, support.file("task.lua", BEGIN .. script)))
-  local said = { [0] = {}, {} }
-  for line in output:gmatch("[^\n]+") do
-    local worker, text = line:match("^%[worker:(%d)%] =\t(.*)$")
-    if worker then table.insert(said[tonumber(worker)], text) end
-  end
-  return said, output, code
+  return clusters.launch(script, { begin = BEGIN, environment = environment, launch = "--kill-after 3" })
 end
 
 describe("workers", function()

@@ -5,16 +5,10 @@ local program = support.program:match("^(.*/)") .. "transport_ranks"
 local strangers = support.program:match("^(.*/)") .. "strangers"
 local plugins = os.getenv("FLOWLUA_LIB"):match("^(.*/)")
 
-local function exists(path)
-  local file = io.open(path)
-  if file then file:close() end
-  return file ~= nil
-end
+local exists = support.exists
 
 -- How often the text holds the pattern.
-local function count(text, pattern)
-  return select(2, text:gsub(pattern, ""))
-end
+local count = support.count
 
 -- What a rank said that its call failed with, and after how many seconds.
 local function check_failure(text, rank, status, seconds, reason)

@@ -4,11 +4,7 @@ local support = require "spec.support.init"
 local program = support.program:match("^(.*/)") .. "worker_ranks"
 local plugins = os.getenv("FLOWLUA_LIB"):match("^(.*/)")
 
-local function exists(path)
-  local file = io.open(path)
-  if file then file:close() end
-  return file ~= nil
-end
+local exists = support.exists
 
 local function start(name, workers, victim, environment)
   return support.start(("%s timeout -k 5 80 %q %s %d %s"):format(environment or "", program, name, workers, victim or ""))

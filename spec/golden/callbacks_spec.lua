@@ -43,12 +43,7 @@ local function run(case)
            weight = model:get_weights()[1]:item(), model = model }
 end
 
-local function content(path)
-  local file = assert(io.open(path, "rb"))
-  local text = file:read("*a")
-  file:close()
-  return text
-end
+local content = support.read
 
 describe("Callbacks as Keras':", function()
   for _, case in ipairs(cases) do

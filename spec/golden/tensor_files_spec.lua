@@ -1,15 +1,11 @@
 -- tensor_files_spec.lua: files that the Python package safetensors wrote (spec/golden/tensor_files.py), and ours with the same bytes.
 
+local support = require "spec.support.init"
 local flow = require "flow"
 
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 
-local function read(path)
-  local file = assert(io.open(path, "rb"))
-  local text = file:read("*a")
-  file:close()
-  return text
-end
+local read = support.read
 
 local DTYPES = { "float16", "float32", "float64", "int8", "uint8", "int32", "int64", "bool" }
 

@@ -6,12 +6,7 @@ local guide = require "spec.support.guide"
 local root = support.root
 local build = support.program:match("^(.*)/bin/[^/]*$")
 
-local function read(path)
-  local file = assert(io.open(path, "rb"))
-  local text = file:read("*a")
-  file:close()
-  return text
-end
+local read = support.read
 
 local function lines_of(command)
   local pipe, lines = assert(io.popen(command)), {}

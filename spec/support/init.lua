@@ -16,6 +16,9 @@ local support = { root = root }
 --- The flowlua program of the build under test.
 support.program = os.getenv("FLOWLUA_PROGRAM") or (os.getenv("FLOWLUA_LIB"):gsub("lib/libflow%.so%.0$", "bin/flowlua"))
 
+--- The same for a shell that runs it on the modules of this tree; after another command it needs `env`.
+support.command = ("FLOWLUA_PATH=%slua %s"):format(root, support.program)
+
 --- The message of the error that f(...) raises, which must carry the line of the spec that called, without that position.
 function support.message_of(f, ...)
   local ok, message = pcall(f, ...)
@@ -62,16 +65,34 @@ end
 --- A file with this content in a fresh temporary folder; its path.
 function support.file(name, content)
   local path = support.folder() .. "/" .. name
-  local file = assert(io.open(path, "wb"))
-  file:write(content)
-  file:close()
+  support.write(path, content)
   return path
 end
 
-local function exists(path)
+--- What a file holds.
+function support.read(path)
+  local file = assert(io.open(path, "rb"))
+  local text = file:read("*a")
+  file:close()
+  return text
+end
+
+--- Makes this the content of a file.
+function support.write(path, text)
+  local file = assert(io.open(path, "wb"))
+  assert(file:write(text))
+  file:close()
+end
+
+function support.exists(path)
   local file = io.open(path)
   if file then file:close() end
   return file ~= nil
+end
+
+--- How often the text holds the pattern.
+function support.count(text, pattern)
+  return select(2, text:gsub(pattern, ""))
 end
 
 --- Why processes cannot add up by "MPI" here, or nil; by "RING" they always can. sanitized: also where the build under test is for a
@@ -79,7 +100,7 @@ end
 function support.missing_engine(engine, sanitized)
   if engine:upper() == "RING" then return nil end
   local plugin = os.getenv("FLOWLUA_LIB"):match("^(.*/)") .. "libflow_mpi.so"
-  if not exists(plugin) then return "this build has no libflow_mpi.so (libopenmpi-dev)" end
+  if not support.exists(plugin) then return "this build has no libflow_mpi.so (libopenmpi-dev)" end
   if os.execute("command -v mpirun >/dev/null") ~= 0 then return "mpirun is not installed (openmpi-bin)" end
   if sanitized and os.getenv("FLOW_SANITIZED") then return "Open MPI has findings of its own under sanitizers" end
 end

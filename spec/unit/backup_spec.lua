@@ -1,5 +1,6 @@
 -- backup_spec.lua: flow.callbacks.BackupAndRestore in one process: a run that an error ends, and one of a new model that goes on.
 
+local support = require "spec.support.init"
 local flow = require "flow"
 local native = require "flow.ffi"
 local ffi = require "ffi"
@@ -27,12 +28,7 @@ local function bomb(at, how)
   end }
 end
 
-local function read(path)
-  local file = assert(io.open(path, "rb"))
-  local text = file:read("*a")
-  file:close()
-  return text
-end
+local read = support.read
 
 describe("BackupAndRestore", function()
   local folder, sink, warnings

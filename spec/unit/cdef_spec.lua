@@ -2,12 +2,7 @@
 local support = require "spec.support.init"
 local native = require "flow.ffi"
 
-local function read(path)
-  local file = assert(io.open(path, "rb"))
-  local text = file:read("*a")
-  file:close()
-  return text
-end
+local read = support.read
 
 describe("lua/flow/cdef", function()
   it("is what scripts/gen_cdef makes of flow.h", function()

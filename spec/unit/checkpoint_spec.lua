@@ -1,5 +1,6 @@
 -- checkpoint_spec.lua: flow.train: what is saved comes back, in another model too; damage is seen; old files go when new ones are safe.
 
+local support = require "spec.support.init"
 local flow = require "flow"
 local state = require "flow.state_codec"
 local directory = require "flow.checkpoint.directory"
@@ -21,18 +22,7 @@ local function numbers(list)
   return all
 end
 
-local function read(path)
-  local file = assert(io.open(path, "rb"))
-  local text = file:read("*a")
-  file:close()
-  return text
-end
-
-local function write(path, text)
-  local file = assert(io.open(path, "wb"))
-  assert(file:write(text))
-  file:close()
-end
+local read, write = support.read, support.write
 
 describe("flow.train", function()
   local folder, sink, warnings

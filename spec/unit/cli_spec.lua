@@ -3,7 +3,7 @@ local support = require "spec.support.init"
 
 local file = io.open(support.program, "rb")
 if file then file:close() end
-local program = ("FLOWLUA_PATH=%slua %s"):format(support.root, support.program)
+local program = support.command
 local run = support.run
 local repl = require "flow.repl"
 local flow = require "flow"

@@ -1,8 +1,9 @@
 -- custom_optimizer_spec.lua: optimizers written in Lua: against the library's, under clipping, decay, schedules, loss scales, replicas and
 -- in files; and what is said about wrong ones.
+local setup = require "spec.support.optimizer_models"
 local support = require "spec.support.init"
 local flow = require "flow"
-local layers, optimizers = flow.layers, flow.optimizers
+local optimizers = flow.optimizers
 local message_of = support.message_of
 
 -- Keras 3's Adam (keras/src/optimizers/adam.py), as a Keras user would port it.
@@ -25,42 +26,11 @@ function LuaAdam:update_step(gradient, variable, learning_rate)
 end
 function LuaAdam:get_config() return { beta_1 = self.beta_1, beta_2 = self.beta_2 } end
 
--- One that only does w -= rate g.
-local Plain = optimizers.Optimizer:extend("Plain")
-function Plain:update_step(gradient, variable, learning_rate) variable:assign_sub(gradient * learning_rate) end
-
-local x = flow.random.normal({ 40, 6 }, { seed = 1 })
-local y = x[{ {}, { 1, 2 } }] * 2 - 1
-
-local function new_model(optimizer)
-  flow.clear_session()
-  flow.set_random_seed(3)
-  local model = flow.Sequential { layers.Input { 6 }, layers.Dense(5, { activation = "tanh" }), layers.Dense(2) }
-  model:compile { optimizer = optimizer, loss = "mse" }
-  return model
-end
+local Plain, x, y, new_model = setup.Plain, setup.x, setup.y, setup.new
+local copies, same, assert_near = setup.values, setup.same, setup.near
 
 -- 20 updates: 5 epochs of 4 batches.
-local function fit(model) return model:fit(x, y, { batch_size = 10, epochs = 5, verbose = 0, shuffle = false }) end
-
-local function assert_near(expected, found, tolerance)
-  assert.equal(#expected, #found)
-  for i, v in ipairs(expected) do
-    local off = (v:value() - found[i]:value()):to("float64"):abs():max():item()
-    assert(off <= tolerance, ("variable %d (%s) is off by %g"):format(i, found[i].name, off))
-  end
-end
-
-local function copies(variables)
-  local list = {}
-  for i, v in ipairs(variables) do list[i] = flow.Variable(v:value(), { name = v.name }) end
-  return list
-end
-
-local function same(expected, found)
-  assert.equal(#expected, #found)
-  for i, v in ipairs(expected) do assert.same(v:totable(), found[i]:totable()) end
-end
+local function fit(model) return setup.fit(model, { epochs = 5 }) end
 
 describe("an optimizer written in Lua", function()
   local schedule = optimizers.schedules.ExponentialDecay(0.05, 7, 0.5)

@@ -1,7 +1,7 @@
 -- interrupt_spec.lua: Ctrl-C during fit, as a signal to a real process: the first stops after the batch, the second ends the program.
 local support = require "spec.support.init"
 
-local program = ("FLOWLUA_PATH=%slua %s"):format(support.root, support.program)
+local program = support.command
 
 -- A script with a model, data and press(): the signal that Ctrl-C sends, to the process itself.
 local PREFIX = [[

@@ -14,12 +14,7 @@ local function folder()
   return name
 end
 
-local function content(path)
-  local file = assert(io.open(path, "rb"))
-  local text = file:read("*a")
-  file:close()
-  return text
-end
+local content = support.read
 
 describe("flow.io", function()
   local base

@@ -1,47 +1,13 @@
 -- moving_average_spec.lua: use_ema, by which optimizers keep moving averages of the weights, and the callback SwapEMAWeights. Averages that
 -- overwrite the weights are compared with Keras' in spec/golden.
+local setup = require "spec.support.optimizer_models"
 local support = require "spec.support.init"
 local flow = require "flow"
-local layers, optimizers = flow.layers, flow.optimizers
+local optimizers = flow.optimizers
 local message_of = support.message_of
 
-local Plain = optimizers.Optimizer:extend("Plain")
-function Plain:update_step(gradient, variable, learning_rate) variable:assign_sub(gradient * learning_rate) end
-
-local x = flow.random.normal({ 40, 6 }, { seed = 1 })
-local y = x[{ {}, { 1, 2 } }] * 2 - 1
-
-local function new_model(optimizer)
-  flow.clear_session()
-  flow.set_random_seed(3)
-  local model = flow.Sequential { layers.Input { 6 }, layers.Dense(5, { activation = "tanh" }), layers.Dense(2) }
-  model:compile { optimizer = optimizer, loss = "mse" }
-  return model
-end
-
-local function fit(model, options)
-  local all = { batch_size = 10, epochs = 3, verbose = 0, shuffle = false }
-  for name, value in pairs(options or {}) do all[name] = value end
-  return model:fit(x, y, all)
-end
-
-local function copies(variables)
-  local list = {}
-  for i, v in ipairs(variables) do list[i] = v:value() end
-  return list
-end
-
-local function same(expected, found)
-  assert.equal(#expected, #found)
-  for i, v in ipairs(expected) do assert.same(v:totable(), found[i]:totable()) end
-end
-
-local function near(expected, found, tolerance)
-  assert.equal(#expected, #found)
-  for i, v in ipairs(expected) do
-    assert((v - found[i]):abs():max():item() <= tolerance, ("variable %d differs"):format(i))
-  end
-end
+local Plain, x, y, new_model, fit = setup.Plain, setup.x, setup.y, setup.new, setup.fit
+local copies, same, near = setup.values, setup.same, setup.near
 
 -- The callback's list gets the weights after each batch.
 local function watcher(list)

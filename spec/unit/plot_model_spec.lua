@@ -20,9 +20,7 @@ local function written(ending, write)
   return text
 end
 
-local function count(text, pattern)
-  return select(2, text:gsub(pattern, ""))
-end
+local count = support.count
 
 -- Boxes as the picture has them: { x, y, width, height }, the background left out.
 local function boxes_of(text)

@@ -1,7 +1,7 @@
 -- progress_spec.lua: what fit draws on a terminal of a given width (a pseudo-terminal by script(1)), and what it prints elsewhere.
 local support = require "spec.support.init"
 
-local program = ("FLOWLUA_PATH=%slua %s"):format(support.root, support.program)
+local program = support.command
 local has_script = os.execute("command -v script >/dev/null 2>&1") == 0
 
 local SCRIPT = [[

@@ -22,12 +22,7 @@ local function printed(f)
   return table.concat(parts)
 end
 
-local function content(path)
-  local file = assert(io.open(path, "rb"))
-  local text = file:read("*a")
-  file:close()
-  return text
-end
+local content = support.read
 
 local function fresh_folder() return support.file("empty", ""):match("^(.*)/") end
 
