@@ -66,7 +66,7 @@ typedef struct flow_accelerator_functions {
 
   /* Steps that several devices make together or not at all. Each has votes[2] in its memory, cleared before the first step; the caller
    * enqueues approve, a sum of votes[0] over `all` of them, and require_approval. Where one has refused data before, or the sum was ended, what
-   * is enqueued behind is refused on each, as by data of its own; the next synchronize fails with FLOW_ABORTED then. */
+   * is enqueued after that is refused on each, as by data of its own; the next synchronize fails with FLOW_ABORTED then. */
   flow_status (*approve)(flow_queue *queue, double *votes);
   flow_status (*require_approval)(flow_queue *queue, double *votes, int all);
 

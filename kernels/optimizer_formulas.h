@@ -25,7 +25,7 @@ typedef struct flow_update_scalars { double rate, decay, momentum, beta_1, beta_
  * training run to be comparable with Keras' step by step. */
 BODY double bias_correction_of(double beta, double t) { return 1 - pow((double)(float)beta, t); }
 
-/* The learning rate of update t, counted from 1, with the corrections of so many moments: of the first one, or of both. */
+/* The learning rate of update t, counted from 1, with the corrections of the first moment, or of both. */
 BODY double corrected_rate(int moments, double rate, double beta_1, double beta_2, double t)
 {
   if (moments > 0) rate /= bias_correction_of(beta_1, t);

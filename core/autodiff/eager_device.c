@@ -90,7 +90,7 @@ static flow_status run_call(const device_run *run, flow_call *call)
   return FLOW_OK;
 }
 
-/* Behind the call: other places wait for it before they go on with their inputs, and effects on copies reach the originals. */
+/* After the call: other places wait for it before they go on with their inputs, and effects on copies reach the originals. */
 static flow_status finish(const device_run *run)
 {
   for (int i = 0; i < run->input_count; i++) {

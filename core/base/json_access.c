@@ -1,4 +1,5 @@
-/* json_access.c: JSON for Lua: core/base/json.h behind checks. The root belongs to the caller, what hangs on it belongs to the root. */
+/* json_access.c: JSON for Lua: core/base/json.h with checks of its arguments. The root belongs to the caller, what hangs on it belongs to
+ * the root. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

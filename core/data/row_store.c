@@ -155,7 +155,7 @@ static void drop_new(kept_rows *kept, int64_t first_new)
   }
 }
 
-/* Numbers of a component's rows; new ones are added, to be sent. 0: there is no room, or it is no such row. */
+/* Numbers of a component's rows; new ones are added, to be sent. 0: there is no room, or an element is not such a row. */
 static int number_rows(kept_rows *kept, const flow_element *elements, int64_t rows, int component, int64_t *numbers)
 {
   for (int64_t i = 0; i < rows; i++) {

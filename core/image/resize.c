@@ -9,7 +9,7 @@
 
 enum {
   MORE_LINES = 8,        /* in the window beside those that one row needs: so seldom are lines moved */
-  /* Lines of the window begin one byte behind a multiple of this: libjpeg-turbo (jdcolext) writes lines at aligned addresses past the
+  /* Lines of the window begin one byte after a multiple of this: libjpeg-turbo (jdcolext) writes lines at aligned addresses past the
    * caches (movntdq), from where they would be fetched back at once. */
   LINE_ALIGNMENT = 64,
 };

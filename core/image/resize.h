@@ -23,7 +23,7 @@ typedef struct flow_resize_taps {
   int    method, from, to;           /* what the taps were computed for */
 } flow_resize_taps;
 
-/* The horizontal sum of a row for vectors of 16 numbers: each takes its inputs from the 32 numbers behind base[vector]. */
+/* The horizontal sum of a row for vectors of 16 numbers: each takes its inputs from the 32 numbers from base[vector] on. */
 enum { FLOW_SHUFFLE_LANES = 16 };
 typedef struct flow_shuffle_step { int32_t index[FLOW_SHUFFLE_LANES]; float weights[FLOW_SHUFFLE_LANES]; } flow_shuffle_step;
 typedef struct flow_shuffles {

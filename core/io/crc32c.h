@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The checksum of `count` bytes behind data whose checksum is `crc` (0: none). */
+/* The checksum of data that consists of a part whose checksum is `crc` (0: none) and these bytes after it. */
 uint32_t flow_crc32c(uint32_t crc, const void *bytes, size_t count);
 /* The same by tables, for machines without an instruction, and as the other's oracle. */
 uint32_t flow_crc32c_by_table(uint32_t crc, const void *bytes, size_t count);

@@ -34,7 +34,7 @@ static flow_status build(flow_context *context, flow_layer *layer, int count, co
   return flow_convolution_build(context, layer, "kernel_initializer", shape, filters);
 }
 
-/* Height and width of the output: in * stride with "same" padding, so much that all kernels fit without. */
+/* Height and width of the output: in * stride with "same" padding, without it the smallest size that all kernels fit into. */
 static flow_status output_size(const flow_layer *layer, const flow_signature *input, const flow_attributes *attributes, int64_t size[2])
 {
   int32_t window[2];

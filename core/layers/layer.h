@@ -77,7 +77,7 @@ int                     flow_layer_class_total(void);
 const flow_layer_class *flow_layer_class_record(int index);
 int                     flow_layer_class_lookup(const char *name);   /* class name or alias; -1 */
 
-/* What flow_layer_new, _release, _build and _call do, behind the checks of their handles. */
+/* What flow_layer_new, _release, _build and _call do, after the checks of their handles. */
 flow_status flow_layer_create(const char *class_name, const char *name, const flow_arguments *given, flow_layer **out);
 void        flow_layer_destroy(flow_layer *layer);
 flow_status flow_layer_make(flow_context *context, flow_layer *layer, int count, const flow_signature *inputs);

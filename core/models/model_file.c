@@ -25,7 +25,7 @@ static int same_class(const flow_model_part *a, const flow_model_part *b)
 
 typedef struct walker { visitor visit; void *state; char path[MOST_PATH]; } walker;
 
-/* Behind the first `length` bytes of the path; its new length, 0 if it does not fit. */
+/* Writes after the first `length` bytes of the path. Returns its new length, 0 if it does not fit. */
 static int __attribute__((format(printf, 3, 4))) extend(walker *w, int length, const char *format, ...)
 {
   va_list arguments;

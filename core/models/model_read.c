@@ -221,7 +221,7 @@ static flow_status make_call(flow_model *model, const flow_model_part *whole, co
   for (tensor = list; tensor; tensor = flow_json_is(first, FLOW_JSON_LIST) ? tensor->next : NULL) {
     const char *class = text_member(tensor, "class_name");
     if (!class || strcmp(class, "__keras_tensor__") != 0 || count == FLOW_MAX_OPERANDS)
-      return flow_fail(FLOW_CORRUPT_DATA, "input %d of a call of \"%s\" is no tensor, or too many", count + 1, part->name);
+      return flow_fail(FLOW_CORRUPT_DATA, "input %d of a call of \"%s\" is not a tensor, or there are too many", count + 1, part->name);
     FLOW_TRY(find_value(whole, all, member(member(tensor, "config"), "keras_history"), 0, &operands[count]));
     if (operands[count++] < 0) return FLOW_OK;
   }

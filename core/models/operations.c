@@ -56,7 +56,7 @@ int flow_operation_axis(flow_operation_call *call, const flow_json *value, int l
 {
   double axis = flow_json_is_number(value) ? value->number : NAN;
   if (axis >= -limit && axis < limit && floor(axis) == axis) return (int)axis + (axis < 0 ? limit : 0);
-  flow_operation_fail(call, FLOW_INVALID_ARGUMENT, "an axis is no whole number from %d to %d", -limit, limit - 1);
+  flow_operation_fail(call, FLOW_INVALID_ARGUMENT, "an axis is not a whole number from %d to %d", -limit, limit - 1);
   return 0;
 }
 
@@ -93,7 +93,7 @@ static int64_t dims_of(const flow_json *value, int *rank, int64_t *dims)
   return flow_json_is(value, FLOW_JSON_LIST) ? -1 : count;
 }
 
-/* Writes the values one after the other from *at on; 0: a list has another length, an entry is no number. */
+/* Writes the values one after the other from *at on; 0: a list has another length, an entry is not a number. */
 static int write_values(const flow_json *value, int depth, int rank, const int64_t *dims, flow_tensor *into, int64_t *at)
 {
   const flow_json *entry;
@@ -380,7 +380,7 @@ static int is_among(const char *name, const char *names)
   return 0;
 }
 
-/* "dtype" is the policy of an operation where it is no option of it. */
+/* "dtype" is the policy of an operation where it is not one of its options. */
 static void check_options(flow_operation_call *call)
 {
   const flow_json *item;

@@ -160,10 +160,10 @@ flow_tensor *flow_operation_reshape(flow_operation_call *call)
   int64_t dims[FLOW_MAX_RANK];
   int rank = 0;
   if (!flow_json_is(shape, FLOW_JSON_LIST) || flow_json_count(shape) > FLOW_MAX_RANK)
-    return flow_operation_fail(call, FLOW_UNSUPPORTED, "newshape is no list of at most %d numbers", FLOW_MAX_RANK);
+    return flow_operation_fail(call, FLOW_UNSUPPORTED, "newshape is not a list of at most %d numbers", FLOW_MAX_RANK);
   FLOW_JSON_EACH(entry, shape) {
     if (!flow_json_is_number(entry) && !flow_json_is(entry, FLOW_JSON_NULL))
-      return flow_operation_fail(call, FLOW_UNSUPPORTED, "newshape holds something that is no number");
+      return flow_operation_fail(call, FLOW_UNSUPPORTED, "newshape holds something that is not a number");
     dims[rank++] = flow_json_is_number(entry) && entry->number >= 0 && entry->number < 0x1p53 ? (int64_t)entry->number : INT64_MIN;
   }
   return reshaped(call, X, rank, dims);
@@ -320,7 +320,7 @@ flow_tensor *flow_operation_pad(flow_operation_call *call)
     const flow_json *after = flow_json_is_number(pair) ? pair : flow_json_item(pair, 1);
     if (!flow_json_is_number(before) || !flow_json_is_number(after) || !(before->number >= 0 && before->number < 0x1p31) ||
         !(after->number >= 0 && after->number < 0x1p31))
-      return flow_operation_fail(call, FLOW_UNSUPPORTED, "pad_width is no list of two numbers from 0 for each axis");
+      return flow_operation_fail(call, FLOW_UNSUPPORTED, "pad_width is not a list of two numbers from 0 for each axis");
     if (before->number + after->number > 0)
       x = pad_axis(call, x, i, (int64_t)before->number, (int64_t)after->number,
                    flow_json_is(mode, FLOW_JSON_TEXT) ? mode->text : "constant");
@@ -375,7 +375,7 @@ static int64_t slice_end(flow_operation_call *call, const flow_json *value, int6
   if (!value || flow_json_is(value, FLOW_JSON_NULL)) return initial;
   double at = flow_json_is_number(value) ? value->number : -0x1p62;
   if (at < 0 && n >= 0) at = at + (double)n < 0 ? 0 : at + (double)n;
-  if (at < 0) flow_operation_fail(call, FLOW_UNSUPPORTED, "a slice counts from the end of the batch, or by something that is no number");
+  if (at < 0) flow_operation_fail(call, FLOW_UNSUPPORTED, "a slice counts from the end of the batch, or by something that is not a number");
   return at < 0 ? 0 : at > 0x1p62 || (n >= 0 && at > (double)n) ? initial : (int64_t)at;
 }
 

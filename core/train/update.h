@@ -26,7 +26,7 @@ struct flow_update {
   flow_variable  **variables;                         /* references */
 };
 
-/* What is in the variable when the commit tail comes to this update, which may be behind others of the same trace. New reference. */
+/* What is in the variable when the commit tail comes to this update, which may come after others of the same trace. New reference. */
 flow_status flow_update_read_late(flow_context *context, flow_variable *variable, flow_tensor **out);
 /* Writes what was made. Eagerly this takes no memory. */
 flow_status flow_update_write(flow_context *context, flow_variable *variable, flow_tensor *made);

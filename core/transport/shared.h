@@ -14,7 +14,7 @@
 
 enum {
   FLOW_SHARED_AHEAD = 2,                 /* steps that a rank shows before it looks at the first of them */
-  FLOW_SHARED_SLOTS = 8,                 /* a power of two, so that the number of the step may wrap; shared.c has why so many */
+  FLOW_SHARED_SLOTS = 8,                 /* a power of two, so that the number of the step may wrap; shared.c gives the reason */
   FLOW_SHARED_BYTES = 65536,             /* of a step; all slots of two ranks stay in a core's cache */
   FLOW_SHARED_SMALL = 40,                /* what goes into the first line of a slot */
 };

@@ -3,7 +3,7 @@
 reading   flowlua and TensorFlow: image_dataset_from_directory with the same options on the same 2,000 JPEG pictures of 320 x 240
           pixels, decoded and resized to 180 x 180 in batches of 32. Seconds on the wall and of the processor: the latter do not
           depend on what else the machine does.
-training  flowlua only: fit of the flowers net from tensors, and from a Dataset of the same batches behind cache().
+training  flowlua only: fit of the flowers net from tensors, and from a Dataset of the same batches after cache().
 
 Each peer answers a line on its input with "window <images> <seconds> <seconds of the processor>".
 """

@@ -144,7 +144,7 @@ static inline void check_positions(flow_dataset *dataset, int most, int more)
     pass_run(second, most + more - at, found);
     flow_iterator_close(second);
     int same = found->count == expected->count && !memcmp(found->numbers, expected->numbers, sizeof(double) * (size_t)found->count);
-    if (!same) fail_msg("restored behind element %d: %d numbers, expected %d", at, found->count, expected->count);
+    if (!same) fail_msg("restored after element %d: %d numbers, expected %d", at, found->count, expected->count);
   }
   free(expected);
   free(found);

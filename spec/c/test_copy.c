@@ -120,7 +120,7 @@ static void contiguous_returns_itself_or_a_packed_copy(void **state)
   (void)state;
   flow_tensor *source = counting(FLOW_INT64, 2, SHAPE(2, 3)), *same, *packed;
   flow_tensor *transposed = view_of(source, 2, SHAPE(3, 2), SHAPE(1, 3), 0);
-  flow_tensor *thin = view_of(source, 2, SHAPE(1, 3), SHAPE(77, 1), 3);           /* the stride of one element is no matter */
+  flow_tensor *thin = view_of(source, 2, SHAPE(1, 3), SHAPE(77, 1), 3);           /* the stride of one element does not matter */
   assert_int_equal(flow_tensor_contiguous(source, &same), FLOW_OK);
   assert_ptr_equal(same, source);
   flow_tensor_release(same);

@@ -41,7 +41,7 @@ static void normalizes_over_all_rows(void **state)
   }
 }
 
-/* With a relu behind, and with a sum before that. */
+/* With a relu after it, and with a sum before that. */
 static void stops_at_a_relu(void **state)
 {
   (void)state;

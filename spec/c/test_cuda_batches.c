@@ -98,7 +98,7 @@ static void a_recording_takes_the_batch_that_is_said(void **state)
   gpu->recording_release(recording);
 }
 
-/* Behind the order's last name lies nothing that is a row: names that no table has are refused. */
+/* After the order's last name there is nothing that names a row: names that no table has are refused. */
 static void a_row_that_is_not_there_is_a_fault(void **state)
 {
   (void)state;

@@ -138,7 +138,7 @@ static void what_was_released_too_early_is_found(void **state)
   cuda_ok(gpu->synchronize(first));                                  /* said once */
   fails(FLOW_INTERNAL, "which was released", enqueue_fill(first, a, 1));
   gpu->release(first, a);
-  fails(FLOW_INTERNAL, "is no memory in use", gpu->synchronize(first));
+  fails(FLOW_INTERNAL, "is not memory in use", gpu->synchronize(first));
 }
 
 static void memory_of_the_host_is_no_operand(void **state)

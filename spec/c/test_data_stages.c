@@ -183,7 +183,7 @@ static void one_shuffle_in_two_places(void **state)
   check_positions(both, 19, 1);
 }
 
-static void repeat_begins_anew(void **state)
+static void repeat_begins_again(void **state)
 {
   (void)state;
   flow_dataset *dataset = repeat(range(2), 3);
@@ -342,7 +342,7 @@ int main(void)
     TEST(shuffle_is_a_permutation_that_depends_on_seed_and_pass),
     TEST(shuffle_positions),
     TEST(one_shuffle_in_two_places),
-    TEST(repeat_begins_anew),
+    TEST(repeat_begins_again),
     TEST(zip_ends_with_the_shortest),
     TEST(concatenate_goes_on),
     TEST(shards_divide),

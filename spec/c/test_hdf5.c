@@ -185,7 +185,7 @@ static void contents_beyond_four_gigabytes_are_found(void **state)
   flow_tensor_writer_release(writer);
   munmap(memory, (size_t)large);
 
-  writer = new_writer();                    /* the same content of a small file, moved behind a hole */
+  writer = new_writer();                    /* the same content of a small file, moved after a hole */
   add(writer, "b", counting(FLOW_FLOAT32, 1, SHAPE(4)));
   save(writer);
   bytes b = load();

@@ -152,7 +152,7 @@ static void fewer_or_more_bytes_than_announced_are_refused(void **state)
   assert_int_not_equal(access(path, F_OK), 0);
 }
 
-/* Puts a little-endian number behind the signature, the which-th of its kind. */
+/* Puts a little-endian number after the signature, the which-th of its kind. */
 static void change(unsigned char *bytes, size_t size, const char *signature, int which, size_t offset, uint64_t value, int count)
 {
   for (size_t i = 0; i + 4 <= size; i++) {

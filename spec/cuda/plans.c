@@ -104,7 +104,7 @@ int main(int count, char **arguments)
       status = describe_product(flow_cuda_cublaslt(), &product);
       if (status == FLOW_OK) printf("described\t%s\n", line);
     } else {
-      status = flow_fail(FLOW_INVALID_ARGUMENT, "this is no formula");
+      status = flow_fail(FLOW_INVALID_ARGUMENT, "this is not a formula");
     }
     if (status == FLOW_OK) continue;
     printf("none\t%s\t%.150s\n", line, flow_last_error());

@@ -33,7 +33,7 @@ describe("flowlua launch --engine mpi --max-restarts", function()
     end
   end)
 
-  it("gives up after so many", function()
+  it("gives up after the last of them", function()
     if MISSING then return pending(MISSING) end
     local text, code = support.run(("%s launch --engine mpi --workers 2 --max-restarts 1 %s"):format(program,
       support.file("task.lua", "if os.getenv 'OMPI_COMM_WORLD_RANK' == '1' then os.exit(5) end os.execute 'sleep 60'")))
@@ -75,7 +75,7 @@ describe("flowlua launch --min-workers", function()
       local text = launch("--workers 2 --kill-after 0.2", SCRIPT, "FLOW_MIN_WORKERS=" .. told)
       assert.truthy(text:find(sentence, 1, true), text)
     end
-    -- An evaluator is no part of the cluster, whose workers are counted.
+    -- An evaluator is not part of the cluster, whose workers are counted.
     local text, code = launch("--workers 2 --evaluator --max-restarts 1 --min-workers 2", SCRIPT)
     assert.equal(0, code, text)
   end)

@@ -59,7 +59,7 @@ describe("the status of a training", function()
     assert.truthy(said.page:find("</html>", 1, true))
   end)
 
-  it("is shown only where it was asked for, and a port that is taken is no harm", function()
+  it("is shown only where it was asked for, and a port that is taken does no harm", function()
     local script = support.file("task.lua", 'local flow = require "flow"\nlocal layers = flow.layers\n' .. MODEL
       .. 'model:fit(flow.ones { 8, 2 }, flow.ones { 8, 1 }, { verbose = 0 })\nprint "trained"')
     local output = support.run(("env FLOW_STATUS_PORT=203.0.113.1:80 %s %s"):format(program, script))

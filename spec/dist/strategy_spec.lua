@@ -320,7 +320,7 @@ describe("workers", function()
       local function first(x) return x + 1 end
       for step = 1, 40 do
         if step == 30 and index == 1 then os.execute("kill -9 $PPID") end
-        local ok, problem = pcall(strategy.run, strategy, step % 2 == 0 and first or function(x)      -- traced anew each time
+        local ok, problem = pcall(strategy.run, strategy, step % 2 == 0 and first or function(x)      -- traced again each time
           return flow.distribute.get_replica_context():all_reduce("SUM", x)
         end, { flow.tensor { 3 } })
         if not ok then

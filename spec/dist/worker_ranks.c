@@ -147,7 +147,7 @@ static int run_other_step(void)
   return 0;
 }
 
-/* All are at step 812; the victim then says when, and is no more. */
+/* All are at step 812; the victim then says when, and ends. */
 static int disappear(int how)
 {
   double times[MOST_WORKERS], mine;

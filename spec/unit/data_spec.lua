@@ -363,10 +363,10 @@ describe("positions", function()
       padded_batch = function() return ragged(9):padded_batch(2) end,
       ["padded_batch of drawn rows"] = function() return ragged(9):shuffle(5, { seed = 2 }):padded_batch(4, { drop_remainder = true }) end,
       filter = function() return rows(20):filter(function(x) return (x % 3):eq(1) end):repeat_(2) end,
-      ["filter behind batch"] = function() return rows(20):batch(3):filter(function(x) return x:sum():gt(25) end):unbatch() end,
+      ["filter after batch"] = function() return rows(20):batch(3):filter(function(x) return x:sum():gt(25) end):unbatch() end,
       ["random map"] = function() return rows(7):map(noise):repeat_(2) end,
       ["random map on threads"] = function() return rows(7):repeat_(2):map(noise, { num_parallel_calls = 3 }):batch(2):prefetch(1) end,
-      ["random map behind filter"] = function() return rows(9):filter(function(x) return x:gt(2) end):map(noise):batch(2):unbatch() end,
+      ["random map after filter"] = function() return rows(9):filter(function(x) return x:gt(2) end):map(noise):batch(2):unbatch() end,
       ["random filter"] = function() return rows(30):filter(function(x) return flow.random.uniform({}):gt(0.5) end) end,
     }
     for name, pipeline in pairs(pipelines) do

@@ -114,7 +114,7 @@ describe("arrays that a model on a GPU learns from", function()
     end)
   end)
 
-  it("may be others in the next fit, and those of before in the one behind", function()
+  it("may be others in the next fit, and the first ones again in the fit after that", function()
     local other, same = x[{ { 11, 50 } }]:contiguous(), flow.add(y, 1)
     check(function(model, list)
       model:fit(x, y, { epochs = 2, batch_size = SIZE, verbose = 0 })

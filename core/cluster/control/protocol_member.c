@@ -38,7 +38,7 @@ flow_status flow_member_connected(flow_protocol *protocol, int connection)
   return status;
 }
 
-/* The connection is no more, or never was. */
+/* The connection has ended, or never was there. */
 flow_status flow_member_closed(flow_protocol *protocol, const char *why)
 {
   char text[FLOW_LIMIT_TEXT];

@@ -1,4 +1,4 @@
-/* concatenate.c: one dataset behind another. */
+/* concatenate.c: one dataset after another. */
 #include "data/dataset.h"
 
 typedef struct chain_cursor { flow_cursor base; int at; } chain_cursor;

@@ -1,4 +1,4 @@
-/* load_image.c: the element function behind image_dataset_from_directory: (path, label ...) becomes (float32 {height, width,
+/* load_image.c: the element function of image_dataset_from_directory: (path, label ...) becomes (float32 {height, width,
  * channels} with values 0 to 255, by `nearest` uint8, label ...). A picture that cannot be decoded fails with its path, or is left out
  * with one warning; what is not a fault of the picture (memory, a file that is gone, a missing plugin) always fails. */
 #include <string.h>

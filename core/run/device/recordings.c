@@ -186,7 +186,7 @@ flow_recorded *flow_recorded_find(flow_instance *instance)
   return oldest;
 }
 
-/* Not so many that a recording becomes large: what is between two of its launches no longer counts then. */
+/* Few enough that a recording stays small: in a large one the time between two launches does not matter. */
 int flow_device_run_steps(const flow_instance *lead, int64_t rows, int64_t most)
 {
   enum { MOST_ENTRIES = 1024 };

@@ -1,4 +1,4 @@
-/* sample.c: sample_image (x, t -> y), its gradient (g, t -> dx), and sample_uniform, the random numbers behind t.
+/* sample.c: sample_image (x, t -> y), its gradient (g, t -> dx), and sample_uniform, the random numbers that t is made of.
  *
  * Output pixel (column, row) reads the input at the place to which t takes it (image_sampling.h).
  *

@@ -5,7 +5,7 @@
 
 #include "cuda/runtime/launch.h"
 
-/* Sums in slices of pixels: so many that a large GPU is busy, by shapes alone. */
+/* Sums in slices of pixels: enough slices to keep a large GPU busy; their number follows from shapes alone. */
 typedef struct flow_channel_sums { int64_t pixels, channels, slices, slice_rows; } flow_channel_sums;
 
 flow_channel_sums flow_cuda_channel_sums(int64_t pixels, int64_t channels);

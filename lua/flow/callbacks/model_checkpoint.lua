@@ -1,4 +1,4 @@
--- callbacks/model_checkpoint.lua: saves the model, or its weights, every epoch or every so many batches, or when it is the best so far.
+-- callbacks/model_checkpoint.lua: saves the model, or its weights, every epoch or every N batches, or when it is the best so far.
 
 local errors = require "flow.errors"
 local log = require "flow.log"

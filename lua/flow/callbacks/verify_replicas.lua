@@ -1,4 +1,4 @@
--- callbacks/verify_replicas.lua: flow.distribute.verify { every = 100 }: every so many steps the replicas compare hashes of all variables
+-- callbacks/verify_replicas.lua: flow.distribute.verify { every = 100 }: every N steps the replicas compare hashes of all variables
 -- of model and optimizer, and training ends with the name of the one that has others (distribute/verify.lua).
 
 local errors = require "flow.errors"

@@ -14,7 +14,7 @@ local USAGE = [=[
 Usage: flowlua [options] [script.lua [arguments]]
        flowlua COMMAND [arguments]
 
-  flowlua                   the interactive prompt; a script on standard input if that is no terminal
+  flowlua                   the interactive prompt; a script on standard input if that is not a terminal
   flowlua train.lua a b     runs a script with arg[1] = "a", arg[2] = "b"
   flowlua doctor            what this installation can do: version, CPU, devices, plugins
   flowlua summary m.keras   the layers of a saved model

@@ -27,7 +27,7 @@ local DEFAULTS = { workers = "", batch = 32, step_time = 0, latency = 0, bandwid
 
 local function quote(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
 
--- What scaling_worker.lua prints, run by so many workers.
+-- What scaling_worker.lua prints, run by this number of workers.
 local function measure(host, options, path, workers)
   local threads = options.threads > 0 and options.threads or math.max(1, math.floor(flow.config.get_threads() / 2))
   local command = ("FLOW_SHARED_MEMORY=0 FLOW_STATUS_PORT= %s launch --workers %d --threads %d -m flow.cli.scaling_worker -- --model %s "

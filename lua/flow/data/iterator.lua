@@ -127,7 +127,7 @@ function Iterator:save()
   return native.text(C.flow_iterator_save, handle_of(self))
 end
 
--- The same, as if so many elements fewer had been delivered.
+-- The same, as if that many elements fewer had been delivered.
 function Iterator:_save_before(back)
   local text = self:save()
   local head, delivered, rest = text:match("^(%S+ %x+ )(%d+)(.*)$")      -- format, pipeline, position, draws (core/data/iterator.c)

@@ -160,7 +160,7 @@ function MultiWorker:_set_apart(apart)
   rawset(self._placement, "apart", apart)
   for _, entry in ipairs(self._functions) do entry.traced:close() end
   rawset(self, "_functions", {})
-  rawset(self._placement, "shared", setmetatable({}, { __mode = "k" }))      -- all workers share what functions use anew
+  rawset(self._placement, "shared", setmetatable({}, { __mode = "k" }))      -- all workers share what functions use for the first time
 end
 
 -- After a worker was lost: waits until all are there again. step: of what this worker has, -1: nothing.

@@ -92,7 +92,7 @@ function status.say_point(logs)
   status.say { logs = logs }
 end
 
--- What a loop says that is not fit's (flow.distribute.report): numbers by their names, of which step, epoch and epochs are no losses.
+-- What a loop says that is not fit's (flow.distribute.report): numbers by their names, of which step, epoch and epochs are not losses.
 function status.report(values)
   if type(values) ~= "table" or getmetatable(values) then
     raise("distribute.report takes a table such as { step = 300, loss = 0.2 }, got %s", errors.describe(values))

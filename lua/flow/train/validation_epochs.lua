@@ -1,4 +1,4 @@
--- validation_epochs.lua: fit's option validation_freq: every so many epochs, or a list of epochs counted from 1.
+-- validation_epochs.lua: fit's option validation_freq: every N epochs, or a list of epochs counted from 1.
 
 local errors = require "flow.errors"
 

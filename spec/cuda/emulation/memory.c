@@ -428,7 +428,7 @@ static cudaError_t release(void *address, cudaStream_t stream)
   if (stream->capture) return emulated_invalidate(stream->capture, cudaErrorInvalidValue);      /* it is not an allocation of the graph's */
   emulated_block *block = emulated_memory_find(address, &device);
   if (!block || block->start != address || block->lane >= 0 || !block->pool)
-    return emulated_refuse("%p is released, which is no memory in use of a device", address);
+    return emulated_refuse("%p is released, which is not memory in use of a device", address);
   emulated_access access = access_of(stream, block->start, block->bytes, 1, EMULATED_RELEASE);
   access.position--;                       /* it is over when the work before it is */
   cudaError_t error = emulated_access_add(&block->accesses, emulated_clock(stream), &access);

@@ -200,7 +200,7 @@ BODY void convert_strided(int64_t i, const strided_arguments *p)
 /* ---- chains ------------------------------------------------------------------------------------------------------------------- */
 
 enum { FUSED_INPUTS = 12, FUSED_STEPS = 12, FUSED_REGISTERS = BLOCK_SHARED / 4 / BLOCK_THREADS, FUSED_ELEMENTS = 4 * BLOCK_THREADS };
-/* Where a step finds an operand and leaves its result. From FUSED_REGISTER on: register number so much; below: input number so much. */
+/* Where a step finds an operand and leaves its result. Numbers from FUSED_REGISTER on are registers, those below are inputs. */
 enum { FUSED_REGISTER = 16, FUSED_LAST = 254, FUSED_NOWHERE = 255 };
 
 /* op: elementwise_op, or ELEMENTWISE_COUNT: a cast. The result, rounded to dtype, is also FUSED_LAST of the next step. */

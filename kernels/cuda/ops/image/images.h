@@ -8,7 +8,7 @@
 #include "image_sampling.h"
 #include "resize_weights.h"
 
-/* from, to: x, y or g, dx. readers: [2][rows.in] and [2][columns.in], the first output that reads an input pixel and the first behind the
+/* from, to: x, y or g, dx. readers: [2][rows.in] and [2][columns.in], the first output that reads an input pixel and the first after the
  * last one. */
 typedef struct resize_arguments {
   const void     *from;
