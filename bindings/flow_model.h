@@ -41,7 +41,7 @@ FLOW_API const char *flow_model_input_name(const flow_model *model, int index);
 FLOW_API int         flow_model_input_dtype(const flow_model *model, int index);
 /* Its number of dimensions, the batch included. */
 FLOW_API int         flow_model_input_rank(const flow_model *model, int index);
-/* The size of an axis, from 0; -1 for axis 0: any number of rows. */
+/* The size of an axis, from 0; -1: any size will do, as for axis 0, the rows. */
 FLOW_API double      flow_model_input_dim(const flow_model *model, int index, int axis);
 /* Runs the model on any number of rows, 32 at a time; inputs are cast to its dtypes. outputs: flow_model_output_count new references. */
 FLOW_API flow_status flow_model_predict(flow_context *context, flow_model *model, flow_tensor *const *inputs, int count, flow_tensor **outputs);

@@ -2,8 +2,8 @@
  * walk over layers (lua/flow/model/init.lua), which can hold layers written in Lua; here only the library's own layers are known.
  * Uses everything below but data.
  *
- * model.h: reading order: model_read.c (config.json to calls), model_file.c (variables and files), model_run.c (steps), session.h (callers in
- * several threads), shared_models.c (one model for all who open the same file). */
+ * model.h: reading order: model_read.c (config.json to calls), model_build.c (layers get their variables), model_file.c (variables and
+ * files), model_run.c (steps), session.h (callers in several threads), shared_models.c (one model for all who open the same file). */
 #ifndef FLOW_MODELS_MODEL_H
 #define FLOW_MODELS_MODEL_H
 
@@ -39,10 +39,12 @@ typedef struct flow_model_call {
   const flow_json *config, *entry;       /* of an operation: its config and its call, borrowed from the description */
   int        *operands;                  /* owned */
   int         operand_count, result;     /* the first result; others of an operation stand after it */
+  int         result_count;
   int         training;                  /* 0, 1: whatever the step is; -1: as the step */
 } flow_model_call;
 
-typedef struct flow_model_input { const char *name; int dtype, rank; int64_t shape[FLOW_MAX_RANK]; } flow_model_input;   /* shape[0]: -1 */
+/* shape[0]: -1; other sizes are -1 where any will do. */
+typedef struct flow_model_input { const char *name; int dtype, rank; int64_t shape[FLOW_MAX_RANK]; } flow_model_input;
 
 /* Which file of a file system, and which content of it. */
 typedef struct flow_file_version { uint64_t device, number; int64_t bytes, seconds, nanoseconds; } flow_file_version;
@@ -84,7 +86,9 @@ flow_status flow_model_read_compiled(flow_model *model);
 /* model_run.c: runs the calls on values (concrete or symbolic) in an open trace or eagerly; builds layers on the way. outputs: new
  * references, as many as the model has. */
 flow_status flow_model_call_all(flow_context *context, flow_model *model, flow_tensor *const *inputs, int training, flow_tensor **outputs);
-/* Makes every variable by a trace that is thrown away. */
+/* One of them: values has the results of those before it, and gets its own. */
+flow_status flow_model_call_one(flow_context *context, const flow_model_call *call, flow_tensor **values, int training);
+/* model_build.c: makes every variable, by traces that are thrown away. */
 flow_status flow_model_build(flow_context *context, flow_model *model);
 
 /* shared_models.c: out of the list, when the last reference was given back. */

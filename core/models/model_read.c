@@ -77,9 +77,9 @@ static flow_status add_input(flow_model *model, const flow_model_part *part)
     return flow_fail(FLOW_CORRUPT_DATA, "the input \"%s\" has no batch_shape of 1 to %d dimensions", part->name, FLOW_MAX_RANK);
   if (input.dtype < 0) return flow_fail(FLOW_UNSUPPORTED, "the input \"%s\" is of dtype \"%s\", which is not known", part->name, name);
   FLOW_JSON_EACH(dim, shape) {
-    double size = flow_json_is_number(dim) ? dim->number : -1;
-    if (input.rank > 0 && !(size >= 1 && size <= 0x1p31))
-      return flow_fail(FLOW_UNSUPPORTED, "dimension %d of the input \"%s\" is not known; only the batch may be", input.rank, part->name);
+    double size = flow_json_is_number(dim) ? dim->number : flow_json_is(dim, FLOW_JSON_NULL) ? -1 : 0;
+    if (input.rank > 0 && size != -1 && !(size >= 1 && size <= 0x1p31))
+      return flow_fail(FLOW_CORRUPT_DATA, "dimension %d of the input \"%s\" is neither a size nor null", input.rank, part->name);
     input.shape[input.rank] = input.rank == 0 ? -1 : (int64_t)size;
     input.rank++;
   }
@@ -106,7 +106,7 @@ static flow_status add_call(flow_model *model, const flow_model_part *part, cons
   *result = model->value_count;
   model->value_count += given;
   flow_model_call call = { .layer = part->layer, .operation = part->operation, .config = member(part->entry, "config"), .entry = entry,
-                           .operands = block, .operand_count = count, .result = *result, .training = -1 };
+                           .operands = block, .operand_count = count, .result = *result, .result_count = given, .training = -1 };
   model->calls[model->call_count++] = call;
   return FLOW_OK;
 }

@@ -1,5 +1,5 @@
-/* model_run.c: the calls of a model, eagerly or traced, and its two steps: prediction and training. A step is traced for the dtypes that
- * it is given; its plan runs any number of rows up to its capacity. */
+/* model_run.c: the calls of a model, eagerly or traced, and its two steps: prediction and training. A step is traced for the dtypes and
+ * sizes that it is given; its plan runs any number of rows up to its capacity. */
 #include <string.h>
 
 #include "graph/context.h"
@@ -22,7 +22,7 @@ static flow_status cast_input(flow_context *context, const flow_model_input *inp
   return flow_apply(context, FLOW_OP_cast, &given, 1, &attributes, out);
 }
 
-static flow_status run_call(flow_context *context, const flow_model_call *call, flow_tensor **values, int training)
+flow_status flow_model_call_one(flow_context *context, const flow_model_call *call, flow_tensor **values, int training)
 {
   flow_tensor *operands[FLOW_MAX_OPERANDS];
   flow_signature signatures[FLOW_MAX_OPERANDS];
@@ -45,32 +45,14 @@ flow_status flow_model_call_all(flow_context *context, flow_model *model, flow_t
   flow_tensor **values = block;
   flow_status status = FLOW_OK;
   for (int i = 0; i < model->input_count && status == FLOW_OK; i++) status = cast_input(context, &model->inputs[i], inputs[i], &values[i]);
-  for (int i = 0; i < model->call_count && status == FLOW_OK; i++) status = run_call(context, &model->calls[i], values, training);
+  for (int i = 0; i < model->call_count && status == FLOW_OK; i++)
+    status = flow_model_call_one(context, &model->calls[i], values, training);
   for (int i = 0; i < model->output_count && status == FLOW_OK; i++) {
     if (values[model->outputs[i]]) outputs[i] = flow_tensor_retain(values[model->outputs[i]]);
     else status = flow_fail(FLOW_INVALID_ARGUMENT, "output %d of the model is a part of a tensor that is not there", i + 1);
   }
   for (int i = 0; i < model->value_count; i++) flow_tensor_release(values[i]);
   flow_free(block);
-  return status;
-}
-
-flow_status flow_model_build(flow_context *context, flow_model *model)
-{
-  flow_tensor *inputs[FLOW_MAX_OPERANDS] = { NULL }, *outputs[FLOW_MAX_OPERANDS] = { NULL };
-  FLOW_TRY(flow_trace_begin(context));
-  int blank = context->blank;
-  context->blank = 1;                  /* the variables are read from a file next */
-  flow_status status = FLOW_OK;
-  for (int i = 0; i < model->input_count && status == FLOW_OK; i++) {
-    const flow_model_input *input = &model->inputs[i];
-    status = flow_trace_input(context, input->dtype, input->rank, input->shape, &inputs[i]);
-  }
-  if (status == FLOW_OK) status = flow_model_call_all(context, model, inputs, 0, outputs);
-  flow_tensors_release(inputs, model->input_count);
-  flow_tensors_release(outputs, model->output_count);
-  context->blank = blank;
-  flow_trace_abort(context);
   return status;
 }
 
@@ -167,7 +149,7 @@ static flow_status check_inputs(const char *function, const flow_model *model, f
     FLOW_TRY(flow_check_tensor(function, inputs[i]));
     const flow_model_input *input = &model->inputs[i];
     int fits = inputs[i]->rank == input->rank && inputs[i]->shape[0] >= 1 && inputs[i]->shape[0] == inputs[0]->shape[0];
-    for (int axis = 1; axis < input->rank && fits; axis++) fits = inputs[i]->shape[axis] == input->shape[axis];
+    for (int axis = 1; axis < input->rank && fits; axis++) fits = input->shape[axis] < 0 || inputs[i]->shape[axis] == input->shape[axis];
     if (!fits || flow_tensor_is_symbolic(inputs[i]))
       return flow_fail(FLOW_INVALID_ARGUMENT, "%s: input \"%s\" has shape %s, expected %s and as many rows in every input", function,
                        input->name, flow_shape_text(inputs[i]->rank, inputs[i]->shape), flow_shape_text(input->rank, input->shape));

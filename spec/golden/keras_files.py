@@ -6,6 +6,7 @@
     /tmp/keras/bin/python spec/golden/keras_files.py random 500     the same for models of spec/support/random_files.lua, any number of
                                                                them; what Keras writes for a model must be what flowlua wrote.
                                                                With KERAS_BACKEND=jax: TensorFlow refuses some names and options
+    /tmp/keras/bin/python spec/golden/keras_files.py random 500 unknown     the same for models with unknown sizes, at two sizes
 
 The four files that `make` finds there (flowers_small, mnist_small_compiled, func, dense_adam_trained_jax) were written by Keras 3.13.
 """
@@ -242,14 +243,14 @@ def differences(ours, theirs, path=""):
     return [] if same(ours, theirs) else [f"{path}: {ours} here, {theirs} in Keras"]
 
 
-def check_random(count):
-    """Random models of flowlua: Keras opens them, predicts the same, and writes the same config.json."""
+def check_random(count, *options):
+    """Random models of flowlua: Keras opens them, predicts the same, and writes the same config.json, with the same shapes."""
     root = os.path.dirname(os.path.dirname(HERE))
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         program = os.environ.get("FLOWLUA_PROGRAM", os.path.join(root, "build/bin/flowlua"))
-        subprocess.run([program, os.path.join(HERE, "random_files.lua"), folder, str(count)], check=True, cwd=root)
-        for seed in range(1, count + 1):
+        subprocess.run([program, os.path.join(HERE, "random_files.lua"), folder, count, *options], check=True, cwd=root)
+        for seed in range(1, int(count) + 1):
             name = os.path.join(folder, str(seed))
             with open(name + ".txt") as file:
                 what = f"seed {seed} ({file.read()})"
@@ -257,8 +258,7 @@ def check_random(count):
                 keras.utils.clear_session()
                 model = keras.models.load_model(name + ".keras")
                 read = lambda kind: [np.load(f) for f in sorted(glob.glob(f"{name}_{kind}[0-9].npy"))]
-                xs, ys = read("x"), read("y")
-                worst = difference(model, xs, ys)
+                worst = max(difference(model, read(f"{size}_x"), read(f"{size}_y")) for size in range(1, 3 if options else 2))
                 problems = [] if worst <= 1e-5 else [f"largest difference {worst:.2g}"]
                 model.save(name + "_keras.keras")
                 problems += differences(config_of(name + ".keras"), config_of(name + "_keras.keras"))
@@ -267,7 +267,7 @@ def check_random(count):
             failed += bool(problems)
             for problem in problems[:3]:
                 print(f"FAIL {what}: {problem}", flush=True)
-    print(f"{count - failed} of {count} random models agree with Keras {keras.__version__}")
+    print(f"{int(count) - failed} of {count} random models agree with Keras {keras.__version__}")
     sys.exit(failed > 0)
 
 
@@ -277,4 +277,4 @@ def config_of(path):
 
 
 if __name__ == "__main__":
-    {"make": make, "check": check, "random": lambda: check_random(int(sys.argv[2]))}[sys.argv[1]]()
+    {"make": make, "check": check, "random": lambda: check_random(*sys.argv[2:])}[sys.argv[1]]()

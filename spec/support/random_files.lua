@@ -208,6 +208,13 @@ local function model_of(class, options, shape, draw)
   return flow.Model { inputs = a, outputs = layer(a, { training = draw.chance(0.2) and false or nil }), name = some_name(draw) }
 end
 
+--- The shape with -1 for some of its sizes.
+local function open_sizes(shape, draw)
+  local open = {}
+  for axis, n in ipairs(shape) do open[axis] = draw.chance(axis == #shape and #shape > 1 and 0.1 or 0.7) and -1 or n end
+  return open
+end
+
 --- Values that are not initial ones.
 function random_files.scramble(model, seed)
   for i, v in ipairs(model.variables) do
@@ -218,10 +225,13 @@ function random_files.scramble(model, seed)
   end
 end
 
-local function inputs_of(model, draw)
-  local list, rows = {}, draw.integer(1, 4)
+--- known: the shape that options were drawn for; sizes that the model leaves open are multiples of it, the same for all inputs.
+local function inputs_of(model, draw, known)
+  local list, rows, sizes = {}, draw.integer(1, 4), {}
+  for axis, n in ipairs(known) do sizes[axis + 1] = model.inputs[1].shape[axis + 1] < 0 and n * draw.integer(1, 3) end
   for i, input in ipairs(model.inputs) do
     local shape = { rows, unpack(input.shape, 2) }
+    for axis = 2, #shape do shape[axis] = sizes[axis] or shape[axis] end
     local seed = draw.integer(1, 1e6)
     if input.dtype == "int32" then list[i] = flow.random.randint(shape, 0, 7, { seed = seed })
     else list[i] = flow.random.uniform(shape, { minval = 0, maxval = 1, seed = seed }) end
@@ -230,19 +240,20 @@ local function inputs_of(model, draw)
 end
 
 --- Which options do not fit together is the record's to say: what it refuses is drawn again. Returns the model, its inputs and a text.
---- options: { policies = true } for other dtypes than float32.
+--- options: { policies = true } for other dtypes than float32; { unknown = true } for sizes of the inputs that are not known: then inputs
+--- is a function that gives other sizes at each call.
 function random_files.model(seed, options)
-  local draw = drawing(seed)
+  local draw, unknown = drawing(seed), options and options.unknown
   local index = 1 + seed % (C.flow_layer_class_count() - 1)      -- 0 is InputLayer
   local class = native.string(C.flow_layer_class_name(index))
   local problem
   for _ = 1, 60 do
     local shape = shape_for(class, draw)
     local given = options_of(index, draw, shape, options and options.policies)
-    local ok, model = pcall(model_of, class, given, shape, draw)
+    local ok, model = pcall(model_of, class, given, unknown and open_sizes(shape, draw) or shape, draw)
     if ok then
       random_files.scramble(model, seed)
-      return model, inputs_of(model, draw), class
+      return model, unknown and function() return inputs_of(model, draw, shape) end or inputs_of(model, draw, shape), class
     end
     problem = model
   end

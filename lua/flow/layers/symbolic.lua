@@ -14,7 +14,8 @@ local Symbolic = object.class("Symbolic")
 
 ---- shapes -------------------------------------------------------------------------------------------------------------------
 
--- The dimensions of a tensor as a list; -1 where they depend on the batch.
+-- The dimensions of a tensor as a list; -1 where they depend on the batch. In the shape of a symbolic tensor -1 stands for any size that is
+-- not known before the model is called.
 function symbolic.dims(t)
   local pointer = native.pointer(t)
   local shape = {}
@@ -54,13 +55,13 @@ Symbolic.metatable.__tostring = function(self)
   return ("Symbolic %s, dtype=%s, name=%s"):format(symbolic.shape_text(self.shape), self.dtype, self.name)
 end
 
--- The start of a functional model: a node without inputs. shape without the batch dimension.
+-- The start of a functional model: a node without inputs. shape without the batch dimension; -1: a size that is not known.
 function symbolic.input(layer, shape, dtype)
   local full = { -1 }
   for i = 1, #shape do
     local n = shape[i]
-    if type(n) ~= "number" or n < 1 or n ~= math.floor(n) then
-      raise("Input: dimension %d is %s, expected a whole number from 1; only the batch dimension may be unknown", i, errors.describe(n))
+    if type(n) ~= "number" or (n < 1 and n ~= -1) or n ~= math.floor(n) then
+      raise("Input: dimension %d is %s, expected a whole number from 1, or -1 for a size that is not known", i, errors.describe(n))
     end
     full[i + 1] = n
   end
@@ -91,6 +92,77 @@ local function describe_output(t)
   return { shape = symbolic.dims(t), dtype = native.dtype_names[C.flow_tensor_dtype(t.p)] }
 end
 
+-- The outputs of the layer for inputs with `stand_in` in place of the sizes that are not known: { shape =, dtype = } for each; single: the
+-- layer gives one tensor, not a list.
+local function trace_call(layer, list, single, training, stand_in)
+  return in_scratch_trace(function()
+    local traced = {}
+    for i = 1, #list do
+      local shape = { unpack(list[i].shape) }
+      for axis = 2, #shape do shape[axis] = shape[axis] < 0 and stand_in or shape[axis] end
+      traced[i] = trace_input(shape, list[i].dtype)
+    end
+    local result = layer:_run(single and traced[1] or traced, traced, training)
+    if native.is_tensor(result) then return { describe_output(result), single = true } end
+    if type(result) ~= "table" or #result == 0 then
+      raise("%s: call() returned %s, expected a tensor or a list of tensors", object.title(layer), errors.describe(result))
+    end
+    local several = {}
+    for i = 1, #result do
+      several[i] = describe_output(result[i]) or raise("%s: result %d of call() is %s", object.title(layer), i, errors.describe(result[i]))
+    end
+    return several
+  end)
+end
+
+-- Pairs of sizes that stand in for those that are not known: what comes out with another size for the second of a pair is not known either.
+-- So no shape rule, and no layer, has to know about unknown sizes. They are larger than what a layer could need at least, and multiples of
+-- many numbers, for layers that divide a size; the second pair is for what divides by others. Nothing is computed, and no memory is taken
+-- for the tensors; but a layer written in Lua may loop over a size, so it sees the first pair only.
+local STAND_INS = { { 6720, 13440 }, { 115315200, 230630400 } }
+
+local function has_unknown(list)
+  for _, t in ipairs(list) do
+    for axis = 2, #t.shape do
+      if t.shape[axis] < 0 then return true end
+    end
+  end
+  return false
+end
+
+-- outputs, with -1 where others, those for the other size, differ.
+local function join_outputs(layer, outputs, others)
+  for i = 1, math.max(#outputs, #others) do
+    local shape, other = outputs[i] and outputs[i].shape or {}, others[i] and others[i].shape or {}
+    if #outputs ~= #others or #shape ~= #other then
+      raise("%s: the number of tensors that call() gives, or their rank, depends on a size that is not known", object.title(layer))
+    end
+    for axis = 1, #shape do shape[axis] = shape[axis] == other[axis] and shape[axis] or -1 end
+  end
+  return outputs
+end
+
+local function trace_pair(layer, list, single, training, pair)
+  local outputs = trace_call(layer, list, single, training, pair[1])
+  local drawn = native.text(C.flow_context_save, context)
+  local others = trace_call(layer, list, single, training, pair[2])
+  check(C.flow_context_restore(context, drawn))      -- one call draws as often as with sizes that are known
+  return join_outputs(layer, outputs, others)
+end
+
+-- The same with -1 for the sizes that are not known.
+local function infer_outputs(layer, list, single, training)
+  if not has_unknown(list) then return trace_call(layer, list, single, training) end
+  local in_c, first_problem = layer._handle or rawget(layer, "_operation")
+  for i = 1, in_c and #STAND_INS or 1 do
+    local ok, found = pcall(trace_pair, layer, list, single, training, STAND_INS[i])
+    if ok then return found end
+    first_problem = first_problem or found
+  end
+  if type(first_problem) ~= "string" then error(first_problem, 0) end
+  error(("%s (sizes that are not known stand as %d and %d here)"):format(first_problem, unpack(STAND_INS[1])), 0)
+end
+
 -- Adds a call of `layer` on symbolic tensors: a node; returns its output, or a list of outputs.
 function symbolic.call(layer, inputs, options)
   local single = symbolic.is(inputs)
@@ -103,20 +175,7 @@ function symbolic.call(layer, inputs, options)
     shapes[i] = list[i].shape
   end
   layer:_ensure_built(shapes, single)
-  local found = in_scratch_trace(function()
-    local traced = {}
-    for i = 1, #list do traced[i] = trace_input(list[i].shape, list[i].dtype) end
-    local result = layer:_run(single and traced[1] or traced, traced, options.training or false)
-    if native.is_tensor(result) then return { describe_output(result), single = true } end
-    if type(result) ~= "table" or #result == 0 then
-      raise("%s: call() returned %s, expected a tensor or a list of tensors", object.title(layer), errors.describe(result))
-    end
-    local several = {}
-    for i = 1, #result do
-      several[i] = describe_output(result[i]) or raise("%s: result %d of call() is %s", object.title(layer), i, errors.describe(result[i]))
-    end
-    return several
-  end)
+  local found = infer_outputs(layer, list, single, options.training or false)
   local node = { layer = layer, inputs = {}, outputs = {}, single = single, options = options, position = #layer._nodes + 1 }
   for i = 1, #list do node.inputs[i] = list[i] end
   for i, output in ipairs(found) do node.outputs[i] = new(output.shape, output.dtype, layer, node, i) end

@@ -85,7 +85,7 @@ local function fit_input(self, x, wanted)
   if #found == n - 1 and wanted.shape[n] == 1 then x, found[n] = x:expand_dims(-1), 1
   elseif #found == n + 1 and found[n + 1] == 1 then x, found[n + 1] = x:squeeze(-1), nil end
   local fits = #found == n
-  for i = 2, n do fits = fits and found[i] == wanted.shape[i] end
+  for i = 2, n do fits = fits and (wanted.shape[i] < 0 or found[i] == wanted.shape[i]) end
   if not fits then
     raise("%s: input \"%s\" has shape %s, expected %s", object.title(self), wanted.name, symbolic.shape_text(found),
       symbolic.shape_text(wanted.shape))

@@ -184,9 +184,7 @@ local function input_of(entry, what)
   if type(whole) ~= "table" then raise("%s: InputLayer: it has no batch_shape", what) end
   local shape = {}
   for i = 2, #whole do
-    if type(whole[i]) ~= "number" then raise("%s: InputLayer %s: dimension %d is unknown, which is not supported", what,
-      tostring(content.name), i) end
-    shape[i - 1] = whole[i]
+    shape[i - 1] = given(whole[i]) and whole[i] or -1
   end
   return layers.Input(shape, { name = given(content.name) and content.name or nil, dtype = dtype_of(content) })
 end
@@ -231,7 +229,7 @@ local function read_sequential(entry, reader)
     content.batch_input_shape
   if shape and not model._built and #list > 0 then
     local plain = { -1 }
-    for i = 2, #shape do plain[i] = shape[i] end
+    for i = 2, #shape do plain[i] = given(shape[i]) and shape[i] or -1 end
     model:build(plain)
   end
   return model

@@ -1,0 +1,134 @@
+/* model_build.c: makes the variables of a model's layers before any data is there. Where a size of an input is not known, each call is
+ * traced twice, with two sizes in its place: what comes out with another size for the second is not known either, as in
+ * lua/flow/layers/symbolic.lua, which says more. */
+#include <string.h>
+
+#include "graph/context.h"
+#include "models/model.h"
+
+/* The second pair is for layers that divide a size by a number that does not divide the first ones. */
+static const int64_t STAND_INS[][2] = { { 6720, 13440 }, { 115315200, 230630400 } };
+
+static int has_unknown(const flow_signature *signature)
+{
+  for (int axis = 1; axis < signature->rank; axis++)
+    if (signature->dims[axis] < 0) return 1;
+  return 0;
+}
+
+/* One call in an open trace, on inputs of these signatures with `stand_in` for what is not known. results: signatures of what it gives;
+ * dtype -1: a part that the shape does not give. */
+static flow_status trace_call(flow_context *context, const flow_model_call *call, const flow_signature *signatures, flow_tensor **values,
+                              int64_t stand_in, flow_signature *results)
+{
+  for (int i = 0; i < call->operand_count; i++) {
+    flow_signature input = signatures[call->operands[i]];
+    if (values[call->operands[i]]) continue;
+    if (input.dtype < 0) return flow_fail(FLOW_INVALID_ARGUMENT, "a part of a tensor that was taken apart is not there");
+    for (int axis = 1; axis < input.rank; axis++)
+      if (input.dims[axis] < 0) input.dims[axis] = stand_in;
+    FLOW_TRY(flow_trace_input(context, input.dtype, input.rank, input.dims, &values[call->operands[i]]));
+  }
+  FLOW_TRY(flow_model_call_one(context, call, values, 0));
+  for (int i = 0; i < call->result_count; i++) {
+    const flow_tensor *result = values[call->result + i];
+    results[i] = result ? flow_signature_of(result) : (flow_signature){ .dtype = -1 };
+  }
+  return FLOW_OK;
+}
+
+/* The same in a trace of its own, which is thrown away. values: all NULL, before and after. */
+static flow_status try_call(flow_context *context, const flow_model_call *call, const flow_signature *signatures, flow_tensor **values,
+                            int64_t stand_in, flow_signature *results)
+{
+  FLOW_TRY(flow_trace_begin(context));
+  flow_status status = trace_call(context, call, signatures, values, stand_in, results);
+  flow_trace_abort(context);
+  for (int i = 0; i < call->operand_count + call->result_count; i++) {
+    flow_tensor **value = &values[i < call->operand_count ? call->operands[i] : call->result + i - call->operand_count];
+    flow_tensor_release(*value);
+    *value = NULL;
+  }
+  return status;
+}
+
+static flow_status try_pair(flow_context *context, const flow_model_call *call, const flow_signature *signatures, flow_tensor **values,
+                            const int64_t pair[2], flow_signature *results)
+{
+  flow_signature others[FLOW_MAX_OPERANDS];
+  FLOW_TRY(try_call(context, call, signatures, values, pair[0], results));
+  FLOW_TRY(try_call(context, call, signatures, values, pair[1], others));
+  for (int i = 0; i < call->result_count; i++) {
+    if (results[i].dtype != others[i].dtype || results[i].rank != others[i].rank)
+      return flow_fail(FLOW_INVALID_ARGUMENT, "what a call gives depends on a size that is not known");
+    for (int axis = 0; axis < results[i].rank; axis++)
+      if (results[i].dims[axis] != others[i].dims[axis]) results[i].dims[axis] = -1;
+  }
+  return FLOW_OK;
+}
+
+/* Makes the layer of a call, and finds what it gives. */
+static flow_status build_call(flow_context *context, const flow_model_call *call, flow_signature *signatures, flow_tensor **values)
+{
+  flow_signature operands[FLOW_MAX_OPERANDS] = { { 0 } };
+  int unknown = 0;
+  for (int i = 0; i < call->operand_count; i++) {
+    operands[i] = signatures[call->operands[i]];
+    unknown |= has_unknown(&operands[i]);
+  }
+  if (call->layer) FLOW_TRY(flow_layer_make(context, call->layer, call->operand_count, operands));
+  flow_signature *results = &signatures[call->result];
+  if (!unknown) return try_call(context, call, signatures, values, -1, results);
+  flow_status status = try_pair(context, call, signatures, values, STAND_INS[0], results);
+  if (status != FLOW_INVALID_ARGUMENT || try_pair(context, call, signatures, values, STAND_INS[1], results) != FLOW_OK) return status;
+  return FLOW_OK;
+}
+
+/* signatures and values: one for each value of the model. */
+static flow_status build_calls(flow_context *context, flow_model *model, flow_signature *signatures, flow_tensor **values)
+{
+  for (int i = 0; i < model->input_count; i++) {
+    signatures[i] = (flow_signature){ .dtype = model->inputs[i].dtype, .rank = model->inputs[i].rank };
+    memcpy(signatures[i].dims, model->inputs[i].shape, sizeof model->inputs[i].shape);
+  }
+  for (int i = 0; i < model->call_count; i++) FLOW_TRY(build_call(context, &model->calls[i], signatures, values));
+  return FLOW_OK;
+}
+
+static flow_status build_by_call(flow_context *context, flow_model *model)
+{
+  void *block;
+  FLOW_TRY(flow_alloc_zero((sizeof(flow_signature) + sizeof(flow_tensor *)) * (size_t)model->value_count, &block));
+  flow_signature *signatures = block;
+  flow_status status = build_calls(context, model, signatures, (flow_tensor **)(signatures + model->value_count));
+  flow_free(block);
+  return status;
+}
+
+/* All sizes are known: one trace of all calls. */
+static flow_status build_at_once(flow_context *context, flow_model *model)
+{
+  flow_tensor *inputs[FLOW_MAX_OPERANDS] = { NULL }, *outputs[FLOW_MAX_OPERANDS] = { NULL };
+  FLOW_TRY(flow_trace_begin(context));
+  flow_status status = FLOW_OK;
+  for (int i = 0; i < model->input_count && status == FLOW_OK; i++) {
+    const flow_model_input *input = &model->inputs[i];
+    status = flow_trace_input(context, input->dtype, input->rank, input->shape, &inputs[i]);
+  }
+  if (status == FLOW_OK) status = flow_model_call_all(context, model, inputs, 0, outputs);
+  flow_tensors_release(inputs, model->input_count);
+  flow_tensors_release(outputs, model->output_count);
+  flow_trace_abort(context);
+  return status;
+}
+
+flow_status flow_model_build(flow_context *context, flow_model *model)
+{
+  int blank = context->blank, unknown = 0;
+  for (int i = 0; i < model->input_count; i++)
+    for (int axis = 1; axis < model->inputs[i].rank; axis++) unknown |= model->inputs[i].shape[axis] < 0;
+  context->blank = 1;                  /* the variables are read from a file next */
+  flow_status status = unknown ? build_by_call(context, model) : build_at_once(context, model);
+  context->blank = blank;
+  return status;
+}

@@ -1,0 +1,166 @@
+-- unknown_sizes_spec.lua: models whose inputs have sizes that are not known: flow.Input { -1, -1, 3 }. Shapes are inferred, weights are
+-- made from what is known, and each size runs as in the same model with that size.
+local flow = require "flow"
+local json = require "flow.json"
+local model_files = require "spec.support.model_files"
+local random_files = require "spec.support.random_files"
+local support = require "spec.support.init"
+local layers, message_of = flow.layers, support.message_of
+
+local CASES = tonumber(os.getenv("FLOW_CASES")) or 100
+local QUIET = { verbose = 0 }
+
+local function has(message, part)
+  assert.truthy(message:find(part, 1, true), message)
+end
+
+local function list_of(outputs) return flow.is_tensor(outputs) and { outputs } or outputs end
+local function predicted(model, inputs) return list_of(model:predict(#inputs == 1 and inputs[1] or inputs, QUIET)) end
+
+--- The model with the sizes of these inputs in place of those that are not known, and the same weights.
+local function with_sizes(model, inputs)
+  local entry, next_input = json.decode(model:to_json()), {}
+  for i, input in ipairs(model.inputs) do next_input[input.name] = inputs[i].shape end
+  local function fill(part, inherited)
+    for _, layer in ipairs(part.config.layers or {}) do
+      layer.build_config = nil
+      if layer.class_name == "InputLayer" then
+        local shape = inherited or next_input[layer.config.name]
+        for axis = 2, #shape do layer.config.batch_shape[axis] = shape[axis] end
+      end
+      fill(layer, inputs[1].shape)      -- models inside are called on the inputs, which all have the same shape
+    end
+    part.config.build_input_shape = nil
+  end
+  fill(entry)
+  local fixed = flow.models.model_from_json(json.encode(entry))
+  for _, input in ipairs(fixed.inputs) do
+    for axis = 2, #input.shape do assert.truthy(input.shape[axis] > 0) end
+  end
+  fixed:set_weights(model:get_weights())
+  return fixed
+end
+
+local function image_model(shape)
+  local input = flow.Input(shape)
+  local x = layers.Conv2D(4, 3, { strides = 2, padding = "same", activation = "relu" })(input)
+  x = layers.Add()({ x, layers.BatchNormalization()(layers.Conv2D(4, 3, { padding = "same" })(x)) })
+  return flow.Model { inputs = input, outputs = layers.Dense(2)(layers.GlobalAveragePooling2D()(layers.MaxPooling2D()(x) * 2)) }
+end
+
+describe("shapes of symbolic tensors with unknown sizes", function()
+  it("are inferred: what depends on them is not known either", function()
+    local image_input, words = flow.Input { -1, -1, 3 }, flow.Input({ -1 }, { dtype = "int32" })
+    assert.equal("Symbolic (None, None, None, 3), dtype=float32, name=" .. image_input.name, tostring(image_input))
+    assert.same({ -1, -1, -1, 8 }, layers.Conv2D(8, 3, { strides = 2 })(image_input).shape)
+    assert.same({ -1, -1, -1, 3 }, layers.ZeroPadding2D(2)(layers.MaxPooling2D()(image_input)).shape)
+    assert.same({ -1, 3 }, layers.GlobalAveragePooling2D()(image_input).shape)
+    assert.same({ -1, 7, 9, 3 }, layers.Resizing(7, 9)(image_input).shape)
+    assert.same({ -1, -1, 4 }, layers.Embedding(10, 4)(words).shape)
+    assert.same({ -1, 4 }, layers.GlobalAveragePooling1D()(layers.Embedding(10, 4)(words)).shape)
+    assert.same({ -1, -1 }, layers.Flatten()(image_input).shape)
+    assert.same({ -1, -1, 3 }, layers.Reshape { -1, 3 }(image_input).shape)
+    assert.same({ -1, -1, 11 }, layers.Reshape { -1, 11 }(flow.Input { -1 }).shape)
+    assert.same({ -1, 3, -1, -1 }, layers.Permute { 3, 2, 1 }(image_input).shape)
+    assert.same({ -1, 5, -1, 3 }, flow.concat({ flow.Input { 2, -1, 3 }, flow.Input { 3, -1, 3 } }, 2).shape)
+    assert.same({ -1, -1, -1, 3 }, (image_input * 2 + 1).shape)
+    assert.same({ -1, -1, 4, 3 }, flow.Input({ shape = { -1, 4, 3 } }).shape)
+    assert.same({ -1, -1, 3 }, layers.InputLayer { -1, 3 }.output.shape)
+  end)
+
+  it("are those of models, too, and stand in summary() as None", function()
+    local model = image_model { -1, -1, 3 }
+    assert.same({ -1, -1, -1, 3 }, model.input_shape)
+    assert.same({ -1, 2 }, model.output_shape)
+    local text = model:summary_text { line_length = 140 }
+    has(text, "(None, None, None, 3)")
+    has(text, "(None, None, None, 4)")
+    assert.equal(image_model({ 8, 8, 3 }):count_params(), model:count_params())
+  end)
+
+  it("let layers written in Lua see that a size is not known when they are built", function()
+    local Scale, seen = layers.Layer:extend("Scale"), {}
+    function Scale:build(shape)
+      seen = { unpack(shape) }
+      self.gain = self:add_weight { name = "gain", shape = { shape[#shape] }, initializer = "ones" }
+      self.inner = layers.Dense(shape[#shape])
+    end
+    function Scale:call(x) return self.inner(x) * self.gain end
+    local input = flow.Input { -1, 3 }
+    local output = Scale()(input)
+    assert.same({ -1, -1, 3 }, seen)
+    assert.same({ -1, -1, 3 }, output.shape)
+    local model = flow.Model { inputs = input, outputs = output }
+    for _, n in ipairs { 2, 5 } do assert.same({ 2, n, 3 }, model:predict(flow.ones { 2, n, 3 }, QUIET).shape) end
+  end)
+
+  it("draw as many random numbers as those with known sizes", function()
+    local values = {}
+    for i, shape in ipairs { { -1, 3 }, { 5, 3 } } do
+      flow.set_random_seed(3)
+      local Noisy = layers.Layer:extend("Noisy" .. i)
+      function Noisy:build(s) self.inner = layers.Dense(s[#s]) end
+      function Noisy:call(x) return self.inner(x) + flow.random.normal { 3 } end
+      values[i] = layers.Dense(2)(Noisy()(flow.Input(shape))).layer.kernel:value()
+    end
+    model_files.assert_same_bits({ values[2] }, { values[1] }, "a kernel that is made afterwards")
+  end)
+end)
+
+describe("sizes that must be known", function()
+  local function refused(part, layer, shape)
+    has(message_of(function() layer(flow.Input(shape)) end), part)
+    assert.is_false(layer.built)
+    assert.equal(0, #layer.weights)
+  end
+
+  it("are asked for by the layers that make weights of them", function()
+    refused("the last dimension of the input {None, 4, None} must be a known number of features", layers.Dense(3), { 4, -1 })
+    refused("the last dimension of the input {None, 4, 4, None} must be a known number of channels", layers.Conv2D(3, 2), { 4, 4, -1 })
+    refused("must have a known size", layers.LayerNormalization(), { 4, -1 })
+    refused("must have a known size", layers.BatchNormalization(), { 4, -1 })
+    refused("must have a known size", layers.PReLU(), { -1, 4 })
+    has(message_of(function() layers.Dense(3)(layers.Flatten()(flow.Input { -1, 4 })) end),
+      "the last dimension of the input {None, None} must be a known number of features")
+  end)
+
+  it("are whole numbers or -1", function()
+    has(message_of(function() flow.Input { 0, 3 } end), "dimension 1 is the number 0")
+    has(message_of(function() flow.Input { 3, -2 } end), "dimension 2 is the number -2")
+  end)
+
+  it("are checked where they are known: by rank and by the other sizes", function()
+    local model = image_model { -1, -1, 3 }
+    has(message_of(function() model:predict(flow.ones { 2, 8, 8, 4 }, QUIET) end),
+      "has shape (None, 8, 8, 4), expected (None, None, None, 3)")
+    has(message_of(function() model:predict(flow.ones { 2, 8, 3 }, QUIET) end), "expected (None, None, None, 3)")
+  end)
+
+  it("are checked in the size that comes: a layer says what it misses", function()
+    local input = flow.Input { -1, 1 }
+    local first = layers.Reshape { -1, 4 }(input)[{ {}, { 1, 2 } }]
+    local model = flow.Model { inputs = input, outputs = layers.Dense(2)(layers.Flatten()(first)) }
+    assert.same({ 3, 2 }, model:predict(flow.ones { 3, 8, 1 }, QUIET).shape)
+    has(message_of(function() model:predict(flow.ones { 3, 9, 1 }, QUIET) end), "a sample {9, 1} has 9 elements")
+  end)
+end)
+
+describe("models with unknown sizes", function()
+  it("predict bit for bit what the same model with each size does: read, written, in C", function()
+    local open = 0
+    for seed = 1, CASES do
+      local ok, problem = pcall(function()
+        local model, next_inputs, class = random_files.model(seed, { unknown = true })
+        if table.concat(model.inputs[1].shape, " "):find(" -1", 1, true) then open = open + 1 end
+        for _ = 1, 2 do
+          local inputs = next_inputs()
+          model_files.assert_returns(model, inputs)
+          model_files.assert_same_bits(predicted(with_sizes(model, inputs), inputs), predicted(model, inputs), class)
+        end
+      end)
+      if not ok then error(("seed %d: %s"):format(seed, tostring(problem)), 0) end
+      if seed % 50 == 0 then collectgarbage() end
+    end
+    assert.truthy(open > CASES / 2, open .. " models have unknown sizes")
+  end)
+end)
