@@ -187,7 +187,7 @@ local function unknown_option(record, name)
   local known = {}
   for key in pairs(record.by_name) do known[key] = true end
   if type(name) == "string" then
-    raise("%s: unknown option %q%s", record.title, name, errors.suggestion(name, known))
+    raise("%s: unknown option %q%s", record.title, name, errors.elsewhere(record.title, name) or errors.suggestion(name, known))
   end
   raise("%s: an option has a name, got %s", record.title, errors.describe(name))
 end

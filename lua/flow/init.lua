@@ -2,7 +2,7 @@
 -- loaded when a script first names them. A name that does not exist is an error, never nil.
 --
 -- The room: what require "flow" returns. May use: tensor, layers, data, distribute, plot, train, saving, checkpoint, callbacks, repl,
--- models.
+-- models, utils.
 
 require "flow.host"      -- first: it says what this Lua lacks
 local native = require "flow.ffi"
@@ -75,7 +75,7 @@ local parts = {
   initializers = { "flow.layers.choices", "initializers" }, regularizers = { "flow.layers.choices", "regularizers" },
   io = { "flow.io" }, plot = { "flow.plot" }, math = { "flow.tensor.math" },
   log = { "flow.tensor.log" },      -- messages, and still the logarithm
-  summary = { "flow.callbacks.events" },
+  summary = { "flow.callbacks.events" }, utils = { "flow.utils" }, keras = { "flow.keras" },
   save_safetensors = { "flow.saving.safetensors", "save" }, load_safetensors = { "flow.saving.safetensors", "load" },
   train = { "flow.checkpoint" }, nn = { "flow.distribute.nn" }, mixed_precision = { "flow.layers.mixed_precision" },
   data = { "flow.data" }, callbacks = { "flow.callbacks" }, datasets = { "flow.data.datasets" }, distribute = { "flow.distribute" },
@@ -84,6 +84,7 @@ local parts = {
 -- What a part has from rooms above it is passed to it when it is loaded.
 local pass = {
   repl = function(repl) repl.flow = flow end,      -- what its users call flow
+  keras = function(keras) keras.above.flow = flow end,
   distribute = function(distribute)
     distribute.above.verify = function() return require "flow.callbacks.verify_replicas" end
   end,

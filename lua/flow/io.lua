@@ -7,6 +7,7 @@
 -- A path may name a bucket: gs://bucket/file is /gcs/bucket/file, where the bucket is mounted (as Vertex AI does, or gcsfuse
 -- anywhere). flow.io.mounts tells where the buckets of a scheme lie; whoever mounts others adds them: flow.io.mounts.s3 = "/s3".
 
+local host = require "flow.host"
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 
@@ -106,5 +107,21 @@ function io.write(path, text)
   if type(text) ~= "string" then raise("flow.io.write: the content is a string, got %s", errors.describe(text)) end
   check(C.flow_write_file(io.path(path, "flow.io.write"), text, #text))
 end
+
+-- The same by the names of tf.io.gfile.
+local gfile = signature.module "flow.io.gfile"
+for _, name in ipairs { "exists", "isdir", "makedirs", "remove", "rmtree", "rename", "copy", "join", "listdir", "glob" } do
+  gfile[name] = io[name]
+end
+gfile.mkdir = io.makedirs
+
+-- A file as Lua's io.open gives it, of a path as all paths here.
+takes "name: path, mode: string = 'r'"
+function gfile.GFile(name, mode)
+  local file, problem = host.io.open(io.path(name, "flow.io.gfile.GFile"), mode)
+  if not file then raise("flow.io.gfile.GFile: %s", problem) end
+  return file
+end
+io.gfile = gfile
 
 return io

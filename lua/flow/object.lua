@@ -114,7 +114,8 @@ function object.class(name, parent, receiver)
       if method ~= nil then return method end
       local field = lookup(class, "fields", key)
       if field then return field(self) end
-      errors.raise("%s has no field %q%s", object.title(self), tostring(key), errors.suggestion(tostring(key), known_names(self, class)))
+      errors.raise("%s has no field %q%s", object.title(self), tostring(key),
+        errors.elsewhere(class.receiver, key) or errors.suggestion(tostring(key), known_names(self, class)))
     end,
     __newindex = function(self, key, value)
       local setter = lookup(class, "setters", key)

@@ -59,18 +59,27 @@ end)
 describe("flow", function()
   it("has no other fields than its own", function()
     assert.equal('flow has no field "tensr"; did you mean "tensor"?', message_of(function() return flow.tensr end))
-    assert.equal('flow has no field "keras": what is in keras is in flow itself: flow.layers, flow.Sequential, flow.optimizers',
-      message_of(function() return flow.keras.layers end))
-    assert.equal('flow.data has no "Options": options are a table: dataset:with_options { auto_shard_policy = "DATA" }',
-      message_of(function() return flow.data.Options() end))
+    assert.equal('flow has no field "estimator": model:fit trains, and callbacks.BackupAndRestore(folder) goes on where a run was stopped',
+      message_of(function() return flow.estimator end))
+    assert.equal('flow.distribute has no "CentralStorageStrategy": MirroredStrategy() keeps the variables of all replicas equal',
+      message_of(function() return flow.distribute.CentralStorageStrategy() end))
     assert.equal('flow has no field "nonsense_of_any_kind"', message_of(function() return flow.nonsense_of_any_kind end))
   end)
 
   it("is told where to find what other libraries call by a name that is not here", function()
+    local model = flow.Sequential { flow.layers.Dense(1) }
+    model:compile { loss = "mse" }
+    local objects = { flow = flow, model = model }
     for module, names in pairs(require "flow.elsewhere") do
-      local fields = module == "flow" and flow or flow[module:match("%.(.*)$")]
       for name, place in pairs(names) do
-        local text = message_of(function() return fields[name] end)
+        local method = module:match("^model:(.*)$")
+        local text = message_of(function()
+          if method then
+            local called = model[method](model, flow.ones { 2, 2 }, flow.ones { 2, 1 }, { [name] = 1 })
+            return called
+          end
+          return (objects[module] or flow[module:match("%.(.*)$")])[name]
+        end)
         assert.truthy(text and text:find(": " .. place, 1, true), module .. "." .. name .. ": " .. tostring(text))
       end
     end

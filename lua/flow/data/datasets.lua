@@ -73,8 +73,10 @@ end
 
 -- x_train, y_train, x_test, y_test. path: a folder with the IDX files or mnist.npz, or an .npz file. Without a path FLOW_DATA
 -- and Keras' cache folder are searched.
+local mnist = signature.module "flow.datasets.mnist"
+datasets.mnist = mnist
 signature.takes "path?"
-function datasets.mnist(path)
+function mnist.load_data(path)
   local options = { path = path }
   if options.path ~= nil and options.path ~= "" then options.path = require("flow.io").path(options.path, "datasets.mnist") end
   local places = {}
@@ -96,6 +98,8 @@ function datasets.mnist(path)
   end
   raise("datasets.mnist: no data found; give { path = \"folder\" } or set FLOW_DATA. Looked for\n%s", table.concat(looked, "\n"))
 end
+
+getmetatable(mnist).__call = function(_, ...) return mnist.load_data(...) end
 
 -- One IDX file as a tensor.
 function datasets.load_idx(path)

@@ -21,6 +21,7 @@ local signature = require "flow.signature"
 local random = require "flow.tensor.random"
 local elements = require "flow.data.elements"
 local Iterator = require "flow.data.iterator"
+local options_of = require "flow.data.options"
 local trace = require "flow.data.trace"
 
 local C, check, raise = native.C, native.check, errors.raise
@@ -29,8 +30,9 @@ local context = native.context
 local takes = signature.takes
 local data = signature.module("flow.data", {
   INFINITE_CARDINALITY = -1, UNKNOWN_CARDINALITY = -2, SHARD_HINT = -1, AUTOTUNE = -1,
-  AutoShardPolicy = { OFF = -1, AUTO = 0, FILE = 1, DATA = 2, HINT = 3 },
+  AutoShardPolicy = options_of.AutoShardPolicy,
 })
+data.experimental = { AutoShardPolicy = data.AutoShardPolicy, AUTOTUNE = data.AUTOTUNE }
 local internal = signature.internal(data)
 
 local Dataset = object.class("Dataset")
@@ -463,25 +465,17 @@ end
 
 ---- options ------------------------------------------------------------------------------------------------------------------------
 
-local policy_names = {}
-for name, value in pairs(data.AutoShardPolicy) do policy_names[value] = name end
+data.Options = options_of.Options
 
-local function policy_of(value)
-  if value == nil then return -2 end
-  local found = type(value) == "string" and data.AutoShardPolicy[value:upper()] or policy_names[value] and value
-  if not found then raise("with_options: auto_shard_policy is AUTO, FILE, DATA, HINT or OFF, got %s", errors.describe(value)) end
-  return found
-end
-
--- { auto_shard_policy = "DATA", deterministic = false }
-takes "{ auto_shard_policy?, deterministic?: boolean }"
+-- options: { auto_shard_policy = "DATA", deterministic = false }, or what flow.data.Options() made.
+takes "options: table"
 function Dataset:with_options(options)
-  return make({ self }, C.flow_dataset_with_options, self._handle, policy_of(options.auto_shard_policy),
-    deterministic(options.deterministic), out)
+  local policy, in_order = options_of.read(options)
+  return make({ self }, C.flow_dataset_with_options, self._handle, policy, deterministic(in_order), out)
 end
 
 function Dataset:options()
-  return { auto_shard_policy = policy_names[C.flow_dataset_auto_shard_policy(self._handle)],
+  return { auto_shard_policy = options_of.policy_name(C.flow_dataset_auto_shard_policy(self._handle)),
            deterministic = C.flow_dataset_deterministic(self._handle) ~= 0 }
 end
 

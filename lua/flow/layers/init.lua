@@ -11,7 +11,14 @@ local symbolic = require "flow.layers.symbolic"
 local Layer = require "flow.layers.layer"
 
 local C, raise = native.C, errors.raise
-local layers = signature.module("flow.layers", { Layer = Layer })
+
+-- Keras' other names of layers.
+local ALIASES = { MaxPool2D = "MaxPooling2D", AvgPool2D = "AveragePooling2D", GlobalMaxPool2D = "GlobalMaxPooling2D",
+  GlobalAvgPool2D = "GlobalAveragePooling2D", Convolution2D = "Conv2D", Convolution2DTranspose = "Conv2DTranspose",
+  SeparableConvolution2D = "SeparableConv2D" }
+local layers = signature.module("flow.layers", { Layer = Layer }, function(module, name)
+  return rawget(module, ALIASES[name] or name)
+end)
 
 -- Parameters whose values are axes: Lua counts them from 1, the records from 0.
 local AXIS = { axis = true }
@@ -72,7 +79,12 @@ function layers.Input(shape, known)
   return symbolic.input(layer, shape, known.dtype)
 end
 
-signature.takes("shape, { dtype = 'float32', name?, batch_size? }", true)
-signature.constructor(InputLayer, "flow.layers.InputLayer", function(...) return layers.Input(...).layer end)
+-- input_shape: what Keras 2 called the shape.
+signature.takes "shape?, { input_shape?, dtype = 'float32', name?, batch_size? }"
+signature.constructor(InputLayer, "flow.layers.InputLayer", function(shape, known)
+  if shape ~= nil and known.input_shape ~= nil then raise("InputLayer: the shape is given twice, as shape and as input_shape") end
+  if shape == nil then shape = known.input_shape end
+  return layers.Input(shape, { dtype = known.dtype, name = known.name, batch_size = known.batch_size }).layer
+end)
 
 return layers

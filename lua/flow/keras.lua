@@ -1,0 +1,46 @@
+-- keras.lua: flow.keras: what scripts for Keras name below keras, found at the same path: flow.keras.layers is flow.layers, flow.keras.ops
+-- the operations that flow has itself, flow.keras.backend what clears names and tells defaults.
+
+local errors = require "flow.errors"
+local signature = require "flow.signature"
+
+local raise = errors.raise
+
+-- The fields of flow that are fields of keras, too.
+local SAME = { "layers", "Model", "Sequential", "Input", "models", "optimizers", "losses", "metrics", "callbacks", "initializers",
+  "regularizers", "datasets", "utils", "random", "mixed_precision" }
+
+-- What require "flow" returns, which is passed here when flow.keras is first named.
+local keras = { above = {} }
+local function flow() return keras.above.flow end
+
+local ops = signature.module("flow.keras.ops", nil, function(_, name)
+  local value = type(name) == "string" and rawget(flow(), name)
+  return type(value) == "function" and value or nil
+end)
+
+local backend = signature.module "flow.keras.backend"
+function backend.clear_session() flow().clear_session() end
+function backend.floatx() return "float32" end
+function backend.epsilon() return 1e-7 end
+function backend.image_data_format() return "channels_last" end
+
+-- Names below keras that other fields of flow answer; each is found when it is asked for.
+local FOUND = {
+  ops = function() return ops end,
+  backend = function() return backend end,
+  activations = function() return ops end,
+  preprocessing = function() return { image_dataset_from_directory = flow().image_dataset_from_directory, sequence = flow().utils } end,
+  saving = function() return { load_model = flow().load_model } end,
+}
+for _, name in ipairs(SAME) do FOUND[name] = function() return flow()[name] end end
+
+return setmetatable(keras, { __index = function(_, name)
+  local find = FOUND[name]
+  if not find then
+    raise("flow.keras has no %q%s", tostring(name), errors.elsewhere("flow", name) or errors.suggestion(tostring(name), FOUND))
+  end
+  local value = find()
+  rawset(keras, name, value)
+  return value
+end })

@@ -1,0 +1,176 @@
+-- utils.lua: flow.utils: the helpers of keras.utils, by their names and with their rules.
+--
+-- The room: flow.utils. May use: tensor, data, plot.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local tensor = require "flow.tensor"
+local ops = require "flow.tensor.ops"
+local signature = require "flow.signature"
+
+local raise, takes = errors.raise, signature.takes
+
+-- What stands in another module is loaded when a script names it.
+local utils = signature.module("flow.utils", nil, function(_, name)
+  return name == "image_dataset_from_directory" and require("flow.data.image_dataset").from_directory or nil
+end)
+
+-- Labels {...} from 0 as rows of num_classes with a single 1, float32 {..., num_classes}; a last axis of 1 is dropped. Without
+-- num_classes: the largest label and 1.
+takes "x: data, num_classes?: count"
+function utils.to_categorical(x, classes)
+  local labels = native.is_tensor(x) and x or tensor.tensor(x)
+  local shape = labels.shape
+  if #shape > 1 and shape[#shape] == 1 then labels = labels:squeeze(-1) end
+  if labels.size == 0 and not classes then raise("flow.utils.to_categorical: without labels num_classes has to be given") end
+  local integers = labels:to("int32")
+  local least, largest = 0, classes and classes - 1
+  if integers.size > 0 then least, largest = integers:min():item(), math.max(integers:max():item(), largest or 0) end
+  if least < 0 or classes and largest >= classes then
+    local last = classes and ("num_classes - 1 = %d"):format(classes - 1) or "classes - 1"
+    raise("flow.utils.to_categorical: labels are from 0 to %s, found %d", last, least < 0 and least or largest)
+  end
+  return ops.one_hot(integers, classes or largest + 1)
+end
+
+-- Sequences of several lengths (lists of numbers, or tensors whose first axis is the time) as one tensor {count, maxlen, ...}.
+takes("sequences: list, maxlen?: count, dtype: string = 'int32', padding: 'pre'|'post' = 'pre', " ..
+  "truncating: 'pre'|'post' = 'pre', value: number = 0")
+function utils.pad_sequences(sequences, most, dtype, padding, truncating, value)
+  local what = "flow.utils.pad_sequences"
+  local rows, longest, inner = {}, 0, nil
+  for i = 1, errors.check_list(what, sequences) do
+    local row = sequences[i]
+    if not native.is_tensor(row) and (type(row) ~= "table" or getmetatable(row)) then
+      raise("%s: sequence %d is %s, expected a list or a tensor", what, i, errors.describe(row))
+    end
+    rows[i] = native.is_tensor(row) and row or #row > 0 and tensor.tensor(row) or false
+    if rows[i] and #rows[i].shape == 0 then raise("%s: sequence %d is a single number, expected a list or a tensor", what, i) end
+    if rows[i] and rows[i].shape[1] == 0 then rows[i] = false end
+    if rows[i] then
+      local rest = { unpack(rows[i].shape, 2) }
+      inner = inner or { rest = rest, first = i }
+      if table.concat(inner.rest, "x") ~= table.concat(rest, "x") then
+        raise("%s: an entry of sequence %d has the shape {%s}, of sequence %d {%s}: expected equal ones", what, i, table.concat(rest, ", "),
+          inner.first, table.concat(inner.rest, ", "))
+      end
+      longest = math.max(longest, rows[i].shape[1])
+    end
+  end
+  most = most or longest
+  if #rows == 0 or most == 0 then return tensor.full({ #rows, most, unpack(inner and inner.rest or {}) }, value, { dtype = dtype }) end
+  for i, row in ipairs(rows) do
+    local rest = inner and inner.rest or {}
+    local length = row and math.min(row.shape[1], most) or 0
+    local parts = {}
+    if length > 0 then
+      local from = truncating == "pre" and row.shape[1] - length + 1 or 1
+      parts[1] = row:to(dtype)[{ { from, from + length - 1 } }]
+    end
+    if length < most then
+      table.insert(parts, padding == "pre" and 1 or #parts + 1, tensor.full({ most - length, unpack(rest) }, value, { dtype = dtype }))
+    end
+    rows[i] = #parts == 1 and parts[1] or ops.concat(parts, 1)
+  end
+  return ops.stack(rows, 1)
+end
+
+-- x over the norm of its vectors along an axis, float32 or as x; a norm of 0 counts as 1.
+takes "x: data, axis: integer = -1, order: number = 2"
+function utils.normalize(x, axis, order)
+  local values = native.is_tensor(x) and x or tensor.tensor(x)
+  if order < 1 then raise("flow.utils.normalize: order is a number from 1, got %g", order) end
+  local size = values:abs()
+  local norm
+  if order == math.huge then norm = size:max(axis, true)
+  elseif order == 1 then norm = size:sum(axis, true)
+  elseif order == 2 then norm = (size * size):sum(axis, true):sqrt()
+  else norm = (size ^ order):sum(axis, true) ^ (1 / order) end
+  return values / ops.where(norm:eq(0), tensor.ones(norm.shape, { dtype = norm.dtype }), norm)
+end
+
+-- The parts of what a step gets: x, y and sample_weight, nil where there is none.
+takes "data: data"
+function utils.unpack_x_y_sample_weight(data)
+  if type(data) ~= "table" or getmetatable(data) then return data end
+  local count = table.maxn(data)
+  if count == 0 or count > 3 then
+    raise("flow.utils.unpack_x_y_sample_weight: data is x, { x }, { x, y } or { x, y, sample_weight }, got %s", errors.describe(data))
+  end
+  return data[1], data[2], data[3]
+end
+
+-- What a step gets, of its parts.
+takes "x: data, y?: data, sample_weight?: data"
+function utils.pack_x_y_sample_weight(x, y, weight)
+  if y == nil and weight == nil then return type(x) == "table" and not getmetatable(x) and { x } or x end
+  return { x, y, weight }
+end
+
+---- data sets ---------------------------------------------------------------------------------------------------------------
+
+local function size_of(name, size, total)
+  if size == nil then return nil end
+  local whole = size == math.floor(size) and size >= 1
+  if not (whole and size < total or size > 0 and size < 1) then
+    raise("flow.utils.split_dataset: %s is a whole number from 1 to %d, or a part between 0 and 1, got %g", name, total - 1, size)
+  end
+  return whole and size or size * total
+end
+
+local function round(x)       -- half to even, as Python does
+  local low = math.floor(x)
+  local above = x - low
+  if above > 0.5 or above == 0.5 and low % 2 == 1 then return low + 1 end
+  return low
+end
+
+-- Two data sets of the elements of one (a data set, whose elements may be batches, a tensor, or a list of tensors): the first left_size and
+-- the last right_size of them, each a number of elements or a part of all.
+takes "dataset: data, left_size?: number, right_size?: number, shuffle: boolean = false, seed?: whole"
+function utils.split_dataset(dataset, left, right, shuffle, seed)
+  local Dataset = require("flow.data").Dataset
+  local what = "flow.utils.split_dataset"
+  if left == nil and right == nil then raise("%s: left_size or right_size has to be given", what) end
+  local metatable = getmetatable(dataset)
+  if native.is_tensor(dataset) or type(dataset) == "table" and not metatable then
+    dataset = Dataset.from_tensor_slices(dataset)
+  elseif type(metatable) ~= "table" or not metatable[Dataset] then
+    raise("%s: expected a data set, a tensor or a list of tensors, got %s", what, errors.describe(dataset))
+  end
+  local total = dataset:cardinality()
+  if total < 0 then
+    total = 0
+    if dataset:cardinality() == require("flow.data").INFINITE_CARDINALITY then raise("%s: the data set has no end", what) end
+    for _ in dataset:iter() do total = total + 1 end
+  end
+  if total < 2 then raise("%s: the data set has %d elements, expected at least 2", what, total) end
+  local first, last = size_of("left_size", left, total), size_of("right_size", right, total)
+  first, last = first and round(first) or total - round(last), last and round(last) or total - round(first)
+  if first + last > total then
+    raise("%s: left_size and right_size are %d and %d elements, more than the data set's %d", what, first, last, total)
+  elseif first == 0 or last == 0 then
+    raise("%s: of %d elements %s would have none", what, total, first == 0 and "the left part" or "the right part")
+  end
+  if shuffle then
+    seed = seed or math.floor(require("flow.tensor.random").uniform({ 1 }):item() * 2 ^ 24)
+    dataset = dataset:shuffle(total, { seed = seed, reshuffle_each_iteration = false })
+  end
+  return dataset:take(first), dataset:skip(total - last)
+end
+
+---- what stands elsewhere ---------------------------------------------------------------------------------------------------
+
+-- The seed of everything random: weights, dropout, shuffles.
+function utils.set_random_seed(seed)
+  return require("flow.tensor.random").set_seed(seed)
+end
+
+-- Draws a model's graph; what is drawn is what model:plot(file) draws.
+takes("model: any, to_file: path = 'model.svg', { show_shapes?: boolean, show_dtype?: boolean, show_layer_names?: boolean, " ..
+  "rankdir?: 'TB'|'LR', expand_nested?: boolean }")
+function utils.plot_model(model, file, options)
+  return require("flow.plot").model(model, file, options)
+end
+
+return utils
