@@ -16,17 +16,36 @@ static int has_unknown(const flow_signature *signature)
   return 0;
 }
 
-/* One call in an open trace, on inputs of these signatures with `stand_in` for what is not known. results: signatures of what it gives;
- * dtype -1: a part that the shape does not give. */
-static flow_status trace_call(flow_context *context, const flow_model_call *call, const flow_signature *signatures, flow_tensor **values,
-                              int64_t stand_in, flow_signature *results)
+/* A call, on values of these signatures, with `stand_in` for the sizes that are not known, or, if `joins`, with the size that another of
+ * its operands has there. */
+typedef struct attempt {
+  const flow_model_call *call;
+  const flow_signature  *signatures;     /* [value] */
+  flow_tensor          **values;         /* [value]: all NULL, before and after */
+  int64_t                stand_in;
+  int                    joins;
+} attempt;
+
+static int64_t size_of(const attempt *a, const flow_signature *input, int axis)
 {
+  if (input->dims[axis] >= 0) return input->dims[axis];
+  for (int i = 0; i < a->call->operand_count && a->joins; i++) {
+    const flow_signature *other = &a->signatures[a->call->operands[i]];
+    if (axis < other->rank && other->dims[axis] > 1) return other->dims[axis];
+  }
+  return a->stand_in;
+}
+
+/* In an open trace. results: signatures of what the call gives; dtype -1: a part that the shape does not give. */
+static flow_status trace_call(flow_context *context, const attempt *a, flow_signature *results)
+{
+  const flow_model_call *call = a->call;
+  flow_tensor **values = a->values;
   for (int i = 0; i < call->operand_count; i++) {
-    flow_signature input = signatures[call->operands[i]];
+    flow_signature input = a->signatures[call->operands[i]];
     if (values[call->operands[i]]) continue;
     if (input.dtype < 0) return flow_fail(FLOW_INVALID_ARGUMENT, "a part of a tensor that was taken apart is not there");
-    for (int axis = 1; axis < input.rank; axis++)
-      if (input.dims[axis] < 0) input.dims[axis] = stand_in;
+    for (int axis = 1; axis < input.rank; axis++) input.dims[axis] = size_of(a, &input, axis);
     FLOW_TRY(flow_trace_input(context, input.dtype, input.rank, input.dims, &values[call->operands[i]]));
   }
   FLOW_TRY(flow_model_call_one(context, call, values, 0));
@@ -37,28 +56,26 @@ static flow_status trace_call(flow_context *context, const flow_model_call *call
   return FLOW_OK;
 }
 
-/* The same in a trace of its own, which is thrown away. values: all NULL, before and after. */
-static flow_status try_call(flow_context *context, const flow_model_call *call, const flow_signature *signatures, flow_tensor **values,
-                            int64_t stand_in, flow_signature *results)
+/* The same in a trace of its own, which is thrown away. */
+static flow_status try_call(flow_context *context, const attempt *a, flow_signature *results)
 {
+  const flow_model_call *call = a->call;
   FLOW_TRY(flow_trace_begin(context));
-  flow_status status = trace_call(context, call, signatures, values, stand_in, results);
+  flow_status status = trace_call(context, a, results);
   flow_trace_abort(context);
-  for (int i = 0; i < call->operand_count + call->result_count; i++) {
-    flow_tensor **value = &values[i < call->operand_count ? call->operands[i] : call->result + i - call->operand_count];
-    flow_tensor_release(*value);
-    *value = NULL;
-  }
+  for (int i = 0; i < call->operand_count; i++) flow_tensors_release(&a->values[call->operands[i]], 1);
+  flow_tensors_release(&a->values[call->result], call->result_count);
   return status;
 }
 
-static flow_status try_pair(flow_context *context, const flow_model_call *call, const flow_signature *signatures, flow_tensor **values,
-                            const int64_t pair[2], flow_signature *results)
+static flow_status try_pair(flow_context *context, attempt a, const int64_t pair[2], flow_signature *results)
 {
   flow_signature others[FLOW_MAX_OPERANDS];
-  FLOW_TRY(try_call(context, call, signatures, values, pair[0], results));
-  FLOW_TRY(try_call(context, call, signatures, values, pair[1], others));
-  for (int i = 0; i < call->result_count; i++) {
+  a.stand_in = pair[0];
+  FLOW_TRY(try_call(context, &a, results));
+  a.stand_in = pair[1];
+  FLOW_TRY(try_call(context, &a, others));
+  for (int i = 0; i < a.call->result_count; i++) {
     if (results[i].dtype != others[i].dtype || results[i].rank != others[i].rank)
       return flow_fail(FLOW_INVALID_ARGUMENT, "what a call gives depends on a size that is not known");
     for (int axis = 0; axis < results[i].rank; axis++)
@@ -67,21 +84,23 @@ static flow_status try_pair(flow_context *context, const flow_model_call *call, 
   return FLOW_OK;
 }
 
-/* Makes the layer of a call, and finds what it gives. */
+/* Makes the layer of a call, and finds what it gives. The error is that of the first attempt. */
 static flow_status build_call(flow_context *context, const flow_model_call *call, flow_signature *signatures, flow_tensor **values)
 {
-  flow_signature operands[FLOW_MAX_OPERANDS] = { { 0 } };
+  flow_signature operands[FLOW_MAX_OPERANDS] = { { 0 } }, *results = &signatures[call->result];
+  attempt a = { .call = call, .signatures = signatures, .values = values }, joined = a;
   int unknown = 0;
   for (int i = 0; i < call->operand_count; i++) {
     operands[i] = signatures[call->operands[i]];
     unknown |= has_unknown(&operands[i]);
   }
   if (call->layer) FLOW_TRY(flow_layer_make(context, call->layer, call->operand_count, operands));
-  flow_signature *results = &signatures[call->result];
-  if (!unknown) return try_call(context, call, signatures, values, -1, results);
-  flow_status status = try_pair(context, call, signatures, values, STAND_INS[0], results);
-  if (status != FLOW_INVALID_ARGUMENT || try_pair(context, call, signatures, values, STAND_INS[1], results) != FLOW_OK) return status;
-  return FLOW_OK;
+  if (!unknown) return try_call(context, &a, results);
+  joined.joins = 1;
+  flow_status status = try_pair(context, a, STAND_INS[0], results);
+  if (status != FLOW_INVALID_ARGUMENT) return status;
+  if (try_pair(context, joined, STAND_INS[0], results) == FLOW_OK || try_pair(context, a, STAND_INS[1], results) == FLOW_OK) return FLOW_OK;
+  return try_pair(context, a, STAND_INS[0], results);
 }
 
 /* signatures and values: one for each value of the model. */

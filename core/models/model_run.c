@@ -140,16 +140,19 @@ flow_status flow_check_model(const char *function, const flow_model *model)
   return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the model is NULL or was released", function);
 }
 
-/* Shapes but for the rows, which all have as many; *rows of them. */
+/* Ranks and sizes but for the rows, which all have as many; *rows of them. In Sequential models the layers say which sizes they take, as in
+ * Keras. */
 static flow_status check_inputs(const char *function, const flow_model *model, flow_tensor *const *inputs, int count, int64_t *rows)
 {
   if (count != model->input_count)
     return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the model has %d inputs, found %d", function, model->input_count, count);
+  int any_size = model->root.kind == FLOW_PART_SEQUENTIAL;
   for (int i = 0; i < count; i++) {
     FLOW_TRY(flow_check_tensor(function, inputs[i]));
     const flow_model_input *input = &model->inputs[i];
     int fits = inputs[i]->rank == input->rank && inputs[i]->shape[0] >= 1 && inputs[i]->shape[0] == inputs[0]->shape[0];
-    for (int axis = 1; axis < input->rank && fits; axis++) fits = input->shape[axis] < 0 || inputs[i]->shape[axis] == input->shape[axis];
+    for (int axis = 1; axis < input->rank && fits; axis++)
+      fits = any_size || input->shape[axis] < 0 || inputs[i]->shape[axis] == input->shape[axis];
     if (!fits || flow_tensor_is_symbolic(inputs[i]))
       return flow_fail(FLOW_INVALID_ARGUMENT, "%s: input \"%s\" has shape %s, expected %s and as many rows in every input", function,
                        input->name, flow_shape_text(inputs[i]->rank, inputs[i]->shape), flow_shape_text(input->rank, input->shape));

@@ -92,14 +92,25 @@ local function describe_output(t)
   return { shape = symbolic.dims(t), dtype = native.dtype_names[C.flow_tensor_dtype(t.p)] }
 end
 
--- The outputs of the layer for inputs with `stand_in` in place of the sizes that are not known: { shape =, dtype = } for each; single: the
--- layer gives one tensor, not a list.
-local function trace_call(layer, list, single, training, stand_in)
+-- The sizes on an axis that are known of some input, by axis; of several the first one.
+local function known_sizes(list)
+  local sizes = {}
+  for _, t in ipairs(list) do
+    for axis = 2, #t.shape do
+      if t.shape[axis] > 1 and not sizes[axis] then sizes[axis] = t.shape[axis] end
+    end
+  end
+  return sizes
+end
+
+-- The outputs of the layer for inputs with sizes[axis], or `stand_in`, in place of a size that is not known: { shape =, dtype = } for each;
+-- single: the layer gives one tensor, not a list.
+local function trace_call(layer, list, single, training, stand_in, sizes)
   return in_scratch_trace(function()
     local traced = {}
     for i = 1, #list do
       local shape = { unpack(list[i].shape) }
-      for axis = 2, #shape do shape[axis] = shape[axis] < 0 and stand_in or shape[axis] end
+      for axis = 2, #shape do shape[axis] = shape[axis] < 0 and (sizes[axis] or stand_in) or shape[axis] end
       traced[i] = trace_input(shape, list[i].dtype)
     end
     local result = layer:_run(single and traced[1] or traced, traced, training)
@@ -142,20 +153,22 @@ local function join_outputs(layer, outputs, others)
   return outputs
 end
 
-local function trace_pair(layer, list, single, training, pair)
-  local outputs = trace_call(layer, list, single, training, pair[1])
+local function trace_pair(layer, list, single, training, pair, sizes)
+  local outputs = trace_call(layer, list, single, training, pair[1], sizes)
   local drawn = native.text(C.flow_context_save, context)
-  local others = trace_call(layer, list, single, training, pair[2])
+  local others = trace_call(layer, list, single, training, pair[2], sizes)
   check(C.flow_context_restore(context, drawn))      -- one call draws as often as with sizes that are known
   return join_outputs(layer, outputs, others)
 end
 
--- The same with -1 for the sizes that are not known.
+-- The same with -1 for the sizes that are not known. If the layer takes no stand-in, an unknown size is taken to be the one that another
+-- input has there: { -1, 3 } and { 5, 3 } can be added where both have five rows.
 local function infer_outputs(layer, list, single, training)
   if not has_unknown(list) then return trace_call(layer, list, single, training) end
   local in_c, first_problem = layer._handle or rawget(layer, "_operation")
-  for i = 1, in_c and #STAND_INS or 1 do
-    local ok, found = pcall(trace_pair, layer, list, single, training, STAND_INS[i])
+  local attempts = { { STAND_INS[1], {} }, { STAND_INS[1], known_sizes(list) }, in_c and { STAND_INS[2], {} } or nil }
+  for _, attempt in ipairs(attempts) do
+    local ok, found = pcall(trace_pair, layer, list, single, training, unpack(attempt))
     if ok then return found end
     first_problem = first_problem or found
   end

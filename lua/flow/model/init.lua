@@ -77,15 +77,16 @@ function Model:get_layer(name)
   raise("%s: no layer is called %s%s", object.title(self), errors.describe(name), errors.suggestion(tostring(name), known))
 end
 
--- Casts an input to what its Input asks for and gives it the trailing dimension of 1 that the data may leave out.
+-- Casts an input to what its Input asks for and gives it the trailing dimension of 1 that the data may leave out. In Sequential models the
+-- layers say which sizes they take, as in Keras: the model may have been built for the size of its first batch.
 local function fit_input(self, x, wanted)
   local found = symbolic.dims(x)
   if native.dtype_names[C.flow_tensor_dtype(native.pointer(x))] ~= wanted.dtype then x = x:to(wanted.dtype) end
   local n = #wanted.shape
   if #found == n - 1 and wanted.shape[n] == 1 then x, found[n] = x:expand_dims(-1), 1
   elseif #found == n + 1 and found[n + 1] == 1 then x, found[n + 1] = x:squeeze(-1), nil end
-  local fits = #found == n
-  for i = 2, n do fits = fits and (wanted.shape[i] < 0 or found[i] == wanted.shape[i]) end
+  local fits, any_size = #found == n, object.is(self, Sequential)
+  for i = 2, n do fits = fits and (any_size or wanted.shape[i] < 0 or found[i] == wanted.shape[i]) end
   if not fits then
     raise("%s: input \"%s\" has shape %s, expected %s", object.title(self), wanted.name, symbolic.shape_text(found),
       symbolic.shape_text(wanted.shape))

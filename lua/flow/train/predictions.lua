@@ -2,6 +2,7 @@
 -- enough of it to be worth a wait; then it comes to the host in one piece.
 
 local native = require "flow.ffi"
+local errors = require "flow.errors"
 local devices = require "flow.devices"
 local tensor = require "flow.tensor"
 local rows_of = require "flow.tensor.rows"
@@ -9,7 +10,7 @@ local ops = require "flow.tensor.ops"
 local steps = require "flow.train.steps"
 local workers = require "flow.distribute.model_workers"
 
-local C = native.C
+local C, raise = native.C, errors.raise
 local predictions = {}
 
 local PIECE_BYTES, PIECE_BATCHES = 2 ^ 24, 256      -- that a device keeps at most
@@ -74,7 +75,17 @@ local function one_or_list(list)
   return #list == 1 and list[1] or list
 end
 
+-- Parts of one output, one after the other. Unknown sizes may differ from batch to batch.
 local function join(parts)
+  for i = 2, #parts do
+    local before, shape = parts[i - 1].shape, parts[i].shape
+    for axis = 2, #shape do
+      if before[axis] ~= shape[axis] then
+        raise("predict: an output of one batch has shape {%s}, of a later one {%s}, so they are not rows of one tensor: predict batches " ..
+          "of one size together, or each by predict_on_batch", table.concat(before, ", "), table.concat(shape, ", "))
+      end
+    end
+  end
   return #parts == 1 and parts[1] or ops.concat(parts, 1)
 end
 
