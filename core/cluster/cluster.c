@@ -19,7 +19,9 @@ const char *flow_job_name(int job)
 
 int flow_job_find(const char *name)
 {
+  static const char pool[] = "workerpool";               /* Vertex AI numbers the jobs in this order */
   if (strcmp(name, "master") == 0) return FLOW_JOB_CHIEF;
+  if (strncmp(name, pool, sizeof pool - 1) == 0) return flow_parse_number(name + sizeof pool - 1, FLOW_JOB_COUNT - 1);
   for (int job = 0; job < FLOW_JOB_COUNT; job++) {
     if (strcmp(name, job_names[job]) == 0) return job;
   }

@@ -1,5 +1,6 @@
-/* cluster_environment.c: the cluster that the environment describes: TF_CONFIG, else the variables that a launcher sets in each of
- * its processes. Under mpirun only the numbers are known; where the others are is the launcher's business. */
+/* cluster_environment.c: the cluster that the environment describes: TF_CONFIG, else CLUSTER_SPEC, which Vertex AI and AI Platform
+ * give containers, else the variables that a launcher sets in each of its processes. Under mpirun only the numbers are known; where the
+ * others are is the launcher's business. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +100,25 @@ flow_status flow_cluster_launched(const flow_environment *environment, flow_clus
   return status;
 }
 
+/* Kubernetes numbers the pods of an Indexed Job, all of which have the same TF_CONFIG, with the task's type and no index. */
+static flow_status read_completion_index(const flow_environment *environment, int *out)
+{
+  static const char name[] = "JOB_COMPLETION_INDEX";
+  const char *text = get(environment, name);
+  *out = text ? flow_parse_number(text, MOST_RANKS) : -1;
+  if (!text || *out >= 0) return FLOW_OK;
+  return flow_fail(FLOW_INVALID_ARGUMENT, "%s is \"%.40s\", it should be a whole number from 0 to %d", name, text, MOST_RANKS);
+}
+
+static flow_status parse_variable(const flow_environment *environment, const char *name, const char *task_type, int task_index,
+                                  flow_cluster **out)
+{
+  const char *text = get(environment, name);
+  int numbered;
+  FLOW_TRY(read_completion_index(environment, &numbered));
+  return flow_cluster_parse_numbered(text ? text : "", text ? (double)strlen(text) : 0, name, task_type, task_index, numbered, out);
+}
+
 /* One TF_CONFIG for all processes of mpirun makes each of them the same task. */
 static flow_status check_launcher(const flow_environment *environment, const flow_cluster *cluster)
 {
@@ -110,17 +130,18 @@ static flow_status check_launcher(const flow_environment *environment, const flo
   if (!get(environment, launcher->sign) || !trains || beside) return FLOW_OK;
   FLOW_TRY(read_ranks(environment, launcher, &rank, &size));
   if (size == 1 || (size == workers && rank == id)) return FLOW_OK;
-  return flow_fail(FLOW_INVALID_ARGUMENT, "TF_CONFIG makes this %s of %d workers, %s process %d of %d: unset TF_CONFIG under mpirun, or "
-                   "start each task by itself", flow_task_name(cluster->job, cluster->index, name), workers, launcher->source, rank, size);
+  return flow_fail(FLOW_INVALID_ARGUMENT, "%s makes this %s of %d workers, %s process %d of %d: unset it under mpirun, or "
+                   "start each task by itself", cluster->source, flow_task_name(cluster->job, cluster->index, name), workers,
+                   launcher->source, rank, size);
 }
 
 flow_status flow_cluster_from(const flow_environment *environment, int with_launchers, const char *task_type, int task_index,
                               flow_cluster **out)
 {
   *out = NULL;
-  const char *text = get(environment, "TF_CONFIG");
   flow_cluster *cluster;
-  FLOW_TRY(flow_cluster_parse(text ? text : "", text ? (double)strlen(text) : 0, "TF_CONFIG", task_type, task_index, &cluster));
+  const char *name = with_launchers && !get(environment, "TF_CONFIG") && get(environment, "CLUSTER_SPEC") ? "CLUSTER_SPEC" : "TF_CONFIG";
+  FLOW_TRY(parse_variable(environment, name, task_type, task_index, &cluster));
   flow_status status = FLOW_OK;
   if (with_launchers && cluster->job >= 0) {
     status = check_launcher(environment, cluster);

@@ -141,7 +141,7 @@ static flow_status read_index(const char *source, const flow_json *value, int *o
   return flow_fail(FLOW_INVALID_ARGUMENT, "%s: task.index is %s, it should be a whole number from 0", source, shown);
 }
 
-static flow_status choose_task(flow_cluster *cluster, const flow_json *task, const char *type, int index)
+static flow_status choose_task(flow_cluster *cluster, const flow_json *task, const char *type, int index, int numbered)
 {
   const flow_json *said_type, *said_index;
   FLOW_TRY(find_member(cluster->source, task, "type", &said_type));
@@ -154,6 +154,7 @@ static flow_status choose_task(flow_cluster *cluster, const flow_json *task, con
     type = said_type->text;
   }
   if (index < 0 && said_index) FLOW_TRY(read_index(cluster->source, said_index, &index));
+  if (index < 0 && type) index = numbered;
   if (!type && index < 0) return FLOW_OK;
   if (!type) return flow_fail(FLOW_INVALID_ARGUMENT, "%s: the task has the index %d but no type: add \"type\": \"worker\"", cluster->source,
                               index);
@@ -171,18 +172,18 @@ static flow_status choose_task(flow_cluster *cluster, const flow_json *task, con
   return FLOW_OK;
 }
 
-static flow_status fill(flow_cluster *cluster, const flow_json *root, const char *task_type, int task_index)
+static flow_status fill(flow_cluster *cluster, const flow_json *root, const char *task_type, int task_index, int numbered)
 {
   const flow_json *jobs, *task;
   FLOW_TRY(find_object(cluster->source, root, "cluster", &jobs));
   FLOW_TRY(find_object(cluster->source, root, "task", &task));
   FLOW_TRY(add_jobs(cluster, jobs));
-  FLOW_TRY(choose_task(cluster, task, task_type, task_index));
+  FLOW_TRY(choose_task(cluster, task, task_type, task_index, numbered));
   return flow_cluster_check(cluster);
 }
 
-flow_status flow_cluster_parse(const char *text, double bytes, const char *source, const char *task_type, int task_index,
-                               flow_cluster **out)
+flow_status flow_cluster_parse_numbered(const char *text, double bytes, const char *source, const char *task_type, int task_index,
+                                        int numbered, flow_cluster **out)
 {
   if (!text || !source || !out) return flow_fail(FLOW_INVALID_ARGUMENT, "flow_cluster_parse: text, source or out is NULL");
   *out = NULL;
@@ -194,10 +195,16 @@ flow_status flow_cluster_parse(const char *text, double bytes, const char *sourc
   FLOW_TRY(flow_cluster_new(source, &cluster));
   flow_status status = parse_object(source, text, (size_t)bytes, &root);
   if (status == FLOW_OK) {
-    status = fill(cluster, root, task_type, task_index);
+    status = fill(cluster, root, task_type, task_index, numbered);
     flow_json_release(root);
   }
   if (status == FLOW_OK) *out = cluster;
   else flow_cluster_release(cluster);
   return status;
+}
+
+flow_status flow_cluster_parse(const char *text, double bytes, const char *source, const char *task_type, int task_index,
+                               flow_cluster **out)
+{
+  return flow_cluster_parse_numbered(text, bytes, source, task_type, task_index, -1, out);
 }

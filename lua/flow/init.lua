@@ -2,7 +2,7 @@
 -- loaded when a script first names them. A name that does not exist is an error, never nil.
 --
 -- The room: what require "flow" returns. May use: tensor, layers, data, distribute, plot, train, saving, checkpoint, callbacks, repl,
--- models, utils.
+-- jobs, models, utils.
 
 require "flow.host"      -- first: it says what this Lua lacks
 local native = require "flow.ffi"

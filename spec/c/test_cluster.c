@@ -241,6 +241,10 @@ static flow_status from(const char *const *variables, int launchers, flow_cluste
 #define SLURM(rank, size, nodes, tasks) "SLURM_PROCID", rank, "SLURM_STEP_NUM_TASKS", size, "SLURM_STEP_NODELIST", nodes, \
   "SLURM_STEP_TASKS_PER_NODE", tasks, "SLURM_JOB_ID", "40007", "SLURM_STEP_ID", "1"
 
+/* As Vertex AI writes it, in the process of this job. */
+#define POOLS(job) "{\"cluster\":{\"workerpool0\":[\"p0:2222\"],\"workerpool1\":[\"p1:2222\"]},\"environment\":\"cloud\"," \
+  "\"task\":{\"type\":\"" job "\",\"index\":0,\"trial\":\"\"},\"job\":\"{}\"}"
+
 static void test_launchers(void **state)
 {
   (void)state;
@@ -260,6 +264,16 @@ static void test_launchers(void **state)
     { { "PMI_RANK", "1", "PMI_SIZE", "2", NULL }, "PMI", 2, 1, "{\"worker\":[\"\",\"\"]}" },
     { { "TF_CONFIG", TASKED("{\"type\":\"worker\",\"index\":1}"), OMPI("1", "2"), NULL }, "TF_CONFIG", 2, 1,
      "{\"worker\":[\"a:1\",\"b:1\"]}" },
+    /* Pods of an Indexed Job: the index counts where the task says none. */
+    { { "TF_CONFIG", TASKED("{\"type\":\"worker\"}"), "JOB_COMPLETION_INDEX", "1", NULL }, "TF_CONFIG", 2, 1,
+      "{\"worker\":[\"a:1\",\"b:1\"]}" },
+    { { "TF_CONFIG", TASKED("{\"type\":\"worker\",\"index\":0}"), "JOB_COMPLETION_INDEX", "1", NULL }, "TF_CONFIG", 2, 0,
+      "{\"worker\":[\"a:1\",\"b:1\"]}" },
+    { { "JOB_COMPLETION_INDEX", "1", NULL }, "", 1, 0, "{}" },
+    { { "CLUSTER_SPEC", POOLS("workerpool1"), NULL }, "CLUSTER_SPEC", 2, 1, "{\"chief\":[\"p0:2222\"],\"worker\":[\"p1:2222\"]}" },
+    { { "CLUSTER_SPEC", POOLS("workerpool0"), NULL }, "CLUSTER_SPEC", 2, 0, "{\"chief\":[\"p0:2222\"],\"worker\":[\"p1:2222\"]}" },
+    { { "CLUSTER_SPEC", POOLS("workerpool1"), "TF_CONFIG", TASKED("{\"type\":\"worker\",\"index\":1}"), NULL }, "TF_CONFIG", 2, 1,
+      "{\"worker\":[\"a:1\",\"b:1\"]}" },
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     flow_cluster *cluster;
@@ -288,6 +302,10 @@ static void test_launcher_mistakes(void **state)
     { { "PMIX_NAMESPACE", "j", "PMIX_RANK", "0", NULL }, { "PMIX_SIZE is missing", "TF_CONFIG" } },
     { { "TF_CONFIG", TASKED("{\"type\":\"worker\",\"index\":0}"), OMPI("1", "2"), NULL }, { "worker:0 of 2", "process 1 of 2" } },
     { { "TF_CONFIG", TASKED("{\"type\":\"worker\",\"index\":0}"), OMPI("0", "4"), NULL }, { "worker:0 of 2", "process 0 of 4" } },
+    { { "TF_CONFIG", TASKED("{\"type\":\"worker\"}"), NULL }, { "type \"worker\" but no index" } },
+    { { "TF_CONFIG", TASKED("{\"type\":\"worker\"}"), "JOB_COMPLETION_INDEX", "2", NULL }, { "worker:2" } },
+    { { "TF_CONFIG", TASKED("{\"type\":\"worker\"}"), "JOB_COMPLETION_INDEX", "x", NULL }, { "JOB_COMPLETION_INDEX is \"x\"" } },
+    { { "CLUSTER_SPEC", POOLS("workerpool4"), NULL }, { "CLUSTER_SPEC", "\"workerpool4\"" } },
     { { SLURM("1", "4", "n[1-2]", "2(x2)"), "SLURM_NODEID", "1", "SLURM_LOCALID", "0", NULL }, { "process 1 is task 0 of host 1",
                                                                                                 "task 1 of host 0" } },
     { { SLURM("1", "4", "n[1-2]", "1(x2)"), NULL }, { "4 tasks", "room for 2" } },

@@ -16,6 +16,7 @@ local flow = require "flow"
 local json = require "flow.json"
 local launch_hosts = require "flow.cli.launch_hosts"
 local launch_modules = require "flow.cli.launch_modules"
+local shell = require "flow.shell"
 
 local USAGE = [=[
 Usage: flowlua launch [options] script.lua [-- arguments of the script]
@@ -228,21 +229,11 @@ end
 
 ---- by mpirun ------------------------------------------------------------------------------------------------------------
 
-local function find_program(name)
-  for folder in (os.getenv("PATH") or ""):gmatch("[^:]+") do
-    local file = io.open(folder .. "/" .. name, "rb")
-    if file then
-      file:close()
-      return folder .. "/" .. name
-    end
-  end
-end
-
 -- Path and version of mpirun.
 local function find_mpirun()
-  local path = find_program("mpirun")
+  local path = shell.find "mpirun"
   if not path then refuse("--engine mpi needs mpirun, which is not in PATH: install openmpi-bin") end
-  local pipe = io.popen(launch_hosts.quote(path) .. " --version 2>&1")
+  local pipe = io.popen(shell.quote(path) .. " --version 2>&1")
   local text = pipe:read("*a")
   pipe:close()
   local version = text:match("%(Open MPI%) (%d+)")

@@ -2,17 +2,13 @@
 -- that `flowlua --remote` reads there (bindings/cli/remote.h).
 
 local flow = require "flow"
+local shell = require "flow.shell"
 
 local FIRST_PORT, MOST_ORDER = 2222, 2^20
 -- BatchMode: nobody is there to type a password. A host that is cut off is noticed after half a minute.
 local SSH = "ssh -x -T -o BatchMode=yes -o ConnectTimeout=20 -o ServerAliveInterval=10 -o ServerAliveCountMax=3"
 
 local hosts = {}
-
--- As a shell reads it back.
-function hosts.quote(text)
-  return text:find("^[%w%-_./=:,+]+$") and text or "'" .. text:gsub("'", "'\\''") .. "'"
-end
 
 -- "a,user@b:2,[fe80::1]:4" as { { name = "a", slots = 1 }, ... }, how many slots there are in all, and whether anybody named a number.
 function hosts.parse(text, refuse)
@@ -82,7 +78,7 @@ function hosts.command(options, name, program, refuse)
   for word in text:gmatch "%S+" do command[#command + 1] = word end
   if #command == 0 then refuse("--ssh is a command such as \"ssh -p 2222\", got %q", text) end
   command[#command + 1] = name
-  command[#command + 1] = ("exec %s --remote"):format(hosts.quote(program))
+  command[#command + 1] = ("exec %s --remote"):format(shell.quote(program))
   return command
 end
 

@@ -1,7 +1,7 @@
 -- cli/main.lua: the command line of the flowlua program. bindings/cli/main.c calls it with what only C can do (host.arm,
 -- host.take_termination, host.watch, host.isatty) and the arguments; it returns the exit code.
 --
--- The room: the program flowlua. May use: train, init.
+-- The room: the program flowlua. May use: train, jobs, init.
 
 local native = require "flow.ffi"
 local at_exit = require "flow.at_exit"
@@ -22,6 +22,9 @@ Usage: flowlua [options] [script.lua [arguments]]
                             what a saved classifier sees in pictures (--top 3, --classes a,b,c)
   flowlua launch --workers 2 train.lua -- a b
                             a script as a cluster of several processes (launch --help)
+  flowlua submit NAME --config config.yaml train.lua -- a b
+                            checks a training job, writes it for a cluster, hands it over (submit --help)
+  flowlua jobs status       what became of such jobs; jobs logs -f NAME, jobs cancel NAME
   flowlua scaling m.keras   what many workers can be expected to reach (scaling --help)
 
   -e CODE     runs CODE

@@ -3,6 +3,7 @@
 
 local flow = require "flow"
 local json = require "flow.json"
+local shell = require "flow.shell"
 
 local USAGE = [=[
 Usage: flowlua scaling [options] model.keras
@@ -25,13 +26,13 @@ halving, and with the workers of each host first. What is not given is measured 
 local DEFAULTS = { workers = "", batch = 32, step_time = 0, latency = 0, bandwidth = 0, overlap = -1, workers_per_host = 8,
                    host_bandwidth = 10000, threads = 0, seconds = 2, help = false }
 
-local function quote(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
 
 -- What scaling_worker.lua prints, run by this number of workers.
 local function measure(host, options, path, workers)
   local threads = options.threads > 0 and options.threads or math.max(1, math.floor(flow.config.get_threads() / 2))
   local command = ("FLOW_SHARED_MEMORY=0 FLOW_STATUS_PORT= %s launch --workers %d --threads %d -m flow.cli.scaling_worker -- --model %s "
-    .. "--batch %d --seconds %.9g 2>&1"):format(quote(host.program()), workers, threads, quote(path), options.batch, options.seconds)
+    .. "--batch %d --seconds %.9g 2>&1"):format(shell.quote(host.program()), workers, threads, shell.quote(path), options.batch,
+    options.seconds)
   local pipe = io.popen(command)
   local text = pipe:read("*a")
   pipe:close()

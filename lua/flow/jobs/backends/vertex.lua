@@ -1,0 +1,112 @@
+-- vertex.lua: requests of Vertex AI: a CustomJobSpec for gcloud, and a CustomJob as the body of projects.locations.customJobs.create.
+
+local cloud = require "flow.jobs.cloud"
+local document = require "flow.jobs.document"
+local job_of = require "flow.jobs.job"
+local json = require "flow.json"
+local schema = require "flow.jobs.schema"
+local writer = require "flow.jobs.yaml_writer"
+
+local vertex = { name = "vertex", client = "gcloud", id = "(projects/%S+/customJobs/%d+)" }
+
+local FILE, REQUEST = "custom_job.yaml", "request.json"
+local POSITIONS = { chief = 1, worker = 2, ps = 3, evaluator = 4 }
+
+function vertex.check(job, report)
+  cloud.check(job, report, "Vertex AI")
+  for _, role in ipairs(job.roles) do
+    if not role.machine and job.form ~= "vertex" then
+      report:error(role.place or "", "%s has no machine of Compute Engine, which Vertex AI needs: e.g. n1-standard-4", role.title)
+      break
+    end
+  end
+end
+
+-- All keys in the REST interface's spelling.
+local function canonical(value)
+  if type(value) ~= "table" then return value end
+  local result = {}
+  for key, entry in pairs(value) do result[type(key) == "string" and schema.canonical(key) or key] = canonical(entry) end
+  return setmetatable(result, getmetatable(value))
+end
+
+local function environment_of(job, role)
+  local values, names, list = {}, {}, {}
+  for _, from in ipairs { job.env, role.env } do
+    for name, value in pairs(from) do values[name] = value end
+  end
+  if job.tasks > 1 then values.FLOW_SECRET = job.secret end
+  if job.threads then values.FLOW_THREADS = tostring(job.threads) end
+  for name in pairs(values) do names[#names + 1] = name end
+  table.sort(names)
+  for i, name in ipairs(names) do list[i] = { name = name, value = values[name] } end
+  return #list > 0 and list or nil
+end
+
+local function pool_of(job, role)
+  local mounts = {}
+  for _, mount in ipairs(job.mounts) do
+    if mount.kind == "nfs" then mounts[#mounts + 1] = { server = mount.server, path = mount.export, mountPoint = mount.path } end
+  end
+  local arguments = job_of.arguments(job, role)
+  return {
+    machineSpec = { machineType = role.machine, acceleratorType = role.gpu, acceleratorCount = role.gpu_count }, replicaCount = role.count,
+    diskSpec = role.disk and { bootDiskType = role.disk.type, bootDiskSizeGb = role.disk.gigabytes } or nil,
+    nfsMounts = #mounts > 0 and mounts or nil,
+    containerSpec = { imageUri = role.image, command = job_of.command(job, role), args = #arguments > 0 and arguments or nil,
+                      env = environment_of(job, role) },
+  }
+end
+
+-- The specification: of a configuration in Vertex' form all that it says beside the pools, which are made anew.
+local function spec_of(job)
+  local spec, given = {}, {}
+  if job.form == "vertex" then
+    for name, value in pairs(canonical(document.to_value(job.tree)).jobSpec) do spec[name] = value end
+    given = spec.workerPoolSpecs
+  else
+    spec.serviceAccount, spec.network = job.service_account, job.network
+    spec.scheduling = job.max_seconds and { timeout = cloud.seconds(job.max_seconds) } or nil
+  end
+  local pools, last = writer.list {}, 0
+  for _, role in ipairs(job.roles) do
+    local position = POSITIONS[role.role]
+    local before, pool = given[position], pool_of(job, role)
+    if before and before.pythonPackageSpec then pool.containerSpec, pool.pythonPackageSpec = nil, before.pythonPackageSpec end
+    for name, value in pairs(before or {}) do pool[name] = pool[name] or value end
+    if pool.pythonPackageSpec then pool.containerSpec = nil end
+    pools[position], last = pool, math.max(last, position)
+  end
+  for i = 1, last do pools[i] = pools[i] or {} end
+  spec.workerPoolSpecs = pools
+  return spec
+end
+
+function vertex.files(job)
+  local spec = spec_of(job)
+  local encryption = job.read and job.read.encryptionSpec and { kmsKeyName = job.read.encryptionSpec.kmsKeyName } or nil
+  local request = { displayName = job.name, labels = job.labels, encryptionSpec = encryption, jobSpec = spec }
+  setmetatable(spec.workerPoolSpecs, nil)
+  return { { name = FILE, text = writer.encode(spec), secret = true },
+           { name = REQUEST, text = json.encode(request) .. "\n", secret = true } }
+end
+
+function vertex.submit(job, folder)
+  local command = cloud.gcloud(job, "ai", "custom-jobs", "create", "--region=" .. job.region, "--display-name=" .. job.name,
+    "--config=" .. folder .. "/" .. FILE, "--format=value(name)")
+  if job.labels and next(job.labels) then
+    local parts = {}
+    for name, value in pairs(job.labels) do parts[#parts + 1] = name .. "=" .. value end
+    table.sort(parts)
+    command[#command + 1] = "--labels=" .. table.concat(parts, ",")
+  end
+  return { command }
+end
+
+function vertex.commands(job)
+  local function of(what, ...) return cloud.gcloud(job, "ai", "custom-jobs", what, "{id}", "--region=" .. job.region, ...) end
+  return { status = of "describe", follow = of "stream-logs", cancel = of "cancel",
+           logs = cloud.logs(job, "{number}", "jsonPayload.message") }
+end
+
+return vertex

@@ -1,0 +1,163 @@
+-- job.lua: the job that a configuration and a command line describe, in one form for all back ends:
+--
+--   { name =, form = "ai-platform" or "vertex", region =, labels =, tree = the document with the flags in it,
+--     roles = { { role = "chief", count = 1, machine =, gpu =, gpu_count =, image =, command =, args =, env = {}, title =, place = } },
+--     what = { "train.lua" } or { "-m", "trainer.task" } or {}, arguments = {}, job_dir =, max_seconds =, options = ... }
+--
+-- Roles come in the order chief, worker, ps, evaluator, each with at least one task.
+--
+-- The room: training jobs, from their description to the files of what runs them. May use: nothing.
+
+local errors = require "flow.errors"
+local document = require "flow.jobs.document"
+local findings = require "flow.jobs.findings"
+local flags = require "flow.jobs.flags"
+local mounts = require "flow.jobs.mounts"
+local training_input = require "flow.jobs.training_input"
+local worker_pools = require "flow.jobs.worker_pools"
+local yaml = require "flow.jobs.yaml"
+
+local raise = errors.raise
+local job = {}
+
+job.CLOUDS = { ["ai-platform"] = true, vertex = true }
+local DEFAULT_PORT = 2222
+local DEFAULT_RESTARTS = 3
+
+-- "A=b" for each entry, as a table.
+local function read_environment(list, report)
+  local env = {}
+  for _, text in ipairs(list) do
+    local name, value = text:match "^([%a_][%w_]*)=(.*)$"
+    if name then env[name] = value
+    else report:error("--env", "%q is not NAME=VALUE", text) end
+  end
+  return env
+end
+
+local function whole(options, name, report, least, most)
+  local text = options[name]
+  if text == "" then return nil end
+  local number = text:find "^%d+$" and tonumber(text)
+  if number and number >= least and number <= most then return number end
+  report:error("--" .. name:gsub("_", "-"), "%q is not a whole number from %d to %d", text, least, most)
+end
+
+local POLICIES = { Never = true, OnFailure = true, Always = true, ExitCode = true }
+
+-- What the flags say beside the configuration.
+local function read_options(self, options, report)
+  self.env = read_environment(options.env, report)
+  self.mounts = mounts.read(options.mount, report)
+  self.port = whole(options, "port", report, 1, 65535) or DEFAULT_PORT
+  self.max_restarts = whole(options, "max_restarts", report, 0, 1000000) or DEFAULT_RESTARTS
+  self.restarts_said = options.max_restarts ~= ""
+  self.threads = whole(options, "threads", report, 1, 512)
+  if options.restart_policy ~= "" and not POLICIES[options.restart_policy] then
+    report:error("--restart-policy", "%q is not known%s", options.restart_policy, errors.choices(options.restart_policy, POLICIES))
+  end
+  if options.engine ~= "ring" and options.engine ~= "mpi" then report:error("--engine", "%q is neither ring nor mpi", options.engine) end
+  for _, name in ipairs { "cpus", "memory", "shm_size" } do
+    if options[name] ~= "" and not options[name]:find "^%d+%.?%d*[%a]*$" then
+      report:error("--" .. name:gsub("_", "-"), "%q is not a quantity such as 4 or 16Gi", options[name])
+    end
+  end
+  self.git = mounts.read_git(options, report)
+  if options.credentials ~= "" then
+    local file = io.open(options.credentials, "rb")
+    if file then file:close() else report:error("--credentials", "the file %s cannot be read", options.credentials) end
+    self.credentials = options.credentials
+  end
+end
+
+local function check_program(self, parsed, report)
+  local what = parsed.what
+  if what[1] == "-m" then self.what = { "-m", what[2] }
+  else self.what = { what[1] } end
+  local extra = what[what[1] == "-m" and 3 or 2]
+  if extra then
+    report:error("", "%q: arguments of the script come after --: flowlua submit %s %s -- %s", extra, parsed.name or "NAME",
+      table.concat(self.what, " "), extra)
+  end
+  if not self.what[1] and self.module then self.what = { "-m", self.module } end
+end
+
+-- The tasks' number, and whether they are a cluster.
+local function count_tasks(self)
+  self.tasks = 0
+  for _, role in ipairs(self.roles) do self.tasks = self.tasks + role.count end
+end
+
+-- The cluster of TF_CONFIG; address(role, index) is a task's. nil for one task, which is no cluster.
+function job.cluster(self, address)
+  local cluster, count = {}, 0
+  for _, role in ipairs(self.roles) do
+    if role.role ~= "evaluator" then
+      cluster[role.role] = {}
+      for index = 0, role.count - 1 do cluster[role.role][index + 1] = address(role.role, index) end
+      count = count + role.count
+    end
+  end
+  if count > 1 or self.tasks > 1 then return cluster end
+end
+
+-- What a task runs: the program and its arguments. program: what flowlua is called there. nil where the image's own entry point runs.
+function job.command(self, role, program)
+  if self.what[1] then return { program or "flowlua", unpack(self.what) } end
+  return role.command
+end
+
+function job.arguments(self, role)
+  local list = {}
+  if self.job_dir and self.backend ~= "ai-platform" then list[1], list[2] = "--job-dir", self.job_dir end
+  for _, text in ipairs(#self.theirs > 0 and self.theirs or role.args or self.args) do list[#list + 1] = text end
+  return list
+end
+
+local function check_name(self, report)
+  local name = self.name
+  if not name then return report:error("", "a job has a name: flowlua submit NAME --config config.yaml train.lua") end
+  if #name > 128 or not name:find "^%a[%w_-]*$" then
+    report:error("", "the name %q should begin with a letter and have letters, digits, - and _, at most 128", name)
+  elseif self.backend == "ai-platform" and name:find "-" then
+    report:error("", "the name %q: AI Platform allows letters, digits and _; the nearest name is %s", name, (name:gsub("%-", "_")))
+  end
+  if self.id and self.id ~= name and self.form == "ai-platform" then
+    report:warning("", "the configuration calls the job %s, the command line %s, which is taken", self.id, name)
+  end
+end
+
+-- parsed: of flags.parse, or what init.lua makes of a script's tables: then with `tree`, the document. Returns the job and the findings.
+function job.read(parsed)
+  local options, report = parsed.options, findings.new()
+  local tree = parsed.tree or options.config ~= "" and yaml.read(options.config) or document.map("")
+  if tree.kind ~= "map" then
+    raise("%s is %s, it should be a map: trainingInput: or workerPoolSpecs:", tree.place, document.describe(tree))
+  end
+  local given = parsed.tree ~= nil or options.config ~= ""
+  local vertex = worker_pools.is(tree) or not given and options.backend == "vertex"
+  local backend = options.backend ~= "" and options.backend or given and (vertex and "vertex" or "ai-platform") or "local"
+  local strict = job.CLOUDS[backend] == true
+  if vertex then tree = worker_pools.wrap(tree)
+  elseif not given then document.set(tree, "trainingInput", document.map("")) end
+  local beside = flags.apply(parsed, tree, vertex and "vertex" or "training")
+  local read = vertex and worker_pools.read or training_input.read
+  local self = read(tree, report, { lenient = not given and not strict, strict = strict, region = beside.region })
+  self.tree, self.name, self.theirs, self.options, self.backend = tree, parsed.name, parsed.theirs, options, backend
+  self.backend_said = options.backend ~= ""
+  self.job_dir, self.module = self.job_dir or beside.jobDir, self.module or beside.pythonModule
+  if options.image ~= "" then
+    for _, role in ipairs(self.roles) do role.image = role.image or options.image end
+  end
+  read_options(self, options, report)
+  self.env.FLOW_JOB_DIR = self.env.FLOW_JOB_DIR or self.job_dir      -- where BackupAndRestore looks
+  check_program(self, parsed, report)
+  count_tasks(self)
+  check_name(self, report)
+  if strict and not self.region and not self.unread then
+    report:error("", "the region is missing: %s--region us-central1", self.form == "vertex" and "" or "trainingInput.region, or ")
+  end
+  return self, report
+end
+
+return job

@@ -1,0 +1,180 @@
+-- pod.lua: what Kubernetes runs for one role of a job: the template of its pods, and the secrets that they read.
+
+local host = require "flow.host"
+local json = require "flow.json"
+local job_of = require "flow.jobs.job"
+local mounts = require "flow.jobs.mounts"
+local shell = require "flow.shell"
+
+local pod = {}
+
+local SECRETS = "/var/run/secrets/flowlua"
+-- The shared memory of a container is 64 MB, in which workers of one machine cannot add up gradients.
+local SHARED_MEMORY = "1Gi"
+local CLONE_IMAGE = "alpine/git"
+
+-- A name as Kubernetes has them: lower case, - for _.
+function pod.name(job) return (job.name:lower():gsub("_", "-")) end
+
+function pod.check(job, report)
+  if #pod.name(job) > 40 then
+    report:error("", "the name %q has %d letters: with what pods add to it, host names have room for 40", job.name, #job.name)
+  end
+  for _, role in ipairs(job.roles) do
+    if not role.image then
+      report:error(role.place or "", "%s has no image: --image IMAGE, or imageUri in the configuration", role.title)
+      break
+    end
+  end
+  for _, mount in ipairs(job.mounts) do
+    if mount.kind == "bucket" and mount.scheme ~= "gs" then
+      report:error("--mount", "%s://%s: Kubernetes mounts gs:// by GKE's driver; make a claim for others: pvc:CLAIM:%s", mount.scheme,
+        mount.bucket, mount.path)
+    end
+  end
+end
+
+function pod.labels(job, role)
+  local labels = { ["app.kubernetes.io/name"] = "flowlua", ["flowlua/job"] = pod.name(job), ["flowlua/role"] = role }
+  for name, value in pairs(job.labels or {}) do labels[name] = value end
+  return labels
+end
+
+function pod.annotations(job)
+  for _, mount in ipairs(job.mounts) do
+    if mount.kind == "bucket" then return { ["gke-gcsfuse/volumes"] = "true" } end
+  end
+end
+
+local SOURCES = {
+  path = function(mount) return { hostPath = { path = mount.source } } end,
+  nfs = function(mount) return { nfs = { server = mount.server, path = mount.export, readOnly = mount.read_only or nil } } end,
+  claim = function(mount) return { persistentVolumeClaim = { claimName = mount.claim, readOnly = mount.read_only or nil } } end,
+  bucket = function(mount)
+    return { csi = { driver = "gcsfuse.csi.storage.gke.io", readOnly = mount.read_only or nil, volumeAttributes = {
+      bucketName = mount.bucket, mountOptions = mount.folder ~= "" and "implicit-dirs,only-dir=" .. mount.folder or "implicit-dirs" } } }
+  end,
+}
+
+local function add_volumes(job, volumes, inside)
+  local function add(name, source, path, read_only)
+    source.name = name
+    volumes[#volumes + 1] = source
+    inside[#inside + 1] = { name = name, mountPath = path, readOnly = read_only or nil }
+  end
+  local memory = job.options.shm_size ~= "" and job.options.shm_size or SHARED_MEMORY
+  add("shm", { emptyDir = { medium = "Memory", sizeLimit = memory } }, "/dev/shm")
+  for i, mount in ipairs(job.mounts) do add(("data-%d"):format(i), SOURCES[mount.kind](mount), mount.path, mount.read_only) end
+  if job.git then add("code", { emptyDir = { sizeLimit = "10Gi" } }, job.git.path) end
+  if job.credentials then
+    add("credentials", { secret = { secretName = pod.name(job), items = { { key = "credentials", path = "credentials.json" } } } }, SECRETS,
+      true)
+  end
+end
+
+local function resources_of(job, role)
+  local requests, limits = {}, {}
+  if job.options.cpus ~= "" then requests.cpu, limits.cpu = job.options.cpus, job.options.cpus end
+  if job.options.memory ~= "" then requests.memory, limits.memory = job.options.memory, job.options.memory end
+  if role.gpu_count then limits["nvidia.com/gpu"] = role.gpu_count end
+  if not next(limits) then return nil end
+  return { requests = next(requests) and requests or nil, limits = limits }
+end
+
+-- Variables in order; values are texts, or { key = } of the job's secret.
+local function environment_of(job, role, more)
+  local env, names, values = {}, {}, {}
+  for _, list in ipairs { job.env, role.env, more } do
+    for name, value in pairs(list) do values[name] = value end
+  end
+  if job.credentials then values.GOOGLE_APPLICATION_CREDENTIALS = SECRETS .. "/credentials.json" end
+  for name in pairs(values) do names[#names + 1] = name end
+  table.sort(names)
+  for i, name in ipairs(names) do
+    local value = values[name]
+    env[i] = type(value) == "table"
+      and { name = name, valueFrom = { secretKeyRef = { name = pod.name(job), key = value.key, optional = value.optional } } }
+      or { name = name, value = value }
+  end
+  return env
+end
+
+local function clone_container(job, volumes)
+  local lines = mounts.clone_lines(job.git, shell.quote)
+  local paths = {}
+  for _, volume in ipairs(volumes) do
+    if volume.name == "code" then paths[1] = volume end
+  end
+  return { name = "clone", image = CLONE_IMAGE, command = { "/bin/sh", "-ec", table.concat(lines, "\n") }, volumeMounts = paths,
+           env = { { name = mounts.TOKEN, valueFrom = { secretKeyRef = { name = pod.name(job), key = "git-token", optional = true } } } } }
+end
+
+-- The template of a role's pods. options: { container =, restart =, environment =, ports = }.
+function pod.template(job, role, options)
+  local volumes, inside = {}, {}
+  add_volumes(job, volumes, inside)
+  local command, arguments = job_of.command(job, role), job_of.arguments(job, role)
+  local container = {
+    name = options.container, image = role.image, command = options.command or command,
+    args = options.args or #arguments > 0 and arguments or nil,
+    env = environment_of(job, role, options.environment or {}), resources = resources_of(job, role), volumeMounts = inside,
+    ports = options.ports, workingDir = job.git and job.git.path or nil,
+  }
+  if #container.env == 0 then container.env = nil end
+  local spec = { restartPolicy = options.restart, subdomain = options.subdomain, volumes = volumes, containers = { container },
+                 initContainers = job.git and { clone_container(job, inside) } or nil,
+                 serviceAccountName = job.options.service_account }
+  if job.git then container.volumeMounts = inside end
+  return { metadata = { labels = pod.labels(job, role.role), annotations = pod.annotations(job) }, spec = spec }
+end
+
+-- What only the job's pods may read, as a Secret.
+function pod.secret(job)
+  local data = { secret = job.secret }
+  if job.git and host.getenv(mounts.TOKEN) then data["git-token"] = job.shown and "(of the environment)" or host.getenv(mounts.TOKEN) end
+  if job.credentials then
+    local file = assert(io.open(job.credentials, "rb"))
+    data.credentials = job.shown and "(of the file)" or file:read("*a")
+    file:close()
+  end
+  return { apiVersion = "v1", kind = "Secret", type = "Opaque", stringData = data,
+           metadata = { name = pod.name(job), namespace = pod.namespace(job), labels = { ["flowlua/job"] = pod.name(job) } } }
+end
+
+function pod.namespace(job) return job.options.namespace ~= "" and job.options.namespace or nil end
+
+-- What tasks that are a cluster find in their environment: TF_CONFIG without the index of the task, which Kubernetes says.
+function pod.cluster_environment(job, role, cluster)
+  local env = { FLOW_THREADS = job.threads and tostring(job.threads) or nil }
+  if not cluster then return env end
+  env.TF_CONFIG = json.encode { cluster = cluster, task = { type = role.role } }
+  env.FLOW_SECRET = { key = "secret" }
+  if job.max_restarts > 0 then env.FLOW_MAX_RESTARTS = tostring(job.max_restarts) end
+  return env
+end
+
+-- kubectl with the job's namespace.
+function pod.kubectl(job, ...)
+  local command = { "kubectl" }
+  if pod.namespace(job) then command[2], command[3] = "--namespace", pod.namespace(job) end
+  for i = 1, select("#", ...) do command[#command + 1] = (select(i, ...)) end
+  return command
+end
+
+-- status, logs and cancel by kubectl; kinds: what there is of the job, files: what was applied.
+function pod.commands(job, kinds, files)
+  local selector = "--selector=flowlua/job=" .. pod.name(job)
+  local most = "--max-log-requests=" .. math.max(5, job.tasks + 1)
+  local cancel = pod.kubectl(job, "delete", "--ignore-not-found")
+  for _, file in ipairs(files) do
+    cancel[#cancel + 1] = "--filename"
+    cancel[#cancel + 1] = file
+  end
+  return {
+    status = pod.kubectl(job, "get", kinds .. ",pods", selector),
+    logs = pod.kubectl(job, "logs", selector, "--prefix", "--tail=-1", most),
+    follow = pod.kubectl(job, "logs", selector, "--prefix", "--tail=-1", most, "--follow"), cancel = cancel,
+  }
+end
+
+return pod
