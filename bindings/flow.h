@@ -169,9 +169,17 @@ FLOW_API void        flow_context_set_replicas(flow_context *context, int count)
 /* What was set. */
 FLOW_API int         flow_context_replicas(const flow_context *context);
 /* Whether gradients of large matrices may be made of the rows of all replicas at once: their instances are run by flow_instance_run or
- * _run_rows, which divide batches evenly, and all are of this process, or of workers for which flow_worker_shares_memory holds. */
-typedef enum flow_gathers { FLOW_GATHERS_NOT = 0, FLOW_GATHERS_LOCAL, FLOW_GATHERS_WORKERS } flow_gathers;
+ * _run_rows, which divide batches evenly, and all are of this process, or of workers: if flow_worker_shares_memory holds, FLOW_GATHERS_WORKERS. */
+typedef enum flow_gathers {
+  FLOW_GATHERS_NOT = 0,
+  FLOW_GATHERS_LOCAL,
+  FLOW_GATHERS_WORKERS,        /* the workers share memory */
+  FLOW_GATHERS_MESSAGES        /* they send each other rows, where that takes less time than a sum: flow_context_set_network */
+} flow_gathers;
 FLOW_API void        flow_context_set_gathers(flow_context *context, int gathers);   /* a flow_gathers; default: not */
+/* For FLOW_GATHERS_MESSAGES: among how many workers the replicas are, the rows of a batch that each replica is expected to have (0: rows travel
+ * wherever they can), and the bytes in which an element of a gradient travels. The same at all workers, which have to make the same plan. */
+FLOW_API void        flow_context_set_network(flow_context *context, int workers, double rows, int gradient_bytes);
 /* About how many bytes of gradients are added up at once, while more are computed; 0, the default: the library's choice. */
 FLOW_API void        flow_context_set_bucket_bytes(flow_context *context, double bytes);
 /* 1: the variables that layers make from now on are zeros and draw no random numbers: they are about to be read from a file. */

@@ -82,6 +82,11 @@ int flow_context_set_autocast(flow_context *context, int dtype)
   return before;
 }
 void flow_context_set_gathers(flow_context *context, int gathers) { context->gathers = gathers; }
+void flow_context_set_network(flow_context *context, int workers, double rows, int gradient_bytes)
+{
+  context->network = (flow_network){ .workers = workers, .rows = rows, .gradient_bytes = gradient_bytes };
+}
+
 void flow_context_set_bucket_bytes(flow_context *context, double bytes) { context->bucket_bytes = bytes; }
 int  flow_context_replicas(const flow_context *context)          { return context->replicas > 1 ? context->replicas : 1; }
 
@@ -147,6 +152,7 @@ flow_status flow_trace_begin(flow_context *context)
   graph->exact = context->exact;
   graph->replicas = context->replicas > 1 ? context->replicas : 1;
   graph->gathers = context->gathers;
+  graph->network = context->network;
   graph->place = flow_place_retain(flow_context_place(context));
   scopes->traces[scopes->trace_count++] = graph;
   return FLOW_OK;

@@ -25,6 +25,7 @@ struct flow_context {
   int         exact;                     /* precision of what is computed or traced from now on */
   int         replicas;                  /* of traces that begin from now on; 0 and 1: alone */
   int         gathers;                   /* of these traces, see graph.h */
+  flow_network network;                  /* of these traces */
   double      bucket_bytes;              /* gradients that are summed over replicas at once; 0: as the library thinks best */
   int         blank;                     /* layers leave their variables at zero */
   uint64_t    seed, draws;               /* flow_context_next_seed: mix(seed, draws++) */

@@ -41,10 +41,14 @@ typedef struct flow_node {
 
 typedef struct flow_reading { flow_variable *variable; int value; } flow_reading;
 
+/* flow_context_set_network */
+typedef struct flow_network { int workers, gradient_bytes; double rows; } flow_network;
+
 typedef struct flow_graph {
   flow_counted  counted;             /* first: tensors hold references without knowing more */
   int           exact;               /* kernels may not trade rounding for speed */
   int           gathers;             /* flow_gathers: the replicas' rows can be put together */
+  flow_network  network;             /* over which they are, with FLOW_GATHERS_MESSAGES */
   int           replicas;            /* what is traced is done by this many at the same time, each on its part of the batch; 1: alone */
   flow_place   *place;               /* where it runs, a reference; NULL: on the CPU */
   int           closed;              /* the trace has ended: no node may be added, symbolic tensors are used up */

@@ -189,6 +189,13 @@ static flow_status all_gather(flow_exchange *exchange, const void *mine, int64_t
   return keep(self, flow_communicator_all_gather(self->communicator, mine, bytes, all));
 }
 
+static flow_status gather(flow_exchange *exchange, const flow_gathering *arrays, int count)
+{
+  flow_communication *self = (flow_communication *)exchange;
+  FLOW_TRY(drain(self));
+  return keep(self, flow_communicator_gather(self->communicator, arrays, count));
+}
+
 static flow_status collect(flow_exchange *exchange, void *const *arrays, int count, int64_t unit, const int64_t *first,
                            int64_t *received)
 {
@@ -243,7 +250,7 @@ flow_status flow_communication_start(flow_communicator *communicator, int pairwi
     return status;
   }
   self->exchange = (flow_exchange){ .workers = communicator->size, .worker = communicator->rank, .begin = begin, .finish = finish,
-                                     .all_gather = all_gather };
+                                     .all_gather = all_gather, .gather = gather };
   if (flow_communicator_is_shared(communicator)) self->exchange.collect = collect, self->exchange.share_region = share_region;
   self->communicator = communicator;
   self->neighbours = flow_communicator_is_shared(communicator) ? communicator->size : 1;

@@ -10,6 +10,10 @@
 
 enum { FLOW_MOST_COLLECTED = 65536, FLOW_MOST_ARRAYS = 4 };      /* bytes that collect hands over at once; arrays that it takes */
 
+/* An array of which every rank has a part of `bytes`: `mine` is this rank's, which may be at its place in `all`, where the parts of all ranks go
+ * in their order. */
+typedef struct flow_gathering { const void *mine; void *all; int64_t bytes; } flow_gathering;
+
 /* Memory that all workers see, from a page's boundary on, with anything in it. munmap gives it back, at any time. */
 typedef struct flow_shared_region {
   char   *memory;
@@ -27,6 +31,8 @@ struct flow_exchange {
   flow_status (*finish)(flow_exchange *self, int64_t ticket);
   /* all: workers x bytes, in the order of the workers. */
   flow_status (*all_gather)(flow_exchange *self, const void *mine, int64_t bytes, void *all);
+  /* The same of several arrays, which have the same sizes at all workers and travel together. */
+  flow_status (*gather)(flow_exchange *self, const flow_gathering *arrays, int count);
   /* (optional: where the workers share memory) Of each of `count` arrays, which are made of units of `unit` bytes, every worker w has made
    * units [first[w], first[w + 1]), and gets all others, in place. count * unit is at most FLOW_MOST_COLLECTED, count FLOW_MOST_ARRAYS.
    * Nobody returns before all have called: where there are no units they meet. After a failure received[w] is how many units are there from

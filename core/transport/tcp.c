@@ -32,6 +32,8 @@ static void begin(flow_tcp *self, flow_group_operation what, int detail, int64_t
   self->share = NULL;
   self->share_bytes = self->summed = 0;
   self->with_own = self->in_place = 0;
+  self->gathered_count = 0;
+  self->gathered_bytes = 0;
   self->dtype = FLOW_FLOAT32;
   for (int rank = 0; rank < self->base.size; rank++) {
     flow_tcp_peer *of = &self->peers[rank];
@@ -108,19 +110,28 @@ static flow_status broadcast(flow_communicator *communicator, int from, void *da
   return flow_tcp_exchange(self);
 }
 
-static flow_status all_gather(flow_communicator *communicator, const void *mine, int64_t bytes, void *all)
+static flow_status gather(flow_communicator *communicator, const flow_gathering *arrays, int count)
 {
   flow_tcp *self = (flow_tcp *)communicator;
-  begin(self, FLOW_GROUP_ALL_GATHER, 0, bytes);
-  for (int rank = 0; rank < self->base.size; rank++) {
-    flow_tcp_peer *of = &self->peers[rank];
-    of->second = mine;
-    of->place = (char *)all + rank * bytes;
-    of->second_bytes = of->place_bytes = bytes;
+  int64_t bytes = 0;
+  for (int i = 0; i < count; i++) {
+    if (__builtin_add_overflow(bytes, arrays[i].bytes, &bytes)) return flow_fail(FLOW_INVALID_ARGUMENT, "all_gather: too many bytes");
   }
-  flow_status status = flow_tcp_exchange(self);
-  if (status == FLOW_OK && bytes > 0) memcpy((char *)all + self->base.rank * bytes, mine, (size_t)bytes);
-  return status;
+  begin(self, FLOW_GROUP_ALL_GATHER, 0, bytes);
+  self->gathered = arrays;
+  self->gathered_count = count;
+  self->gathered_bytes = bytes;
+  FLOW_TRY(flow_tcp_exchange(self));
+  for (int i = 0; i < count; i++) {
+    char *own = (char *)arrays[i].all + self->base.rank * arrays[i].bytes;
+    if (own != arrays[i].mine && arrays[i].bytes > 0) memcpy(own, arrays[i].mine, (size_t)arrays[i].bytes);
+  }
+  return FLOW_OK;
+}
+
+static flow_status all_gather(flow_communicator *communicator, const void *mine, int64_t bytes, void *all)
+{
+  return gather(communicator, &(flow_gathering){ mine, all, bytes }, 1);
 }
 
 static flow_status barrier(flow_communicator *communicator)
@@ -194,6 +205,7 @@ static flow_status open_rank(int rank, int size, const flow_transport_options *o
 }
 
 const flow_transport flow_transport_tcp = {
-  .name = "tcp", .open = open_rank, .all_reduce = all_reduce, .broadcast = broadcast, .all_gather = all_gather, .barrier = barrier,
+  .name = "tcp", .open = open_rank, .all_reduce = all_reduce, .broadcast = broadcast, .all_gather = all_gather, .gather = gather,
+  .barrier = barrier,
   .abort = abort_calls, .close = close_rank,
 };

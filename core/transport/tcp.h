@@ -12,7 +12,7 @@ typedef struct flow_tcp_head {
   uint64_t        number;          /* of the call */
 } flow_tcp_head;
 
-/* A connection, and the message each way of the call under way: head, first, second. */
+/* A connection, and the message each way of the call under way: head, first, second, and what is gathered. */
 typedef struct flow_tcp_peer {
   int           socket;            /* -1: this rank itself */
   flow_tcp_head heard;
@@ -34,6 +34,9 @@ typedef struct flow_tcp {
   int64_t        piece_bytes;      /* of elements that wait for those of other ranks */
   int            with_own;         /* its own elements are part of the sum */
   int            in_place;         /* they are sent from where the sum goes */
+  const flow_gathering *gathered;  /* what follows in every message, both ways: of each array the sender's part */
+  int            gathered_count;
+  int64_t        gathered_bytes;   /* of one rank, in all of them */
   const void   **parts;            /* [size] */
   struct pollfd *polled;           /* [size] */
   int           *sockets;          /* [size] */

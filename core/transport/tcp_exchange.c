@@ -11,6 +11,7 @@
 
 enum {
   MOST_SEND = 524288,              /* bytes handed to the kernel before others are looked at */
+  STRETCHES = 16,                  /* of a message that are handed to it at once */
   LOOK_MILLISECONDS = 1000,
 };
 
@@ -61,13 +62,19 @@ static int is_lost(const flow_tcp *self, const flow_tcp_peer *of)
   return has_ended(of);
 }
 
-static int64_t message_bytes(const flow_tcp_peer *of) { return (int64_t)sizeof(flow_tcp_head) + of->first_bytes + of->second_bytes; }
-static int64_t expected_bytes(const flow_tcp_peer *of) { return (int64_t)sizeof(flow_tcp_head) + of->added + of->place_bytes; }
+static int64_t message_bytes(const flow_tcp *self, const flow_tcp_peer *of)
+{
+  return (int64_t)sizeof(flow_tcp_head) + of->first_bytes + of->second_bytes + self->gathered_bytes;
+}
+
+static int64_t expected_bytes(const flow_tcp *self, const flow_tcp_peer *of)
+{
+  return (int64_t)sizeof(flow_tcp_head) + of->added + of->place_bytes + self->gathered_bytes;
+}
 
 static int is_unfinished(const flow_tcp *self, const flow_tcp_peer *of)
 {
-  (void)self;
-  return of->received < expected_bytes(of) || of->sent < message_bytes(of);
+  return of->received < expected_bytes(self, of) || of->sent < message_bytes(self, of);
 }
 
 /* The end of the elements that are added up next. */
@@ -146,9 +153,20 @@ static void add_stretch(struct msghdr *to, char *data, int64_t begin, int64_t by
 {
   int64_t skip = at > begin ? at - begin : 0, count = bytes - skip;
   if (count > *room) count = *room;
-  if (count <= 0) return;
+  if (count <= 0 || to->msg_iovlen == STRETCHES) return;
   to->msg_iov[to->msg_iovlen++] = (struct iovec){ .iov_base = data + skip, .iov_len = (size_t)count };
   *room -= count;
+}
+
+/* What is gathered, as byte `begin` of a message and what follows: of each array the part of `rank`. outgoing: from this rank itself. */
+static void add_gathered(const flow_tcp *self, struct msghdr *to, int rank, int outgoing, int64_t begin, int64_t at, int64_t *room)
+{
+  for (int i = 0; i < self->gathered_count && *room > 0; i++) {
+    const flow_gathering *array = &self->gathered[i];
+    char *data = outgoing ? (char *)(uintptr_t)array->mine : (char *)array->all + rank * array->bytes;
+    add_stretch(to, data, begin, array->bytes, at, room);
+    begin += array->bytes;
+  }
 }
 
 /* How much of `second` is ready. */
@@ -159,15 +177,15 @@ static int64_t ready_bytes(const flow_tcp *self, const flow_tcp_peer *of)
 
 static int64_t sendable(const flow_tcp *self, const flow_tcp_peer *of)
 {
-  return (int64_t)sizeof(flow_tcp_head) + of->first_bytes + ready_bytes(self, of) - of->sent;
+  return (int64_t)sizeof(flow_tcp_head) + of->first_bytes + ready_bytes(self, of) + self->gathered_bytes - of->sent;
 }
 
 /* As much of `added` as a piece holds, and what follows when that is all. */
 static int64_t receivable(const flow_tcp *self, const flow_tcp_peer *of)
 {
   int64_t left = of->added - self->summed;
-  int64_t end = of->added > 0 && left > self->piece_bytes ? self->summed + self->piece_bytes : of->added + of->place_bytes;
-  return (int64_t)sizeof(flow_tcp_head) + end - of->received;
+  if (of->added == 0 || left <= self->piece_bytes) return expected_bytes(self, of) - of->received;
+  return (int64_t)sizeof(flow_tcp_head) + self->summed + self->piece_bytes - of->received;
 }
 
 /* What stands in the way of a call on a socket: 0, it would have to wait; else fails. */
@@ -180,7 +198,7 @@ static flow_status check_errno(flow_tcp *self, int rank)
 static flow_status send_some(flow_tcp *self, int rank, int *progress)
 {
   flow_tcp_peer *to = &self->peers[rank];
-  struct iovec stretches[3];
+  struct iovec stretches[STRETCHES];
   struct msghdr message = { .msg_iov = stretches };
   int64_t room = sendable(self, to), size = (int64_t)sizeof(flow_tcp_head);
   if (room > MOST_SEND) room = MOST_SEND;
@@ -188,6 +206,7 @@ static flow_status send_some(flow_tcp *self, int rank, int *progress)
   add_stretch(&message, (char *)&self->said, 0, size, to->sent, &room);
   add_stretch(&message, (char *)(uintptr_t)to->first, size, to->first_bytes, to->sent, &room);
   add_stretch(&message, (char *)(uintptr_t)to->second, size + to->first_bytes, to->second_bytes, to->sent, &room);
+  add_gathered(self, &message, rank, 1, size + to->first_bytes + to->second_bytes, to->sent, &room);
   ssize_t count = sendmsg(to->socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (count < 0) return check_errno(self, rank);
   to->sent += count;
@@ -198,7 +217,7 @@ static flow_status send_some(flow_tcp *self, int rank, int *progress)
 static flow_status receive_some(flow_tcp *self, int rank, int *progress)
 {
   flow_tcp_peer *from = &self->peers[rank];
-  struct iovec stretches[3];
+  struct iovec stretches[STRETCHES];
   struct msghdr message = { .msg_iov = stretches };
   int64_t room = receivable(self, from), size = (int64_t)sizeof(flow_tcp_head), before = from->received;
   int64_t piece = from->added - self->summed < self->piece_bytes ? from->added - self->summed : self->piece_bytes;
@@ -206,6 +225,7 @@ static flow_status receive_some(flow_tcp *self, int rank, int *progress)
   add_stretch(&message, (char *)&from->heard, 0, size, before, &room);
   if (piece > 0) add_stretch(&message, from->piece, size + self->summed, piece, before, &room);
   add_stretch(&message, from->place, size + from->added, from->place_bytes, before, &room);
+  add_gathered(self, &message, rank, 0, size + from->added + from->place_bytes, before, &room);
   ssize_t count = recvmsg(from->socket, &message, MSG_DONTWAIT);
   if (count < 0) return check_errno(self, rank);
   if (count == 0) return fail_lost(self, rank, 0);

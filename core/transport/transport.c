@@ -124,6 +124,18 @@ flow_status flow_communicator_all_gather(flow_communicator *self, const void *mi
   return self->transport->all_gather(self, mine, bytes, all);
 }
 
+flow_status flow_communicator_gather(flow_communicator *self, const flow_gathering *arrays, int count)
+{
+  if (count < 1) return flow_fail(FLOW_INVALID_ARGUMENT, "all_gather of %d arrays", count);
+  for (int i = 0; i < count; i++) {
+    FLOW_TRY(check_bytes(self, "all_gather", arrays[i].mine, arrays[i].bytes));
+    FLOW_TRY(check_bytes(self, "all_gather", arrays[i].all, arrays[i].bytes));
+  }
+  if (self->transport->gather) return self->transport->gather(self, arrays, count);
+  for (int i = 0; i < count; i++) FLOW_TRY(self->transport->all_gather(self, arrays[i].mine, arrays[i].bytes, arrays[i].all));
+  return FLOW_OK;
+}
+
 flow_status flow_communicator_collect(flow_communicator *self, void *const *arrays, int count, int64_t unit, const int64_t *first,
                                       int64_t *received)
 {

@@ -68,6 +68,7 @@ typedef struct flow_transport {
   flow_status (*all_reduce)(flow_communicator *self, flow_dtype dtype, void *data, int64_t count);
   flow_status (*broadcast)(flow_communicator *self, int from, void *data, int64_t bytes);
   flow_status (*all_gather)(flow_communicator *self, const void *mine, int64_t bytes, void *all);
+  flow_status (*gather)(flow_communicator *self, const flow_gathering *arrays, int count);      /* (optional: else one after the other) */
   flow_status (*collect)(flow_communicator *self, void *const *arrays, int count, int64_t unit, const int64_t *first,
                          int64_t *received);                 /* (optional: `shared` alone has it, as the next) */
   flow_status (*share_region)(flow_communicator *self, int64_t bytes, flow_shared_region *out);
@@ -103,8 +104,10 @@ int         flow_communicator_is_shared(const flow_communicator *self);
 flow_status flow_communicator_all_reduce(flow_communicator *self, flow_dtype dtype, void *data, int64_t count);
 /* data of rank `from` to all others. */
 flow_status flow_communicator_broadcast(flow_communicator *self, int from, void *data, int64_t bytes);
-/* all: size * bytes, in order of the ranks. `mine` may not be inside it. */
+/* all: size * bytes, in order of the ranks. `mine` is this rank's place in it, or outside. */
 flow_status flow_communicator_all_gather(flow_communicator *self, const void *mine, int64_t bytes, void *all);
+/* The same of `count` arrays, one or more; tcp: in one message to each rank. */
+flow_status flow_communicator_gather(flow_communicator *self, const flow_gathering *arrays, int count);
 /* These two as transport/exchange.h says; `shared` only, FLOW_UNSUPPORTED elsewhere. */
 flow_status flow_communicator_collect(flow_communicator *self, void *const *arrays, int count, int64_t unit, const int64_t *first,
                                       int64_t *received);

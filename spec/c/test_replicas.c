@@ -267,8 +267,8 @@ static void *work(void *argument)
   return NULL;
 }
 
-/* How workers put rows together: they fetch them, they see the same memory, or the last of them could not get it. */
-typedef enum sharing { FETCHES, SHARES, CANNOT_SHARE } sharing;
+/* How workers put rows together: they fetch them, they see the same memory, the last of them could not get it, or they send them. */
+typedef enum sharing { FETCHES, SHARES, CANNOT_SHARE, SENDS } sharing;
 
 /* What a worker's sums go through: the communication thread, and a collect of its own for workers that are threads. Its last one, if it
  * is to fail, brings only some of the units. */
@@ -278,7 +278,7 @@ typedef struct collector {
   sharing        shares;
   int            collects, fails_at;       /* -1: never */
   int            asked;                    /* for common memory */
-  int            gathers, sums;            /* by which the workers wait for each other */
+  int            gathers, sums, messages;  /* by which the workers wait for each other */
 } collector;
 
 static flow_status begin_inner(flow_exchange *exchange, int dtype, void *data, int64_t count, int64_t *ticket)
@@ -299,6 +299,13 @@ static flow_status all_gather_inner(flow_exchange *exchange, const void *mine, i
   flow_exchange *inner = ((collector *)exchange)->inner;
   ((collector *)exchange)->gathers++;
   return inner->all_gather(inner, mine, bytes, all);
+}
+
+static flow_status gather_inner(flow_exchange *exchange, const flow_gathering *arrays, int count)
+{
+  flow_exchange *inner = ((collector *)exchange)->inner;
+  ((collector *)exchange)->messages++;
+  return inner->gather(inner, arrays, count);
 }
 
 static flow_status collect_from_threads(flow_exchange *exchange, void *const *arrays, int count, int64_t unit, const int64_t *first,
@@ -340,12 +347,13 @@ static flow_status share_with_threads(flow_exchange *exchange, int64_t bytes, fl
 static collector collector_of(flow_exchange *inner, sharing shares, int fails_at)
 {
   return (collector){ .exchange = { .workers = inner->workers, .worker = inner->worker, .begin = begin_inner, .finish = finish_inner,
-    .all_gather = all_gather_inner, .collect = collect_from_threads, .share_region = shares == FETCHES ? NULL : share_with_threads },
+    .all_gather = all_gather_inner, .gather = gather_inner, .collect = collect_from_threads,
+    .share_region = shares == FETCHES ? NULL : share_with_threads },
     .inner = inner, .shares = shares, .fails_at = fails_at };
 }
 
-/* Of each step: the two factors' rows, which those who see the same memory only wait for, once, and the updates' shares. */
-static int collects_of(sharing shares) { return shares == SHARES ? 2 * STEPS : 3 * STEPS; }
+/* Of each step: the two factors' rows, for which those who see the same memory wait with the small sums, and the updates' shares. */
+static int collects_of(sharing shares) { return shares == SENDS ? 0 : shares == SHARES ? STEPS : 3 * STEPS; }
 
 /* This many workers with this many replicas each. own: the first has two rows, the second the others, a third none; else all share them.
  * gathers: updates are divided over the workers. fails: the last collect does. */
@@ -387,6 +395,9 @@ static void train_workers(int workers, int replicas, int rows, int own, int gath
     /* What a step waits for: what the workers announce, and the sums, of which all small ones travel together. */
     assert_int_equal(collectors[w].gathers, STEPS);
     assert_true(collectors[w].sums <= 2 * STEPS);
+    /* Rows that are sent take the small sums along, so that a step waits for what is announced and for one more. */
+    assert_int_equal(collectors[w].messages, shares == SENDS ? STEPS : 0);
+    if (shares == SENDS) assert_int_equal(collectors[w].sums, 0);
     if (gathers) assert_int_equal(collectors[w].collects, collects_of(shares));
     /* Anew for more rows; where it was refused only when an instance was made again for rows that others have. */
     if (gathers) assert_int_equal(collectors[w].asked, shares == SHARES ? 2 : shares == CANNOT_SHARE ? 1 + own : 0);
@@ -426,13 +437,30 @@ static void workers_train_as_one(void **state)
   (void)state;
   static const struct { int gathers; sharing shares; } ways[] = {
     { FLOW_GATHERS_NOT, FETCHES }, { FLOW_GATHERS_WORKERS, FETCHES }, { FLOW_GATHERS_WORKERS, SHARES },
-    { FLOW_GATHERS_WORKERS, CANNOT_SHARE } };
+    { FLOW_GATHERS_WORKERS, CANNOT_SHARE }, { FLOW_GATHERS_MESSAGES, SENDS } };
   for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
     train_workers(2, 1, 9, 0, ways[k].gathers, ways[k].shares, 0);
     train_workers(3, 2, 10, 0, ways[k].gathers, ways[k].shares, 0);
     train_workers(2, 2, 9, 1, ways[k].gathers, ways[k].shares, 0);
     train_workers(3, 1, 8, 1, ways[k].gathers, ways[k].shares, 0);       /* the third never has rows */
   }
+}
+
+/* Rows are sent where that takes less time than a sum, by what everybody knows: how many workers, rows and bytes there are. */
+static void rows_are_sent_where_it_pays(void **state)
+{
+  (void)state;
+  static const struct { int workers, gradient_bytes, gathers; double rows; } cases[] = {
+    { 2, 4, 2, 32 }, { 2, 4, 0, 256 }, { 2, 4, 2, 80 }, { 2, 2, 0, 80 }, { 2, 4, 2, 64 }, { 4, 4, 0, 64 }, { 4, 4, 2, 0 } };
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    flow_context_set_network(context, cases[k].workers, cases[k].rows, cases[k].gradient_bytes);
+    model m = make_model(cases[k].workers, FLOW_GATHERS_MESSAGES);
+    if (count_op(m.plan, FLOW_OP_all_gather) != cases[k].gathers) fail_msg("case %zu", k);
+  }
+  flow_context_set_network(context, 4, 64, 4);
+  model shared = make_model(4, FLOW_GATHERS_WORKERS);
+  assert_int_equal(count_op(shared.plan, FLOW_OP_all_gather), 2);
+  flow_context_set_network(context, 0, 0, 0);
 }
 
 /* A step that came as far as the updates is whole, whoever of the others is gone by then. */
@@ -451,7 +479,8 @@ int main(void)
     GRAPH_TEST(replicas_train_as_one), GRAPH_TEST(a_step_is_for_all_or_none), GRAPH_TEST(outputs_are_put_together),
     GRAPH_TEST(members_without_rows_help), GRAPH_TEST(sums_are_read_last),
     GRAPH_TEST(what_cannot_be_summed), GRAPH_TEST(memory_may_be_out),
-    GRAPH_TEST(workers_train_as_one), cmocka_unit_test(rounding_loses_nothing), GRAPH_TEST(a_lost_share_is_made),
+    GRAPH_TEST(workers_train_as_one), GRAPH_TEST(rows_are_sent_where_it_pays),
+    cmocka_unit_test(rounding_loses_nothing), GRAPH_TEST(a_lost_share_is_made),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,6 +71,27 @@ static int gather_bytes(worker *self, int call, int64_t bytes)
   return 0;
 }
 
+/* Arrays of several sizes at once, of which every rank has its part in its place already; more than a message has stretches. */
+static int gather_arrays(worker *self, int call, int64_t bytes)
+{
+  enum { ARRAYS = 19 };
+  flow_gathering arrays[ARRAYS];
+  for (int i = 0; i < ARRAYS; i++) {
+    int64_t part = i % 3 == 1 ? 0 : bytes / (i + 1);
+    unsigned char *all = calloc((size_t)(part * self->size) + 1, 1), *mine = all + part * self->rank;
+    for (int64_t k = 0; k < part; k++) mine[k] = (unsigned char)mix((uint32_t)(call + i + self->rank + k));
+    arrays[i] = (flow_gathering){ mine, all, part };
+  }
+  CHECK(keep(self, flow_communicator_gather(self->link, arrays, ARRAYS)));
+  for (int i = 0; i < ARRAYS; i++) {
+    const unsigned char *all = arrays[i].all;
+    for (int64_t k = 0; k < arrays[i].bytes * self->size; k++)
+      CHECK(all[k] == (unsigned char)mix((uint32_t)(call + i + k / arrays[i].bytes + k % arrays[i].bytes)));
+    free(arrays[i].all);
+  }
+  return 0;
+}
+
 static const int64_t counts[] = { 0, 1, 2, 7, 15, 16, 17, 33, 127, 1000, 2048, 2049, 9999, LONG };
 
 static int call_each_with_each_count(worker *self)
@@ -80,6 +101,7 @@ static int call_each_with_each_count(worker *self)
     if (!wrong) wrong = sum_doubles(self, (int)i, counts[i]);
     if (!wrong) wrong = broadcast_bytes(self, (int)i, counts[i]);
     if (!wrong) wrong = gather_bytes(self, (int)i, counts[i]);
+    if (!wrong) wrong = gather_arrays(self, (int)i, counts[i]);
     if (wrong) return wrong;
     CHECK(keep(self, flow_communicator_barrier(self->link)));
   }

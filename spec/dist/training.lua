@@ -6,20 +6,21 @@
 -- With --shards the replicas are as many, whoever has them, and there is a layer whose statistics are those of a replica's rows.
 --
 --   flowlua spec/dist/training.lua [--devices 4] [--shards 8] [--gpus 2 [--reduce NcclAllReduce]] [--engine RING | MPI]
---     [--data tensors] [--scaled]
+--     [--data tensors] [--scaled] [--factors true | false]
 local flow = require "flow"
 local training = require "flow.train.compile"
 local layers, distribute = flow.layers, flow.distribute
 
 local options = flow.args { devices = 1, gpus = 0, reduce = "NcclAllReduce", engine = "", data = "dataset", epochs = 5, last = 11,
-                            scaled = false, shards = 0 }
+                            scaled = false, shards = 0, factors = "" }
 flow.set_random_seed(5)
 if options.shards > 0 then flow.config.enable_op_determinism { shards = options.shards } end
 
 local strategy, worker
 flow.config.set_precision("exact")      -- GPUs multiply in TF32 otherwise
 if options.engine ~= "" then
-  strategy = distribute.MultiWorkerMirroredStrategy { communication_options = { implementation = options.engine } }
+  strategy = distribute.MultiWorkerMirroredStrategy { communication_options = {
+    implementation = options.engine, factors = ({ ["true"] = true, ["false"] = false })[options.factors] } }
   worker = strategy.cluster_resolver.task_id
 elseif options.gpus > 0 then
   local names = {}

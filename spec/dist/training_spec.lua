@@ -36,4 +36,21 @@ describe("training on several replicas", function()
       for _, shared in ipairs(run.shared) do assert.equal(pieces, shared, run.text) end
     end)
   end
+
+  it("has the same bits however the rows of a large matrix, or the sums of its gradient, reach the other workers", function()
+    local digests = {}
+    for _, factors in ipairs { "", "true", "false" } do
+      for _, environment in ipairs { "FLOW_SHARED_MEMORY=1", "FLOW_SHARED_MEMORY=0" } do
+        local arguments = factors == "" and "" or "--factors " .. factors
+        local run = train(workers(2, "RING", arguments, environment))
+        check(run, one(""), 2)
+        digests[factors .. environment] = run.weights[1]
+      end
+    end
+    local rows, sums = digests["trueFLOW_SHARED_MEMORY=1"], digests["falseFLOW_SHARED_MEMORY=1"]
+    assert.not_equal(rows, sums)
+    assert.same({ ["FLOW_SHARED_MEMORY=1"] = rows, ["FLOW_SHARED_MEMORY=0"] = rows,
+                  ["trueFLOW_SHARED_MEMORY=1"] = rows, ["trueFLOW_SHARED_MEMORY=0"] = rows,
+                  ["falseFLOW_SHARED_MEMORY=1"] = sums, ["falseFLOW_SHARED_MEMORY=0"] = sums }, digests)
+  end)
 end)

@@ -166,6 +166,27 @@ static int check_gather(flow_communicator *link, int64_t bytes)
   return 0;
 }
 
+/* More arrays at once than a message has stretches, of which every rank has its part in its place already. */
+static int check_gathers(flow_communicator *link, int64_t bytes)
+{
+  enum { ARRAYS = 19 };
+  flow_gathering arrays[ARRAYS];
+  for (int k = 0; k < ARRAYS; k++) {
+    int64_t part = k % 3 == 1 ? 0 : bytes / (k + 1);
+    unsigned char *all = calloc((size_t)(part * link->size) + 1, 1), *mine = all + part * link->rank;
+    for (int64_t i = 0; i < part; i++) mine[i] = (unsigned char)(i * 5 + k + link->rank);
+    arrays[k] = (flow_gathering){ mine, all, part };
+  }
+  EXPECT(flow_communicator_gather(link, arrays, ARRAYS) == FLOW_OK);
+  for (int k = 0; k < ARRAYS; k++) {
+    const unsigned char *all = arrays[k].all;
+    int64_t part = arrays[k].bytes;
+    for (int64_t i = 0; i < part * link->size; i++) EXPECT(all[i] == (unsigned char)(i % part * 5 + k + i / part));
+    free(arrays[k].all);
+  }
+  return 0;
+}
+
 /* Only where the ranks share memory. */
 static int check_collect(flow_communicator *link, int64_t units)
 {
@@ -186,7 +207,8 @@ int check_calls(flow_communicator *link)
   static const int64_t counts[] = { 0, 1, 2, 3, 17, 1000, 16385, LONG };
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
     if (check_sum_float(link, counts[i]) || check_sum_double(link, counts[i]) || check_short_sums(link, counts[i])) return 1;
-    if (check_broadcasts(link, counts[i]) || check_gather(link, counts[i]) || check_collect(link, counts[i])) return 1;
+    if (check_broadcasts(link, counts[i]) || check_gather(link, counts[i]) || check_gathers(link, counts[i])) return 1;
+    if (check_collect(link, counts[i])) return 1;
     EXPECT(flow_communicator_barrier(link) == FLOW_OK);
   }
   for (int call = 0; call < 12; call++) {              /* a rank that comes late is waited for, spinning and asleep */

@@ -124,6 +124,14 @@ static flow_status all_gather(flow_exchange *self, const void *mine, int64_t byt
   return flow_worker_gather((flow_worker *)self, FLOW_CALL_STEP, "", mine, bytes, all);
 }
 
+static flow_status gather(flow_exchange *self, const flow_gathering *arrays, int count)
+{
+  flow_exchange *thread = thread_of((flow_worker *)self);
+  if (!thread) return flow_fail(FLOW_INTERNAL, "a worker that is apart from the others gathers");
+  begin_call((flow_worker *)self);
+  return flow_worker_explain((flow_worker *)self, thread->gather(thread, arrays, count));
+}
+
 static flow_status collect(flow_exchange *self, void *const *arrays, int count, int64_t unit, const int64_t *first, int64_t *received)
 {
   flow_exchange *thread = thread_of((flow_worker *)self);
@@ -158,7 +166,7 @@ static const char *name_of(const flow_exchange *self, int worker) { return flow_
 void flow_worker_set_exchange(flow_worker *worker)
 {
   worker->exchange = (flow_exchange){ .workers = flow_cluster_workers(worker->cluster), .worker = flow_cluster_id(worker->cluster),
-                                     .begin = begin, .finish = finish, .all_gather = all_gather,
+                                     .begin = begin, .finish = finish, .all_gather = all_gather, .gather = gather,
                                      .collect = collect, .share_region = share_region, .progress = progress, .name = name_of };
 }
 

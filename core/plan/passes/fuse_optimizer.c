@@ -5,6 +5,9 @@
  * Of several replicas whose rows can be put together (graph->gathers), the factors are the rows of all of them:
  *   sgd(all_reduce(pack(a, matmul(x, g; transpose_a))), w, ...)  ->  sgd(all_reduce(pack(a)), w, ..., all_gather(x), all_gather(g))
  *
+ * Workers that share no memory send each other the rows. Then every worker does the arithmetic of all, which pays where that and the rows
+ * take less time than a sum of the gradient: see is_worth_sending.
+ *
  * The kernel computes a block of x^T g and updates its parameters at once, so that the gradient, which is as large as the
  * parameters, is never written to memory. x and g live until the commit tail; the update itself stays the effect that it
  * was. Devices whose kernels take 16-bit floats take such factors, too. Runs when a plan is made, after gradients were taken. */
@@ -17,6 +20,10 @@ enum {
   SMALLEST      = 1 << 15,   /* elements: a gradient that stays in the first caches anyway gains nothing */
   SMALLEST_SIDE = 8
 };
+
+/* A machine and a network as they are common, by which workers decide: what they measured could differ between them and between runs, which
+ * would then have other bits. Bytes a second through the network, each way, and through memory; operations a second of a worker. */
+static const double NETWORK = 1.25e9, MEMORY = 10e9, ARITHMETIC = 100e9;
 
 typedef struct fusion { flow_graph *graph; int *uses; } fusion;
 
@@ -48,6 +55,20 @@ static int is_too_wide(const flow_graph *graph, int gradient)
   return graph->gathers == FLOW_GATHERS_WORKERS && s->dims[1] > FLOW_MOST_SHARDED_COLUMNS;
 }
 
+/* Of p workers with n rows each, a sum of a matrix's gradient {in, out} moves 2 (p - 1) / p of its bytes (Patarasuk, Yuan 2009, section 3),
+ * and the gradient goes through memory six times more than as factors: made, packed, joined, read by the update. The rows that a worker
+ * gets of the others are (p - 1) n (in + out) numbers, for which it does 2 (p - 1) n in out operations. */
+static int is_worth_sending(const flow_graph *graph, double in, double out)
+{
+  enum { PASSES = 6 };
+  const flow_network *network = &graph->network;
+  if (graph->gathers != FLOW_GATHERS_MESSAGES || network->rows <= 0 || network->workers < 1) return 1;
+  double others = network->workers - 1, rows = network->rows * graph->replicas / network->workers, size = in * out;
+  double moved = 2 * others / network->workers * size * network->gradient_bytes;
+  double sum = moved / NETWORK + PASSES * size * sizeof(float) / MEMORY;
+  return others * rows * ((in + out) * sizeof(float) / NETWORK + 2 * size / ARITHMETIC) < sum;
+}
+
 /* Elements of a gradient that can be handed over as factors; else 0. summed: factors of several replicas go as float32. */
 static int64_t product_size(const fusion *f, int gradient, int summed)
 {
@@ -58,6 +79,7 @@ static int64_t product_size(const fusion *f, int gradient, int summed)
   if (summed && f->graph->values[node->inputs[0]].signature.dtype != FLOW_FLOAT32) return 0;
   const flow_signature *s = &f->graph->values[gradient].signature;
   int64_t size = flow_shape_size(s->rank, s->dims);
+  if (summed && !is_worth_sending(f->graph, (double)s->dims[0], (double)s->dims[1])) return 0;
   return s->dtype == FLOW_FLOAT32 && size >= SMALLEST ? size : 0;
 }
 

@@ -166,6 +166,7 @@ static flow_status all_gather(flow_communicator *communicator, const void *mine,
     return flow_mpi_services()->fail(FLOW_INVALID_ARGUMENT, "all_gather: %lld bytes a rank; MPI takes at most %d", (long long)bytes,
                                      INT_MAX);
   }
+  if ((const char *)mine == (const char *)all + self->base.rank * bytes) mine = MPI_IN_PLACE;
   MPI_Request request;
   int code = MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, self->comm, &request);
   return complete(self, "all_gather", code, &request);

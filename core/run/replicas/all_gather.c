@@ -1,6 +1,6 @@
 /* all_gather.c: rows of all replicas that are put together (FLOW_OP_all_gather). Every worker has a place for all of them. Where the
  * workers can share memory it is the same: then each computes its rows where all see them, and nothing is copied. Else they fetch each
- * other's.
+ * other's, or, as the plan says (flow_gathers), send each other theirs, all in one message.
  *
  * In the shared region nobody writes rows of a run before all workers have said that it begins, and by then nobody reads those of the run
  * before. */
@@ -56,7 +56,8 @@ static flow_status find_region(flow_replica_set *set)
   flow_exchange *exchange = set->exchange;
   const flow_instance *lead = set->lead;
   int64_t bytes = 0, rows = lead->part.gathered_rows;
-  if (!exchange || !exchange->share_region || set->region_agreed < 0 || rows == 0) return FLOW_OK;
+  if (!exchange || !exchange->share_region || lead->plan->graph->gathers != FLOW_GATHERS_WORKERS) return FLOW_OK;
+  if (set->region_agreed < 0 || rows == 0) return FLOW_OK;
   if (set->region_agreed > 0 && rows <= set->region_rows) return FLOW_OK;
   flow_release_region(set);
   for (int s = 0; s < lead->plan->segment_count; s++)
@@ -113,13 +114,40 @@ static void collect(flow_replica_set *set, void *rows, size_t part)
   if (status != FLOW_OK) flow_failure_take(&set->run.verdict, status);
 }
 
-void flow_gather_workers(flow_replica_set *set, int begin, int end)
+int flow_gathers_by_message(const flow_replica_set *set, int begin, int end)
+{
+  if (set->lead->plan->graph->gathers != FLOW_GATHERS_MESSAGES) return 0;
+  for (int s = begin; s < end; s++)
+    if (flow_is_gather(set->lead, s)) return 1;
+  return 0;
+}
+
+static void send_rows(flow_replica_set *set, int begin, int end, int staged)
 {
   const flow_instance *lead = set->lead;
-  int met = 0;
+  int count = 0;
+  for (int s = begin; s < end; s++) {
+    if (!flow_is_gather(lead, s)) continue;
+    int64_t bytes = (int64_t)part_of(lead, s, lead->part.gathered_rows) * set->count;
+    char *all = lead->part.bases[bindings_of(lead, s)[1].root];
+    set->gatherings[count++] = (flow_gathering){ all + set->exchange->worker * bytes, all, bytes };
+  }
+  if (staged) set->gatherings[count++] = flow_gather_staged(set);
+  flow_status status = set->exchange->gather(set->exchange, set->gatherings, count);
+  if (status != FLOW_OK) flow_failure_take(&set->run.verdict, status);
+  else if (staged) flow_add_staged(set);
+}
+
+void flow_gather_workers(flow_replica_set *set, int begin, int end, int staged, int met)
+{
+  const flow_instance *lead = set->lead;
+  if (flow_gathers_by_message(set, begin, end)) {
+    if (!flow_failure_is_set(&set->run.verdict)) send_rows(set, begin, end, staged);
+    return;
+  }
   for (int s = begin; s < end && !flow_failure_is_set(&set->run.verdict); s++) {
-    if (!flow_is_gather(lead, s) || met) continue;
     int shared = set->region.number > 0;
+    if (!flow_is_gather(lead, s) || (shared && met)) continue;
     collect(set, lead->part.bases[bindings_of(lead, s)[1].root], shared ? 0 : part_of(lead, s, lead->part.gathered_rows));
     met = shared;
   }

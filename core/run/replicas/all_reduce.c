@@ -6,8 +6,9 @@
 #include "run/device/all_reduce_by_host.h"
 #include "run/replicas/replica_set.h"
 #include "tensor/pairwise.h"
+#include "transport/group_sum.h"
 
-enum { SMALL = 1024 };       /* elements */
+enum { SMALL = 2048 };       /* elements */
 
 /* ---- replicas of this process -------------------------------------------------------------------------------------------------------- */
 
@@ -73,6 +74,11 @@ flow_status flow_stage_sums(flow_replica_set *set, const flow_exchange *exchange
   }
   FLOW_TRY(flow_alloc(sizeof(float) * (size_t)(total + 1), &block));
   set->staged = block;
+  if (lead->plan->graph->gathers != FLOW_GATHERS_MESSAGES) return FLOW_OK;
+  FLOW_TRY(flow_alloc(sizeof(float) * (size_t)(total + 1) * (size_t)exchange->workers, &block));
+  set->staged_parts = block;
+  FLOW_TRY(flow_alloc(sizeof(flow_gathering) * (size_t)(lead->plan->segment_count + 1), &block));
+  set->gatherings = block;
   return FLOW_OK;
 }
 
@@ -83,6 +89,10 @@ void flow_release_sums(flow_replica_set *set)
   set->sums = NULL;
   flow_free(set->staged);
   set->staged = NULL;
+  flow_free(set->staged_parts);
+  set->staged_parts = NULL;
+  flow_free(set->gatherings);
+  set->gatherings = NULL;
 }
 
 void flow_start_sums(flow_replica_set *set)
@@ -140,6 +150,22 @@ static void take_staged(flow_replica_set *set)
   set->staged_begin = set->staged_end;
 }
 
+flow_gathering flow_gather_staged(flow_replica_set *set)
+{
+  int64_t bytes = (set->staged_end - set->staged_begin) * (int64_t)sizeof(float);
+  return (flow_gathering){ set->staged + set->staged_begin, set->staged_parts, bytes };
+}
+
+void flow_add_staged(flow_replica_set *set)
+{
+  int64_t count = set->staged_end - set->staged_begin;
+  float *sums = set->staged + set->staged_begin;
+  memcpy(sums, set->staged_parts, sizeof(float) * (size_t)count);
+  for (int w = 1; w < set->exchange->workers; w++)
+    flow_sum_ranks(FLOW_FLOAT32, sums, (const void *[]){ sums, set->staged_parts + w * count }, 2, count * (int64_t)sizeof(float));
+  take_staged(set);
+}
+
 /* Of all segments up to this one, whose sums have come back. */
 static void widen_sums(flow_replica_set *set, int segment)
 {
@@ -155,7 +181,8 @@ static void widen_sums(flow_replica_set *set, int segment)
 void flow_receive_sums(flow_replica_set *set, int segment)
 {
   int64_t ticket = set->sums[segment].ticket;
-  int flush = set->staged_begin < set->staged_end;
+  int staged = set->staged_begin < set->staged_end, rides = staged && flow_gathers_by_message(set, set->gathers_made, segment + 1);
+  int flush = staged && !rides;
   if (flush && !flow_failure_is_set(&set->run.verdict))
     begin(set, FLOW_FLOAT32, set->staged + set->staged_begin, set->staged_end - set->staged_begin, &ticket);
   /* Of a failed run nothing may be under way. */
@@ -167,7 +194,7 @@ void flow_receive_sums(flow_replica_set *set, int segment)
     if (!flow_failure_is_set(&set->run.verdict)) widen_sums(set, segment);
   }
   if (segment < set->gathers_made) return;
-  flow_gather_workers(set, set->gathers_made, segment + 1);
+  flow_gather_workers(set, set->gathers_made, segment + 1, rides, flush);
   set->gathers_made = segment + 1;
 }
 

@@ -58,6 +58,7 @@ struct flow_replica_set {
   int64_t         newest_sum;          /* a member's: ticket of the current run's last sum under way; -1: none */
   float          *staged;              /* a member's: small sums that travel together ... */
   int64_t         staged_begin, staged_end;      /* ... of which these are about to */
+  float          *staged_parts;        /* a member's: theirs of all workers, where they travel with gathered rows */
   int             widened;             /* a member's: segments before this one whose rounded sums are floats again in the current run */
 
   /* Rows of all replicas put together: all_gather.c; then workers divide what is made of them: sharded_update.c. */
@@ -67,6 +68,7 @@ struct flow_replica_set {
   int64_t         region_rows;         /* of each replica that it holds */
   int64_t         region_agreed;       /* its number, if all workers said the same when the current run began, else 0 */
   int64_t        *unit_bounds, *received;      /* a member's: [worker + 1], of the collect under way */
+  flow_gathering *gatherings;          /* a member's: [segment + 1], of the gather under way */
 };
 
 /* A set with `lead` alone; the lead is not retained. */
@@ -101,6 +103,9 @@ void        flow_add_replicas(const flow_replica_set *set, int segment, int memb
 void        flow_send_sum(flow_replica_set *set, int segment);
 /* By one member: waits for it and those before, of a failed run for all that are under way. */
 void        flow_receive_sums(flow_replica_set *set, int segment);
+/* The small sums that are about to travel, as an array to gather; then their sums, in the order of the workers. */
+flow_gathering flow_gather_staged(flow_replica_set *set);
+void        flow_add_staged(flow_replica_set *set);
 /* Whether that sum has come back, with flow_receive_sums or before: of those that travel together some may not have been sent yet. */
 int         flow_sum_is_made(const flow_replica_set *set, int segment);
 
@@ -122,8 +127,11 @@ flow_status flow_place_gathered(flow_replica_set *set);
 void        flow_release_region(flow_replica_set *set);
 /* A member's share of putting the rows of the local replicas together, as many of each as of the largest, zeros where one has fewer. */
 void        flow_gather_replicas(const flow_replica_set *set, int segment, int member, int members);
-/* By one member: puts the rows of all workers together that segments [begin, end) gather. */
-void        flow_gather_workers(flow_replica_set *set, int begin, int end);
+/* Whether segments [begin, end) gather rows that travel in messages: then staged sums go with them. */
+int         flow_gathers_by_message(const flow_replica_set *set, int begin, int end);
+/* By one member: puts the rows of all workers together that segments [begin, end) gather. staged: with the staged sums; met: all workers have
+ * come here, as a sum of theirs shows. */
+void        flow_gather_workers(flow_replica_set *set, int begin, int end, int staged, int met);
 
 /* ---- sharded_update.c ---- */
 

@@ -17,6 +17,7 @@ int flow_is_sharded(const flow_replica_set *set, int e)
   const flow_instance *lead = set->lead;
   const flow_node *node = &lead->plan->graph->nodes[lead->entries[e].node];
   if (!lead->plan->segments[lead->entries[e].segment].tail) return 0;      /* an update of copies: advance_updates.h */
+  if (lead->plan->graph->gathers != FLOW_GATHERS_WORKERS) return 0;
   return set->exchange && set->gathers && flow_optimizer_layout_of(node->op) && node->attributes.optimizer.products > 0;
 }
 

@@ -37,6 +37,7 @@ return {
   flow_context_set_replicas = "void flow_context_set_replicas(flow_context *,int)",
   flow_context_replicas = "int flow_context_replicas(const flow_context *)",
   flow_context_set_gathers = "void flow_context_set_gathers(flow_context *,int)",
+  flow_context_set_network = "void flow_context_set_network(flow_context *,int,double,int)",
   flow_context_set_bucket_bytes = "void flow_context_set_bucket_bytes(flow_context *,double)",
   flow_context_set_blank = "void flow_context_set_blank(flow_context *,int)",
   flow_interrupt = "void flow_interrupt(flow_context *,int)",

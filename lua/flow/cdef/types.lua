@@ -99,7 +99,12 @@ typedef enum flow_error_field {
  FLOW_ERROR_TASK,
  FLOW_ERROR_FIELD_COUNT
 } flow_error_field;
-typedef enum flow_gathers { FLOW_GATHERS_NOT = 0, FLOW_GATHERS_LOCAL, FLOW_GATHERS_WORKERS } flow_gathers;
+typedef enum flow_gathers {
+ FLOW_GATHERS_NOT = 0,
+ FLOW_GATHERS_LOCAL,
+ FLOW_GATHERS_WORKERS,
+ FLOW_GATHERS_MESSAGES
+} flow_gathers;
 typedef struct flow_profile_entry {
  const char *op, *variant;
  char shape[96];

@@ -1,5 +1,6 @@
 -- communication.lua: CommunicationOptions: how workers add up, and when one of them counts as lost: { bytes_per_pack = 0,
--- timeout_seconds = nil, implementation = "AUTO", heartbeat = nil, dead_after = nil, start_within = nil, compression = "none" }.
+-- timeout_seconds = nil, implementation = "AUTO", heartbeat = nil, dead_after = nil, start_within = nil, compression = "none",
+-- factors = "auto" }.
 
 local host = require "flow.host"
 local errors = require "flow.errors"
@@ -30,9 +31,12 @@ local function is_time(value) return type(value) == "number" and value > 0 and v
 -- bytes_per_pack: how much is added up at once, at most; 0: as the engine likes it. timeout_seconds: how long a sum may wait for a worker
 -- that is alive; nil: 600. heartbeat: seconds between two signs of life; nil: 1. dead_after: seconds without one after which a worker is
 -- lost; nil: 10. start_within: seconds in which all workers have to come; nil: 300. compression: what gradients are rounded to between
--- machines: bfloat16, float16 or, also nil, none. The last four are the same on all workers.
-takes "bytes_per_pack: whole = 0, timeout_seconds?, implementation = 'AUTO', heartbeat?, dead_after?, start_within?, compression?"
-function communication.CommunicationOptions(bytes, timeout_seconds, name, heartbeat, dead_after, start_within, compression)
+-- machines: bfloat16, float16 or, also nil, none. factors: whether gradients of large matrices travel as the two matrices of rows whose
+-- product they are; "auto", also nil: where workers share memory, and where it takes less time (core/plan/passes/fuse_optimizer.c). The
+-- last five are the same on all workers.
+takes ("bytes_per_pack: whole = 0, timeout_seconds?, implementation = 'AUTO', heartbeat?, dead_after?, start_within?, compression?, "
+  .. "factors?")
+function communication.CommunicationOptions(bytes, timeout_seconds, name, heartbeat, dead_after, start_within, compression, factors)
   local what = "CommunicationOptions"
   local given = { timeout_seconds = timeout_seconds, heartbeat = heartbeat, dead_after = dead_after, start_within = start_within }
   for time in pairs(TIMES) do
@@ -49,9 +53,13 @@ function communication.CommunicationOptions(bytes, timeout_seconds, name, heartb
   if compression ~= "none" and compression ~= "bfloat16" and compression ~= "float16" then
     raise("%s: compression is none, bfloat16 or float16, got %s", what, errors.describe(compression))
   end
+  if factors == nil then factors = "auto" end
+  if factors ~= "auto" and type(factors) ~= "boolean" then
+    raise("%s: factors is \"auto\", true or false, got %s", what, errors.describe(factors))
+  end
   return object.new(Options, { bytes_per_pack = bytes, timeout_seconds = given.timeout_seconds or false, implementation = implementation,
                                heartbeat = given.heartbeat or false, dead_after = given.dead_after or false,
-                               start_within = given.start_within or false, compression = compression })
+                               start_within = given.start_within or false, compression = compression, factors = factors })
 end
 
 -- The seconds of each of the times: as the options say, else the variable; 0: neither does, and the library's default holds.

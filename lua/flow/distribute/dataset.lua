@@ -76,11 +76,13 @@ local function shard(dataset, p)
   return data.wrap(native.own(out, C.flow_dataset_release), { dataset })
 end
 
--- How the workers of a placement read a data set in batches of the global size: "shared" or "own", and the data set of this worker.
+-- How the workers of a placement read a data set in batches of the global size: "shared" or "own", the data set of this worker, and the
+-- rows of a batch, or nil where workers may know different numbers.
 function datasets.arrange(what, dataset, p)
   need_batches(what, dataset)
   local policy = C.flow_dataset_auto_shard_policy(dataset._handle)
-  if p.workers == 1 or policy == POLICY.DATA then return "shared", dataset end
+  local rows = C.flow_dataset_batch_rows(dataset._handle)
+  if p.workers == 1 or policy == POLICY.DATA then return "shared", dataset, rows end
   local own, reason = dataset
   if policy == POLICY.AUTO then
     own, reason = shard(dataset:with_options { auto_shard_policy = "FILE" }, p)
@@ -89,13 +91,13 @@ function datasets.arrange(what, dataset, p)
         log.info("auto_shard_policy AUTO is DATA here, all workers compute everything and take their part of each batch: %s",
           reason:match(": (.*)$"))
       end
-      return "shared", dataset
+      return "shared", dataset, rows
     end
   elseif policy ~= POLICY.OFF then
     own, reason = shard(dataset, p)
     if not own then raise("%s", reason) end
   end
-  return "own", own:rebatch(own_sizes(batch_rows(what, dataset), p))
+  return "own", own:rebatch(own_sizes(batch_rows(what, dataset), p)), policy ~= POLICY.OFF and rows or nil
 end
 
 ---- data sets ------------------------------------------------------------------------------------------------------------------------
@@ -112,8 +114,8 @@ function datasets.is(value)
 end
 
 function datasets.distribute(strategy, dataset)
-  local mode, own = datasets.arrange("experimental_distribute_dataset", dataset, strategy._placement)
-  return object.new(Distributed, { _strategy = strategy, _mode = mode, _dataset = own, _per_replica = false })
+  local mode, own, rows = datasets.arrange("experimental_distribute_dataset", dataset, strategy._placement)
+  return object.new(Distributed, { _strategy = strategy, _mode = mode, _dataset = own, _per_replica = false, _rows = rows or false })
 end
 
 local InputContext = object.class("InputContext")
@@ -135,7 +137,7 @@ function datasets.from_function(strategy, dataset_fn)
     num_input_pipelines = p.workers, input_pipeline_id = p.worker_index, num_replicas_in_sync = p.count,
   })))
   local own = p.replicas > 1 and dataset:rebatch(batch_rows(what, dataset) * p.replicas) or dataset
-  return object.new(Distributed, { _strategy = strategy, _mode = "own", _dataset = own, _per_replica = dataset })
+  return object.new(Distributed, { _strategy = strategy, _mode = "own", _dataset = own, _per_replica = dataset, _rows = false })
 end
 
 ---- passes -----------------------------------------------------------------------------------------------------------------------------

@@ -62,8 +62,9 @@ local function join(resolver, options, replicas, recovers)
     recovers and (recovers.rejoin_within or REJOIN_WITHIN))
   status.say { state = "running" }
   status.watch(worker.handle)
-  local settings = ("local replicas: %d, shards: %s\nheartbeat: %s, dead_after: %s\ncompression: %s"):format(replicas,
-    shards.count() or "none", time_text(times.heartbeat), time_text(times.dead_after), options.compression)
+  local settings = ("local replicas: %d, shards: %s\nheartbeat: %s, dead_after: %s\ncompression: %s, factors: %s"):format(replicas,
+    shards.count() or "none", time_text(times.heartbeat), time_text(times.dead_after), options.compression,
+    tostring(options.factors))
   for left = recovers and recovers.max_restarts or 0, 0, -1 do
     rawset(worker, "behind", worker.newest_step >= 0)
     worker:set_apart(worker.behind)
@@ -135,7 +136,8 @@ local function make(given, options, restarts)
     worker = join(resolver, options, replicas, recovers)
   end
   local strategy = strategies.make(MultiWorker, { devices = list, worker = worker, replicas = replicas,
-                                                  bucket_bytes = options.bytes_per_pack })
+                                                  bucket_bytes = options.bytes_per_pack, factors = options.factors,
+                                                  gradient_bytes = options.compression ~= "none" and 2 or 4 })
   rawset(strategy, "cluster_resolver", resolver)
   rawset(strategy, "communication_options", options)
   rawset(strategy, "_recovery", worker and recovers and recovery.new(recovers.max_restarts, not worker.behind) or false)

@@ -36,13 +36,15 @@ function placement.connect(p)
 end
 
 -- devices: names, all of GPUs or all of CPUs. replicas: how many they have, if not one each. pairwise: the sums over them have one order
--- (shards.lua). bucket_bytes: of gradients that are added up at once, 0: as the library likes.
+-- (shards.lua). bucket_bytes: of gradients that are added up at once, 0: as the library likes. factors: as CommunicationOptions has it;
+-- gradient_bytes: of an element of a gradient that travels.
 function placement.new(options)
   local worker, names = options.worker, options.devices
   local workers, replicas = worker and C.flow_worker_count(worker) or 1, options.replicas or #names
   made = made + 1
   return { replicas = replicas, workers = workers, worker_index = worker and C.flow_worker_rank(worker) or 0, count = replicas * workers,
            worker = worker, pairwise = options.pairwise or false, bucket_bytes = options.bucket_bytes or 0, id = made,
+           factors = options.factors, gradient_bytes = options.gradient_bytes or 4,
            device = devices.number(names[1]), group = group_of(names), shared = setmetatable({}, { __mode = "k" }) }
 end
 
@@ -83,15 +85,28 @@ end
 
 -- Whether the rows of p's replicas can be put together.
 local function gathers_of(p)
-  if not p or p.count == 1 or p.device >= 0 or p.pairwise then return C.FLOW_GATHERS_NOT end
+  if not p or p.count == 1 or p.device >= 0 or p.pairwise or rawget(p, "apart") then return C.FLOW_GATHERS_NOT end
   if p.workers == 1 then return C.FLOW_GATHERS_LOCAL end
-  return C.flow_worker_shares_memory(p.worker) ~= 0 and C.FLOW_GATHERS_WORKERS or C.FLOW_GATHERS_NOT
+  if p.factors == false then return C.FLOW_GATHERS_NOT end
+  return C.flow_worker_shares_memory(p.worker) ~= 0 and C.FLOW_GATHERS_WORKERS or C.FLOW_GATHERS_MESSAGES
 end
 
--- Begins a trace of what one replica of p does. divides: its runs get whole batches and divide them.
-function placement.begin_trace(p, divides)
+-- For batches of `rows` rows of all replicas (nil: nobody knows how many), how many of them each is expected to have where that decides how
+-- gradients travel: a power of two, so that batches of many sizes share few plans; false: it decides nothing, 0: rows are unknown.
+function placement.expected_rows(p, rows)
+  if gathers_of(p) ~= C.FLOW_GATHERS_MESSAGES or p.factors == true then return false end
+  if not rows or rows < 1 then return 0 end
+  local expected = 1
+  while expected * p.count < rows do expected = 2 * expected end
+  return expected
+end
+
+-- Begins a trace of what one replica of p does. divides: its runs get whole batches and divide them. expected: of expected_rows.
+function placement.begin_trace(p, divides, expected)
+  local gathers = divides and expected ~= 0 and gathers_of(p) or C.FLOW_GATHERS_NOT
   C.flow_context_set_replicas(context, p and p.count or 1)
-  C.flow_context_set_gathers(context, divides and gathers_of(p) or C.FLOW_GATHERS_NOT)
+  C.flow_context_set_gathers(context, gathers)
+  C.flow_context_set_network(context, p and p.workers or 1, expected or 0, p and p.gradient_bytes or 4)
   C.flow_context_set_bucket_bytes(context, p and p.bucket_bytes or 0)
   local status = C.flow_trace_begin(context)
   C.flow_context_set_replicas(context, 1)

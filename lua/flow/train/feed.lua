@@ -50,21 +50,24 @@ function Feed.weighted(model, what, dataset, by_class)
   end)
 end
 
--- What a worker reads of a data set: all of it, to do its part of each batch, or a part of its own (strategies of several workers).
+-- What a worker reads of a data set: all of it, to do its part of each batch, or a part of its own (strategies of several workers); and the
+-- rows of all workers' batches together, or nil.
 local function arrange(model, what, dataset)
   local placed = model._placement
-  if not data.is(dataset) then return dataset._dataset, placed and placed.workers > 1 and dataset:_feed_mode() == "own" end
+  if not data.is(dataset) then
+    return dataset._dataset, placed and placed.workers > 1 and dataset:_feed_mode() == "own", dataset._rows
+  end
   if not placed or placed.workers == 1 then return dataset, false end
-  local mode, part = datasets.arrange(what, dataset, placed)
-  return part, mode == "own"
+  local mode, part, rows = datasets.arrange(what, dataset, placed)
+  return part, mode == "own", rows
 end
 
 local LIMITS = { fit = "steps_per_epoch", validation_data = "validation_steps", evaluate = "steps", predict = "steps" }
 
 -- dataset: a Dataset, or a distributed one. limit: batches of an epoch at most, or nil. what: the call, or "validation_data".
 function Feed.new(model, kind, what, dataset, limit)
-  local own
-  dataset, own = arrange(model, what, dataset)
+  local own, usual
+  dataset, own, usual = arrange(model, what, dataset)
   if not limit and dataset:cardinality() == data.INFINITE_CARDINALITY then
     raise("%s: the data set repeats for ever: give %s, or repeat it a number of times", what, LIMITS[what])
   end
@@ -79,6 +82,7 @@ function Feed.new(model, kind, what, dataset, limit)
     model = model, kind = kind, dataset = dataset, limit = limit, layout = layout, used = layout.x + layout.y + layout.weights,
     fixed = fixed, step = false, iterator = false, ended = true, rows = 0, what = what,
     pending = false,      -- position at which the next pass begins
+    usual = usual,        -- rows of those of all workers together, or nil
     own = own,            -- the batches are this worker's, not those of all: the others may have more of them
     exhausted = false,    -- this worker has no more
     keeps = false, store = false,      -- rows that come again stay on the model's device; where they are
@@ -210,7 +214,9 @@ local function no_rows(self)
     for axis = 2, #spec.shape do shape[axis] = seen and seen[axis] or math.max(spec.shape[axis], 0) end
     tensors[i] = tensor.new(native.dtype(spec.dtype), shape)
   end
-  if not self.step or self.step.capacity < 0 then self.step = steps.get(self.model, self.kind, tensors, self.layout, 1, self.own) end
+  if not self.step or self.step.capacity < 0 then
+    self.step = steps.get(self.model, self.kind, tensors, self.layout, 1, self.own, self.usual)
+  end
   return tensors
 end
 
@@ -221,7 +227,7 @@ local function prepare(self, tensors, rows)
       raise("%s: component %d of a batch has %d rows, component 1 has %d", self.what, i, t.shape[1], rows)
     end
   end
-  self.step = steps.get(self.model, self.kind, tensors, self.layout, rows, self.own)
+  self.step = steps.get(self.model, self.kind, tensors, self.layout, rows, self.own, self.usual)
   self.seen = {}
   for i, t in ipairs(tensors) do self.seen[i] = t.shape end
 end

@@ -197,10 +197,10 @@ function steps.finish(model)
   if model._device >= 0 then check(C.flow_device_synchronize(context, model._device)) end
 end
 
-local function trace_here(model, kind, specs, layout)
+local function trace_here(model, kind, specs, layout, expected)
   local own = scopes.own()
   local outer = own.step
-  local function begin() placement.begin_trace(model._placement, true) end
+  local function begin() placement.begin_trace(model._placement, true, expected) end
   return native.between(function() own.step = true end, function() own.step = outer end, native.while_tracing, begin, function()
     local tensors = {}
     for i = 1, #specs do tensors[i] = symbolic.trace_input(specs[i].shape, specs[i].dtype) end
@@ -255,21 +255,21 @@ function steps.ensure_built(model, specs, layout)
   rawset(model, "_trainable_version", false)
 end
 
-local function trace(model, kind, specs, layout)
+local function trace(model, kind, specs, layout, expected)
   place(model)
-  return devices.within(model._device, trace_here, model, kind, specs, layout)
+  return devices.within(model._device, trace_here, model, kind, specs, layout, expected)
 end
 
 -- Traces with the random state of the first time: what a traced function draws then is part of the plan, and a run that goes on in
 -- another process (fit_position.lua) must have the same plan.
-local function trace_again(model, key, kind, specs, layout)
+local function trace_again(model, key, ...)
   local now, first = native.text(C.flow_context_save, context), model._trace_states[key]
   if not first then
     model._trace_states[key] = now
-    return trace(model, kind, specs, layout)
+    return trace(model, ...)
   end
   check(C.flow_context_restore(context, first))
-  local ok, plan = pcall(trace, model, kind, specs, layout)
+  local ok, plan = pcall(trace, model, ...)
   check(C.flow_context_restore(context, now))
   return ok and plan or error(plan, 0)
 end
@@ -282,16 +282,18 @@ local function parts_of(p, own)
 end
 
 -- The step for batches like these tensors with up to `capacity` rows, kept with the model. own: the batches of each worker are its own;
--- else all workers have the same ones, and each does its part of them.
-function steps.get(model, kind, tensors, layout, capacity, own)
+-- else all workers have the same ones, and each does its part of them. usual: rows of all workers' batches together, as all of them know
+-- it, or nil.
+function steps.get(model, kind, tensors, layout, capacity, own, usual)
   local specs, list = {}, model._steps
   for i = 1, #tensors do specs[i] = spec_of(tensors[i]) end
   settle(model)
   steps.ensure_built(model, specs, layout)
-  local key = signature(model, kind, tensors, layout)
+  local expected = kind == "train" and placement.expected_rows(model._placement, usual)
+  local key = signature(model, kind, tensors, layout) .. (expected and "|" .. expected or "")
   local step = find(list, key)
   if not step then
-    step = { plan = trace_again(model, key, kind, specs, layout), instance = nil, capacity = -1, key = key, running = 0 }
+    step = { plan = trace_again(model, key, kind, specs, layout, expected), instance = nil, capacity = -1, key = key, running = 0 }
     model._traces = model._traces + 1
     list[#list + 1] = step
     if #list > MAX_STEPS then drop(table.remove(list, 1)) end
@@ -315,7 +317,7 @@ end
 -- between dropped it: a callback that compiles the model, or calls it with many other signatures.
 function steps.renew(pass, model)
   if not pass.step or pass.step.capacity < 0 then
-    pass.step = steps.get(model, pass.kind, pass.arrays, pass.layout, pass.capacity)
+    pass.step = steps.get(model, pass.kind, pass.arrays, pass.layout, pass.capacity, false, pass.capacity)
   end
   return pass.step
 end
