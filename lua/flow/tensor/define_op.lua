@@ -127,6 +127,20 @@ function define.variadic(ops, f, name)
   end, signature.method_of(entry, "tensor:" .. name))
 end
 
+-- A function f(...) of flow any of whose arguments may be an operand; it is not a method of tensors.
+function define.of_any(ops, f, name)
+  local entry = signature.entry("flow." .. name, f, signature.pop())
+  local function op(...)
+    if namespaces[(...)] then signature.refuse(entry, nil, (...)) end
+    for i = 1, select("#", ...) do
+      local call = apply_of((select(i, ...)))
+      if call then return call(op, ...) end
+    end
+    return f(...)
+  end
+  ops[name] = signature.register(op, entry)
+end
+
 -- A method of tensors that is not a function of flow.
 function define.method(name, f)
   local entry = signature.entry("tensor:" .. name, f, "")

@@ -408,5 +408,6 @@ define(function(labels, count, options)
 end, "one_hot")
 
 require "flow.tensor.array_ops" (ops, define, axis_from, function(rows, indices) return apply2(ids.gather, rows, indices) end)
+require "flow.tensor.einsum" (ops, define_op.of_any)
 
 return ops

@@ -1,0 +1,211 @@
+-- einsum.lua: flow.einsum("bij,bjk->bik", a, b): products of tensors summed over the labels that the result lacks, as numpy.einsum defines
+-- them. Each pair of operands becomes one matmul, with the labels that both and the result have as axes of its batch. Used by ops.lua.
+
+local errors = require "flow.errors"
+local tensor = require "flow.tensor"
+local takes = require("flow.signature").takes
+
+local raise = errors.raise
+local WHAT = "flow.einsum"
+
+-- The labels of one operand or of the result, as a list and as a set.
+local function labels_of(text, equation)
+  local list = {}
+  for label in text:gmatch "." do
+    if not label:find "%a" then
+      raise("%s: %q has %q in the equation %q; labels are letters%s", WHAT, text, label, equation,
+        label == "." and ", and an ellipsis is not supported: name the axes" or "")
+    end
+    list[#list + 1] = label
+  end
+  return list
+end
+
+-- The result's labels when the equation does not name them: those that stand once, in the order of the alphabet.
+local function implied(inputs)
+  local count, list = {}, {}
+  for _, labels in ipairs(inputs) do
+    for _, label in ipairs(labels) do count[label] = (count[label] or 0) + 1 end
+  end
+  for label, times in pairs(count) do list[#list + 1] = times == 1 and label or nil end
+  table.sort(list)
+  return list
+end
+
+local function parse(equation, operand_count)
+  if type(equation) ~= "string" then
+    raise("%s: the equation is a text such as \"ij,jk->ik\", got %s", WHAT, errors.describe(equation))
+  end
+  local left, right = equation:gsub("%s", ""), nil
+  local arrow = left:find("->", 1, true)
+  if arrow then left, right = left:sub(1, arrow - 1), left:sub(arrow + 2) end
+  local inputs, known, seen = {}, {}, {}
+  for text in (left .. ","):gmatch "([^,]*)," do inputs[#inputs + 1] = labels_of(text, equation) end
+  if #inputs ~= operand_count then
+    raise("%s: the equation %q is for %d operand%s, got %d", WHAT, equation, #inputs, #inputs == 1 and "" or "s", operand_count)
+  end
+  local output = right and labels_of(right, equation) or implied(inputs)
+  for _, labels in ipairs(inputs) do
+    for _, label in ipairs(labels) do known[label] = true end
+  end
+  for _, label in ipairs(output) do
+    if not known[label] or seen[label] then
+      raise("%s: the label %q of the result stands %s in %q", WHAT, label, seen[label] and "twice" or "in no operand", equation)
+    end
+    seen[label] = true
+  end
+  return inputs, output
+end
+
+local function set_of(labels)
+  local set = {}
+  for i, label in ipairs(labels) do set[label] = i end
+  return set
+end
+
+-- The labels for which test(label) holds.
+local function filter(labels, test)
+  local list = {}
+  for _, label in ipairs(labels) do list[#list + 1] = test(label) and label or nil end
+  return list
+end
+
+local function joined(...)
+  local list = {}
+  for _, part in ipairs { ... } do
+    for _, label in ipairs(part) do list[#list + 1] = label end
+  end
+  return list
+end
+
+return function(ops, define)
+  -- x with its axes in the order of `wanted`.
+  local function ordered(x, labels, wanted)
+    local position, order, moved = set_of(labels), {}, false
+    for i, label in ipairs(wanted) do
+      order[i] = position[label]
+      moved = moved or order[i] ~= i
+    end
+    return moved and ops.transpose(x, order) or x
+  end
+
+  -- Elements i, i, ... of two axes with one label: after the axes are one of n * n, every (n + 1)th.
+  local function diagonal(x, labels, first, second, equation)
+    local order, rest = {}, {}
+    for i = 1, #labels do
+      if i ~= first and i ~= second then order[#order + 1], rest[#rest + 1] = i, labels[i] end
+    end
+    order[#order + 1], order[#order + 2] = first, second
+    x = ops.transpose(x, order)
+    local dims = tensor.raw_shape(x)
+    local n = dims[#dims]
+    if n < 0 then raise("%s: %q in %q stands twice for an axis of which only the call knows the size", WHAT, labels[first], equation) end
+    table.remove(dims)
+    dims[#dims] = n * n
+    local begins, ends, steps = {}, {}, {}
+    for i = 1, #dims do begins[i], ends[i], steps[i] = 0, dims[i], 1 end
+    steps[#dims] = n + 1
+    rest[#rest + 1] = labels[first]
+    return ops.slice_from_zero(ops.reshape_raw(x, dims), begins, ends, steps), rest
+  end
+
+  local function without_repetitions(x, labels, equation)
+    local seen, i = {}, 1
+    while i <= #labels do
+      local first = seen[labels[i]]
+      if first then
+        x, labels = diagonal(x, labels, first, i, equation)
+        seen, i = {}, 0
+      else
+        seen[labels[i]] = i
+      end
+      i = i + 1
+    end
+    return x, labels
+  end
+
+  -- x summed over the labels that nobody needs.
+  local function sum_rest(x, labels, needed)
+    local axes = {}
+    for i, label in ipairs(labels) do axes[#axes + 1] = not needed(label) and i or nil end
+    if #axes == 0 then return x, labels end
+    local dtype = x.dtype
+    return ops.cast(ops.sum(x, axes), dtype), filter(labels, needed)
+  end
+
+  local function sizes_of(labels, sizes)
+    local list = {}
+    for i, label in ipairs(labels) do list[i] = sizes[label] end
+    return list
+  end
+
+  -- Negative sizes are multiples of the rows of a batch: at most one of the factors is.
+  local function product_of(labels, sizes)
+    local product = 1
+    for _, label in ipairs(labels) do product = product * sizes[label] end
+    return product
+  end
+
+  local function many_unknown(labels, sizes)
+    return #filter(labels, function(label) return sizes[label] < 0 end) > 1
+  end
+
+  -- a and b as one tensor, summed over the labels that both have and nobody needs afterwards.
+  local function contract(a, a_labels, b, b_labels, needed, sizes)
+    local in_a, in_b = set_of(a_labels), set_of(b_labels)
+    a, a_labels = sum_rest(a, a_labels, function(label) return in_b[label] or needed[label] end)
+    b, b_labels = sum_rest(b, b_labels, function(label) return in_a[label] or needed[label] end)
+    local batch = filter(a_labels, function(label) return in_b[label] and needed[label] end)
+    local inner = filter(a_labels, function(label) return in_b[label] and not needed[label] end)
+    local rows = filter(a_labels, function(label) return not in_b[label] end)
+    local columns = filter(b_labels, function(label) return not in_a[label] end)
+    if many_unknown(rows, sizes) or many_unknown(columns, sizes) or many_unknown(inner, sizes) then
+      raise("%s: two sizes that only the call knows would become one axis; sum or reshape first", WHAT)
+    end
+    local leading, m, k, n = sizes_of(batch, sizes), product_of(rows, sizes), product_of(inner, sizes), product_of(columns, sizes)
+    local function shape(...) return joined(leading, { ... }) end
+    a = ops.reshape_raw(ordered(a, a_labels, joined(batch, rows, inner)), shape(m, k))
+    b = ops.reshape_raw(ordered(b, b_labels, joined(batch, inner, columns)), shape(k, n))
+    local result = joined(batch, rows, columns)
+    return ops.reshape_raw(ops.matmul(a, b), sizes_of(result, sizes)), result
+  end
+
+  -- Checks that a label stands for one size everywhere.
+  local function measure(operands, inputs, equation)
+    local sizes = {}
+    for i, labels in ipairs(inputs) do
+      local shape = tensor.raw_shape(operands[i])
+      if #shape ~= #labels then
+        raise("%s: operand %d has %d axes, %q names %d in %q", WHAT, i, #shape, table.concat(labels), #labels, equation)
+      end
+      for axis, label in ipairs(labels) do
+        if sizes[label] and sizes[label] ~= shape[axis] then
+          raise("%s: %q stands for %d and, as axis %d of operand %d, for %d in %q", WHAT, label, sizes[label], axis, i, shape[axis],
+            equation)
+        end
+        sizes[label] = shape[axis]
+      end
+    end
+    return sizes
+  end
+
+  takes "equation, operands..."
+  define(ops, function(equation, ...)
+    local list = {}
+    for i = 1, select("#", ...) do list[i] = ops.operand((select(i, ...)), nil, WHAT) end
+    local inputs, output = parse(equation, #list)
+    local sizes = measure(list, inputs, equation)
+    for i = 1, #list do list[i], inputs[i] = without_repetitions(list[i], inputs[i], equation) end
+    local x, labels = list[1], inputs[1]
+    for i = 2, #list do
+      local needed = set_of(output)
+      for k = i + 1, #list do
+        for _, label in ipairs(inputs[k]) do needed[label] = true end
+      end
+      x, labels = contract(x, labels, list[i], inputs[i], needed, sizes)
+    end
+    local wanted = set_of(output)
+    x, labels = sum_rest(x, labels, function(label) return wanted[label] end)
+    return ordered(x, labels, output)
+  end, "einsum")
+end
