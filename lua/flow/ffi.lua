@@ -414,6 +414,8 @@ function native.is_uint64(value)
   return type(value) == "cdata" and ffi.istype("uint64_t", value)
 end
 
+function native.is_symbolic_shape(value) return ffi.istype("flow_symbolic_shape", value) end
+
 function native.symbolic_shape(t)
   local pointer = native.pointer(t)
   local shape = state.symbolic_shape()

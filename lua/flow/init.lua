@@ -41,6 +41,12 @@ function own.is_tensor(value)
   return native.is_tensor(value)
 end
 
+-- The dimensions of a tensor as a list. In a traced function the first one may stand for the rows of the batch: it goes into other shapes,
+-- times a whole number as well, and into formulas.
+function own.shape(x)
+  return require("flow.tensor.shapes").of(tensor.raw_shape(ops.operand(x, nil, "flow.shape")))
+end
+
 function own.is_variable(value)
   return native.is_variable(value)
 end

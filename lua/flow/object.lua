@@ -14,6 +14,8 @@
 -- extend, and models, on which scripts keep what they like, are open: they refuse only what is nearly the name of a field that can be
 -- set. A name that begins with _ is ours. Class.settable lists the fields that can be set, beside those with setters.
 --
+-- In an open class a method of the name of a computed field of its parent computes that field: function GAN:metrics() return { ... } end.
+--
 -- Methods are guarded as they are defined (signature.lua): another self than an instance, as model.fit(x) gives one, is an error.
 
 local errors = require "flow.errors"
@@ -143,6 +145,10 @@ function object.class(name, parent, receiver)
           and lookup(parent, "methods", key) == nil then
           check_near(name, key, settable_names({}, parent))
         end
+        if rawget(class, "is_open") and parent and lookup(parent, "fields", key) then      -- as a property in Python
+          class.fields[key] = value
+          return
+        end
         local inherited = nil
         if parent then inherited = lookup(parent, "methods", key) end
         value = signature.in_class(class, key, value, inherited)
@@ -151,6 +157,18 @@ function object.class(name, parent, receiver)
     end,
     __index = function(_, key) return lookup(class, "methods", key) end,
   })
+end
+
+-- A class with the methods and fields of another, whatever is added to that, and with another parent. Its instances are the other's, too,
+-- for its methods.
+function object.under(class, parent)
+  local made = object.class(class.name, parent)
+  for _, kind in ipairs { "methods", "fields", "setters", "settable" } do rawset(made, kind, class[kind]) end
+  rawset(made, "is_open", rawget(class, "is_open"))
+  for key in pairs(class.metatable) do
+    if type(key) == "table" then made.metatable[key] = true end
+  end
+  return made
 end
 
 -- From now on a method that the class does not have is an error when it is asked for by class.name, too.
@@ -179,15 +197,19 @@ function object.while_making(self, make, ...)
   rawset(self, "_making", nil)
 end
 
+-- Whether a class is another or extends it.
+function object.descends(class, other)
+  while class do
+    if class == other then return true end
+    class = type(class) == "table" and rawget(class, "parent")
+  end
+  return false
+end
+
 -- Whether value is an instance of class or of one that extends it.
 function object.is(value, class)
   local metatable = type(value) == "table" and getmetatable(value)
-  local own = type(metatable) == "table" and rawget(metatable, "class")
-  while own do
-    if own == class then return true end
-    own = own.parent
-  end
-  return false
+  return object.descends(type(metatable) == "table" and rawget(metatable, "class"), class)
 end
 
 -- Whether an object has a method or field of that name, of its own or of its class.

@@ -94,12 +94,6 @@ describe("a compiled model", function()
     model:reset_metrics()
     assert.equal(0, model.metrics[2]:result())
   end)
-
-  it("refuses a train_step of its own, which would not run", function()
-    local Own = flow.Model:extend("Own")
-    function Own.train_step() return {} end
-    assert.truthy(message_of(function() Own():compile { loss = "mse" } end):find("your own train_step() is not supported", 1, true))
-  end)
 end)
 
 describe("flow.full", function()

@@ -1,6 +1,8 @@
 /* random.c: random_uniform, random_normal and random_truncated_normal.
  *
- * Element i is made from Philox block (low = i / 4, high = 0) alone, so its value depends on the key and on i only:
+ * Element i is made from Philox block (low = i / 4, high = 0) alone, so its value depends on the key and on i only. Of a tensor with a row
+ * for each sample of a batch, which a negative first dimension in the attributes says, elements count through the global batch, as in
+ * dropout.c: replicas draw different rows, and one alone the same ones.
  *   uniform     word i % 4; integers over ranges beyond 2^32 take words 0 and 1 of block (low = i, high = 1)
  *   normal      Box and Muller (1958): words 0, 1 give elements 4b and 4b + 1, words 2, 3 the other two
  *   truncated   as normal; an element beyond two standard deviations is drawn again with high = 1, 2, ...
@@ -10,7 +12,7 @@
 #include "cpu/vector.h"
 #include "tensor/tensor.h"
 
-enum { PART = 16384, CHUNK = 64 };      /* elements; multiples of 4 */
+enum { PART = 16384, CHUNK = 64, MOST = CHUNK + 4 };      /* elements; multiples of 4 */
 
 static uint64_t key_of(const flow_call *call)
 {
@@ -95,6 +97,15 @@ static void normals(const flow_call *call, uint64_t key, int64_t first, int64_t 
   }
 }
 
+/* Number of the output's first element. */
+static int64_t start_of(const flow_call *call)
+{
+  const flow_operand *out = &call->outputs[0];
+  int by_sample = call->attributes->random.rank > 0 && call->attributes->random.dims[0] < 0;
+  if (!by_sample || call->scalars->rows < 1) return 0;
+  return call->scalars->first_sample * (flow_shape_size(out->rank, out->shape) / call->scalars->rows);
+}
+
 static int64_t parts(const flow_call *call, int phase)
 {
   (void)phase;
@@ -110,24 +121,25 @@ static flow_status run(const flow_call *call, int phase, int64_t begin, int64_t 
   uint64_t key = key_of(call);
   int64_t size = flow_shape_size(out->rank, out->shape), last = end * PART < size ? end * PART : size;
   int uniform = call->op == FLOW_OP_random_uniform;
+  int64_t start = start_of(call), before = start % 4;      /* elements of the first block that other samples have */
   for (int64_t i = begin * PART; i < last; i += CHUNK) {
-    int64_t n = last - i < CHUNK ? last - i : CHUNK;
+    int64_t n = last - i < CHUNK ? last - i : CHUNK, first = start + i - before;
     char *to = (char *)out->data + i * flow_dtype_size(out->dtype);
-    double x[CHUNK];
+    double x[MOST];
     if (uniform && !flow_dtype_is_float(out->dtype)) {
       int64_t whole[CHUNK];
-      uniform_integers(call, key, i, n, whole);
+      uniform_integers(call, key, start + i, n, whole);
       if (out->dtype == FLOW_INT64) {
         memcpy(to, whole, (size_t)n * sizeof(int64_t));
         continue;
       }
-      for (int64_t j = 0; j < n; j++) x[j] = (double)whole[j];
+      for (int64_t j = 0; j < n; j++) x[before + j] = (double)whole[j];
     } else if (uniform) {
-      uniform_floats(call, key, i, n, x);
+      uniform_floats(call, key, first, before + n, x);
     } else {
-      normals(call, key, i, n, x);
+      normals(call, key, first, before + n, x);
     }
-    flow_convert_from_double(out->dtype, x, to, 1, n);
+    flow_convert_from_double(out->dtype, x + before, to, 1, n);
   }
   return FLOW_OK;
 }

@@ -56,7 +56,7 @@ end
 -- What a backup holds: see the head of the file.
 local function new_checkpoint(self, run)
   local means = {}
-  for i, entry in ipairs(training.trackers(run.model)) do means[i] = entry.metric end
+  for i, entry in ipairs(training.trackers(run.model, true)) do means[i] = entry.metric end
   local position = {
     get_state = function() return self._position end,
     set_state = function(_, state)

@@ -26,9 +26,9 @@ local function compare(self, p, variables, step)
 end
 
 local function variables_of(model)
-  local list = {}
-  for _, variables in ipairs { model.weights, model.optimizer.variables } do
-    for _, v in ipairs(variables) do list[#list + 1] = v end
+  local list = { unpack(model.weights) }
+  for _, optimizer in ipairs(model:_optimizers()) do
+    for _, v in ipairs(optimizer.variables) do list[#list + 1] = v end
   end
   return list
 end

@@ -1,7 +1,8 @@
 -- object_graph.lua: what a checkpoint holds of the objects that it is given: variables and states, each with a path that depends on where
 -- it stands and not on automatic names, so that it is found again in another process.
 --
---   layers and models    <path>/kernel, <path>/layers/0/kernel ...; a compiled model's optimizer is <path>/optimizer
+--   layers and models    <path>/kernel, <path>/layers/0/kernel ...; a compiled model's optimizer is <path>/optimizer; those in its
+--                         fields, and metrics, are <path>/<field>
 --   optimizers, metrics   <path>/0, <path>/1 ... in the order of their variables
 --   get_state, set_state  a state, of whatever has these two methods: callbacks, flow.random
 --   iterators             a state: the position
@@ -45,6 +46,12 @@ local function leaf(value) return value.name:match("([^/]+)$") or "variable" end
 
 local walk
 
+-- An optimizer or a metric, such as steps of a model's own have them in its fields.
+local function has_variables(value)
+  return type(value) == "table" and getmetatable(value) and not object.is(value, Layer) and not variable.is_variable(value)
+    and type(getmetatable(value).class) == "table" and object.has(value, "variables")
+end
+
 local function walk_layer(self, path, layer)
   if layer._handle then
     for i = 0, C.flow_layer_variable_count(layer._handle) - 1 do
@@ -57,6 +64,12 @@ local function walk_layer(self, path, layer)
   local compiled = object.has(layer, "_compiled") and layer._compiled
   if object.has(layer, "fit") then self.models[#self.models + 1] = layer end
   if compiled then walk(self, join(path, "optimizer"), compiled.optimizer) end
+  local names = {}
+  for name, value in pairs(layer._assignments) do
+    if type(name) == "string" and has_variables(value) then names[#names + 1] = name end
+  end
+  table.sort(names)
+  for _, name in ipairs(names) do walk(self, join(path, name), layer._assignments[name]) end
 end
 
 local function walk_list(self, path, owner)

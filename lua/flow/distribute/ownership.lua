@@ -59,7 +59,7 @@ function ownership.adopt(model, what)
   take_over(model, p)
   model:_forget_steps()
   p.strategy._worker:share_variables(model.weights)
-  if model._compiled then p.strategy._worker:share_variables(model._compiled.optimizer.variables) end
+  for _, optimizer in ipairs(model:_optimizers()) do p.strategy._worker:share_variables(optimizer.variables) end
 end
 
 -- A model that was made outside of all scopes evaluates and predicts on each worker by itself, all of the data that it is given there, as

@@ -44,20 +44,19 @@ local function close_variables(list)
   for _, v in ipairs(list) do variable.close(v) end
 end
 
--- Frees weights, plans and optimizer now. Layers and optimizer that other models use, too, are closed with it.
+-- Frees weights, plans and optimizers now. Layers and optimizers that other models use, too, are closed with it.
 function Model:close()
   for _, step in ipairs(rawget(self, "_steps") or {}) do
     if step.running > 0 then raise("%s: close: the model is running: this was called in a callback of its own fit", object.title(self)) end
   end
-  local layers, compiled = {}, self._compiled
+  local layers, optimizers, slots = {}, self:_optimizers(), {}
   collect(self, layers, {})
   local weights = self.weights
-  local optimizer = compiled and compiled.optimizer
-  local slots = optimizer and optimizer.variables or {}
+  for i, optimizer in ipairs(optimizers) do slots[i] = optimizer.variables end
   if rawget(self, "_steps") then self:_forget_steps() end
   close_variables(weights)
-  close_variables(slots)
-  if optimizer then
+  for i, optimizer in ipairs(optimizers) do
+    close_variables(slots[i])
     local scale = rawget(optimizer, "_scale")
     if scale then native.close(scale, C.flow_loss_scale_release) end
     local inner = rawget(optimizer, "inner_optimizer")

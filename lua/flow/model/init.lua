@@ -26,8 +26,22 @@ local models = { Model = Model, Functional = Functional, Sequential = Sequential
 
 ---- common ---------------------------------------------------------------------------------------------------------------------
 
+-- A class of models written in Lua. One without init() and call() is made as flow.Model is, or flow.Sequential if it extends that: a graph
+-- of layers with methods of its own, such as train_step.
 function Model.extend(parent, class_name)
-  return Layer.extend(parent, class_name)
+  local class = Layer.extend(parent, class_name)
+  local metatable = getmetatable(class)
+  local make, above = metatable.__call, rawget(parent, "of_graph") or parent == Model and Functional or parent
+  rawset(class, "of_graph", parent == Sequential and class or object.under(class, above))
+  metatable.__call = function(_, first, ...)
+    local is_plain = not class.init and class.call == Layer.call
+    if is_plain and class.add == Sequential.add then return models.sequential(class, first, ...) end
+    local inputs = first
+    if arguments.is_options(first) then inputs = first.inputs end
+    if is_plain and symbolic.any(inputs) then return models.functional(rawget(class, "of_graph"), first, ...) end
+    return make(class, first, ...)
+  end
+  return class
 end
 
 -- A model runs where the strategy in whose scope it was made places it (nil: made outside of all scopes), and on the device of
@@ -211,13 +225,21 @@ function Model.fields.output_shape(self)
   return shapes[1] and one_or_list(shapes) or raise("%s has no output shape before its input shape is known", object.title(self))
 end
 
-signature.takes "inputs?, outputs?, { name?, trainable: boolean = true } -- flow.Model { inputs = input, outputs = output }"
-signature.constructor(Model, "flow.Model", function(inputs, outputs, options)
-  local self = object.new(Functional):_prepare("Functional", options)
+local MODEL = "inputs?, outputs?, { name?, trainable: boolean = true } -- flow.Model { inputs = input, outputs = output }"
+
+local function new_functional(class, inputs, outputs, options)
+  local self = object.new(class):_prepare(class.name, options)
   set_graph(self, as_list(inputs, "flow.Model: inputs"), as_list(outputs, "flow.Model: outputs"))
   for _, layer in ipairs(self._graph_layers) do self._children[#self._children + 1] = layer end
   return self
-end)
+end
+
+signature.takes(MODEL)
+signature.constructor(Model, "flow.Model", function(...) return new_functional(Functional, ...) end)
+
+-- The same of a class that extends Functional.
+local functional_call = signature.entry("flow.Model", new_functional, MODEL)
+function models.functional(class, ...) return new_functional(class, signature.read(functional_call, ...)) end
 
 ---- Sequential --------------------------------------------------------------------------------------------------------------------
 
@@ -294,16 +316,23 @@ function Sequential:_run(_, list, training)
   return run_graph(self, list, training)
 end
 
-signature.takes "layers?, { name?, trainable: boolean = true, dtype? } -- flow.Sequential { layer, layer, ... }"
-signature.constructor(Sequential, "flow.Sequential", function(list, options)
+local SEQUENTIAL = "layers?, { name?, trainable: boolean = true, dtype? } -- flow.Sequential { layer, layer, ... }"
+
+local function new_sequential(class, list, options)
   list = list or {}
   if object.is(list, Layer) or symbolic.is(list) then list = { list } end
   if type(list) ~= "table" or getmetatable(list) then raise("flow.Sequential takes a list of layers, got %s", describe(list)) end
   local count = errors.check_list("flow.Sequential", list)
-  local self = object.new(Sequential):_prepare("Sequential", options)
+  local self = object.new(class):_prepare(class.name, options)
   rawset(self, "_input", false)
   for i = 1, count do self:add(list[i]) end
   return self
-end)
+end
+
+signature.takes(SEQUENTIAL)
+signature.constructor(Sequential, "flow.Sequential", function(...) return new_sequential(Sequential, ...) end)
+
+local sequential_call = signature.entry("flow.Sequential", new_sequential, SEQUENTIAL)
+function models.sequential(class, ...) return new_sequential(class, signature.read(sequential_call, ...)) end
 
 return models

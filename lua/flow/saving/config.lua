@@ -120,8 +120,13 @@ end
 -- The entry of a layer or model.
 function config.entry(layer)
   local entry
-  if object.is(layer, models.Sequential) then entry = sequential_entry(layer)
-  elseif object.is(layer, models.Functional) then entry = functional_entry(layer)
+  local is_graph = object.is(layer, models.Sequential) or object.is(layer, models.Functional)
+  if is_graph then
+    entry = object.is(layer, models.Sequential) and sequential_entry(layer) or functional_entry(layer)
+    local class = object.class_of(layer)
+    if class ~= models.Sequential and class ~= models.Functional then      -- one that a script extends with steps of its own
+      entry.module, entry.class_name, entry.registered_name = json.null, class.name, class.name
+    end
   elseif object.is(layer, layers.InputLayer) then return input_entry(layer)
   elseif operations.is(layer) then return operations.entry(layer)
   elseif layer._handle then entry = record_entry(layer)
@@ -219,12 +224,12 @@ local function build_custom(layer, shape)
   layer(several and inputs or inputs[1])
 end
 
-local function read_sequential(entry, reader)
+local function read_sequential(entry, reader, class)
   local content = table_field(entry, "config", reader.path)
   local list = {}
   for i, inner in ipairs(table_field(content, "layers", reader.path)) do list[i] = config.read(inner, reader) end
-  local model = models.Sequential { name = text_field(content, "name", reader.path), trainable = content.trainable ~= false, layers = list,
-                                    dtype = dtype_of(content) }
+  local model = (class or models.Sequential) { name = text_field(content, "name", reader.path), layers = list,
+                                               trainable = content.trainable ~= false, dtype = dtype_of(content) }
   local shape = given(content.build_input_shape) and content.build_input_shape or given(content.batch_input_shape) and
     content.batch_input_shape
   if shape and not model._built and #list > 0 then
@@ -284,7 +289,7 @@ local function outputs_list(result)
   return type(result) == "table" and getmetatable(result) == nil and result or { result }
 end
 
-local function read_functional(entry, reader)
+local function read_functional(entry, reader, class)
   local content = table_field(entry, "config", reader.path)
   local made, made_by, waiting = {}, {}, {}
   for _, inner in ipairs(table_field(content, "layers", reader.path)) do
@@ -327,7 +332,7 @@ local function read_functional(entry, reader)
     end
     return tensors
   end
-  return models.Model { inputs = ends(content.input_layers, "inputs"), outputs = ends(content.output_layers, "outputs"),
+  return (class or models.Model) { inputs = ends(content.input_layers, "inputs"), outputs = ends(content.output_layers, "outputs"),
                         name = given(content.name) and content.name or nil, trainable = content.trainable ~= false }
 end
 
@@ -339,7 +344,10 @@ function config.read(entry, reader)
   if reader.depth > 64 then raise("%s: models are nested more than 64 deep", reader.path) end
   local result
   local custom = custom_class(entry, reader)
-  if custom then
+  if custom and type(entry.config) == "table" and given(entry.config.layers) and object.descends(custom, models.Model) then
+    local read = given(entry.config.output_layers) and read_functional or read_sequential
+    result = read(entry, reader, custom)
+  elseif custom then
     local class_config = options_of(table_field(entry, "config", reader.path))
     result = custom.from_config and custom.from_config(class_config) or custom(class_config)
     build_custom(result, build_shape(entry))

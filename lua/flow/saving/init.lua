@@ -111,7 +111,7 @@ function saving.load_model(path, options)
   end
   local model = require("flow.saving.keras").load(path, options)
   placement.share_new(model.weights)      -- workers may have read different files
-  if model._compiled then placement.share_new(model._compiled.optimizer.variables) end
+  for _, optimizer in ipairs(model:_optimizers()) do placement.share_new(optimizer.variables) end
   return model
 end
 

@@ -111,10 +111,11 @@ local function substitute(value, replacements, counter)
   return result
 end
 
--- Replaces tensors and variables in a result by their number in `outputs`, as { output = n }.
+-- Replaces tensors, and what stands for one, in a result by their number in `outputs`, as { output = n }.
 local OUTPUT = {}
 local function template(value, outputs)
-  if variable.is_variable(value) then value = variable.read(value) end
+  local stands_for = type(value) == "table" and getmetatable(value)
+  if type(stands_for) == "table" and stands_for.__tensor then value = stands_for.__tensor(value) end
   if is_tensor(value) then
     outputs[#outputs + 1] = value
     return setmetatable({ number = #outputs }, OUTPUT)

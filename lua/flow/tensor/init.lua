@@ -77,23 +77,15 @@ local function is_list(value)
   return type(value) == "table" and (value[1] ~= nil or next(value) == nil)
 end
 
--- The dimensions of a shape that a user gave.
+local function is_whole(n) return type(n) == "number" and n >= 0 and n == math.floor(n) and n < 2 ^ 53 end
+
+-- The dimensions of a shape that a user gave, as the library has them: negative where they count rows of a batch in a trace (shapes.lua).
 local function check_dims(what, shape)
   if type(shape) == "number" then shape = { shape } end
-  if type(shape) == "cdata" then
-    raise("%s: the shape holds the batch dimension of a traced function: use flow.zeros_like and its kin", what)
-  elseif type(shape) ~= "table" or getmetatable(shape) then
-    raise("%s: a shape is a list of dimensions such as {2, 3}, got %s", what, errors.describe(shape))
-  end
-  for i = 1, errors.check_list(what .. ": the shape", shape) do
-    local n = shape[i]
-    if type(n) ~= "number" or n < 0 or n ~= math.floor(n) or n >= 2 ^ 53 then
-      raise("%s: dimension %d of a shape is a whole number from 0, got %s", what, i, errors.describe(n))
-    end
-  end
-  return shape
+  local plain = type(shape) == "table" and not getmetatable(shape)
+  for i = 1, plain and errors.check_list(what .. ": the shape", shape) or 0 do plain = plain and is_whole(shape[i]) end
+  return plain and shape or require("flow.tensor.shapes").check_dims(what, shape)
 end
-
 tensor.check_dims = check_dims
 
 -- The values of t on a device: t itself where it is there. A tape that records sees a copy.
@@ -146,9 +138,12 @@ local function wanted_dtype(options, default)
   return native.dtype(options.dtype or default)
 end
 
--- Zeros where and of what dtype the options say.
-local function new_by(options, default, shape)
-  return new(wanted_dtype(options, default), shape, tensor.device_number(options.device))
+-- A tensor of one value (nil: 0), where and of what dtype the options say.
+local function new_by(options, default, shape, value)
+  local dtype = wanted_dtype(options, default)
+  if shape[1] and shape[1] < 0 then return require("flow.tensor.ops").full_raw(nil, shape, value or 0, dtype) end
+  local made = new(dtype, shape, tensor.device_number(options.device))
+  return value == nil and made or fill(made, value)
 end
 
 takes "shape..., { dtype?, device? }"
@@ -158,7 +153,7 @@ end
 
 takes "shape..., { dtype?, device? }"
 function tensor.ones(shape, options)
-  return fill(new_by(options, "float32", check_dims("flow.ones", shape)), 1)
+  return new_by(options, "float32", check_dims("flow.ones", shape), 1)
 end
 
 takes "shape, value, { dtype?, device? }"
@@ -172,7 +167,7 @@ function tensor.full(shape, value, options)
   if kind ~= "number" and kind ~= "boolean" and not integers.is(value) then
     raise("flow.full: the value is a number, a boolean or a tensor, got %s", errors.describe(value))
   end
-  return fill(new_by(options, kind == "boolean" and "bool" or kind == "cdata" and "int64" or "float32", dims), value)
+  return new_by(options, kind == "boolean" and "bool" or kind == "cdata" and "int64" or "float32", dims, value)
 end
 
 -- eye(n [, m] [, options]): ones on the diagonal.
@@ -369,7 +364,8 @@ function fields.size(t) return C.flow_tensor_size(pointer(t)) end
 fields.ndim = fields.rank
 
 local function unknown_rows(what)
-  raise("%s is the number of rows of the batch, which a traced function does not know: use -1 in reshape, or run it eagerly", what)
+  raise("%s is the number of rows of the batch, which a traced function does not know: use flow.shape(x)[1], or -1 in reshape, or run it "
+    .. "eagerly", what)
 end
 tensor.unknown_rows = unknown_rows
 

@@ -376,9 +376,10 @@ local function constant(t)
   return native.tensor(one[0])
 end
 
--- A tensor of x's kind, traced or not, in a raw shape.
+-- A tensor of x's kind, traced or not, in a raw shape; without x traced.
 function ops.full_raw(x, shape, value, dtype)
-  if tensor.is_symbolic(x) then return with_dims(ids.broadcast_to, constant(tensor.scalar(dtype, value)), shape) end
+  if type(value) == "boolean" then value = value and 1 or 0 end
+  if x == nil or tensor.is_symbolic(x) then return with_dims(ids.broadcast_to, constant(tensor.scalar(dtype, value)), shape) end
   return tensor.full(shape, value, { dtype = native.dtype_names[dtype] })
 end
 

@@ -50,7 +50,19 @@ function internal.seed_of(what, options)
   return C.flow_context_next_seed(context)
 end
 
-local function draw(what, op, shape, dtype, low, high, options)
+-- Rows of a batch, which only a traced function has, count through the global batch: replicas draw different ones, as one alone would.
+-- Of several times the rows each time is drawn by itself, so that this holds in tensors that are joined, too.
+local draw
+
+local function draw_times(what, op, shape, dtype, low, high, options)
+  local parts, times = {}, -shape[1]
+  for i = 1, times do parts[i] = draw(what, op, { -1, unpack(shape, 2) }, dtype, low, high, options, i - 1) end
+  return ops.concat(parts, 1)
+end
+
+-- stream: tells tensors of one seed apart.
+function draw(what, op, shape, dtype, low, high, options, stream)
+  if shape[1] and shape[1] < -1 then return draw_times(what, op, shape, dtype, low, high, options) end
   native.pressure()
   local seed = random.seed_of(what, options)
   local attributes = native.attributes()
@@ -58,7 +70,7 @@ local function draw(what, op, shape, dtype, low, high, options)
   r.rank, r.dtype = #shape, native.dtype(dtype)
   if #shape > C.FLOW_MAX_RANK then raise("%s: a tensor has at most %d dimensions, got %d", what, C.FLOW_MAX_RANK, #shape) end
   for i = 1, #shape do r.dims[i - 1] = shape[i] end
-  r.low, r.high, r.seed = low, high, seed
+  r.low, r.high, r.seed, r.stream = low, high, seed, stream or 0
   r.keyed_by_step = options.seed == nil and C.flow_trace_depth(context) > 0 and 1 or 0
   devices.within(tensor.device_number(options.device), native.try, C.flow_apply, context, C.flow_op_find(op), nil, 0, attributes, out)
   return native.tensor(out[0])

@@ -6,7 +6,7 @@ local tensor = require "flow.tensor"
 local takes = require("flow.signature").takes
 
 local C, raise = native.C, errors.raise
-local methods, is_tensor, floor = native.methods, native.is_tensor, math.floor
+local methods, floor = native.methods, math.floor
 
 -- from: the functions of ops.lua that these are made with.
 return function(from)
@@ -27,21 +27,23 @@ return function(from)
     return with_dims(ids.reshape, x, dims)
   end
 
+  -- The rows of a batch in a trace as the library has them, a negative number (shapes.lua); nil: it is something else.
+  local function rows_of(entry)
+    return type(entry) == "table" and getmetatable(entry) and require("flow.tensor.shapes").raw(entry) or nil
+  end
+
   -- A user's shape, a list or several numbers.
   local function dims_of(what, first, ...)
-    if type(first) == "cdata" and not is_tensor(first) and not native.is_int64(first) then
-      local list = {}
-      for i = 1, #first do list[i] = first[i] end
-      return list
-    end
-    local list = type(first) == "table" and first or { first, ... }
-    if type(first) == "table" and select("#", ...) > 0 then
+    if native.is_symbolic_shape(first) then first = require("flow.tensor.shapes").list(what, first) end
+    local is_list = type(first) == "table" and not getmetatable(first)
+    local list = is_list and first or { first, ... }
+    if is_list and select("#", ...) > 0 then
       raise("%s takes a list or several numbers; %s is one argument too many", what, errors.describe((...)))
     end
     local key = next(list, #list > 0 and #list or nil)
     if key ~= nil and type(key) ~= "number" then raise("%s: unknown option %q", what, tostring(key)) end
     for i = 1, errors.check_list(what .. ": the shape", list) do
-      if type(list[i]) ~= "number" or list[i] ~= floor(list[i]) then
+      if not rows_of(list[i]) and (type(list[i]) ~= "number" or list[i] ~= floor(list[i])) then
         raise("%s: dimension %d of the shape is %s, expected a whole number", what, i, errors.describe(list[i]))
       end
     end
@@ -52,7 +54,9 @@ return function(from)
     x = operand(x, nil, "reshape()")
     local wanted, dims, inferred = dims_of("reshape()", ...), {}, nil
     for i = 1, #wanted do
-      if wanted[i] == -1 then
+      if rows_of(wanted[i]) then
+        dims[i] = rows_of(wanted[i])
+      elseif wanted[i] == -1 then
         if inferred then raise("reshape(): dimensions %d and %d are both -1, at most one can be worked out", inferred, i) end
         inferred, dims[i] = i, native.INFER
       elseif wanted[i] < 0 then
@@ -68,7 +72,9 @@ return function(from)
   define_variadic(reshape, "reshape")
   takes "x, shape..."
   define_variadic(function(x, ...)
-    return with_dims(ids.broadcast_to, operand(x, nil, "broadcast_to()"), dims_of("broadcast_to()", ...))
+    local dims = {}
+    for i, entry in ipairs(dims_of("broadcast_to()", ...)) do dims[i] = rows_of(entry) or entry end
+    return with_dims(ids.broadcast_to, operand(x, nil, "broadcast_to()"), dims)
   end, "broadcast_to")
 
   define(function(x) return reshape(x, -1) end, "flatten", "ravel")

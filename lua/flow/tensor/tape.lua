@@ -12,6 +12,7 @@ local errors = require "flow.errors"
 local signature = require "flow.signature"
 local variable = require "flow.tensor.variable"
 local ops = require "flow.tensor.ops"
+local step_share = require "flow.tensor.step_share"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context = native.context
@@ -119,15 +120,8 @@ local function flatten_targets(target, gradient, leaves, given)
   for key, entry in pairs(target) do flatten_targets(entry, gradient and gradient[key], leaves, given) end
 end
 
--- Gradients of the sum of the target's elements, or of those of all targets of a list, in the structure of sources; nil for a source that
--- no target depends on, or zeros with unconnected_gradients = "zero". output_gradients, of the target's structure: each element counts so
--- much, as if the computation went on with a loss of which these are the gradients (a vector-Jacobian product); nil stands for ones.
-takes "target?: data, sources?: data, output_gradients?, unconnected_gradients: 'none'|'zero' = 'none'"
-function Tape:gradient(target, sources, output_gradients, unconnected)
-  if not self.handle then raise("gradient(): this tape has recorded nothing; call tape:record(f) first") end
-  local targets, given, leaves = {}, {}, {}
-  flatten_targets(target, output_gradients, targets, given)
-  local positions = flatten(sources, leaves)
+-- Gradients of the targets' sum for a list of tensors and variables, nil where no target depends on one. given: of flatten_targets.
+local function gradients_of(handle, targets, given, leaves)
   local count = #leaves
   local tensors, variables = native.out("flow_tensor", math.max(count, 1)), native.out("flow_variable", math.max(count, 1))
   for i = 1, count do
@@ -141,13 +135,49 @@ function Tape:gradient(target, sources, output_gradients, unconnected)
   native.keep(leaves)
   native.keep(given)
   local of_targets = native.pointers(targets)
-  native.try(C.flow_tape_gradients, context, self.handle, of_targets, of_given, #targets, tensors, variables, count, results)
+  native.try(C.flow_tape_gradients, context, handle, of_targets, of_given, #targets, tensors, variables, count, results)
   local gradients = {}
   for i = 1, count do
     if results[i - 1] ~= nil then gradients[i] = native.tensor(results[i - 1]) end
   end
+  return gradients
+end
+
+-- Where replicas share a model's step: the gradients for variables, which they add up, are those of this replica's part of each number
+-- among the targets. Not so for tensors, and not inside another tape's recording, which goes on computing with what this replica has.
+local function weighed(targets, given)
+  local share, result = step_share.of(), {}
+  for i, target in ipairs(targets) do
+    result[i] = given[i]
+    if target.rank == 0 then result[i] = (given[i] and given[i] * share or share):to(target.dtype) end
+  end
+  return result
+end
+
+local function shared_gradients(handle, targets, given, leaves)
+  if C.flow_tape_depth(context) > 0 or not step_share.of() then return gradients_of(handle, targets, given, leaves) end
+  local gradients, unweighed = gradients_of(handle, targets, weighed(targets, given), leaves), nil
+  for i, leaf in ipairs(leaves) do
+    if native.is_tensor(leaf) then
+      unweighed = unweighed or gradients_of(handle, targets, given, leaves)
+      gradients[i] = unweighed[i]
+    end
+  end
+  return gradients
+end
+
+-- Gradients of the sum of the target's elements, or of those of all targets of a list, in the structure of sources; nil for a source that
+-- no target depends on, or zeros with unconnected_gradients = "zero". output_gradients, of the target's structure: each element counts so
+-- much, as if the computation went on with a loss of which these are the gradients (a vector-Jacobian product); nil stands for ones.
+takes "target?: data, sources?: data, output_gradients?, unconnected_gradients: 'none'|'zero' = 'none'"
+function Tape:gradient(target, sources, output_gradients, unconnected)
+  if not self.handle then raise("gradient(): this tape has recorded nothing; call tape:record(f) first") end
+  local targets, given, leaves = {}, {}, {}
+  flatten_targets(target, output_gradients, targets, given)
+  local positions = flatten(sources, leaves)
+  local gradients = shared_gradients(self.handle, targets, given, leaves)
   if unconnected == "zero" then
-    for i = 1, count do gradients[i] = gradients[i] or ops.zeros_like(leaves[i]) end
+    for i = 1, #leaves do gradients[i] = gradients[i] or ops.zeros_like(leaves[i]) end
   end
   return unflatten(positions, gradients)
 end

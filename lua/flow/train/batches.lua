@@ -2,6 +2,8 @@
 -- order names, until somebody wants to look.
 
 local native = require "flow.ffi"
+local tensor = require "flow.tensor"
+local view_rows = require "flow.tensor.rows"
 local resident = require "flow.train.device_data"
 
 local C = native.C
@@ -69,12 +71,42 @@ local function loop(source, instance, seed, step, first, last, watch)
   return 0, batch - first
 end
 
+-- The rows of a batch, as tensors of their own where an order picks them.
+local function rows_of(source, begin, rows)
+  local list = {}
+  for i, array in ipairs(source.arrays) do
+    if source.permutation then
+      local shape = array.shape
+      shape[1] = rows
+      list[i] = tensor.new(native.dtype(array.dtype), shape)
+      native.check(C.flow_tensor_gather_rows(source.from[i - 1], source.permutation, begin, rows, native.pointer(list[i])))
+    else
+      list[i] = view_rows(array, begin, rows)
+    end
+  end
+  return list
+end
+
+-- The same with a step that runs eagerly.
+local function eager_loop(source, eager, first, last, watch)
+  for batch = first, last - 1 do
+    if native.interrupted() then return C.FLOW_INTERRUPTED, batch - first end
+    local begin = batch * source.size
+    local rows = min(source.size, source.rows - begin)
+    eager(rows_of(source, begin, rows))
+    if watch and watch.after(batch - first, rows) then return 0, batch - first + 1 end
+  end
+  return 0, last - first
+end
+
 -- Runs `count` batches from the source's position. step: of steps.lua; number: of the first step, for the random ops; watch: of
 -- batch_watch.lua, or nil. Returns a status and the number of batches that ran; fewer also if a worker asked for a stop.
 function batches.run(source, step, seed, number, count, watch)
   step.running = step.running + 1
   local first = source.position
-  local ok, status, ran = pcall(loop, source, step.instance, seed, number, first, first + count, watch)
+  local ok, status, ran
+  if step.eager then ok, status, ran = pcall(eager_loop, source, step.eager, first, first + count, watch)
+  else ok, status, ran = pcall(loop, source, step.instance, seed, number, first, first + count, watch) end
   step.running = step.running - 1
   if not ok then error(status, 0) end
   source.position = first + ran

@@ -8,6 +8,7 @@ local models = require "flow.model"
 local optimizers = require "flow.train.optimizers"
 local losses = require "flow.train.losses"
 local metrics = require "flow.train.metrics"
+local model_steps = require "flow.train.model_steps"
 local steps = require "flow.train.steps"
 local tensor = require "flow.tensor"
 local ops = require "flow.tensor.ops"
@@ -121,18 +122,12 @@ takes_named("optimizer = 'rmsprop', loss?: data, loss_weights?: data, metrics?: 
   .. "steps_per_execution: count|'auto' = 1, jit_compile?: boolean|'auto', auto_scale_loss: boolean = true }")
 function Model:compile(options)
   ownership.check(self, "compile")
-  for _, name in ipairs { "train_step", "test_step", "predict_step" } do
-    if object.has(self, name) then
-      raise("%s: compile: your own %s() is not supported: write the loop with a GradientTape and flow.fn", object.title(self), name)
-    end
-  end
-  if options.run_eagerly then raise("compile: run_eagerly = true is not supported: call the model in a GradientTape instead") end
   local per_execution = options.steps_per_execution
   if per_execution == "auto" then per_execution = 1 end      -- what Keras would find: here a step costs the same alone
   local given = { loss = options.loss, loss_weights = options.loss_weights, metrics = options.metrics,
                   weighted_metrics = options.weighted_metrics }
   local compiled = { given = given, losses = {}, loss_of_each = false, loss_weights = {}, output_losses = {}, metrics = {},
-                     loss_tracker = metrics.Mean("loss"), steps_per_execution = per_execution }
+                     loss_tracker = metrics.Mean("loss"), steps_per_execution = per_execution, run_eagerly = options.run_eagerly }
   compiled.optimizer = optimizers.get(options.optimizer)
   if options.auto_scale_loss and self.dtype_policy.name == "mixed_float16"
     and not object.is(compiled.optimizer, optimizers.LossScaleOptimizer) then
@@ -168,39 +163,29 @@ function Model.fields.metrics_names(self)
 end
 
 function Model.fields.loss(self) return training.compiled(self).given.loss end
--- The loss's running mean, those of outputs, and the metrics, in the order of metrics_names.
-function Model.fields.metrics(self)
-  local list = {}
-  for i, entry in ipairs(training.trackers(self)) do list[i] = entry.metric end
-  return list
-end
 function Model:reset_metrics() training.reset(self) end
 
 -- What compile made. what: a call that may only run where the model belongs to, or nil.
 function training.compiled(model, what)
   if what then ownership.check(model, what) end
-  return model._compiled or raise("%s: You must call `compile()` before using the model.", object.title(model))
+  return model_steps.compiled(model)
 end
 
 ---- results -----------------------------------------------------------------------------------------------------------------------
 
--- All running means of a compiled model as { metric =, key = }: the loss, losses of outputs, metrics.
-function training.trackers(model)
-  local compiled = training.compiled(model)
-  local list = { { metric = compiled.loss_tracker, key = "loss" } }
-  for _, entries in ipairs { compiled.output_losses, compiled.metrics } do
-    for _, entry in ipairs(entries) do list[#list + 1] = entry end
-  end
-  return list
-end
+training.trackers = model_steps.trackers
 
+-- A new epoch, or another pass over data, begins.
 function training.reset(model)
   for _, entry in ipairs(training.trackers(model)) do entry.metric:reset_state() end
 end
 
--- { loss =, accuracy = } of what ran since the last reset. Waits for a device that still runs.
-function training.results(model)
-  local results = {}
+-- { loss =, accuracy = } of what ran since the last reset, as the steps of this kind ("train", "test") report it. Waits for a device that
+-- still runs.
+function training.results(model, kind)
+  local results = steps.results(model, kind)
+  if results then return results end
+  results = {}
   for _, entry in ipairs(training.trackers(model)) do results[entry.key] = metrics.number(entry.metric) end
   return results
 end
@@ -292,14 +277,19 @@ local function run_batch(model, kind, x, y, weights)
   contiguous(x, batch)
   contiguous(y, batch)
   contiguous(weights, batch)
-  local step = steps.get(model, kind, batch, layout, n)
-  local list, count = native.pointers(batch)
-  C.flow_instance_scalars(step.instance, training.seed(model), model._train_steps, 0)
-  local outputs = native.out("flow_tensor", steps.MOST_OUTPUTS)
-  local status = C.flow_instance_run(context, step.instance, list, count, kind == "predict" and outputs or nil)
-  if status ~= 0 then training.fail(model, status, 0) end
+  local step, outputs = steps.get(model, kind, batch, layout, n), native.out("flow_tensor", steps.MOST_OUTPUTS)
+  if step.eager then
+    step.eager(batch, kind == "predict" and outputs or nil)
+  else
+    local list, count = native.pointers(batch)
+    C.flow_instance_scalars(step.instance, training.seed(model), model._train_steps, 0)
+    local status = C.flow_instance_run(context, step.instance, list, count, kind == "predict" and outputs or nil)
+    if status ~= 0 then training.fail(model, status, 0) end
+  end
   steps.finish(model)
-  if C.flow_instance_stop_agreed(step.instance) ~= 0 then native.raise_interrupted("%s: a worker was interrupted", object.title(model)) end
+  if step.instance and C.flow_instance_stop_agreed(step.instance) ~= 0 then
+    native.raise_interrupted("%s: a worker was interrupted", object.title(model))
+  end
   if kind == "train" then rawset(model, "_train_steps", model._train_steps + 1) end
   return outputs
 end
@@ -331,7 +321,7 @@ local function on_batch(kind)
     if by_class then weights = training.class_weights(self, by_class, y, weights) end
     training.reset(self)
     run_batch(self, kind, x, y, weights)
-    return training.results(self)
+    return training.results(self, kind)
   end
 end
 

@@ -6,6 +6,7 @@ local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
 local training = require "flow.train.compile"
+local model_steps = require "flow.train.model_steps"
 local steps = require "flow.train.steps"
 local data = require "flow.data"
 local Iterator = require "flow.data.iterator"
@@ -24,12 +25,14 @@ Feed.__index = Feed
 local function layout_of(model, kind, what, specs)
   local inputs, outputs = rawget(model, "inputs"), rawget(model, "outputs")
   local x, y, count = inputs and #inputs or 1, outputs and #outputs or 1, #specs
+  local is_own = not inputs and model_steps.overrides(model, kind .. "_step")      -- which may be given any element
   for i, spec in ipairs(specs) do
     if spec.dtype == "string" then raise("%s: component %d of the dataset is text: map it to numbers first", what, i) end
     if #spec.shape == 0 then raise("%s: component %d of the dataset is a single number: call batch() first", what, i) end
   end
-  if kind == "predict" and count >= x then return { x = x, y = 0, weights = 0 } end
-  if count == x then return { x = x, y = 0, weights = 0 } end
+  if is_own and (count > 3 or kind == "predict") then return { x = count, y = 0, weights = 0, element = true } end
+  if kind == "predict" and count >= x then return { x = x, y = 0, weights = 0, element = true } end
+  if count == x then return { x = x, y = 0, weights = 0, element = true } end
   if count == x + y then return { x = x, y = y, weights = 0 } end
   if count == x + y + 1 then return { x = x, y = y, weights = 1 } end
   if count == x + y + y then return { x = x, y = y, weights = y } end
@@ -238,6 +241,15 @@ local function prepare_for_element(self, element, rows)
   prepare(self, tensors, rows)
 end
 
+-- A step that runs eagerly, on a batch. Returns its rows.
+local function run_eagerly(self, element, outputs)
+  local tensors = {}
+  for i = 1, self.used do tensors[i] = native.tensor(C.flow_tensor_retain(element.tensors[i - 1])) end
+  C.flow_element_clear(element)
+  self.step.eager(tensors, outputs)
+  return tensors[1].shape[1]
+end
+
 -- One step on a batch, or, where this worker has none, on nothing. Returns a status and the rows of all workers that were trained on; no
 -- rows: nobody had any, or somebody asks for a stop, or it failed (seldom a failure comes after the step was made).
 local function run_step(self, seed, number, outputs)
@@ -249,6 +261,7 @@ local function run_step(self, seed, number, outputs)
     local rows = C.flow_tensor_dim(element.tensors[0], 0)
     if not self.step or not self.fixed or rows > self.step.capacity then prepare_for_element(self, element, rows) end
   end
+  if self.step.eager then return 0, run_eagerly(self, element, outputs) end
   local instance = self.step.instance
   C.flow_instance_scalars(instance, seed, number, self.rows)
   local status = tonumber(C.flow_instance_run(context, instance, inputs, self.used, outputs))

@@ -1,6 +1,6 @@
 -- fit.lua: the loops over data: fit, evaluate, predict. What one batch does is in steps.lua, the hot loop in batches.lua.
 --
--- The room: compile, fit and what they take: losses, metrics, optimizers. May use: tensor, layers, data, distribute, model, plot.
+-- The room: compile, fit and what they take: losses, metrics, optimizers. May use: tensor, layers, data, distribute, model, plot, utils.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -100,7 +100,7 @@ end
 
 -- Who looks at the batches of a pass of training or testing. run: of training, told where it stands.
 local function watch_pass(model, pass, what, list, bar, count, stops, run)
-  local function logs() return training.results(model) end
+  local function logs() return training.results(model, what) end
   local function stop() return stops() and workers.request_stop(model, pass.step or pass.feed.step) end
   return executions.watch { model = model, what = what, list = list, bar = bar, count = count, stops = stops, stop = stop, run = run,
                             logs = logs, shown = logs }
@@ -139,7 +139,8 @@ local function run_batches(model, pass, what, list, bar, number, stops, run)
   local source, count = pass.source, batch_count(pass, start)
   local watch = watch_pass(model, pass, what, list, bar, count, stops, run)
   local before = source.position
-  local status, done = batches.run(source, steps.renew(pass, model), training.seed(model), number, count, watch)
+  local step = steps.renew(pass, model)
+  local status, done = batches.run(source, step, training.seed(model), number, count, watch)
   note_done(run, start, done)
   if not watch then bar:advance(done, math.min(source.position * source.size, source.rows) - before * source.size) end
   local interrupted = was_interrupted(status)
@@ -158,7 +159,7 @@ local function test_pass(model, pass, list, bar)
   list:call("on_test_begin", {})
   local interrupted = run_batches(model, pass, "test", list, bar, 0, never)
   if pass.feed then pass.feed:close() end
-  local results = training.results(model)
+  local results = training.results(model, "test")
   list:call("on_test_end", results)
   return interrupted, results
 end
@@ -253,7 +254,7 @@ local function open_fit(model, data, validation, options, recovers)
     local bar = progress.new(verbose, target)
     local done, interrupted, here = train_epoch(model, run, bar)
     target = target or done
-    run.results = run.results or training.results(model)      -- validation counts with the same means
+    run.results = run.results or training.results(model, "train")      -- validation counts with the same means
     local logs = {}
     for key, value in pairs(run.results) do logs[key] = value end
     if test and validation_epochs.has(options.validation_freq, epoch) and not interrupted then
@@ -297,7 +298,9 @@ local function open_fit(model, data, validation, options, recovers)
     until not more
     if train.feed then train.feed:close() end
     if recovers then recovers:leave(history) end
-    if not history.interrupted then model.optimizer:finalize_variable_values(model.trainable_variables) end
+    for _, optimizer in ipairs(history.interrupted and {} or model:_optimizers()) do
+      optimizer:finalize_variable_values(model.trainable_variables)
+    end
     list:call("on_train_end", run.logs)
     list:call("_after_train", run)
     return history
@@ -370,9 +373,13 @@ local function run_predict(self, data, size, limit, list, bar)
     local views = {}
     for i, array in ipairs(arrays) do views[i] = view_rows(array, first, n) end
     local step = steps.renew(pass, self)
-    C.flow_instance_scalars(step.instance, training.seed(self), 0, first)
-    local pointers, inputs = native.pointers(views)
-    native.check(C.flow_instance_run(context, step.instance, pointers, inputs, made.outputs))
+    if step.eager then
+      step.eager(views, made.outputs)
+    else
+      C.flow_instance_scalars(step.instance, training.seed(self), 0, first)
+      local pointers, inputs = native.pointers(views)
+      native.check(C.flow_instance_run(context, step.instance, pointers, inputs, made.outputs))
+    end
     workers.check_stop(self, step, "predict")
     made:add(n)
     if watch then watch.after(batch, n) else bar:advance(1, n) end

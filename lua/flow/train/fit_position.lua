@@ -14,6 +14,7 @@
 local errors = require "flow.errors"
 local object = require "flow.object"
 local log = require "flow.log"
+local model_steps = require "flow.train.model_steps"
 local steps = require "flow.train.steps"
 local batches = require "flow.train.batches"
 local codec = require "flow.state_codec"
@@ -189,8 +190,9 @@ function position.prepare(run)
     for i, spec in ipairs(run.train.feed.dataset.element_spec) do
       specs[i] = { dtype = spec.dtype, shape = { -1, unpack(spec.shape, 2) } }
     end
-    steps.ensure_built(model, specs, run.train.feed.layout)
+    steps.ensure_built(model, "train", specs, run.train.feed.layout)
   end
+  if model_steps.overrides(model, "train_step") then return end      -- which made what its optimizers need
   local trainable = model.trainable_variables
   if #trainable > 0 then model.optimizer:build(trainable) end      -- what is built stays
 end

@@ -27,8 +27,8 @@ local function variables_of(model)
     for _, v in ipairs(variables) do list[#list + 1] = v end
   end
   add(model.weights)
-  add(model.optimizer.variables)
-  for _, entry in ipairs(training.trackers(model)) do add(entry.metric.variables) end
+  for _, optimizer in ipairs(model:_optimizers()) do add(optimizer.variables) end
+  for _, entry in ipairs(training.trackers(model, true)) do add(entry.metric.variables) end
   return list
 end
 

@@ -16,6 +16,7 @@ local tensor = require "flow.tensor"
 local ops = require "flow.tensor.ops"
 local losses = require "flow.train.losses"
 local extend = require "flow.user_class"
+local step_share = require "flow.tensor.step_share"
 
 local C, raise = native.C, errors.raise
 local takes = signature.takes
@@ -43,13 +44,42 @@ function metrics.rows(x) return count(x, true) end
 
 ---- all metrics -----------------------------------------------------------------------------------------------------------------
 
+-- What result() gives while a step of a model is traced: a step returns it, and the metric's result is looked up when the step has run. In
+-- formulas it is the tensor of what the metric has so far.
+local Pending = {}
+Pending.__tensor = function(self)
+  local value = self.metric:_traced_result()
+  if native.is_tensor(value) or variable.is_variable(value) then return ops.operand(value) end
+  raise("%s: its result is not known while the step is traced: return it as it is", object.title(self.metric))
+end
+for _, name in ipairs { "add", "sub", "mul", "div", "pow", "mod" } do Pending["__" .. name] = ops[name] end
+Pending.__unm = function(a) return ops.neg(a) end      -- Lua gives the operand twice
+Pending.__tostring = function(self) return "the result of " .. object.title(self.metric) end
+Pending.__index = function(self, key)
+  local method = native.methods[key]
+  if not method then return Pending.__tensor(self)[key] end
+  return function(_, ...) return method(Pending.__tensor(self), ...) end
+end
+
+-- The metric that such a value stands for, or nil.
+function internal.pending(value)
+  return type(value) == "table" and getmetatable(value) == Pending and rawget(value, "metric") or nil
+end
+
 -- A new metric. Its field config says how a file describes it, { class_name =, config = }; without one a file cannot hold it.
 function metrics.new(class, name, fields)
   local self = object.new(class, fields or {})
   rawset(self, "name", name)
   rawset(self, "variables", {})
+  rawset(self, "result", function(metric)
+    if step_share.in_step() then return setmetatable({ metric = metric }, Pending) end
+    return class.result(metric)
+  end)
   return self
 end
+
+-- Its result as a tensor of a trace.
+function Metric:_traced_result() return object.class_of(self).result(self) end
 
 -- A variable of the metric's state: { name =, shape = {}, initializer = "zeros", dtype = "float64" }. What the replicas of a strategy
 -- add to it counts together.
@@ -141,9 +171,12 @@ local function new_mean(class, name, fields)
 end
 
 function Sum:update_state(values, weights)
-  self.total:assign_add((samplewise(ops.operand(values, "float32", self.name), weights, "sum", object.title(self))):sum())
+  values = ops.operand(values, "float32", self.name)
+  if values.rank == 0 then values = step_share.weigh(values) end
+  self.total:assign_add((samplewise(values, weights, "sum", object.title(self))):sum())
 end
 function Sum:result() return C.flow_variable_number(self.total.handle) end
+function Sum:_traced_result() return variable.read(self.total):to("float32") end
 
 -- total += sum(values * weights), count += sum(weights) or the number of samples.
 local function accumulate(self, values, weights)
@@ -152,13 +185,18 @@ local function accumulate(self, values, weights)
   self.count:assign_add(weights and weights:sum() or count(values))
 end
 
+-- A number counts once, of replicas that share a step all together, or as often as its weight says.
 function Mean:update_state(values, weights)
-  accumulate(self, ops.operand(values, "float32", self.name), weights)
+  values = ops.operand(values, "float32", self.name)
+  if values.rank > 0 or not step_share.of() then return accumulate(self, values, weights) end
+  if weights ~= nil then return self:_update_batch(values, ops.operand(weights, "float32", "sample_weight")) end
+  self.total:assign_add(step_share.weigh(values))
+  self.count:assign_add(step_share.weigh(ops.operand(1)))
 end
 
--- The loss of a batch, weighted by its rows. all_rows: of several replicas, of whose loss `value` is the part of one.
-function Mean:_update_batch(value, rows, all_rows)
-  self.total:assign_add(value * (all_rows or rows))
+-- The loss of a batch, weighted by its rows.
+function Mean:_update_batch(value, rows)
+  self.total:assign_add(step_share.without_rows(value * rows, 0))
   self.count:assign_add(rows)
 end
 
@@ -166,6 +204,11 @@ end
 function Mean:result()
   local n = C.flow_variable_number(self.count.handle)
   return n == 0 and 0 or C.flow_variable_number(self.total.handle) / n
+end
+
+function Mean:_traced_result()
+  local n = variable.read(self.count)
+  return ops.where(n:eq(0), 0, variable.read(self.total) / n):to("float32")
 end
 
 function MeanOfValues:update_state(y_true, y_pred, weights)

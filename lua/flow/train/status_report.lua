@@ -26,7 +26,7 @@ function StatusReport:_after_batch(run)
   if now < self._next then return end
   rawset(self, "_next", now + EVERY)
   local model, mark = run.model, self._mark
-  local values = { step = model._train_steps + run.pending, logs = training.results(model) }
+  local values = { step = model._train_steps + run.pending, logs = training.results(model, "train") }
   if mark and run.batch > mark.batch and now > mark.time then
     values.steps_per_second = (run.batch - mark.batch) / (now - mark.time)
     local rows = run.train.source and run.train.source.size or 0

@@ -1,16 +1,16 @@
--- steps.lua: a model's training, test and prediction step as plans: traced once per signature, then one C call a batch.
+-- steps.lua: a model's training, test and prediction step (model_steps.lua) as plans: traced once per signature, then one C call a batch.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
 local object = require "flow.object"
 local symbolic = require "flow.layers.symbolic"
 local variable = require "flow.tensor.variable"
-local metrics = require "flow.train.metrics"
-local tape = require "flow.tensor.tape"
+local signature_of = require "flow.signature"
+local tensor = require "flow.tensor"
 local placement = require "flow.tensor.placement"
-local scopes = require "flow.scopes"
+local step_share = require "flow.tensor.step_share"
 local devices = require "flow.devices"
-local ops = require "flow.tensor.replica_ops"
+local model_steps = require "flow.train.model_steps"
 
 local C, check, raise = native.C, native.check, errors.raise
 local context = native.context
@@ -32,9 +32,10 @@ local function trainable_text(model)
 end
 
 -- A batch is a flat list of tensors: inputs, targets, sample weights. layout: { x = count, y = count, weights = count }; weights: none, one
--- for all outputs, or one for each.
+-- for all outputs, or one for each. element: they are the components of a data set, which a step of the model's own gets as they are.
 local function signature(model, kind, tensors, layout)
-  local parts = { kind, layout.x, layout.y, layout.weights, trainable_text(model), C.flow_context_exact(context),
+  local parts = { kind, layout.x, layout.y, layout.weights, layout.element and "element" or "arrays", trainable_text(model),
+                  C.flow_context_exact(context),
                   devices.name(model._device), model._placement and rawget(model._placement, "apart") and "apart" or "" }
   for i = 1, #tensors do
     local shape = tensors[i].shape
@@ -62,120 +63,77 @@ end
 
 ---- the traced functions -----------------------------------------------------------------------------------------------------------
 
-local function outputs_of(prediction)
-  return native.is_tensor(prediction) and { prediction } or prediction
+-- What a step gets of a batch.
+local function data_of(tensors, layout)
+  local y, weights = layout.x + 1, layout.x + layout.y + 1
+  if layout.element and layout.y == 0 then return one_or_list(tensors) end
+  return { one_or_list(group(tensors, 1, layout.x)), layout.y > 0 and one_or_list(group(tensors, y, layout.y)) or nil,
+           layout.weights > 0 and one_or_list(group(tensors, weights, layout.weights)) or nil }
 end
 
--- The sample weights of an output, or nil.
-local function weights_of(weights, output)
-  return weights[#weights == 1 and 1 or output]
+local function note_results(model, kind, entries)
+  local reported = rawget(model, "_reported") or {}
+  reported[kind] = entries
+  rawset(model, "_reported", reported)
 end
 
--- How replicas share a loss. A mean over the rows of the batch is the sum over replicas of theirs, times their shares in the rows; a
--- loss that is a sum over the rows is the sum of theirs. nil: there is one replica.
-local function share_of(model)
-  local p = model._placement
-  if not p or p.count == 1 then return nil end
-  local of_mean = ops.row_share()
-  local has_rows = of_mean:gt(0)
-  local function weigh(value) return ops.where(has_rows, value * of_mean, 0) end      -- a mean of no rows may be no number
-  return { weigh = weigh, rows = ops.global_rows() }
-end
-
--- The loss that is minimized, the sum over outputs of weight * loss (of several replicas: this one's part of it), and the losses of the
--- outputs.
-local function total_loss(model, targets, predictions, weights, share)
-  local compiled, total, values = model._compiled, nil, {}
-  if next(compiled.losses) and #targets ~= #predictions then
-    if #targets == 0 then raise("%s: the loss needs targets, y is nil", object.title(model)) end
-    raise("%s: %d targets for %d outputs", object.title(model), #targets, #predictions)
+-- Runs the model's step on a batch, in a trace or eagerly. Returns the outputs of prediction; what others return is noted.
+local function run_step(model, kind, tensors, layout)
+  local results = model[kind .. "_step"](model, data_of(tensors, layout))
+  if kind ~= "predict" then
+    note_results(model, kind, model_steps.entries(model, kind, results))
+    return {}
   end
-  if compiled.loss_of_each and #predictions > 1 and next(compiled.metrics) then
-    raise("%s: call() gives %d outputs; for metrics of several outputs compile takes a list of their losses, and for each its metrics",
-      object.title(model), #predictions)
+  local outputs = native.is_tensor(results) and { results } or results
+  if type(outputs) ~= "table" or getmetatable(outputs) or outputs[1] == nil then
+    raise("%s: predict_step returns a tensor or a list of them, got %s", object.title(model), errors.describe(results))
   end
-  for i = 1, #predictions do
-    local loss = compiled.losses[i] or compiled.loss_of_each
-    if loss then
-      local value = loss(targets[i], predictions[i], weights_of(weights, i))
-      if value.rank > 0 then value = value:mean() end
-      if share and loss.reduction ~= "sum" then value = share.weigh(value) end
-      values[i] = value
-      if compiled.loss_weights[i] then value = value * compiled.loss_weights[i] end
-      total = total and total + value or value
-    end
-  end
-  for _, penalty in ipairs(model.losses) do
-    if share then penalty = share.weigh(penalty) end
-    total = total and total + penalty or penalty
-  end
-  if not total then raise("No loss to compute. Provide a `loss` argument in `compile()`.") end
-  return total, values
-end
-
--- The running means of losses count each batch by its rows, of which this replica has some.
-local function update_metrics(model, total, losses, x, targets, predictions, weights, share)
-  local compiled = model._compiled
-  local rows = metrics.rows(x)
-  compiled.loss_tracker:_update_batch(total, rows, share and share.rows)
-  for _, entry in ipairs(compiled.output_losses) do entry.metric:_update_batch(losses[entry.output], rows, share and share.rows) end
-  for _, entry in ipairs(compiled.metrics) do
-    entry.metric:update_state(targets[entry.output], predictions[entry.output], entry.weighted and weights_of(weights, entry.output) or nil)
-  end
-end
-
-local bodies = {}
-
-function bodies.train(model, inputs, targets, weights)
-  local recorder, share = tape.GradientTape(), share_of(model)
-  local predictions
-  local optimizer = model._compiled.optimizer
-  local loss, losses, target = recorder:record(function()
-    predictions = outputs_of(model(inputs, { training = true }))
-    local total, values = total_loss(model, targets, predictions, weights, share)
-    return total, values, optimizer:scale_loss(total)
-  end)
-  local variables = model.trainable_variables
-  if #variables == 0 then raise("%s: there is nothing to train: no layer has trainable variables", object.title(model)) end
-  optimizer:apply_gradients(recorder:gradient(target, variables), variables)
-  recorder:close()
-  update_metrics(model, loss, losses, native.is_tensor(inputs) and inputs or inputs[1], targets, predictions, weights, share)
-  return {}
-end
-
-function bodies.test(model, inputs, targets, weights)
-  local predictions, share = outputs_of(model(inputs, { training = false })), share_of(model)
-  local loss, losses = total_loss(model, targets, predictions, weights, share)
-  update_metrics(model, loss, losses, native.is_tensor(inputs) and inputs or inputs[1], targets, predictions, weights, share)
-  return {}
-end
-
-function bodies.predict(model, inputs)
-  local outputs = outputs_of(model(inputs, { training = false }))
   if #outputs > steps.MOST_OUTPUTS then
     raise("%s: %d outputs, a model has at most %d", object.title(model), #outputs, steps.MOST_OUTPUTS)
   end
   return outputs
 end
 
--- Builds every layer by a forward pass whose trace is thrown away: variables exist before the step is traced.
-local function build_here(model, specs, layout)
-  local placed = model._placement
-  native.while_tracing(function() check(C.flow_trace_begin(context)) end, placement.within, placed, function()
-    local inputs = {}
-    for i = 1, layout.x do inputs[i] = symbolic.trace_input(specs[i].shape, specs[i].dtype) end
-    model(one_or_list(inputs), { training = false })
+-- What steps of this kind returned last, as numbers by name; nil: none was made yet.
+function steps.results(model, kind)
+  local entries = (rawget(model, "_reported") or {})[kind]
+  if not entries then return nil end
+  local results = {}
+  for _, entry in ipairs(entries) do results[entry.key] = model_steps.number(entry) end
+  return results
+end
+
+local function trace_inputs(specs)
+  local tensors = {}
+  for i = 1, #specs do tensors[i] = symbolic.trace_input(specs[i].shape, specs[i].dtype) end
+  return tensors
+end
+
+-- Where the step that is traced stands, for messages.
+local function where_of(model, kind)
+  local info = debug.getinfo(signature_of.unguarded(model[kind .. "_step"]), "S")
+  return errors.is_ours(info.source) and object.title(model) or info.short_src .. ":" .. info.linedefined
+end
+
+-- Builds every layer by a trace that is thrown away, of a forward pass or of a step of the model's own: variables exist before the step is
+-- traced.
+local function build_here(model, kind, specs, layout)
+  local placed, is_own = model._placement, model_steps.overrides(model, kind .. "_step")
+  local function begin() check(C.flow_trace_begin(context)) end
+  tensor.while_tracing(where_of(model, kind), begin, placement.within, placed, function()
+    local inputs = trace_inputs(specs)
+    if is_own then step_share.within(1, run_step, model, kind, inputs, layout)
+    else model(one_or_list(group(inputs, 1, layout.x)), { training = false }) end
   end)
 end
 
-local function build(model, specs, layout)
-  return devices.within(model._device, build_here, model, specs, layout)
+local function build(model, kind, specs, layout)
+  return devices.within(model._device, build_here, model, kind, specs, layout)
 end
 
--- Variables and optimizer come to the model's device before a plan says where they are.
+-- Variables and optimizers come to the model's device before a plan says where they are.
 local function place(model)
-  local optimizer = model._compiled and model._compiled.optimizer
-  if optimizer then optimizer:_to_device(model._device) end
+  for _, optimizer in ipairs(model:_optimizers()) do optimizer:_to_device(model._device) end
   for _, v in ipairs(model.variables) do native.try(C.flow_variable_to_device, context, v.handle, model._device) end
 end
 
@@ -198,15 +156,10 @@ function steps.finish(model)
 end
 
 local function trace_here(model, kind, specs, layout, expected)
-  local own = scopes.own()
-  local outer = own.step
-  local function begin() placement.begin_trace(model._placement, true, expected) end
-  return native.between(function() own.step = true end, function() own.step = outer end, native.while_tracing, begin, function()
-    local tensors = {}
-    for i = 1, #specs do tensors[i] = symbolic.trace_input(specs[i].shape, specs[i].dtype) end
-    local results = bodies[kind](model, one_or_list(group(tensors, 1, layout.x)), group(tensors, layout.x + 1, layout.y),
-      group(tensors, layout.x + layout.y + 1, layout.weights))
-    local list, count = native.pointers(results)
+  local placed = model._placement
+  local function begin() placement.begin_trace(placed, true, expected) end
+  return step_share.within(placed and placed.count or 1, tensor.while_tracing, where_of(model, kind), begin, function()
+    local list, count = native.pointers(run_step(model, kind, trace_inputs(specs), layout))
     check(C.flow_trace_end(context, list, count, out_plan))
     return native.own(out_plan, C.flow_plan_release)
   end)
@@ -215,7 +168,8 @@ end
 ---- plans ----------------------------------------------------------------------------------------------------------------------------
 
 -- A step is { plan =, instance =, capacity =, part =, key =, running = }; part: rows of one replica at most. While a loop runs it
--- (running > 0), its memory is left to the collector, because the loop still holds the instance.
+-- (running > 0), its memory is left to the collector, because the loop still holds the instance. One that runs eagerly is
+-- { eager =, capacity =, running = }: eager(tensors, outputs) runs the model's step on a batch; outputs: an array for those of prediction.
 
 local function drop_instance(step)
   if step.instance and step.running == 0 then native.close(step.instance, C.flow_instance_release) end
@@ -248,9 +202,9 @@ local function find(list, key)
 end
 
 -- Builds every layer that is not built yet, for batches of this kind.
-function steps.ensure_built(model, specs, layout)
+function steps.ensure_built(model, kind, specs, layout)
   if model._all_built then return end
-  build(model, specs, layout)
+  build(model, kind, specs, layout)
   rawset(model, "_all_built", true)
   rawset(model, "_trainable_version", false)
 end
@@ -274,6 +228,19 @@ local function trace_again(model, key, ...)
   return ok and plan or error(plan, 0)
 end
 
+local function eager_step(model, kind, layout)
+  local placed = model._placement
+  if placed and placed.count > 1 then
+    raise("%s: run_eagerly = true runs on one replica, %s has %d", object.title(model), tostring(placed.strategy), placed.count)
+  end
+  local function run(tensors) return run_step(model, kind, tensors, layout) end
+  local function eager(tensors, outputs)
+    local results = devices.within(model._device, run, tensors)
+    for i = 1, outputs and #results or 0 do outputs[i - 1] = C.flow_tensor_retain(native.pointer(results[i])) end
+  end
+  return { eager = eager, instance = false, capacity = math.huge, running = 0 }
+end
+
 -- How many replicas share the rows of a batch: those of all workers, or, if each worker has rows of its own or works apart from the others,
 -- the local ones.
 local function parts_of(p, own)
@@ -285,10 +252,12 @@ end
 -- else all workers have the same ones, and each does its part of them. usual: rows of all workers' batches together, as all of them know
 -- it, or nil.
 function steps.get(model, kind, tensors, layout, capacity, own, usual)
+  local compiled = model._compiled
+  if compiled and compiled.run_eagerly then return eager_step(model, kind, layout) end
   local specs, list = {}, model._steps
   for i = 1, #tensors do specs[i] = spec_of(tensors[i]) end
   settle(model)
-  steps.ensure_built(model, specs, layout)
+  steps.ensure_built(model, kind, specs, layout)
   local expected = kind == "train" and placement.expected_rows(model._placement, usual)
   local key = signature(model, kind, tensors, layout) .. (expected and "|" .. expected or "")
   local step = find(list, key)

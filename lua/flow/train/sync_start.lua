@@ -19,8 +19,12 @@ local function describe_parts(model)
 end
 
 local function describe_model(model)
-  local ok, config = pcall(model.optimizer.to_json, model.optimizer)      -- a schedule in Lua has no config
-  return "optimizer " .. (ok and config or object.title(model.optimizer)) .. "\n" .. describe_parts(model)
+  local lines = {}
+  for i, optimizer in ipairs(model:_optimizers()) do
+    local ok, config = pcall(optimizer.to_json, optimizer)      -- a schedule in Lua has no config
+    lines[i] = "optimizer " .. (ok and config or object.title(optimizer))
+  end
+  return table.concat(lines, "\n") .. "\n" .. describe_parts(model)
 end
 
 local function describe_run(run, options)
@@ -58,8 +62,9 @@ function together.begin(run, options)
   fit_position.prepare(run)
   worker:agree("model", describe_model(model))
   worker:agree("way to fit", describe_run(run, options))
-  for _, list in ipairs { model.weights, model.optimizer.variables } do
-    for _, v in ipairs(list) do worker:broadcast_variable(v) end
+  for _, v in ipairs(model.weights) do worker:broadcast_variable(v) end
+  for _, optimizer in ipairs(model:_optimizers()) do
+    for _, v in ipairs(optimizer.variables) do worker:broadcast_variable(v) end
   end
 end
 

@@ -2,6 +2,7 @@
 #include "cuda/ops/random/random.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include "cuda/runtime/launch.h"
 #include "cuda/device/view_make.h"
 #include "ops/op.h"
@@ -29,6 +30,11 @@ static flow_status run_random(const flow_call *call, int phase, int64_t begin, i
                          .bits = precision(y->dtype), .truncated = call->op == FLOW_OP_random_truncated_normal };
   if (attributes->random.keyed_by_step) a.key.scalars = call->scalars;
   int64_t fours = (a.count + 3) / 4;
+  if (attributes->random.rank > 0 && attributes->random.dims[0] < 0) {
+    a.batch = call->scalars;
+    for (int i = 0; i < y->rank; i++) a.elements = (i > 0 ? a.elements : 1) * llabs(attributes->random.dims[i]);
+    fours++;      /* the first may belong to the sample before */
+  }
   if (call->op != FLOW_OP_random_uniform) return flow_cuda_launch(call, CUDA_random_normals, a.count, &a, sizeof a);
   if (flow_dtype_is_float(y->dtype)) {
     int exponent;

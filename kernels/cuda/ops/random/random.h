@@ -34,7 +34,9 @@ BODY double sum_with_product(double a, double b, double c)
 /* uniform: low + (high - low) * word of the highest `bits` bits, at most `limit`; integers: low + floor(range * word). normal: low is the
  * mean, high the deviation. */
 typedef struct random_arguments {
-  random_key_parts key;
+  random_key_parts    key;
+  const flow_scalars *batch;                      /* of a tensor with rows for each sample of it; else NULL */
+  int64_t             elements;                   /* of a sample, then */
   void            *y;
   int64_t          count, low_integer;
   uint64_t         range;
@@ -43,14 +45,20 @@ typedef struct random_arguments {
 } random_arguments;
 typedef random_arguments random_uniform_floats_arguments, random_uniform_integers_arguments, random_normals_arguments;
 
+/* Number of the first element of y: elements count through the global batch. */
+BODY int64_t random_start(const random_arguments *p) { return p->batch ? p->batch->first_sample * p->elements : 0; }
+
 BODY void random_uniform_floats(int64_t i, const random_arguments *p)
 {
-  flow_philox_block block = flow_philox(random_key_of(&p->key), (uint64_t)i, 0);
+  int64_t start = random_start(p), four = start / 4 + i;
+  flow_philox_block block = flow_philox(random_key_of(&p->key), (uint64_t)four, 0);
   UNROLL for (int j = 0; j < 4; j++) {
-    if (4 * i + j >= p->count) return;
+    int64_t at = 4 * four + j - start;
+    if (at < 0) continue;
+    if (at >= p->count) return;
     double y = sum_with_product(p->low, p->high - p->low, (double)(block.word[j] >> (32 - p->bits)) * p->unit);
     if (y > p->limit) y = p->limit;
-    store_rounded(p->dtype, p->y, 4 * i + j, y < p->low ? p->low : y);
+    store_rounded(p->dtype, p->y, at, y < p->low ? p->low : y);
   }
 }
 
@@ -58,13 +66,15 @@ BODY void random_uniform_floats(int64_t i, const random_arguments *p)
 BODY void random_uniform_integers(int64_t i, const random_arguments *p)
 {
   uint64_t key = random_key_of(&p->key);
-  flow_philox_block block = flow_philox(key, (uint64_t)i, 0);
+  int64_t start = random_start(p), four = start / 4 + i;
+  flow_philox_block block = flow_philox(key, (uint64_t)four, 0);
   UNROLL for (int j = 0; j < 4; j++) {
-    int64_t at = 4 * i + j;
+    int64_t at = 4 * four + j - start;
     uint64_t offset = block.word[j] * p->range >> 32;
+    if (at < 0) continue;
     if (at >= p->count) return;
     if (p->range > (uint64_t)1 << 32) {
-      flow_philox_block wide = flow_philox(key, (uint64_t)at, 1);
+      flow_philox_block wide = flow_philox(key, (uint64_t)(4 * four + j), 1);
       offset = (uint64_t)((unsigned __int128)((uint64_t)wide.word[1] << 32 | wide.word[0]) * p->range >> 64);
     }
     int64_t value = (int64_t)((uint64_t)p->low_integer + offset);
@@ -83,10 +93,11 @@ BODY double normal_number(flow_philox_block block, int j)
 
 BODY void random_normals(int64_t i, const random_arguments *p)
 {
-  uint64_t key = random_key_of(&p->key), low = (uint64_t)i / 4;
+  uint64_t key = random_key_of(&p->key), number = (uint64_t)(random_start(p) + i), low = number / 4;
+  int word = (int)(number & 3);
   flow_philox_block block = flow_philox(key, low, 0);
-  double y = normal_number(block, (int)(i & 3));
-  for (uint64_t high = 1; p->truncated && fabs(y) > 2; high++) y = normal_number(flow_philox(key, low, high), (int)(i & 3));
+  double y = normal_number(block, word);
+  for (uint64_t high = 1; p->truncated && fabs(y) > 2; high++) y = normal_number(flow_philox(key, low, high), word);
   store_rounded(p->dtype, p->y, i, sum_with_product(p->low, p->high, y));
 }
 

@@ -1,0 +1,282 @@
+-- model_steps.lua: what a model does with a batch, as methods that a class written in Lua may override, with Keras' names:
+--
+--   train_step(data), test_step(data)     a table of names with what fit and evaluate report: results of metrics, or numbers (tensors)
+--   predict_step(data)                    the outputs: a tensor, or a list of them
+--   compute_loss(x, y, y_pred, sample_weight, training), compute_metrics(x, y, y_pred, sample_weight), get_metrics_result()
+--
+-- data is { x }, { x, y } or { x, y, sample_weight } of arrays, and an element of a Dataset as it is. Steps are traced once per signature
+-- (steps.lua); with compile { run_eagerly = true } they are called for each batch.
+
+local native = require "flow.ffi"
+local errors = require "flow.errors"
+local object = require "flow.object"
+local models = require "flow.model"
+local signature = require "flow.signature"
+local tape = require "flow.tensor.tape"
+local tensor = require "flow.tensor"
+local variable = require "flow.tensor.variable"
+local ops = require "flow.tensor.ops"
+local step_share = require "flow.tensor.step_share"
+local metrics = require "flow.train.metrics"
+local optimizers = require "flow.train.optimizers"
+local unpack_data = require("flow.utils").unpack_x_y_sample_weight
+
+local raise = errors.raise
+local takes_named = signature.takes_named
+local Model = models.Model
+local model_steps = {}
+
+-- Whether a model's class, or the model itself, has a method of its own in the place of Model's.
+function model_steps.overrides(model, name)
+  return signature.unguarded(model[name]) ~= signature.unguarded(Model[name])
+end
+
+-- What compile made.
+local function compiled_of(model)
+  return model._compiled or raise("%s: You must call `compile()` before using the model.", object.title(model))
+end
+model_steps.compiled = compiled_of
+
+---- what a model has in its fields -----------------------------------------------------------------------------------------------
+
+-- The objects of a class among the fields that were assigned, also in lists, in the order of the fields' names.
+local function assigned(model, class)
+  local names, list, seen = {}, {}, {}
+  for name in pairs(rawget(model, "_assignments") or {}) do names[#names + 1] = name end
+  table.sort(names, function(a, b) return tostring(a) < tostring(b) end)
+  local function add(value)
+    if object.is(value, class) then
+      if not seen[value] then list[#list + 1] = value end
+      seen[value] = true
+    elseif type(value) == "table" and not getmetatable(value) then
+      for _, entry in ipairs(value) do add(entry) end
+    end
+  end
+  for _, name in ipairs(names) do add(model._assignments[name]) end
+  return list
+end
+
+-- The optimizers of a model: that of compile, and those in its fields.
+function Model:_optimizers()
+  local compiled, list = self._compiled, {}
+  if compiled then list[1] = compiled.optimizer end
+  for _, own in ipairs(assigned(self, optimizers.Optimizer)) do
+    if own ~= list[1] then list[#list + 1] = own end
+  end
+  return list
+end
+
+-- { metric =, key = } of the loss, losses of outputs and metrics that compile was given.
+local function compiled_trackers(compiled)
+  local list = { { metric = compiled.loss_tracker, key = "loss" } }
+  for _, entries in ipairs { compiled.output_losses, compiled.metrics } do
+    for _, entry in ipairs(entries) do list[#list + 1] = entry end
+  end
+  return list
+end
+
+-- The running loss, those of outputs, the metrics of compile, and those in the model's fields. A class overrides it with what is to begin
+-- anew in every epoch: function GAN:metrics() return { self.loss_tracker } end.
+function Model.fields.metrics(self)
+  local list = {}
+  for i, entry in ipairs(compiled_trackers(compiled_of(self))) do list[i] = entry.metric end
+  for _, metric in ipairs(assigned(self, metrics.Metric)) do list[#list + 1] = metric end
+  return list
+end
+
+-- The same with the names under which they are reported. all: also those that the class leaves out of `metrics`.
+function model_steps.trackers(model, all)
+  local of_compile, list, keys, seen = compiled_trackers(compiled_of(model)), {}, {}, {}
+  for _, entry in ipairs(of_compile) do keys[entry.metric] = entry.key end
+  local function add(metric)
+    if not object.is(metric, metrics.Metric) then
+      raise("%s: metrics has an entry that is %s, expected metrics such as flow.metrics.Mean()", object.title(model),
+        errors.describe(metric))
+    end
+    if not seen[metric] then list[#list + 1] = { metric = metric, key = keys[metric] or metric.name } end
+    seen[metric] = true
+  end
+  local given = model.metrics
+  for i = 1, errors.check_list(object.title(model) .. ": metrics", given) do add(given[i]) end
+  if all then
+    for _, entry in ipairs(of_compile) do add(entry.metric) end
+    for _, metric in ipairs(assigned(model, metrics.Metric)) do add(metric) end
+  end
+  return list
+end
+
+---- losses and metrics ------------------------------------------------------------------------------------------------------------------
+
+-- A tensor, or what becomes one, or a list of them as a list.
+local function as_list(what, value)
+  if value == nil then return {} end
+  if type(value) ~= "table" or getmetatable(value) then return { ops.operand(value, nil, what) } end
+  local list = {}
+  for i = 1, errors.check_list(what, value) do list[i] = ops.operand(value[i], nil, what) end
+  return list
+end
+
+local function targets_of(given)
+  return as_list("y", given.y), as_list("y_pred", given.y_pred), as_list("sample_weight", given.sample_weight)
+end
+
+-- The sample weights of an output, or nil.
+local function weights_of(weights, output)
+  return weights[#weights == 1 and 1 or output]
+end
+
+local function check_targets(model, compiled, targets, predictions)
+  if next(compiled.losses) and #targets ~= #predictions then
+    if #targets == 0 then raise("%s: the loss needs targets, y is nil", object.title(model)) end
+    raise("%s: %d targets for %d outputs", object.title(model), #targets, #predictions)
+  end
+  if compiled.loss_of_each and #predictions > 1 and next(compiled.metrics) then
+    raise("%s: call() gives %d outputs; for metrics of several outputs compile takes a list of their losses, and for each its metrics",
+      object.title(model), #predictions)
+  end
+end
+
+-- The first input of a batch, whose rows count.
+local function rows_of(x, predictions)
+  return metrics.rows(as_list("x", x)[1] or predictions[1])
+end
+
+-- The loss that is minimized, one number: the sum over outputs of weight * loss, and what layers add. Of several replicas the mean over the
+-- rows of one.
+takes_named "x?: data, y?: data, y_pred?: data, sample_weight?, training: boolean = true"
+function Model:compute_loss(given)
+  local compiled, total = compiled_of(self), nil
+  local targets, predictions, weights = targets_of(given)
+  check_targets(self, compiled, targets, predictions)
+  local values = {}
+  for i = 1, #predictions do
+    local loss = compiled.losses[i] or compiled.loss_of_each
+    if loss then
+      local value = loss(targets[i], predictions[i], weights_of(weights, i))
+      if value.rank > 0 then value = value:mean() end
+      if loss.reduction == "sum" then value = step_share.unweigh(value) end
+      values[i] = value
+      if compiled.loss_weights[i] then value = value * compiled.loss_weights[i] end
+      total = total and total + value or value
+    end
+  end
+  for _, entry in ipairs(compiled.output_losses) do entry.metric:_update_batch(values[entry.output], rows_of(given.x, predictions)) end
+  for _, penalty in ipairs(self.losses) do total = total and total + penalty or penalty end
+  return total or raise("No loss to compute. Provide a `loss` argument in `compile()`.")
+end
+
+-- Counts a batch in the metrics that compile was given, and returns the results of all.
+takes_named "x?: data, y?: data, y_pred?: data, sample_weight?"
+function Model:compute_metrics(given)
+  local targets, predictions, weights = targets_of(given)
+  for _, entry in ipairs(compiled_of(self).metrics) do
+    entry.metric:update_state(targets[entry.output], predictions[entry.output], entry.weighted and weights_of(weights, entry.output) or nil)
+  end
+  return self:get_metrics_result()
+end
+
+-- The results of the model's metrics by their names.
+function Model:get_metrics_result()
+  local results = {}
+  for _, entry in ipairs(model_steps.trackers(self)) do results[entry.key] = entry.metric:result() end
+  return results
+end
+
+---- the steps ---------------------------------------------------------------------------------------------------------------------------
+
+function Model:train_step(data)
+  local x, y, weights = unpack_data(data)
+  local recorder, optimizer, predictions = tape.GradientTape(), self.optimizer, nil
+  local loss, target = recorder:record(function()
+    predictions = self(x, { training = true })
+    local total = self:compute_loss(x, y, predictions, weights, true)
+    return total, optimizer:scale_loss(total)
+  end)
+  local variables = self.trainable_variables
+  if #variables == 0 then raise("%s: there is nothing to train: no layer has trainable variables", object.title(self)) end
+  optimizer:apply_gradients(recorder:gradient(target, variables), variables)
+  recorder:close()
+  compiled_of(self).loss_tracker:_update_batch(loss, rows_of(x))
+  return self:compute_metrics(x, y, predictions, weights)
+end
+
+function Model:test_step(data)
+  local x, y, weights = unpack_data(data)
+  local predictions = self(x, { training = false })
+  local loss = self:compute_loss(x, y, predictions, weights, false)
+  compiled_of(self).loss_tracker:_update_batch(loss, rows_of(x))
+  return self:compute_metrics(x, y, predictions, weights)
+end
+
+function Model:predict_step(data)
+  return self((unpack_data(data)), { training = false })
+end
+
+---- what steps return -----------------------------------------------------------------------------------------------------------------
+
+-- Where a number that a traced step returned is kept for who asks after the step: by model, kind and name.
+local function kept(model, kind, name)
+  local all = rawget(model, "_returned") or {}
+  rawset(model, "_returned", all)
+  local key = kind .. " " .. name
+  all[key] = all[key] or variable.Variable(0, { name = model.name .. "/" .. name, trainable = false })
+  return all[key]
+end
+
+local function check_number(model, kind, name, value)
+  if #tensor.raw_shape(value) > 0 then
+    if value.size ~= 1 then
+      raise("%s: %s_step: \"%s\" has the shape %s, expected one number: take its mean()", object.title(model), kind, name,
+        tensor.shape_text(tensor.raw_shape(value)))
+    end
+    value = value:reshape {}
+  end
+  return value
+end
+
+-- One result as { key =, metric = } or { key =, variable = } or { key =, value = }.
+local function entry_of(model, kind, name, value)
+  local metric = metrics.pending(value)
+  if metric then return { key = name, metric = metric } end
+  if variable.is_variable(value) then value = variable.read(value) end
+  if type(value) == "number" then return { key = name, value = value } end
+  if not native.is_tensor(value) then
+    raise("%s: %s_step: \"%s\" is %s, expected a number: a tensor or the result of a metric", object.title(model), kind, name,
+      errors.describe(value))
+  end
+  value = check_number(model, kind, name, value)
+  if not step_share.in_step() then return { key = name, value = value } end
+  local keeper = kept(model, kind, name)
+  keeper:assign(step_share.mean(value:to("float32")))
+  return { key = name, variable = keeper }
+end
+
+-- What a step of this kind returned, as a list; tables in the table are joined, as in Keras.
+function model_steps.entries(model, kind, returned)
+  local list = {}
+  local function add(results)
+    if type(results) ~= "table" or getmetatable(results) or results[1] ~= nil then
+      raise("%s: %s_step returns a table of names with numbers, such as { loss = loss }, got %s", object.title(model), kind,
+        errors.describe(results))
+    end
+    local names = {}
+    for name in pairs(results) do names[#names + 1] = name end
+    table.sort(names, function(a, b) return tostring(a) < tostring(b) end)
+    for _, name in ipairs(names) do
+      local value = results[name]
+      if type(value) == "table" and not getmetatable(value) and not variable.is_variable(value) then add(value)
+      else list[#list + 1] = entry_of(model, kind, tostring(name), value) end
+    end
+  end
+  add(returned)
+  return list
+end
+
+-- The number of such an entry now.
+function model_steps.number(entry)
+  if entry.metric then return metrics.number(entry.metric) end
+  if entry.variable then return native.C.flow_variable_number(entry.variable.handle) end
+  return native.is_tensor(entry.value) and entry.value:item() or entry.value
+end
+
+return model_steps

@@ -1,0 +1,245 @@
+-- own_steps_spec.lua: Keras' guide "Customizing what happens in fit()", line by line, and what else steps of a model's own may do under
+-- compile and fit.
+local message_of = require("spec.support.init").message_of
+local flow = require "flow"
+local layers = flow.layers
+
+flow.log.sink = function() end
+local unpack_data = flow.utils.unpack_x_y_sample_weight
+
+local function same_weights(a, b)
+  assert.equal(#a.weights, #b.weights)
+  for i, v in ipairs(a.weights) do assert.same(v:value():totable(), b.weights[i]:value():totable()) end
+end
+
+local function regression(rows)
+  return flow.random.uniform({ rows, 32 }, { seed = 1 }), flow.random.uniform({ rows, 1 }, { seed = 2 })
+end
+
+-- A model of this class, with the same weights each time.
+local function new_model(class)
+  flow.set_random_seed(3)
+  local inputs = flow.Input { 32 }
+  return class { inputs = inputs, outputs = layers.Dense(1)(inputs) }
+end
+
+-- Keras: self.optimizer.apply(tape.gradient(loss, trainable_vars), trainable_vars) of a loss made by f.
+local function update(self, f)
+  local tape = flow.GradientTape()
+  local loss = tape:record(f)
+  self.optimizer:apply(tape:gradient(loss, self.trainable_variables), self.trainable_variables)
+  return loss
+end
+
+local function results_of(self)
+  local results = {}
+  for _, m in ipairs(self.metrics) do results[m.name] = m:result() end
+  return results
+end
+
+describe("Customizing what happens in fit()", function()
+  it("a first simple example", function()
+    local CustomModel = flow.Model:extend "CustomModel"
+    function CustomModel:train_step(data)
+      local x, y = unpack(data)
+      local y_pred
+      local loss = update(self, function()
+        y_pred = self(x, { training = true })
+        return self:compute_loss { y = y, y_pred = y_pred }
+      end)
+      for _, metric in ipairs(self.metrics) do
+        if metric.name == "loss" then metric:update_state(loss) else metric:update_state(y, y_pred) end
+      end
+      return results_of(self)
+    end
+    local x, y = regression(1000)
+    local histories, models = {}, {}
+    for i, class in ipairs { CustomModel, flow.Model } do
+      models[i] = new_model(class)
+      models[i]:compile { optimizer = "adam", loss = "mse", metrics = { "mae" } }
+      histories[i] = models[i]:fit(x, y, { epochs = 3, verbose = 0 }).history
+    end
+    assert.equal(1, models[1]._traces)
+    same_weights(models[1], models[2])
+    assert.same(histories[2].mae, histories[1].mae)
+    assert.equal(3, #histories[1].loss)
+    assert.truthy(histories[1].loss[3] < histories[1].loss[1])
+    -- the last of the 32 batches has 8 rows, and the override counts it as much as any other
+    assert.near(histories[2].loss[3], histories[1].loss[3], 0.01)
+    assert.not_equal(histories[2].loss[3], histories[1].loss[3])
+  end)
+
+  it("going lower-level", function()
+    local CustomModel = flow.Model:extend "CustomModel"
+    function CustomModel:compile(optimizer)
+      flow.Model.compile(self, { optimizer = optimizer })
+      self.loss_tracker, self.mae_metric = flow.metrics.Mean { name = "loss" }, flow.metrics.MeanAbsoluteError { name = "mae" }
+      self.loss_fn = flow.losses.MeanSquaredError()
+    end
+    function CustomModel:train_step(data)
+      local x, y = unpack(data)
+      local y_pred
+      local loss = update(self, function()
+        y_pred = self(x, { training = true })
+        return self.loss_fn(y, y_pred)
+      end)
+      self.loss_tracker:update_state(loss)
+      self.mae_metric:update_state(y, y_pred)
+      return { loss = self.loss_tracker:result(), mae = self.mae_metric:result() }
+    end
+    function CustomModel:metrics() return { self.loss_tracker, self.mae_metric } end
+    local x, y = regression(1000)
+    local model = new_model(CustomModel)
+    model:compile("adam")
+    local history = model:fit(x, y, { epochs = 5, verbose = 0 }).history
+    local plain = new_model(flow.Model)
+    plain:compile { optimizer = "adam", loss = "mse", metrics = { "mae" } }
+    local expected = plain:fit(x, y, { epochs = 5, verbose = 0 }).history
+    same_weights(model, plain)
+    assert.same({ "loss", "mae" }, model.metrics_names)
+    assert.same(expected.mae, history.mae)
+  end)
+
+  it("supporting sample_weight and class_weight", function()
+    local CustomModel = flow.Model:extend "CustomModel"
+    function CustomModel:train_step(data)
+      local x, y, sample_weight = unpack_data(data)
+      local y_pred
+      local loss = update(self, function()
+        y_pred = self(x, { training = true })
+        return self:compute_loss { y = y, y_pred = y_pred, sample_weight = sample_weight }
+      end)
+      for _, metric in ipairs(self.metrics) do
+        if metric.name == "loss" then metric:update_state(loss) else metric:update_state(y, y_pred, sample_weight) end
+      end
+      return results_of(self)
+    end
+    local x, y = regression(1000)
+    local sw = flow.random.uniform({ 1000, 1 }, { seed = 4 })
+    local function train(class, options)
+      local model = new_model(class)
+      model:compile { optimizer = "adam", loss = "mse", weighted_metrics = { "mae" } }
+      return model, model:fit(x, options.y or y, { epochs = 3, verbose = 0, sample_weight = options.sw, class_weight = options.cw }).history
+    end
+    local model, history = train(CustomModel, { sw = sw })
+    local plain, expected = train(flow.Model, { sw = sw })
+    same_weights(model, plain)
+    assert.same(expected.mae, history.mae)
+    local labels = y:gt(0.5):to("float32")
+    local by_class, expected_by_class = train(CustomModel, { y = labels, cw = { [0] = 1, [1] = 3 } }),
+      train(flow.Model, { y = labels, cw = { [0] = 1, [1] = 3 } })
+    same_weights(by_class, expected_by_class)
+    local unweighted = train(CustomModel, { y = labels })
+    assert.not_equal(unweighted.weights[1]:value():sum():item(), by_class.weights[1]:value():sum():item())
+  end)
+
+  it("providing your own evaluation step", function()
+    local CustomModel = flow.Model:extend "CustomModel"
+    function CustomModel:test_step(data)
+      local x, y = unpack(data)
+      local y_pred = self(x, { training = false })
+      local loss = self:compute_loss { y = y, y_pred = y_pred }
+      for _, metric in ipairs(self.metrics) do
+        if metric.name == "loss" then metric:update_state(loss) else metric:update_state(y, y_pred) end
+      end
+      return results_of(self)
+    end
+    local x, y = regression(1000)
+    local model, plain = new_model(CustomModel), new_model(flow.Model)
+    for _, m in ipairs { model, plain } do m:compile { loss = "mse", metrics = { "mae" } } end
+    local how = { verbose = 0, batch_size = 100 }
+    local results, expected = model:evaluate(x, y, how), plain:evaluate(x, y, how)
+    assert.near(expected.loss, results.loss, 1e-6)
+    assert.equal(expected.mae, results.mae)
+    local history = model:fit(x, y, { verbose = 0, validation_data = { x, y } }).history
+    assert.truthy(history.val_mae[1] > 0 and history.val_loss[1] > 0)
+  end)
+
+  it("GAN end to end", function()
+    local GAN = flow.Model:extend "GAN"
+    function GAN:init(options)
+      self.discriminator, self.generator, self.latent_dim = options.discriminator, options.generator, options.latent_dim
+      self.d_loss_tracker, self.g_loss_tracker = flow.metrics.Mean { name = "d_loss" }, flow.metrics.Mean { name = "g_loss" }
+    end
+    function GAN:metrics() return { self.d_loss_tracker, self.g_loss_tracker } end
+    function GAN:compile(d_optimizer, g_optimizer, loss_fn)
+      flow.Model.compile(self)
+      self.d_optimizer, self.g_optimizer, self.loss_fn = d_optimizer, g_optimizer, loss_fn
+    end
+    function GAN:train_step(real_images)
+      local batch_size = flow.shape(real_images)[1]
+      local random_latent_vectors = flow.random.normal { batch_size, self.latent_dim }
+      local generated_images = self.generator(random_latent_vectors)
+      local combined_images = flow.concat({ generated_images, real_images }, 1)
+      local labels = flow.concat({ flow.ones { batch_size, 1 }, flow.zeros { batch_size, 1 } }, 1)
+      labels = labels + 0.05 * flow.random.uniform(flow.shape(labels))
+      local tape = flow.GradientTape()
+      local d_loss = tape:record(function() return self.loss_fn(labels, self.discriminator(combined_images)) end)
+      self.d_optimizer:apply(tape:gradient(d_loss, self.discriminator.trainable_weights), self.discriminator.trainable_weights)
+      random_latent_vectors = flow.random.normal { batch_size, self.latent_dim }
+      local misleading_labels = flow.zeros { batch_size, 1 }
+      tape = flow.GradientTape()
+      local g_loss = tape:record(function()
+        return self.loss_fn(misleading_labels, self.discriminator(self.generator(random_latent_vectors)))
+      end)
+      self.g_optimizer:apply(tape:gradient(g_loss, self.generator.trainable_weights), self.generator.trainable_weights)
+      self.d_loss_tracker:update_state(d_loss)
+      self.g_loss_tracker:update_state(g_loss)
+      return { d_loss = self.d_loss_tracker:result(), g_loss = self.g_loss_tracker:result(), last = d_loss }
+    end
+    flow.config.set_logical_devices("cpu", 3)
+    local images = flow.data.Dataset.from_tensor_slices(flow.random.uniform({ 100, 20 }, { seed = 3 })):batch(32)      -- the last has 4
+    -- Losses of three epochs and the sum of all weights, on so many replicas.
+    local function train(replicas)
+      flow.set_random_seed(1)
+      local devices, gan = {}, nil
+      for i = 1, replicas do devices[i] = ("cpu:%d"):format(i - 1) end
+      flow.distribute.MirroredStrategy { devices = devices }.scope(function()
+        gan = GAN { latent_dim = 16,
+          discriminator = flow.Sequential { layers.Dense(32), layers.LeakyReLU(0.2), layers.Dense(1) },
+          generator = flow.Sequential { layers.Dense(32), layers.LeakyReLU(0.2), layers.Dense(20, { activation = "sigmoid" }) } }
+        local function adam() return flow.optimizers.Adam { learning_rate = 0.01 } end
+        gan:compile(adam(), adam(), flow.losses.BinaryCrossentropy { from_logits = true })
+      end)
+      local history, numbers, sum = gan:fit(images, { epochs = 3, verbose = 0 }).history, {}, 0
+      for _, name in ipairs { "d_loss", "g_loss", "last" } do
+        for _, number in ipairs(history[name]) do numbers[#numbers + 1] = number end
+      end
+      for _, w in ipairs(gan.weights) do sum = sum + w:value():abs():sum():item() end
+      numbers[#numbers + 1] = sum
+      assert.equal(1, gan._traces)
+      return numbers, history
+    end
+    local one, history = train(1)
+    assert.truthy(history.d_loss[3] < history.d_loss[1])
+    for replicas = 2, 3 do
+      local several = train(replicas)
+      assert.equal(10, #several)
+      for i, number in ipairs(one) do assert.near(number, several[i], 2e-5 * math.max(1, math.abs(number))) end
+    end
+  end)
+end)
+
+describe("a step that compares tensors", function()
+  it("says where, and runs eagerly where it is told to", function()
+    local Own = flow.Model:extend "Own"
+    function Own:init() self.dense = layers.Dense(1) end
+    function Own:call(x) return self.dense(x) end
+    function Own:train_step(data)
+      local x, y = unpack_data(data)
+      local loss = update(self, function() return self:compute_loss { y = y, y_pred = self(x, { training = true }) } end)
+      if loss:item() > 1e6 then error("it diverges") end
+      return { loss = loss }
+    end
+    local x, y = regression(40)
+    local model = Own()
+    model:compile { optimizer = "sgd", loss = "mse" }
+    local text = message_of(function() model:fit(x, y, { verbose = 0 }) end)
+    assert.truthy(text:find("item(): this tensor has no value while f is traced (", 1, true), text)
+    assert.truthy(text:find("own_steps_spec.lua:", 1, true), text)
+    model:compile { optimizer = "sgd", loss = "mse", run_eagerly = true }
+    local history = model:fit(x, y, { epochs = 4, verbose = 0, batch_size = 40, validation_data = { x, y } }).history
+    assert.truthy(history.loss[4] < history.loss[1] and history.val_loss[4] < history.val_loss[1])
+    assert.same({ 40, 1 }, model:predict(x, { verbose = 0 }).shape)
+  end)
+end)
