@@ -84,6 +84,7 @@ local parts = {
   summary = { "flow.callbacks.events" }, utils = { "flow.utils" }, keras = { "flow.keras" },
   save_safetensors = { "flow.saving.safetensors", "save" }, load_safetensors = { "flow.saving.safetensors", "load" },
   train = { "flow.checkpoint" }, nn = { "flow.distribute.nn" }, mixed_precision = { "flow.layers.mixed_precision" },
+  jobs = { "flow.jobs" },
   data = { "flow.data" }, callbacks = { "flow.callbacks" }, datasets = { "flow.data.datasets" }, distribute = { "flow.distribute" },
 }
 

@@ -298,7 +298,7 @@ cases.list = {
   { M, "--max-running-time soon", says = { '--max-running-time is a time such as 7200s, 120m or 2h, got "soon"' } },
   { M, "--config", says = { "--config needs a value" } },
   { M, "--backend k8s", says = {
-    'there is no back end "k8s". There are ai-platform, kubeflow, kubernetes, local, slurm, vertex',
+    'there is no back end "k8s". There are ai-platform, compose, kubeflow, kubernetes, local, pai-dlc, slurm, vertex',
   } },
   { M, "--backend kubernetes --restart-policy Always", says = {
     "--restart-policy: Always: pods of a Job are restarted Never or OnFailure",

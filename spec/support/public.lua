@@ -4,8 +4,8 @@ local flow = require "flow"
 local native = require "flow.ffi"
 local signature = require "flow.signature"
 
-local MODULES = { "callbacks", "config", "data", "datasets", "distribute", "image", "initializers", "io", "layers", "losses", "math",
-  "metrics", "mixed_precision", "models", "nn", "optimizers", "plot", "random", "regularizers", "summary", "train", "utils" }
+local MODULES = { "callbacks", "config", "data", "datasets", "distribute", "image", "initializers", "io", "jobs", "layers", "losses",
+  "math", "metrics", "mixed_precision", "models", "nn", "optimizers", "plot", "random", "regularizers", "summary", "train", "utils" }
 local FUNCTIONS = { "GradientTape", "Input", "Model", "Sequential", "args", "clear_session", "device", "fn", "image_dataset_from_directory",
   "load_model", "load_safetensors", "profile", "save_safetensors", "set_random_seed", "Variable" }
 
@@ -68,6 +68,7 @@ local MAKERS = {
   function() return flow.distribute.get_replica_context() end, distributed, function() return distributed():iter() end,
   function() return flow.data.TFRecordWriter(os.tmpname()) end,
   function() return flow.summary.create_file_writer(os.tmpname() .. ".events") end, function() return flow.callbacks.History() end,
+  function() return flow.jobs.CustomJob("job", { {} }) end, function() return flow.jobs.CustomContainerTrainingJob("job", "image") end,
 }
 local makers = {}      -- by class
 for _, make in ipairs(MAKERS) do

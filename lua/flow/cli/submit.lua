@@ -12,7 +12,8 @@ override it, checks it, and writes it for a back end. Every finding names its li
 the client.
 
   --config FILE            the job
-  --backend NAME           local (this machine, in the background), kubernetes, kubeflow, slurm
+  --backend NAME           local (this machine, in the background), compose, kubernetes, kubeflow, slurm, vertex, ai-platform, pai-dlc;
+                           without it the service whose form the file has, for which files are written only, and local without a file
   --dry-run                prints what would be written
   --no-submit              writes it, and does not call the client
   --output-dir DIR         where to (by default below ~/.local/state/flowlua/jobs)
@@ -30,7 +31,8 @@ What runs it:
                            a token for it is read from the variable GIT_TOKEN
   --cpus N --memory 16Gi   for each task                      --shm-size 1Gi             shared memory of a container
   --restart-policy NAME    Never, OnFailure ...               --max-restarts N           (3)
-  --namespace NAME  --partition NAME  --port N  --threads N  --kubeflow-kind TFJob | MPIJob
+  --port N  --threads N    --namespace NAME  --partition NAME  --kubeflow-kind TFJob | MPIJob  --project NAME
+  --workspace-id ID  --ecs-spec NAME  --resource-id ID  --code-source-id ID      of PAI-DLC
   --help                   this text]=]
 
 local Refusal = { __tostring = function(refusal) return refusal.text end }

@@ -5,8 +5,6 @@
 --     what = { "train.lua" } or { "-m", "trainer.task" } or {}, arguments = {}, job_dir =, max_seconds =, options = ... }
 --
 -- Roles come in the order chief, worker, ps, evaluator, each with at least one task.
---
--- The room: training jobs, from their description to the files of what runs them. May use: nothing.
 
 local errors = require "flow.errors"
 local document = require "flow.jobs.document"
@@ -79,7 +77,12 @@ local function check_program(self, parsed, report)
     report:error("", "%q: arguments of the script come after --: flowlua submit %s %s -- %s", extra, parsed.name or "NAME",
       table.concat(self.what, " "), extra)
   end
+  local command = self.roles[1] and self.roles[1].command
   if not self.what[1] and self.module then self.what = { "-m", self.module } end
+  -- A container's command that is flowlua with a script names that script.
+  if not self.what[1] and command and command[1]:match "[^/]*$" == "flowlua" and #command == (command[2] == "-m" and 3 or 2) then
+    self.what = { command[2], command[3] }
+  end
 end
 
 -- The tasks' number, and whether they are a cluster.
@@ -142,9 +145,10 @@ function job.read(parsed)
   elseif not given then document.set(tree, "trainingInput", document.map("")) end
   local beside = flags.apply(parsed, tree, vertex and "vertex" or "training")
   local read = vertex and worker_pools.read or training_input.read
-  local self = read(tree, report, { lenient = not given and not strict, strict = strict, region = beside.region })
+  local self = read(tree, report, { lenient = not given and not strict, strict = strict, region = beside.region or parsed.region,
+                                    region_place = parsed.region and tree.place })
   self.tree, self.name, self.theirs, self.options, self.backend = tree, parsed.name, parsed.theirs, options, backend
-  self.backend_said = options.backend ~= ""
+  self.backend_said, self.display = options.backend ~= "", parsed.display or parsed.name
   self.job_dir, self.module = self.job_dir or beside.jobDir, self.module or beside.pythonModule
   if options.image ~= "" then
     for _, role in ipairs(self.roles) do role.image = role.image or options.image end

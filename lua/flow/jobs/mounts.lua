@@ -44,6 +44,7 @@ end
 
 mounts.CODE = "/root/code"
 mounts.TOKEN = "GIT_TOKEN"
+mounts.CLONE_IMAGE = "alpine/git"
 
 -- The repository that the flags name, nil without one. Its token comes from the environment of the machine that clones, never from a URL,
 -- which stands in files and logs.
@@ -52,7 +53,9 @@ function mounts.read_git(options, report)
                 path = options.git_path ~= "" and options.git_path or mounts.CODE }
   if git.url == "" then
     for _, name in ipairs { "git_branch", "git_commit", "git_path" } do
-      if options[name] ~= "" then report:error("--" .. name:gsub("_", "-"), "goes with --git-url: of which repository?") end
+      if options[name] ~= "" and options.code_source_id == "" then
+        report:error("--" .. name:gsub("_", "-"), "goes with --git-url: of which repository?")
+      end
     end
     return nil
   end

@@ -11,7 +11,6 @@ local pod = {}
 local SECRETS = "/var/run/secrets/flowlua"
 -- The shared memory of a container is 64 MB, in which workers of one machine cannot add up gradients.
 local SHARED_MEMORY = "1Gi"
-local CLONE_IMAGE = "alpine/git"
 
 -- A name as Kubernetes has them: lower case, - for _.
 function pod.name(job) return (job.name:lower():gsub("_", "-")) end
@@ -81,6 +80,15 @@ local function resources_of(job, role)
   return { requests = next(requests) and requests or nil, limits = limits }
 end
 
+-- Kubernetes replaces $(NAME); this keeps a text as it is.
+local function literal(text) return (text:gsub("%$%(", "$$(")) end
+
+local function literals(list)
+  local result = {}
+  for i, text in ipairs(list or {}) do result[i] = literal(text) end
+  return #result > 0 and result or nil
+end
+
 -- Variables in order; values are texts, or { key = } of the job's secret.
 local function environment_of(job, role, more)
   local env, names, values = {}, {}, {}
@@ -94,7 +102,7 @@ local function environment_of(job, role, more)
     local value = values[name]
     env[i] = type(value) == "table"
       and { name = name, valueFrom = { secretKeyRef = { name = pod.name(job), key = value.key, optional = value.optional } } }
-      or { name = name, value = value }
+      or { name = name, value = literal(value) }
   end
   return env
 end
@@ -105,7 +113,7 @@ local function clone_container(job, volumes)
   for _, volume in ipairs(volumes) do
     if volume.name == "code" then paths[1] = volume end
   end
-  return { name = "clone", image = CLONE_IMAGE, command = { "/bin/sh", "-ec", table.concat(lines, "\n") }, volumeMounts = paths,
+  return { name = "clone", image = mounts.CLONE_IMAGE, command = { "/bin/sh", "-ec", table.concat(lines, "\n") }, volumeMounts = paths,
            env = { { name = mounts.TOKEN, valueFrom = { secretKeyRef = { name = pod.name(job), key = "git-token", optional = true } } } } }
 end
 
@@ -115,16 +123,14 @@ function pod.template(job, role, options)
   add_volumes(job, volumes, inside)
   local command, arguments = job_of.command(job, role), job_of.arguments(job, role)
   local container = {
-    name = options.container, image = role.image, command = options.command or command,
-    args = options.args or #arguments > 0 and arguments or nil,
+    name = options.container, image = role.image, command = literals(options.command or command),
+    args = literals(options.args or arguments),
     env = environment_of(job, role, options.environment or {}), resources = resources_of(job, role), volumeMounts = inside,
     ports = options.ports, workingDir = job.git and job.git.path or nil,
   }
   if #container.env == 0 then container.env = nil end
   local spec = { restartPolicy = options.restart, subdomain = options.subdomain, volumes = volumes, containers = { container },
-                 initContainers = job.git and { clone_container(job, inside) } or nil,
-                 serviceAccountName = job.options.service_account }
-  if job.git then container.volumeMounts = inside end
+                 initContainers = job.git and { clone_container(job, inside) } or nil }
   return { metadata = { labels = pod.labels(job, role.role), annotations = pod.annotations(job) }, spec = spec }
 end
 

@@ -111,6 +111,11 @@ function schema.canonical(key)
   return (key:gsub("_(%l)", function(letter) return letter:upper() end))
 end
 
+-- A field's name as somebody spells it who writes the other one.
+local function spelled(field, key)
+  return key:find("_", 1, true) and field:gsub("%u", function(letter) return "_" .. letter:lower() end) or field
+end
+
 local read_kind
 
 local function read_record(context, node, record, path)
@@ -129,8 +134,9 @@ local function read_record(context, node, record, path)
       local nearest = errors.nearest(schema.canonical(key), names)
       if nearest then about.meant[nearest] = true end
       context.report:error(child.key_place or child.place, "%s is not known%s", full,
-        reason and ": " .. reason or nearest and (": %s is meant?"):format(nearest) or (": %s has %s"):format(
-          record.title or "this", schema.listed(names)))
+        reason and ": " .. reason
+          or nearest and (": %s is meant?"):format(context.snake and spelled(nearest, key) or nearest)
+          or (": %s has %s"):format(record.title or "this", schema.listed(names)))
     elseif about.places[field] then
       context.report:error(child.key_place or child.place, "%s says the same as %s: leave one", full, schema.path(read, field))
     elseif not document.is_null(child) then

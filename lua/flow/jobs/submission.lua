@@ -16,8 +16,8 @@ local shell = require "flow.shell"
 local raise = errors.raise
 local submission = {}
 
-submission.BACKENDS = { ["local"] = "local", kubernetes = "kubernetes", kubeflow = "kubeflow", slurm = "slurm", vertex = "vertex",
-                        ["ai-platform"] = "ai_platform" }
+submission.BACKENDS = { ["local"] = "local", kubernetes = "kubernetes", kubeflow = "kubeflow", slurm = "slurm", compose = "compose",
+                        vertex = "vertex", ["ai-platform"] = "ai_platform", ["pai-dlc"] = "pai_dlc" }
 
 function submission.backend(name)
   local module = submission.BACKENDS[name]

@@ -182,7 +182,7 @@ function training_input.read(tree, report, options)
                 job_dir = input.jobDir, module = input.pythonModule, region_place = schema.place(input, "region"),
                 region_path = schema.path(input, "region"), roles = {}, input = input,
                 max_seconds = input.scheduling and input.scheduling.maxRunningTime, service_account = input.serviceAccount,
-                network = input.network }
+                network = input.network, priority = input.scheduling and input.scheduling.priority }
   local all = {}
   for _, role in ipairs(ROLES) do
     local config = input[role.name .. "Config"]

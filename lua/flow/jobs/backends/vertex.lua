@@ -85,14 +85,14 @@ end
 function vertex.files(job)
   local spec = spec_of(job)
   local encryption = job.read and job.read.encryptionSpec and { kmsKeyName = job.read.encryptionSpec.kmsKeyName } or nil
-  local request = { displayName = job.name, labels = job.labels, encryptionSpec = encryption, jobSpec = spec }
+  local request = { displayName = job.display, labels = job.labels, encryptionSpec = encryption, jobSpec = spec }
   setmetatable(spec.workerPoolSpecs, nil)
   return { { name = FILE, text = writer.encode(spec), secret = true },
            { name = REQUEST, text = json.encode(request) .. "\n", secret = true } }
 end
 
 function vertex.submit(job, folder)
-  local command = cloud.gcloud(job, "ai", "custom-jobs", "create", "--region=" .. job.region, "--display-name=" .. job.name,
+  local command = cloud.gcloud(job, "ai", "custom-jobs", "create", "--region=" .. job.region, "--display-name=" .. job.display,
     "--config=" .. folder .. "/" .. FILE, "--format=value(name)")
   if job.labels and next(job.labels) then
     local parts = {}

@@ -1,0 +1,138 @@
+-- compose.lua: jobs for Docker Compose: a service for each task, with TF_CONFIG, on one machine.
+
+local job_of = require "flow.jobs.job"
+local json = require "flow.json"
+local mounts = require "flow.jobs.mounts"
+local shell = require "flow.shell"
+local writer = require "flow.jobs.yaml_writer"
+
+local compose = { name = "compose", client = "docker" }
+
+local FILE, SECRET_FILE = "compose.yaml", "secret.env"
+local KEY = "/run/flowlua/credentials.json"
+-- Memory that containers share with nobody; 64 MB, the default, has no room for gradients.
+local SHARED_MEMORY = "1gb"
+local POLICIES = { Never = "no", OnFailure = "on-failure", Always = "always" }
+
+function compose.check(job, report)
+  for _, role in ipairs(job.roles) do
+    if not role.image then
+      report:error(role.place or "", "%s has no image: --image IMAGE, or imageUri in the configuration", role.title)
+      break
+    end
+  end
+  if job.options.engine == "mpi" then report:error("--engine", "Docker Compose starts no mpirun: --engine ring") end
+  for _, mount in ipairs(job.mounts) do
+    if mount.kind == "claim" then report:error("--mount", "pvc:%s: claims are Kubernetes' own", mount.claim) end
+  end
+  if job.options.restart_policy ~= "" and not POLICIES[job.options.restart_policy] then
+    report:error("--restart-policy", "%s: containers are restarted Never, OnFailure or Always", job.options.restart_policy)
+  end
+  if job.max_seconds and not job.what[1] then
+    report:error("", "a time limit needs the script: flowlua submit %s ... train.lua", job.name)
+  end
+end
+
+-- Compose replaces $NAME; this keeps a text as it is.
+local function literal(text) return (text:gsub("%$", "$$")) end
+
+local function literals(list)
+  local result = {}
+  for i, text in ipairs(list) do result[i] = literal(text) end
+  return result
+end
+
+local function service_name(role, index) return ("%s-%d"):format(role, index) end
+
+local function volumes_of(job)
+  local list = {}
+  local function add(source, target, read_only) list[#list + 1] = ("%s:%s%s"):format(source, target, read_only and ":ro" or "") end
+  for i, mount in ipairs(job.mounts) do
+    -- A bucket is mounted on the host by whoever runs this, e.g. by gcsfuse.
+    local source = mount.kind == "path" and mount.source or mount.kind == "nfs" and ("nfs-%d"):format(i)
+      or ("/%s/%s%s"):format(mount.scheme == "gs" and "gcs" or mount.scheme, mount.bucket, mount.folder ~= "" and "/" .. mount.folder or "")
+    add(source, mount.path, mount.read_only)
+  end
+  if job.git then add("code", job.git.path) end
+  if job.credentials then
+    add(job.credentials:sub(1, 1) == "/" and job.credentials or job.folder_of_call .. "/" .. job.credentials, KEY, true)
+  end
+  return #list > 0 and list or nil
+end
+
+local function environment_of(job, role, index, cluster)
+  local env = {}
+  for _, from in ipairs { job.env, role.env } do
+    for name, value in pairs(from) do env[name] = literal(value) end
+  end
+  if job.credentials then env.GOOGLE_APPLICATION_CREDENTIALS = KEY end
+  if job.threads then env.FLOW_THREADS = tostring(job.threads) end
+  if cluster then
+    env.TF_CONFIG = json.encode { cluster = cluster, task = { type = role.role, index = index } }
+    if job.max_restarts > 0 then env.FLOW_MAX_RESTARTS = tostring(job.max_restarts) end
+  end
+  return next(env) and env or nil
+end
+
+local function restart_of(job)
+  local policy = POLICIES[job.options.restart_policy] or (job.max_restarts > 0 and "on-failure" or "no")
+  return policy == "on-failure" and ("on-failure:%d"):format(job.max_restarts) or policy
+end
+
+local function service_of(job, role, index, cluster)
+  local command, arguments = job_of.command(job, role), job_of.arguments(job, role)
+  if command and job.max_seconds then command = { "timeout", "-k", "30", ("%.14g"):format(job.max_seconds), unpack(command) } end
+  local name, options = service_name(role.role, index), job.options
+  return name, {
+    image = role.image, hostname = name, entrypoint = command and literals(command) or nil,
+    command = #arguments > 0 and literals(arguments) or nil, environment = environment_of(job, role, index, cluster),
+    env_file = cluster and { SECRET_FILE } or nil, volumes = volumes_of(job), restart = restart_of(job),
+    shm_size = options.shm_size ~= "" and options.shm_size or SHARED_MEMORY, working_dir = job.git and job.git.path or nil,
+    cpus = options.cpus ~= "" and tonumber(options.cpus) or nil,
+    mem_limit = options.memory ~= "" and options.memory:lower():gsub("i$", "") or nil,
+    stop_grace_period = "2m", labels = { ["flowlua.job"] = job.name },
+    depends_on = job.git and { clone = { condition = "service_completed_successfully" } } or nil,
+    deploy = role.gpu_count and { resources = { reservations = { devices = {
+      { driver = "nvidia", count = role.gpu_count, capabilities = { "gpu" } } } } } } or nil,
+  }
+end
+
+function compose.files(job)
+  local cluster = job_of.cluster(job, function(role, index) return ("%s:%d"):format(service_name(role, index), job.port) end)
+  local services, volumes = {}, {}
+  for _, role in ipairs(job.roles) do
+    for index = 0, role.count - 1 do
+      local name, service = service_of(job, role, index, cluster)
+      services[name] = service
+    end
+  end
+  if job.git then
+    volumes.code = {}
+    services.clone = { image = mounts.CLONE_IMAGE, volumes = { "code:" .. job.git.path },
+      entrypoint = { "/bin/sh", "-ec", literal(table.concat(mounts.clone_lines(job.git, shell.quote), "\n")) },
+      environment = { [mounts.TOKEN] = ("${%s:-}"):format(mounts.TOKEN) } }
+  end
+  for i, mount in ipairs(job.mounts) do
+    if mount.kind == "nfs" then
+      volumes[("nfs-%d"):format(i)] = { driver_opts = { type = "nfs", o = "addr=" .. mount.server .. (mount.read_only and ",ro" or ",rw"),
+                                                       device = ":" .. mount.export } }
+    end
+  end
+  local files = { { name = FILE, text = writer.encode { name = job.name:lower(), services = services,
+                                                         volumes = next(volumes) and volumes or nil } } }
+  if cluster then table.insert(files, 1, { name = SECRET_FILE, text = "FLOW_SECRET=" .. job.secret .. "\n", secret = true }) end
+  return files
+end
+
+local function docker(job, folder, ...)
+  return { "docker", "compose", "--file", folder .. "/" .. FILE, "--project-name", job.name:lower(), ... }
+end
+
+function compose.submit(job, folder) return { docker(job, folder, "up", "--detach") } end
+
+function compose.commands(job, folder)
+  return { status = docker(job, folder, "ps", "--all"), logs = docker(job, folder, "logs"),
+           follow = docker(job, folder, "logs", "--follow"), cancel = docker(job, folder, "down", "--volumes") }
+end
+
+return compose
