@@ -5,6 +5,8 @@
     /tmp/keras/bin/python spec/golden/applications.py check [NAME ...]   every family at its full width: flowlua opens what Keras saved, in
                                                                          Lua and in C, and predicts the same
     SIZE=224 /tmp/keras/bin/python spec/golden/applications.py check     the same with images of 224 x 224
+    TOP=0 /tmp/keras/bin/python spec/golden/applications.py check        the same with include_top=False, whose pictures may have any size:
+                                                                         predictions at two sizes
 
 `make` keeps narrow members: Keras builds them from its own config.json with a part of the filters, saves them, and the bytes of the file
 go into the archive, which packs them. `check` also lets Keras compute in float64, so that what rounding does to float32 can be told from
@@ -40,9 +42,12 @@ FAMILIES = {
     **{"EfficientNetV2" + kind: 32 for kind in ["B0", "B1", "B2", "B3", "S", "M", "L"]},
 }
 SIZE = int(os.environ.get("SIZE", 96))
+TOP = os.environ.get("TOP") != "0"
 # What the committed test holds, and by what its filters are divided; `make` takes any of the families.
 COMMITTED = {"MobileNet": 16, "MobileNetV2": 16, "MobileNetV3Small": 8, "EfficientNetB0": 16, "EfficientNetV2B0": 16, "DenseNet121": 16,
              "NASNetMobile": 11, "Xception": 32, "ResNet50V2": 32, "InceptionV3": 32, "VGG16": 32}
+# With include_top=False and pictures of any size.
+WITHOUT_TOP = {"MobileNetV2": 32, "ResNet50": 64, "EfficientNetB0": 32, "DenseNet121": 32, "VGG16": 64, "Xception": 64, "InceptionV3": 64}
 
 
 def random_of(name):
@@ -99,13 +104,21 @@ def narrow(value, divisor):
     return result
 
 
-def build(name, size):
+def build(name, size, top):
     keras.utils.clear_session()
-    return getattr(keras.applications, name)(weights=None, input_shape=(size, size, 3), classes=CLASSES, classifier_activation=None)
+    make = getattr(keras.applications, name)
+    if top:
+        return make(weights=None, input_shape=(size, size, 3), classes=CLASSES, classifier_activation=None)
+    return make(weights=None, input_shape=(None, None, 3), include_top=False)
 
 
 def images(name, count, size):
     return random_of(name).integers(0, 256, (count, size, size, 3)).astype("float32")
+
+
+def wider(x):
+    """Pictures of another size: with their first 13 columns once more on the right."""
+    return np.concatenate([x, x[:, :, :13]], axis=2)
 
 
 def predict(model, x):
@@ -124,24 +137,33 @@ def round_weights(model):
     finish(model)
 
 
+def narrow_member(name, divisor, top):
+    entry = json.loads(build(name, FAMILIES[name], top).to_json())
+    entry.pop("build_config", None)
+    for layer in entry["config"]["layers"]:
+        layer.pop("build_config", None)
+    model = keras.models.model_from_json(json.dumps(narrow(entry, divisor)))
+    scramble(model, images("calibration", 16, FAMILIES[name]))
+    round_weights(model)
+    return model
+
+
 def make():
     arrays = {}
     for name, divisor in COMMITTED.items():
-        size = FAMILIES[name]
-        entry = json.loads(build(name, size).to_json())
-        entry.pop("build_config", None)
-        for layer in entry["config"]["layers"]:
-            layer.pop("build_config", None)
-        model = keras.models.model_from_json(json.dumps(narrow(entry, divisor)))
-        scramble(model, images("calibration", 16, size))
-        round_weights(model)
-        x = images("images", 2, size)
+        model, x = narrow_member(name, divisor, True), images("images", 2, FAMILIES[name])
         y = predict(model, x)
         arrays[name] = saved(model)
         arrays[name + "_y"] = y
-        arrays[f"images_{size}"] = x.astype("uint8")
+        arrays[f"images_{FAMILIES[name]}"] = x.astype("uint8")
         print(f"{name}: {model.count_params()} parameters, predictions up to {np.abs(y).max():.3g}, images differ by "
               f"{np.abs(y[0] - y[1]).max() / np.abs(y).max():.3g}", flush=True)
+    for name, divisor in WITHOUT_TOP.items():
+        model, x = narrow_member(name, divisor, False), images("images", 2, FAMILIES[name])
+        arrays[name + "_any"] = saved(model)
+        for size, pictures in [("y", x), ("wide", wider(x))]:
+            arrays[f"{name}_any_{size}"] = y = predict(model, pictures)
+            print(f"{name} without top: {model.count_params()} parameters, {pictures.shape} gives {y.shape}", flush=True)
     path = os.path.join(HERE, "applications.npz")
     np.savez_compressed(path, **arrays)
     print(f"{path}: {os.path.getsize(path)} bytes")
@@ -160,27 +182,31 @@ def saved(model):
 READER = """
 local flow = require "flow"
 local files = require "spec.support.model_files"
-local path, x = arg[1], flow.load_npy(arg[2])
-local function keep(reader, y) flow.save_npy(path .. "." .. reader .. ".npy", y) end
+local path, xs = arg[1], {}
+for i = 2, #arg do xs[i - 1] = flow.load_npy(arg[i]) end
+local function keep(reader, predict)
+  for i, x in ipairs(xs) do flow.save_npy(("%s.%s%d.npy"):format(path, reader, i), predict(x)) end
+end
 local model = flow.load_model(path)
-keep("lua", model:predict(x, { verbose = 0 }))
+keep("lua", function(x) return model:predict(x, { verbose = 0 }) end)
 model:save(path .. ".again.keras")
 model:close()
-keep("saved", flow.load_model(path .. ".again.keras"):predict(x, { verbose = 0 }))
-keep("c", files.predict_in_c(path, { x })[1])
+local again = flow.load_model(path .. ".again.keras")
+keep("saved", function(x) return again:predict(x, { verbose = 0 }) end)
+keep("c", function(x) return files.predict_in_c(path, { x })[1] end)
 """
 READERS = ["lua", "saved", "c"]
 
 
-def in_float64(name, size, weights, x):
+def in_float64(name, size, weights, xs):
     """What the model predicts when Keras computes in float64."""
     keras.config.set_floatx("float64")
     keras.config.set_dtype_policy("float64")
     try:
-        model = build(name, size)
+        model = build(name, size, TOP)
         model.set_weights(weights)
         finish(model)
-        return predict(model, x.astype("float64"))
+        return [predict(model, x.astype("float64")) for x in xs]
     finally:
         keras.config.set_floatx("float32")
         keras.config.set_dtype_policy("float32")
@@ -191,28 +217,38 @@ def check_one(name, folder):
     program = os.environ.get("FLOWLUA_PROGRAM", os.path.join(root, "build/bin/flowlua"))
     size = max(SIZE, FAMILIES[name])
     path, script = os.path.join(folder, "m.keras"), os.path.join(folder, "read.lua")
-    model = build(name, size)
+    model = build(name, size, TOP)
     scramble(model, images("calibration", 16 if size < 64 else 4, size))
-    x = images("images", 2, size)
-    y, weights, parameters = predict(model, x), model.get_weights(), model.count_params()
+    xs = [images("images", 2, size)]
+    if not TOP:
+        xs.append(wider(xs[0]))
+    ys, weights, parameters = [predict(model, x) for x in xs], model.get_weights(), model.count_params()
     model.save(path)
     del model
-    truth = in_float64(name, size, weights, x)
+    truths = in_float64(name, size, weights, xs)
     del weights
     gc.collect()
-    np.save(os.path.join(folder, "x.npy"), x)
+    inputs = [os.path.join(folder, f"x{i}.npy") for i in range(len(xs))]
+    for x, file in zip(xs, inputs):
+        np.save(file, x)
     with open(script, "w") as file:
         file.write(READER)
-    done = subprocess.run([program, script, path, os.path.join(folder, "x.npy")], cwd=root, capture_output=True, text=True)
-    largest = np.abs(truth).max()
-    error = lambda a, b: np.abs(a - b).max() / largest
-    found = {reader: np.load(f"{path}.{reader}.npy") for reader in READERS if os.path.exists(f"{path}.{reader}.npy")}
-    good = done.returncode == 0 and len(found) == len(READERS) and all(error(z, y) <= BOUND for z in found.values())
-    table = " ".join(f"{error(found[reader], y):8.1e}" if reader in found else "    none" for reader in READERS)
+    done = subprocess.run([program, script, path, *inputs], cwd=root, capture_output=True, text=True)
+
+    def error(a, b):
+        return max(np.abs(one - other).max() / np.abs(truth).max() for one, other, truth in zip(a, b, truths))
+
+    def of(reader):
+        files = [f"{path}.{reader}{i + 1}.npy" for i in range(len(xs))]
+        return [np.load(file) for file in files] if all(map(os.path.exists, files)) else None
+
+    found = {reader: of(reader) for reader in READERS if of(reader)}
+    good = done.returncode == 0 and len(found) == len(READERS) and all(error(z, ys) <= BOUND for z in found.values())
+    table = " ".join(f"{error(found[reader], ys):8.1e}" if reader in found else "    none" for reader in READERS)
     if "lua" in found:
-        table += f" {error(found['lua'], truth):8.1e}"
-    print(f"{'ok  ' if good else 'FAIL'} {name:17} {parameters:10} {size:4} {table} {error(y, truth):8.1e} "
-          f"{np.abs(truth[0] - truth[1]).max() / largest:5.2f} {done.stderr.strip()[:400]}", flush=True)
+        table += f" {error(found['lua'], truths):8.1e}"
+    print(f"{'ok  ' if good else 'FAIL'} {name:17} {parameters:10} {size:4} {table} {error(ys, truths):8.1e} "
+          f"{np.abs(truths[0][0] - truths[0][1]).max() / np.abs(truths[0]).max():5.2f} {done.stderr.strip()[:400]}", flush=True)
     return good
 
 
