@@ -417,3 +417,34 @@ describe("several states and threads", function()
     has(message_of(function() shared:predict(flow.ones { 2, 8, 8, 4 }) end), "expected {None, None, None, 3}")
   end)
 end)
+
+describe("what else knows the shapes of a model", function()
+  it("export: an ONNX model is for one size, which is asked for", function()
+    local model, path = image_model { -1, -1, 3 }, support.file("model.onnx", "")
+    has(message_of(function() model:export(path) end), "has the shape (None, None, None, 3), and an ONNX model is written for one size")
+    model:export(path, { inputs = { { shape = { -1, 20, 30, 3 } } } })
+    assert.truthy(io.open(path, "rb"):read("*a"):find("flowlua", 1, true))
+  end)
+
+  it("plot_model shows None, clone_model and model_from_json keep what is not known", function()
+    local model, path = image_model { -1, -1, 3 }, support.file("model.svg", "")
+    flow.utils.plot_model(model, { to_file = path, show_shapes = true })
+    has(io.open(path):read("*a"), "(None, None, None, 4)")
+    for _, again in ipairs { flow.models.clone_model(model), flow.models.model_from_json(model:to_json()) } do
+      assert.same({ -1, -1, -1, 3 }, again.input_shape)
+      again:set_weights(model:get_weights())
+      for size = 8, 9 do
+        local x = image(2, size, size)
+        model_files.assert_same_bits({ model:predict(x, QUIET) }, { again:predict(x, QUIET) }, "predictions")
+      end
+    end
+  end)
+
+  it("flow.fn and a loop of one's own trace each size", function()
+    local model = image_model { -1, -1, 3 }
+    local run = flow.fn(function(x) return model(x) end)
+    for _, size in ipairs { 8, 9, 8 } do
+      model_files.assert_same_bits({ model:predict(image(2, size, 7), QUIET) }, { run(image(2, size, 7)) }, "flow.fn")
+    end
+  end)
+end)

@@ -5,7 +5,7 @@
 --                                   comes out
 --
 -- options: inputs = { { shape = {-1, 4}, dtype = "float32", name = "x" }, ... } for a model that does not know its inputs (one
--- written in Lua), class_names = { ... } for signature.json.
+-- written in Lua) or their sizes, class_names = { ... } for signature.json.
 
 local native = require "flow.ffi"
 local errors = require "flow.errors"
@@ -64,6 +64,18 @@ local function inputs_of(model, options)
   return inputs
 end
 
+-- Padding, means and shapes are numbers in the file, which follow from the sizes.
+local function check_sizes(model, inputs)
+  for _, input in ipairs(inputs) do
+    for axis = 2, #input.shape do
+      if input.shape[axis] < 0 then
+        raise("%s: export: the input %q has the shape %s, and an ONNX model is written for one size: give it, for example inputs = " ..
+          "{ { shape = {-1, 224, 224, 3} } }", object.title(model), input.name, symbolic.shape_text(input.shape))
+      end
+    end
+  end
+end
+
 local function output_names(model, count)
   local names, known = {}, rawget(model, "outputs")
   for i = 1, count do names[i] = known and known[i].node.layer.name or "output" end
@@ -93,6 +105,7 @@ end
 -- Writes the ONNX model; returns what goes in and comes out.
 local function write_onnx(model, path, options)
   local inputs, outputs = inputs_of(model, options), {}
+  check_sizes(model, inputs)
   if not rawget(model, "inputs") then in_trace(function() run(model, inputs) end) end      -- variables exist before the step is traced
   in_trace(function()
     local results, input_names = run(model, inputs), {}
