@@ -448,3 +448,52 @@ describe("what else knows the shapes of a model", function()
     end
   end)
 end)
+
+describe("a training that goes on", function()
+  it("makes the variables of a model before its first batch tells it a size", function()
+    local Net = flow.Model:extend("Net")
+    function Net:init() self.convolution, self.pool, self.dense = layers.Conv2D(4, 3), layers.GlobalAveragePooling2D(), layers.Dense(2) end
+    function Net:call(x) return self.dense(self.pool(self.convolution(x))) end
+    local makers = { Net, function()
+      return flow.Sequential { layers.Conv2D(4, 3), layers.GlobalAveragePooling2D(), layers.Dense(2) }
+    end }
+    for _, make in ipairs(makers) do
+      local folder, results = support.folder(), {}
+      --- stops: number of the batch after which this run is given up.
+      local function run(stops, callbacks)
+        flow.set_random_seed(4)
+        local model = compiled(make())
+        callbacks[#callbacks + 1] = flow.callbacks.LambdaCallback { on_train_batch_end = function(batch)
+          if batch == stops then error("stop", 0) end
+        end }
+        local ok, problem = pcall(model.fit, model, pictures(), { verbose = 0, epochs = 2, callbacks = callbacks })
+        assert.truthy(ok or problem == "stop", problem)
+        return state_of(model)
+      end
+      results[1] = run(nil, {})
+      run(3, { flow.callbacks.BackupAndRestore(folder, { save_freq = 2 }) })
+      results[2] = run(nil, { flow.callbacks.BackupAndRestore(folder, { save_freq = 2 }) })
+      model_files.assert_same_bits(results[1], results[2], "after the training went on")
+    end
+  end)
+end)
+
+describe("steps of a model's own", function()
+  it("are traced for each size", function()
+    local Net = flow.Model:extend("Own")
+    function Net:init() self.convolution, self.pool, self.dense = layers.Conv2D(4, 3), layers.GlobalAveragePooling2D(), layers.Dense(2) end
+    function Net:call(x) return self.dense(self.pool(self.convolution(x))) end
+    function Net:train_step(data)
+      local tape = flow.GradientTape()
+      local loss = tape:record(function() return (self(data[1], { training = true }) - data[2]):square():mean() end)
+      self.optimizer:apply_gradients(tape:gradient(loss, self.trainable_variables), self.trainable_variables)
+      return { loss = loss }
+    end
+    local folder = support.folder()
+    local model = Net()
+    model:compile { optimizer = "sgd" }
+    local history = model:fit(pictures(), { verbose = 0, epochs = 3, callbacks = { flow.callbacks.BackupAndRestore(folder) } }).history
+    assert.truthy(history.loss[3] < history.loss[1])
+    assert.equal(3 * #SIZES, model.optimizer.iterations)
+  end)
+end)

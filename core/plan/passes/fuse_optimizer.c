@@ -69,6 +69,13 @@ static int is_worth_sending(const flow_graph *graph, double in, double out)
   return others * rows * ((in + out) * sizeof(float) / NETWORK + 2 * size / ARITHMETIC) < sum;
 }
 
+/* Workers hand each other factors of a row for each sample: how many rows others have may follow from sizes that differ from theirs. */
+static int rows_may_differ(const fusion *f, int factor)
+{
+  int workers = f->graph->gathers == FLOW_GATHERS_WORKERS || f->graph->gathers == FLOW_GATHERS_MESSAGES;
+  return workers && f->graph->values[factor].signature.dims[0] != -1;
+}
+
 /* Elements of a gradient that can be handed over as factors; else 0. summed: factors of several replicas go as float32. */
 static int64_t product_size(const fusion *f, int gradient, int summed)
 {
@@ -77,6 +84,7 @@ static int64_t product_size(const fusion *f, int gradient, int summed)
   if (is_too_wide(f->graph, gradient)) return 0;
   if (!is_factor(f->graph, node->inputs[0]) || !is_factor(f->graph, node->inputs[1])) return 0;
   if (summed && f->graph->values[node->inputs[0]].signature.dtype != FLOW_FLOAT32) return 0;
+  if (summed && (rows_may_differ(f, node->inputs[0]) || rows_may_differ(f, node->inputs[1]))) return 0;
   const flow_signature *s = &f->graph->values[gradient].signature;
   int64_t size = flow_shape_size(s->rank, s->dims);
   if (summed && !is_worth_sending(f->graph, (double)s->dims[0], (double)s->dims[1])) return 0;

@@ -130,14 +130,15 @@ static flow_status join_devices(flow_replica_set *set)
 
 /* ---- those of other workers ------------------------------------------------------------------------------------------------------- */
 
-/* A number that plans of different operations do not share: workers that run different things must not add them up. */
+/* A number that plans of different operations do not share: workers that run different things must not add them up. The shapes of what is
+ * not added up may differ: each worker has batches of its own sizes. */
 static uint64_t plan_key(const flow_plan *plan)
 {
   uint64_t key = 0;
   for (int k = 0; k < plan->order_count; k++) {
     const flow_node *node = &plan->graph->nodes[plan->order[k]];
     key = flow_mix(key, (uint64_t)node->op);
-    for (int i = 0; i < node->output_count; i++) {
+    for (int i = 0; i < node->output_count && flow_op(node->op)->flags & FLOW_OP_COLLECTIVE; i++) {
       const flow_signature *s = &plan->graph->values[node->outputs[i]].signature;
       for (int d = 0; d < s->rank; d++) key = flow_mix(key, (uint64_t)s->dims[d]);
     }

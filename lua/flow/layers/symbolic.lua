@@ -92,27 +92,12 @@ local function describe_output(t)
   return { shape = symbolic.dims(t), dtype = native.dtype_names[C.flow_tensor_dtype(t.p)] }
 end
 
--- The sizes on an axis that are known of some input, by axis; of several the first one.
-local function known_sizes(list)
-  local sizes = {}
-  for _, t in ipairs(list) do
-    for axis = 2, #t.shape do
-      if t.shape[axis] > 1 and not sizes[axis] then sizes[axis] = t.shape[axis] end
-    end
-  end
-  return sizes
-end
-
--- The outputs of the layer for inputs with sizes[axis], or `stand_in`, in place of a size that is not known: { shape =, dtype = } for each;
--- single: the layer gives one tensor, not a list.
-local function trace_call(layer, list, single, training, stand_in, sizes)
+-- The outputs of the layer for inputs of these shapes and dtypes: { shape =, dtype = } for each; single: the layer gives one tensor, not a
+-- list.
+local function trace_call(layer, list, single, training)
   return in_scratch_trace(function()
     local traced = {}
-    for i = 1, #list do
-      local shape = { unpack(list[i].shape) }
-      for axis = 2, #shape do shape[axis] = shape[axis] < 0 and (sizes[axis] or stand_in) or shape[axis] end
-      traced[i] = trace_input(shape, list[i].dtype)
-    end
+    for i = 1, #list do traced[i] = trace_input(list[i].shape, list[i].dtype) end
     local result = layer:_run(single and traced[1] or traced, traced, training)
     if native.is_tensor(result) then return { describe_output(result), single = true } end
     if type(result) ~= "table" or #result == 0 then
@@ -126,19 +111,56 @@ local function trace_call(layer, list, single, training, stand_in, sizes)
   end)
 end
 
+---- sizes that are not known ---------------------------------------------------------------------------------------------------------
+
 -- Pairs of sizes that stand in for those that are not known: what comes out with another size for the second of a pair is not known either.
 -- So no shape rule, and no layer, has to know about unknown sizes. They are larger than what a layer could need at least, and multiples of
 -- many numbers, for layers that divide a size; the second pair is for what divides by others. Nothing is computed, and no memory is taken
 -- for the tensors; but a layer written in Lua may loop over a size, so it sees the first pair only.
 local STAND_INS = { { 6720, 13440 }, { 115315200, 230630400 } }
 
-local function has_unknown(list)
+-- Whether a size but that of the batch is not known, of a list of { shape = }.
+function symbolic.has_unknown(list)
   for _, t in ipairs(list) do
     for axis = 2, #t.shape do
       if t.shape[axis] < 0 then return true end
     end
   end
   return false
+end
+
+-- The list with sizes[axis], or `stand_in`, for the sizes that are not known.
+local function fill_sizes(list, stand_in, sizes)
+  local filled = {}
+  for i, t in ipairs(list) do
+    local shape = { unpack(t.shape) }
+    for axis = 2, #shape do shape[axis] = shape[axis] < 0 and (sizes[axis] or stand_in) or shape[axis] end
+    filled[i] = { shape = shape, dtype = t.dtype }
+  end
+  return filled
+end
+
+-- Calls f with the list of { shape =, dtype = }; if sizes in it are not known, with each of a pair (the first one) in their place. sizes:
+-- what is known of some by their axis. Returns the results. Two calls draw as many random numbers as one.
+function symbolic.with_sizes(list, f, pair, sizes)
+  if not symbolic.has_unknown(list) then return f(list) end
+  pair, sizes = pair or STAND_INS[1], sizes or {}
+  local first = f(fill_sizes(list, pair[1], sizes))
+  local drawn = native.text(C.flow_context_save, context)
+  local second = f(fill_sizes(list, pair[2], sizes))
+  check(C.flow_context_restore(context, drawn))
+  return first, second
+end
+
+-- The sizes on an axis that are known of some input, by axis; of several the first one.
+local function known_sizes(list)
+  local sizes = {}
+  for _, t in ipairs(list) do
+    for axis = 2, #t.shape do
+      if t.shape[axis] > 1 and not sizes[axis] then sizes[axis] = t.shape[axis] end
+    end
+  end
+  return sizes
 end
 
 -- outputs, with -1 where others, those for the other size, differ.
@@ -153,22 +175,15 @@ local function join_outputs(layer, outputs, others)
   return outputs
 end
 
-local function trace_pair(layer, list, single, training, pair, sizes)
-  local outputs = trace_call(layer, list, single, training, pair[1], sizes)
-  local drawn = native.text(C.flow_context_save, context)
-  local others = trace_call(layer, list, single, training, pair[2], sizes)
-  check(C.flow_context_restore(context, drawn))      -- one call draws as often as with sizes that are known
-  return join_outputs(layer, outputs, others)
-end
-
--- The same with -1 for the sizes that are not known. If the layer takes no stand-in, an unknown size is taken to be the one that another
--- input has there: { -1, 3 } and { 5, 3 } can be added where both have five rows.
+-- The outputs of the layer, with -1 for the sizes that are not known. If the layer takes no stand-in, an unknown size is taken to be the
+-- one that another input has there: { -1, 3 } and { 5, 3 } can be added where both have five rows.
 local function infer_outputs(layer, list, single, training)
-  if not has_unknown(list) then return trace_call(layer, list, single, training) end
+  local function call(filled) return trace_call(layer, filled, single, training) end
+  if not symbolic.has_unknown(list) then return call(list) end
   local in_c, first_problem = layer._handle or rawget(layer, "_operation")
   local attempts = { { STAND_INS[1], {} }, { STAND_INS[1], known_sizes(list) }, in_c and { STAND_INS[2], {} } or nil }
   for _, attempt in ipairs(attempts) do
-    local ok, found = pcall(trace_pair, layer, list, single, training, unpack(attempt))
+    local ok, found = pcall(function() return join_outputs(layer, symbolic.with_sizes(list, call, unpack(attempt))) end)
     if ok then return found end
     first_problem = first_problem or found
   end
@@ -194,6 +209,14 @@ function symbolic.call(layer, inputs, options)
   for i, output in ipairs(found) do node.outputs[i] = new(output.shape, output.dtype, layer, node, i) end
   layer._nodes[#layer._nodes + 1] = node
   return found.single and node.outputs[1] or node.outputs
+end
+
+-- Makes the variables of a layer, and of those inside, for inputs of these shapes and dtypes, of which sizes may be unknown.
+function symbolic.build(layer, specs)
+  local shapes = {}
+  for i, spec in ipairs(specs) do shapes[i] = spec.shape end
+  layer:_ensure_built(shapes, #specs == 1)
+  infer_outputs(layer, specs, #specs == 1, false)
 end
 
 ---- ops ----------------------------------------------------------------------------------------------------------------------------

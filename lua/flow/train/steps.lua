@@ -116,14 +116,20 @@ local function where_of(model, kind)
 end
 
 -- Builds every layer by a trace that is thrown away, of a forward pass or of a step of the model's own: variables exist before the step is
--- traced.
+-- traced. Where a data set does not say its sizes, a graph of layers has been built, and other models are built as by symbolic tensors.
 local function build_here(model, kind, specs, layout)
   local placed, is_own = model._placement, model_steps.overrides(model, kind .. "_step")
+  if symbolic.has_unknown(specs) and not is_own then
+    if not rawget(model, "inputs") then placement.within(placed, symbolic.build, model, group(specs, 1, layout.x)) end
+    return
+  end
   local function begin() check(C.flow_trace_begin(context)) end
-  tensor.while_tracing(where_of(model, kind), begin, placement.within, placed, function()
-    local inputs = trace_inputs(specs)
-    if is_own then step_share.within(1, run_step, model, kind, inputs, layout)
-    else model(one_or_list(group(inputs, 1, layout.x)), { training = false }) end
+  symbolic.with_sizes(specs, function(sized)
+    tensor.while_tracing(where_of(model, kind), begin, placement.within, placed, function()
+      local inputs = trace_inputs(sized)
+      if is_own then step_share.within(1, run_step, model, kind, inputs, layout)
+      else model(one_or_list(group(inputs, 1, layout.x)), { training = false }) end
+    end)
   end)
 end
 
